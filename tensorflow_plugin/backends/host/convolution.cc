@@ -17,7 +17,7 @@ using dnnl::memory;
 using runtime::SpatialStrides;
 using runtime::ThreadTeam;
 
-constexpr int64_t kShared = 1 << 20;  // multiplications below which a convolution stays on the calling thread
+constexpr int64_t kShared = 1 << 22;  // multiplications below which a convolution stays on the calling thread
 
 int64_t InputSize(const ConvolutionDesc& d) { return d.batch * d.in_channels * runtime::Cells(d.input); }
 int64_t OutputSize(const ConvolutionDesc& d) { return d.batch * d.out_channels * runtime::Cells(d.output); }
@@ -259,7 +259,7 @@ void RunWindows(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
 // float, or half and bfloat16 where oneDNN has them.
 Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam& all) {
   const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * runtime::Cells(d.filter);
-  const ThreadTeam team(multiplications < kShared ? 1 : all.size());
+  const ThreadTeam team = multiplications < kShared ? ThreadTeam(1) : all;
   PlanKey key{static_cast<int64_t>(Primitive::kConvolution),
               static_cast<int64_t>(d.direction),
               static_cast<int64_t>(d.type),

@@ -29,7 +29,10 @@ using runtime::ThreadTeam;
 // Below this many multiplications a call of oneDNN costs more than the product.
 constexpr int64_t kSmall = 4096;
 // Multiplications worth handing to another thread, and those below which a product stays on the calling thread.
-constexpr int64_t kGrainWork = 1 << 18, kShared = 1 << 20;
+constexpr int64_t kGrainWork = 1 << 18, kShared = 1 << 22;
+
+// Rows below which packing the other operand does not pay.
+constexpr int64_t kNarrowRows = 8;
 
 // Says every stride in numbers; batches that all operands walk as one become one, and a batch that only stacks rows of
 // `a` and `c` becomes rows.
@@ -182,9 +185,26 @@ bool RunMatrixVector(const MatMulDesc& d, const Args& args, const ThreadTeam& te
   return true;
 }
 
+// Few columns, such as the classes that a network ends in: false if there are many. oneDNN is slow at these too.
+bool RunNarrow(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  if (d.n > XPU_PICK_ISA(NarrowColumns)() || d.m < kNarrowRows) return false;
+  const auto pack = XPU_PICK_ISA(PackNarrow);
+  const auto multiply = XPU_PICK_ISA(NarrowMatMul);
+  const int64_t a_row = d.transpose_a ? 1 : d.lda, a_col = d.transpose_a ? d.lda : 1;
+  ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam& inner) {
+    ScratchFrame frame;
+    float* packed = frame.Get<float>(d.k * XPU_PICK_ISA(NarrowColumns)());
+    pack(d.n, d.k, b, d.transpose_b ? 1 : d.ldb, d.transpose_b ? d.ldb : 1, packed);
+    inner.ParallelFor(d.m, std::max<int64_t>(kNarrowRows, kGrainWork / d.n / d.k), [&](int64_t begin, int64_t end) {
+      multiply(end - begin, d.n, d.k, a + begin * a_row, a_row, a_col, packed, c + begin * d.ldc, d.ldc);
+    });
+  });
+  return true;
+}
+
 // float, or half and bfloat16 where oneDNN has them.
 Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& all) {
-  const ThreadTeam team(d.batch.num_elements() * d.m * d.n * d.k < kShared ? 1 : all.size());
+  const ThreadTeam team = d.batch.num_elements() * d.m * d.n * d.k < kShared ? ThreadTeam(1) : all;
   if (d.type == DType::kFloat && d.m * d.n * d.k <= kSmall) {
     const auto multiply = XPU_PICK_ISA(SmallMatMul);
     ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
@@ -192,7 +212,7 @@ Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& all)
     });
     return OkStatus();
   }
-  if (d.type == DType::kFloat && RunMatrixVector(d, args, team)) return OkStatus();
+  if (d.type == DType::kFloat && (RunMatrixVector(d, args, all) || RunNarrow(d, args, all))) return OkStatus();
   PlanKey key{static_cast<int64_t>(Primitive::kMatMul),
               static_cast<int64_t>(d.type),
               d.m,

@@ -1,7 +1,6 @@
 #include "tensorflow_plugin/backends/runtime/command_queue.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 
 #include <chrono>
@@ -9,41 +8,16 @@
 #include <thread>
 
 #include "tensorflow_plugin/backends/runtime/log.h"
+#include "tensorflow_plugin/backends/runtime/spin.h"
 
 namespace xpu::runtime {
 namespace {
 
-// How long a thread looks for news before it sleeps: waking one costs tens of microseconds on a virtual machine.
+// How long a thread looks for news before it sleeps (see spin.h).
 constexpr std::chrono::microseconds kWorkerSpin{40};
 constexpr std::chrono::microseconds kWaiterSpin{20};
 // Enough for a full queue of large commands: memory given back would have to be faulted in again.
 constexpr int kMaxSpareChunks = 48;
-
-inline void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-// Polls `done` for a while. Yields the core between polls, so that on a small machine the thread that is waited for
-// can have it.
-template <typename Done>
-bool SpinUntil(std::chrono::microseconds limit, Done done) {
-  static const bool alone = std::thread::hardware_concurrency() <= 1;
-  if (done()) return true;
-  if (alone) return false;
-  const auto end = std::chrono::steady_clock::now() + limit;
-  do {
-    for (int i = 0; i < 16; ++i) {
-      if (done()) return true;
-      Pause();
-    }
-    sched_yield();
-  } while (std::chrono::steady_clock::now() < end);
-  return done();
-}
 
 }  // namespace
 
@@ -55,18 +29,8 @@ CommandQueue::~CommandQueue() {
   }
 }
 
-// The sections under this lock are tens of nanoseconds long, and submitters and worker meet at it often: spinning for
-// it is far cheaper than sleeping.
-std::unique_lock<std::mutex> CommandQueue::Lock() {
-  for (int i = 0; i < 200; ++i) {
-    if (mutex_.try_lock()) return std::unique_lock<std::mutex>(mutex_, std::adopt_lock);
-    Pause();
-  }
-  return std::unique_lock<std::mutex>(mutex_);
-}
-
 bool CommandQueue::BeginInline() {
-  const std::unique_lock<std::mutex> lock = Lock();
+  const std::unique_lock<std::mutex> lock = LockSoon(mutex_);
   const Ticket last = submitted_.load(std::memory_order_relaxed);
   // The acquire makes what earlier commands wrote visible to this one.
   if (completed_.load(std::memory_order_acquire) != last) return false;
@@ -79,7 +43,7 @@ void CommandQueue::EndInline(Status status) {
   if (!status.ok()) NoteFailure(std::move(status));
   bool wake;
   {
-    const std::unique_lock<std::mutex> lock = Lock();
+    const std::unique_lock<std::mutex> lock = LockSoon(mutex_);
     inline_running_ = false;
     wake = head_ != nullptr && worker_sleeps_;
     // Still under the lock: nobody may begin between the end of this command and the end of its exclusion.
@@ -125,7 +89,7 @@ std::unique_lock<std::mutex> CommandQueue::LockForAppend() {
   const Ticket last = submitted();
   // A command that submits (a host callback) must not wait: it may be what keeps the queue from draining.
   if (last > kMaxDepth && !Reached(last - kMaxDepth) && running_here_ == nullptr) Wait(last - kMaxDepth / 2);
-  return Lock();
+  return LockSoon(mutex_);
 }
 
 void* CommandQueue::PlaceLocked(size_t size, Chunk** chunk) {
@@ -183,7 +147,6 @@ void CommandQueue::SpinForWork() const {
 void CommandQueue::Work() {
   pthread_setname_np(pthread_self(), "xpu-stream");
   running_here_ = this;
-  const ThreadTeam team(options_.team_size);
   bool spun = false;
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
@@ -195,12 +158,12 @@ void CommandQueue::Work() {
       lock.unlock();
       while (command != nullptr) {
         Command* const next = command->next;
-        Status status = command->run(command, team);
+        Status status = command->run(command, options_.team);
         if (!status.ok()) NoteFailure(std::move(status));
         Complete();
         command = next;
       }
-      lock = Lock();
+      lock = LockSoon(mutex_);
       RecycleLocked(last);
       spun = false;
     } else if (closing_ && head_ == nullptr) {
@@ -211,7 +174,7 @@ void CommandQueue::Work() {
       has_work_.store(false, std::memory_order_relaxed);
       lock.unlock();
       SpinForWork();
-      lock = Lock();
+      lock = LockSoon(mutex_);
       spun = true;
     } else {
       worker_sleeps_ = true;

@@ -27,8 +27,8 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   using Ticket = uint64_t;
 
   struct Options {
-    // Threads that share one queued command.
-    int team_size = 1;
+    // Shares the work of one queued command.
+    ThreadTeam team{1};
     // A command estimated to take less runs at once on the submitting thread when the queue is idle: cheaper than
     // handing it to another thread. 0 queues everything.
     int64_t inline_below_ns = 20000;
@@ -66,7 +66,7 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
     static_assert(alignof(CommandOf<Function>) <= alignof(std::max_align_t), "over-aligned command");
     if (!EnsureWorker()) {
       while (!BeginInline()) Wait(submitted());
-      RunInline(command, ThreadTeam(options_.team_size));
+      RunInline(command, options_.team);
       return;
     }
     std::unique_lock<std::mutex> lock = LockForAppend();
@@ -157,7 +157,6 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   bool BeginInline();
   void EndInline(Status status);
   bool EnsureWorker();
-  std::unique_lock<std::mutex> Lock();
   std::unique_lock<std::mutex> LockForAppend();
   void* PlaceLocked(size_t size, Chunk** chunk);
   void AppendLocked(Command* command, Chunk* chunk, std::unique_lock<std::mutex> lock);

@@ -102,9 +102,10 @@ Status HostBackend::CreateDevice(int ordinal, const BackendOptions& options, std
   XPU_REQUIRE(info.memory_bytes > 0,
               errors::ResourceExhausted("cannot tell how much memory this machine has: set a memory limit"));
   HostDeviceOptions device_options;
-  device_options.queue.team_size = options.threads != 0 ? options.threads : UsableProcessors();
+  const int threads = options.threads != 0 ? options.threads : UsableProcessors();
+  device_options.queue.team = ThreadTeam(threads);
   device_options.isolate_memory = options.isolate_memory;
-  Measure(device_options.queue.team_size, &info);
+  Measure(threads, &info);
   return HostDevice::Create(kernels_, std::move(info), device_options, device);
 }
 

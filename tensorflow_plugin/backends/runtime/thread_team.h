@@ -1,8 +1,9 @@
-// The threads that share one command's work. One team per device: its leader is the stream's worker thread.
+// The threads that share one command's work. One team per device; whoever runs a command leads it.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_THREAD_TEAM_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_THREAD_TEAM_H_
 
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 namespace xpu::runtime {
@@ -25,20 +26,27 @@ class FunctionRef<R(A...)> {
   R (*call_)(void*, A...);
 };
 
-// Splits index ranges over `size` threads. The threads are OpenMP's, so that oneDNN (which uses OpenMP too) and
-// our own loops share one pool instead of fighting for the cores.
+// Splits index ranges over `size` threads: the one that calls and size - 1 helpers. Copies share the helpers, which
+// start at the first call that wants them; several threads may lead at once.
+//
+// A leader never waits for a helper that has not begun: one that sleeps, or that the machine holds up, costs nothing
+// but its help. (OpenMP's teams wait for all their threads at the end of each region; oneDNN's loops are OpenMP's.)
 class ThreadTeam {
  public:
-  explicit ThreadTeam(int size) : size_(size < 1 ? 1 : size) {}
+  explicit ThreadTeam(int size);
   int size() const { return size_; }
 
   // Calls body(begin, end) over disjoint ranges that cover [0, n), each a multiple of `grain` long but the last;
   // returns when all are done. Runs on the calling thread alone when n <= grain or the team has one thread.
-  // `grain` is in indices: choose it so that one grain is worth some 20 microseconds.
+  // `grain` is in indices: choose it so that one grain is worth some 20 microseconds. What a body throws is thrown
+  // to the caller once all threads have left; the ranges that had not begun are not run then.
   void ParallelFor(int64_t n, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body) const;
 
  private:
+  class Helpers;
+
   int size_;
+  std::shared_ptr<Helpers> helpers_;  // null in a team of one
 };
 
 // While alive, OpenMP regions started by this thread (oneDNN's) use `n` threads.

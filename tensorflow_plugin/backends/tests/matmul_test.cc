@@ -89,6 +89,21 @@ TEST(MatMul, Vectors) {
   }
 }
 
+// On both sides of one and of two vectors' width, and of a block of rows.
+TEST(MatMul, FewColumns) {
+  const int64_t sizes[][3] = {{64, 10, 300}, {9, 16, 33}, {13, 17, 40}, {100, 32, 50}, {8, 2, 700}, {300, 9, 3}};
+  for (DType type : {DType::kFloat, DType::kBFloat16}) {
+    for (const auto& s : sizes) {
+      for (int flags = 0; flags < 4; ++flags) {
+        MatMulDesc d = Dense(type, s[0], s[1], s[2], {2});
+        d.transpose_a = flags & 1;
+        d.transpose_b = flags & 2;
+        Compare(d, 2, 2);
+      }
+    }
+  }
+}
+
 TEST(MatMul, Batches) {
   for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf, DType::kDouble, DType::kComplex64, DType::kInt32}) {
     for (int64_t size : {3, 20, 37}) {

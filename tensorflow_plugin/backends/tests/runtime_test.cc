@@ -474,7 +474,7 @@ TEST(HostBackend, DevicesAsAskedFor) {
   const HostBackend backend("XPU_TEST", kKernels);
   BackendOptions options;
   options.device_count = 3;
-  options.threads = 1;  // OpenMP is opaque to the thread sanitizer
+  options.threads = 2;
   options.memory_limit = 1 << 20;
   EXPECT_EQ(backend.DeviceCount(options), 3);
   std::unique_ptr<Device> device;

@@ -1,0 +1,128 @@
+#include "tensorflow_plugin/backends/runtime/thread_team.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace xpu::runtime {
+namespace {
+
+void SleepMs(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+TEST(ThreadTeam, CoversEachIndexOnce) {
+  for (int size : {0, 1, 2, 3, 7}) {
+    const ThreadTeam team(size);
+    EXPECT_EQ(team.size(), size < 1 ? 1 : size);
+    for (int64_t n : {0, 1, 5, 64, 1000, 4097}) {
+      for (int64_t grain : {0, 1, 16, 1000, 100000}) {
+        std::vector<std::atomic<int>> seen(n);
+        team.ParallelFor(n, grain, [&](int64_t begin, int64_t end) {
+          EXPECT_LT(begin, end);
+          EXPECT_TRUE(grain <= 1 || begin % grain == 0) << begin;
+          EXPECT_TRUE(grain <= 1 || end % grain == 0 || end == n) << end;
+          for (int64_t i = begin; i < end; ++i) ++seen[i];
+        });
+        for (int64_t i = 0; i < n; ++i) ASSERT_EQ(seen[i], 1) << size << " threads, n " << n << ", grain " << grain;
+      }
+    }
+  }
+}
+
+TEST(ThreadTeam, UsesAllItsThreads) {
+  const ThreadTeam team(3);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  team.ParallelFor(64, 1, [&](int64_t, int64_t) {
+    SleepMs(5);
+    std::lock_guard<std::mutex> lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(threads.size(), 3u);
+  EXPECT_EQ(threads.count(std::this_thread::get_id()), 1u);
+}
+
+TEST(ThreadTeam, SmallWorkStaysOnTheCaller) {
+  const ThreadTeam team(4);
+  const auto caller = std::this_thread::get_id();
+  team.ParallelFor(100, 100, [&](int64_t begin, int64_t end) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(end - begin, 100);
+  });
+}
+
+TEST(ThreadTeam, DoesNotWaitForAHelperThatIsBusyElsewhere) {
+  const ThreadTeam team(2);
+  std::atomic<bool> release{false}, helper_is_held{false};
+  // This leader finishes its own half at once; the only helper is held in the other.
+  std::thread other([&] {
+    const auto leader = std::this_thread::get_id();
+    team.ParallelFor(2, 1, [&](int64_t, int64_t) {
+      if (std::this_thread::get_id() == leader) {
+        while (!helper_is_held) SleepMs(1);
+      } else {
+        helper_is_held = true;
+        while (!release) SleepMs(1);
+      }
+    });
+  });
+  while (!helper_is_held) SleepMs(1);
+  std::atomic<int> done{0};
+  team.ParallelFor(8, 1, [&](int64_t begin, int64_t end) { done += static_cast<int>(end - begin); });
+  EXPECT_EQ(done, 8);
+  release = true;
+  other.join();
+}
+
+TEST(ThreadTeam, SeveralLeadersShareTheHelpers) {
+  const ThreadTeam team(3);
+  std::vector<std::thread> leaders;
+  std::atomic<int64_t> total{0};
+  for (int t = 0; t < 4; ++t) {
+    leaders.emplace_back([&, mine = team] {
+      for (int i = 0; i < 300; ++i) {
+        std::vector<int> values(257, 1);  // on this leader's side; written by whoever helps
+        mine.ParallelFor(257, 16, [&](int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; ++k) values[k] = static_cast<int>(k);
+        });
+        int64_t sum = 0;
+        for (int v : values) sum += v;
+        total += sum;
+      }
+    });
+  }
+  for (std::thread& leader : leaders) leader.join();
+  EXPECT_EQ(total, 4 * 300 * (256 * 257 / 2));
+}
+
+TEST(ThreadTeam, MayBeNested) {
+  const ThreadTeam team(2);
+  std::atomic<int> done{0};
+  team.ParallelFor(8, 1, [&](int64_t, int64_t) {
+    team.ParallelFor(8, 1, [&](int64_t begin, int64_t end) { done += static_cast<int>(end - begin); });
+  });
+  EXPECT_GE(done, 16);
+  EXPECT_EQ(done % 8, 0);
+}
+
+TEST(ThreadTeam, WhatABodyThrowsReachesTheCaller) {
+  const ThreadTeam team(2);
+  for (int64_t thrower : {0, 3, 7}) {
+    EXPECT_THROW(team.ParallelFor(8, 1,
+                                  [&](int64_t begin, int64_t end) {
+                                    if (begin <= thrower && thrower < end) throw std::runtime_error("thrown");
+                                  }),
+                 std::runtime_error);
+  }
+  std::atomic<int> done{0};
+  team.ParallelFor(8, 1, [&](int64_t begin, int64_t end) { done += static_cast<int>(end - begin); });
+  EXPECT_EQ(done, 8);
+}
+
+}  // namespace
+}  // namespace xpu::runtime
