@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <string>
 #include <type_traits>
@@ -28,10 +29,11 @@ using runtime::ThreadTeam;
 
 // Below this many multiplications a call of oneDNN costs more than the product.
 constexpr int64_t kSmall = 4096;
-// Multiplications worth handing to another thread, and those below which a product stays on the calling thread.
-constexpr int64_t kGrainWork = 1 << 18, kShared = 1 << 22;
+// Multiplications worth handing to another thread; those from which a product is shared out by rows, each thread
+// calling oneDNN for its own; and those from which oneDNN shares it out better than that.
+constexpr int64_t kGrainWork = 1 << 18, kSharedByRows = 1 << 20, kShared = 1 << 22;
 
-// Rows below which packing the other operand does not pay.
+// Rows that narrow products are computed by; for fewer, packing the other operand does not pay.
 constexpr int64_t kNarrowRows = 8;
 
 // Says every stride in numbers; batches that all operands walk as one become one, and a batch that only stacks rows of
@@ -191,28 +193,21 @@ bool RunNarrow(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   const auto pack = XPU_PICK_ISA(PackNarrow);
   const auto multiply = XPU_PICK_ISA(NarrowMatMul);
   const int64_t a_row = d.transpose_a ? 1 : d.lda, a_col = d.transpose_a ? d.lda : 1;
+  const int64_t width = XPU_PICK_ISA(NarrowWidth)(d.n);
+  const int64_t grain = (kGrainWork / width / d.k / kNarrowRows + 1) * kNarrowRows;
   ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam& inner) {
     ScratchFrame frame;
-    float* packed = frame.Get<float>(d.k * XPU_PICK_ISA(NarrowColumns)());
+    float* packed = frame.Get<float>(d.k * width);
     pack(d.n, d.k, b, d.transpose_b ? 1 : d.ldb, d.transpose_b ? d.ldb : 1, packed);
-    inner.ParallelFor(d.m, std::max<int64_t>(kNarrowRows, kGrainWork / d.n / d.k), [&](int64_t begin, int64_t end) {
+    inner.ParallelFor(d.m, grain, [&](int64_t begin, int64_t end) {
       multiply(end - begin, d.n, d.k, a + begin * a_row, a_row, a_col, packed, c + begin * d.ldc, d.ldc);
     });
   });
   return true;
 }
 
-// float, or half and bfloat16 where oneDNN has them.
-Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& all) {
-  const ThreadTeam team = d.batch.num_elements() * d.m * d.n * d.k < kShared ? ThreadTeam(1) : all;
-  if (d.type == DType::kFloat && d.m * d.n * d.k <= kSmall) {
-    const auto multiply = XPU_PICK_ISA(SmallMatMul);
-    ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
-      multiply(d.m, d.n, d.k, a, d.transpose_a, d.lda, b, d.transpose_b, d.ldb, c, d.ldc);
-    });
-    return OkStatus();
-  }
-  if (d.type == DType::kFloat && (RunMatrixVector(d, args, all) || RunNarrow(d, args, all))) return OkStatus();
+// By oneDNN, if it has the product and can do it quickly.
+Status RunPlan(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   PlanKey key{static_cast<int64_t>(Primitive::kMatMul),
               static_cast<int64_t>(d.type),
               d.m,
@@ -232,6 +227,42 @@ Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& all)
   if (d.type != DType::kFloat) return errors::Unimplemented("no oneDNN matrix product of type ", Name(d.type));
   RunGemm<float>(d, args, team);
   return OkStatus();
+}
+
+// oneDNN's threads are OpenMP's, which meet at the end of a product however short: too dear for a medium one.
+Status RunPlanByRows(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  constexpr int64_t kRows = 16;
+  const int64_t rows = (d.m / team.size() + kRows - 1) / kRows * kRows;
+  const size_t size = SizeOf(d.type);
+  std::mutex mutex;
+  Status first;
+  team.ParallelFor(d.m, rows, [&](int64_t begin, int64_t end) {
+    MatMulDesc part = d;
+    part.m = end - begin;
+    Args at = args;
+    at.in[0] = static_cast<const char*>(args.in[0]) + begin * (d.transpose_a ? 1 : d.lda) * size;
+    at.out[0] = static_cast<char*>(args.out[0]) + begin * d.ldc * size;
+    Status status = RunPlan(part, at, ThreadTeam(1));
+    std::lock_guard<std::mutex> lock(mutex);
+    if (first.ok()) first = std::move(status);
+  });
+  return first;
+}
+
+// float, or half and bfloat16 where oneDNN has them.
+Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  if (d.type == DType::kFloat && d.m * d.n * d.k <= kSmall) {
+    const auto multiply = XPU_PICK_ISA(SmallMatMul);
+    ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
+      multiply(d.m, d.n, d.k, a, d.transpose_a, d.lda, b, d.transpose_b, d.ldb, c, d.ldc);
+    });
+    return OkStatus();
+  }
+  if (d.type == DType::kFloat && (RunMatrixVector(d, args, team) || RunNarrow(d, args, team))) return OkStatus();
+  const int64_t work = d.batch.num_elements() * d.m * d.n * d.k;
+  if (work >= kShared) return RunPlan(d, args, team);
+  if (work < kSharedByRows || team.size() == 1 || !d.batch.empty()) return RunPlan(d, args, ThreadTeam(1));
+  return RunPlanByRows(d, args, team);
 }
 
 // half and bfloat16 by way of float.
