@@ -96,7 +96,7 @@ Options ReadOptions(const std::vector<std::string>& subdevices, std::vector<std:
   };
   read_number(kDeviceCount, kMaxDevices, " (for no device at all set TF_XPU_DISABLE=1)", "1",
               &options.backend.device_count);
-  read_number(kThreads, kMaxThreads, "", "all processors", &options.backend.threads);
+  read_number(kThreads, kMaxThreads, "", "each device's share of the processors", &options.backend.threads);
 
   const std::string memory = Environment(kMemoryLimit);
   options.backend.memory_limit = memory.empty() ? 0 : ParseMemorySize(memory, MachineMemory());
@@ -120,10 +120,10 @@ const std::vector<OptionInfo>& OptionTable() {
       {"TF_XPU_DISABLE", "0 or 1", "0", "1: the plugin offers no devices, as if it were not installed"},
       {kSubdevice, "XPU_HOST or XPU_REFERENCE", "XPU_HOST",
        "the backend behind /xpu: vectorised loops and oneDNN, or plain loops that are easy to trust and slow"},
-      {kDeviceCount, "1 to 64", "1", "how many XPU devices there are; all share the machine's cores"},
+      {kDeviceCount, "1 to 64", "1", "how many XPU devices there are; processors and memory are shared out evenly"},
       {kMemoryLimit, "bytes, or a number with KiB, MiB, GiB, TiB or %", "what the machine offers",
        "memory of each device; what does not fit is a ResourceExhaustedError"},
-      {kThreads, "1 to 1024", "all processors", "how many threads compute one operation of a device"},
+      {kThreads, "1 to 1024", "its share of the processors", "how many threads compute one operation of a device"},
       {"TF_XPU_ISA", "baseline, avx2 or avx512", "the best there is",
        "the instruction set that XPU_HOST's own loops use (oneDNN chooses its own)"},
       {kIsolateMemory, "0 or 1", "0", "1: touching device memory from the host faults at once (a check for bugs)"},

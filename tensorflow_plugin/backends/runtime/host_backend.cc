@@ -59,27 +59,30 @@ double MeasureGflops(const KernelSet& kernels, const ThreadTeam& team) {
 
 int HostBackend::DeviceCount(const BackendOptions& options) const { return std::max(options.device_count, 0); }
 
-void HostBackend::Measure(int threads, DeviceInfo* info) const {
+int TeamSize(int ordinal, int devices, int processors) {
+  return std::max(processors / devices + (ordinal < processors % devices), 1);
+}
+
+HostBackend::Speed HostBackend::MeasuredSpeed(int threads) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!measured_) {
-    measured_ = true;
-    try {
-      // On a thread that ends: OpenMP keeps a pool of threads for each thread that ever led a team.
-      std::thread([this, threads] {
-        try {
-          const ThreadTeam team(threads);
-          bandwidth_bytes_per_s_ = MeasureBandwidth(team);
-          gflops_ = MeasureGflops(kernels_, team);
-        } catch (const std::bad_alloc&) {
-          // Not measured, then.
-        }
-      }).join();
-    } catch (const std::system_error&) {
-      // No thread to be had: not measured either.
-    }
+  const auto [entry, first] = speeds_.try_emplace(threads);
+  Speed& speed = entry->second;
+  if (!first) return speed;
+  try {
+    // On a thread that ends: OpenMP keeps a pool of threads for each thread that ever led a team.
+    std::thread([this, threads, &speed] {
+      try {
+        const ThreadTeam team(threads);
+        speed.bandwidth_bytes_per_s = MeasureBandwidth(team);
+        speed.gflops = MeasureGflops(kernels_, team);
+      } catch (const std::bad_alloc&) {
+        // Not measured, then.
+      }
+    }).join();
+  } catch (const std::system_error&) {
+    // No thread to be had: not measured either.
   }
-  info->bandwidth_bytes_per_s = bandwidth_bytes_per_s_;
-  info->gflops = gflops_;
+  return speed;
 }
 
 Status HostBackend::CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const {
@@ -93,19 +96,21 @@ Status HostBackend::CreateDevice(int ordinal, const BackendOptions& options, std
   info.hardware_name = ProcessorName();
   info.vendor = ProcessorVendor();
   info.numa_node = NumaNode();
-  // There is no bus; the form is TensorFlow's, the device number tells the devices apart.
+  // There is no bus. The form is PCI's, the bus number tells the devices apart, and the domain is one in which no
+  // machine has a device that could be taken for this one.
   char bus_id[32];
-  std::snprintf(bus_id, sizeof(bus_id), "%04x:%02x:%02x.0", ordinal >> 16 & 0xffff, ordinal >> 8 & 0xff,
-                ordinal & 0xff);
+  std::snprintf(bus_id, sizeof(bus_id), "ffff:%02x:00.0", static_cast<unsigned>(ordinal) & 0xff);
   info.pci_bus_id = bus_id;
   info.memory_bytes = options.memory_limit != 0 ? options.memory_limit : TotalMachineMemory() / count;
   XPU_REQUIRE(info.memory_bytes > 0,
               errors::ResourceExhausted("cannot tell how much memory this machine has: set a memory limit"));
   HostDeviceOptions device_options;
-  const int threads = options.threads != 0 ? options.threads : UsableProcessors();
+  const int threads = options.threads != 0 ? options.threads : TeamSize(ordinal, count, UsableProcessors());
   device_options.queue.team = ThreadTeam(threads);
   device_options.isolate_memory = options.isolate_memory;
-  Measure(threads, &info);
+  const Speed speed = MeasuredSpeed(threads);
+  info.bandwidth_bytes_per_s = speed.bandwidth_bytes_per_s;
+  info.gflops = speed.gflops;
   return HostDevice::Create(kernels_, std::move(info), device_options, device);
 }
 

@@ -2,6 +2,7 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_HOST_BACKEND_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_HOST_BACKEND_H_
 
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -9,6 +10,10 @@
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::runtime {
+
+// Threads of the device `ordinal` when `processors` are dealt out evenly to `devices`; none goes without, so that more
+// devices than processors share them.
+int TeamSize(int ordinal, int devices, int processors);
 
 class HostBackend final : public Backend {
  public:
@@ -18,20 +23,23 @@ class HostBackend final : public Backend {
   const char* subdevice_type() const override { return name_; }
   // As many as asked for: devices on host memory can be had in any number.
   int DeviceCount(const BackendOptions& options) const override;
-  // Without a memory limit the devices share the machine's memory evenly.
+  // The devices share the machine's processors evenly, and its memory unless there is a limit.
   Status CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const override;
   bool Supports(const Requirement& requirement) const override { return kernels_.Supports(requirement); }
 
  private:
-  // Fills in what only an experiment tells: made once, when the first device is created; some 10 ms.
-  void Measure(int threads, DeviceInfo* info) const;
+  struct Speed {
+    int64_t bandwidth_bytes_per_s = -1;
+    double gflops = -1;
+  };
+  // What only an experiment tells, of a device of so many threads that has the machine to itself. Made once for each
+  // number of threads, when the first such device is created: some 30 ms.
+  Speed MeasuredSpeed(int threads) const;
 
   const char* const name_;
   const KernelSet& kernels_;
   mutable std::mutex mutex_;
-  mutable bool measured_ = false;
-  mutable int64_t bandwidth_bytes_per_s_ = -1;
-  mutable double gflops_ = -1;
+  mutable std::map<int, Speed> speeds_;  // by threads
 };
 
 // A device without memory of its own whose commands run on the calling thread before Launch returns, on host

@@ -4,9 +4,13 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <system_error>
+#include <vector>
 
 namespace xpu::runtime {
 namespace {
@@ -57,6 +61,44 @@ constexpr ControlGroup kControlGroups[] = {
      "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file"},
 };
 
+std::vector<int> AllowedProcessors() {
+  std::vector<int> processors;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return processors;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &set)) processors.push_back(i);
+  }
+  return processors;
+}
+
+// Its folder in /sys has an entry "node3"; -1 without one.
+int NodeOf(int processor) {
+  const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(processor);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (name.compare(0, 4, "node") == 0 && name.find_first_not_of("0123456789", 4) == std::string::npos) {
+      return std::atoi(name.c_str() + 4);
+    }
+  }
+  return -1;
+}
+
+// The control group's share of time, as a number of processors, rounded up. Version 2 has a file "quota period", where
+// the quota may be "max"; version 1 has two files, where it may be -1.
+int64_t ProcessorQuota() {
+  int64_t quota = Number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", -1);
+  int64_t period = Number("/sys/fs/cgroup/cpu/cpu.cfs_period_us", -1);
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  int64_t words[2];
+  if (file >> words[0] >> words[1]) {
+    quota = words[0];
+    period = words[1];
+  }
+  return quota > 0 && period > 0 ? (quota + period - 1) / period : kNone;
+}
+
 }  // namespace
 
 int64_t TotalMachineMemory() {
@@ -89,16 +131,18 @@ std::string ProcessorVendor() {
 }
 
 int NumaNode() {
-  std::ifstream file("/sys/devices/system/node/online");
-  std::string nodes;
-  return file >> nodes && nodes == "0" ? 0 : -1;
+  int node = -1;
+  for (const int processor : AllowedProcessors()) {
+    const int its_node = NodeOf(processor);
+    if (its_node < 0 || (node >= 0 && its_node != node)) return -1;
+    node = its_node;
+  }
+  return node;
 }
 
 int UsableProcessors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(CPU_COUNT(&set), 1);
+  const int64_t allowed = std::max<int64_t>(static_cast<int64_t>(AllowedProcessors().size()), 1);
+  return static_cast<int>(std::min(allowed, ProcessorQuota()));
 }
 
 }  // namespace xpu::runtime

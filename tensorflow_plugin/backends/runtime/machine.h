@@ -16,10 +16,11 @@ int64_t AvailableMachineMemory();
 std::string ProcessorName();
 std::string ProcessorVendor();
 
-// 0 on a machine of one NUMA node; -1 on others, where the processors of a device span the nodes.
+// The node that all processors lie on that this process may run on; -1 if they span several, or it cannot be told.
 int NumaNode();
 
-// Processors this process may run on, at least 1.
+// Processors' worth of time that this process may use, at least 1: those it may run on, or less where the control group
+// (container) limits the time.
 int UsableProcessors();
 
 }  // namespace xpu::runtime

@@ -470,30 +470,5 @@ TEST(ExitTest, QueuedWorkDoesNotHoldUpTheProcess) {
 }
 #endif
 
-TEST(HostBackend, DevicesAsAskedFor) {
-  const HostBackend backend("XPU_TEST", kKernels);
-  BackendOptions options;
-  options.device_count = 3;
-  options.threads = 2;
-  options.memory_limit = 1 << 20;
-  EXPECT_EQ(backend.DeviceCount(options), 3);
-  std::unique_ptr<Device> device;
-  EXPECT_EQ(backend.CreateDevice(3, options, &device).code(), Code::kInvalidArgument);
-  EXPECT_EQ(backend.CreateDevice(-1, options, &device).code(), Code::kInvalidArgument);
-  ASSERT_TRUE(backend.CreateDevice(2, options, &device).ok());
-  const DeviceInfo& info = device->info();
-  EXPECT_EQ(info.pci_bus_id, "0000:00:02.0");
-  EXPECT_EQ(info.memory_bytes, 1 << 20);
-  EXPECT_FALSE(info.hardware_name.empty());
-  EXPECT_FALSE(info.vendor.empty());
-  EXPECT_GT(info.bandwidth_bytes_per_s, int64_t{100} << 20);
-  EXPECT_EQ(info.gflops, -1);  // these kernels have no product to measure
-  options.memory_limit = -1;
-  EXPECT_EQ(backend.CreateDevice(0, options, &device).code(), Code::kInvalidArgument);
-  options.memory_limit = 0;
-  ASSERT_TRUE(backend.CreateDevice(0, options, &device).ok());
-  EXPECT_GT(device->info().memory_bytes, int64_t{16} << 20);
-}
-
 }  // namespace
 }  // namespace xpu::runtime

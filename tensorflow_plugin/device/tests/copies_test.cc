@@ -53,21 +53,28 @@ TEST(Copies, ThereAndBack) {
   }
 }
 
-// TensorFlow copies between devices on a stream of the one that sends.
-TEST(Copies, FromDeviceToDevice) {
+// TensorFlow copies between devices on a stream of the one that sends, which waits for what both compute: the copy
+// comes after the work that makes its source, and after the work that used its target for something else.
+TEST(Copies, FromDeviceToDeviceBehindQueuedWork) {
   for (bool isolate : {false, true}) {
     BackendOptions options = OneThread();
     options.isolate_memory = isolate;
     Core sender(options), receiver(options);
-    const int32_t value = 42;
-    int32_t seen = 0;
-    SP_DeviceMemoryBase from = sender.Allocate(4), to = receiver.Allocate(4);
-    sender.se.sync_memcpy_htod(&sender.device, &from, &value, 4, Checked());
-    sender.se.create_stream_dependency(&sender.device, sender.d2h, receiver.compute, Checked());
-    sender.se.memcpy_dtod(&sender.device, sender.d2h, &to, &from, 4, Checked());
-    sender.se.block_host_until_done(&sender.device, sender.d2h, Checked());
-    receiver.se.sync_memcpy_dtoh(&receiver.device, &seen, &to, 4, Checked());
-    EXPECT_EQ(seen, value);
+    constexpr uint64_t kBytes = 1 << 20;
+    SP_DeviceMemoryBase from = sender.Allocate(kBytes), to = receiver.Allocate(kBytes);
+    for (uint32_t round = 1; round <= 3; ++round) {
+      sender.Enqueue(sender.compute, [] { Sleep(10); });
+      sender.se.memset32(&sender.device, sender.compute, &from, round, kBytes, Checked());
+      receiver.Enqueue(receiver.compute, [] { Sleep(20); });
+      receiver.se.memset32(&receiver.device, receiver.compute, &to, 99, kBytes, Checked());
+      sender.se.create_stream_dependency(&sender.device, sender.d2h, sender.compute, Checked());
+      sender.se.create_stream_dependency(&sender.device, sender.d2h, receiver.compute, Checked());
+      sender.se.memcpy_dtod(&sender.device, sender.d2h, &to, &from, kBytes, Checked());
+      sender.se.block_host_until_done(&sender.device, sender.d2h, Checked());
+      std::vector<uint32_t> seen(kBytes / sizeof(uint32_t));
+      receiver.se.sync_memcpy_dtoh(&receiver.device, seen.data(), &to, kBytes, Checked());
+      EXPECT_EQ(seen, std::vector<uint32_t>(seen.size(), round));
+    }
   }
 }
 

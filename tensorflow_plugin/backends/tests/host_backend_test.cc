@@ -1,0 +1,181 @@
+// How a backend on host memory makes its devices: how many, with what, and how they share the machine.
+#include "tensorflow_plugin/backends/runtime/host_backend.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <regex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/runtime/machine.h"
+
+namespace xpu::runtime {
+namespace {
+
+// Random notes the size of the team that runs it. There is nothing else.
+class NotingKernels final : public KernelSet {
+ public:
+  bool Supports(const Requirement& r) const override { return r.primitive == Primitive::kRandom; }
+  Status Run(const RandomDesc&, const Args&, const ThreadTeam& team) const override {
+    team_size = team.size();
+    return OkStatus();
+  }
+#define XPU_NONE(name) \
+  Status Run(const name##Desc&, const Args&, const ThreadTeam&) const override { return errors::Unimplemented(#name); }
+  XPU_NONE(Elementwise)
+  XPU_NONE(Reduce)
+  XPU_NONE(MatMul)
+  XPU_NONE(Convolution)
+  XPU_NONE(Pool)
+  XPU_NONE(Normalize)
+  XPU_NONE(Softmax)
+  XPU_NONE(CopyStrided)
+  XPU_NONE(Gather)
+  XPU_NONE(Scatter)
+  XPU_NONE(Compact)
+#undef XPU_NONE
+
+  mutable std::atomic<int> team_size{0};
+};
+const NotingKernels kKernels;
+
+BackendOptions Options(int device_count) {
+  BackendOptions options;
+  options.device_count = device_count;
+  options.memory_limit = 1 << 20;
+  return options;
+}
+
+// How many threads run a queued command of this device.
+int TeamOf(Device& device) {
+  const std::unique_ptr<Stream> stream = device.CreateStream();
+  RandomDesc desc;
+  desc.n = 1 << 20;  // not so little that the submitting thread would do it
+  void* const out = device.Allocate(16);
+  Args args{};
+  args.out[0] = out;
+  EXPECT_TRUE(device.Launch(*stream, desc, args).ok());
+  stream->Wait();
+  device.Deallocate(out);
+  return kKernels.team_size;
+}
+
+TEST(HostBackend, DevicesAsAskedFor) {
+  const HostBackend backend("XPU_TEST", kKernels);
+  BackendOptions options = Options(3);
+  EXPECT_EQ(backend.DeviceCount(options), 3);
+  std::unique_ptr<Device> device;
+  EXPECT_EQ(backend.CreateDevice(3, options, &device).code(), Code::kInvalidArgument);
+  EXPECT_EQ(backend.CreateDevice(-1, options, &device).code(), Code::kInvalidArgument);
+  ASSERT_TRUE(backend.CreateDevice(2, options, &device).ok());
+  const DeviceInfo& info = device->info();
+  EXPECT_EQ(info.memory_bytes, 1 << 20);
+  EXPECT_FALSE(info.hardware_name.empty());
+  EXPECT_FALSE(info.vendor.empty());
+  EXPECT_EQ(info.numa_node, NumaNode());
+  EXPECT_GT(info.bandwidth_bytes_per_s, int64_t{100} << 20);
+  EXPECT_EQ(info.gflops, -1);  // these kernels have no product to measure
+  options.memory_limit = -1;
+  EXPECT_EQ(backend.CreateDevice(0, options, &device).code(), Code::kInvalidArgument);
+  options.memory_limit = 0;
+  ASSERT_TRUE(backend.CreateDevice(0, options, &device).ok());
+  EXPECT_GT(device->info().memory_bytes, int64_t{16} << 20);
+}
+
+TEST(HostBackend, BusIdsTellDevicesApart) {
+  const HostBackend backend("XPU_TEST", kKernels);
+  const std::regex form("[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\\.[0-7]");
+  std::set<std::string> ids;
+  for (int i = 0; i < 64; ++i) {
+    std::unique_ptr<Device> device;
+    ASSERT_TRUE(backend.CreateDevice(i, Options(64), &device).ok());
+    EXPECT_TRUE(std::regex_match(device->info().pci_bus_id, form)) << device->info().pci_bus_id;
+    ids.insert(device->info().pci_bus_id);
+  }
+  EXPECT_EQ(ids.size(), 64u);
+  EXPECT_EQ(*ids.rbegin(), "ffff:3f:00.0");
+}
+
+TEST(TeamSize, DealsOutTheProcessors) {
+  for (int processors : {1, 2, 3, 7, 8, 96}) {
+    for (int devices : {1, 2, 3, 8, 64}) {
+      int sum = 0, least = processors, most = 0;
+      for (int i = 0; i < devices; ++i) {
+        const int size = TeamSize(i, devices, processors);
+        sum += size;
+        least = std::min(least, size);
+        most = std::max(most, size);
+      }
+      EXPECT_EQ(sum, std::max(processors, devices)) << processors << " " << devices;
+      EXPECT_GE(least, 1);
+      EXPECT_LE(most, least + 1);
+    }
+  }
+}
+
+TEST(HostBackend, DevicesShareTheProcessors) {
+  const HostBackend backend("XPU_TEST", kKernels);
+  for (int devices : {1, 2, 5}) {
+    int sum = 0;
+    for (int i = 0; i < devices; ++i) {
+      std::unique_ptr<Device> device;
+      ASSERT_TRUE(backend.CreateDevice(i, Options(devices), &device).ok());
+      sum += TeamOf(*device);
+    }
+    EXPECT_EQ(sum, std::max(UsableProcessors(), devices));
+  }
+  BackendOptions options = Options(2);
+  options.threads = 3;
+  std::unique_ptr<Device> device;
+  ASSERT_TRUE(backend.CreateDevice(1, options, &device).ok());
+  EXPECT_EQ(TeamOf(*device), 3);
+}
+
+// Commands of two devices run at the same time: each waits for a sign of the other.
+TEST(HostBackend, DevicesWorkAtTheSameTime) {
+  const HostBackend backend("XPU_TEST", kKernels);
+  std::unique_ptr<Device> devices[2];
+  std::unique_ptr<Stream> streams[2];
+  std::atomic<int> arrived{0};
+  std::atomic<int> met{0};
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(backend.CreateDevice(i, Options(2), &devices[i]).ok());
+    streams[i] = devices[i]->CreateStream();
+    streams[i]->HostCallback([&] {
+      ++arrived;
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      while (arrived < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+      met += arrived == 2;
+      return OkStatus();
+    });
+  }
+  for (const auto& stream : streams) stream->Wait();
+  EXPECT_EQ(met, 2);
+}
+
+TEST(Machine, ProcessorsAndNodeFollowTheAffinity) {
+  std::thread([] {
+    cpu_set_t all, one;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+    EXPECT_LE(UsableProcessors(), CPU_COUNT(&all));
+    EXPECT_GE(UsableProcessors(), 1);
+    int first = 0;
+    while (!CPU_ISSET(first, &all)) ++first;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    EXPECT_EQ(UsableProcessors(), 1);
+    // One processor lies on one node, where the machine tells at all.
+    const bool told = access("/sys/devices/system/node/online", R_OK) == 0;
+    EXPECT_EQ(NumaNode() >= 0, told);
+  }).join();
+}
+
+}  // namespace
+}  // namespace xpu::runtime
