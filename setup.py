@@ -31,7 +31,7 @@ class BuildWithBazel(build_py):
             f"--repo_env=PYTHONPATH={os.environ.get('PYTHONPATH', '')}",
         ]
         subprocess.run(command, cwd=ROOT, check=True)
-        for source in sorted(TREE.rglob("*.so*")):
+        for source in sorted(path for path in TREE.rglob("*") if path.is_file()):
             target = pathlib.Path(self.build_lib) / source.relative_to(TREE)
             if target.name == "_native.so":
                 target = target.with_name("_native" + sysconfig.get_config_var("EXT_SUFFIX"))

@@ -51,12 +51,14 @@ def test_layout(unpacked, wheel):
     assert [path.name for path in (unpacked / "tensorflow-plugins").iterdir()] == [LOADER]
     names = {path.name for path in (unpacked / "tensorflow_xpu" / "lib").iterdir()}
     assert names == {CORE, "libdnnl.so.3", "libgomp.so.1"}
+    assert [path.name for path in (unpacked / "tensorflow_xpu" / "bin").iterdir()] == ["conformance"]
     metadata = next(unpacked.glob("*.dist-info")) / "METADATA"
     assert "Requires-Dist" not in metadata.read_text()
 
 
 def test_nothing_outside_is_needed(unpacked):
     assert len(libraries(unpacked)) == 5
+    assert set(dynamic(unpacked / "tensorflow_xpu" / "bin" / "conformance", "NEEDED")) <= SYSTEM
     inside = {path.name for path in (unpacked / "tensorflow_xpu" / "lib").iterdir()}
     for library in libraries(unpacked):
         allowed = SYSTEM | inside | TENSORFLOW if library.name == CORE else SYSTEM | inside

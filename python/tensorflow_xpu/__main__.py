@@ -1,8 +1,30 @@
-"""``python -m tensorflow_xpu doctor``."""
+"""``python -m tensorflow_xpu COMMAND``: the commands are below."""
 
+import argparse
 import sys
 
-from tensorflow_xpu.doctor import main
+from tensorflow_xpu import conformance, doctor
+
+COMMANDS = {
+    "doctor": (doctor.main, "say whether TensorFlow can use an XPU here, and if not, why"),
+    "conformance": (conformance.main, "examine the library of this plugin or of another"),
+}
+
+
+def main() -> int:
+    """Runs the command that the command line names. Returns its exit code, 2 for wrong usage."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tensorflow_xpu",
+        description="XPU for TensorFlow",
+        epilog="\n".join(f"  {name:14}{text}" for name, (_, text) in COMMANDS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=COMMANDS, help="one of these, each with its own --help:")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the command's arguments")
+    options = parser.parse_args()
+    run, _ = COMMANDS[options.command]
+    return run(options.arguments)
+
 
 if __name__ == "__main__":
     sys.exit(main())

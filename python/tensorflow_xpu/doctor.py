@@ -249,11 +249,12 @@ def render(report: dict[str, Any], color: bool) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs ``python -m tensorflow_xpu``. Returns the exit code: 0 if all is well, 1 if not, 2 for a wrong usage."""
-    parser = argparse.ArgumentParser(prog="python -m tensorflow_xpu", description="XPU for TensorFlow")
-    commands = parser.add_subparsers(dest="command", required=True)
-    doctor = commands.add_parser("doctor", help="say whether TensorFlow can use an XPU here, and if not, why")
-    doctor.add_argument("--json", action="store_true", help="print the report as JSON")
+    """Runs ``python -m tensorflow_xpu doctor``. Returns 0 if all is well, 1 if not, 2 for wrong usage."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tensorflow_xpu doctor",
+        description="Says whether TensorFlow can use an XPU here, and if not, why.",
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     options = parser.parse_args(arguments)
     report = diagnose()
     color = sys.stdout.isatty() and "NO_COLOR" not in os.environ

@@ -1,0 +1,123 @@
+// Events: complete when the work before them is, again and again.
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tensorflow_plugin/conformance/checks.h"
+#include "tensorflow_plugin/conformance/device.h"
+
+namespace xpu::conformance {
+namespace {
+
+// Records the event behind work that is held back, and looks.
+void RecordAndLook(Device& d, SP_Event event, const char* which) {
+  Gate& gate = d.Close(d.compute);
+  d.Do(&SE::record_event, d.compute, event);
+  for (int i = 0; i < 10; ++i) {
+    if (d.Complete(event)) Fail("get_event_status says that an event ", which, " is complete before its work");
+    Sleep(kWhile / 10);
+  }
+  gate.Open();
+  Await(Text("an event ", which, " did not complete"), [&] { return d.Complete(event); });
+  if (!d.Complete(event)) Fail("an event that was complete is pending again");
+}
+
+void Recorded(const Subject& subject) {
+  Device d(subject);
+  RecordAndLook(d, d.NewEvent(), "recorded once");
+}
+
+void RecordedAgain(const Subject& subject) {
+  Device d(subject);
+  const SP_Event event = d.NewEvent();
+  d.Do(&SE::record_event, d.compute, event);
+  Await("an event recorded on an idle stream did not complete", [&] { return d.Complete(event); });
+  for (int i = 0; i < 3; ++i) RecordAndLook(d, event, "recorded again");
+}
+
+void Idle(const Subject& subject) {
+  Device d(subject);
+  for (int i = 0; i < 100; ++i) {
+    const SP_Event event = d.Record(i % 2 ? d.compute : d.h2d);
+    Await("an event recorded on an idle stream did not complete", [&] { return d.Complete(event); });
+    d.Ask(&SE::destroy_event, event);
+  }
+}
+
+void WaitForEvent(const Subject& subject) {
+  Device d(subject);
+  constexpr uint64_t kSize = 4096;
+  SP_DeviceMemoryBase memory = d.Allocate(kSize);
+  d.Write(memory, Bytes(kSize, 1));
+  uint8_t* seen = d.AllocateHost(kSize);
+  Gate& gate = d.Close(d.compute);
+  d.Do(&SE::memset, d.compute, &memory, uint8_t{2}, kSize);
+  const SP_Event event = d.Record(d.compute);
+  d.Do(&SE::wait_for_event, d.d2h, event);
+  d.Do(&SE::memcpy_dtoh, d.d2h, static_cast<void*>(seen), &memory, kSize);
+  Sleep(kWhile);
+  gate.Open();
+  d.Finish(d.d2h);
+  RequireSame("a stream did not wait for the event that wait_for_event named; what it saw", Copied(seen, kSize),
+              Bytes(kSize, 2));
+}
+
+void BlockHostForEvent(const Subject& subject) {
+  Device d(subject);
+  auto& done = *new std::atomic<bool>(false);
+  Gate& gate = d.Close(d.compute);
+  d.Callback(d.compute, [&done] {
+    done = true;
+    return TF_OK;
+  });
+  const SP_Event event = d.Record(d.compute);
+  gate.OpenAfter(kWhile);
+  d.Do(&SE::block_host_for_event, event);
+  if (!done) Fail("block_host_for_event returned before the event's work was done");
+}
+
+// As TensorFlow has it: a few events used over and over, recorded here and polled there.
+void Pooled(const Subject& subject) {
+  Device d(subject);
+  std::vector<SP_Event> events;
+  for (int i = 0; i < 8; ++i) events.push_back(d.NewEvent());
+  std::atomic<int> recorded{0}, polled{0};
+  constexpr int kTimes = 800;
+  std::thread poller([&] {
+    for (int i = 0; i < kTimes; ++i) {
+      Await("an event was not recorded", [&] { return recorded > i; });
+      const SP_Event event = events[i % events.size()];
+      Await("an event that is used over and over did not complete", [&] { return d.Complete(event); });
+      ++polled;
+    }
+  });
+  SP_DeviceMemoryBase memory = d.Allocate(64);
+  for (int i = 0; i < kTimes; ++i) {
+    Await("an event did not come back", [&] { return polled + static_cast<int>(events.size()) > i; });
+    d.Do(&SE::memset, d.compute, &memory, static_cast<uint8_t>(i), uint64_t{64});
+    d.Do(&SE::record_event, d.compute, events[i % events.size()]);
+    ++recorded;
+  }
+  poller.join();
+  for (SP_Event event : events) d.Ask(&SE::destroy_event, event);
+}
+
+}  // namespace
+
+std::vector<Check> EventChecks() {
+  return {
+      {"events.recorded", "A recorded event is pending until the work before it is done, then complete.", Recorded},
+      {"events.recorded_again", "An event that is recorded again is pending again.", RecordedAgain},
+      {"events.idle", "An event recorded on an idle stream completes by itself.", Idle},
+      {"events.wait_for_event", "After wait_for_event, what is enqueued on the stream waits for the event.",
+       WaitForEvent},
+      {"events.block_host_for_event", "block_host_for_event returns when the event is complete, not before.",
+       BlockHostForEvent},
+      {"events.pooled", "Eight events, recorded 800 times by one thread and polled by another, complete each time.",
+       Pooled},
+  };
+}
+
+}  // namespace xpu::conformance

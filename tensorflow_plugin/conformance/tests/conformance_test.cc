@@ -1,0 +1,283 @@
+// The checks pass on a correct library, and each finds the defect it is there for: sample_plugin.cc is a correct one
+// that can be made defective in forty ways.
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/conformance/checks.h"
+#include "tensorflow_plugin/conformance/harness.h"
+
+namespace xpu::conformance {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+constexpr char kFolder[] = "tensorflow_plugin/conformance/";
+
+std::string Sample() { return std::string(kFolder) + "tests/libsample_plugin.so"; }
+
+std::vector<Result> Examine(const std::string& library, Milliseconds timeout = Milliseconds(10000)) {
+  std::vector<Result> results;
+  Limits limits;
+  limits.timeout = timeout * (kSanitized ? 3 : 1);
+  limits.jobs = 8;
+  RunChecks(AllChecks(), {library}, limits, [&](const Result& result) { results.push_back(result); });
+  return results;
+}
+
+std::vector<Result> RunSample(const char* defect, Milliseconds timeout = Milliseconds(10000)) {
+  setenv("SAMPLE_DEFECT", defect, 1);
+  auto results = Examine(Sample(), timeout);
+  unsetenv("SAMPLE_DEFECT");
+  return results;
+}
+
+TEST(Conformance, ACorrectLibraryPasses) {
+  for (const Result& result : RunSample("")) {
+    EXPECT_EQ(result.outcome, Outcome::kPass) << result.check->name << ": " << result.reason << " " << result.output;
+  }
+}
+
+TEST(Conformance, NamesAreUnique) {
+  std::set<std::string> names;
+  for (const Check& check : AllChecks()) {
+    EXPECT_TRUE(names.insert(check.name).second) << check.name;
+    EXPECT_NE(std::string(check.name).find('.'), std::string::npos) << check.name;
+    EXPECT_EQ(std::string(check.meaning).back(), '.') << check.name;
+  }
+}
+
+// A check that must fail, and what its reason must hold.
+struct Finding {
+  const char* check;
+  const char* reason;
+};
+
+struct Defect {
+  const char* name;
+  std::vector<Finding> found;
+  // Checks that fail too where the race that the defect makes is lost.
+  std::set<std::string> perhaps = {};
+  Milliseconds timeout{10000};
+};
+
+void PrintTo(const Defect& defect, std::ostream* out) { *out << defect.name; }
+
+class Defects : public testing::TestWithParam<Defect> {};
+
+TEST_P(Defects, AreFound) {
+  const Defect& defect = GetParam();
+  if (kSanitized) GTEST_SKIP() << "a sanitizer has its own way with defects, and takes long";
+  std::map<std::string, std::string> expected;
+  for (const Finding& finding : defect.found) expected[finding.check] = finding.reason;
+  for (const Result& result : RunSample(defect.name, defect.timeout)) {
+    const auto it = expected.find(result.check->name);
+    if (it == expected.end()) {
+      const bool excused = result.outcome != Outcome::kFail || defect.perhaps.count(result.check->name);
+      EXPECT_TRUE(excused) << result.check->name << ": " << result.reason;
+    } else {
+      EXPECT_EQ(result.outcome, Outcome::kFail) << result.check->name;
+      EXPECT_NE(result.reason.find(it->second), std::string::npos) << result.check->name << ": " << result.reason;
+    }
+  }
+}
+
+const Defect kDefects[] = {
+    // Registration
+    {"refuses",
+     {{"registration.succeeds", "SE_InitPlugin failed with code 13: the driver is too old"},
+      {"registration.older_structs", "the driver is too old"},
+      {"registration.future_structs", "the driver is too old"}}},
+    {"bad_name", {{"registration.names", "name is \"Sample1\""}}},
+    {"destroy_device_missing", {{"registration.platform_callbacks", "not set: destroy_device"}}},
+    {"memset32_missing", {{"registration.executor_callbacks", "not set: memset32"}}},
+    {"struct_overflow",
+     {{"registration.older_structs", "SP_StreamExecutor: wrote 8 bytes beyond the 280 of its struct_size"}}},
+    {"fills_future_fields", {{"registration.future_structs", "SP_StreamExecutor: filled a field at byte 288"}}},
+    // Devices
+    {"no_devices", {{"devices.count", "there are no devices"}}},
+    {"wrong_ordinal", {{"devices.create", "the ordinal of device 0 is 7"}}},
+    {"gflops_zero", {{"devices.describe", "get_gflops gives 0"}}},
+    // Memory
+    {"misaligned", {{"memory.alignment", "allocate(1) gives an address aligned to 32 bytes"}}},
+    {"double_free",
+     {{"devices.destroy", "the last call was deallocate"},
+      {"memory.given_back", "crashed with signal"},
+      {"memory.deallocate_in_use", "crashed with signal"},
+      {"memory.exhaustion", "crashed with signal"},
+      {"memory.statistics", "crashed with signal"},
+      {"threads.memory", "crashed with signal"}}},
+    {"keeps_memory",
+     {{"memory.given_back", "after 16 times as much was given back: deallocate keeps memory"},
+      {"memory.exhaustion", "allocate gives no"},
+      {"memory.statistics", "after all was given back"}}},
+    {"freed_in_use", {{"memory.deallocate_in_use", "wrote into its next owner's: byte 0 of 65536 is 1, not 2"}}},
+    {"no_limit", {{"memory.exhaustion", "device_memory_usage says that there are 268435456 in all"}}},
+    {"usage_zero", {{"memory.usage", "device_memory_usage says 0 bytes in total"}}},
+    {"usage_constant", {{"memory.usage", "and the same with"}}},
+    {"statistics_constant", {{"memory.statistics", "bytes_in_use went from 0 to 0"}}},
+    {"statistics_leak", {{"memory.statistics", "bytes_in_use was 0 and is 67108864 after all was given back"}}},
+    // Copies and fills
+    {"dtoh_by_pairs",
+     {{"copies.memcpy_dtoh", "memcpy_dtoh of 1 bytes"}, {"copies.chain", "copies chained over three streams"}}},
+    {"htod_overtakes",
+     {{"copies.after_compute", "memcpy_htod overtook work queued before it on the compute stream"}},
+     {"copies.after_long_compute"}},
+    {"zero_long", {{"fills.mem_zero", "mem_zero of 0 bytes at offset 64: byte 64 of 128 is 0, not 238"}}},
+    {"memset32_writes_bytes", {{"fills.memset32", "byte 65 of 132 is 1, not 2"}}},
+    // Streams
+    {"copies_overtake",
+     {{"streams.order", "a stream ran its commands out of order; what step 1 of 8 saw"}},
+     {"copies.chain", "streams.order_under_load", "streams.dependency", "streams.back_and_forth",
+      "callbacks.after_work", "threads.own_streams", "events.wait_for_event"}},
+    {"dependency_ignored",
+     {{"streams.dependency", "a stream did not wait for the one it was made to depend on"},
+      {"devices.copy_between", "the copy from device 0 to device 1"}},
+     {"copies.chain", "streams.back_and_forth"}},
+    {"status_blocks", {{"streams.status", "get_stream_status waits for the stream's work"}}},
+    {"block_returns_early", {{"streams.block_host_until_done", "returned while work was queued"}}},
+    {"synchronize_returns_early", {{"streams.synchronize_all_activity", "returned while work was queued"}}},
+    {"crashes_at_exit", {{"streams.exit", "at exit with work queued: crashed with signal 6"}}},
+    // Events
+    {"event_complete_early",
+     {{"events.recorded", "an event recorded once is complete before its work"},
+      {"events.recorded_again", "an event recorded again is complete before its work"}},
+     {"threads.own_streams"}},
+    {"event_recorded_once", {{"events.recorded_again", "an event recorded again is complete before its work"}}},
+    {"wait_for_event_ignored", {{"events.wait_for_event", "did not wait for the event that wait_for_event named"}}},
+    {"block_for_event_hangs",
+     {{"events.block_host_for_event", "did not end within 4 s; the last call was block_host_for_event"}},
+     {},
+     Milliseconds(4000)},
+    // Host callbacks
+    {"callback_twice",
+     {{"callbacks.once", "a host callback was called 2 times"},
+      {"callbacks.order", "host callback 0 ran in the place of 1"},
+      {"threads.one_stream", "ran after its command 0"}}},
+    {"callback_status_dropped", {{"callbacks.status", "the status of a host callback is dropped"}}},
+    {"event_in_error", {{"callbacks.events", "SE_EVENT_ERROR for a recorded event"}}},
+    // Timers
+    {"timer_constant",
+     {{"timers.durations", "a timer says 1 ms for work of 5 ms"}, {"timers.restarted", "for work of 40 ms"}}},
+    {"timer_starts_early", {{"timers.on_the_stream", "before its stream got there"}}},
+    // Threads
+    {"not_thread_safe", {{"threads.one_stream", "of 800 commands that 8 threads enqueued on one stream, "}}},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Defects, testing::ValuesIn(kDefects),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// What a library need not have is not held against it; what cannot be examined without is said so.
+TEST(Conformance, WhatIsNotOffered) {
+  if (kSanitized) GTEST_SKIP() << "takes long";
+  const struct {
+    const char* lack;
+    const char* check;
+    const char* reason;
+  } kCases[] = {
+      {"same_names_again", "registration.again", "registers the same names"},
+      {"no_timers", "timers.durations", "no timers"},
+      {"no_host_callback", "streams.order", "host_callback returns false"},
+      {"synchronous", "streams.order", "runs its commands on the calling thread"},
+      {"synchronous", "events.recorded", "runs its commands on the calling thread"},
+  };
+  for (const auto& c : kCases) {
+    for (const Result& result : RunSample(c.lack)) {
+      EXPECT_NE(result.outcome, Outcome::kFail) << c.lack << " " << result.check->name << ": " << result.reason;
+      if (std::string(result.check->name) != c.check) continue;
+      EXPECT_EQ(result.outcome, Outcome::kNotOffered);
+      EXPECT_NE(result.reason.find(c.reason), std::string::npos) << result.reason;
+    }
+  }
+}
+
+// Not a library at all, and one that is no plugin.
+TEST(Conformance, WhatDoesNotLoad) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"/nowhere/at_all.so", "cannot open shared object file"},
+      {"libm.so.6", "cannot open shared object file"},  // not looked for in the system
+      {"/proc/self/status", ""},
+      {"/lib/x86_64-linux-gnu/libm.so.6", "it has no SE_InitPlugin"},
+  };
+  for (const auto& [path, reason] : kCases) {
+    for (const Result& result : Examine(path)) {
+      if (result.check->name == std::string("library.loads")) {
+        EXPECT_EQ(result.outcome, Outcome::kFail);
+        EXPECT_NE(result.reason.find(reason), std::string::npos) << result.reason;
+      } else {
+        EXPECT_EQ(result.outcome, Outcome::kNotOffered) << result.check->name;
+        EXPECT_EQ(result.reason, "see library.loads");
+      }
+    }
+  }
+}
+
+// The program itself.
+struct Output {
+  int exit_code;
+  std::string text;
+};
+Output Command(const std::string& arguments) {
+  FILE* pipe = popen((kFolder + std::string("conformance ") + arguments + " 2>&1").c_str(), "r");
+  Output output;
+  char buffer[4096];
+  while (const size_t n = fread(buffer, 1, sizeof buffer, pipe)) output.text.append(buffer, n);
+  output.exit_code = WEXITSTATUS(pclose(pipe));
+  return output;
+}
+
+TEST(Program, SaysWhatItFound) {
+  const Output good = Command("--only fills --only library.loads --jobs 2 " + Sample());
+  EXPECT_EQ(good.exit_code, 0) << good.text;
+  EXPECT_NE(good.text.find("platform SAMPLE of type SAMPLE, 2 devices"), std::string::npos) << good.text;
+  EXPECT_NE(good.text.find("4 passed, 0 failed, 0 not offered"), std::string::npos) << good.text;
+  setenv("SAMPLE_DEFECT", "memset32_writes_bytes", 1);
+  const Output bad = Command("--json --timeout 5 --only fills.memset32 " + Sample());
+  unsetenv("SAMPLE_DEFECT");
+  EXPECT_EQ(bad.exit_code, 1) << bad.text;
+  EXPECT_NE(bad.text.find("{\"name\": \"fills.memset32\", \"outcome\": \"fail\", \"reason\": \"memset32 of 0x04030201"),
+            std::string::npos)
+      << bad.text;
+  EXPECT_NE(bad.text.find("\"passed\": 0, \"failed\": 1, \"not_offered\": 0}"), std::string::npos) << bad.text;
+}
+
+TEST(Program, ListsEveryCheck) {
+  const Output list = Command("--list");
+  EXPECT_EQ(list.exit_code, 0);
+  for (const Check& check : AllChecks()) {
+    EXPECT_NE(list.text.find(check.name), std::string::npos);
+    EXPECT_NE(list.text.find(check.meaning), std::string::npos);
+  }
+}
+
+TEST(Program, RefusesWhatMakesNoSense) {
+  const std::pair<std::string, const char*> kCases[] = {
+      {"", "which library?"},
+      {"a.so b.so", "one library, not also b.so"},
+      {"--frob a.so", "there is no option --frob"},
+      {"--only nothing a.so", "there is no check nothing"},
+      {"--timeout soon a.so", "--timeout soon: expected a number"},
+      {"--timeout 0 a.so", "--timeout 0: expected a number"},
+      {"--jobs", "--jobs needs a value"},
+      {"--tensorflow /nowhere a.so", "/nowhere/libtensorflow_framework.so.2"},
+  };
+  for (const auto& [arguments, reason] : kCases) {
+    const Output output = Command(arguments);
+    EXPECT_EQ(output.exit_code, 2) << arguments;
+    EXPECT_NE(output.text.find(reason), std::string::npos) << output.text;
+  }
+}
+
+}  // namespace
+}  // namespace xpu::conformance

@@ -1,0 +1,63 @@
+"""`python -m tensorflow_xpu conformance`: this plugin passes every check, and the documentation lists them."""
+
+import json
+import re
+
+import pytest
+
+import tensorflow_xpu
+from tests.conftest import LOADER, ROOT, run
+
+
+def conformance(*arguments, **options):
+    return run("-m", "tensorflow_xpu", "conformance", *arguments, **options)
+
+
+@pytest.mark.host_only
+@pytest.mark.parametrize("isolate", ["0", "1"])
+@pytest.mark.parametrize("backend", tensorflow_xpu.SUBDEVICE_TYPES)
+def test_this_plugin_passes(backend, isolate):
+    environment = {"TF_XPU_SUBDEVICE": backend, "TF_XPU_DEVICE_COUNT": "2", "TF_XPU_ISOLATE_MEMORY": isolate}
+    outcome = conformance("--json", "--jobs", "4", "--timeout", "30", environment=environment)
+    report = json.loads(outcome.stdout)
+    assert report["library"].endswith(LOADER)
+    assert report["description"] == f"platform {backend} of type XPU, 2 devices"
+    assert [check for check in report["checks"] if check["outcome"] == "fail"] == []
+    assert [check["name"] for check in report["checks"] if check["outcome"] == "not offered"] == ["memory.unified"]
+    assert outcome.returncode == 0, outcome
+
+
+@pytest.mark.host_only
+def test_one_device_is_enough():
+    outcome = conformance("--only", "devices")
+    assert outcome.returncode == 0, outcome
+    assert "4 passed, 0 failed, 2 not offered" in outcome.stdout
+
+
+@pytest.mark.host_only
+def test_without_tensorflow_it_says_why_there_is_nothing_to_examine():
+    outcome = conformance("--tensorflow", "", "--only", "devices.count")
+    assert outcome.returncode == 1, outcome
+    assert "no TensorFlow was found in this process" in outcome.stdout
+
+
+@pytest.mark.host_only
+def test_another_library_can_be_named():
+    outcome = conformance("--only", "library.loads", "/nowhere/plugin.so")
+    assert outcome.returncode == 1, outcome
+    assert "/nowhere/plugin.so: cannot open shared object file" in outcome.stdout
+
+
+@pytest.mark.host_only
+def test_the_documentation_lists_every_check():
+    outcome = conformance("--list", "--json")
+    assert outcome.returncode == 0, outcome
+    rows = [f"| `{check['name']}` | {check['meaning']} |" for check in json.loads(outcome.stdout)]
+    table = "\n".join(["| check | what must hold |", "|---|---|", *rows])
+    page = (ROOT / "docs" / "conformance.md").read_text()
+    assert table in page, f"docs/conformance.md should have\n{table}"
+    # What else it calls a check is one.
+    names = {row.split("`")[1] for row in rows}
+    themes = {name.split(".")[0] for name in names}
+    mentioned = {name for name in re.findall(r"`([a-z_]+\.[a-z_]+)`", page) if name.split(".")[0] in themes}
+    assert mentioned <= names
