@@ -47,5 +47,14 @@ def test_links_and_paths_exist(page):
         assert (ROOT / path).exists(), f"{page} names {path}"
 
 
+@pytest.mark.host_only
+def test_the_runtime_page_names_tests_that_exist():
+    sources = "".join(path.read_text() for path in (ROOT / "tensorflow_plugin").rglob("*_test.cc"))
+    named = re.findall(r"`(?:\w+/)?([A-Z]\w+)\.([A-Z]\w+)`", (ROOT / "docs" / "runtime.md").read_text())
+    assert len(named) > 40
+    missing = [f"{suite}.{name}" for suite, name in named if f"({suite}, {name})" not in sources]
+    assert missing == []
+
+
 def test_readme_is_one_page():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 80

@@ -2,6 +2,7 @@
 #ifndef TENSORFLOW_PLUGIN_DEVICE_DEVICE_STATE_H_
 #define TENSORFLOW_PLUGIN_DEVICE_DEVICE_STATE_H_
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -28,6 +29,9 @@ struct DeviceState {
 
   std::mutex mutex;
   std::vector<SP_Stream> streams;  // those that TensorFlow created and did not destroy
+
+  // Data left the device, or a host callback failed, since it was last seen idle: TakeFailure in stream_executor.cc.
+  std::atomic<bool> failure_may_be_overdue{false};
 
   // Calls f(Stream&) for each of them.
   template <typename F>

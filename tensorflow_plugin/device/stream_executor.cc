@@ -11,6 +11,13 @@
 // for graph constants TensorFlow does not make that stream wait for the compute stream (MakeTensorFromProto copies
 // with sync_dst_compute = false). The copy would overwrite the operands of kernels that have yet to run: wrong
 // numbers, in silence. Waiting for idle streams costs nothing, and where TensorFlow did ask, the second wait is free.
+//
+// And how the failure of a command, which is known only after its enqueuer has gone on, reaches the user: once, as the
+// error of whatever uses the device next and can carry its message. That is a kernel (framework/context.h), or a copy
+// of data off the device, for which the failure is known if the device is idle: nothing computed after a failure leaves
+// the device unnoticed. TensorFlow synchronises before each copy to an eager tensor, and drops the message of
+// synchronize_all_activity: this callback therefore leaves the failure to the copy that follows, unless it is overdue,
+// because data may have left the device while the command that failed was still queued.
 #include "tensorflow_plugin/device/stream_executor.h"
 
 #include <algorithm>
@@ -26,11 +33,10 @@ namespace {
 
 void Allocate(const SP_Device* device, uint64_t size, int64_t /*memory_space*/, SP_DeviceMemoryBase* memory) {
   void* address = GuardValue<void*>(nullptr, [&] { return DeviceState::Of(device).device->Allocate(size); });
-  memory->struct_size = SP_DEVICE_MEMORY_BASE_STRUCT_SIZE;
-  memory->ext = nullptr;
-  memory->opaque = address;
-  memory->size = address == nullptr ? 0 : size;
-  memory->payload = 0;
+  SP_DeviceMemoryBase filled{};
+  filled.opaque = address;
+  filled.size = address == nullptr ? 0 : size;
+  Fill(memory, filled, SP_DEVICE_MEMORY_BASE_STRUCT_SIZE);
 }
 
 void Deallocate(const SP_Device* device, SP_DeviceMemoryBase* memory) {
@@ -115,24 +121,34 @@ void BlockHostUntilDone(const SP_Device*, SP_Stream handle, TF_Status* status) {
   });
 }
 
+// Before data leaves the device: the failure of an earlier command, if there is one.
+Status TakeFailure(DeviceState& state) {
+  bool idle = true;
+  Status first;
+  std::lock_guard<std::mutex> lock(state.mutex);
+  for (SP_Stream handle : state.streams) {
+    idle = idle && handle->stream->Idle();  // in this order: of an idle stream every failure is known
+    Status failure = TakeEarlierFailure(*handle->stream);
+    if (first.ok()) first = std::move(failure);
+  }
+  state.failure_may_be_overdue = !idle;
+  return first;
+}
+
 void SynchronizeAllActivity(const SP_Device* device, TF_Status* status) {
   Guard(status, [&] {
     DeviceState& state = DeviceState::Of(device);
     state.device->Synchronize();
-    Status first;
-    state.ForEachStream([&](Stream& stream) {
-      Status failure = stream.TakeStatus();
-      if (first.ok()) first = std::move(failure);
-    });
-    return first;
+    return state.failure_may_be_overdue ? TakeFailure(state) : OkStatus();
   });
 }
 
-TF_Bool HostCallback(const SP_Device*, SP_Stream handle, SE_StatusCallbackFn callback, void* argument) {
+TF_Bool HostCallback(const SP_Device* device, SP_Stream handle, SE_StatusCallbackFn callback, void* argument) {
   return GuardValue<TF_Bool>(0, [&]() -> TF_Bool {
-    handle->stream->HostCallback([callback, argument] {
+    handle->stream->HostCallback([&state = DeviceState::Of(device), callback, argument] {
       std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
       callback(argument, status.get());
+      if (TF_GetCode(status.get()) != TF_OK) state.failure_may_be_overdue = true;
       return Status(static_cast<Code>(TF_GetCode(status.get())), TF_Message(status.get()));
     });
     return 1;
@@ -224,14 +240,21 @@ void CopyToDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase
   });
 }
 
-void CopyToHost(const SP_Device*, SP_Stream handle, void* to, const SP_DeviceMemoryBase* from, uint64_t size,
+void CopyToHost(const SP_Device* device, SP_Stream handle, void* to, const SP_DeviceMemoryBase* from, uint64_t size,
                 TF_Status* status) {
-  Guard(status, [&] { return handle->stream->CopyDeviceToHost(to, from->opaque, size); });
+  Guard(status, [&]() -> Status {
+    XPU_RETURN_IF_ERROR(TakeFailure(DeviceState::Of(device)));
+    return handle->stream->CopyDeviceToHost(to, from->opaque, size);
+  });
 }
 
-void CopyOnDevice(const SP_Device*, SP_Stream handle, SP_DeviceMemoryBase* to, const SP_DeviceMemoryBase* from,
+// Off the device, too: the target may be another one's.
+void CopyOnDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase* to, const SP_DeviceMemoryBase* from,
                   uint64_t size, TF_Status* status) {
-  Guard(status, [&] { return handle->stream->CopyDeviceToDevice(to->opaque, from->opaque, size); });
+  Guard(status, [&]() -> Status {
+    XPU_RETURN_IF_ERROR(TakeFailure(DeviceState::Of(device)));
+    return handle->stream->CopyDeviceToDevice(to->opaque, from->opaque, size);
+  });
 }
 
 // Rule 3. `copy` enqueues on the stream it is given. Callers on several threads share that stream: each waits until
@@ -280,13 +303,13 @@ void Memset32(const SP_Device*, SP_Stream handle, SP_DeviceMemoryBase* to, uint3
 
 }  // namespace
 
-void CreateStream(const SP_Device* device, SP_Stream* handle, TF_Status* status) {
+void CreateStream(const SP_Device* device, int priority, SP_Stream* handle, TF_Status* status) {
   *handle = nullptr;
   Guard(status, [&] {
     DeviceState& state = DeviceState::Of(device);
     auto created = std::make_unique<SP_Stream_st>();
     created->device = state.device.get();
-    created->stream = state.device->CreateStream();
+    created->stream = state.device->CreateStream(priority);
     std::lock_guard<std::mutex> lock(state.mutex);
     state.streams.push_back(created.get());
     *handle = created.release();
@@ -303,7 +326,9 @@ SP_StreamExecutor StreamExecutorTable() {
   // unified_memory_*: SP_Platform says that there is no unified memory, so TensorFlow never asks.
   table.get_allocator_stats = GetAllocatorStats;
   table.device_memory_usage = DeviceMemoryUsage;
-  table.create_stream = CreateStream;
+  table.create_stream = [](const SP_Device* device, SP_Stream* handle, TF_Status* status) {
+    CreateStream(device, 0, handle, status);
+  };
   table.destroy_stream = DestroyStream;
   table.create_stream_dependency = CreateStreamDependency;
   table.get_stream_status = GetStreamStatus;

@@ -13,11 +13,10 @@ namespace xpu {
 SP_StreamExecutor StreamExecutorTable();
 SP_TimerFns TimerTable();
 
-void CreateStream(const SP_Device* device, SP_Stream* stream, TF_Status* status);
+void CreateStream(const SP_Device* device, int priority, SP_Stream* stream, TF_Status* status);
 
 // TensorFlow 2.22 appended create_stream_with_options to SP_StreamExecutor. Sets it where the headers we are built
-// with have it; Fill (glue.h) leaves it out where the TensorFlow that runs has not. A stream's priority is a wish that
-// backends have no way to grant: every stream gets a thread of its own.
+// with have it; Fill (glue.h) leaves it out where the TensorFlow that runs has not.
 template <typename Table, typename = void>
 struct StreamOptions {
   static void Set(Table*) {}
@@ -27,16 +26,19 @@ struct StreamOptions<Table, std::void_t<decltype(std::declval<Table>().create_st
   struct Arguments {
     SP_Stream* stream = nullptr;
     TF_Status* status = nullptr;
+    int priority = 0;
     void Take(SP_Stream* s) { stream = s; }
     void Take(TF_Status* s) { status = s; }
     template <typename Options>
-    void Take(const Options&) {}
+    void Take(const Options* options) {
+      if (options != nullptr && options->has_priority) priority = options->priority;
+    }
   };
   static void Set(Table* table) {
     table->create_stream_with_options = [](const SP_Device* device, auto... rest) {
       Arguments arguments;
       (arguments.Take(rest), ...);
-      CreateStream(device, arguments.stream, arguments.status);
+      CreateStream(device, arguments.priority, arguments.stream, arguments.status);
     };
   }
 };

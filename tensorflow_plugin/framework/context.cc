@@ -143,31 +143,26 @@ Status Context::FindStream() {
   }
   device_ = stream->device;
   stream_ = stream->stream.get();
-  return OkStatus();
+  return TakeEarlierFailure();
 }
 
-Status Context::GetStream(Device** device, Stream** stream) {
-  XPU_RETURN_IF_ERROR(Prepare());
-  *device = device_;
-  *stream = stream_;
-  return OkStatus();
-}
+Status Context::TakeEarlierFailure() const { return xpu::TakeEarlierFailure(*stream_); }
 
 Status Context::LaunchElementwise(const ElementwiseDesc& desc, const Args& args) {
   XPU_RETURN_IF_ERROR(Prepare());
-  return device_->Launch(*stream_, desc, args);
+  return Enqueued(device_->Launch(*stream_, desc, args));
 }
 
 Status Context::Zero(void* device_dst, size_t bytes) {
   if (bytes == 0) return OkStatus();
   XPU_RETURN_IF_ERROR(Prepare());
-  return stream_->Memset(device_dst, 0, bytes);
+  return Enqueued(stream_->Memset(device_dst, 0, bytes));
 }
 
 Status Context::Copy(void* dst, const void* src, size_t bytes) {
   if (bytes == 0) return OkStatus();
   XPU_RETURN_IF_ERROR(Prepare());
-  return stream_->CopyDeviceToDevice(dst, src, bytes);
+  return Enqueued(stream_->CopyDeviceToDevice(dst, src, bytes));
 }
 
 Status Context::CopyFromHost(void* device_dst, const void* host_src, size_t bytes) {
@@ -178,7 +173,15 @@ Status Context::CopyFromHost(void* device_dst, const void* host_src, size_t byte
                                                   static_cast<const char*>(host_src) + bytes);
   XPU_RETURN_IF_ERROR(stream_->CopyHostToDevice(device_dst, copy->data(), bytes));
   stream_->HostCallback([copy] { return OkStatus(); });
-  return OkStatus();
+  return stream_->TakeStatus();
+}
+
+Status Context::CopyToHost(void* host_dst, const void* device_src, size_t bytes) {
+  if (bytes == 0) return OkStatus();
+  XPU_RETURN_IF_ERROR(Prepare());
+  XPU_RETURN_IF_ERROR(stream_->CopyDeviceToHost(host_dst, device_src, bytes));
+  stream_->Wait();
+  return TakeEarlierFailure();
 }
 
 namespace {

@@ -39,12 +39,13 @@ class Context {
   Status ShareOutput(int i, const Tensor& t, const Dims& shape);
   Status AllocateTemporary(DType dtype, const Dims& shape, Temporary* out);
 
-  // Commands. LaunchChecked waits and returns failures that depend on data (a bad index): for kernels that can
-  // meet them, since TensorFlow must see the error from the op that caused it.
+  // Commands. What an earlier command on the device failed with, if nobody was told yet, is this op's error; so is the
+  // failure of its own command where that ran at once. LaunchChecked waits and returns failures that depend on data (a
+  // bad index): for kernels that can meet them, since TensorFlow must see the error from the op that caused it.
   template <typename Desc>
   Status Launch(const Desc& desc, std::initializer_list<const void*> in, std::initializer_list<void*> out) {
     XPU_RETURN_IF_ERROR(Prepare());
-    return device_->Launch(*stream_, desc, MakeArgs(in, out));
+    return Enqueued(device_->Launch(*stream_, desc, MakeArgs(in, out)));
   }
   template <typename Desc>
   Status LaunchChecked(const Desc& desc, std::initializer_list<const void*> in, std::initializer_list<void*> out) {
@@ -54,7 +55,7 @@ class Context {
     args.status = &result;
     XPU_RETURN_IF_ERROR(device_->Launch(*stream_, desc, args));
     stream_->Wait();
-    return result;
+    return result.ok() ? TakeEarlierFailure() : result;
   }
   // The same for programs whose number of buffers is known only at run time.
   Status LaunchElementwise(const ElementwiseDesc& desc, const Args& args);
@@ -66,8 +67,9 @@ class Context {
   // Copies small host data to device memory; the host bytes are consumed before this returns.
   Status CopyFromHost(void* device_dst, const void* host_src, size_t bytes);
 
-  // The device and stream this kernel launches on; error when TensorFlow has none to give.
-  Status GetStream(Device** device, Stream** stream);
+  // Copies what commands have computed to the host, and waits for it.
+  Status CopyToHost(void* host_dst, const void* device_src, size_t bytes);
+
   bool on_host() const { return on_host_; }
 
   TF_OpKernelContext* native() const { return native_; }
@@ -83,6 +85,9 @@ class Context {
   }
   Status Prepare() { return stream_ ? OkStatus() : FindStream(); }
   Status FindStream();
+  Status TakeEarlierFailure() const;
+  // What to return after enqueuing a command.
+  Status Enqueued(Status status) const { return status.ok() ? stream_->TakeStatus() : status; }
 
   TF_OpKernelContext* native_;
   bool on_host_;

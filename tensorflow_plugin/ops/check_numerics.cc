@@ -69,12 +69,7 @@ class CheckNumericsKernel : public OpKernel {
     desc.source.program = programs_[test];
     SetFlat(x.num_elements(), 1, &desc.source);
     XPU_RETURN_IF_ERROR(ctx.Launch(desc, {x.data()}, {result.data()}));
-    Device* device;
-    Stream* stream;
-    XPU_RETURN_IF_ERROR(ctx.GetStream(&device, &stream));
-    XPU_RETURN_IF_ERROR(stream->CopyDeviceToHost(answer, result.data(), sizeof(bool)));
-    stream->Wait();
-    return OkStatus();
+    return ctx.CopyToHost(answer, result.data(), sizeof(bool));
   }
 
   const bool signs_;

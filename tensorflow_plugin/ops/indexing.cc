@@ -1,7 +1,5 @@
 #include "tensorflow_plugin/ops/indexing.h"
 
-#include <cstring>
-
 namespace xpu {
 
 BadIndices ReadBadIndicesPolicy(Construction& c) {
@@ -16,15 +14,7 @@ BadIndices ReadBadIndicesPolicy(Construction& c) {
 Status FetchIntegers(Context& ctx, const Tensor& t, std::vector<int64_t>* values) {
   XPU_REQUIRE(IsInteger(t.dtype()), errors::InvalidArgument("expected integers, got ", Name(t.dtype())));
   std::vector<char> bytes(t.bytes());
-  if (ctx.on_host()) {
-    std::memcpy(bytes.data(), t.data(), bytes.size());
-  } else if (!bytes.empty()) {
-    Device* device;
-    Stream* stream;
-    XPU_RETURN_IF_ERROR(ctx.GetStream(&device, &stream));
-    XPU_RETURN_IF_ERROR(stream->CopyDeviceToHost(bytes.data(), t.data(), bytes.size()));
-    stream->Wait();
-  }
+  XPU_RETURN_IF_ERROR(ctx.CopyToHost(bytes.data(), t.data(), bytes.size()));
   VisitType(t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (IsInteger(DTypeOf<T>::value)) {

@@ -39,12 +39,7 @@ class WhereKernel : public OpKernel {
     reduce.source.in_strides[0] = {1};
     reduce.axes = 1;
     XPU_RETURN_IF_ERROR(ctx.LaunchChecked(reduce, {x.data()}, {sum.data()}));
-    Device* device;
-    Stream* stream;
-    XPU_RETURN_IF_ERROR(ctx.GetStream(&device, &stream));
-    XPU_RETURN_IF_ERROR(stream->CopyDeviceToHost(count, sum.data(), sizeof *count));
-    stream->Wait();
-    return OkStatus();
+    return ctx.CopyToHost(count, sum.data(), sizeof *count);
   }
 
   const DType type_;

@@ -117,7 +117,10 @@ class Device {
   virtual AllocatorStats Stats() const = 0;
   virtual void MemoryUsage(int64_t* free_bytes, int64_t* total_bytes) const = 0;
 
-  virtual std::unique_ptr<Stream> CreateStream() = 0;
+  // Where streams compete for the machine, those of a lower priority number go first, as far as the backend can grant
+  // it; 0 is the usual one.
+  virtual std::unique_ptr<Stream> CreateStream(int priority) = 0;
+  std::unique_ptr<Stream> CreateStream() { return CreateStream(0); }
   virtual std::unique_ptr<Event> CreateEvent() = 0;
   virtual std::unique_ptr<Timer> CreateTimer() = 0;
   // Blocks until every stream is empty.

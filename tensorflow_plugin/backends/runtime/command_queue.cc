@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 #include <thread>
@@ -147,6 +149,12 @@ void CommandQueue::SpinForWork() const {
 void CommandQueue::Work() {
   pthread_setname_np(pthread_self(), "xpu-stream");
   running_here_ = this;
+  // Of this thread alone, on Linux. What the system refuses is not granted.
+  if (options_.niceness != 0) {
+    constexpr int kRange = 39;  // from -20 to 19
+    const int change = std::clamp(options_.niceness, -kRange, kRange);
+    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + change);
+  }
   bool spun = false;
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
@@ -205,10 +213,13 @@ void CommandQueue::NoteFailure(Status status) {
   if (status.ok()) return;
   std::lock_guard<std::mutex> lock(status_mutex_);
   if (status_.ok()) status_ = std::move(status);
+  failed_.store(true, std::memory_order_release);
 }
 
 Status CommandQueue::TakeStatus() {
+  if (!failed_.load(std::memory_order_acquire)) return OkStatus();
   std::lock_guard<std::mutex> lock(status_mutex_);
+  failed_.store(false, std::memory_order_relaxed);
   return std::exchange(status_, Status());
 }
 

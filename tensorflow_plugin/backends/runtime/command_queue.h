@@ -34,6 +34,8 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
     int64_t inline_below_ns = 20000;
     // Every command runs on the submitting thread before Submit returns, in no order but that thread's own.
     bool synchronous = false;
+    // Added to the niceness of the worker thread, as far as the system permits.
+    int niceness = 0;
   };
 
   explicit CommandQueue(const Options& options) : options_(options) {}
@@ -194,6 +196,7 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   mutable std::mutex wait_mutex_;
   mutable std::condition_variable progress_;
 
+  std::atomic<bool> failed_{false};  // status_ is not OK
   mutable std::mutex status_mutex_;
   Status status_;
 };

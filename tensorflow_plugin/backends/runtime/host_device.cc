@@ -109,8 +109,10 @@ void HostDevice::MemoryUsage(int64_t* free_bytes, int64_t* total_bytes) const {
   if (memory_ != nullptr) memory_->Usage(free_bytes, total_bytes);
 }
 
-std::unique_ptr<Stream> HostDevice::CreateStream() {
-  auto queue = std::make_shared<CommandQueue>(options_.queue);
+std::unique_ptr<Stream> HostDevice::CreateStream(int priority) {
+  CommandQueue::Options options = options_.queue;
+  options.niceness = priority;
+  auto queue = std::make_shared<CommandQueue>(options);
   {
     std::lock_guard<std::mutex> lock(queues_mutex_);
     queues_.erase(std::remove_if(queues_.begin(), queues_.end(), [](const auto& q) { return q.expired(); }),

@@ -38,7 +38,7 @@ class HostDevice final : public Device {
   AllocatorStats Stats() const override { return memory_ == nullptr ? AllocatorStats() : memory_->Stats(); }
   void MemoryUsage(int64_t* free_bytes, int64_t* total_bytes) const override;
 
-  std::unique_ptr<Stream> CreateStream() override;
+  std::unique_ptr<Stream> CreateStream(int priority) override;
   std::unique_ptr<Event> CreateEvent() override;
   std::unique_ptr<Timer> CreateTimer() override;
   void Synchronize() override;

@@ -127,7 +127,6 @@ void HostTimer::Start(Stream& stream) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     times_ = times;
-    stopped_ = false;
   }
   static_cast<HostStream&>(stream).queue().Submit(0, [times](const ThreadTeam&) {
     times->start.store(NowNs(), std::memory_order_relaxed);
@@ -147,17 +146,15 @@ void HostTimer::Stop(Stream& stream) {
     return OkStatus();
   });
   stream.Record(stop_point_);
-  std::lock_guard<std::mutex> lock(mutex_);
-  stopped_ = true;
 }
 
 uint64_t HostTimer::Nanoseconds() {
   std::shared_ptr<Times> times;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!stopped_) return 0;
     times = times_;
   }
+  if (times == nullptr) return 0;
   stop_point_.Wait();
   const uint64_t start = times->start.load(std::memory_order_relaxed);
   const uint64_t stop = times->stop.load(std::memory_order_relaxed);

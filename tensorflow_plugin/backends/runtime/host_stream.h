@@ -74,11 +74,10 @@ class HostTimer final : public Timer {
  private:
   // Shared with the commands that write them: the timer may go before they run.
   struct Times {
-    std::atomic<uint64_t> start{0}, stop{0};
+    std::atomic<uint64_t> start{0}, stop{0};  // 0: not reached
   };
   mutable std::mutex mutex_;
   std::shared_ptr<Times> times_;  // null before Start
-  bool stopped_ = false;
   HostEvent stop_point_;
 };
 

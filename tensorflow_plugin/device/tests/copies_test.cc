@@ -59,7 +59,7 @@ TEST(Copies, FromDeviceToDeviceBehindQueuedWork) {
   for (bool isolate : {false, true}) {
     BackendOptions options = OneThread();
     options.isolate_memory = isolate;
-    Core sender(options), receiver(options);
+    Core sender(options), receiver(options, 1);
     constexpr uint64_t kBytes = 1 << 20;
     SP_DeviceMemoryBase from = sender.Allocate(kBytes), to = receiver.Allocate(kBytes);
     for (uint32_t round = 1; round <= 3; ++round) {
@@ -76,6 +76,82 @@ TEST(Copies, FromDeviceToDeviceBehindQueuedWork) {
       EXPECT_EQ(seen, std::vector<uint32_t>(seen.size(), round));
     }
   }
+}
+
+// Fills touch what they are told to and nothing beside, at any size and, for bytes, any address.
+TEST(Fills, OfEverySizeAndNothingBeside) {
+  constexpr uint64_t kSize = 4096;
+  Core core;
+  SP_DeviceMemoryBase memory = core.Allocate(kSize);
+  for (uint64_t offset : {0, 1, 3, 4, 64, 255}) {
+    for (uint64_t size : {0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 31, 63, 64, 65, 255, 256, 257, 1000, 2048}) {
+      SP_DeviceMemoryBase part = memory;
+      part.opaque = static_cast<char*>(memory.opaque) + offset;
+      part.size = size;
+      const auto expect = [&](std::vector<uint8_t> pattern, auto fill) {
+        core.se.memset(&core.device, core.compute, &memory, 0xa5, kSize, Checked());
+        fill();
+        std::vector<uint8_t> expected(kSize, 0xa5);
+        for (uint64_t i = 0; i < size; ++i) expected[offset + i] = pattern[i % pattern.size()];
+        EXPECT_EQ(core.Read(memory), expected) << size << " bytes at " << offset;
+      };
+      expect({7}, [&] { core.se.memset(&core.device, core.compute, &part, 7, size, Checked()); });
+      expect({0}, [&] { core.se.mem_zero(&core.device, core.compute, &part, size, Checked()); });
+      if (size % 4 != 0 || offset % 4 != 0) continue;
+      expect({1, 2, 3, 4}, [&] { core.se.memset32(&core.device, core.compute, &part, 0x04030201, size, Checked()); });
+    }
+  }
+}
+
+TEST(Fills, AndCopiesThatMakeNoSenseAreErrorsAtOnce) {
+  Core core;
+  SP_DeviceMemoryBase memory = core.Allocate(64), odd = memory, null{SP_DEVICE_MEMORY_BASE_STRUCT_SIZE};
+  odd.opaque = static_cast<char*>(memory.opaque) + 2;
+  char host[64];
+  const auto message = [&](auto call) {
+    const Failure failure = StatusOf(call);
+    EXPECT_EQ(failure.code, TF_INVALID_ARGUMENT);
+    return failure.message;
+  };
+  const SP_Device* d = &core.device;
+  SP_Stream s = core.compute;
+  EXPECT_EQ(message([&](TF_Status* t) { core.se.memset32(d, s, &memory, 0, 6, t); }),
+            "memset32 of 6 bytes, which is no multiple of 4");
+  EXPECT_NE(message([&](TF_Status* t) { core.se.memset32(d, s, &odd, 0, 8, t); }).find("not aligned to 4 bytes"),
+            std::string::npos);
+  EXPECT_EQ(message([&](TF_Status* t) { core.se.memset(d, s, &null, 0, 9, t); }),
+            "memset of 9 bytes at a null address");
+  EXPECT_EQ(message([&](TF_Status* t) { core.se.memcpy_htod(d, s, &null, host, 9, t); }),
+            "copy to of 9 bytes at a null address");
+  EXPECT_EQ(message([&](TF_Status* t) { core.se.memcpy_dtoh(d, s, nullptr, &memory, 9, t); }),
+            "copy to of 9 bytes at a null address");
+  EXPECT_EQ(message([&](TF_Status* t) { core.se.sync_memcpy_dtod(d, &memory, &null, 9, t); }),
+            "copy from of 9 bytes at a null address");
+  // Of nothing, anywhere: tensors without elements have no address.
+  core.se.memcpy_htod(d, s, &null, nullptr, 0, Checked());
+  core.se.memcpy_dtoh(d, s, nullptr, &null, 0, Checked());
+  core.se.memcpy_dtod(d, s, &null, &null, 0, Checked());
+  core.se.sync_memcpy_dtoh(d, nullptr, &null, 0, Checked());
+  core.se.mem_zero(d, s, &null, 0, Checked());
+  core.se.memset(d, s, &null, 1, 0, Checked());
+  core.se.memset32(d, s, &null, 1, 0, Checked());
+  core.se.block_host_until_done(d, s, Checked());
+}
+
+// A copy that blocks the host comes without a stream: it sees all work enqueued before it, and is done on return.
+TEST(Copies, ThatBlockWaitForQueuedWork) {
+  Core core;
+  SP_DeviceMemoryBase a = core.Allocate(64), b = core.Allocate(64);
+  core.se.memset(&core.device, core.compute, &a, 1, 64, Checked());
+  core.Enqueue(core.compute, [] { Sleep(20); });
+  core.se.memset(&core.device, core.compute, &a, 2, 64, Checked());
+  core.se.sync_memcpy_dtod(&core.device, &b, &a, 64, Checked());
+  EXPECT_TRUE(core.compute->stream->Idle());
+  core.se.memset(&core.device, core.compute, &a, 3, 64, Checked());
+  EXPECT_EQ(core.Read(b), std::vector<uint8_t>(64, 2));
+  core.Enqueue(core.d2h, [] { Sleep(20); });
+  core.se.memset(&core.device, core.d2h, &a, 4, 64, Checked());
+  EXPECT_EQ(core.Read(a), std::vector<uint8_t>(64, 4));
 }
 
 // Rule 4 of stream_executor.cc, for each way to copy to the device: a delayed command on the compute stream reads

@@ -3,6 +3,7 @@
 #ifndef TENSORFLOW_PLUGIN_DEVICE_TESTS_CORE_H_
 #define TENSORFLOW_PLUGIN_DEVICE_TESTS_CORE_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -10,11 +11,13 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow_plugin/backends/runtime/host_backend.h"
 #include "tensorflow_plugin/device/platform.h"
+#include "tensorflow_plugin/device/stream_handle.h"
 
 namespace xpu {
 
@@ -74,15 +77,31 @@ Failure StatusOf(F&& f) {
   return failure;
 }
 
+// Something that other threads wait for: a test sets it when it has seen what it wanted to see meanwhile.
+class Gate {
+ public:
+  ~Gate() { Open(); }
+  void Open() { open_ = true; }
+  // To be enqueued on a stream, which it holds up.
+  std::function<void()> Wait() {
+    return [this] {
+      while (!open_) Sleep(1);
+    };
+  }
+
+ private:
+  std::atomic<bool> open_{false};
+};
+
 // What TensorFlow holds of a plugin, made in its order.
 class Core {
  public:
-  explicit Core(const BackendOptions& options = OneThread()) {
+  explicit Core(const BackendOptions& options = OneThread(), int ordinal = 0) {
     params_.struct_size = SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE;
     params_.platform = &platform;
     params_.platform_fns = &platform_fns;
     InitPlatform(&params_, TestBackend(), options);
-    create_device_.ordinal = 0;
+    create_device_.ordinal = ordinal;
     create_device_.device = &device;
     platform_fns.create_device(&platform, &create_device_, Checked());
     SE_CreateDeviceFnsParams device_fns_params{SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE, nullptr, &device_fns};
@@ -103,6 +122,12 @@ class Core {
     return memory;
   }
 
+  SP_Event NewEvent() {
+    SP_Event event = nullptr;
+    se.create_event(&device, &event, Checked());
+    return event;
+  }
+
   // Enqueues `f` on a stream, as a host callback.
   void Enqueue(SP_Stream stream, std::function<void()> f) {
     auto* argument = new std::function<void()>(std::move(f));
@@ -111,6 +136,21 @@ class Core {
       (*function)();
     };
     EXPECT_TRUE(se.host_callback(&device, stream, call, argument));
+  }
+
+  // Enqueues a host callback that fails.
+  void EnqueueFailure(SP_Stream stream) {
+    const SE_StatusCallbackFn fail = [](void* const, TF_Status* const status) {
+      TF_SetStatus(status, TF_INVALID_ARGUMENT, "bad index 7");
+    };
+    EXPECT_TRUE(se.host_callback(&device, stream, fail, nullptr));
+  }
+
+  // The bytes of device memory.
+  std::vector<uint8_t> Read(const SP_DeviceMemoryBase& memory) {
+    std::vector<uint8_t> bytes(memory.size);
+    se.sync_memcpy_dtoh(&device, bytes.data(), &memory, memory.size, Checked());
+    return bytes;
   }
 
   SP_Platform platform{SP_PLATFORM_STRUCT_SIZE, nullptr, nullptr, nullptr, 0, 0, 0};

@@ -1,7 +1,10 @@
 // What the platform and its devices say of themselves, and structs that differ in size between versions.
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/stream_executor.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/device/tests/core.h"
@@ -51,44 +54,121 @@ TEST(Platform, EveryCallbackIsSet) {
   EXPECT_FALSE(core.se.unified_memory_allocate || core.se.unified_memory_deallocate);
 }
 
-// An older TensorFlow knows less of a struct: what lies behind is not ours.
-TEST(Platform, NothingIsWrittenBeyondStructSize) {
-  Core core;
-  alignas(SP_StreamExecutor) unsigned char bytes[sizeof(SP_StreamExecutor)];
-  for (size_t known = sizeof(void*) * 3; known <= sizeof(bytes); known += sizeof(void*) * 5) {
-    std::memset(bytes, 0xa5, sizeof(bytes));
-    auto* se = reinterpret_cast<SP_StreamExecutor*>(bytes);
-    se->struct_size = known;
-    SE_CreateStreamExecutorParams params{SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE, nullptr, se};
-    core.platform_fns.create_stream_executor(&core.platform, &params, Checked());
-    EXPECT_EQ(se->struct_size, SP_STREAMEXECUTOR_STRUCT_SIZE);
-    EXPECT_EQ(se->allocate, core.se.allocate);
-    for (size_t i = known; i < sizeof(bytes); ++i) ASSERT_EQ(bytes[i], 0xa5) << known << " " << i;
+// Calls `fill` with a struct of which TensorFlow knows `known` bytes, and returns what it then holds.
+template <typename Struct, typename F>
+std::vector<unsigned char> Filled(size_t known, F&& fill) {
+  alignas(Struct) static unsigned char bytes[sizeof(Struct) + 64];
+  std::memset(bytes, 0xa5, sizeof(bytes));
+  auto* to = reinterpret_cast<Struct*>(bytes);
+  to->struct_size = known;
+  fill(to);
+  return std::vector<unsigned char>(bytes, bytes + sizeof(bytes));
+}
+
+// TensorFlow and the plugin may know structs of different lengths, the older one the shorter. The bytes that both know
+// are filled, nothing beyond is written, and what is left in struct_size is the plugin's own.
+template <typename Struct, typename F>
+void ExpectFilledAsFarAsKnown(size_t own, F&& fill, bool has_padding = false) {
+  const std::vector<unsigned char> full = Filled<Struct>(own, fill);
+  for (size_t known = sizeof(void*) * 2; known <= sizeof(Struct) + 64; known += sizeof(void*)) {
+    const std::vector<unsigned char> bytes = Filled<Struct>(known, fill);
+    size_t struct_size;
+    std::memcpy(&struct_size, bytes.data(), sizeof(struct_size));
+    EXPECT_EQ(struct_size, own);
+    const size_t both = std::min(known, own);
+    ASSERT_TRUE(has_padding || std::equal(bytes.begin(), bytes.begin() + both, full.begin())) << known;
+    for (size_t i = both; i < bytes.size(); ++i) ASSERT_EQ(bytes[i], 0xa5) << known << " " << i;
   }
 }
 
-// A newer TensorFlow's table, in the shape that 2.22 gave it.
+TEST(StructSize, IsRespectedInBothDirections) {
+  Core core;
+  const auto& f = core.platform_fns;
+  ExpectFilledAsFarAsKnown<SP_StreamExecutor>(SP_STREAMEXECUTOR_STRUCT_SIZE, [&](SP_StreamExecutor* se) {
+    SE_CreateStreamExecutorParams params{SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE, nullptr, se};
+    f.create_stream_executor(&core.platform, &params, Checked());
+  });
+  ExpectFilledAsFarAsKnown<SP_DeviceFns>(SP_DEVICE_FNS_STRUCT_SIZE, [&](SP_DeviceFns* fns) {
+    SE_CreateDeviceFnsParams params{SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE, nullptr, fns};
+    f.create_device_fns(&core.platform, &params, Checked());
+  });
+  ExpectFilledAsFarAsKnown<SP_TimerFns>(SP_TIMER_FNS_STRUCT_SIZE,
+                                        [&](SP_TimerFns* fns) { f.create_timer_fns(&core.platform, fns, Checked()); });
+  ExpectFilledAsFarAsKnown<SP_PlatformFns>(SP_PLATFORM_FNS_STRUCT_SIZE, [&](SP_PlatformFns* fns) {
+    SP_Platform platform{};
+    platform.struct_size = SP_PLATFORM_STRUCT_SIZE;
+    SE_PlatformRegistrationParams params{};
+    params.struct_size = SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE;
+    params.platform = &platform;
+    params.platform_fns = fns;
+    InitPlatform(&params, TestBackend(), OneThread());
+  });
+  ExpectFilledAsFarAsKnown<SP_AllocatorStats>(
+      SP_ALLOCATORSTATS_STRUCT_SIZE,
+      [&](SP_AllocatorStats* stats) { EXPECT_TRUE(core.se.get_allocator_stats(&core.device, stats)); },
+      /*has_padding=*/true);
+}
+
+// 2.22 appended create_stream_with_options to SP_StreamExecutor.
 struct NewerOptions {
   bool has_priority;
   int priority;
 };
-struct NewerTable {
-  void (*create_stream_with_options)(const SP_Device*, SP_Stream*, const NewerOptions*, TF_Status*);
+struct NewerExecutor : SP_StreamExecutor {
+  void (*create_stream_with_options)(const SP_Device*, const NewerOptions*, SP_Stream*, TF_Status*);
 };
-TEST(Platform, StreamsWithOptions) {
+TEST(StructSize, OfTheStreamExecutorsOf2_21And2_22) {
+  static_assert(SP_STREAMEXECUTOR_STRUCT_SIZE == 288 && sizeof(NewerExecutor) == 296);
+  NewerExecutor newer{};
+  static_cast<SP_StreamExecutor&>(newer) = StreamExecutorTable();
+  StreamOptions<NewerExecutor>::Set(&newer);
+  EXPECT_NE(newer.create_stream_with_options, nullptr);
+  const auto from_newer = [&](auto* to) { Fill(static_cast<NewerExecutor*>(to), newer, sizeof(NewerExecutor)); };
+  // A core built with 2.22 in 2.21, where writing the new field would be a write behind TensorFlow's struct.
+  ExpectFilledAsFarAsKnown<NewerExecutor>(sizeof(NewerExecutor), from_newer);
+  const std::vector<unsigned char> bytes = Filled<NewerExecutor>(288, from_newer);
+  EXPECT_EQ(bytes[288], 0xa5);
+  EXPECT_NE(std::memcmp(Filled<NewerExecutor>(296, from_newer).data() + 288, bytes.data() + 288, 8), 0);
+}
+
+// TensorFlow destroys each table when it destroys the platform, and may have made it more than once.
+TEST(Platform, TablesOwnNothing) {
   Core core;
-  NewerTable table{};
-  StreamOptions<NewerTable>::Set(&table);
-  ASSERT_TRUE(table.create_stream_with_options);
-  NewerOptions options{true, 1};
-  SP_Stream stream = nullptr;
-  table.create_stream_with_options(&core.device, &stream, &options, Checked());
-  ASSERT_NE(stream, nullptr);
-  int ran = 0;
-  core.Enqueue(stream, [&] { ran = 1; });
-  core.se.block_host_until_done(&core.device, stream, Checked());
-  EXPECT_EQ(ran, 1);
-  core.se.destroy_stream(&core.device, stream);
+  auto& f = core.platform_fns;
+  for (int i = 0; i < 2; ++i) {
+    f.destroy_stream_executor(&core.platform, &core.se);
+    f.destroy_device_fns(&core.platform, &core.device_fns);
+    f.destroy_timer_fns(&core.platform, &core.timer_fns);
+    core.params_.destroy_platform_fns(&core.platform_fns);
+    core.params_.destroy_platform(&core.platform);
+  }
+  EXPECT_NE(core.Allocate(4).opaque, nullptr);
+}
+
+TEST(Platform, DevicesAreApart) {
+  Core one, other(OneThread(), 1);
+  EXPECT_EQ(other.device.ordinal, 1);
+  EXPECT_STRNE(one.device.pci_bus_id, other.device.pci_bus_id);
+  // All memory of the one is allocated; the other still has its own.
+  EXPECT_NE(one.Allocate(kLimit).opaque, nullptr);
+  EXPECT_EQ(one.Allocate(1).opaque, nullptr);
+  EXPECT_NE(other.Allocate(kLimit).opaque, nullptr);
+  // Synchronising one does not wait for the other.
+  Gate gate;
+  other.Enqueue(other.compute, gate.Wait());
+  one.se.synchronize_all_activity(&one.device, Checked());
+  EXPECT_FALSE(other.compute->stream->Idle());
+}
+
+TEST(Platform, DestroyingADeviceWaitsForItsWork) {
+  auto* core = new Core;  // never deleted: its streams outlive the device
+  bool ran = false;
+  core->Enqueue(core->compute, [&] {
+    Sleep(20);
+    ran = true;
+  });
+  core->platform_fns.destroy_device(&core->platform, &core->device);
+  EXPECT_TRUE(ran);
 }
 
 TEST(Handles, LeadFromTheStreamToTheDevice) {

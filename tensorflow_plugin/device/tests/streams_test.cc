@@ -1,31 +1,50 @@
-// Streams: order within and between them, many threads, failures.
+// Streams: order within and between them, many threads, host callbacks, failures.
+#include <sys/resource.h>
+
 #include <atomic>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tensorflow_plugin/device/stream_executor.h"
 #include "tensorflow_plugin/device/tests/core.h"
 
 namespace xpu {
 namespace {
 
 TEST(Order, DependencyHoldsBackTheDependentOnly) {
-  Core core;
-  std::vector<int> order;  // only safe if the dependency works
-  std::atomic<bool> release{false};
-  core.Enqueue(core.compute, [&] {
-    Sleep(20);
-    order.push_back(1);
-  });
-  core.se.create_stream_dependency(&core.device, core.d2h, core.compute, Checked());
-  core.Enqueue(core.compute, [&] {
-    while (!release) Sleep(1);
-  });
-  core.Enqueue(core.d2h, [&] { order.push_back(2); });
-  core.se.block_host_until_done(&core.device, core.d2h, Checked());
-  EXPECT_EQ(order, (std::vector<int>{1, 2}));
-  release = true;
-  core.se.synchronize_all_activity(&core.device, Checked());
+  Core one, other(OneThread(), 1);
+  for (Core* dependent : {&one, &other}) {  // a stream of the same device, and of another
+    std::vector<int> order;                 // only safe if the dependency works
+    Gate gate;
+    one.Enqueue(one.compute, [&] {
+      Sleep(20);
+      order.push_back(1);
+    });
+    one.se.create_stream_dependency(&one.device, dependent->d2h, one.compute, Checked());
+    one.Enqueue(one.compute, gate.Wait());  // later work: not waited for
+    dependent->Enqueue(dependent->d2h, [&] { order.push_back(2); });
+    dependent->se.block_host_until_done(&dependent->device, dependent->d2h, Checked());
+    EXPECT_EQ(order, (std::vector<int>{1, 2}));
+    EXPECT_FALSE(one.compute->stream->Idle());
+    gate.Open();
+    one.se.synchronize_all_activity(&one.device, Checked());
+  }
+}
+
+TEST(Order, DependenciesInBothDirectionsDoNotLockUp) {
+  Core one, other(OneThread(), 1);
+  int64_t count = 0;  // only safe if the dependencies work
+  for (int i = 0; i < 500; ++i) {
+    one.Enqueue(one.compute, [&] { ++count; });
+    one.se.create_stream_dependency(&one.device, other.compute, one.compute, Checked());
+    other.Enqueue(other.compute, [&] { ++count; });
+    other.se.create_stream_dependency(&other.device, one.compute, other.compute, Checked());
+  }
+  one.se.create_stream_dependency(&one.device, one.compute, one.compute, Checked());  // on itself: nothing to wait for
+  one.se.synchronize_all_activity(&one.device, Checked());
+  EXPECT_EQ(count, 1000);
 }
 
 TEST(Order, ManyThreadsShareTheStreams) {
@@ -35,8 +54,7 @@ TEST(Order, ManyThreadsShareTheStreams) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      SP_Event event = nullptr;
-      core.se.create_event(&core.device, &event, Checked());
+      SP_Event event = core.NewEvent();
       SP_DeviceMemoryBase memory = core.Allocate(256 << 10), copy = core.Allocate(256 << 10);
       std::vector<int32_t> from(t % 2 == 0 ? 64 << 10 : 16), to(from.size());
       const uint64_t size = from.size() * 4;
@@ -58,31 +76,195 @@ TEST(Order, ManyThreadsShareTheStreams) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Failures, AreTheStreamsOnceAndNeverTheEvents) {
+// Each thread's commands in its order, one command at a time, whatever is enqueued between them.
+TEST(Order, ManyThreadsEnqueueOnOneStream) {
   Core core;
-  const SE_StatusCallbackFn fail = [](void* const, TF_Status* const status) {
-    TF_SetStatus(status, TF_INVALID_ARGUMENT, "bad index 7");
-  };
-  SP_Event event = nullptr;
-  core.se.create_event(&core.device, &event, Checked());
-  auto enqueue_failure = [&] {
-    EXPECT_TRUE(core.se.host_callback(&core.device, core.compute, fail, nullptr));
-    core.se.record_event(&core.device, core.compute, event, Checked());
-    core.se.block_host_for_event(&core.device, event, Checked());
-    EXPECT_EQ(core.se.get_event_status(&core.device, event), SE_EVENT_COMPLETE);
-  };
-  enqueue_failure();
-  Failure failure = StatusOf([&](TF_Status* s) { core.se.get_stream_status(&core.device, core.compute, s); });
-  EXPECT_EQ(failure.code, TF_INVALID_ARGUMENT);
-  failure = StatusOf([&](TF_Status* s) { core.se.block_host_until_done(&core.device, core.compute, s); });
+  constexpr int kThreads = 6, kCommands = 500;
+  SP_DeviceMemoryBase memory = core.Allocate(64);
+  std::vector<int> last(kThreads, -1);  // not atomic: the stream excludes
+  int wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kCommands; ++i) {
+        core.Enqueue(core.compute, [&, t, i] { wrong += std::exchange(last[t], i) != i - 1; });
+        if (i % 3 == 0) core.se.memset(&core.device, core.compute, &memory, 1, 64, Checked());
+        if (i % 7 == 0) core.se.create_stream_dependency(&core.device, core.d2h, core.compute, Checked());
+        if (i % 100 == 0) {  // streams come and go meanwhile
+          SP_Stream stream = nullptr;
+          core.se.create_stream(&core.device, &stream, Checked());
+          core.se.create_stream_dependency(&core.device, stream, core.compute, Checked());
+          core.se.destroy_stream(&core.device, stream);
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  core.se.block_host_until_done(&core.device, core.compute, Checked());
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(last, std::vector<int>(kThreads, kCommands - 1));
+}
+
+TEST(Streams, BlockingWaitsForWhatItNames) {
+  Core core;
+  Gate other_gate;
+  std::atomic<int> ran{0};
+  core.Enqueue(core.h2d, other_gate.Wait());
+  core.Enqueue(core.h2d, [&] { ran += 10; });
+  core.Enqueue(core.compute, [&] {
+    Sleep(10);
+    ran += 1;
+  });
+  core.se.get_stream_status(&core.device, core.compute, Checked());  // does not wait
+  EXPECT_EQ(ran, 0);
+  core.se.block_host_until_done(&core.device, core.compute, Checked());
+  EXPECT_EQ(ran, 1);  // one stream
+  other_gate.Open();
+  core.se.synchronize_all_activity(&core.device, Checked());
+  EXPECT_EQ(ran, 11);  // all of them
+}
+
+TEST(Streams, DestroyingOneWaitsForItsWork) {
+  Core core;
+  SP_Stream stream = nullptr;
+  core.se.create_stream(&core.device, &stream, Checked());
+  bool ran = false;
+  core.Enqueue(stream, [&] {
+    Sleep(20);
+    ran = true;
+  });
+  core.se.destroy_stream(&core.device, stream);
+  EXPECT_TRUE(ran);
+}
+
+// The tail of a newer TensorFlow's table, in the shape that 2.22 gave it.
+struct NewerOptions {
+  bool has_priority;
+  int priority;
+};
+struct NewerTable {
+  void (*create_stream_with_options)(const SP_Device*, const NewerOptions*, SP_Stream*, TF_Status*);
+};
+TEST(Streams, PriorityIsThatOfTheThread) {
+  Core core;
+  NewerTable table{};
+  StreamOptions<NewerTable>::Set(&table);
+  ASSERT_TRUE(table.create_stream_with_options);
+  const int usual = getpriority(PRIO_PROCESS, 0);
+  const NewerOptions low{true, 4}, none{false, 4}, lowest{true, 1 << 30};
+  const std::pair<const NewerOptions*, int> cases[] = {
+      {&low, usual + 4}, {&none, usual}, {nullptr, usual}, {&lowest, 19}};
+  for (const auto& [options, expected] : cases) {
+    SP_Stream stream = nullptr;
+    table.create_stream_with_options(&core.device, options, &stream, Checked());
+    ASSERT_NE(stream, nullptr);
+    int niceness = -100;
+    core.Enqueue(stream, [&] { niceness = getpriority(PRIO_PROCESS, 0); });
+    core.se.block_host_until_done(&core.device, stream, Checked());
+    EXPECT_EQ(niceness, expected);
+    core.se.destroy_stream(&core.device, stream);
+  }
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), usual);
+  // To go before all others takes a privilege: granted or not, the stream works.
+  const NewerOptions first{true, -30};
+  SP_Stream stream = nullptr;
+  table.create_stream_with_options(&core.device, &first, &stream, Checked());
+  int niceness = 100;
+  core.Enqueue(stream, [&] { niceness = getpriority(PRIO_PROCESS, 0); });
+  core.se.block_host_until_done(&core.device, stream, Checked());
+  EXPECT_TRUE(niceness == usual || niceness == -20) << niceness;
+  core.se.destroy_stream(&core.device, stream);
+}
+
+TEST(Callbacks, RunInOrderOnAnotherThread) {
+  Core core;
+  std::vector<int> order;
+  std::set<std::thread::id> threads;
+  for (int i = 0; i < 5; ++i) {
+    core.Enqueue(core.compute, [&, i] {
+      order.push_back(i);
+      threads.insert(std::this_thread::get_id());
+    });
+  }
+  // A callback may use the stream that it runs on.
+  core.Enqueue(core.compute, [&] {
+    core.Enqueue(core.compute, [&] { order.push_back(6); });
+    core.se.block_host_until_done(&core.device, core.compute, Checked());  // for what lies before itself
+    order.push_back(5);
+  });
+  core.se.synchronize_all_activity(&core.device, Checked());
+  core.se.synchronize_all_activity(&core.device, Checked());  // what the callback enqueued
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(threads.count(std::this_thread::get_id()), 0u);
+}
+
+TEST(Callbacks, FailuresAreTheStreamsOnceAndLaterWorkRuns) {
+  Core core;
+  bool ran = false;
+  core.EnqueueFailure(core.compute);
+  core.Enqueue(core.compute, [&] { ran = true; });
+  while (!core.compute->stream->Idle()) Sleep(1);
+  EXPECT_TRUE(ran);
+  for (int i = 0; i < 2; ++i) {  // looking does not take it
+    const Failure seen = StatusOf([&](TF_Status* s) { core.se.get_stream_status(&core.device, core.compute, s); });
+    EXPECT_EQ(seen.code, TF_INVALID_ARGUMENT);
+    EXPECT_EQ(seen.message, "bad index 7");
+  }
+  core.se.get_stream_status(&core.device, core.d2h, Checked());
+  core.se.block_host_until_done(&core.device, core.d2h, Checked());
+  Failure failure = StatusOf([&](TF_Status* s) { core.se.block_host_until_done(&core.device, core.compute, s); });
   EXPECT_EQ(failure.code, TF_INVALID_ARGUMENT);
   EXPECT_EQ(failure.message, "bad index 7");
   core.se.block_host_until_done(&core.device, core.compute, Checked());
-  enqueue_failure();
+  core.se.get_stream_status(&core.device, core.compute, Checked());
+
+  core.EnqueueFailure(core.h2d);
   failure = StatusOf([&](TF_Status* s) { core.se.synchronize_all_activity(&core.device, s); });
-  EXPECT_EQ(failure.message, "bad index 7");
+  EXPECT_EQ(failure.code, TF_INVALID_ARGUMENT);
+  EXPECT_EQ(failure.message, "an operation enqueued on the XPU before this one failed: bad index 7");
   core.se.synchronize_all_activity(&core.device, Checked());
-  core.se.destroy_event(&core.device, event);
+}
+
+// What a kernel or a copy fails with. The tests' device has no kernels: the stream stands for one.
+void EnqueueFailedCommand(SP_Stream stream) {
+  stream->stream->HostCallback([] { return errors::Internal("out of scratch memory"); });
+}
+
+// TensorFlow synchronises before it copies a tensor to the host, and drops the message of that call: the copy tells.
+TEST(CommandFailures, AreToldByTheNextCopyOffTheDevice) {
+  Core core;
+  SP_DeviceMemoryBase memory = core.Allocate(4), other = core.Allocate(4);
+  int32_t value = 0;
+  const auto read = [&](TF_Status* s) { core.se.memcpy_dtoh(&core.device, core.d2h, &value, &memory, 4, s); };
+  const auto copy = [&](TF_Status* s) { core.se.memcpy_dtod(&core.device, core.d2h, &other, &memory, 4, s); };
+  for (const std::function<void(TF_Status*)>& leave : {std::function<void(TF_Status*)>(read), {copy}}) {
+    EnqueueFailedCommand(core.compute);
+    core.se.synchronize_all_activity(&core.device, Checked());
+    core.se.memcpy_htod(&core.device, core.h2d, &memory, &value, 4, Checked());  // takes nothing off the device
+    const Failure failure = StatusOf(leave);
+    EXPECT_EQ(failure.code, TF_INTERNAL);
+    EXPECT_EQ(failure.message, "an operation enqueued on the XPU before this one failed: out of scratch memory");
+    EXPECT_EQ(StatusOf(leave).code, TF_OK) << "told once";
+    core.se.synchronize_all_activity(&core.device, Checked());
+  }
+}
+
+// Where the copy was enqueued before the failure was known, synchronising is the last chance to tell.
+TEST(CommandFailures, AreToldBySynchronisingAfterACopy) {
+  Core core;
+  SP_DeviceMemoryBase memory = core.Allocate(4);
+  int32_t value = 0;
+  Gate gate;
+  core.Enqueue(core.compute, gate.Wait());
+  EnqueueFailedCommand(core.compute);
+  core.se.create_stream_dependency(&core.device, core.d2h, core.compute, Checked());
+  core.se.memcpy_dtoh(&core.device, core.d2h, &value, &memory, 4, Checked());
+  gate.Open();
+  const Failure failure = StatusOf([&](TF_Status* s) { core.se.synchronize_all_activity(&core.device, s); });
+  EXPECT_EQ(failure.code, TF_INTERNAL);
+  EXPECT_EQ(failure.message, "an operation enqueued on the XPU before this one failed: out of scratch memory");
+  core.se.synchronize_all_activity(&core.device, Checked());
+  core.se.memcpy_dtoh(&core.device, core.d2h, &value, &memory, 4, Checked());
 }
 
 }  // namespace
