@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.sweep.runner import hard_placement
+
 raw = tf.raw_ops
 
 
 @pytest.fixture(autouse=True)
-def hard_placement():
-    saved = tf.config.get_soft_device_placement()
-    tf.config.set_soft_device_placement(False)
-    yield
-    tf.config.set_soft_device_placement(saved)
+def placed_hard():
+    with hard_placement():
+        yield
 
 
 def numpy(values):

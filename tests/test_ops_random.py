@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.sweep.runner import hard_placement
+
 raw = tf.raw_ops
 FLOATS = (tf.half, tf.bfloat16, tf.float32, tf.float64)
 INTS = (tf.int32, tf.int64)
@@ -12,11 +14,9 @@ SHAPES = ([], [0], [1], [7], [3, 5], [5003], [100003])
 
 
 @pytest.fixture(autouse=True)
-def hard_placement():
-    saved = tf.config.get_soft_device_placement()
-    tf.config.set_soft_device_placement(False)
-    yield
-    tf.config.set_soft_device_placement(saved)
+def placed_hard():
+    with hard_placement():
+        yield
 
 
 def same_bits(got, want):

@@ -5,23 +5,10 @@
 #include <cstdio>
 #include <utility>
 
+#include "tensorflow_plugin/loader/json.h"
+
 namespace xpu {
 namespace {
-
-std::string Quoted(const std::string& text) {
-  std::string json = "\"";
-  for (const unsigned char c : text) {
-    if (c < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
-      json += escaped;
-    } else {
-      if (c == '"' || c == '\\') json += '\\';
-      json += static_cast<char>(c);
-    }
-  }
-  return json + '"';
-}
 
 std::string KnownOrNull(int64_t value) { return value < 0 ? "null" : std::to_string(value); }
 
@@ -35,7 +22,7 @@ std::string KnownOrNull(double value) {
 // {"a": x, "b": y} of names and values that are JSON already.
 std::string Object(const std::vector<std::pair<const char*, std::string>>& fields) {
   std::string json;
-  for (const auto& [name, value] : fields) json += (json.empty() ? "" : ", ") + Quoted(name) + ": " + value;
+  for (const auto& [name, value] : fields) json += (json.empty() ? "" : ", ") + JsonString(name) + ": " + value;
   return "{" + json + "}";
 }
 
@@ -54,25 +41,25 @@ std::string DescribeDevices(const std::string& device_type, const std::vector<st
   int ordinal = 0;
   const auto device = [&](const DeviceInfo& d) {
     return Object({{"ordinal", std::to_string(ordinal++)},
-                   {"device_type", Quoted(device_type)},
-                   {"subdevice_type", Quoted(options.subdevice)},
-                   {"hardware_name", Quoted(d.hardware_name)},
-                   {"vendor", Quoted(d.vendor)},
-                   {"pci_bus_id", Quoted(d.pci_bus_id)},
+                   {"device_type", JsonString(device_type)},
+                   {"subdevice_type", JsonString(options.subdevice)},
+                   {"hardware_name", JsonString(d.hardware_name)},
+                   {"vendor", JsonString(d.vendor)},
+                   {"pci_bus_id", JsonString(d.pci_bus_id)},
                    {"numa_node", KnownOrNull(static_cast<int64_t>(d.numa_node))},
                    {"memory_bytes", std::to_string(d.memory_bytes)},
                    {"bandwidth_bytes_per_s", KnownOrNull(d.bandwidth_bytes_per_s)},
                    {"gflops", KnownOrNull(d.gflops)}});
   };
   const auto variable = [](const OptionInfo& v) {
-    return Object({{"name", Quoted(v.name)},
-                   {"values", Quoted(v.values)},
-                   {"default", Quoted(v.fallback)},
-                   {"meaning", Quoted(v.meaning)}});
+    return Object({{"name", JsonString(v.name)},
+                   {"values", JsonString(v.values)},
+                   {"default", JsonString(v.fallback)},
+                   {"meaning", JsonString(v.meaning)}});
   };
-  return Object({{"subdevice_type", Quoted(options.subdevice)},
-                 {"instruction_set", Quoted(instruction_set)},
-                 {"subdevice_types", Array(subdevice_types, Quoted)},
+  return Object({{"subdevice_type", JsonString(options.subdevice)},
+                 {"instruction_set", JsonString(instruction_set)},
+                 {"subdevice_types", Array(subdevice_types, JsonString)},
                  {"options", Object({{"device_count", std::to_string(options.backend.device_count)},
                                      {"memory_limit", std::to_string(options.backend.memory_limit)},
                                      {"isolate", options.backend.isolate_memory ? "true" : "false"}})},

@@ -25,103 +25,88 @@ bool Construction::HasAttr(const char* name) {
   return TF_GetCode(status.s) == TF_OK && has;
 }
 
-template <>
-DType Construction::Attr<DType>(const char* name) {
-  ScopedStatus status;
-  TF_DataType value = static_cast<TF_DataType>(0);
-  TF_OpKernelConstruction_GetAttrType(native_, name, &value, status.s);
-  Check(status.s, name);
-  return FromTf(value);
-}
-
-template <>
-bool Construction::Attr<bool>(const char* name) {
-  ScopedStatus status;
-  TF_Bool value = 0;
-  TF_OpKernelConstruction_GetAttrBool(native_, name, &value, status.s);
-  Check(status.s, name);
-  return value != 0;
-}
-
-template <>
-int64_t Construction::Attr<int64_t>(const char* name) {
-  ScopedStatus status;
-  int64_t value = 0;
-  TF_OpKernelConstruction_GetAttrInt64(native_, name, &value, status.s);
-  Check(status.s, name);
-  return value;
-}
-
-template <>
-float Construction::Attr<float>(const char* name) {
-  ScopedStatus status;
-  float value = 0;
-  TF_OpKernelConstruction_GetAttrFloat(native_, name, &value, status.s);
-  Check(status.s, name);
-  return value;
-}
-
 namespace {
-// Length of a list attribute, or total bytes of a string.
+
+// Length of a list attribute, or total bytes of a string; 0 if there is no such attribute (see `status`).
 void AttrSize(TF_OpKernelConstruction* native, const char* name, int32_t* length, int32_t* bytes, TF_Status* status) {
   *length = 0;
   *bytes = 0;
   TF_OpKernelConstruction_GetAttrSize(native, name, length, bytes, status);
 }
+
+template <typename T>
+using Getter = void (*)(TF_OpKernelConstruction*, const char* name, T* value, TF_Status*);
+template <typename T>
+using ListGetter = void (*)(TF_OpKernelConstruction*, const char* name, T* values, int max, TF_Status*);
+
+template <typename T>
+T Read(TF_OpKernelConstruction* native, const char* name, Getter<T> get, TF_Status* status) {
+  T value{};
+  get(native, name, &value, status);
+  return value;
+}
+
+template <typename T>
+std::vector<T> ReadList(TF_OpKernelConstruction* native, const char* name, ListGetter<T> get, TF_Status* status) {
+  int32_t length, bytes;
+  AttrSize(native, name, &length, &bytes, status);
+  std::vector<T> values(length > 0 && TF_GetCode(status) == TF_OK ? length : 0);
+  if (!values.empty()) get(native, name, values.data(), length, status);
+  return values;
+}
+
 }  // namespace
+
+template <>
+bool Construction::Attr<bool>(const char* name) {
+  ScopedStatus status;
+  const TF_Bool value = Read<TF_Bool>(native_, name, TF_OpKernelConstruction_GetAttrBool, status.s);
+  Check(status.s, name);
+  return value != 0;
+}
+
+template <>
+DType Construction::Attr<DType>(const char* name) {
+  ScopedStatus status;
+  const TF_DataType value = Read<TF_DataType>(native_, name, TF_OpKernelConstruction_GetAttrType, status.s);
+  Check(status.s, name);
+  return FromTf(value);
+}
 
 template <>
 std::string Construction::Attr<std::string>(const char* name) {
   ScopedStatus status;
   int32_t length, bytes;
   AttrSize(native_, name, &length, &bytes, status.s);
-  Check(status.s, name);
-  if (!status_.ok() || bytes <= 0) return "";
-  std::string value(bytes, '\0');
-  TF_OpKernelConstruction_GetAttrString(native_, name, &value[0], value.size(), status.s);
+  std::string value(bytes > 0 && TF_GetCode(status.s) == TF_OK ? bytes : 0, '\0');
+  if (!value.empty()) TF_OpKernelConstruction_GetAttrString(native_, name, &value[0], value.size(), status.s);
   Check(status.s, name);
   return value;
 }
 
 template <>
-std::vector<int64_t> Construction::Attr<std::vector<int64_t>>(const char* name) {
-  ScopedStatus status;
-  int32_t length, bytes;
-  AttrSize(native_, name, &length, &bytes, status.s);
-  Check(status.s, name);
-  std::vector<int64_t> values(length > 0 ? length : 0);
-  if (!status_.ok() || values.empty()) return {};
-  TF_OpKernelConstruction_GetAttrInt64List(native_, name, values.data(), length, status.s);
-  Check(status.s, name);
-  return values;
-}
-
-template <>
-std::vector<float> Construction::Attr<std::vector<float>>(const char* name) {
-  ScopedStatus status;
-  int32_t length, bytes;
-  AttrSize(native_, name, &length, &bytes, status.s);
-  Check(status.s, name);
-  std::vector<float> values(length > 0 ? length : 0);
-  if (!status_.ok() || values.empty()) return {};
-  TF_OpKernelConstruction_GetAttrFloatList(native_, name, values.data(), length, status.s);
-  Check(status.s, name);
-  return values;
-}
-
-template <>
 std::vector<DType> Construction::Attr<std::vector<DType>>(const char* name) {
   ScopedStatus status;
-  int32_t length, bytes;
-  AttrSize(native_, name, &length, &bytes, status.s);
-  Check(status.s, name);
-  std::vector<TF_DataType> values(length > 0 ? length : 0);
-  if (!status_.ok() || values.empty()) return {};
-  TF_OpKernelConstruction_GetAttrTypeList(native_, name, values.data(), length, status.s);
-  Check(status.s, name);
   std::vector<DType> types;
-  for (TF_DataType t : values) types.push_back(FromTf(t));
+  for (TF_DataType t : ReadList<TF_DataType>(native_, name, TF_OpKernelConstruction_GetAttrTypeList, status.s)) {
+    types.push_back(FromTf(t));
+  }
+  Check(status.s, name);
   return types;
 }
+
+#define XPU_ATTR(T, read, getter)                                                     \
+  template <>                                                                         \
+  T Construction::Attr<T>(const char* name) {                                         \
+    ScopedStatus status;                                                              \
+    T value = read(native_, name, TF_OpKernelConstruction_GetAttr##getter, status.s); \
+    Check(status.s, name);                                                            \
+    return value;                                                                     \
+  }
+XPU_ATTR(int64_t, Read<int64_t>, Int64)
+XPU_ATTR(float, Read<float>, Float)
+XPU_ATTR(std::vector<int64_t>, ReadList<int64_t>, Int64List)
+XPU_ATTR(std::vector<float>, ReadList<float>, FloatList)
+#undef XPU_ATTR
 
 }  // namespace xpu

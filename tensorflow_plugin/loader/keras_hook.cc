@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "tensorflow_plugin/loader/json.h"
 #include "tensorflow_plugin/loader/process.h"
 
 namespace xpu::loader {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tensorflow/c/c_api.h"
+#include "tensorflow_plugin/loader/json.h"
 #include "tensorflow_plugin/loader/keras_hook.h"
 #include "tensorflow_plugin/loader/process.h"
 #include "tensorflow_plugin/loader/stand_in.h"
@@ -228,7 +229,7 @@ XPU_EXPORT int XpuLoader_Active() { return TheState().active; }
 // What was decided, as JSON: {"active": bool, "reason": str, "loader": path, "core": path, "tensorflow_version": str,
 // "device_count": int}. Valid until the next call.
 XPU_EXPORT const char* XpuLoader_Report() {
-  using xpu::loader::JsonString;
+  using xpu::JsonString;
   auto& state = TheState();
   state.report = "{\"active\": " + std::string(state.active ? "true" : "false") +
                  ", \"reason\": " + JsonString(state.reason) + ", \"loader\": " + JsonString(state.loader_path) +

@@ -93,19 +93,4 @@ void Warn(const std::string& message) {
   std::fflush(stderr);
 }
 
-std::string JsonString(const std::string& text) {
-  std::string json = "\"";
-  for (const unsigned char c : text) {
-    if (c < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
-      json += escaped;
-    } else {
-      if (c == '"' || c == '\\') json += '\\';
-      json += static_cast<char>(c);
-    }
-  }
-  return json + '"';
-}
-
 }  // namespace xpu::loader

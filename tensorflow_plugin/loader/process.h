@@ -43,9 +43,6 @@ std::string Environment(const char* name);
 // Writes "tensorflow_xpu: <message>" as one line to stderr.
 void Warn(const std::string& message);
 
-// `text` as a JSON string, with its quotes.
-std::string JsonString(const std::string& text);
-
 }  // namespace xpu::loader
 
 #endif  // TENSORFLOW_PLUGIN_LOADER_PROCESS_H_
