@@ -11,6 +11,7 @@
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/reference/backend.h"
 #include "tensorflow_plugin/device/describe.h"
+#include "tensorflow_plugin/device/memory_report.h"
 #include "tensorflow_plugin/device/options.h"
 #include "tensorflow_plugin/device/platform.h"
 #include "tensorflow_plugin/framework/registry.h"
@@ -87,4 +88,19 @@ XPU_EXPORT const char* XpuCore_DescribeDevices() {
     return new std::string(xpu::DescribeDevices("XPU", xpu::SubdeviceTypes(), choice.options, isa, devices));
   }();
   return json->c_str();
+}
+
+// The memory of the device of this ordinal, see device/memory_report.h. The text is good until the next call of this
+// thread.
+XPU_EXPORT const char* XpuCore_MemoryReport(int ordinal) {
+  thread_local std::string json;
+  json = xpu::MemoryReport(ordinal);
+  return json.c_str();
+}
+
+// The same, as it was before its peaks and counts begin anew.
+XPU_EXPORT const char* XpuCore_ResetMemoryReport(int ordinal) {
+  const char* before = XpuCore_MemoryReport(ordinal);
+  xpu::ResetMemoryReport(ordinal);
+  return before;
 }

@@ -22,8 +22,15 @@ python_tests() {
   TF_XPU_SUBDEVICE="$backend" .venv/bin/python -m pytest -q -n 2 --durations 15 "$@"
 }
 
+# Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own. The tests of
+# memory choose that for themselves.
+isolated_tests() {
+  TF_XPU_ISOLATE_MEMORY=1 TF_XPU_ALLOCATOR=pool python_tests XPU_HOST --ignore tests/test_memory.py "$@"
+}
+
 step "C++ tests" bazel_test
 step "Python tests, host backend" python_tests XPU_HOST "$@"
+step "Python tests, host backend, device memory isolated and from the plugin's pool" isolated_tests "$@"
 step "Python tests, reference backend" python_tests XPU_REFERENCE -m "not host_only" "$@"
 step "C++ tests under the address and undefined-behaviour sanitizers" bazel_test --config=asan
 step "C++ tests under the thread sanitizer" bazel_test --config=tsan

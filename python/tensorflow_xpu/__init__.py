@@ -12,14 +12,18 @@ unmodified programs run on ``/xpu:0``. This package shows what TensorFlow's own 
 """
 
 from tensorflow_xpu._devices import PhysicalDevice, list_physical_devices
+from tensorflow_xpu._memory import MemoryInfo, memory_info, reset_memory_stats
 from tensorflow_xpu._subdevice import SUBDEVICE_TYPES, get_subdevice_mapping, set_subdevice_mapping
 from tensorflow_xpu._version import __version__
 
 __all__ = [
     "SUBDEVICE_TYPES",
+    "MemoryInfo",
     "PhysicalDevice",
     "__version__",
     "get_subdevice_mapping",
     "list_physical_devices",
+    "memory_info",
+    "reset_memory_stats",
     "set_subdevice_mapping",
 ]

@@ -7,26 +7,38 @@
 
 namespace {
 
-// The text that `function()` of the library at `path` returns; None if the library is not loaded in this process or
-// has no such function. Never loads the library: an unused one must not come to life by being asked about.
-std::optional<std::string> Ask(const std::string& path, const std::string& function) {
+// The text that `function(args...)` of the library at `path` returns; None if the library is not loaded in this process
+// or has no such function. Never loads the library: an unused one must not come to life by being asked about.
+template <typename... Args>
+std::optional<std::string> Ask(const std::string& path, const std::string& function, Args... args) {
   void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (!library) return std::nullopt;
-  auto* call = reinterpret_cast<const char* (*)()>(dlsym(library, function.c_str()));
+  auto* call = reinterpret_cast<const char* (*)(Args...)>(dlsym(library, function.c_str()));
   std::optional<std::string> answer;
-  if (const char* text = call ? call() : nullptr) answer = text;
+  if (const char* text = call ? call(args...) : nullptr) answer = text;
   dlclose(library);
   return answer;
+}
+
+// None where there is no answer.
+pybind11::object ToPython(const std::optional<std::string>& answer) {
+  if (!answer) return pybind11::none();
+  return pybind11::str(*answer);
 }
 
 }  // namespace
 
 PYBIND11_MODULE(_native, module) {
+  namespace py = pybind11;
   module.doc() = "Calls into the plugin's libraries as TensorFlow has loaded them.";
-  module.def("ask", [](const std::string& path, const std::string& function) -> pybind11::object {
-    const std::optional<std::string> answer = Ask(path, function);
-    if (!answer) return pybind11::none();
-    return pybind11::str(*answer);
-  }, pybind11::arg("path"), pybind11::arg("function"),
-             "The text that `function` of the loaded library at `path` returns, or None if it is not loaded.");
+  module.def(
+      "ask", [](const std::string& path, const std::string& function) { return ToPython(Ask(path, function)); },
+      py::arg("path"), py::arg("function"),
+      "The text that `function` of the loaded library at `path` returns, or None if it is not loaded.");
+  module.def(
+      "ask_of",
+      [](const std::string& path, const std::string& function, int index) {
+        return ToPython(Ask(path, function, index));
+      },
+      py::arg("path"), py::arg("function"), py::arg("index"), "The same of a function that takes a device's index.");
 }

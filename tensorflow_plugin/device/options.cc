@@ -15,6 +15,8 @@ constexpr char kSubdevice[] = "TF_XPU_SUBDEVICE";
 constexpr char kDeviceCount[] = "TF_XPU_DEVICE_COUNT";
 constexpr char kMemoryLimit[] = "TF_XPU_MEMORY_LIMIT";
 constexpr char kIsolateMemory[] = "TF_XPU_ISOLATE_MEMORY";
+constexpr char kAllocator[] = "TF_XPU_ALLOCATOR";
+constexpr char kLargePages[] = "TF_XPU_LARGE_PAGES";
 constexpr char kThreads[] = "TF_XPU_THREADS";
 constexpr int kMaxDevices = 64;
 constexpr int kMaxThreads = 1024;
@@ -46,8 +48,10 @@ int64_t ParseDigits(const std::string& text) {
 // The memory that this machine, or the container it is seen from, has.
 int64_t MachineMemory() {
   int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
-  int64_t limit = 0;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit && limit > 0) bytes = std::min(bytes, limit);
+  for (const char* group : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    int64_t limit = 0;
+    if (std::ifstream(group) >> limit && limit > 0) bytes = std::min(bytes, limit);
+  }
   return bytes;
 }
 
@@ -62,13 +66,20 @@ int64_t ParseMemorySize(const std::string& text, int64_t machine_bytes) {
   if (unit == "%") return number <= 100 ? std::max(kMin, machine_bytes / 100 * number) : 0;
   static constexpr struct {
     const char* name;
-    int shift;
-  } kUnits[] = {{"", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+    int64_t bytes;
+  } kUnits[] = {{"", 1},
+                {"KB", 1000},
+                {"MB", 1000 * 1000},
+                {"GB", 1000 * 1000 * 1000},
+                {"TB", int64_t{1000} * 1000 * 1000 * 1000},
+                {"KiB", int64_t{1} << 10},
+                {"MiB", int64_t{1} << 20},
+                {"GiB", int64_t{1} << 30},
+                {"TiB", int64_t{1} << 40}};
   for (const auto& u : kUnits) {
     if (unit != u.name) continue;
-    if (number > (std::numeric_limits<int64_t>::max() >> u.shift)) return 0;
-    const int64_t bytes = number << u.shift;
-    return bytes >= kMin ? bytes : 0;
+    if (number > std::numeric_limits<int64_t>::max() / u.bytes) return 0;
+    return number * u.bytes >= kMin ? number * u.bytes : 0;
   }
   return 0;
 }
@@ -101,17 +112,25 @@ Options ReadOptions(const std::vector<std::string>& subdevices, std::vector<std:
   const std::string memory = Environment(kMemoryLimit);
   options.backend.memory_limit = memory.empty() ? 0 : ParseMemorySize(memory, MachineMemory());
   if (!memory.empty() && options.backend.memory_limit == 0) {
-    warnings->push_back(
-        Ignored(kMemoryLimit, memory,
-                "bytes, or a number with KiB, MiB, GiB, TiB or % (of the machine's memory), at least 1MiB",
-                "what the machine offers"));
+    warnings->push_back(Ignored(
+        kMemoryLimit, memory,
+        "bytes, or a number with KB, MB, GB, TB, KiB, MiB, GiB, TiB or % (of the machine's or container's memory), "
+        "at least 1MiB",
+        "what the machine offers"));
   }
 
-  const std::string isolate = Environment(kIsolateMemory);
-  options.backend.isolate_memory = isolate == "1";
-  if (!isolate.empty() && isolate != "1" && isolate != "0") {
-    warnings->push_back(Ignored(kIsolateMemory, isolate, "0 or 1", "0"));
-  }
+  // `first` is the default.
+  const auto read_choice = [warnings](const char* name, const char* first, const char* second) {
+    const std::string text = Environment(name);
+    if (text == second) return 1;
+    if (!text.empty() && text != first) {
+      warnings->push_back(Ignored(name, text, Join({first, second}, " or "), first));
+    }
+    return 0;
+  };
+  options.backend.isolate_memory = read_choice(kIsolateMemory, "0", "1") == 1;
+  options.backend.pool_memory = read_choice(kAllocator, "bfc", "pool") == 1;
+  options.backend.large_pages = read_choice(kLargePages, "1", "0") == 0;
   return options;
 }
 
@@ -121,8 +140,11 @@ const std::vector<OptionInfo>& OptionTable() {
       {kSubdevice, "XPU_HOST or XPU_REFERENCE", "XPU_HOST",
        "the backend behind /xpu: vectorised loops and oneDNN, or plain loops that are easy to trust and slow"},
       {kDeviceCount, "1 to 64", "1", "how many XPU devices there are; processors and memory are shared out evenly"},
-      {kMemoryLimit, "bytes, or a number with KiB, MiB, GiB, TiB or %", "what the machine offers",
-       "memory of each device; what does not fit is a ResourceExhaustedError"},
+      {kMemoryLimit, "bytes, or a number with KB, MB, GB, TB, KiB, MiB, GiB, TiB or %", "what the machine offers",
+       "memory of each device (%: of the machine's or container's); what does not fit is a ResourceExhaustedError"},
+      {kAllocator, "bfc or pool", "bfc",
+       "who places tensors in device memory: TensorFlow's best-fit allocator, or the plugin's own pool of blocks"},
+      {kLargePages, "0 or 1", "1", "1: device memory from 2 MiB on asks the system for large pages"},
       {kThreads, "1 to 1024", "its share of the processors", "how many threads compute one operation of a device"},
       {"TF_XPU_ISA", "baseline, avx2 or avx512", "the best there is",
        "the instruction set that XPU_HOST's own loops use (oneDNN chooses its own)"},

@@ -13,14 +13,14 @@ namespace xpu {
 
 struct Options {
   std::string subdevice;   // subdevice type of the backend to use: TF_XPU_SUBDEVICE
-  BackendOptions backend;  // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ISOLATE_MEMORY
+  BackendOptions backend;  // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
 };
 
 // Reads the environment. `subdevices` are the backends there are, the default first. Appends a sentence per value
 // that was not understood.
 Options ReadOptions(const std::vector<std::string>& subdevices, std::vector<std::string>* warnings);
 
-// "1073741824", "512MiB", "4GiB", "25%" (of `machine_bytes`) -> bytes; 0 if the text is not such a size or names less
+// "1073741824", "512MB", "4GiB", "25%" (of `machine_bytes`) -> bytes; 0 if the text is not such a size or names less
 // than 1 MiB.
 int64_t ParseMemorySize(const std::string& text, int64_t machine_bytes);
 

@@ -4,6 +4,7 @@
 
 #include "tensorflow_plugin/device/device_state.h"
 #include "tensorflow_plugin/device/glue.h"
+#include "tensorflow_plugin/device/memory_report.h"
 #include "tensorflow_plugin/device/stream_executor.h"
 
 namespace xpu {
@@ -37,6 +38,7 @@ void CreateDevice(const SP_Platform* platform, SE_CreateDeviceParams* params, TF
     device.hardware_name = info.hardware_name.c_str();
     device.device_vendor = info.vendor.c_str();
     device.pci_bus_id = info.pci_bus_id.c_str();
+    AddReportedDevice(params->ordinal, state->device.get(), platform_state.options.pool_memory ? "pool" : "bfc");
     device.device_handle = state.release();
     Fill(params->device, device, SP_DEVICE_STRUCT_SIZE);
     return OkStatus();
@@ -47,6 +49,7 @@ void DestroyDevice(const SP_Platform*, SP_Device* device) {
   GuardValue(0, [&] {
     std::unique_ptr<DeviceState> state(&DeviceState::Of(device));
     device->device_handle = nullptr;
+    RemoveReportedDevice(device->ordinal, state->device.get());
     state->device->Synchronize();
     return 0;
   });
@@ -94,8 +97,8 @@ void InitPlatform(SE_PlatformRegistrationParams* params, const Backend& backend,
   platform.name = backend.subdevice_type();  // TensorFlow shows it as the device's description
   platform.type = type;
   platform.supports_unified_memory = 0;
-  // TensorFlow's best-fit allocator over few large allocations, which grow as needed.
-  platform.use_bfc_allocator = 1;
+  // TensorFlow's best-fit allocator over few large allocations, which grow as needed; or one allocation per tensor.
+  platform.use_bfc_allocator = !options.pool_memory;
   platform.force_memory_growth = 1;
   Fill(params->platform, platform, SP_PLATFORM_STRUCT_SIZE);
 

@@ -3,7 +3,8 @@
 // 1. A stream runs what is enqueued on it in order, from whatever threads it comes.
 // 2. create_stream_dependency(a, b) and wait_for_event hold back what is enqueued on `a` afterwards until what was
 //    enqueued on `b`, or before the record of the event, has run. Work enqueued later on `b` is not waited for.
-// 3. deallocate, and every copy that blocks the host, first waits for all work enqueued on the device.
+// 3. deallocate, and every copy that blocks the host, first waits for all work enqueued on the device. With the pool
+//    (TF_XPU_ALLOCATOR=pool) deallocate waits for nothing and the memory is used again in the order of the streams.
 // 4. Every copy from host to device waits for all work already enqueued on the device's other streams.
 //
 // Why the last: TensorFlow's allocator hands freed memory out again at host time, while kernels that use it may still
@@ -69,9 +70,8 @@ TF_Bool GetAllocatorStats(const SP_Device* device, SP_AllocatorStats* out) {
     filled.largest_alloc_size = stats.largest_alloc_size;
     filled.has_bytes_limit = stats.bytes_limit > 0;
     filled.bytes_limit = stats.bytes_limit;
-    // Memory is taken from the system as it is allocated, none in advance.
-    filled.bytes_reserved = stats.bytes_in_use;
-    filled.peak_bytes_reserved = stats.peak_bytes_in_use;
+    filled.bytes_reserved = stats.bytes_reserved;
+    filled.peak_bytes_reserved = stats.peak_bytes_reserved;
     filled.has_bytes_reservable_limit = filled.has_bytes_limit;
     filled.bytes_reservable_limit = stats.bytes_limit;
     int64_t free_bytes = 0, total_bytes = 0;

@@ -1,5 +1,6 @@
 #include "tensorflow_plugin/framework/context.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tensorflow/c/kernels.h"
@@ -87,26 +88,48 @@ Status Forward(tensorflow::OpKernelContext* ctx, std::initializer_list<int> cand
   *out = Tensor(t);
   return OkStatus();
 }
+
+// TensorFlow's message about memory that does not suffice names a shape; this adds what one can reckon with.
+Status WithNumbers(Context& context, const Status& status, DType dtype, const tensorflow::TensorShape& shape) {
+  Device* device;
+  Stream* stream;
+  if (status.code() != Code::kResourceExhausted || context.on_host() || !context.GetStream(&device, &stream).ok()) {
+    return status;
+  }
+  const AllocatorStats of_device = device->Stats();
+  int64_t in_use = of_device.bytes_in_use, limit = of_device.bytes_limit;
+  // TensorFlow's best-fit allocator holds more of the device than tensors use; the plugin's own counts tensors.
+  const auto of_allocator = Native(context)->get_allocator(tensorflow::AllocatorAttributes())->GetStats();
+  if (of_allocator.has_value() && of_allocator->bytes_limit.has_value()) {
+    in_use = of_allocator->bytes_in_use;
+    limit = std::min<int64_t>(limit, *of_allocator->bytes_limit);
+  }
+  return Status(status.code(),
+                errors::Concat(status.message(), ": ", shape.num_elements() * static_cast<int64_t>(SizeOf(dtype)),
+                               " bytes requested, ", in_use, " of the ", limit, " bytes for tensors in use"));
+}
 }  // namespace
 
 Status Context::AllocateOutput(int i, const Dims& dims, Tensor* out) {
   tensorflow::TensorShape shape;
   XPU_RETURN_IF_ERROR(ToNativeShape(dims, &shape));
-  return Allocate(Native(*this), i, shape, out);
+  return WithNumbers(*this, Allocate(Native(*this), i, shape, out), output_dtype(i), shape);
 }
 
 Status Context::AllocateOutputLike(int i, const Tensor& like, Tensor* out) {
-  return Allocate(Native(*this), i, Native(like).shape(), out);
+  const tensorflow::TensorShape& shape = Native(like).shape();
+  return WithNumbers(*this, Allocate(Native(*this), i, shape, out), output_dtype(i), shape);
 }
 
 Status Context::ForwardOrAllocate(std::initializer_list<int> candidates, int i, const Dims& dims, Tensor* out) {
   tensorflow::TensorShape shape;
   XPU_RETURN_IF_ERROR(ToNativeShape(dims, &shape));
-  return Forward(Native(*this), candidates, i, shape, out);
+  return WithNumbers(*this, Forward(Native(*this), candidates, i, shape, out), output_dtype(i), shape);
 }
 
 Status Context::ForwardOrAllocateLike(std::initializer_list<int> candidates, int i, const Tensor& like, Tensor* out) {
-  return Forward(Native(*this), candidates, i, Native(like).shape(), out);
+  const tensorflow::TensorShape& shape = Native(like).shape();
+  return WithNumbers(*this, Forward(Native(*this), candidates, i, shape, out), output_dtype(i), shape);
 }
 
 Status Context::ShareOutput(int i, const Tensor& t, const Dims& dims) {
@@ -124,7 +147,8 @@ Status Context::AllocateTemporary(DType dtype, const Dims& dims, Temporary* out)
   auto native = std::make_unique<Temporary::Native>();
   tensorflow::AllocatorAttributes attributes;
   attributes.set_on_host(on_host_);
-  XPU_RETURN_IF_ERROR(FromNative(Native(*this)->allocate_temp(NativeType(dtype), shape, &native->tensor, attributes)));
+  const Status status = FromNative(Native(*this)->allocate_temp(NativeType(dtype), shape, &native->tensor, attributes));
+  XPU_RETURN_IF_ERROR(WithNumbers(*this, status, dtype, shape));
   out->view_ = Tensor(&native->tensor);
   out->native_ = std::move(native);
   return OkStatus();

@@ -72,6 +72,8 @@ struct AllocatorStats {
   int64_t peak_bytes_in_use = 0;
   int64_t largest_alloc_size = 0;
   int64_t bytes_limit = 0;
+  int64_t bytes_reserved = 0;  // in use, and kept for reuse
+  int64_t peak_bytes_reserved = 0;
 };
 
 struct DeviceInfo {
@@ -115,6 +117,8 @@ class Device {
   virtual void* AllocateHost(size_t size) = 0;
   virtual void DeallocateHost(void* address) = 0;
   virtual AllocatorStats Stats() const = 0;
+  // From now on the peaks are those since this call, and the numbers of allocations count from 0.
+  virtual void ResetStats() = 0;
   virtual void MemoryUsage(int64_t* free_bytes, int64_t* total_bytes) const = 0;
 
   // Where streams compete for the machine, those of a lower priority number go first, as far as the backend can grant
@@ -141,6 +145,10 @@ struct BackendOptions {
   int threads = 0;           // that share one command of a device; 0: as many as the machine has processors
   // Device addresses have no access rights on the host, where the backend can do that (those on host memory).
   bool isolate_memory = false;
+  // Freed memory is kept for reuse: for a caller that allocates each tensor by itself.
+  bool pool_memory = false;
+  // Large allocations lie on large pages, where the backend can do that (those on host memory).
+  bool large_pages = true;
 };
 
 class Backend {

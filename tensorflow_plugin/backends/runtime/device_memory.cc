@@ -39,16 +39,17 @@ Registry& AllMemories() {
 
 }  // namespace
 
-Status DeviceMemory::Create(int64_t limit, bool isolate, std::unique_ptr<DeviceMemory>* memory) {
+Status DeviceMemory::Create(const DeviceMemoryOptions& options, std::unique_ptr<DeviceMemory>* memory) {
+  const int64_t limit = options.limit;
   XPU_REQUIRE(limit > 0, errors::InvalidArgument("the memory of a device must be more than 0 bytes, not ", limit));
   // Room to spare, so that holes between allocations never cost memory; less where addresses are rationed.
   size_t span = RoundUp(std::max<size_t>(size_t(limit) + size_t(limit) / 2, 1), kHugePage) + kMinSpan;
   const size_t least = RoundUp(size_t(limit), kHugePage) + kHugePage;
   for (;; span = std::max(span / 2, least)) {
-    const size_t ranges = isolate ? 2 : 1;
+    const size_t ranges = options.isolate ? 2 : 1;
     void* p = Reserve(span * ranges);
     if (p != nullptr) {
-      memory->reset(new DeviceMemory(limit, reinterpret_cast<uintptr_t>(p), span, isolate ? span : 0));
+      memory->reset(new DeviceMemory(options, reinterpret_cast<uintptr_t>(p), span));
       return OkStatus();
     }
     if (span <= least) break;
@@ -56,10 +57,10 @@ Status DeviceMemory::Create(int64_t limit, bool isolate, std::unique_ptr<DeviceM
   return errors::ResourceExhausted("cannot reserve ", least, " bytes of address space for the memory of a device");
 }
 
-DeviceMemory::DeviceMemory(int64_t limit, uintptr_t base, size_t span, uintptr_t delta)
-    : base_(base), span_(span), delta_(delta) {
+DeviceMemory::DeviceMemory(const DeviceMemoryOptions& options, uintptr_t base, size_t span)
+    : base_(base), span_(span), delta_(options.isolate ? span : 0), large_pages_(options.large_pages) {
   free_[base] = span;
-  stats_.bytes_limit = limit;
+  stats_.bytes_limit = options.limit;
   std::lock_guard<std::mutex> lock(AllMemories().mutex);
   AllMemories().memories.push_back(this);
 }
@@ -129,14 +130,17 @@ void* DeviceMemory::Allocate(size_t size) {
     ReturnExtent(begin, extent);
     return nullptr;
   }
-  // A wish only: without huge pages it works as well, if slower.
-  if (huge) (void)madvise(backing, extent - kPage, MADV_HUGEPAGE);
+  // A wish only: either way it works, if slower or faster. What is not asked for is asked against, since some machines
+  // give large pages unasked.
+  if (huge) (void)madvise(backing, extent - kPage, large_pages_ ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   const int64_t bytes = static_cast<int64_t>(size);
   allocated_[begin] = size;
   ++stats_.num_allocs;
   stats_.bytes_in_use += bytes;
   stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
   stats_.largest_alloc_size = std::max(stats_.largest_alloc_size, bytes);
+  stats_.bytes_reserved = stats_.bytes_in_use;
+  stats_.peak_bytes_reserved = stats_.peak_bytes_in_use;
   return reinterpret_cast<void*>(begin);
 }
 
@@ -155,6 +159,7 @@ void DeviceMemory::Deallocate(void* address) {
     LogError("the system would not take back ", extent, " bytes of device memory at ", address);
   }
   stats_.bytes_in_use -= static_cast<int64_t>(it->second);
+  stats_.bytes_reserved = stats_.bytes_in_use;
   ReturnExtent(it->first, extent);
   allocated_.erase(it);
 }
@@ -162,6 +167,13 @@ void DeviceMemory::Deallocate(void* address) {
 AllocatorStats DeviceMemory::Stats() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return stats_;
+}
+
+void DeviceMemory::ResetStats() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  stats_.num_allocs = 0;
+  stats_.largest_alloc_size = 0;
+  stats_.peak_bytes_in_use = stats_.peak_bytes_reserved = stats_.bytes_in_use;
 }
 
 void DeviceMemory::Usage(int64_t* free_bytes, int64_t* total_bytes) const {

@@ -14,15 +14,21 @@
 
 namespace xpu::runtime {
 
-// Thread-safe. Made for few and large allocations: a best-fit allocator such as TensorFlow's sits above.
+struct DeviceMemoryOptions {
+  int64_t limit = 0;  // bytes that may be allocated at a time, greater than 0
+  bool isolate = false;
+  bool large_pages = true;
+};
+
+// Thread-safe. Made for few and large allocations: TensorFlow's best-fit allocator or a
+// PoolAllocator sits above.
 //
 // With `isolate`, the addresses given out lie in a second range of the same layout that has no access rights, and
 // only Translate leads to the memory: whoever uses a device address on the host faults at once. The two ranges lie
 // a constant distance apart, so that a translation is one comparison and one addition.
 class DeviceMemory {
  public:
-  // `limit`: bytes that may be allocated at a time, greater than 0.
-  static Status Create(int64_t limit, bool isolate, std::unique_ptr<DeviceMemory>* memory);
+  static Status Create(const DeviceMemoryOptions& options, std::unique_ptr<DeviceMemory>* memory);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
@@ -44,17 +50,22 @@ class DeviceMemory {
   static void* TranslateAny(void* address);
 
   AllocatorStats Stats() const;
+  void ResetStats();
   // What could still be allocated, and the limit.
   void Usage(int64_t* free_bytes, int64_t* total_bytes) const;
+  // The range of the addresses given out.
+  uintptr_t begin() const { return base_; }
+  size_t span() const { return span_; }
 
  private:
-  DeviceMemory(int64_t limit, uintptr_t base, size_t span, uintptr_t delta);
+  DeviceMemory(const DeviceMemoryOptions& options, uintptr_t base, size_t span);
   uintptr_t TakeExtent(size_t size, size_t alignment);
   void ReturnExtent(uintptr_t begin, size_t size);
 
   const uintptr_t base_;  // of the addresses given out
   const size_t span_;
   const uintptr_t delta_;  // from there to the memory; 0 without isolation
+  const bool large_pages_;
 
   mutable std::mutex mutex_;
   std::map<uintptr_t, size_t> free_;       // begin -> bytes; never two that touch

@@ -107,7 +107,10 @@ Status HostBackend::CreateDevice(int ordinal, const BackendOptions& options, std
   HostDeviceOptions device_options;
   const int threads = options.threads != 0 ? options.threads : TeamSize(ordinal, count, UsableProcessors());
   device_options.queue.team = ThreadTeam(threads);
+  device_options.name = errors::Concat("XPU:", ordinal);
   device_options.isolate_memory = options.isolate_memory;
+  device_options.pool_memory = options.pool_memory;
+  device_options.large_pages = options.large_pages;
   const Speed speed = MeasuredSpeed(threads);
   info.bandwidth_bytes_per_s = speed.bandwidth_bytes_per_s;
   info.gflops = speed.gflops;

@@ -85,16 +85,56 @@ Status HostDevice::Create(const KernelSet& kernels, DeviceInfo info, const HostD
                           std::unique_ptr<Device>* device) {
   std::unique_ptr<DeviceMemory> memory;
   if (info.memory_bytes != 0) {
-    XPU_RETURN_IF_ERROR(DeviceMemory::Create(info.memory_bytes, options.isolate_memory, &memory));
+    XPU_RETURN_IF_ERROR(
+        DeviceMemory::Create({info.memory_bytes, options.isolate_memory, options.large_pages}, &memory));
   }
   device->reset(new HostDevice(kernels, std::move(info), options, std::move(memory)));
   return OkStatus();
 }
 
+HostDevice::HostDevice(const KernelSet& kernels, DeviceInfo info, const HostDeviceOptions& options,
+                       std::unique_ptr<DeviceMemory> memory)
+    : kernels_(kernels),
+      info_(std::move(info)),
+      options_(options),
+      memory_(std::move(memory)),
+      pool_(memory_ != nullptr && options.pool_memory
+                ? std::make_unique<PoolAllocator>(*memory_, [this] { Synchronize(); })
+                : nullptr),
+      isolated_(
+          memory_ != nullptr && options.isolate_memory
+              ? std::make_unique<IsolatedRange>(options.name, memory_->begin(), memory_->span(), options.pool_memory)
+              : nullptr) {}
+
+void* HostDevice::Allocate(size_t size) {
+  if (memory_ == nullptr) return nullptr;
+  void* const address = pool_ != nullptr ? pool_->Allocate(size) : memory_->Allocate(size);
+  if (isolated_ != nullptr && address != nullptr) isolated_->Add(address, size);
+  return address;
+}
+
 void HostDevice::Deallocate(void* address) {
   if (address == nullptr || memory_ == nullptr) return;
-  Synchronize();
-  memory_->Deallocate(address);
+  if (isolated_ != nullptr) isolated_->Remove(address);
+  if (pool_ != nullptr) {
+    pool_->Deallocate(address);
+  } else {
+    Synchronize();
+    memory_->Deallocate(address);
+  }
+}
+
+AllocatorStats HostDevice::Stats() const {
+  if (memory_ == nullptr) return AllocatorStats();
+  return pool_ != nullptr ? pool_->Stats() : memory_->Stats();
+}
+
+void HostDevice::ResetStats() {
+  if (pool_ != nullptr) {
+    pool_->ResetStats();
+  } else if (memory_ != nullptr) {
+    memory_->ResetStats();
+  }
 }
 
 void* HostDevice::AllocateHost(size_t size) {
@@ -106,7 +146,11 @@ void HostDevice::DeallocateHost(void* address) { std::free(address); }
 
 void HostDevice::MemoryUsage(int64_t* free_bytes, int64_t* total_bytes) const {
   *free_bytes = *total_bytes = 0;
-  if (memory_ != nullptr) memory_->Usage(free_bytes, total_bytes);
+  if (pool_ != nullptr) {
+    pool_->Usage(free_bytes, total_bytes);
+  } else if (memory_ != nullptr) {
+    memory_->Usage(free_bytes, total_bytes);
+  }
 }
 
 std::unique_ptr<Stream> HostDevice::CreateStream(int priority) {

@@ -4,19 +4,25 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "tensorflow_plugin/backends/runtime/command_queue.h"
 #include "tensorflow_plugin/backends/runtime/device_memory.h"
+#include "tensorflow_plugin/backends/runtime/host_access.h"
 #include "tensorflow_plugin/backends/runtime/kernels.h"
+#include "tensorflow_plugin/backends/runtime/pool_allocator.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::runtime {
 
 struct HostDeviceOptions {
   CommandQueue::Options queue;
-  // See DeviceMemory.
+  std::string name = "XPU";  // of the device, for messages
+  // See BackendOptions.
   bool isolate_memory = false;
+  bool pool_memory = false;
+  bool large_pages = true;
 };
 
 class HostDevice final : public Device {
@@ -30,12 +36,14 @@ class HostDevice final : public Device {
 
   const DeviceInfo& info() const override { return info_; }
 
-  void* Allocate(size_t size) override { return memory_ == nullptr ? nullptr : memory_->Allocate(size); }
-  // Waits for the device first, as commands that use the memory may still be queued.
+  void* Allocate(size_t size) override;
+  // Commands that use the memory may still be queued: the pool reuses it in the order of the streams; without one, this
+  // waits for the device.
   void Deallocate(void* address) override;
   void* AllocateHost(size_t size) override;
   void DeallocateHost(void* address) override;
-  AllocatorStats Stats() const override { return memory_ == nullptr ? AllocatorStats() : memory_->Stats(); }
+  AllocatorStats Stats() const override;
+  void ResetStats() override;
   void MemoryUsage(int64_t* free_bytes, int64_t* total_bytes) const override;
 
   std::unique_ptr<Stream> CreateStream(int priority) override;
@@ -51,8 +59,7 @@ class HostDevice final : public Device {
 
  private:
   HostDevice(const KernelSet& kernels, DeviceInfo info, const HostDeviceOptions& options,
-             std::unique_ptr<DeviceMemory> memory)
-      : kernels_(kernels), info_(std::move(info)), options_(options), memory_(std::move(memory)) {}
+             std::unique_ptr<DeviceMemory> memory);
 
   template <typename Desc>
   Status LaunchAny(Stream& stream, const Desc& desc, const Args& args);
@@ -60,7 +67,9 @@ class HostDevice final : public Device {
   const KernelSet& kernels_;
   const DeviceInfo info_;
   const HostDeviceOptions options_;
-  const std::unique_ptr<DeviceMemory> memory_;
+  const std::unique_ptr<DeviceMemory> memory_;     // null if the device has none
+  const std::unique_ptr<PoolAllocator> pool_;      // over memory_; null if every allocation is memory_'s own
+  const std::unique_ptr<IsolatedRange> isolated_;  // null without isolation
 
   std::mutex queues_mutex_;
   std::vector<std::weak_ptr<CommandQueue>> queues_;

@@ -1,5 +1,7 @@
 // Devices on host memory: streams, events, timers, launches, failures, memory. Kernels here are the test's own, so that
 // nothing but the runtime is on trial.
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -385,7 +387,7 @@ TEST(Memory, WrongDeallocationsAreReportedNotFatal) {
 
 TEST(Memory, ManySizesFromManyThreadsReuseTheRange) {
   std::unique_ptr<DeviceMemory> memory;
-  ASSERT_TRUE(DeviceMemory::Create(int64_t{256} << 20, true, &memory).ok());
+  ASSERT_TRUE(DeviceMemory::Create({int64_t{256} << 20, true}, &memory).ok());
   std::vector<std::thread> threads;
   std::atomic<int> failures{0};
   for (int t = 0; t < 4; ++t) {
@@ -430,6 +432,49 @@ TEST(MemoryDeathTest, IsolatedMemoryFaultsOnTheHost) {
   EXPECT_DEATH({ p[0] = 1; }, "");
   EXPECT_DEATH({ [[maybe_unused]] char c = p[0]; }, "");
 }
+
+TEST(MemoryDeathTest, HostAccessNamesDeviceAndAllocation) {
+  for (bool pool : {false, true}) {
+    HostDeviceOptions options;
+    options.name = "XPU:5";
+    options.isolate_memory = true;
+    options.pool_memory = pool;
+    DeviceInfo info;
+    info.memory_bytes = int64_t{64} << 20;
+    std::unique_ptr<Device> device;
+    ASSERT_TRUE(HostDevice::Create(kKernels, info, options, &device).ok());
+    auto* other = device->Allocate(300000);
+    auto* p = static_cast<volatile char*>(device->Allocate(300001));
+    const std::string in_device = "memory of device XPU:5, which TF_XPU_ISOLATE_MEMORY=1 keeps from it";
+    const std::string where =
+        errors::Concat("It is byte 77 of the allocation of 300001 bytes at ", static_cast<void*>(const_cast<char*>(p)));
+    EXPECT_DEATH({ p[77] = 1; }, in_device);
+    EXPECT_DEATH({ [[maybe_unused]] char c = p[77]; }, where + (pool ? ", a tensor" : ".*TF_XPU_ALLOCATOR=pool"));
+    EXPECT_DEATH(
+        { [[maybe_unused]] char c = p[300010]; },
+        "No allocation is there .any more.; it is byte 300010 from the begin of");
+    device->Deallocate(const_cast<char*>(p));
+    EXPECT_DEATH({ [[maybe_unused]] char c = p[77]; }, "No allocation is there");
+    device->Deallocate(other);
+    EXPECT_DEATH({ [[maybe_unused]] char c = p[77]; }, "No allocation is or begins before that address");
+#if defined(__x86_64__)
+    EXPECT_DEATH({ p[77] = 1; }, "the host wrote to address");
+    EXPECT_DEATH({ [[maybe_unused]] char c = p[77]; }, "the host read address");
+#endif
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // it ends the process by itself
+// The process ends with the signal as it would have; other faults and signals are none of our business.
+TEST(MemoryDeathTest, HostAccessIsPassedOn) {
+  auto device = NewDevice(true);
+  auto* p = static_cast<volatile char*>(device->Allocate(4096));
+  auto* elsewhere = static_cast<volatile char*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  EXPECT_EXIT({ p[0] = 1; }, testing::KilledBySignal(SIGSEGV), "E XPU");
+  EXPECT_EXIT({ elsewhere[0] = 1; }, testing::KilledBySignal(SIGSEGV), "^$");
+  EXPECT_EXIT({ raise(SIGSEGV); }, testing::KilledBySignal(SIGSEGV), "^$");
+}
+#endif
 
 TEST(MemoryDeathTest, UseAfterFreeAndOverrunFault) {
   auto device = NewDevice(false);

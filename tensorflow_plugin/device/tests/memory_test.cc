@@ -1,6 +1,10 @@
 // Device and host memory, its limit and statistics.
+#include <atomic>
 #include <cstring>
+#include <string>
+#include <thread>
 
+#include "tensorflow_plugin/device/memory_report.h"
 #include "tensorflow_plugin/device/tests/core.h"
 
 namespace xpu {
@@ -52,6 +56,83 @@ TEST(Order, DeallocateWaitsForQueuedWork) {
   core.se.deallocate(&core.device, &memory);
   EXPECT_TRUE(ran);
   core.se.synchronize_all_activity(&core.device, Checked());
+}
+
+// With the pool deallocate does not wait, and the memory is used again in the order of the streams: by a kernel, and by
+// copies to the device, whether TensorFlow asked them to wait or not.
+class PoolOrder : public ::testing::TestWithParam<bool> {};
+TEST_P(PoolOrder, MemoryInQueuedCommandsIsReusedWithoutHarm) {
+  BackendOptions options = OneThread();
+  options.pool_memory = true;
+  options.isolate_memory = GetParam();
+  Core core(options);
+  EXPECT_FALSE(core.platform.use_bfc_allocator);
+  const int32_t old_value = 10, new_value = 777;
+  SP_DeviceMemoryBase results[3] = {core.Allocate(4), core.Allocate(4), core.Allocate(4)};
+  for (int way = 0; way < 3; ++way) {
+    SP_DeviceMemoryBase memory = core.Allocate(1 << 20);
+    void* const address = memory.opaque;
+    core.se.sync_memcpy_htod(&core.device, &memory, &old_value, 4, Checked());
+    std::atomic<bool> release{false}, freed{false};
+    core.Enqueue(core.compute, [&] {
+      while (!release) Sleep(1);
+      EXPECT_TRUE(freed);
+    });
+    core.se.memcpy_dtod(&core.device, core.compute, &results[way], &memory, 4, Checked());
+    core.se.deallocate(&core.device, &memory);  // returns, though the command before has yet to run
+    freed = true;
+    memory = core.Allocate(1 << 20);
+    EXPECT_EQ(memory.opaque, address);
+    std::thread later([&] {
+      Sleep(20);
+      release = true;
+    });
+    if (way == 0) core.se.memset32(&core.device, core.compute, &memory, new_value, 4, Checked());
+    if (way == 1) core.se.memcpy_htod(&core.device, core.h2d, &memory, &new_value, 4, Checked());
+    if (way == 2) core.se.sync_memcpy_htod(&core.device, &memory, &new_value, 4, Checked());
+    core.se.synchronize_all_activity(&core.device, Checked());
+    later.join();
+    int32_t seen = 0;
+    core.se.sync_memcpy_dtoh(&core.device, &seen, &results[way], 4, Checked());
+    EXPECT_EQ(seen, old_value) << way;
+    core.se.sync_memcpy_dtoh(&core.device, &seen, &memory, 4, Checked());
+    EXPECT_EQ(seen, new_value) << way;
+    core.se.deallocate(&core.device, &memory);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Memory, PoolOrder, ::testing::Bool());
+
+// Memory that goes back to the system under pressure is waited for: a queued command may be using it.
+TEST(Order, ThePoolWaitsBeforeTheSystemTakesMemory) {
+  BackendOptions options = OneThread();
+  options.pool_memory = true;
+  Core core(options);
+  SP_DeviceMemoryBase memory = core.Allocate(kLimit / 2);
+  bool ran = false;
+  core.Enqueue(core.compute, [] { Sleep(30); });
+  core.se.memset(&core.device, core.compute, &memory, 1, kLimit / 2, Checked());
+  core.Enqueue(core.compute, [&] { ran = true; });
+  core.se.deallocate(&core.device, &memory);
+  SP_DeviceMemoryBase all = core.Allocate(kLimit);
+  EXPECT_NE(all.opaque, nullptr);
+  EXPECT_TRUE(ran);
+  core.se.deallocate(&core.device, &all);
+}
+
+TEST(MemoryReport, SaysWhatTheDeviceHas) {
+  EXPECT_EQ(MemoryReport(0), "null");
+  Core core;
+  SP_DeviceMemoryBase a = core.Allocate(1 << 20), b = core.Allocate(4096);
+  EXPECT_EQ(MemoryReport(0),
+            "{\"allocator\": \"bfc\", \"bytes_in_use\": 1052672, \"peak_bytes_in_use\": 1052672, "
+            "\"bytes_reserved\": 1052672, \"peak_bytes_reserved\": 1052672, \"bytes_limit\": 67108864, "
+            "\"num_allocs\": 2, \"largest_alloc_size\": 1048576}");
+  core.se.deallocate(&core.device, &a);
+  ResetMemoryReport(0);
+  EXPECT_NE(MemoryReport(0).find("\"peak_bytes_in_use\": 4096"), std::string::npos) << MemoryReport(0);
+  EXPECT_NE(MemoryReport(0).find("\"num_allocs\": 0"), std::string::npos) << MemoryReport(0);
+  EXPECT_EQ(MemoryReport(1), "null");  // TensorFlow has not made it
+  core.se.deallocate(&core.device, &b);
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ TEST_F(OptionsTest, Defaults) {
   EXPECT_EQ(options.backend.memory_limit, 0);
   EXPECT_EQ(options.backend.threads, 0);
   EXPECT_FALSE(options.backend.isolate_memory);
+  EXPECT_FALSE(options.backend.pool_memory);
+  EXPECT_TRUE(options.backend.large_pages);
   EXPECT_TRUE(warnings_.empty());
 }
 
@@ -41,10 +43,16 @@ TEST_F(OptionsTest, GoodValues) {
   EXPECT_EQ(Read("TF_XPU_DEVICE_COUNT", "4").backend.device_count, 4);
   EXPECT_EQ(Read("TF_XPU_DEVICE_COUNT", "64").backend.device_count, 64);
   EXPECT_EQ(Read("TF_XPU_MEMORY_LIMIT", "2GiB").backend.memory_limit, int64_t{2} << 30);
+  EXPECT_EQ(Read("TF_XPU_MEMORY_LIMIT", "512MB").backend.memory_limit, 512000000);
+  EXPECT_EQ(Read("TF_XPU_MEMORY_LIMIT", "1073741824").backend.memory_limit, int64_t{1} << 30);
   EXPECT_EQ(Read("TF_XPU_THREADS", "3").backend.threads, 3);
   EXPECT_GT(Read("TF_XPU_MEMORY_LIMIT", "50%").backend.memory_limit, 0);
   EXPECT_TRUE(Read("TF_XPU_ISOLATE_MEMORY", "1").backend.isolate_memory);
   EXPECT_FALSE(Read("TF_XPU_ISOLATE_MEMORY", "0").backend.isolate_memory);
+  EXPECT_TRUE(Read("TF_XPU_ALLOCATOR", "pool").backend.pool_memory);
+  EXPECT_FALSE(Read("TF_XPU_ALLOCATOR", "bfc").backend.pool_memory);
+  EXPECT_FALSE(Read("TF_XPU_LARGE_PAGES", "0").backend.large_pages);
+  EXPECT_TRUE(Read("TF_XPU_LARGE_PAGES", "1").backend.large_pages);
   EXPECT_TRUE(warnings_.empty());
 }
 
@@ -68,6 +76,12 @@ TEST_F(OptionsTest, BadValuesAreNamedAndTheDefaultIsUsed) {
       {"TF_XPU_MEMORY_LIMIT", "1"},
       {"TF_XPU_MEMORY_LIMIT", "4 GiB"},
       {"TF_XPU_MEMORY_LIMIT", "9999999999GiB"},
+      {"TF_XPU_MEMORY_LIMIT", "512mb"},
+      {"TF_XPU_MEMORY_LIMIT", "80 %"},
+      {"TF_XPU_MEMORY_LIMIT", "1.5GiB"},
+      {"TF_XPU_ALLOCATOR", "cuda_malloc_async"},
+      {"TF_XPU_ALLOCATOR", "Pool"},
+      {"TF_XPU_LARGE_PAGES", "yes"},
       {"TF_XPU_THREADS", "0"},
       {"TF_XPU_THREADS", "many"},
       {"TF_XPU_MEMORY_LIMIT", "0"},
@@ -82,6 +96,8 @@ TEST_F(OptionsTest, BadValuesAreNamedAndTheDefaultIsUsed) {
     EXPECT_EQ(options.backend.device_count, 1);
     EXPECT_EQ(options.backend.memory_limit, 0);
     EXPECT_FALSE(options.backend.isolate_memory);
+    EXPECT_FALSE(options.backend.pool_memory);
+    EXPECT_TRUE(options.backend.large_pages);
   }
 }
 
@@ -91,6 +107,12 @@ TEST(ParseMemorySizeTest, Units) {
   EXPECT_EQ(ParseMemorySize("1024KiB", 0), 1 << 20);
   EXPECT_EQ(ParseMemorySize("3MiB", 0), 3 << 20);
   EXPECT_EQ(ParseMemorySize("1TiB", 0), int64_t{1} << 40);
+  EXPECT_EQ(ParseMemorySize("1048KB", 0), 0);
+  EXPECT_EQ(ParseMemorySize("1049KB", 0), 1049000);
+  EXPECT_EQ(ParseMemorySize("3MB", 0), 3000000);
+  EXPECT_EQ(ParseMemorySize("2GB", 0), 2000000000);
+  EXPECT_EQ(ParseMemorySize("1TB", 0), 1000000000000);
+  EXPECT_EQ(ParseMemorySize("9999999TB", 0), 0);
   EXPECT_EQ(ParseMemorySize("25%", int64_t{4} << 30), (int64_t{4} << 30) / 100 * 25);
   EXPECT_EQ(ParseMemorySize("", 1 << 30), 0);
   EXPECT_EQ(ParseMemorySize("MiB", 1 << 30), 0);
