@@ -51,7 +51,8 @@ def main() -> int:
     backend = os.environ.get("TF_XPU_SUBDEVICE", "XPU_HOST")
     lines = [HEADER.format(backend=backend, version=tf.__version__, cpu=cpu_name(), cores=os.cpu_count())]
     for group in groups:
-        lines += [f"## {group}", "", "| what | size | XPU | CPU | XPU / CPU | |", "|---|---|---|---|---|---|"]
+        columns = " | ".join(suite.COLUMNS.get(group, ("XPU", "CPU", "XPU / CPU")))
+        lines += [f"## {group}", "", f"| what | size | {columns} | |", "|---|---|---|---|---|---|"]
         print(f"-- {group}", flush=True)
         for result in suite.GROUPS[group]():
             lines.append(row(result))

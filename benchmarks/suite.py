@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pathlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
+from benchmarks import memory
 from benchmarks.measure import CPU, XPU, Result, alternate, compare, wait
 
 _rng = np.random.default_rng(0)
@@ -181,28 +182,29 @@ def random() -> Iterator[Result]:
             yield compare(f"stateless {name}", label, lambda s, f=f, n=n: f([n], s), [np.array([1, 2])], repeats)
 
 
-def training() -> Iterator[Result]:
-    """One training step of the demo's network, on random digits in batches of the demo's size."""
+def training_stepper(device: str) -> Callable[[], None]:
+    """Ten training steps of the demo's network, on random digits in batches of the demo's size."""
     sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "examples"))
     import digits_cnn
 
-    def stepper(device):
+    with tf.device(device):
+        tf.keras.utils.set_random_seed(0)
+        model = digits_cnn.make_model()
+        # XLA, which Keras would choose on a machine without XPU, is for neither.
+        model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
+        x, y = tf.constant(normal(128, 8, 8, 1)), tf.constant(_rng.integers(0, 10, 128))
+
+    def step():
         with tf.device(device):
-            tf.keras.utils.set_random_seed(0)
-            model = digits_cnn.make_model()
-            # XLA, which Keras would choose on a machine without XPU, is for neither.
-            model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
-            x, y = tf.constant(normal(128, 8, 8, 1)), tf.constant(_rng.integers(0, 10, 128))
+            for _ in range(10):
+                loss = model.train_on_batch(x, y)
+            np.asarray(loss)
 
-        def step():
-            with tf.device(device):
-                for _ in range(10):
-                    loss = model.train_on_batch(x, y)
-                np.asarray(loss)
+    return step
 
-        return step
 
-    a, b, ratio = alternate(stepper(XPU), stepper(CPU), rounds=9)
+def training() -> Iterator[Result]:
+    a, b, ratio = alternate(training_stepper(XPU), training_stepper(CPU), rounds=9)
     yield Result("demo training step", "batch 128", a / 10, b / 10, ratio)
 
 
@@ -217,4 +219,8 @@ GROUPS = {
     "data movement": movement,
     "random": random,
     "training": training,
+    "memory options": memory.options,
 }
+
+# The columns of a group that compares something else than XPU and CPU.
+COLUMNS = {"memory options": ("with", "without", "with / without")}

@@ -1,0 +1,74 @@
+"""What the options of device memory cost or bring: the same work in processes with and without each.
+
+As a program, `python -m benchmarks.memory step|stream`, it is such a process and prints seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from benchmarks.measure import XPU, Result, graphs_as_written, repeated
+
+PAIRS, ROUNDS = 3, 9
+
+
+def training_step() -> Callable[[], None]:
+    """Ten steps of the demo's network in batches of 128."""
+    from benchmarks import suite
+
+    return suite.training_stepper(XPU)
+
+
+def stream() -> Callable[[], None]:
+    """Ten passes over 64 MiB, to other 64 MiB: nothing but memory counts."""
+    with graphs_as_written():
+        run = repeated(lambda x: x * 1.5, [np.ones(1 << 24, np.float32)], XPU, 10)
+        run()
+    return run
+
+
+WORK = {"step": training_step, "stream": stream}
+
+CASES = (
+    ("training step, TF_XPU_ISOLATE_MEMORY=1", "batch 128", "step", ("TF_XPU_ISOLATE_MEMORY", "1", "0")),
+    ("training step, TF_XPU_ALLOCATOR=pool", "batch 128", "step", ("TF_XPU_ALLOCATOR", "pool", "bfc")),
+    ("training step, TF_XPU_LARGE_PAGES=1", "batch 128", "step", ("TF_XPU_LARGE_PAGES", "1", "0")),
+    ("Mul by scalar, TF_XPU_LARGE_PAGES=1", "64 MiB", "stream", ("TF_XPU_LARGE_PAGES", "1", "0")),
+)
+
+
+def seconds(work: str, variable: str, value: str) -> float:
+    """Of one piece of work in a process with this environment variable."""
+    command = [sys.executable, "-m", "benchmarks.memory", work]
+    environment = {**os.environ, variable: value}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def options() -> Iterator[Result]:
+    """With and without each option: processes in turns, the minimum of each side, the median of the ratios."""
+    for name, size, work, (variable, with_it, without) in CASES:
+        pairs = [(seconds(work, variable, with_it), seconds(work, variable, without)) for _ in range(PAIRS)]
+        a, b = (min(side) for side in zip(*pairs))
+        yield Result(name, size, a, b, statistics.median(x / y for x, y in pairs))
+
+
+def main() -> None:
+    run = WORK[sys.argv[1]]()
+    times = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    print(min(times[1:]) / 10)
+
+
+if __name__ == "__main__":
+    main()
