@@ -63,9 +63,13 @@ XPU_EXPORT void XpuCore_SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_
 }
 
 XPU_EXPORT void XpuCore_TF_InitKernel() {
-  // Kernels with all arguments in host memory run on the reference backend, on the calling thread.
-  xpu::SetHostExecutor(xpu::reference::SynchronousDevice());
-  xpu::Registry registry(*xpu::TheChoice().backend, "XPU");
+  const xpu::Choice& choice = xpu::TheChoice();
+  // Kernels with all arguments in host memory run at once, on the host whatever the device is.
+  const bool reference = choice.backend == &xpu::reference::ReferenceBackend();
+  const int threads = choice.options.backend.threads;
+  xpu::SetHostExecutor(
+      (reference ? xpu::reference::NewSynchronousDevice(threads) : xpu::host::NewSynchronousDevice(threads)).release());
+  xpu::Registry registry(*choice.backend, "XPU");
   xpu::RegisterAllOps(registry);
   for (const std::string& problem : registry.problems()) {
     std::fprintf(stderr, "tensorflow_xpu: kernel not registered: %s\n", problem.c_str());

@@ -11,4 +11,8 @@ const Backend& HostBackend() {
   return *backend;
 }
 
+std::unique_ptr<Device> NewSynchronousDevice(int threads) {
+  return runtime::NewSynchronousDevice(Kernels(), threads);
+}
+
 }  // namespace xpu::host

@@ -11,9 +11,8 @@ const Backend& ReferenceBackend() {
   return *backend;
 }
 
-Device* SynchronousDevice() {
-  static Device* const device = runtime::NewSynchronousDevice(Kernels()).release();
-  return device;
+std::unique_ptr<Device> NewSynchronousDevice(int threads) {
+  return runtime::NewSynchronousDevice(Kernels(), threads);
 }
 
 }  // namespace xpu::reference

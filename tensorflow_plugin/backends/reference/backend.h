@@ -1,6 +1,8 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_BACKEND_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_BACKEND_H_
 
+#include <memory>
+
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::reference {
@@ -8,9 +10,8 @@ namespace xpu::reference {
 // The backend of subdevice type XPU_REFERENCE.
 const Backend& ReferenceBackend();
 
-// A device whose commands run at once on the calling thread, on host addresses (see NewSynchronousDevice): for
-// tensors that TensorFlow keeps in host memory. Never null, never destroyed.
-Device* SynchronousDevice();
+// A device with these kernels for tensors in host memory: see runtime::NewSynchronousDevice.
+std::unique_ptr<Device> NewSynchronousDevice(int threads);
 
 }  // namespace xpu::reference
 

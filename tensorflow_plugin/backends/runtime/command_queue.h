@@ -48,7 +48,7 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   template <typename F>
   bool TryRun(int64_t cost_ns, F&& command) {
     if (options_.synchronous) {
-      NoteFailure(Guarded(command, ThreadTeam(1)));
+      NoteFailure(Guarded(command, options_.team));
       return true;
     }
     if (cost_ns >= options_.inline_below_ns || !BeginInline()) return false;
@@ -61,7 +61,7 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   void Enqueue(F&& command) {
     using Function = std::decay_t<F>;
     if (options_.synchronous) {
-      NoteFailure(Guarded(command, ThreadTeam(1)));
+      NoteFailure(Guarded(command, options_.team));
       return;
     }
     static_assert(sizeof(CommandOf<Function>) <= kChunkBytes, "the command does not fit a chunk");

@@ -117,13 +117,14 @@ Status HostBackend::CreateDevice(int ordinal, const BackendOptions& options, std
   return HostDevice::Create(kernels_, std::move(info), device_options, device);
 }
 
-std::unique_ptr<Device> NewSynchronousDevice(const KernelSet& kernels) {
+std::unique_ptr<Device> NewSynchronousDevice(const KernelSet& kernels, int threads) {
   DeviceInfo info;
   info.hardware_name = ProcessorName();
   info.vendor = ProcessorVendor();
   info.numa_node = NumaNode();
   HostDeviceOptions options;
   options.queue.synchronous = true;
+  options.queue.team = ThreadTeam(threads != 0 ? threads : UsableProcessors());
   std::unique_ptr<Device> device;
   // Without memory to reserve there is nothing that could fail.
   (void)HostDevice::Create(kernels, std::move(info), options, &device);

@@ -42,10 +42,11 @@ class HostBackend final : public Backend {
   mutable std::map<int, Speed> speeds_;  // by threads
 };
 
-// A device without memory of its own whose commands run on the calling thread before Launch returns, on host
-// addresses: for tensors that TensorFlow keeps in host memory (int32, by its convention). Any number of threads may
-// launch on one of its streams; their failures are told apart by Args::status.
-std::unique_ptr<Device> NewSynchronousDevice(const KernelSet& kernels);
+// A device without memory of its own whose commands run before Launch returns, on host addresses, on the calling
+// thread and those that help it (`threads` in all; 0: one per processor): for tensors that TensorFlow keeps in host
+// memory (int32, by its convention). Any number of threads may launch on one of its streams; their failures are told
+// apart by Args::status.
+std::unique_ptr<Device> NewSynchronousDevice(const KernelSet& kernels, int threads);
 
 }  // namespace xpu::runtime
 

@@ -314,7 +314,7 @@ TEST(Device, SynchronizeAndDeallocateWaitForAllStreams) {
 }
 
 TEST(Device, SynchronousRunsOnTheCallingThreadOnHostAddresses) {
-  auto device = NewSynchronousDevice(kKernels);
+  auto device = NewSynchronousDevice(kKernels, 2);
   ASSERT_NE(device, nullptr);
   EXPECT_EQ(device->Allocate(16), nullptr);
   auto stream = device->CreateStream();
