@@ -91,12 +91,10 @@ Status Forward(tensorflow::OpKernelContext* ctx, std::initializer_list<int> cand
 
 // TensorFlow's message about memory that does not suffice names a shape; this adds what one can reckon with.
 Status WithNumbers(Context& context, const Status& status, DType dtype, const tensorflow::TensorShape& shape) {
-  Device* device;
-  Stream* stream;
-  if (status.code() != Code::kResourceExhausted || context.on_host() || !context.GetStream(&device, &stream).ok()) {
-    return status;
-  }
-  const AllocatorStats of_device = device->Stats();
+  if (status.code() != Code::kResourceExhausted || context.on_host()) return status;
+  const SP_Stream stream = TF_GetStream(context.native(), ThreadStatus());
+  if (stream == nullptr) return status;
+  const AllocatorStats of_device = stream->device->Stats();
   int64_t in_use = of_device.bytes_in_use, limit = of_device.bytes_limit;
   // TensorFlow's best-fit allocator holds more of the device than tensors use; the plugin's own counts tensors.
   const auto of_allocator = Native(context)->get_allocator(tensorflow::AllocatorAttributes())->GetStats();
