@@ -1,0 +1,44 @@
+"""Distribution across processes, with the XPUs of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from unittest import mock
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def multi_worker_mirrored_strategy(
+    cluster_resolver: tf.distribute.cluster_resolver.ClusterResolver | None = None,
+    communication_options: tf.distribute.experimental.CommunicationOptions | None = None,
+) -> tf.distribute.MultiWorkerMirroredStrategy:
+    """``tf.distribute.MultiWorkerMirroredStrategy`` with one replica per visible XPU of each worker.
+
+    TensorFlow's own constructor counts GPUs and TPUs only, and puts one replica on the CPU of a worker that has
+    neither; nothing else in the strategy, nor in the collectives below it, minds the type of the device. As with
+    TensorFlow's, call this at the start of the program, before anything has run: it starts the worker's gRPC server.
+
+    Args:
+        cluster_resolver: who the workers are; by default what the environment variable ``TF_CONFIG`` says.
+        communication_options: as for ``tf.distribute.MultiWorkerMirroredStrategy``.
+
+    Returns:
+        The strategy; ``num_replicas_in_sync`` is the number of XPUs of all workers.
+
+    Raises:
+        RuntimeError: no XPU is visible, or something has already run in this TensorFlow (TensorFlow's own error).
+    """
+    import tensorflow as tf
+    from tensorflow.python.distribute.collective_all_reduce_strategy import CollectiveAllReduceExtended
+
+    count = len(tf.config.get_visible_devices("XPU"))
+    if count == 0:
+        raise RuntimeError("no XPU is visible: run `python -m tensorflow_xpu doctor`")
+
+    def local_devices(self: object, cluster_resolver: object, worker_device: str) -> tuple[tuple[str, ...], str]:
+        return tuple(f"{worker_device}/device:XPU:{i}" for i in range(count)), "XPU"
+
+    # The one place where TensorFlow chooses a worker's devices.
+    with mock.patch.object(CollectiveAllReduceExtended, "_initialize_local_devices", local_devices):
+        return tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver, communication_options)
