@@ -187,22 +187,25 @@ void Plan::Execute(State* state, std::initializer_list<const void*> buffers) con
 
 Status Plan::Run(std::initializer_list<const void*> buffers, const runtime::ThreadTeam& team) {
   ScopedOmpThreads threads(team.size());
-  const bool mine = !state_in_use_.exchange(true, std::memory_order_acquire);
-  Status status;
+  std::unique_ptr<State> state;
   try {
-    if (!mine) {  // another stream runs this plan now
-      Execute(MakeState().get(), buffers);
-    } else {
-      if (state_ == nullptr) state_ = MakeState();
-      Execute(state_.get(), buffers);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!idle_.empty()) {
+        state = std::move(idle_.back());
+        idle_.pop_back();
+      }
     }
+    if (state == nullptr) state = MakeState();
+    Execute(state.get(), buffers);
+    std::lock_guard<std::mutex> lock(mutex_);
+    idle_.push_back(std::move(state));
   } catch (const dnnl::error& e) {
-    status = FromError(e);
+    return FromError(e);
   } catch (const std::bad_alloc&) {
-    status = errors::ResourceExhausted("no memory for oneDNN's temporaries, ", temporary_bytes_, " bytes");
+    return errors::ResourceExhausted("no memory for oneDNN's temporaries, ", temporary_bytes_, " bytes");
   }
-  if (mine) state_in_use_.store(false, std::memory_order_release);
-  return status;
+  return OkStatus();
 }
 
 Status GetPlan(PlanKey key, const runtime::ThreadTeam& team, runtime::FunctionRef<void(Plan*)> build,

@@ -3,10 +3,10 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_ONEDNN_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_ONEDNN_H_
 
-#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -95,8 +95,9 @@ class Plan {
   std::vector<Step> steps_;
   std::vector<Slot> slots_;
   size_t temporary_bytes_ = 0;
-  std::unique_ptr<State> state_;
-  std::atomic<bool> state_in_use_{false};
+  // As many as ever ran this plan at once.
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<State>> idle_;
 };
 
 // The plan for `key`, built by `build` (with OpenMP set to the team) if it is not in the table. `build` leaves the
