@@ -33,8 +33,8 @@ class BuildWithBazel(build_py):
         subprocess.run(command, cwd=ROOT, check=True)
         for source in sorted(path for path in TREE.rglob("*") if path.is_file()):
             target = pathlib.Path(self.build_lib) / source.relative_to(TREE)
-            if target.name == "_native.so":
-                target = target.with_name("_native" + sysconfig.get_config_var("EXT_SUFFIX"))
+            if target.name.startswith("_"):  # a Python module, built for this Python
+                target = target.with_name(target.stem + sysconfig.get_config_var("EXT_SUFFIX"))
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
             target.chmod(0o755)

@@ -10,10 +10,13 @@
 #include "tensorflow_plugin/backends/host/backend.h"
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/reference/backend.h"
+#include "tensorflow_plugin/backends/runtime/device_memory.h"
 #include "tensorflow_plugin/device/describe.h"
+#include "tensorflow_plugin/device/interop.h"
 #include "tensorflow_plugin/device/memory_report.h"
 #include "tensorflow_plugin/device/options.h"
 #include "tensorflow_plugin/device/platform.h"
+#include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/framework/registry.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -107,4 +110,27 @@ XPU_EXPORT const char* XpuCore_ResetMemoryReport(int ordinal) {
   const char* before = XpuCore_MemoryReport(ordinal);
   xpu::ResetMemoryReport(ordinal);
   return before;
+}
+
+// For interop/, see device/interop.h.
+
+XPU_EXPORT int XpuCore_StreamIsSettled(SP_Stream stream) {
+  return stream->stream->Idle() && stream->stream->PeekStatus().ok();
+}
+
+XPU_EXPORT const char* XpuCore_SettleStream(SP_Stream stream) {
+  thread_local std::string failure;
+  stream->stream->Wait();
+  const xpu::Status status = stream->stream->TakeStatus();
+  if (status.ok()) return nullptr;
+  failure = status.message();
+  return failure.c_str();
+}
+
+// All backends in the wheel keep device memory in the host's; only isolation keeps the two apart.
+XPU_EXPORT int XpuCore_SharesHostMemory() { return !xpu::TheChoice().options.backend.isolate_memory; }
+
+XPU_EXPORT int XpuCore_HostCanAddress(const void* address) {
+  if (XpuCore_SharesHostMemory()) return 1;
+  return xpu::runtime::DeviceMemory::TranslateAny(const_cast<void*>(address)) == address;
 }

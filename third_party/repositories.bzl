@@ -1,11 +1,11 @@
 """The outside world: what the Python environment and the machine already hold, as Bazel repositories.
 
 Nothing is downloaded and no source is copied. PYTHON_BIN_PATH names the Python whose site-packages have
-TensorFlow, pybind11 and oneDNN; without it, `.venv` in the workspace is used.
+TensorFlow, pybind11, oneDNN and tvm_ffi (for DLPack's header); without it, `.venv` in the workspace is used.
 """
 
 _PROBE = """
-import importlib.util as u, os, sys, sysconfig
+import importlib.metadata as m, importlib.util as u, os, sys, sysconfig
 def package(name):
     spec = u.find_spec(name)
     return os.path.dirname(spec.origin) if spec else ""
@@ -15,6 +15,9 @@ print(next((p for p in prefixes if os.path.exists(p + "/include/dnnl.hpp")), sys
 print(sysconfig.get_path("include"))
 print(package("tensorflow"))
 print(package("pybind11"))
+print(package("tvm_ffi"))
+names = {"tensorflow", "tensorflow-cpu", "tensorflow-rocm", "tf-nightly", "tf-nightly-cpu"}
+print(next((d.version for d in m.distributions() if d.metadata["Name"].replace("_", "-") in names), ""))
 """
 
 def _python(ctx):
@@ -25,8 +28,8 @@ def _python(ctx):
     result = ctx.execute([python, "-c", _PROBE])
     if result.return_code != 0:
         fail("PYTHON_BIN_PATH={} does not run: {}. Run `make setup` or name a Python 3 with the packages of requirements-dev.txt.".format(python, result.stderr))
-    prefix, include, tensorflow, pybind11 = result.stdout.splitlines()[:4]
-    return struct(python = python, prefix = prefix, include = include, tensorflow = tensorflow, pybind11 = pybind11)
+    prefix, include, tensorflow, pybind11, tvm_ffi, version = result.stdout.splitlines()[:6]
+    return struct(python = python, prefix = prefix, include = include, tensorflow = tensorflow, pybind11 = pybind11, tvm_ffi = tvm_ffi, version = version)
 
 def _need(value, package, python):
     if not value:
@@ -40,6 +43,7 @@ def _tensorflow_impl(ctx):
         ctx.symlink(tf + "/include/" + folder, "include/" + folder)
     ctx.symlink(tf + "/libtensorflow_framework.so.2", "libtensorflow_framework.so.2")
     ctx.symlink(tf + "/libtensorflow_cc.so.2", "libtensorflow_cc.so.2")
+    ctx.symlink(tf + "/python/lib_pywrap_tensorflow_common.so", "lib_pywrap_tensorflow_common.so")
     ctx.file("BUILD", """
 package(default_visibility = ["//visibility:public"])
 
@@ -66,7 +70,14 @@ cc_import(
     name = "framework",
     shared_library = "libtensorflow_framework.so.2",
 )
-""")
+
+# What TensorFlow's own Python extensions are linked against.
+cc_library(
+    name = "python_libraries",
+    defines = ["XPU_TENSORFLOW_VERSION=%s"],
+    srcs = ["libtensorflow_framework.so.2", "libtensorflow_cc.so.2", "lib_pywrap_tensorflow_common.so"],
+)
+""" % p.version)
 
 def _python_impl(ctx):
     p = _python(ctx)
@@ -112,6 +123,19 @@ cc_library(
 exports_files(["libdnnl.so.3", "libgomp.so.1"])
 """)
 
+def _dlpack_impl(ctx):
+    p = _python(ctx)
+    tvm_ffi = _need(p.tvm_ffi, "tvm_ffi", p.python)
+    ctx.symlink(tvm_ffi + "/include/dlpack", "include/dlpack")
+    ctx.file("BUILD", """
+cc_library(
+    name = "dlpack",
+    hdrs = ["include/dlpack/dlpack.h"],
+    includes = ["include"],
+    visibility = ["//visibility:public"],
+)
+""")
+
 def _googletest_impl(ctx):
     for folder in ["gtest"]:
         if not ctx.path("/usr/include/" + folder).exists:
@@ -135,10 +159,12 @@ cc_library(
 _tensorflow = repository_rule(implementation = _tensorflow_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _python_repository = repository_rule(implementation = _python_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _onednn = repository_rule(implementation = _onednn_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
+_dlpack = repository_rule(implementation = _dlpack_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _googletest = repository_rule(implementation = _googletest_impl, local = True)
 
 def xpu_repositories():
     _tensorflow(name = "tensorflow")
     _python_repository(name = "python")
     _onednn(name = "onednn")
+    _dlpack(name = "dlpack")
     _googletest(name = "googletest")

@@ -9,9 +9,14 @@ makes the one strategy of ``tf.distribute`` that TensorFlow would not run on an 
     >>> tensorflow_xpu.list_physical_devices()
     [PhysicalDevice(name='/physical_device:XPU:0', device_type='XPU', subdevice_type='XPU_HOST', ...)]
 
+It also gives TensorFlow the whole of DLPack, once TensorFlow is imported: :mod:`tensorflow_xpu.dlpack`.
+
 ``python -m tensorflow_xpu doctor`` says whether the installation works and what is wrong if it does not.
 """
 
+import sys as _sys
+
+from tensorflow_xpu import _keras_hook
 from tensorflow_xpu._devices import PhysicalDevice, list_physical_devices
 from tensorflow_xpu._distribute import multi_worker_mirrored_strategy
 from tensorflow_xpu._memory import MemoryInfo, memory_info, reset_memory_stats
@@ -30,3 +35,18 @@ __all__ = [
     "reset_memory_stats",
     "set_subdevice_mapping",
 ]
+
+
+def _install_dlpack(_tensorflow: object) -> None:
+    """Replaces TensorFlow's DLPack. A failure here must not disturb ``import tensorflow``."""
+    try:
+        from tensorflow_xpu import dlpack  # noqa: F401
+    except Exception as error:
+        print(f"tensorflow_xpu: TensorFlow's own DLPack stays in place ({error!r})", file=_sys.stderr)
+
+
+# TensorFlow is not imported here: set_subdevice_mapping comes before that.
+if "tensorflow" in _sys.modules:
+    _install_dlpack(_sys.modules["tensorflow"])
+else:
+    _sys.meta_path.insert(0, _keras_hook.AfterImport("tensorflow", _install_dlpack))

@@ -41,26 +41,30 @@ def patch(module):
     setattr(module, FUNCTION, model_supports_jit)
 
 
-class KerasFinder:
-    """Import hook that patches Keras's trainer module as soon as it has been imported, then removes itself."""
+class AfterImport:
+    """Import hook that calls ``action(module)`` as soon as a module has been imported, then removes itself."""
+
+    def __init__(self, target, action, last_name=None):
+        """For the module ``target``; ``last_name``: a name that it has when its import is, in effect, complete."""
+        self.target, self.action, self.last_name = target, action, last_name
 
     def find_spec(self, name, path=None, target=None):
-        """Finds ``TARGET`` with the other finders and arranges for it to be patched; leaves all else to them."""
-        if name != TARGET:
-            # Keras may have been half imported when this hook was installed: the module then appears by itself.
-            module = sys.modules.get(TARGET)
-            if module is not None and hasattr(module, FUNCTION):
+        """Finds the module with the other finders and arranges for the action; leaves all else to them."""
+        if name != self.target:
+            # It may have been half imported when this hook was installed: the module then appears by itself.
+            module = sys.modules.get(self.target) if self.last_name else None
+            if module is not None and hasattr(module, self.last_name):
                 self.finish(module)
             return None
         for finder in sys.meta_path:
             find_spec = getattr(finder, "find_spec", None)
             spec = find_spec(name, path, target) if finder is not self and find_spec else None
             if spec is not None:
-                self._patch_after_loading(spec.loader)
+                self._act_after_loading(spec.loader)
                 return spec
         return None
 
-    def _patch_after_loading(self, loader):
+    def _act_after_loading(self, loader):
         execute = getattr(loader, "exec_module", None)
         if execute is None:
             return
@@ -74,10 +78,17 @@ class KerasFinder:
         loader.exec_module = exec_module
 
     def finish(self, module):
-        """Patches the module and removes the hook."""
-        patch(module)
+        """Acts on the module and removes the hook."""
+        self.action(module)
         if self in sys.meta_path:
             sys.meta_path.remove(self)
+
+
+class KerasFinder(AfterImport):
+    """The hook for Keras's trainer module."""
+
+    def __init__(self):
+        super().__init__(TARGET, patch, FUNCTION)
 
 
 def install():

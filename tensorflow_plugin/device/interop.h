@@ -1,0 +1,25 @@
+// What the core tells the DLPack exchange (interop/) of its devices: C functions, found with dlsym, since the two are
+// separate libraries.
+#ifndef TENSORFLOW_PLUGIN_DEVICE_INTEROP_H_
+#define TENSORFLOW_PLUGIN_DEVICE_INTEROP_H_
+
+#include "tensorflow/c/experimental/stream_executor/stream_executor.h"
+
+extern "C" {
+
+// 1 if everything enqueued on the stream has run and no failure waits to be reported.
+int XpuCore_StreamIsSettled(SP_Stream stream);
+
+// Blocks until everything enqueued on the stream has run. Null, or the first failure since somebody last asked; the
+// text stays valid until this thread's next call.
+const char* XpuCore_SettleStream(SP_Stream stream);
+
+// 1 if the host may read and write what lies at this address, 0 if only the device that gave it out can.
+int XpuCore_HostCanAddress(const void* address);
+
+// 1 if the devices work on host memory as they do on their own.
+int XpuCore_SharesHostMemory();
+
+}  // extern "C"
+
+#endif  // TENSORFLOW_PLUGIN_DEVICE_INTEROP_H_

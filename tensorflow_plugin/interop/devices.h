@@ -1,0 +1,50 @@
+// Where a tensor lies: TensorFlow's devices as DLPack's.
+//
+// XPU memory that the host can address is CPU memory to DLPack, device (kDLCPU, 0): the only one that every consumer
+// takes. Such consumers know of no streams, so the work queued on the device must be done before they get the tensor.
+// XPU memory that the host cannot address is that of the extension device (kDLExtDev, n) for /xpu:n, unsynchronised.
+#ifndef TENSORFLOW_PLUGIN_INTEROP_DEVICES_H_
+#define TENSORFLOW_PLUGIN_INTEROP_DEVICES_H_
+
+#include "dlpack/dlpack.h"
+#include "tensorflow/c/experimental/stream_executor/stream_executor.h"
+#include "tensorflow/core/common_runtime/device.h"
+#include "tensorflow_plugin/primitives/status.h"
+
+namespace xpu::interop {
+
+constexpr DLDevice kHost = {kDLCPU, 0};
+
+// Finds the functions of the plugin's core, the loaded library at `path` (device/interop.h); false if they are not
+// there. Before that there are no XPUs.
+bool ConnectCore(const char* path);
+
+struct Place {
+  DLDevice device = kHost;
+  // The compute stream of the XPU that the tensor lies on; null for host memory that no XPU knows.
+  SP_Stream stream = nullptr;
+  bool known() const { return device.device_type != 0; }
+  // Whether the stream must have run before somebody may look at the memory.
+  bool must_wait() const { return stream != nullptr && device.device_type == kDLCPU; }
+};
+
+// Where memory of a TensorFlow device lies. null stands for the host's CPU. Not known for devices that are neither a
+// CPU nor an XPU.
+Place PlaceOf(const tensorflow::Device* device, const void* memory);
+
+// Whether `device` is one of this plugin's.
+bool IsXpu(const tensorflow::Device& device);
+SP_Stream ComputeStream(const tensorflow::Device& xpu);
+bool HostCanAddress(const void* memory);
+// Whether the XPUs work on host memory as they do on their own.
+bool SharesHostMemory();
+
+// Whether everything enqueued on the stream has run and none of it failed.
+bool IsSettled(SP_Stream stream);
+// Blocks until everything enqueued has run. The first failure since this or TensorFlow last asked. Without the
+// interpreter's lock, please.
+Status Settle(SP_Stream stream);
+
+}  // namespace xpu::interop
+
+#endif  // TENSORFLOW_PLUGIN_INTEROP_DEVICES_H_

@@ -1,0 +1,313 @@
+#include "tensorflow_plugin/interop/eager.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "tensorflow/c/eager/c_api.h"
+#include "tensorflow/c/eager/tfe_context_internal.h"
+#include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
+#include "tensorflow/core/common_runtime/dma_helper.h"
+#include "tensorflow/core/common_runtime/eager/context.h"
+#include "tensorflow_plugin/interop/export.h"
+#include "tensorflow_plugin/interop/python_error.h"
+#include "tensorflow_plugin/interop/types.h"
+#include "xla/stream_executor/stream.h"
+
+// TensorFlow's own, from python/eager/pywrap_tensor.h and pywrap_tfe.h, which need a NumPy to build with.
+bool EagerTensor_CheckExact(const PyObject* object);
+TFE_TensorHandle* EagerTensor_Handle(const PyObject* object);
+PyObject* EagerTensorFromHandle(TFE_TensorHandle* handle, bool is_packed);
+PyObject* GetPyEagerContext();
+
+namespace xpu::interop {
+namespace {
+
+using tensorflow::Device;
+using tensorflow::Tensor;
+using tensorflow::TensorHandle;
+
+// TensorHandle::IsReady is private. The language lets an explicit instantiation name private members.
+using IsReadyMethod = bool (TensorHandle::*)() const;
+IsReadyMethod IsReady();
+template <IsReadyMethod method>
+struct Expose {
+  friend IsReadyMethod IsReady() { return method; }
+};
+template struct Expose<&TensorHandle::IsReady>;
+
+// Copies of less than this are made with the interpreter's lock held.
+constexpr int64_t kLongCopyBytes = 64 << 10;
+
+struct StatusDeleter {
+  void operator()(TF_Status* status) const { TF_DeleteStatus(status); }
+};
+using StatusPtr = std::unique_ptr<TF_Status, StatusDeleter>;
+
+struct HandleDeleter {
+  void operator()(TFE_TensorHandle* handle) const { TFE_DeleteTensorHandle(handle); }
+};
+using HandlePtr = std::unique_ptr<TFE_TensorHandle, HandleDeleter>;
+
+bool EnsureContext() {
+  // Once is enough: a context that is reset makes itself anew when it is used.
+  static bool done = false;
+  if (done) return true;
+  Owned context(PyImport_ImportModule("tensorflow.python.eager.context"));
+  if (!context) return false;
+  Owned result(PyObject_CallMethod(context.get(), "ensure_initialized", nullptr));
+  return done = static_cast<bool>(result);
+}
+
+TFE_Context* TheContext() {
+  if (!EnsureContext()) return nullptr;
+  Owned context(GetPyEagerContext());
+  if (!context) return nullptr;
+  Owned capsule(PyObject_GetAttrString(context.get(), "_handle"));
+  return capsule ? static_cast<TFE_Context*>(PyCapsule_GetPointer(capsule.get(), nullptr)) : nullptr;
+}
+
+TFE_TensorHandle* Wrap(TensorHandle* handle) {
+  return tensorflow::wrap(static_cast<tensorflow::ImmediateExecutionTensorHandle*>(handle));
+}
+
+// A copy of the tensor on the device, made by TensorFlow.
+HandlePtr CopyTo(TFE_TensorHandle* handle, const std::string& device) {
+  TFE_Context* const context = TheContext();
+  if (context == nullptr) return nullptr;
+  StatusPtr status(TF_NewStatus());
+  HandlePtr copy;
+  {
+    WithoutLock unlocked;
+    copy.reset(TFE_TensorHandleCopyToDevice(handle, context, device.c_str(), status.get()));
+  }
+  if (TF_GetCode(status.get()) != TF_OK) {
+    Raise(absl::Status(static_cast<absl::StatusCode>(TF_GetCode(status.get())), TF_Message(status.get())));
+    return nullptr;
+  }
+  return copy;
+}
+
+bool SettleUnlocked(SP_Stream stream) {
+  if (IsSettled(stream)) return true;
+  Status status;
+  {
+    WithoutLock unlocked;
+    status = Settle(stream);
+  }
+  return status.ok() || Raise(status) == 0;
+}
+
+PyObject* ObjectOf(HandlePtr handle) { return EagerTensorFromHandle(handle.release(), /*is_packed=*/false); }
+
+// An XPU's tensor in host memory. Commands queued on the XPU may use it after TensorFlow has dropped it, so it waits.
+std::function<void()> Settler(SP_Stream stream) {
+  return [stream] { (void)Settle(stream); };
+}
+
+Status NoCopy(const char* why) { return errors::InvalidArgument("copy=False, but a copy is needed: ", why); }
+
+// The foreign tensor, which the host can address, as a tensor for the host or for an XPU that shares its memory.
+Status FromHost(Foreign* foreign, const Layout& layout, Copy copy, SP_Stream xpu, Tensor* out) {
+  const bool copied = foreign->flags() & DLPACK_FLAG_BITMASK_IS_COPIED;
+  if (layout.shareable() && (copy != Copy::kAlways || copied)) {
+    *out = Share(std::move(*foreign), layout, xpu == nullptr ? std::function<void()>() : Settler(xpu));
+    return OkStatus();
+  }
+  if (copy == Copy::kNever) return NoCopy(layout.obstacle());
+  XPU_RETURN_IF_ERROR(CopyFrom(*foreign, layout, out));
+  foreign->Release();
+  if (xpu == nullptr || layout.bytes == 0) return OkStatus();
+  Layout made = layout;
+  made.first = static_cast<char*>(tensorflow::DMAHelper::base(out));
+  *out = Share(Foreign(), made, [xpu, owner = *out] { (void)Settle(xpu); });
+  return OkStatus();
+}
+
+}  // namespace
+
+bool ViewOf(PyObject* object, EagerView* view) {
+  if (!EagerTensor_CheckExact(object)) {
+    PyErr_Format(PyExc_TypeError, "expected an eager tf.Tensor, got %s", Py_TYPE(object)->tp_name);
+    return false;
+  }
+  TFE_TensorHandle* const wrapped = EagerTensor_Handle(object);
+  auto* const interface = wrapped == nullptr ? nullptr : tensorflow::unwrap(wrapped);
+  if (interface == nullptr || !TensorHandle::classof(interface)) {
+    PyErr_SetString(PyExc_BufferError, "a tensor of a custom device cannot be exported");
+    return false;
+  }
+  auto* const handle = static_cast<TensorHandle*>(interface);
+  if (handle->Type() != TensorHandle::LOCAL) {
+    PyErr_Format(PyExc_BufferError, "a %s tensor cannot be exported: it is not in this process's memory",
+                 handle->TypeString().c_str());
+    return false;
+  }
+  absl::Status status;
+  {
+    // The operation may be waiting for the lock, being a Python function.
+    WithoutLock unlocked(!(handle->*IsReady())());
+    status = handle->Tensor(&view->tensor);
+  }
+  if (!status.ok()) return Raise(status) == 0;
+  view->handle = handle;
+  view->place = PlaceOf(handle->device(), tensorflow::DMAHelper::base(view->tensor));
+  return true;
+}
+
+bool SettledViewOf(PyObject* object, EagerView* view) {
+  if (!ViewOf(object, view)) return false;
+  if (!view->place.known()) {
+    PyErr_Format(PyExc_BufferError, "a tensor on %s cannot be exchanged here", view->handle->device()->name().c_str());
+    return false;
+  }
+  return !view->place.must_wait() || SettleUnlocked(view->place.stream);
+}
+
+bool CopyToHost(const EagerView& view, Tensor* copy) {
+  if (view.place.device.device_type == kDLCPU) {
+    Status status;
+    {
+      WithoutLock unlocked(static_cast<int64_t>(view.tensor->TotalBytes()) >= kLongCopyBytes);
+      status = CopyOnHost(*view.tensor, copy);
+    }
+    return status.ok() || Raise(status) == 0;
+  }
+  const HandlePtr handle = CopyTo(Wrap(view.handle), "/device:CPU:0");
+  if (handle == nullptr) return false;
+  const Tensor* tensor = nullptr;
+  const absl::Status status = static_cast<TensorHandle*>(tensorflow::unwrap(handle.get()))->Tensor(&tensor);
+  if (!status.ok()) return Raise(status) == 0;
+  *copy = *tensor;
+  return true;
+}
+
+bool AllocateOnDevice(Device* device, tensorflow::DataType type, const tensorflow::TensorShape& shape, Tensor* out) {
+  *out = Tensor(device->GetAllocator(tensorflow::AllocatorAttributes()), type, shape);
+  return out->IsInitialized();
+}
+
+bool CopyOnDevice(const EagerView& view, Tensor* copy) {
+  Device* const device = view.handle->device();
+  if (!AllocateOnDevice(device, view.tensor->dtype(), view.tensor->shape(), copy)) {
+    PyErr_Format(PyExc_MemoryError, "no memory left on %s", device->name().c_str());
+    return false;
+  }
+  const size_t bytes = view.tensor->TotalBytes();
+  stream_executor::DeviceAddressBase to(tensorflow::DMAHelper::base(copy), bytes);
+  const stream_executor::DeviceAddressBase from(const_cast<void*>(tensorflow::DMAHelper::base(view.tensor)), bytes);
+  const absl::Status status = device->tensorflow_accelerator_device_info()->stream->Memcpy(&to, from, bytes);
+  return status.ok() || Raise(status) == 0;
+}
+
+Device* FindDevice(const char* name) {
+  TFE_Context* const context = TheContext();
+  if (context == nullptr) return nullptr;
+  // "xpu", "/xpu:0" and "/device:XPU:0" are all the same; a name that starts with a job is complete.
+  std::string full = name;
+  if (full.rfind("/job:", 0) != 0) {
+    full.erase(0, full.find_first_not_of('/'));
+    for (char& c : full) c = absl::ascii_toupper(c);
+    if (full.rfind("DEVICE:", 0) == 0) full.erase(0, 7);
+    if (full.find(':') == std::string::npos) full += ":0";
+    full = "/device:" + full;
+  }
+  Device* device = nullptr;
+  const absl::Status status =
+      tensorflow::ContextFromInterface(tensorflow::unwrap(context))->FindDeviceFromName(full.c_str(), &device);
+  if (!status.ok()) {
+    PyErr_Format(PyExc_ValueError, "device '%s' does not exist: expected a name such as '/cpu:0' or '/xpu:0'", name);
+    return nullptr;
+  }
+  return device;
+}
+
+std::string XpuName(int index) { return "/device:XPU:" + std::to_string(index); }
+
+namespace {
+
+HandlePtr HandleOn(Device* device, Tensor tensor) {
+  tensorflow::EagerContext* context = nullptr;
+  if (device != nullptr) context = tensorflow::ContextFromInterface(tensorflow::unwrap(TheContext()));
+  return HandlePtr(Wrap(TensorHandle::CreateLocalHandle(std::move(tensor), device, device, context)));
+}
+
+// Of a foreign tensor in memory that the host can address.
+PyObject* FromHostMemory(Foreign* foreign, const Layout& layout, Copy copy, Device* target) {
+  const bool on_xpu = target != nullptr && IsXpu(*target);
+  const bool direct = target == nullptr || target->device_type() == "CPU" || (on_xpu && SharesHostMemory());
+  if (!direct && copy == Copy::kNever) {
+    Raise(NoCopy(("the host and " + target->name() + " share no memory").c_str()));
+    return nullptr;
+  }
+  Tensor tensor;
+  Status status;
+  {
+    WithoutLock unlocked(layout.bytes >= kLongCopyBytes);
+    status = FromHost(foreign, layout, direct ? copy : Copy::kIfNeeded,
+                      direct && on_xpu ? ComputeStream(*target) : nullptr, &tensor);
+  }
+  if (!status.ok()) {
+    Raise(status);
+    return nullptr;
+  }
+  HandlePtr handle = HandleOn(direct ? target : nullptr, std::move(tensor));
+  if (!direct) handle = CopyTo(handle.get(), target->name());
+  return handle == nullptr ? nullptr : ObjectOf(std::move(handle));
+}
+
+// Of memory of an XPU that the host cannot address.
+PyObject* FromXpuMemory(Foreign* foreign, const Layout& layout, Copy copy, Device* target) {
+  const DLDevice place = foreign->view()->device;
+  Device* const owner = FindDevice(XpuName(place.device_id).c_str());
+  Status status;
+  if (owner == nullptr || !IsXpu(*owner) || (layout.bytes != 0 && HostCanAddress(layout.first))) {
+    PyErr_Clear();
+    status = errors::Unimplemented("the memory of ", NameOf(place), " is not that of an XPU");
+  } else if (!layout.row_major || layout.packed) {
+    status = errors::Unimplemented("a tensor on ", NameOf(place), " cannot be imported: ", layout.obstacle());
+  } else if (copy == Copy::kNever && target != nullptr && target != owner) {
+    status = NoCopy(("it lies on " + owner->name()).c_str());
+  }
+  if (!status.ok()) {
+    Raise(status);
+    return nullptr;
+  }
+  HandlePtr handle = HandleOn(owner, Share(std::move(*foreign), layout, Settler(ComputeStream(*owner))));
+  if (target != nullptr && target != owner) {
+    handle = CopyTo(handle.get(), target->name());
+  } else if (copy == Copy::kAlways) {
+    EagerView view{static_cast<TensorHandle*>(tensorflow::unwrap(handle.get())), nullptr, Place()};
+    Tensor fresh;
+    if (!view.handle->Tensor(&view.tensor).ok() || !CopyOnDevice(view, &fresh)) return nullptr;
+    handle = HandleOn(owner, std::move(fresh));
+  }
+  return handle == nullptr ? nullptr : ObjectOf(std::move(handle));
+}
+
+}  // namespace
+
+PyObject* ToEager(Foreign* foreign, Copy copy, const char* device_name) {
+  Device* target = nullptr;
+  if (!EnsureContext() || (device_name != nullptr && (target = FindDevice(device_name)) == nullptr)) return nullptr;
+  Layout layout;
+  Status status = Examine(*foreign, &layout);
+  if (status.ok()) {
+    switch (foreign->view()->device.device_type) {
+      case kDLCPU:
+      case kDLCUDAHost:
+      case kDLROCMHost:
+        return FromHostMemory(foreign, layout, copy, target);
+      case kDLExtDev:
+        return FromXpuMemory(foreign, layout, copy, target);
+      default:
+        status = errors::Unimplemented("a DLPack tensor on ", NameOf(foreign->view()->device),
+                                       " cannot be imported: only host memory and that of XPUs can");
+    }
+  }
+  Raise(status);
+  return nullptr;
+}
+
+}  // namespace xpu::interop

@@ -1,0 +1,54 @@
+// Python's eager tensors from inside. Bound to one version of TensorFlow: it uses C++ that TensorFlow keeps to itself.
+// All functions need the interpreter's lock, and give it up while they wait.
+#ifndef TENSORFLOW_PLUGIN_INTEROP_EAGER_H_
+#define TENSORFLOW_PLUGIN_INTEROP_EAGER_H_
+
+#include <Python.h>
+
+#include <string>
+
+#include "dlpack/dlpack.h"
+#include "tensorflow/core/common_runtime/eager/tensor_handle.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow_plugin/interop/devices.h"
+#include "tensorflow_plugin/interop/import.h"
+
+namespace xpu::interop {
+
+// What is behind an eager tensor; valid while the Python object lives.
+struct EagerView {
+  tensorflow::TensorHandle* handle;
+  const tensorflow::Tensor* tensor;
+  Place place;
+};
+
+// Waits until the operation that makes the tensor has run (asynchronous eager execution); not for what it has queued
+// on a device. False with an exception set if the object is no eager tensor, that operation failed, or the tensor is
+// not in this process's memory.
+bool ViewOf(PyObject* object, EagerView* view);
+// Waits for the queued work, too, where the consumer cannot do that by itself. BufferError if the tensor's place is not
+// known.
+bool SettledViewOf(PyObject* object, EagerView* view);
+
+// A copy in host memory of a tensor on any device.
+bool CopyToHost(const EagerView& view, tensorflow::Tensor* copy);
+// A copy in the same XPU's memory, made in the order of its compute stream.
+bool CopyOnDevice(const EagerView& view, tensorflow::Tensor* copy);
+// Uninitialised memory of a device; false, without an exception, if it has none left.
+bool AllocateOnDevice(tensorflow::Device* device, tensorflow::DataType type, const tensorflow::TensorShape& shape,
+                      tensorflow::Tensor* out);
+
+enum class Copy { kNever, kIfNeeded, kAlways };
+
+// Makes an eager tensor of a foreign one, on `device` as TensorFlow names it, or, null, where the memory is. On success
+// `foreign` has been taken or released; on failure, null with an exception set, it is the caller's still.
+PyObject* ToEager(Foreign* foreign, Copy copy, const char* device);
+
+// The device of that name, null with an exception set if there is none. Makes TensorFlow's context if need be.
+tensorflow::Device* FindDevice(const char* name);
+// The name of /xpu:index.
+std::string XpuName(int index);
+
+}  // namespace xpu::interop
+
+#endif  // TENSORFLOW_PLUGIN_INTEROP_EAGER_H_

@@ -1,0 +1,77 @@
+// The Python module tensorflow_xpu._interop_2_21: the parts from which tensorflow_xpu.dlpack is made. It is linked
+// against one version of TensorFlow and refuses to be imported beside another.
+#include <Python.h>
+
+#include <string>
+
+#include "tensorflow/c/c_api.h"
+#include "tensorflow_plugin/interop/devices.h"
+#include "tensorflow_plugin/interop/exchange_api.h"
+#include "tensorflow_plugin/interop/protocol.h"
+#include "tensorflow_plugin/interop/python_error.h"
+#include "tensorflow_plugin/interop/shapes.h"
+
+// TensorFlow's type of eager tensors; null until TensorFlow's Python modules have been imported.
+extern "C" PyTypeObject* EagerTensorType;
+
+namespace xpu::interop {
+namespace {
+
+#define XPU_TEXT_OF(tokens) #tokens
+#define XPU_TEXT(macro) XPU_TEXT_OF(macro)
+constexpr char kBuiltFor[] = XPU_TEXT(XPU_TENSORFLOW_VERSION);
+
+constexpr char kDoc[] =
+    "DLPack for eager tensors, through TensorFlow's C++.\n\n"
+    "exchange_api: the capsule for __dlpack_c_exchange_api__. dlpack, dlpack_device: method descriptors for tf.Tensor. "
+    "from_dlpack, connect_core: functions.";
+
+PyObject* Connect(PyObject*, PyObject* path) {
+  const char* const text = PyUnicode_AsUTF8(path);
+  return text == nullptr ? nullptr : PyBool_FromLong(ConnectCore(text));
+}
+
+PyMethodDef connect_core = {"connect_core", Connect, METH_O,
+                            "connect_core(path, /)\n--\n\nTells where the plugin's core is loaded; false if it lacks "
+                            "the functions for tensors on XPUs."};
+
+bool Matches() {
+  const std::string running = TF_Version();
+  if (running != kBuiltFor) {
+    PyErr_Format(PyExc_ImportError, "built for TensorFlow %s, but %s is running", kBuiltFor, running.c_str());
+    return false;
+  }
+  if (EagerTensorType == nullptr || !ShapeLayoutIsKnown()) {
+    PyErr_SetString(PyExc_ImportError, "TensorFlow is not built as expected");
+    return false;
+  }
+  return true;
+}
+
+// Adds and gives up a reference.
+bool Add(PyObject* module, const char* name, PyObject* value) {
+  Owned owned(value);
+  return owned && PyModule_AddObjectRef(module, name, owned.get()) == 0;
+}
+
+bool AddAll(PyObject* module) {
+  void* const api = const_cast<DLPackExchangeAPI*>(ExchangeApi());
+  return Add(module, "exchange_api", PyCapsule_New(api, "dlpack_exchange_api", nullptr)) &&
+         Add(module, "dlpack", PyDescr_NewMethod(EagerTensorType, &kDlpackMethod)) &&
+         Add(module, "dlpack_device", PyDescr_NewMethod(EagerTensorType, &kDlpackDeviceMethod)) &&
+         Add(module, "from_dlpack", PyCFunction_New(&kFromDlpackFunction, nullptr)) &&
+         Add(module, "connect_core", PyCFunction_New(&connect_core, nullptr));
+}
+
+}  // namespace
+}  // namespace xpu::interop
+
+PyMODINIT_FUNC PyInit__interop_2_21() {
+  using namespace xpu::interop;
+  if (!Guarded(Matches)) return nullptr;
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_interop_2_21", kDoc, -1, nullptr};
+  PyObject* const module = PyModule_Create(&definition);
+  if (module == nullptr || AddAll(module)) return module;
+  Py_DECREF(module);
+  return nullptr;
+}
