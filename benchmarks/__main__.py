@@ -1,4 +1,7 @@
-"""`python -m benchmarks [group ...]`: measures, prints, and (for all groups) writes docs/benchmarks.md."""
+"""`python -m benchmarks [group ...]`: measures, prints, and (for all groups) writes docs/benchmarks.md.
+
+The group dlpack compares libraries instead of devices and writes docs/dlpack.md.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import sys
 
 import tensorflow as tf
 
-from benchmarks import suite
+from benchmarks import dlpack, suite
 from benchmarks.measure import Result
 
 PATH = pathlib.Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
@@ -43,8 +46,9 @@ def row(r: Result) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("groups", nargs="*", choices=[[], *suite.GROUPS], help="default: all")
-    groups = parser.parse_args().groups or list(suite.GROUPS)
+    parser.add_argument("groups", nargs="*", choices=[[], *suite.GROUPS, "dlpack"], help="default: all")
+    asked = parser.parse_args().groups or [*suite.GROUPS, "dlpack"]
+    groups = [group for group in asked if group != "dlpack"]
     if not tf.config.list_physical_devices("XPU"):
         print("no XPU is visible: run `python -m tensorflow_xpu doctor`", file=sys.stderr)
         return 1
@@ -61,6 +65,8 @@ def main() -> int:
     if len(groups) == len(suite.GROUPS):
         PATH.write_text("\n".join(lines))
         print(f"wrote {PATH}")
+    if "dlpack" in asked:
+        dlpack.run()
     return 0
 
 

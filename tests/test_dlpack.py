@@ -106,6 +106,7 @@ def raw(managed):
     return ctypes.string_at(view.data, math.prod(view.dims()) * ((view.dtype.bits + 7) // 8))
 
 
+@pytest.mark.host_only
 @pytest.mark.parametrize("dtype", TYPES)
 def test_every_type(device, dtype):
     code, bits = TYPES[dtype]
@@ -136,6 +137,7 @@ def test_every_type(device, dtype):
                 CONSUMERS[consumer][0](tensor)
 
 
+@pytest.mark.host_only
 @pytest.mark.parametrize("dtype", [tf.string, tf.resource, tf.variant, tf.qint8])
 def test_what_dlpack_has_not(dtype):
     if dtype == tf.string:
@@ -162,6 +164,7 @@ def test_scalars_are_copies(device):
             tensor.__dlpack__(copy=False)
 
 
+@pytest.mark.host_only
 def test_read_only_is_said():
     array = np.from_dlpack(make("/cpu:0", np.zeros(4, np.float32)))
     assert not array.flags.writeable
@@ -169,6 +172,7 @@ def test_read_only_is_said():
     assert copy.flags.writeable
 
 
+@pytest.mark.host_only
 def test_arguments_of_dlpack(device):
     tensor = make(device, np.arange(6, dtype=np.float32))
     assert tensor.__dlpack_device__() == (CPU, 0)
@@ -192,6 +196,7 @@ def test_arguments_of_dlpack(device):
     assert view.byte_offset == 0
 
 
+@pytest.mark.host_only
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -214,6 +219,7 @@ def test_bad_arguments_of_dlpack(arguments, error, message):
         tensor.__dlpack__(None)
 
 
+@pytest.mark.host_only
 def test_arguments_that_stock_tensorflow_refused(device):
     tensor = make(device, np.arange(6, dtype=np.float32))
     for take in (
@@ -236,6 +242,7 @@ STRIDED = {
 }
 
 
+@pytest.mark.host_only
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", "complex128"])
 @pytest.mark.parametrize("how", [*STRIDED, "reversed", "broadcast"])
@@ -255,6 +262,7 @@ def test_layouts(device, library, how, dtype):
     np.testing.assert_array_equal((tensor + tensor).numpy(), np.asarray(view) + np.asarray(view))
 
 
+@pytest.mark.host_only
 def test_misaligned_numpy_arrays_are_copied():
     """Stock TensorFlow aborts the process on the first kernel that reads such a tensor."""
     memory = np.zeros(1024 + 64, np.uint8)
@@ -272,11 +280,13 @@ def test_misaligned_numpy_arrays_are_copied():
     assert copied.numpy()[0] == 0
 
 
+@pytest.mark.host_only
 @pytest.mark.parametrize("name", ["cpu", "/cpu:0", "/device:CPU:0", "CPU:0"])
 def test_names_of_devices(name):
     assert dlpack.from_dlpack(torch.ones(3), device=name).device.endswith("/device:CPU:0")
 
 
+@pytest.mark.host_only
 def test_more_names_of_devices(xpu_device):
     theirs = torch.ones(3)
     full = "/job:localhost/replica:0/task:0/device:XPU:0"
@@ -290,6 +300,7 @@ def test_more_names_of_devices(xpu_device):
         assert dlpack.from_dlpack(theirs, device).device == full
 
 
+@pytest.mark.host_only
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -306,6 +317,7 @@ def test_bad_arguments_of_from_dlpack(arguments, error, message):
         dlpack.from_dlpack(*arguments)
 
 
+@pytest.mark.host_only
 def test_capsules_are_used_once():
     tensor = make("/cpu:0", np.arange(4, dtype=np.float32))
     for version in (None, (1, 0)):
@@ -342,6 +354,7 @@ def test_tensorflow_never_writes_to_imported_memory(device):
     assert torch.equal(theirs, expected)
 
 
+@pytest.mark.host_only
 def test_uninstall_restores_tensorflow():
     eager = type(tf.constant(1.0))
     ours = eager.__dlpack__

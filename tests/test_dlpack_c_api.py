@@ -83,6 +83,7 @@ def test_equal_shapes_share_their_storage(api):
     assert ctypes.addressof(a.shape.contents) != ctypes.addressof(c.shape.contents)
 
 
+@pytest.mark.host_only
 def test_shapes_cannot_be_written():
     """A consumer that writes into a shape faults: it would change the shape of every tensor like that."""
     outcome = run_code(
@@ -187,6 +188,7 @@ def test_allocator(api):
     assert tensor.numpy().tolist() == [[257] * 7] * 5
 
 
+@pytest.mark.host_only
 @pytest.mark.parametrize(
     ("shape", "dtype", "device", "kind", "message"),
     [
@@ -220,6 +222,7 @@ def test_objects_that_are_no_eager_tensors(api, make_object):
         view_of(api, make_object())
 
 
+@pytest.mark.host_only
 def test_symbolic_tensors_have_none_of_it():
     @tf.function
     def trace(x):

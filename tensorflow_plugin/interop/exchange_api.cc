@@ -43,14 +43,11 @@ Status Allocate(const DLTensor& prototype, DLManagedTensorVersioned** out) {
   described.dl_tensor.byte_offset = 0;
   Layout layout;
   XPU_RETURN_IF_ERROR(Examine(Foreign(&described), &layout));
-  tensorflow::Tensor tensor;
-  if (prototype.device.device_type == kDLCPU) {
-    XPU_RETURN_IF_ERROR(AllocateOnHost(layout.type, layout.shape, &tensor));
-    return Export(tensor, kHost, Access::kFresh, out);
-  }
+  if (prototype.device.device_type == kDLCPU) return ExportFresh(layout.type, layout.shape, out);
   tensorflow::Device* const xpu = XpuOf(prototype.device);
   XPU_REQUIRE(xpu != nullptr, errors::Unimplemented("TensorFlow cannot allocate on ", NameOf(prototype.device),
                                                     ": expected CPU:0, or ExtDev:n for /xpu:n"));
+  tensorflow::Tensor tensor;
   XPU_REQUIRE(AllocateOnDevice(xpu, layout.type, layout.shape, &tensor),
               errors::ResourceExhausted("no memory left on ", xpu->name()));
   return Export(tensor, prototype.device, Access::kFresh, out);

@@ -1,5 +1,7 @@
 #include "tensorflow_plugin/interop/export.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -39,18 +41,41 @@ Status NeedsFlags(DLDataType type) {
                                "(max_version=(1, 0) or later)");
 }
 
-// A managed tensor and everything that it points to, but the elements of the shared tensor, in one allocation.
+// A managed tensor and what it points to, in one allocation: the struct, 2 * rank numbers of shape and strides, and
+// where the elements are not a shared tensor's, the elements, aligned.
 template <typename Managed>
 struct Block {
   Managed managed;
   TensorReference owner;
-  // Then 2 * rank numbers of shape and strides, and for scalars the aligned element.
-  int64_t* shape() { return reinterpret_cast<int64_t*>(this + 1); }
 
   static void Delete(Managed* managed) {
     auto* block = static_cast<Block*>(managed->manager_ctx);
     block->owner.Unref();
     std::free(block);
+  }
+
+  // Everything but data and flags is filled in. `payload`: bytes for elements, to which data then points.
+  static Status New(const Tensor& shared, const tensorflow::TensorShape& shape, DLDataType type, DLDevice device,
+                    size_t payload, Managed** out) {
+    const int rank = shape.dims();
+    const size_t bytes = sizeof(Block) + 2 * rank * sizeof(int64_t);
+    void* memory = std::malloc(payload == 0 ? bytes : bytes + kAlignment + payload);
+    XPU_REQUIRE(memory != nullptr, errors::ResourceExhausted("out of host memory for a tensor of shape ",
+                                                             shape.DebugString(), " and type ", NameOf(type)));
+    auto* block = new (memory) Block{{}, TensorReference(shared)};
+    auto* dims = reinterpret_cast<int64_t*>(block + 1);
+    WriteShape(shape, dims);
+    const auto end = (reinterpret_cast<uintptr_t>(memory) + bytes + kAlignment - 1) / kAlignment * kAlignment;
+    void* data = payload == 0 ? nullptr : reinterpret_cast<void*>(end);
+    block->managed.dl_tensor = {data, device, rank, type, dims, dims + rank, 0};
+    block->managed.manager_ctx = block;
+    block->managed.deleter = &Delete;
+    if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
+      block->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+      block->managed.flags = IsSubByte(type) ? DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED : 0;
+    }
+    *out = &block->managed;
+    return OkStatus();
   }
 };
 
@@ -89,42 +114,38 @@ Status Export(const Tensor& tensor, DLDevice device, Access access, Managed** ou
   DLDataType type;
   XPU_RETURN_IF_ERROR(TypeOf(tensor, &type));
   if (IsSubByte(type) && !versioned) return NeedsFlags(type);
-  const int rank = tensor.dims();
-  const bool copy_scalar = access == Access::kShared && IsSharedScalar(tensor, device);
-  const size_t bytes = sizeof(Block<Managed>) + 2 * rank * sizeof(int64_t);
-  void* memory = std::malloc(bytes + (copy_scalar ? kAlignment + kMaxScalarBytes : 0));
-  XPU_REQUIRE(memory != nullptr, errors::ResourceExhausted("out of host memory for a DLPack tensor"));
-  auto* block = new (memory) Block<Managed>{{}, TensorReference(copy_scalar ? Tensor() : tensor)};
-  int64_t* shape = block->shape();
-  WriteShape(tensor.shape(), shape);
-  block->managed.dl_tensor = {DataOf(tensor), device, rank, type, shape, shape + rank, 0};
-  if (copy_scalar) {
-    const auto end = reinterpret_cast<uintptr_t>(memory) + bytes;
-    auto* copy = reinterpret_cast<void*>((end + kAlignment - 1) / kAlignment * kAlignment);
-    std::memcpy(copy, block->managed.dl_tensor.data, ElementBytes(tensor.dtype()));
-    block->managed.dl_tensor.data = copy;
+  if (access == Access::kShared && IsSharedScalar(tensor, device)) {
+    const size_t bytes = ElementBytes(tensor.dtype());
+    XPU_RETURN_IF_ERROR(Block<Managed>::New(Tensor(), tensor.shape(), type, device, bytes, out));
+    std::memcpy((*out)->dl_tensor.data, tensorflow::DMAHelper::base(&tensor), bytes);
     access = Access::kCopied;
+  } else {
+    XPU_RETURN_IF_ERROR(Block<Managed>::New(tensor, tensor.shape(), type, device, 0, out));
+    (*out)->dl_tensor.data = DataOf(tensor);
   }
-  block->managed.manager_ctx = block;
-  block->managed.deleter = &Block<Managed>::Delete;
   if constexpr (versioned) {
-    block->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-    block->managed.flags = access == Access::kShared   ? DLPACK_FLAG_BITMASK_READ_ONLY
-                           : access == Access::kCopied ? DLPACK_FLAG_BITMASK_IS_COPIED
-                                                       : 0;
-    if (IsSubByte(type)) block->managed.flags |= DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+    if (access == Access::kShared) (*out)->flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+    if (access == Access::kCopied) (*out)->flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
   }
-  *out = &block->managed;
   return OkStatus();
+}
+
+Status ExportFresh(tensorflow::DataType type, const tensorflow::TensorShape& shape, DLManagedTensorVersioned** out) {
+  const size_t bytes = shape.num_elements() * ElementBytes(type);
+  return Block<DLManagedTensorVersioned>::New(Tensor(), shape, ToDl(type), {kDLCPU, 0}, bytes, out);
 }
 
 template Status Export(const Tensor&, DLDevice, Access, DLManagedTensor**);
 template Status Export(const Tensor&, DLDevice, Access, DLManagedTensorVersioned**);
 
 Status AllocateOnHost(tensorflow::DataType type, const tensorflow::TensorShape& shape, Tensor* out) {
-  *out = Tensor(tensorflow::cpu_allocator(), type, shape);
-  XPU_REQUIRE(out->IsInitialized(), errors::ResourceExhausted("out of host memory for a tensor of shape ",
-                                                              shape.DebugString(), " and type ", NameOf(type)));
+  // What cannot be had is refused here: TensorFlow's allocator would wait ten seconds for somebody to free it.
+  static const auto machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double bytes = static_cast<double>(shape.num_elements()) * ElementBytes(type);
+  if (bytes <= machine) *out = Tensor(tensorflow::cpu_allocator(), type, shape);
+  XPU_REQUIRE(bytes <= machine && out->IsInitialized(),
+              errors::ResourceExhausted("out of host memory for a tensor of shape ", shape.DebugString(), " and type ",
+                                        NameOf(type)));
   return OkStatus();
 }
 

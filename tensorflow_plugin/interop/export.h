@@ -30,6 +30,9 @@ Status View(const tensorflow::Tensor& tensor, DLDevice device, DLTensor* out);
 template <typename Managed>
 Status Export(const tensorflow::Tensor& tensor, DLDevice device, Access access, Managed** out);
 
+// A managed tensor of uninitialised host memory, 64-byte aligned, that belongs to no tensor yet.
+Status ExportFresh(tensorflow::DataType type, const tensorflow::TensorShape& shape, DLManagedTensorVersioned** out);
+
 // A tensor in host memory with the same values.
 Status CopyOnHost(const tensorflow::Tensor& tensor, tensorflow::Tensor* copy);
 

@@ -32,6 +32,7 @@ struct Capsule<DLManagedTensorVersioned> {
 template <typename Managed>
 void DestroyCapsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, Capsule<Managed>::kName)) return;
+  const KeepError keep;
   auto* const managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, Capsule<Managed>::kName));
   if (managed->deleter != nullptr) managed->deleter(managed);
 }
@@ -271,7 +272,10 @@ PyObject* FromDlpack(PyObject*, PyObject* const* args, Py_ssize_t given, PyObjec
       if (!TakeFromObject(values[0], /*to_host=*/true, &foreign)) return false;
     }
     result = ToEager(&foreign, copy, device);
-    return result != nullptr;
+    if (result != nullptr) return true;
+    const KeepError keep;
+    foreign.Release();
+    return false;
   });
   return result;
 }

@@ -46,6 +46,18 @@ class WithoutLock {
   PyThreadState* const state_;
 };
 
+// Keeps the exception that is set, if any, from what runs in its scope: deleters of other libraries may be Python.
+class KeepError {
+ public:
+  KeepError() { PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~KeepError() { PyErr_Restore(type_, value_, traceback_); }
+  KeepError(const KeepError&) = delete;
+  KeepError& operator=(const KeepError&) = delete;
+
+ private:
+  PyObject *type_, *value_, *traceback_;
+};
+
 // A reference that is given up at the end of the scope.
 class Owned {
  public:
