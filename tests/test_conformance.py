@@ -13,11 +13,14 @@ def conformance(*arguments, **options):
     return run("-m", "tensorflow_xpu", "conformance", *arguments, **options)
 
 
+VARIANTS = ({}, {"TF_XPU_ISOLATE_MEMORY": "1"}, {"TF_XPU_ALLOCATOR": "pool"})
+
+
 @pytest.mark.host_only
-@pytest.mark.parametrize("isolate", ["0", "1"])
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: next(iter(variant), "plain"))
 @pytest.mark.parametrize("backend", tensorflow_xpu.SUBDEVICE_TYPES)
-def test_this_plugin_passes(backend, isolate):
-    environment = {"TF_XPU_SUBDEVICE": backend, "TF_XPU_DEVICE_COUNT": "2", "TF_XPU_ISOLATE_MEMORY": isolate}
+def test_this_plugin_passes(backend, variant):
+    environment = {"TF_XPU_SUBDEVICE": backend, "TF_XPU_DEVICE_COUNT": "2", **variant}
     outcome = conformance("--json", "--jobs", "4", "--timeout", "30", environment=environment)
     report = json.loads(outcome.stdout)
     assert report["library"].endswith(LOADER)

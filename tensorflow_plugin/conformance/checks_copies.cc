@@ -155,24 +155,6 @@ void AfterLongCompute(const Subject& subject) {
   }
 }
 
-// What was synchronised is seen by a copy that blocks, and what that wrote by a queued one.
-void BlockingWait(const Subject& subject) {
-  Device d(subject);
-  constexpr uint64_t kSize = 4096;
-  SP_DeviceMemoryBase memory = d.Allocate(kSize);
-  d.Write(memory, Bytes(kSize, 1));
-  Gate& gate = d.Close(d.compute);
-  d.Do(&SE::memset, d.compute, &memory, uint8_t{2}, kSize);
-  gate.OpenAfter(kWhile);
-  d.Do(&SE::synchronize_all_activity);
-  RequireSame("sync_memcpy_dtoh", d.Read(memory, kSize), Bytes(kSize, 2));
-  d.Write(memory, Bytes(kSize, 3));
-  uint8_t* host = d.AllocateHost(kSize);
-  d.Do(&SE::memcpy_dtoh, d.d2h, static_cast<void*>(host), &memory, kSize);
-  d.Finish(d.d2h);
-  RequireSame("memcpy_dtoh right after sync_memcpy_htod", Copied(host, kSize), Bytes(kSize, 3));
-}
-
 // There and back in many pieces on the three streams, as TensorFlow chains them.
 void Chain(const Subject& subject) {
   Device d(subject);
@@ -216,7 +198,6 @@ std::vector<Check> CopyChecks() {
        "nobody made its stream wait.",
        AfterCompute},
       {"copies.after_long_compute", "The same behind work that takes long.", AfterLongCompute},
-      {"copies.in_turn", "Blocking and queued copies see what was done before them.", BlockingWait},
       {"copies.chain", "Copies to the device, on it and back, chained over three streams by dependencies, are right.",
        Chain},
   };

@@ -1,6 +1,9 @@
 // Events: complete when the work before them is, again and again.
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -104,6 +107,30 @@ void Pooled(const Subject& subject) {
   for (SP_Event event : events) d.Ask(&SE::destroy_event, event);
 }
 
+// Of the process, in bytes.
+int64_t ResidentMemory() {
+  int64_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+void GivenBack(const Subject& subject) {
+  Device d(subject);
+  constexpr int kTimes = 50000;
+  const auto use = [&d](int times) {
+    for (int i = 0; i < times; ++i) {
+      const SP_Event event = d.Record(d.compute);
+      d.Ask(&SE::destroy_event, event);
+    }
+    d.Finish(d.compute);
+  };
+  use(kTimes / 10);  // what is made once
+  const int64_t before = ResidentMemory();
+  use(kTimes);
+  const int64_t kept = ResidentMemory() - before;
+  if (kept > 16 * kTimes) Fail(kTimes, " events created, recorded and destroyed leave ", kept, " bytes");
+}
+
 }  // namespace
 
 std::vector<Check> EventChecks() {
@@ -117,6 +144,7 @@ std::vector<Check> EventChecks() {
        BlockHostForEvent},
       {"events.pooled", "Eight events, recorded 800 times by one thread and polled by another, complete each time.",
        Pooled},
+      {"events.given_back", "Events that were destroyed leave no memory.", GivenBack},
   };
 }
 

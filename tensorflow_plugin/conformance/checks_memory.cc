@@ -197,11 +197,13 @@ void UnifiedMemory(const Subject& subject) {
 }
 
 // Without TensorFlow's own allocator in between, memory is given back when the host is done with it, while work that
-// uses it may be queued.
+// uses it may be queued. Who gets the memory next uses it on the compute stream or copies into it: nothing else makes
+// its work come after what is queued there.
 void DeallocateInUse(const Subject& subject) {
   Device d(subject);
-  constexpr uint64_t kSize = 1 << 16;
+  constexpr uint64_t kSize = 1 << 20;
   SP_DeviceMemoryBase memory = d.Allocate(kSize);
+  uint8_t* host = d.AllocateHost(kSize, 2);
   Gate& gate = d.Close(d.compute);
   d.Do(&SE::memset, d.compute, &memory, uint8_t{1}, kSize);
   std::atomic<bool> done{false};
@@ -210,7 +212,7 @@ void DeallocateInUse(const Subject& subject) {
   std::thread other([&] {
     d.Ask(&SE::deallocate, &memory);
     SP_DeviceMemoryBase next = d.Allocate(kSize);
-    d.Do(&SE::memset, d.d2d, &next, uint8_t{2}, kSize);
+    d.Do(&SE::memcpy_htod, d.h2d, &next, static_cast<const void*>(host), kSize);
     while (!gate.open()) Sleep(Milliseconds(1));
     d.Do(&SE::synchronize_all_activity);
     found = d.Read(next, kSize);
@@ -233,8 +235,7 @@ std::vector<Check> MemoryChecks() {
       {"memory.given_back", "Memory that was given back can be allocated again, more often than there is memory.",
        GivenBack},
       {"memory.deallocate_in_use",
-       "deallocate while work on the memory is queued is safe: that work does not write into the memory's next "
-       "owner's.",
+       "deallocate while work on the memory is queued is safe: what its next owner copies into it stays.",
        DeallocateInUse},
       {"memory.exhaustion",
        "allocate gives null when there is not enough, about where device_memory_usage says, and works again after.",

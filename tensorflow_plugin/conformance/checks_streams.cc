@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -106,18 +108,53 @@ void BackAndForth(const Subject& subject) {
   constexpr int kTimes = 100;
   std::vector<uint8_t*> seen;
   for (int i = 0; i < kTimes; ++i) seen.push_back(d.AllocateHost(16));
+  d.Write(memory, Bytes(kSize, 0));
   const SP_Stream streams[2] = {d.NewStream(), d.NewStream()};
+  Gate& gate = d.Close(streams[0]);
+  // Each step looks at what the step before it left, on the other stream.
   for (int i = 0; i < kTimes; ++i) {
     const SP_Stream here = streams[i % 2], there = streams[1 - i % 2];
-    d.Do(&SE::memset, here, &memory, static_cast<uint8_t>(i), kSize);
     d.Do(&SE::memcpy_dtoh, here, static_cast<void*>(seen[i]), &memory, uint64_t{16});
+    d.Do(&SE::memset, here, &memory, static_cast<uint8_t>(i + 1), kSize);
     d.Do(&SE::create_stream_dependency, there, here);
   }
+  Sleep(kWhile);
+  gate.Open();
   d.Finish(streams[0]);
   d.Finish(streams[1]);
   for (int i = 0; i < kTimes; ++i) {
     RequireSame(Text("what step ", i, " of two streams that wait for each other saw"), Copied(seen[i], 16),
                 Bytes(16, static_cast<uint8_t>(i)));
+  }
+}
+
+// How many threads and open files the process has.
+int64_t Held(const char* what) {
+  return std::distance(std::filesystem::directory_iterator(std::string("/proc/self/") + what), {});
+}
+
+void GivenBack(const Subject& subject) {
+  Device d(subject);
+  constexpr int kTimes = 100;
+  const auto use = [&d](int times) {
+    for (int i = 0; i < times; ++i) {
+      const SP_Stream stream = d.NewStream();
+      const SP_Event event = d.Record(stream);
+      Await("an event recorded on a new stream did not complete", [&] { return d.Complete(event); });
+      d.Ask(&SE::destroy_event, event);  // which may hold its stream
+      d.Ask(&SE::destroy_stream, stream);
+    }
+  };
+  use(4);  // what is made once
+  for (const char* what : {"task", "fd"}) {
+    const int64_t before = Held(what);
+    use(kTimes);
+    // A thread may take a moment to go.
+    for (int i = 0; i < 20 && Held(what) > before; ++i) Sleep(kWhile / 10);
+    const int64_t kept = Held(what) - before;
+    if (kept > kTimes / 4) {
+      Fail(kTimes, " streams created and destroyed leave ", kept, what[0] == 't' ? " threads" : " open files");
+    }
   }
 }
 
@@ -193,6 +230,7 @@ void Exit(const Subject& subject) {
 std::vector<Check> StreamChecks() {
   return {
       {"streams.many", "32 streams can be created, used and destroyed, and again.", Many},
+      {"streams.given_back", "Streams that were destroyed leave no threads and no open files.", GivenBack},
       {"streams.order", "Commands enqueued on a stream run in order, where the stream is held back first.", Order},
       {"streams.order_under_load", "Commands enqueued on a stream run in order, small and large.", OrderUnderLoad},
       {"streams.dependency",

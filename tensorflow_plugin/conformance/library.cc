@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
+
+#include "tensorflow_plugin/conformance/stand_in.h"
 
 namespace xpu::conformance {
 namespace {
@@ -38,11 +41,15 @@ std::string LoadTensorFlow(const std::string& folder) {
 decltype(SE_InitPlugin)* OpenLibrary(const std::string& path, std::string* error) {
   // A name without a folder would be looked for in the system's.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  void* handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (!handle) {
+  void* handle = nullptr;
+  std::string missing;
+  while (!(handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL))) {
     *error = LastError();
-    if (error->find("tensorflow") != std::string::npos || error->find("undefined symbol") != std::string::npos) {
-      *error += " (if it needs TensorFlow's libraries: --tensorflow FOLDER)";
+    const std::string last = std::exchange(missing, error->substr(0, error->find(": cannot open shared object file")));
+    const bool of_tensorflow = missing.find("tensorflow") != std::string::npos;
+    if (of_tensorflow && missing.find('/') == std::string::npos && missing != last && LoadStandIn(missing)) continue;
+    if (error->find("undefined symbol") != std::string::npos) {
+      *error += " (if that is of TensorFlow's libraries: --tensorflow FOLDER)";
     }
     return nullptr;
   }

@@ -12,7 +12,8 @@ namespace xpu::conformance {
 // functions of TF_Status, which this program has itself. Returns why that is impossible, or "".
 std::string LoadTensorFlow(const std::string& folder);
 
-// SE_InitPlugin of the library at `path`; null, and why in `error`, if it does not load or has none.
+// SE_InitPlugin of the library at `path`; null, and why in `error`, if it does not load or has none. Libraries of
+// TensorFlow that it needs and that are not to be found get stand-ins.
 decltype(SE_InitPlugin)* OpenLibrary(const std::string& path, std::string* error);
 
 // From now on TF_NewStatus and its like are those of the loaded library `handle`, if it has them: a plugin may pass

@@ -1,5 +1,5 @@
 // The checks pass on a correct library, and each finds the defect it is there for: sample_plugin.cc is a correct one
-// that can be made defective in forty ways.
+// that can be made defective in sixty ways.
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -45,6 +45,8 @@ std::vector<Result> RunSample(const char* defect, Milliseconds timeout = Millise
 
 TEST(Conformance, ACorrectLibraryPasses) {
   for (const Result& result : RunSample("")) {
+    // The address sanitizer keeps freed memory for a while.
+    if (kSanitized && result.check->name == std::string("events.given_back")) continue;
     EXPECT_EQ(result.outcome, Outcome::kPass) << result.check->name << ": " << result.reason << " " << result.output;
   }
 }
@@ -111,6 +113,11 @@ const Defect kDefects[] = {
     {"gflops_zero", {{"devices.describe", "get_gflops gives 0"}}},
     // Memory
     {"misaligned", {{"memory.alignment", "allocate(1) gives an address aligned to 32 bytes"}}},
+    {"devices_share_memory", {{"devices.apart", "memory of device 0: byte 0"}}, {"devices.copy_between"}},
+    {"small_ones_overlap", {{"memory.allocate", "one of several allocations, of 1 bytes"}}},
+    {"null_is_an_error", {{"memory.deallocate_null", "crashed with signal 6 (Aborted); the last call was deallocate"}}},
+    {"host_memory_overlaps", {{"memory.host", "host memory: byte 0 of 64 is 3, not 2"}}},
+    {"no_unified_memory_after_all", {{"memory.unified", "unified_memory_allocate gives no 100000 bytes"}}},
     {"double_free",
      {{"devices.destroy", "the last call was deallocate"},
       {"memory.given_back", "crashed with signal"},
@@ -122,7 +129,7 @@ const Defect kDefects[] = {
      {{"memory.given_back", "after 16 times as much was given back: deallocate keeps memory"},
       {"memory.exhaustion", "allocate gives no"},
       {"memory.statistics", "after all was given back"}}},
-    {"freed_in_use", {{"memory.deallocate_in_use", "wrote into its next owner's: byte 0 of 65536 is 1, not 2"}}},
+    {"freed_in_use", {{"memory.deallocate_in_use", "crashed with signal 11"}}},
     {"no_limit", {{"memory.exhaustion", "device_memory_usage says that there are 268435456 in all"}}},
     {"usage_zero", {{"memory.usage", "device_memory_usage says 0 bytes in total"}}},
     {"usage_constant", {{"memory.usage", "and the same with"}}},
@@ -131,12 +138,28 @@ const Defect kDefects[] = {
     // Copies and fills
     {"dtoh_by_pairs",
      {{"copies.memcpy_dtoh", "memcpy_dtoh of 1 bytes"}, {"copies.chain", "copies chained over three streams"}}},
+    {"htod_long", {{"copies.memcpy_htod", "memcpy_htod of 0 bytes"}}},
+    {"dtod_by_words",
+     {{"copies.memcpy_dtod", "memcpy_dtod of 1 bytes"},
+      {"copies.chain", "copies chained"},
+      {"devices.copy_between", "byte 70000 of 70001"}}},
+    {"sync_htod_long", {{"copies.sync_memcpy_htod", "sync_memcpy_htod of 0 bytes"}}},
+    {"sync_dtoh_aligns", {{"copies.sync_memcpy_dtoh", "sync_memcpy_dtoh of 1 bytes from offset 1"}}},
+    {"sync_dtod_by_words", {{"copies.sync_memcpy_dtod", "sync_memcpy_dtod of 1 bytes"}}},
     {"htod_overtakes",
      {{"copies.after_compute", "memcpy_htod overtook work queued before it on the compute stream"}},
      {"copies.after_long_compute"}},
     {"zero_long", {{"fills.mem_zero", "mem_zero of 0 bytes at offset 64: byte 64 of 128 is 0, not 238"}}},
+    {"memset_aligns", {{"fills.memset", "memset of 0x5a of 1 bytes at offset 65"}, {"fills.mem_zero", "at offset 65"}}},
     {"memset32_writes_bytes", {{"fills.memset32", "byte 65 of 132 is 1, not 2"}}},
     // Streams
+    {"few_streams", {{"streams.many", "create_stream failed with code 8: no more than 20 streams"}}},
+    {"stream_leak", {{"streams.given_back", "100 streams created and destroyed leave 100 threads"}}},
+    {"large_copies_late",
+     {{"streams.order_under_load", "what step 1 of 8 saw: byte 0 of 1048576"},
+      {"copies.memcpy_dtoh", "memcpy_dtoh of 5242893 bytes"},
+      {"callbacks.after_work", "a host callback ran before the copy enqueued before it"}}},
+    {"dependencies_run_out", {{"streams.back_and_forth", "what step 5"}}, {"copies.chain"}},
     {"copies_overtake",
      {{"streams.order", "a stream ran its commands out of order; what step 1 of 8 saw"}},
      {"copies.chain", "streams.order_under_load", "streams.dependency", "streams.back_and_forth",
@@ -160,7 +183,23 @@ const Defect kDefects[] = {
      {{"events.block_host_for_event", "did not end within 4 s; the last call was block_host_for_event"}},
      {},
      Milliseconds(4000)},
+    {"event_needs_work",
+     {{"events.idle", "an event recorded on an idle stream did not complete within 1 s"},
+      {"events.recorded_again", "an event recorded on an idle stream did not complete"},
+      {"events.given_back", "the event behind the enqueued work did not complete"},
+      {"streams.given_back", "an event recorded on a new stream did not complete"},
+      {"devices.apart", "an event of device 1 did not complete"}},
+     {},
+     Milliseconds(2000)},
+    {"event_wears_out", {{"events.pooled", "within 2 s"}}, {}, Milliseconds(4000)},
+    {"event_leak",
+     {{"events.given_back", "50000 events created, recorded and destroyed leave "},
+      {"streams.given_back", "leave 100 threads"}}},
     // Host callbacks
+    {"stops_after_failure",
+     {{"callbacks.later_work", "work enqueued behind a callback that failed did not run within 2 s"}},
+     {},
+     Milliseconds(4000)},
     {"callback_twice",
      {{"callbacks.once", "a host callback was called 2 times"},
       {"callbacks.order", "host callback 0 ran in the place of 1"},
@@ -173,32 +212,56 @@ const Defect kDefects[] = {
     {"timer_starts_early", {{"timers.on_the_stream", "before its stream got there"}}},
     // Threads
     {"not_thread_safe", {{"threads.one_stream", "of 800 commands that 8 threads enqueued on one stream, "}}},
+    {"one_staging_buffer", {{"threads.own_streams", "copies while other threads worked"}}},
+    {"allocator_races",
+     {{"threads.memory", "memory allocated while other threads allocated"}},
+     {"threads.own_streams"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Defects, testing::ValuesIn(kDefects),
                          [](const auto& info) { return std::string(info.param.name); });
 
+struct Lack {
+  const char* name;
+  const char* check;
+  const char* reason;
+};
+const Lack kLacks[] = {
+    {"same_names_again", "registration.again", "registers the same names"},
+    {"no_timers", "timers.durations", "no timers"},
+    {"no_host_callback", "streams.order", "host_callback returns false"},
+    {"synchronous", "streams.order", "runs its commands on the calling thread"},
+    {"synchronous", "events.recorded", "runs its commands on the calling thread"},
+    {"one_queue", "streams.overlap", "one stream's work holds back another's"},
+    {"one_queue", "streams.dependency_on_the_past", "a stream waits for later work of another too"},
+};
+
 // What a library need not have is not held against it; what cannot be examined without is said so.
 TEST(Conformance, WhatIsNotOffered) {
   if (kSanitized) GTEST_SKIP() << "takes long";
-  const struct {
-    const char* lack;
-    const char* check;
-    const char* reason;
-  } kCases[] = {
-      {"same_names_again", "registration.again", "registers the same names"},
-      {"no_timers", "timers.durations", "no timers"},
-      {"no_host_callback", "streams.order", "host_callback returns false"},
-      {"synchronous", "streams.order", "runs its commands on the calling thread"},
-      {"synchronous", "events.recorded", "runs its commands on the calling thread"},
-  };
-  for (const auto& c : kCases) {
-    for (const Result& result : RunSample(c.lack)) {
-      EXPECT_NE(result.outcome, Outcome::kFail) << c.lack << " " << result.check->name << ": " << result.reason;
-      if (std::string(result.check->name) != c.check) continue;
+  std::map<std::string, std::vector<Result>> runs;
+  for (const Lack& lack : kLacks) {
+    auto& results = runs[lack.name];
+    if (results.empty()) results = RunSample(lack.name);
+    for (const Result& result : results) {
+      EXPECT_NE(result.outcome, Outcome::kFail) << lack.name << " " << result.check->name << ": " << result.reason;
+      if (std::string(result.check->name) != lack.check) continue;
       EXPECT_EQ(result.outcome, Outcome::kNotOffered);
-      EXPECT_NE(result.reason.find(c.reason), std::string::npos) << result.reason;
+      EXPECT_NE(result.reason.find(lack.reason), std::string::npos) << result.reason;
     }
+  }
+}
+
+// A check that nothing fails is worth nothing.
+TEST(Conformance, EveryCheckHasADefect) {
+  std::set<std::string> seen = {"library.loads"};  // WhatDoesNotLoad
+  for (const Defect& defect : kDefects) {
+    for (const Finding& finding : defect.found) seen.insert(finding.check);
+  }
+  for (const Lack& lack : kLacks) seen.insert(lack.check);
+  for (const Check& check : AllChecks()) {
+    const bool same_as_another = check.name == std::string("copies.after_long_compute");  // its race may be lost
+    EXPECT_TRUE(seen.count(check.name) || same_as_another) << check.name;
   }
 }
 
@@ -220,6 +283,15 @@ TEST(Conformance, WhatDoesNotLoad) {
         EXPECT_EQ(result.reason, "see library.loads");
       }
     }
+  }
+}
+
+// What a library needs of TensorFlow and does not use is not needed: sample_plugin.cc, linked against two libraries
+// that are nowhere.
+TEST(Conformance, AbsentLibrariesOfTensorFlow) {
+  if (kSanitized) GTEST_SKIP() << "as the one that passes";
+  for (const Result& result : Examine(std::string(kFolder) + "tests/libneedy_plugin.so")) {
+    EXPECT_EQ(result.outcome, Outcome::kPass) << result.check->name << ": " << result.reason << " " << result.output;
   }
 }
 

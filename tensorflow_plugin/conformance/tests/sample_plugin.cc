@@ -100,7 +100,6 @@ struct Device {
   std::mutex mutex;
   std::vector<std::shared_ptr<Queue>> queues;
   std::map<void*, int64_t> sizes;
-  std::map<int64_t, void*> cached;  // with the defect freed_in_use: memory to hand out again at once
   int64_t in_use = 0;
   SP_AllocatorStats stats{};
 
@@ -124,6 +123,7 @@ struct SP_Event_st {
   std::mutex mutex;
   std::shared_ptr<Queue> queue;
   uint64_t ticket = 0;
+  int records = 0;
   std::pair<std::shared_ptr<Queue>, uint64_t> Get() {
     std::lock_guard<std::mutex> lock(mutex);
     return {queue, ticket};
@@ -136,14 +136,20 @@ struct SP_Timer_st {
 
 namespace {
 
-void CreateStream(const SP_Device* device, SP_Stream* stream, TF_Status*) {
-  *stream = new SP_Stream_st{std::make_shared<Queue>()};
+void CreateStream(const SP_Device* device, SP_Stream* stream, TF_Status* status) {
   std::lock_guard<std::mutex> lock(Of(device).mutex);
-  Of(device).queues.push_back((*stream)->queue);
+  auto& queues = Of(device).queues;
+  if (Broken("few_streams") && queues.size() == 20) {
+    return TF_SetStatus(status, TF_RESOURCE_EXHAUSTED, "no more than 20 streams");
+  }
+  const bool share = Broken("one_queue") && !queues.empty();
+  *stream = new SP_Stream_st{share ? queues.front() : std::make_shared<Queue>()};
+  queues.push_back((*stream)->queue);
 }
 
 void DestroyStream(const SP_Device* device, SP_Stream stream) {
   stream->queue->Wait();
+  if (Broken("stream_leak")) return;
   std::lock_guard<std::mutex> lock(Of(device).mutex);
   auto& queues = Of(device).queues;
   for (auto it = queues.begin(); it != queues.end(); ++it) {
@@ -160,7 +166,9 @@ void WaitFor(Queue& queue, std::shared_ptr<Queue> other, uint64_t ticket) {
 }
 
 void CreateStreamDependency(const SP_Device*, SP_Stream dependent, SP_Stream other, TF_Status*) {
-  if (!Broken("dependency_ignored")) WaitFor(*dependent->queue, other->queue, other->queue->added());
+  static std::atomic<int> calls{0};
+  if (Broken("dependency_ignored") || (Broken("dependencies_run_out") && ++calls > 50)) return;
+  WaitFor(*dependent->queue, other->queue, other->queue->added());
 }
 
 void GetStreamStatus(const SP_Device*, SP_Stream stream, TF_Status* status) {
@@ -183,6 +191,7 @@ TF_Bool HostCallback(const SP_Device*, SP_Stream stream, SE_StatusCallbackFn fun
   if (Broken("no_host_callback")) return false;
   Queue* queue = stream->queue.get();
   const auto call = [queue, function, argument] {
+    if (Broken("stops_after_failure") && queue->code != TF_OK) return;
     TF_Status* status = TF_NewStatus();
     function(argument, status);
     if (Broken("callback_twice")) function(argument, status);
@@ -204,12 +213,16 @@ TF_Bool HostCallback(const SP_Device*, SP_Stream stream, SE_StatusCallbackFn fun
 // ---- Events and timers
 
 void CreateEvent(const SP_Device*, SP_Event* event, TF_Status*) { *event = new SP_Event_st; }
-void DestroyEvent(const SP_Device*, SP_Event event) { delete event; }
+void DestroyEvent(const SP_Device*, SP_Event event) {
+  if (!Broken("event_leak")) delete event;
+}
 
 SE_EventStatus GetEventStatus(const SP_Device*, SP_Event event) {
   const auto [queue, ticket] = event->Get();
   if (Broken("event_complete_early") || !queue) return SE_EVENT_COMPLETE;
   if (!queue->Done(ticket)) return SE_EVENT_PENDING;
+  if (Broken("event_needs_work") && ticket == 0) return SE_EVENT_PENDING;
+  if (Broken("event_wears_out") && event->records > 50) return SE_EVENT_PENDING;
   std::lock_guard<std::mutex> lock(queue->status_mutex);
   return Broken("event_in_error") && queue->code != TF_OK ? SE_EVENT_ERROR : SE_EVENT_COMPLETE;
 }
@@ -217,6 +230,7 @@ SE_EventStatus GetEventStatus(const SP_Device*, SP_Event event) {
 void RecordEvent(const SP_Device*, SP_Stream stream, SP_Event event, TF_Status*) {
   std::lock_guard<std::mutex> lock(event->mutex);
   if (Broken("event_recorded_once") && event->queue) return;
+  ++event->records;
   event->queue = stream->queue;
   event->ticket = stream->queue->added();
 }
@@ -251,6 +265,11 @@ uint64_t Nanoseconds(SP_Timer timer) { return Broken("timer_constant") ? 1000000
 // ---- Memory
 
 void Allocate(const SP_Device* sp, uint64_t size, int64_t, SP_DeviceMemoryBase* memory) {
+  static std::atomic<int> inside{0};
+  static std::atomic<void*> last{nullptr};
+  const bool alone = inside++ == 0;
+  if (Broken("allocator_races")) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  --inside;
   Device& device = Of(sp);
   *memory = {SP_DEVICE_MEMORY_BASE_STRUCT_SIZE, nullptr, nullptr, 0, 0};
   std::lock_guard<std::mutex> lock(device.mutex);
@@ -258,13 +277,20 @@ void Allocate(const SP_Device* sp, uint64_t size, int64_t, SP_DeviceMemoryBase* 
   const uint64_t limit = Broken("no_limit") ? uint64_t{1} << 40 : Device::kTotal;
   if (size > limit || size + device.in_use > limit) return;
   const int64_t offset = Broken("misaligned") ? 32 : 0;
-  void*& cached = device.cached[size];
-  char* address = static_cast<char*>(cached ? cached : std::aligned_alloc(256, (size + 511) / 256 * 256));
-  cached = nullptr;
+  const bool again = (Broken("allocator_races") && !alone) || (Broken("devices_share_memory") && sp->ordinal == 1) ||
+                     (Broken("small_ones_overlap") && size <= 3);
+  if (again && last != nullptr) {
+    memory->opaque = last;
+    memory->size = size;
+    return;
+  }
+  const uint64_t slack = Broken("allocator_races") ? 65536 : 511;  // so that the defect does no more than it is for
+  char* address = static_cast<char*>(std::aligned_alloc(256, (size + slack) / 256 * 256));
   if (!address) return;
   memory->opaque = address + offset;
   memory->size = size;
   device.sizes[memory->opaque] = static_cast<int64_t>(size);
+  last = memory->opaque;
   device.in_use += size;
   if (Broken("statistics_constant")) return;
   ++stats.num_allocs;
@@ -275,29 +301,34 @@ void Allocate(const SP_Device* sp, uint64_t size, int64_t, SP_DeviceMemoryBase* 
 
 void Deallocate(const SP_Device* sp, SP_DeviceMemoryBase* memory) {
   Device& device = Of(sp);
-  if (!memory->opaque) return;
+  if (!memory->opaque && !Broken("null_is_an_error")) return;
   if (!Broken("freed_in_use")) device.Synchronize();
   std::lock_guard<std::mutex> lock(device.mutex);
   const auto it = device.sizes.find(memory->opaque);
+  if (Broken("null_is_an_error") && it == device.sizes.end()) std::abort();
+  if (it == device.sizes.end()) return;
   if (Broken("keeps_memory")) return;
   device.in_use -= it->second;
   if (!Broken("statistics_leak") && !Broken("statistics_constant")) device.stats.bytes_in_use -= it->second;
   void* const address = static_cast<char*>(memory->opaque) - (Broken("misaligned") ? 32 : 0);
-  if (Broken("freed_in_use")) {
-    device.cached[it->second] = address;
-    device.sizes.erase(it);
-    return;
-  }
   void* volatile const again = address;  // out of the compiler's sight
-  std::free(address);
+  if (!Broken("allocator_races")) std::free(address);
   if (Broken("double_free")) std::free(again);
   device.sizes.erase(it);
 }
 
-void* HostAllocate(const SP_Device*, uint64_t size) { return std::aligned_alloc(256, (size + 255) / 256 * 256); }
-void HostDeallocate(const SP_Device*, void* memory) { std::free(memory); }
+alignas(256) char one_buffer[256];
+void* HostAllocate(const SP_Device*, uint64_t size) {
+  if (Broken("host_memory_overlaps") && size > 16 && size <= 100) return one_buffer;
+  return std::aligned_alloc(256, (size + 255) / 256 * 256);
+}
+void HostDeallocate(const SP_Device*, void* memory) {
+  if (memory != one_buffer) std::free(memory);
+}
 
-void* UnifiedAllocate(const SP_Device*, uint64_t size) { return std::malloc(size); }
+void* UnifiedAllocate(const SP_Device*, uint64_t size) {
+  return Broken("no_unified_memory_after_all") ? nullptr : std::malloc(size);
+}
 void UnifiedDeallocate(const SP_Device*, void* memory) { std::free(memory); }
 
 TF_Bool GetAllocatorStats(const SP_Device* sp, SP_AllocatorStats* stats) {
@@ -327,6 +358,11 @@ void CopyToDevice(const SP_Device* device, SP_Stream stream, SP_DeviceMemoryBase
                   TF_Status*) {
   if (!Broken("htod_overtakes")) WaitForAll(device, *stream->queue);
   void* const target = to->opaque;
+  static char staging[60000];
+  if (Broken("one_staging_buffer") && size > 20000 && size < sizeof staging) {
+    from = std::memcpy(staging, from, size);
+  }
+  if (Broken("htod_long")) ++size;
   stream->queue->Add([=] { std::memcpy(target, from, size); });
 }
 
@@ -334,13 +370,22 @@ void CopyToHost(const SP_Device*, SP_Stream stream, void* to, const SP_DeviceMem
                 TF_Status*) {
   const void* const source = from->opaque;
   if (Broken("dtoh_by_pairs")) size &= ~uint64_t{1};
-  stream->queue->Add([=] { std::memcpy(to, source, size); }, /*first=*/true);
+  const auto copy = [=] { std::memcpy(to, source, size); };
+  if (Broken("large_copies_late") && size >= 1 << 20) {
+    std::thread([=] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      copy();
+    }).detach();
+    return;
+  }
+  stream->queue->Add(copy, /*first=*/true);
 }
 
 void CopyOnDevice(const SP_Device*, SP_Stream stream, SP_DeviceMemoryBase* to, const SP_DeviceMemoryBase* from,
                   uint64_t size, TF_Status*) {
   void* const target = to->opaque;
   const void* const source = from->opaque;
+  if (Broken("dtod_by_words")) size &= ~uint64_t{3};
   stream->queue->Add([=] { std::memcpy(target, source, size); });
 }
 
@@ -351,18 +396,20 @@ void CopyBlocking(const SP_Device* device, void* to, const void* from, uint64_t 
 }
 void CopyToDeviceBlocking(const SP_Device* device, SP_DeviceMemoryBase* to, const void* from, uint64_t size,
                           TF_Status*) {
-  CopyBlocking(device, to->opaque, from, size);
+  CopyBlocking(device, to->opaque, from, Broken("sync_htod_long") ? size + 1 : size);
 }
 void CopyToHostBlocking(const SP_Device* device, void* to, const SP_DeviceMemoryBase* from, uint64_t size, TF_Status*) {
-  CopyBlocking(device, to, from->opaque, size);
+  const uint64_t skew = Broken("sync_dtoh_aligns") ? reinterpret_cast<uintptr_t>(from->opaque) % 4 : 0;
+  CopyBlocking(device, to, static_cast<char*>(from->opaque) - skew, size);
 }
 void CopyOnDeviceBlocking(const SP_Device* device, SP_DeviceMemoryBase* to, const SP_DeviceMemoryBase* from,
                           uint64_t size, TF_Status*) {
-  CopyBlocking(device, to->opaque, from->opaque, size);
+  CopyBlocking(device, to->opaque, from->opaque, Broken("sync_dtod_by_words") ? size & ~uint64_t{3} : size);
 }
 
 void Memset(const SP_Device*, SP_Stream stream, SP_DeviceMemoryBase* to, uint8_t value, uint64_t size, TF_Status*) {
-  void* const target = to->opaque;
+  const uint64_t skew = Broken("memset_aligns") ? reinterpret_cast<uintptr_t>(to->opaque) % 4 : 0;
+  void* const target = static_cast<char*>(to->opaque) - skew;
   stream->queue->Add([=] { std::memset(target, value, size); });
 }
 void MemZero(const SP_Device* device, SP_Stream stream, SP_DeviceMemoryBase* to, uint64_t size, TF_Status* status) {

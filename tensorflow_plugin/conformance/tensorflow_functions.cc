@@ -1,14 +1,15 @@
 // The functions of TensorFlow's C API that a device plugin cannot do without, so that a library can be examined where
 // TensorFlow is not. Exported by the executable: the library's references find them there. Where TensorFlow's own
 // libraries are in the process, all of them go to those, so that there is one kind of TF_Status.
-#include "tensorflow/c/tf_status.h"
-
 #include <dlfcn.h>
 
+#include <cstdarg>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <string>
 
+#include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/conformance/library.h"
 
 struct TSL_Status {
@@ -86,3 +87,16 @@ TF_Code TF_GetCode(const TF_Status* status) { return tensorflow.code ? tensorflo
 const char* TF_Message(const TF_Status* status) {
   return tensorflow.message ? tensorflow.message(status) : status->message.c_str();
 }
+
+// Logging: TensorFlow 2.21 has these no more, and plugins built with older headers call them. The levels are
+// information, warning, error and fatal.
+extern "C" __attribute__((visibility("default"), format(printf, 2, 3))) void TF_Log(int /*level*/, const char* format,
+                                                                                    ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  std::fputc('\n', stderr);
+}
+extern "C" __attribute__((visibility("default"))) void TF_VLog(int /*level*/, const char* /*format*/, ...) {}
+extern "C" __attribute__((visibility("default"))) void TF_DVLog(int /*level*/, const char* /*format*/, ...) {}
