@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "tensorflow_plugin/backends/runtime/large_pages.h"
 #include "tensorflow_plugin/backends/runtime/log.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
 
@@ -13,7 +14,6 @@ namespace xpu::runtime {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMinSpan = size_t{1} << 30;
 
 size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
@@ -43,8 +43,8 @@ Status DeviceMemory::Create(const DeviceMemoryOptions& options, std::unique_ptr<
   const int64_t limit = options.limit;
   XPU_REQUIRE(limit > 0, errors::InvalidArgument("the memory of a device must be more than 0 bytes, not ", limit));
   // Room to spare, so that holes between allocations never cost memory; less where addresses are rationed.
-  size_t span = RoundUp(std::max<size_t>(size_t(limit) + size_t(limit) / 2, 1), kHugePage) + kMinSpan;
-  const size_t least = RoundUp(size_t(limit), kHugePage) + kHugePage;
+  size_t span = RoundUp(std::max<size_t>(size_t(limit) + size_t(limit) / 2, 1), kLargePage) + kMinSpan;
+  const size_t least = RoundUp(size_t(limit), kLargePage) + kLargePage;
   for (;; span = std::max(span / 2, least)) {
     const size_t ranges = options.isolate ? 2 : 1;
     void* p = Reserve(span * ranges);
@@ -122,17 +122,15 @@ void* DeviceMemory::Allocate(size_t size) {
   if (size > static_cast<size_t>(stats_.bytes_limit - stats_.bytes_in_use)) return nullptr;
   if (available > 0 && size > static_cast<size_t>(available)) return nullptr;
   const size_t extent = ExtentOf(size);
-  const bool huge = size >= kHugePage;
-  const uintptr_t begin = TakeExtent(extent, huge ? kHugePage : kPage);
+  const bool large = size >= kLargePage;
+  const uintptr_t begin = TakeExtent(extent, large ? kLargePage : kPage);
   if (begin == 0) return nullptr;
   void* const backing = reinterpret_cast<void*>(begin + delta_);
   if (mprotect(backing, extent - kPage, PROT_READ | PROT_WRITE) != 0) {
     ReturnExtent(begin, extent);
     return nullptr;
   }
-  // A wish only: either way it works, if slower or faster. What is not asked for is asked against, since some machines
-  // give large pages unasked.
-  if (huge) (void)madvise(backing, extent - kPage, large_pages_ ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  if (large) AdviseLargePages(backing, extent - kPage, large_pages_);
   const int64_t bytes = static_cast<int64_t>(size);
   allocated_[begin] = size;
   ++stats_.num_allocs;

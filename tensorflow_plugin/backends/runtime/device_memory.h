@@ -53,6 +53,7 @@ class DeviceMemory {
   void ResetStats();
   // What could still be allocated, and the limit.
   void Usage(int64_t* free_bytes, int64_t* total_bytes) const;
+  bool large_pages() const { return large_pages_; }
   // The range of the addresses given out.
   uintptr_t begin() const { return base_; }
   size_t span() const { return span_; }

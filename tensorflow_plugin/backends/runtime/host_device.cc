@@ -7,6 +7,7 @@
 #include "tensorflow_plugin/backends/runtime/cost.h"
 #include "tensorflow_plugin/backends/runtime/examine.h"
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
+#include "tensorflow_plugin/backends/runtime/large_pages.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
 
 namespace xpu::runtime {
@@ -138,8 +139,12 @@ void HostDevice::ResetStats() {
 }
 
 void* HostDevice::AllocateHost(size_t size) {
-  if (size == 0 || size > SIZE_MAX - kHostAlignment) return nullptr;
-  return std::aligned_alloc(kHostAlignment, (size + kHostAlignment - 1) / kHostAlignment * kHostAlignment);
+  if (size == 0 || size > SIZE_MAX - kLargePage) return nullptr;
+  const bool large = options_.large_pages && size >= kLargePage;
+  const size_t alignment = large ? kLargePage : kHostAlignment;
+  void* const address = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (large && address != nullptr) AdviseLargePages(address, size, true);
+  return address;
 }
 
 void HostDevice::DeallocateHost(void* address) { std::free(address); }

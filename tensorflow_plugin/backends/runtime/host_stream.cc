@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tensorflow_plugin/backends/runtime/cost.h"
+#include "tensorflow_plugin/backends/runtime/large_pages.h"
 
 namespace xpu::runtime {
 namespace {
@@ -13,6 +14,9 @@ namespace {
 // What one thread copies at a time when a team shares a copy: some 400 microseconds worth. Kernels want the threads
 // more than copies do, which one thread nearly brings to the memory's limit.
 constexpr int64_t kCopyGrain = 4 << 20;
+
+// Copies to the host from this size on go to memory that is fresh from the system more often than not.
+constexpr size_t kFreshFrom = 8 << 20;
 
 uint64_t NowNs() {
   return static_cast<uint64_t>(
@@ -64,6 +68,9 @@ Status HostStream::CopyHostToDevice(void* device_dst, const void* host_src, size
   return Copy(device_dst, host_src, size);
 }
 Status HostStream::CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) {
+  // TensorFlow makes the host's memory anew for each copy; small pages would be faulted in one by one, which takes
+  // several times as long as the copy itself.
+  if (size >= kFreshFrom && memory_ != nullptr && memory_->large_pages()) AdviseLargePages(host_dst, size, true);
   return Copy(host_dst, device_src, size);
 }
 Status HostStream::CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) {

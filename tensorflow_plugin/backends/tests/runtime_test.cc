@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -365,6 +368,50 @@ TEST(Memory, LimitAlignmentAndStatistics) {
   stats = device->Stats();
   EXPECT_EQ(stats.bytes_in_use, 0);
   EXPECT_EQ(stats.peak_bytes_in_use, (1000 << 10) + 100);
+}
+
+// The flags that the system keeps for the mapping that holds an address, such as "rd wr mr mw me ac hg".
+std::string MappingFlags(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin, end;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+      inside = begin <= reinterpret_cast<uintptr_t>(address) && reinterpret_cast<uintptr_t>(address) < end;
+    } else if (inside && line.rfind("VmFlags:", 0) == 0) {
+      return line;
+    }
+  }
+  return "";
+}
+
+TEST(Memory, LargePagesAreAskedForWhereTheyHelp) {
+  if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) != 0) GTEST_SKIP() << "the system has none";
+  constexpr size_t kSize = size_t{12} << 20;
+  for (bool wanted : {true, false}) {
+    HostDeviceOptions options;
+    options.large_pages = wanted;
+    DeviceInfo info;
+    info.memory_bytes = int64_t{64} << 20;
+    std::unique_ptr<Device> device;
+    ASSERT_TRUE(HostDevice::Create(kKernels, info, options, &device).ok());
+    void* const memory = device->Allocate(kSize);
+    EXPECT_NE(MappingFlags(memory).find(wanted ? " hg" : " nh"), std::string::npos) << MappingFlags(memory);
+    // A copy to fresh host memory, whose first and last pages are shared with nothing large.
+    void* const mapping = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char* const fresh = static_cast<char*>(mapping) + 256;
+    auto stream = device->CreateStream();
+    EXPECT_TRUE(stream->Memset(memory, 7, kSize).ok());
+    EXPECT_TRUE(stream->CopyDeviceToHost(fresh, memory, kSize - 256).ok());
+    stream->Wait();
+    EXPECT_EQ(fresh[0], 7);
+    EXPECT_EQ(fresh[kSize - 257], 7);
+    EXPECT_EQ(MappingFlags(fresh + kSize / 2).find(" hg") != std::string::npos, wanted) << MappingFlags(fresh);
+    munmap(mapping, kSize);
+    void* const host = device->AllocateHost(kSize);
+    EXPECT_EQ(MappingFlags(host).find(" hg") != std::string::npos, wanted) << MappingFlags(host);
+    device->DeallocateHost(host);
+  }
 }
 
 TEST(Memory, WrongDeallocationsAreReportedNotFatal) {
