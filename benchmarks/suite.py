@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import memory
+from benchmarks import devices, memory
 from benchmarks.measure import CPU, XPU, Result, alternate, compare, wait
 
 _rng = np.random.default_rng(0)
@@ -230,7 +230,11 @@ GROUPS = {
     "random": random,
     "training": training,
     "memory options": memory.options,
+    "devices": devices.scaling,
 }
 
 # The columns of a group that compares something else than XPU and CPU.
-COLUMNS = {"memory options": ("with", "without", "with / without")}
+COLUMNS = {
+    "memory options": ("with", "without", "with / without"),
+    "devices": ("two devices", "one device", "two / one"),
+}

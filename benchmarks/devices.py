@@ -1,0 +1,75 @@
+"""What a second device brings: two independent chains of matrix products, on two devices or on one.
+
+As a program, `python -m benchmarks.devices N`, it is a process that spreads them over N devices and prints seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks.measure import Result, graphs_as_written, wait
+
+PAIRS, ROUNDS, CHAINS, LENGTH, SIZE = 3, 7, 2, 20, 512
+
+# Name, and the environment of the process with one device; the other has two devices of one thread each.
+CASES = (
+    ("2 devices of 1 thread, against 1 of 1", {"TF_XPU_DEVICE_COUNT": "1", "TF_XPU_THREADS": "1"}),
+    ("2 devices of 1 thread, against 1 of 2", {"TF_XPU_DEVICE_COUNT": "1", "TF_XPU_THREADS": "2"}),
+)
+TWO = {"TF_XPU_DEVICE_COUNT": "2", "TF_XPU_THREADS": "1"}
+
+
+def seconds(environment: dict[str, str]) -> float:
+    command = [sys.executable, "-m", "benchmarks.devices", environment["TF_XPU_DEVICE_COUNT"]]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def scaling() -> Iterator[Result]:
+    """Time on two devices and on one: processes in turns, the minimum of each side, the median of the ratios."""
+    for name, one in CASES:
+        pairs = [(seconds(TWO), seconds(one)) for _ in range(PAIRS)]
+        a, b = (min(side) for side in zip(*pairs))
+        size = f"{CHAINS} x {LENGTH} MatMul {SIZE}"
+        yield Result(name, size, a, b, statistics.median(x / y for x, y in pairs), f"{b / a:.2f} times as fast")
+
+
+def main() -> None:
+    count = int(sys.argv[1])
+    places = [f"/xpu:{i % count}" for i in range(CHAINS)]
+    matrices = []
+    for place in places:
+        with tf.device(place):
+            matrices.append(tf.constant(np.eye(SIZE, dtype=np.float32)))
+
+    @tf.function(autograph=False)
+    def run(*starts):
+        results = []
+        for place, start in zip(places, starts):
+            with tf.device(place):
+                x = start
+                for _ in range(LENGTH):
+                    x = tf.linalg.matmul(x, start)
+                results.append(x)
+        return results
+
+    times = []
+    with graphs_as_written():
+        for _ in range(ROUNDS):
+            start = time.perf_counter()
+            for result in run(*matrices):
+                wait(result)
+            times.append(time.perf_counter() - start)
+    print(min(times[1:]))
+
+
+if __name__ == "__main__":
+    main()
