@@ -19,7 +19,7 @@ bazel_test() { tools/bazel.sh test --build_tests_only "$@" //tensorflow_plugin/.
 python_tests() {
   local backend="$1"
   shift
-  TF_XPU_SUBDEVICE="$backend" .venv/bin/python -m pytest -q -n 2 --durations 15 "$@"
+  TF_XPU_SUBDEVICE="$backend" .venv/bin/python -m pytest -q -n 2 --dist worksteal --durations 15 "$@"
 }
 
 # Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own. The tests of
