@@ -14,6 +14,7 @@ test: install
 	tools/test.sh
 
 bench: install
+	@tools/setup.sh requirements-test.txt
 	$(PYTHON) -m benchmarks
 
 setup:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes this checkout ready to build and test, and does nothing where it is already: a C++ compiler, Bazel and
-# googletest (with apt, as root or through sudo, only what is missing), then .venv with requirements-dev.txt.
+# googletest (with apt, as root or through sudo, only what is missing), then .venv with requirements-dev.txt and the
+# requirement files given as arguments.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON="${PYTHON:-python3}"
@@ -35,14 +36,15 @@ command -v "$PYTHON" >/dev/null || missing+=(python3 python3-venv)
   fail "$("$PYTHON" --version) does not serve: TensorFlow 2.21 needs Python 3.10 to 3.13 (set PYTHON to one)"
 "$PYTHON" -c 'import ensurepip' 2>/dev/null || apt_install python3-venv
 
-# The Python environment, as requirements-dev.txt says; remade when that changes.
-stamp=".venv/requirements-$(sha256sum requirements-dev.txt | cut -c1-16)"
-if [[ ! -e "$stamp" ]]; then
-  say "installing requirements-dev.txt into .venv ($("$PYTHON" --version)); this takes some minutes the first time"
+# The Python environment, as the requirements say; brought up to date when they change.
+for requirements in requirements-dev.txt "$@"; do
+  stamp=".venv/$requirements-$(sha256sum "$requirements" | cut -c1-16)"
+  [[ ! -e "$stamp" ]] || continue
+  say "installing $requirements into .venv ($("$PYTHON" --version)); this takes some minutes the first time"
   [[ -x .venv/bin/python ]] || "$PYTHON" -m venv .venv
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt ||
-    fail "pip could not install requirements-dev.txt (see above)"
-  rm -f .venv/requirements-*
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$requirements" ||
+    fail "pip could not install $requirements (see above)"
+  rm -f ".venv/$requirements"-*
   touch "$stamp"
-fi
+done
 say "ready: $(tools/bazel.sh --which), $(.venv/bin/python --version)"

@@ -28,6 +28,7 @@ isolated_tests() {
   TF_XPU_ISOLATE_MEMORY=1 TF_XPU_ALLOCATOR=pool python_tests XPU_HOST --ignore tests/test_memory.py "$@"
 }
 
+tools/setup.sh requirements-test.txt
 step "C++ tests" bazel_test
 step "Python tests, host backend" python_tests XPU_HOST "$@"
 step "Python tests, host backend, device memory isolated and from the plugin's pool" isolated_tests "$@"
