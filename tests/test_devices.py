@@ -35,7 +35,7 @@ seen = {
 
 # Memory of their own.
 def in_use():
-    return [tf.config.experimental.get_memory_info(f"XPU:{i}")["current"] for i in range(4)]
+    return [tensorflow_xpu.memory_info(i).current for i in range(4)]
 before = in_use()
 with tf.device("/xpu:2"):
     kept = tf.zeros([1 << 20]) + 1
