@@ -17,6 +17,7 @@
 #include "tensorflow_plugin/device/options.h"
 #include "tensorflow_plugin/device/platform.h"
 #include "tensorflow_plugin/device/stream_handle.h"
+#include "tensorflow_plugin/faults/faulty_backend.h"
 #include "tensorflow_plugin/framework/registry.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -41,6 +42,7 @@ std::vector<std::string> SubdeviceTypes() {
 struct Choice {
   Options options;
   const Backend* backend = nullptr;
+  bool on_host_backend = false;
   Choice() {
     std::vector<std::string> warnings;
     options = ReadOptions(SubdeviceTypes(), &warnings);
@@ -48,6 +50,8 @@ struct Choice {
     for (const Backend* b : Backends()) {
       if (options.subdevice == b->subdevice_type()) backend = b;
     }
+    on_host_backend = backend == &host::HostBackend();
+    if (!options.faults.empty()) backend = new FaultyBackend(*backend, options.faults);
   }
 };
 
@@ -90,8 +94,7 @@ XPU_EXPORT const char* XpuCore_DescribeDevices() {
       const xpu::Status status = choice.backend->CreateDevice(i, choice.options.backend, &device);
       devices.push_back(status.ok() ? device->info() : xpu::DeviceInfo{status.message()});
     }
-    const bool host = choice.backend == &xpu::host::HostBackend();
-    const std::string isa = host ? xpu::host::Name(xpu::host::ActiveIsa()) : "the compiler's";
+    const std::string isa = choice.on_host_backend ? xpu::host::Name(xpu::host::ActiveIsa()) : "the compiler's";
     return new std::string(xpu::DescribeDevices("XPU", xpu::SubdeviceTypes(), choice.options, isa, devices));
   }();
   return json->c_str();

@@ -14,6 +14,7 @@ namespace {
 constexpr char kSubdevice[] = "TF_XPU_SUBDEVICE";
 constexpr char kDeviceCount[] = "TF_XPU_DEVICE_COUNT";
 constexpr char kMemoryLimit[] = "TF_XPU_MEMORY_LIMIT";
+constexpr char kFault[] = "TF_XPU_FAULT";
 constexpr char kIsolateMemory[] = "TF_XPU_ISOLATE_MEMORY";
 constexpr char kAllocator[] = "TF_XPU_ALLOCATOR";
 constexpr char kLargePages[] = "TF_XPU_LARGE_PAGES";
@@ -131,6 +132,11 @@ Options ReadOptions(const std::vector<std::string>& subdevices, std::vector<std:
   options.backend.isolate_memory = read_choice(kIsolateMemory, "0", "1") == 1;
   options.backend.pool_memory = read_choice(kAllocator, "bfc", "pool") == 1;
   options.backend.large_pages = read_choice(kLargePages, "1", "0") == 0;
+
+  const std::string faults = Environment(kFault);
+  if (!faults.empty() && !ParseFaultRules(faults, &options.faults)) {
+    warnings->push_back(Ignored(kFault, faults, kFaultGrammar, "none"));
+  }
   return options;
 }
 
@@ -149,6 +155,8 @@ const std::vector<OptionInfo>& OptionTable() {
       {kThreads, "1 to 1024", "its share of the processors", "how many threads compute one operation of a device"},
       {"TF_XPU_ISA", "baseline, avx2 or avx512", "the best there is",
        "the instruction set that XPU_HOST's own loops use (oneDNN chooses its own)"},
+      {kFault, "rules, such as alloc:fail@3 or copy:delay=20ms", "none",
+       "chosen calls of the devices fail or take their time, to test how a program bears it"},
       {kIsolateMemory, "0 or 1", "0", "1: touching device memory from the host faults at once (a check for bugs)"},
   };
   return table;

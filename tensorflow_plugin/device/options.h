@@ -7,13 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "tensorflow_plugin/faults/rules.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu {
 
 struct Options {
-  std::string subdevice;   // subdevice type of the backend to use: TF_XPU_SUBDEVICE
-  BackendOptions backend;  // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
+  std::string subdevice;          // subdevice type of the backend to use: TF_XPU_SUBDEVICE
+  std::vector<FaultRule> faults;  // TF_XPU_FAULT
+  BackendOptions backend;         // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
 };
 
 // Reads the environment. `subdevices` are the backends there are, the default first. Appends a sentence per value

@@ -1,5 +1,7 @@
 #include "tensorflow_plugin/device/platform.h"
 
+#include <pthread.h>
+
 #include <memory>
 
 #include "tensorflow_plugin/device/device_state.h"
@@ -29,6 +31,8 @@ void GetDeviceCount(const SP_Platform* platform, int* count, TF_Status* status) 
 void CreateDevice(const SP_Platform* platform, SE_CreateDeviceParams* params, TF_Status* status) {
   Guard(status, [&]() -> Status {
     const PlatformState& platform_state = PlatformState::Of(platform);
+    static const int once = pthread_atfork(nullptr, nullptr, [] { forked_from_user = true; });
+    (void)once;
     auto state = std::make_unique<DeviceState>();
     XPU_RETURN_IF_ERROR(platform_state.backend.CreateDevice(params->ordinal, platform_state.options, &state->device));
     state->blocking_copies = state->device->CreateStream();

@@ -42,6 +42,7 @@ void Allocate(const SP_Device* device, uint64_t size, int64_t /*memory_space*/, 
 
 void Deallocate(const SP_Device* device, SP_DeviceMemoryBase* memory) {
   GuardValue(0, [&] {
+    if (forked_from_user) return 0;  // it would wait for ever
     DeviceState::Of(device).device->Deallocate(memory->opaque);
     return 0;
   });
@@ -93,6 +94,7 @@ TF_Bool DeviceMemoryUsage(const SP_Device* device, int64_t* free_bytes, int64_t*
 
 void DestroyStream(const SP_Device* device, SP_Stream handle) {
   GuardValue(0, [&] {
+    if (forked_from_user) return 0;  // it would wait for ever
     DeviceState& state = DeviceState::Of(device);
     {
       std::lock_guard<std::mutex> lock(state.mutex);
@@ -115,7 +117,8 @@ void GetStreamStatus(const SP_Device*, SP_Stream handle, TF_Status* status) {
 }
 
 void BlockHostUntilDone(const SP_Device*, SP_Stream handle, TF_Status* status) {
-  Guard(status, [&] {
+  Guard(status, [&]() -> Status {
+    XPU_RETURN_IF_ERROR(RequireNotForked());
     handle->stream->Wait();
     return handle->stream->TakeStatus();
   });
@@ -123,6 +126,7 @@ void BlockHostUntilDone(const SP_Device*, SP_Stream handle, TF_Status* status) {
 
 // Before data leaves the device: the failure of an earlier command, if there is one.
 Status TakeFailure(DeviceState& state) {
+  XPU_RETURN_IF_ERROR(RequireNotForked());
   bool idle = true;
   Status first;
   std::lock_guard<std::mutex> lock(state.mutex);
@@ -137,6 +141,7 @@ Status TakeFailure(DeviceState& state) {
 
 void SynchronizeAllActivity(const SP_Device* device, TF_Status* status) {
   Guard(status, [&] {
+    if (forked_from_user) return OkStatus();  // the copy that follows can say why it fails
     DeviceState& state = DeviceState::Of(device);
     state.device->Synchronize();
     return state.failure_may_be_overdue ? TakeFailure(state) : OkStatus();
@@ -234,7 +239,8 @@ void WaitForOtherStreams(DeviceState& state, Stream& stream) {
 
 void CopyToDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase* to, const void* from, uint64_t size,
                   TF_Status* status) {
-  Guard(status, [&] {
+  Guard(status, [&]() -> Status {
+    XPU_RETURN_IF_ERROR(RequireNotForked());
     WaitForOtherStreams(DeviceState::Of(device), *handle->stream);
     return handle->stream->CopyHostToDevice(to->opaque, from, size);
   });
@@ -264,6 +270,7 @@ void CopyBlocking(const SP_Device* device, TF_Status* status, F&& copy) {
   Guard(status, [&]() -> Status {
     DeviceState& state = DeviceState::Of(device);
     Stream& stream = *state.blocking_copies;
+    XPU_RETURN_IF_ERROR(RequireNotForked());
     WaitForOtherStreams(state, stream);
     XPU_RETURN_IF_ERROR(copy(stream));
     stream.Wait();

@@ -2,6 +2,7 @@
 #ifndef TENSORFLOW_PLUGIN_DEVICE_STREAM_HANDLE_H_
 #define TENSORFLOW_PLUGIN_DEVICE_STREAM_HANDLE_H_
 
+#include <atomic>
 #include <memory>
 
 #include "tensorflow_plugin/primitives/backend.h"
@@ -12,6 +13,16 @@ struct SP_Stream_st {
 };
 
 namespace xpu {
+
+// Set in a process that was forked from one with a device. Threads are not copied: what is enqueued there would never
+// run, and TensorFlow's own threads are missing as well.
+inline std::atomic<bool> forked_from_user{false};
+inline Status RequireNotForked() {
+  XPU_REQUIRE(!forked_from_user.load(std::memory_order_relaxed),
+              errors::FailedPrecondition("this process was forked from one that had used the XPU, which cannot be used "
+                                         "here: start processes with multiprocessing.get_context('spawn')"));
+  return OkStatus();
+}
 
 // The first failure among the commands that a stream has run, once. It is told to whoever next uses the device, who is
 // not its cause, and so says what it is.

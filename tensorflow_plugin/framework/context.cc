@@ -158,6 +158,7 @@ Status Context::FindStream() {
     stream_ = HostStream();
     return OkStatus();
   }
+  XPU_RETURN_IF_ERROR(RequireNotForked());
   TF_Status* status = ThreadStatus();
   SP_Stream stream = TF_GetStream(native_, status);
   if (stream == nullptr) {

@@ -96,11 +96,11 @@ class Gate {
 // What TensorFlow holds of a plugin, made in its order.
 class Core {
  public:
-  explicit Core(const BackendOptions& options = OneThread(), int ordinal = 0) {
+  explicit Core(const BackendOptions& options = OneThread(), int ordinal = 0, const Backend& backend = TestBackend()) {
     params_.struct_size = SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE;
     params_.platform = &platform;
     params_.platform_fns = &platform_fns;
-    InitPlatform(&params_, TestBackend(), options);
+    InitPlatform(&params_, backend, options);
     create_device_.ordinal = ordinal;
     create_device_.device = &device;
     platform_fns.create_device(&platform, &create_device_, Checked());

@@ -1,0 +1,133 @@
+// Injected faults, through the callbacks. The test backend runs one kind of kernel: a fill of eight bytes.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensorflow_plugin/device/tests/core.h"
+#include "tensorflow_plugin/faults/faulty_backend.h"
+
+namespace xpu {
+namespace {
+
+class OneKernel final : public runtime::KernelSet {
+ public:
+  bool Supports(const Requirement& r) const override { return r.primitive == Primitive::kRandom; }
+#define XPU_RUN(name)                                                                          \
+  Status Run(const name##Desc&, const Args& args, const runtime::ThreadTeam&) const override { \
+    std::fill_n(static_cast<uint8_t*>(args.out[0]), 8, uint8_t{5});                            \
+    return OkStatus();                                                                         \
+  }
+  XPU_PRIMITIVES(XPU_RUN)
+#undef XPU_RUN
+};
+
+class Faults : public ::testing::Test {
+ protected:
+  void Inject(const std::string& text) {
+    std::vector<FaultRule> rules;
+    ASSERT_TRUE(ParseFaultRules(text, &rules));
+    static const OneKernel kernels;
+    static const runtime::HostBackend inner("XPU_TEST", kernels);
+    const auto* backend = new FaultyBackend(inner, rules);  // TensorFlow's backends live for ever
+    core_ = std::make_unique<Core>(OneThread(), 0, *backend);
+    other_ = std::make_unique<Core>(OneThread(), 1, *backend);
+    memory_ = core_->Allocate(8);
+  }
+
+  // What launching the kernel on the compute stream reports at once, and what Args::status says afterwards.
+  Status Launch(Core& core, SP_DeviceMemoryBase& memory, Status* result = nullptr) {
+    RandomDesc desc;
+    desc.n = 2;
+    Args args{};
+    args.out[0] = memory.opaque;
+    args.status = result;
+    return core.compute->device->Launch(*core.compute->stream, desc, args);
+  }
+
+  std::unique_ptr<Core> core_, other_;
+  SP_DeviceMemoryBase memory_;
+};
+
+TEST_F(Faults, Allocations) {
+  Inject("alloc:fail@2-3");
+  EXPECT_NE(memory_.opaque, nullptr);
+  EXPECT_EQ(core_->Allocate(8).opaque, nullptr);
+  EXPECT_EQ(core_->Allocate(8).opaque, nullptr);
+  EXPECT_NE(core_->Allocate(8).opaque, nullptr);
+  EXPECT_NE(other_->Allocate(8).opaque, nullptr) << "each device counts for itself";
+  EXPECT_EQ(other_->Allocate(8).opaque, nullptr);
+}
+
+TEST_F(Faults, CommandsFailInTheirTurn) {
+  Inject("command:fail@2");
+  EXPECT_TRUE(Launch(*core_, memory_).ok());
+  core_->se.memset(&core_->device, core_->compute, &memory_, 3, 8, Checked());  // number 2: not done
+  Failure failure = StatusOf([&](TF_Status* s) { core_->se.block_host_until_done(&core_->device, core_->compute, s); });
+  EXPECT_EQ(failure.code, TF_INTERNAL);
+  EXPECT_EQ(failure.message, "TF_XPU_FAULT asks for this failure (command:fail@2; it was number 2 on XPU:0)");
+  EXPECT_EQ(core_->Read(memory_), std::vector<uint8_t>(8, 5));
+  core_->se.memset(&core_->device, core_->compute, &memory_, 3, 8, Checked());
+  EXPECT_EQ(core_->Read(memory_), std::vector<uint8_t>(8, 3));
+}
+
+TEST_F(Faults, CommandsWhoseFailureIsAskedFor) {
+  Inject("command:fail@1");
+  Status result;
+  EXPECT_TRUE(Launch(*core_, memory_, &result).ok());
+  core_->se.block_host_until_done(&core_->device, core_->compute, Checked());
+  EXPECT_EQ(result.code(), Code::kInternal);
+}
+
+TEST_F(Faults, CopiesFailWhenEnqueued) {
+  Inject("copy:fail@1-2,copy:fail@4");
+  char host[8] = {};
+  const auto there = [&](TF_Status* s) { core_->se.memcpy_htod(&core_->device, core_->h2d, &memory_, host, 8, s); };
+  EXPECT_EQ(StatusOf(there).message, "TF_XPU_FAULT asks for this failure (copy:fail@1-2; it was number 1 on XPU:0)");
+  EXPECT_EQ(StatusOf(there).code, TF_INTERNAL);
+  EXPECT_EQ(StatusOf(there).code, TF_OK);
+  const auto back = [&](TF_Status* s) { core_->se.sync_memcpy_dtoh(&core_->device, host, &memory_, 8, s); };
+  EXPECT_EQ(StatusOf(back).message, "TF_XPU_FAULT asks for this failure (copy:fail@4; it was number 4 on XPU:0)");
+  EXPECT_EQ(StatusOf(back).code, TF_OK);
+}
+
+TEST_F(Faults, DelaysHoldUpTheStreamAndNotItsCaller) {
+  Inject("command:delay=15ms,copy:delay=15ms@2,xpu:1/command:delay=15ms");
+  for (Core* core : {core_.get(), other_.get()}) {
+    SP_DeviceMemoryBase memory = core->Allocate(8);
+    SP_Timer timer = nullptr;
+    core->se.create_timer(&core->device, &timer, Checked());
+    core->se.start_timer(&core->device, core->compute, timer, Checked());
+    Gate gate;  // until it opens nothing can run: a delayed caller would be seen to wait for the device
+    core->Enqueue(core->compute, gate.Wait());
+    EXPECT_TRUE(Launch(*core, memory).ok());
+    core->se.memcpy_dtod(&core->device, core->compute, &memory, &memory, 8, Checked());
+    core->se.memcpy_dtod(&core->device, core->compute, &memory, &memory, 8, Checked());
+    gate.Open();
+    core->se.stop_timer(&core->device, core->compute, timer, Checked());
+    // A command and a copy; the second device has a rule more.
+    EXPECT_GE(core->timer_fns.nanoseconds(timer), core == core_.get() ? 30e6 : 45e6);
+    EXPECT_LT(core->timer_fns.nanoseconds(timer), 300e6);
+    EXPECT_EQ(core->Read(memory), std::vector<uint8_t>(8, 5));
+    core->se.destroy_timer(&core->device, timer);
+  }
+}
+
+TEST_F(Faults, StreamsAndEventsWorkAsEver) {
+  Inject("xpu:0/command:delay=10ms,xpu:1/command:delay=1ms");
+  SP_DeviceMemoryBase to = other_->Allocate(8);
+  SP_Event event = core_->NewEvent();
+  EXPECT_TRUE(Launch(*core_, memory_).ok());
+  core_->se.record_event(&core_->device, core_->compute, event, Checked());
+  core_->se.create_stream_dependency(&core_->device, core_->d2h, core_->compute, Checked());
+  core_->se.create_stream_dependency(&core_->device, core_->d2h, other_->compute, Checked());
+  core_->se.memcpy_dtod(&core_->device, core_->d2h, &to, &memory_, 8, Checked());
+  core_->se.block_host_for_event(&core_->device, event, Checked());
+  core_->se.synchronize_all_activity(&core_->device, Checked());
+  EXPECT_EQ(other_->Read(to), std::vector<uint8_t>(8, 5));
+  EXPECT_STREQ(core_->platform.name, "XPU_TEST");
+  core_->se.destroy_event(&core_->device, event);
+}
+
+}  // namespace
+}  // namespace xpu

@@ -1,0 +1,35 @@
+// A backend that does what another does, except where it is told to fail or to take its time.
+#ifndef TENSORFLOW_PLUGIN_FAULTS_FAULTY_BACKEND_H_
+#define TENSORFLOW_PLUGIN_FAULTS_FAULTY_BACKEND_H_
+
+#include <memory>
+#include <vector>
+
+#include "tensorflow_plugin/faults/rules.h"
+#include "tensorflow_plugin/primitives/backend.h"
+
+namespace xpu {
+
+// The calls are counted per device, each kind for itself:
+// - an allocation of device memory; it fails as if there were no memory left
+// - a copy to, from or within the device; it fails when it is enqueued
+// - a command, a primitive or a fill; it fails when its turn comes on the stream, and does nothing
+// What is delayed holds up its stream, an allocation its caller.
+class FaultyBackend final : public Backend {
+ public:
+  // `inner` lives for ever.
+  FaultyBackend(const Backend& inner, std::vector<FaultRule> rules) : inner_(inner), rules_(std::move(rules)) {}
+
+  const char* subdevice_type() const override { return inner_.subdevice_type(); }
+  int DeviceCount(const BackendOptions& options) const override { return inner_.DeviceCount(options); }
+  Status CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const override;
+  bool Supports(const Requirement& requirement) const override { return inner_.Supports(requirement); }
+
+ private:
+  const Backend& inner_;
+  const std::vector<FaultRule> rules_;
+};
+
+}  // namespace xpu
+
+#endif  // TENSORFLOW_PLUGIN_FAULTS_FAULTY_BACKEND_H_

@@ -1,0 +1,221 @@
+"""What a user sees of each fault that TF_XPU_FAULT injects: an exception or a wait, and a process that goes on."""
+
+import pytest
+
+from tests.conftest import run_code
+
+pytestmark = pytest.mark.host_only
+
+PROGRAM = """
+import time
+import tensorflow as tf
+
+def says(error_type, f):
+    try:
+        f()
+    except error_type as error:
+        return str(error)
+    raise AssertionError("no error")
+
+def seconds(f):
+    begin = time.monotonic()
+    f()
+    return time.monotonic() - begin
+
+def compute(n):
+    with tf.device("/xpu:0"):
+        x = tf.cast(tf.range(n * n, dtype=tf.int64) % 7, tf.float32)
+        return tf.reduce_sum(tf.reshape(x, [n, n]) @ tf.ones([n, n]))
+
+def goes_on(n=512):
+    expected = float(sum(i % 7 for i in range(n * n)) * n)
+    for _ in range(3):
+        value = float(compute(n))
+        assert abs(value / expected - 1) < 1e-5, (value, expected)
+"""
+
+
+def run(code, fault, **environment):
+    outcome = run_code(PROGRAM + code, environment={"TF_XPU_FAULT": fault, **environment}, timeout=100)
+    assert outcome.returncode == 0, outcome
+    assert outcome.warnings == [], outcome
+    return outcome
+
+
+def test_a_failing_command_is_the_error_of_the_next_op():
+    run(
+        """
+with tf.device("/xpu:0"):
+    a = tf.ones([1000])
+    b = tf.tanh(a)
+    c = tf.tanh(b)
+    message = says(tf.errors.InternalError, lambda: [tf.tanh(c), time.sleep(0.5), tf.tanh(c)])
+assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message and "number 4 on XPU:0" in message, message
+goes_on()
+""",
+        "command:fail@4",
+    )
+
+
+def test_a_failing_command_is_the_error_of_numpy():
+    run(
+        """
+with tf.device("/xpu:0"):
+    b = tf.tanh(tf.ones([1000]))
+message = says(tf.errors.InternalError, b.numpy)
+assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message and "command:fail@2" in message, message
+goes_on()
+""",
+        "command:fail@2",
+    )
+
+
+def test_a_failing_command_inside_a_function():
+    run(
+        """
+@tf.function
+def f(x):
+    for _ in range(20):
+        x = tf.tanh(x @ x)
+    return tf.reduce_sum(x)
+
+with tf.device("/xpu:0"):
+    x = tf.ones([64, 64])
+    message = says(tf.errors.InternalError, lambda: f(x).numpy())
+    assert "TF_XPU_FAULT" in message, message
+    assert abs(float(f(x)) - 4096) < 1
+goes_on()
+""",
+        "command:fail@10",
+    )
+
+
+def test_a_failing_command_whose_result_a_cpu_op_takes():
+    """TensorFlow copies the tensor within the graph, before anybody can know: what uses the device next is told."""
+    run(
+        """
+@tf.function
+def f(x):
+    with tf.device("/xpu:0"):
+        y = tf.tanh(x @ x)
+    with tf.device("/cpu:0"):
+        return y + 1
+
+with tf.device("/xpu:0"):
+    x = tf.ones([256, 256])
+    message = says(tf.errors.InternalError, lambda: [f(x), x.numpy(), tf.tanh(x)])
+assert "TF_XPU_FAULT" in message or "SyncAll failed" in message, message
+goes_on()
+""",
+        "command:fail@3",
+    )
+
+
+def test_a_failing_command_in_an_op_that_waits_for_it():
+    run(
+        """
+with tf.device("/xpu:0"):
+    x, at = tf.ones([1000, 10]), tf.constant([1, 5], tf.int64)
+    message = says(tf.errors.InternalError, lambda: tf.raw_ops.GatherV2(params=x, indices=at, axis=0))
+    assert "TF_XPU_FAULT" in message and "GatherV2" in message, message
+    assert tf.gather(x, at).numpy().sum() == 20
+    assert "4995" in says(tf.errors.InvalidArgumentError, lambda: tf.gather(x, at * 999))
+goes_on()
+""",
+        "command:fail@2",
+    )
+
+
+def test_a_failing_command_in_training():
+    run(
+        """
+import keras
+with tf.device("/xpu:0"):
+    model = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, y = tf.ones([64, 8]), tf.zeros([64, 1])
+    message = says(tf.errors.InternalError, lambda: model.fit(x, y, epochs=20, verbose=0))
+    assert "TF_XPU_FAULT" in message or "SyncAll failed" in message, message
+    losses = model.fit(x, y, epochs=10, verbose=0).history["loss"]
+assert losses[-1] < losses[0] or losses[-1] < 1e-6, losses
+goes_on()
+""",
+        "command:fail@400",
+    )
+
+
+def test_a_failing_copy_is_the_error_of_what_copies():
+    """The first copy to the device, then the second, then the one back."""
+    run(
+        """
+import numpy as np
+with tf.device("/xpu:0"):
+    for number in (1, 3, 6):
+        add = lambda: (tf.constant(np.ones(1000)) + tf.constant(np.ones(1000))).numpy()
+        message = says(tf.errors.InternalError, add)
+        assert f"TF_XPU_FAULT asks for this failure (copy:fail@{number}" in message, message
+goes_on()
+""",
+        "copy:fail@1,copy:fail@3,copy:fail@6",
+    )
+
+
+def test_a_failing_allocation_is_resource_exhausted():
+    run(
+        """
+with tf.device("/xpu:0"):
+    kept = tf.ones([1000])
+    message = says(tf.errors.ResourceExhaustedError, lambda: tf.zeros([64, 1024, 1024]))
+    assert "64,1024,1024" in message, message
+    assert float(tf.reduce_sum(kept)) == 1000
+goes_on(64)  # what fits into the memory there is
+""",
+        "alloc:fail@2-",
+        TF_XPU_ALLOCATOR="bfc",  # which allocates for many tensors at once
+    )
+
+
+def test_slow_commands_and_copies_take_their_time_and_are_right():
+    run(
+        """
+import numpy as np
+with tf.device("/xpu:0"):
+    x = tf.ones([1000])
+    x.numpy()
+    begin = time.monotonic()
+    for _ in range(20):
+        y = tf.tanh(x)
+    took = time.monotonic() - begin
+    assert took < 0.9, took  # enqueuing does not wait for twenty delays of 50 ms
+    y.numpy()
+    took = time.monotonic() - begin
+    assert took > 1, took  # the result does
+    took = seconds(lambda: tf.constant(np.ones(1000)).numpy())
+    assert took > 0.1, took
+goes_on()
+""",
+        "command:delay=50ms,copy:delay=50ms",
+    )
+
+
+def test_one_of_two_devices():
+    run(
+        """
+def add(device):
+    with tf.device(device):
+        return tf.reduce_sum(tf.ones([1000]) + 1).numpy()
+
+assert add("/xpu:0") == 2000
+assert "on XPU:1" in says(tf.errors.InternalError, lambda: [add("/xpu:1"), add("/xpu:1")])
+assert add("/xpu:0") == 2000 and add("/xpu:1") == 2000
+""",
+        "xpu:1/command:fail@1",
+        TF_XPU_DEVICE_COUNT="2",
+    )
+
+
+def test_a_rule_that_is_none():
+    outcome = run_code(PROGRAM + "goes_on()", environment={"TF_XPU_FAULT": "alloc:fail@three"})
+    assert outcome.returncode == 0, outcome
+    assert len(outcome.warnings) == 1, outcome
+    assert "TF_XPU_FAULT=alloc:fail@three is ignored: expected rules separated by commas" in outcome.warnings[0]
