@@ -142,7 +142,7 @@ class Device {
 struct BackendOptions {
   int device_count = 1;
   int64_t memory_limit = 0;  // bytes per device; 0: what the machine offers
-  int threads = 0;           // that share one command of a device; 0: as many as the machine has processors
+  int threads = 0;           // that share one command of a device; 0: its share of the processors
   // Device addresses have no access rights on the host, where the backend can do that (those on host memory).
   bool isolate_memory = false;
   // Freed memory is kept for reuse: for a caller that allocates each tensor by itself.
