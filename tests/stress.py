@@ -12,7 +12,6 @@ interleave is the machine's choice.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import faulthandler
 import os
@@ -31,11 +30,6 @@ import numpy as np
 import tensorflow as tf
 
 HANGS_AFTER = 120  # seconds without progress of a thread
-
-# TensorFlow 2.21 mixes up the shapes (and other arguments in host memory) of eager ops that several threads run at the
-# same time on a PluggableDevice, its own Reshape kernel included; see docs/runtime.md. Eager ops with such arguments
-# are therefore dispatched one at a time; their work still overlaps on the devices.
-ONE_AT_A_TIME = threading.Lock()
 
 
 class WrongResultError(Exception):
@@ -163,9 +157,8 @@ class Worker(threading.Thread):
 
     @staticmethod
     def apply(chain: list, x: tf.Tensor) -> tf.Tensor:
-        lock = ONE_AT_A_TIME if tf.executing_eagerly() else contextlib.nullcontext()
         for (_, _, _, with_tf, _), p, device in chain:
-            with lock, tf.device(device):
+            with tf.device(device):
                 x = with_tf(x, p)
         return x
 
@@ -217,7 +210,7 @@ class Worker(threading.Thread):
         shape = self.size(1000), self.size(300)
         moved, values = [], self.rng.integers(1, 1000, 6)
         for value in values:
-            with ONE_AT_A_TIME, tf.device(self.device(cpu=0)):
+            with tf.device(self.device(cpu=0)):
                 made = tf.fill(shape, float(value)) * tf.fill(shape, 2.0)
             with tf.device(self.device(cpu=0)):
                 moved.append(tf.identity(made))
@@ -229,12 +222,12 @@ class Worker(threading.Thread):
         """Takes a large block or gives one back, which must be as it was filled."""
         if self.blocks and (len(self.blocks) > 2 or self.rng.random() < 0.5):
             tensor, device, value = self.blocks.pop(self.rng.integers(len(self.blocks)))
-            with ONE_AT_A_TIME, tf.device(device):
+            with tf.device(device):
                 ends = tf.stack([tf.reduce_min(tensor), tf.reduce_max(tensor)])
             check("block", ends, np.full(2, value, "float32"))
         else:
             device, value = self.device(cpu=0), float(self.rng.integers(1, 1 << 20))
-            with ONE_AT_A_TIME, tf.device(device):
+            with tf.device(device):
                 self.blocks.append((tf.fill([self.size(self.limit // 8)], value), device, value))
 
 

@@ -12,8 +12,8 @@
 
 #include "tensorflow/c/c_api.h"
 #include "tensorflow_plugin/loader/json.h"
-#include "tensorflow_plugin/loader/keras_hook.h"
 #include "tensorflow_plugin/loader/process.h"
+#include "tensorflow_plugin/loader/python_hook.h"
 #include "tensorflow_plugin/loader/stand_in.h"
 
 #define XPU_EXPORT extern "C" __attribute__((visibility("default")))
@@ -254,7 +254,8 @@ XPU_EXPORT void TF_InitKernel() {
   auto& state = TheState();
   if (!state.forward) return;
   state.core.init_kernel();
-  if (state.device_count > 0) xpu::loader::RunKerasHook(state.package_path + "/_keras_hook.py");
+  if (state.device_count == 0) return;
+  for (const char* hook : {"_eager_hook", "_keras_hook"}) xpu::loader::RunPythonHook(state.package_path, hook);
 }
 
 XPU_EXPORT void TF_InitGraph(TP_OptimizerRegistrationParams* params, TF_Status* status) {

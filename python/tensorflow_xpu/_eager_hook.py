@@ -1,0 +1,51 @@
+"""Has TensorFlow run eager ops on an XPU as ops, not as functions.
+
+TensorFlow 2.21 runs an eager op on any device but the CPU as a function of one op, and all these functions hand over
+their arguments in host memory (shapes, axes) through one rendezvous: ops that several Python threads run at the same
+time get each other's, and compute something else without a word. Its own kernels run as ops, as they always do on the
+CPU, do not, and are quicker to dispatch.
+
+The plugin's loader runs this file while TensorFlow is being imported, as it does ``_keras_hook``: it imports nothing,
+and finds TensorFlow's eager context among the modules that are loaded.
+
+Source of the behaviour: tensorflow/python/eager/context.py, ``Context.ensure_initialized``;
+tensorflow/core/common_runtime/eager/execute.cc, ``GetOrCreateKernelAndDevice``.
+"""
+
+import sys
+
+CONTEXT = "tensorflow.python.eager.context"
+
+
+def _run_ops_as_ops(module, context):
+    """Tells the initialised ``Context`` so, if it has an XPU; see ``TFE_ContextSetRunEagerOpAsFunction``."""
+    if any(device.device_type == "XPU" for device in context._logical_devices):
+        module.pywrap_tfe.TFE_ContextSetRunEagerOpAsFunction(context._context_handle, False)
+
+
+def install(module):
+    """Makes every ``Context`` of the module ``tensorflow.python.eager.context`` run ops as ops from its start on."""
+    original = module.Context._initialize_logical_devices
+    if hasattr(original, "__wrapped__"):
+        return
+
+    # What initialises a context calls this once it has a handle, and before anybody else can use it.
+    def _initialize_logical_devices(self):
+        original(self)
+        _run_ops_as_ops(module, self)
+
+    _initialize_logical_devices.__wrapped__ = original
+    module.pywrap_tfe.TFE_ContextSetRunEagerOpAsFunction  # noqa: B018  absent: fail here, not in every program
+    module.Context._initialize_logical_devices = _initialize_logical_devices
+
+
+if __name__ == "tensorflow_xpu._eager_hook" and "__spec__" not in globals():
+    # Run by the loader (a normal import sets __spec__). A failure here must not disturb `import tensorflow`.
+    try:
+        install(sys.modules[CONTEXT])
+    except Exception as error:
+        print(
+            f"tensorflow_xpu: eager ops could not be prepared for several threads ({error!r}); let one thread at a "
+            "time run them",
+            file=sys.stderr,
+        )
