@@ -1,6 +1,6 @@
 """Random work on several devices from several threads, each result checked against numpy (make stress).
 
-    python -m tests.stress [--seconds 600] [--threads 4] [--seed N]
+    python -m tests.stress [--seconds 600] [--checks N] [--threads 4] [--seed N]
 
 Threads compute chains of ops that hop between the devices, eagerly and in graphs; copy back and forth; update
 variables; hand tensors on while their memory is freed; and hold blocks that fill the devices up to their limit and
@@ -234,6 +234,7 @@ class Worker(threading.Thread):
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.stress", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--checks", type=int, help="end earlier, after so many checks")
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     options = parser.parse_args(arguments)
@@ -253,16 +254,20 @@ def main(arguments: list[str] | None = None) -> int:
     workers = [Worker(options.seed, i, devices, limit, stop) for i in range(options.threads)]
     start = time.monotonic()
 
+    def checks() -> int:
+        return sum(w.progress.checks for w in workers)
+
     def state() -> str:
-        checks = sum(w.progress.checks for w in workers)
         exhausted = sum(w.progress.exhausted for w in workers)
-        return f"{time.monotonic() - start:.0f} s, {checks} checks, memory exhausted {exhausted} times"
+        return f"{time.monotonic() - start:.0f} s, {checks()} checks, memory exhausted {exhausted} times"
 
     for worker in workers:
         worker.start()
     said = start
     while time.monotonic() - start < options.seconds and not stop.wait(1):
         now = time.monotonic()
+        if options.checks and checks() >= options.checks:
+            break
         if now - said >= 10:
             said = now
             print(f"stress: {state()}", flush=True)
