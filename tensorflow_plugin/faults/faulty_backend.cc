@@ -88,6 +88,7 @@ class FaultyStream final : public Stream {
       *result = failure;
       return OkStatus();
     });
+    if (result != nullptr) inner_->Wait();
     return OkStatus();
   }
 

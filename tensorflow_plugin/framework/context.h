@@ -54,7 +54,6 @@ class Context {
     Args args = MakeArgs(in, out);
     args.status = &result;
     XPU_RETURN_IF_ERROR(device_->Launch(*stream_, desc, args));
-    stream_->Wait();
     return result.ok() ? TakeEarlierFailure() : result;
   }
   // The same for programs whose number of buffers is known only at run time.

@@ -92,8 +92,8 @@ struct Args {
   static constexpr int kMaxOut = Program::kMaxOutputs;
   const void* in[kMaxIn];
   void* out[kMaxOut];
-  // If set, a failure that depends on data (a bad index, a division by zero) is written here instead of to the
-  // stream; the caller keeps it alive and waits for the stream before it reads it.
+  // If set, Launch returns when the command has run, and a failure that depends on data (a bad index, a division by
+  // zero) is written here instead of to the stream.
   Status* status = nullptr;
 };
 
@@ -132,8 +132,9 @@ class Device {
 
   virtual bool Supports(const Requirement& requirement) const = 0;
 
-  // Enqueues a primitive on one of this device's streams and returns. The descriptor is copied. Fails at once with
-  // Unimplemented for what Supports denies; a descriptor with empty extents is a no-op that succeeds.
+  // Enqueues a primitive on one of this device's streams and returns (but see Args::status). The descriptor is copied.
+  // Fails at once with Unimplemented for what Supports denies; a descriptor with empty extents is a no-op that
+  // succeeds.
 #define XPU_LAUNCH(name) virtual Status Launch(Stream& stream, const name##Desc& desc, const Args& args);
   XPU_PRIMITIVES(XPU_LAUNCH)
 #undef XPU_LAUNCH

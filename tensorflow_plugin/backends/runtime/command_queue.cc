@@ -41,6 +41,12 @@ bool CommandQueue::BeginInline() {
   return true;
 }
 
+// For a caller that would otherwise wait: what runs may be about to end.
+bool CommandQueue::BeginInlineSoon() {
+  if (running_here_ == this) return false;
+  return SpinUntil(kWaiterSpin, [this] { return Idle() && BeginInline(); });
+}
+
 void CommandQueue::EndInline(Status status) {
   if (!status.ok()) NoteFailure(std::move(status));
   bool wake;
@@ -116,16 +122,18 @@ void* CommandQueue::PlaceLocked(size_t size, Chunk** chunk) {
   return place;
 }
 
-void CommandQueue::AppendLocked(Command* command, Chunk* chunk, std::unique_lock<std::mutex> lock) {
+CommandQueue::Ticket CommandQueue::AppendLocked(Command* command, Chunk* chunk, std::unique_lock<std::mutex> lock) {
   command->chunk = chunk;
   (tail_ == nullptr ? head_ : tail_->next) = command;
   tail_ = command;
-  submitted_.store(submitted_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  const Ticket ticket = submitted_.load(std::memory_order_relaxed) + 1;
+  submitted_.store(ticket, std::memory_order_release);
   const bool wake = worker_sleeps_ && !inline_running_;
   lock.unlock();
   // After the lock is free, or the polling worker would run into it.
   has_work_.store(true, std::memory_order_release);
   if (wake) work_.notify_one();
+  return ticket;
 }
 
 // Everything up to and including the commands in `last` that were taken has run.

@@ -30,7 +30,7 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
     // Shares the work of one queued command.
     ThreadTeam team{1};
     // A command estimated to take less runs at once on the submitting thread when the queue is idle: cheaper than
-    // handing it to another thread. 0 queues everything.
+    // handing it to another thread. 0 queues everything that nobody waits for.
     int64_t inline_below_ns = 20000;
     // Every command runs on the submitting thread before Submit returns, in no order but that thread's own.
     bool synchronous = false;
@@ -56,25 +56,46 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
     return true;
   }
 
-  // Copies `command` into the queue for the worker thread to run with the full team.
+  // Runs `command` behind all that was submitted before and returns its failure, which is not the queue's. With the
+  // queue idle the submitting thread does it with the full team: as it waits in any case, handing the command to
+  // another thread and being woken by it would only cost time.
   template <typename F>
-  void Enqueue(F&& command) {
+  Status RunAwaited(int64_t cost_ns, F&& command) {
+    if (options_.synchronous) return Guarded(command, options_.team);
+    Status result;
+    auto run = [&result, &command](const ThreadTeam& team) {
+      result = Guarded(command, team);
+      return OkStatus();
+    };
+    if (BeginInlineSoon()) {
+      RunInline(run, cost_ns < options_.inline_below_ns ? ThreadTeam(1) : options_.team);
+    } else if (running_here_ == this) {
+      return errors::Internal("a command waits for another of its own stream");
+    } else {
+      Wait(Enqueue(run));
+    }
+    return result;
+  }
+
+  // Copies `command` into the queue for the worker thread to run with the full team; returns its ticket.
+  template <typename F>
+  Ticket Enqueue(F&& command) {
     using Function = std::decay_t<F>;
     if (options_.synchronous) {
       NoteFailure(Guarded(command, options_.team));
-      return;
+      return 0;
     }
     static_assert(sizeof(CommandOf<Function>) <= kChunkBytes, "the command does not fit a chunk");
     static_assert(alignof(CommandOf<Function>) <= alignof(std::max_align_t), "over-aligned command");
     if (!EnsureWorker()) {
       while (!BeginInline()) Wait(submitted());
       RunInline(command, options_.team);
-      return;
+      return 0;  // done
     }
     std::unique_lock<std::mutex> lock = LockForAppend();
     Chunk* chunk;
     void* place = PlaceLocked(sizeof(CommandOf<Function>), &chunk);
-    AppendLocked(new (place) CommandOf<Function>(std::forward<F>(command)), chunk, std::move(lock));
+    return AppendLocked(new (place) CommandOf<Function>(std::forward<F>(command)), chunk, std::move(lock));
   }
 
   template <typename F>
@@ -157,11 +178,12 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   }
 
   bool BeginInline();
+  bool BeginInlineSoon();
   void EndInline(Status status);
   bool EnsureWorker();
   std::unique_lock<std::mutex> LockForAppend();
   void* PlaceLocked(size_t size, Chunk** chunk);
-  void AppendLocked(Command* command, Chunk* chunk, std::unique_lock<std::mutex> lock);
+  Ticket AppendLocked(Command* command, Chunk* chunk, std::unique_lock<std::mutex> lock);
   void RecycleLocked(Chunk* last);
   void Work();
   void SpinForWork() const;

@@ -70,16 +70,6 @@ XPU_CHECK(Random)
 XPU_CHECK(Compact)
 #undef XPU_CHECK
 
-// Runs a kernel and delivers its failure to where the caller asked for it.
-template <typename Desc>
-Status RunKernel(const KernelSet& kernels, const Desc& desc, const Args& args, const ThreadTeam& team) {
-  auto run = [&](const ThreadTeam& t) { return kernels.Run(desc, args, t); };
-  Status status = CommandQueue::Guarded(run, team);
-  if (status.ok() || args.status == nullptr) return status;
-  *args.status = std::move(status);
-  return OkStatus();
-}
-
 }  // namespace
 
 Status HostDevice::Create(const KernelSet& kernels, DeviceInfo info, const HostDeviceOptions& options,
@@ -192,7 +182,6 @@ Status HostDevice::LaunchAny(Stream& stream, const Desc& desc, const Args& args)
   XPU_RETURN_IF_ERROR(Check(kernels_, desc));
   if (footprint.empty()) return OkStatus();
   Args translated;
-  translated.status = args.status;
   for (int i = 0; i < footprint.num_in; ++i) {
     XPU_REQUIRE(args.in[i] != nullptr || !(footprint.in_needed >> i & 1),
                 errors::InvalidArgument("input ", i, " of a command has elements but a null address"));
@@ -205,12 +194,12 @@ Status HostDevice::LaunchAny(Stream& stream, const Desc& desc, const Args& args)
   }
   CommandQueue& queue = static_cast<HostStream&>(stream).queue();
   const KernelSet* const kernels = &kernels_;
-  const bool ran = queue.TryRun(EstimateNs(desc), [kernels, &desc, &translated](const ThreadTeam& team) {
-    return RunKernel(*kernels, desc, translated, team);
-  });
-  if (!ran) {
-    queue.Enqueue(
-        [kernels, desc, translated](const ThreadTeam& team) { return RunKernel(*kernels, desc, translated, team); });
+  const int64_t cost_ns = EstimateNs(desc);
+  auto run = [kernels, &desc, &translated](const ThreadTeam& team) { return kernels->Run(desc, translated, team); };
+  if (args.status != nullptr) {
+    *args.status = queue.RunAwaited(cost_ns, run);
+  } else if (!queue.TryRun(cost_ns, run)) {
+    queue.Enqueue([kernels, desc, translated](const ThreadTeam& team) { return kernels->Run(desc, translated, team); });
   }
   return OkStatus();
 }

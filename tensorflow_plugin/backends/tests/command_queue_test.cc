@@ -27,18 +27,25 @@ TEST(CommandQueue, OrderPerThreadAndExclusionUnderManySubmitters) {
   std::vector<int> last(kThreads, -1);  // not atomic on purpose: the queue must exclude and publish
   int running = 0;
   bool ordered = true, exclusive = true;
+  std::atomic<bool> awaited{true};
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kCommands; ++i) {
         const int64_t cost = (i * 7 + t) % 3 == 0 ? 1000000 : 10;
-        queue->Submit(cost, [&, t, i](const ThreadTeam&) {
+        auto command = [&, t, i](const ThreadTeam&) {
           if (running++ != 0) exclusive = false;
           if (last[t] != i - 1) ordered = false;
           last[t] = i;
           --running;
           return OkStatus();
-        });
+        };
+        if (i % 5 == 0) {
+          (void)queue->RunAwaited(cost, command);
+          if (last[t] != i) awaited = false;
+        } else {
+          queue->Submit(cost, command);
+        }
       }
     });
   }
@@ -47,6 +54,7 @@ TEST(CommandQueue, OrderPerThreadAndExclusionUnderManySubmitters) {
   EXPECT_TRUE(queue->Idle());
   EXPECT_TRUE(ordered);
   EXPECT_TRUE(exclusive);
+  EXPECT_TRUE(awaited);
   for (int t = 0; t < kThreads; ++t) EXPECT_EQ(last[t], kCommands - 1);
   EXPECT_EQ(queue->submitted(), static_cast<uint64_t>(kThreads) * kCommands);
   queue->Close();
@@ -77,6 +85,83 @@ TEST(CommandQueue, CheapCommandsRunAtOnceOnlyWhenIdle) {
   queue->Wait(queue->submitted());
   EXPECT_NE(ran_on, std::thread::id());
   EXPECT_NE(ran_on, std::this_thread::get_id());
+  queue->Close();
+}
+
+// A command that blocks its queue until it is told to go.
+struct Gate {
+  void Block(CommandQueue& queue) {
+    queue.Enqueue([this](const ThreadTeam&) {
+      while (!open) Sleep(1);
+      return OkStatus();
+    });
+  }
+  std::atomic<bool> open{false};
+};
+
+TEST(CommandQueue, AwaitedCommandsRunAtOnceWithTheTeamWhenIdle) {
+  CommandQueue::Options options;
+  options.team = ThreadTeam(3);
+  auto queue = std::make_shared<CommandQueue>(options);
+  std::thread::id ran_on;
+  int team_size = 0;
+  auto note = [&](const ThreadTeam& team) {
+    ran_on = std::this_thread::get_id();
+    team_size = team.size();
+    return OkStatus();
+  };
+  EXPECT_TRUE(queue->RunAwaited(1000000, note).ok());
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  EXPECT_EQ(team_size, 3);
+  EXPECT_TRUE(queue->RunAwaited(10, note).ok());
+  EXPECT_EQ(team_size, 1);
+  EXPECT_EQ(queue->submitted(), 2u);
+  EXPECT_TRUE(queue->Idle());
+  queue->Close();
+}
+
+TEST(CommandQueue, AwaitedCommandsRunBehindQueuedOnes) {
+  auto queue = NewQueue();
+  Gate gate;
+  gate.Block(*queue);
+  int value = 0;  // not atomic on purpose
+  queue->Enqueue([&](const ThreadTeam&) {
+    value = 1;
+    return OkStatus();
+  });
+  std::thread::id ran_on;
+  std::thread waiter([&] {
+    EXPECT_TRUE(queue
+                    ->RunAwaited(10,
+                                 [&](const ThreadTeam&) {
+                                   ran_on = std::this_thread::get_id();
+                                   value = value * 10 + 2;
+                                   return OkStatus();
+                                 })
+                    .ok());
+    EXPECT_EQ(value, 12);
+    EXPECT_NE(ran_on, std::this_thread::get_id());
+  });
+  while (queue->submitted() < 3) Sleep(1);
+  gate.open = true;
+  waiter.join();
+  queue->Close();
+}
+
+TEST(CommandQueue, FailuresOfAwaitedCommandsAreTheirCallers) {
+  auto queue = NewQueue();
+  auto fail = [](const ThreadTeam&) -> Status { throw std::runtime_error("thrown"); };
+  EXPECT_EQ(queue->RunAwaited(1000000, fail).message(), "a command threw: thrown");
+  Gate gate;
+  gate.Block(*queue);
+  std::thread waiter([&] { EXPECT_EQ(queue->RunAwaited(10, fail).message(), "a command threw: thrown"); });
+  while (queue->submitted() < 3) Sleep(1);
+  gate.open = true;
+  waiter.join();
+  EXPECT_TRUE(queue->TakeStatus().ok());
+  queue->Enqueue([&](const ThreadTeam&) { return queue->RunAwaited(10, fail); });
+  queue->Wait(queue->submitted());
+  EXPECT_EQ(queue->TakeStatus().message(), "a command waits for another of its own stream");
   queue->Close();
 }
 
