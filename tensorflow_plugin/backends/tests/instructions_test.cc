@@ -90,6 +90,32 @@ TEST(Elementwise, FloatsByHand) {
   }
 }
 
+// Divisions of 64 bits take one of two ways, by the size of the operands of a block.
+TEST(Elementwise, DivisionsOfEverySize) {
+  constexpr int64_t n = 2000;
+  for (EOp op : {EOp::kTruncateDiv, EOp::kTruncateMod, EOp::kFloorDiv, EOp::kFloorMod}) {
+    for (DType t : {DType::kInt8, DType::kInt32, DType::kUint32, DType::kInt64, DType::kUint64}) {
+      const Program* program = SingleOpProgram(op, t);
+      const int bits = static_cast<int>(SizeOf(t)) * 8 - 2;
+      for (int x_bits : {6, 30, 51, 52, 62}) {
+        for (int y_bits : {1, 6, 30, 51, 52, 62}) {
+          if (x_bits > bits || y_bits > bits) continue;
+          const double x = std::ldexp(1.0, x_bits), y = std::ldexp(1.0, y_bits);
+          const bool is_signed = ClassOf(t) == kI;
+          for (int sign : {1, -1}) {
+            if (sign < 0 && !is_signed) continue;
+            const Array divisors = sign > 0 ? Random(t, n, 2, 1, y) : Random(t, n, 2, -y, -1);
+            const std::string what = std::string(Info(op).name) + " of " + Name(t) + ", " + std::to_string(x_bits) +
+                                     " by " + std::to_string(y_bits) + " bits";
+            ForEachIsa(
+                [&] { Compare(Dense(program, n), {Random(t, n, 1, is_signed ? -x : 0, x), divisors}, 0, what); });
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Elementwise, IntegersByHand) {
   for (DType t : kSigned) {
     Expect(EOp::kNeg, t, {{1, -2}}, {-1, 2});
