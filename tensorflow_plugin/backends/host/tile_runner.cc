@@ -5,38 +5,10 @@
 #include <unordered_map>
 
 #include "tensorflow_plugin/backends/host/isa.h"
+#include "tensorflow_plugin/backends/runtime/cost.h"
 
 namespace xpu::host {
 namespace {
-
-// Nanoseconds per element of one instruction on one core: what grains are sized by.
-double InstrCost(const Instr& i) {
-  switch (i.op) {
-    case EOp::kAdd:
-    case EOp::kSub:
-    case EOp::kMul:
-    case EOp::kMaximum:
-    case EOp::kMinimum:
-    case EOp::kNeg:
-    case EOp::kAbs:
-    case EOp::kSquare:
-    case EOp::kSelect:
-    case EOp::kCast:
-      return IsComplex(i.type) ? 2 : 0.15;
-    case EOp::kExp:
-    case EOp::kLog:
-    case EOp::kTanh:
-    case EOp::kSigmoid:
-    case EOp::kErf:
-    case EOp::kErfc:
-    case EOp::kDiv:
-    case EOp::kSqrt:
-    case EOp::kRsqrt:
-      return i.type == DType::kDouble || IsComplex(i.type) ? 8 : 0.7;
-    default:
-      return Info(i.op).result == ResultRule::kBool ? 0.15 : 8;
-  }
-}
 
 // The free tile buffers of this thread, by the logarithm of their register size (1 to 16 bytes).
 std::vector<std::unique_ptr<char[]>>& FreeTiles(size_t register_size) {
@@ -100,11 +72,10 @@ PreparedProgram Make(const Program* program) {
   PreparedProgram p;
   p.program = program;
   p.last_use.assign(program->num_registers(), -1);
-  p.cost_per_element = 0.2 * (program->num_inputs() + program->num_outputs());
+  p.cost_per_element = runtime::NsPerElement(*program);
   int number = 0;
   for (const Instr& i : program->instrs()) {
     p.instrs.push_back(FindInstr(i.op, i.type, i.result));
-    p.cost_per_element += InstrCost(i);
     p.last_use[i.a] = number;
     if (Info(i.op).arity > 1) p.last_use[i.b] = number;
     if (Info(i.op).arity > 2) p.last_use[i.c] = number;

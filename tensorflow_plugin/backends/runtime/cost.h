@@ -13,6 +13,9 @@ namespace xpu::runtime {
 XPU_PRIMITIVES(XPU_COST)
 #undef XPU_COST
 
+// Nanoseconds that one element of a program takes, with reading and writing it.
+double NsPerElement(const Program& program);
+
 // For copies and fills.
 int64_t EstimateCopyNs(int64_t bytes);
 
