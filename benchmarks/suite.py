@@ -44,21 +44,22 @@ def dispatch() -> Iterator[Result]:
 
 
 def copies() -> Iterator[Result]:
-    """Copies to and from the device, against numpy's memcpy of the same kind (the column 'CPU').
+    """Copies to and from the device, against memcpy between memory of the same kind (the column 'memcpy').
 
     TensorFlow keeps the copy of an eager tensor that it made once, so each round copies a tensor of its own, and the
-    memcpy has another source than the round before, too. A copy from the device includes making the host's memory,
-    which TensorFlow does anew each time: so does its memcpy. (`tensor.numpy()` copies once more, on the host.)
+    memcpy has another source than the round before, too: memory of the CPU's tensors, which nobody frees meanwhile.
+    To the device both write to memory that was in use before. From the device both make the host's memory, as
+    TensorFlow does for each copy, and give it back. (`tensor.numpy()` copies once more, on the host.)
     """
     rounds = 12
     for label, n in (("4 KiB", 1 << 10), ("1 MiB", 1 << 18), ("16 MiB", 1 << 22), ("64 MiB", 1 << 24)):
         host, target = normal(n), np.zeros(n, np.float32)
-        sources = itertools.cycle([host + i for i in range(rounds + 2)])
         with tf.device(CPU):
             on_host = [tf.constant(host) + i for i in range(rounds + 2)]
         with tf.device(XPU):
             on_device = [tf.identity(tf.constant(host)) + i for i in range(rounds + 2)]
         wait(on_device[-1])
+        sources = itertools.cycle([tensor._numpy() for tensor in on_host])  # views, which keep the memory
 
         def to_device(tensors=on_host):
             with tf.device(XPU):
@@ -75,8 +76,8 @@ def copies() -> Iterator[Result]:
             next(sources).copy()
 
         for name, copy, plain in (
-            ("host to device", to_device, memcpy),
-            ("device to host", from_device, memcpy_to_fresh),
+            ("host to device, memory in use", to_device, memcpy),
+            ("device to host, fresh memory", from_device, memcpy_to_fresh),
         ):
             a, b, ratio = alternate(copy, plain, rounds)
             yield Result(name, label, a, b, ratio, f"{4 * n / a / 1e9:.1f} GB/s")
@@ -186,6 +187,20 @@ def movement() -> Iterator[Result]:
     yield compare("Gather rows", "4096 of 10000x128", lambda p, i: tf.gather(p, i), [normal(10000, 128), indices], 10)
 
 
+def checked() -> Iterator[Result]:
+    """Ops whose failure depends on data, so that each waits for its command (zeros and bad indices are errors)."""
+    for size, rows, columns, n, repeats in (("small", 100, 16, 64, 100), ("medium", 10000, 128, 4096, 10)):
+        table, updates = normal(rows, columns), normal(n, columns)
+        indices = _rng.integers(0, rows, (n, 1))
+        label = f"{size} {n} of {rows}x{columns}"
+        yield compare("Gather", label, tf.gather, [table, indices[:, 0]], repeats)
+        yield compare("TensorScatterAdd", label, tf.tensor_scatter_nd_add, [table, indices, updates], repeats)
+    for size, n, repeats in (("small 1k", 1 << 10, 100), ("medium 256k", 1 << 18, 10)):
+        for dtype in (np.int32, np.int64):
+            x, y = (_rng.integers(1, 1000, n).astype(dtype) for _ in range(2))
+            yield compare(f"FloorDiv of {dtype.__name__}", size, tf.math.floordiv, [x, y], repeats)
+
+
 def random() -> Iterator[Result]:
     for label, n, repeats in (("1k", 1 << 10, 50), ("1M", 1 << 20, 5)):
         for name, f in (("uniform", tf.random.stateless_uniform), ("normal", tf.random.stateless_normal)):
@@ -227,6 +242,7 @@ GROUPS = {
     "reduction": reduction,
     "softmax": softmax,
     "data movement": movement,
+    "checked": checked,
     "random": random,
     "training": training,
     "memory options": memory.options,
@@ -235,6 +251,7 @@ GROUPS = {
 
 # The columns of a group that compares something else than XPU and CPU.
 COLUMNS = {
+    "copies": ("XPU", "memcpy", "XPU / memcpy"),
     "memory options": ("with", "without", "with / without"),
     "devices": ("two devices", "one device", "two / one"),
 }

@@ -55,6 +55,17 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
     RunInline(command, ThreadTeam(1));
     return true;
   }
+  // The same whatever it costs, with the full team: for what the caller most likely waits for next.
+  template <typename F>
+  bool TryRunWithTeam(F&& command) {
+    if (options_.synchronous) {
+      NoteFailure(Guarded(command, options_.team));
+      return true;
+    }
+    if (!BeginInline()) return false;
+    RunInline(command, options_.team);
+    return true;
+  }
 
   // Runs `command` behind all that was submitted before and returns its failure, which is not the queue's. With the
   // queue idle the submitting thread does it with the full team: as it waits in any case, handing the command to

@@ -23,7 +23,8 @@ class HostBackend final : public Backend {
   const char* subdevice_type() const override { return name_; }
   // As many as asked for: devices on host memory can be had in any number.
   int DeviceCount(const BackendOptions& options) const override;
-  // The devices share the machine's processors evenly, and its memory unless there is a limit.
+  // The devices share evenly the processors that this process may use, and the machine's memory unless there is a
+  // limit.
   Status CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const override;
   bool Supports(const Requirement& requirement) const override { return kernels_.Supports(requirement); }
 
@@ -43,9 +44,9 @@ class HostBackend final : public Backend {
 };
 
 // A device without memory of its own whose commands run before Launch returns, on host addresses, on the calling
-// thread and those that help it (`threads` in all; 0: one per processor): for tensors that TensorFlow keeps in host
-// memory (int32, by its convention). Any number of threads may launch on one of its streams; their failures are told
-// apart by Args::status.
+// thread and those that help it (`threads` in all; 0: as many as this process may use processors): for tensors that
+// TensorFlow keeps in host memory (int32, by its convention). Any number of threads may launch on one of its streams;
+// their failures are told apart by Args::status.
 std::unique_ptr<Device> NewSynchronousDevice(const KernelSet& kernels, int threads);
 
 }  // namespace xpu::runtime

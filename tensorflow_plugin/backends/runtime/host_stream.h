@@ -44,7 +44,7 @@ class HostStream final : public Stream {
   T* Translate(T* address) const {
     return memory_ == nullptr ? address : memory_->Translate(address);
   }
-  Status Copy(void* dst, const void* src, size_t size);
+  Status Copy(void* dst, const void* src, size_t size, bool at_once);
 
   const std::shared_ptr<CommandQueue> queue_;
   const DeviceMemory* const memory_;

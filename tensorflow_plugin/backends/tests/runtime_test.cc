@@ -106,6 +106,31 @@ TEST(Stream, EventsFollowTheirPointInTheOrder) {
   stream->Wait();
 }
 
+TEST(Stream, CopiesWithTheHostAreDoneAtOnceWhenIdle) {
+  auto device = NewDevice();
+  auto stream = device->CreateStream();
+  std::vector<char> host(8 << 20, 1), back(host.size());  // far more than what is cheap
+  void* memory = device->Allocate(host.size());
+  EXPECT_TRUE(stream->CopyHostToDevice(memory, host.data(), host.size()).ok());
+  EXPECT_TRUE(stream->Idle());
+  EXPECT_TRUE(stream->CopyDeviceToHost(back.data(), memory, host.size()).ok());
+  EXPECT_TRUE(stream->Idle());
+  EXPECT_EQ(back, host);
+  // Behind queued work they are queued.
+  std::atomic<bool> go{false};
+  stream->HostCallback([&] {
+    while (!go) Sleep(1);
+    host[0] = 2;
+    return OkStatus();
+  });
+  EXPECT_TRUE(stream->CopyHostToDevice(memory, host.data(), host.size()).ok());
+  EXPECT_TRUE(stream->CopyDeviceToHost(back.data(), memory, host.size()).ok());
+  EXPECT_FALSE(stream->Idle());
+  go = true;
+  stream->Wait();
+  EXPECT_EQ(back[0], 2);
+}
+
 TEST(Stream, WaitForEventOfADestroyedStream) {
   auto device = NewDevice();
   auto event = device->CreateEvent();
