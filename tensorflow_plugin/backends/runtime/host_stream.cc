@@ -11,9 +11,10 @@
 namespace xpu::runtime {
 namespace {
 
-// What one thread copies at a time when a team shares a copy: some 400 microseconds worth. Kernels want the threads
-// more than copies do, which one thread nearly brings to the memory's limit.
-constexpr int64_t kCopyGrain = 4 << 20;
+// What one thread copies at a time when a team shares a copy: 25 microseconds worth from the caches, twice that from
+// memory. How much of the memory's bandwidth one thread gets differs: on some machines nearly all, on others half of
+// what two get.
+constexpr int64_t kCopyGrain = 256 << 10;
 
 // TensorFlow waits for most copies between host and device as soon as it has enqueued them, and polls for their end:
 // done by the time that it looks, they save it three wake-ups of threads, some 100 microseconds. Of larger ones that is
