@@ -62,19 +62,8 @@ void RegisterWith(const Subject& subject, SizeRule rule) {
   auto stats = XPU_GUARDED(SP_AllocatorStats, largest_free_block_bytes, SP_ALLOCATORSTATS_STRUCT_SIZE);
 #undef XPU_GUARDED
 
-  std::string error;
-  auto* const init = OpenLibrary(subject.library, &error);
-  if (!init) NotOffered("see library.loads");
-  SE_PlatformRegistrationParams params{};
-  params.struct_size = SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE;
-  params.major_version = SE_MAJOR;
-  params.minor_version = SE_MINOR;
-  params.patch_version = SE_PATCH;
-  params.platform = platform.get();
-  params.platform_fns = fns.get();
   Status status;
-  Entering("SE_InitPlugin");
-  init(&params, status.get());
+  Register(subject, platform.get(), fns.get(), status);
   status.Require("SE_InitPlugin");
 
   // Older structs leave no callback out that is called here.
@@ -120,23 +109,12 @@ void FutureStructs(const Subject& subject) {
 }
 
 void Succeeds(const Subject& subject) {
-  std::string error;
-  auto* const init = OpenLibrary(subject.library, &error);
-  if (!init) NotOffered("see library.loads");
   SP_Platform platform{};
   platform.struct_size = SP_PLATFORM_STRUCT_SIZE;
   SP_PlatformFns fns{};
   fns.struct_size = SP_PLATFORM_FNS_STRUCT_SIZE;
-  SE_PlatformRegistrationParams params{};
-  params.struct_size = SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE;
-  params.major_version = SE_MAJOR;
-  params.minor_version = SE_MINOR;
-  params.patch_version = SE_PATCH;
-  params.platform = &platform;
-  params.platform_fns = &fns;
   Status status;
-  Entering("SE_InitPlugin");
-  init(&params, status.get());
+  Register(subject, &platform, &fns, status);
   status.Require("SE_InitPlugin");
   if (!platform.struct_size || !fns.struct_size) Fail("a struct_size is 0 after SE_InitPlugin");
 }

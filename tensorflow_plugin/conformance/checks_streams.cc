@@ -72,34 +72,15 @@ void OrderUnderLoad(const Subject& subject) {
 
 void Dependency(const Subject& subject) {
   Device d(subject);
-  SP_DeviceMemoryBase memory = d.Allocate(kSize);
-  d.Write(memory, Bytes(kSize, 1));
-  uint8_t* seen = d.AllocateHost(kSize);
-  Gate& gate = d.Close(d.compute);
-  d.Do(&SE::memset, d.compute, &memory, uint8_t{2}, kSize);
-  d.Do(&SE::create_stream_dependency, d.d2h, d.compute);
-  d.Do(&SE::memcpy_dtoh, d.d2h, static_cast<void*>(seen), &memory, kSize);
-  Sleep(kWhile);
-  gate.Open();
-  d.Finish(d.d2h);
-  RequireSame("a stream did not wait for the one it was made to depend on; what it saw", Copied(seen, kSize),
-              Bytes(kSize, 2));
+  RequireHeldBack(d, "a stream did not wait for the one it was made to depend on",
+                  [&d] { d.Do(&SE::create_stream_dependency, d.d2h, d.compute); });
 }
 
 void DependencyOnThePast(const Subject& subject) {
   Device d(subject);
   d.Do(&SE::create_stream_dependency, d.d2h, d.compute);
   Gate& gate = d.Close(d.compute);
-  const SP_Event event = d.Record(d.d2h);
-  const auto end = std::chrono::steady_clock::now() + Patience() / 4;
-  while (!d.Complete(event)) {
-    if (std::chrono::steady_clock::now() > end) {
-      gate.Open();
-      NotOffered("a stream waits for later work of another too, which is right and slow");
-    }
-    Sleep(Milliseconds(1));
-  }
-  gate.Open();
+  OfferedIfItGetsOn(d, d.d2h, gate, "a stream waits for later work of another too, which is right and slow");
 }
 
 void BackAndForth(const Subject& subject) {
@@ -161,16 +142,7 @@ void GivenBack(const Subject& subject) {
 void Overlap(const Subject& subject) {
   Device d(subject);
   Gate& gate = d.Close(d.compute);
-  const SP_Event event = d.Record(d.NewStream());
-  const auto end = std::chrono::steady_clock::now() + Patience() / 4;
-  while (!d.Complete(event)) {
-    if (std::chrono::steady_clock::now() > end) {
-      gate.Open();
-      NotOffered("one stream's work holds back another's");
-    }
-    Sleep(Milliseconds(1));
-  }
-  gate.Open();
+  OfferedIfItGetsOn(d, d.NewStream(), gate, "one stream's work holds back another's");
 }
 
 void StatusDoesNotBlock(const Subject& subject) {

@@ -1,5 +1,6 @@
 #include "tensorflow_plugin/conformance/device.h"
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 
@@ -7,21 +8,28 @@
 
 namespace xpu::conformance {
 
-Platform::Platform(const Subject& subject) {
+SE_PlatformRegistrationParams Register(const Subject& subject, SP_Platform* platform, SP_PlatformFns* functions,
+                                       const Status& status) {
   std::string error;
   auto* const init = OpenLibrary(subject.library, &error);
   if (!init) NotOffered("see library.loads");
-  platform.struct_size = SP_PLATFORM_STRUCT_SIZE;
-  fns.struct_size = SP_PLATFORM_FNS_STRUCT_SIZE;
+  SE_PlatformRegistrationParams params{};
   params.struct_size = SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE;
   params.major_version = SE_MAJOR;
   params.minor_version = SE_MINOR;
   params.patch_version = SE_PATCH;
-  params.platform = &platform;
-  params.platform_fns = &fns;
-  Status status;
+  params.platform = platform;
+  params.platform_fns = functions;
   Entering("SE_InitPlugin");
   init(&params, status.get());
+  return params;
+}
+
+Platform::Platform(const Subject& subject) {
+  platform.struct_size = SP_PLATFORM_STRUCT_SIZE;
+  fns.struct_size = SP_PLATFORM_FNS_STRUCT_SIZE;
+  Status status;
+  params = Register(subject, &platform, &fns, status);
   if (!status.ok()) NotOffered("see registration.succeeds");
 
   device_fns.struct_size = SP_DEVICE_FNS_STRUCT_SIZE;
@@ -164,6 +172,34 @@ void Gate::OpenAfter(Milliseconds delay) {
 bool Gate::open() {
   std::lock_guard<std::mutex> lock(mutex_);
   return open_;
+}
+
+void RequireHeldBack(Device& d, const std::string& what, const std::function<void()>& make_it_wait) {
+  constexpr uint64_t kSize = 4096;
+  SP_DeviceMemoryBase memory = d.Allocate(kSize);
+  d.Write(memory, Bytes(kSize, 1));
+  uint8_t* seen = d.AllocateHost(kSize);
+  Gate& gate = d.Close(d.compute);
+  d.Do(&SE::memset, d.compute, &memory, uint8_t{2}, kSize);
+  make_it_wait();
+  d.Do(&SE::memcpy_dtoh, d.d2h, static_cast<void*>(seen), &memory, kSize);
+  Sleep(kWhile);
+  gate.Open();
+  d.Finish(d.d2h);
+  RequireSame(what + "; what it saw", Copied(seen, kSize), Bytes(kSize, 2));
+}
+
+void OfferedIfItGetsOn(Device& d, SP_Stream stream, Gate& gate, const char* reason) {
+  const SP_Event event = d.Record(stream);
+  const auto end = std::chrono::steady_clock::now() + Patience() / 4;
+  while (!d.Complete(event)) {
+    if (std::chrono::steady_clock::now() > end) {
+      gate.Open();
+      NotOffered(reason);
+    }
+    Sleep(Milliseconds(1));
+  }
+  gate.Open();
 }
 
 void Sleep(Milliseconds time) { std::this_thread::sleep_for(time); }

@@ -40,6 +40,10 @@ class Status {
   TF_Status* const status_;
 };
 
+// Loads the library and calls its SE_InitPlugin, whose outcome is left in `status`. The structs say their size.
+SE_PlatformRegistrationParams Register(const Subject& subject, SP_Platform* platform, SP_PlatformFns* functions,
+                                       const Status& status);
+
 // Calls a platform function, if it is set.
 template <typename Function, typename... Args>
 void CallPlatform(const char* name, Function function, Args... args) {
@@ -134,6 +138,12 @@ class Gate {
   std::condition_variable changed_;
   bool open_ = false;
 };
+
+// Fails with `what` unless d2h sees what is queued on compute behind a closed gate, after `make_it_wait` was called.
+void RequireHeldBack(Device& d, const std::string& what, const std::function<void()>& make_it_wait);
+
+// Ends as not offered, for the reason given, unless the stream gets on while the gate is closed. Opens it.
+void OfferedIfItGetsOn(Device& d, SP_Stream stream, Gate& gate, const char* reason);
 
 // How long something that must not happen is watched for.
 constexpr Milliseconds kWhile{20};
