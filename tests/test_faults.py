@@ -35,15 +35,11 @@ def goes_on(n=512):
 """
 
 
-def run(code, fault, **environment):
-    outcome = run_code(PROGRAM + code, environment={"TF_XPU_FAULT": fault, **environment}, timeout=100)
-    assert outcome.returncode == 0, outcome
-    assert outcome.warnings == [], outcome
-    return outcome
-
-
-def test_a_failing_command_is_the_error_of_the_next_op():
-    run(
+# What happens: the fault, other variables, and a program that sees it and goes on.
+FAULTS = {
+    "a failing command is the error of the next op": (
+        "command:fail@4",
+        {},
         """
 with tf.device("/xpu:0"):
     a = tf.ones([1000])
@@ -53,12 +49,10 @@ with tf.device("/xpu:0"):
 assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message and "number 4 on XPU:0" in message, message
 goes_on()
 """,
-        "command:fail@4",
-    )
-
-
-def test_a_failing_command_is_the_error_of_numpy():
-    run(
+    ),
+    "a failing command is the error of numpy": (
+        "command:fail@2",
+        {},
         """
 with tf.device("/xpu:0"):
     b = tf.tanh(tf.ones([1000]))
@@ -66,12 +60,10 @@ message = says(tf.errors.InternalError, b.numpy)
 assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message and "command:fail@2" in message, message
 goes_on()
 """,
-        "command:fail@2",
-    )
-
-
-def test_a_failing_command_inside_a_function():
-    run(
+    ),
+    "a failing command inside a function": (
+        "command:fail@10",
+        {},
         """
 @tf.function
 def f(x):
@@ -86,13 +78,11 @@ with tf.device("/xpu:0"):
     assert abs(float(f(x)) - 4096) < 1
 goes_on()
 """,
-        "command:fail@10",
-    )
-
-
-def test_a_failing_command_whose_result_a_cpu_op_takes():
-    """TensorFlow copies the tensor within the graph, before anybody can know: what uses the device next is told."""
-    run(
+    ),
+    # TensorFlow copies the tensor within the graph, before anybody can know: what uses the device next is told.
+    "a failing command whose result a cpu op takes": (
+        "command:fail@3",
+        {},
         """
 @tf.function
 def f(x):
@@ -107,12 +97,10 @@ with tf.device("/xpu:0"):
 assert "TF_XPU_FAULT" in message or "SyncAll failed" in message, message
 goes_on()
 """,
-        "command:fail@3",
-    )
-
-
-def test_a_failing_command_in_an_op_that_waits_for_it():
-    run(
+    ),
+    "a failing command in an op that waits for it": (
+        "command:fail@2",
+        {},
         """
 with tf.device("/xpu:0"):
     x, at = tf.ones([1000, 10]), tf.constant([1, 5], tf.int64)
@@ -122,12 +110,10 @@ with tf.device("/xpu:0"):
     assert "4995" in says(tf.errors.InvalidArgumentError, lambda: tf.gather(x, at * 999))
 goes_on()
 """,
-        "command:fail@2",
-    )
-
-
-def test_a_failing_command_in_training():
-    run(
+    ),
+    "a failing command in training": (
+        "command:fail@400",
+        {},
         """
 import keras
 with tf.device("/xpu:0"):
@@ -140,13 +126,11 @@ with tf.device("/xpu:0"):
 assert losses[-1] < losses[0] or losses[-1] < 1e-6, losses
 goes_on()
 """,
-        "command:fail@400",
-    )
-
-
-def test_a_failing_copy_is_the_error_of_what_copies():
-    """The first copy to the device, then the second, then the one back."""
-    run(
+    ),
+    # The first copy to the device, then the second, then the one back.
+    "a failing copy is the error of what copies": (
+        "copy:fail@1,copy:fail@3,copy:fail@6",
+        {},
         """
 import numpy as np
 with tf.device("/xpu:0"):
@@ -156,12 +140,10 @@ with tf.device("/xpu:0"):
         assert f"TF_XPU_FAULT asks for this failure (copy:fail@{number}" in message, message
 goes_on()
 """,
-        "copy:fail@1,copy:fail@3,copy:fail@6",
-    )
-
-
-def test_a_failing_allocation_is_resource_exhausted():
-    run(
+    ),
+    "a failing allocation is resource exhausted": (
+        "alloc:fail@2-",
+        {"TF_XPU_ALLOCATOR": "bfc"},  # which allocates for many tensors at once
         """
 with tf.device("/xpu:0"):
     kept = tf.ones([1000])
@@ -170,13 +152,10 @@ with tf.device("/xpu:0"):
     assert float(tf.reduce_sum(kept)) == 1000
 goes_on(64)  # what fits into the memory there is
 """,
-        "alloc:fail@2-",
-        TF_XPU_ALLOCATOR="bfc",  # which allocates for many tensors at once
-    )
-
-
-def test_slow_commands_and_copies_take_their_time_and_are_right():
-    run(
+    ),
+    "slow commands and copies take their time and are right": (
+        "command:delay=50ms,copy:delay=50ms",
+        {},
         """
 import numpy as np
 with tf.device("/xpu:0"):
@@ -194,12 +173,10 @@ with tf.device("/xpu:0"):
     assert took > 0.1, took
 goes_on()
 """,
-        "command:delay=50ms,copy:delay=50ms",
-    )
-
-
-def test_one_of_two_devices():
-    run(
+    ),
+    "one of two devices": (
+        "xpu:1/command:fail@1",
+        {"TF_XPU_DEVICE_COUNT": "2"},
         """
 def add(device):
     with tf.device(device):
@@ -209,9 +186,15 @@ assert add("/xpu:0") == 2000
 assert "on XPU:1" in says(tf.errors.InternalError, lambda: [add("/xpu:1"), add("/xpu:1")])
 assert add("/xpu:0") == 2000 and add("/xpu:1") == 2000
 """,
-        "xpu:1/command:fail@1",
-        TF_XPU_DEVICE_COUNT="2",
-    )
+    ),
+}
+
+
+@pytest.mark.parametrize(("fault", "environment", "code"), FAULTS.values(), ids=FAULTS)
+def test_a_program_sees_it_and_goes_on(fault, environment, code):
+    outcome = run_code(PROGRAM + code, environment={"TF_XPU_FAULT": fault, **environment}, timeout=100)
+    assert outcome.returncode == 0, outcome
+    assert outcome.warnings == [], outcome
 
 
 def test_a_rule_that_is_none():
