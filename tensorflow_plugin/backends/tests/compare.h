@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/reference/kernels.h"
 
@@ -92,6 +93,17 @@ std::vector<Array> CompareBackends(const Desc& desc, const std::vector<Array>& i
     }
   }
   return want;
+}
+
+// Calls f under every instruction set of this CPU.
+template <typename F>
+void ForEachIsa(F f) {
+  for (host::Isa isa : {host::Isa::kBaseline, host::Isa::kAvx2, host::Isa::kAvx512}) {
+    if (!host::HasIsa(isa)) continue;
+    SCOPED_TRACE(host::Name(isa));
+    host::ScopedIsa scoped(isa);
+    f();
+  }
 }
 
 }  // namespace xpu::testing

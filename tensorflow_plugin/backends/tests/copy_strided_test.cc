@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/tests/compare.h"
 
 namespace xpu::testing {
@@ -14,17 +13,6 @@ Array Bytes(int64_t n) {
   Array a(DType::kUint8, n);
   for (int64_t i = 0; i < n; ++i) a.as<uint8_t>()[i] = static_cast<uint8_t>(i * 7 + (i >> 8) * 13 + (i >> 16));
   return a;
-}
-
-// Calls f under every instruction set of this CPU.
-template <typename F>
-void ForEachIsa(F f) {
-  for (host::Isa isa : {host::Isa::kBaseline, host::Isa::kAvx2, host::Isa::kAvx512}) {
-    if (!host::HasIsa(isa)) continue;
-    SCOPED_TRACE(host::Name(isa));
-    host::ScopedIsa scoped(isa);
-    f();
-  }
 }
 
 // Runs `desc` with buffers of the given numbers of elements; what the copy leaves alone is compared too.

@@ -5,21 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/tests/compare.h"
 
 namespace xpu::testing {
-
-// Calls f under every instruction set of this CPU.
-template <typename F>
-void ForEachIsa(F f) {
-  for (host::Isa isa : {host::Isa::kBaseline, host::Isa::kAvx2, host::Isa::kAvx512}) {
-    if (!host::HasIsa(isa)) continue;
-    SCOPED_TRACE(host::Name(isa));
-    host::ScopedIsa scoped(isa);
-    f();
-  }
-}
 
 // Dense inputs of one length.
 inline ElementwiseDesc Dense(const Program* program, int64_t n) {
