@@ -182,13 +182,19 @@ POOLS = [
 ]
 
 
-def pool(op_rank=2, v2=False, name="input"):
-    cases = []
+def pools(op_rank):
+    """(shape, ksize, strides, padding) of each pool."""
     for spatial, window, stride, padding in POOLS:
         shape = (2, *((4,) if op_rank == 3 else ()), *spatial, 5)
         if op_rank == 3 and window > 4 and padding == "VALID":
             continue
         ksize, strides = [1] + [window] * op_rank + [1], [1] + [stride] * op_rank + [1]
+        yield shape, ksize, strides, padding
+
+
+def pool(op_rank=2, v2=False, name="input"):
+    cases = []
+    for shape, ksize, strides, padding in pools(op_rank):
         cases.append(
             Case(
                 lambda t, r, s=shape, k=ksize, st=strides, p=padding: {
@@ -205,12 +211,8 @@ def pool(op_rank=2, v2=False, name="input"):
 
 def pool_gradient(kind, op_rank=2, v2=False):
     cases = []
-    for spatial, window, stride, padding in POOLS:
-        shape = (2, *((4,) if op_rank == 3 else ()), *spatial, 5)
-        if op_rank == 3 and window > 4 and padding == "VALID":
-            continue
-        ksize, strides = [1] + [window] * op_rank + [1], [1] + [stride] * op_rank + [1]
-        out = (2, *(_extent(s, window, stride, 1, padding) for s in shape[1:-1]), 5)
+    for shape, ksize, strides, padding in pools(op_rank):
+        out = (2, *(_extent(s, ksize[1], strides[1], 1, padding) for s in shape[1:-1]), 5)
 
         def make(t, r, shape=shape, ksize=ksize, strides=strides, padding=padding, out=out):
             attrs = {
