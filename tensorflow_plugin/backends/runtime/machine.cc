@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 
 // The number behind `name` in a file of "name: number" or "name number" lines; -1 if there is none.
-int64_t Field(const char* path, const std::string& name) {
+int64_t Field(const std::string& path, const std::string& name) {
   std::ifstream file(path);
   std::string line;
   while (std::getline(file, line)) {
@@ -31,7 +31,7 @@ int64_t Field(const char* path, const std::string& name) {
 }
 
 // A file that holds one number; `none` for a missing file and for the word "max".
-int64_t Number(const char* path, int64_t none) {
+int64_t Number(const std::string& path, int64_t none) {
   std::ifstream file(path);
   int64_t value;
   return file >> value ? value : none;
@@ -73,8 +73,8 @@ std::vector<int> AllowedProcessors() {
 }
 
 // Its folder in /sys has an entry "node3"; -1 without one.
-int NodeOf(int processor) {
-  const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(processor);
+int NodeOf(const std::string& root, int processor) {
+  const std::string folder = root + "/sys/devices/system/cpu/cpu" + std::to_string(processor);
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename();
@@ -87,10 +87,10 @@ int NodeOf(int processor) {
 
 // The control group's share of time, as a number of processors, rounded up. Version 2 has a file "quota period", where
 // the quota may be "max"; version 1 has two files, where it may be -1.
-int64_t ProcessorQuota() {
-  int64_t quota = Number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", -1);
-  int64_t period = Number("/sys/fs/cgroup/cpu/cpu.cfs_period_us", -1);
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
+int64_t ProcessorQuota(const std::string& root) {
+  int64_t quota = Number(root + "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", -1);
+  int64_t period = Number(root + "/sys/fs/cgroup/cpu/cpu.cfs_period_us", -1);
+  std::ifstream file(root + "/sys/fs/cgroup/cpu.max");
   int64_t words[2];
   if (file >> words[0] >> words[1]) {
     quota = words[0];
@@ -101,19 +101,19 @@ int64_t ProcessorQuota() {
 
 }  // namespace
 
-int64_t TotalMachineMemory() {
-  int64_t total = std::max<int64_t>(Field("/proc/meminfo", "MemTotal"), 0) * 1024;
-  for (const ControlGroup& group : kControlGroups) total = std::min(total, Number(group.limit, kNone));
+int64_t TotalMachineMemory(const std::string& root) {
+  int64_t total = std::max<int64_t>(Field(root + "/proc/meminfo", "MemTotal"), 0) * 1024;
+  for (const ControlGroup& group : kControlGroups) total = std::min(total, Number(root + group.limit, kNone));
   return total;
 }
 
-int64_t AvailableMachineMemory() {
-  int64_t available = std::max<int64_t>(Field("/proc/meminfo", "MemAvailable"), 0) * 1024;
+int64_t AvailableMachineMemory(const std::string& root) {
+  int64_t available = std::max<int64_t>(Field(root + "/proc/meminfo", "MemAvailable"), 0) * 1024;
   for (const ControlGroup& group : kControlGroups) {
-    const int64_t limit = Number(group.limit, kNone);
+    const int64_t limit = Number(root + group.limit, kNone);
     if (limit == kNone) continue;
-    const int64_t cache = std::max<int64_t>(Field(group.stat, group.reclaimable), 0);
-    available = std::min(available, std::max<int64_t>(limit - Number(group.usage, 0) + cache, 0));
+    const int64_t cache = std::max<int64_t>(Field(root + group.stat, group.reclaimable), 0);
+    available = std::min(available, std::max<int64_t>(limit - Number(root + group.usage, 0) + cache, 0));
   }
   return available;
 }
@@ -130,19 +130,19 @@ std::string ProcessorVendor() {
   return vendor.empty() ? "unknown" : vendor;
 }
 
-int NumaNode() {
+int NumaNode(const std::string& root) {
   int node = -1;
   for (const int processor : AllowedProcessors()) {
-    const int its_node = NodeOf(processor);
+    const int its_node = NodeOf(root, processor);
     if (its_node < 0 || (node >= 0 && its_node != node)) return -1;
     node = its_node;
   }
   return node;
 }
 
-int UsableProcessors() {
+int UsableProcessors(const std::string& root) {
   const int64_t allowed = std::max<int64_t>(static_cast<int64_t>(AllowedProcessors().size()), 1);
-  return static_cast<int>(std::min(allowed, ProcessorQuota()));
+  return static_cast<int>(std::min(allowed, ProcessorQuota(root)));
 }
 
 }  // namespace xpu::runtime

@@ -1,6 +1,8 @@
 // The command queue under many threads: order, exclusion, dependencies, failures. Clean under the thread sanitizer.
 #include "tensorflow_plugin/backends/runtime/command_queue.h"
 
+#include <signal.h>
+
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -261,12 +263,32 @@ TEST(CommandQueue, SubmittersFarAheadWait) {
       ++submitted;
     }
   });
-  Sleep(100);
-  EXPECT_LT(submitted, 2000);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (submitted < 1024 && std::chrono::steady_clock::now() < deadline) Sleep(1);
+  Sleep(50);
+  EXPECT_EQ(submitted, 1024);
   go = true;
   submitter.join();
   queue->Wait(queue->submitted());
   EXPECT_EQ(queue->submitted(), 20001u);
+  queue->Close();
+}
+
+// Whatever the thread that first submits lets through.
+TEST(CommandQueue, LeavesSignalsToTheProgramsThreads) {
+  auto queue = NewQueue();
+  int blocked = 0;
+  queue->Enqueue([&](const ThreadTeam&) {
+    sigset_t set;
+    pthread_sigmask(SIG_SETMASK, nullptr, &set);
+    for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) blocked += sigismember(&set, signal);
+    return OkStatus();
+  });
+  queue->Wait(queue->submitted());
+  EXPECT_EQ(blocked, 4);
+  sigset_t here;
+  pthread_sigmask(SIG_SETMASK, nullptr, &here);
+  EXPECT_FALSE(sigismember(&here, SIGINT));
   queue->Close();
 }
 

@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <regex>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,7 +22,7 @@ namespace xpu::runtime {
 namespace {
 
 // Random notes the size of the team that runs it. There is nothing else.
-class NotingKernels final : public KernelSet {
+class NotingKernels : public KernelSet {
  public:
   bool Supports(const Requirement& r) const override { return r.primitive == Primitive::kRandom; }
   Status Run(const RandomDesc&, const Args&, const ThreadTeam& team) const override {
@@ -86,6 +89,58 @@ TEST(HostBackend, DevicesAsAskedFor) {
   options.memory_limit = 0;
   ASSERT_TRUE(backend.CreateDevice(0, options, &device).ok());
   EXPECT_GT(device->info().memory_bytes, int64_t{16} << 20);
+}
+
+// A matrix product takes five milliseconds.
+class SlowProduct final : public NotingKernels {
+ public:
+  using NotingKernels::Run;
+  bool Supports(const Requirement& r) const override { return r.primitive == Primitive::kMatMul; }
+  Status Run(const MatMulDesc& desc, const Args&, const ThreadTeam& team) const override {
+    team_size = team.size();
+    operations = 2 * desc.m * desc.n * desc.k;
+    ++products;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return OkStatus();
+  }
+  mutable int64_t operations = 0;
+  mutable int products = 0;
+};
+
+TEST(HostBackend, SpeedIsMeasuredOnceWithTheThreadsOfADevice) {
+  const SlowProduct kernels;
+  const HostBackend backend("XPU_TEST", kernels);
+  BackendOptions options = Options(2);
+  options.threads = 3;
+  std::unique_ptr<Device> devices[2];
+  ASSERT_TRUE(backend.CreateDevice(0, options, &devices[0]).ok());
+  const int products = kernels.products;
+  EXPECT_GT(products, 0);
+  EXPECT_EQ(kernels.team_size, 3);
+  ASSERT_TRUE(backend.CreateDevice(1, options, &devices[1]).ok());
+  EXPECT_EQ(kernels.products, products);
+  std::unique_ptr<Device> another;
+  options.threads = 1;  // is another speed, and no two measurements are the same to the byte
+  ASSERT_TRUE(backend.CreateDevice(1, options, &another).ok());
+  EXPECT_EQ(kernels.products, 2 * products);
+  EXPECT_NE(another->info().bandwidth_bytes_per_s, devices[0]->info().bandwidth_bytes_per_s);
+  const double possible = static_cast<double>(kernels.operations) / 5e-3 * 1e-9;
+  for (const auto& device : devices) {
+    EXPECT_LE(device->info().gflops, possible);
+    EXPECT_GE(device->info().gflops, possible / 4);  // a busy machine sleeps longer
+    EXPECT_EQ(device->info().bandwidth_bytes_per_s, devices[0]->info().bandwidth_bytes_per_s);
+  }
+}
+
+TEST(HostBackend, DevicesShareTheMachinesMemory) {
+  const HostBackend backend("XPU_TEST", kKernels);
+  for (int devices : {1, 3}) {
+    BackendOptions options = Options(devices);
+    options.memory_limit = 0;
+    std::unique_ptr<Device> device;
+    ASSERT_TRUE(backend.CreateDevice(devices - 1, options, &device).ok());
+    EXPECT_EQ(device->info().memory_bytes, TotalMachineMemory() / devices);
+  }
 }
 
 TEST(HostBackend, BusIdsTellDevicesApart) {
@@ -175,6 +230,93 @@ TEST(Machine, ProcessorsAndNodeFollowTheAffinity) {
     const bool told = access("/sys/devices/system/node/online", R_OK) == 0;
     EXPECT_EQ(NumaNode() >= 0, told);
   }).join();
+}
+
+// A folder in the place of /proc and /sys.
+class FakeMachine {
+ public:
+  explicit FakeMachine(const std::string& name = "machine")
+      : root_(testing::TempDir() + name + std::to_string(getpid())) {
+    Write("/proc/meminfo", "MemTotal:    4000 kB\nMemFree: 1 kB\nMemAvailable:    3000 kB\n");
+  }
+  ~FakeMachine() { std::filesystem::remove_all(root_); }
+  void Write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text;
+  }
+  const std::string& root() const { return root_; }
+
+ private:
+  const std::string root_;
+};
+
+// Of both versions, whichever is stricter.
+TEST(Machine, TheControlGroupsLimitsHold) {
+  constexpr int64_t kKiB = 1024;
+  {
+    FakeMachine machine;
+    EXPECT_EQ(TotalMachineMemory(machine.root()), 4000 * kKiB);
+    EXPECT_EQ(AvailableMachineMemory(machine.root()), 3000 * kKiB);
+    const std::string group = "/sys/fs/cgroup/memory.";
+    machine.Write(group + "max", "max\n");
+    EXPECT_EQ(TotalMachineMemory(machine.root()), 4000 * kKiB);
+    EXPECT_EQ(AvailableMachineMemory(machine.root()), 3000 * kKiB);
+    machine.Write(group + "max", std::to_string(2000 * kKiB));
+    machine.Write(group + "current", std::to_string(1500 * kKiB));
+    EXPECT_EQ(TotalMachineMemory(machine.root()), 2000 * kKiB);
+    EXPECT_EQ(AvailableMachineMemory(machine.root()), 500 * kKiB);
+    // What the system would take back first is available.
+    machine.Write(group + "stat", "anon 5\ninactive_file " + std::to_string(100 * kKiB) + "\n");
+    EXPECT_EQ(AvailableMachineMemory(machine.root()), 600 * kKiB);
+    machine.Write(group + "current", std::to_string(9000 * kKiB));
+    EXPECT_EQ(AvailableMachineMemory(machine.root()), 0);
+  }
+  FakeMachine machine;
+  const std::string group = "/sys/fs/cgroup/memory/memory.";
+  machine.Write(group + "limit_in_bytes", std::to_string(1000 * kKiB));
+  machine.Write(group + "usage_in_bytes", std::to_string(400 * kKiB));
+  machine.Write(group + "stat", "total_inactive_file " + std::to_string(50 * kKiB) + "\n");
+  EXPECT_EQ(TotalMachineMemory(machine.root()), 1000 * kKiB);
+  EXPECT_EQ(AvailableMachineMemory(machine.root()), 650 * kKiB);
+}
+
+TEST(Machine, TheControlGroupsTimeIsRoundedUp) {
+  FakeMachine machine;
+  const int allowed = UsableProcessors(machine.root());  // nothing limits it there
+  machine.Write("/sys/fs/cgroup/cpu.max", "max 100000\n");
+  EXPECT_EQ(UsableProcessors(machine.root()), allowed);
+  for (int half_processors : {1, 2, 3, 1000}) {
+    machine.Write("/sys/fs/cgroup/cpu.max", std::to_string(half_processors * 50000) + " 100000\n");
+    EXPECT_EQ(UsableProcessors(machine.root()), std::min(allowed, (half_processors + 1) / 2));
+  }
+  FakeMachine older("older");
+  older.Write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  older.Write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  EXPECT_EQ(UsableProcessors(older.root()), allowed);
+  older.Write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
+  EXPECT_EQ(UsableProcessors(older.root()), 1);
+}
+
+TEST(Machine, TheNodeIsTheOneOfAllProcessorsOrNone) {
+  FakeMachine machine;
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  const auto place = [&](int processor, int node) {
+    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/";
+    for (int n : {3, 4}) std::filesystem::remove(machine.root() + folder + "node" + std::to_string(n));
+    machine.Write(folder + "node" + std::to_string(node), "");
+    machine.Write(folder + "nodes", "");  // another entry
+  };
+  int last = 0;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (!CPU_ISSET(i, &allowed)) continue;
+    place(i, 3);
+    last = i;
+  }
+  EXPECT_EQ(NumaNode(machine.root()), 3);
+  if (CPU_COUNT(&allowed) == 1) GTEST_SKIP() << "one processor spans no nodes";
+  place(last, 4);
+  EXPECT_EQ(NumaNode(machine.root()), -1);
 }
 
 }  // namespace

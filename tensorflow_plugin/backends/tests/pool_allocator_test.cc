@@ -49,6 +49,15 @@ TEST_F(PoolTest, AtMostANinthOfALargeBlockIsWasted) {
   }
 }
 
+TEST_F(PoolTest, OfASmallBlockAtMost255BytesAreWasted) {
+  for (size_t size = 1; size <= 4096; size += 85) {
+    const int64_t before = pool->Stats().bytes_in_use;
+    ASSERT_NE(pool->Allocate(size), nullptr);
+    const int64_t wasted = pool->Stats().bytes_in_use - before - static_cast<int64_t>(size);
+    EXPECT_TRUE(wasted >= 0 && wasted <= 255) << size << " " << wasted;
+  }
+}
+
 // The last freed comes first, without the system or the device being asked.
 TEST_F(PoolTest, FreedMemoryIsReusedAtOnce) {
   for (size_t size : {size_t{100}, size_t{5000}, 2 * kMiB}) {
@@ -87,8 +96,16 @@ TEST_F(PoolTest, StatisticsAndReset) {
   stats = pool->Stats();
   EXPECT_EQ(stats.num_allocs, 0);
   EXPECT_EQ(stats.peak_bytes_in_use, 256);
+  EXPECT_EQ(stats.peak_bytes_reserved, stats.bytes_reserved);
   EXPECT_EQ(stats.largest_alloc_size, 0);
   pool->Deallocate(b);
+  // What went back to the system is reserved no longer, and was.
+  pool->Deallocate(pool->Allocate(40 * kMiB));
+  pool->Deallocate(pool->Allocate(32 * kMiB));
+  stats = pool->Stats();
+  EXPECT_GE(stats.peak_bytes_reserved, stats.bytes_reserved + static_cast<int64_t>(8 * kMiB));
+  pool->ResetStats();
+  EXPECT_EQ(pool->Stats().peak_bytes_reserved, stats.bytes_reserved);
 }
 
 TEST_F(PoolTest, ThePoolHoldsNothingBackFromALargeTensor) {
@@ -96,7 +113,7 @@ TEST_F(PoolTest, ThePoolHoldsNothingBackFromALargeTensor) {
   for (size_t size = 1000; size < 4 * kMiB; size *= 2) held.push_back(pool->Allocate(size));
   for (void* p : held) pool->Deallocate(p);
   EXPECT_GT(pool->Stats().bytes_reserved, static_cast<int64_t>(4 * kMiB));
-  // All of the limit, which no rounded size is.
+  // All of the limit.
   void* all = pool->Allocate(64 * kMiB);
   ASSERT_NE(all, nullptr);
   EXPECT_GT(waits, 0);  // before memory went back to the system
@@ -104,6 +121,39 @@ TEST_F(PoolTest, ThePoolHoldsNothingBackFromALargeTensor) {
   EXPECT_EQ(pool->Stats().bytes_reserved, static_cast<int64_t>(64 * kMiB));
   pool->Deallocate(all);
   EXPECT_EQ(pool->Allocate(64 * kMiB), all);  // a block of an odd size is found again
+}
+
+// No rounded size is this limit.
+struct OddPoolTest : PoolTest {
+  OddPoolTest() : PoolTest(kLimit) {}
+  static constexpr size_t kLimit = 61 * kMiB + 256;
+};
+TEST_F(OddPoolTest, AllOfTheLimitCanBeOneTensor) {
+  for (int i = 0; i < 2; ++i) {
+    void* const all = pool->Allocate(kLimit);
+    ASSERT_NE(all, nullptr);
+    EXPECT_EQ(pool->Allocate(1), nullptr);
+    pool->Deallocate(all);
+  }
+}
+
+// Memory on its way to the system: while the device is waited for nobody can be given it any more, and it is there.
+TEST_F(PoolTest, WaitsBetweenTakingMemoryOutOfThePoolAndGivingItBack) {
+  constexpr size_t kSize = 40 * kMiB;
+  char* freed = nullptr;
+  int looked = 0;
+  PoolAllocator* self = nullptr;
+  PoolAllocator own(*memory, [&] {
+    EXPECT_EQ(self->Stats().bytes_reserved, 0);
+    EXPECT_EQ(freed[kSize - 1], 7);
+    ++looked;
+  });
+  self = &own;
+  freed = static_cast<char*>(own.Allocate(kSize));
+  freed[kSize - 1] = 7;
+  own.Deallocate(freed);
+  EXPECT_NE(own.Allocate(64 * kMiB), nullptr);
+  EXPECT_EQ(looked, 1);
 }
 
 TEST_F(PoolTest, BlocksInUseSurviveThePressure) {

@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/runtime/host_backend.h"
 #include "tensorflow_plugin/backends/runtime/host_device.h"
+#include "tensorflow_plugin/backends/runtime/machine.h"
 
 namespace xpu::runtime {
 namespace {
@@ -245,22 +246,21 @@ TEST(Device, LaunchCopiesItsDescriptor) {
     return OkStatus();
   });
   EXPECT_TRUE(stream->Memset(memory, 3, n).ok());
-  {
-    CopyStridedDesc desc;
-    desc.element_size = 1;
-    desc.shape = {n};
-    desc.src_strides = desc.dst_strides = {1};
-    Args args{};
-    args.in[0] = memory;
-    args.out[0] = memory + n;
-    EXPECT_TRUE(device->Launch(*stream, desc, args).ok());
-    desc.shape = {0};
-    args.out[0] = nullptr;
-  }
+  CopyStridedDesc desc;
+  desc.element_size = 1;
+  desc.shape = {n};
+  desc.src_strides = desc.dst_strides = {1};
+  Args args{};
+  args.in[0] = memory;
+  args.out[0] = memory + n;
+  EXPECT_TRUE(device->Launch(*stream, desc, args).ok());
+  desc.shape = {0};
+  args.out[0] = nullptr;
   char value = 0;
   EXPECT_TRUE(stream->CopyDeviceToHost(&value, memory + 2 * n - 1, 1).ok());
   stream->Wait();
   EXPECT_EQ(value, 3);
+  EXPECT_EQ(desc.shape[0], 0);  // the compiler may not forget it before
 }
 
 TEST(Device, FailuresGoWhereTheyWereAskedFor) {
@@ -392,6 +392,48 @@ TEST(Memory, LimitAlignmentAndStatistics) {
   stats = device->Stats();
   EXPECT_EQ(stats.bytes_in_use, 0);
   EXPECT_EQ(stats.peak_bytes_in_use, (1000 << 10) + 100);
+  EXPECT_NE(device->Allocate(5), nullptr);
+  EXPECT_EQ(device->Stats().peak_bytes_in_use, (1000 << 10) + 100);
+}
+
+// However many allocations of however many sizes there were, what was given back is whole again.
+TEST(Memory, HolesMerge) {
+  auto device = NewDevice(false, int64_t{512} << 20);
+  for (size_t i = 1; i <= 64; ++i) {
+    const size_t size = i * 4 << 20;  // does not fit into the holes before
+    void* const a = device->Allocate(size);
+    void* const b = device->Allocate(size);
+    ASSERT_TRUE(a != nullptr && b != nullptr) << i;
+    device->Deallocate(i % 2 == 0 ? a : b);
+    device->Deallocate(i % 2 == 0 ? b : a);
+  }
+}
+
+// Pages are given when they are touched, which would end the process where there are no more.
+TEST(Memory, MoreThanTheMachineHasIsNotGiven) {
+  const int64_t available = AvailableMachineMemory();
+  auto device = NewDevice(false, 4 * available);
+  EXPECT_EQ(device->Allocate(static_cast<size_t>(2 * available)), nullptr);
+  int64_t free_bytes, total_bytes;
+  device->MemoryUsage(&free_bytes, &total_bytes);
+  EXPECT_EQ(total_bytes, 4 * available);
+  EXPECT_LT(free_bytes, 2 * available);
+}
+
+TEST(Memory, IsZeroWhoeverHadItBefore) {
+  for (bool isolate : {false, true}) {
+    auto device = NewDevice(isolate, 1 << 20);
+    auto stream = device->CreateStream();
+    for (int i = 0; i < 2; ++i) {
+      void* const memory = device->Allocate(1 << 20);
+      char first = 9;
+      EXPECT_TRUE(stream->CopyDeviceToHost(&first, memory, 1).ok());
+      EXPECT_TRUE(stream->Memset(memory, 5, 1 << 20).ok());
+      stream->Wait();
+      EXPECT_EQ(first, 0);
+      device->Deallocate(memory);
+    }
+  }
 }
 
 // The flags that the system keeps for the mapping that holds an address, such as "rd wr mr mw me ac hg".
@@ -419,7 +461,9 @@ TEST(Memory, LargePagesAreAskedForWhereTheyHelp) {
     info.memory_bytes = int64_t{64} << 20;
     std::unique_ptr<Device> device;
     ASSERT_TRUE(HostDevice::Create(kKernels, info, options, &device).ok());
+    device->Allocate(4096);
     void* const memory = device->Allocate(kSize);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % (2 << 20), 0u);
     EXPECT_NE(MappingFlags(memory).find(wanted ? " hg" : " nh"), std::string::npos) << MappingFlags(memory);
     // A copy to fresh host memory, whose first and last pages are shared with nothing large.
     void* const mapping = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -528,6 +572,12 @@ TEST(MemoryDeathTest, HostAccessNamesDeviceAndAllocation) {
     EXPECT_DEATH({ [[maybe_unused]] char c = p[77]; }, "No allocation is there");
     device->Deallocate(other);
     EXPECT_DEATH({ [[maybe_unused]] char c = p[77]; }, "No allocation is or begins before that address");
+    // Whatever the order in which they were made.
+    auto* first = device->Allocate(300000);
+    device->Allocate(300001);
+    device->Deallocate(first);
+    auto* last = static_cast<volatile char*>(device->Allocate(700001));
+    EXPECT_DEATH({ last[5] = 1; }, "It is byte 5 of the allocation of 700001 bytes");
 #if defined(__x86_64__)
     EXPECT_DEATH({ p[77] = 1; }, "the host wrote to address");
     EXPECT_DEATH({ [[maybe_unused]] char c = p[77]; }, "the host read address");
@@ -535,7 +585,46 @@ TEST(MemoryDeathTest, HostAccessNamesDeviceAndAllocation) {
   }
 }
 
+// There is a limit to how many allocations are told apart, and none to how many there were before.
+TEST(MemoryDeathTest, HostAccessIsNamedAfterManyAllocations) {
+  HostDeviceOptions options;
+  options.isolate_memory = options.pool_memory = true;
+  DeviceInfo info;
+  info.memory_bytes = int64_t{64} << 20;
+  std::unique_ptr<Device> device;
+  ASSERT_TRUE(HostDevice::Create(kKernels, info, options, &device).ok());
+  for (int i = 0; i < 40000; ++i) device->Deallocate(device->Allocate(256));
+  auto* p = static_cast<volatile char*>(device->Allocate(5000));
+  EXPECT_DEATH({ p[7] = 1; }, "It is byte 7 of the allocation of 5000 bytes");
+}
+
 #if !defined(__SANITIZE_ADDRESS__)  // it ends the process by itself
+void EarlierHandler(int) {
+  (void)!write(STDERR_FILENO, "the earlier handler", 19);
+  _exit(3);
+}
+
+TEST(MemoryDeathTest, AnEarlierHandlerRunsAfterTheReport) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // a fresh process: the handler is installed once in each
+  for (bool with_information : {false, true}) {
+    EXPECT_EXIT(
+        {
+          struct sigaction action{};
+          if (with_information) {
+            action.sa_flags = SA_SIGINFO;
+            action.sa_sigaction = [](int signal, siginfo_t*, void*) { EarlierHandler(signal); };
+          } else {
+            action.sa_handler = EarlierHandler;
+          }
+          sigaction(SIGSEGV, &action, nullptr);
+          auto device = NewDevice(true);
+          *static_cast<volatile char*>(device->Allocate(4096)) = 1;
+        },
+        testing::ExitedWithCode(3), "keeps from it(.|\n)*the earlier handler");
+  }
+  testing::FLAGS_gtest_death_test_style = "fast";
+}
+
 // The process ends with the signal as it would have; other faults and signals are none of our business.
 TEST(MemoryDeathTest, HostAccessIsPassedOn) {
   auto device = NewDevice(true);
