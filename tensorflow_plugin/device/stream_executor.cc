@@ -174,7 +174,7 @@ void CreateEvent(const SP_Device* device, SP_Event* event, TF_Status* status) {
 void DestroyEvent(const SP_Device*, SP_Event event) { delete event; }
 
 SE_EventStatus GetEventStatus(const SP_Device*, SP_Event event) {
-  return event->event->Done() ? SE_EVENT_COMPLETE : SE_EVENT_PENDING;
+  return GuardValue(SE_EVENT_PENDING, [&] { return event->event->Done() ? SE_EVENT_COMPLETE : SE_EVENT_PENDING; });
 }
 
 void RecordEvent(const SP_Device*, SP_Stream handle, SP_Event event, TF_Status* status) {

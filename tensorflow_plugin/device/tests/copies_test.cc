@@ -154,19 +154,22 @@ TEST(Copies, ThatBlockWaitForQueuedWork) {
   EXPECT_EQ(core.Read(a), std::vector<uint8_t>(64, 4));
 }
 
-// Rule 4 of stream_executor.cc, for each way to copy to the device: a delayed command on the compute stream reads
-// memory that TensorFlow has freed meanwhile and filled anew for a constant. TensorFlow asks for no dependency.
+// Rule 4 of stream_executor.cc, for each way to copy to the device: a delayed command, on the compute stream or any
+// other, reads memory that TensorFlow has freed meanwhile and filled anew for a constant. TensorFlow asks for no
+// dependency.
 class CopyToDevice : public ::testing::TestWithParam<bool> {};
 TEST_P(CopyToDevice, WaitsForQueuedWorkThatUsesTheMemory) {
   const bool blocking = GetParam();
-  for (int round = 0; round < 3; ++round) {
-    Core core;
+  Core core;
+  SP_Stream last = nullptr;
+  core.se.create_stream(&core.device, &last, Checked());
+  SP_DeviceMemoryBase memory = core.Allocate(4), result = core.Allocate(4);
+  for (SP_Stream busy : {core.compute, core.d2h, last}) {
     const int32_t old_value = 10, new_value = 777;
     int32_t seen = 0;
-    SP_DeviceMemoryBase memory = core.Allocate(4), result = core.Allocate(4);
     core.se.sync_memcpy_htod(&core.device, &memory, &old_value, 4, Checked());
-    core.Enqueue(core.compute, [] { Sleep(30); });
-    core.se.memcpy_dtod(&core.device, core.compute, &result, &memory, 4, Checked());
+    core.Enqueue(busy, [] { Sleep(30); });
+    core.se.memcpy_dtod(&core.device, busy, &result, &memory, 4, Checked());
     if (blocking) {
       core.se.sync_memcpy_htod(&core.device, &memory, &new_value, 4, Checked());
     } else {
@@ -178,6 +181,7 @@ TEST_P(CopyToDevice, WaitsForQueuedWorkThatUsesTheMemory) {
     core.se.sync_memcpy_dtoh(&core.device, &seen, &memory, 4, Checked());
     EXPECT_EQ(seen, new_value);
   }
+  core.se.destroy_stream(&core.device, last);
 }
 INSTANTIATE_TEST_SUITE_P(Order, CopyToDevice, ::testing::Bool());
 

@@ -142,13 +142,15 @@ TEST(Timers, MeasureTheWorkBetweenStartAndStop) {
     core.Enqueue(core.compute, work);
     part.Stop(core.compute);
     whole.Stop(core.compute);
-    core.Enqueue(core.compute, [] { Sleep(30); });  // after the stop: not measured, not waited for
+    Gate gate;
+    core.Enqueue(core.compute, gate.Wait());  // after the stop: not measured, not waited for
     const double measured = whole.Milliseconds();
     const double outside = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     EXPECT_GE(measured, inside - 0.001);
     EXPECT_LE(measured, outside);
     EXPECT_GE(part.Milliseconds(), ms);
     EXPECT_LE(part.Milliseconds(), measured - ms);
+    gate.Open();
     core.se.synchronize_all_activity(&core.device, Checked());
   }
 }
@@ -164,9 +166,14 @@ TEST(Timers, WithoutStopOrWorkMeasureNothing) {
   EXPECT_LT(timer.Milliseconds(), 20);
   timer.Start(core.compute);
   EXPECT_EQ(timer.Milliseconds(), 0) << "not stopped again";
-  // A timer may go while its stream still works.
+  core.Enqueue(core.compute, [] { Sleep(1); });
+  timer.Stop(core.compute);
+  EXPECT_GE(timer.Milliseconds(), 1);
   Gate gate;
   core.Enqueue(core.compute, gate.Wait());
+  timer.Start(core.compute);
+  EXPECT_EQ(timer.Milliseconds(), 0) << "not reached again";
+  // A timer may go while its stream still works.
   Timer early(core);
   early.Start(core.compute);
   early.Stop(core.compute);

@@ -1,9 +1,13 @@
 // Injected faults, through the callbacks. The test backend runs one kind of kernel: a fill of eight bytes.
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tensorflow_plugin/device/stream_executor.h"
 #include "tensorflow_plugin/device/tests/core.h"
 #include "tensorflow_plugin/faults/faulty_backend.h"
 
@@ -88,6 +92,84 @@ TEST_F(Faults, CopiesFailWhenEnqueued) {
   const auto back = [&](TF_Status* s) { core_->se.sync_memcpy_dtoh(&core_->device, host, &memory_, 8, s); };
   EXPECT_EQ(StatusOf(back).message, "TF_XPU_FAULT asks for this failure (copy:fail@4; it was number 4 on XPU:0)");
   EXPECT_EQ(StatusOf(back).code, TF_OK);
+}
+
+// Whichever way a copy is asked for, it is one; whatever fills memory is a command; neither is the other.
+TEST_F(Faults, CallsAreOfTheirKind) {
+  const auto code = [](auto call) { return StatusOf(call).code; };
+  char host[8] = {};
+  for (const char* fault : {"copy:fail", "command:fail"}) {
+    Inject(fault);
+    const SP_Device* d = &core_->device;
+    SP_Stream s = core_->compute;
+    const TF_Code copied = fault == std::string("copy:fail") ? TF_INTERNAL : TF_OK;
+    const TF_Code filled = copied == TF_OK ? TF_INTERNAL : TF_OK;
+    EXPECT_EQ(code([&](TF_Status* t) { core_->se.memcpy_htod(d, s, &memory_, host, 8, t); }), copied);
+    EXPECT_EQ(code([&](TF_Status* t) { core_->se.memcpy_dtoh(d, s, host, &memory_, 8, t); }), copied);
+    EXPECT_EQ(code([&](TF_Status* t) { core_->se.memcpy_dtod(d, s, &memory_, &memory_, 8, t); }), copied);
+    EXPECT_EQ(code([&](TF_Status* t) { core_->se.sync_memcpy_htod(d, &memory_, host, 8, t); }), copied);
+    EXPECT_EQ(code([&](TF_Status* t) { core_->se.sync_memcpy_dtoh(d, host, &memory_, 8, t); }), copied);
+    EXPECT_EQ(code([&](TF_Status* t) { core_->se.sync_memcpy_dtod(d, &memory_, &memory_, 8, t); }), copied);
+    const auto done = [&] { return code([&](TF_Status* t) { core_->se.block_host_until_done(d, s, t); }); };
+    EXPECT_EQ(done(), TF_OK);
+    core_->se.mem_zero(d, s, &memory_, 8, Checked());
+    EXPECT_EQ(done(), filled);
+    core_->se.memset(d, s, &memory_, 1, 8, Checked());
+    EXPECT_EQ(done(), filled);
+    core_->se.memset32(d, s, &memory_, 1, 8, Checked());
+    EXPECT_EQ(done(), filled);
+    EXPECT_TRUE(Launch(*core_, memory_).ok());
+    EXPECT_EQ(done(), filled);
+  }
+}
+
+TEST_F(Faults, DelayedAllocationsHoldUpTheirCaller) {
+  Inject("alloc:delay=40ms@2");  // the fixture's was the first
+  const auto seconds = [&] {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_NE(core_->Allocate(8).opaque, nullptr);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  EXPECT_GE(seconds(), 0.04);
+  EXPECT_LT(seconds(), 0.03);
+}
+
+// All else is the device's that is wrapped.
+TEST_F(Faults, WhatIsNotAskedForIsAsEver) {
+  Inject("xpu:1/copy:fail");
+  const SP_Device* d = &core_->device;
+  auto& se = core_->se;
+  SP_AllocatorStats stats{SP_ALLOCATORSTATS_STRUCT_SIZE};
+  EXPECT_TRUE(se.get_allocator_stats(d, &stats));
+  EXPECT_EQ(stats.num_allocs, 1);
+  core_->compute->device->ResetStats();
+  EXPECT_TRUE(se.get_allocator_stats(d, &stats));
+  EXPECT_EQ(stats.num_allocs, 0);
+  int64_t free_bytes = 0, total_bytes = 0;
+  EXPECT_TRUE(se.device_memory_usage(d, &free_bytes, &total_bytes));
+  EXPECT_EQ(total_bytes, kLimit);
+  EXPECT_EQ(free_bytes, kLimit - 8);
+  char byte = 0;
+  se.sync_memcpy_dtoh(d, &byte, &memory_, 1, Checked());
+  se.deallocate(d, &memory_);
+  EXPECT_TRUE(se.device_memory_usage(d, &free_bytes, &total_bytes));
+  EXPECT_EQ(free_bytes, kLimit);
+  void* host = se.host_memory_allocate(d, 100);
+  EXPECT_NE(host, nullptr);
+  se.host_memory_deallocate(d, host);
+  SP_DeviceMemoryBase theirs = other_->Allocate(1);
+  const auto copy = [&](TF_Status* s) { other_->se.sync_memcpy_dtoh(&other_->device, &byte, &theirs, 1, s); };
+  EXPECT_EQ(StatusOf(copy).code, TF_INTERNAL) << "this one is asked for";
+  EXPECT_STREQ(core_->device.pci_bus_id, "ffff:00:00.0");
+  EXPECT_TRUE(core_->compute->device->Supports({Primitive::kRandom, DType::kFloat}));
+  EXPECT_FALSE(core_->compute->device->Supports({Primitive::kSoftmax, DType::kFloat}));
+  SP_Stream low = nullptr;
+  CreateStream(d, 3, &low, Checked());
+  int niceness = -100;
+  core_->Enqueue(low, [&] { niceness = getpriority(PRIO_PROCESS, 0); });
+  se.block_host_until_done(d, low, Checked());
+  EXPECT_EQ(niceness, std::min(getpriority(PRIO_PROCESS, 0) + 3, 19));
+  se.destroy_stream(d, low);
 }
 
 TEST_F(Faults, DelaysHoldUpTheStreamAndNotItsCaller) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tensorflow_plugin/device/memory_report.h"
 #include "tensorflow_plugin/device/tests/core.h"
@@ -31,18 +32,28 @@ TEST(Memory, AllocationsLimitAndUsage) {
   EXPECT_TRUE(core.se.get_allocator_stats(&core.device, &stats));
   EXPECT_EQ(stats.num_allocs, 1);
   EXPECT_EQ(stats.bytes_in_use, kLimit / 2);
+  EXPECT_EQ(stats.largest_alloc_size, kLimit / 2);
+  EXPECT_TRUE(stats.has_bytes_limit);
   EXPECT_EQ(stats.bytes_limit, kLimit);
+  EXPECT_EQ(stats.bytes_reserved, kLimit / 2);
+  EXPECT_TRUE(stats.has_bytes_reservable_limit);
+  EXPECT_EQ(stats.bytes_reservable_limit, kLimit);
   EXPECT_EQ(stats.largest_free_block_bytes, kLimit / 2);
   core.se.deallocate(&core.device, &a);
   EXPECT_EQ(a.opaque, nullptr);
   EXPECT_TRUE(core.se.get_allocator_stats(&core.device, &stats));
   EXPECT_EQ(stats.bytes_in_use, 0);
   EXPECT_EQ(stats.peak_bytes_in_use, kLimit / 2);
-  void* host = core.se.host_memory_allocate(&core.device, 100);
-  ASSERT_NE(host, nullptr);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(host) % 256, 0u);
-  std::memset(host, 1, 100);
-  core.se.host_memory_deallocate(&core.device, host);
+  EXPECT_EQ(stats.bytes_reserved, 0);
+  EXPECT_EQ(stats.peak_bytes_reserved, kLimit / 2);
+  std::vector<void*> host;
+  for (int i = 0; i < 16; ++i) {  // several: one may be aligned by luck
+    host.push_back(core.se.host_memory_allocate(&core.device, 100));
+    ASSERT_NE(host.back(), nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(host.back()) % 256, 0u);
+    std::memset(host.back(), 1, 100);
+  }
+  for (void* memory : host) core.se.host_memory_deallocate(&core.device, memory);
 }
 
 // Rule 3, for memory: what is freed at host time stays until the commands that use it have run.
@@ -121,18 +132,32 @@ TEST(Order, ThePoolWaitsBeforeTheSystemTakesMemory) {
 
 TEST(MemoryReport, SaysWhatTheDeviceHas) {
   EXPECT_EQ(MemoryReport(0), "null");
-  Core core;
-  SP_DeviceMemoryBase a = core.Allocate(1 << 20), b = core.Allocate(4096);
+  auto earlier = std::make_unique<Core>();
+  Core core;  // in its place, which it keeps when the earlier goes
+  earlier.reset();
+  SP_DeviceMemoryBase a = core.Allocate(1 << 20), b = core.Allocate(4096), c = core.Allocate(8192);
+  core.se.deallocate(&core.device, &c);
   EXPECT_EQ(MemoryReport(0),
-            "{\"allocator\": \"bfc\", \"bytes_in_use\": 1052672, \"peak_bytes_in_use\": 1052672, "
-            "\"bytes_reserved\": 1052672, \"peak_bytes_reserved\": 1052672, \"bytes_limit\": 67108864, "
-            "\"num_allocs\": 2, \"largest_alloc_size\": 1048576}");
+            "{\"allocator\": \"bfc\", \"bytes_in_use\": 1052672, \"peak_bytes_in_use\": 1060864, "
+            "\"bytes_reserved\": 1052672, \"peak_bytes_reserved\": 1060864, \"bytes_limit\": 67108864, "
+            "\"num_allocs\": 3, \"largest_alloc_size\": 1048576}");
   core.se.deallocate(&core.device, &a);
   ResetMemoryReport(0);
   EXPECT_NE(MemoryReport(0).find("\"peak_bytes_in_use\": 4096"), std::string::npos) << MemoryReport(0);
   EXPECT_NE(MemoryReport(0).find("\"num_allocs\": 0"), std::string::npos) << MemoryReport(0);
-  EXPECT_EQ(MemoryReport(1), "null");  // TensorFlow has not made it
   core.se.deallocate(&core.device, &b);
+  EXPECT_EQ(MemoryReport(1), "null");  // TensorFlow has not made it
+  {
+    BackendOptions options = OneThread();
+    options.pool_memory = true;
+    Core pool(options, 1);
+    pool.Allocate(4096);
+    EXPECT_EQ(MemoryReport(1).find("{\"allocator\": \"pool\", \"bytes_in_use\": 4096, \"peak_bytes_in_use\": 4096, "
+                                   "\"bytes_reserved\": 65536, \"peak_bytes_reserved\": 65536, "),
+              0u)
+        << MemoryReport(1);
+  }
+  EXPECT_EQ(MemoryReport(1), "null");  // nor has it now
 }
 
 }  // namespace

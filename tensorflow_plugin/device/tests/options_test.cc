@@ -46,6 +46,9 @@ TEST_F(OptionsTest, GoodValues) {
   EXPECT_EQ(Read("TF_XPU_MEMORY_LIMIT", "512MB").backend.memory_limit, 512000000);
   EXPECT_EQ(Read("TF_XPU_MEMORY_LIMIT", "1073741824").backend.memory_limit, int64_t{1} << 30);
   EXPECT_EQ(Read("TF_XPU_THREADS", "3").backend.threads, 3);
+  EXPECT_EQ(Read("TF_XPU_THREADS", "1024").backend.threads, 1024);
+  EXPECT_EQ(Read("TF_XPU_FAULT", "alloc:fail@3,copy:delay=20ms").faults.size(), 2u);
+  EXPECT_EQ(Read("TF_XPU_MEMORY_LIMIT", "1MiB").backend.memory_limit, 1 << 20);
   EXPECT_GT(Read("TF_XPU_MEMORY_LIMIT", "50%").backend.memory_limit, 0);
   EXPECT_TRUE(Read("TF_XPU_ISOLATE_MEMORY", "1").backend.isolate_memory);
   EXPECT_FALSE(Read("TF_XPU_ISOLATE_MEMORY", "0").backend.isolate_memory);
@@ -84,6 +87,9 @@ TEST_F(OptionsTest, BadValuesAreNamedAndTheDefaultIsUsed) {
       {"TF_XPU_LARGE_PAGES", "yes"},
       {"TF_XPU_THREADS", "0"},
       {"TF_XPU_THREADS", "many"},
+      {"TF_XPU_THREADS", "1025"},
+      {"TF_XPU_FAULT", "alloc:fail@3,copy"},
+      {"TF_XPU_MEMORY_LIMIT", "0%"},
       {"TF_XPU_MEMORY_LIMIT", "0"},
       {"TF_XPU_ISOLATE_MEMORY", "maybe"},
   };
@@ -95,6 +101,8 @@ TEST_F(OptionsTest, BadValuesAreNamedAndTheDefaultIsUsed) {
     EXPECT_EQ(options.subdevice, "XPU_HOST");
     EXPECT_EQ(options.backend.device_count, 1);
     EXPECT_EQ(options.backend.memory_limit, 0);
+    EXPECT_EQ(options.backend.threads, 0);
+    EXPECT_TRUE(options.faults.empty());
     EXPECT_FALSE(options.backend.isolate_memory);
     EXPECT_FALSE(options.backend.pool_memory);
     EXPECT_TRUE(options.backend.large_pages);
@@ -114,6 +122,8 @@ TEST(ParseMemorySizeTest, Units) {
   EXPECT_EQ(ParseMemorySize("1TB", 0), 1000000000000);
   EXPECT_EQ(ParseMemorySize("9999999TB", 0), 0);
   EXPECT_EQ(ParseMemorySize("25%", int64_t{4} << 30), (int64_t{4} << 30) / 100 * 25);
+  EXPECT_EQ(ParseMemorySize("100%", int64_t{4} << 30), (int64_t{4} << 30) / 100 * 100);
+  EXPECT_EQ(ParseMemorySize("1%", 1 << 20), 1 << 20);  // no less than can be asked for
   EXPECT_EQ(ParseMemorySize("", 1 << 30), 0);
   EXPECT_EQ(ParseMemorySize("MiB", 1 << 30), 0);
 }
@@ -121,20 +131,32 @@ TEST(ParseMemorySizeTest, Units) {
 TEST(DescribeTest, Json) {
   Options options;
   options.subdevice = "XPU_HOST";
-  DeviceInfo info;
-  info.hardware_name = "a \"quoted\"\nname";
-  info.memory_bytes = 42;
-  info.gflops = 1.5;
-  const std::string json = DescribeDevices("XPU", kSubdevices, options, "avx2", {info, info});
-  EXPECT_NE(json.find("\"instruction_set\": \"avx2\""), std::string::npos) << json;
-  EXPECT_NE(json.find("\"subdevice_types\": [\"XPU_HOST\", \"XPU_REFERENCE\"]"), std::string::npos) << json;
-  EXPECT_NE(json.find("{\"ordinal\": 1, \"device_type\": \"XPU\", \"subdevice_type\": \"XPU_HOST\", "
-                      "\"hardware_name\": \"a \\\"quoted\\\"\\u000aname\""),
-            std::string::npos)
-      << json;
-  EXPECT_NE(json.find("\"numa_node\": null, \"memory_bytes\": 42, \"bandwidth_bytes_per_s\": null, \"gflops\": 1.5"),
-            std::string::npos)
-      << json;
+  options.backend.device_count = 2;
+  options.backend.memory_limit = 99;
+  options.backend.isolate_memory = true;
+  DeviceInfo known, unknown;
+  known.hardware_name = "a \"quoted\"\nname";
+  known.vendor = "somebody";
+  known.pci_bus_id = "ffff:00:00.0";
+  known.numa_node = 3;
+  known.memory_bytes = 42;
+  known.bandwidth_bytes_per_s = 7;
+  known.gflops = 1.5;
+  const std::string json = DescribeDevices("XPU", kSubdevices, options, "avx2", {known, unknown});
+  for (const char* part : {
+           "{\"subdevice_type\": \"XPU_HOST\", \"instruction_set\": \"avx2\", \"subdevice_types\": [\"XPU_HOST\", "
+           "\"XPU_REFERENCE\"], \"options\": {\"device_count\": 2, \"memory_limit\": 99, \"isolate\": true}, "
+           "\"variables\": "
+           "[{\"name\": \"TF_XPU_DISABLE\", \"values\": \"0 or 1\", \"default\": \"0\", \"meaning\": ",
+           "\"devices\": [{\"ordinal\": 0, \"device_type\": \"XPU\", \"subdevice_type\": \"XPU_HOST\", "
+           "\"hardware_name\": "
+           "\"a \\\"quoted\\\"\\u000aname\", \"vendor\": \"somebody\", \"pci_bus_id\": \"ffff:00:00.0\", "
+           "\"numa_node\": 3, "
+           "\"memory_bytes\": 42, \"bandwidth_bytes_per_s\": 7, \"gflops\": 1.5}, {\"ordinal\": 1, ",
+           "\"numa_node\": null, \"memory_bytes\": 0, \"bandwidth_bytes_per_s\": null, \"gflops\": null}]}",
+       }) {
+    EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
+  }
 }
 
 }  // namespace
