@@ -44,11 +44,38 @@ def test_without_tensorflow_it_says_why_there_is_nothing_to_examine():
     assert "no TensorFlow was found in this process" in outcome.stdout
 
 
+# Whatever a stranger names: C++ of a library, or a path, and what the report says of it.
+STRANGERS = {
+    "a path that is none": ("/nowhere/plugin.so", "/nowhere/plugin.so: cannot open shared object file"),
+    "a folder": ("/", "/: cannot read file data: Is a directory"),
+    "no library": (__file__, "invalid ELF header"),
+    "no plugin": ("int nothing;", "it has no SE_InitPlugin, so TensorFlow sees no device in it"),
+    "one that crashes": (
+        'extern "C" PUBLIC void SE_InitPlugin() { __builtin_trap(); }',
+        "the last call was SE_InitPlugin",
+    ),
+    "one that crashes when it is loaded": ("static int n = (__builtin_trap(), 1);", "the library crashed with signal"),
+    "one that ends the process": (
+        '#include <cstdlib>\nextern "C" PUBLIC void SE_InitPlugin() { std::exit(0); }',
+        "the process ended with exit code 0; the last call was SE_InitPlugin",
+    ),
+    "one that hangs": (
+        '#include <unistd.h>\nextern "C" PUBLIC void SE_InitPlugin() { pause(); }',
+        "the library did not end within 1 s; the last call was SE_InitPlugin",
+    ),
+}
+
+
 @pytest.mark.host_only
-def test_another_library_can_be_named():
-    outcome = conformance("--only", "library.loads", "/nowhere/plugin.so")
+@pytest.mark.parametrize(("library", "words"), STRANGERS.values(), ids=STRANGERS)
+def test_another_library_can_be_named(compile_plugin, library, words):
+    if not library.startswith("/"):
+        library = compile_plugin(library, "stranger", '-DPUBLIC=__attribute__((visibility("default")))')
+    outcome = conformance("--timeout", "1", library, timeout=60)
     assert outcome.returncode == 1, outcome
-    assert "/nowhere/plugin.so: cannot open shared object file" in outcome.stdout
+    assert words in outcome.stdout
+    assert re.search(r"[01] passed, [12] failed, 6\d not offered", outcome.stdout), outcome
+    assert outcome.stderr == ""
 
 
 @pytest.mark.host_only

@@ -1,5 +1,6 @@
 // A small and correct PluggableDevice of two devices on host memory, with a thread per stream; and, where the
 // environment variable SAMPLE_DEFECT names one, the same with that one defect, for the tests of the checks.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -124,6 +125,7 @@ struct SP_Event_st {
   std::shared_ptr<Queue> queue;
   uint64_t ticket = 0;
   int records = 0;
+  bool flickered = false;
   std::pair<std::shared_ptr<Queue>, uint64_t> Get() {
     std::lock_guard<std::mutex> lock(mutex);
     return {queue, ticket};
@@ -165,7 +167,11 @@ void WaitFor(Queue& queue, std::shared_ptr<Queue> other, uint64_t ticket) {
   if (other) queue.Add([other, ticket] { other->Wait(ticket); });
 }
 
-void CreateStreamDependency(const SP_Device*, SP_Stream dependent, SP_Stream other, TF_Status*) {
+void CreateStreamDependency(const SP_Device* device, SP_Stream dependent, SP_Stream other, TF_Status*) {
+  if (Broken("devices_do_not_wait")) {
+    const auto queues = Of(device).Queues();
+    if (std::find(queues.begin(), queues.end(), other->queue) == queues.end()) return;
+  }
   static std::atomic<int> calls{0};
   if (Broken("dependency_ignored") || (Broken("dependencies_run_out") && ++calls > 50)) return;
   WaitFor(*dependent->queue, other->queue, other->queue->added());
@@ -223,6 +229,7 @@ SE_EventStatus GetEventStatus(const SP_Device*, SP_Event event) {
   if (!queue->Done(ticket)) return SE_EVENT_PENDING;
   if (Broken("event_needs_work") && ticket == 0) return SE_EVENT_PENDING;
   if (Broken("event_wears_out") && event->records > 50) return SE_EVENT_PENDING;
+  if (Broken("event_flickers") && !(event->flickered = !event->flickered)) return SE_EVENT_PENDING;
   std::lock_guard<std::mutex> lock(queue->status_mutex);
   return Broken("event_in_error") && queue->code != TF_OK ? SE_EVENT_ERROR : SE_EVENT_COMPLETE;
 }
@@ -243,7 +250,7 @@ void WaitForEvent(const SP_Device*, SP_Stream stream, SP_Event event, TF_Status*
 void BlockHostForEvent(const SP_Device*, SP_Event event, TF_Status*) {
   const auto [queue, ticket] = event->Get();
   if (Broken("block_for_event_hangs")) std::this_thread::sleep_for(std::chrono::hours(1));
-  if (queue) queue->Wait(ticket);
+  if (queue && !Broken("block_for_event_returns_early")) queue->Wait(ticket);
 }
 
 void CreateTimer(const SP_Device*, SP_Timer* timer, TF_Status*) { *timer = new SP_Timer_st; }
@@ -260,7 +267,10 @@ void StartTimer(const SP_Device*, SP_Stream stream, SP_Timer timer, TF_Status*) 
   }
 }
 void StopTimer(const SP_Device*, SP_Stream stream, SP_Timer timer, TF_Status*) { Stamp(stream, timer->stop); }
-uint64_t Nanoseconds(SP_Timer timer) { return Broken("timer_constant") ? 1000000 : *timer->stop - *timer->start; }
+uint64_t Nanoseconds(SP_Timer timer) {
+  if (Broken("timer_constant")) return 1000000;
+  return (*timer->stop - *timer->start) * (Broken("timer_in_picoseconds") ? 1000 : 1);
+}
 
 // ---- Memory
 
@@ -273,6 +283,7 @@ void Allocate(const SP_Device* sp, uint64_t size, int64_t, SP_DeviceMemoryBase* 
   Device& device = Of(sp);
   *memory = {SP_DEVICE_MEMORY_BASE_STRUCT_SIZE, nullptr, nullptr, 0, 0};
   std::lock_guard<std::mutex> lock(device.mutex);
+  if (Broken("allocates_without_looking") && size >= uint64_t{1} << 60) memory->opaque = &device;
   SP_AllocatorStats& stats = device.stats;
   const uint64_t limit = Broken("no_limit") ? uint64_t{1} << 40 : Device::kTotal;
   if (size > limit || size + device.in_use > limit) return;
@@ -288,7 +299,7 @@ void Allocate(const SP_Device* sp, uint64_t size, int64_t, SP_DeviceMemoryBase* 
   char* address = static_cast<char*>(std::aligned_alloc(256, (size + slack) / 256 * 256));
   if (!address) return;
   memory->opaque = address + offset;
-  memory->size = size;
+  memory->size = Broken("allocations_without_size") ? 0 : size;
   device.sizes[memory->opaque] = static_cast<int64_t>(size);
   last = memory->opaque;
   device.in_use += size;
@@ -296,7 +307,9 @@ void Allocate(const SP_Device* sp, uint64_t size, int64_t, SP_DeviceMemoryBase* 
   ++stats.num_allocs;
   stats.bytes_in_use += size;
   stats.peak_bytes_in_use = std::max(stats.peak_bytes_in_use, stats.bytes_in_use);
-  stats.largest_alloc_size = std::max<int64_t>(stats.largest_alloc_size, size);
+  if (Broken("statistics_peak_late")) stats.peak_bytes_in_use = stats.bytes_in_use - 1;
+  if (!Broken("statistics_without_largest"))
+    stats.largest_alloc_size = std::max<int64_t>(stats.largest_alloc_size, size);
 }
 
 void Deallocate(const SP_Device* sp, SP_DeviceMemoryBase* memory) {
@@ -310,6 +323,7 @@ void Deallocate(const SP_Device* sp, SP_DeviceMemoryBase* memory) {
   if (Broken("keeps_memory")) return;
   device.in_use -= it->second;
   if (!Broken("statistics_leak") && !Broken("statistics_constant")) device.stats.bytes_in_use -= it->second;
+  if (Broken("statistics_forget_the_peak")) device.stats.peak_bytes_in_use = device.stats.bytes_in_use;
   void* const address = static_cast<char*>(memory->opaque) - (Broken("misaligned") ? 32 : 0);
   void* volatile const again = address;  // out of the compiler's sight
   if (!Broken("allocator_races")) std::free(address);
@@ -319,15 +333,17 @@ void Deallocate(const SP_Device* sp, SP_DeviceMemoryBase* memory) {
 
 alignas(256) char one_buffer[256];
 void* HostAllocate(const SP_Device*, uint64_t size) {
+  if (Broken("host_misaligned")) return static_cast<char*>(std::aligned_alloc(256, (size + 511) / 256 * 256)) + 128;
   if (Broken("host_memory_overlaps") && size > 16 && size <= 100) return one_buffer;
   return std::aligned_alloc(256, (size + 255) / 256 * 256);
 }
 void HostDeallocate(const SP_Device*, void* memory) {
-  if (memory != one_buffer) std::free(memory);
+  if (memory != one_buffer && !Broken("host_misaligned")) std::free(memory);
 }
 
+void* unified = nullptr;  // the last
 void* UnifiedAllocate(const SP_Device*, uint64_t size) {
-  return Broken("no_unified_memory_after_all") ? nullptr : std::malloc(size);
+  return unified = Broken("no_unified_memory_after_all") ? nullptr : std::malloc(size);
 }
 void UnifiedDeallocate(const SP_Device*, void* memory) { std::free(memory); }
 
@@ -341,9 +357,10 @@ TF_Bool GetAllocatorStats(const SP_Device* sp, SP_AllocatorStats* stats) {
 
 TF_Bool DeviceMemoryUsage(const SP_Device* sp, int64_t* free, int64_t* total) {
   std::lock_guard<std::mutex> lock(Of(sp).mutex);
-  *total = Broken("usage_zero") ? 0 : Device::kTotal;
+  *total = Broken("usage_zero") ? 0 : Device::kTotal * (Broken("usage_inflated") ? 16 : 1);
   *free = Broken("usage_constant") ? *total : *total - Of(sp).in_use;
-  return true;
+  if (Broken("usage_more_than_all")) ++*free, *free *= 2;
+  return !Broken("usage_fails");
 }
 
 // ---- Copies and fills
@@ -356,7 +373,7 @@ void WaitForAll(const SP_Device* device, Queue& queue) {
 
 void CopyToDevice(const SP_Device* device, SP_Stream stream, SP_DeviceMemoryBase* to, const void* from, uint64_t size,
                   TF_Status*) {
-  if (!Broken("htod_overtakes")) WaitForAll(device, *stream->queue);
+  if (!Broken("htod_overtakes") && !Broken("htod_overtakes_long_work")) WaitForAll(device, *stream->queue);
   void* const target = to->opaque;
   static char staging[60000];
   if (Broken("one_staging_buffer") && size > 20000 && size < sizeof staging) {
@@ -396,10 +413,12 @@ void CopyBlocking(const SP_Device* device, void* to, const void* from, uint64_t 
 }
 void CopyToDeviceBlocking(const SP_Device* device, SP_DeviceMemoryBase* to, const void* from, uint64_t size,
                           TF_Status*) {
+  if (Broken("unified_memory_is_written_elsewhere") && to->opaque == unified) return;
   CopyBlocking(device, to->opaque, from, Broken("sync_htod_long") ? size + 1 : size);
 }
 void CopyToHostBlocking(const SP_Device* device, void* to, const SP_DeviceMemoryBase* from, uint64_t size, TF_Status*) {
   const uint64_t skew = Broken("sync_dtoh_aligns") ? reinterpret_cast<uintptr_t>(from->opaque) % 4 : 0;
+  if (Broken("unified_memory_is_read_elsewhere") && from->opaque == unified) return;
   CopyBlocking(device, to, static_cast<char*>(from->opaque) - skew, size);
 }
 void CopyOnDeviceBlocking(const SP_Device* device, SP_DeviceMemoryBase* to, const SP_DeviceMemoryBase* from,
@@ -410,7 +429,11 @@ void CopyOnDeviceBlocking(const SP_Device* device, SP_DeviceMemoryBase* to, cons
 void Memset(const SP_Device*, SP_Stream stream, SP_DeviceMemoryBase* to, uint8_t value, uint64_t size, TF_Status*) {
   const uint64_t skew = Broken("memset_aligns") ? reinterpret_cast<uintptr_t>(to->opaque) % 4 : 0;
   void* const target = static_cast<char*>(to->opaque) - skew;
-  stream->queue->Add([=] { std::memset(target, value, size); });
+  stream->queue->Add([=] {
+    if (Broken("htod_overtakes_long_work") && size >= 1 << 20)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::memset(target, value, size);
+  });
 }
 void MemZero(const SP_Device* device, SP_Stream stream, SP_DeviceMemoryBase* to, uint64_t size, TF_Status* status) {
   Memset(device, stream, to, 0, Broken("zero_long") ? size + 1 : size, status);
@@ -429,7 +452,7 @@ void Memset32(const SP_Device* device, SP_Stream stream, SP_DeviceMemoryBase* to
 // Fills as much of a struct as TensorFlow knows of.
 template <typename Struct>
 void Fill(Struct* to, Struct from, size_t own_size) {
-  from.struct_size = own_size;
+  from.struct_size = Broken("struct_size_zero") ? 0 : own_size;
   size_t size = Broken("struct_overflow") ? own_size : std::min(to->struct_size, own_size);
   if (Broken("fills_future_fields") && to->struct_size > own_size) {
     std::memset(static_cast<void*>(to), 0x11, to->struct_size);
@@ -437,7 +460,11 @@ void Fill(Struct* to, Struct from, size_t own_size) {
   std::memcpy(static_cast<void*>(to), &from, size);
 }
 
-void GetDeviceCount(const SP_Platform*, int* count, TF_Status*) { *count = Broken("no_devices") ? 0 : 2; }
+void GetDeviceCount(const SP_Platform*, int* count, TF_Status*) {
+  static int calls = 0;
+  *count = Broken("no_devices") ? 0 : Broken("count_negative") ? -1 : Broken("count_changes") && ++calls > 50 ? 3 : 2;
+  if (Broken("count_slow")) std::this_thread::sleep_for(std::chrono::milliseconds(12));
+}
 
 void CreateDevice(const SP_Platform*, SE_CreateDeviceParams* params, TF_Status*) {
   SP_Device device{};
@@ -451,6 +478,9 @@ void DestroyDevice(const SP_Platform*, SP_Device* device) { delete &Of(device); 
 void CreateDeviceFns(const SP_Platform*, SE_CreateDeviceFnsParams* params, TF_Status*) {
   SP_DeviceFns functions{};
   functions.get_gflops = [](const SP_Device*) { return Broken("gflops_zero") ? 0. : -1.; };
+  functions.get_memory_bandwidth = [](const SP_Device*) {
+    return Broken("bandwidth_absurd") ? int64_t{1} << 60 : int64_t{-1};
+  };
   Fill(params->device_fns, functions, SP_DEVICE_FNS_STRUCT_SIZE);
 }
 
@@ -509,6 +539,8 @@ void Nothing(Args...) {}
 
 extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(SE_PlatformRegistrationParams* params,
                                                                      TF_Status* status) {
+  if (Broken("crashes_at_registration")) std::abort();
+  if (Broken("hangs_at_registration")) std::this_thread::sleep_for(std::chrono::hours(1));
   if (Broken("refuses")) return TF_SetStatus(status, TF_INTERNAL, "the driver is too old");
   // Other names when TensorFlow comes again.
   static int rounds = 0;
@@ -516,7 +548,7 @@ extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(SE_Platform
   const char* const name = Broken("bad_name") ? "Sample1" : kTypes[rounds++ > 0 && !Broken("same_names_again")];
   SP_Platform platform{};
   platform.name = name;
-  platform.type = name;
+  platform.type = Broken("type_is_cpu") ? "CPU" : Broken("type_is_null") ? nullptr : name;
   platform.supports_unified_memory = true;
   platform.use_bfc_allocator = true;
   Fill(params->platform, platform, SP_PLATFORM_STRUCT_SIZE);
@@ -533,7 +565,7 @@ extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(SE_Platform
                            Nothing};
   if (Broken("destroy_device_missing")) functions.destroy_device = nullptr;
   Fill(params->platform_fns, functions, SP_PLATFORM_FNS_STRUCT_SIZE);
-  params->destroy_platform = Nothing;
+  if (!Broken("destroy_platform_missing")) params->destroy_platform = Nothing;
   params->destroy_platform_fns = Nothing;
   if (Broken("crashes_at_exit")) std::atexit([] { std::abort(); });
 }
