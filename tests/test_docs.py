@@ -50,10 +50,21 @@ def test_links_and_paths_exist(page):
 @pytest.mark.host_only
 def test_the_runtime_page_names_tests_that_exist():
     sources = "".join(path.read_text() for path in (ROOT / "tensorflow_plugin").rglob("*_test.cc"))
-    named = re.findall(r"`(?:\w+/)?([A-Z]\w+)\.([A-Z]\w+)`", (ROOT / "docs" / "runtime.md").read_text())
+    page = (ROOT / "docs" / "runtime.md").read_text()
+    named = re.findall(r"`(?:\w+/)?([A-Z]\w+)\.([A-Z]\w+)`", page)
     assert len(named) > 40
-    missing = [f"{suite}.{name}" for suite, name in named if f"({suite}, {name})" not in sources]
-    assert missing == []
+    assert [f"{suite}.{name}" for suite, name in named if f"({suite}, {name})" not in sources] == []
+    # The first part of Instance/Suite.Name, and the functions of the Python tests.
+    instances = re.findall(r"`(\w+)/([A-Z]\w+)\.[A-Z]\w+`", page)
+    assert [name for name in instances if f"INSTANTIATE_TEST_SUITE_P({name[0]}, {name[1]}," not in sources] == []
+    python = "".join(path.read_text() for path in (ROOT / "tests").glob("test_*.py"))
+    functions = re.findall(r"`(test_\w+)`", page)
+    assert len(functions) > 10
+    assert [name for name in functions if f"def {name}(" not in python] == []
+    # A row of a table without a test holds nothing.
+    rows = [row for table in re.findall(r"\| test \|\n\|[-|]+\|\n((?:\|.*\n)+)", page) for row in table.splitlines()]
+    assert len(rows) > 40
+    assert [row for row in rows if not re.search(r"`[\w/.]+` \|$|^\| \*\*\w+\*\* \| \| \|$", row)] == []
 
 
 def test_readme_is_one_page():
