@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, run_code
 
 
 def test_configuration_lists_every_variable(xpu_device):
@@ -16,6 +16,43 @@ def test_configuration_lists_every_variable(xpu_device):
     ]
     table = "\n".join(lines)
     assert table in (ROOT / "docs" / "configuration.md").read_text(), f"docs/configuration.md should have\n{table}"
+
+
+@pytest.mark.host_only
+def test_what_tensorflow_offers_is_taken_as_the_configuration_page_says():
+    outcome = run_code(
+        """
+        import json
+        import tensorflow as tf
+
+        def error(f):
+            try:
+                f()
+            except (ValueError, tf.errors.OpError) as error:
+                return str(error)
+
+        virtual = [tf.config.LogicalDeviceConfiguration(memory_limit=100)] * 2
+        xpu = tf.config.list_physical_devices("XPU")[0]
+        errors = [error(lambda: tf.config.set_logical_device_configuration(xpu, virtual))]
+        tf.config.set_visible_devices([], "XPU")
+        used = [d.name for d in tf.config.list_logical_devices("XPU")]
+        for name in ("/xpu:0", "/XPU:0", "/device:XPU:0"):
+            with tf.device(name):
+                used.append((tf.ones(3) + 1).device[-13:])
+        used.append((tf.ones(3) + 1).device[-13:])
+        tf.config.set_soft_device_placement(False)
+        with tf.device("/xpu:0"):
+            errors.append(error(lambda: tf.strings.length(["a"])))
+            errors.append(error(lambda: tf.function(lambda x: x * 2, jit_compile=True)(tf.ones(3))))
+        print(json.dumps([used, errors]))
+        """
+    )
+    used, errors = outcome.json
+    assert used == ["/device:XPU:0"] * 5, outcome
+    for said, words in zip(
+        errors, ["not supported for XPU", "Supported device types [CPU]", "No JIT device registered"]
+    ):
+        assert words in said, outcome
 
 
 @pytest.mark.host_only

@@ -55,10 +55,20 @@ def test_disabled(plugin_site):
     declined(plugin_site.run_code(USE_TENSORFLOW, TF_XPU_DISABLE="1"), "TF_XPU_DISABLE=1", "unset")
 
 
+def test_not_disabled(plugin_site):
+    outcome = plugin_site.run_code(USE_TENSORFLOW, TF_XPU_DISABLE="0")
+    assert outcome.returncode == 0, outcome
+    assert outcome.json == BOTH
+    assert outcome.warnings == []
+
+
 def test_another_minor_version_of_tensorflow(plugin_site):
+    """The newest that there is a core for is the one to install."""
     plugin_site.core.rename(plugin_site.lib / "libtensorflow_xpu_core_2_20.so")
+    shutil.copy(plugin_site.lib / "libtensorflow_xpu_core_2_20.so", plugin_site.lib / "libtensorflow_xpu_core_2_19.so")
     outcome = plugin_site.run_code(USE_TENSORFLOW)
-    declined(outcome, "TensorFlow is version 2.21.", "built for 2.20", 'pip install "tensorflow-cpu==2.20.*"')
+    words = "TensorFlow is version 2.21.", "built for 2.19 and 2.20", 'pip install "tensorflow-cpu==2.20.*"'
+    declined(outcome, *words)
 
 
 def test_the_core_for_the_running_version_is_chosen(plugin_site):
@@ -143,6 +153,13 @@ def test_the_same_folder_under_two_names(plugin_site, tmp_path):
     assert outcome.returncode == 0, outcome
     assert outcome.json == BOTH
     assert outcome.warnings == []
+
+
+def test_the_same_folder_under_two_names_and_disabled(plugin_site, tmp_path):
+    """Each time it offers no devices under another name: the same twice would end the process."""
+    (tmp_path / "lib64").symlink_to(tmp_path)
+    path = f"{plugin_site.folder}:{tmp_path}/lib64/site-packages:{plugin_site.packages}"
+    declined(plugin_site.run_code(USE_TENSORFLOW, PYTHONPATH=path, TF_XPU_DISABLE="1"), "TF_XPU_DISABLE=1")
 
 
 def test_the_same_folder_in_the_environment(plugin_site):

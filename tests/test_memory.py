@@ -12,6 +12,18 @@ from tests.conftest import run_code
 
 pytestmark = pytest.mark.host_only
 
+BAD_VALUES = {
+    "TF_XPU_SUBDEVICE": "XPU_BANANA",
+    "TF_XPU_DEVICE_COUNT": "many",
+    "TF_XPU_MEMORY_LIMIT": "lots",
+    "TF_XPU_ALLOCATOR": "best",
+    "TF_XPU_LARGE_PAGES": "2",
+    "TF_XPU_THREADS": "0",
+    "TF_XPU_ISA": "sse2",
+    "TF_XPU_FAULT": "alloc",
+    "TF_XPU_ISOLATE_MEMORY": "yes",
+}
+
 allocators = pytest.mark.parametrize("allocator", ["bfc", "pool"])
 
 # Finds the address of a tensor on the device through TensorFlow's C API, as a careless library would.
@@ -83,17 +95,23 @@ def test_without_isolation_nothing_is_watched():
 
 
 def test_bad_values_are_named_once_and_ignored():
+    """Every variable but TF_XPU_DISABLE, which any value but 0 and false sets."""
     outcome = run_code(
         """
         import json, tensorflow_xpu
-        print(json.dumps(tensorflow_xpu.list_physical_devices()[0].memory_bytes))
+        devices = tensorflow_xpu.list_physical_devices()
+        names = [v["name"] for v in tensorflow_xpu._devices.core_description()["variables"]]
+        print(json.dumps([len(devices), devices[0].subdevice_type, devices[0].memory_bytes, names]))
         """,
-        environment={"TF_XPU_MEMORY_LIMIT": "lots", "TF_XPU_ALLOCATOR": "best", "TF_XPU_LARGE_PAGES": "2"},
+        environment=BAD_VALUES,
     )
-    assert outcome.json >= 2**28, outcome
-    assert len(outcome.warnings) == 3, outcome
-    for warning in ("LIMIT=lots is ignored: expected bytes", "OR=best is ignored: expected bfc or pool", "PAGES=2 is"):
-        assert sum(warning in line for line in outcome.warnings) == 1, outcome
+    count, subdevice, memory, names = outcome.json
+    assert (count, subdevice) == (1, "XPU_HOST"), outcome
+    assert memory >= 2**28, outcome
+    assert set(names) == {*BAD_VALUES, "TF_XPU_DISABLE"}
+    assert len(outcome.warnings) == len(BAD_VALUES), outcome
+    for name, value in BAD_VALUES.items():
+        assert sum(f" {name}={value}" in line.replace('"', "") for line in outcome.warnings) == 1, (name, outcome)
 
 
 def test_memory_limit_as_a_share_of_the_machine():
