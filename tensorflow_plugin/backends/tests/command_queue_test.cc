@@ -237,6 +237,8 @@ TEST(CommandQueue, KeepsTheFirstFailureAndGoesOn) {
   EXPECT_TRUE(queue->TakeStatus().ok());
   queue->Submit(1, [](const ThreadTeam&) -> Status { throw std::bad_alloc(); });
   EXPECT_EQ(queue->TakeStatus().code(), Code::kResourceExhausted);
+  queue->Submit(1, [](const ThreadTeam&) -> Status { throw std::runtime_error("thrown"); });
+  EXPECT_EQ(queue->TakeStatus().message(), "a command threw: thrown");
   queue->Close();
 }
 

@@ -121,6 +121,7 @@ TEST(ParseMemorySizeTest, Units) {
   EXPECT_EQ(ParseMemorySize("2GB", 0), 2000000000);
   EXPECT_EQ(ParseMemorySize("1TB", 0), 1000000000000);
   EXPECT_EQ(ParseMemorySize("9999999TB", 0), 0);
+  EXPECT_EQ(ParseMemorySize("16777217TiB", 0), 0);  // one more than 2^64 bytes hold: 1TiB, if that went unseen
   EXPECT_EQ(ParseMemorySize("25%", int64_t{4} << 30), (int64_t{4} << 30) / 100 * 25);
   EXPECT_EQ(ParseMemorySize("100%", int64_t{4} << 30), (int64_t{4} << 30) / 100 * 100);
   EXPECT_EQ(ParseMemorySize("1%", 1 << 20), 1 << 20);  // no less than can be asked for
