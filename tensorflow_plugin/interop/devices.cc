@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tensorflow/c/experimental/stream_executor/stream_executor_internal.h"
 #include "tensorflow/core/framework/device_base.h"
@@ -52,11 +54,52 @@ bool HostCanAddress(const void* memory) { return core.host_can_address(memory); 
 
 bool SharesHostMemory() { return core.shares_host_memory() != 0; }
 
+namespace {
+
+// What all tensors of a device have in common.
+struct Facts {
+  const tensorflow::Device* device;
+  uint64_t incarnation;
+  Place place;
+  bool depends_on_memory;  // the place is that of memory which the host cannot address
+};
+
+Facts Examine(const tensorflow::Device& device) {
+  Facts facts{&device, device.attributes().incarnation(), Place(), false};
+  if (device.device_type() == "CPU") return facts;
+  if (!IsXpu(device)) {
+    facts.place.device = DLDevice{};
+    return facts;
+  }
+  facts.place.stream = ComputeStream(device);
+  facts.depends_on_memory = !SharesHostMemory();
+  if (facts.depends_on_memory) facts.place.device = {kDLExtDev, device.parsed_name().id};
+  return facts;
+}
+
+// Kept, since to find out takes as long as the rest of an export. A TensorFlow context that is reset makes its devices
+// anew, perhaps where the old ones were: their incarnation, a random number, tells them apart.
+const Facts& FactsOf(const tensorflow::Device& device) {
+  constexpr size_t kMost = 64;  // so that contexts which come and go do not fill it
+  static std::vector<Facts>& known = *new std::vector<Facts>;
+  for (Facts& facts : known) {
+    if (facts.device != &device) continue;
+    if (facts.incarnation != device.attributes().incarnation()) facts = Examine(device);
+    return facts;
+  }
+  if (known.size() == kMost) known.clear();
+  known.push_back(Examine(device));
+  return known.back();
+}
+
+}  // namespace
+
 Place PlaceOf(const tensorflow::Device* device, const void* memory) {
-  if (device == nullptr || device->device_type() == "CPU") return Place();
-  if (!IsXpu(*device)) return {DLDevice{}, nullptr};
-  const DLDevice place = HostCanAddress(memory) ? kHost : DLDevice{kDLExtDev, device->parsed_name().id};
-  return {place, ComputeStream(*device)};
+  if (device == nullptr) return Place();
+  const Facts& facts = FactsOf(*device);
+  Place place = facts.place;
+  if (facts.depends_on_memory && memory != nullptr && HostCanAddress(memory)) place.device = kHost;
+  return place;
 }
 
 bool IsSettled(SP_Stream stream) { return core.stream_is_settled(stream); }

@@ -29,7 +29,7 @@ struct Place {
 };
 
 // Where memory of a TensorFlow device lies. null stands for the host's CPU. Not known for devices that are neither a
-// CPU nor an XPU.
+// CPU nor an XPU. Needs the interpreter's lock.
 Place PlaceOf(const tensorflow::Device* device, const void* memory);
 
 // Whether `device` is one of this plugin's.

@@ -232,6 +232,7 @@ Status CommandQueue::TakeStatus() {
 }
 
 Status CommandQueue::PeekStatus() const {
+  if (!failed_.load(std::memory_order_acquire)) return OkStatus();
   std::lock_guard<std::mutex> lock(status_mutex_);
   return status_;
 }
