@@ -1,6 +1,7 @@
 """DLPack's C structs and functions through ctypes: what a consumer or producer written in C sees."""
 
 import ctypes
+import os
 from ctypes import (
     CFUNCTYPE,
     POINTER,
@@ -20,6 +21,9 @@ from ctypes import (
 
 READ_ONLY, IS_COPIED, PADDED = 1, 2, 4
 CPU, CUDA, EXT_DEV = 1, 2, 12
+HOST = (CPU, 0)
+# Where DLPack sees the memory of /cpu:0 and /xpu:0.
+PLACES = {"/cpu:0": HOST, "/xpu:0": (EXT_DEV, 0) if os.environ.get("TF_XPU_ISOLATE_MEMORY") == "1" else HOST}
 
 # (code, bits) of every type that DLPack 1.3 and TensorFlow share.
 TYPES = {
@@ -111,6 +115,29 @@ class DLPackExchangeAPI(Structure):
         ("dltensor_from", PYFUNCTYPE(c_int, py_object, POINTER(DLTensor))),
         ("current_work_stream", PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))),
     ]
+
+
+class OnHost:
+    """A tensor for consumers of host memory: exported with dl_device=(kDLCPU, 0)."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **arguments):
+        return self.tensor.__dlpack__(**{**arguments, "dl_device": HOST})
+
+    def __dlpack_device__(self):
+        return HOST
+
+
+def shares(tensor):
+    """Whether consumers of host memory get at the tensor's own: not on an XPU whose memory is isolated."""
+    return tensor.__dlpack_device__() == HOST
+
+
+def reachable(tensor):
+    """What consumers of host memory can import: the tensor, or where the host cannot address it, a copy."""
+    return tensor if shares(tensor) else OnHost(tensor)
 
 
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer

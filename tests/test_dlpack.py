@@ -13,7 +13,18 @@ import torch
 import tvm_ffi
 
 from tensorflow_xpu import dlpack
-from tests.dlpack_c import CPU, IS_COPIED, PADDED, READ_ONLY, TYPES, Producer, capsule_name, opened
+from tests.dlpack_c import (
+    IS_COPIED,
+    PADDED,
+    PLACES,
+    READ_ONLY,
+    TYPES,
+    Producer,
+    capsule_name,
+    opened,
+    reachable,
+    shares,
+)
 
 jax.config.update("jax_enable_x64", True)
 # Consumers that see memory, each with a function that gives the address of what it imported.
@@ -47,24 +58,26 @@ def test_export_shares_memory(device, consumer):
     take, address_of = CONSUMERS[consumer]
     value = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     tensor = make(device, value)
-    view = take(tensor)
-    assert address_of(view) == address(tensor)
+    assert tensor.__dlpack_device__() == PLACES[device]
+    view = take(reachable(tensor))
+    assert (address_of(view) == address(tensor)) == shares(tensor)
     np.testing.assert_array_equal(TO_NUMPY[consumer](view), value)
     del tensor
     gc.collect()
     np.testing.assert_array_equal(TO_NUMPY[consumer](view), value)
 
 
-def test_writes_are_seen_on_both_sides(device):
+def test_writes_are_seen_where_memory_is_shared(device):
     tensor = make(device, np.zeros(16, np.float32))
-    view = torch.from_dlpack(tensor)
+    shared = shares(tensor)
+    view = torch.from_dlpack(reachable(tensor))
     view[3] = 7
-    assert torch.from_dlpack(tensor)[3] == 7
-    assert (tensor + 0).numpy()[3] == 7
+    assert torch.from_dlpack(reachable(tensor))[3] == (7 if shared else 0)
+    assert (tensor + 0).numpy()[3] == (7 if shared else 0)
     theirs = torch.zeros(16)
     ours = dlpack.from_dlpack(theirs, device=device)
     theirs[5] = 9
-    assert (ours + 0).numpy()[5] == 9
+    assert (ours + 0).numpy()[5] == (9 if shared else 0)
     assert ours.device.lower().endswith(device[1:])
 
 
@@ -116,10 +129,11 @@ def test_every_type(device, dtype):
     tensor = dlpack.from_dlpack(producer.capsule(), device=device)
     assert tensor.dtype == dtype
     assert tensor.device.lower().endswith(device[1:])
-    exported = opened(tensor.__dlpack__(max_version=(1, 3)))
+    visible, shared = reachable(tensor), shares(tensor)
+    exported = opened(visible.__dlpack__(max_version=(1, 3)))
     assert (exported.dl_tensor.dtype.code, exported.dl_tensor.dtype.bits) == (code, bits)
-    assert exported.flags == READ_ONLY | (PADDED if bits < 8 else 0)
-    assert exported.dl_tensor.data == producer.aligned
+    assert exported.flags == (READ_ONLY if shared else IS_COPIED) | (PADDED if bits < 8 else 0)
+    assert (exported.dl_tensor.data == producer.aligned) == shared
     assert raw(exported) == content
     if bits < 8:
         with pytest.raises(BufferError, match="one element per byte"):
@@ -127,14 +141,14 @@ def test_every_type(device, dtype):
     for consumer, types in TAKES.items():
         if dtype in types:
             take, address_of = CONSUMERS[consumer]
-            theirs = take(tensor)
-            assert address_of(theirs) == producer.aligned
+            theirs = take(visible)
+            assert (address_of(theirs) == producer.aligned) == shared
             again = dlpack.from_dlpack(theirs)
             assert again.dtype == dtype
             assert raw(opened(again.__dlpack__())) == content
         else:
             with pytest.raises((BufferError, RuntimeError, TypeError, ValueError, KeyError, NotImplementedError)):
-                CONSUMERS[consumer][0](tensor)
+                CONSUMERS[consumer][0](visible)
 
 
 @pytest.mark.host_only
@@ -155,7 +169,7 @@ def test_what_dlpack_has_not(dtype):
 
 def test_scalars_are_copies(device):
     with tf.device(device):
-        tensor = tf.constant(1)
+        tensor = reachable(tf.constant(1))
         managed = opened(tensor.__dlpack__(max_version=(1, 0)))
         assert managed.flags == IS_COPIED
         torch.from_dlpack(tensor).add_(41)
@@ -175,7 +189,7 @@ def test_read_only_is_said():
 @pytest.mark.host_only
 def test_arguments_of_dlpack(device):
     tensor = make(device, np.arange(6, dtype=np.float32))
-    assert tensor.__dlpack_device__() == (CPU, 0)
+    assert tensor.__dlpack_device__() == PLACES[device]
     assert capsule_name(tensor.__dlpack__()) == "dltensor"
     assert capsule_name(tensor.__dlpack__(max_version=None)) == "dltensor"
     assert capsule_name(tensor.__dlpack__(max_version=(0, 8))) == "dltensor"
@@ -184,7 +198,7 @@ def test_arguments_of_dlpack(device):
         assert capsule_name(capsule) == "dltensor_versioned"
         assert (opened(capsule).version.major, opened(capsule).version.minor) == (1, 3)
     here = address(tensor)
-    same = {"stream": -1}, {"stream": None}, {"dl_device": (CPU, 0)}, {"copy": False}, {"copy": None}
+    same = {"stream": -1}, {"stream": None}, {"dl_device": PLACES[device]}, {"copy": False}, {"copy": None}
     for arguments in same:
         assert opened(tensor.__dlpack__(**arguments)).dl_tensor.data == here
     copied = tensor.__dlpack__(copy=True, max_version=(1, 0))
@@ -224,15 +238,15 @@ def test_arguments_that_stock_tensorflow_refused(device):
     tensor = make(device, np.arange(6, dtype=np.float32))
     for take in (
         lambda: np.from_dlpack(tensor, device="cpu"),
-        lambda: np.from_dlpack(tensor, copy=True),
-        lambda: np.from_dlpack(tensor, copy=False),
-        lambda: torch.from_dlpack(tensor, device="cpu"),
-        lambda: torch.from_dlpack(tensor, copy=True),
+        lambda: np.from_dlpack(reachable(tensor), copy=True),
+        lambda: torch.from_dlpack(reachable(tensor), device="cpu"),
+        lambda: torch.from_dlpack(reachable(tensor), copy=True),
+        lambda: np.from_dlpack(tensor, copy=False) if shares(tensor) else np.arange(6),
     ):
         np.testing.assert_array_equal(np.asarray(take()), np.arange(6))
 
 
-STRIDED = {
+VIEWS = {
     "transposed": lambda a: a.T,
     "column": lambda a: a[:, 1],
     "step": lambda a: a[::2, 1::2],
@@ -240,26 +254,24 @@ STRIDED = {
     "rows from 1": lambda a: a[1:],
     "one row": lambda a: a[2:3],
 }
+LIBRARIES = {"numpy": np.asarray, "torch": torch.tensor}
+LAYOUTS = [(library, how, view) for library in LIBRARIES for how, view in VIEWS.items()]
+# PyTorch has no negative strides.
+LAYOUTS += [("numpy", "reversed", lambda a: a[::-1, ::-1])]
+LAYOUTS += [("numpy", "broadcast", lambda a: np.broadcast_to(a[0], (3, 7)))]
+LAYOUTS += [("torch", "broadcast", lambda a: a[0].expand(3, 7))]
 
 
 @pytest.mark.host_only
-@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize(
+    ("library", "view"), [pytest.param(lib, view, id=f"{lib}-{how}") for lib, how, view in LAYOUTS]
+)
 @pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", "complex128"])
-@pytest.mark.parametrize("how", [*STRIDED, "reversed", "broadcast"])
-def test_layouts(device, library, how, dtype):
-    base = np.arange(35).reshape(5, 7).astype(dtype)
-    if how == "reversed":
-        views = {"numpy": base[::-1, ::-1]}
-    elif how == "broadcast":
-        views = {"numpy": np.broadcast_to(base[0], (3, 7)).copy()[:], "torch": torch.tensor(base)[0].expand(3, 7)}
-    else:
-        views = {"numpy": STRIDED[how](base), "torch": STRIDED[how](torch.tensor(base))}
-    if library not in views:
-        pytest.skip("PyTorch has no negative strides")
-    view = views[library]
-    tensor = dlpack.from_dlpack(view, device=device)
-    np.testing.assert_array_equal(tensor.numpy(), np.asarray(view))
-    np.testing.assert_array_equal((tensor + tensor).numpy(), np.asarray(view) + np.asarray(view))
+def test_layouts(device, library, view, dtype):
+    theirs = view(LIBRARIES[library](np.arange(35).reshape(5, 7).astype(dtype)))
+    tensor = dlpack.from_dlpack(theirs, device=device)
+    np.testing.assert_array_equal(tensor.numpy(), np.asarray(theirs))
+    np.testing.assert_array_equal((tensor + tensor).numpy(), np.asarray(theirs) + np.asarray(theirs))
 
 
 @pytest.mark.host_only
@@ -331,14 +343,14 @@ def test_capsules_are_used_once():
 def test_variables(device):
     with tf.device(device):
         variable = tf.Variable([1.0, 2.0, 3.0])
-    assert variable.__dlpack_device__() == (CPU, 0)
+    assert variable.__dlpack_device__() == PLACES[device]
     for take in (np.from_dlpack, torch.from_dlpack, jnp.from_dlpack):
-        np.testing.assert_array_equal(np.asarray(take(variable)), [1, 2, 3])
-    view = np.from_dlpack(variable)
+        np.testing.assert_array_equal(np.asarray(take(reachable(variable))), [1, 2, 3])
+    view = np.from_dlpack(reachable(variable))
     variable.assign_add([1.0, 1.0, 1.0])
     variable.assign([7.0, 8.0, 9.0])
     np.testing.assert_array_equal(view, [1, 2, 3])
-    np.testing.assert_array_equal(np.from_dlpack(variable), [7, 8, 9])
+    np.testing.assert_array_equal(np.from_dlpack(reachable(variable)), [7, 8, 9])
 
 
 def test_tensorflow_never_writes_to_imported_memory(device):

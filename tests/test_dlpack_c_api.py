@@ -16,7 +16,9 @@ from tests.conftest import ROOT, run_code
 from tests.dlpack_c import (
     CPU,
     CUDA,
+    HOST,
     IS_COPIED,
+    PLACES,
     READ_ONLY,
     SET_ERROR,
     DLDevice,
@@ -27,6 +29,7 @@ from tests.dlpack_c import (
     export,
     imported,
     opened,
+    reachable,
 )
 
 
@@ -64,11 +67,11 @@ def test_views(api, device, shape):
     for view in (view_of(api, tensor), (managed := export(api, tensor)).dl_tensor):
         assert view.dims() == shape
         assert view.steps() == tuple(stride // 4 for stride in strides)
-        assert (view.device.device_type, view.device.device_id) == (CPU, 0)
+        assert (view.device.device_type, view.device.device_id) == PLACES[device]
         assert (view.dtype.code, view.dtype.bits, view.dtype.lanes, view.byte_offset) == (2, 32, 1, 0)
         if 0 in shape:
             assert view.data is None
-        else:
+        elif PLACES[device] == HOST:
             values = np.ctypeslib.as_array(ctypes.cast(view.data, ctypes.POINTER(ctypes.c_float)), shape)
             np.testing.assert_array_equal(values, tensor.numpy())
     assert managed.flags == READ_ONLY
@@ -84,6 +87,7 @@ def test_equal_shapes_share_their_storage(api):
 
 
 @pytest.mark.host_only
+@pytest.mark.without_isolation
 def test_shapes_cannot_be_written():
     """A consumer that writes into a shape faults: it would change the shape of every tensor like that."""
     outcome = run_code(
@@ -102,8 +106,10 @@ def test_shapes_cannot_be_written():
     assert outcome.returncode == -11
 
 
-def test_scalars(api):
-    tensor = tf.constant(2.5)
+@pytest.mark.parametrize("device", ["/cpu:0", *(["/xpu:0"] if PLACES["/xpu:0"] == HOST else [])])
+def test_scalars_in_host_memory(api, device):
+    with tf.device(device):
+        tensor = tf.constant(2.5)
     view = view_of(api, tensor)
     assert (view.ndim, view.dims(), view.steps()) == (0, (), ())
     managed = export(api, tensor)
@@ -112,7 +118,8 @@ def test_scalars(api):
         value = ctypes.c_float.from_address(data)
         assert value.value == 2.5
         value.value = -1
-    assert tf.constant(2.5).numpy() == 2.5
+    with tf.device(device):
+        assert tf.constant(2.5).numpy() == 2.5
     delete(managed)
 
 
@@ -249,7 +256,7 @@ def test_tvm_ffi_kernels_run_on_tensors(api):
 
 def test_pytorch_ops_run_on_tensors():
     a, b = make("/xpu:0", 12), make("/cpu:0", 12)
-    product = torch.outer(torch.from_dlpack(a), torch.from_dlpack(b))
+    product = torch.outer(torch.from_dlpack(reachable(a)), torch.from_dlpack(b))
     result = dlpack.from_dlpack(product, device="/xpu:0")
     assert result.device.endswith("XPU:0")
     np.testing.assert_array_equal(tf.reduce_sum(result, 0).numpy(), np.outer(np.arange(12), np.arange(12)).sum(0))

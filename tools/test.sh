@@ -23,10 +23,10 @@ python_tests() {
 }
 
 # Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own. The tests of
-# memory and of DLPack choose that for themselves, and what is in the wheel does not depend on it.
+# memory choose that for themselves, and what is in the wheel does not depend on it.
 isolated_tests() {
-  TF_XPU_ISOLATE_MEMORY=1 TF_XPU_ALLOCATOR=pool python_tests XPU_HOST --ignore tests/test_memory.py \
-    --ignore-glob "*/test_dlpack*.py" --ignore tests/test_wheel.py "$@"
+  TF_XPU_ISOLATE_MEMORY=1 TF_XPU_ALLOCATOR=pool python_tests XPU_HOST -m "not without_isolation" \
+    --ignore tests/test_memory.py --ignore tests/test_wheel.py "$@"
 }
 
 tools/setup.sh requirements-test.txt
