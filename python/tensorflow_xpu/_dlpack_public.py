@@ -1,7 +1,8 @@
 """DLPack through TensorFlow's public API only: what tensorflow_xpu.dlpack uses without its native module.
 
 TensorFlow's own functions abort the process for types they do not know, and on import of memory that is not aligned
-to 64 bytes; so exports are checked here first, and imports go through NumPy and copy.
+to 64 bytes; so exports are checked here first, and imports go through NumPy and copy. What is exported is copied as
+well: the API does not tell whether others use a tensor's memory, whom a consumer that writes to it would disturb.
 """
 
 from __future__ import annotations
@@ -36,16 +37,13 @@ def dlpack(
         raise BufferError(f"stream must be None or -1 for a tensor in host memory, got {stream!r}")
     if dl_device is not None and tuple(dl_device) != _HOST:
         raise BufferError(f"a tensor in host memory cannot be exported to dl_device={dl_device!r}")
-    on_host = tf.DeviceSpec.from_string(self.backing_device).device_type == "CPU"
-    # TensorFlow has one tensor for all equal scalar constants: nobody may get at that.
-    needs_copy = not on_host or self.shape.rank == 0
-    if copy is False and needs_copy:
-        raise BufferError("copy=False, but a scalar or a tensor of another device is exported as a copy")
-    tensor = self
-    if copy or needs_copy:
+    if copy is not False:
         with tf.device("/cpu:0"):
-            tensor = tf.raw_ops.DeepCopy(x=tf.identity(self))
-    return tf.experimental.dlpack.to_dlpack(tensor)
+            return tf.experimental.dlpack.to_dlpack(tf.raw_ops.DeepCopy(x=tf.identity(self)))
+    # TensorFlow has one tensor for all equal scalar constants.
+    if tf.DeviceSpec.from_string(self.backing_device).device_type != "CPU" or self.shape.rank == 0:
+        raise BufferError("copy=False, but a scalar or a tensor of another device is exported as a copy")
+    return tf.experimental.dlpack.to_dlpack(self)
 
 
 class _FromCapsule:

@@ -18,11 +18,13 @@ can be used afterwards.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from types import ModuleType
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager import context
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
 
@@ -80,14 +82,24 @@ def _variable_dlpack(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A capsule with the variable's value, see ``tf.Tensor.__dlpack__``. Later assignments are not seen in it."""
-    value = self.read_value()
-    return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    """A capsule with the variable's memory, see ``tf.Tensor.__dlpack__``. Later assignments are not seen in it."""
+    export = _native.dlpack_of_variable if _native else _dlpack_public.dlpack
+    return export(self.value(), stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 def _variable_dlpack_device(self: tf.Variable) -> tuple[int, int]:
     """DLPack's (device type, device id) of the variable's value."""
-    return self.read_value().__dlpack_device__()
+    return self.value().__dlpack_device__()
+
+
+_put = context._EagerTensorCache.put
+
+
+def _put_and_mark(self: context._EagerTensorCache, key: Any, tensor: tf.Tensor) -> None:
+    """Marks what TensorFlow caches (gradients of zero) as used by somebody else, so that it is exported by copy."""
+    with contextlib.suppress(Exception):  # tensors without an alias cannot be exported either
+        tensor._xpu_alias = _native.alias(tensor)
+    _put(self, key, tensor)
 
 
 _PATCHES: list[tuple[type, str, Any]] = [
@@ -97,7 +109,10 @@ _PATCHES: list[tuple[type, str, Any]] = [
     (ops.EagerTensor, "__dlpack_device__", _native.dlpack_device if _native else _dlpack_public.dlpack_device),
 ]
 if _native:
-    _PATCHES.append((ops.EagerTensor, "__dlpack_c_exchange_api__", _native.exchange_api))
+    _PATCHES += [
+        (ops.EagerTensor, "__dlpack_c_exchange_api__", _native.exchange_api),
+        (context._EagerTensorCache, "put", _put_and_mark),
+    ]
 
 _ABSENT = object()
 _replaced: list[tuple[type, str, Any]] = []

@@ -37,6 +37,9 @@ struct Expose {
 };
 template struct Expose<&TensorHandle::IsReady>;
 
+// A handle (LocalTensorHandleData) holds its tensor twice, so that operations do not reuse its memory.
+constexpr int kOfOneHandle = 2;
+
 // Copies of less than this are made with the interpreter's lock held.
 constexpr int64_t kLongCopyBytes = 64 << 10;
 
@@ -87,16 +90,6 @@ HandlePtr CopyTo(TFE_TensorHandle* handle, const std::string& device) {
     return nullptr;
   }
   return copy;
-}
-
-bool SettleUnlocked(SP_Stream stream) {
-  if (IsSettled(stream)) return true;
-  Status status;
-  {
-    WithoutLock unlocked;
-    status = Settle(stream);
-  }
-  return status.ok() || Raise(status) == 0;
 }
 
 PyObject* ObjectOf(HandlePtr handle) { return EagerTensorFromHandle(handle.release(), /*is_packed=*/false); }
@@ -156,14 +149,32 @@ bool ViewOf(PyObject* object, EagerView* view) {
   return true;
 }
 
-bool SettledViewOf(PyObject* object, EagerView* view) {
-  if (!ViewOf(object, view)) return false;
-  if (!view->place.known()) {
-    PyErr_Format(PyExc_BufferError, "a tensor on %s cannot be exchanged here", view->handle->device()->name().c_str());
+bool Settle(const EagerView& view) {
+  if (!view.place.known()) {
+    PyErr_Format(PyExc_BufferError, "a tensor on %s cannot be exchanged here", view.handle->device()->name().c_str());
     return false;
   }
-  return !view->place.must_wait() || SettleUnlocked(view->place.stream);
+  if (!view.place.must_wait() || IsSettled(view.place.stream)) return true;
+  Status status;
+  {
+    WithoutLock unlocked;
+    status = Settle(view.place.stream);
+  }
+  return status.ok() || Raise(status) == 0;
 }
+
+bool EagerInternalsAreKnown() {
+  Tensor tensor(tensorflow::DT_FLOAT, tensorflow::TensorShape({2, 3}));
+  const void* const data = tensorflow::DMAHelper::base(&tensor);
+  tensorflow::core::RefCountPtr<TensorHandle> handle(
+      TensorHandle::CreateLocalHandle(std::move(tensor), nullptr, nullptr, nullptr));
+  const Tensor* seen = nullptr;
+  return TensorHandle::classof(handle.get()) && handle->Type() == TensorHandle::LOCAL && handle->device() == nullptr &&
+         (handle.get()->*IsReady())() && handle->Tensor(&seen).ok() && tensorflow::DMAHelper::base(seen) == data &&
+         IsHeldBy(kOfOneHandle, *seen) && !IsHeldBy(kOfOneHandle - 1, *seen);
+}
+
+bool IsExclusive(const EagerView& view) { return IsHeldBy(kOfOneHandle, *view.tensor); }
 
 bool CopyToHost(const EagerView& view, Tensor* copy) {
   if (view.place.device.device_type == kDLCPU) {
@@ -232,6 +243,15 @@ HandlePtr HandleOn(Device* device, Tensor tensor) {
   if (device != nullptr) context = tensorflow::ContextFromInterface(tensorflow::unwrap(TheContext()));
   return HandlePtr(Wrap(TensorHandle::CreateLocalHandle(std::move(tensor), device, device, context)));
 }
+
+}  // namespace
+
+PyObject* Alias(PyObject* object) {
+  EagerView view;
+  return ViewOf(object, &view) ? ObjectOf(HandleOn(view.handle->device(), *view.tensor)) : nullptr;
+}
+
+namespace {
 
 // Of a foreign tensor in memory that the host can address.
 PyObject* FromHostMemory(Foreign* foreign, const Layout& layout, Copy copy, Device* target) {

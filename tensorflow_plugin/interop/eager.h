@@ -15,6 +15,10 @@
 
 namespace xpu::interop {
 
+// Whether TensorFlow's classes do what the functions below expect, as far as a tensor of its own shows. If not, they
+// must not be called.
+bool EagerInternalsAreKnown();
+
 // What is behind an eager tensor; valid while the Python object lives.
 struct EagerView {
   tensorflow::TensorHandle* handle;
@@ -28,7 +32,15 @@ struct EagerView {
 bool ViewOf(PyObject* object, EagerView* view);
 // Waits for the queued work, too, where the consumer cannot do that by itself. BufferError if the tensor's place is not
 // known.
-bool SettledViewOf(PyObject* object, EagerView* view);
+bool Settle(const EagerView& view);
+inline bool SettledViewOf(PyObject* object, EagerView* view) { return ViewOf(object, view) && Settle(*view); }
+
+// Whether nothing else in TensorFlow uses the tensor's memory. What has been exported of it does not count, if it keeps
+// the handle alive and not the buffer.
+bool IsExclusive(const EagerView& view);
+
+// Another eager tensor over the same memory, which keeps it from being exclusive.
+PyObject* Alias(PyObject* object);
 
 // A copy in host memory of a tensor on any device.
 bool CopyToHost(const EagerView& view, tensorflow::Tensor* copy);

@@ -20,7 +20,7 @@ class WithLock {
   ~WithLock() { PyGILState_Release(state_); }
 
  private:
-  const PyGILState_STATE state_ = PyGILState_Ensure();
+  const PyGILState_STATE state_ = UntilTheEnd(PyGILState_Ensure);
 };
 
 // The XPU of an extension device; null if there is none, without an exception.
@@ -50,7 +50,7 @@ Status Allocate(const DLTensor& prototype, DLManagedTensorVersioned** out) {
   tensorflow::Tensor tensor;
   XPU_REQUIRE(AllocateOnDevice(xpu, layout.type, layout.shape, &tensor),
               errors::ResourceExhausted("no memory left on ", xpu->name()));
-  return Export(tensor, prototype.device, Access::kFresh, out);
+  return Export(tensor, BufferOf(tensor), prototype.device, Access::kFresh, out);
 }
 
 int ManagedTensorAllocator(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_ctx,
@@ -72,7 +72,7 @@ int ManagedTensorFromPyObject(void* object, DLManagedTensorVersioned** out) {
   return Guarded([&] {
     EagerView view;
     if (!SettledViewOf(static_cast<PyObject*>(object), &view)) return false;
-    const Status status = Export(*view.tensor, view.place.device, Access::kShared, out);
+    const Status status = Export(*view.tensor, view.handle, view.place.device, Access::kShared, out);
     return status.ok() || Raise(status) == 0;
   })
              ? 0

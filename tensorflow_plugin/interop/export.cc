@@ -10,7 +10,6 @@
 
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/framework/allocator.h"
-#include "tensorflow/core/framework/tensor_reference.h"
 #include "tensorflow_plugin/interop/shapes.h"
 #include "tensorflow_plugin/interop/types.h"
 
@@ -18,7 +17,7 @@ namespace xpu::interop {
 namespace {
 
 using tensorflow::Tensor;
-using tensorflow::TensorReference;
+using tsl::core::RefCounted;
 
 constexpr size_t kMaxScalarBytes = 16;
 constexpr size_t kAlignment = 64;
@@ -46,23 +45,24 @@ Status NeedsFlags(DLDataType type) {
 template <typename Managed>
 struct Block {
   Managed managed;
-  TensorReference owner;
+  const RefCounted* owner;  // null if the elements are in the block, or none
 
   static void Delete(Managed* managed) {
     auto* block = static_cast<Block*>(managed->manager_ctx);
-    block->owner.Unref();
+    if (block->owner != nullptr) block->owner->Unref();
     std::free(block);
   }
 
   // Everything but data and flags is filled in. `payload`: bytes for elements, to which data then points.
-  static Status New(const Tensor& shared, const tensorflow::TensorShape& shape, DLDataType type, DLDevice device,
+  static Status New(const RefCounted* owner, const tensorflow::TensorShape& shape, DLDataType type, DLDevice device,
                     size_t payload, Managed** out) {
     const int rank = shape.dims();
     const size_t bytes = sizeof(Block) + 2 * rank * sizeof(int64_t);
     void* memory = std::malloc(payload == 0 ? bytes : bytes + kAlignment + payload);
     XPU_REQUIRE(memory != nullptr, errors::ResourceExhausted("out of host memory for a tensor of shape ",
                                                              shape.DebugString(), " and type ", NameOf(type)));
-    auto* block = new (memory) Block{{}, TensorReference(shared)};
+    auto* block = new (memory) Block{{}, owner};
+    if (owner != nullptr) owner->Ref();
     auto* dims = reinterpret_cast<int64_t*>(block + 1);
     WriteShape(shape, dims);
     const auto end = (reinterpret_cast<uintptr_t>(memory) + bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -109,18 +109,18 @@ Status View(const Tensor& tensor, DLDevice device, DLTensor* out) {
 }
 
 template <typename Managed>
-Status Export(const Tensor& tensor, DLDevice device, Access access, Managed** out) {
+Status Export(const Tensor& tensor, const RefCounted* owner, DLDevice device, Access access, Managed** out) {
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   DLDataType type;
   XPU_RETURN_IF_ERROR(TypeOf(tensor, &type));
   if (IsSubByte(type) && !versioned) return NeedsFlags(type);
   if (access == Access::kShared && IsSharedScalar(tensor, device)) {
     const size_t bytes = ElementBytes(tensor.dtype());
-    XPU_RETURN_IF_ERROR(Block<Managed>::New(Tensor(), tensor.shape(), type, device, bytes, out));
+    XPU_RETURN_IF_ERROR(Block<Managed>::New(nullptr, tensor.shape(), type, device, bytes, out));
     std::memcpy((*out)->dl_tensor.data, tensorflow::DMAHelper::base(&tensor), bytes);
     access = Access::kCopied;
   } else {
-    XPU_RETURN_IF_ERROR(Block<Managed>::New(tensor, tensor.shape(), type, device, 0, out));
+    XPU_RETURN_IF_ERROR(Block<Managed>::New(owner, tensor.shape(), type, device, 0, out));
     (*out)->dl_tensor.data = DataOf(tensor);
   }
   if constexpr (versioned) {
@@ -130,13 +130,23 @@ Status Export(const Tensor& tensor, DLDevice device, Access access, Managed** ou
   return OkStatus();
 }
 
+template Status Export(const Tensor&, const RefCounted*, DLDevice, Access, DLManagedTensor**);
+template Status Export(const Tensor&, const RefCounted*, DLDevice, Access, DLManagedTensorVersioned**);
+
+const RefCounted* BufferOf(const Tensor& tensor) { return tensorflow::DMAHelper::buffer(&tensor); }
+
 Status ExportFresh(tensorflow::DataType type, const tensorflow::TensorShape& shape, DLManagedTensorVersioned** out) {
   const size_t bytes = shape.num_elements() * ElementBytes(type);
-  return Block<DLManagedTensorVersioned>::New(Tensor(), shape, ToDl(type), {kDLCPU, 0}, bytes, out);
+  return Block<DLManagedTensorVersioned>::New(nullptr, shape, ToDl(type), {kDLCPU, 0}, bytes, out);
 }
 
-template Status Export(const Tensor&, DLDevice, Access, DLManagedTensor**);
-template Status Export(const Tensor&, DLDevice, Access, DLManagedTensorVersioned**);
+bool IsHeldBy(int holders, const Tensor& tensor) {
+  auto* const buffer = const_cast<tensorflow::TensorBuffer*>(tensorflow::DMAHelper::buffer(&tensor));
+  if (buffer == nullptr) return true;
+  // A part of a buffer is one holder of the whole.
+  const tensorflow::TensorBuffer* const whole = buffer->root_buffer();
+  return buffer->RefCount() <= holders && (whole == buffer || whole->RefCount() <= 1);
+}
 
 Status AllocateOnHost(tensorflow::DataType type, const tensorflow::TensorShape& shape, Tensor* out) {
   // What cannot be had is refused here: TensorFlow's allocator would wait ten seconds for somebody to free it.

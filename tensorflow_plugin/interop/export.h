@@ -24,11 +24,14 @@ enum class Access {
 constexpr int kScalarRing = 1024;
 Status View(const tensorflow::Tensor& tensor, DLDevice device, DLTensor* out);
 
-// Makes a managed tensor, Managed being DLManagedTensor or DLManagedTensorVersioned. It keeps the tensor's memory
-// alive, and with it everything that it points to, until its deleter is called, from any thread, with or without the
-// interpreter's lock. Host scalars are copied, as above.
+// Makes a managed tensor, Managed being DLManagedTensor or DLManagedTensorVersioned. It keeps `owner`, which keeps the
+// tensor's memory, until its deleter is called, from any thread, with or without the interpreter's lock. Everything
+// that it points to lasts as long. Host scalars are copied, as above.
 template <typename Managed>
-Status Export(const tensorflow::Tensor& tensor, DLDevice device, Access access, Managed** out);
+Status Export(const tensorflow::Tensor& tensor, const tsl::core::RefCounted* owner, DLDevice device, Access access,
+              Managed** out);
+// What keeps the memory of any tensor; null if there are no elements.
+const tsl::core::RefCounted* BufferOf(const tensorflow::Tensor& tensor);
 
 // A managed tensor of uninitialised host memory, 64-byte aligned, that belongs to no tensor yet.
 Status ExportFresh(tensorflow::DataType type, const tensorflow::TensorShape& shape, DLManagedTensorVersioned** out);
@@ -38,6 +41,10 @@ Status CopyOnHost(const tensorflow::Tensor& tensor, tensorflow::Tensor* copy);
 
 // Uninitialised host memory, 64-byte aligned.
 Status AllocateOnHost(tensorflow::DataType type, const tensorflow::TensorShape& shape, tensorflow::Tensor* out);
+
+// Whether at most `holders` tensors of TensorFlow use the memory, the one given included: not a slice or a reshaped
+// tensor, a variable, the constant of a graph, or an operation that runs.
+bool IsHeldBy(int holders, const tensorflow::Tensor& tensor);
 
 // True for a tensor that TensorFlow may share among all who need its value.
 inline bool IsSharedScalar(const tensorflow::Tensor& tensor, DLDevice device) {

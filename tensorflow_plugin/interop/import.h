@@ -9,6 +9,7 @@
 
 #include "dlpack/dlpack.h"
 #include "tensorflow/core/framework/tensor.h"
+#include "tensorflow_plugin/interop/end_of_process.h"
 #include "tensorflow_plugin/primitives/status.h"
 
 namespace xpu::interop {
@@ -43,9 +44,9 @@ class Foreign {
   DLPackVersion version() const { return version_; }
   uint64_t flags() const { return flags_; }
 
-  // Calls the deleter.
+  // Calls the deleter, which may be Python.
   void Release() {
-    if (void* managed = std::exchange(managed_, nullptr)) delete_(managed);
+    if (void* managed = std::exchange(managed_, nullptr)) UntilTheEnd([&] { delete_(managed); });
   }
   // Leaves the tensor to whoever owned it before.
   void GiveBack() { managed_ = nullptr; }

@@ -6,6 +6,7 @@
 
 #include "tensorflow/c/c_api.h"
 #include "tensorflow_plugin/interop/devices.h"
+#include "tensorflow_plugin/interop/eager.h"
 #include "tensorflow_plugin/interop/exchange_api.h"
 #include "tensorflow_plugin/interop/protocol.h"
 #include "tensorflow_plugin/interop/python_error.h"
@@ -23,13 +24,23 @@ constexpr char kBuiltFor[] = XPU_TEXT(XPU_TENSORFLOW_VERSION);
 
 constexpr char kDoc[] =
     "DLPack for eager tensors, through TensorFlow's C++.\n\n"
-    "exchange_api: the capsule for __dlpack_c_exchange_api__. dlpack, dlpack_device: method descriptors for tf.Tensor. "
-    "from_dlpack, connect_core: functions.";
+    "exchange_api: the capsule for __dlpack_c_exchange_api__. dlpack, dlpack_of_variable, dlpack_device: method "
+    "descriptors for tf.Tensor. from_dlpack, alias, connect_core: functions.";
 
 PyObject* Connect(PyObject*, PyObject* path) {
   const char* const text = PyUnicode_AsUTF8(path);
   return text == nullptr ? nullptr : PyBool_FromLong(ConnectCore(text));
 }
+
+PyObject* AliasOf(PyObject*, PyObject* tensor) {
+  PyObject* alias = nullptr;
+  Guarded([&] { return (alias = Alias(tensor)) != nullptr; });
+  return alias;
+}
+
+PyMethodDef alias = {"alias", AliasOf, METH_O,
+                     "alias(tensor, /)\n--\n\nAnother eager tensor over the same memory: while it lives, both are "
+                     "exported by copy."};
 
 PyMethodDef connect_core = {"connect_core", Connect, METH_O,
                             "connect_core(path, /)\n--\n\nTells where the plugin's core is loaded; false if it lacks "
@@ -41,7 +52,7 @@ bool Matches() {
     PyErr_Format(PyExc_ImportError, "built for TensorFlow %s, but %s is running", kBuiltFor, running.c_str());
     return false;
   }
-  if (EagerTensorType == nullptr || !ShapeLayoutIsKnown()) {
+  if (EagerTensorType == nullptr || !ShapeLayoutIsKnown() || !EagerInternalsAreKnown()) {
     PyErr_SetString(PyExc_ImportError, "TensorFlow is not built as expected");
     return false;
   }
@@ -58,8 +69,10 @@ bool AddAll(PyObject* module) {
   void* const api = const_cast<DLPackExchangeAPI*>(ExchangeApi());
   return Add(module, "exchange_api", PyCapsule_New(api, "dlpack_exchange_api", nullptr)) &&
          Add(module, "dlpack", PyDescr_NewMethod(EagerTensorType, &kDlpackMethod)) &&
+         Add(module, "dlpack_of_variable", PyDescr_NewMethod(EagerTensorType, &kDlpackOfVariableMethod)) &&
          Add(module, "dlpack_device", PyDescr_NewMethod(EagerTensorType, &kDlpackDeviceMethod)) &&
          Add(module, "from_dlpack", PyCFunction_New(&kFromDlpackFunction, nullptr)) &&
+         Add(module, "alias", PyCFunction_New(&alias, nullptr)) &&
          Add(module, "connect_core", PyCFunction_New(&connect_core, nullptr));
 }
 

@@ -38,9 +38,9 @@ void DestroyCapsule(PyObject* capsule) {
 }
 
 template <typename Managed>
-PyObject* MakeCapsule(const Tensor& tensor, DLDevice device, Access access) {
+PyObject* MakeCapsule(const Tensor& tensor, const tsl::core::RefCounted* owner, DLDevice device, Access access) {
   Managed* managed = nullptr;
-  const Status status = Export(tensor, device, access, &managed);
+  const Status status = Export(tensor, owner, device, access, &managed);
   if (!status.ok()) {
     Raise(status);
     return nullptr;
@@ -89,26 +89,35 @@ bool ParseExport(PyObject* const values[4], DLDevice device, ExportArguments* ou
   return true;
 }
 
-PyObject* ExportCapsule(const EagerView& view, const ExportArguments& arguments) {
+// Whose tensor is exported: one of TensorFlow's, whose memory a consumer that writes to it may not share with others;
+// or the value of a variable, which was asked for by name.
+enum class Source { kTensor, kVariable };
+
+PyObject* ExportCapsule(const EagerView& view, const ExportArguments& arguments, Source source) {
   const DLDevice device = arguments.to_host ? kHost : view.place.device;
+  const bool scalar = IsSharedScalar(*view.tensor, device);
   const char* obstacle = nullptr;
   if (arguments.to_host) obstacle = "the host cannot address the tensor's memory";
-  if (IsSharedScalar(*view.tensor, device)) obstacle = "a scalar is exported as a copy, as TensorFlow shares it";
+  if (scalar) obstacle = "a scalar is exported as a copy, as TensorFlow shares it";
   if (obstacle != nullptr && arguments.copy == Copy::kNever) {
     PyErr_Format(PyExc_BufferError, "copy=False, but a copy is needed: %s", obstacle);
     return nullptr;
   }
+  const bool endangered =
+      source == Source::kTensor && arguments.copy == Copy::kIfNeeded && !scalar && !IsExclusive(view);
   Tensor copy;
   const Tensor* exported = view.tensor;
+  const tsl::core::RefCounted* owner = view.handle;
   Access access = Access::kShared;
-  if (arguments.to_host || arguments.copy == Copy::kAlways) {
+  if (arguments.to_host || arguments.copy == Copy::kAlways || endangered) {
     const bool on_host = device.device_type == kDLCPU;
     if (!(on_host ? CopyToHost(view, &copy) : CopyOnDevice(view, &copy))) return nullptr;
     exported = &copy;
+    owner = BufferOf(copy);
     access = Access::kCopied;
   }
-  return arguments.versioned ? MakeCapsule<DLManagedTensorVersioned>(*exported, device, access)
-                             : MakeCapsule<DLManagedTensor>(*exported, device, access);
+  return arguments.versioned ? MakeCapsule<DLManagedTensorVersioned>(*exported, owner, device, access)
+                             : MakeCapsule<DLManagedTensor>(*exported, owner, device, access);
 }
 
 // TensorFlow's own method, for tensors on devices that only it knows.
@@ -121,6 +130,7 @@ PyObject* CallStock(const char* method, PyObject* self, PyObject* const* args, P
   return PyObject_Vectorcall(stock.get(), all.data(), given + 1, keywords);
 }
 
+template <Source source>
 PyObject* Dlpack(PyObject* self, PyObject* const* args, Py_ssize_t given, PyObject* keywords) {
   PyObject* result = nullptr;
   Guarded([&] {
@@ -131,8 +141,8 @@ PyObject* Dlpack(PyObject* self, PyObject* const* args, Py_ssize_t given, PyObje
     if (!ViewOf(self, &view)) return false;
     if (!view.place.known()) {
       result = CallStock("__dlpack__", self, args, given, keywords);
-    } else if (ParseExport(values, view.place.device, &arguments) && SettledViewOf(self, &view)) {
-      result = ExportCapsule(view, arguments);
+    } else if (ParseExport(values, view.place.device, &arguments) && Settle(view)) {
+      result = ExportCapsule(view, arguments, source);
     }
     return result != nullptr;
   });
@@ -282,10 +292,23 @@ PyObject* FromDlpack(PyObject*, PyObject* const* args, Py_ssize_t given, PyObjec
 
 }  // namespace
 
-PyMethodDef kDlpackMethod = {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(Dlpack)),
-                             METH_FASTCALL | METH_KEYWORDS,
-                             "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-                             "A capsule with this tensor, as the Python array API of 2024.12 describes it."};
+namespace {
+
+template <Source source>
+PyMethodDef Method(const char* name, const char* doc) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(Dlpack<source>)), METH_FASTCALL | METH_KEYWORDS,
+          doc};
+}
+
+}  // namespace
+
+PyMethodDef kDlpackMethod =
+    Method<Source::kTensor>("__dlpack__",
+                            "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+                            "A capsule with this tensor, as the Python array API of 2024.12 describes it.");
+
+PyMethodDef kDlpackOfVariableMethod =
+    Method<Source::kVariable>("dlpack_of_variable", "The same for the value of a variable, whose memory it shares.");
 
 PyMethodDef kDlpackDeviceMethod = {"__dlpack_device__", DlpackDevice, METH_NOARGS,
                                    "__dlpack_device__($self, /)\n--\n\n"

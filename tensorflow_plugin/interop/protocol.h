@@ -8,6 +8,8 @@ namespace xpu::interop {
 
 // tf.Tensor.__dlpack__(*, stream, max_version, dl_device, copy) and tf.Tensor.__dlpack_device__().
 extern PyMethodDef kDlpackMethod;
+// The same for a tensor that was read from a variable, to share the variable's memory.
+extern PyMethodDef kDlpackOfVariableMethod;
 extern PyMethodDef kDlpackDeviceMethod;
 // from_dlpack(x, device=None, copy=None)
 extern PyMethodDef kFromDlpackFunction;

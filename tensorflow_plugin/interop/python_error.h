@@ -8,6 +8,7 @@
 #include <new>
 
 #include "absl/status/status.h"
+#include "tensorflow_plugin/interop/end_of_process.h"
 #include "tensorflow_plugin/primitives/status.h"
 
 namespace xpu::interop {
@@ -22,6 +23,8 @@ template <typename F>
 bool Guarded(F&& f) noexcept {
   try {
     return f();
+  } catch (const abi::__forced_unwind&) {
+    AwaitTheEnd();
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {
@@ -37,7 +40,7 @@ class WithoutLock {
  public:
   explicit WithoutLock(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
   ~WithoutLock() {
-    if (state_ != nullptr) PyEval_RestoreThread(state_);
+    if (state_ != nullptr) UntilTheEnd([this] { PyEval_RestoreThread(state_); });
   }
   WithoutLock(const WithoutLock&) = delete;
   WithoutLock& operator=(const WithoutLock&) = delete;
@@ -62,7 +65,10 @@ class KeepError {
 class Owned {
  public:
   explicit Owned(PyObject* object) : object_(object) {}
-  ~Owned() { Py_XDECREF(object_); }
+  ~Owned() {
+    // A thread that the interpreter ends has lost the lock.
+    if (object_ != nullptr && PyGILState_Check()) Py_DECREF(object_);
+  }
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;
   PyObject* get() const { return object_; }

@@ -135,7 +135,7 @@ TEST(Export, KeepsTheMemoryAlive) {
   {
     Tensor tensor(tensorflow::DT_FLOAT, TensorShape({5, 7}));
     for (int i = 0; i < 35; ++i) tensor.flat<float>()(i) = i;
-    ASSERT_TRUE(Export(tensor, Producer::kHost, Access::kShared, &managed).ok());
+    ASSERT_TRUE(Export(tensor, BufferOf(tensor), Producer::kHost, Access::kShared, &managed).ok());
     EXPECT_EQ(managed->dl_tensor.data, tensorflow::DMAHelper::base(&tensor));
     EXPECT_EQ(managed->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
     Tensor other = tensor;
@@ -147,10 +147,27 @@ TEST(Export, KeepsTheMemoryAlive) {
   managed->deleter(managed);
 }
 
+TEST(Export, CountsWhoHoldsTheMemory) {
+  Tensor tensor(tensorflow::DT_FLOAT, TensorShape({4, 16}));
+  EXPECT_TRUE(IsHeldBy(1, tensor));
+  {
+    const Tensor other = tensor;
+    EXPECT_FALSE(IsHeldBy(1, tensor));
+    EXPECT_TRUE(IsHeldBy(2, tensor));
+  }
+  const Tensor slice = tensor.Slice(1, 2);
+  EXPECT_FALSE(IsHeldBy(1, tensor));
+  EXPECT_FALSE(IsHeldBy(1, slice));
+  EXPECT_FALSE(IsHeldBy(100, slice));  // of a whole that others hold
+  tensor = Tensor();
+  EXPECT_TRUE(IsHeldBy(1, slice));
+  EXPECT_TRUE(IsHeldBy(1, Tensor(tensorflow::DT_FLOAT, TensorShape({0, 3}))));
+}
+
 TEST(Export, ScalarsAreCopied) {
   Tensor scalar(1.5f);
   DLManagedTensor* managed = nullptr;
-  ASSERT_TRUE(Export(scalar, Producer::kHost, Access::kShared, &managed).ok());
+  ASSERT_TRUE(Export(scalar, BufferOf(scalar), Producer::kHost, Access::kShared, &managed).ok());
   EXPECT_NE(managed->dl_tensor.data, tensorflow::DMAHelper::base(&scalar));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(managed->dl_tensor.data) % 64, 0);
   DLTensor view;
@@ -175,11 +192,11 @@ TEST(Export, RefusesWhatDLPackHasNot) {
   DLManagedTensor* legacy = nullptr;
   DLTensor view;
   const Tensor text(tensorflow::DT_STRING, TensorShape({2}));
-  EXPECT_EQ(Export(text, Producer::kHost, Access::kShared, &legacy).message(),
+  EXPECT_EQ(Export(text, BufferOf(text), Producer::kHost, Access::kShared, &legacy).message(),
             "DLPack has no type for tensors of string");
   EXPECT_FALSE(View(text, Producer::kHost, &view).ok());
   const Tensor nibbles(tensorflow::DT_INT4, TensorShape({2}));
-  EXPECT_FALSE(Export(nibbles, Producer::kHost, Access::kShared, &legacy).ok());
+  EXPECT_FALSE(Export(nibbles, BufferOf(nibbles), Producer::kHost, Access::kShared, &legacy).ok());
   EXPECT_FALSE(View(nibbles, Producer::kHost, &view).ok());
 }
 
@@ -358,7 +375,7 @@ TEST(ImportAndExport, ThreadsReleaseEachOthersTensors) {
       ASSERT_TRUE(Examine(foreign, &layout).ok());
       const Tensor tensor = Share(std::move(foreign), layout);
       DLManagedTensorVersioned* managed = nullptr;
-      ASSERT_TRUE(Export(tensor, Producer::kHost, Access::kShared, &managed).ok());
+      ASSERT_TRUE(Export(tensor, BufferOf(tensor), Producer::kHost, Access::kShared, &managed).ok());
       exported[thread].push_back(managed);
     }
   });
