@@ -24,6 +24,7 @@ def test_all_is_well(xpu_device, backend):
         "XPU:1",
         "are right",
         "default compile() works",
+        "C exchange API",
         "2.21.",
     ):
         assert words in outcome.stdout, outcome
@@ -70,6 +71,15 @@ def test_an_unknown_variable_and_a_bad_value(xpu_device):
     assert "TF_XPU_DEVICE_CUONT" in outcome.stdout
     assert "there is no such variable" in outcome.stdout
     assert "TF_XPU_DEVICE_COUNT=two is ignored" in outcome.stdout
+
+
+@pytest.mark.host_only
+def test_a_missing_exchange_api(plugin_site):
+    for module in plugin_site.package.glob("_interop_*.so"):
+        module.unlink()
+    outcome = doctor(environment=plugin_site.environment(), python=plugin_site.python)
+    assert outcome.returncode == 0, outcome
+    assert "in Python only, by copy: " in outcome.stdout, outcome
 
 
 @pytest.mark.host_only

@@ -39,7 +39,7 @@ def observe() -> dict[str, Any]:
     """Everything the doctor reports that needs TensorFlow in the process."""
     import tensorflow as tf
 
-    from tensorflow_xpu import _devices
+    from tensorflow_xpu import _devices, dlpack
 
     seen: dict[str, Any] = {
         "tensorflow": tf.__version__,
@@ -51,6 +51,7 @@ def observe() -> dict[str, Any]:
         "compute_error": None,
         "keras": None,
         "keras_ready": None,
+        "c_api_missing": dlpack.c_api_missing,
     }
     if tf.config.list_physical_devices("XPU"):
         try:

@@ -199,6 +199,10 @@ def _process(seen: dict[str, Any] | None, code: int, stderr: str) -> list[Findin
     elif seen["keras"]:
         text = f"{seen['keras']}, default compile() asks for XLA, which knows no XPU"
         findings.append(_problem("Keras", text, "compile(jit_compile=False)"))
+    if seen["c_api_missing"] is None:
+        findings.append(_ok("DLPack", "through the C exchange API"))
+    else:
+        findings.append(_note("DLPack", f"in Python only, by copy: {seen['c_api_missing']}"))
     return findings
 
 
