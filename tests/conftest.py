@@ -28,7 +28,7 @@ CORE = "libtensorflow_xpu_core_2_21.so"
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "without_isolation: not run again with isolated device memory (tools/test.sh)")
+    config.addinivalue_line("markers", "without_isolation: does not depend on isolation, or chooses it for itself")
     config.addinivalue_line("markers", "host_only: says nothing about the reference backend, or takes too long on it")
 
 

@@ -8,6 +8,8 @@ import pytest
 import tensorflow_xpu
 from tests.conftest import LOADER, ROOT, run
 
+pytestmark = pytest.mark.without_isolation
+
 
 def conformance(*arguments, **options):
     return run("-m", "tensorflow_xpu", "conformance", *arguments, **options)

@@ -6,6 +6,8 @@ import pytest
 
 from tests.conftest import ROOT, run_code
 
+pytestmark = pytest.mark.without_isolation
+
 
 def test_configuration_lists_every_variable(xpu_device):
     from tensorflow_xpu._devices import core_description

@@ -8,6 +8,8 @@ import pytest
 import tensorflow_xpu
 from tests.conftest import ROOT, run
 
+pytestmark = pytest.mark.without_isolation
+
 
 def doctor(*arguments, **options):
     return run("-m", "tensorflow_xpu", "doctor", *arguments, **options)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import CORE, ROOT
 
-pytestmark = pytest.mark.host_only
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
 # Uses TensorFlow as far as a declined plugin could disturb it: devices, ops, a graph with its optimizers, the profiler.
 USE_TENSORFLOW = """

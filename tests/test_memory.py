@@ -10,7 +10,7 @@ import pytest
 import tensorflow_xpu
 from tests.conftest import run_code
 
-pytestmark = pytest.mark.host_only
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
 BAD_VALUES = {
     "TF_XPU_SUBDEVICE": "XPU_BANANA",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import CORE, LOADER, ROOT, run, run_code
 
-pytestmark = pytest.mark.host_only
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
 # Libraries of the system that every Linux with glibc has (those of the manylinux policy that are used).
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libstdc++.so.6", "libgcc_s.so.1"}

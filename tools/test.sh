@@ -22,11 +22,9 @@ python_tests() {
   TF_XPU_SUBDEVICE="$backend" .venv/bin/python -m pytest -q -n 2 --durations 15 "$@"
 }
 
-# Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own. The tests of
-# memory choose that for themselves, and what is in the wheel does not depend on it.
+# Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own.
 isolated_tests() {
-  TF_XPU_ISOLATE_MEMORY=1 TF_XPU_ALLOCATOR=pool python_tests XPU_HOST -m "not without_isolation" \
-    --ignore tests/test_memory.py --ignore tests/test_wheel.py "$@"
+  TF_XPU_ISOLATE_MEMORY=1 TF_XPU_ALLOCATOR=pool python_tests XPU_HOST -m "not without_isolation" "$@"
 }
 
 tools/setup.sh requirements-test.txt
