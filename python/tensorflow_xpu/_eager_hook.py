@@ -2,8 +2,8 @@
 
 TensorFlow 2.21 runs an eager op on any device but the CPU as a function of one op, and all these functions hand over
 their arguments in host memory (shapes, axes) through one rendezvous: ops that several Python threads run at the same
-time get each other's, and compute something else without a word. Its own kernels run as ops, as they always do on the
-CPU, do not, and are quicker to dispatch.
+time get each other's, and compute something else without a word. Run as ops, as they always are on the CPU, they do
+not, and are dispatched faster.
 
 The plugin's loader runs this file while TensorFlow is being imported, as it does ``_keras_hook``: it imports nothing,
 and finds TensorFlow's eager context among the modules that are loaded.
