@@ -47,24 +47,12 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   // did nothing. Lets the caller pass references that Enqueue would have to copy.
   template <typename F>
   bool TryRun(int64_t cost_ns, F&& command) {
-    if (options_.synchronous) {
-      NoteFailure(Guarded(command, options_.team));
-      return true;
-    }
-    if (cost_ns >= options_.inline_below_ns || !BeginInline()) return false;
-    RunInline(command, ThreadTeam(1));
-    return true;
+    return (options_.synchronous || cost_ns < options_.inline_below_ns) && TryRunOn(ThreadTeam(1), command);
   }
   // The same whatever it costs, with the full team: for what the caller most likely waits for next.
   template <typename F>
   bool TryRunWithTeam(F&& command) {
-    if (options_.synchronous) {
-      NoteFailure(Guarded(command, options_.team));
-      return true;
-    }
-    if (!BeginInline()) return false;
-    RunInline(command, options_.team);
-    return true;
+    return TryRunOn(options_.team, command);
   }
 
   // Runs `command` behind all that was submitted before and returns its failure, which is not the queue's. With the
@@ -179,6 +167,17 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
     };
     ~CommandOf() {}
   };
+
+  template <typename F>
+  bool TryRunOn(const ThreadTeam& team, F& command) {
+    if (options_.synchronous) {
+      NoteFailure(Guarded(command, options_.team));
+      return true;
+    }
+    if (!BeginInline()) return false;
+    RunInline(command, team);
+    return true;
+  }
 
   template <typename F>
   void RunInline(F& function, const ThreadTeam& team) {
