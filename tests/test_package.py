@@ -126,9 +126,11 @@ def fake_keras(tmp_path, monkeypatch):
 
 
 def run_hook():
-    """Runs the file as the loader does."""
+    """Installs it as ``_hooks`` does: from a namespace of its own each time."""
+    hook = {"__name__": "tensorflow_xpu._keras_hook"}
     with open(HOOK, "rb") as file:
-        exec(compile(file.read(), HOOK, "exec"), {"__name__": "tensorflow_xpu._keras_hook", "__file__": HOOK})
+        exec(compile(file.read(), HOOK, "exec"), hook)
+    hook["install"]()
 
 
 def test_keras_imported_later(fake_keras):

@@ -5,8 +5,8 @@ their arguments in host memory (shapes, axes) through one rendezvous: ops that s
 time get each other's, and compute something else without a word. Run as ops, as they always are on the CPU, they do
 not, and are dispatched faster.
 
-The plugin's loader runs this file while TensorFlow is being imported, as it does ``_keras_hook``: it imports nothing,
-and finds TensorFlow's eager context among the modules that are loaded.
+``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and finds TensorFlow's eager context
+among the modules that are loaded.
 
 Source of the behaviour: tensorflow/python/eager/context.py, ``Context.ensure_initialized``;
 tensorflow/core/common_runtime/eager/execute.cc, ``GetOrCreateKernelAndDevice``.
@@ -23,8 +23,9 @@ def _run_ops_as_ops(module, context):
         module.pywrap_tfe.TFE_ContextSetRunEagerOpAsFunction(context._context_handle, False)
 
 
-def install(module):
+def install():
     """Makes every ``Context`` of the module ``tensorflow.python.eager.context`` run ops as ops from its start on."""
+    module = sys.modules[CONTEXT]
     original = module.Context._initialize_logical_devices
     if hasattr(original, "__wrapped__"):
         return
@@ -37,15 +38,3 @@ def install(module):
     _initialize_logical_devices.__wrapped__ = original
     module.pywrap_tfe.TFE_ContextSetRunEagerOpAsFunction  # noqa: B018  absent: fail here, not in every program
     module.Context._initialize_logical_devices = _initialize_logical_devices
-
-
-if __name__ == "tensorflow_xpu._eager_hook" and "__spec__" not in globals():
-    # Run by the loader (a normal import sets __spec__). A failure here must not disturb `import tensorflow`.
-    try:
-        install(sys.modules[CONTEXT])
-    except Exception as error:
-        print(
-            f"tensorflow_xpu: eager ops could not be prepared for several threads ({error!r}); let one thread at a "
-            "time run them",
-            file=sys.stderr,
-        )

@@ -4,9 +4,8 @@ With ``jit_compile="auto"`` Keras asks ``model_supports_jit(model)`` and compile
 knows no device of the type XPU, and training fails with "No JIT device registered for XPU". Here the answer becomes no
 while TensorFlow lists an XPU and is Keras's backend.
 
-The plugin's loader runs this file while TensorFlow is being imported, in scripts that need not know of this package.
-So it imports nothing but what the interpreter has loaded anyway, never TensorFlow (half imported at that moment) or
-Keras, and it waits for Keras with an import hook that removes itself once its work is done.
+``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras with an import
+hook that removes itself once its work is done.
 
 Source of the behaviour: keras/src/trainers/trainer.py, ``Trainer._resolve_auto_jit_compile``.
 """
@@ -98,13 +97,3 @@ def install():
         patch(module)
     elif not any(type(finder).__name__ == "KerasFinder" for finder in sys.meta_path):
         sys.meta_path.insert(0, KerasFinder())
-
-
-if __name__ == "tensorflow_xpu._keras_hook" and "__spec__" not in globals():
-    # Run by the loader (a normal import sets __spec__). A failure here must not disturb `import tensorflow`.
-    try:
-        install()
-    except Exception as error:
-        print(
-            f"tensorflow_xpu: Keras could not be prepared ({error!r}); use compile(jit_compile=False)", file=sys.stderr
-        )

@@ -13,7 +13,7 @@
 #include "tensorflow/c/c_api.h"
 #include "tensorflow_plugin/loader/json.h"
 #include "tensorflow_plugin/loader/process.h"
-#include "tensorflow_plugin/loader/python_hook.h"
+#include "tensorflow_plugin/loader/python_hooks.h"
 #include "tensorflow_plugin/loader/stand_in.h"
 
 #define XPU_EXPORT extern "C" __attribute__((visibility("default")))
@@ -255,7 +255,7 @@ XPU_EXPORT void TF_InitKernel() {
   if (!state.forward) return;
   state.core.init_kernel();
   if (state.device_count == 0) return;
-  for (const char* hook : {"_eager_hook", "_keras_hook"}) xpu::loader::RunPythonHook(state.package_path, hook);
+  xpu::loader::RunPythonHooks(state.package_path);
 }
 
 XPU_EXPORT void TF_InitGraph(TP_OptimizerRegistrationParams* params, TF_Status* status) {

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/loader/python_hook.h"
+#include "tensorflow_plugin/loader/python_hooks.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 
 namespace xpu::loader {
 
-void RunPythonHook(const std::string& package_path, const std::string& name) {
-  const std::string path = package_path + "/" + name + ".py";
+void RunPythonHooks(const std::string& package_path) {
+  const std::string path = package_path + "/_hooks.py";
   // The interpreter's symbols are global, whether Python is the executable or libpython; elsewhere there are none.
   const auto is_initialized = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
   const auto ensure = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_Ensure"));
@@ -20,7 +20,7 @@ void RunPythonHook(const std::string& package_path, const std::string& name) {
   // string.
   const std::string quoted = JsonString(path);
   const std::string statement = "exec(compile(open(" + quoted + ", 'rb').read(), " + quoted +
-                                ", 'exec'), {'__name__': 'tensorflow_xpu." + name + "', '__file__': " + quoted +
+                                ", 'exec'), {'__name__': 'tensorflow_xpu._hooks', '__file__': " + quoted +
                                 ", '__builtins__': __builtins__}, None)\n";
   const int state = ensure();
   run(statement.c_str(), nullptr);
