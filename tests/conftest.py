@@ -1,5 +1,6 @@
 """What the tests share: the device, fresh processes, and site-packages folders with a plugin in any condition."""
 
+import functools
 import importlib.util
 import json
 import os
@@ -13,6 +14,8 @@ import venv
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import pytest
+
+from tests.forkserver import ForkServer
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -60,13 +63,18 @@ class Outcome:
         return json.loads(self.stdout.strip().splitlines()[-1])
 
 
-def run(*arguments, environment=(), python=sys.executable, timeout=300, cwd=None):
-    """Runs Python with these arguments, on the backend that is under test."""
-    dropped = ("PYTHON", "TF_XPU_DISABLE", "TF_XPU_DEVICE_COUNT", "TF_XPU_MEMORY_LIMIT")
+def environment_of(variables):
+    """The environment of a process on the backend that is under test, with these variables."""
+    dropped = ("PYTHON", "PYTEST", "TF_XPU_DISABLE", "TF_XPU_DEVICE_COUNT", "TF_XPU_MEMORY_LIMIT")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return {**inherited, "TF_CPP_MIN_LOG_LEVEL": "2", **dict(variables)}
+
+
+def run(*arguments, environment=(), python=sys.executable, timeout=300, cwd=None):
+    """Runs Python with these arguments."""
     completed = subprocess.run(
         [str(python), *map(str, arguments)],
-        env={**inherited, "TF_CPP_MIN_LOG_LEVEL": "2", **dict(environment)},
+        env=environment_of(environment),
         capture_output=True,
         text=True,
         errors="replace",
@@ -77,13 +85,31 @@ def run(*arguments, environment=(), python=sys.executable, timeout=300, cwd=None
     return Outcome(completed)
 
 
-# To import TensorFlow is most of what such a process does, and Keras, which it imports if it can, is half of that.
-WITHOUT_KERAS = "import sys; sys.modules['keras'] = None\n"
+# What TensorFlow imports if it can, though few programs use it.
+IMPORTED_BY_TENSORFLOW = ("keras", "jax")
 
 
-def run_code(code, **options):
-    """Runs Python code in a fresh process, which has no Keras if the code does not speak of it."""
-    return run("-c", ("" if "keras" in code else WITHOUT_KERAS) + textwrap.dedent(code), **options)
+@functools.cache
+def fork_server():
+    """The one of this process, whose environment has the variables that no plugin reads."""
+    return ForkServer({name: value for name, value in environment_of(()).items() if not read_by_plugin(name)}, SITE)
+
+
+def read_by_plugin(name):
+    return name.startswith("TF_XPU_")
+
+
+def run_code(code, *, environment=(), python=sys.executable, timeout=300, cwd=None):
+    """Runs Python code in a process of its own, forked from one that has imported TensorFlow where that will do."""
+    code, environment = textwrap.dedent(code), environment_of(environment)
+    unused = [name for name in IMPORTED_BY_TENSORFLOW if name not in code]
+    code = f"import sys; sys.modules.update(dict.fromkeys({unused}))\n{code}"
+    same = {name: value for name, value in environment.items() if not read_by_plugin(name)}
+    if python == sys.executable and len(unused) == len(IMPORTED_BY_TENSORFLOW) and same == fork_server().environment:
+        completed = fork_server().run(code, environment, timeout, cwd)
+        if completed is not None:
+            return Outcome(completed)
+    return run("-c", code, environment=environment, python=python, timeout=timeout, cwd=cwd)
 
 
 @pytest.fixture(scope="session")
