@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from benchmarks.measure import Result, graphs_as_written, wait
 
-PAIRS, ROUNDS, CHAINS, LENGTH, SIZE = 3, 7, 2, 20, 512
+PAIRS, ROUNDS, CHAINS, LENGTH, SIZE = 5, 25, 2, 20, 512
 
 # Name, and the environment of the process with one device; the other has two devices of one thread each.
 CASES = (

@@ -15,11 +15,12 @@ step() {
 
 bazel_test() { tools/bazel.sh test --build_tests_only "$@" //tensorflow_plugin/...; }
 
-# Two processes: most of a test's time is TensorFlow's tracing, on one thread.
+# Two processes: most of a test's time is TensorFlow's tracing, on one thread. Whoever has none left takes tests from the
+# other: some take a minute.
 python_tests() {
   local backend="$1"
   shift
-  TF_XPU_SUBDEVICE="$backend" .venv/bin/python -m pytest -q -n 2 --durations 15 "$@"
+  TF_XPU_SUBDEVICE="$backend" .venv/bin/python -m pytest -q -n 2 --dist worksteal --durations 15 "$@"
 }
 
 # Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own.
