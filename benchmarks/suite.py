@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import devices, memory
+from benchmarks import callbacks, devices, memory
 from benchmarks.measure import CPU, XPU, Result, alternate, compare, wait
 
 _rng = np.random.default_rng(0)
@@ -236,6 +236,7 @@ def training() -> Iterator[Result]:
 GROUPS = {
     "dispatch": dispatch,
     "copies": copies,
+    "copies without TensorFlow": callbacks.copies,
     "matmul": matmul,
     "convolution": convolution,
     "elementwise": elementwise,
@@ -252,6 +253,7 @@ GROUPS = {
 # The columns of a group that compares something else than XPU and CPU.
 COLUMNS = {
     "copies": ("XPU", "memcpy", "XPU / memcpy"),
+    "copies without TensorFlow": ("XPU", "memcpy", "XPU / memcpy"),
     "memory options": ("with", "without", "with / without"),
     "devices": ("two devices", "one device", "two / one"),
 }

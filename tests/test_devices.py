@@ -1,4 +1,4 @@
-"""Several devices (TF_XPU_DEVICE_COUNT): each in a fresh process. 30 seconds in all."""
+"""Names of devices, and several of them (TF_XPU_DEVICE_COUNT), each number in a process of its own."""
 
 import re
 
@@ -117,6 +117,16 @@ def test_copies_wait_for_queued_work(four):
 
 def test_memory_is_not_reused_under_a_copy(four):
     assert four["wrong"] == 0
+
+
+def test_every_spelling_of_a_name_is_the_device(xpu_device):
+    import tensorflow as tf
+
+    tripled = tf.function(lambda x: x * 3.0)
+    for name in ("/xpu:0", "/XPU:0", "xpu:0", "/device:XPU:0", "/device:xpu:0", tf.DeviceSpec.from_string("/XPU:0")):
+        with tf.device(name):
+            for made in (tf.ones([2]) * 2.0, tf.Variable([1.0]), tripled(tf.ones([2]))):
+                assert made.device.endswith("/device:XPU:0"), name
 
 
 def test_a_subset_can_be_made_visible(xpu_device):

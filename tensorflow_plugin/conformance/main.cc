@@ -20,6 +20,7 @@ constexpr char kUsage[] =
     "  --only NAME          only this check, or the checks whose names begin with NAME and a dot; may be repeated\n"
     "  --timeout SECONDS    for one check (default 10)\n"
     "  --jobs N             checks that run at the same time (default 1)\n"
+    "  --measure            measure how long callbacks take, one after the other, instead of checking them\n"
     "  --json               print JSON\n"
     "  --list               print the checks and what they mean, and examine nothing\n"
     "\n"
@@ -30,7 +31,7 @@ struct Arguments {
   std::string tensorflow;
   std::vector<std::string> only;
   Limits limits;
-  bool json = false, list = false;
+  bool measure = false, json = false, list = false;
 };
 
 [[noreturn]] void Refuse(const std::string& why) {
@@ -57,6 +58,8 @@ Arguments Parse(int argc, char** argv) {
     };
     if (argument == "--json") {
       arguments.json = true;
+    } else if (argument == "--measure") {
+      arguments.measure = true;
     } else if (argument == "--list") {
       arguments.list = true;
     } else if (argument == "--only") {
@@ -79,14 +82,17 @@ Arguments Parse(int argc, char** argv) {
     }
   }
   if (arguments.subject.library.empty() && !arguments.list) Refuse("which library?");
+  if (arguments.measure && arguments.limits.jobs != 1) Refuse("--measure needs the machine for itself, not --jobs");
   return arguments;
 }
 
-std::vector<Check> Chosen(const std::vector<std::string>& only) {
-  if (only.empty()) return AllChecks();
+std::vector<Check> Chosen(const Arguments& arguments) {
+  const std::vector<Check>& all = arguments.measure ? Measurements() : AllChecks();
+  const std::vector<std::string>& only = arguments.only;
+  if (only.empty()) return all;
   std::vector<Check> chosen;
   std::vector<bool> used(only.size());
-  for (const Check& check : AllChecks()) {
+  for (const Check& check : all) {
     bool wanted = false;
     for (size_t i = 0; i < only.size(); ++i) {
       if (check.name != only[i] && std::string(check.name).rfind(only[i] + ".", 0) != 0) continue;
@@ -140,7 +146,7 @@ void Start(const Subject& subject) {
 }
 
 int Examine(const Arguments& arguments) {
-  const std::vector<Check> checks = Chosen(arguments.only);
+  const std::vector<Check> checks = Chosen(arguments);
   if (!arguments.tensorflow.empty()) {
     const std::string error = LoadTensorFlow(arguments.tensorflow);
     if (!error.empty()) Refuse("--tensorflow " + arguments.tensorflow + ": " + error);
@@ -208,6 +214,6 @@ int main(int argc, char** argv) {
   using namespace xpu::conformance;
   const Arguments arguments = Parse(argc, argv);
   if (!arguments.list) return Examine(arguments);
-  List(Chosen(arguments.only), arguments.json);
+  List(Chosen(arguments), arguments.json);
   return 0;
 }

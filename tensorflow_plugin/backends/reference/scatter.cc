@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "tensorflow_plugin/backends/reference/kernels.h"
 #include "tensorflow_plugin/backends/runtime/indices.h"
@@ -9,47 +11,63 @@
 namespace xpu::reference {
 namespace {
 
-template <ScatterKind kind, typename T, typename I>
-Status Scatter(const ScatterDesc& desc, const I* indices, const T* updates, T* buffer) {
+// Where each update goes: a row of the buffer, or -1 for one that is left out.
+struct Targets {
+  std::vector<int64_t> rows;
+  Status status;      // of the first index out of range
+  int64_t first_bad;  // which that is
+};
+
+template <typename I>
+Targets TargetsOf(const ScatterDesc& desc, const I* indices) {
   const int depth = desc.dims.rank();
-  Status status;
+  Targets targets{std::vector<int64_t>(desc.num_indices), OkStatus(), desc.num_indices};
   for (int64_t j = 0; j < desc.num_indices; ++j) {
     const I* index = indices + j * depth;
-    const int64_t row = runtime::RowOf(index, desc.dims);
-    if (row < 0) {
-      const bool negative = std::any_of(index, index + depth, [](I i) { return i < I{0}; });
-      if (status.ok() && !(desc.skip_negative && negative)) {
-        status = runtime::IndexError(std::to_string(j), index, desc.dims);
-      }
-      continue;
-    }
+    targets.rows[j] = runtime::RowOf(index, desc.dims);
+    if (targets.rows[j] >= 0 || !targets.status.ok()) continue;
+    const bool negative = std::any_of(index, index + depth, [](I i) { return i < I{0}; });
+    if (desc.skip_negative && negative) continue;
+    targets.status = runtime::IndexError(std::to_string(j), index, desc.dims);
+    targets.first_bad = j;
+  }
+  return targets;
+}
+
+template <ScatterKind kind, typename T>
+Status Scatter(const ScatterDesc& desc, const Targets& targets, const T* updates, T* buffer) {
+  Status division;
+  for (int64_t j = 0; j < desc.num_indices; ++j) {
+    if (targets.rows[j] < 0) continue;
     for (int64_t k = 0; k < desc.inner; ++k) {
       const T update = desc.scalar_update ? updates[0] : updates[j * desc.inner + k];
-      T& element = buffer[row * desc.inner + k];
+      T& element = buffer[targets.rows[j] * desc.inner + k];
       if constexpr (kind == ScatterKind::kDiv && std::is_integral_v<T>) {
-        if (update == T{0} && status.ok()) status = runtime::DivisionByZero(j, k);
+        if (update == T{0} && division.ok() && j < targets.first_bad) division = runtime::DivisionByZero(j, k);
       }
       element = runtime::Combine<kind>(element, update);
     }
   }
-  return status;
+  return division.ok() ? targets.status : division;
 }
 
 }  // namespace
 
 Status ReferenceKernels::Run(const ScatterDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
-  return runtime::VisitIndexType(desc.index_type, [&](auto index_tag) {
-    using I = typename decltype(index_tag)::type;
-    Status status = runtime::NoScatter(desc);
-    VisitType(desc.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      runtime::VisitScatter<T>(desc.kind, [&](auto kind) {
-        status = Scatter<kind.value>(desc, static_cast<const I*>(args.in[0]), static_cast<const T*>(args.in[1]),
-                                     static_cast<T*>(args.out[0]));
-      });
+  Targets targets;
+  XPU_RETURN_IF_ERROR(runtime::VisitIndexType(desc.index_type, [&](auto tag) {
+    using I = typename decltype(tag)::type;
+    targets = TargetsOf(desc, static_cast<const I*>(args.in[0]));
+    return OkStatus();
+  }));
+  Status status = runtime::NoScatter(desc);
+  VisitType(desc.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    runtime::VisitScatter<T>(desc.kind, [&](auto kind) {
+      status = Scatter<kind.value>(desc, targets, static_cast<const T*>(args.in[1]), static_cast<T*>(args.out[0]));
     });
-    return status;
   });
+  return status;
 }
 
 }  // namespace xpu::reference
