@@ -14,14 +14,13 @@ namespace {
 // Where each update goes: a row of the buffer, or -1 for one that is left out.
 struct Targets {
   std::vector<int64_t> rows;
-  Status status;      // of the first index out of range
-  int64_t first_bad;  // which that is
+  Status status;  // of the first index out of range
 };
 
 template <typename I>
 Targets TargetsOf(const ScatterDesc& desc, const I* indices) {
   const int depth = desc.dims.rank();
-  Targets targets{std::vector<int64_t>(desc.num_indices), OkStatus(), desc.num_indices};
+  Targets targets{std::vector<int64_t>(desc.num_indices), OkStatus()};
   for (int64_t j = 0; j < desc.num_indices; ++j) {
     const I* index = indices + j * depth;
     targets.rows[j] = runtime::RowOf(index, desc.dims);
@@ -29,7 +28,6 @@ Targets TargetsOf(const ScatterDesc& desc, const I* indices) {
     const bool negative = std::any_of(index, index + depth, [](I i) { return i < I{0}; });
     if (desc.skip_negative && negative) continue;
     targets.status = runtime::IndexError(std::to_string(j), index, desc.dims);
-    targets.first_bad = j;
   }
   return targets;
 }
@@ -43,12 +41,12 @@ Status Scatter(const ScatterDesc& desc, const Targets& targets, const T* updates
       const T update = desc.scalar_update ? updates[0] : updates[j * desc.inner + k];
       T& element = buffer[targets.rows[j] * desc.inner + k];
       if constexpr (kind == ScatterKind::kDiv && std::is_integral_v<T>) {
-        if (update == T{0} && division.ok() && j < targets.first_bad) division = runtime::DivisionByZero(j, k);
+        if (update == T{0} && division.ok()) division = runtime::DivisionByZero(j, k);
       }
       element = runtime::Combine<kind>(element, update);
     }
   }
-  return division.ok() ? targets.status : division;
+  return targets.status.ok() ? division : targets.status;
 }
 
 }  // namespace

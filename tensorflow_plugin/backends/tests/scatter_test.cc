@@ -190,6 +190,17 @@ TEST(Scatter, IntegerDivision) {
   }
 }
 
+TEST(Scatter, AnIndexOutOfRangeIsNamedRatherThanADivisionByZero) {
+  const ScatterDesc desc = Describe(ScatterKind::kDiv, DType::kInt32, DType::kInt32, 3, 1, {2});
+  for (const runtime::KernelSet* kernels : {static_cast<const runtime::KernelSet*>(&reference::Kernels()),
+                                            static_cast<const runtime::KernelSet*>(&host::Kernels())}) {
+    Array buffer = Values(DType::kInt32, {8, 8});
+    EXPECT_EQ(
+        RunOn(*kernels, 1, desc, Values(DType::kInt32, {0, 5, 1}), Values(DType::kInt32, {0, 2, 0}), &buffer).message(),
+        "indices[1] = 5 is not in [0, 2)");
+  }
+}
+
 TEST(Scatter, IntegersWrapAround) {
   const ScatterDesc desc = Describe(ScatterKind::kMul, DType::kInt16, DType::kInt32, 2, 1, {1});
   const std::vector<Array> out =
