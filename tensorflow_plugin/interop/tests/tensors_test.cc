@@ -177,6 +177,27 @@ TEST(Export, ScalarsAreCopied) {
   managed->deleter(managed);
 }
 
+TEST(Export, ViewsOfScalarsAreApart) {
+  const Tensor one(1.0f), two(2.0f);
+  DLTensor first, second;
+  ASSERT_TRUE(View(one, Producer::kHost, &first).ok());
+  ASSERT_TRUE(View(two, Producer::kHost, &second).ok());
+  EXPECT_EQ(*static_cast<float*>(first.data), 1.0f);
+  EXPECT_EQ(*static_cast<float*>(second.data), 2.0f);
+}
+
+TEST(Export, OfNothingTheDataIsNull) {
+  const Tensor part = Tensor(tensorflow::DT_FLOAT, {4, 2}).Slice(1, 1);  // of a buffer that has an address
+  ASSERT_NE(tensorflow::DMAHelper::base(&part), nullptr);
+  DLTensor view;
+  ASSERT_TRUE(View(part, Producer::kHost, &view).ok());
+  EXPECT_EQ(view.data, nullptr);
+  DLManagedTensorVersioned* managed = nullptr;
+  ASSERT_TRUE(Export(part, BufferOf(part), Producer::kHost, Access::kShared, &managed).ok());
+  EXPECT_EQ(managed->dl_tensor.data, nullptr);
+  managed->deleter(managed);
+}
+
 TEST(Export, FreshMemoryIsTheConsumers) {
   DLManagedTensorVersioned* managed = nullptr;
   ASSERT_TRUE(ExportFresh(tensorflow::DT_HALF, TensorShape({3, 5}), &managed).ok());
