@@ -299,7 +299,35 @@ TEST(Import, UnpacksWhatSharesBytes) {
   Tensor tensor;
   ASSERT_TRUE(CopyFrom(foreign, layout, &tensor).ok());
   const int expected[] = {1, 2, -8, -1, 7};
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(static_cast<int>(tensor.flat<tensorflow::int4>()(i)), expected[i]);
+  // Sign-extended in its byte, for those who read bytes.
+  const auto* bytes = static_cast<const int8_t*>(tensorflow::DMAHelper::base(&tensor));
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(static_cast<int>(tensor.flat<tensorflow::int4>()(i)), expected[i]);
+    EXPECT_EQ(bytes[i], expected[i]);
+  }
+}
+
+TEST(Import, StridesOfAxesOfOneElementMeanNothing) {
+  Producer producer({1, 5, 1}, {99, 1, -7});
+  Layout layout;
+  ASSERT_TRUE(Examine(Foreign(&producer.managed), &layout).ok());
+  EXPECT_TRUE(layout.shareable());
+}
+
+TEST(Import, StridesMayNotLeadOutsideTheAddressSpace) {
+  const struct {
+    uintptr_t data;
+    int64_t stride;
+    bool ok;
+  } cases[] = {{256, -32, true}, {192, -32, false}, {UINTPTR_MAX - 319, 32, true}, {UINTPTR_MAX - 191, 32, false}};
+  for (const auto& c : cases) {  // two steps of 128 bytes, and an element of 4; nothing there is read
+    Producer producer({3}, {c.stride});
+    producer.managed.dl_tensor.data = reinterpret_cast<void*>(c.data);
+    Layout layout;
+    const Status status = Examine(Foreign(&producer.managed), &layout);
+    EXPECT_EQ(status.ok(), c.ok) << c.data;
+    if (!c.ok) EXPECT_EQ(status.message(), "the strides lead outside the address space");
+  }
 }
 
 TEST(Import, OfAnotherMajorVersionOnlyTheDeleterIsTouched) {
