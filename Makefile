@@ -1,18 +1,25 @@
 # make demo   trains a network on /xpu:0 and on the CPU, and compares
-# make test   runs all tests
+# make test   the tests that find most: C++, and Python on the default backend; a quarter of an hour at most
+# make test-all  the rest: device memory isolated, the other backend, the sanitizers, what is slow; TEST_SECONDS=2400
+#             gives it that time, and it says what it left out
 # make wheel  builds the wheel into dist/
 # make stress random work on several devices and threads for ten minutes, checked against numpy
 # make bench  measures against stock TensorFlow on the CPU (docs/benchmarks.md)
 # Each does the set-up it needs (tools/setup.sh: what apt and pip must bring, into .venv) and reuses it afterwards.
 PYTHON := .venv/bin/python
 
-.PHONY: demo test wheel stress bench install setup clean
+.PHONY: demo test test-all wheel stress bench install setup clean
 
 demo: install
 	$(PYTHON) examples/digits_cnn.py
 
 test: install
-	tools/test.sh
+	@tools/setup.sh requirements-test.txt
+	@tools/run_tests.py test
+
+test-all: install
+	@tools/setup.sh requirements-test.txt
+	@tools/run_tests.py rest $(if $(TEST_SECONDS),--seconds $(TEST_SECONDS))
 
 stress: install
 	$(PYTHON) -m tests.stress --seconds 600

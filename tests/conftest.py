@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import time
 import venv
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -33,6 +34,24 @@ CORE = "libtensorflow_xpu_core_2_21.so"
 def pytest_configure(config):
     config.addinivalue_line("markers", "without_isolation: does not depend on isolation, or chooses it for itself")
     config.addinivalue_line("markers", "host_only: says nothing about the reference backend, or takes too long on it")
+    config.addinivalue_line("markers", "slow: takes longer than `make test` has time for; `make test-all` runs it")
+
+
+LEFT_OUT = "left out for time"
+
+
+def pytest_runtest_setup(item):
+    """Where the run's time is over (tools/run_tests.py), what has not begun is left out."""
+    if time.time() > float(os.environ.get("XPU_TESTS_UNTIL", "inf")):
+        pytest.skip(LEFT_OUT)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Tells tools/run_tests.py how many tests were."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    count = sum(isinstance(report.longrepr, tuple) and LEFT_OUT in report.longrepr[2] for report in skipped)
+    if count and "XPU_TESTS_LEFT_OUT" in os.environ:
+        pathlib.Path(os.environ["XPU_TESTS_LEFT_OUT"]).write_text(f"{count} tests")
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from tests.conftest import ROOT, run, run_code
 pytestmark = pytest.mark.host_only
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("allocator", ["bfc", "pool"])
 def test_nothing_is_wrong(xpu_device, allocator):
     arguments = ["-m", "tests.stress", "--checks", "400", "--seconds", "240"]

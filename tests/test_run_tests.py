@@ -1,0 +1,107 @@
+"""tools/run_tests.py: what a failing, hanging or late step does to a run."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.conftest import ROOT
+
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
+
+spec = importlib.util.spec_from_file_location("run_tests", ROOT / "tools" / "run_tests.py")
+run_tests = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(run_tests)
+Run, Step = run_tests.Run, run_tests.Step
+
+
+def step(title, code, seconds=60, **options):
+    return Step(title, (sys.executable, "-c", code), seconds, **options)
+
+
+def test_all_passes(capfd):
+    run = Run()
+    assert run.step(step("one", "print('out')", environment={"A": "1"}))
+    assert run.close() == 0
+    said = capfd.readouterr().out.splitlines()
+    assert said[:2] == ["=== one", "out"] and said[2].startswith("=== one: 0 s") and said[3].startswith("=== passed in")
+
+
+def test_a_failure_is_named_at_the_end(capfd):
+    run = Run()
+    assert not run.step(step("bad", "raise SystemExit(3)"))
+    assert run.step(step("good", ""))
+    assert not run.step(step("unbuilt", "", build=(sys.executable, "-c", "raise SystemExit(1)")))
+    assert run.close() == 1
+    said = capfd.readouterr().err.splitlines()
+    assert "bad: exit status 3" in said[0] and "unbuilt: it does not build" in said[1]
+    assert said[-1].startswith("=== 2 failed in") and said[-1].endswith(": bad; unbuilt")
+
+
+def test_what_does_not_fit_is_left_out_and_named(capfd):
+    run = Run(seconds=50)
+    assert run.step(step("long", "raise SystemExit(1)", seconds=60))
+    assert run.step(
+        step("late", "raise SystemExit(1)", seconds=49, build=(sys.executable, "-c", "import time; time.sleep(1000)"))
+    )
+    assert run.step(step("short", "", seconds=40))
+    assert run.close() == 0
+    assert "=== left out for time: long; late\n" in capfd.readouterr().out
+
+
+def test_a_step_that_hangs_fails_and_is_ended_with_all_its_processes(capfd):
+    run = Run()
+    code = "import subprocess, time; print(subprocess.Popen(['sleep', '1000']).pid, flush=True); time.sleep(1000)"
+    assert not run.step(step("hangs", code, seconds=1))
+    assert run.close() == 1
+    out, err = capfd.readouterr()
+    assert "it did not end within 3 s" in err
+    child = int(out.splitlines()[1])
+    for _ in range(100):
+        if not alive(child):
+            return
+        time.sleep(0.1)
+    pytest.fail("its child is still there")
+
+
+def alive(process):
+    try:
+        with open(f"/proc/{process}/stat") as stat:
+            return stat.read().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_tests_that_no_longer_fit_are_left_out_and_counted(tmp_path):
+    """In two processes, as the steps run them."""
+    (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n\n\ndef test_two():\n    pass\n")
+    (tmp_path / "conftest.py").write_text(
+        "from tests.conftest import pytest_runtest_setup, pytest_terminal_summary  # noqa: F401\n"
+    )
+    note = tmp_path / "note"
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-ra", "-p", "no:cacheprovider"]
+    command += [f"--rootdir={tmp_path}", str(tmp_path)]
+    for until, words in ((time.time() + 600, "2 passed"), (time.time(), "2 skipped")):
+        environment = {"XPU_TESTS_UNTIL": str(until), "XPU_TESTS_LEFT_OUT": str(note), "PYTHONPATH": str(ROOT)}
+        environment |= {"PATH": os.environ["PATH"]}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and words in done.stdout, done.stdout + done.stderr
+        assert note.exists() == (words == "2 skipped")
+    assert "left out for time" in done.stdout
+    assert note.read_text() == "2 tests"
+
+
+def test_every_python_test_is_in_a_step():
+    """What runs first runs, and the step of all else leaves out no more than that."""
+    assert [path for path in run_tests.FIRST if not (ROOT / path).exists()] == []
+    rest = next(step for step in run_tests.TEST if "all else" in step.title)
+    assert [a.removeprefix("--ignore=") for a in rest.command if a.startswith("--ignore=")] == list(run_tests.FIRST)
+
+
+@pytest.mark.parametrize("arguments", [[], ["all"], ["test", "--seconds", "soon"]])
+def test_a_wrong_command_line(arguments):
+    command = [sys.executable, str(ROOT / "tools" / "run_tests.py"), *arguments]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 2

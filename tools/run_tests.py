@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Runs the tests: `make test` (tools/run_tests.py test) and `make test-all` (tools/run_tests.py rest).
+
+`test` stops at the first step that fails. `rest` goes on and lists all that failed at the end. With --seconds a run
+ends in about that time: steps that no longer fit are left out, and so are the last tests of one that turns out slow;
+the closing lines name both. The exit status is 1 if anything failed, 0 otherwise, and 2 for a wrong command line.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PYTHON = ".venv/bin/python"
+
+# After its time is over, a process has this long to end by itself before it is killed, in seconds.
+GRACE = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One command of a run.
+
+    seconds: what it takes on a slow machine of two cores, with everything built but what `build` builds. It begins if
+        that fits into what is left of the run's time, and is taken to hang after three times that.
+    build: a command to run before, which takes minutes where nothing is cached. If it runs out of time, the step is
+        left out.
+    none: the exit status that says that there was no test to run, for a step that may have none.
+    """
+
+    title: str
+    command: tuple
+    seconds: int
+    build: tuple = ()
+    none: int = 0
+    environment: dict = dataclasses.field(default_factory=dict)
+
+
+def bazel(verb, *arguments, targets=("//tensorflow_plugin/...",)):
+    return ("tools/bazel.sh", verb, "--build_tests_only", *arguments, "--", *targets)
+
+
+def sanitized(title, config, seconds):
+    """The C++ tests under a sanitizer."""
+    arguments = (f"--config={config}", "--test_tag_filters=-slow,-no-sanitizer")
+    build = bazel("build", f"--config={config}", "--build_tag_filters=-slow,-no-sanitizer")
+    return Step(f"C++ tests under the {title}", bazel("test", *arguments), seconds, build=build)
+
+
+def python_tests(title, seconds, *arguments, marks=(), backend="XPU_HOST", **environment):
+    """Python tests, in two processes: most of a test's time is TensorFlow's tracing, on one thread. Whoever has none
+    left takes tests from the other.
+    """
+    command = [PYTHON, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "--durations", "15"]
+    if marks:
+        command += ["-m", " and ".join(marks)]
+    return Step(title, (*command, *arguments), seconds, environment={"TF_XPU_SUBDEVICE": backend, **environment})
+
+
+# The Python tests that most changes would break, and that say so soonest.
+FIRST = (
+    "tests/test_run_tests.py",
+    "tests/test_docs.py",
+    "tests/test_bad_input.py",
+    "tests/test_ops_array.py",
+    "tests/test_ops_math.py",
+    "tests/test_ops_nn.py",
+    "tests/test_ops_nn_errors.py",
+    "tests/test_ops_random.py",
+    "tests/sweep",
+)
+
+TEST = (
+    Step("C++ tests", bazel("test", "--test_tag_filters=-slow"), 150, build=bazel("build")),
+    python_tests("Python tests of ops", 300, *FIRST, marks=["not slow"]),
+    python_tests("Python tests of all else", 500, *(f"--ignore={path}" for path in FIRST), marks=["not slow"]),
+)
+
+# In order of value: what is at the end is the first to be left out.
+REST = (
+    # Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own.
+    python_tests(
+        "Python tests, device memory isolated and from the plugin's pool",
+        560,
+        marks=["not without_isolation", "not slow"],
+        TF_XPU_ISOLATE_MEMORY="1",
+        TF_XPU_ALLOCATOR="pool",
+    ),
+    sanitized("address and undefined-behaviour sanitizers", "asan", 200),
+    python_tests("Python tests, reference backend", 500, marks=["not host_only", "not slow"], backend="XPU_REFERENCE"),
+    python_tests("slow Python tests", 300, marks=["slow"]),
+    Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 60, build=bazel("build"), none=4),
+    sanitized("thread sanitizer", "tsan", 200),
+)
+
+
+class Run:
+    """A run of steps: its clock, and what became of each."""
+
+    def __init__(self, seconds=None):
+        """With this many seconds for all of it; None for as many as it takes."""
+        self.start = time.monotonic()
+        self.seconds = seconds
+        self.failed, self.left_out = [], []
+
+    def left(self):
+        """Seconds left of the run's time."""
+        return float("inf") if self.seconds is None else self.start + self.seconds - time.monotonic()
+
+    def step(self, step):
+        """Runs one; False if it failed."""
+        began = time.monotonic()
+        if self.left() < step.seconds:
+            self.left_out.append(step.title)
+            return True
+        say(step.title)
+        if step.build:
+            ended = execute(step.build, {}, self.left() - step.seconds)
+            if ended == "timeout":
+                self.left_out.append(step.title)
+                return True
+            if ended != 0:
+                return self._fail(step, began, "it does not build")
+        with tempfile.TemporaryDirectory() as folder:
+            note = pathlib.Path(folder) / "left_out"
+            environment = {**step.environment, "XPU_TESTS_LEFT_OUT": str(note)}
+            if self.seconds is not None:
+                environment["XPU_TESTS_UNTIL"] = str(time.time() + self.left())
+            limit = min(3 * step.seconds, self.left() + GRACE)
+            ended = execute(step.command, environment, limit)
+            if note.exists():
+                self.left_out.append(f"{note.read_text()} of {step.title}")
+        if ended == "timeout":
+            return self._fail(step, began, f"it did not end within {limit:.0f} s")
+        if ended not in (0, step.none):
+            return self._fail(step, began, f"exit status {ended}")
+        say(f"{step.title}: {time.monotonic() - began:.0f} s")
+        return True
+
+    def _fail(self, step, began, why):
+        self.failed.append(step.title)
+        say(f"FAILED after {time.monotonic() - began:.0f} s: {step.title}: {why}", sys.stderr)
+        return False
+
+    def close(self):
+        """Prints the closing lines; the exit status."""
+        if self.left_out:
+            say("left out for time: " + "; ".join(self.left_out))
+        seconds = f"{time.monotonic() - self.start:.0f} s"
+        if self.failed:
+            say(f"{len(self.failed)} failed in {seconds}: " + "; ".join(self.failed), sys.stderr)
+            return 1
+        say(f"passed in {seconds}")
+        return 0
+
+
+def say(words, file=None):
+    print(f"=== {words}", file=file or sys.stdout, flush=True)
+
+
+def execute(command, environment, limit):
+    """The exit status of a command, or "timeout" if it had to be ended. With it end the processes that it started."""
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, start_new_session=True)
+    try:
+        return process.wait(None if limit == float("inf") else max(limit, 0))
+    except subprocess.TimeoutExpired:
+        return "timeout"
+    finally:
+        if process.returncode is None:
+            end(process)
+
+
+def end(process):
+    """Ends a process and those that it started; pytest first reports what it has seen, and Bazel tells its server."""
+    os.killpg(process.pid, signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(30)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tier", choices=["test", "rest"])
+    parser.add_argument("--seconds", type=float, help="how long the run may take")
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    run = Run(options.seconds)
+    for step in TEST if options.tier == "test" else REST:
+        if not run.step(step) and options.tier == "test":
+            break
+    return run.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
