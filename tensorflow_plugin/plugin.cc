@@ -7,6 +7,7 @@
 
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/c/tf_status.h"
+#include "tensorflow_plugin/backends/backends.h"
 #include "tensorflow_plugin/backends/host/backend.h"
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/reference/backend.h"
@@ -26,12 +27,6 @@
 namespace xpu {
 namespace {
 
-// Every backend in the wheel; the first is the default.
-const std::vector<const Backend*>& Backends() {
-  static const std::vector<const Backend*> backends = {&host::HostBackend(), &reference::ReferenceBackend()};
-  return backends;
-}
-
 std::vector<std::string> SubdeviceTypes() {
   std::vector<std::string> names;
   for (const Backend* b : Backends()) names.push_back(b->subdevice_type());
@@ -47,9 +42,7 @@ struct Choice {
     std::vector<std::string> warnings;
     options = ReadOptions(SubdeviceTypes(), &warnings);
     for (const std::string& w : warnings) std::fprintf(stderr, "tensorflow_xpu: %s\n", w.c_str());
-    for (const Backend* b : Backends()) {
-      if (options.subdevice == b->subdevice_type()) backend = b;
-    }
+    backend = FindBackend(options.subdevice);
     on_host_backend = backend == &host::HostBackend();
     if (!options.faults.empty()) backend = new FaultyBackend(*backend, options.faults);
   }

@@ -1,0 +1,23 @@
+#include "tensorflow_plugin/backends/backends.h"
+
+#include "tensorflow_plugin/backends/host/backend.h"
+#include "tensorflow_plugin/backends/reference/backend.h"
+
+namespace xpu {
+
+const std::vector<const Backend*>& Backends() {
+  static const std::vector<const Backend*> backends = {
+      &host::HostBackend(),
+      &reference::ReferenceBackend(),
+  };
+  return backends;
+}
+
+const Backend* FindBackend(const std::string& subdevice_type) {
+  for (const Backend* backend : Backends()) {
+    if (subdevice_type == backend->subdevice_type()) return backend;
+  }
+  return nullptr;
+}
+
+}  // namespace xpu
