@@ -1,8 +1,10 @@
 """The wheel: what is in it, that it needs nothing but TensorFlow and the C library, that it installs and works."""
 
+import importlib.metadata
 import pathlib
 import re
 import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -56,6 +58,29 @@ def test_layout(unpacked, wheel):
     assert [path.name for path in (unpacked / "tensorflow_xpu" / "bin").iterdir()] == ["conformance"]
     metadata = next(unpacked.glob("*.dist-info")) / "METADATA"
     assert "Requires-Dist" not in metadata.read_text()
+
+
+def test_licenses_travel_with_it(unpacked):
+    """Ours, a notice that names every file of others, and each text that it names, as the others ship it."""
+    metadata = next(unpacked.glob("*.dist-info"))
+    licenses = metadata / "licenses"
+    expression = re.search("^License-Expression: (.*)$", (metadata / "METADATA").read_text(), re.M).group(1)
+    notice = (licenses / "NOTICE").read_text()
+    names = re.findall(r"license: +([\w.-]+(?: WITH [\w.-]+)?)", notice)
+    assert len(names) == 6 and [name for name in names if name not in expression] == []
+    for library in {*libraries(unpacked)} - {unpacked / "tensorflow-plugins" / LOADER}:
+        path = str(library.relative_to(unpacked))
+        assert re.sub(r"\.cpython.*", "*.so", path) in notice, f"NOTICE does not say whose work is in {path}"
+    texts = {path.name: path for path in (licenses / "third_party" / "licenses").iterdir()}
+    assert sorted(texts) == sorted(re.findall(r"[\w.-]+\.txt", notice))
+    for name, shipped in {
+        "oneDNN-LICENSE.txt": pathlib.Path(sys.prefix, "share/doc/onednn/LICENSE"),
+        "oneDNN-THIRD-PARTY-PROGRAMS.txt": pathlib.Path(sys.prefix, "share/doc/onednn/THIRD-PARTY-PROGRAMS"),
+        "pybind11-LICENSE.txt": next(importlib.metadata.distribution("pybind11")._path.rglob("LICENSE")),
+    }.items():
+        assert texts[name].read_text() == shipped.read_text(), f"{name} is not {shipped}"
+    assert "Apache License" in (licenses / "LICENSE").read_text()
+    assert "GNU GENERAL PUBLIC LICENSE" in texts["libgomp-GPL-3.0.txt"].read_text()
 
 
 def test_nothing_outside_is_needed(unpacked):
