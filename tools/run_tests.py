@@ -6,6 +6,8 @@ ends in about that time: steps that no longer fit are left out, and so are the l
 the closing lines name both. The exit status is 1 if anything failed, 0 otherwise, and 2 for a wrong command line.
 """
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import dataclasses
@@ -16,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from typing import TextIO
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ".venv/bin/python"
@@ -36,25 +40,27 @@ class Step:
     """
 
     title: str
-    command: tuple
+    command: Sequence[str]
     seconds: int
-    build: tuple = ()
+    build: Sequence[str] = ()
     none: int = 0
-    environment: dict = dataclasses.field(default_factory=dict)
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
-def bazel(verb, *arguments, targets=("//tensorflow_plugin/...",)):
+def bazel(verb: str, *arguments: str, targets: Sequence[str] = ("//tensorflow_plugin/...",)) -> Sequence[str]:
     return ("tools/bazel.sh", verb, "--build_tests_only", *arguments, "--", *targets)
 
 
-def sanitized(title, config, seconds):
+def sanitized(title: str, config: str, seconds: int) -> Step:
     """The C++ tests under a sanitizer."""
     arguments = (f"--config={config}", "--test_tag_filters=-slow,-no-sanitizer")
     build = bazel("build", f"--config={config}", "--build_tag_filters=-slow,-no-sanitizer")
     return Step(f"C++ tests under the {title}", bazel("test", *arguments), seconds, build=build)
 
 
-def python_tests(title, seconds, *arguments, marks=(), backend="XPU_HOST", **environment):
+def python_tests(
+    title: str, seconds: int, *arguments: str, marks: Sequence[str] = (), backend: str = "XPU_HOST", **environment: str
+) -> Step:
     """Python tests, in two processes: most of a test's time is TensorFlow's tracing, on one thread. Whoever has none
     left takes tests from the other.
     """
@@ -104,17 +110,18 @@ REST = (
 class Run:
     """A run of steps: its clock, and what became of each."""
 
-    def __init__(self, seconds=None):
+    def __init__(self, seconds: float | None = None) -> None:
         """With this many seconds for all of it; None for as many as it takes."""
         self.start = time.monotonic()
         self.seconds = seconds
-        self.failed, self.left_out = [], []
+        self.failed: list[str] = []
+        self.left_out: list[str] = []
 
-    def left(self):
+    def left(self) -> float:
         """Seconds left of the run's time."""
         return float("inf") if self.seconds is None else self.start + self.seconds - time.monotonic()
 
-    def step(self, step):
+    def step(self, step: Step) -> bool:
         """Runs one; False if it failed."""
         began = time.monotonic()
         if self.left() < step.seconds:
@@ -144,12 +151,12 @@ class Run:
         say(f"{step.title}: {time.monotonic() - began:.0f} s")
         return True
 
-    def _fail(self, step, began, why):
+    def _fail(self, step: Step, began: float, why: str) -> bool:
         self.failed.append(step.title)
         say(f"FAILED after {time.monotonic() - began:.0f} s: {step.title}: {why}", sys.stderr)
         return False
 
-    def close(self):
+    def close(self) -> int:
         """Prints the closing lines; the exit status."""
         if self.left_out:
             say("left out for time: " + "; ".join(self.left_out))
@@ -161,11 +168,11 @@ class Run:
         return 0
 
 
-def say(words, file=None):
+def say(words: str, file: TextIO | None = None) -> None:
     print(f"=== {words}", file=file or sys.stdout, flush=True)
 
 
-def execute(command, environment, limit):
+def execute(command: Sequence[str], environment: dict[str, str], limit: float) -> int | str:
     """The exit status of a command, or "timeout" if it had to be ended. With it end the processes that it started."""
     process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, start_new_session=True)
     try:
@@ -177,7 +184,7 @@ def execute(command, environment, limit):
             end(process)
 
 
-def end(process):
+def end(process: subprocess.Popen[bytes]) -> None:
     """Ends a process and those that it started; pytest first reports what it has seen, and Bazel tells its server."""
     os.killpg(process.pid, signal.SIGINT)
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -187,7 +194,7 @@ def end(process):
     process.wait()
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tier", choices=["test", "rest"])
     parser.add_argument("--seconds", type=float, help="how long the run may take")

@@ -12,18 +12,24 @@ Source of the behaviour: tensorflow/python/eager/context.py, ``Context.ensure_in
 tensorflow/core/common_runtime/eager/execute.cc, ``GetOrCreateKernelAndDevice``.
 """
 
+from __future__ import annotations
+
 import sys
+
+TYPE_CHECKING = False  # a name that type checkers know: nothing is imported for them
+if TYPE_CHECKING:
+    from typing import Any
 
 CONTEXT = "tensorflow.python.eager.context"
 
 
-def _run_ops_as_ops(module, context):
+def _run_ops_as_ops(module: Any, context: Any) -> None:
     """Tells the initialised ``Context`` so, if it has an XPU; see ``TFE_ContextSetRunEagerOpAsFunction``."""
     if any(device.device_type == "XPU" for device in context._logical_devices):
         module.pywrap_tfe.TFE_ContextSetRunEagerOpAsFunction(context._context_handle, False)
 
 
-def install():
+def install() -> None:
     """Makes every ``Context`` of the module ``tensorflow.python.eager.context`` run ops as ops from its start on."""
     module = sys.modules[CONTEXT]
     original = module.Context._initialize_logical_devices
@@ -31,10 +37,10 @@ def install():
         return
 
     # What initialises a context calls this once it has a handle, and before anybody else can use it.
-    def _initialize_logical_devices(self):
+    def _initialize_logical_devices(self: Any) -> None:
         original(self)
         _run_ops_as_ops(module, self)
 
-    _initialize_logical_devices.__wrapped__ = original
+    _initialize_logical_devices.__wrapped__ = original  # type: ignore[attr-defined]
     module.pywrap_tfe.TFE_ContextSetRunEagerOpAsFunction  # noqa: B018  absent: fail here, not in every program
     module.Context._initialize_logical_devices = _initialize_logical_devices

@@ -5,7 +5,13 @@ what the interpreter has loaded anyway, never TensorFlow (half imported at that 
 do the hooks, which it runs as files for that reason: each in a namespace of its own, where it defines ``install()``.
 """
 
+from __future__ import annotations
+
 import sys
+
+TYPE_CHECKING = False  # a name that type checkers know: nothing is imported for them
+if TYPE_CHECKING:
+    from typing import Any
 
 # Each with what to do where it fails.
 HOOKS = {
@@ -14,11 +20,11 @@ HOOKS = {
 }
 
 
-def install(folder):
+def install(folder: str) -> None:
     """Installs each hook of the package in ``folder``. One that fails costs a line, never ``import tensorflow``."""
     for name, advice in HOOKS.items():
         path = f"{folder}/{name}.py"
-        hook = {"__name__": f"tensorflow_xpu.{name}", "__file__": path}
+        hook: dict[str, Any] = {"__name__": f"tensorflow_xpu.{name}", "__file__": path}
         try:
             with open(path, "rb") as file:
                 exec(compile(file.read(), path, "exec"), hook)

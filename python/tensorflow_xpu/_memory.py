@@ -35,7 +35,9 @@ def _ask(function: str, index: int) -> dict[str, Any]:
     tf.config.list_logical_devices("XPU")
     from tensorflow_xpu import _native
 
-    report = json.loads(_native.ask_of(_devices.loader_report()["core"], function, index))
+    loader = _devices.loader_report()
+    text = _native.ask_of(loader["core"], function, index) if loader is not None else None
+    report = json.loads(text) if text is not None else None
     if report is None:
         raise ValueError(f"XPU:{index} is not in use: it is not among tf.config.get_visible_devices('XPU')")
     return report

@@ -97,6 +97,7 @@ _put = context._EagerTensorCache.put
 
 def _put_and_mark(self: context._EagerTensorCache, key: Any, tensor: tf.Tensor) -> None:
     """Marks what TensorFlow caches (gradients of zero) as used by somebody else, so that it is exported by copy."""
+    assert _native is not None  # it is what this is installed for
     with contextlib.suppress(Exception):  # tensors without an alias cannot be exported either
         tensor._xpu_alias = _native.alias(tensor)
     _put(self, key, tensor)
