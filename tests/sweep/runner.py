@@ -88,32 +88,36 @@ def _call(op: str, kwargs: dict, device: str) -> list:
     return list(flat) + values
 
 
-def _call_in_graph(op: str, kwargs: dict, device: str, times: int) -> list[list]:
-    """The same through a tf.function, `times` times, with fresh variables each time."""
-    tensors = {k: v for k, v in kwargs.items() if _is_tensor(v)}
-    results = []
+def _call_in_graph(op: str, calls: list[dict], device: str, times: int) -> list[list[list]]:
+    """The same for many keyword arguments, all in one tf.function, `times` times, with fresh variables each time.
 
+    In one: to trace, optimise and start a graph takes ten times as long as to run an op in it.
+    """
     with tf.device(device):
-        variables = {k: tf.Variable(v.value) for k, v in kwargs.items() if isinstance(v, Var)}
+        variables = [{k: tf.Variable(v.value) for k, v in kwargs.items() if isinstance(v, Var)} for kwargs in calls]
+
+    def one(kwargs, variables, tensors) -> list:
+        args = {k: variables[k].handle if k in variables else tensors.get(k, v) for k, v in kwargs.items()}
+        out = getattr(tf.raw_ops, op)(**args)
+        if out is None or isinstance(out, tf.Operation):
+            with tf.control_dependencies([out] if out is not None else []):
+                return [v.read_value() for v in variables.values()]
+        flat = tf.nest.flatten(tuple(out) if hasattr(out, "_fields") else out)
+        with tf.control_dependencies(flat):
+            return list(flat) + [v.read_value() for v in variables.values()]
 
     @tf.function(autograph=False)
     def run(tensors):
         with tf.device(device):
-            args = {}
-            for k, v in kwargs.items():
-                args[k] = variables[k].handle if k in variables else tensors.get(k, v)
-            out = getattr(tf.raw_ops, op)(**args)
-            if out is None or isinstance(out, tf.Operation):
-                with tf.control_dependencies([out] if out is not None else []):
-                    return [v.read_value() for v in variables.values()]
-            flat = tf.nest.flatten(tuple(out) if hasattr(out, "_fields") else out)
-            with tf.control_dependencies(flat):
-                return list(flat) + [v.read_value() for v in variables.values()]
+            return [one(*call) for call in zip(calls, variables, tensors)]
 
+    tensors = [{k: v for k, v in kwargs.items() if _is_tensor(v)} for kwargs in calls]
+    results = []
     for _ in range(times):
-        for k, v in variables.items():
-            v.assign(kwargs[k].value)
-        results.append(list(run(tensors)))
+        for kwargs, its_variables in zip(calls, variables):
+            for k, v in its_variables.items():
+                v.assign(kwargs[k].value)
+        results.append(run(tensors))
     return results
 
 
@@ -214,19 +218,52 @@ def nothing_folded():
         tf.config.optimizer.set_experimental_options({"constant_folding": True, **saved})
 
 
-def run_case(op: str, case: Case, types: dict, seed: int, device: str = "/xpu:0") -> float:
-    """Runs `case` on `device` and on the CPU, eagerly and in a graph, twice each.
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A case of an op with the types that it is called with, and the seed of its inputs."""
+
+    op: str
+    case: Case
+    types: dict
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.op}({', '.join(f'{a}={t.name}' for a, t in self.types.items())})"
+
+
+# So many calls share a tf.function.
+CALLS_PER_GRAPH = 64
+
+
+def run_calls(op: str, calls: list[Call], device: str = "/xpu:0") -> float:
+    """Runs calls of one op on `device` and on the CPU, eagerly and in a graph, twice each.
 
     Returns the largest error as a fraction of the tolerance. Raises AssertionError on any difference.
     """
-    names = ", ".join(f"{a}={t.name}" for a, t in types.items())
+    return max(_run_calls(op, calls[i : i + CALLS_PER_GRAPH], device) for i in range(0, len(calls), CALLS_PER_GRAPH))
+
+
+def _run_calls(op: str, calls: list[Call], device: str) -> float:
     with tf.device("/cpu:0"):
-        kwargs = case.make(types, Rng(seed))
+        inputs = [call.case.make(call.types, Rng(call.seed)) for call in calls]
+    worst = 0.0
     with hard_placement(), nothing_folded():
-        want = case.expect(kwargs) if case.expect else _expected(op, kwargs)
-        worst = 0.0
-        for time in (1, 2):
-            worst = max(worst, _check(case, _call(op, kwargs, device), want, f"{op}({names}) eager, run {time}"))
-        for time, got in enumerate(_call_in_graph(op, kwargs, device, 2), 1):
-            worst = max(worst, _check(case, got, want, f"{op}({names}) in a tf.function, run {time}"))
+        wanted = []
+        for call, kwargs in zip(calls, inputs):
+            wanted.append(call.case.expect(kwargs) if call.case.expect else _expected(op, kwargs))
+            for time in (1, 2):
+                got = _call(op, kwargs, device)
+                worst = max(worst, _check(call.case, got, wanted[-1], f"{call} eager, run {time}"))
+        try:
+            results = _call_in_graph(op, inputs, device, 2)
+        except (tf.errors.OpError, ValueError, TypeError) as error:
+            for call, kwargs in zip(calls, inputs):  # which one was it?
+                try:
+                    _call_in_graph(op, [kwargs], device, 2)
+                except (tf.errors.OpError, ValueError, TypeError) as its_error:
+                    raise AssertionError(f"{call} in a tf.function: {its_error}") from its_error
+            raise AssertionError(f"{op} in a tf.function with {len(calls)} calls, not with one: {error}") from error
+        for time, all_got in enumerate(results, 1):
+            for call, got, want in zip(calls, all_got, wanted):
+                worst = max(worst, _check(call.case, list(got), want, f"{call} in a tf.function, run {time}"))
     return worst

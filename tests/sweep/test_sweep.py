@@ -7,7 +7,7 @@ import pytest
 from tests.sweep import document
 from tests.sweep.cases import CASES
 from tests.sweep.registrations import Registration, all_registrations, problems
-from tests.sweep.runner import run_case
+from tests.sweep.runner import Call, run_calls
 
 REGISTRATIONS = all_registrations()
 BY_OP = collections.defaultdict(list)
@@ -49,14 +49,15 @@ def selected(case, types: dict) -> bool:
 
 @pytest.mark.parametrize("op", sorted(BY_OP))
 def test_op(op, xpu_device):
+    calls = []
     for registration in BY_OP[op]:
         types = registration.type_map
-        ran = 0
-        for number, case in enumerate(CASES.get(op, [])):
-            if selected(case, types):
-                run_case(op, case, types, seed=number, device=xpu_device)
-                ran += 1
-        assert ran > 0, f"{registration} has no case that runs it"
+        chosen = [
+            Call(op, case, types, number) for number, case in enumerate(CASES.get(op, [])) if selected(case, types)
+        ]
+        assert chosen, f"{registration} has no case that runs it"
+        calls += chosen
+    run_calls(op, calls, device=xpu_device)
 
 
 def test_document_is_current():
