@@ -5,10 +5,12 @@
 # make wheel  builds the wheel into dist/
 # make stress random work on several devices and threads for ten minutes, checked against numpy
 # make bench  measures against stock TensorFlow on the CPU (docs/benchmarks.md)
+# make lint   checks style (clang-format, ruff) and types (mypy); make format mends the style
+# make compile-commands  writes compile_commands.json, for editors
 # Each does the set-up it needs (tools/setup.sh: what apt and pip must bring, into .venv) and reuses it afterwards.
 PYTHON := .venv/bin/python
 
-.PHONY: demo test test-all wheel stress bench install setup clean
+.PHONY: demo test test-all lint format compile-commands wheel stress bench install setup clean
 
 demo: install
 	$(PYTHON) examples/digits_cnn.py
@@ -20,6 +22,15 @@ test: install
 test-all: install
 	@tools/setup.sh requirements-test.txt
 	@tools/run_tests.py rest $(if $(TEST_SECONDS),--seconds $(TEST_SECONDS))
+
+lint: setup
+	@tools/lint.sh
+
+format: setup
+	@tools/lint.sh --fix
+
+compile-commands: wheel
+	@tools/compile_commands.py
 
 stress: install
 	$(PYTHON) -m tests.stress --seconds 600

@@ -1,4 +1,4 @@
-"""tools/run_tests.py: what a failing, hanging or late step does to a run."""
+"""tools/run_tests.py: what a failing, hanging or late step does to a run. tools/compile_commands.py: its entries."""
 
 import importlib.util
 import os
@@ -12,9 +12,16 @@ from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
-spec = importlib.util.spec_from_file_location("run_tests", ROOT / "tools" / "run_tests.py")
-run_tests = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(run_tests)
+
+def load(name):
+    """A program of tools/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+compile_commands, run_tests = load("compile_commands"), load("run_tests")
 Run, Step = run_tests.Run, run_tests.Step
 
 
@@ -105,3 +112,14 @@ def test_every_python_test_is_in_a_step():
 def test_a_wrong_command_line(arguments):
     command = [sys.executable, str(ROOT / "tools" / "run_tests.py"), *arguments]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
+
+
+def test_compilations_are_those_of_the_files_that_are_edited():
+    line = ["gcc", "-fno-canonical-system-headers", "-iquote", ".", "-isystem", "external/onednn/include"]
+    line += ["-Iexternal/x", "-c", "tensorflow_plugin/a.cc", "-o", "bazel-out/a.o"]
+    made = compile_commands.entry(line, "/base/external")
+    assert made["directory"] == str(ROOT) and made["file"] == "tensorflow_plugin/a.cc"
+    assert made["arguments"] == [
+        *["gcc", "-iquote", ".", "-isystem", "/base/external/onednn/include", "-I/base/external/x"],
+        *["-c", "tensorflow_plugin/a.cc", "-o", "bazel-out/a.o"],
+    ]
