@@ -1,6 +1,9 @@
 """The documentation says what the code does."""
 
+import importlib.util
+import pathlib
 import re
+import shlex
 
 import pytest
 
@@ -71,10 +74,11 @@ def test_every_variable_in_the_sources_is_documented():
     assert sorted(name for name in named if name not in documented) == []
 
 
+PAGES = sorted(path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
 @pytest.mark.host_only
-@pytest.mark.parametrize(
-    "page", sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_and_paths_exist(page):
     text = (ROOT / page).read_text()
     folder = (ROOT / page).parent
@@ -84,6 +88,88 @@ def test_links_and_paths_exist(page):
         r"`((?:tensorflow_plugin|python|tests|tools|examples|benchmarks|docs|third_party)/[\w./]*)`", text
     ):
         assert (ROOT / path).exists(), f"{page} names {path}"
+
+
+def missing_of_make(arguments):
+    rules = (ROOT / "Makefile").read_text()
+    targets = [argument for argument in arguments if not argument.startswith("-") and "=" not in argument]
+    return [target for target in targets if not re.search(rf"^{target}:", rules, re.M)]
+
+
+def missing_of_bazel(arguments):
+    missing = []
+    for argument in arguments[1:]:
+        package, _, name = argument.removeprefix("//").removesuffix("/...").partition(":")
+        build = ROOT / package / "BUILD"
+        if argument.startswith("--config="):
+            config = argument.removeprefix("--config=")
+            if f"build:{config} " not in (ROOT / ".bazelrc").read_text():
+                missing.append(argument)
+        elif argument.startswith("//") and not (
+            (ROOT / package).is_dir()
+            and (not name or (build.parent / f"{name}.cc").exists() or f'"{name}"' in build.read_text())
+        ):
+            missing.append(argument)
+    return missing
+
+
+def missing_of_python(arguments):
+    if arguments[0] == "-m" and arguments[1] != "pytest":
+        return [] if importlib.util.find_spec(arguments[1]) else [arguments[1]]
+    files = [argument for argument in arguments if argument.endswith(".py") or "tests/" in argument]
+    return [file for file in files if not (ROOT / file.partition("::")[0]).exists() or not test_of(file)]
+
+
+def test_of(file):
+    """Whether `path::test_function[parameter]` names a function that is there; true of a path alone."""
+    path, _, test = file.partition("::")
+    return not test or f"def {test.partition('[')[0]}(" in (ROOT / path).read_text()
+
+
+MISSING = {"make": missing_of_make, "bazel.sh": missing_of_bazel, "python": missing_of_python}
+
+
+def commands(page):
+    """The command lines in a page's shell blocks, as words, without the variables set before them."""
+    for block in re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+                del words[0]
+            if words:
+                yield words
+
+
+@pytest.mark.host_only
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_name_what_exists(page):
+    checked = 0
+    for program, *arguments in commands(page):
+        check = MISSING.get(pathlib.Path(program).name)
+        if check is None or "script.py" in arguments:  # the reader's own
+            continue
+        assert check(arguments) == [], f"{page}: {program} {' '.join(arguments)}"
+        checked += 1
+    if page.name == "CONTRIBUTING.md":
+        assert checked > 10
+
+
+@pytest.mark.host_only
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make nothing",
+        "tools/bazel.sh test //tensorflow_plugin/backends/tests:no_test",
+        "tools/bazel.sh test --config=nosan //tensorflow_plugin/...",
+        "tools/bazel.sh test //tensorflow_plugin/nowhere/...",
+        ".venv/bin/python -m tests.nothing",
+        ".venv/bin/python -m pytest tests/test_nothing.py",
+        "python 'tests/sweep/test_sweep.py::test_nothing[Tanh]'",
+    ],
+)
+def test_commands_that_name_what_does_not_exist_are_found(command):
+    program, *arguments = shlex.split(command)
+    assert len(MISSING[pathlib.Path(program).name](arguments)) == 1
 
 
 @pytest.mark.host_only
