@@ -149,13 +149,14 @@ class FaultyDevice final : public Device {
   void Synchronize() override { inner_->Synchronize(); }
   bool Supports(const Requirement& requirement) const override { return inner_->Supports(requirement); }
 
-#define XPU_LAUNCH(name)                                                                                         \
-  Status Launch(Stream& stream, const name##Desc& desc, const Args& args) override {                             \
-    auto& faulty = static_cast<FaultyStream&>(stream);                                                           \
-    return faulty.Command(args.status, [&] { return inner_->Launch(FaultyStream::Inner(stream), desc, args); }); \
+#define XPU_ENQUEUE(name)                                                                                         \
+  Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \
+    auto& faulty = static_cast<FaultyStream&>(stream);                                                            \
+    return faulty.Command(args.status,                                                                            \
+                          [&] { return inner_->Enqueue(FaultyStream::Inner(stream), desc, args, footprint); });   \
   }
-  XPU_PRIMITIVES(XPU_LAUNCH)
-#undef XPU_LAUNCH
+  XPU_PRIMITIVES(XPU_ENQUEUE)
+#undef XPU_ENQUEUE
 
  private:
   const std::unique_ptr<Device> inner_;

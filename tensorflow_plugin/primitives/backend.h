@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "tensorflow_plugin/primitives/check.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 #include "tensorflow_plugin/primitives/status.h"
 #include "tensorflow_plugin/primitives/types.h"
@@ -133,11 +134,19 @@ class Device {
   virtual bool Supports(const Requirement& requirement) const = 0;
 
   // Enqueues a primitive on one of this device's streams and returns (but see Args::status). The descriptor is copied.
-  // Fails at once with Unimplemented for what Supports denies; a descriptor with empty extents is a no-op that
+  // Fails at once with InvalidArgument for a descriptor that makes no sense (check.h) or a null address where there are
+  // elements, and with Unimplemented for what Supports denies; a descriptor with empty extents is a no-op that
   // succeeds.
-#define XPU_LAUNCH(name) virtual Status Launch(Stream& stream, const name##Desc& desc, const Args& args);
+#define XPU_LAUNCH(name) Status Launch(Stream& stream, const name##Desc& desc, const Args& args);
   XPU_PRIMITIVES(XPU_LAUNCH)
 #undef XPU_LAUNCH
+
+  // What a backend writes: Launch of a descriptor that has been checked and has something to do. To be called by
+  // Launch, and by a device around this one.
+#define XPU_ENQUEUE(name) \
+  virtual Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint);
+  XPU_PRIMITIVES(XPU_ENQUEUE)
+#undef XPU_ENQUEUE
 };
 
 struct BackendOptions {

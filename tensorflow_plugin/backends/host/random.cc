@@ -76,7 +76,6 @@ void FillTruncated(const RandomDesc& desc, int64_t begin, int64_t end, T* out) {
 }  // namespace
 
 Status HostKernels::Run(const RandomDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
-  XPU_RETURN_IF_ERROR(runtime::CheckRandom(desc));
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr DType t = DTypeOf<T>::value;

@@ -12,7 +12,6 @@
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/reduce_layout.h"
 #include "tensorflow_plugin/backends/reference/kernels.h"
-#include "tensorflow_plugin/backends/reference/reduce_check.h"
 
 namespace xpu::host {
 namespace {
@@ -346,14 +345,13 @@ struct Reduction {
 }  // namespace
 
 Status HostKernels::Run(const ReduceDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
-  XPU_RETURN_IF_ERROR(reference::CheckReduce(desc));
   const ReduceLayout layout(desc);
   if (layout.outer == 0 || layout.inner == 0) return OkStatus();
   // Nothing but identities to write.
   if (layout.reduced == 0) return reference::Kernels().Run(desc, args, team);
-  if (reference::IsArgKind(desc.kind)) return RunArgReduce(desc, layout, args, team);
+  if (IsArgKind(desc.kind)) return RunArgReduce(desc, layout, args, team);
 
-  const DType type = reference::SourceType(desc);
+  const DType type = SourceType(desc);
   const Recipe recipe(desc.kind, type);
   const double element_ns =
       Prepare(desc.source.program).cost_per_element + 0.2 * static_cast<double>(1 + recipe.before.size());

@@ -117,10 +117,6 @@ void Scatter(const ScatterDesc& desc, Resolve resolve, const void* updates, void
 Status HostKernels::Run(const ScatterDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   return runtime::VisitIndexType(desc.index_type, [&](auto index_tag) {
     using I = typename decltype(index_tag)::type;
-    bool defined = false;
-    VisitType(desc.type,
-              [&](auto tag) { defined = runtime::VisitScatter<typename decltype(tag)::type>(desc.kind, [](auto) {}); });
-    if (!defined) return runtime::NoScatter(desc);
     const I* indices = static_cast<const I*>(args.in[0]);
     FirstBad bad, zero_divisor;
     auto resolve = [&](int64_t first, int64_t n, int64_t* rows) {

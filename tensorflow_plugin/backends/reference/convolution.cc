@@ -132,7 +132,6 @@ struct Accumulator<double> {
 }  // namespace
 
 Status ReferenceKernels::Run(const ConvolutionDesc& d, const Args& args, const runtime::ThreadTeam&) const {
-  XPU_RETURN_IF_ERROR(runtime::Check(d));
   auto run = [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Convolution<T, typename Accumulator<T>::type> convolution(d);

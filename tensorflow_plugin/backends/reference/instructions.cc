@@ -134,18 +134,4 @@ Status InstrFailure(EOp op) {
   return errors::InvalidArgument("Integer division by zero");
 }
 
-Status CheckElementwise(const ElementwiseDesc& desc) {
-  XPU_REQUIRE(desc.program != nullptr, errors::InvalidArgument("Elementwise got no program"));
-  for (int64_t extent : desc.shape) {
-    XPU_REQUIRE(extent >= 0, errors::InvalidArgument("Elementwise got the negative extent ", extent, " in shape ",
-                                                     desc.shape.ToString()));
-  }
-  for (int i = 0; i < desc.program->num_inputs(); ++i) {
-    XPU_REQUIRE(desc.in_strides[i].rank() == desc.shape.rank(),
-                errors::InvalidArgument("Elementwise input ", i, " has strides ", desc.in_strides[i].ToString(),
-                                        " of another rank than the shape ", desc.shape.ToString()));
-  }
-  return OkStatus();
-}
-
 }  // namespace xpu::reference

@@ -30,9 +30,6 @@ void StoreConstant(const Constant& constant, void* dst);
 // The status of a command in which instruction `op` failed on an element.
 Status InstrFailure(EOp op);
 
-// Whether the operand strides have the rank of the shape and the shape no negative extent.
-Status CheckElementwise(const ElementwiseDesc& desc);
-
 }  // namespace xpu::reference
 
 #endif  // TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_INSTRUCTIONS_H_

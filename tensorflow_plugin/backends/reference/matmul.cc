@@ -44,18 +44,11 @@ void Multiply(const MatMulDesc& d, const T* a, const T* b, T* c) {
 }  // namespace
 
 Status ReferenceKernels::Run(const MatMulDesc& d, const Args& args, const runtime::ThreadTeam&) const {
-  XPU_REQUIRE(d.type >= DType::kInt8, errors::Unimplemented("MatMul of type ", Name(d.type)));
-  XPU_REQUIRE(d.a_batch_strides.rank() == d.batch.rank() && d.b_batch_strides.rank() == d.batch.rank(),
-              errors::InvalidArgument("MatMul batch ", d.batch.ToString(), " has strides of ranks ",
-                                      d.a_batch_strides.rank(), " and ", d.b_batch_strides.rank()));
   Dims c_strides = d.c_batch_strides;
   if (c_strides.empty()) {
     c_strides = DenseStrides(d.batch);
     for (int i = 0; i < c_strides.rank(); ++i) c_strides[i] *= d.m * d.n;
   }
-  XPU_REQUIRE(c_strides.rank() == d.batch.rank(),
-              errors::InvalidArgument("MatMul batch ", d.batch.ToString(), " has output strides of rank ",
-                                      c_strides.rank()));
   VisitType(d.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const int64_t batches = d.batch.num_elements();

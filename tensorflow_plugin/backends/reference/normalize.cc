@@ -50,7 +50,8 @@ void Forward(const NormalizeDesc& d, const Args& args) {
     }
     const double scale = param[0][c] / std::sqrt(variance + d.epsilon), offset = param[1][c];
     ForEachOfChannel(d, c, [&](int64_t at) {
-      y[at] = static_cast<T>(static_cast<float>((static_cast<double>(static_cast<float>(x[at])) - mean) * scale + offset));
+      y[at] =
+          static_cast<T>(static_cast<float>((static_cast<double>(static_cast<float>(x[at])) - mean) * scale + offset));
     });
   }
 }
@@ -86,21 +87,13 @@ void Gradient(const NormalizeDesc& d, const Args& args) {
 }  // namespace
 
 Status ReferenceKernels::Run(const NormalizeDesc& d, const Args& args, const runtime::ThreadTeam&) const {
-  auto run = [&](auto value) {
-    using T = decltype(value);
-    d.gradient ? Gradient<T>(d, args) : Forward<T>(d, args);
-    return OkStatus();
-  };
-  switch (d.type) {
-    case DType::kFloat:
-      return run(float{});
-    case DType::kHalf:
-      return run(Half{});
-    case DType::kBFloat16:
-      return run(BFloat16{});
-    default:
-      return errors::Unimplemented("Normalize of type ", Name(d.type));
-  }
+  VisitType(d.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (DTypeOf<T>::value == DType::kFloat || IsReducedFloat(DTypeOf<T>::value)) {
+      d.gradient ? Gradient<T>(d, args) : Forward<T>(d, args);
+    }
+  });
+  return OkStatus();
 }
 
 }  // namespace xpu::reference

@@ -58,7 +58,7 @@ Status ReferenceKernels::Run(const ScatterDesc& desc, const Args& args, const ru
     targets = TargetsOf(desc, static_cast<const I*>(args.in[0]));
     return OkStatus();
   }));
-  Status status = runtime::NoScatter(desc);
+  Status status;
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     runtime::VisitScatter<T>(desc.kind, [&](auto kind) {

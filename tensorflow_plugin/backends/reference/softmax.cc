@@ -82,25 +82,11 @@ class Rows {
 }  // namespace
 
 Status ReferenceKernels::Run(const SoftmaxDesc& d, const Args& args, const runtime::ThreadTeam&) const {
-  XPU_REQUIRE(d.kind != SoftmaxKind::kSparseCrossEntropy || d.label_type == DType::kInt32 ||
-                  d.label_type == DType::kInt64,
-              errors::Unimplemented("sparse labels of type ", Name(d.label_type), ", expected int32 or int64"));
-  switch (d.type) {
-    case DType::kFloat:
-      Rows<float>(d, args).Run();
-      return OkStatus();
-    case DType::kDouble:
-      Rows<double>(d, args).Run();
-      return OkStatus();
-    case DType::kHalf:
-      Rows<Half>(d, args).Run();
-      return OkStatus();
-    case DType::kBFloat16:
-      Rows<BFloat16>(d, args).Run();
-      return OkStatus();
-    default:
-      return errors::Unimplemented("Softmax of type ", Name(d.type));
-  }
+  VisitType(d.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (IsFloating(DTypeOf<T>::value)) Rows<T>(d, args).Run();
+  });
+  return OkStatus();
 }
 
 }  // namespace xpu::reference

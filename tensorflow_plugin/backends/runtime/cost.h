@@ -8,7 +8,7 @@
 
 namespace xpu::runtime {
 
-// Nanoseconds, at least 1. The descriptor must have passed Examine (examine.h).
+// Nanoseconds, at least 1. The descriptor must have passed Check (check.h).
 #define XPU_COST(name) int64_t EstimateNs(const name##Desc& desc);
 XPU_PRIMITIVES(XPU_COST)
 #undef XPU_COST

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "tensorflow_plugin/backends/runtime/cost.h"
-#include "tensorflow_plugin/backends/runtime/examine.h"
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
@@ -47,19 +46,21 @@ DType TypeOfSize(size_t size) {
   }
 }
 
-Status Check(const KernelSet& k, const ElementwiseDesc& d) { return RequireProgram(k, *d.program); }
-Status Check(const KernelSet& k, const ReduceDesc& d) {
+Status CheckSupport(const KernelSet& k, const ElementwiseDesc& d) { return RequireProgram(k, *d.program); }
+Status CheckSupport(const KernelSet& k, const ReduceDesc& d) {
   XPU_RETURN_IF_ERROR(RequireProgram(k, *d.source.program));
   return RequireSupport(k, Primitive::kReduce, "Reduce", d.source.program->output_type(0));
 }
-Status Check(const KernelSet& k, const CopyStridedDesc& d) {
+Status CheckSupport(const KernelSet& k, const CopyStridedDesc& d) {
   return RequireSupport(k, Primitive::kCopyStrided, "CopyStrided", TypeOfSize(d.element_size));
 }
-Status Check(const KernelSet& k, const GatherDesc& d) {
+Status CheckSupport(const KernelSet& k, const GatherDesc& d) {
   return RequireSupport(k, Primitive::kGather, "Gather", TypeOfSize(d.element_size));
 }
-#define XPU_CHECK(name) \
-  Status Check(const KernelSet& k, const name##Desc& d) { return RequireSupport(k, Primitive::k##name, #name, d.type); }
+#define XPU_CHECK(name)                                          \
+  Status CheckSupport(const KernelSet& k, const name##Desc& d) { \
+    return RequireSupport(k, Primitive::k##name, #name, d.type); \
+  }
 XPU_CHECK(MatMul)
 XPU_CHECK(Convolution)
 XPU_CHECK(Pool)
@@ -176,20 +177,13 @@ void HostDevice::Synchronize() {
 }
 
 template <typename Desc>
-Status HostDevice::LaunchAny(Stream& stream, const Desc& desc, const Args& args) {
-  Footprint footprint;
-  XPU_RETURN_IF_ERROR(Examine(desc, &footprint));
-  XPU_RETURN_IF_ERROR(Check(kernels_, desc));
-  if (footprint.empty()) return OkStatus();
+Status HostDevice::EnqueueAny(Stream& stream, const Desc& desc, const Args& args, const Footprint& footprint) {
+  XPU_RETURN_IF_ERROR(CheckSupport(kernels_, desc));
   Args translated;
   for (int i = 0; i < footprint.num_in; ++i) {
-    XPU_REQUIRE(args.in[i] != nullptr || !(footprint.in_needed >> i & 1),
-                errors::InvalidArgument("input ", i, " of a command has elements but a null address"));
     translated.in[i] = memory_ == nullptr ? args.in[i] : memory_->Translate(args.in[i]);
   }
   for (int i = 0; i < footprint.num_out; ++i) {
-    XPU_REQUIRE(args.out[i] != nullptr || !(footprint.out_needed >> i & 1),
-                errors::InvalidArgument("output ", i, " of a command has elements but a null address"));
     translated.out[i] = memory_ == nullptr ? args.out[i] : memory_->Translate(args.out[i]);
   }
   CommandQueue& queue = static_cast<HostStream&>(stream).queue();
@@ -204,11 +198,11 @@ Status HostDevice::LaunchAny(Stream& stream, const Desc& desc, const Args& args)
   return OkStatus();
 }
 
-#define XPU_LAUNCH(name)                                                                \
-  Status HostDevice::Launch(Stream& stream, const name##Desc& desc, const Args& args) { \
-    return LaunchAny(stream, desc, args);                                               \
+#define XPU_ENQUEUE(name)                                                                                            \
+  Status HostDevice::Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) { \
+    return EnqueueAny(stream, desc, args, footprint);                                                                \
   }
-XPU_PRIMITIVES(XPU_LAUNCH)
-#undef XPU_LAUNCH
+XPU_PRIMITIVES(XPU_ENQUEUE)
+#undef XPU_ENQUEUE
 
 }  // namespace xpu::runtime

@@ -53,16 +53,17 @@ class HostDevice final : public Device {
 
   bool Supports(const Requirement& requirement) const override { return kernels_.Supports(requirement); }
 
-#define XPU_LAUNCH(name) Status Launch(Stream& stream, const name##Desc& desc, const Args& args) override;
-  XPU_PRIMITIVES(XPU_LAUNCH)
-#undef XPU_LAUNCH
+#define XPU_ENQUEUE(name) \
+  Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override;
+  XPU_PRIMITIVES(XPU_ENQUEUE)
+#undef XPU_ENQUEUE
 
  private:
   HostDevice(const KernelSet& kernels, DeviceInfo info, const HostDeviceOptions& options,
              std::unique_ptr<DeviceMemory> memory);
 
   template <typename Desc>
-  Status LaunchAny(Stream& stream, const Desc& desc, const Args& args);
+  Status EnqueueAny(Stream& stream, const Desc& desc, const Args& args, const Footprint& footprint);
 
   const KernelSet& kernels_;
   const DeviceInfo info_;

@@ -13,10 +13,9 @@ class KernelSet {
   virtual ~KernelSet() = default;
   virtual bool Supports(const Requirement& requirement) const = 0;
 
-  // Runs the primitive to its end on the team. Addresses in `args` are plain host addresses; args.status is not
-  // used: a failure that depends on data is returned. Stateless and thread-safe.
-#define XPU_RUN(name) \
-  virtual Status Run(const name##Desc& desc, const Args& args, const ThreadTeam& team) const = 0;
+  // Runs the primitive to its end on the team. The descriptor has passed Check (check.h). Addresses in `args` are plain
+  // host addresses; args.status is not used: a failure that depends on data is returned. Stateless and thread-safe.
+#define XPU_RUN(name) virtual Status Run(const name##Desc& desc, const Args& args, const ThreadTeam& team) const = 0;
   XPU_PRIMITIVES(XPU_RUN)
 #undef XPU_RUN
 };

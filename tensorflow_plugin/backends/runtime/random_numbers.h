@@ -125,23 +125,6 @@ void IntGroup(const uint32_t bits[4], int64_t low, int64_t high, T* out) {
   for (int i = 0; i < kGroupSize<T>; ++i) out[i] = static_cast<T>(static_cast<U>(low) + raw[i] % range);
 }
 
-// What is wrong with a descriptor, if anything.
-inline Status CheckRandom(const RandomDesc& desc) {
-  const DType t = desc.type;
-  const bool integer = t == DType::kInt32 || t == DType::kInt64 || t == DType::kUint32 || t == DType::kUint64;
-  const bool wants_integer = desc.kind == RandomKind::kUniformInt || desc.kind == RandomKind::kUniformFullInt;
-  XPU_REQUIRE(
-      wants_integer ? integer : IsFloating(t),
-      errors::Unimplemented("random numbers of kind ", static_cast<int>(desc.kind), " are not defined for ", Name(t)));
-  XPU_REQUIRE(desc.n >= 0, errors::InvalidArgument("the number of random numbers must not be negative, got ", desc.n));
-  if (desc.kind == RandomKind::kUniformInt && desc.n > 0) {
-    const bool ordered = IsUnsignedInteger(t) ? static_cast<uint64_t>(desc.low) < static_cast<uint64_t>(desc.high)
-                                              : desc.low < desc.high;
-    XPU_REQUIRE(ordered, errors::InvalidArgument("Need minval < maxval, got ", desc.low, " >= ", desc.high));
-  }
-  return OkStatus();
-}
-
 }  // namespace xpu::runtime
 
 #endif  // TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_RANDOM_NUMBERS_H_

@@ -5,20 +5,12 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "tensorflow_plugin/primitives/check.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 #include "tensorflow_plugin/primitives/status.h"
 #include "tensorflow_plugin/primitives/types.h"
 
 namespace xpu::runtime {
-
-// Which kinds a type has: bool can only be replaced, complex numbers have no order.
-template <typename T>
-constexpr bool HasScatter(ScatterKind kind) {
-  constexpr DType type = DTypeOf<T>::value;
-  if (kind == ScatterKind::kUpdate) return true;
-  if (type == DType::kBool) return false;
-  return !(IsComplex(type) && (kind == ScatterKind::kMin || kind == ScatterKind::kMax));
-}
 
 // old op update. Integers wrap around; an integer divided by zero is left as it was (the caller reports it).
 template <ScatterKind kind, typename T>
@@ -52,11 +44,6 @@ T Combine(T old_value, T update) {
   }
 }
 
-// The refusal of a kind that the type does not have.
-inline Status NoScatter(const ScatterDesc& desc) {
-  constexpr const char* names[] = {"update", "add", "sub", "mul", "div", "min", "max"};
-  return errors::Unimplemented("scatter ", names[static_cast<int>(desc.kind)], " is not defined for ", Name(desc.type));
-}
 // What an integer update of 0 in a division gives; `j` and `k` are its place in updates.
 inline Status DivisionByZero(int64_t j, int64_t k) {
   return errors::InvalidArgument("integer division by zero: updates[", j, "] has a 0 at position ", k);
@@ -66,13 +53,13 @@ inline Status DivisionByZero(int64_t j, int64_t k) {
 template <typename T, typename F>
 bool VisitScatter(ScatterKind kind, F&& f) {
   switch (kind) {
-#define XPU_CASE(E)                                             \
-  case ScatterKind::E:                                          \
-    if constexpr (HasScatter<T>(ScatterKind::E)) {              \
-      f(std::integral_constant<ScatterKind, ScatterKind::E>{}); \
-      return true;                                              \
-    } else {                                                    \
-      return false;                                             \
+#define XPU_CASE(E)                                               \
+  case ScatterKind::E:                                            \
+    if constexpr (IsDefined(ScatterKind::E, DTypeOf<T>::value)) { \
+      f(std::integral_constant<ScatterKind, ScatterKind::E>{});   \
+      return true;                                                \
+    } else {                                                      \
+      return false;                                               \
     }
     XPU_CASE(kUpdate);
     XPU_CASE(kAdd);

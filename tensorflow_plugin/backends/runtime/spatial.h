@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "tensorflow_plugin/primitives/descriptors.h"
-#include "tensorflow_plugin/primitives/status.h"
 
 namespace xpu::runtime {
 
@@ -36,39 +35,6 @@ struct CellRange {
     end = room <= 0 ? begin : std::max(begin, std::min(window, (room + dilation - 1) / dilation));
   }
 };
-
-inline Status CheckSpatial(const char* what, int rank, const int64_t* input, const int64_t* window,
-                           const int64_t* output, const int64_t* stride) {
-  XPU_REQUIRE(rank >= 1 && rank <= 3,
-              errors::InvalidArgument(what, " has ", rank, " spatial dimensions, expected 1 to 3"));
-  for (int d = 0; d < 3; ++d) {
-    XPU_REQUIRE(d < rank || (input[d] == 1 && window[d] == 1 && output[d] == 1),
-                errors::InvalidArgument(what, " of spatial rank ", rank, " has extents other than 1 on axis ", d));
-    XPU_REQUIRE(input[d] >= 0 && output[d] >= 0 && window[d] >= 1 && stride[d] >= 1,
-                errors::InvalidArgument(what, " axis ", d, " has input ", input[d], ", window ", window[d],
-                                        ", output ", output[d], ", stride ", stride[d],
-                                        "; expected a window and stride of at least 1 and no negative extent"));
-  }
-  return OkStatus();
-}
-
-inline Status Check(const ConvolutionDesc& d) {
-  XPU_RETURN_IF_ERROR(CheckSpatial("Convolution", d.spatial_rank, d.input, d.filter, d.output, d.stride));
-  for (int64_t dilation : d.dilation) {
-    XPU_REQUIRE(dilation >= 1, errors::InvalidArgument("Convolution dilation is ", dilation, ", expected at least 1"));
-  }
-  XPU_REQUIRE(d.groups >= 1 && d.in_channels % d.groups == 0 && d.out_channels % d.groups == 0,
-              errors::InvalidArgument("Convolution of ", d.in_channels, " to ", d.out_channels,
-                                      " channels cannot be split into ", d.groups, " groups"));
-  XPU_REQUIRE(IsFloating(d.type), errors::Unimplemented("Convolution of type ", Name(d.type)));
-  return OkStatus();
-}
-
-inline Status Check(const PoolDesc& d) {
-  XPU_RETURN_IF_ERROR(CheckSpatial("Pool", d.spatial_rank, d.input, d.window, d.output, d.stride));
-  XPU_REQUIRE(IsFloating(d.type) || IsInteger(d.type), errors::Unimplemented("Pool of type ", Name(d.type)));
-  return OkStatus();
-}
 
 inline int64_t Cells(const int64_t* extent) { return extent[0] * extent[1] * extent[2]; }
 

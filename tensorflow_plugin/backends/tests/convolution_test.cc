@@ -179,21 +179,5 @@ TEST(Convolution, PlansAreReused) {
   for (uint32_t seed : {1, 2, 3}) Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed);
 }
 
-TEST(Convolution, BadDescriptorsAreRefused) {
-  auto code = [](const std::function<void(ConvolutionDesc*)>& spoil) {
-    ConvolutionDesc d = Make({{4, 3}, {4, 3}}, 1, 4, 4);
-    spoil(&d);
-    const Code host = host::Kernels().Run(d, Args{}, runtime::ThreadTeam(1)).code();
-    EXPECT_EQ(reference::Kernels().Run(d, Args{}, runtime::ThreadTeam(1)).code(), host);
-    return host;
-  };
-  EXPECT_EQ(code([](ConvolutionDesc* d) { d->groups = 3; }), Code::kInvalidArgument);
-  EXPECT_EQ(code([](ConvolutionDesc* d) { d->stride[1] = 0; }), Code::kInvalidArgument);
-  EXPECT_EQ(code([](ConvolutionDesc* d) { d->dilation[0] = -1; }), Code::kInvalidArgument);
-  EXPECT_EQ(code([](ConvolutionDesc* d) { d->spatial_rank = 4; }), Code::kInvalidArgument);
-  EXPECT_EQ(code([](ConvolutionDesc* d) { d->spatial_rank = 1; }), Code::kInvalidArgument);
-  EXPECT_EQ(code([](ConvolutionDesc* d) { d->type = DType::kInt32; }), Code::kUnimplemented);
-}
-
 }  // namespace
 }  // namespace xpu::testing

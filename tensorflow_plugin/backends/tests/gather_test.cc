@@ -161,14 +161,5 @@ TEST(Gather, EmptyDimensionHasNoRows) {
   }
 }
 
-TEST(Gather, RefusesIndicesThatAreNotIntegers) {
-  GatherDesc desc;
-  desc.element_size = 4;
-  desc.index_type = DType::kFloat;
-  desc.dims = {1};
-  EXPECT_EQ(reference::Kernels().Run(desc, Args{}, runtime::ThreadTeam(1)).code(), Code::kInvalidArgument);
-  EXPECT_EQ(host::Kernels().Run(desc, Args{}, runtime::ThreadTeam(1)).code(), Code::kInvalidArgument);
-}
-
 }  // namespace
 }  // namespace xpu::testing

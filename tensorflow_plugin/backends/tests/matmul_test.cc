@@ -189,10 +189,5 @@ TEST(MatMul, EveryInstructionSet) {
   }
 }
 
-TEST(MatMul, RefusesBool) {
-  const MatMulDesc d = Dense(DType::kBool, 1, 1, 1);
-  EXPECT_EQ(host::Kernels().Run(d, Args{}, runtime::ThreadTeam(1)).code(), Code::kUnimplemented);
-}
-
 }  // namespace
 }  // namespace xpu::testing

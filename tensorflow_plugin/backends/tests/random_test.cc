@@ -255,22 +255,5 @@ TEST(Random, IntegersStayInRange) {
   }
 }
 
-TEST(Random, RefusesWhatIsNotDefined) {
-  for (const runtime::KernelSet* kernels : kKernelSets) {
-    auto code = [&](RandomKind kind, DType type, int64_t n) {
-      return kernels->Run(Describe(kind, type, n), Args{}, runtime::ThreadTeam(1)).code();
-    };
-    EXPECT_EQ(code(RandomKind::kUniform, DType::kInt32, 0), Code::kUnimplemented);
-    EXPECT_EQ(code(RandomKind::kNormal, DType::kComplex64, 0), Code::kUnimplemented);
-    EXPECT_EQ(code(RandomKind::kUniformFullInt, DType::kFloat, 0), Code::kUnimplemented);
-    EXPECT_EQ(code(RandomKind::kUniformFullInt, DType::kInt8, 0), Code::kUnimplemented);
-    EXPECT_EQ(code(RandomKind::kUniform, DType::kFloat, -1), Code::kInvalidArgument);
-    RandomDesc desc = Describe(RandomKind::kUniformInt, DType::kInt32, 1);
-    desc.low = 7;
-    desc.high = 7;
-    EXPECT_EQ(kernels->Run(desc, Args{}, runtime::ThreadTeam(1)).message(), "Need minval < maxval, got 7 >= 7");
-  }
-}
-
 }  // namespace
 }  // namespace xpu::testing

@@ -305,28 +305,6 @@ TEST(Reduce, ThreadsDoNotChangeTheResult) {
   }
 }
 
-TEST(Reduce, RefusesByName) {
-  auto status = [](const runtime::KernelSet& kernels, const ReduceDesc& desc) {
-    double in[16] = {}, out[16] = {};
-    Args args{};
-    args.in[0] = in;
-    args.out[0] = out;
-    return kernels.Run(desc, args, runtime::ThreadTeam(1));
-  };
-  for (const runtime::KernelSet* kernels : {static_cast<const runtime::KernelSet*>(&reference::Kernels()),
-                                            static_cast<const runtime::KernelSet*>(&host::Kernels())}) {
-    Status s = status(*kernels, Make(ReduceKind::kMax, DType::kComplex64, {2}, 1));
-    EXPECT_EQ(s.code(), Code::kUnimplemented);
-    EXPECT_NE(s.message().find("Max is not defined on complex64"), std::string::npos) << s.message();
-    s = status(*kernels, Make(ReduceKind::kAll, DType::kFloat, {2}, 1));
-    EXPECT_NE(s.message().find("All is not defined on float"), std::string::npos) << s.message();
-    s = status(*kernels, Make(ReduceKind::kArgMax, DType::kFloat, {2, 2}, 3));
-    EXPECT_NE(s.message().find("one axis, not the mask 3"), std::string::npos) << s.message();
-    s = status(*kernels, Make(ReduceKind::kSum, DType::kFloat, {2}, 2));
-    EXPECT_NE(s.message().find("mask 2 for the shape [2]"), std::string::npos) << s.message();
-  }
-}
-
 TEST(Reduce, FailuresOfTheSourceAreReported) {
   ReduceDesc desc = Make(ReduceKind::kSum, DType::kInt32, {3}, 1);
   desc.source.program = SingleOpProgram(EOp::kTruncateDiv, DType::kInt32);

@@ -209,17 +209,5 @@ TEST(Scatter, IntegersWrapAround) {
   EXPECT_EQ(out[0].as<int16_t>()[0], static_cast<int16_t>(270000 & 0xffff));
 }
 
-TEST(Scatter, RefusesWhatATypeDoesNotHave) {
-  for (int t = 0; t < kNumDTypes; ++t) {
-    for (ScatterKind kind : kKinds) {
-      const DType type = static_cast<DType>(t);
-      if (type != DType::kInvalid && Defined(kind, type)) continue;
-      const ScatterDesc desc = Describe(kind, type, DType::kInt32, 0, 1, {1});
-      EXPECT_EQ(reference::Kernels().Run(desc, Args{}, runtime::ThreadTeam(1)).code(), Code::kUnimplemented);
-      EXPECT_EQ(host::Kernels().Run(desc, Args{}, runtime::ThreadTeam(1)).code(), Code::kUnimplemented);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace xpu::testing

@@ -1,0 +1,516 @@
+#include "tensorflow_plugin/primitives/check.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+namespace xpu {
+namespace {
+
+// An operand in the making: axis by axis, then an entry of the footprint. What is wrong on the way is told at the end.
+class View {
+ public:
+  explicit View(const char* what) : what_(what) {}
+
+  // Axes of a dense array.
+  View& Dense(const int64_t* extents, int n) {
+    for (int i = 0; i < n; ++i) {
+      if (Extent(extents[i])) elements_.Times(extents[i]);
+    }
+    dense_ = true;
+    return *this;
+  }
+  View& Dense(std::initializer_list<int64_t> extents) {
+    return Dense(extents.begin(), static_cast<int>(extents.size()));
+  }
+  View& Dense(const Dims& dims) { return Dense(dims.begin(), dims.rank()); }
+
+  // Axes with strides of their own; not together with Dense.
+  View& Strided(int64_t extent, int64_t stride) {
+    if (!Extent(extent)) return *this;
+    if (stride != 0) elements_.Times(extent);
+    Number reach(extent - 1);
+    reach.Times(stride);
+    (stride < 0 ? first_ : last_).Plus(reach);
+    return *this;
+  }
+  View& Strided(const Dims& shape, const Dims& strides) {
+    for (int i = 0; i < shape.rank(); ++i) Strided(shape[i], strides[i]);
+    return *this;
+  }
+  View& Offset(int64_t elements) {
+    first_.Plus(Number(elements));
+    last_.Plus(Number(elements));
+    return *this;
+  }
+
+  bool any() const { return !zero_; }
+
+  Status As(DType type, Operand* operand) { return As(type, static_cast<int64_t>(SizeOf(type)), operand); }
+  Status As(DType type, int64_t element_size, Operand* operand) {
+    XPU_REQUIRE(negative_ == 0, errors::InvalidArgument(what_, ": an extent is ", negative_, ", expected 0 or more"));
+    *operand = {type, element_size, 0, 0, 0};
+    if (zero_) return OkStatus();
+    if (dense_) {
+      last_ = elements_;
+    } else {
+      last_.Plus(Number(1));
+    }
+    first_.Times(element_size);
+    last_.Times(element_size);
+    XPU_REQUIRE(!elements_.overflow && !first_.overflow && !last_.overflow,
+                errors::InvalidArgument(what_, ": more elements or bytes than 64 bits count"));
+    operand->elements = elements_.value;
+    operand->begin = first_.value;
+    operand->end = last_.value;
+    return OkStatus();
+  }
+
+ private:
+  struct Number {
+    explicit Number(int64_t v) : value(v) {}
+    void Times(int64_t v) { overflow |= __builtin_mul_overflow(value, v, &value); }
+    void Plus(const Number& v) { overflow |= v.overflow | __builtin_add_overflow(value, v.value, &value); }
+    int64_t value;
+    bool overflow = false;
+  };
+
+  // Notes what is special about an extent; false if nothing more is to be made of it.
+  bool Extent(int64_t extent) {
+    if (extent < 0 && negative_ == 0) negative_ = extent;
+    zero_ = zero_ || extent == 0;
+    return extent > 0;
+  }
+
+  const char* const what_;
+  Number elements_{1}, first_{0}, last_{0};
+  int64_t negative_ = 0;
+  bool zero_ = false, dense_ = false;
+};
+
+Operand* NextIn(Footprint* f) { return &f->in[f->num_in++]; }
+Operand* NextOut(Footprint* f) { return &f->out[f->num_out++]; }
+
+// An array of no element and no type that matters.
+Status Nothing(DType type, Operand* operand) { return View("").Dense({0}).As(type, operand); }
+
+Status RequireRank(const char* what, const Dims& strides, const Dims& shape) {
+  XPU_REQUIRE(strides.rank() == shape.rank(), errors::InvalidArgument(what, " ", strides.ToString(), " for the shape ",
+                                                                      shape.ToString(), ": the ranks differ"));
+  return OkStatus();
+}
+
+Status RequireType(const char* what, DType type) {
+  XPU_REQUIRE(SizeOf(type) != 0, errors::InvalidArgument(what, ": the type is not set"));
+  return OkStatus();
+}
+
+Status RequireAtLeast(int64_t least, const char* what, const int64_t* values, int n) {
+  for (int i = 0; i < n; ++i) {
+    XPU_REQUIRE(values[i] >= least, errors::InvalidArgument(what, " is ", values[i], ", expected ", least, " or more"));
+  }
+  return OkStatus();
+}
+
+template <typename Desc>
+Status RequireDefined(const Desc& desc) {
+  XPU_REQUIRE(IsDefined(desc), errors::Unimplemented(Name(desc), " is not defined"));
+  return OkStatus();
+}
+
+constexpr const char* kReduceNames[] = {"Sum", "Mean", "Prod",          "Max",    "Min",
+                                        "All", "Any",  "EuclideanNorm", "ArgMax", "ArgMin"};
+constexpr const char* kDirectionNames[] = {"", " data gradient", " filter gradient"};
+constexpr const char* kSoftmaxNames[] = {"Softmax", "LogSoftmax", "softmax cross entropy",
+                                         "sparse softmax cross entropy"};
+constexpr const char* kScatterNames[] = {"update", "add", "sub", "mul", "div", "min", "max"};
+constexpr const char* kRandomNames[] = {"uniform", "uniform integer", "uniform full-range integer", "normal",
+                                        "truncated normal"};
+
+template <typename Kind, size_t n>
+const char* NameOf(const char* const (&names)[n], Kind kind) {
+  return static_cast<size_t>(kind) < n ? names[static_cast<size_t>(kind)] : "of unknown kind";
+}
+
+std::string OfSize(const char* what, size_t element_size) {
+  return errors::Concat(what, " of elements of ", element_size, " bytes");
+}
+
+// The inputs of a program over its shape.
+Status CheckSource(const ElementwiseDesc& desc, Footprint* f) {
+  const Program* const program = desc.program;
+  XPU_REQUIRE(program != nullptr, errors::InvalidArgument("Elementwise: there is no program"));
+  for (int i = 0; i < program->num_inputs(); ++i) {
+    XPU_RETURN_IF_ERROR(RequireRank("Elementwise: input strides", desc.in_strides[i], desc.shape));
+    XPU_RETURN_IF_ERROR(
+        View("Elementwise").Strided(desc.shape, desc.in_strides[i]).As(program->inputs()[i], NextIn(f)));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status Check(const ElementwiseDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(CheckSource(desc, f));
+  for (int i = 0; i < desc.program->num_outputs(); ++i) {
+    XPU_RETURN_IF_ERROR(View("Elementwise").Dense(desc.shape).As(desc.program->output_type(i), NextOut(f)));
+  }
+  return OkStatus();
+}
+
+// A program builds only of instructions that are defined.
+bool IsDefined(const ElementwiseDesc& desc) { return desc.program != nullptr; }
+
+std::string Name(const ElementwiseDesc& desc) {
+  if (desc.program == nullptr) return "a missing program";
+  if (desc.program->instrs().empty()) return "a program without instructions";
+  const auto name_of = [](const Instr& instr) {
+    const std::string name = errors::Concat(Info(instr.op).name, " of ", Name(instr.type));
+    return instr.op == EOp::kCast ? name + " to " + Name(instr.result) : name;
+  };
+  std::string names;
+  for (const Instr& instr : desc.program->instrs()) names += (names.empty() ? "" : ", ") + name_of(instr);
+  return desc.program->instrs().size() == 1 ? names : "the program " + names;
+}
+
+Status Check(const ReduceDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(CheckSource(desc.source, f));
+  XPU_REQUIRE(
+      desc.source.program->num_outputs() == 1,
+      errors::InvalidArgument("Reduce: the program has ", desc.source.program->num_outputs(), " outputs, expected 1"));
+  const Dims& shape = desc.source.shape;
+  XPU_REQUIRE((uint64_t{desc.axes} >> shape.rank()) == 0,
+              errors::InvalidArgument("Reduce: the axes mask ", desc.axes, " names axes that the shape ",
+                                      shape.ToString(), " does not have"));
+  Operand all;
+  XPU_RETURN_IF_ERROR(View("Reduce").Dense(shape).As(SourceType(desc), &all));
+  View kept("Reduce");
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (!(desc.axes >> i & 1)) kept.Dense({shape[i]});
+  }
+  if (IsArgKind(desc.kind)) {
+    XPU_REQUIRE(__builtin_popcount(desc.axes) == 1,
+                errors::InvalidArgument("Reduce: ArgMax and ArgMin need one axis, not the mask ", desc.axes));
+    XPU_REQUIRE(IsInteger(desc.index_type),
+                errors::InvalidArgument("Reduce: positions cannot be ", Name(desc.index_type)));
+  }
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  return kept.Dense({1}).As(ResultType(desc), NextOut(f));
+}
+
+bool IsDefined(const ReduceDesc& desc) {
+  if (desc.source.program == nullptr || desc.source.program->num_outputs() != 1) return false;
+  const DType type = SourceType(desc);
+  switch (desc.kind) {
+    case ReduceKind::kSum:
+    case ReduceKind::kMean:
+    case ReduceKind::kProd:
+    case ReduceKind::kEuclideanNorm:
+      return type != DType::kBool;
+    case ReduceKind::kMax:
+    case ReduceKind::kMin:
+      return !IsComplex(type);
+    case ReduceKind::kAll:
+    case ReduceKind::kAny:
+      return type == DType::kBool;
+    case ReduceKind::kArgMax:
+    case ReduceKind::kArgMin:
+      return !IsComplex(type) && IsInteger(desc.index_type);
+  }
+  return false;
+}
+
+std::string Name(const ReduceDesc& desc) {
+  std::string name = errors::Concat("Reduce ", NameOf(kReduceNames, desc.kind), " of ");
+  if (desc.source.program == nullptr) return name + "a missing program";
+  if (desc.source.program->num_outputs() == 1) name += Name(SourceType(desc));
+  return desc.source.program->instrs().empty() ? name : name + " from " + Name(desc.source);
+}
+
+Status Check(const MatMulDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireType("MatMul", desc.type));
+  XPU_RETURN_IF_ERROR(RequireRank("MatMul: batch strides of a", desc.a_batch_strides, desc.batch));
+  XPU_RETURN_IF_ERROR(RequireRank("MatMul: batch strides of b", desc.b_batch_strides, desc.batch));
+  const int64_t row_strides[] = {desc.lda, desc.ldb, desc.ldc};
+  XPU_RETURN_IF_ERROR(RequireAtLeast(0, "MatMul: a row stride", row_strides, 3));
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  const auto matrix = [&](const Dims& batch_strides, int64_t rows, int64_t columns, int64_t row_stride,
+                          Operand* operand) {
+    return View("MatMul")
+        .Strided(desc.batch, batch_strides)
+        .Strided(rows, row_stride != 0 ? row_stride : columns)
+        .Strided(columns, 1)
+        .As(desc.type, operand);
+  };
+  const auto [a_rows, a_columns] = desc.transpose_a ? std::pair(desc.k, desc.m) : std::pair(desc.m, desc.k);
+  const auto [b_rows, b_columns] = desc.transpose_b ? std::pair(desc.n, desc.k) : std::pair(desc.k, desc.n);
+  XPU_RETURN_IF_ERROR(matrix(desc.a_batch_strides, a_rows, a_columns, desc.lda, NextIn(f)));
+  XPU_RETURN_IF_ERROR(matrix(desc.b_batch_strides, b_rows, b_columns, desc.ldb, NextIn(f)));
+  const bool dense_rows = desc.ldc == 0 || desc.ldc == desc.n;
+  if (desc.c_batch_strides.empty() && dense_rows) {
+    return View("MatMul").Dense(desc.batch).Dense({desc.m, desc.n}).As(desc.type, NextOut(f));
+  }
+  XPU_RETURN_IF_ERROR(RequireRank("MatMul: batch strides of c", desc.c_batch_strides, desc.batch));
+  return matrix(desc.c_batch_strides, desc.m, desc.n, desc.ldc, NextOut(f));
+}
+
+bool IsDefined(const MatMulDesc& desc) { return desc.type >= DType::kInt8; }
+std::string Name(const MatMulDesc& desc) { return errors::Concat("MatMul of ", Name(desc.type)); }
+
+namespace {
+
+// The rank, and that the axes beyond it have extents of 1.
+Status CheckAxes(const char* what, int rank, std::initializer_list<const int64_t*> extents) {
+  XPU_REQUIRE(rank >= 1 && rank <= 3,
+              errors::InvalidArgument(what, ": ", rank, " spatial dimensions, expected 1 to 3"));
+  for (const int64_t* e : extents) {
+    for (int d = rank; d < 3; ++d) {
+      XPU_REQUIRE(e[d] == 1, errors::InvalidArgument(what, " of ", rank, " spatial dimensions: the extent of axis ", d,
+                                                     " is ", e[d], ", expected 1"));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status Check(const ConvolutionDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireType("Convolution", desc.type));
+  XPU_RETURN_IF_ERROR(CheckAxes("Convolution", desc.spatial_rank, {desc.input, desc.filter, desc.output}));
+  XPU_RETURN_IF_ERROR(RequireAtLeast(1, "Convolution: a stride", desc.stride, 3));
+  XPU_RETURN_IF_ERROR(RequireAtLeast(1, "Convolution: a dilation", desc.dilation, 3));
+  XPU_RETURN_IF_ERROR(RequireAtLeast(1, "Convolution: groups", &desc.groups, 1));
+  XPU_REQUIRE(desc.in_channels % desc.groups == 0 && desc.out_channels % desc.groups == 0,
+              errors::InvalidArgument("Convolution: ", desc.in_channels, " input and ", desc.out_channels,
+                                      " output channels do not split into ", desc.groups, " groups"));
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  const auto x = [&](Operand* operand) {
+    return View("Convolution").Dense({desc.batch, desc.in_channels}).Dense(desc.input, 3).As(desc.type, operand);
+  };
+  const auto filter = [&](Operand* operand) {
+    return View("Convolution")
+        .Dense({desc.in_channels / desc.groups, desc.out_channels})
+        .Dense(desc.filter, 3)
+        .As(desc.type, operand);
+  };
+  const auto y = [&](Operand* operand) {
+    return View("Convolution").Dense({desc.batch, desc.out_channels}).Dense(desc.output, 3).As(desc.type, operand);
+  };
+  switch (desc.direction) {
+    case Direction::kForward:
+      XPU_RETURN_IF_ERROR(x(NextIn(f)));
+      XPU_RETURN_IF_ERROR(filter(NextIn(f)));
+      return y(NextOut(f));
+    case Direction::kDataGradient:
+      XPU_RETURN_IF_ERROR(filter(NextIn(f)));
+      XPU_RETURN_IF_ERROR(y(NextIn(f)));
+      return x(NextOut(f));
+    case Direction::kFilterGradient:
+      XPU_RETURN_IF_ERROR(x(NextIn(f)));
+      XPU_RETURN_IF_ERROR(y(NextIn(f)));
+      return filter(NextOut(f));
+  }
+  return errors::InvalidArgument("Convolution: there is no direction ", static_cast<int>(desc.direction));
+}
+
+bool IsDefined(const ConvolutionDesc& desc) { return IsFloating(desc.type); }
+std::string Name(const ConvolutionDesc& desc) {
+  return errors::Concat("Convolution", NameOf(kDirectionNames, desc.direction), " of ", Name(desc.type));
+}
+
+Status Check(const PoolDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireType("Pool", desc.type));
+  XPU_RETURN_IF_ERROR(CheckAxes("Pool", desc.spatial_rank, {desc.input, desc.window, desc.output}));
+  XPU_RETURN_IF_ERROR(RequireAtLeast(1, "Pool: a stride", desc.stride, 3));
+  XPU_RETURN_IF_ERROR(RequireAtLeast(1, "Pool: a window extent", desc.window, 3));
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  Operand x, y;
+  XPU_RETURN_IF_ERROR(View("Pool").Dense({desc.batch, desc.channels}).Dense(desc.input, 3).As(desc.type, &x));
+  XPU_RETURN_IF_ERROR(View("Pool").Dense({desc.batch, desc.channels}).Dense(desc.output, 3).As(desc.type, &y));
+  if (!desc.gradient) {
+    *NextIn(f) = x;
+    *NextOut(f) = y;
+    return OkStatus();
+  }
+  if (desc.kind == PoolKind::kMax) {
+    *NextIn(f) = x;
+    *NextIn(f) = y;
+  }
+  *NextIn(f) = y;
+  *NextOut(f) = x;
+  return OkStatus();
+}
+
+bool IsDefined(const PoolDesc& desc) { return IsFloating(desc.type) || IsInteger(desc.type); }
+std::string Name(const PoolDesc& desc) {
+  return errors::Concat("Pool ", desc.kind == PoolKind::kMax ? "maximum" : "average",
+                        desc.gradient ? " gradient of " : " of ", Name(desc.type));
+}
+
+Status Check(const NormalizeDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireType("Normalize", desc.type));
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  Operand x, channels, nothing;
+  XPU_RETURN_IF_ERROR(View("Normalize").Dense({desc.batch, desc.spatial, desc.channels}).As(desc.type, &x));
+  XPU_RETURN_IF_ERROR(View("Normalize").Dense({desc.channels}).As(DType::kFloat, &channels));
+  XPU_RETURN_IF_ERROR(Nothing(DType::kFloat, &nothing));
+  if (desc.gradient) {
+    for (const Operand& o : {x, x, channels, channels, channels}) *NextIn(f) = o;
+    for (const Operand& o : {x, channels, channels}) *NextOut(f) = o;
+    return OkStatus();
+  }
+  for (const Operand& o : {x, channels, channels}) *NextIn(f) = o;
+  // The running statistics are read only where they enter the result.
+  const bool running = !desc.training || desc.factor != 1.0f;
+  for (int i = 0; i < 2; ++i) *NextIn(f) = running ? channels : nothing;
+  *NextOut(f) = x;
+  if (desc.training) {
+    for (int i = 0; i < 4; ++i) *NextOut(f) = channels;
+  }
+  return OkStatus();
+}
+
+bool IsDefined(const NormalizeDesc& desc) { return desc.type == DType::kFloat || IsReducedFloat(desc.type); }
+std::string Name(const NormalizeDesc& desc) {
+  return errors::Concat("Normalize", desc.gradient ? " gradient" : "", desc.training ? " in training" : " in inference",
+                        " of ", Name(desc.type));
+}
+
+Status Check(const SoftmaxDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireType("Softmax", desc.type));
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  Operand all, rows;
+  XPU_RETURN_IF_ERROR(View("Softmax").Dense({desc.rows, desc.cols}).As(desc.type, &all));
+  XPU_RETURN_IF_ERROR(View("Softmax").Dense({desc.rows}).As(desc.type, &rows));
+  const auto strided = [&](int64_t row_stride, int64_t col_stride) {
+    return View("Softmax").Strided(desc.rows, row_stride).Strided(desc.cols, col_stride).As(desc.type, NextIn(f));
+  };
+  switch (desc.kind) {
+    case SoftmaxKind::kSoftmax:
+    case SoftmaxKind::kLogSoftmax:
+      *NextIn(f) = all;
+      *NextOut(f) = all;
+      return OkStatus();
+    case SoftmaxKind::kCrossEntropy:
+      XPU_RETURN_IF_ERROR(strided(desc.logits_row_stride, desc.logits_col_stride));
+      XPU_RETURN_IF_ERROR(strided(desc.labels_row_stride, desc.labels_col_stride));
+      break;
+    case SoftmaxKind::kSparseCrossEntropy:
+      *NextIn(f) = all;
+      XPU_RETURN_IF_ERROR(View("Softmax").Dense({desc.rows}).As(desc.label_type, NextIn(f)));
+      break;
+  }
+  *NextOut(f) = rows;
+  *NextOut(f) = all;
+  return OkStatus();
+}
+
+bool IsDefined(const SoftmaxDesc& desc) {
+  const bool sparse = desc.kind == SoftmaxKind::kSparseCrossEntropy;
+  return IsFloating(desc.type) && (!sparse || desc.label_type == DType::kInt32 || desc.label_type == DType::kInt64);
+}
+std::string Name(const SoftmaxDesc& desc) {
+  const std::string name = errors::Concat(NameOf(kSoftmaxNames, desc.kind), " of ", Name(desc.type));
+  return desc.kind == SoftmaxKind::kSparseCrossEntropy ? name + " with labels of " + Name(desc.label_type) : name;
+}
+
+Status Check(const CopyStridedDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireRank("CopyStrided: source strides", desc.src_strides, desc.shape));
+  XPU_RETURN_IF_ERROR(RequireRank("CopyStrided: destination strides", desc.dst_strides, desc.shape));
+  XPU_REQUIRE(desc.element_size > 0 && desc.element_size <= INT64_MAX,
+              errors::InvalidArgument("CopyStrided: elements of ", desc.element_size, " bytes, expected 1 or more"));
+  const int64_t size = static_cast<int64_t>(desc.element_size);
+  XPU_RETURN_IF_ERROR(View("CopyStrided")
+                          .Strided(desc.shape, desc.src_strides)
+                          .Offset(desc.src_offset)
+                          .As(DType::kInvalid, size, NextIn(f)));
+  return View("CopyStrided")
+      .Strided(desc.shape, desc.dst_strides)
+      .Offset(desc.dst_offset)
+      .As(DType::kInvalid, size, NextOut(f));
+}
+
+bool IsDefined(const CopyStridedDesc& desc) { return desc.element_size > 0; }
+std::string Name(const CopyStridedDesc& desc) { return OfSize("CopyStrided", desc.element_size); }
+
+Status Check(const GatherDesc& desc, Footprint* f) {
+  XPU_REQUIRE(desc.element_size > 0 && desc.element_size <= INT64_MAX,
+              errors::InvalidArgument("Gather: elements of ", desc.element_size, " bytes, expected 1 or more"));
+  XPU_REQUIRE(IsInteger(desc.index_type), errors::InvalidArgument("Gather: indices cannot be ", Name(desc.index_type)));
+  const int64_t size = static_cast<int64_t>(desc.element_size);
+  XPU_RETURN_IF_ERROR(
+      View("Gather").Dense({desc.batch, desc.outer, desc.inner}).Dense(desc.dims).As(DType::kInvalid, size, NextIn(f)));
+  XPU_RETURN_IF_ERROR(
+      View("Gather").Dense({desc.batch, desc.num_indices, desc.dims.rank()}).As(desc.index_type, NextIn(f)));
+  return View("Gather")
+      .Dense({desc.batch, desc.outer, desc.num_indices, desc.inner})
+      .As(DType::kInvalid, size, NextOut(f));
+}
+
+bool IsDefined(const GatherDesc& desc) { return desc.element_size > 0 && IsInteger(desc.index_type); }
+std::string Name(const GatherDesc& desc) {
+  return OfSize("Gather", desc.element_size) + " by indices of " + Name(desc.index_type);
+}
+
+Status Check(const ScatterDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireType("Scatter", desc.type));
+  XPU_REQUIRE(IsInteger(desc.index_type),
+              errors::InvalidArgument("Scatter: indices cannot be ", Name(desc.index_type)));
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  XPU_RETURN_IF_ERROR(View("Scatter").Dense({desc.num_indices, desc.dims.rank()}).As(desc.index_type, NextIn(f)));
+  Operand updates, buffer;
+  XPU_RETURN_IF_ERROR(View("Scatter").Dense({desc.num_indices, desc.inner}).As(desc.type, &updates));
+  XPU_RETURN_IF_ERROR(View("Scatter").Dense(desc.dims).Dense({desc.inner}).As(desc.type, &buffer));
+  // With an empty buffer every index is out of range, which only the kernel can say.
+  f->must_run = updates.elements != 0;
+  if (!f->must_run) XPU_RETURN_IF_ERROR(Nothing(desc.type, &buffer));
+  if (f->must_run && desc.scalar_update) XPU_RETURN_IF_ERROR(View("Scatter").Dense({1}).As(desc.type, &updates));
+  *NextIn(f) = updates;
+  *NextOut(f) = buffer;
+  return OkStatus();
+}
+
+bool IsDefined(const ScatterDesc& desc) {
+  return desc.type != DType::kInvalid && IsInteger(desc.index_type) && IsDefined(desc.kind, desc.type);
+}
+std::string Name(const ScatterDesc& desc) {
+  return errors::Concat("Scatter ", NameOf(kScatterNames, desc.kind), " of ", Name(desc.type), " by indices of ",
+                        Name(desc.index_type));
+}
+
+Status Check(const RandomDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireType("Random", desc.type));
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  XPU_RETURN_IF_ERROR(View("Random").Dense({desc.n}).As(desc.type, NextOut(f)));
+  if (desc.kind == RandomKind::kUniformInt && desc.n > 0) {
+    const bool ordered = IsUnsignedInteger(desc.type)
+                             ? static_cast<uint64_t>(desc.low) < static_cast<uint64_t>(desc.high)
+                             : desc.low < desc.high;
+    XPU_REQUIRE(ordered, errors::InvalidArgument("Need minval < maxval, got ", desc.low, " >= ", desc.high));
+  }
+  return OkStatus();
+}
+
+bool IsDefined(const RandomDesc& desc) {
+  const DType t = desc.type;
+  const bool integer = desc.kind == RandomKind::kUniformInt || desc.kind == RandomKind::kUniformFullInt;
+  return integer ? t == DType::kInt32 || t == DType::kInt64 || t == DType::kUint32 || t == DType::kUint64
+                 : IsFloating(t);
+}
+std::string Name(const RandomDesc& desc) {
+  return errors::Concat("random ", NameOf(kRandomNames, desc.kind), " numbers of ", Name(desc.type));
+}
+
+Status Check(const CompactDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireType("Compact", desc.type));
+  Operand* const x = NextIn(f);
+  XPU_RETURN_IF_ERROR(View("Compact").Dense(desc.shape).Dense({1}).As(desc.type, x));
+  // That none was counted is checked too.
+  f->must_run = x->elements != 0;
+  return View("Compact").Dense({desc.count, desc.shape.rank()}).As(DType::kInt64, NextOut(f));
+}
+
+bool IsDefined(const CompactDesc& desc) { return desc.type != DType::kInvalid; }
+std::string Name(const CompactDesc& desc) { return errors::Concat("Compact of ", Name(desc.type)); }
+
+}  // namespace xpu

@@ -1,0 +1,75 @@
+// What a descriptor must pass before a backend sees it, and what its command then touches. Device::Launch asks both, so
+// that a kernel may rely on them and none checks again.
+#ifndef TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_H_
+#define TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "tensorflow_plugin/primitives/descriptors.h"
+#include "tensorflow_plugin/primitives/status.h"
+
+namespace xpu {
+
+// What a command touches at one address of Args.
+struct Operand {
+  DType type;            // of the elements; kInvalid where only their size matters
+  int64_t element_size;  // in bytes
+  int64_t elements;      // read or written, those that a stride of 0 repeats once; 0: the address may be null
+  // Bytes from the address, outside which the command touches nothing. A view with a negative stride may begin before
+  // the address; a view with gaps does not touch all of them.
+  int64_t begin, end;
+
+  // Every byte from begin to end is an element's.
+  bool dense() const { return elements * element_size == end - begin; }
+};
+
+// The entries of Args that a command uses, those of `in` and `out` in order.
+struct Footprint {
+  int num_in = 0, num_out = 0;
+  // Even with nothing to write there is something to check: an index into an empty buffer, a count of nothing.
+  bool must_run = false;
+  Operand in[Program::kMaxInputs], out[Program::kMaxOutputs];  // the first num_in and num_out
+
+  // The command is a no-op.
+  bool empty() const {
+    if (must_run) return false;
+    for (int i = 0; i < num_out; ++i) {
+      if (out[i].elements != 0) return false;
+    }
+    return true;
+  }
+};
+
+// For every primitive:
+//
+// Check refuses with InvalidArgument what a kernel could only crash on: a missing program, strides of another rank than
+// the shape, negative extents, more elements or bytes than 64 bits count, steps of 0; and with Unimplemented what
+// IsDefined denies. Otherwise it fills in the footprint.
+//
+// IsDefined: whether the vocabulary gives the descriptor's kind on its types a meaning (a maximum of complex numbers
+// has none). It looks at no extent.
+//
+// Name tells the descriptor's kind and types for messages: "Reduce Max of complex64".
+#define XPU_CHECK(name)                                       \
+  Status Check(const name##Desc& desc, Footprint* footprint); \
+  bool IsDefined(const name##Desc& desc);                     \
+  std::string Name(const name##Desc& desc);
+XPU_PRIMITIVES(XPU_CHECK)
+#undef XPU_CHECK
+
+// Which kinds of scatter a type has: a bool can only be replaced, complex numbers have no order.
+constexpr bool IsDefined(ScatterKind kind, DType type) {
+  if (kind == ScatterKind::kUpdate) return true;
+  if (type == DType::kBool) return false;
+  return !(IsComplex(type) && (kind == ScatterKind::kMin || kind == ScatterKind::kMax));
+}
+
+// What the source of a reduction yields, and what is stored.
+inline DType SourceType(const ReduceDesc& desc) { return desc.source.program->output_type(0); }
+inline bool IsArgKind(ReduceKind kind) { return kind == ReduceKind::kArgMax || kind == ReduceKind::kArgMin; }
+inline DType ResultType(const ReduceDesc& desc) { return IsArgKind(desc.kind) ? desc.index_type : SourceType(desc); }
+
+}  // namespace xpu
+
+#endif  // TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_H_
