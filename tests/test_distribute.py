@@ -172,6 +172,7 @@ print(json.dumps(seen))
 """
 
 
+@pytest.mark.slow
 def test_keras_fit_trains_as_on_one_device(xpu_device):
     seen = run(FIT)
     expected = seen.pop("cpu")
