@@ -50,16 +50,25 @@ def test_a_failure_is_named_at_the_end(capfd):
 
 def test_what_does_not_fit_is_left_out_and_named(capfd):
     run = Run(seconds=50)
-    assert run.step(step("long", "raise SystemExit(1)", seconds=60))
-    assert run.step(
-        step("late", "raise SystemExit(1)", seconds=49, build=(sys.executable, "-c", "import time; time.sleep(1000)"))
-    )
-    assert run.step(step("short", "", seconds=40))
+    assert run.step(step("long", "raise SystemExit(1)", seconds=26))
+    endless = (sys.executable, "-c", "import time; time.sleep(1000)")
+    assert run.step(step("late", "raise SystemExit(1)", seconds=24, build=endless))
+    assert run.step(step("part", "raise SystemExit(1)", seconds=101, divisible=True))
+    assert run.step(step("short", "", seconds=20))
     assert run.close() == 0
-    assert "=== left out for time: long; late\n" in capfd.readouterr().out
+    assert "=== left out for time: long; late; part\n" in capfd.readouterr().out
 
 
-def test_a_step_that_hangs_fails_and_is_ended_with_all_its_processes(capfd):
+def test_a_step_of_pytest_is_told_until_when_it_may_run(capfd):
+    code = "import os, time; print(float(os.environ['XPU_TESTS_UNTIL']) - time.time())"
+    for seconds, expected in ((1000, 80), (60, 60)):
+        assert Run(seconds).step(step("part", code, seconds=40, divisible=True))
+        assert float(capfd.readouterr().out.splitlines()[1]) == pytest.approx(expected, abs=5)
+    assert not Run().step(step("part", code, seconds=40, divisible=True)), "without a limit there is none to tell"
+
+
+def test_a_step_that_hangs_fails_and_is_ended_with_all_its_processes(capfd, monkeypatch):
+    monkeypatch.setattr(Step, "limit", 3)
     run = Run()
     code = "import subprocess, time; print(subprocess.Popen(['sleep', '1000']).pid, flush=True); time.sleep(1000)"
     assert not run.step(step("hangs", code, seconds=1))

@@ -24,18 +24,19 @@ from typing import TextIO
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ".venv/bin/python"
 
-# After its time is over, a process has this long to end by itself before it is killed, in seconds.
-GRACE = 60
+# When the run's time is over, what began before has this long to end, in seconds.
+GRACE = 120
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
     """One command of a run.
 
-    seconds: what it takes on a slow machine of two cores, with everything built but what `build` builds. It begins if
-        that fits into what is left of the run's time, and is taken to hang after three times that.
+    seconds: what it takes on a slow machine of two cores, without `build`.
     build: a command to run before, which takes minutes where nothing is cached. If it runs out of time, the step is
         left out.
+    divisible: whether the command leaves out its last tests by itself where time is over, as those of pytest do
+        (tests/conftest.py).
     none: the exit status that says that there was no test to run, for a step that may have none.
     """
 
@@ -43,8 +44,19 @@ class Step:
     command: Sequence[str]
     seconds: int
     build: Sequence[str] = ()
+    divisible: bool = False
     none: int = 0
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def worthwhile(self) -> float:
+        """How many seconds have to be left for it to begin: enough for a part, or for all on a slower machine."""
+        return self.seconds / 2 if self.divisible else self.seconds * 2
+
+    @property
+    def limit(self) -> float:
+        """After so many seconds it hangs."""
+        return 3 * self.seconds + 120
 
 
 def bazel(verb: str, *arguments: str, targets: Sequence[str] = ("//tensorflow_plugin/...",)) -> Sequence[str]:
@@ -67,7 +79,8 @@ def python_tests(
     command = [PYTHON, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "--durations", "15"]
     if marks:
         command += ["-m", " and ".join(marks)]
-    return Step(title, (*command, *arguments), seconds, environment={"TF_XPU_SUBDEVICE": backend, **environment})
+    environment = {"TF_XPU_SUBDEVICE": backend, **environment}
+    return Step(title, (*command, *arguments), seconds, divisible=True, environment=environment)
 
 
 # The Python tests that most changes would break, and that say so soonest.
@@ -124,12 +137,12 @@ class Run:
     def step(self, step: Step) -> bool:
         """Runs one; False if it failed."""
         began = time.monotonic()
-        if self.left() < step.seconds:
+        if self.left() < step.worthwhile:
             self.left_out.append(step.title)
             return True
         say(step.title)
         if step.build:
-            ended = execute(step.build, {}, self.left() - step.seconds)
+            ended = execute(step.build, {}, self.left() - step.worthwhile)
             if ended == "timeout":
                 self.left_out.append(step.title)
                 return True
@@ -139,8 +152,8 @@ class Run:
             note = pathlib.Path(folder) / "left_out"
             environment = {**step.environment, "XPU_TESTS_LEFT_OUT": str(note)}
             if self.seconds is not None:
-                environment["XPU_TESTS_UNTIL"] = str(time.time() + self.left())
-            limit = min(3 * step.seconds, self.left() + GRACE)
+                environment["XPU_TESTS_UNTIL"] = str(time.time() + min(self.left(), 2 * step.seconds))
+            limit = min(step.limit, self.left() + GRACE)
             ended = execute(step.command, environment, limit)
             if note.exists():
                 self.left_out.append(f"{note.read_text()} of {step.title}")
