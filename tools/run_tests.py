@@ -115,7 +115,7 @@ REST = (
     sanitized("address and undefined-behaviour sanitizers", "asan", 200),
     python_tests("Python tests, reference backend", 500, marks=["not host_only", "not slow"], backend="XPU_REFERENCE"),
     python_tests("slow Python tests", 300, marks=["slow"]),
-    Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 60, build=bazel("build"), none=4),
+    Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 200, build=bazel("build"), none=4),
     sanitized("thread sanitizer", "tsan", 200),
 )
 

@@ -1,109 +1,113 @@
-// Test support: runs one descriptor on two kernel sets over the same data and compares what they wrote.
+// What the tests of primitives are made of: a descriptor with its inputs, run in every way that there is on the device
+// under test, and what it should give.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_TESTS_COMPARE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_TESTS_COMPARE_H_
 
-#include <cstdint>
-#include <functional>
-#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tensorflow_plugin/backends/host/isa.h"
-#include "tensorflow_plugin/backends/host/kernels.h"
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/tests/array.h"
+#include "tensorflow_plugin/backends/tests/device_under_test.h"
+#include "tensorflow_plugin/backends/tests/rounding.h"
 
 namespace xpu::testing {
 
-// A dense array of one type with guard bytes behind it, so that a write past the end is seen.
-class Array {
- public:
-  Array(DType type, int64_t n) : type_(type), n_(n), bytes_(n * SizeOf(type) + kGuard, uint8_t{0xa5}) {}
-  DType type() const { return type_; }
-  int64_t size() const { return n_; }
-  void* data() { return bytes_.data(); }
-  const void* data() const { return bytes_.data(); }
-  template <typename T>
-  T* as() {
-    return static_cast<T*>(data());
-  }
-  template <typename T>
-  const T* as() const {
-    return static_cast<const T*>(data());
-  }
-  bool GuardIntact() const {
-    for (size_t i = n_ * SizeOf(type_); i < bytes_.size(); ++i) {
-      if (bytes_[i] != 0xa5) return false;
-    }
-    return true;
-  }
-
- private:
-  static constexpr size_t kGuard = 64;
-  DType type_;
-  int64_t n_;
-  std::vector<uint8_t> bytes_;
-};
-
-// Real part of element i as double (bool: 0 or 1), and imaginary part (0 for real types).
-double RealAt(const Array& a, int64_t i);
-double ImagAt(const Array& a, int64_t i);
-
-// Values: floating and complex in [low, high), integers in the same range (unsigned: clamped at 0), bool both.
-Array Random(DType type, int64_t n, uint32_t seed, double low = -4, double high = 4);
-// Copies literal values into an array of `type`.
-Array Values(DType type, std::initializer_list<double> values);
-
-struct Tolerance {
-  double relative = 0, absolute = 0;
-};
-// A few units in the last place of `type`, times `scale` (for long accumulations); exact for integers and bool.
-Tolerance ToleranceFor(DType type, double scale = 1);
-
-// Expects `got` to be `want` element by element (NaN equals NaN, infinities by sign) and its guard intact.
-void ExpectClose(const Array& got, const Array& want, Tolerance tolerance, const std::string& what);
-
-// Runs `desc` on the reference and on the host kernels, the latter with teams of 1 and 3 threads, with outputs
-// allocated by the given types and sizes (started as copies of `initial` where given, for in-place primitives),
-// and expects equal status codes and close outputs. Returns the reference's outputs.
+// The case's name in the summary: the primitive, what distinguishes its kinds, and the type.
 template <typename Desc>
-std::vector<Array> CompareBackends(const Desc& desc, const std::vector<Array>& inputs,
-                                   const std::vector<std::pair<DType, int64_t>>& outputs, double scale,
-                                   const std::string& what, const std::vector<Array>& initial = {}) {
-  auto run = [&](const runtime::KernelSet& kernels, int threads, Status* status) {
-    std::vector<Array> out;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      out.push_back(i < initial.size() ? initial[i] : Array(outputs[i].first, outputs[i].second));
-    }
-    Args args{};
-    for (size_t i = 0; i < inputs.size(); ++i) args.in[i] = inputs[i].data();
-    for (size_t i = 0; i < out.size(); ++i) args.out[i] = out[i].data();
-    *status = kernels.Run(desc, args, runtime::ThreadTeam(threads));
-    return out;
-  };
-  Status want_status;
-  std::vector<Array> want = run(reference::Kernels(), 1, &want_status);
-  for (int threads : {1, 3}) {
-    Status got_status;
-    std::vector<Array> got = run(host::Kernels(), threads, &got_status);
-    EXPECT_EQ(got_status.code(), want_status.code()) << what << ": " << got_status.message();
-    for (size_t i = 0; i < got.size(); ++i) {
-      ExpectClose(got[i], want[i], ToleranceFor(got[i].type(), scale),
-                  what + " output " + std::to_string(i) + " threads " + std::to_string(threads));
-    }
-  }
-  return want;
+std::string Label(const Desc& desc) {
+  return Name(desc);
+}
+// Programs of several instructions are one case, and those of none are told apart by their type.
+std::string Label(const ElementwiseDesc& desc);
+
+// What a command should give.
+struct Want {
+  std::vector<Array> out;
+  std::vector<Bound> bounds;  // of each output; those without one are exact
+  Code code = Code::kOk;
+  std::string message;  // part of the failure's; empty: any
+};
+
+// Whether a run gave that, with a failure for what is different.
+bool Judge(const Outcome& outcome, const Want& want, const std::string& what);
+
+template <typename Desc>
+bool ExpectOn(TestDevice& device, Waiting waiting, const Desc& desc, const std::vector<Array>& inputs,
+              const std::vector<Output>& outputs, const Want& want, const std::string& what) {
+  return Judge(device.Run(desc, inputs, outputs, waiting), want, what);
 }
 
-// Calls f under every instruction set of this CPU.
-template <typename F>
-void ForEachIsa(F f) {
-  for (host::Isa isa : {host::Isa::kBaseline, host::Isa::kAvx2, host::Isa::kAvx512}) {
-    if (!host::HasIsa(isa)) continue;
-    SCOPED_TRACE(host::Name(isa));
-    host::ScopedIsa scoped(isa);
-    f();
+// Runs a command in every variant and expects the same of each. What the backend denies is counted, if it may deny it.
+template <typename Desc>
+void Expect(const Desc& desc, const std::vector<Array>& inputs, const std::vector<Output>& outputs, const Want& want,
+            const std::string& what) {
+  const std::string label = Label(desc);
+  for (const Variant& variant : Variants()) {
+    const UseVariant use(variant);
+    const Outcome outcome = variant.device->Run(desc, inputs, outputs, variant.waiting);
+    const bool denied = !outcome.launched && outcome.status.code() == Code::kUnimplemented;
+    if (denied && want.code != Code::kUnimplemented && !MustSupportEverything()) {
+      CountCase(label, CaseResult::kNotSupported);
+      continue;
+    }
+    const bool right = Judge(outcome, want, what + " (" + label + ", " + variant.name + ")");
+    CountCase(label, right ? CaseResult::kRight : CaseResult::kWrong);
   }
+}
+
+// The same for what is written by hand: of the reference, too.
+template <typename Desc>
+void ExpectByHand(const Desc& desc, const std::vector<Array>& inputs, const std::vector<Output>& outputs,
+                  const Want& want, const std::string& what) {
+  ExpectOn(Reference(), Waiting::kAwaited, desc, inputs, outputs, want, what + " (reference)");
+  Expect(desc, inputs, outputs, want, what);
+}
+
+// What the reference gives for this very descriptor. It has to support it.
+template <typename Desc>
+Want AsTheReference(const Desc& desc, const std::vector<Array>& inputs, const std::vector<Output>& outputs) {
+  Outcome outcome = Reference().Run(desc, inputs, outputs, Waiting::kAwaited);
+  EXPECT_TRUE(outcome.launched) << Label(desc) << " on the reference: " << outcome.status.message();
+  EXPECT_EQ(outcome.trespass, "") << Label(desc) << " on the reference";
+  return {std::move(outcome.out), {}, outcome.status.code(), outcome.status.message()};
+}
+
+// Expects exactly what the reference gives: of what does not round, or rounds once.
+template <typename Desc>
+std::vector<Array> ExpectAsTheReference(const Desc& desc, const std::vector<Array>& inputs,
+                                        const std::vector<Output>& outputs, const std::string& what) {
+  const Want want = AsTheReference(desc, inputs, outputs);
+  Expect(desc, inputs, outputs, want, what);
+  return want.out;
+}
+
+// The outputs of a descriptor in the wider types on the widened inputs, by the reference.
+std::vector<Output> WidenedOutputs(const std::vector<Output>& outputs);
+std::vector<Array> WidenedInputs(const std::vector<Array>& inputs);
+std::vector<Array> MagnitudesOf(const std::vector<Array>& inputs);
+
+template <typename Desc>
+std::vector<Array> Exact(const Desc& wide_desc, const std::vector<Array>& inputs, const std::vector<Output>& outputs) {
+  return AsTheReference(wide_desc, WidenedInputs(inputs), WidenedOutputs(outputs)).out;
+}
+
+// The one output of a descriptor that is linear in each of its inputs, such as a product of matrices: its elements are
+// sums of `terms` products at most, whose magnitudes are what the same descriptor gives for the inputs' magnitudes.
+// `wide_desc` is the descriptor in the wider type. Types that do not round are exact.
+template <typename Desc>
+void ExpectSums(const Desc& desc, const Desc& wide_desc, const std::vector<Array>& inputs, const Output& output,
+                double terms, const std::string& what) {
+  const Array initial = output.initial == nullptr ? Array() : Widened(*output.initial);
+  const Array zeros = Values(Wide(output.type), std::vector<double>(initial.size()));
+  Output wide_output = {Wide(output.type), output.size, output.initial == nullptr ? nullptr : &initial};
+  Want want{AsTheReference(wide_desc, WidenedInputs(inputs), {wide_output}).out};
+  if (Roundoff(output.type) != 0) {
+    if (output.initial != nullptr) wide_output.initial = &zeros;  // what stays has no error
+    want.bounds = {SumBound(AsTheReference(wide_desc, MagnitudesOf(inputs), {wide_output}).out[0], terms, output.type)};
+  }
+  Expect(desc, inputs, {output}, want, what);
 }
 
 }  // namespace xpu::testing

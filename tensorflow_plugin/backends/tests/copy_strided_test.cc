@@ -8,21 +8,11 @@
 namespace xpu::testing {
 namespace {
 
-// Distinct bytes, so that a misplaced one shows.
-Array Bytes(int64_t n) {
-  Array a(DType::kUint8, n);
-  for (int64_t i = 0; i < n; ++i) a.as<uint8_t>()[i] = static_cast<uint8_t>(i * 7 + (i >> 8) * 13 + (i >> 16));
-  return a;
-}
-
 // Runs `desc` with buffers of the given numbers of elements; what the copy leaves alone is compared too.
-std::vector<Array> Check(const CopyStridedDesc& desc, int64_t src_elements, int64_t dst_elements,
-                         const std::string& what) {
+void Check(const CopyStridedDesc& desc, int64_t src_elements, int64_t dst_elements, const std::string& what) {
   const int64_t size = static_cast<int64_t>(desc.element_size);
-  Array untouched(DType::kUint8, dst_elements * size);
-  std::fill_n(untouched.as<uint8_t>(), dst_elements * size, uint8_t{0x3c});
-  return CompareBackends(desc, {Bytes(src_elements * size)}, {{DType::kUint8, dst_elements * size}}, 1, what,
-                         {untouched});
+  const Array before = Values(DType::kUint8, std::vector<double>(dst_elements * size, 0x3c));
+  ExpectAsTheReference(desc, {Bytes(src_elements * size)}, {{DType::kUint8, dst_elements * size, &before}}, what);
 }
 
 // A transpose from dense to dense.
@@ -38,7 +28,7 @@ CopyStridedDesc Transpose(size_t size, const Dims& shape, const std::vector<int>
   return desc;
 }
 
-TEST(CopyStrided, ReferenceTransposesAndReverses) {
+TEST(CopyStrided, TransposesAndReversesByHand) {
   CopyStridedDesc desc;
   desc.element_size = 1;
   desc.shape = {2, 3};
@@ -46,14 +36,9 @@ TEST(CopyStrided, ReferenceTransposesAndReverses) {
   desc.dst_strides = {3, 1};
   desc.src_offset = 1;
   desc.dst_offset = 1;
-  Array src(DType::kUint8, 6), dst(DType::kUint8, 8);
-  std::iota(src.as<uint8_t>(), src.as<uint8_t>() + 6, uint8_t{0});
-  std::fill_n(dst.as<uint8_t>(), 8, uint8_t{99});
-  Args args{};
-  args.in[0] = src.data();
-  args.out[0] = dst.data();
-  ASSERT_TRUE(reference::Kernels().Run(desc, args, runtime::ThreadTeam(1)).ok());
-  ExpectClose(dst, Values(DType::kUint8, {99, 1, 3, 5, 0, 2, 4, 99}), {}, "transpose and reverse");
+  const Array before = Values(DType::kUint8, std::vector<double>(8, 99));
+  ExpectByHand(desc, {Values(DType::kUint8, {0, 1, 2, 3, 4, 5})}, {{DType::kUint8, 8, &before}},
+               {{Values(DType::kUint8, {99, 1, 3, 5, 0, 2, 4, 99})}}, "transpose and reverse");
 }
 
 TEST(CopyStrided, Transposes) {
@@ -85,7 +70,7 @@ TEST(CopyStrided, Transposes) {
       const int64_t n = c.shape.num_elements();
       std::string what = "size " + std::to_string(size) + " shape " + c.shape.ToString() + " permutation";
       for (int axis : c.permutation) what += " " + std::to_string(axis);
-      ForEachIsa([&] { Check(Transpose(size, c.shape, c.permutation), n, n, what); });
+      Check(Transpose(size, c.shape, c.permutation), n, n, what);
     }
   }
 }
@@ -129,6 +114,7 @@ TEST(CopyStrided, RandomViews) {
     std::shuffle(src_order.begin(), src_order.end(), rng);
     std::shuffle(dst_order.begin(), dst_order.end(), rng);
     for (int d = 0; d < rank; ++d) desc.shape.push_back(1 + below(below(4) == 0 ? 40 : 5));
+    if (desc.shape.num_elements() > 10000) continue;  // the reference takes its time
     // Each side is a view, in its own order, of a dense array with some extra room and some reversed dimensions.
     auto lay_out = [&](const std::vector<int>& order, bool may_broadcast, Dims* strides, int64_t* offset) {
       *strides = Dims(rank, 0);

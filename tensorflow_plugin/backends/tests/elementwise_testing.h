@@ -18,14 +18,18 @@ inline ElementwiseDesc Dense(const Program* program, int64_t n) {
   return desc;
 }
 
-// Both backends on arrays of the sizes that the descriptor says.
-inline std::vector<Array> Compare(const ElementwiseDesc& desc, const std::vector<Array>& inputs, double scale,
-                                  const std::string& what) {
-  std::vector<std::pair<DType, int64_t>> outputs;
+inline std::vector<Output> Outputs(const ElementwiseDesc& desc) {
+  std::vector<Output> outputs;
   for (int i = 0; i < desc.program->num_outputs(); ++i) {
     outputs.push_back({desc.program->output_type(i), desc.shape.num_elements()});
   }
-  return CompareBackends(desc, inputs, outputs, scale, what);
+  return outputs;
+}
+
+// Of a program whose instructions are exact, or round once and correctly.
+inline std::vector<Array> ExpectAsTheReference(const ElementwiseDesc& desc, const std::vector<Array>& inputs,
+                                               const std::string& what) {
+  return ExpectAsTheReference(desc, inputs, Outputs(desc), what);
 }
 
 }  // namespace xpu::testing

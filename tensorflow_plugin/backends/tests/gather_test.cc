@@ -10,23 +10,8 @@ namespace {
 
 constexpr DType kIndexTypes[] = {DType::kInt32, DType::kInt64, DType::kInt16, DType::kUint8};
 
-Array Bytes(int64_t n) {
-  Array a(DType::kUint8, n);
-  for (int64_t i = 0; i < n; ++i) a.as<uint8_t>()[i] = static_cast<uint8_t>(i * 7 + (i >> 8) * 13 + (i >> 16));
-  return a;
-}
-
-// Coordinates in range for `dims`, one row of dims.rank() for each index.
 Array Indices(DType type, int64_t n, const Dims& dims, uint32_t seed) {
-  Array a(type, n * dims.rank());
-  std::mt19937 rng(seed);
-  VisitType(type, [&](auto tag) {
-    using I = typename decltype(tag)::type;
-    if constexpr (std::is_integral_v<I>) {
-      for (int64_t i = 0; i < a.size(); ++i) a.as<I>()[i] = static_cast<I>(rng() % dims[i % dims.rank()]);
-    }
-  });
-  return a;
+  return Coordinates(type, n, dims.begin(), dims.rank(), seed);
 }
 
 int64_t OutputBytes(const GatherDesc& d) {
@@ -36,16 +21,7 @@ int64_t ParamsBytes(const GatherDesc& d) {
   return d.batch * d.outer * d.dims.num_elements() * d.inner * static_cast<int64_t>(d.element_size);
 }
 
-Status RunOn(const runtime::KernelSet& kernels, int threads, const GatherDesc& desc, const Array& params,
-             const Array& indices, Array* out) {
-  Args args{};
-  args.in[0] = params.data();
-  args.in[1] = indices.data();
-  args.out[0] = out->data();
-  return kernels.Run(desc, args, runtime::ThreadTeam(threads));
-}
-
-TEST(Gather, ReferenceTakesRowsAlongAnAxis) {
+TEST(Gather, TakesRowsAlongAnAxis) {
   GatherDesc desc;
   desc.element_size = 1;
   desc.index_type = DType::kInt32;
@@ -53,22 +29,20 @@ TEST(Gather, ReferenceTakesRowsAlongAnAxis) {
   desc.dims = {3};
   desc.inner = 2;
   desc.num_indices = 2;
-  Array out(DType::kUint8, 8);
   const Array params = Values(DType::kUint8, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
-  ASSERT_TRUE(RunOn(reference::Kernels(), 1, desc, params, Values(DType::kInt32, {2, 0}), &out).ok());
-  ExpectClose(out, Values(DType::kUint8, {4, 5, 0, 1, 10, 11, 6, 7}), {}, "axis 1");
+  ExpectByHand(desc, {params, Values(DType::kInt32, {2, 0})}, {{DType::kUint8, 8}},
+               {{Values(DType::kUint8, {4, 5, 0, 1, 10, 11, 6, 7})}}, "axis 1");
 }
 
-TEST(Gather, ReferenceReadsSeveralCoordinates) {
+TEST(Gather, ReadsSeveralCoordinates) {
   GatherDesc desc;
   desc.element_size = 1;
   desc.index_type = DType::kInt64;
   desc.dims = {2, 3};
   desc.num_indices = 3;
-  Array out(DType::kUint8, 3);
   const Array params = Values(DType::kUint8, {0, 1, 2, 3, 4, 5});
-  ASSERT_TRUE(RunOn(reference::Kernels(), 1, desc, params, Values(DType::kInt64, {1, 2, 0, 1, 1, 0}), &out).ok());
-  ExpectClose(out, Values(DType::kUint8, {5, 1, 3}), {}, "two coordinates");
+  ExpectByHand(desc, {params, Values(DType::kInt64, {1, 2, 0, 1, 1, 0})}, {{DType::kUint8, 3}},
+               {{Values(DType::kUint8, {5, 1, 3})}}, "two coordinates");
 }
 
 TEST(Gather, ShapesSizesAndIndexTypes) {
@@ -89,10 +63,9 @@ TEST(Gather, ShapesSizesAndIndexTypes) {
         desc.index_type = index_type;
         desc.batch = c.batch, desc.outer = c.outer, desc.inner = c.inner, desc.num_indices = c.num_indices;
         desc.dims = c.dims;
-        CompareBackends(desc, {Bytes(ParamsBytes(desc)), Indices(index_type, c.batch * c.num_indices, c.dims, 3)},
-                        {{DType::kUint8, OutputBytes(desc)}}, 1,
-                        std::string(Name(index_type)) + " size " + std::to_string(size) + " dims " + c.dims.ToString() +
-                            " inner " + std::to_string(c.inner));
+        ExpectAsTheReference(desc, {Bytes(ParamsBytes(desc)), Indices(index_type, c.batch * c.num_indices, c.dims, 3)},
+                             {{DType::kUint8, OutputBytes(desc)}},
+                             "dims " + c.dims.ToString() + " inner " + std::to_string(c.inner));
       }
     }
   }
@@ -132,15 +105,11 @@ TEST(Gather, BadIndexIsNamedAndGivesZeros) {
         }
       }
       const Array params = Bytes(ParamsBytes(desc));
-      const std::vector<Array> out =
-          CompareBackends(desc, {params, indices}, {{DType::kUint8, OutputBytes(desc)}}, 1, c.message);
+      Want want = AsTheReference(desc, {params, indices}, {{DType::kUint8, OutputBytes(desc)}});
       const int64_t row = c.inner * 4;
-      for (int64_t i = 0; i < row; ++i) ASSERT_EQ(out[0].as<uint8_t>()[c.position * row + i], 0) << c.message;
-      for (int threads : {1, 3}) {
-        Array again(DType::kUint8, OutputBytes(desc));
-        EXPECT_EQ(RunOn(host::Kernels(), threads, desc, params, indices, &again).message(), c.message);
-        EXPECT_EQ(RunOn(reference::Kernels(), 1, desc, params, indices, &again).message(), c.message);
-      }
+      for (int64_t i = 0; i < row; ++i) ASSERT_EQ(want.out[0].as<uint8_t>()[c.position * row + i], 0) << c.message;
+      want.message = c.message;
+      ExpectByHand(desc, {params, indices}, {{DType::kUint8, OutputBytes(desc)}}, want, c.message);
     }
   }
 }
@@ -151,14 +120,8 @@ TEST(Gather, EmptyDimensionHasNoRows) {
   desc.index_type = DType::kInt32;
   desc.num_indices = 1;
   desc.dims = {0};
-  Array out(DType::kInt32, 1);
-  for (const runtime::KernelSet* kernels : {static_cast<const runtime::KernelSet*>(&reference::Kernels()),
-                                            static_cast<const runtime::KernelSet*>(&host::Kernels())}) {
-    const Status s = RunOn(*kernels, 1, desc, Array(DType::kInt32, 0), Values(DType::kInt32, {0}), &out);
-    EXPECT_EQ(s.code(), Code::kInvalidArgument);
-    EXPECT_EQ(s.message(), "indices[0] = 0 is not in [0, 0)");
-    EXPECT_EQ(out.as<int32_t>()[0], 0);
-  }
+  const Want want{{Values(DType::kInt32, {0})}, {}, Code::kInvalidArgument, "indices[0] = 0 is not in [0, 0)"};
+  ExpectByHand(desc, {Array(DType::kInt32, 0), Values(DType::kInt32, {0})}, {{DType::kInt32, 1}}, want, "no rows");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include <cmath>
+#include <limits>
 
-#include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/tests/compare.h"
 
 namespace xpu::testing {
@@ -30,36 +30,62 @@ PoolDesc Make(std::vector<Axis> axes, int64_t batch, int64_t channels) {
 int64_t XSize(const PoolDesc& d) { return d.batch * d.channels * d.input[0] * d.input[1] * d.input[2]; }
 int64_t YSize(const PoolDesc& d) { return d.batch * d.channels * d.output[0] * d.output[1] * d.output[2]; }
 
-std::vector<Array> Forward(PoolDesc d, const Array& x) {
-  d.gradient = false;
-  d.type = x.type();
-  return CompareBackends(d, {x}, {{d.type, YSize(d)}}, 8,
-                         errors::Concat("pool ", static_cast<int>(d.kind), " rank ", d.spatial_rank, " channels ",
-                                        d.channels, " order ", static_cast<int>(d.order)));
+std::string Describe(const PoolDesc& d) {
+  return errors::Concat("rank ", d.spatial_rank, " channels ", d.channels, " order ", static_cast<int>(d.order));
 }
 
-std::vector<Array> Gradient(PoolDesc d, const Array& x, const Array& y, const Array& dy) {
+// A maximum is exact. An average is a sum of the window's cells, and a division: SumError(cells + 1) of the mean
+// magnitude. A cell's gradient is the sum of those of the windows that it lies in, of which there are no more than a
+// window has cells, each after a division if it is that of an average.
+double Terms(const PoolDesc& d) { return static_cast<double>(d.window[0] * d.window[1] * d.window[2] + 1); }
+
+PoolDesc Widened(PoolDesc d) {
+  d.type = Wide(d.type);
+  return d;
+}
+
+// In every variant as it should be; gives y if that is a maximum.
+Array Forward(PoolDesc d, const Array& x) {
+  d.gradient = false;
+  d.type = x.type();
+  const Output y = {d.type, YSize(d)};
+  if (d.kind == PoolKind::kMax) return ExpectAsTheReference(d, {x}, {y}, Describe(d))[0];
+  ExpectSums(d, Widened(d), {x}, y, Terms(d), Describe(d));
+  return Array();  // of no use to the gradient
+}
+
+void Gradient(PoolDesc d, const Array& x, const Array& y, const Array& dy) {
   d.gradient = true;
   d.type = x.type();
-  std::vector<Array> in = {dy};
-  if (d.kind == PoolKind::kMax) in = {x, y, dy};
-  return CompareBackends(d, in, {{d.type, XSize(d)}}, 32,
-                         errors::Concat("pool gradient ", static_cast<int>(d.kind), " rank ", d.spatial_rank,
-                                        " channels ", d.channels, " order ", static_cast<int>(d.order)));
+  const Output dx = {d.type, XSize(d)};
+  if (d.kind == PoolKind::kAverage) return ExpectSums(d, Widened(d), {dy}, dx, Terms(d), Describe(d));
+  // Linear in dy alone.
+  Want want{Exact(Widened(d), {x, y, dy}, {dx}), {}, Code::kOk, ""};
+  if (IsFloating(d.type)) {
+    const auto magnitudes = Exact(Widened(d), {x, y, Magnitudes(dy)}, {dx});
+    want.bounds = {SumBound(magnitudes[0], Terms(d), d.type)};
+  }
+  Expect(d, {x, y, dy}, {dx}, want, Describe(d));
+}
+
+void ExpectByHand(PoolDesc d, bool gradient, const std::vector<Array>& in, const Array& want) {
+  d.gradient = gradient;
+  d.type = want.type();
+  ExpectByHand(d, in, {{d.type, want.size()}}, {{want}}, "by hand");
 }
 
 TEST(Pool, ByHand) {
-  PoolDesc d = Make({{3, 2, 2, 0, 1}, {3, 2, 1}}, 1, 1);
-  const Array x = Values(DType::kFloat, {1, 2, 3, 4, 4, 6, 7, 8, 9}), dy = Values(DType::kFloat, {1, 10, 100, 1000});
-  const std::vector<Array> max = Forward(d, x);
-  ExpectClose(max[0], Values(DType::kFloat, {4, 6, 8, 9}), {}, "maximum");
-  // The window {1, 2, 4, 4} has its first 4 at the left.
-  ExpectClose(Gradient(d, x, max[0], dy)[0], Values(DType::kFloat, {0, 0, 0, 1, 0, 10, 0, 100, 1000}), {},
-              "max gradient");
-  d.kind = PoolKind::kAverage;
-  ExpectClose(Forward(d, x)[0], Values(DType::kFloat, {2.75, 3.75, 7.5, 8.5}), {}, "average");
-  ExpectClose(Gradient(d, x, x, dy)[0], Values(DType::kFloat, {0.25, 2.75, 2.5, 0.25, 2.75, 2.5, 50, 550, 500}), {},
-              "average gradient");
+  for (DType type : {DType::kFloat, DType::kDouble, DType::kHalf, DType::kBFloat16}) {
+    PoolDesc d = Make({{3, 2, 2, 0, 1}, {3, 2, 1}}, 1, 1);
+    const Array x = Values(type, {1, 2, 3, 4, 4, 6, 7, 8, 9}), dy = Values(type, {1, 8, 96, 128});
+    const Array y = Values(type, {4, 6, 8, 9});
+    ExpectByHand(d, false, {x}, y);
+    // The window {1, 2, 4, 4} has its first 4 at the left.
+    ExpectByHand(d, true, {x, y, dy}, Values(type, {0, 0, 0, 1, 0, 8, 0, 96, 128}));
+    d.kind = PoolKind::kAverage;
+    ExpectByHand(d, false, {x}, Values(type, {2.75, 3.75, 7.5, 8.5}));
+    ExpectByHand(d, true, {dy}, Values(type, {0.25, 2.25, 2, 0.25, 2.25, 2, 48, 112, 64}));
+  }
 }
 
 // As TensorFlow's CPU kernels: NaN never wins a maximum, which starts at the lowest finite value; a gradient goes to
@@ -68,14 +94,13 @@ TEST(Pool, NanAndInfinity) {
   const PoolDesc d = Make({{3, 3, 3}}, 5, 1);
   const double inf = INFINITY, lowest = std::numeric_limits<float>::lowest();
   const Array x = Values(DType::kFloat, {NAN, 1, 2, 1, NAN, 2, NAN, NAN, NAN, -inf, -inf, -inf, 1, inf, NAN});
-  const std::vector<Array> y = Forward(d, x);
-  ExpectClose(y[0], Values(DType::kFloat, {2, 2, lowest, lowest, inf}), {}, "NaN");
-  const Array dy = Values(DType::kFloat, {1, 2, 3, 4, 5});
-  ExpectClose(Gradient(d, x, y[0], dy)[0], Values(DType::kFloat, {1, 0, 0, 0, 0, 2, 3, 0, 0, 4, 0, 0, 0, 5, 0}), {},
-              "NaN gradient");
+  const Array y = Values(DType::kFloat, {2, 2, lowest, lowest, inf});
+  ExpectByHand(d, false, {x}, y);
+  ExpectByHand(d, true, {x, y, Values(DType::kFloat, {1, 2, 3, 4, 5})},
+               Values(DType::kFloat, {1, 0, 0, 0, 0, 2, 3, 0, 0, 4, 0, 0, 0, 5, 0}));
 }
 
-TEST(Pool, AllGeometriesTypesOrdersAndInstructionSets) {
+TEST(Pool, AllGeometriesTypesAndOrders) {
   const PoolDesc geometries[] = {
       Make({{7, 3, 2}}, 2, 5),
       Make({{8, 2, 2}, {8, 2, 2}}, 2, 16),
@@ -88,32 +113,27 @@ TEST(Pool, AllGeometriesTypesOrdersAndInstructionSets) {
       Make({{4, 2, 2}, {4, 2, 2}}, 2, 0),
       Make({{2, 2, 3, 3, 3}, {2, 2, 2}}, 1, 2),  // windows of nothing but padding
   };
-  for (host::Isa isa : {host::Isa::kBaseline, host::Isa::kAvx2, host::Isa::kAvx512}) {
-    if (!host::HasIsa(isa)) continue;
-    host::ScopedIsa scoped(isa);
-    for (PoolDesc d : geometries) {
-      for (int type = static_cast<int>(DType::kInt8); type <= static_cast<int>(DType::kDouble); ++type) {
-        for (ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
-          for (PoolKind kind : {PoolKind::kMax, PoolKind::kAverage}) {
-            d.order = order;
-            d.kind = kind;
-            // Few values, so that there are ties.
-            const DType t = static_cast<DType>(type);
-            Array x = Random(t, XSize(d), 1, 0, 100);
-            if (IsFloating(t)) {
-              x = Random(t, XSize(d), 1);
-              const Array coarse = Random(DType::kInt8, XSize(d), 2);
-              VisitType(t, [&](auto tag) {
-                using T = typename decltype(tag)::type;
-                if constexpr (IsFloating(DTypeOf<T>::value)) {
-                  for (int64_t i = 0; i < x.size(); i += 2)
-                    x.as<T>()[i] = T(static_cast<float>(coarse.as<int8_t>()[i]));
-                }
-              });
-            }
-            const std::vector<Array> y = Forward(d, x);
-            Gradient(d, x, y[0], Random(t, YSize(d), 3));
+  for (PoolDesc d : geometries) {
+    for (int type = static_cast<int>(DType::kInt8); type <= static_cast<int>(DType::kDouble); ++type) {
+      for (ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
+        for (PoolKind kind : {PoolKind::kMax, PoolKind::kAverage}) {
+          d.order = order;
+          d.kind = kind;
+          // Few values, so that there are ties.
+          const DType t = static_cast<DType>(type);
+          Array x = Random(t, XSize(d), 1, 0, 100);
+          if (IsFloating(t)) {
+            x = Random(t, XSize(d), 1);
+            const Array coarse = Random(DType::kInt8, XSize(d), 2);
+            VisitType(t, [&](auto tag) {
+              using T = typename decltype(tag)::type;
+              if constexpr (IsFloating(DTypeOf<T>::value)) {
+                for (int64_t i = 0; i < x.size(); i += 2) x.as<T>()[i] = T(static_cast<float>(coarse.as<int8_t>()[i]));
+              }
+            });
           }
+          const Array y = Forward(d, x);
+          Gradient(d, x, y, IsFloating(t) ? Random(t, YSize(d), 3) : Random(t, YSize(d), 3, -20, 20));
         }
       }
     }
@@ -126,23 +146,23 @@ TEST(Pool, ReferenceGradientIsTheDerivative) {
     d.kind = kind;
     Array x = Random(DType::kDouble, XSize(d), 1);
     const Array dy = Random(DType::kDouble, YSize(d), 2);
+    d.type = DType::kDouble;
+    auto forward = [&] { return AsTheReference(d, {x}, {{d.type, YSize(d)}}).out[0]; };
     auto value = [&] {
-      PoolDesc f = d;
-      f.type = DType::kDouble;
-      Array y(DType::kDouble, YSize(d));
-      Args args{};
-      args.in[0] = x.data();
-      args.out[0] = y.data();
-      EXPECT_TRUE(reference::Kernels().Run(f, args, runtime::ThreadTeam(1)).ok());
+      const Array y = forward();
       double sum = 0;
       for (int64_t i = 0; i < y.size(); ++i) sum += RealAt(y, i) * RealAt(dy, i);
       return sum;
     };
-    const std::vector<Array> dx = Gradient(d, x, Forward(d, x)[0], dy);
+    PoolDesc g = d;
+    g.gradient = true;
+    const std::vector<Array> in =
+        kind == PoolKind::kMax ? std::vector<Array>{x, forward(), dy} : std::vector<Array>{dy};
+    const Array dx = AsTheReference(g, in, {{d.type, XSize(d)}}).out[0];
     const double before = value();
     for (int64_t i = 0; i < x.size(); ++i) {
       x.as<double>()[i] += 1e-6;
-      EXPECT_NEAR((value() - before) / 1e-6, RealAt(dx[0], i), 1e-6);
+      EXPECT_NEAR((value() - before) / 1e-6, RealAt(dx, i), 1e-6);
       x.as<double>()[i] -= 1e-6;
     }
   }

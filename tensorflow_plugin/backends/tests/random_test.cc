@@ -4,7 +4,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/tests/compare.h"
 
 namespace xpu::testing {
@@ -143,8 +142,6 @@ constexpr Golden kGolden[] = {
       0x0f0895524b07f7efu, 0x7f016237ce8ca056u}},
 };
 
-const runtime::KernelSet* const kKernelSets[] = {&reference::Kernels(), &host::Kernels()};
-
 RandomDesc Describe(RandomKind kind, DType type, int64_t n) {
   RandomDesc desc;
   desc.kind = kind;
@@ -163,50 +160,18 @@ uint64_t Hash(const Array& a) {
   return h;
 }
 
-Status Draw(const runtime::KernelSet& kernels, int threads, const RandomDesc& desc, Array* out) {
-  Args args{};
-  args.out[0] = out->data();
-  return kernels.Run(desc, args, runtime::ThreadTeam(threads));
-}
-
 TEST(Random, BitsAreTensorFlows) {
   for (const Golden& g : kGolden) {
-    for (const runtime::KernelSet* kernels : kKernelSets) {
-      RandomDesc desc = Describe(g.kind, g.type, 7);
-      desc.low = g.low;
-      desc.high = g.high;
-      const std::string what = std::string(Name(g.type)) + " kind " + std::to_string(static_cast<int>(g.kind));
-      Array few(g.type, 7);
-      ASSERT_TRUE(Draw(*kernels, 1, desc, &few).ok()) << what;
-      EXPECT_TRUE(few.GuardIntact()) << what;
-      for (int i = 0; i < 7; ++i) {
-        uint64_t bits = 0;
-        std::memcpy(&bits, few.as<uint8_t>() + i * SizeOf(g.type), SizeOf(g.type));
-        EXPECT_EQ(bits, g.first[i]) << what << " element " << i;
-      }
-      for (int threads : {1, 2, 3}) {
-        desc.n = kHashed;
-        Array many(g.type, kHashed);
-        ASSERT_TRUE(Draw(*kernels, threads, desc, &many).ok()) << what;
-        EXPECT_EQ(Hash(many), g.hash) << what << " threads " << threads;
-        EXPECT_TRUE(many.GuardIntact()) << what;
-      }
-    }
-  }
-}
-
-TEST(Random, EveryInstructionSetGivesTheSameBits) {
-  for (host::Isa isa : {host::Isa::kBaseline, host::Isa::kAvx2, host::Isa::kAvx512}) {
-    if (!host::HasIsa(isa)) continue;
-    host::ScopedIsa scoped(isa);
-    for (const Golden& g : kGolden) {
-      RandomDesc desc = Describe(g.kind, g.type, kHashed);
-      desc.low = g.low;
-      desc.high = g.high;
-      Array out(g.type, kHashed);
-      ASSERT_TRUE(Draw(host::Kernels(), 1, desc, &out).ok());
-      EXPECT_EQ(Hash(out), g.hash) << host::Name(isa) << " " << Name(g.type);
-    }
+    RandomDesc desc = Describe(g.kind, g.type, 7);
+    desc.low = g.low;
+    desc.high = g.high;
+    Array first(g.type, 7);
+    for (int i = 0; i < 7; ++i) std::memcpy(first.as<uint8_t>() + i * SizeOf(g.type), &g.first[i], SizeOf(g.type));
+    ExpectByHand(desc, {}, {{g.type, 7}}, {{first}}, "the first");
+    desc.n = kHashed;
+    const Want want = AsTheReference(desc, {}, {{g.type, kHashed}});
+    EXPECT_EQ(Hash(want.out[0]), g.hash) << Label(desc);
+    Expect(desc, {}, {{g.type, kHashed}}, want, "all");
   }
 }
 
@@ -217,7 +182,7 @@ TEST(Random, EverySizeAgreesWithTheReference) {
       desc.counter[0] += static_cast<uint64_t>(n) * 0x9e3779b97f4a7c15u;
       desc.low = 5;
       desc.high = 5 + 7 * (n + 1);
-      CompareBackends(desc, {}, {{type, n}}, 0, "n " + std::to_string(n));
+      ExpectAsTheReference(desc, {}, {{type, n}}, "n " + std::to_string(n));
     }
   };
   for (DType type : kFloats) {
@@ -236,22 +201,19 @@ TEST(Random, IntegersStayInRange) {
     // Unsigned: the upper half of the type, where the sign bit is set.
     desc.low = type == DType::kUint64 ? std::numeric_limits<int64_t>::min() : type == DType::kUint32 ? 4000000000 : -6;
     desc.high = desc.low + 5;
-    for (const runtime::KernelSet* kernels : kKernelSets) {
-      Array out(type, desc.n);
-      ASSERT_TRUE(Draw(*kernels, 1, desc, &out).ok());
-      int seen[5] = {};
-      VisitType(type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (std::is_integral_v<T>) {
-          for (int64_t i = 0; i < desc.n; ++i) {
-            const uint64_t above = static_cast<uint64_t>(static_cast<T>(out.as<T>()[i] - static_cast<T>(desc.low)));
-            ASSERT_LT(above, 5u) << Name(type);
-            ++seen[above];
-          }
+    const Array out = ExpectAsTheReference(desc, {}, {{type, desc.n}}, "five values")[0];
+    int seen[5] = {};
+    VisitType(type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<T>) {
+        for (int64_t i = 0; i < desc.n; ++i) {
+          const uint64_t above = static_cast<uint64_t>(static_cast<T>(out.as<T>()[i] - static_cast<T>(desc.low)));
+          ASSERT_LT(above, 5u) << Name(type);
+          ++seen[above];
         }
-      });
-      for (int count : seen) EXPECT_GT(count, 100) << Name(type);
-    }
+      }
+    });
+    for (int count : seen) EXPECT_GT(count, 100) << Name(type);
   }
 }
 

@@ -11,35 +11,8 @@ namespace {
 
 constexpr ScatterKind kKinds[] = {ScatterKind::kUpdate, ScatterKind::kAdd, ScatterKind::kSub, ScatterKind::kMul,
                                   ScatterKind::kDiv,    ScatterKind::kMin, ScatterKind::kMax};
-constexpr const char* kKindNames[] = {"update", "add", "sub", "mul", "div", "min", "max"};
-
-bool Defined(ScatterKind kind, DType type) {
-  if (kind == ScatterKind::kUpdate) return true;
-  if (type == DType::kBool) return false;
-  return !(IsComplex(type) && (kind == ScatterKind::kMin || kind == ScatterKind::kMax));
-}
-
 Array Indices(DType type, int64_t n, const Dims& dims, uint32_t seed) {
-  Array a(type, n * dims.rank());
-  std::mt19937 rng(seed);
-  for (int64_t i = 0; i < a.size(); ++i) {
-    const int64_t v = static_cast<int64_t>(rng() % dims[i % dims.rank()]);
-    if (type == DType::kInt32) {
-      a.as<int32_t>()[i] = static_cast<int32_t>(v);
-    } else {
-      a.as<int64_t>()[i] = v;
-    }
-  }
-  return a;
-}
-
-Status RunOn(const runtime::KernelSet& kernels, int threads, const ScatterDesc& desc, const Array& indices,
-             const Array& updates, Array* out) {
-  Args args{};
-  args.in[0] = indices.data();
-  args.in[1] = updates.data();
-  args.out[0] = out->data();
-  return kernels.Run(desc, args, runtime::ThreadTeam(threads));
+  return Coordinates(type, n, dims.begin(), dims.rank(), seed);
 }
 
 ScatterDesc Describe(ScatterKind kind, DType type, DType index_type, int64_t num_indices, int64_t inner,
@@ -57,10 +30,22 @@ ScatterDesc Describe(ScatterKind kind, DType type, DType index_type, int64_t num
 // Updates that divide: between 1 and 4, so that products stay in range too.
 Array Updates(DType type, int64_t n, uint32_t seed) { return Random(type, n, seed, 1, 4); }
 
-TEST(Scatter, ReferenceKinds) {
+// What the buffer starts as: of the integers, most are large enough for a small part to be more than nothing.
+Array Before(DType type, int64_t n, uint32_t seed) {
+  return IsInteger(type) ? Random(type, n, seed, -100, 100) : Random(type, n, seed);
+}
+
+// Every element is rounded once for each of its updates, and those in order: there is one right result.
+void Compare(const ScatterDesc& desc, const std::vector<Array>& in, const std::string& what) {
+  const int64_t n = desc.dims.num_elements() * desc.inner;
+  const Array before = Before(desc.type, n, 4);
+  ExpectAsTheReference(desc, in, {{desc.type, n, &before}}, what);
+}
+
+TEST(Scatter, KindsByHand) {
   const struct {
     ScatterKind kind;
-    std::initializer_list<double> want;
+    std::vector<double> want;
   } cases[] = {
       {ScatterKind::kUpdate, {5, 6, 12, 12, 12, 12}}, {ScatterKind::kAdd, {20, 22, 12, 12, 15, 16}},
       {ScatterKind::kSub, {4, 2, 12, 12, 9, 8}},      {ScatterKind::kMul, {180, 288, 12, 12, 36, 48}},
@@ -68,12 +53,13 @@ TEST(Scatter, ReferenceKinds) {
       {ScatterKind::kMax, {12, 12, 12, 12, 12, 12}},
   };
   for (const auto& c : cases) {
-    ScatterDesc desc = Describe(c.kind, DType::kDouble, DType::kInt32, 3, 2, {3});
-    Array buffer = Values(DType::kDouble, {12, 12, 12, 12, 12, 12});
-    Array updates = Values(DType::kDouble, {3, 4, 3, 4, 5, 6});
-    if (c.kind == ScatterKind::kUpdate) updates = Values(DType::kDouble, {3, 4, 12, 12, 5, 6});
-    ASSERT_TRUE(RunOn(reference::Kernels(), 1, desc, Values(DType::kInt32, {0, 2, 0}), updates, &buffer).ok());
-    ExpectClose(buffer, Values(DType::kDouble, c.want), {1e-15, 0}, kKindNames[static_cast<int>(c.kind)]);
+    const ScatterDesc desc = Describe(c.kind, DType::kDouble, DType::kInt32, 3, 2, {3});
+    const Array before = Values(DType::kDouble, {12, 12, 12, 12, 12, 12});
+    const bool update = c.kind == ScatterKind::kUpdate;
+    const Array updates =
+        update ? Values(DType::kDouble, {3, 4, 12, 12, 5, 6}) : Values(DType::kDouble, {3, 4, 3, 4, 5, 6});
+    ExpectByHand(desc, {Values(DType::kInt32, {0, 2, 0}), updates}, {{DType::kDouble, 6, &before}},
+                 {{Values(DType::kDouble, c.want)}, {{2 * Roundoff(DType::kDouble)}}}, "by hand");
   }
 }
 
@@ -89,17 +75,14 @@ TEST(Scatter, KindsTypesAndShapes) {
     for (int t = 1; t < kNumDTypes; ++t) {
       const DType type = static_cast<DType>(t);
       for (ScatterKind kind : kKinds) {
-        if (!Defined(kind, type)) continue;
+        if (!IsDefined(kind, type)) continue;
         for (const auto& c : cases) {
           for (bool scalar : {false, true}) {
             ScatterDesc desc = Describe(kind, type, index_type, c.num_indices, c.inner, c.dims);
             desc.scalar_update = scalar;
-            const int64_t n = c.dims.num_elements() * c.inner;
-            CompareBackends(
-                desc,
-                {Indices(index_type, c.num_indices, c.dims, 2), Updates(type, scalar ? 1 : c.num_indices * c.inner, 3)},
-                {{type, n}}, 0, std::string(kKindNames[static_cast<int>(kind)]) + " " + Name(type),
-                {Random(type, n, 4)});
+            const int64_t updates = scalar ? 1 : c.num_indices * c.inner;
+            Compare(desc, {Indices(index_type, c.num_indices, c.dims, 2), Updates(type, updates, 3)},
+                    errors::Concat(c.num_indices, " of ", c.inner, " in ", c.dims.ToString()));
           }
         }
       }
@@ -118,10 +101,8 @@ TEST(Scatter, DuplicatesCombineInOrderOnSeveralThreads) {
     for (ScatterKind kind : {ScatterKind::kUpdate, ScatterKind::kAdd}) {
       for (DType type : {DType::kFloat, DType::kHalf}) {
         const ScatterDesc desc = Describe(kind, type, DType::kInt64, c.num_indices, c.inner, c.dims);
-        const int64_t n = c.dims.num_elements() * c.inner;
-        CompareBackends(desc,
-                        {Indices(DType::kInt64, c.num_indices, c.dims, 2), Random(type, c.num_indices * c.inner, 3)},
-                        {{type, n}}, 0, "duplicates", {Random(type, n, 4)});
+        Compare(desc, {Indices(DType::kInt64, c.num_indices, c.dims, 2), Random(type, c.num_indices * c.inner, 3)},
+                "duplicates");
       }
     }
   }
@@ -148,65 +129,59 @@ TEST(Scatter, BadIndexIsNamedAndLeftOut) {
     }
     const Array updates = Random(DType::kFloat, c.num_indices * c.inner, 6);
     const int64_t n = c.dims.num_elements() * c.inner;
-    CompareBackends(desc, {indices, updates}, {{DType::kFloat, n}}, 0, c.message, {Random(DType::kFloat, n, 7)});
-    for (int threads : {1, 3}) {
-      Array out = Random(DType::kFloat, n, 7);
-      EXPECT_EQ(RunOn(host::Kernels(), threads, desc, indices, updates, &out).message(), c.message);
-      EXPECT_EQ(RunOn(reference::Kernels(), 1, desc, indices, updates, &out).message(), c.message);
-    }
+    const Array before = Random(DType::kFloat, n, 7);
+    const Output buffer = {DType::kFloat, n, &before};
+    Want want = AsTheReference(desc, {indices, updates}, {buffer});
+    want.message = c.message;
+    ExpectByHand(desc, {indices, updates}, {buffer}, want, "a bad index");
   }
 }
 
 TEST(Scatter, NegativeIndicesAreSkippedOnRequestOnly) {
   ScatterDesc desc = Describe(ScatterKind::kAdd, DType::kInt32, DType::kInt32, 3, 1, {2});
   desc.skip_negative = true;
-  const Array updates = Values(DType::kInt32, {1, 10, 100});
-  const Array start = Values(DType::kInt32, {1000, 2000});
-  const std::vector<Array> out =
-      CompareBackends(desc, {Values(DType::kInt32, {1, -1, 0}), updates}, {{DType::kInt32, 2}}, 0, "skip", {start});
-  ExpectClose(out[0], Values(DType::kInt32, {1100, 2001}), {}, "skip");
-  for (const runtime::KernelSet* kernels : {static_cast<const runtime::KernelSet*>(&reference::Kernels()),
-                                            static_cast<const runtime::KernelSet*>(&host::Kernels())}) {
-    Array buffer = start;
-    EXPECT_TRUE(RunOn(*kernels, 1, desc, Values(DType::kInt32, {1, -1, 0}), updates, &buffer).ok());
-    // Too large is still wrong.
-    EXPECT_EQ(RunOn(*kernels, 1, desc, Values(DType::kInt32, {1, -1, 2}), updates, &buffer).message(),
-              "indices[2] = 2 is not in [0, 2)");
-  }
+  const Array updates = Values(DType::kInt32, {1, 10, 100}), before = Values(DType::kInt32, {1000, 2000});
+  const Output buffer = {DType::kInt32, 2, &before};
+  ExpectByHand(desc, {Values(DType::kInt32, {1, -1, 0}), updates}, {buffer}, {{Values(DType::kInt32, {1100, 2001})}},
+               "skipped");
+  // Too large is still wrong.
+  ExpectByHand(desc, {Values(DType::kInt32, {1, -1, 2}), updates}, {buffer},
+               {{Values(DType::kInt32, {1000, 2001})}, {}, Code::kInvalidArgument, "indices[2] = 2 is not in [0, 2)"},
+               "too large");
+  desc.skip_negative = false;
+  ExpectByHand(desc, {Values(DType::kInt32, {1, -1, 0}), updates}, {buffer},
+               {{Values(DType::kInt32, {1100, 2001})}, {}, Code::kInvalidArgument, "indices[1] = -1 is not in [0, 2)"},
+               "negative");
 }
 
 TEST(Scatter, IntegerDivision) {
-  for (const runtime::KernelSet* kernels : {static_cast<const runtime::KernelSet*>(&reference::Kernels()),
-                                            static_cast<const runtime::KernelSet*>(&host::Kernels())}) {
-    const ScatterDesc desc = Describe(ScatterKind::kDiv, DType::kInt32, DType::kInt32, 2, 2, {2});
-    const int32_t lowest = std::numeric_limits<int32_t>::min();
-    Array buffer = Values(DType::kInt32, {7, -7, double(lowest), 9});
-    const Array indices = Values(DType::kInt32, {0, 1});
-    ASSERT_TRUE(RunOn(*kernels, 1, desc, indices, Values(DType::kInt32, {2, 2, -1, 3}), &buffer).ok());
-    ExpectClose(buffer, Values(DType::kInt32, {3, -3, double(lowest), 3}), {}, "integer division");
-    const Status s = RunOn(*kernels, 1, desc, indices, Values(DType::kInt32, {1, 1, 3, 0}), &buffer);
-    EXPECT_EQ(s.code(), Code::kInvalidArgument);
-    EXPECT_EQ(s.message(), "integer division by zero: updates[1] has a 0 at position 1");
-  }
+  const ScatterDesc desc = Describe(ScatterKind::kDiv, DType::kInt32, DType::kInt32, 2, 2, {2});
+  const double lowest = std::numeric_limits<int32_t>::min();
+  const Array indices = Values(DType::kInt32, {0, 1}), before = Values(DType::kInt32, {7, -7, lowest, 9});
+  const Output buffer = {DType::kInt32, 4, &before};
+  ExpectByHand(desc, {indices, Values(DType::kInt32, {2, 2, -1, 3})}, {buffer},
+               {{Values(DType::kInt32, {3, -3, lowest, 3})}}, "integer division");
+  const Outcome by_zero =
+      Reference().Run(desc, {indices, Values(DType::kInt32, {1, 1, 3, 0})}, {buffer}, Waiting::kAwaited);
+  ExpectByHand(desc, {indices, Values(DType::kInt32, {1, 1, 3, 0})}, {buffer},
+               {by_zero.out, {}, Code::kInvalidArgument, "integer division by zero: updates[1] has a 0 at position 1"},
+               "by zero");
 }
 
 TEST(Scatter, AnIndexOutOfRangeIsNamedRatherThanADivisionByZero) {
   const ScatterDesc desc = Describe(ScatterKind::kDiv, DType::kInt32, DType::kInt32, 3, 1, {2});
-  for (const runtime::KernelSet* kernels : {static_cast<const runtime::KernelSet*>(&reference::Kernels()),
-                                            static_cast<const runtime::KernelSet*>(&host::Kernels())}) {
-    Array buffer = Values(DType::kInt32, {8, 8});
-    EXPECT_EQ(
-        RunOn(*kernels, 1, desc, Values(DType::kInt32, {0, 5, 1}), Values(DType::kInt32, {0, 2, 0}), &buffer).message(),
-        "indices[1] = 5 is not in [0, 2)");
-  }
+  const Array before = Values(DType::kInt32, {8, 8});
+  const std::vector<Array> in = {Values(DType::kInt32, {0, 5, 1}), Values(DType::kInt32, {0, 2, 0})};
+  Want want = AsTheReference(desc, in, {{DType::kInt32, 2, &before}});
+  want.message = "indices[1] = 5 is not in [0, 2)";
+  ExpectByHand(desc, in, {{DType::kInt32, 2, &before}}, want, "two failures");
 }
 
 TEST(Scatter, IntegersWrapAround) {
   const ScatterDesc desc = Describe(ScatterKind::kMul, DType::kInt16, DType::kInt32, 2, 1, {1});
-  const std::vector<Array> out =
-      CompareBackends(desc, {Values(DType::kInt32, {0, 0}), Values(DType::kInt16, {300, 300})}, {{DType::kInt16, 1}}, 0,
-                      "wrap", {Values(DType::kInt16, {3})});
-  EXPECT_EQ(out[0].as<int16_t>()[0], static_cast<int16_t>(270000 & 0xffff));
+  const Array before = Values(DType::kInt16, {3});
+  ExpectByHand(desc, {Values(DType::kInt32, {0, 0}), Values(DType::kInt16, {300, 300})}, {{DType::kInt16, 1, &before}},
+               {{Values(DType::kInt16, {static_cast<int16_t>(270000 & 0xffff)})}}, "wrap");
 }
 
 }  // namespace
