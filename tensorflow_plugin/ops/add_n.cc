@@ -10,13 +10,14 @@ namespace {
 
 constexpr TypeMask kSummable = kFloatMask | kComplexMask | kSignedMask | kUnsignedMask;
 
-const Program* SumProgram(DType type, int n) {
+// The sum of n operands of type `type`, the first of which may be `first`; the result is `to`.
+const Program* SumProgram(DType first, DType type, DType to, int n) {
   ProgramBuilder builder;
   Value in[Program::kMaxInputs];
-  for (int i = 0; i < n; ++i) in[i] = {&builder, builder.Input(type)};
+  for (int i = 0; i < n; ++i) in[i] = {&builder, builder.Input(i == 0 ? first : type)};
   Value sum = Cast(in[0], WideType(type));
   for (int i = 1; i < n; ++i) sum = sum + Cast(in[i], WideType(type));
-  builder.Output(Cast(sum, type).reg);
+  builder.Output(Cast(sum, to).reg);
   return builder.Build();
 }
 
@@ -24,13 +25,16 @@ class AddNKernel : public OpKernel {
  public:
   explicit AddNKernel(Construction& c) {
     const DType type = c.Attr<DType>("T");
+    sum_type_ = WideType(type);
     const int n = static_cast<int>(c.Attr<int64_t>("N"));
     if (!c.status().ok()) return;
-    // A program takes so many inputs; what is left is added to the sum so far.
+    // A program takes so many inputs; what is left is added to the sum so far, which is rounded once, at the end.
     for (int first = 0; first < n;) {
       const int carried = first == 0 ? 0 : 1;
       const int count = std::min(n - first, Program::kMaxInputs - carried);
-      steps_.push_back({SumProgram(type, count + carried), first, count});
+      const bool last = first + count == n;
+      steps_.push_back(
+          {SumProgram(carried ? sum_type_ : type, type, last ? type : sum_type_, count + carried), first, count});
       first += count;
     }
   }
@@ -47,15 +51,21 @@ class AddNKernel : public OpKernel {
     }
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.ForwardOrAllocateLike({0}, 0, first, &out));
+    Temporary wide;
+    void* sum = out.mutable_data();
+    if (steps_.size() > 1 && sum_type_ != first.dtype()) {
+      XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(sum_type_, first.dims(), &wide));
+      sum = wide.data();
+    }
     for (const Step& step : steps_) {
       ElementwiseDesc desc;
       desc.program = step.program;
       SetFlat(first.num_elements(), step.program->num_inputs(), &desc);
       Args args;
       int k = 0;
-      if (step.first > 0) args.in[k++] = out.data();
+      if (step.first > 0) args.in[k++] = sum;
       for (int i = 0; i < step.count; ++i) args.in[k++] = ctx.input(step.first + i).data();
-      args.out[0] = out.mutable_data();
+      args.out[0] = &step == &steps_.back() ? out.mutable_data() : sum;
       XPU_RETURN_IF_ERROR(ctx.LaunchElementwise(desc, args));
     }
     return OkStatus();
@@ -67,6 +77,7 @@ class AddNKernel : public OpKernel {
     int first, count;
   };
   std::vector<Step> steps_;
+  DType sum_type_ = DType::kInvalid;
 };
 
 class BiasAddKernel : public OpKernel {

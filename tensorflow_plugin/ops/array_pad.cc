@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tensorflow_plugin/ops/array_util.h"
+#include "tensorflow_plugin/ops/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
 
 namespace xpu {
@@ -142,15 +143,17 @@ class MirrorPadKernel : public OpKernel {
   const int64_t edge_;
 };
 
-// dx = the inside of dy plus its mirrored borders, folded back one axis after the other.
+// dx = the inside of dy plus its mirrored borders, folded back one axis after the other; half and bfloat16 as floats,
+// rounded at the end.
 class MirrorPadGradKernel : public OpKernel {
  public:
   explicit MirrorPadGradKernel(Construction& c) : edge_(MirrorEdge(c)) {
-    ProgramBuilder b;
     const DType type = c.Attr<DType>("T");
-    const auto inside = b.Input(type), before = b.Input(type), after = b.Input(type);
-    b.Output(b.Apply(EOp::kAdd, b.Apply(EOp::kAdd, inside, before), after));
-    fold_ = b.Build();
+    sum_type_ = WideType(type);
+    if (!c.status().ok()) return;
+    if (sum_type_ != type) widen_ = CastProgram(type, sum_type_);
+    fold_ = FoldProgram(sum_type_, sum_type_);
+    last_fold_ = FoldProgram(sum_type_, type);
   }
 
   Status Compute(Context& ctx) override {
@@ -171,8 +174,16 @@ class MirrorPadGradKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &dx));
     if (dx.num_elements() == 0) return OkStatus();
 
-    Temporary partial[2];
+    Temporary partial[2], wide;
     const void* source = dy.data();
+    if (widen_ != nullptr) {
+      XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(sum_type_, dy.dims(), &wide));
+      ElementwiseDesc desc;
+      desc.program = widen_;
+      SetFlat(dy.num_elements(), 1, &desc);
+      XPU_RETURN_IF_ERROR(ctx.Launch(desc, {source}, {wide.data()}));
+      source = wide.data();
+    }
     Dims extents = dy.dims();
     int turn = 0;
     for (int axis = 0; axis <= last; ++axis) {
@@ -182,10 +193,11 @@ class MirrorPadGradKernel : public OpKernel {
       folded[axis] = shape[axis];
       if (axis != last) {
         Temporary& t = partial[turn++ % 2];
-        XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(dy.dtype(), folded, &t));
+        XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(sum_type_, folded, &t));
         target = t.data();
       }
-      XPU_RETURN_IF_ERROR(Fold(ctx, dy.dtype(), source, extents, axis, folded, paddings[axis], target));
+      XPU_RETURN_IF_ERROR(
+          Fold(ctx, axis == last ? last_fold_ : fold_, source, extents, axis, folded, paddings[axis], target));
       source = target;
       extents = folded;
     }
@@ -193,15 +205,23 @@ class MirrorPadGradKernel : public OpKernel {
   }
 
  private:
-  Status Fold(Context& ctx, DType type, const void* source, const Dims& extents, int axis, const Dims& folded,
-              const Padding& padding, void* target) {
-    const size_t size = SizeOf(type);
+  static const Program* FoldProgram(DType type, DType to) {
+    ProgramBuilder b;
+    const auto inside = b.Input(type), before = b.Input(type), after = b.Input(type);
+    const auto sum = b.Apply(EOp::kAdd, b.Apply(EOp::kAdd, inside, before), after);
+    b.Output(to == type ? sum : b.Cast(sum, to));
+    return b.Build();
+  }
+
+  Status Fold(Context& ctx, const Program* program, const void* source, const Dims& extents, int axis,
+              const Dims& folded, const Padding& padding, void* target) {
+    const size_t size = SizeOf(sum_type_);
     const Dims strides = DenseStrides(extents), folded_strides = DenseStrides(folded);
     Run runs[3];
     MirrorRuns(folded[axis], padding, edge_, runs);
     Temporary borders[2];
     for (int side = 0; side < 2; ++side) {
-      XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(type, folded, &borders[side]));
+      XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(sum_type_, folded, &borders[side]));
       XPU_RETURN_IF_ERROR(FillZero(ctx, borders[side].tensor()));
       const Run& run = runs[1 + side];
       Dims part = folded;
@@ -212,7 +232,7 @@ class MirrorPadGradKernel : public OpKernel {
           CopyView(ctx, size, part, source, {strides, run.to * strides[axis]}, borders[side].data(), to));
     }
     ElementwiseDesc desc;
-    desc.program = fold_;
+    desc.program = program;
     desc.shape = folded;
     desc.in_strides[0] = strides;
     desc.in_strides[1] = desc.in_strides[2] = folded_strides;
@@ -221,7 +241,8 @@ class MirrorPadGradKernel : public OpKernel {
   }
 
   const int64_t edge_;
-  const Program* fold_;
+  DType sum_type_ = DType::kInvalid;
+  const Program *widen_ = nullptr, *fold_ = nullptr, *last_fold_ = nullptr;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tensorflow_plugin/ops/elementwise.h"
 #include "tensorflow_plugin/ops/indexing.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -47,10 +48,54 @@ ScatterDesc SegmentDesc(ScatterKind kind, const Tensor& data, const Tensor& ids,
   return desc;
 }
 
+// Sums and products of half and bfloat16 are those of floats, rounded at the end: a scatter rounds at each of its
+// steps.
+class WideRows {
+ public:
+  WideRows(DType type, ScatterKind kind)
+      : wide_(IsReducedFloat(type) && (kind == ScatterKind::kAdd || kind == ScatterKind::kMul)) {
+    if (!wide_) return;
+    widen_ = CastProgram(type, DType::kFloat);
+    narrow_ = CastProgram(DType::kFloat, type);
+  }
+
+  // Of one computation: where it finds its rows and leaves its results.
+  struct Buffers {
+    Tensor data, out;
+    Temporary wide_data, wide_out;
+  };
+
+  Status Begin(Context& ctx, const Tensor& data, const Tensor& out, Buffers* b) const {
+    b->data = data;
+    b->out = out;
+    if (!wide_) return OkStatus();
+    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kFloat, data.dims(), &b->wide_data));
+    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kFloat, out.dims(), &b->wide_out));
+    XPU_RETURN_IF_ERROR(Run(ctx, widen_, data, b->wide_data.data()));
+    b->data = b->wide_data.tensor();
+    b->out = b->wide_out.tensor();
+    return OkStatus();
+  }
+  Status Finish(Context& ctx, const Buffers& b, const Tensor& out) const {
+    return wide_ ? Run(ctx, narrow_, b.out, out.mutable_data()) : OkStatus();
+  }
+
+ private:
+  static Status Run(Context& ctx, const Program* program, const Tensor& from, void* to) {
+    ElementwiseDesc desc;
+    desc.program = program;
+    SetFlat(from.num_elements(), 1, &desc);
+    return ctx.Launch(desc, {from.data()}, {to});
+  }
+
+  const bool wide_;
+  const Program *widen_ = nullptr, *narrow_ = nullptr;
+};
+
 // out[s, ...] = reduction of data[i..., ...] over the i with segment_ids[i...] == s; negative ids are passed over.
 class UnsortedSegmentKernel : public OpKernel {
  public:
-  UnsortedSegmentKernel(Construction&, ScatterKind kind) : kind_(kind) {}
+  UnsortedSegmentKernel(Construction& c, ScatterKind kind) : kind_(kind), rows_(c.Attr<DType>("T"), kind) {}
 
   Status Compute(Context& ctx) override {
     const Tensor data = ctx.input(0), ids = ctx.input(1), rows_arg = ctx.input(2);
@@ -68,12 +113,14 @@ class UnsortedSegmentKernel : public OpKernel {
     Append(data.dims(), ids.rank(), data.rank(), &shape);
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &out));
-    if (out.num_elements() > 0) XPU_RETURN_IF_ERROR(FillIdentity(ctx, kind_, out));
-    ScatterDesc desc = SegmentDesc(kind_, data, ids, rows);
+    WideRows::Buffers b;
+    XPU_RETURN_IF_ERROR(rows_.Begin(ctx, data, out, &b));
+    if (out.num_elements() > 0) XPU_RETURN_IF_ERROR(FillIdentity(ctx, kind_, b.out));
+    ScatterDesc desc = SegmentDesc(kind_, b.data, ids, rows);
     desc.skip_negative = true;
-    if (desc.num_indices == 0 || desc.inner == 0) return OkStatus();
-    const Status status = ctx.LaunchChecked(desc, {ids.data(), data.data()}, {out.mutable_data()});
-    if (status.ok()) return status;
+    if (desc.num_indices == 0 || desc.inner == 0) return rows_.Finish(ctx, b, out);
+    const Status status = ctx.LaunchChecked(desc, {ids.data(), b.data.data()}, {b.out.mutable_data()});
+    if (status.ok()) return rows_.Finish(ctx, b, out);
     IndexNaming naming;
     naming.what = "segment_ids";
     naming.range = " is out of range [0, ";
@@ -83,14 +130,16 @@ class UnsortedSegmentKernel : public OpKernel {
 
  private:
   const ScatterKind kind_;
+  const WideRows rows_;
 };
 
 // The same with sorted ids, whose last one says how many segments there are: the host has to look at them.
 class SegmentKernel : public OpKernel {
  public:
-  SegmentKernel(Construction& c, ScatterKind kind, bool mean) : kind_(kind), mean_(mean) {
+  SegmentKernel(Construction& c, ScatterKind kind, bool mean)
+      : kind_(kind), mean_(mean), rows_(c.Attr<DType>("T"), kind) {
     if (!mean) return;
-    const DType type = c.Attr<DType>("T");
+    const DType type = WideType(c.Attr<DType>("T"));
     ProgramBuilder b;
     const auto sum = b.Input(type), count = b.Cast(b.Input(DType::kInt64), type);
     b.Output(b.Apply(EOp::kDiv, sum, count));
@@ -116,18 +165,21 @@ class SegmentKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &out));
     if (out.num_elements() == 0) return OkStatus();
 
-    ScatterDesc desc = SegmentDesc(kind_, data, ids, rows);
+    WideRows::Buffers b;
+    XPU_RETURN_IF_ERROR(rows_.Begin(ctx, data, out, &b));
+    ScatterDesc desc = SegmentDesc(kind_, b.data, ids, rows);
     if (kind_ == ScatterKind::kMin || kind_ == ScatterKind::kMax) {
       // Segments without rows hold 0, the others start from one of their rows.
       XPU_RETURN_IF_ERROR(FillZero(ctx, out));
       desc.kind = ScatterKind::kUpdate;
-      XPU_RETURN_IF_ERROR(ctx.Launch(desc, {ids.data(), data.data()}, {out.mutable_data()}));
+      XPU_RETURN_IF_ERROR(ctx.Launch(desc, {ids.data(), b.data.data()}, {b.out.mutable_data()}));
       desc.kind = kind_;
     } else {
-      XPU_RETURN_IF_ERROR(FillIdentity(ctx, kind_, out));
+      XPU_RETURN_IF_ERROR(FillIdentity(ctx, kind_, b.out));
     }
-    XPU_RETURN_IF_ERROR(ctx.Launch(desc, {ids.data(), data.data()}, {out.mutable_data()}));
-    return mean_ ? Divide(ctx, values, out) : OkStatus();
+    XPU_RETURN_IF_ERROR(ctx.Launch(desc, {ids.data(), b.data.data()}, {b.out.mutable_data()}));
+    if (mean_) XPU_RETURN_IF_ERROR(Divide(ctx, values, b.out));
+    return rows_.Finish(ctx, b, out);
   }
 
  private:
@@ -147,6 +199,7 @@ class SegmentKernel : public OpKernel {
 
   const ScatterKind kind_;
   const bool mean_;
+  const WideRows rows_;
   const Program* divide_ = nullptr;
 };
 

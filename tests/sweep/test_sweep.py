@@ -7,7 +7,7 @@ import pytest
 from tests.sweep import document
 from tests.sweep.cases import CASES
 from tests.sweep.registrations import Registration, all_registrations, problems
-from tests.sweep.runner import Call, run_calls
+from tests.sweep.runner import calls_of, run_calls
 
 REGISTRATIONS = all_registrations()
 BY_OP = collections.defaultdict(list)
@@ -43,18 +43,11 @@ def test_every_op_has_cases():
     assert sorted(set(BY_OP) - set(CASES)) == []
 
 
-def selected(case, types: dict) -> bool:
-    return not case.types or next(iter(types.values()), None) in case.types
-
-
 @pytest.mark.parametrize("op", sorted(BY_OP))
 def test_op(op, xpu_device):
     calls = []
     for registration in BY_OP[op]:
-        types = registration.type_map
-        chosen = [
-            Call(op, case, types, number) for number, case in enumerate(CASES.get(op, [])) if selected(case, types)
-        ]
+        chosen = calls_of(op, CASES.get(op, []), registration.type_map)
         assert chosen, f"{registration} has no case that runs it"
         calls += chosen
     run_calls(op, calls, device=xpu_device)

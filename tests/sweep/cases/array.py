@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from tests.sweep.runner import Case
+from tests.sweep.runner import ABSOLUTE, Case
 
 
 def any_type(t):
@@ -205,7 +205,8 @@ CASES = {
         case(
             lambda t, r, s=s, p=p, m=m: {"input": r.uniform(s, t), "paddings": paddings(p), "mode": m},
             compare="close",
-            tolerance=8,
+            roundings=8,
+            relative_to=ABSOLUTE,
         )
         for s, p in [((6, 8), ((1, 2), (0, 3))), ((8,), ((2, 2),))]
         for m in ("REFLECT", "SYMMETRIC")

@@ -1,9 +1,10 @@
 """Gathers, scatters and segment reductions, on tensors and on variables."""
 
+import numpy as np
 import tensorflow as tf
 
 from tests.sweep.cases.array import STRIDED, i32
-from tests.sweep.runner import Case, Var
+from tests.sweep.runner import ABSOLUTE, CONDITION, Case, Var
 
 
 def index_type(t):
@@ -15,6 +16,23 @@ def first(t):
         if name in t:
             return t[name]
     return next(iter(t.values()))
+
+
+def repeats(args):
+    """How many updates one element gets at most: so often its sum or product is rounded."""
+    indices = args["segment_ids"].numpy().reshape(-1, 1) if "segment_ids" in args else args["indices"].numpy()
+    if "resource" in args:
+        indices = indices.reshape(-1, 1)
+    return int(np.unique(indices.reshape(-1, indices.shape[-1]), axis=0, return_counts=True)[1].max(initial=0)) + 1
+
+
+# A scatter is an op on a buffer of the output's type, update by update; a segment reduction accumulates in float.
+SCATTER = {"roundings": repeats, "stored": True}
+
+
+def sums_like(op):
+    """What the magnitude of a sum is computed with: sums of absolute values, also for differences."""
+    return {"relative_to": op.replace("Sub", "Add") if "Sub" in op else ABSOLUTE}
 
 
 def gather_v2():
@@ -40,14 +58,14 @@ def gather_v2():
     ]
 
 
-def scatter_nd_like(names, tensor, tolerance=4.0):
+def scatter_nd_like(op, tensor):
     """(tensor or shape, indices, updates) with unique and with repeated indices."""
     cases = []
     for shape, indices, updates in [((8, 3), (4, 1), (4, 3)), ((6, 5), (7, 2), (7,)), ((4, 3, 2), (3, 2), (3, 2))]:
 
         def make(t, r, shape=shape, indices=indices, updates=updates):
             index = r.ints(indices, 0, min(shape[: indices[-1]]), index_type(t))
-            if names[0] == "update":
+            if op.endswith("Update"):
                 # Which of two updates of one element wins is not defined: rows are distinct.
                 n = min(*shape[: indices[-1]], indices[0])
                 index = tf.stack([tf.cast(r.permutation(n), index_type(t))] * indices[-1], 1)
@@ -58,11 +76,12 @@ def scatter_nd_like(names, tensor, tolerance=4.0):
                 **({"tensor": r.uniform(shape, first(t))} if tensor else {"shape": tf.constant(shape, index_type(t))}),
             }
 
-        cases.append(Case(make, tolerance))
+        cases.append(Case(make, **SCATTER, **sums_like(op)))
     return cases
 
 
-def resource_scatter(unique, tolerance=4.0, low=-2.0):
+def resource_scatter(op, low=-2.0, relative_to=None):
+    unique = op.endswith("Update")
     cases = []
     for shape, n, updates in [((8, 3), 4, (4, 3)), ((100,), 7, (7,)), ((5, 2, 2), 3, (3, 2, 2)), ((8, 3), 4, ())]:
 
@@ -74,19 +93,21 @@ def resource_scatter(unique, tolerance=4.0, low=-2.0):
                 "updates": r.uniform(updates, t["dtype"], low, 3),
             }
 
-        cases.append(Case(make, tolerance))
+        cases.append(Case(make, **SCATTER, **({"relative_to": relative_to} if relative_to else sums_like(op))))
     return cases
 
 
-def resource_scatter_nd(unique):
+def resource_scatter_nd(op):
+    unique = op.endswith("Update")
+
     def make(t, r):
         index = r.permutation(6, index_type(t))[:4, None] if unique else r.ints((4, 1), 0, 6, index_type(t))
         return {"ref": Var(r.uniform((6, 3), t["T"])), "indices": index, "updates": r.uniform((4, 3), t["T"])}
 
-    return [Case(make, 4)]
+    return [Case(make, **SCATTER, **sums_like(op))]
 
 
-def unsorted_segment():
+def unsorted_segment(op):
     return [
         Case(
             lambda t, r, s=s, ids=ids, n=n: {
@@ -94,20 +115,24 @@ def unsorted_segment():
                 "segment_ids": r.ints(ids, -1, n, index_type(t)),
                 "num_segments": tf.constant(n),
             },
-            20,
+            repeats,
+            CONDITION if op.endswith("Prod") else ABSOLUTE,
+            compare="bits" if op.endswith(("Min", "Max")) else "close",
         )
         for s, ids, n in [((9, 3), (9,), 4), ((4, 5), (4, 5), 7), ((50, 16), (50,), 20), ((0, 3), (0,), 2)]
     ]
 
 
-def segment():
+def segment(op):
     return [
         Case(
             lambda t, r, s=s, ids=ids: {
                 "data": r.uniform(s, t["T"], -1.5, 1.5),
                 "segment_ids": tf.constant(ids, index_type(t)),
             },
-            20,
+            repeats,
+            CONDITION if op.endswith("Prod") else ABSOLUTE,
+            compare="bits" if op.endswith(("Min", "Max")) else "close",
         )
         for s, ids in [((5, 3), (0, 0, 2, 2, 5)), ((4, 2, 3), (1, 1, 1, 1)), ((3,), (0, 1, 2))]
     ]
@@ -183,7 +208,7 @@ CASES = {
             compare="bits",
         )
     ],
-    "ScatterNd": scatter_nd_like(("add",), tensor=False, tolerance=10),
+    "ScatterNd": scatter_nd_like("ScatterNd", tensor=False),
     "ScatterNdNonAliasingAdd": [
         Case(
             lambda t, r: {
@@ -191,31 +216,47 @@ CASES = {
                 "indices": r.ints((4, 1), 0, 6, index_type(t)),
                 "updates": r.uniform((4, 3), t["T"]),
             },
-            4,
+            relative_to=ABSOLUTE,
+            **SCATTER,
         )
     ],
     **{
-        op: scatter_nd_like(("add",), tensor=True, tolerance=10)
-        for op in ("TensorScatterAdd", "TensorScatterSub", "TensorScatterMax", "TensorScatterMin")
+        op: scatter_nd_like(op, tensor=True)
+        for op in (
+            "TensorScatterAdd",
+            "TensorScatterSub",
+            "TensorScatterMax",
+            "TensorScatterMin",
+            "TensorScatterUpdate",
+        )
     },
-    "TensorScatterUpdate": scatter_nd_like(("update",), tensor=True),
     **{
-        op: resource_scatter(False, tolerance=10)
-        for op in ("ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterMin", "ResourceScatterMax")
+        op: resource_scatter(op)
+        for op in (
+            "ResourceScatterAdd",
+            "ResourceScatterSub",
+            "ResourceScatterMin",
+            "ResourceScatterMax",
+            "ResourceScatterUpdate",
+        )
     },
-    "ResourceScatterMul": resource_scatter(False, tolerance=20),
-    "ResourceScatterDiv": resource_scatter(False, tolerance=20, low=1.0),
-    "ResourceScatterUpdate": resource_scatter(True),
+    "ResourceScatterMul": resource_scatter("ResourceScatterMul", relative_to=CONDITION),
+    "ResourceScatterDiv": resource_scatter("ResourceScatterDiv", low=1.0, relative_to=CONDITION),
     **{
-        op: resource_scatter_nd(False)
-        for op in ("ResourceScatterNdAdd", "ResourceScatterNdSub", "ResourceScatterNdMin", "ResourceScatterNdMax")
+        op: resource_scatter_nd(op)
+        for op in (
+            "ResourceScatterNdAdd",
+            "ResourceScatterNdSub",
+            "ResourceScatterNdMin",
+            "ResourceScatterNdMax",
+            "ResourceScatterNdUpdate",
+        )
     },
-    "ResourceScatterNdUpdate": resource_scatter_nd(True),
     **{
-        op: unsorted_segment()
+        op: unsorted_segment(op)
         for op in ("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMin", "UnsortedSegmentMax")
     },
-    **{op: segment() for op in ("SegmentSum", "SegmentProd", "SegmentMin", "SegmentMax", "SegmentMean")},
+    **{op: segment(op) for op in ("SegmentSum", "SegmentProd", "SegmentMin", "SegmentMax", "SegmentMean")},
     "ResourceStridedSliceAssign": resource_strided_slice_assign(),
     "DynamicStitch": dynamic_stitch(),
     "ParallelDynamicStitch": dynamic_stitch(),

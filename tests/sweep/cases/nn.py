@@ -3,7 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from tests.sweep.runner import Case
+from tests.sweep.rounding import terms
+from tests.sweep.runner import ABSOLUTE, Case
 
 
 def matmul(names, types_of, adjoint):
@@ -21,7 +22,7 @@ def matmul(names, types_of, adjoint):
                     adjoint[1]: tb,
                 }
 
-            cases.append(Case(make, 4 + 2 * k**0.5))
+            cases.append(Case(make, terms(k), ABSOLUTE))
     return cases
 
 
@@ -44,7 +45,7 @@ def batch_matmul(broadcast):
                     kwargs["Tout"] = t.get("Tout", dtype)
                 return kwargs
 
-            cases.append(Case(make, 10))
+            cases.append(Case(make, terms(7), ABSOLUTE))
     return cases
 
 
@@ -76,10 +77,14 @@ def einsum():
                 "inputs": [r.uniform(a, t["T"], -2, 2), r.uniform(b, t["T"], -2, 2)],
                 "equation": e,
             },
-            20,
+            terms(24),
+            ABSOLUTE,
         )
         for e, a, b in equations
-    ] + [Case(lambda t, r, e=e, a=a: {"inputs": [r.uniform(a, t["T"], -2, 2)], "equation": e}, 10) for e, a in single]
+    ] + [
+        Case(lambda t, r, e=e, a=a: {"inputs": [r.uniform(a, t["T"], -2, 2)], "equation": e}, terms(12), ABSOLUTE)
+        for e, a in single
+    ]
 
 
 # (spatial input, spatial filter, in channels, out channels, groups, stride, dilation, padding)
@@ -126,13 +131,9 @@ def conv(direction, op_rank=2, batch=3):
         # TensorFlow's CPU kernels do not do the gradients of these.
         if direction != "forward" and (groups > 1 or dilation > 1):
             continue
-        taps = int(np.prod(window)) * cin
-        taps = taps if direction != "filter" else int(np.prod(y_shape[:-1]))
-        # In half the CPU accumulates in half.
-        taps *= 4 if direction == "data" else 1
-        # The CPU's 3-D gradients add up the taps of half products in half.
-        tolerance = (10 + 3 * taps**0.5) * (4 if op_rank == 3 and direction != "forward" else 1)
-        cases.append(Case(_conv_maker(direction, x_shape, f_shape, y_shape, attrs, op_rank), tolerance))
+        taps = {"forward": (*window, cin // groups), "data": (*window, cout // groups), "filter": y_shape[:-1]}
+        make = _conv_maker(direction, x_shape, f_shape, y_shape, attrs, op_rank)
+        cases.append(Case(make, terms(int(np.prod(taps[direction]))), ABSOLUTE))
     return cases
 
 
@@ -169,7 +170,9 @@ def depthwise(direction):
         x_shape, f_shape = (2, size, size, cin), (window, window, cin, multiplier)
         y_shape = (2, y, y, cin * multiplier)
         attrs = {"strides": [1, stride, stride, 1], "padding": padding}
-        cases.append(Case(_conv_maker(direction, x_shape, f_shape, y_shape, attrs, 2), 40))
+        taps = {"forward": window**2, "data": window**2 * multiplier, "filter": 2 * y * y}[direction]
+        make = _conv_maker(direction, x_shape, f_shape, y_shape, attrs, 2)
+        cases.append(Case(make, terms(taps), ABSOLUTE))
     return cases
 
 
@@ -203,7 +206,8 @@ def pool(op_rank=2, v2=False, name="input"):
                     "strides": tf.constant(st) if v2 else st,
                     "padding": p,
                 },
-                10,
+                terms(int(np.prod(ksize))) + 1,
+                ABSOLUTE,
             )
         )
     return cases
@@ -233,8 +237,43 @@ def pool_gradient(kind, op_rank=2, v2=False):
             y = tf.cast(f(input=wide, ksize=ksize, strides=strides, padding=padding), t["T"])
             return {"orig_input": x, "orig_output": y, "grad": grad, **attrs}
 
-        cases.append(Case(make, 20))
+        cases.append(Case(make, terms(int(np.prod(ksize))) + 1, ABSOLUTE))
     return cases
+
+
+def _statistics(args, gradient):
+    """Scale / deviation, the mean of |x - mean| taken apart, per channel and broadcast over x; and the reduced axes."""
+    x = np.abs(args["x"]).astype(np.float64)
+    axes, channels = ((0, 1, 2), (-1,)) if args["data_format"] == "NHWC" else ((0, 2, 3), (-1, 1, 1))
+    if gradient:
+        mean, variance = args["reserve_space_1"], args["reserve_space_2"]
+    elif args["is_training"]:
+        mean, variance = args["x"].mean(axes), args["x"].var(axes)
+    else:
+        mean, variance = args["mean"], args["variance"]
+    inverse = (1 / np.sqrt(variance + args["epsilon"])).reshape(channels)
+    return x, x + np.abs(mean).reshape(channels), inverse, np.abs(args["scale"]).reshape(channels), axes
+
+
+def batch_norm_magnitudes(args, exact):
+    """y = (x - mean) * scale / sqrt(variance + epsilon) + offset; the variance may be E[x^2] - E[x]^2."""
+    x, centred, inverse, scale, axes = _statistics(args, False)
+    mean, square = x.mean(axes, keepdims=True), (x * x).mean(axes, keepdims=True)
+    y = (centred + mean) * scale * inverse + np.abs(args["offset"]).reshape(scale.shape)
+    if args["is_training"]:
+        y *= 1 + square * inverse**2
+    per_channel = [v.reshape(-1) for v in (mean, square, mean, square)]
+    return [y, *per_channel]
+
+
+def batch_norm_gradient_magnitudes(args, exact):
+    """dx = scale * r * (dy - mean(dy) - (x - mean) * r^2 * mean(dy * (x - mean))), r = 1 / sqrt(variance + epsilon)."""
+    _, centred, inverse, scale, axes = _statistics(args, True)
+    dy = np.abs(args["y_backprop"]).astype(np.float64)
+    products = dy * centred
+    correction = centred * inverse**2 * products.mean(axes, keepdims=True)
+    dx = scale * inverse * (dy + dy.mean(axes, keepdims=True) + correction)
+    return [dx, (products * inverse).sum(axes), dy.sum(axes)]
 
 
 def batch_norm(version, gradient=False):
@@ -275,11 +314,35 @@ def batch_norm(version, gradient=False):
                 return kwargs
 
             # TensorFlow's CPU gradient kernels read reserve_space_2 as they like; the first three outputs matter.
-            cases.append(Case(make, 60, outputs=3 if gradient else (5 if training else 1)))
+            n = terms(int(np.prod(shape)) // (shape[3] if order == "NHWC" else shape[1])) + 8
+            magnitudes = batch_norm_gradient_magnitudes if gradient else batch_norm_magnitudes
+            cases.append(Case(make, n, magnitudes, outputs=3 if gradient else (5 if training else 1)))
     return cases
 
 
 SOFTMAX_SHAPES = [(3, 5), (1, 1), (7, 1000), (128, 10), (2, 3, 7), (0, 5)]
+# Beside the sum: exp, whose argument, at most 6, is rounded first, and a division or a log.
+SOFTMAX_STEPS = 12
+
+
+def logarithm_magnitudes(args, exact):
+    """x - max - log(sum): the sum's relative error is the absolute one of its logarithm."""
+    return [1 + np.abs(exact[0])]
+
+
+def cross_entropy_magnitudes(args, exact):
+    """The loss is a sum of labels times logarithms; the gradient is the softmax less the labels."""
+    labels = np.broadcast_to(np.abs(args["labels"]).astype(np.float64), exact[1].shape)
+    softmax = np.abs(exact[1] + labels)
+    with np.errstate(divide="ignore"):
+        logarithms = 1 + np.abs(np.log(np.maximum(softmax, 1e-300)))
+    return [(labels * logarithms).sum(-1), softmax + labels]
+
+
+def sparse_cross_entropy_magnitudes(args, exact):
+    """The same with labels of 0 and 1: where the gradient is negative, it is the softmax less 1."""
+    return [1 + np.abs(exact[0]), np.where(exact[1] < 0, exact[1] + 2, exact[1])]
+
 
 CASES = {
     "MatMul": matmul(("a", "b"), lambda t: t["T"], ("transpose_a", "transpose_b")),
@@ -296,7 +359,8 @@ CASES = {
                 "dilations": [1] * (n + 2),
                 "padding": p,
             },
-            40,
+            terms(36),
+            ABSOLUTE,
         )
         for s, f, n, p in [
             ((2, 8, 7, 3), (3, 2, 3, 4), 2, "SAME"),
@@ -329,10 +393,19 @@ CASES = {
     "FusedBatchNormGrad": batch_norm(1, True),
     "FusedBatchNormGradV2": batch_norm(2, True),
     "FusedBatchNormGradV3": batch_norm(3, True),
-    "Softmax": [Case(lambda t, r, s=s: {"logits": r.uniform(s, t["T"])}, 8) for s in SOFTMAX_SHAPES],
-    "LogSoftmax": [Case(lambda t, r, s=s: {"logits": r.uniform(s, t["T"])}, 8) for s in SOFTMAX_SHAPES],
+    "Softmax": [
+        Case(lambda t, r, s=s: {"logits": r.uniform(s, t["T"])}, terms(s[-1]) + SOFTMAX_STEPS) for s in SOFTMAX_SHAPES
+    ],
+    "LogSoftmax": [
+        Case(lambda t, r, s=s: {"logits": r.uniform(s, t["T"])}, terms(s[-1]) + SOFTMAX_STEPS, logarithm_magnitudes)
+        for s in SOFTMAX_SHAPES
+    ],
     "SoftmaxCrossEntropyWithLogits": [
-        Case(lambda t, r, a=a, b=b: {"features": r.uniform(a, t["T"]), "labels": r.uniform(b, t["T"], 0, 1)}, 30)
+        Case(
+            lambda t, r, a=a, b=b: {"features": r.uniform(a, t["T"]), "labels": r.uniform(b, t["T"], 0, 1)},
+            terms(a[1]) + SOFTMAX_STEPS,
+            cross_entropy_magnitudes,
+        )
         for a, b in [((3, 5), (3, 5)), ((64, 10), (64, 10)), ((3, 5), (1, 5)), ((1, 5), (3, 5))]
     ],
     "SparseSoftmaxCrossEntropyWithLogits": [
@@ -341,7 +414,8 @@ CASES = {
                 "features": r.uniform((n, c), t["T"]),
                 "labels": r.ints((n,), 0, c, t.get("Tlabels", tf.int64)),
             },
-            30,
+            terms(c) + SOFTMAX_STEPS,
+            sparse_cross_entropy_magnitudes,
         )
         for n, c in [(3, 5), (64, 10), (1, 1000)]
     ],

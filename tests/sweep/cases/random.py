@@ -1,9 +1,14 @@
-"""Random ops: stateless ones bit for bit, seeded stateful ones too (the first values of a fresh kernel)."""
+"""Random ops: stateless ones bit for bit, seeded stateful ones too, call by call; of the others, the distribution."""
 
+import itertools
+import math
+
+import numpy as np
 import tensorflow as tf
 
 from tests.sweep.runner import Case, Var
 
+NUMBERS = (tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.half, tf.bfloat16, tf.float32, tf.float64)
 SHAPES = [(), (1,), (7,), (3, 5), (0,), (1000,), (20011,)]
 
 
@@ -36,13 +41,83 @@ def v2():
     ]
 
 
-def stateful():
-    # The CPU's sequence continues from call to call, so only the distribution is compared.
+# Kernels of an eager op are kept by its attributes, and a seed that was never used gets one that begins its sequence.
+FRESH_SEEDS = itertools.count(1)
+
+
+def fresh_seed():
+    return {"seed": 3, "seed2": next(FRESH_SEEDS)}
+
+
+def normal_cdf(x):
+    return 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+# The distribution function of each op's values.
+DISTRIBUTIONS = {
+    "RandomUniform": lambda x: x,
+    "RandomStandardNormal": normal_cdf,
+    "TruncatedNormal": lambda x: (normal_cdf(x) - normal_cdf(-2)) / (normal_cdf(2) - normal_cdf(-2)),
+    "RandomUniformInt": lambda x: (x - 4) / 995,
+}
+RANGES = {
+    "RandomUniform": (0, 1 - 2**-24),
+    "RandomStandardNormal": (-6, 6),
+    "TruncatedNormal": (-2, 2),
+    "RandomUniformInt": (5, 999),
+}
+COUNT = 4000
+
+
+def distribution(op):
+    """Values without a seed lie in their range, are distributed as they should be, and differ from call to call."""
+
+    def check(runs):
+        values = [np.ravel(run[0]).astype(np.float64) for run in runs]
+        for x in values:
+            low, high = RANGES[op]
+            assert x.shape == (COUNT,), f"{x.shape} values"
+            assert low <= x.min(), f"{x.min()} is below {low}"
+            assert x.max() <= high, f"{x.max()} is above {high}"
+            # Kolmogorov and Smirnov: a step of the sample's distribution function is as large as one value is frequent;
+            # 2.7 / sqrt(n) is exceeded once in a million samples.
+            steps, counts = np.unique(x, return_counts=True)
+            above = np.cumsum(counts) / COUNT
+            expected = DISTRIBUTIONS[op](steps)
+            largest = max(np.abs(above - expected).max(), np.abs(above - counts / COUNT - expected).max())
+            allowed = 2.7 / math.sqrt(COUNT) + counts.max() / COUNT
+            assert largest <= allowed, f"the distribution function is wrong by {largest:.3g}, more than {allowed:.3g}"
+            # No value is more frequent than its type, or the range, makes it: 16-bit types hold 128 in [0.5, 1).
+            assert counts.max() <= COUNT / 40, f"{steps[counts.argmax()]} occurs {counts.max()} times"
+        for x, y in itertools.pairwise(values):
+            assert np.mean(x == y) < 0.05, "two calls give the same values"
+
+    return check
+
+
+def stateful(op):
+    """With a seed, and without one."""
+
+    def arguments(t, seed):
+        dtype = t.get("dtype") or t["Tout"]
+        limits = {"minval": tf.constant(5, dtype), "maxval": tf.constant(1000, dtype)}
+        own = limits if op == "RandomUniformInt" else {"dtype": dtype}
+        return {"shape": shape_tensor((COUNT,)), **own, **seed}
+
     return [
-        Case(
-            lambda t, r: {"shape": shape_tensor((4000,)), "dtype": t["dtype"], "seed": 3, "seed2": 5}, compare="moments"
-        )
+        Case(lambda t, r: arguments(t, fresh_seed()), compare="bits", stateful=True),
+        Case(lambda t, r: arguments(t, {"seed": 0, "seed2": 0}), check=distribution(op)),
     ]
+
+
+def all_there(runs):
+    """The rows of 0, 1, 2, ... in another order, each time in another one."""
+    for run in runs:
+        assert sorted(run[0][:, 0].tolist()) == list(range(len(run[0]))), "rows are lost or repeated"
+        assert (run[0] == run[0][:, :1]).all(), "rows are torn"
+    for x, y in itertools.pairwise(runs):
+        assert (x[0] != y[0]).any(), "two calls give the same order"
+        assert np.mean(x[0] == np.arange(len(x[0]))[:, None]) < 0.2, "the order is hardly changed"
 
 
 CASES = {
@@ -91,23 +166,22 @@ CASES = {
     "StatelessRandomGetKeyCounter": [Case(lambda t, r: {"seed": r.ints((2,), 0, 1 << 30)}, compare="bits")],
     "StatelessRandomGetAlg": [Case(lambda t, r: {}, compare="bits")],
     "StatelessRandomGetKeyCounterAlg": [Case(lambda t, r: {"seed": r.ints((2,), 0, 1 << 30)}, compare="bits")],
-    **{op: stateful() for op in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal")},
-    "RandomUniformInt": [
+    **{op: stateful(op) for op in DISTRIBUTIONS},
+    "RandomShuffle": [
+        Case(lambda t, r, s=s: {"value": r.uniform(s, t["T"]), **fresh_seed()}, compare="bits", stateful=True)
+        for s in [(4000,), (500, 3, 2)]
+    ]
+    + [
         Case(
             lambda t, r: {
-                "shape": shape_tensor((4000,)),
-                "minval": tf.constant(5, t["Tout"]),
-                "maxval": tf.constant(1000, t["Tout"]),
-                "seed": 3,
-                "seed2": 5,
+                # A type of 8 bits holds no more, a bfloat16 no whole number beyond.
+                "value": tf.cast(tf.repeat(tf.range(100)[:, None], 3, axis=1), t["T"]),
+                "seed": 0,
+                "seed2": 0,
             },
-            compare="moments",
+            check=all_there,
+            types=NUMBERS,
         )
-    ],
-    # The order is compared in tests/test_ops_random.py; here, that nothing is lost.
-    "RandomShuffle": [
-        Case(lambda t, r, s=s: {"value": r.uniform(s, t["T"]), "seed": 3, "seed2": 5}, compare="moments")
-        for s in [(4000,), (500, 3, 2)]
     ],
     "RngReadAndSkip": [
         Case(

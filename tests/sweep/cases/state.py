@@ -1,20 +1,21 @@
 """Resource variables and the optimizer updates on them."""
 
+import numpy as np
 import tensorflow as tf
 
-from tests.sweep.runner import Case, Var
+from tests.sweep.runner import CONDITION, Case, Var
 
 SHAPES = [(), (7,), (33, 9)]
 
 
-def assign(**kw):
+def assign():
     return [
-        Case(lambda t, r, s=s: {"resource": Var(r.uniform(s, t["dtype"])), "value": r.uniform(s, t["dtype"])}, **kw)
+        Case(lambda t, r, s=s: {"resource": Var(r.uniform(s, t["dtype"])), "value": r.uniform(s, t["dtype"])}, 0)
         for s in SHAPES
     ]
 
 
-def apply(variables, scalars, grad=True, tolerance=4.0, attrs=None):
+def apply(variables, scalars, grad=True, roundings=8.0, attrs=None, relative_to=CONDITION):
     """An optimizer update: `variables` name -> (low, high); `scalars` name -> value."""
 
     def make(t, r, shape):
@@ -25,7 +26,15 @@ def apply(variables, scalars, grad=True, tolerance=4.0, attrs=None):
         kwargs.update(attrs or {})
         return kwargs
 
-    return [Case(lambda t, r, s=s: make(t, r, s), tolerance) for s in SHAPES]
+    return [Case(lambda t, r, s=s: make(t, r, s), roundings, relative_to) for s in SHAPES]
+
+
+def ftrl_magnitudes(args, exact):
+    """linear grows by grad - (sqrt(accum + grad^2) - sqrt(accum)) / lr * var: two roots that are nearly equal."""
+    var, grad, accum = np.abs(args["var"]), np.abs(args["grad"]), args["accum"] + args["grad"] ** 2
+    root = np.sqrt(accum) / args["lr"]
+    linear = np.abs(args["linear"]) + grad + (2 * root + 2 * args.get("l2_shrinkage", 0.0)) * var
+    return [(linear + args["l1"]) / (root + 2 * args["l2"]), accum, linear]
 
 
 ANY, POSITIVE = (-2.0, 2.0), (0.1, 2.0)
@@ -90,7 +99,6 @@ CASES = {
     "ResourceApplyCenteredRMSProp": apply(
         {"var": ANY, "mg": (0.0, 0.1), "ms": (1.0, 2.0), "mom": ANY},
         {"lr": 0.01, "rho": 0.95, "momentum": 0.5, "epsilon": 1e-1},
-        tolerance=20,
     ),
     "ResourceApplyAdagrad": apply({"var": ANY, "accum": POSITIVE}, {"lr": 0.1}),
     "ResourceApplyAdagradV2": apply({"var": ANY, "accum": POSITIVE}, {"lr": 0.1, "epsilon": 1e-3}),
@@ -101,12 +109,12 @@ CASES = {
     "ResourceApplyFtrl": apply(
         {"var": ANY, "accum": POSITIVE, "linear": ANY},
         {"lr": 0.1, "l1": 0.05, "l2": 0.1, "lr_power": -0.5},
-        tolerance=40,
+        relative_to=ftrl_magnitudes,
     ),
     "ResourceApplyFtrlV2": apply(
         {"var": ANY, "accum": POSITIVE, "linear": ANY},
         {"lr": 0.1, "l1": 0.05, "l2": 0.1, "l2_shrinkage": 0.01, "lr_power": -0.5},
-        tolerance=40,
+        relative_to=ftrl_magnitudes,
     ),
     "ResourceApplyAddSign": apply({"var": ANY, "m": ANY}, {"lr": 0.1, "alpha": 1.0, "sign_decay": 0.9, "beta": 0.9}),
     "ResourceApplyPowerSign": apply(
