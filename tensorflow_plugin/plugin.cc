@@ -13,6 +13,7 @@
 #include "tensorflow_plugin/backends/reference/backend.h"
 #include "tensorflow_plugin/backends/runtime/device_memory.h"
 #include "tensorflow_plugin/device/describe.h"
+#include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/interop.h"
 #include "tensorflow_plugin/device/memory_report.h"
 #include "tensorflow_plugin/device/options.h"
@@ -114,13 +115,16 @@ XPU_EXPORT int XpuCore_StreamIsSettled(SP_Stream stream) {
   return stream->stream->Idle() && stream->stream->PeekStatus().ok();
 }
 
-XPU_EXPORT const char* XpuCore_SettleStream(SP_Stream stream) {
-  thread_local std::string failure;
-  stream->stream->Wait();
-  const xpu::Status status = stream->stream->TakeStatus();
-  if (status.ok()) return nullptr;
-  failure = status.message();
-  return failure.c_str();
+XPU_EXPORT void XpuCore_SettleStream(SP_Stream stream, TF_Status* status) {
+  xpu::Guard(status, [stream]() -> xpu::Status {
+    XPU_RETURN_IF_ERROR(xpu::RequireNotForked());
+    stream->stream->Wait();
+    return xpu::TakeEarlierFailure(*stream->stream);
+  });
+}
+
+XPU_EXPORT void XpuCore_WaitForStream(SP_Stream stream) {
+  if (!xpu::forked_from_user) stream->stream->Wait();
 }
 
 // All backends in the wheel keep device memory in the host's; only isolation keeps the two apart.

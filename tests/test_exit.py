@@ -85,6 +85,22 @@ def test_fork(before, child):
 
 
 @pytest.mark.host_only
+def test_a_forked_child_drops_an_imported_tensor_with_work_queued():
+    """Nothing more will run there: it does not wait."""
+    use = """
+import numpy as np
+from tensorflow_xpu import dlpack
+with tf.device("/xpu:0"):
+    imported = [dlpack.from_dlpack(np.ones(1000, np.float32), device="/xpu:0")]
+    kept = tf.tanh(imported[0])
+"""
+    slow = {"TF_XPU_FAULT": "command:delay=3s@1", "TF_XPU_ISOLATE_MEMORY": "0"}
+    outcome = run_code(FORK.format(before=use, child="imported.clear()"), environment=slow, timeout=100)
+    assert outcome.returncode == 0, outcome
+    assert outcome.stdout == "0\n", outcome
+
+
+@pytest.mark.host_only
 @pytest.mark.parametrize("use", ["tf.ones([1000]) * 3", "kept.numpy()", "tf.constant([1.0]) + 1"])
 def test_a_forked_child_of_a_process_that_used_the_device_is_told_so(use):
     child = f"""

@@ -35,6 +35,20 @@ def goes_on(n=512):
 """
 
 
+IMPORTED_AND_DROPPED = """
+import numpy as np
+from tensorflow_xpu import dlpack
+room = np.ones(1100, np.float32)
+aligned = room[-room.ctypes.data % 64 // 4:]
+with tf.device("/xpu:0"):
+    x = dlpack.from_dlpack({source}, device="/xpu:0")
+    y = tf.tanh(x)
+    del x
+    message = says(tf.errors.InternalError, lambda: tf.tanh(y))
+assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message, message
+goes_on()
+"""
+
 # What happens: the fault, other variables, and a program that sees it and goes on.
 FAULTS = {
     "a failing command is the error of the next op": (
@@ -58,6 +72,32 @@ with tf.device("/xpu:0"):
     b = tf.tanh(tf.ones([1000]))
 message = says(tf.errors.InternalError, b.numpy)
 assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message and "command:fail@2" in message, message
+goes_on()
+""",
+    ),
+    # Whoever drops an imported tensor waits for the commands that may use its memory, and can tell nobody of a failure.
+    **{
+        f"a failing command that is queued when a tensor imported {how} is dropped": (
+            f"command:fail@{number},command:delay=300ms@{number}",
+            {"TF_XPU_ISOLATE_MEMORY": isolated},
+            IMPORTED_AND_DROPPED.format(source=source),
+        )
+        for how, number, isolated, source in (
+            ("as it is", 1, "0", "aligned[:1000]"),
+            ("by copy", 1, "0", "aligned[1:1001]"),
+            ("from isolated memory", 2, "1", "tf.ones([1000])"),
+        )
+    },
+    "a failing command is the error of an export": (
+        "command:fail@2,command:delay=300ms@2",
+        {"TF_XPU_ISOLATE_MEMORY": "0"},
+        """
+import tensorflow_xpu
+with tf.device("/xpu:0"):
+    b = tf.tanh(tf.ones([1000]))
+message = says(tf.errors.InternalError, b.__dlpack__)
+assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message, message
+b.__dlpack__()
 goes_on()
 """,
     ),

@@ -4,15 +4,19 @@
 #define TENSORFLOW_PLUGIN_DEVICE_INTEROP_H_
 
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
+#include "tensorflow/c/tf_status.h"
 
 extern "C" {
 
 // 1 if everything enqueued on the stream has run and no failure waits to be reported.
 int XpuCore_StreamIsSettled(SP_Stream stream);
 
-// Blocks until everything enqueued on the stream has run. Null, or the first failure since somebody last asked; the
-// text stays valid until this thread's next call.
-const char* XpuCore_SettleStream(SP_Stream stream);
+// Blocks until everything enqueued on the stream has run. `status`: the first failure since somebody last asked.
+void XpuCore_SettleStream(SP_Stream stream, TF_Status* status);
+
+// The same, and a failure stays for whoever asks next. In a process forked from one that has used the device, where
+// nothing more will run, it returns at once.
+void XpuCore_WaitForStream(SP_Stream stream);
 
 // 1 if the host may read and write what lies at this address, 0 if only the device that gave it out can.
 int XpuCore_HostCanAddress(const void* address);

@@ -3,10 +3,12 @@
 #include <dlfcn.h>
 
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <vector>
 
 #include "tensorflow/c/experimental/stream_executor/stream_executor_internal.h"
+#include "tensorflow/c/tf_status.h"
+#include "tensorflow/c/tf_status_helper.h"
 #include "tensorflow/core/framework/device_base.h"
 #include "tensorflow_plugin/device/interop.h"
 
@@ -16,6 +18,7 @@ namespace {
 struct Core {
   decltype(XpuCore_StreamIsSettled)* stream_is_settled = nullptr;
   decltype(XpuCore_SettleStream)* settle_stream = nullptr;
+  decltype(XpuCore_WaitForStream)* wait_for_stream = nullptr;
   decltype(XpuCore_HostCanAddress)* host_can_address = nullptr;
   decltype(XpuCore_SharesHostMemory)* shares_host_memory = nullptr;
 };
@@ -35,6 +38,7 @@ bool ConnectCore(const char* path) {
   Core found;
   const bool complete = Resolve(library, "XpuCore_StreamIsSettled", &found.stream_is_settled) &&
                         Resolve(library, "XpuCore_SettleStream", &found.settle_stream) &&
+                        Resolve(library, "XpuCore_WaitForStream", &found.wait_for_stream) &&
                         Resolve(library, "XpuCore_HostCanAddress", &found.host_can_address) &&
                         Resolve(library, "XpuCore_SharesHostMemory", &found.shares_host_memory);
   dlclose(library);  // TensorFlow never unloads it
@@ -104,9 +108,12 @@ Place PlaceOf(const tensorflow::Device* device, const void* memory) {
 
 bool IsSettled(SP_Stream stream) { return core.stream_is_settled(stream); }
 
-Status Settle(SP_Stream stream) {
-  const char* const failure = core.settle_stream(stream);
-  return failure == nullptr ? OkStatus() : errors::Internal(failure);
+absl::Status Settle(SP_Stream stream) {
+  const std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
+  core.settle_stream(stream, status.get());
+  return tensorflow::StatusFromTF_Status(status.get());
 }
+
+void WaitFor(SP_Stream stream) { core.wait_for_stream(stream); }
 
 }  // namespace xpu::interop

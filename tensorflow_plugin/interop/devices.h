@@ -6,10 +6,10 @@
 #ifndef TENSORFLOW_PLUGIN_INTEROP_DEVICES_H_
 #define TENSORFLOW_PLUGIN_INTEROP_DEVICES_H_
 
+#include "absl/status/status.h"
 #include "dlpack/dlpack.h"
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/core/common_runtime/device.h"
-#include "tensorflow_plugin/primitives/status.h"
 
 namespace xpu::interop {
 
@@ -43,7 +43,9 @@ bool SharesHostMemory();
 bool IsSettled(SP_Stream stream);
 // Blocks until everything enqueued has run. The first failure since this or TensorFlow last asked. Without the
 // interpreter's lock, please.
-Status Settle(SP_Stream stream);
+absl::Status Settle(SP_Stream stream);
+// The same for those who cannot tell anybody of a failure: it stays for whoever asks next.
+void WaitFor(SP_Stream stream);
 
 }  // namespace xpu::interop
 

@@ -95,8 +95,8 @@ HandlePtr CopyTo(TFE_TensorHandle* handle, const std::string& device) {
 PyObject* ObjectOf(HandlePtr handle) { return EagerTensorFromHandle(handle.release(), /*is_packed=*/false); }
 
 // An XPU's tensor in host memory. Commands queued on the XPU may use it after TensorFlow has dropped it, so it waits.
-std::function<void()> Settler(SP_Stream stream) {
-  return [stream] { (void)Settle(stream); };
+std::function<void()> Waiter(SP_Stream stream) {
+  return [stream] { WaitFor(stream); };
 }
 
 Status NoCopy(const char* why) { return errors::InvalidArgument("copy=False, but a copy is needed: ", why); }
@@ -105,7 +105,7 @@ Status NoCopy(const char* why) { return errors::InvalidArgument("copy=False, but
 Status FromHost(Foreign* foreign, const Layout& layout, Copy copy, SP_Stream xpu, Tensor* out) {
   const bool copied = foreign->flags() & DLPACK_FLAG_BITMASK_IS_COPIED;
   if (layout.shareable() && (copy != Copy::kAlways || copied)) {
-    *out = Share(std::move(*foreign), layout, xpu == nullptr ? std::function<void()>() : Settler(xpu));
+    *out = Share(std::move(*foreign), layout, xpu == nullptr ? std::function<void()>() : Waiter(xpu));
     return OkStatus();
   }
   if (copy == Copy::kNever) return NoCopy(layout.obstacle());
@@ -114,7 +114,7 @@ Status FromHost(Foreign* foreign, const Layout& layout, Copy copy, SP_Stream xpu
   if (xpu == nullptr || layout.bytes == 0) return OkStatus();
   Layout made = layout;
   made.first = static_cast<char*>(tensorflow::DMAHelper::base(out));
-  *out = Share(Foreign(), made, [xpu, owner = *out] { (void)Settle(xpu); });
+  *out = Share(Foreign(), made, [xpu, owner = *out] { WaitFor(xpu); });
   return OkStatus();
 }
 
@@ -155,7 +155,7 @@ bool Settle(const EagerView& view) {
     return false;
   }
   if (!view.place.must_wait() || IsSettled(view.place.stream)) return true;
-  Status status;
+  absl::Status status;
   {
     WithoutLock unlocked;
     status = Settle(view.place.stream);
@@ -294,13 +294,17 @@ PyObject* FromXpuMemory(Foreign* foreign, const Layout& layout, Copy copy, Devic
     Raise(status);
     return nullptr;
   }
-  HandlePtr handle = HandleOn(owner, Share(std::move(*foreign), layout, Settler(ComputeStream(*owner))));
+  HandlePtr handle = HandleOn(owner, Share(std::move(*foreign), layout, Waiter(ComputeStream(*owner))));
   if (target != nullptr && target != owner) {
     handle = CopyTo(handle.get(), target->name());
   } else if (copy == Copy::kAlways) {
     EagerView view{static_cast<TensorHandle*>(tensorflow::unwrap(handle.get())), nullptr, Place()};
     Tensor fresh;
-    if (!view.handle->Tensor(&view.tensor).ok() || !CopyOnDevice(view, &fresh)) return nullptr;
+    if (const absl::Status seen = view.handle->Tensor(&view.tensor); !seen.ok()) {
+      Raise(seen);
+      return nullptr;
+    }
+    if (!CopyOnDevice(view, &fresh)) return nullptr;
     handle = HandleOn(owner, std::move(fresh));
   }
   return handle == nullptr ? nullptr : ObjectOf(std::move(handle));
