@@ -3,7 +3,9 @@
 #define TENSORFLOW_PLUGIN_DEVICE_GLUE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -19,28 +21,38 @@ inline void SetStatus(TF_Status* to, const Status& from) {
   TF_SetStatus(to, static_cast<TF_Code>(from.code()), from.message().c_str());
 }
 
-// Runs `f`, a Status(), and reports what it returns or throws: no exception may unwind into TensorFlow.
-template <typename F>
-void Guard(TF_Status* status, F&& f) noexcept {
+// Runs `f`; what it throws goes to `tell`, as a code and a message: no exception may unwind into TensorFlow.
+template <typename F, typename Tell>
+void Catching(F&& f, Tell&& tell) noexcept {
   try {
-    SetStatus(status, f());
+    f();
   } catch (const std::bad_alloc&) {
-    TF_SetStatus(status, TF_RESOURCE_EXHAUSTED, "the XPU plugin ran out of host memory");
+    tell(TF_RESOURCE_EXHAUSTED, "the XPU plugin ran out of host memory");
   } catch (const std::exception& e) {
-    TF_SetStatus(status, TF_INTERNAL, e.what());
+    tell(TF_INTERNAL, e.what());
   } catch (...) {
-    TF_SetStatus(status, TF_INTERNAL, "unknown exception in the XPU plugin");
+    tell(TF_INTERNAL, "unknown exception in the XPU plugin");
   }
 }
 
-// The same for callbacks that return a value and have no status: `failed` if `f` throws.
+// Runs `f`, a Status(), and reports what it returns or throws.
+template <typename F>
+void Guard(TF_Status* status, F&& f) noexcept {
+  Catching([&] { SetStatus(status, f()); },
+           [&](TF_Code code, const char* message) { TF_SetStatus(status, code, message); });
+}
+
+// The same for callbacks that return a value and have no status: `failed` if `f` throws. Why is a line on stderr, the
+// first time that this callback fails: TensorFlow may call it thousands of times in a second.
 template <typename T, typename F>
-T GuardValue(T failed, F&& f) noexcept {
-  try {
-    return f();
-  } catch (...) {
-    return failed;
-  }
+T GuardValue(const char* callback, T failed, F&& f) noexcept {
+  static std::atomic<bool> told{false};  // of this callback: each has an F of its own
+  T value = failed;
+  Catching([&] { value = f(); },
+           [&](TF_Code, const char* message) {
+             if (!told.exchange(true)) std::fprintf(stderr, "tensorflow_xpu: %s failed: %s\n", callback, message);
+           });
+  return value;
 }
 
 // Fills a struct of the C API that TensorFlow owns. Its struct_size says how much of it the TensorFlow that runs knows

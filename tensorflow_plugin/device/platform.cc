@@ -50,7 +50,7 @@ void CreateDevice(const SP_Platform* platform, SE_CreateDeviceParams* params, TF
 }
 
 void DestroyDevice(const SP_Platform*, SP_Device* device) {
-  GuardValue(0, [&] {
+  GuardValue("destroy_device", 0, [&] {
     std::unique_ptr<DeviceState> state(&DeviceState::Of(device));
     device->device_handle = nullptr;
     RemoveReportedDevice(device->ordinal, state->device.get());

@@ -33,7 +33,8 @@ namespace {
 // ---- Memory
 
 void Allocate(const SP_Device* device, uint64_t size, int64_t /*memory_space*/, SP_DeviceMemoryBase* memory) {
-  void* address = GuardValue<void*>(nullptr, [&] { return DeviceState::Of(device).device->Allocate(size); });
+  void* address =
+      GuardValue<void*>("allocate", nullptr, [&] { return DeviceState::Of(device).device->Allocate(size); });
   SP_DeviceMemoryBase filled{};
   filled.opaque = address;
   filled.size = address == nullptr ? 0 : size;
@@ -41,7 +42,7 @@ void Allocate(const SP_Device* device, uint64_t size, int64_t /*memory_space*/, 
 }
 
 void Deallocate(const SP_Device* device, SP_DeviceMemoryBase* memory) {
-  GuardValue(0, [&] {
+  GuardValue("deallocate", 0, [&] {
     if (forked_from_user) return 0;  // it would wait for ever
     DeviceState::Of(device).device->Deallocate(memory->opaque);
     return 0;
@@ -51,18 +52,19 @@ void Deallocate(const SP_Device* device, SP_DeviceMemoryBase* memory) {
 }
 
 void* HostAllocate(const SP_Device* device, uint64_t size) {
-  return GuardValue<void*>(nullptr, [&] { return DeviceState::Of(device).device->AllocateHost(size); });
+  return GuardValue<void*>("host_memory_allocate", nullptr,
+                           [&] { return DeviceState::Of(device).device->AllocateHost(size); });
 }
 
 void HostDeallocate(const SP_Device* device, void* address) {
-  GuardValue(0, [&] {
+  GuardValue("host_memory_deallocate", 0, [&] {
     DeviceState::Of(device).device->DeallocateHost(address);
     return 0;
   });
 }
 
 TF_Bool GetAllocatorStats(const SP_Device* device, SP_AllocatorStats* out) {
-  return GuardValue<TF_Bool>(0, [&]() -> TF_Bool {
+  return GuardValue<TF_Bool>("get_allocator_stats", 0, [&]() -> TF_Bool {
     const AllocatorStats stats = DeviceState::Of(device).device->Stats();
     SP_AllocatorStats filled{};
     filled.num_allocs = stats.num_allocs;
@@ -84,7 +86,7 @@ TF_Bool GetAllocatorStats(const SP_Device* device, SP_AllocatorStats* out) {
 }
 
 TF_Bool DeviceMemoryUsage(const SP_Device* device, int64_t* free_bytes, int64_t* total_bytes) {
-  return GuardValue<TF_Bool>(0, [&]() -> TF_Bool {
+  return GuardValue<TF_Bool>("device_memory_usage", 0, [&]() -> TF_Bool {
     DeviceState::Of(device).device->MemoryUsage(free_bytes, total_bytes);
     return *total_bytes > 0;
   });
@@ -93,7 +95,7 @@ TF_Bool DeviceMemoryUsage(const SP_Device* device, int64_t* free_bytes, int64_t*
 // ---- Streams
 
 void DestroyStream(const SP_Device* device, SP_Stream handle) {
-  GuardValue(0, [&] {
+  GuardValue("destroy_stream", 0, [&] {
     if (forked_from_user) return 0;  // it would wait for ever
     DeviceState& state = DeviceState::Of(device);
     {
@@ -149,7 +151,7 @@ void SynchronizeAllActivity(const SP_Device* device, TF_Status* status) {
 }
 
 TF_Bool HostCallback(const SP_Device* device, SP_Stream handle, SE_StatusCallbackFn callback, void* argument) {
-  return GuardValue<TF_Bool>(0, [&]() -> TF_Bool {
+  return GuardValue<TF_Bool>("host_callback", 0, [&]() -> TF_Bool {
     handle->stream->HostCallback([&state = DeviceState::Of(device), callback, argument] {
       std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
       callback(argument, status.get());
@@ -174,7 +176,8 @@ void CreateEvent(const SP_Device* device, SP_Event* event, TF_Status* status) {
 void DestroyEvent(const SP_Device*, SP_Event event) { delete event; }
 
 SE_EventStatus GetEventStatus(const SP_Device*, SP_Event event) {
-  return GuardValue(SE_EVENT_PENDING, [&] { return event->event->Done() ? SE_EVENT_COMPLETE : SE_EVENT_PENDING; });
+  return GuardValue("get_event_status", SE_EVENT_PENDING,
+                    [&] { return event->event->Done() ? SE_EVENT_COMPLETE : SE_EVENT_PENDING; });
 }
 
 void RecordEvent(const SP_Device*, SP_Stream handle, SP_Event event, TF_Status* status) {
@@ -225,7 +228,7 @@ void StopTimer(const SP_Device*, SP_Stream handle, SP_Timer timer, TF_Status* st
 }
 
 uint64_t TimerNanoseconds(SP_Timer timer) {
-  return GuardValue<uint64_t>(0, [&] { return timer->timer->Nanoseconds(); });
+  return GuardValue<uint64_t>("nanoseconds", 0, [&] { return timer->timer->Nanoseconds(); });
 }
 
 // ---- Copies and fills

@@ -2,7 +2,10 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <set>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -82,6 +85,14 @@ struct ThrowingBackend final : Backend {
   bool Supports(const Requirement&) const override { return false; }
 };
 
+// Lines on stderr, sorted.
+std::multiset<std::string> Lines(const std::string& text) {
+  std::multiset<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.insert(line);
+  return lines;
+}
+
 TEST(Exceptions, BecomeStatusesAndValuesOfFailure) {
   static const ThrowingBackend backend;
   Core core(OneThread(), 0, backend);
@@ -127,7 +138,9 @@ TEST(Exceptions, BecomeStatusesAndValuesOfFailure) {
   } cases[] = {{Thrown::kBadAlloc, TF_RESOURCE_EXHAUSTED, "the XPU plugin ran out of host memory"},
                {Thrown::kError, TF_INTERNAL, "a cable came loose"},
                {Thrown::kOther, TF_INTERNAL, "unknown exception in the XPU plugin"}};
+  testing::internal::CaptureStderr();
   for (const auto& c : cases) {
+    core.platform_fns.create_device(&core.platform, &params, Checked());
     thrown = c.thrown;
     int i = 0;
     for (const auto& call : with_status) {
@@ -147,8 +160,17 @@ TEST(Exceptions, BecomeStatusesAndValuesOfFailure) {
     EXPECT_FALSE(se.host_callback(d, s, [](void*, TF_Status*) {}, nullptr));
     EXPECT_EQ(core.timer_fns.nanoseconds(timer), 0u);
     EXPECT_EQ(se.get_event_status(d, event), SE_EVENT_PENDING);  // an error would end the process
+    core.platform_fns.destroy_device(&core.platform, &device);
+    thrown = Thrown::kNothing;
   }
-  thrown = Thrown::kNothing;
+  // What has no status says so, once.
+  std::multiset<std::string> told;
+  for (const char* callback :
+       {"allocate", "deallocate", "host_memory_allocate", "host_memory_deallocate", "get_allocator_stats",
+        "device_memory_usage", "host_callback", "nanoseconds", "get_event_status", "destroy_device"}) {
+    told.insert(std::string("tensorflow_xpu: ") + callback + " failed: the XPU plugin ran out of host memory");
+  }
+  EXPECT_EQ(Lines(testing::internal::GetCapturedStderr()), told);
   se.destroy_event(d, event);
   se.destroy_timer(d, timer);
 }
