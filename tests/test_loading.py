@@ -37,8 +37,10 @@ def declined(outcome, *words):
         assert word in outcome.warnings[0], outcome
 
 
-def test_a_good_plugin_is_silent(plugin_site):
-    outcome = plugin_site.run_code(USE_TENSORFLOW)
+@pytest.mark.parametrize("backend", ["XPU_HOST", "XPU_REFERENCE"])
+def test_a_good_plugin_is_silent(plugin_site, backend):
+    """All its kernels are registered, too: one that is not costs a line."""
+    outcome = plugin_site.run_code(USE_TENSORFLOW, TF_XPU_SUBDEVICE=backend)
     assert outcome.returncode == 0, outcome
     assert outcome.json == BOTH
     assert outcome.warnings == []
@@ -143,6 +145,35 @@ def test_the_core_fails_to_start(plugin_site, compile_plugin):
     framework = plugin_site.packages / "tensorflow" / "libtensorflow_framework.so.2"
     shutil.copy(compile_plugin(CORE_SOURCE + body, "failing", str(framework), *libraries), plugin_site.core)
     declined(plugin_site.run_code(USE_TENSORFLOW), "failed to start (the moon is full)")
+
+
+def test_the_core_cannot_count_its_devices(plugin_site, compile_plugin):
+    body = """
+        EXPORT void XpuCore_SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_Status*) {
+          xpu::loader::StandInPlatform(params);
+          params->platform->type = "XPU";
+          params->platform_fns->get_device_count = [](const SP_Platform*, int* count, TF_Status* status) {
+            *count = 0;
+            TF_SetStatus(status, TF_INTERNAL, "the fog is thick");
+          };
+        }
+        EXPORT void XpuCore_TF_InitKernel() { __builtin_trap(); }
+    """
+    libraries = ["-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,lazy"]
+    framework = plugin_site.packages / "tensorflow" / "libtensorflow_framework.so.2"
+    shutil.copy(compile_plugin(CORE_SOURCE + body, "uncounted", str(framework), *libraries), plugin_site.core)
+    declined(plugin_site.run_code(USE_TENSORFLOW), "cannot count its devices (the fog is thick)")
+
+
+def test_the_hooks_are_gone(plugin_site):
+    """There is an XPU all the same, and a line says what to beware of."""
+    (plugin_site.package / "_hooks.py").unlink()
+    outcome = plugin_site.run_code(USE_TENSORFLOW)
+    assert outcome.returncode == 0, outcome
+    assert outcome.json == BOTH
+    assert len(outcome.warnings) == 1, outcome
+    for word in ("_hooks.py cannot be read", "jit_compile=False", "Fix: "):
+        assert word in outcome.warnings[0], outcome
 
 
 def test_a_core_without_devices(plugin_site, compile_plugin):

@@ -195,7 +195,10 @@ std::string RegisterCore(State* state, SE_PlatformRegistrationParams* params) {
              ", so this one offers no devices. Fix: pip uninstall one of the two plugins";
   } else {
     params->platform_fns->get_device_count(params->platform, &state->device_count, status);
-    if (get_code(status) != TF_OK) state->device_count = 0;
+    if (get_code(status) != TF_OK) {
+      reason = "the plugin core cannot count its devices (" + std::string(message(status)) +
+               "), so no XPU is available. Fix: python -m tensorflow_xpu doctor says more";
+    }
   }
   delete_status(status);
   return reason;

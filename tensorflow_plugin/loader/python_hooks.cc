@@ -15,7 +15,11 @@ void RunPythonHooks(const std::string& package_path) {
   const auto ensure = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_Ensure"));
   const auto release = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "PyGILState_Release"));
   const auto run = reinterpret_cast<int (*)(const char*, void*)>(dlsym(RTLD_DEFAULT, "PyRun_SimpleStringFlags"));
-  if (!is_initialized || !ensure || !release || !run || !is_initialized() || access(path.c_str(), R_OK) != 0) return;
+  if (!is_initialized || !ensure || !release || !run || !is_initialized()) return;
+  if (access(path.c_str(), R_OK) != 0) {
+    return Warn(path + " cannot be read: let one thread at a time run eager ops, and use Keras's " +
+                "compile(jit_compile=False). Fix: pip install --force-reinstall --no-deps tensorflow_xpu");
+  }
   // One statement that binds no name: it runs in __main__, which belongs to the user. A JSON string is also a Python
   // string.
   const std::string quoted = JsonString(path);
@@ -23,7 +27,7 @@ void RunPythonHooks(const std::string& package_path) {
                                 ", 'exec'), {'__name__': 'tensorflow_xpu._hooks', '__file__': " + quoted +
                                 ", '__builtins__': __builtins__}, None)\n";
   const int state = ensure();
-  run(statement.c_str(), nullptr);
+  run(statement.c_str(), nullptr);  // prints what it raises
   release(state);
 }
 

@@ -7,8 +7,8 @@
 namespace xpu::loader {
 
 // Runs the file _hooks.py of the package in the folder `package_path` (tensorflow_xpu) in a namespace of its own,
-// without importing the package, if this process is a Python interpreter; does nothing elsewhere or if the file is
-// missing.
+// without importing the package, if this process is a Python interpreter; a file that is missing costs a line. Does
+// nothing elsewhere.
 void RunPythonHooks(const std::string& package_path);
 
 }  // namespace xpu::loader
