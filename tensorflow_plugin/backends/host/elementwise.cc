@@ -1,7 +1,6 @@
-#include <mutex>
-
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/tile_runner.h"
+#include "tensorflow_plugin/backends/runtime/shared_status.h"
 
 namespace xpu::host {
 
@@ -12,17 +11,13 @@ Status HostKernels::Run(const ElementwiseDesc& desc, const Args& args, const run
   const PreparedProgram& prepared = Prepare(merged.program);
   // A grain is worth some 20 us, and a whole number of tiles.
   const int64_t tiles = static_cast<int64_t>(20000 / prepared.cost_per_element / TileRunner::kTile) + 1;
-  std::mutex mu;
-  Status status;
+  runtime::SharedStatus status;
   team.ParallelFor(n, tiles * TileRunner::kTile, [&](int64_t begin, int64_t end) {
     TileRunner runner(merged, args);
     runner.Run(begin, end - begin);
-    if (!runner.status().ok()) {
-      std::lock_guard<std::mutex> lock(mu);
-      status = runner.status();
-    }
+    status.Update(runner.status());
   });
-  return status;
+  return status.get();
 }
 
 }  // namespace xpu::host

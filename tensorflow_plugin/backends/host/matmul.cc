@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <string>
 #include <type_traits>
@@ -17,6 +16,7 @@
 #include "tensorflow_plugin/backends/host/onednn.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
 #include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/runtime/shared_status.h"
 
 namespace xpu::host {
 
@@ -234,19 +234,16 @@ Status RunPlanByRows(const MatMulDesc& d, const Args& args, const ThreadTeam& te
   constexpr int64_t kRows = 16;
   const int64_t rows = (d.m / team.size() + kRows - 1) / kRows * kRows;
   const size_t size = SizeOf(d.type);
-  std::mutex mutex;
-  Status first;
+  runtime::SharedStatus status;
   team.ParallelFor(d.m, rows, [&](int64_t begin, int64_t end) {
     MatMulDesc part = d;
     part.m = end - begin;
     Args at = args;
     at.in[0] = static_cast<const char*>(args.in[0]) + begin * (d.transpose_a ? 1 : d.lda) * size;
     at.out[0] = static_cast<char*>(args.out[0]) + begin * d.ldc * size;
-    Status status = RunPlan(part, at, ThreadTeam(1));
-    std::lock_guard<std::mutex> lock(mutex);
-    if (first.ok()) first = std::move(status);
+    status.Update(RunPlan(part, at, ThreadTeam(1)));
   });
-  return first;
+  return status.get();
 }
 
 // float, or half and bfloat16 where oneDNN has them.

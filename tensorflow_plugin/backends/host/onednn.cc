@@ -219,6 +219,7 @@ Status GetPlan(PlanKey key, const runtime::ThreadTeam& team, runtime::FunctionRe
   try {
     build(made.get());
   } catch (const dnnl::error& e) {
+    // What oneDNN does not do, which it also calls invalid, leaves a plan that is not usable: there are other ways.
     if (e.status != dnnl_unimplemented && e.status != dnnl_invalid_arguments) return FromError(e);
     made = std::make_shared<Plan>();
   } catch (const std::bad_alloc&) {

@@ -12,6 +12,7 @@
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
 #include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/runtime/shared_status.h"
 #include "tensorflow_plugin/backends/runtime/spatial.h"
 
 namespace xpu::host {
@@ -119,6 +120,7 @@ Status RunImages(PoolDesc d, const Args& args, const ThreadTeam& team) {
   const int64_t work = std::max<int64_t>(1, runtime::Cells(d.output)) * Work(d);
   const bool argmax = d.gradient && d.kind == PoolKind::kMax;
   auto at = [](const void* p, int64_t offset) { return static_cast<const char*>(p) + offset; };
+  runtime::SharedStatus status;
   team.ParallelFor(d.batch, std::max<int64_t>(1, kGrainWork / work), [&](int64_t begin, int64_t end) {
     PoolDesc part = d;
     part.batch = end - begin;
@@ -126,9 +128,9 @@ Status RunImages(PoolDesc d, const Args& args, const ThreadTeam& team) {
     a.in[0] = at(args.in[0], begin * (d.gradient && !argmax ? y_image : x_image));
     if (argmax) a.in[2] = at(args.in[2], begin * y_image);
     a.out[0] = static_cast<char*>(args.out[0]) + begin * (d.gradient ? x_image : y_image);
-    (void)reference::Kernels().Run(part, a, team);  // refuses nothing that Check let pass
+    status.Update(reference::Kernels().Run(part, a, team));
   });
-  return OkStatus();
+  return status.get();
 }
 
 }  // namespace

@@ -280,7 +280,7 @@ struct Reduction {
   const runtime::ThreadTeam& team;
   double element_ns;
   DType result_type;
-  SharedStatus status;
+  runtime::SharedStatus status;
 
   void ManyShortRows() {
     const int64_t per_tile = kTile / layout.reduced;

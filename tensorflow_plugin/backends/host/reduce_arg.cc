@@ -125,7 +125,7 @@ class Worker {
 template <typename T, bool max>
 Status Reduce(const ReduceDesc& desc, const ReduceLayout& layout, const Args& args, const runtime::ThreadTeam& team) {
   const double row_ns = (Prepare(desc.source.program).cost_per_element + 0.5) * static_cast<double>(layout.reduced);
-  SharedStatus status;
+  runtime::SharedStatus status;
   auto run = [&](int64_t n, double unit_ns, auto body) {
     team.ParallelFor(n, GrainFor(unit_ns + 5), [&](int64_t begin, int64_t end) {
       Worker<T, max> worker(desc, layout, args);

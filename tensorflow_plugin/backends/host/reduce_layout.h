@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <mutex>
 
 #include "tensorflow_plugin/backends/host/tile_runner.h"
+#include "tensorflow_plugin/backends/runtime/shared_status.h"
 #include "tensorflow_plugin/backends/runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
@@ -47,21 +47,6 @@ struct ReduceLayout {
     }
     source = Merged(walk);
   }
-};
-
-// The first failure of several threads.
-class SharedStatus {
- public:
-  void Update(const Status& status) {
-    if (__builtin_expect(status.ok(), 1)) return;
-    std::lock_guard<std::mutex> lock(mu_);
-    if (status_.ok()) status_ = status;
-  }
-  const Status& get() const { return status_; }
-
- private:
-  std::mutex mu_;
-  Status status_;
 };
 
 // Units of `unit_ns` each that are worth a thread.
