@@ -33,16 +33,17 @@ struct Slot {
   std::function<std::unique_ptr<OpKernel>(Construction&)> factory;
   bool on_host = false;
 };
-constexpr int kMaxSlots = 1024;
 
 std::vector<Slot>& Slots() {
   static auto* slots = new std::vector<Slot>;
   return *slots;
 }
 
+// The slot's number; -1 if there are no more.
 int AddSlot(Slot slot) {
+  if (Registry::num_entries() == Registry::kMaxEntries) return -1;
   Slots().push_back(std::move(slot));
-  return static_cast<int>(Slots().size()) - 1;
+  return Registry::num_entries() - 1;
 }
 
 void SetStatus(TF_Status* out, const Status& status) {
@@ -57,6 +58,8 @@ using StatusPtr = std::unique_ptr<TF_Status, StatusDeleter>;
 using CreateFn = void* (*)(TF_OpKernelConstruction*);
 
 }  // namespace
+
+int Registry::num_entries() { return static_cast<int>(Slots().size()); }
 
 template <int I>
 struct Registry::Trampoline {
@@ -157,8 +160,8 @@ void Registry::Entry::Finish(Factory factory) {
     // The host type is one more value of the first attribute.
     if (!constraints_.empty()) constraints_[0].types.push_back(all_host_type_);
   }
-  if (static_cast<int>(Slots().size()) > kMaxSlots) {
-    registry_->problems_.push_back(std::string(op_) + ": more than " + std::to_string(kMaxSlots) + " table entries");
+  if (slot < 0 || host_slot < 0) {
+    registry_->problems_.push_back(errors::Concat(op_, ": all ", kMaxEntries, " entries are taken"));
     return;
   }
   // All combinations of the type constraints.
@@ -179,7 +182,7 @@ void Registry::Entry::Finish(Factory factory) {
 }
 
 void Registry::Entry::RegisterOne(const std::vector<std::pair<const char*, DType>>& types, int slot, int host_slot) {
-  static const auto trampolines = AllTrampolines(std::make_integer_sequence<int, kMaxSlots>());
+  static const auto trampolines = AllTrampolines(std::make_integer_sequence<int, kMaxEntries>());
 
   const DType first = types.empty() ? DType::kInvalid : types[0].second;
   const bool all_host = all_host_type_ != DType::kInvalid && first == all_host_type_;

@@ -89,6 +89,11 @@ class Registry {
   const std::vector<std::string>& problems() const { return problems_; }
   int num_registered() const { return num_registered_; }
 
+  // Entries (Op(...).Kernel<K>()) that all registries of the process have made, and how many there can be: ops beyond
+  // are a problem.
+  static int num_entries();
+  static constexpr int kMaxEntries = 4096;
+
  private:
   template <int I>
   struct Trampoline;
