@@ -68,18 +68,10 @@ void RegisterWith(const Subject& subject, SizeRule rule) {
 
   // Older structs leave no callback out that is called here.
   const SP_PlatformFns& f = *fns.get();
-  SE_CreateDeviceFnsParams device_fns_params{SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE, nullptr, device_fns.get()};
-  CallPlatform("create_device_fns", f.create_device_fns, platform.get(), &device_fns_params, status.get());
-  status.Require("create_device_fns");
-  SE_CreateStreamExecutorParams executor_params{SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE, nullptr, executor.get()};
-  CallPlatform("create_stream_executor", f.create_stream_executor, platform.get(), &executor_params, status.get());
-  status.Require("create_stream_executor");
-  if (f.create_timer_fns) {
-    CallPlatform("create_timer_fns", f.create_timer_fns, platform.get(), timer_fns.get(), status.get());
-    status.Require("create_timer_fns");
-  }
+  FillTables(*platform.get(), f, device_fns.get(), executor.get(), timer_fns.get());
   int count = 0;
   CallPlatform("get_device_count", f.get_device_count, platform.get(), &count, status.get());
+  status.Require("get_device_count");
   std::string problems;
   if (count > 0) {
     SE_CreateDeviceParams device_params{SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE, nullptr, 0, device.get()};

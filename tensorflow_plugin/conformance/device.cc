@@ -25,6 +25,20 @@ SE_PlatformRegistrationParams Register(const Subject& subject, SP_Platform* plat
   return params;
 }
 
+void FillTables(const SP_Platform& platform, const SP_PlatformFns& functions, SP_DeviceFns* device_fns,
+                SP_StreamExecutor* executor, SP_TimerFns* timer_fns) {
+  Status status;
+  SE_CreateDeviceFnsParams device_params{SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE, nullptr, device_fns};
+  CallPlatform("create_device_fns", functions.create_device_fns, &platform, &device_params, status.get());
+  status.Require("create_device_fns");
+  SE_CreateStreamExecutorParams executor_params{SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE, nullptr, executor};
+  CallPlatform("create_stream_executor", functions.create_stream_executor, &platform, &executor_params, status.get());
+  status.Require("create_stream_executor");
+  if (functions.create_timer_fns == nullptr) return;
+  CallPlatform("create_timer_fns", functions.create_timer_fns, &platform, timer_fns, status.get());
+  status.Require("create_timer_fns");
+}
+
 Platform::Platform(const Subject& subject) {
   platform.struct_size = SP_PLATFORM_STRUCT_SIZE;
   fns.struct_size = SP_PLATFORM_FNS_STRUCT_SIZE;
@@ -33,19 +47,9 @@ Platform::Platform(const Subject& subject) {
   if (!status.ok()) NotOffered("see registration.succeeds");
 
   device_fns.struct_size = SP_DEVICE_FNS_STRUCT_SIZE;
-  SE_CreateDeviceFnsParams device_params{SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE, nullptr, &device_fns};
-  CallPlatform("create_device_fns", fns.create_device_fns, &platform, &device_params, status.get());
-  status.Require("create_device_fns");
-
   executor.struct_size = SP_STREAMEXECUTOR_STRUCT_SIZE;
-  SE_CreateStreamExecutorParams executor_params{SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE, nullptr, &executor};
-  CallPlatform("create_stream_executor", fns.create_stream_executor, &platform, &executor_params, status.get());
-  status.Require("create_stream_executor");
-
   timer_fns.struct_size = SP_TIMER_FNS_STRUCT_SIZE;
-  if (!fns.create_timer_fns) return;
-  CallPlatform("create_timer_fns", fns.create_timer_fns, &platform, &timer_fns, status.get());
-  status.Require("create_timer_fns");
+  FillTables(platform, fns, &device_fns, &executor, &timer_fns);
 }
 
 int Platform::DeviceCount() {

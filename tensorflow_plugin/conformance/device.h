@@ -52,6 +52,10 @@ void CallPlatform(const char* name, Function function, Args... args) {
   function(args...);
 }
 
+// Has the registered platform fill its tables, whose struct_size says how much of them TensorFlow knows of.
+void FillTables(const SP_Platform& platform, const SP_PlatformFns& functions, SP_DeviceFns* device_fns,
+                SP_StreamExecutor* executor, SP_TimerFns* timer_fns);
+
 class Platform {
  public:
   // Loads the library and registers it.

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "tensorflow_plugin/conformance/stand_in.h"
+#include "tensorflow_plugin/conformance/empty_library.h"
 
 namespace xpu::conformance {
 namespace {
@@ -47,7 +47,8 @@ decltype(SE_InitPlugin)* OpenLibrary(const std::string& path, std::string* error
     *error = LastError();
     const std::string last = std::exchange(missing, error->substr(0, error->find(": cannot open shared object file")));
     const bool of_tensorflow = missing.find("tensorflow") != std::string::npos;
-    if (of_tensorflow && missing.find('/') == std::string::npos && missing != last && LoadStandIn(missing)) continue;
+    if (of_tensorflow && missing.find('/') == std::string::npos && missing != last && LoadEmptyLibrary(missing))
+      continue;
     if (error->find("undefined symbol") != std::string::npos) {
       *error += " (if that is of TensorFlow's libraries: --tensorflow FOLDER)";
     }

@@ -1,6 +1,6 @@
 // An empty shared library under any name.
-#ifndef TENSORFLOW_PLUGIN_CONFORMANCE_STAND_IN_H_
-#define TENSORFLOW_PLUGIN_CONFORMANCE_STAND_IN_H_
+#ifndef TENSORFLOW_PLUGIN_CONFORMANCE_EMPTY_LIBRARY_H_
+#define TENSORFLOW_PLUGIN_CONFORMANCE_EMPTY_LIBRARY_H_
 
 #include <string>
 
@@ -9,8 +9,8 @@ namespace xpu::conformance {
 // Loads a shared library that holds nothing and that the dynamic linker takes for `name` where another library needs
 // one of that name. Functions that should have been in it are missed when they are called, and not before. Returns
 // whether it could.
-bool LoadStandIn(const std::string& name);
+bool LoadEmptyLibrary(const std::string& name);
 
 }  // namespace xpu::conformance
 
-#endif  // TENSORFLOW_PLUGIN_CONFORMANCE_STAND_IN_H_
+#endif  // TENSORFLOW_PLUGIN_CONFORMANCE_EMPTY_LIBRARY_H_

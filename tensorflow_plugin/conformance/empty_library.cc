@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/conformance/stand_in.h"
+#include "tensorflow_plugin/conformance/empty_library.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -26,7 +26,7 @@ struct Image {
 
 }  // namespace
 
-bool LoadStandIn(const std::string& name) {
+bool LoadEmptyLibrary(const std::string& name) {
   Image image{};
   if (name.size() + 2 > sizeof image.strings) return false;
   // For the machine that this program is for.
