@@ -1,4 +1,5 @@
-// CheckNumerics: passes its input on, or fails if it holds infinities or NaN. The one op that waits for its data.
+// CheckNumerics: passes its input on, or fails if it holds infinities or NaN. It waits for its data, like the ops whose
+// commands can fail for an index (Context::LaunchChecked).
 #include <string>
 #include <vector>
 
