@@ -23,4 +23,4 @@ def copies() -> Iterator[Result]:
             direction, amount, unit = name.groups()
             ours, memcpy = (float(time) * 1e-6 for time in TIMES.fullmatch(measured["reason"]).groups())
             label = "host to device" if direction == "to" else "device to host"
-            yield Result(label, f"{amount} {unit}", ours, memcpy, ours / memcpy)
+            yield Result(label, f"{amount} {unit}", ours, memcpy)

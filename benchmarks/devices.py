@@ -6,7 +6,6 @@ As a program, `python -m benchmarks.devices N`, it is a process that spreads the
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.measure import Result, graphs_as_written, wait
+from benchmarks.measure import Result, graphs_as_written, middle, wait
 
 PAIRS, ROUNDS, CHAINS, LENGTH, SIZE = 5, 25, 2, 20, 512
 
@@ -34,12 +33,12 @@ def seconds(environment: dict[str, str]) -> float:
 
 
 def scaling() -> Iterator[Result]:
-    """Time on two devices and on one: processes in turns, the minimum of each side, the median of the ratios."""
+    """Time on two devices and on one: processes in turns, of which the middle pair."""
     for name, one in CASES:
         pairs = [(seconds(TWO), seconds(one)) for _ in range(PAIRS)]
-        a, b = (min(side) for side in zip(*pairs))
+        a, b = middle(pairs)
         size = f"{CHAINS} x {LENGTH} MatMul {SIZE}"
-        yield Result(name, size, a, b, statistics.median(x / y for x, y in pairs), f"{b / a:.2f} times as fast")
+        yield Result(name, size, a, b, f"{b / a:.2f} times as fast")
 
 
 def main() -> None:

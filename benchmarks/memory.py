@@ -6,7 +6,6 @@ As a program, `python -m benchmarks.memory step|stream`, it is such a process an
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.measure import XPU, Result, repeated
+from benchmarks.measure import XPU, Result, middle, repeated
 
 PAIRS, ROUNDS = 3, 9
 
@@ -53,11 +52,10 @@ def seconds(work: str, variable: str, value: str) -> float:
 
 
 def options() -> Iterator[Result]:
-    """With and without each option: processes in turns, the minimum of each side, the median of the ratios."""
+    """With and without each option: processes in turns, of which the middle pair."""
     for name, size, work, (variable, with_it, without) in CASES:
         pairs = [(seconds(work, variable, with_it), seconds(work, variable, without)) for _ in range(PAIRS)]
-        a, b = (min(side) for side in zip(*pairs))
-        yield Result(name, size, a, b, statistics.median(x / y for x, y in pairs))
+        yield Result(name, size, *middle(pairs))
 
 
 def main() -> None:
