@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from unittest import mock
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -36,9 +35,17 @@ def multi_worker_mirrored_strategy(
     if count == 0:
         raise RuntimeError("no XPU is visible: run `python -m tensorflow_xpu doctor`")
 
-    def local_devices(self: object, cluster_resolver: object, worker_device: str) -> tuple[tuple[str, ...], str]:
-        return tuple(f"{worker_device}/device:XPU:{i}" for i in range(count)), "XPU"
+    class Extended(CollectiveAllReduceExtended):
+        """TensorFlow's, but for the one place where it chooses a worker's devices."""
 
-    # The one place where TensorFlow chooses a worker's devices.
-    with mock.patch.object(CollectiveAllReduceExtended, "_initialize_local_devices", local_devices):
-        return tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver, communication_options)
+        def _initialize_local_devices(
+            self, cluster_resolver: object, worker_device: str
+        ) -> tuple[tuple[str, ...], str]:
+            return tuple(f"{worker_device}/device:XPU:{i}" for i in range(count)), "XPU"
+
+    # What the strategy's own constructor does, with these devices.
+    strategy = object.__new__(tf.distribute.MultiWorkerMirroredStrategy)
+    options = communication_options or tf.distribute.experimental.CommunicationOptions()
+    extended = Extended(strategy, cluster_resolver=cluster_resolver, communication_options=options)
+    tf.distribute.Strategy.__init__(strategy, extended)
+    return strategy
