@@ -302,3 +302,14 @@ def test_reductions_nan():
     x = np.float32([1, NAN, 2])
     for op in ("Sum", "Mean", "Prod", "Max", "Min"):
         assert np.isnan(getattr(raw, op)(input=x, axis=[0]))
+
+
+def test_count_up_to():
+    v = tf.Variable(tf.constant(40, tf.int64))
+    before = v.read_value()
+    assert [raw.ResourceCountUpTo(resource=v.handle, limit=42, T=tf.int64).numpy() for _ in range(2)] == [40, 41]
+    with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 42"):
+        raw.ResourceCountUpTo(resource=v.handle, limit=42, T=tf.int64)
+    assert (before.numpy(), v.numpy()) == (40, 42)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"input is not a scalar: \[1\]"):
+        raw.ResourceCountUpTo(resource=tf.Variable([tf.int64.max]).handle, limit=42, T=tf.int64)

@@ -83,6 +83,10 @@ Status LockedVariable::LockAll(Context& ctx, const std::vector<int>& inputs, Loc
 Tensor LockedVariable::value() const { return Tensor(state_->var->tensor()); }
 DType LockedVariable::dtype() const { return FastFromTf(state_->var->tensor()->dtype()); }
 
+bool LockedVariable::IsSameAs(const LockedVariable& other) const {
+  return state_->var.get() == other.state_->var.get();
+}
+
 Status LockedVariable::BeginOverwrite(Context& ctx, Tensor* dst) {
   tensorflow::Tensor* current = state_->var->tensor();
   if (current->RefCountIsOne()) {

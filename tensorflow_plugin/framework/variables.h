@@ -32,6 +32,8 @@ class LockedVariable {
 
   Tensor value() const;
   DType dtype() const;
+  // Whether both are one variable. Two variables may share a buffer until one of them is written.
+  bool IsSameAs(const LockedVariable& other) const;
 
   // For updates that write every element: *dst is the variable's own buffer when nobody else holds it, else a fresh
   // one. Write to it, then Commit() makes it the value.

@@ -34,6 +34,7 @@
   V(Segment)               \
   V(Select)                \
   V(Softmax)               \
+  V(SparseOptimizers)      \
   V(Variables)             \
   V(Where)
 

@@ -1,7 +1,7 @@
-// AssignAdd and AssignSub on resource variables.
+// AssignAdd, AssignSub and CountUpTo on resource variables.
 //
-// TensorFlow's kernels for every device do the arithmetic on the host, whatever memory the variable is in; ours take
-// precedence by naming the device type.
+// TensorFlow's kernels for every device of the first two do the arithmetic on the host, whatever memory the variable is
+// in; ours take precedence by naming the device type.
 #include "tensorflow_plugin/framework/variables.h"
 
 #include "tensorflow_plugin/ops/elementwise.h"
@@ -41,6 +41,35 @@ class AssignUpdateKernel : public OpKernel {
   const Program* program_ = nullptr;
 };
 
+// Gives the value and adds one, until it has reached the limit: the value decides, so this kernel waits for it.
+class CountUpToKernel : public OpKernel {
+ public:
+  explicit CountUpToKernel(Construction& c) : limit_(c.Attr<int64_t>("limit")) {}
+
+  Status Compute(Context& ctx) override {
+    LockedVariable variable;
+    XPU_RETURN_IF_ERROR(LockedVariable::Lock(ctx, 0, LockMode::kExclusive, &variable));
+    const Tensor value = variable.value();
+    XPU_REQUIRE(value.IsScalar(), errors::InvalidArgument("input is not a scalar: ", value.ShapeString()));
+    XPU_REQUIRE(value.dtype() == DType::kInt64,
+                errors::InvalidArgument("the variable is of type ", Name(value.dtype()), ", expected int64"));
+    int64_t count = 0;
+    XPU_RETURN_IF_ERROR(ctx.CopyToHost(&count, value.data(), sizeof(count)));
+    XPU_REQUIRE(count < limit_, errors::OutOfRange("Reached limit of ", limit_));
+    Tensor out, next;
+    XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, Dims(), &out));
+    XPU_RETURN_IF_ERROR(ctx.CopyFromHost(out.mutable_data(), &count, sizeof(count)));
+    XPU_RETURN_IF_ERROR(variable.BeginOverwrite(ctx, &next));
+    ++count;
+    XPU_RETURN_IF_ERROR(ctx.CopyFromHost(next.mutable_data(), &count, sizeof(count)));
+    variable.Commit();
+    return OkStatus();
+  }
+
+ private:
+  const int64_t limit_;
+};
+
 }  // namespace
 
 void RegisterVariables(Registry& registry) {
@@ -55,6 +84,8 @@ void RegisterVariables(Registry& registry) {
         .Requires(row.op)
         .Kernel<AssignUpdateKernel>(row.op);
   }
+  // Variables of int32 are in host memory and on the CPU.
+  registry.Op("ResourceCountUpTo").Types("T", {DType::kInt64}).Host({"resource"}).Kernel<CountUpToKernel>();
 }
 
 }  // namespace xpu

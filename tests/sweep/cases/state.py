@@ -37,6 +37,24 @@ def ftrl_magnitudes(args, exact):
     return [(linear + args["l1"]) / (root + 2 * args["l2"]), accum, linear]
 
 
+def sparse_apply(variables, scalars, tolerance=4.0, flag=None):
+    """An optimizer update of some rows: named repeatedly, then each once, with the attribute `flag` off and on."""
+
+    def make(t, r, shape, rows, on):
+        kwargs = {name: Var(r.uniform(shape, t["T"], low, high)) for name, (low, high) in variables.items()}
+        kwargs.update({name: tf.cast(tf.constant(v), t["T"]) for name, v in scalars.items() if name != "global_step"})
+        if "global_step" in scalars:
+            kwargs["global_step"] = tf.constant(scalars["global_step"], tf.int64)
+        kwargs["grad"] = r.uniform((len(rows), *shape[1:]), t["T"])
+        kwargs["indices"] = tf.constant(rows, t["Tindices"])
+        if flag:
+            kwargs[flag] = on
+        return kwargs
+
+    calls = [((9, 5), (2, 2, 8, 2, 7), False), ((300,), tuple(range(299, -1, -1)), True)]
+    return [Case(lambda t, r, call=call: make(t, r, *call), tolerance) for call in calls]
+
+
 ANY, POSITIVE = (-2.0, 2.0), (0.1, 2.0)
 
 CASES = {
@@ -115,6 +133,63 @@ CASES = {
         {"var": ANY, "accum": POSITIVE, "linear": ANY},
         {"lr": 0.1, "l1": 0.05, "l2": 0.1, "l2_shrinkage": 0.01, "lr_power": -0.5},
         relative_to=ftrl_magnitudes,
+    ),
+    "ResourceApplyAdagradDA": [
+        Case(
+            lambda t, r, s=s, l1=l1: {
+                "var": Var(r.uniform(s, t["T"])),
+                "gradient_accumulator": Var(r.uniform(s, t["T"])),
+                "gradient_squared_accumulator": Var(r.uniform(s, t["T"], *POSITIVE)),
+                "grad": r.uniform(s, t["T"]),
+                "lr": tf.cast(tf.constant(0.1), t["T"]),
+                "l1": tf.cast(tf.constant(l1), t["T"]),
+                "l2": tf.cast(tf.constant(0.1), t["T"]),
+                "global_step": tf.constant(3, tf.int64),
+            },
+            4,
+        )
+        for s, l1 in zip(SHAPES, (0.0, -0.2, 0.2), strict=True)
+    ],
+    "ResourceCountUpTo": [
+        Case(lambda t, r: {"resource": Var(tf.constant(41, t["T"])), "limit": 42, "T": t["T"]}, compare="bits")
+    ],
+    "ResourceSparseApplyProximalGradientDescent": sparse_apply({"var": ANY}, {"alpha": 0.1, "l1": 0.05, "l2": 0.1}),
+    "ResourceSparseApplyMomentum": sparse_apply(
+        {"var": ANY, "accum": ANY}, {"lr": 0.1, "momentum": 0.9}, 8, "use_nesterov"
+    ),
+    "ResourceSparseApplyKerasMomentum": sparse_apply(
+        {"var": ANY, "accum": ANY}, {"lr": 0.1, "momentum": 0.9}, 8, "use_nesterov"
+    ),
+    "ResourceSparseApplyRMSProp": sparse_apply(
+        {"var": ANY, "ms": POSITIVE, "mom": ANY}, {"lr": 0.01, "rho": 0.9, "momentum": 0.5, "epsilon": 1e-3}, 8
+    ),
+    "ResourceSparseApplyCenteredRMSProp": sparse_apply(
+        {"var": ANY, "mg": (0.0, 0.1), "ms": (1.0, 2.0), "mom": ANY},
+        {"lr": 0.01, "rho": 0.95, "momentum": 0.5, "epsilon": 1e-1},
+        20,
+    ),
+    "ResourceSparseApplyAdagrad": sparse_apply({"var": ANY, "accum": POSITIVE}, {"lr": 0.1}, 8, "update_slots"),
+    "ResourceSparseApplyAdagradV2": sparse_apply({"var": ANY, "accum": POSITIVE}, {"lr": 0.1, "epsilon": 1e-3}, 8),
+    "ResourceSparseApplyProximalAdagrad": sparse_apply(
+        {"var": ANY, "accum": POSITIVE}, {"lr": 0.1, "l1": 0.05, "l2": 0.1}
+    ),
+    "ResourceSparseApplyAdagradDA": sparse_apply(
+        {"var": ANY, "gradient_accumulator": ANY, "gradient_squared_accumulator": POSITIVE},
+        {"lr": 0.1, "l1": 0.2, "l2": 0.1, "global_step": 3},
+    ),
+    "ResourceSparseApplyAdadelta": sparse_apply(
+        {"var": ANY, "accum": POSITIVE, "accum_update": POSITIVE}, {"lr": 0.1, "rho": 0.9, "epsilon": 1e-3}, 8
+    ),
+    "ResourceSparseApplyFtrl": sparse_apply(
+        {"var": ANY, "accum": POSITIVE, "linear": ANY},
+        {"lr": 0.1, "l1": 0.05, "l2": 0.1, "lr_power": -0.5},
+        40,
+        "multiply_linear_by_lr",
+    ),
+    "ResourceSparseApplyFtrlV2": sparse_apply(
+        {"var": ANY, "accum": POSITIVE, "linear": ANY},
+        {"lr": 0.1, "l1": 0.05, "l2": 0.1, "l2_shrinkage": 0.01, "lr_power": -0.5},
+        40,
     ),
     "ResourceApplyAddSign": apply({"var": ANY, "m": ANY}, {"lr": 0.1, "alpha": 1.0, "sign_decay": 0.9, "beta": 0.9}),
     "ResourceApplyPowerSign": apply(
