@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.conftest import run_code
 from tests.sweep.runner import hard_placement
 
 raw = tf.raw_ops
@@ -174,7 +175,7 @@ def keys(**arguments):
         ("StatelessRandomUniform", seeds(seed=[1, 2, 3]), "seed must have shape [2], not [3]"),
         ("StatelessRandomUniform", seeds(shape=[-3]), "-3"),
         ("StatelessRandomUniformInt", seeds(minval=7, maxval=7), "Need minval < maxval, got 7 >= 7"),
-        ("RandomUniformInt", {"shape": [0], "minval": 7, "maxval": 6}, "Need minval < maxval, got 7 >= 6"),
+        ("RandomUniformInt", {"shape": [1], "minval": 7, "maxval": 6}, "Need minval < maxval, got 7 >= 6"),
         ("RandomUniformInt", {"shape": [3], "minval": [7], "maxval": 8}, "minval must be 0-D, got shape [1]"),
         ("RandomUniform", {"shape": [[3]], "dtype": tf.float32}, "shape must be a vector"),
     ],
@@ -198,3 +199,141 @@ def test_bad_generator_state(xpu_device):
             with pytest.raises(kind) as error:
                 raw.RngReadAndSkip(resource=variable.handle, alg=alg, delta=delta)
             assert message in error.value.message
+
+
+# Ops that draw from the state of a generator, on a variable of the device: where a sequence of calls leaves it.
+DRAWS = {
+    "StatefulUniform": {"dtype": tf.float32},
+    "StatefulStandardNormalV2": {"dtype": tf.float64},
+    "StatefulTruncatedNormal": {"dtype": tf.half},
+    "StatefulUniformInt": {"minval": tf.constant(-5, tf.int64), "maxval": tf.constant(100, tf.int64)},
+    "StatefulUniformFullInt": {"dtype": tf.uint32},
+}
+
+
+@pytest.mark.parametrize("op", DRAWS)
+def test_draws_from_a_variable(xpu_device, op):
+    """The counter, here about to overflow, moves on as on the CPU; what was read before keeps its value."""
+
+    def run(device):
+        with tf.device(device):
+            state = tf.Variable(tf.constant([-2, -1, 9], tf.int64))
+            before = state.read_value()
+            draws = [
+                getattr(raw, op)(resource=state.handle, algorithm=tf.constant(a, tf.int64), shape=shape, **DRAWS[op])
+                for a, shape in ((1, [3]), (3, [0]), (1, [2, 501]), (1, []))
+            ]
+            return [*draws, before, state.read_value()]
+
+    same_bits(run(xpu_device), run("/cpu:0"))
+
+
+@pytest.mark.parametrize(
+    ("state", "algorithm", "shape", "error", "message"),
+    [
+        ([1, 2], 1, [3], "InvalidArgument", "the size of state must be at least 3; got 2"),
+        ([[1, 2, 3]], 1, [3], "InvalidArgument", "RNG state must have one and only one dimension, not 2"),
+        ([1.0, 2.0, 3.0], 1, [3], "InvalidArgument", "dtype of RNG state variable must be int64, not float"),
+        ([1, 2, 3], 7, [3], "InvalidArgument", "Unsupported algorithm id: 7"),
+        ([1, 2, 3], 2, [3], "Unimplemented", "don't support the ThreeFry algorithm"),
+        ([1, 2, 3], [1], [3], "InvalidArgument", r"input 1 \(0-based\) must have shape \[\], not \[1\]"),
+        ([1, 2, 3], 1, [-3], "InvalidArgument", "Dimension -3 must be >= 0"),
+        ([1, 2, 3], 1, [[3]], "InvalidArgument", "shape must be a vector"),
+    ],
+)
+def test_bad_draws_from_a_variable(xpu_device, state, algorithm, shape, error, message):
+    for device in ("/cpu:0", xpu_device):
+        with tf.device(device), pytest.raises(getattr(tf.errors, error + "Error"), match=message):
+            variable = tf.Variable(tf.constant(state, tf.float32 if isinstance(state[0], float) else tf.int64))
+            raw.StatefulUniform(
+                resource=variable.handle, algorithm=tf.constant(algorithm, tf.int64), shape=tf.constant(shape)
+            )
+
+
+def test_an_empty_range(xpu_device):
+    """Refused when a number has to be drawn from it; for no numbers at all, only where TensorFlow does."""
+    three = {"minval": tf.constant(3), "maxval": tf.constant(3)}
+
+    def from_variable(shape):
+        state = tf.Variable(tf.constant([1, 2, 3], tf.int64)).handle
+        return raw.StatefulUniformInt(resource=state, algorithm=tf.constant(1, tf.int64), shape=shape, **three)
+
+    for device in ("/cpu:0", xpu_device):
+        with tf.device(device):
+            for draw in (
+                lambda shape: raw.RandomUniformInt(shape=shape, seed=1, **three),
+                lambda shape: raw.StatelessRandomUniformInt(shape=shape, seed=[1, 2], **three),
+            ):
+                assert draw([0, 2]).shape == (0, 2)
+                with pytest.raises(tf.errors.InvalidArgumentError, match="Need minval < maxval, got 3 >= 3"):
+                    draw([1])
+            for shape in ([0], [1]):
+                with pytest.raises(tf.errors.InvalidArgumentError, match="Need minval < maxval, got 3 >= 3"):
+                    from_variable(shape)
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"minval must be 0-D, got shape \[1\]"):
+                raw.RandomUniformInt(shape=[0], minval=tf.constant([3]), maxval=tf.constant(3), seed=1)
+
+
+@pytest.mark.host_only
+def test_determinism():
+    """Where a program asks for the same results in every run, random ops without a seed refuse, as on the CPU."""
+    outcome = run_code(
+        """
+        import json
+        import tensorflow as tf
+
+        raw = tf.raw_ops
+        tf.config.experimental.enable_op_determinism()
+        draws = {
+            "RandomUniform": lambda **seed: raw.RandomUniform(shape=[3], dtype=tf.float32, **seed),
+            "RandomStandardNormal": lambda **seed: raw.RandomStandardNormal(shape=[3], dtype=tf.float32, **seed),
+            "TruncatedNormal": lambda **seed: raw.TruncatedNormal(shape=[3], dtype=tf.float32, **seed),
+            "RandomUniformInt": lambda **seed: raw.RandomUniformInt(shape=[3], minval=0, maxval=9, **seed),
+            "RandomShuffle": lambda **seed: raw.RandomShuffle(value=tf.range(9.0), **seed),
+            "in a function": lambda **seed: tf.function(lambda: raw.RandomUniform(shape=[3], dtype=tf.half, **seed))(),
+        }
+        said = {}
+        for device in ("/cpu:0", "/xpu:0"):
+            with tf.device(device):
+                for name, draw in draws.items():
+                    draw(seed=1)
+                    try:
+                        draw()
+                        said[device + name] = None
+                    except tf.errors.InvalidArgumentError as error:
+                        said[device + name] = str(error)
+        print(json.dumps(said))
+        """
+    )
+    assert outcome.returncode == 0, outcome
+    assert len(outcome.json) == 12
+    for call, message in outcome.json.items():
+        assert "When determinism is enabled, random ops must have a seed specified." in (message or ""), call
+
+
+SUMS = {
+    "TensorScatterAdd": lambda i, x: raw.TensorScatterAdd(tensor=tf.zeros((50, 3)), indices=i[:, None], updates=x),
+    "ScatterNd": lambda i, x: raw.ScatterNd(shape=[50, 3], indices=i[:, None], updates=x),
+    "UnsortedSegmentSum": lambda i, x: raw.UnsortedSegmentSum(data=x, segment_ids=i, num_segments=50),
+    "SegmentSum": lambda i, x: raw.SegmentSum(data=x, segment_ids=np.sort(i)),
+    "SegmentMean": lambda i, x: raw.SegmentMean(data=x, segment_ids=np.sort(i)),
+    "Sum": lambda i, x: raw.Sum(input=x, axis=[0]),
+    "BiasAddGrad": lambda i, x: raw.BiasAddGrad(out_backprop=x),
+}
+
+
+@pytest.mark.parametrize("op", SUMS)
+def test_sums_are_the_same_every_time(xpu_device, op):
+    """Scattered and segment sums add in the order of the indices, whichever thread comes first."""
+    rng = np.random.default_rng(7)
+    with tf.device(xpu_device):
+        i = tf.constant(rng.integers(0, 50, 40000), tf.int64)
+        # Of very different sizes, so that another order gives other bits.
+        x = tf.constant((rng.standard_normal((40000, 3)) * 10.0 ** rng.integers(-4, 5, (40000, 3))).astype(np.float32))
+        first = SUMS[op](i, x).numpy()
+        for _ in range(20):
+            np.testing.assert_array_equal(SUMS[op](i, x), first)
+        if op in ("TensorScatterAdd", "ScatterNd", "UnsortedSegmentSum"):
+            in_order = np.zeros((50, 3), np.float32)
+            np.add.at(in_order, i.numpy(), x.numpy())
+            np.testing.assert_array_equal(first, in_order)

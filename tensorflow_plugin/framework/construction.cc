@@ -2,6 +2,7 @@
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/framework/kernel.h"
 #include "tensorflow_plugin/framework/tf_types.h"
+#include "xla/tsl/util/determinism.h"
 
 namespace xpu {
 namespace {
@@ -12,6 +13,8 @@ struct ScopedStatus {
 };
 
 }  // namespace
+
+bool Construction::DeterminismRequired() { return tsl::OpDeterminismRequired(); }
 
 void Construction::Check(TF_Status* status, const char* name) {
   if (TF_GetCode(status) != TF_OK) {

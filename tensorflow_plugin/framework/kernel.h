@@ -31,6 +31,8 @@ class Construction {
   }
   const Status& status() const { return status_; }
   bool on_host() const { return on_host_; }
+  // Whether the program has asked for the same results in every run (tf.config.experimental.enable_op_determinism).
+  static bool DeterminismRequired();
 
  private:
   friend class Registry;

@@ -1,5 +1,7 @@
 // Random numbers: stateless ops from seeds or from keys and counters, and the stateful ones. All are Philox, and the
 // same numbers as the CPU's.
+#include "tensorflow_plugin/ops/random.h"
+
 #include <mutex>
 #include <numeric>
 #include <random>
@@ -14,16 +16,8 @@
 namespace xpu {
 namespace {
 
-// What `alg` inputs may say.
-constexpr int32_t kPhilox = 1, kAutoSelect = 3;
-
-// Where a sequence starts.
-struct Start {
-  uint64_t key = 0, low = 0, high = 0;
-};
-
 // The start that a shape-[2] seed stands for: scrambled, so that it does not matter which part of it is strong.
-Status StartOfSeed(const Tensor& seed, Start* start) {
+Status StartOfSeed(const Tensor& seed, RandomStart* start) {
   XPU_REQUIRE(seed.IsVector() && seed.dim(0) == 2,
               errors::InvalidArgument("seed must have shape [2], not ", seed.ShapeString()));
   std::vector<int64_t> values;
@@ -39,7 +33,7 @@ Status StartOfSeed(const Tensor& seed, Start* start) {
 }
 
 // The start that the inputs key, counter and alg name.
-Status StartOfKey(const Tensor& key, const Tensor& counter, const Tensor& alg, Start* start) {
+Status StartOfKey(const Tensor& key, const Tensor& counter, const Tensor& alg, RandomStart* start) {
   XPU_REQUIRE(alg.IsScalar(), errors::InvalidArgument("alg must have shape [], not ", alg.ShapeString()));
   XPU_REQUIRE(key.IsVector() && key.dim(0) == 1,
               errors::InvalidArgument("key must have shape [1], not ", key.ShapeString(),
@@ -48,7 +42,7 @@ Status StartOfKey(const Tensor& key, const Tensor& counter, const Tensor& alg, S
               errors::InvalidArgument("counter must be a vector with length at least 2; got shape: ",
                                       counter.ShapeString(), ". (Note that batched counters are not supported yet.)"));
   const int32_t algorithm = alg.host<int32_t>()[0];
-  XPU_REQUIRE(algorithm == kPhilox || algorithm == kAutoSelect,
+  XPU_REQUIRE(algorithm == kPhiloxAlgorithm || algorithm == kAutoSelectAlgorithm,
               errors::InvalidArgument("Unsupported algorithm id: ", algorithm));
   start->key = key.host<uint64_t>()[0];
   start->low = counter.host<uint64_t>()[0];
@@ -56,20 +50,22 @@ Status StartOfKey(const Tensor& key, const Tensor& counter, const Tensor& alg, S
   return OkStatus();
 }
 
-// Reads the range [minval, maxval) into the descriptor.
-Status ReadRange(const Tensor& minval, const Tensor& maxval, RandomDesc* desc) {
+}  // namespace
+
+Status ReadRange(Context& ctx, int first, RandomDesc* desc) {
+  const Tensor minval = ctx.input(first), maxval = ctx.input(first + 1);
   XPU_REQUIRE(minval.IsScalar(), errors::InvalidArgument("minval must be 0-D, got shape ", minval.ShapeString()));
   XPU_REQUIRE(maxval.IsScalar(), errors::InvalidArgument("maxval must be 0-D, got shape ", maxval.ShapeString()));
   XPU_RETURN_IF_ERROR(HostInteger(minval, "minval", &desc->low));
-  XPU_RETURN_IF_ERROR(HostInteger(maxval, "maxval", &desc->high));
-  return OkStatus();
+  return HostInteger(maxval, "maxval", &desc->high);
 }
+
 Status CheckRange(const RandomDesc& desc) {
   XPU_REQUIRE(desc.low < desc.high, errors::InvalidArgument("Need minval < maxval, got ", desc.low, " >= ", desc.high));
   return OkStatus();
 }
 
-Status Draw(Context& ctx, const Start& start, RandomDesc desc, const Tensor& out) {
+Status Draw(Context& ctx, const RandomStart& start, RandomDesc desc, const Tensor& out) {
   desc.type = out.dtype();
   desc.n = out.num_elements();
   desc.key = start.key;
@@ -77,6 +73,8 @@ Status Draw(Context& ctx, const Start& start, RandomDesc desc, const Tensor& out
   desc.counter[1] = start.high;
   return ctx.Launch(desc, {}, {out.mutable_data()});
 }
+
+namespace {
 
 // inputs: shape, then seed or key, counter, alg; then minval, maxval for kUniformInt.
 class StatelessKernel : public OpKernel {
@@ -86,7 +84,7 @@ class StatelessKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     Dims shape;
     XPU_RETURN_IF_ERROR(HostShape(ctx.input(0), "shape", &shape));
-    Start start;
+    RandomStart start;
     XPU_RETURN_IF_ERROR(from_key_ ? StartOfKey(ctx.input(1), ctx.input(2), ctx.input(3), &start)
                                   : StartOfSeed(ctx.input(1), &start));
     Tensor out;
@@ -95,8 +93,7 @@ class StatelessKernel : public OpKernel {
     RandomDesc desc;
     desc.kind = kind_;
     if (kind_ == RandomKind::kUniformInt) {
-      const int first = from_key_ ? 4 : 2;
-      XPU_RETURN_IF_ERROR(ReadRange(ctx.input(first), ctx.input(first + 1), &desc));
+      XPU_RETURN_IF_ERROR(ReadRange(ctx, from_key_ ? 4 : 2, &desc));
       XPU_RETURN_IF_ERROR(CheckRange(desc));
     }
     return Draw(ctx, start, desc, out);
@@ -115,7 +112,7 @@ class SeedKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     Tensor out;
     if (key_counter_) {
-      Start start;
+      RandomStart start;
       XPU_RETURN_IF_ERROR(StartOfSeed(ctx.input(0), &start));
       XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, {1}, &out));
       static_cast<uint64_t*>(out.mutable_data())[0] = start.key;
@@ -125,7 +122,7 @@ class SeedKernel : public OpKernel {
     }
     if (alg_) {
       XPU_RETURN_IF_ERROR(ctx.AllocateOutput(key_counter_ ? 2 : 0, {}, &out));
-      *static_cast<int32_t*>(out.mutable_data()) = kPhilox;
+      *static_cast<int32_t*>(out.mutable_data()) = kPhiloxAlgorithm;
     }
     return OkStatus();
   }
@@ -140,9 +137,9 @@ class Sequence {
   explicit Sequence(Construction& c) : generator_(FromSeeds(c)) {}
 
   // Takes `groups` groups of four words.
-  Start Take(uint64_t groups) {
+  RandomStart Take(uint64_t groups) {
     std::lock_guard<std::mutex> lock(mutex_);
-    const Start start = {generator_.key(), generator_.low(), generator_.high()};
+    const RandomStart start = {generator_.key(), generator_.low(), generator_.high()};
     generator_.Skip(groups);
     return start;
   }
@@ -152,6 +149,9 @@ class Sequence {
     uint64_t seed = static_cast<uint64_t>(c.Attr<int64_t>("seed"));
     uint64_t seed2 = static_cast<uint64_t>(c.Attr<int64_t>("seed2"));
     if (seed == 0 && seed2 == 0) {
+      if (Construction::DeterminismRequired()) {
+        c.Fail(errors::InvalidArgument("When determinism is enabled, random ops must have a seed specified."));
+      }
       std::random_device device;
       seed = device() | static_cast<uint64_t>(device()) << 32;
       seed2 = device() | static_cast<uint64_t>(device()) << 32;
@@ -171,18 +171,13 @@ class StatefulKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     RandomDesc desc;
     desc.kind = kind_;
-    if (kind_ == RandomKind::kUniformInt) {
-      XPU_RETURN_IF_ERROR(ReadRange(ctx.input(1), ctx.input(2), &desc));
-      // As on the CPU, this one is refused for an empty output too.
-      XPU_RETURN_IF_ERROR(CheckRange(desc));
-    }
+    if (kind_ == RandomKind::kUniformInt) XPU_RETURN_IF_ERROR(ReadRange(ctx, 1, &desc));
     Dims shape;
     XPU_RETURN_IF_ERROR(HostShape(ctx.input(0), "shape", &shape));
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &out));
     if (out.num_elements() == 0) return OkStatus();
-    // What TensorFlow sets aside for each number, whatever its kind: the next call's numbers depend on it.
-    constexpr uint64_t kGroupsPerNumber = 256;
+    if (kind_ == RandomKind::kUniformInt) XPU_RETURN_IF_ERROR(CheckRange(desc));
     return Draw(ctx, sequence_.Take(static_cast<uint64_t>(out.num_elements()) * kGroupsPerNumber), desc, out);
   }
 
@@ -215,7 +210,7 @@ class ShuffleKernel : public OpKernel {
  private:
   // Fisher and Yates, one word for each exchange, from the front.
   std::vector<int64_t> DrawOrder(int64_t n) {
-    const Start start = sequence_.Take(static_cast<uint64_t>(n - 1 + 3) / 4);
+    const RandomStart start = sequence_.Take(static_cast<uint64_t>(n - 1 + 3) / 4);
     Philox generator(start.key, start.low, start.high);
     std::vector<int64_t> order(n);
     std::iota(order.begin(), order.end(), int64_t{0});
@@ -235,28 +230,24 @@ const TypeList kWideIntegers = {DType::kInt32, DType::kInt64, DType::kUint32, DT
 
 }  // namespace
 
-void RegisterRandom(Registry& registry) {
-  const struct {
-    const char* from_seed;
-    const char* from_key;
-    const char* stateful;  // or null
-    const char* stateful_type;
-    RandomKind kind;
-    const TypeList& types;
-    bool has_range;
-  } families[] = {
-      {"StatelessRandomUniform", "StatelessRandomUniformV2", "RandomUniform", "dtype", RandomKind::kUniform,
-       kFloatTypes, false},
-      {"StatelessRandomNormal", "StatelessRandomNormalV2", "RandomStandardNormal", "dtype", RandomKind::kNormal,
-       kFloatTypes, false},
-      {"StatelessTruncatedNormal", "StatelessTruncatedNormalV2", "TruncatedNormal", "dtype",
+const std::vector<RandomFamily>& RandomFamilies() {
+  static const auto* families = new std::vector<RandomFamily>{
+      {"StatelessRandomUniform", "StatelessRandomUniformV2", "RandomUniform", "dtype", "StatefulUniform",
+       RandomKind::kUniform, kFloatTypes, false},
+      {"StatelessRandomNormal", "StatelessRandomNormalV2", "RandomStandardNormal", "dtype", "StatefulStandardNormalV2",
+       RandomKind::kNormal, kFloatTypes, false},
+      {"StatelessTruncatedNormal", "StatelessTruncatedNormalV2", "TruncatedNormal", "dtype", "StatefulTruncatedNormal",
        RandomKind::kTruncatedNormal, kFloatTypes, false},
-      {"StatelessRandomUniformInt", "StatelessRandomUniformIntV2", "RandomUniformInt", "Tout", RandomKind::kUniformInt,
-       kShortIntegers, true},
-      {"StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2", nullptr, nullptr,
+      {"StatelessRandomUniformInt", "StatelessRandomUniformIntV2", "RandomUniformInt", "Tout", "StatefulUniformInt",
+       RandomKind::kUniformInt, kShortIntegers, true},
+      {"StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2", nullptr, nullptr, "StatefulUniformFullInt",
        RandomKind::kUniformFullInt, kWideIntegers, false},
   };
-  for (const auto& f : families) {
+  return *families;
+}
+
+void RegisterRandom(Registry& registry) {
+  for (const RandomFamily& f : RandomFamilies()) {
     auto host = [&](std::vector<const char*> args) {
       if (f.has_range) args.insert(args.end(), {"minval", "maxval"});
       return args;

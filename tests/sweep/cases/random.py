@@ -120,6 +120,19 @@ def all_there(runs):
         assert np.mean(x[0] == np.arange(len(x[0]))[:, None]) < 0.2, "the order is hardly changed"
 
 
+def from_state(bounds=False):
+    def make(t, s):
+        range_ = {"minval": tf.constant(5, t["dtype"]), "maxval": tf.constant(1000, t["dtype"])}
+        return {
+            "resource": Var(tf.constant([-3, 5, 7], tf.int64)),
+            "algorithm": tf.constant(1, tf.int64),
+            "shape": shape_tensor(s),
+            **(range_ if bounds else {"dtype": t["dtype"]}),
+        }
+
+    return [Case(lambda t, r, s=s: make(t, s), compare="bits") for s in SHAPES]
+
+
 CASES = {
     **{
         op: v1()
@@ -183,6 +196,16 @@ CASES = {
             types=NUMBERS,
         )
     ],
+    **{
+        op: from_state()
+        for op in (
+            "StatefulUniform",
+            "StatefulStandardNormalV2",
+            "StatefulTruncatedNormal",
+            "StatefulUniformFullInt",
+        )
+    },
+    "StatefulUniformInt": from_state(bounds=True),
     "RngReadAndSkip": [
         Case(
             lambda t, r: {
