@@ -126,8 +126,7 @@ class MatrixDiagKernel : public OpKernel {
                                         "d_upper, and diagonal."));
     band.rows = rows;
     band.cols = cols;
-    // An empty diagonal may lie outside its matrix.
-    if (longest > 0) XPU_RETURN_IF_ERROR(CheckBand(band));
+    // Diagonals may lie outside the matrix (where one of its extents is given, say): they hold nothing then.
     XPU_RETURN_IF_ERROR(CheckRank(batch_rank + 2, "MatrixDiag"));
     Dims shape;
     Append(diagonal.dims(), 0, batch_rank, &shape);

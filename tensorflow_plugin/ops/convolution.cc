@@ -65,6 +65,10 @@ Status Resolve(const Geometry& g, ConvolutionForm form, int64_t groups, const Di
               errors::InvalidArgument("convolution input must be ", rank, "-dimensional: ", input.ToString()));
   XPU_REQUIRE(filter.rank() == rank,
               errors::InvalidArgument("convolution filter must be ", rank, "-dimensional: ", filter.ToString()));
+  // A gradient of nothing is nothing, but TensorFlow convolves with no empty filter.
+  XPU_REQUIRE(d->direction != Direction::kForward || filter.num_elements() > 0,
+              errors::InvalidArgument("filter must not have zero elements (i.e. all dimensions must be non-zero), got ",
+                                      filter.ToString()));
   d->order = layout.order;
   d->spatial_rank = layout.spatial_rank;
   d->batch = input[0];
@@ -120,8 +124,6 @@ class ConvolutionKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(
         ctx.AllocateOutput(0, geometry_.layout.Shape(desc.batch, desc.output, desc.out_channels), &out));
     if (out.num_elements() == 0) return OkStatus();
-    // A sum over no channels or an empty filter.
-    if (filter.num_elements() == 0) return ctx.Zero(out.mutable_data(), out.bytes());
     return ctx.Launch(desc, {input.data(), filter.data()}, {out.mutable_data()});
   }
 
@@ -168,7 +170,6 @@ class GeneralConvolutionKernel : public OpKernel {
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &out));
     if (out.num_elements() == 0) return OkStatus();
-    if (filter.num_elements() == 0) return ctx.Zero(out.mutable_data(), out.bytes());
     return ctx.Launch(desc, {input.data(), filter.data()}, {out.mutable_data()});
   }
 
