@@ -37,8 +37,17 @@ def ftrl_magnitudes(args, exact):
     return [(linear + args["l1"]) / (root + 2 * args["l2"]), accum, linear]
 
 
-def sparse_apply(variables, scalars, tolerance=4.0, flag=None):
-    """An optimizer update of some rows: named repeatedly, then each once, with the attribute `flag` off and on."""
+def sparse_ftrl_magnitudes(args, exact):
+    """The same for rows, a row's gradients as one. multiply_linear_by_lr leaves the linear term undivided."""
+    grad = np.zeros_like(args["var"])
+    np.add.at(grad, args["indices"].astype(np.int64), np.abs(args["grad"]))
+    var, accum, linear = ftrl_magnitudes({**args, "grad": grad}, exact)
+    return [var / args["lr"] if args.get("multiply_linear_by_lr") else var, accum, linear]
+
+
+def sparse_apply(variables, scalars, flag=None, relative_to=CONDITION):
+    """An optimizer update of rows, each named once, with the attribute `flag` on; and of rows named repeatedly, with it
+    off. Between those steps a 16-bit value is rounded, so they are left to the wider types."""
 
     def make(t, r, shape, rows, on):
         kwargs = {name: Var(r.uniform(shape, t["T"], low, high)) for name, (low, high) in variables.items()}
@@ -51,8 +60,11 @@ def sparse_apply(variables, scalars, tolerance=4.0, flag=None):
             kwargs[flag] = on
         return kwargs
 
-    calls = [((9, 5), (2, 2, 8, 2, 7), False), ((300,), tuple(range(299, -1, -1)), True)]
-    return [Case(lambda t, r, call=call: make(t, r, *call), tolerance) for call in calls]
+    wide = (tf.float32, tf.float64, tf.complex64, tf.complex128)
+    return [
+        Case(lambda t, r: make(t, r, (300,), tuple(range(299, -1, -1)), True), 8, relative_to),
+        Case(lambda t, r: make(t, r, (9, 5), (2, 2, 8, 2, 7), False), 24, relative_to, types=wide),
+    ]
 
 
 ANY, POSITIVE = (-2.0, 2.0), (0.1, 2.0)
@@ -146,7 +158,7 @@ CASES = {
                 "l2": tf.cast(tf.constant(0.1), t["T"]),
                 "global_step": tf.constant(3, tf.int64),
             },
-            4,
+            8,
         )
         for s, l1 in zip(SHAPES, (0.0, -0.2, 0.2), strict=True)
     ],
@@ -155,21 +167,20 @@ CASES = {
     ],
     "ResourceSparseApplyProximalGradientDescent": sparse_apply({"var": ANY}, {"alpha": 0.1, "l1": 0.05, "l2": 0.1}),
     "ResourceSparseApplyMomentum": sparse_apply(
-        {"var": ANY, "accum": ANY}, {"lr": 0.1, "momentum": 0.9}, 8, "use_nesterov"
+        {"var": ANY, "accum": ANY}, {"lr": 0.1, "momentum": 0.9}, "use_nesterov"
     ),
     "ResourceSparseApplyKerasMomentum": sparse_apply(
-        {"var": ANY, "accum": ANY}, {"lr": 0.1, "momentum": 0.9}, 8, "use_nesterov"
+        {"var": ANY, "accum": ANY}, {"lr": 0.1, "momentum": 0.9}, "use_nesterov"
     ),
     "ResourceSparseApplyRMSProp": sparse_apply(
-        {"var": ANY, "ms": POSITIVE, "mom": ANY}, {"lr": 0.01, "rho": 0.9, "momentum": 0.5, "epsilon": 1e-3}, 8
+        {"var": ANY, "ms": POSITIVE, "mom": ANY}, {"lr": 0.01, "rho": 0.9, "momentum": 0.5, "epsilon": 1e-3}
     ),
     "ResourceSparseApplyCenteredRMSProp": sparse_apply(
         {"var": ANY, "mg": (0.0, 0.1), "ms": (1.0, 2.0), "mom": ANY},
         {"lr": 0.01, "rho": 0.95, "momentum": 0.5, "epsilon": 1e-1},
-        20,
     ),
-    "ResourceSparseApplyAdagrad": sparse_apply({"var": ANY, "accum": POSITIVE}, {"lr": 0.1}, 8, "update_slots"),
-    "ResourceSparseApplyAdagradV2": sparse_apply({"var": ANY, "accum": POSITIVE}, {"lr": 0.1, "epsilon": 1e-3}, 8),
+    "ResourceSparseApplyAdagrad": sparse_apply({"var": ANY, "accum": POSITIVE}, {"lr": 0.1}, "update_slots"),
+    "ResourceSparseApplyAdagradV2": sparse_apply({"var": ANY, "accum": POSITIVE}, {"lr": 0.1, "epsilon": 1e-3}),
     "ResourceSparseApplyProximalAdagrad": sparse_apply(
         {"var": ANY, "accum": POSITIVE}, {"lr": 0.1, "l1": 0.05, "l2": 0.1}
     ),
@@ -178,18 +189,18 @@ CASES = {
         {"lr": 0.1, "l1": 0.2, "l2": 0.1, "global_step": 3},
     ),
     "ResourceSparseApplyAdadelta": sparse_apply(
-        {"var": ANY, "accum": POSITIVE, "accum_update": POSITIVE}, {"lr": 0.1, "rho": 0.9, "epsilon": 1e-3}, 8
+        {"var": ANY, "accum": POSITIVE, "accum_update": POSITIVE}, {"lr": 0.1, "rho": 0.9, "epsilon": 1e-3}
     ),
     "ResourceSparseApplyFtrl": sparse_apply(
         {"var": ANY, "accum": POSITIVE, "linear": ANY},
         {"lr": 0.1, "l1": 0.05, "l2": 0.1, "lr_power": -0.5},
-        40,
         "multiply_linear_by_lr",
+        sparse_ftrl_magnitudes,
     ),
     "ResourceSparseApplyFtrlV2": sparse_apply(
         {"var": ANY, "accum": POSITIVE, "linear": ANY},
         {"lr": 0.1, "l1": 0.05, "l2": 0.1, "l2_shrinkage": 0.01, "lr_power": -0.5},
-        40,
+        relative_to=sparse_ftrl_magnitudes,
     ),
     "ResourceApplyAddSign": apply({"var": ANY, "m": ANY}, {"lr": 0.1, "alpha": 1.0, "sign_decay": 0.9, "beta": 0.9}),
     "ResourceApplyPowerSign": apply(
