@@ -67,7 +67,12 @@ def test_jit_is_left_alone_without_an_xpu(tmp_path):
 @pytest.mark.parametrize(
     ("script", "arguments", "words"),
     [
-        ("digits_cnn.py", (), ["Accuracy on the test set", "demo.keras", "times as long as /cpu:0"]),
+        pytest.param(
+            "digits_cnn.py",
+            (),
+            ["Accuracy on the test set", "demo.keras", "times as long as /cpu:0"],
+            marks=pytest.mark.slow,
+        ),
         ("mlp_custom_loop.py", (), ["Accuracy on the 114 tumours"]),
         ("transformer_text.py", ("--epochs", "4", "--samples", "3200"), ["of the masked characters"]),
     ],
