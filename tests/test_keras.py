@@ -74,7 +74,12 @@ def test_jit_is_left_alone_without_an_xpu(tmp_path):
             marks=pytest.mark.slow,
         ),
         ("mlp_custom_loop.py", (), ["Accuracy on the 114 tumours"]),
-        ("transformer_text.py", ("--epochs", "4", "--samples", "3200"), ["of the masked characters"]),
+        pytest.param(
+            "transformer_text.py",
+            ("--epochs", "4", "--samples", "3200"),
+            ["of the masked characters"],
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_examples(xpu_device, tmp_path, script, arguments, words):
