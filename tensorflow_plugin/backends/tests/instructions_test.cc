@@ -286,7 +286,7 @@ TEST(Elementwise, EveryOpOnEveryType) {
       const DType type = static_cast<DType>(t);
       if (op == EOp::kCast || !IsDefined(op, type)) continue;
       const Program* program = SingleOpProgram(op, type);
-      for (int64_t n : {1, 3, 16, 77, 1023, 1025, 2500}) {
+      for (int64_t n : {1, 77, 1023, 2500}) {
         for (bool wide : {false, true}) {
           std::vector<Array> inputs;
           for (int i = 0; i < program->num_inputs(); ++i) {
