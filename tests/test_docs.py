@@ -117,10 +117,10 @@ def missing_of_python(arguments):
     if arguments[0] == "-m" and arguments[1] != "pytest":
         return [] if importlib.util.find_spec(arguments[1]) else [arguments[1]]
     files = [argument for argument in arguments if argument.endswith(".py") or "tests/" in argument]
-    return [file for file in files if not (ROOT / file.partition("::")[0]).exists() or not test_of(file)]
+    return [file for file in files if not (ROOT / file.partition("::")[0]).exists() or not names_a_test(file)]
 
 
-def test_of(file):
+def names_a_test(file):
     """Whether `path::test_function[parameter]` names a function that is there; true of a path alone."""
     path, _, test = file.partition("::")
     return not test or f"def {test.partition('[')[0]}(" in (ROOT / path).read_text()
