@@ -145,6 +145,7 @@ def commands(page):
 def test_commands_name_what_exists(page):
     checked = 0
     for program, *arguments in commands(page):
+        assert not program.startswith("tools/") or (ROOT / program).exists(), f"{page} runs {program}"
         check = MISSING.get(pathlib.Path(program).name)
         if check is None or "script.py" in arguments:  # the reader's own
             continue

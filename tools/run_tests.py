@@ -75,6 +75,7 @@ def python_tests(
     left takes tests from the other.
     """
     command = [PYTHON, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "--durations", "15"]
+    command += ["-o", "faulthandler_timeout=300"]  # says where a test hangs
     if marks:
         command += ["-m", " and ".join(marks)]
     environment = {"TF_XPU_SUBDEVICE": backend, **environment}
