@@ -8,10 +8,6 @@
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/backends/backends.h"
-#include "tensorflow_plugin/backends/host/backend.h"
-#include "tensorflow_plugin/backends/host/isa.h"
-#include "tensorflow_plugin/backends/reference/backend.h"
-#include "tensorflow_plugin/backends/runtime/device_memory.h"
 #include "tensorflow_plugin/device/describe.h"
 #include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/interop.h"
@@ -38,13 +34,12 @@ std::vector<std::string> SubdeviceTypes() {
 struct Choice {
   Options options;
   const Backend* backend = nullptr;
-  bool on_host_backend = false;
   Choice() {
     std::vector<std::string> warnings;
-    options = ReadOptions(SubdeviceTypes(), &warnings);
+    const auto total_memory = [](const std::string& name) { return FindBackend(name)->TotalMemory(); };
+    options = ReadOptions(SubdeviceTypes(), total_memory, &warnings);
     for (const std::string& w : warnings) std::fprintf(stderr, "tensorflow_xpu: %s\n", w.c_str());
     backend = FindBackend(options.subdevice);
-    on_host_backend = backend == &host::HostBackend();
     if (!options.faults.empty()) backend = new FaultyBackend(*backend, options.faults);
   }
 };
@@ -52,6 +47,17 @@ struct Choice {
 const Choice& TheChoice() {
   static const Choice* choice = new Choice;
   return *choice;
+}
+
+// Kernels with all arguments in host memory run at once, on the host whatever the device is: with the loops of its
+// backend, or of another where that has none.
+std::unique_ptr<Device> NewHostExecutor(const Choice& choice) {
+  const int threads = choice.options.backend.threads;
+  std::unique_ptr<Device> executor = choice.backend->NewHostExecutor(threads);
+  for (size_t i = 0; executor == nullptr && i < Backends().size(); ++i) {
+    executor = Backends()[i]->NewHostExecutor(threads);
+  }
+  return executor;
 }
 
 }  // namespace
@@ -65,11 +71,7 @@ XPU_EXPORT void XpuCore_SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_
 
 XPU_EXPORT void XpuCore_TF_InitKernel() {
   const xpu::Choice& choice = xpu::TheChoice();
-  // Kernels with all arguments in host memory run at once, on the host whatever the device is.
-  const bool reference = choice.backend == &xpu::reference::ReferenceBackend();
-  const int threads = choice.options.backend.threads;
-  xpu::SetHostExecutor(
-      (reference ? xpu::reference::NewSynchronousDevice(threads) : xpu::host::NewSynchronousDevice(threads)).release());
+  xpu::SetHostExecutor(xpu::NewHostExecutor(choice).release());
   xpu::Registry registry(*choice.backend, "XPU");
   xpu::RegisterAllOps(registry);
   for (const std::string& problem : registry.problems()) {
@@ -77,18 +79,17 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
   }
 }
 
-// What the Python package shows: JSON, see device/describe.h. Asks devices of its own, so that TensorFlow need not have
-// made its.
+// What the Python package shows: JSON, see device/describe.h. Makes no device, and TensorFlow need not have made its.
 XPU_EXPORT const char* XpuCore_DescribeDevices() {
   static const std::string* json = [] {
     const xpu::Choice& choice = xpu::TheChoice();
     std::vector<xpu::DeviceInfo> devices;
     for (int i = 0; i < choice.backend->DeviceCount(choice.options.backend); ++i) {
-      std::unique_ptr<xpu::Device> device;
-      const xpu::Status status = choice.backend->CreateDevice(i, choice.options.backend, &device);
-      devices.push_back(status.ok() ? device->info() : xpu::DeviceInfo{status.message()});
+      xpu::DeviceInfo info;
+      const xpu::Status status = choice.backend->Describe(i, choice.options.backend, &info);
+      devices.push_back(status.ok() ? info : xpu::DeviceInfo{status.message()});
     }
-    const std::string isa = choice.on_host_backend ? xpu::host::Name(xpu::host::ActiveIsa()) : "the compiler's";
+    const std::string isa = devices.empty() ? "" : devices[0].instruction_set;
     return new std::string(xpu::DescribeDevices("XPU", xpu::SubdeviceTypes(), choice.options, isa, devices));
   }();
   return json->c_str();
@@ -127,10 +128,12 @@ XPU_EXPORT void XpuCore_WaitForStream(SP_Stream stream) {
   if (!xpu::forked_from_user) stream->stream->Wait();
 }
 
-// All backends in the wheel keep device memory in the host's; only isolation keeps the two apart.
-XPU_EXPORT int XpuCore_SharesHostMemory() { return !xpu::TheChoice().options.backend.isolate_memory; }
+XPU_EXPORT int XpuCore_SharesHostMemory() {
+  const xpu::Choice& choice = xpu::TheChoice();
+  return choice.backend->SharesHostMemory(choice.options.backend);
+}
 
 XPU_EXPORT int XpuCore_HostCanAddress(const void* address) {
-  if (XpuCore_SharesHostMemory()) return 1;
-  return xpu::runtime::DeviceMemory::TranslateAny(const_cast<void*>(address)) == address;
+  const xpu::Choice& choice = xpu::TheChoice();
+  return choice.backend->HostCanAddress(address, choice.options.backend);
 }

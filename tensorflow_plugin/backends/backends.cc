@@ -7,8 +7,8 @@ namespace xpu {
 
 const std::vector<const Backend*>& Backends() {
   static const std::vector<const Backend*> backends = {
-      &host::HostBackend(),
-      &reference::ReferenceBackend(),
+      &host::TheBackend(),
+      &reference::TheBackend(),
   };
   return backends;
 }

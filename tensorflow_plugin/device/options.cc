@@ -1,11 +1,8 @@
 #include "tensorflow_plugin/device/options.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 
 namespace xpu {
@@ -46,16 +43,6 @@ int64_t ParseDigits(const std::string& text) {
   return errno ? -1 : value;
 }
 
-// The memory that this machine, or the container it is seen from, has.
-int64_t MachineMemory() {
-  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
-  for (const char* group : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    int64_t limit = 0;
-    if (std::ifstream(group) >> limit && limit > 0) bytes = std::min(bytes, limit);
-  }
-  return bytes;
-}
-
 }  // namespace
 
 int64_t ParseMemorySize(const std::string& text, int64_t machine_bytes) {
@@ -85,7 +72,9 @@ int64_t ParseMemorySize(const std::string& text, int64_t machine_bytes) {
   return 0;
 }
 
-Options ReadOptions(const std::vector<std::string>& subdevices, std::vector<std::string>* warnings) {
+Options ReadOptions(const std::vector<std::string>& subdevices,
+                    const std::function<int64_t(const std::string&)>& total_memory,
+                    std::vector<std::string>* warnings) {
   Options options;
   options.subdevice = subdevices.empty() ? "" : subdevices.front();
 
@@ -111,7 +100,7 @@ Options ReadOptions(const std::vector<std::string>& subdevices, std::vector<std:
   read_number(kThreads, kMaxThreads, "", "each device's share of the processors", &options.backend.threads);
 
   const std::string memory = Environment(kMemoryLimit);
-  options.backend.memory_limit = memory.empty() ? 0 : ParseMemorySize(memory, MachineMemory());
+  options.backend.memory_limit = memory.empty() ? 0 : ParseMemorySize(memory, total_memory(options.subdevice));
   if (!memory.empty() && options.backend.memory_limit == 0) {
     warnings->push_back(Ignored(
         kMemoryLimit, memory,

@@ -4,6 +4,7 @@
 #define TENSORFLOW_PLUGIN_DEVICE_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,11 @@ struct Options {
   BackendOptions backend;         // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
 };
 
-// Reads the environment. `subdevices` are the backends there are, the default first. Appends a sentence per value
+// Reads the environment. `subdevices` are the backends there are, the default first; `total_memory` is the bytes of one
+// of them, of which a memory limit may name a share. Appends a sentence per value
 // that was not understood.
-Options ReadOptions(const std::vector<std::string>& subdevices, std::vector<std::string>* warnings);
+Options ReadOptions(const std::vector<std::string>& subdevices,
+                    const std::function<int64_t(const std::string&)>& total_memory, std::vector<std::string>* warnings);
 
 // "1073741824", "512MB", "4GiB", "25%" (of `machine_bytes`) -> bytes; 0 if the text is not such a size or names less
 // than 1 MiB.

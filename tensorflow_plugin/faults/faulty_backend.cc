@@ -147,7 +147,7 @@ class FaultyDevice final : public Device {
   std::unique_ptr<Event> CreateEvent() override { return inner_->CreateEvent(); }
   std::unique_ptr<Timer> CreateTimer() override { return std::make_unique<FaultyTimer>(inner_->CreateTimer()); }
   void Synchronize() override { inner_->Synchronize(); }
-  bool Supports(const Requirement& requirement) const override { return inner_->Supports(requirement); }
+  const Capabilities& capabilities() const override { return inner_->capabilities(); }
 
 #define XPU_ENQUEUE(name)                                                                                         \
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \

@@ -23,7 +23,16 @@ class FaultyBackend final : public Backend {
   const char* subdevice_type() const override { return inner_.subdevice_type(); }
   int DeviceCount(const BackendOptions& options) const override { return inner_.DeviceCount(options); }
   Status CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const override;
-  bool Supports(const Requirement& requirement) const override { return inner_.Supports(requirement); }
+  Status Describe(int ordinal, const BackendOptions& options, DeviceInfo* info) const override {
+    return inner_.Describe(ordinal, options, info);
+  }
+  int64_t TotalMemory() const override { return inner_.TotalMemory(); }
+  const Capabilities& capabilities() const override { return inner_.capabilities(); }
+  bool HostCanAddress(const void* address, const BackendOptions& options) const override {
+    return inner_.HostCanAddress(address, options);
+  }
+  bool SharesHostMemory(const BackendOptions& options) const override { return inner_.SharesHostMemory(options); }
+  std::unique_ptr<Device> NewHostExecutor(int threads) const override { return inner_.NewHostExecutor(threads); }
 
  private:
   const Backend& inner_;

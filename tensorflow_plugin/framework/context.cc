@@ -171,8 +171,18 @@ Status Context::FindStream() {
 
 Status Context::TakeEarlierFailure() const { return xpu::TakeEarlierFailure(*stream_); }
 
-Status Context::LaunchElementwise(const ElementwiseDesc& desc, const Args& args) {
+// The tensor may go as soon as the command is enqueued: whoever gets its memory next enqueues behind it.
+Status Context::Workspace::Allocate(int64_t bytes, void** address) {
+  memory_ = std::make_unique<Temporary>();
+  XPU_RETURN_IF_ERROR(context_.AllocateTemporary(DType::kUint8, {bytes}, memory_.get()));
+  *address = memory_->data();
+  return OkStatus();
+}
+
+Status Context::LaunchElementwise(const ElementwiseDesc& desc, Args args) {
   XPU_RETURN_IF_ERROR(Prepare());
+  Workspace workspace(*this);
+  args.workspace_source = &workspace;
   return Enqueued(device_->Launch(*stream_, desc, args));
 }
 

@@ -45,19 +45,21 @@ class Context {
   template <typename Desc>
   Status Launch(const Desc& desc, std::initializer_list<const void*> in, std::initializer_list<void*> out) {
     XPU_RETURN_IF_ERROR(Prepare());
-    return Enqueued(device_->Launch(*stream_, desc, MakeArgs(in, out)));
+    Workspace workspace(*this);
+    return Enqueued(device_->Launch(*stream_, desc, MakeArgs(in, out, &workspace)));
   }
   template <typename Desc>
   Status LaunchChecked(const Desc& desc, std::initializer_list<const void*> in, std::initializer_list<void*> out) {
     XPU_RETURN_IF_ERROR(Prepare());
     Status result;
-    Args args = MakeArgs(in, out);
+    Workspace workspace(*this);
+    Args args = MakeArgs(in, out, &workspace);
     args.status = &result;
     XPU_RETURN_IF_ERROR(device_->Launch(*stream_, desc, args));
     return result.ok() ? TakeEarlierFailure() : result;
   }
   // The same for programs whose number of buffers is known only at run time.
-  Status LaunchElementwise(const ElementwiseDesc& desc, const Args& args);
+  Status LaunchElementwise(const ElementwiseDesc& desc, Args args);
 
   // Sets `bytes` bytes of device memory to zero.
   Status Zero(void* device_dst, size_t bytes);
@@ -74,8 +76,20 @@ class Context {
   TF_OpKernelContext* native() const { return native_; }
 
  private:
-  static Args MakeArgs(std::initializer_list<const void*> in, std::initializer_list<void*> out) {
+  // Scratch memory for a command whose backend asks for some: a temporary tensor.
+  class Workspace final : public WorkspaceSource {
+   public:
+    explicit Workspace(Context& context) : context_(context) {}
+    Status Allocate(int64_t bytes, void** address) override;
+
+   private:
+    Context& context_;
+    std::unique_ptr<Temporary> memory_;
+  };
+
+  static Args MakeArgs(std::initializer_list<const void*> in, std::initializer_list<void*> out, Workspace* workspace) {
     Args args;
+    args.workspace_source = workspace;
     int i = 0;
     for (const void* p : in) args.in[i++] = p;
     i = 0;

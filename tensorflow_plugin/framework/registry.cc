@@ -125,13 +125,12 @@ Registry::Entry& Registry::Entry::OnHost() {
   on_host_ = true;
   return *this;
 }
-Registry::Entry& Registry::Entry::Requires(Primitive primitive) { return Requires(Requirement{primitive}); }
-Registry::Entry& Registry::Entry::Requires(EOp op) {
-  return Requires(Requirement{Primitive::kElementwise, DType::kInvalid, op});
-}
-Registry::Entry& Registry::Entry::Requires(Requirement requirement) {
-  requirements_.push_back(requirement);
+Registry::Entry& Registry::Entry::Requires(Need need) {
+  needs_.push_back(std::move(need));
   return *this;
+}
+Registry::Entry& Registry::Entry::Requires(EOp op) {
+  return Requires(needs::Op(op, constraints_.empty() ? "T" : constraints_[0].attr));
 }
 Registry::Entry& Registry::Entry::Priority(int priority) {
   priority_ = priority;
@@ -142,14 +141,15 @@ Registry::Entry& Registry::Entry::Label(const char* label) {
   return *this;
 }
 
-bool Registry::Entry::Supported(DType type) const {
-  for (Requirement r : requirements_) {
-    if (r.type == DType::kInvalid) r.type = type;
-    // Untyped kernels (no type attribute) ask for the primitive in single precision.
-    if (r.type == DType::kInvalid) r.type = DType::kFloat;
-    if (!registry_->backend_.Supports(r)) return false;
+bool Registry::Entry::Supported(const std::vector<TypeBinding>& types) const {
+  Needs needs(registry_->backend_.capabilities(), types);
+  for (const Need& need : needs_) need(needs);
+  if (!needs.problem().empty()) {
+    std::string of;
+    for (const auto& [attr, type] : types) of += std::string(of.empty() ? " of " : ", ") + attr + " " + Name(type);
+    registry_->problems_.push_back(std::string(op_) + of + ": " + needs.problem());
   }
-  return true;
+  return needs.supported();
 }
 
 void Registry::Entry::Finish(Factory factory) {
@@ -170,7 +170,7 @@ void Registry::Entry::Finish(Factory factory) {
     if (c.types.empty()) return;
   }
   for (;;) {
-    std::vector<std::pair<const char*, DType>> types;
+    std::vector<TypeBinding> types;
     for (size_t i = 0; i < constraints_.size(); ++i) {
       types.emplace_back(constraints_[i].attr, constraints_[i].types[position[i]]);
     }
@@ -181,13 +181,13 @@ void Registry::Entry::Finish(Factory factory) {
   }
 }
 
-void Registry::Entry::RegisterOne(const std::vector<std::pair<const char*, DType>>& types, int slot, int host_slot) {
+void Registry::Entry::RegisterOne(const std::vector<TypeBinding>& types, int slot, int host_slot) {
   static const auto trampolines = AllTrampolines(std::make_integer_sequence<int, kMaxEntries>());
 
   const DType first = types.empty() ? DType::kInvalid : types[0].second;
   const bool all_host = all_host_type_ != DType::kInvalid && first == all_host_type_;
   // Commands of an all-host kernel run on the host executor, which supports everything.
-  if (!all_host && !on_host_ && !Supported(first)) return;
+  if (!all_host && !on_host_ && !Supported(types)) return;
 
   TF_KernelBuilder* builder =
       TF_NewKernelBuilder(op_, registry_->device_type_.c_str(), trampolines[all_host ? host_slot : slot],

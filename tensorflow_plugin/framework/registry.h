@@ -4,7 +4,7 @@
 //       .Types("T", kNumberTypes)                      // one registration per type that the backend supports
 //       .Host({"reduction_indices"})                   // arguments in host memory
 //       .AllHostFor(DType::kInt32, {"input", "output"}) // int32 lives in host memory: everything there for it
-//       .Requires(Primitive::kReduce)
+//       .Requires(needs::Reduce(ReduceKind::kSum, "T"))
 //       .Kernel<ReduceKernel>(ReduceKind::kSum);       // further arguments go to the kernel's constructor
 //
 // A type whose requirements the backend denies is not registered, so that TensorFlow places the op on the CPU.
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/framework/kernel.h"
+#include "tensorflow_plugin/framework/needs.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 struct TF_OpKernelContext;
@@ -42,16 +43,15 @@ class Registry {
   class Entry {
    public:
     // Constrains a type attribute; may be called for several attributes (all combinations are registered).
-    // The first one is the type that Requires asks about.
     Entry& Types(const char* attr, TypeList types);
     Entry& Host(std::vector<const char*> args);
     // When the first type attribute has this type, all of `args` are in host memory too, and commands run there.
     Entry& AllHostFor(DType type, std::vector<const char*> args);
     // The kernel keeps to host memory for every type (all arguments are named in Host): commands run there.
     Entry& OnHost();
-    Entry& Requires(Primitive primitive);
-    Entry& Requires(EOp op);                   // on the first type
-    Entry& Requires(Requirement requirement);  // of a fixed type
+    // What the backend must support for a combination of types to be registered (needs.h).
+    Entry& Requires(Need need);
+    Entry& Requires(EOp op);  // as a program on the type of the first attribute
     Entry& Priority(int priority);
     Entry& Label(const char* label);
 
@@ -69,8 +69,8 @@ class Registry {
     };
     Entry(Registry* registry, const char* op) : registry_(registry), op_(op) {}
     void Finish(Factory factory);
-    void RegisterOne(const std::vector<std::pair<const char*, DType>>& types, int slot, int host_slot);
-    bool Supported(DType type) const;
+    void RegisterOne(const std::vector<TypeBinding>& types, int slot, int host_slot);
+    bool Supported(const std::vector<TypeBinding>& types) const;
 
     Registry* registry_;
     const char* op_;
@@ -79,7 +79,7 @@ class Registry {
     DType all_host_type_ = DType::kInvalid;
     bool on_host_ = false;
     std::vector<const char*> all_host_args_;
-    std::vector<Requirement> requirements_;  // kInvalid type: the first attribute's
+    std::vector<Need> needs_;
     int priority_ = 0;
     const char* label_ = nullptr;
   };

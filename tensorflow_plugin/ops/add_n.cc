@@ -123,7 +123,14 @@ class BiasAddKernel : public OpKernel {
 }  // namespace
 
 void RegisterAddN(Registry& registry) {
-  registry.Op("AddN").Types("T", DeviceTypes(kSummable)).Requires(EOp::kAdd).Kernel<AddNKernel>();
+  registry.Op("AddN")
+      .Types("T", DeviceTypes(kSummable))
+      .Requires([](Needs& n) {
+        const DType type = n.type("T"), sum = WideType(type);
+        n.AskProgram(SumProgram(type, type, sum, 2));
+        n.AskProgram(SumProgram(sum, type, type, 2));
+      })
+      .Kernel<AddNKernel>();
   for (const char* op : {"BiasAdd", "BiasAddV1"}) {
     registry.Op(op)
         .Types("T", DeviceTypes(kSummable))

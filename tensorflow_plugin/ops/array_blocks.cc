@@ -197,7 +197,7 @@ void RegisterArrayBlocks(Registry& registry) {
     registry.Op(to_depth ? "SpaceToDepth" : "DepthToSpace")
         .Types("T", kAllTypes)
         .AllHostFor(DType::kInt32, {"input", "output"})
-        .Requires(Primitive::kCopyStrided)
+        .Requires(needs::Copy("T"))
         .Kernel<DepthSpaceKernel>(to_depth);
   }
   for (bool to_batch : {true, false}) {
@@ -206,13 +206,13 @@ void RegisterArrayBlocks(Registry& registry) {
         .Types("T", kRealTypes)
         .Host({"block_shape", margins})
         .AllHostFor(DType::kInt32, {"input", "output"})
-        .Requires(Primitive::kCopyStrided)
+        .Requires(needs::Copy("T"))
         .Kernel<SpaceBatchKernel>(to_batch, false);
     registry.Op(to_batch ? "SpaceToBatch" : "BatchToSpace")
         .Types("T", kRealTypes)
         .Host({margins})
         .AllHostFor(DType::kInt32, {"input", "output"})
-        .Requires(Primitive::kCopyStrided)
+        .Requires(needs::Copy("T"))
         .Kernel<SpaceBatchKernel>(to_batch, true);
   }
 }

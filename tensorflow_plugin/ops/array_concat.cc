@@ -251,31 +251,28 @@ void RegisterArrayConcat(Registry& registry) {
     registry.Op(axis_first ? "Concat" : "ConcatV2")
         .Types("T", kAllTypes)
         .Host({axis_first ? "concat_dim" : "axis"})
-        .Requires(Primitive::kCopyStrided)
+        .Requires(needs::Copy("T"))
         .Kernel<ConcatKernel>(axis_first);
   }
   registry.Op("Split")
       .Types("T", kAllTypes)
       .Host({"split_dim"})
       .AllHostFor(DType::kInt32, {"value", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<SplitKernel>();
   registry.Op("SplitV")
       .Types("T", kAllTypes)
       .Types("Tlen", {DType::kInt32, DType::kInt64})
       .Host({"size_splits", "split_dim"})
       .AllHostFor(DType::kInt32, {"value", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<SplitVKernel>();
   registry.Op("Pack")
       .Types("T", kAllTypes)
       .AllHostFor(DType::kInt32, {"values", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<PackKernel>();
-  registry.Op("Unpack")
-      .Types("T", Without(kAllTypes, DType::kInt64))
-      .Requires(Primitive::kCopyStrided)
-      .Kernel<UnpackKernel>();
+  registry.Op("Unpack").Types("T", Without(kAllTypes, DType::kInt64)).Requires(needs::Copy("T")).Kernel<UnpackKernel>();
 }
 
 }  // namespace xpu

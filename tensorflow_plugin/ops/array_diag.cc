@@ -266,26 +266,26 @@ void RegisterArrayDiag(Registry& registry) {
         .Types("T", kAllTypes)
         .Host(v1 ? Names{} : Names{"k", "num_rows", "num_cols", "padding_value"})
         .AllHostFor(DType::kInt32, {"diagonal", "output"})
-        .Requires(Primitive::kCopyStrided)
+        .Requires(needs::Copy("T"))
         .Kernel<MatrixDiagKernel>(version);
     registry.Op(kPart[version - 1])
         .Types("T", kAllTypes)
         .Host(v1 ? Names{} : Names{"k", "padding_value"})
         .AllHostFor(DType::kInt32, {"input", "diagonal"})
-        .Requires(Primitive::kCopyStrided)
+        .Requires(needs::Copy("T"))
         .Kernel<MatrixDiagPartKernel>(version);
     registry.Op(kSet[version - 1])
         .Types("T", kAllTypes)
         .Host(v1 ? Names{} : Names{"k"})
         .AllHostFor(DType::kInt32, {"input", "diagonal", "output"})
-        .Requires(Primitive::kCopyStrided)
+        .Requires(needs::Copy("T"))
         .Kernel<MatrixSetDiagKernel>(version);
   }
   for (bool part : {false, true}) {
     registry.Op(part ? "DiagPart" : "Diag")
         .Types("T", Union({DType::kHalf, DType::kFloat, DType::kDouble, DType::kInt64}, kComplexTypes))
         .AllHostFor(DType::kInt32, part ? Names{"input", "diagonal"} : Names{"diagonal", "output"})
-        .Requires(Primitive::kCopyStrided)
+        .Requires(needs::Copy("T"))
         .Kernel<TensorDiagKernel>(part);
   }
 }

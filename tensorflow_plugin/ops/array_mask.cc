@@ -157,9 +157,10 @@ void RegisterArrayMask(Registry& registry) {
       .Types("TI", {DType::kUint8, DType::kInt8, DType::kInt32, DType::kInt64})
       .Host({"depth"})
       .AllHostFor(DType::kInt32, {"indices", "on_value", "off_value", "output"})
-      .Requires(Requirement{Primitive::kElementwise, DType::kInt64, EOp::kSelect})
-      .Requires(Primitive::kCopyStrided)
-      .Requires(Primitive::kScatter)
+      .Requires(needs::Op(EOp::kSelect, DType::kInt64))
+      .Requires(needs::Cast("TI", DType::kInt64))
+      .Requires(needs::Copy("T"))
+      .Requires(needs::Scatter(ScatterKind::kUpdate, "T", DType::kInt64))
       .Kernel<OneHotKernel>();
 }
 

@@ -252,26 +252,32 @@ void RegisterArrayPad(Registry& registry) {
       .Types("T", kAllTypes)
       .Host({"paddings"})
       .AllHostFor(DType::kInt32, {"input", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<PadKernel>();
   registry.Op("PadV2")
       .Types("T", kAllTypes)
       .Host({"paddings", "constant_values"})
       .AllHostFor(DType::kInt32, {"input", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<PadKernel>();
   registry.Op("MirrorPad")
       .Types("T", kAllTypes)
       .Host({"paddings"})
       .AllHostFor(DType::kInt32, {"input", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<MirrorPadKernel>();
   registry.Op("MirrorPadGrad")
       .Types("T", kNumberTypes)
       .Host({"paddings"})
       .AllHostFor(DType::kInt32, {"input", "output"})
-      .Requires(Primitive::kCopyStrided)
-      .Requires(EOp::kAdd)
+      .Requires(needs::Copy("T"))
+      .Requires([](Needs& n) {
+        const DType type = n.type("T"), sum = WideType(type);
+        needs::Op(EOp::kAdd, sum)(n);
+        if (sum == type) return;
+        needs::Cast(type, sum)(n);
+        needs::Cast(sum, type)(n);
+      })
       .Kernel<MirrorPadGradKernel>();
 }
 

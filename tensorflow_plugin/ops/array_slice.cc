@@ -150,34 +150,30 @@ class ResourceStridedSliceAssignKernel : public OpKernel {
 
 void RegisterArraySlice(Registry& registry) {
   // int32 Slice is TensorFlow's own, in host memory.
-  registry.Op("Slice")
-      .Types("T", kAllTypes)
-      .Host({"begin", "size"})
-      .Requires(Primitive::kCopyStrided)
-      .Kernel<SliceKernel>();
+  registry.Op("Slice").Types("T", kAllTypes).Host({"begin", "size"}).Requires(needs::Copy("T")).Kernel<SliceKernel>();
   registry.Op("StridedSlice")
       .Types("T", kAllTypes)
       .Types("Index", {DType::kInt32, DType::kInt64})
       .Host({"begin", "end", "strides"})
       .AllHostFor(DType::kInt32, {"input", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<StridedSliceKernel>();
   registry.Op("StridedSliceGrad")
       .Types("T", kAllTypes)
       .Host({"shape", "begin", "end", "strides"})
       .AllHostFor(DType::kInt32, {"dy", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<StridedSliceGradKernel>();
   registry.Op("TensorStridedSliceUpdate")
       .Types("T", kAllTypes)
       .Host({"begin", "end", "strides"})
       .AllHostFor(DType::kInt32, {"input", "value", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<TensorStridedSliceUpdateKernel>();
   registry.Op("ResourceStridedSliceAssign")
       .Types("T", kAllTypes)
       .Host({"ref", "begin", "end", "strides"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<ResourceStridedSliceAssignKernel>();
 }
 

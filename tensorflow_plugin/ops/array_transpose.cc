@@ -246,7 +246,7 @@ void RegisterArrayTranspose(Registry& registry) {
         .Types("T", kAllTypes)
         .Host({"perm"})
         .AllHostFor(DType::kInt32, {"x", "y"})
-        .Requires(Primitive::kCopyStrided)
+        .Requires(needs::Copy("T"))
         .Kernel<TransposeKernel>(conjugate);
   }
   for (bool by_axes : {false, true}) {
@@ -254,26 +254,26 @@ void RegisterArrayTranspose(Registry& registry) {
         .Types("T", kAllTypes)
         .Host({by_axes ? "axis" : "dims"})
         .AllHostFor(DType::kInt32, {"tensor", "output"})
-        .Requires(Primitive::kCopyStrided)
+        .Requires(needs::Copy("T"))
         .Kernel<ReverseKernel>(by_axes);
   }
   registry.Op("BroadcastTo")
       .Types("T", kAllTypes)
       .Host({"shape"})
       .AllHostFor(DType::kInt32, {"input", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<BroadcastToKernel>();
   registry.Op("Tile")
       .Types("T", Without(kAllTypes, DType::kUint16))  // the CPU has no kernel for it either
       .Host({"multiples"})
       .AllHostFor(DType::kInt32, {"input", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<TileKernel>();
   registry.Op("Roll")
       .Types("T", kAllTypes)
       .Host({"shift", "axis"})
       .AllHostFor(DType::kInt32, {"input", "output"})
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::Copy("T"))
       .Kernel<RollKernel>();
   registry.Op("Snapshot").Types("T", kAllTypes).AllHostFor(DType::kInt32, {"input", "output"}).Kernel<SnapshotKernel>();
 }

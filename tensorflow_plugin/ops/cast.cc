@@ -142,13 +142,13 @@ void RegisterCast(Registry& registry) {
   registry.Op("Cast")
       .Types("SrcT", device_types)
       .Types("DstT", Union(device_types, int32))
-      .Requires(EOp::kCast)
+      .Requires(needs::Cast("SrcT", "DstT"))
       .Kernel<CastKernel>(false);
   registry.Op("Cast")
       .Types("SrcT", int32)
       .Types("DstT", device_types)
       .Host({"x"})
-      .Requires(EOp::kCast)
+      .Requires(needs::Cast("SrcT", "DstT"))
       .Kernel<CastKernel>(true);
   registry.Op("Cast").Types("SrcT", int32).Types("DstT", int32).Host({"x", "y"}).OnHost().Kernel<CastKernel>(false);
 
@@ -157,11 +157,7 @@ void RegisterCast(Registry& registry) {
 
   for (const auto& [part, whole] :
        {std::pair(DType::kFloat, DType::kComplex64), {DType::kDouble, DType::kComplex128}}) {
-    registry.Op("Complex")
-        .Types("T", {part})
-        .Types("Tout", {whole})
-        .Requires(Primitive::kCopyStrided)
-        .Kernel<ComplexKernel>();
+    registry.Op("Complex").Types("T", {part}).Types("Tout", {whole}).Requires(needs::Copy("T")).Kernel<ComplexKernel>();
   }
 }
 

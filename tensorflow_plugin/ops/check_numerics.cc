@@ -25,15 +25,18 @@ std::string List(const std::vector<std::string>& names) {
   return list;
 }
 
+// What is asked of the elements: that all are, or that any is.
+enum Test { kFinite, kNegative, kPositive, kNan, kNumTests };
+constexpr Formula kTests[kNumTests] = {IsFinite, IsNegativeInfinity, IsPositiveInfinity, IsNan};
+
 class CheckNumericsKernel : public OpKernel {
  public:
   // `signs`: the message tells the two infinities apart.
   CheckNumericsKernel(Construction& c, bool signs)
       : signs_(signs), type_(c.Attr<DType>("T")), message_(c.Attr<std::string>("message")) {
-    constexpr Formula formulas[kNumTests] = {IsFinite, IsNegativeInfinity, IsPositiveInfinity, IsNan};
     for (int i = 0; i < kNumTests && c.status().ok(); ++i) {
       std::string error;
-      programs_[i] = MakeProgram(formulas[i], 1, type_, 0.0, &error);
+      programs_[i] = MakeProgram(kTests[i], 1, type_, 0.0, &error);
       if (programs_[i] == nullptr) c.Fail(errors::Internal("no program for CheckNumerics: ", error));
     }
   }
@@ -59,8 +62,6 @@ class CheckNumericsKernel : public OpKernel {
   }
 
  private:
-  enum Test { kFinite, kNegative, kPositive, kNan, kNumTests };
-
   Status Ask(Context& ctx, const Tensor& x, ReduceKind kind, Test test, bool* answer) const {
     Temporary result;
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kBool, Dims(), &result));
@@ -85,8 +86,18 @@ void RegisterCheckNumerics(Registry& registry) {
   for (bool signs : {false, true}) {
     registry.Op(signs ? "CheckNumericsV2" : "CheckNumerics")
         .Types("T", kFloatTypes)
-        .Requires(EOp::kIsFinite)
-        .Requires(Requirement{Primitive::kReduce, DType::kBool})
+        .Requires([](Needs& n) {
+          for (const ReduceKind kind : {ReduceKind::kAll, ReduceKind::kAny}) {
+            for (const Formula formula : kTests) {
+              std::string error;
+              ReduceDesc desc;
+              desc.kind = kind;
+              desc.source.program = MakeProgram(formula, 1, n.type("T"), 0.0, &error);
+              if (desc.source.program == nullptr) return n.Fail("its program does not build: " + error);
+              n.Ask(desc);
+            }
+          }
+        })
         .Kernel<CheckNumericsKernel>(signs);
   }
 }

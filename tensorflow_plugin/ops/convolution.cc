@@ -260,12 +260,26 @@ class ConvolutionGradientKernel : public OpKernel {
   const Geometry geometry_;
 };
 
+// data_format chooses the order of channels, which is not known before a kernel is made: both.
+Need Convolves(Direction direction, int spatial_rank) {
+  return [=](Needs& n) {
+    ConvolutionDesc desc;
+    desc.direction = direction;
+    desc.type = n.type("T");
+    desc.spatial_rank = spatial_rank;
+    for (const ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
+      desc.order = order;
+      n.Ask(desc);
+    }
+  };
+}
+
 }  // namespace
 
 void RegisterConvolution(Registry& registry) {
   for (const ConvolutionOp& op : kOps) {
     auto entry = registry.Op(op.name);
-    entry.Types("T", kFloatTypes).Requires(Primitive::kConvolution);
+    entry.Types("T", kFloatTypes).Requires(Convolves(op.direction, op.spatial_rank));
     if (op.sizes_arg == nullptr) {
       entry.Kernel<ConvolutionKernel>(&op);
       continue;
@@ -274,7 +288,10 @@ void RegisterConvolution(Registry& registry) {
     if (op.sizes_type != nullptr) entry.Types(op.sizes_type, {DType::kInt32, DType::kInt64});
     entry.Kernel<ConvolutionGradientKernel>(&op);
   }
-  registry.Op("Conv").Types("T", kFloatTypes).Requires(Primitive::kConvolution).Kernel<GeneralConvolutionKernel>();
+  auto general = registry.Op("Conv");
+  general.Types("T", kFloatTypes);
+  for (int rank = 1; rank <= kMaxSpatial; ++rank) general.Requires(Convolves(Direction::kForward, rank));
+  general.Kernel<GeneralConvolutionKernel>();
 }
 
 }  // namespace xpu

@@ -264,9 +264,9 @@ void RegisterEinsum(Registry& registry) {
   registry.Op("Einsum")
       .Types("T", types)
       .AllHostFor(DType::kInt32, {"inputs", "output"})
-      .Requires(Primitive::kMatMul)
-      .Requires(Primitive::kReduce)
-      .Requires(Primitive::kCopyStrided)
+      .Requires(needs::MatMul("T"))
+      .Requires(needs::Reduce(ReduceKind::kSum, "T"))
+      .Requires(needs::Copy("T"))
       .Requires(EOp::kMul)
       .Kernel<EinsumKernel>();
 }

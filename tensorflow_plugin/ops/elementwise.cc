@@ -13,14 +13,6 @@ TypeList DeviceTypes(TypeMask mask) {
   return types;
 }
 
-std::vector<TypeMask> ClassesOf(TypeMask mask) {
-  std::vector<TypeMask> classes;
-  for (TypeMask c : {kReducedMask, kWideMask, kSignedMask | kHostInt32Mask, kUnsignedMask, kComplexMask, kBoolMask}) {
-    if (mask & c) classes.push_back(mask & c);
-  }
-  return classes;
-}
-
 const Program* MakeProgram(const Recipe& recipe, int arity, DType type, double attribute, std::string* error) {
   if (recipe.formula == nullptr) return SingleOpProgram(recipe.op, type);
   ProgramBuilder builder;
@@ -34,38 +26,18 @@ const Program* MakeProgram(const Recipe& recipe, int arity, DType type, double a
   return program;
 }
 
-void RequireProgram(const Program& program, DType type, Registry::Entry* entry) {
-  entry->Requires(Primitive::kElementwise);
-  for (const Instr& i : program.instrs()) {
-    if (i.type == type) {
-      entry->Requires(i.op);
-    } else {
-      entry->Requires(Requirement{Primitive::kElementwise, i.type, i.op});
-    }
-  }
-}
-
 void RegisterRow(Registry& registry, const ElementwiseOp& op, int arity, const std::vector<const char*>& arguments,
                  AddKernel add) {
-  if (op.types == kBoolMask) {
-    Registry::Entry entry = registry.Op(op.name);
-    entry.Requires(Requirement{Primitive::kElementwise, DType::kBool, op.recipe.op});
-    add(entry, op);
-    return;
-  }
-  const bool single = op.recipe.formula == nullptr;
-  for (TypeMask mask : single ? std::vector<TypeMask>{op.types} : ClassesOf(op.types)) {
-    const TypeList types = DeviceTypes(mask);
-    Registry::Entry entry = registry.Op(op.name);
-    entry.Types("T", types);
-    if (mask & kHostInt32Mask) entry.AllHostFor(DType::kInt32, arguments);
-    if (!types.empty()) {
-      std::string error;
-      const Program* sample = MakeProgram(op.recipe, arity, types[0], 0.0, &error);
-      if (sample != nullptr) RequireProgram(*sample, types[0], &entry);
-    }
-    add(entry, op);
-  }
+  Registry::Entry entry = registry.Op(op.name);
+  const bool untyped = op.types == kBoolMask;
+  if (!untyped) entry.Types("T", DeviceTypes(op.types));
+  if (op.types & kHostInt32Mask) entry.AllHostFor(DType::kInt32, arguments);
+  entry.Requires([&op, arity, untyped](Needs& n) {
+    std::string error;
+    const Program* program = MakeProgram(op.recipe, arity, untyped ? DType::kBool : n.type("T"), 0.0, &error);
+    n.AskProgram(program, error);
+  });
+  add(entry, op);
 }
 
 ProgramKernel::ProgramKernel(Construction& c, const ElementwiseOp& op, int arity) {

@@ -27,8 +27,6 @@ constexpr TypeMask kHostInt32Mask = Mask(DType::kInt32);
 
 // The types of a mask, without int32.
 TypeList DeviceTypes(TypeMask mask);
-// A mask cut into classes whose members' formulas have the same instructions.
-std::vector<TypeMask> ClassesOf(TypeMask mask);
 
 // How an op's program is made: from one instruction, or from a formula.
 struct Recipe {
@@ -51,11 +49,7 @@ struct ElementwiseOp {
 // The program of `recipe` for operands of type `type`; nullptr with *error set if it cannot be built.
 const Program* MakeProgram(const Recipe& recipe, int arity, DType type, double attribute, std::string* error);
 
-// Demands of the backend every instruction of `program`, a sample for the type attribute's value `type`.
-void RequireProgram(const Program& program, DType type, Registry::Entry* entry);
-
-// Calls add(entry) for one or more entries of `op` that together cover its types: those of one class share a
-// program's instructions and so what they require of the backend.
+// Calls add(entry) for an entry of `op` with its types, and for each its program as what it requires.
 using AddKernel = void (*)(Registry::Entry& entry, const ElementwiseOp& op);
 void RegisterRow(Registry& registry, const ElementwiseOp& op, int arity, const std::vector<const char*>& arguments,
                  AddKernel add);

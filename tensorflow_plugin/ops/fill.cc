@@ -49,14 +49,18 @@ class ZerosLikeKernel : public OpKernel {
   }
 };
 
+const Program* Ones(DType type) {
+  ProgramBuilder builder;
+  builder.Output(builder.Const(type, 1.0));
+  return builder.Build();
+}
+
 class OnesLikeKernel : public OpKernel {
  public:
   explicit OnesLikeKernel(Construction& c) {
     const DType type = c.Attr<DType>("T");
     if (!c.status().ok()) return;
-    ProgramBuilder builder;
-    builder.Output(builder.Const(type, 1.0));
-    program_ = builder.Build();
+    program_ = Ones(type);
   }
 
   Status Compute(Context& ctx) override {
@@ -80,7 +84,7 @@ void RegisterFill(Registry& registry) {
       .Types("T", kAllTypes)
       .Types("index_type", {DType::kInt32, DType::kInt64})
       .Host({"dims"})
-      .Requires(EOp::kCast)
+      .Requires(needs::Identity("T"))
       .Kernel<FillKernel>();
   registry.Op("Fill")
       .Types("T", {})
@@ -89,7 +93,10 @@ void RegisterFill(Registry& registry) {
       .AllHostFor(DType::kInt32, {"value", "output"})
       .Kernel<FillKernel>();
   registry.Op("ZerosLike").Types("T", kAllTypes).Kernel<ZerosLikeKernel>();
-  registry.Op("OnesLike").Types("T", kAllTypes).Requires(EOp::kCast).Kernel<OnesLikeKernel>();
+  registry.Op("OnesLike")
+      .Types("T", kAllTypes)
+      .Requires([](Needs& n) { n.AskProgram(Ones(n.type("T"))); })
+      .Kernel<OnesLikeKernel>();
 }
 
 }  // namespace xpu

@@ -162,30 +162,30 @@ void RegisterGather(Registry& registry) {
   registry.Op("Gather")
       .Types("Tparams", kAllTypes)
       .AllHostFor(DType::kInt32, {"params", "indices", "output"})
-      .Requires(Primitive::kGather)
+      .Requires(needs::Gather("Tparams"))
       .Kernel<GatherKernel>(false);
   registry.Op("GatherV2")
       .Types("Tparams", kAllTypes)
       .Types("Tindices", index_types)
       .Host({"axis"})
       .AllHostFor(DType::kInt32, {"params", "indices", "output"})
-      .Requires(Primitive::kGather)
+      .Requires(needs::Gather("Tparams", "Tindices"))
       .Kernel<GatherKernel>(true);
   registry.Op("GatherNd")
       .Types("Tparams", kAllTypes)
       .Types("Tindices", index_types)
       .AllHostFor(DType::kInt32, {"params", "indices", "output"})
-      .Requires(Primitive::kGather)
+      .Requires(needs::Gather("Tparams", "Tindices"))
       .Kernel<GatherNdKernel>();
   registry.Op("ResourceGather")
       .Types("dtype", kAllTypes)
       .Host({"resource"})
-      .Requires(Primitive::kGather)
+      .Requires(needs::Gather("dtype"))
       .Kernel<ResourceGatherKernel>();
   registry.Op("ResourceGatherNd")
       .Types("dtype", kAllTypes)
       .Host({"resource"})
-      .Requires(Primitive::kGather)
+      .Requires(needs::Gather("dtype"))
       .Kernel<ResourceGatherNdKernel>();
 }
 

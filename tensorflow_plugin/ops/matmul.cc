@@ -129,17 +129,17 @@ void RegisterMatMul(Registry& registry) {
   registry.Op("MatMul")
       .Types("T", types)
       .AllHostFor(DType::kInt32, {"a", "b", "product"})
-      .Requires(Primitive::kMatMul)
+      .Requires(needs::MatMul("T"))
       .Kernel<MatMulKernel>(BatchRule::kNone, "T");
   registry.Op("BatchMatMul")
       .Types("T", types)
       .AllHostFor(DType::kInt32, {"x", "y", "output"})
-      .Requires(Primitive::kMatMul)
+      .Requires(needs::MatMul("T"))
       .Kernel<MatMulKernel>(BatchRule::kEqual, "T");
   registry.Op("BatchMatMulV2")
       .Types("T", Union(types, {DType::kInt16}))
       .AllHostFor(DType::kInt32, {"x", "y", "output"})
-      .Requires(Primitive::kMatMul)
+      .Requires(needs::MatMul("T"))
       .Kernel<MatMulKernel>(BatchRule::kBroadcast, "T");
   // All three types are the same.
   for (DType type : Union(types, {DType::kInt16, DType::kInt32})) {
@@ -147,7 +147,7 @@ void RegisterMatMul(Registry& registry) {
     auto entry = registry.Op("BatchMatMulV3");
     entry.Types("Ta", host ? TypeList{} : TypeList{type}).Types("Tb", {type}).Types("Tout", {type});
     if (host) entry.AllHostFor(type, {"x", "y", "output"});
-    entry.Requires(Primitive::kMatMul).Kernel<MatMulKernel>(BatchRule::kBroadcast, "Ta");
+    entry.Requires(needs::MatMul("Ta")).Kernel<MatMulKernel>(BatchRule::kBroadcast, "Ta");
   }
 }
 

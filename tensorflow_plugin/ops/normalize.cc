@@ -159,12 +159,29 @@ class BatchNormGradientKernel : public BatchNormBase {
   }
 };
 
+// is_training and data_format are known when a kernel is made: whatever they will be.
+Need Normalizes(bool gradient) {
+  return [=](Needs& n) {
+    NormalizeDesc desc;
+    desc.gradient = gradient;
+    desc.type = n.type("T");
+    for (const bool training : {false, true}) {
+      for (const ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
+        desc.training = training;
+        desc.order = order;
+        n.Ask(desc);
+      }
+    }
+  };
+}
+
 template <typename Kernel>
 void RegisterVersions(Registry& registry, const char* const (&names)[3]) {
   const TypeList types = {DType::kHalf, DType::kBFloat16, DType::kFloat};
   for (int version = 1; version <= 3; ++version) {
     auto entry = registry.Op(names[version - 1]);
-    entry.Types("T", version == 1 ? TypeList{DType::kFloat} : types).Requires(Primitive::kNormalize);
+    entry.Types("T", version == 1 ? TypeList{DType::kFloat} : types)
+        .Requires(Normalizes(std::is_same_v<Kernel, BatchNormGradientKernel>));
     if (version > 1) entry.Types("U", {DType::kFloat});
     entry.template Kernel<Kernel>(version);
   }

@@ -302,11 +302,13 @@ UpdateProgram ReadUpdate(Construction& c, const ApplyOp& op, DType type) {
   return update;
 }
 
-void RequireUpdate(const ApplyOp& op, DType sample, Registry::Entry* entry) {
-  for (bool flag : {false, true}) {
-    const UpdateProgram update = MakeUpdate(op, sample, flag);
-    if (update.program != nullptr) RequireProgram(*update.program, sample, entry);
-  }
+Need NeedUpdate(const ApplyOp& op) {
+  return [&op](Needs& n) {
+    for (const bool flag : {false, true}) {
+      const UpdateProgram update = MakeUpdate(op, n.type("T"), flag);
+      n.AskProgram(update.program, update.error);
+    }
+  };
 }
 
 Status CheckVariables(const ApplyOp& op, DType type, const std::vector<LockedVariable>& variables) {

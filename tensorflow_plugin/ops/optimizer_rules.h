@@ -41,8 +41,8 @@ struct UpdateProgram {
 UpdateProgram MakeUpdate(const ApplyOp& op, DType type, bool flag);
 // For a kernel's constructor: reads the flag, builds the program.
 UpdateProgram ReadUpdate(Construction& c, const ApplyOp& op, DType type);
-// Demands of the backend what the update needs; `sample` is one type of a class (ClassesOf).
-void RequireUpdate(const ApplyOp& op, DType sample, Registry::Entry* entry);
+// The update's programs as what the backend must support.
+Need NeedUpdate(const ApplyOp& op);
 
 // Refuses variables of another type, of different shapes, or named twice.
 Status CheckVariables(const ApplyOp& op, DType type, const std::vector<LockedVariable>& variables);

@@ -59,13 +59,11 @@ class ApplyKernel : public OpKernel {
 
 void RegisterOptimizers(Registry& registry) {
   for (const ApplyOp& op : ApplyOps()) {
-    for (TypeMask mask : ClassesOf(op.types)) {
-      const TypeList types = DeviceTypes(mask);
-      Registry::Entry entry = registry.Op(op.name);
-      entry.Types("T", types).Host(op.variables);
-      RequireUpdate(op, types[0], &entry);
-      entry.Kernel<ApplyKernel>(&op);
-    }
+    registry.Op(op.name)
+        .Types("T", DeviceTypes(op.types))
+        .Host(op.variables)
+        .Requires(NeedUpdate(op))
+        .Kernel<ApplyKernel>(&op);
   }
 }
 

@@ -154,6 +154,21 @@ class PoolKernel : public OpKernel {
   Windows windows_;
 };
 
+// In whichever order of channels data_format will choose.
+Need Pools(const PoolOp& op) {
+  return [&op](Needs& n) {
+    PoolDesc desc;
+    desc.kind = op.kind;
+    desc.gradient = op.gradient;
+    desc.type = n.type("T");
+    desc.spatial_rank = op.spatial_rank;
+    for (const ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
+      desc.order = order;
+      n.Ask(desc);
+    }
+  };
+}
+
 }  // namespace
 
 void RegisterPool(Registry& registry) {
@@ -166,7 +181,7 @@ void RegisterPool(Registry& registry) {
     const bool two_types = max && op.gradient && op.spatial_rank == 3;
     for (DType type : types) {
       auto entry = registry.Op(op.name);
-      entry.Types("T", {type}).Requires(Primitive::kPool);
+      entry.Types("T", {type}).Requires(Pools(op));
       if (two_types) entry.Types("TInput", {type});
       if (op.host_windows) entry.Host({"ksize", "strides"});
       if (op.gradient && !max) entry.Host({"orig_input_shape"});

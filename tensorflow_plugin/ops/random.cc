@@ -171,6 +171,7 @@ class StatefulKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     RandomDesc desc;
     desc.kind = kind_;
+    desc.exact = false;  // nobody is promised these bits
     if (kind_ == RandomKind::kUniformInt) XPU_RETURN_IF_ERROR(ReadRange(ctx, 1, &desc));
     Dims shape;
     XPU_RETURN_IF_ERROR(HostShape(ctx.input(0), "shape", &shape));
@@ -255,18 +256,18 @@ void RegisterRandom(Registry& registry) {
     registry.Op(f.from_seed)
         .Types("dtype", f.types)
         .Host(host({"shape", "seed"}))
-        .Requires(Primitive::kRandom)
+        .Requires(needs::Random(f.kind, "dtype", true))
         .Kernel<StatelessKernel>(f.kind, false);
     registry.Op(f.from_key)
         .Types("dtype", f.types)
         .Host(host({"shape", "key", "counter", "alg"}))
-        .Requires(Primitive::kRandom)
+        .Requires(needs::Random(f.kind, "dtype", true))
         .Kernel<StatelessKernel>(f.kind, true);
     if (f.stateful == nullptr) continue;
     registry.Op(f.stateful)
         .Types(f.stateful_type, f.types)
         .Host(host({"shape"}))
-        .Requires(Primitive::kRandom)
+        .Requires(needs::Random(f.kind, f.stateful_type, false))
         .Kernel<StatefulKernel>(f.kind);
   }
   registry.Op("StatelessRandomGetKeyCounter").Host({"seed", "key", "counter"}).OnHost().Kernel<SeedKernel>(true, false);
@@ -278,7 +279,7 @@ void RegisterRandom(Registry& registry) {
   registry.Op("RandomShuffle")
       .Types("T", kAllTypes)
       .AllHostFor(DType::kInt32, {"value", "output"})
-      .Requires(Primitive::kGather)
+      .Requires(needs::Gather("T", DType::kInt64))
       .Kernel<ShuffleKernel>();
 }
 

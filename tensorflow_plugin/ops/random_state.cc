@@ -131,7 +131,7 @@ class DrawKernel : public OpKernel {
 }  // namespace
 
 void RegisterRandomState(Registry& registry) {
-  const Requirement add = {Primitive::kElementwise, DType::kUint64, EOp::kAdd};
+  const Need add = [](Needs& n) { n.AskProgram(AdvanceProgram()); };
   registry.Op("RngReadAndSkip").Host({"resource", "alg", "delta"}).Requires(add).Kernel<SkipKernel>(true);
   registry.Op("RngSkip").Host({"resource", "algorithm", "delta"}).Requires(add).Kernel<SkipKernel>(false);
   for (const RandomFamily& f : RandomFamilies()) {
@@ -140,7 +140,7 @@ void RegisterRandomState(Registry& registry) {
     registry.Op(f.from_variable)
         .Types("dtype", f.types)
         .Host(host)
-        .Requires(Primitive::kRandom)
+        .Requires(needs::Random(f.kind, "dtype", true))
         .Kernel<DrawKernel>(f.kind);
   }
 }

@@ -157,15 +157,20 @@ class BiasAddGradKernel : public OpKernel {
   const Program* program_ = nullptr;
 };
 
+// x^2 / 2, in float for narrower types.
+const Program* HalfSquare(DType type) {
+  ProgramBuilder builder;
+  const Value x = Cast(Value{&builder, builder.Input(type)}, WideType(type));
+  builder.Output((Square(x) * 0.5).reg);
+  return builder.Build();
+}
+
 // sum(x^2) / 2. Squares of half and bfloat16 are kept and added in float; the result is rounded at the end.
 class L2LossKernel : public OpKernel {
  public:
   explicit L2LossKernel(Construction& c) : type_(c.Attr<DType>("T")) {
     if (!c.status().ok()) return;
-    ProgramBuilder builder;
-    const Value x = Cast(Value{&builder, builder.Input(type_)}, WideType(type_));
-    builder.Output((Square(x) * 0.5).reg);
-    program_ = builder.Build();
+    program_ = HalfSquare(type_);
   }
 
   Status Compute(Context& ctx) override {
@@ -221,13 +226,13 @@ void RegisterReduce(Registry& registry) {
     Registry::Entry entry = registry.Op(op.name);
     entry.Types("T", DeviceTypes(op.types)).Types("Tidx", index_types).Host({"reduction_indices"});
     if (op.types & kHostInt32Mask) entry.AllHostFor(DType::kInt32, {"input", "output"});
-    entry.Requires(Primitive::kReduce).Kernel<ReduceKernel>(op.kind);
+    entry.Requires(needs::Reduce(op.kind, "T")).Kernel<ReduceKernel>(op.kind);
   }
   for (const ReduceOp& op : kLogical) {
     registry.Op(op.name)
         .Types("Tidx", index_types)
         .Host({"reduction_indices"})
-        .Requires(Requirement{Primitive::kReduce, DType::kBool})
+        .Requires(needs::Reduce(op.kind, DType::kBool))
         .Kernel<ReduceKernel>(op.kind);
   }
   for (const ReduceOp& op : kArgReductions) {
@@ -237,15 +242,23 @@ void RegisterReduce(Registry& registry) {
         .Types("Tidx", index_types)
         .Host({"dimension"})
         .AllHostFor(DType::kInt32, {"input", "output"})
-        .Requires(Primitive::kReduce)
+        .Requires(needs::Reduce(op.kind, "T", "output_type"))
         .Kernel<ArgReduceKernel>(op.kind);
   }
   registry.Op("BiasAddGrad")
       .Types("T", kNumberTypes)
       .AllHostFor(DType::kInt32, {"out_backprop", "output"})
-      .Requires(Primitive::kReduce)
+      .Requires(needs::Reduce(ReduceKind::kSum, "T"))
       .Kernel<BiasAddGradKernel>();
-  registry.Op("L2Loss").Types("T", kFloatTypes).Requires(Primitive::kReduce).Kernel<L2LossKernel>();
+  registry.Op("L2Loss")
+      .Types("T", kFloatTypes)
+      .Requires([](Needs& n) {
+        ReduceDesc desc;
+        desc.source.program = HalfSquare(n.type("T"));
+        n.Ask(desc);
+        if (IsReducedFloat(n.type("T"))) n.AskProgram(CastProgram(DType::kFloat, n.type("T")));
+      })
+      .Kernel<L2LossKernel>();
 }
 
 }  // namespace xpu

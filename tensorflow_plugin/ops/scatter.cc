@@ -236,7 +236,7 @@ void RegisterScatter(Registry& registry) {
       .Types("Tindices", index_types)
       .Host({"shape"})
       .AllHostFor(DType::kInt32, {"indices", "updates", "output"})
-      .Requires(Primitive::kScatter)
+      .Requires(needs::Scatter(ScatterKind::kAdd, "T", "Tindices"))
       .Kernel<ScatterNdKernel>();
   struct Row {
     const char* op;
@@ -252,13 +252,13 @@ void RegisterScatter(Registry& registry) {
         .Types("T", row.types)
         .Types("Tindices", index_types)
         .AllHostFor(DType::kInt32, {"tensor", "indices", "updates", "output"})
-        .Requires(Primitive::kScatter)
+        .Requires(needs::Scatter(row.kind, "T", "Tindices"))
         .Kernel<TensorScatterKernel>(row.kind);
   }
   registry.Op("ScatterNdNonAliasingAdd")
       .Types("T", kAllTypes)
       .AllHostFor(DType::kInt32, {"input", "indices", "updates", "output"})
-      .Requires(Primitive::kScatter)
+      .Requires(needs::Scatter(ScatterKind::kAdd, "T"))
       .Kernel<TensorScatterKernel>(ScatterKind::kAdd);
   for (const Row& row : {Row{"ResourceScatterNdUpdate", ScatterKind::kUpdate, kAllTypes},
                          {"ResourceScatterNdAdd", ScatterKind::kAdd, kAllTypes},
@@ -268,7 +268,7 @@ void RegisterScatter(Registry& registry) {
     registry.Op(row.op)
         .Types("T", row.types)
         .Host({"ref"})
-        .Requires(Primitive::kScatter)
+        .Requires(needs::Scatter(row.kind, "T"))
         .Kernel<ResourceScatterNdKernel>(row.kind);
   }
   for (const Row& row : {Row{"ResourceScatterUpdate", ScatterKind::kUpdate, kAllTypes},
@@ -281,14 +281,14 @@ void RegisterScatter(Registry& registry) {
     registry.Op(row.op)
         .Types("dtype", row.types)
         .Host({"resource"})
-        .Requires(Primitive::kScatter)
+        .Requires(needs::Scatter(row.kind, "dtype"))
         .Kernel<ResourceScatterKernel>(row.kind);
   }
   registry.Op("DynamicStitch")
       .Types("T", kAllTypes)
       .Host({"indices"})
       .AllHostFor(DType::kInt32, {"data", "merged"})
-      .Requires(Primitive::kScatter)
+      .Requires(needs::Scatter(ScatterKind::kUpdate, "T"))
       .Kernel<DynamicStitchKernel>();
 }
 

@@ -203,6 +203,17 @@ class SegmentKernel : public OpKernel {
   const Program* divide_ = nullptr;
 };
 
+// Narrow types are gathered up in float.
+Need Scatters(ScatterKind kind, needs::TypeRef index_type) {
+  return [=](Needs& n) {
+    needs::Scatter(kind, "T", index_type)(n);
+    if (!IsReducedFloat(n.type("T"))) return;
+    needs::Scatter(kind, DType::kFloat, index_type)(n);
+    needs::Cast("T", DType::kFloat)(n);
+    needs::Cast(DType::kFloat, "T")(n);
+  };
+}
+
 }  // namespace
 
 void RegisterSegment(Registry& registry) {
@@ -221,7 +232,7 @@ void RegisterSegment(Registry& registry) {
         .Types("Tindices", index_types)
         .Host({"num_segments"})
         .AllHostFor(DType::kInt32, {"data", "segment_ids", "output"})
-        .Requires(Primitive::kScatter)
+        .Requires(Scatters(row.kind, "Tindices"))
         .Kernel<UnsortedSegmentKernel>(row.kind);
   }
   for (const Row& row : {Row{"SegmentSum", ScatterKind::kAdd, kNumberTypes},
@@ -231,12 +242,15 @@ void RegisterSegment(Registry& registry) {
     registry.Op(row.name)
         .Types("T", row.types)
         .AllHostFor(DType::kInt32, {"data", "segment_ids", "output"})
-        .Requires(Primitive::kScatter)
+        .Requires(Scatters(row.kind, DType::kInt32))
+        .Requires(Scatters(row.kind, DType::kInt64))
         .Kernel<SegmentKernel>(row.kind, false);
   }
   registry.Op("SegmentMean")
       .Types("T", Union(kFloatTypes, kComplexTypes))
-      .Requires(Primitive::kScatter)
+      .Requires(Scatters(ScatterKind::kAdd, DType::kInt32))
+      .Requires(Scatters(ScatterKind::kAdd, DType::kInt64))
+      .Requires(needs::Cast(DType::kInt64, "T"))
       .Requires(EOp::kDiv)
       .Kernel<SegmentKernel>(ScatterKind::kAdd, true);
 }

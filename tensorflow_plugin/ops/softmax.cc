@@ -121,17 +121,17 @@ void RegisterSoftmax(Registry& registry) {
     SoftmaxKind kind;
   } plain[] = {{"Softmax", SoftmaxKind::kSoftmax}, {"LogSoftmax", SoftmaxKind::kLogSoftmax}};
   for (const auto& p : plain) {
-    registry.Op(p.op).Types("T", kFloatTypes).Requires(Primitive::kSoftmax).Kernel<SoftmaxKernel>(p.kind);
+    registry.Op(p.op).Types("T", kFloatTypes).Requires(needs::Softmax(p.kind, "T")).Kernel<SoftmaxKernel>(p.kind);
   }
   registry.Op("SoftmaxCrossEntropyWithLogits")
       .Types("T", kFloatTypes)
-      .Requires(Primitive::kSoftmax)
+      .Requires(needs::Softmax(SoftmaxKind::kCrossEntropy, "T"))
       .Kernel<CrossEntropyKernel>();
   // int32 labels are in device memory, as on TensorFlow's GPU.
   registry.Op("SparseSoftmaxCrossEntropyWithLogits")
       .Types("T", kFloatTypes)
       .Types("Tlabels", {DType::kInt32, DType::kInt64})
-      .Requires(Primitive::kSoftmax)
+      .Requires(needs::Softmax(SoftmaxKind::kSparseCrossEntropy, "T", "Tlabels"))
       .Kernel<SparseCrossEntropyKernel>();
 }
 

@@ -156,13 +156,14 @@ void RegisterSparseOptimizers(Registry& registry) {
   for (const ApplyOp& op : ApplyOps()) {
     if (!op.sparse) continue;
     const std::string name = "ResourceSparse" + std::string(op.name + std::strlen("Resource"));
-    for (TypeMask mask : ClassesOf(op.types)) {
-      const TypeList types = DeviceTypes(mask);
-      Registry::Entry entry = registry.Op(name.c_str());
-      entry.Types("T", types).Types("Tindices", {DType::kInt32, DType::kInt64}).Host(op.variables);
-      RequireUpdate(op, types[0], &entry);
-      entry.Requires(Primitive::kGather).Requires(Primitive::kScatter).Kernel<SparseApplyKernel>(&op);
-    }
+    registry.Op(name.c_str())
+        .Types("T", DeviceTypes(op.types))
+        .Types("Tindices", {DType::kInt32, DType::kInt64})
+        .Host(op.variables)
+        .Requires(NeedUpdate(op))
+        .Requires(needs::Gather("T"))
+        .Requires(needs::Scatter(ScatterKind::kUpdate, "T"))
+        .Kernel<SparseApplyKernel>(&op);
   }
 }
 

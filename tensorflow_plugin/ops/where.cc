@@ -5,14 +5,19 @@
 namespace xpu {
 namespace {
 
+// 1 where an element is not zero, else 0.
+const Program* NotZero(DType type) {
+  ProgramBuilder b;
+  b.Output(b.Cast(b.Cast(b.Input(type), DType::kBool), DType::kInt64));
+  return b.Build();
+}
+
 // The output's size depends on the data, so the kernel waits for the count before it can allocate.
 class WhereKernel : public OpKernel {
  public:
   explicit WhereKernel(Construction& c) : type_(c.Attr<DType>("T")) {
     if (!c.status().ok()) return;
-    ProgramBuilder b;
-    b.Output(b.Cast(b.Cast(b.Input(type_), DType::kBool), DType::kInt64));
-    not_zero_ = b.Build();
+    not_zero_ = NotZero(type_);
   }
 
   Status Compute(Context& ctx) override {
@@ -51,10 +56,14 @@ class WhereKernel : public OpKernel {
 void RegisterWhere(Registry& registry) {
   registry.Op("Where")
       .Types("T", kAllTypes)
-      .Requires(EOp::kCast)
-      .Requires(Requirement{Primitive::kElementwise, DType::kBool, EOp::kCast})
-      .Requires(Requirement{Primitive::kReduce, DType::kInt64})
-      .Requires(Primitive::kCompact)
+      .Requires([](Needs& n) {
+        ReduceDesc count;
+        count.source.program = NotZero(n.type("T"));
+        n.Ask(count);
+        CompactDesc compact;
+        compact.type = n.type("T");
+        n.Ask(compact);
+      })
       .Kernel<WhereKernel>();
 }
 

@@ -18,13 +18,26 @@ Status RequireAddresses(const Footprint& footprint, const Args& args) {
 
 }  // namespace
 
+template <typename Desc>
+Status Device::LaunchAny(Stream& stream, const Desc& desc, const Args& args) {
+  Footprint footprint;
+  XPU_RETURN_IF_ERROR(Check(desc, &footprint));
+  const Capabilities& can = capabilities();
+  XPU_REQUIRE(can.Supports(desc), errors::Unimplemented("this XPU backend does not implement ", Name(desc)));
+  if (footprint.empty()) return OkStatus();
+  XPU_RETURN_IF_ERROR(RequireAddresses(footprint, args));
+  const int64_t scratch = can.WorkspaceBytes(desc);
+  if (__builtin_expect(scratch == 0 || args.workspace != nullptr, 1)) return Enqueue(stream, desc, args, footprint);
+  XPU_REQUIRE(args.workspace_source != nullptr,
+              errors::InvalidArgument(Name(desc), " needs a workspace of ", scratch, " bytes, there is none"));
+  Args with_workspace = args;
+  XPU_RETURN_IF_ERROR(args.workspace_source->Allocate(scratch, &with_workspace.workspace));
+  return Enqueue(stream, desc, with_workspace, footprint);
+}
+
 #define XPU_LAUNCH(name)                                                                      \
   Status Device::Launch(Stream& stream, const name##Desc& desc, const Args& args) {           \
-    Footprint footprint;                                                                      \
-    XPU_RETURN_IF_ERROR(Check(desc, &footprint));                                             \
-    if (footprint.empty()) return OkStatus();                                                 \
-    XPU_RETURN_IF_ERROR(RequireAddresses(footprint, args));                                   \
-    return Enqueue(stream, desc, args, footprint);                                            \
+    return LaunchAny(stream, desc, args);                                                     \
   }                                                                                           \
   Status Device::Enqueue(Stream&, const name##Desc&, const Args&, const Footprint&) {         \
     return errors::Unimplemented("this XPU backend does not implement the primitive " #name); \

@@ -85,6 +85,15 @@ struct DeviceInfo {
   int64_t memory_bytes = 0;            // what may be allocated
   int64_t bandwidth_bytes_per_s = -1;  // of device memory; -1: not measured
   double gflops = -1;                  // single precision; -1: not measured
+  std::string instruction_set;         // of the kernels, for people: "avx2"
+};
+
+// Who launches may lend scratch memory only when it is needed.
+class WorkspaceSource {
+ public:
+  virtual ~WorkspaceSource() = default;
+  // `bytes` of device memory, aligned as Device::Allocate aligns.
+  virtual Status Allocate(int64_t bytes, void** address) = 0;
 };
 
 // Where a command's buffers are: device addresses as Allocate gave them (plus any offset).
@@ -93,16 +102,32 @@ struct Args {
   static constexpr int kMaxOut = Program::kMaxOutputs;
   const void* in[kMaxIn];
   void* out[kMaxOut];
+  // Scratch memory of the device, of as many bytes as Capabilities::WorkspaceBytes says, where that is not 0. If there
+  // is none, Launch takes it from `workspace_source`; it must stay until the command has run.
+  void* workspace = nullptr;
+  WorkspaceSource* workspace_source = nullptr;
   // If set, Launch returns when the command has run, and a failure that depends on data (a bad index, a division by
   // zero) is written here instead of to the stream.
   Status* status = nullptr;
 };
 
-// A question to Device::Supports.
-struct Requirement {
-  Primitive primitive;
-  DType type = DType::kInvalid;  // of the data; for Elementwise, of the operands of `op`
-  EOp op = EOp::kCast;           // Elementwise only
+// What a backend can do, asked with whole descriptors. Answers never change, and any thread may ask.
+class Capabilities {
+ public:
+  virtual ~Capabilities() = default;
+
+  // Whether commands of this descriptor run. A descriptor may leave its extents open (see kAny): then, whether all do
+  // whose extents are filled in. Only what makes sense is asked: what check.h's IsDefined denies, nobody launches.
+#define XPU_SUPPORTS(name) \
+  virtual bool Supports(const name##Desc&) const { return false; }
+  XPU_PRIMITIVES(XPU_SUPPORTS)
+#undef XPU_SUPPORTS
+
+  // Bytes of scratch memory that a supported command needs on the device while it runs (Args::workspace).
+#define XPU_WORKSPACE(name) \
+  virtual int64_t WorkspaceBytes(const name##Desc&) const { return 0; }
+  XPU_PRIMITIVES(XPU_WORKSPACE)
+#undef XPU_WORKSPACE
 };
 
 class Device {
@@ -131,22 +156,31 @@ class Device {
   // Blocks until every stream is empty.
   virtual void Synchronize() = 0;
 
-  virtual bool Supports(const Requirement& requirement) const = 0;
+  // At least what the backend's capabilities say.
+  virtual const Capabilities& capabilities() const = 0;
+  template <typename Desc>
+  bool Supports(const Desc& desc) const {
+    return capabilities().Supports(desc);
+  }
 
   // Enqueues a primitive on one of this device's streams and returns (but see Args::status). The descriptor is copied.
-  // Fails at once with InvalidArgument for a descriptor that makes no sense (check.h) or a null address where there are
-  // elements, and with Unimplemented for what Supports denies; a descriptor with empty extents is a no-op that
-  // succeeds.
+  // Fails at once with InvalidArgument for a descriptor that makes no sense (check.h), for a null address where there
+  // are elements and for a missing workspace, and with Unimplemented for what Supports denies; a descriptor with empty
+  // extents is a no-op that succeeds.
 #define XPU_LAUNCH(name) Status Launch(Stream& stream, const name##Desc& desc, const Args& args);
   XPU_PRIMITIVES(XPU_LAUNCH)
 #undef XPU_LAUNCH
 
-  // What a backend writes: Launch of a descriptor that has been checked and has something to do. To be called by
-  // Launch, and by a device around this one.
+  // What a backend writes: Launch of a descriptor that it supports, that has been checked and has something to do. To
+  // be called by Launch, and by a device around this one.
 #define XPU_ENQUEUE(name) \
   virtual Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint);
   XPU_PRIMITIVES(XPU_ENQUEUE)
 #undef XPU_ENQUEUE
+
+ private:
+  template <typename Desc>
+  Status LaunchAny(Stream& stream, const Desc& desc, const Args& args);
 };
 
 struct BackendOptions {
@@ -169,8 +203,29 @@ class Backend {
   // The devices this machine offers under these options; 0 is no error.
   virtual int DeviceCount(const BackendOptions& options) const = 0;
   virtual Status CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const = 0;
+  // What such a device's info() would say.
+  virtual Status Describe(int ordinal, const BackendOptions& options, DeviceInfo* info) const = 0;
+  // Bytes of memory there are for all devices together, for limits that name a share of it; 0: not known.
+  virtual int64_t TotalMemory() const { return 0; }
+
   // What every device of this backend supports, askable before one is created (kernels register at load).
-  virtual bool Supports(const Requirement& requirement) const = 0;
+  virtual const Capabilities& capabilities() const = 0;
+  template <typename Desc>
+  bool Supports(const Desc& desc) const {
+    return capabilities().Supports(desc);
+  }
+
+  // Whether the host may read and write what lies at the address of some tensor: true of host memory, and of device
+  // memory that the host sees at the same address.
+  virtual bool HostCanAddress(const void* address, const BackendOptions& options) const = 0;
+  // Whether that is so for all memory of all devices, which then work on host memory just as well.
+  virtual bool SharesHostMemory(const BackendOptions&) const { return false; }
+
+  // A device without memory of its own whose commands run before Launch returns, on host addresses, on the calling
+  // thread and those that help it (`threads` in all; 0: as many as this process may use processors): for tensors that
+  // TensorFlow keeps in host memory (int32, by its convention). Any number of threads may launch on one of its streams;
+  // their failures are told apart by Args::status. nullptr: this backend has none, another's will do.
+  virtual std::unique_ptr<Device> NewHostExecutor(int /*threads*/) const { return nullptr; }
 };
 
 }  // namespace xpu

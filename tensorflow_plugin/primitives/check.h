@@ -51,10 +51,13 @@ struct Footprint {
 // has none). It looks at no extent.
 //
 // Name tells the descriptor's kind and types for messages: "Reduce Max of complex64".
+//
+// OpenExtents: the same kind on the same types with every extent open, to ask Capabilities::Supports with.
 #define XPU_CHECK(name)                                       \
   Status Check(const name##Desc& desc, Footprint* footprint); \
   bool IsDefined(const name##Desc& desc);                     \
-  std::string Name(const name##Desc& desc);
+  std::string Name(const name##Desc& desc);                   \
+  name##Desc OpenExtents(name##Desc desc);
 XPU_PRIMITIVES(XPU_CHECK)
 #undef XPU_CHECK
 

@@ -400,15 +400,29 @@ class CountingDevice final : public Device {
   std::unique_ptr<Event> CreateEvent() override { return nullptr; }
   std::unique_ptr<Timer> CreateTimer() override { return nullptr; }
   void Synchronize() override {}
-  bool Supports(const Requirement&) const override { return true; }
+  const Capabilities& capabilities() const override { return capabilities_; }
   Status Enqueue(Stream&, const ElementwiseDesc&, const Args&, const Footprint& footprint) override {
     ++commands;
     EXPECT_EQ(footprint.num_in, 2);
     return OkStatus();
   }
+  Status Enqueue(Stream&, const RandomDesc&, const Args& args, const Footprint&) override {
+    ++commands;
+    workspace = args.workspace;
+    return OkStatus();
+  }
   int commands = 0;
+  void* workspace = nullptr;
 
  private:
+  // Elementwise, and random numbers with four bytes of scratch each.
+  struct Some final : Capabilities {
+    bool Supports(const ElementwiseDesc&) const override { return true; }
+    bool Supports(const RandomDesc&) const override { return true; }
+    bool Supports(const PoolDesc&) const override { return true; }
+    int64_t WorkspaceBytes(const RandomDesc& desc) const override { return 4 * desc.n; }
+  };
+  const Some capabilities_;
   DeviceInfo info_;
 };
 
@@ -433,7 +447,78 @@ TEST(Launch, GivesTheBackendOnlyWhatHasBeenChecked) {
   MatMulDesc product;
   product.m = product.n = product.k = 1;
   args.out[0] = data;
-  EXPECT_EQ(device.Launch(stream, product, args).message(), "this XPU backend does not implement the primitive MatMul");
+  EXPECT_EQ(device.Launch(stream, product, args).message(), "this XPU backend does not implement MatMul of float");
+  product.m = 0;  // denied is denied, though there is nothing to do
+  EXPECT_EQ(device.Launch(stream, product, args).code(), Code::kUnimplemented);
+  PoolDesc pool;  // promised and not written
+  pool.batch = pool.channels = 1;
+  EXPECT_EQ(device.Launch(stream, pool, args).message(), "this XPU backend does not implement the primitive Pool");
+}
+
+// Lends from a buffer, and notes how much was asked for.
+class Lender final : public WorkspaceSource {
+ public:
+  Status Allocate(int64_t bytes, void** address) override {
+    asked = bytes;
+    if (bytes > 100) return errors::ResourceExhausted("no more");
+    *address = buffer;
+    return OkStatus();
+  }
+  int64_t asked = 0;
+  char buffer[100];
+};
+
+TEST(Launch, FindsTheWorkspaceThatACommandNeeds) {
+  CountingDevice device;
+  Stream& stream = *reinterpret_cast<Stream*>(&device);
+  float data[6] = {};
+  Args args{{}, {data}};
+  RandomDesc desc;
+  desc.n = 6;
+  EXPECT_EQ(device.Launch(stream, desc, args).message(),
+            "random uniform numbers of float needs a workspace of 24 bytes, there is none");
+  Lender lender;
+  args.workspace_source = &lender;
+  EXPECT_TRUE(device.Launch(stream, desc, args).ok());
+  EXPECT_EQ(lender.asked, 24);
+  EXPECT_EQ(device.workspace, lender.buffer);
+  char own[24];
+  args.workspace = own;
+  EXPECT_TRUE(device.Launch(stream, desc, args).ok());
+  EXPECT_EQ(device.workspace, own);
+  EXPECT_EQ(device.commands, 2);
+  args.workspace = nullptr;
+  desc.n = 30;
+  EXPECT_EQ(device.Launch(stream, desc, args).code(), Code::kResourceExhausted);
+  // Who needs none is not made to ask for it.
+  lender.asked = 0;
+  args.in[0] = args.in[1] = data;
+  EXPECT_TRUE(device.Launch(stream, Add({2, 3}, {3, 1}, {0, 1}), args).ok());
+  EXPECT_EQ(lender.asked, 0);
+}
+
+// Open extents are no extents: nobody can launch a question, and what it asks about is left as it was.
+TEST(OpenExtents, KeepKindsAndTypes) {
+  const MatMulDesc product = OpenExtents([] {
+    MatMulDesc d;
+    d.type = DType::kHalf;
+    d.transpose_b = true;
+    return d;
+  }());
+  EXPECT_EQ(Name(product), "MatMul of half");
+  EXPECT_TRUE(product.transpose_b);
+  EXPECT_EQ(product.n, kAny);
+  EXPECT_EQ(product.batch, Dims({kAny}));
+  Footprint footprint;
+#define XPU_TRY(name)                                                       \
+  EXPECT_FALSE(Check(OpenExtents(name##Desc()), &footprint).ok()) << #name; \
+  footprint = Footprint();
+  XPU_PRIMITIVES(XPU_TRY)
+#undef XPU_TRY
+  const ElementwiseDesc add = OpenExtents(Add({}, {}, {}));
+  EXPECT_EQ(add.shape, Dims({kAny}));
+  EXPECT_EQ(add.in_strides[1], Dims({kAny}));
+  EXPECT_TRUE(IsDefined(add));
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 // The primitives' descriptors: plain structs that say everything about a command except where its buffers are.
 //
+// A new primitive is a descriptor here and a name in XPU_PRIMITIVES, its functions in check.cc, an Enqueue in each
+// backend, and tests (docs/architecture.md).
+//
 // Conventions. Extents and strides count elements. Dense means row-major without gaps. `in` and `out` below name
 // the entries of Args (backend.h) in order. Inputs and outputs may not overlap, except that an elementwise output
 // may be exactly one of its dense inputs of the same element size, and where a comment says "in place".
@@ -13,6 +16,10 @@
 #include "tensorflow_plugin/primitives/types.h"
 
 namespace xpu {
+
+// In a question to Capabilities::Supports (backend.h): an extent, stride, offset, step or count that is open. A Dims of
+// this one entry leaves the rank open, too. OpenExtents (check.h) makes such descriptors.
+inline constexpr int64_t kAny = -1;
 
 // Runs a program once per element of `shape`.
 //   in:  one per program input, walked with in_strides[i] over `shape` (0 broadcasts)
@@ -189,12 +196,15 @@ enum class RandomKind : uint8_t {
   kTruncatedNormal,  // the same, redrawn beyond two deviations
 };
 
-// Random numbers of the counter-based generator Philox 4x32-10, bit for bit those of TensorFlow's CPU kernels
-// (core/lib/random/philox_random.h, random_distributions.h and the filling order of core/kernels/random_op_cpu.h).
+// Random numbers of the counter-based generator Philox 4x32-10. Equal descriptors give equal numbers.
 //   out: dense, n elements of `type`
 struct RandomDesc {
   RandomKind kind = RandomKind::kUniform;
   DType type = DType::kFloat;
+  // Bit for bit the numbers of TensorFlow's CPU kernels (core/lib/random/philox_random.h, random_distributions.h and
+  // the filling order of core/kernels/random_op_cpu.h), as stateless ops promise. Otherwise any numbers of the
+  // distribution that this key and counter determine, independent of those that counters 256 * n or more apart give.
+  bool exact = true;
   int64_t n = 0;
   uint64_t key = 0;
   uint64_t counter[2] = {0, 0};  // low, high

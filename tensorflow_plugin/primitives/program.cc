@@ -13,7 +13,7 @@ const EOpInfo kEOpInfo[] = {
     XPU_ELEMENTWISE_OPS(XPU_INFO)
 #undef XPU_INFO
 };
-const int kNumEOps = sizeof(kEOpInfo) / sizeof(kEOpInfo[0]);
+static_assert(kNumEOps == sizeof(kEOpInfo) / sizeof(kEOpInfo[0]));
 
 TypeClass ClassOf(DType t) {
   if (t == DType::kBool) return kB;

@@ -29,74 +29,75 @@ enum class ResultRule : uint8_t {
 
 // V(name, arity, operand type classes, result rule). half and bfloat16 are computed in float.
 // Where not said otherwise the meaning is C++'s <cmath> function of that name, complex ones included.
-#define XPU_ELEMENTWISE_OPS(V)                                                                       \
-  V(Cast, 1, kF | kI | kU | kB | kC, kCast)  /* static_cast; float to int truncates; to bool: != 0; complex to real: real part */ \
-  V(Neg, 1, kF | kI | kU | kC, kSame)                                                                \
-  V(Abs, 1, kF | kI | kU | kC, kReal)                                                                \
-  V(Sign, 1, kF | kI | kU | kC, kSame)       /* -1, 0, 1; NaN stays; complex: x / |x|, 0 at 0 */     \
-  V(Reciprocal, 1, kF | kC, kSame)                                                                   \
-  V(Square, 1, kF | kI | kU | kC, kSame)                                                             \
-  V(Sqrt, 1, kF | kC, kSame)                                                                         \
-  V(Rsqrt, 1, kF | kC, kSame)                                                                        \
-  V(Exp, 1, kF | kC, kSame)                                                                          \
-  V(Expm1, 1, kF | kC, kSame)                                                                        \
-  V(Log, 1, kF | kC, kSame)                                                                          \
-  V(Log1p, 1, kF | kC, kSame)                                                                        \
-  V(Sin, 1, kF | kC, kSame)                                                                          \
-  V(Cos, 1, kF | kC, kSame)                                                                          \
-  V(Tan, 1, kF | kC, kSame)                                                                          \
-  V(Asin, 1, kF | kC, kSame)                                                                         \
-  V(Acos, 1, kF | kC, kSame)                                                                         \
-  V(Atan, 1, kF | kC, kSame)                                                                         \
-  V(Sinh, 1, kF | kC, kSame)                                                                         \
-  V(Cosh, 1, kF | kC, kSame)                                                                         \
-  V(Tanh, 1, kF | kC, kSame)                                                                         \
-  V(Asinh, 1, kF | kC, kSame)                                                                        \
-  V(Acosh, 1, kF | kC, kSame)                                                                        \
-  V(Atanh, 1, kF | kC, kSame)                                                                        \
-  V(Sigmoid, 1, kF | kC, kSame)              /* 1 / (1 + exp(-x)) */                                 \
-  V(Erf, 1, kF, kSame)                                                                               \
-  V(Erfc, 1, kF, kSame)                                                                              \
-  V(Erfinv, 1, kF, kSame)                                                                            \
-  V(Lgamma, 1, kF, kSame)                                                                            \
-  V(Digamma, 1, kF, kSame)                                                                           \
-  V(Ceil, 1, kF, kSame)                                                                              \
-  V(Floor, 1, kF, kSame)                                                                             \
-  V(Rint, 1, kF, kSame)                      /* halves to even */                                    \
-  V(IsNan, 1, kF, kBool)                                                                             \
-  V(IsInf, 1, kF, kBool)                                                                             \
-  V(IsFinite, 1, kF, kBool)                                                                          \
-  V(LogicalNot, 1, kB, kSame)                                                                        \
-  V(BitwiseNot, 1, kI | kU, kSame)                                                                   \
-  V(Real, 1, kC, kReal)                                                                              \
-  V(Imag, 1, kC, kReal)                                                                              \
-  V(Angle, 1, kC, kReal)                                                                             \
-  V(Conj, 1, kC, kSame)                                                                              \
-  V(Add, 2, kF | kI | kU | kC, kSame)        /* integers wrap, here and below */                     \
-  V(Sub, 2, kF | kI | kU | kC, kSame)                                                                \
-  V(Mul, 2, kF | kI | kU | kC, kSame)                                                                \
-  V(Div, 2, kF | kC, kSame)                                                                          \
-  V(TruncateDiv, 2, kI | kU, kSame)          /* by zero: 0, and the command fails; so for the next three */ \
-  V(FloorDiv, 2, kF | kI | kU, kSame)        /* float: floor(a / b), no failure */                   \
-  V(FloorMod, 2, kF | kI | kU, kSame)        /* sign of the divisor */                               \
-  V(TruncateMod, 2, kF | kI | kU, kSame)     /* sign of the dividend */                              \
-  V(Maximum, 2, kF | kI | kU, kSame)         /* NaN if either is NaN */                              \
-  V(Minimum, 2, kF | kI | kU, kSame)                                                                 \
-  V(Pow, 2, kF | kI | kC, kSame)             /* integer to a negative power: 0, and the command fails */ \
-  V(Atan2, 2, kF, kSame)                                                                             \
-  V(Equal, 2, kF | kI | kU | kB | kC, kBool)                                                         \
-  V(NotEqual, 2, kF | kI | kU | kB | kC, kBool)                                                      \
-  V(Less, 2, kF | kI | kU, kBool)                                                                    \
-  V(LessEqual, 2, kF | kI | kU, kBool)                                                               \
-  V(Greater, 2, kF | kI | kU, kBool)                                                                 \
-  V(GreaterEqual, 2, kF | kI | kU, kBool)                                                            \
-  V(LogicalAnd, 2, kB, kSame)                                                                        \
-  V(LogicalOr, 2, kB, kSame)                                                                         \
-  V(BitwiseAnd, 2, kI | kU, kSame)                                                                   \
-  V(BitwiseOr, 2, kI | kU, kSame)                                                                    \
-  V(BitwiseXor, 2, kI | kU, kSame)                                                                   \
-  V(LeftShift, 2, kI | kU, kSame)            /* the count is clamped to 0 .. bits-1 */               \
-  V(RightShift, 2, kI | kU, kSame)                                                                   \
+#define XPU_ELEMENTWISE_OPS(V)                                                                          \
+  V(Cast, 1, kF | kI | kU | kB | kC,                                                                    \
+    kCast) /* static_cast; float to int truncates; to bool: != 0; complex to real: real part */         \
+  V(Neg, 1, kF | kI | kU | kC, kSame)                                                                   \
+  V(Abs, 1, kF | kI | kU | kC, kReal)                                                                   \
+  V(Sign, 1, kF | kI | kU | kC, kSame) /* -1, 0, 1; NaN stays; complex: x / |x|, 0 at 0 */              \
+  V(Reciprocal, 1, kF | kC, kSame)                                                                      \
+  V(Square, 1, kF | kI | kU | kC, kSame)                                                                \
+  V(Sqrt, 1, kF | kC, kSame)                                                                            \
+  V(Rsqrt, 1, kF | kC, kSame)                                                                           \
+  V(Exp, 1, kF | kC, kSame)                                                                             \
+  V(Expm1, 1, kF | kC, kSame)                                                                           \
+  V(Log, 1, kF | kC, kSame)                                                                             \
+  V(Log1p, 1, kF | kC, kSame)                                                                           \
+  V(Sin, 1, kF | kC, kSame)                                                                             \
+  V(Cos, 1, kF | kC, kSame)                                                                             \
+  V(Tan, 1, kF | kC, kSame)                                                                             \
+  V(Asin, 1, kF | kC, kSame)                                                                            \
+  V(Acos, 1, kF | kC, kSame)                                                                            \
+  V(Atan, 1, kF | kC, kSame)                                                                            \
+  V(Sinh, 1, kF | kC, kSame)                                                                            \
+  V(Cosh, 1, kF | kC, kSame)                                                                            \
+  V(Tanh, 1, kF | kC, kSame)                                                                            \
+  V(Asinh, 1, kF | kC, kSame)                                                                           \
+  V(Acosh, 1, kF | kC, kSame)                                                                           \
+  V(Atanh, 1, kF | kC, kSame)                                                                           \
+  V(Sigmoid, 1, kF | kC, kSame) /* 1 / (1 + exp(-x)) */                                                 \
+  V(Erf, 1, kF, kSame)                                                                                  \
+  V(Erfc, 1, kF, kSame)                                                                                 \
+  V(Erfinv, 1, kF, kSame)                                                                               \
+  V(Lgamma, 1, kF, kSame)                                                                               \
+  V(Digamma, 1, kF, kSame)                                                                              \
+  V(Ceil, 1, kF, kSame)                                                                                 \
+  V(Floor, 1, kF, kSame)                                                                                \
+  V(Rint, 1, kF, kSame) /* halves to even */                                                            \
+  V(IsNan, 1, kF, kBool)                                                                                \
+  V(IsInf, 1, kF, kBool)                                                                                \
+  V(IsFinite, 1, kF, kBool)                                                                             \
+  V(LogicalNot, 1, kB, kSame)                                                                           \
+  V(BitwiseNot, 1, kI | kU, kSame)                                                                      \
+  V(Real, 1, kC, kReal)                                                                                 \
+  V(Imag, 1, kC, kReal)                                                                                 \
+  V(Angle, 1, kC, kReal)                                                                                \
+  V(Conj, 1, kC, kSame)                                                                                 \
+  V(Add, 2, kF | kI | kU | kC, kSame) /* integers wrap, here and below */                               \
+  V(Sub, 2, kF | kI | kU | kC, kSame)                                                                   \
+  V(Mul, 2, kF | kI | kU | kC, kSame)                                                                   \
+  V(Div, 2, kF | kC, kSame)                                                                             \
+  V(TruncateDiv, 2, kI | kU, kSame)      /* by zero: 0, and the command fails; so for the next three */ \
+  V(FloorDiv, 2, kF | kI | kU, kSame)    /* float: floor(a / b), no failure */                          \
+  V(FloorMod, 2, kF | kI | kU, kSame)    /* sign of the divisor */                                      \
+  V(TruncateMod, 2, kF | kI | kU, kSame) /* sign of the dividend */                                     \
+  V(Maximum, 2, kF | kI | kU, kSame)     /* NaN if either is NaN */                                     \
+  V(Minimum, 2, kF | kI | kU, kSame)                                                                    \
+  V(Pow, 2, kF | kI | kC, kSame) /* integer to a negative power: 0, and the command fails */            \
+  V(Atan2, 2, kF, kSame)                                                                                \
+  V(Equal, 2, kF | kI | kU | kB | kC, kBool)                                                            \
+  V(NotEqual, 2, kF | kI | kU | kB | kC, kBool)                                                         \
+  V(Less, 2, kF | kI | kU, kBool)                                                                       \
+  V(LessEqual, 2, kF | kI | kU, kBool)                                                                  \
+  V(Greater, 2, kF | kI | kU, kBool)                                                                    \
+  V(GreaterEqual, 2, kF | kI | kU, kBool)                                                               \
+  V(LogicalAnd, 2, kB, kSame)                                                                           \
+  V(LogicalOr, 2, kB, kSame)                                                                            \
+  V(BitwiseAnd, 2, kI | kU, kSame)                                                                      \
+  V(BitwiseOr, 2, kI | kU, kSame)                                                                       \
+  V(BitwiseXor, 2, kI | kU, kSame)                                                                      \
+  V(LeftShift, 2, kI | kU, kSame) /* the count is clamped to 0 .. bits-1 */                             \
+  V(RightShift, 2, kI | kU, kSame)                                                                      \
   V(Select, 3, kF | kI | kU | kB | kC, kSame) /* a (bool) ? b : c; T is the type of b and c */
 
 enum class EOp : uint8_t {
@@ -112,7 +113,9 @@ struct EOpInfo {
   ResultRule result;
 };
 extern const EOpInfo kEOpInfo[];
-extern const int kNumEOps;
+#define XPU_COUNT(name, ...) +1
+inline constexpr int kNumEOps = 0 XPU_ELEMENTWISE_OPS(XPU_COUNT);
+#undef XPU_COUNT
 inline const EOpInfo& Info(EOp op) { return kEOpInfo[static_cast<int>(op)]; }
 
 // The type class bit of a type.

@@ -6,13 +6,9 @@
 namespace xpu::host {
 
 // Never destroyed: worker threads may be at work when the process ends.
-const Backend& HostBackend() {
+const Backend& TheBackend() {
   static const Backend* const backend = new runtime::HostBackend("XPU_HOST", Kernels());
   return *backend;
-}
-
-std::unique_ptr<Device> NewSynchronousDevice(int threads) {
-  return runtime::NewSynchronousDevice(Kernels(), threads);
 }
 
 }  // namespace xpu::host

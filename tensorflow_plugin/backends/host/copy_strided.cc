@@ -14,7 +14,7 @@ constexpr int64_t kGrainBytes = 64 << 10;
 
 // A copy in its simplest form: strides in bytes, the destination's positive and descending, no extent of 1, nothing
 // left to merge.
-struct Plan {
+struct CopyPlan {
   int64_t size;  // of an element, a power of two up to 16
   Dims shape, src_strides, dst_strides;
   const char* src;
@@ -23,7 +23,7 @@ struct Plan {
   int last() const { return shape.rank() - 1; }
 };
 
-void SortByDestination(Plan* p) {
+void SortByDestination(CopyPlan* p) {
   for (int i = 1; i < p->shape.rank(); ++i) {
     for (int j = i; j > 0 && p->dst_strides[j - 1] < p->dst_strides[j]; --j) {
       for (Dims* d : {&p->shape, &p->src_strides, &p->dst_strides}) std::swap((*d)[j - 1], (*d)[j]);
@@ -31,8 +31,8 @@ void SortByDestination(Plan* p) {
   }
 }
 
-Plan Simplify(const CopyStridedDesc& desc, const Args& args) {
-  Plan p;
+CopyPlan Simplify(const CopyStridedDesc& desc, const Args& args) {
+  CopyPlan p;
   const int64_t bytes = static_cast<int64_t>(desc.element_size);
   p.src = static_cast<const char*>(args.in[0]) + desc.src_offset * bytes;
   p.dst = static_cast<char*>(args.out[0]) + desc.dst_offset * bytes;
@@ -80,7 +80,7 @@ Plan Simplify(const CopyStridedDesc& desc, const Args& args) {
 
 // Where the i-th point of the first `rank` dimensions is.
 struct Cursor {
-  Cursor(const Plan& plan, int rank, int64_t i) : plan_(plan), rank_(rank), src(plan.src), dst(plan.dst) {
+  Cursor(const CopyPlan& plan, int rank, int64_t i) : plan_(plan), rank_(rank), src(plan.src), dst(plan.dst) {
     for (int d = rank - 1; d >= 0; --d) {
       at_[d] = i % plan.shape[d];
       i /= plan.shape[d];
@@ -100,7 +100,7 @@ struct Cursor {
   }
 
  private:
-  const Plan& plan_;
+  const CopyPlan& plan_;
   int rank_;
   int64_t at_[Dims::kMaxRank];
 
@@ -139,7 +139,7 @@ RowFunction RowFunctionFor(int64_t size) {
 }
 
 // Row by row of the innermost dimension; a long row is cut into pieces.
-void CopyRows(const Plan& p, const runtime::ThreadTeam& team) {
+void CopyRows(const CopyPlan& p, const runtime::ThreadTeam& team) {
   const int last = p.last();
   const int64_t n = p.shape[last], src_stride = p.src_strides[last], dst_stride = p.dst_strides[last];
   const bool run = src_stride == p.size && dst_stride == p.size;
@@ -171,7 +171,7 @@ void CopyRows(const Plan& p, const runtime::ThreadTeam& team) {
 }
 
 // The dimension that is contiguous in the source, if the innermost of the destination is not; otherwise -1.
-int TransposedDim(const Plan& p) {
+int TransposedDim(const CopyPlan& p) {
   const int last = p.last();
   if (std::abs(p.src_strides[last]) == p.size || p.src_strides[last] == 0) return -1;
   for (int d = 0; d < last; ++d) {
@@ -181,7 +181,7 @@ int TransposedDim(const Plan& p) {
 }
 
 // Tiles of (dimension `across`, innermost dimension), which are each other's transposes.
-void CopyTransposed(Plan p, int across, const runtime::ThreadTeam& team) {
+void CopyTransposed(CopyPlan p, int across, const runtime::ThreadTeam& team) {
   const int last = p.last();
   // The plane's dimensions go last.
   for (int d = across; d + 1 < last; ++d) {
@@ -219,11 +219,8 @@ void CopyTransposed(Plan p, int across, const runtime::ThreadTeam& team) {
 }  // namespace
 
 Status HostKernels::Run(const CopyStridedDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
-  const int rank = desc.shape.rank();
   if (desc.shape.num_elements() == 0) return OkStatus();
-  XPU_REQUIRE(rank < Dims::kMaxRank || 16 % desc.element_size == 0,
-              errors::Unimplemented("elements of ", desc.element_size, " bytes in ", rank, " dimensions"));
-  const Plan plan = Simplify(desc, args);
+  const CopyPlan plan = Simplify(desc, args);
   const int across = TransposedDim(plan);
   if (across >= 0) {
     CopyTransposed(plan, across, team);

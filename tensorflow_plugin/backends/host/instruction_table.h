@@ -9,8 +9,7 @@ namespace xpu::host {
 // Entries are null where there is no vectorised loop. Half and bfloat16 have none of their own: their registers are
 // float's.
 struct InstrTable {
-  static constexpr int kMaxOps = 96;
-  InstrFn op[kMaxOps][kNumDTypes] = {};
+  InstrFn op[kNumEOps][kNumDTypes] = {};
   InstrFn cast[kNumDTypes][kNumDTypes] = {};  // [from][to]
   InstrFn load[kNumDTypes] = {};
   InstrFn store[kNumDTypes] = {};

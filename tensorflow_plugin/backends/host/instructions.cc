@@ -39,17 +39,17 @@ InstrFn FindInstr(EOp op, DType type, DType result) {
   const InstrTable& table = ActiveTable();
   const InstrFn fast =
       op == EOp::kCast ? table.cast[Row(type)][static_cast<int>(result)] : table.op[static_cast<int>(op)][Row(type)];
-  return fast != nullptr ? fast : reference::FindInstr(op, type, result);
+  return fast != nullptr ? fast : plain::FindInstr(op, type, result);
 }
 
 InstrFn FindLoad(DType type) {
   const InstrFn fast = ActiveTable().load[static_cast<int>(type)];
-  return fast != nullptr ? fast : reference::FindLoad(type);
+  return fast != nullptr ? fast : plain::FindLoad(type);
 }
 
 InstrFn FindStore(DType type) {
   const InstrFn fast = ActiveTable().store[static_cast<int>(type)];
-  return fast != nullptr ? fast : reference::FindStore(type);
+  return fast != nullptr ? fast : plain::FindStore(type);
 }
 
 }  // namespace xpu::host

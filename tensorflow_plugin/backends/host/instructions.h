@@ -3,11 +3,11 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_INSTRUCTIONS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_INSTRUCTIONS_H_
 
-#include "tensorflow_plugin/backends/reference/instructions.h"
+#include "tensorflow_plugin/backends/plain/instructions.h"
 
 namespace xpu::host {
 
-using reference::InstrFn;
+using plain::InstrFn;
 
 InstrFn FindInstr(EOp op, DType type, DType result);
 // Storage <-> register; nullptr where they are the same.

@@ -1,6 +1,6 @@
 #include "tensorflow_plugin/backends/host/instruction_table.h"
 #include "tensorflow_plugin/backends/host/isa.h"
-#include "tensorflow_plugin/backends/reference/scalar_ops.h"
+#include "tensorflow_plugin/backends/plain/scalar_ops.h"
 
 namespace xpu::host {
 namespace {

@@ -1,6 +1,6 @@
 #include "tensorflow_plugin/backends/host/kernels.h"
 
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/host/isa.h"
 
 namespace xpu::host {
 
@@ -10,9 +10,25 @@ const HostKernels& Kernels() {
   return *kernels;
 }
 
-// What has no fast form here falls back on the reference's plain loop, so the two support the same.
-bool HostKernels::Supports(const Requirement& requirement) const {
-  return reference::Kernels().Supports(requirement);
+const char* HostKernels::instruction_set() const { return Name(ActiveIsa()); }
+
+namespace {
+
+template <typename Desc>
+bool SupportsAsDefined(const Desc& desc) {
+  return IsDefined(desc);
 }
+// An element of an odd size is copied as a row of smaller ones, which takes an axis.
+bool SupportsAsDefined(const CopyStridedDesc& desc) {
+  return IsDefined(desc) && (desc.shape.rank() < Dims::kMaxRank || 16 % desc.element_size == 0);
+}
+
+}  // namespace
+
+// All that the descriptors define: what has no fast form here has a plain one.
+#define XPU_SUPPORTS(name) \
+  bool HostKernels::Supports(const name##Desc& desc) const { return SupportsAsDefined(desc); }
+XPU_PRIMITIVES(XPU_SUPPORTS)
+#undef XPU_SUPPORTS
 
 }  // namespace xpu::host

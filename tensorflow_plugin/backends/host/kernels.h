@@ -1,4 +1,4 @@
-// The host backend's kernels: each primitive's Run is in the file of its name.
+// The host backend's kernels: each primitive's Run is in the file of its name, what it costs in cost.cc.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_KERNELS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_KERNELS_H_
 
@@ -8,11 +8,13 @@ namespace xpu::host {
 
 class HostKernels final : public runtime::KernelSet {
  public:
-  bool Supports(const Requirement& requirement) const override;
-#define XPU_RUN(name) \
+  const char* instruction_set() const override;
+#define XPU_KERNEL(name)                                     \
+  bool Supports(const name##Desc& desc) const override;      \
+  int64_t EstimateNs(const name##Desc& desc) const override; \
   Status Run(const name##Desc& desc, const Args& args, const runtime::ThreadTeam& team) const override;
-  XPU_PRIMITIVES(XPU_RUN)
-#undef XPU_RUN
+  XPU_PRIMITIVES(XPU_KERNEL)
+#undef XPU_KERNEL
 };
 
 // The one instance: kernels have no state.

@@ -15,7 +15,7 @@
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
 
 namespace xpu::host {
@@ -309,7 +309,7 @@ Status HostKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTe
                            (desc.c_batch_strides.empty() || desc.c_batch_strides.rank() == rank);
   // The reference refuses what is wrong, and does nothing, or writes zeros, quickly.
   if (desc.type < DType::kInt8 || !ranks_agree || out_elements == 0 || desc.k == 0) {
-    return reference::Kernels().Run(desc, args, team);
+    return plain::Run(desc, args);
   }
   const MatMulDesc d = Canonical(desc);
   try {
@@ -339,7 +339,7 @@ Status HostKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTe
         RunComplexGemm<double>(d, args, team);
         return OkStatus();
       default:
-        return reference::Kernels().Run(desc, args, team);
+        return plain::Run(desc, args);
     }
   } catch (const std::bad_alloc&) {
     return errors::ResourceExhausted("no memory for the temporaries of a matrix product ", d.m, "x", d.k, "x", d.n);

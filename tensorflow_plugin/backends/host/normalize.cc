@@ -10,7 +10,7 @@
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 
 namespace xpu::host {
 
@@ -225,7 +225,7 @@ void Gradient(const NormalizeDesc& d, const Args& args, const ThreadTeam& team) 
 
 Status HostKernels::Run(const NormalizeDesc& d, const Args& args, const ThreadTeam& team) const {
   const bool has_type = d.type == DType::kFloat || IsReducedFloat(d.type);
-  if (!has_type || d.batch * d.spatial * d.channels == 0) return reference::Kernels().Run(d, args, team);
+  if (!has_type || d.batch * d.spatial * d.channels == 0) return plain::Run(d, args);
   try {
     auto run = [&](auto value) {
       using T = decltype(value);

@@ -11,7 +11,7 @@
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
 #include "tensorflow_plugin/backends/runtime/spatial.h"
 
@@ -128,7 +128,7 @@ Status RunImages(PoolDesc d, const Args& args, const ThreadTeam& team) {
     a.in[0] = at(args.in[0], begin * (d.gradient && !argmax ? y_image : x_image));
     if (argmax) a.in[2] = at(args.in[2], begin * y_image);
     a.out[0] = static_cast<char*>(args.out[0]) + begin * (d.gradient ? x_image : y_image);
-    status.Update(reference::Kernels().Run(part, a, team));
+    status.Update(plain::Run(part, a));
   });
   return status.get();
 }

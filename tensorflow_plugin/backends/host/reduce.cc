@@ -11,7 +11,7 @@
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/reduce_layout.h"
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 
 namespace xpu::host {
 namespace {
@@ -29,7 +29,7 @@ struct alignas(64) Tile {
 };
 
 // A kind on a type as: instructions on the source, a combination of two values, instructions on the result.
-struct Recipe {
+struct FoldRecipe {
   struct Step {
     InstrFn fn;
     bool by_count;  // the second operand is the number of elements reduced
@@ -42,7 +42,7 @@ struct Recipe {
   FoldFn fold;  // nullptr: by `combine`
   InstrFn store;
 
-  Recipe(ReduceKind kind, DType source) {
+  FoldRecipe(ReduceKind kind, DType source) {
     type = IsReducedFloat(source) ? DType::kFloat : source;
     op = EOp::kAdd;
     auto add = [](std::vector<Step>* steps, EOp step_op, DType from, DType to) {
@@ -87,7 +87,7 @@ struct Recipe {
       default:
         break;
     }
-    size = reference::RegisterSize(type);
+    size = plain::RegisterSize(type);
     combine = FindInstr(op, type, type);
     fold = XPU_PICK_ISA(FindFold)(op, type);
     store = FindStore(source);
@@ -97,7 +97,7 @@ struct Recipe {
 // Adds up buffers of equal length pairwise, like a binary counter: level l holds the combination of 2^l of them.
 class Cascade {
  public:
-  Cascade(const Recipe& recipe, int64_t n) : recipe_(recipe), n_(n) {}
+  Cascade(const FoldRecipe& recipe, int64_t n) : recipe_(recipe), n_(n) {}
 
   // May overwrite `values`.
   void Push(void* values) {
@@ -124,7 +124,7 @@ class Cascade {
   }
 
  private:
-  const Recipe& recipe_;
+  const FoldRecipe& recipe_;
   const int64_t n_;
   uint64_t count_ = 0;
   std::vector<std::unique_ptr<char[]>> levels_;
@@ -133,7 +133,7 @@ class Cascade {
 // One thread's work on one reduction.
 class Worker {
  public:
-  Worker(const ReduceLayout& layout, const Recipe& recipe, const Args& args)
+  Worker(const ReduceLayout& layout, const FoldRecipe& recipe, const Args& args)
       : layout_(layout), recipe_(recipe), args_(args), runner_(layout.source, args, /*store_outputs=*/false) {}
 
   const Status& status() const { return runner_.status(); }
@@ -142,7 +142,7 @@ class Worker {
   const void* Elements(int64_t begin, int64_t n) {
     runner_.Run(begin, n);
     const void* values = runner_.Result(0);
-    for (const Recipe::Step& step : recipe_.before) {
+    for (const FoldRecipe::Step& step : recipe_.before) {
       step.fn(prepared_.bytes, values, nullptr, nullptr, n);
       values = prepared_.bytes;
     }
@@ -214,7 +214,7 @@ class Worker {
   // Finishes n <= kTile results (a Tile's, which it overwrites) and stores them from output number `output` on.
   void Store(void* results, int64_t output, int64_t n, DType result_type) {
     void* spare = lanes_.bytes;
-    for (const Recipe::Step& step : recipe_.after) {
+    for (const FoldRecipe::Step& step : recipe_.after) {
       if (step.by_count) FillCount(n);
       step.fn(spare, results, step.by_count ? prepared_.bytes : nullptr, nullptr, n);
       std::swap(spare, results);
@@ -254,12 +254,12 @@ class Worker {
   }
 
   void FillCount(int64_t n) {
-    reference::StoreConstant({recipe_.type, static_cast<double>(layout_.reduced), 0, layout_.reduced}, fold_.bytes);
+    plain::StoreConstant({recipe_.type, static_cast<double>(layout_.reduced), 0, layout_.reduced}, fold_.bytes);
     for (int64_t i = 0; i < n; ++i) std::memcpy(prepared_.bytes + i * recipe_.size, fold_.bytes, recipe_.size);
   }
 
   const ReduceLayout& layout_;
-  const Recipe& recipe_;
+  const FoldRecipe& recipe_;
   const Args& args_;
   TileRunner runner_;
   Tile prepared_, lanes_, fold_;
@@ -275,7 +275,7 @@ int64_t NumParts(int64_t units, const ReduceLayout& layout) {
 
 struct Reduction {
   const ReduceLayout& layout;
-  const Recipe& recipe;
+  const FoldRecipe& recipe;
   const Args& args;
   const runtime::ThreadTeam& team;
   double element_ns;
@@ -348,11 +348,11 @@ Status HostKernels::Run(const ReduceDesc& desc, const Args& args, const runtime:
   const ReduceLayout layout(desc);
   if (layout.outer == 0 || layout.inner == 0) return OkStatus();
   // Nothing but identities to write.
-  if (layout.reduced == 0) return reference::Kernels().Run(desc, args, team);
+  if (layout.reduced == 0) return plain::Run(desc, args);
   if (IsArgKind(desc.kind)) return RunArgReduce(desc, layout, args, team);
 
   const DType type = SourceType(desc);
-  const Recipe recipe(desc.kind, type);
+  const FoldRecipe recipe(desc.kind, type);
   const double element_ns =
       Prepare(desc.source.program).cost_per_element + 0.2 * static_cast<double>(1 + recipe.before.size());
   Reduction reduction{layout, recipe, args, team, element_ns, type, {}};

@@ -10,7 +10,7 @@
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 
 namespace xpu::host {
 
@@ -74,7 +74,7 @@ Status HostKernels::Run(const SoftmaxDesc& d, const Args& args, const ThreadTeam
       d.kind != SoftmaxKind::kSparseCrossEntropy || d.label_type == DType::kInt32 || d.label_type == DType::kInt64;
   // Refused there, or too rare to deserve vectors of double.
   if (!labels_fit || !IsFloating(d.type) || d.type == DType::kDouble || d.cols <= 0) {
-    return reference::Kernels().Run(d, args, team);
+    return plain::Run(d, args);
   }
   try {
     team.ParallelFor(d.rows, std::max<int64_t>(1, kGrainElements / d.cols), [&](int64_t begin, int64_t end) {

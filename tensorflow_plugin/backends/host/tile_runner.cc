@@ -4,8 +4,8 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "tensorflow_plugin/backends/host/cost.h"
 #include "tensorflow_plugin/backends/host/isa.h"
-#include "tensorflow_plugin/backends/runtime/cost.h"
 
 namespace xpu::host {
 namespace {
@@ -72,7 +72,7 @@ PreparedProgram Make(const Program* program) {
   PreparedProgram p;
   p.program = program;
   p.last_use.assign(program->num_registers(), -1);
-  p.cost_per_element = runtime::NsPerElement(*program);
+  p.cost_per_element = NsPerElement(*program);
   int number = 0;
   for (const Instr& i : program->instrs()) {
     p.instrs.push_back(FindInstr(i.op, i.type, i.result));
@@ -83,8 +83,8 @@ PreparedProgram Make(const Program* program) {
   }
   for (const Constant& c : program->constants()) {
     char element[16];
-    reference::StoreConstant(c, element);
-    const size_t size = reference::RegisterSize(c.type);
+    plain::StoreConstant(c, element);
+    const size_t size = plain::RegisterSize(c.type);
     p.constants.emplace_back(new char[TileBytes(size)]);
     Repeat(element, size, TileRunner::kTile, Aligned(p.constants.back().get()));
   }
@@ -147,7 +147,7 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
     }
     const bool saved = overwritten && prepared_.last_use[i] == static_cast<int>(p.instrs().size());
     if (walk_[i] != Walk::kContiguous || load != nullptr || saved) {
-      tile_[i] = NewBuffer(reference::RegisterSize(p.inputs()[i]));
+      tile_[i] = NewBuffer(plain::RegisterSize(p.inputs()[i]));
       whole_range_ = false;
     }
     if (walk_[i] == Walk::kStrided && load != nullptr) raw_size = std::max(raw_size, size);
@@ -159,7 +159,7 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
       } else {
         std::memcpy(element, args.in[i], size);
       }
-      Repeat(element, reference::RegisterSize(p.inputs()[i]), std::min(kTile, num_elements), tile_[i]);
+      Repeat(element, plain::RegisterSize(p.inputs()[i]), std::min(kTile, num_elements), tile_[i]);
       reg_[i] = tile_[i];
     }
   }
@@ -194,7 +194,7 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
   std::vector<Free> free;
   for (int r = first; r < p.num_registers(); ++r) {
     tile_[r] = nullptr;
-    const size_t size = reference::RegisterSize(p.type(r));
+    const size_t size = plain::RegisterSize(p.type(r));
     if (direct_output_[r] < 0) {
       whole_range_ = false;
       for (size_t f = 0; f < free.size(); ++f) {
@@ -207,7 +207,7 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
     }
     for (int q = first; q < r; ++q) {
       if (tile_[q] != nullptr && prepared_.last_use[q] == r - first) {
-        free.push_back({tile_[q], reference::RegisterSize(p.type(q))});
+        free.push_back({tile_[q], plain::RegisterSize(p.type(q))});
       }
     }
   }
@@ -262,7 +262,7 @@ void TileRunner::RunTile(int64_t begin, int64_t n) {
     }
     const bool failed = prepared_.instrs[k](dst, reg_[instr.a], reg_[instr.b], reg_[instr.c], n);
     reg_[r] = dst;
-    if (__builtin_expect(failed, 0) && status_.ok()) status_ = reference::InstrFailure(instr.op);
+    if (__builtin_expect(failed, 0) && status_.ok()) status_ = plain::InstrFailure(instr.op);
   }
   if (!store_outputs_) return;
   for (int o = 0; o < p.num_outputs(); ++o) {

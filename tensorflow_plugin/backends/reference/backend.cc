@@ -6,13 +6,9 @@
 namespace xpu::reference {
 
 // Never destroyed: worker threads may be at work when the process ends.
-const Backend& ReferenceBackend() {
+const Backend& TheBackend() {
   static const Backend* const backend = new runtime::HostBackend("XPU_REFERENCE", Kernels());
   return *backend;
-}
-
-std::unique_ptr<Device> NewSynchronousDevice(int threads) {
-  return runtime::NewSynchronousDevice(Kernels(), threads);
 }
 
 }  // namespace xpu::reference

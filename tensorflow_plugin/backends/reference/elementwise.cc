@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "tensorflow_plugin/backends/reference/evaluator.h"
+#include "tensorflow_plugin/backends/plain/evaluator.h"
 #include "tensorflow_plugin/backends/reference/kernels.h"
 
 namespace xpu::reference {
@@ -8,7 +8,7 @@ namespace xpu::reference {
 Status ReferenceKernels::Run(const ElementwiseDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
   if (desc.shape.num_elements() == 0) return OkStatus();
   const Program& program = *desc.program;
-  Evaluator evaluator(desc, args);
+  plain::Evaluator evaluator(desc, args);
   int64_t index[Dims::kMaxRank] = {};
   int64_t position = 0;
   do {
@@ -16,14 +16,14 @@ Status ReferenceKernels::Run(const ElementwiseDesc& desc, const Args& args, cons
     for (int i = 0; i < program.num_outputs(); ++i) {
       const DType type = program.output_type(i);
       auto* element = static_cast<unsigned char*>(args.out[i]) + position * static_cast<int64_t>(SizeOf(type));
-      if (InstrFn store = FindStore(type)) {
+      if (plain::InstrFn store = plain::FindStore(type)) {
         store(element, evaluator.output(i).bytes, nullptr, nullptr, 1);
       } else {
         std::memcpy(element, evaluator.output(i).bytes, SizeOf(type));
       }
     }
     ++position;
-  } while (NextIndex(desc.shape, index));
+  } while (plain::NextIndex(desc.shape, index));
   return evaluator.status();
 }
 

@@ -1,5 +1,9 @@
 #include "tensorflow_plugin/backends/reference/kernels.h"
 
+#include <algorithm>
+
+#include "tensorflow_plugin/backends/plain/loops.h"
+
 namespace xpu::reference {
 
 const ReferenceKernels& Kernels() {
@@ -9,30 +13,52 @@ const ReferenceKernels& Kernels() {
 }
 
 // The reference is the specification: it supports everything that the descriptors define.
-bool ReferenceKernels::Supports(const Requirement& r) const {
-  switch (r.primitive) {
-    case Primitive::kElementwise:
-      return IsDefined(r.op, r.type);
-    case Primitive::kReduce:
-    case Primitive::kCopyStrided:
-    case Primitive::kGather:
-    case Primitive::kScatter:
-    case Primitive::kCompact:
-      return r.type != DType::kInvalid;
-    case Primitive::kMatMul:
-      return r.type >= DType::kInt8;
-    case Primitive::kConvolution:
-    case Primitive::kSoftmax:
-      return IsFloating(r.type);
-    case Primitive::kPool:
-      return IsFloating(r.type) || IsInteger(r.type);
-    case Primitive::kNormalize:
-      return IsFloating(r.type) && r.type != DType::kDouble;
-    case Primitive::kRandom:
-      return IsFloating(r.type) || r.type == DType::kInt32 || r.type == DType::kInt64 || r.type == DType::kUint32 ||
-             r.type == DType::kUint64;
-  }
-  return false;
+#define XPU_SUPPORTS(name) \
+  bool ReferenceKernels::Supports(const name##Desc& desc) const { return IsDefined(desc); }
+XPU_PRIMITIVES(XPU_SUPPORTS)
+#undef XPU_SUPPORTS
+
+namespace {
+
+// An element of a plain loop, with its instructions, costs some ten nanoseconds; what multiplies and adds many times
+// per element is not priced.
+constexpr double kElementNs = 10;
+
+int64_t Total(double elements) { return static_cast<int64_t>(std::min(elements * kElementNs + 100, 1e18)); }
+double Product(const Dims& dims) {
+  double product = 1;
+  for (int64_t extent : dims) product *= static_cast<double>(extent);
+  return product;
 }
+
+template <typename Desc>
+int64_t Estimate(const Desc&) {
+  return runtime::KernelSet::kNoEstimate;
+}
+int64_t Estimate(const ElementwiseDesc& desc) {
+  return Total(Product(desc.shape) * static_cast<double>(1 + desc.program->instrs().size()));
+}
+int64_t Estimate(const ReduceDesc& desc) { return Estimate(desc.source); }
+int64_t Estimate(const CopyStridedDesc& desc) { return Total(Product(desc.shape)); }
+int64_t Estimate(const RandomDesc& desc) { return Total(static_cast<double>(desc.n)); }
+int64_t Estimate(const CompactDesc& desc) { return Total(Product(desc.shape)); }
+
+}  // namespace
+
+#define XPU_ESTIMATE(name) \
+  int64_t ReferenceKernels::EstimateNs(const name##Desc& desc) const { return Estimate(desc); }
+XPU_PRIMITIVES(XPU_ESTIMATE)
+#undef XPU_ESTIMATE
+
+#define XPU_PLAIN(name)                                                                                      \
+  Status ReferenceKernels::Run(const name##Desc& desc, const Args& args, const runtime::ThreadTeam&) const { \
+    return plain::Run(desc, args);                                                                           \
+  }
+XPU_PLAIN(Reduce)
+XPU_PLAIN(MatMul)
+XPU_PLAIN(Pool)
+XPU_PLAIN(Normalize)
+XPU_PLAIN(Softmax)
+#undef XPU_PLAIN
 
 }  // namespace xpu::reference

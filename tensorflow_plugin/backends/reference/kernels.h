@@ -1,4 +1,4 @@
-// The reference backend's kernels: each primitive's Run is in the file of its name.
+// The reference backend's kernels: each primitive's Run is in the file of its name, or in plain/.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_KERNELS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_KERNELS_H_
 
@@ -8,11 +8,12 @@ namespace xpu::reference {
 
 class ReferenceKernels final : public runtime::KernelSet {
  public:
-  bool Supports(const Requirement& requirement) const override;
-#define XPU_RUN(name) \
+#define XPU_KERNEL(name)                                     \
+  bool Supports(const name##Desc& desc) const override;      \
+  int64_t EstimateNs(const name##Desc& desc) const override; \
   Status Run(const name##Desc& desc, const Args& args, const runtime::ThreadTeam& team) const override;
-  XPU_PRIMITIVES(XPU_RUN)
-#undef XPU_RUN
+  XPU_PRIMITIVES(XPU_KERNEL)
+#undef XPU_KERNEL
 };
 
 // The one instance: kernels have no state.

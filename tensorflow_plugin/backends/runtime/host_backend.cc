@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "tensorflow_plugin/backends/runtime/device_memory.h"
 #include "tensorflow_plugin/backends/runtime/host_device.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
 
@@ -42,9 +43,9 @@ int64_t MeasureBandwidth(const ThreadTeam& team) {
 // Of a single-precision matrix product; -1 if the kernels have none.
 double MeasureGflops(const KernelSet& kernels, const ThreadTeam& team) {
   constexpr int64_t kN = 160;
-  if (!kernels.Supports({Primitive::kMatMul, DType::kFloat})) return -1;
   MatMulDesc desc;
   desc.m = desc.n = desc.k = kN;
+  if (!kernels.Supports(desc)) return -1;
   std::vector<float> a(kN * kN, 1.0f), b(kN * kN, 0.5f), c(kN * kN);
   Args args{};
   args.in[0] = a.data();
@@ -85,49 +86,66 @@ HostBackend::Speed HostBackend::MeasuredSpeed(int threads) const {
   return speed;
 }
 
-Status HostBackend::CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const {
+Status HostBackend::Describe(int ordinal, const BackendOptions& options, DeviceInfo* info) const {
   const int count = DeviceCount(options);
   XPU_REQUIRE(ordinal >= 0 && ordinal < count,
               errors::InvalidArgument(name_, " has ", count, " devices, there is none of ordinal ", ordinal));
   XPU_REQUIRE(options.memory_limit >= 0,
               errors::InvalidArgument("a memory limit of ", options.memory_limit, " bytes, expected 0 or more"));
   XPU_REQUIRE(options.threads >= 0, errors::InvalidArgument(options.threads, " threads, expected 0 or more"));
-  DeviceInfo info;
-  info.hardware_name = ProcessorName();
-  info.vendor = ProcessorVendor();
-  info.numa_node = NumaNode();
+  *info = DescribeProcessor();
   // There is no bus. The form is PCI's, the bus number tells the devices apart, and the domain is one in which no
   // machine has a device that could be taken for this one.
   char bus_id[32];
   std::snprintf(bus_id, sizeof(bus_id), "ffff:%02x:00.0", static_cast<unsigned>(ordinal) & 0xff);
-  info.pci_bus_id = bus_id;
-  info.memory_bytes = options.memory_limit != 0 ? options.memory_limit : TotalMachineMemory() / count;
-  XPU_REQUIRE(info.memory_bytes > 0,
+  info->pci_bus_id = bus_id;
+  info->memory_bytes = options.memory_limit != 0 ? options.memory_limit : TotalMachineMemory() / count;
+  XPU_REQUIRE(info->memory_bytes > 0,
               errors::ResourceExhausted("cannot tell how much memory this machine has: set a memory limit"));
-  HostDeviceOptions device_options;
-  const int threads = options.threads != 0 ? options.threads : TeamSize(ordinal, count, UsableProcessors());
-  device_options.queue.team = ThreadTeam(threads);
-  device_options.name = errors::Concat("XPU:", ordinal);
-  device_options.isolate_memory = options.isolate_memory;
-  device_options.pool_memory = options.pool_memory;
-  device_options.large_pages = options.large_pages;
-  const Speed speed = MeasuredSpeed(threads);
-  info.bandwidth_bytes_per_s = speed.bandwidth_bytes_per_s;
-  info.gflops = speed.gflops;
-  return HostDevice::Create(kernels_, std::move(info), device_options, device);
+  const Speed speed = MeasuredSpeed(Threads(ordinal, options));
+  info->bandwidth_bytes_per_s = speed.bandwidth_bytes_per_s;
+  info->gflops = speed.gflops;
+  return OkStatus();
 }
 
-std::unique_ptr<Device> NewSynchronousDevice(const KernelSet& kernels, int threads) {
+int HostBackend::Threads(int ordinal, const BackendOptions& options) const {
+  return options.threads != 0 ? options.threads : TeamSize(ordinal, DeviceCount(options), UsableProcessors());
+}
+
+DeviceInfo HostBackend::DescribeProcessor() const {
   DeviceInfo info;
   info.hardware_name = ProcessorName();
   info.vendor = ProcessorVendor();
   info.numa_node = NumaNode();
+  info.instruction_set = kernels_.instruction_set();
+  return info;
+}
+
+Status HostBackend::CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const {
+  DeviceInfo info;
+  XPU_RETURN_IF_ERROR(Describe(ordinal, options, &info));
+  HostDeviceOptions device_options;
+  device_options.queue.team = ThreadTeam(Threads(ordinal, options));
+  device_options.name = errors::Concat("XPU:", ordinal);
+  device_options.isolate_memory = options.isolate_memory;
+  device_options.pool_memory = options.pool_memory;
+  device_options.large_pages = options.large_pages;
+  return HostDevice::Create(kernels_, std::move(info), device_options, device);
+}
+
+int64_t HostBackend::TotalMemory() const { return TotalMachineMemory(); }
+
+bool HostBackend::HostCanAddress(const void* address, const BackendOptions& options) const {
+  return SharesHostMemory(options) || DeviceMemory::TranslateAny(const_cast<void*>(address)) == address;
+}
+
+std::unique_ptr<Device> HostBackend::NewHostExecutor(int threads) const {
   HostDeviceOptions options;
   options.queue.synchronous = true;
   options.queue.team = ThreadTeam(threads != 0 ? threads : UsableProcessors());
   std::unique_ptr<Device> device;
   // Without memory to reserve there is nothing that could fail.
-  (void)HostDevice::Create(kernels, std::move(info), options, &device);
+  (void)HostDevice::Create(kernels_, DescribeProcessor(), options, &device);
   return device;
 }
 

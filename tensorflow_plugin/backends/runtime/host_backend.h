@@ -26,7 +26,13 @@ class HostBackend final : public Backend {
   // The devices share evenly the processors that this process may use, and the machine's memory unless there is a
   // limit.
   Status CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const override;
-  bool Supports(const Requirement& requirement) const override { return kernels_.Supports(requirement); }
+  Status Describe(int ordinal, const BackendOptions& options, DeviceInfo* info) const override;
+  int64_t TotalMemory() const override;
+  const Capabilities& capabilities() const override { return kernels_; }
+  // Device memory is the host's; with isolation only what devices gave out is out of reach.
+  bool HostCanAddress(const void* address, const BackendOptions& options) const override;
+  bool SharesHostMemory(const BackendOptions& options) const override { return !options.isolate_memory; }
+  std::unique_ptr<Device> NewHostExecutor(int threads) const override;
 
  private:
   struct Speed {
@@ -36,18 +42,15 @@ class HostBackend final : public Backend {
   // What only an experiment tells, of a device of so many threads that has the machine to itself. Made once for each
   // number of threads, when the first such device is created: some 30 ms.
   Speed MeasuredSpeed(int threads) const;
+  // That share a command of this device.
+  int Threads(int ordinal, const BackendOptions& options) const;
+  DeviceInfo DescribeProcessor() const;
 
   const char* const name_;
   const KernelSet& kernels_;
   mutable std::mutex mutex_;
   mutable std::map<int, Speed> speeds_;  // by threads
 };
-
-// A device without memory of its own whose commands run before Launch returns, on host addresses, on the calling
-// thread and those that help it (`threads` in all; 0: as many as this process may use processors): for tensors that
-// TensorFlow keeps in host memory (int32, by its convention). Any number of threads may launch on one of its streams;
-// their failures are told apart by Args::status.
-std::unique_ptr<Device> NewSynchronousDevice(const KernelSet& kernels, int threads);
 
 }  // namespace xpu::runtime
 

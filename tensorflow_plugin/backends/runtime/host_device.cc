@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "tensorflow_plugin/backends/runtime/cost.h"
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
@@ -13,63 +12,6 @@ namespace xpu::runtime {
 namespace {
 
 constexpr size_t kHostAlignment = 256;
-
-// What each descriptor asks of the kernel set.
-Status RequireSupport(const KernelSet& kernels, Primitive primitive, const char* name, DType type) {
-  XPU_REQUIRE(kernels.Supports({primitive, type}),
-              errors::Unimplemented("this XPU backend does not implement ", name, " of ", Name(type)));
-  return OkStatus();
-}
-
-Status RequireProgram(const KernelSet& kernels, const Program& program) {
-  for (const Instr& instr : program.instrs()) {
-    XPU_REQUIRE(
-        kernels.Supports({Primitive::kElementwise, instr.type, instr.op}),
-        errors::Unimplemented("this XPU backend does not implement ", Info(instr.op).name, " of ", Name(instr.type)));
-  }
-  return OkStatus();
-}
-
-// Any type of that size stands for it: only the size matters to the primitives that name no type.
-DType TypeOfSize(size_t size) {
-  switch (size) {
-    case 1:
-      return DType::kUint8;
-    case 2:
-      return DType::kUint16;
-    case 8:
-      return DType::kUint64;
-    case 16:
-      return DType::kComplex128;
-    default:
-      return DType::kUint32;
-  }
-}
-
-Status CheckSupport(const KernelSet& k, const ElementwiseDesc& d) { return RequireProgram(k, *d.program); }
-Status CheckSupport(const KernelSet& k, const ReduceDesc& d) {
-  XPU_RETURN_IF_ERROR(RequireProgram(k, *d.source.program));
-  return RequireSupport(k, Primitive::kReduce, "Reduce", d.source.program->output_type(0));
-}
-Status CheckSupport(const KernelSet& k, const CopyStridedDesc& d) {
-  return RequireSupport(k, Primitive::kCopyStrided, "CopyStrided", TypeOfSize(d.element_size));
-}
-Status CheckSupport(const KernelSet& k, const GatherDesc& d) {
-  return RequireSupport(k, Primitive::kGather, "Gather", TypeOfSize(d.element_size));
-}
-#define XPU_CHECK(name)                                          \
-  Status CheckSupport(const KernelSet& k, const name##Desc& d) { \
-    return RequireSupport(k, Primitive::k##name, #name, d.type); \
-  }
-XPU_CHECK(MatMul)
-XPU_CHECK(Convolution)
-XPU_CHECK(Pool)
-XPU_CHECK(Normalize)
-XPU_CHECK(Softmax)
-XPU_CHECK(Scatter)
-XPU_CHECK(Random)
-XPU_CHECK(Compact)
-#undef XPU_CHECK
 
 }  // namespace
 
@@ -178,7 +120,6 @@ void HostDevice::Synchronize() {
 
 template <typename Desc>
 Status HostDevice::EnqueueAny(Stream& stream, const Desc& desc, const Args& args, const Footprint& footprint) {
-  XPU_RETURN_IF_ERROR(CheckSupport(kernels_, desc));
   Args translated;
   for (int i = 0; i < footprint.num_in; ++i) {
     translated.in[i] = memory_ == nullptr ? args.in[i] : memory_->Translate(args.in[i]);
@@ -186,9 +127,10 @@ Status HostDevice::EnqueueAny(Stream& stream, const Desc& desc, const Args& args
   for (int i = 0; i < footprint.num_out; ++i) {
     translated.out[i] = memory_ == nullptr ? args.out[i] : memory_->Translate(args.out[i]);
   }
+  translated.workspace = memory_ == nullptr ? args.workspace : memory_->Translate(args.workspace);
   CommandQueue& queue = static_cast<HostStream&>(stream).queue();
   const KernelSet* const kernels = &kernels_;
-  const int64_t cost_ns = EstimateNs(desc);
+  const int64_t cost_ns = kernels_.EstimateNs(desc);
   auto run = [kernels, &desc, &translated](const ThreadTeam& team) { return kernels->Run(desc, translated, team); };
   if (args.status != nullptr) {
     *args.status = queue.RunAwaited(cost_ns, run);

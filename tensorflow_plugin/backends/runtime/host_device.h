@@ -51,7 +51,7 @@ class HostDevice final : public Device {
   std::unique_ptr<Timer> CreateTimer() override;
   void Synchronize() override;
 
-  bool Supports(const Requirement& requirement) const override { return kernels_.Supports(requirement); }
+  const Capabilities& capabilities() const override { return kernels_; }
 
 #define XPU_ENQUEUE(name) \
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override;

@@ -5,11 +5,13 @@
 #include <cstring>
 #include <utility>
 
-#include "tensorflow_plugin/backends/runtime/cost.h"
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
 
 namespace xpu::runtime {
 namespace {
+
+// Of a copy or fill on one thread: what a command costs at least, and the outer caches.
+int64_t EstimateCopyNs(size_t bytes) { return 100 + static_cast<int64_t>(bytes / 8); }
 
 // What one thread copies at a time when a team shares a copy: 25 microseconds worth from the caches, twice that from
 // memory. How much of the memory's bandwidth one thread gets differs: on some machines nearly all, on others half of

@@ -3,15 +3,25 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_KERNELS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_KERNELS_H_
 
+#include <cstdint>
+
 #include "tensorflow_plugin/backends/runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::runtime {
 
-class KernelSet {
+class KernelSet : public Capabilities {
  public:
-  virtual ~KernelSet() = default;
-  virtual bool Supports(const Requirement& requirement) const = 0;
+  // Of the kernels, for people.
+  virtual const char* instruction_set() const { return "the compiler's"; }
+
+  // Nanoseconds that a command takes on one thread, roughly: to tell what the submitting thread does best itself. What
+  // has no estimate is worth a thread of its own.
+  static constexpr int64_t kNoEstimate = INT64_MAX;
+#define XPU_ESTIMATE(name) \
+  virtual int64_t EstimateNs(const name##Desc&) const { return kNoEstimate; }
+  XPU_PRIMITIVES(XPU_ESTIMATE)
+#undef XPU_ESTIMATE
 
   // Runs the primitive to its end on the team. The descriptor has passed Check (check.h). Addresses in `args` are plain
   // host addresses; args.status is not used: a failure that depends on data is returned. Stateless and thread-safe.

@@ -24,7 +24,7 @@ namespace {
 // Random notes the size of the team that runs it. There is nothing else.
 class NotingKernels : public KernelSet {
  public:
-  bool Supports(const Requirement& r) const override { return r.primitive == Primitive::kRandom; }
+  bool Supports(const RandomDesc&) const override { return true; }
   Status Run(const RandomDesc&, const Args&, const ThreadTeam& team) const override {
     team_size = team.size();
     return OkStatus();
@@ -95,7 +95,7 @@ TEST(HostBackend, DevicesAsAskedFor) {
 class SlowProduct final : public NotingKernels {
  public:
   using NotingKernels::Run;
-  bool Supports(const Requirement& r) const override { return r.primitive == Primitive::kMatMul; }
+  bool Supports(const MatMulDesc&) const override { return true; }
   Status Run(const MatMulDesc& desc, const Args&, const ThreadTeam& team) const override {
     team_size = team.size();
     operations = 2 * desc.m * desc.n * desc.k;

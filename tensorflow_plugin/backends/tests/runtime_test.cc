@@ -32,11 +32,18 @@ void Sleep(int ms) { std::this_thread::sleep_for(milliseconds(ms)); }
 // Softmax throws. The rest is not there.
 class TestKernels final : public KernelSet {
  public:
-  bool Supports(const Requirement& r) const override {
-    return r.primitive == Primitive::kRandom || r.primitive == Primitive::kCopyStrided ||
-           r.primitive == Primitive::kGather || r.primitive == Primitive::kSoftmax ||
-           (r.primitive == Primitive::kElementwise && r.op == EOp::kNeg && r.type == DType::kFloat);
+  bool Supports(const RandomDesc&) const override { return true; }
+  bool Supports(const CopyStridedDesc&) const override { return true; }
+  bool Supports(const GatherDesc&) const override { return true; }
+  bool Supports(const SoftmaxDesc&) const override { return true; }
+  bool Supports(const ElementwiseDesc& desc) const override {
+    return desc.program == SingleOpProgram(EOp::kNeg, DType::kFloat);
   }
+  int64_t EstimateNs(const RandomDesc& desc) const override { return desc.n; }
+  int64_t EstimateNs(const CopyStridedDesc&) const override { return 100; }
+  int64_t EstimateNs(const GatherDesc&) const override { return 100; }
+  int64_t EstimateNs(const SoftmaxDesc&) const override { return 100; }
+  int64_t EstimateNs(const ElementwiseDesc&) const override { return 100; }
   Status Run(const RandomDesc& desc, const Args& args, const ThreadTeam&) const override {
     Sleep(static_cast<int>(desc.key));
     std::fill_n(static_cast<float*>(args.out[0]), desc.n, 1.0f);
@@ -342,7 +349,7 @@ TEST(Device, SynchronizeAndDeallocateWaitForAllStreams) {
 }
 
 TEST(Device, SynchronousRunsOnTheCallingThreadOnHostAddresses) {
-  auto device = NewSynchronousDevice(kKernels, 2);
+  auto device = HostBackend("XPU_TEST", kKernels).NewHostExecutor(2);
   ASSERT_NE(device, nullptr);
   EXPECT_EQ(device->Allocate(16), nullptr);
   auto stream = device->CreateStream();

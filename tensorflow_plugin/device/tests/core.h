@@ -26,7 +26,6 @@ inline void Sleep(int ms) { std::this_thread::sleep_for(std::chrono::millisecond
 // A device needs no kernels to be driven.
 class NoKernels final : public runtime::KernelSet {
  public:
-  bool Supports(const Requirement&) const override { return false; }
 #define XPU_NONE(name)                                                                    \
   Status Run(const name##Desc&, const Args&, const runtime::ThreadTeam&) const override { \
     return errors::Unimplemented(#name);                                                  \

@@ -70,7 +70,8 @@ struct ThrowingDevice final : Device {
   std::unique_ptr<Event> CreateEvent() override { return Throw(), std::make_unique<ThrowingEvent>(); }
   std::unique_ptr<Timer> CreateTimer() override { return Throw(), std::make_unique<ThrowingTimer>(); }
   void Synchronize() override { Throw(); }
-  bool Supports(const Requirement&) const override { return false; }
+  const Capabilities& capabilities() const override { return nothing_; }
+  Capabilities nothing_;
   DeviceInfo info_;
 };
 
@@ -82,7 +83,10 @@ struct ThrowingBackend final : Backend {
     *device = std::make_unique<ThrowingDevice>();
     return OkStatus();
   }
-  bool Supports(const Requirement&) const override { return false; }
+  Status Describe(int, const BackendOptions&, DeviceInfo*) const override { return Answer<Status>(); }
+  const Capabilities& capabilities() const override { return nothing_; }
+  bool HostCanAddress(const void*, const BackendOptions&) const override { return Answer<bool>(); }
+  Capabilities nothing_;
 };
 
 // Lines on stderr, sorted.

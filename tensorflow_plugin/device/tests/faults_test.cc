@@ -16,7 +16,7 @@ namespace {
 
 class OneKernel final : public runtime::KernelSet {
  public:
-  bool Supports(const Requirement& r) const override { return r.primitive == Primitive::kRandom; }
+  bool Supports(const RandomDesc&) const override { return true; }
 #define XPU_RUN(name)                                                                          \
   Status Run(const name##Desc&, const Args& args, const runtime::ThreadTeam&) const override { \
     std::fill_n(static_cast<uint8_t*>(args.out[0]), 8, uint8_t{5});                            \
@@ -161,8 +161,8 @@ TEST_F(Faults, WhatIsNotAskedForIsAsEver) {
   const auto copy = [&](TF_Status* s) { other_->se.sync_memcpy_dtoh(&other_->device, &byte, &theirs, 1, s); };
   EXPECT_EQ(StatusOf(copy).code, TF_INTERNAL) << "this one is asked for";
   EXPECT_STREQ(core_->device.pci_bus_id, "ffff:00:00.0");
-  EXPECT_TRUE(core_->compute->device->Supports({Primitive::kRandom, DType::kFloat}));
-  EXPECT_FALSE(core_->compute->device->Supports({Primitive::kSoftmax, DType::kFloat}));
+  EXPECT_TRUE(core_->compute->device->Supports(RandomDesc()));
+  EXPECT_FALSE(core_->compute->device->Supports(SoftmaxDesc()));
   SP_Stream low = nullptr;
   CreateStream(d, 3, &low, Checked());
   int niceness = -100;

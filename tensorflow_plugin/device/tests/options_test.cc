@@ -10,6 +10,8 @@ namespace {
 
 const std::vector<std::string> kSubdevices = {"XPU_HOST", "XPU_REFERENCE"};
 
+int64_t TotalMemory(const std::string&) { return int64_t{8} << 30; }
+
 class OptionsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -19,7 +21,7 @@ class OptionsTest : public testing::Test {
   Options Read(const char* name, const char* value) {
     setenv(name, value, 1);
     warnings_.clear();
-    const Options options = ReadOptions(kSubdevices, &warnings_);
+    const Options options = ReadOptions(kSubdevices, TotalMemory, &warnings_);
     unsetenv(name);
     return options;
   }
@@ -27,7 +29,7 @@ class OptionsTest : public testing::Test {
 };
 
 TEST_F(OptionsTest, Defaults) {
-  const Options options = ReadOptions(kSubdevices, &warnings_);
+  const Options options = ReadOptions(kSubdevices, TotalMemory, &warnings_);
   EXPECT_EQ(options.subdevice, "XPU_HOST");
   EXPECT_EQ(options.backend.device_count, 1);
   EXPECT_EQ(options.backend.memory_limit, 0);

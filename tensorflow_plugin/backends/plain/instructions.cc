@@ -1,8 +1,8 @@
-#include "tensorflow_plugin/backends/reference/instructions.h"
+#include "tensorflow_plugin/backends/plain/instructions.h"
 
-#include "tensorflow_plugin/backends/reference/scalar_ops.h"
+#include "tensorflow_plugin/backends/plain/scalar_ops.h"
 
-namespace xpu::reference {
+namespace xpu::plain {
 namespace {
 
 template <typename Op, typename T>
@@ -134,4 +134,4 @@ Status InstrFailure(EOp op) {
   return errors::InvalidArgument("Integer division by zero");
 }
 
-}  // namespace xpu::reference
+}  // namespace xpu::plain

@@ -1,8 +1,8 @@
 // The meaning of every elementwise instruction on one element: what the comments in primitives/program.h say, in C++.
 //
 // Registers hold RegisterType: half and bfloat16 live as float and are rounded when stored or cast to.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_SCALAR_OPS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_SCALAR_OPS_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_PLAIN_SCALAR_OPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_PLAIN_SCALAR_OPS_H_
 
 #include <cmath>
 #include <complex>
@@ -10,10 +10,10 @@
 #include <limits>
 #include <type_traits>
 
-#include "tensorflow_plugin/backends/reference/special_functions.h"
+#include "tensorflow_plugin/backends/plain/special_functions.h"
 #include "tensorflow_plugin/primitives/types.h"
 
-namespace xpu::reference::scalar {
+namespace xpu::plain::scalar {
 
 template <typename T>
 inline constexpr bool kIsComplex = false;
@@ -31,31 +31,30 @@ constexpr uint64_t Wide(T x) {
 namespace ops {
 
 // Each op is a struct with Apply<T>; `failed` is set where the command has to fail.
-#define XPU_UNARY_OP(name, ...)              \
-  struct name {                              \
-    template <typename T>                    \
-    static auto Apply(const T& x) {          \
-      __VA_ARGS__                            \
-    }                                        \
+#define XPU_UNARY_OP(name, ...)     \
+  struct name {                     \
+    template <typename T>           \
+    static auto Apply(const T& x) { \
+      __VA_ARGS__                   \
+    }                               \
   }
-#define XPU_BINARY_OP(name, ...)                                                  \
-  struct name {                                                                   \
-    template <typename T>                                                         \
-    static auto Apply(const T& x, const T& y, [[maybe_unused]] bool* failed) {    \
-      __VA_ARGS__                                                                 \
-    }                                                                             \
+#define XPU_BINARY_OP(name, ...)                                               \
+  struct name {                                                                \
+    template <typename T>                                                      \
+    static auto Apply(const T& x, const T& y, [[maybe_unused]] bool* failed) { \
+      __VA_ARGS__                                                              \
+    }                                                                          \
   }
 
 XPU_UNARY_OP(Neg, if constexpr (kIsInt<T>) { return static_cast<T>(0 - Wide(x)); } else { return -x; });
 XPU_UNARY_OP(
     Abs, if constexpr (kIsInt<T>) { return x < T{0} ? static_cast<T>(0 - Wide(x)) : x; } else { return std::abs(x); });
 XPU_UNARY_OP(
-    Sign, if constexpr (kIsComplex<T>) {
+    Sign,
+    if constexpr (kIsComplex<T>) {
       const auto r = std::abs(x);
       return r == 0 ? T{} : x / r;
-    } else if constexpr (kIsInt<T>) {
-      return static_cast<T>((x > T{0}) - (x < T{0}));
-    } else {
+    } else if constexpr (kIsInt<T>) { return static_cast<T>((x > T{0}) - (x < T{0})); } else {
       return x != x ? x : static_cast<T>((x > T{0}) - (x < T{0}));
     });
 XPU_UNARY_OP(Reciprocal, return T{1} / x;);
@@ -64,14 +63,16 @@ XPU_UNARY_OP(Sqrt, return std::sqrt(x););
 XPU_UNARY_OP(Rsqrt, return T{1} / std::sqrt(x););
 XPU_UNARY_OP(Exp, return std::exp(x););
 XPU_UNARY_OP(
-    Expm1, if constexpr (kIsComplex<T>) {
+    Expm1,
+    if constexpr (kIsComplex<T>) {
       // exp(a + ib) - 1 = (expm1(a) cos b - 2 sin^2(b/2)) + i exp(a) sin b, free of cancellation near 0.
       const auto s = std::sin(x.imag() / 2);
       return T{std::expm1(x.real()) * std::cos(x.imag()) - 2 * s * s, std::exp(x.real()) * std::sin(x.imag())};
     } else { return std::expm1(x); });
 XPU_UNARY_OP(Log, return std::log(x););
 XPU_UNARY_OP(
-    Log1p, if constexpr (kIsComplex<T>) {
+    Log1p,
+    if constexpr (kIsComplex<T>) {
       // |1 + z|^2 - 1 = a (2 + a) + b^2, free of cancellation near 0.
       using R = typename T::value_type;
       const R a = x.real(), b = x.imag();
@@ -119,13 +120,15 @@ constexpr bool IsMinusOne(T y) {
   return std::is_signed_v<T> && y == static_cast<T>(-1);
 }
 XPU_BINARY_OP(
-    TruncateDiv, if (y == T{0}) {
+    TruncateDiv,
+    if (y == T{0}) {
       *failed = true;
       return T{0};
     } if (IsMinusOne(y)) return static_cast<T>(0 - Wide(x));
     return static_cast<T>(x / y););
 XPU_BINARY_OP(
-    TruncateMod, if constexpr (kIsInt<T>) {
+    TruncateMod,
+    if constexpr (kIsInt<T>) {
       if (y == T{0}) {
         *failed = true;
         return T{0};
@@ -133,22 +136,31 @@ XPU_BINARY_OP(
       return IsMinusOne(y) ? T{0} : static_cast<T>(x % y);
     } else { return std::fmod(x, y); });
 XPU_BINARY_OP(
-    FloorDiv, if constexpr (kIsInt<T>) {
+    FloorDiv,
+    if constexpr (kIsInt<T>) {
       const T q = TruncateDiv::Apply(x, y, failed);
       if (y == T{0} || IsMinusOne(y)) return q;
       return static_cast<T>(x % y != 0 && (x < T{0}) != (y < T{0}) ? q - 1 : q);
     } else { return std::floor(x / y); });
+XPU_BINARY_OP(FloorMod, const T r = TruncateMod::Apply(x, y, failed);
+              return r != T{0} && (r < T{0}) != (y < T{0}) ? static_cast<T>(r + y) : r;);
 XPU_BINARY_OP(
-    FloorMod, const T r = TruncateMod::Apply(x, y, failed);
-    return r != T{0} && (r < T{0}) != (y < T{0}) ? static_cast<T>(r + y) : r;);
+    Maximum,
+    if constexpr (std::is_floating_point_v<T>) {
+      if (x != x) return x;
+    } return x > y
+        ? x
+        : y;);
 XPU_BINARY_OP(
-    Maximum, if constexpr (std::is_floating_point_v<T>) { if (x != x) return x; }
-    return x > y ? x : y;);
+    Minimum,
+    if constexpr (std::is_floating_point_v<T>) {
+      if (x != x) return x;
+    } return x < y
+        ? x
+        : y;);
 XPU_BINARY_OP(
-    Minimum, if constexpr (std::is_floating_point_v<T>) { if (x != x) return x; }
-    return x < y ? x : y;);
-XPU_BINARY_OP(
-    Pow, if constexpr (kIsInt<T>) {
+    Pow,
+    if constexpr (kIsInt<T>) {
       if (y < T{0}) {
         *failed = true;
         return T{0};
@@ -226,6 +238,6 @@ ComputeTypeT<To> Cast(const From& x) {
   }
 }
 
-}  // namespace xpu::reference::scalar
+}  // namespace xpu::plain::scalar
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_SCALAR_OPS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_PLAIN_SCALAR_OPS_H_

@@ -1,7 +1,7 @@
 // Every instruction as a loop over registers: the reference runs it on one element, and the host backend on a tile
 // where it has nothing faster.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_INSTRUCTIONS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_INSTRUCTIONS_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_PLAIN_INSTRUCTIONS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_PLAIN_INSTRUCTIONS_H_
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 #include "tensorflow_plugin/primitives/descriptors.h"
 #include "tensorflow_plugin/primitives/status.h"
 
-namespace xpu::reference {
+namespace xpu::plain {
 
 // dst[i] = op(a[i], b[i], c[i]) for i in [0, n). Arrays hold registers: float for half and bfloat16, bool as a byte
 // that is 0 or 1. dst may be one of the operands if its elements have the same size. True if an element failed.
@@ -30,6 +30,6 @@ void StoreConstant(const Constant& constant, void* dst);
 // The status of a command in which instruction `op` failed on an element.
 Status InstrFailure(EOp op);
 
-}  // namespace xpu::reference
+}  // namespace xpu::plain
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_INSTRUCTIONS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_PLAIN_INSTRUCTIONS_H_

@@ -1,9 +1,11 @@
-#include "tensorflow_plugin/backends/runtime/cost.h"
+#include "tensorflow_plugin/backends/host/cost.h"
 
 #include <algorithm>
 #include <array>
 
-namespace xpu::runtime {
+#include "tensorflow_plugin/backends/host/kernels.h"
+
+namespace xpu::host {
 namespace {
 
 constexpr double kCommandNs = 100;
@@ -26,7 +28,7 @@ struct Price {
 // Of what is not in the table: arithmetic, comparisons, selections, casts between numbers.
 constexpr Price kCheap = {0.1, 0.2, 0.1, 1.5};
 
-// Measured with the host backend's loops on tiles of 1024 elements (AVX-512 at 2.5 GHz); 0 where there is no such
+// Measured with this backend's loops on tiles of 1024 elements (AVX-512 at 2.5 GHz); 0 where there is no such
 // instruction.
 constexpr struct {
   EOp op;
@@ -46,7 +48,7 @@ constexpr struct {
     {EOp::kTruncateMod, {16, 12, 1.1, 0}}, {EOp::kPow, {19, 31, 8, 100}},         {EOp::kAtan2, {19, 19, 0, 0}},
 };
 
-using PriceList = std::array<Price, static_cast<size_t>(EOp::kSelect) + 1>;  // kSelect is the last op
+using PriceList = std::array<Price, kNumEOps>;
 constexpr PriceList MakePriceList() {
   PriceList list{};
   for (Price& price : list) price = kCheap;
@@ -82,60 +84,60 @@ double NsPerElement(const Program& program) {
   return ns + bytes / kBytesPerNs / 4;  // within the caches
 }
 
-int64_t EstimateCopyNs(int64_t bytes) { return Total(static_cast<double>(bytes) / kBytesPerNs); }
+int64_t HostKernels::EstimateNs(const ElementwiseDesc& desc) const { return Total(ProgramNs(desc)); }
 
-int64_t EstimateNs(const ElementwiseDesc& desc) { return Total(ProgramNs(desc)); }
+int64_t HostKernels::EstimateNs(const ReduceDesc& desc) const {
+  return Total(ProgramNs(desc.source) + Product(desc.source.shape) * 0.3);
+}
 
-int64_t EstimateNs(const ReduceDesc& desc) { return Total(ProgramNs(desc.source) + Product(desc.source.shape) * 0.3); }
-
-int64_t EstimateNs(const MatMulDesc& desc) {
+int64_t HostKernels::EstimateNs(const MatMulDesc& desc) const {
   const double rows = Product(desc.batch) * static_cast<double>(desc.m);
   return Total(rows * static_cast<double>(desc.n) * static_cast<double>(desc.k) * MultiplyAddNs(desc.type));
 }
 
-int64_t EstimateNs(const ConvolutionDesc& desc) {
+int64_t HostKernels::EstimateNs(const ConvolutionDesc& desc) const {
   const double work = static_cast<double>(desc.batch) * static_cast<double>(desc.out_channels) *
                       Product(desc.output, desc.spatial_rank) * Product(desc.filter, desc.spatial_rank) *
                       static_cast<double>(desc.in_channels) / static_cast<double>(desc.groups);
   return Total(work * MultiplyAddNs(desc.type));
 }
 
-int64_t EstimateNs(const PoolDesc& desc) {
+int64_t HostKernels::EstimateNs(const PoolDesc& desc) const {
   const double planes = static_cast<double>(desc.batch) * static_cast<double>(desc.channels);
   return Total(planes * (Product(desc.output, desc.spatial_rank) * Product(desc.window, desc.spatial_rank) * 0.3 +
                          (desc.gradient ? Product(desc.input, desc.spatial_rank) * 0.3 : 0)));
 }
 
-int64_t EstimateNs(const NormalizeDesc& desc) {
+int64_t HostKernels::EstimateNs(const NormalizeDesc& desc) const {
   const int64_t extents[] = {desc.batch, desc.spatial, desc.channels};
   return Total(Product(extents, 3) * (desc.training || desc.gradient ? 1.2 : 0.4));
 }
 
-int64_t EstimateNs(const SoftmaxDesc& desc) {
+int64_t HostKernels::EstimateNs(const SoftmaxDesc& desc) const {
   return Total(static_cast<double>(desc.rows) * static_cast<double>(desc.cols) * 2.5);
 }
 
-int64_t EstimateNs(const CopyStridedDesc& desc) {
+int64_t HostKernels::EstimateNs(const CopyStridedDesc& desc) const {
   return Total(Product(desc.shape) * (0.4 + static_cast<double>(desc.element_size) / kBytesPerNs));
 }
 
-int64_t EstimateNs(const GatherDesc& desc) {
+int64_t HostKernels::EstimateNs(const GatherDesc& desc) const {
   const double slices =
       static_cast<double>(desc.batch) * static_cast<double>(desc.outer) * static_cast<double>(desc.num_indices);
   return Total(slices * (5 + static_cast<double>(desc.inner) * static_cast<double>(desc.element_size) / kBytesPerNs));
 }
 
-int64_t EstimateNs(const ScatterDesc& desc) {
+int64_t HostKernels::EstimateNs(const ScatterDesc& desc) const {
   return Total(static_cast<double>(desc.num_indices) * (5 + static_cast<double>(desc.inner) * 0.6));
 }
 
-int64_t EstimateNs(const RandomDesc& desc) {
+int64_t HostKernels::EstimateNs(const RandomDesc& desc) const {
   const bool normal = desc.kind == RandomKind::kNormal || desc.kind == RandomKind::kTruncatedNormal;
   return Total(static_cast<double>(desc.n) * (normal ? 12 : 2.5));
 }
 
-int64_t EstimateNs(const CompactDesc& desc) {
+int64_t HostKernels::EstimateNs(const CompactDesc& desc) const {
   return Total(Product(desc.shape) * 1.5 + static_cast<double>(desc.count) * desc.shape.rank());
 }
 
-}  // namespace xpu::runtime
+}  // namespace xpu::host

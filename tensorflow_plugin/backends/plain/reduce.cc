@@ -3,11 +3,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "tensorflow_plugin/backends/reference/evaluator.h"
-#include "tensorflow_plugin/backends/reference/kernels.h"
-#include "tensorflow_plugin/backends/reference/scalar_ops.h"
+#include "tensorflow_plugin/backends/plain/evaluator.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
+#include "tensorflow_plugin/backends/plain/scalar_ops.h"
 
-namespace xpu::reference {
+namespace xpu::plain {
 namespace {
 
 // Sums are carried in the widest type of T's class, so that the reference is at least as accurate as anyone.
@@ -147,10 +147,10 @@ void ReduceAs(const ReduceDesc& desc, const Args& args, Evaluator* evaluator) {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const ReduceDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+Status Run(const ReduceDesc& desc, const Args& args) {
   Evaluator evaluator(desc.source, args);
   VisitType(SourceType(desc), [&](auto tag) { ReduceAs<typename decltype(tag)::type>(desc, args, &evaluator); });
   return evaluator.status();
 }
 
-}  // namespace xpu::reference
+}  // namespace xpu::plain

@@ -2,10 +2,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/backends/runtime/spatial.h"
 
-namespace xpu::reference {
+namespace xpu::plain {
 namespace {
 
 using runtime::CellRange;
@@ -111,7 +111,7 @@ void Gradient(const PoolDesc& d, const T* x, const T* dy, T* dx) {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const PoolDesc& d, const Args& args, const runtime::ThreadTeam&) const {
+Status Run(const PoolDesc& d, const Args& args) {
   VisitType(d.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr DType type = DTypeOf<T>::value;
@@ -130,4 +130,4 @@ Status ReferenceKernels::Run(const PoolDesc& d, const Args& args, const runtime:
   return OkStatus();
 }
 
-}  // namespace xpu::reference
+}  // namespace xpu::plain

@@ -1,9 +1,9 @@
 #include <complex>
 #include <type_traits>
 
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 
-namespace xpu::reference {
+namespace xpu::plain {
 namespace {
 
 // Integers accumulate in uint64 so that they wrap instead of overflowing; float accumulates in double, which makes
@@ -43,7 +43,7 @@ void Multiply(const MatMulDesc& d, const T* a, const T* b, T* c) {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const MatMulDesc& d, const Args& args, const runtime::ThreadTeam&) const {
+Status Run(const MatMulDesc& d, const Args& args) {
   Dims c_strides = d.c_batch_strides;
   if (c_strides.empty()) {
     c_strides = DenseStrides(d.batch);
@@ -68,4 +68,4 @@ Status ReferenceKernels::Run(const MatMulDesc& d, const Args& args, const runtim
   return OkStatus();
 }
 
-}  // namespace xpu::reference
+}  // namespace xpu::plain

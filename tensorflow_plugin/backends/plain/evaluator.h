@@ -1,13 +1,13 @@
 // Walks an elementwise program over its shape, one element at a time: what Elementwise and Reduce share.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_EVALUATOR_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_EVALUATOR_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_PLAIN_EVALUATOR_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_PLAIN_EVALUATOR_H_
 
 #include <vector>
 
-#include "tensorflow_plugin/backends/reference/instructions.h"
+#include "tensorflow_plugin/backends/plain/instructions.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
-namespace xpu::reference {
+namespace xpu::plain {
 
 class Evaluator {
  public:
@@ -37,6 +37,6 @@ class Evaluator {
 // Advances `index` over `shape` in row-major order; false (and all zeros) after the last position.
 bool NextIndex(const Dims& shape, int64_t* index);
 
-}  // namespace xpu::reference
+}  // namespace xpu::plain
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_EVALUATOR_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_PLAIN_EVALUATOR_H_

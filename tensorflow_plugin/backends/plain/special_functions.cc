@@ -1,11 +1,11 @@
-#include "tensorflow_plugin/backends/reference/special_functions.h"
+#include "tensorflow_plugin/backends/plain/special_functions.h"
 
 #include <math.h>  // lgamma_r is POSIX, not in namespace std
 
 #include <cmath>
 #include <limits>
 
-namespace xpu::reference {
+namespace xpu::plain {
 
 double ErfInverse(double y) {
   const double a = std::abs(y);
@@ -48,4 +48,4 @@ double DigammaFunction(double x) {
   return shift + std::log(x) - 0.5 / x - series;
 }
 
-}  // namespace xpu::reference
+}  // namespace xpu::plain

@@ -3,9 +3,9 @@
 #include <limits>
 #include <vector>
 
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 
-namespace xpu::reference {
+namespace xpu::plain {
 namespace {
 
 // One row at a time, in double: the better oracle for float, and exact enough for double.
@@ -81,7 +81,7 @@ class Rows {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const SoftmaxDesc& d, const Args& args, const runtime::ThreadTeam&) const {
+Status Run(const SoftmaxDesc& d, const Args& args) {
   VisitType(d.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (IsFloating(DTypeOf<T>::value)) Rows<T>(d, args).Run();
@@ -89,4 +89,4 @@ Status ReferenceKernels::Run(const SoftmaxDesc& d, const Args& args, const runti
   return OkStatus();
 }
 
-}  // namespace xpu::reference
+}  // namespace xpu::plain

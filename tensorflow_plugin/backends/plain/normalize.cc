@@ -1,9 +1,9 @@
 #include <cmath>
 #include <limits>
 
-#include "tensorflow_plugin/backends/reference/kernels.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 
-namespace xpu::reference {
+namespace xpu::plain {
 namespace {
 
 // Calls f(offset) for every element of channel c.
@@ -86,7 +86,7 @@ void Gradient(const NormalizeDesc& d, const Args& args) {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const NormalizeDesc& d, const Args& args, const runtime::ThreadTeam&) const {
+Status Run(const NormalizeDesc& d, const Args& args) {
   VisitType(d.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (DTypeOf<T>::value == DType::kFloat || IsReducedFloat(DTypeOf<T>::value)) {
@@ -96,4 +96,4 @@ Status ReferenceKernels::Run(const NormalizeDesc& d, const Args& args, const run
   return OkStatus();
 }
 
-}  // namespace xpu::reference
+}  // namespace xpu::plain

@@ -1,0 +1,18 @@
+// Whole primitives as plain loops on host memory, for a backend that has nothing faster for some types.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_PLAIN_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_PLAIN_LOOPS_H_
+
+#include "tensorflow_plugin/primitives/backend.h"
+
+namespace xpu::plain {
+
+// Run the primitive to its end on the calling thread. The descriptor has passed Check; addresses are the host's.
+Status Run(const ReduceDesc& desc, const Args& args);
+Status Run(const MatMulDesc& desc, const Args& args);
+Status Run(const PoolDesc& desc, const Args& args);
+Status Run(const NormalizeDesc& desc, const Args& args);
+Status Run(const SoftmaxDesc& desc, const Args& args);
+
+}  // namespace xpu::plain
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_PLAIN_LOOPS_H_
