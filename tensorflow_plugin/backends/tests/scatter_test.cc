@@ -27,8 +27,11 @@ ScatterDesc Describe(ScatterKind kind, DType type, DType index_type, int64_t num
   return desc;
 }
 
-// Updates that divide: between 1 and 4, so that products stay in range too.
-Array Updates(DType type, int64_t n, uint32_t seed) { return Random(type, n, seed, 1, 4); }
+// Updates that divide: between 1 and 4, so that products stay in range too; for a maximum, which has to exceed what was
+// there, more than that.
+Array Updates(ScatterKind kind, DType type, int64_t n, uint32_t seed) {
+  return Random(type, n, seed, 1, kind == ScatterKind::kMax ? 120 : 4);
+}
 
 // What the buffer starts as: of the integers, most are large enough for a small part to be more than nothing.
 Array Before(DType type, int64_t n, uint32_t seed) {
@@ -81,7 +84,7 @@ TEST(Scatter, KindsTypesAndShapes) {
             ScatterDesc desc = Describe(kind, type, index_type, c.num_indices, c.inner, c.dims);
             desc.scalar_update = scalar;
             const int64_t updates = scalar ? 1 : c.num_indices * c.inner;
-            Compare(desc, {Indices(index_type, c.num_indices, c.dims, 2), Updates(type, updates, 3)},
+            Compare(desc, {Indices(index_type, c.num_indices, c.dims, 2), Updates(kind, type, updates, 3)},
                     errors::Concat(c.num_indices, " of ", c.inner, " in ", c.dims.ToString()));
           }
         }
