@@ -16,6 +16,7 @@
 #include "tensorflow_plugin/device/platform.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/faults/faulty_backend.h"
+#include "tensorflow_plugin/framework/jit.h"
 #include "tensorflow_plugin/framework/registry.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -76,6 +77,10 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
   xpu::RegisterAllOps(registry);
   for (const std::string& problem : registry.problems()) {
     std::fprintf(stderr, "tensorflow_xpu: kernel not registered: %s\n", problem.c_str());
+  }
+  const std::string problem = xpu::RunJitFunctionsWithoutXla("XPU");
+  if (!problem.empty()) {
+    std::fprintf(stderr, "tensorflow_xpu: jit_compile=True does not work on an XPU: %s\n", problem.c_str());
   }
 }
 

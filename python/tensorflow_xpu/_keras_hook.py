@@ -1,8 +1,8 @@
-"""Makes Keras 3's default ``compile()`` and ``fit()`` work on an XPU.
+"""Keeps Keras 3's default ``compile()`` from asking for XLA where there is an XPU.
 
 With ``jit_compile="auto"`` Keras asks ``model_supports_jit(model)`` and compiles with XLA when the answer is yes; XLA
-knows no device of the type XPU, and training fails with "No JIT device registered for XPU". Here the answer becomes no
-while TensorFlow lists an XPU and is Keras's backend.
+knows no device of the type XPU. Here the answer becomes no while TensorFlow lists an XPU and is Keras's backend. (Who
+asks for XLA by name gets ordinary functions and a line that says so, which is not for those who did not ask.)
 
 ``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras with an import
 hook that removes itself once its work is done.
