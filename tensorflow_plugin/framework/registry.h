@@ -85,6 +85,9 @@ class Registry {
   };
 
   Entry Op(const char* name) { return Entry(this, name); }
+  // Registers for this device what TensorFlow has for GPUs, with the same types and arguments in host memory. Only for
+  // ops whose kernels have nothing of a GPU in them, never touch device memory, and are in TensorFlow without CUDA.
+  void Adopt(const std::vector<const char*>& ops);
   // Errors met so far, one line each; registration goes on after one.
   const std::vector<std::string>& problems() const { return problems_; }
   int num_registered() const { return num_registered_; }

@@ -21,6 +21,7 @@
   V(Einsum)                \
   V(Fill)                  \
   V(Gather)                \
+  V(Iterators)             \
   V(MatMul)                \
   V(MathBinary)            \
   V(MathUnary)             \

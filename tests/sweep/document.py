@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import pathlib
 
+from tests.sweep.adopted import OPS as ADOPTED
 from tests.sweep.cases import FAMILIES
 from tests.sweep.registrations import all_registrations
 
@@ -25,15 +26,24 @@ and others) run on XPU too; all remaining ops run on the CPU by soft placement.
 """
 
 
+OF_TENSORFLOW = """These are TensorFlow's own kernels, which it has for GPUs and the plugin registers for XPU: they move
+elements about and never look into them. `tests/test_datasets.py` runs each on both devices. Strings stay in
+host memory.
+"""
+
+
 def render() -> str:
     """The page's text, from the registrations of this process."""
     by_op = collections.defaultdict(list)
     for r in all_registrations():
         by_op[r.op].append(r)
     lines = [HEADER, f"{len(by_op)} ops, {sum(map(len, by_op.values()))} kernels.", ""]
-    for family, cases in FAMILIES.items():
+    for family, cases in {**FAMILIES, "datasets_iterators": ADOPTED}.items():
         ops = sorted(op for op in by_op if op in cases)
-        lines += [f"## {family.replace('_', ' and ')}", "", "| op | types | host memory |", "|---|---|---|"]
+        lines += [f"## {family.replace('_', ' and ')}", ""]
+        if cases is ADOPTED:
+            lines += [OF_TENSORFLOW]
+        lines += ["| op | types | host memory |", "|---|---|---|"]
         for op in ops:
             common = set.intersection(*(set(r.host_args) for r in by_op[op]))
             attrs = collections.defaultdict(dict)

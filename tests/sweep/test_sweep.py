@@ -5,6 +5,7 @@ import collections
 import pytest
 
 from tests.sweep import document
+from tests.sweep.adopted import OPS as ADOPTED
 from tests.sweep.cases import CASES
 from tests.sweep.registrations import Registration, all_registrations, problems
 from tests.sweep.runner import calls_of, run_calls
@@ -40,10 +41,28 @@ def test_unsound_registrations_are_found():
 
 
 def test_every_op_has_cases():
-    assert sorted(set(BY_OP) - set(CASES)) == []
+    """Or is TensorFlow's own, and tests/test_datasets.py runs it."""
+    assert sorted(set(BY_OP) - set(CASES) - set(ADOPTED)) == []
+    assert sorted(set(CASES) & set(ADOPTED)) == []
 
 
-@pytest.mark.parametrize("op", sorted(BY_OP))
+def not_adopted(ops, ours, of_tensorflow):
+    """Those of the ops whose registrations are not exactly the ones that TensorFlow has for GPUs."""
+    return sorted(
+        op
+        for op in ops
+        if {r for r in ours if r.op == op} != {r for r in of_tensorflow if r.op == op} or op not in BY_OP
+    )
+
+
+def test_adopted_ops_are_tensorflows():
+    """Nothing else may do without cases."""
+    of_tensorflow = all_registrations("GPU")
+    assert not_adopted(ADOPTED, REGISTRATIONS, of_tensorflow) == []
+    assert not_adopted(["AddV2", "IteratorV2", "NotThere"], REGISTRATIONS, of_tensorflow) == ["AddV2", "NotThere"]
+
+
+@pytest.mark.parametrize("op", sorted(set(BY_OP) - set(ADOPTED)))
 def test_op(op, xpu_device):
     calls = []
     for registration in BY_OP[op]:
