@@ -8,16 +8,30 @@
 namespace xpu {
 namespace {
 
+// The sum of truth values is their disjunction: the maximum of bytes.
+void AddTruthValues(ScatterKind* kind, DType* type) {
+  if (*type != DType::kBool || *kind != ScatterKind::kAdd) return;
+  *type = DType::kUint8;
+  *kind = ScatterKind::kMax;
+}
+
+// What Scatter, below, launches for the type of an attribute; with indices of one type or of both.
+template <typename... IndexType>
+Need NeedsScatter(ScatterKind kind, const char* attr, IndexType... index_type) {
+  return [=](Needs& n) {
+    ScatterKind launched = kind;
+    DType type = n.type(attr);
+    AddTruthValues(&launched, &type);
+    needs::Scatter(launched, type, index_type...)(n);
+  };
+}
+
 Status Scatter(Context& ctx, ScatterDesc desc, const Tensor& indices, const Tensor& updates, const Tensor& buffer,
                BadIndices policy, const IndexNaming& naming) {
   if (desc.num_indices == 0 || desc.inner == 0) return OkStatus();
   desc.type = buffer.dtype();
   desc.index_type = indices.dtype();
-  if (desc.type == DType::kBool && desc.kind == ScatterKind::kAdd) {
-    // The sum of truth values is their disjunction.
-    desc.type = DType::kUint8;
-    desc.kind = ScatterKind::kMax;
-  }
+  AddTruthValues(&desc.kind, &desc.type);
   const Status status = ctx.LaunchChecked(desc, {indices.data(), updates.data()}, {buffer.mutable_data()});
   if (status.ok() || (policy == BadIndices::kIgnore && status.code() == Code::kInvalidArgument)) return OkStatus();
   return ExplainBadIndex(ctx, status, indices, desc.dims, naming);
@@ -236,7 +250,7 @@ void RegisterScatter(Registry& registry) {
       .Types("Tindices", index_types)
       .Host({"shape"})
       .AllHostFor(DType::kInt32, {"indices", "updates", "output"})
-      .Requires(needs::Scatter(ScatterKind::kAdd, "T", "Tindices"))
+      .Requires(NeedsScatter(ScatterKind::kAdd, "T", "Tindices"))
       .Kernel<ScatterNdKernel>();
   struct Row {
     const char* op;
@@ -252,13 +266,13 @@ void RegisterScatter(Registry& registry) {
         .Types("T", row.types)
         .Types("Tindices", index_types)
         .AllHostFor(DType::kInt32, {"tensor", "indices", "updates", "output"})
-        .Requires(needs::Scatter(row.kind, "T", "Tindices"))
+        .Requires(NeedsScatter(row.kind, "T", "Tindices"))
         .Kernel<TensorScatterKernel>(row.kind);
   }
   registry.Op("ScatterNdNonAliasingAdd")
       .Types("T", kAllTypes)
       .AllHostFor(DType::kInt32, {"input", "indices", "updates", "output"})
-      .Requires(needs::Scatter(ScatterKind::kAdd, "T"))
+      .Requires(NeedsScatter(ScatterKind::kAdd, "T"))
       .Kernel<TensorScatterKernel>(ScatterKind::kAdd);
   for (const Row& row : {Row{"ResourceScatterNdUpdate", ScatterKind::kUpdate, kAllTypes},
                          {"ResourceScatterNdAdd", ScatterKind::kAdd, kAllTypes},
@@ -268,7 +282,7 @@ void RegisterScatter(Registry& registry) {
     registry.Op(row.op)
         .Types("T", row.types)
         .Host({"ref"})
-        .Requires(needs::Scatter(row.kind, "T"))
+        .Requires(NeedsScatter(row.kind, "T"))
         .Kernel<ResourceScatterNdKernel>(row.kind);
   }
   for (const Row& row : {Row{"ResourceScatterUpdate", ScatterKind::kUpdate, kAllTypes},
@@ -281,14 +295,14 @@ void RegisterScatter(Registry& registry) {
     registry.Op(row.op)
         .Types("dtype", row.types)
         .Host({"resource"})
-        .Requires(needs::Scatter(row.kind, "dtype"))
+        .Requires(NeedsScatter(row.kind, "dtype"))
         .Kernel<ResourceScatterKernel>(row.kind);
   }
   registry.Op("DynamicStitch")
       .Types("T", kAllTypes)
       .Host({"indices"})
       .AllHostFor(DType::kInt32, {"data", "merged"})
-      .Requires(needs::Scatter(ScatterKind::kUpdate, "T"))
+      .Requires(NeedsScatter(ScatterKind::kUpdate, "T"))
       .Kernel<DynamicStitchKernel>();
 }
 
