@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from tests.conftest import CORE, ROOT
+from tests.conftest import CORE, ROOT, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -246,3 +246,12 @@ load_library.load_pluggable_device_library({str(other)!r})
 load_library.load_pluggable_device_library({str(hidden)!r})
 """
     declined(plugin_site.run_code(code + USE_TENSORFLOW), words)
+
+
+def test_no_file_is_left_open():
+    """Where a program shows all warnings, none is about us."""
+    outcome = run_code(USE_TENSORFLOW, environment={"PYTHONWARNINGS": "default"})
+    assert outcome.returncode == 0, outcome
+    assert outcome.json == BOTH
+    said = [line for line in outcome.stderr.splitlines() if "Warning" in line and "_hooks.py" in line]
+    assert said == [], outcome

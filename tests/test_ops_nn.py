@@ -419,6 +419,64 @@ def test_max_pool_explicit_padding():
     )
 
 
+@pytest.mark.parametrize("window", [2, 3, 6])
+def test_max_pool_over_channels(window):
+    """Windows over the channels take the place of spatial ones, whose strides do not matter."""
+    x = whole(2, 3, 5, 6)
+    want = x.reshape(2, 3, 5, 6 // window, window).max(-1)
+    ksize, strides = [1, 1, 1, window], [1, 2, 2, window]
+    np.testing.assert_array_equal(on_xpu(raw.MaxPool, input=x, ksize=ksize, strides=strides, padding="SAME"), want)
+    np.testing.assert_array_equal(on_xpu(raw.MaxPoolV2, input=x, ksize=ksize, strides=strides, padding="VALID"), want)
+    first = on_xpu(
+        raw.MaxPool,
+        input=x.transpose(0, 3, 1, 2),
+        ksize=[1, window, 1, 1],
+        strides=[1, window, 1, 1],
+        padding="SAME",
+        data_format="NCHW",
+    )
+    np.testing.assert_array_equal(first, want.transpose(0, 3, 1, 2))
+    np.testing.assert_array_equal(
+        on("/cpu:0", raw.MaxPool, input=x, ksize=ksize, strides=strides, padding="SAME"), want
+    )
+    empty = on_xpu(raw.MaxPool, input=x[:0], ksize=ksize, strides=strides, padding="SAME")
+    assert empty.shape == (0, *want.shape[1:])
+
+
+def test_max_pool_strides_over_channels_without_windows():
+    x = whole(1, 4, 4, 3)
+    pooled = on_xpu(raw.MaxPool, input=x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 3], padding="VALID")
+    np.testing.assert_array_equal(
+        pooled, on_xpu(raw.MaxPool, input=x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
+    )
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 0, 6), (0, 3, 4, 6), (3, 3, 4, 0)], ids=str)
+def test_gradients_of_an_empty_filter(shape):
+    """Zeros, or nothing: TensorFlow refuses the convolution itself only. Its graph optimizer divides by zero there."""
+    dy = whole(2, 5, 5, shape[-1])
+    dx = on(
+        XPU,
+        raw.Conv2DBackpropInput,
+        input_sizes=[2, 5, 5, 4],
+        filter=np.zeros(shape, np.float32),
+        out_backprop=dy,
+        strides=[1] * 4,
+        padding="SAME",
+    )
+    np.testing.assert_array_equal(dx, np.zeros((2, 5, 5, 4)))
+    df = on(
+        XPU,
+        raw.Conv2DBackpropFilter,
+        input=whole(2, 5, 5, 4),
+        filter_sizes=shape,
+        out_backprop=dy,
+        strides=[1] * 4,
+        padding="SAME",
+    )
+    assert df.shape == shape
+
+
 def test_max_pool_ties_go_to_the_first():
     x = np.zeros((1, 4, 4, 1), np.float32)
     attrs = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}

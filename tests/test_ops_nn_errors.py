@@ -73,7 +73,7 @@ BAD = [
     (conv2d(padding="EXPLICIT", explicit_paddings=[0, 0, 1, -1, 0, 0, 0, 0]), "must be nonnegative"),
     (conv2d(padding="EXPLICIT", explicit_paddings=[1, 0, 0, 0, 0, 0, 0, 0]), "batch or depth dimensions"),
     (conv2d_input(sizes=[[2, 5, 5, 4]]), "input_sizes input must be 1-dim, not 2"),
-    (conv2d_input(sizes=(2, 5, 5)), "to contain 4 values, but got: 3"),
+    (conv2d_input(sizes=(2, 5, 5)), "to contain 4 values or 2 values, but got: 3"),
     (conv2d_input(sizes=(2, -5, 5, 4)), "Dimension -5 must be >= 0"),
     (conv2d_input(sizes=(3, 5, 5, 4)), "same batch size. Input batch: 3, outbackprop batch: 2"),
     (conv2d_input(dy=(2, 4, 5, 6)), "doesn't match computed: actual = 4, computed = 5"),

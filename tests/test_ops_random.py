@@ -165,7 +165,7 @@ def keys(**arguments):
     "op,arguments,message",
     [
         ("StatelessRandomUniformV2", keys(alg=2), "Unsupported algorithm id: 2"),
-        ("StatelessRandomUniformV2", keys(alg=[1]), "alg must have shape [], not [1]"),
+        ("StatelessRandomUniformV2", keys(alg=[1]), "input 3 (0-based) must have shape [], not [1]"),
         (
             "StatelessRandomUniformV2",
             keys(counter=tf.constant([1], tf.uint64)),

@@ -14,6 +14,11 @@ struct ScopedStatus {
 
 }  // namespace
 
+std::string Construction::NodeName() const {
+  const TF_StringView name = TF_OpKernelConstruction_GetName(native_);
+  return std::string(name.data, name.len);
+}
+
 bool Construction::DeterminismRequired() { return tsl::OpDeterminismRequired(); }
 
 void Construction::Check(TF_Status* status, const char* name) {

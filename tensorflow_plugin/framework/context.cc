@@ -217,6 +217,8 @@ Status Context::CopyToHost(void* host_dst, const void* device_src, size_t bytes)
   return TakeEarlierFailure();
 }
 
+int EnumValue(DType t) { return static_cast<int>(ToTf(t)); }
+
 namespace {
 template <typename T>
 void Widen(const Tensor& t, std::vector<int64_t>* values) {
@@ -252,7 +254,7 @@ Status HostInteger(const Tensor& t, const char* what, int64_t* value) {
 
 Status HostShape(const Tensor& t, const char* what, Dims* shape) {
   if (!t.IsVector()) {
-    return errors::InvalidArgument(what, " must be a vector, got a tensor of shape ", t.ShapeString());
+    return errors::InvalidArgument(what, " must be a vector of {int32,int64}, got shape ", t.ShapeString());
   }
   std::vector<int64_t> values;
   XPU_RETURN_IF_ERROR(HostIntegers(t, what, &values));
@@ -264,7 +266,9 @@ Status HostShape(const Tensor& t, const char* what, Dims* shape) {
   for (int64_t v : values) {
     if (v < 0) return errors::InvalidArgument("Dimension ", v, " must be >= 0 in ", what);
     if (__builtin_mul_overflow(elements, v, &elements)) {
-      return errors::InvalidArgument(what, " results in an overflow when computing the number of elements");
+      std::string whole;
+      for (int64_t extent : values) whole += (whole.empty() ? "" : ",") + std::to_string(extent);
+      return errors::InvalidArgument("Shape [", whole, "] would have more than 2**63 - 1 elements");
     }
     shape->push_back(v);
   }

@@ -25,6 +25,7 @@ class Construction {
   template <typename T>
   T Attr(const char* name);
   bool HasAttr(const char* name);
+  std::string NodeName() const;
 
   void Fail(Status status) {
     if (status_.ok()) status_ = std::move(status);

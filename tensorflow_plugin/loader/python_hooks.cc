@@ -20,10 +20,12 @@ void RunPythonHooks(const std::string& package_path) {
     return Warn(path + " cannot be read: let one thread at a time run eager ops, and use Keras's " +
                 "compile(jit_compile=False). Fix: pip install --force-reinstall --no-deps tensorflow_xpu");
   }
-  // One statement that binds no name: it runs in __main__, which belongs to the user. A JSON string is also a Python
+  // One statement that binds no name: it runs in __main__, which belongs to the user. Reading
+  // through a loader closes the file; an open() that nobody closes is a ResourceWarning. A JSON string is also a Python
   // string.
   const std::string quoted = JsonString(path);
-  const std::string statement = "exec(compile(open(" + quoted + ", 'rb').read(), " + quoted +
+  const std::string statement = "exec(compile(__import__('importlib.machinery').machinery.SourceFileLoader('', " +
+                                quoted + ").get_data(" + quoted + "), " + quoted +
                                 ", 'exec'), {'__name__': 'tensorflow_xpu._hooks', '__file__': " + quoted +
                                 ", '__builtins__': __builtins__}, None)\n";
   const int state = ensure();

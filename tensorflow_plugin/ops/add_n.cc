@@ -23,7 +23,7 @@ const Program* SumProgram(DType first, DType type, DType to, int n) {
 
 class AddNKernel : public OpKernel {
  public:
-  explicit AddNKernel(Construction& c) {
+  explicit AddNKernel(Construction& c) : node_(c.NodeName()) {
     const DType type = c.Attr<DType>("T");
     sum_type_ = WideType(type);
     const int n = static_cast<int>(c.Attr<int64_t>("N"));
@@ -46,8 +46,9 @@ class AddNKernel : public OpKernel {
     for (int i = 1; i < n; ++i) {
       const Tensor x = ctx.input(i);
       XPU_REQUIRE(x.dims() == first.dims(),
-                  errors::InvalidArgument("Inputs to operation of type AddN must have the same size and shape.  ",
-                                          "Input 0: ", first.ShapeString(), " != input ", i, ": ", x.ShapeString()));
+                  errors::InvalidArgument("Inputs to operation ", node_,
+                                          " of type AddN must have the same size and shape.  Input 0: ",
+                                          first.ShapeString(), " != input ", i, ": ", x.ShapeString()));
     }
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.ForwardOrAllocateLike({0}, 0, first, &out));
@@ -72,6 +73,7 @@ class AddNKernel : public OpKernel {
   }
 
  private:
+  const std::string node_;
   struct Step {
     const Program* program;
     int first, count;

@@ -23,7 +23,7 @@ class DepthSpaceKernel : public OpKernel {
 
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0);
-    XPU_REQUIRE(x.rank() == 4, errors::InvalidArgument("Input rank should be: 4 instead of: ", x.rank()));
+    XPU_REQUIRE(x.rank() == 4, errors::InvalidArgument("Input rank should be 4 instead of ", x.rank()));
     const int row_axis = channels_last_ ? 1 : 2, channel_axis = channels_last_ ? 3 : 1;
     int64_t height = x.dim(row_axis), width = x.dim(row_axis + 1), depth = x.dim(channel_axis);
     if (to_depth_) {
@@ -131,9 +131,12 @@ class SpaceBatchKernel : public OpKernel {
         shape[1 + i] = padded / block[i];
       } else {
         int64_t whole;
-        XPU_REQUIRE(!__builtin_mul_overflow(extent, block[i], &whole) && before <= whole && after <= whole - before,
-                    errors::InvalidArgument("cropped_shape[", i, "] must be non-negative: ", extent, " * ", block[i],
-                                            " - ", before, " - ", after));
+        XPU_REQUIRE(!__builtin_mul_overflow(extent, block[i], &whole),
+                    errors::InvalidArgument("block_shape[", i, "] times the input's extent does not fit in 64 bits"));
+        XPU_REQUIRE(
+            before <= whole && after <= whole - before,
+            errors::InvalidArgument("cropped_shape[", i, "]=", whole - before - after,
+                                    " must be non-negative: ", extent, " * ", block[i], " - ", before, " - ", after));
         shape[1 + i] = whole - before - after;
       }
     }

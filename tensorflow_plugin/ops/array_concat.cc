@@ -141,12 +141,15 @@ class SplitVKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0), sizes_arg = ctx.input(1);
     int axis;
+    XPU_REQUIRE(ctx.input(2).num_elements() == 1,
+                errors::InvalidArgument("split_dim_tensor must have exactly one element."));
     XPU_RETURN_IF_ERROR(SplitAxis(ctx.input(2), x, &axis));
     std::vector<int64_t> sizes;
     XPU_RETURN_IF_ERROR(HostIntegers(sizes_arg, "size_splits", &sizes));
     XPU_REQUIRE(sizes_arg.IsVector() && static_cast<int64_t>(sizes.size()) == num_split_,
-                errors::InvalidArgument("size_splits must be a 1-D tensor with ", num_split_,
-                                        " elements, one per output, got shape ", sizes_arg.ShapeString()));
+                errors::InvalidArgument(
+                    "size of the split_tensor must be 1-D and have the same elements as outputs got ", sizes_arg.rank(),
+                    " -D and ", sizes_arg.num_elements(), " elements, expected ", num_split_));
     int64_t known = 0;
     int unknown = -1;
     for (size_t i = 0; i < sizes.size(); ++i) {

@@ -52,10 +52,12 @@ Status ReadBand(const Tensor& k, Band* band) {
 }
 
 Status CheckBand(const Band& band) {
-  for (const auto& [name, d] : {std::pair("lower", band.lower), std::pair("upper", band.upper)}) {
+  // TensorFlow ends a sentence in the one message and not in the other.
+  for (const auto& [name, d] : {std::pair("lower_diag_index is out of bound: ", band.lower),
+                                std::pair("upper_diag_index is out of bound: ", band.upper)}) {
     XPU_REQUIRE((-band.rows < d && d < band.cols) || d == 0,
-                errors::InvalidArgument(name, "_diag_index is out of bound: ", d, " It must be between ", -band.rows,
-                                        " and ", band.cols));
+                errors::InvalidArgument(name, d, *name == 'l' ? ". " : " ", "It must be between ", -band.rows, " and ",
+                                        band.cols));
   }
   return OkStatus();
 }
@@ -77,8 +79,8 @@ Status CopyDiagonals(Context& ctx, size_t size, int64_t batch, const Band& band,
 
 // Copies a host scalar's bytes to `value` (16 bytes of zeros before).
 Status ReadPaddingValue(const Tensor& t, char* value) {
-  XPU_REQUIRE(t.num_elements() == 1,
-              errors::InvalidArgument("padding_value must be a scalar, received a tensor of shape ", t.ShapeString()));
+  XPU_REQUIRE(t.IsScalar(),
+              errors::InvalidArgument("padding_value must be a scalar, received shape: ", t.ShapeString()));
   std::memcpy(value, t.data(), SizeOf(t.dtype()));
   return OkStatus();
 }
@@ -98,17 +100,21 @@ class MatrixDiagKernel : public OpKernel {
     int64_t rows = -1, cols = -1;
     if (version_ > 1) {
       XPU_RETURN_IF_ERROR(ReadBand(ctx.input(1), &band));
+      for (int i : {2, 3}) {
+        XPU_REQUIRE(ctx.input(i).IsScalar(),
+                    errors::InvalidArgument(i == 2 ? "num_rows" : "num_cols",
+                                            " must be a scalar, received shape: ", ctx.input(i).ShapeString()));
+      }
       XPU_RETURN_IF_ERROR(HostInteger(ctx.input(2), "num_rows", &rows));
       XPU_RETURN_IF_ERROR(HostInteger(ctx.input(3), "num_cols", &cols));
       XPU_RETURN_IF_ERROR(ReadPaddingValue(ctx.input(4), padding));
     }
     int batch_rank = diagonal.rank() - 1;
     if (band.count() > 1) {
-      XPU_REQUIRE(--batch_rank >= 0,
-                  errors::InvalidArgument("diagonal must be at least 2-dim, received shape: ", diagonal.ShapeString()));
-      XPU_REQUIRE(diagonal.dim(batch_rank) == band.count(),
+      XPU_REQUIRE(--batch_rank >= 0 && diagonal.dim(batch_rank) == band.count(),
                   errors::InvalidArgument("The number of diagonals provided in the input does not match the "
-                                          "lower_diag_index and upper_diag_index range."));
+                                          "lower_diag_index and upper_diag_index range. It takes ",
+                                          band.count(), " diagonals, got shape ", diagonal.ShapeString()));
     }
     const int64_t min_rows = longest - std::min<int64_t>(band.upper, 0);
     const int64_t min_cols = longest + std::max<int64_t>(band.lower, 0);
@@ -198,7 +204,13 @@ class MatrixSetDiagKernel : public OpKernel {
     const Tensor x = ctx.input(0), diagonal = ctx.input(1);
     Band band;
     XPU_RETURN_IF_ERROR(MatrixBand(ctx, x, version_, 2, &band));
+    XPU_REQUIRE(diagonal.rank() >= 1,
+                errors::InvalidArgument("diagonal must be at least 1-dim, received shape: ", diagonal.ShapeString()));
     const Dims expected = CompactShape(x, band);
+    XPU_REQUIRE(band.count() == 1 || (diagonal.rank() >= 2 && diagonal.dim(diagonal.rank() - 2) == band.count()),
+                errors::InvalidArgument("The number of diagonals provided in `diag` is not consistent with "
+                                        "`lower_diag_index` and `upper_diag_index`: it takes ",
+                                        band.count(), ", got shape ", diagonal.ShapeString()));
     XPU_REQUIRE(diagonal.dims() == expected,
                 errors::InvalidArgument("Either first dimensions of diagonal don't match input.shape[:-2], or "
                                         "diagonal.shape[:-1] is not equal to the longests diagonal in range "
@@ -227,7 +239,7 @@ class TensorDiagKernel : public OpKernel {
     Dims half = x.dims(), whole;
     if (part_) {
       XPU_REQUIRE(
-          x.rank() > 0 && x.rank() % 2 == 0,
+          x.rank() % 2 == 0,
           errors::InvalidArgument("The rank of the tensor should be even and positive, got shape ", x.ShapeString()));
       half.resize(x.rank() / 2);
       for (int i = 0; i < half.rank(); ++i) {

@@ -31,6 +31,11 @@ class MatrixBandPartKernel : public OpKernel {
                 errors::InvalidArgument("input must be at least 2-dim, received shape: ", x.ShapeString()));
     const int64_t rows = x.dim(x.rank() - 2), cols = x.dim(x.rank() - 1);
     int64_t lower, upper;
+    for (int i : {1, 2}) {
+      XPU_REQUIRE(ctx.input(i).IsScalar(),
+                  errors::InvalidArgument(i == 1 ? "num_lower" : "num_upper", " must be scalar, got shape ",
+                                          ctx.input(i).ShapeString()));
+    }
     XPU_RETURN_IF_ERROR(HostInteger(ctx.input(1), "num_lower", &lower));
     XPU_RETURN_IF_ERROR(HostInteger(ctx.input(2), "num_upper", &upper));
     XPU_REQUIRE(lower <= rows,

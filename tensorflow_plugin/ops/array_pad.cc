@@ -19,7 +19,7 @@ Status ReadPaddings(const Tensor& x, const Tensor& paddings, std::vector<Padding
               errors::InvalidArgument("paddings must be a matrix with 2 columns: ", paddings.ShapeString()));
   XPU_REQUIRE(paddings.dim(0) == x.rank(),
               errors::InvalidArgument("The first dimension of paddings must be the rank of inputs",
-                                      paddings.ShapeString(), " ", x.ShapeString()));
+                                      paddings.ShapeString(), ", ", x.ShapeString()));
   std::vector<int64_t> flat;
   XPU_RETURN_IF_ERROR(HostIntegers(paddings, "paddings", &flat));
   for (size_t i = 0; i < flat.size(); i += 2) {

@@ -7,6 +7,12 @@
 namespace xpu {
 namespace {
 
+Status MissingFrom(const std::vector<int64_t>& perm, int axis) {
+  std::string list;
+  for (int64_t p : perm) list += (list.empty() ? "" : ",") + std::to_string(p);
+  return errors::InvalidArgument(axis, " is missing from {", list, "}.");
+}
+
 // Transpose and ConjugateTranspose.
 class TransposeKernel : public OpKernel {
  public:
@@ -30,7 +36,7 @@ class TransposeKernel : public OpKernel {
       seen |= 1u << p;
     }
     for (int i = 0; i < rank; ++i) {
-      XPU_REQUIRE(seen >> i & 1, errors::InvalidArgument(i, " is missing from ", ToDims(perm).ToString(), "."));
+      XPU_REQUIRE(seen >> i & 1, MissingFrom(perm, i));
     }
 
     const Dims in_strides = DenseStrides(x.dims());
@@ -71,8 +77,7 @@ class ReverseKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0), which = ctx.input(1);
     const int rank = x.rank();
-    XPU_REQUIRE(which.IsVector(),
-                errors::InvalidArgument("'", by_axes_ ? "axis" : "dims", "' must be 1-dimension, not ", which.rank()));
+    XPU_REQUIRE(which.IsVector(), errors::InvalidArgument("'dims' must be 1-dimension, not ", which.rank()));
     std::vector<bool> reversed(rank, false);
     if (by_axes_) {
       std::vector<int64_t> axes;
@@ -124,9 +129,15 @@ class BroadcastToKernel : public OpKernel {
     const int skip = shape.rank() - x.rank();
     const Dims dense = DenseStrides(x.dims());
     Dims strides(shape.rank(), 0);
+    bool only_shrinks = true;
+    for (int i = 0; i < x.rank(); ++i)
+      only_shrinks &= x.dim(i) == shape[i + skip] || x.dim(i) == 1 || shape[i + skip] == 1;
     for (int i = 0; i < x.rank(); ++i) {
       XPU_REQUIRE(x.dim(i) == shape[i + skip] || x.dim(i) == 1,
-                  errors::InvalidArgument("Incompatible shapes: ", x.ShapeString(), " vs. ", shape.ToString()));
+                  only_shrinks
+                      ? errors::InvalidArgument("Unable to broadcast tensor of shape ", x.ShapeString(),
+                                                " to tensor of shape ", shape.ToString())
+                      : errors::InvalidArgument("Incompatible shapes: ", x.ShapeString(), " vs. ", shape.ToString()));
       if (x.dim(i) != 1) strides[i + skip] = dense[i];
     }
     if (shape.num_elements() == x.num_elements()) return ctx.ShareOutput(0, x, shape);

@@ -94,10 +94,10 @@ class BitcastKernel : public OpKernel {
                   errors::Unimplemented("XPU kernels make tensors of at most ", Dims::kMaxRank, " dimensions"));
       shape.push_back(from / to);
     } else if (from < to) {
-      XPU_REQUIRE(
-          shape.rank() > 0 && shape[shape.rank() - 1] == to / from,
-          errors::InvalidArgument("Cannot bitcast from ", Name(from_), " to ", Name(to_), ": the last dimension ",
-                                  "must be ", to / from, ", the input's shape is ", x.ShapeString()));
+      XPU_REQUIRE(shape.rank() > 0 && shape[shape.rank() - 1] == to / from,
+                  errors::InvalidArgument("Cannot bitcast from ", EnumValue(from_), " to ", EnumValue(to_), " (",
+                                          Name(from_), " to ", Name(to_), "): the last dimension must be ", to / from,
+                                          ", the input's shape is ", x.ShapeString()));
       shape = x.dims();
       shape.resize(shape.rank() - 1);
     }

@@ -39,7 +39,7 @@ struct Geometry {
   int64_t stride[kMaxSpatial] = {1, 1, 1}, dilation[kMaxSpatial] = {1, 1, 1};
 };
 
-Geometry ReadGeometry(Construction& c, int spatial_rank) {
+Geometry ReadGeometry(Construction& c, int spatial_rank, ConvolutionForm form) {
   Geometry g;
   if (spatial_rank < 1 || spatial_rank > kMaxSpatial) {
     c.Fail(errors::InvalidArgument("strides must have one value per dimension, for 1 to 3 spatial dimensions, but has ",
@@ -48,10 +48,14 @@ Geometry ReadGeometry(Construction& c, int spatial_rank) {
   }
   c.Fail(ParseLayout(c.Attr<std::string>("data_format"), spatial_rank, &g.layout));
   g.padding = PaddingAttr(c, g.layout);
-  c.Fail(SpatialValues(c.Attr<std::vector<int64_t>>("strides"), "strides", g.layout, g.stride));
+  WindowWording wording = {"Row and column strides should be larger than 0", true};
+  if (spatial_rank == 3) wording = {"Spatial strides should be larger than 0"};
+  if (form == ConvolutionForm::kDepthwise) wording = {"Stride must be > 0"};
+  c.Fail(SpatialValues(c.Attr<std::vector<int64_t>>("strides"), "strides", g.layout, wording, g.stride));
   // Conv leaves its dilations empty for none.
   const auto dilations = c.Attr<std::vector<int64_t>>("dilations");
-  if (!dilations.empty()) c.Fail(SpatialValues(dilations, "dilations", g.layout, g.dilation));
+  wording.positive = "Dilated rates should be larger than 0";
+  if (!dilations.empty()) c.Fail(SpatialValues(dilations, "dilations", g.layout, wording, g.dilation));
   return g;
 }
 
@@ -113,7 +117,7 @@ Status Resolve(const Geometry& g, ConvolutionForm form, int64_t groups, const Di
 class ConvolutionKernel : public OpKernel {
  public:
   ConvolutionKernel(Construction& c, const ConvolutionOp* op)
-      : type_(c.Attr<DType>("T")), form_(op->form), geometry_(ReadGeometry(c, op->spatial_rank)) {}
+      : type_(c.Attr<DType>("T")), form_(op->form), geometry_(ReadGeometry(c, op->spatial_rank, op->form)) {}
 
   Status Compute(Context& ctx) override {
     const Tensor input = ctx.input(0), filter = ctx.input(1);
@@ -140,7 +144,8 @@ class GeneralConvolutionKernel : public OpKernel {
       : type_(c.Attr<DType>("T")),
         batch_dims_(c.Attr<int64_t>("batch_dims")),
         groups_(c.Attr<int64_t>("groups")),
-        geometry_(ReadGeometry(c, static_cast<int>(c.Attr<std::vector<int64_t>>("strides").size()) - 2)) {
+        geometry_(ReadGeometry(c, static_cast<int>(c.Attr<std::vector<int64_t>>("strides").size()) - 2,
+                               ConvolutionForm::kPlain)) {
     if (batch_dims_ < 1) c.Fail(errors::InvalidArgument("batch_dims must be at least 1, got ", batch_dims_));
     if (groups_ < 1) c.Fail(errors::InvalidArgument("groups must be at least 1, got ", groups_));
   }
@@ -182,7 +187,7 @@ class GeneralConvolutionKernel : public OpKernel {
 class ConvolutionGradientKernel : public OpKernel {
  public:
   ConvolutionGradientKernel(Construction& c, const ConvolutionOp* op)
-      : op_(*op), type_(c.Attr<DType>("T")), geometry_(ReadGeometry(c, op->spatial_rank)) {}
+      : op_(*op), type_(c.Attr<DType>("T")), geometry_(ReadGeometry(c, op->spatial_rank, op->form)) {}
 
   Status Compute(Context& ctx) override {
     const bool to_data = op_.direction == Direction::kDataGradient;
@@ -194,6 +199,13 @@ class ConvolutionGradientKernel : public OpKernel {
                                                            "-dimensional, got ", dy.ShapeString()));
     Dims result;
     XPU_RETURN_IF_ERROR(ResultShape(sizes, other, dy, &result));
+
+    // As on the CPU, the gradient of an empty filter, or by one, is zeros whatever else is given.
+    if ((to_data ? other.num_elements() : result.num_elements()) == 0) {
+      Tensor out;
+      XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, result, &out));
+      return out.num_elements() == 0 ? OkStatus() : ctx.Zero(out.mutable_data(), out.bytes());
+    }
 
     ConvolutionDesc desc;
     desc.direction = op_.direction;
@@ -216,15 +228,16 @@ class ConvolutionGradientKernel : public OpKernel {
     XPU_REQUIRE(sizes.IsVector(),
                 errors::InvalidArgument(op_.name, ": ", op_.sizes_arg, " input must be 1-dim, not ", sizes.rank()));
     XPU_RETURN_IF_ERROR(HostShape(sizes, op_.sizes_arg, result));
-    const bool spatial_only = op_.direction == Direction::kDataGradient && op_.form == ConvolutionForm::kPlain &&
-                              layout.spatial_rank == 2 && result->rank() == 2;
-    if (spatial_only) {
+    const bool may_be_spatial =
+        op_.direction == Direction::kDataGradient && op_.form == ConvolutionForm::kPlain && layout.spatial_rank == 2;
+    if (may_be_spatial && result->rank() == 2) {
       const int64_t spatial[] = {(*result)[0], (*result)[1]};
       *result = layout.Shape(dy.dim(0), spatial, other.dim(layout.rank() - 2));
     }
     XPU_REQUIRE(result->rank() == layout.rank(),
-                errors::InvalidArgument(op_.name, " requires ", op_.sizes_arg, " to contain ", layout.rank(),
-                                        " values, but got: ", result->rank()));
+                errors::InvalidArgument(
+                    op_.name, " requires ", op_.sizes_arg, " to contain ", layout.rank(),
+                    may_be_spatial ? " values or 2 values, but got: " : " values, but got: ", result->rank()));
     return OkStatus();
   }
 

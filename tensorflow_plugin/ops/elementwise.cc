@@ -87,7 +87,7 @@ Status PairwiseKernel::CheckShapes(const Tensor& x, const Tensor& y) const {
 }
 
 Status SameShapeKernel::CheckShapes(const Tensor& x, const Tensor& y) const {
-  XPU_REQUIRE(x.dims() == y.dims(), errors::InvalidArgument("Inputs to operation of type ", name_,
+  XPU_REQUIRE(x.dims() == y.dims(), errors::InvalidArgument("Inputs to operation ", node_, " of type ", name_,
                                                             " must have the same size and shape.  Input 0: ",
                                                             x.ShapeString(), " != input 1: ", y.ShapeString()));
   return OkStatus();

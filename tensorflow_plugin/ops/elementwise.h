@@ -2,6 +2,7 @@
 #ifndef TENSORFLOW_PLUGIN_OPS_ELEMENTWISE_H_
 #define TENSORFLOW_PLUGIN_OPS_ELEMENTWISE_H_
 
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -87,12 +88,14 @@ class BroadcastKernel : public ProgramKernel {
 // Operands have the same number of elements; the result has the first one's shape.
 class PairwiseKernel : public ProgramKernel {
  public:
-  PairwiseKernel(Construction& c, const ElementwiseOp* op) : ProgramKernel(c, *op, 2), name_(op->name) {}
+  PairwiseKernel(Construction& c, const ElementwiseOp* op)
+      : ProgramKernel(c, *op, 2), name_(op->name), node_(c.NodeName()) {}
   Status Compute(Context& ctx) override;
 
  protected:
   virtual Status CheckShapes(const Tensor& x, const Tensor& y) const;
   const char* name_;
+  const std::string node_;
 };
 
 // Operands have the same shape.

@@ -21,6 +21,8 @@ class FillKernel : public OpKernel {
       XPU_REQUIRE(extent >= 0, errors::InvalidArgument("Dimension ", extent, " must be >= 0"));
       shape.push_back(extent);
     } else {
+      XPU_REQUIRE(dims.IsVector(),
+                  errors::InvalidArgument("dims must represent a vector, got shape ", dims.ShapeString()));
       XPU_RETURN_IF_ERROR(HostShape(dims, "dims", &shape));
     }
     XPU_REQUIRE(value.num_elements() == 1 && value.rank() <= 1,

@@ -13,7 +13,9 @@ Status GatherAxis(Context& ctx, const Tensor& params, const Tensor& indices, int
   XPU_REQUIRE(rank >= 1, errors::InvalidArgument("params must be at least 1 dimensional"));
   const int64_t axis = axis_given < 0 ? axis_given + rank : axis_given;
   XPU_REQUIRE(axis >= 0 && axis < rank,
-              errors::InvalidArgument("Expected axis in the range [", -rank, ", ", rank, "), but got ", axis_given));
+              errors::InvalidArgument("Shape must be at least rank ", axis_given < 0 ? -axis_given : axis_given + 1,
+                                      " but is rank ", rank, ". Expected axis in the range [", -rank, ", ", rank,
+                                      "), but got ", axis_given));
   const int64_t batch_dims = batch_dims_given < 0 ? batch_dims_given + indices.rank() : batch_dims_given;
   XPU_REQUIRE(batch_dims >= 0 && batch_dims <= indices.rank(),
               errors::InvalidArgument("Expected batch_dims in the range [", -indices.rank(), ", ", indices.rank(),

@@ -24,7 +24,9 @@ Status CheckRanks(const Tensor& a, const Tensor& b, BatchRule rule) {
   XPU_REQUIRE(a.rank() == b.rank(),
               errors::InvalidArgument("In[0] and In[1] has different ndims: ", BatchString(a, b)));
   if (rule == BatchRule::kNone) {
-    XPU_REQUIRE(a.rank() == 2, errors::InvalidArgument("In[0] and In[1] ndims must be == 2: ", a.rank()));
+    XPU_REQUIRE(a.rank() == 2,
+                errors::InvalidArgument("In[0] and In[1] ndims must be == 2: ", a.rank(),
+                                        ". In[0] is not a matrix. Instead it has shape ", a.ShapeString()));
     return OkStatus();
   }
   XPU_REQUIRE(a.rank() >= 2, errors::InvalidArgument("In[0] and In[1] ndims must be >= 2: ", a.rank()));

@@ -1,6 +1,7 @@
 // Maximum and average pooling and their gradients: attributes, sizes and checks; the work is one Pool primitive.
 #include <algorithm>
 
+#include "tensorflow_plugin/ops/array_util.h"
 #include "tensorflow_plugin/ops/ops.h"
 #include "tensorflow_plugin/ops/windows.h"
 
@@ -25,22 +26,59 @@ constexpr PoolOp kOps[] = {
 
 struct Windows {
   int64_t size[kMaxSpatial] = {1, 1, 1}, stride[kMaxSpatial] = {1, 1, 1};
+  int64_t depth = 1;  // the window over the channels; 1: over spatial dimensions alone
 };
 
-Status PoolValues(const std::vector<int64_t>& values, const char* what, const Layout& layout,
-                  int64_t spatial[kMaxSpatial]) {
-  XPU_REQUIRE(static_cast<int>(values.size()) == layout.rank(),
-              errors::InvalidArgument("Sliding window ", what, " field must specify ", layout.rank(),
-                                      " dimensions, but got ", values.size()));
-  XPU_REQUIRE(values[0] == 1, errors::Unimplemented("Pooling is not yet supported on the batch dimension."));
-  XPU_REQUIRE(values[layout.channel_axis()] == 1,
-              errors::Unimplemented("Pooling across depth is currently only implemented for CPU devices."));
-  for (int i = 0; i < layout.spatial_rank; ++i) {
-    spatial[i] = values[layout.spatial_axis(i)];
-    XPU_REQUIRE(spatial[i] > 0,
-                errors::InvalidArgument("Sliding window ", what, " must be positive, but got ", spatial[i]));
+std::string Join(const std::vector<int64_t>& values) {
+  std::string s;
+  for (int64_t v : values) s += (s.empty() ? "" : ",") + std::to_string(v);
+  return s;
+}
+
+// Windows that reach over the channels: TensorFlow has them in maximum pooling of 2 dimensions, instead of spatial
+// ones.
+Status ReadDepth(const PoolOp& op, int64_t window, int64_t stride, Windows* out) {
+  if (op.spatial_rank == 3 || op.gradient) {
+    XPU_REQUIRE(window == 1 && stride == 1,
+                errors::Unimplemented(
+                    op.gradient && op.kind == PoolKind::kMax && op.spatial_rank == 2 ? "MaxPoolingGrad" : "Pooling",
+                    " is not yet supported on the depth dimension."));
+    return OkStatus();
   }
+  if (window == 1) return OkStatus();
+  XPU_REQUIRE(
+      out->size[0] == 1 && out->size[1] == 1,
+      errors::Unimplemented("MaxPooling supports exactly one of pooling across depth or pooling across width/height."));
+  XPU_REQUIRE(window > 0,
+              errors::InvalidArgument("Sliding window ksize must be positive, but is ", window, " over the channels"));
+  XPU_REQUIRE(window == stride,
+              errors::Unimplemented("Depthwise max pooling requires the depth window to equal the depth stride"));
+  XPU_REQUIRE(op.kind == PoolKind::kMax, errors::Unimplemented("Non-spatial pooling is not yet supported."));
+  out->depth = window;
   return OkStatus();
+}
+
+Status ReadWindows(const PoolOp& op, const Layout& layout, const std::vector<int64_t>& ksize,
+                   const std::vector<int64_t>& strides, Windows* out) {
+  const size_t rank = layout.rank();
+  XPU_REQUIRE(ksize.size() == rank, errors::InvalidArgument("Sliding window ksize field must specify ", rank,
+                                                            " dimensions, but got ", ksize.size()));
+  XPU_REQUIRE(strides.size() == rank, errors::InvalidArgument("Sliding window stride field must specify ", rank,
+                                                              " dimensions, but got ", strides.size()));
+  XPU_REQUIRE(ksize[0] == 1 && strides[0] == 1,
+              errors::Unimplemented("Pooling is not yet supported on the batch dimension."));
+  for (int i = 0; i < layout.spatial_rank; ++i) {
+    out->size[i] = ksize[layout.spatial_axis(i)];
+    out->stride[i] = strides[layout.spatial_axis(i)];
+    XPU_REQUIRE(
+        out->size[i] > 0,
+        errors::InvalidArgument(op.spatial_rank == 3
+                                    ? "Sliding window ksize field must have non-negative dimensions: "
+                                    : "Sliding window ksize must be positive. The specified or inferred ksize is: ",
+                                Join(ksize)));
+    XPU_REQUIRE(out->stride[i] > 0, errors::InvalidArgument("Stride must be > 0, but got ", out->stride[i]));
+  }
+  return ReadDepth(op, ksize[layout.channel_axis()], strides[layout.channel_axis()], out);
 }
 
 class PoolKernel : public OpKernel {
@@ -49,24 +87,28 @@ class PoolKernel : public OpKernel {
     c.Fail(ParseLayout(c.Attr<std::string>("data_format"), op->spatial_rank, &layout_));
     padding_ = PaddingAttr(c, layout_);
     if (op->host_windows) return;
-    c.Fail(PoolValues(c.Attr<std::vector<int64_t>>("ksize"), "ksize", layout_, windows_.size));
-    c.Fail(PoolValues(c.Attr<std::vector<int64_t>>("strides"), "strides", layout_, windows_.stride));
-    for (int i = 0; i < layout_.spatial_rank; ++i) {
-      const int64_t pad = std::max(padding_.before[i], padding_.after[i]);
-      if (pad >= windows_.size[i]) {
-        c.Fail(
-            errors::InvalidArgument("Padding ", pad, " needs to be smaller than the window size ", windows_.size[i]));
+    c.Fail(ReadWindows(*op, layout_, c.Attr<std::vector<int64_t>>("ksize"), c.Attr<std::vector<int64_t>>("strides"),
+                       &windows_));
+    // Explicit paddings are an attribute of two-dimensional pooling alone.
+    const char* const sides[2][2] = {{"Top", "Bottom"}, {"Left", "Right"}};
+    for (int i = 0; i < 2; ++i) {
+      for (int side = 0; side < 2; ++side) {
+        const int64_t pad = side == 0 ? padding_.before[i] : padding_.after[i];
+        if (pad == 0 || pad < windows_.size[i]) continue;
+        c.Fail(errors::InvalidArgument(sides[i][side], " padding ", pad, " needs to be smaller than the window size ",
+                                       windows_.size[i]));
       }
     }
   }
 
   Status Compute(Context& ctx) override {
     Windows windows = windows_;
-    if (op_.host_windows) XPU_RETURN_IF_ERROR(ReadWindows(ctx, &windows));
+    if (op_.host_windows) XPU_RETURN_IF_ERROR(ReadWindowInputs(ctx, &windows));
     if (op_.gradient) return op_.kind == PoolKind::kMax ? MaxGradient(ctx, windows) : AverageGradient(ctx, windows);
 
     const Tensor x = ctx.input(0);
     PoolDesc desc;
+    if (windows.depth > 1) return PoolChannels(ctx, x, windows.depth);
     XPU_RETURN_IF_ERROR(Resolve(x.dims(), windows, &desc));
     Tensor y;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, layout_.Shape(desc.batch, desc.output, desc.channels), &y));
@@ -75,19 +117,51 @@ class PoolKernel : public OpKernel {
   }
 
  private:
-  Status ReadWindows(Context& ctx, Windows* windows) const {
+  Status ReadWindowInputs(Context& ctx, Windows* windows) const {
     const int first = op_.gradient ? 3 : 1;
-    std::vector<int64_t> values;
-    XPU_RETURN_IF_ERROR(HostIntegers(ctx.input(first), "ksize", &values));
-    XPU_RETURN_IF_ERROR(PoolValues(values, "ksize", layout_, windows->size));
-    XPU_RETURN_IF_ERROR(HostIntegers(ctx.input(first + 1), "strides", &values));
-    return PoolValues(values, "stride", layout_, windows->stride);
+    std::vector<int64_t> ksize, strides;
+    XPU_RETURN_IF_ERROR(HostIntegers(ctx.input(first), "ksize", &ksize));
+    XPU_RETURN_IF_ERROR(HostIntegers(ctx.input(first + 1), "strides", &strides));
+    return ReadWindows(op_, layout_, ksize, strides, windows);
+  }
+
+  Status CheckInputRank(const Dims& input) const {
+    XPU_REQUIRE(
+        input.rank() == layout_.rank(),
+        errors::InvalidArgument(
+            layout_.spatial_rank == 2 && !op_.gradient ? "tensor_in_shape must have 2 spatial dimensions. " : "",
+            "tensor_in must be ", layout_.rank(), "-dimensional, got ", input.ToString()));
+    return OkStatus();
+  }
+
+  // Each `window` channels give one; the windows do not overlap. The channels are the one spatial dimension of a
+  // pooling whose batch, or channels where they come first, are the pixels.
+  Status PoolChannels(Context& ctx, const Tensor& x, int64_t window) const {
+    XPU_RETURN_IF_ERROR(CheckInputRank(x.dims()));
+    const int axis = layout_.channel_axis();
+    XPU_REQUIRE(
+        x.dim(axis) % window == 0,
+        errors::Unimplemented("Depthwise max pooling requires the depth window to evenly divide the input depth"));
+    Dims shape = x.dims();
+    shape[axis] /= window;
+    Tensor y;
+    XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &y));
+    if (y.num_elements() == 0) return OkStatus();
+    PoolDesc desc;
+    desc.kind = op_.kind;
+    desc.type = type_;
+    desc.spatial_rank = 1;
+    desc.batch = Product(x.dims(), 0, axis);
+    desc.channels = Product(x.dims(), axis + 1, x.rank());
+    desc.input[0] = x.dim(axis);
+    desc.output[0] = shape[axis];
+    desc.window[0] = desc.stride[0] = window;
+    return ctx.Launch(desc, {x.data()}, {y.mutable_data()});
   }
 
   // Everything about the pooling that follows from the shape of its input.
   Status Resolve(const Dims& input, const Windows& windows, PoolDesc* d) const {
-    XPU_REQUIRE(input.rank() == layout_.rank(),
-                errors::InvalidArgument("tensor_in must be ", layout_.rank(), "-dimensional, got ", input.ToString()));
+    XPU_RETURN_IF_ERROR(CheckInputRank(input));
     d->kind = op_.kind;
     d->gradient = op_.gradient;
     d->type = type_;
@@ -108,9 +182,10 @@ class PoolKernel : public OpKernel {
     return OkStatus();
   }
 
-  Status CheckShape(const Tensor& t, const char* what, const PoolDesc& d) const {
+  // TensorFlow calls an argument otherwise where its rank is wrong.
+  Status CheckShape(const Tensor& t, const char* what, const char* of_rank, const PoolDesc& d) const {
     XPU_REQUIRE(t.rank() == layout_.rank(),
-                errors::InvalidArgument(what, " must be ", layout_.rank(), "-dimensional, got ", t.ShapeString()));
+                errors::InvalidArgument(of_rank, " must be ", layout_.rank(), "-dimensional, got ", t.ShapeString()));
     const Dims expected = layout_.Shape(d.batch, d.output, d.channels);
     XPU_REQUIRE(t.dims() == expected, errors::InvalidArgument("Expected ", what, " shape to be ", expected.ToString(),
                                                               ", but got ", t.ShapeString()));
@@ -121,8 +196,8 @@ class PoolKernel : public OpKernel {
     const Tensor x = ctx.input(0), y = ctx.input(1), dy = ctx.input(2);
     PoolDesc desc;
     XPU_RETURN_IF_ERROR(Resolve(x.dims(), windows, &desc));
-    XPU_RETURN_IF_ERROR(CheckShape(y, "orig_output", desc));
-    XPU_RETURN_IF_ERROR(CheckShape(dy, "grad", desc));
+    XPU_RETURN_IF_ERROR(CheckShape(y, "orig_output", "tensor_out", desc));
+    XPU_RETURN_IF_ERROR(CheckShape(dy, "grad", "out_backprop", desc));
     Tensor dx;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutputLike(0, x, &dx));
     if (dx.num_elements() == 0) return OkStatus();
@@ -139,7 +214,7 @@ class PoolKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(HostShape(shape, "orig_input_shape", &input));
     PoolDesc desc;
     XPU_RETURN_IF_ERROR(Resolve(input, windows, &desc));
-    XPU_RETURN_IF_ERROR(CheckShape(dy, "grad", desc));
+    XPU_RETURN_IF_ERROR(CheckShape(dy, "grad", "out_backprop", desc));
     Tensor dx;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, input, &dx));
     if (dx.num_elements() == 0) return OkStatus();

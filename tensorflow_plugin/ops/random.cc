@@ -34,7 +34,7 @@ Status StartOfSeed(const Tensor& seed, RandomStart* start) {
 
 // The start that the inputs key, counter and alg name.
 Status StartOfKey(const Tensor& key, const Tensor& counter, const Tensor& alg, RandomStart* start) {
-  XPU_REQUIRE(alg.IsScalar(), errors::InvalidArgument("alg must have shape [], not ", alg.ShapeString()));
+  XPU_REQUIRE(alg.IsScalar(), errors::InvalidArgument("input 3 (0-based) must have shape [], not ", alg.ShapeString()));
   XPU_REQUIRE(key.IsVector() && key.dim(0) == 1,
               errors::InvalidArgument("key must have shape [1], not ", key.ShapeString(),
                                       ". (Note that batched keys are not supported yet.)"));

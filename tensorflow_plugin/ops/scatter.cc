@@ -37,26 +37,45 @@ Status Scatter(Context& ctx, ScatterDesc desc, const Tensor& indices, const Tens
   return ExplainBadIndex(ctx, status, indices, desc.dims, naming);
 }
 
+// How the three families of ops word what does not fit.
+enum class PointsWording : uint8_t { kScatterNd, kTensor, kVariable };
+
 // buffer[indices[j, :], ...] op= updates[j, ...]
-Status CheckPoints(const Dims& shape, const Tensor& indices, const Tensor& updates) {
+Status CheckPoints(const Dims& shape, const Tensor& indices, const Tensor& updates, PointsWording wording) {
+  const bool of_tensor = wording == PointsWording::kTensor;
   XPU_REQUIRE(indices.rank() >= 1,
               errors::InvalidArgument("Indices shape must have rank at least one. Found:", indices.ShapeString()));
+  XPU_REQUIRE(updates.rank() >= 1 || wording == PointsWording::kVariable,
+              errors::InvalidArgument("Updates shape must have rank at least one. Found:", updates.ShapeString()));
   const int outer = indices.rank() - 1;
   const int64_t depth = indices.dim(outer);
-  XPU_REQUIRE(depth <= shape.rank(),
-              errors::InvalidArgument("The inner dimension of indices must be at most the output's rank ", shape.rank(),
-                                      ", got indices of shape ", indices.ShapeString()));
   XPU_REQUIRE(shape.num_elements() > 0 || indices.num_elements() == 0 || updates.num_elements() == 0,
-              errors::InvalidArgument("Indices and updates specified for empty output shape ", shape.ToString()));
-  bool fits = updates.rank() == outer + shape.rank() - depth;
+              errors::InvalidArgument(wording == PointsWording::kScatterNd
+                                          ? "Indices and updates specified for empty output.  indices shape: "
+                                          : "Indices and updates specified for empty output shape. indices shape: ",
+                                      indices.ShapeString(), ", output shape: ", shape.ToString()));
+  bool fits = updates.rank() >= outer;
   for (int i = 0; fits && i < outer; ++i) fits = updates.dim(i) == indices.dim(i);
-  XPU_REQUIRE(fits, errors::InvalidArgument("Dimensions [0,", outer, ") of indices[shape=", indices.ShapeString(),
-                                            "] must match dimensions [0,", outer,
-                                            ") of updates[shape=", updates.ShapeString(), "]"));
+  XPU_REQUIRE(fits, of_tensor
+                        ? errors::InvalidArgument("Outer dimensions of indices and update must match. Indices shape: ",
+                                                  indices.ShapeString(), ", updates shape:", updates.ShapeString())
+                        : errors::InvalidArgument("Dimensions [0,", outer, ") of indices[shape=", indices.ShapeString(),
+                                                  "] must match dimensions [0,", outer,
+                                                  ") of updates[shape=", updates.ShapeString(), "]"));
+  fits = depth <= shape.rank() && updates.rank() == outer + shape.rank() - depth;
+  XPU_REQUIRE(fits || !of_tensor,
+              errors::InvalidArgument("Inner dimensions of output shape must match inner dimensions of updates shape. "
+                                      "Output: ",
+                                      shape.ToString(), " updates: ", updates.ShapeString()));
   for (int i = outer; fits && i < updates.rank(); ++i) fits = updates.dim(i) == shape[i - outer + depth];
-  XPU_REQUIRE(fits, errors::InvalidArgument("Dimensions [", depth, ",", shape.rank(),
-                                            ") of input[shape=", shape.ToString(), "] must match dimensions [", outer,
-                                            ",", updates.rank(), ") of updates[shape=", updates.ShapeString(), "]"));
+  XPU_REQUIRE(fits, of_tensor ? errors::InvalidArgument("The inner ", shape.rank() - depth,
+                                                        " dimensions of output.shape=", shape.ToString(),
+                                                        " must match the inner ", updates.rank() - outer,
+                                                        " dimensions of updates.shape=", updates.ShapeString())
+                              : errors::InvalidArgument(
+                                    "Dimensions [", depth, ",", shape.rank(), ") of input[shape=", shape.ToString(),
+                                    "] must match dimensions [", wording == PointsWording::kVariable ? depth : outer,
+                                    ",", updates.rank(), ") of updates[shape=", updates.ShapeString(), "]"));
   return OkStatus();
 }
 
@@ -83,8 +102,10 @@ class ScatterNdKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     const Tensor indices = ctx.input(0), updates = ctx.input(1);
     Dims shape;
+    XPU_REQUIRE(ctx.input(2).IsVector(),
+                errors::InvalidArgument("Shape must be a vector, got shape ", ctx.input(2).ShapeString()));
     XPU_RETURN_IF_ERROR(HostShape(ctx.input(2), "shape", &shape));
-    XPU_RETURN_IF_ERROR(CheckPoints(shape, indices, updates));
+    XPU_RETURN_IF_ERROR(CheckPoints(shape, indices, updates, PointsWording::kScatterNd));
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &out));
     XPU_RETURN_IF_ERROR(FillZero(ctx, out));
@@ -98,11 +119,12 @@ class ScatterNdKernel : public OpKernel {
 // A copy of input 0 with some of its elements updated.
 class TensorScatterKernel : public OpKernel {
  public:
-  TensorScatterKernel(Construction& c, ScatterKind kind) : kind_(kind), policy_(ReadBadIndicesPolicy(c)) {}
+  TensorScatterKernel(Construction& c, ScatterKind kind, PointsWording wording)
+      : kind_(kind), wording_(wording), policy_(ReadBadIndicesPolicy(c)) {}
 
   Status Compute(Context& ctx) override {
     const Tensor indices = ctx.input(1), updates = ctx.input(2);
-    XPU_RETURN_IF_ERROR(CheckPoints(ctx.input(0).dims(), indices, updates));
+    XPU_RETURN_IF_ERROR(CheckPoints(ctx.input(0).dims(), indices, updates, wording_));
     Tensor out;
     XPU_RETURN_IF_ERROR(ForwardOrCopy(ctx, 0, &out));
     return ScatterPoints(ctx, kind_, indices, updates, out, policy_);
@@ -110,6 +132,7 @@ class TensorScatterKernel : public OpKernel {
 
  private:
   const ScatterKind kind_;
+  const PointsWording wording_;
   const BadIndices policy_;
 };
 
@@ -117,8 +140,8 @@ class TensorScatterKernel : public OpKernel {
 Status WriteVariable(Context& ctx, DType dtype, LockedVariable* variable) {
   XPU_RETURN_IF_ERROR(LockedVariable::Lock(ctx, 0, LockMode::kExclusive, variable));
   XPU_REQUIRE(variable->dtype() == dtype,
-              errors::InvalidArgument("Trying to update variable of type ", Name(variable->dtype()), " with ",
-                                      Name(dtype), " values"));
+              errors::InvalidArgument("DType of scatter resource and updates does not match: ", Name(variable->dtype()),
+                                      " and ", Name(dtype)));
   return OkStatus();
 }
 
@@ -131,7 +154,7 @@ class ResourceScatterNdKernel : public OpKernel {
     const Tensor indices = ctx.input(1), updates = ctx.input(2);
     LockedVariable variable;
     XPU_RETURN_IF_ERROR(WriteVariable(ctx, updates.dtype(), &variable));
-    XPU_RETURN_IF_ERROR(CheckPoints(variable.value().dims(), indices, updates));
+    XPU_RETURN_IF_ERROR(CheckPoints(variable.value().dims(), indices, updates, PointsWording::kVariable));
     Tensor buffer;
     XPU_RETURN_IF_ERROR(variable.BeginUpdate(ctx, &buffer));
     XPU_RETURN_IF_ERROR(ScatterPoints(ctx, kind_, indices, updates, buffer, policy_));
@@ -267,13 +290,13 @@ void RegisterScatter(Registry& registry) {
         .Types("Tindices", index_types)
         .AllHostFor(DType::kInt32, {"tensor", "indices", "updates", "output"})
         .Requires(NeedsScatter(row.kind, "T", "Tindices"))
-        .Kernel<TensorScatterKernel>(row.kind);
+        .Kernel<TensorScatterKernel>(row.kind, PointsWording::kTensor);
   }
   registry.Op("ScatterNdNonAliasingAdd")
       .Types("T", kAllTypes)
       .AllHostFor(DType::kInt32, {"input", "indices", "updates", "output"})
       .Requires(NeedsScatter(ScatterKind::kAdd, "T"))
-      .Kernel<TensorScatterKernel>(ScatterKind::kAdd);
+      .Kernel<TensorScatterKernel>(ScatterKind::kAdd, PointsWording::kVariable);
   for (const Row& row : {Row{"ResourceScatterNdUpdate", ScatterKind::kUpdate, kAllTypes},
                          {"ResourceScatterNdAdd", ScatterKind::kAdd, kAllTypes},
                          {"ResourceScatterNdSub", ScatterKind::kSub, kNumberTypes},

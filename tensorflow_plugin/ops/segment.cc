@@ -150,15 +150,18 @@ class SegmentKernel : public OpKernel {
     const Tensor data = ctx.input(0), ids = ctx.input(1);
     XPU_REQUIRE(ids.IsVector(), errors::InvalidArgument("segment_ids should be a vector."));
     XPU_REQUIRE(data.rank() >= 1,
-                errors::InvalidArgument("data must be at least rank 1, got shape ", data.ShapeString()));
+                errors::InvalidArgument("input must be at least rank 1, got shape ", data.ShapeString()));
     XPU_REQUIRE(ids.dim(0) == data.dim(0),
                 errors::InvalidArgument("segment_ids should be the same size as dimension 0 of input."));
     std::vector<int64_t> values;
     XPU_RETURN_IF_ERROR(FetchIntegers(ctx, ids, &values));
-    XPU_REQUIRE(values.empty() || values[0] >= 0, errors::InvalidArgument("segment ids must be >= 0"));
     XPU_REQUIRE(std::is_sorted(values.begin(), values.end()),
                 errors::InvalidArgument("segment ids are not increasing"));
     const int64_t rows = values.empty() ? 0 : values.back() + 1;
+    XPU_REQUIRE(rows >= 0, errors::InvalidArgument("segment ids must be >= 0"));
+    XPU_REQUIRE(values.empty() || values[0] >= 0,
+                errors::InvalidArgument("Segment id ", values[0], " out of range [0, ", rows,
+                                        "), possibly because 'segment_ids' input is not sorted."));
     Dims shape = data.dims();
     shape[0] = rows;
     Tensor out;

@@ -9,7 +9,7 @@ constexpr TypeMask kEverything = kFloatMask | kComplexMask | kSignedMask | kUnsi
 
 class SelectKernelBase : public OpKernel {
  public:
-  explicit SelectKernelBase(Construction& c) {
+  explicit SelectKernelBase(Construction& c) : node_(c.NodeName()) {
     const DType type = c.Attr<DType>("T");
     if (c.status().ok()) program_ = SingleOpProgram(EOp::kSelect, type);
   }
@@ -31,6 +31,7 @@ class SelectKernelBase : public OpKernel {
   }
 
  protected:
+  const std::string node_;
   // Operands that are not all of one shape.
   virtual Status Resolve(const Tensor* in, ElementwiseDesc* desc, Dims* shape) const = 0;
 
@@ -63,8 +64,9 @@ class SelectKernel : public SelectKernelBase {
       return OkStatus();
     }
     XPU_REQUIRE(condition.IsVector() && then.rank() > 1,
-                errors::InvalidArgument("Inputs to operation of type Select must have the same size and shape.  ",
-                                        "Input 0: ", condition.ShapeString(), " != input 1: ", then.ShapeString()));
+                errors::InvalidArgument("Inputs to operation ", node_,
+                                        " of type Select must have the same size and shape.  Input 0: ",
+                                        condition.ShapeString(), " != input 1: ", then.ShapeString()));
     const int64_t rows = then.dim(0), row = rows == 0 ? 0 : then.num_elements() / rows;
     desc->shape = {rows, row};
     desc->in_strides[0] = {1, 0};

@@ -62,17 +62,17 @@ Padding PaddingAttr(Construction& c, const Layout& layout) {
 }
 
 Status SpatialValues(const std::vector<int64_t>& values, const char* what, const Layout& layout,
-                     int64_t spatial[kMaxSpatial]) {
+                     const WindowWording& wording, int64_t spatial[kMaxSpatial]) {
   XPU_REQUIRE(static_cast<int>(values.size()) == layout.rank(),
               errors::InvalidArgument("Sliding window ", what, " field must specify ", layout.rank(),
                                       " dimensions, but got ", values.size()));
   XPU_REQUIRE(values[0] == 1 && values[layout.channel_axis()] == 1,
-              errors::Unimplemented("Current implementation does not yet support ", what,
-                                    " in the batch and depth dimensions."));
+              Status(wording.unimplemented ? Code::kUnimplemented : Code::kInvalidArgument,
+                     errors::Concat("Current implementation does not yet support ", what,
+                                    " in the batch and depth dimensions.")));
   for (int i = 0; i < layout.spatial_rank; ++i) {
     spatial[i] = values[layout.spatial_axis(i)];
-    XPU_REQUIRE(spatial[i] > 0,
-                errors::InvalidArgument("Sliding window ", what, " should be larger than 0, but got ", spatial[i]));
+    XPU_REQUIRE(spatial[i] > 0, errors::InvalidArgument(wording.positive, ", but got ", spatial[i]));
   }
   return OkStatus();
 }

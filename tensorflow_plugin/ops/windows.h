@@ -40,10 +40,16 @@ Status ParsePadding(const std::string& name, const std::vector<int64_t>& explici
 // The node's attributes padding and, where it has it, explicit_paddings.
 Padding PaddingAttr(Construction& c, const Layout& layout);
 
+// What a convolution's form says where TensorFlow's kernels differ.
+struct WindowWording {
+  const char* positive;        // of strides that are not
+  bool unimplemented = false;  // strides of batch and channels are Unimplemented, not InvalidArgument
+};
+
 // An attribute with one value per axis of the layout (strides, dilations, ksize): its spatial values, checked to be
 // positive, and 1 for the batch and the channels. `what` names it in messages.
 Status SpatialValues(const std::vector<int64_t>& values, const char* what, const Layout& layout,
-                     int64_t spatial[kMaxSpatial]);
+                     const WindowWording& wording, int64_t spatial[kMaxSpatial]);
 
 // One axis of a window's walk. SAME keeps ceil(input / stride) positions and pads evenly, the odd cell after.
 struct WindowAxis {
