@@ -241,6 +241,12 @@ Need Pools(const PoolOp& op) {
       desc.order = order;
       n.Ask(desc);
     }
+    // Windows over the channels (PoolChannels).
+    if (op.kind == PoolKind::kMax && op.spatial_rank == 2 && !op.gradient) {
+      desc.order = ChannelOrder::kLast;
+      desc.spatial_rank = 1;
+      n.Ask(desc);
+    }
   };
 }
 
