@@ -1,6 +1,7 @@
 #include "tensorflow/c/kernels.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/framework/kernel.h"
+#include "tensorflow_plugin/framework/native.h"
 #include "tensorflow_plugin/framework/tf_types.h"
 #include "xla/tsl/util/determinism.h"
 
@@ -116,5 +117,20 @@ XPU_ATTR(float, Read<float>, Float)
 XPU_ATTR(std::vector<int64_t>, ReadList<int64_t>, Int64List)
 XPU_ATTR(std::vector<float>, ReadList<float>, FloatList)
 #undef XPU_ATTR
+
+Dims Construction::ShapeAttr(const char* name) {
+  tensorflow::TensorShape shape;
+  auto* native = reinterpret_cast<tensorflow::OpKernelConstruction*>(native_);
+  const Status status = FromNative(native->GetAttr(name, &shape));
+  if (!status.ok()) Fail(Status(status.code(), std::string("attribute '") + name + "': " + status.message()));
+  Dims dims;
+  if (shape.dims() > Dims::kMaxRank) {
+    Fail(errors::Unimplemented("attribute '", name, "' has ", shape.dims(), " dimensions, XPU kernels take at most ",
+                               Dims::kMaxRank));
+    return dims;
+  }
+  for (int i = 0; i < shape.dims(); ++i) dims.push_back(shape.dim_size(i));
+  return dims;
+}
 
 }  // namespace xpu

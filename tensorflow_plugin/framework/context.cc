@@ -139,6 +139,10 @@ Status Context::ShareOutput(int i, const Tensor& t, const Dims& dims) {
   return OkStatus();
 }
 
+void Context::ForwardReference(int input, int i) {
+  if (Native(*this)->input_is_ref(input)) Native(*this)->forward_ref_input_to_ref_output(input, i);
+}
+
 Status Context::AllocateTemporary(DType dtype, const Dims& dims, Temporary* out) {
   tensorflow::TensorShape shape;
   XPU_RETURN_IF_ERROR(ToNativeShape(dims, &shape));

@@ -25,7 +25,7 @@ class Context {
 
   int num_inputs() const;
   int num_outputs() const;
-  Tensor input(int i) const;
+  Tensor input(int i) const;       // not for references: framework/variables.h
   DType input_dtype(int i) const;  // kInvalid for resources, strings and the like
   DType output_dtype(int i) const;
 
@@ -37,6 +37,8 @@ class Context {
   Status ForwardOrAllocateLike(std::initializer_list<int> candidates, int i, const Tensor& like, Tensor* out);
   // Output i becomes another name of the tensor `t`, with the given shape and the output's type (same number of bytes).
   Status ShareOutput(int i, const Tensor& t, const Dims& shape);
+  // Output i becomes the reference that input `input` is; without effect where input `input` is none.
+  void ForwardReference(int input, int i);
   Status AllocateTemporary(DType dtype, const Dims& shape, Temporary* out);
 
   // Commands. What an earlier command on the device failed with, if nobody was told yet, is this op's error; so is the

@@ -25,6 +25,8 @@ class Construction {
   template <typename T>
   T Attr(const char* name);
   bool HasAttr(const char* name);
+  // An attribute of type shape, all of it known.
+  Dims ShapeAttr(const char* name);
   std::string NodeName() const;
 
   void Fail(Status status) {
@@ -32,6 +34,7 @@ class Construction {
   }
   const Status& status() const { return status_; }
   bool on_host() const { return on_host_; }
+  TF_OpKernelConstruction* native() const { return native_; }
   // Whether the program has asked for the same results in every run (tf.config.experimental.enable_op_determinism).
   static bool DeterminismRequired();
 

@@ -2,41 +2,68 @@
 
 #include <algorithm>
 
+#include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/framework/native.h"
 
 namespace xpu {
 
+// The tensor of a variable and the mutex that guards it, whichever kind of variable it is.
 struct LockedVariable::State {
-  tensorflow::core::RefCountPtr<tensorflow::Var> var;
+  Context* ctx = nullptr;
+  int input = 0;
+  tensorflow::core::RefCountPtr<tensorflow::Var> var;  // null for a reference
+  tensorflow::mutex* mu = nullptr;
   LockMode mode = LockMode::kShared;
   bool locked = false;
   bool pending = false;  // a fresh buffer waits for Commit
   tensorflow::Tensor fresh;
+  tensorflow::Tensor referred;  // a reference's tensor, while it is locked
+  State* first = this;          // of several states of one variable, the one that holds it
+
+  bool is_reference() const { return var == nullptr; }
+  tensorflow::Tensor* tensor() const { return first->is_reference() ? &first->referred : first->var->tensor(); }
 
   ~State() {
     if (!locked) return;
     if (mode == LockMode::kShared) {
-      var->mu()->unlock_shared();
+      mu->unlock_shared();
     } else {
-      var->mu()->unlock();
+      mu->unlock();
     }
   }
   void Acquire() {
     if (mode == LockMode::kShared) {
-      var->mu()->lock_shared();
+      mu->lock_shared();
     } else {
-      var->mu()->lock();
+      mu->lock();
     }
     locked = true;
+    if (is_reference()) referred = Native(*ctx)->mutable_input(input, true);
+  }
+  Status Find() {
+    tensorflow::OpKernelContext* native = Native(*ctx);
+    if (native->input_is_ref(input)) {
+      mu = native->input_ref_mutex(input);
+      return OkStatus();
+    }
+    tensorflow::ResourceHandle handle;
+    XPU_RETURN_IF_ERROR(FromNative(tensorflow::HandleFromInput(native, input, &handle)));
+    XPU_RETURN_IF_ERROR(FromNative(tensorflow::LookupResource(native, handle, &var)));
+    mu = var->mu();
+    return OkStatus();
   }
   Status CheckUsable() const {
-    if (!var->is_initialized) {
+    if (is_reference() && !tensor()->IsInitialized()) {
+      return errors::FailedPrecondition("Attempting to use uninitialized value ",
+                                        Native(*ctx)->op_kernel().requested_input(input));
+    }
+    if (!is_reference() && !var->is_initialized) {
       return errors::FailedPrecondition(
           "Error while reading resource variable: it is uninitialized, or it has been destroyed.");
     }
-    const int rank = var->tensor()->dims();
+    const int rank = tensor()->dims();
     if (rank > Dims::kMaxRank) {
       return errors::Unimplemented("XPU kernels take variables of at most ", Dims::kMaxRank, " dimensions, got ", rank);
     }
@@ -58,38 +85,52 @@ Status LockedVariable::Lock(Context& ctx, int i, LockMode mode, LockedVariable* 
 
 Status LockedVariable::LockAll(Context& ctx, const std::vector<int>& inputs, LockMode mode,
                                std::vector<LockedVariable>* out) {
+  XPU_RETURN_IF_ERROR(Acquire(ctx, inputs, mode, out));
+  for (const LockedVariable& v : *out) XPU_RETURN_IF_ERROR(v.state_->CheckUsable());
+  return OkStatus();
+}
+
+Status LockedVariable::LockToAssign(Context& ctx, int i, LockedVariable* out) {
+  std::vector<LockedVariable> one;
+  XPU_RETURN_IF_ERROR(Acquire(ctx, {i}, LockMode::kExclusive, &one));
+  *out = std::move(one[0]);
+  return OkStatus();
+}
+
+Status LockedVariable::Acquire(Context& ctx, const std::vector<int>& inputs, LockMode mode,
+                               std::vector<LockedVariable>* out) {
   out->clear();
   std::vector<State*> order;
   for (int i : inputs) {
     LockedVariable v;
     v.state_ = std::make_unique<State>();
+    v.state_->ctx = &ctx;
+    v.state_->input = i;
     v.state_->mode = mode;
-    tensorflow::ResourceHandle handle;
-    XPU_RETURN_IF_ERROR(FromNative(tensorflow::HandleFromInput(Native(ctx), i, &handle)));
-    XPU_RETURN_IF_ERROR(FromNative(tensorflow::LookupResource(Native(ctx), handle, &v.state_->var)));
+    XPU_RETURN_IF_ERROR(v.state_->Find());
     order.push_back(v.state_.get());
     out->push_back(std::move(v));
   }
   // Locked by address: the one order that all kernels agree on. The first state of a variable named twice holds it.
-  std::stable_sort(order.begin(), order.end(), [](State* a, State* b) { return a->var.get() < b->var.get(); });
+  std::stable_sort(order.begin(), order.end(), [](State* a, State* b) { return a->mu < b->mu; });
   for (size_t i = 0; i < order.size(); ++i) {
-    if (i > 0 && order[i]->var.get() == order[i - 1]->var.get()) continue;
-    order[i]->Acquire();
+    if (i > 0 && order[i]->mu == order[i - 1]->mu) {
+      order[i]->first = order[i - 1]->first;
+    } else {
+      order[i]->Acquire();
+    }
   }
-  for (State* s : order) XPU_RETURN_IF_ERROR(s->CheckUsable());
   return OkStatus();
 }
 
-Tensor LockedVariable::value() const { return Tensor(state_->var->tensor()); }
-DType LockedVariable::dtype() const { return FastFromTf(state_->var->tensor()->dtype()); }
+Tensor LockedVariable::value() const { return Tensor(state_->tensor()); }
+DType LockedVariable::dtype() const { return FastFromTf(state_->tensor()->dtype()); }
 
-bool LockedVariable::IsSameAs(const LockedVariable& other) const {
-  return state_->var.get() == other.state_->var.get();
-}
+bool LockedVariable::IsSameAs(const LockedVariable& other) const { return state_->mu == other.state_->mu; }
 
 Status LockedVariable::BeginOverwrite(Context& ctx, Tensor* dst) {
-  tensorflow::Tensor* current = state_->var->tensor();
-  if (current->RefCountIsOne()) {
+  tensorflow::Tensor* current = state_->tensor();
+  if (state_->is_reference() || current->RefCountIsOne()) {
     *dst = Tensor(current);
     return OkStatus();
   }
@@ -112,8 +153,33 @@ Status LockedVariable::BeginUpdate(Context& ctx, Tensor* dst) {
 
 void LockedVariable::Commit() {
   if (!state_->pending) return;
-  *state_->var->tensor() = std::move(state_->fresh);
+  *state_->tensor() = std::move(state_->fresh);
   state_->pending = false;
+}
+
+Status LockedVariable::Assign(Context& ctx, int i) {
+  tensorflow::OpKernelContext* native = Native(ctx);
+  const tensorflow::Tensor& value = native->input(i);
+  if (!value.IsInitialized()) return errors::Internal("Right hand side of AssignOp is not initialized");
+  tensorflow::Tensor& referred = state_->referred;
+  tensorflow::Tensor dst;
+  if (referred.IsInitialized() && referred.NumElements() == value.NumElements()) {
+    // Whoever has read the variable, and by a later op uses what it read, expects to see this.
+    if (!dst.CopyFrom(referred, value.shape())) {
+      return errors::Internal("Unable to copy the value tensor to the ref input");
+    }
+  } else {
+    const std::unique_ptr<tensorflow::Tensor> forwarded =
+        native->forward_input(i, tensorflow::OpKernelContext::Params::kNoReservation, value.dtype(), value.shape(),
+                              tensorflow::DEVICE_MEMORY, tensorflow::AllocatorAttributes());
+    if (forwarded != nullptr) {
+      native->replace_ref_input(state_->input, *forwarded, true);
+      return OkStatus();
+    }
+    XPU_RETURN_IF_ERROR(FromNative(native->allocate_temp(value.dtype(), value.shape(), &dst)));
+  }
+  native->replace_ref_input(state_->input, dst, true);
+  return ctx.Copy(Tensor(&dst).mutable_data(), Tensor(&value).data(), Tensor(&value).bytes());
 }
 
 }  // namespace xpu

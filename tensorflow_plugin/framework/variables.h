@@ -1,4 +1,4 @@
-// Access to resource variables.
+// Access to variables: resources, and the references of TensorFlow 1, which a kernel need not tell apart.
 //
 // The C API for variables (kernels_experimental.h) is declared but not exported by TensorFlow 2.20 and 2.21, so
 // variables.cc reads tensorflow::Var through the wheel's C++ headers. This ties the core to one TensorFlow minor
@@ -15,8 +15,12 @@ namespace xpu {
 
 enum class LockMode { kShared, kExclusive };
 
-// A variable, found and locked; unlocks when destroyed. Values are immutable once shared: whoever updates one whose
-// buffer somebody else holds (a read_value() result, a queued gradient) works on a copy.
+// A variable, found and locked; unlocks when destroyed, which must be before the Context is.
+//
+// A resource's values are immutable once shared: whoever updates one whose buffer somebody else holds (a read_value()
+// result, a queued gradient) works on a copy. A reference is written in place: TensorFlow 1 reads a variable once, when
+// it is made, and what it read is to show what is written later. Kernels only enqueue while they hold the lock, so
+// references are locked whatever their attribute use_locking says: its false allows updates to mix, no more.
 class LockedVariable {
  public:
   LockedVariable();
@@ -24,11 +28,17 @@ class LockedVariable {
   LockedVariable(LockedVariable&&) noexcept;
   LockedVariable& operator=(LockedVariable&&) noexcept;
 
-  // Finds the variable whose handle is input `i`. FailedPrecondition if it is not initialised.
+  // Finds the variable whose handle, or reference, is input `i`. FailedPrecondition if it is not initialised.
   static Status Lock(Context& ctx, int i, LockMode mode, LockedVariable* out);
   // The same for several inputs, locked in one global order so that two kernels can not deadlock. A variable that
   // is named twice is locked once.
   static Status LockAll(Context& ctx, const std::vector<int>& inputs, LockMode mode, std::vector<LockedVariable>* out);
+
+  // For a reference that is to be assigned as a whole: it need not be initialised.
+  static Status LockToAssign(Context& ctx, int i, LockedVariable* out);
+
+  // For LockToAssign: makes input i the value, in the buffer that there is if it has the size.
+  Status Assign(Context& ctx, int i);
 
   Tensor value() const;
   DType dtype() const;
@@ -43,6 +53,7 @@ class LockedVariable {
   void Commit();
 
  private:
+  static Status Acquire(Context& ctx, const std::vector<int>& inputs, LockMode mode, std::vector<LockedVariable>* out);
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -126,6 +126,7 @@ class ResourceStridedSliceAssignKernel : public OpKernel {
   explicit ResourceStridedSliceAssignKernel(Construction& c) : masks_(c) {}
 
   Status Compute(Context& ctx) override {
+    ctx.ForwardReference(0, 0);
     LockedVariable variable;
     XPU_RETURN_IF_ERROR(LockedVariable::Lock(ctx, 0, LockMode::kExclusive, &variable));
     const Tensor value = ctx.input(4);
@@ -173,6 +174,11 @@ void RegisterArraySlice(Registry& registry) {
   registry.Op("ResourceStridedSliceAssign")
       .Types("T", kAllTypes)
       .Host({"ref", "begin", "end", "strides"})
+      .Requires(needs::Copy("T"))
+      .Kernel<ResourceStridedSliceAssignKernel>();
+  registry.Op("StridedSliceAssign")
+      .Types("T", kAllTypes)
+      .Host({"begin", "end", "strides"})
       .Requires(needs::Copy("T"))
       .Kernel<ResourceStridedSliceAssignKernel>();
 }

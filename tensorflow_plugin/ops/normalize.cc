@@ -1,7 +1,8 @@
-// FusedBatchNorm and its gradients.
+// FusedBatchNorm, with what is fused into it, and its gradients.
 #include <algorithm>
 #include <limits>
 
+#include "tensorflow_plugin/ops/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
 #include "tensorflow_plugin/ops/windows.h"
 
@@ -58,6 +59,12 @@ class BatchNormKernel : public BatchNormBase {
   }
 
   Status Compute(Context& ctx) override {
+    Tensor y;
+    return Normalize(ctx, &y);
+  }
+
+ protected:
+  Status Normalize(Context& ctx, Tensor* y) {
     const Tensor x = ctx.input(0), scale = ctx.input(1), offset = ctx.input(2), mean = ctx.input(3),
                  variance = ctx.input(4);
     NormalizeDesc desc = base_;
@@ -68,8 +75,7 @@ class BatchNormKernel : public BatchNormBase {
     XPU_RETURN_IF_ERROR(CheckRunning(mean, "mean", desc));
     XPU_RETURN_IF_ERROR(CheckRunning(variance, "variance", desc));
 
-    Tensor y;
-    XPU_RETURN_IF_ERROR(ctx.AllocateOutputLike(0, x, &y));
+    XPU_RETURN_IF_ERROR(ctx.AllocateOutputLike(0, x, y));
     if (version_ >= 3) {
       // reserve_space_3 is for devices that keep more than the statistics from one pass to the other.
       Tensor reserve;
@@ -83,12 +89,12 @@ class BatchNormKernel : public BatchNormBase {
         XPU_RETURN_IF_ERROR(ctx.ShareOutput(i + 1, variance, variance.dims()));
       }
       return ctx.Launch(desc, {x.data(), scale.data(), offset.data(), mean.data(), variance.data()},
-                        {y.mutable_data()});
+                        {y->mutable_data()});
     }
     Tensor statistics[4];
     for (int i = 0; i < 4; ++i) XPU_RETURN_IF_ERROR(ctx.AllocateOutputLike(i + 1, scale, &statistics[i]));
     return ctx.Launch(desc, {x.data(), scale.data(), offset.data(), mean.data(), variance.data()},
-                      {y.mutable_data(), statistics[0].mutable_data(), statistics[1].mutable_data(),
+                      {y->mutable_data(), statistics[0].mutable_data(), statistics[1].mutable_data(),
                        statistics[2].mutable_data(), statistics[3].mutable_data()});
   }
 
@@ -124,6 +130,55 @@ class BatchNormKernel : public BatchNormBase {
   }
 
   const Program* nan_;
+};
+
+// What TensorFlow's remapper makes of a normalisation and what follows it: a residual's addition, a Relu.
+class BatchNormExKernel : public BatchNormKernel {
+ public:
+  explicit BatchNormExKernel(Construction& c) : BatchNormKernel(c, 3) {
+    const int64_t side_inputs = c.Attr<int64_t>("num_side_inputs");
+    const std::string activation = c.Attr<std::string>("activation_mode");
+    if (!c.status().ok()) return;
+    if (side_inputs > 1 || (activation != "Identity" && activation != "Relu")) {
+      c.Fail(errors::Unimplemented("_FusedBatchNormEx with ", side_inputs, " side inputs and activation_mode ",
+                                   activation, ": XPU kernels take at most one, and Identity or Relu"));
+      return;
+    }
+    has_side_input_ = side_inputs == 1;
+    if (!has_side_input_ && activation == "Identity") return;
+    ProgramBuilder builder;
+    Value y = {&builder, builder.Input(base_.type)};
+    if (has_side_input_) {
+      const Value side = {&builder, builder.Input(base_.type)};
+      y = Cast(y, WideType(base_.type)) + Cast(side, WideType(base_.type));
+    }
+    if (activation == "Relu") y = Maximum(y, 0.0);
+    builder.Output(Cast(y, base_.type).reg);
+    then_ = builder.Build();
+  }
+
+  Status Compute(Context& ctx) override {
+    Tensor y;
+    XPU_RETURN_IF_ERROR(Normalize(ctx, &y));
+    if (then_ == nullptr) return OkStatus();
+    Args args;
+    args.in[0] = y.data();
+    args.out[0] = y.mutable_data();
+    if (has_side_input_) {
+      const Tensor side = ctx.input(5);
+      XPU_REQUIRE(side.dims() == y.dims(), errors::InvalidArgument("side_input shape must be equal to input shape: ",
+                                                                   side.ShapeString(), " != ", y.ShapeString()));
+      args.in[1] = side.data();
+    }
+    ElementwiseDesc desc;
+    desc.program = then_;
+    SetFlat(y.num_elements(), then_->num_inputs(), &desc);
+    return ctx.LaunchElementwise(desc, args);
+  }
+
+ private:
+  bool has_side_input_ = false;
+  const Program* then_ = nullptr;
 };
 
 class BatchNormGradientKernel : public BatchNormBase {
@@ -191,6 +246,13 @@ void RegisterVersions(Registry& registry, const char* const (&names)[3]) {
 
 void RegisterNormalize(Registry& registry) {
   RegisterVersions<BatchNormKernel>(registry, {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"});
+  registry.Op("_FusedBatchNormEx")
+      .Types("T", {DType::kHalf, DType::kBFloat16, DType::kFloat})
+      .Types("U", {DType::kFloat})
+      .Requires(Normalizes(false))
+      .Requires(EOp::kMaximum)
+      .Requires(EOp::kAdd)
+      .Kernel<BatchNormExKernel>();
   RegisterVersions<BatchNormGradientKernel>(registry,
                                             {"FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"});
 }

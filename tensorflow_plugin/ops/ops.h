@@ -21,6 +21,8 @@
   V(Einsum)                \
   V(Fill)                  \
   V(Gather)                \
+  V(HostOps)               \
+  V(Inplace)               \
   V(Iterators)             \
   V(MatMul)                \
   V(MathBinary)            \

@@ -271,6 +271,11 @@ const std::vector<ApplyOp>& ApplyOps() {
   return *ops;
 }
 
+bool HasReferenceForm(const ApplyOp& op) {
+  const std::string name = op.name;
+  return name != "ResourceApplyKerasMomentum" && name != "ResourceApplyAdamWithAmsgrad";
+}
+
 UpdateProgram MakeUpdate(const ApplyOp& op, DType type, bool flag) {
   const int num_variables = static_cast<int>(op.variables.size());
   const int num_inputs = num_variables + static_cast<int>(op.arguments.size());

@@ -1,5 +1,6 @@
-// ResourceApply*: one step of an optimizer, as one program that reads the variables, the hyperparameters and the
-// gradient, and writes the variables in place.
+// ResourceApply* and Apply*, on references: one step of an optimizer, as one program that reads the variables, the
+// hyperparameters and the gradient, and writes the variables in place.
+#include <cstring>
 #include <vector>
 
 #include "tensorflow_plugin/ops/ops.h"
@@ -16,6 +17,7 @@ class ApplyKernel : public OpKernel {
   }
 
   Status Compute(Context& ctx) override {
+    ctx.ForwardReference(0, 0);
     std::vector<LockedVariable> variables;
     XPU_RETURN_IF_ERROR(LockedVariable::LockAll(ctx, variable_inputs_, LockMode::kExclusive, &variables));
     XPU_RETURN_IF_ERROR(CheckVariables(op_, type_, variables));
@@ -62,6 +64,11 @@ void RegisterOptimizers(Registry& registry) {
     registry.Op(op.name)
         .Types("T", DeviceTypes(op.types))
         .Host(op.variables)
+        .Requires(NeedUpdate(op))
+        .Kernel<ApplyKernel>(&op);
+    if (!HasReferenceForm(op)) continue;
+    registry.Op(op.name + std::strlen("Resource"))
+        .Types("T", DeviceTypes(op.types))
         .Requires(NeedUpdate(op))
         .Kernel<ApplyKernel>(&op);
   }

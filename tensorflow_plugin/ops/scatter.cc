@@ -1,5 +1,6 @@
 // ScatterNd, TensorScatter*, the updates of rows and points of variables, DynamicStitch.
 #include <algorithm>
+#include <cstring>
 
 #include "tensorflow_plugin/framework/variables.h"
 #include "tensorflow_plugin/ops/indexing.h"
@@ -136,8 +137,9 @@ class TensorScatterKernel : public OpKernel {
   const BadIndices policy_;
 };
 
-// Locks the variable of input 0 for writing and checks its type.
+// Locks the variable of input 0 for writing and checks its type. A reference is the op's output, too.
 Status WriteVariable(Context& ctx, DType dtype, LockedVariable* variable) {
+  ctx.ForwardReference(0, 0);
   XPU_RETURN_IF_ERROR(LockedVariable::Lock(ctx, 0, LockMode::kExclusive, variable));
   XPU_REQUIRE(variable->dtype() == dtype,
               errors::InvalidArgument("DType of scatter resource and updates does not match: ", Name(variable->dtype()),
@@ -145,7 +147,7 @@ Status WriteVariable(Context& ctx, DType dtype, LockedVariable* variable) {
   return OkStatus();
 }
 
-// ResourceScatterNd*: updates points of a variable.
+// ResourceScatterNd* and ScatterNd*: updates points of a variable.
 class ResourceScatterNdKernel : public OpKernel {
  public:
   ResourceScatterNdKernel(Construction& c, ScatterKind kind) : kind_(kind), policy_(ReadBadIndicesPolicy(c)) {}
@@ -167,7 +169,7 @@ class ResourceScatterNdKernel : public OpKernel {
   const BadIndices policy_;
 };
 
-// ResourceScatter*: updates rows of a variable, each with its own row of updates or all with one number.
+// ResourceScatter* and Scatter*: updates rows of a variable, each with its own row of updates or all with one number.
 class ResourceScatterKernel : public OpKernel {
  public:
   ResourceScatterKernel(Construction&, ScatterKind kind) : kind_(kind) {}
@@ -307,6 +309,10 @@ void RegisterScatter(Registry& registry) {
         .Host({"ref"})
         .Requires(NeedsScatter(row.kind, "T"))
         .Kernel<ResourceScatterNdKernel>(row.kind);
+    registry.Op(row.op + std::strlen("Resource"))
+        .Types("T", row.kind == ScatterKind::kUpdate ? kAllTypes : Without(row.types, DType::kBool))
+        .Requires(NeedsScatter(row.kind, "T"))
+        .Kernel<ResourceScatterNdKernel>(row.kind);
   }
   for (const Row& row : {Row{"ResourceScatterUpdate", ScatterKind::kUpdate, kAllTypes},
                          {"ResourceScatterAdd", ScatterKind::kAdd, kNumberTypes},
@@ -319,6 +325,12 @@ void RegisterScatter(Registry& registry) {
         .Types("dtype", row.types)
         .Host({"resource"})
         .Requires(NeedsScatter(row.kind, "dtype"))
+        .Kernel<ResourceScatterKernel>(row.kind);
+    // TensorFlow has the extrema of references for fewer types.
+    const bool extremum = row.kind == ScatterKind::kMin || row.kind == ScatterKind::kMax;
+    registry.Op(row.op + std::strlen("Resource"))
+        .Types("T", extremum ? Union(kFloatTypes, {DType::kInt64}) : row.types)
+        .Requires(NeedsScatter(row.kind, "T"))
         .Kernel<ResourceScatterKernel>(row.kind);
   }
   registry.Op("DynamicStitch")

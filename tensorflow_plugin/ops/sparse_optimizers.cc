@@ -34,6 +34,7 @@ class SparseApplyKernel : public OpKernel {
   }
 
   Status Compute(Context& ctx) override {
+    ctx.ForwardReference(0, 0);
     std::vector<LockedVariable> variables;
     XPU_RETURN_IF_ERROR(LockedVariable::LockAll(ctx, variable_inputs_, LockMode::kExclusive, &variables));
     const Tensor var = variables[0].value();
@@ -160,6 +161,14 @@ void RegisterSparseOptimizers(Registry& registry) {
         .Types("T", DeviceTypes(op.types))
         .Types("Tindices", {DType::kInt32, DType::kInt64})
         .Host(op.variables)
+        .Requires(NeedUpdate(op))
+        .Requires(needs::Gather("T"))
+        .Requires(needs::Scatter(ScatterKind::kUpdate, "T"))
+        .Kernel<SparseApplyKernel>(&op);
+    if (!HasReferenceForm(op)) continue;
+    registry.Op(name.c_str() + std::strlen("Resource"))
+        .Types("T", DeviceTypes(op.types))
+        .Types("Tindices", {DType::kInt32, DType::kInt64})
         .Requires(NeedUpdate(op))
         .Requires(needs::Gather("T"))
         .Requires(needs::Scatter(ScatterKind::kUpdate, "T"))

@@ -1,7 +1,7 @@
-// AssignAdd, AssignSub and CountUpTo on resource variables.
+// AssignAdd, AssignSub and CountUpTo on variables, Assign on references.
 //
-// TensorFlow's kernels for every device of the first two do the arithmetic on the host, whatever memory the variable is
-// in; ours take precedence by naming the device type.
+// TensorFlow's kernels for every device of the first two do the arithmetic on the host, whatever memory the resource is
+// in; ours take precedence by naming the device type. On references it has kernels for the CPU alone.
 #include "tensorflow_plugin/framework/variables.h"
 
 #include "tensorflow_plugin/ops/elementwise.h"
@@ -12,11 +12,12 @@ namespace {
 
 class AssignUpdateKernel : public OpKernel {
  public:
-  AssignUpdateKernel(Construction& c, EOp op) : type_(c.Attr<DType>("dtype")) {
+  AssignUpdateKernel(Construction& c, EOp op, const char* type_attribute) : type_(c.Attr<DType>(type_attribute)) {
     if (c.status().ok()) program_ = SingleOpProgram(op, type_);
   }
 
   Status Compute(Context& ctx) override {
+    ctx.ForwardReference(0, 0);
     const Tensor value = ctx.input(1);
     LockedVariable variable;
     XPU_RETURN_IF_ERROR(LockedVariable::Lock(ctx, 0, LockMode::kExclusive, &variable));
@@ -39,6 +40,25 @@ class AssignUpdateKernel : public OpKernel {
  private:
   const DType type_;
   const Program* program_ = nullptr;
+};
+
+class AssignKernel : public OpKernel {
+ public:
+  explicit AssignKernel(Construction& c) : validate_shape_(c.Attr<bool>("validate_shape")) {}
+
+  Status Compute(Context& ctx) override {
+    ctx.ForwardReference(0, 0);
+    LockedVariable variable;
+    XPU_RETURN_IF_ERROR(LockedVariable::LockToAssign(ctx, 0, &variable));
+    const Tensor old = variable.value(), value = ctx.input(1);
+    XPU_REQUIRE(!validate_shape_ || old.dims() == value.dims(),
+                errors::InvalidArgument("Assign requires shapes of both tensors to match. lhs shape= ",
+                                        old.ShapeString(), " rhs shape= ", value.ShapeString()));
+    return variable.Assign(ctx, 1);
+  }
+
+ private:
+  const bool validate_shape_;
 };
 
 // Gives the value and adds one, until it has reached the limit: the value decides, so this kernel waits for it.
@@ -75,17 +95,26 @@ class CountUpToKernel : public OpKernel {
 void RegisterVariables(Registry& registry) {
   const struct {
     const char* name;
+    const char* reference_name;
     EOp op;
-  } table[] = {{"AssignAddVariableOp", EOp::kAdd}, {"AssignSubVariableOp", EOp::kSub}};
+  } table[] = {{"AssignAddVariableOp", "AssignAdd", EOp::kAdd}, {"AssignSubVariableOp", "AssignSub", EOp::kSub}};
+  // int32: the memory optimizer's temporary variables (host_ops.cc).
+  const TypeList reference_types = Union(kNumberTypes, {DType::kInt32});
   for (const auto& row : table) {
     registry.Op(row.name)
         .Types("dtype", kNumberTypes)
         .Host({"resource"})
         .Requires(row.op)
-        .Kernel<AssignUpdateKernel>(row.op);
+        .Kernel<AssignUpdateKernel>(row.op, "dtype");
+    registry.Op(row.reference_name)
+        .Types("T", reference_types)
+        .Requires(row.op)
+        .Kernel<AssignUpdateKernel>(row.op, "T");
   }
+  registry.Op("Assign").Types("T", Union(reference_types, {DType::kBool})).Kernel<AssignKernel>();
   // Variables of int32 are in host memory and on the CPU.
   registry.Op("ResourceCountUpTo").Types("T", {DType::kInt64}).Host({"resource"}).Kernel<CountUpToKernel>();
+  registry.Op("CountUpTo").Types("T", {DType::kInt64}).Kernel<CountUpToKernel>();
 }
 
 }  // namespace xpu

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.sweep import rounding
+from tests.sweep import rounding, sessions
 from tests.sweep.rounding import COMPUTED_IN, FORMATS
 
 
@@ -87,6 +87,10 @@ def _outputs_of(out) -> list:
 
 def _call(op: str, kwargs: dict, device: str) -> list:
     """Runs raw op `op` on `device`; variables are made there first and their values appended to the outputs."""
+    if any(isinstance(v, sessions.Like) for v in kwargs.values()) and device == "/cpu:0":
+        op, kwargs = sessions.on_resources(kwargs)
+    if sessions.needs_session(kwargs):
+        return sessions.run(op, [kwargs], device)[0][0]
     with tf.device(device):
         variables = {k: tf.Variable(v.value) for k, v in kwargs.items() if isinstance(v, Var)}
         args = {k: variables[k].handle if k in variables else v for k, v in kwargs.items()}
@@ -99,6 +103,8 @@ def _call_in_graph(op: str, calls: list[dict], device: str, times: int) -> list[
 
     In one: to trace, optimise and start a graph takes ten times as long as to run an op in it.
     """
+    if any(map(sessions.needs_session, calls)):
+        return sessions.run(op, calls, device, times)
     with tf.device(device):
         variables = [{k: tf.Variable(v.value) for k, v in kwargs.items() if isinstance(v, Var)} for kwargs in calls]
 
@@ -133,7 +139,7 @@ def _is_tensor(v) -> bool:
 def _map_tensors(kwargs: dict, f) -> dict:
     def one(v):
         if isinstance(v, Var):
-            return Var(f(tf.convert_to_tensor(v.value)))
+            return dataclasses.replace(v, value=f(tf.convert_to_tensor(v.value)))
         if isinstance(v, tf.Tensor):
             return f(v)
         if _is_tensor(v):
@@ -357,7 +363,7 @@ class Prepared:
     def run_eagerly(self, device: str, times: int = 2) -> float:
         """Calls the op; see compare. (Where several results are compared with each other, there have to be two.)"""
         with hard_placement(), nothing_folded():
-            times = max(times, 2) if self.case.check else times
+            times = max(times, 2) if self.case.check else 1 if sessions.needs_session(self.kwargs) else times
             runs = [_call(self.op, self.kwargs, device) for _ in range(times)]
             cpu = [_call(self.op, self.kwargs, "/cpu:0") for _ in range(times)] if self.case.stateful else None
         return self.compare(runs, cpu, "eager")

@@ -1,6 +1,6 @@
 """The cases of the sweep, by op name: one table per family."""
 
-from tests.sweep.cases import array, gather_scatter, math, nn, random, state
+from tests.sweep.cases import array, gather_scatter, inplace, math, nn, random, references, state
 
 FAMILIES = {
     "math": math.CASES,
@@ -9,6 +9,8 @@ FAMILIES = {
     "nn": nn.CASES,
     "random": random.CASES,
     "state": state.CASES,
+    "references": references.CASES,
+    "inplace": inplace.CASES,
 }
 
 CASES = {op: cases for family in FAMILIES.values() for op, cases in family.items()}
