@@ -71,6 +71,12 @@ cc_import(
     shared_library = "libtensorflow_framework.so.2",
 )
 
+# The ops and kernels that TensorFlow registers when it is loaded.
+cc_library(
+    name = "kernels",
+    srcs = ["libtensorflow_framework.so.2", "libtensorflow_cc.so.2"],
+)
+
 # What TensorFlow's own Python extensions are linked against.
 cc_library(
     name = "python_libraries",
