@@ -75,7 +75,8 @@ struct Contraction {
   View packed;
 };
 // Fills in `out->matmul` such that it computes `output` (every label of it is in an input) from `left` and `right`
-// (every label that is in one of them alone is in `output`), or says which tensor must be in another order first. After at most one copy of each there is no obstacle.
+// (every label that is in one of them alone is in `output`), or says which tensor must be in another order first. After
+// at most one copy of each there is no obstacle.
 Obstacle PlanContraction(const View& left, const View& right, const View& output, Contraction* out);
 
 }  // namespace xpu::einsum

@@ -8,7 +8,8 @@
 #define DEVICE_TYPE "XPU"
 #endif
 
-extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_Status*) {
+extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(SE_PlatformRegistrationParams* params,
+                                                                     TF_Status*) {
   xpu::loader::StandInPlatform(params);
   params->platform->name = PLATFORM_NAME;
   params->platform->type = DEVICE_TYPE;

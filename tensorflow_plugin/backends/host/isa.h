@@ -43,7 +43,7 @@ class ScopedIsa {
 };
 
 #if defined(__x86_64__)
-#define XPU_PICK_ISA(...)                                                      \
+#define XPU_PICK_ISA(...)                                                       \
   (::xpu::host::ActiveIsa() == ::xpu::host::Isa::kAvx512 ? &avx512::__VA_ARGS__ \
    : ::xpu::host::ActiveIsa() == ::xpu::host::Isa::kAvx2 ? &avx2::__VA_ARGS__   \
                                                          : &baseline::__VA_ARGS__)
