@@ -96,6 +96,7 @@ FIRST = (
 )
 
 TEST = (
+    Step("style and types", ("tools/lint.sh",), 30),
     Step("C++ tests", bazel("test", "--test_tag_filters=-slow"), 150, build=bazel("build")),
     python_tests("Python tests of ops", 300, *FIRST, marks=["not slow"]),
     python_tests("Python tests of all else", 500, *(f"--ignore={path}" for path in FIRST), marks=["not slow"]),
