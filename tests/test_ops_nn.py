@@ -230,7 +230,6 @@ CONVOLUTIONS = {
     "3-D": {"x": (2, 5, 6, 4, 3), "f": (2, 3, 2, 3, 4), "padding": "SAME", "strides": (1, 2, 1)},
     "3-D valid": {"x": (2, 5, 6, 4, 3), "f": (2, 3, 2, 3, 4), "padding": "VALID"},
     "empty batch": {"x": (0, 7, 8, 4), "f": (3, 3, 4, 6), "padding": "SAME"},
-    "no output channels": {"x": (2, 7, 8, 4), "f": (3, 3, 4, 0), "padding": "SAME"},
 }
 
 
