@@ -117,8 +117,6 @@ REST = (
     python_tests("slow Python tests", 300, marks=["slow"]),
     python_tests("Python tests, reference backend", 350, marks=["not host_only", "not slow"], backend="XPU_REFERENCE"),
     sanitized("thread sanitizer", "tsan", 200),
-    # Whether the tests notice wrong results.
-    Step("mutations of primitives", ("tools/mutate_primitives.py",), 250, build=bazel("build")),
 )
 
 
