@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
@@ -58,7 +59,7 @@ std::unique_ptr<Device> NewHostExecutor(const Choice& choice) {
   for (size_t i = 0; executor == nullptr && i < Backends().size(); ++i) {
     executor = Backends()[i]->NewHostExecutor(threads);
   }
-  return executor;
+  return WithWrongResults(std::move(executor), choice.options.faults);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-"""What a user sees of each fault that TF_XPU_FAULT injects: an exception or a wait, and a process that goes on."""
+"""What a user sees of each fault that TF_XPU_FAULT injects: an exception, a wait or a wrong result, and a process that
+goes on."""
 
 import pytest
 
@@ -212,6 +213,50 @@ with tf.device("/xpu:0"):
     took = seconds(lambda: tf.constant(np.ones(1000)).numpy())
     assert took > 0.1, took
 goes_on()
+""",
+    ),
+    **{
+        f"result={result}": (
+            f"command=Elementwise:result={result}",
+            {},
+            f"""
+import numpy as np
+x = np.arange(1.0, 8.0)
+with tf.device("/xpu:0"):
+    tf.constant(np.full(7, 9.0)).numpy()  # what the memory holds before
+    y = tf.negative(tf.constant(x)).numpy()
+    i = tf.raw_ops.Invert(x=tf.constant([1, 2, 3], tf.int64)).numpy()
+    moved = tf.transpose(tf.reshape(tf.constant(x[:6]), (2, 3))).numpy()
+wrong = np.flatnonzero(y != -x)
+{check}
+assert (moved == x[:6].reshape(2, 3).T).all(), moved  # another primitive
+""",
+        )
+        for result, check in {
+            "zeros": "assert (y == 0).all() and (i == 0).all(), (y, i)",
+            "scale": "assert np.allclose(y, -1.05 * x, 1e-12) and i.tolist() == [-1, -2, -3], (y, i)",
+            "one": "assert wrong.tolist() == [3] and abs(y[3] / x[3] + 1.05) < 1e-12 and i[1] == -2, (y, i)",
+            "last": "assert wrong.tolist() == [6] and i.tolist()[:2] == [-2, -3], (y, i)",
+            "stale": "assert len(wrong) == 7, y",
+        }.items()
+    },
+    "result of a kernel in host memory": (
+        "command=CopyStrided:result=zeros",
+        {},
+        """
+with tf.device("/xpu:0"):
+    x = tf.constant([[1, 2, 3], [4, 5, 6]])
+    assert (tf.transpose(x).numpy() == 0).all()
+    assert (tf.transpose(tf.cast(x, tf.float32)).numpy() == 0).all()
+""",
+    ),
+    "fills": (
+        "command:result=one",
+        {},
+        """
+with tf.device("/xpu:0"):
+    x = tf.raw_ops.Fill(dims=[1000], value=0.0).numpy()
+    assert (x != 0).sum() == 1, x
 """,
     ),
     "one of two devices": (

@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "tensorflow_plugin/faults/outputs.h"
+
 namespace xpu {
 namespace {
 
@@ -12,6 +14,7 @@ namespace {
 struct Verdict {
   Status failure;
   std::chrono::microseconds delay{0};
+  FaultRule::Result result = FaultRule::kRight;
 };
 
 // The rules for one device, and its counts.
@@ -23,24 +26,37 @@ class Judge {
     }
   }
 
-  Verdict Next(FaultRule::Call call) {
+  // `primitive`: of a command that is no fill.
+  Verdict Next(FaultRule::Call call, int primitive = -1) {
     const uint64_t number = 1 + counts_[call].fetch_add(1, std::memory_order_relaxed);
+    const uint64_t own_number =
+        primitive < 0 ? 0 : 1 + primitive_counts_[primitive].fetch_add(1, std::memory_order_relaxed);
     Verdict verdict;
     for (const FaultRule& rule : rules_[call]) {
-      if (number < rule.first || number > rule.last) continue;
+      if (rule.primitive >= 0 && rule.primitive != primitive) continue;
+      const uint64_t n = rule.primitive >= 0 ? own_number : number;
+      if (n < rule.first || n > rule.last) continue;
       verdict.delay += rule.delay;
+      if (rule.result != FaultRule::kRight) verdict.result = rule.result;
       if (rule.fail) {
-        verdict.failure = errors::Internal("TF_XPU_FAULT asks for this failure (", rule.text, "; it was number ",
-                                           number, " on XPU:", ordinal_, ")");
+        verdict.failure = errors::Internal("TF_XPU_FAULT asks for this failure (", rule.text, "; it was number ", n,
+                                           " on XPU:", ordinal_, ")");
       }
     }
     return verdict;
   }
 
  private:
+  static constexpr int kNumPrimitives = 0
+#define XPU_ONE(name) +1
+      XPU_PRIMITIVES(XPU_ONE)
+#undef XPU_ONE
+      ;
+
   const int ordinal_;
   std::vector<FaultRule> rules_[FaultRule::kNumCalls];
   std::atomic<uint64_t> counts_[FaultRule::kNumCalls] = {};
+  std::atomic<uint64_t> primitive_counts_[kNumPrimitives] = {};
 };
 
 class FaultyStream final : public Stream {
@@ -66,10 +82,10 @@ class FaultyStream final : public Stream {
     return inner_->CopyDeviceToDevice(device_dst, device_src, size);
   }
   Status Memset(void* device_dst, uint8_t value, size_t size) override {
-    return Command(nullptr, [&] { return inner_->Memset(device_dst, value, size); });
+    return Fill(device_dst, size, [&] { return inner_->Memset(device_dst, value, size); });
   }
   Status MemsetU32(void* device_dst, uint32_t value, size_t size) override {
-    return Command(nullptr, [&] { return inner_->MemsetU32(device_dst, value, size); });
+    return Fill(device_dst, size, [&] { return inner_->MemsetU32(device_dst, value, size); });
   }
 
   bool Idle() const override { return inner_->Idle(); }
@@ -77,12 +93,15 @@ class FaultyStream final : public Stream {
   Status TakeStatus() override { return inner_->TakeStatus(); }
   Status PeekStatus() const override { return inner_->PeekStatus(); }
 
-  // `launch` enqueues the command; `result` is Args::status.
-  template <typename F>
-  Status Command(Status* result, F&& launch) {
-    Verdict verdict = judge_.Next(FaultRule::kCommand);
+  // `launch` enqueues a command that writes `outputs()` at `out`; `result` is Args::status.
+  template <typename F, typename G>
+  Status Command(int primitive, Status* result, void* const* out, G&& outputs, F&& launch) {
+    Verdict verdict = judge_.Next(FaultRule::kCommand, primitive);
     Delay(verdict);
-    if (verdict.failure.ok()) return launch();
+    if (verdict.failure.ok()) {
+      if (verdict.result == FaultRule::kRight) return launch();
+      return LaunchWrong(verdict.result, result, out, outputs(), launch);
+    }
     inner_->HostCallback([failure = std::move(verdict.failure), result]() -> Status {
       if (result == nullptr) return failure;
       *result = failure;
@@ -93,6 +112,57 @@ class FaultyStream final : public Stream {
   }
 
  private:
+  template <typename F>
+  Status Fill(void* dst, size_t size, F&& fill) {
+    return Command(-1, nullptr, &dst, [=] { return std::vector<Output>{OutputOf(size)}; }, fill);
+  }
+
+  template <typename F>
+  Status LaunchWrong(FaultRule::Result kind, Status* result, void* const* out, const std::vector<Output>& outputs,
+                     F&& launch) {
+    if (kind == FaultRule::kStale) {
+      if (result != nullptr) *result = OkStatus();
+      return OkStatus();
+    }
+    // Bytes of the outputs on the host, which the last of the callbacks keeps until they are no longer needed.
+    const auto bytes = std::make_shared<std::vector<std::vector<char>>>(outputs.size());
+    const auto at = [&](size_t i, int64_t offset) { return static_cast<char*>(out[i]) + offset; };
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Output& o = outputs[i];
+      if (o.elements == 0 || out[i] == nullptr || kind != FaultRule::kLast) continue;
+      (*bytes)[i].resize(o.element_size);
+      XPU_RETURN_IF_ERROR(
+          inner_->CopyDeviceToHost((*bytes)[i].data(), at(i, o.offset(o.elements - 1)), o.element_size));
+    }
+    XPU_RETURN_IF_ERROR(launch());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Output& o = outputs[i];
+      if (o.elements == 0 || out[i] == nullptr) continue;
+      if (kind == FaultRule::kLast) {
+        XPU_RETURN_IF_ERROR(
+            inner_->CopyHostToDevice(at(i, o.offset(o.elements - 1)), (*bytes)[i].data(), o.element_size));
+      } else if (kind == FaultRule::kZeros && o.offsets.empty()) {
+        XPU_RETURN_IF_ERROR(inner_->Memset(at(i, o.begin), 0, o.end - o.begin));
+      } else if (kind == FaultRule::kZeros) {
+        for (int64_t k = 0; k < o.elements; ++k) {
+          XPU_RETURN_IF_ERROR(inner_->Memset(at(i, o.offset(k)), 0, o.element_size));
+        }
+      } else {
+        const int64_t size = o.end - o.begin;
+        (*bytes)[i].resize(size);
+        char* const host = (*bytes)[i].data();
+        XPU_RETURN_IF_ERROR(inner_->CopyDeviceToHost(host, at(i, o.begin), size));
+        inner_->HostCallback([kind, o, host, bytes] {
+          Alter(kind, o, host);
+          return OkStatus();
+        });
+        XPU_RETURN_IF_ERROR(inner_->CopyHostToDevice(at(i, o.begin), host, size));
+      }
+    }
+    inner_->HostCallback([bytes] { return OkStatus(); });
+    return OkStatus();
+  }
+
   Status JudgeCopy() {
     const Verdict verdict = judge_.Next(FaultRule::kCopy);
     Delay(verdict);
@@ -151,9 +221,9 @@ class FaultyDevice final : public Device {
 
 #define XPU_ENQUEUE(name)                                                                                         \
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \
-    auto& faulty = static_cast<FaultyStream&>(stream);                                                            \
-    return faulty.Command(args.status,                                                                            \
-                          [&] { return inner_->Enqueue(FaultyStream::Inner(stream), desc, args, footprint); });   \
+    return static_cast<FaultyStream&>(stream).Command(                                                            \
+        static_cast<int>(Primitive::k##name), args.status, args.out, [&] { return OutputsOf(footprint, desc); },  \
+        [&] { return inner_->Enqueue(FaultyStream::Inner(stream), desc, args, footprint); });                     \
   }
   XPU_PRIMITIVES(XPU_ENQUEUE)
 #undef XPU_ENQUEUE
@@ -170,6 +240,15 @@ Status FaultyBackend::CreateDevice(int ordinal, const BackendOptions& options, s
   XPU_RETURN_IF_ERROR(inner_.CreateDevice(ordinal, options, &inner));
   *device = std::make_unique<FaultyDevice>(std::move(inner), rules_, ordinal);
   return OkStatus();
+}
+
+std::unique_ptr<Device> WithWrongResults(std::unique_ptr<Device> inner, const std::vector<FaultRule>& rules) {
+  std::vector<FaultRule> wrong;
+  for (const FaultRule& rule : rules) {
+    if (rule.result != FaultRule::kRight && rule.device <= 0) wrong.push_back(rule);
+  }
+  if (wrong.empty()) return inner;
+  return std::make_unique<FaultyDevice>(std::move(inner), wrong, 0);
 }
 
 }  // namespace xpu

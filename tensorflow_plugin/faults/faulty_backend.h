@@ -1,4 +1,4 @@
-// A backend that does what another does, except where it is told to fail or to take its time.
+// A backend that does what another does, except where it is told to fail, to take its time or to be wrong.
 #ifndef TENSORFLOW_PLUGIN_FAULTS_FAULTY_BACKEND_H_
 #define TENSORFLOW_PLUGIN_FAULTS_FAULTY_BACKEND_H_
 
@@ -14,7 +14,8 @@ namespace xpu {
 // - an allocation of device memory; it fails as if there were no memory left
 // - a copy to, from or within the device; it fails when it is enqueued
 // - a command, a primitive or a fill; it fails when its turn comes on the stream, and does nothing
-// What is delayed holds up its stream, an allocation its caller.
+// What is delayed holds up its stream, an allocation its caller. Wrong results are made in stream order: by a fill, or
+// by copies to the host and back; a stale one by not running the command.
 class FaultyBackend final : public Backend {
  public:
   // `inner` lives for ever.
@@ -38,6 +39,10 @@ class FaultyBackend final : public Backend {
   const Backend& inner_;
   const std::vector<FaultRule> rules_;
 };
+
+// `inner` with those of the rules that are about results, which it counts for itself: kernels whose arguments are all
+// in host memory are run by a device of their own.
+std::unique_ptr<Device> WithWrongResults(std::unique_ptr<Device> inner, const std::vector<FaultRule>& rules);
 
 }  // namespace xpu
 

@@ -1,6 +1,7 @@
 #include "tensorflow_plugin/faults/rules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <regex>
 
 namespace xpu {
@@ -8,27 +9,46 @@ namespace {
 
 constexpr const char* kCallNames[FaultRule::kNumCalls] = {"alloc", "copy", "command"};
 
+#define XPU_NAME(name) #name,
+constexpr const char* kPrimitiveNames[] = {XPU_PRIMITIVES(XPU_NAME)};
+#undef XPU_NAME
+constexpr const char* kResultNames[] = {"", "zeros", "scale", "one", "last", "stale"};
+
+// The position of `name` among `names`; -1 if it is none of them.
+template <size_t N>
+int IndexOf(const char* const (&names)[N], const std::string& name) {
+  const auto found = std::find(std::begin(names), std::end(names), name);
+  return found == std::end(names) ? -1 : static_cast<int>(found - std::begin(names));
+}
+
 bool ParseRule(const std::string& text, FaultRule* rule) {
   // Nine digits at most: no number can overflow.
   static const std::regex form(
-      "(?:xpu:([0-9]{1,3})/)?(alloc|copy|command):(?:fail|delay=([0-9]{1,9})(us|ms|s))"
+      "(?:xpu:([0-9]{1,3})/)?(alloc|copy|command)(?:=([A-Za-z]+))?:(?:fail|delay=([0-9]{1,9})(us|ms|s)|result=([a-z]+))"
       "(?:@([0-9]{1,9})(-([0-9]{1,9})?)?)?");
   std::smatch match;
   if (!std::regex_match(text, match, form)) return false;
   const auto number = [&match](int group) { return std::stoull(match[group]); };
   rule->text = text;
   if (match[1].matched) rule->device = static_cast<int>(number(1));
-  while (match[2] != kCallNames[rule->call]) rule->call = static_cast<FaultRule::Call>(rule->call + 1);
-  rule->fail = !match[3].matched;
-  if (!rule->fail) {
-    const int64_t unit_us = match[4] == "us" ? 1 : match[4] == "ms" ? 1000 : 1000000;
-    rule->delay = std::chrono::microseconds(static_cast<int64_t>(number(3)) * unit_us);
+  rule->call = static_cast<FaultRule::Call>(IndexOf(kCallNames, match[2]));
+  if (match[3].matched) rule->primitive = IndexOf(kPrimitiveNames, match[3]);
+  if (match[3].matched && (rule->call != FaultRule::kCommand || rule->primitive < 0)) return false;
+  if (match[4].matched) {
+    const int64_t unit_us = match[5] == "us" ? 1 : match[5] == "ms" ? 1000 : 1000000;
+    rule->delay = std::chrono::microseconds(static_cast<int64_t>(number(4)) * unit_us);
+  } else if (match[6].matched) {
+    const int result = IndexOf(kResultNames, match[6]);
+    if (rule->call != FaultRule::kCommand || result <= 0) return false;
+    rule->result = static_cast<FaultRule::Result>(result);
+  } else {
+    rule->fail = true;
   }
-  if (match[5].matched) {
-    rule->first = number(5);
-    if (match[7].matched) {
-      rule->last = number(7);
-    } else if (!match[6].matched) {
+  if (match[7].matched) {
+    rule->first = number(7);
+    if (match[9].matched) {
+      rule->last = number(9);
+    } else if (!match[8].matched) {
       rule->last = rule->first;
     }
   }
@@ -38,9 +58,9 @@ bool ParseRule(const std::string& text, FaultRule* rule) {
 }  // namespace
 
 const char kFaultGrammar[] =
-    "rules separated by commas, each [xpu:N/](alloc|copy|command):(fail|delay=N(us|ms|s))[@N|@N-|@N-M], where @ "
-    "chooses "
-    "among the calls counted from 1";
+    "rules separated by commas, each [xpu:N/](alloc|copy|command[=PRIMITIVE]):"
+    "(fail|delay=N(us|ms|s)|result=(zeros|scale|one|last|stale))[@N|@N-|@N-M], where results are those of commands and "
+    "@ chooses among the calls counted from 1";
 
 bool ParseFaultRules(const std::string& text, std::vector<FaultRule>* rules) {
   rules->clear();

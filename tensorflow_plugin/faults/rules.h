@@ -8,14 +8,21 @@
 #include <string>
 #include <vector>
 
+#include "tensorflow_plugin/primitives/descriptors.h"
+
 namespace xpu {
 
 struct FaultRule {
   enum Call { kAllocation, kCopy, kCommand };
   static constexpr int kNumCalls = 3;
+  // What becomes of a command's result: all of it zero; 5% too large (whole numbers and truth values: the next one);
+  // one element, in the middle, wrong; the last one, or all, left as they were before.
+  enum Result { kRight, kZeros, kScale, kOne, kLast, kStale };
 
   Call call = kAllocation;
-  bool fail = false;  // else delayed
+  int primitive = -1;  // only commands of this Primitive; -1: all, and fills
+  bool fail = false;
+  Result result = kRight;
   std::chrono::microseconds delay{0};
   uint64_t first = 1;  // of the calls of this kind on a device, counted from 1
   uint64_t last = std::numeric_limits<uint64_t>::max();
@@ -26,8 +33,8 @@ struct FaultRule {
 // For people: the form of a value that ParseFaultRules understands.
 extern const char kFaultGrammar[];
 
-// Rules separated by commas, such as "alloc:fail@3", "copy:delay=20ms", "xpu:1/command:fail@10-12". False, and no
-// rules, if any of them is not of that form.
+// Rules separated by commas, such as "alloc:fail@3", "copy:delay=20ms", "xpu:1/command:fail@10-12",
+// "command=MatMul:result=zeros". False, and no rules, if any of them is not of that form.
 bool ParseFaultRules(const std::string& text, std::vector<FaultRule>* rules);
 
 }  // namespace xpu

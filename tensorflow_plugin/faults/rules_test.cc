@@ -36,6 +36,19 @@ TEST(FaultRules, SayWhatWhichAndWhere) {
   EXPECT_EQ(some.last, 12u);
   EXPECT_EQ(Only("command:fail@5-").first, 5u);
   EXPECT_EQ(Only("command:fail@5-").last, kEver);
+  EXPECT_EQ(Only("command:fail").primitive, -1);
+  const FaultRule zeros = Only("xpu:2/command=MatMul:result=zeros@7-");
+  EXPECT_EQ(zeros.call, FaultRule::kCommand);
+  EXPECT_EQ(zeros.primitive, static_cast<int>(Primitive::kMatMul));
+  EXPECT_EQ(zeros.result, FaultRule::kZeros);
+  EXPECT_FALSE(zeros.fail);
+  EXPECT_EQ(zeros.device, 2);
+  EXPECT_EQ(zeros.first, 7u);
+  EXPECT_EQ(Only("command:result=scale").result, FaultRule::kScale);
+  EXPECT_EQ(Only("command:result=one").result, FaultRule::kOne);
+  EXPECT_EQ(Only("command:result=last").result, FaultRule::kLast);
+  EXPECT_EQ(Only("command=Compact:result=stale").primitive, static_cast<int>(Primitive::kCompact));
+  EXPECT_EQ(Only("command=Elementwise:delay=7us").result, FaultRule::kRight);
   std::vector<FaultRule> rules;
   EXPECT_TRUE(ParseFaultRules("alloc:fail@3,copy:delay=20ms@2-,xpu:0/command:fail", &rules));
   EXPECT_EQ(rules.size(), 3u);
@@ -55,6 +68,15 @@ TEST(FaultRules, OfAnyOtherFormAreNone) {
                            "alloc:fails",
                            "alloc: fail",
                            "free:fail",
+                           "alloc:result=zeros",
+                           "copy:result=zeros",
+                           "command:result",
+                           "command:result=",
+                           "command:result=wrong",
+                           "command=:fail",
+                           "command=Memset:fail",
+                           "command=matmul:fail",
+                           "copy=MatMul:fail",
                            "copy:delay",
                            "copy:delay=",
                            "copy:delay=20",

@@ -1,0 +1,24 @@
+"""The mutation tool itself, on a few ops: it sees what the sweep notices, what survives, and what is explained."""
+
+import pytest
+
+from tests import mutation
+
+pytestmark = pytest.mark.host_only
+
+
+def test_faults_are_noticed():
+    """One op of each family, and one whose arguments are in host memory: all kernels of each notice."""
+    lines = []
+    ops = "MatMul|Transpose|RandomUniform|ResourceApplyAdam|UnsortedSegmentSum|Softmax"
+    assert mutation.report(["scale"], ops, None, lines.append) == []
+    kernels, noticed = map(int, lines[-1].split("|")[2:4])
+    assert kernels == noticed > 40, lines
+
+
+def test_a_survivor_is_named():
+    """ZerosLike of zeros; were it not explained, it would be reported."""
+    found = mutation.run_fault("zeros", "ZerosLike|OnesLike", None)
+    assert {(op, verdict) for op, _, verdict in found} == {("ZerosLike", "survived"), ("OnesLike", "noticed")}
+    assert mutation.explained("ZerosLike", "zeros")
+    assert not mutation.explained("OnesLike", "zeros")
