@@ -20,5 +20,7 @@ def test_a_survivor_is_named():
     """ZerosLike of zeros; were it not explained, it would be reported."""
     found = mutation.run_fault("zeros", "ZerosLike|OnesLike", None)
     assert {(op, verdict) for op, _, verdict in found} == {("ZerosLike", "survived"), ("OnesLike", "noticed")}
-    assert mutation.explained("ZerosLike", "zeros")
-    assert not mutation.explained("OnesLike", "zeros")
+    assert mutation.explained("ZerosLike", "float32", "zeros")
+    assert not mutation.explained("OnesLike", "float32", "zeros")
+    assert mutation.explained("Cast", "half,half", "one")
+    assert not mutation.explained("Cast", "half,float32", "one")

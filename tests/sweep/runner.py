@@ -353,9 +353,9 @@ class Prepared:
 
     def __init__(self, call: Call):
         self.call, self.op, self.case = call, call.op, call.case
-        with tf.device("/cpu:0"):
+        # On the CPU, conversions too: what is expected owes nothing to the device under test.
+        with tf.device("/cpu:0"), hard_placement():
             self.kwargs = self.case.make(call.types, Rng(call.seed))
-        with hard_placement():
             self._expected = (
                 None if self.case.check or self.case.stateful else Expected(self.op, self.case, self.kwargs)
             )
@@ -391,7 +391,8 @@ class Prepared:
         for number, got in enumerate(runs):
             what = f"{self.call} {mode}, run {number + 1}"
             if cpu is None:
-                worst = max(worst, self._expected.check(got, what))
+                with tf.device("/cpu:0"), hard_placement():
+                    worst = max(worst, self._expected.check(got, what))
                 continue
             for i, (g, w) in enumerate(zip(got, cpu[number], strict=True)):
                 np.testing.assert_array_equal(g.numpy(), w.numpy(), err_msg=f"{what}: output {i}")

@@ -1,5 +1,7 @@
 """Gathers, scatters and segment reductions, on tensors and on variables."""
 
+import dataclasses
+
 import numpy as np
 import tensorflow as tf
 
@@ -58,6 +60,15 @@ def gather_v2():
     ]
 
 
+def everywhere(op, r, shape, dtype):
+    """(buffer, rows in another order, updates): each element is updated, and changed by that in any type."""
+    small, large = r.uniform(shape, dtype, 2, 4), r.uniform(shape, dtype, 5, 8)
+    buffer, updates = (large, small) if op.endswith("Min") else (small, large)
+    if dtype == tf.bool:
+        updates = tf.logical_not(buffer)
+    return buffer, updates
+
+
 def scatter_nd_like(op, tensor):
     """(tensor or shape, indices, updates) with unique and with repeated indices."""
     cases = []
@@ -77,7 +88,13 @@ def scatter_nd_like(op, tensor):
             }
 
         cases.append(Case(make, **SCATTER, **sums_like(op)))
-    return cases
+
+    def make_everywhere(t, r):
+        buffer, updates = everywhere(op, r, (5, 3), first(t))
+        where = {"tensor": buffer} if tensor else {"shape": tf.constant((5, 3), index_type(t))}
+        return {"indices": tf.range(5, dtype=index_type(t))[:, None], "updates": updates, **where}
+
+    return [*cases, Case(make_everywhere, **SCATTER, **sums_like(op))]
 
 
 def resource_scatter(op, low=-2.0, relative_to=None):
@@ -94,6 +111,12 @@ def resource_scatter(op, low=-2.0, relative_to=None):
             }
 
         cases.append(Case(make, **SCATTER, **({"relative_to": relative_to} if relative_to else sums_like(op))))
+
+    def make_everywhere(t, r):
+        buffer, updates = everywhere(op, r, (5, 3), t["dtype"])
+        return {"resource": Var(buffer), "indices": tf.range(5, dtype=index_type(t)), "updates": updates}
+
+    cases.append(dataclasses.replace(cases[0], make=make_everywhere))
     return cases
 
 
@@ -104,7 +127,11 @@ def resource_scatter_nd(op):
         index = r.permutation(6, index_type(t))[:4, None] if unique else r.ints((4, 1), 0, 6, index_type(t))
         return {"ref": Var(r.uniform((6, 3), t["T"])), "indices": index, "updates": r.uniform((4, 3), t["T"])}
 
-    return [Case(make, **SCATTER, **sums_like(op))]
+    def make_everywhere(t, r):
+        buffer, updates = everywhere(op, r, (5, 3), t["T"])
+        return {"ref": Var(buffer), "indices": tf.range(5, dtype=index_type(t))[:, None], "updates": updates}
+
+    return [Case(m, **SCATTER, **sums_like(op)) for m in (make, make_everywhere)]
 
 
 def unsorted_segment(op):
@@ -211,14 +238,16 @@ CASES = {
     "ScatterNd": scatter_nd_like("ScatterNd", tensor=False),
     "ScatterNdNonAliasingAdd": [
         Case(
-            lambda t, r: {
+            lambda t, r, index=index: {
                 "input": r.uniform((6, 3), t["T"]),
-                "indices": r.ints((4, 1), 0, 6, index_type(t)),
-                "updates": r.uniform((4, 3), t["T"]),
+                "indices": index(r, index_type(t)),
+                "updates": r.uniform((4, 3), t["T"], 1, 3),
             },
             relative_to=ABSOLUTE,
             **SCATTER,
         )
+        # The last row among them, and not.
+        for index in (lambda r, i: r.ints((4, 1), 0, 6, i), lambda r, i: tf.constant([[5], [2], [5], [0]], i))
     ],
     **{
         op: scatter_nd_like(op, tensor=True)

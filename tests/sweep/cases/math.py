@@ -112,7 +112,14 @@ def binary(
 
 def same_shape_binary(names, low=-3.0, high=3.0, low2=None, high2=None, roundings=4.0, attrs=None):
     return binary(
-        low, high, low2, high2, roundings, names, attrs, pairs=[((3, 5), (3, 5)), ((129,), (129,)), ((0,), (0,))]
+        low,
+        high,
+        low2,
+        high2,
+        roundings,
+        names,
+        attrs,
+        pairs=[((3, 5), (3, 5)), ((129,), (129,)), ((0,), (0,)), ((6,), (6,))],
     )
 
 
@@ -262,7 +269,12 @@ CASES = {
     "Xdivy": binary(low2=0.5, roundings=4),
     "Xlogy": binary(low2=0.5, high2=4.0, roundings=6),
     "Xlog1py": binary(low2=0.5, high2=4.0, roundings=6),
-    **{op: binary() for op in ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual")},
+    # Two numbers of a continuous distribution are never equal: some of these are.
+    **{
+        op: [*binary(), Case(lambda t, r: {k: tf.cast(r.ints((9, 7), 0, 2), first_type(t)) for k in ("x", "y")})]
+        for op in ("Equal", "NotEqual")
+    },
+    **{op: binary() for op in ("Less", "LessEqual", "Greater", "GreaterEqual")},
     "ApproximateEqual": same_shape_binary(("x", "y"), attrs={"tolerance": 0.5}),
     **{
         op: [Case(lambda t, r, a=a, b=b: {"x": r.uniform(a, tf.bool), "y": r.uniform(b, tf.bool)}) for a, b in PAIRS]
