@@ -114,9 +114,9 @@ REST = (
     ),
     sanitized("address and undefined-behaviour sanitizers", "asan", 200),
     Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 250, build=bazel("build")),
-    python_tests("slow Python tests", 300, marks=["slow"]),
     python_tests("Python tests, reference backend", 350, marks=["not host_only", "not slow"], backend="XPU_REFERENCE"),
     sanitized("thread sanitizer", "tsan", 200),
+    python_tests("slow Python tests", 1200, marks=["slow"]),
 )
 
 
