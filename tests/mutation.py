@@ -47,11 +47,17 @@ def fill_free_memory(byte: int) -> None:
     import numpy as np
     import tensorflow as tf
 
-    for device in ("/xpu:0", "/cpu:0"):
+    # As many blocks as may be free, of each size that an allocator keeps apart.
+    powers = [64 << i for i in range(10) for _ in range(8 + (2048 >> i))]
+    for device, sizes in (("/xpu:0", powers), ("/cpu:0", [*range(16, 1040, 16)] * 8)):
         with tf.device(device):
-            held = [tf.constant(np.full(64 << i, byte, np.uint8)) for i in range(10) for _ in range(8)]
+            held = [tf.constant(np.full(size, byte, np.uint8)) for size in sizes]
         held[-1].numpy()
         del held
+
+
+def types_of(types: dict) -> str:
+    return ",".join(t.name for t in types.values())
 
 
 def verdict_on(prepared, device: str) -> str:
@@ -67,7 +73,7 @@ def verdict_on(prepared, device: str) -> str:
     return "survived"
 
 
-def verdicts(ops: str, skip: int, sample: int | None, memory_matters: bool) -> Iterator[tuple[str, str, str]]:
+def verdicts(result: str, ops: str, skip: int, sample: int | None) -> Iterator[tuple[str, str, str]]:
     """(op, types, verdict) of each registration but the first `skip`, in this process, whose device is at fault."""
     from tests.sweep.cases import CASES
     from tests.sweep.registrations import all_registrations
@@ -80,13 +86,14 @@ def verdicts(ops: str, skip: int, sample: int | None, memory_matters: bool) -> I
         types = registration.type_map
         calls = [Prepared(call) for call in calls_of(registration.op, CASES[registration.op], types)]
         # As memory happens to be, and with other bytes there, should it hold what is expected where nothing is written.
-        for byte in (None, 0, 1) if memory_matters else (None,):
+        once = explained(registration.op, types_of(types), result) or result not in ("last", "stale")
+        for byte in (None,) if once else (None, 0, 1):
             if byte is not None:
                 fill_free_memory(byte)
             verdict = next((v for v in (verdict_on(p, "/xpu:0") for p in calls) if v != "survived"), "survived")
             if verdict != "survived":
                 break
-        yield registration.op, ",".join(t.name for t in types.values()), verdict
+        yield registration.op, types_of(types), verdict
 
 
 SAMPLE = 60
@@ -98,8 +105,8 @@ def run_fault(result: str, ops: str, sample: int | None, progress=print) -> list
     environment = {**os.environ, "TF_XPU_FAULT": f"command:result={result}", "TF_CPP_MIN_LOG_LEVEL": "3"}
     began = time.monotonic()
     while True:
-        command = [sys.executable, "-m", "tests.mutation", "--child", "--ops", ops, "--skip", str(len(found))]
-        command += ["--memory-matters"] if result in ("last", "stale") else []
+        command = [sys.executable, "-m", "tests.mutation", "--child", "--results", result, "--ops", ops]
+        command += ["--skip", str(len(found))]
         command += [] if sample is None else ["--sample", str(sample)]
         with tempfile.TemporaryFile("w+") as log:
             child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
@@ -148,11 +155,10 @@ def main() -> int:
     parser.add_argument("--results", default=",".join(RESULTS))
     parser.add_argument("--sample", type=int, help=f"only {SAMPLE} kernels, drawn with this seed")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--memory-matters", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--skip", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        for line in verdicts(options.ops, options.skip, options.sample, options.memory_matters):
+        for line in verdicts(options.results, options.ops, options.skip, options.sample):
             print(json.dumps(line), flush=True)
         return 0
     results = options.results.split(",")

@@ -145,7 +145,8 @@ const std::vector<OptionInfo>& OptionTable() {
       {"TF_XPU_ISA", "baseline, avx2 or avx512", "the best there is",
        "the instruction set that XPU_HOST's own loops use (oneDNN chooses its own)"},
       {kFault, "rules, such as alloc:fail@3 or copy:delay=20ms", "none",
-       "chosen calls of the devices fail or take their time, to test how a program bears it"},
+       "chosen calls of the devices fail, take their time or give wrong results, to test how a program bears it and "
+       "whether its tests notice"},
       {kIsolateMemory, "0 or 1", "0", "1: touching device memory from the host faults at once (a check for bugs)"},
   };
   return table;

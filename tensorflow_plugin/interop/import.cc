@@ -141,7 +141,7 @@ Status CheckStrides(const DLTensor& t, const char* first, int element_bytes, boo
                                                    t.shape[i], " leads outside the address space"));
   }
   const auto address = reinterpret_cast<uintptr_t>(first);
-  XPU_REQUIRE(address >= static_cast<uintptr_t>(-low) && address <= UINTPTR_MAX - static_cast<uintptr_t>(high),
+  XPU_REQUIRE(address >= 0 - static_cast<uintptr_t>(low) && address <= UINTPTR_MAX - static_cast<uintptr_t>(high),
               errors::InvalidArgument("the strides lead outside the address space"));
   return OkStatus();
 }

@@ -37,8 +37,8 @@ class Rows {
 
   void Row(int64_t r) {
     T* first = static_cast<T*>(args_.out[0]);
-    T* backprop = static_cast<T*>(args_.out[1]);
-    if (backprop != nullptr) backprop += r * d_.cols;
+    const bool has_backprop = d_.kind == SoftmaxKind::kCrossEntropy || d_.kind == SoftmaxKind::kSparseCrossEntropy;
+    T* backprop = has_backprop ? static_cast<T*>(args_.out[1]) + r * d_.cols : nullptr;
     switch (d_.kind) {
       case SoftmaxKind::kSoftmax:
         for (int64_t c = 0; c < d_.cols; ++c) first[r * d_.cols + c] = Put(Probability(c));
