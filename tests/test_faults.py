@@ -275,15 +275,7 @@ assert add("/xpu:0") == 2000 and add("/xpu:1") == 2000
 }
 
 
-# A known defect (docs/runtime.md): the error gets lost.
-LOST = ("a failing command in training",)
-CASES = [
-    pytest.param(*case, id=name, marks=[pytest.mark.xfail(reason="the error gets lost")] if name in LOST else [])
-    for name, case in FAULTS.items()
-]
-
-
-@pytest.mark.parametrize(("fault", "environment", "code"), CASES)
+@pytest.mark.parametrize(("fault", "environment", "code"), FAULTS.values(), ids=FAULTS)
 def test_a_program_sees_it_and_goes_on(fault, environment, code):
     outcome = run_code(PROGRAM + code, environment={"TF_XPU_FAULT": fault, **environment}, timeout=100)
     assert outcome.returncode == 0, outcome

@@ -8,9 +8,6 @@ import tensorflow as tf
 
 from tests.conftest import run_code
 
-# A known defect (docs/runtime.md): with isolation, integers and loops of such functions are read from device memory.
-pytestmark = pytest.mark.without_isolation
-
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 
 

@@ -150,6 +150,30 @@ def test_keras_imported_before(fake_keras):
     assert trainer.model_supports_jit(True) is False
 
 
+def test_logs_that_cannot_be_read_are_errors(fake_keras):
+    """Keras reads them with ``except: pass``."""
+    (fake_keras.folder / "src" / "utils").mkdir()
+    swallows = "def pythonify_logs(logs):\n    return dict.fromkeys(logs or {}, 1.0)\n"
+    (fake_keras.folder / "src" / "utils" / "python_utils.py").write_text(swallows)
+    trainer = fake_keras.folder / "src" / "trainers" / "trainer.py"
+    trainer.write_text(f"from keras.src.utils import python_utils\n{trainer.read_text()}")
+
+    class Unreadable:
+        def numpy(self):
+            raise RuntimeError("a command failed")
+
+    sys.modules["tensorflow"].Tensor = Unreadable
+    run_hook()
+    python_utils = importlib.import_module(TRAINER).python_utils
+    assert python_utils.pythonify_logs({"loss": 2, "accuracy": {}}) == {"loss": 1.0, "accuracy": 1.0}
+    assert python_utils.pythonify_logs(None) == {}
+    for logs in ({"loss": Unreadable()}, {"more": {"loss": Unreadable()}}):
+        with pytest.raises(RuntimeError, match="a command failed"):
+            python_utils.pythonify_logs(logs)
+    fake_keras.xpus.clear()
+    assert python_utils.pythonify_logs({"loss": Unreadable()}) == {"loss": 1.0}
+
+
 def test_keras_half_imported(fake_keras):
     """Keras imports TensorFlow from its backend, while its trainer module waits for that to end."""
     backend = fake_keras.folder / "src" / "backend" / "__init__.py"

@@ -1,13 +1,18 @@
-"""Keeps Keras 3's default ``compile()`` from asking for XLA where there is an XPU.
+"""What Keras 3 has to do otherwise where there is an XPU: ask for no XLA, and swallow no error of a device.
 
 With ``jit_compile="auto"`` Keras asks ``model_supports_jit(model)`` and compiles with XLA when the answer is yes; XLA
 knows no device of the type XPU. Here the answer becomes no while TensorFlow lists an XPU and is Keras's backend. (Who
 asks for XLA by name gets ordinary functions and a line that says so, which is not for those who did not ask.)
 
+At the end of an epoch Keras reads the loss and the metrics with ``try: float(value)``, ``except: pass``. An XPU tells the
+failure of a command once, by whatever uses it next: by such a read, it would be lost, and the model be wrong in silence.
+So they are read before, where the error reaches the user.
+
 ``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras with an import
 hook that removes itself once its work is done.
 
-Source of the behaviour: keras/src/trainers/trainer.py, ``Trainer._resolve_auto_jit_compile``.
+Source of the behaviour: keras/src/trainers/trainer.py, ``Trainer._resolve_auto_jit_compile``; keras/src/utils/python_utils.py,
+``pythonify_logs`` (a method of the trainer before Keras 3.12).
 """
 
 from __future__ import annotations
@@ -23,6 +28,9 @@ if TYPE_CHECKING:
 
 TARGET = "keras.src.trainers.trainer"
 FUNCTION = "model_supports_jit"
+# Where Keras's trainer for TensorFlow finds the function that reads logs. The first is imported with TARGET, the second
+# after it.
+READERS = ("keras.src.utils.python_utils", "keras.src.backend.tensorflow.trainer")
 
 
 def _xpu_in_use(trainer_module: ModuleType) -> bool:
@@ -34,19 +42,45 @@ def _xpu_in_use(trainer_module: ModuleType) -> bool:
     return tensorflow is not None and bool(tensorflow.config.list_physical_devices("XPU"))
 
 
-def patch(module: ModuleType) -> None:
-    """Replaces ``model_supports_jit`` in Keras's trainer module; does nothing if it is absent or already replaced."""
-    original = getattr(module, FUNCTION, None)
+def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    """Puts ``make(original)`` for a function; does nothing if there is none or it is already replaced."""
+    original = getattr(owner, name, None)
     if original is None or hasattr(original, "__wrapped__"):
         return
+    replacement = make(original)
+    for attribute in ("__doc__", "__module__", "__name__", "__qualname__"):
+        setattr(replacement, attribute, getattr(original, attribute))
+    replacement.__wrapped__ = original
+    setattr(owner, name, replacement)
 
-    def model_supports_jit(model: object) -> bool:
-        return False if _xpu_in_use(module) else original(model)
 
-    model_supports_jit.__doc__ = original.__doc__
-    model_supports_jit.__module__ = module.__name__
-    model_supports_jit.__wrapped__ = original  # type: ignore[attr-defined]
-    setattr(module, FUNCTION, model_supports_jit)
+def _read(logs: dict[str, Any]) -> None:
+    """Raises what makes a tensor among these values, at any depth, unreadable."""
+    for value in logs.values():
+        if isinstance(value, dict):
+            _read(value)
+        elif isinstance(value, sys.modules["tensorflow"].Tensor) and hasattr(value, "numpy"):
+            value.numpy()
+
+
+def patch(module: ModuleType) -> None:
+    """Replaces what asks for XLA in Keras's trainer module, and what reads logs where it is imported."""
+
+    def supports_jit(original: Any) -> Any:
+        return lambda model: False if _xpu_in_use(module) else original(model)
+
+    def pythonify_logs(original: Any) -> Any:
+        def replacement(*arguments: Any) -> Any:  # the last one is the logs
+            if _xpu_in_use(module):
+                _read(arguments[-1] or {})
+            return original(*arguments)
+
+        return replacement
+
+    _replace(module, FUNCTION, supports_jit)
+    _replace(getattr(module, "Trainer", None), "_pythonify_logs", pythonify_logs)
+    for reader in READERS:
+        _replace(sys.modules.get(reader), "pythonify_logs", pythonify_logs)
 
 
 class AfterImport:

@@ -17,6 +17,7 @@
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
+#include "tensorflow/core/util/device_name_utils.h"
 
 namespace xpu {
 namespace {
@@ -180,6 +181,29 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
   const std::string device_type_;
 };
 
+// What a node of a graph that calls a function for XLA has in device memory are all its arguments and results. An
+// ordinary function has its integers of 32 bits in host memory, and so the calls that were placed here become calls of
+// that kind; Grappler may then inline them, too.
+class MakeCallsOrdinary : public tf::GraphOptimizationPass {
+ public:
+  explicit MakeCallsOrdinary(std::string device_type) : device_type_(std::move(device_type)) {}
+
+  absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
+    if (options.graph == nullptr) return absl::OkStatus();
+    for (tf::Node* node : (*options.graph)->op_nodes()) {
+      tf::DeviceNameUtils::ParsedName device;
+      if (MustCompile(node->def()) && tf::DeviceNameUtils::ParseFullName(node->assigned_device_name(), &device) &&
+          device.type == device_type_) {
+        node->ClearAttr(kMustCompile);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string device_type_;
+};
+
 // TensorFlow's own pass that looks for the mark is in phase 10.
 constexpr int kBeforeLowering = 9;
 
@@ -208,6 +232,8 @@ std::string RunJitFunctionsWithoutXla(const std::string& device_type) {
   tf::RegisterDefaultCustomKernelCreator(new KernelCreator(device_type, xla));
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::PRE_PLACEMENT, kBeforeLowering,
                                                    std::make_unique<MarkControlFlow>(device_type));
+  tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_PLACEMENT, 0,
+                                                   std::make_unique<MakeCallsOrdinary>(device_type));
   return "";
 }
 
