@@ -4,15 +4,15 @@ With ``jit_compile="auto"`` Keras asks ``model_supports_jit(model)`` and compile
 knows no device of the type XPU. Here the answer becomes no while TensorFlow lists an XPU and is Keras's backend. (Who
 asks for XLA by name gets ordinary functions and a line that says so, which is not for those who did not ask.)
 
-At the end of an epoch Keras reads the loss and the metrics with ``try: float(value)``, ``except: pass``. An XPU tells the
-failure of a command once, by whatever uses it next: by such a read, it would be lost, and the model be wrong in silence.
-So they are read before, where the error reaches the user.
+At the end of an epoch Keras reads the loss and the metrics with ``try: float(value)``, ``except: pass``. An XPU tells
+the failure of a command once, by whatever uses it next: by such a read, it would be lost, and the model be wrong in
+silence. So they are read before, where the error reaches the user.
 
 ``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras with an import
 hook that removes itself once its work is done.
 
 Source of the behaviour: keras/src/trainers/trainer.py, ``Trainer._resolve_auto_jit_compile``; keras/src/utils/python_utils.py,
-``pythonify_logs`` (a method of the trainer before Keras 3.12).
+``pythonify_logs`` (a method of the trainer in older ones).
 """
 
 from __future__ import annotations
