@@ -11,8 +11,8 @@ silence. So they are read before, where the error reaches the user.
 ``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras with an import
 hook that removes itself once its work is done.
 
-Source of the behaviour: keras/src/trainers/trainer.py, ``Trainer._resolve_auto_jit_compile``; keras/src/utils/python_utils.py,
-``pythonify_logs`` (a method of the trainer in older ones).
+Source of the behaviour: keras/src/trainers/trainer.py, ``Trainer._resolve_auto_jit_compile``, and
+keras/src/utils/python_utils.py, ``pythonify_logs`` (a method of the trainer in older ones).
 """
 
 from __future__ import annotations
