@@ -60,6 +60,14 @@ def test_what_does_not_fit_is_left_out_and_named(capfd):
     assert said[-2] == "=== left out for time: long; late; part" and said[-1].startswith("=== what ran passed in")
 
 
+def test_a_step_that_the_end_of_the_run_ends_is_left_out_too(capfd, monkeypatch):
+    monkeypatch.setattr(run_tests, "GRACE", 1)
+    run = Run(seconds=3)
+    assert run.step(step("slow", "import time; time.sleep(1000)", seconds=1))
+    assert run.close() == 0
+    assert "=== left out for time: the rest of slow" in capfd.readouterr().out
+
+
 def test_a_step_of_pytest_is_told_until_when_it_may_run(capfd):
     code = "import os, time; print(float(os.environ['XPU_TESTS_UNTIL']) - time.time())"
     for seconds, expected in ((1000, 80), (60, 60)):
