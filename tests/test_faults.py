@@ -259,6 +259,51 @@ with tf.device("/xpu:0"):
     assert (x != 0).sum() == 1, x
 """,
     ),
+    # TensorFlow's memory, which the fault overwrites: it must be nobody else's while the command runs.
+    **{
+        f"commands that need memory, from {allocator}{', isolated' * int(isolated)}": (
+            "command:workspace=8MiB,command=MatMul:workspace=300B,command=MatMul:delay=1ms",
+            {"TF_XPU_ALLOCATOR": allocator, "TF_XPU_ISOLATE_MEMORY": isolated},
+            """
+import tensorflow_xpu
+
+def peak():
+    return tensorflow_xpu.memory_info().peak
+
+with tf.device("/xpu:0"):
+    x = tf.cast(tf.range(1000, dtype=tf.int64), tf.float32)
+    x.numpy()
+    tensorflow_xpu.reset_memory_stats()
+    before = peak()
+    at = tf.constant([3, 998], tf.int64)
+    assert before < 1 << 20, before
+    kept = [x + 1, tf.gather(x, at), tf.reverse(x, [0]), tf.reduce_sum(x)]
+    assert 8 << 20 <= peak() < 9 << 20, peak()  # of one command at a time
+    kept += [x + i for i in range(100)]
+    assert kept[0].numpy().tolist() == list(range(1, 1001))
+    assert kept[1].numpy().tolist() == [3, 998]
+    assert kept[2].numpy().tolist() == list(range(999, -1, -1))
+    assert float(kept[3]) == 499500
+    assert all((y.numpy() == x.numpy() + i).all() for i, y in enumerate(kept[4:]))
+    host = tf.transpose(tf.constant([[1, 2, 3], [4, 5, 6]]))  # a kernel in host memory
+    assert host.numpy().tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert peak() < 9 << 20, peak()
+goes_on()
+""",
+        )
+        for allocator, isolated in (("bfc", "0"), ("pool", "1"))
+    },
+    "a command that needs more memory than there is": (
+        "command=MatMul:workspace=100MiB",
+        {"TF_XPU_MEMORY_LIMIT": "64MiB"},
+        """
+with tf.device("/xpu:0"):
+    x = tf.ones([4, 4])
+    message = says(tf.errors.ResourceExhaustedError, lambda: tf.linalg.matmul(x, x))
+    assert "shape[104857600]" in message and "104857600 bytes requested" in message, message
+    assert float(tf.reduce_sum(x + 1)) == 32
+""",
+    ),
     "one of two devices": (
         "xpu:1/command:fail@1",
         {"TF_XPU_DEVICE_COUNT": "2"},

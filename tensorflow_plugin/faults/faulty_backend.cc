@@ -1,5 +1,6 @@
 #include "tensorflow_plugin/faults/faulty_backend.h"
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -20,6 +21,12 @@ struct Verdict {
 // The rules for one device, and its counts.
 class Judge {
  public:
+  static constexpr int kNumPrimitives = 0
+#define XPU_ONE(name) +1
+      XPU_PRIMITIVES(XPU_ONE)
+#undef XPU_ONE
+      ;
+
   Judge(const std::vector<FaultRule>& rules, int ordinal) : ordinal_(ordinal) {
     for (const FaultRule& rule : rules) {
       if (rule.device == -1 || rule.device == ordinal) rules_[rule.call].push_back(rule);
@@ -47,16 +54,38 @@ class Judge {
   }
 
  private:
-  static constexpr int kNumPrimitives = 0
-#define XPU_ONE(name) +1
-      XPU_PRIMITIVES(XPU_ONE)
-#undef XPU_ONE
-      ;
-
   const int ordinal_;
   std::vector<FaultRule> rules_[FaultRule::kNumCalls];
   std::atomic<uint64_t> counts_[FaultRule::kNumCalls] = {};
   std::atomic<uint64_t> primitive_counts_[kNumPrimitives] = {};
+};
+
+// What `inner` can do, and the scratch memory that the rules ask for.
+class FaultyCapabilities final : public Capabilities {
+ public:
+  FaultyCapabilities(const Capabilities& inner, const std::vector<FaultRule>& rules, int ordinal) : inner_(inner) {
+    for (const FaultRule& rule : rules) {
+      if (rule.device != -1 && rule.device != ordinal) continue;
+      for (int i = 0; i < Judge::kNumPrimitives; ++i) {
+        if (rule.primitive < 0 || rule.primitive == i) bytes_[i] = std::max(bytes_[i], rule.workspace);
+      }
+    }
+  }
+
+#define XPU_CAPABILITIES(name)                                                                  \
+  bool Supports(const name##Desc& desc) const override { return inner_.Supports(desc); }        \
+  int64_t WorkspaceBytes(const name##Desc& desc) const override {                               \
+    return std::max(inner_.WorkspaceBytes(desc), bytes_[static_cast<int>(Primitive::k##name)]); \
+  }
+  XPU_PRIMITIVES(XPU_CAPABILITIES)
+#undef XPU_CAPABILITIES
+
+  // Of a primitive, what the rules ask for.
+  int64_t asked(Primitive primitive) const { return bytes_[static_cast<int>(primitive)]; }
+
+ private:
+  const Capabilities& inner_;
+  int64_t bytes_[Judge::kNumPrimitives] = {};
 };
 
 class FaultyStream final : public Stream {
@@ -111,7 +140,21 @@ class FaultyStream final : public Stream {
     return OkStatus();
   }
 
+  // Enqueues a command, by `launch`, whose scratch memory is overwritten before and after it runs.
+  template <typename F>
+  Status WithFilled(void* workspace, int64_t bytes, F&& launch) {
+    if (bytes == 0) return launch();
+    XPU_REQUIRE(reinterpret_cast<uintptr_t>(workspace) % kAlignment == 0,
+                errors::Internal("the workspace of a command begins at ", workspace, ", no multiple of ", kAlignment));
+    XPU_RETURN_IF_ERROR(inner_->Memset(workspace, kFilling, bytes));
+    XPU_RETURN_IF_ERROR(launch());
+    return inner_->Memset(workspace, kFilling, bytes);
+  }
+
  private:
+  static constexpr uint8_t kFilling = 0xA5;
+  static constexpr uintptr_t kAlignment = 64;  // of TensorFlow's host memory; that of devices has more
+
   template <typename F>
   Status Fill(void* dst, size_t size, F&& fill) {
     return Command(-1, nullptr, &dst, [=] { return std::vector<Output>{OutputOf(size)}; }, fill);
@@ -195,7 +238,7 @@ class FaultyTimer final : public Timer {
 class FaultyDevice final : public Device {
  public:
   FaultyDevice(std::unique_ptr<Device> inner, const std::vector<FaultRule>& rules, int ordinal)
-      : inner_(std::move(inner)), judge_(rules, ordinal) {}
+      : inner_(std::move(inner)), judge_(rules, ordinal), capabilities_(inner_->capabilities(), rules, ordinal) {}
 
   const DeviceInfo& info() const override { return inner_->info(); }
   void* Allocate(size_t size) override {
@@ -217,13 +260,17 @@ class FaultyDevice final : public Device {
   std::unique_ptr<Event> CreateEvent() override { return inner_->CreateEvent(); }
   std::unique_ptr<Timer> CreateTimer() override { return std::make_unique<FaultyTimer>(inner_->CreateTimer()); }
   void Synchronize() override { inner_->Synchronize(); }
-  const Capabilities& capabilities() const override { return inner_->capabilities(); }
+  const Capabilities& capabilities() const override { return capabilities_; }
 
 #define XPU_ENQUEUE(name)                                                                                         \
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \
     return static_cast<FaultyStream&>(stream).Command(                                                            \
         static_cast<int>(Primitive::k##name), args.status, args.out, [&] { return OutputsOf(footprint, desc); },  \
-        [&] { return inner_->Enqueue(FaultyStream::Inner(stream), desc, args, footprint); });                     \
+        [&] {                                                                                                     \
+          return static_cast<FaultyStream&>(stream).WithFilled(                                                   \
+              args.workspace, capabilities_.asked(Primitive::k##name),                                            \
+              [&] { return inner_->Enqueue(FaultyStream::Inner(stream), desc, args, footprint); });               \
+        });                                                                                                       \
   }
   XPU_PRIMITIVES(XPU_ENQUEUE)
 #undef XPU_ENQUEUE
@@ -231,6 +278,7 @@ class FaultyDevice final : public Device {
  private:
   const std::unique_ptr<Device> inner_;
   Judge judge_;
+  const FaultyCapabilities capabilities_;
 };
 
 }  // namespace
@@ -243,12 +291,12 @@ Status FaultyBackend::CreateDevice(int ordinal, const BackendOptions& options, s
 }
 
 std::unique_ptr<Device> WithWrongResults(std::unique_ptr<Device> inner, const std::vector<FaultRule>& rules) {
-  std::vector<FaultRule> wrong;
+  std::vector<FaultRule> chosen;
   for (const FaultRule& rule : rules) {
-    if (rule.result != FaultRule::kRight && rule.device <= 0) wrong.push_back(rule);
+    if ((rule.result != FaultRule::kRight || rule.workspace > 0) && rule.device <= 0) chosen.push_back(rule);
   }
-  if (wrong.empty()) return inner;
-  return std::make_unique<FaultyDevice>(std::move(inner), wrong, 0);
+  if (chosen.empty()) return inner;
+  return std::make_unique<FaultyDevice>(std::move(inner), chosen, 0);
 }
 
 }  // namespace xpu

@@ -1,4 +1,5 @@
-// A backend that does what another does, except where it is told to fail, to take its time or to be wrong.
+// A backend that does what another does, except where it is told to fail, to take its time, to be wrong or to ask for
+// memory.
 #ifndef TENSORFLOW_PLUGIN_FAULTS_FAULTY_BACKEND_H_
 #define TENSORFLOW_PLUGIN_FAULTS_FAULTY_BACKEND_H_
 
@@ -15,7 +16,8 @@ namespace xpu {
 // - a copy to, from or within the device; it fails when it is enqueued
 // - a command, a primitive or a fill; it fails when its turn comes on the stream, and does nothing
 // What is delayed holds up its stream, an allocation its caller. Wrong results are made in stream order: by a fill, or
-// by copies to the host and back; a stale one by not running the command.
+// by copies to the host and back; a stale one by not running the command. The scratch memory that a command is told to
+// ask for is filled before and after it runs: what lies there besides is lost.
 class FaultyBackend final : public Backend {
  public:
   // `inner` lives for ever.
@@ -40,8 +42,8 @@ class FaultyBackend final : public Backend {
   const std::vector<FaultRule> rules_;
 };
 
-// `inner` with those of the rules that are about results, which it counts for itself: kernels whose arguments are all
-// in host memory are run by a device of their own.
+// `inner` with those of the rules that are about results, which it counts for itself, and about scratch memory: kernels
+// whose arguments are all in host memory are run by a device of their own.
 std::unique_ptr<Device> WithWrongResults(std::unique_ptr<Device> inner, const std::vector<FaultRule>& rules);
 
 }  // namespace xpu

@@ -24,8 +24,8 @@ int IndexOf(const char* const (&names)[N], const std::string& name) {
 bool ParseRule(const std::string& text, FaultRule* rule) {
   // Nine digits at most: no number can overflow.
   static const std::regex form(
-      "(?:xpu:([0-9]{1,3})/)?(alloc|copy|command)(?:=([A-Za-z]+))?:(?:fail|delay=([0-9]{1,9})(us|ms|s)|result=([a-z]+))"
-      "(?:@([0-9]{1,9})(-([0-9]{1,9})?)?)?");
+      "(?:xpu:([0-9]{1,3})/)?(alloc|copy|command)(?:=([A-Za-z]+))?:(?:fail|delay=([0-9]{1,9})(us|ms|s)|result=([a-z]+)|"
+      "workspace=([0-9]{1,9})(B|KiB|MiB))(?:@([0-9]{1,9})(-([0-9]{1,9})?)?)?");
   std::smatch match;
   if (!std::regex_match(text, match, form)) return false;
   const auto number = [&match](int group) { return std::stoull(match[group]); };
@@ -41,14 +41,19 @@ bool ParseRule(const std::string& text, FaultRule* rule) {
     const int result = IndexOf(kResultNames, match[6]);
     if (rule->call != FaultRule::kCommand || result <= 0) return false;
     rule->result = static_cast<FaultRule::Result>(result);
+  } else if (match[7].matched) {
+    const int64_t unit = match[8] == "B" ? 1 : match[8] == "KiB" ? 1 << 10 : 1 << 20;
+    rule->workspace = static_cast<int64_t>(number(7)) * unit;
+    // What a backend asks for does not change from command to command.
+    if (rule->call != FaultRule::kCommand || rule->workspace == 0 || match[9].matched) return false;
   } else {
     rule->fail = true;
   }
-  if (match[7].matched) {
-    rule->first = number(7);
-    if (match[9].matched) {
-      rule->last = number(9);
-    } else if (!match[8].matched) {
+  if (match[9].matched) {
+    rule->first = number(9);
+    if (match[11].matched) {
+      rule->last = number(11);
+    } else if (!match[10].matched) {
       rule->last = rule->first;
     }
   }
@@ -59,8 +64,9 @@ bool ParseRule(const std::string& text, FaultRule* rule) {
 
 const char kFaultGrammar[] =
     "rules separated by commas, each [xpu:N/](alloc|copy|command[=PRIMITIVE]):"
-    "(fail|delay=N(us|ms|s)|result=(zeros|scale|one|last|stale))[@N|@N-|@N-M], where results are those of commands and "
-    "@ chooses among the calls counted from 1";
+    "(fail|delay=N(us|ms|s)|result=(zeros|scale|one|last|stale)|workspace=N(B|KiB|MiB))[@N|@N-|@N-M], where results "
+    "and "
+    "workspaces are those of commands and @ chooses among the calls counted from 1, except for workspaces";
 
 bool ParseFaultRules(const std::string& text, std::vector<FaultRule>* rules) {
   rules->clear();

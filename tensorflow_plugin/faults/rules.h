@@ -24,7 +24,8 @@ struct FaultRule {
   bool fail = false;
   Result result = kRight;
   std::chrono::microseconds delay{0};
-  uint64_t first = 1;  // of the calls of this kind on a device, counted from 1
+  int64_t workspace = 0;  // bytes of scratch memory that a command asks for: always, not chosen by first and last
+  uint64_t first = 1;     // of the calls of this kind on a device, counted from 1
   uint64_t last = std::numeric_limits<uint64_t>::max();
   int device = -1;   // ordinal; -1: each
   std::string text;  // as it was written

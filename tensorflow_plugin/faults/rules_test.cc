@@ -49,6 +49,10 @@ TEST(FaultRules, SayWhatWhichAndWhere) {
   EXPECT_EQ(Only("command:result=last").result, FaultRule::kLast);
   EXPECT_EQ(Only("command=Compact:result=stale").primitive, static_cast<int>(Primitive::kCompact));
   EXPECT_EQ(Only("command=Elementwise:delay=7us").result, FaultRule::kRight);
+  EXPECT_EQ(Only("command:workspace=300B").workspace, 300);
+  EXPECT_EQ(Only("command=MatMul:workspace=64KiB").workspace, 64 << 10);
+  EXPECT_EQ(Only("xpu:1/command:workspace=999999999MiB").workspace, int64_t{999999999} << 20);
+  EXPECT_FALSE(Only("command:workspace=1B").fail);
   std::vector<FaultRule> rules;
   EXPECT_TRUE(ParseFaultRules("alloc:fail@3,copy:delay=20ms@2-,xpu:0/command:fail", &rules));
   EXPECT_EQ(rules.size(), 3u);
@@ -73,6 +77,13 @@ TEST(FaultRules, OfAnyOtherFormAreNone) {
                            "command:result",
                            "command:result=",
                            "command:result=wrong",
+                           "alloc:workspace=1B",
+                           "copy:workspace=1B",
+                           "command:workspace",
+                           "command:workspace=0B",
+                           "command:workspace=1",
+                           "command:workspace=1KB",
+                           "command:workspace=1MiB@3",
                            "command=:fail",
                            "command=Memset:fail",
                            "command=matmul:fail",

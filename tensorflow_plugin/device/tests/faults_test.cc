@@ -75,6 +75,35 @@ TEST_F(Faults, CommandsFailInTheirTurn) {
   EXPECT_EQ(core_->Read(memory_), std::vector<uint8_t>(8, 3));
 }
 
+TEST_F(Faults, CommandsThatAskForMemory) {
+  Inject("command=MatMul:workspace=1MiB,command:workspace=16B,xpu:1/command=Random:workspace=1KiB");
+  const Status none = Launch(*core_, memory_);
+  EXPECT_EQ(none.code(), Code::kInvalidArgument);
+  EXPECT_NE(none.message().find("needs a workspace of 16 bytes, there is none"), std::string::npos) << none.message();
+  EXPECT_NE(Launch(*other_, memory_).message().find("workspace of 1024 bytes"), std::string::npos);
+
+  RandomDesc desc;
+  desc.n = 2;
+  SP_DeviceMemoryBase scratch = core_->Allocate(24);
+  core_->se.memset(&core_->device, core_->compute, &scratch, 3, 24, Checked());
+  Args args{};
+  args.out[0] = memory_.opaque;
+  args.workspace = scratch.opaque;
+  EXPECT_TRUE(core_->compute->device->Launch(*core_->compute->stream, desc, args).ok());
+  std::vector<uint8_t> expected(24, 3);
+  std::fill_n(expected.begin(), 16, 0xA5);
+  EXPECT_EQ(core_->Read(scratch), expected);
+  EXPECT_EQ(core_->Read(memory_), std::vector<uint8_t>(8, 5));
+
+  // What a command does not keep apart from its results is lost.
+  SP_DeviceMemoryBase both = core_->Allocate(16);
+  args.out[0] = args.workspace = both.opaque;
+  EXPECT_TRUE(core_->compute->device->Launch(*core_->compute->stream, desc, args).ok());
+  EXPECT_EQ(core_->Read(both), std::vector<uint8_t>(16, 0xA5));
+  args.workspace = static_cast<char*>(both.opaque) + 8;
+  EXPECT_EQ(core_->compute->device->Launch(*core_->compute->stream, desc, args).code(), Code::kInternal);
+}
+
 TEST_F(Faults, CommandsWhoseFailureIsAskedFor) {
   Inject("command:fail@1");
   Status result;
