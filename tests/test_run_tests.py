@@ -1,4 +1,5 @@
-"""tools/run_tests.py: what a failing, hanging or late step does to a run. tools/compile_commands.py: its entries."""
+"""tools/run_tests.py: what a failing, hanging or late step does to a run. tools/compile_commands.py: its entries.
+tools/sanitized.py: what it makes of reports."""
 
 import importlib.util
 import os
@@ -21,7 +22,7 @@ def load(name):
     return module
 
 
-compile_commands, run_tests = load("compile_commands"), load("run_tests")
+compile_commands, run_tests, sanitized = load("compile_commands"), load("run_tests"), load("sanitized")
 Run, Step = run_tests.Run, run_tests.Step
 
 
@@ -141,3 +142,24 @@ def test_compilations_are_those_of_the_files_that_are_edited():
         *["gcc", "-iquote", ".", "-isystem", "/base/external/onednn/include", "-I/base/external/x"],
         *["-c", "tensorflow_plugin/a.cc", "-o", "bazel-out/a.o"],
     ]
+
+
+def test_a_sanitizers_report_tells_our_leaks_from_others():
+    def leak(*functions):
+        stack = "".join(f"    #{i + 1} 0x7f in {function}\n" for i, function in enumerate(functions))
+        return f"Direct leak of 8 byte(s) in 1 object(s) allocated from:\n    #0 0x7f in malloc\n{stack}\n"
+
+    ours = leak("Launch tensorflow_plugin/ops/pool.cc:205", "Compute (/x/libtensorflow_framework.so.2+0x1)")
+    leaks = [
+        leak("gc_alloc"),
+        ours,
+        leak("PlatformManager::PlatformWithName()", "Decide tensorflow_plugin/loader/a.cc:1"),
+    ]
+    header = "\n" + "=" * 65 + "\n==7==ERROR: LeakSanitizer: detected memory leaks\n\n"
+    found = sanitized.findings(header + "".join(leaks) + "SUMMARY: AddressSanitizer: 24 byte(s) leaked\n")
+    assert [f.strip() for f in found] == [ours.strip()]
+    error = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n    #0 0x7f in somebody\n"
+    assert len(sanitized.findings(error + header + ours)) == 2
+    undefined = "tensorflow_plugin/ops/pool.cc:7:3: runtime error: signed integer overflow\n"
+    assert sanitized.findings(undefined) == [undefined]
+    assert sanitized.findings(header + leaks[0]) == sanitized.findings("") == []

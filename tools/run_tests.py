@@ -113,6 +113,13 @@ REST = (
         TF_XPU_ALLOCATOR="pool",
     ),
     sanitized("address and undefined-behaviour sanitizers", "asan", 200),
+    Step(
+        "a third of the Python tests of ops under the address, undefined-behaviour and leak sanitizers",
+        (PYTHON, "tools/sanitized.py", "test"),
+        250,
+        build=(PYTHON, "tools/sanitized.py", "build"),
+        divisible=True,
+    ),
     Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 250, build=bazel("build")),
     python_tests("Python tests, reference backend", 350, marks=["not host_only", "not slow"], backend="XPU_REFERENCE"),
     sanitized("thread sanitizer", "tsan", 200),

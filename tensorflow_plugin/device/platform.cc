@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <memory>
+#include <vector>
 
 #include "tensorflow_plugin/device/device_state.h"
 #include "tensorflow_plugin/device/glue.h"
@@ -97,7 +98,8 @@ void OwnsNothing(Args...) {}
 void InitPlatform(SE_PlatformRegistrationParams* params, const Backend& backend, const BackendOptions& options,
                   const char* type) {
   SP_Platform platform{};
-  platform.ext = new PlatformState{backend, options};
+  static auto& states = *new std::vector<std::unique_ptr<PlatformState>>;
+  platform.ext = states.emplace_back(new PlatformState{backend, options}).get();
   platform.name = backend.subdevice_type();  // TensorFlow shows it as the device's description
   platform.type = type;
   platform.supports_unified_memory = 0;

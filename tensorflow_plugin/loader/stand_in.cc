@@ -18,7 +18,7 @@ const char* UniqueName() {
   for (uintptr_t n = reinterpret_cast<uintptr_t>(&counter) + counter; n; n /= 26)
     name += static_cast<char>('A' + n % 26);
   ++counter;
-  return (new std::string(name))->c_str();
+  return strdup(name.c_str());
 }
 
 // Sets a callback that does nothing, if the structure of the running TensorFlow (`size` bytes) has it.

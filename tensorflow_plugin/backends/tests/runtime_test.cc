@@ -658,9 +658,9 @@ TEST(ExitTest, QueuedWorkDoesNotHoldUpTheProcess) {
   for (int round = 0; round < 5; ++round) {
     const pid_t child = fork();
     if (child == 0) {
-      Device* device = NewDevice().release();
-      Stream* stream = device->CreateStream().release();
-      Stream* other = device->CreateStream().release();
+      static Device* const device = NewDevice().release();  // none is destroyed, none is lost
+      static Stream* const stream = device->CreateStream().release();
+      static Stream* const other = device->CreateStream().release();
       void* memory = device->Allocate(1 << 20);
       stream->HostCallback([] {
         Sleep(5);

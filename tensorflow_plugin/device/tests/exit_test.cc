@@ -28,9 +28,10 @@ int ExitCodeOf(pid_t child) {
 TEST(Exit, WithWorkQueued) {
   const pid_t child = fork();
   if (child == 0) {
-    auto* core = new Core;
-    auto* memory = new SP_DeviceMemoryBase(core->Allocate(8 << 20));
-    static std::vector<char> host(8 << 20);
+    // Static pointers: nothing is destroyed at the end, while commands still use it, and nothing is lost.
+    static auto* const core = new Core;
+    static auto* const memory = new SP_DeviceMemoryBase(core->Allocate(8 << 20));
+    static auto& host = *new std::vector<char>(8 << 20);
     core->Enqueue(core->compute, [] { Sleep(3); });
     for (int i = 0; i < 500; ++i) {
       core->se.memcpy_htod(&core->device, core->h2d, memory, host.data(), host.size(), Checked());
