@@ -9,6 +9,8 @@
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/backends/backends.h"
+#include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/device/describe.h"
 #include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/interop.h"
@@ -19,6 +21,7 @@
 #include "tensorflow_plugin/faults/faulty_backend.h"
 #include "tensorflow_plugin/framework/jit.h"
 #include "tensorflow_plugin/framework/registry.h"
+#include "tensorflow_plugin/graph/pass.h"
 #include "tensorflow_plugin/ops/ops.h"
 
 #define XPU_EXPORT extern "C" __attribute__((visibility("default")))
@@ -78,6 +81,15 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
   xpu::RegisterAllOps(registry);
   for (const std::string& problem : registry.problems()) {
     std::fprintf(stderr, "tensorflow_xpu: kernel not registered: %s\n", problem.c_str());
+  }
+  if (choice.options.fusion) {
+    xpu::cluster::SetDumpFolder(choice.options.dump_folder);
+    const std::string trouble = xpu::cluster::RegisterClusterOp("XPU");
+    if (trouble.empty()) {
+      xpu::graph::RegisterClusterPass("XPU");
+    } else {
+      std::fprintf(stderr, "tensorflow_xpu: ops run one by one: %s\n", trouble.c_str());
+    }
   }
   const std::string problem = xpu::RunJitFunctionsWithoutXla("XPU");
   if (!problem.empty()) {

@@ -6,6 +6,7 @@ import collections
 import contextlib
 from collections.abc import Iterator
 
+from tensorflow.core.framework import graph_pb2, node_def_pb2
 from tensorflow.python.eager import context
 
 # Ops that TensorFlow's core runs for every device, that only pass values on, or that work on strings, shapes and
@@ -59,6 +60,31 @@ BOOKKEEPING = {
 }
 
 
+def nodes_of(graph: graph_pb2.GraphDef) -> Iterator[node_def_pb2.NodeDef]:
+    """The nodes of a graph that was executed, with those that a cluster stands for in its place."""
+    for node in graph.node:
+        if node.op != "_XpuCluster":
+            yield node
+            continue
+        for member in graph_pb2.GraphDef.FromString(node.attr["members"].s).node:
+            member.device = node.device
+            yield member
+
+
+@contextlib.contextmanager
+def record_nodes() -> Iterator[list[node_def_pb2.NodeDef]]:
+    """Yields a list that is filled at the end: the nodes that were executed, clusters as they are."""
+    nodes: list[node_def_pb2.NodeDef] = []
+    context.context().enable_run_metadata()
+    try:
+        yield nodes
+    finally:
+        metadata = context.context().export_run_metadata()
+        context.context().disable_run_metadata()
+        for graph in metadata.partition_graphs:
+            nodes.extend(graph.node)
+
+
 @contextlib.contextmanager
 def record() -> Iterator[dict[str, set[str]]]:
     """Yields a dict that is filled at the end: op type -> device types ("XPU", "CPU") it ran on."""
@@ -70,7 +96,7 @@ def record() -> Iterator[dict[str, set[str]]]:
         metadata = context.context().export_run_metadata()
         context.context().disable_run_metadata()
         for graph in metadata.partition_graphs:
-            for node in graph.node:
+            for node in nodes_of(graph):
                 if node.device:
                     placement[node.op].add(node.device.rsplit("device:", 1)[-1].split(":")[0])
 

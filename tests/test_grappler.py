@@ -8,6 +8,8 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 from tensorflow.python.framework import kernels, op_def_registry
 
+from tests import placement
+
 # Every op that TensorFlow 2.21 can put into a graph on a node that a device may hold, by the source that makes it
 # (tensorflow/core/grappler/optimizers/, tensorflow/core/common_runtime/); the types of the first type attribute for
 # which it does so where that is not every type with a kernel, and ALL for what has no such attribute.
@@ -200,7 +202,7 @@ def watched():
         metadata = context.context().export_run_metadata()
         context.context().disable_run_metadata()
         for graph in metadata.partition_graphs:
-            for node in graph.node:
+            for node in placement.nodes_of(graph):
                 device = node.device.rsplit("device:", 1)[-1].split(":")[0]
                 ran.ops.setdefault(node.op, set()).add(device)
 

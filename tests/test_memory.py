@@ -20,6 +20,8 @@ BAD_VALUES = {
     "TF_XPU_LARGE_PAGES": "2",
     "TF_XPU_THREADS": "0",
     "TF_XPU_ISA": "sse2",
+    "TF_XPU_FUSION": "perhaps",
+    "TF_XPU_DUMP_FUSION": "/no/such/folder",
     "TF_XPU_FAULT": "alloc",
     "TF_XPU_ISOLATE_MEMORY": "yes",
 }
@@ -268,6 +270,8 @@ def test_memory_does_not_creep(allocator):
         environment={"TF_XPU_ALLOCATOR": allocator},
     )
     resident, current, reserved = zip(*outcome.json[2:])
-    assert current[-1] == current[0], outcome
+    # The best-fit allocator may give a variable's new value a block of up to twice its size. One tensor that is lost in
+    # every step would be 115 KB by the end.
+    assert current[-1] - current[0] < (100_000 if allocator == "bfc" else 1), outcome
     assert reserved[-1] == reserved[0], outcome
     assert resident[-1] - resident[0] < 4 << 20, outcome

@@ -123,8 +123,7 @@ REST = (
     Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 250, build=bazel("build")),
     python_tests("Python tests, reference backend", 350, marks=["not host_only", "not slow"], backend="XPU_REFERENCE"),
     sanitized("thread sanitizer", "tsan", 200),
-    # Whether the tests notice wrong results.
-    Step("mutations of primitives", ("tools/mutate_primitives.py",), 150, build=bazel("build")),
+    python_tests("Python tests of ops, each op by itself", 300, *FIRST, marks=["not slow"], TF_XPU_FUSION="0"),
     python_tests("slow Python tests", 1200, marks=["slow"]),
 )
 

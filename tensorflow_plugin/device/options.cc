@@ -1,5 +1,7 @@
 #include "tensorflow_plugin/device/options.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -16,6 +18,8 @@ constexpr char kIsolateMemory[] = "TF_XPU_ISOLATE_MEMORY";
 constexpr char kAllocator[] = "TF_XPU_ALLOCATOR";
 constexpr char kLargePages[] = "TF_XPU_LARGE_PAGES";
 constexpr char kThreads[] = "TF_XPU_THREADS";
+constexpr char kFusion[] = "TF_XPU_FUSION";
+constexpr char kDumpFusion[] = "TF_XPU_DUMP_FUSION";
 constexpr int kMaxDevices = 64;
 constexpr int kMaxThreads = 1024;
 
@@ -118,6 +122,13 @@ Options ReadOptions(const std::vector<std::string>& subdevices,
     }
     return 0;
   };
+  options.fusion = read_choice(kFusion, "1", "0") == 0;
+  options.dump_folder = Environment(kDumpFusion);
+  struct stat found;
+  if (!options.dump_folder.empty() && (stat(options.dump_folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode))) {
+    warnings->push_back(Ignored(kDumpFusion, options.dump_folder, "a folder that exists", "none"));
+    options.dump_folder.clear();
+  }
   options.backend.isolate_memory = read_choice(kIsolateMemory, "0", "1") == 1;
   options.backend.pool_memory = read_choice(kAllocator, "bfc", "pool") == 1;
   options.backend.large_pages = read_choice(kLargePages, "1", "0") == 0;
@@ -144,6 +155,8 @@ const std::vector<OptionInfo>& OptionTable() {
       {kThreads, "1 to 1024", "its share of the processors", "how many threads compute one operation of a device"},
       {"TF_XPU_ISA", "baseline, avx2 or avx512", "the best there is",
        "the instruction set that XPU_HOST's own loops use (oneDNN chooses its own)"},
+      {kFusion, "0 or 1", "1", "0: every op of a graph runs by itself; 1: they run in clusters (docs/clusters.md)"},
+      {kDumpFusion, "a folder", "none", "clusters are written there, before and after, for people to read"},
       {kFault, "rules, such as alloc:fail@3 or copy:delay=20ms", "none",
        "chosen calls of the devices fail, take their time or give wrong results, to test how a program bears it and "
        "whether its tests notice"},

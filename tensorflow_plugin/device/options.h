@@ -16,6 +16,8 @@ namespace xpu {
 struct Options {
   std::string subdevice;          // subdevice type of the backend to use: TF_XPU_SUBDEVICE
   std::vector<FaultRule> faults;  // TF_XPU_FAULT
+  bool fusion = true;             // TF_XPU_FUSION
+  std::string dump_folder;        // TF_XPU_DUMP_FUSION, a folder that is there; empty: none
   BackendOptions backend;         // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
 };
 

@@ -13,6 +13,7 @@ namespace xpu {
 namespace {
 
 Device* host_executor = nullptr;
+thread_local ScopedStream* scoped_stream = nullptr;
 
 // One status object per thread: creating one costs an allocation per op.
 TF_Status* ThreadStatus() {
@@ -33,6 +34,11 @@ Stream* HostStream() {
 }  // namespace
 
 void SetHostExecutor(Device* device) { host_executor = device; }
+
+ScopedStream::ScopedStream(Device& device, Stream& stream) : device_(device), stream_(stream), outer_(scoped_stream) {
+  scoped_stream = this;
+}
+ScopedStream::~ScopedStream() { scoped_stream = outer_; }
 
 Tensor::Tensor(const void* native) : native_(native) {
   const auto& t = *static_cast<const tensorflow::Tensor*>(native);
@@ -160,6 +166,11 @@ Status Context::FindStream() {
   if (on_host_) {
     device_ = host_executor;
     stream_ = HostStream();
+    return OkStatus();
+  }
+  if (__builtin_expect(scoped_stream != nullptr, 0)) {
+    device_ = &scoped_stream->device_;
+    stream_ = &scoped_stream->stream_;
     return OkStatus();
   }
   XPU_RETURN_IF_ERROR(RequireNotForked());

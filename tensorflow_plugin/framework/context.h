@@ -110,6 +110,22 @@ class Context {
   Stream* stream_ = nullptr;
 };
 
+// While it lives, kernels that this thread computes launch here, whatever stream TensorFlow has for them; those with
+// all arguments in host memory keep to the host.
+class ScopedStream {
+ public:
+  ScopedStream(Device& device, Stream& stream);
+  ~ScopedStream();
+  ScopedStream(const ScopedStream&) = delete;
+  ScopedStream& operator=(const ScopedStream&) = delete;
+
+ private:
+  friend class Context;
+  Device& device_;
+  Stream& stream_;
+  ScopedStream* const outer_;
+};
+
 // The device on which kernels with all arguments in host memory run their commands (synchronously). Set once, by
 // plugin.cc, before kernels are registered.
 void SetHostExecutor(Device* device);

@@ -1,0 +1,234 @@
+#include "tensorflow_plugin/cluster/capture.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/allocator.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow_plugin/commands/passes.h"
+#include "tensorflow_plugin/commands/recorder.h"
+#include "tensorflow_plugin/framework/context.h"
+
+namespace xpu::cluster {
+namespace {
+
+namespace tf = tensorflow;
+using commands::Buffer;
+using commands::Place;
+using commands::Recorder;
+
+// Gives addresses at which there is nothing.
+class VirtualAllocator final : public tf::Allocator {
+ public:
+  explicit VirtualAllocator(Recorder& recorder) : recorder_(recorder) {}
+  std::string Name() override { return "xpu_capture"; }
+  void* AllocateRaw(size_t, size_t bytes) override { return recorder_.NewBuffer(static_cast<int64_t>(bytes), kind); }
+  void DeallocateRaw(void*) override {}
+  bool AllocatesOpaqueHandle() const override { return true; }  // nobody fills it
+
+  Buffer::Kind kind = Buffer::Kind::kComputed;
+
+ private:
+  Recorder& recorder_;
+};
+
+// The cluster's device, but for its memory.
+class CapturingDevice final : public tf::DeviceBase {
+ public:
+  CapturingDevice(tf::DeviceBase& real, tf::Allocator& memory) : DeviceBase(real.env()), real_(real), memory_(memory) {}
+
+  tf::Allocator* GetAllocator(tf::AllocatorAttributes attributes) override {
+    return attributes.on_host() ? real_.GetAllocator(attributes) : &memory_;
+  }
+  const CpuWorkerThreads* tensorflow_cpu_worker_threads() const override {
+    return real_.tensorflow_cpu_worker_threads();
+  }
+  const AcceleratorDeviceInfo* tensorflow_accelerator_device_info() const override {
+    return real_.tensorflow_accelerator_device_info();
+  }
+  tsl::thread::ThreadPool* tensorflow_device_thread_pool() override { return real_.tensorflow_device_thread_pool(); }
+  bool has_eigen_cpu_device() const override { return real_.has_eigen_cpu_device(); }
+  const Eigen::ThreadPoolDevice* eigen_cpu_device() override { return real_.eigen_cpu_device(); }
+  const tf::DeviceAttributes& attributes() const override { return real_.attributes(); }
+  const std::string& name() const override { return real_.name(); }
+  const tf::DeviceNameUtils::ParsedName& parsed_name() const override { return real_.parsed_name(); }
+  const std::string& device_type() const override { return real_.device_type(); }
+
+ private:
+  tf::DeviceBase& real_;
+  tf::Allocator& memory_;
+};
+
+class Capturer {
+ public:
+  Capturer(const Members& members, tf::OpKernelContext* outer, Device& real, const Situation& situation)
+      : members_(members),
+        outer_(outer),
+        real_(real),
+        situation_(situation),
+        recorder_(real),
+        memory_(recorder_),
+        device_(*outer->device(), memory_),
+        captured_(std::make_unique<Captured>()) {}
+
+  // The tensors of this capture go before its memory does.
+  ~Capturer() {
+    held_.clear();
+    resources_.Clear();
+  }
+
+  std::unique_ptr<Captured> Run(std::string* why) {
+    std::vector<tf::Tensor> results;
+    absl::Status status = RunMembers(&results);
+    if (status.ok()) status = Finish(results);
+    if (status.ok()) return std::move(captured_);
+    *why = recorder_.obstacle().empty() ? std::string(status.message())
+                                        : recorder_.obstacle() + " (" + std::string(status.message()) + ")";
+    return nullptr;
+  }
+
+ private:
+  tf::Tensor Given(tf::DataType dtype, const tf::TensorShape& shape, int* buffer) {
+    memory_.kind = Buffer::Kind::kGiven;
+    tf::Tensor tensor(&memory_, dtype, shape);
+    memory_.kind = Buffer::Kind::kComputed;
+    *buffer = recorder_.Resolve(tensor.data()).buffer;
+    return tensor;
+  }
+
+  absl::Status RunMembers(std::vector<tf::Tensor>* results) {
+    Members::Environment environment;
+    environment.device = &device_;
+    environment.resources = &resources_;
+    environment.arguments = situation_.host;
+    for (const tf::Tensor& argument : situation_.device) {
+      int buffer;
+      environment.arguments.push_back(Given(argument.dtype(), argument.shape(), &buffer));
+      captured_->arguments.push_back(buffer);
+    }
+    TF_RETURN_IF_ERROR(MakeVariables(&environment.arguments));
+    environment.before = [this](int member) { recorder_.set_origin(member); };
+    // Held, so that no kernel writes into a buffer that has been written: each is written by one op. Variables alone
+    // are updated in place, or their updates would copy them.
+    environment.on_value = [this](const tf::Tensor& value) {
+      if (Recorder::IsVirtual(value.data()) && !IsOfVariable(value)) held_.push_back(value);
+    };
+    for (const tf::Tensor& argument : environment.arguments) {
+      if (Recorder::IsVirtual(argument.data())) held_.push_back(argument);
+    }
+    ScopedStream stream(recorder_.device(), recorder_.stream());
+    TF_RETURN_IF_ERROR(members_.Run(outer_, environment, results));
+    if (!recorder_.obstacle().empty()) return absl::FailedPreconditionError(absl::StrCat(recorder_.obstacle()));
+    return absl::OkStatus();
+  }
+
+  // Stand-ins for the variables, which kernels find by handles as they find real ones.
+  absl::Status MakeVariables(std::vector<tf::Tensor>* arguments) {
+    for (size_t i = 0; i < situation_.variables.size(); ++i) {
+      const tf::Tensor& value = *situation_.variables[i]->tensor();
+      auto* variable = new tf::Var(value.dtype());
+      variable->is_initialized = true;
+      int buffer;
+      *variable->tensor() = Given(value.dtype(), value.shape(), &buffer);
+      captured_->variables.push_back(buffer);
+      variables_.push_back(variable);
+      TF_RETURN_IF_ERROR(resources_.Create("xpu_capture", std::to_string(i), variable));
+    }
+    for (size_t i = 0; i < situation_.handles.size(); ++i) {
+      const tf::ResourceHandle& real = situation_.handles[i];
+      tf::ResourceHandle handle;
+      handle.set_device(real.device());
+      handle.set_container("xpu_capture");
+      handle.set_name(std::to_string(situation_.variable_of_resource[i]));
+      handle.set_hash_code(real.hash_code());
+      handle.set_maybe_type_name(real.maybe_type_name());
+      handle.set_dtypes_and_shapes(real.dtypes_and_shapes());
+      tf::Tensor argument(tf::DT_RESOURCE, tf::TensorShape({}));
+      argument.scalar<tf::ResourceHandle>()() = std::move(handle);
+      arguments->push_back(std::move(argument));
+    }
+    return absl::OkStatus();
+  }
+
+  bool IsOfVariable(const tf::Tensor& value) {
+    const int buffer = recorder_.Resolve(value.data()).buffer;
+    for (int of_variable : captured_->variables) {
+      if (buffer == of_variable && buffer != Place::kNowhere) return true;
+    }
+    return false;
+  }
+
+  // What `tensor` is, seen from outside.
+  absl::Status Describe(const tf::Tensor& tensor, Value* value) {
+    value->dtype = tensor.dtype();
+    value->shape = tensor.shape();
+    if (!Recorder::IsVirtual(tensor.data())) {
+      value->kind = tensor.NumElements() == 0 ? Value::Kind::kEmpty : Value::Kind::kTensor;
+      value->tensor = tensor;
+      return absl::OkStatus();
+    }
+    const Place place = recorder_.Resolve(tensor.data());
+    if (place.offset != 0) return absl::UnimplementedError(absl::StrCat("a part of a buffer is a result"));
+    value->kind = Value::Kind::kBuffer;
+    value->index = place.buffer;
+    const auto find = [&](const std::vector<int>& buffers, Value::Kind kind) {
+      for (size_t i = 0; i < buffers.size(); ++i) {
+        if (buffers[i] != place.buffer) continue;
+        value->kind = kind;
+        value->index = static_cast<int>(i);
+      }
+    };
+    find(captured_->arguments, Value::Kind::kArgument);
+    find(captured_->variables, Value::Kind::kVariable);
+    if (value->kind == Value::Kind::kBuffer) recorder_.list().wanted.push_back(place.buffer);
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish(const std::vector<tf::Tensor>& results) {
+    for (const tf::Tensor& result : results) {
+      TF_RETURN_IF_ERROR(Describe(result, &captured_->results.emplace_back()));
+    }
+    for (size_t i = 0; i < variables_.size(); ++i) {
+      Effect& effect = captured_->effects.emplace_back();
+      const int own = captured_->variables[i];
+      for (const commands::Command& command : recorder_.list().commands) {
+        for (const Place& place : command.out) {
+          if (place.buffer != Place::kNowhere && place.buffer == own) effect.written_in_place = true;
+        }
+      }
+      TF_RETURN_IF_ERROR(Describe(*variables_[i]->tensor(), &effect.value));
+      const bool same = effect.value.kind == Value::Kind::kVariable && effect.value.index == static_cast<int>(i) &&
+                        effect.value.shape == situation_.variables[i]->tensor()->shape();
+      effect.assigned = !same && !(effect.value.kind == Value::Kind::kEmpty && own == Place::kNowhere &&
+                                   effect.value.shape == situation_.variables[i]->tensor()->shape());
+    }
+    captured_->list = std::move(recorder_.list());
+    commands::Optimize(real_.capabilities(), &captured_->list);
+    captured_->memory = commands::PlanMemory(captured_->list);
+    for (const commands::Command& command : captured_->list.commands) {
+      captured_->has_uploads |= std::holds_alternative<commands::Upload>(command.desc);
+    }
+    return absl::OkStatus();
+  }
+
+  const Members& members_;
+  tf::OpKernelContext* const outer_;
+  Device& real_;
+  const Situation& situation_;
+  Recorder recorder_;
+  VirtualAllocator memory_;
+  CapturingDevice device_;
+  tf::ResourceMgr resources_;
+  std::vector<tf::Var*> variables_;  // owned by resources_
+  std::vector<tf::Tensor> held_;
+  std::unique_ptr<Captured> captured_;
+};
+
+}  // namespace
+
+std::unique_ptr<Captured> Capture(const Members& members, tf::OpKernelContext* outer, Device& real,
+                                  const Situation& situation, std::string* why) {
+  return Capturer(members, outer, real, situation).Run(why);
+}
+
+}  // namespace xpu::cluster

@@ -1,0 +1,64 @@
+// A cluster's commands for one signature: its members' kernels run once, on memory that is not there.
+#ifndef TENSORFLOW_PLUGIN_CLUSTER_CAPTURE_H_
+#define TENSORFLOW_PLUGIN_CLUSTER_CAPTURE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/resource_var.h"
+#include "tensorflow_plugin/cluster/members.h"
+#include "tensorflow_plugin/commands/list.h"
+#include "tensorflow_plugin/commands/memory_plan.h"
+
+namespace xpu::cluster {
+
+// A tensor that a run of the list yields.
+struct Value {
+  enum class Kind {
+    kTensor,    // `tensor` itself: computed on the host, or a constant
+    kArgument,  // the device argument `index`, in another shape maybe
+    kVariable,  // what the variable `index` holds when the run starts
+    kBuffer,    // the buffer `index`
+    kEmpty,     // no elements
+  };
+  Kind kind = Kind::kTensor;
+  int index = 0;
+  tensorflow::Tensor tensor;
+  tensorflow::DataType dtype = tensorflow::DT_INVALID;
+  tensorflow::TensorShape shape;
+};
+
+// What a run does to a variable.
+struct Effect {
+  bool written_in_place = false;  // commands write into the memory that it has when the run starts
+  bool assigned = false;          // afterwards it holds `value`
+  Value value;
+};
+
+struct Captured {
+  commands::List list;
+  commands::MemoryPlan memory;
+  std::vector<int> arguments;  // the buffer of each device argument
+  std::vector<int> variables;  // the buffer of each variable
+  std::vector<Value> results;
+  std::vector<Effect> effects;  // by variable
+  bool has_uploads = false;
+};
+
+// What the capture is of: arguments and variables as they are at this call.
+struct Situation {
+  std::vector<tensorflow::Tensor> host, device;     // arguments, in this order
+  std::vector<tensorflow::Var*> variables;          // each once, locked
+  std::vector<int> variable_of_resource;            // resource arguments follow: which variable each one is
+  std::vector<tensorflow::ResourceHandle> handles;  // by resource argument
+};
+
+// Captures the members' commands for `real`, the device of the cluster. On failure `why` says what stood in the way,
+// for people; nothing has happened then.
+std::unique_ptr<Captured> Capture(const Members& members, tensorflow::OpKernelContext* outer, Device& real,
+                                  const Situation& situation, std::string* why);
+
+}  // namespace xpu::cluster
+
+#endif  // TENSORFLOW_PLUGIN_CLUSTER_CAPTURE_H_

@@ -1,0 +1,254 @@
+#include "tensorflow_plugin/cluster/cluster_op.h"
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/c/kernels.h"
+#include "tensorflow/c/ops.h"
+#include "tensorflow/c/tf_status.h"
+#include "tensorflow/core/framework/kernel_def_builder.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/resource_var.h"
+#include "tensorflow_plugin/cluster/capture.h"
+#include "tensorflow_plugin/cluster/dump.h"
+#include "tensorflow_plugin/cluster/members.h"
+#include "tensorflow_plugin/cluster/replay.h"
+#include "tensorflow_plugin/device/stream_handle.h"
+
+namespace xpu::cluster {
+namespace {
+
+namespace tf = tensorflow;
+
+// Captures of a cluster that are kept; one that so many calls had no use for makes room for another.
+constexpr size_t kMaxCaptures = 64;
+constexpr uint64_t kUnused = 1000;
+// Of so many signatures the first call captures; of others the second, since some never come again.
+constexpr size_t kEagerCaptures = 4;
+constexpr size_t kMaxSeen = 256;
+// Bytes of host arguments that a signature may have.
+constexpr int64_t kMaxHostBytes = 4096;
+
+class ClusterKernel final : public tf::OpKernel {
+ public:
+  explicit ClusterKernel(tf::OpKernelConstruction* c) : OpKernel(c) {
+    std::vector<tf::DataType> types;
+    OP_REQUIRES_OK(c, c->GetAttr(attr::kHost, &types));
+    num_host_ = static_cast<int>(types.size());
+    types.clear();  // or GetAttr appends
+    OP_REQUIRES_OK(c, c->GetAttr(attr::kDevice, &types));
+    num_device_ = static_cast<int>(types.size());
+    OP_REQUIRES_OK(c, c->GetAttr(attr::kResources, &num_resources_));
+    std::string serialized;
+    std::vector<std::string> results;
+    OP_REQUIRES_OK(c, c->GetAttr(attr::kMembers, &serialized));
+    OP_REQUIRES_OK(c, c->GetAttr(attr::kResults, &results));
+    tf::GraphDef graph;
+    OP_REQUIRES(c, graph.ParseFromString(serialized),
+                absl::InvalidArgumentError(absl::StrCat("the members of ", name(), " are no GraphDef")));
+    std::vector<Source> sources(results.size());
+    for (size_t i = 0; i < results.size(); ++i) OP_REQUIRES_OK(c, ParseSource(results[i], &sources[i]));
+    OP_REQUIRES_OK(c, members_.Create(c, graph, std::move(sources)));
+    writes_.assign(num_resources_, false);
+    for (const Members::Member& member : members_.members()) {
+      for (const Source& source : member.inputs) {
+        const int resource = source.index - num_host_ - num_device_;
+        if (source.member == Source::kArgument && resource >= 0 && !OnlyReads(member.kernel->type_string())) {
+          writes_[resource] = true;
+        }
+      }
+    }
+  }
+
+  void Compute(tf::OpKernelContext* ctx) override {
+    std::shared_ptr<const Captured> captured;
+    {
+      Situation situation;
+      VariableLocks locks;
+      if (Look(ctx, &situation, &locks)) captured = Find(ctx, situation);
+      if (captured != nullptr) {
+        const SP_Stream stream = StreamOf(ctx);
+        const absl::Status status = Replay(ctx, members_, captured, situation, stream);
+        if (!absl::IsResourceExhausted(status)) {
+          OP_REQUIRES_OK(ctx, status);
+          return;
+        }
+        // The members one by one may do with less memory than all at once; or else the error names the one that does
+        // not.
+        for (int i = 0; i < ctx->num_outputs(); ++i) delete ctx->release_output(i).tensor;
+      }
+    }
+    RunDirectly(ctx);
+  }
+
+ private:
+  static bool OnlyReads(const std::string& op) { return op == "ReadVariableOp" || op == "VariableShape"; }
+
+  static SP_Stream StreamOf(tf::OpKernelContext* ctx) {
+    std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
+    return TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
+  }
+
+  // Fills in the situation and locks its variables; false if there is something that no capture can have.
+  bool Look(tf::OpKernelContext* ctx, Situation* situation, VariableLocks* locks) const {
+    int64_t host_bytes = 0;
+    for (int i = 0; i < num_host_; ++i) {
+      const tf::Tensor& t = ctx->input(i);
+      if (!tf::DataTypeCanUseMemcpy(t.dtype())) return false;
+      host_bytes += t.TotalBytes();
+      situation->host.push_back(t);
+    }
+    if (host_bytes > kMaxHostBytes) return false;
+    for (int i = 0; i < num_device_; ++i) situation->device.push_back(ctx->input(num_host_ + i));
+    for (int i = 0; i < num_resources_; ++i) {
+      tf::ResourceHandle handle;
+      if (!tf::HandleFromInput(ctx, num_host_ + num_device_ + i, &handle).ok()) return false;
+      tf::core::RefCountPtr<tf::Var> variable;
+      if (!tf::LookupResource(ctx, handle, &variable).ok()) return false;
+      situation->handles.push_back(handle);
+      situation->variable_of_resource.push_back(locks->Add(std::move(variable), writes_[i]));
+    }
+    locks->Lock();
+    for (tf::Var* variable : locks->variables()) {
+      if (!variable->is_initialized || variable->copy_on_read_mode.load()) return false;
+      situation->variables.push_back(variable);
+    }
+    return true;
+  }
+
+  static void Append(const void* bytes, size_t size, std::string* key) {
+    key->append(static_cast<const char*>(bytes), size);
+  }
+  static void AppendShape(const tf::Tensor& t, std::string* key) {
+    const int rank = t.dims();
+    Append(&rank, sizeof(rank), key);
+    for (int i = 0; i < rank; ++i) {
+      const int64_t extent = t.dim_size(i);
+      Append(&extent, sizeof(extent), key);
+    }
+  }
+
+  static std::string Signature(const Situation& situation) {
+    std::string key;
+    key.reserve(64 + 24 * (situation.device.size() + situation.variables.size()));
+    for (const tf::Tensor& t : situation.host) {
+      AppendShape(t, &key);
+      Append(t.data(), t.TotalBytes(), &key);
+    }
+    for (const tf::Tensor& t : situation.device) AppendShape(t, &key);
+    for (tf::Var* variable : situation.variables) {
+      AppendShape(*variable->tensor(), &key);
+      const int dtype = variable->tensor()->dtype();
+      Append(&dtype, sizeof(dtype), &key);
+    }
+    for (int variable : situation.variable_of_resource) Append(&variable, sizeof(variable), &key);
+    return key;
+  }
+
+  std::shared_ptr<const Captured> Find(tf::OpKernelContext* ctx, const Situation& situation) {
+    std::string key = Signature(situation);
+    {
+      tf::mutex_lock lock(mutex_);
+      if (hopeless_) return nullptr;
+      ++num_calls_;
+      for (auto it = captures_.begin(); it != captures_.end(); ++it) {
+        if (it->key != key) continue;
+        it->last_call = num_calls_;
+        captures_.splice(captures_.begin(), captures_, it);
+        return it->captured;
+      }
+      if (captures_.size() == kMaxCaptures && captures_.back().last_call + kUnused > num_calls_) return nullptr;
+      if (num_captures_ >= kEagerCaptures && seen_.insert(key).second) {
+        if (seen_.size() > kMaxSeen) seen_.clear();
+        return nullptr;
+      }
+    }
+    const SP_Stream stream = StreamOf(ctx);
+    if (stream == nullptr) return nullptr;
+    std::string why;
+    std::shared_ptr<const Captured> captured = Capture(members_, ctx, *stream->device, situation, &why);
+    Dump(name(), members_, captured.get(), why);
+    tf::mutex_lock lock(mutex_);
+    if (captured == nullptr) {
+      // An error of shapes may be this call's alone; the members' own run gives it to the user.
+      hopeless_ = ++num_failures_ > kEagerCaptures;
+      return nullptr;
+    }
+    ++num_captures_;
+    captures_.push_front({std::move(key), captured, num_calls_});
+    if (captures_.size() > kMaxCaptures) captures_.pop_back();
+    return captured;
+  }
+
+  void RunDirectly(tf::OpKernelContext* ctx) {
+    Members::Environment environment;
+    environment.device = ctx->device();
+    environment.resources = ctx->resource_manager();
+    for (int i = 0; i < ctx->num_inputs(); ++i) environment.arguments.push_back(ctx->input(i));
+    std::vector<tf::Tensor> results;
+    OP_REQUIRES_OK(ctx, members_.Run(ctx, environment, &results));
+    for (size_t i = 0; i < results.size(); ++i) ctx->set_output(static_cast<int>(i), results[i]);
+  }
+
+  int num_host_ = 0, num_device_ = 0, num_resources_ = 0;
+  Members members_;
+  std::vector<bool> writes_;  // by resource argument
+
+  struct Kept {
+    std::string key;
+    std::shared_ptr<const Captured> captured;
+    uint64_t last_call;
+  };
+  tf::mutex mutex_;
+  std::list<Kept> captures_;    // the last used one first
+  std::set<std::string> seen_;  // signatures that came once
+  size_t num_captures_ = 0, num_failures_ = 0;
+  uint64_t num_calls_ = 0;
+  bool hopeless_ = false;
+};
+
+class ClusterKernelFactory : public tf::kernel_factory::OpKernelFactory {
+ public:
+  tf::OpKernel* Create(tf::OpKernelConstruction* construction) override { return new ClusterKernel(construction); }
+};
+
+}  // namespace
+
+std::string RegisterClusterOp(const std::string& device_type) {
+  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(kOp);
+  for (const char* list : {attr::kHost, attr::kDevice, attr::kHostResults, attr::kDeviceResults}) {
+    TF_OpDefinitionBuilderAddAttr(op, (std::string(list) + ": list(type) >= 0").c_str());
+  }
+  TF_OpDefinitionBuilderAddAttr(op, (std::string(attr::kResources) + ": int >= 0").c_str());
+  TF_OpDefinitionBuilderAddAttr(op, (std::string(attr::kMembers) + ": string").c_str());
+  TF_OpDefinitionBuilderAddAttr(op, (std::string(attr::kResults) + ": list(string)").c_str());
+  TF_OpDefinitionBuilderAddInput(op, (std::string("host: ") + attr::kHost).c_str());
+  TF_OpDefinitionBuilderAddInput(op, (std::string("device: ") + attr::kDevice).c_str());
+  TF_OpDefinitionBuilderAddInput(op, (std::string("resources: ") + attr::kResources + " * resource").c_str());
+  TF_OpDefinitionBuilderAddOutput(op, (std::string("host_results: ") + attr::kHostResults).c_str());
+  TF_OpDefinitionBuilderAddOutput(op, (std::string("device_results: ") + attr::kDeviceResults).c_str());
+  // Nobody may fold it, drop it or make one of two.
+  TF_OpDefinitionBuilderSetIsStateful(op, true);
+  std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
+  TF_OpDefinitionBuilderSetShapeInferenceFunction(
+      op, [](TF_ShapeInferenceContext* c, TF_Status* s) { TF_ShapeInferenceContextSetUnknownShape(c, s); });
+  TF_RegisterOpDefinition(op, status.get());
+  if (TF_GetCode(status.get()) != TF_OK) return TF_Message(status.get());
+  const tf::KernelDef* kernel = tf::KernelDefBuilder(kOp)
+                                    .Device(device_type.c_str())
+                                    .HostMemory("host")
+                                    .HostMemory("resources")
+                                    .HostMemory("host_results")
+                                    .Build();
+  tf::kernel_factory::OpKernelRegistrar(kernel, "XpuClusterKernel", std::make_unique<ClusterKernelFactory>());
+  return "";
+}
+
+}  // namespace xpu::cluster

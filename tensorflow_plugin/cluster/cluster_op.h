@@ -1,0 +1,33 @@
+// The op that stands for a cluster of ops in a graph.
+#ifndef TENSORFLOW_PLUGIN_CLUSTER_CLUSTER_OP_H_
+#define TENSORFLOW_PLUGIN_CLUSTER_CLUSTER_OP_H_
+
+#include <string>
+
+namespace xpu::cluster {
+
+inline constexpr char kOp[] = "_XpuCluster";
+
+// Its attributes.
+//   host, device:                 types of the arguments in host memory, of those in device memory
+//   resources:                    how many variables follow as arguments
+//   host_results, device_results: types of what it gives
+//   members:                      a GraphDef, serialized: nodes in an order that may run; their inputs are written as
+//                                 members.h says, arguments being numbered through
+//   results:                      what it gives: values as in a node's inputs, host_results first
+namespace attr {
+inline constexpr char kHost[] = "host_types";
+inline constexpr char kDevice[] = "device_types";
+inline constexpr char kResources[] = "num_resources";
+inline constexpr char kHostResults[] = "host_result_types";
+inline constexpr char kDeviceResults[] = "device_result_types";
+inline constexpr char kMembers[] = "members";
+inline constexpr char kResults[] = "results";
+}  // namespace attr
+
+// Registers the op, and its kernel for devices of this type. Returns what went wrong, or nothing.
+std::string RegisterClusterOp(const std::string& device_type);
+
+}  // namespace xpu::cluster
+
+#endif  // TENSORFLOW_PLUGIN_CLUSTER_CLUSTER_OP_H_

@@ -1,0 +1,49 @@
+#include "tensorflow_plugin/cluster/dump.h"
+
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <utility>
+
+namespace xpu::cluster {
+namespace {
+
+std::string& Folder() {
+  static auto* folder = new std::string;
+  return *folder;
+}
+
+}  // namespace
+
+void SetDumpFolder(std::string folder) { Folder() = std::move(folder); }
+
+void Dump(const std::string& name, const Members& members, const Captured* captured, const std::string& why) {
+  if (Folder().empty()) return;
+  static std::atomic<int> number{0};
+  char prefix[16];
+  std::snprintf(prefix, sizeof(prefix), "%04d_", number++);
+  std::string file = name;
+  for (char& c : file) c = c == '/' ? '_' : c;
+  std::ofstream out(Folder() + "/" + prefix + file + ".txt");
+  out << "Cluster " << name << ": " << members.members().size() << " ops\n\n";
+  for (size_t i = 0; i < members.members().size(); ++i) {
+    const Members::Member& member = members.members()[i];
+    out << i << ": " << member.kernel->type_string() << " " << member.kernel->name() << " (";
+    for (size_t k = 0; k < member.inputs.size(); ++k) out << (k == 0 ? "" : ", ") << ToString(member.inputs[k]);
+    out << ")\n";
+  }
+  out << "results:";
+  for (const Source& source : members.results()) out << " " << ToString(source);
+  out << "\n\n";
+  if (captured == nullptr) {
+    out << "Not captured: " << why << "\n";
+    return;
+  }
+  out << captured->list.commands.size() << " commands, " << captured->memory.bytes << " bytes for what is between\n";
+  for (size_t i = 0; i < captured->list.commands.size(); ++i) {
+    const commands::Command& command = captured->list.commands[i];
+    out << i << ": " << commands::ToString(command) << "  # " << command.origin << "\n";
+  }
+}
+
+}  // namespace xpu::cluster

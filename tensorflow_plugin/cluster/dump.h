@@ -1,0 +1,20 @@
+// TF_XPU_DUMP_FUSION: what clusters are made of, for people.
+#ifndef TENSORFLOW_PLUGIN_CLUSTER_DUMP_H_
+#define TENSORFLOW_PLUGIN_CLUSTER_DUMP_H_
+
+#include <string>
+
+#include "tensorflow_plugin/cluster/capture.h"
+#include "tensorflow_plugin/cluster/members.h"
+
+namespace xpu::cluster {
+
+// From now on each capture is written to a file of its own in `folder`; nowhere if it is empty.
+void SetDumpFolder(std::string folder);
+
+// `captured`: null if it failed, for the reason `why`.
+void Dump(const std::string& name, const Members& members, const Captured* captured, const std::string& why);
+
+}  // namespace xpu::cluster
+
+#endif  // TENSORFLOW_PLUGIN_CLUSTER_DUMP_H_

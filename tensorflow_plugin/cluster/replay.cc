@@ -1,0 +1,195 @@
+#include "tensorflow_plugin/cluster/replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace xpu::cluster {
+
+namespace tf = tensorflow;
+using commands::MemoryPlan;
+
+VariableLocks::~VariableLocks() {
+  for (auto it = locked_.rbegin(); it != locked_.rend(); ++it) {
+    if (write_[*it]) {
+      variables_[*it]->mu()->unlock();
+    } else {
+      variables_[*it]->mu()->unlock_shared();
+    }
+  }
+}
+
+int VariableLocks::Add(tf::core::RefCountPtr<tf::Var> variable, bool write) {
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    if (variables_[i] != variable.get()) continue;
+    write_[i] = write_[i] || write;
+    return static_cast<int>(i);
+  }
+  variables_.push_back(variable.get());
+  write_.push_back(write);
+  owned_.push_back(std::move(variable));
+  return static_cast<int>(variables_.size()) - 1;
+}
+
+void VariableLocks::Lock() {
+  std::vector<int> order(variables_.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return variables_[a]->mu() < variables_[b]->mu(); });
+  for (int i : order) {
+    if (write_[i]) {
+      variables_[i]->mu()->lock();
+    } else {
+      variables_[i]->mu()->lock_shared();
+    }
+    locked_.push_back(i);
+  }
+}
+
+namespace {
+
+absl::Status ToNative(const Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(static_cast<int>(status.code())), status.message());
+}
+
+class Run {
+ public:
+  Run(tf::OpKernelContext* ctx, const Members& members, const Captured& captured, const Situation& situation)
+      : ctx_(ctx), members_(members), captured_(captured), situation_(situation) {
+    addresses_.resize(captured.list.buffers.size());
+    tensors_.resize(captured.list.buffers.size());
+  }
+
+  // Which node a failure is of.
+  absl::Status Attribute(const Status& status, int origin) const {
+    return tf::AttachDef(ToNative(status), members_.members()[origin].kernel->def());
+  }
+
+  absl::Status Allocate(Stream& stream) {
+    for (size_t i = 0; i < addresses_.size(); ++i) {
+      const commands::Buffer& buffer = captured_.list.buffers[i];
+      if (buffer.kind == commands::Buffer::Kind::kFixed) {
+        addresses_[i] = const_cast<char*>(static_cast<const char*>(buffer.address));
+      }
+    }
+    for (size_t i = 0; i < captured_.arguments.size(); ++i) {
+      Give(captured_.arguments[i], situation_.device[i]);
+    }
+    for (size_t i = 0; i < captured_.variables.size(); ++i) TF_RETURN_IF_ERROR(PrepareVariable(i, stream));
+    if (captured_.memory.bytes > 0) {
+      TF_RETURN_IF_ERROR(ctx_->allocate_temp(tf::DT_UINT8, tf::TensorShape({captured_.memory.bytes}), &block_));
+      char* base = static_cast<char*>(block_.data());
+      for (size_t i = 0; i < addresses_.size(); ++i) {
+        const int64_t offset = captured_.memory.offsets[i];
+        if (offset != MemoryPlan::kElsewhere) addresses_[i] = base + offset;
+      }
+    }
+    for (size_t i = 0; i < captured_.results.size(); ++i) {
+      const Value& value = captured_.results[i];
+      if (value.kind == Value::Kind::kBuffer && addresses_[value.index] == nullptr) {
+        tf::Tensor* output = nullptr;
+        TF_RETURN_IF_ERROR(ctx_->allocate_output(static_cast<int>(i), value.shape, &output));
+        Give(value.index, *output);
+      }
+    }
+    for (const Effect& effect : captured_.effects) {
+      const Value& value = effect.value;
+      if (!effect.assigned || value.kind != Value::Kind::kBuffer || addresses_[value.index] != nullptr) continue;
+      tf::Tensor tensor;
+      TF_RETURN_IF_ERROR(ctx_->allocate_temp(value.dtype, value.shape, &tensor));
+      Give(value.index, tensor);
+    }
+    return absl::OkStatus();
+  }
+
+  char* const* addresses() const { return addresses_.data(); }
+
+  absl::Status Finish() {
+    for (size_t i = 0; i < captured_.results.size(); ++i) {
+      const int output = static_cast<int>(i);
+      if (ctx_->mutable_output(output) != nullptr) continue;
+      tf::Tensor tensor;
+      TF_RETURN_IF_ERROR(TensorOf(captured_.results[i], &tensor));
+      ctx_->set_output(output, std::move(tensor));
+    }
+    std::vector<tf::Tensor> assigned(captured_.effects.size());
+    for (size_t i = 0; i < assigned.size(); ++i) {
+      const Effect& effect = captured_.effects[i];
+      if (effect.assigned) {
+        TF_RETURN_IF_ERROR(TensorOf(effect.value, &assigned[i]));
+      } else if (effect.written_in_place) {
+        assigned[i] = tensors_[captured_.variables[i]];
+      }
+    }
+    for (size_t i = 0; i < assigned.size(); ++i) {
+      if (captured_.effects[i].assigned || captured_.effects[i].written_in_place) {
+        *situation_.variables[i]->tensor() = std::move(assigned[i]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void Give(int buffer, const tf::Tensor& tensor) {
+    if (buffer == commands::Place::kNowhere) return;
+    tensors_[buffer] = tensor;
+    addresses_[buffer] = static_cast<char*>(tensor.data());
+  }
+
+  // A variable that commands write into must be nobody else's: otherwise they get a copy of it.
+  absl::Status PrepareVariable(size_t i, Stream& stream) {
+    const tf::Tensor& value = *situation_.variables[i]->tensor();
+    if (!captured_.effects[i].written_in_place || value.RefCountIsOne()) {
+      Give(captured_.variables[i], value);
+      return absl::OkStatus();
+    }
+    tf::Tensor copy;
+    TF_RETURN_IF_ERROR(ctx_->allocate_temp(value.dtype(), value.shape(), &copy));
+    Give(captured_.variables[i], copy);
+    return ToNative(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
+  }
+
+  absl::Status TensorOf(const Value& value, tf::Tensor* tensor) {
+    switch (value.kind) {
+      case Value::Kind::kTensor:
+        *tensor = value.tensor;
+        return absl::OkStatus();
+      case Value::Kind::kEmpty:
+        return ctx_->allocate_temp(value.dtype, value.shape, tensor);
+      case Value::Kind::kArgument:
+        return tensor->BitcastFrom(tensors_[captured_.arguments[value.index]], value.dtype, value.shape);
+      case Value::Kind::kVariable:
+        return tensor->BitcastFrom(tensors_[captured_.variables[value.index]], value.dtype, value.shape);
+      case Value::Kind::kBuffer:
+        return tensor->BitcastFrom(tensors_[value.index], value.dtype, value.shape);
+    }
+    return absl::OkStatus();
+  }
+
+  tf::OpKernelContext* const ctx_;
+  const Members& members_;
+  const Captured& captured_;
+  const Situation& situation_;
+  std::vector<char*> addresses_;     // by buffer
+  std::vector<tf::Tensor> tensors_;  // by buffer, of those that are a tensor's
+  tf::Tensor block_;
+};
+
+}  // namespace
+
+absl::Status Replay(tf::OpKernelContext* ctx, const Members& members, const std::shared_ptr<const Captured>& captured,
+                    const Situation& situation, SP_Stream_st* stream) {
+  TF_RETURN_IF_ERROR(ToNative(RequireNotForked()));
+  Stream& queue = *stream->stream;
+  TF_RETURN_IF_ERROR(ToNative(TakeEarlierFailure(queue)));
+  Run run(ctx, members, *captured, situation);
+  TF_RETURN_IF_ERROR(run.Allocate(queue));
+  int origin = 0;
+  const Status status = commands::Replay(*stream->device, queue, captured->list, run.addresses(), &origin);
+  if (captured->has_uploads) queue.HostCallback([captured] { return OkStatus(); });
+  if (!status.ok()) return run.Attribute(status, origin);
+  TF_RETURN_IF_ERROR(run.Finish());
+  return ToNative(queue.TakeStatus());
+}
+
+}  // namespace xpu::cluster

@@ -1,0 +1,40 @@
+// A run of captured commands.
+#ifndef TENSORFLOW_PLUGIN_CLUSTER_REPLAY_H_
+#define TENSORFLOW_PLUGIN_CLUSTER_REPLAY_H_
+
+#include <memory>
+#include <vector>
+
+#include "tensorflow/core/platform/refcount.h"
+#include "tensorflow_plugin/cluster/capture.h"
+#include "tensorflow_plugin/device/stream_handle.h"
+
+namespace xpu::cluster {
+
+// The variables of a cluster, each once, locked in the order that all kernels keep.
+class VariableLocks {
+ public:
+  VariableLocks() = default;
+  ~VariableLocks();
+  VariableLocks(const VariableLocks&) = delete;
+  VariableLocks& operator=(const VariableLocks&) = delete;
+
+  // The number of the variable; the same for one that was added before.
+  int Add(tensorflow::core::RefCountPtr<tensorflow::Var> variable, bool write);
+  void Lock();
+  const std::vector<tensorflow::Var*>& variables() const { return variables_; }
+
+ private:
+  std::vector<tensorflow::core::RefCountPtr<tensorflow::Var>> owned_;
+  std::vector<tensorflow::Var*> variables_;
+  std::vector<bool> write_;
+  std::vector<int> locked_;  // in the order of locking
+};
+
+// Allocates, enqueues, and sets the outputs of `ctx` and the variables of `situation`.
+absl::Status Replay(tensorflow::OpKernelContext* ctx, const Members& members,
+                    const std::shared_ptr<const Captured>& captured, const Situation& situation, SP_Stream_st* stream);
+
+}  // namespace xpu::cluster
+
+#endif  // TENSORFLOW_PLUGIN_CLUSTER_REPLAY_H_

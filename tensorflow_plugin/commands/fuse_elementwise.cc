@@ -1,0 +1,352 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tensorflow_plugin/commands/passes.h"
+#include "tensorflow_plugin/commands/uses.h"
+#include "tensorflow_plugin/primitives/check.h"
+
+namespace xpu::commands {
+namespace {
+
+bool IsNarrow(DType t) { return t == DType::kHalf || t == DType::kBFloat16; }
+
+Dims Dense(const Dims& shape) {
+  Dims strides(shape.rank(), 0);
+  int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
+// Strides of axes of one element mean nothing.
+bool SameWalk(const Dims& shape, const Dims& a, const Dims& b) {
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] != 1 && a[i] != b[i]) return false;
+  }
+  return true;
+}
+bool IsDense(const Dims& shape, const Dims& strides) { return SameWalk(shape, strides, Dense(shape)); }
+bool IsScalar(const Dims& shape, const Dims& strides) { return SameWalk(shape, strides, Dims(shape.rank(), 0)); }
+
+// Commands that become one.
+struct Group {
+  Dims shape;
+  std::vector<int> members;  // in order
+};
+
+// What a program reads at an input: from where, and how it walks.
+struct Read {
+  Place place;
+  Dims strides;
+  DType type;
+};
+
+class Fuser {
+ public:
+  Fuser(const Capabilities& can, List* list)
+      : can_(can), list_(*list), uses_(UsesOf(*list)), before_(Dependencies(*list)) {}
+
+  void Run() {
+    group_of_.assign(list_.commands.size(), -1);
+    for (int i = 0; i < static_cast<int>(list_.commands.size()); ++i) {
+      if (!CanFuse(list_.commands[i])) {
+        group_of_[i] = NewGroup(i, Dims());
+        continue;
+      }
+      bool joined = false;
+      for (int g : CandidatesFor(i)) {
+        if (Join(g, i)) {
+          joined = true;
+          break;
+        }
+      }
+      if (!joined) group_of_[i] = NewGroup(i, DescOf(i).shape);
+    }
+    Emit();
+  }
+
+ private:
+  const ElementwiseDesc& DescOf(int i) const { return std::get<ElementwiseDesc>(list_.commands[i].desc); }
+
+  bool CanFuse(const Command& command) const {
+    const auto* desc = std::get_if<ElementwiseDesc>(&command.desc);
+    if (desc == nullptr || desc->program->can_fail() || command.workspace.buffer != Place::kNowhere) return false;
+    const Program& p = *desc->program;
+    for (int r = 0; r < p.num_registers(); ++r) {
+      if (IsNarrow(p.type(r))) return false;
+    }
+    for (int o = 0; o < p.num_outputs(); ++o) {
+      if (!WritesWhole(list_, command, o)) return false;
+    }
+    return true;
+  }
+
+  int NewGroup(int i, Dims shape) {
+    groups_.push_back({std::move(shape), {i}});
+    return static_cast<int>(groups_.size()) - 1;
+  }
+
+  bool IsElementwise(int group) const {
+    return std::holds_alternative<ElementwiseDesc>(list_.commands[groups_[group].members[0]].desc) &&
+           CanFuse(list_.commands[groups_[group].members[0]]);
+  }
+
+  // Groups of those that it hangs on, then of those that read the same, the latest first; single elements go with any.
+  std::vector<int> CandidatesFor(int i) const {
+    std::vector<int> found;
+    const auto add = [&](int command) {
+      const int g = command < i ? group_of_[command] : -1;
+      if (g >= 0 && IsElementwise(g) && std::find(found.begin(), found.end(), g) == found.end()) found.push_back(g);
+    };
+    for (auto it = before_[i].rbegin(); it != before_[i].rend(); ++it) add(*it);
+    for (const Place& place : list_.commands[i].in) {
+      if (place.buffer == Place::kNowhere) continue;
+      if (list_.buffers[place.buffer].bytes > 16) {
+        for (int reader : uses_.buffers[place.buffer].readers) add(reader);
+      }
+    }
+    if (DescOf(i).shape.num_elements() == 1 && last_scalar_ >= 0) add(groups_[last_scalar_].members[0]);
+    return found;
+  }
+
+  // The strides of a command's inputs over another shape of as many elements; false if there are none.
+  bool StridesOver(int i, const Dims& shape, std::vector<Dims>* strides) const {
+    const ElementwiseDesc& desc = DescOf(i);
+    for (int k = 0; k < desc.program->num_inputs(); ++k) {
+      if (desc.shape == shape) {
+        strides->push_back(desc.in_strides[k]);
+      } else if (IsDense(desc.shape, desc.in_strides[k])) {
+        strides->push_back(Dense(shape));
+      } else if (IsScalar(desc.shape, desc.in_strides[k])) {
+        strides->push_back(Dims(shape.rank(), 0));
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool Join(int g, int i) {
+    Group joined = groups_[g];
+    const Dims& shape = DescOf(i).shape;
+    if (joined.shape.num_elements() != shape.num_elements()) return false;
+    joined.members.push_back(i);
+    bool fits = Fits(joined);
+    if (!fits && joined.shape != shape) {
+      joined.shape = shape;
+      fits = Fits(joined);
+    }
+    if (!fits || PathAround(g, i)) return false;
+    groups_[g] = std::move(joined);
+    group_of_[i] = g;
+    if (shape.num_elements() == 1) last_scalar_ = g;
+    return true;
+  }
+
+  bool Fits(const Group& group) const {
+    ElementwiseDesc desc;
+    std::vector<Place> in, out;
+    return Build(group, &desc, &in, &out);
+  }
+
+  // Whether something else lies on a way from a group to command i.
+  bool PathAround(int g, int i) const {
+    const int first = groups_[g].members[0];
+    std::vector<bool> seen(groups_.size(), false);
+    std::vector<int> open;
+    const auto visit = [&](int command) {
+      const int h = group_of_[command];
+      if (h == g || seen[h]) return;
+      seen[h] = true;
+      open.push_back(h);
+    };
+    for (int b : before_[i]) visit(b);
+    while (!open.empty()) {
+      const int h = open.back();
+      open.pop_back();
+      if (groups_[h].members.back() < first) continue;
+      for (int member : groups_[h].members) {
+        for (int b : before_[member]) {
+          if (group_of_[b] == g) return true;
+          visit(b);
+        }
+      }
+    }
+    return false;
+  }
+
+  // The group as one command; false if there is no such program.
+  bool Build(const Group& group, ElementwiseDesc* desc, std::vector<Place>* in, std::vector<Place>* out) const {
+    ProgramBuilder builder;
+    std::vector<Read> reads;
+    std::vector<ProgramBuilder::Reg> read_registers;
+    std::map<int, ProgramBuilder::Reg> current;  // the value of each buffer that the group has written
+    std::vector<int> written;                    // those buffers, in order
+    std::map<std::tuple<DType, double, double, int64_t>, ProgramBuilder::Reg> constants;
+    for (int i : group.members) {
+      const Command& command = list_.commands[i];
+      const Program& p = *DescOf(i).program;
+      std::vector<Dims> strides;
+      if (!StridesOver(i, group.shape, &strides)) return false;
+      std::vector<ProgramBuilder::Reg> regs;
+      for (int k = 0; k < p.num_inputs(); ++k) {
+        const Place& place = command.in[k];
+        const auto value = current.find(place.buffer);
+        if (value != current.end()) {
+          if (place.offset != 0 || !IsDense(group.shape, strides[k]) || value->second.type != p.inputs()[k])
+            return false;
+          regs.push_back(value->second);
+          continue;
+        }
+        const Read read{place, strides[k], p.inputs()[k]};
+        size_t r = 0;
+        while (r < reads.size() && !Same(group.shape, reads[r], read)) ++r;
+        if (r == reads.size()) {
+          if (reads.size() == Program::kMaxInputs) return false;
+          reads.push_back(read);
+          read_registers.push_back(builder.Input(read.type));
+        }
+        regs.push_back(read_registers[r]);
+      }
+      for (const Constant& c : p.constants()) {
+        const auto key = std::make_tuple(c.type, c.re, c.im, c.bits);
+        auto found = constants.find(key);
+        if (found == constants.end()) found = constants.emplace(key, Copy(c, &builder)).first;
+        regs.push_back(found->second);
+      }
+      for (const Instr& instr : p.instrs()) {
+        if (instr.op == EOp::kCast) {
+          regs.push_back(builder.Cast(regs[instr.a], instr.result));
+        } else if (Info(instr.op).arity == 1) {
+          regs.push_back(builder.Apply(instr.op, regs[instr.a]));
+        } else if (Info(instr.op).arity == 2) {
+          regs.push_back(builder.Apply(instr.op, regs[instr.a], regs[instr.b]));
+        } else {
+          regs.push_back(builder.Apply(instr.op, regs[instr.a], regs[instr.b], regs[instr.c]));
+        }
+      }
+      for (int o = 0; o < p.num_outputs(); ++o) {
+        const int buffer = command.out[o].buffer;
+        if (current.emplace(buffer, regs[p.outputs()[o]]).second) {
+          written.push_back(buffer);
+        } else {
+          current.at(buffer) = regs[p.outputs()[o]];
+        }
+      }
+    }
+    // What is written over must have been read element by element.
+    for (const Read& read : reads) {
+      const auto value = current.find(read.place.buffer);
+      if (value == current.end()) continue;
+      if (read.place.offset != 0 || !IsDense(group.shape, read.strides) ||
+          SizeOf(read.type) != SizeOf(value->second.type)) {
+        return false;
+      }
+    }
+    out->clear();
+    for (int buffer : written) {
+      if (!IsReadOutside(buffer, group)) continue;
+      if (out->size() == Program::kMaxOutputs) return false;
+      builder.Output(current.at(buffer));
+      out->push_back({buffer, 0});
+    }
+    if (out->empty()) return false;
+    desc->program = builder.Build();
+    if (desc->program == nullptr) return false;
+    desc->shape = group.shape;
+    in->clear();
+    for (size_t r = 0; r < reads.size(); ++r) {
+      desc->in_strides[r] = reads[r].strides;
+      in->push_back(reads[r].place);
+    }
+    return can_.Supports(*desc);
+  }
+
+  static bool Same(const Dims& shape, const Read& a, const Read& b) {
+    return a.place.buffer == b.place.buffer && a.place.offset == b.place.offset && a.type == b.type &&
+           SameWalk(shape, a.strides, b.strides);
+  }
+
+  static ProgramBuilder::Reg Copy(const Constant& c, ProgramBuilder* builder) {
+    if (IsComplex(c.type)) return builder->ConstComplex(c.type, {c.re, c.im});
+    if (c.type == DType::kInt64 || c.type == DType::kUint64) return builder->ConstInt(c.type, c.bits);
+    return builder->Const(c.type, c.re);
+  }
+
+  bool IsReadOutside(int buffer, const Group& group) const {
+    if (uses_.buffers[buffer].kept) return true;
+    for (int reader : uses_.buffers[buffer].readers) {
+      if (std::find(group.members.begin(), group.members.end(), reader) == group.members.end()) return true;
+    }
+    return false;
+  }
+
+  // Groups in an order that keeps what hangs on what; the earliest first where there is a choice.
+  void Emit() {
+    std::vector<int> waits(groups_.size(), 0);
+    std::vector<std::vector<int>> after(groups_.size());
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      std::vector<int> sources;
+      for (int member : groups_[g].members) {
+        for (int b : before_[member]) sources.push_back(group_of_[b]);
+      }
+      std::sort(sources.begin(), sources.end());
+      sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+      for (int source : sources) {
+        if (source == static_cast<int>(g)) continue;
+        after[source].push_back(static_cast<int>(g));
+        ++waits[g];
+      }
+    }
+    std::vector<std::pair<int, int>> ready;  // (last member, group), a heap with the earliest on top
+    const auto later = std::greater<std::pair<int, int>>();
+    const auto add = [&](int g) {
+      ready.emplace_back(groups_[g].members.back(), g);
+      std::push_heap(ready.begin(), ready.end(), later);
+    };
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (waits[g] == 0) add(static_cast<int>(g));
+    }
+    std::vector<Command> commands;
+    while (!ready.empty()) {
+      std::pop_heap(ready.begin(), ready.end(), later);
+      const int g = ready.back().second;
+      ready.pop_back();
+      commands.push_back(CommandOf(groups_[g]));
+      for (int next : after[g]) {
+        if (--waits[next] == 0) add(next);
+      }
+    }
+    list_.commands = std::move(commands);
+  }
+
+  Command CommandOf(const Group& group) {
+    if (group.members.size() == 1) return list_.commands[group.members[0]];
+    Command command;
+    ElementwiseDesc desc;
+    Build(group, &desc, &command.in, &command.out);
+    (void)Check(desc, &command.footprint);  // of a program that is supported
+    command.desc = desc;
+    command.origin = list_.commands[group.members[0]].origin;
+    return command;
+  }
+
+  const Capabilities& can_;
+  List& list_;
+  const Uses uses_;
+  const std::vector<std::vector<int>> before_;
+  std::vector<Group> groups_;
+  std::vector<int> group_of_;  // by command
+  int last_scalar_ = -1;       // a group of single elements
+};
+
+}  // namespace
+
+void FuseElementwise(const Capabilities& can, List* list) { Fuser(can, list).Run(); }
+
+}  // namespace xpu::commands

@@ -1,0 +1,78 @@
+// A captured list of commands over virtual buffers: what a cluster of ops enqueues, known before any memory is. Knows
+// primitives only.
+#ifndef TENSORFLOW_PLUGIN_COMMANDS_LIST_H_
+#define TENSORFLOW_PLUGIN_COMMANDS_LIST_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tensorflow_plugin/primitives/backend.h"
+
+namespace xpu::commands {
+
+// The commands of a stream that are no primitives.
+struct CopyBytes {  // in[0] to out[0], both on the device
+  size_t bytes = 0;
+};
+struct FillBytes {
+  uint8_t value = 0;
+  size_t bytes = 0;
+};
+struct FillWords {
+  uint32_t value = 0;
+  size_t bytes = 0;  // a multiple of 4
+};
+struct Upload {  // from the host; the bytes belong to the list
+  std::shared_ptr<const std::vector<char>> bytes;
+};
+
+#define XPU_DESC(name) , name##Desc
+using Descriptor = std::variant<CopyBytes, FillBytes, FillWords, Upload XPU_PRIMITIVES(XPU_DESC)>;
+#undef XPU_DESC
+
+// Where an address lies: so many bytes into a buffer of the list.
+struct Place {
+  static constexpr int kNowhere = -1;  // a null address, of an operand without elements
+  int buffer = kNowhere;
+  int64_t offset = 0;
+};
+
+struct Buffer {
+  enum class Kind : uint8_t {
+    kGiven,     // by whoever runs the list: an input, or the value of a variable
+    kFixed,     // at `address` on the device, which outlives the list
+    kComputed,  // by the list's commands, of which some write it before any reads it
+  };
+  Kind kind = Kind::kComputed;
+  int64_t bytes = 0;              // of a fixed one 0: not known
+  const void* address = nullptr;  // of a fixed one
+};
+
+struct Command {
+  Descriptor desc;
+  Footprint footprint;  // of primitives
+  std::vector<Place> in, out;
+  Place workspace;
+  int origin = 0;  // which of the cluster's ops it is of
+};
+
+struct List {
+  std::vector<Buffer> buffers;
+  std::vector<Command> commands;
+  // Buffers whose contents are wanted after the list has run: results, new values of variables.
+  std::vector<int> wanted;
+};
+
+// One line per command, for people: "3: Elementwise (Mul float) b7, b2 -> b9".
+std::string ToString(const Command& command);
+
+// Enqueues the commands of a list one by one; addresses[i] is where buffer i lies. `origin` is set to that of a command
+// that cannot be enqueued. Uploads read the list's bytes in stream order: whoever owns the list keeps it until then.
+Status Replay(Device& device, Stream& stream, const List& list, char* const* addresses, int* origin);
+
+}  // namespace xpu::commands
+
+#endif  // TENSORFLOW_PLUGIN_COMMANDS_LIST_H_

@@ -1,0 +1,26 @@
+// Passes over a list of commands. Each leaves a list that computes the same, with fewer commands; what a pass makes,
+// the device must support, and what it cannot improve it leaves alone.
+#ifndef TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_
+#define TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_
+
+#include "tensorflow_plugin/commands/list.h"
+
+namespace xpu::commands {
+
+// Of elementwise commands that compute the same from the same, the first serves all.
+void RemoveRepeated(List* list);
+
+// Elementwise commands over the same elements become one program with several outputs: chains of them, those that read
+// the same, and those of a single element. Values that only they read are never stored. Types of 16 bits are left
+// alone, as TensorFlow rounds between any two ops.
+void FuseElementwise(const Capabilities& can, List* list);
+
+// Takes out commands whose results nobody reads.
+void RemoveUnused(List* list);
+
+// All of them.
+void Optimize(const Capabilities& can, List* list);
+
+}  // namespace xpu::commands
+
+#endif  // TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_

@@ -1,0 +1,149 @@
+#include "tensorflow_plugin/commands/recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace xpu::commands {
+namespace {
+
+// No processor that TensorFlow runs on maps anything here: bit 62 differs from bit 63.
+constexpr uint64_t kBase = uint64_t{1} << 62;
+constexpr uint64_t kAlignment = 256;
+
+uint64_t Number(const void* address) { return reinterpret_cast<uint64_t>(address); }
+
+}  // namespace
+
+class Recorder::RecordingStream final : public Stream {
+ public:
+  explicit RecordingStream(Recorder& recorder) : recorder_(recorder) {}
+
+  void Record(Event&) override {}
+  void WaitFor(Event&) override {}
+  void WaitFor(Stream&) override {}
+  // What stands before it has been taken over.
+  void HostCallback(std::function<Status()> callback) override {
+    if (!callback().ok()) (void)recorder_.CannotRecord("a failing callback");
+  }
+
+  Status CopyHostToDevice(void* dst, const void* src, size_t size) override {
+    const char* bytes = static_cast<const char*>(src);
+    Upload upload{std::make_shared<const std::vector<char>>(bytes, bytes + size)};
+    recorder_.Add(std::move(upload)).out = {recorder_.Resolve(dst)};
+    return OkStatus();
+  }
+  Status CopyDeviceToHost(void*, const void*, size_t) override { return recorder_.CannotRecord("a copy to the host"); }
+  Status CopyDeviceToDevice(void* dst, const void* src, size_t size) override {
+    Command& command = recorder_.Add(CopyBytes{size});
+    command.in = {recorder_.Resolve(src)};
+    command.out = {recorder_.Resolve(dst)};
+    return OkStatus();
+  }
+  Status Memset(void* dst, uint8_t value, size_t size) override {
+    recorder_.Add(FillBytes{value, size}).out = {recorder_.Resolve(dst)};
+    return OkStatus();
+  }
+  Status MemsetU32(void* dst, uint32_t value, size_t size) override {
+    recorder_.Add(FillWords{value, size}).out = {recorder_.Resolve(dst)};
+    return OkStatus();
+  }
+
+  bool Idle() const override { return true; }
+  void Wait() override { (void)recorder_.CannotRecord("a wait for the stream"); }
+  Status TakeStatus() override { return OkStatus(); }
+  Status PeekStatus() const override { return OkStatus(); }
+
+ private:
+  Recorder& recorder_;
+};
+
+class Recorder::RecordingDevice final : public Device {
+ public:
+  RecordingDevice(Recorder& recorder, Device& real) : recorder_(recorder), real_(real) {}
+
+  const DeviceInfo& info() const override { return real_.info(); }
+  const Capabilities& capabilities() const override { return real_.capabilities(); }
+
+  // Kernels have no use for the rest.
+  void* Allocate(size_t) override { return nullptr; }
+  void Deallocate(void*) override {}
+  void* AllocateHost(size_t) override { return nullptr; }
+  void DeallocateHost(void*) override {}
+  AllocatorStats Stats() const override { return real_.Stats(); }
+  void ResetStats() override {}
+  void MemoryUsage(int64_t* free_bytes, int64_t* total_bytes) const override {
+    real_.MemoryUsage(free_bytes, total_bytes);
+  }
+  std::unique_ptr<Stream> CreateStream(int) override { return nullptr; }
+  std::unique_ptr<Event> CreateEvent() override { return nullptr; }
+  std::unique_ptr<Timer> CreateTimer() override { return nullptr; }
+  void Synchronize() override {}
+
+#define XPU_ENQUEUE(name)                                                                                  \
+  Status Enqueue(Stream&, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \
+    return Record(desc, args, footprint);                                                                  \
+  }
+  XPU_PRIMITIVES(XPU_ENQUEUE)
+#undef XPU_ENQUEUE
+
+ private:
+  template <typename Desc>
+  Status Record(const Desc& desc, const Args& args, const Footprint& footprint) {
+    if (args.status != nullptr) return recorder_.CannotRecord("a command that can fail on data");
+    Command& command = recorder_.Add(desc);
+    command.footprint = footprint;
+    for (int i = 0; i < footprint.num_in; ++i) command.in.push_back(recorder_.Resolve(args.in[i]));
+    for (int i = 0; i < footprint.num_out; ++i) command.out.push_back(recorder_.Resolve(args.out[i]));
+    command.workspace = recorder_.Resolve(args.workspace);
+    return OkStatus();
+  }
+
+  Recorder& recorder_;
+  Device& real_;
+};
+
+Recorder::Recorder(Device& real)
+    : next_(kBase),
+      stream_(std::make_unique<RecordingStream>(*this)),
+      device_(std::make_unique<RecordingDevice>(*this, real)) {}
+Recorder::~Recorder() = default;
+
+Device& Recorder::device() { return *device_; }
+Stream& Recorder::stream() { return *stream_; }
+
+void* Recorder::NewBuffer(int64_t bytes, Buffer::Kind kind) {
+  starts_.push_back(next_);
+  virtual_.push_back(static_cast<int>(list_.buffers.size()));
+  list_.buffers.push_back({kind, bytes, nullptr});
+  void* address = reinterpret_cast<void*>(next_);
+  next_ += (static_cast<uint64_t>(bytes) / kAlignment + 2) * kAlignment;  // the address behind one is not the next's
+  return address;
+}
+
+bool Recorder::IsVirtual(const void* address) { return Number(address) >> 62 == 1; }
+
+Place Recorder::Resolve(const void* address) {
+  if (address == nullptr) return {};
+  if (IsVirtual(address)) {
+    const auto above = std::upper_bound(starts_.begin(), starts_.end(), Number(address));
+    const size_t i = static_cast<size_t>(above - starts_.begin()) - 1;
+    return {virtual_[i], static_cast<int64_t>(Number(address) - starts_[i])};
+  }
+  const auto [found, added] = fixed_.emplace(address, static_cast<int>(list_.buffers.size()));
+  if (added) list_.buffers.push_back({Buffer::Kind::kFixed, 0, address});
+  return {found->second, 0};
+}
+
+Command& Recorder::Add(Descriptor desc) {
+  Command& command = list_.commands.emplace_back();
+  command.desc = std::move(desc);
+  command.origin = origin_;
+  return command;
+}
+
+Status Recorder::CannotRecord(const char* what) {
+  if (obstacle_.empty()) obstacle_ = what;
+  return errors::FailedPrecondition("cannot be recorded: ", what);
+}
+
+}  // namespace xpu::commands

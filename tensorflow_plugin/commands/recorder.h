@@ -1,0 +1,61 @@
+// A device that runs nothing: what is launched on it becomes a list of commands. Its memory is addresses at which there
+// is nothing; whoever reads or writes there faults.
+#ifndef TENSORFLOW_PLUGIN_COMMANDS_RECORDER_H_
+#define TENSORFLOW_PLUGIN_COMMANDS_RECORDER_H_
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tensorflow_plugin/commands/list.h"
+
+namespace xpu::commands {
+
+class Recorder {
+ public:
+  // For commands that `real` is to run.
+  explicit Recorder(Device& real);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  Device& device();
+  Stream& stream();
+
+  // A new buffer's address.
+  void* NewBuffer(int64_t bytes, Buffer::Kind kind);
+  // Where an address lies. One outside the recorder's memory is real, and becomes a fixed buffer.
+  Place Resolve(const void* address);
+  static bool IsVirtual(const void* address);
+
+  // What is recorded from now on is of this op.
+  void set_origin(int origin) { origin_ = origin; }
+
+  // What could not be recorded, if anything: a command whose outcome somebody waits for.
+  const std::string& obstacle() const { return obstacle_; }
+
+  // The list so far, with everything in it.
+  List& list() { return list_; }
+
+ private:
+  class RecordingDevice;
+  class RecordingStream;
+
+  Command& Add(Descriptor desc);
+  Status CannotRecord(const char* what);
+
+  int origin_ = 0;
+  std::string obstacle_;
+  List list_;
+  std::vector<uint64_t> starts_;  // of the virtual buffers, ascending
+  std::vector<int> virtual_;      // their numbers
+  uint64_t next_;
+  std::unordered_map<const void*, int> fixed_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Device> device_;
+};
+
+}  // namespace xpu::commands
+
+#endif  // TENSORFLOW_PLUGIN_COMMANDS_RECORDER_H_

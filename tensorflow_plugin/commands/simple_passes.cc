@@ -1,0 +1,103 @@
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensorflow_plugin/commands/passes.h"
+#include "tensorflow_plugin/commands/uses.h"
+
+namespace xpu::commands {
+namespace {
+
+void Append(const void* bytes, size_t size, std::string* key) { key->append(static_cast<const char*>(bytes), size); }
+void Append(int64_t value, std::string* key) { Append(&value, sizeof(value), key); }
+void Append(const Dims& dims, std::string* key) {
+  Append(dims.rank(), key);
+  Append(dims.begin(), sizeof(int64_t) * dims.rank(), key);
+}
+
+}  // namespace
+
+void RemoveRepeated(List* list) {
+  const Uses uses = UsesOf(*list);
+  std::vector<int> stands_for(list->buffers.size());  // which buffer holds the same
+  for (size_t b = 0; b < stands_for.size(); ++b) stands_for[b] = static_cast<int>(b);
+  std::vector<int64_t> version(list->buffers.size(), 0);  // how often it has been written
+  std::map<std::string, size_t> known;
+  std::vector<Command> kept;
+  for (Command& command : list->commands) {
+    for (Place& place : command.in) {
+      if (place.buffer != Place::kNowhere) place.buffer = stands_for[place.buffer];
+    }
+    bool fresh = true;  // its results are its own, and are there for good
+    for (size_t i = 0; i < command.out.size(); ++i) {
+      const int b = command.out[i].buffer;
+      fresh = fresh && b != Place::kNowhere && uses.buffers[b].writers.size() == 1 &&
+              list->buffers[b].kind == Buffer::Kind::kComputed;
+    }
+    const auto* desc = std::get_if<ElementwiseDesc>(&command.desc);
+    if (desc != nullptr && fresh) {
+      std::string key;
+      Append(reinterpret_cast<intptr_t>(desc->program), &key);
+      Append(desc->shape, &key);
+      for (size_t i = 0; i < command.in.size(); ++i) {
+        Append(desc->in_strides[i], &key);
+        Append(command.in[i].buffer, &key);
+        Append(command.in[i].offset, &key);
+        Append(command.in[i].buffer == Place::kNowhere ? 0 : version[command.in[i].buffer], &key);
+      }
+      const auto [first, added] = known.emplace(std::move(key), kept.size());
+      if (!added) {
+        bool wanted = false;
+        for (const Place& place : command.out) wanted = wanted || uses.buffers[place.buffer].kept;
+        if (!wanted) {
+          const Command& same = kept[first->second];
+          for (size_t i = 0; i < command.out.size(); ++i) stands_for[command.out[i].buffer] = same.out[i].buffer;
+          continue;
+        }
+      }
+    }
+    for (const Place& place : command.out) {
+      if (place.buffer != Place::kNowhere) ++version[place.buffer];
+    }
+    kept.push_back(std::move(command));
+  }
+  list->commands = std::move(kept);
+}
+
+void RemoveUnused(List* list) {
+  const Uses uses = UsesOf(*list);
+  std::vector<int> readers(list->buffers.size());
+  for (size_t b = 0; b < readers.size(); ++b) readers[b] = static_cast<int>(uses.buffers[b].readers.size());
+  std::vector<Command> kept;
+  for (auto command = list->commands.rbegin(); command != list->commands.rend(); ++command) {
+    bool used = false;
+    for (const Place& place : command->out) {
+      used =
+          used || (place.buffer != Place::kNowhere && (uses.buffers[place.buffer].kept || readers[place.buffer] > 0));
+    }
+    if (used) {
+      kept.push_back(std::move(*command));
+      continue;
+    }
+    std::vector<int> read;
+    for (const Place& place : command->in) {
+      if (place.buffer != Place::kNowhere) read.push_back(place.buffer);
+    }
+    for (size_t i = 0; i < read.size(); ++i) {
+      bool again = false;
+      for (size_t k = 0; k < i; ++k) again = again || read[k] == read[i];
+      if (!again) --readers[read[i]];
+    }
+  }
+  list->commands.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
+}
+
+void Optimize(const Capabilities& can, List* list) {
+  RemoveRepeated(list);
+  RemoveUnused(list);
+  FuseElementwise(can, list);
+  RemoveUnused(list);
+}
+
+}  // namespace xpu::commands

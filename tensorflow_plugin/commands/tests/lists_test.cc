@@ -1,0 +1,321 @@
+// Lists of commands, recorded, optimised and run on a real device, against the same commands launched one by one.
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/backends.h"
+#include "tensorflow_plugin/commands/list.h"
+#include "tensorflow_plugin/commands/memory_plan.h"
+#include "tensorflow_plugin/commands/passes.h"
+#include "tensorflow_plugin/commands/recorder.h"
+#include "tensorflow_plugin/commands/uses.h"
+
+namespace xpu::commands {
+namespace {
+
+struct Machine {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Stream> stream;
+  Machine() {
+    const Status status = Backends()[0]->CreateDevice(0, BackendOptions(), &device);
+    if (!status.ok()) std::abort();
+    stream = device->CreateStream();
+  }
+};
+Machine& TheMachine() {
+  static auto* machine = new Machine;
+  return *machine;
+}
+
+// A recorder with buffers of floats by name; the given ones keep their contents from run to run of a test.
+class Lists : public ::testing::Test {
+ protected:
+  Lists() : recorder_(*TheMachine().device) {}
+
+  float* Given(std::vector<float> values) {
+    auto* address = static_cast<float*>(recorder_.NewBuffer(values.size() * sizeof(float), Buffer::Kind::kGiven));
+    contents_.push_back({recorder_.Resolve(address).buffer, std::move(values)});
+    return address;
+  }
+  float* Computed(int64_t n) {
+    return static_cast<float*>(recorder_.NewBuffer(n * sizeof(float), Buffer::Kind::kComputed));
+  }
+  void Want(const float* address) { recorder_.list().wanted.push_back(recorder_.Resolve(address).buffer); }
+
+  void Launch(const Program* program, Dims shape, std::vector<std::pair<const float*, Dims>> in,
+              std::vector<float*> out) {
+    ElementwiseDesc desc;
+    desc.program = program;
+    desc.shape = shape;
+    Args args;
+    for (size_t i = 0; i < in.size(); ++i) {
+      args.in[i] = in[i].first;
+      desc.in_strides[i] = in[i].second;
+    }
+    for (size_t i = 0; i < out.size(); ++i) args.out[i] = out[i];
+    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  void Op(EOp op, std::vector<const float*> in, float* out, int64_t n) {
+    std::vector<std::pair<const float*, Dims>> with_strides;
+    for (const float* address : in) with_strides.emplace_back(address, Dims{1});
+    Launch(SingleOpProgram(op, DType::kFloat), {n}, with_strides, {out});
+  }
+
+  // What the given and the wanted buffers hold after a run, in the order of their numbers.
+  std::vector<std::vector<float>> Run(const List& list) {
+    Machine& m = TheMachine();
+    const MemoryPlan plan = PlanMemory(list);
+    std::vector<char*> addresses(list.buffers.size(), nullptr);
+    std::vector<void*> allocated;
+    const auto allocate = [&](int64_t bytes) {
+      allocated.push_back(m.device->Allocate(bytes + 64));
+      EXPECT_TRUE(m.stream->Memset(allocated.back(), 0xff, bytes + 64).ok());  // NaNs
+      return static_cast<char*>(allocated.back());
+    };
+    char* block = allocate(plan.bytes);
+    std::set<int> kept(list.wanted.begin(), list.wanted.end());
+    for (size_t b = 0; b < list.buffers.size(); ++b) {
+      if (plan.offsets[b] != MemoryPlan::kElsewhere) {
+        addresses[b] = block + plan.offsets[b];
+      } else if (list.buffers[b].kind == Buffer::Kind::kFixed) {
+        addresses[b] = const_cast<char*>(static_cast<const char*>(list.buffers[b].address));
+      } else {
+        addresses[b] = allocate(list.buffers[b].bytes);
+      }
+    }
+    for (const auto& [buffer, values] : contents_) {
+      EXPECT_TRUE(m.stream->CopyHostToDevice(addresses[buffer], values.data(), values.size() * sizeof(float)).ok());
+      kept.insert(buffer);
+    }
+    int origin = -1;
+    const Status status = Replay(*m.device, *m.stream, list, addresses.data(), &origin);
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::vector<std::vector<float>> results;
+    for (int b : kept) {
+      std::vector<float> values(list.buffers[b].bytes / sizeof(float));
+      EXPECT_TRUE(m.stream->CopyDeviceToHost(values.data(), addresses[b], values.size() * sizeof(float)).ok());
+      m.stream->Wait();
+      results.push_back(std::move(values));
+    }
+    m.stream->Wait();
+    EXPECT_TRUE(m.stream->TakeStatus().ok());
+    for (void* address : allocated) m.device->Deallocate(address);
+    return results;
+  }
+
+  // Runs the list as it was recorded and optimised; the latter must give the same, bit for bit.
+  List ExpectSame(const std::string& what = "") {
+    List optimised = recorder_.list();
+    Optimize(TheMachine().device->capabilities(), &optimised);
+    const auto want = Run(recorder_.list()), got = Run(optimised);
+    EXPECT_EQ(want.size(), got.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ(std::memcmp(want[i].data(), got[i].data(), want[i].size() * sizeof(float)), 0)
+          << what << ": buffer " << i << "\n"
+          << Text(recorder_.list()) << "became\n"
+          << Text(optimised);
+    }
+    return optimised;
+  }
+  static std::string Text(const List& list) {
+    std::string text;
+    for (const Command& command : list.commands) text += ToString(command) + "\n";
+    return text;
+  }
+
+  Recorder recorder_;
+  std::vector<std::pair<int, std::vector<float>>> contents_;
+};
+
+TEST_F(Lists, AChainIsOneCommandThatStoresItsEndAlone) {
+  float *x = Given({1, -2, 3}), *a = Computed(3), *b = Computed(3), *y = Computed(3);
+  Op(EOp::kAbs, {x}, a, 3);
+  Op(EOp::kSqrt, {a}, b, 3);
+  Op(EOp::kAdd, {b, x}, y, 3);
+  Want(y);
+  const List list = ExpectSame();
+  ASSERT_EQ(list.commands.size(), 1u);
+  EXPECT_EQ(list.commands[0].out.size(), 1u);
+  EXPECT_EQ(PlanMemory(list).bytes, 0);
+}
+
+TEST_F(Lists, WhatIsWantedInBetweenIsStored) {
+  float *x = Given({1, 2, 3}), *a = Computed(3), *y = Computed(3);
+  Op(EOp::kNeg, {x}, a, 3);
+  Op(EOp::kExp, {a}, y, 3);
+  Want(a);
+  Want(y);
+  const List list = ExpectSame();
+  ASSERT_EQ(list.commands.size(), 1u);
+  EXPECT_EQ(list.commands[0].out.size(), 2u);
+}
+
+TEST_F(Lists, WhatNobodyReadsGoes) {
+  float *x = Given({1, 2, 3}), *a = Computed(3), *b = Computed(3), *y = Computed(3);
+  Op(EOp::kNeg, {x}, a, 3);
+  Op(EOp::kExp, {a}, b, 3);
+  Op(EOp::kSquare, {x}, y, 3);
+  Want(y);
+  const List list = ExpectSame();
+  ASSERT_EQ(list.commands.size(), 1u);
+  EXPECT_EQ(std::get<ElementwiseDesc>(list.commands[0].desc).program->instrs().size(), 1u);
+}
+
+TEST_F(Lists, ARepeatedCommandIsOne) {
+  float *x = Given({1, 2, 3}), *a = Computed(3), *b = Computed(3), *y = Computed(3);
+  Op(EOp::kExp, {x}, a, 3);
+  Op(EOp::kExp, {x}, b, 3);
+  Op(EOp::kAdd, {a, b}, y, 3);
+  Want(y);
+  List list = recorder_.list();
+  RemoveRepeated(&list);
+  EXPECT_EQ(list.commands.size(), 2u);
+  ExpectSame();
+}
+
+TEST_F(Lists, WhatLooksRepeatedAfterAWriteIsNot) {
+  float *x = Given({1, 2, 3}), *a = Computed(3), *b = Computed(3), *y = Computed(3);
+  Op(EOp::kExp, {x}, a, 3);
+  Op(EOp::kAdd, {x, a}, x, 3);  // in place
+  Op(EOp::kExp, {x}, b, 3);
+  Op(EOp::kSub, {a, b}, y, 3);
+  Want(y);
+  List list = recorder_.list();
+  RemoveRepeated(&list);
+  EXPECT_EQ(list.commands.size(), 4u);
+  ExpectSame();
+}
+
+TEST_F(Lists, AnUpdateInPlaceWaitsForThoseWhoReadTheOldValueInAnotherOrder) {
+  // `rows` reads x transposed: with the update in one program it would see new elements.
+  float *x = Given({1, 2, 3, 4}), *rows = Computed(4), *y = Computed(4);
+  Launch(SingleOpProgram(EOp::kNeg, DType::kFloat), {2, 2}, {{x, Dims{1, 2}}}, {rows});
+  Op(EOp::kSquare, {x}, x, 4);
+  Op(EOp::kAdd, {rows, x}, y, 4);
+  Want(y);
+  ExpectSame();
+}
+
+TEST_F(Lists, BroadcastInputsStay) {
+  float *x = Given({1, 2, 3, 4, 5, 6}), *row = Given({10, 20, 30}), *a = Computed(6), *y = Computed(6);
+  Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {2, 3}, {{x, Dims{3, 1}}, {row, Dims{0, 1}}}, {a});
+  Op(EOp::kTanh, {a}, y, 6);  // the same elements as one row
+  Want(y);
+  EXPECT_EQ(ExpectSame().commands.size(), 1u);
+}
+
+TEST_F(Lists, NothingIsFusedAroundWhatLiesBetween) {
+  float *x = Given({1, 2, 3, 4}), *a = Computed(4), *sum = Computed(1), *y = Computed(4);
+  Op(EOp::kSquare, {x}, a, 4);
+  ReduceDesc reduce;
+  reduce.source.program = IdentityProgram(DType::kFloat);
+  reduce.source.shape = {4};
+  reduce.source.in_strides[0] = {1};
+  reduce.axes = 1;
+  Args args;
+  args.in[0] = a;
+  args.out[0] = sum;
+  ASSERT_TRUE(recorder_.device().Launch(recorder_.stream(), reduce, args).ok());
+  Launch(SingleOpProgram(EOp::kDiv, DType::kFloat), {4}, {{a, Dims{1}}, {sum, Dims{0}}}, {y});
+  Want(y);
+  EXPECT_EQ(ExpectSame().commands.size(), 3u);
+}
+
+TEST_F(Lists, MemoryOfWhatIsNoLongerReadIsUsedAgain) {
+  const int64_t n = 1000;
+  float* x = Given(std::vector<float>(n, 1));
+  for (int i = 0; i < 10; ++i) {
+    float* y = Computed(n);
+    Op(EOp::kSquare, {x}, y, n);
+    x = y;
+  }
+  Want(x);
+  EXPECT_LE(PlanMemory(recorder_.list()).bytes, 2 * 4096);
+}
+
+TEST_F(Lists, ACopyToTheHostIsAnObstacle) {
+  float host = 0, *x = Given({1});
+  EXPECT_FALSE(recorder_.stream().CopyDeviceToHost(&host, x, sizeof(host)).ok());
+  EXPECT_EQ(recorder_.obstacle(), "a copy to the host");
+}
+
+TEST_F(Lists, BytesFromTheHostAreTakenAtOnce) {
+  float value = 3, *x = Computed(1), *y = Computed(1);
+  ASSERT_TRUE(recorder_.stream().CopyHostToDevice(x, &value, sizeof(value)).ok());
+  value = 5;
+  Op(EOp::kSquare, {x}, y, 1);
+  Want(y);
+  EXPECT_EQ(Run(recorder_.list())[0][0], 9);
+}
+
+// Lists of random commands: chains, broadcasts, transposed reads, updates in place, single elements, fills and copies.
+class RandomLists : public Lists, public ::testing::WithParamInterface<int> {};
+
+TEST_P(RandomLists, ComputeTheSame) {
+  std::mt19937 random(GetParam());
+  const auto pick = [&](int n) { return static_cast<int>(random() % n); };
+  struct Matrix {
+    float* at;
+    int64_t rows, cols;
+    bool given;
+  };
+  const int64_t rows = 1 + pick(40), cols = 1 + pick(60);
+  std::vector<Matrix> matrices;
+  const auto given = [&](int64_t r, int64_t c) {
+    std::vector<float> values(r * c);
+    for (float& v : values) v = static_cast<float>(pick(2000)) / 500 - 2;
+    matrices.push_back({Given(std::move(values)), r, c, true});
+  };
+  for (int i = 0; i < 3; ++i) given(rows, cols);
+  given(1, cols);
+  given(rows, 1);
+  given(1, 1);
+  const EOp unary[] = {EOp::kNeg, EOp::kAbs, EOp::kSquare, EOp::kTanh, EOp::kSigmoid, EOp::kFloor};
+  const EOp binary[] = {EOp::kAdd, EOp::kSub, EOp::kMul, EOp::kMaximum, EOp::kMinimum};
+  const int length = 5 + pick(60);
+  for (int i = 0; i < length; ++i) {
+    const Matrix a = matrices[pick(matrices.size())], b = matrices[pick(matrices.size())];
+    const int kind = pick(10);
+    if (kind == 0) {  // in place
+      if (!a.given) continue;
+      Op(unary[pick(6)], {a.at}, a.at, a.rows * a.cols);
+    } else if (kind == 1) {
+      Matrix y{Computed(a.rows * a.cols), a.rows, a.cols, false};
+      ASSERT_TRUE(recorder_.stream().CopyDeviceToDevice(y.at, a.at, a.rows * a.cols * sizeof(float)).ok());
+      matrices.push_back(y);
+    } else if (kind == 2) {  // transposed where it is square, else with its rows reversed in order of reading
+      Matrix y{Computed(a.rows * a.cols), a.rows, a.cols, false};
+      const bool square = a.rows == a.cols;
+      Launch(SingleOpProgram(unary[pick(6)], DType::kFloat), {a.rows, a.cols},
+             {{a.at, square ? Dims{1, a.rows} : Dims{a.cols, 1}}}, {y.at});
+      matrices.push_back(y);
+    } else if (kind < 6) {
+      Matrix y{Computed(a.rows * a.cols), a.rows, a.cols, false};
+      Op(unary[pick(6)], {a.at}, y.at, a.rows * a.cols);
+      matrices.push_back(y);
+    } else {
+      const bool fits =
+          (a.rows == b.rows || a.rows == 1 || b.rows == 1) && (a.cols == b.cols || a.cols == 1 || b.cols == 1);
+      if (!fits) continue;
+      const int64_t r = std::max(a.rows, b.rows), c = std::max(a.cols, b.cols);
+      Matrix y{Computed(r * c), r, c, false};
+      const auto strides = [&](const Matrix& m) { return Dims{m.rows == 1 ? 0 : m.cols, m.cols == 1 ? 0 : 1}; };
+      Launch(SingleOpProgram(binary[pick(5)], DType::kFloat), {r, c}, {{a.at, strides(a)}, {b.at, strides(b)}}, {y.at});
+      matrices.push_back(y);
+    }
+  }
+  for (const Matrix& m : matrices) {
+    if (!m.given && pick(4) == 0) Want(m.at);
+  }
+  const size_t before = recorder_.list().commands.size();
+  const List optimised = ExpectSame("seed " + std::to_string(GetParam()));
+  EXPECT_LE(optimised.commands.size(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomLists, ::testing::Range(0, 300));
+
+}  // namespace
+}  // namespace xpu::commands

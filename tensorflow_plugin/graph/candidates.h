@@ -1,0 +1,30 @@
+// Which nodes may be part of a cluster.
+#ifndef TENSORFLOW_PLUGIN_GRAPH_CANDIDATES_H_
+#define TENSORFLOW_PLUGIN_GRAPH_CANDIDATES_H_
+
+#include <string>
+
+#include "tensorflow/core/framework/memory_types.h"
+#include "tensorflow/core/graph/graph.h"
+
+namespace xpu::graph {
+
+enum class Role : uint8_t {
+  kOutside,   // never a member
+  kCompute,   // enqueues commands, or may
+  kFree,      // costs nothing: passes values on, or says shapes; no reason to make a cluster
+  kConstant,  // small: each cluster that reads it gets one of its own
+  kHost,      // integers in host memory from integers in host memory
+};
+
+// What a node of a device of this type is, by its op, types and kernel.
+struct Traits {
+  Role role = Role::kOutside;
+  bool shape_only = false;  // gives shapes of its inputs, whatever is in them
+  tensorflow::MemoryTypeVector inputs, outputs;
+};
+Traits TraitsOf(const tensorflow::Node& node, const std::string& device_type);
+
+}  // namespace xpu::graph
+
+#endif  // TENSORFLOW_PLUGIN_GRAPH_CANDIDATES_H_

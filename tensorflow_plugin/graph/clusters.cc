@@ -1,0 +1,213 @@
+#include "tensorflow_plugin/graph/clusters.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "tensorflow/core/graph/algorithm.h"
+#include "tensorflow/core/graph/control_flow.h"
+#include "tensorflow/core/util/device_name_utils.h"
+
+namespace xpu::graph {
+namespace {
+
+namespace tf = tensorflow;
+
+// What makes a node's values dead: (predicate, its value) of every switch that it hangs on. The predicate is a node
+// and its output.
+struct Condition {
+  int predicate = 0, output = 0, value = 0;
+  bool operator<(const Condition& o) const {
+    return std::tie(predicate, output, value) < std::tie(o.predicate, o.output, o.value);
+  }
+};
+using Conditions = std::set<Condition>;
+
+class Grouper {
+ public:
+  Grouper(const tf::Graph& graph, const std::string& device_type, Grouping* grouping)
+      : graph_(graph), device_type_(device_type), out_(*grouping) {}
+
+  absl::Status Run() {
+    TF_RETURN_IF_ERROR(tf::BuildControlFlowInfo(&graph_, &frames_));
+    const int ids = graph_.num_node_ids();
+    out_.traits.resize(ids);
+    out_.cluster.assign(ids, -1);
+    keys_.assign(ids, -1);
+    levels_.assign(ids, 0);
+    conditions_.resize(ids);
+    static_.assign(ids, false);
+    std::vector<tf::Node*> order;
+    // Edges that lead back into a loop's next iteration are no edges of an iteration.
+    tf::GetReversePostOrder(graph_, &order, {}, [](const tf::Edge& e) { return !e.src()->IsNextIteration(); });
+    order.erase(std::remove_if(order.begin(), order.end(), [](const tf::Node* n) { return !n->IsOp(); }), order.end());
+    for (const tf::Node* node : order) {
+      FindConditions(*node);
+      Classify(*node);
+    }
+    if (!FindLevels(order)) return absl::OkStatus();
+    std::map<std::pair<int, int>, std::vector<tf::Node*>> groups;
+    for (tf::Node* node : order) {
+      if (keys_[node->id()] >= 0) groups[{levels_[node->id()], keys_[node->id()]}].push_back(node);
+    }
+    for (auto& [level_and_key, nodes] : groups) {
+      if (IsWorthwhile(nodes)) AddCluster(std::move(nodes));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void FindConditions(const tf::Node& node) {
+    Conditions& mine = conditions_[node.id()];
+    if (node.IsMerge()) {
+      // Of a loop: alive as its entry is. Otherwise alive if one of the branches is.
+      bool first = true;
+      for (const tf::Edge* e : node.in_edges()) {
+        if (e->IsControlEdge() || e->src()->IsNextIteration()) continue;
+        const Conditions from = Through(*e);
+        if (first) mine = from;
+        Conditions both;
+        std::set_intersection(mine.begin(), mine.end(), from.begin(), from.end(), std::inserter(both, both.end()));
+        mine = std::move(both);
+        first = false;
+      }
+      return;
+    }
+    for (const tf::Edge* e : node.in_edges()) {
+      if (!e->src()->IsOp() || e->src()->IsNextIteration()) continue;
+      const Conditions from = Through(*e);
+      mine.insert(from.begin(), from.end());
+    }
+    if (node.IsExit()) {  // of a loop: what came before it holds again
+      const std::string& frame = frames_[node.id()].frame_name;
+      for (auto it = mine.begin(); it != mine.end();) {
+        it = frames_[it->predicate].frame_name == frame ? mine.erase(it) : std::next(it);
+      }
+    }
+  }
+
+  // What an edge's end hangs on.
+  Conditions Through(const tf::Edge& e) const {
+    Conditions conditions = conditions_[e.src()->id()];
+    if (e.src()->IsSwitch() && !e.IsControlEdge()) {
+      const tf::Edge* predicate = nullptr;
+      if (e.src()->input_edge(1, &predicate).ok()) {
+        conditions.insert({predicate->src()->id(), predicate->src_output(), e.src_output()});
+      }
+    }
+    return conditions;
+  }
+
+  void Classify(const tf::Node& node) {
+    tf::DeviceNameUtils::ParsedName device;
+    if (!tf::DeviceNameUtils::ParseFullName(node.assigned_device_name(), &device) || device.type != device_type_)
+      return;
+    Traits& traits = out_.traits[node.id()];
+    traits = TraitsOf(node, device_type_);
+    static_[node.id()] = traits.role == Role::kConstant || traits.shape_only ||
+                         (traits.role == Role::kHost && InputsAreStatic(node, false));
+    // Numbers that the host makes anew in every step would need a capture each.
+    if (traits.role == Role::kHost && !static_[node.id()]) traits.role = Role::kOutside;
+    if (traits.role == Role::kCompute && !frames_[node.id()].frame_name.empty() && !InputsAreStatic(node, true)) {
+      traits.role = Role::kOutside;
+    }
+    if (traits.role == Role::kOutside || traits.role == Role::kConstant) return;
+    keys_[node.id()] = KeyOf(node);
+  }
+
+  // Whether the inputs in host memory, but variables, follow from shapes and constants. `device`: some are not there.
+  bool InputsAreStatic(const tf::Node& node, bool device) const {
+    for (const tf::Edge* e : node.in_edges()) {
+      if (e->IsControlEdge() || node.input_type(e->dst_input()) == tf::DT_RESOURCE) continue;
+      if (device && out_.traits[node.id()].inputs[e->dst_input()] == tf::DEVICE_MEMORY) continue;
+      if (!static_[e->src()->id()]) return false;
+    }
+    return true;
+  }
+
+  int KeyOf(const tf::Node& node) {
+    Key key{node.assigned_device_name(), frames_[node.id()].frame_name, conditions_[node.id()]};
+    return keys_by_meaning_.emplace(std::move(key), static_cast<int>(keys_by_meaning_.size())).first->second;
+  }
+
+  // False if there are none, which no graph that can run leads to.
+  bool FindLevels(const std::vector<tf::Node*>& order) {
+    // A loop gives nothing before all of it has run, whatever way leads through its iterations: its exits have the
+    // level of all that is in it, which may come later in the order.
+    std::map<std::string, int> of_frame;
+    for (size_t round = 0; round <= order.size(); ++round) {
+      bool changed = false;
+      for (const tf::Node* node : order) {
+        int level = LevelOf(*node);
+        const std::string& frame = frames_[node->id()].frame_name;
+        if (!frame.empty()) {
+          int& highest = of_frame[frame];
+          highest = std::max(highest, level);
+          if (node->IsExit()) level = highest;
+        }
+        changed = changed || level != levels_[node->id()];
+        levels_[node->id()] = level;
+      }
+      if (!changed) return true;
+    }
+    return false;
+  }
+
+  int LevelOf(const tf::Node& node) const {
+    int level = 0;
+    for (const tf::Edge* e : node.in_edges()) {
+      const tf::Node& source = *e->src();
+      if (!source.IsOp() || source.IsNextIteration()) continue;
+      const int from = levels_[source.id()];
+      const bool leaves = keys_[source.id()] >= 0 && (keys_[node.id()] != keys_[source.id()] || ChangesMemory(*e));
+      level = std::max(level, from + (leaves ? 1 : 0));
+    }
+    return level;
+  }
+
+  // TensorFlow copies such values from the host or back.
+  bool ChangesMemory(const tf::Edge& e) const {
+    if (e.IsControlEdge()) return false;
+    return out_.traits[e.src()->id()].outputs[e.src_output()] != out_.traits[e.dst()->id()].inputs[e.dst_input()];
+  }
+
+  bool IsWorthwhile(const std::vector<tf::Node*>& nodes) const {
+    int computing = 0;
+    for (const tf::Node* node : nodes) computing += out_.traits[node->id()].role == Role::kCompute;
+    return computing >= 2;
+  }
+
+  void AddCluster(std::vector<tf::Node*> nodes) {
+    for (tf::Node* node : nodes) out_.cluster[node->id()] = static_cast<int>(out_.clusters.size());
+    out_.clusters.push_back(std::move(nodes));
+  }
+
+  struct Key {
+    std::string device, frame;
+    Conditions conditions;
+    bool operator<(const Key& o) const {
+      return std::tie(device, frame, conditions) < std::tie(o.device, o.frame, o.conditions);
+    }
+  };
+
+  const tf::Graph& graph_;
+  const std::string& device_type_;
+  Grouping& out_;
+  std::vector<tf::ControlFlowInfo> frames_;
+  std::vector<Conditions> conditions_;
+  std::map<Key, int> keys_by_meaning_;
+  // By node id.
+  std::vector<int> keys_;  // -1: no member of any cluster
+  std::vector<int> levels_;
+  std::vector<bool> static_;  // its values follow from shapes and constants
+};
+
+}  // namespace
+
+absl::Status Group(const tf::Graph& graph, const std::string& device_type, Grouping* grouping) {
+  return Grouper(graph, device_type, grouping).Run();
+}
+
+}  // namespace xpu::graph

@@ -1,0 +1,28 @@
+// Groups of nodes that can become one op each: convex together, in one frame, alive together.
+#ifndef TENSORFLOW_PLUGIN_GRAPH_CLUSTERS_H_
+#define TENSORFLOW_PLUGIN_GRAPH_CLUSTERS_H_
+
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/graph/graph.h"
+#include "tensorflow_plugin/graph/candidates.h"
+
+namespace xpu::graph {
+
+struct Grouping {
+  std::vector<Traits> traits;                            // by node id
+  std::vector<int> cluster;                              // by node id; -1: of none
+  std::vector<std::vector<tensorflow::Node*>> clusters;  // their nodes, in an order that may run
+};
+
+// Groups the nodes that are placed on devices of this type.
+//
+// Every node gets a level: that of a node it reads from, or one more where the edge between them leaves a group. Nodes
+// of one device, frame, condition and level form a cluster; as every edge that leaves one leads to a higher level, no
+// path leads out of a cluster and back, nor around several.
+absl::Status Group(const tensorflow::Graph& graph, const std::string& device_type, Grouping* grouping);
+
+}  // namespace xpu::graph
+
+#endif  // TENSORFLOW_PLUGIN_GRAPH_CLUSTERS_H_

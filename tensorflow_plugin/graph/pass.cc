@@ -1,0 +1,237 @@
+#include "tensorflow_plugin/graph/pass.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tensorflow/core/common_runtime/optimization_registry.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/cluster/members.h"
+#include "tensorflow_plugin/graph/clusters.h"
+
+namespace xpu::graph {
+namespace {
+
+namespace tf = tensorflow;
+using cluster::Source;
+
+using Output = std::pair<tf::Node*, int>;
+
+// Makes the op of one cluster, puts it into the graph and takes out its members.
+class Replacement {
+ public:
+  Replacement(tf::Graph* graph, const Grouping& grouping, int number)
+      : graph_(*graph), grouping_(grouping), number_(number), nodes_(grouping.clusters[number]) {}
+
+  absl::Status Run() {
+    FindArguments();
+    for (tf::Node* node : nodes_) AddMember(node);
+    FindResults();
+    tf::NodeDef def;
+    // A session keeps the kernels of stateful ops by name, for all of its graphs.
+    static std::atomic<int> serial{0};
+    def.set_name(graph_.NewName("xpu_cluster_" + std::to_string(serial++)));
+    def.set_op(cluster::kOp);
+    def.set_device(nodes_[0]->assigned_device_name());
+    Describe(&def);
+    absl::Status status;
+    tf::Node* op = graph_.AddNode(std::move(def), &status);
+    TF_RETURN_IF_ERROR(status);
+    op->set_assigned_device_name(nodes_[0]->assigned_device_name());
+    Connect(op);
+    for (tf::Node* node : nodes_) graph_.RemoveNode(node);
+    for (tf::Node* constant : constants_) {
+      bool read = false;
+      for (const tf::Edge* e : constant->out_edges()) read |= !e->IsControlEdge() || e->dst()->IsOp();
+      if (!read) graph_.RemoveNode(constant);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // The ops of clusters that stand already have come after the grouping.
+  bool IsGrouped(const tf::Node& node) const { return node.id() < static_cast<int>(grouping_.cluster.size()); }
+  bool IsMember(const tf::Node& node) const { return IsGrouped(node) && grouping_.cluster[node.id()] == number_; }
+  bool IsOwnConstant(const tf::Node& node) const {
+    return IsGrouped(node) && grouping_.traits[node.id()].role == Role::kConstant &&
+           node.assigned_device_name() == nodes_[0]->assigned_device_name();
+  }
+
+  // Arguments are those in host memory, in device memory and variables, each kind in the order in which it is met.
+  void FindArguments() {
+    for (tf::Node* node : nodes_) {
+      for (const tf::Edge* e : InputsOf(*node)) {
+        if (IsMember(*e->src()) || IsOwnConstant(*e->src())) continue;
+        const Output output(e->src(), e->src_output());
+        std::vector<Output>& kind = KindOf(*node, *e);
+        if (std::find(kind.begin(), kind.end(), output) == kind.end()) kind.push_back(output);
+      }
+    }
+  }
+
+  static std::vector<const tf::Edge*> InputsOf(const tf::Node& node) {
+    std::vector<const tf::Edge*> edges;
+    (void)node.input_edges(&edges);
+    return edges;
+  }
+
+  std::vector<Output>& KindOf(const tf::Node& node, const tf::Edge& e) {
+    if (node.input_type(e.dst_input()) == tf::DT_RESOURCE) return resources_;
+    return grouping_.traits[node.id()].inputs[e.dst_input()] == tf::HOST_MEMORY ? host_ : device_;
+  }
+
+  Source ArgumentOf(const tf::Node& node, const tf::Edge& e) {
+    const std::vector<Output>& kind = KindOf(node, e);
+    const auto found = std::find(kind.begin(), kind.end(), Output(e.src(), e.src_output()));
+    int index = static_cast<int>(found - kind.begin());
+    if (&kind != &host_) index += static_cast<int>(host_.size());
+    if (&kind == &resources_) index += static_cast<int>(device_.size());
+    return {Source::kArgument, index};
+  }
+
+  void AddMember(tf::Node* node) {
+    tf::NodeDef def = node->def();
+    def.clear_input();
+    for (const tf::Edge* e : InputsOf(*node)) {
+      Source source;
+      if (IsMember(*e->src())) {
+        source = {numbers_.at(e->src()), e->src_output()};
+      } else if (IsOwnConstant(*e->src())) {
+        source = {NumberOfConstant(e->src()), 0};
+      } else {
+        source = ArgumentOf(*node, *e);
+      }
+      def.add_input(ToString(source));
+    }
+    for (const tf::Edge* e : node->in_edges()) {
+      if (e->IsControlEdge() && e->src()->IsOp() && !IsMember(*e->src())) before_.insert(e->src());
+    }
+    numbers_[node] = members_.node_size();
+    *members_.add_node() = std::move(def);
+  }
+
+  int NumberOfConstant(tf::Node* constant) {
+    const auto found = numbers_.find(constant);
+    if (found != numbers_.end()) return found->second;
+    tf::NodeDef def = constant->def();
+    def.clear_input();
+    // What holds a constant in its frame holds the cluster there.
+    for (const tf::Edge* e : constant->in_edges()) {
+      if (e->src()->IsOp() && !IsMember(*e->src())) before_.insert(e->src());
+    }
+    constants_.push_back(constant);
+    const int number = members_.node_size();
+    numbers_[constant] = number;
+    *members_.add_node() = std::move(def);
+    return number;
+  }
+
+  void FindResults() {
+    for (tf::Node* node : nodes_) {
+      for (const tf::Edge* e : node->out_edges()) {
+        if (!e->dst()->IsOp() || IsMember(*e->dst())) continue;
+        if (e->IsControlEdge()) {
+          after_.insert(e->dst());
+          continue;
+        }
+        const bool host = grouping_.traits[node->id()].outputs[e->src_output()] == tf::HOST_MEMORY;
+        std::vector<Output>& kind = host ? host_results_ : device_results_;
+        const Output output(node, e->src_output());
+        if (std::find(kind.begin(), kind.end(), output) == kind.end()) kind.push_back(output);
+      }
+    }
+  }
+
+  static std::vector<tf::DataType> TypesOf(const std::vector<Output>& outputs) {
+    std::vector<tf::DataType> types;
+    for (const Output& output : outputs) types.push_back(tf::BaseType(output.first->output_type(output.second)));
+    return types;
+  }
+
+  void Describe(tf::NodeDef* def) const {
+    std::vector<std::string> results;
+    for (const std::vector<Output>* kind : {&host_results_, &device_results_}) {
+      for (const Output& output : *kind) results.push_back(ToString(Source{numbers_.at(output.first), output.second}));
+    }
+    tf::AddNodeAttr(cluster::attr::kHost, TypesOf(host_), def);
+    tf::AddNodeAttr(cluster::attr::kDevice, TypesOf(device_), def);
+    tf::AddNodeAttr(cluster::attr::kResources, static_cast<int64_t>(resources_.size()), def);
+    tf::AddNodeAttr(cluster::attr::kHostResults, TypesOf(host_results_), def);
+    tf::AddNodeAttr(cluster::attr::kDeviceResults, TypesOf(device_results_), def);
+    tf::AddNodeAttr(cluster::attr::kMembers, members_.SerializeAsString(), def);
+    tf::AddNodeAttr(cluster::attr::kResults, results, def);
+  }
+
+  void Connect(tf::Node* op) {
+    int input = 0;
+    for (const std::vector<Output>* kind : {&host_, &device_, &resources_}) {
+      for (const Output& from : *kind) graph_.AddEdge(from.first, from.second, op, input++);
+    }
+    int output = 0;
+    for (const std::vector<Output>* kind : {&host_results_, &device_results_}) {
+      for (const Output& from : *kind) {
+        std::vector<std::pair<tf::Node*, int>> readers;
+        for (const tf::Edge* e : from.first->out_edges()) {
+          if (!e->IsControlEdge() && e->src_output() == from.second && !IsMember(*e->dst())) {
+            readers.emplace_back(e->dst(), e->dst_input());
+          }
+        }
+        for (const auto& [reader, at] : readers) {
+          const tf::Edge* old = nullptr;
+          if (reader->input_edge(at, &old).ok()) graph_.RemoveEdge(old);
+          graph_.AddEdge(op, output, reader, at);
+        }
+        ++output;
+      }
+    }
+    for (tf::Node* node : before_) graph_.AddControlEdge(node, op);
+    for (tf::Node* node : after_) graph_.AddControlEdge(op, node);
+    if (before_.empty() && input == 0) graph_.AddControlEdge(graph_.source_node(), op);
+    graph_.AddControlEdge(op, graph_.sink_node());
+  }
+
+  tf::Graph& graph_;
+  const Grouping& grouping_;
+  const int number_;
+  const std::vector<tf::Node*>& nodes_;
+  std::vector<Output> host_, device_, resources_;  // arguments
+  std::vector<Output> host_results_, device_results_;
+  std::map<const tf::Node*, int> numbers_;  // of members
+  std::vector<tf::Node*> constants_;
+  std::set<tf::Node*> before_, after_;  // by control edges
+  tf::GraphDef members_;
+};
+
+class ClusterPass : public tf::GraphOptimizationPass {
+ public:
+  explicit ClusterPass(std::string device_type) : device_type_(std::move(device_type)) {}
+
+  // An error here would be the user's; a graph that cannot be divided into clusters stays as it is.
+  absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
+    if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
+    tf::Graph* graph = options.graph->get();
+    Grouping grouping;
+    if (!Group(*graph, device_type_, &grouping).ok()) return absl::OkStatus();
+    for (size_t i = 0; i < grouping.clusters.size(); ++i) {
+      TF_RETURN_IF_ERROR(Replacement(graph, grouping, static_cast<int>(i)).Run());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string device_type_;
+};
+
+}  // namespace
+
+void RegisterClusterPass(const std::string& device_type) {
+  tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, 1000,
+                                                   std::make_unique<ClusterPass>(device_type));
+}
+
+}  // namespace xpu::graph
