@@ -153,7 +153,7 @@ class FaultyStream final : public Stream {
 
  private:
   static constexpr uint8_t kFilling = 0xA5;
-  static constexpr uintptr_t kAlignment = 64;  // of TensorFlow's host memory; that of devices has more
+  static constexpr uintptr_t kAlignment = 256;  // as Device::Allocate aligns
 
   template <typename F>
   Status Fill(void* dst, size_t size, F&& fill) {
