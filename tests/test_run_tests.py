@@ -50,11 +50,11 @@ def test_a_failure_is_named_at_the_end(capfd):
 
 
 def test_what_does_not_fit_is_left_out_and_named(capfd):
-    run = Run(seconds=50)
-    assert run.step(step("long", "raise SystemExit(1)", seconds=26))
+    run = Run(seconds=200)
+    assert run.step(step("long", "raise SystemExit(1)", seconds=101))
     endless = (sys.executable, "-c", "import time; time.sleep(1000)")
-    assert run.step(step("late", "raise SystemExit(1)", seconds=24, build=endless))
-    assert run.step(step("part", "raise SystemExit(1)", seconds=101, divisible=True))
+    assert run.step(step("late", "raise SystemExit(1)", seconds=99, build=endless))
+    assert run.step(step("part", "raise SystemExit(1)", seconds=401, divisible=True))
     assert run.step(step("short", "", seconds=20))
     assert run.close() == 0
     said = capfd.readouterr().out.splitlines()

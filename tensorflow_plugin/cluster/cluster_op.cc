@@ -33,6 +33,7 @@ constexpr uint64_t kUnused = 1000;
 // Of so many signatures the first call captures; of others the second, since some never come again.
 constexpr size_t kEagerCaptures = 4;
 constexpr size_t kMaxSeen = 256;
+constexpr int kMaxMisfits = 3;
 // Bytes of host arguments that a signature may have.
 constexpr int64_t kMaxHostBytes = 4096;
 
@@ -83,6 +84,7 @@ class ClusterKernel final : public tf::OpKernel {
         // The members one by one may do with less memory than all at once; or else the error names the one that does
         // not.
         for (int i = 0; i < ctx->num_outputs(); ++i) delete ctx->release_output(i).tensor;
+        DidNotFit(captured.get());
       }
     }
     RunDirectly(ctx);
@@ -182,9 +184,17 @@ class ClusterKernel final : public tf::OpKernel {
       return nullptr;
     }
     ++num_captures_;
-    captures_.push_front({std::move(key), captured, num_calls_});
+    captures_.push_front({std::move(key), captured, num_calls_, 0});
     if (captures_.size() > kMaxCaptures) captures_.pop_back();
     return captured;
+  }
+
+  // What does not fit time and again is not tried any more.
+  void DidNotFit(const Captured* captured) {
+    tf::mutex_lock lock(mutex_);
+    for (Kept& kept : captures_) {
+      if (kept.captured.get() == captured && ++kept.did_not_fit == kMaxMisfits) kept.captured = nullptr;
+    }
   }
 
   void RunDirectly(tf::OpKernelContext* ctx) {
@@ -205,6 +215,7 @@ class ClusterKernel final : public tf::OpKernel {
     std::string key;
     std::shared_ptr<const Captured> captured;
     uint64_t last_call;
+    int did_not_fit = 0;  // so often memory did not suffice
   };
   tf::mutex mutex_;
   std::list<Kept> captures_;    // the last used one first

@@ -77,7 +77,7 @@ class Run {
     }
     for (size_t i = 0; i < captured_.variables.size(); ++i) TF_RETURN_IF_ERROR(PrepareVariable(i, stream));
     if (captured_.memory.bytes > 0) {
-      TF_RETURN_IF_ERROR(ctx_->allocate_temp(tf::DT_UINT8, tf::TensorShape({captured_.memory.bytes}), &block_));
+      TF_RETURN_IF_ERROR(AllocateAtOnce(tf::DT_UINT8, tf::TensorShape({captured_.memory.bytes}), &block_));
       char* base = static_cast<char*>(block_.data());
       for (size_t i = 0; i < addresses_.size(); ++i) {
         const int64_t offset = captured_.memory.offsets[i];
@@ -96,7 +96,7 @@ class Run {
       const Value& value = effect.value;
       if (!effect.assigned || value.kind != Value::Kind::kBuffer || addresses_[value.index] != nullptr) continue;
       tf::Tensor tensor;
-      TF_RETURN_IF_ERROR(ctx_->allocate_temp(value.dtype, value.shape, &tensor));
+      TF_RETURN_IF_ERROR(AllocateAtOnce(value.dtype, value.shape, &tensor));
       Give(value.index, tensor);
     }
     return absl::OkStatus();
@@ -136,6 +136,13 @@ class Run {
     addresses_[buffer] = static_cast<char*>(tensor.data());
   }
 
+  // Or not at all: TensorFlow's allocator would wait ten seconds for memory, and the members may do with less.
+  absl::Status AllocateAtOnce(tf::DataType dtype, const tf::TensorShape& shape, tf::Tensor* tensor) {
+    tf::AllocationAttributes attributes;
+    attributes.retry_on_failure = false;
+    return ctx_->allocate_temp(dtype, shape, tensor, tf::AllocatorAttributes(), attributes);
+  }
+
   // A variable that commands write into must be nobody else's: otherwise they get a copy of it.
   absl::Status PrepareVariable(size_t i, Stream& stream) {
     const tf::Tensor& value = *situation_.variables[i]->tensor();
@@ -144,7 +151,7 @@ class Run {
       return absl::OkStatus();
     }
     tf::Tensor copy;
-    TF_RETURN_IF_ERROR(ctx_->allocate_temp(value.dtype(), value.shape(), &copy));
+    TF_RETURN_IF_ERROR(AllocateAtOnce(value.dtype(), value.shape(), &copy));
     Give(captured_.variables[i], copy);
     return ToNative(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
   }

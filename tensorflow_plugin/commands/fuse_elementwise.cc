@@ -151,7 +151,7 @@ class Fuser {
   bool Fits(const Group& group) const {
     ElementwiseDesc desc;
     std::vector<Place> in, out;
-    return Build(group, &desc, &in, &out);
+    return Build(group, false, &desc, &in, &out);
   }
 
   // Whether something else lies on a way from a group to command i.
@@ -180,9 +180,11 @@ class Fuser {
     return false;
   }
 
-  // The group as one command; false if there is no such program.
-  bool Build(const Group& group, ElementwiseDesc* desc, std::vector<Place>* in, std::vector<Place>* out) const {
+  // The group as one command; false if there is no such program. Programs live for ever: one is made only if `make`.
+  bool Build(const Group& group, bool make, ElementwiseDesc* desc, std::vector<Place>* in,
+             std::vector<Place>* out) const {
     ProgramBuilder builder;
+    size_t instructions = 0;
     std::vector<Read> reads;
     std::vector<ProgramBuilder::Reg> read_registers;
     std::map<int, ProgramBuilder::Reg> current;  // the value of each buffer that the group has written
@@ -219,6 +221,7 @@ class Fuser {
         if (found == constants.end()) found = constants.emplace(key, Copy(c, &builder)).first;
         regs.push_back(found->second);
       }
+      instructions += p.instrs().size();
       for (const Instr& instr : p.instrs()) {
         if (instr.op == EOp::kCast) {
           regs.push_back(builder.Cast(regs[instr.a], instr.result));
@@ -255,7 +258,8 @@ class Fuser {
       builder.Output(current.at(buffer));
       out->push_back({buffer, 0});
     }
-    if (out->empty()) return false;
+    if (out->empty() || reads.size() + constants.size() + instructions > Program::kMaxRegisters) return false;
+    if (!make) return true;
     desc->program = builder.Build();
     if (desc->program == nullptr) return false;
     desc->shape = group.shape;
@@ -317,7 +321,7 @@ class Fuser {
       std::pop_heap(ready.begin(), ready.end(), later);
       const int g = ready.back().second;
       ready.pop_back();
-      commands.push_back(CommandOf(groups_[g]));
+      AddCommands(groups_[g], &commands);
       for (int next : after[g]) {
         if (--waits[next] == 0) add(next);
       }
@@ -325,15 +329,18 @@ class Fuser {
     list_.commands = std::move(commands);
   }
 
-  Command CommandOf(const Group& group) {
-    if (group.members.size() == 1) return list_.commands[group.members[0]];
+  // The members as they were where there is nothing to join, or the device does not support the whole.
+  void AddCommands(const Group& group, std::vector<Command>* commands) {
     Command command;
     ElementwiseDesc desc;
-    Build(group, &desc, &command.in, &command.out);
-    (void)Check(desc, &command.footprint);  // of a program that is supported
-    command.desc = desc;
-    command.origin = list_.commands[group.members[0]].origin;
-    return command;
+    if (group.members.size() > 1 && Build(group, true, &desc, &command.in, &command.out) &&
+        Check(desc, &command.footprint).ok()) {
+      command.desc = desc;
+      command.origin = list_.commands[group.members[0]].origin;
+      commands->push_back(std::move(command));
+      return;
+    }
+    for (int member : group.members) commands->push_back(std::move(list_.commands[member]));
   }
 
   const Capabilities& can_;
