@@ -189,8 +189,9 @@ Status Context::TakeEarlierFailure() const { return xpu::TakeEarlierFailure(*str
 // The tensor may go as soon as the command is enqueued: whoever gets its memory next enqueues behind it.
 Status Context::Workspace::Allocate(int64_t bytes, void** address) {
   constexpr int64_t kAlignment = 256;  // of device memory; TensorFlow's host memory has less
+  const int64_t room = context_.on_host() ? kAlignment - 1 : 0;
   memory_ = std::make_unique<Temporary>();
-  XPU_RETURN_IF_ERROR(context_.AllocateTemporary(DType::kUint8, {bytes + kAlignment - 1}, memory_.get()));
+  XPU_RETURN_IF_ERROR(context_.AllocateTemporary(DType::kUint8, {bytes + room}, memory_.get()));
   const auto start = reinterpret_cast<uintptr_t>(memory_->data());
   *address = reinterpret_cast<void*>((start + kAlignment - 1) / kAlignment * kAlignment);
   return OkStatus();
