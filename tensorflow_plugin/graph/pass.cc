@@ -57,16 +57,19 @@ class Replacement {
   // The ops of clusters that stand already have come after the grouping.
   bool IsGrouped(const tf::Node& node) const { return node.id() < static_cast<int>(grouping_.cluster.size()); }
   bool IsMember(const tf::Node& node) const { return IsGrouped(node) && grouping_.cluster[node.id()] == number_; }
-  bool IsOwnConstant(const tf::Node& node) const {
+  // Whether the cluster gets the constant that an edge leads from; not one that TensorFlow has to copy to the host.
+  bool IsOwnConstant(const tf::Edge& e) const {
+    const tf::Node& node = *e.src();
     return IsGrouped(node) && grouping_.traits[node.id()].role == Role::kConstant &&
-           node.assigned_device_name() == nodes_[0]->assigned_device_name();
+           node.assigned_device_name() == nodes_[0]->assigned_device_name() &&
+           grouping_.traits[node.id()].outputs[0] == grouping_.traits[e.dst()->id()].inputs[e.dst_input()];
   }
 
   // Arguments are those in host memory, in device memory and variables, each kind in the order in which it is met.
   void FindArguments() {
     for (tf::Node* node : nodes_) {
       for (const tf::Edge* e : InputsOf(*node)) {
-        if (IsMember(*e->src()) || IsOwnConstant(*e->src())) continue;
+        if (IsMember(*e->src()) || IsOwnConstant(*e)) continue;
         const Output output(e->src(), e->src_output());
         std::vector<Output>& kind = KindOf(*node, *e);
         if (std::find(kind.begin(), kind.end(), output) == kind.end()) kind.push_back(output);
@@ -101,7 +104,7 @@ class Replacement {
       Source source;
       if (IsMember(*e->src())) {
         source = {numbers_.at(e->src()), e->src_output()};
-      } else if (IsOwnConstant(*e->src())) {
+      } else if (IsOwnConstant(*e)) {
         source = {NumberOfConstant(e->src()), 0};
       } else {
         source = ArgumentOf(*node, *e);
