@@ -113,6 +113,10 @@ REST = (
         TF_XPU_ALLOCATOR="pool",
     ),
     sanitized("address and undefined-behaviour sanitizers", "asan", 200),
+    python_tests("Python tests of ops, each op by itself", 300, *FIRST, marks=["not slow"], TF_XPU_FUSION="0"),
+    Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 250, build=bazel("build")),
+    python_tests("Python tests, reference backend", 350, marks=["not host_only", "not slow"], backend="XPU_REFERENCE"),
+    sanitized("thread sanitizer", "tsan", 200),
     Step(
         "a third of the Python tests of ops under the address, undefined-behaviour and leak sanitizers",
         (PYTHON, "tools/sanitized.py", "test"),
@@ -120,10 +124,6 @@ REST = (
         build=(PYTHON, "tools/sanitized.py", "build"),
         divisible=True,
     ),
-    Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 250, build=bazel("build")),
-    python_tests("Python tests, reference backend", 350, marks=["not host_only", "not slow"], backend="XPU_REFERENCE"),
-    sanitized("thread sanitizer", "tsan", 200),
-    python_tests("Python tests of ops, each op by itself", 300, *FIRST, marks=["not slow"], TF_XPU_FUSION="0"),
     python_tests("slow Python tests", 1200, marks=["slow"]),
 )
 
