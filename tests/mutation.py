@@ -3,6 +3,7 @@
 python -m tests.mutation                          every registered op and type, under every fault of results
 python -m tests.mutation --ops 'MatMul|Conv.*'    only ops of these names
 python -m tests.mutation --results zeros,one      only these faults
+python -m tests.mutation --sample 7               60 kernels, drawn with this seed; --each 7: one of each op
 
 Each fault is one process with TF_XPU_FAULT=command:result=... (docs/runtime.md), in which each op and type runs its
 cases, eagerly and once, until one notices. What survives and is not explained in EQUIVALENT makes the exit code 1.
@@ -24,13 +25,18 @@ from collections.abc import Iterator
 
 RESULTS = ("zeros", "scale", "one", "last", "stale")
 
-NO_COMMAND = "its kernel runs no command: the output is the input's buffer, or is computed on the host"
+NO_COMMAND = "its kernel runs no command: the output is the input's buffer or a copy, or is computed on the host"
 # (kernels, faults of which nothing can be seen): why. Each has to be needed.
 EQUIVALENT = {
-    (r"Snapshot\(.*|Bitcast\(.*|Cast\((\w+),\1\)", RESULTS): NO_COMMAND,
-    (r"StatelessRandomGet.*|Rng.*|ResourceCountUpTo\(.*", RESULTS): NO_COMMAND,
+    (r"Snapshot\(.*|Bitcast\(.*|Cast\((\w+),\1\)|Assign\(.*", RESULTS): NO_COMMAND,
+    (r"StatelessRandomGet.*|Rng.*|(Resource)?CountUpTo\(.*|_TensorToHashBucketFast\(.*", RESULTS): NO_COMMAND,
+    (
+        r"Variable(V2)?\(.*|IsVariableInitialized\(.*|DeepCopy\(.*|_ParallelConcat(Start|Update)\(.*",
+        RESULTS,
+    ): NO_COMMAND,
     (r"CheckNumerics(V2)?\(.*", RESULTS): "its command counts what is not finite; the sweep gives it numbers only",
     (r"ZerosLike\(.*", ("zeros", "scale")): "zeros are what it gives, and 5% more of them",
+    (r"Empty\(.*", ("zeros",)): "zeros are what it gives",
 }
 
 
@@ -73,15 +79,27 @@ def verdict_on(prepared, device: str) -> str:
     return "survived"
 
 
-def verdicts(result: str, ops: str, skip: int, sample: int | None) -> Iterator[tuple[str, str, str]]:
+def drawn(registrations: list, sample: int | None, each: int | None) -> list:
+    """What --sample or --each, if given, leave of the registrations."""
+    if sample is not None:
+        registrations = random.Random(sample).sample(registrations, min(len(registrations), SAMPLE))
+    if each is not None:
+        by_op = collections.defaultdict(list)
+        for registration in registrations:
+            by_op[registration.op].append(registration)
+        registrations = [random.Random(f"{each} {op}").choice(of_op) for op, of_op in by_op.items()]
+    return registrations
+
+
+def verdicts(result: str, ops: str, skip: int, sample: int | None, each: int | None) -> Iterator[tuple[str, str, str]]:
     """(op, types, verdict) of each registration but the first `skip`, in this process, whose device is at fault."""
+    from tests.sweep.adopted import OPS
     from tests.sweep.cases import CASES
     from tests.sweep.registrations import all_registrations
     from tests.sweep.runner import Prepared, calls_of
 
-    chosen = [r for r in all_registrations() if re.fullmatch(ops, r.op)]
-    if sample is not None:
-        chosen = random.Random(sample).sample(chosen, min(len(chosen), SAMPLE))
+    ours = [r for r in all_registrations() if re.fullmatch(ops, r.op) and r.op not in OPS]
+    chosen = drawn(ours, sample, each)
     for registration in chosen[skip:]:
         types = registration.type_map
         calls = [Prepared(call) for call in calls_of(registration.op, CASES[registration.op], types)]
@@ -99,7 +117,9 @@ def verdicts(result: str, ops: str, skip: int, sample: int | None) -> Iterator[t
 SAMPLE = 60
 
 
-def run_fault(result: str, ops: str, sample: int | None, progress=print) -> list[tuple[str, str, str]]:
+def run_fault(
+    result: str, ops: str, sample: int | None, progress=print, each: int | None = None
+) -> list[tuple[str, str, str]]:
     """The verdicts of all registrations under one fault; a process that dies is followed by another."""
     found: list[tuple[str, str, str]] = []
     environment = {**os.environ, "TF_XPU_FAULT": f"command:result={result}", "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -108,6 +128,7 @@ def run_fault(result: str, ops: str, sample: int | None, progress=print) -> list
         command = [sys.executable, "-m", "tests.mutation", "--child", "--results", result, "--ops", ops]
         command += ["--skip", str(len(found))]
         command += [] if sample is None else ["--sample", str(sample)]
+        command += [] if each is None else ["--each", str(each)]
         with tempfile.TemporaryFile("w+") as log:
             child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
             for line in child.stdout:
@@ -123,12 +144,12 @@ def run_fault(result: str, ops: str, sample: int | None, progress=print) -> list
         found.append(("?", "", f"crashed: signal {-child.returncode}, after {found[-1][:2] if found else 'nothing'}"))
 
 
-def report(results: list[str], ops: str, sample: int | None, progress=print) -> list[str]:
+def report(results: list[str], ops: str, sample: int | None, progress=print, each: int | None = None) -> list[str]:
     """Prints what became of each fault, and returns a line for each op that nothing explains."""
     survivors = []
     table = []
     for result in results:
-        found = run_fault(result, ops, sample, progress)
+        found = run_fault(result, ops, sample, progress, each)
         count = collections.Counter(verdict.split(":")[0] for _, _, verdict in found)
         by_op = collections.defaultdict(list)
         for op, types, verdict in found:
@@ -154,17 +175,18 @@ def main() -> int:
     parser.add_argument("--ops", default=".*", help="a regular expression for the whole name")
     parser.add_argument("--results", default=",".join(RESULTS))
     parser.add_argument("--sample", type=int, help=f"only {SAMPLE} kernels, drawn with this seed")
+    parser.add_argument("--each", type=int, help="one kernel of each op, drawn with this seed")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--skip", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        for line in verdicts(options.results, options.ops, options.skip, options.sample):
+        for line in verdicts(options.results, options.ops, options.skip, options.sample, options.each):
             print(json.dumps(line), flush=True)
         return 0
     results = options.results.split(",")
     if unknown := set(results) - set(RESULTS):
         parser.error(f"--results: {', '.join(sorted(unknown))} is none of {', '.join(RESULTS)}")
-    survivors = report(results, options.ops, options.sample)
+    survivors = report(results, options.ops, options.sample, each=options.each)
     print(f"\n{len(survivors)} unexplained" + "".join(f"\n{line}" for line in survivors))
     return 1 if survivors else 0
 

@@ -117,6 +117,8 @@ REST = (
     Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 250, build=bazel("build")),
     python_tests("Python tests, reference backend", 350, marks=["not host_only", "not slow"], backend="XPU_REFERENCE"),
     sanitized("thread sanitizer", "tsan", 200),
+    # Whether the tests notice wrong results.
+    Step("mutations of primitives", ("tools/mutate_primitives.py",), 150, build=bazel("build")),
     Step(
         "a third of the Python tests of ops under the address, undefined-behaviour and leak sanitizers",
         (PYTHON, "tools/sanitized.py", "test"),

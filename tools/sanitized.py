@@ -58,7 +58,8 @@ def bazel(*arguments: str) -> str:
 
 def build() -> None:
     """Makes build/sanitized."""
-    bazel("build", "--config=asan", "//:wheel_tree")
+    # bazel-bin stays what the wheel is made of.
+    bazel("build", "--config=asan", "--experimental_convenience_symlinks=ignore", "//:wheel_tree")
     tree = pathlib.Path(bazel("info", "--config=asan", "bazel-bin")) / "wheel_tree"
     shutil.rmtree(VENV, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--symlinks", VENV], check=True)
@@ -116,18 +117,10 @@ def test(arguments: list[str]) -> int:
         arguments = ["--part", f"{int(time.time() // 86400) % PARTS}/{PARTS}", *arguments]  # the last one holds
         arguments += ["-n", "2", "--dist", "worksteal", *TESTS]
     print(f"tools/sanitized.py: pytest {' '.join(arguments)}", flush=True)
-    # Without pytest's handler of signals: the sanitizer's says more.
-    command = [
-        str(VENV / "bin" / "python"),
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:faulthandler",
-        "-p",
-        "tests.leaks",
-        *arguments,
-    ]
+    # Without pytest's handler of signals: the sanitizer's says more. What undefined behaviour has to say before it ends
+    # the process goes to stderr, whatever log_path says, and must not end in pytest's hands.
+    command = [str(VENV / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:faulthandler", "-p", "tests.leaks"]
+    command += ["--capture=sys", *arguments]
     status = subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode
     found = [finding for path in sorted(REPORTS.iterdir()) for finding in findings(path.read_text(errors="replace"))]
     for finding in found:

@@ -17,16 +17,16 @@ def in_place(op):
         with tf.control_dependencies([y]):
             return [y, tf.identity(x)]
 
+    def arguments(t, r, rows, rest, low):
+        x, v = r.uniform([4, *rest], t["T"]), r.uniform([len(rows), *rest], t["T"], low, low + 6)
+        if x.dtype == tf.bool:
+            v = tf.constant(~x.numpy()[rows])
+        return {"x": x, "v": v, "rows": rows, "build": Built(build)}
+
+    # Of the first, every element that is written changes.
     return [
-        Case(
-            lambda t, r, rows=rows, rest=rest: {
-                "x": r.uniform([4, *rest], t["T"]),
-                "v": r.uniform([len(rows), *rest], t["T"]),
-                "rows": rows,
-                "build": Built(build),
-            }
-        )
-        for rows, rest in [([2, -1], [3]), ([1, 1, 0], []), ([], [2, 3])]
+        Case(lambda t, r, case=case: arguments(t, r, *case))
+        for case in [([2, -1], [3], 3.0), ([1, 1, 0], [], -3.0), ([], [2, 3], -3.0)]
     ]
 
 
