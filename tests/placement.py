@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 from tensorflow.python.eager import context
@@ -60,9 +60,9 @@ BOOKKEEPING = {
 }
 
 
-def nodes_of(graph: graph_pb2.GraphDef) -> Iterator[node_def_pb2.NodeDef]:
-    """The nodes of a graph that was executed, with those that a cluster stands for in its place."""
-    for node in graph.node:
+def with_members(nodes: Iterable[node_def_pb2.NodeDef]) -> Iterator[node_def_pb2.NodeDef]:
+    """Nodes that were executed, with those that a cluster stands for in its place."""
+    for node in nodes:
         if node.op != "_XpuCluster":
             yield node
             continue
@@ -89,16 +89,14 @@ def record_nodes() -> Iterator[list[node_def_pb2.NodeDef]]:
 def record() -> Iterator[dict[str, set[str]]]:
     """Yields a dict that is filled at the end: op type -> device types ("XPU", "CPU") it ran on."""
     placement: dict[str, set[str]] = collections.defaultdict(set)
-    context.context().enable_run_metadata()
+    nodes: list[node_def_pb2.NodeDef] = []
     try:
-        yield placement
+        with record_nodes() as nodes:
+            yield placement
     finally:
-        metadata = context.context().export_run_metadata()
-        context.context().disable_run_metadata()
-        for graph in metadata.partition_graphs:
-            for node in nodes_of(graph):
-                if node.device:
-                    placement[node.op].add(node.device.rsplit("device:", 1)[-1].split(":")[0])
+        for node in with_members(nodes):
+            if node.device:
+                placement[node.op].add(node.device.rsplit("device:", 1)[-1].split(":")[0])
 
 
 def compute_ops_on(placement: dict[str, set[str]], device: str) -> set[str]:

@@ -5,7 +5,6 @@ import contextlib
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.eager import context
 from tensorflow.python.framework import kernels, op_def_registry
 
 from tests import placement
@@ -195,16 +194,14 @@ class Ran:
 @contextlib.contextmanager
 def watched():
     ran = Ran()
-    context.context().enable_run_metadata()
+    nodes = []
     try:
-        yield ran
+        with placement.record_nodes() as nodes:
+            yield ran
     finally:
-        metadata = context.context().export_run_metadata()
-        context.context().disable_run_metadata()
-        for graph in metadata.partition_graphs:
-            for node in placement.nodes_of(graph):
-                device = node.device.rsplit("device:", 1)[-1].split(":")[0]
-                ran.ops.setdefault(node.op, set()).add(device)
+        for node in placement.with_members(nodes):
+            device = node.device.rsplit("device:", 1)[-1].split(":")[0]
+            ran.ops.setdefault(node.op, set()).add(device)
 
 
 def on_both(function, *arguments, tolerance=1e-6):

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/recorder.h"
+#include "tensorflow_plugin/commands/uses.h"
 #include "tensorflow_plugin/framework/context.h"
 
 namespace xpu::cluster {
@@ -118,7 +118,7 @@ class Capturer {
     }
     ScopedStream stream(recorder_.device(), recorder_.stream());
     TF_RETURN_IF_ERROR(members_.Run(outer_, environment, results));
-    if (!recorder_.obstacle().empty()) return absl::FailedPreconditionError(absl::StrCat(recorder_.obstacle()));
+    if (!recorder_.obstacle().empty()) return absl::FailedPreconditionError(recorder_.obstacle());
     return absl::OkStatus();
   }
 
@@ -168,7 +168,7 @@ class Capturer {
       return absl::OkStatus();
     }
     const Place place = recorder_.Resolve(tensor.data());
-    if (place.offset != 0) return absl::UnimplementedError(absl::StrCat("a part of a buffer is a result"));
+    if (place.offset != 0) return absl::UnimplementedError("a part of a buffer is a result");
     value->kind = Value::Kind::kBuffer;
     value->index = place.buffer;
     const auto find = [&](const std::vector<int>& buffers, Value::Kind kind) {
@@ -188,14 +188,11 @@ class Capturer {
     for (const tf::Tensor& result : results) {
       TF_RETURN_IF_ERROR(Describe(result, &captured_->results.emplace_back()));
     }
+    const commands::Uses uses = commands::UsesOf(recorder_.list());
     for (size_t i = 0; i < variables_.size(); ++i) {
       Effect& effect = captured_->effects.emplace_back();
       const int own = captured_->variables[i];
-      for (const commands::Command& command : recorder_.list().commands) {
-        for (const Place& place : command.out) {
-          if (place.buffer != Place::kNowhere && place.buffer == own) effect.written_in_place = true;
-        }
-      }
+      effect.written_in_place = own != Place::kNowhere && !uses.buffers[own].writers.empty();
       TF_RETURN_IF_ERROR(Describe(*variables_[i]->tensor(), &effect.value));
       const bool same = effect.value.kind == Value::Kind::kVariable && effect.value.index == static_cast<int>(i) &&
                         effect.value.shape == situation_.variables[i]->tensor()->shape();

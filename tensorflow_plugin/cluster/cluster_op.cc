@@ -69,13 +69,13 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
   void Compute(tf::OpKernelContext* ctx) override {
-    std::shared_ptr<const Captured> captured;
-    {
+    const SP_Stream stream = StreamOf(ctx);
+    if (stream != nullptr) {
+      std::shared_ptr<const Captured> captured;
       Situation situation;
       VariableLocks locks;
-      if (Look(ctx, &situation, &locks)) captured = Find(ctx, situation);
+      if (Look(ctx, &situation, &locks)) captured = Find(ctx, *stream->device, situation);
       if (captured != nullptr) {
-        const SP_Stream stream = StreamOf(ctx);
         const absl::Status status = Replay(ctx, members_, captured, situation, stream);
         if (!absl::IsResourceExhausted(status)) {
           OP_REQUIRES_OK(ctx, status);
@@ -154,7 +154,7 @@ class ClusterKernel final : public tf::OpKernel {
     return key;
   }
 
-  std::shared_ptr<const Captured> Find(tf::OpKernelContext* ctx, const Situation& situation) {
+  std::shared_ptr<const Captured> Find(tf::OpKernelContext* ctx, Device& device, const Situation& situation) {
     std::string key = Signature(situation);
     {
       tf::mutex_lock lock(mutex_);
@@ -172,10 +172,8 @@ class ClusterKernel final : public tf::OpKernel {
         return nullptr;
       }
     }
-    const SP_Stream stream = StreamOf(ctx);
-    if (stream == nullptr) return nullptr;
     std::string why;
-    std::shared_ptr<const Captured> captured = Capture(members_, ctx, *stream->device, situation, &why);
+    std::shared_ptr<const Captured> captured = Capture(members_, ctx, device, situation, &why);
     Dump(name(), members_, captured.get(), why);
     tf::mutex_lock lock(mutex_);
     if (captured == nullptr) {

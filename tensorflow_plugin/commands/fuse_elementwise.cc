@@ -11,18 +11,6 @@
 namespace xpu::commands {
 namespace {
 
-bool IsNarrow(DType t) { return t == DType::kHalf || t == DType::kBFloat16; }
-
-Dims Dense(const Dims& shape) {
-  Dims strides(shape.rank(), 0);
-  int64_t step = 1;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= shape[i];
-  }
-  return strides;
-}
-
 // Strides of axes of one element mean nothing.
 bool SameWalk(const Dims& shape, const Dims& a, const Dims& b) {
   for (int i = 0; i < shape.rank(); ++i) {
@@ -30,7 +18,7 @@ bool SameWalk(const Dims& shape, const Dims& a, const Dims& b) {
   }
   return true;
 }
-bool IsDense(const Dims& shape, const Dims& strides) { return SameWalk(shape, strides, Dense(shape)); }
+bool IsDense(const Dims& shape, const Dims& strides) { return SameWalk(shape, strides, DenseStrides(shape)); }
 bool IsScalar(const Dims& shape, const Dims& strides) { return SameWalk(shape, strides, Dims(shape.rank(), 0)); }
 
 // Commands that become one.
@@ -78,7 +66,7 @@ class Fuser {
     if (desc == nullptr || desc->program->can_fail() || command.workspace.buffer != Place::kNowhere) return false;
     const Program& p = *desc->program;
     for (int r = 0; r < p.num_registers(); ++r) {
-      if (IsNarrow(p.type(r))) return false;
+      if (IsReducedFloat(p.type(r))) return false;
     }
     for (int o = 0; o < p.num_outputs(); ++o) {
       if (!WritesWhole(list_, command, o)) return false;
@@ -121,7 +109,7 @@ class Fuser {
       if (desc.shape == shape) {
         strides->push_back(desc.in_strides[k]);
       } else if (IsDense(desc.shape, desc.in_strides[k])) {
-        strides->push_back(Dense(shape));
+        strides->push_back(DenseStrides(shape));
       } else if (IsScalar(desc.shape, desc.in_strides[k])) {
         strides->push_back(Dims(shape.rank(), 0));
       } else {

@@ -106,7 +106,7 @@ bool IsSmallConstant(const tf::Node& node) {
          tf::TensorShape(value->tensor_shape()).num_elements() * 16 <= kSmall;
 }
 
-Role RoleOf(const tf::Node& node, const Traits& traits, const tf::KernelDef& kernel, bool ours) {
+Role RoleOf(const tf::Node& node, const Traits& traits, bool ours) {
   const std::string& op = node.type_string();
   if (node.IsConstant()) return IsSmallConstant(node) ? Role::kConstant : Role::kOutside;
   if (Passing().count(op) != 0) return op == "AssignVariableOp" ? Role::kCompute : Role::kFree;
@@ -144,7 +144,7 @@ Traits TraitsOf(const tf::Node& node, const std::string& device_type) {
   }
   const bool ours = kernel->device_type() == device_type && class_name != "XpuAdoptedKernel";
   traits.shape_only = ShapeOnly().count(node.type_string()) != 0;
-  traits.role = RoleOf(node, traits, *kernel, ours);
+  traits.role = RoleOf(node, traits, ours);
   return traits;
 }
 
