@@ -39,6 +39,9 @@ def pytest_configure(config):
 
 LEFT_OUT = "left out for time"
 
+# So many characters of a failed test's report are repeated at the end of a run of many steps.
+REPORT = 3000
+
 
 def pytest_runtest_setup(item):
     """Where the run's time is over (tools/run_tests.py), what has not begun is left out."""
@@ -47,11 +50,15 @@ def pytest_runtest_setup(item):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Tells tools/run_tests.py how many tests were."""
+    """Tells tools/run_tests.py how many tests were, and what failed."""
     skipped = terminalreporter.stats.get("skipped", [])
     count = sum(isinstance(report.longrepr, tuple) and LEFT_OUT in report.longrepr[2] for report in skipped)
     if count and "XPU_TESTS_LEFT_OUT" in os.environ:
         pathlib.Path(os.environ["XPU_TESTS_LEFT_OUT"]).write_text(f"{count} tests")
+    failed = terminalreporter.stats.get("failed", []) + terminalreporter.stats.get("error", [])
+    if failed and "XPU_TESTS_REPORTS" in os.environ:
+        reports = [f"{report.nodeid}\n{report.longreprtext[-REPORT:]}\n" for report in failed]
+        pathlib.Path(os.environ["XPU_TESTS_REPORTS"]).write_text("\n".join(reports[:20]))
 
 
 @pytest.fixture(scope="session")

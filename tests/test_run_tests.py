@@ -49,6 +49,18 @@ def test_a_failure_is_named_at_the_end(capfd):
     assert said[-1].startswith("=== 2 failed in") and said[-1].endswith(": bad; unbuilt")
 
 
+def test_what_pytest_reported_of_a_failure_is_repeated_at_the_end(capfd, tmp_path):
+    (tmp_path / "test_one.py").write_text("def test_one():\n    assert 6 * 9 == 42\n")
+    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_terminal_summary  # noqa: F401\n")
+    command = (sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", str(tmp_path))
+    run = Run()
+    assert not run.step(Step("tests", command, 60, environment={"PYTHONPATH": str(ROOT)}))
+    capfd.readouterr()
+    assert run.close() == 1
+    said = capfd.readouterr().err
+    assert said.startswith("=== failed in tests\ntest_one.py::test_one\n") and "assert (6 * 9) == 42" in said
+
+
 def test_what_does_not_fit_is_left_out_and_named(capfd):
     run = Run(seconds=200)
     assert run.step(step("long", "raise SystemExit(1)", seconds=101))
@@ -69,7 +81,8 @@ def test_a_step_that_the_end_of_the_run_ends_is_left_out_too(capfd, monkeypatch)
     assert "=== left out for time: the rest of slow" in capfd.readouterr().out
 
 
-def test_a_step_of_pytest_is_told_until_when_it_may_run(capfd):
+def test_a_step_of_pytest_is_told_until_when_it_may_run(capfd, monkeypatch):
+    monkeypatch.delenv("XPU_TESTS_UNTIL", raising=False)  # there is one where this test itself is of such a run
     code = "import os, time; print(float(os.environ['XPU_TESTS_UNTIL']) - time.time())"
     for seconds, expected in ((1000, 80), (60, 60)):
         assert Run(seconds).step(step("part", code, seconds=40, divisible=True))

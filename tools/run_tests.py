@@ -138,6 +138,7 @@ class Run:
         self.start = time.monotonic()
         self.seconds = seconds
         self.failed: list[str] = []
+        self.reports: list[str] = []
         self.left_out: list[str] = []
 
     def left(self) -> float:
@@ -159,14 +160,16 @@ class Run:
             if ended != 0:
                 return self._fail(step, began, "it does not build")
         with tempfile.TemporaryDirectory() as folder:
-            note = pathlib.Path(folder) / "left_out"
-            environment = {**step.environment, "XPU_TESTS_LEFT_OUT": str(note)}
+            note, reports = pathlib.Path(folder) / "left_out", pathlib.Path(folder) / "reports"
+            environment = {**step.environment, "XPU_TESTS_LEFT_OUT": str(note), "XPU_TESTS_REPORTS": str(reports)}
             if self.seconds is not None:
                 environment["XPU_TESTS_UNTIL"] = str(time.time() + min(self.left(), 2 * step.seconds))
             limit = min(step.limit, self.left() + GRACE)
             ended = execute(step.command, environment, limit)
             if note.exists():
                 self.left_out.append(f"{note.read_text()} of {step.title}")
+            if ended != 0 and reports.exists():
+                self.reports.append(f"{step.title}\n{reports.read_text()}")
         if ended == "timeout" and limit < step.limit:
             self.left_out.append(f"the rest of {step.title}")
             return True
@@ -183,7 +186,9 @@ class Run:
         return False
 
     def close(self) -> int:
-        """Prints the closing lines; the exit status."""
+        """Prints the closing lines; the exit status. What failed long ago is told once more, where people look."""
+        for report in self.reports:
+            say(f"failed in {report}", sys.stderr)
         if self.left_out:
             say("left out for time: " + "; ".join(self.left_out))
         seconds = f"{time.monotonic() - self.start:.0f} s"
