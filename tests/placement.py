@@ -76,6 +76,7 @@ def record_nodes() -> Iterator[list[node_def_pb2.NodeDef]]:
     """Yields a list that is filled at the end: the nodes that were executed, clusters as they are."""
     nodes: list[node_def_pb2.NodeDef] = []
     context.context().enable_run_metadata()
+    context.context().export_run_metadata()  # and forgets: what a tracing that was stopped without asking left there
     try:
         yield nodes
     finally:
