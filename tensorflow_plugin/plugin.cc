@@ -21,6 +21,7 @@
 #include "tensorflow_plugin/faults/faulty_backend.h"
 #include "tensorflow_plugin/framework/jit.h"
 #include "tensorflow_plugin/framework/registry.h"
+#include "tensorflow_plugin/graph/loops.h"
 #include "tensorflow_plugin/graph/pass.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -82,6 +83,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
   for (const std::string& problem : registry.problems()) {
     std::fprintf(stderr, "tensorflow_xpu: kernel not registered: %s\n", problem.c_str());
   }
+  xpu::graph::RegisterLoopPass("XPU");
   if (choice.options.fusion) {
     xpu::cluster::SetDumpFolder(choice.options.dump_folder);
     const std::string trouble = xpu::cluster::RegisterClusterOp("XPU");

@@ -1,5 +1,7 @@
 #include "tensorflow_plugin/framework/cpu_kernel.h"
 
+#include <utility>
+
 #include "tensorflow/core/framework/node_properties.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow_plugin/framework/native.h"
@@ -13,8 +15,10 @@ struct CpuKernel::Native {
 CpuKernel::CpuKernel(Construction& c) : native_(std::make_unique<Native>()) {
   auto* construction = reinterpret_cast<tensorflow::OpKernelConstruction*>(c.native());
   std::shared_ptr<const tensorflow::NodeProperties> properties;
-  c.Fail(FromNative(tensorflow::NodeProperties::CreateFromNodeDef(construction->def(), tensorflow::OpRegistry::Global(),
-                                                                  &properties)));
+  tensorflow::NodeDef node = construction->def();
+  node.mutable_attr()->erase("_kernel");  // a label of this device's kernels says nothing of the CPU's
+  c.Fail(FromNative(
+      tensorflow::NodeProperties::CreateFromNodeDef(std::move(node), tensorflow::OpRegistry::Global(), &properties)));
   if (!c.status().ok()) return;
   // The device stays this one, so that what the kernel allocates or keeps in a container is this device's.
   tensorflow::DeviceBase* device = construction->device();

@@ -1,4 +1,4 @@
-// Glue between our types and TensorFlow's C++ ones. Only context.cc and variables.cc include this: TensorFlow's
+// Glue between our types and TensorFlow's C++ ones. Only this folder's .cc files include it: TensorFlow's
 // headers take a quarter of a minute to compile.
 #ifndef TENSORFLOW_PLUGIN_FRAMEWORK_NATIVE_H_
 #define TENSORFLOW_PLUGIN_FRAMEWORK_NATIVE_H_
@@ -21,6 +21,10 @@ inline tensorflow::DataType NativeType(DType t) { return static_cast<tensorflow:
 inline Status FromNative(const absl::Status& s) {
   if (s.ok()) return OkStatus();
   return Status(static_cast<Code>(static_cast<int>(s.code())), std::string(s.message()));
+}
+
+inline absl::Status ToNative(const Status& s) {
+  return absl::Status(static_cast<absl::StatusCode>(static_cast<int>(s.code())), s.message());
 }
 
 inline Status ToNativeShape(const Dims& dims, tensorflow::TensorShape* shape) {

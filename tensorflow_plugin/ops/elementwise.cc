@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tensorflow_plugin/framework/labels.h"
+
 namespace xpu {
 
 TypeList DeviceTypes(TypeMask mask) {
@@ -38,6 +40,10 @@ void RegisterRow(Registry& registry, const ElementwiseOp& op, int arity, const s
     n.AskProgram(program, error);
   });
   add(entry, op);
+  if (!untyped) return;
+  // Logic is what loops end by, which the host decides.
+  Registry::Entry on_host = registry.Op(op.name).Host(arguments).OnHost().Label(labels::kOnHost);
+  add(on_host, op);
 }
 
 ProgramKernel::ProgramKernel(Construction& c, const ElementwiseOp& op, int arity) {

@@ -38,6 +38,7 @@
   V(Select)                \
   V(Softmax)               \
   V(SparseOptimizers)      \
+  V(TensorLists)           \
   V(Variables)             \
   V(Where)
 

@@ -1,0 +1,15 @@
+// Labels of kernels that no program asks for by name: the graph passes give them to nodes (TensorFlow's attribute
+// _kernel) that they fit.
+#ifndef TENSORFLOW_PLUGIN_FRAMEWORK_LABELS_H_
+#define TENSORFLOW_PLUGIN_FRAMEWORK_LABELS_H_
+
+namespace xpu::labels {
+
+// The op with arguments in host memory that are else in device memory.
+inline constexpr char kOnHost[] = "XpuOnHost";
+// AddN and ZerosLike of variants that are TensorLists.
+inline constexpr char kTensorLists[] = "XpuTensorLists";
+
+}  // namespace xpu::labels
+
+#endif  // TENSORFLOW_PLUGIN_FRAMEWORK_LABELS_H_

@@ -1,0 +1,188 @@
+#include "tensorflow_plugin/graph/loops.h"
+
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tensorflow/core/common_runtime/optimization_registry.h"
+#include "tensorflow/core/framework/memory_types.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/graph/algorithm.h"
+#include "tensorflow/core/util/device_name_utils.h"
+#include "tensorflow_plugin/framework/labels.h"
+
+namespace xpu::graph {
+namespace {
+
+namespace tf = tensorflow;
+using Set = std::set<std::string>;
+
+// TensorFlow's attribute of a node that chooses among kernels by their label.
+constexpr char kKernel[] = "_kernel";
+
+// The type of the device in a full or partial name; empty if there is none.
+std::string DeviceType(const std::string& name) {
+  tf::DeviceNameUtils::ParsedName device;
+  return tf::DeviceNameUtils::ParseFullOrLocalName(name, &device) && device.has_type ? device.type : "";
+}
+
+bool IsInHostMemory(const tf::Edge& e) {
+  const std::string device_type = DeviceType(e.src()->assigned_device_name());
+  if (device_type == tf::DEVICE_CPU) return true;
+  tf::MemoryTypeVector inputs, outputs;
+  return tf::MemoryTypesForNode(tf::OpRegistry::Global(), tf::DeviceType(device_type), e.src()->def(), &inputs,
+                                &outputs)
+             .ok() &&
+         outputs[e.src_output()] == tf::HOST_MEMORY;
+}
+
+// Ops whose first output is a TensorList of the elements that their attribute element_dtype says.
+const Set& MakeLists() {
+  static const Set* ops = new Set{
+      "EmptyTensorList",    "TensorListConcatLists", "TensorListFromTensor", "TensorListPopBack",
+      "TensorListPushBack", "TensorListReserve",     "TensorListScatterV2",  "TensorListScatterIntoExistingList",
+      "TensorListSetItem",  "TensorListSplit"};
+  return *ops;
+}
+
+bool PassesOn(const tf::Node& node) {
+  return node.IsIdentity() || node.IsEnter() || node.IsExit() || node.IsNextIteration() || node.IsSwitch() ||
+         node.IsMerge();
+}
+
+// Whether all that an output can be is a TensorList of numbers that have gradients.
+class Lists {
+ public:
+  bool IsList(const tf::Node& node, int output) {
+    if (!seen_.insert(&node).second) return true;  // around a loop: the other ways into it decide
+    if (MakeLists().count(node.type_string()) != 0) {
+      tf::DataType element = tf::DT_INVALID;
+      return output == 0 && tf::GetNodeAttr(node.attrs(), "element_dtype", &element).ok() &&
+             (tf::DataTypeIsFloating(element) || tf::DataTypeIsComplex(element));
+    }
+    if (output != 0 && !node.IsSwitch()) return false;
+    if (!PassesOn(node) && !IsAboutLists(node)) return false;
+    for (const tf::Edge* e : node.in_edges()) {
+      if (e->IsControlEdge() || (node.IsSwitch() && e->dst_input() != 0)) continue;
+      if (!IsList(*e->src(), e->src_output())) return false;
+    }
+    return node.num_inputs() > 0;
+  }
+
+  // An op that gives a list where it gets lists.
+  static bool IsAboutLists(const tf::Node& node) {
+    return (node.type_string() == "AddN" || node.type_string() == "ZerosLike") && node.output_type(0) == tf::DT_VARIANT;
+  }
+
+ private:
+  std::set<const tf::Node*> seen_;
+};
+
+// The one device of this type that all lists come from which a node reads; empty if there is none such.
+std::string DeviceOfLists(const tf::Node& node, const std::string& device_type) {
+  std::string device;
+  for (const tf::Edge* e : node.in_edges()) {
+    if (e->IsControlEdge()) continue;
+    const std::string& from = e->src()->assigned_device_name();
+    if (!device.empty() && from != device) return "";
+    device = from;
+  }
+  return DeviceType(device) == device_type ? device : "";
+}
+
+bool IsPushOrPop(const tf::Node& node) {
+  return node.type_string() == "TensorListPushBack" || node.type_string() == "TensorListPopBack";
+}
+
+// The nodes that lists of one int32 accumulator pass through, `from` being one; empty if a list comes from, or gets to,
+// where somebody expects its elements in device memory.
+std::set<tf::Node*> AccumulatorOf(tf::Node* from) {
+  std::set<tf::Node*> found = {from};
+  std::vector<tf::Node*> open = {from};
+  while (!open.empty()) {
+    tf::Node* node = open.back();
+    open.pop_back();
+    const bool is_list = IsPushOrPop(*node) || node->type_string() == "EmptyTensorList";
+    tf::DataType element = tf::DT_INVALID;
+    if (is_list && (!tf::GetNodeAttr(node->attrs(), "element_dtype", &element).ok() || element != tf::DT_INT32)) {
+      return {};
+    }
+    if (!is_list && !PassesOn(*node)) return {};
+    if (node->assigned_device_name() != from->assigned_device_name()) return {};
+    for (const tf::EdgeSet* edges : {&node->in_edges(), &node->out_edges()}) {
+      for (const tf::Edge* e : *edges) {
+        if (e->IsControlEdge() || e->src()->output_type(e->src_output()) != tf::DT_VARIANT) continue;
+        for (tf::Node* next : {e->src(), e->dst()}) {
+          if (found.insert(next).second) open.push_back(next);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+class LoopPass : public tf::GraphOptimizationPass {
+ public:
+  explicit LoopPass(std::string device_type) : device_type_(std::move(device_type)) {}
+
+  absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
+    if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
+    KeepListsOnDevice(options.graph->get(), device_type_);
+    KeepLogicOnHost(options.graph->get(), device_type_);
+    KeepCountersOnHost(options.graph->get(), device_type_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string device_type_;
+};
+
+}  // namespace
+
+void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
+  static const Set* const logic = new Set{"LogicalAnd", "LogicalNot", "LogicalOr"};
+  std::vector<tf::Node*> order;
+  // Operands come before what reads them, but around a loop.
+  tf::GetReversePostOrder(*graph, &order, {}, [](const tf::Edge& e) { return !e.src()->IsNextIteration(); });
+  for (tf::Node* node : order) {
+    if (logic->count(node->type_string()) == 0 || DeviceType(node->assigned_device_name()) != device_type) continue;
+    bool on_host = true;
+    for (const tf::Edge* e : node->in_edges()) on_host = on_host && (e->IsControlEdge() || IsInHostMemory(*e));
+    if (on_host) node->AddAttr(kKernel, labels::kOnHost);
+  }
+}
+
+void KeepListsOnDevice(tf::Graph* graph, const std::string& device_type) {
+  bool moved = true;
+  while (moved) {  // one may read what another gives
+    moved = false;
+    for (tf::Node* node : graph->op_nodes()) {
+      if (!Lists::IsAboutLists(*node) || DeviceType(node->assigned_device_name()) != tf::DEVICE_CPU) continue;
+      const std::string device = DeviceOfLists(*node, device_type);
+      if (device.empty() || !Lists().IsList(*node, 0)) continue;
+      node->set_assigned_device_name(device);
+      node->AddAttr(kKernel, labels::kTensorLists);
+      moved = true;
+    }
+  }
+}
+
+void KeepCountersOnHost(tf::Graph* graph, const std::string& device_type) {
+  for (tf::Node* node : graph->op_nodes()) {
+    if (!IsPushOrPop(*node) || DeviceType(node->assigned_device_name()) != device_type) continue;
+    if (node->attrs().Find(kKernel) != nullptr) continue;  // of one that was found
+    for (tf::Node* member : AccumulatorOf(node)) {
+      if (IsPushOrPop(*member)) member->AddAttr(kKernel, labels::kOnHost);
+    }
+  }
+}
+
+void RegisterLoopPass(const std::string& device_type) {
+  // Before the one that makes clusters.
+  tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, 999,
+                                                   std::make_unique<LoopPass>(device_type));
+}
+
+}  // namespace xpu::graph
