@@ -1,4 +1,4 @@
-"""Loops in graphs: what decides them, and what gradients gather in them, stays where it is; the numbers are the CPU's."""
+"""Loops in graphs: what decides them, and what gradients gather in them, stays where it is; numbers are the CPU's."""
 
 import numpy as np
 import pytest
