@@ -18,6 +18,14 @@ void FuseElementwise(const Capabilities& can, List* list);
 // Takes out commands whose results nobody reads.
 void RemoveUnused(List* list);
 
+// Commands that read a copy of a part of a buffer, of its axes in another order, or of repeated elements read the
+// original, where that costs them nothing: it is in one piece, or in rows, or a matrix of a product.
+void ReadThroughCopies(const Capabilities& can, List* list);
+
+// Commands whose results are copied to their places in a buffer (parts that are joined, axes in another order) write
+// them there. After FuseElementwise, which wants to see whole buffers.
+void WriteThroughCopies(const Capabilities& can, List* list);
+
 // All of them.
 void Optimize(const Capabilities& can, List* list);
 

@@ -96,7 +96,10 @@ void RemoveUnused(List* list) {
 void Optimize(const Capabilities& can, List* list) {
   RemoveRepeated(list);
   RemoveUnused(list);
+  ReadThroughCopies(can, list);
+  RemoveUnused(list);
   FuseElementwise(can, list);
+  WriteThroughCopies(can, list);
   RemoveUnused(list);
 }
 

@@ -1,0 +1,330 @@
+// Copies that only put elements elsewhere, taken out: who reads the copy reads the original, and who makes what is
+// copied writes it to where the copy would have put it.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "tensorflow_plugin/commands/passes.h"
+#include "tensorflow_plugin/commands/uses.h"
+#include "tensorflow_plugin/commands/walk.h"
+#include "tensorflow_plugin/primitives/check.h"
+
+namespace xpu::commands {
+namespace {
+
+using Pieces = std::vector<std::vector<Piece>>;
+
+// The extents of axes that were divided, all of them in a row; false if those are more than a command can have.
+bool Divide(const Pieces& pieces, Dims* extents) {
+  Dims divided;
+  for (const std::vector<Piece>& axis : pieces) {
+    for (const Piece& piece : axis) {
+      if (divided.rank() == Dims::kMaxRank) return false;
+      divided.push_back(piece.extent);
+    }
+  }
+  *extents = divided;
+  return true;
+}
+
+// The strides of somebody else over those axes.
+Dims Divided(const Pieces& pieces, const Dims& strides) {
+  Dims divided;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    int64_t inner = 1;
+    for (const Piece& piece : pieces[i]) inner *= piece.extent;
+    for (const Piece& piece : pieces[i]) {
+      inner /= piece.extent;
+      divided.push_back(strides[static_cast<int>(i)] * inner);
+    }
+  }
+  return divided;
+}
+
+Dims StridesOf(const Pieces& pieces) {
+  Dims strides;
+  for (const std::vector<Piece>& axis : pieces) {
+    for (const Piece& piece : axis) strides.push_back(piece.stride);
+  }
+  return strides;
+}
+
+bool IsWhole(const Pieces& pieces) {
+  return std::all_of(pieces.begin(), pieces.end(), [](const std::vector<Piece>& axis) { return axis.size() == 1; });
+}
+
+// Axes far apart in memory are for whoever makes a copy of them; rows are as good as dense ones.
+bool HasRows(const Dims& shape, const Dims& strides) {
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    if (shape[i] != 1) return strides[i] == 0 || strides[i] == 1;
+  }
+  return true;
+}
+
+// A matrix of a batch: the axes of the batch, rows and columns.
+struct Matrix {
+  Dims extents, strides;
+};
+Matrix MatrixOf(const Dims& batch, const Dims& batch_strides, int64_t rows, int64_t columns, int64_t row_stride) {
+  Matrix m{batch, batch_strides};
+  m.extents.push_back(rows);
+  m.extents.push_back(columns);
+  m.strides.push_back(row_stride != 0 ? row_stride : columns);
+  m.strides.push_back(1);
+  return m;
+}
+
+// Gives input or output `which` of a product another place among `pieces`, those of its matrix; false if it can have
+// none such. *transpose is null where rows must stay rows.
+bool PlaceMatrix(const Pieces& pieces, MatMulDesc* desc, Dims MatMulDesc::* batch_strides,
+                 int64_t MatMulDesc::* row_stride, bool MatMulDesc::* transpose) {
+  const size_t batch = pieces.size() - 2;
+  if (pieces[batch].size() != 1 || pieces[batch + 1].size() != 1) return false;
+  Piece rows = pieces[batch][0], columns = pieces[batch + 1][0];
+  if (columns.extent == 1) columns.stride = 1;
+  if (rows.extent == 1) rows.stride = columns.extent * std::max<int64_t>(columns.stride, 1);
+  if (columns.stride != 1) {
+    if (transpose == nullptr || rows.stride != 1) return false;
+    std::swap(rows, columns);
+    desc->*transpose = !(desc->*transpose);
+  }
+  if (rows.stride < columns.extent) return false;
+  desc->*row_stride = rows.stride;
+  const Pieces of_batch(pieces.begin(), pieces.begin() + batch);
+  Dims extents;
+  if (!Divide(of_batch, &extents)) return false;
+  for (Dims MatMulDesc::* strides :
+       {&MatMulDesc::a_batch_strides, &MatMulDesc::b_batch_strides, &MatMulDesc::c_batch_strides}) {
+    if (strides == batch_strides) {
+      desc->*strides = StridesOf(of_batch);
+    } else if (!(desc->*strides).empty()) {  // those of a dense result stay so
+      desc->*strides = Divided(of_batch, desc->*strides);
+    }
+  }
+  desc->batch = extents;
+  return true;
+}
+
+// One command, as it would be if it read its input `in` by a walk.
+class Reader {
+ public:
+  Reader(const Capabilities& can, const Walk& walk, size_t element_size, int64_t start, int in)
+      : can_(can), walk_(walk), element_size_(element_size), start_(start), in_(in) {}
+
+  // Changes the descriptor; *offset is where the input begins, in elements.
+  bool Change(Descriptor* desc, Footprint* footprint, int64_t* offset) {
+    offset_ = offset;
+    if (walk_.contiguous()) {
+      *offset = walk_.offset + start_;
+      return true;
+    }
+    return std::visit([&](auto& d) { return Change(d, footprint); }, *desc);
+  }
+
+ private:
+  bool Change(ElementwiseDesc& d, Footprint* footprint) {
+    ElementwiseDesc changed = d;
+    if (!ChangeSource(&changed, true)) return false;
+    std::vector<Dims*> strides;
+    for (int k = 0; k < d.program->num_inputs(); ++k) strides.push_back(&changed.in_strides[k]);
+    MergeDims(&changed.shape, strides.data(), static_cast<int>(strides.size()));
+    return Accept(changed, &d, footprint);
+  }
+  bool Change(ReduceDesc& d, Footprint* footprint) {
+    ReduceDesc changed = d;
+    return ChangeSource(&changed.source, false) && Accept(changed, &d, footprint);
+  }
+  bool Change(CopyStridedDesc& d, Footprint* footprint) {
+    CopyStridedDesc changed = d;
+    Pieces pieces;
+    if (d.element_size != element_size_ ||
+        !Follow(walk_, start_ + d.src_offset, d.shape, d.src_strides, &pieces, offset_))
+      return false;
+    if (!Divide(pieces, &changed.shape)) return false;
+    changed.dst_strides = Divided(pieces, d.dst_strides);
+    changed.src_strides = StridesOf(pieces);
+    changed.src_offset = 0;
+    Dims* const strides[] = {&changed.src_strides, &changed.dst_strides};
+    MergeDims(&changed.shape, strides, 2);
+    return Accept(changed, &d, footprint);
+  }
+  bool Change(MatMulDesc& d, Footprint* footprint) {
+    if (SizeOf(d.type) != element_size_) return false;
+    MatMulDesc changed = d;
+    const bool a = in_ == 0;
+    const bool transposed = a ? d.transpose_a : d.transpose_b;
+    const int64_t rows = a ? d.m : d.k, columns = a ? d.k : d.n;
+    const Matrix matrix = MatrixOf(d.batch, a ? d.a_batch_strides : d.b_batch_strides, transposed ? columns : rows,
+                                   transposed ? rows : columns, a ? d.lda : d.ldb);
+    Pieces pieces;
+    if (!Follow(walk_, start_, matrix.extents, matrix.strides, &pieces, offset_)) return false;
+    const bool placed =
+        a ? PlaceMatrix(pieces, &changed, &MatMulDesc::a_batch_strides, &MatMulDesc::lda, &MatMulDesc::transpose_a)
+          : PlaceMatrix(pieces, &changed, &MatMulDesc::b_batch_strides, &MatMulDesc::ldb, &MatMulDesc::transpose_b);
+    return placed && Accept(changed, &d, footprint);
+  }
+  template <typename Desc>
+  bool Change(Desc&, Footprint*) {
+    return false;
+  }
+
+  bool ChangeSource(ElementwiseDesc* d, bool divide) {
+    if (SizeOf(d->program->inputs()[in_]) != element_size_) return false;
+    Pieces pieces;
+    if (!Follow(walk_, start_, d->shape, d->in_strides[in_], &pieces, offset_)) return false;
+    if (!divide && !IsWhole(pieces)) return false;
+    if (!Divide(pieces, &d->shape)) return false;
+    for (int k = 0; k < d->program->num_inputs(); ++k) {
+      d->in_strides[k] = k == in_ ? StridesOf(pieces) : Divided(pieces, d->in_strides[k]);
+    }
+    return HasRows(d->shape, d->in_strides[in_]);
+  }
+
+  template <typename Desc>
+  bool Accept(const Desc& changed, Desc* desc, Footprint* footprint) {
+    Footprint f;
+    if (!Check(changed, &f).ok() || !can_.Supports(changed)) return false;
+    if (can_.WorkspaceBytes(changed) > can_.WorkspaceBytes(*desc)) return false;
+    *desc = changed;
+    *footprint = f;
+    return true;
+  }
+
+  const Capabilities& can_;
+  const Walk& walk_;
+  const size_t element_size_;
+  const int64_t start_;
+  const int in_;
+  int64_t* offset_ = nullptr;
+};
+
+// Who reads all that `command` copies reads the original instead; false if somebody cannot.
+bool ReadThrough(const Capabilities& can, const CopyStridedDesc& copy, int i, List* list) {
+  const Command& command = list->commands[i];
+  const Place from = command.in[0], to = command.out[0];
+  if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || to.offset != 0) return false;
+  const Uses uses = UsesOf(*list);
+  const Uses::OfBuffer& of_copy = uses.buffers[to.buffer];
+  if (of_copy.kept || of_copy.writers.size() != 1 || of_copy.readers.empty()) return false;
+  Walk walk;
+  if (!WalkOfSource(copy, list->buffers[to.buffer].bytes, &walk)) return false;
+  for (int64_t stride : walk.strides) {
+    if (stride < 0) return false;
+  }
+  for (int writer : uses.buffers[from.buffer].writers) {
+    if (writer > i && writer <= of_copy.readers.back()) return false;
+  }
+  const int64_t size = static_cast<int64_t>(copy.element_size);
+  std::vector<Command> changed;
+  for (int reader : of_copy.readers) {
+    Command c = list->commands[reader];
+    if (c.workspace.buffer == from.buffer) return false;
+    for (size_t k = 0; k < c.in.size(); ++k) {
+      if (c.in[k].buffer != to.buffer) continue;
+      int64_t offset = 0;
+      if (c.in[k].offset % size != 0) return false;
+      Reader input(can, walk, copy.element_size, c.in[k].offset / size, static_cast<int>(k));
+      if (!input.Change(&c.desc, &c.footprint, &offset)) return false;
+      c.in[k] = {from.buffer, from.offset + offset * size};
+    }
+    changed.push_back(std::move(c));
+  }
+  for (size_t r = 0; r < changed.size(); ++r) list->commands[of_copy.readers[r]] = std::move(changed[r]);
+  return true;
+}
+
+// A product writes its matrices to where `walk` says; another command can only if that is in one piece.
+bool WriteTo(const Capabilities& can, const Walk& walk, size_t element_size, Command* c, int64_t* offset) {
+  if (walk.contiguous()) {
+    *offset = walk.offset;
+    return true;
+  }
+  auto* d = std::get_if<MatMulDesc>(&c->desc);
+  if (d == nullptr || SizeOf(d->type) != element_size || !d->c_batch_strides.empty() || d->ldc != 0) return false;
+  Dims dense = DenseStrides(d->batch);
+  for (int i = 0; i < dense.rank(); ++i) dense[i] *= d->m * d->n;
+  const Matrix matrix = MatrixOf(d->batch, dense, d->m, d->n, 0);
+  Pieces pieces;
+  MatMulDesc changed = *d;
+  Footprint f;
+  if (!Follow(walk, 0, matrix.extents, matrix.strides, &pieces, offset) ||
+      !PlaceMatrix(pieces, &changed, &MatMulDesc::c_batch_strides, &MatMulDesc::ldc, nullptr) ||
+      !Check(changed, &f).ok() || !can.Supports(changed) || can.WorkspaceBytes(changed) > can.WorkspaceBytes(*d)) {
+    return false;
+  }
+  *d = changed;
+  c->footprint = f;
+  return true;
+}
+
+// Whether a command writes to `to` nothing that lies from begin to end, in bytes of the buffer, and reads nothing of
+// it.
+bool KeepsOff(const Command& c, int buffer, int64_t begin, int64_t end) {
+  for (const Place& place : c.in) {
+    if (place.buffer == buffer) return false;
+  }
+  if (c.workspace.buffer == buffer) return false;
+  for (size_t k = 0; k < c.out.size(); ++k) {
+    if (c.out[k].buffer != buffer) continue;
+    if (static_cast<int>(k) >= c.footprint.num_out || std::holds_alternative<ScatterDesc>(c.desc)) return false;
+    const Operand& operand = c.footprint.out[k];
+    if (c.out[k].offset + operand.begin < end && begin < c.out[k].offset + operand.end) return false;
+  }
+  return true;
+}
+
+// Who makes all that command i copies, for it alone, writes it to where it is copied to; false if it cannot.
+bool WriteThrough(const Capabilities& can, const CopyStridedDesc& copy, int i, List* list) {
+  const Command& command = list->commands[i];
+  const Place from = command.in[0], to = command.out[0];
+  if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || from.offset != 0) return false;
+  const Uses uses = UsesOf(*list);
+  const Uses::OfBuffer& source = uses.buffers[from.buffer];
+  if (source.kept || source.writers.size() != 1 || source.readers.size() != 1 || source.writers[0] >= i) return false;
+  const int maker = source.writers[0];
+  Walk walk;
+  if (!WalkOfTarget(copy, list->buffers[from.buffer].bytes, &walk)) return false;
+  for (int64_t stride : walk.strides) {
+    if (stride <= 0) return false;
+  }
+  const int64_t begin = to.offset + command.footprint.out[0].begin, end = to.offset + command.footprint.out[0].end;
+  for (int c = maker; c < i; ++c) {
+    if (!KeepsOff(list->commands[c], to.buffer, begin, end)) return false;
+  }
+  Command changed = list->commands[maker];
+  int at = -1;
+  for (size_t k = 0; k < changed.out.size(); ++k) {
+    if (changed.out[k].buffer != from.buffer) continue;
+    if (at >= 0 || static_cast<int>(k) >= changed.footprint.num_out) return false;
+    at = static_cast<int>(k);
+  }
+  int64_t offset = 0;
+  if (at < 0 || !WritesWhole(*list, changed, at) || !WriteTo(can, walk, copy.element_size, &changed, &offset)) {
+    return false;
+  }
+  changed.out[at] = {to.buffer, to.offset + offset * static_cast<int64_t>(copy.element_size)};
+  list->commands[maker] = std::move(changed);
+  return true;
+}
+
+}  // namespace
+
+void ReadThroughCopies(const Capabilities& can, List* list) {
+  for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
+    const auto* copy = std::get_if<CopyStridedDesc>(&list->commands[i].desc);
+    if (copy != nullptr) (void)ReadThrough(can, *copy, i, list);
+  }
+}
+
+void WriteThroughCopies(const Capabilities& can, List* list) {
+  for (int i = 0; i < static_cast<int>(list->commands.size());) {
+    const auto* copy = std::get_if<CopyStridedDesc>(&list->commands[i].desc);
+    if (copy != nullptr && WriteThrough(can, *copy, i, list)) {
+      list->commands.erase(list->commands.begin() + i);
+    } else {
+      ++i;
+    }
+  }
+}
+
+}  // namespace xpu::commands

@@ -1,0 +1,93 @@
+#include "tensorflow_plugin/commands/walk.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace xpu::commands {
+namespace {
+
+// The walk from axes in the order of the dense buffer, whose strides there are `dense`; false if it is none.
+bool MakeWalk(const std::vector<int>& order, const CopyStridedDesc& copy, const Dims& dense, const Dims& elsewhere,
+              int64_t bytes, Walk* walk) {
+  walk->shape = walk->strides = Dims();
+  Dims there;
+  for (int axis : order) {
+    if (copy.shape[axis] == 1) continue;
+    walk->shape.push_back(copy.shape[axis]);
+    walk->strides.push_back(elsewhere[axis]);
+    there.push_back(dense[axis]);
+  }
+  const int64_t elements = walk->shape.num_elements();
+  if (elements == 0 || elements * static_cast<int64_t>(copy.element_size) != bytes) return false;
+  if (there != DenseStrides(walk->shape)) return false;
+  Dims* const strides[] = {&walk->strides};
+  MergeDims(&walk->shape, strides, 1);
+  if (walk->shape.rank() == 1 && walk->shape[0] == 1) walk->shape = walk->strides = Dims();
+  return true;
+}
+
+}  // namespace
+
+bool WalkOfSource(const CopyStridedDesc& copy, int64_t bytes, Walk* walk) {
+  if (copy.dst_offset != 0) return false;
+  std::vector<int> order(copy.shape.rank());
+  std::iota(order.begin(), order.end(), 0);
+  walk->offset = copy.src_offset;
+  return MakeWalk(order, copy, copy.dst_strides, copy.src_strides, bytes, walk);
+}
+
+bool WalkOfTarget(const CopyStridedDesc& copy, int64_t bytes, Walk* walk) {
+  if (copy.src_offset != 0) return false;
+  std::vector<int> order(copy.shape.rank());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return copy.src_strides[a] > copy.src_strides[b]; });
+  walk->offset = copy.dst_offset;
+  return MakeWalk(order, copy, copy.src_strides, copy.dst_strides, bytes, walk);
+}
+
+bool Follow(const Walk& walk, int64_t start, const Dims& extents, const Dims& strides,
+            std::vector<std::vector<Piece>>* pieces, int64_t* offset) {
+  const int rank = walk.shape.rank();
+  const Dims dense = DenseStrides(walk.shape);
+  // The highest index in each axis so far: beyond its extent a step would carry into the next axis.
+  Dims reached(rank, 0);
+  *offset = walk.offset;
+  for (int j = 0; j < rank; ++j) {
+    reached[j] = start / dense[j];
+    start -= reached[j] * dense[j];
+    *offset += reached[j] * walk.strides[j];
+    if (reached[j] >= walk.shape[j]) return false;
+  }
+  if (start != 0) return false;
+  pieces->assign(extents.rank(), {});
+  for (int i = 0; i < extents.rank(); ++i) {
+    std::vector<Piece>& found = (*pieces)[i];  // the innermost first
+    int64_t extent = extents[i], stride = strides[i];
+    if (extent <= 1 || stride == 0) {
+      found.push_back({extent, 0});
+      continue;
+    }
+    if (stride < 0) return false;
+    while (extent > 1) {
+      int j = 0;
+      while (j < rank && dense[j] > stride) ++j;
+      if (j == rank || stride % dense[j] != 0) return false;
+      const int64_t steps = stride / dense[j], end = walk.shape[j];
+      int64_t inner = extent;
+      if (reached[j] + (extent - 1) * steps >= end) {
+        // The axis goes on in the next one, if it fills this one.
+        if (j == 0 || end % steps != 0 || extent % (end / steps) != 0) return false;
+        inner = end / steps;
+      }
+      reached[j] += (inner - 1) * steps;
+      if (inner < 2 || reached[j] >= end) return false;
+      found.push_back({inner, steps * walk.strides[j]});
+      extent /= inner;
+      stride *= inner;
+    }
+    std::reverse(found.begin(), found.end());
+  }
+  return true;
+}
+
+}  // namespace xpu::commands

@@ -1,0 +1,37 @@
+// Where the elements of a buffer are that is a copy of others, and how to step among those.
+#ifndef TENSORFLOW_PLUGIN_COMMANDS_WALK_H_
+#define TENSORFLOW_PLUGIN_COMMANDS_WALK_H_
+
+#include <vector>
+
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::commands {
+
+// Element i of a dense buffer, i counting through `shape`, is element `offset` + its index times `strides` elsewhere.
+struct Walk {
+  Dims shape, strides;  // no extents of 1, and as few axes as there can be
+  int64_t offset = 0;
+
+  bool contiguous() const { return shape.rank() == 0 || (shape.rank() == 1 && strides[0] == 1); }
+};
+
+// Where a copy's destination has its elements from; false if it is not dense, or not the whole buffer of so many bytes.
+bool WalkOfSource(const CopyStridedDesc& copy, int64_t bytes, Walk* walk);
+// Where a copy's source has its elements put; false if those are not a whole buffer of so many bytes, each once.
+bool WalkOfTarget(const CopyStridedDesc& copy, int64_t bytes, Walk* walk);
+
+// One axis elsewhere.
+struct Piece {
+  int64_t extent, stride;
+};
+
+// Somebody steps through the dense buffer, from element `start` on, along axes with these extents and strides.
+// Elsewhere that is from element *offset on, and each axis one or several pieces, the outermost first. False if there
+// are none.
+bool Follow(const Walk& walk, int64_t start, const Dims& extents, const Dims& strides,
+            std::vector<std::vector<Piece>>* pieces, int64_t* offset);
+
+}  // namespace xpu::commands
+
+#endif  // TENSORFLOW_PLUGIN_COMMANDS_WALK_H_
