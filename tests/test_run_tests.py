@@ -52,7 +52,18 @@ def test_a_failure_is_named_at_the_end(capfd):
 def test_what_pytest_reported_of_a_failure_is_repeated_at_the_end(capfd, tmp_path):
     (tmp_path / "test_one.py").write_text("def test_one():\n    assert 6 * 9 == 42\n")
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_terminal_summary  # noqa: F401\n")
-    command = (sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", str(tmp_path))
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "-p",
+        "no:cacheprovider",
+        f"--rootdir={tmp_path}",
+        str(tmp_path),
+    )
     run = Run()
     assert not run.step(Step("tests", command, 60, environment={"PYTHONPATH": str(ROOT)}))
     capfd.readouterr()
