@@ -5,6 +5,9 @@
 #include <fstream>
 #include <utility>
 
+#include "tensorflow_plugin/cluster/capture.h"
+#include "tensorflow_plugin/cluster/members.h"
+
 namespace xpu::cluster {
 namespace {
 

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "tensorflow_plugin/cluster/capture.h"
-#include "tensorflow_plugin/cluster/members.h"
-
 namespace xpu::cluster {
+
+struct Captured;
+class Members;
 
 // From now on each capture is written to a file of its own in `folder`; nowhere if it is empty.
 void SetDumpFolder(std::string folder);

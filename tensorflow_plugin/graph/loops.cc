@@ -10,6 +10,7 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/graph/algorithm.h"
+#include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/util/device_name_utils.h"
 #include "tensorflow_plugin/framework/labels.h"
 

@@ -4,7 +4,9 @@
 
 #include <string>
 
-#include "tensorflow/core/graph/graph.h"
+namespace tensorflow {
+class Graph;
+}  // namespace tensorflow
 
 namespace xpu::graph {
 
