@@ -111,7 +111,6 @@ def test_sums_of_lists_of_other_types(xpu_device, dtype):
 
 def test_an_iteration_of_an_lstm_copies_nothing(xpu_device):
     """In Keras' loops, forward and back, all that passes between iterations stays in its memory."""
-    keras.utils.set_random_seed(1)
     data, labels = np.random.default_rng(0).random((4, 5, 3), np.float32), np.arange(4) % 2
     losses = {}
     for device in ("/cpu:0", xpu_device):

@@ -30,6 +30,12 @@ def step(title, code, seconds=60, **options):
     return Step(title, (sys.executable, "-c", code), seconds, **options)
 
 
+def pytest_in(folder):
+    """The command that runs the tests of a folder in two processes, as the steps run them."""
+    command = (sys.executable, "-m", "pytest", "-q", "-n", "2", "-ra", "-p", "no:cacheprovider")
+    return (*command, f"--rootdir={folder}", str(folder))
+
+
 def test_all_passes(capfd):
     run = Run()
     assert run.step(step("one", "print('out')", environment={"A": "1"}))
@@ -52,20 +58,8 @@ def test_a_failure_is_named_at_the_end(capfd):
 def test_what_pytest_reported_of_a_failure_is_repeated_at_the_end(capfd, tmp_path):
     (tmp_path / "test_one.py").write_text("def test_one():\n    assert 6 * 9 == 42\n")
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_terminal_summary  # noqa: F401\n")
-    command = (
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-n",
-        "2",
-        "-p",
-        "no:cacheprovider",
-        f"--rootdir={tmp_path}",
-        str(tmp_path),
-    )
     run = Run()
-    assert not run.step(Step("tests", command, 60, environment={"PYTHONPATH": str(ROOT)}))
+    assert not run.step(Step("tests", pytest_in(tmp_path), 60, environment={"PYTHONPATH": str(ROOT)}))
     capfd.readouterr()
     assert run.close() == 1
     said = capfd.readouterr().err
@@ -126,18 +120,15 @@ def alive(process):
 
 
 def test_tests_that_no_longer_fit_are_left_out_and_counted(tmp_path):
-    """In two processes, as the steps run them."""
     (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n\n\ndef test_two():\n    pass\n")
     (tmp_path / "conftest.py").write_text(
         "from tests.conftest import pytest_runtest_setup, pytest_terminal_summary  # noqa: F401\n"
     )
     note = tmp_path / "note"
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-ra", "-p", "no:cacheprovider"]
-    command += [f"--rootdir={tmp_path}", str(tmp_path)]
     for until, words in ((time.time() + 600, "2 passed"), (time.time(), "2 skipped")):
         environment = {"XPU_TESTS_UNTIL": str(until), "XPU_TESTS_LEFT_OUT": str(note), "PYTHONPATH": str(ROOT)}
         environment |= {"PATH": os.environ["PATH"]}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(pytest_in(tmp_path), env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0 and words in done.stdout, done.stdout + done.stderr
         assert note.exists() == (words == "2 skipped")
     assert "left out for time" in done.stdout

@@ -74,8 +74,8 @@ Matrix MatrixOf(const Dims& batch, const Dims& batch_strides, int64_t rows, int6
   return m;
 }
 
-// Gives input or output `which` of a product another place among `pieces`, those of its matrix; false if it can have
-// none such. *transpose is null where rows must stay rows.
+// Gives the input or output of a product that has these strides the place that `pieces` are, those of its matrix; false
+// if it can have none such. `transpose` is null where rows must stay rows.
 bool PlaceMatrix(const Pieces& pieces, MatMulDesc* desc, Dims MatMulDesc::* batch_strides,
                  int64_t MatMulDesc::* row_stride, bool MatMulDesc::* transpose) {
   const size_t batch = pieces.size() - 2;
@@ -105,6 +105,17 @@ bool PlaceMatrix(const Pieces& pieces, MatMulDesc* desc, Dims MatMulDesc::* batc
   return true;
 }
 
+// Puts `changed` in the place of *desc if the device runs it with the workspace that there is.
+template <typename Desc>
+bool Accept(const Capabilities& can, const Desc& changed, Desc* desc, Footprint* footprint) {
+  Footprint f;
+  if (!Check(changed, &f).ok() || !can.Supports(changed)) return false;
+  if (can.WorkspaceBytes(changed) > can.WorkspaceBytes(*desc)) return false;
+  *desc = changed;
+  *footprint = f;
+  return true;
+}
+
 // One command, as it would be if it read its input `in` by a walk.
 class Reader {
  public:
@@ -128,11 +139,11 @@ class Reader {
     std::vector<Dims*> strides;
     for (int k = 0; k < d.program->num_inputs(); ++k) strides.push_back(&changed.in_strides[k]);
     MergeDims(&changed.shape, strides.data(), static_cast<int>(strides.size()));
-    return Accept(changed, &d, footprint);
+    return Accept(can_, changed, &d, footprint);
   }
   bool Change(ReduceDesc& d, Footprint* footprint) {
     ReduceDesc changed = d;
-    return ChangeSource(&changed.source, false) && Accept(changed, &d, footprint);
+    return ChangeSource(&changed.source, false) && Accept(can_, changed, &d, footprint);
   }
   bool Change(CopyStridedDesc& d, Footprint* footprint) {
     CopyStridedDesc changed = d;
@@ -146,7 +157,7 @@ class Reader {
     changed.src_offset = 0;
     Dims* const strides[] = {&changed.src_strides, &changed.dst_strides};
     MergeDims(&changed.shape, strides, 2);
-    return Accept(changed, &d, footprint);
+    return Accept(can_, changed, &d, footprint);
   }
   bool Change(MatMulDesc& d, Footprint* footprint) {
     if (SizeOf(d.type) != element_size_) return false;
@@ -161,7 +172,7 @@ class Reader {
     const bool placed =
         a ? PlaceMatrix(pieces, &changed, &MatMulDesc::a_batch_strides, &MatMulDesc::lda, &MatMulDesc::transpose_a)
           : PlaceMatrix(pieces, &changed, &MatMulDesc::b_batch_strides, &MatMulDesc::ldb, &MatMulDesc::transpose_b);
-    return placed && Accept(changed, &d, footprint);
+    return placed && Accept(can_, changed, &d, footprint);
   }
   template <typename Desc>
   bool Change(Desc&, Footprint*) {
@@ -180,16 +191,6 @@ class Reader {
     return HasRows(d->shape, d->in_strides[in_]);
   }
 
-  template <typename Desc>
-  bool Accept(const Desc& changed, Desc* desc, Footprint* footprint) {
-    Footprint f;
-    if (!Check(changed, &f).ok() || !can_.Supports(changed)) return false;
-    if (can_.WorkspaceBytes(changed) > can_.WorkspaceBytes(*desc)) return false;
-    *desc = changed;
-    *footprint = f;
-    return true;
-  }
-
   const Capabilities& can_;
   const Walk& walk_;
   const size_t element_size_;
@@ -198,39 +199,38 @@ class Reader {
   int64_t* offset_ = nullptr;
 };
 
-// Who reads all that `command` copies reads the original instead; false if somebody cannot.
-bool ReadThrough(const Capabilities& can, const CopyStridedDesc& copy, int i, List* list) {
+// Who reads what command i copies reads the original instead, if all who do can.
+void ReadThrough(const Capabilities& can, const CopyStridedDesc& copy, int i, List* list) {
   const Command& command = list->commands[i];
   const Place from = command.in[0], to = command.out[0];
-  if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || to.offset != 0) return false;
+  if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || to.offset != 0) return;
   const Uses uses = UsesOf(*list);
   const Uses::OfBuffer& of_copy = uses.buffers[to.buffer];
-  if (of_copy.kept || of_copy.writers.size() != 1 || of_copy.readers.empty()) return false;
+  if (of_copy.kept || of_copy.writers.size() != 1 || of_copy.readers.empty()) return;
   Walk walk;
-  if (!WalkOfSource(copy, list->buffers[to.buffer].bytes, &walk)) return false;
+  if (!WalkOfSource(copy, list->buffers[to.buffer].bytes, &walk)) return;
   for (int64_t stride : walk.strides) {
-    if (stride < 0) return false;
+    if (stride < 0) return;
   }
   for (int writer : uses.buffers[from.buffer].writers) {
-    if (writer > i && writer <= of_copy.readers.back()) return false;
+    if (writer > i && writer <= of_copy.readers.back()) return;
   }
   const int64_t size = static_cast<int64_t>(copy.element_size);
   std::vector<Command> changed;
   for (int reader : of_copy.readers) {
     Command c = list->commands[reader];
-    if (c.workspace.buffer == from.buffer) return false;
+    if (c.workspace.buffer == from.buffer) return;
     for (size_t k = 0; k < c.in.size(); ++k) {
       if (c.in[k].buffer != to.buffer) continue;
       int64_t offset = 0;
-      if (c.in[k].offset % size != 0) return false;
+      if (c.in[k].offset % size != 0) return;
       Reader input(can, walk, copy.element_size, c.in[k].offset / size, static_cast<int>(k));
-      if (!input.Change(&c.desc, &c.footprint, &offset)) return false;
+      if (!input.Change(&c.desc, &c.footprint, &offset)) return;
       c.in[k] = {from.buffer, from.offset + offset * size};
     }
     changed.push_back(std::move(c));
   }
   for (size_t r = 0; r < changed.size(); ++r) list->commands[of_copy.readers[r]] = std::move(changed[r]);
-  return true;
 }
 
 // A product writes its matrices to where `walk` says; another command can only if that is in one piece.
@@ -246,19 +246,12 @@ bool WriteTo(const Capabilities& can, const Walk& walk, size_t element_size, Com
   const Matrix matrix = MatrixOf(d->batch, dense, d->m, d->n, 0);
   Pieces pieces;
   MatMulDesc changed = *d;
-  Footprint f;
-  if (!Follow(walk, 0, matrix.extents, matrix.strides, &pieces, offset) ||
-      !PlaceMatrix(pieces, &changed, &MatMulDesc::c_batch_strides, &MatMulDesc::ldc, nullptr) ||
-      !Check(changed, &f).ok() || !can.Supports(changed) || can.WorkspaceBytes(changed) > can.WorkspaceBytes(*d)) {
-    return false;
-  }
-  *d = changed;
-  c->footprint = f;
-  return true;
+  return Follow(walk, 0, matrix.extents, matrix.strides, &pieces, offset) &&
+         PlaceMatrix(pieces, &changed, &MatMulDesc::c_batch_strides, &MatMulDesc::ldc, nullptr) &&
+         Accept(can, changed, d, &c->footprint);
 }
 
-// Whether a command writes to `to` nothing that lies from begin to end, in bytes of the buffer, and reads nothing of
-// it.
+// Whether a command reads nothing of a buffer, and writes nothing of it that lies from byte `begin` to `end`.
 bool KeepsOff(const Command& c, int buffer, int64_t begin, int64_t end) {
   for (const Place& place : c.in) {
     if (place.buffer == buffer) return false;
@@ -312,7 +305,7 @@ bool WriteThrough(const Capabilities& can, const CopyStridedDesc& copy, int i, L
 void ReadThroughCopies(const Capabilities& can, List* list) {
   for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
     const auto* copy = std::get_if<CopyStridedDesc>(&list->commands[i].desc);
-    if (copy != nullptr) (void)ReadThrough(can, *copy, i, list);
+    if (copy != nullptr) ReadThrough(can, *copy, i, list);
   }
 }
 

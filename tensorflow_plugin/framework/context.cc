@@ -65,8 +65,7 @@ ComputeScope::ComputeScope(TF_OpKernelContext* native) : native_(native) {
 
 void ComputeScope::Fail(const Status& status) {
   ok_ = false;
-  reinterpret_cast<tensorflow::OpKernelContext*>(native_)->CtxFailure(
-      absl::Status(static_cast<absl::StatusCode>(static_cast<int>(status.code())), status.message()));
+  reinterpret_cast<tensorflow::OpKernelContext*>(native_)->CtxFailure(ToNative(status));
 }
 
 Temporary::Temporary() = default;

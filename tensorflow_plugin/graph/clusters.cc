@@ -6,9 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "tensorflow/core/graph/algorithm.h"
 #include "tensorflow/core/graph/control_flow.h"
-#include "tensorflow/core/util/device_name_utils.h"
+#include "tensorflow_plugin/graph/nodes.h"
 
 namespace xpu::graph {
 namespace {
@@ -39,10 +38,7 @@ class Grouper {
     levels_.assign(ids, 0);
     conditions_.resize(ids);
     static_.assign(ids, false);
-    std::vector<tf::Node*> order;
-    // Edges that lead back into a loop's next iteration are no edges of an iteration.
-    tf::GetReversePostOrder(graph_, &order, {}, [](const tf::Edge& e) { return !e.src()->IsNextIteration(); });
-    order.erase(std::remove_if(order.begin(), order.end(), [](const tf::Node* n) { return !n->IsOp(); }), order.end());
+    const std::vector<tf::Node*> order = InOrder(graph_);
     for (const tf::Node* node : order) {
       FindConditions(*node);
       Classify(*node);
@@ -101,9 +97,7 @@ class Grouper {
   }
 
   void Classify(const tf::Node& node) {
-    tf::DeviceNameUtils::ParsedName device;
-    if (!tf::DeviceNameUtils::ParseFullName(node.assigned_device_name(), &device) || device.type != device_type_)
-      return;
+    if (DeviceTypeOf(node) != device_type_) return;
     Traits& traits = out_.traits[node.id()];
     traits = TraitsOf(node, device_type_);
     static_[node.id()] = traits.role == Role::kConstant || traits.shape_only ||

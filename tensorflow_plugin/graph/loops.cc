@@ -9,10 +9,9 @@
 #include "tensorflow/core/framework/memory_types.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
-#include "tensorflow/core/graph/algorithm.h"
 #include "tensorflow/core/graph/graph.h"
-#include "tensorflow/core/util/device_name_utils.h"
 #include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/graph/nodes.h"
 
 namespace xpu::graph {
 namespace {
@@ -23,14 +22,8 @@ using Set = std::set<std::string>;
 // TensorFlow's attribute of a node that chooses among kernels by their label.
 constexpr char kKernel[] = "_kernel";
 
-// The type of the device in a full or partial name; empty if there is none.
-std::string DeviceType(const std::string& name) {
-  tf::DeviceNameUtils::ParsedName device;
-  return tf::DeviceNameUtils::ParseFullOrLocalName(name, &device) && device.has_type ? device.type : "";
-}
-
 bool IsInHostMemory(const tf::Edge& e) {
-  const std::string device_type = DeviceType(e.src()->assigned_device_name());
+  const std::string device_type = DeviceTypeOf(*e.src());
   if (device_type == tf::DEVICE_CPU) return true;
   tf::MemoryTypeVector inputs, outputs;
   return tf::MemoryTypesForNode(tf::OpRegistry::Global(), tf::DeviceType(device_type), e.src()->def(), &inputs,
@@ -81,16 +74,16 @@ class Lists {
   std::set<const tf::Node*> seen_;
 };
 
-// The one device of this type that all lists come from which a node reads; empty if there is none such.
+// The device that all lists come from which a node reads, if it is of this type; else nothing.
 std::string DeviceOfLists(const tf::Node& node, const std::string& device_type) {
   std::string device;
   for (const tf::Edge* e : node.in_edges()) {
     if (e->IsControlEdge()) continue;
     const std::string& from = e->src()->assigned_device_name();
-    if (!device.empty() && from != device) return "";
+    if (DeviceTypeOf(*e->src()) != device_type || (!device.empty() && from != device)) return "";
     device = from;
   }
-  return DeviceType(device) == device_type ? device : "";
+  return device;
 }
 
 bool IsPushOrPop(const tf::Node& node) {
@@ -124,6 +117,48 @@ std::set<tf::Node*> AccumulatorOf(tf::Node* from) {
   return found;
 }
 
+// Logic of a device whose operands are all in host memory (comparisons of counters are) stays there: a loop's condition
+// is decided on the host.
+void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
+  static const Set* const logic = new Set{"LogicalAnd", "LogicalNot", "LogicalOr"};
+  for (tf::Node* node : InOrder(*graph)) {  // one may read what another gives
+    if (logic->count(node->type_string()) == 0 || DeviceTypeOf(*node) != device_type) continue;
+    bool on_host = true;
+    for (const tf::Edge* e : node->in_edges()) on_host = on_host && (e->IsControlEdge() || IsInHostMemory(*e));
+    if (on_host) node->AddAttr(kKernel, labels::kOnHost);
+  }
+}
+
+// Sums and zeros of TensorLists, for which TensorFlow has kernels on the CPU alone, go to the device that all their
+// lists are on. With them on the CPU every iteration that a gradient goes back through would copy a whole list to the
+// host, and back.
+void KeepListsOnDevice(tf::Graph* graph, const std::string& device_type) {
+  bool moved = true;
+  while (moved) {  // one may read what another gives
+    moved = false;
+    for (tf::Node* node : graph->op_nodes()) {
+      if (!Lists::IsAboutLists(*node) || DeviceTypeOf(*node) != tf::DEVICE_CPU) continue;
+      const std::string device = DeviceOfLists(*node, device_type);
+      if (device.empty() || !Lists().IsList(*node, 0)) continue;
+      node->set_assigned_device_name(device);
+      node->AddAttr(kKernel, labels::kTensorLists);
+      moved = true;
+    }
+  }
+}
+
+// Lists that a loop pushes int32 to and its gradient pops from, counters and shapes, keep it where it is: in host
+// memory.
+void KeepCountersOnHost(tf::Graph* graph, const std::string& device_type) {
+  for (tf::Node* node : graph->op_nodes()) {
+    if (!IsPushOrPop(*node) || DeviceTypeOf(*node) != device_type) continue;
+    if (node->attrs().Find(kKernel) != nullptr) continue;  // of one that was found
+    for (tf::Node* member : AccumulatorOf(node)) {
+      if (IsPushOrPop(*member)) member->AddAttr(kKernel, labels::kOnHost);
+    }
+  }
+}
+
 class LoopPass : public tf::GraphOptimizationPass {
  public:
   explicit LoopPass(std::string device_type) : device_type_(std::move(device_type)) {}
@@ -141,44 +176,6 @@ class LoopPass : public tf::GraphOptimizationPass {
 };
 
 }  // namespace
-
-void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
-  static const Set* const logic = new Set{"LogicalAnd", "LogicalNot", "LogicalOr"};
-  std::vector<tf::Node*> order;
-  // Operands come before what reads them, but around a loop.
-  tf::GetReversePostOrder(*graph, &order, {}, [](const tf::Edge& e) { return !e.src()->IsNextIteration(); });
-  for (tf::Node* node : order) {
-    if (logic->count(node->type_string()) == 0 || DeviceType(node->assigned_device_name()) != device_type) continue;
-    bool on_host = true;
-    for (const tf::Edge* e : node->in_edges()) on_host = on_host && (e->IsControlEdge() || IsInHostMemory(*e));
-    if (on_host) node->AddAttr(kKernel, labels::kOnHost);
-  }
-}
-
-void KeepListsOnDevice(tf::Graph* graph, const std::string& device_type) {
-  bool moved = true;
-  while (moved) {  // one may read what another gives
-    moved = false;
-    for (tf::Node* node : graph->op_nodes()) {
-      if (!Lists::IsAboutLists(*node) || DeviceType(node->assigned_device_name()) != tf::DEVICE_CPU) continue;
-      const std::string device = DeviceOfLists(*node, device_type);
-      if (device.empty() || !Lists().IsList(*node, 0)) continue;
-      node->set_assigned_device_name(device);
-      node->AddAttr(kKernel, labels::kTensorLists);
-      moved = true;
-    }
-  }
-}
-
-void KeepCountersOnHost(tf::Graph* graph, const std::string& device_type) {
-  for (tf::Node* node : graph->op_nodes()) {
-    if (!IsPushOrPop(*node) || DeviceType(node->assigned_device_name()) != device_type) continue;
-    if (node->attrs().Find(kKernel) != nullptr) continue;  // of one that was found
-    for (tf::Node* member : AccumulatorOf(node)) {
-      if (IsPushOrPop(*member)) member->AddAttr(kKernel, labels::kOnHost);
-    }
-  }
-}
 
 void RegisterLoopPass(const std::string& device_type) {
   // Before the one that makes clusters.
