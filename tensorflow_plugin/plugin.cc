@@ -11,6 +11,7 @@
 #include "tensorflow_plugin/backends/backends.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/dump.h"
+#include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/device/describe.h"
 #include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/interop.h"
@@ -86,7 +87,8 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
   xpu::graph::RegisterLoopPass("XPU");
   if (choice.options.fusion) {
     xpu::cluster::SetDumpFolder(choice.options.dump_folder);
-    const std::string trouble = xpu::cluster::RegisterClusterOp("XPU");
+    std::string trouble = xpu::cluster::RegisterClusterOp("XPU");
+    if (trouble.empty()) trouble = xpu::cluster::RegisterLoopOp("XPU");
     if (trouble.empty()) {
       xpu::graph::RegisterClusterPass("XPU");
     } else {

@@ -61,14 +61,15 @@ BOOKKEEPING = {
 
 
 def with_members(nodes: Iterable[node_def_pb2.NodeDef]) -> Iterator[node_def_pb2.NodeDef]:
-    """Nodes that were executed, with those that a cluster stands for in its place."""
+    """Nodes that were executed, with those that a cluster or a loop stands for behind it."""
     for node in nodes:
         if node.op != "_XpuCluster":
             yield node
-            continue
-        for member in graph_pb2.GraphDef.FromString(node.attr["members"].s).node:
-            member.device = node.device
-            yield member
+        if node.op in ("_XpuCluster", "_XpuLoop"):
+            members = graph_pb2.GraphDef.FromString(node.attr["members"].s).node
+            for member in members:
+                member.device = node.device
+            yield from with_members(members)
 
 
 @contextlib.contextmanager

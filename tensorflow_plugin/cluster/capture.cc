@@ -7,6 +7,7 @@
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/recorder.h"
 #include "tensorflow_plugin/commands/uses.h"
+#include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/framework/context.h"
 
 namespace xpu::cluster {
@@ -110,14 +111,15 @@ class Capturer {
     environment.before = [this](int member) { recorder_.set_origin(member); };
     // Held, so that no kernel writes into a buffer that has been written: each is written by one op. Variables alone
     // are updated in place, or their updates would copy them.
-    environment.on_value = [this](const tf::Tensor& value) {
+    const Watch watch([this](const tf::Tensor& value) {
       if (Recorder::IsVirtual(value.data()) && !IsOfVariable(value)) held_.push_back(value);
-    };
+    });
     for (const tf::Tensor& argument : environment.arguments) {
       if (Recorder::IsVirtual(argument.data())) held_.push_back(argument);
     }
-    ScopedStream stream(recorder_.device(), recorder_.stream());
-    TF_RETURN_IF_ERROR(members_.Run(outer_, environment, results));
+    const ScopedStream stream(recorder_.device(), recorder_.stream());
+    const RedirectedStream tensorflows(recorder_.stream());
+    TF_RETURN_IF_ERROR(members_.RunAll(outer_, environment, results));
     if (!recorder_.obstacle().empty()) return absl::FailedPreconditionError(recorder_.obstacle());
     return absl::OkStatus();
   }

@@ -7,18 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "tensorflow/c/kernels.h"
-#include "tensorflow/c/ops.h"
 #include "tensorflow/c/tf_status.h"
-#include "tensorflow/core/framework/kernel_def_builder.h"
-#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/members.h"
+#include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/cluster/replay.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 
@@ -47,16 +44,7 @@ class ClusterKernel final : public tf::OpKernel {
     OP_REQUIRES_OK(c, c->GetAttr(attr::kDevice, &types));
     num_device_ = static_cast<int>(types.size());
     OP_REQUIRES_OK(c, c->GetAttr(attr::kResources, &num_resources_));
-    std::string serialized;
-    std::vector<std::string> results;
-    OP_REQUIRES_OK(c, c->GetAttr(attr::kMembers, &serialized));
-    OP_REQUIRES_OK(c, c->GetAttr(attr::kResults, &results));
-    tf::GraphDef graph;
-    OP_REQUIRES(c, graph.ParseFromString(serialized),
-                absl::InvalidArgumentError(absl::StrCat("the members of ", name(), " are no GraphDef")));
-    std::vector<Source> sources(results.size());
-    for (size_t i = 0; i < results.size(); ++i) OP_REQUIRES_OK(c, ParseSource(results[i], &sources[i]));
-    OP_REQUIRES_OK(c, members_.Create(c, graph, std::move(sources)));
+    OP_REQUIRES_OK(c, CreateMembers(c, &members_));
     writes_.assign(num_resources_, false);
     for (const Members::Member& member : members_.members()) {
       for (const Source& source : member.inputs) {
@@ -69,7 +57,8 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
   void Compute(tf::OpKernelContext* ctx) override {
-    const SP_Stream stream = StreamOf(ctx);
+    // Of a loop that is being captured: its members are.
+    const SP_Stream stream = Watch::Current() == nullptr ? StreamOf(ctx) : nullptr;
     if (stream != nullptr) {
       std::shared_ptr<const Captured> captured;
       Situation situation;
@@ -201,7 +190,7 @@ class ClusterKernel final : public tf::OpKernel {
     environment.resources = ctx->resource_manager();
     for (int i = 0; i < ctx->num_inputs(); ++i) environment.arguments.push_back(ctx->input(i));
     std::vector<tf::Tensor> results;
-    OP_REQUIRES_OK(ctx, members_.Run(ctx, environment, &results));
+    OP_REQUIRES_OK(ctx, members_.RunAll(ctx, environment, &results));
     for (size_t i = 0; i < results.size(); ++i) ctx->set_output(static_cast<int>(i), results[i]);
   }
 
@@ -223,41 +212,10 @@ class ClusterKernel final : public tf::OpKernel {
   bool hopeless_ = false;
 };
 
-class ClusterKernelFactory : public tf::kernel_factory::OpKernelFactory {
- public:
-  tf::OpKernel* Create(tf::OpKernelConstruction* construction) override { return new ClusterKernel(construction); }
-};
-
 }  // namespace
 
 std::string RegisterClusterOp(const std::string& device_type) {
-  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(kOp);
-  for (const char* list : {attr::kHost, attr::kDevice, attr::kHostResults, attr::kDeviceResults}) {
-    TF_OpDefinitionBuilderAddAttr(op, (std::string(list) + ": list(type) >= 0").c_str());
-  }
-  TF_OpDefinitionBuilderAddAttr(op, (std::string(attr::kResources) + ": int >= 0").c_str());
-  TF_OpDefinitionBuilderAddAttr(op, (std::string(attr::kMembers) + ": string").c_str());
-  TF_OpDefinitionBuilderAddAttr(op, (std::string(attr::kResults) + ": list(string)").c_str());
-  TF_OpDefinitionBuilderAddInput(op, (std::string("host: ") + attr::kHost).c_str());
-  TF_OpDefinitionBuilderAddInput(op, (std::string("device: ") + attr::kDevice).c_str());
-  TF_OpDefinitionBuilderAddInput(op, (std::string("resources: ") + attr::kResources + " * resource").c_str());
-  TF_OpDefinitionBuilderAddOutput(op, (std::string("host_results: ") + attr::kHostResults).c_str());
-  TF_OpDefinitionBuilderAddOutput(op, (std::string("device_results: ") + attr::kDeviceResults).c_str());
-  // Nobody may fold it, drop it or make one of two.
-  TF_OpDefinitionBuilderSetIsStateful(op, true);
-  std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
-  TF_OpDefinitionBuilderSetShapeInferenceFunction(
-      op, [](TF_ShapeInferenceContext* c, TF_Status* s) { TF_ShapeInferenceContextSetUnknownShape(c, s); });
-  TF_RegisterOpDefinition(op, status.get());
-  if (TF_GetCode(status.get()) != TF_OK) return TF_Message(status.get());
-  const tf::KernelDef* kernel = tf::KernelDefBuilder(kOp)
-                                    .Device(device_type.c_str())
-                                    .HostMemory("host")
-                                    .HostMemory("resources")
-                                    .HostMemory("host_results")
-                                    .Build();
-  tf::kernel_factory::OpKernelRegistrar(kernel, "XpuClusterKernel", std::make_unique<ClusterKernelFactory>());
-  return "";
+  return RegisterOp<ClusterKernel>(kOp, {}, device_type);
 }
 
 }  // namespace xpu::cluster

@@ -29,6 +29,8 @@ absl::Status ParseSource(const std::string& text, Source* source) {
 
 namespace {
 
+thread_local const Watch* current_watch = nullptr;
+
 std::vector<tf::AllocatorAttributes> Attributes(const tf::MemoryTypeVector& types) {
   std::vector<tf::AllocatorAttributes> attributes(types.size());
   for (size_t i = 0; i < types.size(); ++i) attributes[i].set_on_host(types[i] == tf::HOST_MEMORY);
@@ -37,20 +39,36 @@ std::vector<tf::AllocatorAttributes> Attributes(const tf::MemoryTypeVector& type
 
 }  // namespace
 
+Watch::Watch(std::function<void(const tf::Tensor&)> on_value) : on_value_(std::move(on_value)) { current_watch = this; }
+Watch::~Watch() { current_watch = nullptr; }
+const Watch* Watch::Current() { return current_watch; }
+
+void Members::CountUse(const Source& source) {
+  if (source.member >= 0) {
+    ++members_[source.member].uses[source.index];
+    return;
+  }
+  if (argument_uses_.size() <= static_cast<size_t>(source.index)) argument_uses_.resize(source.index + 1);
+  ++argument_uses_[source.index];
+}
+
 absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::GraphDef& graph,
                              std::vector<Source> results) {
   tf::DeviceBase* device = construction->device();
+  const auto is_known = [this](const Source& source) {
+    return source.member < 0 || (source.member < static_cast<int>(members_.size()) &&
+                                 source.index < members_[source.member].kernel->num_outputs());
+  };
   for (const tf::NodeDef& node : graph.node()) {
     Member member;
     for (const std::string& text : node.input()) {
       Source source;
       TF_RETURN_IF_ERROR(ParseSource(text, &source));
-      if (source.member >= static_cast<int>(members_.size()) ||
-          (source.member >= 0 && source.index >= members_[source.member].kernel->num_outputs())) {
+      if (!is_known(source)) {
         return absl::InvalidArgumentError(
             absl::StrCat("node ", node.name(), " reads ", text, ", which is not computed before it"));
       }
-      if (source.member >= 0) ++members_[source.member].uses[source.index];
+      CountUse(source);
       member.inputs.push_back(source);
     }
     std::shared_ptr<const tf::NodeProperties> props;
@@ -71,34 +89,48 @@ absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::G
   }
   results_ = std::move(results);
   for (const Source& source : results_) {
-    if (source.member < 0 || source.member >= static_cast<int>(members_.size()) ||
-        source.index >= members_[source.member].kernel->num_outputs()) {
-      return absl::InvalidArgumentError(absl::StrCat("a cluster has no value ", ToString(source)));
-    }
-    ++members_[source.member].uses[source.index];
+    if (!is_known(source)) return absl::InvalidArgumentError(absl::StrCat("there is no value ", ToString(source)));
+    CountUse(source);
   }
   return absl::OkStatus();
 }
 
-absl::Status Members::RunOne(const Member& member, tf::OpKernelContext* outer, const Environment& environment,
-                             std::vector<tf::Tensor>* inputs, std::vector<tf::Tensor>* outputs) const {
+Members::Run::Run(const Members& members, tf::OpKernelContext* outer, Environment& environment)
+    : members_(members),
+      outer_(outer),
+      environment_(environment),
+      values_(members.members_.size()),
+      uses_(members.members_.size()),
+      argument_uses_(members.argument_uses_) {
+  for (size_t i = 0; i < uses_.size(); ++i) uses_[i] = members.members_[i].uses;
+}
+
+tf::Tensor Members::Run::Take(const Source& source, bool keep) {
+  const bool argument = source.member == Source::kArgument;
+  tf::Tensor& value = argument ? environment_.arguments[source.index] : values_[source.member][source.index];
+  int& uses = argument ? argument_uses_[source.index] : uses_[source.member][source.index];
+  if (--uses > 0 || (argument && keep)) return value;
+  return std::move(value);
+}
+
+absl::Status Members::Run::RunOne(const Member& member, std::vector<tf::Tensor>* outputs) {
   tf::OpKernelContext::Params params;
-  params.step_id = outer->step_id();
+  params.step_id = outer_->step_id();
   params.op_kernel = member.kernel.get();
-  params.device = environment.device;
+  params.device = environment_.device;
   params.output_attr_array = member.output_attrs.data();
-  params.resource_manager = environment.resources;
-  params.step_container = outer->step_container();
-  params.rendezvous = outer->rendezvous();
-  params.session_state = outer->session_state();
-  params.cancellation_manager = outer->cancellation_manager();
-  params.frame_iter = outer->frame_iter();
-  params.op_device_context = outer->op_device_context();
-  params.function_library = outer->function_library();
-  params.runner = outer->runner();
-  params.run_all_kernels_inline = outer->run_all_kernels_inline();
+  params.resource_manager = environment_.resources;
+  params.step_container = outer_->step_container();
+  params.rendezvous = outer_->rendezvous();
+  params.session_state = outer_->session_state();
+  params.cancellation_manager = outer_->cancellation_manager();
+  params.frame_iter = outer_->frame_iter();
+  params.op_device_context = outer_->op_device_context();
+  params.function_library = outer_->function_library();
+  params.runner = outer_->runner();
+  params.run_all_kernels_inline = outer_->run_all_kernels_inline();
   absl::InlinedVector<tf::TensorValue, 4> values;
-  for (tf::Tensor& input : *inputs) values.emplace_back(&input);
+  for (tf::Tensor& input : inputs_) values.emplace_back(&input);
   params.inputs = values;
   params.input_alloc_attrs = member.input_attrs;
 
@@ -115,32 +147,27 @@ absl::Status Members::RunOne(const Member& member, tf::OpKernelContext* outer, c
   return absl::OkStatus();
 }
 
-absl::Status Members::Run(tf::OpKernelContext* outer, Environment& environment,
-                          std::vector<tf::Tensor>* results) const {
-  std::vector<std::vector<tf::Tensor>> values(members_.size());
-  std::vector<std::vector<int>> uses(members_.size());
-  for (size_t i = 0; i < members_.size(); ++i) uses[i] = members_[i].uses;
-  std::vector<tf::Tensor> inputs;
-  for (size_t i = 0; i < members_.size(); ++i) {
-    const Member& member = members_[i];
-    inputs.clear();
-    for (const Source& source : member.inputs) {
-      if (source.member == Source::kArgument) {
-        inputs.push_back(environment.arguments[source.index]);
-      } else if (--uses[source.member][source.index] == 0) {
-        inputs.push_back(std::move(values[source.member][source.index]));
-      } else {
-        inputs.push_back(values[source.member][source.index]);
-      }
-    }
-    if (environment.before) environment.before(static_cast<int>(i));
-    TF_RETURN_IF_ERROR(RunOne(member, outer, environment, &inputs, &values[i]));
-    for (size_t k = 0; k < values[i].size(); ++k) {
-      if (environment.on_value) environment.on_value(values[i][k]);
-      if (uses[i][k] == 0) values[i][k] = tf::Tensor();
+absl::Status Members::Run::Until(int end, bool keep) {
+  for (; next_ < end; ++next_) {
+    const Member& member = members_.members_[next_];
+    inputs_.clear();
+    for (const Source& source : member.inputs) inputs_.push_back(Take(source, keep));
+    if (environment_.before) environment_.before(next_);
+    std::vector<tf::Tensor>& values = values_[next_];
+    TF_RETURN_IF_ERROR(RunOne(member, &values));
+    for (size_t k = 0; k < values.size(); ++k) {
+      if (current_watch != nullptr) current_watch->Show(values[k]);
+      if (uses_[next_][k] == 0) values[k] = tf::Tensor();
     }
   }
-  for (const Source& source : results_) results->push_back(values[source.member][source.index]);
+  return absl::OkStatus();
+}
+
+absl::Status Members::RunAll(tf::OpKernelContext* outer, Environment& environment,
+                             std::vector<tf::Tensor>* results) const {
+  Run run(*this, outer, environment);
+  TF_RETURN_IF_ERROR(run.Until(static_cast<int>(members_.size()), false));
+  for (const Source& source : results_) results->push_back(run.Take(source));
   return absl::OkStatus();
 }
 

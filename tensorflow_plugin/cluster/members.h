@@ -23,18 +23,35 @@ struct Source {
 std::string ToString(const Source& source);
 absl::Status ParseSource(const std::string& text, Source* source);
 
+// While one lives, its thread captures: it is shown each tensor that a member gives, those of loops and clusters among
+// the members as well.
+class Watch {
+ public:
+  explicit Watch(std::function<void(const tensorflow::Tensor&)> on_value);
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // The calling thread's; null if it does not capture.
+  static const Watch* Current();
+  void Show(const tensorflow::Tensor& value) const { on_value_(value); }
+
+ private:
+  const std::function<void(const tensorflow::Tensor&)> on_value_;
+};
+
 class Members {
  public:
   struct Member {
     std::unique_ptr<tensorflow::OpKernel> kernel;
     std::vector<Source> inputs;
     std::vector<tensorflow::AllocatorAttributes> input_attrs, output_attrs;
-    // How often each output is read: by members, and once if it is a result of the cluster.
+    // How often each output is read: by members, and as a result.
     std::vector<int> uses;
   };
 
   // Makes the kernels of the nodes of `graph`, which are in an order that may run, on the device of `construction`.
-  // `results` are the values that the cluster gives.
+  // `results` are the values that will be taken.
   absl::Status Create(tensorflow::OpKernelConstruction* construction, const tensorflow::GraphDef& graph,
                       std::vector<Source> results);
 
@@ -46,22 +63,45 @@ class Members {
     tensorflow::DeviceBase* device = nullptr;
     tensorflow::ResourceMgr* resources = nullptr;
     std::vector<tensorflow::Tensor> arguments;  // of the cluster
-    // If set: called before each member, and with each tensor that a member gives.
-    std::function<void(int member)> before;
-    std::function<void(const tensorflow::Tensor&)> on_value;
+    std::function<void(int member)> before;     // if set: called before each member
   };
 
-  // Runs them one after the other as TensorFlow's executor would, on the calling thread; values that nobody reads any
-  // more are let go. `outer`: the execution of the cluster. An error is the member's, which it names.
-  absl::Status Run(tensorflow::OpKernelContext* outer, Environment& environment,
-                   std::vector<tensorflow::Tensor>* results) const;
+  // One after the other as TensorFlow's executor would run them, on the calling thread; values that nobody reads any
+  // more are let go.
+  class Run {
+   public:
+    // `outer`: the execution of the op that the members are of. All arguments live longer.
+    Run(const Members& members, tensorflow::OpKernelContext* outer, Environment& environment);
+
+    // Runs the members before `end` that have not run. An error is the member's, which it names. `keep`: arguments stay
+    // in the environment even if nobody reads them any more.
+    absl::Status Until(int end, bool keep);
+    // A value. The last who takes one gets it for himself.
+    tensorflow::Tensor Take(const Source& source, bool keep = false);
+
+   private:
+    absl::Status RunOne(const Member& member, std::vector<tensorflow::Tensor>* outputs);
+
+    const Members& members_;
+    tensorflow::OpKernelContext* const outer_;
+    Environment& environment_;
+    int next_ = 0;
+    std::vector<std::vector<tensorflow::Tensor>> values_;
+    std::vector<std::vector<int>> uses_;  // that are still to come
+    std::vector<int> argument_uses_;
+    std::vector<tensorflow::Tensor> inputs_;
+  };
+
+  // Runs all of them and takes their results.
+  absl::Status RunAll(tensorflow::OpKernelContext* outer, Environment& environment,
+                      std::vector<tensorflow::Tensor>* results) const;
 
  private:
-  absl::Status RunOne(const Member& member, tensorflow::OpKernelContext* outer, const Environment& environment,
-                      std::vector<tensorflow::Tensor>* inputs, std::vector<tensorflow::Tensor>* outputs) const;
+  void CountUse(const Source& source);
 
   std::vector<Member> members_;
   std::vector<Source> results_;
+  std::vector<int> argument_uses_;
 };
 
 }  // namespace xpu::cluster

@@ -10,6 +10,9 @@ namespace {
 constexpr uint64_t kBase = uint64_t{1} << 62;
 constexpr uint64_t kAlignment = 256;
 
+// Of a loop with more iterations than that, captured whole, the list would cost more than it saves.
+constexpr size_t kMaxCommands = 16384;
+
 uint64_t Number(const void* address) { return reinterpret_cast<uint64_t>(address); }
 
 }  // namespace
@@ -28,22 +31,26 @@ class Recorder::RecordingStream final : public Stream {
 
   Status CopyHostToDevice(void* dst, const void* src, size_t size) override {
     const char* bytes = static_cast<const char*>(src);
+    XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
     Upload upload{std::make_shared<const std::vector<char>>(bytes, bytes + size)};
     recorder_.Add(std::move(upload)).out = {recorder_.Resolve(dst)};
     return OkStatus();
   }
   Status CopyDeviceToHost(void*, const void*, size_t) override { return recorder_.CannotRecord("a copy to the host"); }
   Status CopyDeviceToDevice(void* dst, const void* src, size_t size) override {
+    XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
     Command& command = recorder_.Add(CopyBytes{size});
     command.in = {recorder_.Resolve(src)};
     command.out = {recorder_.Resolve(dst)};
     return OkStatus();
   }
   Status Memset(void* dst, uint8_t value, size_t size) override {
+    XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
     recorder_.Add(FillBytes{value, size}).out = {recorder_.Resolve(dst)};
     return OkStatus();
   }
   Status MemsetU32(void* dst, uint32_t value, size_t size) override {
+    XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
     recorder_.Add(FillWords{value, size}).out = {recorder_.Resolve(dst)};
     return OkStatus();
   }
@@ -90,6 +97,7 @@ class Recorder::RecordingDevice final : public Device {
   template <typename Desc>
   Status Record(const Desc& desc, const Args& args, const Footprint& footprint) {
     if (args.status != nullptr) return recorder_.CannotRecord("a command that can fail on data");
+    XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
     Command& command = recorder_.Add(desc);
     command.footprint = footprint;
     for (int i = 0; i < footprint.num_in; ++i) command.in.push_back(recorder_.Resolve(args.in[i]));
@@ -139,6 +147,10 @@ Command& Recorder::Add(Descriptor desc) {
   command.desc = std::move(desc);
   command.origin = origin_;
   return command;
+}
+
+Status Recorder::RequireRoom() {
+  return list_.commands.size() < kMaxCommands ? OkStatus() : CannotRecord("so many commands");
 }
 
 Status Recorder::CannotRecord(const char* what) {

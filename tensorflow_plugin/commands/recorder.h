@@ -43,6 +43,7 @@ class Recorder {
   class RecordingStream;
 
   Command& Add(Descriptor desc);
+  Status RequireRoom();
   Status CannotRecord(const char* what);
 
   int origin_ = 0;

@@ -262,7 +262,7 @@ void CopyOnDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase
                   uint64_t size, TF_Status* status) {
   Guard(status, [&]() -> Status {
     XPU_RETURN_IF_ERROR(TakeFailure(DeviceState::Of(device)));
-    return handle->stream->CopyDeviceToDevice(to->opaque, from->opaque, size);
+    return RedirectedStream::InsteadOf(handle).CopyDeviceToDevice(to->opaque, from->opaque, size);
   });
 }
 
@@ -299,7 +299,7 @@ void CopyOnDeviceBlocking(const SP_Device* device, SP_DeviceMemoryBase* to, cons
 
 void Memset(const SP_Device*, SP_Stream handle, SP_DeviceMemoryBase* to, uint8_t pattern, uint64_t size,
             TF_Status* status) {
-  Guard(status, [&] { return handle->stream->Memset(to->opaque, pattern, size); });
+  Guard(status, [&] { return RedirectedStream::InsteadOf(handle).Memset(to->opaque, pattern, size); });
 }
 
 void MemZero(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase* to, uint64_t size, TF_Status* status) {
@@ -308,7 +308,7 @@ void MemZero(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase* to,
 
 void Memset32(const SP_Device*, SP_Stream handle, SP_DeviceMemoryBase* to, uint32_t pattern, uint64_t size,
               TF_Status* status) {
-  Guard(status, [&] { return handle->stream->MemsetU32(to->opaque, pattern, size); });
+  Guard(status, [&] { return RedirectedStream::InsteadOf(handle).MemsetU32(to->opaque, pattern, size); });
 }
 
 }  // namespace

@@ -32,6 +32,21 @@ inline Status TakeEarlierFailure(Stream& stream) {
   return Status(failure.code(), "an operation enqueued on the XPU before this one failed: " + failure.message());
 }
 
+// While one lives, what TensorFlow's own kernels copy and fill on device memory from this thread goes to another stream
+// than the one that they name: to one that records.
+class RedirectedStream {
+ public:
+  explicit RedirectedStream(Stream& stream) { current_ = &stream; }
+  ~RedirectedStream() { current_ = nullptr; }
+  RedirectedStream(const RedirectedStream&) = delete;
+  RedirectedStream& operator=(const RedirectedStream&) = delete;
+
+  static Stream& InsteadOf(SP_Stream_st* handle) { return current_ != nullptr ? *current_ : *handle->stream; }
+
+ private:
+  static inline thread_local Stream* current_ = nullptr;
+};
+
 }  // namespace xpu
 
 #endif  // TENSORFLOW_PLUGIN_DEVICE_STREAM_HANDLE_H_

@@ -1,11 +1,14 @@
 #include "tensorflow_plugin/graph/candidates.h"
 
+#include <map>
 #include <set>
 
 #include "tensorflow/core/framework/kernel_def.pb.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/cluster/loop_op.h"
 
 namespace xpu::graph {
 namespace {
@@ -90,6 +93,30 @@ const Set& ShapeOnly() {
   return *ops;
 }
 
+// TensorLists: TensorFlow's own kernels, the same on every device, which pass elements on, or copy and fill them on the
+// device's stream (see RedirectedStream). True: they copy.
+const std::map<std::string, bool>& OfLists() {
+  static const auto* ops =
+      new std::map<std::string, bool>{{"EmptyTensorList", false},        {"TensorListConcat", true},
+                                      {"TensorListConcatLists", false},  {"TensorListConcatV2", true},
+                                      {"TensorListElementShape", false}, {"TensorListFromTensor", true},
+                                      {"TensorListGather", true},        {"TensorListGetItem", false},
+                                      {"TensorListLength", false},       {"TensorListPopBack", false},
+                                      {"TensorListPushBack", false},     {"TensorListPushBackBatch", true},
+                                      {"TensorListReserve", false},      {"TensorListResize", false},
+                                      {"TensorListScatter", true},       {"TensorListScatterIntoExistingList", true},
+                                      {"TensorListScatterV2", true},     {"TensorListSetItem", false},
+                                      {"TensorListSplit", true},         {"TensorListStack", true}};
+  return *ops;
+}
+
+// Whether the variants that an op reads or gives are TensorLists, as far as one can tell.
+bool MayHoldLists(const tf::Node& node) {
+  const std::string& op = node.type_string();
+  return op == cluster::kLoopOp || op == "AddN" || op == "ZerosLike" || Passing().count(op) != 0 ||
+         OfLists().count(op) != 0;
+}
+
 bool IsWanted(tf::DataType dtype) { return tf::DataTypeCanUseMemcpy(dtype) && !tf::IsRefType(dtype); }
 
 bool All(const tf::MemoryTypeVector& types, tf::MemoryType wanted) {
@@ -108,6 +135,9 @@ bool IsSmallConstant(const tf::Node& node) {
 
 Role RoleOf(const tf::Node& node, const Traits& traits, bool ours) {
   const std::string& op = node.type_string();
+  if (op == cluster::kLoopOp) return Role::kCompute;
+  const auto of_lists = OfLists().find(op);
+  if (of_lists != OfLists().end()) return of_lists->second ? Role::kCompute : Role::kFree;
   if (node.IsConstant()) return IsSmallConstant(node) ? Role::kConstant : Role::kOutside;
   if (Passing().count(op) != 0) return op == "AssignVariableOp" ? Role::kCompute : Role::kFree;
   if (traits.shape_only) return Role::kFree;
@@ -127,13 +157,15 @@ Traits TraitsOf(const tf::Node& node, const std::string& device_type) {
   if (!node.IsOp() || node.IsControlFlow() || node.IsArg() || node.IsRetval() || node.IsSend() || node.IsRecv()) {
     return traits;
   }
+  const bool lists = MayHoldLists(node);
+  const auto is_wanted = [&](tf::DataType dtype) { return IsWanted(dtype) || (lists && dtype == tf::DT_VARIANT); };
   for (tf::DataType dtype : node.input_types()) {
-    if (!IsWanted(dtype) && dtype != tf::DT_RESOURCE) return traits;
+    if (!is_wanted(dtype) && dtype != tf::DT_RESOURCE) return traits;
   }
   for (tf::DataType dtype : node.output_types()) {
-    if (!IsWanted(dtype)) return traits;
+    if (!is_wanted(dtype)) return traits;
   }
-  if (IsWaiting(node.type_string())) return traits;
+  if (node.type_string() == cluster::kOp || IsWaiting(node.type_string())) return traits;
   const tf::KernelDef* kernel = nullptr;
   std::string class_name;
   if (!tf::FindKernelDef(tf::DeviceType(device_type), node.def(), &kernel, &class_name).ok()) return traits;
@@ -147,5 +179,13 @@ Traits TraitsOf(const tf::Node& node, const std::string& device_type) {
   traits.role = RoleOf(node, traits, ours);
   return traits;
 }
+
+bool CanBeInLoop(const tf::Node& node, const std::string& device_type) {
+  // Clusters are of what can be in a loop; constants need not be small there.
+  return node.type_string() == cluster::kOp || (node.IsConstant() && IsWanted(node.output_type(0))) ||
+         TraitsOf(node, device_type).role != Role::kOutside;
+}
+
+bool CanBeInLoop(tf::DataType dtype) { return IsWanted(dtype) || dtype == tf::DT_VARIANT || dtype == tf::DT_RESOURCE; }
 
 }  // namespace xpu::graph

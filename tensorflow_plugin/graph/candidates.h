@@ -25,6 +25,11 @@ struct Traits {
 };
 Traits TraitsOf(const tensorflow::Node& node, const std::string& device_type);
 
+// Whether a node of a device of this type that is placed there may be in a loop that becomes one op, and whether values
+// of a type may be.
+bool CanBeInLoop(const tensorflow::Node& node, const std::string& device_type);
+bool CanBeInLoop(tensorflow::DataType dtype);
+
 }  // namespace xpu::graph
 
 #endif  // TENSORFLOW_PLUGIN_GRAPH_CANDIDATES_H_

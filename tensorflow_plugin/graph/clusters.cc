@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tensorflow/core/graph/control_flow.h"
+#include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/graph/nodes.h"
 
 namespace xpu::graph {
@@ -26,8 +27,8 @@ using Conditions = std::set<Condition>;
 
 class Grouper {
  public:
-  Grouper(const tf::Graph& graph, const std::string& device_type, Grouping* grouping)
-      : graph_(graph), device_type_(device_type), out_(*grouping) {}
+  Grouper(const tf::Graph& graph, const std::string& device_type, Scope scope, Grouping* grouping)
+      : graph_(graph), device_type_(device_type), scope_(scope), out_(*grouping) {}
 
   absl::Status Run() {
     TF_RETURN_IF_ERROR(tf::BuildControlFlowInfo(&graph_, &frames_));
@@ -43,7 +44,9 @@ class Grouper {
       FindConditions(*node);
       Classify(*node);
     }
-    if (!FindLevels(order)) return absl::OkStatus();
+    do {
+      if (!FindLevels(order)) return absl::OkStatus();
+    } while (LeaveOutCrossingLists(order));
     std::map<std::pair<int, int>, std::vector<tf::Node*>> groups;
     for (tf::Node* node : order) {
       if (keys_[node->id()] >= 0) groups[{levels_[node->id()], keys_[node->id()]}].push_back(node);
@@ -98,16 +101,15 @@ class Grouper {
 
   void Classify(const tf::Node& node) {
     if (DeviceTypeOf(node) != device_type_) return;
+    const bool in_loop = !frames_[node.id()].frame_name.empty();
     Traits& traits = out_.traits[node.id()];
     traits = TraitsOf(node, device_type_);
     static_[node.id()] = traits.role == Role::kConstant || traits.shape_only ||
                          (traits.role == Role::kHost && InputsAreStatic(node, false));
     // Numbers that the host makes anew in every step would need a capture each.
     if (traits.role == Role::kHost && !static_[node.id()]) traits.role = Role::kOutside;
-    if (traits.role == Role::kCompute && !frames_[node.id()].frame_name.empty() && !InputsAreStatic(node, true)) {
-      traits.role = Role::kOutside;
-    }
-    if (traits.role == Role::kOutside || traits.role == Role::kConstant) return;
+    if (traits.role == Role::kCompute && in_loop && !InputsAreStatic(node, true)) traits.role = Role::kOutside;
+    if (traits.role == Role::kOutside || traits.role == Role::kConstant || in_loop != (scope_ == Scope::kLoops)) return;
     keys_[node.id()] = KeyOf(node);
   }
 
@@ -149,6 +151,21 @@ class Grouper {
     return false;
   }
 
+  // Whether there was a node whose list would leave or enter a group.
+  bool LeaveOutCrossingLists(const std::vector<tf::Node*>& order) {
+    bool found = false;
+    for (const tf::Node* node : order) {
+      for (const tf::Edge* e : node->out_edges()) {
+        if (e->IsControlEdge() || node->output_type(e->src_output()) != tf::DT_VARIANT) continue;
+        const int from = e->src()->id(), to = e->dst()->id();
+        if (keys_[from] == keys_[to] && levels_[from] == levels_[to]) continue;
+        found = found || keys_[from] >= 0 || keys_[to] >= 0;
+        keys_[from] = keys_[to] = -1;
+      }
+    }
+    return found;
+  }
+
   int LevelOf(const tf::Node& node) const {
     int level = 0;
     for (const tf::Edge* e : node.in_edges()) {
@@ -169,7 +186,10 @@ class Grouper {
 
   bool IsWorthwhile(const std::vector<tf::Node*>& nodes) const {
     int computing = 0;
-    for (const tf::Node* node : nodes) computing += out_.traits[node->id()].role == Role::kCompute;
+    for (const tf::Node* node : nodes) {
+      if (node->type_string() == cluster::kLoopOp) return true;
+      computing += out_.traits[node->id()].role == Role::kCompute;
+    }
     return computing >= 2;
   }
 
@@ -188,6 +208,7 @@ class Grouper {
 
   const tf::Graph& graph_;
   const std::string& device_type_;
+  const Scope scope_;
   Grouping& out_;
   std::vector<tf::ControlFlowInfo> frames_;
   std::vector<Conditions> conditions_;
@@ -200,8 +221,8 @@ class Grouper {
 
 }  // namespace
 
-absl::Status Group(const tf::Graph& graph, const std::string& device_type, Grouping* grouping) {
-  return Grouper(graph, device_type, grouping).Run();
+absl::Status Group(const tf::Graph& graph, const std::string& device_type, Scope scope, Grouping* grouping) {
+  return Grouper(graph, device_type, scope, grouping).Run();
 }
 
 }  // namespace xpu::graph

@@ -16,12 +16,15 @@ struct Grouping {
   std::vector<std::vector<tensorflow::Node*>> clusters;  // their nodes, in an order that may run
 };
 
-// Groups the nodes that are placed on devices of this type.
+// Which nodes to group: those in the iterations of loops, or those outside.
+enum class Scope { kLoops, kOutside };
+
+// Groups the nodes of a scope that are placed on devices of this type.
 //
 // Every node gets a level: that of a node it reads from, or one more where the edge between them leaves a group. Nodes
 // of one device, frame, condition and level form a cluster; as every edge that leaves one leads to a higher level, no
-// path leads out of a cluster and back, nor around several.
-absl::Status Group(const tensorflow::Graph& graph, const std::string& device_type, Grouping* grouping);
+// path leads out of a cluster and back, nor around several. TensorLists stay within a cluster.
+absl::Status Group(const tensorflow::Graph& graph, const std::string& device_type, Scope scope, Grouping* grouping);
 
 }  // namespace xpu::graph
 

@@ -13,6 +13,7 @@
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/graph/clusters.h"
+#include "tensorflow_plugin/graph/whole_loops.h"
 
 namespace xpu::graph {
 namespace {
@@ -218,15 +219,22 @@ class ClusterPass : public tf::GraphOptimizationPass {
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
     tf::Graph* graph = options.graph->get();
+    // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
+    TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));
+    if (!MakeLoopOps(graph, device_type_).ok()) return absl::OkStatus();
+    return MakeClusters(graph, Scope::kOutside);
+  }
+
+ private:
+  absl::Status MakeClusters(tf::Graph* graph, Scope scope) {
     Grouping grouping;
-    if (!Group(*graph, device_type_, &grouping).ok()) return absl::OkStatus();
+    if (!Group(*graph, device_type_, scope, &grouping).ok()) return absl::OkStatus();
     for (size_t i = 0; i < grouping.clusters.size(); ++i) {
       TF_RETURN_IF_ERROR(Replacement(graph, grouping, static_cast<int>(i)).Run());
     }
     return absl::OkStatus();
   }
 
- private:
   const std::string device_type_;
 };
 

@@ -1,0 +1,28 @@
+// The op that stands for a whole loop in a graph: what TensorFlow's executor would run as Enter, Merge, Switch and
+// NextIteration, iteration by iteration.
+#ifndef TENSORFLOW_PLUGIN_CLUSTER_LOOP_OP_H_
+#define TENSORFLOW_PLUGIN_CLUSTER_LOOP_OP_H_
+
+#include <string>
+
+namespace xpu::cluster {
+
+inline constexpr char kLoopOp[] = "_XpuLoop";
+
+// Its arguments and results are given as a cluster's are (cluster_op.h), and so are its members, but for:
+//   results:   values of the members, the condition first, then the next values of the variables
+//   variables: which arguments change from iteration to iteration
+//   exits:     what it gives: numbers of variables, those in host memory first
+//   condition_members: so many members, the first ones, run before the condition is known
+namespace attr {
+inline constexpr char kVariables[] = "variables";
+inline constexpr char kExits[] = "exits";
+inline constexpr char kConditionMembers[] = "condition_members";
+}  // namespace attr
+
+// Registers the op, and its kernel for devices of this type. Returns what went wrong, or nothing.
+std::string RegisterLoopOp(const std::string& device_type);
+
+}  // namespace xpu::cluster
+
+#endif  // TENSORFLOW_PLUGIN_CLUSTER_LOOP_OP_H_

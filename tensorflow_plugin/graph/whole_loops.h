@@ -1,0 +1,19 @@
+// Loops that become one op each.
+#ifndef TENSORFLOW_PLUGIN_GRAPH_WHOLE_LOOPS_H_
+#define TENSORFLOW_PLUGIN_GRAPH_WHOLE_LOOPS_H_
+
+#include <string>
+
+#include "tensorflow/core/graph/graph.h"
+
+namespace xpu::graph {
+
+// Each loop whose ops could all be members of a cluster, on one device of this type, whose condition is decided in host
+// memory and in which no value passes between host and device, becomes one op (cluster/loop_op.h), loops within loops
+// first. A loop like this needs nobody to start its iterations; and as every op in it is the same whenever the shapes
+// and the host's values are, a cluster can have it as a member, whose commands are those of all iterations.
+absl::Status MakeLoopOps(tensorflow::Graph* graph, const std::string& device_type);
+
+}  // namespace xpu::graph
+
+#endif  // TENSORFLOW_PLUGIN_GRAPH_WHOLE_LOOPS_H_
