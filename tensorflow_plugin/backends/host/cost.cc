@@ -91,8 +91,12 @@ int64_t HostKernels::EstimateNs(const ReduceDesc& desc) const {
 }
 
 int64_t HostKernels::EstimateNs(const MatMulDesc& desc) const {
-  const double rows = Product(desc.batch) * static_cast<double>(desc.m);
-  return Total(rows * static_cast<double>(desc.n) * static_cast<double>(desc.k) * MultiplyAddNs(desc.type));
+  const double rows = Product(desc.batch) * static_cast<double>(desc.m), n = static_cast<double>(desc.n);
+  const double k = static_cast<double>(desc.k), batches = Product(desc.batch);
+  // With few rows or columns it is reading that takes the time; it is faster than copying.
+  const double elements = rows * k + batches * k * n;
+  const double reading = elements * static_cast<double>(SizeOf(desc.type)) / (2 * kBytesPerNs);
+  return Total(std::max(rows * n * k * MultiplyAddNs(desc.type), reading));
 }
 
 int64_t HostKernels::EstimateNs(const ConvolutionDesc& desc) const {

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "tensorflow_plugin/backends/host/convert.h"
+#include "tensorflow_plugin/backends/host/few_rows.h"
 #include "tensorflow_plugin/backends/host/gemm.h"
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
@@ -88,6 +89,10 @@ template <typename T>
 Matrix<T> View(T* data, bool transpose, int64_t ld) {
   return {data, transpose ? 1 : ld, transpose ? ld : 1};
 }
+template <typename T>
+Matrix<T> Transposed(const Matrix<T>& m) {
+  return {m.data, m.col_stride, m.row_stride};
+}
 
 // Runs one product per batch: with many batches a thread takes whole products, else all threads share each.
 template <typename T, typename Multiply>
@@ -163,26 +168,19 @@ void BuildPlan(const MatMulDesc& d, Plan* plan) {
             {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, dst}});
 }
 
-// One of the operands is a vector and the rows of the other lie along it: false if not. oneDNN is slow at these.
-bool RunMatrixVector(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
-  const bool by_b = d.m == 1 && d.transpose_b;
-  if (!by_b && !(d.n == 1 && !d.transpose_a)) return false;
-  const auto multiply = XPU_PICK_ISA(MultiplyVector);
-  const int64_t rows = by_b ? d.n : d.m;
-  // Where the vector's elements are, and what it is multiplied with.
-  const int64_t stride = by_b ? (d.transpose_a ? d.lda : 1) : (d.transpose_b ? 1 : d.ldb);
-  const int64_t ld = by_b ? d.ldb : d.lda, y_stride = by_b ? 1 : d.ldc;
-  ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam& inner) {
-    const float *matrix = by_b ? b : a, *vector = by_b ? a : b;
-    ScratchFrame frame;
-    if (stride != 1) {
-      float* dense = frame.Get<float>(d.k);
-      for (int64_t l = 0; l < d.k; ++l) dense[l] = vector[l * stride];
-      vector = dense;
+// c = op(a) * op(b) with one or a few rows of c, or one column: false if there are more. oneDNN is slow at these.
+template <typename T>
+bool RunFewRows(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  const bool by_b = d.m <= kMaxFewRows;
+  if (!by_b && d.n != 1) return false;
+  ForEachProduct<T>(d, args, team, [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
+    const Matrix<const T> a = View(pa, d.transpose_a, d.lda), b = View(pb, d.transpose_b, d.ldb);
+    const Matrix<T> c = View(pc, false, d.ldc);
+    if (by_b) {
+      MultiplyFewRows<T>(d.m, d.n, d.k, a, b, c, inner);
+    } else {
+      MultiplyFewRows<T>(d.n, d.m, d.k, Transposed(b), Transposed(a), Transposed(c), inner);
     }
-    inner.ParallelFor(rows, std::max<int64_t>(1, kGrainWork / d.k), [&](int64_t begin, int64_t end) {
-      multiply(end - begin, d.k, matrix + begin * ld, ld, vector, c + begin * y_stride, y_stride);
-    });
   });
   return true;
 }
@@ -255,7 +253,7 @@ Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team
     });
     return OkStatus();
   }
-  if (d.type == DType::kFloat && (RunMatrixVector(d, args, team) || RunNarrow(d, args, team))) return OkStatus();
+  if (d.type == DType::kFloat && (RunFewRows<float>(d, args, team) || RunNarrow(d, args, team))) return OkStatus();
   const int64_t work = d.batch.num_elements() * d.m * d.n * d.k;
   if (work >= kShared) return RunPlan(d, args, team);
   if (work < kSharedByRows || team.size() == 1 || !d.batch.empty()) return RunPlan(d, args, ThreadTeam(1));
@@ -316,6 +314,9 @@ Status HostKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTe
     switch (d.type) {
       case DType::kHalf:
       case DType::kBFloat16:
+        if (d.type == DType::kHalf ? RunFewRows<Half>(d, args, team) : RunFewRows<BFloat16>(d, args, team)) {
+          return OkStatus();
+        }
         if (!HasNative(d.type) || d.m * d.n * d.k <= kSmall) return RunConverted(d, args, team);
         if (Status status = RunFloating(d, args, team); status.code() != Code::kUnimplemented) return status;
         return RunConverted(d, args, team);

@@ -1,4 +1,5 @@
 #include <complex>
+#include <limits>
 
 #include "tensorflow_plugin/backends/tests/compare.h"
 
@@ -90,6 +91,65 @@ TEST(MatMul, Vectors) {
         d.transpose_b = flags & 2;
         Compare(d, 1, 1);
       }
+    }
+  }
+}
+
+// One to five rows or one column, on both sides of a vector, a register tile, a block of rows of b and one of columns;
+// with gaps between the rows of all matrices, and in a batch that shares one of them.
+TEST(MatMul, FewRows) {
+  const int64_t sizes[][2] = {{3, 1500}, {16, 300}, {17, 31}, {63, 100}, {80, 64}, {131, 65}, {1100, 33}, {4200, 7}};
+  for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf}) {
+    for (const auto& s : sizes) {
+      for (int64_t rows : {1, 2, 3, 4, 5}) {
+        for (int flags = 0; flags < 8; ++flags) {
+          const bool one_column = rows == 5;
+          MatMulDesc d;
+          d.type = type;
+          d.m = one_column ? s[0] : rows;
+          d.n = one_column ? 1 : s[0];
+          d.k = s[1];
+          d.transpose_a = flags & 1;
+          d.transpose_b = flags & 2;
+          const int64_t gap = flags & 4 ? 3 : 0;
+          const int64_t a_rows = d.transpose_a ? d.k : d.m, b_rows = d.transpose_b ? d.n : d.k;
+          d.lda = (d.transpose_a ? d.m : d.k) + gap;
+          d.ldb = (d.transpose_b ? d.k : d.n) + gap;
+          d.ldc = d.n + gap;
+          d.batch = {2};
+          d.a_batch_strides = {a_rows * d.lda};
+          d.b_batch_strides = {gap == 0 ? 0 : b_rows * d.ldb};
+          d.c_batch_strides = {d.m * d.ldc};
+          const Array a = Random(type, 2 * a_rows * d.lda, 1), b = Random(type, 2 * b_rows * d.ldb, 2);
+          const Array before = Random(type, 2 * d.m * d.ldc, 3);
+          MatMulDesc wide = d;
+          wide.type = Wide(type);
+          const std::string what = errors::Concat(d.m, "x", d.k, "x", d.n, " flags ", flags);
+          ExpectSums(d, wide, {a, b}, {type, 2 * d.m * d.ldc, &before}, static_cast<double>(d.k), what);
+        }
+      }
+    }
+  }
+}
+
+// What is not finite shows in its column, though it be multiplied with 0, and in no other.
+TEST(MatMul, FewRowsKeepWhatIsNotFinite) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf}) {
+    for (const bool transpose_b : {false, true}) {
+      MatMulDesc d = Dense(type, 2, 101, 67);
+      d.transpose_b = transpose_b;
+      std::vector<double> a(d.m * d.k, 1), b(d.k * d.n, 1), c(d.m * d.n, 67);
+      const auto in_b = [&](int64_t l, int64_t j) -> double& { return b[transpose_b ? j * d.k + l : l * d.n + j]; };
+      a[66] = 0;  // of the first row
+      in_b(66, 100) = in_b(66, 5) = inf;
+      in_b(3, 64) = -inf;
+      in_b(40, 99) = nan;
+      for (int64_t j = 0; j < d.n; ++j) c[j] = 66;
+      c[100] = c[5] = c[99] = c[101 + 99] = nan;
+      c[101 + 100] = c[101 + 5] = inf;
+      c[64] = c[101 + 64] = -inf;
+      ExpectByHand(d, {Values(type, a), Values(type, b)}, {{type, d.m * d.n}}, {{Values(type, c)}}, "not finite");
     }
   }
 }
