@@ -214,6 +214,21 @@ def random_spec(rng, rank):
     return {"begin": bounds[0], "end": bounds[1], "strides": strides, **masks}
 
 
+def test_what_is_not_looked_at_where_there_is_nothing_to_do(xpu_device):
+    """TensorFlow assigns a value of any shape to a slice of nothing, and reverses nothing along any axis."""
+    for device in ("/cpu:0", xpu_device):
+        with tf.device(device):
+            x, ends = tf.ones([6, 7]), {"begin": [3, 0], "end": [3, 7], "strides": [1, 1]}
+            np.testing.assert_array_equal(raw.TensorStridedSliceUpdate(input=x, value=tf.zeros([3, 3]), **ends), x)
+            variable = tf.Variable(x)
+            raw.ResourceStridedSliceAssign(ref=variable.handle, value=tf.zeros([3, 3]), **ends)
+            np.testing.assert_array_equal(variable, x)
+            assert raw.ReverseV2(tensor=tf.constant(5.0), axis=[3]) == 5
+            assert raw.ReverseV2(tensor=tf.zeros([0, 3]), axis=[7]).shape == (0, 3)
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                raw.ReverseV2(tensor=x, axis=[7])
+
+
 def test_strided_slice_at_random(xpu_device):
     """Random bounds, strides and masks: the same result as on the CPU, or an error on both."""
     rng = np.random.default_rng(0)

@@ -88,8 +88,9 @@ class StridedSliceGradKernel : public OpKernel {
   const SliceMasks masks_;
 };
 
-// dst[slice] = value, broadcast to the slice's shape.
+// dst[slice] = value, broadcast to the slice's shape. TensorFlow takes a value of any shape for a slice of nothing.
 Status AssignSlice(Context& ctx, const StridedSlice& slice, const Tensor& value, const Tensor& dst) {
+  if (slice.shape.num_elements() == 0) return OkStatus();
   const int skip = slice.shape.rank() - value.rank();
   bool fits = skip >= 0;
   View from;

@@ -77,6 +77,8 @@ class ReverseKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0), which = ctx.input(1);
     const int rank = x.rank();
+    // TensorFlow then does not look at the axes.
+    if (rank == 0 || (by_axes_ && x.num_elements() == 0)) return ctx.ShareOutput(0, x, x.dims());
     XPU_REQUIRE(which.IsVector(), errors::InvalidArgument("'dims' must be 1-dimension, not ", which.rank()));
     std::vector<bool> reversed(rank, false);
     if (by_axes_) {

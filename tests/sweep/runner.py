@@ -249,7 +249,16 @@ class Expected:
         n = self._case.roundings
         return n(self._kwargs) if callable(n) else n
 
-    def _distance(self, i, values, exact, dtype, conditioned) -> rounding.Distance:
+    def wide(self, i: int) -> np.ndarray | None:
+        """Output i from arguments in a wider type; None if the CPU has none."""
+        return None if self._wide is None else rounding.to_wide(self._wide[1][i])
+
+    def allowed(self, i: int, dtype: tf.DType) -> np.ndarray:
+        """How far from the exact one each element of output i may be, at most."""
+        return self._bounds(i, self.exact(i, dtype), dtype, self._conditioned)[0]
+
+    def _bounds(self, i, exact, dtype, conditioned) -> tuple[np.ndarray, np.ndarray]:
+        """What the roundings explain, and one of them."""
         finite = np.where(np.isfinite(exact), np.abs(exact), 0.0)
         n = self._roundings()
         roundoff = (FORMATS if self._case.stored else COMPUTED_IN)[dtype].roundoff
@@ -263,8 +272,10 @@ class Expected:
             relative = np.maximum(finite, self._magnitudes[i])
         elif n and conditioned:
             relative = finite + self._magnitudes[i]
-        allowed = rounding.bound(exact, dtype, n * roundoff * relative)
-        units = rounding.bound(exact, dtype, roundoff * relative)
+        return rounding.bound(exact, dtype, n * roundoff * relative), rounding.bound(exact, dtype, roundoff * relative)
+
+    def _distance(self, i, values, exact, dtype, conditioned) -> rounding.Distance:
+        allowed, units = self._bounds(i, exact, dtype, conditioned)
         return rounding.distance(values, exact, allowed, units)
 
     @functools.cached_property

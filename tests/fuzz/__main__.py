@@ -1,0 +1,105 @@
+"""Random graphs of registered ops, each in clusters, op by op and on the CPU, and compared.
+
+    python -m tests.fuzz --graphs 5000 --seed 0   these seeds and the 4999 that follow
+    python -m tests.fuzz --show 17                the program of a seed, as a person can run it
+
+A graph is made of the sweep's cases, whose arguments are results of other ops where these fit, with variables, control
+edges, branches, loops with TensorArrays, empty tensors, and shapes that change from call to call. It is called three
+or four times; results and variables have to be what the CPU gives op by op, bit for bit where no rounding is involved
+and within rounding where it is (tests/fuzz/reference.py), and exceptions of the same type. What differs is reduced and
+printed as a program. Ends with a table; the exit code is 1 if anything differed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import sys
+import time
+
+from tests.fuzz.comparison import Comparison, ops_in
+from tests.fuzz.workers import Clusters, EndedError
+
+
+class Report:
+    """What a run has seen so far."""
+
+    def __init__(self):
+        self.graphs, self.steps, self.calls = 0, 0, 0
+        self.ops: collections.Counter[str] = collections.Counter()
+        self.clusters = Clusters()
+        self.refused: collections.Counter[str] = collections.Counter()
+        self.failed: dict[str, list[int]] = collections.defaultdict(list)
+
+    def table(self) -> str:
+        rows = [
+            ("graphs", self.graphs),
+            ("steps of them", self.steps),
+            ("calls, each of three kinds", self.calls),
+            ("ops covered", len(self.ops)),
+            ("ops seen in clusters", len(self.clusters.ops)),
+            ("clusters captured", self.clusters.captured),
+            ("clusters run member by member", sum(self.clusters.not_captured.values())),
+            *((f"  {why}", n) for why, n in self.clusters.not_captured.most_common(8)),
+            *((f"graphs that every device refuses: {error}", n) for error, n in self.refused.items()),
+            ("graphs that differ", sum(map(len, self.failed.values()))),
+            *((f"  {kind}", f"{len(seeds)}: seeds {seeds[:12]}") for kind, seeds in self.failed.items()),
+        ]
+        return "\n".join(["| what | how many |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)])
+
+
+def check(seeds, report: Report, say=print, reduce: bool = True, environment: dict[str, str] | None = None) -> None:
+    """Runs the programs of these seeds; says what differs and how far it is. `environment` is for the processes."""
+    from tests.fuzz.programs import standalone
+
+    comparison = Comparison(environment)
+    said = time.monotonic()
+    try:
+        for seed in seeds:
+            try:
+                program = comparison.clustered.ask("make", seed)
+            except EndedError as error:
+                report.refused["none, the CPU's own op ended the process"] += 1
+                say(f"seed {seed}, while it was made on the CPU: {error}")
+                continue
+            verdict = comparison.verdict(program)
+            report.graphs += 1
+            report.ops.update(ops_in(program))
+            report.steps += sum(ops_in(program).values())
+            report.calls += len(program.calls)
+            report.clusters.add(verdict.clusters)
+            if verdict.refused:
+                report.refused[verdict.refused] += 1
+            if verdict.kind:
+                report.failed[verdict.kind].append(seed)
+                say(f"seed {seed} {verdict.kind}\n{verdict.details}")
+                if reduce and len(report.failed[verdict.kind]) <= 3:
+                    smallest, its_verdict = comparison.smallest(program, verdict.kind)
+                    say(standalone(smallest, f"Seed {seed}, {verdict.kind}"))
+                    say(its_verdict.details)
+            if time.monotonic() - said > 30:
+                said = time.monotonic()
+                say(f"{report.graphs} graphs, {sum(map(len, report.failed.values()))} differ, at seed {seed}")
+    finally:
+        comparison.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.splitlines()[0])
+    parser.add_argument("--graphs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed and end")
+    options = parser.parse_args()
+    if options.show is not None:
+        from tests.fuzz import programs, workers
+
+        print(programs.standalone(workers.make(options.show), f"Seed {options.show}"))
+        return 0
+    report = Report()
+    check(range(options.seed, options.seed + options.graphs), report, lambda text: print(text, flush=True))
+    print(report.table())
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
