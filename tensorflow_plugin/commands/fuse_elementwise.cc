@@ -32,7 +32,23 @@ struct Read {
   Place place;
   Dims strides;
   DType type;
+  Range range;
 };
+
+// What a group has written to a part of a buffer.
+struct Value {
+  int buffer;
+  Range range;
+  ProgramBuilder::Reg reg;
+};
+using Written = std::vector<Value>;  // in order, each part once
+
+Value* Find(Written& written, int buffer, const Range& range) {
+  for (Value& value : written) {
+    if (value.buffer == buffer && value.range.Overlaps(range)) return &value;
+  }
+  return nullptr;
+}
 
 class Fuser {
  public:
@@ -69,7 +85,7 @@ class Fuser {
       if (IsReducedFloat(p.type(r))) return false;
     }
     for (int o = 0; o < p.num_outputs(); ++o) {
-      if (!WritesWhole(list_, command, o)) return false;
+      if (!WritesAll(command, o)) return false;
     }
     return true;
   }
@@ -175,8 +191,7 @@ class Fuser {
     size_t instructions = 0;
     std::vector<Read> reads;
     std::vector<ProgramBuilder::Reg> read_registers;
-    std::map<int, ProgramBuilder::Reg> current;  // the value of each buffer that the group has written
-    std::vector<int> written;                    // those buffers, in order
+    Written written;
     std::map<std::tuple<DType, double, double, int64_t>, ProgramBuilder::Reg> constants;
     for (int i : group.members) {
       const Command& command = list_.commands[i];
@@ -186,14 +201,15 @@ class Fuser {
       std::vector<ProgramBuilder::Reg> regs;
       for (int k = 0; k < p.num_inputs(); ++k) {
         const Place& place = command.in[k];
-        const auto value = current.find(place.buffer);
-        if (value != current.end()) {
-          if (place.offset != 0 || !IsDense(group.shape, strides[k]) || value->second.type != p.inputs()[k])
+        if (const Value* value = Find(written, place.buffer, RangeOfInput(command, k))) {
+          if (place.offset != value->range.begin || !IsDense(group.shape, strides[k]) ||
+              value->reg.type != p.inputs()[k]) {
             return false;
-          regs.push_back(value->second);
+          }
+          regs.push_back(value->reg);
           continue;
         }
-        const Read read{place, strides[k], p.inputs()[k]};
+        const Read read{place, strides[k], p.inputs()[k], RangeOfInput(command, k)};
         size_t r = 0;
         while (r < reads.size() && !Same(group.shape, reads[r], read)) ++r;
         if (r == reads.size()) {
@@ -222,29 +238,32 @@ class Fuser {
         }
       }
       for (int o = 0; o < p.num_outputs(); ++o) {
-        const int buffer = command.out[o].buffer;
-        if (current.emplace(buffer, regs[p.outputs()[o]]).second) {
-          written.push_back(buffer);
+        const Value value{command.out[o].buffer, RangeOfOutput(command, o), regs[p.outputs()[o]]};
+        Value* const old = Find(written, value.buffer, value.range);
+        if (old == nullptr) {
+          written.push_back(value);
+        } else if (old->range.begin == value.range.begin && old->range.end == value.range.end) {
+          *old = value;
         } else {
-          current.at(buffer) = regs[p.outputs()[o]];
+          return false;
         }
       }
     }
     // What is written over must have been read element by element.
     for (const Read& read : reads) {
-      const auto value = current.find(read.place.buffer);
-      if (value == current.end()) continue;
-      if (read.place.offset != 0 || !IsDense(group.shape, read.strides) ||
-          SizeOf(read.type) != SizeOf(value->second.type)) {
+      const Value* value = Find(written, read.place.buffer, read.range);
+      if (value == nullptr) continue;
+      if (read.place.offset != value->range.begin || !IsDense(group.shape, read.strides) ||
+          SizeOf(read.type) != SizeOf(value->reg.type)) {
         return false;
       }
     }
     out->clear();
-    for (int buffer : written) {
-      if (!IsReadOutside(buffer, group)) continue;
+    for (const Value& value : written) {
+      if (!IsReadOutside(value.buffer, group)) continue;
       if (out->size() == Program::kMaxOutputs) return false;
-      builder.Output(current.at(buffer));
-      out->push_back({buffer, 0});
+      builder.Output(value.reg);
+      out->push_back({value.buffer, value.range.begin});
     }
     if (out->empty() || reads.size() + constants.size() + instructions > Program::kMaxRegisters) return false;
     if (!make) return true;

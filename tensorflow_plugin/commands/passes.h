@@ -18,13 +18,22 @@ void FuseElementwise(const Capabilities& can, List* list);
 // Takes out commands whose results nobody reads.
 void RemoveUnused(List* list);
 
+// Copies of bytes become copies of elements in a row, which the passes below know.
+void CopiesAreStrided(const Capabilities& can, List* list);
+
+// Which copies: of elements that lie in a row at both ends, or all.
+enum class Through { kWhatIsDense, kAll };
+
 // Commands that read a copy of a part of a buffer, of its axes in another order, or of repeated elements read the
 // original, where that costs them nothing: it is in one piece, or in rows, or a matrix of a product.
-void ReadThroughCopies(const Capabilities& can, List* list);
+void ReadThroughCopies(const Capabilities& can, Through which, List* list);
 
-// Commands whose results are copied to their places in a buffer (parts that are joined, axes in another order) write
-// them there. After FuseElementwise, which wants to see whole buffers.
-void WriteThroughCopies(const Capabilities& can, List* list);
+// What is copied to its place in a buffer (parts that are joined, axes in another order) lies there from the beginning.
+void WriteThroughCopies(const Capabilities& can, Through which, List* list);
+
+// Small products with the same right matrix, and small products and column sums that are added up, become one with
+// their matrices stacked on each other: what a loop does in each iteration, and need not.
+void StackProducts(const Capabilities& can, List* list);
 
 // All of them.
 void Optimize(const Capabilities& can, List* list);

@@ -3,21 +3,11 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/commands/key.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/uses.h"
 
 namespace xpu::commands {
-namespace {
-
-void Append(const void* bytes, size_t size, std::string* key) { key->append(static_cast<const char*>(bytes), size); }
-void Append(int64_t value, std::string* key) { Append(&value, sizeof(value), key); }
-void Append(const Dims& dims, std::string* key) {
-  Append(dims.rank(), key);
-  Append(dims.begin(), sizeof(int64_t) * dims.rank(), key);
-}
-
-}  // namespace
-
 void RemoveRepeated(List* list) {
   const Uses uses = UsesOf(*list);
   std::vector<int> stands_for(list->buffers.size());  // which buffer holds the same
@@ -94,12 +84,19 @@ void RemoveUnused(List* list) {
 }
 
 void Optimize(const Capabilities& can, List* list) {
+  CopiesAreStrided(can, list);
   RemoveRepeated(list);
   RemoveUnused(list);
-  ReadThroughCopies(can, list);
+  // Only what costs nobody anything: products are stacked as they are.
+  ReadThroughCopies(can, Through::kWhatIsDense, list);
+  WriteThroughCopies(can, Through::kWhatIsDense, list);
+  RemoveUnused(list);
+  StackProducts(can, list);
+  ReadThroughCopies(can, Through::kAll, list);
+  WriteThroughCopies(can, Through::kWhatIsDense, list);
   RemoveUnused(list);
   FuseElementwise(can, list);
-  WriteThroughCopies(can, list);
+  WriteThroughCopies(can, Through::kAll, list);
   RemoveUnused(list);
 }
 

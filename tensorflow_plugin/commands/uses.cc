@@ -33,49 +33,96 @@ Uses UsesOf(const List& list) {
   return uses;
 }
 
+namespace {
+
+constexpr Range kAll{INT64_MIN, INT64_MAX};
+
+Range Bytes(const Place& place, size_t bytes) { return {place.offset, place.offset + static_cast<int64_t>(bytes)}; }
+Range Bytes(const Place& place, const Operand& operand) {
+  return {place.offset + operand.begin, place.offset + operand.end};
+}
+
+// Of commands that are no primitives.
+Range RangeOf(const Command& command, const Place& place) {
+  if (const auto* copy = std::get_if<CopyBytes>(&command.desc)) return Bytes(place, copy->bytes);
+  if (const auto* fill = std::get_if<FillBytes>(&command.desc)) return Bytes(place, fill->bytes);
+  if (const auto* fill = std::get_if<FillWords>(&command.desc)) return Bytes(place, fill->bytes);
+  if (const auto* upload = std::get_if<Upload>(&command.desc)) return Bytes(place, upload->bytes->size());
+  return kAll;
+}
+
+}  // namespace
+
+Range RangeOfInput(const Command& command, size_t k) {
+  return static_cast<int>(k) < command.footprint.num_in ? Bytes(command.in[k], command.footprint.in[k])
+                                                        : RangeOf(command, command.in[k]);
+}
+
+Range RangeOfOutput(const Command& command, size_t k) {
+  return static_cast<int>(k) < command.footprint.num_out ? Bytes(command.out[k], command.footprint.out[k])
+                                                         : RangeOf(command, command.out[k]);
+}
+
 std::vector<std::vector<int>> Dependencies(const List& list) {
+  struct Access {
+    int command;
+    Range range;
+  };
   struct State {
-    int writer = -1;
-    std::vector<int> readers;  // since the writer
+    std::vector<Access> writes, reads;  // that nobody has written over since
   };
   std::vector<State> states(list.buffers.size());
   std::vector<std::vector<int>> before(list.commands.size());
   for (size_t i = 0; i < list.commands.size(); ++i) {
     const Command& command = list.commands[i];
+    const int number = static_cast<int>(i);
     std::vector<int>& mine = before[i];
-    for (const Place& place : command.in) {
-      if (place.buffer != Place::kNowhere && states[place.buffer].writer >= 0) {
-        mine.push_back(states[place.buffer].writer);
+    const auto meet = [&mine](const std::vector<Access>& accesses, const Range& range) {
+      for (const Access& access : accesses) {
+        if (access.range.Overlaps(range)) mine.push_back(access.command);
       }
-    }
-    const auto writes = [&](const Place& place) {
-      if (place.buffer == Place::kNowhere) return;
-      State& state = states[place.buffer];
-      if (state.writer >= 0) mine.push_back(state.writer);
-      mine.insert(mine.end(), state.readers.begin(), state.readers.end());
     };
-    for (const Place& place : command.out) writes(place);
-    writes(command.workspace);
-    for (const Place& place : command.in) {
-      if (place.buffer != Place::kNowhere) states[place.buffer].readers.push_back(static_cast<int>(i));
-    }
-    const auto wrote = [&](const Place& place) {
-      if (place.buffer != Place::kNowhere) states[place.buffer] = {static_cast<int>(i), {}};
+    const auto each_output = [&command](const auto& function) {
+      for (size_t k = 0; k < command.out.size(); ++k) {
+        if (command.out[k].buffer != Place::kNowhere) function(command.out[k].buffer, RangeOfOutput(command, k));
+      }
+      if (command.workspace.buffer != Place::kNowhere) function(command.workspace.buffer, kAll);
     };
-    for (const Place& place : command.out) wrote(place);
-    wrote(command.workspace);
+    for (size_t k = 0; k < command.in.size(); ++k) {
+      if (command.in[k].buffer == Place::kNowhere) continue;
+      meet(states[command.in[k].buffer].writes, RangeOfInput(command, k));
+    }
+    each_output([&](int buffer, const Range& range) {
+      meet(states[buffer].writes, range);
+      meet(states[buffer].reads, range);
+    });
+    for (size_t k = 0; k < command.in.size(); ++k) {
+      if (command.in[k].buffer == Place::kNowhere) continue;
+      states[command.in[k].buffer].reads.push_back({number, RangeOfInput(command, k)});
+    }
+    each_output([&](int buffer, const Range& range) {
+      // Whoever would have to wait for those waits for this command, which waits for them.
+      for (std::vector<Access>* accesses : {&states[buffer].writes, &states[buffer].reads}) {
+        const auto over = [&](const Access& access) { return range.Contains(access.range); };
+        accesses->erase(std::remove_if(accesses->begin(), accesses->end(), over), accesses->end());
+      }
+      states[buffer].writes.push_back({number, range});
+    });
     std::sort(mine.begin(), mine.end());
     mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
-    mine.erase(std::remove(mine.begin(), mine.end(), static_cast<int>(i)), mine.end());
+    mine.erase(std::remove(mine.begin(), mine.end(), number), mine.end());
   }
   return before;
 }
 
+bool WritesAll(const Command& command, int i) {
+  const Operand& operand = command.footprint.out[i];
+  return command.out[i].buffer != Place::kNowhere && operand.begin == 0 && operand.dense();
+}
+
 bool WritesWhole(const List& list, const Command& command, int i) {
   const Place& place = command.out[i];
-  const Operand& operand = command.footprint.out[i];
-  return place.buffer != Place::kNowhere && place.offset == 0 && operand.begin == 0 && operand.dense() &&
-         (operand.end == list.buffers[place.buffer].bytes);
+  return WritesAll(command, i) && place.offset == 0 && command.footprint.out[i].end == list.buffers[place.buffer].bytes;
 }
 
 }  // namespace xpu::commands

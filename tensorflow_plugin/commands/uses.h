@@ -17,10 +17,21 @@ struct Uses {
 };
 Uses UsesOf(const List& list);
 
+// The bytes of a buffer, from `begin` to `end`, outside which a command does not touch it through one of its places.
+struct Range {
+  int64_t begin, end;
+  bool Overlaps(const Range& o) const { return begin < o.end && o.begin < end; }
+  bool Contains(const Range& o) const { return begin <= o.begin && o.end <= end; }
+};
+Range RangeOfInput(const Command& command, size_t k);
+Range RangeOfOutput(const Command& command, size_t k);
+
 // For every command, those before it that must run before it: they write what it reads, or touch what it writes.
 std::vector<std::vector<int>> Dependencies(const List& list);
 
-// Whether a command writes all of the buffer at its output i, and nothing else.
+// Whether a command writes all that lies between the ends of its output i, which begins at its place.
+bool WritesAll(const Command& command, int i);
+// Whether that is a whole buffer.
 bool WritesWhole(const List& list, const Command& command, int i);
 
 }  // namespace xpu::commands

@@ -1,6 +1,7 @@
 // Copies that only put elements elsewhere, taken out: who reads the copy reads the original, and who makes what is
 // copied writes it to where the copy would have put it.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -199,20 +200,28 @@ class Reader {
   int64_t* offset_ = nullptr;
 };
 
-// Who reads what command i copies reads the original instead, if all who do can.
-void ReadThrough(const Capabilities& can, const CopyStridedDesc& copy, int i, List* list) {
+// Adds the numbers of `more` to those of `numbers`; both ascend.
+void Add(const std::vector<int>& more, std::vector<int>* numbers) {
+  std::vector<int> all;
+  std::set_union(numbers->begin(), numbers->end(), more.begin(), more.end(), std::back_inserter(all));
+  *numbers = std::move(all);
+}
+
+// Who reads what command i copies reads the original instead, if all who do can. `uses` stay those of the list.
+void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, List* list, Uses* uses) {
   const Command& command = list->commands[i];
   const Place from = command.in[0], to = command.out[0];
   if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || to.offset != 0) return;
-  const Uses uses = UsesOf(*list);
-  const Uses::OfBuffer& of_copy = uses.buffers[to.buffer];
+  Uses::OfBuffer& of_copy = uses->buffers[to.buffer];
+  Uses::OfBuffer& of_original = uses->buffers[from.buffer];
   if (of_copy.kept || of_copy.writers.size() != 1 || of_copy.readers.empty()) return;
   Walk walk;
   if (!WalkOfSource(copy, list->buffers[to.buffer].bytes, &walk)) return;
+  if (which == Through::kWhatIsDense && !walk.contiguous()) return;
   for (int64_t stride : walk.strides) {
     if (stride < 0) return;
   }
-  for (int writer : uses.buffers[from.buffer].writers) {
+  for (int writer : of_original.writers) {
     if (writer > i && writer <= of_copy.readers.back()) return;
   }
   const int64_t size = static_cast<int64_t>(copy.element_size);
@@ -231,14 +240,15 @@ void ReadThrough(const Capabilities& can, const CopyStridedDesc& copy, int i, Li
     changed.push_back(std::move(c));
   }
   for (size_t r = 0; r < changed.size(); ++r) list->commands[of_copy.readers[r]] = std::move(changed[r]);
+  std::vector<int> readers;
+  std::set_union(of_original.readers.begin(), of_original.readers.end(), of_copy.readers.begin(), of_copy.readers.end(),
+                 std::back_inserter(readers));
+  of_original.readers = std::move(readers);
+  of_copy.readers.clear();
 }
 
-// A product writes its matrices to where `walk` says; another command can only if that is in one piece.
-bool WriteTo(const Capabilities& can, const Walk& walk, size_t element_size, Command* c, int64_t* offset) {
-  if (walk.contiguous()) {
-    *offset = walk.offset;
-    return true;
-  }
+// A product writes its matrices in rows to where `walk` says.
+bool WriteRows(const Capabilities& can, const Walk& walk, size_t element_size, Command* c, int64_t* offset) {
   auto* d = std::get_if<MatMulDesc>(&c->desc);
   if (d == nullptr || SizeOf(d->type) != element_size || !d->c_batch_strides.empty() || d->ldc != 0) return false;
   Dims dense = DenseStrides(d->batch);
@@ -251,73 +261,147 @@ bool WriteTo(const Capabilities& can, const Walk& walk, size_t element_size, Com
          Accept(can, changed, d, &c->footprint);
 }
 
-// Whether a command reads nothing of a buffer, and writes nothing of it that lies from byte `begin` to `end`.
-bool KeepsOff(const Command& c, int buffer, int64_t begin, int64_t end) {
-  for (const Place& place : c.in) {
-    if (place.buffer == buffer) return false;
-  }
+// Whether a command touches nothing of this range of a buffer.
+bool KeepsOff(const Command& c, int buffer, const Range& range) {
   if (c.workspace.buffer == buffer) return false;
+  for (size_t k = 0; k < c.in.size(); ++k) {
+    if (c.in[k].buffer == buffer && range.Overlaps(RangeOfInput(c, k))) return false;
+  }
   for (size_t k = 0; k < c.out.size(); ++k) {
-    if (c.out[k].buffer != buffer) continue;
-    if (static_cast<int>(k) >= c.footprint.num_out || std::holds_alternative<ScatterDesc>(c.desc)) return false;
-    const Operand& operand = c.footprint.out[k];
-    if (c.out[k].offset + operand.begin < end && begin < c.out[k].offset + operand.end) return false;
+    if (c.out[k].buffer == buffer && range.Overlaps(RangeOfOutput(c, k))) return false;
   }
   return true;
 }
 
-// Who makes all that command i copies, for it alone, writes it to where it is copied to; false if it cannot.
-bool WriteThrough(const Capabilities& can, const CopyStridedDesc& copy, int i, List* list) {
-  const Command& command = list->commands[i];
+bool KeepOff(const List& list, int first, int end, int buffer, const Range& range) {
+  for (int c = first; c < end; ++c) {
+    if (!KeepsOff(list.commands[c], buffer, range)) return false;
+  }
+  return true;
+}
+
+// Whether nobody writes to this range of a buffer from command `first` on.
+bool NobodyWrites(const List& list, const Uses& uses, int first, int buffer, const Range& range) {
+  for (int writer : uses.buffers[buffer].writers) {
+    const Command& c = list.commands[writer];
+    if (writer < first) continue;
+    if (c.workspace.buffer == buffer) return false;
+    for (size_t k = 0; k < c.out.size(); ++k) {
+      if (c.out[k].buffer == buffer && range.Overlaps(RangeOfOutput(c, k))) return false;
+    }
+  }
+  return true;
+}
+
+// Takes command i, which copies buffer `from` to a place in another, out of `uses`.
+void Forget(int i, const Place& to, Command* command, Uses* uses) {
+  command->in.clear();
+  command->out.clear();
+  std::vector<int>& writers = uses->buffers[to.buffer].writers;
+  writers.erase(std::find(writers.begin(), writers.end(), i));
+}
+
+// The buffer that command i copies as it is to a place in another lies at that place from the beginning; false if it
+// cannot. Command i is then nothing, and `uses` are those of the list without it.
+bool MoveToPlace(const CopyStridedDesc& copy, const Walk& walk, int i, List* list, Uses* uses) {
+  Command& command = list->commands[i];
+  const Place from = command.in[0];
+  const Place to{command.out[0].buffer, command.out[0].offset + walk.offset * static_cast<int64_t>(copy.element_size)};
+  Uses::OfBuffer& source = uses->buffers[from.buffer];
+  const Range range{to.offset, to.offset + list->buffers[from.buffer].bytes};
+  if (to.buffer == from.buffer || source.writers.empty() || source.writers.back() >= i ||
+      source.readers[0] < source.writers[0])
+    return false;
+  if (!KeepOff(*list, source.writers[0], i, to.buffer, range)) return false;
+  if (source.readers.size() > 1 && !NobodyWrites(*list, *uses, i + 1, to.buffer, range)) return false;
+  const auto move = [&](std::vector<Place>* places) {
+    for (Place& place : *places) {
+      if (place.buffer == from.buffer) place = {to.buffer, to.offset + place.offset};
+    }
+  };
+  for (int writer : source.writers) {
+    if (list->commands[writer].workspace.buffer == from.buffer) return false;
+  }
+  for (const std::vector<int>* users : {&source.writers, &source.readers}) {
+    for (int user : *users) {
+      move(&list->commands[user].in);
+      move(&list->commands[user].out);
+    }
+  }
+  source.readers.erase(std::find(source.readers.begin(), source.readers.end(), i));
+  Forget(i, to, &command, uses);
+  Add(source.writers, &uses->buffers[to.buffer].writers);
+  Add(source.readers, &uses->buffers[to.buffer].readers);
+  source = {};
+  return true;
+}
+
+// The product that makes all that command i copies, for it alone, writes it in rows to where it is copied to; false if
+// it cannot. Command i is then nothing, and `uses` are those of the list without it.
+bool WriteRowsThrough(const Capabilities& can, const CopyStridedDesc& copy, const Walk& walk, int i, List* list,
+                      Uses* uses) {
+  Command& command = list->commands[i];
   const Place from = command.in[0], to = command.out[0];
-  if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || from.offset != 0) return false;
-  const Uses uses = UsesOf(*list);
-  const Uses::OfBuffer& source = uses.buffers[from.buffer];
-  if (source.kept || source.writers.size() != 1 || source.readers.size() != 1 || source.writers[0] >= i) return false;
+  Uses::OfBuffer& source = uses->buffers[from.buffer];
+  if (source.writers.size() != 1 || source.readers.size() != 1 || source.writers[0] >= i) return false;
   const int maker = source.writers[0];
-  Walk walk;
-  if (!WalkOfTarget(copy, list->buffers[from.buffer].bytes, &walk)) return false;
   for (int64_t stride : walk.strides) {
     if (stride <= 0) return false;
   }
-  const int64_t begin = to.offset + command.footprint.out[0].begin, end = to.offset + command.footprint.out[0].end;
-  for (int c = maker; c < i; ++c) {
-    if (!KeepsOff(list->commands[c], to.buffer, begin, end)) return false;
-  }
+  if (!KeepOff(*list, maker, i, to.buffer, RangeOfOutput(command, 0))) return false;
   Command changed = list->commands[maker];
-  int at = -1;
-  for (size_t k = 0; k < changed.out.size(); ++k) {
-    if (changed.out[k].buffer != from.buffer) continue;
-    if (at >= 0 || static_cast<int>(k) >= changed.footprint.num_out) return false;
-    at = static_cast<int>(k);
-  }
   int64_t offset = 0;
-  if (at < 0 || !WritesWhole(*list, changed, at) || !WriteTo(can, walk, copy.element_size, &changed, &offset)) {
-    return false;
-  }
-  changed.out[at] = {to.buffer, to.offset + offset * static_cast<int64_t>(copy.element_size)};
+  if (!WritesWhole(*list, changed, 0) || !WriteRows(can, walk, copy.element_size, &changed, &offset)) return false;
+  changed.out[0] = {to.buffer, to.offset + offset * static_cast<int64_t>(copy.element_size)};
   list->commands[maker] = std::move(changed);
+  Forget(i, to, &command, uses);
+  source = {};
+  Add({maker}, &uses->buffers[to.buffer].writers);
   return true;
+}
+
+bool WriteThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, List* list, Uses* uses) {
+  const Place from = list->commands[i].in[0], to = list->commands[i].out[0];
+  if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || from.offset != 0) return false;
+  Walk walk;
+  if (uses->buffers[from.buffer].kept || !WalkOfTarget(copy, list->buffers[from.buffer].bytes, &walk)) return false;
+  return walk.contiguous() ? MoveToPlace(copy, walk, i, list, uses) : WriteRowsThrough(can, copy, walk, i, list, uses);
 }
 
 }  // namespace
 
-void ReadThroughCopies(const Capabilities& can, List* list) {
-  for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
-    const auto* copy = std::get_if<CopyStridedDesc>(&list->commands[i].desc);
-    if (copy != nullptr) ReadThrough(can, *copy, i, list);
+void CopiesAreStrided(const Capabilities& can, List* list) {
+  for (Command& command : list->commands) {
+    const auto* bytes = std::get_if<CopyBytes>(&command.desc);
+    if (bytes == nullptr) continue;
+    const CopyStridedDesc copy = DenseCopy(static_cast<int64_t>(bytes->bytes), bytes->bytes % 4 == 0 ? 4 : 1);
+    Footprint footprint;
+    if (!can.Supports(copy) || can.WorkspaceBytes(copy) != 0 || !Check(copy, &footprint).ok()) continue;
+    command.desc = copy;
+    command.footprint = footprint;
   }
 }
 
-void WriteThroughCopies(const Capabilities& can, List* list) {
-  for (int i = 0; i < static_cast<int>(list->commands.size());) {
+void ReadThroughCopies(const Capabilities& can, Through which, List* list) {
+  Uses uses = UsesOf(*list);
+  for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
     const auto* copy = std::get_if<CopyStridedDesc>(&list->commands[i].desc);
-    if (copy != nullptr && WriteThrough(can, *copy, i, list)) {
-      list->commands.erase(list->commands.begin() + i);
-    } else {
-      ++i;
-    }
+    if (copy != nullptr) ReadThrough(can, which, *copy, i, list, &uses);
   }
+}
+
+void WriteThroughCopies(const Capabilities& can, Through which, List* list) {
+  Uses uses = UsesOf(*list);
+  std::vector<Command> kept;
+  std::vector<bool> gone(list->commands.size(), false);
+  for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
+    const auto* copy = std::get_if<CopyStridedDesc>(&list->commands[i].desc);
+    gone[i] = copy != nullptr && WriteThrough(can, which, CopyStridedDesc(*copy), i, list, &uses);
+  }
+  for (size_t i = 0; i < gone.size(); ++i) {
+    if (!gone[i]) kept.push_back(std::move(list->commands[i]));
+  }
+  list->commands = std::move(kept);
 }
 
 }  // namespace xpu::commands

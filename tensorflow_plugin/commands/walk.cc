@@ -28,6 +28,14 @@ bool MakeWalk(const std::vector<int>& order, const CopyStridedDesc& copy, const 
 
 }  // namespace
 
+CopyStridedDesc DenseCopy(int64_t bytes, size_t element_size) {
+  CopyStridedDesc copy;
+  copy.element_size = element_size;
+  copy.shape = {bytes / static_cast<int64_t>(element_size)};
+  copy.src_strides = copy.dst_strides = {1};
+  return copy;
+}
+
 bool WalkOfSource(const CopyStridedDesc& copy, int64_t bytes, Walk* walk) {
   if (copy.dst_offset != 0) return false;
   std::vector<int> order(copy.shape.rank());

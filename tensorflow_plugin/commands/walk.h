@@ -16,6 +16,9 @@ struct Walk {
   bool contiguous() const { return shape.rank() == 0 || (shape.rank() == 1 && strides[0] == 1); }
 };
 
+// The copy of so many bytes in a row, in elements of so many.
+CopyStridedDesc DenseCopy(int64_t bytes, size_t element_size);
+
 // Where a copy's destination has its elements from; false if it is not dense, or not the whole buffer of so many bytes.
 bool WalkOfSource(const CopyStridedDesc& copy, int64_t bytes, Walk* walk);
 // Where a copy's source has its elements put; false if those are not a whole buffer of so many bytes, each once.

@@ -1,0 +1,203 @@
+// What the tests of lists share: lists of commands, recorded, optimised and run on a real device, against the same
+// commands launched one by one.
+#ifndef TENSORFLOW_PLUGIN_COMMANDS_TESTS_LISTS_TESTING_H_
+#define TENSORFLOW_PLUGIN_COMMANDS_TESTS_LISTS_TESTING_H_
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/backends.h"
+#include "tensorflow_plugin/commands/list.h"
+#include "tensorflow_plugin/commands/memory_plan.h"
+#include "tensorflow_plugin/commands/passes.h"
+#include "tensorflow_plugin/commands/recorder.h"
+
+namespace xpu::commands {
+
+struct Machine {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Stream> stream;
+  Machine() {
+    const Status status = Backends()[0]->CreateDevice(0, BackendOptions(), &device);
+    if (!status.ok()) std::abort();
+    stream = device->CreateStream();
+  }
+};
+inline Machine& TheMachine() {
+  static auto* machine = new Machine;
+  return *machine;
+}
+
+// A recorder with buffers of floats by name; the given ones keep their contents from run to run of a test.
+class Lists : public ::testing::Test {
+ protected:
+  Lists() : recorder_(*TheMachine().device) {}
+
+  float* Given(std::vector<float> values) {
+    auto* address = static_cast<float*>(recorder_.NewBuffer(values.size() * sizeof(float), Buffer::Kind::kGiven));
+    contents_.push_back({recorder_.Resolve(address).buffer, std::move(values)});
+    return address;
+  }
+  float* Computed(int64_t n) {
+    return static_cast<float*>(recorder_.NewBuffer(n * sizeof(float), Buffer::Kind::kComputed));
+  }
+  void Want(const float* address) { recorder_.list().wanted.push_back(recorder_.Resolve(address).buffer); }
+
+  void Launch(const Program* program, Dims shape, std::vector<std::pair<const float*, Dims>> in,
+              std::vector<float*> out) {
+    ElementwiseDesc desc;
+    desc.program = program;
+    desc.shape = shape;
+    Args args;
+    for (size_t i = 0; i < in.size(); ++i) {
+      args.in[i] = in[i].first;
+      desc.in_strides[i] = in[i].second;
+    }
+    for (size_t i = 0; i < out.size(); ++i) args.out[i] = out[i];
+    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  void Op(EOp op, std::vector<const float*> in, float* out, int64_t n) {
+    std::vector<std::pair<const float*, Dims>> with_strides;
+    for (const float* address : in) with_strides.emplace_back(address, Dims{1});
+    Launch(SingleOpProgram(op, DType::kFloat), {n}, with_strides, {out});
+  }
+
+  void Copy(const float* from, float* to, Dims shape, Dims src_strides, Dims dst_strides, int64_t src_offset = 0,
+            int64_t dst_offset = 0) {
+    CopyStridedDesc desc;
+    desc.element_size = sizeof(float);
+    desc.shape = shape;
+    desc.src_strides = src_strides;
+    desc.dst_strides = dst_strides;
+    desc.src_offset = src_offset;
+    desc.dst_offset = dst_offset;
+    Args args;
+    args.in[0] = from;
+    args.out[0] = to;
+    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  // Dense matrices, for every one of a batch; 0: of none.
+  void MatMul(const float* a, const float* b, float* c, int64_t batch, int64_t m, int64_t k, int64_t n,
+              bool transpose_b = false, bool transpose_a = false) {
+    MatMulDesc desc;
+    desc.m = m;
+    desc.n = n;
+    desc.k = k;
+    desc.transpose_a = transpose_a;
+    desc.transpose_b = transpose_b;
+    if (batch != 0) {
+      desc.batch = {batch};
+      desc.a_batch_strides = {m * k};
+      desc.b_batch_strides = {k * n};
+    }
+    Args args;
+    args.in[0] = a;
+    args.in[1] = b;
+    args.out[0] = c;
+    ASSERT_EQ(TheMachine().device->capabilities().WorkspaceBytes(desc), 0);
+    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  // Over the first axis of a matrix.
+  void SumRows(const float* from, float* to, int64_t rows, int64_t columns) {
+    ReduceDesc desc;
+    desc.source.program = IdentityProgram(DType::kFloat);
+    desc.source.shape = {rows, columns};
+    desc.source.in_strides[0] = {columns, 1};
+    desc.axes = 1;
+    Args args;
+    args.in[0] = from;
+    args.out[0] = to;
+    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  // Small whole numbers, whose products and sums are exact in any order.
+  static std::vector<float> Whole(int64_t n) {
+    std::vector<float> values(n);
+    for (int64_t i = 0; i < n; ++i) values[i] = static_cast<float>(i * 7 % 11) - 5;
+    return values;
+  }
+  template <typename Desc>
+  static int Count(const List& list) {
+    int count = 0;
+    for (const Command& command : list.commands) count += std::holds_alternative<Desc>(command.desc);
+    return count;
+  }
+
+  // What the given and the wanted buffers hold after a run, in the order of their numbers.
+  std::vector<std::vector<float>> Run(const List& list) {
+    Machine& m = TheMachine();
+    const MemoryPlan plan = PlanMemory(list);
+    std::vector<char*> addresses(list.buffers.size(), nullptr);
+    std::vector<void*> allocated;
+    const auto allocate = [&](int64_t bytes) {
+      allocated.push_back(m.device->Allocate(bytes + 64));
+      EXPECT_TRUE(m.stream->Memset(allocated.back(), 0xff, bytes + 64).ok());  // NaNs
+      return static_cast<char*>(allocated.back());
+    };
+    char* block = allocate(plan.bytes);
+    std::set<int> kept(list.wanted.begin(), list.wanted.end());
+    for (size_t b = 0; b < list.buffers.size(); ++b) {
+      if (plan.offsets[b] != MemoryPlan::kElsewhere) {
+        addresses[b] = block + plan.offsets[b];
+      } else if (list.buffers[b].kind == Buffer::Kind::kFixed) {
+        addresses[b] = const_cast<char*>(static_cast<const char*>(list.buffers[b].address));
+      } else {
+        addresses[b] = allocate(list.buffers[b].bytes);
+      }
+    }
+    for (const auto& [buffer, values] : contents_) {
+      EXPECT_TRUE(m.stream->CopyHostToDevice(addresses[buffer], values.data(), values.size() * sizeof(float)).ok());
+      kept.insert(buffer);
+    }
+    int origin = -1;
+    const Status status = Replay(*m.device, *m.stream, list, addresses.data(), &origin);
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::vector<std::vector<float>> results;
+    for (int b : kept) {
+      std::vector<float> values(list.buffers[b].bytes / sizeof(float));
+      EXPECT_TRUE(m.stream->CopyDeviceToHost(values.data(), addresses[b], values.size() * sizeof(float)).ok());
+      m.stream->Wait();
+      results.push_back(std::move(values));
+    }
+    m.stream->Wait();
+    EXPECT_TRUE(m.stream->TakeStatus().ok());
+    for (void* address : allocated) m.device->Deallocate(address);
+    return results;
+  }
+
+  // Runs the list as it was recorded and optimised; the latter must give the same, bit for bit.
+  List ExpectSame(const std::string& what = "") {
+    List optimised = recorder_.list();
+    Optimize(TheMachine().device->capabilities(), &optimised);
+    const auto want = Run(recorder_.list()), got = Run(optimised);
+    EXPECT_EQ(want.size(), got.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ(std::memcmp(want[i].data(), got[i].data(), want[i].size() * sizeof(float)), 0)
+          << what << ": buffer " << i << "\n"
+          << Text(recorder_.list()) << "became\n"
+          << Text(optimised);
+    }
+    return optimised;
+  }
+  static std::string Text(const List& list) {
+    std::string text;
+    for (const Command& command : list.commands) text += ToString(command) + "\n";
+    return text;
+  }
+
+  Recorder recorder_;
+  std::vector<std::pair<int, std::vector<float>>> contents_;
+};
+
+}  // namespace xpu::commands
+
+#endif  // TENSORFLOW_PLUGIN_COMMANDS_TESTS_LISTS_TESTING_H_
