@@ -26,6 +26,7 @@ namespace tf = tensorflow;
 
 // Captures of a cluster that are kept; one that so many calls had no use for makes room for another.
 constexpr size_t kMaxCaptures = 64;
+constexpr size_t kMaxCommands = 65536;  // of all of them, some 2 KB each: those of whole loops are long
 constexpr uint64_t kUnused = 1000;
 // Of so many signatures the first call captures; of others the second, since some never come again.
 constexpr size_t kEagerCaptures = 4;
@@ -155,7 +156,7 @@ class ClusterKernel final : public tf::OpKernel {
         captures_.splice(captures_.begin(), captures_, it);
         return it->captured;
       }
-      if (captures_.size() == kMaxCaptures && captures_.back().last_call + kUnused > num_calls_) return nullptr;
+      if (IsFull() && captures_.back().last_call + kUnused > num_calls_) return nullptr;
       if (num_captures_ >= kEagerCaptures && seen_.insert(key).second) {
         if (seen_.size() > kMaxSeen) seen_.clear();
         return nullptr;
@@ -171,9 +172,15 @@ class ClusterKernel final : public tf::OpKernel {
       return nullptr;
     }
     ++num_captures_;
+    if (IsFull()) captures_.pop_back();
     captures_.push_front({std::move(key), captured, num_calls_, 0});
-    if (captures_.size() > kMaxCaptures) captures_.pop_back();
     return captured;
+  }
+
+  bool IsFull() const {
+    size_t commands = 0;
+    for (const Kept& kept : captures_) commands += kept.captured == nullptr ? 0 : kept.captured->list.commands.size();
+    return captures_.size() >= kMaxCaptures || commands >= kMaxCommands;
   }
 
   // What does not fit time and again is not tried any more.
