@@ -4,6 +4,7 @@
 
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow_plugin/commands/memory_plan.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/recorder.h"
 #include "tensorflow_plugin/commands/uses.h"
@@ -201,12 +202,11 @@ class Capturer {
       effect.assigned = !same && !(effect.value.kind == Value::Kind::kEmpty && own == Place::kNowhere &&
                                    effect.value.shape == situation_.variables[i]->tensor()->shape());
     }
-    captured_->list = std::move(recorder_.list());
-    commands::Optimize(real_.capabilities(), &captured_->list);
-    captured_->memory = commands::PlanMemory(captured_->list);
-    for (const commands::Command& command : captured_->list.commands) {
-      captured_->has_uploads |= std::holds_alternative<commands::Upload>(command.desc);
-    }
+    auto list = std::make_shared<commands::List>(std::move(recorder_.list()));
+    commands::Optimize(real_.capabilities(), list.get());
+    captured_->memory = commands::PlanMemory(*list);
+    captured_->executable = real_.Prepare(list, captured_->memory);
+    captured_->list = std::move(list);
     return absl::OkStatus();
   }
 

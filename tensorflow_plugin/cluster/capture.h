@@ -8,8 +8,7 @@
 
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/cluster/members.h"
-#include "tensorflow_plugin/commands/list.h"
-#include "tensorflow_plugin/commands/memory_plan.h"
+#include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::cluster {
 
@@ -37,13 +36,13 @@ struct Effect {
 };
 
 struct Captured {
-  commands::List list;
+  std::shared_ptr<const commands::List> list;
   commands::MemoryPlan memory;
-  std::vector<int> arguments;  // the buffer of each device argument
-  std::vector<int> variables;  // the buffer of each variable
+  std::unique_ptr<const Executable> executable;  // of the list
+  std::vector<int> arguments;                    // the buffer of each device argument
+  std::vector<int> variables;                    // the buffer of each variable
   std::vector<Value> results;
   std::vector<Effect> effects;  // by variable
-  bool has_uploads = false;
 };
 
 // What the capture is of: arguments and variables as they are at this call.

@@ -179,7 +179,7 @@ class ClusterKernel final : public tf::OpKernel {
 
   bool IsFull() const {
     size_t commands = 0;
-    for (const Kept& kept : captures_) commands += kept.captured == nullptr ? 0 : kept.captured->list.commands.size();
+    for (const Kept& kept : captures_) commands += kept.captured == nullptr ? 0 : kept.captured->list->commands.size();
     return captures_.size() >= kMaxCaptures || commands >= kMaxCommands;
   }
 

@@ -42,9 +42,9 @@ void Dump(const std::string& name, const Members& members, const Captured* captu
     out << "Not captured: " << why << "\n";
     return;
   }
-  out << captured->list.commands.size() << " commands, " << captured->memory.bytes << " bytes for what is between\n";
-  for (size_t i = 0; i < captured->list.commands.size(); ++i) {
-    const commands::Command& command = captured->list.commands[i];
+  out << captured->list->commands.size() << " commands, " << captured->memory.bytes << " bytes for what is between\n";
+  for (size_t i = 0; i < captured->list->commands.size(); ++i) {
+    const commands::Command& command = captured->list->commands[i];
     out << i << ": " << commands::ToString(command) << "  # " << command.origin << "\n";
   }
 }

@@ -56,8 +56,8 @@ class Run {
  public:
   Run(tf::OpKernelContext* ctx, const Members& members, const Captured& captured, const Situation& situation)
       : ctx_(ctx), members_(members), captured_(captured), situation_(situation) {
-    addresses_.resize(captured.list.buffers.size());
-    tensors_.resize(captured.list.buffers.size());
+    addresses_.resize(captured.list->buffers.size());
+    tensors_.resize(captured.list->buffers.size());
   }
 
   // Which node a failure is of.
@@ -67,7 +67,7 @@ class Run {
 
   absl::Status Allocate(Stream& stream) {
     for (size_t i = 0; i < addresses_.size(); ++i) {
-      const commands::Buffer& buffer = captured_.list.buffers[i];
+      const commands::Buffer& buffer = captured_.list->buffers[i];
       if (buffer.kind == commands::Buffer::Kind::kFixed) {
         addresses_[i] = const_cast<char*>(static_cast<const char*>(buffer.address));
       }
@@ -192,8 +192,7 @@ absl::Status Replay(tf::OpKernelContext* ctx, const Members& members, const std:
   Run run(ctx, members, *captured, situation);
   TF_RETURN_IF_ERROR(run.Allocate(queue));
   int origin = 0;
-  const Status status = commands::Replay(*stream->device, queue, captured->list, run.addresses(), &origin);
-  if (captured->has_uploads) queue.HostCallback([captured] { return OkStatus(); });
+  const Status status = captured->executable->Run(queue, run.addresses(), &origin);
   if (!status.ok()) return run.Attribute(status, origin);
   TF_RETURN_IF_ERROR(run.Finish());
   return ToNative(queue.TakeStatus());

@@ -3,18 +3,9 @@
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_MEMORY_PLAN_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_MEMORY_PLAN_H_
 
-#include <cstdint>
-#include <vector>
-
-#include "tensorflow_plugin/commands/list.h"
+#include "tensorflow_plugin/primitives/list.h"
 
 namespace xpu::commands {
-
-struct MemoryPlan {
-  int64_t bytes = 0;             // of the block
-  std::vector<int64_t> offsets;  // by buffer; kElsewhere for those that are given, fixed, wanted or never touched
-  static constexpr int64_t kElsewhere = -1;
-};
 
 MemoryPlan PlanMemory(const List& list);
 

@@ -3,7 +3,8 @@
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_
 
-#include "tensorflow_plugin/commands/list.h"
+#include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/list.h"
 
 namespace xpu::commands {
 

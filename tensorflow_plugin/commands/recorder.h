@@ -8,7 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tensorflow_plugin/commands/list.h"
+#include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/list.h"
 
 namespace xpu::commands {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "tensorflow_plugin/commands/list.h"
+#include "tensorflow_plugin/primitives/list.h"
 
 namespace xpu::commands {
 

@@ -11,6 +11,7 @@
 
 #include "tensorflow_plugin/primitives/check.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
+#include "tensorflow_plugin/primitives/list.h"
 #include "tensorflow_plugin/primitives/status.h"
 #include "tensorflow_plugin/primitives/types.h"
 
@@ -130,6 +131,17 @@ class Capabilities {
 #undef XPU_WORKSPACE
 };
 
+// A list of commands made ready to run (Device::Prepare), any number of times and by several threads at once.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  // Enqueues the list on one of the device's streams and returns: what the commands do is what they would do enqueued
+  // one by one, a failing one keeps none of the others from running. Buffer i lies at addresses[i]. `origin` is set to
+  // that of a command that cannot be enqueued. What belongs to the list stays until it has run, even without the
+  // executable.
+  virtual Status Run(Stream& stream, char* const* addresses, int* origin) const = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -177,6 +189,11 @@ class Device {
   virtual Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint);
   XPU_PRIMITIVES(XPU_ENQUEUE)
 #undef XPU_ENQUEUE
+
+  // Makes a list ready to run, of commands that Launch would enqueue on this device, which outlives the executable.
+  // In every run the buffers that are in `memory` lie in one block as it says. By default they are enqueued one by one.
+  virtual std::unique_ptr<Executable> Prepare(std::shared_ptr<const commands::List> list,
+                                              const commands::MemoryPlan& memory);
 
  private:
   template <typename Desc>

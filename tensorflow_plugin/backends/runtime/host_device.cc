@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "tensorflow_plugin/backends/runtime/host_executable.h"
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
@@ -146,5 +147,11 @@ Status HostDevice::EnqueueAny(Stream& stream, const Desc& desc, const Args& args
   }
 XPU_PRIMITIVES(XPU_ENQUEUE)
 #undef XPU_ENQUEUE
+
+std::unique_ptr<Executable> HostDevice::Prepare(std::shared_ptr<const commands::List> list,
+                                                const commands::MemoryPlan& memory) {
+  auto executable = HostExecutable::Make(kernels_, memory_.get(), options_.queue.team.size(), list, memory);
+  return executable != nullptr ? std::move(executable) : Device::Prepare(std::move(list), memory);
+}
 
 }  // namespace xpu::runtime

@@ -58,6 +58,10 @@ class HostDevice final : public Device {
   XPU_PRIMITIVES(XPU_ENQUEUE)
 #undef XPU_ENQUEUE
 
+  // One entry of the stream, if the kernels estimate what commands cost.
+  std::unique_ptr<Executable> Prepare(std::shared_ptr<const commands::List> list,
+                                      const commands::MemoryPlan& memory) override;
+
  private:
   HostDevice(const KernelSet& kernels, DeviceInfo info, const HostDeviceOptions& options,
              std::unique_ptr<DeviceMemory> memory);

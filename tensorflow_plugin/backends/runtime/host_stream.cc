@@ -1,22 +1,13 @@
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
+#include "tensorflow_plugin/backends/runtime/copies.h"
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
 
 namespace xpu::runtime {
 namespace {
-
-// Of a copy or fill on one thread: what a command costs at least, and the outer caches.
-int64_t EstimateCopyNs(size_t bytes) { return 100 + static_cast<int64_t>(bytes / 8); }
-
-// What one thread copies at a time when a team shares a copy: 25 microseconds worth from the caches, twice that from
-// memory. How much of the memory's bandwidth one thread gets differs: on some machines nearly all, on others half of
-// what two get.
-constexpr int64_t kCopyGrain = 256 << 10;
 
 // TensorFlow waits for most copies between host and device as soon as it has enqueued them, and polls for their end:
 // done by the time that it looks, they save it three wake-ups of threads, some 100 microseconds. Of larger ones that is
@@ -65,9 +56,7 @@ Status HostStream::Copy(void* dst, const void* src, size_t size, bool at_once) {
   const char* const from = static_cast<const char*>(Translate(src));
   const int64_t bytes = static_cast<int64_t>(size);
   const auto copy = [to, from, bytes](const ThreadTeam& team) {
-    team.ParallelFor(bytes, kCopyGrain, [to, from](int64_t begin, int64_t end) {
-      std::memmove(to + begin, from + begin, static_cast<size_t>(end - begin));
-    });
+    runtime::Copy(to, from, bytes, team);
     return OkStatus();
   };
   if (!(at_once && queue_->TryRunWithTeam(copy))) queue_->Submit(EstimateCopyNs(bytes), copy);
@@ -95,9 +84,7 @@ Status HostStream::Memset(void* device_dst, uint8_t value, size_t size) {
   char* const to = static_cast<char*>(Translate(device_dst));
   const int64_t bytes = static_cast<int64_t>(size);
   queue_->Submit(EstimateCopyNs(bytes), [to, value, bytes](const ThreadTeam& team) {
-    team.ParallelFor(bytes, kCopyGrain, [to, value](int64_t begin, int64_t end) {
-      std::memset(to + begin, value, static_cast<size_t>(end - begin));
-    });
+    Fill(to, value, bytes, team);
     return OkStatus();
   });
   return OkStatus();
@@ -107,13 +94,12 @@ Status HostStream::MemsetU32(void* device_dst, uint32_t value, size_t size) {
   XPU_REQUIRE(size % 4 == 0, errors::InvalidArgument("memset32 of ", size, " bytes, which is no multiple of 4"));
   if (size == 0) return OkStatus();
   XPU_RETURN_IF_ERROR(RequireAddress("memset32", device_dst, size));
-  uint32_t* const to = static_cast<uint32_t*>(Translate(device_dst));
+  char* const to = static_cast<char*>(Translate(device_dst));
   XPU_REQUIRE(reinterpret_cast<uintptr_t>(to) % 4 == 0,
               errors::InvalidArgument("memset32 at ", device_dst, ", which is not aligned to 4 bytes"));
-  const int64_t words = static_cast<int64_t>(size / 4);
-  queue_->Submit(EstimateCopyNs(words * 4), [to, value, words](const ThreadTeam& team) {
-    team.ParallelFor(words, kCopyGrain / 4,
-                     [to, value](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+  const int64_t bytes = static_cast<int64_t>(size);
+  queue_->Submit(EstimateCopyNs(bytes), [to, value, bytes](const ThreadTeam& team) {
+    FillWords(to, value, bytes, team);
     return OkStatus();
   });
   return OkStatus();

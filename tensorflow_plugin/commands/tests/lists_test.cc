@@ -1,5 +1,7 @@
-// Lists of commands, recorded, optimised and run on a real device, against the same commands launched one by one.
+// Lists of commands, recorded, optimised, prepared and run on a device, against the same commands launched one by one.
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "tensorflow_plugin/commands/tests/lists_testing.h"
 
@@ -245,6 +247,114 @@ TEST_F(Lists, BytesFromTheHostAreTakenAtOnce) {
   EXPECT_EQ(Run(recorder_.list())[0][0], 9);
 }
 
+TEST_F(Lists, WhatIsQueuedNeedsNoExecutable) {
+  const float value = 3;
+  float *x = Computed(1), *y = Computed(1);
+  ASSERT_TRUE(recorder_.stream().CopyHostToDevice(x, &value, sizeof(value)).ok());
+  Op(EOp::kSquare, {x}, y, 1);
+  Machine& m = TheMachine();
+  char* const memory = static_cast<char*>(m.device->Allocate(1024));
+  char* const addresses[] = {memory, memory + 512};
+  MemoryPlan plan;
+  plan.offsets.assign(2, MemoryPlan::kElsewhere);
+  for (const Way way : {Way::kPrepared, Way::kOneByOne}) {
+    std::atomic<bool> go{false};
+    m.stream->HostCallback([&go] {
+      while (!go) std::this_thread::yield();
+      return OkStatus();
+    });
+    ASSERT_TRUE(m.stream->Memset(memory, 0, 1024).ok());
+    auto list = std::make_shared<const List>(recorder_.list());
+    int origin = -1;
+    ASSERT_TRUE(Prepare(way, std::move(list), plan)->Run(*m.stream, addresses, &origin).ok());
+    go = true;
+    float got = 0;
+    ASSERT_TRUE(m.stream->CopyDeviceToHost(&got, addresses[1], sizeof(got)).ok());
+    m.stream->Wait();
+    EXPECT_EQ(got, 9);
+  }
+  m.device->Deallocate(memory);
+}
+
+TEST_F(Lists, AFailureIsTheStreamsAndWhatFollowsRuns) {
+  float *x = Given({1, 2}), *y = Computed(2);
+  auto *a = reinterpret_cast<int32_t*>(Given({0, 0})), *b = reinterpret_cast<int32_t*>(Computed(2));
+  Op(EOp::kNeg, {x}, x, 2);
+  ElementwiseDesc divide;
+  divide.program = SingleOpProgram(EOp::kTruncateDiv, DType::kInt32);
+  divide.shape = {2};
+  divide.in_strides[0] = divide.in_strides[1] = {1};
+  Args args;
+  args.in[0] = args.in[1] = a;
+  args.out[0] = b;
+  ASSERT_TRUE(recorder_.device().Launch(recorder_.stream(), divide, args).ok());
+  Op(EOp::kSquare, {x}, y, 2);
+  Machine& m = TheMachine();
+  char* const memory = static_cast<char*>(m.device->Allocate(1024));
+  char* const addresses[] = {memory, memory + 256, memory + 512, memory + 768};
+  MemoryPlan plan;
+  plan.offsets.assign(4, MemoryPlan::kElsewhere);
+  for (const Way way : {Way::kPrepared, Way::kOneByOne}) {
+    const float values[] = {3, 4};
+    float got[2] = {0, 0};
+    ASSERT_TRUE(m.stream->Memset(memory, 0, 1024).ok());
+    ASSERT_TRUE(m.stream->CopyHostToDevice(addresses[0], values, sizeof(values)).ok());
+    int origin = -1;
+    const auto executable = Prepare(way, std::make_shared<const List>(recorder_.list()), plan);
+    ASSERT_TRUE(executable->Run(*m.stream, addresses, &origin).ok());
+    ASSERT_TRUE(m.stream->CopyDeviceToHost(got, addresses[1], sizeof(got)).ok());
+    m.stream->Wait();
+    EXPECT_NE(m.stream->TakeStatus().message().find("zero"), std::string::npos);
+    EXPECT_EQ(got[0], 9);
+    EXPECT_EQ(got[1], 16);
+  }
+  m.device->Deallocate(memory);
+}
+
+TEST_F(Lists, SeveralThreadsRunOneExecutable) {
+  constexpr int kThreads = 4, kRuns = 200, kChain = 6;
+  constexpr int64_t kElements = 20000;
+  // Chains of their own, side by side, and their sum.
+  float *x = Given(std::vector<float>(kElements, 0)), *sum = x;
+  for (int i = 0; i < kChain; ++i) {
+    float *y = Computed(kElements), *next = Computed(kElements);
+    Op(EOp::kSquare, {x}, y, kElements);
+    Op(EOp::kAdd, {y, sum}, next, kElements);
+    sum = next;
+  }
+  Want(sum);
+  const auto list = std::make_shared<const List>(recorder_.list());
+  const MemoryPlan plan = PlanMemory(*list);
+  const auto executable = Prepare(Way::kPrepared, list, plan);
+  const auto work = [&](int number) {
+    Device& device = *TheMachine().device;
+    const auto stream = device.CreateStream();
+    char* const memory = static_cast<char*>(device.Allocate(plan.bytes + 2 * kElements * sizeof(float)));
+    char* const result = memory + plan.bytes + kElements * sizeof(float);
+    std::vector<char*> addresses;
+    for (size_t b = 0; b < list->buffers.size(); ++b) {
+      addresses.push_back(plan.offsets[b] != MemoryPlan::kElsewhere       ? memory + plan.offsets[b]
+                          : list->buffers[b].kind == Buffer::Kind::kGiven ? memory + plan.bytes
+                                                                          : result);
+    }
+    for (int run = 0; run < kRuns; ++run) {
+      const float value = static_cast<float>((number * kRuns + run) % 100);
+      const std::vector<float> values(kElements, value);
+      std::vector<float> got(kElements);
+      int origin = -1;
+      EXPECT_TRUE(stream->CopyHostToDevice(addresses[0], values.data(), kElements * sizeof(float)).ok());
+      EXPECT_TRUE(executable->Run(*stream, addresses.data(), &origin).ok());
+      EXPECT_TRUE(stream->CopyDeviceToHost(got.data(), result, kElements * sizeof(float)).ok());
+      stream->Wait();
+      EXPECT_EQ(got, std::vector<float>(kElements, value + kChain * value * value));
+    }
+    device.Deallocate(memory);
+  };
+  std::vector<std::thread> threads;
+  for (int number = 0; number < kThreads; ++number) threads.emplace_back(work, number);
+  for (std::thread& thread : threads) thread.join();
+}
+
 // Lists of random commands: chains, broadcasts, transposed reads, updates in place, single elements, products, and
 // copies of parts, to parts and of axes in another order.
 class RandomLists : public Lists, public ::testing::WithParamInterface<int> {};
@@ -257,7 +367,9 @@ TEST_P(RandomLists, ComputeTheSame) {
     int64_t rows, cols;
     bool given;
   };
-  const int64_t rows = 1 + pick(40), cols = 1 + pick(60);
+  // Every fourth has commands that are worth having run side by side, if they may.
+  const int64_t scale = GetParam() % 4 == 0 ? 6 : 1;
+  const int64_t rows = 1 + pick(40 * scale), cols = 1 + pick(60 * scale);
   std::vector<Matrix> matrices;
   const auto given = [&](int64_t r, int64_t c) {
     std::vector<float> values(r * c);

@@ -1,5 +1,5 @@
-// What the tests of lists share: lists of commands, recorded, optimised and run on a real device, against the same
-// commands launched one by one.
+// What the tests of lists share: lists of commands, recorded, optimised, prepared and run on the device under test
+// (backends/tests/device_under_test.h), against the same commands launched one by one.
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_TESTS_LISTS_TESTING_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_TESTS_LISTS_TESTING_H_
 
@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tensorflow_plugin/backends/backends.h"
-#include "tensorflow_plugin/commands/list.h"
+#include "tensorflow_plugin/backends/tests/device_under_test.h"
 #include "tensorflow_plugin/commands/memory_plan.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/recorder.h"
+#include "tensorflow_plugin/primitives/list.h"
 
 namespace xpu::commands {
 
@@ -24,7 +24,7 @@ struct Machine {
   std::unique_ptr<Device> device;
   std::unique_ptr<Stream> stream;
   Machine() {
-    const Status status = Backends()[0]->CreateDevice(0, BackendOptions(), &device);
+    const Status status = testing::BackendUnderTest().CreateDevice(0, testing::OptionsUnderTest(3), &device);
     if (!status.ok()) std::abort();
     stream = device->CreateStream();
   }
@@ -132,8 +132,16 @@ class Lists : public ::testing::Test {
     return count;
   }
 
+  // As the device does it, or as any does that has no way of its own.
+  enum class Way { kPrepared, kOneByOne };
+  static std::unique_ptr<Executable> Prepare(Way way, std::shared_ptr<const List> list, const MemoryPlan& plan) {
+    Device& device = *TheMachine().device;
+    return way == Way::kPrepared ? device.Prepare(std::move(list), plan)
+                                 : device.Device::Prepare(std::move(list), plan);
+  }
+
   // What the given and the wanted buffers hold after a run, in the order of their numbers.
-  std::vector<std::vector<float>> Run(const List& list) {
+  std::vector<std::vector<float>> Run(const List& list, Way way = Way::kPrepared) {
     Machine& m = TheMachine();
     const MemoryPlan plan = PlanMemory(list);
     std::vector<char*> addresses(list.buffers.size(), nullptr);
@@ -159,7 +167,8 @@ class Lists : public ::testing::Test {
       kept.insert(buffer);
     }
     int origin = -1;
-    const Status status = Replay(*m.device, *m.stream, list, addresses.data(), &origin);
+    const auto executable = Prepare(way, std::make_shared<const List>(list), plan);
+    const Status status = executable->Run(*m.stream, addresses.data(), &origin);
     EXPECT_TRUE(status.ok()) << status.message();
     std::vector<std::vector<float>> results;
     for (int b : kept) {
@@ -174,17 +183,21 @@ class Lists : public ::testing::Test {
     return results;
   }
 
-  // Runs the list as it was recorded and optimised; the latter must give the same, bit for bit.
+  // Runs the list one by one as it was recorded, prepared as it was recorded, and prepared once it is optimised, which
+  // must all give the same, bit for bit.
   List ExpectSame(const std::string& what = "") {
     List optimised = recorder_.list();
     Optimize(TheMachine().device->capabilities(), &optimised);
-    const auto want = Run(recorder_.list()), got = Run(optimised);
-    EXPECT_EQ(want.size(), got.size());
-    for (size_t i = 0; i < want.size(); ++i) {
-      EXPECT_EQ(std::memcmp(want[i].data(), got[i].data(), want[i].size() * sizeof(float)), 0)
-          << what << ": buffer " << i << "\n"
-          << Text(recorder_.list()) << "became\n"
-          << Text(optimised);
+    const auto want = Run(recorder_.list(), Way::kOneByOne);
+    for (const List* list : {&recorder_.list(), &optimised}) {
+      const auto got = Run(*list);
+      EXPECT_EQ(want.size(), got.size());
+      for (size_t i = 0; i < want.size(); ++i) {
+        EXPECT_EQ(std::memcmp(want[i].data(), got[i].data(), want[i].size() * sizeof(float)), 0)
+            << what << ": buffer " << i << "\n"
+            << Text(recorder_.list()) << "became\n"
+            << Text(*list);
+      }
     }
     return optimised;
   }

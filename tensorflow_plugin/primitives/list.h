@@ -1,7 +1,7 @@
-// A captured list of commands over virtual buffers: what a cluster of ops enqueues, known before any memory is. Knows
-// primitives only.
-#ifndef TENSORFLOW_PLUGIN_COMMANDS_LIST_H_
-#define TENSORFLOW_PLUGIN_COMMANDS_LIST_H_
+// A captured list of commands over virtual buffers: what a cluster of ops enqueues, known before any memory is. A
+// device makes it ready to run (Device::Prepare).
+#ifndef TENSORFLOW_PLUGIN_PRIMITIVES_LIST_H_
+#define TENSORFLOW_PLUGIN_PRIMITIVES_LIST_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/check.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
 
 namespace xpu::commands {
 
@@ -38,6 +39,9 @@ struct Place {
   static constexpr int kNowhere = -1;  // a null address, of an operand without elements
   int buffer = kNowhere;
   int64_t offset = 0;
+
+  // The address, buffer i lying at addresses[i].
+  char* In(char* const* addresses) const { return buffer == kNowhere ? nullptr : addresses[buffer] + offset; }
 };
 
 struct Buffer {
@@ -66,13 +70,17 @@ struct List {
   std::vector<int> wanted;
 };
 
+// Where the buffers that a list computes for itself lie in one block of memory: those that are not needed at the same
+// time share it.
+struct MemoryPlan {
+  int64_t bytes = 0;             // of the block
+  std::vector<int64_t> offsets;  // by buffer; kElsewhere for those that are given, fixed, wanted or never touched
+  static constexpr int64_t kElsewhere = -1;
+};
+
 // One line per command, for people: "3: Elementwise (Mul float) b7, b2 -> b9".
 std::string ToString(const Command& command);
 
-// Enqueues the commands of a list one by one; addresses[i] is where buffer i lies. `origin` is set to that of a command
-// that cannot be enqueued. Uploads read the list's bytes in stream order: whoever owns the list keeps it until then.
-Status Replay(Device& device, Stream& stream, const List& list, char* const* addresses, int* origin);
-
 }  // namespace xpu::commands
 
-#endif  // TENSORFLOW_PLUGIN_COMMANDS_LIST_H_
+#endif  // TENSORFLOW_PLUGIN_PRIMITIVES_LIST_H_

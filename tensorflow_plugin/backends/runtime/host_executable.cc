@@ -1,0 +1,258 @@
+#include "tensorflow_plugin/backends/runtime/host_executable.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "tensorflow_plugin/backends/runtime/command_queue.h"
+#include "tensorflow_plugin/backends/runtime/copies.h"
+#include "tensorflow_plugin/backends/runtime/host_stream.h"
+#include "tensorflow_plugin/backends/runtime/shared_status.h"
+
+namespace xpu::runtime {
+namespace {
+
+using commands::Command;
+using commands::List;
+using commands::MemoryPlan;
+using commands::Place;
+
+// Commands that cost less run on one thread: to share them out costs more than it saves. The others are shared out by
+// their kernels, a thread for so much work at most.
+constexpr int64_t kWorthSharingNs = 20000;
+// To be woken takes a thread tens of microseconds. That pays for a single command much sooner than for many small ones,
+// which may be so many times as long together.
+constexpr int64_t kHandedOverPerCommand = 10;
+// What it costs to have several commands run side by side.
+constexpr int64_t kSideBySideNs = 5000;
+// Each is compared with all others.
+constexpr int kMostTogether = 64;
+
+template <typename Desc>
+int64_t EstimateNs(const KernelSet& kernels, const Desc& desc) {
+  return kernels.EstimateNs(desc);
+}
+int64_t EstimateNs(const KernelSet&, const commands::CopyBytes& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const commands::FillBytes& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const commands::FillWords& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const commands::Upload& d) { return EstimateCopyNs(d.bytes->size()); }
+
+// One command, buffer i of its list lying at at[i].
+struct Runner {
+  const KernelSet& kernels;
+  const Command& command;
+  char* const* at;
+  const ThreadTeam& team;
+
+  char* in(int i) const { return command.in[i].In(at); }
+  char* out(int i) const { return command.out[i].In(at); }
+
+  Status operator()(const commands::CopyBytes& d) const {
+    Copy(out(0), in(0), d.bytes, team);
+    return OkStatus();
+  }
+  Status operator()(const commands::FillBytes& d) const {
+    Fill(out(0), d.value, d.bytes, team);
+    return OkStatus();
+  }
+  Status operator()(const commands::FillWords& d) const {
+    FillWords(out(0), d.value, d.bytes, team);
+    return OkStatus();
+  }
+  Status operator()(const commands::Upload& d) const {
+    Copy(out(0), d.bytes->data(), d.bytes->size(), team);
+    return OkStatus();
+  }
+  template <typename Desc>
+  Status operator()(const Desc& d) const {
+    Args args;
+    for (size_t i = 0; i < command.in.size(); ++i) args.in[i] = in(i);
+    for (size_t i = 0; i < command.out.size(); ++i) args.out[i] = out(i);
+    args.workspace = command.workspace.In(at);
+    return kernels.Run(d, args, team);
+  }
+};
+
+// Bytes that a command reads or writes, of a buffer or of what several buffers are parts of.
+struct Touched {
+  int of;
+  int64_t begin, end;
+  bool written;
+};
+
+// Commands that touch nothing that another of them writes.
+class Independent {
+ public:
+  Independent(const List& list, const MemoryPlan& plan) : list_(list), plan_(plan) {}
+
+  // Adds the command, if it is such a one.
+  bool Add(const Command& command) {
+    const size_t before = touched_.size();
+    std::visit([&](const auto& desc) { Touch(command, desc); }, command.desc);
+    if (command.workspace.buffer != Place::kNowhere) {
+      AddPlace(command.workspace, 0, list_.buffers[command.workspace.buffer].bytes, true);
+    }
+    for (size_t i = before; i < touched_.size(); ++i) {
+      for (size_t j = 0; j < before; ++j) {
+        const Touched &a = touched_[i], &b = touched_[j];
+        if (a.of == b.of && a.begin < b.end && b.begin < a.end && (a.written || b.written)) {
+          touched_.resize(before);
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+  void Clear() { touched_.clear(); }
+
+ private:
+  void Touch(const Command& command, const commands::CopyBytes& d) {
+    AddPlace(command.in[0], 0, d.bytes, false);
+    AddPlace(command.out[0], 0, d.bytes, true);
+  }
+  void Touch(const Command& command, const commands::FillBytes& d) { AddPlace(command.out[0], 0, d.bytes, true); }
+  void Touch(const Command& command, const commands::FillWords& d) { AddPlace(command.out[0], 0, d.bytes, true); }
+  void Touch(const Command& command, const commands::Upload& d) { AddPlace(command.out[0], 0, d.bytes->size(), true); }
+  template <typename Desc>
+  void Touch(const Command& command, const Desc&) {
+    const Footprint& footprint = command.footprint;
+    for (int i = 0; i < footprint.num_in; ++i) {
+      AddPlace(command.in[i], footprint.in[i].begin, footprint.in[i].end, false);
+    }
+    for (int i = 0; i < footprint.num_out; ++i) {
+      AddPlace(command.out[i], footprint.out[i].begin, footprint.out[i].end, true);
+    }
+  }
+
+  // Bytes counted from a place.
+  void AddPlace(const Place& place, int64_t begin, int64_t end, bool written) {
+    // Planned buffers are parts of one block, and fixed ones may be of each other.
+    constexpr int kBlock = -1, kAnyAddress = -2;
+    if (place.buffer == Place::kNowhere) return;
+    const commands::Buffer& buffer = list_.buffers[place.buffer];
+    int of = place.buffer;
+    int64_t start = place.offset;
+    if (buffer.kind == commands::Buffer::Kind::kFixed) {
+      of = kAnyAddress;
+      start += static_cast<int64_t>(reinterpret_cast<intptr_t>(buffer.address));
+    } else if (plan_.offsets[place.buffer] != MemoryPlan::kElsewhere) {
+      of = kBlock;
+      start += plan_.offsets[place.buffer];
+    }
+    touched_.push_back({of, start + begin, start + end, written});
+  }
+
+  const List& list_;
+  const MemoryPlan& plan_;
+  std::vector<Touched> touched_;
+};
+
+}  // namespace
+
+// Who runs which command. Immutable.
+class HostExecutable::Schedule {
+ public:
+  Schedule(const KernelSet& kernels, int team_size, std::shared_ptr<const List> list, const MemoryPlan& plan,
+           std::vector<int64_t> costs)
+      : kernels_(kernels), list_(std::move(list)), costs_(std::move(costs)) {
+    int64_t total_ns = 0, longest_ns = 0;
+    for (int64_t cost : costs_) {
+      total_ns = std::min(total_ns + cost, KernelSet::kNoEstimate / 2);
+      longest_ns = std::max(longest_ns, cost);
+    }
+    cost_ns_ = std::max(longest_ns, total_ns / kHandedOverPerCommand);
+    const int count = static_cast<int>(costs_.size());
+    Independent together(*list_, plan);
+    for (int begin = 0, end; begin < count; begin = end) {
+      together.Clear();
+      end = begin;
+      while (end < std::min(count, begin + kMostTogether) && costs_[end] < 2 * kWorthSharingNs &&
+             together.Add(list_->commands[end])) {
+        ++end;
+      }
+      end = std::max(end, begin + 1);
+      if (SideBySidePays(begin, end, team_size)) {
+        steps_.push_back({begin, end});
+      } else {
+        for (int i = begin; i < end; ++i) steps_.push_back({i, i + 1});
+      }
+    }
+  }
+
+  bool empty() const { return steps_.empty(); }
+  size_t num_buffers() const { return list_->buffers.size(); }
+  // That of a single command which is as good to have handed to another thread.
+  int64_t cost_ns() const { return cost_ns_; }
+
+  // Buffer i lies at the host's address at[i].
+  Status Run(char* const* at, const ThreadTeam& team) const {
+    static const ThreadTeam alone(1);
+    SharedStatus status;
+    for (const Step& step : steps_) {
+      if (step.end == step.begin + 1) {
+        status.Update(RunOne(step.begin, at, costs_[step.begin] < kWorthSharingNs ? alone : team));
+        continue;
+      }
+      team.ParallelFor(step.end - step.begin, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) status.Update(RunOne(step.begin + i, at, alone));
+      });
+    }
+    return status.get();
+  }
+
+ private:
+  // Commands [begin, end) of the list; several run side by side.
+  struct Step {
+    int begin, end;
+  };
+
+  bool SideBySidePays(int begin, int end, int team_size) const {
+    int64_t total = 0, longest = 0, one_by_one = 0;
+    for (int i = begin; i < end; ++i) {
+      total += costs_[i];
+      longest = std::max(longest, costs_[i]);
+      one_by_one += costs_[i] / std::clamp<int64_t>(costs_[i] / kWorthSharingNs, 1, team_size);
+    }
+    return std::max(longest, total / team_size) + kSideBySideNs < one_by_one;
+  }
+
+  // A command that fails does not keep the others from running.
+  Status RunOne(int64_t i, char* const* at, const ThreadTeam& team) const {
+    const Command& command = list_->commands[i];
+    auto run = [&](const ThreadTeam& threads) {
+      return std::visit(Runner{kernels_, command, at, threads}, command.desc);
+    };
+    return CommandQueue::Guarded(run, team);
+  }
+
+  const KernelSet& kernels_;
+  const std::shared_ptr<const List> list_;
+  const std::vector<int64_t> costs_;  // by command
+  int64_t cost_ns_ = 0;
+  std::vector<Step> steps_;
+};
+
+std::unique_ptr<Executable> HostExecutable::Make(const KernelSet& kernels, const DeviceMemory* memory, int team_size,
+                                                 std::shared_ptr<const List> list, const MemoryPlan& plan) {
+  std::vector<int64_t> costs;
+  for (const Command& command : list->commands) {
+    costs.push_back(std::visit([&](const auto& desc) { return EstimateNs(kernels, desc); }, command.desc));
+    if (costs.back() == KernelSet::kNoEstimate) return nullptr;
+  }
+  auto schedule = std::make_shared<const Schedule>(kernels, team_size, std::move(list), plan, std::move(costs));
+  return std::unique_ptr<Executable>(new HostExecutable(memory, std::move(schedule)));
+}
+
+Status HostExecutable::Run(Stream& stream, char* const* addresses, int*) const {
+  if (schedule_->empty()) return OkStatus();
+  std::vector<char*> at(addresses, addresses + schedule_->num_buffers());
+  if (memory_ != nullptr) {
+    for (char*& address : at) address = memory_->Translate(address);
+  }
+  static_cast<HostStream&>(stream).queue().Submit(
+      schedule_->cost_ns(),
+      [schedule = schedule_, at = std::move(at)](const ThreadTeam& team) { return schedule->Run(at.data(), team); });
+  return OkStatus();
+}
+
+}  // namespace xpu::runtime

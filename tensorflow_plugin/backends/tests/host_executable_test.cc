@@ -1,0 +1,268 @@
+// Lists of commands on host memory as one entry of a stream: which of them run at the same time, on how many threads,
+// and what becomes of failures. The kernels are the test's own.
+#include "tensorflow_plugin/backends/runtime/host_executable.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/runtime/host_device.h"
+#include "tensorflow_plugin/primitives/check.h"
+
+namespace xpu::runtime {
+namespace {
+
+using commands::Buffer;
+using commands::Command;
+using commands::List;
+using commands::MemoryPlan;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Random waits for another one to run at the same time, but not for ever, and writes `key` to its n floats; it costs n
+// ns. Gather fails, and Softmax throws.
+class TestKernels final : public KernelSet {
+ public:
+  int64_t EstimateNs(const RandomDesc& desc) const override { return desc.n; }
+  int64_t EstimateNs(const GatherDesc&) const override { return 100; }
+  int64_t EstimateNs(const SoftmaxDesc&) const override { return 100; }
+  Status Run(const RandomDesc& desc, const Args& args, const ThreadTeam& team) const override {
+    if (running.fetch_add(1) > 0) met = true;
+    for (const auto end = steady_clock::now() + milliseconds(patience_ms); !met && steady_clock::now() < end;) {
+      std::this_thread::yield();
+    }
+    std::fill_n(static_cast<float*>(args.out[0]), desc.n, static_cast<float>(desc.key));
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      team_sizes.push_back(team.size());
+      threads.insert(std::this_thread::get_id());
+    }
+    running.fetch_sub(1);
+    return OkStatus();
+  }
+  Status Run(const GatherDesc&, const Args&, const ThreadTeam&) const override {
+    return errors::InvalidArgument("index 7 is out of range");
+  }
+  Status Run(const SoftmaxDesc&, const Args&, const ThreadTeam&) const override { throw std::bad_alloc(); }
+#define XPU_NONE(name) \
+  Status Run(const name##Desc&, const Args&, const ThreadTeam&) const override { return errors::Unimplemented(#name); }
+  XPU_NONE(Elementwise)
+  XPU_NONE(Reduce)
+  XPU_NONE(MatMul)
+  XPU_NONE(Convolution)
+  XPU_NONE(Pool)
+  XPU_NONE(Normalize)
+  XPU_NONE(CopyStrided)
+  XPU_NONE(Scatter)
+  XPU_NONE(Compact)
+#undef XPU_NONE
+
+  void Forget() const {
+    patience_ms = 20;
+    met = false;
+    team_sizes.clear();
+    threads.clear();
+  }
+
+  mutable int patience_ms = 20;
+  mutable std::atomic<int> running{0};
+  mutable std::mutex mutex;
+  mutable std::atomic<bool> met{false};  // two ran at the same time
+  mutable std::vector<int> team_sizes;
+  mutable std::set<std::thread::id> threads;
+};
+const TestKernels kKernels;
+
+class HostExecutables : public ::testing::Test {
+ protected:
+  HostExecutables() {
+    kKernels.Forget();
+    UseDevice(0);
+  }
+
+  // Whose streams queue what a thread could do at once in so many ns.
+  void UseDevice(int64_t inline_below_ns) {
+    HostDeviceOptions options;
+    options.queue.team = ThreadTeam(2);
+    options.queue.inline_below_ns = inline_below_ns;
+    DeviceInfo info;
+    info.memory_bytes = int64_t{16} << 20;
+    stream_ = nullptr;
+    EXPECT_TRUE(HostDevice::Create(kKernels, info, options, &device_).ok());
+    stream_ = device_->CreateStream();
+  }
+
+  int NewBuffer(int64_t floats) {
+    list_.buffers.push_back({Buffer::Kind::kComputed, floats * 4, nullptr});
+    list_.wanted.push_back(static_cast<int>(list_.buffers.size()) - 1);
+    return list_.wanted.back();
+  }
+  // Writes n floats of a buffer, from an element on.
+  void AddFill(int64_t n, int buffer, int64_t from = 0, int value = 1) {
+    RandomDesc desc;
+    desc.n = n;
+    desc.key = static_cast<uint64_t>(value);
+    Add(desc).out = {{buffer, from * 4}};
+  }
+  template <typename Desc>
+  Command& Add(const Desc& desc) {
+    Command& command = list_.commands.emplace_back();
+    command.desc = desc;
+    EXPECT_TRUE(Check(desc, &command.footprint).ok());
+    return command;
+  }
+
+  // Runs the list; what the buffers hold afterwards.
+  std::vector<std::vector<float>> Run(MemoryPlan plan = {}) {
+    plan.offsets.resize(list_.buffers.size(), MemoryPlan::kElsewhere);
+    char* const block = static_cast<char*>(device_->Allocate(plan.bytes + 1));
+    std::vector<char*> addresses;
+    for (size_t i = 0; i < list_.buffers.size(); ++i) {
+      if (list_.buffers[i].kind == Buffer::Kind::kFixed) {
+        addresses.push_back(const_cast<char*>(static_cast<const char*>(list_.buffers[i].address)));
+      } else if (plan.offsets[i] != MemoryPlan::kElsewhere) {
+        addresses.push_back(block + plan.offsets[i]);
+      } else {
+        addresses.push_back(static_cast<char*>(device_->Allocate(list_.buffers[i].bytes)));
+      }
+    }
+    const auto executable = device_->Prepare(std::make_shared<const List>(list_), plan);
+    int origin = -1;
+    EXPECT_TRUE(executable->Run(*stream_, addresses.data(), &origin).ok());
+    stream_->Wait();
+    std::vector<std::vector<float>> found;
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      const float* values = reinterpret_cast<const float*>(addresses[i]);
+      found.emplace_back(values, values + list_.buffers[i].bytes / 4);
+    }
+    return found;
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_;
+  List list_;
+};
+
+constexpr int64_t kSmall = 15000;  // as many ns: not worth several threads
+
+TEST_F(HostExecutables, SmallIndependentNeighboursRunSideBySide) {
+  kKernels.patience_ms = 10000;
+  AddFill(kSmall, NewBuffer(kSmall));
+  AddFill(kSmall, NewBuffer(kSmall));
+  Run();
+  EXPECT_TRUE(kKernels.met);
+  EXPECT_EQ(kKernels.team_sizes, (std::vector<int>{1, 1}));
+}
+
+TEST_F(HostExecutables, PartsOfABufferAreIndependent) {
+  kKernels.patience_ms = 10000;
+  const int buffer = NewBuffer(2 * kSmall);
+  AddFill(kSmall, buffer, 0, 1);
+  AddFill(kSmall, buffer, kSmall, 2);
+  const std::vector<float> found = Run()[0];
+  EXPECT_TRUE(kKernels.met);
+  EXPECT_EQ(found[kSmall - 1], 1);
+  EXPECT_EQ(found[kSmall], 2);
+}
+
+TEST_F(HostExecutables, WhatTouchesTheSameRunsInItsOrder) {
+  const int buffer = NewBuffer(2 * kSmall);
+  AddFill(kSmall, buffer, 0, 1);
+  AddFill(kSmall, buffer, kSmall - 1, 2);
+  EXPECT_EQ(Run()[0][kSmall - 1], 2);
+  EXPECT_FALSE(kKernels.met);
+}
+
+TEST_F(HostExecutables, BuffersThatShareMemoryAreTheSame) {
+  AddFill(kSmall, NewBuffer(kSmall), 0, 1);
+  AddFill(kSmall, NewBuffer(kSmall), 0, 2);
+  MemoryPlan plan;
+  plan.bytes = 5 * kSmall;
+  plan.offsets = {0, kSmall / 4 * 4};
+  EXPECT_EQ(Run(plan)[0].back(), 2);
+  EXPECT_FALSE(kKernels.met);
+}
+
+TEST_F(HostExecutables, AWorkspaceIsWritten) {
+  const int workspace = NewBuffer(kSmall);
+  AddFill(kSmall, NewBuffer(kSmall));
+  list_.commands.back().workspace = {workspace, 0};
+  AddFill(kSmall, NewBuffer(kSmall));
+  list_.commands.back().workspace = {workspace, 0};
+  Run();
+  EXPECT_FALSE(kKernels.met);
+}
+
+TEST_F(HostExecutables, FixedBuffersMayBePartsOfEachOther) {
+  char* const memory = static_cast<char*>(device_->Allocate(2 * kSmall * 4));
+  for (int i = 0; i < 2; ++i) {
+    AddFill(kSmall, NewBuffer(0));
+    list_.buffers.back() = {Buffer::Kind::kFixed, 0, memory + i * 4096};
+  }
+  Run();
+  EXPECT_FALSE(kKernels.met);
+}
+
+TEST_F(HostExecutables, LargeCommandsHaveTheTeam) {
+  AddFill(100 * kSmall, NewBuffer(100 * kSmall));
+  AddFill(100 * kSmall, NewBuffer(100 * kSmall));
+  Run();
+  EXPECT_FALSE(kKernels.met);
+  EXPECT_EQ(kKernels.team_sizes, (std::vector<int>{2, 2}));
+}
+
+TEST_F(HostExecutables, TinyCommandsAreNotWorthASecondThread) {
+  AddFill(1000, NewBuffer(1000));
+  AddFill(1000, NewBuffer(1000));
+  Run();
+  EXPECT_FALSE(kKernels.met);
+}
+
+// Handing them to another thread would take longer, which is not so for one that takes as long as all of them.
+TEST_F(HostExecutables, AFewSmallCommandsRunOnTheThreadThatEnqueuesThem) {
+  UseDevice(20000);
+  for (int i = 0; i < 10; ++i) AddFill(kSmall, NewBuffer(kSmall));
+  Run();
+  EXPECT_EQ(kKernels.threads, std::set<std::thread::id>{std::this_thread::get_id()});
+  EXPECT_EQ(kKernels.team_sizes, std::vector<int>(10, 1));
+}
+
+TEST_F(HostExecutables, ManyOrLargeOnesDoNot) {
+  UseDevice(20000);
+  AddFill(10 * kSmall, NewBuffer(10 * kSmall));
+  Run();
+  EXPECT_EQ(kKernels.threads.count(std::this_thread::get_id()), 0u);
+  list_ = List();
+  const int buffer = NewBuffer(kSmall);
+  for (int i = 0; i < 20; ++i) AddFill(kSmall, buffer);
+  Run();
+  EXPECT_EQ(kKernels.threads.count(std::this_thread::get_id()), 0u);
+}
+
+TEST_F(HostExecutables, TheFirstFailureIsTheStreamsAndTheRestRuns) {
+  AddFill(1000, NewBuffer(1000), 0, 3);
+  list_.commands.emplace_back().desc = GatherDesc();
+  list_.commands.emplace_back().desc = SoftmaxDesc();
+  AddFill(1000, NewBuffer(1000), 0, 4);
+  const auto found = Run();
+  EXPECT_EQ(stream_->TakeStatus().message(), "index 7 is out of range");
+  EXPECT_TRUE(stream_->TakeStatus().ok());
+  EXPECT_EQ(found[0].back(), 3);
+  EXPECT_EQ(found[1].back(), 4);
+}
+
+TEST_F(HostExecutables, ACommandThatThrowsFails) {
+  list_.commands.emplace_back().desc = SoftmaxDesc();
+  AddFill(kSmall, NewBuffer(kSmall), 0, 4);
+  AddFill(kSmall, NewBuffer(kSmall), 0, 5);
+  EXPECT_EQ(Run()[1].back(), 5);
+  EXPECT_EQ(stream_->TakeStatus().code(), Code::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace xpu::runtime
