@@ -94,8 +94,8 @@ constexpr ElementwiseOp kGradients[] = {
     {"SqrtGrad", kFC, SqrtGrad},      {"TanhGrad", kFC, TanhGrad},
 };
 
-// |x - y| < tolerance
-Value ApproximateEqual(const Value* x, double tolerance) { return Abs(x[0] - x[1]) < tolerance; }
+// |x - y| <= tolerance, as on the CPU, whatever TensorFlow's documentation says of equality.
+Value ApproximateEqual(const Value* x, double tolerance) { return Abs(x[0] - x[1]) <= tolerance; }
 constexpr ElementwiseOp kApproximate[] = {{"ApproximateEqual", kWideMask, ApproximateEqual, "tolerance"}};
 
 class ApproximateEqualKernel : public PairwiseKernel {

@@ -275,7 +275,17 @@ CASES = {
         for op in ("Equal", "NotEqual")
     },
     **{op: binary() for op in ("Less", "LessEqual", "Greater", "GreaterEqual")},
-    "ApproximateEqual": same_shape_binary(("x", "y"), attrs={"tolerance": 0.5}),
+    # Two numbers of a continuous distribution never differ by just the tolerance: some of these do.
+    "ApproximateEqual": [
+        *same_shape_binary(("x", "y"), attrs={"tolerance": 0.5}),
+        Case(
+            lambda t, r: {
+                **{k: tf.cast(r.ints((9, 7), 0, 4), first_type(t)) / 2 for k in ("x", "y")},
+                "tolerance": 0.5,
+            },
+            types=FLOATS,
+        ),
+    ],
     **{
         op: [Case(lambda t, r, a=a, b=b: {"x": r.uniform(a, tf.bool), "y": r.uniform(b, tf.bool)}) for a, b in PAIRS]
         for op in ("LogicalAnd", "LogicalOr")
