@@ -9,8 +9,11 @@
 #include "tensorflow_plugin/backends/host/scratch.h"
 
 #ifdef __SANITIZE_THREAD__
-// oneDNN is built without the sanitizer, which therefore sees what its locks guard and not them.
-extern "C" const char* __tsan_default_suppressions() { return "race:dnnl::impl::\n"; }
+// oneDNN is built without the sanitizer, which therefore sees what its locks guard and not them. The sanitizer's
+// library looks this up by name.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() {
+  return "race:dnnl::impl::\n";
+}
 #endif
 
 namespace xpu::host {
