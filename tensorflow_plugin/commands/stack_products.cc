@@ -78,23 +78,22 @@ class Stacker {
   // Of a1' b1 + a2' b2 ... one product, and of sums over rows that are added one sum. False if there are none. The
   // largest first: what the others stack is part of that.
   bool StackSums() {
-    size_t most = 1;
+    std::pair<bool, size_t> best;  // those whose order is given come before those that can be stacked in any
     Sum largest;
     for (int i = 0; i < size(); ++i) {
-      if (!IsAddition(i) || IsPartOfSum(i)) continue;
+      if (!IsAddition(i) || IsPartOfSum(i) || tried_.count(std::to_string(OutputOf(i).buffer)) != 0) continue;
       Sum sum = SumOf(i);
-      size_t terms = 0;
+      std::pair<bool, size_t> found;
       for (const std::vector<int>& members : sum.groups) {
-        // Far before those that could be stacked in any order.
-        if (members.size() > 1) terms = std::max(terms, members.size() + (OrderOf(members) >= 0 ? kMaxStackBytes : 0));
+        if (members.size() > 1) found = std::max(found, std::make_pair(OrderOf(members) >= 0, members.size()));
       }
-      if (terms <= most || tried_.count(std::to_string(OutputOf(i).buffer)) != 0) continue;
-      most = terms;
+      if (found <= best) continue;
+      best = found;
       largest = std::move(sum);
     }
-    if (most == 1) return false;
+    if (best.second == 0) return false;
     tried_.insert(std::to_string(OutputOf(largest.additions[0]).buffer));
-    (void)Stack(largest);
+    (void)StackSum(largest);
     return true;
   }
 
@@ -238,7 +237,7 @@ class Stacker {
     return true;
   }
 
-  // The addition that alone reads all that a command makes, if there is one.
+  // Whether all that a command makes is read by an addition alone, and once.
   bool IsPartOfSum(int i) const {
     if (!IsOwn(i)) return false;
     const Uses::OfBuffer& use = uses_.buffers[OutputOf(i).buffer];
@@ -318,7 +317,7 @@ class Stacker {
     return key;
   }
 
-  bool Stack(const Sum& sum) {
+  bool StackSum(const Sum& sum) {
     std::vector<int> gone = sum.additions;
     std::vector<Place> terms = sum.rest;
     std::vector<Command> commands;

@@ -9,6 +9,7 @@
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
+#include "tensorflow_plugin/graph/nodes.h"
 
 namespace xpu::graph {
 namespace {
@@ -169,11 +170,7 @@ Traits TraitsOf(const tf::Node& node, const std::string& device_type) {
   const tf::KernelDef* kernel = nullptr;
   std::string class_name;
   if (!tf::FindKernelDef(tf::DeviceType(device_type), node.def(), &kernel, &class_name).ok()) return traits;
-  if (!tf::MemoryTypesForNode(tf::OpRegistry::Global(), tf::DeviceType(device_type), node.def(), &traits.inputs,
-                              &traits.outputs)
-           .ok()) {
-    return traits;
-  }
+  if (!MemoryOf(node, device_type, &traits.inputs, &traits.outputs)) return traits;
   const bool ours = kernel->device_type() == device_type && class_name != "XpuAdoptedKernel";
   traits.shape_only = ShapeOnly().count(node.type_string()) != 0;
   traits.role = RoleOf(node, traits, ours);

@@ -26,10 +26,7 @@ bool IsInHostMemory(const tf::Edge& e) {
   const std::string device_type = DeviceTypeOf(*e.src());
   if (device_type == tf::DEVICE_CPU) return true;
   tf::MemoryTypeVector inputs, outputs;
-  return tf::MemoryTypesForNode(tf::OpRegistry::Global(), tf::DeviceType(device_type), e.src()->def(), &inputs,
-                                &outputs)
-             .ok() &&
-         outputs[e.src_output()] == tf::HOST_MEMORY;
+  return MemoryOf(*e.src(), device_type, &inputs, &outputs) && outputs[e.src_output()] == tf::HOST_MEMORY;
 }
 
 // Ops whose first output is a TensorList of the elements that their attribute element_dtype says.

@@ -1,7 +1,10 @@
 #include "tensorflow_plugin/graph/nodes.h"
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 
+#include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/graph/algorithm.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
@@ -19,6 +22,39 @@ std::vector<tf::Node*> InOrder(const tf::Graph& graph) {
   tf::GetReversePostOrder(graph, &order, {}, [](const tf::Edge& e) { return !e.src()->IsNextIteration(); });
   order.erase(std::remove_if(order.begin(), order.end(), [](const tf::Node* n) { return !n->IsOp(); }), order.end());
   return order;
+}
+
+std::vector<const tf::Edge*> InputsOf(const tf::Node& node) {
+  std::vector<const tf::Edge*> edges;
+  (void)node.input_edges(&edges);
+  return edges;
+}
+
+bool MemoryOf(const tf::Node& node, const std::string& device_type, tf::MemoryTypeVector* inputs,
+              tf::MemoryTypeVector* outputs) {
+  return tf::MemoryTypesForNode(tf::OpRegistry::Global(), tf::DeviceType(device_type), node.def(), inputs, outputs)
+      .ok();
+}
+
+absl::Status AddOp(tf::Graph* graph, const std::string& prefix, const std::string& device, tf::NodeDef def,
+                   tf::Node** op) {
+  // A session keeps the kernels of stateful ops by name, for all of its graphs.
+  static std::atomic<int> serial{0};
+  def.set_name(graph->NewName(prefix + std::to_string(serial++)));
+  def.set_device(device);
+  absl::Status status;
+  *op = graph->AddNode(std::move(def), &status);
+  if (status.ok()) (*op)->set_assigned_device_name(device);
+  return status;
+}
+
+void ReadInstead(tf::Graph* graph, const std::vector<const tf::Edge*>& edges, tf::Node* op, int output) {
+  for (const tf::Edge* e : edges) {
+    tf::Node* const reader = e->dst();
+    const int at = e->dst_input();
+    graph->RemoveEdge(e);
+    graph->AddEdge(op, output, reader, at);
+  }
 }
 
 }  // namespace xpu::graph

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tensorflow/core/framework/memory_types.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace xpu::graph {
@@ -15,6 +16,21 @@ std::string DeviceTypeOf(const tensorflow::Node& node);
 // The ops of a graph, each after those whose values it reads; edges that lead back into a loop's next iteration are no
 // edges of an iteration.
 std::vector<tensorflow::Node*> InOrder(const tensorflow::Graph& graph);
+
+// The edges of a node's inputs, in order, without control edges.
+std::vector<const tensorflow::Edge*> InputsOf(const tensorflow::Node& node);
+
+// Where a node has its inputs and outputs on a device of this type; false if there is no kernel for it.
+bool MemoryOf(const tensorflow::Node& node, const std::string& device_type, tensorflow::MemoryTypeVector* inputs,
+              tensorflow::MemoryTypeVector* outputs);
+
+// Adds an op on `device` that stands for others. Its name begins with `prefix`.
+absl::Status AddOp(tensorflow::Graph* graph, const std::string& prefix, const std::string& device,
+                   tensorflow::NodeDef def, tensorflow::Node** op);
+
+// Who reads at the ends of these edges reads output `output` of `op` instead.
+void ReadInstead(tensorflow::Graph* graph, const std::vector<const tensorflow::Edge*>& edges, tensorflow::Node* op,
+                 int output);
 
 }  // namespace xpu::graph
 

@@ -1,7 +1,6 @@
 #include "tensorflow_plugin/graph/pass.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,6 +12,7 @@
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/graph/clusters.h"
+#include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/whole_loops.h"
 
 namespace xpu::graph {
@@ -34,16 +34,10 @@ class Replacement {
     for (tf::Node* node : nodes_) AddMember(node);
     FindResults();
     tf::NodeDef def;
-    // A session keeps the kernels of stateful ops by name, for all of its graphs.
-    static std::atomic<int> serial{0};
-    def.set_name(graph_.NewName("xpu_cluster_" + std::to_string(serial++)));
     def.set_op(cluster::kOp);
-    def.set_device(nodes_[0]->assigned_device_name());
     Describe(&def);
-    absl::Status status;
-    tf::Node* op = graph_.AddNode(std::move(def), &status);
-    TF_RETURN_IF_ERROR(status);
-    op->set_assigned_device_name(nodes_[0]->assigned_device_name());
+    tf::Node* op = nullptr;
+    TF_RETURN_IF_ERROR(AddOp(&graph_, "xpu_cluster_", nodes_[0]->assigned_device_name(), std::move(def), &op));
     Connect(op);
     for (tf::Node* node : nodes_) graph_.RemoveNode(node);
     for (tf::Node* constant : constants_) {
@@ -76,12 +70,6 @@ class Replacement {
         if (std::find(kind.begin(), kind.end(), output) == kind.end()) kind.push_back(output);
       }
     }
-  }
-
-  static std::vector<const tf::Edge*> InputsOf(const tf::Node& node) {
-    std::vector<const tf::Edge*> edges;
-    (void)node.input_edges(&edges);
-    return edges;
   }
 
   std::vector<Output>& KindOf(const tf::Node& node, const tf::Edge& e) {
@@ -179,18 +167,13 @@ class Replacement {
     int output = 0;
     for (const std::vector<Output>* kind : {&host_results_, &device_results_}) {
       for (const Output& from : *kind) {
-        std::vector<std::pair<tf::Node*, int>> readers;
+        std::vector<const tf::Edge*> readers;
         for (const tf::Edge* e : from.first->out_edges()) {
           if (!e->IsControlEdge() && e->src_output() == from.second && !IsMember(*e->dst())) {
-            readers.emplace_back(e->dst(), e->dst_input());
+            readers.push_back(e);
           }
         }
-        for (const auto& [reader, at] : readers) {
-          const tf::Edge* old = nullptr;
-          if (reader->input_edge(at, &old).ok()) graph_.RemoveEdge(old);
-          graph_.AddEdge(op, output, reader, at);
-        }
-        ++output;
+        ReadInstead(&graph_, readers, op, output++);
       }
     }
     for (tf::Node* node : before_) graph_.AddControlEdge(node, op);

@@ -1,14 +1,12 @@
 #include "tensorflow_plugin/graph/whole_loops.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/graph/control_flow.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
@@ -46,16 +44,10 @@ class Loop {
   // Puts the op in its place, which Read has found to be possible.
   absl::Status Replace() {
     tf::NodeDef def;
-    // A session keeps the kernels of stateful ops by name, for all of its graphs.
-    static std::atomic<int> serial{0};
-    def.set_name(graph_.NewName("xpu_loop_" + std::to_string(serial++)));
     def.set_op(cluster::kLoopOp);
-    def.set_device(device_);
     Describe(&def);
-    absl::Status status;
-    tf::Node* op = graph_.AddNode(std::move(def), &status);
-    TF_RETURN_IF_ERROR(status);
-    op->set_assigned_device_name(device_);
+    tf::Node* op = nullptr;
+    TF_RETURN_IF_ERROR(AddOp(&graph_, "xpu_loop_", device_, std::move(def), &op));
     Connect(op);
     for (tf::Node* node : nodes_) graph_.RemoveNode(node);
     return absl::OkStatus();
@@ -73,9 +65,7 @@ class Loop {
 
   bool ReadMemory(const tf::Node& node) {
     Memory& memory = memory_[&node];
-    return tf::MemoryTypesForNode(tf::OpRegistry::Global(), tf::DeviceType(device_type_), node.def(), &memory.inputs,
-                                  &memory.outputs)
-        .ok();
+    return MemoryOf(node, device_type_, &memory.inputs, &memory.outputs);
   }
 
   bool Sort(tf::Node* node) {
@@ -93,12 +83,6 @@ class Loop {
       return CanBeInLoop(*node, device_type_);
     }
     return true;
-  }
-
-  static std::vector<const tf::Edge*> InputsOf(const tf::Node& node) {
-    std::vector<const tf::Edge*> edges;
-    (void)node.input_edges(&edges);
-    return edges;
   }
 
   bool AddVariable(tf::Node* merge) {
@@ -260,20 +244,16 @@ class Loop {
       }
     }
     for (size_t i = 0; i < exits_.size(); ++i) {
-      std::vector<std::pair<tf::Node*, int>> readers;
+      std::vector<const tf::Edge*> readers;
       for (const tf::Edge* e : exits_[i]->out_edges()) {
         if (!e->dst()->IsOp()) continue;
         if (e->IsControlEdge()) {
           after.insert(e->dst());
         } else {
-          readers.emplace_back(e->dst(), e->dst_input());
+          readers.push_back(e);
         }
       }
-      for (const auto& [reader, at] : readers) {
-        const tf::Edge* old = nullptr;
-        if (reader->input_edge(at, &old).ok()) graph_.RemoveEdge(old);
-        graph_.AddEdge(op, static_cast<int>(i), reader, at);
-      }
+      ReadInstead(&graph_, readers, op, static_cast<int>(i));
     }
     for (tf::Node* node : before) graph_.AddControlEdge(node, op);
     for (tf::Node* node : after) graph_.AddControlEdge(op, node);
