@@ -91,8 +91,11 @@ class Fuser {
   }
 
   int NewGroup(int i, Dims shape) {
+    const int g = static_cast<int>(groups_.size());
     groups_.push_back({std::move(shape), {i}});
-    return static_cast<int>(groups_.size()) - 1;
+    position_.push_back(g);
+    order_.push_back(g);
+    return g;
   }
 
   bool IsElementwise(int group) const {
@@ -145,7 +148,7 @@ class Fuser {
       joined.shape = shape;
       fits = Fits(joined);
     }
-    if (!fits || PathAround(g, i)) return false;
+    if (!fits || !PutSourcesBefore(g, i)) return false;
     groups_[g] = std::move(joined);
     group_of_[i] = g;
     if (shape.num_elements() == 1) last_scalar_ = g;
@@ -158,30 +161,33 @@ class Fuser {
     return Build(group, false, &desc, &in, &out);
   }
 
-  // Whether something else lies on a way from a group to command i.
-  bool PathAround(int g, int i) const {
-    const int first = groups_[g].members[0];
-    std::vector<bool> seen(groups_.size(), false);
+  // Has all that command i hangs on stand before group g, which it is to join; false if some of it hangs on g.
+  bool PutSourcesBefore(int g, int i) {
+    std::vector<bool> found(groups_.size(), false);
     std::vector<int> open;
+    int last = position_[g];
     const auto visit = [&](int command) {
       const int h = group_of_[command];
-      if (h == g || seen[h]) return;
-      seen[h] = true;
+      if (found[h] || position_[h] <= position_[g]) return;
+      found[h] = true;
       open.push_back(h);
+      last = std::max(last, position_[h]);
     };
     for (int b : before_[i]) visit(b);
     while (!open.empty()) {
       const int h = open.back();
       open.pop_back();
-      if (groups_[h].members.back() < first) continue;
       for (int member : groups_[h].members) {
         for (int b : before_[member]) {
-          if (group_of_[b] == g) return true;
+          if (group_of_[b] == g) return false;
           visit(b);
         }
       }
     }
-    return false;
+    const auto begin = order_.begin() + position_[g], end = order_.begin() + last + 1;
+    std::stable_partition(begin, end, [&](int h) { return found[h]; });
+    for (int p = position_[g]; p <= last; ++p) position_[order_[p]] = p;
+    return true;
   }
 
   // The group as one command; false if there is no such program. Programs live for ever: one is made only if `make`.
@@ -356,6 +362,8 @@ class Fuser {
   const std::vector<std::vector<int>> before_;
   std::vector<Group> groups_;
   std::vector<int> group_of_;  // by command
+  // The groups so far, each after those that it hangs on, and where each stands.
+  std::vector<int> order_, position_;
   int last_scalar_ = -1;       // a group of single elements
 };
 

@@ -94,6 +94,21 @@ TEST_F(Lists, NothingIsFusedAroundWhatLiesBetween) {
   EXPECT_EQ(ExpectSame().commands.size(), 3u);
 }
 
+// A sum that was made before the first of a group may hang on what joined another group after that.
+TEST_F(Lists, AWayAroundLeadsThroughGroupsThatGrewLater) {
+  float *x = Given(Whole(8)), *z = Given(Whole(8)), *p = Computed(8), *of_p = Computed(1);
+  float *r = Computed(8), *of_r = Computed(1), *s = Computed(8), *u = Computed(8);
+  Op(EOp::kSquare, {x}, p, 8);
+  SumRows(p, of_p, 8, 1);
+  Op(EOp::kSquare, {z}, r, 8);
+  SumRows(r, of_r, 8, 1);
+  Launch(SingleOpProgram(EOp::kMul, DType::kFloat), {8}, {{x, Dims{1}}, {of_r, Dims{0}}}, {s});  // joins the first
+  Launch(SingleOpProgram(EOp::kMul, DType::kFloat), {8}, {{r, Dims{1}}, {of_p, Dims{0}}}, {u});  // not the third
+  Want(s);
+  Want(u);
+  EXPECT_EQ(ExpectSame().commands.size(), 5u);
+}
+
 TEST_F(Lists, PartsOfARowAreReadWhereTheyAre) {
   float *x = Given(Whole(12)), *q = Computed(4), *k = Computed(4), *y = Computed(1), *z = Computed(4);
   Copy(x, q, {1, 4}, {12, 1}, {4, 1}, 0);
@@ -355,8 +370,8 @@ TEST_F(Lists, SeveralThreadsRunOneExecutable) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Lists of random commands: chains, broadcasts, transposed reads, updates in place, single elements, products, and
-// copies of parts, to parts and of axes in another order.
+// Lists of random commands: chains, broadcasts, transposed reads, updates in place, single elements, products,
+// reductions, and copies of parts, to parts and of axes in another order.
 class RandomLists : public Lists, public ::testing::WithParamInterface<int> {};
 
 TEST_P(RandomLists, ComputeTheSame) {
@@ -382,10 +397,10 @@ TEST_P(RandomLists, ComputeTheSame) {
   given(1, 1);
   const EOp unary[] = {EOp::kNeg, EOp::kAbs, EOp::kSquare, EOp::kTanh, EOp::kSigmoid, EOp::kFloor};
   const EOp binary[] = {EOp::kAdd, EOp::kSub, EOp::kMul, EOp::kMaximum, EOp::kMinimum};
-  const int length = 5 + pick(60);
+  const int length = 5 + pick(GetParam() % 8 == 1 ? 400 : 60);
   for (int i = 0; i < length; ++i) {
     const Matrix a = matrices[pick(matrices.size())], b = matrices[pick(matrices.size())];
-    const int kind = pick(15);
+    const int kind = pick(17);
     if (kind == 0) {  // in place
       if (!a.given) continue;
       Op(unary[pick(6)], {a.at}, a.at, a.rows * a.cols);
@@ -426,6 +441,11 @@ TEST_P(RandomLists, ComputeTheSame) {
       Matrix y{Computed(a.rows * b.cols), a.rows, b.cols, false};
       MatMul(x.at, w.at, y.at, 1, a.rows, a.cols, b.cols);
       matrices.insert(matrices.end(), {x, w, y});
+    } else if (kind >= 15) {
+      const int axis = pick(2);
+      Matrix y{Computed(axis == 0 ? a.cols : a.rows), axis == 0 ? 1 : a.rows, axis == 0 ? a.cols : 1, false};
+      ReduceMax(a.at, y.at, a.rows, a.cols, axis);
+      matrices.push_back(y);
     } else if (kind < 6) {
       Matrix y{Computed(a.rows * a.cols), a.rows, a.cols, false};
       Op(unary[pick(6)], {a.at}, y.at, a.rows * a.cols);

@@ -49,19 +49,25 @@ class Lists : public ::testing::Test {
   }
   void Want(const float* address) { recorder_.list().wanted.push_back(recorder_.Resolve(address).buffer); }
 
+  template <typename Desc>
+  void Record(const Desc& desc, const std::vector<const float*>& in, const std::vector<float*>& out) {
+    Args args;
+    for (size_t i = 0; i < in.size(); ++i) args.in[i] = in[i];
+    for (size_t i = 0; i < out.size(); ++i) args.out[i] = out[i];
+    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
   void Launch(const Program* program, Dims shape, std::vector<std::pair<const float*, Dims>> in,
               std::vector<float*> out) {
     ElementwiseDesc desc;
     desc.program = program;
     desc.shape = shape;
-    Args args;
+    std::vector<const float*> addresses;
     for (size_t i = 0; i < in.size(); ++i) {
-      args.in[i] = in[i].first;
+      addresses.push_back(in[i].first);
       desc.in_strides[i] = in[i].second;
     }
-    for (size_t i = 0; i < out.size(); ++i) args.out[i] = out[i];
-    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
-    ASSERT_TRUE(status.ok()) << status.message();
+    Record(desc, addresses, out);
   }
   void Op(EOp op, std::vector<const float*> in, float* out, int64_t n) {
     std::vector<std::pair<const float*, Dims>> with_strides;
@@ -78,11 +84,7 @@ class Lists : public ::testing::Test {
     desc.dst_strides = dst_strides;
     desc.src_offset = src_offset;
     desc.dst_offset = dst_offset;
-    Args args;
-    args.in[0] = from;
-    args.out[0] = to;
-    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
-    ASSERT_TRUE(status.ok()) << status.message();
+    Record(desc, {from}, {to});
   }
   // Dense matrices, for every one of a batch; 0: of none.
   void MatMul(const float* a, const float* b, float* c, int64_t batch, int64_t m, int64_t k, int64_t n,
@@ -98,26 +100,25 @@ class Lists : public ::testing::Test {
       desc.a_batch_strides = {m * k};
       desc.b_batch_strides = {k * n};
     }
-    Args args;
-    args.in[0] = a;
-    args.in[1] = b;
-    args.out[0] = c;
     ASSERT_EQ(TheMachine().device->capabilities().WorkspaceBytes(desc), 0);
-    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
-    ASSERT_TRUE(status.ok()) << status.message();
+    Record(desc, {a, b}, {c});
   }
-  // Over the first axis of a matrix.
-  void SumRows(const float* from, float* to, int64_t rows, int64_t columns) {
+  // Over an axis of a matrix.
+  void Reduce(ReduceKind kind, const float* from, float* to, int64_t rows, int64_t columns, int axis) {
     ReduceDesc desc;
+    desc.kind = kind;
     desc.source.program = IdentityProgram(DType::kFloat);
     desc.source.shape = {rows, columns};
     desc.source.in_strides[0] = {columns, 1};
-    desc.axes = 1;
-    Args args;
-    args.in[0] = from;
-    args.out[0] = to;
-    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
-    ASSERT_TRUE(status.ok()) << status.message();
+    desc.axes = 1u << axis;
+    Record(desc, {from}, {to});
+  }
+  void SumRows(const float* from, float* to, int64_t rows, int64_t columns) {
+    Reduce(ReduceKind::kSum, from, to, rows, columns, 0);
+  }
+  // Exact in any order.
+  void ReduceMax(const float* from, float* to, int64_t rows, int64_t columns, int axis) {
+    Reduce(ReduceKind::kMax, from, to, rows, columns, axis);
   }
   // Small whole numbers, whose products and sums are exact in any order.
   static std::vector<float> Whole(int64_t n) {
