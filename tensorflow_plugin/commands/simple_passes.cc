@@ -1,4 +1,5 @@
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@ void RemoveRepeated(List* list) {
   std::vector<int64_t> version(list->buffers.size(), 0);  // how often it has been written
   std::map<std::string, size_t> known;
   std::vector<Command> kept;
+  kept.reserve(list->commands.size());
   for (Command& command : list->commands) {
     for (Place& place : command.in) {
       if (place.buffer != Place::kNowhere) place.buffer = stands_for[place.buffer];
@@ -59,28 +61,27 @@ void RemoveUnused(List* list) {
   const Uses uses = UsesOf(*list);
   std::vector<int> readers(list->buffers.size());
   for (size_t b = 0; b < readers.size(); ++b) readers[b] = static_cast<int>(uses.buffers[b].readers.size());
-  std::vector<Command> kept;
-  for (auto command = list->commands.rbegin(); command != list->commands.rend(); ++command) {
-    bool used = false;
-    for (const Place& place : command->out) {
-      used =
-          used || (place.buffer != Place::kNowhere && (uses.buffers[place.buffer].kept || readers[place.buffer] > 0));
+  std::vector<bool> used(list->commands.size(), false);
+  for (size_t i = list->commands.size(); i-- > 0;) {
+    const Command& command = list->commands[i];
+    for (const Place& place : command.out) {
+      if (place.buffer != Place::kNowhere && (uses.buffers[place.buffer].kept || readers[place.buffer] > 0)) {
+        used[i] = true;
+      }
     }
-    if (used) {
-      kept.push_back(std::move(*command));
-      continue;
-    }
-    std::vector<int> read;
-    for (const Place& place : command->in) {
-      if (place.buffer != Place::kNowhere) read.push_back(place.buffer);
-    }
-    for (size_t i = 0; i < read.size(); ++i) {
-      bool again = false;
-      for (size_t k = 0; k < i; ++k) again = again || read[k] == read[i];
-      if (!again) --readers[read[i]];
+    if (used[i]) continue;
+    std::set<int> read;
+    for (const Place& place : command.in) {
+      if (place.buffer != Place::kNowhere && read.insert(place.buffer).second) --readers[place.buffer];
     }
   }
-  list->commands.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
+  size_t kept = 0;
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) continue;
+    if (kept != i) list->commands[kept] = std::move(list->commands[i]);
+    ++kept;
+  }
+  list->commands.resize(kept);
 }
 
 void Optimize(const Capabilities& can, List* list) {

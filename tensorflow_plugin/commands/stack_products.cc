@@ -394,6 +394,7 @@ class Stacker {
       for (int b : before_[i]) needed[b] = true;
     }
     std::vector<Command> all;
+    all.reserve(list_.commands.size() + commands.size());
     for (int i = 0; i < size(); ++i) {
       if (needed[i] && !gone[i]) all.push_back(std::move(list_.commands[i]));
     }
