@@ -76,15 +76,16 @@ constexpr ElementwiseOp kArithmetic[] = {
 constexpr ElementwiseOp kAtan2[] = {{"Atan2", kFloatMask, EOp::kAtan2}};
 
 // Gradients in terms of the result y and its gradient dy. Those of sigmoid and tanh leave it to their callers to
-// conjugate a complex y.
+// conjugate a complex y. Where dy is 0, so are those of functions with a pole, even at the pole, as on the CPU.
+Value UnlessZero(const Value& dy, const Value& gradient) { return Select(dy == 0.0, dy.Const(0.0), gradient); }
 Value ReciprocalGrad(const Value* x, double) {
   const Value y = Conj(x[0]);
-  return -(y * x[1] * y);
+  return UnlessZero(x[1], -(y * x[1] * y));
 }
-Value SqrtGrad(const Value* x, double) { return x[1] * 0.5 / Conj(x[0]); }
+Value SqrtGrad(const Value* x, double) { return UnlessZero(x[1], x[1] * 0.5 / Conj(x[0])); }
 Value RsqrtGrad(const Value* x, double) {
   const Value y = Conj(x[0]);
-  return (x[1] * y) * -0.5 * (y * y);
+  return UnlessZero(x[1], (x[1] * y) * -0.5 * (y * y));
 }
 Value SigmoidGrad(const Value* x, double) { return x[1] * (x[0] * (1.0 - x[0])); }
 Value TanhGrad(const Value* x, double) { return x[1] * (1.0 - Square(x[0])); }

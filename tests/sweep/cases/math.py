@@ -123,6 +123,17 @@ def same_shape_binary(names, low=-3.0, high=3.0, low2=None, high2=None, rounding
     )
 
 
+def special_pairs(names, roundings=4.0, attrs=None):
+    """Infinities, NaN, zeros and others, each with each; none whose powers a type may not hold."""
+
+    def arguments(t, r):
+        x = tf.cast(tf.constant([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 2.5]), first_type(t))
+        n = int(x.shape[0])
+        return {names[0]: tf.repeat(x, n), names[1]: tf.tile(x, [n]), **(attrs or {})}
+
+    return [Case(arguments, roundings, types=FLOATS)]
+
+
 def reduction(
     axes=((), (0,), (1,), (-1,), (0, 2), (0, 1, 2)),
     shape=(3, 5, 7),
@@ -256,19 +267,21 @@ CASES = {
     **{op: binary(compare="bits") for op in ("Maximum", "Minimum")},
     # A product of complex numbers is two of real ones and their difference.
     **{op: binary(roundings=2) for op in ("Mul", "SquaredDifference")},
-    **{op: binary(low2=1, high2=4.0, roundings=4) for op in ("Div", "RealDiv", "Atan2")},
+    **{op: binary(low2=1, high2=4.0, roundings=4) + special_pairs(("x", "y")) for op in ("Div", "RealDiv")},
+    "Atan2": binary(low2=1, high2=4.0, roundings=4) + special_pairs(("y", "x")),
     **{op: binary(-9, 9, 1, 5) for op in ("FloorMod", "Mod", "TruncateMod")},
     # The quotient is rounded to the type before it is rounded to a whole number.
     **{op: binary(-9, 9, 1, 5, compare="bits") for op in ("FloorDiv", "TruncateDiv")},
     "DivNoNan": [
         *binary(roundings=4),
         Case(lambda t, r: {"x": r.uniform((4,), first_type(t)), "y": tf.zeros((4,), first_type(t))}),
+        *special_pairs(("x", "y")),
     ],
-    "MulNoNan": binary(roundings=2),
-    "Pow": binary(0.5, 4.0, 0.0, 3.0, roundings=4),
-    "Xdivy": binary(low2=0.5, roundings=4),
-    "Xlogy": binary(low2=0.5, high2=4.0, roundings=6),
-    "Xlog1py": binary(low2=0.5, high2=4.0, roundings=6),
+    "MulNoNan": binary(roundings=2) + special_pairs(("x", "y")),
+    "Pow": binary(0.5, 4.0, 0.0, 3.0, roundings=4) + special_pairs(("x", "y")),
+    "Xdivy": binary(low2=0.5, roundings=4) + special_pairs(("x", "y")),
+    "Xlogy": binary(low2=0.5, high2=4.0, roundings=6) + special_pairs(("x", "y"), 6),
+    "Xlog1py": binary(low2=0.5, high2=4.0, roundings=6) + special_pairs(("x", "y"), 6),
     # Two numbers of a continuous distribution are never equal: some of these are.
     **{
         op: [*binary(), Case(lambda t, r: {k: tf.cast(r.ints((9, 7), 0, 2), first_type(t)) for k in ("x", "y")})]
@@ -292,14 +305,23 @@ CASES = {
     },
     **{op: binary(-100, 100) for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
     **{op: binary(-100, 100, 0, 7) for op in ("LeftShift", "RightShift")},
-    **{op: same_shape_binary(("y", "dy"), 0.2, 2.0) for op in ("ReciprocalGrad", "InvGrad", "SqrtGrad", "RsqrtGrad")},
-    **{op: same_shape_binary(("y", "dy"), -0.9, 0.9) for op in ("SigmoidGrad", "TanhGrad")},
     **{
-        op: same_shape_binary(("gradients", "features"), roundings=n)
+        op: same_shape_binary(("y", "dy"), 0.2, 2.0) + special_pairs(("y", "dy"))
+        for op in ("ReciprocalGrad", "InvGrad", "SqrtGrad", "RsqrtGrad")
+    },
+    **{
+        op: same_shape_binary(("y", "dy"), -0.9, 0.9) + special_pairs(("y", "dy")) for op in ("SigmoidGrad", "TanhGrad")
+    },
+    **{
+        op: same_shape_binary(("gradients", "features"), roundings=n) + special_pairs(("gradients", "features"), n)
         for op, n in {"ReluGrad": 0, "Relu6Grad": 0, "SoftplusGrad": 6, "SoftsignGrad": 4}.items()
     },
-    **{op: same_shape_binary(("gradients", "outputs")) for op in ("EluGrad", "SeluGrad")},
-    "LeakyReluGrad": same_shape_binary(("gradients", "features"), attrs={"alpha": 0.3}),
+    **{
+        op: same_shape_binary(("gradients", "outputs")) + special_pairs(("gradients", "outputs"))
+        for op in ("EluGrad", "SeluGrad")
+    },
+    "LeakyReluGrad": same_shape_binary(("gradients", "features"), attrs={"alpha": 0.3})
+    + special_pairs(("gradients", "features"), attrs={"alpha": 0.3}),
     "AddN": [
         Case(lambda t, r, n=n: {"inputs": [r.uniform((5, 7), first_type(t)) for _ in range(n)]}, n, ABSOLUTE)
         for n in (1, 2, 3, 8, 9, 20)
