@@ -27,11 +27,16 @@ without TensorFlow" has the least time of each side. Sizes are float32.
 """
 
 
-def seconds(t: float) -> str:
-    for unit, scale in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
-        if t >= scale:
-            return f"{t / scale:.3g} {unit}"
-    return f"{t / 1e-9:.3g} ns"
+UNITS = {
+    "s": (("s", 1), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)),
+    "B": (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)),
+}
+
+
+def amount(value: float, unit: str) -> str:
+    """The value with a unit in which it is at least 1, if there is one."""
+    name, scale = next(((name, scale) for name, scale in UNITS[unit] if value >= scale), UNITS[unit][-1])
+    return f"{value / scale:.3g} {name}"
 
 
 def cpu_name() -> str:
@@ -42,7 +47,8 @@ def cpu_name() -> str:
 
 
 def row(r: Result) -> str:
-    return f"| {r.name} | {r.size} | {seconds(r.xpu)} | {seconds(r.cpu)} | {r.ratio:.2f} | {r.note} |"
+    xpu, cpu = (amount(value, r.unit) for value in (r.xpu, r.cpu))
+    return f"| {r.name} | {r.size} | {xpu} | {cpu} | {r.ratio:.2f} | {r.note} |"
 
 
 def main() -> int:

@@ -15,17 +15,18 @@ CPU, XPU = "/cpu:0", "/xpu:0"
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """Seconds per operation on both devices, of one and the same round: see middle."""
+    """Seconds per operation on both devices, or bytes, of one and the same round: see middle."""
 
     name: str
     size: str
     xpu: float
     cpu: float
     note: str = ""
+    unit: str = "s"
 
     @property
     def ratio(self) -> float:
-        """XPU time / CPU time."""
+        """XPU / CPU."""
         return self.xpu / self.cpu
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import callbacks, devices, memory
+from benchmarks import callbacks, devices, memory, models
 from benchmarks.measure import CPU, XPU, Result, alternate, compare, wait
 
 _rng = np.random.default_rng(0)
@@ -246,6 +246,9 @@ GROUPS = {
     "checked": checked,
     "random": random,
     "training": training,
+    "models": models.steps,
+    "first calls": models.first_calls,
+    "memory of models": models.memory,
     "memory options": memory.options,
     "devices": devices.scaling,
 }

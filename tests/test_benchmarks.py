@@ -1,8 +1,12 @@
 """The figures that the benchmarks print belong together."""
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
-from benchmarks.measure import Result, alternate, middle
+from benchmarks import models
+from benchmarks.__main__ import amount
+from benchmarks.measure import CPU, XPU, Result, alternate, middle
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -23,3 +27,21 @@ def test_both_sides_take_turns():
     times = alternate(lambda: calls.append("a"), lambda: calls.append("b"), rounds=3, warmup=1)
     assert calls == ["a", "b"] * 4
     assert len(times) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [(1.5, "s", "1.5 s"), (0.0213, "s", "21.3 ms"), (2e-10, "s", "0.2 ns"), (3 << 20, "B", "3 MiB"), (0, "B", "0 B")],
+)
+def test_amounts_have_units(value, unit, said):
+    assert amount(value, unit) == said
+
+
+@pytest.mark.parametrize("name", ["MLP", "decoder"])
+def test_models_do_the_same_on_both_devices(name, xpu_device):
+    """Or their times could not be compared."""
+    xpu, cpu = models.make(name, XPU), models.make(name, CPU)
+    seen = [[np.asarray(value) for value in tf.nest.flatten((xpu(), cpu()))] for _ in range(3)]
+    for on_xpu, on_cpu in seen:
+        np.testing.assert_allclose(on_xpu, on_cpu, rtol=1e-4)
+    assert name != "MLP" or seen[2][0] < seen[0][0]  # it learns
