@@ -364,7 +364,7 @@ class Fuser {
   std::vector<int> group_of_;  // by command
   // The groups so far, each after those that it hangs on, and where each stands.
   std::vector<int> order_, position_;
-  int last_scalar_ = -1;       // a group of single elements
+  int last_scalar_ = -1;  // a group of single elements
 };
 
 }  // namespace

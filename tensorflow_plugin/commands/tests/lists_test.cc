@@ -67,6 +67,40 @@ TEST_F(Lists, WhatLooksRepeatedAfterAWriteIsNot) {
   ExpectSame();
 }
 
+TEST_F(Lists, WhatIsReadInAnotherOrderIsNotRepeated) {
+  float *x = Given({1, 2, 3, 4}), *a = Computed(4), *b = Computed(4), *y = Computed(4);
+  Launch(SingleOpProgram(EOp::kNeg, DType::kFloat), {2, 2}, {{x, Dims{2, 1}}}, {a});
+  Launch(SingleOpProgram(EOp::kNeg, DType::kFloat), {2, 2}, {{x, Dims{1, 2}}}, {b});
+  Op(EOp::kSub, {a, b}, y, 4);
+  Want(y);
+  ExpectSame();
+}
+
+TEST_F(Lists, WhatIsWrittenOverStandsForNothing) {
+  float *x = Given({1, 2, 3}), *a = Computed(3), *b = Computed(3), *y = Computed(3);
+  Op(EOp::kExp, {x}, a, 3);
+  Op(EOp::kNeg, {x}, a, 3);
+  Op(EOp::kExp, {x}, b, 3);
+  Op(EOp::kSub, {a, b}, y, 3);
+  Want(y);
+  ExpectSame();
+}
+
+TEST_F(Lists, ConstantsOfOtherValuesStayApart) {
+  const auto times = [](double factor) {
+    ProgramBuilder builder;
+    const ProgramBuilder::Reg x = builder.Input(DType::kFloat);
+    builder.Output(builder.Apply(EOp::kMul, x, builder.Const(DType::kFloat, factor)));
+    return builder.Build();
+  };
+  float *x = Given(Whole(6)), *a = Computed(6), *b = Computed(6), *y = Computed(6);
+  Launch(times(2), {6}, {{x, Dims{1}}}, {a});
+  Launch(times(5), {6}, {{x, Dims{1}}}, {b});
+  Op(EOp::kSub, {a, b}, y, 6);
+  Want(y);
+  EXPECT_EQ(ExpectSame().commands.size(), 1u);
+}
+
 TEST_F(Lists, AnUpdateInPlaceWaitsForThoseWhoReadTheOldValueInAnotherOrder) {
   // `rows` reads x transposed: with the update in one program it would see new elements.
   float *x = Given({1, 2, 3, 4}), *rows = Computed(4), *y = Computed(4);
@@ -163,6 +197,31 @@ TEST_F(Lists, RowsAndRepeatedRowsAreReadWhereTheyAre) {
   EXPECT_EQ(ExpectSame().commands.size(), 1u);
 }
 
+TEST_F(Lists, APartOfACopyIsReadWhereItIs) {
+  float *x = Given(Whole(12)), *part = Computed(6), *y = Computed(2);
+  Copy(x, part, {6}, {1}, {1}, 3);
+  Op(EOp::kExp, {part + 4}, y, 2);
+  Want(y);
+  EXPECT_EQ(ExpectSame().commands.size(), 1u);
+}
+
+TEST_F(Lists, RowsThatAreReversedStayReversed) {
+  float *x = Given(Whole(6)), *reversed = Computed(6), *y = Computed(6);
+  Copy(x, reversed, {3, 2}, {-2, 1}, {2, 1}, 4);
+  Op(EOp::kExp, {reversed}, y, 6);
+  Want(y);
+  ExpectSame();
+}
+
+TEST_F(Lists, ACopyThatIsWrittenOverIsRead) {
+  float *x = Given(Whole(4)), *z = Given({7, 8, 9, 10}), *copy = Computed(4), *y = Computed(4);
+  Copy(x, copy, {4}, {1}, {1});
+  Op(EOp::kNeg, {z}, copy, 4);
+  Op(EOp::kExp, {copy}, y, 4);
+  Want(y);
+  ExpectSame();
+}
+
 TEST_F(Lists, ACopyOfWhatIsWrittenOverStays) {
   float *x = Given(Whole(12)), *part = Computed(4), *y = Computed(4);
   Copy(x, part, {4}, {1}, {1}, 4);
@@ -203,6 +262,24 @@ TEST_F(Lists, WhatOthersReadAsWellLiesInItsPlaceAndIsReadThere) {
   Want(joined);
   Want(y);
   EXPECT_EQ(ExpectSame().commands.size(), 1u);  // parts are values of programs like others
+}
+
+TEST_F(Lists, ProductsAreWrittenSideBySide) {
+  float *x = Given(Whole(4)), *joined = Computed(12);
+  float *a = Computed(4), *b = Computed(4), *c = Computed(4), *y = Computed(4);
+  const Dims dense{2, 1}, rows{6, 1};
+  MatMul(x, x, a, 1, 2, 2, 2);
+  Copy(a, joined, {2, 2}, dense, rows);
+  MatMul(x, x, b, 1, 2, 2, 2, true);
+  Copy(b, joined, {2, 2}, dense, rows, 0, 2);
+  MatMul(x, x, c, 1, 2, 2, 2, false, true);
+  Copy(c, joined + 4, {2, 2}, dense, rows);
+  Op(EOp::kNeg, {a}, y, 4);
+  Want(joined);
+  Want(y);
+  const List list = ExpectSame();
+  EXPECT_EQ(Count<MatMulDesc>(list), 3);
+  EXPECT_EQ(Count<CopyStridedDesc>(list), 1);  // of what somebody else reads
 }
 
 TEST_F(Lists, APlaceThatIsWrittenOverIsNotReadAfterwards) {
