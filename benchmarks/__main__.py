@@ -1,4 +1,4 @@
-"""`python -m benchmarks [group ...]`: measures, prints, and (for all groups) writes docs/benchmarks.md.
+"""`python -m benchmarks [group ...]`: measures and prints; for all groups, or with --write, writes docs/benchmarks.md.
 
 The group dlpack compares libraries instead of devices and writes docs/dlpack.md.
 """
@@ -51,26 +51,44 @@ def row(r: Result) -> str:
     return f"| {r.name} | {r.size} | {xpu} | {cpu} | {r.ratio:.2f} | {r.note} |"
 
 
+def sections(text: str) -> dict[str, str]:
+    """The parts of a document by their headings, the one before the first by nothing."""
+    head, *parts = text.split("\n## ")
+    return {"": head, **{part.partition("\n")[0]: part.partition("\n")[2] for part in parts}}
+
+
+def written(text: str, measured: dict[str, str]) -> str:
+    """A document with what was measured in the place of its sections of those names, the others as they were."""
+    parts = sections(text) | measured
+    order = ["", *suite.GROUPS, *(name for name in parts if name and name not in suite.GROUPS)]
+    named = [f"\n## {name}\n{parts[name].rstrip()}\n" if name else parts[name] for name in order if name in parts]
+    return "".join(named)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("groups", nargs="*", choices=[[], *suite.GROUPS, "dlpack"], help="default: all")
-    asked = parser.parse_args().groups or [*suite.GROUPS, "dlpack"]
+    parser.add_argument("--write", action="store_true", help="put these groups in the place of theirs in the document")
+    options = parser.parse_args()
+    asked = options.groups or [*suite.GROUPS, "dlpack"]
     groups = [group for group in asked if group != "dlpack"]
     if not tf.config.list_physical_devices("XPU"):
         print("no XPU is visible: run `python -m tensorflow_xpu doctor`", file=sys.stderr)
         return 1
-    backend = os.environ.get("TF_XPU_SUBDEVICE", "XPU_HOST")
-    lines = [HEADER.format(backend=backend, version=tf.__version__, cpu=cpu_name(), cores=os.cpu_count())]
+    measured = {}
     for group in groups:
         columns = " | ".join(suite.COLUMNS.get(group, ("XPU", "CPU", "XPU / CPU")))
-        lines += [f"## {group}", "", f"| what | size | {columns} | |", "|---|---|---|---|---|---|"]
+        lines = ["", f"| what | size | {columns} | |", "|---|---|---|---|---|---|"]
         print(f"-- {group}", flush=True)
         for result in suite.GROUPS[group]():
             lines.append(row(result))
             print(row(result), flush=True)
-        lines.append("")
+        measured[group] = "\n".join(lines)
     if len(groups) == len(suite.GROUPS):
-        PATH.write_text("\n".join(lines))
+        backend = os.environ.get("TF_XPU_SUBDEVICE", "XPU_HOST")
+        measured[""] = HEADER.format(backend=backend, version=tf.__version__, cpu=cpu_name(), cores=os.cpu_count())
+    if "" in measured or (groups and options.write):
+        PATH.write_text(written(PATH.read_text(), measured))
         print(f"wrote {PATH}")
     if "dlpack" in asked:
         dlpack.run()

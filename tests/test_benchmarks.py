@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import models
-from benchmarks.__main__ import amount
+from benchmarks.__main__ import amount, sections, written
 from benchmarks.measure import CPU, XPU, Result, alternate, middle
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
@@ -45,3 +45,11 @@ def test_models_do_the_same_on_both_devices(name, xpu_device):
     for on_xpu, on_cpu in seen:
         np.testing.assert_allclose(on_xpu, on_cpu, rtol=1e-4)
     assert name != "MLP" or seen[2][0] < seen[0][0]  # it learns
+
+
+def test_what_is_measured_alone_takes_its_own_place():
+    text = "# Head\nof it\n\n## matmul\n\nold\n\n## devices\n\nkept\n"
+    assert sections(text) == {"": "# Head\nof it\n", "matmul": "\nold\n", "devices": "\nkept\n"}
+    new = "# Head\nof it\n\n## matmul\n\nnew\n\n## models\n\nadded\n\n## devices\n\nkept\n"
+    assert written(text, {"matmul": "\nnew", "models": "\nadded"}) == new
+    assert written(new, {}) == new

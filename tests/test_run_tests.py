@@ -1,5 +1,5 @@
 """tools/run_tests.py: what a failing, hanging or late step does to a run. tools/compile_commands.py: its entries.
-tools/sanitized.py: what it makes of reports."""
+tools/sanitized.py: what it makes of reports. tools/mutate_passes.py: its table."""
 
 import importlib.util
 import os
@@ -23,6 +23,7 @@ def load(name):
 
 
 compile_commands, run_tests, sanitized = load("compile_commands"), load("run_tests"), load("sanitized")
+mutate_passes = load("mutate_passes")
 Run, Step = run_tests.Run, run_tests.Step
 
 
@@ -178,3 +179,10 @@ def test_a_sanitizers_report_tells_our_leaks_from_others():
     undefined = "tensorflow_plugin/ops/pool.cc:7:3: runtime error: signed integer overflow\n"
     assert sanitized.findings(undefined) == [undefined]
     assert sanitized.findings(header + leaks[0]) == sanitized.findings("") == []
+
+
+@pytest.mark.parametrize("mutant", mutate_passes.MUTANTS, ids=lambda mutant: mutant.name)
+def test_what_a_mutant_replaces_is_there_once(mutant):
+    """Whoever changes such a line changes the row."""
+    assert (ROOT / mutate_passes.PACKAGE / mutant.file).read_text().count(mutant.before) == 1
+    assert mutant.before != mutant.after

@@ -127,6 +127,7 @@ REST = (
         divisible=True,
     ),
     python_tests("slow Python tests", 1200, marks=["slow"]),
+    Step("mutations of passes", ("tools/mutate_passes.py",), 900, build=bazel("build")),
 )
 
 

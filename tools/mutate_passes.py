@@ -1,0 +1,379 @@
+#!/usr/bin/env python3
+"""Do the tests of commands notice broken passes? Breaks tensorflow_plugin/commands in one place at a time.
+
+    tools/mutate_passes.py [--jobs N] [NAME ...]
+
+A mutant is one source file of commands with one piece of its text replaced by another (MUTANTS): an operand swapped, a
+buffer used again too early, an order dropped. It is compiled as Bazel compiles the file, and linked in its place into
+the tests of commands, of which one has to fail. Exits with 1 if any mutant survives, with 2 for a wrong command line;
+the sources stay as they are. Takes a quarter of an hour on two cores, once built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGE = "tensorflow_plugin/commands"
+TESTS = f"//{PACKAGE}/tests/..."
+SECONDS = 120  # of one test
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    """What the change breaks, in which file of commands, and the texts before and after; the first is there once."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+
+
+MUTANTS = (
+    # RemoveRepeated
+    Mutant("repeated: written over since", "simple_passes.cc", "++version[place.buffer]", "(void)0"),
+    Mutant("repeated: other places", "simple_passes.cc", "        Append(command.in[i].offset, &key);\n", ""),
+    Mutant("repeated: other strides", "simple_passes.cc", "        Append(desc->in_strides[i], &key);\n", ""),
+    Mutant("repeated: another buffer", "simple_passes.cc", "        Append(command.in[i].buffer, &key);\n", ""),
+    Mutant(
+        "repeated: another program", "simple_passes.cc", "Append(reinterpret_cast<intptr_t>(desc->program), &key)", ""
+    ),
+    Mutant("repeated: wanted all the same", "simple_passes.cc", "if (!wanted) {", "if (true) {"),
+    Mutant("repeated: written twice", "simple_passes.cc", "uses.buffers[b].writers.size() == 1 &&", ""),
+    # RemoveUnused
+    Mutant("unused: read by one", "simple_passes.cc", "readers[place.buffer] > 0", "readers[place.buffer] > 1"),
+    Mutant("unused: wanted", "simple_passes.cc", "(uses.buffers[place.buffer].kept || readers", "(readers"),
+    Mutant(
+        "unused: readers counted twice",
+        "simple_passes.cc",
+        "read.insert(place.buffer).second) --readers",
+        "(read.insert(place.buffer), true)) --readers",
+    ),
+    # Uses
+    Mutant("uses: what is wanted is not kept", "uses.cc", "uses.buffers[b].kept = true", "(void)b"),
+    Mutant(
+        "order: read after written",
+        "uses.cc",
+        "      meet(states[command.in[k].buffer].writes, RangeOfInput(command, k));\n",
+        "",
+    ),
+    Mutant("order: written after read", "uses.cc", "      meet(states[buffer].reads, range);\n", ""),
+    Mutant("order: written after written", "uses.cc", "      meet(states[buffer].writes, range);\n", ""),
+    # FuseElementwise
+    Mutant(
+        "fused: an operand swapped",
+        "fuse_elementwise.cc",
+        "regs[instr.a], regs[instr.b]));\n        } else {",
+        "regs[instr.b], regs[instr.a]));\n        } else {",
+    ),
+    Mutant("fused: the value before", "fuse_elementwise.cc", "          *old = value;\n", "          (void)value;\n"),
+    Mutant(
+        "fused: a value read in another order",
+        "fuse_elementwise.cc",
+        "place.offset != value->range.begin || !IsDense(group.shape, strides[k]) ||\n              value->reg.type",
+        "value->reg.type",
+    ),
+    Mutant("fused: reads of other places", "fuse_elementwise.cc", "a.place.offset == b.place.offset && ", ""),
+    Mutant(
+        "fused: reads by other strides",
+        "fuse_elementwise.cc",
+        "a.type == b.type &&\n           SameWalk(shape, a.strides, b.strides);",
+        "a.type == b.type;",
+    ),
+    Mutant(
+        "fused: written over before it is read",
+        "fuse_elementwise.cc",
+        "read.place.offset != value->range.begin || !IsDense(group.shape, read.strides) ||\n",
+        "",
+    ),
+    Mutant(
+        "fused: around what lies between",
+        "fuse_elementwise.cc",
+        "if (!fits || !PutSourcesBefore(g, i)) return false;",
+        "if (!fits) return false;",
+    ),
+    Mutant(
+        "fused: around what lies further off",
+        "fuse_elementwise.cc",
+        "          if (group_of_[b] == g) return false;\n          visit(b);\n",
+        "          if (group_of_[b] == g) return false;\n",
+    ),
+    Mutant(
+        "fused: groups that are not put in order",
+        "fuse_elementwise.cc",
+        "    std::stable_partition(begin, end, [&](int h) { return found[h]; });\n",
+        "    (void)begin, (void)end;\n",
+    ),
+    Mutant(
+        "fused: what somebody wants is not stored",
+        "fuse_elementwise.cc",
+        "if (uses_.buffers[buffer].kept) return true;",
+        "",
+    ),
+    Mutant(
+        "fused: what others read is not stored",
+        "fuse_elementwise.cc",
+        "group.members.end(), reader) == group.members.end()) return true;",
+        "group.members.end(), reader) == group.members.end()) break;",
+    ),
+    Mutant("fused: the order of groups", "fuse_elementwise.cc", "        ++waits[g];\n", ""),
+    Mutant(
+        "fused: constants of other values",
+        "fuse_elementwise.cc",
+        "std::make_tuple(c.type, c.re, c.im, c.bits)",
+        "std::make_tuple(c.type, 0.0, 0.0, int64_t{0})",
+    ),
+    Mutant(
+        "fused: broadcasts as if dense",
+        "fuse_elementwise.cc",
+        "} else if (IsDense(desc.shape, desc.in_strides[k])) {",
+        "} else if (!IsScalar(desc.shape, desc.in_strides[k])) {",
+    ),
+    # ReadThroughCopies
+    Mutant(
+        "read: original written since", "views.cc", "if (writer > i && writer <= of_copy.readers.back()) return;", ""
+    ),
+    Mutant(
+        "read: an element off",
+        "views.cc",
+        "*offset = walk_.offset + start_;",
+        "*offset = walk_.offset + start_ + (start_ > 0);",
+    ),
+    Mutant(
+        "read: the start forgotten",
+        "views.cc",
+        "c.in[k] = {from.buffer, from.offset + offset * size};",
+        "c.in[k] = {from.buffer, offset * size};",
+    ),
+    Mutant(
+        "read: a copy of two writers", "views.cc", "of_copy.kept || of_copy.writers.size() != 1 ||", "of_copy.kept ||"
+    ),
+    Mutant("read: matrix not transposed", "views.cc", "    desc->*transpose = !(desc->*transpose);\n", ""),
+    # WriteThroughCopies
+    Mutant(
+        "written: before the old is read",
+        "views.cc",
+        "    if (c.in[k].buffer == buffer && range.Overlaps(RangeOfInput(c, k))) return false;\n",
+        "",
+    ),
+    Mutant(
+        "written: what others read",
+        "views.cc",
+        "source.writers.size() != 1 || source.readers.size() != 1 ||",
+        "source.writers.size() != 1 ||",
+    ),
+    Mutant(
+        "written: what somebody wants",
+        "views.cc",
+        "if (uses->buffers[from.buffer].kept || !WalkOfTarget",
+        "if (!WalkOfTarget",
+    ),
+    Mutant(
+        "written: an element off",
+        "views.cc",
+        "changed.out[0] = {to.buffer, to.offset + offset",
+        "changed.out[0] = {to.buffer, to.offset + (offset > 0 ? offset - 1 : 0)",
+    ),
+    Mutant(
+        "written: to the beginning",
+        "views.cc",
+        "changed.out[0] = {to.buffer, to.offset + offset",
+        "changed.out[0] = {to.buffer, offset",
+    ),
+    Mutant(
+        "written: moved over what is read later",
+        "views.cc",
+        "  if (source.readers.size() > 1 && !NobodyWrites(*list, *uses, i + 1, to.buffer, range)) return false;\n",
+        "",
+    ),
+    Mutant(
+        "written: moved over what lies there",
+        "views.cc",
+        "  if (!KeepOff(*list, source.writers[0], i, to.buffer, range)) return false;\n",
+        "",
+    ),
+    Mutant(
+        "written: moved without its offset",
+        "views.cc",
+        "place = {to.buffer, to.offset + place.offset};",
+        "place = {to.buffer, to.offset};",
+    ),
+    # StackProducts
+    Mutant(
+        "stacked: one behind the other but one",
+        "stack_products.cc",
+        "const Place part{buffer, bytes * static_cast<int64_t>(t)};",
+        "const Place part{buffer, bytes * static_cast<int64_t>(t > 0 ? t - 1 : 0)};",
+    ),
+    Mutant(
+        "stacked: parts read at the beginning",
+        "stack_products.cc",
+        "place = {c.buffer, of_c * static_cast<int64_t>(t) + place.offset};",
+        "place = {c.buffer, place.offset};",
+    ),
+    Mutant(
+        "stacked: what hangs on another",
+        "stack_products.cc",
+        "if (!is_member[i] || hangs[i]) continue;",
+        "if (!is_member[i]) continue;",
+    ),
+    Mutant(
+        "stacked: weights written since",
+        "stack_products.cc",
+        "      Append(std::lower_bound(writers.begin(), writers.end(), i) - writers.begin(), &key);\n",
+        "",
+    ),
+    Mutant(
+        "stacked: the rest of a sum forgotten",
+        "stack_products.cc",
+        "std::vector<Place> terms = sum.rest;",
+        "std::vector<Place> terms;",
+    ),
+    Mutant(
+        "stacked: what others read, too",
+        "stack_products.cc",
+        "if (use.readers.size() != 1 || !IsAddition(use.readers[0])) return false;",
+        "if (!IsAddition(use.readers[0])) return false;",
+    ),
+    Mutant(
+        "stacked: a term that is added twice",
+        "stack_products.cc",
+        "[&](const Place& p) { return p.buffer == OutputOf(i).buffer; }) == 1;",
+        "[&](const Place& p) { return p.buffer == OutputOf(i).buffer; }) >= 1;",
+    ),
+    Mutant("stacked: other weights", "stack_products.cc", "      Append(b.buffer, &key);\n", ""),
+    # Walk
+    Mutant(
+        "walk: carries into the next axis",
+        "walk.cc",
+        "if (inner < 2 || reached[j] >= end) return false;",
+        "if (inner < 2) return false;",
+    ),
+    Mutant("walk: an offset forgotten", "walk.cc", "walk->offset = copy.src_offset;", "walk->offset = 0;"),
+    Mutant(
+        "walk: a part for the whole", "walk.cc", "|| elements * static_cast<int64_t>(copy.element_size) != bytes", ""
+    ),
+    Mutant("walk: not dense", "walk.cc", "if (there != DenseStrides(walk->shape)) return false;", ""),
+    # PlanMemory
+    Mutant(
+        "plan: used again too early",
+        "memory_plan.cc",
+        "if (other.last < life.first ||",
+        "if (other.last <= life.first ||",
+    ),
+    Mutant(
+        "plan: given away too early",
+        "memory_plan.cc",
+        "  life.last = command;",
+        "  if (life.last < 0) life.last = command;",
+    ),
+    Mutant("plan: too small", "memory_plan.cc", "offset + life.bytes <= there", "offset <= there"),
+    Mutant(
+        "plan: workspaces share", "memory_plan.cc", "    Touch(command.workspace, static_cast<int>(i), &lives);\n", ""
+    ),
+)
+
+
+def actions(mnemonic: str, target: str) -> list[list[str]]:
+    """The command lines of Bazel's actions."""
+    query = f'mnemonic("{mnemonic}", {target})'
+    command = ["tools/bazel.sh", "aquery", "--output=jsonproto", query]
+    printed = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [action["arguments"] for action in json.loads(printed)["actions"]]
+
+
+def execution_root() -> pathlib.Path:
+    command = ["tools/bazel.sh", "info", "execution_root"]
+    return pathlib.Path(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+
+
+class Builder:
+    """How Bazel compiles the files of commands, and links the tests."""
+
+    def __init__(self) -> None:
+        subprocess.run(["tools/bazel.sh", "build", TESTS], cwd=ROOT, check=True)
+        self.root = execution_root()
+        compilations = actions("CppCompile", f"//{PACKAGE}:commands")
+        self.compile = {pathlib.Path(line[line.index("-c") + 1]).name: line for line in compilations}
+        # Without the files that say the same once more.
+        links = [[a for a in line if not a.startswith("@")] for line in actions("CppLink", TESTS) if "-o" in line]
+        self.links = [line for line in links if line[line.index("-o") + 1].endswith("_test")]
+
+    def verdict(self, mutant: Mutant | None) -> str:
+        """What became of the tests: "noticed", "survived", or why they could not be run."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            instead: dict[str, str] = {}  # of object files
+            if mutant is not None:
+                text = (ROOT / PACKAGE / mutant.file).read_text()
+                if text.count(mutant.before) != 1:
+                    return f"the text to replace is there {text.count(mutant.before)} times"
+                (folder / mutant.file).write_text(text.replace(mutant.before, mutant.after))
+                line, compiled = self._compilation(folder / mutant.file, str(folder / "mutant.o"))
+                instead[compiled] = str(folder / "mutant.o")
+                if error := self._run(line):
+                    return f"does not compile: {error}"
+            for link in self.links:
+                program = folder / pathlib.Path(link[link.index("-o") + 1]).name
+                if not set(instead) <= set(link):
+                    return "is not linked into the tests"
+                linked = [instead.get(a, a) for a in link]
+                linked[linked.index("-o") + 1] = str(program)
+                if error := self._run(linked):
+                    return f"does not link: {error}"
+                try:
+                    if self._run([str(program)], [a[2:] for a in link if a.startswith("-L")]) is not None:
+                        return "noticed"
+                except subprocess.TimeoutExpired:
+                    return "noticed"
+        return "survived"
+
+    def _compilation(self, source: pathlib.Path, compiled: str) -> tuple[list[str], str]:
+        """The command line that makes `compiled` of the source, and what Bazel has compiled it to."""
+        line = [a for a in self.compile[source.name] if not a.endswith(".d") and a not in ("-MD", "-MF")]
+        of_bazel = line[line.index("-o") + 1]
+        line[line.index("-c") + 1], line[line.index("-o") + 1] = str(source), compiled
+        return line, of_bazel
+
+    def _run(self, line: list[str], libraries: Sequence[str] = ()) -> str | None:
+        """What a command that fails says; None for one that does not. With folders of shared libraries."""
+        environment = os.environ | {"LD_LIBRARY_PATH": ":".join(str(self.root / folder) for folder in libraries)}
+        ran = subprocess.run(
+            line, cwd=self.root, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        return None if ran.returncode == 0 else ran.stderr[-500:] or "nothing"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants that are built at a time")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="beginnings of names, such as fused; all if none")
+    arguments = parser.parse_args()
+    chosen = [m for m in MUTANTS if not arguments.names or m.name.startswith(tuple(arguments.names))]
+    if not chosen:
+        parser.error(f"no mutant's name begins with {' or '.join(arguments.names)}")
+    builder = Builder()
+    # Without a mutant all is right, or the rest says nothing.
+    if (right := builder.verdict(None)) != "survived":
+        print(f"the tests without a mutant: {right}")
+        return 1
+    unnoticed = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for number, (mutant, verdict) in enumerate(zip(chosen, pool.map(builder.verdict, chosen), strict=True), 1):
+            print(f"{number}/{len(chosen)} {mutant.file}, {mutant.name}: {verdict}", flush=True)
+            unnoticed += verdict != "noticed"
+    print(f"{len(chosen)} mutants: {unnoticed} that no test notices")
+    return 1 if unnoticed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
