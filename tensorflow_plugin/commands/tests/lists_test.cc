@@ -102,11 +102,13 @@ TEST_F(Lists, ConstantsOfOtherValuesStayApart) {
 }
 
 TEST_F(Lists, AnUpdateInPlaceWaitsForThoseWhoReadTheOldValueInAnotherOrder) {
-  // `rows` reads x transposed: with the update in one program it would see new elements.
-  float *x = Given({1, 2, 3, 4}), *rows = Computed(4), *y = Computed(4);
-  Launch(SingleOpProgram(EOp::kNeg, DType::kFloat), {2, 2}, {{x, Dims{1, 2}}}, {rows});
-  Op(EOp::kSquare, {x}, x, 4);
-  Op(EOp::kAdd, {rows, x}, y, 4);
+  // `rows` reads x transposed: with the update in one program it would see new elements, if there are more than are
+  // computed at a time.
+  const int64_t n = 150;
+  float *x = Given(Whole(n * n)), *rows = Computed(n * n), *y = Computed(n * n);
+  Launch(SingleOpProgram(EOp::kNeg, DType::kFloat), {n, n}, {{x, Dims{1, n}}}, {rows});
+  Op(EOp::kSquare, {x}, x, n * n);
+  Op(EOp::kAdd, {rows, x}, y, n * n);
   Want(y);
   ExpectSame();
 }
@@ -203,6 +205,22 @@ TEST_F(Lists, APartOfACopyIsReadWhereItIs) {
   Op(EOp::kExp, {part + 4}, y, 2);
   Want(y);
   EXPECT_EQ(ExpectSame().commands.size(), 1u);
+}
+
+TEST_F(Lists, WhatIsReadAcrossRowsIsReadAcrossThem) {
+  float *x = Given(Whole(18)), *rows = Computed(12), *y = Computed(8);
+  Copy(x, rows, {3, 4}, {6, 1}, {4, 1});
+  Op(EOp::kExp, {rows + 2}, y, 8);  // half a row, a row, half a row
+  Want(y);
+  ExpectSame();
+}
+
+TEST_F(Lists, ACopyMayTurnWhereItWrites) {
+  float *x = Given(Whole(6)), *turned = Computed(6), *y = Computed(6);
+  Copy(x, turned, {2, 3}, {3, 1}, {1, 2});
+  Op(EOp::kExp, {turned}, y, 6);
+  Want(y);
+  ExpectSame();
 }
 
 TEST_F(Lists, RowsThatAreReversedStayReversed) {
@@ -322,6 +340,22 @@ TEST_F(Lists, MemoryOfWhatIsNoLongerReadIsUsedAgain) {
   }
   Want(x);
   EXPECT_LE(PlanMemory(recorder_.list()).bytes, 2 * 4096);
+}
+
+TEST_F(Lists, AWorkspaceHasMemoryOfItsOwn) {
+  const int64_t n = 250;
+  float *x = Given(std::vector<float>(n, 1)), *a = Computed(n), *workspace = Computed(n), *y = Computed(n);
+  Op(EOp::kNeg, {x}, a, n);
+  Op(EOp::kExp, {a}, y, n);
+  Want(y);
+  List list = recorder_.list();
+  list.commands[1].workspace = recorder_.Resolve(workspace);
+  const MemoryPlan plan = PlanMemory(list);
+  const int64_t of_a = plan.offsets[recorder_.Resolve(a).buffer];
+  const int64_t of_workspace = plan.offsets[recorder_.Resolve(workspace).buffer];
+  ASSERT_NE(of_workspace, MemoryPlan::kElsewhere);
+  EXPECT_NE(of_workspace, of_a);
+  EXPECT_EQ(plan.bytes, 2048);
 }
 
 TEST_F(Lists, ACopyToTheHostIsAnObstacle) {

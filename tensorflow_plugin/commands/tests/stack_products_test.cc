@@ -126,6 +126,16 @@ TEST_F(Stacks, ATermThatSomebodyElseReadsStays) {
   EXPECT_EQ(Products(ExpectSame()), 2);
 }
 
+TEST_F(Stacks, ATermThatSomebodyElseReadsAfterwardsStays) {
+  float *x = Given(Whole(3 * kRows * kIn)), *g = Given(Whole(3 * kRows * kOut)), *z = Computed(kIn * kOut);
+  std::vector<float*> terms;
+  for (int t = 0; t < 3; ++t) terms.push_back(Gradient(x + t * kRows * kIn, g + t * kRows * kOut));
+  Want(Sum(terms, kIn * kOut));
+  Op(EOp::kNeg, {terms[1]}, z, kIn * kOut);
+  Want(z);
+  EXPECT_EQ(Products(ExpectSame()), 2);
+}
+
 TEST_F(Stacks, WhatIsAddedTwiceCountsTwice) {
   float *x = Given(Whole(2 * kRows * kIn)), *g = Given(Whole(2 * kRows * kOut)), *twice = Computed(kIn * kOut);
   float *a = Gradient(x, g), *b = Gradient(x + kRows * kIn, g + kRows * kOut);
