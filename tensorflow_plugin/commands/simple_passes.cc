@@ -15,9 +15,9 @@ void RemoveRepeated(List* list) {
   for (size_t b = 0; b < stands_for.size(); ++b) stands_for[b] = static_cast<int>(b);
   std::vector<int64_t> version(list->buffers.size(), 0);  // how often it has been written
   std::map<std::string, size_t> known;
-  std::vector<Command> kept;
-  kept.reserve(list->commands.size());
-  for (Command& command : list->commands) {
+  std::vector<bool> gone(list->commands.size(), false);
+  for (size_t c = 0; c < gone.size(); ++c) {
+    Command& command = list->commands[c];
     for (Place& place : command.in) {
       if (place.buffer != Place::kNowhere) place.buffer = stands_for[place.buffer];
     }
@@ -38,13 +38,14 @@ void RemoveRepeated(List* list) {
         Append(command.in[i].offset, &key);
         Append(command.in[i].buffer == Place::kNowhere ? 0 : version[command.in[i].buffer], &key);
       }
-      const auto [first, added] = known.emplace(std::move(key), kept.size());
+      const auto [first, added] = known.emplace(std::move(key), c);
       if (!added) {
         bool wanted = false;
         for (const Place& place : command.out) wanted = wanted || uses.buffers[place.buffer].kept;
         if (!wanted) {
-          const Command& same = kept[first->second];
+          const Command& same = list->commands[first->second];
           for (size_t i = 0; i < command.out.size(); ++i) stands_for[command.out[i].buffer] = same.out[i].buffer;
+          gone[c] = true;
           continue;
         }
       }
@@ -52,36 +53,29 @@ void RemoveRepeated(List* list) {
     for (const Place& place : command.out) {
       if (place.buffer != Place::kNowhere) ++version[place.buffer];
     }
-    kept.push_back(std::move(command));
   }
-  list->commands = std::move(kept);
+  Remove(gone, list);
 }
 
 void RemoveUnused(List* list) {
   const Uses uses = UsesOf(*list);
   std::vector<int> readers(list->buffers.size());
   for (size_t b = 0; b < readers.size(); ++b) readers[b] = static_cast<int>(uses.buffers[b].readers.size());
-  std::vector<bool> used(list->commands.size(), false);
+  std::vector<bool> gone(list->commands.size(), true);
   for (size_t i = list->commands.size(); i-- > 0;) {
     const Command& command = list->commands[i];
     for (const Place& place : command.out) {
       if (place.buffer != Place::kNowhere && (uses.buffers[place.buffer].kept || readers[place.buffer] > 0)) {
-        used[i] = true;
+        gone[i] = false;
       }
     }
-    if (used[i]) continue;
+    if (!gone[i]) continue;
     std::set<int> read;
     for (const Place& place : command.in) {
       if (place.buffer != Place::kNowhere && read.insert(place.buffer).second) --readers[place.buffer];
     }
   }
-  size_t kept = 0;
-  for (size_t i = 0; i < used.size(); ++i) {
-    if (!used[i]) continue;
-    if (kept != i) list->commands[kept] = std::move(list->commands[i]);
-    ++kept;
-  }
-  list->commands.resize(kept);
+  Remove(gone, list);
 }
 
 void Optimize(const Capabilities& can, List* list) {

@@ -1,6 +1,7 @@
 #include "tensorflow_plugin/commands/uses.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace xpu::commands {
 
@@ -113,6 +114,16 @@ std::vector<std::vector<int>> Dependencies(const List& list) {
     mine.erase(std::remove(mine.begin(), mine.end(), number), mine.end());
   }
   return before;
+}
+
+void Remove(const std::vector<bool>& gone, List* list) {
+  size_t kept = 0;
+  for (size_t i = 0; i < gone.size(); ++i) {
+    if (gone[i]) continue;
+    if (kept != i) list->commands[kept] = std::move(list->commands[i]);
+    ++kept;
+  }
+  list->commands.resize(kept);
 }
 
 bool WritesAll(const Command& command, int i) {

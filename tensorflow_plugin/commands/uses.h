@@ -29,6 +29,9 @@ Range RangeOfOutput(const Command& command, size_t k);
 // For every command, those before it that must run before it: they write what it reads, or touch what it writes.
 std::vector<std::vector<int>> Dependencies(const List& list);
 
+// Takes commands out of the list.
+void Remove(const std::vector<bool>& gone, List* list);
+
 // Whether a command writes all that lies between the ends of its output i, which begins at its place.
 bool WritesAll(const Command& command, int i);
 // Whether that is a whole buffer.

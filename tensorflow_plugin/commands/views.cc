@@ -392,16 +392,12 @@ void ReadThroughCopies(const Capabilities& can, Through which, List* list) {
 
 void WriteThroughCopies(const Capabilities& can, Through which, List* list) {
   Uses uses = UsesOf(*list);
-  std::vector<Command> kept;
   std::vector<bool> gone(list->commands.size(), false);
   for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
     const auto* copy = std::get_if<CopyStridedDesc>(&list->commands[i].desc);
     gone[i] = copy != nullptr && WriteThrough(can, which, CopyStridedDesc(*copy), i, list, &uses);
   }
-  for (size_t i = 0; i < gone.size(); ++i) {
-    if (!gone[i]) kept.push_back(std::move(list->commands[i]));
-  }
-  list->commands = std::move(kept);
+  Remove(gone, list);
 }
 
 }  // namespace xpu::commands
