@@ -9,11 +9,13 @@ constexpr TypeMask kFC = kFloatMask | kComplexMask;
 constexpr TypeMask kIU = kSignedMask | kUnsignedMask;
 constexpr TypeMask kReal = kFloatMask | kIU;
 
-Value DivNoNan(const Value* x, double) { return Select(x[1] == 0.0, x[0].Const(0.0), x[0] / x[1]); }
-Value MulNoNan(const Value* x, double) { return Select(x[1] == 0.0, x[0].Const(0.0), x[0] * x[1]); }
-Value Xdivy(const Value* x, double) { return Select(x[0] == 0.0, x[0].Const(0.0), x[0] / x[1]); }
-Value Xlogy(const Value* x, double) { return Select(x[0] == 0.0, x[0].Const(0.0), x[0] * Log(x[1])); }
-Value Xlog1py(const Value* x, double) { return Select(x[0] == 0.0, x[0].Const(0.0), x[0] * Log1p(x[1])); }
+// The result, but 0 where x is, whatever the other operand.
+Value UnlessZero(const Value& x, const Value& result) { return Select(x == 0.0, x.Const(0.0), result); }
+Value DivNoNan(const Value* x, double) { return UnlessZero(x[1], x[0] / x[1]); }
+Value MulNoNan(const Value* x, double) { return UnlessZero(x[1], x[0] * x[1]); }
+Value Xdivy(const Value* x, double) { return UnlessZero(x[0], x[0] / x[1]); }
+Value Xlogy(const Value* x, double) { return UnlessZero(x[0], x[0] * Log(x[1])); }
+Value Xlog1py(const Value* x, double) { return UnlessZero(x[0], x[0] * Log1p(x[1])); }
 // Quotients of half and bfloat16 are rounded to that type before their fraction is dropped, as on the CPU.
 template <DType T>
 Value FloorDivide(const Value* x, double) {
@@ -77,7 +79,6 @@ constexpr ElementwiseOp kAtan2[] = {{"Atan2", kFloatMask, EOp::kAtan2}};
 
 // Gradients in terms of the result y and its gradient dy. Those of sigmoid and tanh leave it to their callers to
 // conjugate a complex y. Where dy is 0, so are those of functions with a pole, even at the pole, as on the CPU.
-Value UnlessZero(const Value& dy, const Value& gradient) { return Select(dy == 0.0, dy.Const(0.0), gradient); }
 Value ReciprocalGrad(const Value* x, double) {
   const Value y = Conj(x[0]);
   return UnlessZero(x[1], -(y * x[1] * y));
