@@ -13,6 +13,7 @@ from tests.fuzz import programs, reference
 from tests.fuzz.__main__ import Report, check
 from tests.fuzz.programs import Op, Program, Value
 from tests.fuzz.workers import EndedError, Worker, execute, make
+from tests.sweep.cases import CASES
 from tests.sweep.runner import hard_placement
 
 pytestmark = pytest.mark.host_only
@@ -74,6 +75,13 @@ def test_what_is_exact_has_no_error():
     x = np.float32([0.5, 2.25, -3.0])
     floor, square = bounded([unary("Floor", 0, 1), unary("Square", 0, 2)], x, outputs=(1, 2))
     assert floor.error is None and square.error is None
+
+
+def test_one_operation_is_exact_where_the_cpu_has_rounded_it():
+    case, fifth = CASES["Reciprocal"][0], np.float64([0.2])
+    rounded = fifth.astype(np.float32)
+    assert reference.exact_on_any_device(case, rounded, fifth, {})
+    assert not reference.exact_on_any_device(case, np.nextafter(rounded, np.float32(0)), fifth, {})
 
 
 def test_errors_grow_with_what_is_made_of_them():

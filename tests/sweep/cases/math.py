@@ -38,9 +38,7 @@ def first_type(types):
 # or the function has a zero that cancellation makes (Lgamma, Digamma, Ndtri).
 FUNCTIONS = {
     **dict.fromkeys(("Neg", "Abs", "Sign", "Ceil", "Floor", "Rint", "Conj", "Snapshot", "ZerosLike", "OnesLike"), 0),
-    **dict.fromkeys(("IsNan", "IsInf", "IsFinite", "Square", "Sqrt", "Relu", "Relu6"), 0),
-    # The CPU's own, of whole vectors, is an approximation that is improved, and not always rounded to the nearest.
-    **dict.fromkeys(("Reciprocal", "Inv"), 1),
+    **dict.fromkeys(("IsNan", "IsInf", "IsFinite", "Square", "Sqrt", "Reciprocal", "Inv", "Relu", "Relu6"), 0),
     **dict.fromkeys(("Exp", "Expm1", "Log", "Log1p", "Sin", "Cos", "Atan", "Rsqrt", "Erf"), 4),
     **dict.fromkeys(
         ("Asin", "Acos", "Tan", "Sinh", "Cosh", "Tanh", "Sigmoid", "Elu", "Selu", "Softplus", "Softsign"), 6
