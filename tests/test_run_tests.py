@@ -23,7 +23,7 @@ def load(name):
 
 
 compile_commands, run_tests, sanitized = load("compile_commands"), load("run_tests"), load("sanitized")
-mutate_passes = load("mutate_passes")
+mutate_passes = load("mutate_passes")  # which imports compile_commands
 Run, Step = run_tests.Run, run_tests.Step
 
 

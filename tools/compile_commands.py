@@ -26,6 +26,11 @@ def bazel(*arguments: str) -> str:
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def actions(query: str) -> list[dict[str, Any]]:
+    """What Bazel does, as its action graph describes it."""
+    return json.loads(bazel("aquery", "--output=jsonproto", query)).get("actions", [])
+
+
 def entry(arguments: list[str], external: str) -> dict[str, Any]:
     """An entry for one compiler call: run from the workspace, so that headers are found where they are edited."""
     line = [re.sub(r"^(-[IL])?external/", rf"\g<1>{external}/", a) for a in arguments if a not in GCC_ONLY]
@@ -35,8 +40,7 @@ def entry(arguments: list[str], external: str) -> dict[str, Any]:
 def main() -> int:
     """Writes the file into the root of the repository, with one entry for each source."""
     external = bazel("info", "output_base").strip() + "/external"
-    actions = json.loads(bazel("aquery", "--output=jsonproto", QUERY)).get("actions", [])
-    entries = {e["file"]: e for e in (entry(action["arguments"], external) for action in reversed(actions))}
+    entries = {e["file"]: e for e in (entry(action["arguments"], external) for action in reversed(actions(QUERY)))}
     path = ROOT / "compile_commands.json"
     path.write_text(json.dumps(sorted(entries.values(), key=lambda e: e["file"]), indent=1))
     print(f"{path.name}: {len(entries)} files")

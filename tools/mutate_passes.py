@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import dataclasses
-import json
 import os
 import pathlib
 import subprocess
@@ -22,7 +21,8 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from compile_commands import ROOT, actions, bazel
+
 PACKAGE = "tensorflow_plugin/commands"
 TESTS = f"//{PACKAGE}/tests/..."
 SECONDS = 120  # of one test
@@ -271,29 +271,21 @@ MUTANTS = (
 )
 
 
-def actions(mnemonic: str, target: str) -> list[list[str]]:
-    """The command lines of Bazel's actions."""
-    query = f'mnemonic("{mnemonic}", {target})'
-    command = ["tools/bazel.sh", "aquery", "--output=jsonproto", query]
-    printed = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return [action["arguments"] for action in json.loads(printed)["actions"]]
-
-
-def execution_root() -> pathlib.Path:
-    command = ["tools/bazel.sh", "info", "execution_root"]
-    return pathlib.Path(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+def command_lines(mnemonic: str, target: str) -> list[list[str]]:
+    """Those of Bazel's actions of a kind."""
+    return [action["arguments"] for action in actions(f'mnemonic("{mnemonic}", {target})')]
 
 
 class Builder:
     """How Bazel compiles the files of commands, and links the tests."""
 
     def __init__(self) -> None:
-        subprocess.run(["tools/bazel.sh", "build", TESTS], cwd=ROOT, check=True)
-        self.root = execution_root()
-        compilations = actions("CppCompile", f"//{PACKAGE}:commands")
+        bazel("build", TESTS)
+        self.root = pathlib.Path(bazel("info", "execution_root").strip())
+        compilations = command_lines("CppCompile", f"//{PACKAGE}:commands")
         self.compile = {pathlib.Path(line[line.index("-c") + 1]).name: line for line in compilations}
         # Without the files that say the same once more.
-        links = [[a for a in line if not a.startswith("@")] for line in actions("CppLink", TESTS) if "-o" in line]
+        links = [[a for a in line if not a.startswith("@")] for line in command_lines("CppLink", TESTS) if "-o" in line]
         self.links = [line for line in links if line[line.index("-o") + 1].endswith("_test")]
 
     def verdict(self, mutant: Mutant | None) -> str:
