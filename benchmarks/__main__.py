@@ -23,7 +23,8 @@ HEADER = """# Benchmarks
 XPU (backend {backend}) against TensorFlow {version}'s own CPU kernels on the same machine ({cpu}, {cores} cores),
 written by `make bench`. Both run in one process and alternate, round by round. The times of a row are those of one
 round, the one whose ratio XPU time / CPU time is the median of all rounds' ratios: below 1 XPU is faster. "Copies
-without TensorFlow" has the least time of each side. Sizes are float32.
+without TensorFlow" has the least time of each side; first calls and memory of models, memory options and devices are
+those of processes of their own, in turns. Sizes are float32.
 """
 
 
@@ -60,9 +61,9 @@ def sections(text: str) -> dict[str, str]:
 def written(text: str, measured: dict[str, str]) -> str:
     """A document with what was measured in the place of its sections of those names, the others as they were."""
     parts = sections(text) | measured
-    order = ["", *suite.GROUPS, *(name for name in parts if name and name not in suite.GROUPS)]
-    named = [f"\n## {name}\n{parts[name].rstrip()}\n" if name else parts[name] for name in order if name in parts]
-    return "".join(named)
+    head = parts.pop("")
+    order = sorted(parts, key=[*suite.GROUPS, *parts].index)
+    return head + "".join(f"\n## {name}\n{parts[name].rstrip()}\n" for name in order)
 
 
 def main() -> int:
@@ -84,11 +85,12 @@ def main() -> int:
             lines.append(row(result))
             print(row(result), flush=True)
         measured[group] = "\n".join(lines)
-    if len(groups) == len(suite.GROUPS):
+    everything = len(groups) == len(suite.GROUPS)
+    if everything:
         backend = os.environ.get("TF_XPU_SUBDEVICE", "XPU_HOST")
         measured[""] = HEADER.format(backend=backend, version=tf.__version__, cpu=cpu_name(), cores=os.cpu_count())
-    if "" in measured or (groups and options.write):
-        PATH.write_text(written(PATH.read_text(), measured))
+    if everything or (groups and options.write):
+        PATH.write_text(written("" if everything else PATH.read_text(), measured))
         print(f"wrote {PATH}")
     if "dlpack" in asked:
         dlpack.run()

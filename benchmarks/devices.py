@@ -5,8 +5,6 @@ As a program, `python -m benchmarks.devices N`, it is a process that spreads the
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -14,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.measure import Result, graphs_as_written, middle, wait
+from benchmarks.measure import Result, graphs_as_written, in_process, middle, wait
 
 PAIRS, ROUNDS, CHAINS, LENGTH, SIZE = 5, 25, 2, 20, 512
 
@@ -27,9 +25,8 @@ TWO = {"TF_XPU_DEVICE_COUNT": "2", "TF_XPU_THREADS": "1"}
 
 
 def seconds(environment: dict[str, str]) -> float:
-    command = [sys.executable, "-m", "benchmarks.devices", environment["TF_XPU_DEVICE_COUNT"]]
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
-    return float(done.stdout.split()[-1])
+    printed = in_process("benchmarks.devices", environment["TF_XPU_DEVICE_COUNT"], **environment)
+    return float(printed.split()[-1])
 
 
 def scaling() -> Iterator[Result]:

@@ -14,7 +14,6 @@ import pathlib
 import re
 import statistics
 import subprocess
-import sys
 import sysconfig
 import time
 from collections.abc import Callable
@@ -95,6 +94,7 @@ def measure() -> dict[str, dict[str, Times]]:
     import tvm_ffi
     from tensorflow.python.framework import ops
 
+    from benchmarks.measure import in_process
     from tensorflow_xpu import dlpack
 
     ours, on_xpu, stock, pytorch = COLUMNS
@@ -166,10 +166,7 @@ def measure() -> dict[str, dict[str, Times]]:
     }.items():
         results[label][stock] = time_python({stock: call})[stock]
     dlpack.install()
-    answer = subprocess.run(
-        [sys.executable, "-m", "benchmarks.dlpack"], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    alone = json.loads(answer.stdout.splitlines()[-1])
+    alone = json.loads(in_process("benchmarks.dlpack").splitlines()[-1])
     results["tvm_ffi call with three tensors"][stock] = tuple(alone["call"])
     results["tvm_ffi.from_dlpack"][stock] = tuple(alone["import"])
     return results

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -73,6 +76,13 @@ def seconds(f: Callable[[], None]) -> float:
     start = time.perf_counter()
     f()
     return time.perf_counter() - start
+
+
+def in_process(module: str, *arguments: str, **environment: str) -> str:
+    """What `python -m module` prints, in a process of its own with these environment variables."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def alternate(a: Callable[[], None], b: Callable[[], None], rounds: int = 9, warmup: int = 2) -> tuple[float, float]:

@@ -5,8 +5,6 @@ As a program, `python -m benchmarks.memory step|stream`, it is such a process an
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.measure import XPU, Result, middle, repeated
+from benchmarks.measure import XPU, Result, in_process, middle, repeated
 
 PAIRS, ROUNDS = 3, 9
 
@@ -45,10 +43,7 @@ CASES = (
 
 def seconds(work: str, variable: str, value: str) -> float:
     """Of one piece of work in a process with this environment variable."""
-    command = [sys.executable, "-m", "benchmarks.memory", work]
-    environment = {**os.environ, variable: value}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return float(done.stdout.split()[-1])
+    return float(in_process("benchmarks.memory", work, **{variable: value}).split()[-1])
 
 
 def options() -> Iterator[Result]:

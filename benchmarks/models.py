@@ -10,15 +10,13 @@ import functools
 import itertools
 import json
 import pathlib
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.measure import CPU, XPU, Result, alternate, middle
+from benchmarks.measure import CPU, XPU, Result, alternate, in_process, middle, seconds, wait
 
 ROUNDS, PROCESSES = 15, 3
 
@@ -47,14 +45,13 @@ def mlp(rng: np.random.Generator) -> Callable[[], object]:
 def recommender(rng: np.random.Generator) -> Callable[[], object]:
     """Users, items, and ten tags of each."""
     layers = tf.keras.layers
-    inputs = [tf.keras.Input((n,), dtype="int32") for n in (1, 1, 10)]
-    users, items = (
-        layers.Flatten()(layers.Embedding(n, 32)(i)) for n, i in zip((100_000, 50_000), inputs, strict=False)
-    )
-    tags = layers.GlobalAveragePooling1D()(layers.Embedding(5000, 16)(inputs[2]))
-    joined = layers.Concatenate()([users, items, tags])
+    kinds = ((100_000, 1, 32), (50_000, 1, 32), (5000, 10, 16))  # how many there are, in an example, numbers for each
+    inputs = [tf.keras.Input((n,), dtype="int32") for _, n, _ in kinds]
+    users, items, tags = (layers.Embedding(known, width)(i) for (known, _, width), i in zip(kinds, inputs, strict=True))
+    tags = layers.GlobalAveragePooling1D()(tags)
+    joined = layers.Concatenate()([layers.Flatten()(users), layers.Flatten()(items), tags])
     rating = layers.Dense(1)(layers.Dense(64, "relu")(layers.Dense(128, "relu")(joined)))
-    x = tuple(rng.integers(0, n, (512, width)).astype(np.int32) for n, width in ((100_000, 1), (50_000, 1), (5000, 10)))
+    x = tuple(rng.integers(0, known, (512, n)).astype(np.int32) for known, n, _ in kinds)
     model = tf.keras.Model(inputs, rating)
     return training(model, tf.keras.optimizers.SGD(0.1), "mse", x, rng.random((512, 1), np.float32))
 
@@ -140,11 +137,6 @@ def make(name: str, device: str) -> Callable[[], object]:
     return on_device
 
 
-def wait(results: object) -> None:
-    for result in tf.nest.flatten(results):
-        np.asarray(result)
-
-
 def steps() -> Iterator[Result]:
     for name, (_, size, repeats) in MODELS.items():
 
@@ -165,23 +157,25 @@ def in_processes(name: str) -> list[tuple[dict[str, float], dict[str, float]]]:
     """What processes on XPU and CPU, in turns, print of a model."""
 
     def printed(device: str) -> dict[str, float]:
-        command = [sys.executable, "-m", "benchmarks.models", name, device]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
-        return json.loads(done.stdout)
+        return json.loads(in_process("benchmarks.models", name, device))
 
     return [(printed(XPU), printed(CPU)) for _ in range(PROCESSES)]
 
 
+def of_processes(figure: str, unit: str) -> Iterator[Result]:
+    for name, (_, size, _) in MODELS.items():
+        pairs = [(on_xpu[figure], on_cpu[figure]) for on_xpu, on_cpu in in_processes(name)]
+        yield Result(name, size, *middle(pairs), unit=unit)
+
+
 def first_calls() -> Iterator[Result]:
     """Seconds from a function's first call to its result: tracing, optimising, capturing, running."""
-    for name, (_, size, _) in MODELS.items():
-        yield Result(name, size, *middle([(x["first"], c["first"]) for x, c in in_processes(name)]))
+    return of_processes("first", "s")
 
 
 def memory() -> Iterator[Result]:
     """Bytes that the process holds at most during four steps, beyond what it held before the model was made."""
-    for name, (_, size, _) in MODELS.items():
-        yield Result(name, size, *middle([(x["bytes"], c["bytes"]) for x, c in in_processes(name)]), unit="B")
+    return of_processes("bytes", "B")
 
 
 def held_at_most() -> int:
@@ -196,9 +190,7 @@ def main() -> None:
         wait(tf.function(lambda x: tf.matmul(x, x))(tf.ones([8, 8])))  # what is made once
     before = held_at_most()
     step = make(name, device)
-    start = time.perf_counter()
-    wait(step())
-    first = time.perf_counter() - start
+    first = seconds(lambda: wait(step()))
     for _ in range(3):
         wait(step())
     print(json.dumps({"first": first, "bytes": held_at_most() - before}))
