@@ -49,8 +49,9 @@ class Maker:
                 "branch",
                 "loop",
                 "order",
+                "rows",
             ],
-            p=[0.24, 0.24, 0.08, 0.06, 0.1, 0.05, 0.05, 0.07, 0.05, 0.02, 0.02, 0.02],
+            p=[0.22, 0.22, 0.08, 0.06, 0.1, 0.05, 0.05, 0.07, 0.05, 0.02, 0.02, 0.02, 0.04],
         )
         return str(kind), self.rng.integers(0, 1000, 4)
 
@@ -112,8 +113,23 @@ class Maker:
         if kind == "loop":
             other = self.fit(y, x.shape)
             return tf.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, tf.tanh(t * 0.5 + other * 0.0)), (0, x))[1]
+        if kind == "rows":
+            return self.rows_of(x, variable, which)
         with tf.control_dependencies([x]):
             return tf.identity(z)
+
+    @staticmethod
+    def rows_of(x, variable, which):
+        """Some rows of x or of a variable, whose own are maybe updated."""
+        n = int((x if which & 1 else variable).shape[0]) if x.shape.rank else 0
+        if n == 0 or 0 in x.shape or variable.shape[0] == 0:
+            return x + 0.5
+        indices = tf.cast(tf.math.floormod(tf.range(float(x.shape[0])) * float(which), float(n)), tf.int64)
+        if which & 1:
+            return tf.gather(x, indices)
+        if which & 2:
+            variable.scatter_add(tf.IndexedSlices(tf.tanh(tf.gather(variable, indices)) * 0.5, indices))
+        return x + tf.reduce_sum(tf.gather(variable, indices)) * 0.01
 
     def run(self, device, in_graph, calls=2):
         with tf.device(device):
@@ -261,6 +277,104 @@ def test_an_error_names_the_op_and_later_calls_work(xpu_device):
         again = f(tf.ones([2, 3]), tf.ones([3, 2]))
     assert v.numpy() == [15.0], "what runs before the op that fails has run, as without clusters"
     assert good.shape == again.shape == (2, 2)
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("kind", ["gather", "points", "variable", "segments", "scatter", "update", "division"])
+def test_a_failure_on_data_names_the_op_and_ends_the_step(kind, large, xpu_device):
+    """`large`: the commands are handed to another thread."""
+    n = 1 << 18 if large else 4
+    with tf.device(xpu_device):
+        table, before, behind = tf.Variable(tf.ones([4, 2])), tf.Variable(tf.zeros([n])), tf.Variable(tf.zeros([n]))
+
+        def fail(x, i):
+            return {
+                "gather": lambda: tf.gather(x, i, name="it"),
+                "points": lambda: tf.gather_nd(x, i[:, None], name="it"),
+                "variable": lambda: tf.raw_ops.ResourceGather(
+                    resource=table.handle, indices=i, dtype=tf.float32, name="it"
+                ),
+                "segments": lambda: tf.math.unsorted_segment_sum(x[:2], i, 4, name="it"),
+                "scatter": lambda: tf.tensor_scatter_nd_add(x, i[:, None], x[:2], name="it"),
+                "update": lambda: table.scatter_sub(tf.IndexedSlices(x[:2], i), name="it"),
+                "division": lambda: tf.math.floordiv(i, 9 - i, name="it"),
+            }[kind]()
+
+        @tf.function
+        def f(i):
+            before.assign_add(tf.ones([n]))
+            x = tf.tanh(table) * 2.0
+            with tf.control_dependencies([before.read_value()]):
+                failed = fail(x, i)
+            with tf.control_dependencies([tf.identity(failed)]):
+                behind.assign_add(tf.exp(before * 0.0))
+            return tf.cast(failed, tf.float32) + 1.0
+
+        good, bad = tf.constant([0, 2], tf.int64), tf.constant([1, 9], tf.int64)
+        first = f(good).numpy()
+        for call in range(3):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)\b9\b.*\bit\b|by zero") as raised:
+                f(bad)
+            assert "xpu_cluster" in str(raised.value), "or this tests nothing"
+            assert before.numpy()[-1] == 2 * call + 2
+            assert behind.numpy()[-1] == call + 1
+            if kind != "update":
+                np.testing.assert_array_equal(f(good), first)
+            else:
+                f(good)
+
+
+def test_an_op_in_a_loop_is_named(xpu_device):
+    with tf.device(xpu_device):
+        table = tf.Variable(tf.ones([4, 2]))
+
+        @tf.function
+        def f(indices):
+            total = tf.zeros([2])
+            for k in tf.range(3):
+                total += tf.gather(table, indices[k], name="row")
+            return total * 2.0
+
+        np.testing.assert_array_equal(f(tf.constant([0, 1, 3], tf.int64)), [6, 6])
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)node while/row.*indices = 9 is not in \[0, 4\)"):
+            f(tf.constant([0, 9, 3], tf.int64))
+
+
+def test_indices_that_change_are_no_signature(tmp_path):
+    """A training step of embeddings, whose 32-bit indices TensorFlow keeps in host memory, is one cluster, captured
+    once."""
+    code = """
+import os
+import numpy as np, tensorflow as tf
+rng = np.random.default_rng(0)
+values = {}
+for device in ("/xpu:0", "/cpu:0"):
+    with tf.device(device):
+        table, dense = tf.Variable(tf.ones([50, 4])), tf.Variable(tf.ones([4, 3]))
+        @tf.function
+        def step(i, y):
+            with tf.GradientTape() as tape:
+                found = tf.gather(table, tf.where(i < 0, i + 50, i))
+                loss = tf.reduce_mean((tf.tanh(tf.reduce_mean(found, 1) @ dense) - y) ** 2)
+            of_table, of_dense = tape.gradient(loss, [table, dense])
+            flat = tf.reshape(of_table.indices, [-1])
+            table.scatter_sub(tf.IndexedSlices(0.1 * of_table.values, flat))
+            dense.assign_sub(0.1 * of_dense)
+            return loss
+        rng = np.random.default_rng(0)
+        for _ in range(10):
+            indices = tf.constant(rng.integers(-50, 50, (8, 5)), tf.int32)
+            loss = step(indices, tf.constant(rng.random((8, 3)), tf.float32))
+        values[device] = [loss.numpy(), table.numpy(), dense.numpy()]
+for got, want in zip(*values.values()):
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+"""
+    outcome = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(tmp_path)})
+    assert outcome.returncode == 0, outcome
+    (dump,) = tmp_path.glob("*.txt")
+    ops = set(re.findall(r"^\d+: (\w+) ", dump.read_text(), re.MULTILINE))
+    assert {"ResourceGather", "ResourceScatterSub", "AssignSubVariableOp", "MatMul"} <= ops
+    assert "Not captured" not in dump.read_text()
 
 
 def test_many_signatures(xpu_device):

@@ -40,7 +40,12 @@ class Mutant:
 
 MUTANTS = (
     # RemoveRepeated
-    Mutant("repeated: written over since", "simple_passes.cc", "++version[place.buffer]", "(void)0"),
+    Mutant(
+        "repeated: written over since",
+        "simple_passes.cc",
+        "++version[place.buffer]",
+        "(void)0",
+    ),
     Mutant("repeated: other places", "simple_passes.cc", "        Append(command.in[i].offset, &key);\n", ""),
     Mutant("repeated: other strides", "simple_passes.cc", "        Append(desc->in_strides[i], &key);\n", ""),
     Mutant("repeated: another buffer", "simple_passes.cc", "        Append(command.in[i].buffer, &key);\n", ""),
@@ -58,6 +63,44 @@ MUTANTS = (
         "read.insert(place.buffer).second) --readers",
         "(read.insert(place.buffer), true)) --readers",
     ),
+    Mutant("unused: may fail", "simple_passes.cc", "if (command.may_fail()) gone[i] = false;", ""),
+    # CheckIndicesOnce
+    Mutant(
+        "indices: written over since",
+        "check_indices.cc",
+        "++version[place.buffer]",
+        "(void)0",
+    ),
+    Mutant(
+        "indices: fewer of them", "check_indices.cc", "Append(command.footprint.in[indices.input].elements, &key)", ""
+    ),
+    Mutant(
+        "indices: other extents",
+        "check_indices.cc",
+        "Append(DimsOfIndices(command), &key)",
+        "",
+    ),
+    Mutant("indices: negative ones pass", "check_indices.cc", "!scatter->skip_negative && ", ""),
+    Mutant(
+        "indices: another failure",
+        "check_indices.cc",
+        "scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type)",
+        "false",
+    ),
+    # CheckIndicesEarly
+    Mutant("early: in spite of updates", "check_indices.cc", "command.follows_updates ||", ""),
+    Mutant(
+        "early: indices that are written",
+        "check_indices.cc",
+        "if (!writers.empty() && writers[0] <= static_cast<int>(c)) continue;",
+        "",
+    ),
+    Mutant(
+        "early: some of several coordinates",
+        "check_indices.cc",
+        "elements / std::max(1, desc.dims.rank())",
+        "elements / 4",
+    ),
     # Uses
     Mutant("uses: what is wanted is not kept", "uses.cc", "uses.buffers[b].kept = true", "(void)b"),
     Mutant(
@@ -68,6 +111,13 @@ MUTANTS = (
     ),
     Mutant("order: written after read", "uses.cc", "      meet(states[buffer].reads, range);\n", ""),
     Mutant("order: written after written", "uses.cc", "      meet(states[buffer].writes, range);\n", ""),
+    Mutant(
+        "order: fails before it is written",
+        "uses.cc",
+        "      mine.insert(mine.end(), given_since.begin(), given_since.end());\n",
+        "",
+    ),
+    Mutant("order: fails before another", "uses.cc", "mine.push_back(last_that_may_fail)", "(void)0"),
     # FuseElementwise
     Mutant(
         "fused: an operand swapped",
@@ -131,6 +181,12 @@ MUTANTS = (
         "fuse_elementwise.cc",
         "std::make_tuple(c.type, c.re, c.im, c.bits)",
         "std::make_tuple(c.type, 0.0, 0.0, int64_t{0})",
+    ),
+    Mutant(
+        "write: in place before a failure",
+        "views.cc",
+        "WritesGiven(*list, list->commands[i]) && MayFail",
+        "false && MayFail",
     ),
     Mutant(
         "fused: broadcasts as if dense",

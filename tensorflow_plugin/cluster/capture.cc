@@ -1,9 +1,11 @@
 #include "tensorflow_plugin/cluster/capture.h"
 
+#include <unordered_map>
 #include <utility>
 
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/commands/memory_plan.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/recorder.h"
@@ -98,6 +100,19 @@ class Capturer {
     return tensor;
   }
 
+  int OriginOf(const tf::OpKernel& member) {
+    const auto [it, added] = origins_.emplace(&member, static_cast<int>(captured_->origins.size()));
+    if (added) captured_->origins.push_back(&member.def());
+    return it->second;
+  }
+
+  // What comes before an op in a loop is not known.
+  void Begin(const tf::OpKernel& member) {
+    const int origin = OriginOf(member);
+    const bool of_cluster = origin < static_cast<int>(members_.members().size());
+    recorder_.set_origin(origin, !of_cluster || member.def().attr().count(attr::kFollowsNoUpdate) == 0);
+  }
+
   absl::Status RunMembers(std::vector<tf::Tensor>* results) {
     Members::Environment environment;
     environment.device = &device_;
@@ -109,12 +124,13 @@ class Capturer {
       captured_->arguments.push_back(buffer);
     }
     TF_RETURN_IF_ERROR(MakeVariables(&environment.arguments));
-    environment.before = [this](int member) { recorder_.set_origin(member); };
+    for (const Members::Member& member : members_.members()) OriginOf(*member.kernel);
     // Held, so that no kernel writes into a buffer that has been written: each is written by one op. Variables alone
     // are updated in place, or their updates would copy them.
-    const Watch watch([this](const tf::Tensor& value) {
-      if (Recorder::IsVirtual(value.data()) && !IsOfVariable(value)) held_.push_back(value);
-    });
+    const Watch watch([this](const tf::OpKernel& member) { Begin(member); },
+                      [this](const tf::Tensor& value) {
+                        if (Recorder::IsVirtual(value.data()) && !IsOfVariable(value)) held_.push_back(value);
+                      });
     for (const tf::Tensor& argument : environment.arguments) {
       if (Recorder::IsVirtual(argument.data())) held_.push_back(argument);
     }
@@ -220,6 +236,7 @@ class Capturer {
   tf::ResourceMgr resources_;
   std::vector<tf::Var*> variables_;  // owned by resources_
   std::vector<tf::Tensor> held_;
+  std::unordered_map<const tf::OpKernel*, int> origins_;
   std::unique_ptr<Captured> captured_;
 };
 

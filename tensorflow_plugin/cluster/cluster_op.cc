@@ -66,8 +66,9 @@ class ClusterKernel final : public tf::OpKernel {
       VariableLocks locks;
       if (Look(ctx, &situation, &locks)) captured = Find(ctx, *stream->device, situation);
       if (captured != nullptr) {
-        const absl::Status status = Replay(ctx, members_, captured, situation, stream);
-        if (!absl::IsResourceExhausted(status)) {
+        bool began = false;
+        const absl::Status status = Replay(ctx, captured, situation, stream, &began);
+        if (began || !absl::IsResourceExhausted(status)) {
           OP_REQUIRES_OK(ctx, status);
           return;
         }
@@ -81,8 +82,6 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
  private:
-  static bool OnlyReads(const std::string& op) { return op == "ReadVariableOp" || op == "VariableShape"; }
-
   static SP_Stream StreamOf(tf::OpKernelContext* ctx) {
     std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
     return TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
@@ -220,6 +219,10 @@ class ClusterKernel final : public tf::OpKernel {
 };
 
 }  // namespace
+
+bool OnlyReads(const std::string& op) {
+  return op == "ReadVariableOp" || op == "VariableShape" || op == "ResourceGather" || op == "ResourceGatherNd";
+}
 
 std::string RegisterClusterOp(const std::string& device_type) {
   return RegisterOp<ClusterKernel>(kOp, {}, device_type);

@@ -23,7 +23,12 @@ inline constexpr char kHostResults[] = "host_result_types";
 inline constexpr char kDeviceResults[] = "device_result_types";
 inline constexpr char kMembers[] = "members";
 inline constexpr char kResults[] = "results";
+// And one of a member: no update of a variable comes before it in the cluster, by no way.
+inline constexpr char kFollowsNoUpdate[] = "_xpu_follows_no_update";
 }  // namespace attr
+
+// Whether an op whose arguments are variables, among others, leaves them as they are.
+bool OnlyReads(const std::string& op);
 
 // Registers the op, and its kernel for devices of this type. Returns what went wrong, or nothing.
 std::string RegisterClusterOp(const std::string& device_type);

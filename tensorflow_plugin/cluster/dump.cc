@@ -45,7 +45,13 @@ void Dump(const std::string& name, const Members& members, const Captured* captu
   out << captured->list->commands.size() << " commands, " << captured->memory.bytes << " bytes for what is between\n";
   for (size_t i = 0; i < captured->list->commands.size(); ++i) {
     const commands::Command& command = captured->list->commands[i];
-    out << i << ": " << commands::ToString(command) << "  # " << command.origin << "\n";
+    out << i << ": " << commands::ToString(command) << "  # ";
+    // Of a member, or of an op within one.
+    if (command.origin < static_cast<int>(members.members().size())) {
+      out << command.origin << "\n";
+    } else {
+      out << captured->origins[command.origin]->name() << "\n";
+    }
   }
 }
 

@@ -39,7 +39,10 @@ std::vector<tf::AllocatorAttributes> Attributes(const tf::MemoryTypeVector& type
 
 }  // namespace
 
-Watch::Watch(std::function<void(const tf::Tensor&)> on_value) : on_value_(std::move(on_value)) { current_watch = this; }
+Watch::Watch(std::function<void(const tf::OpKernel&)> on_member, std::function<void(const tf::Tensor&)> on_value)
+    : on_member_(std::move(on_member)), on_value_(std::move(on_value)) {
+  current_watch = this;
+}
 Watch::~Watch() { current_watch = nullptr; }
 const Watch* Watch::Current() { return current_watch; }
 
@@ -152,7 +155,7 @@ absl::Status Members::Run::Until(int end, bool keep) {
     const Member& member = members_.members_[next_];
     inputs_.clear();
     for (const Source& source : member.inputs) inputs_.push_back(Take(source, keep));
-    if (environment_.before) environment_.before(next_);
+    if (current_watch != nullptr) current_watch->Begin(*member.kernel);
     std::vector<tf::Tensor>& values = values_[next_];
     TF_RETURN_IF_ERROR(RunOne(member, &values));
     for (size_t k = 0; k < values.size(); ++k) {

@@ -23,20 +23,23 @@ struct Source {
 std::string ToString(const Source& source);
 absl::Status ParseSource(const std::string& text, Source* source);
 
-// While one lives, its thread captures: it is shown each tensor that a member gives, those of loops and clusters among
-// the members as well.
+// While one lives, its thread captures: it is told of each member before that runs, and shown each tensor that it
+// gives; those of loops and clusters among the members as well.
 class Watch {
  public:
-  explicit Watch(std::function<void(const tensorflow::Tensor&)> on_value);
+  Watch(std::function<void(const tensorflow::OpKernel&)> on_member,
+        std::function<void(const tensorflow::Tensor&)> on_value);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
   // The calling thread's; null if it does not capture.
   static const Watch* Current();
+  void Begin(const tensorflow::OpKernel& member) const { on_member_(member); }
   void Show(const tensorflow::Tensor& value) const { on_value_(value); }
 
  private:
+  const std::function<void(const tensorflow::OpKernel&)> on_member_;
   const std::function<void(const tensorflow::Tensor&)> on_value_;
 };
 
@@ -63,7 +66,6 @@ class Members {
     tensorflow::DeviceBase* device = nullptr;
     tensorflow::ResourceMgr* resources = nullptr;
     std::vector<tensorflow::Tensor> arguments;  // of the cluster
-    std::function<void(int member)> before;     // if set: called before each member
   };
 
   // One after the other as TensorFlow's executor would run them, on the calling thread; values that nobody reads any

@@ -54,15 +54,21 @@ absl::Status ToNative(const Status& status) {
 
 class Run {
  public:
-  Run(tf::OpKernelContext* ctx, const Members& members, const Captured& captured, const Situation& situation)
-      : ctx_(ctx), members_(members), captured_(captured), situation_(situation) {
+  Run(tf::OpKernelContext* ctx, const Captured& captured, const Situation& situation)
+      : ctx_(ctx), captured_(captured), situation_(situation) {
     addresses_.resize(captured.list->buffers.size());
     tensors_.resize(captured.list->buffers.size());
   }
 
-  // Which node a failure is of.
-  absl::Status Attribute(const Status& status, int origin) const {
-    return tf::AttachDef(ToNative(status), members_.members()[origin].kernel->def());
+  // The failure of a command as the error of the op that it is of.
+  absl::Status Explained(const Status& failure, const commands::Command& command, Stream& stream) const {
+    Status error = failure;
+    if (command.may_fail() && failure.code() == Code::kInvalidArgument) {
+      std::vector<int64_t> indices;
+      error = ReadIndices(command, stream, &indices);
+      if (error.ok()) error = command.explain(failure, indices);
+    }
+    return tf::AttachDef(ToNative(error), *captured_.origins[command.origin]);
   }
 
   absl::Status Allocate(Stream& stream) {
@@ -130,6 +136,19 @@ class Run {
   }
 
  private:
+  // What the command's indices are; none if it has none. Nothing that ran after it has written over them.
+  Status ReadIndices(const commands::Command& command, Stream& stream, std::vector<int64_t>* indices) const {
+    const commands::IndexOperand operand = commands::IndicesOf(command);
+    if (operand.input < 0) return OkStatus();
+    const int64_t n = command.footprint.in[operand.input].elements;
+    std::vector<char> bytes(n * SizeOf(operand.type));
+    XPU_RETURN_IF_ERROR(
+        stream.CopyDeviceToHost(bytes.data(), command.in[operand.input].In(addresses_.data()), bytes.size()));
+    stream.Wait();
+    *indices = IntegersAt(bytes.data(), operand.type, n);
+    return OkStatus();
+  }
+
   void Give(int buffer, const tf::Tensor& tensor) {
     if (buffer == commands::Place::kNowhere) return;
     tensors_[buffer] = tensor;
@@ -174,7 +193,6 @@ class Run {
   }
 
   tf::OpKernelContext* const ctx_;
-  const Members& members_;
   const Captured& captured_;
   const Situation& situation_;
   std::vector<char*> addresses_;     // by buffer
@@ -184,16 +202,17 @@ class Run {
 
 }  // namespace
 
-absl::Status Replay(tf::OpKernelContext* ctx, const Members& members, const std::shared_ptr<const Captured>& captured,
-                    const Situation& situation, SP_Stream_st* stream) {
+absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,
+                    const Situation& situation, SP_Stream_st* stream, bool* began) {
   TF_RETURN_IF_ERROR(ToNative(RequireNotForked()));
   Stream& queue = *stream->stream;
   TF_RETURN_IF_ERROR(ToNative(TakeEarlierFailure(queue)));
-  Run run(ctx, members, *captured, situation);
+  Run run(ctx, *captured, situation);
   TF_RETURN_IF_ERROR(run.Allocate(queue));
-  int origin = 0;
-  const Status status = captured->executable->Run(queue, run.addresses(), &origin);
-  if (!status.ok()) return run.Attribute(status, origin);
+  *began = true;
+  int failed = 0;
+  const Status status = captured->executable->Run(queue, run.addresses(), &failed);
+  if (!status.ok()) return run.Explained(status, captured->list->commands[failed], queue);
   TF_RETURN_IF_ERROR(run.Finish());
   return ToNative(queue.TakeStatus());
 }

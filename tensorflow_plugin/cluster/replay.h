@@ -31,9 +31,10 @@ class VariableLocks {
   std::vector<int> locked_;  // in the order of locking
 };
 
-// Allocates, enqueues, and sets the outputs of `ctx` and the variables of `situation`.
-absl::Status Replay(tensorflow::OpKernelContext* ctx, const Members& members,
-                    const std::shared_ptr<const Captured>& captured, const Situation& situation, SP_Stream_st* stream);
+// Allocates, enqueues, and sets the outputs of `ctx` and the variables of `situation`. `began`: commands have been
+// enqueued, and may have written variables in place.
+absl::Status Replay(tensorflow::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,
+                    const Situation& situation, SP_Stream_st* stream, bool* began);
 
 }  // namespace xpu::cluster
 

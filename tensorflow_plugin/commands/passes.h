@@ -16,6 +16,13 @@ void RemoveRepeated(List* list);
 // alone, as TensorFlow rounds between any two ops.
 void FuseElementwise(const Capabilities& can, List* list);
 
+// Of commands that fail for the same indices, beyond the same extents, the first alone may.
+void CheckIndicesOnce(List* list);
+
+// Indices that are there when the list runs are checked before anything else, or with the first commands: who runs the
+// list waits for no more than that. The commands that read them cannot fail then.
+void CheckIndicesEarly(const Capabilities& can, List* list);
+
 // Takes out commands whose results nobody reads.
 void RemoveUnused(List* list);
 

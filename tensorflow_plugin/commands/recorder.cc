@@ -96,13 +96,16 @@ class Recorder::RecordingDevice final : public Device {
  private:
   template <typename Desc>
   Status Record(const Desc& desc, const Args& args, const Footprint& footprint) {
-    if (args.status != nullptr) return recorder_.CannotRecord("a command that can fail on data");
+    if (args.status != nullptr && args.explain == nullptr) {
+      return recorder_.CannotRecord("a command whose failure is not the op's");
+    }
     XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
     Command& command = recorder_.Add(desc);
     command.footprint = footprint;
     for (int i = 0; i < footprint.num_in; ++i) command.in.push_back(recorder_.Resolve(args.in[i]));
     for (int i = 0; i < footprint.num_out; ++i) command.out.push_back(recorder_.Resolve(args.out[i]));
     command.workspace = recorder_.Resolve(args.workspace);
+    if (args.status != nullptr) command.explain = *args.explain;
     return OkStatus();
   }
 
@@ -146,6 +149,7 @@ Command& Recorder::Add(Descriptor desc) {
   Command& command = list_.commands.emplace_back();
   command.desc = std::move(desc);
   command.origin = origin_;
+  command.follows_updates = follows_updates_;
   return command;
 }
 

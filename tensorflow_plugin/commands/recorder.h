@@ -30,8 +30,11 @@ class Recorder {
   Place Resolve(const void* address);
   static bool IsVirtual(const void* address);
 
-  // What is recorded from now on is of this op.
-  void set_origin(int origin) { origin_ = origin; }
+  // What is recorded from now on is of this op. `follows_updates`: see Command.
+  void set_origin(int origin, bool follows_updates = true) {
+    origin_ = origin;
+    follows_updates_ = follows_updates;
+  }
 
   // What could not be recorded, if anything: a command whose outcome somebody waits for.
   const std::string& obstacle() const { return obstacle_; }
@@ -48,6 +51,7 @@ class Recorder {
   Status CannotRecord(const char* what);
 
   int origin_ = 0;
+  bool follows_updates_ = true;
   std::string obstacle_;
   List list_;
   std::vector<uint64_t> starts_;  // of the virtual buffers, ascending

@@ -64,6 +64,7 @@ void RemoveUnused(List* list) {
   std::vector<bool> gone(list->commands.size(), true);
   for (size_t i = list->commands.size(); i-- > 0;) {
     const Command& command = list->commands[i];
+    if (command.may_fail()) gone[i] = false;  // that it has not failed is wanted
     for (const Place& place : command.out) {
       if (place.buffer != Place::kNowhere && (uses.buffers[place.buffer].kept || readers[place.buffer] > 0)) {
         gone[i] = false;
@@ -81,6 +82,8 @@ void RemoveUnused(List* list) {
 void Optimize(const Capabilities& can, List* list) {
   CopiesAreStrided(can, list);
   RemoveRepeated(list);
+  CheckIndicesOnce(list);
+  CheckIndicesEarly(can, list);
   RemoveUnused(list);
   // Only what costs nobody anything: products are stacked as they are.
   ReadThroughCopies(can, Through::kWhatIsDense, list);

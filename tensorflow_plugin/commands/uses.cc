@@ -73,6 +73,8 @@ std::vector<std::vector<int>> Dependencies(const List& list) {
     std::vector<Access> writes, reads;  // that nobody has written over since
   };
   std::vector<State> states(list.buffers.size());
+  int last_that_may_fail = -1;
+  std::vector<int> given_since;  // those that have written given buffers since then
   std::vector<std::vector<int>> before(list.commands.size());
   for (size_t i = 0; i < list.commands.size(); ++i) {
     const Command& command = list.commands[i];
@@ -109,11 +111,27 @@ std::vector<std::vector<int>> Dependencies(const List& list) {
       }
       states[buffer].writes.push_back({number, range});
     });
+    if (command.may_fail() || WritesGiven(list, command)) {
+      if (last_that_may_fail >= 0) mine.push_back(last_that_may_fail);
+      given_since.push_back(number);
+    }
+    if (command.may_fail()) {
+      mine.insert(mine.end(), given_since.begin(), given_since.end());
+      last_that_may_fail = number;
+      given_since.clear();
+    }
     std::sort(mine.begin(), mine.end());
     mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
     mine.erase(std::remove(mine.begin(), mine.end(), number), mine.end());
   }
   return before;
+}
+
+bool WritesGiven(const List& list, const Command& command) {
+  for (const Place& place : command.out) {
+    if (place.buffer != Place::kNowhere && list.buffers[place.buffer].kind != Buffer::Kind::kComputed) return true;
+  }
+  return false;
 }
 
 void Remove(const std::vector<bool>& gone, List* list) {

@@ -27,7 +27,12 @@ Range RangeOfInput(const Command& command, size_t k);
 Range RangeOfOutput(const Command& command, size_t k);
 
 // For every command, those before it that must run before it: they write what it reads, or touch what it writes.
+// Those that may fail, and those that write what was there before the list runs, keep their order, too: the first that
+// fails is told, with what stands before it done and what stands behind it not.
 std::vector<std::vector<int>> Dependencies(const List& list);
+
+// Whether a command writes what was there before the list runs: a variable, in its place.
+bool WritesGiven(const List& list, const Command& command);
 
 // Takes commands out of the list.
 void Remove(const std::vector<bool>& gone, List* list);

@@ -360,9 +360,18 @@ bool WriteRowsThrough(const Capabilities& can, const CopyStridedDesc& copy, cons
   return true;
 }
 
+// Whether there is a command that may fail between the first of `writers` and command i.
+bool MayFail(const List& list, const std::vector<int>& writers, int i) {
+  for (int c = writers.empty() ? i : writers[0] + 1; c < i; ++c) {
+    if (list.commands[c].may_fail()) return true;
+  }
+  return false;
+}
+
 bool WriteThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, List* list, Uses* uses) {
   const Place from = list->commands[i].in[0], to = list->commands[i].out[0];
   if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || from.offset != 0) return false;
+  if (WritesGiven(*list, list->commands[i]) && MayFail(*list, uses->buffers[from.buffer].writers, i)) return false;
   Walk walk;
   if (uses->buffers[from.buffer].kept || !WalkOfTarget(copy, list->buffers[from.buffer].bytes, &walk)) return false;
   return walk.contiguous() ? MoveToPlace(copy, walk, i, list, uses) : WriteRowsThrough(can, copy, walk, i, list, uses);

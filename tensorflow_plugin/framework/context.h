@@ -50,13 +50,17 @@ class Context {
     Workspace workspace(*this);
     return Enqueued(device_->Launch(*stream_, desc, MakeArgs(in, out, &workspace)));
   }
+  // While a cluster is captured, LaunchChecked returns OK: `explain` says what the error is if the command fails when
+  // it runs. Without it, the kernel goes on after a failure, and cannot be captured.
   template <typename Desc>
-  Status LaunchChecked(const Desc& desc, std::initializer_list<const void*> in, std::initializer_list<void*> out) {
+  Status LaunchChecked(const Desc& desc, std::initializer_list<const void*> in, std::initializer_list<void*> out,
+                       const commands::Explain* explain) {
     XPU_RETURN_IF_ERROR(Prepare());
     Status result;
     Workspace workspace(*this);
     Args args = MakeArgs(in, out, &workspace);
     args.status = &result;
+    args.explain = explain;
     XPU_RETURN_IF_ERROR(device_->Launch(*stream_, desc, args));
     return result.ok() ? TakeEarlierFailure() : result;
   }

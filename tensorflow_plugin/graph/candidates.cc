@@ -20,8 +20,7 @@ using Set = std::set<std::string>;
 // Bytes up to which each cluster gets its own copy of a constant.
 constexpr int64_t kSmall = 1024;
 
-// Ops whose kernels wait for what commands compute, or whose commands fail on data and must be told by the op: the
-// shape of what they give, their error, or their very command depends on it.
+// Ops whose kernels wait for what commands compute: the shape of what they give, or their very commands depend on it.
 const Set& Waiting() {
   static const Set* ops = new Set{"BooleanMask",
                                   "CheckNumerics",
@@ -32,14 +31,9 @@ const Set& Waiting() {
                                   "DynamicPartition",
                                   "DynamicStitch",
                                   "ParallelDynamicStitch",
-                                  "Gather",
-                                  "GatherNd",
-                                  "GatherV2",
                                   "InTopK",
                                   "InTopKV2",
                                   "ResourceCountUpTo",
-                                  "ResourceGather",
-                                  "ResourceGatherNd",
                                   "RngReadAndSkip",
                                   "RngSkip",
                                   "SegmentMax",
@@ -53,10 +47,6 @@ const Set& Waiting() {
                                   "Unique",
                                   "UniqueV2",
                                   "UniqueWithCounts",
-                                  "UnsortedSegmentMax",
-                                  "UnsortedSegmentMin",
-                                  "UnsortedSegmentProd",
-                                  "UnsortedSegmentSum",
                                   "Where"};
   return *ops;
 }
@@ -64,17 +54,9 @@ const Set& Waiting() {
 // The same by the beginnings of their names; the numbers of random ops change with every step. Ops that write into an
 // input's buffer, whoever holds it, break what a capture relies on.
 bool IsWaiting(const std::string& op) {
-  static const char* const kBeginnings[] = {"Scatter",
-                                            "ResourceScatter",
-                                            "TensorScatter",
-                                            "ResourceSparseApply",
-                                            "SparseApply",
-                                            "Random",
-                                            "Stateless",
-                                            "Stateful",
-                                            "Multinomial",
-                                            "TruncatedNormal",
-                                            "ParameterizedTruncatedNormal"};
+  static const char* const kBeginnings[] = {
+      "ResourceSparseApply",         "SparseApply", "Random", "Stateless", "Stateful", "Multinomial", "TruncatedNormal",
+      "ParameterizedTruncatedNormal"};
   for (const char* beginning : kBeginnings) {
     if (op.rfind(beginning, 0) == 0) return true;
   }
@@ -140,14 +122,16 @@ Role RoleOf(const tf::Node& node, const Traits& traits, bool ours) {
   const auto of_lists = OfLists().find(op);
   if (of_lists != OfLists().end()) return of_lists->second ? Role::kCompute : Role::kFree;
   if (node.IsConstant()) return IsSmallConstant(node) ? Role::kConstant : Role::kOutside;
-  if (Passing().count(op) != 0) return op == "AssignVariableOp" ? Role::kCompute : Role::kFree;
-  if (traits.shape_only) return Role::kFree;
   bool has_resource = false;
   for (tf::DataType dtype : node.input_types()) has_resource |= dtype == tf::DT_RESOURCE;
-  if (node.op_def().is_stateful() && !has_resource) return Role::kOutside;
-  if (!has_resource && All(traits.inputs, tf::HOST_MEMORY) && All(traits.outputs, tf::HOST_MEMORY)) {
-    return node.num_inputs() > 0 && node.num_outputs() > 0 ? Role::kHost : Role::kOutside;
+  const bool on_host = !has_resource && All(traits.inputs, tf::HOST_MEMORY) && All(traits.outputs, tf::HOST_MEMORY);
+  const bool computes_on_host = on_host && node.num_inputs() > 0 && node.num_outputs() > 0;
+  if (Passing().count(op) != 0 && !computes_on_host) {
+    return op == "AssignVariableOp" ? Role::kCompute : Role::kFree;
   }
+  if (traits.shape_only) return Role::kFree;
+  if (node.op_def().is_stateful() && !has_resource) return Role::kOutside;
+  if (on_host) return computes_on_host ? Role::kHost : Role::kOutside;
   return ours ? Role::kCompute : Role::kOutside;
 }
 

@@ -103,8 +103,28 @@ class Replacement {
     for (const tf::Edge* e : node->in_edges()) {
       if (e->IsControlEdge() && e->src()->IsOp() && !IsMember(*e->src())) before_.insert(e->src());
     }
+    if (FollowsUpdates(*node)) {
+      follow_updates_.insert(node);
+    } else {
+      tf::AddNodeAttr(cluster::attr::kFollowsNoUpdate, true, &def);
+    }
     numbers_[node] = members_.node_size();
     *members_.add_node() = std::move(def);
+  }
+
+  // Whether a member that may update a variable comes before it by some way through the cluster.
+  bool FollowsUpdates(const tf::Node& node) const {
+    for (const tf::Edge* e : node.in_edges()) {
+      const tf::Node& source = *e->src();
+      if (!source.IsOp() || !IsMember(source)) continue;
+      if (follow_updates_.count(&source) != 0 || MayUpdate(source)) return true;
+    }
+    return false;
+  }
+  static bool MayUpdate(const tf::Node& node) {
+    const auto& types = node.input_types();
+    return std::find(types.begin(), types.end(), tf::DT_RESOURCE) != types.end() &&
+           !cluster::OnlyReads(node.type_string());
   }
 
   int NumberOfConstant(tf::Node* constant) {
@@ -190,7 +210,8 @@ class Replacement {
   std::vector<Output> host_results_, device_results_;
   std::map<const tf::Node*, int> numbers_;  // of members
   std::vector<tf::Node*> constants_;
-  std::set<tf::Node*> before_, after_;  // by control edges
+  std::set<tf::Node*> before_, after_;        // by control edges
+  std::set<const tf::Node*> follow_updates_;  // members
   tf::GraphDef members_;
 };
 

@@ -46,8 +46,7 @@ Status GatherAxis(Context& ctx, const Tensor& params, const Tensor& indices, int
   desc.inner = Product(params.dims(), axis + 1, rank);
   desc.num_indices = Product(indices.dims(), batch_dims, indices.rank());
   desc.dims = {params.dim(axis)};
-  const Status status = ctx.LaunchChecked(desc, {params.data(), indices.data()}, {out.mutable_data()});
-  return status.ok() ? status : ExplainBadIndex(ctx, status, indices, desc.dims, {});
+  return LaunchIndexed(ctx, desc, {params.data(), indices.data()}, out.mutable_data(), indices, BadIndices::kError, {});
 }
 
 // out[j, :] = params[indices[j, 0], indices[j, 1], ..., :]
@@ -77,13 +76,11 @@ Status GatherPoints(Context& ctx, const Tensor& params, const Tensor& indices, B
   desc.inner = Product(params.dims(), depth, params.rank());
   desc.num_indices = points;
   Append(params.dims(), 0, depth, &desc.dims);
-  const Status status = ctx.LaunchChecked(desc, {params.data(), indices.data()}, {out.mutable_data()});
-  if (status.ok() || (policy == BadIndices::kIgnore && status.code() == Code::kInvalidArgument)) return OkStatus();
   IndexNaming naming;
   naming.nd = true;
   naming.whole = "param shape";
   naming.whole_shape = params.dims();
-  return ExplainBadIndex(ctx, status, indices, desc.dims, naming);
+  return LaunchIndexed(ctx, desc, {params.data(), indices.data()}, out.mutable_data(), indices, policy, naming);
 }
 
 // Gather (no axis) and GatherV2.

@@ -15,13 +15,7 @@ Status FetchIntegers(Context& ctx, const Tensor& t, std::vector<int64_t>* values
   XPU_REQUIRE(IsInteger(t.dtype()), errors::InvalidArgument("expected integers, got ", Name(t.dtype())));
   std::vector<char> bytes(t.bytes());
   XPU_RETURN_IF_ERROR(ctx.CopyToHost(bytes.data(), t.data(), bytes.size()));
-  VisitType(t.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (IsInteger(DTypeOf<T>::value)) {
-      const T* data = reinterpret_cast<const T*>(bytes.data());
-      values->assign(data, data + t.num_elements());
-    }
-  });
+  *values = IntegersAt(bytes.data(), t.dtype(), t.num_elements());
   return OkStatus();
 }
 
@@ -45,28 +39,26 @@ std::string Join(const int64_t* values, int n) {
 
 }  // namespace
 
-Status ExplainBadIndex(Context& ctx, const Status& status, const Tensor& indices, const Dims& dims,
-                       const IndexNaming& naming) {
-  if (status.code() != Code::kInvalidArgument) return status;
-  std::vector<int64_t> values;
-  XPU_RETURN_IF_ERROR(FetchIntegers(ctx, indices, &values));
-  Dims outer = indices.dims();
-  if (naming.nd) outer.resize(outer.rank() - 1);
-  const int depth = dims.rank();
-  for (int64_t j = 0; j < outer.num_elements(); ++j) {
-    const int64_t* index = values.data() + j * depth;
-    bool bad = false, negative = false;
-    for (int d = 0; d < depth; ++d) {
-      bad |= index[d] < 0 || index[d] >= dims[d];
-      negative |= index[d] < 0;
+commands::Explain BadIndex(const Dims& shape, const Dims& dims, const IndexNaming& naming) {
+  return [shape, dims, naming](const Status& failure, const std::vector<int64_t>& values) -> Status {
+    Dims outer = shape;
+    if (naming.nd) outer.resize(outer.rank() - 1);
+    const int depth = dims.rank();
+    for (int64_t j = 0; j < outer.num_elements(); ++j) {
+      const int64_t* index = values.data() + j * depth;
+      bool bad = false, negative = false;
+      for (int d = 0; d < depth; ++d) {
+        bad |= index[d] < 0 || index[d] >= dims[d];
+        negative |= index[d] < 0;
+      }
+      if (!bad || (negative && naming.skip_negative)) continue;
+      const std::string position = naming.what + PositionString(outer, j);
+      if (!naming.nd) return errors::InvalidArgument(position, " = ", index[0], naming.range, dims[0], ")");
+      return errors::InvalidArgument(position, " = [", Join(index, depth), "] does not index into ", naming.whole, " ",
+                                     naming.whole_shape.ToString());
     }
-    if (!bad || (negative && naming.skip_negative)) continue;
-    const std::string position = naming.what + PositionString(outer, j);
-    if (!naming.nd) return errors::InvalidArgument(position, " = ", index[0], naming.range, dims[0], ")");
-    return errors::InvalidArgument(position, " = [", Join(index, depth), "] does not index into ", naming.whole, " ",
-                                   naming.whole_shape.ToString());
-  }
-  return status;
+    return failure;
+  };
 }
 
 }  // namespace xpu

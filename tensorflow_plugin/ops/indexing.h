@@ -29,10 +29,23 @@ struct IndexNaming {
   Dims whole_shape;
 };
 
-// After a command failed with `status` on account of its indices: the same failure in TensorFlow's words. `dims` are
-// the extents that an index addresses.
-Status ExplainBadIndex(Context& ctx, const Status& status, const Tensor& indices, const Dims& dims,
-                       const IndexNaming& naming);
+// What a command that was refused one of its indices fails with in TensorFlow's words. `shape` is that of the index
+// tensor, `dims` are the extents that an index addresses.
+commands::Explain BadIndex(const Dims& shape, const Dims& dims, const IndexNaming& naming);
+
+// Launches a gather or scatter, whose dims `indices` address, and waits for its failure.
+template <typename Desc>
+Status LaunchIndexed(Context& ctx, const Desc& desc, std::initializer_list<const void*> in, void* out,
+                     const Tensor& indices, BadIndices policy, const IndexNaming& naming) {
+  const commands::Explain explain = BadIndex(indices.dims(), desc.dims, naming);
+  const bool ignore = policy == BadIndices::kIgnore;
+  const Status status = ctx.LaunchChecked(desc, in, {out}, ignore ? nullptr : &explain);
+  if (status.code() != Code::kInvalidArgument) return status;
+  if (ignore) return OkStatus();
+  std::vector<int64_t> values;
+  XPU_RETURN_IF_ERROR(FetchIntegers(ctx, indices, &values));
+  return explain(status, values);
+}
 
 }  // namespace xpu
 

@@ -33,9 +33,7 @@ Status Scatter(Context& ctx, ScatterDesc desc, const Tensor& indices, const Tens
   desc.type = buffer.dtype();
   desc.index_type = indices.dtype();
   AddTruthValues(&desc.kind, &desc.type);
-  const Status status = ctx.LaunchChecked(desc, {indices.data(), updates.data()}, {buffer.mutable_data()});
-  if (status.ok() || (policy == BadIndices::kIgnore && status.code() == Code::kInvalidArgument)) return OkStatus();
-  return ExplainBadIndex(ctx, status, indices, desc.dims, naming);
+  return LaunchIndexed(ctx, desc, {indices.data(), updates.data()}, buffer.mutable_data(), indices, policy, naming);
 }
 
 // How the three families of ops word what does not fit.

@@ -119,13 +119,13 @@ class UnsortedSegmentKernel : public OpKernel {
     ScatterDesc desc = SegmentDesc(kind_, b.data, ids, rows);
     desc.skip_negative = true;
     if (desc.num_indices == 0 || desc.inner == 0) return rows_.Finish(ctx, b, out);
-    const Status status = ctx.LaunchChecked(desc, {ids.data(), b.data.data()}, {b.out.mutable_data()});
-    if (status.ok()) return rows_.Finish(ctx, b, out);
     IndexNaming naming;
     naming.what = "segment_ids";
     naming.range = " is out of range [0, ";
     naming.skip_negative = true;
-    return ExplainBadIndex(ctx, status, ids, desc.dims, naming);
+    XPU_RETURN_IF_ERROR(
+        LaunchIndexed(ctx, desc, {ids.data(), b.data.data()}, b.out.mutable_data(), ids, BadIndices::kError, naming));
+    return rows_.Finish(ctx, b, out);
   }
 
  private:

@@ -31,7 +31,7 @@ class WhereKernel : public OpKernel {
     Tensor y;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, {desc.count, x.rank()}, &y));
     if (y.num_elements() == 0) return OkStatus();
-    return ctx.LaunchChecked(desc, {x.data()}, {y.mutable_data()});
+    return ctx.LaunchChecked(desc, {x.data()}, {y.mutable_data()}, nullptr);
   }
 
  private:
@@ -43,7 +43,7 @@ class WhereKernel : public OpKernel {
     reduce.source.shape = {x.num_elements()};
     reduce.source.in_strides[0] = {1};
     reduce.axes = 1;
-    XPU_RETURN_IF_ERROR(ctx.LaunchChecked(reduce, {x.data()}, {sum.data()}));
+    XPU_RETURN_IF_ERROR(ctx.LaunchChecked(reduce, {x.data()}, {sum.data()}, nullptr));
     return ctx.CopyToHost(count, sum.data(), sizeof *count);
   }
 

@@ -110,6 +110,9 @@ struct Args {
   // If set, Launch returns when the command has run, and a failure that depends on data (a bad index, a division by
   // zero) is written here instead of to the stream.
   Status* status = nullptr;
+  // With `status`: what makes the op's error of it, for a device that records the command to run it later. If there is
+  // none, the op does not leave it at that.
+  const commands::Explain* explain = nullptr;
 };
 
 // What a backend can do, asked with whole descriptors. Answers never change, and any thread may ask.
@@ -136,10 +139,13 @@ class Executable {
  public:
   virtual ~Executable() = default;
   // Enqueues the list on one of the device's streams and returns: what the commands do is what they would do enqueued
-  // one by one, a failing one keeps none of the others from running. Buffer i lies at addresses[i]. `origin` is set to
-  // that of a command that cannot be enqueued. What belongs to the list stays until it has run, even without the
+  // one by one. Buffer i lies at addresses[i]. What belongs to the list stays until it has run, even without the
   // executable.
-  virtual Status Run(Stream& stream, char* const* addresses, int* origin) const = 0;
+  // If some commands may fail on data (Command::explain), it returns when the last of those has run. One that fails is
+  // the last: its failure is returned, `failed` says which it is, and no command runs that stands behind it, but for
+  // such as ran at its side because neither touches what the other writes. The same holds for a command that cannot be
+  // enqueued. The failure of any other command behind those is the stream's, and keeps none from running.
+  virtual Status Run(Stream& stream, char* const* addresses, int* failed) const = 0;
 };
 
 class Device {

@@ -440,8 +440,10 @@ Status Check(const GatherDesc& desc, Footprint* f) {
   const int64_t size = static_cast<int64_t>(desc.element_size);
   XPU_RETURN_IF_ERROR(
       View("Gather").Dense({desc.batch, desc.outer, desc.inner}).Dense(desc.dims).As(DType::kInvalid, size, NextIn(f)));
+  Operand* const indices = NextIn(f);
   XPU_RETURN_IF_ERROR(
-      View("Gather").Dense({desc.batch, desc.num_indices, desc.dims.rank()}).As(desc.index_type, NextIn(f)));
+      View("Gather").Dense({desc.batch, desc.num_indices, desc.dims.rank()}).As(desc.index_type, indices));
+  f->must_run = desc.inner == 0 && indices->elements != 0;
   return View("Gather")
       .Dense({desc.batch, desc.outer, desc.num_indices, desc.inner})
       .As(DType::kInvalid, size, NextOut(f));

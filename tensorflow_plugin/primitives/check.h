@@ -27,7 +27,7 @@ struct Operand {
 // The entries of Args that a command uses, those of `in` and `out` in order.
 struct Footprint {
   int num_in = 0, num_out = 0;
-  // Even with nothing to write there is something to check: an index into an empty buffer, a count of nothing.
+  // Even with nothing to write there is something to check: indices, or a count of nothing.
   bool must_run = false;
   Operand in[Program::kMaxInputs], out[Program::kMaxOutputs];  // the first num_in and num_out
 

@@ -163,7 +163,8 @@ struct CopyStridedDesc {
 //   in:  params dense [batch, outer, dims..., inner], indices dense [batch, num_indices, depth] of index_type
 //   out: dense [batch, outer, num_indices, inner]
 // GatherV2 has depth 1; GatherNd has batch = outer = 1. An index out of range fails the command with
-// InvalidArgument naming the index and its value, after zeros were written in its place.
+// InvalidArgument naming the index and its value, after zeros were written in its place. With an inner of 0 that is all
+// that the command does; params and out are then nothing.
 struct GatherDesc {
   size_t element_size = 0;
   DType index_type = DType::kInt64;

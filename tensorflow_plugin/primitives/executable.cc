@@ -13,6 +13,7 @@ struct Enqueuer {
   Stream& stream;
   const Command& command;
   char* const* addresses;
+  Status* status;  // of one that may fail
 
   char* in(int i) const { return command.in[i].In(addresses); }
   char* out(int i) const { return command.out[i].In(addresses); }
@@ -29,6 +30,10 @@ struct Enqueuer {
     for (size_t i = 0; i < command.in.size(); ++i) args.in[i] = in(i);
     for (size_t i = 0; i < command.out.size(); ++i) args.out[i] = out(i);
     args.workspace = command.workspace.In(addresses);
+    if (command.may_fail()) {
+      args.status = status;
+      args.explain = &command.explain;
+    }
     return device.Enqueue(stream, d, args, command.footprint);
   }
 };
@@ -41,12 +46,15 @@ class OneByOne final : public Executable {
     }
   }
 
-  Status Run(Stream& stream, char* const* addresses, int* origin) const override {
+  Status Run(Stream& stream, char* const* addresses, int* failed) const override {
     Status status;
-    for (const Command& command : list_->commands) {
-      status = std::visit(Enqueuer{device_, stream, command, addresses}, command.desc);
+    for (size_t i = 0; i < list_->commands.size(); ++i) {
+      Status on_data;
+      const Command& command = list_->commands[i];
+      status = std::visit(Enqueuer{device_, stream, command, addresses, &on_data}, command.desc);
+      if (status.ok()) status = std::move(on_data);
       if (status.ok()) continue;
-      *origin = command.origin;
+      *failed = static_cast<int>(i);
       break;
     }
     if (has_uploads_) stream.HostCallback([list = list_] { return OkStatus(); });

@@ -32,7 +32,18 @@ std::string NameOf(const Desc& d) {
 
 std::string ToString(const Command& command) {
   const std::string name = std::visit([](const auto& desc) { return NameOf(desc); }, command.desc);
-  return name + "  " + ToString(command.in) + " -> " + ToString(command.out);
+  return name + "  " + ToString(command.in) + " -> " + ToString(command.out) + (command.may_fail() ? ", or fails" : "");
+}
+
+IndexOperand IndicesOf(const Command& command) {
+  if (const auto* gather = std::get_if<GatherDesc>(&command.desc)) return {1, gather->index_type};
+  if (const auto* scatter = std::get_if<ScatterDesc>(&command.desc)) return {0, scatter->index_type};
+  return {};
+}
+
+const Dims& DimsOfIndices(const Command& command) {
+  const auto* gather = std::get_if<GatherDesc>(&command.desc);
+  return gather != nullptr ? gather->dims : std::get<ScatterDesc>(command.desc).dims;
 }
 
 }  // namespace xpu::commands

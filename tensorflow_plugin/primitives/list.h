@@ -4,6 +4,7 @@
 #define TENSORFLOW_PLUGIN_PRIMITIVES_LIST_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <variant>
@@ -55,13 +56,32 @@ struct Buffer {
   const void* address = nullptr;  // of a fixed one
 };
 
+// What a command that fails on data failed with, in the words of its op: `failure` is the command's, `indices` are
+// those that it read, if it has any (IndicesOf).
+using Explain = std::function<Status(const Status& failure, const std::vector<int64_t>& indices)>;
+
 struct Command {
   Descriptor desc;
   Footprint footprint;  // of primitives
   std::vector<Place> in, out;
   Place workspace;
-  int origin = 0;  // which of the cluster's ops it is of
+  int origin = 0;   // which of the cluster's ops it is of
+  Explain explain;  // set if it may fail on data; what comes after it counts on that it has not
+
+  // For all that is known, the program has updated variables before it gets to this command's op.
+  bool follows_updates = true;
+
+  bool may_fail() const { return explain != nullptr; }
 };
+
+// The input of a command that holds indices, and their type; -1 where none does.
+struct IndexOperand {
+  int input = -1;
+  DType type = DType::kInvalid;
+};
+IndexOperand IndicesOf(const Command& command);
+// The extents that they lie in.
+const Dims& DimsOfIndices(const Command& command);
 
 struct List {
   std::vector<Buffer> buffers;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 namespace xpu {
 
@@ -182,6 +183,17 @@ bool VisitType(DType t, F&& f) {
       break;
   }
   return false;
+}
+
+// The n elements of an integer type that lie at `data`; none of another type.
+inline std::vector<int64_t> IntegersAt(const void* data, DType type, int64_t n) {
+  std::vector<int64_t> values;
+  VisitType(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* first = static_cast<const T*>(data);
+    if constexpr (IsInteger(DTypeOf<T>::value)) values.assign(first, first + n);
+  });
+  return values;
 }
 
 }  // namespace xpu

@@ -54,7 +54,7 @@ Status Gather(const GatherDesc& desc, const char* params, const I* indices, char
   const int64_t row_size = desc.inner * static_cast<int64_t>(desc.element_size);
   const int64_t table = desc.dims.num_elements() * row_size;  // one [dims..., inner]
   const int64_t total = desc.batch * desc.outer * desc.num_indices;
-  if (total == 0 || row_size == 0) return OkStatus();
+  if (total == 0) return OkStatus();
   FirstBad bad;
   // A few long rows are cut into pieces, so that there is something to share.
   const bool whole = row_size <= kGrainBytes || total >= 8 * team.size();
@@ -73,7 +73,9 @@ Status Gather(const GatherDesc& desc, const char* params, const I* indices, char
       ResolveRows(indices, position, n, desc.dims, false, rows, &bad);
       const char* from = params + table_index * table;
       char* to = out + first * row_size;
-      if (whole) {
+      if (row_size == 0) {
+        // The indices are all there is.
+      } else if (whole) {
         CopyRows(rows, n, from, row_size, to);
       } else {
         const int64_t offset = begin % pieces * piece_size;

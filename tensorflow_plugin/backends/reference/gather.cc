@@ -21,9 +21,9 @@ Status Gather(const GatherDesc& desc, const char* params, const I* indices, char
         const int64_t row = runtime::RowOf(index, desc.dims);
         char* to = out + ((b * desc.outer + o) * desc.num_indices + j) * row_size;
         if (row >= 0) {
-          std::memcpy(to, params + ((b * desc.outer + o) * rows + row) * row_size, row_size);
+          if (row_size > 0) std::memcpy(to, params + ((b * desc.outer + o) * rows + row) * row_size, row_size);
         } else {
-          std::memset(to, 0, row_size);
+          if (row_size > 0) std::memset(to, 0, row_size);
           if (status.ok()) {
             const std::string position = (desc.batch > 1 ? std::to_string(b) + "," : "") + std::to_string(j);
             status = runtime::IndexError(position, index, desc.dims);

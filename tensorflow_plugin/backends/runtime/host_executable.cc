@@ -155,12 +155,6 @@ class HostExecutable::Schedule {
   Schedule(const KernelSet& kernels, int team_size, std::shared_ptr<const List> list, const MemoryPlan& plan,
            std::vector<int64_t> costs)
       : kernels_(kernels), list_(std::move(list)), costs_(std::move(costs)) {
-    int64_t total_ns = 0, longest_ns = 0;
-    for (int64_t cost : costs_) {
-      total_ns = std::min(total_ns + cost, KernelSet::kNoEstimate / 2);
-      longest_ns = std::max(longest_ns, cost);
-    }
-    cost_ns_ = std::max(longest_ns, total_ns / kHandedOverPerCommand);
     const int count = static_cast<int>(costs_.size());
     Independent together(*list_, plan);
     for (int begin = 0, end; begin < count; begin = end) {
@@ -176,27 +170,32 @@ class HostExecutable::Schedule {
       } else {
         for (int i = begin; i < end; ++i) steps_.push_back({i, i + 1});
       }
+      for (int i = begin; i < end; ++i) {
+        if (list_->commands[i].may_fail()) num_awaited_ = steps_.size();
+      }
     }
+    cost_of_awaited_ns_ = CostOf(0, num_awaited_);
+    cost_of_rest_ns_ = CostOf(num_awaited_, steps_.size());
   }
 
-  bool empty() const { return steps_.empty(); }
   size_t num_buffers() const { return list_->buffers.size(); }
+  // The steps whose failure is waited for come first: all up to the last one with a command that may fail on data.
+  bool has_awaited() const { return num_awaited_ > 0; }
+  bool has_rest() const { return num_awaited_ < steps_.size(); }
   // That of a single command which is as good to have handed to another thread.
-  int64_t cost_ns() const { return cost_ns_; }
+  int64_t cost_of_awaited_ns() const { return cost_of_awaited_ns_; }
+  int64_t cost_of_rest_ns() const { return cost_of_rest_ns_; }
 
-  // Buffer i lies at the host's address at[i].
-  Status Run(char* const* at, const ThreadTeam& team) const {
-    static const ThreadTeam alone(1);
+  // Buffer i lies at the host's address at[i]. The first command that fails, `failed`, is in the last step that runs.
+  Status RunAwaited(char* const* at, const ThreadTeam& team, int* failed) const {
     SharedStatus status;
-    for (const Step& step : steps_) {
-      if (step.end == step.begin + 1) {
-        status.Update(RunOne(step.begin, at, costs_[step.begin] < kWorthSharingNs ? alone : team));
-        continue;
-      }
-      team.ParallelFor(step.end - step.begin, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) status.Update(RunOne(step.begin + i, at, alone));
-      });
-    }
+    for (size_t s = 0; s < num_awaited_ && status.get().ok(); ++s) RunStep(steps_[s], at, team, &status);
+    if (!status.get().ok()) *failed = status.number();
+    return status.get();
+  }
+  Status RunRest(char* const* at, const ThreadTeam& team) const {
+    SharedStatus status;
+    for (size_t s = num_awaited_; s < steps_.size(); ++s) RunStep(steps_[s], at, team, &status);
     return status.get();
   }
 
@@ -205,6 +204,17 @@ class HostExecutable::Schedule {
   struct Step {
     int begin, end;
   };
+
+  int64_t CostOf(size_t first, size_t end) const {
+    int64_t total_ns = 0, longest_ns = 0;
+    for (size_t s = first; s < end; ++s) {
+      for (int i = steps_[s].begin; i < steps_[s].end; ++i) {
+        total_ns = std::min(total_ns + costs_[i], KernelSet::kNoEstimate / 2);
+        longest_ns = std::max(longest_ns, costs_[i]);
+      }
+    }
+    return std::max(longest_ns, total_ns / kHandedOverPerCommand);
+  }
 
   bool SideBySidePays(int begin, int end, int team_size) const {
     int64_t total = 0, longest = 0, one_by_one = 0;
@@ -216,7 +226,19 @@ class HostExecutable::Schedule {
     return std::max(longest, total / team_size) + kSideBySideNs < one_by_one;
   }
 
-  // A command that fails does not keep the others from running.
+  void RunStep(const Step& step, char* const* at, const ThreadTeam& team, SharedStatus* status) const {
+    static const ThreadTeam alone(1);
+    if (step.end == step.begin + 1) {
+      status->Update(RunOne(step.begin, at, costs_[step.begin] < kWorthSharingNs ? alone : team), step.begin);
+      return;
+    }
+    team.ParallelFor(step.end - step.begin, 1, [&](int64_t begin, int64_t end) {
+      for (int i = step.begin + static_cast<int>(begin); i < step.begin + end; ++i) {
+        status->Update(RunOne(i, at, alone), i);
+      }
+    });
+  }
+
   Status RunOne(int64_t i, char* const* at, const ThreadTeam& team) const {
     const Command& command = list_->commands[i];
     auto run = [&](const ThreadTeam& threads) {
@@ -228,8 +250,9 @@ class HostExecutable::Schedule {
   const KernelSet& kernels_;
   const std::shared_ptr<const List> list_;
   const std::vector<int64_t> costs_;  // by command
-  int64_t cost_ns_ = 0;
   std::vector<Step> steps_;
+  size_t num_awaited_ = 0;
+  int64_t cost_of_awaited_ns_ = 0, cost_of_rest_ns_ = 0;
 };
 
 std::unique_ptr<Executable> HostExecutable::Make(const KernelSet& kernels, const DeviceMemory* memory, int team_size,
@@ -243,15 +266,22 @@ std::unique_ptr<Executable> HostExecutable::Make(const KernelSet& kernels, const
   return std::unique_ptr<Executable>(new HostExecutable(memory, std::move(schedule)));
 }
 
-Status HostExecutable::Run(Stream& stream, char* const* addresses, int*) const {
-  if (schedule_->empty()) return OkStatus();
+Status HostExecutable::Run(Stream& stream, char* const* addresses, int* failed) const {
   std::vector<char*> at(addresses, addresses + schedule_->num_buffers());
   if (memory_ != nullptr) {
     for (char*& address : at) address = memory_->Translate(address);
   }
-  static_cast<HostStream&>(stream).queue().Submit(
-      schedule_->cost_ns(),
-      [schedule = schedule_, at = std::move(at)](const ThreadTeam& team) { return schedule->Run(at.data(), team); });
+  CommandQueue& queue = static_cast<HostStream&>(stream).queue();
+  if (schedule_->has_awaited()) {
+    XPU_RETURN_IF_ERROR(queue.RunAwaited(schedule_->cost_of_awaited_ns(), [&](const ThreadTeam& team) {
+      return schedule_->RunAwaited(at.data(), team, failed);
+    }));
+  }
+  if (schedule_->has_rest()) {
+    queue.Submit(schedule_->cost_of_rest_ns(), [schedule = schedule_, at = std::move(at)](const ThreadTeam& team) {
+      return schedule->RunRest(at.data(), team);
+    });
+  }
   return OkStatus();
 }
 

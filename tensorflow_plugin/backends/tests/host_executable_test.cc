@@ -118,7 +118,7 @@ class HostExecutables : public ::testing::Test {
   }
 
   // Runs the list; what the buffers hold afterwards.
-  std::vector<std::vector<float>> Run(MemoryPlan plan = {}) {
+  std::vector<std::vector<float>> Run(MemoryPlan plan = {}, Code expected = Code::kOk) {
     plan.offsets.resize(list_.buffers.size(), MemoryPlan::kElsewhere);
     char* const block = static_cast<char*>(device_->Allocate(plan.bytes + 1));
     std::vector<char*> addresses;
@@ -132,8 +132,8 @@ class HostExecutables : public ::testing::Test {
       }
     }
     const auto executable = device_->Prepare(std::make_shared<const List>(list_), plan);
-    int origin = -1;
-    EXPECT_TRUE(executable->Run(*stream_, addresses.data(), &origin).ok());
+    failed_ = -1;
+    EXPECT_EQ(executable->Run(*stream_, addresses.data(), &failed_).code(), expected);
     stream_->Wait();
     std::vector<std::vector<float>> found;
     for (size_t i = 0; i < addresses.size(); ++i) {
@@ -146,6 +146,7 @@ class HostExecutables : public ::testing::Test {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
   List list_;
+  int failed_ = -1;  // which command, in the last run
 };
 
 constexpr int64_t kSmall = 15000;  // as many ns: not worth several threads
@@ -254,6 +255,34 @@ TEST_F(HostExecutables, TheFirstFailureIsTheStreamsAndTheRestRuns) {
   EXPECT_TRUE(stream_->TakeStatus().ok());
   EXPECT_EQ(found[0].back(), 3);
   EXPECT_EQ(found[1].back(), 4);
+}
+
+TEST_F(HostExecutables, AFailureThatIsWaitedForEndsTheList) {
+  const commands::Explain explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+  for (const int64_t n : {kSmall, int64_t{1} << 20}) {
+    list_ = List();
+    const int buffer = NewBuffer(n);
+    AddFill(n, buffer, 0, 3);
+    list_.commands.emplace_back().desc = GatherDesc();
+    list_.commands.back().explain = explain;
+    AddFill(n, buffer, 0, 4);
+    list_.commands.emplace_back().desc = SoftmaxDesc();
+    EXPECT_EQ(Run({}, Code::kInvalidArgument)[0].back(), 3);
+    EXPECT_EQ(failed_, 1);
+    EXPECT_TRUE(stream_->TakeStatus().ok());
+  }
+}
+
+TEST_F(HostExecutables, WhatFailsBehindAllThatIsWaitedForIsTheStreams) {
+  const int buffer = NewBuffer(kSmall);
+  AddFill(kSmall, buffer, 0, 3);
+  list_.commands.back().explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+  AddFill(kSmall, buffer, 0, 4);
+  list_.commands.emplace_back().desc = GatherDesc();
+  AddFill(kSmall, buffer, 0, 5);
+  EXPECT_EQ(Run()[0].back(), 5);
+  EXPECT_EQ(failed_, -1);
+  EXPECT_EQ(stream_->TakeStatus().message(), "index 7 is out of range");
 }
 
 TEST_F(HostExecutables, ACommandThatThrowsFails) {

@@ -49,9 +49,14 @@ class Lists : public ::testing::Test {
   }
   void Want(const float* address) { recorder_.list().wanted.push_back(recorder_.Resolve(address).buffer); }
 
+  // `explain`: of a command that may fail on data.
   template <typename Desc>
-  void Record(const Desc& desc, const std::vector<const float*>& in, const std::vector<float*>& out) {
+  void Record(const Desc& desc, const std::vector<const float*>& in, const std::vector<float*>& out,
+              const Explain* explain = nullptr) {
     Args args;
+    Status on_data;
+    if (explain != nullptr) args.status = &on_data;
+    args.explain = explain;
     for (size_t i = 0; i < in.size(); ++i) args.in[i] = in[i];
     for (size_t i = 0; i < out.size(); ++i) args.out[i] = out[i];
     const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
@@ -167,10 +172,10 @@ class Lists : public ::testing::Test {
       EXPECT_TRUE(m.stream->CopyHostToDevice(addresses[buffer], values.data(), values.size() * sizeof(float)).ok());
       kept.insert(buffer);
     }
-    int origin = -1;
     const auto executable = Prepare(way, std::make_shared<const List>(list), plan);
-    const Status status = executable->Run(*m.stream, addresses.data(), &origin);
-    EXPECT_TRUE(status.ok()) << status.message();
+    failed_ = -1;
+    failure_ = executable->Run(*m.stream, addresses.data(), &failed_);
+    EXPECT_TRUE(failure_.ok() || expects_failure_) << failure_.message();
     std::vector<std::vector<float>> results;
     for (int b : kept) {
       std::vector<float> values(list.buffers[b].bytes / sizeof(float));
@@ -210,6 +215,10 @@ class Lists : public ::testing::Test {
 
   Recorder recorder_;
   std::vector<std::pair<int, std::vector<float>>> contents_;
+  // The last run's: what failed, and which command.
+  bool expects_failure_ = false;
+  Status failure_;
+  int failed_ = -1;
 };
 
 }  // namespace xpu::commands

@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensorflow_plugin/commands/key.h"
+#include "tensorflow_plugin/commands/passes.h"
+#include "tensorflow_plugin/commands/uses.h"
+
+namespace xpu::commands {
+namespace {
+
+// Whether a command fails if, and only if, one of its indices is beyond its extents.
+bool FailsForIndicesAlone(const Command& command) {
+  const IndexOperand indices = IndicesOf(command);
+  if (indices.input < 0 || command.in[indices.input].buffer == Place::kNowhere) return false;
+  const auto* scatter = std::get_if<ScatterDesc>(&command.desc);
+  if (scatter == nullptr) return true;
+  return !scatter->skip_negative && !(scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type));
+}
+
+// Which indices must lie in which extents for that not to happen.
+std::string RequiredOf(const Command& command, const std::vector<int64_t>& version) {
+  const IndexOperand indices = IndicesOf(command);
+  const Place& place = command.in[indices.input];
+  std::string key;
+  Append(place.buffer, &key);
+  Append(place.offset, &key);
+  Append(version[place.buffer], &key);
+  Append(static_cast<int64_t>(indices.type), &key);
+  Append(command.footprint.in[indices.input].elements, &key);
+  Append(DimsOfIndices(command), &key);
+  return key;
+}
+
+}  // namespace
+
+void CheckIndicesOnce(List* list) {
+  std::vector<int64_t> version(list->buffers.size(), 0);  // how often it has been written
+  std::set<std::string> met;
+  for (Command& command : list->commands) {
+    if (command.may_fail() && FailsForIndicesAlone(command) && !met.insert(RequiredOf(command, version)).second) {
+      command.explain = nullptr;
+    }
+    for (const Place& place : command.out) {
+      if (place.buffer != Place::kNowhere) ++version[place.buffer];
+    }
+  }
+}
+
+void CheckIndicesEarly(const Capabilities& can, List* list) {
+  const Uses uses = UsesOf(*list);
+  std::vector<Command> checks;
+  bool at_the_front = true;  // nothing but what may fail stands before
+  for (size_t c = 0; c < list->commands.size(); ++c) {
+    Command& command = list->commands[c];
+    at_the_front = at_the_front && command.may_fail();
+    if (at_the_front || !command.may_fail() || command.follows_updates || !FailsForIndicesAlone(command)) continue;
+    const IndexOperand indices = IndicesOf(command);
+    const Place& place = command.in[indices.input];
+    const std::vector<int>& writers = uses.buffers[place.buffer].writers;
+    if (!writers.empty() && writers[0] <= static_cast<int>(c)) continue;
+    GatherDesc desc;  // of nothing
+    desc.element_size = 1;
+    desc.index_type = indices.type;
+    desc.inner = 0;
+    desc.dims = DimsOfIndices(command);
+    desc.num_indices = command.footprint.in[indices.input].elements / std::max(1, desc.dims.rank());
+    Command check;
+    if (!can.Supports(desc) || can.WorkspaceBytes(desc) != 0 || !Check(desc, &check.footprint).ok()) continue;
+    check.desc = desc;
+    check.in = {Place(), place};
+    check.out = {Place()};
+    check.origin = command.origin;
+    check.explain = std::exchange(command.explain, nullptr);
+    checks.push_back(std::move(check));
+  }
+  list->commands.insert(list->commands.begin(), std::make_move_iterator(checks.begin()),
+                        std::make_move_iterator(checks.end()));
+}
+
+}  // namespace xpu::commands
