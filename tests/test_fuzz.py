@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 
 from tests.conftest import run as run_python
-from tests.fuzz import programs, reference
+from tests.fuzz import generate, programs, reference
 from tests.fuzz.__main__ import Report, check
+from tests.fuzz.comparison import Comparison
 from tests.fuzz.programs import Op, Program, Value
 from tests.fuzz.workers import EndedError, Worker, execute, make
 from tests.sweep.cases import CASES
@@ -89,6 +90,20 @@ def test_errors_grow_with_what_is_made_of_them():
     tanh, exp = bounded([unary("Tanh", 0, 1), unary("Exp", 1, 2)], x, outputs=(1, 2))
     assert np.all(tanh.error > 0) and np.all(tanh.error < 1e-6)
     assert np.all(exp.error > tanh.error) and np.all(exp.error < 1e-5)
+
+
+def test_an_index_out_of_range_is_refused_everywhere(xpu_device):
+    arguments = {"params": Value(0), "indices": Value(1), "axis": np.array(0, np.int32), "batch_dims": 0}
+    gather = Op("GatherV2", {"Tparams": tf.float32, "Tindices": tf.int64, "Taxis": tf.int32}, 0, arguments, (2,))
+    good = program([unary("Neg", 0, 3), gather], np.float32([1, 2, 3]), np.int64([2, 0]), outputs=(2, 3))
+    good = dataclasses.replace(good, values=2 * good.values, calls=(0, 1, 0))
+    bad = generate.Generator(0).spoiled(good)
+    assert np.array_equal(bad.values[0][1], [2, 0]) and bad.values[1][1].max() == generate.OUT_OF_RANGE
+    comparison = Comparison()
+    for spoiled, refused in ((good, ""), (bad, "InvalidArgumentError")):
+        verdict = comparison.verdict(spoiled)
+        assert (verdict.kind, verdict.refused) == ("", refused), verdict.details
+    comparison.stop()
 
 
 def test_a_step_that_turns_rounding_into_something_else_is_not_suitable():

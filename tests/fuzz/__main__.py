@@ -4,10 +4,10 @@
     python -m tests.fuzz --show 17                the program of a seed, as a person can run it
 
 A graph is made of the sweep's cases, whose arguments are results of other ops where these fit, with variables, control
-edges, branches, loops with TensorArrays, empty tensors, and shapes that change from call to call. It is called three
-or four times; results and variables have to be what the CPU gives op by op, bit for bit where no rounding is involved
-and within rounding where it is (tests/fuzz/reference.py), and exceptions of the same type. What differs is reduced and
-printed as a program. Ends with a table; the exit code is 1 if anything differed.
+edges, branches, loops with TensorArrays, empty tensors, shapes that change from call to call, and now and then an index
+out of range. It is called three or four times; results and variables have to be what the CPU gives op by op, bit for
+bit where no rounding is involved and within rounding where it is (tests/fuzz/reference.py), and exceptions of the same
+type. What differs is reduced and printed as a program. Ends with a table; the exit code is 1 if anything differed.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests.fuzz import own_ops
-from tests.fuzz.programs import Branch, Loop, Op, Program, Step, Value, Variable, mapped, reduced
+from tests.fuzz.programs import Branch, Loop, Op, Program, Step, Value, Variable, all_steps, mapped, reduced
 from tests.fuzz.reference import CASES, Bounded, Machine, UnsuitableError, results, usable
 from tests.sweep.cases import nn, state
 from tests.sweep.registrations import Registration, all_registrations
@@ -44,6 +44,13 @@ CASES_OWN = {
     # Of rows that are named twice 16 bits are rounded in between, or are not.
     **dict.fromkeys((op for op in state.CASES if "Sparse" in op), ("indices",)),
 }
+# Ops that refuse an index out of range, wherever they run, and the argument that holds indices.
+INDEXED = {
+    **dict.fromkeys((op for op in CASES if "Gather" in op and "Tensor" not in op), "indices"),
+    **dict.fromkeys((op for op in CASES if "Scatter" in op and "TensorList" not in op), "indices"),
+    **dict.fromkeys((op for op in CASES if op.startswith("UnsortedSegment")), "segment_ids"),
+}
+OUT_OF_RANGE = 100_000
 DTYPES = (tf.float32,) * 8 + (tf.float64, tf.bfloat16, tf.float16, tf.int64, tf.int32, tf.bool, tf.complex64, tf.uint8)
 EXTENTS = (1, 2, 3, 4, 5, 7, 9)
 MOST_OF_AN_ARGUMENT = 1200  # elements
@@ -133,7 +140,25 @@ class Generator:
                 break
             except UnsuitableError as unsuitable:
                 program = reduced(program, [outermost(program.steps, unsuitable.step)])
-        return dataclasses.replace(program, outputs=self.outputs_of(program.steps))
+        program = dataclasses.replace(program, outputs=self.outputs_of(program.steps))
+        return self.spoiled(program) if self.chance(0.1) else program
+
+    def spoiled(self, program: Program) -> Program:
+        """The program with an index out of range in the second of its calls, if one of its arguments is indices."""
+        numbers = {
+            argument.number
+            for step in all_steps(program.steps)
+            if isinstance(step, Op) and isinstance(argument := step.arguments.get(INDEXED.get(step.op, "")), Value)
+        }
+        at = [i for i, n in enumerate(program.inputs) if n in numbers and program.values[-1][i].size > 0]
+        if not at:
+            return program
+        i = int(self.choose(at))
+        indices = program.values[-1][i].copy()
+        indices.flat[int(self.rng.integers(indices.size))] = OUT_OF_RANGE
+        return dataclasses.replace(
+            program, values=(*program.values[:-1], (*program.values[-1][:i], indices, *program.values[-1][i + 1 :]))
+        )
 
     def input(self, extents) -> None:
         dtype = self.choose(DTYPES)
