@@ -70,6 +70,7 @@ class Fuser {
         }
       }
       if (!joined) group_of_[i] = NewGroup(i, DescOf(i).shape);
+      if (DescOf(i).shape.num_elements() == 1) last_scalar_ = group_of_[i];
     }
     Emit();
   }
@@ -151,7 +152,6 @@ class Fuser {
     if (!fits || !PutSourcesBefore(g, i)) return false;
     groups_[g] = std::move(joined);
     group_of_[i] = g;
-    if (shape.num_elements() == 1) last_scalar_ = g;
     return true;
   }
 

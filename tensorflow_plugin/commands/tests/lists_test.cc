@@ -113,6 +113,18 @@ TEST_F(Lists, AnUpdateInPlaceWaitsForThoseWhoReadTheOldValueInAnotherOrder) {
   ExpectSame();
 }
 
+TEST_F(Lists, SingleElementsAreOneCommand) {
+  float *x = Given({2}), *y = Given({3}), *rows = Given({1, 2, 3}), *a = Computed(1), *b = Computed(1),
+        *c = Computed(3);
+  Op(EOp::kNeg, {x}, a, 1);
+  Op(EOp::kSquare, {rows}, c, 3);
+  Op(EOp::kAbs, {y}, b, 1);
+  Want(a);
+  Want(b);
+  Want(c);
+  EXPECT_EQ(ExpectSame().commands.size(), 2u);
+}
+
 TEST_F(Lists, BroadcastInputsStay) {
   float *x = Given({1, 2, 3, 4, 5, 6}), *row = Given({10, 20, 30}), *a = Computed(6), *y = Computed(6);
   Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {2, 3}, {{x, Dims{3, 1}}, {row, Dims{0, 1}}}, {a});
