@@ -228,7 +228,7 @@ class Fuser {
       for (const Constant& c : p.constants()) {
         const auto key = std::make_tuple(c.type, c.re, c.im, c.bits);
         auto found = constants.find(key);
-        if (found == constants.end()) found = constants.emplace(key, Copy(c, &builder)).first;
+        if (found == constants.end()) found = constants.emplace(key, builder.Const(c)).first;
         regs.push_back(found->second);
       }
       instructions += p.instrs().size();
@@ -287,12 +287,6 @@ class Fuser {
   static bool Same(const Dims& shape, const Read& a, const Read& b) {
     return a.place.buffer == b.place.buffer && a.place.offset == b.place.offset && a.type == b.type &&
            SameWalk(shape, a.strides, b.strides);
-  }
-
-  static ProgramBuilder::Reg Copy(const Constant& c, ProgramBuilder* builder) {
-    if (IsComplex(c.type)) return builder->ConstComplex(c.type, {c.re, c.im});
-    if (c.type == DType::kInt64 || c.type == DType::kUint64) return builder->ConstInt(c.type, c.bits);
-    return builder->Const(c.type, c.re);
   }
 
   bool IsReadOutside(int buffer, const Group& group) const {

@@ -106,19 +106,19 @@ ProgramBuilder::Reg ProgramBuilder::Input(DType type) {
   return {Reg::kInput, static_cast<uint16_t>(inputs_.size() - 1), type};
 }
 
-ProgramBuilder::Reg ProgramBuilder::Const(DType type, double value) {
-  constants_.push_back({type, value, 0.0, 0});
-  return {Reg::kConstant, static_cast<uint16_t>(constants_.size() - 1), type};
+ProgramBuilder::Reg ProgramBuilder::Const(const Constant& constant) {
+  constants_.push_back(constant);
+  return {Reg::kConstant, static_cast<uint16_t>(constants_.size() - 1), constant.type};
 }
 
+ProgramBuilder::Reg ProgramBuilder::Const(DType type, double value) { return Const(Constant{type, value, 0.0, 0}); }
+
 ProgramBuilder::Reg ProgramBuilder::ConstComplex(DType type, std::complex<double> value) {
-  constants_.push_back({type, value.real(), value.imag(), 0});
-  return {Reg::kConstant, static_cast<uint16_t>(constants_.size() - 1), type};
+  return Const(Constant{type, value.real(), value.imag(), 0});
 }
 
 ProgramBuilder::Reg ProgramBuilder::ConstInt(DType type, int64_t value) {
-  constants_.push_back({type, static_cast<double>(value), 0.0, value});
-  return {Reg::kConstant, static_cast<uint16_t>(constants_.size() - 1), type};
+  return Const(Constant{type, static_cast<double>(value), 0.0, value});
 }
 
 ProgramBuilder::Reg ProgramBuilder::Emit(EOp op, DType type, DType result, const Reg* operands, int n) {

@@ -186,6 +186,7 @@ class ProgramBuilder {
   Reg Const(DType type, double value);
   Reg ConstComplex(DType type, std::complex<double> value);
   Reg ConstInt(DType type, int64_t value);  // exact for 64-bit integers
+  Reg Const(const Constant& constant);      // another program's
   Reg Apply(EOp op, Reg a);
   Reg Apply(EOp op, Reg a, Reg b);
   Reg Apply(EOp op, Reg a, Reg b, Reg c);

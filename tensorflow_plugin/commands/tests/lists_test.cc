@@ -101,6 +101,32 @@ TEST_F(Lists, ConstantsOfOtherValuesStayApart) {
   EXPECT_EQ(ExpectSame().commands.size(), 1u);
 }
 
+TEST_F(Lists, ConstantsOf64BitIntegersStayWhatTheyAre) {
+  // Small ones are held as floating-point numbers, large ones as they are.
+  const auto apply = [](EOp op, bool large) {
+    ProgramBuilder builder;
+    const ProgramBuilder::Reg x = builder.Input(DType::kInt64);
+    const ProgramBuilder::Reg c =
+        large ? builder.ConstInt(DType::kInt64, (int64_t{1} << 53) + 1) : builder.Const(DType::kInt64, 5);
+    builder.Output(builder.Apply(op, x, c));
+    return builder.Build();
+  };
+  const int64_t numbers[] = {3, -4};
+  std::vector<float> bits(4);
+  std::memcpy(bits.data(), numbers, sizeof(numbers));
+  float *x = Given(bits), *a = Computed(4), *y = Computed(4);
+  Launch(apply(EOp::kMul, false), {2}, {{x, Dims{1}}}, {a});
+  Launch(apply(EOp::kAdd, true), {2}, {{a, Dims{1}}}, {y});
+  Want(y);
+  const List list = ExpectSame();
+  EXPECT_EQ(list.commands.size(), 1u);
+  const std::vector<float> found = Run(list).back();
+  int64_t sums[2];
+  std::memcpy(sums, found.data(), sizeof(sums));
+  EXPECT_EQ(sums[0], (int64_t{1} << 53) + 16);
+  EXPECT_EQ(sums[1], (int64_t{1} << 53) - 19);
+}
+
 TEST_F(Lists, AnUpdateInPlaceWaitsForThoseWhoReadTheOldValueInAnotherOrder) {
   // `rows` reads x transposed: with the update in one program it would see new elements, if there are more than are
   // computed at a time.
