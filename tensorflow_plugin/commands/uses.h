@@ -17,15 +17,6 @@ struct Uses {
 };
 Uses UsesOf(const List& list);
 
-// The bytes of a buffer, from `begin` to `end`, outside which a command does not touch it through one of its places.
-struct Range {
-  int64_t begin, end;
-  bool Overlaps(const Range& o) const { return begin < o.end && o.begin < end; }
-  bool Contains(const Range& o) const { return begin <= o.begin && o.end <= end; }
-};
-Range RangeOfInput(const Command& command, size_t k);
-Range RangeOfOutput(const Command& command, size_t k);
-
 // For every command, those before it that must run before it: they write what it reads, or touch what it writes.
 // Those that may fail, and those that write what was there before the list runs, keep their order, too: the first that
 // fails is told, with what stands before it done and what stands behind it not.

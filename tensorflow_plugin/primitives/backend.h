@@ -115,6 +115,9 @@ struct Args {
   const commands::Explain* explain = nullptr;
 };
 
+// Those of a list's command, buffer i of the list lying at addresses[i].
+Args ArgsOf(const commands::Command& command, char* const* addresses);
+
 // What a backend can do, asked with whole descriptors. Answers never change, and any thread may ask.
 class Capabilities {
  public:

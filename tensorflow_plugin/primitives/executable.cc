@@ -26,10 +26,7 @@ struct Enqueuer {
   }
   template <typename Desc>
   Status operator()(const Desc& d) const {
-    Args args;
-    for (size_t i = 0; i < command.in.size(); ++i) args.in[i] = in(i);
-    for (size_t i = 0; i < command.out.size(); ++i) args.out[i] = out(i);
-    args.workspace = command.workspace.In(addresses);
+    Args args = ArgsOf(command, addresses);
     if (command.may_fail()) {
       args.status = status;
       args.explain = &command.explain;
@@ -68,6 +65,14 @@ class OneByOne final : public Executable {
 };
 
 }  // namespace
+
+Args ArgsOf(const Command& command, char* const* addresses) {
+  Args args;
+  for (size_t i = 0; i < command.in.size(); ++i) args.in[i] = command.in[i].In(addresses);
+  for (size_t i = 0; i < command.out.size(); ++i) args.out[i] = command.out[i].In(addresses);
+  args.workspace = command.workspace.In(addresses);
+  return args;
+}
 
 std::unique_ptr<Executable> Device::Prepare(std::shared_ptr<const List> list, const commands::MemoryPlan&) {
   return std::make_unique<OneByOne>(*this, std::move(list));

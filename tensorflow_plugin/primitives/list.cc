@@ -28,6 +28,23 @@ std::string NameOf(const Desc& d) {
   return Name(d);
 }
 
+// Of either sign, with any address added.
+constexpr Range kAll{INT64_MIN / 2, INT64_MAX / 2};
+
+Range Bytes(const Place& place, size_t bytes) { return {place.offset, place.offset + static_cast<int64_t>(bytes)}; }
+Range Bytes(const Place& place, const Operand& operand) {
+  return {place.offset + operand.begin, place.offset + operand.end};
+}
+
+// Of commands that are no primitives.
+Range RangeOf(const Command& command, const Place& place) {
+  if (const auto* copy = std::get_if<CopyBytes>(&command.desc)) return Bytes(place, copy->bytes);
+  if (const auto* fill = std::get_if<FillBytes>(&command.desc)) return Bytes(place, fill->bytes);
+  if (const auto* fill = std::get_if<FillWords>(&command.desc)) return Bytes(place, fill->bytes);
+  if (const auto* upload = std::get_if<Upload>(&command.desc)) return Bytes(place, upload->bytes->size());
+  return kAll;
+}
+
 }  // namespace
 
 std::string ToString(const Command& command) {
@@ -44,6 +61,16 @@ IndexOperand IndicesOf(const Command& command) {
 const Dims& DimsOfIndices(const Command& command) {
   const auto* gather = std::get_if<GatherDesc>(&command.desc);
   return gather != nullptr ? gather->dims : std::get<ScatterDesc>(command.desc).dims;
+}
+
+Range RangeOfInput(const Command& command, size_t k) {
+  return static_cast<int>(k) < command.footprint.num_in ? Bytes(command.in[k], command.footprint.in[k])
+                                                        : RangeOf(command, command.in[k]);
+}
+
+Range RangeOfOutput(const Command& command, size_t k) {
+  return static_cast<int>(k) < command.footprint.num_out ? Bytes(command.out[k], command.footprint.out[k])
+                                                         : RangeOf(command, command.out[k]);
 }
 
 }  // namespace xpu::commands

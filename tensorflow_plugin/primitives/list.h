@@ -83,6 +83,15 @@ IndexOperand IndicesOf(const Command& command);
 // The extents that they lie in.
 const Dims& DimsOfIndices(const Command& command);
 
+// The bytes of a buffer, from `begin` to `end`, outside which a command does not touch it through one of its places.
+struct Range {
+  int64_t begin, end;
+  bool Overlaps(const Range& o) const { return begin < o.end && o.begin < end; }
+  bool Contains(const Range& o) const { return begin <= o.begin && o.end <= end; }
+};
+Range RangeOfInput(const Command& command, size_t k);
+Range RangeOfOutput(const Command& command, size_t k);
+
 struct List {
   std::vector<Buffer> buffers;
   std::vector<Command> commands;

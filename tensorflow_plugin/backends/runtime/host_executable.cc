@@ -65,18 +65,14 @@ struct Runner {
   }
   template <typename Desc>
   Status operator()(const Desc& d) const {
-    Args args;
-    for (size_t i = 0; i < command.in.size(); ++i) args.in[i] = in(i);
-    for (size_t i = 0; i < command.out.size(); ++i) args.out[i] = out(i);
-    args.workspace = command.workspace.In(at);
-    return kernels.Run(d, args, team);
+    return kernels.Run(d, ArgsOf(command, at), team);
   }
 };
 
 // Bytes that a command reads or writes, of a buffer or of what several buffers are parts of.
 struct Touched {
   int of;
-  int64_t begin, end;
+  commands::Range range;
   bool written;
 };
 
@@ -88,14 +84,15 @@ class Independent {
   // Adds the command, if it is such a one.
   bool Add(const Command& command) {
     const size_t before = touched_.size();
-    std::visit([&](const auto& desc) { Touch(command, desc); }, command.desc);
-    if (command.workspace.buffer != Place::kNowhere) {
-      AddPlace(command.workspace, 0, list_.buffers[command.workspace.buffer].bytes, true);
+    for (size_t k = 0; k < command.in.size(); ++k) Touch(command.in[k].buffer, RangeOfInput(command, k), false);
+    for (size_t k = 0; k < command.out.size(); ++k) Touch(command.out[k].buffer, RangeOfOutput(command, k), true);
+    if (const Place& place = command.workspace; place.buffer != Place::kNowhere) {
+      Touch(place.buffer, {place.offset, place.offset + list_.buffers[place.buffer].bytes}, true);
     }
     for (size_t i = before; i < touched_.size(); ++i) {
       for (size_t j = 0; j < before; ++j) {
         const Touched &a = touched_[i], &b = touched_[j];
-        if (a.of == b.of && a.begin < b.end && b.begin < a.end && (a.written || b.written)) {
+        if (a.of == b.of && a.range.Overlaps(b.range) && (a.written || b.written)) {
           touched_.resize(before);
           return false;
         }
@@ -106,40 +103,21 @@ class Independent {
   void Clear() { touched_.clear(); }
 
  private:
-  void Touch(const Command& command, const commands::CopyBytes& d) {
-    AddPlace(command.in[0], 0, d.bytes, false);
-    AddPlace(command.out[0], 0, d.bytes, true);
-  }
-  void Touch(const Command& command, const commands::FillBytes& d) { AddPlace(command.out[0], 0, d.bytes, true); }
-  void Touch(const Command& command, const commands::FillWords& d) { AddPlace(command.out[0], 0, d.bytes, true); }
-  void Touch(const Command& command, const commands::Upload& d) { AddPlace(command.out[0], 0, d.bytes->size(), true); }
-  template <typename Desc>
-  void Touch(const Command& command, const Desc&) {
-    const Footprint& footprint = command.footprint;
-    for (int i = 0; i < footprint.num_in; ++i) {
-      AddPlace(command.in[i], footprint.in[i].begin, footprint.in[i].end, false);
-    }
-    for (int i = 0; i < footprint.num_out; ++i) {
-      AddPlace(command.out[i], footprint.out[i].begin, footprint.out[i].end, true);
-    }
-  }
-
-  // Bytes counted from a place.
-  void AddPlace(const Place& place, int64_t begin, int64_t end, bool written) {
+  void Touch(int number, const commands::Range& range, bool written) {
     // Planned buffers are parts of one block, and fixed ones may be of each other.
     constexpr int kBlock = -1, kAnyAddress = -2;
-    if (place.buffer == Place::kNowhere) return;
-    const commands::Buffer& buffer = list_.buffers[place.buffer];
-    int of = place.buffer;
-    int64_t start = place.offset;
+    if (number == Place::kNowhere) return;
+    const commands::Buffer& buffer = list_.buffers[number];
+    int of = number;
+    int64_t start = 0;
     if (buffer.kind == commands::Buffer::Kind::kFixed) {
       of = kAnyAddress;
-      start += static_cast<int64_t>(reinterpret_cast<intptr_t>(buffer.address));
-    } else if (plan_.offsets[place.buffer] != MemoryPlan::kElsewhere) {
+      start = static_cast<int64_t>(reinterpret_cast<intptr_t>(buffer.address));
+    } else if (plan_.offsets[number] != MemoryPlan::kElsewhere) {
       of = kBlock;
-      start += plan_.offsets[place.buffer];
+      start = plan_.offsets[number];
     }
-    touched_.push_back({of, start + begin, start + end, written});
+    touched_.push_back({of, {start + range.begin, start + range.end}, written});
   }
 
   const List& list_;
