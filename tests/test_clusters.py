@@ -344,9 +344,7 @@ def test_indices_that_change_are_no_signature(tmp_path):
     """A training step of embeddings, whose 32-bit indices TensorFlow keeps in host memory, is one cluster, captured
     once."""
     code = """
-import os
 import numpy as np, tensorflow as tf
-rng = np.random.default_rng(0)
 values = {}
 for device in ("/xpu:0", "/cpu:0"):
     with tf.device(device):

@@ -40,12 +40,7 @@ class Mutant:
 
 MUTANTS = (
     # RemoveRepeated
-    Mutant(
-        "repeated: written over since",
-        "simple_passes.cc",
-        "++version[place.buffer]",
-        "(void)0",
-    ),
+    Mutant("repeated: written over since", "simple_passes.cc", "++version[place.buffer]", "(void)0"),
     Mutant("repeated: other places", "simple_passes.cc", "        Append(command.in[i].offset, &key);\n", ""),
     Mutant("repeated: other strides", "simple_passes.cc", "        Append(desc->in_strides[i], &key);\n", ""),
     Mutant("repeated: another buffer", "simple_passes.cc", "        Append(command.in[i].buffer, &key);\n", ""),
@@ -65,21 +60,11 @@ MUTANTS = (
     ),
     Mutant("unused: may fail", "simple_passes.cc", "if (command.may_fail()) gone[i] = false;", ""),
     # CheckIndicesOnce
-    Mutant(
-        "indices: written over since",
-        "check_indices.cc",
-        "++version[place.buffer]",
-        "(void)0",
-    ),
+    Mutant("indices: written over since", "check_indices.cc", "++version[place.buffer]", "(void)0"),
     Mutant(
         "indices: fewer of them", "check_indices.cc", "Append(command.footprint.in[indices.input].elements, &key)", ""
     ),
-    Mutant(
-        "indices: other extents",
-        "check_indices.cc",
-        "Append(DimsOfIndices(command), &key)",
-        "",
-    ),
+    Mutant("indices: other extents", "check_indices.cc", "Append(DimsOfIndices(command), &key)", ""),
     Mutant("indices: negative ones pass", "check_indices.cc", "!scatter->skip_negative && ", ""),
     Mutant(
         "indices: another failure",
@@ -183,12 +168,6 @@ MUTANTS = (
         "std::make_tuple(c.type, 0.0, 0.0, int64_t{0})",
     ),
     Mutant(
-        "write: in place before a failure",
-        "views.cc",
-        "WritesGiven(*list, list->commands[i]) && MayFail",
-        "false && MayFail",
-    ),
-    Mutant(
         "fused: broadcasts as if dense",
         "fuse_elementwise.cc",
         "} else if (IsDense(desc.shape, desc.in_strides[k])) {",
@@ -262,6 +241,12 @@ MUTANTS = (
         "views.cc",
         "place = {to.buffer, to.offset + place.offset};",
         "place = {to.buffer, to.offset};",
+    ),
+    Mutant(
+        "written: in place before a failure",
+        "views.cc",
+        "WritesGiven(*list, list->commands[i]) && MayFail",
+        "false && MayFail",
     ),
     # StackProducts
     Mutant(

@@ -39,8 +39,8 @@ struct Captured {
   std::shared_ptr<const commands::List> list;
   commands::MemoryPlan memory;
   std::unique_ptr<const Executable> executable;  // of the list
-  std::vector<const tensorflow::NodeDef*>
-      origins;                 // what commands are of: the members first, then those of their loops
+  // What commands are of: the members first, then those of their loops.
+  std::vector<const tensorflow::NodeDef*> origins;
   std::vector<int> arguments;  // the buffer of each device argument
   std::vector<int> variables;  // the buffer of each variable
   std::vector<Value> results;

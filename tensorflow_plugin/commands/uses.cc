@@ -34,13 +34,8 @@ Uses UsesOf(const List& list) {
   return uses;
 }
 
-namespace {
-
-constexpr Range kAll{INT64_MIN, INT64_MAX};
-
-}  // namespace
-
 std::vector<std::vector<int>> Dependencies(const List& list) {
+  static constexpr Range kAll{INT64_MIN, INT64_MAX};  // of a workspace
   struct Access {
     int command;
     Range range;
