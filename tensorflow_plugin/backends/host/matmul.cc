@@ -30,9 +30,10 @@ using runtime::ThreadTeam;
 
 // Below this many multiplications a call of oneDNN costs more than the product.
 constexpr int64_t kSmall = 4096;
-// Multiplications worth handing to another thread; those from which a product is shared out by rows, each thread
-// calling oneDNN for its own; and those from which oneDNN shares it out better than that.
-constexpr int64_t kGrainWork = 1 << 18, kSharedByRows = 1 << 20, kShared = 1 << 22;
+// Multiplications worth handing to another thread, and those from which a product is shared out.
+constexpr int64_t kGrainWork = 1 << 18, kShared = 1 << 20;
+// One may be held up, and the others take what would have been its parts.
+constexpr int64_t kPartsPerThread = 2;
 
 // Rows that narrow products are computed by; for fewer, packing the other operand does not pay.
 constexpr int64_t kNarrowRows = 8;
@@ -227,19 +228,63 @@ Status RunPlan(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   return OkStatus();
 }
 
-// oneDNN's threads are OpenMP's, which meet at the end of a product however short: too dear for a medium one.
-Status RunPlanByRows(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
-  constexpr int64_t kRows = 16;
-  const int64_t rows = (d.m / team.size() + kRows - 1) / kRows * kRows;
-  const size_t size = SizeOf(d.type);
+// How a product is shared out: so many of the first batch dimension, rows and columns at a time.
+struct Part {
+  int64_t batches, rows, cols;
+};
+
+Part ShareOut(const MatMulDesc& d, int team_size) {
+  // Parts of fewer columns or rows would have oneDNN copy more than it multiplies.
+  constexpr int64_t kCols = 64, kRows = 16;
+  const int64_t work = d.batch.num_elements() * d.m * d.n * d.k;
+  const int64_t wanted = std::min<int64_t>(work / kGrainWork, kPartsPerThread * team_size);
+  Part part{d.batch.empty() ? 1 : d.batch[0], d.m, d.n};
+  const auto half = [](int64_t n, int64_t multiple) { return (n / 2 + multiple - 1) / multiple * multiple; };
+  for (int64_t parts = 1; parts < wanted; parts *= 2) {
+    if (part.batches > 1) {
+      part.batches = half(part.batches, 1);
+    } else if (part.cols >= 2 * kCols && (part.cols >= part.rows || part.rows < 2 * kRows)) {
+      part.cols = half(part.cols, kCols);
+    } else if (part.rows >= 2 * kRows) {
+      part.rows = half(part.rows, kRows);
+    } else {
+      break;
+    }
+  }
+  return part;
+}
+
+// In parts, each by oneDNN on one thread of the team. oneDNN's own threads are OpenMP's, which all have to arrive at
+// the end of a product however short: where the program keeps the processors busy that takes longer than a medium
+// product.
+Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  static const ThreadTeam alone(1);
+  const Part part = ShareOut(d, team.size());
+  const int64_t batches = d.batch.empty() ? 1 : d.batch[0];
+  const auto count = [](int64_t all, int64_t of) { return (all + of - 1) / of; };
+  const int64_t down = count(d.m, part.rows), across = count(d.n, part.cols);
+  const int64_t size = static_cast<int64_t>(SizeOf(d.type));
   runtime::SharedStatus status;
-  team.ParallelFor(d.m, rows, [&](int64_t begin, int64_t end) {
-    MatMulDesc part = d;
-    part.m = end - begin;
-    Args at = args;
-    at.in[0] = static_cast<const char*>(args.in[0]) + begin * (d.transpose_a ? 1 : d.lda) * size;
-    at.out[0] = static_cast<char*>(args.out[0]) + begin * d.ldc * size;
-    status.Update(RunPlan(part, at, ThreadTeam(1)));
+  team.ParallelFor(count(batches, part.batches) * down * across, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t batch = i / (down * across) * part.batches;
+      const int64_t row = i / across % down * part.rows, col = i % across * part.cols;
+      MatMulDesc here = d;
+      here.m = std::min(part.rows, d.m - row);
+      here.n = std::min(part.cols, d.n - col);
+      int64_t a = row * (d.transpose_a ? 1 : d.lda), b = col * (d.transpose_b ? d.ldb : 1), c = row * d.ldc + col;
+      if (!d.batch.empty()) {
+        here.batch[0] = std::min(part.batches, batches - batch);
+        a += batch * d.a_batch_strides[0];
+        b += batch * d.b_batch_strides[0];
+        c += batch * d.c_batch_strides[0];
+      }
+      Args at{};
+      at.in[0] = static_cast<const char*>(args.in[0]) + a * size;
+      at.in[1] = static_cast<const char*>(args.in[1]) + b * size;
+      at.out[0] = static_cast<char*>(args.out[0]) + c * size;
+      status.Update(RunPlan(here, at, alone));
+    }
   });
   return status.get();
 }
@@ -255,9 +300,7 @@ Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team
   }
   if (d.type == DType::kFloat && (RunFewRows<float>(d, args, team) || RunNarrow(d, args, team))) return OkStatus();
   const int64_t work = d.batch.num_elements() * d.m * d.n * d.k;
-  if (work >= kShared) return RunPlan(d, args, team);
-  if (work < kSharedByRows || team.size() == 1 || !d.batch.empty()) return RunPlan(d, args, ThreadTeam(1));
-  return RunPlanByRows(d, args, team);
+  return work < kShared || team.size() == 1 ? RunPlan(d, args, ThreadTeam(1)) : RunInParts(d, args, team);
 }
 
 // half and bfloat16 by way of float.

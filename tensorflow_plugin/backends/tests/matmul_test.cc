@@ -41,6 +41,31 @@ void Compare(const MatMulDesc& d, int64_t a_batches, int64_t b_batches) {
           d.batch.num_elements() * d.m * d.n);
 }
 
+// The same with `gap` elements between the rows of all matrices, which in c keep what was there, transposed as bits 0
+// (a) and 1 (b) of `flags` say; all of the batch share b, if they are to.
+void CompareWithGaps(MatMulDesc d, int flags, int64_t gap, bool share_b) {
+  d.transpose_a = flags & 1;
+  d.transpose_b = flags & 2;
+  const int64_t a_rows = d.transpose_a ? d.k : d.m, b_rows = d.transpose_b ? d.n : d.k;
+  d.lda = (d.transpose_a ? d.m : d.k) + gap;
+  d.ldb = (d.transpose_b ? d.k : d.n) + gap;
+  d.ldc = d.n + gap;
+  d.a_batch_strides = d.b_batch_strides = d.c_batch_strides = DenseStrides(d.batch);
+  for (int i = 0; i < d.batch.rank(); ++i) {
+    d.a_batch_strides[i] *= a_rows * d.lda;
+    d.b_batch_strides[i] *= share_b ? 0 : b_rows * d.ldb;
+    d.c_batch_strides[i] *= d.m * d.ldc;
+  }
+  const int64_t batches = d.batch.num_elements(), c_size = batches * d.m * d.ldc;
+  const Array a = Random(d.type, batches * a_rows * d.lda, 1);
+  const Array b = Random(d.type, (share_b ? 1 : batches) * b_rows * d.ldb, 2), before = Random(d.type, c_size, 3);
+  MatMulDesc wide = d;
+  wide.type = Wide(d.type);
+  const std::string what =
+      errors::Concat("batch ", d.batch.ToString(), " ", d.m, "x", d.k, "x", d.n, " flags ", flags, " gap ", gap);
+  ExpectSums(d, wide, {a, b}, {d.type, c_size, &before}, static_cast<double>(d.k), what);
+}
+
 TEST(MatMul, ByHand) {
   for (DType type : kTypes) {
     const MatMulDesc d = Dense(type, 2, 2, 3);
@@ -104,28 +129,9 @@ TEST(MatMul, FewRows) {
       for (int64_t rows : {1, 2, 3, 4, 5}) {
         for (int flags = 0; flags < 8; ++flags) {
           const bool one_column = rows == 5;
-          MatMulDesc d;
-          d.type = type;
-          d.m = one_column ? s[0] : rows;
-          d.n = one_column ? 1 : s[0];
-          d.k = s[1];
-          d.transpose_a = flags & 1;
-          d.transpose_b = flags & 2;
           const int64_t gap = flags & 4 ? 3 : 0;
-          const int64_t a_rows = d.transpose_a ? d.k : d.m, b_rows = d.transpose_b ? d.n : d.k;
-          d.lda = (d.transpose_a ? d.m : d.k) + gap;
-          d.ldb = (d.transpose_b ? d.k : d.n) + gap;
-          d.ldc = d.n + gap;
-          d.batch = {2};
-          d.a_batch_strides = {a_rows * d.lda};
-          d.b_batch_strides = {gap == 0 ? 0 : b_rows * d.ldb};
-          d.c_batch_strides = {d.m * d.ldc};
-          const Array a = Random(type, 2 * a_rows * d.lda, 1), b = Random(type, 2 * b_rows * d.ldb, 2);
-          const Array before = Random(type, 2 * d.m * d.ldc, 3);
-          MatMulDesc wide = d;
-          wide.type = Wide(type);
-          const std::string what = errors::Concat(d.m, "x", d.k, "x", d.n, " flags ", flags);
-          ExpectSums(d, wide, {a, b}, {type, 2 * d.m * d.ldc, &before}, static_cast<double>(d.k), what);
+          CompareWithGaps(Dense(type, one_column ? s[0] : rows, one_column ? 1 : s[0], s[1], {2}), flags, gap,
+                          gap == 0);
         }
       }
     }
@@ -245,6 +251,21 @@ TEST(MatMul, Sizes) {
       Compare(d, 1, 1);
       d.transpose_a = d.transpose_b = true;
       Compare(d, 1, 1);
+    }
+  }
+}
+
+// Large enough for several threads: in parts of rows, of columns, of both, of products, and of rows in each of a few
+// products; none of which divides the whole.
+TEST(MatMul, SharedOut) {
+  const int64_t sizes[][3] = {{900, 50, 61}, {50, 900, 61}, {200, 310, 100}, {310, 200, 100}};
+  for (DType type : {DType::kFloat, DType::kBFloat16}) {
+    for (const Dims& batch : {Dims{}, Dims{2}, Dims{7}, Dims{2, 3}}) {
+      for (const auto& s : sizes) {
+        for (int flags = 0; flags < 4; ++flags) {
+          CompareWithGaps(Dense(type, s[0], s[1], s[2], batch), flags, flags == 1 ? 5 : 0, flags >= 2);
+        }
+      }
     }
   }
 }
