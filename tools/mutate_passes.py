@@ -112,6 +112,34 @@ MUTANTS = (
         "",
     ),
     Mutant("order: fails before another", "uses.cc", "mine.push_back(last_that_may_fail)", "(void)0"),
+    # FuseEpilogues
+    Mutant(
+        "epilogue: in another order",
+        "fuse_epilogues.cc",
+        "if (desc.shape[axis] != 1 && desc.in_strides[k][axis] != dense[axis]) return false;",
+        "",
+    ),
+    Mutant("epilogue: what others read", "fuse_epilogues.cc", "uses_.buffers[c].readers.size() > 1", "false"),
+    Mutant("epilogue: what is wanted", "fuse_epilogues.cc", "uses_.buffers[c].kept || ", ""),
+    Mutant(
+        "epilogue: of an updated matrix",
+        "fuse_epilogues.cc",
+        "RangeOfOutput(command, k).Overlaps(range)) return true;",
+        "false) return true;",
+    ),
+    Mutant("epilogue: in place of its matrix", "fuse_epilogues.cc", "writer > last", "writer >= last"),
+    Mutant(
+        "epilogue: in place",
+        "fuse_epilogues.cc",
+        "if (out.buffer == reader->in[k].buffer) return false;",
+        "(void)out;",
+    ),
+    Mutant(
+        "epilogue: another operand",
+        "fuse_epilogues.cc",
+        "inputs.push_back(element);",
+        "inputs.insert(inputs.begin(), element);",
+    ),
     # Recompute
     Mutant(
         "again: from what is written since",

@@ -35,13 +35,12 @@ struct Read {
   Range range;
 };
 
-// What a group has written to a part of a buffer. Not yet rounded: as TensorFlow rounds between any two ops, it has to
-// be before it is read.
+// What a group has written to a part of a buffer.
 struct Value {
   int buffer;
   Range range;
   ProgramBuilder::Reg reg;
-  bool rounded;
+  bool rounded;  // as TensorFlow rounds between any two ops; if not, it has to be before it is read
 };
 using Written = std::vector<Value>;  // in order, each part once
 
@@ -251,18 +250,7 @@ class Fuser {
         regs.push_back(found->second);
       }
       instructions += p.instrs().size();
-      for (const Instr& instr : p.instrs()) {
-        if (instr.op == EOp::kCast) {
-          const ProgramBuilder::Reg from = regs[instr.a];
-          regs.push_back(instr.result == from.type ? builder.Round(from) : builder.Cast(from, instr.result));
-        } else if (Info(instr.op).arity == 1) {
-          regs.push_back(builder.Apply(instr.op, regs[instr.a]));
-        } else if (Info(instr.op).arity == 2) {
-          regs.push_back(builder.Apply(instr.op, regs[instr.a], regs[instr.b]));
-        } else {
-          regs.push_back(builder.Apply(instr.op, regs[instr.a], regs[instr.b], regs[instr.c]));
-        }
-      }
+      regs = builder.Inline(p, std::move(regs));
       const std::vector<bool> rounded = Rounded(p);
       for (int o = 0; o < p.num_outputs(); ++o) {
         const int r = p.outputs()[o];

@@ -116,6 +116,7 @@ void Optimize(const Capabilities& can, List* list) {
   FuseElementwise(can, list);
   WriteThroughCopies(can, Through::kAll, list);
   RemoveUnused(list);
+  FuseEpilogues(can, list);
   CopyToHostEarly(list);
 }
 

@@ -24,7 +24,7 @@ constexpr int64_t kMaxStackBytes = 32 << 20;
 bool IsDense(const MatMulDesc& d) {
   const int64_t a_columns = d.transpose_a ? d.m : d.k, b_columns = d.transpose_b ? d.k : d.n;
   return d.batch.empty() && (d.lda == 0 || d.lda == a_columns) && (d.ldb == 0 || d.ldb == b_columns) &&
-         (d.ldc == 0 || d.ldc == d.n) && d.c_batch_strides.empty();
+         (d.ldc == 0 || d.ldc == d.n) && d.c_batch_strides.empty() && !HasEpilogue(d);
 }
 
 // The sum over the first axis of a matrix as it is.

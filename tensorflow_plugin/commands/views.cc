@@ -161,7 +161,7 @@ class Reader {
     return Accept(can_, changed, &d, footprint);
   }
   bool Change(MatMulDesc& d, Footprint* footprint) {
-    if (SizeOf(d.type) != element_size_) return false;
+    if (SizeOf(d.type) != element_size_ || in_ > 1) return false;  // nor what an epilogue reads
     MatMulDesc changed = d;
     const bool a = in_ == 0;
     const bool transposed = a ? d.transpose_a : d.transpose_b;
@@ -250,7 +250,10 @@ void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& 
 // A product writes its matrices in rows to where `walk` says.
 bool WriteRows(const Capabilities& can, const Walk& walk, size_t element_size, Command* c, int64_t* offset) {
   auto* d = std::get_if<MatMulDesc>(&c->desc);
-  if (d == nullptr || SizeOf(d->type) != element_size || !d->c_batch_strides.empty() || d->ldc != 0) return false;
+  if (d == nullptr || SizeOf(d->type) != element_size || !d->c_batch_strides.empty() || d->ldc != 0 ||
+      HasEpilogue(*d)) {
+    return false;
+  }
   Dims dense = DenseStrides(d->batch);
   for (int i = 0; i < dense.rank(); ++i) dense[i] *= d->m * d->n;
   const Matrix matrix = MatrixOf(d->batch, dense, d->m, d->n, 0);

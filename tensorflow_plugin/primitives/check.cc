@@ -136,14 +136,22 @@ std::string OfSize(const char* what, size_t element_size) {
   return errors::Concat(what, " of elements of ", element_size, " bytes");
 }
 
-// The inputs of a program over its shape.
-Status CheckSource(const ElementwiseDesc& desc, Footprint* f) {
+// The inputs of a program over its shape, from one of them on.
+Status CheckSource(const ElementwiseDesc& desc, Footprint* f, int first = 0) {
   const Program* const program = desc.program;
   XPU_REQUIRE(program != nullptr, errors::InvalidArgument("Elementwise: there is no program"));
-  for (int i = 0; i < program->num_inputs(); ++i) {
+  for (int i = first; i < program->num_inputs(); ++i) {
     XPU_RETURN_IF_ERROR(RequireRank("Elementwise: input strides", desc.in_strides[i], desc.shape));
     XPU_RETURN_IF_ERROR(
         View("Elementwise").Strided(desc.shape, desc.in_strides[i]).As(program->inputs()[i], NextIn(f)));
+  }
+  return OkStatus();
+}
+
+// The outputs of a program over its shape.
+Status CheckResults(const ElementwiseDesc& desc, Footprint* f) {
+  for (int i = 0; i < desc.program->num_outputs(); ++i) {
+    XPU_RETURN_IF_ERROR(View("Elementwise").Dense(desc.shape).As(desc.program->output_type(i), NextOut(f)));
   }
   return OkStatus();
 }
@@ -152,10 +160,7 @@ Status CheckSource(const ElementwiseDesc& desc, Footprint* f) {
 
 Status Check(const ElementwiseDesc& desc, Footprint* f) {
   XPU_RETURN_IF_ERROR(CheckSource(desc, f));
-  for (int i = 0; i < desc.program->num_outputs(); ++i) {
-    XPU_RETURN_IF_ERROR(View("Elementwise").Dense(desc.shape).As(desc.program->output_type(i), NextOut(f)));
-  }
-  return OkStatus();
+  return CheckResults(desc, f);
 }
 
 // A program builds only of instructions that are defined.
@@ -227,6 +232,27 @@ std::string Name(const ReduceDesc& desc) {
   return desc.source.program->instrs().empty() ? name : name + " from " + Name(desc.source);
 }
 
+namespace {
+
+// An epilogue of what `c` says.
+Status CheckEpilogue(const char* what, const ElementwiseDesc& desc, const Operand& c, Footprint* f) {
+  const Program& p = *desc.program;
+  XPU_REQUIRE(p.num_inputs() >= 1 && p.inputs()[0] == c.type && p.num_outputs() >= 1 && p.output_type(0) == c.type,
+              errors::InvalidArgument(what, ": the epilogue's first input and first output are not of ", Name(c.type)));
+  XPU_REQUIRE(f->num_in + p.num_inputs() - 1 <= Program::kMaxInputs,
+              errors::InvalidArgument(what, ": the epilogue has ", p.num_inputs(), " inputs, expected ",
+                                      Program::kMaxInputs + 1 - f->num_in, " or fewer"));
+  XPU_REQUIRE(!p.can_fail(), errors::InvalidArgument(what, ": the epilogue may fail"));
+  XPU_RETURN_IF_ERROR(CheckSource(desc, f, 1));
+  XPU_RETURN_IF_ERROR(CheckResults(desc, f));
+  XPU_REQUIRE(f->out[0].elements == c.elements,
+              errors::InvalidArgument(what, ": the epilogue's shape ", desc.shape.ToString(), " has ",
+                                      f->out[0].elements, " elements, expected ", c.elements));
+  return OkStatus();
+}
+
+}  // namespace
+
 Status Check(const MatMulDesc& desc, Footprint* f) {
   XPU_RETURN_IF_ERROR(RequireType("MatMul", desc.type));
   XPU_RETURN_IF_ERROR(RequireRank("MatMul: batch strides of a", desc.a_batch_strides, desc.batch));
@@ -246,16 +272,25 @@ Status Check(const MatMulDesc& desc, Footprint* f) {
   const auto [b_rows, b_columns] = desc.transpose_b ? std::pair(desc.n, desc.k) : std::pair(desc.k, desc.n);
   XPU_RETURN_IF_ERROR(matrix(desc.a_batch_strides, a_rows, a_columns, desc.lda, NextIn(f)));
   XPU_RETURN_IF_ERROR(matrix(desc.b_batch_strides, b_rows, b_columns, desc.ldb, NextIn(f)));
-  const bool dense_rows = desc.ldc == 0 || desc.ldc == desc.n;
-  if (desc.c_batch_strides.empty() && dense_rows) {
-    return View("MatMul").Dense(desc.batch).Dense({desc.m, desc.n}).As(desc.type, NextOut(f));
+  const bool dense = desc.c_batch_strides.empty() && (desc.ldc == 0 || desc.ldc == desc.n);
+  Operand c;
+  if (dense) XPU_RETURN_IF_ERROR(View("MatMul").Dense(desc.batch).Dense({desc.m, desc.n}).As(desc.type, &c));
+  if (HasEpilogue(desc)) {
+    XPU_REQUIRE(dense, errors::InvalidArgument("MatMul: c has strides, and an epilogue"));
+    return CheckEpilogue("MatMul", desc.epilogue, c, f);
+  }
+  if (dense) {
+    *NextOut(f) = c;
+    return OkStatus();
   }
   XPU_RETURN_IF_ERROR(RequireRank("MatMul: batch strides of c", desc.c_batch_strides, desc.batch));
   return matrix(desc.c_batch_strides, desc.m, desc.n, desc.ldc, NextOut(f));
 }
 
 bool IsDefined(const MatMulDesc& desc) { return desc.type >= DType::kInt8; }
-std::string Name(const MatMulDesc& desc) { return errors::Concat("MatMul of ", Name(desc.type)); }
+std::string Name(const MatMulDesc& desc) {
+  return errors::Concat("MatMul of ", Name(desc.type), HasEpilogue(desc) ? " with an epilogue" : "");
+}
 
 namespace {
 

@@ -73,6 +73,8 @@ inline DType SourceType(const ReduceDesc& desc) { return desc.source.program->ou
 inline bool IsArgKind(ReduceKind kind) { return kind == ReduceKind::kArgMax || kind == ReduceKind::kArgMin; }
 inline DType ResultType(const ReduceDesc& desc) { return IsArgKind(desc.kind) ? desc.index_type : SourceType(desc); }
 
+inline bool HasEpilogue(const MatMulDesc& desc) { return desc.epilogue.program != nullptr; }
+
 }  // namespace xpu
 
 #endif  // TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_H_

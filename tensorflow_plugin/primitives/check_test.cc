@@ -171,6 +171,56 @@ TEST(Check, MatMul) {
   EXPECT_EQ(Undefined(desc, [](auto* d) { d->type = DType::kBool; }), "MatMul of bool is not defined");
 }
 
+// Of `inputs` values of a type; the first output is an operation's on the first of them, or a comparison.
+const Program* EpilogueProgram(DType type, int inputs, EOp op) {
+  ProgramBuilder b;
+  const auto c = b.Input(type);
+  for (int i = 1; i < inputs; ++i) b.Input(type);
+  b.Output(b.Apply(op, c, c));
+  b.Output(c);
+  return b.Build();
+}
+
+TEST(Check, MatMulWithAnEpilogue) {
+  MatMulDesc desc;
+  desc.m = 2, desc.n = 3, desc.k = 4;
+  desc.epilogue = Add({3, 2}, {}, {0, 5});
+  Footprint f = FootprintOf(desc);
+  EXPECT_EQ(f.num_in, 3);
+  EXPECT_EQ(f.num_out, 1);
+  Expect(f.in[1], DType::kFloat, 12);
+  Expect(f.in[2], DType::kFloat, 2, 0, 4 * 6);
+  Expect(f.out[0], DType::kFloat, 6);
+
+  const auto with = [](DType type, int inputs, EOp op) {
+    return [=](auto* d) {
+      d->epilogue.program = EpilogueProgram(type, inputs, op);
+      for (int i = 1; i < inputs; ++i) d->epilogue.in_strides[i] = {0, 0};
+    };
+  };
+  MatMulDesc most = desc;
+  with(DType::kFloat, 15, EOp::kAdd)(&most);
+  f = FootprintOf(most);
+  EXPECT_EQ(f.num_in, 16);
+  EXPECT_EQ(f.num_out, 2);
+  EXPECT_EQ(Invalid(desc, with(DType::kFloat, 16, EOp::kAdd)),
+            "MatMul: the epilogue has 16 inputs, expected 15 or fewer");
+  const std::string types = "MatMul: the epilogue's first input and first output are not of float";
+  EXPECT_EQ(Invalid(desc, with(DType::kHalf, 1, EOp::kAdd)), types);
+  EXPECT_EQ(Invalid(desc, with(DType::kFloat, 1, EOp::kLess)), types);
+  EXPECT_EQ(Invalid(desc,
+                    [&](auto* d) {
+                      d->type = DType::kInt32;
+                      with(DType::kInt32, 1, EOp::kFloorDiv)(d);
+                    }),
+            "MatMul: the epilogue may fail");
+  EXPECT_EQ(Invalid(desc, [](auto* d) { d->epilogue.shape = {3, 3}; }),
+            "MatMul: the epilogue's shape [3,3] has 9 elements, expected 6");
+  EXPECT_EQ(Invalid(desc, [](auto* d) { d->epilogue.in_strides[1] = {1}; }),
+            "Elementwise: input strides [1] for the shape [3,2]: the ranks differ");
+  EXPECT_EQ(Invalid(desc, [](auto* d) { d->ldc = 5; }), "MatMul: c has strides, and an epilogue");
+}
+
 ConvolutionDesc Convolution(Direction direction) {
   ConvolutionDesc desc;
   desc.direction = direction;

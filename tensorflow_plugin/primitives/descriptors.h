@@ -57,9 +57,13 @@ struct ReduceDesc {
 
 // c[b] = op(a[b]) * op(b[b]) for every b of `batch`. Matrices are row-major; lda, ldb and ldc are the elements from
 // one stored row to the next (0: dense, that is k or m, n or k, and n), batches are strided (0 broadcasts a or b).
-//   in:  a [m,k] (or [k,m] if transpose_a), b [k,n] (or [n,k] if transpose_b)
-//   out: c [batch..., m, n]; dense if c_batch_strides is empty; zeros when k is 0
+//   in:  a [m,k] (or [k,m] if transpose_a), b [k,n] (or [n,k] if transpose_b), the epilogue's inputs but its first
+//   out: c [batch..., m, n]; dense if c_batch_strides is empty; zeros when k is 0; or the epilogue's outputs
 // half and bfloat16 accumulate in float.
+//
+// An epilogue is a program over c, which is dense then, element by element in row-major order, whatever the epilogue's
+// shape. Its first input is the element, rounded to `type`; in_strides[0] means nothing. Its first output is of `type`,
+// too; all of them are dense. It cannot fail.
 struct MatMulDesc {
   DType type = DType::kFloat;
   Dims batch;
@@ -68,6 +72,7 @@ struct MatMulDesc {
   int64_t lda = 0, ldb = 0, ldc = 0;
   bool transpose_a = false, transpose_b = false;
   bool conjugate_a = false, conjugate_b = false;  // complex types
+  ElementwiseDesc epilogue;                       // none without a program
 };
 
 enum class Direction : uint8_t { kForward, kDataGradient, kFilterGradient };

@@ -25,6 +25,10 @@ std::string NameOf(const CopyToHost& d) { return "copy of " + std::to_string(d.b
 std::string NameOf(const ElementwiseDesc& d) {
   return "Elementwise " + d.shape.ToString() + " {" + d.program->ToString() + "}";
 }
+std::string NameOf(const MatMulDesc& d) {
+  return HasEpilogue(d) ? Name(d) + " " + d.epilogue.shape.ToString() + " {" + d.epilogue.program->ToString() + "}"
+                        : Name(d);
+}
 template <typename Desc>
 std::string NameOf(const Desc& d) {
   return Name(d);

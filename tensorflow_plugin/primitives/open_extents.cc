@@ -19,6 +19,7 @@ ReduceDesc OpenExtents(ReduceDesc desc) {
 MatMulDesc OpenExtents(MatMulDesc desc) {
   desc.batch = desc.a_batch_strides = desc.b_batch_strides = desc.c_batch_strides = {kAny};
   desc.m = desc.n = desc.k = desc.lda = desc.ldb = desc.ldc = kAny;
+  desc.epilogue = OpenExtents(desc.epilogue);
   return desc;
 }
 

@@ -172,6 +172,26 @@ ProgramBuilder::Reg ProgramBuilder::Round(Reg a) {
   return IsReducedFloat(a.type) ? Emit(EOp::kCast, a.type, a.type, &a, 1) : a;
 }
 
+std::vector<ProgramBuilder::Reg> ProgramBuilder::Inline(const Program& program, std::vector<Reg> registers) {
+  const size_t inputs = program.inputs().size();
+  for (size_t i = registers.size(); i < inputs + program.constants().size(); ++i) {
+    registers.push_back(Const(program.constants()[i - inputs]));
+  }
+  for (const Instr& instr : program.instrs()) {
+    const Reg a = registers[instr.a];
+    if (instr.op == EOp::kCast) {
+      registers.push_back(instr.result == a.type ? Round(a) : Cast(a, instr.result));
+    } else if (Info(instr.op).arity == 1) {
+      registers.push_back(Apply(instr.op, a));
+    } else if (Info(instr.op).arity == 2) {
+      registers.push_back(Apply(instr.op, a, registers[instr.b]));
+    } else {
+      registers.push_back(Apply(instr.op, a, registers[instr.b], registers[instr.c]));
+    }
+  }
+  return registers;
+}
+
 void ProgramBuilder::Output(Reg r) { outputs_.push_back(r); }
 
 const Program* ProgramBuilder::Build() {

@@ -96,7 +96,8 @@ int64_t HostKernels::EstimateNs(const MatMulDesc& desc) const {
   // With few rows or columns it is reading that takes the time; it is faster than copying.
   const double elements = rows * k + batches * k * n;
   const double reading = elements * static_cast<double>(SizeOf(desc.type)) / (2 * kBytesPerNs);
-  return Total(std::max(rows * n * k * MultiplyAddNs(desc.type), reading));
+  const double epilogue = HasEpilogue(desc) ? ProgramNs(desc.epilogue) : 0;
+  return Total(std::max(rows * n * k * MultiplyAddNs(desc.type), reading) + epilogue);
 }
 
 int64_t HostKernels::EstimateNs(const ConvolutionDesc& desc) const {

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -16,6 +17,7 @@
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
+#include "tensorflow_plugin/backends/host/tile_runner.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
 
@@ -228,22 +230,43 @@ Status RunPlan(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   return OkStatus();
 }
 
+// The epilogue of a product, over elements of c that are there.
+class Epilogue {
+ public:
+  Epilogue(const MatMulDesc& d, const Args& args) : rest_(plain::EpilogueOf(d, args)) {
+    rest_.desc = Merged(rest_.desc);
+  }
+
+  // Elements [begin, begin + n), in row-major order.
+  void Run(int64_t begin, int64_t n) const { TileRunner(rest_.desc, rest_.args).Run(begin, n); }
+  Status RunAll(const ThreadTeam& team) const { return Kernels().Run(rest_.desc, rest_.args, team); }
+
+ private:
+  plain::Epilogue rest_;
+};
+
 // How a product is shared out: so many of the first batch dimension, rows and columns at a time.
 struct Part {
   int64_t batches, rows, cols;
 };
 
-Part ShareOut(const MatMulDesc& d, int team_size) {
+// What an epilogue sees at a time should still be in the core's own cache; in fewer rows oneDNN is slow.
+constexpr int64_t kPieceElements = 1 << 17, kPieceRows = 128, kCopiedElements = 1 << 18;
+
+Part ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
   // Parts of fewer columns or rows would have oneDNN copy more than it multiplies.
   constexpr int64_t kCols = 64, kRows = 16;
-  const int64_t work = d.batch.num_elements() * d.m * d.n * d.k;
-  const int64_t wanted = std::min<int64_t>(work / kGrainWork, kPartsPerThread * team_size);
+  const int64_t work = d.batch.num_elements() * d.m * d.n * d.k, rows = d.batch.num_elements() * d.m;
+  int64_t wanted = team_size == 1 ? 1 : std::min<int64_t>(work / kGrainWork, kPartsPerThread * team_size);
+  // An epilogue wants whole rows, and few enough; for each part oneDNN copies all of b then.
+  const bool whole_rows = has_epilogue && rows >= 2 * kRows * wanted && d.k * d.n <= kCopiedElements;
+  if (whole_rows) wanted = std::max(wanted, std::min(rows / kPieceRows, rows * d.n / kPieceElements));
   Part part{d.batch.empty() ? 1 : d.batch[0], d.m, d.n};
   const auto half = [](int64_t n, int64_t multiple) { return (n / 2 + multiple - 1) / multiple * multiple; };
   for (int64_t parts = 1; parts < wanted; parts *= 2) {
     if (part.batches > 1) {
       part.batches = half(part.batches, 1);
-    } else if (part.cols >= 2 * kCols && (part.cols >= part.rows || part.rows < 2 * kRows)) {
+    } else if (part.cols >= 2 * kCols && ((part.cols >= part.rows && !whole_rows) || part.rows < 2 * kRows)) {
       part.cols = half(part.cols, kCols);
     } else if (part.rows >= 2 * kRows) {
       part.rows = half(part.rows, kRows);
@@ -256,10 +279,13 @@ Part ShareOut(const MatMulDesc& d, int team_size) {
 
 // In parts, each by oneDNN on one thread of the team. oneDNN's own threads are OpenMP's, which all have to arrive at
 // the end of a product however short: where the program keeps the processors busy that takes longer than a medium
-// product.
-Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+// product. The epilogue, if there is one, sees each part while it is in the cache.
+Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team, const Epilogue* epilogue) {
   static const ThreadTeam alone(1);
-  const Part part = ShareOut(d, team.size());
+  const Part part = ShareOut(d, team.size(), epilogue != nullptr);
+  // c is dense if there is an epilogue; parts of it are in one piece if they are whole rows of one matrix, or matrices.
+  const bool in_pieces =
+      part.cols == d.n && (part.rows == d.m || d.batch.empty() || (d.batch.rank() == 1 && part.batches == 1));
   const int64_t batches = d.batch.empty() ? 1 : d.batch[0];
   const auto count = [](int64_t all, int64_t of) { return (all + of - 1) / of; };
   const int64_t down = count(d.m, part.rows), across = count(d.n, part.cols);
@@ -283,14 +309,19 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team)
       at.in[0] = static_cast<const char*>(args.in[0]) + a * size;
       at.in[1] = static_cast<const char*>(args.in[1]) + b * size;
       at.out[0] = static_cast<char*>(args.out[0]) + c * size;
-      status.Update(RunPlan(here, at, alone));
+      const Status product = RunPlan(here, at, alone);
+      status.Update(product);
+      if (product.ok() && epilogue != nullptr && in_pieces) {
+        epilogue->Run(c, here.batch.num_elements() * here.m * here.n);
+      }
     }
   });
-  return status.get();
+  XPU_RETURN_IF_ERROR(status.get());
+  return epilogue == nullptr || in_pieces ? OkStatus() : epilogue->RunAll(team);
 }
 
-// float, or half and bfloat16 where oneDNN has them.
-Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+// float, or half and bfloat16 where oneDNN has them. An epilogue that has been run is taken away.
+Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
   if (d.type == DType::kFloat && d.m * d.n * d.k <= kSmall) {
     const auto multiply = XPU_PICK_ISA(SmallMatMul);
     ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
@@ -300,7 +331,10 @@ Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team
   }
   if (d.type == DType::kFloat && (RunFewRows<float>(d, args, team) || RunNarrow(d, args, team))) return OkStatus();
   const int64_t work = d.batch.num_elements() * d.m * d.n * d.k;
-  return work < kShared || team.size() == 1 ? RunPlan(d, args, ThreadTeam(1)) : RunInParts(d, args, team);
+  if (work < kShared || (team.size() == 1 && !*epilogue)) return RunPlan(d, args, ThreadTeam(1));
+  XPU_RETURN_IF_ERROR(RunInParts(d, args, team, epilogue->has_value() ? &**epilogue : nullptr));
+  epilogue->reset();
+  return OkStatus();
 }
 
 // half and bfloat16 by way of float.
@@ -327,7 +361,8 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   buffers.in[0] = a;
   buffers.in[1] = b;
   buffers.out[0] = c;
-  XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team));
+  std::optional<Epilogue> none;  // which sees what has been rounded
+  XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team, &none));
   if (gapless) {
     FromFloat(d.type, c, args.out[0], c_size, team);
     return OkStatus();
@@ -341,9 +376,8 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   return OkStatus();
 }
 
-}  // namespace
-
-Status HostKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTeam& team) const {
+// The product; an epilogue that has been run with it is taken away.
+Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
   const int64_t out_elements = desc.batch.num_elements() * desc.m * desc.n;
   const int rank = desc.batch.rank();
   const bool ranks_agree = desc.a_batch_strides.rank() == rank && desc.b_batch_strides.rank() == rank &&
@@ -353,40 +387,50 @@ Status HostKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTe
     return plain::Run(desc, args);
   }
   const MatMulDesc d = Canonical(desc);
+  switch (d.type) {
+    case DType::kHalf:
+    case DType::kBFloat16:
+      if (d.type == DType::kHalf ? RunFewRows<Half>(d, args, team) : RunFewRows<BFloat16>(d, args, team)) {
+        return OkStatus();
+      }
+      if (!HasNative(d.type) || d.m * d.n * d.k <= kSmall) return RunConverted(d, args, team);
+      if (Status status = RunFloating(d, args, team, epilogue); status.code() != Code::kUnimplemented) return status;
+      return RunConverted(d, args, team);
+    case DType::kFloat:
+      return RunFloating(d, args, team, epilogue);
+    case DType::kDouble:
+      RunGemm<double>(d, args, team);
+      return OkStatus();
+    case DType::kInt32:
+    case DType::kUint32:
+      RunGemm<uint32_t>(d, args, team);
+      return OkStatus();
+    case DType::kInt64:
+    case DType::kUint64:
+      RunGemm<uint64_t>(d, args, team);
+      return OkStatus();
+    case DType::kComplex64:
+      RunComplexGemm<float>(d, args, team);
+      return OkStatus();
+    case DType::kComplex128:
+      RunComplexGemm<double>(d, args, team);
+      return OkStatus();
+    default:
+      return plain::Run(desc, args);
+  }
+}
+
+}  // namespace
+
+Status HostKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTeam& team) const {
   try {
-    switch (d.type) {
-      case DType::kHalf:
-      case DType::kBFloat16:
-        if (d.type == DType::kHalf ? RunFewRows<Half>(d, args, team) : RunFewRows<BFloat16>(d, args, team)) {
-          return OkStatus();
-        }
-        if (!HasNative(d.type) || d.m * d.n * d.k <= kSmall) return RunConverted(d, args, team);
-        if (Status status = RunFloating(d, args, team); status.code() != Code::kUnimplemented) return status;
-        return RunConverted(d, args, team);
-      case DType::kFloat:
-        return RunFloating(d, args, team);
-      case DType::kDouble:
-        RunGemm<double>(d, args, team);
-        return OkStatus();
-      case DType::kInt32:
-      case DType::kUint32:
-        RunGemm<uint32_t>(d, args, team);
-        return OkStatus();
-      case DType::kInt64:
-      case DType::kUint64:
-        RunGemm<uint64_t>(d, args, team);
-        return OkStatus();
-      case DType::kComplex64:
-        RunComplexGemm<float>(d, args, team);
-        return OkStatus();
-      case DType::kComplex128:
-        RunComplexGemm<double>(d, args, team);
-        return OkStatus();
-      default:
-        return plain::Run(desc, args);
-    }
+    std::optional<Epilogue> epilogue;
+    if (HasEpilogue(desc)) epilogue.emplace(desc, args);
+    XPU_RETURN_IF_ERROR(Multiply(desc, args, team, &epilogue));
+    return epilogue ? epilogue->RunAll(team) : OkStatus();
   } catch (const std::bad_alloc&) {
-    return errors::ResourceExhausted("no memory for the temporaries of a matrix product ", d.m, "x", d.k, "x", d.n);
+    return errors::ResourceExhausted("no memory for the temporaries of a matrix product ", desc.m, "x", desc.k, "x",
+                                     desc.n);
   }
 }
 

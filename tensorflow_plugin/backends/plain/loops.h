@@ -13,6 +13,13 @@ Status Run(const PoolDesc& desc, const Args& args);
 Status Run(const NormalizeDesc& desc, const Args& args);
 Status Run(const SoftmaxDesc& desc, const Args& args);
 
+// MatMul is what a product is without its epilogue, which is a command of its own then, over what lies in out[0].
+struct Epilogue {
+  ElementwiseDesc desc;
+  Args args;
+};
+Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args);
+
 }  // namespace xpu::plain
 
 #endif  // TENSORFLOW_PLUGIN_BACKENDS_PLAIN_LOOPS_H_

@@ -68,4 +68,13 @@ Status Run(const MatMulDesc& d, const Args& args) {
   return OkStatus();
 }
 
+Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args) {
+  constexpr int kOperands = 2;
+  Epilogue epilogue{desc.epilogue, args};
+  epilogue.desc.in_strides[0] = DenseStrides(desc.epilogue.shape);
+  epilogue.args.in[0] = args.out[0];
+  for (int i = 1; i < desc.epilogue.program->num_inputs(); ++i) epilogue.args.in[i] = args.in[kOperands - 1 + i];
+  return epilogue;
+}
+
 }  // namespace xpu::plain

@@ -55,10 +55,16 @@ XPU_PRIMITIVES(XPU_ESTIMATE)
     return plain::Run(desc, args);                                                                           \
   }
 XPU_PLAIN(Reduce)
-XPU_PLAIN(MatMul)
 XPU_PLAIN(Pool)
 XPU_PLAIN(Normalize)
 XPU_PLAIN(Softmax)
 #undef XPU_PLAIN
+
+Status ReferenceKernels::Run(const MatMulDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+  XPU_RETURN_IF_ERROR(plain::Run(desc, args));
+  if (!HasEpilogue(desc)) return OkStatus();
+  const plain::Epilogue epilogue = plain::EpilogueOf(desc, args);
+  return Run(epilogue.desc, epilogue.args, team);
+}
 
 }  // namespace xpu::reference

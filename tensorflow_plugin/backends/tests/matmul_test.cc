@@ -270,5 +270,61 @@ TEST(MatMul, SharedOut) {
   }
 }
 
+// (c + x) * y, and whether c is x, of a product's element c and two more inputs.
+const Program* TwoOutputs(DType type) {
+  ProgramBuilder builder;
+  const auto c = builder.Input(type), x = builder.Input(type), y = builder.Input(type);
+  builder.Output(builder.Apply(EOp::kMul, builder.Apply(EOp::kAdd, c, x), y));
+  builder.Output(builder.Apply(EOp::kEqual, c, x));
+  return builder.Build();
+}
+
+TEST(MatMul, EpilogueByHand) {
+  for (DType type : kTypes) {
+    MatMulDesc d = Dense(type, 2, 2, 3);
+    d.epilogue.program = TwoOutputs(type);
+    d.epilogue.shape = {2, 2};
+    d.epilogue.in_strides[1] = {0, 1};  // a row for all rows
+    d.epilogue.in_strides[2] = {1, 0};  // a column for all columns
+    const std::vector<Array> in = {Values(type, {1, 2, 3, 4, 5, 6}), Values(type, {5, 4, 3, 2, 1, 0}),
+                                   Values(type, {1, 8}), Values(type, {2, 1})};
+    const Want want{{Values(type, {30, 32, 42, 34}), Values(DType::kBool, {0, 1, 0, 0})}};
+    ExpectByHand(d, in, {{type, 4}, {DType::kBool, 4}}, want, "epilogue");
+  }
+}
+
+// Of -1, 0 and 1, whose sums are exact in every type.
+Array Signs(DType type, int64_t n, uint32_t seed) {
+  const Array random = Random(DType::kInt32, n, seed, -1.9, 1.9);
+  std::vector<double> values(n);
+  for (int64_t i = 0; i < n; ++i) values[i] = RealAt(random, i);
+  return Values(type, values);
+}
+
+// In every way that a product is computed, and shared out: by rows, by columns, by batches.
+TEST(MatMul, Epilogues) {
+  const int64_t sizes[][3] = {{1, 1, 1},      {3, 40, 20},   {70, 5, 20},   {33, 65, 17},
+                              {130, 140, 60}, {520, 34, 60}, {34, 520, 60}, {3, 2, 0}};
+  for (DType type : kTypes) {
+    for (const Dims& batch : {Dims{}, Dims{2}, Dims{2, 3}}) {
+      for (const auto& s : sizes) {
+        MatMulDesc d = Dense(type, s[0], s[1], s[2], batch);
+        d.transpose_b = s[0] == 33;
+        const int64_t batches = batch.num_elements(), elements = batches * d.m * d.n;
+        d.epilogue.program = TwoOutputs(type);
+        const bool flat = s[0] % 2 == 1;
+        d.epilogue.shape = flat ? Dims{elements} : Dims{batches, d.m, d.n};
+        d.epilogue.in_strides[1] = flat ? Dims{1} : Dims{0, 0, 1};
+        d.epilogue.in_strides[2] = flat ? Dims{0} : Dims{d.m * d.n, d.n, 1};
+        ExpectAsTheReference(d,
+                             {Signs(type, batches * d.m * d.k, 1), Signs(type, batches * d.k * d.n, 2),
+                              Signs(type, flat ? elements : d.n, 3), Signs(type, flat ? 1 : elements, 4)},
+                             {{type, elements}, {DType::kBool, elements}},
+                             errors::Concat("epilogue, batch ", batch.ToString(), " ", d.m, "x", d.k, "x", d.n));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace xpu::testing

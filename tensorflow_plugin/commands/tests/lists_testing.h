@@ -240,16 +240,19 @@ class Lists : public ::testing::Test {
     Optimize(TheMachine().device->capabilities(), &optimised);
     const auto want = Run(recorder_.list(), Way::kOneByOne);
     for (const List* list : {&recorder_.list(), &optimised}) {
-      const auto got = Run(*list);
-      EXPECT_EQ(want.size(), got.size());
-      for (size_t i = 0; i < want.size(); ++i) {
-        EXPECT_EQ(std::memcmp(want[i].data(), got[i].data(), want[i].size() * sizeof(float)), 0)
-            << what << ": buffer " << i << "\n"
-            << Text(recorder_.list()) << "became\n"
-            << Text(*list);
-      }
+      ExpectEqual(want, Run(*list), what + ":\n" + Text(recorder_.list()) + "became\n" + Text(*list));
     }
     return optimised;
+  }
+  // The same bits, whatever they stand for.
+  static void ExpectEqual(const std::vector<std::vector<float>>& want, const std::vector<std::vector<float>>& got,
+                          const std::string& what) {
+    ASSERT_EQ(want.size(), got.size()) << what;
+    for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_EQ(want[i].size(), got[i].size()) << what;
+      EXPECT_EQ(std::memcmp(want[i].data(), got[i].data(), want[i].size() * sizeof(float)), 0)
+          << "result " << i << " of " << what;
+    }
   }
   static std::string Text(const List& list) {
     std::string text;

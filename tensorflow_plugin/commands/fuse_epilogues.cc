@@ -1,0 +1,139 @@
+// What is done with a product's elements, by the product's own command, which has them at hand.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "tensorflow_plugin/commands/passes.h"
+#include "tensorflow_plugin/commands/uses.h"
+#include "tensorflow_plugin/primitives/check.h"
+
+namespace xpu::commands {
+namespace {
+
+class EpilogueFuser {
+ public:
+  EpilogueFuser(const Capabilities& can, List* list) : can_(can), list_(*list), uses_(UsesOf(*list)) {}
+
+  void Run() {
+    std::vector<bool> gone(list_.commands.size(), false);
+    for (size_t i = 0; i < list_.commands.size(); ++i) {
+      const int reader = FindReader(static_cast<int>(i));
+      if (reader < 0 || !Fuse(list_.commands[i], &list_.commands[reader])) continue;
+      gone[i] = true;
+    }
+    Remove(gone, &list_);
+  }
+
+ private:
+  // The first command that reads the product of this one, if it is elementwise and the product may be made there: of
+  // the same matrices, nor does it write to them.
+  int FindReader(int product) const {
+    const Command& command = list_.commands[product];
+    const auto* desc = std::get_if<MatMulDesc>(&command.desc);
+    if (desc == nullptr || HasEpilogue(*desc) || !desc->c_batch_strides.empty() ||
+        command.workspace.buffer != Place::kNowhere || !WritesWhole(list_, command, 0)) {
+      return -1;
+    }
+    const Uses::OfBuffer& uses = uses_.buffers[command.out[0].buffer];
+    if (list_.buffers[command.out[0].buffer].kind != Buffer::Kind::kComputed || uses.writers.size() != 1 ||
+        uses.readers.empty()) {
+      return -1;
+    }
+    const int reader = uses.readers[0];
+    if (reader < product || !std::holds_alternative<ElementwiseDesc>(list_.commands[reader].desc)) return -1;
+    for (size_t k = 0; k < command.in.size(); ++k) {
+      if (IsWrittenBetween(command.in[k].buffer, RangeOfInput(command, k), product, reader)) return -1;
+    }
+    return reader;
+  }
+
+  bool IsWrittenBetween(int buffer, const Range& range, int first, int last) const {
+    if (buffer == Place::kNowhere) return false;
+    for (int writer : uses_.buffers[buffer].writers) {
+      if (writer <= first || writer > last) continue;
+      const Command& command = list_.commands[writer];
+      for (size_t k = 0; k < command.out.size(); ++k) {
+        if (command.out[k].buffer == buffer && RangeOfOutput(command, k).Overlaps(range)) return true;
+      }
+    }
+    return false;
+  }
+
+  // Makes `reader` the product with an epilogue.
+  bool Fuse(const Command& product, Command* reader) const {
+    const int c = product.out[0].buffer;
+    const auto& source = std::get<ElementwiseDesc>(reader->desc);
+    const Program& p = *source.program;
+    if (p.can_fail()) return false;
+
+    Command fused;
+    fused.in = product.in;
+    fused.origin = product.origin;
+    MatMulDesc desc = std::get<MatMulDesc>(product.desc);
+    ProgramBuilder builder;
+    const ProgramBuilder::Reg element = builder.Input(desc.type);
+    std::vector<ProgramBuilder::Reg> inputs;
+    int num_inputs = 1;
+    for (int k = 0; k < p.num_inputs(); ++k) {
+      if (reader->in[k].buffer == c) {
+        if (!IsElement(*reader, source, k, product.footprint.out[0])) return false;
+        inputs.push_back(element);
+        continue;
+      }
+      // An epilogue does not read where the product or it writes.
+      for (const Place& out : reader->out) {
+        if (out.buffer == reader->in[k].buffer) return false;
+      }
+      if (num_inputs == Program::kMaxInputs - static_cast<int>(product.in.size()) + 1) return false;
+      desc.epilogue.in_strides[num_inputs++] = source.in_strides[k];
+      fused.in.push_back(reader->in[k]);
+      inputs.push_back(builder.Input(p.inputs()[k]));
+    }
+
+    const std::vector<ProgramBuilder::Reg> registers = builder.Inline(p, std::move(inputs));
+    const auto output = [&](ProgramBuilder::Reg reg, const Place& place) {
+      builder.Output(reg);
+      fused.out.push_back(place);
+    };
+    // The first output, of the product's type, is the product itself if somebody else reads that.
+    int first = -1;
+    if (uses_.buffers[c].kept || uses_.buffers[c].readers.size() > 1) {
+      output(element, product.out[0]);
+    } else {
+      while (++first < p.num_outputs() && p.output_type(first) != desc.type) {
+      }
+      if (first == p.num_outputs()) return false;
+      output(registers[p.outputs()[first]], reader->out[first]);
+    }
+    for (int o = 0; o < p.num_outputs(); ++o) {
+      if (o != first) output(registers[p.outputs()[o]], reader->out[o]);
+    }
+
+    desc.epilogue.shape = source.shape;
+    desc.epilogue.in_strides[0] = DenseStrides(source.shape);
+    desc.epilogue.program = builder.Build();
+    if (desc.epilogue.program == nullptr || !Check(desc, &fused.footprint).ok() || !can_.Supports(desc)) return false;
+    fused.desc = std::move(desc);
+    *reader = std::move(fused);
+    return true;
+  }
+
+  // Whether an elementwise command reads the product element by element at its input k.
+  static bool IsElement(const Command& reader, const ElementwiseDesc& desc, int k, const Operand& product) {
+    const Dims dense = DenseStrides(desc.shape);
+    for (int axis = 0; axis < desc.shape.rank(); ++axis) {
+      if (desc.shape[axis] != 1 && desc.in_strides[k][axis] != dense[axis]) return false;
+    }
+    return desc.program->inputs()[k] == product.type && desc.shape.num_elements() == product.elements;
+  }
+
+  const Capabilities& can_;
+  List& list_;
+  const Uses uses_;
+};
+
+}  // namespace
+
+void FuseEpilogues(const Capabilities& can, List* list) { EpilogueFuser(can, list).Run(); }
+
+}  // namespace xpu::commands

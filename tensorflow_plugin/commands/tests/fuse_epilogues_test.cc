@@ -1,0 +1,181 @@
+// Elementwise commands over a product's elements that its own command computes, and those that it must not.
+#include "tensorflow_plugin/commands/tests/lists_testing.h"
+
+namespace xpu::commands {
+namespace {
+
+constexpr int64_t kRows = 6, kInner = 4, kColumns = 10, kElements = kRows * kColumns;
+
+class Epilogues : public Lists {
+ protected:
+  Epilogues() : a_(Given(Whole(kRows * kInner))), b_(Given(Whole(kInner * kColumns))) { MatMul(); }
+
+  void MatMul() { Lists::MatMul(a_, b_, c_, 0, kRows, kInner, kColumns); }
+  float* New(EOp op, std::vector<const float*> in) {
+    float* out = Computed(kElements);
+    Op(op, std::move(in), out, kElements);
+    return out;
+  }
+
+  // That the pass makes the list one of so many commands, of which so many have an epilogue.
+  void Expect(size_t commands, int epilogues) {
+    List list = recorder_.list();
+    FuseElementwise(TheMachine().device->capabilities(), &list);
+    FuseEpilogues(TheMachine().device->capabilities(), &list);
+    RemoveUnused(&list);
+    EXPECT_EQ(list.commands.size(), commands) << Text(list);
+    int found = 0;
+    for (const Command& command : list.commands) {
+      const auto* desc = std::get_if<MatMulDesc>(&command.desc);
+      found += desc != nullptr && HasEpilogue(*desc);
+    }
+    EXPECT_EQ(found, epilogues) << Text(list);
+    ExpectEqual(Run(recorder_.list()), Run(list), Text(list));
+    ExpectSame();
+  }
+
+  float *const a_, *const b_, *const c_ = Computed(kElements);
+};
+
+TEST_F(Epilogues, ABiasAndAnActivation) {
+  float *biased = Computed(kElements), *bias = Given(Whole(kColumns));
+  Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {kRows, kColumns}, {{c_, {kColumns, 1}}, {bias, {0, 1}}}, {biased});
+  Want(New(EOp::kAbs, {biased}));
+  Expect(1, 1);
+}
+
+TEST_F(Epilogues, OfAProductThatIsReadTwiceAtOnce) {
+  Want(New(EOp::kMul, {c_, c_}));
+  Expect(1, 1);
+}
+
+TEST_F(Epilogues, OperandsKeepTheirOrder) {
+  float* x = Given(Whole(kElements));
+  Want(New(EOp::kSub, {x, c_}));
+  Want(New(EOp::kMinimum, {c_, Given(Whole(kElements))}));
+  Expect(1, 1);
+}
+
+TEST_F(Epilogues, TheProductStaysIfOthersReadIt) {
+  Want(New(EOp::kAbs, {c_}));
+  float* sums = Computed(kColumns);
+  SumRows(c_, sums, kRows, kColumns);
+  Want(sums);
+  Expect(2, 1);
+}
+
+TEST_F(Epilogues, AndIfItIsWanted) {
+  Want(c_);
+  Want(New(EOp::kAbs, {c_}));
+  Expect(1, 1);
+}
+
+TEST_F(Epilogues, WhatReadsItFirstHasToBeElementwise) {
+  float* sums = Computed(kColumns);
+  SumRows(c_, sums, kRows, kColumns);
+  Want(sums);
+  Want(New(EOp::kAbs, {c_}));
+  Expect(3, 0);
+}
+
+// Turned, a part of it, and each row several times.
+TEST_F(Epilogues, ElementByElement) {
+  float* out = Computed(kElements);
+  Launch(SingleOpProgram(EOp::kAbs, DType::kFloat), {kColumns, kRows}, {{c_, {1, kColumns}}}, {out});
+  Want(out);
+  Expect(2, 0);
+}
+TEST_F(Epilogues, AllOfThem) {
+  float* out = Computed(kElements - kColumns);
+  Op(EOp::kAbs, {c_}, out, kElements - kColumns);
+  Want(out);
+  Expect(2, 0);
+}
+TEST_F(Epilogues, FromTheFirstOn) {
+  float* out = Computed(kElements - kColumns);
+  Op(EOp::kAbs, {c_ + kColumns}, out, kElements - kColumns);
+  Want(out);
+  Expect(2, 0);
+}
+TEST_F(Epilogues, OnceEach) {
+  float* out = Computed(2 * kElements);
+  Launch(SingleOpProgram(EOp::kAbs, DType::kFloat), {2, kElements}, {{c_, {0, 1}}}, {out});
+  Want(out);
+  Expect(2, 0);
+}
+
+TEST_F(Epilogues, OfOneOfTwoProducts) {
+  float* other = Computed(kElements);
+  Lists::MatMul(a_, b_, other, 0, kRows, kInner, kColumns);
+  Want(New(EOp::kAdd, {c_, other}));
+  Expect(2, 1);
+}
+
+// The product would be made of what it is not of: of a matrix after its update.
+TEST_F(Epilogues, NotAcrossAnUpdateOfAMatrix) {
+  float* sums = Computed(kColumns);
+  SumRows(b_, sums, kInner, kColumns);
+  Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {kInner, kColumns}, {{b_, {kColumns, 1}}, {sums, {0, 1}}}, {b_});
+  Want(New(EOp::kAbs, {c_}));
+  Expect(4, 0);
+}
+TEST_F(Epilogues, NorByTheUpdateItself) {
+  float* square = Given(Whole(kColumns * kColumns));
+  float* product = Computed(kColumns * kColumns);
+  Lists::MatMul(square, square, product, 0, kColumns, kColumns, kColumns);
+  Op(EOp::kAbs, {product}, square, kColumns * kColumns);
+  Expect(2, 0);
+}
+TEST_F(Epilogues, NotInPlaceOfWhatItReads) {
+  float* v = Given(Whole(kElements));
+  Op(EOp::kAdd, {v, c_}, v, kElements);
+  Expect(2, 0);
+}
+
+TEST_F(Epilogues, TheFirstOutputIsOfTheProductsType) {
+  ProgramBuilder builder;
+  const auto x = builder.Input(DType::kFloat), y = builder.Input(DType::kFloat);
+  builder.Output(builder.Cast(builder.Apply(EOp::kLess, x, y), DType::kInt32));
+  builder.Output(builder.Apply(EOp::kSub, x, y));
+  float *less = Computed(kElements), *difference = Computed(kElements);
+  Launch(builder.Build(), {kElements}, {{c_, {1}}, {Given(Whole(kElements)), {1}}}, {less, difference});
+  Want(less);
+  Want(difference);
+  Expect(1, 1);
+}
+TEST_F(Epilogues, OrThereIsNone) {
+  ProgramBuilder builder;
+  builder.Output(builder.Cast(builder.Input(DType::kFloat), DType::kInt32));
+  float* whole = Computed(kElements);
+  Launch(builder.Build(), {kElements}, {{c_, {1}}}, {whole});
+  Want(whole);
+  Expect(2, 0);
+}
+
+TEST_F(Epilogues, NoMoreInputsThanACommandHas) {
+  for (int inputs : {Program::kMaxInputs - 1, Program::kMaxInputs}) {
+    SCOPED_TRACE(inputs);
+    ProgramBuilder builder;
+    auto sum = builder.Input(DType::kFloat);
+    std::vector<std::pair<const float*, Dims>> in = {{c_, {1}}};
+    while (static_cast<int>(in.size()) < inputs) {
+      sum = builder.Apply(EOp::kAdd, sum, builder.Input(DType::kFloat));
+      in.push_back({Given(Whole(kElements)), {1}});
+    }
+    builder.Output(sum);
+    recorder_.list().commands.clear();
+    MatMul();
+    float* out = Computed(kElements);
+    Launch(builder.Build(), {kElements}, in, {out});
+    Want(out);
+    if (inputs < Program::kMaxInputs) {
+      Expect(1, 1);
+    } else {
+      Expect(2, 0);
+    }
+    recorder_.list().wanted.clear();
+  }
+}
+
+}  // namespace
+}  // namespace xpu::commands
