@@ -26,8 +26,10 @@ std::string NameOf(const ElementwiseDesc& d) {
   return "Elementwise " + d.shape.ToString() + " {" + d.program->ToString() + "}";
 }
 std::string NameOf(const MatMulDesc& d) {
-  return HasEpilogue(d) ? Name(d) + " " + d.epilogue.shape.ToString() + " {" + d.epilogue.program->ToString() + "}"
-                        : Name(d);
+  const std::string batch = d.batch.empty() ? "" : " " + d.batch.ToString();
+  const std::string name = errors::Concat(Name(d), batch, " ", d.m, "x", d.k, d.transpose_a ? " turned" : "", " by ",
+                                          d.k, "x", d.n, d.transpose_b ? " turned" : "");
+  return HasEpilogue(d) ? name + " " + d.epilogue.shape.ToString() + " {" + d.epilogue.program->ToString() + "}" : name;
 }
 template <typename Desc>
 std::string NameOf(const Desc& d) {

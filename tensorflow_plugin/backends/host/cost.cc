@@ -41,7 +41,7 @@ constexpr struct {
     {EOp::kAsin, {11, 13, 0, 140}},        {EOp::kAcos, {17, 17, 0, 135}},        {EOp::kAtan, {15, 19, 0, 83}},
     {EOp::kSinh, {45, 38, 0, 80}},         {EOp::kCosh, {14, 16, 0, 97}},         {EOp::kTanh, {0.5, 2.8, 0, 90}},
     {EOp::kAsinh, {27, 26, 0, 150}},       {EOp::kAcosh, {25, 21, 0, 150}},       {EOp::kAtanh, {32, 30, 0, 70}},
-    {EOp::kSigmoid, {0.8, 2.2, 0, 60}},    {EOp::kErf, {0.5, 20, 0, 0}},          {EOp::kErfc, {2, 20, 0, 0}},
+    {EOp::kSigmoid, {0.8, 2.2, 0, 60}},    {EOp::kErf, {0.5, 20, 0, 0}},          {EOp::kErfc, {0.7, 20, 0, 0}},
     {EOp::kErfinv, {120, 150, 0, 0}},      {EOp::kLgamma, {26, 26, 0, 0}},        {EOp::kDigamma, {34, 40, 0, 0}},
     {EOp::kAngle, {0, 0, 0, 37}},          {EOp::kMul, {0.1, 0.2, 0.1, 4}},       {EOp::kDiv, {0.3, 0.8, 0, 12}},
     {EOp::kTruncateDiv, {0, 0, 1.2, 0}},   {EOp::kFloorDiv, {0.25, 0.8, 1.3, 0}}, {EOp::kFloorMod, {20, 22, 1.2, 0}},

@@ -33,7 +33,7 @@ constexpr Accuracy kAccuracy[] = {
     {EOp::kSin, 2, 4},           {EOp::kCos, 2, 4},           {EOp::kTan, 2, 4},       {EOp::kAsin, 2, 4},
     {EOp::kAcos, 2, 4},          {EOp::kAtan, 2, 4},          {EOp::kSinh, 2, 4},      {EOp::kCosh, 2, 4},
     {EOp::kTanh, 6, 4},          {EOp::kAsinh, 2, 4},         {EOp::kAcosh, 2, 4},     {EOp::kAtanh, 2, 4},
-    {EOp::kSigmoid, 3, 4, true}, {EOp::kErf, 6, 0},           {EOp::kErfc, 12, 0},     {EOp::kErfinv, 4, 0},
+    {EOp::kSigmoid, 3, 4, true}, {EOp::kErf, 6, 0},           {EOp::kErfc, 4, 0},      {EOp::kErfinv, 4, 0},
     {EOp::kLgamma, 4, 0, true},  {EOp::kDigamma, 4, 0, true}, {EOp::kPow, 2, 8, true}, {EOp::kAtan2, 2, 0},
     {EOp::kAbs, 0, 2},           {EOp::kSign, 0, 2},          {EOp::kAngle, 0, 2},     {EOp::kMul, 0, 2},
     {EOp::kSquare, 0, 2},
