@@ -112,6 +112,26 @@ MUTANTS = (
         "",
     ),
     Mutant("order: fails before another", "uses.cc", "mine.push_back(last_that_may_fail)", "(void)0"),
+    # SumProducts
+    Mutant("sum: what others read", "sum_products.cc", " || of_terms.readers.size() != 1", ""),
+    Mutant("sum: what is wanted", "sum_products.cc", "of_terms.kept || ", ""),
+    Mutant("sum: the largest", "sum_products.cc", "d.kind != ReduceKind::kSum || ", ""),
+    Mutant("sum: of other parts", "sum_products.cc", "if (is_reduced && kept != 1) return false;", ""),
+    Mutant("sum: of rows", "sum_products.cc", "reduced == batches && kept == elements", "true"),
+    Mutant(
+        "sum: a lies otherwise",
+        "sum_products.cc",
+        "if (d->a_batch_strides[0] != (d->transpose_a ? d->k * lda : d->k)) return false;",
+        "",
+    ),
+    Mutant(
+        "sum: b lies otherwise",
+        "sum_products.cc",
+        "if (d->b_batch_strides[0] != (d->transpose_b ? d->k : d->k * ldb)) return false;",
+        "",
+    ),
+    Mutant("sum: too early", "sum_products.cc", "kind != Buffer::Kind::kComputed", "bytes == 0"),
+    Mutant("sum: not longer", "sum_products.cc", "d->k *= d->batch[0];", ""),
     # FuseEpilogues
     Mutant(
         "epilogue: in another order",

@@ -20,6 +20,9 @@ void Recompute(List* list);
 // all the same, as TensorFlow rounds between any two ops.
 void FuseElementwise(const Capabilities& can, List* list);
 
+// The products of a batch that are added up, and nothing else, become one product over a longer sum.
+void SumProducts(const Capabilities& can, List* list);
+
 // Elementwise commands over a product's elements become its epilogue: the product is made where they are.
 void FuseEpilogues(const Capabilities& can, List* list);
 

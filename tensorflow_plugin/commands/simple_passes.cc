@@ -107,6 +107,7 @@ void Optimize(const Capabilities& can, List* list) {
   ReadThroughCopies(can, Through::kWhatIsDense, list);
   WriteThroughCopies(can, Through::kWhatIsDense, list);
   RemoveUnused(list);
+  SumProducts(can, list);
   StackProducts(can, list);
   ReadThroughCopies(can, Through::kAll, list);
   WriteThroughCopies(can, Through::kWhatIsDense, list);
