@@ -132,6 +132,43 @@ MUTANTS = (
     ),
     Mutant("sum: too early", "sum_products.cc", "kind != Buffer::Kind::kComputed", "bytes == 0"),
     Mutant("sum: not longer", "sum_products.cc", "d->k *= d->batch[0];", ""),
+    # FuseReductions
+    Mutant(
+        "reduction: what others read", "fuse_reductions.cc", " || uses.readers.size() != 1) return -1", ") return -1"
+    ),
+    Mutant("reduction: what is wanted", "fuse_reductions.cc", "if (uses.kept || ", "if ("),
+    Mutant(
+        "reduction: in another order", "fuse_reductions.cc", "IsDense(source.shape, source.in_strides[k]) &&", "true &&"
+    ),
+    Mutant(
+        "reduction: of a part",
+        "fuse_reductions.cc",
+        "source.shape.num_elements() == desc->shape.num_elements() &&",
+        "true &&",
+    ),
+    Mutant("reduction: what another reads now", "fuse_reductions.cc", "readers.push_back(reduction)", "kept |= false"),
+    Mutant(
+        "reduction: of what is updated",
+        "fuse_reductions.cc",
+        "if (IsWritten(list_, uses_, place.buffer,",
+        "if (false && IsWritten(list_, uses_, place.buffer,",
+    ),
+    Mutant(
+        "reduction: of what its program updates", "fuse_reductions.cc", "? writer - 1 : writer", "? writer : writer"
+    ),
+    Mutant("reduction: dear ones twice", "fuse_reductions.cc", "excerpt.cost() > kMaxTwice", "excerpt.cost() > 400"),
+    Mutant(
+        "reduction: other strides",
+        "fuse_reductions.cc",
+        "&desc.source.in_strides[s])) return false;",
+        "&desc.source.in_strides[0])) return false;",
+    ),
+    Mutant(
+        "reduction: the wrong one goes",
+        "fuse_reductions.cc",
+        "if (o == output) continue;",
+        "if (o != output) continue;",
+    ),
     # FuseEpilogues
     Mutant(
         "epilogue: in another order",

@@ -42,21 +42,9 @@ class EpilogueFuser {
     const int reader = uses.readers[0];
     if (reader < product || !std::holds_alternative<ElementwiseDesc>(list_.commands[reader].desc)) return -1;
     for (size_t k = 0; k < command.in.size(); ++k) {
-      if (IsWrittenBetween(command.in[k].buffer, RangeOfInput(command, k), product, reader)) return -1;
+      if (IsWritten(list_, uses_, command.in[k].buffer, RangeOfInput(command, k), product, reader)) return -1;
     }
     return reader;
-  }
-
-  bool IsWrittenBetween(int buffer, const Range& range, int first, int last) const {
-    if (buffer == Place::kNowhere) return false;
-    for (int writer : uses_.buffers[buffer].writers) {
-      if (writer <= first || writer > last) continue;
-      const Command& command = list_.commands[writer];
-      for (size_t k = 0; k < command.out.size(); ++k) {
-        if (command.out[k].buffer == buffer && RangeOfOutput(command, k).Overlaps(range)) return true;
-      }
-    }
-    return false;
   }
 
   // Makes `reader` the product with an epilogue.

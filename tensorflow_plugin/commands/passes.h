@@ -23,6 +23,9 @@ void FuseElementwise(const Capabilities& can, List* list);
 // The products of a batch that are added up, and nothing else, become one product over a longer sum.
 void SumProducts(const Capabilities& can, List* list);
 
+// What an elementwise command computes for a reduction alone, that computes itself, and it is never stored.
+void FuseReductions(const Capabilities& can, List* list);
+
 // Elementwise commands over a product's elements become its epilogue: the product is made where they are.
 void FuseEpilogues(const Capabilities& can, List* list);
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/commands/cost.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/uses.h"
 #include "tensorflow_plugin/primitives/check.h"
@@ -18,17 +19,6 @@ constexpr int64_t kSmall = int64_t{64} << 10;
 // What a chain may be: as many commands, and so many simple instructions on an element for each byte that is saved.
 constexpr size_t kMaxChain = 24;
 constexpr int64_t kInstructionsPerByte = 4;
-
-// Of simple instructions.
-int64_t CostOf(const Program& program) {
-  int64_t cost = 0;
-  for (const Instr& instr : program.instrs()) {
-    const bool simple = instr.op == EOp::kCast || instr.op == EOp::kNeg || instr.op == EOp::kAbs ||
-                        instr.op == EOp::kSign || instr.op == EOp::kSquare || Info(instr.op).arity > 1;
-    cost += simple && instr.op != EOp::kPow && instr.op != EOp::kAtan2 ? 1 : 8;
-  }
-  return cost;
-}
 
 class Recomputer {
  public:

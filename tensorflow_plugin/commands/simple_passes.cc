@@ -117,6 +117,7 @@ void Optimize(const Capabilities& can, List* list) {
   FuseElementwise(can, list);
   WriteThroughCopies(can, Through::kAll, list);
   RemoveUnused(list);
+  FuseReductions(can, list);
   FuseEpilogues(can, list);
   CopyToHostEarly(list);
 }

@@ -106,6 +106,18 @@ Distances::Distances(const List& list) {
   }
 }
 
+bool IsWritten(const List& list, const Uses& uses, int buffer, const Range& range, int after, int until) {
+  if (buffer == Place::kNowhere) return false;
+  for (int writer : uses.buffers[buffer].writers) {
+    if (writer <= after || writer > until) continue;
+    const Command& command = list.commands[writer];
+    for (size_t k = 0; k < command.out.size(); ++k) {
+      if (command.out[k].buffer == buffer && RangeOfOutput(command, k).Overlaps(range)) return true;
+    }
+  }
+  return false;
+}
+
 bool WritesGiven(const List& list, const Command& command) {
   for (const Place& place : command.out) {
     if (place.buffer != Place::kNowhere && list.buffers[place.buffer].kind != Buffer::Kind::kComputed) return true;

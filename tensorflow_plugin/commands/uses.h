@@ -34,6 +34,9 @@ class Distances {
   std::vector<int> heavy_before_;  // by command
 };
 
+// Whether any of the commands `after` < i <= `until` writes some of these bytes of a buffer.
+bool IsWritten(const List& list, const Uses& uses, int buffer, const Range& range, int after, int until);
+
 // Whether a command writes what was there before the list runs: a variable, in its place.
 bool WritesGiven(const List& list, const Command& command);
 

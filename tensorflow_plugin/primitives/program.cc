@@ -172,22 +172,19 @@ ProgramBuilder::Reg ProgramBuilder::Round(Reg a) {
   return IsReducedFloat(a.type) ? Emit(EOp::kCast, a.type, a.type, &a, 1) : a;
 }
 
+ProgramBuilder::Reg ProgramBuilder::Again(const Instr& instr, Reg a, Reg b, Reg c) {
+  if (instr.op == EOp::kCast) return instr.result == a.type ? Round(a) : Cast(a, instr.result);
+  if (Info(instr.op).arity == 1) return Apply(instr.op, a);
+  return Info(instr.op).arity == 2 ? Apply(instr.op, a, b) : Apply(instr.op, a, b, c);
+}
+
 std::vector<ProgramBuilder::Reg> ProgramBuilder::Inline(const Program& program, std::vector<Reg> registers) {
   const size_t inputs = program.inputs().size();
   for (size_t i = registers.size(); i < inputs + program.constants().size(); ++i) {
     registers.push_back(Const(program.constants()[i - inputs]));
   }
   for (const Instr& instr : program.instrs()) {
-    const Reg a = registers[instr.a];
-    if (instr.op == EOp::kCast) {
-      registers.push_back(instr.result == a.type ? Round(a) : Cast(a, instr.result));
-    } else if (Info(instr.op).arity == 1) {
-      registers.push_back(Apply(instr.op, a));
-    } else if (Info(instr.op).arity == 2) {
-      registers.push_back(Apply(instr.op, a, registers[instr.b]));
-    } else {
-      registers.push_back(Apply(instr.op, a, registers[instr.b], registers[instr.c]));
-    }
+    registers.push_back(Again(instr, registers[instr.a], registers[instr.b], registers[instr.c]));
   }
   return registers;
 }

@@ -193,6 +193,7 @@ class ProgramBuilder {
   Reg Apply(EOp op, Reg a, Reg b, Reg c);
   Reg Cast(Reg a, DType to);  // a itself when it has that type already
   Reg Round(Reg a);           // as a would be stored and read again; a itself but for half and bfloat16
+  Reg Again(const Instr& instr, Reg a, Reg b, Reg c);  // another program's; of operands that it has not: any
   // Another program's instructions. The registers are its own, by number; its inputs are given, and so may its
   // constants be.
   std::vector<Reg> Inline(const Program& program, std::vector<Reg> registers);
