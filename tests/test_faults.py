@@ -122,7 +122,7 @@ goes_on()
     ),
     # TensorFlow copies the tensor within the graph, before anybody can know: what uses the device next is told.
     "a failing command whose result a cpu op takes": (
-        "command:fail@3",
+        "command:fail@2",
         {},
         """
 @tf.function

@@ -225,6 +225,8 @@ CONVOLUTIONS = {
     "grouped": {"x": (2, 6, 6, 6), "f": (3, 3, 2, 9), "padding": "SAME"},
     "one group each": {"x": (2, 6, 6, 4), "f": (3, 3, 1, 4), "padding": "VALID"},
     "one by one": {"x": (2, 6, 6, 4), "f": (1, 1, 4, 8), "padding": "SAME"},
+    "padded one by one": {"x": (2, 6, 5, 3), "f": (1, 1, 3, 4), "padding": "EXPLICIT", "pads": ((1, 0), (0, 2))},
+    "3-D one by one": {"x": (2, 5, 6, 4, 3), "f": (1, 1, 1, 3, 4), "padding": "VALID"},
     "strided one by one": {"x": (2, 6, 5, 4), "f": (1, 1, 4, 8), "padding": "VALID", "strides": (3, 2)},
     "first layer": {"x": (1, 28, 28, 1), "f": (5, 5, 1, 8), "padding": "SAME"},
     "3-D": {"x": (2, 5, 6, 4, 3), "f": (2, 3, 2, 3, 4), "padding": "SAME", "strides": (1, 2, 1)},

@@ -50,6 +50,11 @@ class Context {
     Workspace workspace(*this);
     return Enqueued(device_->Launch(*stream_, desc, MakeArgs(in, out, &workspace)));
   }
+  // Whether the device runs such a command, for ops that have several ways.
+  template <typename Desc>
+  bool Supports(const Desc& desc) {
+    return Prepare().ok() && device_->Supports(desc);
+  }
   // While a cluster is captured, LaunchChecked returns OK: `explain` says what the error is if the command fails when
   // it runs. Without it, the kernel goes on after a failure, and cannot be captured.
   template <typename Desc>

@@ -1,4 +1,4 @@
-// Convolutions and their gradients: attributes, sizes and checks; the work is one Convolution primitive.
+// Convolutions and their gradients: attributes, sizes and checks; the work is one Convolution primitive, or a MatMul.
 #include <algorithm>
 
 #include "tensorflow_plugin/ops/ops.h"
@@ -114,6 +114,42 @@ Status Resolve(const Geometry& g, ConvolutionForm form, int64_t groups, const Di
   return OkStatus();
 }
 
+// A filter of one pixel is a matrix, which each pixel's channels are multiplied with: the convolution as a product, of
+// the same operands or, if `swapped`, the other way round. False if it is none.
+bool AsProduct(const ConvolutionDesc& d, MatMulDesc* product, bool* swapped) {
+  if (d.groups != 1 || d.order != ChannelOrder::kLast) return false;
+  int64_t pixels = d.batch;
+  for (int i = 0; i < d.spatial_rank; ++i) {
+    if (d.filter[i] != 1 || d.stride[i] != 1 || d.pad_before[i] != 0 || d.pad_after[i] != 0) return false;
+    pixels *= d.input[i];
+  }
+  product->type = d.type;
+  *swapped = d.direction == Direction::kDataGradient;
+  switch (d.direction) {
+    case Direction::kForward:
+      product->m = pixels, product->n = d.out_channels, product->k = d.in_channels;
+      break;
+    case Direction::kDataGradient:
+      product->m = pixels, product->n = d.in_channels, product->k = d.out_channels;
+      product->transpose_b = true;
+      break;
+    case Direction::kFilterGradient:
+      product->m = d.in_channels, product->n = d.out_channels, product->k = pixels;
+      product->transpose_a = true;
+      break;
+  }
+  return true;
+}
+
+Status Convolve(Context& ctx, const ConvolutionDesc& desc, const void* first, const void* second, void* out) {
+  MatMulDesc product;
+  bool swapped;
+  if (AsProduct(desc, &product, &swapped) && ctx.Supports(product)) {
+    return swapped ? ctx.Launch(product, {second, first}, {out}) : ctx.Launch(product, {first, second}, {out});
+  }
+  return ctx.Launch(desc, {first, second}, {out});
+}
+
 class ConvolutionKernel : public OpKernel {
  public:
   ConvolutionKernel(Construction& c, const ConvolutionOp* op)
@@ -128,7 +164,7 @@ class ConvolutionKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(
         ctx.AllocateOutput(0, geometry_.layout.Shape(desc.batch, desc.output, desc.out_channels), &out));
     if (out.num_elements() == 0) return OkStatus();
-    return ctx.Launch(desc, {input.data(), filter.data()}, {out.mutable_data()});
+    return Convolve(ctx, desc, input.data(), filter.data(), out.mutable_data());
   }
 
  private:
@@ -175,7 +211,7 @@ class GeneralConvolutionKernel : public OpKernel {
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &out));
     if (out.num_elements() == 0) return OkStatus();
-    return ctx.Launch(desc, {input.data(), filter.data()}, {out.mutable_data()});
+    return Convolve(ctx, desc, input.data(), filter.data(), out.mutable_data());
   }
 
  private:
@@ -218,7 +254,7 @@ class ConvolutionGradientKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, result, &out));
     if (out.num_elements() == 0) return OkStatus();
     if (dy.num_elements() == 0 || other.num_elements() == 0) return ctx.Zero(out.mutable_data(), out.bytes());
-    return ctx.Launch(desc, {other.data(), dy.data()}, {out.mutable_data()});
+    return Convolve(ctx, desc, other.data(), dy.data(), out.mutable_data());
   }
 
  private:

@@ -200,6 +200,9 @@ class Machine:
             for i, t in enumerate(native):
                 if t.dtype in FORMATS and not (case.outputs is not None and i >= case.outputs):
                     errors[i] = own_error(case, expected, i, t, arguments, exact_inputs)
+                    if divides_by_constant(step):
+                        twice = 2 * 2 * rounding.half_unit(np.abs(rounding.to_wide(t)), FORMATS[t.dtype])
+                        errors[i] = twice if errors[i] is None else errors[i] + twice
         if not exact_inputs:
             self._add_moves(step, case, native, expected, errors)
         count = len(native) if case.outputs is None else case.outputs
@@ -242,6 +245,17 @@ class Machine:
                 elif not np.array_equal(t.numpy(), native[i].numpy()):
                     raise UnsuitableError(step, "whole numbers that depend on rounding")
         return moves
+
+
+def divides_by_constant(step: Op) -> bool:
+    """Whether a graph's optimizer multiplies by the reciprocal instead, which rounds twice; halves stay exact."""
+    divisor = step.arguments.get("y")
+    if step.op not in ("Div", "RealDiv") or not isinstance(divisor, np.ndarray):
+        return False
+    if tf.as_dtype(divisor.dtype) not in FORMATS:
+        return False
+    mantissas, _ = np.frexp(np.abs(rounding.to_wide(tf.constant(divisor))))
+    return bool(np.any(mantissas != 0.5))
 
 
 def reads_beyond(op: str, arguments: dict) -> bool:

@@ -37,6 +37,11 @@ constexpr int64_t kGrainWork = 1 << 18, kShared = 1 << 20;
 // One may be held up, and the others take what would have been its parts.
 constexpr int64_t kPartsPerThread = 2;
 
+// Elements of a product of long sums, of which each thread has some to itself.
+constexpr int64_t kFewElements = 1 << 14;
+// Of both matrices, that such a thread multiplies at a time.
+constexpr int64_t kCachedElements = 1 << 16;
+
 // Rows that narrow products are computed by; for fewer, packing the other operand does not pay.
 constexpr int64_t kNarrowRows = 8;
 
@@ -320,6 +325,49 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
   return epilogue == nullptr || in_pieces ? OkStatus() : epilogue->RunAll(team);
 }
 
+Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue);
+
+// A small matrix of long sums, such as the gradient of weights that many pixels were multiplied with: every thread adds
+// up parts of the sums.
+Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  static const ThreadTeam alone(1);
+  const int64_t work = d.m * d.n * d.k, elements = d.m * d.n;
+  const int64_t parts = std::min<int64_t>(work / kGrainWork, kPartsPerThread * team.size());
+  const int64_t length = (d.k + parts - 1) / parts;
+  const int64_t at_once = std::max<int64_t>(16, kCachedElements / (d.m + d.n));
+  ScratchFrame frame;
+  float* const sums = frame.Get<float>(parts * elements);
+  runtime::SharedStatus status;
+  team.ParallelFor(d.k, length, [&](int64_t begin, int64_t end) {
+    ScratchFrame inner;
+    float* const terms = inner.Get<float>(elements);
+    for (int64_t l = begin; l < end;) {
+      float* const sum = sums + l / length * elements;
+      const bool first = l % length == 0;
+      MatMulDesc part = d;
+      part.k = std::min({at_once, length - l % length, end - l});
+      part.ldc = d.n;
+      Args at{};
+      at.in[0] = static_cast<const float*>(args.in[0]) + l * (d.transpose_a ? d.lda : 1);
+      at.in[1] = static_cast<const float*>(args.in[1]) + l * (d.transpose_b ? 1 : d.ldb);
+      at.out[0] = first ? sum : terms;
+      std::optional<Epilogue> none;
+      status.Update(RunFloating(part, at, alone, &none));
+      for (int64_t i = 0; !first && i < elements; ++i) sum[i] += terms[i];
+      l += part.k;
+    }
+  });
+  XPU_RETURN_IF_ERROR(status.get());
+  const int64_t used = (d.k + length - 1) / length;
+  for (int64_t i = 1; i < used; ++i) {
+    for (int64_t j = 0; j < elements; ++j) sums[j] += sums[i * elements + j];
+  }
+  for (int64_t row = 0; row < d.m; ++row) {
+    std::copy_n(sums + row * d.n, d.n, static_cast<float*>(args.out[0]) + row * d.ldc);
+  }
+  return OkStatus();
+}
+
 // float, or half and bfloat16 where oneDNN has them. An epilogue that has been run is taken away.
 Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
   if (d.type == DType::kFloat && d.m * d.n * d.k <= kSmall) {
@@ -329,8 +377,12 @@ Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team
     });
     return OkStatus();
   }
-  if (d.type == DType::kFloat && (RunFewRows<float>(d, args, team) || RunNarrow(d, args, team))) return OkStatus();
   const int64_t work = d.batch.num_elements() * d.m * d.n * d.k;
+  if (d.type == DType::kFloat && d.batch.empty() && team.size() > 1 && work >= kShared && d.m * d.n <= kFewElements &&
+      d.k >= d.m * d.n) {
+    return RunInPartialSums(d, args, team);
+  }
+  if (d.type == DType::kFloat && (RunFewRows<float>(d, args, team) || RunNarrow(d, args, team))) return OkStatus();
   if (work < kShared || (team.size() == 1 && !*epilogue)) return RunPlan(d, args, ThreadTeam(1));
   XPU_RETURN_IF_ERROR(RunInParts(d, args, team, epilogue->has_value() ? &**epilogue : nullptr));
   epilogue->reset();

@@ -270,6 +270,16 @@ TEST(MatMul, SharedOut) {
   }
 }
 
+// A small matrix of sums that several threads add up, and then those of each other; a part of the last is left over.
+TEST(MatMul, LongSums) {
+  const int64_t sizes[][3] = {{17, 9, 90001}, {60, 65, 20011}, {6, 40, 5000}};
+  for (const auto& s : sizes) {
+    for (int flags = 0; flags < 4; ++flags) {
+      CompareWithGaps(Dense(DType::kFloat, s[0], s[1], s[2]), flags, flags == 1 ? 5 : 0, false);
+    }
+  }
+}
+
 // (c + x) * y, and whether c is x, of a product's element c and two more inputs.
 const Program* TwoOutputs(DType type) {
   ProgramBuilder builder;
@@ -303,8 +313,8 @@ Array Signs(DType type, int64_t n, uint32_t seed) {
 
 // In every way that a product is computed, and shared out: by rows, by columns, by batches.
 TEST(MatMul, Epilogues) {
-  const int64_t sizes[][3] = {{1, 1, 1},      {3, 40, 20},   {70, 5, 20},   {33, 65, 17},
-                              {130, 140, 60}, {520, 34, 60}, {34, 520, 60}, {3, 2, 0}};
+  const int64_t sizes[][3] = {{1, 1, 1},     {3, 40, 20},   {70, 5, 20},   {33, 65, 17}, {130, 140, 60},
+                              {520, 34, 60}, {34, 520, 60}, {6, 40, 5000}, {3, 2, 0}};
   for (DType type : kTypes) {
     for (const Dims& batch : {Dims{}, Dims{2}, Dims{2, 3}}) {
       for (const auto& s : sizes) {
