@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <unordered_map>
 
 #include "tensorflow_plugin/backends/host/cost.h"
@@ -280,6 +281,19 @@ void TileRunner::RunTile(int64_t begin, int64_t n) {
 
 namespace {
 
+template <typename T>
+void Fill(T value, int64_t n, T* dst) {
+  int64_t k = 0;
+  if constexpr (std::is_integral_v<T>) {
+    // The compiler's own loop takes elements by 16 bytes.
+    typedef T Block __attribute__((vector_size(64), aligned(alignof(T)), may_alias));
+    constexpr int64_t kLanes = 64 / sizeof(T);
+    const Block block = Block{} + value;
+    for (; k + kLanes <= n; k += kLanes) *reinterpret_cast<Block*>(dst + k) = block;
+  }
+  for (; k < n; ++k) dst[k] = value;
+}
+
 // Copies elements [begin, begin + n) of the row-major walk of a strided view to dst.
 template <typename T>
 void GatherAs(const Dims& shape, const Dims& strides, const T* source, int64_t begin, int64_t n, T* dst) {
@@ -293,8 +307,10 @@ void GatherAs(const Dims& shape, const Dims& strides, const T* source, int64_t b
   }
   const int inner = rank - 1;
   const int64_t stride = strides[inner];
+  const bool repeats = stride == 1 && rank > 1 && strides[inner - 1] == 0;
   while (n > 0) {
-    const int64_t run = std::min(n, shape[inner] - index[inner]);
+    int64_t run = std::min(n, shape[inner] - index[inner]), rows = 1;
+    if (repeats && run == shape[inner]) rows = std::min(n / run, shape[inner - 1] - index[inner - 1]);
     const T* s = source + offset;
     if (stride == 1) {
       if (run < 16) {
@@ -302,17 +318,23 @@ void GatherAs(const Dims& shape, const Dims& strides, const T* source, int64_t b
       } else {
         std::memcpy(dst, s, run * sizeof(T));
       }
+      // The same row again: as many as there are already, at a time.
+      for (int64_t done = run; done < run * rows;) {
+        const int64_t more = std::min(done, run * rows - done);
+        std::memcpy(dst + done, dst, more * sizeof(T));
+        done += more;
+      }
     } else if (stride == 0) {
-      const T v = *s;
-      for (int64_t k = 0; k < run; ++k) dst[k] = v;
+      Fill(*s, run, dst);
     } else {
       for (int64_t k = 0; k < run; ++k) dst[k] = s[k * stride];
     }
-    dst += run;
-    n -= run;
+    dst += run * rows;
+    n -= run * rows;
     // To the start of the next row.
     offset -= index[inner] * stride;
     index[inner] = 0;
+    if (rows > 1) index[inner - 1] += rows - 1;
     for (int d = inner - 1; d >= 0; --d) {
       offset += strides[d];
       if (++index[d] < shape[d]) break;
