@@ -258,9 +258,9 @@ TEST(MatMul, Sizes) {
 // Large enough for several threads: in parts of rows, of columns, of both, of products, and of rows in each of a few
 // products; none of which divides the whole.
 TEST(MatMul, SharedOut) {
-  const int64_t sizes[][3] = {{900, 50, 61}, {50, 900, 61}, {200, 310, 100}, {310, 200, 100}};
+  const int64_t sizes[][3] = {{530, 35, 61}, {35, 530, 61}, {130, 150, 61}, {150, 130, 61}};
   for (DType type : {DType::kFloat, DType::kBFloat16}) {
-    for (const Dims& batch : {Dims{}, Dims{2}, Dims{7}, Dims{2, 3}}) {
+    for (const Dims& batch : {Dims{}, Dims{3}, Dims{2, 3}}) {
       for (const auto& s : sizes) {
         for (int flags = 0; flags < 4; ++flags) {
           CompareWithGaps(Dense(type, s[0], s[1], s[2], batch), flags, flags == 1 ? 5 : 0, flags >= 2);
@@ -272,7 +272,7 @@ TEST(MatMul, SharedOut) {
 
 // A small matrix of sums that several threads add up, and then those of each other; a part of the last is left over.
 TEST(MatMul, LongSums) {
-  const int64_t sizes[][3] = {{17, 9, 90001}, {60, 65, 20011}, {6, 40, 5000}};
+  const int64_t sizes[][3] = {{17, 9, 20001}, {30, 33, 3001}, {6, 40, 5000}};
   for (const auto& s : sizes) {
     for (int flags = 0; flags < 4; ++flags) {
       CompareWithGaps(Dense(DType::kFloat, s[0], s[1], s[2]), flags, flags == 1 ? 5 : 0, false);
