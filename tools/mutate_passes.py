@@ -173,7 +173,7 @@ MUTANTS = (
     Mutant(
         "epilogue: in another order",
         "fuse_epilogues.cc",
-        "if (desc.shape[axis] != 1 && desc.in_strides[k][axis] != dense[axis]) return false;",
+        "IsDense(desc.shape, desc.in_strides[k]) && ",
         "",
     ),
     Mutant("epilogue: what others read", "fuse_epilogues.cc", "uses_.buffers[c].readers.size() > 1", "false"),

@@ -6,6 +6,7 @@
 
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/uses.h"
+#include "tensorflow_plugin/commands/walk.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::commands {
@@ -18,7 +19,6 @@ bool SameWalk(const Dims& shape, const Dims& a, const Dims& b) {
   }
   return true;
 }
-bool IsDense(const Dims& shape, const Dims& strides) { return SameWalk(shape, strides, DenseStrides(shape)); }
 bool IsScalar(const Dims& shape, const Dims& strides) { return SameWalk(shape, strides, Dims(shape.rank(), 0)); }
 
 // Commands that become one.

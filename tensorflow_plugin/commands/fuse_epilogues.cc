@@ -5,6 +5,7 @@
 
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/uses.h"
+#include "tensorflow_plugin/commands/walk.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::commands {
@@ -108,11 +109,8 @@ class EpilogueFuser {
 
   // Whether an elementwise command reads the product element by element at its input k.
   static bool IsElement(const Command& reader, const ElementwiseDesc& desc, int k, const Operand& product) {
-    const Dims dense = DenseStrides(desc.shape);
-    for (int axis = 0; axis < desc.shape.rank(); ++axis) {
-      if (desc.shape[axis] != 1 && desc.in_strides[k][axis] != dense[axis]) return false;
-    }
-    return desc.program->inputs()[k] == product.type && desc.shape.num_elements() == product.elements;
+    return IsDense(desc.shape, desc.in_strides[k]) && desc.program->inputs()[k] == product.type &&
+           desc.shape.num_elements() == product.elements;
   }
 
   const Capabilities& can_;

@@ -76,14 +76,6 @@ class Excerpt {
   int64_t cost_ = 0;
 };
 
-bool IsDense(const Dims& shape, const Dims& strides) {
-  const Dims dense = DenseStrides(shape);
-  for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] != 1 && strides[i] != dense[i]) return false;
-  }
-  return true;
-}
-
 // The strides over another shape of as many elements; false if an axis of it has no one stride.
 bool StridesOver(const Dims& shape, const Source& source, Dims* strides) {
   Walk walk{source.shape, source.strides};

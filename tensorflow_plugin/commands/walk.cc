@@ -28,6 +28,14 @@ bool MakeWalk(const std::vector<int>& order, const CopyStridedDesc& copy, const 
 
 }  // namespace
 
+bool IsDense(const Dims& shape, const Dims& strides) {
+  const Dims dense = DenseStrides(shape);
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] != 1 && strides[i] != dense[i]) return false;
+  }
+  return true;
+}
+
 CopyStridedDesc DenseCopy(int64_t bytes, size_t element_size) {
   CopyStridedDesc copy;
   copy.element_size = element_size;

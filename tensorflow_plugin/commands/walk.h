@@ -8,6 +8,9 @@
 
 namespace xpu::commands {
 
+// Whether these are the strides of a dense array; those of axes of one element mean nothing.
+bool IsDense(const Dims& shape, const Dims& strides);
+
 // Element i of a dense buffer, i counting through `shape`, is element `offset` + its index times `strides` elsewhere.
 struct Walk {
   Dims shape, strides;  // no extents of 1, and as few axes as there can be
