@@ -181,10 +181,15 @@ MUTANTS = (
     Mutant(
         "epilogue: of an updated matrix",
         "fuse_epilogues.cc",
-        "RangeOfOutput(command, k).Overlaps(range)) return true;",
-        "false) return true;",
+        "if (IsWritten(list_, uses_, command.in[k].buffer, RangeOfInput(command, k), product, reader)) return -1;",
+        "",
     ),
-    Mutant("epilogue: in place of its matrix", "fuse_epilogues.cc", "writer > last", "writer >= last"),
+    Mutant(
+        "epilogue: in place of its matrix",
+        "fuse_epilogues.cc",
+        "product, reader)) return",
+        "product, reader - 1)) return",
+    ),
     Mutant(
         "epilogue: in place",
         "fuse_epilogues.cc",
@@ -252,8 +257,8 @@ MUTANTS = (
     Mutant(
         "fused: an operand swapped",
         "fuse_elementwise.cc",
-        "regs[instr.a], regs[instr.b]));\n        } else {",
-        "regs[instr.b], regs[instr.a]));\n        } else {",
+        "regs = builder.Inline(p, std::move(regs));",
+        "std::swap(regs[0], regs[p.num_inputs() - 1]);\n      regs = builder.Inline(p, std::move(regs));",
     ),
     Mutant("fused: the value before", "fuse_elementwise.cc", "          *old = value;\n", "          (void)value;\n"),
     Mutant(
