@@ -21,7 +21,7 @@ constexpr int kMaxArrays = 2;
 struct Source {
   Place place;
   Dims shape, strides;
-  int command_output = -1;  // -1: it is an input of the command whose excerpt this is, too
+  int command_output = -1;  // which of those of the command whose excerpt this is; -1: none
 };
 
 // Parts of an elementwise command's program, in another program.
