@@ -1,140 +1,19 @@
-#include "tensorflow_plugin/primitives/check.h"
-
-#include <algorithm>
-#include <initializer_list>
+// The checks of what computes: programs, reductions, products, convolutions, pools, normalisation, softmax.
 #include <utility>
 
+#include "tensorflow_plugin/primitives/checking.h"
+
 namespace xpu {
+
+using namespace checking;  // NOLINT: what it is for
+
 namespace {
-
-// An operand in the making: axis by axis, then an entry of the footprint. What is wrong on the way is told at the end.
-class View {
- public:
-  explicit View(const char* what) : what_(what) {}
-
-  // Axes of a dense array.
-  View& Dense(const int64_t* extents, int n) {
-    for (int i = 0; i < n; ++i) {
-      if (Extent(extents[i])) elements_.Times(extents[i]);
-    }
-    dense_ = true;
-    return *this;
-  }
-  View& Dense(std::initializer_list<int64_t> extents) {
-    return Dense(extents.begin(), static_cast<int>(extents.size()));
-  }
-  View& Dense(const Dims& dims) { return Dense(dims.begin(), dims.rank()); }
-
-  // Axes with strides of their own; not together with Dense.
-  View& Strided(int64_t extent, int64_t stride) {
-    if (!Extent(extent)) return *this;
-    if (stride != 0) elements_.Times(extent);
-    Number reach(extent - 1);
-    reach.Times(stride);
-    (stride < 0 ? first_ : last_).Plus(reach);
-    return *this;
-  }
-  View& Strided(const Dims& shape, const Dims& strides) {
-    for (int i = 0; i < shape.rank(); ++i) Strided(shape[i], strides[i]);
-    return *this;
-  }
-  View& Offset(int64_t elements) {
-    first_.Plus(Number(elements));
-    last_.Plus(Number(elements));
-    return *this;
-  }
-
-  bool any() const { return !zero_; }
-
-  Status As(DType type, Operand* operand) { return As(type, static_cast<int64_t>(SizeOf(type)), operand); }
-  Status As(DType type, int64_t element_size, Operand* operand) {
-    XPU_REQUIRE(negative_ == 0, errors::InvalidArgument(what_, ": an extent is ", negative_, ", expected 0 or more"));
-    *operand = {type, element_size, 0, 0, 0};
-    if (zero_) return OkStatus();
-    if (dense_) {
-      last_ = elements_;
-    } else {
-      last_.Plus(Number(1));
-    }
-    first_.Times(element_size);
-    last_.Times(element_size);
-    XPU_REQUIRE(!elements_.overflow && !first_.overflow && !last_.overflow,
-                errors::InvalidArgument(what_, ": more elements or bytes than 64 bits count"));
-    operand->elements = elements_.value;
-    operand->begin = first_.value;
-    operand->end = last_.value;
-    return OkStatus();
-  }
-
- private:
-  struct Number {
-    explicit Number(int64_t v) : value(v) {}
-    void Times(int64_t v) { overflow |= __builtin_mul_overflow(value, v, &value); }
-    void Plus(const Number& v) { overflow |= v.overflow | __builtin_add_overflow(value, v.value, &value); }
-    int64_t value;
-    bool overflow = false;
-  };
-
-  // Notes what is special about an extent; false if nothing more is to be made of it.
-  bool Extent(int64_t extent) {
-    if (extent < 0 && negative_ == 0) negative_ = extent;
-    zero_ = zero_ || extent == 0;
-    return extent > 0;
-  }
-
-  const char* const what_;
-  Number elements_{1}, first_{0}, last_{0};
-  int64_t negative_ = 0;
-  bool zero_ = false, dense_ = false;
-};
-
-Operand* NextIn(Footprint* f) { return &f->in[f->num_in++]; }
-Operand* NextOut(Footprint* f) { return &f->out[f->num_out++]; }
-
-// An array of no element and no type that matters.
-Status Nothing(DType type, Operand* operand) { return View("").Dense({0}).As(type, operand); }
-
-Status RequireRank(const char* what, const Dims& strides, const Dims& shape) {
-  XPU_REQUIRE(strides.rank() == shape.rank(), errors::InvalidArgument(what, " ", strides.ToString(), " for the shape ",
-                                                                      shape.ToString(), ": the ranks differ"));
-  return OkStatus();
-}
-
-Status RequireType(const char* what, DType type) {
-  XPU_REQUIRE(SizeOf(type) != 0, errors::InvalidArgument(what, ": the type is not set"));
-  return OkStatus();
-}
-
-Status RequireAtLeast(int64_t least, const char* what, const int64_t* values, int n) {
-  for (int i = 0; i < n; ++i) {
-    XPU_REQUIRE(values[i] >= least, errors::InvalidArgument(what, " is ", values[i], ", expected ", least, " or more"));
-  }
-  return OkStatus();
-}
-
-template <typename Desc>
-Status RequireDefined(const Desc& desc) {
-  XPU_REQUIRE(IsDefined(desc), errors::Unimplemented(Name(desc), " is not defined"));
-  return OkStatus();
-}
 
 constexpr const char* kReduceNames[] = {"Sum", "Mean", "Prod",          "Max",    "Min",
                                         "All", "Any",  "EuclideanNorm", "ArgMax", "ArgMin"};
 constexpr const char* kDirectionNames[] = {"", " data gradient", " filter gradient"};
 constexpr const char* kSoftmaxNames[] = {"Softmax", "LogSoftmax", "softmax cross entropy",
                                          "sparse softmax cross entropy"};
-constexpr const char* kScatterNames[] = {"update", "add", "sub", "mul", "div", "min", "max"};
-constexpr const char* kRandomNames[] = {"uniform", "uniform integer", "uniform full-range integer", "normal",
-                                        "truncated normal"};
-
-template <typename Kind, size_t n>
-const char* NameOf(const char* const (&names)[n], Kind kind) {
-  return static_cast<size_t>(kind) < n ? names[static_cast<size_t>(kind)] : "of unknown kind";
-}
-
-std::string OfSize(const char* what, size_t element_size) {
-  return errors::Concat(what, " of elements of ", element_size, " bytes");
-}
 
 // The inputs of a program over its shape, from one of them on.
 Status CheckSource(const ElementwiseDesc& desc, Footprint* f, int first = 0) {
@@ -365,7 +244,8 @@ Status Check(const PoolDesc& desc, Footprint* f) {
   if (!desc.gradient) {
     *NextIn(f) = x;
     *NextOut(f) = y;
-    return OkStatus();
+    if (desc.positions_type == DType::kInvalid) return OkStatus();
+    return View("Pool").Dense({desc.batch, desc.channels}).Dense(desc.output, 3).As(desc.positions_type, NextOut(f));
   }
   if (desc.kind == PoolKind::kMax) {
     *NextIn(f) = x;
@@ -376,9 +256,15 @@ Status Check(const PoolDesc& desc, Footprint* f) {
   return OkStatus();
 }
 
-bool IsDefined(const PoolDesc& desc) { return IsFloating(desc.type) || IsInteger(desc.type); }
+bool IsDefined(const PoolDesc& desc) {
+  const bool numbers = IsFloating(desc.type) || IsInteger(desc.type);
+  if (desc.positions_type == DType::kInvalid) return numbers;
+  return numbers && desc.kind == PoolKind::kMax && !desc.gradient && desc.order == ChannelOrder::kLast &&
+         (desc.positions_type == DType::kInt32 || desc.positions_type == DType::kInt64);
+}
 std::string Name(const PoolDesc& desc) {
   return errors::Concat("Pool ", desc.kind == PoolKind::kMax ? "maximum" : "average",
+                        desc.positions_type != DType::kInvalid ? " with positions" : "",
                         desc.gradient ? " gradient of " : " of ", Name(desc.type));
 }
 
@@ -448,113 +334,5 @@ std::string Name(const SoftmaxDesc& desc) {
   const std::string name = errors::Concat(NameOf(kSoftmaxNames, desc.kind), " of ", Name(desc.type));
   return desc.kind == SoftmaxKind::kSparseCrossEntropy ? name + " with labels of " + Name(desc.label_type) : name;
 }
-
-Status Check(const CopyStridedDesc& desc, Footprint* f) {
-  XPU_RETURN_IF_ERROR(RequireRank("CopyStrided: source strides", desc.src_strides, desc.shape));
-  XPU_RETURN_IF_ERROR(RequireRank("CopyStrided: destination strides", desc.dst_strides, desc.shape));
-  XPU_REQUIRE(desc.element_size > 0 && desc.element_size <= INT64_MAX,
-              errors::InvalidArgument("CopyStrided: elements of ", desc.element_size, " bytes, expected 1 or more"));
-  const int64_t size = static_cast<int64_t>(desc.element_size);
-  XPU_RETURN_IF_ERROR(View("CopyStrided")
-                          .Strided(desc.shape, desc.src_strides)
-                          .Offset(desc.src_offset)
-                          .As(DType::kInvalid, size, NextIn(f)));
-  return View("CopyStrided")
-      .Strided(desc.shape, desc.dst_strides)
-      .Offset(desc.dst_offset)
-      .As(DType::kInvalid, size, NextOut(f));
-}
-
-bool IsDefined(const CopyStridedDesc& desc) { return desc.element_size > 0; }
-std::string Name(const CopyStridedDesc& desc) { return OfSize("CopyStrided", desc.element_size); }
-
-Status Check(const GatherDesc& desc, Footprint* f) {
-  XPU_REQUIRE(desc.element_size > 0 && desc.element_size <= INT64_MAX,
-              errors::InvalidArgument("Gather: elements of ", desc.element_size, " bytes, expected 1 or more"));
-  XPU_REQUIRE(IsInteger(desc.index_type), errors::InvalidArgument("Gather: indices cannot be ", Name(desc.index_type)));
-  const int64_t size = static_cast<int64_t>(desc.element_size);
-  XPU_RETURN_IF_ERROR(
-      View("Gather").Dense({desc.batch, desc.outer, desc.inner}).Dense(desc.dims).As(DType::kInvalid, size, NextIn(f)));
-  Operand* const indices = NextIn(f);
-  XPU_RETURN_IF_ERROR(
-      View("Gather").Dense({desc.batch, desc.num_indices, desc.dims.rank()}).As(desc.index_type, indices));
-  f->must_run = desc.inner == 0 && indices->elements != 0;
-  return View("Gather")
-      .Dense({desc.batch, desc.outer, desc.num_indices, desc.inner})
-      .As(DType::kInvalid, size, NextOut(f));
-}
-
-bool IsDefined(const GatherDesc& desc) { return desc.element_size > 0 && IsInteger(desc.index_type); }
-std::string Name(const GatherDesc& desc) {
-  return OfSize("Gather", desc.element_size) + " by indices of " + Name(desc.index_type);
-}
-
-Status Check(const ScatterDesc& desc, Footprint* f) {
-  XPU_RETURN_IF_ERROR(RequireType("Scatter", desc.type));
-  XPU_REQUIRE(IsInteger(desc.index_type),
-              errors::InvalidArgument("Scatter: indices cannot be ", Name(desc.index_type)));
-  XPU_RETURN_IF_ERROR(RequireDefined(desc));
-  XPU_RETURN_IF_ERROR(View("Scatter").Dense({desc.num_indices, desc.dims.rank()}).As(desc.index_type, NextIn(f)));
-  Operand updates, buffer;
-  XPU_RETURN_IF_ERROR(View("Scatter").Dense({desc.num_indices, desc.inner}).As(desc.type, &updates));
-  XPU_RETURN_IF_ERROR(View("Scatter").Dense(desc.dims).Dense({desc.inner}).As(desc.type, &buffer));
-  // With an empty buffer every index is out of range, which only the kernel can say.
-  f->must_run = updates.elements != 0;
-  if (!f->must_run) XPU_RETURN_IF_ERROR(Nothing(desc.type, &buffer));
-  if (f->must_run && desc.scalar_update) XPU_RETURN_IF_ERROR(View("Scatter").Dense({1}).As(desc.type, &updates));
-  *NextIn(f) = updates;
-  *NextOut(f) = buffer;
-  return OkStatus();
-}
-
-bool IsDefined(const ScatterDesc& desc) {
-  return desc.type != DType::kInvalid && IsInteger(desc.index_type) && IsDefined(desc.kind, desc.type);
-}
-std::string Name(const ScatterDesc& desc) {
-  return errors::Concat("Scatter ", NameOf(kScatterNames, desc.kind), " of ", Name(desc.type), " by indices of ",
-                        Name(desc.index_type));
-}
-
-Status Check(const RandomDesc& desc, Footprint* f) {
-  XPU_RETURN_IF_ERROR(RequireType("Random", desc.type));
-  XPU_RETURN_IF_ERROR(RequireDefined(desc));
-  if (desc.start == RandomStart::kGiven) {
-    XPU_RETURN_IF_ERROR(View("Random").Dense({1}).As(DType::kUint64, NextIn(f)));
-  }
-  if (desc.start != RandomStart::kHere) {
-    XPU_RETURN_IF_ERROR(View("Random").Dense({2}).As(DType::kUint64, NextIn(f)));
-  }
-  XPU_RETURN_IF_ERROR(View("Random").Dense({desc.n}).As(desc.type, NextOut(f)));
-  if (desc.kind == RandomKind::kUniformInt && desc.n > 0) {
-    const bool ordered = IsUnsignedInteger(desc.type)
-                             ? static_cast<uint64_t>(desc.low) < static_cast<uint64_t>(desc.high)
-                             : desc.low < desc.high;
-    XPU_REQUIRE(ordered, errors::InvalidArgument("Need minval < maxval, got ", desc.low, " >= ", desc.high));
-  }
-  return OkStatus();
-}
-
-bool IsDefined(const RandomDesc& desc) {
-  const DType t = desc.type;
-  const bool integer = desc.kind == RandomKind::kUniformInt || desc.kind == RandomKind::kUniformFullInt;
-  return integer ? t == DType::kInt32 || t == DType::kInt64 || t == DType::kUint32 || t == DType::kUint64
-                 : IsFloating(t);
-}
-std::string Name(const RandomDesc& desc) {
-  return errors::Concat("random ", NameOf(kRandomNames, desc.kind), " numbers of ", Name(desc.type),
-                        desc.start == RandomStart::kHere ? "" : " from a start on the device");
-}
-
-Status Check(const CompactDesc& desc, Footprint* f) {
-  XPU_RETURN_IF_ERROR(RequireType("Compact", desc.type));
-  Operand* const x = NextIn(f);
-  XPU_RETURN_IF_ERROR(View("Compact").Dense(desc.shape).Dense({1}).As(desc.type, x));
-  // That none was counted is checked too.
-  f->must_run = x->elements != 0;
-  return View("Compact").Dense({desc.count, desc.shape.rank()}).As(DType::kInt64, NextOut(f));
-}
-
-bool IsDefined(const CompactDesc& desc) { return desc.type != DType::kInvalid; }
-std::string Name(const CompactDesc& desc) { return errors::Concat("Compact of ", Name(desc.type)); }
 
 }  // namespace xpu

@@ -101,7 +101,9 @@ struct ConvolutionDesc {
 enum class PoolKind : uint8_t { kMax, kAverage };
 
 // N-D pooling; padding never counts: the maximum ignores it and the average divides by the cells inside.
-//   kMax forward:      in: x          out: y
+//   kMax forward:      in: x          out: y, and if positions_type is set where in its image each maximum is (the
+//   first
+//                                     one in row-major order): dense like y, (spatial position * channels + channel)
 //   kMax gradient:     in: x, y, dy   out: dx  (a window's gradient goes to its first maximum in row-major order)
 //   kAverage forward:  in: x          out: y
 //   kAverage gradient: in: dy         out: dx
@@ -109,6 +111,7 @@ struct PoolDesc {
   static constexpr int kMaxSpatial = 3;
   PoolKind kind = PoolKind::kMax;
   bool gradient = false;
+  DType positions_type = DType::kInvalid;  // kInt32 or kInt64; kMax forward, channels last
   DType type = DType::kFloat;
   ChannelOrder order = ChannelOrder::kLast;
   int spatial_rank = 2;
@@ -233,6 +236,148 @@ struct CompactDesc {
   int64_t count = 0;
 };
 
+enum class ScanKind : uint8_t { kSum, kProd, kLogSumExp };
+
+// Running totals along the middle axis of [outer, n, inner]: element i is the total of the elements up to i, from the
+// far end where `reverse`; without the element itself where `exclusive` (the first is then 0, 1 or minus infinity).
+//   in: x dense, of `type`   out: dense
+// half and bfloat16 accumulate in float. kLogSumExp is the logarithm of the sum of exponentials, of floating types.
+struct ScanDesc {
+  ScanKind kind = ScanKind::kSum;
+  DType type = DType::kFloat;
+  int64_t outer = 1, n = 0, inner = 1;
+  bool exclusive = false, reverse = false;
+};
+
+// The first k elements of each row [rows, n] in ascending or descending order, and where they were. Equal ones keep
+// their order; NaN comes after all else, either way.
+//   in: x dense, of `type`   out: elements dense [rows, k], positions dense [rows, k] of index_type
+struct SortDesc {
+  DType type = DType::kFloat;
+  DType index_type = DType::kInt32;
+  int64_t rows = 1, n = 0, k = 0;
+  bool descending = false;
+};
+
+// Where numbers belong in sorted rows: how many elements of its row are less than each; with `upper`, not greater.
+//   in: sorted dense [rows, n], values dense [rows, m], both of `type`   out: dense [rows, m] of index_type
+// In a row that is not sorted: some position.
+struct SearchDesc {
+  DType type = DType::kFloat;
+  DType index_type = DType::kInt32;
+  int64_t rows = 1, n = 0, m = 0;
+  bool upper = false;
+};
+
+// Numbers the distinct rows of [n, inner] in the order in which they first appear. Floats are compared as numbers, and
+// a NaN is like no other.
+//   in:  x dense, of `type`
+//   out: the number of each row, dense [n] of index_type; where each number first appears, dense [n] int64, of which
+//        what is beyond the count is -1; the count, int64 [1]
+struct UniqueDesc {
+  DType type = DType::kFloat;
+  DType index_type = DType::kInt32;
+  int64_t n = 0, inner = 1;
+};
+
+enum class SampleKind : uint8_t { kNearest, kBilinear };
+
+// What lies outside of an image, when a point or one of the four pixels around it does.
+enum class Outside : uint8_t {
+  kEdge,    // the pixel is the nearest one inside
+  kFill,    // a point beyond the centres of the outermost pixels, or at NaN, gives the fill value
+  kPixels,  // each pixel outside counts as the fill value
+};
+
+enum class SampleDirection : uint8_t { kForward, kImageGradient, kPointGradient };
+
+// Images at given points: out[b, i, j, :] = images[b, y, x, :], interpolated where y and x are not whole. kNearest
+// takes the pixel at floor(y), floor(x). Point b, i, j is walked with y_strides and x_strides over [batch, out_h,
+// out_w].
+//   kForward:        in: images dense [images, height, width, channels] of `type`, y, x (float), image numbers
+//                    out: dense [batch, out_h, out_w, channels] of `result_type`
+//   kImageGradient:  in: gradient (as out above), y, x, image numbers   out: as images above
+//   kPointGradient:  in: gradient, images, y, x, image numbers   out: dy, dx dense [batch, out_h, out_w] float, the
+//   sums
+//                    over channels; kBilinear alone
+// `numbered`: image numbers are int32 [batch]; one out of range fails the command with InvalidArgument, and its
+// elements are the fill value or nothing. Otherwise that input is nothing, and image b is meant. Arithmetic is in
+// float, of double in double.
+struct SampleDesc {
+  SampleKind kind = SampleKind::kBilinear;
+  Outside outside = Outside::kEdge;
+  SampleDirection direction = SampleDirection::kForward;
+  DType type = DType::kFloat, result_type = DType::kFloat;
+  int64_t images = 0, height = 0, width = 0, channels = 0;
+  int64_t batch = 0, out_h = 0, out_w = 0;
+  Dims y_strides, x_strides;  // of rank 3; 0 repeats
+  bool numbered = false;
+  float fill = 0;
+};
+
+enum class FftKind : uint8_t {
+  kComplex,      // complex to complex
+  kRealForward,  // real to the half of its transform that says it all: the last extent becomes last / 2 + 1
+  kRealInverse,  // and back; always inverse
+};
+
+// Discrete Fourier transforms over all axes of `shape`, 1 to 3 of them, of each array of a batch. The inverse divides
+// by the number of elements. `type` is the complex side's, complex64 or complex128.
+//   in: dense [batch, shape...], real or complex by `kind`   out: the same
+struct FftDesc {
+  FftKind kind = FftKind::kComplex;
+  bool inverse = false;
+  DType type = DType::kComplex64;
+  int64_t batch = 1;
+  Dims shape;  // of the transform: its real side where there is one
+};
+
+enum class FactorizeKind : uint8_t { kCholesky, kLu, kQr, kEigen, kSvd };
+
+// Factors of each matrix a [rows, cols] of a batch, of float, double, complex64 or complex128. k = min(rows, cols).
+//   kCholesky: out: l [n, n], a = l l^H, zeros above the diagonal; reads the lower triangle of a. Fails with
+//              InvalidArgument where a is not positive definite
+//   kLu:       out: l and u in one [n, n] (l has ones on its diagonal), the row of a that became row i: int32 [n]; with
+//              partial pivoting, and u singular where a is
+//   kQr:       out: q [rows, k], r [k, cols]; `full`: q [rows, rows], r [rows, cols]
+//   kEigen:    out: eigenvalues [n] ascending, of `type`, eigenvectors as columns [n, n]; reads the lower triangle of a
+//              hermitian a
+//   kSvd:      out: singular values [k] descending, real, u [rows, k], v [cols, k]; `full`: u [rows, rows],
+//              v [cols, cols]
+// Without `vectors`, kEigen and kSvd have the first output alone.
+struct FactorizeDesc {
+  FactorizeKind kind = FactorizeKind::kCholesky;
+  DType type = DType::kFloat;
+  int64_t batch = 1, rows = 0, cols = 0;
+  bool full = false, vectors = true;
+};
+
+enum class SolveKind : uint8_t { kGeneral, kLower, kUpper, kTridiagonal };
+
+// Solves a x = b, or a^H x = b with `adjoint`, for each matrix of a batch, of float, double, complex64 or complex128.
+//   in:  a, b dense [batch, n, columns]   out: x dense [batch, n, columns]
+//   kGeneral:        a dense [batch, n, n], by LU with partial pivoting; a singular one fails with InvalidArgument
+//   kLower, kUpper:  reads that triangle of a [batch, n, n] alone; a zero on its diagonal fails with InvalidArgument
+//   kTridiagonal:    a dense [batch, 3, n]: superdiagonal, diagonal, subdiagonal, of which the first one's last element
+//                    and the last one's first are not read; `pivoting`: partial, else none; not adjoint
+struct SolveDesc {
+  SolveKind kind = SolveKind::kGeneral;
+  DType type = DType::kFloat;
+  bool adjoint = false, pivoting = true;
+  int64_t batch = 1, n = 0, columns = 0;
+};
+
+// Greedy suppression of what overlaps: candidate i of n is kept unless an earlier one that is kept overlaps it by more
+// than the threshold, and until `most` are.
+//   in:  boxes dense [n, 4] float (two opposite corners), or with `pairs` the overlaps themselves, dense [n, n] float
+//   out: kept, dense [n] bool
+// The overlap of boxes is that of their areas: intersection over union; 0 where an area is not positive.
+struct SuppressDesc {
+  int64_t n = 0, most = 0;
+  float threshold = 0;
+  bool pairs = false;
+};
+
 // V(name): every primitive, once. Name##Desc is its descriptor.
 #define XPU_PRIMITIVES(V) \
   V(Elementwise)          \
@@ -246,7 +391,16 @@ struct CompactDesc {
   V(Gather)               \
   V(Scatter)              \
   V(Random)               \
-  V(Compact)
+  V(Compact)              \
+  V(Scan)                 \
+  V(Sort)                 \
+  V(Search)               \
+  V(Unique)               \
+  V(Sample)               \
+  V(Fft)                  \
+  V(Factorize)            \
+  V(Solve)                \
+  V(Suppress)
 
 enum class Primitive : uint8_t {
 #define XPU_ENUM(name) k##name,

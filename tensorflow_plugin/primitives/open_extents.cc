@@ -80,4 +80,54 @@ CompactDesc OpenExtents(CompactDesc desc) {
   return desc;
 }
 
+ScanDesc OpenExtents(ScanDesc desc) {
+  desc.outer = desc.n = desc.inner = kAny;
+  return desc;
+}
+
+SortDesc OpenExtents(SortDesc desc) {
+  desc.rows = desc.n = desc.k = kAny;
+  return desc;
+}
+
+SearchDesc OpenExtents(SearchDesc desc) {
+  desc.rows = desc.n = desc.m = kAny;
+  return desc;
+}
+
+UniqueDesc OpenExtents(UniqueDesc desc) {
+  desc.n = desc.inner = kAny;
+  return desc;
+}
+
+SampleDesc OpenExtents(SampleDesc desc) {
+  for (int64_t* extent :
+       {&desc.images, &desc.height, &desc.width, &desc.channels, &desc.batch, &desc.out_h, &desc.out_w}) {
+    *extent = kAny;
+  }
+  desc.y_strides = desc.x_strides = {kAny};
+  return desc;
+}
+
+FftDesc OpenExtents(FftDesc desc) {
+  desc.batch = kAny;
+  desc.shape = {kAny};
+  return desc;
+}
+
+FactorizeDesc OpenExtents(FactorizeDesc desc) {
+  desc.batch = desc.rows = desc.cols = kAny;
+  return desc;
+}
+
+SolveDesc OpenExtents(SolveDesc desc) {
+  desc.batch = desc.n = desc.columns = kAny;
+  return desc;
+}
+
+SuppressDesc OpenExtents(SuppressDesc desc) {
+  desc.n = desc.most = kAny;
+  return desc;
+}
+
 }  // namespace xpu

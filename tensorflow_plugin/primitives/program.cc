@@ -24,12 +24,6 @@ TypeClass ClassOf(DType t) {
 
 namespace {
 
-DType RealTypeOf(DType t) {
-  if (t == DType::kComplex64) return DType::kFloat;
-  if (t == DType::kComplex128) return DType::kDouble;
-  return t;
-}
-
 bool CanFail(const Instr& i) {
   if (!IsInteger(i.type)) return false;
   return i.op == EOp::kTruncateDiv || i.op == EOp::kFloorDiv || i.op == EOp::kFloorMod || i.op == EOp::kTruncateMod ||
@@ -240,9 +234,9 @@ const Program* SingleOpProgram(EOp op, DType type) {
     auto x = b.Input(type);
     b.Output(b.Apply(op, x, b.Input(type)));
   } else {
-    auto cond = b.Input(DType::kBool);
+    auto first = b.Input(op == EOp::kSelect ? DType::kBool : type);
     auto x = b.Input(type);
-    b.Output(b.Apply(op, cond, x, b.Input(type)));
+    b.Output(b.Apply(op, first, x, b.Input(type)));
   }
   return b.Build();
 }

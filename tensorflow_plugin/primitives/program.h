@@ -62,6 +62,24 @@ enum class ResultRule : uint8_t {
   V(Erfinv, 1, kF, kSame)                                                                               \
   V(Lgamma, 1, kF, kSame)                                                                               \
   V(Digamma, 1, kF, kSame)                                                                              \
+  V(BesselI0, 1, kF, kSame) /* modified Bessel functions; an e: divided by exp(|x|) or exp(-x) */       \
+  V(BesselI0e, 1, kF, kSame)                                                                            \
+  V(BesselI1, 1, kF, kSame)                                                                             \
+  V(BesselI1e, 1, kF, kSame)                                                                            \
+  V(BesselJ0, 1, kF, kSame)                                                                             \
+  V(BesselJ1, 1, kF, kSame)                                                                             \
+  V(BesselK0, 1, kF, kSame)                                                                             \
+  V(BesselK0e, 1, kF, kSame)                                                                            \
+  V(BesselK1, 1, kF, kSame)                                                                             \
+  V(BesselK1e, 1, kF, kSame)                                                                            \
+  V(BesselY0, 1, kF, kSame)                                                                             \
+  V(BesselY1, 1, kF, kSame)                                                                             \
+  V(Dawsn, 1, kF, kSame)      /* exp(-x^2) times the integral of exp(t^2) from 0 to x */                \
+  V(Expint, 1, kF, kSame)     /* the exponential integral Ei */                                         \
+  V(FresnelCos, 1, kF, kSame) /* the integral of cos(pi t^2 / 2) from 0 to x */                         \
+  V(FresnelSin, 1, kF, kSame)                                                                           \
+  V(Spence, 1, kF, kSame)               /* the integral of log(t) / (1 - t) from 1 to x */              \
+  V(PopulationCount, 1, kI | kU, kSame) /* bits that are 1 */                                           \
   V(Ceil, 1, kF, kSame)                                                                                 \
   V(Floor, 1, kF, kSame)                                                                                \
   V(Rint, 1, kF, kSame) /* halves to even */                                                            \
@@ -86,6 +104,13 @@ enum class ResultRule : uint8_t {
   V(Minimum, 2, kF | kI | kU, kSame)                                                                    \
   V(Pow, 2, kF | kI | kC, kSame) /* integer to a negative power: 0, and the command fails */            \
   V(Atan2, 2, kF, kSame)                                                                                \
+  V(NextAfter, 2, kF, kSame)                                                                            \
+  V(Igamma, 2, kF, kSame) /* the regularised incomplete gamma function P(a, x), and 1 - P */            \
+  V(Igammac, 2, kF, kSame)                                                                              \
+  V(IgammaGradA, 2, kF, kSame)     /* dP(a, x) / da */                                                  \
+  V(GammaSampleGrad, 2, kF, kSame) /* d sample / d alpha of a gamma(alpha, 1) sample */                 \
+  V(Polygamma, 2, kF, kSame)       /* the derivative of order a of digamma, at b */                     \
+  V(Zeta, 2, kF, kSame)            /* Hurwitz's: the sum of (k + b)^-a over k = 0, 1, ... */            \
   V(Equal, 2, kF | kI | kU | kB | kC, kBool)                                                            \
   V(NotEqual, 2, kF | kI | kU | kB | kC, kBool)                                                         \
   V(Less, 2, kF | kI | kU, kBool)                                                                       \
@@ -99,6 +124,7 @@ enum class ResultRule : uint8_t {
   V(BitwiseXor, 2, kI | kU, kSame)                                                                      \
   V(LeftShift, 2, kI | kU, kSame) /* the count is clamped to 0 .. bits-1 */                             \
   V(RightShift, 2, kI | kU, kSame)                                                                      \
+  V(Betainc, 3, kF, kSame)                    /* the regularised incomplete beta function I_c(a, b) */  \
   V(Select, 3, kF | kI | kU | kB | kC, kSame) /* a (bool) ? b : c; T is the type of b and c */
 
 enum class EOp : uint8_t {

@@ -49,6 +49,10 @@ constexpr bool IsComplex(DType t) { return t >= DType::kComplex64; }
 constexpr bool IsSignedInteger(DType t) { return t >= DType::kInt8 && t <= DType::kInt64; }
 constexpr bool IsUnsignedInteger(DType t) { return t >= DType::kUint8 && t <= DType::kUint64; }
 constexpr bool IsInteger(DType t) { return t >= DType::kInt8 && t <= DType::kUint64; }
+// The type of the parts of a complex number; a real type itself.
+constexpr DType RealTypeOf(DType t) {
+  return t == DType::kComplex64 ? DType::kFloat : t == DType::kComplex128 ? DType::kDouble : t;
+}
 // half and bfloat16 are stored in 16 bits and computed in float.
 constexpr bool IsReducedFloat(DType t) { return t == DType::kHalf || t == DType::kBFloat16; }
 

@@ -22,11 +22,12 @@ bool BinaryLoop(void* dst, const void* a, const void* b, const void*, int64_t n)
   return failed;
 }
 
-template <typename Op, typename T>
+// A is bool for Select, else T.
+template <typename Op, typename A, typename T>
 bool TernaryLoop(void* dst, const void* a, const void* b, const void* c, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     static_cast<T*>(dst)[i] =
-        Op::Apply(static_cast<const bool*>(a)[i], static_cast<const T*>(b)[i], static_cast<const T*>(c)[i]);
+        Op::Apply(static_cast<const A*>(a)[i], static_cast<const T*>(b)[i], static_cast<const T*>(c)[i]);
   }
   return false;
 }
@@ -63,7 +64,7 @@ InstrFn LoopOf() {
   } else if constexpr (arity == 2) {
     return &BinaryLoop<Op, T>;
   } else {
-    return &TernaryLoop<Op, T>;
+    return &TernaryLoop<Op, std::conditional_t<std::is_same_v<Op, scalar::ops::Select>, bool, T>, T>;
   }
 }
 

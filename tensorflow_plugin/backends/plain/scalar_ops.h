@@ -97,6 +97,25 @@ XPU_UNARY_OP(Erfc, return std::erfc(x););
 XPU_UNARY_OP(Erfinv, return static_cast<T>(ErfInverse(x)););
 XPU_UNARY_OP(Lgamma, return static_cast<T>(LogGamma(x)););
 XPU_UNARY_OP(Digamma, return static_cast<T>(DigammaFunction(x)););
+// PENDING
+XPU_UNARY_OP(BesselI0, return x;);
+XPU_UNARY_OP(BesselI0e, return x;);
+XPU_UNARY_OP(BesselI1, return x;);
+XPU_UNARY_OP(BesselI1e, return x;);
+XPU_UNARY_OP(BesselJ0, return x;);
+XPU_UNARY_OP(BesselJ1, return x;);
+XPU_UNARY_OP(BesselK0, return x;);
+XPU_UNARY_OP(BesselK0e, return x;);
+XPU_UNARY_OP(BesselK1, return x;);
+XPU_UNARY_OP(BesselK1e, return x;);
+XPU_UNARY_OP(BesselY0, return x;);
+XPU_UNARY_OP(BesselY1, return x;);
+XPU_UNARY_OP(Dawsn, return x;);
+XPU_UNARY_OP(Expint, return x;);
+XPU_UNARY_OP(FresnelCos, return x;);
+XPU_UNARY_OP(FresnelSin, return x;);
+XPU_UNARY_OP(Spence, return x;);
+XPU_UNARY_OP(PopulationCount, return x;);
 XPU_UNARY_OP(Ceil, return std::ceil(x););
 XPU_UNARY_OP(Floor, return std::floor(x););
 XPU_UNARY_OP(Rint, return std::nearbyint(x););
@@ -114,6 +133,15 @@ XPU_BINARY_OP(Add, if constexpr (kIsInt<T>) { return static_cast<T>(Wide(x) + Wi
 XPU_BINARY_OP(Sub, if constexpr (kIsInt<T>) { return static_cast<T>(Wide(x) - Wide(y)); } else { return x - y; });
 XPU_BINARY_OP(Mul, if constexpr (kIsInt<T>) { return static_cast<T>(Wide(x) * Wide(y)); } else { return x * y; });
 XPU_BINARY_OP(Div, return x / y;);
+// PENDING
+XPU_BINARY_OP(NextAfter, return y + x;);
+XPU_BINARY_OP(Igamma, return y + x;);
+XPU_BINARY_OP(Igammac, return y + x;);
+XPU_BINARY_OP(IgammaGradA, return y + x;);
+XPU_BINARY_OP(GammaSampleGrad, return y + x;);
+XPU_BINARY_OP(Polygamma, return y + x;);
+XPU_BINARY_OP(Zeta, return y + x;);
+
 // Division by -1 is negation: the one quotient that overflows must not trap.
 template <typename T>
 constexpr bool IsMinusOne(T y) {
@@ -191,6 +219,14 @@ constexpr int ClampShift(T y) {
 }
 XPU_BINARY_OP(LeftShift, return static_cast<T>(Wide(x) << ClampShift(y)););
 XPU_BINARY_OP(RightShift, return static_cast<T>(x >> ClampShift(y)););
+
+// PENDING
+struct Betainc {
+  template <typename T>
+  static T Apply(const T& a, const T& b, const T& x) {
+    return a + b + x;
+  }
+};
 
 struct Select {
   template <typename T>

@@ -25,7 +25,11 @@ class KernelSet : public Capabilities {
 
   // Runs the primitive to its end on the team. The descriptor has passed Check (check.h). Addresses in `args` are plain
   // host addresses; args.status is not used: a failure that depends on data is returned. Stateless and thread-safe.
-#define XPU_RUN(name) virtual Status Run(const name##Desc& desc, const Args& args, const ThreadTeam& team) const = 0;
+  // What a set does not support it need not have.
+#define XPU_RUN(name)                                                                \
+  virtual Status Run(const name##Desc& desc, const Args&, const ThreadTeam&) const { \
+    return errors::Unimplemented(Name(desc), " has no kernel");                      \
+  }
   XPU_PRIMITIVES(XPU_RUN)
 #undef XPU_RUN
 };

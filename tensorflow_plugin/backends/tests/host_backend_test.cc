@@ -29,20 +29,6 @@ class NotingKernels : public KernelSet {
     team_size = team.size();
     return OkStatus();
   }
-#define XPU_NONE(name) \
-  Status Run(const name##Desc&, const Args&, const ThreadTeam&) const override { return errors::Unimplemented(#name); }
-  XPU_NONE(Elementwise)
-  XPU_NONE(Reduce)
-  XPU_NONE(MatMul)
-  XPU_NONE(Convolution)
-  XPU_NONE(Pool)
-  XPU_NONE(Normalize)
-  XPU_NONE(Softmax)
-  XPU_NONE(CopyStrided)
-  XPU_NONE(Gather)
-  XPU_NONE(Scatter)
-  XPU_NONE(Compact)
-#undef XPU_NONE
 
   mutable std::atomic<int> team_size{0};
 };

@@ -58,16 +58,6 @@ class TestKernels final : public KernelSet {
   }
   Status Run(const SoftmaxDesc&, const Args&, const ThreadTeam&) const override { throw std::bad_alloc(); }
   Status Run(const ElementwiseDesc&, const Args&, const ThreadTeam&) const override { return OkStatus(); }
-#define XPU_NONE(name) \
-  Status Run(const name##Desc&, const Args&, const ThreadTeam&) const override { return errors::Unimplemented(#name); }
-  XPU_NONE(Reduce)
-  XPU_NONE(MatMul)
-  XPU_NONE(Convolution)
-  XPU_NONE(Pool)
-  XPU_NONE(Normalize)
-  XPU_NONE(Scatter)
-  XPU_NONE(Compact)
-#undef XPU_NONE
 };
 const TestKernels kKernels;
 
