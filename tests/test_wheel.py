@@ -67,7 +67,7 @@ def test_licenses_travel_with_it(unpacked):
     expression = re.search("^License-Expression: (.*)$", (metadata / "METADATA").read_text(), re.M).group(1)
     notice = (licenses / "NOTICE").read_text()
     names = re.findall(r"license: +([\w.-]+(?: WITH [\w.-]+)?)", notice)
-    assert len(names) == 6 and [name for name in names if name not in expression] == []
+    assert len(names) == 7 and [name for name in names if name not in expression] == []
     for library in {*libraries(unpacked)} - {unpacked / "tensorflow-plugins" / LOADER}:
         path = str(library.relative_to(unpacked))
         assert re.sub(r"\.cpython.*", "*.so", path) in notice, f"NOTICE does not say whose work is in {path}"
@@ -80,6 +80,7 @@ def test_licenses_travel_with_it(unpacked):
     }.items():
         assert texts[name].read_text() == shipped.read_text(), f"{name} is not {shipped}"
     assert "Apache License" in (licenses / "LICENSE").read_text()
+    assert "Mozilla Public License Version 2.0" in texts["eigen-MPL-2.0.txt"].read_text()
     assert "GNU GENERAL PUBLIC LICENSE" in texts["libgomp-GPL-3.0.txt"].read_text()
 
 

@@ -162,11 +162,37 @@ cc_library(
 )
 """)
 
+# The oldest that the host backend's kernels are written for: "world", major and minor version, as Eigen counts.
+_EIGEN_VERSION = [3, 4, 0]
+
+def _eigen_impl(ctx):
+    found = [path for path in ["/usr/include/eigen3", "/usr/local/include/eigen3"] if ctx.path(path + "/Eigen").exists]
+    if not found:
+        fail("Eigen is not installed: apt-get install libeigen3-dev (make setup does it).")
+    macros = found[0] + "/Eigen/src/Core/util/Macros.h"
+    version = []
+    for name in ["EIGEN_WORLD_VERSION", "EIGEN_MAJOR_VERSION", "EIGEN_MINOR_VERSION"]:
+        version.append(int(ctx.execute(["sed", "-n", "s/^#define %s \\([0-9]*\\).*/\\1/p" % name, macros]).stdout.strip()))
+    if version < _EIGEN_VERSION:
+        fail("{} is Eigen {}, expected {} or later.".format(found[0], version, _EIGEN_VERSION))
+    ctx.symlink(found[0] + "/Eigen", "include/Eigen")
+    ctx.file("BUILD", """
+cc_library(
+    name = "eigen",
+    hdrs = glob(["include/Eigen/**"]),
+    # Nothing of it that is not under MPL-2.0 or as free. Threads are ours.
+    defines = ["EIGEN_MPL2_ONLY", "EIGEN_DONT_PARALLELIZE"],
+    includes = ["include"],
+    visibility = ["//visibility:public"],
+)
+""")
+
 _tensorflow = repository_rule(implementation = _tensorflow_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _python_repository = repository_rule(implementation = _python_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _onednn = repository_rule(implementation = _onednn_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _dlpack = repository_rule(implementation = _dlpack_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _googletest = repository_rule(implementation = _googletest_impl, local = True)
+_eigen = repository_rule(implementation = _eigen_impl, local = True)
 
 def xpu_repositories():
     _tensorflow(name = "tensorflow")
@@ -174,3 +200,4 @@ def xpu_repositories():
     _onednn(name = "onednn")
     _dlpack(name = "dlpack")
     _googletest(name = "googletest")
+    _eigen(name = "eigen")

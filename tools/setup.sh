@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes this checkout ready to build and test, and does nothing where it is already: a C++ compiler, Bazel and
-# googletest (with apt, as root or through sudo, only what is missing), then .venv with requirements-dev.txt and the
-# requirement files given as arguments.
+# Makes this checkout ready to build and test, and does nothing where it is already: a C++ compiler, Bazel,
+# googletest and Eigen (with apt, as root or through sudo, only what is missing), then .venv with requirements-dev.txt
+# and the requirement files given as arguments.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON="${PYTHON:-python3}"
@@ -29,6 +29,7 @@ missing=()
 command -v g++ >/dev/null || missing+=(g++)
 command -v strip >/dev/null || missing+=(binutils)
 [[ -e /usr/include/gtest/gtest.h ]] || missing+=(libgtest-dev)
+[[ -e /usr/include/eigen3/Eigen/Core || -e /usr/local/include/eigen3/Eigen/Core ]] || missing+=(libeigen3-dev)
 tools/bazel.sh --which >/dev/null 2>&1 || missing+=(bazel-bootstrap)
 command -v "$PYTHON" >/dev/null || missing+=(python3 python3-venv)
 [[ ${#missing[@]} == 0 ]] || apt_install "${missing[@]}"

@@ -121,7 +121,8 @@ Status Check(const FactorizeDesc& desc, Footprint* f) {
       return array({rows, cols}, desc.type, NextOut(f));
     case FactorizeKind::kLu:
       XPU_RETURN_IF_ERROR(array({rows, cols}, desc.type, NextOut(f)));
-      return array({rows}, DType::kInt32, NextOut(f));
+      XPU_RETURN_IF_ERROR(array({rows}, DType::kInt32, NextOut(f)));
+      return array({1}, desc.type, NextOut(f));
     case FactorizeKind::kQr:
       XPU_RETURN_IF_ERROR(array({rows, desc.full ? rows : k}, desc.type, NextOut(f)));
       return array({desc.full ? rows : k, cols}, desc.type, NextOut(f));
@@ -155,7 +156,8 @@ Status Check(const SolveDesc& desc, Footprint* f) {
 }
 
 bool IsDefined(const SolveDesc& desc) {
-  return IsPrecise(desc.type) && !(desc.kind == SolveKind::kTridiagonal && desc.adjoint);
+  const bool tridiagonal = desc.kind == SolveKind::kTridiagonal;
+  return IsPrecise(desc.type) && !(tridiagonal && desc.adjoint) && (!desc.perturb || (tridiagonal && desc.pivoting));
 }
 std::string Name(const SolveDesc& desc) {
   return errors::Concat("Solve ", NameOf(kSolveNames, desc.kind), " of ", Name(desc.type));
