@@ -42,7 +42,8 @@ def wait(value) -> None:
 def repeated(op: Callable, inputs: list, device: str, repeats: int) -> Callable[[], None]:
     """A callable that runs `op(*inputs)` `repeats` times in one tf.function on `device` and waits for the last.
 
-    Each run waits for the one before (control dependencies), so that neither device merges or overlaps them.
+    Each run waits for the one before (control dependencies), so that neither device merges or overlaps them. Clusters
+    would: with them, what nobody reads is not computed.
     """
     with tf.device(device):
         inputs = [tf.identity(tf.constant(x)) for x in inputs]
@@ -83,6 +84,16 @@ def in_process(module: str, *arguments: str, **environment: str) -> str:
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
     return done.stdout
+
+
+def lines_of(module: str, *arguments: str, **environment: str) -> Iterator[str]:
+    """The lines that `python -m module` prints, as they come, in a process of its own with these variables."""
+    command = [sys.executable, "-m", module, *arguments]
+    with subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield from process.stdout
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command)
 
 
 def alternate(a: Callable[[], None], b: Callable[[], None], rounds: int = 9, warmup: int = 2) -> tuple[float, float]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import itertools
+import json
 import pathlib
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks import callbacks, devices, memory, models
-from benchmarks.measure import CPU, XPU, Result, alternate, compare, wait
+from benchmarks.measure import CPU, XPU, Result, alternate, compare, lines_of, wait
 
 _rng = np.random.default_rng(0)
 
@@ -233,10 +236,8 @@ def training() -> Iterator[Result]:
     yield Result("demo training step", "batch 128", a / 10, b / 10)
 
 
-GROUPS = {
-    "dispatch": dispatch,
-    "copies": copies,
-    "copies without TensorFlow": callbacks.copies,
+# Ops one by one, each run again and again.
+SINGLE_OPS = {
     "matmul": matmul,
     "convolution": convolution,
     "elementwise": elementwise,
@@ -245,6 +246,20 @@ GROUPS = {
     "data movement": movement,
     "checked": checked,
     "random": random,
+}
+
+
+def by_themselves(group: str) -> Iterator[Result]:
+    """The results of single ops, from a process without clusters: a cluster runs an op that is repeated once."""
+    for line in lines_of("benchmarks.suite", group, TF_XPU_FUSION="0"):
+        yield Result(**json.loads(line))
+
+
+GROUPS = {
+    "dispatch": dispatch,
+    "copies": copies,
+    "copies without TensorFlow": callbacks.copies,
+    **{group: functools.partial(by_themselves, group) for group in SINGLE_OPS},
     "training": training,
     "models": models.steps,
     "first calls": models.first_calls,
@@ -260,3 +275,13 @@ COLUMNS = {
     "memory options": ("with", "without", "with / without"),
     "devices": ("two devices", "one device", "two / one"),
 }
+
+
+def main() -> None:
+    """Prints the results of one group of single ops, a line of JSON each."""
+    for result in SINGLE_OPS[sys.argv[1]]():
+        print(json.dumps(dataclasses.asdict(result)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

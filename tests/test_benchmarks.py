@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks import models
+from benchmarks import models, suite
 from benchmarks.__main__ import amount, sections, written
 from benchmarks.measure import CPU, XPU, Result, alternate, middle
+from tests.conftest import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -53,3 +54,31 @@ def test_what_is_measured_alone_takes_its_own_place():
     new = "# Head\nof it\n\n## matmul\n\nnew\n\n## models\n\nadded\n\n## devices\n\nkept\n"
     assert written(text, {"matmul": "\nnew", "models": "\nadded"}) == new
     assert written(new, {}) == new
+
+
+REPEATED = """
+import json
+import numpy as np
+from benchmarks.measure import XPU, graphs_as_written, repeated, seconds
+x = np.ones((768, 768), np.float32)
+with graphs_as_written():
+    once, often = (repeated(lambda a, b: a @ b, [x, x], XPU, n) for n in (1, 16))
+    once(), often()
+    print(json.dumps(min(seconds(often) for _ in range(5)) / min(seconds(once) for _ in range(5))))
+"""
+
+
+def test_repeated_ops_are_computed_repeatedly(xpu_device):
+    """Their time would else be divided by a number of runs that never were. Clusters compute one, which is why single
+    ops are measured without them.
+    """
+    assert run_code(REPEATED, environment={"TF_XPU_FUSION": "0"}).json > 8
+    assert run_code(REPEATED, environment={"TF_XPU_FUSION": "1"}).json < 4
+
+
+def test_single_ops_are_measured_without_clusters(monkeypatch):
+    asked = []
+    monkeypatch.setattr(suite, "lines_of", lambda *command, **environment: asked.append((command, environment)) or [])
+    for group in suite.SINGLE_OPS:
+        assert list(suite.GROUPS[group]()) == []
+    assert asked == [(("benchmarks.suite", group), {"TF_XPU_FUSION": "0"}) for group in suite.SINGLE_OPS]
