@@ -24,6 +24,7 @@
   V(HostOps)               \
   V(Inplace)               \
   V(Iterators)             \
+  V(Lrn)                   \
   V(MatMul)                \
   V(MathBinary)            \
   V(MathUnary)             \

@@ -284,6 +284,21 @@ TEST(Check, Pool) {
     for (int i = 0; i < f.num_in; ++i) Expect(f.in[i], DType::kFloat, row.in[i]);
     Expect(f.out[0], DType::kFloat, row.out);
   }
+  PoolDesc with_positions = desc;
+  with_positions.kind = PoolKind::kMax;
+  with_positions.gradient = false;
+  with_positions.positions_type = DType::kInt64;
+  const Footprint f = FootprintOf(with_positions);
+  ASSERT_EQ(f.num_out, 2);
+  Expect(f.out[1], DType::kInt64, y);
+  EXPECT_EQ(Undefined(with_positions, [](auto* d) { d->positions_type = DType::kInt16; }),
+            "Pool maximum with positions of float is not defined");
+  EXPECT_EQ(Undefined(with_positions, [](auto* d) { d->kind = PoolKind::kAverage; }),
+            "Pool average with positions of float is not defined");
+  EXPECT_EQ(Undefined(with_positions, [](auto* d) { d->order = ChannelOrder::kFirst; }),
+            "Pool maximum with positions of float is not defined");
+  EXPECT_EQ(Undefined(with_positions, [](auto* d) { d->gradient = true; }),
+            "Pool maximum with positions gradient of float is not defined");
   EXPECT_EQ(Invalid(desc, [](auto* d) { d->stride[0] = 0; }), "Pool: a stride is 0, expected 1 or more");
   EXPECT_EQ(Invalid(desc, [](auto* d) { d->window[1] = 0; }), "Pool: a window extent is 0, expected 1 or more");
   EXPECT_EQ(Undefined(desc, [](auto* d) { d->type = DType::kBool; }), "Pool average gradient of bool is not defined");

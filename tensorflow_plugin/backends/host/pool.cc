@@ -3,6 +3,7 @@
 #endif
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -44,6 +45,19 @@ void Forward(const PoolDesc& d, const T* x, T* y, const ThreadTeam& team) {
     for (int64_t i = begin; i < end; ++i) {
       row(d, x + i / (d.output[0] * d.output[1]) * x_image, y + i * y_row, i / d.output[1] % d.output[0],
           i % d.output[1], Lowest<T>());
+    }
+  });
+}
+
+template <typename T, typename P>
+void WithPositions(const PoolDesc& d, const T* x, T* y, P* positions, const ThreadTeam& team) {
+  const auto row = XPU_PICK_ISA(PoolPositionsRow<T, P>);
+  const int64_t x_image = runtime::Cells(d.input) * d.channels, y_row = d.output[2] * d.channels;
+  const int64_t grain = std::max<int64_t>(1, kGrainWork / (Work(d) * std::max<int64_t>(1, d.output[2])));
+  team.ParallelFor(d.batch * d.output[0] * d.output[1], grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      row(d, x + i / (d.output[0] * d.output[1]) * x_image, y + i * y_row, positions + i * y_row,
+          i / d.output[1] % d.output[0], i % d.output[1], Lowest<T>());
     }
   });
 }
@@ -103,6 +117,8 @@ template <typename T>
 void RunVectors(const PoolDesc& d, const Args& args, const ThreadTeam& team) {
   const T* in = static_cast<const T*>(args.in[0]);
   T* out = static_cast<T*>(args.out[0]);
+  if (d.positions_type == DType::kInt32) return WithPositions(d, in, out, static_cast<int32_t*>(args.out[1]), team);
+  if (d.positions_type == DType::kInt64) return WithPositions(d, in, out, static_cast<int64_t*>(args.out[1]), team);
   if (!d.gradient) return Forward<T>(d, in, out, team);
   if (d.kind == PoolKind::kMax) return Gradient<T>(d, in, static_cast<const T*>(args.in[2]), out, team);
   Gradient<T>(d, nullptr, in, out, team);
@@ -128,6 +144,10 @@ Status RunImages(PoolDesc d, const Args& args, const ThreadTeam& team) {
     a.in[0] = at(args.in[0], begin * (d.gradient && !argmax ? y_image : x_image));
     if (argmax) a.in[2] = at(args.in[2], begin * y_image);
     a.out[0] = static_cast<char*>(args.out[0]) + begin * (d.gradient ? x_image : y_image);
+    if (d.positions_type != DType::kInvalid) {
+      const int64_t positions = y_image / SizeOf(d.type) * SizeOf(d.positions_type);
+      a.out[1] = static_cast<char*>(args.out[1]) + begin * positions;
+    }
     status.Update(plain::Run(part, a));
   });
   return status.get();
@@ -139,7 +159,9 @@ Status HostKernels::Run(const PoolDesc& d, const Args& args, const ThreadTeam& t
   const bool empty = d.batch * d.channels * runtime::Cells(d.gradient ? d.input : d.output) == 0;
   if (empty) return OkStatus();
   try {
-    if (d.order == ChannelOrder::kLast || d.channels == 1) {
+    // Vectors of positions count in 32 bits.
+    const bool fits = d.positions_type == DType::kInvalid || runtime::Cells(d.input) <= INT32_MAX;
+    if ((d.order == ChannelOrder::kLast || d.channels == 1) && fits) {
       if (d.type == DType::kFloat)
         RunVectors<float>(d, args, team);
       else if (d.type == DType::kHalf)

@@ -92,6 +92,17 @@ void Forward(const PoolDesc& d, const T* x, T* y) {
   });
 }
 
+// The maximum is the element at its position: a NaN where the window starts with it, as in TensorFlow. A window of
+// nothing but padding has no position: -1.
+template <typename T, typename P>
+void WithPositions(const PoolDesc& d, const T* x, T* y, P* positions) {
+  ForEachWindow(d, [&](int64_t out, int64_t base, const int64_t* begin, const int64_t* end, const SpatialStrides& s) {
+    const int64_t at = ArgMax(x, base, begin, end, s);
+    y[out] = at < 0 ? Lowest<T>() : x[at];
+    positions[out] = static_cast<P>(at < 0 ? at : at % s.n);
+  });
+}
+
 template <typename T>
 void Gradient(const PoolDesc& d, const T* x, const T* dy, T* dx) {
   std::vector<Sum<T>> sums(d.batch * d.channels * runtime::Cells(d.input), 0);
@@ -118,7 +129,11 @@ Status Run(const PoolDesc& d, const Args& args) {
     if constexpr (IsFloating(type) || IsInteger(type)) {
       const T* in = static_cast<const T*>(args.in[0]);
       T* out = static_cast<T*>(args.out[0]);
-      if (!d.gradient) {
+      if (d.positions_type == DType::kInt32) {
+        WithPositions<T>(d, in, out, static_cast<int32_t*>(args.out[1]));
+      } else if (d.positions_type == DType::kInt64) {
+        WithPositions<T>(d, in, out, static_cast<int64_t*>(args.out[1]));
+      } else if (!d.gradient) {
         Forward<T>(d, in, out);
       } else if (d.kind == PoolKind::kMax) {
         Gradient<T>(d, in, static_cast<const T*>(args.in[2]), out);

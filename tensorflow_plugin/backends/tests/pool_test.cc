@@ -88,6 +88,26 @@ TEST(Pool, ByHand) {
   }
 }
 
+// The first of equal maxima; a NaN where the window starts with one; none where there is nothing but padding.
+TEST(Pool, PositionsByHand) {
+  for (DType positions : {DType::kInt32, DType::kInt64}) {
+    PoolDesc d = Make({{3, 2, 2, 0, 1}, {3, 2, 1}}, 2, 2);
+    d.positions_type = positions;
+    const Array x = Values(DType::kFloat, {1, 9, 2, 8, 3, 7, 4, 6, 4, 5, 6, 4, 7, 3, 8, 2, 9, 1,  //
+                                           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 5, 5, 5, 5, 6});
+    testing::ExpectByHand(d, {x}, {{DType::kFloat, 16}, {positions, 16}},
+                          {{Values(DType::kFloat, {4, 9, 6, 8, 8, 3, 9, 2, 0, 0, 0, 0, 5, 5, 5, 6}),
+                            Values(positions, {6, 1, 10, 3, 14, 13, 16, 15, 0, 1, 2, 3, 12, 13, 14, 17})}},
+                          "positions");
+    d = Make({{3, 2, 2, 2, 1}}, 1, 1);
+    d.positions_type = positions;
+    testing::ExpectByHand(
+        d, {Values(DType::kFloat, {NAN, 1, NAN})}, {{DType::kFloat, 3}, {positions, 3}},
+        {{Values(DType::kFloat, {std::numeric_limits<float>::lowest(), NAN, NAN}), Values(positions, {-1, 0, 2})}},
+        "positions of NaN");
+  }
+}
+
 // As TensorFlow's CPU kernels: NaN never wins a maximum, which starts at the lowest finite value; a gradient goes to
 // a NaN only where the window starts with it.
 TEST(Pool, NanAndInfinity) {
@@ -133,6 +153,14 @@ TEST(Pool, AllGeometriesTypesAndOrders) {
             });
           }
           const Array y = Forward(d, x);
+          if (kind == PoolKind::kMax && order == ChannelOrder::kLast) {
+            PoolDesc with = d;
+            with.type = t;
+            for (DType positions : {DType::kInt32, DType::kInt64}) {
+              with.positions_type = positions;
+              ExpectAsTheReference(with, {x}, {{t, YSize(d)}, {positions, YSize(d)}}, Describe(d) + " positions");
+            }
+          }
           Gradient(d, x, y, IsFloating(t) ? Random(t, YSize(d), 3) : Random(t, YSize(d), 3, -20, 20));
         }
       }

@@ -1,12 +1,13 @@
 """The cases of the sweep, by op name: one table per family."""
 
-from tests.sweep.cases import array, gather_scatter, inplace, math, nn, random, references, state
+from tests.sweep.cases import array, gather_scatter, inplace, math, nets, nn, random, references, state
 
 FAMILIES = {
     "math": math.CASES,
     "array": array.CASES,
     "gather_scatter": gather_scatter.CASES,
     "nn": nn.CASES,
+    "nets": nets.CASES,
     "random": random.CASES,
     "state": state.CASES,
     "references": references.CASES,
