@@ -94,7 +94,11 @@ def scatter_nd_like(op, tensor):
         where = {"tensor": buffer} if tensor else {"shape": tf.constant((5, 3), index_type(t))}
         return {"indices": tf.range(5, dtype=index_type(t))[:, None], "updates": updates, **where}
 
-    return [*cases, Case(make_everywhere, **SCATTER, **sums_like(op))]
+    def make_false(t, r):
+        where = {"tensor": tf.zeros((5, 3), tf.bool)} if tensor else {"shape": tf.constant((5, 3), index_type(t))}
+        return {"indices": tf.range(5, dtype=index_type(t))[:, None], "updates": tf.zeros((5, 3), tf.bool), **where}
+
+    return [*cases, Case(make_everywhere, **SCATTER, **sums_like(op)), Case(make_false, types=(tf.bool,))]
 
 
 def resource_scatter(op, low=-2.0, relative_to=None):
@@ -131,7 +135,12 @@ def resource_scatter_nd(op):
         buffer, updates = everywhere(op, r, (5, 3), t["T"])
         return {"ref": Var(buffer), "indices": tf.range(5, dtype=index_type(t))[:, None], "updates": updates}
 
-    return [Case(m, **SCATTER, **sums_like(op)) for m in (make, make_everywhere)]
+    def make_false(t, r):
+        no = tf.zeros((5, 3), tf.bool)
+        return {"ref": Var(no), "indices": tf.range(5, dtype=index_type(t))[:, None], "updates": no}
+
+    cases = [Case(m, **SCATTER, **sums_like(op)) for m in (make, make_everywhere)]
+    return [*cases, Case(make_false, types=(tf.bool,))]
 
 
 def unsorted_segment(op):
@@ -248,6 +257,16 @@ CASES = {
         )
         # The last row among them, and not.
         for index in (lambda r, i: r.ints((4, 1), 0, 6, i), lambda r, i: tf.constant([[5], [2], [5], [0]], i))
+    ]
+    + [
+        Case(
+            lambda t, r: {
+                "input": tf.zeros((6, 3), tf.bool),
+                "indices": tf.constant([[5], [0]], index_type(t)),
+                "updates": tf.zeros((2, 3), tf.bool),
+            },
+            types=(tf.bool,),
+        )
     ],
     **{
         op: scatter_nd_like(op, tensor=True)
