@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "tensorflow_plugin/backends/host/kernels.h"
 
@@ -143,6 +144,26 @@ int64_t HostKernels::EstimateNs(const RandomDesc& desc) const {
 
 int64_t HostKernels::EstimateNs(const CompactDesc& desc) const {
   return Total(Product(desc.shape) * 1.5 + static_cast<double>(desc.count) * desc.shape.rank());
+}
+
+int64_t HostKernels::EstimateNs(const ScanDesc& desc) const {
+  const int64_t extents[] = {desc.outer, desc.n, desc.inner};
+  return Total(Product(extents, 3) * (desc.kind == ScanKind::kLogSumExp ? 25 : IsComplex(desc.type) ? 4 : 1.2));
+}
+
+int64_t HostKernels::EstimateNs(const SortDesc& desc) const {
+  const double n = static_cast<double>(desc.n), k = static_cast<double>(desc.k);
+  const double row = desc.k * 8 > desc.n ? n * std::min(2 + 2 * std::log2(n + 1), 20.0) : n + k * 20;
+  return Total(static_cast<double>(desc.rows) * row);
+}
+
+int64_t HostKernels::EstimateNs(const SearchDesc& desc) const {
+  const double steps = 1 + std::log2(static_cast<double>(desc.n) + 1);
+  return Total(static_cast<double>(desc.rows) * static_cast<double>(desc.m) * steps * 1.5);
+}
+
+int64_t HostKernels::EstimateNs(const UniqueDesc& desc) const {
+  return Total(static_cast<double>(desc.n) * (10 + 2 * static_cast<double>(desc.inner)));
 }
 
 }  // namespace xpu::host
