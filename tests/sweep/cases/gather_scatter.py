@@ -260,13 +260,14 @@ CASES = {
     ]
     + [
         Case(
-            lambda t, r: {
+            lambda t, r, update=update: {
                 "input": tf.zeros((6, 3), tf.bool),
                 "indices": tf.constant([[5], [0]], index_type(t)),
-                "updates": tf.zeros((2, 3), tf.bool),
+                "updates": tf.fill((2, 3), update),
             },
             types=(tf.bool,),
         )
+        for update in (False, True)
     ],
     **{
         op: scatter_nd_like(op, tensor=True)
