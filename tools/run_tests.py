@@ -96,16 +96,20 @@ FIRST = (
     "tests/sweep",
 )
 
+# All kernels of each op are for one run of the sweep; the others have some of them, and the next ones the next day.
+SOME_KERNELS = {"XPU_SWEEP_KERNELS": "5"}
+
 TEST = (
     Step("style and types", ("tools/lint.sh",), 30),
     Step("C++ tests", bazel("test", "--test_tag_filters=-slow"), 150, build=bazel("build")),
-    python_tests("Python tests of ops", 300, *FIRST, marks=["not slow"]),
+    python_tests("Python tests of ops", 300, *FIRST, marks=["not slow"], **SOME_KERNELS),
     python_tests("Python tests of all else", 500, *(f"--ignore={path}" for path in FIRST), marks=["not slow"]),
 )
 
 # In order of value: what is at the end is the first to be left out.
 REST = (
-    # Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own.
+    # Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own. The sweep
+    # has all kernels here.
     python_tests(
         "Python tests, device memory isolated and from the plugin's pool",
         400,
@@ -114,9 +118,17 @@ REST = (
         TF_XPU_ALLOCATOR="pool",
     ),
     sanitized("address and undefined-behaviour sanitizers", "asan", 200),
-    python_tests("Python tests of ops, each op by itself", 300, *FIRST, marks=["not slow"], TF_XPU_FUSION="0"),
+    python_tests(
+        "Python tests of ops, each op by itself", 300, *FIRST, marks=["not slow"], TF_XPU_FUSION="0", **SOME_KERNELS
+    ),
     Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 250, build=bazel("build")),
-    python_tests("Python tests, reference backend", 350, marks=["not host_only", "not slow"], backend="XPU_REFERENCE"),
+    python_tests(
+        "Python tests, reference backend",
+        350,
+        marks=["not host_only", "not slow"],
+        backend="XPU_REFERENCE",
+        **SOME_KERNELS,
+    ),
     sanitized("thread sanitizer", "tsan", 200),
     # Whether the tests notice wrong results.
     Step("mutations of primitives", ("tools/mutate_primitives.py",), 150, build=bazel("build")),
