@@ -32,6 +32,7 @@ const Set& Waiting() {
                                   "DynamicPartition",
                                   "DynamicStitch",
                                   "ParallelDynamicStitch",
+                                  "RaggedFillEmptyRows",
                                   "InTopK",
                                   "InTopKV2",
                                   "ResourceCountUpTo",
@@ -42,9 +43,12 @@ const Set& Waiting() {
                                   "SegmentMin",
                                   "SegmentProd",
                                   "SegmentSum",
+                                  "SparseFillEmptyRows",
                                   "SparseSegmentMean",
                                   "SparseSegmentSum",
                                   "SparseSegmentSqrtN",
+                                  "SparseSlice",
+                                  "SparseSplit",
                                   "Unique",
                                   "UniqueV2",
                                   "UniqueWithCounts",
@@ -53,15 +57,21 @@ const Set& Waiting() {
 }
 
 // The same by the beginnings of their names; the numbers of random ops change with every step. Ops that write into an
-// input's buffer, whoever holds it, break what a capture relies on.
+// input's buffer, whoever holds it, break what a capture relies on. So do TensorArrays, which are written under way.
 bool IsWaiting(const tf::Node& node) {
   const std::string& op = node.type_string();
   std::string label;
   // Their numbers start where the device knows.
   if (tf::GetNodeAttr(node.attrs(), labels::kAttribute, &label).ok() && label == labels::kOnDevice) return false;
-  static const char* const kBeginnings[] = {
-      "ResourceSparseApply",         "SparseApply", "Random", "Stateless", "Stateful", "Multinomial", "TruncatedNormal",
-      "ParameterizedTruncatedNormal"};
+  static const char* const kBeginnings[] = {"ResourceSparseApply",
+                                            "SparseApply",
+                                            "Random",
+                                            "Stateless",
+                                            "Stateful",
+                                            "Multinomial",
+                                            "TruncatedNormal",
+                                            "ParameterizedTruncatedNormal",
+                                            "TensorArray"};
   for (const char* beginning : kBeginnings) {
     if (op.rfind(beginning, 0) == 0) return true;
   }

@@ -38,7 +38,12 @@
   V(Segment)               \
   V(Select)                \
   V(Softmax)               \
+  V(SparseEmptyRows)       \
+  V(SparseMatMul)          \
   V(SparseOptimizers)      \
+  V(SparseOrder)           \
+  V(SparseSlice)           \
+  V(TensorArrays)          \
   V(TensorLists)           \
   V(Variables)             \
   V(Where)

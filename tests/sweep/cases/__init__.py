@@ -1,6 +1,18 @@
 """The cases of the sweep, by op name: one table per family."""
 
-from tests.sweep.cases import array, gather_scatter, inplace, math, nets, nn, random, references, state
+from tests.sweep.cases import (
+    array,
+    gather_scatter,
+    inplace,
+    math,
+    nets,
+    nn,
+    random,
+    references,
+    sparse,
+    state,
+    tensor_arrays,
+)
 
 FAMILIES = {
     "math": math.CASES,
@@ -12,6 +24,8 @@ FAMILIES = {
     "state": state.CASES,
     "references": references.CASES,
     "inplace": inplace.CASES,
+    "sparse": sparse.CASES,
+    "tensor_arrays": tensor_arrays.CASES,
 }
 
 CASES = {op: cases for family in FAMILIES.values() for op, cases in family.items()}

@@ -1,0 +1,54 @@
+// TensorArrays of TensorFlow 1. What makes them, counts their elements or closes them TensorFlow has for every device;
+// what moves or adds elements is framework/tensor_arrays.cc.
+#include "tensorflow_plugin/framework/tensor_arrays.h"
+
+#include <string>
+
+#include "tensorflow_plugin/framework/cpu_kernel.h"
+#include "tensorflow_plugin/ops/ops.h"
+
+namespace xpu {
+
+void RegisterTensorArrays(Registry& registry) {
+  registry.Adopt({"TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3", "TensorArrayGrad",
+                  "TensorArrayGradV2", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArraySize",
+                  "TensorArraySizeV2", "TensorArraySizeV3"});
+
+  struct Op {
+    const char* name;
+    OnTensorArray what;
+    const char* type;  // the type attribute
+    std::vector<const char*> host;
+    std::vector<const char*> versions;
+  };
+  const std::vector<const char*> three = {"", "V2", "V3"}, one = {""};
+  const Op ops[] = {
+      {"Write", OnTensorArray::kWrite, "T", {"handle", "index"}, three},
+      {"Read", OnTensorArray::kRead, "dtype", {"handle", "index"}, three},
+      {"Gather", OnTensorArray::kGather, "dtype", {"handle", "indices"}, three},
+      {"Pack", OnTensorArray::kPack, "dtype", {"handle"}, one},
+      {"Concat", OnTensorArray::kConcat, "dtype", {"handle", "lengths"}, three},
+      {"Scatter", OnTensorArray::kScatter, "T", {"handle", "indices"}, three},
+      {"Unpack", OnTensorArray::kUnpack, "T", {"handle"}, one},
+      {"Split", OnTensorArray::kSplit, "T", {"handle", "lengths"}, three},
+  };
+  for (const Op& op : ops) {
+    const char* type = op.type;
+    for (const char* version : op.versions) {
+      registry.Op((std::string("TensorArray") + op.name + version).c_str())
+          .Types(type, kAllTypes)
+          .Host(op.host)
+          .Requires([type](Needs& n) {
+            if (IsDefined(EOp::kAdd, n.type(type))) needs::Op(EOp::kAdd, type)(n);
+          })
+          .Kernel<TensorArrayKernel>(op.what);
+    }
+  }
+
+  // The CPU's kernel writes the flow, which is never read, once for each array.
+  registry.Op("TensorArray").Types("dtype", kAllTypes).Host({"size", "handle"}).Kernel<CpuKernel>();
+  registry.Op("TensorArrayV2").Types("dtype", kAllTypes).Host({"size", "handle"}).Kernel<CpuKernel>();
+  registry.Op("TensorArrayV3").Types("dtype", kAllTypes).Host({"size", "handle", "flow"}).Kernel<CpuKernel>();
+}
+
+}  // namespace xpu
