@@ -5,12 +5,13 @@
 # make wheel  builds the wheel into dist/
 # make stress random work on several devices and threads for ten minutes, checked against numpy
 # make bench  measures against stock TensorFlow on the CPU (docs/benchmarks.md)
+# make contest  measures models against stock TensorFlow, XLA, JAX and PyTorch: an hour (benchmarks/contest.py)
 # make lint   checks style (clang-format, ruff) and types (mypy); make format mends the style
 # make compile-commands  writes compile_commands.json, for editors
 # Each does the set-up it needs (tools/setup.sh: what apt and pip must bring, into .venv) and reuses it afterwards.
 PYTHON := .venv/bin/python
 
-.PHONY: demo test test-all lint format compile-commands wheel stress bench install setup clean
+.PHONY: demo test test-all lint format compile-commands wheel stress bench contest install setup clean
 
 demo: install
 	$(PYTHON) examples/digits_cnn.py
@@ -38,6 +39,10 @@ stress: install
 bench: install
 	@tools/setup.sh requirements-test.txt
 	$(PYTHON) -m benchmarks
+
+contest: install
+	@tools/setup.sh requirements-test.txt
+	$(PYTHON) -m benchmarks.contest --write
 
 setup:
 	@tools/setup.sh

@@ -8,7 +8,13 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "tensorflow_plugin"
-EXTERNAL = {"@tensorflow": "TensorFlow", "@onednn": "oneDNN", "@eigen": "Eigen", "@dlpack": "DLPack", "@python": "Python"}
+EXTERNAL = {
+    "@tensorflow": "TensorFlow",
+    "@onednn": "oneDNN",
+    "@eigen": "Eigen",
+    "@dlpack": "DLPack",
+    "@python": "Python",
+}
 
 
 def packages():

@@ -1,10 +1,13 @@
 """The figures that the benchmarks print belong together."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks import models, suite
+from benchmarks import contest, models, suite, workloads
 from benchmarks.__main__ import amount, sections, written
 from benchmarks.measure import CPU, XPU, Result, alternate, middle
 from tests.conftest import run_code
@@ -82,3 +85,68 @@ def test_single_ops_are_measured_without_clusters(monkeypatch):
     for group in suite.SINGLE_OPS:
         assert list(suite.GROUPS[group]()) == []
     assert asked == [(("benchmarks.suite", group), {"TF_XPU_FUSION": "0"}) for group in suite.SINGLE_OPS]
+
+
+def row(**rounds):
+    return contest.Row("MLP", rounds, {}, {})
+
+
+def test_the_best_of_the_others_is_beaten_or_not():
+    won = row(XPU=[1.0, 2.0, 4.0], TensorFlow=[2.0, 6.0, 4.0], JAX=[9.0, 9.0, 9.0])
+    assert won.best() == "TensorFlow"
+    assert won.times_as_fast("TensorFlow") == 2.0  # of 2, 3 and 1: each round's own ratio
+    lost = row(XPU=[4.0], TensorFlow=[6.0], JAX=[1.0])
+    assert (lost.best(), lost.times_as_fast("JAX")) == ("JAX", 0.25)
+    lines = contest.table([won, lost], {"MLP": "of some size"}).splitlines()
+    assert lines[2].startswith("| MLP: of some size | 2e+03 | 4e+03 | - |")
+    assert lines[2].endswith("| 2.00 |")
+    assert lines[-1].endswith("| 0.71 |")  # the geometric mean of 2 and 1/4
+
+
+CONTESTANT = """
+import json, sys
+for turn, _ in enumerate(sys.stdin):
+    if turn == {turns}:
+        sys.exit("out of strength")
+    print("chatter"); print(json.dumps({{"seconds": {seconds}, "loss": 1.0}}), flush=True)
+"""
+
+
+@pytest.fixture
+def contestants(monkeypatch):
+    """Makes contestants of (seconds of a step, turns until it fails)."""
+
+    def make(**given):
+        def start(self, contestant, workload):
+            seconds, turns = given[contestant]
+            code = CONTESTANT.format(seconds=seconds, turns=turns)
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+            self._process = subprocess.Popen([sys.executable, "-c", code], **pipes)
+
+        monkeypatch.setattr(contest.Process, "__init__", start)
+        return contest.measure("MLP", list(given), rounds=3)
+
+    return make
+
+
+def test_contestants_take_turns_and_may_fail(contestants):
+    measured = contestants(XPU=(0.5, 99), TensorFlow=(1.5, 99), JAX=(1.0, 1))
+    assert measured.rounds == {"XPU": [0.5] * 3, "TensorFlow": [1.5] * 3}
+    assert measured.failed == {"JAX": "out of strength"}
+    assert measured.times_as_fast("TensorFlow") == 3.0
+
+
+def test_one_that_fails_late_is_out(contestants):
+    measured = contestants(XPU=(0.5, 99), TensorFlow=(1.5, 4))
+    assert list(measured.rounds) == ["XPU"]
+    assert measured.failed == {"TensorFlow": "out of strength"}
+
+
+@pytest.mark.parametrize("name", ["many small ops", "graph network", "one token"])
+def test_workloads_do_the_same_on_both_devices(name, xpu_device):
+    losses = []
+    for device in (XPU, CPU):
+        with tf.device(device):
+            losses.append(workloads.make(name)())
+    assert np.isfinite(losses[0])
+    np.testing.assert_allclose(*losses, rtol=1e-3)
