@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow/c/experimental/grappler/grappler.h"
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/backends/backends.h"
@@ -72,33 +73,45 @@ std::unique_ptr<Device> NewHostExecutor(const Choice& choice) {
 
 XPU_EXPORT void XpuCore_SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_Status* status) {
   const xpu::Choice& choice = xpu::TheChoice();
-  xpu::InitPlatform(params, *choice.backend, choice.options.backend);
+  xpu::InitPlatform(params, *choice.backend, choice.options.backend, choice.options.device_type.c_str());
   TF_SetStatus(status, TF_OK, "");
 }
 
 XPU_EXPORT void XpuCore_TF_InitKernel() {
   const xpu::Choice& choice = xpu::TheChoice();
   xpu::SetHostExecutor(xpu::NewHostExecutor(choice).release());
-  xpu::Registry registry(*choice.backend, "XPU");
+  const std::string& device_type = choice.options.device_type;
+  xpu::Registry registry(*choice.backend, device_type);
   xpu::RegisterAllOps(registry);
   for (const std::string& problem : registry.problems()) {
     std::fprintf(stderr, "tensorflow_xpu: kernel not registered: %s\n", problem.c_str());
   }
-  xpu::graph::RegisterLoopPass("XPU");
+  xpu::graph::RegisterLoopPass(device_type);
   if (choice.options.fusion) {
     xpu::cluster::SetDumpFolder(choice.options.dump_folder);
-    std::string trouble = xpu::cluster::RegisterClusterOp("XPU");
-    if (trouble.empty()) trouble = xpu::cluster::RegisterLoopOp("XPU");
+    std::string trouble = xpu::cluster::RegisterClusterOp(device_type);
+    if (trouble.empty()) trouble = xpu::cluster::RegisterLoopOp(device_type);
     if (trouble.empty()) {
-      xpu::graph::RegisterClusterPass("XPU");
+      xpu::graph::RegisterClusterPass(device_type);
     } else {
       std::fprintf(stderr, "tensorflow_xpu: ops run one by one: %s\n", trouble.c_str());
     }
   }
-  const std::string problem = xpu::RunJitFunctionsWithoutXla("XPU");
+  const std::string problem = xpu::RunJitFunctionsWithoutXla(device_type);
   if (!problem.empty()) {
     std::fprintf(stderr, "tensorflow_xpu: jit_compile=True does not work on an XPU: %s\n", problem.c_str());
   }
+}
+
+// Grappler knows what GPUs are good at, and rewrites their graphs: layouts that cuDNN prefers, ops that cuDNN fuses. A
+// GPU of ours is none, so these rewrites are off in graphs that have one; clusters fuse more.
+XPU_EXPORT void XpuCore_TF_InitGraph(TP_OptimizerRegistrationParams* params, TF_Status* status) {
+  const std::string& device_type = xpu::TheChoice().options.device_type;
+  TF_SetStatus(status, TF_OK, "");
+  if (device_type != xpu::kGpu) return;
+  params->device_type = device_type.c_str();
+  params->optimizer_configs->layout_optimizer = TF_TriState_Off;
+  params->optimizer_configs->remapping = TF_TriState_Off;
 }
 
 // What the Python package shows: JSON, see device/describe.h. Makes no device, and TensorFlow need not have made its.
@@ -112,7 +125,8 @@ XPU_EXPORT const char* XpuCore_DescribeDevices() {
       devices.push_back(status.ok() ? info : xpu::DeviceInfo{status.message()});
     }
     const std::string isa = devices.empty() ? "" : devices[0].instruction_set;
-    return new std::string(xpu::DescribeDevices("XPU", xpu::SubdeviceTypes(), choice.options, isa, devices));
+    return new std::string(
+        xpu::DescribeDevices(choice.options.device_type, xpu::SubdeviceTypes(), choice.options, isa, devices));
   }();
   return json->c_str();
 }
@@ -149,6 +163,8 @@ XPU_EXPORT void XpuCore_SettleStream(SP_Stream stream, TF_Status* status) {
 XPU_EXPORT void XpuCore_WaitForStream(SP_Stream stream) {
   if (!xpu::forked_from_user) stream->stream->Wait();
 }
+
+XPU_EXPORT const char* XpuCore_DeviceType() { return xpu::TheChoice().options.device_type.c_str(); }
 
 XPU_EXPORT int XpuCore_SharesHostMemory() {
   const xpu::Choice& choice = xpu::TheChoice();

@@ -7,6 +7,8 @@ import json
 import pathlib
 from typing import Any
 
+from tensorflow_xpu._subdevice import device_type
+
 PACKAGE = pathlib.Path(__file__).resolve().parent
 LOADER = PACKAGE.parent / "tensorflow-plugins" / "libtensorflow_xpu_loader.so"
 
@@ -20,7 +22,7 @@ class PhysicalDevice:
     """
 
     name: str  #: ``/physical_device:XPU:0``, as in ``tf.config.list_physical_devices``
-    device_type: str  #: ``XPU``
+    device_type: str  #: ``XPU``, or ``GPU`` (``TF_XPU_DEVICE_TYPE``)
     subdevice_type: str  #: the backend: ``XPU_HOST`` or ``XPU_REFERENCE``
     hardware_name: str
     vendor: str
@@ -66,7 +68,7 @@ def list_physical_devices() -> list[PhysicalDevice]:
     """
     import tensorflow as tf
 
-    listed = tf.config.list_physical_devices("XPU")
+    listed = tf.config.list_physical_devices(device_type())
     description = core_description() if listed else None
     if description is None:
         return []

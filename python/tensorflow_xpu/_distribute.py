@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tensorflow_xpu._subdevice import device_type
+
 if TYPE_CHECKING:
     import tensorflow as tf
 
@@ -31,7 +33,7 @@ def multi_worker_mirrored_strategy(
     import tensorflow as tf
     from tensorflow.python.distribute.collective_all_reduce_strategy import CollectiveAllReduceExtended
 
-    count = len(tf.config.get_visible_devices("XPU"))
+    count = len(tf.config.get_visible_devices(device_type()))
     if count == 0:
         raise RuntimeError("no XPU is visible: run `python -m tensorflow_xpu doctor`")
 
@@ -41,7 +43,7 @@ def multi_worker_mirrored_strategy(
         def _initialize_local_devices(
             self, cluster_resolver: object, worker_device: str
         ) -> tuple[tuple[str, ...], str]:
-            return tuple(f"{worker_device}/device:XPU:{i}" for i in range(count)), "XPU"
+            return tuple(f"{worker_device}/device:{device_type()}:{i}" for i in range(count)), device_type()
 
     # What the strategy's own constructor does, with these devices.
     strategy = object.__new__(tf.distribute.MultiWorkerMirroredStrategy)

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 CONTEXT = "tensorflow.python.eager.context"
+# As TF_XPU_DEVICE_TYPE has it; os is always there.
+DEVICE_TYPE = "GPU" if sys.modules["os"].environ.get("TF_XPU_DEVICE_TYPE") == "GPU" else "XPU"
 
 
 def _run_ops_as_ops(module: Any, context: Any) -> None:
     """Tells the initialised ``Context`` so, if it has an XPU; see ``TFE_ContextSetRunEagerOpAsFunction``."""
-    if any(device.device_type == "XPU" for device in context._logical_devices):
+    if any(device.device_type == DEVICE_TYPE for device in context._logical_devices):
         module.pywrap_tfe.TFE_ContextSetRunEagerOpAsFunction(context._context_handle, False)
 
 

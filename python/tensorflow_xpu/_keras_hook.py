@@ -26,11 +26,17 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+# As TF_XPU_DEVICE_TYPE has it; os is always there.
+DEVICE_TYPE = "GPU" if sys.modules["os"].environ.get("TF_XPU_DEVICE_TYPE") == "GPU" else "XPU"
+
 TARGET = "keras.src.trainers.trainer"
 FUNCTION = "model_supports_jit"
 # Where Keras's trainer for TensorFlow finds the function that reads logs. The first is imported with TARGET, the second
 # after it.
 READERS = ("keras.src.utils.python_utils", "keras.src.backend.tensorflow.trainer")
+
+# Where Keras's recurrent layers ask whether cuDNN will do; imported before TARGET.
+RECURRENT = "keras.src.backend.tensorflow.rnn"
 
 
 def _xpu_in_use(trainer_module: ModuleType) -> bool:
@@ -39,7 +45,7 @@ def _xpu_in_use(trainer_module: ModuleType) -> bool:
     if backend is not None and backend.backend() != "tensorflow":
         return False
     tensorflow = sys.modules.get("tensorflow")
-    return tensorflow is not None and bool(tensorflow.config.list_physical_devices("XPU"))
+    return tensorflow is not None and bool(tensorflow.config.list_physical_devices(DEVICE_TYPE))
 
 
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
@@ -79,6 +85,9 @@ def patch(module: ModuleType) -> None:
 
     _replace(module, FUNCTION, supports_jit)
     _replace(getattr(module, "Trainer", None), "_pythonify_logs", pythonify_logs)
+    # A GPU is cuDNN's to Keras's LSTM and GRU. This one has no cuDNN: they run as on any other device.
+    if DEVICE_TYPE == "GPU":
+        _replace(sys.modules.get(RECURRENT), "_is_gpu_available", lambda original: lambda: False)
     for reader in READERS:
         _replace(sys.modules.get(reader), "pythonify_logs", pythonify_logs)
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from tensorflow_xpu import _devices
+from tensorflow_xpu._subdevice import device_type
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,17 +30,19 @@ def _ask(function: str, index: int) -> dict[str, Any]:
 
     if isinstance(index, bool) or not isinstance(index, int):
         raise TypeError(f"the index of a device must be an int, not {index!r}")
-    count = len(tf.config.list_physical_devices("XPU"))
+    count = len(tf.config.list_physical_devices(device_type()))
     if not 0 <= index < count:
         raise ValueError(f"there is no XPU of index {index}: expected 0 to {count - 1}, TensorFlow lists {count}")
-    tf.config.list_logical_devices("XPU")
+    tf.config.list_logical_devices(device_type())
     from tensorflow_xpu import _native
 
     loader = _devices.loader_report()
     text = _native.ask_of(loader["core"], function, index) if loader is not None else None
     report = json.loads(text) if text is not None else None
     if report is None:
-        raise ValueError(f"XPU:{index} is not in use: it is not among tf.config.get_visible_devices('XPU')")
+        raise ValueError(
+            f"{device_type()}:{index} is not in use: it is not among tf.config.get_visible_devices({device_type()!r})"
+        )
     return report
 
 
@@ -47,8 +50,8 @@ def _logical_name(index: int) -> str:
     """TensorFlow's name for the physical device of this index: it counts the visible ones only."""
     import tensorflow as tf
 
-    visible = [device.name for device in tf.config.get_visible_devices("XPU")]
-    return f"XPU:{visible.index(f'/physical_device:XPU:{index}')}"
+    visible = [device.name for device in tf.config.get_visible_devices(device_type())]
+    return f"{device_type()}:{visible.index(f'/physical_device:{device_type()}:{index}')}"
 
 
 def memory_info(index: int = 0) -> MemoryInfo:

@@ -9,9 +9,11 @@ import json
 import sys
 from typing import Any
 
+from tensorflow_xpu._subdevice import device_type
+
 
 def compute(tf: Any) -> dict[str, Any]:
-    """Runs a matrix product and a ReLU on /xpu:0, eagerly and in a graph, and compares with the CPU."""
+    """Runs a matrix product and a ReLU on the first device, eagerly and in a graph, and compares with the CPU."""
     import numpy as np
 
     generator = np.random.default_rng(7)
@@ -20,7 +22,7 @@ def compute(tf: Any) -> dict[str, Any]:
     expected = np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0)
 
     def on_xpu() -> Any:
-        with tf.device("/xpu:0"):
+        with tf.device(f"/device:{device_type()}:0"):
             return tf.nn.relu(tf.linalg.matmul(a, b))
 
     tf.config.set_soft_device_placement(False)
@@ -53,7 +55,7 @@ def observe() -> dict[str, Any]:
         "keras_ready": None,
         "c_api_missing": dlpack.c_api_missing,
     }
-    if tf.config.list_physical_devices("XPU"):
+    if tf.config.list_physical_devices(device_type()):
         try:
             seen["compute"] = compute(tf)
         except Exception as error:

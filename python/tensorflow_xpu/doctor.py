@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorflow_xpu import _devices
+from tensorflow_xpu._subdevice import device_type
 from tensorflow_xpu._version import __version__
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -158,7 +159,7 @@ def _computing(seen: dict[str, Any]) -> Finding:
     if compute is None:
         return _problem("computing", f"an op on /xpu:0 failed: {seen['compute_error']}")
     error = max(compute["max_error"].values())
-    if "XPU:0" not in compute["device"]:
+    if f"{device_type()}:0" not in compute["device"]:
         return _problem("computing", f"an op on /xpu:0 ran on {compute['device']}")
     if not error <= compute["tolerance"]:  # also for NaN
         return _problem("computing", f"a matrix product on /xpu:0 is wrong by {error:.3g}")
@@ -185,7 +186,7 @@ def _process(seen: dict[str, Any] | None, code: int, stderr: str) -> list[Findin
     backends = f"{core['subdevice_type']} (of {', '.join(core['subdevice_types'])})"
     findings.append(_ok("plugin", f"{pathlib.Path(loader['core']).name}, backend {backends}"))
     findings.append(_ok("instructions", core["instruction_set"]))
-    listed = [name for name in seen["physical_devices"] if ":XPU:" in name]
+    listed = [name for name in seen["physical_devices"] if f":{device_type()}:" in name]
     if not listed:
         fix = "unset TF_ENABLED_DEVICE_TYPES" if "TF_ENABLED_DEVICE_TYPES" in os.environ else ""
         return [*findings, _problem("devices", "TensorFlow lists no XPU", fix)]

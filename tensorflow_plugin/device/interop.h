@@ -21,6 +21,9 @@ void XpuCore_WaitForStream(SP_Stream stream);
 // 1 if the host may read and write what lies at this address, 0 if only the device that gave it out can.
 int XpuCore_HostCanAddress(const void* address);
 
+// What TensorFlow calls the devices' type.
+const char* XpuCore_DeviceType();
+
 // 1 if the devices work on host memory as they do on their own.
 int XpuCore_SharesHostMemory();
 

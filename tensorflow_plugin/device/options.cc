@@ -10,6 +10,7 @@
 namespace xpu {
 namespace {
 
+constexpr char kDeviceType[] = "TF_XPU_DEVICE_TYPE";
 constexpr char kSubdevice[] = "TF_XPU_SUBDEVICE";
 constexpr char kDeviceCount[] = "TF_XPU_DEVICE_COUNT";
 constexpr char kMemoryLimit[] = "TF_XPU_MEMORY_LIMIT";
@@ -122,6 +123,7 @@ Options ReadOptions(const std::vector<std::string>& subdevices,
     }
     return 0;
   };
+  options.device_type = read_choice(kDeviceType, "XPU", "GPU") == 0 ? "XPU" : "GPU";
   options.fusion = read_choice(kFusion, "1", "0") == 0;
   options.dump_folder = Environment(kDumpFusion);
   struct stat found;
@@ -143,6 +145,8 @@ Options ReadOptions(const std::vector<std::string>& subdevices,
 const std::vector<OptionInfo>& OptionTable() {
   static const std::vector<OptionInfo> table = {
       {"TF_XPU_DISABLE", "0 or 1", "0", "1: the plugin offers no devices, as if it were not installed"},
+      {kDeviceType, "XPU or GPU", "XPU",
+       "GPU: the devices are /gpu:0, /gpu:1, ... to TensorFlow, for programs that ask for those (docs/gpu.md)"},
       {kSubdevice, "XPU_HOST or XPU_REFERENCE", "XPU_HOST",
        "the backend behind /xpu: vectorised loops and oneDNN, or plain loops that are easy to trust and slow"},
       {kDeviceCount, "1 to 64", "1", "how many XPU devices there are; processors and memory are shared out evenly"},

@@ -14,6 +14,7 @@
 namespace xpu {
 
 struct Options {
+  std::string device_type;        // TF_XPU_DEVICE_TYPE
   std::string subdevice;          // subdevice type of the backend to use: TF_XPU_SUBDEVICE
   std::vector<FaultRule> faults;  // TF_XPU_FAULT
   bool fusion = true;             // TF_XPU_FUSION

@@ -5,6 +5,9 @@
 
 namespace xpu::labels {
 
+// The name of the class of kernels that the registry registers, which TensorFlow tells of each kernel.
+inline constexpr char kKernelClass[] = "XpuKernel";
+
 // TensorFlow's attribute of a node that chooses among kernels by their label.
 inline constexpr char kAttribute[] = "_kernel";
 

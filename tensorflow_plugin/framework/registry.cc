@@ -7,6 +7,7 @@
 #include "tensorflow/c/kernels.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/framework/compute_scope.h"
+#include "tensorflow_plugin/framework/labels.h"
 #include "tensorflow_plugin/framework/tf_types.h"
 
 namespace xpu {
@@ -205,9 +206,10 @@ void Registry::Entry::RegisterOne(const std::vector<TypeBinding>& types, int slo
   if (all_host) {
     for (const char* arg : all_host_args_) TF_KernelBuilder_HostMemory(builder, arg);
   }
-  if (priority_ != 0) TF_KernelBuilder_Priority(builder, priority_);
+  const int priority = priority_ + (registry_->device_type_ == kGpu ? 1 : 0);  // TensorFlow has kernels for GPUs
+  if (priority != 0) TF_KernelBuilder_Priority(builder, priority);
   if (label_ != nullptr) TF_KernelBuilder_Label(builder, label_);
-  TF_RegisterKernelBuilder(op_, builder, status.get());
+  TF_RegisterKernelBuilder(labels::kKernelClass, builder, status.get());
   if (TF_GetCode(status.get()) != TF_OK) {
     registry_->problems_.push_back(std::string(op_) + ": " + TF_Message(status.get()));
     return;

@@ -25,6 +25,9 @@ struct TF_OpKernelContext;
 
 namespace xpu {
 
+// TensorFlow's device type of GPUs.
+inline constexpr char kGpu[] = "GPU";
+
 using TypeList = std::vector<DType>;
 
 // Type lists that many ops share. int32 is absent from all: it is a host type (see AllHostFor).

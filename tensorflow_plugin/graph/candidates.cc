@@ -22,13 +22,15 @@ using Set = std::set<std::string>;
 constexpr int64_t kSmall = 1024;
 
 // Ops whose kernels wait for what commands compute: the shape of what they give, or their very commands depend on it.
+// Or on numbers in host memory that are others with every step: labels of CTC.
 const Set& Waiting() {
   static const Set* ops = new Set{"BooleanMask",
                                   "CheckNumerics",
                                   "CheckNumericsV2",
+                                  "CTCLoss",
+                                  "CTCLossV2",
                                   "CountUpTo",
                                   "DebugNumericSummary",
-                                  "DebugNumericSummaryV2",
                                   "DynamicPartition",
                                   "DynamicStitch",
                                   "ParallelDynamicStitch",
@@ -170,7 +172,7 @@ Traits TraitsOf(const tf::Node& node, const std::string& device_type) {
   std::string class_name;
   if (!tf::FindKernelDef(tf::DeviceType(device_type), node.def(), &kernel, &class_name).ok()) return traits;
   if (!MemoryOf(node, device_type, &traits.inputs, &traits.outputs)) return traits;
-  const bool ours = kernel->device_type() == device_type && class_name != "XpuAdoptedKernel";
+  const bool ours = class_name == labels::kKernelClass;
   traits.shape_only = ShapeOnly().count(node.type_string()) != 0;
   traits.role = RoleOf(node, traits, ours);
   return traits;

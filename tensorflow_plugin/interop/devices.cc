@@ -21,6 +21,7 @@ struct Core {
   decltype(XpuCore_WaitForStream)* wait_for_stream = nullptr;
   decltype(XpuCore_HostCanAddress)* host_can_address = nullptr;
   decltype(XpuCore_SharesHostMemory)* shares_host_memory = nullptr;
+  decltype(XpuCore_DeviceType)* device_type = nullptr;
 };
 Core core;
 
@@ -40,13 +41,16 @@ bool ConnectCore(const char* path) {
                         Resolve(library, "XpuCore_SettleStream", &found.settle_stream) &&
                         Resolve(library, "XpuCore_WaitForStream", &found.wait_for_stream) &&
                         Resolve(library, "XpuCore_HostCanAddress", &found.host_can_address) &&
-                        Resolve(library, "XpuCore_SharesHostMemory", &found.shares_host_memory);
+                        Resolve(library, "XpuCore_SharesHostMemory", &found.shares_host_memory) &&
+                        Resolve(library, "XpuCore_DeviceType", &found.device_type);
   dlclose(library);  // TensorFlow never unloads it
   if (complete) core = found;
   return complete;
 }
 
-bool IsXpu(const tensorflow::Device& device) { return core.settle_stream != nullptr && device.device_type() == "XPU"; }
+bool IsXpu(const tensorflow::Device& device) {
+  return core.device_type != nullptr && device.device_type() == core.device_type();
+}
 
 SP_Stream ComputeStream(const tensorflow::Device& xpu) {
   const auto* info = xpu.tensorflow_accelerator_device_info();

@@ -17,14 +17,19 @@
   V(ArrayTranspose)        \
   V(Cast)                  \
   V(CheckNumerics)         \
+  V(Collectives)           \
   V(Convolution)           \
+  V(Ctc)                   \
+  V(Debug)                 \
   V(Einsum)                \
   V(Fill)                  \
   V(Gather)                \
+  V(Gru)                   \
   V(HostOps)               \
   V(Inplace)               \
   V(Iterators)             \
   V(Lrn)                   \
+  V(Lstm)                  \
   V(MatMul)                \
   V(MathBinary)            \
   V(MathUnary)             \

@@ -1,9 +1,11 @@
-"""Ops whose kernels are TensorFlow's own, registered for XPU too (`Registry::Adopt`): datasets and iterators.
+"""Ops whose kernels are TensorFlow's own, registered for XPU too (`Registry::Adopt`): datasets, iterators, collectives.
 
 They take and give resources and variants, which the sweep can neither make nor compare. Each has a function here that
 runs it on the device in scope and gives tensors that show what it did; `tests/test_datasets.py` calls them on both
 devices. Being here excuses an op from having a case only if TensorFlow has it for GPUs, with the same registrations.
 """
+
+import itertools
 
 import tensorflow as tf
 
@@ -112,10 +114,28 @@ def ragged(device):
     return [*splits, values]
 
 
+# Groups are made once, and each is of devices of one type.
+GROUPS = itertools.count(1000, 2)
+
+
+def gathered(device):
+    key = next(GROUPS)
+    return raw.CollectiveGather(input=VALUES, group_size=1, group_key=key, instance_key=key + 1, shape=[3, 2])
+
+
+def exchanged(device):
+    communicator = raw.CollectiveInitializeCommunicator(group_key=next(GROUPS), rank=0, group_size=1)
+    group = tf.zeros([0, 0], tf.int32)
+    return raw.CollectiveAllToAllV3(input=VALUES[:1], communicator=communicator, group_assignment=group)
+
+
 OPS = {
     "AnonymousIterator": through(lambda: raw.AnonymousIterator(**ELEMENT)),
     "AnonymousIteratorV2": through(lambda: raw.AnonymousIteratorV2(**ELEMENT)[0]),
     "AnonymousIteratorV3": through(lambda: raw.AnonymousIteratorV3(**ELEMENT)),
+    "CollectiveAllToAllV3": exchanged,
+    "CollectiveGather": gathered,
+    "CollectiveInitializeCommunicator": exchanged,
     "DeleteIterator": deleted,
     "DeserializeSparse": sparse,
     "ExperimentalMapDataset": mapped,

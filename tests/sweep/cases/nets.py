@@ -1,4 +1,4 @@
-"""Parts of networks beyond the layers: positions of maxima, second gradients of pooling, local response normalization."""
+"""Parts of networks: positions of maxima, second gradients of pooling, local responses, recurrent cells, CTC."""
 
 import numpy as np
 import tensorflow as tf
@@ -129,6 +129,191 @@ def gradient_sizes(args, exact):
     return [dy * norm**-beta + 2 * alpha * beta * x * around(dy * y / norm)]
 
 
+# (inputs, cells, batch, steps, peephole, cell_clip)
+RECURRENT = [(3, 4, 2, 3, False, 3.0), (5, 2, 3, 2, True, 0.4), (1, 6, 1, 1, True, 0.0)]
+
+
+def lstm(op):
+    """Roundings: a step's gates are sums of inputs + cells products and 3 more, through functions whose slope is at
+    most 1, with 2 roundings of their own; then 8 more, and each step goes through those before it. Of half, what is
+    stored counts: two products and the state, or the gates' gradients, a product and its sum.
+    """
+    cases = []
+    sequence, gradient, second = op.startswith("Block"), "Grad" in op, op.endswith("V2")
+    for inputs, cells, batch, steps, peephole, clip in RECURRENT:
+
+        def make(t, r, inputs=inputs, cells=cells, batch=batch, steps=steps, peephole=peephole, clip=clip):
+            dtype = t["T"]
+            time = (steps,) if sequence else ()
+            kwargs = {
+                "x": r.uniform((*time, batch, inputs), dtype, -1, 1),
+                "cs_prev": r.uniform((batch, cells), dtype, -1, 1),
+                "h_prev": r.uniform((batch, cells), dtype, -1, 1),
+                "w": r.uniform((inputs + cells, 4 * cells), dtype, -1, 1),
+                **{name: r.uniform((cells,), dtype, -1, 1) for name in ("wci", "wcf", "wco")},
+                "b": r.uniform((4 * cells,), dtype, -1, 1),
+            }
+            if sequence:
+                kwargs["seq_len_max"] = tf.constant(steps, tf.int64)
+            if not gradient:
+                forget = {} if second else {"forget_bias": 0.5}
+                return {**kwargs, **forget, "cell_clip": clip, "use_peephole": peephole}
+            given = ["i", "cs", "f", "o", "ci", "co", *(["h"] if sequence else [])]
+            state = (*time, batch, cells)
+            for name in given:
+                kwargs[name] = r.uniform(state, dtype, 0.1, 0.9)
+            for name in ("cs_grad", "h_grad"):
+                kwargs[name] = r.uniform(state, dtype, -1, 1)
+            return {**kwargs, "use_peephole": peephole}
+
+        def roundings(args, inputs=inputs, cells=cells, batch=batch, steps=steps):
+            if args["x"].dtype == tf.float16:
+                return 4 * steps + 2
+            return (terms(inputs + cells if not gradient else 4 * cells) + 16) * steps + batch * steps
+
+        cases.append(Case(make, roundings, unit_sizes if not gradient else lstm_gradient_sizes, stored=True))
+    return cases
+
+
+def unit_sizes(args, exact):
+    """The sums before the functions, 1 for each function's own."""
+    largest = max(1, *(np.abs(args[name]).max() for name in ("x", "h_prev", "cs_prev") if name in args))
+    return [np.full(e.shape, 1 + largest) for e in exact]
+
+
+def lstm_gradient_sizes(args, exact):
+    """All factors are at most 1: each output as large as its largest element, and the sums that it is of."""
+    return [np.full(e.shape, 1 + np.abs(e).max(initial=0)) for e in exact]
+
+
+def gru(gradient):
+    """As of LSTM cells."""
+    cases = []
+    for inputs, cells, batch in [(3, 4, 2), (5, 2, 3), (1, 6, 1)]:
+
+        def make(t, r, inputs=inputs, cells=cells, batch=batch):
+            dtype = t["T"]
+            kwargs = {
+                "x": r.uniform((batch, inputs), dtype, -1, 1),
+                "h_prev": r.uniform((batch, cells), dtype, -1, 1),
+                "w_ru": r.uniform((inputs + cells, 2 * cells), dtype, -1, 1),
+                "w_c": r.uniform((inputs + cells, cells), dtype, -1, 1),
+                "b_ru": r.uniform((2 * cells,), dtype, -1, 1),
+                "b_c": r.uniform((cells,), dtype, -1, 1),
+            }
+            if gradient:
+                kwargs |= {name: r.uniform((batch, cells), dtype, 0.1, 0.9) for name in ("r", "u", "c", "d_h")}
+            return kwargs
+
+        n = 2 * terms(inputs + cells) + 12 if not gradient else terms(cells) + terms(2 * cells) + 12
+        cases.append(Case(make, n, unit_sizes if not gradient else lstm_gradient_sizes))
+    return cases
+
+
+# (time, batch, classes, labels of each sequence, lengths, attributes)
+SEQUENCES = [
+    (6, 2, 5, [[1, 2], [3]], [6, 4], {}),
+    (9, 3, 4, [[1, 1, 2], [2, 2], [1, 2, 1, 2]], [9, 5, 6], {}),
+    (5, 2, 4, [[2, 1], [1, 1, 2]], [5, 2], {"ignore_longer_outputs_than_inputs": True}),
+    (5, 1, 4, [[1, 1, 2]], [5], {"preprocess_collapse_repeated": True}),
+    (5, 1, 4, [[1, 1, 2]], [5], {"ctc_merge_repeated": False}),
+    (4, 1, 4, [[2, 2]], [2], {}),  # no path
+]
+
+
+def ctc(blank_first):
+    """Roundings: a step adds 3 numbers' exponentials, takes their logarithm and adds a probability's, each of which is
+    no larger than the loss: 8, of each step, both ways; the softmax's sum of the classes.
+    """
+    cases = []
+    for time, batch, classes, labels, lengths, attrs in SEQUENCES:
+
+        def make(t, r, time=time, batch=batch, classes=classes, labels=labels, lengths=lengths, attrs=attrs):
+            return {
+                "inputs": r.uniform((time, batch, classes), t.get("T", tf.float32), -2, 2),
+                "labels_indices": tf.constant(
+                    [[b, i] for b, row in enumerate(labels) for i in range(len(row))], tf.int64
+                ),
+                "labels_values": tf.constant([v for row in labels for v in row]),
+                "sequence_length": tf.constant(lengths),
+                **attrs,
+            }
+
+        n = 16 * time + 4 + classes
+        if blank_first:
+            cases.append(Case(make, n, ctc_sizes, expect=blank_last))
+            continue
+        # The CPU's doubles are added up as floats.
+        cases.append(Case(make, n, ctc_sizes, types=(tf.float32,)))
+        cases.append(Case(make, n, ctc_sizes, types=(tf.float64,), expect=ctc_in_double))
+    return cases
+
+
+def ctc_in_double(args):
+    """The sum over all paths, step by step; the gradient by what each state has of it."""
+    logits = args["inputs"].numpy()
+    y = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    loss, gradient = np.zeros(logits.shape[1]), np.zeros(logits.shape)
+    merge, blank = args.get("ctc_merge_repeated", True), logits.shape[2] - 1
+    for b, length in enumerate(args["sequence_length"].numpy()):
+        label = args["labels_values"].numpy()[args["labels_indices"].numpy()[:, 0] == b]
+        if len(label) > length and args.get("ignore_longer_outputs_than_inputs"):
+            continue
+        if args.get("preprocess_collapse_repeated"):
+            label = label[np.append(True, label[1:] != label[:-1])]
+        states = np.full(2 * len(label) + 1, blank)
+        states[1::2] = label
+        n = len(states)
+        steps = np.zeros((n, n))  # from, to
+        for s in range(n):
+            steps[s, s] = merge or states[s] == blank
+            if s > 0:
+                steps[s - 1, s] = 1
+            if s > 1 and states[s] != blank and not (merge and states[s] == states[s - 2]):
+                steps[s - 2, s] = 1
+        p = np.exp(y[:length, b, states])
+        forward, backward = np.zeros((length, n)), np.zeros((length, n))
+        forward[0, :2], backward[-1, -2:] = p[0, :2], 1
+        for t in range(1, length):
+            forward[t] = forward[t - 1] @ steps * p[t]
+            backward[-t - 1] = steps @ (backward[-t] * p[-t])
+        total = (forward[0] * backward[0]).sum()
+        with np.errstate(divide="ignore"):
+            loss[b] = -np.log(total)
+        gradient[:length, b] = np.exp(y[:length, b])
+        if total > 0:
+            np.add.at(gradient[:, b].T, states, -(np.pad(forward * backward, [(0, len(y) - length), (0, 0)]) / total).T)
+    return [tf.constant(loss, args["inputs"].dtype), tf.constant(gradient, args["inputs"].dtype)]
+
+
+def ctc_sizes(args, exact):
+    loss = np.where(np.isfinite(exact[0]), np.abs(exact[0]), 0)
+    return [1 + loss, np.broadcast_to((1 + loss)[None, :, None], exact[1].shape)]
+
+
+def blank_last(args):
+    """CTCLossV2, of which the CPU has no kernel: CTCLoss with the first class last, and labels one less."""
+    args = {**args, "inputs": tf.roll(args["inputs"], -1, axis=2), "labels_values": args["labels_values"] - 1}
+    loss, gradient = tf.raw_ops.CTCLoss(**args)
+    return [loss, tf.roll(gradient, 1, axis=2)]
+
+
+def summaries():
+    special = np.array([[1, -2, 0, np.inf, -np.inf, np.nan, np.inf, -0.0]])
+    values = [special, special[:, :3], np.zeros((0, 2)), np.arange(-3.0, 4.0).reshape(1, 7, 1, 1, 1, 1, 1)]
+
+    def make(t, r, mode, value):
+        value = value if t["T"].is_floating else np.nan_to_num(value, posinf=3, neginf=-3)
+        kwargs = {"tensor_debug_mode": mode, "tensor_id": 7, "output_dtype": t["output_dtype"]}
+        return {"input": tf.cast(value, t["T"]), **kwargs}
+
+    return [
+        Case(lambda t, r, m=m, v=v: make(t, r, m, v), compare="bits")
+        for m in (2, 3, 4, 5, 8)
+        for v in (values if m in (4, 8) else values[:2] + values[3:])
+    ]
+
+
 CASES = {
     "MaxPoolWithArgmax": with_argmax("MaxPoolWithArgmax"),
     "MaxPoolGradWithArgmax": with_argmax("MaxPoolGradWithArgmax"),
@@ -138,4 +323,14 @@ CASES = {
     "MaxPool3DGradGrad": second_gradient(3),
     "LRN": lrn(gradient=False),
     "LRNGrad": lrn(gradient=True),
+    **{
+        op: lstm(op)
+        for name in ("LSTMBlockCell", "BlockLSTM")
+        for op in (name, name + "Grad", *((name + "V2", name + "GradV2") if name == "BlockLSTM" else ()))
+    },
+    "GRUBlockCell": gru(gradient=False),
+    "GRUBlockCellGrad": gru(gradient=True),
+    "DebugNumericSummaryV2": summaries(),
+    "CTCLoss": ctc(blank_first=False),
+    "CTCLossV2": ctc(blank_first=True),
 }
