@@ -39,7 +39,8 @@ def set_subdevice_mapping(mapping: Mapping[str, str]) -> None:
             for devices that TensorFlow calls GPUs.
 
     Raises:
-        ValueError: for device types other than one of ``XPU`` and ``GPU``, or a subdevice type that the wheel does not have.
+        ValueError: for device types other than one of ``XPU`` and ``GPU``, or a subdevice type that the wheel does not
+            have.
         RuntimeError: if TensorFlow is imported already, since the choice can no longer change.
     """
     for its_type, subdevice_type in mapping.items():

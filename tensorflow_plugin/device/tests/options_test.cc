@@ -35,6 +35,7 @@ TEST_F(OptionsTest, Defaults) {
   EXPECT_EQ(options.backend.memory_limit, 0);
   EXPECT_EQ(options.backend.threads, 0);
   EXPECT_FALSE(options.backend.isolate_memory);
+  EXPECT_EQ(options.device_type, "XPU");
   EXPECT_FALSE(options.backend.pool_memory);
   EXPECT_TRUE(options.backend.large_pages);
   EXPECT_TRUE(warnings_.empty());
@@ -54,6 +55,8 @@ TEST_F(OptionsTest, GoodValues) {
   EXPECT_GT(Read("TF_XPU_MEMORY_LIMIT", "50%").backend.memory_limit, 0);
   EXPECT_TRUE(Read("TF_XPU_ISOLATE_MEMORY", "1").backend.isolate_memory);
   EXPECT_FALSE(Read("TF_XPU_ISOLATE_MEMORY", "0").backend.isolate_memory);
+  EXPECT_EQ(Read("TF_XPU_DEVICE_TYPE", "GPU").device_type, "GPU");
+  EXPECT_EQ(Read("TF_XPU_DEVICE_TYPE", "XPU").device_type, "XPU");
   EXPECT_TRUE(Read("TF_XPU_ALLOCATOR", "pool").backend.pool_memory);
   EXPECT_FALSE(Read("TF_XPU_ALLOCATOR", "bfc").backend.pool_memory);
   EXPECT_FALSE(Read("TF_XPU_LARGE_PAGES", "0").backend.large_pages);
@@ -86,6 +89,8 @@ TEST_F(OptionsTest, BadValuesAreNamedAndTheDefaultIsUsed) {
       {"TF_XPU_MEMORY_LIMIT", "1.5GiB"},
       {"TF_XPU_ALLOCATOR", "cuda_malloc_async"},
       {"TF_XPU_ALLOCATOR", "Pool"},
+      {"TF_XPU_DEVICE_TYPE", "gpu"},
+      {"TF_XPU_DEVICE_TYPE", "CPU"},
       {"TF_XPU_LARGE_PAGES", "yes"},
       {"TF_XPU_THREADS", "0"},
       {"TF_XPU_THREADS", "many"},
