@@ -35,8 +35,6 @@ const Set& Waiting() {
                                   "DynamicStitch",
                                   "ParallelDynamicStitch",
                                   "RaggedFillEmptyRows",
-                                  "InTopK",
-                                  "InTopKV2",
                                   "ResourceCountUpTo",
                                   "RngReadAndSkip",
                                   "RngSkip",
@@ -47,13 +45,17 @@ const Set& Waiting() {
                                   "SegmentSum",
                                   "SparseFillEmptyRows",
                                   "SparseSegmentMean",
+                                  "SparseSegmentMeanGradV2",
                                   "SparseSegmentSum",
+                                  "SparseSegmentSumGradV2",
                                   "SparseSegmentSqrtN",
+                                  "SparseSegmentSqrtNGradV2",
                                   "SparseSlice",
                                   "SparseSplit",
                                   "Unique",
                                   "UniqueV2",
                                   "UniqueWithCounts",
+                                  "UniqueWithCountsV2",
                                   "Where"};
   return *ops;
 }

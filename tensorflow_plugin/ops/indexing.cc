@@ -19,6 +19,12 @@ Status FetchIntegers(Context& ctx, const Tensor& t, std::vector<int64_t>* values
   return OkStatus();
 }
 
+Status Explained(Context& ctx, const Status& failure, const Indices& indices, const commands::Explain& explain) {
+  std::vector<char> bytes(static_cast<size_t>(indices.n) * SizeOf(indices.type));
+  XPU_RETURN_IF_ERROR(ctx.CopyToHost(bytes.data(), indices.data, bytes.size()));
+  return explain(failure, IntegersAt(bytes.data(), indices.type, indices.n));
+}
+
 namespace {
 
 // "[0,1]": element number `flat` of an array of shape `dims`.

@@ -33,6 +33,29 @@ struct IndexNaming {
 // tensor, `dims` are the extents that an index addresses.
 commands::Explain BadIndex(const Dims& shape, const Dims& dims, const IndexNaming& naming);
 
+// The indices of a command, in device memory: n coordinates.
+struct Indices {
+  const void* data;
+  DType type;
+  int64_t n;
+};
+inline Indices IndicesOf(const GatherDesc& desc, const std::initializer_list<const void*>& in) {
+  return {in.begin()[1], desc.index_type, desc.num_indices * desc.dims.rank()};
+}
+inline Indices IndicesOf(const ScatterDesc& desc, const std::initializer_list<const void*>& in) {
+  return {in.begin()[0], desc.index_type, desc.num_indices * desc.dims.rank()};
+}
+Status Explained(Context& ctx, const Status& failure, const Indices& indices, const commands::Explain& explain);
+
+// Launches a gather or scatter and waits for its failure, which `explain` words.
+template <typename Desc>
+Status LaunchExplained(Context& ctx, const Desc& desc, std::initializer_list<const void*> in, void* out,
+                       const commands::Explain& explain) {
+  const Status status = ctx.LaunchChecked(desc, in, {out}, &explain);
+  if (status.code() != Code::kInvalidArgument) return status;
+  return Explained(ctx, status, IndicesOf(desc, in), explain);
+}
+
 // Launches a gather or scatter, whose dims `indices` address, and waits for its failure.
 template <typename Desc>
 Status LaunchIndexed(Context& ctx, const Desc& desc, std::initializer_list<const void*> in, void* out,

@@ -19,6 +19,7 @@
   V(CheckNumerics)         \
   V(Collectives)           \
   V(Convolution)           \
+  V(Count)                 \
   V(Ctc)                   \
   V(Debug)                 \
   V(Einsum)                \
@@ -35,10 +36,13 @@
   V(MathUnary)             \
   V(Normalize)             \
   V(Optimizers)            \
+  V(Order)                 \
   V(Pool)                  \
   V(Random)                \
   V(RandomState)           \
   V(Reduce)                \
+  V(ReverseSequence)       \
+  V(Scan)                  \
   V(Scatter)               \
   V(Segment)               \
   V(Select)                \
@@ -47,9 +51,12 @@
   V(SparseMatMul)          \
   V(SparseOptimizers)      \
   V(SparseOrder)           \
+  V(SparseSegment)         \
   V(SparseSlice)           \
+  V(SparseToDense)         \
   V(TensorArrays)          \
   V(TensorLists)           \
+  V(Unique)                \
   V(Variables)             \
   V(Where)
 

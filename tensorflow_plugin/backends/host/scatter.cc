@@ -5,6 +5,7 @@
 
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/row_list.h"
+#include "tensorflow_plugin/backends/host/scratch.h"
 #include "tensorflow_plugin/backends/runtime/indices.h"
 #include "tensorflow_plugin/backends/runtime/scatter_op.h"
 
@@ -22,6 +23,7 @@ constexpr int64_t kShortRow = 4;
 struct Part {
   int64_t row_begin, row_end;
   int64_t column_begin, column_end;
+  int64_t index_begin, index_end;  // what it looks at for that
 };
 
 // out[k] op= updates[k]; `step` 0 uses one update for all.
@@ -71,16 +73,21 @@ int64_t Select(const int64_t* rows, int64_t n, int64_t begin, int64_t end, int32
   return count;
 }
 
+// Whether numbers are added up that no rounding tells apart, one by one.
+bool IsCount(const ScatterDesc& desc) {
+  return desc.kind == ScatterKind::kAdd && IsInteger(desc.type) && desc.inner == 1;
+}
+
 // What does not depend on the index type, with indices resolved by `resolve`.
 using Resolve = runtime::FunctionRef<void(int64_t first, int64_t n, int64_t* rows)>;
 void Scatter(const ScatterDesc& desc, Resolve resolve, const void* updates, void* buffer,
              const runtime::ThreadTeam& team, FirstBad* zero_divisor) {
   const int64_t rows = desc.dims.num_elements();
-  auto run = [&](const Part& part) {
+  auto run = [&](const Part& part, void* buffer) {
     int64_t list[kRowBlock];
     int32_t at[kRowBlock];
-    for (int64_t first = 0; first < desc.num_indices; first += kRowBlock) {
-      const int64_t n = std::min(kRowBlock, desc.num_indices - first);
+    for (int64_t first = part.index_begin; first < part.index_end; first += kRowBlock) {
+      const int64_t n = std::min(kRowBlock, part.index_end - first);
       resolve(first, n, list);
       const int64_t selected = Select(list, n, part.row_begin, part.row_end, at);
       VisitType(desc.type, [&](auto tag) {
@@ -96,18 +103,41 @@ void Scatter(const ScatterDesc& desc, Resolve resolve, const void* updates, void
   const int64_t work = desc.num_indices * desc.inner;
   // A cache line per thread and row at least, or they would write to each other's lines.
   const int64_t line = std::max<int64_t>(1, 64 / static_cast<int64_t>(SizeOf(desc.type)));
-  if (threads == 1 || rows == 0 || work < 2 * kGrainElements || desc.inner < kShortRow) {
-    run({0, rows, 0, desc.inner});
+  const int64_t all = desc.num_indices;
+  if (threads > 1 && work >= 4 * kGrainElements && IsCount(desc) && rows * threads <= work / 4) {
+    // Sums of integers are the same in any order: each thread has its own.
+    ScratchFrame scratch;
+    const int64_t bytes = rows * static_cast<int64_t>(SizeOf(desc.type));
+    char* sums = scratch.Get<char>(threads * bytes);
+    std::memset(sums, 0, threads * bytes);
+    team.ParallelFor(threads, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        run({0, rows, 0, 1, t * all / threads, (t + 1) * all / threads}, sums + t * bytes);
+      }
+    });
+    VisitType(desc.type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (IsInteger(DTypeOf<T>::value)) {
+        const T* sum = reinterpret_cast<const T*>(sums);
+        T* out = static_cast<T*>(buffer);
+        for (int64_t i = 0; i < threads * rows; ++i) {
+          out[i % rows] = runtime::Combine<ScatterKind::kAdd>(out[i % rows], sum[i]);
+        }
+      }
+    });
+  } else if (threads == 1 || rows == 0 || work < 2 * kGrainElements || desc.inner < kShortRow) {
+    run({0, rows, 0, desc.inner, 0, all}, buffer);
   } else if (desc.inner >= 4 * line * threads) {
     const int64_t lines = (desc.inner + line - 1) / line;
     team.ParallelFor(threads, 1, [&](int64_t begin, int64_t end) {
       run({0, rows, std::min(desc.inner, begin * lines / threads * line),
-           std::min(desc.inner, end * lines / threads * line)});
+           std::min(desc.inner, end * lines / threads * line), 0, all},
+          buffer);
     });
   } else {
     team.ParallelFor(threads, 1, [&](int64_t begin, int64_t end) {
-      const Part part{begin * rows / threads, end * rows / threads, 0, desc.inner};
-      if (part.row_begin < part.row_end) run(part);
+      const Part part{begin * rows / threads, end * rows / threads, 0, desc.inner, 0, all};
+      if (part.row_begin < part.row_end) run(part, buffer);
     });
   }
 }

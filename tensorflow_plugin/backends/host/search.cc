@@ -7,17 +7,39 @@
 namespace xpu::host {
 namespace {
 
-// How many elements of a sorted row come before the value. The number of steps depends on n alone and none branches, so
-// that the processor searches for several values at a time.
+// Rows so short that their elements are counted.
+constexpr int64_t kShortRow = 16;
+// Values looked at together.
+constexpr int64_t kBlock = 256;
+
+// 1 if an element of a sorted row comes before the place for the value.
+template <bool upper, typename C>
+int64_t IsBefore(C element, C value) {
+  return upper ? !(value < element) : element < value;
+}
+
+// How many elements do. The number of steps depends on n alone and none branches, so that the processor searches for
+// several values at a time.
 template <typename T, bool upper>
 int64_t Before(const T* row, int64_t n, ComputeTypeT<T> value) {
   using C = ComputeTypeT<T>;
-  const auto before = [&](T element) {
-    return upper ? !(value < static_cast<C>(element)) : static_cast<C>(element) < value;
-  };
   const T* first = row;
-  for (; n > 1; n -= n / 2) first += before(first[n / 2 - 1]) ? n / 2 : 0;
-  return first - row + (n == 1 && before(*first));
+  for (; n > 1; n -= n / 2) first += -IsBefore<upper>(static_cast<C>(first[n / 2 - 1]), value) & (n / 2);
+  return first - row + (n == 1 && IsBefore<upper>(static_cast<C>(*first), value) != 0);
+}
+
+template <typename T, bool upper, typename I>
+void Count(const T* row, int64_t n, const T* values, int64_t m, I* out) {
+  using C = ComputeTypeT<T>;
+  C x[kBlock];
+  for (int64_t i = 0; i < m; ++i) {
+    x[i] = static_cast<C>(values[i]);
+    out[i] = 0;
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    const C element = static_cast<C>(row[j]);
+    for (int64_t i = 0; i < m; ++i) out[i] = static_cast<I>(out[i] + IsBefore<upper>(element, x[i]));
+  }
 }
 
 template <typename T, bool upper, typename I>
@@ -28,6 +50,9 @@ void Search(const SearchDesc& desc, const Args& args, int64_t grain, const runti
     while (begin < end) {
       const int64_t r = begin / desc.m, row_end = std::min(end, (r + 1) * desc.m);
       const T* row = sorted + r * desc.n;
+      for (; desc.n <= kShortRow && begin < row_end; begin = std::min(begin + kBlock, row_end)) {
+        Count<T, upper>(row, desc.n, values + begin, std::min(kBlock, row_end - begin), out + begin);
+      }
       for (; begin < row_end; ++begin) out[begin] = static_cast<I>(Before<T, upper>(row, desc.n, values[begin]));
     }
   });

@@ -163,8 +163,11 @@ class Sorter {
   }
 
  private:
+  // How many items too many are kept before all but the first k are dropped. The sooner, the fewer come after them.
+  int64_t Surplus() const { return std::max(k_, kBlock / 8); }
+
   // Items that a part of n elements takes room for.
-  int64_t Capacity(int64_t n) const { return select_ ? std::min(n, k_ + std::max(k_, 2 * kBlock) + kBlock) : n; }
+  int64_t Capacity(int64_t n) const { return select_ ? std::min(n, k_ + Surplus() + kBlock) : n; }
 
   const char* Row(int64_t row) const {
     return static_cast<const char*>(args_.in[0]) + row * desc_.n * static_cast<int64_t>(SizeOf(desc_.type));
@@ -188,7 +191,6 @@ class Sorter {
 
   // Keeps what may be among the first k, and at last those alone; returns how many there are.
   int64_t Select(const char* row, int64_t begin, int64_t end, Item* items) const {
-    const int64_t capacity = Capacity(end - begin);
     Key bar = std::numeric_limits<Key>::max();  // what is above it comes too late
     Key keys[kBlock];
     int64_t n = 0;
@@ -201,7 +203,7 @@ class Sorter {
       for (int64_t j = 0; j < count; ++j) {
         if (keys[j] <= bar) items[n++] = F::Make(keys[j], i + j);
       }
-      if (n + kBlock <= capacity || i + kBlock >= end) continue;
+      if (n < k_ + Surplus() || i + kBlock >= end) continue;
       std::nth_element(items, items + k_ - 1, items + n);
       n = k_;
       if (F::KeyOf(items[k_ - 1]) == 0) break;
