@@ -79,6 +79,28 @@ std::string Name(const SampleDesc& desc) {
                         Name(desc.type), " to ", Name(desc.result_type));
 }
 
+Status Check(const ResampleDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireType("Resample", desc.type));
+  XPU_RETURN_IF_ERROR(RequireType("Resample", desc.result_type));
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  const auto array = [](std::initializer_list<int64_t> extents, DType type, Operand* operand) {
+    return View("Resample").Dense(extents).As(type, operand);
+  };
+  XPU_RETURN_IF_ERROR(array({desc.batch, desc.height, desc.width, desc.channels}, desc.type, NextIn(f)));
+  XPU_RETURN_IF_ERROR(array({desc.out_h, 2}, DType::kInt32, NextIn(f)));
+  XPU_RETURN_IF_ERROR(array({desc.out_h, desc.y_taps}, DType::kFloat, NextIn(f)));
+  XPU_RETURN_IF_ERROR(array({desc.out_w, 2}, DType::kInt32, NextIn(f)));
+  XPU_RETURN_IF_ERROR(array({desc.out_w, desc.x_taps}, DType::kFloat, NextIn(f)));
+  return array({desc.batch, desc.out_h, desc.out_w, desc.channels}, desc.result_type, NextOut(f));
+}
+
+bool IsDefined(const ResampleDesc& desc) {
+  return (IsFloating(desc.type) || IsInteger(desc.type)) && IsFloating(desc.result_type);
+}
+std::string Name(const ResampleDesc& desc) {
+  return errors::Concat("Resample ", Name(desc.type), " to ", Name(desc.result_type));
+}
+
 Status Check(const FftDesc& desc, Footprint* f) {
   XPU_RETURN_IF_ERROR(RequireDefined(desc));
   XPU_REQUIRE(desc.shape.rank() >= 1 && desc.shape.rank() <= 3,

@@ -298,11 +298,14 @@ enum class SampleDirection : uint8_t { kForward, kImageGradient, kPointGradient 
 //                    out: dense [batch, out_h, out_w, channels] of `result_type`
 //   kImageGradient:  in: gradient (as out above), y, x, image numbers   out: as images above
 //   kPointGradient:  in: gradient, images, y, x, image numbers   out: dy, dx dense [batch, out_h, out_w] float, the
-//   sums
-//                    over channels; kBilinear alone
+//                    sums over channels; kBilinear alone
 // `numbered`: image numbers are int32 [batch]; one out of range fails the command with InvalidArgument, and its
-// elements are the fill value or nothing. Otherwise that input is nothing, and image b is meant. Arithmetic is in
-// float, of double in double.
+// elements are the fill value or nothing. Otherwise that input is nothing, and image b is meant.
+//
+// Interpolation is along x, then along y, in float whatever the types: a + (b - a) t, or with kPixels (1 - t) a + t b,
+// each operation rounded by itself, so that whole results are the same everywhere, and the fill value is one of the
+// result's type. An integer result loses its fraction. Gradients of images are summed in their type, those of half and
+// bfloat16 in float.
 struct SampleDesc {
   SampleKind kind = SampleKind::kBilinear;
   Outside outside = Outside::kEdge;
@@ -313,6 +316,20 @@ struct SampleDesc {
   Dims y_strides, x_strides;  // of rank 3; 0 repeats
   bool numbered = false;
   float fill = 0;
+};
+
+// Images resampled along both axes with weights that do not depend on one another:
+//   out[b, i, j, :] = sum over s < y_taps, t < x_taps of wy[i, s] wx[j, t] images[b, y[i] + s, x[j] + t, :]
+//   in:  images dense [batch, height, width, channels] of `type`, y [out_h, 2], wy [out_h, y_taps], x [out_w, 2],
+//        wx [out_w, x_taps]
+//   out: dense [batch, out_h, out_w, channels] of `result_type`
+// y and x are int32 spans: the first pixel, and how many (of the taps, those beyond are not read). Pixels outside of
+// the image are left out. Weights are float; sums are in float, of a double result in double.
+struct ResampleDesc {
+  DType type = DType::kFloat, result_type = DType::kFloat;
+  int64_t batch = 0, height = 0, width = 0, channels = 0;
+  int64_t out_h = 0, out_w = 0;
+  int64_t y_taps = 0, x_taps = 0;
 };
 
 enum class FftKind : uint8_t {
@@ -400,6 +417,7 @@ struct SuppressDesc {
   V(Search)               \
   V(Unique)               \
   V(Sample)               \
+  V(Resample)             \
   V(Fft)                  \
   V(Factorize)            \
   V(Solve)                \

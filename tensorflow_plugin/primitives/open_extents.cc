@@ -109,6 +109,14 @@ SampleDesc OpenExtents(SampleDesc desc) {
   return desc;
 }
 
+ResampleDesc OpenExtents(ResampleDesc desc) {
+  for (int64_t* extent :
+       {&desc.batch, &desc.height, &desc.width, &desc.channels, &desc.out_h, &desc.out_w, &desc.y_taps, &desc.x_taps}) {
+    *extent = kAny;
+  }
+  return desc;
+}
+
 FftDesc OpenExtents(FftDesc desc) {
   desc.batch = kAny;
   desc.shape = {kAny};

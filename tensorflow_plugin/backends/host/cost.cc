@@ -166,4 +166,22 @@ int64_t HostKernels::EstimateNs(const UniqueDesc& desc) const {
   return Total(static_cast<double>(desc.n) * (10 + 2 * static_cast<double>(desc.inner)));
 }
 
+int64_t HostKernels::EstimateNs(const SampleDesc& desc) const {
+  const double points =
+                   static_cast<double>(desc.batch) * static_cast<double>(desc.out_h) * static_cast<double>(desc.out_w),
+               channels = static_cast<double>(desc.channels);
+  return Total(points * (10 + 2 * channels));
+}
+
+int64_t HostKernels::EstimateNs(const ResampleDesc& desc) const {
+  const double rows = static_cast<double>(desc.batch) * static_cast<double>(desc.out_h);
+  const double columns = static_cast<double>(desc.width) * static_cast<double>(desc.y_taps) * 0.2 +
+                         static_cast<double>(desc.out_w) * static_cast<double>(desc.x_taps);
+  return Total(rows * columns * static_cast<double>(desc.channels));
+}
+
+int64_t HostKernels::EstimateNs(const SuppressDesc& desc) const {
+  return Total(static_cast<double>(desc.n) * static_cast<double>(std::min(desc.n, desc.most)) * 3);
+}
+
 }  // namespace xpu::host

@@ -1,12 +1,11 @@
 #include "tensorflow_plugin/backends/host/kernels.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 
-// PENDING
 namespace xpu::host {
 
-int64_t HostKernels::EstimateNs(const SuppressDesc&) const { return kNoEstimate; }
-
-Status HostKernels::Run(const SuppressDesc&, const Args&, const runtime::ThreadTeam&) const {
-  return errors::Unimplemented("Suppress");
+// One candidate after the other: what is kept decides about the next.
+Status HostKernels::Run(const SuppressDesc& d, const Args& args, const runtime::ThreadTeam&) const {
+  return plain::Run(d, args);
 }
 
 }  // namespace xpu::host

@@ -12,6 +12,15 @@ Status Run(const MatMulDesc& desc, const Args& args);
 Status Run(const PoolDesc& desc, const Args& args);
 Status Run(const NormalizeDesc& desc, const Args& args);
 Status Run(const SoftmaxDesc& desc, const Args& args);
+Status Run(const SampleDesc& desc, const Args& args);
+Status Run(const ResampleDesc& desc, const Args& args);
+Status Run(const SuppressDesc& desc, const Args& args);
+
+// Parts of Sample: rows [begin, end) of the batch * out_h that the points lie in, and of a gradient of images the
+// images [begin, end).
+void RunSamplePart(const SampleDesc& desc, const Args& args, int64_t begin, int64_t end);
+// Whether the image numbers are in range.
+Status CheckImageNumbers(const SampleDesc& desc, const Args& args);
 
 // MatMul is what a product is without its epilogue, which is a command of its own then, over what lies in out[0].
 struct Epilogue {

@@ -58,6 +58,9 @@ XPU_PLAIN(Reduce)
 XPU_PLAIN(Pool)
 XPU_PLAIN(Normalize)
 XPU_PLAIN(Softmax)
+XPU_PLAIN(Sample)
+XPU_PLAIN(Resample)
+XPU_PLAIN(Suppress)
 #undef XPU_PLAIN
 
 Status ReferenceKernels::Run(const MatMulDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
