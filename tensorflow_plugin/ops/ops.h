@@ -22,11 +22,17 @@
   V(Count)                 \
   V(Ctc)                   \
   V(Debug)                 \
+  V(Dilation)              \
   V(Einsum)                \
   V(Fill)                  \
   V(Gather)                \
   V(Gru)                   \
   V(HostOps)               \
+  V(ImageColor)            \
+  V(ImageCrop)             \
+  V(ImageResize)           \
+  V(ImageSuppress)         \
+  V(ImageTransform)        \
   V(Inplace)               \
   V(Iterators)             \
   V(Lrn)                   \
@@ -37,6 +43,7 @@
   V(Normalize)             \
   V(Optimizers)            \
   V(Order)                 \
+  V(Patches)               \
   V(Pool)                  \
   V(Random)                \
   V(RandomState)           \

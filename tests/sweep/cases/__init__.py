@@ -3,6 +3,7 @@
 from tests.sweep.cases import (
     array,
     gather_scatter,
+    images,
     inplace,
     math,
     nets,
@@ -28,6 +29,7 @@ FAMILIES = {
     "inplace": inplace.CASES,
     "sparse": sparse.CASES,
     "tensor_arrays": tensor_arrays.CASES,
+    "images": images.CASES,
 }
 
 CASES = {op: cases for family in FAMILIES.values() for op, cases in family.items()}
