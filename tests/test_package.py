@@ -78,7 +78,8 @@ def test_set_subdevice_mapping(subdevice):
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [
-        ({"GPU": "XPU_HOST"}, "unknown device type 'GPU': expected 'XPU'"),
+        ({"TPU": "XPU_HOST"}, "unknown device type 'TPU': expected one of XPU, GPU"),
+        ({"XPU": "XPU_HOST", "GPU": "XPU_HOST"}, "has 2 device types, but all devices have the same"),
         ({"XPU": "XPU_BANANA"}, "unknown subdevice type 'XPU_BANANA': expected one of XPU_HOST, XPU_REFERENCE"),
     ],
 )
