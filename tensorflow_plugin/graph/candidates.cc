@@ -35,8 +35,6 @@ const Set& Waiting() {
                                   "DynamicStitch",
                                   "ParallelDynamicStitch",
                                   "RaggedFillEmptyRows",
-                                  "InTopK",
-                                  "InTopKV2",
                                   "NonMaxSuppressionV2",
                                   "NonMaxSuppressionV3",
                                   "NonMaxSuppressionV4",

@@ -1,4 +1,5 @@
 // Dilation2D: the maximum over a window of an image plus a filter, and its gradients.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -33,12 +34,28 @@ double Lowest(DType type) {
   }
 }
 
-// The sum, or the lowest number: where the search starts, so that no NaN is ever found.
-const Program* SumProgram(DType type) {
+// So many cells of a window are looked at in one program.
+constexpr int kCells = 6;
+
+// The largest sum of some cells of all windows, after those that were looked at before; with `numbered`, the first
+// cell that has it, too. A NaN is never the largest.
+//   in:  the largest and its number so far, if any, and the number of the first cell here, if numbered; then pairs
+const Program* CellsProgram(DType type, int cells, bool first, bool numbered) {
   ProgramBuilder b;
-  const ProgramBuilder::Reg x = b.Input(type), f = b.Input(type);
-  const Value sum = {&b, b.Round(b.Apply(EOp::kAdd, x, f))}, lowest = sum.Const(Lowest(type));
-  b.Output(Select(sum > lowest, sum, lowest).reg);
+  Value largest, best, base;
+  if (!first) largest = {&b, b.Input(type)};
+  if (!first && numbered) best = {&b, b.Input(DType::kInt32)};
+  if (numbered) base = {&b, b.Input(DType::kInt32)};
+  if (first) largest = {&b, b.Const(type, Lowest(type))};
+  if (first && numbered) best = base;
+  for (int i = 0; i < cells; ++i) {
+    const ProgramBuilder::Reg x = b.Input(type), f = b.Input(type);
+    const Value sum = {&b, b.Round(b.Apply(EOp::kAdd, x, f))}, larger = sum > largest;
+    largest = Select(larger, sum, largest);
+    if (numbered) best = Select(larger, base + static_cast<double>(i), best);
+  }
+  b.Output(largest.reg);
+  if (numbered) b.Output(best.reg);
   return b.Build();
 }
 
@@ -76,7 +93,11 @@ class DilationKernel : public OpKernel {
          "Rate is only supported across spatial dimensions.", patches_.rate);
     padding_ = PaddingAttr(c, Layout());
     if (!c.status().ok()) return;
-    sum_ = SumProgram(type_);
+    for (int cells = 1; cells <= kCells; ++cells) {
+      for (const bool first : {false, true}) {
+        cells_[cells][first] = CellsProgram(type_, cells, first, target != Target::kOutput);
+      }
+    }
     position_ = target == Target::kInput ? InputPositionProgram() : FilterPositionProgram();
   }
 
@@ -131,17 +152,7 @@ class DilationKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, patches.OutputShape(), &out));
     if (out.num_elements() == 0) return OkStatus();
     if (filter.num_elements() == 0 || image.num_elements() == 0) return Fill(ctx, LowestElement().data(), out);
-    Temporary padded;
-    PatchView view;
-    XPU_RETURN_IF_ERROR(ViewPatches(ctx, patches, image, LowestElement().data(), &padded, &view));
-    ReduceDesc desc;
-    desc.kind = ReduceKind::kMax;
-    desc.source.program = sum_;
-    desc.source.shape = view.shape;
-    desc.source.in_strides[0] = view.strides;
-    desc.source.in_strides[1] = {0, 0, 0, filter.dim(1) * filter.dim(2), filter.dim(2), 1};
-    desc.axes = 0b011000;
-    return ctx.Launch(desc, {view.data, filter.data()}, {out.mutable_data()});
+    return Largest(ctx, patches, image, filter, out.mutable_data(), nullptr);
   }
 
   Status Gradient(Context& ctx, const Patches& patches, const Tensor& image, const Tensor& filter,
@@ -151,10 +162,11 @@ class DilationKernel : public OpKernel {
     if (out.num_elements() == 0) return OkStatus();
     XPU_RETURN_IF_ERROR(FillZero(ctx, out));
     if (gradient.num_elements() == 0 || filter.num_elements() == 0 || image.num_elements() == 0) return OkStatus();
-    Temporary best, positions;
+    Temporary largest, best, positions;
+    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(type_, gradient.dims(), &largest));
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kInt32, gradient.dims(), &best));
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kInt64, gradient.dims(), &positions));
-    XPU_RETURN_IF_ERROR(FindBest(ctx, patches, image, filter, best));
+    XPU_RETURN_IF_ERROR(Largest(ctx, patches, image, filter, largest.data(), best.data()));
     XPU_RETURN_IF_ERROR(Locate(ctx, patches, best, gradient.dims(), positions));
     ScatterDesc desc;
     desc.kind = ScatterKind::kAdd;
@@ -165,26 +177,43 @@ class DilationKernel : public OpKernel {
     return ctx.Launch(desc, {positions.data(), gradient.data()}, {out.mutable_data()});
   }
 
-  // Of each window the number of its first maximum. The windows are laid out, so that what they hold is one axis.
-  Status FindBest(Context& ctx, const Patches& patches, const Tensor& image, const Tensor& filter,
-                  const Temporary& best) const {
-    Temporary padded, windows;
+  // Of each window the largest sum and, if `best` is not null, the number of its first cell with that.
+  Status Largest(Context& ctx, const Patches& patches, const Tensor& image, const Tensor& filter, void* largest,
+                 void* best) const {
+    Temporary padded, numbers;
     PatchView view;
     XPU_RETURN_IF_ERROR(ViewPatches(ctx, patches, image, LowestElement().data(), &padded, &view));
-    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(type_, view.shape, &windows));
-    XPU_RETURN_IF_ERROR(
-        CopyView(ctx, SizeOf(type_), view.shape, view.data, {view.strides, 0}, windows.data(), DenseView(view.shape)));
-    const int64_t outputs = patches.batch * patches.output[0] * patches.output[1];
-    const int64_t cells = patches.window[0] * patches.window[1], channels = patches.channels;
-    ReduceDesc desc;
-    desc.kind = ReduceKind::kArgMax;
-    desc.index_type = DType::kInt32;
-    desc.source.program = sum_;
-    desc.source.shape = {outputs, cells, channels};
-    desc.source.in_strides[0] = {cells * channels, channels, 1};
-    desc.source.in_strides[1] = {0, channels, 1};
-    desc.axes = 0b010;
-    return ctx.Launch(desc, {windows.data(), filter.data()}, {best.data()});
+    const int64_t count = patches.window[0] * patches.window[1], size = static_cast<int64_t>(SizeOf(type_));
+    if (best != nullptr) {
+      std::vector<int64_t> firsts;
+      for (int64_t first = 0; first < count; first += kCells) firsts.push_back(first);
+      XPU_RETURN_IF_ERROR(Upload(ctx, firsts, DType::kInt32, &numbers));
+    }
+    ElementwiseDesc desc;
+    desc.shape = patches.OutputShape();
+    const Dims dense = DenseStrides(desc.shape), along_image = {view.strides[0], view.strides[1], view.strides[2], 1};
+    for (int64_t first = 0; first < count; first += kCells) {
+      const int cells = static_cast<int>(std::min<int64_t>(kCells, count - first));
+      Args args;
+      int n = 0;
+      const auto add = [&](const void* address, const Dims& strides) {
+        desc.in_strides[n] = strides;
+        args.in[n++] = address;
+      };
+      desc.program = cells_[cells][first == 0];
+      if (first > 0) add(largest, dense);
+      if (first > 0 && best != nullptr) add(best, dense);
+      if (best != nullptr) add(static_cast<const int32_t*>(numbers.data()) + first / kCells, Dims(4, 0));
+      for (int64_t cell = first; cell < first + cells; ++cell) {
+        const int64_t at = cell / patches.window[1] * view.strides[3] + cell % patches.window[1] * view.strides[4];
+        add(static_cast<const char*>(view.data) + at * size, along_image);
+        add(static_cast<const char*>(filter.data()) + cell * patches.channels * size, {0, 0, 0, 1});
+      }
+      args.out[0] = largest;
+      args.out[1] = best;
+      XPU_RETURN_IF_ERROR(ctx.LaunchElementwise(desc, args));
+    }
+    return OkStatus();
   }
 
   // From those numbers, elements of the image or the filter.
@@ -233,17 +262,16 @@ class DilationKernel : public OpKernel {
   const DType type_;
   Patches patches_;
   Padding padding_;
-  const Program *sum_ = nullptr, *position_ = nullptr;
+  const Program* cells_[kCells + 1][2] = {};
+  const Program* position_ = nullptr;
 };
 
 Need Dilates(Target target) {
   return [target](Needs& n) {
     const DType type = n.type("T");
-    ReduceDesc desc;
-    desc.kind = target == Target::kOutput ? ReduceKind::kMax : ReduceKind::kArgMax;
-    desc.index_type = DType::kInt32;
-    desc.source.program = SumProgram(type);
-    n.Ask(desc);
+    for (int cells = 1; cells <= kCells; ++cells) {
+      for (const bool first : {false, true}) n.AskProgram(CellsProgram(type, cells, first, target != Target::kOutput));
+    }
     needs::Copy("T")(n);
     if (target == Target::kOutput) return;
     n.AskProgram(target == Target::kInput ? InputPositionProgram() : FilterPositionProgram());

@@ -21,6 +21,7 @@ float Overlap(const Box& a, const Box& b) {
   const float height = std::max(std::min(a.high_y, b.high_y) - std::max(a.low_y, b.low_y), 0.0f);
   const float width = std::max(std::min(a.high_x, b.high_x) - std::max(a.low_x, b.low_x), 0.0f);
   const float common = height * width;
+  if (common == 0) return 0;  // as nearly always
   return common / (a.area + b.area - common);
 }
 
