@@ -176,10 +176,17 @@ def _eigen_impl(ctx):
     if version < _EIGEN_VERSION:
         fail("{} is Eigen {}, expected {} or later.".format(found[0], version, _EIGEN_VERSION))
     ctx.symlink(found[0] + "/Eigen", "include/Eigen")
+
+    # TensorFlow's headers bring an Eigen of another version, and inline functions of both, under one name, would be
+    # one function in the core. "xpu_eigen/Dense.h" is Eigen/Dense in a namespace of its own, xpu_eigen.
+    ctx.symlink(found[0], "include/eigen3")
+    for name, header in {"Dense": "Eigen/Dense", "SpecialFunctions": "unsupported/Eigen/SpecialFunctions"}.items():
+        ctx.file("include/xpu_eigen/" + name + ".h", "#define Eigen xpu_eigen\n#include <eigen3/" + header + ">\n#undef Eigen\n")
     ctx.file("BUILD", """
 cc_library(
     name = "eigen",
-    hdrs = glob(["include/Eigen/**"]),
+    hdrs = glob(["include/Eigen/**", "include/xpu_eigen/*"]),
+    textual_hdrs = glob(["include/eigen3/Eigen/**", "include/eigen3/unsupported/Eigen/**"]),
     # Nothing of it that is not under MPL-2.0 or as free. Threads are ours.
     defines = ["EIGEN_MPL2_ONLY", "EIGEN_DONT_PARALLELIZE"],
     includes = ["include"],

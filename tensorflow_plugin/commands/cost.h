@@ -8,11 +8,30 @@
 
 namespace xpu::commands {
 
-// In simple instructions.
+// In simple instructions. Those of several operands are simple but for some functions.
 inline int64_t CostOf(const Instr& instr) {
-  const bool simple = instr.op == EOp::kCast || instr.op == EOp::kNeg || instr.op == EOp::kAbs ||
-                      instr.op == EOp::kSign || instr.op == EOp::kSquare || Info(instr.op).arity > 1;
-  return simple && instr.op != EOp::kPow && instr.op != EOp::kAtan2 ? 1 : 8;
+  switch (instr.op) {
+    case EOp::kCast:
+    case EOp::kNeg:
+    case EOp::kAbs:
+    case EOp::kSign:
+    case EOp::kSquare:
+    case EOp::kPopulationCount:
+      return 1;
+    case EOp::kPow:
+    case EOp::kAtan2:
+      return 8;
+    case EOp::kIgamma:
+    case EOp::kIgammac:
+    case EOp::kIgammaGradA:
+    case EOp::kGammaSampleGrad:
+    case EOp::kPolygamma:
+    case EOp::kZeta:
+    case EOp::kBetainc:
+      return 100;
+    default:
+      return Info(instr.op).arity > 1 ? 1 : 8;
+  }
 }
 inline int64_t CostOf(const Program& program) {
   int64_t cost = 0;

@@ -45,7 +45,9 @@
   V(Order)                 \
   V(Patches)               \
   V(Pool)                  \
+  V(Quantize)              \
   V(Random)                \
+  V(RandomParameters)      \
   V(RandomState)           \
   V(Reduce)                \
   V(ReverseSequence)       \
@@ -61,6 +63,7 @@
   V(SparseSegment)         \
   V(SparseSlice)           \
   V(SparseToDense)         \
+  V(Special)               \
   V(TensorArrays)          \
   V(TensorLists)           \
   V(Unique)                \

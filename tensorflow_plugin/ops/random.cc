@@ -2,7 +2,6 @@
 // same numbers as the CPU's.
 #include "tensorflow_plugin/ops/random.h"
 
-#include <mutex>
 #include <numeric>
 #include <random>
 #include <string>
@@ -13,12 +12,11 @@
 #include "tensorflow_plugin/ops/array_util.h"
 #include "tensorflow_plugin/ops/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
-#include "tensorflow_plugin/primitives/philox.h"
 
 namespace xpu {
 namespace {
 
-// The start that a shape-[2] seed stands for: scrambled, so that it does not matter which part of it is strong.
+// Scrambles seeds, so that it does not matter which part of one is strong.
 constexpr uint64_t kScrambleKey = 0x02461e293ec8f720;
 
 Status CheckSeed(const Tensor& seed) {
@@ -26,6 +24,22 @@ Status CheckSeed(const Tensor& seed) {
               errors::InvalidArgument("seed must have shape [2], not ", seed.ShapeString()));
   return OkStatus();
 }
+
+Philox FromSeeds(Construction& c) {
+  uint64_t seed = static_cast<uint64_t>(c.Attr<int64_t>("seed"));
+  uint64_t seed2 = static_cast<uint64_t>(c.Attr<int64_t>("seed2"));
+  if (seed == 0 && seed2 == 0) {
+    if (Construction::DeterminismRequired()) {
+      c.Fail(errors::InvalidArgument("When determinism is enabled, random ops must have a seed specified."));
+    }
+    std::random_device device;
+    seed = device() | static_cast<uint64_t>(device()) << 32;
+    seed2 = device() | static_cast<uint64_t>(device()) << 32;
+  }
+  return Philox(seed, 0, seed2);
+}
+
+}  // namespace
 
 Status StartOfSeed(const Tensor& seed, SequenceStart* start) {
   XPU_RETURN_IF_ERROR(CheckSeed(seed));
@@ -40,7 +54,6 @@ Status StartOfSeed(const Tensor& seed, SequenceStart* start) {
   return OkStatus();
 }
 
-// Refuses what cannot be the inputs key, counter and alg.
 Status CheckKey(const Tensor& key, const Tensor& counter, const Tensor& alg) {
   XPU_REQUIRE(alg.IsScalar(), errors::InvalidArgument("input 3 (0-based) must have shape [], not ", alg.ShapeString()));
   XPU_REQUIRE(key.IsVector() && key.dim(0) == 1,
@@ -55,6 +68,8 @@ Status CheckKey(const Tensor& key, const Tensor& counter, const Tensor& alg) {
   return OkStatus();
 }
 
+namespace {
+
 // The start that they name.
 Status StartOfKey(const Tensor& key, const Tensor& counter, const Tensor& alg, SequenceStart* start) {
   XPU_RETURN_IF_ERROR(CheckKey(key, counter, alg));
@@ -65,6 +80,15 @@ Status StartOfKey(const Tensor& key, const Tensor& counter, const Tensor& alg, S
 }
 
 }  // namespace
+
+Sequence::Sequence(Construction& c) : generator_(FromSeeds(c)) {}
+
+SequenceStart Sequence::Take(uint64_t groups) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const SequenceStart start = {generator_.key(), generator_.low(), generator_.high()};
+  generator_.Skip(groups);
+  return start;
+}
 
 Status ReadRange(Context& ctx, int first, RandomDesc* desc) {
   const Tensor minval = ctx.input(first), maxval = ctx.input(first + 1);
@@ -213,38 +237,6 @@ class SeedKernel : public OpKernel {
 
  private:
   const bool key_counter_, alg_;
-};
-
-// The sequence of one node, from its attributes seed and seed2; unpredictable when both are 0.
-class Sequence {
- public:
-  explicit Sequence(Construction& c) : generator_(FromSeeds(c)) {}
-
-  // Takes `groups` groups of four words.
-  SequenceStart Take(uint64_t groups) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const SequenceStart start = {generator_.key(), generator_.low(), generator_.high()};
-    generator_.Skip(groups);
-    return start;
-  }
-
- private:
-  static Philox FromSeeds(Construction& c) {
-    uint64_t seed = static_cast<uint64_t>(c.Attr<int64_t>("seed"));
-    uint64_t seed2 = static_cast<uint64_t>(c.Attr<int64_t>("seed2"));
-    if (seed == 0 && seed2 == 0) {
-      if (Construction::DeterminismRequired()) {
-        c.Fail(errors::InvalidArgument("When determinism is enabled, random ops must have a seed specified."));
-      }
-      std::random_device device;
-      seed = device() | static_cast<uint64_t>(device()) << 32;
-      seed2 = device() | static_cast<uint64_t>(device()) << 32;
-    }
-    return Philox(seed, 0, seed2);
-  }
-
-  std::mutex mutex_;
-  Philox generator_;
 };
 
 // inputs: shape; minval, maxval for kUniformInt.

@@ -3,10 +3,12 @@
 #define TENSORFLOW_PLUGIN_OPS_RANDOM_H_
 
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "tensorflow_plugin/framework/context.h"
 #include "tensorflow_plugin/framework/registry.h"
+#include "tensorflow_plugin/primitives/philox.h"
 
 namespace xpu {
 
@@ -20,6 +22,24 @@ inline constexpr int64_t kPhiloxAlgorithm = 1, kThreeFryAlgorithm = 2, kAutoSele
 // Where a sequence starts.
 struct SequenceStart {
   uint64_t key = 0, low = 0, high = 0;
+};
+
+// The start that a seed of two integers in host memory stands for.
+Status StartOfSeed(const Tensor& seed, SequenceStart* start);
+
+// Refuses what cannot be the inputs key, counter and alg.
+Status CheckKey(const Tensor& key, const Tensor& counter, const Tensor& alg);
+
+// The sequence of one node, from its attributes seed and seed2; unpredictable when both are 0.
+class Sequence {
+ public:
+  explicit Sequence(Construction& c);
+  // Takes `groups` groups of four words.
+  SequenceStart Take(uint64_t groups);
+
+ private:
+  std::mutex mutex_;
+  Philox generator_;
 };
 
 // A distribution, and the names of its ops.

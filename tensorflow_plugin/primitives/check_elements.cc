@@ -9,8 +9,9 @@ using namespace checking;  // NOLINT: what it is for
 namespace {
 
 constexpr const char* kScatterNames[] = {"update", "add", "sub", "mul", "div", "min", "max"};
-constexpr const char* kRandomNames[] = {"uniform", "uniform integer", "uniform full-range integer", "normal",
-                                        "truncated normal"};
+constexpr const char* kRandomNames[] = {"uniform",       "uniform integer",  "uniform full-range integer",
+                                        "normal",        "truncated normal", "gamma",
+                                        "bounded normal"};
 constexpr const char* kScanNames[] = {"sum", "product", "log-sum-exp"};
 
 }  // namespace
@@ -89,6 +90,13 @@ Status Check(const RandomDesc& desc, Footprint* f) {
   }
   if (desc.start != RandomStart::kHere) {
     XPU_RETURN_IF_ERROR(View("Random").Dense({2}).As(DType::kUint64, NextIn(f)));
+  }
+  if (const int inputs = ParameterInputs(desc.kind); inputs > 0) {
+    XPU_REQUIRE(desc.parameters > 0 && desc.n % desc.parameters == 0,
+                errors::InvalidArgument("Random: ", desc.n, " numbers of ", desc.parameters, " distributions"));
+    for (int i = 0; i < inputs; ++i) {
+      XPU_RETURN_IF_ERROR(View("Random").Dense({desc.parameters}).As(desc.type, NextIn(f)));
+    }
   }
   XPU_RETURN_IF_ERROR(View("Random").Dense({desc.n}).As(desc.type, NextOut(f)));
   if (desc.kind == RandomKind::kUniformInt && desc.n > 0) {

@@ -434,6 +434,13 @@ TEST(Check, Random) {
             "random uniform integer numbers of int8 is not defined");
   desc.high = -5, desc.n = 0;
   FootprintOf(desc);
+  desc = RandomDesc();
+  desc.kind = RandomKind::kBoundedNormal;
+  desc.n = 6, desc.parameters = 3;
+  EXPECT_EQ(FootprintOf(desc).num_in, 4);
+  desc.kind = RandomKind::kGamma, desc.start = RandomStart::kGiven;
+  Expect(FootprintOf(desc).in[2], DType::kFloat, 3);
+  EXPECT_EQ(Invalid(desc, [](auto* d) { d->parameters = 4; }), "Random: 6 numbers of 4 distributions");
 }
 
 TEST(Check, Compact) {

@@ -203,14 +203,25 @@ enum class RandomKind : uint8_t {
   kUniformFullInt,   // integers: all values
   kNormal,           // mean 0, deviation 1
   kTruncatedNormal,  // the same, redrawn beyond two deviations
+  kGamma,            // gamma(alpha, 1), for each of some alphas
+  kBoundedNormal,    // of a mean and a deviation, within an interval, for each of some such
 };
+
+// How many arrays of parameters a kind has.
+constexpr int ParameterInputs(RandomKind kind) {
+  if (kind == RandomKind::kBoundedNormal) return 4;
+  return kind == RandomKind::kGamma ? 1 : 0;
+}
 
 // Where a sequence of random numbers starts: what of it is here, and what on the device.
 enum class RandomStart : uint8_t { kHere, kCounterGiven, kGiven };
 
 // Random numbers of the counter-based generator Philox 4x32-10. Equal descriptors give equal numbers.
 //   in:  kHere: nothing   kCounterGiven: counter   kGiven: key, counter; uint64 [1] and [2] (low, high)
-//   out: dense, n elements of `type`
+//        and kGamma: alpha   kBoundedNormal: mean, deviation, low, high; dense [parameters] of `type`
+//   out: dense, n elements of `type`; of these two kinds [n / parameters, parameters]
+// kBoundedNormal fails with InvalidArgument where the deviation is not positive, low not below high, or neither finite;
+// its exact numbers are those that TensorFlow makes on one thread.
 struct RandomDesc {
   RandomKind kind = RandomKind::kUniform;
   DType type = DType::kFloat;
@@ -219,6 +230,7 @@ struct RandomDesc {
   // distribution that this key and counter determine, independent of those that counters 256 * n or more apart give.
   bool exact = true;
   int64_t n = 0;
+  int64_t parameters = 1;  // kGamma, kBoundedNormal: how many of each; divides n
   RandomStart start = RandomStart::kHere;
   uint64_t key = 0;
   uint64_t counter[2] = {0, 0};  // low, high

@@ -70,7 +70,7 @@ ScatterDesc OpenExtents(ScatterDesc desc) {
 }
 
 RandomDesc OpenExtents(RandomDesc desc) {
-  desc.n = kAny;
+  desc.n = desc.parameters = kAny;
   return desc;
 }
 

@@ -1,3 +1,5 @@
+#include "tensorflow_plugin/backends/plain/random.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -76,6 +78,11 @@ void FillTruncated(const RandomDesc& desc, int64_t begin, int64_t end, T* out) {
 }  // namespace
 
 Status HostKernels::Run(const RandomDesc& given, const Args& args, const runtime::ThreadTeam& team) const {
+  if (given.kind == RandomKind::kBoundedNormal) return plain::BoundedNormal(given, args);
+  if (given.kind == RandomKind::kGamma) {
+    team.ParallelFor(given.n, 128, [&](int64_t begin, int64_t end) { plain::Gamma(given, args, begin, end); });
+    return OkStatus();
+  }
   const RandomDesc desc = runtime::WithStart(given, args);
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;

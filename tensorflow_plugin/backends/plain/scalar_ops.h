@@ -97,25 +97,25 @@ XPU_UNARY_OP(Erfc, return std::erfc(x););
 XPU_UNARY_OP(Erfinv, return static_cast<T>(ErfInverse(x)););
 XPU_UNARY_OP(Lgamma, return static_cast<T>(LogGamma(x)););
 XPU_UNARY_OP(Digamma, return static_cast<T>(DigammaFunction(x)););
-// PENDING
-XPU_UNARY_OP(BesselI0, return x;);
-XPU_UNARY_OP(BesselI0e, return x;);
-XPU_UNARY_OP(BesselI1, return x;);
-XPU_UNARY_OP(BesselI1e, return x;);
-XPU_UNARY_OP(BesselJ0, return x;);
-XPU_UNARY_OP(BesselJ1, return x;);
-XPU_UNARY_OP(BesselK0, return x;);
-XPU_UNARY_OP(BesselK0e, return x;);
-XPU_UNARY_OP(BesselK1, return x;);
-XPU_UNARY_OP(BesselK1e, return x;);
-XPU_UNARY_OP(BesselY0, return x;);
-XPU_UNARY_OP(BesselY1, return x;);
-XPU_UNARY_OP(Dawsn, return x;);
-XPU_UNARY_OP(Expint, return x;);
-XPU_UNARY_OP(FresnelCos, return x;);
-XPU_UNARY_OP(FresnelSin, return x;);
-XPU_UNARY_OP(Spence, return x;);
-XPU_UNARY_OP(PopulationCount, return x;);
+XPU_UNARY_OP(BesselI0, return static_cast<T>(special::BesselI0(x)););
+XPU_UNARY_OP(BesselI0e, return static_cast<T>(special::BesselI0e(x)););
+XPU_UNARY_OP(BesselI1, return static_cast<T>(special::BesselI1(x)););
+XPU_UNARY_OP(BesselI1e, return static_cast<T>(special::BesselI1e(x)););
+XPU_UNARY_OP(BesselJ0, return static_cast<T>(special::BesselJ0(x)););
+XPU_UNARY_OP(BesselJ1, return static_cast<T>(special::BesselJ1(x)););
+XPU_UNARY_OP(BesselK0, return static_cast<T>(special::BesselK0(x)););
+XPU_UNARY_OP(BesselK0e, return static_cast<T>(special::BesselK0e(x)););
+XPU_UNARY_OP(BesselK1, return static_cast<T>(special::BesselK1(x)););
+XPU_UNARY_OP(BesselK1e, return static_cast<T>(special::BesselK1e(x)););
+XPU_UNARY_OP(BesselY0, return static_cast<T>(special::BesselY0(x)););
+XPU_UNARY_OP(BesselY1, return static_cast<T>(special::BesselY1(x)););
+XPU_UNARY_OP(Dawsn, return static_cast<T>(special::Dawsn(x)););
+XPU_UNARY_OP(Expint, return static_cast<T>(special::Expint(x)););
+XPU_UNARY_OP(FresnelCos, return static_cast<T>(special::FresnelCos(x)););
+XPU_UNARY_OP(FresnelSin, return static_cast<T>(special::FresnelSin(x)););
+XPU_UNARY_OP(Spence, return static_cast<T>(special::Spence(x)););
+XPU_UNARY_OP(PopulationCount,
+             return static_cast<T>(__builtin_popcountll(Wide(static_cast<std::make_unsigned_t<T>>(x)))););
 XPU_UNARY_OP(Ceil, return std::ceil(x););
 XPU_UNARY_OP(Floor, return std::floor(x););
 XPU_UNARY_OP(Rint, return std::nearbyint(x););
@@ -133,14 +133,13 @@ XPU_BINARY_OP(Add, if constexpr (kIsInt<T>) { return static_cast<T>(Wide(x) + Wi
 XPU_BINARY_OP(Sub, if constexpr (kIsInt<T>) { return static_cast<T>(Wide(x) - Wide(y)); } else { return x - y; });
 XPU_BINARY_OP(Mul, if constexpr (kIsInt<T>) { return static_cast<T>(Wide(x) * Wide(y)); } else { return x * y; });
 XPU_BINARY_OP(Div, return x / y;);
-// PENDING
-XPU_BINARY_OP(NextAfter, return y + x;);
-XPU_BINARY_OP(Igamma, return y + x;);
-XPU_BINARY_OP(Igammac, return y + x;);
-XPU_BINARY_OP(IgammaGradA, return y + x;);
-XPU_BINARY_OP(GammaSampleGrad, return y + x;);
-XPU_BINARY_OP(Polygamma, return y + x;);
-XPU_BINARY_OP(Zeta, return y + x;);
+XPU_BINARY_OP(NextAfter, return std::nextafter(x, y););
+XPU_BINARY_OP(Igamma, return static_cast<T>(special::Igamma(x, y)););
+XPU_BINARY_OP(Igammac, return static_cast<T>(special::Igammac(x, y)););
+XPU_BINARY_OP(IgammaGradA, return static_cast<T>(special::IgammaGradA(x, y)););
+XPU_BINARY_OP(GammaSampleGrad, return static_cast<T>(special::GammaSampleGrad(x, y)););
+XPU_BINARY_OP(Polygamma, return static_cast<T>(special::Polygamma(x, y)););
+XPU_BINARY_OP(Zeta, return static_cast<T>(special::Zeta(x, y)););
 
 // Division by -1 is negation: the one quotient that overflows must not trap.
 template <typename T>
@@ -220,11 +219,10 @@ constexpr int ClampShift(T y) {
 XPU_BINARY_OP(LeftShift, return static_cast<T>(Wide(x) << ClampShift(y)););
 XPU_BINARY_OP(RightShift, return static_cast<T>(x >> ClampShift(y)););
 
-// PENDING
 struct Betainc {
   template <typename T>
   static T Apply(const T& a, const T& b, const T& x) {
-    return a + b + x;
+    return static_cast<T>(special::Betainc(a, b, x));
   }
 };
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "tensorflow_plugin/backends/plain/random.h"
 #include "tensorflow_plugin/backends/reference/kernels.h"
 #include "tensorflow_plugin/backends/runtime/random_numbers.h"
 
@@ -41,6 +42,11 @@ void Fill(const RandomDesc& desc, T* out) {
 }  // namespace
 
 Status ReferenceKernels::Run(const RandomDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+  if (desc.kind == RandomKind::kBoundedNormal) return plain::BoundedNormal(desc, args);
+  if (desc.kind == RandomKind::kGamma) {
+    plain::Gamma(desc, args, 0, desc.n);
+    return OkStatus();
+  }
   const RandomDesc here = runtime::WithStart(desc, args);
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;

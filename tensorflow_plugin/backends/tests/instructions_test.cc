@@ -18,8 +18,9 @@ const double kNan = std::nan("");
 // How accurate an instruction has to be: by so many units in the last place it may miss the exact value, each of which
 // is 2 u of the value at most, and on complex types of its magnitude. They are what a good implementation gives: one
 // unit for what IEEE 754 rounds correctly, two for other functions, more for the rational approximations of Tanh, Erf
-// and Erfc and for what is put together from several functions. What is not in the table is exact, or rounds once and
-// correctly, and gives the reference's value: comparisons, sums, real products, selections, remainders.
+// and Erfc, for what is put together from several functions, and for series and continued fractions. What is not in the
+// table is exact, or rounds once and correctly, and gives the reference's value: comparisons, sums, real products,
+// selections, remainders.
 struct Accuracy {
   EOp op;
   double real, complex;  // 0: exact, or no such instruction
@@ -28,15 +29,63 @@ struct Accuracy {
   bool of_the_arguments = false;
 };
 constexpr Accuracy kAccuracy[] = {
-    {EOp::kReciprocal, 1, 4},    {EOp::kSqrt, 1, 2},          {EOp::kDiv, 1, 4},       {EOp::kRsqrt, 2, 4},
-    {EOp::kExp, 2, 4},           {EOp::kExpm1, 3, 4},         {EOp::kLog, 2, 4},       {EOp::kLog1p, 2, 4},
-    {EOp::kSin, 2, 4},           {EOp::kCos, 2, 4},           {EOp::kTan, 2, 4},       {EOp::kAsin, 2, 4},
-    {EOp::kAcos, 2, 4},          {EOp::kAtan, 2, 4},          {EOp::kSinh, 2, 4},      {EOp::kCosh, 2, 4},
-    {EOp::kTanh, 6, 4},          {EOp::kAsinh, 2, 4},         {EOp::kAcosh, 2, 4},     {EOp::kAtanh, 2, 4},
-    {EOp::kSigmoid, 3, 4, true}, {EOp::kErf, 6, 0},           {EOp::kErfc, 4, 0},      {EOp::kErfinv, 4, 0},
-    {EOp::kLgamma, 4, 0, true},  {EOp::kDigamma, 4, 0, true}, {EOp::kPow, 2, 8, true}, {EOp::kAtan2, 2, 0},
-    {EOp::kAbs, 0, 2},           {EOp::kSign, 0, 2},          {EOp::kAngle, 0, 2},     {EOp::kMul, 0, 2},
+    {EOp::kReciprocal, 1, 4},
+    {EOp::kSqrt, 1, 2},
+    {EOp::kDiv, 1, 4},
+    {EOp::kRsqrt, 2, 4},
+    {EOp::kExp, 2, 4},
+    {EOp::kExpm1, 3, 4},
+    {EOp::kLog, 2, 4},
+    {EOp::kLog1p, 2, 4},
+    {EOp::kSin, 2, 4},
+    {EOp::kCos, 2, 4},
+    {EOp::kTan, 2, 4},
+    {EOp::kAsin, 2, 4},
+    {EOp::kAcos, 2, 4},
+    {EOp::kAtan, 2, 4},
+    {EOp::kSinh, 2, 4},
+    {EOp::kCosh, 2, 4},
+    {EOp::kTanh, 6, 4},
+    {EOp::kAsinh, 2, 4},
+    {EOp::kAcosh, 2, 4},
+    {EOp::kAtanh, 2, 4},
+    {EOp::kSigmoid, 3, 4, true},
+    {EOp::kErf, 6, 0},
+    {EOp::kErfc, 4, 0},
+    {EOp::kErfinv, 4, 0},
+    {EOp::kLgamma, 4, 0, true},
+    {EOp::kDigamma, 4, 0, true},
+    {EOp::kPow, 2, 8, true},
+    {EOp::kAtan2, 2, 0},
+    {EOp::kAbs, 0, 2},
+    {EOp::kSign, 0, 2},
+    {EOp::kAngle, 0, 2},
+    {EOp::kMul, 0, 2},
     {EOp::kSquare, 0, 2},
+    {EOp::kBesselI0, 8, 0, true},
+    {EOp::kBesselI0e, 8, 0, true},
+    {EOp::kBesselI1, 8, 0, true},
+    {EOp::kBesselI1e, 8, 0, true},
+    {EOp::kBesselJ0, 8, 0, true},
+    {EOp::kBesselJ1, 8, 0, true},
+    {EOp::kBesselK0, 8, 0, true},
+    {EOp::kBesselK0e, 8, 0, true},
+    {EOp::kBesselK1, 8, 0, true},
+    {EOp::kBesselK1e, 8, 0, true},
+    {EOp::kBesselY0, 8, 0, true},
+    {EOp::kBesselY1, 8, 0, true},
+    {EOp::kDawsn, 8, 0, true},
+    {EOp::kExpint, 8, 0, true},
+    {EOp::kFresnelCos, 8, 0, true},
+    {EOp::kFresnelSin, 8, 0, true},
+    {EOp::kSpence, 8, 0, true},
+    {EOp::kIgamma, 8, 0, true},
+    {EOp::kIgammac, 8, 0, true},
+    {EOp::kPolygamma, 8, 0, true},
+    {EOp::kZeta, 8, 0, true},
+    {EOp::kBetainc, 8, 0, true},
+    {EOp::kIgammaGradA, 16, 0, true},
+    {EOp::kGammaSampleGrad, 16, 0, true},
 };
 
 const Accuracy* Find(EOp op, DType type) {
@@ -162,6 +211,67 @@ TEST(Elementwise, FloatsByHand) {
   }
 }
 
+// Values by an arbitrary-precision library; at the edges those that TensorFlow's kernels for the CPU give.
+TEST(Elementwise, SpecialFunctionsByHand) {
+  for (DType t : kFloats) {
+    Expect(EOp::kBesselI0, t, {{0, 0.5, -2, 6, kNan}},
+           {1, 1.0634833707413236, 2.2795853023360673, 67.23440697647797, kNan});
+    Expect(EOp::kBesselI0e, t, {{0, 0.5, -2, 20, kNan}},
+           {1, 0.6450352704491501, 0.30850832255367105, 0.08978031188482602, kNan});
+    Expect(EOp::kBesselI1, t, {{0, 0.5, -2, 6, kNan}},
+           {0, 0.2578943053908963, -1.590636854637329, 61.341936777640235, kNan});
+    Expect(EOp::kBesselI1e, t, {{0, 0.5, -2, 20, kNan}},
+           {0, 0.1564208031848717, -0.21526928924893765, 0.08750622218328867, kNan});
+    Expect(EOp::kBesselJ0, t, {{0, 0.5, -2, 6, kNan}},
+           {1, 0.9384698072408129, 0.22389077914123567, 0.15064525725099692, kNan});
+    Expect(EOp::kBesselJ1, t, {{0, 0.5, -2, 6, kNan}},
+           {0, 0.2422684576748739, -0.5767248077568734, -0.27668385812756563, kNan});
+    Expect(EOp::kBesselK0, t, {{0.5, 2, 6, 0, -1, kNan}},
+           {0.9244190712276659, 0.11389387274953344, 0.0012439943280131232, kInf, kInf, kNan});
+    Expect(EOp::kBesselK0e, t, {{0.5, 2, 20, 0, -1, kNan}},
+           {1.5241093857739094, 0.8415682150707714, 0.27854487665718225, kInf, kInf, kNan});
+    Expect(EOp::kBesselY0, t, {{0.5, 2, 6, 0, -1, kNan}},
+           {-0.44451873350670656, 0.5103756726497451, -0.28819468398157916, -kInf, -kInf, kNan});
+    Expect(EOp::kBesselK1, t, {{0.5, 2, 6, 0, -1, kNan}},
+           {1.656441120003301, 0.13986588181652243, 0.001343919717735509, kInf, kInf, kNan});
+    Expect(EOp::kBesselK1e, t, {{0.5, 2, 20, 0, -1, kNan}},
+           {2.731009708211786, 1.0334768470686886, 0.28542549694072644, kInf, kInf, kNan});
+    Expect(EOp::kBesselY1, t, {{0.5, 2, 6, 0, -1, kNan}},
+           {-1.471472392670243, -0.10703243154093754, -0.17501034430039825, -kInf, -kInf, kNan});
+    Expect(EOp::kDawsn, t, {{0, 0.5, -2, 7, 20, kInf, kNan}},
+           {0, 0.4244363835020223, -0.30134038892379195, 0.0721809746582363, 0.02503136792640367, 0, kNan});
+    Expect(EOp::kExpint, t, {{0.25, 0.5, 2, 6, 48, 0, -1, kNan}},
+           {-0.5425432646619137, 0.4542199048631736, 4.95423435600189, 85.9897621424392, 1.4936302131129932e+19, -kInf,
+            kNan, kNan});
+    Expect(EOp::kFresnelCos, t, {{0, 0.5, -1.25, 2, 6, kInf, kNan}},
+           {0, 0.4923442258714464, -0.6800907410754551, 0.48825340607534073, 0.4995314678555011, 0.5, kNan});
+    Expect(EOp::kFresnelSin, t, {{0, 0.5, -1.25, 2, 6, -kInf, kNan}},
+           {0, 0.06473243285999927, -0.6586555116366791, 0.34341567836369824, 0.4469607612369303, -0.5, kNan});
+    Expect(EOp::kSpence, t, {{0, 0.25, 0.75, 1, 1.5, 6, -1, kNan}},
+           {1.6449340668482264, 0.9784693929303061, 0.2676526390827326, 0, -0.4484142069236462, -2.7492791260608085,
+            kNan, kNan});
+    Expect(EOp::kIgamma, t, {{0.5, 2, 3, 6, -1, 1, 1}, {2, 0.5, 0, 6, 1, -1, kInf}},
+           {0.9544997361036416, 0.09020401043104986, 0, 0.5543203586353888, kNan, kNan, 1});
+    Expect(EOp::kIgammac, t, {{0.5, 2, 3, 6, -1, 1}, {2, 0.5, 0, 6, 1, kInf}},
+           {0.04550026389635842, 0.9097959895689501, 1, 0.44567964136461125, kNan, 0});
+    Expect(EOp::kIgammaGradA, t, {{0.5, 2, 6, -1}, {2, 0.5, 6, 1}},
+           {-0.13561933520399724, -0.1510342369091705, -0.16515181320823, kNan});
+    Expect(EOp::kGammaSampleGrad, t, {{0.5, 2, 6, -1}, {2, 0.5, 6, 1}},
+           {2.511889376362068, 0.4980267179922236, 1.0281943942242868, kNan});
+    Expect(EOp::kPolygamma, t, {{0, 1, 2, 3, 1.5, -1}, {2, 0.5, 1, 6, 1, 1}},
+           {0.42278433509846713, 4.934802200544679, -2.4041138063191885, 0.011827828192755074, kNan, kNan});
+    Expect(EOp::kZeta, t, {{2, 1.5, 6, 1, 0.5, 2}, {1, 0.5, 3, 1, 1, -1}},
+           {1.6449340668482264, 4.776537947554833, 0.0017180619844491397, kInf, kNan, kInf});
+    Expect(EOp::kBetainc, t, {{0.5, 3, 2, 2, -1, 1}, {2, 1, 2, 2, 1, 1}, {0.5, 0.25, 0, 1, 0.5, 2}},
+           {0.8838834764831844, 0.015625, 0, 1, kNan, kNan});
+  }
+  for (DType t : {DType::kFloat, DType::kDouble}) {
+    const double least = t == DType::kFloat ? 0x1p-149 : 0x1p-1074, next = t == DType::kFloat ? 0x1p-23 : 0x1p-52;
+    Expect(EOp::kNextAfter, t, {{1, 1, 0, -1, 1, kNan}, {2, 0, -1, kInf, 1, 0}},
+           {1 + next, 1 - next / 2, -least, -1 + next / 2, 1, kNan});
+  }
+}
+
 // Divisions of 64 bits take one of two ways, by the size of the operands of a block.
 TEST(Elementwise, DivisionsOfEverySize) {
   constexpr int64_t n = 2000;
@@ -206,6 +316,7 @@ TEST(Elementwise, IntegersByHand) {
     Expect(EOp::kFloorMod, t, {{lowest}, {-1}}, {0});
     Expect(EOp::kNeg, t, {{lowest}}, {lowest});
     Expect(EOp::kAbs, t, {{lowest}}, {lowest});
+    Expect(EOp::kPopulationCount, t, {{0, 1, 7, -1, lowest}}, {0, 1, 3, static_cast<double>(SizeOf(t)) * 8, 1});
   }
   Expect(EOp::kAdd, DType::kInt8, {{127}, {1}}, {-128});
   Expect(EOp::kMul, DType::kInt32, {{65536}, {65536}}, {0});
@@ -219,6 +330,8 @@ TEST(Elementwise, IntegersByHand) {
   Expect(EOp::kBitwiseAnd, DType::kInt32, {{12}, {10}}, {8});
   Expect(EOp::kBitwiseOr, DType::kInt32, {{12}, {10}}, {14});
   Expect(EOp::kBitwiseXor, DType::kInt32, {{12}, {10}}, {6});
+  Expect(EOp::kPopulationCount, DType::kUint64, {{18446744073709549568.0, 5}}, {53, 2});
+  Expect(EOp::kPopulationCount, DType::kUint8, {{255}}, {8});
   Expect(EOp::kLogicalNot, DType::kBool, {{0, 1}}, {1, 0});
   Expect(EOp::kLogicalAnd, DType::kBool, {{0, 1, 1}, {1, 0, 1}}, {0, 0, 1});
   Expect(EOp::kLogicalOr, DType::kBool, {{0, 1, 0}, {1, 0, 0}}, {1, 1, 0});
@@ -277,7 +390,7 @@ TEST(Elementwise, CastsByHand) {
 double LowOf(EOp op) {
   return op == EOp::kErfinv || op == EOp::kAtanh || op == EOp::kAsin || op == EOp::kAcos ? -1 : 0;
 }
-double HighOf(EOp op) { return LowOf(op) < 0 ? 1 : 60; }
+double HighOf(EOp op) { return LowOf(op) < 0 || op == EOp::kBetainc ? 1 : 60; }
 
 TEST(Elementwise, EveryOpOnEveryType) {
   for (int o = 0; o < kNumEOps; ++o) {

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -173,6 +174,125 @@ TEST(Random, BitsAreTensorFlows) {
     EXPECT_EQ(Hash(want.out[0]), g.hash) << Label(desc);
     Expect(desc, {}, {{g.type, kHashed}}, want, "all");
   }
+}
+
+// The same of the kinds with parameters: [3, 4] numbers, of StatelessRandomGammaV3 and
+// StatelessParameterizedTruncatedNormal (whose seed [3, 7] is the second key and counter). The last float of the first
+// is subnormal, which TensorFlow's threads flush to 0.
+constexpr uint64_t kSeedKey = 0x7ffbce2d3f4f1f21, kSeedCounter[2] = {0, 0x7862a88a55771205};
+const std::vector<std::vector<double>> kAlphas = {{0.5, 1, 3.25, 0.03125}};
+// Most of the bell, its middle, a tail, and the other tail.
+const double kInfinity = std::numeric_limits<double>::infinity();
+const std::vector<std::vector<double>> kIntervals = {
+    {0, 0, 0, 1}, {1, 1, 1, 2}, {-2, -0.5, 3, -kInfinity}, {3, 0.5, kInfinity, -2}};
+struct GoldenOfParameters {
+  RandomKind kind;
+  DType type;
+  uint64_t values[12];
+};
+constexpr GoldenOfParameters kGoldenOfParameters[] = {
+    {RandomKind::kGamma,
+     DType::kHalf,
+     {0x3b3eu, 0x3c5au, 0x3c31u, 0x0000u, 0x21f1u, 0x3f69u, 0x3b6fu, 0x2dddu, 0x30e8u, 0x3434u, 0x441fu, 0x0000u}},
+    {RandomKind::kGamma,
+     DType::kFloat,
+     {0x3f67c438u, 0x3f8b31efu, 0x3f861cf8u, 0x129dc4f5u, 0x3c3e1037u, 0x3fed2080u, 0x3f6ddd87u, 0x3dbba1dbu,
+      0x3e1cfef5u, 0x3e868ba5u, 0x4083e0feu, 0x000133e5u}},
+    {RandomKind::kGamma,
+     DType::kDouble,
+     {0x3fecf886fd519cdau, 0x3ff1663deb70914eu, 0x3ff0c39efad495b8u, 0x3a53b89e94ef44fdu, 0x3f87c206daebcb4cu,
+      0x3ffda40ff3823689u, 0x3fedbbb0ed09e512u, 0x3fb7743b624fbbd1u, 0x3fc39fdeac8a6982u, 0x3fd0d1749eac2588u,
+      0x40107c1fcf3446d8u, 0x37a33e5706e1613fu}},
+    {RandomKind::kBoundedNormal,
+     DType::kHalf,
+     {0x2da8u, 0xb768u, 0x4215u, 0xc324u, 0x37e3u, 0xb49cu, 0x420du, 0xc086u, 0x1e8du, 0xb714u, 0x4345u, 0xc1a5u}},
+    {RandomKind::kBoundedNormal,
+     DType::kFloat,
+     {0x3db4f2cbu, 0xbbc7da00u, 0x4058deb4u, 0xc05eac06u, 0x3efc51d1u, 0x3ef1f364u, 0x406e9e0au, 0xc05de3a2u,
+      0x3bd1a8bbu, 0xbe814f14u, 0x407323adu, 0xc06c525cu}},
+    {RandomKind::kBoundedNormal,
+     DType::kDouble,
+     {0xbffb7a4a77a8514bu, 0x3fceafaa6a387db0u, 0x4009d0fa59a569f4u, 0xc0010cd443f7c8d2u, 0xbffa933a1222d30fu,
+      0xbfdff200dbf8d15cu, 0x400a4692022c14d5u, 0xc009fe03508ce81au, 0xbfa4c0a03e8fbb5fu, 0x3fb247e91cc75b90u,
+      0x4009ead55c108de2u, 0xc009cbb2d85d5ae4u}},
+};
+
+std::vector<Array> ParametersOf(RandomKind kind, DType type) {
+  std::vector<Array> inputs;
+  for (const auto& values : kind == RandomKind::kGamma ? kAlphas : kIntervals) inputs.push_back(Values(type, values));
+  return inputs;
+}
+
+TEST(Random, BitsOfParametersAreTensorFlows) {
+  for (const GoldenOfParameters& g : kGoldenOfParameters) {
+    RandomDesc desc = Describe(g.kind, g.type, 12);
+    desc.parameters = 4;
+    if (g.kind == RandomKind::kBoundedNormal) {
+      desc.key = kSeedKey;
+      desc.counter[0] = kSeedCounter[0], desc.counter[1] = kSeedCounter[1];
+    }
+    Array want(g.type, 12);
+    for (int i = 0; i < 12; ++i) std::memcpy(want.as<uint8_t>() + i * SizeOf(g.type), &g.values[i], SizeOf(g.type));
+    const std::vector<Array> inputs = ParametersOf(g.kind, g.type);
+    ExpectByHand(desc, inputs, {{g.type, 12}}, {{want}}, "here");
+    // From a start on the device.
+    std::vector<Array> given = {Array(DType::kUint64, 1), Array(DType::kUint64, 2)};
+    std::memcpy(given[0].as<uint64_t>(), &desc.key, sizeof(desc.key));
+    std::memcpy(given[1].as<uint64_t>(), desc.counter, sizeof(desc.counter));
+    given.insert(given.end(), inputs.begin(), inputs.end());
+    desc.start = RandomStart::kGiven;
+    desc.key = 1, desc.counter[1] = 1;
+    ExpectByHand(desc, given, {{g.type, 12}}, {{want}}, "given");
+  }
+}
+
+TEST(Random, ManyOfParametersAgreeWithTheReference) {
+  for (RandomKind kind : {RandomKind::kGamma, RandomKind::kBoundedNormal}) {
+    for (DType type : kFloats) {
+      for (int64_t n : {0, 4, 400, 4000}) {
+        RandomDesc desc = Describe(kind, type, n);
+        desc.parameters = 4;
+        ExpectAsTheReference(desc, ParametersOf(kind, type), {{type, n}}, "n " + std::to_string(n));
+      }
+    }
+  }
+}
+
+// The mean of many is the distribution's, within six deviations of a mean.
+TEST(Random, GammaHasItsMean) {
+  constexpr int64_t kSamples = 20000;
+  RandomDesc desc = Describe(RandomKind::kGamma, DType::kDouble, 4 * kSamples);
+  desc.parameters = 4;
+  const Array x = ExpectAsTheReference(desc, ParametersOf(desc.kind, desc.type), {{desc.type, desc.n}}, "many")[0];
+  for (int j = 0; j < 4; ++j) {
+    double sum = 0;
+    for (int64_t i = 0; i < kSamples; ++i) sum += x.as<double>()[i * 4 + j];
+    const double alpha = kAlphas[0][j];
+    EXPECT_NEAR(sum / kSamples, alpha, 6 * std::sqrt(alpha / kSamples));
+  }
+}
+
+TEST(Random, ParametersThatMakeNoSense) {
+  RandomDesc desc = Describe(RandomKind::kBoundedNormal, DType::kFloat, 6);
+  desc.parameters = 2;
+  const double nan = std::nan("");
+  const std::vector<std::vector<double>> wrong[] = {
+      {{0, 0}, {1, -1}, {-1, -1}, {1, 1}},
+      {{0, 0}, {1, 1}, {-1, 1}, {1, 1}},
+      {{0, 0}, {1, 1}, {-1, -kInfinity}, {1, kInfinity}},
+      {{0, 0}, {1, nan}, {-1, -1}, {1, 1}},
+  };
+  for (const auto& columns : wrong) {
+    std::vector<Array> inputs;
+    for (const auto& values : columns) inputs.push_back(Values(DType::kFloat, values));
+    const Want want{
+        {Values(DType::kFloat, {nan, nan, nan, nan, nan, nan})}, {}, Code::kInvalidArgument, "Invalid parameters"};
+    ExpectByHand(desc, inputs, {{DType::kFloat, 6}}, want, "wrong");
+  }
+  // Alphas of which nothing is accepted.
+  desc.kind = RandomKind::kGamma;
+  ExpectByHand(desc, {Values(DType::kFloat, {-1, nan})}, {{DType::kFloat, 6}},
+               {{Values(DType::kFloat, {nan, nan, nan, nan, nan, nan})}}, "wrong");
 }
 
 TEST(Random, EverySizeAgreesWithTheReference) {

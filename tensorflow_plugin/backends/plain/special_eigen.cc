@@ -1,0 +1,42 @@
+// The functions that Eigen has: TensorFlow's own, in double.
+#include <cmath>
+#include <limits>
+
+#include "tensorflow_plugin/backends/plain/special_functions.h"
+#include "xpu_eigen/SpecialFunctions.h"
+
+namespace xpu::plain::special {
+
+namespace numext = xpu_eigen::numext;
+
+double BesselI0(double x) { return numext::bessel_i0(x); }
+double BesselI0e(double x) { return numext::bessel_i0e(x); }
+double BesselI1(double x) { return numext::bessel_i1(x); }
+double BesselI1e(double x) { return numext::bessel_i1e(x); }
+double BesselJ0(double x) { return numext::bessel_j0(x); }
+double BesselJ1(double x) { return numext::bessel_j1(x); }
+double BesselK0(double x) { return numext::bessel_k0(x); }
+double BesselK0e(double x) { return numext::bessel_k0e(x); }
+double BesselK1(double x) { return numext::bessel_k1(x); }
+double BesselK1e(double x) { return numext::bessel_k1e(x); }
+double BesselY0(double x) { return numext::bessel_y0(x); }
+double BesselY1(double x) { return numext::bessel_y1(x); }
+
+double Igamma(double a, double x) { return numext::igamma(a, x); }
+double Igammac(double a, double x) { return numext::igammac(a, x); }
+double IgammaGradA(double a, double x) { return numext::igamma_der_a(a, x); }
+double GammaSampleGrad(double alpha, double sample) { return numext::gamma_sample_der_alpha(alpha, sample); }
+double Zeta(double x, double q) {
+  // Eigen 3.4 divides by the sum, which may be 0; TensorFlow's is later and ends there.
+  if (x > 1 && q > 0 && std::pow(q, -x) == 0) return 0;
+  return numext::zeta(x, q);
+}
+double Polygamma(double n, double x) {
+  if (n == 0) return DigammaFunction(x);
+  if (!(n > 0) || n != std::floor(n)) return std::numeric_limits<double>::quiet_NaN();
+  const double sign = std::fmod(n, 2) == 0 ? -1 : 1;
+  return sign * std::exp(LogGamma(n + 1)) * Zeta(n + 1, x);
+}
+double Betainc(double a, double b, double x) { return numext::betainc(a, b, x); }
+
+}  // namespace xpu::plain::special
