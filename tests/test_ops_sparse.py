@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests import placement
 from tests.sweep.runner import hard_placement
 
 raw = tf.raw_ops
@@ -234,3 +235,85 @@ def test_a_negative_shape(xpu_device):
     """Ends the process on the CPU."""
     with pytest.raises(tf.errors.InvalidArgumentError, match="Expected shape dimensions to be non-negative, got -3"):
         outcome(xpu_device, "SparseTensorDenseMatMul", {**GOOD["SparseTensorDenseMatMul"], "a_shape": i64(-3, 2)})
+
+
+IDS = tf.sparse.SparseTensor(i64([0, 0], [0, 2], [1, 0], [3, 1]), i64(1, 3, 0, 1), i64(4, 3))
+MATRIX = tf.sparse.SparseTensor(i64([0, 0], [0, 2], [1, 0], [3, 1]), f32(1, 3, 5, -1), i64(4, 3))
+TABLE = np.linspace(-1, 2, 20, dtype=np.float32).reshape(5, 4)
+
+
+def with_gradients(f, *arguments):
+    """What f gives for the arguments, and the gradients of the sum of its squares."""
+    arguments = [tf.identity(a) for a in arguments]
+    with tf.GradientTape() as tape:
+        tape.watch(arguments)
+        y = f(*arguments)
+        loss = tf.add_n([tf.reduce_sum(v * v) for v in tf.nest.flatten(y)])
+    return [y, *map(tf.convert_to_tensor, tape.gradient(loss, arguments))]
+
+
+def of_values(f):
+    """The same for a function of sparse tensors, of their values."""
+    return lambda v, *rest: f(tf.sparse.SparseTensor(MATRIX.indices, v, MATRIX.dense_shape), *rest)
+
+
+def looked_up(weights, combiner):
+    return lambda: with_gradients(lambda t: tf.nn.embedding_lookup_sparse(t, IDS, weights, combiner), TABLE)
+
+
+PROGRAMS = {
+    "product": lambda: with_gradients(of_values(tf.sparse.sparse_dense_matmul), MATRIX.values, TABLE[:3]),
+    "product of adjoints": lambda: with_gradients(
+        of_values(lambda s, d: tf.sparse.sparse_dense_matmul(s, d, adjoint_a=True, adjoint_b=True)),
+        MATRIX.values,
+        TABLE,
+    ),
+    "reorder": lambda: with_gradients(
+        of_values(lambda s: tf.sparse.reorder(tf.sparse.transpose(s)).values), MATRIX.values
+    ),
+    "concat": lambda: [*tf.nest.flatten(tf.sparse.concat(1, [MATRIX, MATRIX]), expand_composites=True)],
+    "slice": lambda: with_gradients(of_values(lambda s: tf.sparse.slice(s, [0, 1], [4, 2]).values), MATRIX.values),
+    "split": lambda: [p.values for p in tf.sparse.split(MATRIX, 2, axis=0)],
+    "reshape": lambda: [tf.sparse.reshape(MATRIX, [2, -1]).indices],
+    "fill_empty_rows": lambda: with_gradients(
+        lambda v, d: of_values(lambda s: tf.sparse.fill_empty_rows(s, d)[0].values)(v), MATRIX.values, np.float32(7)
+    ),
+    "weighted lookup": looked_up(tf.sparse.map_values(tf.abs, MATRIX), "sqrtn"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_programs(name, xpu_device):
+    """Of the public functions, with gradients: nothing is left to the CPU."""
+    results = []
+    for device in "/cpu:0", xpu_device:
+        with tf.device(device), placement.record() as places:
+            results.append(tf.function(PROGRAMS[name])())
+    assert placement.compute_ops_on(places, "CPU") == set()
+    for want, got in zip(*map(tf.nest.flatten, results), strict=True):
+        np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6)
+
+
+def test_lists_of_masks(xpu_device):
+    """What a layer with a mask reads in each step of its loop."""
+
+    def f(x, mask):
+        n = tf.shape(x)[0]
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            rows = tf.TensorArray(tf.float32, n).unstack(x)
+            masks = tf.TensorArray(tf.bool, n).unstack(mask)
+            kept = tf.zeros([3])
+            for i in tf.range(n):
+                kept = tf.where(masks.read(i), kept * 0.5 + rows.read(i), kept)
+        return tape.gradient(kept, x), kept
+
+    of_any_length = [tf.TensorSpec([None, 3]), tf.TensorSpec([None, 3], tf.bool)]
+    x, mask = np.arange(12, dtype=np.float32).reshape(4, 3), np.arange(12).reshape(4, 3) % 5 < 2
+    with tf.device(xpu_device), placement.record() as places:
+        got = tf.function(f, of_any_length)(tf.constant(x), tf.constant(mask))
+    assert placement.compute_ops_on(places, "CPU") == set()
+    with tf.device("/cpu:0"):
+        want = tf.function(f, of_any_length)(tf.constant(x), tf.constant(mask))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())

@@ -1,5 +1,6 @@
-// What TensorFlow lacks of TensorLists on devices, and gradients of loops need: sums and zeros of them, which it has
-// for the CPU alone, and lists of counters, which are in host memory and which it would copy to the device and back.
+// What TensorFlow lacks of TensorLists on devices, and loops and their gradients need: sums and zeros of them, and
+// lists of masks, which it has for the CPU alone; and lists of counters, which are in host memory and which it would
+// copy to the device and back.
 #include "tensorflow_plugin/framework/tensor_lists.h"
 
 #include "tensorflow_plugin/framework/cpu_kernel.h"
@@ -35,6 +36,29 @@ class ZeroTensorListKernel : public OpKernel {
 void RegisterTensorLists(Registry& registry) {
   registry.Op("AddN").Label(labels::kTensorLists).Kernel<AddTensorListsKernel>();
   registry.Op("ZerosLike").Label(labels::kTensorLists).Kernel<ZeroTensorListKernel>();
+  // Lists of types for which TensorFlow has no kernels but the CPU's, which are the same: masks, above all. They copy
+  // and fill elements on the device's stream.
+  const TypeList missing = {DType::kBool,   DType::kInt8,   DType::kInt16,     DType::kUint8,     DType::kUint16,
+                            DType::kUint32, DType::kUint64, DType::kComplex64, DType::kComplex128};
+  struct Op {
+    const char* name;
+    std::vector<const char*> host;
+  };
+  for (const Op& op : {Op{"TensorListConcat", {"lengths"}},
+                       {"TensorListConcatV2", {"element_shape", "leading_dims", "lengths"}},
+                       {"TensorListFromTensor", {"element_shape"}},
+                       {"TensorListGather", {"indices", "element_shape"}},
+                       {"TensorListGetItem", {"index", "element_shape"}},
+                       {"TensorListPopBack", {"element_shape"}},
+                       {"TensorListScatter", {"indices", "element_shape"}},
+                       {"TensorListScatterIntoExistingList", {"indices"}},
+                       {"TensorListScatterV2", {"indices", "element_shape", "num_elements"}},
+                       {"TensorListSetItem", {"index"}},
+                       {"TensorListSplit", {"element_shape", "lengths"}},
+                       {"TensorListStack", {"element_shape"}}}) {
+    registry.Op(op.name).Types("element_dtype", missing).Host(op.host).Kernel<CpuKernel>();
+  }
+
   registry.Op("TensorListPushBack").Host({"tensor"}).Label(labels::kOnHost).Kernel<CpuKernel>();
   registry.Op("TensorListPopBack").Host({"element_shape", "tensor"}).Label(labels::kOnHost).Kernel<CpuKernel>();
 }

@@ -17,6 +17,7 @@ from tests.sweep.cases import (
     special,
     state,
     tensor_arrays,
+    tensor_lists,
 )
 
 FAMILIES = {
@@ -36,6 +37,7 @@ FAMILIES = {
     "sparse": sparse.CASES,
     "tensor_arrays": tensor_arrays.CASES,
     "images": images.CASES,
+    "tensor_lists": tensor_lists.CASES,
 }
 
 CASES = {op: cases for family in FAMILIES.values() for op, cases in family.items()}
