@@ -123,6 +123,7 @@ def test_the_mapping_chooses_the_type(xpu_device):
     assert outcome.json == ["/physical_device:GPU:0", {"GPU": "XPU_REFERENCE"}]
 
 
+@pytest.mark.slow
 def test_the_documentations_program(xpu_device):
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/gpu.md").read_text(), re.DOTALL)
     outcome = run_code(program, environment={"TF_XPU_DEVICE_TYPE": "GPU"})
