@@ -34,6 +34,10 @@ EQUIVALENT = {
         r"Variable(V2)?\(.*|IsVariableInitialized\(.*|DeepCopy\(.*|_ParallelConcat(Start|Update)\(.*",
         RESULTS,
     ): NO_COMMAND,
+    (
+        r"TensorArray(Scatter|Split|Unpack)(V[23])?\(.*|TensorList(FromTensor|Scatter|ScatterV2|Split)\(.*",
+        RESULTS,
+    ): NO_COMMAND,
     (r"CheckNumerics(V2)?\(.*", RESULTS): "its command counts what is not finite; the sweep gives it numbers only",
     (r"ZerosLike\(.*", ("zeros", "scale")): "zeros are what it gives, and 5% more of them",
     (r"Empty\(.*", ("zeros",)): "zeros are what it gives",

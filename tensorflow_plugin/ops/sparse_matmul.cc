@@ -11,7 +11,7 @@ namespace {
 
 // Products are made in blocks of this many elements, little enough to stay in a cache, and then summed up; of many
 // products there are no more blocks than these, each three commands.
-constexpr int64_t kBlock = 128 << 10, kMostBlocks = 128;
+constexpr int64_t kBlock = 768 << 10, kMostBlocks = 128;
 
 // An element of b times a value of a, either of them conjugated, in the type of sums.
 const Program* ProductProgram(DType type, bool conjugate_a, bool conjugate_b) {

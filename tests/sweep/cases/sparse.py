@@ -48,7 +48,7 @@ def dense_matmul():
             ((4, 6), 7, 1, False, True),
             ((4, 6), 7, 5, True, True),
             ((3, 3), 0, 2, False, False),
-            ((2, 3), 31, 4400, False, False),
+            ((2, 3), 31, 27000, False, False),
         ]
     ]
 
