@@ -75,6 +75,23 @@ def writes(x):
     return tf.reduce_sum(out.stack() ** 2)
 
 
+def writes_what_it_read(x):
+    """The gradient of a write, which is one of the list, is added to that of a read: they share a device."""
+    rows = tf.TensorArray(tf.float32, 6, clear_after_read=False).unstack(x)
+    for i in tf.range(5):
+        rows = rows.write(i + 1, tf.tanh(rows.read(i) + rows.read(i + 1)))
+    return tf.reduce_sum(rows.stack() ** 2)
+
+
+def decides(x):
+    """The conditions, which the gradient needs, are pushed in every iteration; others are read from an array."""
+    large = tf.TensorArray(tf.bool, 6).unstack(x > 0.3)
+    total = tf.zeros([4])
+    for i in tf.range(6):
+        total = tf.where(large.read(i), tf.sin(x[i]) + total, tf.where(total > 0.1, total * 0.5, x[i]))
+    return tf.reduce_sum(total)
+
+
 def changes_shape(x):
     """The shapes that the gradient needs are pushed in every iteration."""
     total = tf.zeros([4])
@@ -83,11 +100,12 @@ def changes_shape(x):
     return tf.reduce_sum(total)
 
 
-@pytest.mark.parametrize("function", [reads_twice, gathers, writes, changes_shape])
+@pytest.mark.parametrize("function", [reads_twice, gathers, writes, writes_what_it_read, decides, changes_shape])
 def test_gradients(xpu_device, function):
     nodes = agree(gradient_of(function), X, device=xpu_device)
     lists = [node for node in nodes if node.op in ("AddN", "ZerosLike") and node.attr["T"].type == 21]
-    assert all("XPU" in node.device for node in lists)
+    updates = [node for node in nodes if node.op.startswith("TensorList")]
+    assert all("XPU" in node.device for node in (*lists, *updates))
     assert lists or function is not reads_twice, "the test has no lists to add"
 
 

@@ -9,6 +9,7 @@
 #include "tensorflow/core/framework/memory_types.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow_plugin/framework/labels.h"
 #include "tensorflow_plugin/graph/nodes.h"
@@ -80,6 +81,18 @@ std::string DeviceOfLists(const tf::Node& node, const std::string& device_type) 
   return device;
 }
 
+// The device of the list that an op on the CPU updates, if it is of this type and has a kernel for that op; else
+// nothing.
+std::string DeviceOfUpdate(const tf::Node& node, const std::string& device_type) {
+  const tf::Node* list = nullptr;
+  if (MakeLists().count(node.type_string()) == 0 || DeviceTypeOf(node) != tf::DEVICE_CPU || node.num_inputs() == 0 ||
+      node.input_type(0) != tf::DT_VARIANT || !node.input_node(0, &list).ok() || DeviceTypeOf(*list) != device_type ||
+      !tf::FindKernelDef(tf::DeviceType(device_type), node.def(), nullptr, nullptr).ok()) {
+    return "";
+  }
+  return list->assigned_device_name();
+}
+
 bool IsPushOrPop(const tf::Node& node) {
   return node.type_string() == "TensorListPushBack" || node.type_string() == "TensorListPopBack";
 }
@@ -124,14 +137,18 @@ void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
 }
 
 // Sums and zeros of TensorLists, for which TensorFlow has kernels on the CPU alone, go to the device that all their
-// lists are on. With them on the CPU every iteration that a gradient goes back through would copy a whole list to the
-// host, and back.
+// lists are on, and with them the updates of lists that TensorFlow placed beside them. With them on the CPU every
+// iteration that a gradient goes back through would copy a whole list to the host, and back.
 void KeepListsOnDevice(tf::Graph* graph, const std::string& device_type) {
   bool moved = true;
   while (moved) {  // one may read what another gives
     moved = false;
     for (tf::Node* node : graph->op_nodes()) {
       if (!Lists::IsAboutLists(*node) || DeviceTypeOf(*node) != tf::DEVICE_CPU) continue;
+      for (const tf::Edge* e : node->in_edges()) {
+        const std::string of_update = DeviceOfUpdate(*e->src(), device_type);
+        if (!of_update.empty()) e->src()->set_assigned_device_name(of_update);
+      }
       const std::string device = DeviceOfLists(*node, device_type);
       if (device.empty() || !Lists().IsList(*node, 0)) continue;
       node->set_assigned_device_name(device);
