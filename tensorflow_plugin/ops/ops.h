@@ -23,6 +23,7 @@
   V(Ctc)                   \
   V(Debug)                 \
   V(Dilation)              \
+  V(DynamicSlice)          \
   V(Einsum)                \
   V(Fill)                  \
   V(Gather)                \

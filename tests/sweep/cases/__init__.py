@@ -18,6 +18,7 @@ from tests.sweep.cases import (
     state,
     tensor_arrays,
     tensor_lists,
+    xla,
 )
 
 FAMILIES = {
@@ -38,6 +39,7 @@ FAMILIES = {
     "tensor_arrays": tensor_arrays.CASES,
     "images": images.CASES,
     "tensor_lists": tensor_lists.CASES,
+    "xla": xla.CASES,
 }
 
 CASES = {op: cases for family in FAMILIES.values() for op, cases in family.items()}
