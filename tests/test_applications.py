@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests import placement
 from tests.conftest import ROOT, run_code
 
 MODELS = [
@@ -83,9 +84,11 @@ def train(name):
     model = build(name, "/xpu:0")
     before = [w.numpy() for w in model.trainable_weights[:3]]
     optimizer = "adam" if model.count_params() < ADAMS_PARAMETERS else "sgd"
-    with tf.device("/xpu:0"):
+    with tf.device("/xpu:0"), placement.record() as ran:
         model.compile(optimizer, "sparse_categorical_crossentropy")
         loss = float(model.train_on_batch(x, y))
+    assert placement.compute_ops_on(ran, "XPU")
+    assert placement.compute_ops_on(ran, "CPU") == set()
     assert all("XPU" in w.value.device for w in model.weights if w.dtype == "float32")
     assert all(np.isfinite(w.numpy()).all() for w in model.weights)
     assert not all(np.array_equal(a, b.numpy()) for a, b in zip(before, model.trainable_weights))

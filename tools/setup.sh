@@ -43,7 +43,9 @@ for requirements in requirements-dev.txt "$@"; do
   [[ ! -e "$stamp" ]] || continue
   say "installing $requirements into .venv ($("$PYTHON" --version)); this takes some minutes the first time"
   [[ -x .venv/bin/python ]] || "$PYTHON" -m venv .venv
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$requirements" ||
+  options=()
+  [[ "$requirements" != requirements-models.txt ]] || options=(--no-deps) # it says why
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check "${options[@]}" -r "$requirements" ||
     fail "pip could not install $requirements (see above)"
   rm -f ".venv/$requirements"-*
   touch "$stamp"
