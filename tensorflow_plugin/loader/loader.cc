@@ -263,8 +263,8 @@ XPU_EXPORT void TF_InitKernel() {
 
 XPU_EXPORT void TF_InitGraph(TP_OptimizerRegistrationParams* params, TF_Status* status) {
   auto& state = TheState();
-  // TensorFlow ends the process where there is no optimizer: one that changes nothing, for a device type that nobody has
-  // unless the core names its own.
+  // TensorFlow ends the process where there is no optimizer: one that changes nothing, for a device type that nobody
+  // has unless the core names its own.
   xpu::loader::StandInOptimizer(params);
   if (state.forward && state.core.init_graph) state.core.init_graph(params, status);
 }

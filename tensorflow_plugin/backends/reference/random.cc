@@ -1,8 +1,9 @@
+#include "tensorflow_plugin/backends/plain/random.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
-#include "tensorflow_plugin/backends/plain/random.h"
 #include "tensorflow_plugin/backends/reference/kernels.h"
 #include "tensorflow_plugin/backends/runtime/random_numbers.h"
 
