@@ -25,6 +25,7 @@
   V(Dilation)              \
   V(DynamicSlice)          \
   V(Einsum)                \
+  V(Fft)                   \
   V(Fill)                  \
   V(Gather)                \
   V(Gru)                   \
@@ -36,6 +37,8 @@
   V(ImageTransform)        \
   V(Inplace)               \
   V(Iterators)             \
+  V(LinalgFactorize)       \
+  V(LinalgSolve)           \
   V(Lrn)                   \
   V(Lstm)                  \
   V(MatMul)                \

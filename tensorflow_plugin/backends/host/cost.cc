@@ -125,6 +125,12 @@ double MultiplyAddNs(DType type) {
   return IsComplex(type) ? 1 : 0.5;
 }
 
+// What Eigen takes for a matrix, with `work` multiply-adds per element.
+double MatrixNs(double rows, double cols, double work, DType type) {
+  const double parts = IsComplex(type) ? 4 : 1, size = RealTypeOf(type) == DType::kDouble ? 2 : 1;
+  return 500 + (rows + cols) * 50 + rows * cols * (3 + work * parts * size * 0.05);
+}
+
 }  // namespace
 
 double NsPerElement(const Program& program) {
@@ -233,6 +239,44 @@ int64_t HostKernels::EstimateNs(const ResampleDesc& desc) const {
 
 int64_t HostKernels::EstimateNs(const SuppressDesc& desc) const {
   return Total(static_cast<double>(desc.n) * static_cast<double>(std::min(desc.n, desc.most)) * 3);
+}
+
+int64_t HostKernels::EstimateNs(const FftDesc& desc) const {
+  const double n = Product(desc.shape);
+  const double half = desc.kind == FftKind::kComplex ? 1 : 0.6;
+  return Total(static_cast<double>(desc.batch) *
+               (200 + half * n * (3 + std::log2(std::max(n, 1.0))) * (desc.type == DType::kComplex64 ? 0.4 : 0.8)));
+}
+
+int64_t HostKernels::EstimateNs(const FactorizeDesc& desc) const {
+  // Multiply-adds in units of rows * cols * min(rows, cols), and what the steps of each row and column take.
+  double work = 0;
+  switch (desc.kind) {
+    case FactorizeKind::kCholesky:
+      work = 0.2;
+      break;
+    case FactorizeKind::kLu:
+      work = 0.35;
+      break;
+    case FactorizeKind::kQr:
+      work = desc.full ? 3 : 2;
+      break;
+    case FactorizeKind::kEigen:
+      work = desc.vectors ? 6 : 1.5;
+      break;
+    case FactorizeKind::kSvd:
+      work = desc.vectors ? 12 : 4;
+      break;
+  }
+  const double rows = static_cast<double>(desc.rows), cols = static_cast<double>(desc.cols);
+  return Total(static_cast<double>(desc.batch) * MatrixNs(rows, cols, std::min(rows, cols) * work, desc.type));
+}
+
+int64_t HostKernels::EstimateNs(const SolveDesc& desc) const {
+  const double n = static_cast<double>(desc.n), columns = static_cast<double>(desc.columns);
+  const double batch = static_cast<double>(desc.batch);
+  if (desc.kind == SolveKind::kTridiagonal) return Total(batch * (100 + n * (20 + columns * 2)));
+  return Total(batch * MatrixNs(n, n, desc.kind == SolveKind::kGeneral ? n / 3 + columns : columns / 2, desc.type));
 }
 
 }  // namespace xpu::host

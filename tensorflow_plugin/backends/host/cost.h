@@ -3,12 +3,21 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_COST_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_COST_H_
 
+#include <algorithm>
+#include <cstdint>
+
 #include "tensorflow_plugin/primitives/program.h"
 
 namespace xpu::host {
 
 // Nanoseconds that one element of a program takes, with reading and writing it.
 double NsPerElement(const Program& program);
+
+// Of `items` that take `ns` together, as many as ThreadTeam::ParallelFor wants in a grain.
+inline int64_t Grain(int64_t ns, int64_t items) {
+  const double each = static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(items, 1));
+  return std::max<int64_t>(1, static_cast<int64_t>(20000 / std::max(each, 1.0)));
+}
 
 }  // namespace xpu::host
 

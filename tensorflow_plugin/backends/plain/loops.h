@@ -15,6 +15,11 @@ Status Run(const SoftmaxDesc& desc, const Args& args);
 Status Run(const SampleDesc& desc, const Args& args);
 Status Run(const ResampleDesc& desc, const Args& args);
 Status Run(const SuppressDesc& desc, const Args& args);
+Status Run(const FactorizeDesc& desc, const Args& args);
+Status Run(const SolveDesc& desc, const Args& args);
+
+// kTridiagonal alone, and of the batch the systems [begin, end). None fails.
+void SolveTridiagonal(const SolveDesc& desc, const Args& args, int64_t begin, int64_t end);
 
 // Parts of Sample: rows [begin, end) of the batch * out_h that the points lie in, and of a gradient of images the
 // images [begin, end).

@@ -61,6 +61,8 @@ XPU_PLAIN(Softmax)
 XPU_PLAIN(Sample)
 XPU_PLAIN(Resample)
 XPU_PLAIN(Suppress)
+XPU_PLAIN(Factorize)
+XPU_PLAIN(Solve)
 #undef XPU_PLAIN
 
 Status ReferenceKernels::Run(const MatMulDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {

@@ -1,0 +1,129 @@
+// What the checks of transforms, factors and solutions refuse, and what those commands touch.
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/primitives/check.h"
+
+namespace xpu {
+namespace {
+
+constexpr int64_t kHuge = int64_t{1} << 40;
+
+template <typename Desc>
+Footprint FootprintOf(const Desc& desc) {
+  Footprint footprint;
+  const Status status = Check(desc, &footprint);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return footprint;
+}
+
+template <typename Desc>
+std::string Refusal(const Desc& desc, Code code = Code::kInvalidArgument) {
+  Footprint footprint;
+  const Status status = Check(desc, &footprint);
+  EXPECT_EQ(status.code(), code) << status.message();
+  return status.message();
+}
+
+void Expect(const Operand& o, DType type, int64_t elements) {
+  EXPECT_EQ(o.type, type);
+  EXPECT_EQ(o.elements, elements);
+  EXPECT_EQ(o.end, elements * static_cast<int64_t>(SizeOf(type)));
+  EXPECT_TRUE(o.dense());
+}
+
+TEST(Check, Fft) {
+  FftDesc desc;
+  desc.batch = 2, desc.shape = {3, 6};
+  Footprint f = FootprintOf(desc);
+  Expect(f.in[0], DType::kComplex64, 36);
+  Expect(f.out[0], DType::kComplex64, 36);
+  EXPECT_EQ(f.num_in + f.num_out, 2);
+  EXPECT_EQ(Name(desc), "Fft complex of complex64");
+  desc.kind = FftKind::kRealForward;
+  f = FootprintOf(desc);
+  Expect(f.in[0], DType::kFloat, 36);
+  Expect(f.out[0], DType::kComplex64, 24);
+  desc.inverse = true;
+  EXPECT_EQ(Refusal(desc), "Fft: kind and direction are not the same");
+  desc.kind = FftKind::kRealInverse;
+  f = FootprintOf(desc);
+  Expect(f.in[0], DType::kComplex64, 24);
+  Expect(f.out[0], DType::kFloat, 36);
+  desc.shape = {3, 0};
+  EXPECT_TRUE(FootprintOf(desc).empty());
+  desc.shape = {};
+  EXPECT_EQ(Refusal(desc), "Fft: 0 axes, expected 1 to 3");
+  desc.shape = {kHuge, kHuge};
+  EXPECT_EQ(Refusal(desc), "Fft: more elements or bytes than 64 bits count");
+  desc.type = DType::kFloat;
+  Refusal(desc, Code::kUnimplemented);
+}
+
+TEST(Check, Factorize) {
+  FactorizeDesc desc;
+  desc.batch = 2, desc.rows = desc.cols = 3;
+  EXPECT_EQ(Name(desc), "Factorize Cholesky of float");
+  Expect(FootprintOf(desc).out[0], DType::kFloat, 18);
+  desc.kind = FactorizeKind::kLu;
+  Footprint f = FootprintOf(desc);
+  Expect(f.out[0], DType::kFloat, 18);
+  Expect(f.out[1], DType::kInt32, 6);
+  Expect(f.out[2], DType::kFloat, 2);
+  desc.kind = FactorizeKind::kEigen;
+  EXPECT_EQ(FootprintOf(desc).num_out, 2);
+  desc.vectors = false;
+  EXPECT_EQ(FootprintOf(desc).num_out, 1);
+  desc.cols = 5;
+  EXPECT_EQ(Refusal(desc), "Factorize eigenvalues of float: a matrix of 3 rows and 5 columns, expected a square one");
+  desc.kind = FactorizeKind::kQr;
+  f = FootprintOf(desc);
+  Expect(f.out[0], DType::kFloat, 18);
+  Expect(f.out[1], DType::kFloat, 30);
+  desc.kind = FactorizeKind::kSvd;
+  desc.type = DType::kComplex64;
+  desc.vectors = desc.full = true;
+  f = FootprintOf(desc);
+  Expect(f.in[0], DType::kComplex64, 30);
+  Expect(f.out[0], DType::kFloat, 6);
+  Expect(f.out[1], DType::kComplex64, 18);
+  Expect(f.out[2], DType::kComplex64, 50);
+  desc.rows = -1;
+  Refusal(desc);
+  desc.rows = desc.cols = kHuge;
+  Refusal(desc);
+  desc.type = DType::kHalf;
+  Refusal(desc, Code::kUnimplemented);
+}
+
+TEST(Check, Solve) {
+  SolveDesc desc;
+  desc.batch = 2, desc.n = 3, desc.columns = 4;
+  Footprint f = FootprintOf(desc);
+  Expect(f.in[0], DType::kFloat, 18);
+  Expect(f.in[1], DType::kFloat, 24);
+  Expect(f.out[0], DType::kFloat, 24);
+  EXPECT_EQ(Name(desc), "Solve general of float");
+  desc.adjoint = true;
+  FootprintOf(desc);
+  desc.kind = SolveKind::kTridiagonal;
+  Refusal(desc, Code::kUnimplemented);
+  desc.adjoint = false;
+  desc.n = 5;
+  Expect(FootprintOf(desc).in[0], DType::kFloat, 30);
+  desc.perturb = true;
+  FootprintOf(desc);
+  desc.pivoting = false;
+  Refusal(desc, Code::kUnimplemented);
+  desc.pivoting = true;
+  desc.kind = SolveKind::kGeneral;
+  Refusal(desc, Code::kUnimplemented);
+  desc.perturb = false;
+  desc.columns = 0;
+  EXPECT_TRUE(FootprintOf(desc).empty());
+  desc.columns = -2;
+  Refusal(desc);
+  desc.type = DType::kInt32;
+  Refusal(desc, Code::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace xpu
