@@ -191,5 +191,10 @@ def test_the_runtime_page_names_tests_that_exist():
     assert [row for row in rows if not re.search(r"`[\w/.]+` \|$|^\| \*\*\w+\*\* \| \| \|$", row)] == []
 
 
+def test_the_readme_counts_the_ops():
+    ops = re.search(r"^(\d+) ops, \d+ kernels\.$", (ROOT / "docs" / "ops.md").read_text(), re.MULTILINE)
+    assert f"| Ops | {ops[1]}, tested against" in (ROOT / "README.md").read_text()
+
+
 def test_readme_is_one_page():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 80
