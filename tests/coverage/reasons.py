@@ -8,7 +8,10 @@ CPU_ONLY = "TensorFlow has it for the CPU alone"
 
 ON_CPU = {
     "IteratorGetNext": PIPELINE,
-    **dict.fromkeys(["_TensorToHashBucketFast", "Fingerprint"], STRINGS),
+    **dict.fromkeys(["_TensorToHashBucketFast", "Fingerprint", "SparseCross"], STRINGS),
+    "SparseToDense": "beside what works on strings, in host memory",
+    "Range": "of floating-point numbers: its arguments are host values, and TensorFlow has a kernel for the CPU alone",
+    "XlaDynamicUpdateSlice": "of 32-bit integers, which TensorFlow keeps in host memory",
     "LookupTableFindV2": TABLE,
     "Cast": "beside the table, in host memory",
     **dict.fromkeys(["CTCBeamSearchDecoder", "CTCGreedyDecoder", "IsotonicRegression", "ListDiff"], SEQUENTIAL),
@@ -28,6 +31,7 @@ ON_CPU = {
             "LogUniformCandidateSampler",
             "MatrixLogarithm",
             "MatrixSquareRoot",
+            "NonMaxSuppressionV5",
             "RaggedTensorToTensor",
             "RandomPoissonV2",
             "SparseAdd",
@@ -47,8 +51,10 @@ ON_CPU = {
         CPU_ONLY,
     ),
 }
+# Moves what others have computed.
+NOT_COMPUTING = {"IteratorGetNext"}
 # Of these there are kernels for XPU, too: what is on the CPU stands beside what has to be.
-BESIDE = {"Cast", "IteratorGetNext", "_TensorToHashBucketFast"}
+BESIDE = {"Cast", "IteratorGetNext", "SparseToDense", "XlaDynamicUpdateSlice", "_TensorToHashBucketFast"}
 
 
 def why(op: str) -> str:

@@ -73,14 +73,6 @@ BACKBONES = [
     "VGGBackbone(stackwise_num_repeats=[1, 1], stackwise_num_filters=[4, 8], image_shape=(16, 16, 3))",
     "XceptionBackbone(stackwise_conv_filters=[[4, 4], [8, 8]], stackwise_pooling=[True, False], "
     "image_shape=(32, 32, 3))",
-    "DeepLabV3Backbone(image_encoder=ResNetBackbone(input_conv_filters=[8], input_conv_kernel_sizes=[7], "
-    "stackwise_num_filters=[64, 64, 64, 64], stackwise_num_blocks=[1, 1, 1, 1], stackwise_num_strides=[1, 2, 2, 2], "
-    "block_type='basic_block', image_shape=(32, 32, 3)), spatial_pyramid_pooling_key='P5', upsampling_size=8, "
-    "dilation_rates=[1, 2], low_level_feature_key='P2', image_shape=(32, 32, 3))",
-    "RetinaNetBackbone(image_encoder=ResNetBackbone(input_conv_filters=[8], input_conv_kernel_sizes=[7], "
-    "stackwise_num_filters=[64, 64, 64, 64], stackwise_num_blocks=[1, 1, 1, 1], stackwise_num_strides=[1, 2, 2, 2], "
-    "block_type='basic_block', image_shape=(64, 64, 3)), min_level=3, max_level=5, use_p5=False, "
-    "image_shape=(64, 64, 3))",
     "CLIPBackbone(CLIPVisionEncoder(8, 16, 1, 2, 16, image_shape=(32, 32, 3)), "
     "CLIPTextEncoder(20, 8, 8, 1, 2, 16, max_sequence_length=8), 8)",
     # The parts of Stable Diffusion 3 that compute.
