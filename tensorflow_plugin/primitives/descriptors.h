@@ -101,9 +101,9 @@ struct ConvolutionDesc {
 enum class PoolKind : uint8_t { kMax, kAverage };
 
 // N-D pooling; padding never counts: the maximum ignores it and the average divides by the cells inside.
-//   kMax forward:      in: x          out: y, and if positions_type is set where in its image each maximum is (the
-//   first
-//                                     one in row-major order): dense like y, (spatial position * channels + channel)
+//   kMax forward:      in: x          out: y, and if positions_type is set, dense like y, where in its image the
+//                                     window's first maximum is: spatial position * channels + channel. y is x there
+//                                     then: a NaN where a window starts with one; in nothing but padding that is -1
 //   kMax gradient:     in: x, y, dy   out: dx  (a window's gradient goes to its first maximum in row-major order)
 //   kAverage forward:  in: x          out: y
 //   kAverage gradient: in: dy         out: dx
