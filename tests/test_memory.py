@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
 BAD_VALUES = {
     "TF_XPU_SUBDEVICE": "XPU_BANANA",
+    "TF_XPU_DEVICE_TYPE": "TPU",
     "TF_XPU_DEVICE_COUNT": "many",
     "TF_XPU_MEMORY_LIMIT": "lots",
     "TF_XPU_ALLOCATOR": "best",
