@@ -1,34 +1,10 @@
 // What the checks of scans, sorts, searches and numberings refuse, and what those commands touch.
-#include "gtest/gtest.h"
-#include "tensorflow_plugin/primitives/check.h"
+#include "tensorflow_plugin/primitives/check_testing.h"
 
 namespace xpu {
 namespace {
 
-constexpr int64_t kHuge = int64_t{1} << 40;
-
-template <typename Desc>
-Footprint FootprintOf(const Desc& desc) {
-  Footprint footprint;
-  const Status status = Check(desc, &footprint);
-  EXPECT_TRUE(status.ok()) << status.message();
-  return footprint;
-}
-
-template <typename Desc>
-std::string Refusal(const Desc& desc, Code code = Code::kInvalidArgument) {
-  Footprint footprint;
-  const Status status = Check(desc, &footprint);
-  EXPECT_EQ(status.code(), code) << status.message();
-  return status.message();
-}
-
-void Expect(const Operand& o, DType type, int64_t elements) {
-  EXPECT_EQ(o.type, type);
-  EXPECT_EQ(o.elements, elements);
-  EXPECT_EQ(o.end, elements * static_cast<int64_t>(SizeOf(type)));
-  EXPECT_TRUE(o.dense());
-}
+using namespace check_testing;  // NOLINT: what it is for
 
 TEST(Check, Scan) {
   ScanDesc desc;
