@@ -123,7 +123,7 @@ def test_what_is_printed_runs(xpu_device, tmp_path):
     outcome = run_python(file)
     assert outcome.returncode == 0, outcome
     on_device = execute(found, xpu_device)
-    lines = [str(a) for call in on_device.calls for a in call] + [f"variable {a}" for a in on_device.variables]
+    lines = [*(str(a) for call in on_device.calls for a in call), *(f"variable {a!s}" for a in on_device.variables)]
     assert outcome.stdout.strip() == "\n".join(lines).strip()
 
 
