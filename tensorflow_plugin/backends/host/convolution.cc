@@ -2,12 +2,14 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "tensorflow_plugin/backends/host/convert.h"
 #include "tensorflow_plugin/backends/host/gemm.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
+#include "tensorflow_plugin/backends/runtime/shared_status.h"
 #include "tensorflow_plugin/backends/runtime/spatial.h"
 
 namespace xpu::host {
@@ -66,47 +68,91 @@ memory::desc Any(const memory::desc& d) {
   return memory::desc(d.get_dims(), d.get_data_type(), memory::format_tag::any);
 }
 
-void BuildPlan(const ConvolutionDesc& d, Plan* plan) {
-  const memory::desc x = TensorDesc(d, d.in_channels, d.input), y = TensorDesc(d, d.out_channels, d.output);
-  const memory::desc w = FilterDesc(d);
-  memory::dims stride, dilation, before, after;
-  for (int i = 0; i < d.spatial_rank; ++i) {
-    stride.push_back(d.stride[i]);
-    dilation.push_back(d.dilation[i] - 1);
-    before.push_back(d.pad_before[i]);
-    // What makes the extents agree: less than pad_after, even negative, where the last stride does not fit.
-    const int64_t covered = (d.output[i] - 1) * d.stride[i] + (d.filter[i] - 1) * d.dilation[i] + 1;
-    after.push_back(covered - d.input[i] - d.pad_before[i]);
+// What a plan does with the filter, which oneDNN wants in a layout of its own.
+enum class FilterUse : int64_t {
+  kReorders,  // lays it out anew, and convolves
+  kOnly,      // lays it out, and nothing else
+  kLaidOut,   // finds it laid out
+};
+
+// The arguments of a convolution in oneDNN's terms, and the primitive that takes them.
+struct Form {
+  // `layout`: of the filter; as oneDNN likes it where that is empty.
+  Form(const ConvolutionDesc& d, const memory::desc& layout)
+      : x(TensorDesc(d, d.in_channels, d.input)), y(TensorDesc(d, d.out_channels, d.output)), w(FilterDesc(d)) {
+    for (int i = 0; i < d.spatial_rank; ++i) {
+      stride.push_back(d.stride[i]);
+      dilation.push_back(d.dilation[i] - 1);
+      before.push_back(d.pad_before[i]);
+      // What makes the extents agree: less than pad_after, even negative, where the last stride does not fit.
+      const int64_t covered = (d.output[i] - 1) * d.stride[i] + (d.filter[i] - 1) * d.dilation[i] + 1;
+      after.push_back(covered - d.input[i] - d.pad_before[i]);
+    }
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    // With channels first, oneDNN's fast forms want another layout; channels last is fast as it is.
+    const bool last = d.order == ChannelOrder::kLast;
+    want_x = last ? x : Any(x), want_y = last ? y : Any(y), want_w = layout ? layout : Any(w);
+    const bool training = d.direction != Direction::kForward;
+    forward = dnnl::convolution_forward::primitive_desc(
+        Engine(), training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference, kAlgorithm, want_x,
+        want_w, want_y, stride, dilation, before, after, attr);
   }
+
+  static constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+  const memory::desc x, y, w;
+  memory::desc want_x, want_y, want_w;
+  memory::dims stride, dilation, before, after;
   dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  // With channels first, oneDNN's fast forms want another layout; channels last is fast as it is.
-  const bool last = d.order == ChannelOrder::kLast;
-  const memory::desc want_x = last ? x : Any(x), want_y = last ? y : Any(y), want_w = Any(w);
-  const auto algorithm = dnnl::algorithm::convolution_direct;
-  const bool training = d.direction != Direction::kForward;
-  const dnnl::convolution_forward::primitive_desc forward(
-      Engine(), training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference, algorithm, want_x,
-      want_w, want_y, stride, dilation, before, after, attr);
-  // oneDNN's plain loops are slower than ours.
-  auto plain = [](const char* name) { return std::string(name).find("ref") != std::string::npos; };
+  dnnl::convolution_forward::primitive_desc forward;
+};
+
+// What tells one layout from another.
+int64_t Hash(const memory::desc& layout) {
+  if (!layout) return 0;
+  PlanKey key;
+  for (const memory::dims& values : {layout.get_strides(), layout.get_inner_blks(), layout.get_inner_idxs()}) {
+    for (int64_t v : values) key.Add(v);
+  }
+  return static_cast<int64_t>(key.Hash());
+}
+
+// oneDNN's plain loops are slower than ours.
+bool IsPlain(const char* implementation) { return std::string(implementation).find("ref") != std::string::npos; }
+
+// The filter as the primitive wants it, made from the caller's next buffer.
+int Filter(const memory::desc& given, const memory::desc& wanted, FilterUse use, Plan* plan) {
+  return use == FilterUse::kLaidOut ? plan->Buffer(wanted) : plan->Reordered(plan->Buffer(given), wanted);
+}
+
+// A plan that lays a filter out, its memory 0, as its memory 1, and does nothing else: not usable where both are alike.
+void LayOut(const memory::desc& given, const memory::desc& wanted, Plan* plan) {
+  const int from = plan->Buffer(given), to = plan->Buffer(wanted);
+  if (given != wanted) plan->Finish(from, to);
+}
+
+void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layout, Plan* plan) {
+  const Form form(d, layout);
   switch (d.direction) {
     case Direction::kForward: {
-      if (plain(forward.impl_info_str())) return;
-      const int src = plan->Buffer(x), filter = plan->Buffer(w), dst = plan->Buffer(y);
+      const auto& forward = form.forward;
+      if (IsPlain(forward.impl_info_str())) return;
+      if (use == FilterUse::kOnly) return LayOut(form.w, forward.weights_desc(), plan);
+      const int src = plan->Buffer(form.x), filter_in = Filter(form.w, forward.weights_desc(), use, plan);
+      const int dst = plan->Buffer(form.y);
       const int src_in = plan->Reordered(src, forward.src_desc());
-      const int filter_in = plan->Reordered(filter, forward.weights_desc());
       const int dst_out = plan->WriteLike(dst, forward.dst_desc());
       plan->Add(dnnl::convolution_forward(forward), forward.scratchpad_desc(),
                 {{DNNL_ARG_SRC, src_in}, {DNNL_ARG_WEIGHTS, filter_in}, {DNNL_ARG_DST, dst_out}});
       return plan->Finish(dst_out, dst);
     }
     case Direction::kDataGradient: {
-      const dnnl::convolution_backward_data::primitive_desc backward(Engine(), algorithm, want_x, want_w, want_y,
-                                                                     stride, dilation, before, after, forward, attr);
-      if (plain(backward.impl_info_str())) return;
-      const int filter = plan->Buffer(w), dy = plan->Buffer(y), dx = plan->Buffer(x);
-      const int filter_in = plan->Reordered(filter, backward.weights_desc());
+      const dnnl::convolution_backward_data::primitive_desc backward(
+          Engine(), Form::kAlgorithm, form.want_x, form.want_w, form.want_y, form.stride, form.dilation, form.before,
+          form.after, form.forward, form.attr);
+      if (IsPlain(backward.impl_info_str())) return;
+      if (use == FilterUse::kOnly) return LayOut(form.w, backward.weights_desc(), plan);
+      const int filter_in = Filter(form.w, backward.weights_desc(), use, plan);
+      const int dy = plan->Buffer(form.y), dx = plan->Buffer(form.x);
       const int dy_in = plan->Reordered(dy, backward.diff_dst_desc());
       const int dx_out = plan->WriteLike(dx, backward.diff_src_desc());
       plan->Add(dnnl::convolution_backward_data(backward), backward.scratchpad_desc(),
@@ -114,10 +160,11 @@ void BuildPlan(const ConvolutionDesc& d, Plan* plan) {
       return plan->Finish(dx_out, dx);
     }
     case Direction::kFilterGradient: {
-      const dnnl::convolution_backward_weights::primitive_desc backward(Engine(), algorithm, want_x, want_w, want_y,
-                                                                        stride, dilation, before, after, forward, attr);
-      if (plain(backward.impl_info_str())) return;
-      const int src = plan->Buffer(x), dy = plan->Buffer(y), dfilter = plan->Buffer(w);
+      const dnnl::convolution_backward_weights::primitive_desc backward(
+          Engine(), Form::kAlgorithm, form.want_x, form.want_w, form.want_y, form.stride, form.dilation, form.before,
+          form.after, form.forward, form.attr);
+      if (IsPlain(backward.impl_info_str())) return;
+      const int src = plan->Buffer(form.x), dy = plan->Buffer(form.y), dfilter = plan->Buffer(form.w);
       const int src_in = plan->Reordered(src, backward.src_desc());
       const int dy_in = plan->Reordered(dy, backward.diff_dst_desc());
       const int dfilter_out = plan->WriteLike(dfilter, backward.diff_weights_desc());
@@ -256,11 +303,11 @@ void RunWindows(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
   }
 }
 
-// float, or half and bfloat16 where oneDNN has them.
-Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam& all) {
-  const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * runtime::Cells(d.filter);
-  const ThreadTeam team = multiplications < kShared ? ThreadTeam(1) : all;
+Status FindPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layout, const ThreadTeam& team,
+                std::shared_ptr<Plan>* plan) {
   PlanKey key{static_cast<int64_t>(Primitive::kConvolution),
+              static_cast<int64_t>(use),
+              Hash(layout),
               static_cast<int64_t>(d.direction),
               static_cast<int64_t>(d.type),
               static_cast<int64_t>(d.order),
@@ -276,12 +323,161 @@ Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam&
   key.Add(d.dilation);
   key.Add(d.pad_before);
   key.Add(d.pad_after);
+  return GetPlan(key, team, [&](Plan* p) { BuildPlan(d, use, layout, p); }, plan);
+}
+
+// float, or half and bfloat16 where oneDNN has them, on the threads of the team or, if those are OpenMP's, by oneDNN.
+Status RunWhole(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
   std::shared_ptr<Plan> plan;
-  XPU_RETURN_IF_ERROR(GetPlan(key, team, [&](Plan* p) { BuildPlan(d, p); }, &plan));
+  XPU_RETURN_IF_ERROR(FindPlan(d, FilterUse::kReorders, {}, team, &plan));
   if (plan->usable()) return plan->Run({args.in[0], args.in[1], args.out[0]}, team);
   if (d.type != DType::kFloat) return errors::Unimplemented("no oneDNN convolution of type ", Name(d.type));
   RunWindows<float>(d, args, team);
   return OkStatus();
+}
+
+// ---- In parts, each by oneDNN on one thread of the team ----
+//
+// oneDNN's own threads are OpenMP's, which all have to arrive at the end of each convolution: where something else
+// keeps a processor busy, Python for example, all wait for the one that it holds up. Parts go to whoever is free.
+
+// Multiplications that are worth a part.
+constexpr int64_t kPartWork = 1 << 20;
+// One thread may be held up, and the others take what would have been its parts.
+constexpr int64_t kPartsPerThread = 2;
+
+int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
+
+// Some images of a convolution or, of one image, some rows of the output; where its x and y begin, in elements.
+struct Part {
+  ConvolutionDesc desc;
+  int64_t x, y;
+};
+
+// Rows [row, row + rows) of the output of some images from `image` on.
+Part PartOf(const ConvolutionDesc& d, int64_t image, int64_t images, int64_t row, int64_t rows) {
+  const SpatialStrides x(d.order, d.in_channels, d.input), y(d.order, d.out_channels, d.output);
+  Part part{d, image * x.n, image * y.n};
+  part.desc.batch = images;
+  if (rows == d.output[0]) return part;
+  const int64_t begin = row * d.stride[0] - d.pad_before[0];
+  const int64_t end = begin + (rows - 1) * d.stride[0] + (d.filter[0] - 1) * d.dilation[0] + 1;
+  const int64_t first = std::clamp<int64_t>(begin, 0, d.input[0]);
+  part.desc.input[0] = std::min(end, d.input[0]) - first;
+  part.desc.pad_before[0] = first - begin;
+  part.desc.pad_after[0] = 0;  // the plan looks at the others
+  part.desc.output[0] = rows;
+  part.x += first * x.s[0];
+  part.y += row * y.s[0];
+  return part;
+}
+
+std::vector<Part> ShareOut(const ConvolutionDesc& d, int64_t wanted) {
+  const int64_t images = Count(d.batch, std::min(wanted, d.batch));
+  int64_t rows = d.output[0];
+  // Rows next to each other read what lies next to each other.
+  const bool has_rows = d.direction == Direction::kForward && d.order == ChannelOrder::kLast && d.batch < wanted;
+  if (has_rows) rows = Count(d.output[0], std::min(Count(wanted, d.batch), d.output[0]));
+  std::vector<Part> parts;
+  for (int64_t image = 0; image < d.batch; image += images) {
+    for (int64_t row = 0; row < d.output[0]; row += rows) {
+      parts.push_back(PartOf(d, image, std::min(images, d.batch - image), row, std::min(rows, d.output[0] - row)));
+      if (parts.back().desc.input[0] <= 0) return {};  // of nothing but padding
+    }
+  }
+  return parts;
+}
+
+const void* At(const void* p, int64_t element, DType type) {
+  return static_cast<const char*>(p) + element * static_cast<int64_t>(SizeOf(type));
+}
+
+// Forward and data gradient: the filter is laid out once for all parts.
+Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted, bool* done) {
+  const std::vector<Part> parts = ShareOut(d, wanted);
+  if (parts.size() < 2) return OkStatus();
+  static const ThreadTeam alone(1);
+  std::shared_ptr<Plan> layout;
+  XPU_RETURN_IF_ERROR(FindPlan(parts[parts.size() / 2].desc, FilterUse::kOnly, {}, alone, &layout));
+  if (layout->num_memories() == 0) return OkStatus();
+  const bool forward = d.direction == Direction::kForward;
+  const void* const filter = args.in[forward ? 1 : 0];
+  const void* laid_out = filter;
+  ScratchFrame frame;
+  if (layout->usable()) {
+    void* const memory = frame.Bytes(layout->desc(1).get_size());
+    XPU_RETURN_IF_ERROR(layout->Run({filter, memory}, alone));
+    laid_out = memory;
+  }
+  runtime::SharedStatus status;
+  team.ParallelFor(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Part& part = parts[i];
+      const void* const from = At(args.in[forward ? 0 : 1], forward ? part.x : part.y, d.type);
+      void* const to = const_cast<void*>(At(args.out[0], forward ? part.y : part.x, d.type));
+      std::shared_ptr<Plan> plan;
+      const Status found = FindPlan(part.desc, FilterUse::kLaidOut, layout->desc(1), alone, &plan);
+      if (!found.ok()) {
+        status.Update(found);
+      } else if (plan->usable()) {
+        status.Update(forward ? plan->Run({from, laid_out, to}, alone) : plan->Run({laid_out, from, to}, alone));
+      } else {  // a part at the edge may have another form
+        Args at{};
+        at.in[forward ? 0 : 1] = from;
+        at.in[forward ? 1 : 0] = filter;
+        at.out[0] = to;
+        status.Update(RunWhole(part.desc, at, alone));
+      }
+    }
+  });
+  *done = true;
+  return status.get();
+}
+
+// Filters up to this size are summed up from parts: elements of all parts together.
+constexpr int64_t kSumElements = 1 << 23;
+
+// The filter's gradient: each part adds up those of its images.
+Status RunInPartialSums(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted,
+                        bool* done) {
+  const int64_t elements = FilterSize(d);
+  wanted = std::min(wanted, kSumElements / elements);
+  if (d.type != DType::kFloat || wanted < team.size() || d.batch < team.size()) return OkStatus();
+  const std::vector<Part> parts = ShareOut(d, wanted);
+  static const ThreadTeam alone(1);
+  ScratchFrame frame;
+  float* const sums = frame.Get<float>(static_cast<int64_t>(parts.size() - 1) * elements);
+  float* const out = static_cast<float*>(args.out[0]);
+  runtime::SharedStatus status;
+  team.ParallelFor(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      Args at{};
+      at.in[0] = At(args.in[0], parts[i].x, d.type);
+      at.in[1] = At(args.in[1], parts[i].y, d.type);
+      at.out[0] = i == 0 ? out : sums + (i - 1) * elements;
+      status.Update(RunWhole(parts[i].desc, at, alone));
+    }
+  });
+  constexpr int64_t kGrain = 1 << 14;
+  team.ParallelFor(elements, kGrain, [&](int64_t begin, int64_t end) {
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      const float* const sum = sums + static_cast<int64_t>(i) * elements;
+      for (int64_t j = begin; j < end; ++j) out[j] += sum[j];
+    }
+  });
+  *done = true;
+  return status.get();
+}
+
+// float, or half and bfloat16 where oneDNN has them.
+Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
+  const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * runtime::Cells(d.filter);
+  if (team.size() == 1 || multiplications < kShared) return RunWhole(d, args, ThreadTeam(1));
+  const int64_t wanted = std::min<int64_t>(multiplications / kPartWork, kPartsPerThread * team.size());
+  bool done = false;
+  const auto run = d.direction == Direction::kFilterGradient ? RunInPartialSums : RunInParts;
+  XPU_RETURN_IF_ERROR(run(d, args, team, wanted, &done));
+  return done ? OkStatus() : RunWhole(d, args, team);
 }
 
 // half and bfloat16 by way of float.

@@ -71,8 +71,11 @@ class Plan {
   void Add(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad,
            std::initializer_list<std::pair<int, int>> arguments);
 
-  // False: oneDNN has nothing good for this descriptor.
+  // False: oneDNN has nothing good for this descriptor, or there is nothing to do.
   bool usable() const { return !steps_.empty(); }
+  // Of a plan without memories nothing has become.
+  int num_memories() const { return static_cast<int>(slots_.size()); }
+  const dnnl::memory::desc& desc(int memory) const { return slots_[memory].desc; }
   Status Run(std::initializer_list<const void*> buffers, const runtime::ThreadTeam& team);
 
  private:

@@ -156,6 +156,33 @@ TEST(Convolution, AllGeometriesTypesAndOrders) {
   }
 }
 
+// Millions of multiplications: threads share images out, or the rows of one.
+TEST(Convolution, LargeOnesAreSharedOut) {
+  const ConvolutionDesc geometries[] = {
+      Make({{33, 3, 1, 1, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 24),  // one image, rows
+      Make({{41, 5, 2, 1, 2, 2}, {40, 5, 2, 1, 1, 2}}, 1, 32, 32),  // strides
+      Make({{40, 3, 1, 4, 4, 4}, {30, 3, 1, 2, 2, 2}}, 1, 24, 24),  // dilation
+      Make({{6, 3, 1, 1, 9, 9}, {64, 3, 1, 1, 1, 1}}, 1, 32, 32),   // rows of nothing but padding
+      Make({{3, 3, 1, 1, 1, 1}, {200, 3, 1, 1, 1, 1}}, 1, 64, 32),  // fewer rows than parts
+      Make({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),                     // causal
+      Make({{16, 3, 1, 1, 1, 1}, {16, 3, 1, 1, 1, 1}}, 3, 32, 32),  // images that do not go into the parts
+      Make({{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}}, 9, 24, 24),
+      Make({{20, 3, 2, 1, 0, 1}, {20, 3, 2, 1, 0, 1}}, 7, 3, 64),       // a first layer
+      Make({{64, 3, 1, 1, 1, 1}, {64, 3, 1, 1, 1, 1}}, 2, 96, 96, 96),  // depthwise
+      Make({{24, 3, 1, 1, 1, 1}, {24, 3, 1, 1, 1, 1}}, 3, 48, 48, 4),   // groups
+      Make({{8, 3, 1, 1, 1, 1}, {10, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),
+  };
+  uint32_t seed = 1000;
+  for (const ConvolutionDesc& d : geometries) {
+    for (Direction direction : kDirections) {
+      for (ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
+        Compare(d, direction, DType::kFloat, order, seed += 3);
+      }
+      Compare(d, direction, DType::kBFloat16, ChannelOrder::kLast, seed += 3);
+    }
+  }
+}
+
 // Twice the same descriptor: the second run uses the kept primitive with other buffers.
 TEST(Convolution, PlansAreReused) {
   const ConvolutionDesc d = Make({{8, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 2, 16, 32);
