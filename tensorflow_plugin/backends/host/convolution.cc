@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/host/convert.h"
-#include "tensorflow_plugin/backends/host/gemm.h"
+#include "tensorflow_plugin/backends/host/convolution_windows.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
@@ -91,7 +91,7 @@ struct Form {
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     // With channels first, oneDNN's fast forms want another layout; channels last is fast as it is.
     const bool last = d.order == ChannelOrder::kLast;
-    want_x = last ? x : Any(x), want_y = last ? y : Any(y), want_w = layout ? layout : Any(w);
+    want_x = last ? x : Any(x), want_y = last ? y : Any(y), want_w = layout.is_zero() ? Any(w) : layout;
     const bool training = d.direction != Direction::kForward;
     forward = dnnl::convolution_forward::primitive_desc(
         Engine(), training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference, kAlgorithm, want_x,
@@ -108,7 +108,7 @@ struct Form {
 
 // What tells one layout from another.
 int64_t Hash(const memory::desc& layout) {
-  if (!layout) return 0;
+  if (layout.is_zero()) return 0;
   PlanKey key;
   for (const memory::dims& values : {layout.get_strides(), layout.get_inner_blks(), layout.get_inner_idxs()}) {
     for (int64_t v : values) key.Add(v);
@@ -118,6 +118,15 @@ int64_t Hash(const memory::desc& layout) {
 
 // oneDNN's plain loops are slower than ours.
 bool IsPlain(const char* implementation) { return std::string(implementation).find("ref") != std::string::npos; }
+
+// Of dilated filters' gradients in 16 bits, where the input's channels fill 16 lanes more than once and not evenly,
+// oneDNN 3.2 leaves the last channels unwritten.
+bool LosesChannels(const ConvolutionDesc& d) {
+  const int64_t channels = d.in_channels / d.groups;
+  const bool dilated = std::any_of(d.dilation, d.dilation + d.spatial_rank, [](int64_t by) { return by > 1; });
+  return d.direction == Direction::kFilterGradient && d.type != DType::kFloat && dilated && channels > 16 &&
+         channels % 16 != 0;
+}
 
 // The filter as the primitive wants it, made from the caller's next buffer.
 int Filter(const memory::desc& given, const memory::desc& wanted, FilterUse use, Plan* plan) {
@@ -131,6 +140,7 @@ void LayOut(const memory::desc& given, const memory::desc& wanted, Plan* plan) {
 }
 
 void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layout, Plan* plan) {
+  if (LosesChannels(d)) return;
   const Form form(d, layout);
   switch (d.direction) {
     case Direction::kForward: {
@@ -172,134 +182,6 @@ void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layo
                 {{DNNL_ARG_SRC, src_in}, {DNNL_ARG_DIFF_DST, dy_in}, {DNNL_ARG_DIFF_WEIGHTS, dfilter_out}});
       return plan->Finish(dfilter_out, dfilter);
     }
-  }
-}
-
-// ---- Our own form, of any geometry: windows laid out as rows of a matrix, and Gemm ----
-
-template <typename T>
-class Windows {
- public:
-  explicit Windows(const ConvolutionDesc& d)
-      : d_(d),
-        in_per_group_(d.in_channels / d.groups),
-        out_per_group_(d.out_channels / d.groups),
-        depth_(runtime::Cells(d.filter) * in_per_group_),
-        cells_(runtime::Cells(d.output)),
-        // Rows at a time: as many as keep the matrix within the second-level cache.
-        chunk_(std::min(cells_, std::max<int64_t>(16, (int64_t{1} << 19) / static_cast<int64_t>(sizeof(T)) / depth_))),
-        x_(d.order, d.in_channels, d.input),
-        y_(d.order, d.out_channels, d.output) {}
-
-  void Forward(const T* x, const T* w, T* y, const ThreadTeam& team) const {
-    const int64_t chunks = (cells_ + chunk_ - 1) / chunk_;
-    team.ParallelFor(d_.batch * d_.groups * chunks, 1, [&](int64_t begin, int64_t end) {
-      ScratchFrame frame;
-      T* rows = frame.Get<T>(chunk_ * depth_);
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % chunks * chunk_, g = i / chunks % d_.groups, n = i / chunks / d_.groups;
-        const int64_t count = std::min(chunk_, cells_ - first);
-        Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) { rows[row] = inside ? x[at] : T(0); });
-        Gemm<T>(count, out_per_group_, depth_, {rows, depth_, 1}, Filter(w, g), Output(y, n, g, first), T(1), false,
-                ThreadTeam(1));
-      }
-    });
-  }
-
-  void DataGradient(const T* w, const T* dy, T* dx, const ThreadTeam& team) const {
-    std::memset(static_cast<void*>(dx), 0, InputSize(d_) * sizeof(T));
-    team.ParallelFor(d_.batch * d_.groups, 1, [&](int64_t begin, int64_t end) {
-      ScratchFrame frame;
-      T* rows = frame.Get<T>(chunk_ * depth_);
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t g = i % d_.groups, n = i / d_.groups;
-        for (int64_t first = 0; first < cells_; first += chunk_) {
-          const int64_t count = std::min(chunk_, cells_ - first);
-          const Matrix<const T> filter = Filter(w, g);
-          Gemm<T>(count, depth_, out_per_group_, Output(dy, n, g, first),
-                  {filter.data, filter.col_stride, filter.row_stride}, {rows, depth_, 1}, T(1), false, ThreadTeam(1));
-          Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) {
-            if (inside) dx[at] += rows[row];
-          });
-        }
-      }
-    });
-  }
-
-  void FilterGradient(const T* x, const T* dy, T* dw, const ThreadTeam& team) const {
-    // Groups write apart from each other; within one, the products share the team.
-    const ThreadTeam inner(d_.groups >= team.size() ? 1 : team.size());
-    const ThreadTeam outer(inner.size() == 1 ? team.size() : 1);
-    outer.ParallelFor(d_.groups, 1, [&](int64_t begin, int64_t end) {
-      ScratchFrame frame;
-      T* rows = frame.Get<T>(chunk_ * depth_);
-      for (int64_t g = begin; g < end; ++g) {
-        for (int64_t n = 0; n < d_.batch; ++n) {
-          for (int64_t first = 0; first < cells_; first += chunk_) {
-            const int64_t count = std::min(chunk_, cells_ - first);
-            Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) { rows[row] = inside ? x[at] : T(0); });
-            Gemm<T>(depth_, out_per_group_, count, {rows, 1, depth_}, Output(dy, n, g, first), Filter(dw, g), T(1),
-                    n > 0 || first > 0, inner);
-          }
-        }
-      }
-    });
-  }
-
- private:
-  template <typename P>
-  Matrix<P> Filter(P* w, int64_t g) const {
-    return {w + g * out_per_group_, d_.out_channels, 1};
-  }
-  // The rows from cell `first` on: cells are equally spaced in both layouts.
-  template <typename P>
-  Matrix<P> Output(P* y, int64_t n, int64_t g, int64_t first) const {
-    return {y + n * y_.n + g * out_per_group_ * y_.c + first * y_.s[2], y_.s[2], y_.c};
-  }
-
-  // Calls f(offset in the window matrix, offset in x, inside) for all elements of `count` windows.
-  template <typename F>
-  void Visit(int64_t n, int64_t g, int64_t first, int64_t count, F&& f) const {
-    const int64_t image = n * x_.n + g * in_per_group_ * x_.c;
-    int64_t row = 0;
-    for (int64_t cell = first; cell < first + count; ++cell) {
-      const int64_t o[3] = {cell / (d_.output[1] * d_.output[2]), cell / d_.output[2] % d_.output[1],
-                            cell % d_.output[2]};
-      int64_t start[3];
-      for (int i = 0; i < 3; ++i) start[i] = o[i] * d_.stride[i] - d_.pad_before[i];
-      for (int64_t a = 0; a < d_.filter[0]; ++a) {
-        const int64_t i = start[0] + a * d_.dilation[0];
-        for (int64_t b = 0; b < d_.filter[1]; ++b) {
-          const int64_t j = start[1] + b * d_.dilation[1];
-          const bool plane_inside = i >= 0 && i < d_.input[0] && j >= 0 && j < d_.input[1];
-          for (int64_t c = 0; c < d_.filter[2]; ++c) {
-            const int64_t k = start[2] + c * d_.dilation[2];
-            const bool inside = plane_inside && k >= 0 && k < d_.input[2];
-            const int64_t at = image + i * x_.s[0] + j * x_.s[1] + k * x_.s[2];
-            for (int64_t channel = 0; channel < in_per_group_; ++channel) f(row++, at + channel * x_.c, inside);
-          }
-        }
-      }
-    }
-  }
-
-  const ConvolutionDesc& d_;
-  const int64_t in_per_group_, out_per_group_, depth_, cells_, chunk_;
-  const SpatialStrides x_, y_;
-};
-
-template <typename T>
-void RunWindows(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
-  const Windows<T> windows(d);
-  const T *a = static_cast<const T*>(args.in[0]), *b = static_cast<const T*>(args.in[1]);
-  T* out = static_cast<T*>(args.out[0]);
-  switch (d.direction) {
-    case Direction::kForward:
-      return windows.Forward(a, b, out, team);
-    case Direction::kDataGradient:
-      return windows.DataGradient(a, b, out, team);
-    case Direction::kFilterGradient:
-      return windows.FilterGradient(a, b, out, team);
   }
 }
 
@@ -345,6 +227,9 @@ Status RunWhole(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
 constexpr int64_t kPartWork = 1 << 20;
 // One thread may be held up, and the others take what would have been its parts.
 constexpr int64_t kPartsPerThread = 2;
+// Every part reads the whole filter, which should stay in a core's cache beside what it convolves: of larger ones
+// oneDNN's threads read a share each.
+constexpr int64_t kFilterOfParts = 1 << 17;  // elements
 
 int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
 
@@ -473,6 +358,7 @@ Status RunInPartialSums(const ConvolutionDesc& d, const Args& args, const Thread
 Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
   const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * runtime::Cells(d.filter);
   if (team.size() == 1 || multiplications < kShared) return RunWhole(d, args, ThreadTeam(1));
+  if (FilterSize(d) > kFilterOfParts) return RunWhole(d, args, team);
   const int64_t wanted = std::min<int64_t>(multiplications / kPartWork, kPartsPerThread * team.size());
   bool done = false;
   const auto run = d.direction == Direction::kFilterGradient ? RunInPartialSums : RunInParts;

@@ -1,0 +1,147 @@
+#include "tensorflow_plugin/backends/host/convolution_windows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/host/gemm.h"
+#include "tensorflow_plugin/backends/host/scratch.h"
+#include "tensorflow_plugin/backends/runtime/spatial.h"
+
+namespace xpu::host {
+namespace {
+
+using runtime::SpatialStrides;
+using runtime::ThreadTeam;
+
+template <typename T>
+class Windows {
+ public:
+  explicit Windows(const ConvolutionDesc& d)
+      : d_(d),
+        in_per_group_(d.in_channels / d.groups),
+        out_per_group_(d.out_channels / d.groups),
+        depth_(runtime::Cells(d.filter) * in_per_group_),
+        cells_(runtime::Cells(d.output)),
+        // Rows at a time: as many as keep the matrix within the second-level cache.
+        chunk_(std::min(cells_, std::max<int64_t>(16, (int64_t{1} << 19) / static_cast<int64_t>(sizeof(T)) / depth_))),
+        x_(d.order, d.in_channels, d.input),
+        y_(d.order, d.out_channels, d.output) {}
+
+  void Forward(const T* x, const T* w, T* y, const ThreadTeam& team) const {
+    const int64_t chunks = (cells_ + chunk_ - 1) / chunk_;
+    team.ParallelFor(d_.batch * d_.groups * chunks, 1, [&](int64_t begin, int64_t end) {
+      ScratchFrame frame;
+      T* rows = frame.Get<T>(chunk_ * depth_);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % chunks * chunk_, g = i / chunks % d_.groups, n = i / chunks / d_.groups;
+        const int64_t count = std::min(chunk_, cells_ - first);
+        Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) { rows[row] = inside ? x[at] : T(0); });
+        Gemm<T>(count, out_per_group_, depth_, {rows, depth_, 1}, Filter(w, g), Output(y, n, g, first), T(1), false,
+                ThreadTeam(1));
+      }
+    });
+  }
+
+  void DataGradient(const T* w, const T* dy, T* dx, const ThreadTeam& team) const {
+    std::memset(static_cast<void*>(dx), 0, d_.batch * d_.in_channels * runtime::Cells(d_.input) * sizeof(T));
+    team.ParallelFor(d_.batch * d_.groups, 1, [&](int64_t begin, int64_t end) {
+      ScratchFrame frame;
+      T* rows = frame.Get<T>(chunk_ * depth_);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t g = i % d_.groups, n = i / d_.groups;
+        for (int64_t first = 0; first < cells_; first += chunk_) {
+          const int64_t count = std::min(chunk_, cells_ - first);
+          const Matrix<const T> filter = Filter(w, g);
+          Gemm<T>(count, depth_, out_per_group_, Output(dy, n, g, first),
+                  {filter.data, filter.col_stride, filter.row_stride}, {rows, depth_, 1}, T(1), false, ThreadTeam(1));
+          Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) {
+            if (inside) dx[at] += rows[row];
+          });
+        }
+      }
+    });
+  }
+
+  void FilterGradient(const T* x, const T* dy, T* dw, const ThreadTeam& team) const {
+    // Groups write apart from each other; within one, the products share the team.
+    const ThreadTeam inner(d_.groups >= team.size() ? 1 : team.size());
+    const ThreadTeam outer(inner.size() == 1 ? team.size() : 1);
+    outer.ParallelFor(d_.groups, 1, [&](int64_t begin, int64_t end) {
+      ScratchFrame frame;
+      T* rows = frame.Get<T>(chunk_ * depth_);
+      for (int64_t g = begin; g < end; ++g) {
+        for (int64_t n = 0; n < d_.batch; ++n) {
+          for (int64_t first = 0; first < cells_; first += chunk_) {
+            const int64_t count = std::min(chunk_, cells_ - first);
+            Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) { rows[row] = inside ? x[at] : T(0); });
+            Gemm<T>(depth_, out_per_group_, count, {rows, 1, depth_}, Output(dy, n, g, first), Filter(dw, g), T(1),
+                    n > 0 || first > 0, inner);
+          }
+        }
+      }
+    });
+  }
+
+ private:
+  template <typename P>
+  Matrix<P> Filter(P* w, int64_t g) const {
+    return {w + g * out_per_group_, d_.out_channels, 1};
+  }
+  // The rows from cell `first` on: cells are equally spaced in both layouts.
+  template <typename P>
+  Matrix<P> Output(P* y, int64_t n, int64_t g, int64_t first) const {
+    return {y + n * y_.n + g * out_per_group_ * y_.c + first * y_.s[2], y_.s[2], y_.c};
+  }
+
+  // Calls f(offset in the window matrix, offset in x, inside) for all elements of `count` windows.
+  template <typename F>
+  void Visit(int64_t n, int64_t g, int64_t first, int64_t count, F&& f) const {
+    const int64_t image = n * x_.n + g * in_per_group_ * x_.c;
+    int64_t row = 0;
+    for (int64_t cell = first; cell < first + count; ++cell) {
+      const int64_t o[3] = {cell / (d_.output[1] * d_.output[2]), cell / d_.output[2] % d_.output[1],
+                            cell % d_.output[2]};
+      int64_t start[3];
+      for (int i = 0; i < 3; ++i) start[i] = o[i] * d_.stride[i] - d_.pad_before[i];
+      for (int64_t a = 0; a < d_.filter[0]; ++a) {
+        const int64_t i = start[0] + a * d_.dilation[0];
+        for (int64_t b = 0; b < d_.filter[1]; ++b) {
+          const int64_t j = start[1] + b * d_.dilation[1];
+          const bool plane_inside = i >= 0 && i < d_.input[0] && j >= 0 && j < d_.input[1];
+          for (int64_t c = 0; c < d_.filter[2]; ++c) {
+            const int64_t k = start[2] + c * d_.dilation[2];
+            const bool inside = plane_inside && k >= 0 && k < d_.input[2];
+            const int64_t at = image + i * x_.s[0] + j * x_.s[1] + k * x_.s[2];
+            for (int64_t channel = 0; channel < in_per_group_; ++channel) f(row++, at + channel * x_.c, inside);
+          }
+        }
+      }
+    }
+  }
+
+  const ConvolutionDesc& d_;
+  const int64_t in_per_group_, out_per_group_, depth_, cells_, chunk_;
+  const SpatialStrides x_, y_;
+};
+
+}  // namespace
+
+template <typename T>
+void RunWindows(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
+  const Windows<T> windows(d);
+  const T *a = static_cast<const T*>(args.in[0]), *b = static_cast<const T*>(args.in[1]);
+  T* out = static_cast<T*>(args.out[0]);
+  switch (d.direction) {
+    case Direction::kForward:
+      return windows.Forward(a, b, out, team);
+    case Direction::kDataGradient:
+      return windows.DataGradient(a, b, out, team);
+    case Direction::kFilterGradient:
+      return windows.FilterGradient(a, b, out, team);
+  }
+}
+
+template void RunWindows<float>(const ConvolutionDesc&, const Args&, const ThreadTeam&);
+template void RunWindows<double>(const ConvolutionDesc&, const Args&, const ThreadTeam&);
+
+}  // namespace xpu::host
