@@ -82,8 +82,8 @@ class Process:
         self._process = subprocess.Popen(command, env=environment, **pipes)
 
     def turn(self) -> dict[str, float]:
-        """Has it run the steps once: {"seconds": of a step, "whole": of the turn, "loss": ...}. Raises RuntimeError if it
-        cannot.
+        """Has it run the steps once: {"seconds": of a step, "whole": of the turn, "loss": ...}. Raises RuntimeError
+        if it cannot.
         """
         assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
