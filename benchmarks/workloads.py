@@ -322,12 +322,11 @@ def make(name: str, jit_compile: bool = False) -> Callable[[], tuple[float, floa
     x, y = data(workload.batch * workload.steps, np.random.default_rng(1))
     clock = Clock()
     common = {"batch_size": workload.batch, "verbose": 0, "callbacks": [clock]}
-    loss = (
-        "mse" if np.issubdtype(y.dtype, np.floating) else keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    )
     if workload.optimizer is None:
         model.compile(jit_compile=jit_compile)
     else:
+        is_class = np.issubdtype(y.dtype, np.integer)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True) if is_class else "mse"
         model.compile(workload.optimizer, loss, jit_compile=jit_compile)
 
     def work() -> tuple[float, float]:
