@@ -250,7 +250,8 @@ class Epilogue {
   plain::Epilogue rest_;
 };
 
-// How a product is shared out: so many of the first batch dimension, rows and columns at a time.
+// How a product is shared out: so many of the first batch dimension, rows and columns at a time. Of some columns of a
+// matrix that is read transposed oneDNN makes a slow product, three times as slow where there are few rows.
 struct Part {
   int64_t batches, rows, cols;
 };
@@ -271,6 +272,10 @@ Part ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
   for (int64_t parts = 1; parts < wanted; parts *= 2) {
     if (part.batches > 1) {
       part.batches = half(part.batches, 1);
+    } else if (d.transpose_b && part.rows >= 2 * kRows) {
+      part.rows = half(part.rows, kRows);
+    } else if (d.transpose_b && part.rows < d.m && parts >= team_size) {
+      break;
     } else if (part.cols >= 2 * kCols && ((part.cols >= part.rows && !whole_rows) || part.rows < 2 * kRows)) {
       part.cols = half(part.cols, kCols);
     } else if (part.rows >= 2 * kRows) {
