@@ -44,6 +44,8 @@ CASES_SHAPES = {*nn.CASES, *nets.CASES, *(op for op in state.CASES if "Sparse" i
 CASES_OWN = {
     **dict.fromkeys((op for op in CASES if op.startswith("MaxPool") and "Grad" in op), ("orig_input", "orig_output")),
     "Bitcast": ("input",),
+    # Indices that do not fit the shape are put in some order.
+    "SparseReorder": ("input_indices", "input_shape"),
     # Rows that are not sorted, NaN among what is sorted, and gradients of no rows, which the CPU does not write.
     **dict.fromkeys(("LowerBound", "UpperBound"), ("sorted_inputs",)),
     **dict.fromkeys(("TopKV2", "ApproxTopK", "NthElement"), ("input",)),
