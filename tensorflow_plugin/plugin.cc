@@ -1,7 +1,9 @@
 // The core's entry points: a table of contents. The loader (loader/) calls them in TensorFlow's order; none may
 // fail, since any error here ends the user's `import tensorflow`.
+#include <atomic>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,23 +40,47 @@ std::vector<std::string> SubdeviceTypes() {
   return names;
 }
 
-// What the environment chose, read once.
+// What the environment chose, and what was wrong with it.
 struct Choice {
   Options options;
   const Backend* backend = nullptr;
+  std::vector<std::string> warnings;
   Choice() {
-    std::vector<std::string> warnings;
     const auto total_memory = [](const std::string& name) { return FindBackend(name)->TotalMemory(); };
     options = ReadOptions(SubdeviceTypes(), total_memory, &warnings);
-    for (const std::string& w : warnings) std::fprintf(stderr, "tensorflow_xpu: %s\n", w.c_str());
     backend = FindBackend(options.subdevice);
     if (!options.faults.empty()) backend = new FaultyBackend(*backend, options.faults);
   }
 };
 
-const Choice& TheChoice() {
-  static const Choice* choice = new Choice;
-  return *choice;
+// The environment is read once, and again by XpuCore_Reconfigure. Choices live for ever: devices refer to them.
+std::atomic<const Choice*>& CurrentChoice() {
+  static auto* const current = [] {
+    const auto* first = new Choice;
+    for (const std::string& w : first->warnings) std::fprintf(stderr, "tensorflow_xpu: %s\n", w.c_str());
+    return new std::atomic<const Choice*>(first);
+  }();
+  return *current;
+}
+const Choice& TheChoice() { return *CurrentChoice().load(); }
+
+// What cannot change any more once the plugin is registered; empty if nothing of it does.
+std::string FixedChange(const Options& now, const Options& next) {
+  if (next.device_type != now.device_type) return "TF_XPU_DEVICE_TYPE";
+  if (next.backend.pool_memory != now.backend.pool_memory) return "TF_XPU_ALLOCATOR";
+  if (next.fusion != now.fusion) return "TF_XPU_FUSION";
+  if (next.dump_folder != now.dump_folder) return "TF_XPU_DUMP_FUSION";
+  return "";
+}
+
+Described DevicesOf(const Backend& backend, const Options& options) {
+  Described described{backend.subdevice_type(), {}};
+  for (int i = 0; i < backend.DeviceCount(options.backend); ++i) {
+    DeviceInfo info;
+    const Status status = backend.Describe(i, options.backend, &info);
+    described.devices.push_back(status.ok() ? info : DeviceInfo{status.message()});
+  }
+  return described;
 }
 
 // Kernels with all arguments in host memory run at once, on the host whatever the device is: with the loops of its
@@ -115,20 +141,49 @@ XPU_EXPORT void XpuCore_TF_InitGraph(TP_OptimizerRegistrationParams* params, TF_
 }
 
 // What the Python package shows: JSON, see device/describe.h. Makes no device, and TensorFlow need not have made its.
+// Good until the next call of this thread.
 XPU_EXPORT const char* XpuCore_DescribeDevices() {
-  static const std::string* json = [] {
-    const xpu::Choice& choice = xpu::TheChoice();
-    std::vector<xpu::DeviceInfo> devices;
-    for (int i = 0; i < choice.backend->DeviceCount(choice.options.backend); ++i) {
-      xpu::DeviceInfo info;
-      const xpu::Status status = choice.backend->Describe(i, choice.options.backend, &info);
-      devices.push_back(status.ok() ? info : xpu::DeviceInfo{status.message()});
-    }
-    const std::string isa = devices.empty() ? "" : devices[0].instruction_set;
-    return new std::string(
-        xpu::DescribeDevices(choice.options.device_type, xpu::SubdeviceTypes(), choice.options, isa, devices));
-  }();
-  return json->c_str();
+  thread_local std::string json;
+  const xpu::Choice& choice = xpu::TheChoice();
+  json = xpu::DescribeDevices(xpu::SubdeviceTypes(), choice.options, xpu::DevicesOf(*choice.backend, choice.options));
+  return json.c_str();
+}
+
+// The devices that the other backends would have in their place. Good until the next call of this thread.
+XPU_EXPORT const char* XpuCore_DescribeOthers() {
+  thread_local std::string json;
+  const xpu::Options& options = xpu::TheChoice().options;
+  std::vector<xpu::Described> others;
+  for (const xpu::Backend* backend : xpu::Backends()) {
+    if (backend->subdevice_type() != options.subdevice) others.push_back(xpu::DevicesOf(*backend, options));
+  }
+  json = xpu::DescribeDevices(options, others);
+  return json.c_str();
+}
+
+// Called by the loader before XpuCore_SE_InitPlugin: the value that the environment has for `name` is from a file.
+XPU_EXPORT void XpuCore_SettingCameFrom(const char* name, const char* origin) { xpu::SettingCameFrom(name, origin); }
+
+// Reads the environment again, before TensorFlow has made its devices. Returns "", or why nothing has changed. Kernels
+// are registered for the backend that was chosen first; another that denies what they ask for says so when they run.
+XPU_EXPORT const char* XpuCore_Reconfigure() {
+  thread_local std::string trouble;
+  static auto* const one_at_a_time = new std::mutex;
+  std::lock_guard<std::mutex> lock(*one_at_a_time);
+  const xpu::Choice& now = xpu::TheChoice();
+  const auto* next = new xpu::Choice;
+  trouble = xpu::FixedChange(now.options, next->options);
+  if (!next->warnings.empty()) {
+    trouble = next->warnings.front();
+  } else if (!trouble.empty()) {
+    trouble += " is read when TensorFlow is imported, which has happened";
+  } else if (!xpu::ChangePlatform(*next->backend, next->options.backend)) {
+    trouble = "TensorFlow has made its devices";
+  } else {
+    xpu::SetHostExecutor(xpu::NewHostExecutor(*next).release());  // nothing has run: no kernel without a device
+    xpu::CurrentChoice() = next;
+  }
+  return trouble.c_str();
 }
 
 // The memory of the device of this ordinal, see device/memory_report.h. The text is good until the next call of this
@@ -145,6 +200,9 @@ XPU_EXPORT const char* XpuCore_ResetMemoryReport(int ordinal) {
   xpu::ResetMemoryReport(ordinal);
   return before;
 }
+
+// Waits until the device of this ordinal has nothing to do. "true", or "false" where there is no such device.
+XPU_EXPORT const char* XpuCore_Synchronize(int ordinal) { return xpu::SynchronizeReported(ordinal) ? "true" : "false"; }
 
 // For interop/, see device/interop.h.
 

@@ -14,6 +14,7 @@ import time
 import venv
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_XPU_CONFIG", "none")  # the tests' options are the tests' choice
 
 import pytest
 

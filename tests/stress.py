@@ -244,7 +244,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     import tensorflow_xpu
 
-    limit = tensorflow_xpu.list_physical_devices()[0].memory_bytes
+    limit = tensorflow_xpu.list_physical_devices("XPU")[0].memory_total
     print(
         f"stress: seed {options.seed}, {options.threads} threads, {len(devices)} devices of {limit >> 20} MiB, "
         f"{options.seconds:g} s",

@@ -29,7 +29,7 @@ from tensorflow.python.client import device_lib
 seen = {
     "physical": [d.name for d in tf.config.list_physical_devices("XPU")],
     "logical": [d.name for d in tf.config.list_logical_devices("XPU")],
-    "described": [vars(d) for d in tensorflow_xpu.list_physical_devices()],
+    "described": [vars(d) for d in tensorflow_xpu.list_physical_devices("XPU", enabled=True)],
     "local": {d.name: d.physical_device_desc for d in device_lib.list_local_devices()},
 }
 
@@ -97,9 +97,9 @@ def test_are_listed(four):
 
 def test_are_described(four):
     described = four["described"]
-    assert [d["pci_bus_id"] for d in described] == [f"ffff:{i:02x}:00.0" for i in range(4)]
+    assert [d["bus_id"] for d in described] == [f"ffff:{i:02x}:00.0" for i in range(4)]
     for device in described:
-        assert device["memory_bytes"] == 512 << 20
+        assert device["memory_total"] == 512 << 20
         assert 1e8 < device["bandwidth_bytes_per_s"] < 1e13
         assert 0.01 < device["gflops"] < 1e5
         assert device["numa_node"] is None or device["numa_node"] >= 0

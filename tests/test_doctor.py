@@ -1,6 +1,7 @@
 """`python -m tensorflow_xpu doctor`: says that all is well, or what is wrong; never dies of what it examines."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -67,9 +68,15 @@ def test_hidden_by_tensorflow(xpu_device):
     )
 
 
-def test_an_unknown_variable_and_a_bad_value(xpu_device):
-    outcome = doctor(environment={"TF_XPU_DEVICE_CUONT": "2", "TF_XPU_DEVICE_COUNT": "two"})
+def test_an_unknown_variable_and_a_bad_value(xpu_device, tmp_path):
+    file = tmp_path / "config"
+    file.write_text("TF_XPU_DEVICE_COUNT=2\nTF_XPU_FUSION=0\n")
+    bad = {"TF_XPU_DEVICE_CUONT": "2", "TF_XPU_DEVICE_COUNT": "two", "TF_XPU_CONFIG": str(file)}
+    outcome = doctor(environment=bad)
     assert outcome.returncode == 0, outcome
+    assert re.search(rf"configuration +{file}\n", outcome.stdout), outcome
+    assert re.search(rf"TF_XPU_FUSION +0 \({file}\)\n", outcome.stdout), outcome
+    assert f"2 ({file})" not in outcome.stdout, "the environment goes before it"
     assert "TF_XPU_DEVICE_CUONT" in outcome.stdout
     assert "there is no such variable" in outcome.stdout
     assert "TF_XPU_DEVICE_COUNT=two is ignored" in outcome.stdout

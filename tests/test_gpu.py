@@ -77,7 +77,7 @@ data = tf.data.Dataset.from_tensor_slices(np.arange(4.0)).batch(2)
 data = data.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))
 with tf.device("/gpu:1"):
     exported = np.from_dlpack(tf.ones(3) * 2)
-devices = tensorflow_xpu.list_physical_devices()
+devices = tensorflow_xpu.list_physical_devices("GPU", enabled=True)
 print(json.dumps({
     "replicas": strategy.num_replicas_in_sync,
     "total": strategy.experimental_local_results(total())[0].numpy().tolist(),

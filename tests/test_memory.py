@@ -102,16 +102,18 @@ def test_bad_values_are_named_once_and_ignored():
     outcome = run_code(
         """
         import json, tensorflow_xpu
-        devices = tensorflow_xpu.list_physical_devices()
-        names = [v["name"] for v in tensorflow_xpu._devices.core_description()["variables"]]
-        print(json.dumps([len(devices), devices[0].subdevice_type, devices[0].memory_bytes, names]))
+        devices = tensorflow_xpu.list_physical_devices("XPU", enabled=True)
+        settings = tensorflow_xpu.show_config()
+        seen = [len(devices), devices[0].subdevice_type, devices[0].memory_total]
+        print(json.dumps([*seen, [s.variable for s in settings], [s.variable for s in settings if s.understood]]))
         """,
         environment=BAD_VALUES,
     )
-    count, subdevice, memory, names = outcome.json
+    count, subdevice, memory, names, understood = outcome.json
     assert (count, subdevice) == (1, "XPU_HOST"), outcome
     assert memory >= 2**28, outcome
     assert set(names) == {*BAD_VALUES, "TF_XPU_DISABLE"}
+    assert understood == ["TF_XPU_DISABLE"]
     assert len(outcome.warnings) == len(BAD_VALUES), outcome
     for name, value in BAD_VALUES.items():
         assert sum(f" {name}={value}" in line.replace('"', "") for line in outcome.warnings) == 1, (name, outcome)
@@ -121,7 +123,7 @@ def test_memory_limit_as_a_share_of_the_machine():
     outcome = run_code(
         """
         import json, tensorflow_xpu
-        print(json.dumps(tensorflow_xpu.list_physical_devices()[0].memory_bytes))
+        print(json.dumps(tensorflow_xpu.list_physical_devices("XPU")[0].memory_total))
         """,
         environment={"TF_XPU_MEMORY_LIMIT": "50%"},
     )
@@ -199,12 +201,17 @@ def test_statistics_follow_the_tensors(allocator):
 
 
 def test_statistics_of_devices_that_are_not_there(xpu_device):
-    with pytest.raises(ValueError, match="no XPU of index 64: expected 0 to"):
+    with pytest.raises(tensorflow_xpu.XPUError, match="no XPU of index 64: expected 0 to"):
         tensorflow_xpu.memory_info(64)
-    with pytest.raises(ValueError, match="no XPU of index -1"):
+    with pytest.raises(tensorflow_xpu.XPUError, match="no XPU of index -1"):
         tensorflow_xpu.reset_memory_stats(-1)
-    with pytest.raises(TypeError, match="must be an int, not '/xpu:0'"):
-        tensorflow_xpu.memory_info("/xpu:0")
+    with pytest.raises(tensorflow_xpu.XPUError, match="'/cpu:0' is not one of this plugin's devices"):
+        tensorflow_xpu.memory_info("/cpu:0")
+    for wrong in (True, 1.5, "/xpu:", "/tpu:0"):
+        with pytest.raises(tensorflow_xpu.XPUError, match=r"expected|TensorFlow has"):
+            tensorflow_xpu.memory_info(wrong)
+    by_any_name = [tensorflow_xpu.memory_info(d) for d in ("/xpu:0", tensorflow_xpu.list_logical_devices("XPU")[0])]
+    assert by_any_name == [tensorflow_xpu.memory_info()] * 2
 
 
 @allocators

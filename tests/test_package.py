@@ -8,22 +8,6 @@ import types
 import pytest
 
 import tensorflow_xpu
-from tests.conftest import run_code
-
-
-def test_list_physical_devices(xpu_device):
-    import tensorflow as tf
-
-    devices = tensorflow_xpu.list_physical_devices()
-    assert [d.name for d in devices] == [d.name for d in tf.config.list_physical_devices("XPU")]
-    for device in devices:
-        assert device.device_type == "XPU"
-        assert device.subdevice_type == tensorflow_xpu.get_subdevice_mapping()["XPU"]
-        assert device.hardware_name
-        assert device.memory_bytes >= 2**20
-        assert device.gflops is None or device.gflops > 0
-        assert device.bandwidth_bytes_per_s is None or device.bandwidth_bytes_per_s > 0
-        assert device.numa_node is None or device.numa_node >= 0
 
 
 def test_tensorflow_names_the_backend(xpu_device):
@@ -31,69 +15,6 @@ def test_tensorflow_names_the_backend(xpu_device):
 
     details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("XPU")[0])
     assert details == {"device_name": tensorflow_xpu.get_subdevice_mapping()["XPU"]}
-
-
-def test_every_device_is_described(xpu_device):
-    outcome = run_code(
-        """
-        import json, tensorflow_xpu
-        print(json.dumps([[d.name, d.memory_bytes] for d in tensorflow_xpu.list_physical_devices()]))
-        """,
-        environment={"TF_XPU_DEVICE_COUNT": "3", "TF_XPU_MEMORY_LIMIT": "64MiB"},
-    )
-    assert outcome.json == [[f"/physical_device:XPU:{n}", 64 << 20] for n in range(3)], outcome
-
-
-def test_no_devices():
-    outcome = run_code(
-        "import json, tensorflow_xpu; print(json.dumps(tensorflow_xpu.list_physical_devices()))",
-        environment={"TF_XPU_DISABLE": "1"},
-    )
-    assert outcome.json == [], outcome
-
-
-def test_subdevice_types_are_those_of_the_core(xpu_device):
-    from tensorflow_xpu._devices import core_description
-
-    description = core_description()
-    assert tuple(description["subdevice_types"]) == tensorflow_xpu.SUBDEVICE_TYPES
-    names = {variable["name"] for variable in description["variables"]}
-    assert {"TF_XPU_DISABLE", "TF_XPU_SUBDEVICE", "TF_XPU_DEVICE_COUNT", "TF_XPU_MEMORY_LIMIT"} <= names
-
-
-@pytest.mark.parametrize("subdevice", tensorflow_xpu.SUBDEVICE_TYPES)
-def test_set_subdevice_mapping(subdevice):
-    outcome = run_code(
-        f"""
-        import json, sys, tensorflow_xpu
-        assert "tensorflow" not in sys.modules, "importing the package imports TensorFlow"
-        tensorflow_xpu.set_subdevice_mapping({{"XPU": {subdevice!r}}})
-        import tensorflow as tf
-        print(json.dumps([d.subdevice_type for d in tensorflow_xpu.list_physical_devices()]))
-        """
-    )
-    assert outcome.json == [subdevice], outcome
-
-
-@pytest.mark.parametrize(
-    ("mapping", "message"),
-    [
-        ({"TPU": "XPU_HOST"}, "unknown device type 'TPU': expected one of XPU, GPU"),
-        ({"XPU": "XPU_HOST", "GPU": "XPU_HOST"}, "has 2 device types, but all devices have the same"),
-        ({"XPU": "XPU_BANANA"}, "unknown subdevice type 'XPU_BANANA': expected one of XPU_HOST, XPU_REFERENCE"),
-    ],
-)
-def test_set_subdevice_mapping_to_what_there_is_not(mapping, message):
-    with pytest.raises(ValueError, match=message):
-        tensorflow_xpu.set_subdevice_mapping(mapping)
-
-
-def test_set_subdevice_mapping_too_late(xpu_device):
-    now = tensorflow_xpu.get_subdevice_mapping()["XPU"]
-    other = next(name for name in tensorflow_xpu.SUBDEVICE_TYPES if name != now)
-    tensorflow_xpu.set_subdevice_mapping({"XPU": now})  # changes nothing, so it is not too late
-    with pytest.raises(RuntimeError, match=f"{other}.* came after TensorFlow was imported"):
-        tensorflow_xpu.set_subdevice_mapping({"XPU": other})
 
 
 # The hook, against a stand-in for Keras.

@@ -2,12 +2,15 @@
 
 Nothing here is needed to use an XPU: with the wheel installed, ``import tensorflow`` finds the plugin by itself and
 unmodified programs run on ``/xpu:0``. This package shows what TensorFlow's own API leaves out
-(``tf.config.experimental.get_device_details`` returns a platform name and nothing else), chooses the backend, and
-makes the one strategy of ``tf.distribute`` that TensorFlow would not run on an XPU by itself.
+(``tf.config.experimental.get_device_details`` returns a platform name and nothing else), chooses the backend and other
+options, loads other plugins, and makes the one strategy of ``tf.distribute`` that TensorFlow would not run on an XPU by
+itself.
 
     >>> import tensorflow_xpu
-    >>> tensorflow_xpu.list_physical_devices()
-    [PhysicalDevice(name='/physical_device:XPU:0', device_type='XPU', subdevice_type='XPU_HOST', ...)]
+    >>> for device in tensorflow_xpu.list_physical_devices("XPU"):
+    ...     print(device.name, device.subdevice_type, "enabled" if device.enabled else "not enabled")
+    /physical_device:XPU:0 XPU_HOST enabled
+    /physical_device:XPU:0 XPU_REFERENCE not enabled
 
 It also gives TensorFlow the whole of DLPack, once TensorFlow is imported: :mod:`tensorflow_xpu.dlpack`.
 
@@ -17,23 +20,46 @@ It also gives TensorFlow the whole of DLPack, once TensorFlow is imported: :mod:
 import sys as _sys
 
 from tensorflow_xpu import _keras_hook
-from tensorflow_xpu._devices import PhysicalDevice, list_physical_devices
+from tensorflow_xpu._config import Config, show_config
+from tensorflow_xpu._devices import (
+    LogicalDevice,
+    PhysicalDevice,
+    get_device_details,
+    list_logical_devices,
+    list_physical_devices,
+    synchronize,
+)
 from tensorflow_xpu._distribute import multi_worker_mirrored_strategy
+from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._memory import MemoryInfo, memory_info, reset_memory_stats
-from tensorflow_xpu._subdevice import SUBDEVICE_TYPES, get_subdevice_mapping, set_subdevice_mapping
+from tensorflow_xpu._options import SUBDEVICE_TYPES
+from tensorflow_xpu._plugins import load_plugin, load_plugin_with_highest_priority
+from tensorflow_xpu._settings import Setting
+from tensorflow_xpu._subdevice import configure, get_subdevice_mapping, set_subdevice_mapping
 from tensorflow_xpu._version import __version__
 
 __all__ = [
     "SUBDEVICE_TYPES",
+    "Config",
+    "LogicalDevice",
     "MemoryInfo",
     "PhysicalDevice",
+    "Setting",
+    "XPUError",
     "__version__",
+    "configure",
+    "get_device_details",
     "get_subdevice_mapping",
+    "list_logical_devices",
     "list_physical_devices",
+    "load_plugin",
+    "load_plugin_with_highest_priority",
     "memory_info",
     "multi_worker_mirrored_strategy",
     "reset_memory_stats",
     "set_subdevice_mapping",
+    "show_config",
+    "synchronize",
 ]
 
 

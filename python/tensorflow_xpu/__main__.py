@@ -3,10 +3,13 @@
 import argparse
 import sys
 
-from tensorflow_xpu import conformance, doctor
+from tensorflow_xpu import commands, conformance, doctor
 
 COMMANDS = {
     "doctor": (doctor.main, "say whether TensorFlow can use an XPU here, and if not, why"),
+    "devices": (commands.devices, "list the devices that are installed, those that are not enabled, too"),
+    "use": (commands.use, "choose the backend for all programs"),
+    "config": (commands.config, "show the options and who set them, or change the configuration file"),
     "conformance": (conformance.main, "examine the library of this plugin or of another"),
 }
 

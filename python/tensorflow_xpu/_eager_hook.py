@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 CONTEXT = "tensorflow.python.eager.context"
-# As TF_XPU_DEVICE_TYPE has it; os is always there.
-DEVICE_TYPE = "GPU" if sys.modules["os"].environ.get("TF_XPU_DEVICE_TYPE") == "GPU" else "XPU"
+# The devices' type: ``_hooks`` has put it here, from the loader.
+DEVICE_TYPE: str = globals().get("DEVICE_TYPE", "XPU")
 
 
 def _run_ops_as_ops(module: Any, context: Any) -> None:

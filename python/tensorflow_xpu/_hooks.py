@@ -20,11 +20,14 @@ HOOKS = {
 }
 
 
-def install(folder: str) -> None:
-    """Installs each hook of the package in ``folder``. One that fails costs a line, never ``import tensorflow``."""
+def install(folder: str, device_type: str) -> None:
+    """Installs each hook of the package in ``folder``. One that fails costs a line, never ``import tensorflow``.
+
+    ``device_type``: the devices' type to TensorFlow, ``XPU`` or ``GPU``.
+    """
     for name, advice in HOOKS.items():
         path = f"{folder}/{name}.py"
-        hook: dict[str, Any] = {"__name__": f"tensorflow_xpu.{name}", "__file__": path}
+        hook: dict[str, Any] = {"__name__": f"tensorflow_xpu.{name}", "__file__": path, "DEVICE_TYPE": device_type}
         try:
             with open(path, "rb") as file:
                 exec(compile(file.read(), path, "exec"), hook)
@@ -35,4 +38,4 @@ def install(folder: str) -> None:
 
 # Run by the loader: a normal import sets __spec__.
 if "__spec__" not in globals():
-    install(__file__.rpartition("/")[0])
+    install(__file__.rpartition("/")[0], globals()["DEVICE_TYPE"])

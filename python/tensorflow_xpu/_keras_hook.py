@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-# As TF_XPU_DEVICE_TYPE has it; os is always there.
-DEVICE_TYPE = "GPU" if sys.modules["os"].environ.get("TF_XPU_DEVICE_TYPE") == "GPU" else "XPU"
+# The devices' type: ``_hooks`` has put it here, from the loader.
+DEVICE_TYPE: str = globals().get("DEVICE_TYPE", "XPU")
 
 TARGET = "keras.src.trainers.trainer"
 FUNCTION = "model_supports_jit"

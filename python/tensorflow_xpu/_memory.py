@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
-from tensorflow_xpu import _devices
+from tensorflow_xpu import _core, _devices, _settings
+from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._subdevice import device_type
 
 
@@ -28,50 +28,58 @@ def _ask(function: str, index: int) -> dict[str, Any]:
     """The core's report on a device, which TensorFlow makes first if it has not yet."""
     import tensorflow as tf
 
-    if isinstance(index, bool) or not isinstance(index, int):
-        raise TypeError(f"the index of a device must be an int, not {index!r}")
-    count = len(tf.config.list_physical_devices(device_type()))
-    if not 0 <= index < count:
-        raise ValueError(f"there is no XPU of index {index}: expected 0 to {count - 1}, TensorFlow lists {count}")
     tf.config.list_logical_devices(device_type())
-    from tensorflow_xpu import _native
-
-    loader = _devices.loader_report()
-    text = _native.ask_of(loader["core"], function, index) if loader is not None else None
-    report = json.loads(text) if text is not None else None
+    report: dict[str, Any] | None = _core.ask_about(index, function)
     if report is None:
-        raise ValueError(
+        raise XPUError(
             f"{device_type()}:{index} is not in use: it is not among tf.config.get_visible_devices({device_type()!r})"
         )
     return report
+
+
+def in_use(index: int) -> int:
+    """Bytes of tensors on the device of this index; 0 if TensorFlow has not made it. Makes none."""
+    import tensorflow as tf
+
+    report = _core.ask_about(index, "XpuCore_MemoryReport")
+    if report is None:
+        return 0
+    if report["allocator"] == "bfc" and _settings.tensorflow_context()._context_handle is not None:
+        try:
+            return int(tf.config.experimental.get_memory_info(_logical_name(index))["current"])
+        except ValueError:  # of a session of TensorFlow 1, with other devices
+            pass
+    return int(report["bytes_in_use"])
 
 
 def _logical_name(index: int) -> str:
     """TensorFlow's name for the physical device of this index: it counts the visible ones only."""
     import tensorflow as tf
 
-    visible = [device.name for device in tf.config.get_visible_devices(device_type())]
+    visible = [d.name for d in tf.config.get_visible_devices(device_type()) or tf.config.list_physical_devices()]
+    visible = [name for name in visible if f":{device_type()}:" in name]  # TensorFlow ignores that all are hidden
     return f"{device_type()}:{visible.index(f'/physical_device:{device_type()}:{index}')}"
 
 
-def memory_info(index: int = 0) -> MemoryInfo:
+def memory_info(device: Any = 0) -> MemoryInfo:
     """The memory of an XPU as it is now.
 
     With ``bfc``, ``current`` and ``peak`` are those of ``tf.config.experimental.get_memory_info``; with ``pool`` that
     function returns zeros, as TensorFlow asks no plugin for them, and the numbers here are the pool's.
 
     Args:
-        index: of the device, as in ``tf.config.list_physical_devices("XPU")``.
+        device: an index as in ``tf.config.list_physical_devices("XPU")``, a name such as ``"/xpu:0"``, or an entry of a
+            list of devices.
 
     Returns:
         Bytes and counts.
 
     Raises:
-        TypeError: if ``index`` is no integer.
-        ValueError: if there is no such device, or it is not visible.
+        XPUError: if there is no such device, or it is not visible.
     """
     import tensorflow as tf
 
+    index = _devices.physical_index(device)
     report = _ask("XpuCore_MemoryReport", index)
     current, peak = report["bytes_in_use"], report["peak_bytes_in_use"]
     if report["allocator"] == "bfc":
@@ -89,18 +97,19 @@ def memory_info(index: int = 0) -> MemoryInfo:
     )
 
 
-def reset_memory_stats(index: int = 0) -> None:
+def reset_memory_stats(device: Any = 0) -> None:
     """Peaks become what is in use now, and counts 0: the same as ``tf.config.experimental.reset_memory_stats``.
 
     Args:
-        index: of the device, as in ``tf.config.list_physical_devices("XPU")``.
+        device: an index as in ``tf.config.list_physical_devices("XPU")``, a name such as ``"/xpu:0"``, or an entry of a
+            list of devices.
 
     Raises:
-        TypeError: if ``index`` is no integer.
-        ValueError: if there is no such device, or it is not visible.
+        XPUError: if there is no such device, or it is not visible.
     """
     import tensorflow as tf
 
+    index = _devices.physical_index(device)
     report = _ask("XpuCore_ResetMemoryReport", index)
     if report["allocator"] == "bfc":
         tf.config.experimental.reset_memory_stats(_logical_name(index))

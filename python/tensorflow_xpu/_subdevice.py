@@ -3,58 +3,122 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
+
+from tensorflow_xpu import _settings
+from tensorflow_xpu._errors import XPUError
+from tensorflow_xpu._options import DEVICE_TYPES, SUBDEVICE_TYPES, named
 
 VARIABLE = "TF_XPU_SUBDEVICE"
 TYPE_VARIABLE = "TF_XPU_DEVICE_TYPE"
 
-#: What the devices may be to TensorFlow, the default first.
-DEVICE_TYPES = ("XPU", "GPU")
-
-#: The backends in the wheel, the default first.
-SUBDEVICE_TYPES = ("XPU_HOST", "XPU_REFERENCE")
-
 
 def device_type() -> str:
-    """``XPU``, or ``GPU`` where the environment variable ``TF_XPU_DEVICE_TYPE`` says so."""
-    chosen = os.environ.get(TYPE_VARIABLE, "")
-    return chosen if chosen in DEVICE_TYPES else DEVICE_TYPES[0]
+    """``XPU``, or ``GPU`` where the option ``device_type`` says so."""
+    return _settings.value_of(TYPE_VARIABLE) or DEVICE_TYPES[0]
 
 
 def get_subdevice_mapping() -> dict[str, str]:
-    """The backend that serves, or will serve, the device type: ``{"XPU": "XPU_HOST"}``."""
-    chosen = os.environ.get(VARIABLE, "")
-    return {device_type(): chosen if chosen in SUBDEVICE_TYPES else SUBDEVICE_TYPES[0]}
+    """The backend that serves, or will serve, the device type (RFC 262, "Front-end Mirroring").
+
+    >>> import tensorflow_xpu
+    >>> tensorflow_xpu.get_subdevice_mapping()
+    {'XPU': 'XPU_HOST'}
+    """
+    return {device_type(): _settings.value_of(VARIABLE) or SUBDEVICE_TYPES[0]}
 
 
-def set_subdevice_mapping(mapping: Mapping[str, str]) -> None:
-    """Chooses the backend; call it before ``import tensorflow``.
+def set_subdevice_mapping(mapping: str | Mapping[str, str]) -> None:
+    """Chooses the backend behind the device type (RFC 262, "Front-end Mirroring", option 2).
 
-    The same as setting the environment variables ``TF_XPU_SUBDEVICE`` and ``TF_XPU_DEVICE_TYPE``, so processes started
-    from this one inherit it.
+    It takes effect in this process if TensorFlow has not created its devices yet, which the first op does; a mapping
+    that changes the device type has to come before ``import tensorflow``. It goes before the environment and the
+    configuration file, and processes started from this one inherit it. ``python -m tensorflow_xpu use`` makes the
+    choice for all programs.
+
+    TensorFlow's own ``get_device_details`` goes on naming the backend that was chosen when TensorFlow was imported.
 
     Args:
-        mapping: from device type to subdevice type, such as ``{"XPU": "XPU_REFERENCE"}``, or ``{"GPU": "XPU_HOST"}``
-            for devices that TensorFlow calls GPUs.
+        mapping: a subdevice type, such as ``"XPU_REFERENCE"``; or a mapping from device type to subdevice type, such as
+            ``{"XPU": "XPU_REFERENCE"}``, or ``{"GPU": "XPU_HOST"}`` for devices that TensorFlow calls GPUs.
 
     Raises:
-        ValueError: for device types other than one of ``XPU`` and ``GPU``, or a subdevice type that the wheel does not
-            have.
-        RuntimeError: if TensorFlow is imported already, since the choice can no longer change.
+        XPUError: for device types other than one of ``XPU`` and ``GPU``, a subdevice type that the wheel does not have,
+            and calls that come too late.
+
+    >>> import tensorflow_xpu
+    >>> tensorflow_xpu.set_subdevice_mapping("XPU_REFERENCE")
+    >>> tensorflow_xpu.get_subdevice_mapping()
+    {'XPU': 'XPU_REFERENCE'}
     """
-    for its_type, subdevice_type in mapping.items():
-        if its_type not in DEVICE_TYPES:
-            raise ValueError(f"unknown device type {its_type!r}: expected one of {', '.join(DEVICE_TYPES)}")
-        if subdevice_type not in SUBDEVICE_TYPES:
-            raise ValueError(f"unknown subdevice type {subdevice_type!r}: expected one of {', '.join(SUBDEVICE_TYPES)}")
-    if len(mapping) > 1:
-        raise ValueError(f"{dict(mapping)!r} has {len(mapping)} device types, but all devices have the same")
-    if not mapping or dict(mapping) == get_subdevice_mapping():
-        return
-    if "tensorflow" in sys.modules:
-        raise RuntimeError(
-            f"set_subdevice_mapping({dict(mapping)!r}) came after TensorFlow was imported: the backend is chosen then. "
-            f"Call it before `import tensorflow`, or set {VARIABLE} and {TYPE_VARIABLE} in the environment"
+    if isinstance(mapping, str):
+        wanted = {device_type(): mapping}
+    elif isinstance(mapping, Mapping):
+        wanted = dict(mapping)
+    else:
+        raise XPUError(
+            f"{mapping!r} is no subdevice mapping: expected one of {', '.join(SUBDEVICE_TYPES)}, or a dictionary "
+            f"such as { {DEVICE_TYPES[0]: SUBDEVICE_TYPES[0]} }"
         )
-    ((os.environ[TYPE_VARIABLE], os.environ[VARIABLE]),) = mapping.items()
+    if len(wanted) != 1:
+        raise XPUError(f"{wanted!r} has {len(wanted)} device types, but all devices have the same: name one")
+    ((its_type, subdevice),) = wanted.items()
+    changes = {
+        TYPE_VARIABLE: named(TYPE_VARIABLE).text(its_type),
+        VARIABLE: named(VARIABLE).text(subdevice),
+    }
+    if its_type == device_type():  # then the mapping does not speak of it
+        del changes[TYPE_VARIABLE]
+    _settings.apply(changes, f"set_subdevice_mapping({mapping!r})")
+
+
+def configure(
+    *,
+    devices: int | str | None = None,
+    memory_limit: int | str | None = None,
+    threads: int | str | None = None,
+    subdevice: str | None = None,
+    device_type: str | None = None,
+    allocator: str | None = None,
+    isolate_memory: bool | str | None = None,
+    large_pages: bool | str | None = None,
+    fusion: bool | str | None = None,
+    dump_fusion: str | os.PathLike[str] | None = None,
+    isa: str | None = None,
+    fault: str | None = None,
+    disable: bool | str | None = None,
+) -> None:
+    """Sets options of the plugin for this process: what the environment variables ``TF_XPU_*`` say, from Python.
+
+    All of them hold, or none does. They go before the environment and the configuration file, and processes started
+    from this one inherit them. Call it before ``import tensorflow``; ``devices``, ``memory_limit``, ``threads``,
+    ``subdevice``, ``isolate_memory``, ``large_pages`` and ``fault`` may change until TensorFlow creates its devices,
+    which the first op does. ``None`` leaves an option alone, ``"default"`` makes it what it is if nobody says anything.
+
+    Args:
+        devices: how many devices there are, 1 to 64 (``TF_XPU_DEVICE_COUNT``).
+        memory_limit: of each device: bytes, or text such as ``"4GiB"`` or ``"25%"`` (``TF_XPU_MEMORY_LIMIT``).
+        threads: that compute one operation of a device, 1 to 1024 (``TF_XPU_THREADS``).
+        subdevice: the backend, ``XPU_HOST`` or ``XPU_REFERENCE`` (``TF_XPU_SUBDEVICE``).
+        device_type: ``XPU`` or ``GPU`` (``TF_XPU_DEVICE_TYPE``).
+        allocator: ``bfc`` or ``pool`` (``TF_XPU_ALLOCATOR``).
+        isolate_memory: whether the host faults when it touches device memory (``TF_XPU_ISOLATE_MEMORY``).
+        large_pages: whether memory asks for large pages (``TF_XPU_LARGE_PAGES``).
+        fusion: whether graphs run in clusters (``TF_XPU_FUSION``).
+        dump_fusion: a folder for clusters as text (``TF_XPU_DUMP_FUSION``).
+        isa: ``baseline``, ``avx2`` or ``avx512`` (``TF_XPU_ISA``).
+        fault: rules of faults to inject (``TF_XPU_FAULT``).
+        disable: whether the plugin offers no devices (``TF_XPU_DISABLE``).
+
+    Raises:
+        XPUError: for a value that makes no sense, and for what comes too late.
+
+    >>> import tensorflow_xpu
+    >>> tensorflow_xpu.configure(devices=2, memory_limit="512MiB")
+    >>> import tensorflow as tf
+    >>> len(tf.config.list_physical_devices("XPU"))
+    2
+    """
+    given = {name: value for name, value in locals().items() if value is not None}
+    changes = {named(name).variable: named(name).text(value) for name, value in given.items()}
+    _settings.apply(changes, f"configure({', '.join(f'{name}={value!r}' for name, value in given.items())})")

@@ -22,7 +22,9 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from tensorflow_xpu import _devices
+from tensorflow_xpu import _devices, _settings
+from tensorflow_xpu._errors import XPUError
+from tensorflow_xpu._options import BY_VARIABLE
 from tensorflow_xpu._subdevice import device_type
 from tensorflow_xpu._version import __version__
 
@@ -131,17 +133,27 @@ def _files() -> list[Finding]:
     return findings
 
 
-def _environment(core: dict[str, Any] | None) -> list[Finding]:
-    """The environment variables that matter and are set."""
-    known = {variable["name"]: variable["meaning"] for variable in (core or {}).get("variables", [])}
-    findings = []
-    for name, value in sorted(os.environ.items()):
-        if name in known or name in OTHER_VARIABLES or (name.startswith("TF_XPU_") and not known):
-            findings.append(_note(name, value, known.get(name, "")))
+def _configuration() -> list[Finding]:
+    """The configuration file, and what it and the environment say."""
+    try:
+        path, values = _settings.read_file()
+        to_write = _settings.user_file()
+        none = "none" if to_write is None else f"none; `python -m tensorflow_xpu use` and `config` write {to_write}"
+        findings = [_ok("configuration", none if path is None else str(path))]
+    except XPUError as error:
+        path, values = None, {}
+        findings = [_problem("configuration", str(error))]
+    for name, value, origin in [
+        *((name, value, "") for name, value in sorted(os.environ.items())),
+        *((name, value, f" ({path})") for name, value in values.items() if name not in os.environ),
+    ]:
+        if name in BY_VARIABLE:
+            findings.append(_note(name, f"{value}{origin}", BY_VARIABLE[name].meaning))
+        elif name in (*OTHER_VARIABLES, _settings.FILE_VARIABLE):
+            findings.append(_note(name, value))
         elif name.startswith("TF_XPU_"):
-            findings.append(
-                _note(name, f"{value} (there is no such variable)", f"there are {', '.join(sorted(known))}")
-            )
+            text = f"{value}{origin} (there is no such variable)"
+            findings.append(_note(name, text, f"there are {', '.join(sorted(BY_VARIABLE))}"))
     return findings
 
 
@@ -219,7 +231,7 @@ def diagnose() -> dict[str, Any]:
     if _installed_tensorflows():
         seen, code, stderr = _probe()
         findings += _process(seen, code, stderr)
-    findings += _environment((seen or {}).get("core"))
+    findings += _configuration()
     return {
         "ok": all(finding.state != PROBLEM for finding in findings),
         "version": __version__,

@@ -9,8 +9,10 @@ namespace {
 
 // The text that `function(args...)` of the library at `path` returns; None if the library is not loaded in this process
 // or has no such function. Never loads the library: an unused one must not come to life by being asked about.
+// Without Python's lock, since some of them wait for a device.
 template <typename... Args>
 std::optional<std::string> Ask(const std::string& path, const std::string& function, Args... args) {
+  const pybind11::gil_scoped_release unlocked;
   void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (!library) return std::nullopt;
   auto* call = reinterpret_cast<const char* (*)(Args...)>(dlsym(library, function.c_str()));

@@ -26,45 +26,48 @@ std::string Object(const std::vector<std::pair<const char*, std::string>>& field
   return "{" + json + "}";
 }
 
-template <typename T, typename ToJson>
-std::string Array(const std::vector<T>& items, ToJson to_json) {
+std::string Devices(const Options& options, const Described& backend) {
+  int ordinal = 0;
   std::string json;
-  for (const T& item : items) json += (json.empty() ? "" : ", ") + to_json(item);
-  return "[" + json + "]";
+  for (const DeviceInfo& d : backend.devices) {
+    json += (json.empty() ? "" : ", ") + Object({{"ordinal", std::to_string(ordinal++)},
+                                                 {"device_type", JsonString(options.device_type)},
+                                                 {"subdevice_type", JsonString(backend.subdevice_type)},
+                                                 {"hardware_name", JsonString(d.hardware_name)},
+                                                 {"vendor", JsonString(d.vendor)},
+                                                 {"pci_bus_id", JsonString(d.pci_bus_id)},
+                                                 {"numa_node", KnownOrNull(static_cast<int64_t>(d.numa_node))},
+                                                 {"memory_bytes", std::to_string(d.memory_bytes)},
+                                                 {"instruction_set", JsonString(d.instruction_set)},
+                                                 {"bandwidth_bytes_per_s", KnownOrNull(d.bandwidth_bytes_per_s)},
+                                                 {"gflops", KnownOrNull(d.gflops)}});
+  }
+  return json;
 }
 
 }  // namespace
 
-std::string DescribeDevices(const std::string& device_type, const std::vector<std::string>& subdevice_types,
-                            const Options& options, const std::string& instruction_set,
-                            const std::vector<DeviceInfo>& devices) {
-  int ordinal = 0;
-  const auto device = [&](const DeviceInfo& d) {
-    return Object({{"ordinal", std::to_string(ordinal++)},
-                   {"device_type", JsonString(device_type)},
-                   {"subdevice_type", JsonString(options.subdevice)},
-                   {"hardware_name", JsonString(d.hardware_name)},
-                   {"vendor", JsonString(d.vendor)},
-                   {"pci_bus_id", JsonString(d.pci_bus_id)},
-                   {"numa_node", KnownOrNull(static_cast<int64_t>(d.numa_node))},
-                   {"memory_bytes", std::to_string(d.memory_bytes)},
-                   {"bandwidth_bytes_per_s", KnownOrNull(d.bandwidth_bytes_per_s)},
-                   {"gflops", KnownOrNull(d.gflops)}});
-  };
-  const auto variable = [](const OptionInfo& v) {
-    return Object({{"name", JsonString(v.name)},
-                   {"values", JsonString(v.values)},
-                   {"default", JsonString(v.fallback)},
-                   {"meaning", JsonString(v.meaning)}});
-  };
+std::string DescribeDevices(const std::vector<std::string>& subdevice_types, const Options& options,
+                            const Described& used) {
+  const std::string isa = used.devices.empty() ? "" : used.devices[0].instruction_set;
+  std::string types;
+  for (const std::string& type : subdevice_types) types += (types.empty() ? "" : ", ") + JsonString(type);
   return Object({{"subdevice_type", JsonString(options.subdevice)},
-                 {"instruction_set", JsonString(instruction_set)},
-                 {"subdevice_types", Array(subdevice_types, JsonString)},
+                 {"instruction_set", JsonString(isa)},
+                 {"subdevice_types", "[" + types + "]"},
                  {"options", Object({{"device_count", std::to_string(options.backend.device_count)},
                                      {"memory_limit", std::to_string(options.backend.memory_limit)},
                                      {"isolate", options.backend.isolate_memory ? "true" : "false"}})},
-                 {"variables", Array(OptionTable(), variable)},
-                 {"devices", Array(devices, device)}});
+                 {"devices", "[" + Devices(options, used) + "]"}});
+}
+
+std::string DescribeDevices(const Options& options, const std::vector<Described>& all) {
+  std::string json;
+  for (const Described& backend : all) {
+    const std::string devices = Devices(options, backend);
+    json += (json.empty() || devices.empty() ? "" : ", ") + devices;
+  }
+  return "[" + json + "]";
 }
 
 }  // namespace xpu

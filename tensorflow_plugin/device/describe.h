@@ -11,14 +11,22 @@
 
 namespace xpu {
 
+// The devices of one backend.
+struct Described {
+  std::string subdevice_type;
+  std::vector<DeviceInfo> devices;
+};
+
 // JSON: {"subdevice_type": str, "instruction_set": str, "subdevice_types": [str], "options": {"device_count": int,
-// "memory_limit": int, "threads": int, "isolate_memory": bool}, "variables": [{"name", "values", "default", "meaning":
-// str}], "devices": [{"ordinal": int, "device_type": str, "subdevice_type": str, "hardware_name": str, "vendor": str,
-// "pci_bus_id": str, "numa_node": int or null, "memory_bytes": int, "bandwidth_bytes_per_s": int or null, "gflops":
-// float or null}]}; null is "not known".
-std::string DescribeDevices(const std::string& device_type, const std::vector<std::string>& subdevice_types,
-                            const Options& options, const std::string& instruction_set,
-                            const std::vector<DeviceInfo>& devices);
+// "memory_limit": int, "isolate": bool}, "devices": [D]} with D = {"ordinal": int, "device_type": str,
+// "subdevice_type": str, "hardware_name": str, "vendor": str, "pci_bus_id": str, "numa_node": int or null,
+// "memory_bytes": int, "instruction_set": str, "bandwidth_bytes_per_s": int or null, "gflops": float or null}; null is
+// "not known".
+std::string DescribeDevices(const std::vector<std::string>& subdevice_types, const Options& options,
+                            const Described& used);
+
+// JSON: [D], the devices of several backends.
+std::string DescribeDevices(const Options& options, const std::vector<Described>& all);
 
 }  // namespace xpu
 

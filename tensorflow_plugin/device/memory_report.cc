@@ -52,4 +52,12 @@ void ResetMemoryReport(int ordinal) {
   if (found != All().devices.end()) found->second.device->ResetStats();
 }
 
+bool SynchronizeReported(int ordinal) {
+  std::lock_guard<std::mutex> lock(All().mutex);  // the device stays meanwhile
+  const auto found = All().devices.find(ordinal);
+  if (found == All().devices.end()) return false;
+  found->second.device->Synchronize();
+  return true;
+}
+
 }  // namespace xpu

@@ -19,6 +19,9 @@ std::string MemoryReport(int ordinal);
 // Device::ResetStats, where there is such a device.
 void ResetMemoryReport(int ordinal);
 
+// Device::Synchronize, where there is such a device; false where there is none.
+bool SynchronizeReported(int ordinal);
+
 }  // namespace xpu
 
 #endif  // TENSORFLOW_PLUGIN_DEVICE_MEMORY_REPORT_H_

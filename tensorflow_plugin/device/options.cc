@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <limits>
+#include <map>
 
 namespace xpu {
 namespace {
@@ -29,9 +30,17 @@ std::string Environment(const char* name) {
   return value ? value : "";
 }
 
+// Where settings come from that were not in the environment when the process started, by their names.
+std::map<std::string, std::string>& Origins() {
+  static auto* const origins = new std::map<std::string, std::string>;
+  return *origins;
+}
+
 // "TF_XPU_DEVICE_COUNT=abc is ignored: expected a whole number ...".
 std::string Ignored(const char* name, const std::string& value, const std::string& expected, const std::string& used) {
-  return std::string(name) + "=" + value + " is ignored: expected " + expected + "; using " + used;
+  const auto origin = Origins().find(name);
+  const std::string from = origin == Origins().end() ? "" : " (in " + origin->second + ")";
+  return std::string(name) + "=" + value + from + " is ignored: expected " + expected + "; using " + used;
 }
 
 std::string Join(const std::vector<std::string>& names, const char* separator) {
@@ -49,6 +58,8 @@ int64_t ParseDigits(const std::string& text) {
 }
 
 }  // namespace
+
+void SettingCameFrom(const std::string& name, const std::string& origin) { Origins()[name] = origin; }
 
 int64_t ParseMemorySize(const std::string& text, int64_t machine_bytes) {
   constexpr int64_t kMin = int64_t{1} << 20;
@@ -140,33 +151,6 @@ Options ReadOptions(const std::vector<std::string>& subdevices,
     warnings->push_back(Ignored(kFault, faults, kFaultGrammar, "none"));
   }
   return options;
-}
-
-const std::vector<OptionInfo>& OptionTable() {
-  static const std::vector<OptionInfo> table = {
-      {"TF_XPU_DISABLE", "0 or 1", "0", "1: the plugin offers no devices, as if it were not installed"},
-      {kDeviceType, "XPU or GPU", "XPU",
-       "GPU: the devices are /gpu:0, /gpu:1, ... to TensorFlow, for programs that ask for those (docs/gpu.md)"},
-      {kSubdevice, "XPU_HOST or XPU_REFERENCE", "XPU_HOST",
-       "the backend behind /xpu: vectorised loops and oneDNN, or plain loops that are easy to trust and slow"},
-      {kDeviceCount, "1 to 64", "1", "how many XPU devices there are; processors and memory are shared out evenly"},
-      {kMemoryLimit, "bytes, or a number with KB, MB, GB, TB, KiB, MiB, GiB, TiB or %", "what the machine offers",
-       "memory of each device (%: of the machine's or container's); what does not fit is a ResourceExhaustedError"},
-      {kAllocator, "bfc or pool", "bfc",
-       "who places tensors in device memory: TensorFlow's best-fit allocator, or the plugin's own pool of blocks"},
-      {kLargePages, "0 or 1", "1",
-       "1: device memory from 2 MiB on, and the host's where large copies go, asks the system for large pages"},
-      {kThreads, "1 to 1024", "its share of the processors", "how many threads compute one operation of a device"},
-      {"TF_XPU_ISA", "baseline, avx2 or avx512", "the best there is",
-       "the instruction set that XPU_HOST's own loops use (oneDNN chooses its own)"},
-      {kFusion, "0 or 1", "1", "0: every op of a graph runs by itself; 1: they run in clusters (docs/clusters.md)"},
-      {kDumpFusion, "a folder", "none", "clusters are written there, before and after, for people to read"},
-      {kFault, "rules, such as alloc:fail@3 or copy:delay=20ms", "none",
-       "chosen calls of the devices fail, take their time or give wrong results, to test how a program bears it and "
-       "whether its tests notice"},
-      {kIsolateMemory, "0 or 1", "0", "1: touching device memory from the host faults at once (a check for bugs)"},
-  };
-  return table;
 }
 
 }  // namespace xpu

@@ -1,5 +1,6 @@
 // What the environment variables ask of the core. A value that makes no sense never stops TensorFlow: it gives one
-// warning that names it and what was expected, and the default is used.
+// warning that names it and what was expected, and the default is used. People find the variables in the table of
+// tensorflow_xpu/_options.py, of which the documentation and the doctor are made.
 #ifndef TENSORFLOW_PLUGIN_DEVICE_OPTIONS_H_
 #define TENSORFLOW_PLUGIN_DEVICE_OPTIONS_H_
 
@@ -28,18 +29,12 @@ struct Options {
 Options ReadOptions(const std::vector<std::string>& subdevices,
                     const std::function<int64_t(const std::string&)>& total_memory, std::vector<std::string>* warnings);
 
+// Warnings about this variable say that its value is from `origin`, a file that the loader has read.
+void SettingCameFrom(const std::string& name, const std::string& origin);
+
 // "1073741824", "512MB", "4GiB", "25%" (of `machine_bytes`) -> bytes; 0 if the text is not such a size or names less
 // than 1 MiB.
 int64_t ParseMemorySize(const std::string& text, int64_t machine_bytes);
-
-// An environment variable that users may set; the documentation and the doctor are made from this table.
-struct OptionInfo {
-  const char* name;
-  const char* values;
-  const char* fallback;
-  const char* meaning;
-};
-const std::vector<OptionInfo>& OptionTable();
 
 }  // namespace xpu
 

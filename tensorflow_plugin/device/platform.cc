@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "tensorflow_plugin/device/device_state.h"
@@ -15,27 +16,45 @@ namespace {
 
 // Behind SP_Platform::ext. TensorFlow copies SP_Platform about and never unloads a plugin: this lives for ever.
 struct PlatformState {
-  const Backend& backend;
+  const Backend* backend;
   BackendOptions options;
   static const PlatformState& Of(const SP_Platform* platform) { return *static_cast<PlatformState*>(platform->ext); }
 };
 
+// One of them is registered; stand-ins of the tests are more.
+std::mutex states_mutex;
+std::vector<std::unique_ptr<PlatformState>>& States() {
+  static auto& states = *new std::vector<std::unique_ptr<PlatformState>>;
+  return states;
+}
+bool devices_were_made = false;
+
+// What the platform is to be for one call of TensorFlow's.
+PlatformState Now(const SP_Platform* platform) {
+  std::lock_guard<std::mutex> lock(states_mutex);
+  return PlatformState::Of(platform);
+}
+
 void GetDeviceCount(const SP_Platform* platform, int* count, TF_Status* status) {
   *count = 0;
   Guard(status, [&] {
-    const PlatformState& state = PlatformState::Of(platform);
-    *count = state.backend.DeviceCount(state.options);
+    const PlatformState state = Now(platform);
+    *count = state.backend->DeviceCount(state.options);
     return OkStatus();
   });
 }
 
 void CreateDevice(const SP_Platform* platform, SE_CreateDeviceParams* params, TF_Status* status) {
   Guard(status, [&]() -> Status {
-    const PlatformState& platform_state = PlatformState::Of(platform);
+    const PlatformState platform_state = [platform] {
+      std::lock_guard<std::mutex> lock(states_mutex);
+      devices_were_made = true;
+      return PlatformState::Of(platform);
+    }();
     static const int once = pthread_atfork(nullptr, nullptr, [] { forked_from_user = true; });
     (void)once;
     auto state = std::make_unique<DeviceState>();
-    XPU_RETURN_IF_ERROR(platform_state.backend.CreateDevice(params->ordinal, platform_state.options, &state->device));
+    XPU_RETURN_IF_ERROR(platform_state.backend->CreateDevice(params->ordinal, platform_state.options, &state->device));
     state->blocking_copies = state->device->CreateStream();
     const DeviceInfo& info = state->device->info();
     SP_Device device{};
@@ -98,8 +117,10 @@ void OwnsNothing(Args...) {}
 void InitPlatform(SE_PlatformRegistrationParams* params, const Backend& backend, const BackendOptions& options,
                   const char* type) {
   SP_Platform platform{};
-  static auto& states = *new std::vector<std::unique_ptr<PlatformState>>;
-  platform.ext = states.emplace_back(new PlatformState{backend, options}).get();
+  {
+    std::lock_guard<std::mutex> lock(states_mutex);
+    platform.ext = States().emplace_back(new PlatformState{&backend, options}).get();
+  }
   platform.name = backend.subdevice_type();  // TensorFlow shows it as the device's description
   platform.type = type;
   platform.supports_unified_memory = 0;
@@ -122,6 +143,13 @@ void InitPlatform(SE_PlatformRegistrationParams* params, const Backend& backend,
 
   params->destroy_platform = OwnsNothing;
   params->destroy_platform_fns = OwnsNothing;
+}
+
+bool ChangePlatform(const Backend& backend, const BackendOptions& options) {
+  std::lock_guard<std::mutex> lock(states_mutex);
+  if (devices_were_made) return false;
+  for (const auto& state : States()) *state = {&backend, options};
+  return true;
 }
 
 }  // namespace xpu

@@ -13,6 +13,10 @@ namespace xpu {
 void InitPlatform(SE_PlatformRegistrationParams* params, const Backend& backend, const BackendOptions& options,
                   const char* type = "XPU");
 
+// From now on the platform has the devices of `backend` under `options`, its name and allocator staying what they were.
+// False, and nothing is changed, if TensorFlow has made one of its devices. `backend` lives for ever.
+bool ChangePlatform(const Backend& backend, const BackendOptions& options);
+
 }  // namespace xpu
 
 #endif  // TENSORFLOW_PLUGIN_DEVICE_PLATFORM_H_

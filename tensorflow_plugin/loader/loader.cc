@@ -14,6 +14,7 @@
 #include "tensorflow_plugin/loader/json.h"
 #include "tensorflow_plugin/loader/process.h"
 #include "tensorflow_plugin/loader/python_hooks.h"
+#include "tensorflow_plugin/loader/settings.h"
 #include "tensorflow_plugin/loader/stand_in.h"
 
 #define XPU_EXPORT extern "C" __attribute__((visibility("default")))
@@ -21,12 +22,13 @@
 namespace xpu::loader {
 namespace {
 
-// The core's entry points; the last two are optional.
+// The core's entry points; the last three are optional.
 struct Core {
   decltype(SE_InitPlugin)* init_plugin = nullptr;
   void (*init_kernel)() = nullptr;
   decltype(TF_InitGraph)* init_graph = nullptr;
   decltype(TF_InitProfiler)* init_profiler = nullptr;
+  void (*came_from)(const char* name, const char* origin) = nullptr;
 };
 
 // What the first initialisation decided. TensorFlow initialises one library again when it finds the same folder under
@@ -36,7 +38,8 @@ struct State {
   bool active = false;   // this library's core is registered with TensorFlow
   bool forward = false;  // the round in progress goes to the core
   int device_count = 0;
-  std::string loader_path, package_path, tensorflow_version, core_path, reason, report;
+  std::string loader_path, package_path, tensorflow_version, core_path, device_type, reason, report;
+  Settings settings;
   Core core;
 };
 State& TheState() {
@@ -167,6 +170,7 @@ std::string OpenCore(State* state) {
   }
   resolve(state->core.init_graph, "XpuCore_TF_InitGraph");
   resolve(state->core.init_profiler, "XpuCore_TF_InitProfiler");
+  resolve(state->core.came_from, "XpuCore_SettingCameFrom");
   state->core_path = path;
   return "";
 }
@@ -183,6 +187,9 @@ std::string RegisterCore(State* state, SE_PlatformRegistrationParams* params) {
   }
   TF_Status* status = new_status();  // TensorFlow's own one must not see an error: it would abort
   std::string reason;
+  for (const auto& [name, value] : state->settings.values) {
+    if (state->core.came_from) state->core.came_from(name.c_str(), state->settings.path.c_str());
+  }
   state->core.init_plugin(params, status);
   if (get_code(status) != TF_OK) {
     reason = "the plugin core failed to start (" + std::string(message(status)) +
@@ -201,6 +208,7 @@ std::string RegisterCore(State* state, SE_PlatformRegistrationParams* params) {
     }
   }
   delete_status(status);
+  state->device_type = params->platform->type ? params->platform->type : "";
   return reason;
 }
 
@@ -208,9 +216,17 @@ std::string RegisterCore(State* state, SE_PlatformRegistrationParams* params) {
 std::string Decide(State* state, SE_PlatformRegistrationParams* params) {
   state->loader_path = ObjectOf(reinterpret_cast<void*>(&TheState));
   state->package_path = DirName(DirName(state->loader_path)) + "/tensorflow_xpu";
+  state->settings = ApplySettings();
+  if (!state->settings.error.empty()) {
+    Warn("the configuration file is ignored: " + state->settings.error +
+         ". Fix: mend it, remove it, or write it anew with python -m tensorflow_xpu config");
+  }
   const std::string disable = Environment("TF_XPU_DISABLE");
   if (Enabled(disable)) {
-    return "TF_XPU_DISABLE=" + disable + " is set, so no XPU is available. Fix: unset TF_XPU_DISABLE";
+    const bool from_file = state->settings.values.count("TF_XPU_DISABLE") != 0;
+    return "TF_XPU_DISABLE=" + disable + " is set" + (from_file ? " in " + state->settings.path : "") +
+           ", so no XPU is available. Fix: " +
+           (from_file ? "python -m tensorflow_xpu config --unset TF_XPU_DISABLE" : "unset TF_XPU_DISABLE");
   }
   const std::string other = OtherActiveCopy();
   if (!other.empty()) {
@@ -230,16 +246,30 @@ using xpu::loader::TheState;
 XPU_EXPORT int XpuLoader_Active() { return TheState().active; }
 
 // What was decided, as JSON: {"active": bool, "reason": str, "loader": path, "core": path, "tensorflow_version": str,
-// "device_count": int}. Valid until the next call.
+// "device_count": int, "settings_file": path, "settings": {variable: value that came from this file}}. Valid until the
+// next call.
 XPU_EXPORT const char* XpuLoader_Report() {
   using xpu::JsonString;
   auto& state = TheState();
+  std::string settings;
+  for (const auto& [name, value] : state.settings.values) {
+    settings += (settings.empty() ? "" : ", ") + JsonString(name) + ": " + JsonString(value);
+  }
   state.report = "{\"active\": " + std::string(state.active ? "true" : "false") +
                  ", \"reason\": " + JsonString(state.reason) + ", \"loader\": " + JsonString(state.loader_path) +
                  ", \"core\": " + JsonString(state.core_path) +
                  ", \"tensorflow_version\": " + JsonString(state.tensorflow_version) +
-                 ", \"device_count\": " + std::to_string(state.device_count) + "}";
+                 ", \"device_count\": " + std::to_string(state.device_count) +
+                 ", \"settings_file\": " + JsonString(state.settings.path) + ", \"settings\": {" + settings + "}}";
   return state.report.c_str();
+}
+
+// 1 if TensorFlow has a device factory of this type already, and thus ends the process when a plugin brings another.
+XPU_EXPORT int XpuLoader_TypeIsTaken(const char* type) { return xpu::loader::TypeIsTaken(type); }
+
+// The same of a platform's name. 0 where a core of this plugin is not in use: nothing is known of another TensorFlow.
+XPU_EXPORT int XpuLoader_PlatformIsTaken(const char* name) {
+  return TheState().active && xpu::loader::PlatformIsTaken(name);
 }
 
 XPU_EXPORT void SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_Status*) {
@@ -258,7 +288,7 @@ XPU_EXPORT void TF_InitKernel() {
   if (!state.forward) return;
   state.core.init_kernel();
   if (state.device_count == 0) return;
-  xpu::loader::RunPythonHooks(state.package_path);
+  xpu::loader::RunPythonHooks(state.package_path, state.device_type);
 }
 
 XPU_EXPORT void TF_InitGraph(TP_OptimizerRegistrationParams* params, TF_Status* status) {

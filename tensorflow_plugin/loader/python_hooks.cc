@@ -8,7 +8,7 @@
 
 namespace xpu::loader {
 
-void RunPythonHooks(const std::string& package_path) {
+void RunPythonHooks(const std::string& package_path, const std::string& device_type) {
   const std::string path = package_path + "/_hooks.py";
   // The interpreter's symbols are global, whether Python is the executable or libpython; elsewhere there are none.
   const auto is_initialized = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
@@ -24,10 +24,10 @@ void RunPythonHooks(const std::string& package_path) {
   // through a loader closes the file; an open() that nobody closes is a ResourceWarning. A JSON string is also a Python
   // string.
   const std::string quoted = JsonString(path);
-  const std::string statement = "exec(compile(__import__('importlib.machinery').machinery.SourceFileLoader('', " +
-                                quoted + ").get_data(" + quoted + "), " + quoted +
-                                ", 'exec'), {'__name__': 'tensorflow_xpu._hooks', '__file__': " + quoted +
-                                ", '__builtins__': __builtins__}, None)\n";
+  const std::string statement =
+      "exec(compile(__import__('importlib.machinery').machinery.SourceFileLoader('', " + quoted + ").get_data(" +
+      quoted + "), " + quoted + ", 'exec'), {'__name__': 'tensorflow_xpu._hooks', '__file__': " + quoted +
+      ", 'DEVICE_TYPE': " + JsonString(device_type) + ", '__builtins__': __builtins__}, None)\n";
   const int state = ensure();
   run(statement.c_str(), nullptr);  // prints what it raises
   release(state);

@@ -8,8 +8,8 @@ namespace xpu::loader {
 
 // Runs the file _hooks.py of the package in the folder `package_path` (tensorflow_xpu) in a namespace of its own,
 // without importing the package, if this process is a Python interpreter; a file that is missing costs a line. Does
-// nothing elsewhere.
-void RunPythonHooks(const std::string& package_path);
+// nothing elsewhere. The hooks find the devices' type, XPU or GPU, as DEVICE_TYPE.
+void RunPythonHooks(const std::string& package_path, const std::string& device_type);
 
 }  // namespace xpu::loader
 

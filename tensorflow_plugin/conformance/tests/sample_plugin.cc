@@ -544,11 +544,17 @@ extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(SE_Platform
   if (Broken("refuses")) return TF_SetStatus(status, TF_INTERNAL, "the driver is too old");
   // Other names when TensorFlow comes again.
   static int rounds = 0;
-  static const char* const kTypes[] = {"SAMPLE", "SAMPLE_AGAIN"};
+#ifndef SAMPLE_NAME
+#define SAMPLE_NAME "SAMPLE"
+#endif
+  static const char* const kTypes[] = {SAMPLE_NAME, SAMPLE_NAME "_AGAIN"};
   const char* const name = Broken("bad_name") ? "Sample1" : kTypes[rounds++ > 0 && !Broken("same_names_again")];
   SP_Platform platform{};
   platform.name = name;
-  platform.type = Broken("type_is_cpu") ? "CPU" : Broken("type_is_null") ? nullptr : name;
+#ifndef SAMPLE_TYPE
+#define SAMPLE_TYPE name
+#endif
+  platform.type = Broken("type_is_cpu") ? "CPU" : Broken("type_is_null") ? nullptr : SAMPLE_TYPE;
   platform.supports_unified_memory = true;
   platform.use_bfc_allocator = true;
   Fill(params->platform, platform, SP_PLATFORM_STRUCT_SIZE);

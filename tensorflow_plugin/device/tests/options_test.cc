@@ -15,7 +15,11 @@ int64_t TotalMemory(const std::string&) { return int64_t{8} << 30; }
 class OptionsTest : public testing::Test {
  protected:
   void SetUp() override {
-    for (const OptionInfo& v : OptionTable()) unsetenv(v.name);
+    for (const char* name :
+         {"TF_XPU_SUBDEVICE", "TF_XPU_DEVICE_COUNT", "TF_XPU_MEMORY_LIMIT", "TF_XPU_ISOLATE_MEMORY", "TF_XPU_ALLOCATOR",
+          "TF_XPU_LARGE_PAGES", "TF_XPU_THREADS", "TF_XPU_FAULT", "TF_XPU_DEVICE_TYPE"}) {
+      unsetenv(name);
+    }
   }
   // Reads the options with one variable set.
   Options Read(const char* name, const char* value) {
@@ -150,21 +154,34 @@ TEST(DescribeTest, Json) {
   known.memory_bytes = 42;
   known.bandwidth_bytes_per_s = 7;
   known.gflops = 1.5;
-  const std::string json = DescribeDevices("XPU", kSubdevices, options, "avx2", {known, unknown});
+  known.instruction_set = "avx2";
+  options.device_type = "XPU";
+  const std::string json = DescribeDevices(kSubdevices, options, {options.subdevice, {known, unknown}});
   for (const char* part : {
            "{\"subdevice_type\": \"XPU_HOST\", \"instruction_set\": \"avx2\", \"subdevice_types\": [\"XPU_HOST\", "
            "\"XPU_REFERENCE\"], \"options\": {\"device_count\": 2, \"memory_limit\": 99, \"isolate\": true}, "
-           "\"variables\": "
-           "[{\"name\": \"TF_XPU_DISABLE\", \"values\": \"0 or 1\", \"default\": \"0\", \"meaning\": ",
            "\"devices\": [{\"ordinal\": 0, \"device_type\": \"XPU\", \"subdevice_type\": \"XPU_HOST\", "
            "\"hardware_name\": "
            "\"a \\\"quoted\\\"\\u000aname\", \"vendor\": \"somebody\", \"pci_bus_id\": \"ffff:00:00.0\", "
            "\"numa_node\": 3, "
-           "\"memory_bytes\": 42, \"bandwidth_bytes_per_s\": 7, \"gflops\": 1.5}, {\"ordinal\": 1, ",
-           "\"numa_node\": null, \"memory_bytes\": 0, \"bandwidth_bytes_per_s\": null, \"gflops\": null}]}",
+           "\"memory_bytes\": 42, \"instruction_set\": \"avx2\", \"bandwidth_bytes_per_s\": 7, \"gflops\": 1.5}, "
+           "{\"ordinal\": 1, ",
+           "\"numa_node\": null, \"memory_bytes\": 0, \"instruction_set\": \"\", \"bandwidth_bytes_per_s\": null, "
+           "\"gflops\": null}]}",
        }) {
     EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
   }
+  const std::string others = DescribeDevices(options, {{"XPU_A", {}}, {"XPU_B", {known}}, {"XPU_C", {unknown, known}}});
+  EXPECT_EQ(others.rfind("[{\"ordinal\": 0, \"device_type\": \"XPU\", \"subdevice_type\": \"XPU_B\"", 0), 0u) << others;
+  EXPECT_NE(others.find("}, {\"ordinal\": 1, \"device_type\": \"XPU\", \"subdevice_type\": \"XPU_C\""),
+            std::string::npos);
+}
+
+TEST_F(OptionsTest, AWarningNamesTheFileThatAValueIsFrom) {
+  SettingCameFrom("TF_XPU_THREADS", "/some/file");
+  Read("TF_XPU_THREADS", "0");
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_EQ(warnings_[0].rfind("TF_XPU_THREADS=0 (in /some/file) is ignored: ", 0), 0u) << warnings_[0];
 }
 
 }  // namespace

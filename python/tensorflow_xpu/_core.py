@@ -1,0 +1,51 @@
+"""What the plugin's libraries say of themselves, as TensorFlow has loaded them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+PACKAGE = pathlib.Path(__file__).resolve().parent
+LOADER = PACKAGE.parent / "tensorflow-plugins" / "libtensorflow_xpu_loader.so"
+
+
+def _ask(path: pathlib.Path | str, function: str) -> Any:
+    """The JSON that a function of a loaded library returns, ``None`` where it is not loaded."""
+    from tensorflow_xpu import _native
+
+    text = _native.ask(str(path), function)
+    return None if text is None else json.loads(text)
+
+
+def loader_report() -> dict[str, Any] | None:
+    """What the plugin's loader decided when TensorFlow was imported; ``None`` if TensorFlow did not load it.
+
+    Keys: ``active``, ``reason`` (why it offers no devices), ``loader``, ``core``, ``tensorflow_version``,
+    ``device_count``, ``settings_file`` and ``settings`` (what came from the configuration file, by variable).
+    """
+    return _ask(LOADER, "XpuLoader_Report")
+
+
+def ask_core(function: str) -> Any:
+    """The JSON that a function of the core returns; ``None`` if there is no core in use."""
+    report = loader_report()
+    if report is None or not report["active"]:
+        return None
+    return _ask(report["core"], function)
+
+
+def core_description() -> dict[str, Any] | None:
+    """What the core says of its backend and devices (see tensorflow_plugin/device/describe.h); ``None`` if unused."""
+    return ask_core("XpuCore_DescribeDevices")
+
+
+def ask_about(index: int, function: str) -> Any:
+    """The JSON that a function of the core returns for the device of this index; ``None`` where there is none."""
+    from tensorflow_xpu import _native
+
+    report = loader_report()
+    if report is None or not report["active"]:
+        return None
+    text = _native.ask_of(report["core"], function, index)
+    return None if text is None else json.loads(text)

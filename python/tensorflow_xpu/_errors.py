@@ -1,0 +1,18 @@
+"""The package's exception."""
+
+from __future__ import annotations
+
+
+class XPUError(RuntimeError):
+    """What was asked of this package cannot be done; nothing of it has been.
+
+    The message says what was found, what was expected and what to do. It is the one class that the package's functions
+    raise for bad input, calls that come too late, and files that are not what they should be.
+
+    >>> import tensorflow_xpu
+    >>> try:
+    ...     tensorflow_xpu.set_subdevice_mapping("XPU_BANANA")
+    ... except tensorflow_xpu.XPUError as error:
+    ...     print(error)
+    subdevice='XPU_BANANA' makes no sense: expected XPU_HOST or XPU_REFERENCE
+    """

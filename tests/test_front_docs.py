@@ -1,0 +1,51 @@
+"""The examples in docs/front-end.md and in the docstrings of what it is about say what really comes out."""
+
+import doctest
+import inspect
+import re
+
+import pytest
+
+import tensorflow_xpu
+from tests.conftest import ROOT, run_code
+
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
+
+RUN = """
+import doctest
+options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+test = doctest.DocTestParser().get_doctest({text!r}, {{}}, "example", None, 0)
+result = doctest.DocTestRunner(optionflags=options).run(test)
+assert result.attempted and not result.failed
+"""
+PAGE = (ROOT / "docs" / "front-end.md").read_text()
+SECTIONS = ("Devices", "The subdevice type behind a device type", "Options")
+BLOCKS = [
+    (section, block)
+    for section, text in re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", PAGE, re.MULTILINE)
+    if section in SECTIONS
+    for block in re.findall(r"^```pycon\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+]
+
+
+@pytest.mark.parametrize(("section", "block"), BLOCKS, ids=[f"{section}-{i}" for i, (section, _) in enumerate(BLOCKS)])
+def test_examples_of_the_page(xpu_device, section, block):
+    outcome = run_code(RUN.format(text=block))
+    assert outcome.returncode == 0, outcome.stdout
+
+
+def test_every_section_has_examples():
+    assert [section for section in SECTIONS if section not in dict(BLOCKS)] == []
+
+
+DOCUMENTED = ["XPUError", "configure", "get_device_details", "get_subdevice_mapping", "list_logical_devices"]
+DOCUMENTED += ["list_physical_devices", "set_subdevice_mapping", "show_config", "synchronize"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [None, *DOCUMENTED])
+def test_examples_of_docstrings(xpu_device, name):
+    text = inspect.getdoc(getattr(tensorflow_xpu, name) if name else tensorflow_xpu)
+    assert doctest.DocTestParser().get_examples(text)
+    outcome = run_code(RUN.format(text=text))
+    assert outcome.returncode == 0, outcome.stdout
