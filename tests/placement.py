@@ -4,85 +4,28 @@ from __future__ import annotations
 
 import collections
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from tensorflow.core.framework import graph_pb2, node_def_pb2
+from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.eager import context
 
-# Ops that TensorFlow's core runs for every device, that only pass values on, or that work on strings, shapes and
-# handles in host memory: a device has nothing to compute in them.
-BOOKKEEPING = {
-    "_Arg",
-    "_Retval",
-    "_DeviceArg",
-    "_DeviceRetval",
-    "_Send",
-    "_Recv",
-    "_HostSend",
-    "_HostRecv",
-    "NoOp",
-    "Const",
-    "Identity",
-    "IdentityN",
-    "Placeholder",
-    "VarHandleOp",
-    "ReadVariableOp",
-    "AssignVariableOp",
-    "VarIsInitializedOp",
-    "DestroyResourceOp",
-    "VariableShape",
-    "PartitionedCall",
-    "StatefulPartitionedCall",
-    "If",
-    "StatelessIf",
-    "While",
-    "StatelessWhile",
-    "Switch",
-    "Merge",
-    "Enter",
-    "Exit",
-    "NextIteration",
-    "LoopCond",
-    "Assert",
-    "StringFormat",
-    "PrintV2",
-    "Shape",
-    "ShapeN",
-    "Size",
-    "Rank",
-    "Reshape",
-    "Squeeze",
-    "ExpandDims",
-    "BroadcastGradientArgs",
-    "StopGradient",
-    "PreventGradient",
-    "EnsureShape",
-}
+from tensorflow_xpu._placement import BOOKKEEPING
+from tensorflow_xpu._trace import with_members
 
-
-def with_members(nodes: Iterable[node_def_pb2.NodeDef]) -> Iterator[node_def_pb2.NodeDef]:
-    """Nodes that were executed, with those that a cluster or a loop stands for behind it."""
-    for node in nodes:
-        if node.op != "_XpuCluster":
-            yield node
-        if node.op in ("_XpuCluster", "_XpuLoop"):
-            members = graph_pb2.GraphDef.FromString(node.attr["members"].s).node
-            for member in members:
-                member.device = node.device
-            yield from with_members(members)
+__all__ = ["BOOKKEEPING", "compute_ops_on", "record", "record_nodes", "with_members"]
 
 
 @contextlib.contextmanager
 def record_nodes() -> Iterator[list[node_def_pb2.NodeDef]]:
     """Yields a list that is filled at the end: the nodes that were executed, clusters as they are."""
     nodes: list[node_def_pb2.NodeDef] = []
-    context.context().enable_run_metadata()
-    context.context().export_run_metadata()  # and forgets: what a tracing that was stopped without asking left there
+    context.context().enable_graph_collection()
+    context.context().export_run_metadata()  # and forgets
     try:
         yield nodes
     finally:
         metadata = context.context().export_run_metadata()
-        context.context().disable_run_metadata()
+        context.context().disable_graph_collection()
         for graph in metadata.partition_graphs:
             nodes.extend(graph.node)
 

@@ -31,23 +31,29 @@ from tensorflow_xpu._devices import (
 )
 from tensorflow_xpu._distribute import multi_worker_mirrored_strategy
 from tensorflow_xpu._errors import XPUError
+from tensorflow_xpu._kernels import Explanation, explain
 from tensorflow_xpu._memory import MemoryInfo, memory_info, reset_memory_stats
 from tensorflow_xpu._options import SUBDEVICE_TYPES
+from tensorflow_xpu._placement import PlacementReport
 from tensorflow_xpu._plugins import load_plugin, load_plugin_with_highest_priority
 from tensorflow_xpu._settings import Setting
 from tensorflow_xpu._subdevice import configure, get_subdevice_mapping, set_subdevice_mapping
+from tensorflow_xpu._trace import placement_callback, trace_placement
 from tensorflow_xpu._version import __version__
 
 __all__ = [
     "SUBDEVICE_TYPES",
     "Config",
+    "Explanation",
     "LogicalDevice",
     "MemoryInfo",
     "PhysicalDevice",
+    "PlacementReport",
     "Setting",
     "XPUError",
     "__version__",
     "configure",
+    "explain",
     "get_device_details",
     "get_subdevice_mapping",
     "list_logical_devices",
@@ -56,10 +62,12 @@ __all__ = [
     "load_plugin_with_highest_priority",
     "memory_info",
     "multi_worker_mirrored_strategy",
+    "placement_callback",
     "reset_memory_stats",
     "set_subdevice_mapping",
     "show_config",
     "synchronize",
+    "trace_placement",
 ]
 
 

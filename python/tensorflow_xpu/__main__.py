@@ -3,13 +3,14 @@
 import argparse
 import sys
 
-from tensorflow_xpu import commands, conformance, doctor
+from tensorflow_xpu import commands, conformance, doctor, ops
 
 COMMANDS = {
     "doctor": (doctor.main, "say whether TensorFlow can use an XPU here, and if not, why"),
     "devices": (commands.devices, "list the devices that are installed, those that are not enabled, too"),
     "use": (commands.use, "choose the backend for all programs"),
     "config": (commands.config, "show the options and who set them, or change the configuration file"),
+    "ops": (ops.main, "list the ops that have kernels for an XPU, by name, type or family"),
     "conformance": (conformance.main, "examine the library of this plugin or of another"),
 }
 

@@ -1,18 +1,21 @@
-"""docs/ops.md: the table of ops, generated from what is registered.
+"""docs/ops.md: the table of ops, generated from what is registered; and the families of `python -m tensorflow_xpu ops`.
 
-python -m tests.sweep.document        writes docs/ops.md
+python -m tests.sweep.document        writes docs/ops.md and python/tensorflow_xpu/_families.py
 """
 
 from __future__ import annotations
 
 import collections
 import pathlib
+import textwrap
 
 from tests.sweep.adopted import OPS as ADOPTED
 from tests.sweep.cases import FAMILIES
 from tests.sweep.registrations import all_registrations
 
-PATH = pathlib.Path(__file__).resolve().parents[2] / "docs" / "ops.md"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PATH = ROOT / "docs" / "ops.md"
+FAMILIES_PATH = ROOT / "python" / "tensorflow_xpu" / "_families.py"
 
 HEADER = """# Ops
 
@@ -57,12 +60,34 @@ def render() -> str:
     return "\n".join(lines)
 
 
+def families() -> dict[str, list[str]]:
+    """The ops of each section of the page."""
+    there = sorted({r.op for r in all_registrations()})
+    return {
+        family.replace("_", " and "): [op for op in there if op in cases]
+        for family, cases in {**FAMILIES, "datasets_iterators": ADOPTED}.items()
+    }
+
+
+def render_families() -> str:
+    """The module's text."""
+    lines = ['"""The families of ops, as docs/ops.md has them: written by `python -m tests.sweep.document`."""', ""]
+    lines += ["FAMILIES = {"]
+    for family, ops in families().items():
+        if ops:
+            words = textwrap.wrap(" ".join(ops), 112, break_long_words=False)
+            lines += [f'    "{family}": """', *(f"        {line}" for line in words), '    """,']
+    return "\n".join([*lines, "}"]) + "\n"
+
+
 def check() -> None:
-    """Raises AssertionError if the page on disk is not what render() gives."""
-    assert PATH.exists() and PATH.read_text() == render(), f"{PATH} is stale: run python -m tests.sweep.document"
+    """Raises AssertionError if a file on disk is not what is generated."""
+    for path, text in ((PATH, render()), (FAMILIES_PATH, render_families())):
+        assert path.exists() and path.read_text() == text, f"{path} is stale: run python -m tests.sweep.document"
 
 
 if __name__ == "__main__":
     PATH.parent.mkdir(exist_ok=True)
-    PATH.write_text(render())
-    print(f"wrote {PATH}")
+    for path, text in ((PATH, render()), (FAMILIES_PATH, render_families())):
+        path.write_text(text)
+        print(f"wrote {path}")
