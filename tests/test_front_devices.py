@@ -9,7 +9,7 @@ import re
 import pytest
 
 import tensorflow_xpu
-from tests.conftest import run, run_code
+from tests.conftest import run_code
 
 pytestmark = pytest.mark.without_isolation
 
@@ -178,8 +178,9 @@ def devices(*arguments, **environment):
     """The command, in a process that has TensorFlow already."""
     code = f"""
         import sys
-        from tensorflow_xpu import commands
-        sys.exit(commands.devices({arguments!r}))
+        from tensorflow_xpu import __main__
+        sys.argv[1:] = ["devices", *{arguments!r}]
+        sys.exit(__main__.main())
     """
     return run_code(code, environment=environment)
 
@@ -198,7 +199,7 @@ def test_the_command_lists_devices(xpu_device):
 
 
 def test_the_command_as_json_and_without_an_xpu():
-    outcome = run("-m", "tensorflow_xpu", "devices", "--json", environment={"TF_XPU_DISABLE": "1"})
+    outcome = devices("--json", TF_XPU_DISABLE="1")
     assert outcome.returncode == 1, outcome
     fields = {field.name for field in dataclasses.fields(tensorflow_xpu.PhysicalDevice)}
     assert [set(device) for device in json.loads(outcome.stdout)] == [fields] * 3

@@ -1,6 +1,7 @@
 """Options: calls, environment, configuration file, default, in this order; what makes no sense; what comes too late."""
 
 import json
+import os
 import re
 
 import pytest
@@ -10,6 +11,14 @@ from tensorflow_xpu import _options
 from tests.conftest import ROOT, run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
+
+
+@pytest.fixture(autouse=True)
+def no_options(monkeypatch):
+    """Nothing is chosen but what a test chooses, whatever the tests run with."""
+    for name in [name for name in os.environ if name.startswith("TF_XPU_") and name != "TF_XPU_CONFIG"]:
+        monkeypatch.delenv(name)
+
 
 # What a program that does not know of the package has.
 SEEN = """
@@ -254,7 +263,7 @@ def test_what_the_core_refuses_is_not_applied(tmp_path):
     file = tmp_path / "config"
     file.write_text("TF_XPU_MEMORY_LIMIT=64MiB\n")
     code = """
-        import json, os
+        import json, os, subprocess
         import tensorflow as tf, tensorflow_xpu
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
             session.run(tf.constant(1.0) + 1)
@@ -264,11 +273,13 @@ def test_what_the_core_refuses_is_not_applied(tmp_path):
             said = str(error)
         (setting,) = [s for s in tensorflow_xpu.show_config() if s.parameter == "memory_limit"]
         total = tensorflow_xpu.list_physical_devices("XPU")[0].memory_total
-        print(json.dumps([said, setting.value, setting.source, total, "TF_XPU_MEMORY_LIMIT" in os.environ]))
+        inherited = subprocess.run(["printenv", "TF_XPU_MEMORY_LIMIT"], capture_output=True, text=True).stdout
+        unseen = "TF_XPU_MEMORY_LIMIT" not in os.environ
+        print(json.dumps([said, setting.value, setting.source, total, unseen, inherited]))
     """
     said, *rest = run_code(code, environment={"TF_XPU_CONFIG": str(file)}).json
     assert "is not possible: TensorFlow has made its devices" in said
-    assert rest == ["64MiB", "file", 64 << 20, False]
+    assert rest == ["64MiB", "file", 64 << 20, True, "64MiB\n"]
 
 
 def test_visible_devices_of_other_types_stay():
