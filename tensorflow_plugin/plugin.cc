@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tensorflow/c/experimental/grappler/grappler.h"
+#include "tensorflow/c/experimental/pluggable_profiler/pluggable_profiler.h"
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/backends/backends.h"
@@ -28,6 +29,7 @@
 #include "tensorflow_plugin/graph/loops.h"
 #include "tensorflow_plugin/graph/pass.h"
 #include "tensorflow_plugin/ops/ops.h"
+#include "tensorflow_plugin/profiler/profiler.h"
 
 #define XPU_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -138,6 +140,11 @@ XPU_EXPORT void XpuCore_TF_InitGraph(TP_OptimizerRegistrationParams* params, TF_
   params->device_type = device_type.c_str();
   params->optimizer_configs->layout_optimizer = TF_TriState_Off;
   params->optimizer_configs->remapping = TF_TriState_Off;
+}
+
+XPU_EXPORT void XpuCore_TF_InitProfiler(TF_ProfilerRegistrationParams* params, TF_Status* status) {
+  xpu::profiler::InitProfiler(params, xpu::TheChoice().options.device_type.c_str());
+  TF_SetStatus(status, TF_OK, "");
 }
 
 // What the Python package shows: JSON, see device/describe.h. Makes no device, and TensorFlow need not have made its.

@@ -68,7 +68,7 @@ def built_edges(package):
 
 
 # What any folder under backends/ may use.
-FOR_BACKENDS = {"backends/plain", "backends/runtime", "primitives"}
+FOR_BACKENDS = {"backends/plain", "backends/runtime", "primitives", "recording"}
 
 
 def stated_edges():

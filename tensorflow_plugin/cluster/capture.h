@@ -3,12 +3,14 @@
 #define TENSORFLOW_PLUGIN_CLUSTER_CAPTURE_H_
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/recording/recording.h"
 
 namespace xpu::cluster {
 
@@ -40,6 +42,9 @@ struct Effect {
 };
 
 struct Captured {
+  // Of the list's commands, each with the op that it is of; made when a profiler first listens.
+  recording::ListLabels::Labels Labels() const;
+
   std::shared_ptr<const commands::List> list;
   commands::MemoryPlan memory;
   std::unique_ptr<const Executable> executable;  // of the list
@@ -50,6 +55,10 @@ struct Captured {
   std::vector<int> variables;  // the buffer of each variable
   std::vector<Value> results;
   std::vector<Effect> effects;  // by variable
+
+ private:
+  mutable std::once_flag labels_made_;
+  mutable recording::ListLabels::Labels labels_;
 };
 
 // What the capture is of: arguments and variables as they are at this call.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow_plugin/recording/labels.h"
 
 namespace xpu::cluster {
 
@@ -238,11 +240,30 @@ absl::Status CopyOnHost(tf::OpKernelContext* ctx, const tf::Tensor& value, tf::T
   return absl::OkStatus();
 }
 
+recording::ListLabels::Labels Captured::Labels() const {
+  std::call_once(labels_made_, [this] {
+    std::vector<recording::Label> labels = recording::LabelsOf(*list);
+    for (size_t i = 0; i < labels.size(); ++i) {
+      const tf::NodeDef& node = *origins[list->commands[i].origin];
+      labels[i].op = recording::Intern(node.name());
+      labels[i].op_type = recording::Intern(node.op());
+    }
+    labels_ = std::make_shared<const std::vector<recording::Label>>(std::move(labels));
+  });
+  return labels_;
+}
+
 absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,
                     const Situation& situation, SP_Stream_st* stream, bool* began) {
   TF_RETURN_IF_ERROR(ToNative(RequireNotForked()));
   Stream& queue = *stream->stream;
   TF_RETURN_IF_ERROR(ToNative(TakeEarlierFailure(queue)));
+  std::optional<recording::Op> op;
+  std::optional<recording::ListLabels> labels;
+  if (recording::On()) {
+    op.emplace(ctx->op_kernel().name(), ctx->op_kernel().type_string());
+    labels.emplace(captured->Labels());
+  }
   Run run(ctx, *captured, situation);
   TF_RETURN_IF_ERROR(run.Allocate(queue));
   *began = true;

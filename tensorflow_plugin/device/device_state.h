@@ -10,6 +10,7 @@
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/recording/recording.h"
 
 struct SP_Event_st {
   std::unique_ptr<xpu::Event> event;
@@ -26,9 +27,11 @@ struct DeviceState {
   std::unique_ptr<Device> device;
   // For the copies that block the host, which come without a stream.
   std::unique_ptr<Stream> blocking_copies;
+  std::unique_ptr<recording::Line> allocations;
 
   std::mutex mutex;
   std::vector<SP_Stream> streams;  // those that TensorFlow created and did not destroy
+  int num_created = 0;             // of them
 
   // Data left the device, or a host callback failed, since it was last seen idle: TakeFailure in stream_executor.cc.
   std::atomic<bool> failure_may_be_overdue{false};

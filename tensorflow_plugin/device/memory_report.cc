@@ -60,4 +60,13 @@ bool SynchronizeReported(int ordinal) {
   return true;
 }
 
+void ForEachReportedDevice(const std::function<void(int ordinal, Device& device)>& visit) {
+  std::map<int, Reported::Entry> devices;
+  {
+    std::lock_guard<std::mutex> lock(All().mutex);
+    devices = All().devices;
+  }
+  for (const auto& [ordinal, entry] : devices) visit(ordinal, *entry.device);
+}
+
 }  // namespace xpu

@@ -2,6 +2,7 @@
 #ifndef TENSORFLOW_PLUGIN_DEVICE_MEMORY_REPORT_H_
 #define TENSORFLOW_PLUGIN_DEVICE_MEMORY_REPORT_H_
 
+#include <functional>
 #include <string>
 
 #include "tensorflow_plugin/primitives/backend.h"
@@ -21,6 +22,8 @@ void ResetMemoryReport(int ordinal);
 
 // Device::Synchronize, where there is such a device; false where there is none.
 bool SynchronizeReported(int ordinal);
+// Those that are reported on. Whatever `visit` does, it must not destroy one.
+void ForEachReportedDevice(const std::function<void(int ordinal, Device& device)>& visit);
 
 }  // namespace xpu
 

@@ -55,7 +55,15 @@ void CreateDevice(const SP_Platform* platform, SE_CreateDeviceParams* params, TF
     (void)once;
     auto state = std::make_unique<DeviceState>();
     XPU_RETURN_IF_ERROR(platform_state.backend->CreateDevice(params->ordinal, platform_state.options, &state->device));
-    state->blocking_copies = state->device->CreateStream();
+    const std::string name = errors::Concat("XPU:", params->ordinal);
+    {
+      const recording::Lines of_copies(name, "copies that the host waits for");
+      state->blocking_copies = state->device->CreateStream();
+    }
+    {
+      const recording::Lines of_memory(name, "memory");
+      state->allocations = std::make_unique<recording::Line>();
+    }
     const DeviceInfo& info = state->device->info();
     SP_Device device{};
     device.ordinal = params->ordinal;

@@ -22,19 +22,32 @@
 #include "tensorflow_plugin/device/stream_executor.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "tensorflow_plugin/device/device_state.h"
 #include "tensorflow_plugin/device/glue.h"
+#include "tensorflow_plugin/recording/labels.h"
 
 namespace xpu {
 namespace {
 
 // ---- Memory
 
+void RecordInstant(DeviceState& state, recording::Kind kind, const char* what, uint64_t size) {
+  if (!recording::On()) return;
+  const recording::Label label = recording::LabelOf(kind, what, static_cast<int64_t>(size));
+  const uint64_t now = recording::NowNs();
+  Record(*state.allocations, label, now, now);
+}
+
 void Allocate(const SP_Device* device, uint64_t size, int64_t /*memory_space*/, SP_DeviceMemoryBase* memory) {
-  void* address =
-      GuardValue<void*>("allocate", nullptr, [&] { return DeviceState::Of(device).device->Allocate(size); });
+  void* address = GuardValue<void*>("allocate", nullptr, [&] {
+    DeviceState& state = DeviceState::Of(device);
+    void* const allocated = state.device->Allocate(size);
+    RecordInstant(state, recording::Kind::kAllocate, allocated != nullptr ? "allocate" : "allocate (failed)", size);
+    return allocated;
+  });
   SP_DeviceMemoryBase filled{};
   filled.opaque = address;
   filled.size = address == nullptr ? 0 : size;
@@ -44,7 +57,9 @@ void Allocate(const SP_Device* device, uint64_t size, int64_t /*memory_space*/, 
 void Deallocate(const SP_Device* device, SP_DeviceMemoryBase* memory) {
   GuardValue("deallocate", 0, [&] {
     if (forked_from_user) return 0;  // it would wait for ever
-    DeviceState::Of(device).device->Deallocate(memory->opaque);
+    DeviceState& state = DeviceState::Of(device);
+    state.device->Deallocate(memory->opaque);
+    RecordInstant(state, recording::Kind::kFree, "free", memory->size);
     return 0;
   });
   memory->opaque = nullptr;
@@ -319,8 +334,14 @@ void CreateStream(const SP_Device* device, int priority, SP_Stream* handle, TF_S
     DeviceState& state = DeviceState::Of(device);
     auto created = std::make_unique<SP_Stream_st>();
     created->device = state.device.get();
-    created->stream = state.device->CreateStream(priority);
     std::lock_guard<std::mutex> lock(state.mutex);
+    // The order in which TensorFlow makes those of a device.
+    static constexpr const char* kUses[] = {"compute", "copies from the host", "copies to the host",
+                                            "copies between devices"};
+    const size_t number = state.num_created++;
+    const recording::Lines of_stream(errors::Concat("XPU:", device->ordinal),
+                                     number < std::size(kUses) ? kUses[number] : errors::Concat("stream ", number));
+    created->stream = state.device->CreateStream(priority);
     state.streams.push_back(created.get());
     *handle = created.release();
     return OkStatus();

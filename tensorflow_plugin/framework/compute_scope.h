@@ -1,8 +1,12 @@
-// ComputeScope: what surrounds every Compute: argument limits before it, error reporting after it.
+// ComputeScope: what surrounds every Compute: argument limits before it, error reporting after it; and a profiler that
+// listens is told whose commands come.
 #ifndef TENSORFLOW_PLUGIN_FRAMEWORK_COMPUTE_SCOPE_H_
 #define TENSORFLOW_PLUGIN_FRAMEWORK_COMPUTE_SCOPE_H_
 
+#include <optional>
+
 #include "tensorflow_plugin/primitives/status.h"
+#include "tensorflow_plugin/recording/recording.h"
 
 struct TF_OpKernelContext;
 
@@ -18,6 +22,7 @@ class ComputeScope {
  private:
   TF_OpKernelContext* native_;
   bool ok_ = true;
+  std::optional<recording::Op> op_;
 };
 
 }  // namespace xpu

@@ -27,7 +27,10 @@ TF_Status* ThreadStatus() {
 
 // Each thread that runs host kernels has a stream of its own, so that they do not wait for each other.
 Stream* HostStream() {
-  thread_local std::unique_ptr<Stream> stream = host_executor->CreateStream();
+  thread_local std::unique_ptr<Stream> stream = [] {
+    const recording::Lines of_host("XPU's ops in host memory", "a thread");
+    return host_executor->CreateStream();
+  }();
   return stream.get();
 }
 
@@ -52,6 +55,7 @@ Tensor::Tensor(const void* native) : native_(native) {
 
 ComputeScope::ComputeScope(TF_OpKernelContext* native) : native_(native) {
   auto* ctx = reinterpret_cast<tensorflow::OpKernelContext*>(native);
+  if (recording::On()) op_.emplace(ctx->op_kernel().name(), ctx->op_kernel().type_string());
   for (int i = 0; i < ctx->num_inputs(); ++i) {
     if (ctx->input_is_ref(i) || !ctx->has_input(i)) continue;
     const int rank = ctx->input(i).dims();

@@ -11,6 +11,7 @@
 
 #include "tensorflow_plugin/backends/runtime/log.h"
 #include "tensorflow_plugin/backends/runtime/spin.h"
+#include "tensorflow_plugin/recording/labels.h"
 
 namespace xpu::runtime {
 namespace {
@@ -211,8 +212,14 @@ void CommandQueue::Wait(Ticket ticket) const {
 
 void CommandQueue::WaitFor(const std::shared_ptr<CommandQueue>& other, Ticket ticket) {
   if (other.get() == this || other->Reached(ticket)) return;
-  Enqueue([other, ticket](const ThreadTeam&) {
-    other->Wait(ticket);
+  Enqueue([this, other, ticket](const ThreadTeam&) {
+    if (recording::On()) {
+      const recording::Label label = recording::LabelOf(recording::Kind::kWait, "wait for another stream", 0);
+      const recording::Span span(line_, label);
+      other->Wait(ticket);
+    } else {
+      other->Wait(ticket);
+    }
     return OkStatus();
   });
 }

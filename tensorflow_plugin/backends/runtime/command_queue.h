@@ -18,6 +18,7 @@
 
 #include "tensorflow_plugin/backends/runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/status.h"
+#include "tensorflow_plugin/recording/recording.h"
 
 namespace xpu::runtime {
 
@@ -101,6 +102,9 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   void Submit(int64_t cost_ns, F&& command) {
     if (!TryRun(cost_ns, command)) Enqueue(std::forward<F>(command));
   }
+
+  // What its commands are shown on while a profiler listens.
+  recording::Line& line() { return line_; }
 
   // The ticket of the last command submitted; 0 before the first.
   Ticket submitted() const { return submitted_.load(std::memory_order_acquire); }
@@ -204,6 +208,7 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   static thread_local const CommandQueue* running_here_;
 
   const Options options_;
+  recording::Line line_;
 
   // Each on a cache line of its own: one is written by those who submit, the other by whoever runs commands.
   alignas(64) std::atomic<Ticket> submitted_{0};

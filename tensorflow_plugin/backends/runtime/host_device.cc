@@ -8,6 +8,7 @@
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
+#include "tensorflow_plugin/recording/labels.h"
 
 namespace xpu::runtime {
 namespace {
@@ -133,6 +134,22 @@ Status HostDevice::EnqueueAny(Stream& stream, const Desc& desc, const Args& args
   const KernelSet* const kernels = &kernels_;
   const int64_t cost_ns = kernels_.EstimateNs(desc);
   auto run = [kernels, &desc, &translated](const ThreadTeam& team) { return kernels->Run(desc, translated, team); };
+  if (recording::On()) {
+    const recording::Label label = recording::LabelOf(desc, footprint);
+    auto recorded = [&run, &label, &queue](const ThreadTeam& team) {
+      const recording::Span span(queue.line(), label);
+      return run(team);
+    };
+    if (args.status != nullptr) {
+      *args.status = queue.RunAwaited(cost_ns, recorded);
+    } else if (!queue.TryRun(cost_ns, recorded)) {
+      queue.Enqueue([kernels, desc, translated, label, &queue](const ThreadTeam& team) {
+        const recording::Span span(queue.line(), label);
+        return kernels->Run(desc, translated, team);
+      });
+    }
+    return OkStatus();
+  }
   if (args.status != nullptr) {
     *args.status = queue.RunAwaited(cost_ns, run);
   } else if (!queue.TryRun(cost_ns, run)) {

@@ -8,6 +8,7 @@
 #include "tensorflow_plugin/backends/runtime/copies.h"
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
+#include "tensorflow_plugin/recording/labels.h"
 
 namespace xpu::runtime {
 namespace {
@@ -72,6 +73,42 @@ struct Runner {
   Status operator()(const Desc& d) const {
     return kernels.Run(d, ArgsOf(command, at), team);
   }
+};
+
+// What is recorded of a run of a list, if anything is.
+class Listener {
+ public:
+  Listener() = default;
+  // To be made by the thread that runs the list.
+  Listener(const List& list, recording::Line* line) {
+    if (!recording::On()) return;
+    line_ = line;
+    labels_ = recording::ListLabels::Current(list.commands.size());
+    if (labels_ == nullptr) {
+      labels_ = std::make_shared<const std::vector<recording::Label>>(recording::LabelsOf(list));
+    }
+    whole_ = recording::LabelOf(recording::Kind::kList, "cluster", 0);
+  }
+
+  template <typename F>
+  Status Command(int64_t i, const F& run) const {
+    return line_ == nullptr ? run() : Recorded((*labels_)[i], run);
+  }
+  template <typename F>
+  Status Whole(const F& run) const {
+    return line_ == nullptr ? run() : Recorded(whole_, run);
+  }
+
+ private:
+  template <typename F>
+  Status Recorded(const recording::Label& label, const F& run) const {
+    const recording::Span span(*line_, label);
+    return run();
+  }
+
+  recording::Line* line_ = nullptr;
+  recording::ListLabels::Labels labels_;
+  recording::Label whole_;
 };
 
 // Bytes that a command reads or writes, of a buffer or of what several buffers are parts of.
@@ -179,17 +216,22 @@ class HostExecutable::Schedule {
   int64_t cost_of_rest_ns() const { return cost_of_rest_ns_; }
 
   // Buffer i lies at the host's address at[i]. The first command that fails, `failed`, is in the last step that runs.
-  Status RunAwaited(char* const* at, const ThreadTeam& team, int* failed) const {
-    SharedStatus status;
-    for (size_t s = 0; s < num_awaited_ && status.get().ok(); ++s) RunStep(steps_[s], at, team, &status);
-    if (!status.get().ok()) *failed = status.number();
-    return status.get();
+  Status RunAwaited(char* const* at, const ThreadTeam& team, const Listener& listener, int* failed) const {
+    return listener.Whole([&] {
+      SharedStatus status;
+      for (size_t s = 0; s < num_awaited_ && status.get().ok(); ++s) RunStep(steps_[s], at, team, listener, &status);
+      if (!status.get().ok()) *failed = status.number();
+      return status.get();
+    });
   }
-  Status RunRest(char* const* at, const ThreadTeam& team) const {
-    SharedStatus status;
-    for (size_t s = num_awaited_; s < steps_.size(); ++s) RunStep(steps_[s], at, team, &status);
-    return status.get();
+  Status RunRest(char* const* at, const ThreadTeam& team, const Listener& listener) const {
+    return listener.Whole([&] {
+      SharedStatus status;
+      for (size_t s = num_awaited_; s < steps_.size(); ++s) RunStep(steps_[s], at, team, listener, &status);
+      return status.get();
+    });
   }
+  const List& list() const { return *list_; }
 
  private:
   // Commands [begin, end) of the list; several run side by side.
@@ -267,20 +309,22 @@ class HostExecutable::Schedule {
     return std::max(longest, total / team_size) + kSideBySideNs < one_by_one;
   }
 
-  void RunStep(const Step& step, char* const* at, const ThreadTeam& team, SharedStatus* status) const {
+  void RunStep(const Step& step, char* const* at, const ThreadTeam& team, const Listener& listener,
+               SharedStatus* status) const {
     static const ThreadTeam alone(1);
     if (step.end == step.begin + 1) {
-      status->Update(RunOne(step.begin, at, costs_[step.begin] < kWorthSharingNs ? alone : team), step.begin);
+      const ThreadTeam& threads = costs_[step.begin] < kWorthSharingNs ? alone : team;
+      status->Update(RunOne(step.begin, at, threads, listener), step.begin);
       return;
     }
     team.ParallelFor(step.end - step.begin, 1, [&](int64_t begin, int64_t end) {
       for (int i = step.begin + static_cast<int>(begin); i < step.begin + end; ++i) {
-        status->Update(RunOne(i, at, alone), i);
+        status->Update(RunOne(i, at, alone, listener), i);
       }
     });
   }
 
-  Status RunOne(int64_t i, char* const* at, const ThreadTeam& team) const {
+  Status RunOne(int64_t i, char* const* at, const ThreadTeam& team, const Listener& listener) const {
     const Command& command = list_->commands[i];
     if (std::holds_alternative<commands::CopyFromHost>(command.desc) && IsLeftOut(static_cast<int>(i))) {
       return OkStatus();
@@ -288,7 +332,7 @@ class HostExecutable::Schedule {
     auto run = [&](const ThreadTeam& threads) {
       return std::visit(Runner{kernels_, command, at, threads}, command.desc);
     };
-    return CommandQueue::Guarded(run, team);
+    return listener.Command(i, [&] { return CommandQueue::Guarded(run, team); });
   }
 
   const KernelSet& kernels_;
@@ -320,18 +364,18 @@ Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_p
   }
   schedule_->UseHostMemory(at.data());
   CommandQueue& queue = static_cast<HostStream&>(stream).queue();
+  Listener listener(schedule_->list(), &queue.line());
   if (schedule_->has_awaited() && schedule_->awaits_host_memory_alone()) {
-    XPU_RETURN_IF_ERROR(schedule_->RunAwaited(at.data(), ThreadTeam(1), failed));
+    XPU_RETURN_IF_ERROR(schedule_->RunAwaited(at.data(), ThreadTeam(1), listener, failed));
   } else if (schedule_->has_awaited()) {
     XPU_RETURN_IF_ERROR(queue.RunAwaited(schedule_->cost_of_awaited_ns(), [&](const ThreadTeam& team) {
-      return schedule_->RunAwaited(at.data(), team, failed);
+      return schedule_->RunAwaited(at.data(), team, listener, failed);
     }));
   }
   if (schedule_->has_rest()) {
     queue.Submit(schedule_->cost_of_rest_ns(),
-                 [schedule = schedule_, at = std::move(at), kept = std::move(kept)](const ThreadTeam& team) {
-                   return schedule->RunRest(at.data(), team);
-                 });
+                 [schedule = schedule_, at = std::move(at), kept = std::move(kept), listener = std::move(listener)](
+                     const ThreadTeam& team) { return schedule->RunRest(at.data(), team, listener); });
   }
   return OkStatus();
 }

@@ -5,6 +5,7 @@
 
 #include "tensorflow_plugin/backends/runtime/copies.h"
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
+#include "tensorflow_plugin/recording/labels.h"
 
 namespace xpu::runtime {
 namespace {
@@ -44,11 +45,32 @@ void HostStream::WaitFor(Stream& other) {
 
 void HostStream::HostCallback(std::function<Status()> callback) {
   // Never on the submitting thread: it may hold a lock that the callback takes.
-  queue_->Enqueue([callback = std::move(callback)](const ThreadTeam&) { return callback(); });
+  if (!recording::On()) {
+    queue_->Enqueue([callback = std::move(callback)](const ThreadTeam&) { return callback(); });
+    return;
+  }
+  const recording::Label label = recording::LabelOf(recording::Kind::kCallback, "callback on the host", 0);
+  queue_->Enqueue([callback = std::move(callback), label, queue = queue_.get()](const ThreadTeam&) {
+    const recording::Span span(queue->line(), label);
+    return callback();
+  });
 }
 
-// `at_once`: by the calling thread and the team if the stream is idle, whatever it costs.
-Status HostStream::Copy(void* dst, const void* src, size_t size, bool at_once) {
+// `at_once`: by the calling thread and the team if the stream is idle, whatever it costs. `copies`: or fills.
+template <typename F>
+void HostStream::Submit(const char* what, int64_t bytes, bool at_once, bool copies, const F& command) {
+  const auto submit = [&](const auto& run) {
+    if (!(at_once && queue_->TryRunWithTeam(run))) queue_->Submit(EstimateCopyNs(bytes), run);
+  };
+  if (!recording::On()) return submit(command);
+  const recording::Kind kind = copies ? recording::Kind::kCopy : recording::Kind::kFill;
+  submit([command, label = recording::LabelOf(kind, what, bytes), queue = queue_.get()](const ThreadTeam& team) {
+    const recording::Span span(queue->line(), label);
+    return command(team);
+  });
+}
+
+Status HostStream::Copy(const char* what, void* dst, const void* src, size_t size, bool at_once) {
   if (size == 0) return OkStatus();
   XPU_RETURN_IF_ERROR(RequireAddress("copy from", src, size));
   XPU_RETURN_IF_ERROR(RequireAddress("copy to", dst, size));
@@ -59,23 +81,23 @@ Status HostStream::Copy(void* dst, const void* src, size_t size, bool at_once) {
     runtime::Copy(to, from, bytes, team);
     return OkStatus();
   };
-  if (!(at_once && queue_->TryRunWithTeam(copy))) queue_->Submit(EstimateCopyNs(bytes), copy);
+  Submit(what, bytes, at_once, /*copies=*/true, copy);
   return OkStatus();
 }
 
 Status HostStream::CopyHostToDevice(void* device_dst, const void* host_src, size_t size) {
-  return Copy(device_dst, host_src, size, size <= kAtOnceUpTo);
+  return Copy("copy from the host", device_dst, host_src, size, size <= kAtOnceUpTo);
 }
 Status HostStream::CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) {
   // TensorFlow makes the host's memory anew for each copy; small pages would be faulted in one by one, which takes
   // several times as long as the copy itself.
   if (size >= kFreshFrom && memory_ != nullptr && memory_->large_pages()) AdviseLargePages(host_dst, size, true);
-  return Copy(host_dst, device_src, size, size <= kAtOnceUpTo);
+  return Copy("copy to the host", host_dst, device_src, size, size <= kAtOnceUpTo);
 }
 Status HostStream::CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) {
   // Either may belong to another device.
-  return Copy(DeviceMemory::TranslateAny(device_dst), DeviceMemory::TranslateAny(const_cast<void*>(device_src)), size,
-              /*at_once=*/false);
+  return Copy("copy on the device", DeviceMemory::TranslateAny(device_dst),
+              DeviceMemory::TranslateAny(const_cast<void*>(device_src)), size, /*at_once=*/false);
 }
 
 Status HostStream::Memset(void* device_dst, uint8_t value, size_t size) {
@@ -83,7 +105,7 @@ Status HostStream::Memset(void* device_dst, uint8_t value, size_t size) {
   XPU_RETURN_IF_ERROR(RequireAddress("memset", device_dst, size));
   char* const to = static_cast<char*>(Translate(device_dst));
   const int64_t bytes = static_cast<int64_t>(size);
-  queue_->Submit(EstimateCopyNs(bytes), [to, value, bytes](const ThreadTeam& team) {
+  Submit("fill", bytes, /*at_once=*/false, /*copies=*/false, [to, value, bytes](const ThreadTeam& team) {
     Fill(to, value, bytes, team);
     return OkStatus();
   });
@@ -98,7 +120,7 @@ Status HostStream::MemsetU32(void* device_dst, uint32_t value, size_t size) {
   XPU_REQUIRE(reinterpret_cast<uintptr_t>(to) % 4 == 0,
               errors::InvalidArgument("memset32 at ", device_dst, ", which is not aligned to 4 bytes"));
   const int64_t bytes = static_cast<int64_t>(size);
-  queue_->Submit(EstimateCopyNs(bytes), [to, value, bytes](const ThreadTeam& team) {
+  Submit("fill", bytes, /*at_once=*/false, /*copies=*/false, [to, value, bytes](const ThreadTeam& team) {
     FillWords(to, value, bytes, team);
     return OkStatus();
   });

@@ -44,7 +44,9 @@ class HostStream final : public Stream {
   T* Translate(T* address) const {
     return memory_ == nullptr ? address : memory_->Translate(address);
   }
-  Status Copy(void* dst, const void* src, size_t size, bool at_once);
+  Status Copy(const char* what, void* dst, const void* src, size_t size, bool at_once);
+  template <typename F>
+  void Submit(const char* what, int64_t bytes, bool at_once, bool copies, const F& command);
 
   const std::shared_ptr<CommandQueue> queue_;
   const DeviceMemory* const memory_;

@@ -1,0 +1,173 @@
+#include <algorithm>
+
+#include "tensorflow_plugin/recording/labels.h"
+
+namespace xpu::recording {
+namespace {
+
+// A product and a sum of complex numbers are four of each of real ones.
+int64_t PerMultiplyAdd(DType type) { return IsComplex(type) ? 8 : 2; }
+
+int64_t Product(const int64_t* extents, int rank) {
+  int64_t product = 1;
+  for (int i = 0; i < rank; ++i) product *= extents[i];
+  return product;
+}
+
+// Of one element; a conversion is none.
+int64_t OfProgram(const Program& program) {
+  return std::count_if(program.instrs().begin(), program.instrs().end(),
+                       [](const Instr& instr) { return instr.op != EOp::kCast; });
+}
+
+int64_t OfSource(const ElementwiseDesc& d) { return d.shape.num_elements() * OfProgram(*d.program); }
+
+int64_t Log2(int64_t n) {
+  int64_t log = 0;
+  while (n > 1) n = (n + 1) / 2, ++log;
+  return log;
+}
+
+Label LabelOfDescriptor(const commands::CopyBytes& d, const Footprint&) {
+  return LabelOf(Kind::kCopy, "copy on the device", static_cast<int64_t>(d.bytes));
+}
+Label LabelOfDescriptor(const commands::FillBytes& d, const Footprint&) {
+  return LabelOf(Kind::kFill, "fill", static_cast<int64_t>(d.bytes));
+}
+Label LabelOfDescriptor(const commands::FillWords& d, const Footprint&) {
+  return LabelOf(Kind::kFill, "fill", static_cast<int64_t>(d.bytes));
+}
+Label LabelOfDescriptor(const commands::Upload& d, const Footprint&) {
+  return LabelOf(Kind::kCopy, "copy from the host", static_cast<int64_t>(d.bytes->size()));
+}
+Label LabelOfDescriptor(const commands::CopyFromHost& d, const Footprint&) {
+  return LabelOf(Kind::kCopy, "copy from the host", static_cast<int64_t>(d.bytes));
+}
+Label LabelOfDescriptor(const commands::CopyToHost& d, const Footprint&) {
+  return LabelOf(Kind::kCopy, "copy to the host", static_cast<int64_t>(d.bytes));
+}
+template <typename Desc>
+Label LabelOfDescriptor(const Desc& d, const Footprint& footprint) {
+  return LabelOf(d, footprint);
+}
+
+}  // namespace
+
+int64_t Flops(const ElementwiseDesc& d, const Footprint&) { return OfSource(d); }
+
+int64_t Flops(const ReduceDesc& d, const Footprint&) { return d.source.shape.num_elements() + OfSource(d.source); }
+
+int64_t Flops(const MatMulDesc& d, const Footprint&) {
+  const int64_t products = PerMultiplyAdd(d.type) * d.batch.num_elements() * d.m * d.n * d.k;
+  return products + (HasEpilogue(d) ? OfSource(d.epilogue) : 0);
+}
+
+// The same in every direction: each element of the output, or of its gradient, meets each of its window.
+int64_t Flops(const ConvolutionDesc& d, const Footprint&) {
+  const int64_t outputs = d.batch * Product(d.output, d.spatial_rank) * d.out_channels;
+  return PerMultiplyAdd(d.type) * outputs * Product(d.filter, d.spatial_rank) * (d.in_channels / d.groups);
+}
+
+int64_t Flops(const PoolDesc& d, const Footprint&) {
+  return d.batch * d.channels * Product(d.output, d.spatial_rank) * Product(d.window, d.spatial_rank);
+}
+
+// Forward: the two statistics, where they are taken, and a multiplication and an addition. Backward: two sums of
+// products, and what is left of each element.
+int64_t Flops(const NormalizeDesc& d, const Footprint&) {
+  const int64_t elements = d.batch * d.spatial * d.channels;
+  if (d.gradient) return (d.training ? 9 : 5) * elements;
+  return (d.training ? 6 : 2) * elements;
+}
+
+// The maximum, a subtraction, an exponential, a sum, a division; entropies multiply, add and subtract, too.
+int64_t Flops(const SoftmaxDesc& d, const Footprint&) {
+  return (d.kind == SoftmaxKind::kCrossEntropy ? 8 : 5) * d.rows * d.cols;
+}
+
+int64_t Flops(const CopyStridedDesc&, const Footprint&) { return 0; }
+int64_t Flops(const GatherDesc&, const Footprint&) { return 0; }
+int64_t Flops(const ScatterDesc& d, const Footprint&) {
+  return d.kind == ScatterKind::kUpdate ? 0 : d.num_indices * d.inner;
+}
+int64_t Flops(const RandomDesc&, const Footprint&) { return 0; }
+int64_t Flops(const CompactDesc&, const Footprint&) { return 0; }
+int64_t Flops(const ScanDesc& d, const Footprint&) { return d.outer * d.n * d.inner; }
+int64_t Flops(const SortDesc&, const Footprint&) { return 0; }
+int64_t Flops(const SearchDesc&, const Footprint&) { return 0; }
+int64_t Flops(const UniqueDesc&, const Footprint&) { return 0; }
+
+// Three interpolations of three operations each.
+int64_t Flops(const SampleDesc& d, const Footprint&) {
+  return d.kind == SampleKind::kNearest ? 0 : 9 * d.batch * d.out_h * d.out_w * d.channels;
+}
+
+int64_t Flops(const ResampleDesc& d, const Footprint&) {
+  return 2 * d.batch * d.out_h * d.out_w * d.channels * (d.y_taps + d.x_taps);
+}
+
+// The customary 5 n log2 n, half of it where one side is real.
+int64_t Flops(const FftDesc& d, const Footprint&) {
+  const int64_t n = d.shape.num_elements();
+  return d.batch * 5 * n * Log2(n) / (d.kind == FftKind::kComplex ? 1 : 2);
+}
+
+// Those of the textbook's algorithms (Golub, Van Loan), of which the iterations of eigenvalues and singular values are
+// an estimate.
+int64_t Flops(const FactorizeDesc& d, const Footprint&) {
+  const int64_t m = std::max(d.rows, d.cols), n = std::min(d.rows, d.cols);
+  const auto each = [&]() -> int64_t {
+    switch (d.kind) {
+      case FactorizeKind::kCholesky:
+        return n * n * n / 3;
+      case FactorizeKind::kLu:
+        return 2 * n * n * n / 3;
+      case FactorizeKind::kQr:
+        return 4 * n * n * (m - n / 3);
+      case FactorizeKind::kEigen:
+        return (d.vectors ? 9 : 4) * n * n * n;
+      case FactorizeKind::kSvd:
+        return d.vectors ? 4 * m * n * n + 8 * n * n * n : 4 * m * n * n;
+    }
+    return 0;
+  };
+  return PerMultiplyAdd(d.type) / 2 * d.batch * each();
+}
+
+int64_t Flops(const SolveDesc& d, const Footprint&) {
+  const int64_t factor = PerMultiplyAdd(d.type) / 2 * d.batch;
+  if (d.kind == SolveKind::kTridiagonal) return factor * 8 * d.n * d.columns;
+  const int64_t substitution = d.n * d.n * d.columns;
+  if (d.kind != SolveKind::kGeneral) return factor * substitution;
+  return factor * (2 * d.n * d.n * d.n / 3 + 2 * substitution);
+}
+
+int64_t Flops(const SuppressDesc&, const Footprint&) { return 0; }
+
+int64_t BytesOf(const Footprint& footprint) {
+  int64_t bytes = 0;
+  for (int i = 0; i < footprint.num_in; ++i) bytes += footprint.in[i].elements * footprint.in[i].element_size;
+  for (int i = 0; i < footprint.num_out; ++i) bytes += footprint.out[i].elements * footprint.out[i].element_size;
+  return bytes;
+}
+
+Label LabelOf(Kind kind, const char* what, int64_t bytes) {
+  Label label;
+  label.kind = kind;
+  label.what = Intern(what);
+  label.bytes = kind == Kind::kCopy ? 2 * bytes : bytes;
+  Op::Fill(&label);
+  return label;
+}
+
+std::vector<Label> LabelsOf(const commands::List& list) {
+  std::vector<Label> labels;
+  for (const commands::Command& command : list.commands) {
+    labels.push_back(
+        std::visit([&](const auto& desc) { return LabelOfDescriptor(desc, command.footprint); }, command.desc));
+    labels.back().op = labels.back().op_type = 0;
+  }
+  return labels;
+}
+
+}  // namespace xpu::recording

@@ -1,0 +1,44 @@
+// What is known of a command before it runs: its name, its op, and how much it computes and moves.
+#ifndef TENSORFLOW_PLUGIN_RECORDING_LABELS_H_
+#define TENSORFLOW_PLUGIN_RECORDING_LABELS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensorflow_plugin/primitives/check.h"
+#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/recording/recording.h"
+
+namespace xpu::recording {
+
+// Operations of floating point (of integers, for programs of integers) that the mathematics of a command needs, an
+// addition, a multiplication and a function of the library being one each; what an implementation saves or repeats does
+// not count. 0 where elements are only moved, compared or made up, or where the number depends on data.
+#define XPU_FLOPS(name) int64_t Flops(const name##Desc& desc, const Footprint& footprint);
+XPU_PRIMITIVES(XPU_FLOPS)
+#undef XPU_FLOPS
+
+// Those of its operands, each once.
+int64_t BytesOf(const Footprint& footprint);
+
+// The label of what this thread is about to enqueue.
+template <typename Desc>
+Label LabelOf(const Desc& desc, const Footprint& footprint) {
+  Label label;
+  label.what = Intern(Name(desc));
+  label.flops = Flops(desc, footprint);
+  label.bytes = BytesOf(footprint);
+  Op::Fill(&label);
+  return label;
+}
+// A copy's bytes count twice, as they are read and written.
+Label LabelOf(Kind kind, const char* what, int64_t bytes);
+
+// Of every command, the op left open.
+std::vector<Label> LabelsOf(const commands::List& list);
+
+}  // namespace xpu::recording
+
+#endif  // TENSORFLOW_PLUGIN_RECORDING_LABELS_H_

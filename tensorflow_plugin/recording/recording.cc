@@ -1,0 +1,207 @@
+#include "tensorflow_plugin/recording/recording.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace xpu::recording {
+namespace {
+
+// All of it lives for ever: threads may record until the process is gone.
+struct Names {
+  std::mutex mutex;
+  std::deque<std::string> texts{""};  // by name; they stay where they are
+  std::unordered_map<std::string_view, NameId> names;
+};
+Names& TheNames() {
+  static auto* const names = new Names;
+  return *names;
+}
+
+// The events of one thread: its lock is free but while they are collected.
+struct Buffer {
+  std::mutex mutex;
+  std::deque<Event> events;
+};
+
+struct State {
+  std::mutex mutex;  // guards what follows, and who starts and stops
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  std::vector<Recorded::Place> lines;
+  std::vector<Source*> sources;
+  uint64_t begin_ns = 0;
+  std::atomic<int64_t> num_events{0};  // that were to be kept
+};
+State& TheState() {
+  static auto* const state = new State;
+  return *state;
+}
+
+Buffer& ThreadBuffer() {
+  thread_local const std::shared_ptr<Buffer> buffer = [] {
+    auto made = std::make_shared<Buffer>();
+    State& state = TheState();
+    std::lock_guard<std::mutex> lock(state.mutex);
+    state.buffers.push_back(made);
+    return made;
+  }();
+  return *buffer;
+}
+
+}  // namespace
+
+uint64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+NameId Intern(std::string_view text) {
+  if (text.empty()) return 0;
+  thread_local std::unordered_map<std::string_view, NameId> seen;  // views of what is kept
+  const auto found = seen.find(text);
+  if (found != seen.end()) return found->second;
+  Names& all = TheNames();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  auto known = all.names.find(text);
+  if (known == all.names.end()) {
+    const std::string& kept = all.texts.emplace_back(text);
+    known = all.names.emplace(kept, static_cast<NameId>(all.texts.size() - 1)).first;
+  }
+  seen.emplace(known->first, known->second);
+  return known->second;
+}
+
+std::string TextOf(NameId name) {
+  Names& all = TheNames();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  return name < all.texts.size() ? all.texts[name] : "";
+}
+
+const char* NameOf(Kind kind) {
+  switch (kind) {
+    case Kind::kCommand:
+      return "command";
+    case Kind::kCopy:
+      return "copy";
+    case Kind::kFill:
+      return "fill";
+    case Kind::kWait:
+      return "wait";
+    case Kind::kCallback:
+      return "callback";
+    case Kind::kList:
+      return "cluster";
+    case Kind::kAllocate:
+      return "allocate";
+    case Kind::kFree:
+      return "free";
+  }
+  return "";
+}
+
+thread_local const Lines* Lines::current_ = nullptr;
+Lines::Lines(std::string device, std::string what)
+    : device_(std::move(device)), what_(std::move(what)), outer_(std::exchange(current_, this)) {}
+Lines::~Lines() { current_ = outer_; }
+
+Line::Line()
+    : device_(Lines::current_ != nullptr ? Lines::current_->device_ : "XPU"),
+      what_(Lines::current_ != nullptr ? Lines::current_->what_ : "a stream") {}
+
+uint32_t Line::Number() {
+  uint32_t number = number_.load(std::memory_order_acquire);
+  if (number != 0) return number;
+  State& state = TheState();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  number = number_.load(std::memory_order_relaxed);
+  if (number == 0) {
+    state.lines.push_back({device_, what_});
+    number = static_cast<uint32_t>(state.lines.size());
+    number_.store(number, std::memory_order_release);
+  }
+  return number;
+}
+
+void Record(const Event& event) {
+  if (!On()) return;
+  if (TheState().num_events.fetch_add(1, std::memory_order_relaxed) >= kMaxEvents) return;
+  Buffer& buffer = ThreadBuffer();
+  std::lock_guard<std::mutex> lock(buffer.mutex);
+  buffer.events.push_back(event);
+}
+
+thread_local const Op* Op::current_ = nullptr;
+Op::Op(std::string_view name, std::string_view type)
+    : name_(Intern(name)), type_(Intern(type)), outer_(std::exchange(current_, this)) {}
+Op::~Op() { current_ = outer_; }
+void Op::Fill(Label* label) {
+  if (current_ == nullptr) return;
+  label->op = current_->name_;
+  label->op_type = current_->type_;
+}
+
+thread_local const ListLabels* ListLabels::current_ = nullptr;
+ListLabels::ListLabels(Labels labels) : labels_(std::move(labels)), outer_(std::exchange(current_, this)) {}
+ListLabels::~ListLabels() { current_ = outer_; }
+ListLabels::Labels ListLabels::Current(size_t num_commands) {
+  if (current_ == nullptr || current_->labels_->size() != num_commands) return nullptr;
+  return current_->labels_;
+}
+
+void AddSource(Source* source) {
+  State& state = TheState();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  state.sources.push_back(source);
+}
+
+bool Start() {
+  State& state = TheState();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (internal::on) return false;
+  for (const auto& buffer : state.buffers) {  // what ended after the last time
+    std::lock_guard<std::mutex> events_lock(buffer->mutex);
+    buffer->events.clear();
+  }
+  state.num_events = 0;
+  state.begin_ns = NowNs();
+  for (Source* source : state.sources) source->Begin();
+  internal::on = true;
+  return true;
+}
+
+Recorded Stop() {
+  State& state = TheState();
+  std::vector<Source*> sources;
+  {
+    std::lock_guard<std::mutex> lock(state.mutex);
+    if (internal::on) sources = state.sources;
+  }
+  for (Source* source : sources) source->End();  // they record, and may need new lines
+  std::lock_guard<std::mutex> lock(state.mutex);
+  Recorded recorded;
+  if (!internal::on.exchange(false)) return recorded;
+  recorded.begin_ns = state.begin_ns;
+  recorded.end_ns = NowNs();
+  recorded.lines = state.lines;
+  recorded.dropped = std::max<int64_t>(state.num_events - kMaxEvents, 0);
+  for (auto& buffer : state.buffers) {
+    std::lock_guard<std::mutex> events_lock(buffer->mutex);
+    recorded.events.insert(recorded.events.end(), buffer->events.begin(), buffer->events.end());
+    buffer->events = {};
+  }
+  // Those of threads that are gone.
+  state.buffers.erase(std::remove_if(state.buffers.begin(), state.buffers.end(),
+                                     [](const auto& buffer) { return buffer.use_count() == 1; }),
+                      state.buffers.end());
+  std::sort(recorded.events.begin(), recorded.events.end(), [](const Event& a, const Event& b) {
+    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
+  });
+  return recorded;
+}
+
+}  // namespace xpu::recording

@@ -1,0 +1,197 @@
+"""What TensorFlow's profiler and tensorflow_xpu.profile see of the XPU."""
+
+import collections
+import json
+import pathlib
+import re
+
+import pytest
+
+from tests.conftest import ROOT, run_code
+
+PROGRAM = """
+import json, time
+import numpy as np
+import tensorflow as tf
+import tensorflow_xpu
+
+a, b = tf.random.normal([300, 200]), tf.random.normal([200, 100])
+
+@tf.function
+def step(a, b):
+    return tf.nn.softmax(tf.matmul(a, b, name="product"), name="shares")
+
+for _ in range(3):
+    step(a, b).numpy()
+large = tf.random.normal([600, 600])
+tf.matmul(large, large).numpy()  # what is made once is made
+
+with tensorflow_xpu.profile("FOLDER") as profile:
+    for _ in range(5):
+        step(a, b).numpy()
+    tf.matmul(a, b)
+    tf.constant(np.ones([1000, 7], np.float32)).numpy()
+    kept = tf.zeros([30 << 20])  # beyond what the allocator has
+    kept[0].numpy()
+    begin = time.time_ns()
+    for _ in range(20):
+        y = tf.matmul(large, large)
+    y.numpy()
+    wall = time.time_ns() - begin
+
+unseen = tf.matmul(a, b).numpy()
+with tensorflow_xpu.profile("FOLDER") as second:
+    (a * 3).numpy()
+print(json.dumps({
+    "events": [vars(e) for e in profile.events],
+    "second": [vars(e) for e in second.events],
+    "wall": wall,
+    "table": str(profile),
+    "warnings": profile.warnings,
+    "xplane": str(profile.xplane),
+    "chrome": str(profile.chrome_trace),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory, xpu_device):
+    folder = tmp_path_factory.mktemp("profile")
+    outcome = run_code(PROGRAM.replace("FOLDER", str(folder)))
+    assert outcome.returncode == 0, outcome
+    result = outcome.json
+    assert result["warnings"] == []
+    return result
+
+
+def of(profiled, **wanted):
+    return [e for e in profiled["events"] if all(e[key] == value for key, value in wanted.items())]
+
+
+@pytest.mark.without_isolation
+def test_a_product_has_its_op_its_flops_and_its_bytes(profiled):
+    eager = [e for e in of(profiled, op_type="MatMul", device="XPU:0", op="MatMul") if e["flops"] < 20_000_000]
+    assert len(eager) == 1  # the others are within clusters, or larger, or after the end
+    assert eager[0]["name"] == "MatMul of float"
+    assert (eager[0]["kind"], eager[0]["line"]) == ("command", "compute")
+    assert eager[0]["flops"] == 2 * 300 * 200 * 100
+    assert eager[0]["bytes"] == 4 * (300 * 200 + 200 * 100 + 300 * 100)
+
+
+@pytest.mark.without_isolation
+@pytest.mark.host_only
+def test_commands_within_clusters_are_nested_and_named_by_their_ops(profiled):
+    clusters = of(profiled, kind="cluster", line="compute")
+    assert len(clusters) == 5
+    for cluster in clusters:
+        begin, end = cluster["start_ns"], cluster["start_ns"] + cluster["duration_ns"]
+        within = [
+            e
+            for e in of(profiled, kind="command")
+            if begin <= e["start_ns"] and e["start_ns"] + e["duration_ns"] <= end and e["device"] == "XPU:0"
+        ]
+        ops = {e["op"].rpartition("/")[2]: e for e in within}
+        assert {"product", "shares"} <= set(ops), ops
+        assert ops["product"]["flops"] == 12_000_000
+        assert ops["product"]["op_type"] == "MatMul"
+        assert 0.3 * cluster["duration_ns"] < sum(e["duration_ns"] for e in within) <= cluster["duration_ns"]
+
+
+@pytest.mark.without_isolation
+def test_times_add_up_to_the_time_that_passed(profiled):
+    large = [e for e in of(profiled, op_type="MatMul") if e["flops"] == 2 * 600**3]
+    assert len(large) == 20
+    busy = sum(e["duration_ns"] for e in large)
+    span = large[-1]["start_ns"] + large[-1]["duration_ns"] - large[0]["start_ns"]
+    assert busy <= span * 1.001 and span <= profiled["wall"] * 1.001  # one after the other
+    assert busy > 0.5 * profiled["wall"]
+
+
+@pytest.mark.without_isolation
+def test_copies_and_memory_are_seen(profiled):
+    copies = collections.Counter((e["name"], e["bytes"]) for e in of(profiled, kind="copy"))
+    assert copies[("copy from the host", 2 * 28_000)] == 1  # read and written
+    assert copies[("copy to the host", 2 * 28_000)] >= 1
+    assert copies[("copy to the host", 2 * 4 * 600 * 600)] == 1
+    allocated = of(profiled, kind="allocate", line="memory")
+    assert [e["bytes"] for e in allocated if e["bytes"] >= 120 << 20], allocated
+
+
+@pytest.mark.without_isolation
+def test_only_what_ran_in_the_session_is_in_it(profiled):
+    # The product between the two is in none, and the second has nothing of the first.
+    assert {e["op_type"] for e in profiled["second"] if e["kind"] == "command"} == {"Mul"}
+
+
+@pytest.mark.without_isolation
+def test_the_chrome_trace_has_the_same_events(profiled):
+    trace = json.loads(pathlib.Path(profiled["chrome"]).read_text())["traceEvents"]
+    process = next(e["pid"] for e in trace if e["name"] == "process_name" and "XPU:0" in e["args"]["name"])
+    threads = {e["tid"]: e["args"]["name"] for e in trace if e["pid"] == process and e["name"] == "thread_name"}
+    assert {"compute", "compute: ops", "copies to the host"} <= set(threads.values())
+    products = [
+        e for e in trace if e["ph"] == "X" and e["pid"] == process and e["args"].get("flops") == str(2 * 600**3)
+    ]
+    commands = [e for e in products if threads[e["tid"]] == "compute"]
+    measured = sum(e["duration_ns"] for e in profiled["events"] if e["flops"] == 2 * 600**3)
+    assert len(commands) == 20
+    assert sum(e["dur"] for e in commands) == pytest.approx(measured * 1e-3, rel=1e-3)  # microseconds
+    assert any(e["pid"] != process and e["ph"] == "X" for e in trace)  # TensorFlow's own
+
+
+@pytest.mark.without_isolation
+def test_ops_have_a_line_without_overlaps(profiled):
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    space = xplane_pb2.XSpace.FromString(pathlib.Path(profiled["xplane"]).read_bytes())
+    plane = next(p for p in space.planes if p.name == "/device:CUSTOM:XPU:0")
+    assert {plane.stat_metadata[s.metadata_id].name for s in plane.stats} >= {
+        "peak_teraflops_per_second",
+        "peak_hbm_bw_gigabytes_per_second",
+    }
+    for line in plane.lines:
+        ends = [0]
+        for event in sorted(line.events, key=lambda e: (e.offset_ps, -e.duration_ps)):
+            while len(ends) > 1 and ends[-1] <= event.offset_ps:
+                ends.pop()
+            assert len(ends) == 1 or event.offset_ps + event.duration_ps <= ends[-1], line.name
+            ends.append(event.offset_ps + event.duration_ps)
+    ops = next(line for line in plane.lines if line.name == "compute: ops")
+    assert any(plane.event_metadata[e.metadata_id].name.endswith("shares") for e in ops.events)
+
+
+@pytest.mark.without_isolation
+@pytest.mark.host_only
+def test_what_cannot_be_is_said_and_nothing_is_left_behind(tmp_path, xpu_device):
+    import tensorflow as tf
+
+    import tensorflow_xpu
+
+    file = tmp_path / "file"
+    file.write_text("")
+    for path in (file, file / "below"):
+        with pytest.raises(tensorflow_xpu.XPUError, match=re.escape(str(path))), tensorflow_xpu.profile(path):
+            pytest.fail("ran")
+    with tensorflow_xpu.profile(tmp_path / "outer") as outer:
+        with pytest.raises(tensorflow_xpu.XPUError, match="already"), tensorflow_xpu.profile(tmp_path / "inner"):
+            pytest.fail("ran")
+        (tf.ones([10]) * 2).numpy()
+    assert any(event.op_type == "Mul" for event in outer.events)
+    with pytest.raises(ZeroDivisionError), tensorflow_xpu.profile(tmp_path / "raising") as raised:
+        (tf.ones([10]) * 2).numpy()
+        _ = 1 / 0
+    assert any(event.op_type == "Mul" for event in raised.events)  # ended all the same
+
+
+@pytest.mark.without_isolation
+@pytest.mark.host_only
+def test_the_page_s_example_runs(tmp_path, xpu_device):
+    section = (ROOT / "docs" / "front-end.md").read_text().split("\n## Profiling\n")[1].split("\n## ")[0]
+    code = section.split("```python\n")[1].split("```")[0]
+    outcome = run_code(code.replace("/tmp/profile", str(tmp_path)))
+    assert outcome.returncode == 0, outcome
+    shown = section.split("```text\n")[1].split("```")[0]
+    columns = [re.sub(r" +", " ", line).strip() for line in (shown.splitlines()[0], outcome.stdout.splitlines()[0])]
+    assert columns[0] == columns[1]
+    kernels = [{line[50:].strip() for line in text.splitlines()[1:]} for text in (shown, outcome.stdout)]
+    assert kernels[0] == kernels[1], outcome.stdout
