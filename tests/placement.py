@@ -10,7 +10,7 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.eager import context
 
 from tensorflow_xpu._placement import BOOKKEEPING
-from tensorflow_xpu._trace import with_members
+from tensorflow_xpu._trace import hand_out_graphs, with_members
 
 __all__ = ["BOOKKEEPING", "compute_ops_on", "record", "record_nodes", "with_members"]
 
@@ -20,10 +20,12 @@ def record_nodes() -> Iterator[list[node_def_pb2.NodeDef]]:
     """Yields a list that is filled at the end: the nodes that were executed, clusters as they are."""
     nodes: list[node_def_pb2.NodeDef] = []
     context.context().enable_graph_collection()
+    hand_out_graphs()
     context.context().export_run_metadata()  # and forgets
     try:
         yield nodes
     finally:
+        hand_out_graphs()
         metadata = context.context().export_run_metadata()
         context.context().disable_graph_collection()
         for graph in metadata.partition_graphs:

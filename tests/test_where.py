@@ -19,6 +19,7 @@ from tensorflow.python.eager import context, execute
 import tensorflow_xpu
 from tensorflow_xpu import XPUError, _kernels, _trace, ops
 from tensorflow_xpu._placement import PlacementReport, Row
+from tests import placement
 from tests.conftest import ROOT, run, run_code
 from tests.sweep.registrations import all_registrations
 
@@ -519,3 +520,27 @@ def test_the_documentation_shows_what_the_command_prints(capsys, xpu_device):
     assert (start, ops_command) == (["python", "-m", "tensorflow_xpu"], "ops")
     assert ops.main(shlex.split(command)[4:]) == 0
     assert capsys.readouterr().out == expected
+
+
+def test_a_function_that_fails_is_in_the_report_of_its_own_trace_alone(xpu_device):
+    @tf.function
+    def fails(x, i):
+        return tf.gather(tf.sin(x), i)
+
+    @tf.function
+    def works(x):
+        return tf.cos(x)
+
+    with tf.device(xpu_device):
+        x = tf.ones([2])
+        with tensorflow_xpu.trace_placement() as first, pytest.raises(tf.errors.InvalidArgumentError):
+            fails(x, tf.constant([7])).numpy()
+        with tensorflow_xpu.trace_placement() as second:
+            works(x)
+        with placement.record() as ran, pytest.raises(tf.errors.InvalidArgumentError):
+            fails(tf.ones([3]), tf.constant([7])).numpy()
+        with placement.record() as ran_then:
+            works(tf.ones([3]))
+    assert "Sin" in {row.op for row in first.rows()} and "Sin" in ran
+    assert "Sin" not in {row.op for row in second.rows()} and "Sin" not in ran_then
+    assert "Cos" in {row.op for row in second.rows()} and "Cos" in ran_then

@@ -33,6 +33,17 @@ def short(device: str) -> str:
     return device.rpartition("device:")[2].lstrip("/").upper()
 
 
+def hand_out_graphs() -> None:
+    """Has TensorFlow hand out the graphs that it has collected. It does so after each op that runs; those of a function
+    that failed would be handed out with the next one, whoever asks then.
+    """
+    from tensorflow.python.framework import ops
+    from tensorflow.python.ops import control_flow_ops
+
+    with ops.init_scope():
+        control_flow_ops.no_op()
+
+
 def with_members(nodes: Iterable[Any]) -> Iterator[Any]:
     """Nodes that were executed, with those that a cluster or a loop stands for behind it."""
     from tensorflow.core.framework import graph_pb2
@@ -183,6 +194,7 @@ class _Tracer:
         self._context.ensure_initialized()
         self._context.clear_kernel_cache()
         self._context.enable_graph_collection()
+        hand_out_graphs()
         self._context.export_run_metadata()  # and forgets: what a tracing that was stopped without asking left there
         self._callbacks.add_op_callback(self._callback)
 
@@ -191,7 +203,8 @@ class _Tracer:
         try:
             with contextlib.suppress(ValueError, KeyError):  # of another thread
                 self._callbacks.remove_op_callback(self._callback)
-            for graphs in self._new_graphs():  # of functions that other threads called
+            hand_out_graphs()
+            for graphs in self._new_graphs():  # of functions that failed, or that other threads called
                 self._report.counts.update(graphs.rows)
         finally:
             self._context.disable_graph_collection()  # disable_run_metadata() would have it go on collecting
