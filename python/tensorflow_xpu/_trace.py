@@ -34,8 +34,10 @@ def short(device: str) -> str:
 
 
 def hand_out_graphs() -> None:
-    """Has TensorFlow hand out the graphs that it has collected. It does so after each op that runs; those of a function
-    that failed would be handed out with the next one, whoever asks then.
+    """Has TensorFlow hand out the graphs that it has collected.
+
+    It does so after each op that runs; those of a function that failed would be handed out with the next one, whoever
+    asks then.
     """
     from tensorflow.python.framework import ops
     from tensorflow.python.ops import control_flow_ops
