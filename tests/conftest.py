@@ -217,3 +217,10 @@ def compile_plugin(tmp_path_factory):
         return library
 
     return compile_source
+
+
+@pytest.fixture
+def no_options(monkeypatch):
+    """Nothing is chosen but what a test chooses, whatever the tests run with."""
+    for name in [name for name in os.environ if name.startswith("TF_XPU_") and name != "TF_XPU_CONFIG"]:
+        monkeypatch.delenv(name)

@@ -2,7 +2,6 @@
 
 import doctest
 import inspect
-import os
 import re
 
 import pytest
@@ -10,14 +9,7 @@ import pytest
 import tensorflow_xpu
 from tests.conftest import ROOT, run_code
 
-pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
-
-
-@pytest.fixture(autouse=True)
-def no_options(monkeypatch):
-    """Nothing is chosen but what a test chooses, whatever the tests run with."""
-    for name in [name for name in os.environ if name.startswith("TF_XPU_") and name != "TF_XPU_CONFIG"]:
-        monkeypatch.delenv(name)
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 
 
 RUN = """

@@ -1,7 +1,6 @@
 """Options: calls, environment, configuration file, default, in this order; what makes no sense; what comes too late."""
 
 import json
-import os
 import re
 
 import pytest
@@ -10,14 +9,7 @@ import tensorflow_xpu
 from tensorflow_xpu import _options
 from tests.conftest import ROOT, run, run_code
 
-pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
-
-
-@pytest.fixture(autouse=True)
-def no_options(monkeypatch):
-    """Nothing is chosen but what a test chooses, whatever the tests run with."""
-    for name in [name for name in os.environ if name.startswith("TF_XPU_") and name != "TF_XPU_CONFIG"]:
-        monkeypatch.delenv(name)
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 
 
 # What a program that does not know of the package has.

@@ -1,20 +1,12 @@
 """load_plugin and load_plugin_with_highest_priority, in the four scenarios of RFC 262, and with what is no plugin."""
 
-import os
 import shutil
 
 import pytest
 
 from tests.conftest import PACKAGES, ROOT, run_code
 
-pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
-
-
-@pytest.fixture(autouse=True)
-def no_options(monkeypatch):
-    """Nothing is chosen but what a test chooses, whatever the tests run with."""
-    for name in [name for name in os.environ if name.startswith("TF_XPU_") and name != "TF_XPU_CONFIG"]:
-        monkeypatch.delenv(name)
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 
 
 # Uses the devices of the type: a kernel that TensorFlow has for every device.

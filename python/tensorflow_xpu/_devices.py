@@ -40,15 +40,15 @@ class PhysicalDevice:
     device_type: str  #: ``XPU``, ``CPU``, ``GPU``, or what another plugin has
     subdevice_type: str  #: the backend, such as ``XPU_HOST``; of another plugin, its platform; of a CPU, ``CPU``
     enabled: bool  #: whether TensorFlow has it; False: what could serve this type in its place
-    hardware_name: str | None
-    vendor: str | None
-    bus_id: str | None  #: in the form of PCI's
-    numa_node: int | None
-    memory_total: int | None  #: bytes that may be allocated on the device
-    memory_free: int | None  #: bytes of these that no tensor has; None where the device is not enabled
-    instruction_set: str | None  #: of the backend's own loops, in words: ``avx2``
-    bandwidth_bytes_per_s: int | None  #: of the device's memory, measured
-    gflops: float | None  #: single precision, 1e9 operations per second, measured
+    hardware_name: str | None = None
+    vendor: str | None = None
+    bus_id: str | None = None  #: in the form of PCI's
+    numa_node: int | None = None
+    memory_total: int | None = None  #: bytes that may be allocated on the device
+    memory_free: int | None = None  #: bytes of these that no tensor has; None where the device is not enabled
+    instruction_set: str | None = None  #: of the backend's own loops, in words: ``avx2``
+    bandwidth_bytes_per_s: int | None = None  #: of the device's memory, measured
+    gflops: float | None = None  #: single precision, 1e9 operations per second, measured
 
     @property
     def index(self) -> int:
@@ -98,13 +98,9 @@ def _cpu(name: str) -> PhysicalDevice:
         enabled=True,
         hardware_name=_proc("/proc/cpuinfo", r"^model name\s*:(.*)$"),
         vendor=_proc("/proc/cpuinfo", r"^vendor_id\s*:(.*)$"),
-        bus_id=None,
-        numa_node=None,
         memory_total=total,
         memory_free=free,
         instruction_set=instruction_set,
-        bandwidth_bytes_per_s=None,
-        gflops=None,
     )
 
 
@@ -121,14 +117,6 @@ def _another(device: Any) -> PhysicalDevice:
         subdevice_type="CUDA_GPU" if cuda else details.get("device_name", device.device_type),
         enabled=True,
         hardware_name=details.get("device_name") if cuda else None,
-        vendor=None,
-        bus_id=None,
-        numa_node=None,
-        memory_total=None,
-        memory_free=None,
-        instruction_set=None,
-        bandwidth_bytes_per_s=None,
-        gflops=None,
     )
 
 
@@ -159,9 +147,7 @@ def _of_core(known: dict[str, Any], enabled: bool) -> PhysicalDevice:
 
 def _installed_only(subdevice_type: str) -> PhysicalDevice:
     """A backend of the wheel when the plugin is not in use, so that nobody has asked it anything."""
-    nothing = dict.fromkeys(field.name for field in dataclasses.fields(PhysicalDevice))
-    known = {"name": f"/physical_device:{xpu_type()}:0", "device_type": xpu_type(), "subdevice_type": subdevice_type}
-    return PhysicalDevice(**{**nothing, **known, "enabled": False})  # type: ignore[arg-type]
+    return PhysicalDevice(f"/physical_device:{xpu_type()}:0", xpu_type(), subdevice_type, enabled=False)
 
 
 def list_physical_devices(device_type: str | None = None, *, enabled: bool | None = None) -> list[PhysicalDevice]:
