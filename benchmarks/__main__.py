@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from benchmarks import dlpack, suite
 from benchmarks.measure import Result
+from tensorflow_xpu._measure import amount
 
 PATH = pathlib.Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 
@@ -27,18 +28,6 @@ without TensorFlow" has the least time of each side; first calls and memory of m
 those of processes of their own, in turns. Single ops (from matmul to random) run op by op, without clusters, which
 would compute a repeated op once. Sizes are float32.
 """
-
-
-UNITS = {
-    "s": (("s", 1), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)),
-    "B": (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)),
-}
-
-
-def amount(value: float, unit: str) -> str:
-    """The value with a unit in which it is at least 1, if there is one."""
-    name, scale = next(((name, scale) for name, scale in UNITS[unit] if value >= scale), UNITS[unit][-1])
-    return f"{value / scale:.3g} {name}"
 
 
 def cpu_name() -> str:

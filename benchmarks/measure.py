@@ -1,19 +1,39 @@
-"""Timing XPU and stock CPU side by side: the two alternate in one process, so that a slow spell hits both."""
+"""Timing XPU and stock CPU side by side; how, the package has: `python -m tensorflow_xpu bench` does the same."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
-import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import tensorflow as tf
+from tensorflow_xpu._measure import (
+    CPU,
+    XPU,
+    Case,
+    alternate,
+    graphs_as_written,
+    middle,
+    repeated,
+    seconds,
+    time_case,
+    wait,
+)
 
-CPU, XPU = "/cpu:0", "/xpu:0"
+__all__ = [
+    "CPU",
+    "XPU",
+    "Case",
+    "Result",
+    "alternate",
+    "compare",
+    "graphs_as_written",
+    "in_process",
+    "lines_of",
+    "middle",
+]
+__all__ += ["repeated", "seconds", "wait"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,52 +53,6 @@ class Result:
         return self.xpu / self.cpu
 
 
-def wait(value) -> None:
-    """Returns when `value` has been computed: fetches one element of it."""
-    value = tf.nest.flatten(value)[0]
-    tf.reshape(value, [-1])[:1].numpy()
-
-
-def repeated(op: Callable, inputs: list, device: str, repeats: int) -> Callable[[], None]:
-    """A callable that runs `op(*inputs)` `repeats` times in one tf.function on `device` and waits for the last.
-
-    Each run waits for the one before (control dependencies), so that neither device merges or overlaps them. Clusters
-    would: with them, what nobody reads is not computed.
-    """
-    with tf.device(device):
-        inputs = [tf.identity(tf.constant(x)) for x in inputs]
-
-        @tf.function(autograph=False)
-        def run(*args):
-            with tf.device(device):
-                out = op(*args)
-                for _ in range(repeats - 1):
-                    with tf.control_dependencies(tf.nest.flatten(out)):
-                        out = op(*args)
-                return tf.nest.flatten(out)[0]
-
-    def call():
-        wait(run(*inputs))
-
-    return call
-
-
-def middle(rounds: list[tuple[float, float]]) -> tuple[float, float]:
-    """The round whose ratio of the two times is the median of all rounds' ratios.
-
-    Least times would be steadier, but each side has its own from another spell of the machine, and their ratio is not
-    one that was ever seen.
-    """
-    median = statistics.median_low(a / b for a, b in rounds)
-    return next((a, b) for a, b in rounds if a / b == median)
-
-
-def seconds(f: Callable[[], None]) -> float:
-    start = time.perf_counter()
-    f()
-    return time.perf_counter() - start
-
-
 def in_process(module: str, *arguments: str, **environment: str) -> str:
     """What `python -m module` prints, in a process of its own with these environment variables."""
     command = [sys.executable, "-m", module, *arguments]
@@ -96,28 +70,7 @@ def lines_of(module: str, *arguments: str, **environment: str) -> Iterator[str]:
         raise subprocess.CalledProcessError(process.returncode, command)
 
 
-def alternate(a: Callable[[], None], b: Callable[[], None], rounds: int = 9, warmup: int = 2) -> tuple[float, float]:
-    """Seconds of a() and b() in the middle one of rounds that alternate the two."""
-    for _ in range(warmup):
-        a()
-        b()
-    return middle([(seconds(a), seconds(b)) for _ in range(rounds)])
-
-
-@contextlib.contextmanager
-def graphs_as_written() -> Iterator[None]:
-    """Graphs traced inside are run as written: Grappler would drop all but the last of repeated ops."""
-    saved = tf.config.optimizer.get_experimental_options()
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-    try:
-        yield
-    finally:
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False, **saved})
-
-
-def compare(name: str, size: str, op: Callable, inputs: list, repeats: int, rounds: int = 9) -> Result:
-    """Times `op` on both devices; see Result."""
-    with graphs_as_written():
-        runs = [repeated(op, inputs, device, repeats) for device in (XPU, CPU)]
-        xpu, cpu = alternate(*runs, rounds)
-    return Result(name, size, xpu / repeats, cpu / repeats)
+def compare(case: Case, rounds: int = 9) -> Result:
+    """Times an op on both devices; see Result."""
+    xpu, cpu = middle(time_case(case, rounds))
+    return Result(case.name, case.size, xpu, cpu, f"{case.flops / xpu / 1e9:.0f} GFLOP/s" if case.flops else "")

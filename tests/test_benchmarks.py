@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import contest, models, suite, workloads
-from benchmarks.__main__ import amount, sections, written
+from benchmarks.__main__ import sections, written
 from benchmarks.measure import CPU, XPU, Result, alternate, middle
+from tensorflow_xpu._measure import amount
 from tests.conftest import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]

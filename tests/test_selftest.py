@@ -205,3 +205,16 @@ def test_nothing_is_shown_here(capsys):
         progress.step("one")
     assert paint("x", "31") == "x"
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("doctor", "examining the installation"), ("devices", "importing TensorFlow"), ("ops Lu", "importing TensorFlow")],
+)
+def test_what_takes_long_says_so_on_a_terminal(command, said):
+    code = f"import sys; from tensorflow_xpu.__main__ import main; sys.argv[1:] = {command.split()}; main()"
+    seen = on_a_terminal(code)
+    assert f"{said} 1 s" in seen
+    last = seen.rpartition("\x1b[K")[2]
+    assert said not in last and len(last.splitlines()) > 2, "it is gone before the answer"

@@ -20,9 +20,9 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
-    """The text in a colour where ``stream`` (stdout) is a terminal; ``NO_COLOR`` in the environment says no."""
-    if "NO_COLOR" in os.environ or not is_terminal(stream or sys.stdout):
+def paint(text: str, colour: str) -> str:
+    """The text in a colour where stdout is a terminal; ``NO_COLOR`` in the environment says no."""
+    if "NO_COLOR" in os.environ or not is_terminal(sys.stdout):
         return text
     return f"\033[{colour}m{text}\033[0m"
 

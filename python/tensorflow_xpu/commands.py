@@ -16,6 +16,7 @@ from typing import Any
 from tensorflow_xpu import _config, _options, _settings
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._options import DEFAULT, DEVICE_TYPES, SUBDEVICE_TYPES, named
+from tensorflow_xpu._terminal import Progress
 
 PROGRAM = "python -m tensorflow_xpu"
 
@@ -55,11 +56,13 @@ def devices(arguments: Sequence[str]) -> int:
         from tensorflow_xpu._devices import list_physical_devices
         from tensorflow_xpu._subdevice import device_type
 
-        try:
-            import tensorflow  # noqa: F401
-        except ImportError as error:
-            raise XPUError(f"TensorFlow cannot be imported ({error}): `{PROGRAM} doctor` says what to do") from error
-        everything = list_physical_devices()
+        with Progress(text="importing TensorFlow"):
+            try:
+                import tensorflow  # noqa: F401
+            except ImportError as error:
+                text = f"TensorFlow cannot be imported ({error}): `{PROGRAM} doctor` says what to do"
+                raise XPUError(text) from error
+            everything = list_physical_devices()
         found = [d for d in everything if options.type is None or d.device_type == options.type.upper()]
         if options.json:
             print(json.dumps([dataclasses.asdict(device) for device in found], indent=2))

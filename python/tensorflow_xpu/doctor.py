@@ -26,6 +26,7 @@ from tensorflow_xpu import _devices, _settings
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._options import BY_VARIABLE
 from tensorflow_xpu._subdevice import device_type
+from tensorflow_xpu._terminal import GREEN, RED, YELLOW, Progress, paint
 from tensorflow_xpu._version import __version__
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -242,16 +243,14 @@ def diagnose() -> dict[str, Any]:
     }
 
 
-def render(report: dict[str, Any], color: bool) -> str:
+def render(report: dict[str, Any]) -> str:
     """The report as text for people."""
-    paint = {OK: "32", NOTE: "33", PROBLEM: "31"} if color else {}
+    colours = {OK: GREEN, NOTE: YELLOW, PROBLEM: RED}
     marks = {OK: "ok", NOTE: "--", PROBLEM: "!!"}
     width = max(len(finding["topic"]) for finding in report["findings"])
     lines = [f"tensorflow_xpu {report['version']} · Python {report['python']} · {report['platform']}", ""]
     for finding in report["findings"]:
-        mark = marks[finding["state"]]
-        if finding["state"] in paint:
-            mark = f"\033[{paint[finding['state']]}m{mark}\033[0m"
+        mark = paint(marks[finding["state"]], colours[finding["state"]])
         lines.append(f" {mark}  {finding['topic']:<{width}}  {finding['text']}")
         if finding["fix"]:
             lines.append(f"     {'':<{width}}  -> {finding['fix']}")
@@ -273,7 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     options = parser.parse_args(arguments)
-    report = diagnose()
-    color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    print(json.dumps(report, indent=2) if options.json else render(report, color))
+    with Progress(text="examining the installation"):
+        report = diagnose()
+    print(json.dumps(report, indent=2) if options.json else render(report))
     return 0 if report["ok"] else 1

@@ -16,6 +16,7 @@ from tensorflow_xpu import _kernels
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._families import FAMILIES
 from tensorflow_xpu._subdevice import device_type
+from tensorflow_xpu._terminal import Progress
 
 #: Ops whose kernels are TensorFlow's own: registered once, for every device.
 EVERY_DEVICE = "every device"
@@ -126,7 +127,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(list(arguments))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported
     try:
-        listed = list_ops(options.name, options.type, options.family)
+        with Progress(text="importing TensorFlow"):
+            listed = list_ops(options.name, options.type, options.family)
     except XPUError as error:
         print(f"ops: {error}", file=sys.stderr)
         return 2
