@@ -6,7 +6,8 @@ python -m tests.mutation --results zeros,one      only these faults
 python -m tests.mutation --sample 7               60 kernels, drawn with this seed; --each 7: one of each op
 
 Each fault is one process with TF_XPU_FAULT=command:result=... (docs/runtime.md), in which each op and type runs its
-cases, eagerly and once, until one notices. What survives and is not explained in EQUIVALENT makes the exit code 1.
+cases, eagerly and once, until one notices: a quarter of an hour for all of them, two minutes for one of each op. What
+survives and is not explained in EQUIVALENT makes the exit code 1.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ NO_COMMAND = "its kernel runs no command: the output is the input's buffer or a 
 # (kernels, faults of which nothing can be seen): why. Each has to be needed.
 EQUIVALENT = {
     (r"Snapshot\(.*|Bitcast\(.*|Cast\((\w+),\1\)|Assign\(.*", RESULTS): NO_COMMAND,
-    (r"StatelessRandomGet.*|Rng.*|(Resource)?CountUpTo\(.*|_TensorToHashBucketFast\(.*", RESULTS): NO_COMMAND,
+    (r"StatelessRandomGet.*|(Resource)?CountUpTo\(.*|_TensorToHashBucketFast\(.*", RESULTS): NO_COMMAND,
     (
         r"Variable(V2)?\(.*|IsVariableInitialized\(.*|DeepCopy\(.*|_ParallelConcat(Start|Update)\(.*",
         RESULTS,
     ): NO_COMMAND,
     (
-        r"TensorArray(Scatter|Split|Unpack)(V[23])?\(.*|TensorList(FromTensor|Scatter|ScatterV2|Split)\(.*",
+        r"TensorArray(Scatter|Split|Unpack|Size|Grad)(V[23])?\(.*|"
+        r"TensorList(FromTensor|PopBack|Scatter|ScatterV2|Split)\(.*",
         RESULTS,
     ): NO_COMMAND,
-    (r"CheckNumerics(V2)?\(.*", RESULTS): "its command counts what is not finite; the sweep gives it numbers only",
-    (r"ZerosLike\(.*", ("zeros", "scale")): "zeros are what it gives, and 5% more of them",
+    (r"ZerosLike\(.*", ("zeros",)): "zeros are what it gives",
     (r"Empty\(.*", ("zeros",)): "zeros are what it gives",
 }
 
@@ -57,8 +58,9 @@ def fill_free_memory(byte: int) -> None:
     import numpy as np
     import tensorflow as tf
 
-    # As many blocks as may be free, of each size that an allocator keeps apart.
-    powers = [64 << i for i in range(10) for _ in range(8 + (2048 >> i))]
+    # As many blocks as may be free, of each size that an allocator keeps apart: on the device it divides memory into
+    # pieces of 256 bytes, and begins with the least that is large enough.
+    powers = [256 << i for i in range(9) for _ in range(8 + (256 >> i))]
     for device, sizes in (("/xpu:0", powers), ("/cpu:0", [*range(16, 1040, 16)] * 8)):
         with tf.device(device):
             held = [tf.constant(np.full(size, byte, np.uint8)) for size in sizes]
@@ -107,9 +109,10 @@ def verdicts(result: str, ops: str, skip: int, sample: int | None, each: int | N
     for registration in chosen[skip:]:
         types = registration.type_map
         calls = [Prepared(call) for call in calls_of(registration.op, CASES[registration.op], types)]
-        # As memory happens to be, and with other bytes there, should it hold what is expected where nothing is written.
+        # As memory happens to be, and with other bytes there, should it hold what is expected where nothing is written:
+        # truth values, and what no rounding explains in a number of any type.
         once = explained(registration.op, types_of(types), result) or result not in ("last", "stale")
-        for byte in (None,) if once else (None, 0, 1):
+        for byte in (None,) if once else (None, 0, 1, 0x41):
             if byte is not None:
                 fill_free_memory(byte)
             verdict = next((v for v in (verdict_on(p, "/xpu:0") for p in calls) if v != "survived"), "survived")

@@ -132,6 +132,8 @@ REST = (
     sanitized("thread sanitizer", "tsan", 200),
     # Whether the tests notice wrong results.
     Step("mutations of primitives", ("tools/mutate_primitives.py",), 150, build=bazel("build")),
+    # Another kernel of each op every day.
+    Step("mutations of ops", (PYTHON, "-m", "tests.mutation", "--each", str(int(time.time() // 86400))), 150),
     Step(
         "a third of the Python tests of ops under the address, undefined-behaviour and leak sanitizers",
         (PYTHON, "tools/sanitized.py", "test"),

@@ -46,8 +46,9 @@ def hidden(op: str, **kwargs):
 
 
 def config() -> tf1.ConfigProto:
-    """Soft placement off, and no folding of what the test means to run."""
+    """Soft placement off, and no folding of what the test means to run: neither Grappler's nor the session's own."""
     options = tf1.ConfigProto(allow_soft_placement=False)
+    options.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
     options.graph_options.rewrite_options.constant_folding = rewriter_config_pb2.RewriterConfig.OFF
     return options
 
