@@ -8,7 +8,7 @@ pytestmark = pytest.mark.host_only
 
 
 def test_faults_are_noticed():
-    """One op of each family, and one that takes a session, which could fold its constants: all kernels of each notice."""
+    """One op of each family, and one in a session, which could fold its constants: all kernels of each notice."""
     lines = []
     ops = "MatMul|Transpose|RandomUniform|ResourceApplyAdam|UnsortedSegmentSum|Softmax|TensorListGetItem"
     assert mutation.report(["scale"], ops, None, lines.append) == []

@@ -113,7 +113,7 @@ def _from_file() -> tuple[str, dict[str, str]]:
         return report["settings_file"], report["settings"]
     try:
         path, values = read_file()
-    except XPUError:
+    except XPUError:  # who asks for the file is told (read_file); what holds without it is the question here
         return "", {}
     return str(path or ""), values
 

@@ -88,6 +88,7 @@ class ClusterKernel final : public tf::OpKernel {
 
  private:
   static SP_Stream StreamOf(tf::OpKernelContext* ctx) {
+    // All that it could say is that the device has none.
     std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
     return TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
   }
@@ -207,6 +208,8 @@ class ClusterKernel final : public tf::OpKernel {
     for (int i = 0; i < ctx->num_inputs(); ++i) environment.arguments.push_back(ctx->input(i));
     // While a loop is captured none is: such clusters have no values that cross between host and device.
     const SP_Stream stream = num_uploaded_ + num_fetched_ > 0 ? StreamOf(ctx) : nullptr;
+    OP_REQUIRES(ctx, stream != nullptr || num_uploaded_ + num_fetched_ == 0,
+                absl::InternalError("a cluster's device has no stream"));
     for (int i = 0; i < num_uploaded_; ++i) {
       OP_REQUIRES_OK(ctx, Upload(ctx, *stream->stream, &environment.arguments[num_host_ + i]));
     }

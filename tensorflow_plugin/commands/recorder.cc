@@ -24,7 +24,8 @@ class Recorder::RecordingStream final : public Stream {
   void Record(Event&) override {}
   void WaitFor(Event&) override {}
   void WaitFor(Stream&) override {}
-  // What stands before it has been taken over.
+  // What stands before it has been taken over. Why a callback fails is told when the members run one by one, as they do
+  // once their list cannot be recorded; that, CannotRecord notes as well as it returns it.
   void HostCallback(std::function<Status()> callback) override {
     if (!callback().ok()) (void)recorder_.CannotRecord("a failing callback");
   }

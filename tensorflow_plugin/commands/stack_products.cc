@@ -93,7 +93,7 @@ class Stacker {
     }
     if (best.second == 0) return false;
     tried_.insert(std::to_string(OutputOf(largest.additions[0]).buffer));
-    (void)StackSum(largest);
+    (void)StackSum(largest);  // whether or not it could be: it has been tried, and the next one is looked for
     return true;
   }
 

@@ -52,7 +52,7 @@ void CreateDevice(const SP_Platform* platform, SE_CreateDeviceParams* params, TF
       return PlatformState::Of(platform);
     }();
     static const int once = pthread_atfork(nullptr, nullptr, [] { forked_from_user = true; });
-    (void)once;
+    (void)once;  // not 0 without memory: then who forks hears less of why nothing works
     auto state = std::make_unique<DeviceState>();
     XPU_RETURN_IF_ERROR(platform_state.backend->CreateDevice(params->ordinal, platform_state.options, &state->device));
     const std::string name = errors::Concat("XPU:", params->ordinal);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <set>
@@ -261,18 +262,25 @@ class ClusterPass : public tf::GraphOptimizationPass {
  public:
   explicit ClusterPass(std::string device_type) : device_type_(std::move(device_type)) {}
 
-  // An error here would be the user's; a graph that cannot be divided into clusters stays as it is.
+  // An error here would be the user's. What fails has not changed the graph, which runs as it is: a line says why.
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
-    tf::Graph* graph = options.graph->get();
-    DrawFromStartsOnDevice(graph);
-    // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
-    TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));
-    if (!MakeLoopOps(graph, device_type_).ok()) return absl::OkStatus();
-    return MakeClusters(graph, Scope::kOutside);
+    if (const absl::Status status = Divide(options.graph->get()); !status.ok()) {
+      std::fprintf(stderr, "tensorflow_xpu: a graph runs op by op where it could run in clusters: %s\n",
+                   status.ToString().c_str());
+    }
+    return absl::OkStatus();
   }
 
  private:
+  absl::Status Divide(tf::Graph* graph) {
+    DrawFromStartsOnDevice(graph);
+    // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
+    TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));
+    TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_));
+    return MakeClusters(graph, Scope::kOutside);
+  }
+
   // Random ops that get their seeds, or keys and counters, in host memory get them on the device, where Keras has them
   // in a variable. What the host knew would be part of a cluster's signature, and another one with every step.
   void DrawFromStartsOnDevice(tf::Graph* graph) {
@@ -290,7 +298,7 @@ class ClusterPass : public tf::GraphOptimizationPass {
 
   absl::Status MakeClusters(tf::Graph* graph, Scope scope) {
     Grouping grouping;
-    if (!Group(*graph, device_type_, scope, &grouping).ok()) return absl::OkStatus();
+    TF_RETURN_IF_ERROR(Group(*graph, device_type_, scope, &grouping));
     for (size_t i = 0; i < grouping.clusters.size(); ++i) {
       TF_RETURN_IF_ERROR(Replacement(graph, grouping, scope, static_cast<int>(i)).Run());
     }

@@ -10,7 +10,8 @@
 
 namespace xpu::checking {
 
-// An operand in the making: axis by axis, then an entry of the footprint. What is wrong on the way is told at the end.
+// An operand in the making: axis by axis, then an entry of the footprint. What is wrong on the way is told at the end,
+// out of line: every command comes through here, some of which take no longer than a few of these lines.
 class View {
  public:
   explicit View(const char* what) : what_(what) {}
@@ -18,7 +19,7 @@ class View {
   // Axes of a dense array.
   View& Dense(const int64_t* extents, int n) {
     for (int i = 0; i < n; ++i) {
-      if (Extent(extents[i])) elements_.Times(extents[i]);
+      if (Extent(extents[i])) Times(&elements_, extents[i]);
     }
     dense_ = true;
     return *this;
@@ -31,10 +32,10 @@ class View {
   // Axes with strides of their own; not together with Dense.
   View& Strided(int64_t extent, int64_t stride) {
     if (!Extent(extent)) return *this;
-    if (stride != 0) elements_.Times(extent);
-    Number reach(extent - 1);
-    reach.Times(stride);
-    (stride < 0 ? first_ : last_).Plus(reach);
+    if (stride != 0) Times(&elements_, extent);
+    int64_t reach = extent - 1;
+    Times(&reach, stride);
+    Plus(stride < 0 ? &first_ : &last_, reach);
     return *this;
   }
   View& Strided(const Dims& shape, const Dims& strides) {
@@ -42,8 +43,8 @@ class View {
     return *this;
   }
   View& Offset(int64_t elements) {
-    first_.Plus(Number(elements));
-    last_.Plus(Number(elements));
+    Plus(&first_, elements);
+    Plus(&last_, elements);
     return *this;
   }
 
@@ -51,44 +52,46 @@ class View {
 
   Status As(DType type, Operand* operand) { return As(type, static_cast<int64_t>(SizeOf(type)), operand); }
   Status As(DType type, int64_t element_size, Operand* operand) {
-    XPU_REQUIRE(negative_ == 0, errors::InvalidArgument(what_, ": an extent is ", negative_, ", expected 0 or more"));
+    if (__builtin_expect(negative_ != 0, 0)) return Refusal();
     *operand = {type, element_size, 0, 0, 0};
     if (zero_) return OkStatus();
     if (dense_) {
       last_ = elements_;
     } else {
-      last_.Plus(Number(1));
+      Plus(&last_, 1);
     }
-    first_.Times(element_size);
-    last_.Times(element_size);
-    XPU_REQUIRE(!elements_.overflow && !first_.overflow && !last_.overflow,
-                errors::InvalidArgument(what_, ": more elements or bytes than 64 bits count"));
-    operand->elements = elements_.value;
-    operand->begin = first_.value;
-    operand->end = last_.value;
+    Times(&first_, element_size);
+    Times(&last_, element_size);
+    if (__builtin_expect(overflow_, 0)) return Refusal();
+    operand->elements = elements_;
+    operand->begin = first_;
+    operand->end = last_;
     return OkStatus();
   }
 
  private:
-  struct Number {
-    explicit Number(int64_t v) : value(v) {}
-    void Times(int64_t v) { overflow |= __builtin_mul_overflow(value, v, &value); }
-    void Plus(const Number& v) { overflow |= v.overflow | __builtin_add_overflow(value, v.value, &value); }
-    int64_t value;
-    bool overflow = false;
-  };
+  void Times(int64_t* number, int64_t v) { overflow_ |= __builtin_mul_overflow(*number, v, number); }
+  void Plus(int64_t* number, int64_t v) { overflow_ |= __builtin_add_overflow(*number, v, number); }
 
   // Notes what is special about an extent; false if nothing more is to be made of it.
   bool Extent(int64_t extent) {
+    if (__builtin_expect(extent > 0, 1)) return true;
     if (extent < 0 && negative_ == 0) negative_ = extent;
     zero_ = zero_ || extent == 0;
-    return extent > 0;
+    return false;
+  }
+
+  [[gnu::cold, gnu::noinline]] Status Refusal() const {
+    if (negative_ != 0) {
+      return errors::InvalidArgument(what_, ": an extent is ", negative_, ", expected 0 or more");
+    }
+    return errors::InvalidArgument(what_, ": more elements or bytes than 64 bits count");
   }
 
   const char* const what_;
-  Number elements_{1}, first_{0}, last_{0};
+  int64_t elements_ = 1, first_ = 0, last_ = 0;
   int64_t negative_ = 0;
-  bool zero_ = false, dense_ = false;
+  bool zero_ = false, dense_ = false, overflow_ = false;
 };
 
 inline Operand* NextIn(Footprint* f) { return &f->in[f->num_in++]; }
