@@ -76,11 +76,15 @@ std::string FixedChange(const Options& now, const Options& next) {
 }
 
 Described DevicesOf(const Backend& backend, const Options& options) {
-  Described described{backend.subdevice_type(), {}};
+  Described described{backend.subdevice_type(), {}, ""};
   for (int i = 0; i < backend.DeviceCount(options.backend); ++i) {
     DeviceInfo info;
     const Status status = backend.Describe(i, options.backend, &info);
     described.devices.push_back(status.ok() ? info : DeviceInfo{status.message()});
+  }
+  if (described.devices.empty()) {
+    DeviceInfo info;
+    described.why_none = backend.Describe(0, options.backend, &info).message();
   }
   return described;
 }

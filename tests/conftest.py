@@ -15,9 +15,13 @@ import venv
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_XPU_CONFIG", "none")  # the tests' options are the tests' choice
+# PoCL, an OpenCL device on the processor: on two threads, and without a cache of its own beside the plugin's.
+os.environ.setdefault("POCL_MAX_PTHREAD_COUNT", "2")
+os.environ.setdefault("POCL_KERNEL_CACHE", "0")
 
 import pytest
 
+import tensorflow_xpu
 from tests.forkserver import ForkServer
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -83,6 +87,14 @@ def xpu_device():
     if not devices:
         pytest.fail("TensorFlow lists no XPU: `python -m tensorflow_xpu doctor` says why", pytrace=False)
     return "/xpu:0"
+
+
+# The subdevice types that have a device on this machine.
+BACKENDS = tuple(
+    name
+    for name in tensorflow_xpu.SUBDEVICE_TYPES
+    if name != "XPU_OPENCL" or list(pathlib.Path("/etc/OpenCL/vendors").glob("*.icd"))
+)
 
 
 class Outcome:

@@ -13,6 +13,7 @@ EXTERNAL = {
     "@onednn": "oneDNN",
     "@eigen": "Eigen",
     "@dlpack": "DLPack",
+    "@opencl_headers": "OpenCL's headers",
     "@python": "Python",
 }
 

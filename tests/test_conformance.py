@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-import tensorflow_xpu
-from tests.conftest import LOADER, ROOT, run
+from tests.conftest import BACKENDS, LOADER, ROOT, run
 
 pytestmark = pytest.mark.without_isolation
 
@@ -20,7 +19,7 @@ VARIANTS = ({}, {"TF_XPU_ISOLATE_MEMORY": "1"}, {"TF_XPU_ALLOCATOR": "pool"})
 
 @pytest.mark.host_only
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: next(iter(variant), "plain"))
-@pytest.mark.parametrize("backend", tensorflow_xpu.SUBDEVICE_TYPES)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_this_plugin_passes(backend, variant):
     environment = {"TF_XPU_SUBDEVICE": backend, "TF_XPU_DEVICE_COUNT": "2", **variant}
     outcome = conformance("--json", "--jobs", "4", "--timeout", "30", environment=environment)

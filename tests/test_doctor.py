@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import tensorflow_xpu
-from tests.conftest import ROOT, run
+from tests.conftest import BACKENDS, ROOT, run
 
 pytestmark = pytest.mark.without_isolation
 
@@ -16,7 +16,7 @@ def doctor(*arguments, **options):
     return run("-m", "tensorflow_xpu", "doctor", *arguments, **options)
 
 
-@pytest.mark.parametrize("backend", tensorflow_xpu.SUBDEVICE_TYPES)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_all_is_well(xpu_device, backend):
     outcome = doctor(environment={"TF_XPU_SUBDEVICE": backend, "TF_XPU_DEVICE_COUNT": "2"})
     assert outcome.returncode == 0, outcome

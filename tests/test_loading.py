@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from tests.conftest import CORE, ROOT, run_code
+from tests.conftest import BACKENDS, CORE, ROOT, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -37,7 +37,7 @@ def declined(outcome, *words):
         assert word in outcome.warnings[0], outcome
 
 
-@pytest.mark.parametrize("backend", ["XPU_HOST", "XPU_REFERENCE"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_good_plugin_is_silent(plugin_site, backend):
     """All its kernels are registered, too: one that is not costs a line."""
     outcome = plugin_site.run_code(USE_TENSORFLOW, TF_XPU_SUBDEVICE=backend)

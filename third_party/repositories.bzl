@@ -194,12 +194,27 @@ cc_library(
 )
 """)
 
+def _opencl_headers_impl(ctx):
+    if not ctx.path("/usr/include/CL/cl.h").exists:
+        fail("OpenCL's headers are not installed: apt-get install opencl-c-headers (make setup does it).")
+    ctx.symlink("/usr/include/CL", "include/CL")
+    ctx.file("BUILD", """
+# Declarations alone: the driver is opened when the program runs.
+cc_library(
+    name = "opencl_headers",
+    hdrs = glob(["include/CL/*.h"]),
+    includes = ["include"],
+    visibility = ["//visibility:public"],
+)
+""")
+
 _tensorflow = repository_rule(implementation = _tensorflow_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _python_repository = repository_rule(implementation = _python_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _onednn = repository_rule(implementation = _onednn_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _dlpack = repository_rule(implementation = _dlpack_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _googletest = repository_rule(implementation = _googletest_impl, local = True)
 _eigen = repository_rule(implementation = _eigen_impl, local = True)
+_opencl_headers = repository_rule(implementation = _opencl_headers_impl, local = True)
 
 def xpu_repositories():
     _tensorflow(name = "tensorflow")
@@ -208,3 +223,4 @@ def xpu_repositories():
     _dlpack(name = "dlpack")
     _googletest(name = "googletest")
     _eigen(name = "eigen")
+    _opencl_headers(name = "opencl_headers")

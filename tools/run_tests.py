@@ -121,7 +121,7 @@ REST = (
     python_tests(
         "Python tests of ops, each op by itself", 300, *FIRST, marks=["not slow"], TF_XPU_FUSION="0", **SOME_KERNELS
     ),
-    Step("slow C++ tests", bazel("test", "--test_tag_filters=slow"), 250, build=bazel("build")),
+    Step("slow C++ tests", bazel("test", "--test_tag_filters=slow,-opencl"), 250, build=bazel("build")),
     python_tests(
         "Python tests, reference backend",
         350,
@@ -130,6 +130,8 @@ REST = (
         **SOME_KERNELS,
     ),
     sanitized("thread sanitizer", "tsan", 200),
+    # PoCL takes most of a second to compile a kernel: the backend's cache on disk makes all but the first run short.
+    Step("C++ tests, OpenCL backend", bazel("test", "--test_tag_filters=opencl"), 1200, build=bazel("build")),
     # Whether the tests notice wrong results.
     Step("mutations of primitives", ("tools/mutate_primitives.py",), 150, build=bazel("build")),
     # Another kernel of each op every day.

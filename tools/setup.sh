@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes this checkout ready to build and test, and does nothing where it is already: a C++ compiler, Bazel,
-# googletest and Eigen (with apt, as root or through sudo, only what is missing), then .venv with requirements-dev.txt
-# and the requirement files given as arguments.
+# Makes this checkout ready to build and test, and does nothing where it is already: a C++ compiler, Bazel, googletest,
+# Eigen, OpenCL's headers and a driver (with apt, as root or through sudo, only what is missing), then .venv with
+# requirements-dev.txt and the requirement files given as arguments.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON="${PYTHON:-python3}"
@@ -30,9 +30,14 @@ command -v g++ >/dev/null || missing+=(g++)
 command -v strip >/dev/null || missing+=(binutils)
 [[ -e /usr/include/gtest/gtest.h ]] || missing+=(libgtest-dev)
 [[ -e /usr/include/eigen3/Eigen/Core || -e /usr/local/include/eigen3/Eigen/Core ]] || missing+=(libeigen3-dev)
+[[ -e /usr/include/CL/cl.h ]] || missing+=(opencl-c-headers)
 tools/bazel.sh --which >/dev/null 2>&1 || missing+=(bazel-bootstrap)
 command -v "$PYTHON" >/dev/null || missing+=(python3 python3-venv)
 [[ ${#missing[@]} == 0 ]] || apt_install "${missing[@]}"
+# A driver of OpenCL, for tests: PoCL, on the processor. The build needs none.
+if ! compgen -G '/etc/OpenCL/vendors/*.icd' >/dev/null; then
+  (apt_install pocl-opencl-icd) || say "NOT TESTED will be the OpenCL backend: there is no OpenCL driver here"
+fi
 "$PYTHON" -c 'import sys; sys.exit(not ((3, 10) <= sys.version_info < (3, 14)))' ||
   fail "$("$PYTHON" --version) does not serve: TensorFlow 2.21 needs Python 3.10 to 3.13 (set PYTHON to one)"
 "$PYTHON" -c 'import ensurepip' 2>/dev/null || apt_install python3-venv

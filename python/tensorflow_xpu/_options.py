@@ -19,7 +19,7 @@ from tensorflow_xpu._errors import XPUError
 DEVICE_TYPES = ("XPU", "GPU")
 
 #: The backends in the wheel, the default first.
-SUBDEVICE_TYPES = ("XPU_HOST", "XPU_REFERENCE")
+SUBDEVICE_TYPES = ("XPU_HOST", "XPU_REFERENCE", "XPU_OPENCL")
 
 #: In any place where a value is expected: what the option is if nobody says anything.
 DEFAULT = "default"
@@ -105,6 +105,11 @@ def _folder(value: Any) -> str | None:
         return None
 
 
+def _name_or_number(value: Any) -> str | None:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return text if isinstance(text, str) and re.fullmatch(r"[^\s-][^\n\r]*", text) else None
+
+
 def _rule_is_good(text: str) -> bool:
     match = _RULE.fullmatch(text)
     if match is None:
@@ -183,9 +188,10 @@ OPTIONS = (
     Option(
         "TF_XPU_SUBDEVICE",
         "subdevice",
-        "XPU_HOST or XPU_REFERENCE",
+        "XPU_HOST, XPU_REFERENCE or XPU_OPENCL",
         "XPU_HOST",
-        "the backend behind /xpu: vectorised loops and oneDNN, or plain loops that are easy to trust and slow",
+        "the backend behind /xpu: vectorised loops and oneDNN; plain loops that are easy to trust and slow; or the "
+        "OpenCL devices of this machine (docs/opencl.md)",
         _choice(*SUBDEVICE_TYPES),
     ),
     Option(
@@ -238,6 +244,14 @@ OPTIONS = (
         "the instruction set that XPU_HOST's own loops use (oneDNN chooses its own)",
         _choice("baseline", "avx2", "avx512"),
         at_import=True,
+    ),
+    Option(
+        "TF_XPU_OPENCL_DEVICE",
+        "opencl_device",
+        "a part of a device's name, or its number",
+        "all that can be used",
+        "which OpenCL devices XPU_OPENCL uses; `clinfo -l` lists them, and numbers count from 0 through all platforms",
+        _name_or_number,
     ),
     Option(
         "TF_XPU_FUSION",

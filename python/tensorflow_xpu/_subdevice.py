@@ -85,6 +85,7 @@ def configure(
     fusion: bool | str | None = None,
     dump_fusion: str | os.PathLike[str] | None = None,
     isa: str | None = None,
+    opencl_device: str | int | None = None,
     fault: str | None = None,
     disable: bool | str | None = None,
 ) -> None:
@@ -92,14 +93,15 @@ def configure(
 
     All of them hold, or none does. They go before the environment and the configuration file, and processes started
     from this one inherit them. Call it before ``import tensorflow``; ``devices``, ``memory_limit``, ``threads``,
-    ``subdevice``, ``isolate_memory``, ``large_pages`` and ``fault`` may change until TensorFlow creates its devices,
-    which the first op does. ``None`` leaves an option alone, ``"default"`` makes it what it is if nobody says anything.
+    ``subdevice``, ``opencl_device``, ``isolate_memory``, ``large_pages`` and ``fault`` may change until TensorFlow
+    creates its devices, which the first op does. ``None`` leaves an option alone, ``"default"`` makes it what it is if
+    nobody says anything.
 
     Args:
         devices: how many devices there are, 1 to 64 (``TF_XPU_DEVICE_COUNT``).
         memory_limit: of each device: bytes, or text such as ``"4GiB"`` or ``"25%"`` (``TF_XPU_MEMORY_LIMIT``).
         threads: that compute one operation of a device, 1 to 1024 (``TF_XPU_THREADS``).
-        subdevice: the backend, ``XPU_HOST`` or ``XPU_REFERENCE`` (``TF_XPU_SUBDEVICE``).
+        subdevice: the backend, ``XPU_HOST``, ``XPU_REFERENCE`` or ``XPU_OPENCL`` (``TF_XPU_SUBDEVICE``).
         device_type: ``XPU`` or ``GPU`` (``TF_XPU_DEVICE_TYPE``).
         allocator: ``bfc`` or ``pool`` (``TF_XPU_ALLOCATOR``).
         isolate_memory: whether the host faults when it touches device memory (``TF_XPU_ISOLATE_MEMORY``).
@@ -107,6 +109,7 @@ def configure(
         fusion: whether graphs run in clusters (``TF_XPU_FUSION``).
         dump_fusion: a folder for clusters as text (``TF_XPU_DUMP_FUSION``).
         isa: ``baseline``, ``avx2`` or ``avx512`` (``TF_XPU_ISA``).
+        opencl_device: a part of a device's name, or its number (``TF_XPU_OPENCL_DEVICE``).
         fault: rules of faults to inject (``TF_XPU_FAULT``).
         disable: whether the plugin offers no devices (``TF_XPU_DISABLE``).
 

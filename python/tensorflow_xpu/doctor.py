@@ -202,7 +202,8 @@ def _process(seen: dict[str, Any] | None, code: int, stderr: str) -> list[Findin
     listed = [name for name in seen["physical_devices"] if f":{device_type()}:" in name]
     if not listed:
         fix = "unset TF_ENABLED_DEVICE_TYPES" if "TF_ENABLED_DEVICE_TYPES" in os.environ else ""
-        return [*findings, _problem("devices", "TensorFlow lists no XPU", fix)]
+        why = f": {core['why_none']}" if core["why_none"] else ""
+        return [*findings, _problem("devices", f"TensorFlow lists no XPU{why}", fix)]
     for name, device in zip(listed, core["devices"]):
         facts = [device["hardware_name"] or "unknown hardware", f"{_size(device['memory_bytes'])} of memory"]
         facts += [f"{device['gflops']:.3g} GFLOP/s"] if device["gflops"] else []

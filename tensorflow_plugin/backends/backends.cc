@@ -1,6 +1,7 @@
 #include "tensorflow_plugin/backends/backends.h"
 
 #include "tensorflow_plugin/backends/host/backend.h"
+#include "tensorflow_plugin/backends/opencl/backend.h"
 #include "tensorflow_plugin/backends/reference/backend.h"
 
 namespace xpu {
@@ -9,6 +10,7 @@ const std::vector<const Backend*>& Backends() {
   static const std::vector<const Backend*> backends = {
       &host::TheBackend(),
       &reference::TheBackend(),
+      &opencl::TheBackend(),
   };
   return backends;
 }

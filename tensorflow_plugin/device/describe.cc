@@ -58,7 +58,8 @@ std::string DescribeDevices(const std::vector<std::string>& subdevice_types, con
                  {"options", Object({{"device_count", std::to_string(options.backend.device_count)},
                                      {"memory_limit", std::to_string(options.backend.memory_limit)},
                                      {"isolate", options.backend.isolate_memory ? "true" : "false"}})},
-                 {"devices", "[" + Devices(options, used) + "]"}});
+                 {"devices", "[" + Devices(options, used) + "]"},
+                 {"why_none", JsonString(used.why_none)}});
 }
 
 std::string DescribeDevices(const Options& options, const std::vector<Described>& all) {

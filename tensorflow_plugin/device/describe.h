@@ -15,13 +15,14 @@ namespace xpu {
 struct Described {
   std::string subdevice_type;
   std::vector<DeviceInfo> devices;
+  std::string why_none;  // if there are none
 };
 
 // JSON: {"subdevice_type": str, "instruction_set": str, "subdevice_types": [str], "options": {"device_count": int,
-// "memory_limit": int, "isolate": bool}, "devices": [D]} with D = {"ordinal": int, "device_type": str,
-// "subdevice_type": str, "hardware_name": str, "vendor": str, "pci_bus_id": str, "numa_node": int or null,
-// "memory_bytes": int, "instruction_set": str, "bandwidth_bytes_per_s": int or null, "gflops": float or null}; null is
-// "not known".
+// "memory_limit": int, "isolate": bool}, "devices": [D], "why_none": str (empty if there are devices)} with D =
+// {"ordinal": int, "device_type": str, "subdevice_type": str, "hardware_name": str, "vendor": str, "pci_bus_id": str,
+// "numa_node": int or null, "memory_bytes": int, "instruction_set": str, "bandwidth_bytes_per_s": int or null,
+// "gflops": float or null}; null is "not known".
 std::string DescribeDevices(const std::vector<std::string>& subdevice_types, const Options& options,
                             const Described& used);
 

@@ -121,6 +121,16 @@ class Summary : public ::testing::Environment {
     count.not_supported += result == CaseResult::kNotSupported;
   }
 
+  // A backend whose accelerator this machine has not is not tested here: loudly.
+  void SetUp() override {
+    const Backend& backend = BackendUnderTest();
+    DeviceInfo info;
+    if (MustSupportEverything() || backend.DeviceCount(OptionsUnderTest(0)) != 0) return;
+    const std::string why = backend.Describe(0, OptionsUnderTest(0), &info).message();
+    std::fprintf(stderr, "NOT TESTED: %s has no device here: %s\n", backend.subdevice_type(), why.c_str());
+    GTEST_SKIP() << why;
+  }
+
   void TearDown() override {
     Count total;
     std::ostringstream denied, lines;

@@ -4,6 +4,13 @@
 # for whatever does not wait for its turn on the stream.
 _WAYS = {
     "reference": {"XPU_TEST_BACKEND": "XPU_REFERENCE"},
+    "opencl": {
+        "XPU_TEST_BACKEND": "XPU_OPENCL",
+        # PoCL on two threads, without a cache of its own; that of the backend is kept from run to run.
+        "POCL_KERNEL_CACHE": "0",
+        "POCL_MAX_PTHREAD_COUNT": "2",
+        "XDG_CACHE_HOME": "/tmp/xpu_tests_cache",
+    },
     "isolated": {"XPU_TEST_ISOLATE": "1"},
     "delayed": {"XPU_TEST_FAULTS": "command:delay=2ms@1-300,copy:delay=1ms@1-300"},
 }
@@ -26,8 +33,8 @@ def primitive_test(name, deps):
     for way, env in _WAYS.items():
         native.cc_test(
             name = name + "_" + way,
-            size = "medium",
+            size = "large" if way == "opencl" else "medium",
             env = env,
-            tags = ["slow"],
+            tags = ["slow"] + (["opencl"] if way == "opencl" else []),
             deps = [":" + cases],
         )

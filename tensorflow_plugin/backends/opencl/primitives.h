@@ -1,0 +1,37 @@
+// The primitives that this backend has: three functions each, in a file of its own.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PRIMITIVES_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PRIMITIVES_H_
+
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/opencl/machine.h"
+#include "tensorflow_plugin/backends/opencl/sources.h"
+#include "tensorflow_plugin/primitives/backend.h"
+
+namespace xpu::opencl {
+
+// V(name): a new primitive is a name here and a file that defines its functions.
+#define XPU_OPENCL_PRIMITIVES(V) \
+  V(Elementwise)                 \
+  V(MatMul)                      \
+  V(CopyStrided)
+
+// Scratch memory that a command needs; none unless a primitive's own function says otherwise.
+template <typename Desc>
+int64_t WorkspaceBytes(const Desc&) {
+  return 0;
+}
+
+// Supports: whether kernels can be made for the descriptor, whose extents may be open (kAny).
+// Enqueue: as Device::Enqueue (primitives/backend.h).
+#define XPU_OPENCL_PRIMITIVE(name)                                   \
+  bool Supports(const Abilities& abilities, const name##Desc& desc); \
+  Status Enqueue(Machine& machine, Queue& queue, const name##Desc& desc, const Args& args, const Footprint& footprint);
+XPU_OPENCL_PRIMITIVES(XPU_OPENCL_PRIMITIVE)
+#undef XPU_OPENCL_PRIMITIVE
+
+// Each descriptor's WorkspaceBytes that is not 0 is declared here, too.
+
+}  // namespace xpu::opencl
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PRIMITIVES_H_

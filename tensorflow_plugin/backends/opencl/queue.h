@@ -1,0 +1,164 @@
+// A stream is an in-order queue of the driver's. What orders it with other streams and with the host is the event of
+// its last command: when that is done, so is all before it.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_QUEUE_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_QUEUE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "tensorflow_plugin/backends/opencl/driver.h"
+#include "tensorflow_plugin/backends/opencl/host_thread.h"
+#include "tensorflow_plugin/backends/opencl/memory.h"
+#include "tensorflow_plugin/primitives/backend.h"
+
+namespace xpu::opencl {
+
+// Whether the command of an event has run, or failed to; true of none.
+bool IsDone(const Handle<cl_event>& event);
+
+// Until that is so.
+void WaitForOne(const Handle<cl_event>& event);
+
+// The first failure since somebody took it.
+class FirstFailure {
+ public:
+  void Add(Status status) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (status_.ok()) status_ = std::move(status);
+  }
+  Status Take() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(status_, OkStatus());
+  }
+  Status Peek() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return status_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Status status_;
+};
+
+class QueueEvent final : public Event {
+ public:
+  bool Done() const override { return IsDone(Get()); }
+  void Wait() const override;
+
+  // The event that was recorded last, and the context that it belongs to.
+  Handle<cl_event> Get(cl_context* context = nullptr) const;
+  void Set(Handle<cl_event> event, cl_context context);
+
+ private:
+  mutable std::mutex mutex_;
+  Handle<cl_event> event_;
+  cl_context context_ = nullptr;
+};
+
+class Queue final : public Stream {
+ public:
+  // The memory, its device and the context outlive the queue.
+  static Status Create(const Hardware& hardware, cl_context context, Memory& memory, std::unique_ptr<Queue>* queue);
+  ~Queue() override;
+
+  void Record(Event& event) override;
+  void WaitFor(Event& event) override;
+  void WaitFor(Stream& other) override;
+  void HostCallback(std::function<Status()> callback) override;
+
+  Status CopyHostToDevice(void* device_dst, const void* host_src, size_t size) override;
+  Status CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) override;
+  Status CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) override;
+  Status Memset(void* device_dst, uint8_t value, size_t size) override;
+  Status MemsetU32(void* device_dst, uint32_t value, size_t size) override;
+
+  bool Idle() const override { return IsDone(Last()); }
+  void Wait() override;
+  Status TakeStatus() override {
+    NoteFailureOfLast();
+    return failure_.Take();
+  }
+  Status PeekStatus() const override {
+    NoteFailureOfLast();
+    return failure_.Peek();
+  }
+
+  // Enqueues by `enqueue(cl_command_queue, cl_event* of_it)`, which returns the driver's error; `what` names it then.
+  template <typename F>
+  Status Submit(const char* what, const F& enqueue) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return SubmitLocked(what, enqueue);
+  }
+
+  // The event of the last command, which the driver has been told to run; none if there was no command.
+  Handle<cl_event> Last() const;
+  // The event of a command that does nothing.
+  Handle<cl_event> Mark();
+  // Called when the queue is destroyed, with nothing left to run.
+  void OnDestruction(std::function<void()> call) { on_destruction_ = std::move(call); }
+
+  // A word of the device's memory in which a kernel reports, set to `initial` in stream order.
+  Status NewReport(uint32_t initial, Place* report);
+  // Reads it, in stream order. With `wait` it has been read when this returns; else `number` must stay.
+  Status ReadReport(const Place& report, uint32_t* number, bool wait);
+
+  cl_context context() const { return context_; }
+
+ private:
+  Queue(cl_context context, Memory& memory, Handle<cl_command_queue> queue, Handle<cl_mem> reports)
+      : context_(context), memory_(memory), queue_(std::move(queue)), reports_(std::move(reports)) {}
+
+  template <typename F>
+  Status SubmitLocked(const char* what, const F& enqueue) {
+    cl_event event = nullptr;
+    XPU_RETURN_IF_CL_ERROR(enqueue(queue_.get(), &event), what);
+    last_ = Handle<cl_event>(event);
+    // Often enough that the device need not wait, and seldom enough that it costs little.
+    constexpr int kFlushEvery = 16;
+    if (++unflushed_ >= kFlushEvery) FlushLocked();
+    return OkStatus();
+  }
+  void FlushLocked() const;
+  // Of a command that the device could not run, once.
+  void NoteFailureOfLast() const;
+  // Later commands wait for an event of this context's.
+  void BarrierLocked(cl_event event);
+  void WaitForEvent(const Handle<cl_event>& event, cl_context context);
+  Status CopyAcross(Memory& to, void* device_dst, Memory& from, const void* device_src, size_t size);
+  Status Fill(const char* what, void* device_dst, uint32_t word, size_t word_size, size_t size);
+  void Fail(Status status) const { failure_.Add(std::move(status)); }
+
+  const cl_context context_;
+  Memory& memory_;
+  const Handle<cl_command_queue> queue_;
+  // Taken in turns: several threads may be about to use one each.
+  static constexpr size_t kReports = 1024;
+  const Handle<cl_mem> reports_;
+  std::atomic<size_t> next_report_{0};
+  mutable std::mutex mutex_;
+  mutable Handle<cl_event> last_;
+  mutable int unflushed_ = 0;
+  mutable FirstFailure failure_;
+  std::function<void()> on_destruction_;
+  HostThread callbacks_;
+};
+
+// By the device's clock.
+class QueueTimer final : public Timer {
+ public:
+  void Start(Stream& stream) override { start_ = static_cast<Queue&>(stream).Mark(); }
+  void Stop(Stream& stream) override { stop_ = static_cast<Queue&>(stream).Mark(); }
+  uint64_t Nanoseconds() override;
+
+ private:
+  Handle<cl_event> start_, stop_;
+};
+
+}  // namespace xpu::opencl
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_OPENCL_QUEUE_H_

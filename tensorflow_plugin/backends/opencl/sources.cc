@@ -1,0 +1,283 @@
+#include "tensorflow_plugin/backends/opencl/sources.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "tensorflow_plugin/backends/plain/instructions.h"
+#include "tensorflow_plugin/primitives/status.h"
+
+namespace xpu::opencl {
+namespace {
+
+struct TypeText {
+  const char* storage;
+  const char* reg;
+  const char* wrapping;   // of integers: the unsigned type of their arithmetic
+  const char* same_size;  // and the unsigned type of as many bits
+};
+constexpr TypeText kTypes[kNumDTypes] = {
+    {},                                      // kInvalid
+    {"uchar", "uchar", "uint", "uchar"},     // kBool
+    {"char", "char", "uint", "uchar"},       // kInt8
+    {"short", "short", "uint", "ushort"},    // kInt16
+    {"int", "int", "uint", "uint"},          // kInt32
+    {"long", "long", "ulong", "ulong"},      // kInt64
+    {"uchar", "uchar", "uint", "uchar"},     // kUint8
+    {"ushort", "ushort", "uint", "ushort"},  // kUint16
+    {"uint", "uint", "uint", "uint"},        // kUint32
+    {"ulong", "ulong", "ulong", "ulong"},    // kUint64
+    {"ushort", "float", nullptr, nullptr},   // kHalf
+    {"ushort", "float", nullptr, nullptr},   // kBFloat16
+    {"float", "float", nullptr, nullptr},    // kFloat
+    {"double", "double", nullptr, nullptr},  // kDouble
+    {},                                      // kComplex64
+    {},                                      // kComplex128
+};
+const TypeText& TextOf(DType type) { return kTypes[static_cast<int>(type)]; }
+
+// The expression of an instruction on floating, integer and bool operands; nullptr: there is none. %a, %b and %c are
+// the operands, %T their type, %U and %W the unsigned types of an integer (wrapping, same_size). What sets `failed`
+// fails.
+struct Expression {
+  EOp op;
+  const char* floating;
+  const char* integer;
+  const char* boolean;
+};
+#define XPU_FUNCTION(Name, function) {EOp::k##Name, function "(%a)", nullptr, nullptr}
+#define XPU_COMPARISON(Name, op, boolean) {EOp::k##Name, "(uchar)(%a " op " %b)", "(uchar)(%a " op " %b)", boolean}
+#define XPU_WRAPPING(Name, op) {EOp::k##Name, "%a " op " %b", "(%T)((%U)%a " op " (%U)%b)", nullptr}
+constexpr Expression kExpressions[] = {
+    {EOp::kNeg, "-%a", "(%T)(0 - (%U)%a)", nullptr},
+    {EOp::kAbs, "fabs(%a)", "(%T)(%a < 0 ? 0 - (%U)%a : (%U)%a)", nullptr},
+    {EOp::kSign, "(isnan(%a) ? %a : (%T)((%a > 0) - (%a < 0)))", "(%T)((%a > 0) - (%a < 0))", nullptr},
+    {EOp::kReciprocal, "1 / %a", nullptr, nullptr},
+    {EOp::kSquare, "%a * %a", "(%T)((%U)%a * (%U)%a)", nullptr},
+    XPU_FUNCTION(Sqrt, "sqrt"),
+    XPU_FUNCTION(Rsqrt, "1 / sqrt"),
+    XPU_FUNCTION(Exp, "exp"),
+    XPU_FUNCTION(Expm1, "expm1"),
+    XPU_FUNCTION(Log, "log"),
+    XPU_FUNCTION(Log1p, "log1p"),
+    XPU_FUNCTION(Sin, "sin"),
+    XPU_FUNCTION(Cos, "cos"),
+    XPU_FUNCTION(Tan, "tan"),
+    XPU_FUNCTION(Asin, "asin"),
+    XPU_FUNCTION(Acos, "acos"),
+    XPU_FUNCTION(Atan, "atan"),
+    XPU_FUNCTION(Sinh, "sinh"),
+    XPU_FUNCTION(Cosh, "cosh"),
+    XPU_FUNCTION(Tanh, "tanh"),
+    XPU_FUNCTION(Asinh, "asinh"),
+    XPU_FUNCTION(Acosh, "acosh"),
+    XPU_FUNCTION(Atanh, "atanh"),
+    {EOp::kSigmoid, "1 / (1 + exp(-%a))", nullptr, nullptr},
+    XPU_FUNCTION(Erf, "erf"),
+    XPU_FUNCTION(Erfc, "erfc"),
+    {EOp::kPopulationCount, nullptr, "(%T)popcount((%W)%a)", nullptr},
+    XPU_FUNCTION(Ceil, "ceil"),
+    XPU_FUNCTION(Floor, "floor"),
+    XPU_FUNCTION(Rint, "rint"),
+    {EOp::kIsNan, "(uchar)(isnan(%a) != 0)", nullptr, nullptr},
+    {EOp::kIsInf, "(uchar)(isinf(%a) != 0)", nullptr, nullptr},
+    {EOp::kIsFinite, "(uchar)(isfinite(%a) != 0)", nullptr, nullptr},
+    {EOp::kLogicalNot, nullptr, nullptr, "(uchar)!%a"},
+    {EOp::kBitwiseNot, nullptr, "(%T)~%a", nullptr},
+    XPU_WRAPPING(Add, "+"),
+    XPU_WRAPPING(Sub, "-"),
+    XPU_WRAPPING(Mul, "*"),
+    {EOp::kDiv, "%a / %b", nullptr, nullptr},
+    {EOp::kTruncateDiv, nullptr, "%T_truncate_div(%a, %b, &failed)", nullptr},
+    {EOp::kFloorDiv, "floor(%a / %b)", "%T_floor_div(%a, %b, &failed)", nullptr},
+    {EOp::kFloorMod, "%T_floor_mod(%a, %b)", "%T_floor_mod(%a, %b, &failed)", nullptr},
+    {EOp::kTruncateMod, "fmod(%a, %b)", "%T_truncate_mod(%a, %b, &failed)", nullptr},
+    {EOp::kMaximum, "(isnan(%a) || %a > %b ? %a : %b)", "(%a > %b ? %a : %b)", nullptr},
+    {EOp::kMinimum, "(isnan(%a) || %a < %b ? %a : %b)", "(%a < %b ? %a : %b)", nullptr},
+    {EOp::kPow, "pow(%a, %b)", "%T_power(%a, %b, &failed)", nullptr},
+    {EOp::kAtan2, "atan2(%a, %b)", nullptr, nullptr},
+    {EOp::kNextAfter, "nextafter(%a, %b)", nullptr, nullptr},
+    XPU_COMPARISON(Equal, "==", "(uchar)(%a == %b)"),
+    XPU_COMPARISON(NotEqual, "!=", "(uchar)(%a != %b)"),
+    XPU_COMPARISON(Less, "<", nullptr),
+    XPU_COMPARISON(LessEqual, "<=", nullptr),
+    XPU_COMPARISON(Greater, ">", nullptr),
+    XPU_COMPARISON(GreaterEqual, ">=", nullptr),
+    {EOp::kLogicalAnd, nullptr, nullptr, "(uchar)(%a && %b)"},
+    {EOp::kLogicalOr, nullptr, nullptr, "(uchar)(%a || %b)"},
+    {EOp::kBitwiseAnd, nullptr, "(%T)(%a & %b)", nullptr},
+    {EOp::kBitwiseOr, nullptr, "(%T)(%a | %b)", nullptr},
+    {EOp::kBitwiseXor, nullptr, "(%T)(%a ^ %b)", nullptr},
+    {EOp::kLeftShift, nullptr, "(%T)((%U)%a << %T_shift(%b))", nullptr},
+    {EOp::kRightShift, nullptr, "(%T)(%a >> %T_shift(%b))", nullptr},
+    {EOp::kSelect, "(%a ? %b : %c)", "(%a ? %b : %c)", "(%a ? %b : %c)"},
+};
+#undef XPU_FUNCTION
+#undef XPU_COMPARISON
+#undef XPU_WRAPPING
+
+const char* ExpressionOf(EOp op, DType type) {
+  for (const Expression& e : kExpressions) {
+    if (e.op != op) continue;
+    return IsFloating(type) ? e.floating : IsInteger(type) ? e.integer : type == DType::kBool ? e.boolean : nullptr;
+  }
+  return nullptr;
+}
+
+std::string RegisterName(int reg) { return "r" + std::to_string(reg); }
+
+std::string Replaced(const char* pattern, const Instr& instr) {
+  const TypeText& type = TextOf(instr.type);
+  std::string text;
+  for (const char* c = pattern; *c != '\0'; ++c) {
+    if (*c != '%') {
+      text += *c;
+      continue;
+    }
+    switch (*++c) {
+      case 'a':
+        text += RegisterName(instr.a);
+        break;
+      case 'b':
+        text += RegisterName(instr.b);
+        break;
+      case 'c':
+        text += RegisterName(instr.c);
+        break;
+      case 'T':
+        text += type.reg;
+        break;
+      case 'U':
+        text += type.wrapping;
+        break;
+      case 'W':
+        text += type.same_size;
+        break;
+    }
+  }
+  return text;
+}
+
+// The meaning is plain/scalar_ops.h's.
+std::string CastText(DType from, DType to, const std::string& x) {
+  if (to == DType::kBool) return "(uchar)(" + x + " != 0)";
+  if (to == DType::kHalf) return "round_to_half((float)" + x + ")";
+  if (to == DType::kBFloat16) return "round_to_bfloat16((float)" + x + ")";
+  const std::string target = RegisterOf(to);
+  if (IsFloating(from) && IsInteger(to)) {
+    const bool through_int = SizeOf(to) < 4 || to == DType::kInt32;
+    const char* const by = to == DType::kUint64 ? "ulong" : through_int ? "int" : "long";
+    return "(" + target + ")" + RegisterOf(from) + "_to_" + by + "(" + x + ")";
+  }
+  return "(" + target + ")" + x;
+}
+
+std::string ConstantText(const Constant& constant) {
+  uint64_t bits = 0;
+  const size_t size = plain::RegisterSize(constant.type);
+  plain::StoreConstant(constant, &bits);
+  if (size < 8) bits &= (uint64_t{1} << 8 * size) - 1;
+  char text[64];
+  const char* const type = RegisterOf(constant.type);
+  if (!IsFloating(constant.type)) {
+    std::snprintf(text, sizeof(text), "(%s)0x%" PRIx64 "ul", type, bits);
+  } else {
+    std::snprintf(text, sizeof(text), "as_%s(0x%" PRIx64 "%s)", type, bits, size == 8 ? "ul" : "u");
+  }
+  return text;
+}
+
+bool MayFail(EOp op, DType type) {
+  const char* const text = ExpressionOf(op, type);
+  return text != nullptr && std::strstr(text, "&failed") != nullptr;
+}
+
+}  // namespace
+
+const std::string kPrelude =
+#include "tensorflow_plugin/backends/opencl/prelude.cl.inc"
+    ;
+
+bool HasType(const Abilities& abilities, DType type) {
+  return TextOf(type).storage != nullptr && (type != DType::kDouble || abilities.has_double);
+}
+
+bool HasProgram(const Abilities& abilities, const Program& program) {
+  for (DType type : program.inputs()) {
+    if (!HasType(abilities, type)) return false;
+  }
+  for (const Constant& constant : program.constants()) {
+    if (!HasType(abilities, constant.type)) return false;
+  }
+  for (const Instr& instr : program.instrs()) {
+    if (!HasType(abilities, instr.type) || !HasType(abilities, instr.result)) return false;
+    if (instr.op != EOp::kCast && ExpressionOf(instr.op, instr.type) == nullptr) return false;
+  }
+  return true;
+}
+
+const char* StorageOf(DType type) { return TextOf(type).storage; }
+const char* RegisterOf(DType type) { return TextOf(type).reg; }
+
+std::string ExtensionsFor(DType type) {
+  // double is in the core of OpenCL C 1.2, where there is one; earlier drivers want to be asked.
+  return type == DType::kDouble ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
+}
+
+std::string ExtensionsFor(const Program& program) {
+  std::set<std::string> lines, functions;
+  const auto use = [&](DType type) {
+    lines.insert(ExtensionsFor(type));
+    const TypeText& text = TextOf(type);
+    if (IsInteger(type)) {
+      functions.insert(errors::Concat("INTEGER(", text.reg, ", ", text.wrapping, ", ", 8 * SizeOf(type), ")\n"));
+    } else if (IsFloating(type)) {
+      functions.insert(errors::Concat("CUT(", text.reg, ")\n"));
+    }
+  };
+  for (int reg = 0; reg < program.num_registers(); ++reg) use(program.type(reg));
+  for (const Instr& instr : program.instrs()) use(instr.type);
+  std::string all;
+  for (const std::string& line : lines) all += line;
+  for (const std::string& function : functions) all += function;
+  return all;
+}
+
+std::string Load(DType type, const std::string& memory, const std::string& index) {
+  if (type == DType::kHalf) return "LOAD_HALF(" + memory + ", " + index + ")";
+  const std::string element = std::string("AT(") + StorageOf(type) + ", " + memory + ")[" + index + "]";
+  return type == DType::kBFloat16 ? "from_bfloat16(" + element + ")" : element;
+}
+
+std::string Store(DType type, const std::string& memory, const std::string& index, const std::string& value) {
+  if (type == DType::kHalf) return "STORE_HALF(" + memory + ", " + index + ", " + value + ");\n";
+  const std::string element = std::string("AT(") + StorageOf(type) + ", " + memory + ")[" + index + "] = ";
+  return element + (type == DType::kBFloat16 ? "to_bfloat16(" + value + ")" : value) + ";\n";
+}
+
+std::string Registers(const Program& program, const std::function<std::string(int input)>& load) {
+  std::string text;
+  int reg = 0;
+  const auto define = [&](const std::string& value) {
+    text += std::string("  const ") + RegisterOf(program.type(reg)) + " " + RegisterName(reg) + " = " + value + ";\n";
+    ++reg;
+  };
+  for (int i = 0; i < program.num_inputs(); ++i) define(load(i));
+  for (const Constant& constant : program.constants()) define(ConstantText(constant));
+  if (program.can_fail()) text += "  int failed = 0;\n";
+  for (size_t i = 0; i < program.instrs().size(); ++i) {
+    const Instr& instr = program.instrs()[i];
+    if (instr.op == EOp::kCast) {
+      define(CastText(instr.type, instr.result, RegisterName(instr.a)));
+      continue;
+    }
+    define(Replaced(ExpressionOf(instr.op, instr.type), instr));
+    if (MayFail(instr.op, instr.type)) {
+      text += errors::Concat("  if (failed) FAIL(", i, ");\n  failed = 0;\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace xpu::opencl

@@ -1,0 +1,43 @@
+// OpenCL C: what every kernel has in front, and what programs become.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_SOURCES_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_SOURCES_H_
+
+#include <functional>
+#include <string>
+
+#include "tensorflow_plugin/primitives/program.h"
+
+namespace xpu::opencl {
+
+// What a kernel may count on, whichever device it is for.
+struct Abilities {
+  bool has_double = true;
+};
+
+// Whether there is OpenCL C for elements of the type.
+bool HasType(const Abilities& abilities, DType type);
+// Whether there is for every instruction of a program.
+bool HasProgram(const Abilities& abilities, const Program& program);
+
+// prelude.cl: parameters, conversions, arithmetic of integers. Its comments say what a kernel writes.
+extern const std::string kPrelude;
+
+// The type in OpenCL C of a stored element, and of a register: float for half and bfloat16; both uchar for bool.
+const char* StorageOf(DType type);
+const char* RegisterOf(DType type);
+// Put in front of kernels that use one of these types.
+std::string ExtensionsFor(const Program& program);
+std::string ExtensionsFor(DType type);
+
+// The register of element `index` of the array at parameter MEMORY(memory).
+std::string Load(DType type, const std::string& memory, const std::string& index);
+// A statement that stores a register there.
+std::string Store(DType type, const std::string& memory, const std::string& index, const std::string& value);
+
+// Statements that define r0, r1, ... : the registers of a program, of which the first are its inputs, loaded by the
+// expressions that `load` gives. In programs that can fail they write the number of the instruction to MEMORY(report).
+std::string Registers(const Program& program, const std::function<std::string(int input)>& load);
+
+}  // namespace xpu::opencl
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_OPENCL_SOURCES_H_

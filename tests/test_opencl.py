@@ -1,0 +1,108 @@
+"""The OpenCL backend under TensorFlow: on PoCL, a driver for the processor, where there is no other device."""
+
+import pytest
+
+from tests.conftest import BACKENDS, run, run_code
+
+pytestmark = [
+    pytest.mark.without_isolation,
+    pytest.mark.host_only,
+    pytest.mark.skipif("XPU_OPENCL" not in BACKENDS, reason="NOT TESTED: there is no OpenCL driver here"),
+]
+OPENCL = {"TF_XPU_SUBDEVICE": "XPU_OPENCL"}
+
+
+def test_a_layer_and_its_gradient():
+    """Values by numpy; each of these ops really runs there."""
+    outcome = run_code(
+        """
+        import json
+        import numpy as np, tensorflow as tf
+        random = np.random.default_rng(0)
+        x, w = (random.standard_normal(s, np.float32) for s in ((37, 70), (70, 45)))
+
+        def step(x, w):
+            with tf.GradientTape() as tape:
+                tape.watch(w)
+                y = tf.nn.relu(x @ w)
+                z = y * y
+            return y, tape.gradient(z, w)
+
+        def on(run):
+            with tf.device("/xpu:0"):
+                y, gradient = run(tf.constant(x), tf.constant(w))
+            assert y.device.endswith("XPU:0") and gradient.device.endswith("XPU:0"), (y.device, gradient.device)
+            want = np.maximum(x.astype(np.float64) @ w, 0)
+            wanted = x.T.astype(np.float64) @ (2 * want)
+            assert np.count_nonzero(want) > 500
+            pairs = (y, want), (gradient, wanted)
+            return [float(np.max(np.abs(a.numpy() - b)) / np.max(np.abs(b))) for a, b in pairs]
+
+        tf.config.set_soft_device_placement(False)
+        errors = on(step) + on(tf.function(step)) + on(tf.function(step))
+        print(json.dumps(errors))
+        """,
+        environment=OPENCL,
+    )
+    assert outcome.returncode == 0, outcome
+    assert max(outcome.json) < 70 * 2**-23, outcome  # sums of so many products, each rounded once
+    assert outcome.warnings == []
+
+
+def test_data_that_an_op_cannot_work_on_is_its_error():
+    outcome = run_code(
+        """
+        import json
+        import tensorflow as tf
+        with tf.device("/xpu:0"):
+            a, b = tf.constant([7, 8, 9], tf.int64), tf.constant([2, 0, 2], tf.int64)
+            try:
+                print(a // b)
+            except tf.errors.InvalidArgumentError as error:
+                print(json.dumps([error.message, (a // (b + 1)).numpy().tolist()]))
+        """,
+        environment=OPENCL,
+    )
+    message, right = outcome.json
+    assert "Integer division by zero" in message
+    assert right == [2, 8, 3]
+
+
+def test_an_allocation_beyond_the_limit_is_an_error_and_the_device_goes_on():
+    outcome = run_code(
+        """
+        import json
+        import tensorflow as tf
+        with tf.device("/xpu:0"):
+            try:
+                tf.zeros([1 << 26]) + 1
+            except tf.errors.ResourceExhaustedError as error:
+                print(json.dumps(float((tf.zeros([1 << 10]) + 1)[5])))
+        """,
+        environment={**OPENCL, "TF_XPU_MEMORY_LIMIT": "64MiB"},
+    )
+    assert outcome.json == 1, outcome
+
+
+def test_a_device_that_there_is_not_costs_one_line():
+    outcome = run_code(
+        "import tensorflow as tf, json; print(json.dumps(len(tf.config.list_physical_devices('XPU'))))",
+        environment={**OPENCL, "TF_XPU_OPENCL_DEVICE": "no such device"},
+    )
+    assert outcome.json >= 1
+    (line,) = outcome.warnings
+    assert (
+        "TF_XPU_OPENCL_DEVICE=no such device is ignored: expected a part of the name or the number of one of 0:" in line
+    )
+
+
+def test_without_a_driver_there_is_no_device_no_noise_and_the_doctor_knows_why():
+    none = {**OPENCL, "OCL_ICD_VENDORS": "/nowhere/"}
+    code = "import tensorflow as tf, json; print(json.dumps([d.name for d in tf.config.list_physical_devices()]))"
+    outcome = run_code(code, environment=none)
+    assert outcome.returncode == 0
+    assert outcome.json == ["/physical_device:CPU:0"]
+    assert outcome.warnings == []
+    outcome = run("-m", "tensorflow_xpu", "doctor", environment=none)
+    assert outcome.returncode == 1
+    assert "TensorFlow lists no XPU: no OpenCL driver on this machine has a device" in outcome.stdout, outcome
