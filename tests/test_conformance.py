@@ -17,9 +17,20 @@ def conformance(*arguments, **options):
 VARIANTS = ({}, {"TF_XPU_ISOLATE_MEMORY": "1"}, {"TF_XPU_ALLOCATOR": "pool"})
 
 
+CASES = [
+    pytest.param(
+        backend,
+        variant,
+        id=f"{backend}-{next(iter(variant), 'plain')}",
+        marks=pytest.mark.slow if backend == "XPU_OPENCL" and variant else (),
+    )
+    for backend in BACKENDS
+    for variant in VARIANTS
+]
+
+
 @pytest.mark.host_only
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: next(iter(variant), "plain"))
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("backend", "variant"), CASES)
 def test_this_plugin_passes(backend, variant):
     environment = {"TF_XPU_SUBDEVICE": backend, "TF_XPU_DEVICE_COUNT": "2", **variant}
     outcome = conformance("--json", "--jobs", "4", "--timeout", "30", environment=environment)

@@ -156,7 +156,7 @@ TEST(DescribeTest, Json) {
   known.gflops = 1.5;
   known.instruction_set = "avx2";
   options.device_type = "XPU";
-  const std::string json = DescribeDevices(kSubdevices, options, {options.subdevice, {known, unknown}});
+  const std::string json = DescribeDevices(kSubdevices, options, {options.subdevice, {known, unknown}, ""});
   for (const char* part : {
            "{\"subdevice_type\": \"XPU_HOST\", \"instruction_set\": \"avx2\", \"subdevice_types\": [\"XPU_HOST\", "
            "\"XPU_REFERENCE\"], \"options\": {\"device_count\": 2, \"memory_limit\": 99, \"isolate\": true}, "
@@ -167,11 +167,14 @@ TEST(DescribeTest, Json) {
            "\"memory_bytes\": 42, \"instruction_set\": \"avx2\", \"bandwidth_bytes_per_s\": 7, \"gflops\": 1.5}, "
            "{\"ordinal\": 1, ",
            "\"numa_node\": null, \"memory_bytes\": 0, \"instruction_set\": \"\", \"bandwidth_bytes_per_s\": null, "
-           "\"gflops\": null}]}",
+           "\"gflops\": null}], \"why_none\": \"\"}",
        }) {
     EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
   }
-  const std::string others = DescribeDevices(options, {{"XPU_A", {}}, {"XPU_B", {known}}, {"XPU_C", {unknown, known}}});
+  const std::string none = DescribeDevices(kSubdevices, options, {"XPU_HOST", {}, "no driver"});
+  EXPECT_NE(none.find("\"devices\": [], \"why_none\": \"no driver\"}"), std::string::npos) << none;
+  const std::string others =
+      DescribeDevices(options, {{"XPU_A", {}, ""}, {"XPU_B", {known}, ""}, {"XPU_C", {unknown, known}, ""}});
   EXPECT_EQ(others.rfind("[{\"ordinal\": 0, \"device_type\": \"XPU\", \"subdevice_type\": \"XPU_B\"", 0), 0u) << others;
   EXPECT_NE(others.find("}, {\"ordinal\": 1, \"device_type\": \"XPU\", \"subdevice_type\": \"XPU_C\""),
             std::string::npos);
