@@ -315,6 +315,9 @@ GOOD = {
     "fusion": [False],
     "dump_fusion": ["/tmp"],
     "isa": ["baseline"],
+    "winograd": [True, False, "0", "1", 1],
+    ),
+    Option(
     "opencl_device": ["pocl", "Intel(R) Arc", 0, "2"],
     "fault": [
         "alloc:fail@3",
@@ -337,6 +340,9 @@ BAD = {
     "fusion": ["on"],
     "dump_fusion": ["/nowhere/at/all", 3],
     "isa": ["sse"],
+    "winograd": ["fast", 2],
+    ),
+    Option(
     "opencl_device": ["", "a\nb", -1, 0.5, True],
     "fault": [
         "alloc",
@@ -356,7 +362,7 @@ BAD = {
 
 
 def test_values_are_refused_as_the_core_refuses_them():
-    """The core's answer to each text is the truth; DISABLE, ISA, hardware and folders it does not judge so."""
+    """The core's answer to each text is the truth; DISABLE, folders and what backends read it does not judge so."""
     assert set(GOOD) == set(BAD) == set(_options.BY_PARAMETER)
     texts = []
     for name, values in GOOD.items():
@@ -366,7 +372,8 @@ def test_values_are_refused_as_the_core_refuses_them():
             with pytest.raises(tensorflow_xpu.XPUError, match=rf"^{name}=.* makes no sense: expected "):
                 _options.named(name).text(value)
         texts += [(_options.named(name).variable, value, False) for value in values if isinstance(value, str) and value]
-    judged = [text for text in texts if text[0] not in ("TF_XPU_DISABLE", "TF_XPU_ISA", "TF_XPU_OPENCL_DEVICE")]
+    elsewhere = ("TF_XPU_DISABLE", "TF_XPU_ISA", "TF_XPU_WINOGRAD", "TF_XPU_OPENCL_DEVICE")
+    judged = [text for text in texts if text[0] not in elsewhere]
     code = f"""
         import json, os
         import tensorflow as tf, tensorflow_xpu

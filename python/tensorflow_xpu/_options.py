@@ -246,6 +246,16 @@ OPTIONS = (
         at_import=True,
     ),
     Option(
+        "TF_XPU_WINOGRAD",
+        "winograd",
+        "0 or 1",
+        "1",
+        "0: XPU_HOST multiplies convolutions out; 1: those of 3x3 go by Winograd's algorithm where that is quicker, "
+        "with rounding errors a few times as large (docs/runtime.md)",
+        _flag,
+        at_import=True,
+    ),
+    Option(
         "TF_XPU_OPENCL_DEVICE",
         "opencl_device",
         "a part of a device's name, or its number",

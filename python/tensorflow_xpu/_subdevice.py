@@ -86,6 +86,7 @@ def configure(
     dump_fusion: str | os.PathLike[str] | None = None,
     isa: str | None = None,
     opencl_device: str | int | None = None,
+    winograd: bool | str | None = None,
     fault: str | None = None,
     disable: bool | str | None = None,
 ) -> None:
@@ -110,6 +111,7 @@ def configure(
         dump_fusion: a folder for clusters as text (``TF_XPU_DUMP_FUSION``).
         isa: ``baseline``, ``avx2`` or ``avx512`` (``TF_XPU_ISA``).
         opencl_device: a part of a device's name, or its number (``TF_XPU_OPENCL_DEVICE``).
+        winograd: whether convolutions of 3x3 go by Winograd's algorithm (``TF_XPU_WINOGRAD``).
         fault: rules of faults to inject (``TF_XPU_FAULT``).
         disable: whether the plugin offers no devices (``TF_XPU_DISABLE``).
 

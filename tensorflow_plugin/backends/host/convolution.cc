@@ -9,6 +9,7 @@
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
+#include "tensorflow_plugin/backends/host/winograd.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
 #include "tensorflow_plugin/backends/runtime/spatial.h"
 
@@ -356,8 +357,11 @@ Status RunInPartialSums(const ConvolutionDesc& d, const Args& args, const Thread
 
 // float, or half and bfloat16 where oneDNN has them.
 Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
+  static const ThreadTeam alone(1);
   const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * runtime::Cells(d.filter);
-  if (team.size() == 1 || multiplications < kShared) return RunWhole(d, args, ThreadTeam(1));
+  const bool shared = team.size() > 1 && multiplications >= kShared;
+  if (WinogradPays(d, team) && RunWinograd(d, args, shared ? team : alone)) return OkStatus();
+  if (!shared) return RunWhole(d, args, alone);
   if (FilterSize(d) > kFilterOfParts) return RunWhole(d, args, team);
   const int64_t wanted = std::min<int64_t>(multiplications / kPartWork, kPartsPerThread * team.size());
   bool done = false;

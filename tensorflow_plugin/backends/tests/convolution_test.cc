@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "tensorflow_plugin/backends/tests/compare.h"
 
 namespace xpu::testing {
@@ -179,6 +182,49 @@ TEST(Convolution, LargeOnesAreSharedOut) {
         Compare(d, direction, DType::kFloat, order, seed += 3);
       }
       Compare(d, direction, DType::kBFloat16, ChannelOrder::kLast, seed += 3);
+    }
+  }
+}
+
+// What a backend may compute with fewer multiplications: filters of three by three, tiles of the output that its edges
+// cut, channels that do and do not fill vectors and panels.
+TEST(Convolution, ThreeByThree) {
+  const ConvolutionDesc geometries[] = {
+      Make({{12, 3, 1, 1, 1, 1}, {16, 3, 1, 1, 1, 1}}, 2, 16, 16),
+      Make({{13, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 5, 48, 16),  // tiles that are cut
+      Make({{14, 3}, {11, 3}}, 3, 16, 80),                         // valid
+      Make({{9, 3, 1, 1, 2, 0}, {10, 3, 1, 1, 0, 2}}, 4, 32, 32),  // asymmetric
+      Make({{8, 3, 1, 1, 2, 2}, {9, 3, 1, 1, 2, 2}}, 4, 32, 24),   // full
+      Make({{5, 3, 1, 1, 4, 3}, {6, 3, 1, 1, 3, 5}}, 6, 16, 48),   // zeros where there is nothing but padding
+      Make({{3, 3}, {200, 3, 1, 1, 1, 1}}, 3, 32, 48),             // a row
+      Make({{24, 3, 1, 1, 1, 1}, {20, 3, 1, 1, 1, 1}}, 1, 32, 96),
+      Make({{8, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 17, 48, 80),  // many blocks of images
+      Make({{16, 3, 1, 1, 1, 1}, {16, 3, 1, 1, 1, 1}}, 9, 8, 40),
+  };
+  uint32_t seed = 3000;
+  for (const ConvolutionDesc& d : geometries) {
+    for (Direction direction : kDirections) {
+      Compare(d, direction, DType::kFloat, ChannelOrder::kLast, seed += 3);
+    }
+  }
+}
+
+// An infinity or a NaN is in what is computed from it, and nowhere else; and what is almost too large is not lost.
+TEST(Convolution, InfinitiesStayWhereTheyBelong) {
+  for (const double value : {std::numeric_limits<double>::infinity(), std::nan(""), 1e38}) {
+    ConvolutionDesc d = Make({{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}}, 2, 16, 16);
+    for (Direction direction : kDirections) {
+      d.direction = direction;
+      const bool to_filter = direction == Direction::kFilterGradient;
+      Array x = Random(DType::kFloat, XSize(d), 1, 0.5, 1);  // of one sign: infinities do not meet
+      x.as<float>()[(5 * 12 + 6) * 16 + 3] = static_cast<float>(value);
+      const Array other = Random(DType::kFloat, to_filter ? YSize(d) : WSize(d), 2, 0.001, 0.01);
+      ConvolutionDesc wide = d;
+      wide.type = DType::kDouble;
+      const std::vector<Array> in =
+          direction == Direction::kDataGradient ? std::vector<Array>{other, x} : std::vector<Array>{x, other};
+      const int64_t size = to_filter ? WSize(d) : YSize(d);
+      ExpectSums(d, wide, in, {DType::kFloat, size}, 288, errors::Concat(value));
     }
   }
 }

@@ -1,0 +1,99 @@
+// Which convolutions Winograd's algorithm takes, and what it says of infinities. Its results are those that
+// convolution_test expects of every device.
+#include "tensorflow_plugin/backends/host/winograd.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/host/isa.h"
+
+namespace xpu::host {
+namespace {
+
+ConvolutionDesc Square(int64_t batch, int64_t side, int64_t in, int64_t out, int64_t filter = 3) {
+  ConvolutionDesc d;
+  d.type = DType::kFloat;
+  d.order = ChannelOrder::kLast;
+  d.spatial_rank = 2;
+  d.batch = batch;
+  d.in_channels = in;
+  d.out_channels = out;
+  d.groups = 1;
+  for (int i = 0; i < 2; ++i) {
+    d.input[i] = d.output[i] = side;
+    d.filter[i] = filter;
+    d.pad_before[i] = d.pad_after[i] = filter / 2;
+  }
+  return d;
+}
+
+const runtime::ThreadTeam& Team() {
+  static const runtime::ThreadTeam team(2);
+  return team;
+}
+
+TEST(Winograd, TakesWhatItIsQuickerAt) {
+  for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    if (!HasIsa(isa)) continue;
+    const ScopedIsa use(isa);
+    for (Direction direction : {Direction::kForward, Direction::kDataGradient, Direction::kFilterGradient}) {
+      ConvolutionDesc d = Square(32, 32, 32, 32);  // of a small residual network
+      d.direction = direction;
+      EXPECT_TRUE(WinogradPays(d, Team())) << Name(isa);
+      d = Square(8, 28, 256, 256);
+      d.direction = direction;
+      EXPECT_TRUE(WinogradPays(d, Team())) << Name(isa);
+      d = Square(4, 5, 512, 512);  // too few tiles for so large a filter
+      d.direction = direction;
+      EXPECT_FALSE(WinogradPays(d, Team())) << Name(isa);
+      d = Square(32, 32, 32, 32, 5);
+      d.direction = direction;
+      EXPECT_FALSE(WinogradPays(d, Team())) << Name(isa);
+      d = Square(32, 32, 3, 32);  // a first layer
+      d.direction = direction;
+      EXPECT_FALSE(WinogradPays(d, Team())) << Name(isa);
+    }
+    ConvolutionDesc d = Square(32, 32, 32, 32);
+    d.type = DType::kDouble;
+    EXPECT_FALSE(WinogradPays(d, Team()));
+    d = Square(32, 32, 32, 32);
+    d.order = ChannelOrder::kFirst;
+    EXPECT_FALSE(WinogradPays(d, Team()));
+    d = Square(32, 32, 32, 32);
+    d.groups = 2;
+    EXPECT_FALSE(WinogradPays(d, Team()));
+    d = Square(32, 32, 32, 32);
+    d.dilation[0] = 2;
+    EXPECT_FALSE(WinogradPays(d, Team()));
+    d = Square(32, 32, 32, 32);
+    d.stride[1] = 2;
+    EXPECT_FALSE(WinogradPays(d, Team()));
+  }
+  const ScopedIsa use(Isa::kBaseline);
+  EXPECT_FALSE(WinogradPays(Square(32, 32, 32, 32), Team()));
+}
+
+TEST(Winograd, SaysWhetherAllIsFinite) {
+  for (Direction direction : {Direction::kForward, Direction::kDataGradient, Direction::kFilterGradient}) {
+    ConvolutionDesc d = Square(2, 9, 32, 32);
+    d.direction = direction;
+    const int64_t images = 2 * 9 * 9 * 32, filter = 9 * 32 * 32;
+    for (int64_t at : {int64_t{-1}, int64_t{0}, int64_t{40 * 32 + 31}, images - 1}) {
+      std::vector<float> image(images, 0.5f), other(images, 0.25f), weights(filter, 0.25f);
+      std::vector<float> out(std::max(images, filter));
+      if (at >= 0) image[at] = std::numeric_limits<float>::infinity();
+      Args args{};
+      args.in[0] = direction == Direction::kDataGradient ? weights.data() : image.data();
+      args.in[1] = direction == Direction::kForward        ? weights.data()
+                   : direction == Direction::kDataGradient ? image.data()
+                                                           : other.data();
+      args.out[0] = out.data();
+      EXPECT_EQ(RunWinograd(d, args, Team()), at < 0) << at;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace xpu::host
