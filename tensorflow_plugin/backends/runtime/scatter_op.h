@@ -12,9 +12,10 @@
 
 namespace xpu::runtime {
 
-// old op update. Integers wrap around; an integer divided by zero is left as it was (the caller reports it).
+// old op update. Integers wrap around; an integer divided by zero is left as it was (the caller reports it). What is
+// replaced is not read: it may never have been written, and be neither of the two values of a bool.
 template <ScatterKind kind, typename T>
-T Combine(T old_value, T update) {
+T Combine(const T& old_value, T update) {
   if constexpr (kind == ScatterKind::kUpdate) {
     return update;
   } else if constexpr (std::is_integral_v<T>) {

@@ -79,6 +79,16 @@ Array Random(DType type, int64_t n, uint32_t seed, double low, double high) {
   });
 }
 
+Array Whole(DType type, int64_t n, uint32_t seed, int64_t most) {
+  std::mt19937 rng(seed);
+  std::uniform_int_distribution<int64_t> uniform(IsUnsignedInteger(type) ? 0 : -most, most);
+  const bool is_complex = IsComplex(type);
+  return Make(type, n, [&](int64_t) {
+    const double re = static_cast<double>(uniform(rng));
+    return std::complex<double>(re, is_complex ? static_cast<double>(uniform(rng)) : 0);
+  });
+}
+
 Array Values(DType type, const std::vector<double>& values) {
   return Make(type, static_cast<int64_t>(values.size()), [&](int64_t i) { return std::complex<double>(values[i], 0); });
 }

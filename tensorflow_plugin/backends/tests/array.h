@@ -46,6 +46,8 @@ inline double RealAt(const Array& a, int64_t i) { return At(a, i).real(); }
 
 // Values: floating and complex in [low, high), integers in the same range (unsigned: clamped at 0), bool both.
 Array Random(DType type, int64_t n, uint32_t seed, double low = -4, double high = 4);
+// Whole numbers from -most to most (unsigned: from 0), of any type but bool that has them; complex ones in both parts.
+Array Whole(DType type, int64_t n, uint32_t seed, int64_t most);
 // The numbers as elements of `type`, each cast to it.
 Array Values(DType type, const std::vector<double>& values);
 Array Values(DType type, std::initializer_list<std::complex<double>> values);

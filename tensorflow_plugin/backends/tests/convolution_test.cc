@@ -39,13 +39,16 @@ int64_t YSize(const ConvolutionDesc& d) { return d.batch * d.out_channels * Prod
 int64_t WSize(const ConvolutionDesc& d) { return d.in_channels / d.groups * d.out_channels * Product(d.filter); }
 
 // An element is a sum of `terms` products at most, each of which is rounded once (exact in float for 16-bit types)
-// before it is added: SumError(terms) of the sum of the products' magnitudes.
-void Compare(ConvolutionDesc d, Direction direction, DType type, ChannelOrder order, uint32_t seed) {
+// before it is added: SumError(terms) of the sum of the products' magnitudes. Of whole numbers it is exact.
+void Compare(ConvolutionDesc d, Direction direction, DType type, ChannelOrder order, uint32_t seed,
+             bool of_whole_numbers = false) {
   d.direction = direction;
   d.type = type;
   d.order = order;
-  const Array x = Random(type, XSize(d), seed, -2, 2), w = Random(type, WSize(d), seed + 1, -2, 2);
-  const Array dy = Random(type, YSize(d), seed + 2, -2, 2);
+  const auto numbers = [&](int64_t n, uint32_t its_seed) {
+    return of_whole_numbers ? Whole(type, n, its_seed, 3) : Random(type, n, its_seed, -2, 2);
+  };
+  const Array x = numbers(XSize(d), seed), w = numbers(WSize(d), seed + 1), dy = numbers(YSize(d), seed + 2);
   std::vector<Array> in;
   int64_t size = 0, terms = 1;
   switch (direction) {
@@ -71,6 +74,7 @@ void Compare(ConvolutionDesc d, Direction direction, DType type, ChannelOrder or
       d.filter[0], " ", d.filter[1], " ", d.filter[2], " stride ", d.stride[0], " dilation ", d.dilation[0]);
   ConvolutionDesc wide = d;
   wide.type = Wide(type);
+  if (of_whole_numbers) return ExpectExactSums(d, wide, in, {type, size}, what + " of whole numbers");
   ExpectSums(d, wide, in, {type, size}, static_cast<double>(terms), what);
 }
 
@@ -230,6 +234,21 @@ TEST(Convolution, InfinitiesStayWhereTheyBelong) {
 }
 
 // Twice the same descriptor: the second run uses the kept primitive with other buffers.
+// Filters' gradients over many cells, and many channels: a part of a sum that is off, or one product, is wrong.
+TEST(Convolution, LongSumsOfWholeNumbersAreExact) {
+  for (DType type : {DType::kFloat, DType::kBFloat16}) {
+    for (ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
+      const Axis far = {40, 3, 1, 1, 1, 1};
+      Compare(Make({far, far}, 3, 8, 16), Direction::kFilterGradient, type, order, 1, true);
+      Compare(Make({far, far}, 2, 12, 12, 12), Direction::kFilterGradient, type, order, 2, true);
+      const Axis near = {4, 3, 1, 1, 1, 1};
+      for (Direction direction : {Direction::kForward, Direction::kDataGradient}) {
+        Compare(Make({near, near}, 1, 256, 256), direction, type, order, 3, true);
+      }
+    }
+  }
+}
+
 TEST(Convolution, PlansAreReused) {
   const ConvolutionDesc d = Make({{8, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 2, 16, 32);
   for (uint32_t seed : {1, 2, 3}) Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed);

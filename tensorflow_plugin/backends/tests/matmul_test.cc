@@ -280,6 +280,24 @@ TEST(MatMul, LongSums) {
   }
 }
 
+// A part of a sum that is off, or one product, is wrong: with few rows, few columns, and neither.
+TEST(MatMul, LongSumsOfWholeNumbersAreExact) {
+  const int64_t sizes[][3] = {{17, 9, 20001}, {1, 64, 30000}, {64, 1, 30000}, {4, 90, 9001}, {50, 60, 9001}};
+  for (DType type : {DType::kFloat, DType::kBFloat16}) {
+    for (const auto& s : sizes) {
+      for (int flags = 0; flags < 4; ++flags) {
+        MatMulDesc d = Dense(type, s[0], s[1], s[2]);
+        d.transpose_a = flags & 1;
+        d.transpose_b = flags & 2;
+        MatMulDesc wide = d;
+        wide.type = Wide(type);
+        ExpectExactSums(d, wide, {Whole(type, d.m * d.k, 1, 3), Whole(type, d.k * d.n, 2, 3)}, {type, d.m * d.n},
+                        errors::Concat(Name(type), " ", d.m, "x", d.k, "x", d.n, " flags ", flags));
+      }
+    }
+  }
+}
+
 // (c + x) * y, and whether c is x, of a product's element c and two more inputs.
 const Program* TwoOutputs(DType type) {
   ProgramBuilder builder;

@@ -262,6 +262,21 @@ TEST(Reduce, StridedSource) {
   Compare(desc, "repeated");
 }
 
+// Rows, columns and all of it, in parts that several threads add up: one part that is off, or one term, is wrong.
+TEST(Reduce, LongSumsOfWholeNumbersAreExact) {
+  for (DType type : {DType::kFloat, DType::kBFloat16, DType::kComplex64}) {
+    for (const Dims& shape : {Dims{1 << 19}, Dims{3, 100003}, Dims{100003, 3}, Dims{2, 30011, 5}, Dims{9000, 70}}) {
+      for (uint32_t axes : {1u, 2u, 3u}) {
+        ReduceDesc desc = Make(ReduceKind::kSum, type, shape, axes & ((1u << shape.rank()) - 1));
+        ReduceDesc wide = desc;
+        wide.source.program = IdentityProgram(Wide(type));
+        ExpectExactSums(desc, wide, {Whole(type, shape.num_elements(), axes, 9)}, {type, OutputSize(desc)},
+                        std::string(Name(type)) + " " + Describe(desc));
+      }
+    }
+  }
+}
+
 // A million equal terms, of which one float that is added to in order makes 3.7% too much: that is beyond SumError,
 // which holds for roundings that are independent, as those of partial sums are.
 TEST(Reduce, LongSumsAreAccurate) {

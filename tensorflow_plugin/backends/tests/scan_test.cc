@@ -96,6 +96,15 @@ TEST(Scan, Sums) {
   }
 }
 
+// Of whole numbers, whose sums float counts: a part of a long sum that is off, or one term, is wrong.
+TEST(Scan, SumsOfWholeNumbersAreExact) {
+  for (DType type : kFloats) {
+    EveryWay(ScanKind::kSum, type, [&](const ScanDesc& d, const std::string& what) {
+      ExpectExactSums(d, Widen(d), {Whole(type, Elements(d), 1, 9)}, {type, Elements(d)}, what);
+    });
+  }
+}
+
 // Of n factors: each multiplication errs by u of its result, of complex numbers by sqrt(5) u at most (Brent, Percival,
 // Zimmermann, "Error bounds on complex floating-point multiplication", Math. Comp. 76, 2007).
 TEST(Scan, Products) {

@@ -93,6 +93,22 @@ TEST(Scatter, KindsTypesAndShapes) {
   }
 }
 
+// Elements that are all replaced may never have been written: bytes that are no bool, which a sanitizer notices when
+// they are read as one.
+TEST(Scatter, WhatIsReplacedIsNotRead) {
+  for (const int64_t inner : {1, 3}) {
+    for (const bool scalar : {false, true}) {
+      ScatterDesc desc = Describe(ScatterKind::kUpdate, DType::kBool, DType::kInt64, 2, inner, {2});
+      desc.scalar_update = scalar;
+      Array before(DType::kBool, 2 * inner);
+      std::memset(before.as<uint8_t>(), 0xA5, 2 * inner);
+      const Array updates = Values(DType::kBool, std::vector<double>(scalar ? 1 : 2 * inner, 1));
+      ExpectByHand(desc, {Values(DType::kInt64, {1, 0}), updates}, {{DType::kBool, 2 * inner, &before}},
+                   {{Values(DType::kBool, std::vector<double>(2 * inner, 1))}}, "of what is no bool");
+    }
+  }
+}
+
 // Sums of floats depend on their order: bit equality says that threads kept it.
 TEST(Scatter, DuplicatesCombineInOrderOnSeveralThreads) {
   const struct {
