@@ -30,7 +30,7 @@ NO_COMMAND = "its kernel runs no command: the output is the input's buffer or a 
 # (kernels, faults of which nothing can be seen): why. Each has to be needed.
 EQUIVALENT = {
     (r"Snapshot\(.*|Bitcast\(.*|Cast\((\w+),\1\)|Assign\(.*", RESULTS): NO_COMMAND,
-    (r"StatelessRandomGet.*|(Resource)?CountUpTo\(.*|_TensorToHashBucketFast\(.*", RESULTS): NO_COMMAND,
+    (r"StatelessRandomGet.*|(Resource)?CountUpTo\(.*|SyncDevice\(.*|_TensorToHashBucketFast\(.*", RESULTS): NO_COMMAND,
     (
         r"Variable(V2)?\(.*|IsVariableInitialized\(.*|DeepCopy\(.*|_ParallelConcat(Start|Update)\(.*",
         RESULTS,

@@ -67,3 +67,24 @@ def test_a_new_context_is_prepared_too(xpu_device):
         """
     )
     assert outcome.stdout.strip() == "[False, False]", outcome
+
+
+def test_sync_devices_waits_for_commands(xpu_device):
+    """TensorFlow's own op for devices that it does not know does nothing, and benchmarks would time nothing."""
+    outcome = run_code(
+        """
+        import time
+        import tensorflow as tf
+
+        with tf.device("/xpu:0"):
+            x = tf.random.normal([64, 64])
+            tf.test.experimental.sync_devices()
+            start = time.perf_counter()
+            y = tf.linalg.matmul(x, x)
+            enqueued = time.perf_counter() - start
+            tf.test.experimental.sync_devices()
+            print(enqueued < 0.5 <= time.perf_counter() - start)
+        """,
+        environment={"TF_XPU_FAULT": "command=MatMul:delay=600ms"},
+    )
+    assert outcome.stdout.split() == ["True"], outcome

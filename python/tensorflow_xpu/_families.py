@@ -92,8 +92,8 @@ FAMILIES = {
         StridedSliceAssign TemporaryVariable Variable VariableV2
     """,
     "inplace": """
-        DeepCopy Empty InplaceAdd InplaceSub InplaceUpdate _FusedBatchNormEx _ParallelConcatStart _ParallelConcatUpdate
-        _TensorToHashBucketFast
+        DeepCopy Empty InplaceAdd InplaceSub InplaceUpdate SyncDevice _FusedBatchNormEx _ParallelConcatStart
+        _ParallelConcatUpdate _TensorToHashBucketFast
     """,
     "sparse": """
         RaggedFillEmptyRows RaggedFillEmptyRowsGrad SparseConcat SparseFillEmptyRows SparseFillEmptyRowsGrad

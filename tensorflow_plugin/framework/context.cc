@@ -234,6 +234,11 @@ Status Context::CopyToHost(void* host_dst, const void* device_src, size_t bytes)
   if (bytes == 0) return OkStatus();
   XPU_RETURN_IF_ERROR(Prepare());
   XPU_RETURN_IF_ERROR(stream_->CopyDeviceToHost(host_dst, device_src, bytes));
+  return Finish();
+}
+
+Status Context::Finish() {
+  XPU_RETURN_IF_ERROR(Prepare());
   stream_->Wait();
   return TakeEarlierFailure();
 }

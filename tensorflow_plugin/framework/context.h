@@ -82,6 +82,9 @@ class Context {
   // Copies what commands have computed to the host, and waits for it.
   Status CopyToHost(void* host_dst, const void* device_src, size_t bytes);
 
+  // Waits for everything enqueued so far, and returns the first failure that nobody was told.
+  Status Finish();
+
   bool on_host() const { return on_host_; }
 
   TF_OpKernelContext* native() const { return native_; }

@@ -1,11 +1,24 @@
 // Ops that TensorFlow's optimizers put on a device though their work is the host's: the CPU's kernels, with all
 // arguments in host memory. And those that only keep tensors in containers: the CPU's kernels as they are.
+// And the op that waits for a device.
 #include "tensorflow_plugin/framework/cpu_kernel.h"
 #include "tensorflow_plugin/ops/ops.h"
 
 namespace xpu {
+namespace {
+
+// tf.test.experimental.sync_devices(). TensorFlow's own for devices that it does not know waits for nothing.
+class SyncDeviceKernel : public OpKernel {
+ public:
+  explicit SyncDeviceKernel(Construction&) {}
+  Status Compute(Context& ctx) override { return ctx.Finish(); }
+};
+
+}  // namespace
 
 void RegisterHostOps(Registry& registry) {
+  registry.Op("SyncDevice").Kernel<SyncDeviceKernel>();
+
   // The remapper makes it of AsString and StringToHashBucketFast, on the device of what AsString reads.
   // The CPU's kernel refuses unsigned types, and the remapper leaves those alone.
   registry.Op("_TensorToHashBucketFast")

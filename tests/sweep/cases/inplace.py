@@ -49,6 +49,17 @@ def concatenated(attribute):
     ]
 
 
+def waited_for():
+    def build(x):
+        doubled = x * 2
+        with tf.control_dependencies([doubled]):
+            done = raw.SyncDevice()
+        with tf.control_dependencies([done]):
+            return [tf.identity(doubled)]
+
+    return Case(lambda t, r: {"x": r.uniform([3], tf.float32), "build": Built(build)})
+
+
 def empty(init):
     def build(like, init):
         y = raw.Empty(shape=tf.constant([2, 3], tf.int32), dtype=like.dtype, init=init)
@@ -114,6 +125,7 @@ CASES = {
     "InplaceSub": in_place("InplaceSub"),
     "DeepCopy": [Case(lambda t, r, s=s: {"x": r.uniform(s, t["T"])}) for s in ([], [0, 2], [5, 3])],
     "Empty": [empty(True), empty(False)],
+    "SyncDevice": [waited_for()],
     "_ParallelConcatStart": concatenated("dtype"),
     "_ParallelConcatUpdate": concatenated("T"),
     "_TensorToHashBucketFast": [
