@@ -2,7 +2,8 @@
 # make test   the tests that find most: C++, and Python on the default backend; a quarter of an hour at most
 # make test-all  the rest: device memory isolated, the other backend, the sanitizers, what is slow; TEST_SECONDS=2400
 #             gives it that time, and it says what it left out
-# make wheel  builds the wheel into dist/
+# make wheel  builds the wheel into dist/, for the TensorFlow in .venv
+# make wheel-all  builds wheels for all versions of TensorFlow and Python (docs/versions.md); test-versions tests them
 # make stress random work on several devices and threads for ten minutes, checked against numpy
 # make bench  measures against stock TensorFlow on the CPU (docs/benchmarks.md)
 # make contest  measures models against stock TensorFlow, XLA, JAX and PyTorch: an hour (benchmarks/contest.py)
@@ -11,7 +12,7 @@
 # Each does the set-up it needs (tools/setup.sh: what apt and pip must bring, into .venv) and reuses it afterwards.
 PYTHON := .venv/bin/python
 
-.PHONY: demo test test-all lint format compile-commands wheel stress bench contest install setup clean
+.PHONY: demo test test-all test-versions lint format compile-commands wheel wheel-all stress bench contest install setup clean
 
 demo: install
 	$(PYTHON) examples/digits_cnn.py
@@ -52,6 +53,12 @@ wheel: setup
 	@rm -rf dist
 	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w dist .
 	@ls -lh dist/*.whl | awk '{print "build: " $$NF ", " $$5}'
+
+wheel-all: setup
+	@$(PYTHON) tools/versions.py wheel
+
+test-versions: wheel-all
+	@$(PYTHON) tools/versions.py test
 
 install: wheel
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps dist/*.whl

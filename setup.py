@@ -1,21 +1,31 @@
 """Builds the wheel: Bazel compiles (tools/bazel.sh), this file adds what it made to the Python package.
 
 The wheel holds tensorflow-plugins/ with the loader alone, where TensorFlow looks for plugins at import, and
-tensorflow_xpu/ with the package, the core and the shared libraries that the core needs. Metadata: pyproject.toml.
+tensorflow_xpu/ with the package, a core for each version of TensorFlow, and the shared libraries that cores need: of
+the TensorFlow that is installed or, with XPU_ALL_VERSIONS=1 (`make wheel-all`), of each one in
+third_party/tensorflows.bzl. The same sources give the same bytes. Metadata: pyproject.toml.
 """
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 
 from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent
-TREE = ROOT / "bazel-bin" / "wheel_tree"
+sys.path.insert(0, str(ROOT / "tools"))
+import abi  # noqa: E402
+
+TREE = "wheel_tree_all" if os.environ.get("XPU_ALL_VERSIONS") == "1" else "wheel_tree"
+CORE = re.compile(r"libtensorflow_xpu_core_(\d+_\d+)\.so")
+# The date of what is in the wheel.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
 class BuildWithBazel(build_py):
@@ -25,19 +35,33 @@ class BuildWithBazel(build_py):
         """Builds into ``self.build_lib``, from scratch: what an earlier build left there must not get into a wheel."""
         shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
-        command = [str(ROOT / "tools" / "bazel.sh"), "build", "//:wheel_tree"]
+        tree = ROOT / "bazel-bin" / TREE
+        shutil.rmtree(tree, ignore_errors=True)  # an earlier one may have been for another TensorFlow
+        command = [str(ROOT / "tools" / "bazel.sh"), "build", f"//:{TREE}"]
         command += [
             f"--repo_env=PYTHON_BIN_PATH={sys.executable}",
             f"--repo_env=PYTHONPATH={os.environ.get('PYTHONPATH', '')}",
         ]
         subprocess.run(command, cwd=ROOT, check=True)
-        for source in sorted(path for path in TREE.rglob("*") if path.is_file()):
-            target = pathlib.Path(self.build_lib) / source.relative_to(TREE)
+        for source in sorted(path for path in tree.rglob("*") if path.is_file()):
+            target = pathlib.Path(self.build_lib) / source.relative_to(tree)
             if target.name.startswith("_"):  # a Python module, built for this Python
                 target = target.with_name(target.stem + sysconfig.get_config_var("EXT_SUFFIX"))
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
             target.chmod(0o755)
+            if match := CORE.fullmatch(target.name):
+                target.with_suffix(".abi").write_text(abi_of(match[1]))
+
+
+def abi_of(minor: str) -> str:
+    """What tools/abi.py says of the TensorFlow that Bazel has compiled the core for this minor version with."""
+    repositories = (ROOT / "bazel-bin").resolve().parents[2] / "external"
+    for name in ("tensorflow", f"tensorflow_{minor}"):
+        said = dict(re.findall(r'(\w+) = "(.*)"', (repositories / name / "version.bzl").read_text()))
+        if said["MINOR"] == minor:
+            return abi.listing(repositories / name / "include", said["VERSION"])
+    raise AssertionError(minor)
 
 
 class PlatformDistribution(Distribution):
@@ -48,9 +72,23 @@ class PlatformDistribution(Distribution):
         return True
 
 
+class ManylinuxWheel(bdist_wheel):
+    """A wheel whose platform tag names the glibc that its libraries need (PEP 600)."""
+
+    def get_tag(self):
+        """The tag for Python and for its ABI as setuptools has them, and the platform's."""
+        needed = {2}
+        files = pathlib.Path(self.bdist_dir)
+        for library in [*files.rglob("*.so*"), *files.rglob("bin/*")]:
+            text = subprocess.run(["objdump", "-T", str(library)], capture_output=True, text=True, check=True).stdout
+            needed |= {int(minor) for minor in re.findall(r"\(?GLIBC_2\.(\d+)", text)}
+        python, abi_tag, platform = super().get_tag()
+        return python, abi_tag, platform.replace("linux_", f"manylinux_2_{max(needed)}_", 1)
+
+
 setup(
     packages=["tensorflow_xpu"],
     package_dir={"": "python"},
-    cmdclass={"build_py": BuildWithBazel},
+    cmdclass={"build_py": BuildWithBazel, "bdist_wheel": ManylinuxWheel},
     distclass=PlatformDistribution,
 )

@@ -2,6 +2,7 @@
 
 import faulthandler
 import functools
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -34,7 +35,15 @@ def site_of(package):
 
 PACKAGES, SITE = site_of("tensorflow"), site_of("tensorflow_xpu")
 LOADER = "libtensorflow_xpu_loader.so"
-CORE = "libtensorflow_xpu_core_2_21.so"
+# The TensorFlow that the tests run with, as it writes its version, and what of the plugin is for its minor version.
+TENSORFLOW = next(
+    distribution.version.replace("rc", "-rc").replace(".dev", "-dev")
+    for distribution in importlib.metadata.distributions(path=[str(PACKAGES)])
+    if distribution.metadata["Name"].replace("_", "-") in ("tensorflow", "tensorflow-cpu", "tf-nightly-cpu")
+)
+MINOR = "_".join(TENSORFLOW.split(".")[:2])
+SHARED = "libtensorflow_xpu_backends.so"
+CORE = f"libtensorflow_xpu_core_{MINOR}.so"
 
 
 # The folder for what tools/run_tests.py repeats at the end of a run of many steps.

@@ -133,7 +133,7 @@ def test_visibility_is_stated_edge_by_edge():
         rules = targets(package)
         default = next((rule["default_visibility"] for rule in rules if rule["rule"] == "package"), [])
         for rule in rules:
-            if rule["rule"] != "cc_library":
+            if rule["rule"] not in ("cc_library", "tensorflow_library"):
                 continue
             visibility = {v for v in rule.get("visibility", default) if v != "//visibility:private"}
             name = rule["name"]

@@ -2,10 +2,11 @@
 
 import shutil
 import struct
+import subprocess
 
 import pytest
 
-from tests.conftest import BACKENDS, CORE, ROOT, run_code
+from tests.conftest import BACKENDS, CORE, ROOT, SHARED, TENSORFLOW, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -68,10 +69,12 @@ def test_not_disabled(plugin_site):
 
 def test_another_minor_version_of_tensorflow(plugin_site):
     """The newest that there is a core for is the one to install."""
-    plugin_site.core.rename(plugin_site.lib / "libtensorflow_xpu_core_2_20.so")
-    shutil.copy(plugin_site.lib / "libtensorflow_xpu_core_2_20.so", plugin_site.lib / "libtensorflow_xpu_core_2_19.so")
+    others = [plugin_site.lib / f"libtensorflow_xpu_core_2_{minor}.so" for minor in (10, 7, 9)]
+    for other in others:
+        shutil.copy(plugin_site.core, other)
+    plugin_site.core.unlink()
     outcome = plugin_site.run_code(USE_TENSORFLOW)
-    words = "TensorFlow is version 2.21.", "built for 2.19 and 2.20", 'pip install "tensorflow-cpu==2.20.*"'
+    words = "TensorFlow is version 2.", "built for 2.7, 2.9 and 2.10", 'pip install "tensorflow-cpu==2.10.*"'
     declined(outcome, *words)
 
 
@@ -113,9 +116,57 @@ def test_a_library_of_the_core_is_cut_short(plugin_site):
     declined(plugin_site.run_code(USE_TENSORFLOW), "libgomp.so.1", "is damaged", "--force-reinstall")
 
 
-def test_a_library_of_the_core_is_gone(plugin_site):
-    (plugin_site.lib / "libdnnl.so.3").unlink()
-    declined(plugin_site.run_code(USE_TENSORFLOW), "does not load", "libdnnl.so.3", "--force-reinstall")
+@pytest.mark.parametrize("name", ["libdnnl.so.3", SHARED])
+def test_a_library_of_the_core_is_gone(plugin_site, name):
+    (plugin_site.lib / name).unlink()
+    declined(plugin_site.run_code(USE_TENSORFLOW), "does not load", name, "--force-reinstall")
+
+
+@pytest.fixture
+def as_version(tmp_path):
+    """Makes TensorFlow say that it is another version: the environment for that."""
+
+    def environment(version):
+        library = tmp_path / "version.so"
+        source = f'extern "C" const char* TF_Version() {{ return "{version}"; }}'
+        command = ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(library)]
+        subprocess.run(command, input=source, text=True, check=True)
+        return {"LD_PRELOAD": str(library)}
+
+    return environment
+
+
+@pytest.mark.parametrize("suffix", [".0-rc1", ".0-dev20260905"])
+def test_a_candidate_or_nightly_with_the_same_headers(plugin_site, as_version, suffix):
+    outcome = plugin_site.run_code(USE_TENSORFLOW, **as_version(TENSORFLOW.rpartition(".")[0] + suffix))
+    assert outcome.returncode == 0, outcome
+    assert outcome.json == BOTH
+    assert outcome.warnings == []
+
+
+@pytest.mark.parametrize("damage", ["another", "gone", "no list"])
+def test_a_nightly_whose_headers_differ(plugin_site, as_version, damage):
+    """What the core knows of TensorFlow's classes may not hold there."""
+    header = "tensorflow/core/framework/op_kernel.h"
+    listing = plugin_site.core.with_suffix(".abi")
+    lines = listing.read_text().splitlines(keepends=True)
+    (at,) = [i for i, line in enumerate(lines) if line.endswith(f" {header}\n")]
+    if damage == "another":
+        crc, size, name = lines[at].split(" ")
+        lines[at] = f"{int(crc, 16) ^ 1:08x} {size} {name}"
+    if damage == "gone":
+        lines[at] = lines[at].replace("op_kernel.h", "op_kernel_2.h")
+    listing.write_text("".join(lines))
+    if damage == "no list":
+        listing.unlink()
+    nightly = TENSORFLOW.rpartition(".")[0] + ".0-dev20260905"
+    words = {"another": header, "gone": "op_kernel_2.h", "no list": "for no version that it names"}[damage]
+    declined(plugin_site.run_code(USE_TENSORFLOW, **as_version(nightly)), f"TensorFlow is version {nightly}", words)
+
+
+def test_another_release_of_the_same_minor_version(plugin_site, as_version):
+    outcome = plugin_site.run_code(USE_TENSORFLOW, **as_version(TENSORFLOW.rpartition(".")[0] + ".7"))
+    assert outcome.json == BOTH and outcome.warnings == [], outcome
 
 
 @pytest.mark.parametrize(

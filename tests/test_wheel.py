@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from tests.conftest import CORE, LOADER, ROOT, run, run_code
+from tests.conftest import CORE, LOADER, MINOR, ROOT, SHARED, run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -18,7 +18,7 @@ SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1
 SYSTEM |= {"ld-linux-x86-64.so.2"}
 TENSORFLOW = {"libtensorflow_framework.so.2", "libtensorflow_cc.so.2"}
 # What each library may need beyond the system's and the wheel's.
-ALLOWED = {CORE: TENSORFLOW, "_interop_2_21": TENSORFLOW | {"lib_pywrap_tensorflow_common.so"}}
+ALLOWED = {CORE: TENSORFLOW, f"_interop_{MINOR}": TENSORFLOW | {"lib_pywrap_tensorflow_common.so"}}
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +47,14 @@ def libraries(folder):
 
 
 def test_layout(unpacked, wheel):
-    assert re.fullmatch(r"tensorflow_xpu-[\d.]+-cp3\d+-cp3\d+-(many)?linux\w*_x86_64\.whl", wheel.name)
+    assert re.fullmatch(r"tensorflow_xpu-[\d.]+-cp3\d+-cp3\d+-manylinux_2_\d+_x86_64\.whl", wheel.name)
     assert {path.name for path in unpacked.iterdir() if "dist-info" not in path.name} == {
         "tensorflow-plugins",
         "tensorflow_xpu",
     }
     assert [path.name for path in (unpacked / "tensorflow-plugins").iterdir()] == [LOADER]
     names = {path.name for path in (unpacked / "tensorflow_xpu" / "lib").iterdir()}
-    assert names == {CORE, "libdnnl.so.3", "libgomp.so.1"}
+    assert names == {CORE, CORE.replace(".so", ".abi"), SHARED, "libdnnl.so.3", "libgomp.so.1"}
     assert [path.name for path in (unpacked / "tensorflow_xpu" / "bin").iterdir()] == ["conformance"]
     metadata = next(unpacked.glob("*.dist-info")) / "METADATA"
     assert "Requires-Dist" not in metadata.read_text()
@@ -69,8 +69,8 @@ def test_licenses_travel_with_it(unpacked):
     names = re.findall(r"license: +([\w.-]+(?: WITH [\w.-]+)?)", notice)
     assert len(names) == 7 and [name for name in names if name not in expression] == []
     for library in {*libraries(unpacked)} - {unpacked / "tensorflow-plugins" / LOADER}:
-        path = str(library.relative_to(unpacked))
-        assert re.sub(r"\.cpython.*", "*.so", path) in notice, f"NOTICE does not say whose work is in {path}"
+        path = re.sub(rf"_{MINOR}\b", "_*", str(library.relative_to(unpacked)))
+        assert re.sub(r"\*?\.cpython.*", "*.so", path) in notice, f"NOTICE does not say whose work is in {path}"
     texts = {path.name: path for path in (licenses / "third_party" / "licenses").iterdir()}
     assert sorted(texts) == sorted(re.findall(r"[\w.-]+\.txt", notice))
     for name, shipped in {
@@ -85,7 +85,7 @@ def test_licenses_travel_with_it(unpacked):
 
 
 def test_nothing_outside_is_needed(unpacked):
-    assert len(libraries(unpacked)) == 6
+    assert len(libraries(unpacked)) == 7
     assert set(dynamic(unpacked / "tensorflow_xpu" / "bin" / "conformance", "NEEDED")) <= SYSTEM
     inside = {path.name for path in (unpacked / "tensorflow_xpu" / "lib").iterdir()}
     for library in libraries(unpacked):
@@ -93,6 +93,38 @@ def test_nothing_outside_is_needed(unpacked):
         assert set(dynamic(library, "NEEDED")) <= allowed, library.name
         for path in dynamic(library, "RUNPATH") + dynamic(library, "RPATH"):
             assert all(part.startswith("$ORIGIN") for part in path.split(":")), (library.name, path)
+
+
+def versions_needed(library):
+    """The minor versions of glibc 2 whose symbols a library asks for."""
+    text = subprocess.run(["objdump", "-T", str(library)], capture_output=True, text=True, check=True).stdout
+    return {int(minor) for minor in re.findall(r"GLIBC_2\.(\d+)", text)}
+
+
+def test_the_tag_is_the_glibc_that_it_needs(unpacked, wheel):
+    files = [*libraries(unpacked), unpacked / "tensorflow_xpu" / "bin" / "conformance"]
+    needed = max(max(versions_needed(path), default=0) for path in files)
+    assert f"-manylinux_2_{needed}_x86_64.whl" in wheel.name
+    assert f"manylinux_2_{needed}_x86_64" in (next(unpacked.glob("*.dist-info")) / "WHEEL").read_text()
+
+
+def test_what_knows_no_tensorflow_is_in_one_library(unpacked):
+    """A core has none of it, so that another version's costs little; and there is one of each variable."""
+    lib = unpacked / "tensorflow_xpu" / "lib"
+    assert SHARED in dynamic(lib / CORE, "NEEDED")
+    assert set(dynamic(lib / SHARED, "NEEDED")) <= SYSTEM | {"libdnnl.so.3", "libgomp.so.1"}
+    unstripped = ROOT / "bazel-bin" / "tensorflow_plugin" / CORE
+    text = subprocess.run(["nm", "-C", "--defined-only", str(unstripped)], capture_output=True, text=True).stdout
+    ours = [line for line in text.splitlines() if re.search(r" [tTbBdD] xpu::", line)]
+    assert [line for line in ours if " xpu::RegisterAllOps" in line] != []  # it is read
+    shared = "Backends() recording::internal::on recording::Intern( commands::Optimize( Device::Launch("
+    for name in shared.split():
+        assert [line for line in ours if line.split(" ", 2)[2].startswith(f"xpu::{name}")] == [], name
+
+
+def test_the_same_sources_give_the_same_dates(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 def test_the_loader_needs_no_tensorflow(unpacked):

@@ -1,8 +1,12 @@
 """The outside world: what the Python environment and the machine already hold, as Bazel repositories.
 
 Nothing is downloaded and no source is copied. PYTHON_BIN_PATH names the Python whose site-packages have
-TensorFlow, pybind11, oneDNN and tvm_ffi (for DLPack's header); without it, `.venv` in the workspace is used.
+TensorFlow, pybind11, oneDNN and tvm_ffi (for DLPack's header); without it, `.venv` in the workspace is used. That
+TensorFlow is @tensorflow. For `make wheel-all`, tools/versions.py has put the others into build/versions: they are
+@tensorflow_2_20 and so on.
 """
+
+load(":tensorflows.bzl", "TENSORFLOWS")
 
 _PROBE = """
 import importlib.metadata as m, importlib.util as u, os, sys, sysconfig
@@ -37,13 +41,23 @@ def _need(value, package, python):
     return value
 
 def _tensorflow_impl(ctx):
-    p = _python(ctx)
-    tf = _need(p.tensorflow, "tensorflow", p.python)
+    if ctx.attr.version:
+        version = ctx.attr.version
+        tf = "%s/build/versions/%s/tensorflow" % (ctx.path(Label("//:WORKSPACE")).dirname, version)
+        if not ctx.path(tf).exists:
+            fail("{} is missing: `make wheel-all` puts TensorFlow {} there.".format(tf, version))
+    else:
+        p = _python(ctx)
+        tf = _need(p.tensorflow, "tensorflow", p.python)
+        version = p.version
+    minor = "_".join(version.split(".")[:2])
+    tf_version = version.replace("rc", "-rc").replace(".dev", "-dev")  # as TF_Version() writes it
     for folder in ["tensorflow", "tsl", "xla", "absl", "google", "Eigen", "unsupported", "ml_dtypes", "external", "third_party"]:
         ctx.symlink(tf + "/include/" + folder, "include/" + folder)
     ctx.symlink(tf + "/libtensorflow_framework.so.2", "libtensorflow_framework.so.2")
     ctx.symlink(tf + "/libtensorflow_cc.so.2", "libtensorflow_cc.so.2")
     ctx.symlink(tf + "/python/lib_pywrap_tensorflow_common.so", "lib_pywrap_tensorflow_common.so")
+    ctx.file("version.bzl", 'MINOR = "%s"\nVERSION = "%s"\n' % (minor, tf_version))
     ctx.file("BUILD", """
 package(default_visibility = ["//visibility:public"])
 
@@ -62,7 +76,7 @@ cc_library(
         "include/absl/**/*.h", "include/absl/**/*.inc", "include/google/**", "include/Eigen/**", "include/unsupported/**",
         "include/ml_dtypes/**", "include/third_party/**", "include/external/farmhash_archive/src/*.h",
     ]),
-    defines = ["EIGEN_MAX_ALIGN_BYTES=64"],
+    defines = ["EIGEN_MAX_ALIGN_BYTES=64", "XPU_TENSORFLOW=%d"],
     includes = ["include", "include/external/farmhash_archive/src"],
 )
 
@@ -80,10 +94,10 @@ cc_library(
 # What TensorFlow's own Python extensions are linked against.
 cc_library(
     name = "python_libraries",
-    defines = ["XPU_TENSORFLOW_VERSION=%s"],
+    defines = ["XPU_TENSORFLOW_VERSION=%s", "XPU_TENSORFLOW_MINOR=%s"],
     srcs = ["libtensorflow_framework.so.2", "libtensorflow_cc.so.2", "lib_pywrap_tensorflow_common.so"],
 )
-""" % p.version)
+""" % (int(version.split(".")[0]) * 1000 + int(version.split(".")[1]), tf_version, minor))
 
 def _python_impl(ctx):
     p = _python(ctx)
@@ -208,7 +222,12 @@ cc_library(
 )
 """)
 
-_tensorflow = repository_rule(implementation = _tensorflow_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
+_tensorflow = repository_rule(
+    implementation = _tensorflow_impl,
+    attrs = {"version": attr.string(doc = "One of TENSORFLOWS; empty: whichever that Python has.")},
+    environ = ["PYTHON_BIN_PATH", "PYTHONPATH"],
+    local = True,
+)
 _python_repository = repository_rule(implementation = _python_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _onednn = repository_rule(implementation = _onednn_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
 _dlpack = repository_rule(implementation = _dlpack_impl, environ = ["PYTHON_BIN_PATH", "PYTHONPATH"], local = True)
@@ -218,6 +237,8 @@ _opencl_headers = repository_rule(implementation = _opencl_headers_impl, local =
 
 def xpu_repositories():
     _tensorflow(name = "tensorflow")
+    for minor, version in TENSORFLOWS.items():
+        _tensorflow(name = "tensorflow_" + minor.replace(".", "_"), version = version)
     _python_repository(name = "python")
     _onednn(name = "onednn")
     _dlpack(name = "dlpack")

@@ -7,6 +7,7 @@ import pathlib
 from typing import Any
 
 PACKAGE = pathlib.Path(__file__).resolve().parent
+LIB = PACKAGE / "lib"
 LOADER = PACKAGE.parent / "tensorflow-plugins" / "libtensorflow_xpu_loader.so"
 
 
@@ -18,11 +19,31 @@ def _ask(path: pathlib.Path | str, function: str) -> Any:
     return None if text is None else json.loads(text)
 
 
+def cores() -> dict[str, str]:
+    """The minor versions of TensorFlow that this package has a core for, oldest first, and what each was built for.
+
+    ``{"2.20": "2.20.0", "2.22": "2.22.0-rc0"}``, with ``""`` where that is not known.
+    """
+    found = {}
+    for core in LIB.glob("libtensorflow_xpu_core_*_*.so"):
+        listing = core.with_suffix(".abi")
+        built_for = listing.read_text(encoding="utf-8").split()[1] if listing.exists() else ""
+        found[core.stem.removeprefix("libtensorflow_xpu_core_").replace("_", ".")] = built_for
+    return dict(sorted(found.items(), key=lambda core: [int(number) for number in core[0].split(".")]))
+
+
+def how_to_install_tensorflow() -> str:
+    """The command that installs the newest release of TensorFlow that this package has a core for."""
+    releases = [minor for minor, built_for in cores().items() if "-" not in built_for]
+    return f'pip install "tensorflow-cpu=={releases[-1]}.*"' if releases else "pip install tensorflow-cpu"
+
+
 def loader_report() -> dict[str, Any] | None:
     """What the plugin's loader decided when TensorFlow was imported; ``None`` if TensorFlow did not load it.
 
-    Keys: ``active``, ``reason`` (why it offers no devices), ``loader``, ``core``, ``tensorflow_version``,
-    ``device_count``, ``settings_file`` and ``settings`` (what came from the configuration file, by variable).
+    Keys: ``active``, ``reason`` (why it offers no devices), ``loader``, ``core``, ``built_for`` (the TensorFlow for
+    which it was compiled), ``tensorflow_version``, ``device_count``, ``settings_file`` and ``settings`` (what came
+    from the configuration file, by variable).
     """
     return _ask(LOADER, "XpuLoader_Report")
 

@@ -57,7 +57,7 @@ def _notice(text: str) -> None:
 def _tensorflow_folder() -> pathlib.Path:
     found = importlib.machinery.PathFinder.find_spec("tensorflow")  # does not import it
     if found is None or not found.origin:
-        raise XPUError('TensorFlow is not installed: pip install "tensorflow-cpu==2.21.*"')
+        raise XPUError(f"TensorFlow is not installed: {_core.how_to_install_tensorflow()}")
     return pathlib.Path(found.origin).parent
 
 

@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from tensorflow_xpu import _devices, _settings
+from tensorflow_xpu import _core, _devices, _settings
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._options import BY_VARIABLE
 from tensorflow_xpu._subdevice import device_type
@@ -110,7 +110,7 @@ def _files() -> list[Finding]:
     findings = []
     tensorflows = _installed_tensorflows()
     if not tensorflows:
-        findings.append(_problem("TensorFlow", "not installed", 'pip install "tensorflow-cpu==2.21.*"'))
+        findings.append(_problem("TensorFlow", "not installed", _core.how_to_install_tensorflow()))
     elif len(tensorflows) > 1:
         several = f"several at once: {', '.join(tensorflows)}; they share one folder"
         findings.append(_problem("TensorFlow", several, "uninstall all of them, then install one"))
@@ -120,13 +120,11 @@ def _files() -> list[Finding]:
         findings.append(_ok("loader", str(_devices.LOADER)))
     else:
         findings.append(_problem("loader", f"{_devices.LOADER} is missing", REINSTALL))
-    folder = _devices.PACKAGE / "lib"
-    names = sorted(core.stem for core in folder.glob("libtensorflow_xpu_core_*.so"))
-    versions = [name.removeprefix("libtensorflow_xpu_core_").replace("_", ".") for name in names]
+    versions = _core.cores()
     if versions:
-        findings.append(_ok("cores", f"for TensorFlow {', '.join(versions)} in {folder}"))
+        findings.append(_ok("cores", f"for TensorFlow {', '.join(versions)} in {_core.LIB}"))
     else:
-        findings.append(_problem("cores", f"none in {folder}", REINSTALL))
+        findings.append(_problem("cores", f"none in {_core.LIB}", REINSTALL))
     others = [str(library) for library in _plugin_libraries() if library != _devices.LOADER.resolve()]
     if others:
         advice = "a plugin that also provides the device type XPU cannot be used together with this one"
@@ -197,7 +195,8 @@ def _process(seen: dict[str, Any] | None, code: int, stderr: str) -> list[Findin
     if core is None:
         return [*findings, _problem("plugin", f"the core {loader['core']} does not describe its devices", REINSTALL)]
     backends = f"{core['subdevice_type']} (of {', '.join(core['subdevice_types'])})"
-    findings.append(_ok("plugin", f"{pathlib.Path(loader['core']).name}, backend {backends}"))
+    built_for = f", built for TensorFlow {loader['built_for']}" if loader["built_for"] else ""
+    findings.append(_ok("plugin", f"{pathlib.Path(loader['core']).name}{built_for}, backend {backends}"))
     findings.append(_ok("instructions", core["instruction_set"]))
     listed = [name for name in seen["physical_devices"] if f":{device_type()}:" in name]
     if not listed:

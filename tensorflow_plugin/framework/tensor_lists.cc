@@ -15,7 +15,7 @@ namespace tf = tensorflow;
 // Elements may have more dimensions than arguments of a kernel; for a sum they need none.
 tf::Tensor Flat(const tf::Tensor& t) {
   tf::Tensor flat(t.dtype());
-  (void)flat.CopyFrom(t, tf::TensorShape({t.NumElements()}));  // as many elements: it cannot fail
+  [[maybe_unused]] const bool fits = flat.CopyFrom(t, tf::TensorShape({t.NumElements()}));  // as many elements: it does
   return flat;
 }
 

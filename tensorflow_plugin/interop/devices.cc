@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "tensorflow_plugin/interop/differences.h"
+// After it:
 #include "tensorflow/c/experimental/stream_executor/stream_executor_internal.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow/c/tf_status_helper.h"

@@ -10,6 +10,7 @@
 #include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/common_runtime/eager/context.h"
+#include "tensorflow_plugin/interop/differences.h"
 #include "tensorflow_plugin/interop/export.h"
 #include "tensorflow_plugin/interop/python_error.h"
 #include "tensorflow_plugin/interop/types.h"
@@ -206,8 +207,8 @@ bool CopyOnDevice(const EagerView& view, Tensor* copy) {
     return false;
   }
   const size_t bytes = view.tensor->TotalBytes();
-  stream_executor::DeviceAddressBase to(tensorflow::DMAHelper::base(copy), bytes);
-  const stream_executor::DeviceAddressBase from(const_cast<void*>(tensorflow::DMAHelper::base(view.tensor)), bytes);
+  DeviceAddress to(tensorflow::DMAHelper::base(copy), bytes);
+  const DeviceAddress from(const_cast<void*>(tensorflow::DMAHelper::base(view.tensor)), bytes);
   const absl::Status status = device->tensorflow_accelerator_device_info()->stream->Memcpy(&to, from, bytes);
   return status.ok() || Raise(status) == 0;
 }

@@ -1,5 +1,6 @@
-// The Python module tensorflow_xpu._interop_2_21: the parts from which tensorflow_xpu.dlpack is made. It is linked
-// against one version of TensorFlow and refuses to be imported beside another.
+// The Python module tensorflow_xpu._interop_2_21, or that of another version: the parts from which
+// tensorflow_xpu.dlpack is made. It is linked against one version of TensorFlow and refuses to be imported beside
+// another.
 #include <Python.h>
 
 #include <string>
@@ -20,7 +21,10 @@ namespace {
 
 #define XPU_TEXT_OF(tokens) #tokens
 #define XPU_TEXT(macro) XPU_TEXT_OF(macro)
+#define XPU_JOIN_OF(a, b) a##b
+#define XPU_JOIN(a, b) XPU_JOIN_OF(a, b)
 constexpr char kBuiltFor[] = XPU_TEXT(XPU_TENSORFLOW_VERSION);
+constexpr char kName[] = "_interop_" XPU_TEXT(XPU_TENSORFLOW_MINOR);
 
 constexpr char kDoc[] =
     "DLPack for eager tensors, through TensorFlow's C++.\n\n"
@@ -79,10 +83,10 @@ bool AddAll(PyObject* module) {
 }  // namespace
 }  // namespace xpu::interop
 
-PyMODINIT_FUNC PyInit__interop_2_21() {
+PyMODINIT_FUNC XPU_JOIN(PyInit__interop_, XPU_TENSORFLOW_MINOR)() {
   using namespace xpu::interop;
   if (!Guarded(Matches)) return nullptr;
-  static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_interop_2_21", kDoc, -1, nullptr};
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT, kName, kDoc, -1, nullptr};
   PyObject* const module = PyModule_Create(&definition);
   if (module == nullptr || AddAll(module)) return module;
   Py_DECREF(module);

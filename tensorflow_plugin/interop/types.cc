@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tensorflow/core/framework/types.h"
+#include "tensorflow_plugin/interop/differences.h"
 
 namespace xpu::interop {
 namespace {
@@ -41,9 +42,13 @@ constexpr Pair kPairs[] = {
     {tensorflow::DT_FLOAT8_E5M2FNUZ, Dl(kDLFloat8_e5m2fnuz, 8)},
     {tensorflow::DT_INT4, Dl(kDLInt, 4)},
     {tensorflow::DT_UINT4, Dl(kDLUInt, 4)},
+#if XPU_HAS_INT2
     {tensorflow::DT_INT2, Dl(kDLInt, 2)},
     {tensorflow::DT_UINT2, Dl(kDLUInt, 2)},
+#endif
+#if XPU_HAS_FLOAT4
     {tensorflow::DT_FLOAT4_E2M1FN, Dl(kDLFloat4_e2m1fn, 4)},
+#endif
 };
 
 constexpr int kNumTypes = 64;

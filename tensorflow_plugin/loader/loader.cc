@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tensorflow/c/c_api.h"
+#include "tensorflow_plugin/loader/abi.h"
 #include "tensorflow_plugin/loader/json.h"
 #include "tensorflow_plugin/loader/process.h"
 #include "tensorflow_plugin/loader/python_hooks.h"
@@ -38,7 +39,7 @@ struct State {
   bool active = false;   // this library's core is registered with TensorFlow
   bool forward = false;  // the round in progress goes to the core
   int device_count = 0;
-  std::string loader_path, package_path, tensorflow_version, core_path, device_type, reason, report;
+  std::string loader_path, package_path, tensorflow_version, core_path, built_for, device_type, reason, report;
   Settings settings;
   Core core;
 };
@@ -59,7 +60,10 @@ std::string MinorOf(const std::string& version) {
   return version.substr(0, version.find_first_not_of("0123456789", dot + 1));
 }
 
-// The TensorFlow minor versions that the installed package has a core for: {"2.21"}.
+// The number of a version's minor part: 21 of "2.21".
+int MinorNumber(const std::string& minor) { return std::atoi(minor.c_str() + minor.find('.') + 1); }
+
+// The TensorFlow minor versions that the installed package has a core for, in order: {"2.20", "2.21"}.
 std::vector<std::string> InstalledMinors(const std::string& folder) {
   std::vector<std::string> minors;
   for (const std::string& name : ListFolder(folder)) {
@@ -69,25 +73,58 @@ std::vector<std::string> InstalledMinors(const std::string& folder) {
     std::replace(minor.begin(), minor.end(), '_', '.');
     minors.push_back(minor);
   }
-  std::sort(minors.begin(), minors.end());
+  std::sort(minors.begin(), minors.end(), [](const auto& a, const auto& b) { return MinorNumber(a) < MinorNumber(b); });
   return minors;
 }
 
+// The folder of the running TensorFlow: site-packages/tensorflow.
+std::string TensorFlowFolder() { return DirName(ObjectOf(TensorFlowSymbol("TF_NewStatus"))); }
+
 // "tensorflow-cpu" or "tensorflow", whichever distribution the running TensorFlow came from.
 std::string TensorFlowDistribution() {
-  const std::string site = DirName(DirName(ObjectOf(TensorFlowSymbol("TF_Version"))));
-  for (const std::string& name : ListFolder(site)) {
+  for (const std::string& name : ListFolder(DirName(TensorFlowFolder()))) {
     if (name.rfind("tensorflow-", 0) == 0 && name.find(".dist-info") != std::string::npos) return "tensorflow";
   }
   return "tensorflow-cpu";
 }
 
-std::string WrongVersion(const State& state, const std::vector<std::string>& minors) {
+std::string CorePath(const std::string& folder, std::string minor) {
+  std::replace(minor.begin(), minor.end(), '.', '_');
+  return folder + "/" + kCorePrefix + minor + ".so";
+}
+
+// The newest version that there is a core for; a release, if there is one.
+std::string Recommended(const std::string& folder, const std::vector<std::string>& minors) {
+  const auto of_release = [&](const std::string& minor) { return !IsPrerelease(BuiltFor(CorePath(folder, minor))); };
+  const auto found = std::find_if(minors.rbegin(), minors.rend(), of_release);
+  return found == minors.rend() ? minors.back() : *found;
+}
+
+std::string WrongVersion(const State& state, const std::string& folder, const std::vector<std::string>& minors) {
   std::string built_for;
-  for (const std::string& minor : minors) built_for += (built_for.empty() ? "" : " and ") + minor;
+  for (const std::string& minor : minors) {
+    built_for += (built_for.empty() ? "" : minor == minors.back() ? " and " : ", ") + minor;
+  }
   return "TensorFlow is version " + state.tensorflow_version + " but this plugin was built for " + built_for +
-         ", so no XPU is available. Fix: pip install \"" + TensorFlowDistribution() + "==" + minors.back() +
-         ".*\", or install a tensorflow_xpu built for TensorFlow " + MinorOf(state.tensorflow_version);
+         ", so no XPU is available. Fix: pip install \"" + TensorFlowDistribution() +
+         "==" + Recommended(folder, minors) + ".*\", or install a tensorflow_xpu built for TensorFlow " +
+         MinorOf(state.tensorflow_version);
+}
+
+// Why the core for this minor version must not serve the running TensorFlow, or "". Releases of one minor version keep
+// the layout of classes; candidates and nightlies need not.
+std::string WrongAbi(const State& state, const std::string& core) {
+  const std::string &running = state.tensorflow_version, &built_for = state.built_for;
+  if (running == built_for || !(IsPrerelease(running) || IsPrerelease(built_for))) return "";
+  std::string why = "was built for no version that it names";
+  if (!built_for.empty()) {
+    const std::string header = DifferingHeader(core, TensorFlowFolder());
+    if (header.empty()) return "";
+    why = "was built for " + built_for + ", whose " + header + " is another";
+  }
+  return "TensorFlow is version " + running + " and the core for " + MinorOf(running) + " " + why +
+         ", so no XPU is available. Fix: install " + (built_for.empty() ? "a release of TensorFlow" : "that version") +
+         ", or a tensorflow_xpu built for this one";
 }
 
 // The path of another copy of this library that has already given TensorFlow its devices; empty if there is none.
@@ -144,16 +181,18 @@ std::string OpenCore(State* state) {
   if (minors.empty()) {
     return "no plugin core was found in " + folder + ", so no XPU is available. " + kReinstall;
   }
-  std::string minor = MinorOf(state->tensorflow_version);
-  if (std::find(minors.begin(), minors.end(), minor) == minors.end()) return WrongVersion(*state, minors);
-  std::replace(minor.begin(), minor.end(), '.', '_');
-  const std::string path = folder + "/" + kCorePrefix + minor + ".so";
+  const std::string minor = MinorOf(state->tensorflow_version);
+  if (std::find(minors.begin(), minors.end(), minor) == minors.end()) return WrongVersion(*state, folder, minors);
+  const std::string path = CorePath(folder, minor);
   for (const std::string& name : ListFolder(folder)) {
     const std::string library = folder + "/" + name;
     const bool other_core = name.rfind(kCorePrefix, 0) == 0 && library != path;
     if (other_core || name.find(".so") == std::string::npos || IsWholeLibrary(library)) continue;
     return library + " is damaged, so no XPU is available. " + kReinstall;
   }
+  state->built_for = BuiltFor(path);
+  const std::string reason = WrongAbi(*state, path);
+  if (!reason.empty()) return reason;
   void* handle = OpenWithOpenMp(path);
   if (!handle) {
     const char* error = dlerror();
@@ -245,9 +284,9 @@ using xpu::loader::TheState;
 // 1 if this library gave TensorFlow its XPU devices.
 XPU_EXPORT int XpuLoader_Active() { return TheState().active; }
 
-// What was decided, as JSON: {"active": bool, "reason": str, "loader": path, "core": path, "tensorflow_version": str,
-// "device_count": int, "settings_file": path, "settings": {variable: value that came from this file}}. Valid until the
-// next call.
+// What was decided, as JSON: {"active": bool, "reason": str, "loader": path, "core": path, "built_for": the TensorFlow
+// that the core was compiled with, "tensorflow_version": str, "device_count": int, "settings_file": path, "settings":
+// {variable: value that came from this file}}. Valid until the next call.
 XPU_EXPORT const char* XpuLoader_Report() {
   using xpu::JsonString;
   auto& state = TheState();
@@ -257,7 +296,7 @@ XPU_EXPORT const char* XpuLoader_Report() {
   }
   state.report = "{\"active\": " + std::string(state.active ? "true" : "false") +
                  ", \"reason\": " + JsonString(state.reason) + ", \"loader\": " + JsonString(state.loader_path) +
-                 ", \"core\": " + JsonString(state.core_path) +
+                 ", \"core\": " + JsonString(state.core_path) + ", \"built_for\": " + JsonString(state.built_for) +
                  ", \"tensorflow_version\": " + JsonString(state.tensorflow_version) +
                  ", \"device_count\": " + std::to_string(state.device_count) +
                  ", \"settings_file\": " + JsonString(state.settings.path) + ", \"settings\": {" + settings + "}}";

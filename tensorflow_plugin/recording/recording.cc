@@ -9,6 +9,9 @@
 #include <utility>
 
 namespace xpu::recording {
+
+std::atomic<bool> internal::on{false};
+
 namespace {
 
 // All of it lives for ever: threads may record until the process is gone.

@@ -18,7 +18,7 @@
 namespace xpu::recording {
 
 namespace internal {
-inline std::atomic<bool> on{false};
+extern std::atomic<bool> on;  // one, wherever it is asked: inline, each library would have its own
 }
 // Whether a profiler listens.
 inline bool On() { return __builtin_expect(internal::on.load(std::memory_order_relaxed), 0); }
