@@ -316,8 +316,6 @@ GOOD = {
     "dump_fusion": ["/tmp"],
     "isa": ["baseline"],
     "winograd": [True, False, "0", "1", 1],
-    ),
-    Option(
     "opencl_device": ["pocl", "Intel(R) Arc", 0, "2"],
     "fault": [
         "alloc:fail@3",
@@ -341,8 +339,6 @@ BAD = {
     "dump_fusion": ["/nowhere/at/all", 3],
     "isa": ["sse"],
     "winograd": ["fast", 2],
-    ),
-    Option(
     "opencl_device": ["", "a\nb", -1, 0.5, True],
     "fault": [
         "alloc",
