@@ -7,18 +7,6 @@
 namespace xpu::opencl {
 namespace {
 
-// The widest unit that elements are made of and aligned to, and how many of it.
-struct Unit {
-  const char* type;
-  size_t size;
-};
-Unit UnitOf(size_t element_size) {
-  for (const Unit& unit : {Unit{"ulong", 8}, Unit{"uint", 4}, Unit{"ushort", 2}}) {
-    if (element_size % unit.size == 0) return unit;
-  }
-  return {"uchar", 1};
-}
-
 std::string Source(size_t element_size, int rank, const char* index_type) {
   const Unit unit = UnitOf(element_size);
   return errors::Concat(

@@ -13,8 +13,13 @@ namespace xpu::opencl {
 // V(name): a new primitive is a name here and a file that defines its functions.
 #define XPU_OPENCL_PRIMITIVES(V) \
   V(Elementwise)                 \
+  V(Reduce)                      \
   V(MatMul)                      \
-  V(CopyStrided)
+  V(Softmax)                     \
+  V(CopyStrided)                 \
+  V(Gather)                      \
+  V(Scatter)                     \
+  V(Random)
 
 // Scratch memory that a command needs; none unless a primitive's own function says otherwise.
 template <typename Desc>
@@ -31,6 +36,9 @@ XPU_OPENCL_PRIMITIVES(XPU_OPENCL_PRIMITIVE)
 #undef XPU_OPENCL_PRIMITIVE
 
 // Each descriptor's WorkspaceBytes that is not 0 is declared here, too.
+int64_t WorkspaceBytes(const ReduceDesc& desc);
+int64_t WorkspaceBytes(const SoftmaxDesc& desc);
+int64_t WorkspaceBytes(const ScatterDesc& desc);
 
 }  // namespace xpu::opencl
 

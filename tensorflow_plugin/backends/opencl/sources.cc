@@ -159,20 +159,6 @@ std::string Replaced(const char* pattern, const Instr& instr) {
   return text;
 }
 
-// The meaning is plain/scalar_ops.h's.
-std::string CastText(DType from, DType to, const std::string& x) {
-  if (to == DType::kBool) return "(uchar)(" + x + " != 0)";
-  if (to == DType::kHalf) return "round_to_half((float)" + x + ")";
-  if (to == DType::kBFloat16) return "round_to_bfloat16((float)" + x + ")";
-  const std::string target = RegisterOf(to);
-  if (IsFloating(from) && IsInteger(to)) {
-    const bool through_int = SizeOf(to) < 4 || to == DType::kInt32;
-    const char* const by = to == DType::kUint64 ? "ulong" : through_int ? "int" : "long";
-    return "(" + target + ")" + RegisterOf(from) + "_to_" + by + "(" + x + ")";
-  }
-  return "(" + target + ")" + x;
-}
-
 std::string ConstantText(const Constant& constant) {
   uint64_t bits = 0;
   const size_t size = plain::RegisterSize(constant.type);
@@ -256,6 +242,20 @@ std::string Store(DType type, const std::string& memory, const std::string& inde
   return element + (type == DType::kBFloat16 ? "to_bfloat16(" + value + ")" : value) + ";\n";
 }
 
+// The meaning is plain/scalar_ops.h's.
+std::string Cast(DType from, DType to, const std::string& x) {
+  if (to == DType::kBool) return "(uchar)(" + x + " != 0)";
+  if (to == DType::kHalf) return "round_to_half((float)" + x + ")";
+  if (to == DType::kBFloat16) return "round_to_bfloat16((float)" + x + ")";
+  const std::string target = RegisterOf(to);
+  if (IsFloating(from) && IsInteger(to)) {
+    const bool through_int = SizeOf(to) < 4 || to == DType::kInt32;
+    const char* const by = to == DType::kUint64 ? "ulong" : through_int ? "int" : "long";
+    return "(" + target + ")" + RegisterOf(from) + "_to_" + by + "(" + x + ")";
+  }
+  return "(" + target + ")" + x;
+}
+
 std::string Registers(const Program& program, const std::function<std::string(int input)>& load) {
   std::string text;
   int reg = 0;
@@ -269,7 +269,7 @@ std::string Registers(const Program& program, const std::function<std::string(in
   for (size_t i = 0; i < program.instrs().size(); ++i) {
     const Instr& instr = program.instrs()[i];
     if (instr.op == EOp::kCast) {
-      define(CastText(instr.type, instr.result, RegisterName(instr.a)));
+      define(Cast(instr.type, instr.result, RegisterName(instr.a)));
       continue;
     }
     define(Replaced(ExpressionOf(instr.op, instr.type), instr));

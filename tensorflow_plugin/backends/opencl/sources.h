@@ -34,6 +34,9 @@ std::string Load(DType type, const std::string& memory, const std::string& index
 // A statement that stores a register there.
 std::string Store(DType type, const std::string& memory, const std::string& index, const std::string& value);
 
+// A register of one type as one of another.
+std::string Cast(DType from, DType to, const std::string& value);
+
 // Statements that define r0, r1, ... : the registers of a program, of which the first are its inputs, loaded by the
 // expressions that `load` gives. In programs that can fail they write the number of the instruction to MEMORY(report).
 std::string Registers(const Program& program, const std::function<std::string(int input)>& load);

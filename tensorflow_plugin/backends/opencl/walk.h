@@ -3,6 +3,7 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_WALK_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_WALK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,6 +25,18 @@ inline std::vector<int64_t> WalkTable(const Dims& shape, const std::vector<const
 // Statements that define o0, o1, ... : where each operand's element of `position` lies, in elements. `index_type` is
 // that of the position, and `first` the entry of `table` at which the walk's numbers begin.
 std::string WalkText(int rank, int operands, const std::string& position, const std::string& index_type, int first = 0);
+
+// The widest type that elements of a size are made of and aligned to.
+struct Unit {
+  const char* type;
+  size_t size;
+};
+inline Unit UnitOf(size_t element_size) {
+  for (const Unit& unit : {Unit{"ulong", 8}, Unit{"uint", 4}, Unit{"ushort", 2}}) {
+    if (element_size % unit.size == 0) return unit;
+  }
+  return {"uchar", 1};
+}
 
 }  // namespace xpu::opencl
 

@@ -183,6 +183,37 @@ const UnderTest& TheBackend() {
 
 bool IsHostBackend() { return std::string(BackendUnderTest().subdevice_type()) == kHostBackend; }
 
+// Scratch memory of a command, in which nothing has been written, with a guard on both sides. The stream outlives it.
+class Scratch final : public WorkspaceSource {
+ public:
+  Scratch(Device& device, Stream& stream) : device_(device), stream_(stream) {}
+  ~Scratch() override { device_.Deallocate(memory_); }
+
+  Status Allocate(int64_t bytes, void** address) override {
+    before_.assign(kAlignment + static_cast<size_t>(bytes) + kGuard, static_cast<char>(kUnwritten));
+    after_ = before_;
+    memory_ = static_cast<char*>(device_.Allocate(before_.size()));
+    if (memory_ == nullptr) Die(errors::Concat("cannot allocate ", before_.size(), " bytes on the device to test"));
+    *address = memory_ + kAlignment;
+    return stream_.CopyHostToDevice(memory_, before_.data(), before_.size());
+  }
+  // Enqueues a copy of what is there now.
+  Status Fetch() { return stream_.CopyDeviceToHost(after_.data(), memory_, after_.size()); }
+  // Whether the guards of what was fetched are as they were.
+  bool IsIntact() const {
+    const auto equal = [&](size_t from, size_t size) {
+      return size == 0 || std::memcmp(before_.data() + from, after_.data() + from, size) == 0;
+    };
+    return before_.empty() || (equal(0, kAlignment) && equal(before_.size() - kGuard, kGuard));
+  }
+
+ private:
+  Device& device_;
+  Stream& stream_;
+  char* memory_ = nullptr;
+  std::vector<char> before_, after_;
+};
+
 }  // namespace
 
 TestDevice::TestDevice(const Backend& backend, const BackendOptions& options)
@@ -240,6 +271,8 @@ Outcome TestDevice::RunCommand(const LaunchFunction& launch, const std::vector<A
   for (size_t i = 0; i < in.size(); ++i)
     args.in[i] = inputs[i].type() == DType::kInvalid ? nullptr : memory_ + in[i].begin;
   for (size_t i = 0; i < out.size(); ++i) args.out[i] = memory_ + out[i].begin;
+  Scratch scratch(*device_, *stream_);
+  args.workspace_source = &scratch;
   Status of_command;
   if (waiting == Waiting::kAwaited) args.status = &of_command;
 
@@ -258,6 +291,7 @@ Outcome TestDevice::RunCommand(const LaunchFunction& launch, const std::vector<A
   if (guarded) stream_->Wait();
   if (guarded) SetForbidden(memory_, places, end, false);
   DieUnlessOk(stream_->CopyDeviceToHost(after_.data(), memory_, end), "copy from the device");
+  DieUnlessOk(scratch.Fetch(), "copy of scratch memory from the device");
   stream_->Wait();
   const Status of_stream = stream_->TakeStatus();
   if (outcome.launched) outcome.status = of_command.ok() ? of_stream : of_command;
@@ -280,6 +314,7 @@ Outcome TestDevice::RunCommand(const LaunchFunction& launch, const std::vector<A
     for (const Place& p : places) where << " [" << p.begin << ", " << p.begin + p.bytes << ")";
     outcome.trespass = where.str();
   }
+  if (!scratch.IsIntact()) outcome.trespass += " what is beside the scratch memory was changed";
   return outcome;
 }
 

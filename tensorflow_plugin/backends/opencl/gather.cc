@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tensorflow_plugin/backends/opencl/indices.h"
+#include "tensorflow_plugin/backends/opencl/primitives.h"
+#include "tensorflow_plugin/backends/opencl/walk.h"
+
+namespace xpu::opencl {
+namespace {
+
+const std::string kSource =
+#include "tensorflow_plugin/backends/opencl/gather.cl.inc"
+    ;
+
+}  // namespace
+
+bool Supports(const Abilities&, const GatherDesc& desc) {
+  return IsInteger(desc.index_type) && FitsReport(desc.batch, desc.num_indices);
+}
+
+Status Enqueue(Machine& machine, Queue& queue, const GatherDesc& desc, const Args& args, const Footprint&) {
+  const Unit unit = UnitOf(desc.element_size);
+  const int64_t units = desc.inner * static_cast<int64_t>(desc.element_size / unit.size);
+  const int64_t items = desc.batch * desc.outer * desc.num_indices * std::max<int64_t>(units, 1);
+  std::vector<int64_t> dims(desc.dims.begin(), desc.dims.end());
+  const int depth = desc.dims.rank();
+  if (dims.empty()) dims.push_back(1);  // a buffer has at least a byte
+  Call call(machine, queue, errors::Concat("gather ", unit.type, " ", Name(desc.index_type)),
+            [&] { return errors::Concat("#define UNIT ", unit.type, "\n", RowOfText(desc.index_type), kSource); });
+  for (int64_t value : {items, units, desc.num_indices, desc.outer, desc.dims.num_elements()}) {
+    call.Value(static_cast<cl_ulong>(value));
+  }
+  call.Value(static_cast<cl_int>(depth)).Table(dims);
+  call.Memory(units == 0 ? nullptr : args.in[0]).Memory(args.in[1]).Memory(units == 0 ? nullptr : args.out[0]).Report();
+  return call.RunChecked(items, args, [&machine, desc, indices = args.in[1]](uint32_t number) {
+    const int64_t n = desc.num_indices;
+    const std::string position = (desc.batch > 1 ? std::to_string(number / n) + "," : "") + std::to_string(number % n);
+    return IndexFailure(machine, desc.index_type, desc.dims, indices, number, position);
+  });
+}
+
+}  // namespace xpu::opencl

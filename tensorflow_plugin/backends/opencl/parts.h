@@ -1,0 +1,36 @@
+// How long rows are worked on in parts, an item each, where there are too few rows to keep a device busy.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PARTS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PARTS_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/opencl/hardware.h"
+
+namespace xpu::opencl {
+
+struct Parts {
+  int64_t count = 1;  // of each row
+
+  // Depends on the shape alone, so that results do not differ from device to device, and scratch memory is known early.
+  static Parts Of(int64_t rows, int64_t n) {
+    constexpr int64_t kItems = 16384;  // enough for the largest devices
+    constexpr int64_t kShortest = 256, kMost = 512;
+    if (rows <= 0 || n <= kShortest) return {};
+    return {std::clamp<int64_t>(kItems / rows, 1, std::min(kMost, n / kShortest))};
+  }
+
+  // Part p has the elements of [first p, first p + span) that are `step` apart.
+  struct Walk {
+    int64_t first, step, span;
+  };
+  // A processor's items each read on in memory; those of all else read neighbours at the same time.
+  Walk WalkOn(const Hardware& hardware, int64_t n) const {
+    const int64_t length = std::max<int64_t>(1, (n + count - 1) / count);
+    return hardware.is_processor ? Walk{length, 1, length} : Walk{1, count, std::max<int64_t>(1, n)};
+  }
+};
+
+}  // namespace xpu::opencl
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PARTS_H_

@@ -1,0 +1,67 @@
+#include <string>
+
+#include "tensorflow_plugin/backends/opencl/primitives.h"
+#include "tensorflow_plugin/primitives/check.h"
+
+namespace xpu::opencl {
+namespace {
+
+const std::string kSource =
+#include "tensorflow_plugin/backends/opencl/random.cl.inc"
+    ;
+
+// KIND in random.cl; -1: there is none.
+int KindOf(RandomKind kind) {
+  switch (kind) {
+    case RandomKind::kUniform:
+      return 0;
+    case RandomKind::kUniformInt:
+    case RandomKind::kUniformFullInt:
+      return 1;
+    case RandomKind::kNormal:
+      return 2;
+    case RandomKind::kTruncatedNormal:
+      return 3;
+    case RandomKind::kGamma:
+    case RandomKind::kBoundedNormal:
+      break;
+  }
+  return -1;
+}
+
+int GroupOf(DType type) { return SizeOf(type) == 8 ? 2 : 4; }
+
+std::string Source(const RandomDesc& desc) {
+  const DType type = desc.type;
+  const int mantissa = type == DType::kHalf ? 10 : type == DType::kBFloat16 ? 7 : 23;
+  return errors::Concat(ExtensionsFor(type), "#define KIND ", KindOf(desc.kind), "\n#define GROUP ", GroupOf(type),
+                        "\n#define WORD ", SizeOf(type) == 8 ? "ulong" : "uint", "\n#define REAL ", RegisterOf(type),
+                        "\n#define MANTISSA ", mantissa, "\n#define STORE(i, x) ", Store(type, "out", "i", "x"),
+                        kSource);
+}
+
+}  // namespace
+
+bool Supports(const Abilities& abilities, const RandomDesc& desc) {
+  if (!IsDefined(desc) || !HasType(abilities, desc.type)) return false;
+  // Logarithms and sines of the C library, to the last bit, there are none.
+  const bool is_normal = desc.kind == RandomKind::kNormal || desc.kind == RandomKind::kTruncatedNormal;
+  return KindOf(desc.kind) >= 0 && !(is_normal && desc.exact);
+}
+
+Status Enqueue(Machine& machine, Queue& queue, const RandomDesc& desc, const Args& args, const Footprint&) {
+  Call call(machine, queue, errors::Concat("random ", KindOf(desc.kind), " ", Name(desc.type)),
+            [&] { return Source(desc); });
+  const bool has_key = desc.start == RandomStart::kGiven, has_counter = desc.start != RandomStart::kHere;
+  const bool has_range = desc.kind == RandomKind::kUniformInt;
+  const uint64_t low = static_cast<uint64_t>(desc.low), range = static_cast<uint64_t>(desc.high) - low;
+  call.Value(static_cast<cl_ulong>(desc.n)).Value(static_cast<cl_int>(has_key ? 2 : has_counter ? 1 : 0));
+  for (uint64_t value : {desc.key, desc.counter[0], desc.counter[1], low, has_range ? range : 0}) {
+    call.Value(static_cast<cl_ulong>(value));
+  }
+  call.Memory(has_key ? args.in[0] : nullptr).Memory(has_counter ? args.in[has_key ? 1 : 0] : nullptr);
+  const int64_t group = GroupOf(desc.type);
+  return call.Memory(args.out[0]).Run((desc.n + group - 1) / group);
+}
+
+}  // namespace xpu::opencl

@@ -1,0 +1,66 @@
+#include <string>
+
+#include "tensorflow_plugin/backends/opencl/parts.h"
+#include "tensorflow_plugin/backends/opencl/primitives.h"
+#include "tensorflow_plugin/primitives/check.h"
+
+namespace xpu::opencl {
+namespace {
+
+const std::string kSource =
+#include "tensorflow_plugin/backends/opencl/softmax.cl.inc"
+    ;
+
+// Of the kernel's runs, by the steps that they do.
+constexpr cl_int kAllSteps = 7;
+constexpr cl_int kSteps[] = {1, 2, 4};
+constexpr int64_t kPartialNumbers = 4;
+
+bool IsSparse(const SoftmaxDesc& desc) { return desc.kind == SoftmaxKind::kSparseCrossEntropy; }
+
+std::string Source(const SoftmaxDesc& desc) {
+  const DType type = desc.type;
+  return errors::Concat(ExtensionsFor(type), "#define KIND ", static_cast<int>(desc.kind), "\n#define REAL ",
+                        RegisterOf(type), "\n#define LABEL_INDEX ", IsSparse(desc) ? StorageOf(desc.label_type) : "int",
+                        "\n#define LOAD_LOGIT(i) ", Load(type, "logits", "i"), "\n#define LOAD_LABEL(i) ",
+                        Load(type, "labels", "i"), "\n#define STORE_FIRST(i, x) ", Store(type, "first_out", "i", "x"),
+                        "\n#define STORE_BACKPROP(i, x) ", Store(type, "backprop", "i", "x"), kSource);
+}
+
+}  // namespace
+
+bool Supports(const Abilities& abilities, const SoftmaxDesc& desc) {
+  return IsDefined(desc) && HasType(abilities, desc.type);
+}
+
+int64_t WorkspaceBytes(const SoftmaxDesc& desc) {
+  const int64_t parts = Parts::Of(desc.rows, desc.cols).count;
+  const size_t real = desc.type == DType::kDouble ? sizeof(double) : sizeof(float);
+  return parts == 1 ? 0 : parts * desc.rows * kPartialNumbers * static_cast<int64_t>(real);
+}
+
+Status Enqueue(Machine& machine, Queue& queue, const SoftmaxDesc& desc, const Args& args, const Footprint& footprint) {
+  const Parts parts = Parts::Of(desc.rows, desc.cols);
+  const Parts::Walk walk = parts.WalkOn(machine.hardware(), desc.cols);
+  const bool strided = desc.kind == SoftmaxKind::kCrossEntropy;
+  const std::string key = errors::Concat("softmax ", static_cast<int>(desc.kind), " ", Name(desc.type), " ",
+                                         IsSparse(desc) ? Name(desc.label_type) : "");
+  for (const cl_int step : kSteps) {
+    Call call(machine, queue, key, [&] { return Source(desc); });
+    for (int64_t value : {desc.rows, desc.cols, parts.count, walk.first, walk.step, walk.span}) {
+      call.Value(static_cast<cl_ulong>(value));
+    }
+    call.Value(parts.count == 1 ? kAllSteps : step);
+    for (int64_t stride : {strided ? desc.logits_row_stride : desc.cols, strided ? desc.logits_col_stride : 1,
+                           desc.labels_row_stride, desc.labels_col_stride}) {
+      call.Value(static_cast<cl_long>(stride));
+    }
+    call.Memory(args.in[0]).Memory(footprint.num_in > 1 ? args.in[1] : nullptr).Memory(args.workspace);
+    call.Memory(args.out[0]).Memory(footprint.num_out > 1 ? args.out[1] : nullptr);
+    XPU_RETURN_IF_ERROR(call.Run(desc.rows * parts.count));
+    if (parts.count == 1) break;
+  }
+  return OkStatus();
+}
+
+}  // namespace xpu::opencl
