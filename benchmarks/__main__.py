@@ -25,8 +25,8 @@ XPU (backend {backend}) against TensorFlow {version}'s own CPU kernels on the sa
 written by `make bench`. Both run in one process and alternate, round by round. The times of a row are those of one
 round, the one whose ratio XPU time / CPU time is the median of all rounds' ratios: below 1 XPU is faster. "Copies
 without TensorFlow" has the least time of each side; first calls and memory of models, memory options and devices are
-those of processes of their own, in turns. Single ops (from matmul to random) run op by op, without clusters, which
-would compute a repeated op once. Sizes are float32.
+those of processes of their own, in turns. Single ops (from matmul to the op table) run op by op, without clusters,
+which would compute a repeated op once. Sizes are float32. The op table has the slowest rows first.
 """
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import callbacks, devices, memory, models
+from benchmarks import callbacks, devices, families, memory, models
 from benchmarks.measure import CPU, XPU, Case, Result, alternate, compare, lines_of, wait
 from tensorflow_xpu._bench_ops import SINGLE_OPS, normal
 
@@ -118,6 +118,7 @@ GROUPS = {
     "copies": copies,
     "copies without TensorFlow": callbacks.copies,
     **{group: functools.partial(by_themselves, group) for group in SINGLE_OPS},
+    "op table": families.table,
     "training": training,
     "models": models.steps,
     "first calls": models.first_calls,

@@ -1,5 +1,6 @@
 """The figures that the benchmarks print belong together."""
 
+import json
 import subprocess
 import sys
 import time
@@ -8,11 +9,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks import contest, models, suite, workloads
+from benchmarks import contest, families, models, suite, workloads
 from benchmarks.__main__ import sections, written
 from benchmarks.measure import CPU, XPU, Result, alternate, middle
+from tensorflow_xpu import _families
 from tensorflow_xpu._measure import amount
-from tests.conftest import run_code
+from tests.conftest import ROOT, run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -87,6 +89,31 @@ def test_single_ops_are_measured_without_clusters(monkeypatch):
     for group in suite.SINGLE_OPS:
         assert list(suite.GROUPS[group]()) == []
     assert asked == [(("benchmarks.suite", group), {"TF_XPU_FUSION": "0"}) for group in suite.SINGLE_OPS]
+
+
+def test_the_op_table_has_every_family():
+    assert not families.FAMILIES.keys() & families.NOT_MEASURED.keys()
+    assert families.FAMILIES.keys() | families.NOT_MEASURED.keys() == _families.FAMILIES.keys()
+    for name, family in families.FAMILIES.items():
+        assert set(family.ops) <= set(_families.FAMILIES[name].split()), name
+        assert list(family.sizes) == sorted(set(family.sizes)), name
+    assert families.NOTES.keys() <= {op for family in families.FAMILIES.values() for op in family.ops}
+
+
+def test_the_slowest_ops_come_first():
+    results = [Result("a", "", 2.0, 1.0), Result("b", "", 8.0, 1.0), Result("c", "", 1.0, 2.0)]
+    mean, *rows = families.slowest_first(results)
+    assert [r.name for r in rows] == ["b", "a", "c"]
+    assert (mean.size, mean.ratio) == ("of 3", pytest.approx(2.0))  # of 2, 8 and 1/2
+
+
+def test_the_op_table_of_a_family(xpu_device):
+    done = run("-m", "benchmarks.families", "inplace", environment={"TF_XPU_FUSION": "0"}, cwd=ROOT)
+    results = [Result(**json.loads(line)) for line in done.stdout.splitlines()]
+    assert [r.name for r in results] == [op for op in families.INPLACE.ops for _ in families.LABELS]
+    assert results[2].size == "large: 1048576"
+    for result in results:
+        assert 1e-7 < result.xpu < 1 and 1e-7 < result.cpu < 1
 
 
 def row(**rounds):
