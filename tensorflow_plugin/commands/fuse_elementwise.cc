@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -76,14 +77,13 @@ class Fuser {
         group_of_[i] = NewGroup(i, Dims());
         continue;
       }
-      bool joined = false;
-      for (int g : CandidatesFor(i)) {
-        if (Join(g, i)) {
-          joined = true;
-          break;
-        }
+      const std::vector<int> candidates = CandidatesFor(i);
+      const auto joined = std::find_if(candidates.begin(), candidates.end(), [&](int g) { return Join(g, i); });
+      if (joined == candidates.end()) {
+        group_of_[i] = NewGroup(i, DescOf(i).shape);
+      } else {
+        MergeSources(i);
       }
-      if (!joined) group_of_[i] = NewGroup(i, DescOf(i).shape);
       if (DescOf(i).shape.num_elements() == 1) last_scalar_ = group_of_[i];
     }
     Emit();
@@ -104,7 +104,7 @@ class Fuser {
   int NewGroup(int i, Dims shape) {
     const int g = static_cast<int>(groups_.size());
     groups_.push_back({std::move(shape), {i}});
-    position_.push_back(g);
+    position_.push_back(static_cast<int>(order_.size()));
     order_.push_back(g);
     return g;
   }
@@ -162,10 +162,43 @@ class Fuser {
       joined.shape = shape;
       fits = Fits(joined);
     }
-    if (!fits || !PutSourcesBefore(g, i)) return false;
+    if (!fits || !PutSourcesBefore(g, {i}, -1)) return false;
     groups_[g] = std::move(joined);
     group_of_[i] = g;
     return true;
+  }
+
+  // Other groups that a command hangs on become one with its own: what was decayed and then updated, for one.
+  void MergeSources(int i) {
+    for (int b : before_[i]) {
+      const int own = group_of_[i], source = group_of_[b];
+      if (source == own || !IsElementwise(source)) continue;
+      if (position_[source] < position_[own]) {
+        Merge(source, own);
+      } else {
+        Merge(own, source);
+      }
+    }
+  }
+
+  // Group h, which stands behind g, becomes part of it, if that can be.
+  void Merge(int g, int h) {
+    Group merged{groups_[g].shape, {}};
+    const std::vector<int>&first = groups_[g].members, &second = groups_[h].members;
+    if (merged.shape.num_elements() != groups_[h].shape.num_elements()) return;
+    std::merge(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(merged.members));
+    bool fits = Fits(merged);
+    if (!fits && merged.shape != groups_[h].shape) {
+      merged.shape = groups_[h].shape;
+      fits = Fits(merged);
+    }
+    if (!fits || !PutSourcesBefore(g, second, h)) return;
+    for (int member : second) group_of_[member] = g;
+    order_.erase(order_.begin() + position_[h]);
+    for (int p = position_[h]; p < static_cast<int>(order_.size()); ++p) position_[order_[p]] = p;
+    groups_[h].members.clear();
+    groups_[g] = std::move(merged);
+    if (last_scalar_ == h) last_scalar_ = g;
   }
 
   bool Fits(const Group& group) const {
@@ -174,19 +207,22 @@ class Fuser {
     return Build(group, false, &desc, &in, &out);
   }
 
-  // Has all that command i hangs on stand before group g, which it is to join; false if some of it hangs on g.
-  bool PutSourcesBefore(int g, int i) {
+  // Has all that commands hang on which are to join group g stand before it; false if some of it hangs on g. They are
+  // those of group `own`, if there is one.
+  bool PutSourcesBefore(int g, const std::vector<int>& commands, int own) {
     std::vector<bool> found(groups_.size(), false);
     std::vector<int> open;
     int last = position_[g];
     const auto visit = [&](int command) {
       const int h = group_of_[command];
-      if (found[h] || position_[h] <= position_[g]) return;
+      if (h == own || found[h] || position_[h] <= position_[g]) return;
       found[h] = true;
       open.push_back(h);
       last = std::max(last, position_[h]);
     };
-    for (int b : before_[i]) visit(b);
+    for (int command : commands) {
+      for (int b : before_[command]) visit(b);
+    }
     while (!open.empty()) {
       const int h = open.back();
       open.pop_back();
@@ -307,7 +343,8 @@ class Fuser {
     return false;
   }
 
-  // Groups in an order that keeps what hangs on what; the earliest first where there is a choice.
+  // Groups in an order that keeps what hangs on what; the earliest first where there is a choice. Those without members
+  // have become part of others.
   void Emit() {
     std::vector<int> waits(groups_.size(), 0);
     std::vector<std::vector<int>> after(groups_.size());
@@ -331,7 +368,7 @@ class Fuser {
       std::push_heap(ready.begin(), ready.end(), later);
     };
     for (size_t g = 0; g < groups_.size(); ++g) {
-      if (waits[g] == 0) add(static_cast<int>(g));
+      if (waits[g] == 0 && !groups_[g].members.empty()) add(static_cast<int>(g));
     }
     std::vector<Command> commands;
     while (!ready.empty()) {

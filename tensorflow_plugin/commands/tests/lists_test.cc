@@ -20,6 +20,21 @@ TEST_F(Lists, AChainIsOneCommandThatStoresItsEndAlone) {
   EXPECT_EQ(PlanMemory(list).bytes, 0);
 }
 
+// As a variable that is decayed first and updated with a gradient's moments later.
+TEST_F(Lists, TwoChainsThatMeetAreOneCommand) {
+  float *w = Given({1, -2, 3}), *g = Given({4, 5, -6}), *m = Given({7, 8, 9});
+  float *a = Computed(3), *sum = Computed(1);
+  Op(EOp::kSquare, {w}, a, 3);
+  SumRows(g, sum, 3, 1);
+  Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {3}, {{m, Dims{1}}, {sum, Dims{0}}}, {m});
+  Op(EOp::kSub, {a, m}, w, 3);
+  Want(w);
+  Want(m);
+  const List list = ExpectSame();
+  ASSERT_EQ(list.commands.size(), 2u);  // the sum is the other
+  EXPECT_EQ(list.commands[1].out.size(), 2u);
+}
+
 TEST_F(Lists, WhatIsWantedInBetweenIsStored) {
   float *x = Given({1, 2, 3}), *a = Computed(3), *y = Computed(3);
   Op(EOp::kNeg, {x}, a, 3);
