@@ -21,7 +21,7 @@ assert result.attempted and not result.failed
 """
 NO_OPENCL = {"OCL_ICD_VENDORS": "/nowhere/"}  # whose devices are others on every machine
 PAGE = (ROOT / "docs" / "front-end.md").read_text()
-SECTIONS = ("Devices", "The subdevice type behind a device type", "Options")
+SECTIONS = ("Devices", "The subdevice type behind a device type", "Options", "Other plugins")
 BLOCKS = [
     (section, block)
     for section, text in re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", PAGE, re.MULTILINE)
@@ -30,9 +30,22 @@ BLOCKS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def plugins(compile_plugin, tmp_path_factory):
+    """A folder with the libraries of the page."""
+    source = ROOT / "tensorflow_plugin" / "conformance" / "tests" / "sample_plugin.cc"
+    folder = tmp_path_factory.mktemp("plugins")
+    for name, platform, its_type in [("npu", "NPU_SAMPLE", "NPU"), ("other", "OTHER_SAMPLE", "XPU")]:
+        defines = [f'-DSAMPLE_NAME="{platform}"', f'-DSAMPLE_TYPE="{its_type}"']
+        library = compile_plugin(source, name, *defines, "-lpthread")
+        library.rename(folder / f"lib{name}.so")
+    return folder
+
+
 @pytest.mark.parametrize(("section", "block"), BLOCKS, ids=[f"{section}-{i}" for i, (section, _) in enumerate(BLOCKS)])
-def test_examples_of_the_page(xpu_device, section, block):
-    outcome = run_code(RUN.format(text=block), environment=NO_OPENCL)
+def test_examples_of_the_page(xpu_device, section, block, request):
+    folder = request.getfixturevalue("plugins") if section == "Other plugins" else None
+    outcome = run_code(RUN.format(text=block), environment=NO_OPENCL, cwd=folder)
     assert outcome.returncode == 0, outcome.stdout
 
 

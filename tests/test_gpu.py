@@ -129,3 +129,29 @@ def test_the_documentations_program(xpu_device):
     outcome = run_code(program, environment={"TF_XPU_DEVICE_TYPE": "GPU"})
     assert outcome.returncode == 0, outcome
     assert "GPU:0" in outcome.stdout
+
+
+NAMES = """
+import json
+import tensorflow as tf
+from tensorflow_xpu.dlpack import from_dlpack
+
+with tf.device("/gpu:1"):
+    x = tf.identity(tf.constant([1.0, 2.0]))
+y = from_dlpack(x)
+try:
+    with tf.device("/gpu:1"):
+        (y * 2).numpy()
+except tf.errors.InternalError as error:
+    print(json.dumps([y.device[-5:], y.numpy().tolist(), str(error)]))
+"""
+
+
+def test_messages_and_exchanged_tensors_name_the_gpu(xpu_device):
+    """With memory that the host cannot address, whose DLPack device has the number alone."""
+    variables = {"TF_XPU_ISOLATE_MEMORY": "1", "TF_XPU_FAULT": "xpu:1/command=Elementwise:fail@1"}
+    outcome = run_code(NAMES, environment={"TF_XPU_DEVICE_TYPE": "GPU", "TF_XPU_DEVICE_COUNT": "2", **variables})
+    assert outcome.returncode == 0, outcome
+    device, values, error = outcome.json
+    assert (device, values) == ("GPU:1", [1.0, 2.0])
+    assert "it was number 1 on GPU:1)" in error

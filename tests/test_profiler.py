@@ -139,11 +139,78 @@ def test_the_chrome_trace_has_the_same_events(profiled):
     assert any(e["pid"] != process and e["ph"] == "X" for e in trace)  # TensorFlow's own
 
 
+MEMORY = """
+import json
+import tensorflow as tf
+import tensorflow_xpu
+
+with tf.device("/TYPE:0"):
+    kept = tf.zeros([1 << 20])
+    kept.numpy()
+    before = tensorflow_xpu.memory_info().current
+    with tensorflow_xpu.profile("FOLDER") as profile:
+        a = tf.zeros([4 << 20])
+        b = a + 1
+        b.numpy()
+        del a
+        c = tf.zeros([2 << 20])
+        c.numpy()
+        del b
+        tensorflow_xpu.synchronize()
+        after = tensorflow_xpu.memory_info().current
+print(json.dumps([before, after, [vars(e) for e in profile.memory], str(profile.chrome_trace),
+                  [e.device for e in profile.events]]))
+"""
+
+
+@pytest.mark.without_isolation
+@pytest.mark.host_only
+@pytest.mark.parametrize(("allocator", "its_type"), [("bfc", "XPU"), ("pool", "XPU"), ("bfc", "GPU"), ("pool", "GPU")])
+def test_the_memory_of_tensors_over_time(allocator, its_type, tmp_path, xpu_device):
+    code = MEMORY.replace("FOLDER", str(tmp_path)).replace("TYPE", its_type.lower())
+    outcome = run_code(code, environment={"TF_XPU_ALLOCATOR": allocator, "TF_XPU_DEVICE_TYPE": its_type})
+    assert outcome.returncode == 0, outcome
+    before, after, events, chrome, devices = outcome.json
+    large = [(e["kind"], e["bytes"] >> 20) for e in events if e["bytes"] >= 1 << 20]
+    assert large == [("allocate", 16), ("allocate", 16), ("free", 16), ("allocate", 8), ("free", 16)], events
+    in_use = before
+    for event in events:
+        in_use += event["bytes"] if event["kind"] == "allocate" else -event["bytes"]
+        assert event["in_use"] == in_use, event
+        assert event["device"] == f"{its_type}:0"
+    assert in_use == after
+    if allocator == "bfc":
+        tensors = [(e["op"], e["shape"]) for e in events if e["kind"] == "allocate" and e["bytes"] >= 1 << 20]
+        assert tensors == [("Fill", "[4194304]"), ("AddV2", "[4194304]"), ("Fill", "[2097152]")]
+    assert set(devices) == {f"{its_type}:0"}, "the plane has the device's name"
+    trace = json.loads(pathlib.Path(chrome).read_text())["traceEvents"]
+    process = next(e["pid"] for e in trace if e.get("args", {}).get("name") == f"/device:CUSTOM:{its_type}:0")
+    counted = [e for e in trace if e["ph"] == "C"]
+    assert [e["args"]["bytes"] for e in counted] == [e["in_use"] for e in events]
+    assert [e["ts"] for e in counted] == [e["time_ns"] * 1e-3 for e in events]
+    assert {e["pid"] for e in counted} == {process}
+
+
 def plane_of(profiled):
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
     space = xplane_pb2.XSpace.FromString(pathlib.Path(profiled["xplane"]).read_bytes())
     return next(p for p in space.planes if p.name == "/device:CUSTOM:XPU:0")
+
+
+def test_the_table_of_kernels_as_text_and_for_notebooks():
+    import tensorflow_xpu
+
+    event = tensorflow_xpu.ProfileEvent(
+        "A <b>", "command", "XPU:0", "compute", "", "", 0, 2_000_000, 8_000_000, 4_000_000
+    )
+    profile = tensorflow_xpu.Profile(pathlib.Path("/nowhere"), events=[event, event])
+    assert str(profile).splitlines() == [
+        "  count         ms   GFLOP/s     GB/s  flop/byte  kernel",
+        "      2      4.000      4.00     2.00       2.00  A <b>",
+    ]
+    cells = "".join(f"<td>{cell}</td>" for cell in ("2", "4.000", "4.00", "2.00", "2.00", "A &lt;b&gt;"))
+    assert f"<tr>{cells}</tr></table>" in profile._repr_html_()
 
 
 @pytest.mark.without_isolation

@@ -8,7 +8,6 @@ import shlex
 import sys
 import textwrap
 import threading
-import types
 
 import keras
 import numpy as np
@@ -270,14 +269,120 @@ def test_an_exception_leaves_a_report_of_what_ran_before(xpu_device):
     nothing_is_left()
 
 
-def test_other_threads(xpu_device):
+def on_a_thread(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def test_threads_that_begin_inside(xpu_device):
     function = tf.function(lambda x: tf.tanh(x) + tf.cosh(x))
     function(tf.ones([3]))
     with tensorflow_xpu.trace_placement() as report:
-        thread = threading.Thread(target=lambda: function(tf.sinh(tf.ones([3]))))
-        thread.start()
-        thread.join()
+        for _ in range(3):
+            on_a_thread(lambda: function(tf.sinh(tf.ones([3]))))
+    assert [report.on_xpu(op) for op in ("Tanh", "Cosh", "Sinh")] == [3, 3, 3]
+    on_a_thread(lambda: tf.sinh(tf.ones([3])))
+    assert report.on_xpu("Sinh") == 3
+    assert threading.getprofile() is None
+    nothing_is_left()
+
+
+def test_a_thread_that_began_before(xpu_device):
+    """Its eager ops are not seen, its functions are."""
+    function = tf.function(lambda x: tf.tanh(x) + tf.cosh(x))
+    begin, end = threading.Event(), threading.Event()
+
+    def work():
+        begin.wait()
+        function(tf.sinh(tf.ones([3])))
+        end.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    with tensorflow_xpu.trace_placement() as report:
+        begin.set()
+        end.wait()
+    thread.join()
     assert [report.on_xpu(op) for op in ("Tanh", "Cosh", "Sinh")] == [1, 1, 0]
+
+
+def test_a_thread_that_goes_on_is_left_alone_when_the_block_has_ended(xpu_device):
+    begin, left = threading.Event(), []
+
+    def work():
+        begin.wait()
+        tf.tanh(tf.ones([3]))
+        left.append(list(context.context().op_callbacks))
+
+    with tensorflow_xpu.trace_placement() as report:
+        thread = threading.Thread(target=work)
+        thread.start()
+        tf.sinh(tf.ones([3]))
+    begin.set()
+    thread.join()
+    assert (report.on_xpu("Sinh"), report.on_xpu("Tanh"), left) == (1, 0, [[]])
+    nothing_is_left()
+
+
+def test_what_tf_data_does_is_named_as_not_counted(xpu_device):
+    data = tf.data.Dataset.range(3).map(lambda i: tf.cast(i, tf.float32) * 2)
+    with tensorflow_xpu.trace_placement() as report:
+        for element in data:
+            tf.tanh(element)
+    assert report.on_xpu("Tanh") == 3
+    assert report.elsewhere("Mul") == report.on_xpu("Mul") == 0
+    assert "what functions of tf.data do, for each element, on the CPU, is not counted" in str(report)
+
+
+SEVERAL = """
+    import json
+    import tensorflow as tf
+    import tensorflow_xpu
+
+    function = tf.function(lambda x, y: (tf.tanh(x), tf.cosh(y)))
+    with tf.device("/TYPE:0"):
+        x = tf.ones([3])
+    with tf.device("/TYPE:1"):
+        y = tf.ones([3])
+
+    @tf.function
+    def spread(x):
+        with tf.device("/TYPE:1"):
+            a = tf.sinh(x)
+        with tf.device("/TYPE:0"):
+            return tf.atan(a)
+
+    strategy = tf.distribute.MirroredStrategy(["/TYPE:0", "/TYPE:1"])
+    with tensorflow_xpu.trace_placement() as report:
+        with tf.device("/TYPE:1"):
+            tf.exp(y)
+        spread(x)
+        strategy.run(lambda: tf.math.softplus(tf.ones([3])))
+        tf.linalg.sqrtm(tf.eye(2))
+    explained = [tensorflow_xpu.explain("MatMul", "float32"), tensorflow_xpu.explain("MatrixSquareRoot", "float32")]
+    print(report)
+    print(json.dumps([[[row.op, row.where, row.reason, report.counts[row]] for row in report.rows()],
+                      [[e.where, e.on_xpu, e.reason] for e in explained]]))
+"""
+
+
+@pytest.mark.parametrize("its_type", ["XPU", "GPU"])
+def test_several_devices_of_each_type(its_type):
+    variables = {"TF_XPU_DEVICE_TYPE": its_type, "TF_XPU_DEVICE_COUNT": "2"}
+    outcome = run_code(SEVERAL.replace("TYPE", its_type.lower()), environment=variables)
+    assert outcome.returncode == 0, outcome
+    rows, (product, root) = outcome.json
+    found = {(op, where): (reason, count) for op, where, reason, count in rows}
+    assert found["Exp", f"{its_type}:1"] == ("", 1)
+    assert found["Sinh", f"{its_type}:1"] == ("", 1)
+    assert found["Atan", f"{its_type}:0"] == ("", 1)
+    assert found["Softplus", f"{its_type}:0"] == found["Softplus", f"{its_type}:1"] == ("", 1)
+    assert found["MatrixSquareRoot", "CPU:0"] == (f"no kernel for {its_type}", 1)
+    assert product == [its_type, True, ""]
+    assert root == ["CPU", False, f"no kernel for {its_type}"]
+    assert re.search(rf"^op +types +{its_type}  elsewhere  where", outcome.stdout, re.MULTILINE)
+    assert re.search(rf"\d+ on the {its_type}, 1 elsewhere", outcome.stdout)
 
 
 def test_a_trace_within_another_or_within_a_function_is_refused(xpu_device):
@@ -385,14 +490,18 @@ def test_pandas_is_optional(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(XPUError, match="needs pandas, which is not installed"):
         a_report().to_pandas()
-    monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=tuple))
-    records = a_report().to_pandas()
-    assert [(r["op"], r["on_xpu"], r["elsewhere"]) for r in records] == [
-        ("Atan", 0, 1),
-        ("Fill", 12, 0),
-        ("Tanh", 3, 0),
-    ]
+
+
+def test_a_data_frame(xpu_device):
+    frame = a_report().to_pandas()
+    assert list(frame.columns) == list(a_report().to_records()[0])
+    assert frame[["op", "on_xpu", "elsewhere"]].values.tolist() == [["Atan", 0, 1], ["Fill", 12, 0], ["Tanh", 3, 0]]
+    assert (frame["on_xpu"].dtype, frame["in_loop"].dtype) == (np.int64, bool)
+    assert frame.groupby("where")["on_xpu"].sum().to_dict() == {"CPU:0": 0, "XPU:0": 15}
     assert len(a_report().to_pandas(bookkeeping=True)) == 4
+    with tensorflow_xpu.trace_placement() as report:
+        tf.tanh(tf.ones([3]))
+    assert report.to_pandas().set_index("op").loc["Tanh", "on_xpu"] == 1
 
 
 def test_nothing_is_imported_until_it_is_used():

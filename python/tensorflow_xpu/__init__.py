@@ -36,7 +36,7 @@ from tensorflow_xpu._memory import MemoryInfo, memory_info, reset_memory_stats
 from tensorflow_xpu._options import SUBDEVICE_TYPES
 from tensorflow_xpu._placement import PlacementReport
 from tensorflow_xpu._plugins import load_plugin, load_plugin_with_highest_priority
-from tensorflow_xpu._profile import Profile, ProfileEvent, profile
+from tensorflow_xpu._profile import MemoryEvent, Profile, ProfileEvent, profile
 from tensorflow_xpu._settings import Setting
 from tensorflow_xpu._subdevice import configure, get_subdevice_mapping, set_subdevice_mapping
 from tensorflow_xpu._trace import placement_callback, trace_placement
@@ -47,6 +47,7 @@ __all__ = [
     "Config",
     "Explanation",
     "LogicalDevice",
+    "MemoryEvent",
     "MemoryInfo",
     "PhysicalDevice",
     "PlacementReport",

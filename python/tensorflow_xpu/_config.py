@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-import html
-
-from tensorflow_xpu import _settings
+from tensorflow_xpu import _settings, _tables
 from tensorflow_xpu._settings import Setting
-
-
-def table(rows: list[tuple[str, ...]]) -> str:
-    """Rows as text, in columns of one width each; the first row is the heading."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return "\n".join(lines)
 
 
 class Config(tuple[Setting, ...]):
@@ -26,15 +17,10 @@ class Config(tuple[Setting, ...]):
         return [heading, *((s.parameter, _value(s), _source(s), s.variable) for s in self)]
 
     def __repr__(self) -> str:
-        return table(self.rows())
+        return _tables.text(self.rows())
 
     def _repr_html_(self) -> str:
-        heading, *rows = self.rows()
-
-        def line(tag: str, row: tuple[str, ...]) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
-
-        return f"<table>{line('th', heading)}{''.join(line('td', row) for row in rows)}</table>"
+        return _tables.as_html(self.rows())
 
 
 def _value(setting: Setting) -> str:

@@ -168,6 +168,8 @@ class PlacementReport:
         ]
         if any(row.in_loop for row in rows):
             notes.append("+ in a loop: counted once per call of the function")
+        if any(row.kind == "input" for row in rows):
+            notes.append("what functions of tf.data do, for each element, on the CPU, is not counted")
         if any(row.in_branch for row in rows):
             notes.append("? in a branch: counted whether it was taken or not")
         if self.optimized_away:

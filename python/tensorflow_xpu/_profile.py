@@ -5,14 +5,18 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from tensorflow_xpu import _core, _memory, _tables
 from tensorflow_xpu._errors import XPUError
+from tensorflow_xpu._subdevice import device_type
 
 _PLANE = "/device:CUSTOM:"
 _OPS = ": ops"  # the lines that repeat the commands op by op
@@ -35,6 +39,19 @@ class ProfileEvent:
     bytes: int  #: read and written, each operand once; of ``allocate`` and ``free`` the size
 
 
+@dataclasses.dataclass(frozen=True)
+class MemoryEvent:
+    """A tensor's memory that was taken or given back, as the allocator in use tells it (``TF_XPU_ALLOCATOR``)."""
+
+    device: str  #: ``XPU:0``
+    kind: str  #: ``allocate`` or ``free``
+    time_ns: int  #: since the profile began
+    bytes: int  #: with what the allocator adds
+    in_use: int  #: bytes of tensors on the device after it
+    op: str  #: the op that it was taken for, by TensorFlow's allocator ``bfc``; "" if nobody says so
+    shape: str  #: of the tensor, ``[16,3]``, likewise
+
+
 @dataclasses.dataclass
 class Profile:
     """What :func:`profile` recorded; complete when its ``with`` block has ended. Printed, it is a table of kernels."""
@@ -43,22 +60,30 @@ class Profile:
     xplane: pathlib.Path | None = None  #: TensorFlow's file, of the host and of the XPU
     chrome_trace: pathlib.Path | None = None  #: the same for chrome://tracing and ui.perfetto.dev
     events: list[ProfileEvent] = dataclasses.field(default_factory=list)  #: of the XPUs, in order of their start
+    memory: list[MemoryEvent] = dataclasses.field(default_factory=list)  #: of the XPUs' tensors, in order of time
     warnings: list[str] = dataclasses.field(default_factory=list)  #: TensorFlow's, and about what had no room
 
-    def __str__(self) -> str:
-        rows: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0, 0, 0])
+    def rows(self) -> list[tuple[str, ...]]:
+        """A heading, and a row for each kernel, the one with most time first."""
+        sums: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0, 0, 0])
         for event in self.events:
             if event.kind not in _OUTSIDE:
                 for i, value in enumerate((1, event.duration_ns, event.flops, event.bytes)):
-                    rows[event.name][i] += value
-        lines = [f"{'count':>7} {'ms':>10} {'GFLOP/s':>9} {'GB/s':>8} {'flop/byte':>10}  kernel"]
-        for name, (count, ns, flops, size) in sorted(rows.items(), key=lambda row: -row[1][1]):
+                    sums[event.name][i] += value
+        rows: list[tuple[str, ...]] = [("count", "ms", "GFLOP/s", "GB/s", "flop/byte", "kernel")]
+        for name, (count, ns, flops, size) in sorted(sums.items(), key=lambda row: -row[1][1]):
             short = name if len(name) <= 60 else name[:57] + "..."
-            lines.append(
-                f"{count:7} {ns * 1e-6:10.3f} {flops / max(ns, 1):9.2f} {size / max(ns, 1):8.2f}"
-                f" {flops / max(size, 1):10.2f}  {short}"
-            )
+            rates = (flops / max(ns, 1), size / max(ns, 1), flops / max(size, 1))
+            rows.append((str(count), f"{ns * 1e-6:.3f}", *(f"{rate:.2f}" for rate in rates), short))
+        return rows
+
+    def __str__(self) -> str:
+        widths = (7, 10, 9, 8, 10)
+        lines = [" ".join(f"{cell:>{w}}" for cell, w in zip(row, widths)) + f"  {row[-1]}" for row in self.rows()]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return _tables.as_html(self.rows())
 
 
 def _stats(plane: Any, stats: Any) -> dict[str, Any]:
@@ -99,6 +124,69 @@ def _device_events(space: Any) -> list[ProfileEvent]:
     return sorted(events, key=lambda event: (event.start_ns, -event.duration_ns))
 
 
+# Of TensorFlow's own allocator, on the host's plane; it numbers devices as the plugin does.
+_ALLOCATIONS = {"MemoryAllocation": "allocate", "MemoryDeallocation": "free"}
+_ALLOCATOR = re.compile(r"PluggableDevice_(\d+)_bfc")
+
+
+def _memory_of_tensorflow(space: Any) -> Iterator[MemoryEvent]:
+    """What the allocator ``bfc`` tells of tensors."""
+    for plane in space.planes:
+        known = {number: _ALLOCATIONS[m.name] for number, m in plane.event_metadata.items() if m.name in _ALLOCATIONS}
+        for line in plane.lines if known else ():
+            for event in line.events:
+                stats = _stats(plane, event.stats) if event.metadata_id in known else {}
+                allocator = _ALLOCATOR.fullmatch(stats.get("allocator_name", ""))
+                if allocator is not None:
+                    yield MemoryEvent(
+                        device=f"{device_type()}:{allocator[1]}",
+                        kind=known[event.metadata_id],
+                        time_ns=line.timestamp_ns + event.offset_ps // 1000,
+                        bytes=stats["allocation_bytes"],
+                        in_use=stats["bytes_allocated"],
+                        op=stats.get("tf_op", ""),
+                        shape=stats.get("shape", ""),
+                    )
+
+
+def _memory_of_pool(events: list[ProfileEvent], before: dict[str, int]) -> Iterator[MemoryEvent]:
+    """What the plugin's own allocator has in the line ``memory``, from what was in use when the profile began."""
+    in_use = dict(before)
+    for event in events:
+        if event.line == "memory" and event.device in in_use and event.name in ("allocate", "free"):
+            in_use[event.device] += event.bytes if event.kind == "allocate" else -event.bytes
+            yield MemoryEvent(event.device, event.kind, event.start_ns, event.bytes, in_use[event.device], event.op, "")
+
+
+def _memory_events(space: Any, events: list[ProfileEvent], before: dict[str, int]) -> list[MemoryEvent]:
+    """Of all devices. With ``bfc`` the line ``memory`` has what TensorFlow took for many tensors at once."""
+    report = _core.ask_about(0, "XpuCore_MemoryReport")
+    pool = report is not None and report["allocator"] == "pool"
+    found = _memory_of_pool(events, before) if pool else _memory_of_tensorflow(space)
+    return sorted(found, key=lambda event: event.time_ns)
+
+
+def _bytes_in_use() -> dict[str, int]:
+    """Of tensors, by device."""
+    import tensorflow as tf
+
+    count = len(tf.config.list_physical_devices(device_type()))
+    return {f"{device_type()}:{index}": _memory.in_use(index) for index in range(count)}
+
+
+def _counters(memory: list[MemoryEvent], pids: dict[str, int]) -> Iterator[dict[str, Any]]:
+    """Chrome's counters: a track with the bytes in use, in the process of the device's plane."""
+    for event in memory:
+        pid = pids.setdefault(_PLANE + event.device, len(pids) + 1)
+        yield {
+            "ph": "C",
+            "pid": pid,
+            "name": "memory of tensors",
+            "ts": event.time_ns * 1e-3,
+            "args": {"bytes": event.in_use},
+        }
+
+
 def _chrome_events(space: Any) -> Iterator[dict[str, Any]]:
     """The trace event format of Chrome: times in microseconds, a process per plane and a thread per line."""
     for pid, plane in enumerate((plane for plane in space.planes if plane.lines), 1):
@@ -119,10 +207,11 @@ def _chrome_events(space: Any) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _write_chrome_trace(space: Any, path: pathlib.Path) -> None:
+def _write_chrome_trace(space: Any, memory: list[MemoryEvent], path: pathlib.Path) -> None:
+    pids = {plane.name: pid for pid, plane in enumerate((plane for plane in space.planes if plane.lines), 1)}
     with open(path, "w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
-        for i, event in enumerate(_chrome_events(space)):
+        for i, event in enumerate(itertools.chain(_chrome_events(space), _counters(memory, pids))):
             file.write((",\n" if i else "") + json.dumps(event))
         file.write("\n]}\n")
 
@@ -134,7 +223,7 @@ def _leave_earlier_ones(directory: pathlib.Path) -> None:
         time.sleep(1.1)
 
 
-def _finish(result: Profile) -> None:
+def _finish(result: Profile, before: dict[str, int]) -> None:
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
     files = sorted(result.directory.glob("plugins/profile/*/*.xplane.pb"), key=lambda path: path.stat().st_mtime_ns)
@@ -146,9 +235,10 @@ def _finish(result: Profile) -> None:
     space = xplane_pb2.XSpace.FromString(files[-1].read_bytes())
     result.xplane = files[-1]
     result.events = _device_events(space)
+    result.memory = _memory_events(space, result.events, before)
     result.warnings = [*space.errors, *space.warnings]
     result.chrome_trace = result.directory / f"{result.xplane.parent.name}.trace.json"
-    _write_chrome_trace(space, result.chrome_trace)
+    _write_chrome_trace(space, result.memory, result.chrome_trace)
 
 
 @contextlib.contextmanager
@@ -193,10 +283,10 @@ def profile(path: str | os.PathLike[str]) -> Iterator[Profile]:
             "a profile is being taken already, and TensorFlow takes one at a time: end the other one first, "
             "by tf.profiler.experimental.stop() or at the end of its `with`"
         ) from error
-    result = Profile(directory)
+    result, before = Profile(directory), _bytes_in_use()
     try:
         yield result
     finally:
         _leave_earlier_ones(directory)
         tf.profiler.experimental.stop()
-        _finish(result)
+        _finish(result, before)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import collections
 import contextlib
 import re
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -191,6 +193,8 @@ class _Tracer:
         self._context = context.context()
         # The graphs of the functions that were called, by name and by the devices of the arguments.
         self._functions: dict[tuple[str, ...], list[_Graphs]] = {}
+        self._lock = threading.Lock()  # callbacks come from all threads that are traced
+        self._profile: Any = None  # what others have threads begin with
 
     def start(self) -> None:
         self._context.ensure_initialized()
@@ -199,9 +203,19 @@ class _Tracer:
         hand_out_graphs()
         self._context.export_run_metadata()  # and forgets: what a tracing that was stopped without asking left there
         self._callbacks.add_op_callback(self._callback)
+        # Callbacks belong to threads: those that begin from now on get theirs before they do anything.
+        self._profile = threading.getprofile()
+        threading.setprofile(self._begin_thread)
+
+    def _begin_thread(self, frame: Any, event: str, argument: Any) -> None:
+        sys.setprofile(self._profile)
+        if not self._report.complete:
+            self._callbacks.add_op_callback(self._callback)
 
     def stop(self) -> None:
         """Ends it; the report is complete then, whatever happened."""
+        if threading.getprofile() == self._begin_thread:
+            threading.setprofile(self._profile)
         try:
             with contextlib.suppress(ValueError, KeyError):  # of another thread
                 self._callbacks.remove_op_callback(self._callback)
@@ -223,13 +237,18 @@ class _Tracer:
         self, op_type: Any, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None
     ) -> None:
         """As ``tensorflow/python/framework/op_callbacks.py`` has it; ``graph`` is that of a function being traced."""
-        if graph is not None or self._report.complete:
+        if self._report.complete:  # on a thread that began inside the block and is still there
+            with contextlib.suppress(ValueError, KeyError):
+                self._context.remove_op_callback(self._callback)
+            return
+        if graph is not None:
             return
         op = op_type.decode() if isinstance(op_type, bytes) else str(op_type)
-        if _kernels.op_def(op) is None or op in ("PartitionedCall", "StatefulPartitionedCall"):
-            self._call(op, inputs)
-        else:
-            self._eager(op, inputs, attrs or (), outputs)
+        with self._lock:
+            if _kernels.op_def(op) is None or op in ("PartitionedCall", "StatefulPartitionedCall"):
+                self._call(op, inputs)
+            else:
+                self._eager(op, inputs, attrs or (), outputs)
 
     def _call(self, name: str, inputs: Any) -> None:
         key = (name, *(getattr(value, "device", "") or "" for value in inputs))
@@ -304,9 +323,10 @@ def _end(tracer: _Tracer) -> None:
 def trace_placement() -> Iterator[PlacementReport]:
     """Finds out where the ops inside the ``with`` run, and why not on the XPU.
 
-    Around any code: eager ops, functions, Keras. What it sees: eager ops of the thread that it is called on; functions
-    that any thread calls (of other threads, each once); the ops inside clusters and loops. What it does not see: the
-    functions of ``tf.data``, which always run on the CPU, and sessions of TensorFlow 1.
+    Around any code: eager ops, functions, Keras. What it sees: eager ops of the thread that it is called on and of
+    threads that begin inside; functions that any thread calls (of threads that began before, each once); the ops inside
+    clusters and loops. What it does not see: the functions of ``tf.data``, which always run on the CPU, and sessions of
+    TensorFlow 1.
 
     TensorFlow prepares each function anew inside the block, so that the first call takes as long as a first call does;
     random ops with a seed and a state of their own begin it anew, as after ``tf.random.set_seed``. Without the block

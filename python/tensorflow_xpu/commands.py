@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorflow_xpu import _config, _options, _settings
+from tensorflow_xpu import _config, _options, _settings, _tables
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._options import DEFAULT, DEVICE_TYPES, SUBDEVICE_TYPES, named
 from tensorflow_xpu._terminal import Progress
@@ -80,7 +80,7 @@ def devices(arguments: Sequence[str]) -> int:
                 )
                 for device in found
             ]
-            print(_config.table([heading, *rows]))
+            print(_tables.text([heading, *rows]))
         if options.type is not None and not found:
             types = ", ".join(sorted({device.device_type for device in everything}))
             raise XPUError(f"there is no device of the type {options.type!r}: expected one of {types}")

@@ -28,6 +28,10 @@ struct DeviceState {
   // For the copies that block the host, which come without a stream.
   std::unique_ptr<Stream> blocking_copies;
   std::unique_ptr<recording::Line> allocations;
+  // What is allocated and freed while a profiler listens comes one after the other, so that sizes are known. Only with
+  // the pool, whose Deallocate waits for nothing.
+  std::mutex recorded_memory;
+  bool pool_memory = false;
 
   std::mutex mutex;
   std::vector<SP_Stream> streams;  // those that TensorFlow created and did not destroy

@@ -10,6 +10,7 @@
 #include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/memory_report.h"
 #include "tensorflow_plugin/device/stream_executor.h"
+#include "tensorflow_plugin/primitives/device_name.h"
 
 namespace xpu {
 namespace {
@@ -55,7 +56,8 @@ void CreateDevice(const SP_Platform* platform, SE_CreateDeviceParams* params, TF
     (void)once;  // not 0 without memory: then who forks hears less of why nothing works
     auto state = std::make_unique<DeviceState>();
     XPU_RETURN_IF_ERROR(platform_state.backend->CreateDevice(params->ordinal, platform_state.options, &state->device));
-    const std::string name = errors::Concat("XPU:", params->ordinal);
+    state->pool_memory = platform_state.options.pool_memory;
+    const std::string name = DeviceName(params->ordinal);
     {
       const recording::Lines of_copies(name, "copies that the host waits for");
       state->blocking_copies = state->device->CreateStream();
@@ -124,6 +126,7 @@ void OwnsNothing(Args...) {}
 
 void InitPlatform(SE_PlatformRegistrationParams* params, const Backend& backend, const BackendOptions& options,
                   const char* type) {
+  SetDeviceTypeName(type);
   SP_Platform platform{};
   {
     std::lock_guard<std::mutex> lock(states_mutex);

@@ -22,11 +22,13 @@
 #include "tensorflow_plugin/device/stream_executor.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <memory>
 
 #include "tensorflow_plugin/device/device_state.h"
 #include "tensorflow_plugin/device/glue.h"
+#include "tensorflow_plugin/primitives/device_name.h"
 #include "tensorflow_plugin/recording/labels.h"
 
 namespace xpu {
@@ -34,9 +36,21 @@ namespace {
 
 // ---- Memory
 
-void RecordInstant(DeviceState& state, recording::Kind kind, const char* what, uint64_t size) {
-  if (!recording::On()) return;
-  const recording::Label label = recording::LabelOf(kind, what, static_cast<int64_t>(size));
+// Calls f, which takes memory or gives it back, and says what to call that. If a profiler listens, it is told of an
+// instant with the bytes by which what is in use has changed: the pool rounds up, and TensorFlow gives Deallocate no
+// size. `asked` is for what changes nothing.
+template <typename F>
+void RecordMemory(DeviceState& state, recording::Kind kind, uint64_t asked, F&& f) {
+  if (!recording::On()) {
+    f();
+    return;
+  }
+  std::unique_lock<std::mutex> lock(state.recorded_memory, std::defer_lock);
+  if (state.pool_memory) lock.lock();
+  const int64_t before = state.device->Stats().bytes_in_use;
+  const char* const what = f();
+  const int64_t change = std::abs(state.device->Stats().bytes_in_use - before);
+  const recording::Label label = recording::LabelOf(kind, what, change != 0 ? change : static_cast<int64_t>(asked));
   const uint64_t now = recording::NowNs();
   Record(*state.allocations, label, now, now);
 }
@@ -44,8 +58,11 @@ void RecordInstant(DeviceState& state, recording::Kind kind, const char* what, u
 void Allocate(const SP_Device* device, uint64_t size, int64_t /*memory_space*/, SP_DeviceMemoryBase* memory) {
   void* address = GuardValue<void*>("allocate", nullptr, [&] {
     DeviceState& state = DeviceState::Of(device);
-    void* const allocated = state.device->Allocate(size);
-    RecordInstant(state, recording::Kind::kAllocate, allocated != nullptr ? "allocate" : "allocate (failed)", size);
+    void* allocated = nullptr;
+    RecordMemory(state, recording::Kind::kAllocate, size, [&] {
+      allocated = state.device->Allocate(size);
+      return allocated != nullptr ? "allocate" : "allocate (failed)";
+    });
     return allocated;
   });
   SP_DeviceMemoryBase filled{};
@@ -58,8 +75,10 @@ void Deallocate(const SP_Device* device, SP_DeviceMemoryBase* memory) {
   GuardValue("deallocate", 0, [&] {
     if (forked_from_user) return 0;  // it would wait for ever
     DeviceState& state = DeviceState::Of(device);
-    state.device->Deallocate(memory->opaque);
-    RecordInstant(state, recording::Kind::kFree, "free", memory->size);
+    RecordMemory(state, recording::Kind::kFree, memory->size, [&] {
+      state.device->Deallocate(memory->opaque);
+      return "free";
+    });
     return 0;
   });
   memory->opaque = nullptr;
@@ -339,7 +358,7 @@ void CreateStream(const SP_Device* device, int priority, SP_Stream* handle, TF_S
     static constexpr const char* kUses[] = {"compute", "copies from the host", "copies to the host",
                                             "copies between devices"};
     const size_t number = state.num_created++;
-    const recording::Lines of_stream(errors::Concat("XPU:", device->ordinal),
+    const recording::Lines of_stream(DeviceName(device->ordinal),
                                      number < std::size(kUses) ? kUses[number] : errors::Concat("stream ", number));
     created->stream = state.device->CreateStream(priority);
     state.streams.push_back(created.get());

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tensorflow_plugin/faults/outputs.h"
+#include "tensorflow_plugin/primitives/device_name.h"
 
 namespace xpu {
 namespace {
@@ -47,7 +48,7 @@ class Judge {
       if (rule.result != FaultRule::kRight) verdict.result = rule.result;
       if (rule.fail) {
         verdict.failure = errors::Internal("TF_XPU_FAULT asks for this failure (", rule.text, "; it was number ", n,
-                                           " on XPU:", ordinal_, ")");
+                                           " on ", DeviceName(ordinal_), ")");
       }
     }
     return verdict;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tensorflow_plugin/interop/differences.h"
@@ -52,6 +53,11 @@ bool ConnectCore(const char* path) {
 
 bool IsXpu(const tensorflow::Device& device) {
   return core.device_type != nullptr && device.device_type() == core.device_type();
+}
+
+std::string XpuName(int index) {
+  return std::string("/device:") + (core.device_type != nullptr ? core.device_type() : "XPU") + ":" +
+         std::to_string(index);
 }
 
 SP_Stream ComputeStream(const tensorflow::Device& xpu) {

@@ -6,6 +6,8 @@
 #ifndef TENSORFLOW_PLUGIN_INTEROP_DEVICES_H_
 #define TENSORFLOW_PLUGIN_INTEROP_DEVICES_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "dlpack/dlpack.h"
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
@@ -34,6 +36,9 @@ Place PlaceOf(const tensorflow::Device* device, const void* memory);
 
 // Whether `device` is one of this plugin's.
 bool IsXpu(const tensorflow::Device& device);
+// The name of the XPU of this number, which the devices' type is part of: "/device:XPU:0". Without a core there is
+// none.
+std::string XpuName(int index);
 SP_Stream ComputeStream(const tensorflow::Device& xpu);
 bool HostCanAddress(const void* memory);
 // Whether the XPUs work on host memory as they do on their own.

@@ -235,8 +235,6 @@ Device* FindDevice(const char* name) {
   return device;
 }
 
-std::string XpuName(int index) { return "/device:XPU:" + std::to_string(index); }
-
 namespace {
 
 HandlePtr HandleOn(Device* device, Tensor tensor) {

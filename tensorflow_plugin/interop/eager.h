@@ -58,8 +58,6 @@ PyObject* ToEager(Foreign* foreign, Copy copy, const char* device);
 
 // The device of that name, null with an exception set if there is none. Makes TensorFlow's context if need be.
 tensorflow::Device* FindDevice(const char* name);
-// The name of /xpu:index.
-std::string XpuName(int index);
 
 }  // namespace xpu::interop
 

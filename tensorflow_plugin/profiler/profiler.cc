@@ -7,6 +7,7 @@
 #include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/memory_report.h"
 #include "tensorflow_plugin/device/stream_handle.h"
+#include "tensorflow_plugin/primitives/device_name.h"
 #include "tensorflow_plugin/profiler/xspace.h"
 #include "tensorflow_plugin/recording/recording.h"
 
@@ -44,7 +45,7 @@ void Stop(const TP_Profiler*, TF_Status* status) {
     std::vector<DeviceSpeed> speeds;
     ForEachReportedDevice([&speeds](int ordinal, Device& device) {
       if (!forked_from_user) device.Synchronize();
-      speeds.push_back({errors::Concat("XPU:", ordinal), device.info()});
+      speeds.push_back({DeviceName(ordinal), device.info()});
     });
     session.recording = false;
     session.xspace = EncodeXSpace(recording::Stop(), speeds);

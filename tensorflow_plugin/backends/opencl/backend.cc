@@ -10,6 +10,7 @@
 #include "tensorflow_plugin/backends/opencl/device.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
+#include "tensorflow_plugin/primitives/device_name.h"
 
 namespace xpu::opencl {
 namespace {
@@ -36,7 +37,7 @@ class OpenclBackend final : public Backend {
     XPU_RETURN_IF_ERROR(Find(ordinal, options, &hardware, &info));
     Memory::Options memory;
     memory.limit = info.memory_bytes;
-    memory.device = errors::Concat("XPU:", ordinal);
+    memory.device = DeviceName(ordinal);
     memory.explain = options.isolate_memory;
     memory.pooled = options.pool_memory;
     return OpenclDevice::Create(*hardware, std::move(info), memory, device);

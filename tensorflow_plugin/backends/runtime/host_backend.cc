@@ -12,6 +12,7 @@
 #include "tensorflow_plugin/backends/runtime/device_memory.h"
 #include "tensorflow_plugin/backends/runtime/host_device.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
+#include "tensorflow_plugin/primitives/device_name.h"
 
 namespace xpu::runtime {
 namespace {
@@ -126,7 +127,7 @@ Status HostBackend::CreateDevice(int ordinal, const BackendOptions& options, std
   XPU_RETURN_IF_ERROR(Describe(ordinal, options, &info));
   HostDeviceOptions device_options;
   device_options.queue.team = ThreadTeam(Threads(ordinal, options));
-  device_options.name = errors::Concat("XPU:", ordinal);
+  device_options.name = DeviceName(ordinal);
   device_options.isolate_memory = options.isolate_memory;
   device_options.pool_memory = options.pool_memory;
   device_options.large_pages = options.large_pages;
