@@ -130,8 +130,6 @@ REST = (
         **SOME_KERNELS,
     ),
     sanitized("thread sanitizer", "tsan", 200),
-    # PoCL takes most of a second to compile a kernel: the backend's cache on disk makes all but the first run short.
-    Step("C++ tests, OpenCL backend", bazel("test", "--test_tag_filters=opencl"), 1200, build=bazel("build")),
     # Whether the tests notice wrong results.
     Step("mutations of primitives", ("tools/mutate_primitives.py",), 150, build=bazel("build")),
     # Another kernel of each op every day.
@@ -145,6 +143,8 @@ REST = (
     ),
     python_tests("slow Python tests", 1200, marks=["slow"]),
     Step("mutations of passes", ("tools/mutate_passes.py",), 900, build=bazel("build")),
+    # PoCL takes most of a second to compile a kernel: the backend's cache on disk makes all but the first run short.
+    Step("C++ tests, OpenCL backend", bazel("test", "--test_tag_filters=opencl"), 1200, build=bazel("build")),
 )
 
 

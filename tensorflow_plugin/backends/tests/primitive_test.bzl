@@ -15,8 +15,8 @@ _WAYS = {
     "delayed": {"XPU_TEST_FAULTS": "command:delay=2ms@1-300,copy:delay=1ms@1-300"},
 }
 
-def primitive_test(name, deps):
-    """The test `name`, of name.cc, on the default backend; and, tagged slow, name_WAY for each other way to run it."""
+def primitive_test(name, deps, ways = _WAYS.keys()):
+    """The test `name`, of name.cc, on the default backend; and, tagged slow, name_WAY for other ways to run it."""
     cases = name + "_cases"
     native.cc_library(
         name = cases,
@@ -30,11 +30,11 @@ def primitive_test(name, deps):
         size = "medium",
         deps = [":" + cases],
     )
-    for way, env in _WAYS.items():
+    for way in ways:
         native.cc_test(
             name = name + "_" + way,
             size = "large" if way == "opencl" else "medium",
-            env = env,
+            env = _WAYS[way],
             tags = ["slow"] + (["opencl"] if way == "opencl" else []),
             deps = [":" + cases],
         )
