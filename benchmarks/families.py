@@ -80,32 +80,34 @@ def sparse(n: int, rows: int = 1000) -> Args:
     return [np.stack([places // rows, places % rows], 1), normal(len(places))]
 
 
-def on_variable(update: Callable[..., Any], start: Callable[[Any], Any] = np.zeros_like) -> Op:
-    """An op that calls `update` with a variable of its device, which the calls share, and the arguments."""
-    variables: dict[str, tf.Variable] = {}
+def on_variable(update: Op) -> Op:
+    """An op that calls `update` with a variable and the arguments; calls with the same device and shape share it."""
+    variables: dict[tuple[str, tuple[int, ...]], tf.Variable] = {}
 
     def op(first: Any, *others: Any) -> Any:
         device = tf.identity(first).device
-        if device not in variables:
+        key = device, tuple(first.shape)
+        if key not in variables:
             with tf.init_scope(), tf.device(device):
-                variables[device] = tf.Variable(start(np.empty(first.shape, np.float32)))
-        with tf.control_dependencies([update(variables[device].handle, first, *others)]):
+                variables[key] = tf.Variable(np.zeros(first.shape, np.float32))
+        with tf.control_dependencies([update(variables[key].handle, first, *others)]):
             return tf.identity(first)[..., :1]
 
     return op
 
 
-def with_slots(update: Callable[..., Any], count: int) -> Op:
+def with_slots(update: Op, count: int) -> Op:
     """As on_variable, with more variables of the same shape."""
-    slots: dict[tuple[str, int], tf.Variable] = {}
+    slots: dict[tuple[str, tuple[int, ...], int], tf.Variable] = {}
 
     def op(handle: Any, gradient: Any) -> Any:
         device = tf.identity(gradient).device
-        for i in range(count):
-            if (device, i) not in slots:
+        keys = [(device, tuple(gradient.shape), i) for i in range(count)]
+        for key in keys:
+            if key not in slots:
                 with tf.init_scope(), tf.device(device):
-                    slots[device, i] = tf.Variable(np.ones(gradient.shape, np.float32))
-        return update(handle, gradient, *(slots[device, i].handle for i in range(count)))
+                    slots[key] = tf.Variable(np.ones(gradient.shape, np.float32))
+        return update(handle, gradient, *(slots[key].handle for key in keys))
 
     return on_variable(op)
 

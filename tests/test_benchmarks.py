@@ -108,9 +108,9 @@ def test_the_slowest_ops_come_first():
 
 
 def test_the_op_table_of_a_family(xpu_device):
-    done = run("-m", "benchmarks.families", "inplace", environment={"TF_XPU_FUSION": "0"}, cwd=ROOT)
+    done = run("-m", "benchmarks.families", "state", environment={"TF_XPU_FUSION": "0"}, cwd=ROOT)
     results = [Result(**json.loads(line)) for line in done.stdout.splitlines()]
-    assert [r.name for r in results] == [op for op in families.INPLACE.ops for _ in families.LABELS]
+    assert [r.name for r in results] == [op for op in families.STATE.ops for _ in families.LABELS]
     assert results[2].size == "large: 1048576"
     for result in results:
         assert 1e-7 < result.xpu < 1 and 1e-7 < result.cpu < 1
