@@ -6,8 +6,9 @@ build/versions, but for the one that .venv has. `tools/versions.py wheel` fetche
 wheel with a core for each of them, for every Python 3.10 to 3.13 of this machine, or for those that the variable
 PYTHONS names ("python3.11 /opt/py/bin/python"). `tools/versions.py test` runs tests/versions/checks.py, and the sweep
 with one kernel of each op, in fresh virtual environments: each TensorFlow with the Python of .venv, and the newest
-release with every other Python that there is a wheel for; `--all` each with each. It writes what it saw into
-docs/versions.md and exits with 1 if anything failed.
+release with every other Python that there is a wheel for; `--all` each with each, `--beside numpy==1.26.4` with what
+is named in the place of what TensorFlow chooses. It writes what it saw into docs/versions.md and exits with 1 if
+anything failed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "versions"
@@ -147,7 +148,7 @@ def reports(path: pathlib.Path) -> Iterator[tuple[str, bool]]:
         yield case.attrib["name"], not list(case.iter("failure")) and not list(case.iter("error"))
 
 
-def examine(version: str, minor: str, python: str) -> Row:
+def examine(version: str, minor: str, python: str, beside: Sequence[str]) -> Row:
     """Makes the virtual environment and runs the checks in it."""
     row = Row(version, minor)
     venv = BUILD / "venvs" / f"tensorflow-{version}-python-{minor}"
@@ -155,11 +156,13 @@ def examine(version: str, minor: str, python: str) -> Row:
     subprocess.run([python, "-m", "venv", venv], check=True)
     program = str(venv / "bin" / "python")
     pip = [program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, f"tensorflow-cpu=={version}", *BESIDE], check=True)
+    subprocess.run([*pip, f"tensorflow-cpu=={version}", *BESIDE, *beside], check=True)
     wheel = next(DIST.glob(f"*-cp{minor.replace('.', '')}-*.whl"))
     subprocess.run([*pip, "--no-index", "--no-deps", str(wheel)], check=True)
-    for package in ("numpy", "keras"):
-        row.beside[package] = output(program, "-c", f"import importlib.metadata as m; print(m.version({package!r}))")
+    listed = json.loads(output(program, "-m", "pip", "list", "--format=json", "--disable-pip-version-check"))
+    installed = {package["name"].replace("_", "-"): package["version"] for package in listed}
+    row.beside["numpy"] = installed["numpy"]
+    row.beside["keras"] = installed.get("keras") or installed["keras-nightly"]  # a candidate asks for the latter
     xml_file = venv / "report.xml"
     pytest = [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={xml_file}"]
     environment = {**os.environ, "XPU_SWEEP_KERNELS": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
@@ -188,7 +191,7 @@ def chosen(arguments: argparse.Namespace) -> list[tuple[str, str, str]]:
     rows = []
     for version in table.values():
         for minor, python in available.items():
-            named = arguments.tensorflow or arguments.python or arguments.all
+            named = arguments.python or arguments.all
             if arguments.tensorflow and version not in (arguments.tensorflow, table.get(arguments.tensorflow)):
                 continue
             if arguments.python and minor != arguments.python:
@@ -236,8 +239,8 @@ def test(arguments: argparse.Namespace) -> int:
     failed = []
     for version, minor, python in plan:
         say(f"TensorFlow {version} with Python {minor}")
-        row = examine(version, minor, python)
-        known[f"{version} {minor}"] = row
+        row = examine(version, minor, python, arguments.beside)
+        known[f"{version} {minor} {' '.join(arguments.beside)}".strip()] = row
         RESULTS.write_text(json.dumps({key: dataclasses.asdict(value) for key, value in known.items()}, indent=1))
         say(f"TensorFlow {version} with Python {minor}: {row.outcomes}")
         failed += [] if row.ok else [f"{version} with Python {minor}"]
@@ -255,6 +258,7 @@ def main() -> int:
     tests.add_argument("--tensorflow", help="only this version, or this minor version")
     tests.add_argument("--python", help="only this Python: 3.12")
     tests.add_argument("--all", action="store_true", help="each TensorFlow with each Python")
+    tests.add_argument("--beside", nargs="+", default=[], help="other packages: numpy==1.26.4 keras==3.10.0")
     arguments = parser.parse_args()
     if arguments.command == "test":
         return test(arguments)

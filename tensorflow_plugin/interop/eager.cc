@@ -69,7 +69,10 @@ TFE_Context* TheContext() {
   Owned context(GetPyEagerContext());
   if (!context) return nullptr;
   Owned capsule(PyObject_GetAttrString(context.get(), "_handle"));
-  return capsule ? static_cast<TFE_Context*>(PyCapsule_GetPointer(capsule.get(), nullptr)) : nullptr;
+  if (!capsule) return nullptr;
+  // The name of the capsule is TensorFlow's business: there is none before 2.22.
+  const char* const name = PyCapsule_GetName(capsule.get());
+  return PyErr_Occurred() ? nullptr : static_cast<TFE_Context*>(PyCapsule_GetPointer(capsule.get(), name));
 }
 
 TFE_TensorHandle* Wrap(TensorHandle* handle) {

@@ -76,10 +76,10 @@ def test_training(tmp_path):
     assert outcome.warnings == [], outcome
 
 
-def test_functions():
+def test_functions(tmp_path):
     """Loops, branches, gradients, jit_compile, variables that are shared while they change, references."""
-    outcome = run(
-        "-c",
+    script = tmp_path / "functions.py"  # AutoGraph reads the source
+    script.write_text(
         """
 import numpy as np, tensorflow as tf
 v1 = tf.compat.v1
@@ -121,9 +121,9 @@ with tf.Graph().as_default(), v1.Session() as session, tf.device("/xpu:0"):
     assert session.run(update).tolist() == [2, 3]
 strategy = tf.distribute.MirroredStrategy(["/xpu:0"])
 print("well")
-""",
-        timeout=300,
+"""
     )
+    outcome = run(script, timeout=300)
     assert outcome.returncode == 0 and outcome.stdout.split()[-1] == "well", outcome
 
 
