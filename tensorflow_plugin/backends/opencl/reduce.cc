@@ -1,6 +1,6 @@
 // One kernel for a kind and a source program, whatever shapes and strides: rows of which there are few are reduced in
 // parts, and the parts in a second run.
-#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -58,12 +58,11 @@ Plan MakePlan(const ReduceDesc& desc) {
 std::string Lowest(DType type, bool highest) {
   if (type == DType::kBool) return highest ? "1" : "0";
   if (IsFloating(type)) return highest ? "INFINITY" : "-INFINITY";
-  const std::string name = RegisterOf(type);
-  const bool is_unsigned = name[0] == 'u';
-  if (!highest && is_unsigned) return "0";
-  std::string upper = name;
-  std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
-  return "((" + name + ")" + upper.replace(0, is_unsigned, is_unsigned ? "U" : "") + (highest ? "_MAX)" : "_MIN)");
+  // Of b bits: 2^(b - 1) - 1 and the number below its negative, or 2^b - 1 and 0.
+  const bool is_unsigned = RegisterOf(type)[0] == 'u';
+  const uint64_t largest = UINT64_MAX >> (64 - 8 * SizeOf(type) + (is_unsigned ? 0 : 1));
+  if (highest) return errors::Concat("((", RegisterOf(type), ")", largest, "ul)");
+  return is_unsigned ? "0" : errors::Concat("((", RegisterOf(type), ")(-", largest, "l - 1))");
 }
 
 std::string KindSource(const ReduceDesc& desc) {
