@@ -49,6 +49,37 @@ def test_a_layer_and_its_gradient():
     assert outcome.warnings == []
 
 
+@pytest.mark.slow
+def test_a_keras_classifier_with_adam_trains_as_on_the_cpu():
+    outcome = run_code(
+        """
+        import json
+        import numpy as np, tensorflow as tf
+        random = np.random.default_rng(0)
+        x = random.standard_normal((2048, 32), np.float32)
+        y = (x @ random.standard_normal((32, 10))).argmax(1)
+
+        def train(device):
+            tf.keras.utils.set_random_seed(1)
+            layers = tf.keras.layers
+            with tf.device(device):
+                model = tf.keras.Sequential([layers.Dense(64, activation="relu"), layers.Dense(10)])
+                loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+                model.compile("adam", loss, metrics=["accuracy"])
+                history = model.fit(x, y, epochs=6, batch_size=64, verbose=0, shuffle=False).history
+            assert device[1:].upper() in model.variables[0].value.device, model.variables[0].value.device
+            return history["loss"], history["accuracy"][-1]
+
+        print(json.dumps([train("/xpu:0"), train("/cpu:0")]))
+        """,
+        environment=OPENCL,
+    )
+    (losses, accuracy), (expected, expected_accuracy) = outcome.json
+    assert expected[-1] < 0.6 * expected[0]
+    assert losses == pytest.approx(expected, rel=2e-4)  # roundings of 192 steps
+    assert accuracy == pytest.approx(expected_accuracy, abs=0.002)
+
+
 def test_data_that_an_op_cannot_work_on_is_its_error():
     outcome = run_code(
         """
