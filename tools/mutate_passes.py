@@ -283,8 +283,20 @@ MUTANTS = (
     Mutant(
         "fused: around what lies between",
         "fuse_elementwise.cc",
-        "if (!fits || !PutSourcesBefore(g, i)) return false;",
+        "if (!fits || !PutSourcesBefore(g, {i}, -1)) return false;",
         "if (!fits) return false;",
+    ),
+    Mutant(
+        "merged: around what lies between",
+        "fuse_elementwise.cc",
+        "if (!fits || !PutSourcesBefore(g, second, h)) return;",
+        "if (!fits) return;",
+    ),
+    Mutant(
+        "merged: not at all",
+        "fuse_elementwise.cc",
+        "        Merge(source, own);\n",
+        "",
     ),
     Mutant(
         "fused: around what lies further off",
