@@ -233,6 +233,14 @@ XPU_EXPORT void XpuCore_WaitForStream(SP_Stream stream) {
   if (!xpu::forked_from_user) stream->stream->Wait();
 }
 
+XPU_EXPORT void XpuCore_Read(SP_Stream stream, void* host, const void* device, size_t size, TF_Status* status) {
+  xpu::Guard(status, [=]() -> xpu::Status {
+    XPU_RETURN_IF_ERROR(xpu::RequireNotForked());
+    XPU_RETURN_IF_ERROR(stream->stream->Read(host, device, size));
+    return xpu::TakeEarlierFailure(*stream->stream);
+  });
+}
+
 XPU_EXPORT const char* XpuCore_DeviceType() { return xpu::TheChoice().options.device_type.c_str(); }
 
 XPU_EXPORT int XpuCore_SharesHostMemory() {

@@ -15,6 +15,8 @@ MINORS = [MINOR] + [minor.replace(".", "_") for minor in TENSORFLOWS if minor.re
 _BOUND = [
     "//tensorflow_plugin/cluster",
     "//tensorflow_plugin/device:interop",
+    "//tensorflow_plugin/device:tensorflow_stream",
+    "//tensorflow_plugin/framework:direct_copies",
     "//tensorflow_plugin/framework:implementation",
     "//tensorflow_plugin/framework:jit",
     "//tensorflow_plugin/graph",

@@ -95,6 +95,8 @@ MUTANTS = (
     # CopyToHostEarly
     Mutant("to the host: not early", "simple_passes.cc", "early[i] = early[i] ||", "early[i] = false &&"),
     Mutant("to the host: without what it hangs on", "simple_passes.cc", "for (int b : before[i]) early[b] = true;", ""),
+    # FewNumbersEarly
+    Mutant("few numbers: none", "simple_passes.cc", "few[b] = list->buffers[b].bytes <= kFewBytes", "few[b] = false"),
     # Uses
     Mutant("uses: what is wanted is not kept", "uses.cc", "uses.buffers[b].kept = true", "(void)b"),
     Mutant(

@@ -34,7 +34,7 @@ ASAN_OPTIONS = {
     "allocator_may_return_null": 1,  # tests ask for more memory than there is
     "detect_odr_violation": 0,  # the core and interop have each their own of what they share
     "alloc_dealloc_mismatch": 0,  # TensorFlow's
-    "intercept_tls_get_addr": 0,  # takes a thread's block for one of an older glibc's, by its address, and crashes on it
+    "intercept_tls_get_addr": 0,  # by its address it takes a block for one of an older glibc, and crashes
     "handle_abort": 1,
     "quarantine_size_mb": 128,
     "malloc_context_size": 16,  # time

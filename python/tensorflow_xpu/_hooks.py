@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Each with what to do where it fails.
 HOOKS = {
     "_eager_hook": "let one thread at a time run eager ops",
+    "_read_hook": "reading a tensor waits for all of the device's work",
     "_keras_hook": "use compile(jit_compile=False)",
 }
 

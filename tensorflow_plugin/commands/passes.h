@@ -39,6 +39,10 @@ void CheckIndicesEarly(const Capabilities& can, List* list);
 // What is copied to the host, and all that it hangs on, comes before the rest: whoever runs the list waits for that.
 void CopyToHostEarly(List* list);
 
+// Results of a few numbers, and all that they hang on, come before what nobody waits for, unless the list needs more
+// memory so: losses and metrics are read while gradients are computed (Stream::Read).
+void FewNumbersEarly(List* list);
+
 // Takes out commands whose results nobody reads.
 void RemoveUnused(List* list);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -5,6 +6,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/commands/key.h"
+#include "tensorflow_plugin/commands/memory_plan.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/uses.h"
 
@@ -79,22 +81,51 @@ void RemoveUnused(List* list) {
   Remove(gone, list);
 }
 
-void CopyToHostEarly(List* list) {
+namespace {
+
+// Of the commands from the one numbered `first` on, those that `comes_first` names, and all that they hang on, come
+// before the others.
+template <typename ComesFirst>
+void Reorder(size_t first, const ComesFirst& comes_first, List* list) {
   const std::vector<std::vector<int>> before = Dependencies(*list);
   std::vector<bool> early(list->commands.size(), false);
-  for (size_t i = early.size(); i-- > 0;) {
-    early[i] = early[i] || std::holds_alternative<CopyToHost>(list->commands[i].desc);
+  for (size_t i = early.size(); i-- > first;) {
+    early[i] = early[i] || comes_first(list->commands[i]);
     if (!early[i]) continue;
     for (int b : before[i]) early[b] = true;
   }
   std::vector<Command> commands;
   commands.reserve(early.size());
+  for (size_t i = 0; i < first; ++i) commands.push_back(std::move(list->commands[i]));
   for (const bool part : {true, false}) {
-    for (size_t i = 0; i < early.size(); ++i) {
+    for (size_t i = first; i < early.size(); ++i) {
       if (early[i] == part) commands.push_back(std::move(list->commands[i]));
     }
   }
   list->commands = std::move(commands);
+}
+
+}  // namespace
+
+void CopyToHostEarly(List* list) {
+  Reorder(0, [](const Command& command) { return std::holds_alternative<CopyToHost>(command.desc); }, list);
+}
+
+void FewNumbersEarly(List* list) {
+  constexpr int64_t kFewBytes = 1024;
+  std::vector<bool> few(list->buffers.size(), false);
+  for (int b : list->wanted) few[b] = list->buffers[b].bytes <= kFewBytes;
+  size_t first = list->commands.size();
+  while (first > 0 && !list->commands[first - 1].is_awaited()) --first;
+  List reordered = *list;
+  Reorder(
+      first,
+      [&few](const Command& command) {
+        return std::any_of(command.out.begin(), command.out.end(),
+                           [&few](const Place& place) { return place.buffer != Place::kNowhere && few[place.buffer]; });
+      },
+      &reordered);
+  if (PlanMemory(reordered).bytes <= PlanMemory(*list).bytes) *list = std::move(reordered);
 }
 
 void Optimize(const Capabilities& can, List* list) {
@@ -120,6 +151,7 @@ void Optimize(const Capabilities& can, List* list) {
   FuseReductions(can, list);
   FuseEpilogues(can, list);
   CopyToHostEarly(list);
+  FewNumbersEarly(list);
 }
 
 }  // namespace xpu::commands

@@ -18,6 +18,11 @@ void XpuCore_SettleStream(SP_Stream stream, TF_Status* status);
 // nothing more will run, it returns at once.
 void XpuCore_WaitForStream(SP_Stream stream);
 
+// Copies `size` bytes of the stream's device to the host, and returns when they are there: what the stream's work that
+// may write them has left (xpu::Stream::Read). `status`: the first failure so far that nobody has been told of; what
+// was copied is then no result.
+void XpuCore_Read(SP_Stream stream, void* host, const void* device, size_t size, TF_Status* status);
+
 // 1 if the host may read and write what lies at this address, 0 if only the device that gave it out can.
 int XpuCore_HostCanAddress(const void* address);
 

@@ -18,6 +18,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/util/device_name_utils.h"
+#include "tensorflow_plugin/framework/direct_copies.h"
 
 namespace xpu {
 namespace {
@@ -77,6 +78,7 @@ class KernelCreator : public tf::CustomKernelCreator {
   bool CanCreateKernel(const tf::FunctionLibraryRuntime& runtime, const Properties& props) const override {
     if (MustCompile(props->node_def)) xla_was_asked_for = true;
     if (!Ours(runtime)) return xla_ != nullptr && xla_->CanCreateKernel(runtime, props);
+    CopyDirectly(const_cast<tf::Device*>(runtime.device()));  // before any kernel runs there
     if (!MustCompile(props->node_def)) return false;
     SayOnce();
     return runtime.GetFunctionLibraryDefinition()->Find(props->node_def.op()) != nullptr;

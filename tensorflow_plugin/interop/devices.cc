@@ -7,13 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow_plugin/interop/differences.h"
-// After it:
-#include "tensorflow/c/experimental/stream_executor/stream_executor_internal.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow/c/tf_status_helper.h"
 #include "tensorflow/core/framework/device_base.h"
 #include "tensorflow_plugin/device/interop.h"
+#include "tensorflow_plugin/device/tensorflow_stream.h"
 
 namespace xpu::interop {
 namespace {
@@ -22,6 +20,7 @@ struct Core {
   decltype(XpuCore_StreamIsSettled)* stream_is_settled = nullptr;
   decltype(XpuCore_SettleStream)* settle_stream = nullptr;
   decltype(XpuCore_WaitForStream)* wait_for_stream = nullptr;
+  decltype(XpuCore_Read)* read = nullptr;
   decltype(XpuCore_HostCanAddress)* host_can_address = nullptr;
   decltype(XpuCore_SharesHostMemory)* shares_host_memory = nullptr;
   decltype(XpuCore_DeviceType)* device_type = nullptr;
@@ -43,6 +42,7 @@ bool ConnectCore(const char* path) {
   const bool complete = Resolve(library, "XpuCore_StreamIsSettled", &found.stream_is_settled) &&
                         Resolve(library, "XpuCore_SettleStream", &found.settle_stream) &&
                         Resolve(library, "XpuCore_WaitForStream", &found.wait_for_stream) &&
+                        Resolve(library, "XpuCore_Read", &found.read) &&
                         Resolve(library, "XpuCore_HostCanAddress", &found.host_can_address) &&
                         Resolve(library, "XpuCore_SharesHostMemory", &found.shares_host_memory) &&
                         Resolve(library, "XpuCore_DeviceType", &found.device_type);
@@ -63,7 +63,7 @@ std::string XpuName(int index) {
 SP_Stream ComputeStream(const tensorflow::Device& xpu) {
   const auto* info = xpu.tensorflow_accelerator_device_info();
   if (info == nullptr || info->stream == nullptr) return nullptr;
-  return static_cast<stream_executor::CStream*>(info->stream)->Handle();
+  return HandleOf(info->stream);
 }
 
 bool HostCanAddress(const void* memory) { return core.host_can_address(memory); }
@@ -123,6 +123,12 @@ bool IsSettled(SP_Stream stream) { return core.stream_is_settled(stream); }
 absl::Status Settle(SP_Stream stream) {
   const std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
   core.settle_stream(stream, status.get());
+  return tensorflow::StatusFromTF_Status(status.get());
+}
+
+absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes) {
+  const std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
+  core.read(stream, host, device, bytes, status.get());
   return tensorflow::StatusFromTF_Status(status.get());
 }
 

@@ -49,7 +49,10 @@ bool IsSettled(SP_Stream stream);
 // Blocks until everything enqueued has run. The first failure since this or TensorFlow last asked. Without the
 // interpreter's lock, please.
 absl::Status Settle(SP_Stream stream);
-// The same for those who cannot tell anybody of a failure: it stays for whoever asks next.
+// Copies to the host what the stream's work leaves there, and returns when it has; the failure as of Settle. Without
+// the interpreter's lock, please.
+absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes);
+// As Settle, for those who cannot tell anybody of a failure: it stays for whoever asks next.
 void WaitFor(SP_Stream stream);
 
 }  // namespace xpu::interop

@@ -10,7 +10,7 @@
 #include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/common_runtime/eager/context.h"
-#include "tensorflow_plugin/interop/differences.h"
+#include "tensorflow_plugin/device/differences.h"
 #include "tensorflow_plugin/interop/export.h"
 #include "tensorflow_plugin/interop/python_error.h"
 #include "tensorflow_plugin/interop/types.h"
@@ -179,6 +179,33 @@ bool EagerInternalsAreKnown() {
 }
 
 bool IsExclusive(const EagerView& view) { return IsHeldBy(kOfOneHandle, *view.tensor); }
+
+bool MirrorOnHost(PyObject* object) {
+  if (!EagerTensor_CheckExact(object)) return true;
+  TFE_TensorHandle* const wrapped = EagerTensor_Handle(object);
+  auto* const interface = wrapped == nullptr ? nullptr : tensorflow::unwrap(wrapped);
+  if (interface == nullptr || !TensorHandle::classof(interface)) return true;
+  auto* const handle = static_cast<TensorHandle*>(interface);
+  const Device* const device = handle->device();
+  if (device == nullptr || handle->Type() != TensorHandle::LOCAL || !IsXpu(*device)) return true;
+  const Tensor* tensor = nullptr;
+  if (handle->HasLocalMirror(nullptr) || !(handle->*IsReady())() || !handle->Tensor(&tensor).ok()) return true;
+  if (!tensorflow::DataTypeCanUseMemcpy(tensor->dtype()) || tensor->TotalBytes() == 0) return true;
+  const SP_Stream stream = ComputeStream(*device);
+  if (stream == nullptr) return true;
+  Tensor mirror(tensor->dtype(), tensor->shape());
+  if (!mirror.IsInitialized()) return true;  // TensorFlow has the words for that
+  absl::Status status;
+  {
+    WithoutLock unlocked;
+    const Tensor held = *tensor;
+    status = Read(stream, tensorflow::DMAHelper::base(&mirror), tensorflow::DMAHelper::base(&held), held.TotalBytes());
+  }
+  if (!status.ok()) return Raise(status) == 0;
+  // Another thread may have been quicker.
+  (void)handle->AddLocalMirror(std::move(mirror), nullptr).ok();
+  return true;
+}
 
 bool CopyToHost(const EagerView& view, Tensor* copy) {
   if (view.place.device.device_type == kDLCPU) {

@@ -42,6 +42,11 @@ bool IsExclusive(const EagerView& view);
 // Another eager tensor over the same memory, which keeps it from being exclusive.
 PyObject* Alias(PyObject* object);
 
+// Gives an XPU's tensor the copy in host memory that TensorFlow would make and keep when it is read, and then finds: in
+// a microsecond, where TensorFlow waits for all of the device's work and for threads that poll. Leaves other objects
+// alone, and tensors that TensorFlow has to read itself. False with an exception set if the device's work failed.
+bool MirrorOnHost(PyObject* object);
+
 // A copy in host memory of a tensor on any device.
 bool CopyToHost(const EagerView& view, tensorflow::Tensor* copy);
 // A copy in the same XPU's memory, made in the order of its compute stream.

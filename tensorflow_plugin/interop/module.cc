@@ -29,7 +29,7 @@ constexpr char kName[] = "_interop_" XPU_TEXT(XPU_TENSORFLOW_MINOR);
 constexpr char kDoc[] =
     "DLPack for eager tensors, through TensorFlow's C++.\n\n"
     "exchange_api: the capsule for __dlpack_c_exchange_api__. dlpack, dlpack_of_variable, dlpack_device: method "
-    "descriptors for tf.Tensor. from_dlpack, alias, connect_core: functions.";
+    "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, connect_core: functions.";
 
 PyObject* Connect(PyObject*, PyObject* path) {
   const char* const text = PyUnicode_AsUTF8(path);
@@ -45,6 +45,15 @@ PyObject* AliasOf(PyObject*, PyObject* tensor) {
 PyMethodDef alias = {"alias", AliasOf, METH_O,
                      "alias(tensor, /)\n--\n\nAnother eager tensor over the same memory: while it lives, both are "
                      "exported by copy."};
+
+PyObject* MirrorOf(PyObject*, PyObject* object) {
+  if (!Guarded([&] { return MirrorOnHost(object); })) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef mirror_on_host = {"mirror_on_host", MirrorOf, METH_O,
+                              "mirror_on_host(x, /)\n--\n\nCopies an eager tensor of an XPU to where TensorFlow finds "
+                              "it when it reads the tensor; anything else is left alone."};
 
 PyMethodDef connect_core = {"connect_core", Connect, METH_O,
                             "connect_core(path, /)\n--\n\nTells where the plugin's core is loaded; false if it lacks "
@@ -77,6 +86,7 @@ bool AddAll(PyObject* module) {
          Add(module, "dlpack_device", PyDescr_NewMethod(EagerTensorType, &kDlpackDeviceMethod)) &&
          Add(module, "from_dlpack", PyCFunction_New(&kFromDlpackFunction, nullptr)) &&
          Add(module, "alias", PyCFunction_New(&alias, nullptr)) &&
+         Add(module, "mirror_on_host", PyCFunction_New(&mirror_on_host, nullptr)) &&
          Add(module, "connect_core", PyCFunction_New(&connect_core, nullptr));
 }
 

@@ -45,4 +45,18 @@ Status Device::LaunchAny(Stream& stream, const Desc& desc, const Args& args) {
 XPU_PRIMITIVES(XPU_LAUNCH)
 #undef XPU_LAUNCH
 
+Status Stream::Write(void* device_dst, const void* host_src, size_t size) {
+  const char* const first = static_cast<const char*>(host_src);
+  const auto kept = std::make_shared<const std::vector<char>>(first, first + size);
+  XPU_RETURN_IF_ERROR(CopyHostToDevice(device_dst, kept->data(), size));
+  HostCallback([kept] { return OkStatus(); });
+  return OkStatus();
+}
+
+Status Stream::Read(void* host_dst, const void* device_src, size_t size) {
+  XPU_RETURN_IF_ERROR(CopyDeviceToHost(host_dst, device_src, size));
+  Wait();
+  return OkStatus();
+}
+
 }  // namespace xpu

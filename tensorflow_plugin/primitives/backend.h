@@ -48,6 +48,14 @@ class Stream {
   virtual Status Memset(void* device_dst, uint8_t value, size_t size) = 0;
   virtual Status MemsetU32(void* device_dst, uint32_t value, size_t size) = 0;
 
+  // As CopyHostToDevice, but the host's memory may be written and freed when it returns: what cannot be copied at once
+  // is kept until its turn comes.
+  virtual Status Write(void* device_dst, const void* host_src, size_t size);
+
+  // Copies to the host what lies there when all has run that was enqueued so far and may write there, and returns when
+  // that has happened. What else is queued, a stream that knows what its commands write need not wait for.
+  virtual Status Read(void* host_dst, const void* device_src, size_t size);
+
   // True when nothing is queued or running.
   virtual bool Idle() const = 0;
   // Blocks until everything enqueued so far has run.

@@ -210,6 +210,58 @@ void CommandQueue::Wait(Ticket ticket) const {
   waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
+void CommandQueue::Know(Ticket ticket, std::shared_ptr<Steps> steps) {
+  std::lock_guard<std::mutex> lock(steps_mutex_);
+  while (!steps_.empty() && Reached(steps_.front().first)) steps_.pop_front();
+  steps_.emplace_back(ticket, std::move(steps));
+}
+
+std::shared_ptr<CommandQueue::Steps> CommandQueue::StepsOf(Ticket ticket) const {
+  std::lock_guard<std::mutex> lock(steps_mutex_);
+  for (const auto& [of, steps] : steps_) {
+    if (of == ticket) return steps;
+  }
+  return nullptr;
+}
+
+void CommandQueue::Done(Steps& steps) {
+  const size_t done = steps.done_.load(std::memory_order_relaxed) + 1;
+  steps.done_.store(done, std::memory_order_seq_cst);
+  if (steps.wanted_.load(std::memory_order_seq_cst) > done) return;
+  {
+    // Orders this against a waiter that has checked but does not sleep yet. All others will say again what they want.
+    std::lock_guard<std::mutex> lock(wait_mutex_);
+    steps.wanted_.store(Steps::kNone, std::memory_order_seq_cst);
+  }
+  progress_.notify_all();
+}
+
+void CommandQueue::WaitForWriters(const char* begin, const char* end) const {
+  if (running_here_ == this) return;
+  // Commands run in order: the last one that writes there is the one to wait for.
+  for (Ticket ticket = submitted(); !Reached(ticket); --ticket) {
+    const std::shared_ptr<Steps> steps = StepsOf(ticket);
+    if (steps == nullptr) return Wait(ticket);
+    const size_t until = steps->UntilWritten(begin, end);
+    if (until == 0) continue;
+    const auto reached = [&] {
+      return steps->done_.load(std::memory_order_seq_cst) >= until ||
+             completed_.load(std::memory_order_seq_cst) >= ticket;
+    };
+    if (SpinUntil(kWaiterSpin, reached)) return;
+    std::unique_lock<std::mutex> lock(wait_mutex_);
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    progress_.wait(lock, [&] {
+      if (steps->wanted_.load(std::memory_order_seq_cst) > until) {
+        steps->wanted_.store(until, std::memory_order_seq_cst);
+      }
+      return reached();
+    });
+    waiters_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
+}
+
 void CommandQueue::WaitFor(const std::shared_ptr<CommandQueue>& other, Ticket ticket) {
   if (other.get() == this || other->Reached(ticket)) return;
   Enqueue([this, other, ticket](const ThreadTeam&) {

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -102,6 +103,32 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   void Submit(int64_t cost_ns, F&& command) {
     if (!TryRun(cost_ns, command)) Enqueue(std::forward<F>(command));
   }
+
+  // How far a command of several steps has come, for who wants no more than what one of them writes.
+  class Steps {
+   public:
+    virtual ~Steps() = default;
+    // How many have to be done until none writes to [begin, end) any more; 0: none does.
+    virtual size_t UntilWritten(const char* begin, const char* end) const = 0;
+
+   private:
+    friend class CommandQueue;
+    std::atomic<size_t> done_{0};
+    std::atomic<size_t> wanted_{kNone};  // the fewest that a thread waits for
+    static constexpr size_t kNone = ~size_t{0};
+  };
+
+  // The same as Submit for a command that calls Done(*steps) after each of its steps, in order. One that fails does not
+  // call it any more.
+  template <typename F>
+  void SubmitSteps(int64_t cost_ns, const std::shared_ptr<Steps>& steps, F&& command) {
+    if (!TryRun(cost_ns, command)) Know(Enqueue(std::forward<F>(command)), steps);
+  }
+  void Done(Steps& steps);
+
+  // Blocks until nothing that has been submitted and has yet to run writes to [begin, end), for all that is known:
+  // commands that were submitted without steps may.
+  void WaitForWriters(const char* begin, const char* end) const;
 
   // What its commands are shown on while a profiler listens.
   recording::Line& line() { return line_; }
@@ -203,6 +230,9 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   void SpinForWork() const;
   void Complete();
   void NoteFailure(Status status);
+  void Know(Ticket ticket, std::shared_ptr<Steps> steps);
+  // Null if nothing is known of them.
+  std::shared_ptr<Steps> StepsOf(Ticket ticket) const;
 
   // The queue whose command this thread runs, if any.
   static thread_local const CommandQueue* running_here_;
@@ -229,6 +259,9 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   bool inline_running_ = false;
   bool worker_sleeps_ = false;
   bool closing_ = false;
+
+  mutable std::mutex steps_mutex_;
+  std::deque<std::pair<Ticket, std::shared_ptr<Steps>>> steps_;  // by ticket, of commands that may still run
 
   mutable std::mutex wait_mutex_;
   mutable std::condition_variable progress_;

@@ -224,12 +224,32 @@ class HostExecutable::Schedule {
       return status.get();
     });
   }
-  Status RunRest(char* const* at, const ThreadTeam& team, const Listener& listener) const {
+  // `done`: called after each step, until one has failed.
+  template <typename Done>
+  Status RunRest(char* const* at, const ThreadTeam& team, const Listener& listener, const Done& done) const {
     return listener.Whole([&] {
       SharedStatus status;
-      for (size_t s = num_awaited_; s < steps_.size(); ++s) RunStep(steps_[s], at, team, listener, &status);
+      for (size_t s = num_awaited_; s < steps_.size(); ++s) {
+        RunStep(steps_[s], at, team, listener, &status);
+        if (status.get().ok()) done();
+      }
       return status.get();
     });
+  }
+  // After how many of those steps nothing is written to [begin, end) any more.
+  size_t UntilWritten(char* const* at, const char* begin, const char* end) const {
+    for (size_t s = steps_.size(); s > num_awaited_; --s) {
+      for (int i = steps_[s - 1].begin; i < steps_[s - 1].end; ++i) {
+        const Command& command = list_->commands[i];
+        for (size_t k = 0; k < command.out.size(); ++k) {
+          const int buffer = command.out[k].buffer;
+          if (buffer == Place::kNowhere) continue;
+          const commands::Range range = RangeOfOutput(command, k);
+          if (at[buffer] + range.begin < end && begin < at[buffer] + range.end) return s - num_awaited_;
+        }
+      }
+    }
+    return 0;
   }
   const List& list() const { return *list_; }
 
@@ -345,6 +365,24 @@ class HostExecutable::Schedule {
   int64_t cost_of_awaited_ns_ = 0, cost_of_rest_ns_ = 0;
 };
 
+// What of a list is not awaited, over the buffers of one run.
+class HostExecutable::Rest final : public CommandQueue::Steps {
+ public:
+  Rest(std::shared_ptr<const Schedule> schedule, std::vector<char*> at)
+      : schedule_(std::move(schedule)), at_(std::move(at)) {}
+
+  Status Run(CommandQueue& queue, const ThreadTeam& team, const Listener& listener) {
+    return schedule_->RunRest(at_.data(), team, listener, [this, &queue] { queue.Done(*this); });
+  }
+  size_t UntilWritten(const char* begin, const char* end) const override {
+    return schedule_->UntilWritten(at_.data(), begin, end);
+  }
+
+ private:
+  const std::shared_ptr<const Schedule> schedule_;
+  const std::vector<char*> at_;  // where each buffer lies
+};
+
 std::unique_ptr<Executable> HostExecutable::Make(const KernelSet& kernels, const DeviceMemory* memory, int team_size,
                                                  std::shared_ptr<const List> list, const MemoryPlan& plan) {
   std::vector<int64_t> costs;
@@ -373,9 +411,11 @@ Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_p
     }));
   }
   if (schedule_->has_rest()) {
-    queue.Submit(schedule_->cost_of_rest_ns(),
-                 [schedule = schedule_, at = std::move(at), kept = std::move(kept), listener = std::move(listener)](
-                     const ThreadTeam& team) { return schedule->RunRest(at.data(), team, listener); });
+    const auto rest = std::make_shared<Rest>(schedule_, std::move(at));
+    queue.SubmitSteps(schedule_->cost_of_rest_ns(), rest,
+                      [&queue, rest, kept = std::move(kept), listener = std::move(listener)](const ThreadTeam& team) {
+                        return rest->Run(queue, team, listener);
+                      });
   }
   return OkStatus();
 }

@@ -21,6 +21,7 @@ class HostExecutable final : public Executable {
 
  private:
   class Schedule;
+  class Rest;
 
   HostExecutable(const DeviceMemory* memory, std::shared_ptr<const Schedule> schedule)
       : memory_(memory), schedule_(std::move(schedule)) {}

@@ -1,6 +1,7 @@
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
 
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "tensorflow_plugin/backends/runtime/copies.h"
@@ -17,6 +18,9 @@ constexpr size_t kAtOnceUpTo = 32 << 20;
 
 // Copies to the host from this size on go to memory that is fresh from the system more often than not.
 constexpr size_t kFreshFrom = 8 << 20;
+
+// What is read and no larger is copied beside what else runs, by the reader alone.
+constexpr size_t kReadAtOnceUpTo = 1 << 20;
 
 uint64_t NowNs() {
   return static_cast<uint64_t>(
@@ -56,6 +60,16 @@ void HostStream::HostCallback(std::function<Status()> callback) {
   });
 }
 
+// The command, shown while a profiler listens: on. Only to be made then.
+template <typename F>
+auto HostStream::Recorded(const char* what, int64_t bytes, bool copies, const F& command) const {
+  const recording::Kind kind = copies ? recording::Kind::kCopy : recording::Kind::kFill;
+  return [command, label = recording::LabelOf(kind, what, bytes), queue = queue_.get()](const ThreadTeam& team) {
+    const recording::Span span(queue->line(), label);
+    return command(team);
+  };
+}
+
 // `at_once`: by the calling thread and the team if the stream is idle, whatever it costs. `copies`: or fills.
 template <typename F>
 void HostStream::Submit(const char* what, int64_t bytes, bool at_once, bool copies, const F& command) {
@@ -63,11 +77,7 @@ void HostStream::Submit(const char* what, int64_t bytes, bool at_once, bool copi
     if (!(at_once && queue_->TryRunWithTeam(run))) queue_->Submit(EstimateCopyNs(bytes), run);
   };
   if (!recording::On()) return submit(command);
-  const recording::Kind kind = copies ? recording::Kind::kCopy : recording::Kind::kFill;
-  submit([command, label = recording::LabelOf(kind, what, bytes), queue = queue_.get()](const ThreadTeam& team) {
-    const recording::Span span(queue->line(), label);
-    return command(team);
-  });
+  submit(Recorded(what, bytes, copies, command));
 }
 
 Status HostStream::Copy(const char* what, void* dst, const void* src, size_t size, bool at_once) {
@@ -93,6 +103,42 @@ Status HostStream::CopyDeviceToHost(void* host_dst, const void* device_src, size
   // several times as long as the copy itself.
   if (size >= kFreshFrom && memory_ != nullptr && memory_->large_pages()) AdviseLargePages(host_dst, size, true);
   return Copy("copy to the host", host_dst, device_src, size, size <= kAtOnceUpTo);
+}
+Status HostStream::Write(void* device_dst, const void* host_src, size_t size) {
+  if (size == 0) return OkStatus();
+  XPU_RETURN_IF_ERROR(RequireAddress("copy from", host_src, size));
+  XPU_RETURN_IF_ERROR(RequireAddress("copy to", device_dst, size));
+  constexpr char kWhat[] = "copy from the host";
+  char* const to = static_cast<char*>(Translate(device_dst));
+  const int64_t bytes = static_cast<int64_t>(size);
+  const auto copy = [to, host_src, bytes](const ThreadTeam& team) {
+    runtime::Copy(to, static_cast<const char*>(host_src), bytes, team);
+    return OkStatus();
+  };
+  if (recording::On() ? queue_->TryRunWithTeam(Recorded(kWhat, bytes, true, copy)) : queue_->TryRunWithTeam(copy)) {
+    return OkStatus();
+  }
+  const std::shared_ptr<char[]> kept(new char[size]);
+  std::memcpy(kept.get(), host_src, size);
+  Submit(kWhat, bytes, /*at_once=*/false, /*copies=*/true, [to, kept, bytes](const ThreadTeam& team) {
+    runtime::Copy(to, kept.get(), bytes, team);
+    return OkStatus();
+  });
+  return OkStatus();
+}
+Status HostStream::Read(void* host_dst, const void* device_src, size_t size) {
+  if (size == 0) return OkStatus();
+  if (size > kReadAtOnceUpTo) return Stream::Read(host_dst, device_src, size);
+  XPU_RETURN_IF_ERROR(RequireAddress("copy from", device_src, size));
+  XPU_RETURN_IF_ERROR(RequireAddress("copy to", host_dst, size));
+  const char* const from = static_cast<const char*>(Translate(device_src));
+  queue_->WaitForWriters(from, from + size);
+  const auto copy = [&](const ThreadTeam&) {
+    std::memcpy(host_dst, from, size);
+    return OkStatus();
+  };
+  const ThreadTeam alone(1);
+  return recording::On() ? Recorded("copy to the host", size, /*copies=*/true, copy)(alone) : copy(alone);
 }
 Status HostStream::CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) {
   // Either may belong to another device.

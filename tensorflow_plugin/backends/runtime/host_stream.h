@@ -28,6 +28,8 @@ class HostStream final : public Stream {
   Status CopyHostToDevice(void* device_dst, const void* host_src, size_t size) override;
   Status CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) override;
   Status CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) override;
+  Status Write(void* device_dst, const void* host_src, size_t size) override;
+  Status Read(void* host_dst, const void* device_src, size_t size) override;
   Status Memset(void* device_dst, uint8_t value, size_t size) override;
   Status MemsetU32(void* device_dst, uint32_t value, size_t size) override;
 
@@ -47,6 +49,8 @@ class HostStream final : public Stream {
   Status Copy(const char* what, void* dst, const void* src, size_t size, bool at_once);
   template <typename F>
   void Submit(const char* what, int64_t bytes, bool at_once, bool copies, const F& command);
+  template <typename F>
+  auto Recorded(const char* what, int64_t bytes, bool copies, const F& command) const;
 
   const std::shared_ptr<CommandQueue> queue_;
   const DeviceMemory* const memory_;

@@ -276,6 +276,123 @@ TEST(CommandQueue, SubmittersFarAheadWait) {
   queue->Close();
 }
 
+// Three steps, of which each writes a byte of its own when it is told to go on.
+class ThreeSteps final : public CommandQueue::Steps {
+ public:
+  size_t UntilWritten(const char* begin, const char* end) const override {
+    for (size_t i = 3; i > 0; --i) {
+      if (begin < bytes + i && bytes + i - 1 < end) return i;
+    }
+    return 0;
+  }
+  Status Run(CommandQueue& queue) {
+    for (int i = 0; i < 3; ++i) {
+      while (may_run <= i) Sleep(1);
+      bytes[i] = 'x';  // not atomic on purpose: who waits for it must see it
+      if (i >= fails_at) continue;
+      queue.Done(*this);
+    }
+    return fails_at < 3 ? errors::Internal("a step failed") : OkStatus();
+  }
+
+  char bytes[4] = {};
+  std::atomic<int> may_run{0};
+  int fails_at = 3;
+};
+
+class CommandQueueSteps : public ::testing::Test {
+ protected:
+  ~CommandQueueSteps() override {
+    for (const auto& steps : all_) steps->may_run = 3;
+    queue_->Close();
+  }
+  ThreeSteps& Submit(int fails_at = 3) {
+    const auto steps = std::make_shared<ThreeSteps>();
+    steps->fails_at = fails_at;
+    queue_->SubmitSteps(1000000, steps, [this, steps](const ThreadTeam&) { return steps->Run(*queue_); });
+    all_.push_back(steps);
+    return *steps;
+  }
+  // A thread that waits for a byte, and then says what it is.
+  struct Reader {
+    std::atomic<char> found{'?'};
+    std::thread thread;
+    ~Reader() { thread.join(); }
+    bool is_waiting() const {
+      Sleep(50);
+      return found == '?';
+    }
+    char Found() const {
+      for (int i = 0; i < 5000 && found == '?'; ++i) Sleep(1);
+      return found;
+    }
+  };
+  std::unique_ptr<Reader> Read(const char* byte) {
+    auto reader = std::make_unique<Reader>();
+    reader->thread = std::thread([this, byte, &found = reader->found] {
+      queue_->WaitForWriters(byte, byte + 1);
+      found = *byte;
+    });
+    return reader;
+  }
+
+  std::shared_ptr<CommandQueue> queue_ = NewQueue(0);
+  std::vector<std::shared_ptr<ThreeSteps>> all_;
+};
+
+TEST_F(CommandQueueSteps, ReadersWaitForTheLastStepThatWritesThere) {
+  ThreeSteps& steps = Submit();
+  queue_->WaitForWriters(steps.bytes + 3, steps.bytes + 4);  // which none writes
+  const auto second = Read(steps.bytes + 1), third = Read(steps.bytes + 2), first = Read(steps.bytes);
+  EXPECT_TRUE(first->is_waiting());
+  steps.may_run = 1;
+  EXPECT_EQ(first->Found(), 'x');
+  EXPECT_TRUE(second->is_waiting());
+  steps.may_run = 2;
+  EXPECT_EQ(second->Found(), 'x');
+  EXPECT_TRUE(third->is_waiting());
+  EXPECT_FALSE(queue_->Idle());
+  steps.may_run = 3;
+  EXPECT_EQ(third->Found(), 'x');
+}
+
+TEST_F(CommandQueueSteps, AndForTheLastCommandThatWritesThere) {
+  ThreeSteps& first = Submit();
+  ThreeSteps& second = Submit();
+  const auto of_first = Read(first.bytes), of_second = Read(second.bytes);
+  first.may_run = 1;
+  EXPECT_EQ(of_first->Found(), 'x');
+  EXPECT_TRUE(of_second->is_waiting());
+  second.may_run = 1;  // but its turn has not come
+  EXPECT_TRUE(of_second->is_waiting());
+  first.may_run = 3;
+  EXPECT_EQ(of_second->Found(), 'x');
+}
+
+TEST_F(CommandQueueSteps, CommandsOfWhichNothingIsKnownMayWriteAnywhere) {
+  ThreeSteps& steps = Submit();
+  steps.may_run = 3;
+  std::atomic<bool> go{false};
+  queue_->Enqueue([&](const ThreadTeam&) {
+    while (!go) Sleep(1);
+    return OkStatus();
+  });
+  const auto reader = Read(steps.bytes);
+  EXPECT_TRUE(reader->is_waiting());
+  go = true;
+  EXPECT_EQ(reader->Found(), 'x');
+}
+
+TEST_F(CommandQueueSteps, BehindAFailureReadersWaitUntilItIsKnown) {
+  ThreeSteps& steps = Submit(/*fails_at=*/1);
+  const auto second = Read(steps.bytes + 1);
+  steps.may_run = 2;
+  EXPECT_TRUE(second->is_waiting());
+  steps.may_run = 3;
+  EXPECT_EQ(second->Found(), 'x');
+  EXPECT_FALSE(queue_->PeekStatus().ok());
+}
+
 // Whatever the thread that first submits lets through.
 TEST(CommandQueue, LeavesSignalsToTheProgramsThreads) {
   auto queue = NewQueue();

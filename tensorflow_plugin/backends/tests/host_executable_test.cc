@@ -139,6 +139,35 @@ class HostExecutables : public ::testing::Test {
 
 constexpr int64_t kSmall = 15000;  // as many ns: not worth several threads
 
+TEST_F(HostExecutables, AResultIsReadWhileTheRestRuns) {
+  kKernels.patience_ms = 300;  // for each command, as they run one after the other
+  constexpr int64_t kLarge = 100000;
+  const int early = NewBuffer(kLarge), late = NewBuffer(kLarge), updated = NewBuffer(kLarge);
+  AddFill(kLarge, early, 0, 3);
+  AddFill(kLarge, updated, 0, 4);
+  AddFill(kLarge, late, 0, 5);
+  AddFill(kLarge / 2, updated, kLarge / 2, 6);
+  std::vector<char*> addresses;
+  for (const Buffer& buffer : list_.buffers) addresses.push_back(static_cast<char*>(device_->Allocate(buffer.bytes)));
+  MemoryPlan plan;
+  plan.offsets.assign(list_.buffers.size(), MemoryPlan::kElsewhere);
+  const auto executable = device_->Prepare(std::make_shared<const List>(list_), plan);
+  for (int run = 0; run < 2; ++run) {  // the second queues behind the first, and writes the same once more
+    ASSERT_TRUE(executable->Run(*stream_, addresses.data(), nullptr, &failed_).ok());
+  }
+  float value = 0;
+  ASSERT_TRUE(stream_->Read(&value, addresses[early], sizeof value).ok());
+  EXPECT_EQ(value, 3);
+  EXPECT_FALSE(stream_->Idle());
+  // Its first half is final before its second half is.
+  ASSERT_TRUE(stream_->Read(&value, addresses[updated], sizeof value).ok());
+  EXPECT_EQ(value, 4);
+  EXPECT_FALSE(stream_->Idle());
+  ASSERT_TRUE(stream_->Read(&value, addresses[updated] + (kLarge - 1) * 4, sizeof value).ok());
+  EXPECT_EQ(value, 6);
+  EXPECT_EQ(kKernels.team_sizes.size(), 8u);
+}
+
 TEST_F(HostExecutables, SmallIndependentNeighboursRunSideBySide) {
   kKernels.patience_ms = 10000;
   AddFill(kSmall, NewBuffer(kSmall));

@@ -101,6 +101,28 @@ TEST_F(HostCopies, WhatTheHostWaitsForComesFirst) {
   EachRun([&](const auto& held) { EXPECT_EQ(held.back(), std::vector<float>(n, 4)); });
 }
 
+TEST_F(HostCopies, FewNumbersComeBeforeManyThatNobodyWaitsFor) {
+  const int64_t n = 1000;
+  float *x = Given(std::vector<float>(n, 2)), *v = Given(std::vector<float>(n, 1)), *y = Computed(n);
+  float *sum = Computed(1), *old = Computed(1), *table = Given(Whole(n * n)), *sums = Computed(n);
+  SumRows(table, sums, n, n);
+  SumRows(v, old, n, 1);
+  Op(EOp::kAdd, {v, x}, v, n);  // an update, behind which nobody may read the old value
+  SumRows(v, sum, n, 1);
+  Op(EOp::kSquare, {x}, y, n);
+  for (float* result : {y, sums, sum, old}) Want(result);
+  const List list = Optimised();
+  std::vector<int64_t> bytes;  // of what is written, in order
+  for (const Command& command : list.commands) {
+    for (const Place& place : command.out) bytes.push_back(list.buffers[place.buffer].bytes);
+  }
+  EXPECT_EQ(bytes, (std::vector<int64_t>{4, 4 * n, 4 * n, 4, 4 * n})) << Text(list);
+  EachRun([&](const auto& held) {
+    EXPECT_EQ(held[3], std::vector<float>{3.0f * n});
+    EXPECT_EQ(held[4], std::vector<float>{1.0f * n});
+  });
+}
+
 TEST_F(HostCopies, TheHostSeesAVariableAsItIsThere) {
   // Before an update, between two, and after both, of which none may run sooner or later for that.
   float *v = Given({1, 2, 3}), *w = Given({10, 10, 10});

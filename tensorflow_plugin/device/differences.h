@@ -1,7 +1,7 @@
 // What differs between the TensorFlow versions that there are cores for (third_party/tensorflows.bzl), as far as this
 // project's C++ meets it. Whoever includes TensorFlow's headers for stream executors includes this first.
-#ifndef TENSORFLOW_PLUGIN_INTEROP_DIFFERENCES_H_
-#define TENSORFLOW_PLUGIN_INTEROP_DIFFERENCES_H_
+#ifndef TENSORFLOW_PLUGIN_DEVICE_DIFFERENCES_H_
+#define TENSORFLOW_PLUGIN_DEVICE_DIFFERENCES_H_
 
 #if XPU_TENSORFLOW < 2020
 // 2.19's stream_executor.h includes a header that needs LLVM's, which the wheel lacks, for a parameter of one function
@@ -18,7 +18,7 @@ class TmaDescriptor {};
 #include "xla/stream_executor/device_memory.h"
 #endif
 
-namespace xpu::interop {
+namespace xpu {
 
 #if XPU_TENSORFLOW >= 2021
 using DeviceAddress = stream_executor::DeviceAddressBase;
@@ -30,6 +30,6 @@ using DeviceAddress = stream_executor::DeviceMemoryBase;
 #define XPU_HAS_INT2 (XPU_TENSORFLOW >= 2020)
 #define XPU_HAS_FLOAT4 (XPU_TENSORFLOW >= 2021)
 
-}  // namespace xpu::interop
+}  // namespace xpu
 
-#endif  // TENSORFLOW_PLUGIN_INTEROP_DIFFERENCES_H_
+#endif  // TENSORFLOW_PLUGIN_DEVICE_DIFFERENCES_H_

@@ -1,0 +1,107 @@
+#include "tensorflow_plugin/framework/direct_copies.h"
+
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "tensorflow_plugin/device/tensorflow_stream.h"
+// After it:
+#include "tensorflow/core/common_runtime/dma_helper.h"
+#include "tensorflow/core/common_runtime/pluggable_device/pluggable_device.h"
+#include "tensorflow/core/common_runtime/pluggable_device/pluggable_device_context.h"
+#include "tensorflow_plugin/device/stream_handle.h"
+
+namespace xpu {
+namespace {
+
+namespace tf = tensorflow;
+using Usual = tf::PluggableDeviceContext;
+
+// Up to this size what comes from the host is kept until its turn comes: the copy is cheaper than waiting for it.
+constexpr size_t kKeptUpTo = 1 << 20;
+
+// PluggableDevice::device_context_ is private. The language lets an explicit instantiation name private members.
+using ContextMember = Usual* tf::PluggableDevice::*;
+ContextMember ContextOf();
+template <ContextMember member>
+struct Expose {
+  friend ContextMember ContextOf() { return member; }
+};
+template struct Expose<&tf::PluggableDevice::device_context_>;
+
+absl::InlinedVector<stream_executor::Stream*, 4UL> StreamsBetweenDevices(const Usual& usual) {
+  absl::InlinedVector<stream_executor::Stream*, 4UL> streams{usual.device_to_device_stream(0)};
+  constexpr int kMost = 4;  // of TensorFlow; it counts on from the first one
+  for (int i = 1; i < kMost && usual.device_to_device_stream(i) != streams[0]; ++i) {
+    streams.push_back(usual.device_to_device_stream(i));
+  }
+  return streams;
+}
+
+// What TensorFlow's device asks for copies. What it declines its base class does, as ever.
+class DirectCopies final : public Usual {
+ public:
+  // Keeps `usual`, which whoever runs at this moment may have.
+  explicit DirectCopies(const Usual& usual)
+      : Usual(usual.stream_id(), usual.stream(), usual.host_to_device_stream(), usual.device_to_host_stream(),
+              StreamsBetweenDevices(usual)),
+        compute_(*HandleOf(usual.stream())->stream) {}
+
+  // In the order of the compute stream, where whatever had the memory before and whatever reads it come as well.
+  void CopyCPUTensorToDevice(const tf::Tensor* from, tf::Device* device, tf::Tensor* to, tf::StatusCallback done,
+                             bool sync_dst_compute) const override {
+    const size_t bytes = from->TotalBytes();
+    if (!IsPlain(*from, *to) || (bytes > kKeptUpTo && !compute_.Idle())) {
+      return Usual::CopyCPUTensorToDevice(from, device, to, std::move(done), sync_dst_compute);
+    }
+    done(Guarded([&] { return compute_.Write(tf::DMAHelper::base(to), tf::DMAHelper::base(from), bytes); }));
+  }
+
+  void CopyDeviceTensorToCPU(const tf::Tensor* from, absl::string_view name, tf::Device* device, tf::Tensor* to,
+                             tf::StatusCallback done) override {
+    // Nothing here may wait for the device: the thread may be the one that has something else to do.
+    if (!IsPlain(*from, *to) || !compute_.Idle()) {
+      return Usual::CopyDeviceTensorToCPU(from, name, device, to, std::move(done));
+    }
+    done(Guarded([&]() -> Status {
+      XPU_RETURN_IF_ERROR(compute_.Read(tf::DMAHelper::base(to), tf::DMAHelper::base(from), from->TotalBytes()));
+      return TakeEarlierFailure(compute_);
+    }));
+  }
+
+ private:
+  static bool IsPlain(const tf::Tensor& from, const tf::Tensor& to) {
+    return from.TotalBytes() > 0 && from.TotalBytes() == to.TotalBytes() && from.dtype() == to.dtype() &&
+           from.IsInitialized() && to.IsInitialized() && tf::DMAHelper::CanUseDMA(&from);
+  }
+
+  template <typename F>
+  static absl::Status Guarded(const F& copy) {
+    Status status = RequireNotForked();
+    try {
+      if (status.ok()) status = copy();
+    } catch (const std::exception& error) {
+      status = errors::ResourceExhausted("a copy between host and device failed: ", error.what());
+    }
+    return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
+  }
+
+  Stream& compute_;
+};
+
+}  // namespace
+
+void CopyDirectly(tf::Device* device) {
+  static auto* const one_at_a_time = new std::mutex;
+  auto* const pluggable = dynamic_cast<tf::PluggableDevice*>(device->UnderlyingDevice());
+  if (pluggable == nullptr) return;
+  const std::lock_guard<std::mutex> lock(*one_at_a_time);
+  Usual*& context = pluggable->*ContextOf();
+  const auto* info = pluggable->tensorflow_accelerator_device_info();
+  if (info == nullptr || info->default_context != context || dynamic_cast<DirectCopies*>(context) != nullptr) return;
+  // The device gives up what it has here when it goes. The one before stays, for whoever may have it just now.
+  context = new DirectCopies(*context);
+  const_cast<tf::DeviceBase::AcceleratorDeviceInfo*>(info)->default_context = context;
+}
+
+}  // namespace xpu
