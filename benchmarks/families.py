@@ -538,24 +538,10 @@ NOT_MEASURED = {
 #: Why an op takes longer than the CPU's, and is left so.
 NOTES: dict[str, str] = {
     **dict.fromkeys(
-        [
-            "BesselI0",
-            "BesselI1e",
-            "BesselJ0",
-            "BesselK0",
-            "Dawsn",
-            "Digamma",
-            "Erfinv",
-            "Expint",
-            "FresnelSin",
-            "Ndtri",
-            "Polygamma",
-            "Zeta",
-        ],
+        ["Polygamma", "Zeta"],
         "computed in double, one element after the other, as exact as float can tell",
     ),
-    "Atan2": "the C library's, one element after the other",
-    "HistogramFixedWidth": "two commands with the bins' numbers, of 64 bits, between them",
+    "HistogramFixedWidth": "two commands with the bins' numbers between them",
 }
 
 #: XPU / CPU from which a medium or large op is slow, and wants a note.

@@ -8,8 +8,6 @@ namespace {
 constexpr TypeMask kFC = kFloatMask | kComplexMask;
 constexpr TypeMask kHalfAndWide = Mask(DType::kHalf) | kWideMask;
 
-// The quantile function of the normal distribution.
-Value Ndtri(const Value* x, double) { return Erfinv(x[0] * 2.0 - 1.0) * 1.4142135623730951; }
 // An integer is its own nearest integer.
 Value Itself(const Value* x, double) { return x[0]; }
 
@@ -40,7 +38,7 @@ constexpr ElementwiseOp kUnaryOps[] = {
     {"Log", kFC, EOp::kLog},
     {"Log1p", kFC, EOp::kLog1p},
     {"LogicalNot", kBoolMask, EOp::kLogicalNot},
-    {"Ndtri", kWideMask, Ndtri},
+    {"Ndtri", kWideMask, EOp::kNdtri},
     {"Neg", kFC | kSignedMask, EOp::kNeg},
     {"Reciprocal", kFC, EOp::kReciprocal},
     {"Rint", kHalfAndWide, EOp::kRint},

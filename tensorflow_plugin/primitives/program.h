@@ -60,6 +60,7 @@ enum class ResultRule : uint8_t {
   V(Erf, 1, kF, kSame)                                                                                  \
   V(Erfc, 1, kF, kSame)                                                                                 \
   V(Erfinv, 1, kF, kSame)                                                                               \
+  V(Ndtri, 1, kF, kSame) /* the quantile function of the normal distribution */                         \
   V(Lgamma, 1, kF, kSame)                                                                               \
   V(Digamma, 1, kF, kSame)                                                                              \
   V(BesselI0, 1, kF, kSame) /* modified Bessel functions; an e: divided by exp(|x|) or exp(-x) */       \

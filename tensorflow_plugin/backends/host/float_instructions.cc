@@ -1,5 +1,6 @@
 #include <type_traits>
 
+#include "tensorflow_plugin/backends/host/function_tables.h"
 #include "tensorflow_plugin/backends/host/instruction_table.h"
 #include "tensorflow_plugin/backends/host/isa.h"
 

@@ -78,6 +78,65 @@ bool IsCount(const ScatterDesc& desc) {
   return desc.kind == ScatterKind::kAdd && IsInteger(desc.type) && desc.inner == 1;
 }
 
+// Whether one number is added for every index, and there are many more of these than of rows: each thread may count in
+// a table of its own, which costs as much as to count so many more.
+bool IsHistogram(const ScatterDesc& desc, int64_t threads) {
+  return IsCount(desc) && desc.scalar_update && desc.dims.rank() == 1 && desc.num_indices < (int64_t{1} << 32) &&
+         desc.dims[0] * threads <= desc.num_indices / 4;
+}
+
+// The same for the indices [begin, end), with what no row is for in the first of rows + 1 counts. Two tables, so that a
+// count does not wait for the one before, which may be in the same row.
+template <typename I>
+void CountRows(const I* indices, int64_t begin, int64_t end, int64_t rows, uint32_t* counts, uint32_t* others) {
+  const auto place = [&](int64_t i) {
+    const uint64_t row = static_cast<uint64_t>(indices[i]);
+    return row < static_cast<uint64_t>(rows) ? row + 1 : 0;
+  };
+  int64_t i = begin;
+  for (; i + 1 < end; i += 2) {
+    ++counts[place(i)];
+    ++others[place(i + 1)];
+  }
+  if (i < end) ++counts[place(i)];
+}
+
+template <typename I>
+void Histogram(const ScatterDesc& desc, const I* indices, const void* update, void* buffer,
+               const runtime::ThreadTeam& team, FirstBad* bad_index) {
+  const int64_t rows = desc.dims[0], all = desc.num_indices;
+  const int64_t threads = all < 2 * kGrainElements ? 1 : team.size();
+  const int64_t table = rows + 1;
+  ScratchFrame scratch;
+  uint32_t* const counts = scratch.Get<uint32_t>(2 * threads * table);
+  std::memset(counts, 0, 2 * threads * table * sizeof(uint32_t));
+  team.ParallelFor(threads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      uint32_t* const own = counts + 2 * t * table;
+      CountRows(indices, t * all / threads, (t + 1) * all / threads, rows, own, own + table);
+    }
+  });
+  for (int64_t t = 1; t < 2 * threads; ++t) {
+    for (int64_t r = 0; r < table; ++r) counts[r] += counts[t * table + r];
+  }
+  if (counts[0] > 0) {
+    int64_t list[kRowBlock];
+    for (int64_t first = 0; first < all && !bad_index->any(); first += kRowBlock) {
+      ResolveRows(indices, first, std::min(kRowBlock, all - first), desc.dims, desc.skip_negative, list, bad_index);
+    }
+  }
+  VisitType(desc.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (IsInteger(DTypeOf<T>::value)) {
+      const uint64_t one = static_cast<uint64_t>(*static_cast<const T*>(update));
+      T* out = static_cast<T*>(buffer);
+      for (int64_t r = 0; r < rows; ++r) {
+        out[r] = runtime::Combine<ScatterKind::kAdd>(out[r], static_cast<T>(counts[r + 1] * one));
+      }
+    }
+  });
+}
+
 // What does not depend on the index type, with indices resolved by `resolve`.
 using Resolve = runtime::FunctionRef<void(int64_t first, int64_t n, int64_t* rows)>;
 void Scatter(const ScatterDesc& desc, Resolve resolve, const void* updates, void* buffer,
@@ -152,7 +211,11 @@ Status HostKernels::Run(const ScatterDesc& desc, const Args& args, const runtime
     auto resolve = [&](int64_t first, int64_t n, int64_t* rows) {
       ResolveRows(indices, first, n, desc.dims, desc.skip_negative, rows, &bad);
     };
-    Scatter(desc, resolve, args.in[1], args.out[0], team, &zero_divisor);
+    if (IsHistogram(desc, team.size())) {
+      Histogram(desc, indices, args.in[1], args.out[0], team, &bad);
+    } else {
+      Scatter(desc, resolve, args.in[1], args.out[0], team, &zero_divisor);
+    }
     if (bad.any()) {
       return runtime::IndexError(std::to_string(bad.position()), indices + bad.position() * desc.dims.rank(),
                                  desc.dims);

@@ -95,6 +95,7 @@ XPU_UNARY_OP(Sigmoid, return T{1} / (T{1} + std::exp(-x)););
 XPU_UNARY_OP(Erf, return std::erf(x););
 XPU_UNARY_OP(Erfc, return std::erfc(x););
 XPU_UNARY_OP(Erfinv, return static_cast<T>(ErfInverse(x)););
+XPU_UNARY_OP(Ndtri, return static_cast<T>(NormalQuantile(x)););
 XPU_UNARY_OP(Lgamma, return static_cast<T>(LogGamma(x)););
 XPU_UNARY_OP(Digamma, return static_cast<T>(DigammaFunction(x)););
 XPU_UNARY_OP(BesselI0, return static_cast<T>(special::BesselI0(x)););

@@ -2,19 +2,29 @@
 
 #include <math.h>  // lgamma_r is POSIX, not in namespace std
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace xpu::plain {
 
-double ErfInverse(double y) {
-  const double a = std::abs(y);
-  if (!(a < 1)) return a == 1 ? std::copysign(std::numeric_limits<double>::infinity(), y) : y - y + NAN;
-  if (a == 0) return y;
+namespace {
+
+// The inverse of erfc at `tail`, which is 1 - a and less than 0.5, or of erf at a; x is the inverse of either.
+double ErfInverse(double a, double tail) {
+  if (tail < 1e-300) {
+    // x^2 = -log(tail x sqrt(pi)) + log(1 - z + 3z^2 - 15z^3 + ...) with z = 1 / 2x^2, of which each step adds digits.
+    double x = 26;
+    for (int i = 0; i < 6; ++i) {
+      const double z = 0.5 / (x * x);
+      const double series = std::log1p(-z * (1 - 3 * z * (1 - 5 * z * (1 - 7 * z))));
+      x = std::sqrt(series - std::log(tail) - std::log(x * std::sqrt(M_PI)));
+    }
+    return x;
+  }
   // Winitzki's approximation (2e-3) as the start of Halley's iteration, which triples the digits each time. The
   // residual is taken on erfc in the tail, where erf has no digits left.
   constexpr double kA = 0.147;
-  const double tail = 1 - a;
   const double l = a < 0.5 ? std::log1p(-a * a) : std::log(tail * (1 + a));
   const double t = 2 / (M_PI * kA) + l / 2;
   double x = std::sqrt(std::sqrt(t * t - l / kA) - t);
@@ -23,7 +33,25 @@ double ErfInverse(double y) {
     const double step = residual * std::exp(x * x) * (std::sqrt(M_PI) / 2);
     x -= step / (1 + x * step);
   }
-  return std::copysign(x, y);
+  return x;
+}
+
+}  // namespace
+
+double ErfInverse(double y) {
+  const double a = std::abs(y);
+  if (!(a < 1)) return a == 1 ? std::copysign(std::numeric_limits<double>::infinity(), y) : y - y + NAN;
+  return a == 0 ? y : std::copysign(ErfInverse(a, 1 - a), y);
+}
+
+double NormalQuantile(double p) {
+  if (!(p > 0 && p < 1)) {
+    return p == 0 || p == 1 ? std::copysign(std::numeric_limits<double>::infinity(), p - 0.5) : p - p + NAN;
+  }
+  if (p == 0.5) return 0;
+  // -sqrt(2) times the inverse of erfc at 2p, on the side where that is less than 1.
+  const double tail = 2 * std::min(p, 1 - p);
+  return std::copysign(std::sqrt(2.0) * ErfInverse(1 - tail, tail), p - 0.5);
 }
 
 double LogGamma(double x) {

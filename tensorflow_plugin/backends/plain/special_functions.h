@@ -6,6 +6,8 @@ namespace xpu::plain {
 
 // The inverse of erf: infinite at -1 and 1, NaN beyond.
 double ErfInverse(double y);
+// Where the normal distribution function is p: infinite at 0 and 1, NaN beyond.
+double NormalQuantile(double p);
 // log |gamma(x)|; unlike std::lgamma it writes no global sign, so threads may share it.
 double LogGamma(double x);
 // The derivative of log gamma; NaN at 0 and the negative integers, as TensorFlow has it.

@@ -53,6 +53,7 @@ constexpr Accuracy kAccuracy[] = {
     {EOp::kErf, 6, 0},
     {EOp::kErfc, 4, 0},
     {EOp::kErfinv, 4, 0},
+    {EOp::kNdtri, 4, 0, true},
     {EOp::kLgamma, 4, 0, true},
     {EOp::kDigamma, 4, 0, true},
     {EOp::kPow, 2, 8, true},
@@ -180,6 +181,9 @@ TEST(Elementwise, FloatsByHand) {
     Expect(EOp::kErf, t, {{0, 1, -kInf, kInf, kNan}}, {0, 0.8427007929497149, -1, 1, kNan});
     Expect(EOp::kErfc, t, {{0, 1, -kInf, kInf}}, {1, 0.15729920705028513, 2, 0});
     Expect(EOp::kErfinv, t, {{0, 0.5, 1, -1, 2}}, {0, 0.4769362762044699, kInf, -kInf, kNan});
+    Expect(EOp::kNdtri, t, {{0.5, 0.25, 0.75, 0.9375, 0x1p-10, 0, 1, -1, 2, kNan}},
+           {0, -0.6744897501960817, 0.6744897501960817, 1.5341205443525463, -3.0972690781987846, -kInf, kInf, kNan,
+            kNan, kNan});
     Expect(EOp::kLgamma, t, {{1, 3, 0.5, 0, -kInf}}, {0, 0.6931471805599453, 0.5723649429247001, kInf, kInf});
     Expect(EOp::kDigamma, t, {{1, 0, -1, -1.5, kInf}}, {-0.5772156649015329, kNan, kNan, 0.7031566406452432, kInf});
     Expect(EOp::kSin, t, {{0, 1, kInf}}, {0, 0.8414709848078965, kNan});
@@ -265,6 +269,10 @@ TEST(Elementwise, SpecialFunctionsByHand) {
     Expect(EOp::kBetainc, t, {{0.5, 3, 2, 2, -1, 1}, {2, 1, 2, 2, 1, 1}, {0.5, 0.25, 0, 1, 0.5, 2}},
            {0.8838834764831844, 0.015625, 0, 1, kNan, kNan});
   }
+  // Where 2p - 1 would be -1.
+  Expect(EOp::kNdtri, DType::kFloat, {{0x1p-60, 0x1p-140}}, {-8.773321169027552, -13.674855035788477});
+  Expect(EOp::kNdtri, DType::kDouble, {{0x1p-60, 0x1p-1000, 0x1p-1060}},
+         {-8.773321169027552, -37.11101193716479, -38.214478272074906});
   for (DType t : {DType::kFloat, DType::kDouble}) {
     const double least = t == DType::kFloat ? 0x1p-149 : 0x1p-1074, next = t == DType::kFloat ? 0x1p-23 : 0x1p-52;
     Expect(EOp::kNextAfter, t, {{1, 1, 0, -1, 1, kNan}, {2, 0, -1, kInf, 1, 0}},
@@ -388,7 +396,7 @@ TEST(Elementwise, CastsByHand) {
 
 // Operands that an op is interesting on, beside [-4, 4).
 double LowOf(EOp op) {
-  return op == EOp::kErfinv || op == EOp::kAtanh || op == EOp::kAsin || op == EOp::kAcos ? -1 : 0;
+  return op == EOp::kErfinv || op == EOp::kNdtri || op == EOp::kAtanh || op == EOp::kAsin || op == EOp::kAcos ? -1 : 0;
 }
 double HighOf(EOp op) { return LowOf(op) < 0 || op == EOp::kBetainc ? 1 : 60; }
 
@@ -460,10 +468,25 @@ TEST(Elementwise, FloatFunctionsAreAccurate) {
   for (int i = -100000; i <= 100000; ++i) samples.push_back(static_cast<float>(i) * 2e-4f);
   Array x(DType::kFloat, static_cast<int64_t>(samples.size()));
   std::memcpy(x.data(), samples.data(), x.num_bytes());
-  for (EOp op : {EOp::kExp, EOp::kExpm1, EOp::kLog, EOp::kLog1p, EOp::kTanh, EOp::kErf, EOp::kErfc, EOp::kSin,
-                 EOp::kCos, EOp::kSqrt, EOp::kRsqrt, EOp::kSigmoid}) {
+  for (EOp op : {EOp::kExp,      EOp::kExpm1,     EOp::kLog,        EOp::kLog1p,      EOp::kTanh,     EOp::kErf,
+                 EOp::kErfc,     EOp::kSin,       EOp::kCos,        EOp::kSqrt,       EOp::kRsqrt,    EOp::kSigmoid,
+                 EOp::kAtan,     EOp::kErfinv,    EOp::kNdtri,      EOp::kDigamma,    EOp::kBesselI0, EOp::kBesselI0e,
+                 EOp::kBesselI1, EOp::kBesselI1e, EOp::kBesselK0,   EOp::kBesselK0e,  EOp::kBesselK1, EOp::kBesselK1e,
+                 EOp::kDawsn,    EOp::kExpint,    EOp::kFresnelCos, EOp::kFresnelSin, EOp::kSpence}) {
     ExpectAccurate(op, DType::kFloat, {x}, "all magnitudes");
   }
+  // Every angle: each sample with one further on.
+  std::rotate(samples.begin(), samples.begin() + 77777, samples.end());
+  Array y(DType::kFloat, static_cast<int64_t>(samples.size()));
+  std::memcpy(y.data(), samples.data(), y.num_bytes());
+  ExpectAccurate(EOp::kAtan2, DType::kFloat, {x, y}, "all magnitudes");
+  // Near 1, where the inverses of erf and of the normal distribution have all their tails.
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const float share = static_cast<float>(i) / static_cast<float>(samples.size());
+    samples[i] = i % 2 == 0 ? share : 1 - share * share * share * share;
+  }
+  std::memcpy(x.data(), samples.data(), x.num_bytes());
+  for (EOp op : {EOp::kErfinv, EOp::kNdtri}) ExpectAccurate(op, DType::kFloat, {x}, "up to 1");
 }
 
 }  // namespace

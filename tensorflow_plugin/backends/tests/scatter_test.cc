@@ -173,6 +173,36 @@ TEST(Scatter, NegativeIndicesAreSkippedOnRequestOnly) {
                "negative");
 }
 
+// So many for so few rows that threads count each for itself; an odd number, and fewer than are worth several threads.
+TEST(Scatter, OneNumberForEachOfManyIndices) {
+  for (DType type : {DType::kInt8, DType::kUint16, DType::kInt32, DType::kInt64}) {
+    for (DType index_type : {DType::kInt32, DType::kInt64}) {
+      for (int64_t n : {9, 4001, 200001}) {
+        for (int64_t rows : {1, 7, 1000}) {
+          ScatterDesc desc = Describe(ScatterKind::kAdd, type, index_type, n, 1, {rows});
+          desc.scalar_update = desc.skip_negative = true;
+          Array indices = Random(index_type, n, 8, -1, static_cast<double>(rows));
+          const Array update = Values(type, {3});
+          Compare(desc, {indices, update}, "counted");
+          // One that is no row's, beside those that are passed over.
+          const Array before = Before(type, rows, 4);
+          const Output buffer = {type, rows, &before};
+          VisitType(index_type, [&](auto tag) {
+            using I = typename decltype(tag)::type;
+            if constexpr (sizeof(I) >= 4 && IsInteger(DTypeOf<I>::value)) {
+              indices.as<I>()[n - 2] = static_cast<I>(rows);
+            }
+          });
+          Want want = AsTheReference(desc, {indices, update}, {buffer});
+          want.message = "indices[" + std::to_string(n - 2) + "] = " + std::to_string(rows) + " is not in [0, " +
+                         std::to_string(rows) + ")";
+          ExpectByHand(desc, {indices, update}, {buffer}, want, "a bad index");
+        }
+      }
+    }
+  }
+}
+
 TEST(Scatter, IntegerDivision) {
   const ScatterDesc desc = Describe(ScatterKind::kDiv, DType::kInt32, DType::kInt32, 2, 2, {2});
   const double lowest = std::numeric_limits<int32_t>::min();
