@@ -36,9 +36,9 @@ FAMILIES = {
         SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits
     """,
     "nets": """
-        BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 CTCLoss CTCLossV2 DebugNumericSummaryV2 GRUBlockCell
-        GRUBlockCellGrad LRN LRNGrad LSTMBlockCell LSTMBlockCellGrad MaxPool3DGradGrad MaxPoolGradGrad MaxPoolGradGradV2
-        MaxPoolGradGradWithArgmax MaxPoolGradWithArgmax MaxPoolWithArgmax
+        BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 CTCGreedyDecoder CTCLoss CTCLossV2 DebugNumericSummaryV2
+        GRUBlockCell GRUBlockCellGrad LRN LRNGrad LSTMBlockCell LSTMBlockCellGrad MaxPool3DGradGrad MaxPoolGradGrad
+        MaxPoolGradGradV2 MaxPoolGradGradWithArgmax MaxPoolGradWithArgmax MaxPoolWithArgmax
     """,
     "quantize": """
         FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsGradient

@@ -7,10 +7,11 @@
 namespace xpu {
 namespace {
 
-// Counts n indices of int64 into all of `out`; with weights, adds those. Floats are counted as integers, which are
-// exact and may be added up in any order.
-Status Count(Context& ctx, ScatterKind kind, const void* indices, int64_t n, const void* weights, const Tensor& out,
+// Counts indices into all of `out`; with weights, adds those. Floats are counted as integers, which are exact and may
+// be added up in any order.
+Status Count(Context& ctx, ScatterKind kind, const Temporary& indices, const void* weights, const Tensor& out,
              const commands::Explain& explain) {
+  const int64_t n = indices.tensor().num_elements();
   if (n == 0) return FillZero(ctx, out);
   const bool as_integers = weights == nullptr && IsFloating(out.dtype());
   Temporary one, integers;
@@ -20,6 +21,7 @@ Status Count(Context& ctx, ScatterKind kind, const void* indices, int64_t n, con
   ScatterDesc desc;
   desc.kind = kind;
   desc.type = counts.dtype();
+  desc.index_type = indices.tensor().dtype();
   desc.num_indices = n;
   desc.dims = {out.num_elements()};
   desc.skip_negative = true;
@@ -28,7 +30,7 @@ Status Count(Context& ctx, ScatterKind kind, const void* indices, int64_t n, con
     XPU_RETURN_IF_ERROR(Upload(ctx, {1}, counts.dtype(), &one));
     weights = one.data();
   }
-  XPU_RETURN_IF_ERROR(LaunchExplained(ctx, desc, {indices, weights}, counts.mutable_data(), explain));
+  XPU_RETURN_IF_ERROR(LaunchExplained(ctx, desc, {indices.data(), weights}, counts.mutable_data(), explain));
   if (!as_integers) return OkStatus();
   ElementwiseDesc cast;
   cast.program = CastProgram(DType::kInt64, out.dtype());
@@ -36,9 +38,17 @@ Status Count(Context& ctx, ScatterKind kind, const void* indices, int64_t n, con
   return ctx.Launch(cast, {counts.data()}, {out.mutable_data()});
 }
 
+// Of elements x, of which all have the same bins. A negative one gets the index beyond.
+const Program* BinProgram(DType type) {
+  ProgramBuilder b;
+  const Value x{&b, b.Input(type)}, size{&b, b.Input(type)};
+  b.Output(Select(x < x.Const(0), size, Select(x < size, x, x.Const(-1))).reg);
+  return b.Build();
+}
+
 // Of rows of elements x, of which a row has `size` bins and its first one the index `offset`. A negative element gets
 // an index beyond those of all rows, `total` or more.
-const Program* BinProgram(DType type) {
+const Program* BinOfRowProgram(DType type) {
   ProgramBuilder b;
   const Value x = Cast({&b, b.Input(type)}, DType::kInt64);
   const Value offset{&b, b.Input(DType::kInt64)}, size{&b, b.Input(DType::kInt64)}, total{&b, b.Input(DType::kInt64)};
@@ -52,7 +62,9 @@ class BincountKernel : public OpKernel {
   BincountKernel(Construction& c, bool dense) : dense_(dense) {
     type_ = dense ? c.Attr<DType>("Tidx") : DType::kInt32;
     if (dense) binary_ = c.Attr<bool>("binary_output");
-    if (c.status().ok()) bins_ = BinProgram(type_);
+    if (!c.status().ok()) return;
+    bins_ = BinProgram(type_);
+    bins_of_rows_ = BinOfRowProgram(type_);
   }
 
   Status Compute(Context& ctx) override {
@@ -74,19 +86,27 @@ class BincountKernel : public OpKernel {
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, by_row ? Dims{rows, size} : Dims{size}, &out));
 
+    const DType index_type = by_row ? DType::kInt64 : type_;
     std::vector<int64_t> numbers = {size, total};
-    for (int64_t r = 0; r < rows; ++r) numbers.push_back(r * size);
+    for (int64_t r = 0; by_row && r < rows; ++r) numbers.push_back(r * size);
     Temporary uploaded, indices;
-    XPU_RETURN_IF_ERROR(Upload(ctx, numbers, DType::kInt64, &uploaded));
-    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kInt64, x.dims(), &indices));
-    const int64_t* const n = static_cast<const int64_t*>(uploaded.data());
+    XPU_RETURN_IF_ERROR(Upload(ctx, numbers, index_type, &uploaded));
+    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(index_type, x.dims(), &indices));
     ElementwiseDesc bins;
-    bins.program = bins_;
-    bins.shape = {rows, columns};
-    bins.in_strides[0] = {columns, 1};
-    bins.in_strides[1] = {1, 0};
-    bins.in_strides[2] = bins.in_strides[3] = {0, 0};
-    XPU_RETURN_IF_ERROR(ctx.Launch(bins, {x.data(), n + 2, n, n + 1}, {indices.data()}));
+    if (by_row) {
+      const int64_t* const n = static_cast<const int64_t*>(uploaded.data());
+      bins.program = bins_of_rows_;
+      bins.shape = {rows, columns};
+      bins.in_strides[0] = {columns, 1};
+      bins.in_strides[1] = {1, 0};
+      bins.in_strides[2] = bins.in_strides[3] = {0, 0};
+      XPU_RETURN_IF_ERROR(ctx.Launch(bins, {x.data(), n + 2, n, n + 1}, {indices.data()}));
+    } else {
+      bins.program = bins_;
+      SetFlat(columns, 1, &bins);
+      bins.in_strides[1] = {0};
+      XPU_RETURN_IF_ERROR(ctx.Launch(bins, {x.data(), uploaded.data()}, {indices.data()}));
+    }
     const commands::Explain explain = [by_row, total](const Status& failure, const std::vector<int64_t>& values) {
       if (!by_row) return errors::InvalidArgument("Input arr must be non-negative!");
       for (int64_t v : values) {
@@ -96,15 +116,15 @@ class BincountKernel : public OpKernel {
       return failure;
     };
     const bool weighted = weights.num_elements() > 0 && !binary_;
-    return Count(ctx, binary_ ? ScatterKind::kUpdate : ScatterKind::kAdd, indices.data(), x.num_elements(),
-                 weighted ? weights.data() : nullptr, out, explain);
+    return Count(ctx, binary_ ? ScatterKind::kUpdate : ScatterKind::kAdd, indices, weighted ? weights.data() : nullptr,
+                 out, explain);
   }
 
  private:
   const bool dense_;
   bool binary_ = false;
   DType type_;
-  const Program* bins_ = nullptr;
+  const Program *bins_ = nullptr, *bins_of_rows_ = nullptr;
 };
 
 // In the steps in which the CPU computes them: the distance from the lowest value in the type itself, the rest in
@@ -112,9 +132,9 @@ class BincountKernel : public OpKernel {
 const Program* HistogramProgram(DType type) {
   ProgramBuilder b;
   const Value x{&b, b.Input(type)}, lowest{&b, b.Input(type)};
-  const Value step{&b, b.Input(DType::kDouble)}, last{&b, b.Input(DType::kDouble)}, beyond{&b, b.Input(DType::kInt64)};
+  const Value step{&b, b.Input(DType::kDouble)}, last{&b, b.Input(DType::kDouble)}, beyond{&b, b.Input(DType::kInt32)};
   const Value distance = {&b, b.Round((Maximum(x, lowest) - lowest).reg)};
-  const Value bin = Cast(Minimum(Cast(distance, DType::kDouble) / step, last), DType::kInt64);
+  const Value bin = Cast(Minimum(Cast(distance, DType::kDouble) / step, last), DType::kInt32);
   b.Output(Select(Apply(EOp::kIsNan, x), beyond, bin).reg);
   return b.Build();
 }
@@ -156,8 +176,8 @@ class HistogramKernel : public OpKernel {
     const double numbers[] = {width / static_cast<double>(nbins), static_cast<double>(nbins - 1)};
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kDouble, {2}, &scale));
     XPU_RETURN_IF_ERROR(ctx.CopyFromHost(scale.data(), numbers, sizeof(numbers)));
-    XPU_RETURN_IF_ERROR(Upload(ctx, {nbins}, DType::kInt64, &beyond));
-    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kInt64, {n}, &indices));
+    XPU_RETURN_IF_ERROR(Upload(ctx, {nbins}, DType::kInt32, &beyond));
+    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kInt32, {n}, &indices));
     ElementwiseDesc bins;
     bins.program = bins_;
     SetFlat(n, 1, &bins);
@@ -167,7 +187,7 @@ class HistogramKernel : public OpKernel {
     static const commands::Explain has_nan = [](const Status&, const std::vector<int64_t>&) {
       return errors::InvalidArgument("Histogram values must not contain NaN");
     };
-    return Count(ctx, ScatterKind::kAdd, indices.data(), n, nullptr, out, has_nan);
+    return Count(ctx, ScatterKind::kAdd, indices, nullptr, out, has_nan);
   }
 
  private:
@@ -175,10 +195,15 @@ class HistogramKernel : public OpKernel {
   const Program* bins_ = nullptr;
 };
 
-void Counts(Needs& n) {
+// What a count of elements of this type asks for.
+void Counts(Needs& n, DType type) {
+  n.AskProgram(BinProgram(type));
+  n.AskProgram(BinOfRowProgram(type));
   for (ScatterKind kind : {ScatterKind::kAdd, ScatterKind::kUpdate}) {
-    needs::Scatter(kind, "T", DType::kInt64)(n);
-    needs::Scatter(kind, DType::kInt64, DType::kInt64)(n);
+    for (DType index_type : {type, DType::kInt64}) {
+      needs::Scatter(kind, "T", index_type)(n);
+      needs::Scatter(kind, DType::kInt64, index_type)(n);
+    }
   }
   needs::Cast(DType::kInt64, "T")(n);
 }
@@ -192,22 +217,20 @@ void RegisterCount(Registry& registry) {
   registry.Op("Bincount")
       .Types("T", counts)
       .Host({"size"})
-      .Requires([](Needs& n) { n.AskProgram(BinProgram(DType::kInt32)); })
-      .Requires(&Counts)
+      .Requires([](Needs& n) { Counts(n, DType::kInt32); })
       .Kernel<BincountKernel>(false);
   registry.Op("DenseBincount")
       .Types("T", counts)
       .Types("Tidx", int_types)
       .Host({"size"})
-      .Requires([](Needs& n) { n.AskProgram(BinProgram(n.type("Tidx"))); })
-      .Requires(&Counts)
+      .Requires([](Needs& n) { Counts(n, n.type("Tidx")); })
       .Kernel<BincountKernel>(true);
   registry.Op("HistogramFixedWidth")
       .Types("T", {DType::kFloat, DType::kDouble})
       .Types("dtype", int_types)
       .Host({"value_range", "nbins"})
       .Requires([](Needs& n) { n.AskProgram(HistogramProgram(n.type("T"))); })
-      .Requires(needs::Scatter(ScatterKind::kAdd, "dtype", DType::kInt64))
+      .Requires(needs::Scatter(ScatterKind::kAdd, "dtype", DType::kInt32))
       .Kernel<HistogramKernel>();
 }
 

@@ -21,6 +21,7 @@
   V(Convolution)           \
   V(Count)                 \
   V(Ctc)                   \
+  V(CtcDecode)             \
   V(Debug)                 \
   V(Dilation)              \
   V(DynamicSlice)          \

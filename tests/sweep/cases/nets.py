@@ -291,6 +291,21 @@ def ctc_sizes(args, exact):
     return [1 + loss, np.broadcast_to((1 + loss)[None, :, None], exact[1].shape)]
 
 
+def greedy():
+    """Sequences of every length, none included, with blanks and repetitions; few classes, so that there are some."""
+
+    def make(t, r, merge, blank, shape):
+        lengths = [shape[0] - b * 3 for b in range(shape[1])]
+        kwargs = {"merge_repeated": merge, "blank_index": blank}
+        return {"inputs": r.uniform(shape, t["T"]), "sequence_length": tf.constant(lengths), **kwargs}
+
+    return [
+        Case(lambda t, r, m=m, b=b, s=s: make(t, r, m, b, s), terms(s[0]), ABSOLUTE)
+        for m in (True, False)
+        for b, s in ((-1, (9, 4, 3)), (0, (12, 3, 2)), (2, (7, 1, 4)))
+    ]
+
+
 def blank_last(args):
     """CTCLossV2, of which the CPU has no kernel: CTCLoss with the first class last, and labels one less."""
     args = {**args, "inputs": tf.roll(args["inputs"], -1, axis=2), "labels_values": args["labels_values"] - 1}
@@ -333,4 +348,5 @@ CASES = {
     "DebugNumericSummaryV2": summaries(),
     "CTCLoss": ctc(blank_first=False),
     "CTCLossV2": ctc(blank_first=True),
+    "CTCGreedyDecoder": greedy(),
 }
