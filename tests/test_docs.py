@@ -187,6 +187,17 @@ def test_the_runtime_page_names_tests_that_exist():
     assert [row for row in rows if not re.search(r"`[\w/.]+` \|$|^\| \*\*\w+\*\* \| \| \|$", row)] == []
 
 
+def test_what_a_backend_changes_outside_of_its_folder_is_what_its_page_shows():
+    """Each block of added lines, with the files that the text before it names."""
+    page = (ROOT / "docs" / "new-backend.md").read_text().partition("## Outside of the folder")[2].partition("\n## ")[0]
+    blocks = re.findall(r"((?:(?!^```)[\s\S])*?)^```diff\n(.*?)^```", page, re.M | re.S)
+    assert len(blocks) == 5
+    for text, lines in blocks:
+        files = "\n".join((ROOT / path).read_text() for path in re.findall(r"`([\w./]+/[\w.]+)`", text))
+        for line in lines.splitlines():
+            assert line.startswith("+") and line[1:] in files.splitlines(), line
+
+
 def test_the_readme_counts_the_ops():
     ops = re.search(r"^(\d+) ops, \d+ kernels\.$", (ROOT / "docs" / "ops.md").read_text(), re.MULTILINE)
     assert f"| Ops | {ops[1]}, tested against" in (ROOT / "README.md").read_text()

@@ -86,7 +86,9 @@ Hardware Look(cl_platform_id platform, cl_device_id device) {
                   pci.function & 0xf);
     h.pci_bus_id = text;
   }
-  h.is_processor = (ValueOf<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+  // A simulator, which is of every type, runs what other devices do.
+  const auto type = ValueOf<cl_device_type>(device, CL_DEVICE_TYPE);
+  h.is_processor = (type & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU)) == CL_DEVICE_TYPE_CPU;
   h.has_double = ValueOf<cl_device_fp_config>(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   h.rounds_correctly =
       (ValueOf<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;

@@ -15,6 +15,9 @@ namespace xpu::opencl {
   V(Elementwise)                 \
   V(Reduce)                      \
   V(MatMul)                      \
+  V(Convolution)                 \
+  V(Pool)                        \
+  V(Normalize)                   \
   V(Softmax)                     \
   V(CopyStrided)                 \
   V(Gather)                      \
@@ -37,6 +40,9 @@ XPU_OPENCL_PRIMITIVES(XPU_OPENCL_PRIMITIVE)
 
 // Each descriptor's WorkspaceBytes that is not 0 is declared here, too.
 int64_t WorkspaceBytes(const ReduceDesc& desc);
+int64_t WorkspaceBytes(const ConvolutionDesc& desc);
+int64_t WorkspaceBytes(const PoolDesc& desc);
+int64_t WorkspaceBytes(const NormalizeDesc& desc);
 int64_t WorkspaceBytes(const SoftmaxDesc& desc);
 int64_t WorkspaceBytes(const ScatterDesc& desc);
 

@@ -54,17 +54,6 @@ Plan MakePlan(const ReduceDesc& desc) {
   return plan;
 }
 
-// The least value of a type, or the greatest.
-std::string Lowest(DType type, bool highest) {
-  if (type == DType::kBool) return highest ? "1" : "0";
-  if (IsFloating(type)) return highest ? "INFINITY" : "-INFINITY";
-  // Of b bits: 2^(b - 1) - 1 and the number below its negative, or 2^b - 1 and 0.
-  const bool is_unsigned = RegisterOf(type)[0] == 'u';
-  const uint64_t largest = UINT64_MAX >> (64 - 8 * SizeOf(type) + (is_unsigned ? 0 : 1));
-  if (highest) return errors::Concat("((", RegisterOf(type), ")", largest, "ul)");
-  return is_unsigned ? "0" : errors::Concat("((", RegisterOf(type), ")(-", largest, "l - 1))");
-}
-
 std::string KindSource(const ReduceDesc& desc) {
   const DType type = SourceType(desc), result = ResultType(desc);
   const std::string value = RegisterOf(type);
@@ -100,7 +89,7 @@ std::string KindSource(const ReduceDesc& desc) {
     case ReduceKind::kAll: {
       const bool is_max = desc.kind == ReduceKind::kMax || desc.kind == ReduceKind::kAny;
       const std::string better = errors::Concat("(a) ", is_max ? ">" : "<", " (b)");
-      define(value, Lowest(type, !is_max), "(x)",
+      define(value, Extreme(type, !is_max), "(x)",
              errors::Concat("(", IsFloating(type) ? "isnan(a) || " : "", better, " ? (a) : (b))"), "(a)");
       break;
     }
@@ -109,7 +98,7 @@ std::string KindSource(const ReduceDesc& desc) {
       // The first of the best; a NaN, which compares false, is none.
       const bool is_max = desc.kind == ReduceKind::kArgMax;
       define(errors::Concat("struct { ", value, " best; long at; }"),
-             errors::Concat("((ACC){", Lowest(type, !is_max), ", 0})"), "((ACC){(x), (e)})",
+             errors::Concat("((ACC){", Extreme(type, !is_max), ", 0})"), "((ACC){(x), (e)})",
              errors::Concat("((b).best ", is_max ? ">" : "<",
                             " (a).best || ((b).best == (a).best && (b).at < (a).at) ? (b) : (a))"),
              errors::Concat("(", RegisterOf(result), ")(a).at"));

@@ -242,6 +242,16 @@ std::string Store(DType type, const std::string& memory, const std::string& inde
   return element + (type == DType::kBFloat16 ? "to_bfloat16(" + value + ")" : value) + ";\n";
 }
 
+std::string Extreme(DType type, bool highest) {
+  if (type == DType::kBool) return highest ? "1" : "0";
+  if (IsFloating(type)) return highest ? "INFINITY" : "-INFINITY";
+  // Of b bits: 2^(b - 1) - 1 and the number below its negative, or 2^b - 1 and 0.
+  const bool is_unsigned = RegisterOf(type)[0] == 'u';
+  const uint64_t largest = UINT64_MAX >> (64 - 8 * SizeOf(type) + (is_unsigned ? 0 : 1));
+  if (highest) return errors::Concat("((", RegisterOf(type), ")", largest, "ul)");
+  return is_unsigned ? "0" : errors::Concat("((", RegisterOf(type), ")(-", largest, "l - 1))");
+}
+
 // The meaning is plain/scalar_ops.h's.
 std::string Cast(DType from, DType to, const std::string& x) {
   if (to == DType::kBool) return "(uchar)(" + x + " != 0)";

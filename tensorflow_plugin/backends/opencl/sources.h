@@ -34,6 +34,9 @@ std::string Load(DType type, const std::string& memory, const std::string& index
 // A statement that stores a register there.
 std::string Store(DType type, const std::string& memory, const std::string& index, const std::string& value);
 
+// The least value of a type, or the greatest; infinite where there is infinity.
+std::string Extreme(DType type, bool highest);
+
 // A register of one type as one of another.
 std::string Cast(DType from, DType to, const std::string& value);
 

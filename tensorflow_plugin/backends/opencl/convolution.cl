@@ -1,0 +1,211 @@
+// The operands of a convolution as a product, and its geometry. T is the type of a register.
+//
+// There are positions, each of an image and a cell of what is dense over them, and taps, each of a cell of the filter
+// and a channel of the source. Together they say which element of the source meets which of the filter:
+//   source cell = (position's cell * SCALE + tap's cell * SPREAD + SHIFT) / DIVISOR, if that is whole and inside
+//                        source   dense over positions   product
+//   forward              x        y                      y [positions, columns] = source [positions, taps] filter
+//   gradient to data     dy       dx                     dx, likewise, with the filter's channels exchanged
+//   gradient to filter   x        dy                     filter [taps, columns] = source [taps, positions] dy
+// of which there is one for each group of channels, and the last one may be cut along its positions into parts.
+#define POSITIONS(d) ((int)table[d])
+#define FILTER(d) ((int)table[3 + (d)])
+#define SOURCE(d) ((int)table[6 + (d)])
+#define SCALE(d) ((int)table[9 + (d)])
+#define SPREAD(d) ((int)table[12 + (d)])
+#define SHIFT(d) ((int)table[15 + (d)])
+#define DIVISOR(d) ((int)table[18 + (d)])
+#define SOURCE_STEP(d) table[21 + (d)]  // in elements
+#define SOURCE_IMAGE table[24]
+#define SOURCE_CHANNEL table[25]
+#define CHANNELS ((uint)table[26])  // of the source, in a group
+#define CELLS ((uint)table[27])     // of the positions of an image
+#define DENSE_IMAGE table[28]
+#define DENSE_CELL table[29]
+#define DENSE_CHANNEL table[30]
+
+// What a position or a tap adds to a cell's coordinates, before the division, and to where its elements lie.
+typedef struct {
+  int cell[3];
+  long at;
+} Point;
+
+Point position_at(constant long *table, uint position) {
+  Point p;
+  uint rest = position % CELLS;
+  p.at = (long)(position / CELLS) * SOURCE_IMAGE;
+  for (int d = 2; d >= 0; --d) {
+    p.cell[d] = (int)(rest % (uint)POSITIONS(d)) * SCALE(d);
+    rest /= (uint)POSITIONS(d);
+  }
+  return p;
+}
+
+Point tap_at(constant long *table, uint tap) {
+  Point p;
+  uint rest = tap / CHANNELS;
+  p.at = (long)(tap % CHANNELS) * SOURCE_CHANNEL;
+  for (int d = 2; d >= 0; --d) {
+    p.cell[d] = (int)(rest % (uint)FILTER(d)) * SPREAD(d) + SHIFT(d);
+    rest /= (uint)FILTER(d);
+  }
+  return p;
+}
+
+// Where their element of the source lies, in *at; whether there is one. Of the axes beyond `axes` it has coordinates
+// as they come, which a caller who walks along them looks at.
+int meets(constant long *table, const Point *a, const Point *b, int axes, long *at) {
+  int inside = 1;
+  *at = a->at + b->at;
+  for (int d = 0; d < 3; ++d) {
+    int cell = a->cell[d] + b->cell[d];
+    if (d < axes) {
+      const int divisor = DIVISOR(d);
+      if (divisor != 1) {
+        inside &= cell % divisor == 0;
+        inside &= cell >= 0;
+        cell /= divisor;
+      }
+      inside &= cell >= 0 && cell < SOURCE(d);
+    }
+    *at += (long)cell * SOURCE_STEP(d);
+  }
+  return inside;
+}
+
+long dense_at(constant long *table, uint position) {
+  return (long)(position / CELLS) * DENSE_IMAGE + (long)(position % CELLS) * DENSE_CELL;
+}
+
+// `step` positions belong to a part.
+#define PARAMETERS \
+  MEMORY(a), MEMORY(b), MEMORY(c), MEMORY(partials), const uint parts, const uint step, constant long *table
+
+// o0, o1: where the group's channels begin in the source and in b; `columns` are those of all groups.
+#define BEGIN(batch)                                                    \
+  const uint part = (batch) % parts, group = (batch) / parts;           \
+  const ulong columns = n * (get_num_groups(2) / parts);                \
+  const long o0 = (long)(group * CHANNELS) * SOURCE_CHANNEL;            \
+  const long o1 = (long)group * (long)n * (TO_FILTER ? DENSE_CHANNEL : 1);
+
+#if TO_FILTER
+
+// On processors there are more rows than channels for a cell of the filter, so that an item's rows are of one cell.
+#define ROW_CHANNELS ((uint)table[35])
+#define STORE(row, column, sum)                                                            \
+  if ((row) % ROW_CHANNELS < CHANNELS) {                                                   \
+    const ulong tap = (row) / ROW_CHANNELS * CHANNELS + (row) % ROW_CHANNELS;              \
+    const ulong element = tap * columns + group * n + (column);                            \
+    if (parts > 1) {                                                                       \
+      AT(SUM, partials)[part * (m / ROW_CHANNELS * CHANNELS) * columns + element] = sum;   \
+    } else {                                                                               \
+      STORE_C(element, sum);                                                               \
+    }                                                                                      \
+  }
+#define K_BEGIN (part * (ulong)step)
+#define K_END min(k, (part + 1) * (ulong)step)
+#define A(row, l) source(table, a_base, a_at, o0, (uint)(l), (uint)(row))  // ROW_CHANNELS are CHANNELS
+#define B(l, column) (SUM) LOAD_B(o1 + dense_at(table, (uint)(l)) + (long)(column)*DENSE_CHANNEL)
+#define A_ROWS_ARE_DENSE (SOURCE_CHANNEL != 1)
+#define B_ROWS_ARE_DENSE (DENSE_CHANNEL == 1)
+
+// A segment is the positions along the last axis.
+#define LENGTH ((uint)POSITIONS(2))
+#define SEGMENT_BEGIN first_segment
+#define SEGMENT_END last_segment
+#define ROWS_BEGIN                                                                                \
+  Point rows[ROWS];                                                                               \
+  uint begin[ROWS], count[ROWS], there[ROWS];                                                     \
+  /* Rows that are channels of one cell of the filter are looked for once. */                     \
+  const int one_cell = ROW_CHANNELS % ROWS == 0;                                                  \
+  const uint first_segment = (uint)K_BEGIN / LENGTH, last_segment = (uint)K_END / LENGTH;              \
+  /* Of the next segment. */                                                                      \
+  int next_line = (int)(first_segment % (uint)POSITIONS(1));                                      \
+  int next_plane = (int)(first_segment / (uint)POSITIONS(1) % (uint)POSITIONS(0));                \
+  long next_image = (long)(first_segment / ((uint)POSITIONS(0) * (uint)POSITIONS(1)));
+#define ROW(i)                                                                                    \
+  {                                                                                               \
+    const uint row = (uint)min(first_row + i, m - 1);                                             \
+    const uint channel = min(row % ROW_CHANNELS, CHANNELS - 1);                                   \
+    rows[i] = tap_at(table, row / ROW_CHANNELS * CHANNELS + channel);                             \
+    const int scale = SCALE(2), first = rows[i].cell[2], room = SOURCE(2) - first;                \
+    begin[i] = first >= 0 ? 0 : (uint)(-first + scale - 1) / (uint)scale;                         \
+    const uint end = room <= 0 ? 0 : min(LENGTH, (uint)(room + scale - 1) / (uint)scale);         \
+    count[i] = end > begin[i] ? end - begin[i] : 0;                                               \
+    rows[i].at += o0 + (long)first * SOURCE_STEP(2);                                              \
+  }
+#define SEGMENT                                                                                   \
+  const int plane = next_plane * SCALE(0), line = next_line * SCALE(1);                           \
+  const long at_image = next_image * SOURCE_IMAGE;                                                \
+  at_b = (long)(next_plane * POSITIONS(1) + next_line) * LENGTH * DENSE_CELL;                     \
+  at_b += o1 + next_image * DENSE_IMAGE;                                                          \
+  if (++next_line == POSITIONS(1)) {                                                              \
+    next_line = 0;                                                                                \
+    if (++next_plane == POSITIONS(0)) {                                                           \
+      next_plane = 0;                                                                             \
+      ++next_image;                                                                               \
+    }                                                                                             \
+  }                                                                                               \
+  int any_there = 0;
+#define SEGMENT_ROW(i)                                                                            \
+  if (i == 0 || !one_cell) {                                                                      \
+    const int y = plane + rows[i].cell[0], x = line + rows[i].cell[1];                            \
+    there[i] = y >= 0 && y < SOURCE(0) && x >= 0 && x < SOURCE(1) ? count[i] : 0;                 \
+    at_a[i] = at_image + rows[i].at + (long)y * SOURCE_STEP(0) + (long)x * SOURCE_STEP(1);        \
+  } else {                                                                                        \
+    there[i] = there[0];                                                                          \
+    at_a[i] = at_a[0] + rows[i].at - rows[0].at;                                                  \
+  }                                                                                               \
+  all_there &= there[i] == LENGTH;                                                                \
+  any_there |= there[i] != 0;
+#define SEGMENT_READY                                                                             \
+  if (!any_there) continue;                                                                       \
+  if (one_cell) {                                                                                 \
+    all_there = 1;                                                                                \
+    l_begin = begin[0];                                                                           \
+    l_end = begin[0] + there[0];                                                                  \
+  }
+#define IS_THERE(i, l) ((uint)(l)-begin[i] < there[i])
+#define A_STEP ((long)SCALE(2) * SOURCE_STEP(2))
+#define B_STEP DENSE_CELL
+#define B_COLUMN DENSE_CHANNEL
+
+#else
+
+#define STORE(row, column, sum) \
+  STORE_C(dense_at(table, (uint)(row)) + (long)(group * n + (column)) * DENSE_CHANNEL, sum);
+#define K_BEGIN 0
+#define K_END k
+#define A(row, l) source(table, a_base, a_at, o0, (uint)(row), (uint)(l))
+#define B(l, column) (SUM) LOAD_B(o1 + (long)((l)*columns + (column)))
+#define A_ROWS_ARE_DENSE (SOURCE_CHANNEL == 1)
+#define B_ROWS_ARE_DENSE 1
+
+// A segment is the channels of a cell of the filter.
+#define LENGTH CHANNELS
+#define SEGMENT_BEGIN 0
+#define SEGMENT_END (uint)k / LENGTH
+#define ROWS_BEGIN  \
+  Point rows[ROWS]; \
+  uint there[ROWS];
+#define ROW(i) rows[i] = position_at(table, (uint)min(first_row + i, m - 1));
+#define SEGMENT                                                 \
+  const Point segment = tap_at(table, (uint)s * LENGTH);        \
+  at_b = o1 + (long)(s * LENGTH * columns);
+#define SEGMENT_ROW(i)                                          \
+  there[i] = (uint)meets(table, &rows[i], &segment, 3, &at_a[i]); \
+  at_a[i] += o0;                                                \
+  all_there &= (int)there[i];
+#define SEGMENT_READY
+#define IS_THERE(i, l) there[i]
+#define A_STEP SOURCE_CHANNEL
+#define B_STEP columns
+#define B_COLUMN 1
+
+#endif
+
+SUM source(constant long *table, MEMORY(a), long o0, uint position, uint tap) {
+  const Point p = position_at(table, position), t = tap_at(table, tap);
+  long at;
+  return meets(table, &p, &t, 3, &at) ? (SUM)LOAD_A(o0 + at) : 0;
+}

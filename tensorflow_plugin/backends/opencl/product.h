@@ -1,0 +1,52 @@
+// Products of matrices, whatever their elements are made of: in tiles in local memory, or on processors, whose local
+// memory is memory, from registers.
+//
+// A primitive says in OpenCL C what the operands are, by macros:
+//   PARAMETERS                a kernel's parameters after m, n and k
+//   BEGIN(batch)              statements that define what the others need
+//   K_BEGIN, K_END            of the terms, those that are summed here
+//   A(row, l), B(l, column)   elements, as SUM, the type of sums
+//   A_ROWS_ARE_DENSE, B_ROWS_ARE_DENSE   whether elements of a row are neighbours in memory
+//   STORE(row, column, sum)   a statement
+// and for processors, who walk along k in segments, in each of which elements are at steps:
+//   LENGTH, SEGMENT_BEGIN, SEGMENT_END
+//   ROWS_BEGIN, ROW(i)        statements before all segments: about all rows from first_row on, and row first_row + i,
+//                             which is the last one again beyond m; i is a number
+//   SEGMENT, SEGMENT_ROW(i), SEGMENT_READY   set at_a[i] and at_b, where segment s begins; and where it is so, that it
+//                             has elements from l_begin to l_end alone, and that not all are there (all_there = 0)
+//   IS_THERE(i, l)            whether there is an element l of row i, or it counts as 0
+//   A_STEP, B_STEP            from one element to the next;  B_COLUMN  from one column of b to the next
+// with parameters MEMORY(a), MEMORY(b) and MEMORY(c). T, SUM, LOAD_A(i), LOAD_B(i), and STORE_C(i, x) are defined.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PRODUCT_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PRODUCT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "tensorflow_plugin/backends/opencl/hardware.h"
+#include "tensorflow_plugin/backends/opencl/machine.h"
+#include "tensorflow_plugin/primitives/types.h"
+
+namespace xpu::opencl {
+
+// Rows of a product that an item of a processor computes; 1 on other devices, whose items are in groups.
+int64_t ItemRows(const Hardware& hardware);
+
+// The bytes of a sum of products.
+size_t SumSize(DType type);
+
+// T, SUM, LOAD_A(i), LOAD_B(i) and STORE_C(i, x).
+std::string ProductElements(DType type);
+
+// The kernel for products of these operands.
+std::string ProductSource(const Hardware& hardware, DType type, const std::string& operands);
+
+// Its parameters m, n and k come first.
+void SetExtents(Call& call, int64_t m, int64_t n, int64_t k);
+
+// Enqueues `batches` products of [m, k] and [k, n].
+Status RunProducts(Call& call, const Hardware& hardware, DType type, int64_t m, int64_t n, int64_t batches);
+
+}  // namespace xpu::opencl
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PRODUCT_H_
