@@ -3,7 +3,8 @@
 # make test-all  the rest: device memory isolated, the other backend, the sanitizers, what is slow; TEST_SECONDS=2400
 #             gives it that time, and it says what it left out
 # make wheel  builds the wheel into dist/, for the TensorFlow in .venv
-# make wheel-all  builds wheels for all versions of TensorFlow and Python (docs/versions.md); test-versions tests them
+# make wheel-all  builds into dist/all wheels for all versions of TensorFlow and Python (docs/versions.md);
+#             make test-versions tests them
 # make stress random work on several devices and threads for ten minutes, checked against numpy
 # make bench  measures against stock TensorFlow on the CPU (docs/benchmarks.md)
 # make contest  measures models against stock TensorFlow, XLA, JAX and PyTorch: an hour (benchmarks/contest.py)
@@ -50,7 +51,7 @@ setup:
 
 wheel: setup
 	@echo "build: the wheel (Bazel compiles what has changed)"
-	@rm -rf dist
+	@rm -f dist/*.whl
 	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w dist .
 	@ls -lh dist/*.whl | awk '{print "build: " $$NF ", " $$5}'
 
@@ -58,7 +59,7 @@ wheel-all: setup
 	@$(PYTHON) tools/versions.py wheel
 
 test-versions: wheel-all
-	@$(PYTHON) tools/versions.py test
+	@$(PYTHON) tools/versions.py test --write
 
 install: wheel
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps dist/*.whl

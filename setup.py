@@ -28,11 +28,40 @@ CORE = re.compile(r"libtensorflow_xpu_core_(\d+_\d+)\.so")
 os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
+# What the build takes from the machine, and Debian's package that has it: a program, or a file.
+NEEDED = {
+    "g++": ("g++", "g++"),
+    "strip and objdump": ("objdump", "binutils"),
+    "Eigen": ("{usr}/include/eigen3/Eigen/Core", "libeigen3-dev"),
+    "OpenCL's headers": ("/usr/include/CL/cl.h", "opencl-c-headers"),
+}
+
+
+def require_what_is_needed() -> None:
+    """Ends with one line where something is missing."""
+
+    def is_there(what):
+        if not what.startswith(("/", "{")):
+            return shutil.which(what)
+        return any(pathlib.Path(what.format(usr=usr)).exists() for usr in ("/usr", "/usr/local"))
+
+    missing = {name: package for name, (what, package) in NEEDED.items() if not is_there(what)}
+    if subprocess.run([ROOT / "tools" / "bazel.sh", "--which"], capture_output=True, check=False).returncode:
+        missing[f"Bazel {(ROOT / '.bazelversion').read_text().strip()}"] = "bazel-bootstrap"
+    if missing:
+        packages = " ".join(missing.values())
+        sys.exit(
+            f"tensorflow_xpu: building it needs {', '.join(missing)}, which this machine lacks. "
+            f"Fix: apt-get install {packages} (or what your system has in their place), or install a wheel"
+        )
+
+
 class BuildWithBazel(build_py):
     """Copies the Python files, then what Bazel builds."""
 
     def run(self):
         """Builds into ``self.build_lib``, from scratch: what an earlier build left there must not get into a wheel."""
+        require_what_is_needed()
         shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
         tree = ROOT / "bazel-bin" / TREE
@@ -87,7 +116,7 @@ class ManylinuxWheel(bdist_wheel):
 
 
 setup(
-    packages=["tensorflow_xpu"],
+    packages=["tensorflow_xpu", "tensorflow_xpu.__pyinstaller"],
     package_dir={"": "python"},
     cmdclass={"build_py": BuildWithBazel, "bdist_wheel": ManylinuxWheel},
     distclass=PlatformDistribution,

@@ -11,7 +11,7 @@ load("//third_party:tensorflows.bzl", "TENSORFLOWS")
 # The versions that there are targets for: "2_20".
 MINORS = [MINOR] + [minor.replace(".", "_") for minor in TENSORFLOWS if minor.replace(".", "_") != MINOR]
 
-# The libraries that are made by tensorflow_library, as others name them.
+# The libraries that are made by tensorflow_library, as other packages name them.
 _BOUND = [
     "//tensorflow_plugin/cluster",
     "//tensorflow_plugin/device:interop",
@@ -20,7 +20,7 @@ _BOUND = [
     "//tensorflow_plugin/framework:implementation",
     "//tensorflow_plugin/framework:jit",
     "//tensorflow_plugin/graph",
-    ":tensors",
+    "//tensorflow_plugin/interop:tensors",
 ]
 
 # What every file that includes TensorFlow's C++ headers is compiled with.
@@ -48,9 +48,10 @@ def _for(minor, deps):
         return deps
     found = []
     for dep in deps:
+        whole = "//" + native.package_name() + dep if dep.startswith(":") else dep
         if dep.startswith("@tensorflow//"):
             dep = dep.replace("@tensorflow//", "@tensorflow_%s//" % minor)
-        elif dep in _BOUND:
+        elif whole in _BOUND:
             dep += _ending(minor) if ":" in dep else ":" + dep.split("/")[-1] + _ending(minor)
         found.append(dep)
     return found

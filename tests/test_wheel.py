@@ -1,6 +1,7 @@
 """The wheel: what is in it, that it needs nothing but TensorFlow and the C library, that it installs and works."""
 
 import importlib.metadata
+import importlib.util
 import pathlib
 import re
 import subprocess
@@ -56,6 +57,10 @@ def test_layout(unpacked, wheel):
     names = {path.name for path in (unpacked / "tensorflow_xpu" / "lib").iterdir()}
     assert names == {CORE, CORE.replace(".so", ".abi"), SHARED, "libdnnl.so.3", "libgomp.so.1"}
     assert [path.name for path in (unpacked / "tensorflow_xpu" / "bin").iterdir()] == ["conformance"]
+    package = {path.name for path in (unpacked / "tensorflow_xpu").iterdir() if path.is_file() and path.suffix != ".py"}
+    assert {name.split(".")[0] for name in package} == {"py", "_native", f"_interop_{MINOR}"}, package
+    hooks = {path.name for path in (unpacked / "tensorflow_xpu" / "__pyinstaller").iterdir()}
+    assert hooks == {"__init__.py", "hook-tensorflow-plugins.py", "hook-tensorflow_xpu.py"}
     metadata = next(unpacked.glob("*.dist-info")) / "METADATA"
     assert "Requires-Dist" not in metadata.read_text()
 
@@ -106,6 +111,21 @@ def test_the_tag_is_the_glibc_that_it_needs(unpacked, wheel):
     needed = max(max(versions_needed(path), default=0) for path in files)
     assert f"-manylinux_2_{needed}_x86_64.whl" in wheel.name
     assert f"manylinux_2_{needed}_x86_64" in (next(unpacked.glob("*.dist-info")) / "WHEEL").read_text()
+
+
+def test_auditwheel_agrees(wheel):
+    """Symbols ask for the tag's glibc, and nothing but TensorFlow's libraries keeps it from manylinux."""
+    if importlib.util.find_spec("auditwheel") is None:
+        pytest.skip("auditwheel is not installed: tools/setup.sh requirements-test.txt")
+    outcome = run("-m", "auditwheel", "-v", "show", wheel)
+    assert outcome.returncode == 0, outcome
+    tag = wheel.name.removesuffix(".whl").rpartition("-")[2]
+    said = " ".join((outcome.stdout + outcome.stderr).split())
+    assert f'This constrains the platform tag to "{tag}"' in said, outcome
+    eliminate = re.findall(
+        f"tag '{tag}' the following shared library dependencies will need to be eliminated: ([^I]*)", said
+    )
+    assert [set(names.strip().split(", ")) for names in eliminate] == [set.union(*ALLOWED.values())], outcome
 
 
 def test_what_knows_no_tensorflow_is_in_one_library(unpacked):

@@ -106,6 +106,9 @@ TEST = (
     python_tests("Python tests of all else", 500, *(f"--ignore={path}" for path in FIRST), marks=["not slow"]),
 )
 
+# What changes from day to day.
+DAY = str(int(time.time() // 86400))
+
 # In order of value: what is at the end is the first to be left out.
 REST = (
     # Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own. The sweep
@@ -133,7 +136,7 @@ REST = (
     # Whether the tests notice wrong results.
     Step("mutations of primitives", ("tools/mutate_primitives.py",), 150, build=bazel("build")),
     # Another kernel of each op every day.
-    Step("mutations of ops", (PYTHON, "-m", "tests.mutation", "--each", str(int(time.time() // 86400))), 150),
+    Step("mutations of ops", (PYTHON, "-m", "tests.mutation", "--each", DAY), 150),
     Step(
         "a third of the Python tests of ops under the address, undefined-behaviour and leak sanitizers",
         (PYTHON, "tools/sanitized.py", "test"),
@@ -145,6 +148,14 @@ REST = (
     Step("mutations of passes", ("tools/mutate_passes.py",), 900, build=bazel("build")),
     # PoCL takes most of a second to compile a kernel: the backend's cache on disk makes all but the first run short.
     Step("C++ tests, OpenCL backend", bazel("test", "--test_tag_filters=opencl"), 1200, build=bazel("build")),
+    # Fetches TensorFlows, and compiles what depends on their C++.
+    Step(
+        f"another version of TensorFlow (tools/versions.py test --nth {DAY})",
+        (PYTHON, "tools/versions.py", "test", "--nth", DAY),
+        600,
+        build=(PYTHON, "tools/versions.py", "wheel", "--own"),
+        divisible=True,
+    ),
 )
 
 

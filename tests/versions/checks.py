@@ -3,10 +3,13 @@
 Nothing here knows a version: what is the same everywhere is what is checked.
 """
 
+import importlib.util
 import json
 import shutil
 
-from tests.conftest import CORE, SITE, run
+import pytest
+
+from tests.conftest import CORE, PACKAGES, ROOT, SITE, run
 
 LIST_DEVICES = """
 import json
@@ -33,7 +36,7 @@ def test_conformance():
 
 TRAIN = """
 import json, sys
-import keras, numpy as np, tensorflow as tf
+import {keras} as keras, numpy as np, tensorflow as tf
 
 def losses(device):
     keras.utils.set_random_seed(3)
@@ -53,7 +56,7 @@ def losses(device):
         ])
         model.compile(keras.optimizers.Adam(1e-2), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
         history = model.fit(x, y, batch_size=64, epochs=5, shuffle=False, verbose=0)
-        where = {v.value.device for v in model.variables}
+        where = {getattr(v.value, "device", None) or v.device for v in model.variables}  # of Keras 3, of Keras 2
         predicted = model.predict(x, verbose=0)
     return history.history["loss"], sorted(where), predicted
 
@@ -63,17 +66,28 @@ print(json.dumps([xpu, cpu, where, float(np.abs(predicted - expected).max()), fl
 """
 
 
-def test_training(tmp_path):
-    """A Keras model learns as on the CPU, on the XPU, in clusters of its ops."""
-    outcome = run("-c", TRAIN, environment={"TF_XPU_DUMP_FUSION": str(tmp_path)}, timeout=500)
+def train(keras, folder):
+    outcome = run("-c", TRAIN.replace("{keras}", keras), environment={"TF_XPU_DUMP_FUSION": str(folder)}, timeout=500)
     assert outcome.returncode == 0, outcome
     xpu, cpu, where, error, largest = outcome.json
     assert cpu[-1] < 0.8 * cpu[0]  # it does learn
     assert max(abs(a - b) / b for a, b in zip(xpu, cpu)) < 2e-3, (xpu, cpu)
     assert error < 0.02 * largest
     assert all(device.endswith("XPU:0") for device in where) and where, where
-    assert list(tmp_path.iterdir()), "no op ran in a cluster"
+    assert list(folder.iterdir()), "no op ran in a cluster"
     assert outcome.warnings == [], outcome
+
+
+def test_training(tmp_path):
+    """A Keras model learns as on the CPU, on the XPU, in clusters of its ops."""
+    train("keras", tmp_path)
+
+
+def test_keras_2(tmp_path):
+    """The same of tf_keras, where that is installed."""
+    if importlib.util.find_spec("tf_keras") is None:
+        pytest.skip("this environment has no tf_keras")
+    train("tf_keras", tmp_path)
 
 
 def test_functions(tmp_path):
@@ -172,6 +186,38 @@ def test_declines(plugin_site):
         outcome = plugin_site.run_code(LIST_DEVICES)
         assert outcome.returncode == 0 and outcome.json == ["/physical_device:CPU:0"], outcome
         assert len(outcome.warnings) == 1 and "does not load" in outcome.warnings[0], outcome
+
+
+def test_another_plugin(compile_plugin):
+    """Beside another PluggableDevice: both compute, and data goes from one to the other."""
+    source = ROOT / "tensorflow_plugin" / "conformance" / "tests" / "sample_plugin.cc"
+    # As plugins are: 2.22 does not show its C API to whoever is not linked against it.
+    folder = PACKAGES / "tensorflow"
+    libraries = [
+        "-Wl,--no-as-needed",
+        f"-L{folder}",
+        "-l:libtensorflow_framework.so.2",
+        f"-Wl,-rpath,{folder}",
+        "-lpthread",
+    ]
+    other = compile_plugin(source, "other", '-DSAMPLE_NAME="OTHER"', '-DSAMPLE_TYPE="YPU"', *libraries)
+    code = f"""
+import tensorflow_xpu
+print([d.name for d in tensorflow_xpu.load_plugin({str(other)!r})])
+import tensorflow as tf
+with tf.device("/YPU:1"):
+    there = tf.identity([[1.0, 2.0], [3.0, 4.0]])
+with tf.device("/xpu:0"):
+    here = tf.linalg.matmul(there, there)
+assert there.device.endswith("YPU:1") and here.device.endswith("XPU:0"), (there.device, here.device)
+with tf.device("/YPU:0"):
+    back = tf.identity(here)
+assert back.device.endswith("YPU:0") and back.numpy().tolist() == [[7, 10], [15, 22]], back
+print("well")
+"""
+    outcome = run("-c", code)
+    assert outcome.returncode == 0 and outcome.stdout.split()[-1] == "well", outcome
+    assert "YPU:0" in outcome.stdout and "YPU:1" in outcome.stdout, outcome
 
 
 def test_processes():
