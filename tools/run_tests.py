@@ -152,7 +152,7 @@ REST = (
     Step(
         f"another version of TensorFlow (tools/versions.py test --nth {DAY})",
         (PYTHON, "tools/versions.py", "test", "--nth", DAY),
-        600,
+        250,
         build=(PYTHON, "tools/versions.py", "wheel", "--own"),
         divisible=True,
     ),

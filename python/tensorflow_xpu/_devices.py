@@ -108,16 +108,30 @@ def _another(device: Any) -> PhysicalDevice:
     """A device that is neither ours nor a processor, with the little that TensorFlow says of it."""
     import tensorflow as tf
 
-    details = tf.config.experimental.get_device_details(device)
-    # Of a PluggableDevice TensorFlow gives the platform's name, of a CUDA device the hardware's.
+    from tensorflow_xpu import _plugins
+
+    details = _said_by_tensorflow(device)
+    # TensorFlow names the hardware of a CUDA device, and the platform of a PluggableDevice, from 2.22 on hardware.
     cuda = "compute_capability" in details
+    is_hardware = cuda or tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 22)
+    platform = device.device_type if is_hardware else details.get("device_name", device.device_type)
     return PhysicalDevice(
         name=device.name,
         device_type=device.device_type,
-        subdevice_type="CUDA_GPU" if cuda else details.get("device_name", device.device_type),
+        subdevice_type="CUDA_GPU" if cuda else _plugins.platform_of(device.device_type) or platform,
         enabled=True,
-        hardware_name=details.get("device_name") if cuda else None,
+        hardware_name=details.get("device_name") if is_hardware else None,
     )
+
+
+def _said_by_tensorflow(device: Any) -> dict[str, Any]:
+    """What TensorFlow says of a device: in 2.22 nothing until it has made its devices."""
+    import tensorflow as tf
+
+    try:
+        return tf.config.experimental.get_device_details(device)
+    except tf.errors.NotFoundError:
+        return {}
 
 
 def _bytes_in_use(index: int) -> int:
@@ -314,7 +328,7 @@ def get_device_details(device: Any) -> dict[str, Any]:
         name = f"/physical_device:{_name_of(device)}"
         found = next(d for d in list_physical_devices(enabled=True) if d.name == name)
         listed = next(d for d in tf.config.list_physical_devices() if d.name == name)
-        details = tf.config.experimental.get_device_details(listed)
+        details = _said_by_tensorflow(listed)
     fields = {name: value for name, value in dataclasses.asdict(found).items() if value is not None}
     real = {"device_name": found.hardware_name} if found.hardware_name else {}
     return {**details, **real, **fields}

@@ -156,6 +156,11 @@ def _already(plugin: Plugin) -> bool:
     )
 
 
+def platform_of(device_type: str) -> str | None:
+    """The platform of the plugin that was loaded here and serves that type; None if none was."""
+    return next((plugin.platform for plugin in _loaded if plugin.device_type == device_type), None)
+
+
 def load_plugin(path: str | os.PathLike[str]) -> list[PhysicalDevice]:
     """Loads a PluggableDevice library and gives TensorFlow its devices.
 
