@@ -1,10 +1,13 @@
-"""Beside what shares a process with TensorFlow, and in what runs programs: PyTorch and JAX, a notebook."""
+"""Beside what shares a process with TensorFlow, and in what runs programs: PyTorch and JAX, a notebook, PyInstaller."""
 
 import importlib.util
+import json
+import os
+import subprocess
 
 import pytest
 
-from tests.conftest import run
+from tests.conftest import LEFT_OUT, environment_of, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -109,3 +112,40 @@ print(json.dumps([cell.outputs for cell in notebook.cells]))
     assert [len(found) for found in errors] == [0, 0, 0, 0, 1, 0], outputs
     assert errors[4][0]["ename"] == "InvalidArgumentError"
     assert printed[5] == ["7.0"], outputs[5]
+
+
+FROZEN = """
+import json, sys
+import numpy as np, tensorflow as tf
+with tf.device("/xpu:0"):
+    x = tf.reshape(tf.range(6.0), (2, 3))
+    product = tf.matmul(x, x, transpose_b=True)
+import tensorflow_xpu
+view = np.from_dlpack(product)
+print(json.dumps([getattr(sys, "frozen", False), product.device[-5:], product.numpy().tolist(), view.tolist(),
+                  tensorflow_xpu.__file__, tensorflow_xpu.dlpack.c_api_missing]))
+"""
+
+
+def test_frozen(tmp_path):
+    """A program made by PyInstaller, which knows nothing of the plugin, runs on the XPU where nothing is installed."""
+    need("PyInstaller")
+    if "XPU_TESTS_UNTIL" in os.environ:
+        pytest.skip(f"{LEFT_OUT}: PyInstaller takes minutes for TensorFlow")
+    program = tmp_path / "program.py"
+    program.write_text(FROZEN)
+    folders = ["--distpath", tmp_path / "dist", "--workpath", tmp_path / "work", "--specpath", tmp_path]
+    # What TensorFlow and Keras import if it is there, which makes the folder large and the test slow.
+    without = [f"--exclude-module={name}" for name in ("torch", "jax", "scipy", "pandas", "matplotlib", "IPython")]
+    options = ["--noconfirm", "--log-level", "WARN", *without, *folders]
+    outcome = run("-m", "PyInstaller", *options, program, timeout=1800)
+    assert outcome.returncode == 0, outcome
+    made = tmp_path / "dist" / "program"
+    ended = subprocess.run(
+        [made / "program"], env=environment_of({"PATH": "/usr/bin"}), capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended
+    frozen, device, product, view, file, missing = json.loads(ended.stdout.splitlines()[-1])
+    assert frozen and device == "XPU:0" and product == view == [[5, 14], [14, 50]]
+    assert file.startswith(str(made)) and missing is None
+    assert "tensorflow_xpu: " not in ended.stderr
