@@ -13,9 +13,11 @@
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/backends/backends.h"
+#include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
+#include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/device/describe.h"
 #include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/interop.h"
@@ -49,7 +51,7 @@ struct Choice {
   std::vector<std::string> warnings;
   Choice() {
     const auto total_memory = [](const std::string& name) { return FindBackend(name)->TotalMemory(); };
-    options = ReadOptions(SubdeviceTypes(), total_memory, &warnings);
+    options = ReadOptions(SubdeviceTypes(), commands::PassNames(), total_memory, &warnings);
     backend = FindBackend(options.subdevice);
     if (!options.faults.empty()) backend = new FaultyBackend(*backend, options.faults);
   }
@@ -71,6 +73,7 @@ std::string FixedChange(const Options& now, const Options& next) {
   if (next.device_type != now.device_type) return "TF_XPU_DEVICE_TYPE";
   if (next.backend.pool_memory != now.backend.pool_memory) return "TF_XPU_ALLOCATOR";
   if (next.fusion != now.fusion) return "TF_XPU_FUSION";
+  if (next.without_passes != now.without_passes) return "TF_XPU_FUSION_WITHOUT";
   if (next.dump_folder != now.dump_folder) return "TF_XPU_DUMP_FUSION";
   return "";
 }
@@ -120,6 +123,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
   }
   xpu::graph::RegisterLoopPass(device_type);
   if (choice.options.fusion) {
+    xpu::cluster::LeaveOutPasses(choice.options.without_passes);
     xpu::cluster::SetDumpFolder(choice.options.dump_folder);
     std::string trouble = xpu::cluster::RegisterClusterOp(device_type);
     if (trouble.empty()) trouble = xpu::cluster::RegisterLoopOp(device_type);

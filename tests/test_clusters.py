@@ -462,6 +462,40 @@ def test_a_training_step_is_a_few_commands(tmp_path):
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.slow
+@pytest.mark.host_only
+@pytest.mark.parametrize("name", _options.PASSES)
+def test_without_a_pass_a_network_learns_the_same(name, tmp_path):
+    code = """
+        import json
+        import numpy as np, tensorflow as tf, keras
+        keras.utils.set_random_seed(1)
+        L = keras.layers
+        with tf.device("/xpu:0"):
+            sentence = keras.Input((6,), dtype="int32")
+            x = L.LayerNormalization()(L.Embedding(30, 16)(sentence))
+            x = x + L.MultiHeadAttention(2, 8)(x, x)
+            x = L.Conv1D(8, 3, activation="relu")(x)
+            x = L.Concatenate()([L.LSTM(12, unroll=True)(x), L.GlobalMaxPooling1D()(x)])
+            model = keras.Model(sentence, L.Dense(5)(x))
+            model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+            x, y = np.random.randint(0, 30, (32, 6)), np.random.randint(0, 5, 32)
+            print(json.dumps([float(model.train_on_batch(x, y)) for _ in range(8)]))
+    """
+    everything, without = tmp_path / "everything", tmp_path / "without"
+    for folder in (everything, without):
+        folder.mkdir()
+    expected = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(everything)}, timeout=200)
+    seen = run_code(
+        code, environment={"TF_XPU_DUMP_FUSION": str(without), "TF_XPU_FUSION_WITHOUT": name}, timeout=200
+    )
+    np.testing.assert_allclose(seen.json, expected.json, rtol=1e-5)
+    assert seen.json[-1] < seen.json[0]
+    texts = ["\n".join(path.read_text() for path in sorted(folder.iterdir())) for folder in (everything, without)]
+    if name not in ("CheckIndicesOnce", "SumProducts", "CopyToHostEarly"):  # nothing to do for them here
+        assert texts[0] != texts[1]
+
+
 def test_constants_that_grappler_ties_to_an_op_divide_nothing(tmp_path):
     """The gradient of a mean divides by a constant that is alive when an op of the same cluster has run."""
     code = """

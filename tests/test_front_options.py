@@ -313,6 +313,7 @@ GOOD = {
     "isolate_memory": [True, False, 0, "1"],
     "large_pages": [True, "0"],
     "fusion": [False],
+    "fusion_without": ["Recompute", "FuseEpilogues,FuseElementwise"],
     "dump_fusion": ["/tmp"],
     "isa": ["baseline"],
     "winograd": [True, False, "0", "1", 1],
@@ -336,6 +337,7 @@ BAD = {
     "isolate_memory": [2, "yes", "true"],
     "large_pages": [2],
     "fusion": ["on"],
+    "fusion_without": ["", "Nothing", "Recompute, FuseEpilogues", 3],
     "dump_fusion": ["/nowhere/at/all", 3],
     "isa": ["sse"],
     "winograd": ["fast", 2],
@@ -390,6 +392,11 @@ def test_primitives_are_those_of_the_core():
     header = (ROOT / "tensorflow_plugin" / "primitives" / "descriptors.h").read_text()
     (macro,) = re.findall(r"#define XPU_PRIMITIVES\(V\) \\\n((?:.*\\\n)*.*\n)", header)
     assert tuple(re.findall(r"V\((\w+)\)", macro)) == _options.PRIMITIVES
+
+
+def test_passes_are_those_of_the_core():
+    source = (ROOT / "tensorflow_plugin" / "commands" / "optimize.cc").read_text()
+    assert tuple(dict.fromkeys(re.findall(r'^    {"(\w+)",', source, re.M))) == _options.PASSES
 
 
 def test_every_option_of_the_core_is_in_the_table():

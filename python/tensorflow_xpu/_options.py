@@ -59,6 +59,24 @@ PRIMITIVES = (
     "Solve",
     "Suppress",
 )
+#: The passes over lists of commands: kPasses in tensorflow_plugin/commands.
+PASSES = (
+    "CopiesAreStrided",
+    "RemoveRepeated",
+    "CheckIndicesOnce",
+    "CheckIndicesEarly",
+    "RemoveUnused",
+    "ReadThroughCopies",
+    "WriteThroughCopies",
+    "SumProducts",
+    "StackProducts",
+    "Recompute",
+    "FuseElementwise",
+    "FuseReductions",
+    "FuseEpilogues",
+    "CopyToHostEarly",
+    "FewNumbersEarly",
+)
 _RULE = re.compile(
     r"(?:xpu:[0-9]{1,3}/)?(?P<call>alloc|copy|command)(?:=(?P<primitive>[A-Za-z]+))?:"
     r"(?:fail|delay=[0-9]{1,9}(?:us|ms|s)|(?P<result>result=(?:zeros|scale|one|last|stale))|"
@@ -84,6 +102,10 @@ def _number(smallest: int, largest: int) -> Parse:
 
 def _choice(*names: str) -> Parse:
     return lambda value: value if isinstance(value, str) and value in names else None
+
+
+def _passes(value: Any) -> str | None:
+    return value if isinstance(value, str) and value and set(value.split(",")) <= set(PASSES) else None
 
 
 def _memory(value: Any) -> str | None:
@@ -270,6 +292,15 @@ OPTIONS = (
         "1",
         "0: every op of a graph runs by itself; 1: they run in clusters (docs/clusters.md)",
         _flag,
+        at_import=True,
+    ),
+    Option(
+        "TF_XPU_FUSION_WITHOUT",
+        "fusion_without",
+        "names of passes, with commas between",
+        "none",
+        "the passes over lists of commands (docs/clusters.md) that are left out, to see what one does",
+        _passes,
         at_import=True,
     ),
     Option(

@@ -83,6 +83,7 @@ def configure(
     isolate_memory: bool | str | None = None,
     large_pages: bool | str | None = None,
     fusion: bool | str | None = None,
+    fusion_without: str | None = None,
     dump_fusion: str | os.PathLike[str] | None = None,
     isa: str | None = None,
     opencl_device: str | int | None = None,
@@ -108,6 +109,8 @@ def configure(
         isolate_memory: whether the host faults when it touches device memory (``TF_XPU_ISOLATE_MEMORY``).
         large_pages: whether memory asks for large pages (``TF_XPU_LARGE_PAGES``).
         fusion: whether graphs run in clusters (``TF_XPU_FUSION``).
+        fusion_without: passes over lists of commands to leave out, ``"Recompute,FuseEpilogues"``
+            (``TF_XPU_FUSION_WITHOUT``).
         dump_fusion: a folder for clusters as text (``TF_XPU_DUMP_FUSION``).
         isa: ``baseline``, ``avx2`` or ``avx512`` (``TF_XPU_ISA``).
         opencl_device: a part of a device's name, or its number (``TF_XPU_OPENCL_DEVICE``).

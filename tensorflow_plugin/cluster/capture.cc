@@ -16,6 +16,12 @@
 namespace xpu::cluster {
 namespace {
 
+std::vector<std::string>& LeftOut() {
+  static auto* names = new std::vector<std::string>;
+  return *names;
+}
+
+
 namespace tf = tensorflow;
 using commands::Buffer;
 using commands::Place;
@@ -251,7 +257,7 @@ class Capturer {
                                    effect.value.shape == situation_.variables[i]->tensor()->shape());
     }
     auto list = std::make_shared<commands::List>(std::move(recorder_.list()));
-    commands::Optimize(real_.capabilities(), list.get());
+    commands::Optimize(real_.capabilities(), LeftOut(), list.get());
     captured_->memory = commands::PlanMemory(*list);
     captured_->executable = real_.Prepare(list, captured_->memory);
     captured_->list = std::move(list);
@@ -273,6 +279,8 @@ class Capturer {
 };
 
 }  // namespace
+
+void LeaveOutPasses(std::vector<std::string> names) { LeftOut() = std::move(names); }
 
 std::unique_ptr<Captured> Capture(const Members& members, tf::OpKernelContext* outer, Device& real,
                                   const Situation& situation, std::string* why) {

@@ -72,6 +72,9 @@ struct Situation {
   int num_fetched = 0, first_fetched = 0;
 };
 
+// From now on captured lists go without these passes (commands::PassNames).
+void LeaveOutPasses(std::vector<std::string> names);
+
 // Captures the members' commands for `real`, the device of the cluster. On failure `why` says what stood in the way,
 // for people; nothing has happened then.
 std::unique_ptr<Captured> Capture(const Members& members, tensorflow::OpKernelContext* outer, Device& real,

@@ -3,6 +3,9 @@
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_
 
+#include <string>
+#include <vector>
+
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/list.h"
 
@@ -63,8 +66,11 @@ void WriteThroughCopies(const Capabilities& can, Through which, List* list);
 // their matrices stacked on each other: what a loop does in each iteration, and need not.
 void StackProducts(const Capabilities& can, List* list);
 
-// All of them.
-void Optimize(const Capabilities& can, List* list);
+// All of them, but for those that `without` names.
+void Optimize(const Capabilities& can, const std::vector<std::string>& without, List* list);
+
+// The names of all, in the order in which they begin.
+std::vector<std::string> PassNames();
 
 }  // namespace xpu::commands
 

@@ -128,30 +128,4 @@ void FewNumbersEarly(List* list) {
   if (PlanMemory(reordered).bytes <= PlanMemory(*list).bytes) *list = std::move(reordered);
 }
 
-void Optimize(const Capabilities& can, List* list) {
-  CopiesAreStrided(can, list);
-  RemoveRepeated(list);
-  CheckIndicesOnce(list);
-  CheckIndicesEarly(can, list);
-  RemoveUnused(list);
-  // Only what costs nobody anything: products are stacked as they are.
-  ReadThroughCopies(can, Through::kWhatIsDense, list);
-  WriteThroughCopies(can, Through::kWhatIsDense, list);
-  RemoveUnused(list);
-  SumProducts(can, list);
-  StackProducts(can, list);
-  ReadThroughCopies(can, Through::kAll, list);
-  WriteThroughCopies(can, Through::kWhatIsDense, list);
-  RemoveUnused(list);
-  Recompute(list);
-  RemoveUnused(list);
-  FuseElementwise(can, list);
-  WriteThroughCopies(can, Through::kAll, list);
-  RemoveUnused(list);
-  FuseReductions(can, list);
-  FuseEpilogues(can, list);
-  CopyToHostEarly(list);
-  FewNumbersEarly(list);
-}
-
 }  // namespace xpu::commands

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <sstream>
 
 namespace xpu {
 namespace {
@@ -21,6 +22,7 @@ constexpr char kAllocator[] = "TF_XPU_ALLOCATOR";
 constexpr char kLargePages[] = "TF_XPU_LARGE_PAGES";
 constexpr char kThreads[] = "TF_XPU_THREADS";
 constexpr char kFusion[] = "TF_XPU_FUSION";
+constexpr char kFusionWithout[] = "TF_XPU_FUSION_WITHOUT";
 constexpr char kDumpFusion[] = "TF_XPU_DUMP_FUSION";
 constexpr int kMaxDevices = 64;
 constexpr int kMaxThreads = 1024;
@@ -88,7 +90,7 @@ int64_t ParseMemorySize(const std::string& text, int64_t machine_bytes) {
   return 0;
 }
 
-Options ReadOptions(const std::vector<std::string>& subdevices,
+Options ReadOptions(const std::vector<std::string>& subdevices, const std::vector<std::string>& passes,
                     const std::function<int64_t(const std::string&)>& total_memory,
                     std::vector<std::string>* warnings) {
   Options options;
@@ -136,6 +138,15 @@ Options ReadOptions(const std::vector<std::string>& subdevices,
   };
   options.device_type = read_choice(kDeviceType, "XPU", "GPU") == 0 ? "XPU" : "GPU";
   options.fusion = read_choice(kFusion, "1", "0") == 0;
+  std::stringstream without(Environment(kFusionWithout));
+  for (std::string name; std::getline(without, name, ',');) options.without_passes.push_back(name);
+  for (const std::string& name : options.without_passes) {
+    if (std::find(passes.begin(), passes.end(), name) != passes.end()) continue;
+    warnings->push_back(
+        Ignored(kFusionWithout, without.str(), "of these, with commas between: " + Join(passes, ", "), "all"));
+    options.without_passes.clear();
+    break;
+  }
   options.dump_folder = Environment(kDumpFusion);
   struct stat found;
   if (!options.dump_folder.empty() && (stat(options.dump_folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode))) {

@@ -19,14 +19,15 @@ struct Options {
   std::string subdevice;          // subdevice type of the backend to use: TF_XPU_SUBDEVICE
   std::vector<FaultRule> faults;  // TF_XPU_FAULT
   bool fusion = true;             // TF_XPU_FUSION
+  std::vector<std::string> without_passes;  // TF_XPU_FUSION_WITHOUT
   std::string dump_folder;        // TF_XPU_DUMP_FUSION, a folder that is there; empty: none
   BackendOptions backend;         // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
 };
 
-// Reads the environment. `subdevices` are the backends there are, the default first; `total_memory` is the bytes of one
-// of them, of which a memory limit may name a share. Appends a sentence per value
-// that was not understood.
-Options ReadOptions(const std::vector<std::string>& subdevices,
+// Reads the environment. `subdevices` are the backends there are, the default first, `passes` those over lists of
+// commands; `total_memory` is the bytes of a backend, of which a memory limit may name a share. Appends a sentence per
+// value that was not understood.
+Options ReadOptions(const std::vector<std::string>& subdevices, const std::vector<std::string>& passes,
                     const std::function<int64_t(const std::string&)>& total_memory, std::vector<std::string>* warnings);
 
 // Warnings about this variable say that its value is from `origin`, a file that the loader has read.

@@ -37,7 +37,7 @@ class Failures : public Lists {
   }
   List Optimised() {
     List list = recorder_.list();
-    Optimize(TheMachine().device->capabilities(), &list);
+    Optimize(TheMachine().device->capabilities(), {}, &list);
     return list;
   }
   static int MayFail(const List& list) {

@@ -10,7 +10,7 @@ class HostCopies : public Lists {
  protected:
   List Optimised() {
     List list = recorder_.list();
-    Optimize(TheMachine().device->capabilities(), &list);
+    Optimize(TheMachine().device->capabilities(), {}, &list);
     return list;
   }
   // As recorded and as optimised, by the device and one by one.

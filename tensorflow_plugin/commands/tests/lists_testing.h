@@ -237,7 +237,7 @@ class Lists : public ::testing::Test {
   // must all give the same, bit for bit.
   List ExpectSame(const std::string& what = "") {
     List optimised = recorder_.list();
-    Optimize(TheMachine().device->capabilities(), &optimised);
+    Optimize(TheMachine().device->capabilities(), {}, &optimised);
     const auto want = Run(recorder_.list(), Way::kOneByOne);
     for (const List* list : {&recorder_.list(), &optimised}) {
       ExpectEqual(want, Run(*list), what + ":\n" + Text(recorder_.list()) + "became\n" + Text(*list));

@@ -9,6 +9,7 @@ namespace xpu {
 namespace {
 
 const std::vector<std::string> kSubdevices = {"XPU_HOST", "XPU_REFERENCE"};
+const std::vector<std::string> kPasses = {"First", "Second", "Third"};
 
 int64_t TotalMemory(const std::string&) { return int64_t{8} << 30; }
 
@@ -17,7 +18,7 @@ class OptionsTest : public testing::Test {
   void SetUp() override {
     for (const char* name :
          {"TF_XPU_SUBDEVICE", "TF_XPU_DEVICE_COUNT", "TF_XPU_MEMORY_LIMIT", "TF_XPU_ISOLATE_MEMORY", "TF_XPU_ALLOCATOR",
-          "TF_XPU_LARGE_PAGES", "TF_XPU_THREADS", "TF_XPU_FAULT", "TF_XPU_DEVICE_TYPE"}) {
+          "TF_XPU_LARGE_PAGES", "TF_XPU_THREADS", "TF_XPU_FAULT", "TF_XPU_DEVICE_TYPE", "TF_XPU_FUSION_WITHOUT"}) {
       unsetenv(name);
     }
   }
@@ -25,7 +26,7 @@ class OptionsTest : public testing::Test {
   Options Read(const char* name, const char* value) {
     setenv(name, value, 1);
     warnings_.clear();
-    const Options options = ReadOptions(kSubdevices, TotalMemory, &warnings_);
+    const Options options = ReadOptions(kSubdevices, kPasses, TotalMemory, &warnings_);
     unsetenv(name);
     return options;
   }
@@ -33,7 +34,7 @@ class OptionsTest : public testing::Test {
 };
 
 TEST_F(OptionsTest, Defaults) {
-  const Options options = ReadOptions(kSubdevices, TotalMemory, &warnings_);
+  const Options options = ReadOptions(kSubdevices, kPasses, TotalMemory, &warnings_);
   EXPECT_EQ(options.subdevice, "XPU_HOST");
   EXPECT_EQ(options.backend.device_count, 1);
   EXPECT_EQ(options.backend.memory_limit, 0);
@@ -58,6 +59,8 @@ TEST_F(OptionsTest, GoodValues) {
   EXPECT_EQ(Read("TF_XPU_MEMORY_LIMIT", "1MiB").backend.memory_limit, 1 << 20);
   EXPECT_GT(Read("TF_XPU_MEMORY_LIMIT", "50%").backend.memory_limit, 0);
   EXPECT_TRUE(Read("TF_XPU_ISOLATE_MEMORY", "1").backend.isolate_memory);
+  EXPECT_EQ(Read("TF_XPU_FUSION_WITHOUT", "Third,First").without_passes, (std::vector<std::string>{"Third", "First"}));
+  EXPECT_TRUE(Read("TF_XPU_FUSION_WITHOUT", "").without_passes.empty());
   EXPECT_FALSE(Read("TF_XPU_ISOLATE_MEMORY", "0").backend.isolate_memory);
   EXPECT_EQ(Read("TF_XPU_DEVICE_TYPE", "GPU").device_type, "GPU");
   EXPECT_EQ(Read("TF_XPU_DEVICE_TYPE", "XPU").device_type, "XPU");
@@ -82,6 +85,8 @@ TEST_F(OptionsTest, BadValuesAreNamedAndTheDefaultIsUsed) {
       {"TF_XPU_DEVICE_COUNT", "2.5"},
       {"TF_XPU_DEVICE_COUNT", " 2"},
       {"TF_XPU_DEVICE_COUNT", "99999999999999999999"},
+      {"TF_XPU_FUSION_WITHOUT", "Fourth"},
+      {"TF_XPU_FUSION_WITHOUT", "First, Second"},
       {"TF_XPU_MEMORY_LIMIT", "lots"},
       {"TF_XPU_MEMORY_LIMIT", "-1GiB"},
       {"TF_XPU_MEMORY_LIMIT", "101%"},
