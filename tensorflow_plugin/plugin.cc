@@ -13,7 +13,7 @@
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/backends/backends.h"
-#include "tensorflow_plugin/cluster/capture.h"
+#include "tensorflow_plugin/calls/graph.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
@@ -74,6 +74,7 @@ std::string FixedChange(const Options& now, const Options& next) {
   if (next.backend.pool_memory != now.backend.pool_memory) return "TF_XPU_ALLOCATOR";
   if (next.fusion != now.fusion) return "TF_XPU_FUSION";
   if (next.without_passes != now.without_passes) return "TF_XPU_FUSION_WITHOUT";
+  if (next.direct_calls != now.direct_calls) return "TF_XPU_DIRECT_CALLS";
   if (next.dump_folder != now.dump_folder) return "TF_XPU_DUMP_FUSION";
   return "";
 }
@@ -122,6 +123,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
     std::fprintf(stderr, "tensorflow_xpu: kernel not registered: %s\n", problem.c_str());
   }
   xpu::graph::RegisterLoopPass(device_type);
+  if (!choice.options.direct_calls) xpu::calls::SwitchOff();
   if (choice.options.fusion) {
     xpu::cluster::LeaveOutPasses(choice.options.without_passes);
     xpu::cluster::SetDumpFolder(choice.options.dump_folder);
@@ -255,4 +257,10 @@ XPU_EXPORT int XpuCore_SharesHostMemory() {
 XPU_EXPORT int XpuCore_HostCanAddress(const void* address) {
   const xpu::Choice& choice = xpu::TheChoice();
   return choice.backend->HostCanAddress(address, choice.options.backend);
+}
+
+XPU_EXPORT void XpuCore_ExpectGraph(const char* function) { xpu::calls::ExpectGraph(function); }
+
+XPU_EXPORT void* XpuCore_TakeCall(const void* library) {
+  return xpu::calls::TakeCall(*static_cast<const tensorflow::ProcessFunctionLibraryRuntime*>(library));
 }

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tensorflow_xpu import _options
 from tests.conftest import run_code
 
 SIZES = (0, 1, 3, 4, 17)

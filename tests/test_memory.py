@@ -22,6 +22,8 @@ BAD_VALUES = {
     "TF_XPU_THREADS": "0",
     "TF_XPU_ISA": "sse2",
     "TF_XPU_FUSION": "perhaps",
+    "TF_XPU_FUSION_WITHOUT": "Nothing",
+    "TF_XPU_DIRECT_CALLS": "no",
     "TF_XPU_DUMP_FUSION": "/no/such/folder",
     "TF_XPU_FAULT": "alloc",
     "TF_XPU_ISOLATE_MEMORY": "yes",

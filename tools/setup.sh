@@ -34,9 +34,12 @@ command -v strip >/dev/null || missing+=(binutils)
 tools/bazel.sh --which >/dev/null 2>&1 || missing+=(bazel-bootstrap)
 command -v "$PYTHON" >/dev/null || missing+=(python3 python3-venv)
 [[ ${#missing[@]} == 0 ]] || apt_install "${missing[@]}"
-# A driver of OpenCL, for tests: PoCL, on the processor. The build needs none.
-if ! compgen -G '/etc/OpenCL/vendors/*.icd' >/dev/null; then
-  (apt_install pocl-opencl-icd) || say "NOT TESTED will be the OpenCL backend: there is no OpenCL driver here"
+# A driver of OpenCL and what loads drivers, for tests: PoCL, on the processor. The build needs neither.
+opencl=()
+compgen -G '/etc/OpenCL/vendors/*.icd' >/dev/null || opencl+=(pocl-opencl-icd)
+/sbin/ldconfig -p | grep -q 'libOpenCL\.so\.1' || opencl+=(ocl-icd-libopencl1)
+if [[ ${#opencl[@]} != 0 ]]; then
+  (apt_install "${opencl[@]}") || say "NOT TESTED will be the OpenCL backend: there is no OpenCL driver here"
 fi
 "$PYTHON" -c 'import sys; sys.exit(not ((3, 10) <= sys.version_info < (3, 14)))' ||
   fail "$("$PYTHON" --version) does not serve: TensorFlow 2.21 needs Python 3.10 to 3.13 (set PYTHON to one)"

@@ -17,8 +17,35 @@ if TYPE_CHECKING:
 HOOKS = {
     "_eager_hook": "let one thread at a time run eager ops",
     "_read_hook": "reading a tensor waits for all of the device's work",
+    "_call_hook": "functions are called as TensorFlow does, which takes longer",
     "_keras_hook": "use compile(jit_compile=False)",
 }
+
+
+def _native() -> Any:
+    """The native module for this TensorFlow, connected with the core; None if there is none.
+
+    The package is not imported for it: that would replace TensorFlow's DLPack for who has not asked.
+    """
+    import importlib.machinery
+    import importlib.util
+
+    folder = __file__.rpartition("/")[0]
+    minor = "_".join(sys.modules["tensorflow"].__version__.split(".")[:2])
+    name = f"tensorflow_xpu._interop_{minor}"
+    module = sys.modules.get(name)
+    if module is None:
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+            try:
+                spec = importlib.util.spec_from_file_location(name, f"{folder}/_interop_{minor}{suffix}")
+                assert spec is not None
+                module = importlib.util.module_from_spec(spec)
+            except ImportError:
+                continue
+            sys.modules[name] = module
+            break
+    core = f"{folder}/lib/libtensorflow_xpu_core_{minor}.so"
+    return module if module is not None and module.connect_core(core) else None
 
 
 def install(folder: str, device_type: str) -> None:
@@ -28,7 +55,8 @@ def install(folder: str, device_type: str) -> None:
     """
     for name, advice in HOOKS.items():
         path = f"{folder}/{name}.py"
-        hook: dict[str, Any] = {"__name__": f"tensorflow_xpu.{name}", "__file__": path, "DEVICE_TYPE": device_type}
+        hook: dict[str, Any] = {"__name__": f"tensorflow_xpu.{name}", "__file__": path}
+        hook |= {"DEVICE_TYPE": device_type, "native": _native}
         try:
             with open(path, "rb") as file:
                 exec(compile(file.read(), path, "exec"), hook)

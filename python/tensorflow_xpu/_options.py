@@ -304,6 +304,15 @@ OPTIONS = (
         at_import=True,
     ),
     Option(
+        "TF_XPU_DIRECT_CALLS",
+        "direct_calls",
+        "0 or 1",
+        "1",
+        "1: a function that is a few ops and clusters is called without TensorFlow's executor (docs/clusters.md)",
+        _flag,
+        at_import=True,
+    ),
+    Option(
         "TF_XPU_DUMP_FUSION",
         "dump_fusion",
         "a folder",

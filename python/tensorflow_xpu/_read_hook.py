@@ -23,32 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 OPS = "tensorflow.python.framework.ops"
-FOLDER = __file__.rpartition("/")[0]
-
-
-def _native(version: str) -> Any:
-    """The native module for this TensorFlow, connected with the core; None if there is none.
-
-    The package is not imported for it: that would replace TensorFlow's DLPack for who has not asked.
-    """
-    import importlib.machinery
-    import importlib.util
-
-    minor = "_".join(version.split(".")[:2])
-    name = f"tensorflow_xpu._interop_{minor}"
-    module = sys.modules.get(name)
-    if module is None:
-        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
-            try:
-                spec = importlib.util.spec_from_file_location(name, f"{FOLDER}/_interop_{minor}{suffix}")
-                assert spec is not None
-                module = importlib.util.module_from_spec(spec)
-            except ImportError:
-                continue
-            sys.modules[name] = module
-            break
-    core = f"{FOLDER}/lib/libtensorflow_xpu_core_{minor}.so"
-    return module if module is not None and module.connect_core(core) else None
+# The native module, connected with the core, None if there is none for this TensorFlow: ``_hooks`` has put it here.
+native: Callable[[], Any] = globals().get("native", lambda: None)
 
 
 def _reader(original: Callable[[Any], Any], mirror_on_host: Callable[[Any], None]) -> Callable[[Any], Any]:
@@ -68,8 +44,8 @@ def install() -> None:
         return
 
     def first(self: Any) -> Any:
-        native = _native(sys.modules["tensorflow"].__version__)
-        replacement = original if native is None else _reader(original, native.mirror_on_host)
+        module = native()
+        replacement = original if module is None else _reader(original, module.mirror_on_host)
         base._numpy = replacement
         return replacement(self)
 

@@ -84,6 +84,7 @@ def configure(
     large_pages: bool | str | None = None,
     fusion: bool | str | None = None,
     fusion_without: str | None = None,
+    direct_calls: bool | str | None = None,
     dump_fusion: str | os.PathLike[str] | None = None,
     isa: str | None = None,
     opencl_device: str | int | None = None,
@@ -111,6 +112,8 @@ def configure(
         fusion: whether graphs run in clusters (``TF_XPU_FUSION``).
         fusion_without: passes over lists of commands to leave out, ``"Recompute,FuseEpilogues"``
             (``TF_XPU_FUSION_WITHOUT``).
+        direct_calls: whether functions of a few ops are called without TensorFlow's executor
+            (``TF_XPU_DIRECT_CALLS``).
         dump_fusion: a folder for clusters as text (``TF_XPU_DUMP_FUSION``).
         isa: ``baseline``, ``avx2`` or ``avx512`` (``TF_XPU_ISA``).
         opencl_device: a part of a device's name, or its number (``TF_XPU_OPENCL_DEVICE``).

@@ -189,7 +189,7 @@ class Capturer {
       TF_RETURN_IF_ERROR(resources_.Create("xpu_capture", std::to_string(i), variable));
     }
     for (size_t i = 0; i < situation_.handles.size(); ++i) {
-      const tf::ResourceHandle& real = situation_.handles[i];
+      const tf::ResourceHandle& real = *situation_.handles[i];
       tf::ResourceHandle handle;
       handle.set_device(real.device());
       handle.set_container("xpu_capture");

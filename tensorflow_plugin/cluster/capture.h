@@ -67,13 +67,10 @@ struct Situation {
   std::vector<tensorflow::Tensor> host, uploaded, device;
   std::vector<tensorflow::Var*> variables;          // each once, locked
   std::vector<int> variable_of_resource;            // resource arguments follow: which variable each one is
-  std::vector<tensorflow::ResourceHandle> handles;  // by resource argument
+  std::vector<const tensorflow::ResourceHandle*> handles;  // by resource argument; they live as long as the call
   // The results that are fetched from the device: so many, after so many others.
   int num_fetched = 0, first_fetched = 0;
 };
-
-// From now on captured lists go without these passes (commands::PassNames).
-void LeaveOutPasses(std::vector<std::string> names);
 
 // Captures the members' commands for `real`, the device of the cluster. On failure `why` says what stood in the way,
 // for people; nothing has happened then.

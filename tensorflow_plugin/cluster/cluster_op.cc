@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <list>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -50,9 +52,9 @@ class ClusterKernel final : public tf::OpKernel {
       *count = static_cast<int>(types.size());
     }
     OP_REQUIRES_OK(c, c->GetAttr(attr::kResources, &num_resources_));
-    OP_REQUIRES_OK(c, CreateMembers(c, &members_));
+    OP_REQUIRES_OK(c, Share(c));
     writes_.assign(num_resources_, false);
-    for (const Members::Member& member : members_.members()) {
+    for (const Members::Member& member : members().members()) {
       for (const Source& source : member.inputs) {
         const int resource = source.index - num_host_ - num_uploaded_ - num_device_;
         if (source.member == Source::kArgument && resource >= 0 && !OnlyReads(member.kernel->type_string())) {
@@ -87,6 +89,31 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
  private:
+  const Members& members() const { return shared_->members; }
+
+  // Finds what the cluster's other kernel has made, or makes it.
+  absl::Status Share(tf::OpKernelConstruction* c) {
+    static auto* const mutex = new tf::mutex;
+    static auto* const all = new std::map<std::pair<int64_t, std::string>, std::weak_ptr<Shared>>;
+    int64_t cluster = 0;
+    TF_RETURN_IF_ERROR(c->GetAttr(attr::kCluster, &cluster));
+    const std::pair<int64_t, std::string> key(cluster, c->device()->name());
+    {
+      tf::mutex_lock lock(*mutex);
+      const auto known = all->find(key);
+      if (known != all->end()) shared_ = known->second.lock();
+    }
+    if (shared_ != nullptr) return absl::OkStatus();
+    auto made = std::make_shared<Shared>();
+    TF_RETURN_IF_ERROR(CreateMembers(c, &made->members));  // clusters may be among them
+    tf::mutex_lock lock(*mutex);
+    for (auto it = all->begin(); it != all->end();) it = it->second.expired() ? all->erase(it) : std::next(it);
+    std::weak_ptr<Shared>& known = (*all)[key];
+    shared_ = known.lock();  // another thread may have been quicker
+    if (shared_ == nullptr) known = shared_ = std::move(made);
+    return absl::OkStatus();
+  }
+
   static SP_Stream StreamOf(tf::OpKernelContext* ctx) {
     // All that it could say is that the device has none.
     std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
@@ -103,14 +130,19 @@ class ClusterKernel final : public tf::OpKernel {
       situation->host.push_back(t);
     }
     if (host_bytes > kMaxHostBytes) return false;
+    situation->handles.reserve(num_resources_);
+    situation->variables.reserve(num_resources_);
+    situation->variable_of_resource.reserve(num_resources_);
     int input = num_host_;
     for (int i = 0; i < num_uploaded_; ++i) situation->uploaded.push_back(ctx->input(input++));
     for (int i = 0; i < num_device_; ++i) situation->device.push_back(ctx->input(input++));
     for (int i = 0; i < num_resources_; ++i) {
-      tf::ResourceHandle handle;
-      if (!tf::HandleFromInput(ctx, input++, &handle).ok()) return false;
+      const tf::Tensor& argument = ctx->input(input++);
+      if (argument.dtype() != tf::DT_RESOURCE || argument.NumElements() != 1) return false;
+      // A copy of a handle is half a dozen strings.
+      const auto* handle = static_cast<const tf::ResourceHandle*>(argument.data());
       tf::core::RefCountPtr<tf::Var> variable;
-      if (!tf::LookupResource(ctx, handle, &variable).ok()) return false;
+      if (!tf::LookupResource(ctx, *handle, &variable).ok()) return false;
       situation->handles.push_back(handle);
       situation->variable_of_resource.push_back(locks->Add(std::move(variable), writes_[i]));
     }
@@ -156,47 +188,50 @@ class ClusterKernel final : public tf::OpKernel {
 
   std::shared_ptr<const Captured> Find(tf::OpKernelContext* ctx, Device& device, const Situation& situation) {
     std::string key = Signature(situation);
+    Shared& my = *shared_;
     {
-      tf::mutex_lock lock(mutex_);
-      if (hopeless_) return nullptr;
-      ++num_calls_;
-      for (auto it = captures_.begin(); it != captures_.end(); ++it) {
+      tf::mutex_lock lock(my.mutex);
+      if (my.hopeless) return nullptr;
+      ++my.num_calls;
+      for (auto it = my.captures.begin(); it != my.captures.end(); ++it) {
         if (it->key != key) continue;
-        it->last_call = num_calls_;
-        captures_.splice(captures_.begin(), captures_, it);
+        it->last_call = my.num_calls;
+        my.captures.splice(my.captures.begin(), my.captures, it);
         return it->captured;
       }
-      if (IsFull() && captures_.back().last_call + kUnused > num_calls_) return nullptr;
-      if (num_captures_ >= kEagerCaptures && seen_.insert(key).second) {
-        if (seen_.size() > kMaxSeen) seen_.clear();
+      if (IsFull() && my.captures.back().last_call + kUnused > my.num_calls) return nullptr;
+      if (my.num_captures >= kEagerCaptures && my.seen.insert(key).second) {
+        if (my.seen.size() > kMaxSeen) my.seen.clear();
         return nullptr;
       }
     }
     std::string why;
-    std::shared_ptr<const Captured> captured = Capture(members_, ctx, device, situation, &why);
-    Dump(name(), members_, captured.get(), why);
-    tf::mutex_lock lock(mutex_);
+    std::shared_ptr<const Captured> captured = Capture(my.members, ctx, device, situation, &why);
+    Dump(name(), my.members, captured.get(), why);
+    tf::mutex_lock lock(my.mutex);
     if (captured == nullptr) {
       // An error of shapes may be this call's alone; the members' own run gives it to the user.
-      hopeless_ = ++num_failures_ > kEagerCaptures;
+      my.hopeless = ++my.num_failures > kEagerCaptures;
       return nullptr;
     }
-    ++num_captures_;
-    if (IsFull()) captures_.pop_back();
-    captures_.push_front({std::move(key), captured, num_calls_, 0});
+    ++my.num_captures;
+    if (IsFull()) my.captures.pop_back();
+    my.captures.push_front({std::move(key), captured, my.num_calls, 0});
     return captured;
   }
 
   bool IsFull() const {
+    const Shared& my = *shared_;
     size_t commands = 0;
-    for (const Kept& kept : captures_) commands += kept.captured == nullptr ? 0 : kept.captured->list->commands.size();
-    return captures_.size() >= kMaxCaptures || commands >= kMaxCommands;
+    for (const Kept& kept : my.captures) commands += kept.captured == nullptr ? 0 : kept.captured->list->commands.size();
+    return my.captures.size() >= kMaxCaptures || commands >= kMaxCommands;
   }
 
   // What does not fit time and again is not tried any more.
   void DidNotFit(const Captured* captured) {
-    tf::mutex_lock lock(mutex_);
-    for (Kept& kept : captures_) {
+    Shared& my = *shared_;
+    tf::mutex_lock lock(my.mutex);
+    for (Kept& kept : my.captures) {
       if (kept.captured.get() == captured && ++kept.did_not_fit == kMaxMisfits) kept.captured = nullptr;
     }
   }
@@ -214,7 +249,7 @@ class ClusterKernel final : public tf::OpKernel {
       OP_REQUIRES_OK(ctx, Upload(ctx, *stream->stream, &environment.arguments[num_host_ + i]));
     }
     std::vector<tf::Tensor> results;
-    OP_REQUIRES_OK(ctx, members_.RunAll(ctx, environment, &results));
+    OP_REQUIRES_OK(ctx, members().RunAll(ctx, environment, &results));
     for (int i = 0; i < num_fetched_; ++i) {
       OP_REQUIRES_OK(ctx, Fetch(ctx, *stream->stream, &results[num_host_results_ + i]));
     }
@@ -244,7 +279,6 @@ class ClusterKernel final : public tf::OpKernel {
 
   int num_host_ = 0, num_uploaded_ = 0, num_device_ = 0, num_resources_ = 0;  // arguments
   int num_host_results_ = 0, num_fetched_ = 0;
-  Members members_;
   std::vector<bool> writes_;  // by resource argument
 
   struct Kept {
@@ -253,12 +287,16 @@ class ClusterKernel final : public tf::OpKernel {
     uint64_t last_call;
     int did_not_fit = 0;  // so often memory did not suffice
   };
-  tf::mutex mutex_;
-  std::list<Kept> captures_;    // the last used one first
-  std::set<std::string> seen_;  // signatures that came once
-  size_t num_captures_ = 0, num_failures_ = 0;
-  uint64_t num_calls_ = 0;
-  bool hopeless_ = false;
+  struct Shared {
+    Members members;
+    tf::mutex mutex;
+    std::list<Kept> captures;    // the last used one first
+    std::set<std::string> seen;  // signatures that came once
+    size_t num_captures = 0, num_failures = 0;
+    uint64_t num_calls = 0;
+    bool hopeless = false;
+  };
+  std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace

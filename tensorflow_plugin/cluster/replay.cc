@@ -24,10 +24,10 @@ VariableLocks::~VariableLocks() {
 }
 
 int VariableLocks::Add(tf::core::RefCountPtr<tf::Var> variable, bool write) {
-  for (size_t i = 0; i < variables_.size(); ++i) {
-    if (variables_[i] != variable.get()) continue;
-    write_[i] = write_[i] || write;
-    return static_cast<int>(i);
+  const auto [known, is_new] = numbers_.try_emplace(variable.get(), static_cast<int>(variables_.size()));
+  if (!is_new) {
+    write_[known->second] = write_[known->second] || write;
+    return known->second;
   }
   variables_.push_back(variable.get());
   write_.push_back(write);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "tensorflow/core/platform/refcount.h"
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/device/stream_handle.h"
@@ -27,6 +28,7 @@ class VariableLocks {
  private:
   std::vector<tensorflow::core::RefCountPtr<tensorflow::Var>> owned_;
   std::vector<tensorflow::Var*> variables_;
+  absl::flat_hash_map<tensorflow::Var*, int> numbers_;
   std::vector<bool> write_;
   std::vector<int> locked_;  // in the order of locking
 };

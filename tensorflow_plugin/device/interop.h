@@ -32,6 +32,11 @@ const char* XpuCore_DeviceType();
 // 1 if the devices work on host memory as they do on their own.
 int XpuCore_SharesHostMemory();
 
+// Calls of functions: calls/graph.h's ExpectGraph and TakeCall. The latter gives a calls::DirectCall, the caller's, for
+// a tensorflow::ProcessFunctionLibraryRuntime.
+void XpuCore_ExpectGraph(const char* function);
+void* XpuCore_TakeCall(const void* library);
+
 }  // extern "C"
 
 #endif  // TENSORFLOW_PLUGIN_DEVICE_INTEROP_H_

@@ -23,6 +23,7 @@ constexpr char kLargePages[] = "TF_XPU_LARGE_PAGES";
 constexpr char kThreads[] = "TF_XPU_THREADS";
 constexpr char kFusion[] = "TF_XPU_FUSION";
 constexpr char kFusionWithout[] = "TF_XPU_FUSION_WITHOUT";
+constexpr char kDirectCalls[] = "TF_XPU_DIRECT_CALLS";
 constexpr char kDumpFusion[] = "TF_XPU_DUMP_FUSION";
 constexpr int kMaxDevices = 64;
 constexpr int kMaxThreads = 1024;
@@ -147,6 +148,7 @@ Options ReadOptions(const std::vector<std::string>& subdevices, const std::vecto
     options.without_passes.clear();
     break;
   }
+  options.direct_calls = read_choice(kDirectCalls, "1", "0") == 0;
   options.dump_folder = Environment(kDumpFusion);
   struct stat found;
   if (!options.dump_folder.empty() && (stat(options.dump_folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode))) {

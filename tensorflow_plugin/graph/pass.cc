@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow_plugin/calls/graph.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/framework/labels.h"
@@ -218,6 +220,8 @@ class Replacement {
     tf::AddNodeAttr(cluster::attr::kDeviceResults, TypesOf(device_results_), def);
     tf::AddNodeAttr(cluster::attr::kMembers, members_.SerializeAsString(), def);
     tf::AddNodeAttr(cluster::attr::kResults, results, def);
+    static std::atomic<int64_t> num_clusters{0};
+    tf::AddNodeAttr(cluster::attr::kCluster, num_clusters++, def);
   }
 
   void Connect(tf::Node* op) {
@@ -269,6 +273,7 @@ class ClusterPass : public tf::GraphOptimizationPass {
       std::fprintf(stderr, "tensorflow_xpu: a graph runs op by op where it could run in clusters: %s\n",
                    status.ToString().c_str());
     }
+    if (options.function_def != nullptr) calls::SeeGraph(options.function_def->signature().name(), **options.graph);
     return absl::OkStatus();
   }
 

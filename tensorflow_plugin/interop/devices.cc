@@ -24,6 +24,8 @@ struct Core {
   decltype(XpuCore_HostCanAddress)* host_can_address = nullptr;
   decltype(XpuCore_SharesHostMemory)* shares_host_memory = nullptr;
   decltype(XpuCore_DeviceType)* device_type = nullptr;
+  decltype(XpuCore_ExpectGraph)* expect_graph = nullptr;
+  decltype(XpuCore_TakeCall)* take_call = nullptr;
 };
 Core core;
 
@@ -45,7 +47,9 @@ bool ConnectCore(const char* path) {
                         Resolve(library, "XpuCore_Read", &found.read) &&
                         Resolve(library, "XpuCore_HostCanAddress", &found.host_can_address) &&
                         Resolve(library, "XpuCore_SharesHostMemory", &found.shares_host_memory) &&
-                        Resolve(library, "XpuCore_DeviceType", &found.device_type);
+                        Resolve(library, "XpuCore_DeviceType", &found.device_type) &&
+                        Resolve(library, "XpuCore_ExpectGraph", &found.expect_graph) &&
+                        Resolve(library, "XpuCore_TakeCall", &found.take_call);
   dlclose(library);  // TensorFlow never unloads it
   if (complete) core = found;
   return complete;
@@ -130,6 +134,12 @@ absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes
   const std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
   core.read(stream, host, device, bytes, status.get());
   return tensorflow::StatusFromTF_Status(status.get());
+}
+
+void ExpectGraph(const char* function) { core.expect_graph(function); }
+
+std::unique_ptr<calls::DirectCall> TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library) {
+  return std::unique_ptr<calls::DirectCall>(static_cast<calls::DirectCall*>(core.take_call(&library)));
 }
 
 void WaitFor(SP_Stream stream) { core.wait_for_stream(stream); }

@@ -6,12 +6,15 @@
 #ifndef TENSORFLOW_PLUGIN_INTEROP_DEVICES_H_
 #define TENSORFLOW_PLUGIN_INTEROP_DEVICES_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "dlpack/dlpack.h"
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/core/common_runtime/device.h"
+#include "tensorflow/core/common_runtime/process_function_library_runtime.h"
+#include "tensorflow_plugin/calls/direct_call.h"
 
 namespace xpu::interop {
 
@@ -52,6 +55,9 @@ absl::Status Settle(SP_Stream stream);
 // Copies to the host what the stream's work leaves there, and returns when it has; the failure as of Settle. Without
 // the interpreter's lock, please.
 absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes);
+// See calls/graph.h. Only where the core is connected.
+void ExpectGraph(const char* function);
+std::unique_ptr<calls::DirectCall> TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library);
 // As Settle, for those who cannot tell anybody of a failure: it stays for whoever asks next.
 void WaitFor(SP_Stream stream);
 

@@ -180,16 +180,32 @@ bool EagerInternalsAreKnown() {
 
 bool IsExclusive(const EagerView& view) { return IsHeldBy(kOfOneHandle, *view.tensor); }
 
-bool MirrorOnHost(PyObject* object) {
-  if (!EagerTensor_CheckExact(object)) return true;
+TensorHandle* ReadyHandleOf(PyObject* object) {
+  if (!EagerTensor_CheckExact(object)) return nullptr;
   TFE_TensorHandle* const wrapped = EagerTensor_Handle(object);
   auto* const interface = wrapped == nullptr ? nullptr : tensorflow::unwrap(wrapped);
-  if (interface == nullptr || !TensorHandle::classof(interface)) return true;
+  if (interface == nullptr || !TensorHandle::classof(interface)) return nullptr;
   auto* const handle = static_cast<TensorHandle*>(interface);
-  const Device* const device = handle->device();
-  if (device == nullptr || handle->Type() != TensorHandle::LOCAL || !IsXpu(*device)) return true;
+  return handle->Type() == TensorHandle::LOCAL && (handle->*IsReady())() ? handle : nullptr;
+}
+
+tensorflow::EagerContext* EagerContextOfPython() {
+  TFE_Context* const context = TheContext();
+  return context == nullptr ? nullptr : tensorflow::ContextFromInterface(tensorflow::unwrap(context));
+}
+
+PyObject* EagerTensorOf(Tensor tensor, Device* device, Device* op_device, Device* resource_device,
+                        tensorflow::EagerContext* context) {
+  return ObjectOf(HandlePtr(
+      Wrap(TensorHandle::CreateLocalHandle(std::move(tensor), device, op_device, resource_device, context))));
+}
+
+bool MirrorOnHost(PyObject* object) {
+  TensorHandle* const handle = ReadyHandleOf(object);
+  const Device* const device = handle == nullptr ? nullptr : handle->device();
+  if (device == nullptr || !IsXpu(*device)) return true;
   const Tensor* tensor = nullptr;
-  if (handle->HasLocalMirror(nullptr) || !(handle->*IsReady())() || !handle->Tensor(&tensor).ok()) return true;
+  if (handle->HasLocalMirror(nullptr) || !handle->Tensor(&tensor).ok()) return true;
   if (!tensorflow::DataTypeCanUseMemcpy(tensor->dtype()) || tensor->TotalBytes() == 0) return true;
   const SP_Stream stream = ComputeStream(*device);
   if (stream == nullptr) return true;

@@ -35,6 +35,17 @@ bool ViewOf(PyObject* object, EagerView* view);
 bool Settle(const EagerView& view);
 inline bool SettledViewOf(PyObject* object, EagerView* view) { return ViewOf(object, view) && Settle(*view); }
 
+// What is behind an eager tensor that is there and in this process's memory; null for anything else, without an
+// exception.
+tensorflow::TensorHandle* ReadyHandleOf(PyObject* object);
+
+// TensorFlow's context, made if need be; null with an exception set.
+tensorflow::EagerContext* EagerContextOfPython();
+
+// An eager tensor with what TensorFlow says of its devices.
+PyObject* EagerTensorOf(tensorflow::Tensor tensor, tensorflow::Device* device, tensorflow::Device* op_device,
+                        tensorflow::Device* resource_device, tensorflow::EagerContext* context);
+
 // Whether nothing else in TensorFlow uses the tensor's memory. What has been exported of it does not count, if it keeps
 // the handle alive and not the buffer.
 bool IsExclusive(const EagerView& view);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tensorflow/c/c_api.h"
+#include "tensorflow_plugin/interop/calls.h"
 #include "tensorflow_plugin/interop/devices.h"
 #include "tensorflow_plugin/interop/eager.h"
 #include "tensorflow_plugin/interop/exchange_api.h"
@@ -29,7 +30,8 @@ constexpr char kName[] = "_interop_" XPU_TEXT(XPU_TENSORFLOW_MINOR);
 constexpr char kDoc[] =
     "DLPack for eager tensors, through TensorFlow's C++.\n\n"
     "exchange_api: the capsule for __dlpack_c_exchange_api__. dlpack, dlpack_of_variable, dlpack_device: method "
-    "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, connect_core: functions.";
+    "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, expect_call, direct_call, call, connect_core: "
+    "functions.";
 
 PyObject* Connect(PyObject*, PyObject* path) {
   const char* const text = PyUnicode_AsUTF8(path);
@@ -54,6 +56,37 @@ PyObject* MirrorOf(PyObject*, PyObject* object) {
 PyMethodDef mirror_on_host = {"mirror_on_host", MirrorOf, METH_O,
                               "mirror_on_host(x, /)\n--\n\nCopies an eager tensor of an XPU to where TensorFlow finds "
                               "it when it reads the tensor; anything else is left alone."};
+
+PyObject* ExpectCallOf(PyObject*, PyObject* name) {
+  if (!Guarded([&] { return ExpectCall(name); })) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef expect_call = {"expect_call", ExpectCallOf, METH_O,
+                           "expect_call(name, /)\n--\n\nHas this thread's next call of the function looked at."};
+
+PyObject* DirectCallFor(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 3) return PyErr_Format(PyExc_TypeError, "direct_call takes 3 arguments, not %zd", n);
+  PyObject* call = nullptr;
+  Guarded([&] { return (call = DirectCallOf(args[0], args[1], args[2])) != nullptr; });
+  return call;
+}
+
+PyMethodDef direct_call = {
+    "direct_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(DirectCallFor)), METH_FASTCALL,
+    "direct_call(name, inputs, outputs, /)\n--\n\nWhat `call` takes to call the function, of whose call inputs and "
+    "outputs are, directly; None if it cannot be called so."};
+
+PyObject* CallOf(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "call takes 2 arguments, not %zd", n);
+  PyObject* outputs = nullptr;
+  Guarded([&] { return (outputs = Call(args[0], args[1])) != nullptr; });
+  return outputs;
+}
+
+PyMethodDef call = {"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(CallOf)), METH_FASTCALL,
+                    "call(direct_call, inputs, /)\n--\n\nThe function's outputs, a list of eager tensors; None if "
+                    "TensorFlow has to call it."};
 
 PyMethodDef connect_core = {"connect_core", Connect, METH_O,
                             "connect_core(path, /)\n--\n\nTells where the plugin's core is loaded; false if it lacks "
@@ -87,6 +120,9 @@ bool AddAll(PyObject* module) {
          Add(module, "from_dlpack", PyCFunction_New(&kFromDlpackFunction, nullptr)) &&
          Add(module, "alias", PyCFunction_New(&alias, nullptr)) &&
          Add(module, "mirror_on_host", PyCFunction_New(&mirror_on_host, nullptr)) &&
+         Add(module, "expect_call", PyCFunction_New(&expect_call, nullptr)) &&
+         Add(module, "direct_call", PyCFunction_New(&direct_call, nullptr)) &&
+         Add(module, "call", PyCFunction_New(&call, nullptr)) &&
          Add(module, "connect_core", PyCFunction_New(&connect_core, nullptr));
 }
 

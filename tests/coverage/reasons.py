@@ -14,7 +14,7 @@ ON_CPU = {
     "XlaDynamicUpdateSlice": "of 32-bit integers, which TensorFlow keeps in host memory",
     "LookupTableFindV2": TABLE,
     "Cast": "beside the table, in host memory",
-    **dict.fromkeys(["CTCBeamSearchDecoder", "CTCGreedyDecoder", "IsotonicRegression", "ListDiff"], SEQUENTIAL),
+    **dict.fromkeys(["CTCBeamSearchDecoder", "IsotonicRegression", "ListDiff"], SEQUENTIAL),
     **dict.fromkeys(
         [
             "BandedTriangularSolve",

@@ -60,6 +60,8 @@ TEST_F(OptionsTest, GoodValues) {
   EXPECT_GT(Read("TF_XPU_MEMORY_LIMIT", "50%").backend.memory_limit, 0);
   EXPECT_TRUE(Read("TF_XPU_ISOLATE_MEMORY", "1").backend.isolate_memory);
   EXPECT_EQ(Read("TF_XPU_FUSION_WITHOUT", "Third,First").without_passes, (std::vector<std::string>{"Third", "First"}));
+  EXPECT_FALSE(Read("TF_XPU_DIRECT_CALLS", "0").direct_calls);
+  EXPECT_TRUE(Read("TF_XPU_DIRECT_CALLS", "1").direct_calls);
   EXPECT_TRUE(Read("TF_XPU_FUSION_WITHOUT", "").without_passes.empty());
   EXPECT_FALSE(Read("TF_XPU_ISOLATE_MEMORY", "0").backend.isolate_memory);
   EXPECT_EQ(Read("TF_XPU_DEVICE_TYPE", "GPU").device_type, "GPU");
@@ -85,6 +87,7 @@ TEST_F(OptionsTest, BadValuesAreNamedAndTheDefaultIsUsed) {
       {"TF_XPU_DEVICE_COUNT", "2.5"},
       {"TF_XPU_DEVICE_COUNT", " 2"},
       {"TF_XPU_DEVICE_COUNT", "99999999999999999999"},
+      {"TF_XPU_DIRECT_CALLS", "no"},
       {"TF_XPU_FUSION_WITHOUT", "Fourth"},
       {"TF_XPU_FUSION_WITHOUT", "First, Second"},
       {"TF_XPU_MEMORY_LIMIT", "lots"},

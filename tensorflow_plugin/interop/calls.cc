@@ -1,0 +1,169 @@
+#include "tensorflow_plugin/interop/calls.h"
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
+#include "tensorflow/core/common_runtime/eager/context.h"
+#include "tensorflow/core/common_runtime/eager/tensor_handle.h"
+#include "tensorflow_plugin/calls/direct_call.h"
+#include "tensorflow_plugin/interop/devices.h"
+#include "tensorflow_plugin/interop/eager.h"
+#include "tensorflow_plugin/interop/python_error.h"
+
+namespace xpu::interop {
+namespace {
+
+namespace tf = tensorflow;
+using calls::DirectCall;
+
+constexpr char kCapsule[] = "tensorflow_xpu.direct_call";
+
+// What eager tensors of a result have beside the tensor.
+struct Result {
+  tf::Device *device, *op_device, *resource_device;
+};
+
+struct Callable {
+  std::string function;
+  tf::EagerContext* context;
+  std::unique_ptr<DirectCall> call;
+  std::vector<Result> results;
+};
+
+bool IsHost(const tf::Device* device) { return device == nullptr || device->device_type() == tf::DEVICE_CPU; }
+
+// Whether a tensor lies where the function expects it.
+bool LiesAt(const DirectCall::Place& place, const tf::TensorHandle& handle) {
+  if (place.type == tf::DT_INVALID) return true;
+  if (handle.dtype != place.type) return false;
+  if (place.type == tf::DT_RESOURCE) return handle.resource_device() == place.device;
+  return place.in_host_memory ? IsHost(handle.device()) : handle.device() == place.device;
+}
+
+// The tensors of a list of eager tensors as they lie; false if one of them is something else, does not lie where it
+// must, or is not there yet.
+bool TensorsOf(PyObject* list, const std::vector<DirectCall::Place>& places, std::vector<tf::Tensor>* tensors) {
+  const Py_ssize_t n = PyList_GET_SIZE(list);
+  if (n < static_cast<Py_ssize_t>(places.size())) return false;
+  tensors->reserve(n);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    tf::TensorHandle* const handle = ReadyHandleOf(PyList_GET_ITEM(list, i));
+    if (handle == nullptr) return false;
+    const tf::Tensor* tensor = nullptr;
+    if (i < static_cast<Py_ssize_t>(places.size()) && !LiesAt(places[i], *handle)) return false;
+    if (!handle->Tensor(&tensor).ok()) return false;
+    tensors->push_back(*tensor);
+  }
+  return true;
+}
+
+// Whether the results of a call that TensorFlow has made lie where ours will.
+bool LearnResults(PyObject* outputs, Callable* callable) {
+  const std::vector<DirectCall::Place>& places = callable->call->results();
+  const Py_ssize_t n = outputs == Py_None ? 0 : PyList_GET_SIZE(outputs);
+  if (n != static_cast<Py_ssize_t>(places.size())) return false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    const tf::TensorHandle* const handle = ReadyHandleOf(PyList_GET_ITEM(outputs, i));
+    if (handle == nullptr || handle->dtype != places[i].type) return false;
+    // An object, such as an optional, lies nowhere, whatever TensorFlow says.
+    if (places[i].type != tf::DT_VARIANT &&
+        (places[i].in_host_memory ? !IsHost(handle->device()) : handle->device() != places[i].device)) {
+      return false;
+    }
+    callable->results.push_back({handle->device(), handle->op_device(), handle->resource_device()});
+  }
+  return true;
+}
+
+// The error as TensorFlow words it for a function: with where the op that it names was written.
+absl::Status Worded(const absl::Status& error, const Callable& callable) {
+  std::string message(error.message());
+  const size_t name = message.find("{{node ");
+  const size_t end = name == std::string::npos ? name : message.find("}}", name);
+  const auto* traces = callable.context->FuncLibDef()->GetStackTraces(callable.function);
+  if (end != std::string::npos && traces != nullptr) {
+    const std::string node = message.substr(name + 7, end - name - 7);
+    const auto trace = traces->find(node);
+    if (trace != traces->end()) {
+      tf::AbstractStackTrace::TracePrintingOptions options;
+      options.show_line_contents = true;
+      options.drop_internal_frames = true;
+      std::string text = "Graph execution error:\n\nDetected at node " + node + " defined at (most recent call last):\n";
+      std::istringstream frames(trace->second->ToString(options));
+      for (std::string frame; std::getline(frames, frame);) text += "  " + frame + "\n\n";
+      message = text + message;
+    }
+  }
+  return absl::Status(error.code(), message + " [Op:" + callable.function + "]");
+}
+
+void Delete(PyObject* capsule) {
+  std::unique_ptr<Callable> callable(static_cast<Callable*>(PyCapsule_GetPointer(capsule, kCapsule)));
+  const KeepError keep;
+  const WithoutLock unlocked;  // kernels may own threads that end with them
+  callable.reset();
+}
+
+}  // namespace
+
+bool ExpectCall(PyObject* name) {
+  const char* const text = PyBytes_AsString(name);
+  if (text != nullptr) ExpectGraph(text);
+  return text != nullptr;
+}
+
+PyObject* DirectCallOf(PyObject* name, PyObject* inputs, PyObject* outputs) {
+  tf::EagerContext* const context = EagerContextOfPython();
+  const char* const text = PyBytes_AsString(name);
+  if (context == nullptr || text == nullptr) return nullptr;
+  auto callable = std::make_unique<Callable>();
+  callable->function = text;
+  callable->context = context;
+  callable->call = TakeCall(*context->pflr());
+  std::vector<tf::Tensor> tensors;
+  if (callable->call == nullptr || !PyList_Check(inputs) || (outputs != Py_None && !PyList_Check(outputs)) ||
+      !TensorsOf(inputs, callable->call->arguments(), &tensors) || !LearnResults(outputs, callable.get())) {
+    Py_RETURN_NONE;
+  }
+  PyObject* const capsule = PyCapsule_New(callable.get(), kCapsule, Delete);
+  if (capsule != nullptr) callable.release();
+  return capsule;
+}
+
+PyObject* Call(PyObject* capsule, PyObject* inputs) {
+  const auto* const callable = static_cast<const Callable*>(PyCapsule_GetPointer(capsule, kCapsule));
+  if (callable == nullptr) return nullptr;
+  tf::EagerContext* const context = callable->context;
+  std::vector<tf::Tensor> arguments, results;
+  if (!PyList_Check(inputs) || !callable->call->IsPossible() || context->Executor().Async() ||
+      context->ShouldStoreGraphs() || !TensorsOf(inputs, callable->call->arguments(), &arguments)) {
+    Py_RETURN_NONE;
+  }
+  absl::Status status;
+  {
+    const WithoutLock unlocked;
+    status = callable->call->Run(arguments, context->runner(), &results);
+    arguments.clear();
+    if (!status.ok()) status = Worded(status, *callable);
+  }
+  if (!status.ok()) {
+    Raise(status);
+    return nullptr;
+  }
+  Owned list(PyList_New(results.size()));
+  if (!list) return nullptr;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Result& place = callable->results[i];
+    PyObject* const tensor =
+        EagerTensorOf(std::move(results[i]), place.device, place.op_device, place.resource_device, context);
+    if (tensor == nullptr) return nullptr;
+    PyList_SET_ITEM(list.get(), i, tensor);
+  }
+  return Py_NewRef(list.get());
+}
+
+}  // namespace xpu::interop
