@@ -6,8 +6,8 @@
 # make wheel-all  builds into dist/all wheels for all versions of TensorFlow and Python (docs/versions.md);
 #             make test-versions tests them
 # make stress random work on several devices and threads for ten minutes, checked against numpy
-# make bench  measures against stock TensorFlow on the CPU (docs/benchmarks.md)
-# make contest  measures models against stock TensorFlow, XLA, JAX and PyTorch: an hour (benchmarks/contest.py)
+# make bench  measures ops and models against stock TensorFlow on the CPU, and models against XLA, JAX and PyTorch, too
+#             (docs/benchmarks.md): two hours; make contest only the latter, BENCH=--quick in five minutes
 # make lint   checks style (clang-format, ruff) and types (mypy); make format mends the style
 # make compile-commands  writes compile_commands.json, for editors
 # Each does the set-up it needs (tools/setup.sh: what apt and pip must bring, into .venv) and reuses it afterwards.
@@ -41,10 +41,11 @@ stress: install
 bench: install
 	@tools/setup.sh requirements-test.txt
 	$(PYTHON) -m benchmarks
+	$(PYTHON) -m benchmarks.contest --write
 
 contest: install
 	@tools/setup.sh requirements-test.txt
-	$(PYTHON) -m benchmarks.contest --write
+	$(PYTHON) -m benchmarks.contest $(or $(BENCH),--write)
 
 setup:
 	@tools/setup.sh

@@ -52,7 +52,7 @@ def written(text: str, measured: dict[str, str]) -> str:
     """A document with what was measured in the place of its sections of those names, the others as they were."""
     parts = sections(text) | measured
     head = parts.pop("")
-    order = sorted(parts, key=[*suite.GROUPS, *parts].index)
+    order = sorted(parts, key=["contest", "scales", "variants", *suite.GROUPS, *parts].index)
     return head + "".join(f"\n## {name}\n{parts[name].rstrip()}\n" for name in order)
 
 

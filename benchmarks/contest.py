@@ -1,148 +1,33 @@
 """The XPU against what else a user of the same machine could choose: stock TensorFlow in three settings, JAX, PyTorch.
 
-    python -m benchmarks.contest [--quick] [--write] [WORKLOAD ...]
+    python -m benchmarks.contest [contest] [scales] [variants] [--quick] [--write] [--workloads NAME,NAME ...]
 
 Each contestant runs a workload (workloads.py) in a process of its own, and all of them wait for their turn: the rounds
-alternate. A figure is the median of the rounds; what it is compared with comes from the same rounds. --write puts the
-table into docs/benchmarks.md, and all figures into benchmarks/results/contest.json.
+alternate. A figure is the median of the rounds; what it is compared with comes from the same rounds. `contest` is all
+against all; `scales` shows how a step's time grows with batch, sequence, layers and small ops; `variants` what each
+pass and direct calls are worth. --write puts the tables and plots into docs/, and all figures into benchmarks/results/.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import json
-import math
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
 
-RESULTS = pathlib.Path(__file__).resolve().parent / "results" / "contest.json"
+from benchmarks.measure import in_process
+from benchmarks.race import CONTESTANTS, VARIANTS, XPU, Row, measured
+from benchmarks.roofline import Roof
+from benchmarks.workloads import QUICK, SCALES, WORKLOADS, find
+
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 ROUNDS, QUICK_ROUNDS = 7, 3
-
-
-@dataclasses.dataclass(frozen=True)
-class Contestant:
-    """Who runs Keras models.
-
-    environment: of its processes.
-    jit_compile: Model.compile's: XLA for TensorFlow and JAX (which has nothing else), torch.compile for PyTorch.
-    """
-
-    environment: dict[str, str]
-    jit_compile: bool = False
-
-
-STOCK = {"KERAS_BACKEND": "tensorflow", "TF_XPU_DISABLE": "1"}
-CONTESTANTS = {
-    "XPU": Contestant({"KERAS_BACKEND": "tensorflow"}),
-    "TensorFlow": Contestant(STOCK),
-    "TensorFlow without oneDNN": Contestant({**STOCK, "TF_ENABLE_ONEDNN_OPTS": "0"}),
-    "TensorFlow with XLA": Contestant(STOCK, jit_compile=True),
-    "JAX": Contestant({"KERAS_BACKEND": "jax"}, jit_compile=True),
-    "PyTorch": Contestant({"KERAS_BACKEND": "torch"}),
-    "PyTorch, compiled": Contestant({"KERAS_BACKEND": "torch"}, jit_compile=True),
-}
-
-
-@dataclasses.dataclass
-class Row:
-    """A workload's figures: seconds of a step by contestant, in each round; those that could not run it say why."""
-
-    workload: str
-    rounds: dict[str, list[float]]
-    first: dict[str, float]  # seconds until the steps had run once
-    failed: dict[str, str]
-
-    def median(self, contestant: str) -> float:
-        return statistics.median(self.rounds[contestant])
-
-    def best(self) -> str:
-        """The fastest but the XPU."""
-        return min((c for c in self.rounds if c != "XPU"), key=self.median)
-
-    def times_as_fast(self, contestant: str) -> float:
-        """How many times as fast as it the XPU is: the median of the rounds' ratios."""
-        pairs = zip(self.rounds[contestant], self.rounds["XPU"], strict=True)
-        return statistics.median(theirs / ours for theirs, ours in pairs)
-
-
-class Process:
-    """A contestant at a workload."""
-
-    def __init__(self, contestant: str, workload: str):
-        command = [sys.executable, "-m", "benchmarks.contest", "--run", contestant, workload]
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **CONTESTANTS[contestant].environment}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        self._process = subprocess.Popen(command, env=environment, **pipes)
-
-    def turn(self) -> dict[str, float]:
-        """Has it run the steps once: {"seconds": of a step, "whole": of the turn, "loss": ...}. Raises RuntimeError
-        if it cannot.
-        """
-        assert self._process.stdin is not None and self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write("\n")
-            self._process.stdin.flush()
-        for line in self._process.stdout:
-            if line.startswith("{"):
-                return json.loads(line)
-        errors = self._process.communicate()[1].strip().splitlines()
-        raise RuntimeError(errors[-1] if errors else f"exit code {self._process.returncode}")
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-
-def run(contestant: str, workload: str) -> None:
-    """What a process does: a turn for each line of its input."""
-    from benchmarks.workloads import make
-
-    work = None
-    for _ in sys.stdin:
-        start = time.perf_counter()
-        work = work or make(workload, CONTESTANTS[contestant].jit_compile)
-        seconds, loss = work()
-        whole = time.perf_counter() - start
-        print(json.dumps({"seconds": seconds, "whole": whole, "loss": loss}), flush=True)
-
-
-def measure(workload: str, contestants: list[str], rounds: int) -> Row:
-    row = Row(workload, {}, {}, {})
-    processes: dict[str, Process] = {}
-    try:
-        losses = {}
-        for contestant in contestants:
-            processes[contestant] = Process(contestant, workload)
-            try:
-                first = processes[contestant].turn()
-                processes[contestant].turn()  # whatever is compiled or chosen late
-            except RuntimeError as error:
-                row.failed[contestant] = str(error)
-                continue
-            row.first[contestant], losses[contestant] = first["whole"], first["loss"]
-            row.rounds[contestant] = []
-        for _ in range(rounds):
-            for contestant in list(row.rounds):
-                try:
-                    row.rounds[contestant].append(processes[contestant].turn()["seconds"])
-                except RuntimeError as error:
-                    row.failed[contestant] = str(error)
-                    del row.rounds[contestant]
-    finally:
-        for process in processes.values():
-            process.end()
-    for contestant, loss in losses.items():
-        expected = statistics.median(losses.values())
-        if not math.isclose(loss, expected, rel_tol=0.05):
-            print(f"   {contestant}: the first loss is {loss:.5g}, that of most {expected:.5g}", flush=True)
-    return row
+# Whom steps of several sizes are compared with, and where the XPU's own variants are seen.
+SCALED = [XPU, "TensorFlow", "TensorFlow with XLA", "JAX"]
+VARIED = ["plain CNN", "Transformer encoder, small", "LSTM", "MLP", "many small ops"]
 
 
 def mean(ratios: list[float]) -> str:
@@ -150,73 +35,135 @@ def mean(ratios: list[float]) -> str:
     return f"{statistics.geometric_mean(ratios):.2f}" if ratios else "-"
 
 
-def table(rows: list[Row], sizes: dict[str, str]) -> str:
-    """Markdown: milliseconds of a step, and how many times as fast as the best of the others the XPU is."""
+def table(rows: list[Row], sizes: dict[str, str], roof: Roof | None = None) -> str:
+    """Markdown: milliseconds of a step, how many times as fast as the best of the others the XPU is, and which share of
+    its step the machine needs at least.
+    """
     names = list(CONTESTANTS)
-    lines = [f"| workload | {' | '.join(names)} | best other / XPU |", "|---|" + "---|" * (len(names) + 1)]
+    lines = [f"| workload | {' | '.join(names)} | best other / XPU | roof |", "|---|" + "---|" * (len(names) + 2)]
     for row in rows:
         cells = [f"{row.median(name) * 1e3:.3g}" if name in row.rounds else "-" for name in names]
         ratio = f"{row.times_as_fast(row.best()):.2f}"
-        lines.append(f"| {row.workload}: {sizes[row.workload]} | {' | '.join(cells)} | {ratio} |")
+        share = "-"
+        if roof is not None and row.commands:
+            share = f"{roof.seconds(row.commands, 'bfloat16' in row.workload) / row.median(XPU):.0%}"
+        lines.append(f"| {row.workload}: {sizes[row.workload]} | {' | '.join(cells)} | {ratio} | {share} |")
     means = [mean([row.times_as_fast(name) for row in rows if name in row.rounds]) for name in names]
     best = mean([row.times_as_fast(row.best()) for row in rows])
-    lines.append(f"| geometric mean of time / XPU's | {' | '.join(means)} | {best} |")
+    lines.append(f"| geometric mean of time / XPU's | {' | '.join(means)} | {best} | |")
     return "\n".join(lines)
 
 
-def measured(workloads: list[str], contestants: list[str], rounds: int) -> Iterator[Row]:
-    for number, workload in enumerate(workloads, 1):
-        print(f"-- {number} of {len(workloads)}: {workload}", flush=True)
-        row = measure(workload, contestants, rounds)
-        for contestant in contestants:
-            if contestant in row.failed:
-                print(f"   {contestant:26} cannot: {row.failed[contestant]}", flush=True)
-            else:
-                times = row.rounds[contestant]
-                spread = f"{min(times) * 1e3:.3g} to {max(times) * 1e3:.3g}"
-                print(f"   {contestant:26} {row.median(contestant) * 1e3:8.3g} ms ({spread})", flush=True)
-        if "XPU" in row.rounds and len(row.rounds) > 1:
-            print(f"   {row.times_as_fast(row.best()):.2f} times as fast as {row.best()}", flush=True)
-            yield row
+def scales_table(rows: dict[str, dict[int, Row]]) -> str:
+    """Milliseconds of a step by what grows."""
+    lines = [f"| what grows | size | {' | '.join(SCALED)} |", "|---|---|" + "---|" * len(SCALED)]
+    for kind, by_size in rows.items():
+        for size, row in by_size.items():
+            cells = [f"{row.median(name) * 1e3:.3g}" if name in row.rounds else "-" for name in SCALED]
+            lines.append(f"| {kind}: {find(row.workload).size} | {size} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def variants_table(rows: list[Row]) -> str:
+    """How many times as long a step takes with something left out."""
+    lines = [f"| | {' | '.join(row.workload for row in rows)} |", "|---|" + "---|" * len(rows)]
+    for name in VARIANTS:
+        cells = [f"{row.times_as_fast(name):.2f}" if name in row.rounds else "-" for row in rows]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def machine() -> str:
+    from benchmarks.__main__ import cpu_name
+
+    return f"{cpu_name()}, {len(os.sched_getaffinity(0))} cores"
+
+
+@dataclasses.dataclass
+class Race:
+    """What is asked for: workloads, contestants and rounds; whether to write."""
+
+    workloads: list[str]
+    contestants: list[str]
+    rounds: int
+    write: bool
+
+    def keep(self, name: str, rows: list[Row], text: str) -> None:
+        print(text)
+        if self.write:
+            from benchmarks.__main__ import PATH, written
+
+            RESULTS.mkdir(exist_ok=True)
+            records = [dataclasses.asdict(row) | {"commands": len(row.commands)} for row in rows]
+            (RESULTS / f"{name}.json").write_text(json.dumps(records, indent=1) + "\n")
+            PATH.write_text(written(PATH.read_text(), {name: f"\n{text}\n"}))
+
+    def contest(self) -> None:
+        roof = Roof(**json.loads(in_process("benchmarks.roofline").splitlines()[-1]))
+        print(f"   {roof}", flush=True)
+        rows = list(measured(self.workloads, self.contestants, self.rounds, counted=True))
+        text = table(rows, {name: workload.size for name, workload in WORKLOADS.items()}, roof)
+        plot = ""
+        if self.write:
+            from benchmarks import plots
+
+            plot = f"\n![the contest](plots/{plots.contest(rows, machine()).name})\n"
+        self.keep("contest", rows, f"{CONTEST.format(machine=machine(), roof=roof)}{plot}\n{text}")
+
+    def scales(self) -> None:
+        names = {f"{kind}={size}": (kind, size) for kind, sizes in SCALES.items() for size in sizes}
+        rows: dict[str, dict[int, Row]] = {kind: {} for kind in SCALES}
+        for row in measured(list(names), [name for name in SCALED if name in self.contestants], self.rounds):
+            kind, size = names[row.workload]
+            rows[kind][size] = row
+        plot = ""
+        if self.write:
+            from benchmarks import plots
+
+            plot = f"\n![scales](plots/{plots.scales(rows, SCALED).name})\n"
+        every = [row for by_size in rows.values() for row in by_size.values()]
+        self.keep("scales", every, f"{SCALES_TEXT}{plot}\n{scales_table(rows)}")
+
+    def variants(self) -> None:
+        rows = list(measured(VARIED, [XPU, *VARIANTS], self.rounds))
+        self.keep("variants", rows, f"{VARIANTS_TEXT}\n{variants_table(rows)}")
+
+
+CONTEST = """Milliseconds of a step, in Keras's own `fit` or `predict` on NumPy arrays, by `python -m
+benchmarks.contest` on {machine}: ordinary models, the same weights and data for all, each contestant in a process of
+its own, in turns. The last column but one is the fastest of the others' time as a multiple of the XPU's: above 1 the
+XPU is first. The last is what the commands of a step need at least, as a share of its time, with the rates that the
+machine has shown in the same run: {roof}. The rest is Keras, Python, TensorFlow, data that arrives late, and commands
+that are slower than they could be.
+"""
+SCALES_TEXT = "Milliseconds of a step, as in the contest, by the size of a model or of its data.\n"
+VARIANTS_TEXT = (
+    "How many times as long a step takes with a pass left out (clusters.md), without more, or with one thread.\n"
+)
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["--run"]:
-        run(*sys.argv[2:])
-        return 0
-    from benchmarks.workloads import QUICK, WORKLOADS
-
+    parts = {"contest": Race.contest, "scales": Race.scales, "variants": Race.variants}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.contest", description=__doc__)
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="default: all")
-    parser.add_argument("--quick", action="store_true", help="a few workloads and rounds, against stock TensorFlow")
+    parser.add_argument("parts", nargs="*", choices=[[], *parts], metavar="PART", help=f"of {', '.join(parts)}; all")
+    parser.add_argument("--workloads", help="of the contest, with semicolons between; default: all")
+    parser.add_argument(
+        "--quick", action="store_true", help="the contest of a few workloads and rounds, under 5 minutes"
+    )
     parser.add_argument("--against", help="contestants, with commas between; default: all")
     parser.add_argument("--rounds", type=int)
-    parser.add_argument(
-        "--write", action="store_true", help="write docs/benchmarks.md and benchmarks/results/contest.json"
-    )
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md, plots and benchmarks/results")
     options = parser.parse_args()
-    workloads = options.workloads or list(QUICK if options.quick else WORKLOADS)
-    contestants = ["TensorFlow"] if options.quick else [name for name in CONTESTANTS if name != "XPU"]
-    contestants = ["XPU", *(options.against.split(",") if options.against else contestants)]
+    workloads = options.workloads.split(";") if options.workloads else list(QUICK if options.quick else WORKLOADS)
+    contestants = ["TensorFlow", "JAX"] if options.quick else [name for name in CONTESTANTS if name != XPU]
+    contestants = [XPU, *(options.against.split(",") if options.against else contestants)]
     for given, known in ((workloads, WORKLOADS), (contestants, CONTESTANTS)):
         if unknown := [name for name in given if name not in known]:
             parser.error(f"there is no {unknown[0]!r}; expected some of: {'; '.join(known)}")
-    rows = list(measured(workloads, contestants, options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)))
-    text = table(rows, {name: workload.size for name, workload in WORKLOADS.items()})
-    print(text)
-    if options.write:
-        from benchmarks.__main__ import PATH, written
-
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=1) + "\n")
-        PATH.write_text(written(PATH.read_text(), {"contest": f"\n{INTRODUCTION}\n{text}\n"}))
+    race = Race(workloads, contestants, options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS), options.write)
+    for part in options.parts or (["contest"] if options.quick else parts):
+        parts[part](race)
     return 0
-
-
-INTRODUCTION = """Milliseconds of a step, in Keras's own `fit` or `predict` on NumPy arrays, by `python -m
-benchmarks.contest`: ordinary models, the same weights and data for all, each contestant in a process of its own, in
-turns. The last column is the fastest of the others' time as a multiple of the XPU's: above 1 the XPU is first.
-"""
 
 
 if __name__ == "__main__":

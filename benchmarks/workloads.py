@@ -218,10 +218,10 @@ def graph_network(batch: int = 16, nodes: int = 100, edges: int = 600):
     return keras.Model((x, sources, targets), layers.Dense(10)(layers.GlobalAveragePooling1D()(y))), data
 
 
-def many_small_ops():
-    """Two hundred ops on a few numbers each."""
+def many_small_ops(layers_: int = 25):
+    """Eight ops on a few numbers each for each layer."""
     x = inputs = keras.Input((16,))
-    for _ in range(25):
+    for _ in range(layers_):
         y = layers.Dense(16, "tanh")(x)
         x = x + 0.1 * y / (1.0 + ops.abs(y)) - ops.mean(y, -1, keepdims=True)
     return keras.Model(inputs, layers.Dense(10)(x)), lambda n, rng: (
@@ -276,6 +276,26 @@ WORKLOADS = {
 QUICK = ("plain CNN", "Transformer encoder, small", "LSTM", "MLP", "many small ops")
 
 
+# Workloads of several sizes, to see what grows with what.
+SCALES = {
+    "batch": {n: Workload(P(mlp, 256, 128), "MLP 784-256-128-10, Adam", n, 40) for n in (1, 8, 64, 512)},
+    "tokens": {
+        n: Workload(P(transformer, 2, 128, n), "Transformer, two blocks of 128, batch 4, Adam", 4, 8)
+        for n in (16, 64, 256, 512)
+    },
+    "layers": {
+        n: Workload(P(mlp, *[128] * n, features=128), "layers of 128, batch 32, Adam", 32, 30) for n in (1, 4, 16, 64)
+    },
+    "small layers": {n: Workload(P(many_small_ops, n), "layers of 16, batch 8, Adam", 8, 20) for n in (5, 20, 80)},
+}
+
+
+def find(name: str) -> Workload:
+    """The workload of this name; one of SCALES is called "tokens=64"."""
+    kind, _, size = name.rpartition("=")
+    return SCALES[kind][int(size)] if kind else WORKLOADS[name]
+
+
 def same_weights(model: keras.Model) -> None:
     """Matrices and filters get numbers that do not depend on where the model runs; all else stays zeros and ones."""
     rng = np.random.default_rng(0)
@@ -315,7 +335,7 @@ def make(name: str, jit_compile: bool = False) -> Callable[[], tuple[float, floa
     """A callable that runs the workload's steps once: seconds of a step, and the loss of training or a mean of what is
     inferred.
     """
-    workload = WORKLOADS[name]
+    workload = find(name)
     keras.config.set_dtype_policy(workload.policy)
     model, data = workload.make()
     same_weights(model)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks import contest, families, models, suite, workloads
+from benchmarks import contest, families, models, plots, race, suite, workloads
 from benchmarks.__main__ import sections, written
 from benchmarks.measure import CPU, XPU, Result, alternate, middle
+from benchmarks.roofline import Roof
 from tensorflow_xpu import _families
 from tensorflow_xpu._measure import amount
 from tests.conftest import ROOT, run, run_code
@@ -117,7 +118,7 @@ def test_the_op_table_of_a_family(xpu_device):
 
 
 def row(**rounds):
-    return contest.Row("MLP", rounds, {}, {})
+    return race.Row("MLP", rounds, {}, {})
 
 
 def test_the_best_of_the_others_is_beaten_or_not():
@@ -128,8 +129,39 @@ def test_the_best_of_the_others_is_beaten_or_not():
     assert (lost.best(), lost.times_as_fast("JAX")) == ("JAX", 0.25)
     lines = contest.table([won, lost], {"MLP": "of some size"}).splitlines()
     assert lines[2].startswith("| MLP: of some size | 2e+03 | 4e+03 | - |")
-    assert lines[2].endswith("| 2.00 |")
-    assert lines[-1].endswith("| 0.71 |")  # the geometric mean of 2 and 1/4
+    assert lines[2].endswith("| 2.00 | - |")
+    assert lines[-1].endswith("| 0.71 | |")  # the geometric mean of 2 and 1/4
+    roof = Roof(flops=1e9, bfloat16_flops=1e10, memory=1e8, cached=1e9)
+    won.commands = [(1e9, 10.0), (0.0, 1e6), (1e3, 1e8)]  # 1 s by operations, 1 ms in the cache, 1 s by memory
+    assert roof.seconds(won.commands) == pytest.approx(2.001)
+    assert roof.seconds(won.commands, bfloat16=True) == pytest.approx(1.101)
+    assert contest.table([won], {"MLP": "of some size"}, roof).splitlines()[2].endswith("| 2.00 | 100% |")
+
+
+def test_plots_show_every_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(plots, "FOLDER", tmp_path)
+    rows = [row(XPU=[1.0], TensorFlow=[2.0], JAX=[0.5]), row(XPU=[1.0], PyTorch=[3.0])]
+    rows[1].workload = "another"
+    text = plots.contest(rows, "a machine").read_text()
+    assert all(word in text for word in ("MLP", "another", "JAX", "PyTorch", "a machine", "1.22 times as fast"))
+    text = plots.scales({"batch": {1: rows[0], 8: rows[0]}}, ["XPU", "JAX"]).read_text()
+    assert "batch" in text
+    assert plots.scales({"batch": {1: rows[0], 8: rows[0]}}, ["XPU", "JAX"]).read_text() == text
+
+
+def test_a_workload_of_a_scale_is_found():
+    for kind, sizes in workloads.SCALES.items():
+        for size, workload in sizes.items():
+            assert workloads.find(f"{kind}={size}") is workload
+    assert workloads.find("MLP") is workloads.WORKLOADS["MLP"]
+    assert set(contest.VARIED) <= set(workloads.WORKLOADS)
+
+
+def test_the_commands_of_a_step_are_counted(xpu_device):
+    commands = race.measure("MLP", [race.XPU], rounds=1, counted=True).commands
+    # Three products forward, five backward, each 2 x 128 x rows x columns.
+    least = 2 * 128 * (784 * 256 * 2 + 256 * 128 * 3 + 128 * 10 * 3)
+    assert least <= sum(flops for flops, _ in commands) <= 1.2 * least
 
 
 CONTESTANT = """
@@ -152,8 +184,8 @@ def contestants(monkeypatch):
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
             self._process = subprocess.Popen([sys.executable, "-c", code], **pipes)
 
-        monkeypatch.setattr(contest.Process, "__init__", start)
-        return contest.measure("MLP", list(given), rounds=3)
+        monkeypatch.setattr(race.Process, "__init__", start)
+        return race.measure("MLP", list(given), rounds=3)
 
     return make
 

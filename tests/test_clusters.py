@@ -487,9 +487,7 @@ def test_without_a_pass_a_network_learns_the_same(name, tmp_path):
     for folder in (everything, without):
         folder.mkdir()
     expected = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(everything)}, timeout=200)
-    seen = run_code(
-        code, environment={"TF_XPU_DUMP_FUSION": str(without), "TF_XPU_FUSION_WITHOUT": name}, timeout=200
-    )
+    seen = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(without), "TF_XPU_FUSION_WITHOUT": name}, timeout=200)
     np.testing.assert_allclose(seen.json, expected.json, rtol=1e-5)
     assert seen.json[-1] < seen.json[0]
     texts = ["\n".join(path.read_text() for path in sorted(folder.iterdir())) for folder in (everything, without)]

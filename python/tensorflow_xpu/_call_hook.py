@@ -62,14 +62,14 @@ def _caller(original: Callable[..., Any], module: Any, cancellation: Any) -> Cal
 def _hasher(original: Callable[[Any], int]) -> Callable[[Any], int]:
     """A function's type, which never changes, is hashed with each call, and all captured variables with it."""
 
-    def __hash__(self: Any) -> int:
+    def kept(self: Any) -> int:
         known = self.__dict__.get("_xpu_hash")
         if known is None:
             known = self.__dict__["_xpu_hash"] = original(self)
         return known
 
-    __hash__.__wrapped__ = original  # type: ignore[attr-defined]
-    return __hash__
+    kept.__wrapped__ = original  # type: ignore[attr-defined]
+    return kept
 
 
 def _remover(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -39,10 +39,9 @@ std::string DeviceTypeOf(const tf::Node& node) {
 
 // On the CPU only what brings data and hands it on: for the others TensorFlow has passes and threads of its own.
 bool MayRunOnHost(const std::string& op) {
-  static const auto* const ops =
-      new std::set<std::string>{"Const",         "Identity",          "IteratorGetNext", "IteratorGetNextAsOptional",
-                                "NoOp",          "OptionalFromValue", "OptionalNone",    "OptionalGetValue",
-                                "OptionalHasValue"};
+  static const auto* const ops = new std::set<std::string>{
+      "Const",        "Identity",         "IteratorGetNext", "IteratorGetNextAsOptional", "NoOp", "OptionalFromValue",
+      "OptionalNone", "OptionalGetValue", "OptionalHasValue"};
   return ops->count(op) != 0;
 }
 
@@ -50,8 +49,8 @@ bool MayRunOnHost(const std::string& op) {
 // kernels share it (cluster_op.h).
 bool KeepsNothing(const tf::Node& node) {
   static const auto* const ops = new std::set<std::string>{
-      cluster::kOp,       "IteratorGetNext",      "IteratorGetNextAsOptional", "ReadVariableOp",
-      "AssignVariableOp", "AssignAddVariableOp",  "AssignSubVariableOp",       "ResourceGather",
+      cluster::kOp,       "IteratorGetNext",     "IteratorGetNextAsOptional", "ReadVariableOp",
+      "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp",       "ResourceGather",
       "VarHandleOp",      "VarIsInitializedOp"};
   return !node.op_def().is_stateful() || ops->count(node.type_string()) != 0;
 }
@@ -120,8 +119,7 @@ class Planner {
   }
   bool IsOnHost(const tf::Node& node, bool output, int index) const {
     const Memory& memory = memory_.at(&node);
-    return DeviceTypeOf(node) == tf::DEVICE_CPU ||
-           (output ? memory.outputs : memory.inputs)[index] == tf::HOST_MEMORY;
+    return DeviceTypeOf(node) == tf::DEVICE_CPU || (output ? memory.outputs : memory.inputs)[index] == tf::HOST_MEMORY;
   }
   Plan::Place PlaceOf(const tf::Node& node, int output) const {
     return {node.output_type(output), node.assigned_device_name(), IsOnHost(node, true, output)};
@@ -130,8 +128,7 @@ class Planner {
   // Whether who reads the value finds it where it lies.
   bool IsThere(const tf::Edge& e) const {
     const bool from_host = IsOnHost(*e.src(), true, e.src_output()), on_host = IsOnHost(*e.dst(), false, e.dst_input());
-    return from_host == on_host &&
-           (on_host || e.src()->assigned_device_name() == e.dst()->assigned_device_name());
+    return from_host == on_host && (on_host || e.src()->assigned_device_name() == e.dst()->assigned_device_name());
   }
 
   bool AddSteps(Plan* plan) {

@@ -21,7 +21,6 @@ std::vector<std::string>& LeftOut() {
   return *names;
 }
 
-
 namespace tf = tensorflow;
 using commands::Buffer;
 using commands::Place;

@@ -65,8 +65,8 @@ struct Captured {
 struct Situation {
   // Arguments, in this order: in host memory, there but read on the device, in device memory.
   std::vector<tensorflow::Tensor> host, uploaded, device;
-  std::vector<tensorflow::Var*> variables;          // each once, locked
-  std::vector<int> variable_of_resource;            // resource arguments follow: which variable each one is
+  std::vector<tensorflow::Var*> variables;                 // each once, locked
+  std::vector<int> variable_of_resource;                   // resource arguments follow: which variable each one is
   std::vector<const tensorflow::ResourceHandle*> handles;  // by resource argument; they live as long as the call
   // The results that are fetched from the device: so many, after so many others.
   int num_fetched = 0, first_fetched = 0;

@@ -223,7 +223,8 @@ class ClusterKernel final : public tf::OpKernel {
   bool IsFull() const {
     const Shared& my = *shared_;
     size_t commands = 0;
-    for (const Kept& kept : my.captures) commands += kept.captured == nullptr ? 0 : kept.captured->list->commands.size();
+    for (const Kept& kept : my.captures)
+      commands += kept.captured == nullptr ? 0 : kept.captured->list->commands.size();
     return my.captures.size() >= kMaxCaptures || commands >= kMaxCommands;
   }
 

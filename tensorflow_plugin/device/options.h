@@ -15,14 +15,14 @@
 namespace xpu {
 
 struct Options {
-  std::string device_type;        // TF_XPU_DEVICE_TYPE
-  std::string subdevice;          // subdevice type of the backend to use: TF_XPU_SUBDEVICE
-  std::vector<FaultRule> faults;  // TF_XPU_FAULT
-  bool fusion = true;             // TF_XPU_FUSION
+  std::string device_type;                  // TF_XPU_DEVICE_TYPE
+  std::string subdevice;                    // subdevice type of the backend to use: TF_XPU_SUBDEVICE
+  std::vector<FaultRule> faults;            // TF_XPU_FAULT
+  bool fusion = true;                       // TF_XPU_FUSION
   std::vector<std::string> without_passes;  // TF_XPU_FUSION_WITHOUT
-  bool direct_calls = true;       // TF_XPU_DIRECT_CALLS
-  std::string dump_folder;        // TF_XPU_DUMP_FUSION, a folder that is there; empty: none
-  BackendOptions backend;         // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
+  bool direct_calls = true;                 // TF_XPU_DIRECT_CALLS
+  std::string dump_folder;                  // TF_XPU_DUMP_FUSION, a folder that is there; empty: none
+  BackendOptions backend;                   // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
 };
 
 // Reads the environment. `subdevices` are the backends there are, the default first, `passes` those over lists of

@@ -79,24 +79,42 @@ bool LearnResults(PyObject* outputs, Callable* callable) {
   return true;
 }
 
+// What is between two marks of a text, the first such; empty if there is nothing.
+std::string Between(const std::string& text, const std::string& first, const std::string& last) {
+  const size_t begin = text.find(first);
+  const size_t end = begin == std::string::npos ? begin : text.find(last, begin + first.size());
+  return end == std::string::npos ? "" : text.substr(begin + first.size(), end - begin - first.size());
+}
+
+// Where the op was written; null if nobody knows.
+const tf::AbstractStackTrace* TraceOf(const tf::FunctionLibraryDefinition& library, const std::string& function,
+                                      const std::string& node) {
+  const auto* const traces = library.GetStackTraces(function);
+  if (traces == nullptr) return nullptr;
+  const auto found = traces->find(node);
+  return found == traces->end() ? nullptr : found->second.get();
+}
+
 // The error as TensorFlow words it for a function: with where the op that it names was written.
 absl::Status Worded(const absl::Status& error, const Callable& callable) {
   std::string message(error.message());
-  const size_t name = message.find("{{node ");
-  const size_t end = name == std::string::npos ? name : message.find("}}", name);
-  const auto* traces = callable.context->FuncLibDef()->GetStackTraces(callable.function);
-  if (end != std::string::npos && traces != nullptr) {
-    const std::string node = message.substr(name + 7, end - name - 7);
-    const auto trace = traces->find(node);
-    if (trace != traces->end()) {
-      tf::AbstractStackTrace::TracePrintingOptions options;
-      options.show_line_contents = true;
-      options.drop_internal_frames = true;
-      std::string text = "Graph execution error:\n\nDetected at node " + node + " defined at (most recent call last):\n";
-      std::istringstream frames(trace->second->ToString(options));
-      for (std::string frame; std::getline(frames, frame);) text += "  " + frame + "\n\n";
-      message = text + message;
+  const std::string node = Between(message, "{{node ", "}}");
+  const std::string inner = Between(message, "{{function_node ", "}}{{node ");  // of a loop, say
+  const tf::FunctionLibraryDefinition& library = *callable.context->FuncLibDef();
+  const tf::AbstractStackTrace* trace = TraceOf(library, callable.function, node);
+  if (trace == nullptr && !inner.empty()) trace = TraceOf(library, inner, node);
+  if (trace != nullptr) {
+    tf::AbstractStackTrace::TracePrintingOptions options;
+    options.show_line_contents = true;
+    options.drop_internal_frames = true;
+    std::string text = "Graph execution error:\n\nDetected at node " + node + " defined at (most recent call last):\n";
+    std::istringstream frames(trace->ToString(options));
+    for (std::string frame; std::getline(frames, frame);) text += "  " + frame + "\n\n";
+    if (!inner.empty()) {
+      const std::string mark = "{{function_node " + inner + "}}";
+      message.erase(message.find(mark), mark.size());
     }
+    message = text + message;
   }
   return absl::Status(error.code(), message + " [Op:" + callable.function + "]");
 }

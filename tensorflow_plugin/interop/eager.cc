@@ -196,8 +196,8 @@ tensorflow::EagerContext* EagerContextOfPython() {
 
 PyObject* EagerTensorOf(Tensor tensor, Device* device, Device* op_device, Device* resource_device,
                         tensorflow::EagerContext* context) {
-  return ObjectOf(HandlePtr(
-      Wrap(TensorHandle::CreateLocalHandle(std::move(tensor), device, op_device, resource_device, context))));
+  return ObjectOf(
+      HandlePtr(Wrap(TensorHandle::CreateLocalHandle(std::move(tensor), device, op_device, resource_device, context))));
 }
 
 bool MirrorOnHost(PyObject* object) {
