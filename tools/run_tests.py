@@ -88,6 +88,7 @@ FIRST = (
     "tests/test_run_tests.py",
     "tests/test_docs.py",
     "tests/test_bad_input.py",
+    "tests/bad_input",
     "tests/test_ops_array.py",
     "tests/test_ops_math.py",
     "tests/test_ops_nn.py",

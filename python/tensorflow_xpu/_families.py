@@ -63,7 +63,7 @@ FAMILIES = {
     """,
     "random and parameters": """
         Multinomial ParameterizedTruncatedNormal RandomGamma StatelessMultinomial StatelessParameterizedTruncatedNormal
-        StatelessRandomGammaV2 StatelessRandomGammaV3
+        StatelessRandomGammaV2 StatelessRandomGammaV3 StochasticCastToInt
     """,
     "special": """
         BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1

@@ -118,6 +118,30 @@ XPU_ATTR(std::vector<int64_t>, ReadList<int64_t>, Int64List)
 XPU_ATTR(std::vector<float>, ReadList<float>, FloatList)
 #undef XPU_ATTR
 
+// TensorFlow's C functions for 32 bits cut numbers off; its kernels refuse them.
+template <>
+int32_t Construction::Attr<int32_t>(const char* name) {
+  const auto wide = Attr<int64_t>(name);
+  const auto value = static_cast<int32_t>(wide);
+  if (value != wide) {
+    Fail(errors::InvalidArgument("Attr ", name, " has value ", wide, " out of range for an int32"));
+    return 0;
+  }
+  return value;
+}
+
+template <>
+std::vector<int32_t> Construction::Attr<std::vector<int32_t>>(const char* name) {
+  std::vector<int32_t> values;
+  for (int64_t wide : Attr<std::vector<int64_t>>(name)) {
+    values.push_back(static_cast<int32_t>(wide));
+    if (values.back() == wide) continue;
+    Fail(errors::InvalidArgument("Attr ", name, " has value ", wide, " out of range for an int32"));
+    return {};
+  }
+  return values;
+}
+
 Dims Construction::ShapeAttr(const char* name) {
   tensorflow::TensorShape shape;
   auto* native = reinterpret_cast<tensorflow::OpKernelConstruction*>(native_);

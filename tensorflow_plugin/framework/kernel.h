@@ -21,7 +21,8 @@ class Construction {
  public:
   explicit Construction(TF_OpKernelConstruction* native) : native_(native) {}
 
-  // T: DType, bool, int64_t, float, std::string, std::vector<int64_t>, std::vector<DType>, std::vector<float>.
+  // T: DType, bool, int64_t, float, std::string, std::vector<int64_t>, std::vector<DType>, std::vector<float>; and
+  // int32_t, std::vector<int32_t>, where TensorFlow's kernels read these and a number beyond them is an error.
   template <typename T>
   T Attr(const char* name);
   bool HasAttr(const char* name);

@@ -77,9 +77,10 @@ Status CopyDiagonals(Context& ctx, size_t size, int64_t batch, const Band& band,
   return OkStatus();
 }
 
-// Copies a host scalar's bytes to `value` (16 bytes of zeros before).
-Status ReadPaddingValue(const Tensor& t, char* value) {
-  XPU_REQUIRE(t.IsScalar(),
+// Copies a host scalar's bytes to `value` (16 bytes of zeros before). Of MatrixDiagPart alone any shape of one element
+// will do, as on the CPU.
+Status ReadPaddingValue(const Tensor& t, bool any_rank, char* value) {
+  XPU_REQUIRE(t.IsScalar() || (any_rank && t.num_elements() == 1),
               errors::InvalidArgument("padding_value must be a scalar, received shape: ", t.ShapeString()));
   std::memcpy(value, t.data(), SizeOf(t.dtype()));
   return OkStatus();
@@ -107,7 +108,7 @@ class MatrixDiagKernel : public OpKernel {
       }
       XPU_RETURN_IF_ERROR(HostInteger(ctx.input(2), "num_rows", &rows));
       XPU_RETURN_IF_ERROR(HostInteger(ctx.input(3), "num_cols", &cols));
-      XPU_RETURN_IF_ERROR(ReadPaddingValue(ctx.input(4), padding));
+      XPU_RETURN_IF_ERROR(ReadPaddingValue(ctx.input(4), false, padding));
     }
     int batch_rank = diagonal.rank() - 1;
     if (band.count() > 1) {
@@ -180,7 +181,7 @@ class MatrixDiagPartKernel : public OpKernel {
     Band band;
     char padding[16] = {};
     XPU_RETURN_IF_ERROR(MatrixBand(ctx, x, version_, 1, &band));
-    if (version_ > 1) XPU_RETURN_IF_ERROR(ReadPaddingValue(ctx.input(2), padding));
+    if (version_ > 1) XPU_RETURN_IF_ERROR(ReadPaddingValue(ctx.input(2), true, padding));
     const Dims shape = CompactShape(x, band);
     Tensor y;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &y));

@@ -79,6 +79,7 @@ class ReverseKernel : public OpKernel {
     const int rank = x.rank();
     // TensorFlow then does not look at the axes.
     if (rank == 0 || (by_axes_ && x.num_elements() == 0)) return ctx.ShareOutput(0, x, x.dims());
+    XPU_REQUIRE(x.dim(0) > 0, errors::InvalidArgument("Invalid input first dimension. Found 0."));
     XPU_REQUIRE(which.IsVector(), errors::InvalidArgument("'dims' must be 1-dimension, not ", which.rank()));
     std::vector<bool> reversed(rank, false);
     if (by_axes_) {

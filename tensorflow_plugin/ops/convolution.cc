@@ -39,7 +39,8 @@ struct Geometry {
   int64_t stride[kMaxSpatial] = {1, 1, 1}, dilation[kMaxSpatial] = {1, 1, 1};
 };
 
-Geometry ReadGeometry(Construction& c, int spatial_rank, ConvolutionForm form) {
+// unimplemented: how TensorFlow's kernel calls strides and dilations over the batch or the channels.
+Geometry ReadGeometry(Construction& c, int spatial_rank, ConvolutionForm form, bool unimplemented) {
   Geometry g;
   if (spatial_rank < 1 || spatial_rank > kMaxSpatial) {
     c.Fail(errors::InvalidArgument("strides must have one value per dimension, for 1 to 3 spatial dimensions, but has ",
@@ -48,12 +49,12 @@ Geometry ReadGeometry(Construction& c, int spatial_rank, ConvolutionForm form) {
   }
   c.Fail(ParseLayout(c.Attr<std::string>("data_format"), spatial_rank, &g.layout));
   g.padding = PaddingAttr(c, g.layout);
-  WindowWording wording = {"Row and column strides should be larger than 0", true};
+  WindowWording wording = {"Row and column strides should be larger than 0", unimplemented};
   if (spatial_rank == 3) wording = {"Spatial strides should be larger than 0"};
   if (form == ConvolutionForm::kDepthwise) wording = {"Stride must be > 0"};
-  c.Fail(SpatialValues(c.Attr<std::vector<int64_t>>("strides"), "strides", g.layout, wording, g.stride));
+  c.Fail(SpatialValues(WindowAttr(c, "strides"), "strides", g.layout, wording, g.stride));
   // Conv leaves its dilations empty for none.
-  const auto dilations = c.Attr<std::vector<int64_t>>("dilations");
+  const auto dilations = WindowAttr(c, "dilations");
   wording.positive = "Dilated rates should be larger than 0";
   if (!dilations.empty()) c.Fail(SpatialValues(dilations, "dilations", g.layout, wording, g.dilation));
   return g;
@@ -153,7 +154,9 @@ Status Convolve(Context& ctx, const ConvolutionDesc& desc, const void* first, co
 class ConvolutionKernel : public OpKernel {
  public:
   ConvolutionKernel(Construction& c, const ConvolutionOp* op)
-      : type_(c.Attr<DType>("T")), form_(op->form), geometry_(ReadGeometry(c, op->spatial_rank, op->form)) {}
+      : type_(c.Attr<DType>("T")),
+        form_(op->form),
+        geometry_(ReadGeometry(c, op->spatial_rank, op->form, op->direction != Direction::kFilterGradient)) {}
 
   Status Compute(Context& ctx) override {
     const Tensor input = ctx.input(0), filter = ctx.input(1);
@@ -180,8 +183,8 @@ class GeneralConvolutionKernel : public OpKernel {
       : type_(c.Attr<DType>("T")),
         batch_dims_(c.Attr<int64_t>("batch_dims")),
         groups_(c.Attr<int64_t>("groups")),
-        geometry_(ReadGeometry(c, static_cast<int>(c.Attr<std::vector<int64_t>>("strides").size()) - 2,
-                               ConvolutionForm::kPlain)) {
+        geometry_(
+            ReadGeometry(c, static_cast<int>(WindowAttr(c, "strides").size()) - 2, ConvolutionForm::kPlain, false)) {
     if (batch_dims_ < 1) c.Fail(errors::InvalidArgument("batch_dims must be at least 1, got ", batch_dims_));
     if (groups_ < 1) c.Fail(errors::InvalidArgument("groups must be at least 1, got ", groups_));
   }
@@ -223,7 +226,9 @@ class GeneralConvolutionKernel : public OpKernel {
 class ConvolutionGradientKernel : public OpKernel {
  public:
   ConvolutionGradientKernel(Construction& c, const ConvolutionOp* op)
-      : op_(*op), type_(c.Attr<DType>("T")), geometry_(ReadGeometry(c, op->spatial_rank, op->form)) {}
+      : op_(*op),
+        type_(c.Attr<DType>("T")),
+        geometry_(ReadGeometry(c, op->spatial_rank, op->form, op->direction != Direction::kFilterGradient)) {}
 
   Status Compute(Context& ctx) override {
     const bool to_data = op_.direction == Direction::kDataGradient;

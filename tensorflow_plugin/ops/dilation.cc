@@ -123,7 +123,7 @@ class DilationKernel : public OpKernel {
  private:
   static void Read(Construction& c, const char* name, const char* wrong_size, const char* unsupported,
                    int64_t* spatial) {
-    const std::vector<int64_t> values = c.Attr<std::vector<int64_t>>(name);
+    const std::vector<int64_t> values = WindowAttr(c, name);
     if (!c.status().ok()) return;
     if (values.size() != 4) return c.Fail(errors::InvalidArgument(wrong_size));
     if (values[0] != 1 || values[3] != 1) return c.Fail(errors::Unimplemented(unsupported));

@@ -152,6 +152,10 @@ Taps AreaTaps(const Scaling& scaling, int64_t in, int64_t out, float factor) {
   const float scale = scaling.Scale(in, out);
   Taps taps;
   for (int64_t i = 0; i < out; ++i) {
+    if (scale == 0) {  // between the corners of one pixel
+      taps.push_back({i, 0, factor});
+      continue;
+    }
     const float begin = static_cast<float>(i) * scale, end = static_cast<float>(i + 1) * scale;
     for (int64_t k = static_cast<int64_t>(std::floor(begin)); k < static_cast<int64_t>(std::ceil(end)); ++k) {
       taps.push_back({i, Inside(k, in), Share(k, begin, end, scale) * factor});

@@ -98,7 +98,11 @@ class ResizeKernel : public OpKernel {
       case Method::kBicubic:
         break;
       case Method::kArea: {
-        const float area = scaling_.Scale(images.dim(1), size[0]) * scaling_.Scale(images.dim(2), size[1]);
+        float area = 1;
+        for (int i : {0, 1}) {
+          const float scale = scaling_.Scale(images.dim(i + 1), size[i]);
+          if (scale > 0) area *= scale;
+        }
         return LaunchResample(ctx, images, AreaTaps(scaling_, images.dim(1), size[0], 1),
                               AreaTaps(scaling_, images.dim(2), size[1], static_cast<float>(1.0 / area)), out);
       }

@@ -10,10 +10,9 @@ namespace xpu {
 namespace {
 
 // What x is, as the primitive sees it. All spatial dimensions are one to it.
-Status ResolveInput(const Tensor& x, ChannelOrder order, bool may_be_3d, NormalizeDesc* desc, Layout* layout) {
-  XPU_REQUIRE(x.rank() == 4 || (may_be_3d && x.rank() == 5),
-              errors::InvalidArgument(may_be_3d ? "input must be 4 or 5-dimensional" : "input must be 4-dimensional",
-                                      x.ShapeString()));
+Status ResolveInput(const Tensor& x, ChannelOrder order, NormalizeDesc* desc, Layout* layout) {
+  XPU_REQUIRE(x.rank() == 4 || x.rank() == 5,
+              errors::InvalidArgument("input must be 4 or 5-dimensional", x.ShapeString()));
   layout->order = order;
   layout->spatial_rank = x.rank() - 2;
   desc->order = order;
@@ -43,8 +42,6 @@ class BatchNormBase : public OpKernel {
     base_.order = layout.order;
   }
 
-  bool may_be_3d() const { return version_ >= 3; }
-
   const int version_;
   NormalizeDesc base_;
 };
@@ -69,7 +66,7 @@ class BatchNormKernel : public BatchNormBase {
                  variance = ctx.input(4);
     NormalizeDesc desc = base_;
     Layout layout;
-    XPU_RETURN_IF_ERROR(ResolveInput(x, base_.order, may_be_3d(), &desc, &layout));
+    XPU_RETURN_IF_ERROR(ResolveInput(x, base_.order, &desc, &layout));
     XPU_RETURN_IF_ERROR(CheckVector(scale, "scale", desc.channels));
     XPU_RETURN_IF_ERROR(CheckVector(offset, "offset", desc.channels));
     XPU_RETURN_IF_ERROR(CheckRunning(mean, "mean", desc));
@@ -190,7 +187,7 @@ class BatchNormGradientKernel : public BatchNormBase {
                  variance = ctx.input(4);
     NormalizeDesc desc = base_;
     Layout layout;
-    XPU_RETURN_IF_ERROR(ResolveInput(x, base_.order, may_be_3d(), &desc, &layout));
+    XPU_RETURN_IF_ERROR(ResolveInput(x, base_.order, &desc, &layout));
     XPU_REQUIRE(dy.dims() == x.dims(),
                 errors::InvalidArgument("x and y_backprop must have same shape, but x has shape ", x.ShapeString(),
                                         " and y_backprop has shape ", dy.ShapeString()));

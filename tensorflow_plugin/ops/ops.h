@@ -69,6 +69,7 @@
   V(SparseSlice)           \
   V(SparseToDense)         \
   V(Special)               \
+  V(StochasticCast)        \
   V(TensorArrays)          \
   V(TensorLists)           \
   V(Unique)                \

@@ -113,7 +113,7 @@ class PatchesKernel : public OpKernel {
 
  private:
   void ReadSpatial(Construction& c, const char* name, int64_t* spatial) const {
-    const std::vector<int64_t> values = c.Attr<std::vector<int64_t>>(name);
+    const std::vector<int64_t> values = WindowAttr(c, name);
     const size_t rank = patches_.spatial_rank + 2;
     if (!c.status().ok()) return;
     if (values.size() < rank) {

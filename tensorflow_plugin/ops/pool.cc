@@ -63,8 +63,6 @@ Status ReadDepth(const PoolOp& op, int64_t window, int64_t stride, Windows* out)
   XPU_REQUIRE(
       out->size[0] == 1 && out->size[1] == 1,
       errors::Unimplemented("MaxPooling supports exactly one of pooling across depth or pooling across width/height."));
-  XPU_REQUIRE(window > 0,
-              errors::InvalidArgument("Sliding window ksize must be positive, but is ", window, " over the channels"));
   XPU_REQUIRE(window == stride,
               errors::Unimplemented("Depthwise max pooling requires the depth window to equal the depth stride"));
   XPU_REQUIRE(op.kind == PoolKind::kMax, errors::Unimplemented("Non-spatial pooling is not yet supported."));
@@ -79,17 +77,17 @@ Status ReadWindows(const PoolOp& op, const Layout& layout, const std::vector<int
                                                             " dimensions, but got ", ksize.size()));
   XPU_REQUIRE(strides.size() == rank, errors::InvalidArgument("Sliding window stride field must specify ", rank,
                                                               " dimensions, but got ", strides.size()));
+  // Which axes windows may reach over is asked of windows that are there.
+  const char* const not_positive = op.spatial_rank == 3
+                                       ? "Sliding window ksize field must have non-negative dimensions: "
+                                       : "Sliding window ksize must be positive. The specified or inferred ksize is: ";
+  XPU_REQUIRE(std::all_of(ksize.begin(), ksize.end(), [](int64_t size) { return size > 0; }),
+              errors::InvalidArgument(not_positive, Join(ksize)));
   XPU_REQUIRE(ksize[0] == 1 && strides[0] == 1,
               errors::Unimplemented("Pooling is not yet supported on the batch dimension."));
   for (int i = 0; i < layout.spatial_rank; ++i) {
     out->size[i] = ksize[layout.spatial_axis(i)];
     out->stride[i] = strides[layout.spatial_axis(i)];
-    XPU_REQUIRE(
-        out->size[i] > 0,
-        errors::InvalidArgument(op.spatial_rank == 3
-                                    ? "Sliding window ksize field must have non-negative dimensions: "
-                                    : "Sliding window ksize must be positive. The specified or inferred ksize is: ",
-                                Join(ksize)));
     XPU_REQUIRE(out->stride[i] > 0, errors::InvalidArgument("Stride must be > 0, but got ", out->stride[i]));
   }
   return ReadDepth(op, ksize[layout.channel_axis()], strides[layout.channel_axis()], out);
@@ -101,10 +99,9 @@ class PoolKernel : public OpKernel {
     // Ops on positions have their channels last.
     const std::string format = c.HasAttr("data_format") ? c.Attr<std::string>("data_format") : "NHWC";
     c.Fail(ParseLayout(format, op->spatial_rank, &layout_));
-    padding_ = PaddingAttr(c, layout_);
+    padding_ = PaddingAttr(c, layout_, /*ignore_unused=*/true);
     if (op->host_windows) return;
-    c.Fail(ReadWindows(*op, layout_, c.Attr<std::vector<int64_t>>("ksize"), c.Attr<std::vector<int64_t>>("strides"),
-                       &windows_));
+    c.Fail(ReadWindows(*op, layout_, WindowAttr(c, "ksize"), WindowAttr(c, "strides"), &windows_));
     // Explicit paddings are an attribute of two-dimensional pooling alone.
     const char* const sides[2][2] = {{"Top", "Bottom"}, {"Left", "Right"}};
     for (int i = 0; i < 2; ++i) {

@@ -48,8 +48,8 @@ Status ParseStridedSlice(const Dims& dims, const Tensor& begin_arg, const Tensor
   XPU_RETURN_IF_ERROR(HostIntegers(end_arg, "end", &end));
   XPU_RETURN_IF_ERROR(HostIntegers(strides_arg, "strides", &strides));
   const int n = static_cast<int>(begin.size());
-  XPU_REQUIRE((masks.ellipsis & (masks.ellipsis - 1)) == 0,
-              errors::InvalidArgument("Multiple ellipses in slice spec not allowed"));
+  const auto ellipsis = static_cast<uint32_t>(masks.ellipsis);
+  XPU_REQUIRE((ellipsis & (ellipsis - 1)) == 0, errors::InvalidArgument("Multiple ellipses in slice spec not allowed"));
 
   // How many entries consume a dimension: the ellipsis (an implicit one stands at the end) takes the rest.
   int consuming = 0;

@@ -10,11 +10,11 @@ namespace xpu {
 
 struct SliceMasks {
   explicit SliceMasks(Construction& c)
-      : begin(c.Attr<int64_t>("begin_mask")),
-        end(c.Attr<int64_t>("end_mask")),
-        ellipsis(c.Attr<int64_t>("ellipsis_mask")),
-        new_axis(c.Attr<int64_t>("new_axis_mask")),
-        shrink(c.Attr<int64_t>("shrink_axis_mask")) {}
+      : begin(c.Attr<int32_t>("begin_mask")),
+        end(c.Attr<int32_t>("end_mask")),
+        ellipsis(c.Attr<int32_t>("ellipsis_mask")),
+        new_axis(c.Attr<int32_t>("new_axis_mask")),
+        shrink(c.Attr<int32_t>("shrink_axis_mask")) {}
   int64_t begin, end, ellipsis, new_axis, shrink;
 };
 

@@ -53,12 +53,20 @@ Status ParsePadding(const std::string& name, const std::vector<int64_t>& explici
   return OkStatus();
 }
 
-Padding PaddingAttr(Construction& c, const Layout& layout) {
+Padding PaddingAttr(Construction& c, const Layout& layout, bool ignore_unused) {
   Padding padding;
   std::vector<int64_t> explicit_paddings;
-  if (c.HasAttr("explicit_paddings")) explicit_paddings = c.Attr<std::vector<int64_t>>("explicit_paddings");
-  c.Fail(ParsePadding(c.Attr<std::string>("padding"), explicit_paddings, layout, &padding));
+  const auto name = c.Attr<std::string>("padding");
+  if (c.HasAttr("explicit_paddings") && !(ignore_unused && name != "EXPLICIT")) {
+    explicit_paddings = c.Attr<std::vector<int64_t>>("explicit_paddings");
+  }
+  c.Fail(ParsePadding(name, explicit_paddings, layout, &padding));
   return padding;
+}
+
+std::vector<int64_t> WindowAttr(Construction& c, const char* name) {
+  const auto values = c.Attr<std::vector<int32_t>>(name);
+  return {values.begin(), values.end()};
 }
 
 Status SpatialValues(const std::vector<int64_t>& values, const char* what, const Layout& layout,

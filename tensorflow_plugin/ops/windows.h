@@ -37,8 +37,11 @@ struct Padding {
 // `explicit_paddings` holds a pair for every axis of the layout; only spatial ones may be other than 0.
 Status ParsePadding(const std::string& name, const std::vector<int64_t>& explicit_paddings, const Layout& layout,
                     Padding* padding);
-// The node's attributes padding and, where it has it, explicit_paddings.
-Padding PaddingAttr(Construction& c, const Layout& layout);
+// An attribute of windows, such as strides: TensorFlow has its values in 32 bits.
+std::vector<int64_t> WindowAttr(Construction& c, const char* name);
+// The node's attributes padding and, where it has it, explicit_paddings. ignore_unused: paddings that are not asked for
+// may be anything, as they may in pooling.
+Padding PaddingAttr(Construction& c, const Layout& layout, bool ignore_unused = false);
 
 // What a convolution's form says where TensorFlow's kernels differ.
 struct WindowWording {

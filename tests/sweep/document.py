@@ -9,6 +9,7 @@ import collections
 import pathlib
 import textwrap
 
+from tests.sweep.absent import absent
 from tests.sweep.adopted import OPS as ADOPTED
 from tests.sweep.cases import FAMILIES
 from tests.sweep.registrations import all_registrations
@@ -34,6 +35,11 @@ elements about and never look into them. `tests/test_datasets.py` runs each on b
 host memory.
 """
 
+ABSENT = """Ops that TensorFlow has for GPUs, beyond those for every device, or that another accelerator's plugin has
+(Intel's extension, DirectML's, Metal's), and that are not here. Those for which TensorFlow has a kernel for the CPU run
+there by soft placement.
+"""
+
 
 def render() -> str:
     """The page's text, from the registrations of this process."""
@@ -57,7 +63,13 @@ def render() -> str:
             types = "; ".join(f"{a}: {', '.join(sorted(names))}" for a, names in attrs.items()) or "-"
             lines.append(f"| {op} | {types} | {', '.join(sorted(common)) or '-'} |")
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, *render_absent()])
+
+
+def render_absent() -> list[str]:
+    """The lines of the last section."""
+    lines = ["## not there", "", ABSENT, "| ops | why |", "|---|---|"]
+    return lines + [f"| {', '.join(ops)} | {why} |" for why, ops in absent().items()] + [""]
 
 
 def families() -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from tests.sweep import document
+from tests.sweep import absent, document
 from tests.sweep.adopted import OPS as ADOPTED
 from tests.sweep.cases import CASES
 from tests.sweep.registrations import Registration, all_registrations, problems
@@ -47,6 +47,11 @@ def test_every_op_has_cases():
     """Or is TensorFlow's own, and tests/test_datasets.py runs it."""
     assert sorted(set(BY_OP) - set(CASES) - set(ADOPTED)) == []
     assert sorted(set(CASES) & set(ADOPTED)) == []
+
+
+def test_absent_ops_are_absent():
+    assert absent.problems(set(BY_OP)) == []
+    assert absent.problems({"TopK"}) == ["TopK has a kernel"]
 
 
 def not_adopted(ops, ours, of_tensorflow):

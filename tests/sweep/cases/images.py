@@ -19,8 +19,9 @@ SIZES = [
     ((4, 5), (4, 5), False, True),
     ((1, 2), (6, 1), False, True),
     ((9, 8), (4, 3), True, False),
+    ((1, 4), (6, 3), True, False),
 ]
-CHANNELS = [3, 1, 4, 17, 3, 1]
+CHANNELS = [3, 1, 4, 17, 3, 1, 2]
 
 
 def of_largest(factor):

@@ -1,12 +1,14 @@
 """Random ops of distributions with parameters: the CPU's numbers, where it makes them on one thread, as it does few."""
 
 import itertools
+import math
 
 import numpy as np
 import tensorflow as tf
 
 from tests.sweep.cases.random import fresh_seed, key_counter, shape_tensor
 from tests.sweep.runner import Case
+from tests.sweep.sessions import Built, hidden
 
 ALPHAS = [0.5, 1.0, 3.25, 40.0]
 # Most of the bell, its middle, a tail, the other tail.
@@ -61,7 +63,52 @@ def logits(t, r):
     return {"logits": tf.constant(rows, t["T"]), "num_samples": tf.constant(9), "output_dtype": t["output_dtype"]}
 
 
+# In the middle integers, which stay, and at the end, too: an element that is wrong there is seen.
+BETWEEN, TIMES, WHOLE = (-2.75, -0.25, 0.25, 0.5, 3.75), 600, np.arange(-60.0, 61.0)
+NUMBERS = np.concatenate([np.repeat(BETWEEN, TIMES), WHOLE, np.repeat(BETWEEN, TIMES), [0.0, 77.0]])
+BEYOND = [np.nan, np.inf, -np.inf, 6e4, -6e4, 3e38, -3e38, 127.0, -128.0, 33.0]
+
+
+def stochastic(t, numbers, **key):
+    """TensorFlow has no Python function for this op."""
+
+    def build(**arguments):
+        return [hidden("StochasticCastToInt", Tout=t["Tout"], **arguments)]
+
+    with np.errstate(over="ignore"):
+        return {"input": tf.cast(tf.constant(numbers, tf.float64), t["Tin"]), **key, "build": Built(build)}
+
+
+def neighbours(runs):
+    """Each number becomes one of the integers beside it, and their mean is the number."""
+    for (rounded,) in runs:
+        got = rounded.astype(np.float64)
+        assert np.all((np.floor(NUMBERS) <= got) & (got <= np.ceil(NUMBERS)))
+        for x in BETWEEN:
+            fraction = x - np.floor(x)
+            error = got[x == NUMBERS].mean() - x
+            allowed = 5 * math.sqrt(fraction * (1 - fraction) / (2 * TIMES))
+            assert abs(error) < allowed, f"the mean of what becomes of {x} is wrong by {error:.3g}, above {allowed:.3g}"
+    np.testing.assert_array_equal(runs[0][0], runs[1][0])
+
+
+def beyond(runs):
+    """NaN is 0, and what is beyond the type its last integer."""
+    for (rounded,) in runs:
+        limits = np.iinfo(rounded.dtype)
+        # 6e4 and 3e38 as half are 6e4 and infinity, as bfloat16 59904 and nearly 3e38.
+        high = 59904 if limits.max > 59904 and rounded[3] == 59904 else min(60000, limits.max)
+        low = max(-high, limits.min) if limits.max > 59904 else limits.min
+        np.testing.assert_array_equal(rounded[:5], [0, limits.max, limits.min, high, low])
+        np.testing.assert_array_equal(rounded[5:], [limits.max, limits.min, 127, -128, 33])
+
+
 CASES = {
+    "StochasticCastToInt": [
+        Case(lambda t, r: stochastic(t, NUMBERS, **key_counter(r)), check=neighbours),
+        Case(lambda t, r: stochastic(t, [], **key_counter(r)), compare="bits"),
+        Case(lambda t, r: stochastic(t, BEYOND, **key_counter(r)), check=beyond),
+    ],
     "StatelessRandomGammaV2": gamma(seed),
     "StatelessRandomGammaV3": gamma(key_counter),
     "RandomGamma": [
