@@ -22,7 +22,8 @@ HEADER = """# Ops
 
 Every TensorFlow op with a kernel for XPU, generated from TensorFlow's kernel registry by
 `python -m tests.sweep.document`. The sweep (`tests/sweep/`) runs each one with each type on `/xpu:0` and on
-`/cpu:0`, eagerly and in a `tf.function`, twice, with soft placement off, and compares the results.
+`/cpu:0`, eagerly and in a `tf.function`, twice, with soft placement off, and compares the results. How far they lie
+from the exact ones is in [accuracy.md](accuracy.md).
 
 Types in *italics* have all their arguments in host memory, as TensorFlow does for int32 on every accelerator. Ops
 not listed here that TensorFlow itself provides for every device (Const, Identity, Reshape, control flow, TensorList
