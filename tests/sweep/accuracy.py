@@ -40,8 +40,8 @@ any processor: compare with the column of TensorFlow's CPU kernels, of the same 
 goes by the terms (`tests/sweep/rounding.py`); *of bound* is the largest error as a fraction of that, over all types.
 
 Not listed are ops that move or compare elements, which are exact, those without a kernel of the CPU in a wider type,
-and random ones. Elements whose exact value is infinite, NaN, zero or below the type's normal numbers are not counted (the
-sweep compares them, too).
+and random ones. Elements whose exact value is infinite, NaN, zero or below the type's normal numbers are not counted
+(the sweep compares them, too).
 """
 
 
