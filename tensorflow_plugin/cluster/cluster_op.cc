@@ -142,7 +142,7 @@ class ClusterKernel final : public tf::OpKernel {
       // A copy of a handle is half a dozen strings.
       const auto* handle = static_cast<const tf::ResourceHandle*>(argument.data());
       tf::core::RefCountPtr<tf::Var> variable;
-      if (!tf::LookupResource(ctx, *handle, &variable).ok()) return false;
+      if (!FindVariable(ctx, *handle, &variable)) return false;
       situation->handles.push_back(handle);
       situation->variable_of_resource.push_back(locks->Add(std::move(variable), writes_[i]));
     }
@@ -153,6 +153,17 @@ class ClusterKernel final : public tf::OpKernel {
       if (!variable->is_initialized || variable->copy_on_read_mode.load()) return false;
       situation->variables.push_back(variable);
     }
+    return true;
+  }
+
+  // Most handles hold their variable. The graph has put the cluster where it is: no names need be compared.
+  static bool FindVariable(tf::OpKernelContext* ctx, const tf::ResourceHandle& handle,
+                           tf::core::RefCountPtr<tf::Var>* variable) {
+    if (!handle.IsRefCounting()) return tf::LookupResource(ctx, handle, variable).ok();
+    const auto found = handle.GetResource<tf::Var>();
+    if (!found.ok()) return false;
+    found.value()->Ref();
+    variable->reset(found.value());
     return true;
   }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow_plugin/recording/labels.h"
 
@@ -171,11 +172,20 @@ class Run {
     const bool in_place = !commands.empty() && commands.back().is_awaited();
     std::vector<tf::Tensor> values = situation_.uploaded;
     for (size_t i = 0; i < values.size(); ++i) {
-      if (!in_place) TF_RETURN_IF_ERROR(CopyOnHost(ctx_, situation_.uploaded[i], &values[i]));
+      if (!in_place && !StaysAsItIs(values[i])) {
+        TF_RETURN_IF_ERROR(CopyOnHost(ctx_, situation_.uploaded[i], &values[i]));
+      }
       Give(captured_.uploaded[i], values[i]);
     }
     if (!values.empty()) on_host_ = std::make_shared<const std::vector<tf::Tensor>>(std::move(values));
     return absl::OkStatus();
+  }
+
+  // Memory that TensorFlow has allocated is written once, by the op that makes the tensor, as long as somebody refers to
+  // it. That of a NumPy array, say, is its owner's to write.
+  static bool StaysAsItIs(const tf::Tensor& value) {
+    const tf::TensorBuffer* buffer = tf::DMAHelper::buffer(&value);
+    return buffer == nullptr || buffer->OwnsMemory();
   }
 
   void Give(int buffer, const tf::Tensor& tensor) {
