@@ -89,7 +89,6 @@ class Race:
     write: bool
 
     def keep(self, name: str, rows: list[Row], text: str) -> None:
-        print(text)
         if self.write:
             from benchmarks.__main__ import PATH, written
 
@@ -101,14 +100,19 @@ class Race:
     def contest(self) -> None:
         roof = Roof(**json.loads(in_process("benchmarks.roofline").splitlines()[-1]))
         print(f"   {roof}", flush=True)
-        rows = list(measured(self.workloads, self.contestants, self.rounds, counted=True))
-        text = table(rows, {name: workload.size for name, workload in WORKLOADS.items()}, roof)
-        plot = ""
-        if self.write:
-            from benchmarks import plots
+        rows: list[Row] = []
+        text = ""
+        for row in measured(self.workloads, self.contestants, self.rounds, counted=True):
+            rows.append(row)
+            text = table(rows, {name: workload.size for name, workload in WORKLOADS.items()}, roof)
+            plot = ""
+            if self.write:
+                from benchmarks import plots
 
-            plot = f"\n![the contest](plots/{plots.contest(rows, machine()).name})\n"
-        self.keep("contest", rows, f"{CONTEST.format(machine=machine(), roof=roof)}{plot}\n{text}")
+                plot = f"\n![the contest](plots/{plots.contest(rows, machine()).name})\n"
+            # What is there stays if the rest is broken off.
+            self.keep("contest", rows, f"{CONTEST.format(machine=machine(), roof=roof)}{plot}\n{text}")
+        print(text)
 
     def scales(self) -> None:
         names = {f"{kind}={size}": (kind, size) for kind, sizes in SCALES.items() for size in sizes}
@@ -123,10 +127,12 @@ class Race:
             plot = f"\n![scales](plots/{plots.scales(rows, SCALED).name})\n"
         every = [row for by_size in rows.values() for row in by_size.values()]
         self.keep("scales", every, f"{SCALES_TEXT}{plot}\n{scales_table(rows)}")
+        print(scales_table(rows))
 
     def variants(self) -> None:
         rows = list(measured(VARIED, [XPU, *VARIANTS], self.rounds))
         self.keep("variants", rows, f"{VARIANTS_TEXT}\n{variants_table(rows)}")
+        print(variants_table(rows))
 
 
 CONTEST = """Milliseconds of a step, in Keras's own `fit` or `predict` on NumPy arrays, by `python -m

@@ -181,8 +181,8 @@ class Run {
     return absl::OkStatus();
   }
 
-  // Memory that TensorFlow has allocated is written once, by the op that makes the tensor, as long as somebody refers to
-  // it. That of a NumPy array, say, is its owner's to write.
+  // Memory that TensorFlow has allocated is written once, by the op that makes the tensor, as long as somebody refers
+  // to it. That of a NumPy array, say, is its owner's to write.
   static bool StaysAsItIs(const tf::Tensor& value) {
     const tf::TensorBuffer* buffer = tf::DMAHelper::buffer(&value);
     return buffer == nullptr || buffer->OwnsMemory();
