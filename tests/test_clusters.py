@@ -463,10 +463,9 @@ def test_a_training_step_is_a_few_commands(tmp_path):
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.slow
-@pytest.mark.host_only
-@pytest.mark.parametrize("name", _options.PASSES)
-def test_without_a_pass_a_network_learns_the_same(name, tmp_path):
+def losses_and_clusters(folder, **environment):
+    """Losses of a network with a bit of everything, and the text of its clusters."""
+    folder.mkdir()
     code = """
         import json
         import numpy as np, tensorflow as tf, keras
@@ -483,16 +482,24 @@ def test_without_a_pass_a_network_learns_the_same(name, tmp_path):
             x, y = np.random.randint(0, 30, (32, 6)), np.random.randint(0, 5, 32)
             print(json.dumps([float(model.train_on_batch(x, y)) for _ in range(8)]))
     """
-    everything, without = tmp_path / "everything", tmp_path / "without"
-    for folder in (everything, without):
-        folder.mkdir()
-    expected = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(everything)}, timeout=200)
-    seen = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(without), "TF_XPU_FUSION_WITHOUT": name}, timeout=200)
-    np.testing.assert_allclose(seen.json, expected.json, rtol=1e-5)
-    assert seen.json[-1] < seen.json[0]
-    texts = ["\n".join(path.read_text() for path in sorted(folder.iterdir())) for folder in (everything, without)]
+    outcome = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(folder), **environment}, timeout=200)
+    return outcome.json, "\n".join(path.read_text() for path in sorted(folder.iterdir()))
+
+
+@pytest.fixture(scope="module")
+def with_all_passes(tmp_path_factory):
+    return losses_and_clusters(tmp_path_factory.mktemp("passes") / "all")
+
+
+@pytest.mark.slow
+@pytest.mark.host_only
+@pytest.mark.parametrize("name", _options.PASSES)
+def test_without_a_pass_a_network_learns_the_same(name, tmp_path, with_all_passes):
+    losses, clusters = losses_and_clusters(tmp_path / "without", TF_XPU_FUSION_WITHOUT=name)
+    np.testing.assert_allclose(losses, with_all_passes[0], rtol=1e-5)
+    assert losses[-1] < losses[0]
     if name not in ("CheckIndicesOnce", "SumProducts", "CopyToHostEarly"):  # nothing to do for them here
-        assert texts[0] != texts[1]
+        assert clusters != with_all_passes[1]
 
 
 def test_constants_that_grappler_ties_to_an_op_divide_nothing(tmp_path):
