@@ -174,14 +174,22 @@ with tf.device("/xpu:0"):
         v.assign_add(tf.random.normal([3], seed=5))
         return tf.random.uniform([2], seed=7), v + 0
 
-    print(json.dumps([[t.numpy().tolist() for t in draw()] for _ in range(4)]))
+    seen = [[t.numpy().tolist() for t in draw()] for _ in range(4)]
+    tf.random.set_seed(3)
+    again = [draw()[0].numpy().tolist() for _ in range(2)]
+    tf.keras.backend.clear_session()
+    print(json.dumps([seen, again, draw()[0].numpy().tolist()]))
 """
 
 
-def test_random_ops_go_on_where_the_first_call_left_them():
+def test_random_ops_go_on_where_the_first_call_left_them_and_begin_anew_where_tensorflow_does():
     here, there = (run_code(RANDOM, environment={"TF_XPU_DIRECT_CALLS": flag}).json for flag in "10")
     assert here == there
-    assert here[0] != here[1] != here[2]
+    seen, again, once_more = here
+    drawn = [uniform for uniform, _ in seen]
+    assert drawn[0] != drawn[1] != drawn[2] != drawn[3]
+    assert again == drawn[:2]
+    assert once_more == drawn[0]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,15 @@ TYPES = "tensorflow.core.function.polymorphism.function_type"
 native: Callable[[], Any] = globals().get("native", lambda: None)
 # Where a context keeps what it knows of functions: by name, then by all else that TensorFlow optimises them for.
 CALLS = "_xpu_direct_calls"
+# A context's methods after which its functions begin anew: random ops draw again from the start, devices are others.
+RESETS = (
+    "_clear_caches",
+    "_set_global_seed",
+    "clear_kernel_cache",
+    "enable_collective_ops",
+    "set_server_def",
+    "update_server_def",
+)
 
 
 def _caller(original: Callable[..., Any], module: Any, cancellation: Any) -> Callable[..., Any]:
@@ -81,15 +90,28 @@ def _remover(original: Callable[..., Any]) -> Callable[..., Any]:
     return remove_function
 
 
+def _forgetting(original: Callable[..., Any]) -> Callable[..., Any]:
+    def reset(self: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return original(self, *arguments, **named)
+        finally:
+            self.__dict__.pop(CALLS, None)
+
+    reset.__wrapped__ = original  # type: ignore[attr-defined]
+    return reset
+
+
 def install() -> None:
-    """Replaces ``Context.call_function``, by which Python calls functions, and ``Context.remove_function``."""
+    """Replaces ``Context.call_function``, by which Python calls functions, and the methods that end what it knows."""
     module = sys.modules[CONTEXT]
     context = module.Context
     original = context.call_function
     if hasattr(original, "__wrapped__"):
         return
     cancellation = module.cancellation
-    context.function_call_options, context.device_name, context.op_callbacks  # noqa: B018  absent: fail here
+    # What is absent fails here, before anything is replaced.
+    for name in ("function_call_options", "device_name", "op_callbacks", "remove_function", *RESETS):
+        getattr(context, name)
 
     def first(self: Any, *arguments: Any, **named: Any) -> Any:
         found = native()
@@ -102,3 +124,5 @@ def install() -> None:
     first.__wrapped__ = original  # type: ignore[attr-defined]
     context.call_function = first
     context.remove_function = _remover(context.remove_function)
+    for name in RESETS:
+        setattr(context, name, _forgetting(getattr(context, name)))
