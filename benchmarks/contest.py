@@ -140,7 +140,7 @@ benchmarks.contest` on {machine}: ordinary models, the same weights and data for
 its own, in turns. The last column but one is the fastest of the others' time as a multiple of the XPU's: above 1 the
 XPU is first. The last is what the commands of a step need at least, as a share of its time, with the rates that the
 machine has shown in the same run: {roof}. The rest is Keras, Python, TensorFlow, data that arrives late, and commands
-that are slower than they could be.
+that are slower than they could be. (More than 100% is Winograd's algorithm, which needs less than is counted.)
 """
 SCALES_TEXT = "Milliseconds of a step, as in the contest, by the size of a model or of its data.\n"
 VARIANTS_TEXT = (

@@ -43,8 +43,9 @@ def contest(rows: list[Row], machine: str) -> pathlib.Path:
     axes.set_yticks(range(len(rows)), [row.workload for row in rows])
     axes.grid(axis="y", linewidth=0.3)
     axes.set_xlabel("time of a step / the XPU's (to the right of 1 the XPU is faster)")
-    axes.set_title(f"{statistics.geometric_mean(best):.2f} times as fast as the best of the others; {machine}")
-    axes.legend(fontsize=8, loc="lower right")
+    title = f"{statistics.geometric_mean(best):.2f} times as fast as the best of the others\n{machine}"
+    figure.suptitle(title, fontsize=10)
+    figure.legend(fontsize=8, loc="outside lower center", ncols=4)
     return save(figure, "contest")
 
 
