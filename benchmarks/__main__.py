@@ -24,6 +24,9 @@ MODELS = ("contest", "where the XPU is behind", "scales", "variants")
 
 HEADER = """# Benchmarks
 
+First models against all that could run them, then where the XPU is behind there; each part names its machine. Below
+that single ops, copies, models and devices against TensorFlow's own CPU kernels.
+
 XPU (backend {backend}) against TensorFlow {version}'s own CPU kernels on the same machine ({cpu}, {cores} cores),
 written by `make bench`. Both run in one process and alternate, round by round. The times of a row are those of one
 round, the one whose ratio XPU time / CPU time is the median of all rounds' ratios: below 1 XPU is faster. "Copies
@@ -83,7 +86,10 @@ def main() -> int:
         backend = os.environ.get("TF_XPU_SUBDEVICE", "XPU_HOST")
         measured[""] = HEADER.format(backend=backend, version=tf.__version__, cpu=cpu_name(), cores=os.cpu_count())
     if everything or (groups and options.write):
-        PATH.write_text(written("" if everything else PATH.read_text(), measured))
+        text = PATH.read_text()
+        if everything:  # anew, but for what others write
+            measured = {name: part for name, part in sections(text).items() if name in MODELS} | measured
+        PATH.write_text(written("" if everything else text, measured))
         print(f"wrote {PATH}")
     if "dlpack" in asked:
         dlpack.run()

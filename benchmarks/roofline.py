@@ -43,14 +43,14 @@ class Roof:
         )
 
 
-def least(run: Callable[[], object], seconds: float = 1.0) -> float:
-    """The shortest of as many runs as fit into the time."""
+def least(run: Callable[[], object], enough: float = 1.0) -> float:
+    """Seconds of the shortest of as many runs as fit into so many."""
+    from benchmarks.measure import seconds
+
     run()
-    best, end = float("inf"), time.perf_counter() + seconds
+    best, end = float("inf"), time.perf_counter() + enough
     while time.perf_counter() < end:
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, seconds(run))
     return best
 
 
