@@ -1,17 +1,18 @@
-// Which graphs can be called directly (direct_call.h).
+// How a call learns the graph of its function (direct_call.h).
 #ifndef TENSORFLOW_PLUGIN_CALLS_GRAPH_H_
 #define TENSORFLOW_PLUGIN_CALLS_GRAPH_H_
 
+#include <memory>
 #include <string>
 
 namespace tensorflow {
-class Graph;
 class ProcessFunctionLibraryRuntime;
 }  // namespace tensorflow
 
 namespace xpu::calls {
 
 class DirectCall;
+struct Plan;
 
 // From now on functions are called as TensorFlow does.
 void SwitchOff();
@@ -20,12 +21,15 @@ void SwitchOff();
 // graph on the thread that calls it.
 void ExpectGraph(const std::string& function);
 
-// The graph of a function, placed and in clusters, as it will be divided between devices.
-void SeeGraph(const std::string& function, const tensorflow::Graph& graph);
+// Whether this thread waits for the graph of that function.
+bool IsExpected(const std::string& function);
 
-// What the thread has seen since it expected something; null if that was no graph, or one that cannot be called so: it
-// has many ops, control flow, ops with a state of their own, or values that cross between devices by more than being
-// read. Kernels are made with the function's library. The caller's.
+// The expected function's graph, placed and in clusters, as it will be divided between devices; null if it cannot be
+// called so.
+void SeeGraph(std::unique_ptr<Plan> plan);
+
+// What the thread has seen since it expected something; null if that was nothing. Kernels are made with the function's
+// library. The caller's.
 DirectCall* TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library);
 
 }  // namespace xpu::calls

@@ -9,18 +9,13 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/recording/recording.h"
 
 namespace xpu::calls {
 namespace {
 
 namespace tf = tensorflow;
-
-std::vector<tf::AllocatorAttributes> Attributes(const tf::MemoryTypeVector& types) {
-  std::vector<tf::AllocatorAttributes> attributes(types.size());
-  for (size_t i = 0; i < types.size(); ++i) attributes[i].set_on_host(types[i] == tf::HOST_MEMORY);
-  return attributes;
-}
 
 class Row final : public DirectCall {
  public:
@@ -48,8 +43,8 @@ class Row final : public DirectCall {
       if (info != nullptr) step.context = info->default_context;
       step.inputs = planned.inputs;
       step.first_output = planned.first_output;
-      step.input_attributes = Attributes(kernel->input_memory_types());
-      step.output_attributes = Attributes(kernel->output_memory_types());
+      step.input_attributes = cluster::AttributesOf(kernel->input_memory_types());
+      step.output_attributes = cluster::AttributesOf(kernel->output_memory_types());
     }
     const auto place = [&library](const Plan::Place& planned) {
       tf::FunctionLibraryRuntime* const there =

@@ -94,10 +94,8 @@ class ClusterKernel final : public tf::OpKernel {
   // Finds what the cluster's other kernel has made, or makes it.
   absl::Status Share(tf::OpKernelConstruction* c) {
     static auto* const mutex = new tf::mutex;
-    static auto* const all = new std::map<std::pair<int64_t, std::string>, std::weak_ptr<Shared>>;
-    int64_t cluster = 0;
-    TF_RETURN_IF_ERROR(c->GetAttr(attr::kCluster, &cluster));
-    const std::pair<int64_t, std::string> key(cluster, c->device()->name());
+    static auto* const all = new std::map<std::pair<std::string, std::string>, std::weak_ptr<Shared>>;
+    const std::pair<std::string, std::string> key(name(), c->device()->name());
     {
       tf::mutex_lock lock(*mutex);
       const auto known = all->find(key);

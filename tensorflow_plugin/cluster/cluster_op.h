@@ -18,8 +18,8 @@ inline constexpr char kOp[] = "_XpuCluster";
 //   members:                      a GraphDef, serialized: nodes in an order that may run; their inputs are written as
 //                                 members.h says, arguments being numbered through
 //   results:                      what it gives: values as in a node's inputs, in the order above
-//   cluster:                      a number that no other cluster of the process has. Kernels of one number share their
-//                                 members and captures: TensorFlow's executor has one, calls/ another
+// No other cluster of the process has its name (graph/nodes.h, AddOp). Kernels of one name share their members and
+// captures: TensorFlow's executor has one, calls/ another.
 namespace attr {
 inline constexpr char kHost[] = "host_types";
 inline constexpr char kUploaded[] = "uploaded_types";
@@ -30,7 +30,6 @@ inline constexpr char kFetched[] = "fetched_types";
 inline constexpr char kDeviceResults[] = "device_result_types";
 inline constexpr char kMembers[] = "members";
 inline constexpr char kResults[] = "results";
-inline constexpr char kCluster[] = "_xpu_cluster";
 // And one of a member: no update of a variable comes before it in the cluster, by no way.
 inline constexpr char kFollowsNoUpdate[] = "_xpu_follows_no_update";
 }  // namespace attr

@@ -12,6 +12,12 @@ namespace xpu::cluster {
 
 namespace tf = tensorflow;
 
+std::vector<tf::AllocatorAttributes> AttributesOf(const tf::MemoryTypeVector& types) {
+  std::vector<tf::AllocatorAttributes> attributes(types.size());
+  for (size_t i = 0; i < types.size(); ++i) attributes[i].set_on_host(types[i] == tf::HOST_MEMORY);
+  return attributes;
+}
+
 std::string ToString(const Source& source) {
   return (source.member == Source::kArgument ? "" : std::to_string(source.member)) + ":" + std::to_string(source.index);
 }
@@ -30,12 +36,6 @@ absl::Status ParseSource(const std::string& text, Source* source) {
 namespace {
 
 thread_local const Watch* current_watch = nullptr;
-
-std::vector<tf::AllocatorAttributes> Attributes(const tf::MemoryTypeVector& types) {
-  std::vector<tf::AllocatorAttributes> attributes(types.size());
-  for (size_t i = 0; i < types.size(); ++i) attributes[i].set_on_host(types[i] == tf::HOST_MEMORY);
-  return attributes;
-}
 
 }  // namespace
 
@@ -85,8 +85,8 @@ absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::G
     if (kernel->AsAsync() != nullptr || kernel->num_inputs() != static_cast<int>(member.inputs.size())) {
       return absl::InvalidArgumentError(absl::StrCat("node ", node.name(), " cannot be part of a cluster"));
     }
-    member.input_attrs = Attributes(kernel->input_memory_types());
-    member.output_attrs = Attributes(kernel->output_memory_types());
+    member.input_attrs = AttributesOf(kernel->input_memory_types());
+    member.output_attrs = AttributesOf(kernel->output_memory_types());
     member.uses.assign(kernel->num_outputs(), 0);
     members_.push_back(std::move(member));
   }

@@ -12,6 +12,9 @@
 
 namespace xpu::cluster {
 
+// How a kernel's arguments or results are to be allocated.
+std::vector<tensorflow::AllocatorAttributes> AttributesOf(const tensorflow::MemoryTypeVector& types);
+
 // Where a value comes from: output `index` of a member, or argument `index` of the cluster.
 struct Source {
   static constexpr int kArgument = -1;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/framework/labels.h"
 #include "tensorflow_plugin/graph/clusters.h"
+#include "tensorflow_plugin/graph/direct_calls.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/whole_loops.h"
 
@@ -220,8 +220,6 @@ class Replacement {
     tf::AddNodeAttr(cluster::attr::kDeviceResults, TypesOf(device_results_), def);
     tf::AddNodeAttr(cluster::attr::kMembers, members_.SerializeAsString(), def);
     tf::AddNodeAttr(cluster::attr::kResults, results, def);
-    static std::atomic<int64_t> num_clusters{0};
-    tf::AddNodeAttr(cluster::attr::kCluster, num_clusters++, def);
   }
 
   void Connect(tf::Node* op) {
@@ -273,7 +271,9 @@ class ClusterPass : public tf::GraphOptimizationPass {
       std::fprintf(stderr, "tensorflow_xpu: a graph runs op by op where it could run in clusters: %s\n",
                    status.ToString().c_str());
     }
-    if (options.function_def != nullptr) calls::SeeGraph(options.function_def->signature().name(), **options.graph);
+    if (options.function_def != nullptr && calls::IsExpected(options.function_def->signature().name())) {
+      calls::SeeGraph(PlanCall(**options.graph));
+    }
     return absl::OkStatus();
   }
 
