@@ -118,11 +118,17 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
     static constexpr size_t kNone = ~size_t{0};
   };
 
+  // Who runs a command: whoever Submit would have run it, or, if the queue is idle, the submitting thread with the full
+  // team, unless everything is to be queued; or the worker thread.
+  enum class Where { kByCost, kHere, kElsewhere };
   // The same as Submit for a command that calls Done(*steps) after each of its steps, in order. One that fails does not
   // call it any more.
   template <typename F>
-  void SubmitSteps(int64_t cost_ns, const std::shared_ptr<Steps>& steps, F&& command) {
-    if (!TryRun(cost_ns, command)) Know(Enqueue(std::forward<F>(command)), steps);
+  void SubmitSteps(Where where, int64_t cost_ns, const std::shared_ptr<Steps>& steps, F&& command) {
+    const bool done = where == Where::kByCost || options_.synchronous
+                          ? TryRun(cost_ns, command)
+                          : where == Where::kHere && options_.inline_below_ns > 0 && TryRunWithTeam(command);
+    if (!done) Know(Enqueue(std::forward<F>(command)), steps);
   }
   void Done(Steps& steps);
 

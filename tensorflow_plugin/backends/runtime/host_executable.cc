@@ -1,6 +1,7 @@
 #include "tensorflow_plugin/backends/runtime/host_executable.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,10 @@ constexpr int64_t kWorthSharingNs = 20000;
 // To be woken takes a thread tens of microseconds. That pays for a single command much sooner than for many small ones,
 // which may be so many times as long together.
 constexpr int64_t kHandedOverPerCommand = 10;
+// Whoever hands them over can go on meanwhile. What that is worth depends on the program: on whether it has something
+// else to do until it wants the results, or waits for them, and is woken in its turn. Of lists that take less than the
+// first and more than the second, one command after the other, it is known; of all others it is tried.
+constexpr int64_t kHereNs = 30000, kElsewhereNs = 2000000;
 // What it costs to have several commands run side by side.
 constexpr int64_t kSideBySideNs = 5000;
 // Each is compared with all others.
@@ -74,6 +79,11 @@ struct Runner {
     return kernels.Run(d, ArgsOf(command, at), team);
   }
 };
+
+int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 // What is recorded of a run of a list, if anything is.
 class Listener {
@@ -196,8 +206,8 @@ class HostExecutable::Schedule {
       }
     }
     awaits_host_memory_alone_ = ReadHostMemoryAlone(num_awaited_);
-    cost_of_awaited_ns_ = CostOf(0, num_awaited_);
-    cost_of_rest_ns_ = CostOf(num_awaited_, steps_.size());
+    cost_of_awaited_ = CostOf(0, num_awaited_);
+    cost_of_rest_ = CostOf(num_awaited_, steps_.size());
   }
 
   // Lets buffers that hold nothing but what the host has lie there.
@@ -211,9 +221,15 @@ class HostExecutable::Schedule {
   // They need not wait for anything, nor keep to the order of a stream.
   bool awaits_host_memory_alone() const { return awaits_host_memory_alone_; }
   bool has_rest() const { return num_awaited_ < steps_.size(); }
-  // That of a single command which is as good to have handed to another thread.
-  int64_t cost_of_awaited_ns() const { return cost_of_awaited_ns_; }
-  int64_t cost_of_rest_ns() const { return cost_of_rest_ns_; }
+  // One command after the other, on one thread.
+  struct Cost {
+    int64_t total_ns = 0;
+    int64_t longest_ns = 0;
+    // That of a single command which is as good to have handed to another thread.
+    int64_t AsOne() const { return std::max(longest_ns, total_ns / kHandedOverPerCommand); }
+  };
+  const Cost& cost_of_awaited() const { return cost_of_awaited_; }
+  const Cost& cost_of_rest() const { return cost_of_rest_; }
 
   // Buffer i lies at the host's address at[i]. The first command that fails, `failed`, is in the last step that runs.
   Status RunAwaited(char* const* at, const ThreadTeam& team, const Listener& listener, int* failed) const {
@@ -308,15 +324,15 @@ class HostExecutable::Schedule {
     return true;
   }
 
-  int64_t CostOf(size_t first, size_t end) const {
-    int64_t total_ns = 0, longest_ns = 0;
+  Cost CostOf(size_t first, size_t end) const {
+    Cost cost;
     for (size_t s = first; s < end; ++s) {
       for (int i = steps_[s].begin; i < steps_[s].end; ++i) {
-        total_ns = std::min(total_ns + costs_[i], KernelSet::kNoEstimate / 2);
-        longest_ns = std::max(longest_ns, costs_[i]);
+        cost.total_ns = std::min(cost.total_ns + costs_[i], KernelSet::kNoEstimate / 2);
+        cost.longest_ns = std::max(cost.longest_ns, costs_[i]);
       }
     }
-    return std::max(longest_ns, total_ns / kHandedOverPerCommand);
+    return cost;
   }
 
   bool SideBySidePays(int begin, int end, int team_size) const {
@@ -362,7 +378,7 @@ class HostExecutable::Schedule {
   std::vector<Step> steps_;
   size_t num_awaited_ = 0;
   bool awaits_host_memory_alone_ = false;
-  int64_t cost_of_awaited_ns_ = 0, cost_of_rest_ns_ = 0;
+  Cost cost_of_awaited_, cost_of_rest_;
 };
 
 // What of a list is not awaited, over the buffers of one run.
@@ -394,6 +410,13 @@ std::unique_ptr<Executable> HostExecutable::Make(const KernelSet& kernels, const
   return std::unique_ptr<Executable>(new HostExecutable(memory, std::move(schedule)));
 }
 
+HostExecutable::HostExecutable(const DeviceMemory* memory, std::shared_ptr<const Schedule> schedule)
+    : memory_(memory), schedule_(std::move(schedule)) {
+  const Schedule::Cost& cost = schedule_->cost_of_rest();
+  if (cost.total_ns < kHereNs || cost.total_ns > kElsewhereNs) return;
+  here_.emplace(/*guess=*/cost.AsOne() < CommandQueue::Options().inline_below_ns);
+}
+
 Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
                            int* failed) const {
   std::vector<char*> at(addresses, addresses + schedule_->num_buffers());
@@ -406,13 +429,15 @@ Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_p
   if (schedule_->has_awaited() && schedule_->awaits_host_memory_alone()) {
     XPU_RETURN_IF_ERROR(schedule_->RunAwaited(at.data(), ThreadTeam(1), listener, failed));
   } else if (schedule_->has_awaited()) {
-    XPU_RETURN_IF_ERROR(queue.RunAwaited(schedule_->cost_of_awaited_ns(), [&](const ThreadTeam& team) {
+    XPU_RETURN_IF_ERROR(queue.RunAwaited(schedule_->cost_of_awaited().AsOne(), [&](const ThreadTeam& team) {
       return schedule_->RunAwaited(at.data(), team, listener, failed);
     }));
   }
   if (schedule_->has_rest()) {
     const auto rest = std::make_shared<Rest>(schedule_, std::move(at));
-    queue.SubmitSteps(schedule_->cost_of_rest_ns(), rest,
+    CommandQueue::Where where = CommandQueue::Where::kByCost;
+    if (here_.has_value()) where = here_->Next(NowNs()) ? CommandQueue::Where::kHere : CommandQueue::Where::kElsewhere;
+    queue.SubmitSteps(where, schedule_->cost_of_rest().AsOne(), rest,
                       [&queue, rest, kept = std::move(kept), listener = std::move(listener)](const ThreadTeam& team) {
                         return rest->Run(queue, team, listener);
                       });

@@ -3,9 +3,11 @@
 #define TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_HOST_EXECUTABLE_H_
 
 #include <memory>
+#include <optional>
 
 #include "tensorflow_plugin/backends/runtime/device_memory.h"
 #include "tensorflow_plugin/backends/runtime/kernels.h"
+#include "tensorflow_plugin/backends/runtime/quicker_way.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::runtime {
@@ -23,11 +25,12 @@ class HostExecutable final : public Executable {
   class Schedule;
   class Rest;
 
-  HostExecutable(const DeviceMemory* memory, std::shared_ptr<const Schedule> schedule)
-      : memory_(memory), schedule_(std::move(schedule)) {}
+  HostExecutable(const DeviceMemory* memory, std::shared_ptr<const Schedule> schedule);
 
   const DeviceMemory* const memory_;
   const std::shared_ptr<const Schedule> schedule_;  // what is queued shares it
+  // Whether the thread that enqueues what is not awaited runs it, if that has to be found out.
+  mutable std::optional<QuickerWay> here_;
 };
 
 }  // namespace xpu::runtime

@@ -134,7 +134,8 @@ class HostExecutables : public ::testing::Test {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
   List list_;
-  int failed_ = -1;  // which command, in the last run
+  int failed_ = -1;    // which command, in the last run
+  bool here_ = false;  // whether this thread alone ran the last list
 };
 
 constexpr int64_t kSmall = 15000;  // as many ns: not worth several threads
@@ -279,10 +280,47 @@ TEST_F(HostExecutables, TinyCommandsAreNotWorthASecondThread) {
 // Handing them to another thread would take longer, which is not so for one that takes as long as all of them.
 TEST_F(HostExecutables, AFewSmallCommandsRunOnTheThreadThatEnqueuesThem) {
   UseDevice(20000);
-  for (int i = 0; i < 10; ++i) AddFill(kSmall, NewBuffer(kSmall));
+  for (int i = 0; i < 10; ++i) AddFill(kSmall / 10, NewBuffer(kSmall));
   Run();
   EXPECT_EQ(kKernels.threads, std::set<std::thread::id>{std::this_thread::get_id()});
   EXPECT_EQ(kKernels.team_sizes, std::vector<int>(10, 1));
+}
+
+// What several times takes longer, over time.
+TEST_F(HostExecutables, WhoRunsMoreOfThemIsFoundByTrying) {
+  UseDevice(20000);
+  kKernels.patience_ms = 0;
+  const int buffer = NewBuffer(kSmall);
+  for (int i = 0; i < 5; ++i) AddFill(kSmall, buffer);
+  MemoryPlan plan;
+  plan.offsets.resize(1, MemoryPlan::kElsewhere);
+  const auto executable = device_->Prepare(std::make_shared<const List>(list_), plan);
+  char* const address = static_cast<char*>(device_->Allocate(4 * kSmall));
+  // Who waits for a command that another thread runs loses so much time.
+  const auto run = [&](bool waits_long) {
+    kKernels.threads.clear();
+    ASSERT_TRUE(executable->Run(*stream_, &address, nullptr, &failed_).ok());
+    stream_->Wait();
+    const bool here = kKernels.threads == std::set<std::thread::id>{std::this_thread::get_id()};
+    if (waits_long != here) std::this_thread::sleep_for(milliseconds(2));
+    here_ = here;
+  };
+  int here = 0;
+  for (int i = 0; i < 2 * QuickerWay::kRuns + 3; ++i) {
+    run(/*waits_long=*/true);
+    here += here_;
+  }
+  EXPECT_GE(here, QuickerWay::kRuns);
+  EXPECT_LE(here, QuickerWay::kRuns + 3);
+  for (int i = 0; i < 20; ++i) {
+    run(/*waits_long=*/true);
+    EXPECT_TRUE(here_);
+  }
+  for (int64_t i = 0; i < QuickerWay::kSettled + 2 * QuickerWay::kRuns + 3; ++i) run(/*waits_long=*/false);
+  for (int i = 0; i < 20; ++i) {
+    run(/*waits_long=*/false);
+    EXPECT_FALSE(here_);
+  }
 }
 
 TEST_F(HostExecutables, ManyOrLargeOnesDoNot) {
