@@ -103,8 +103,6 @@ Status SplitInto(Context& ctx, const Tensor& x, int axis, const std::vector<int6
 }
 
 Status SplitAxis(const Tensor& axis_arg, const Tensor& x, int* axis) {
-  XPU_REQUIRE(axis_arg.IsScalar(),
-              errors::InvalidArgument("split_dim must be a scalar but has rank ", axis_arg.rank()));
   int64_t given;
   XPU_RETURN_IF_ERROR(HostInteger(axis_arg, "split_dim", &given));
   const int64_t a = given < 0 ? given + x.rank() : given;
@@ -122,6 +120,8 @@ class SplitKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(1);
     int axis;
+    XPU_REQUIRE(ctx.input(0).IsScalar(),
+                errors::InvalidArgument("split_dim must be a scalar but has rank ", ctx.input(0).rank()));
     XPU_RETURN_IF_ERROR(SplitAxis(ctx.input(0), x, &axis));
     XPU_REQUIRE(num_split_ > 0 && x.dim(axis) % num_split_ == 0,
                 errors::InvalidArgument("Number of ways to split should evenly divide the split dimension, but got "
@@ -143,6 +143,9 @@ class SplitVKernel : public OpKernel {
     int axis;
     XPU_REQUIRE(ctx.input(2).num_elements() == 1,
                 errors::InvalidArgument("split_dim_tensor must have exactly one element."));
+    XPU_REQUIRE(ctx.input(2).num_elements() == 1,
+                errors::InvalidArgument("split_dim_tensor must have exactly one element, has shape ",
+                                        ctx.input(2).ShapeString()));
     XPU_RETURN_IF_ERROR(SplitAxis(ctx.input(2), x, &axis));
     std::vector<int64_t> sizes;
     XPU_RETURN_IF_ERROR(HostIntegers(sizes_arg, "size_splits", &sizes));

@@ -6,6 +6,7 @@
 #include "tensorflow_plugin/ops/array_util.h"
 #include "tensorflow_plugin/ops/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
+#include "tensorflow_plugin/ops/steps.h"
 
 namespace xpu {
 namespace {
@@ -28,30 +29,26 @@ class LrnKernel : public OpKernel {
   // Arrays are [pixels, channels] to what follows.
   static Dims Flat(const Tensor& x) { return {x.num_elements() / x.dim(3), x.dim(3)}; }
 
-  // Runs a program on whole arrays of shape `flat`.
-  static Status Run(Context& ctx, const Program* program, const Dims& flat, std::initializer_list<const void*> in,
-                    void* out) {
-    ElementwiseDesc desc;
-    desc.program = program;
-    SetFlat(flat.num_elements(), static_cast<int>(in.size()), &desc);
-    return ctx.Launch(desc, in, {out});
-  }
+  // The distance of the first channels of two pixels in what WindowSums makes.
+  int64_t RowOf(const Dims& flat) const { return flat[1] + Radius(flat); }
+  int64_t Radius(const Dims& flat) const { return std::min(radius_, flat[1] - 1); }
 
-  // sums[p, c] = x[p, c - radius] + ... + x[p, c + radius], all of them float. The windows overlap in a copy that has
-  // `radius` zeros before each pixel's channels, and after the last one's.
-  Status WindowSums(Context& ctx, const Dims& flat, const void* x, void* sums) const {
-    const int64_t pixels = flat[0], channels = flat[1], radius = std::min(radius_, channels - 1);
-    const int64_t row = channels + radius;
+  // sums[p * row + c] = x[p, c - radius] + ... + x[p, c + radius], all of them float. The windows lie in a copy that
+  // has `radius` zeros before each pixel's channels, and after the last one's. All that begin anywhere in it are added
+  // up, those over two pixels for nothing: in long rows.
+  Status WindowSums(Context& ctx, const Dims& flat, const void* x, Temporary* sums) const {
+    const int64_t radius = Radius(flat), row = RowOf(flat), windows = flat[0] * row - radius;
     Temporary padded;
-    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kFloat, {pixels * row + radius}, &padded));
+    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kFloat, {windows + 2 * radius}, &padded));
+    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kFloat, {windows}, sums));
     XPU_RETURN_IF_ERROR(ctx.Zero(padded.data(), padded.tensor().bytes()));
     XPU_RETURN_IF_ERROR(CopyView(ctx, sizeof(float), flat, x, DenseView(flat), padded.data(), {Dims{row, 1}, radius}));
     ReduceDesc reduce;
     reduce.source.program = IdentityProgram(DType::kFloat);
-    reduce.source.shape = {pixels, 2 * radius + 1, channels};
-    reduce.source.in_strides[0] = {row, 1, 1};
-    reduce.axes = 1 << 1;
-    return ctx.Launch(reduce, {padded.data()}, {sums});
+    reduce.source.shape = {2 * radius + 1, windows};
+    reduce.source.in_strides[0] = {1, 1};
+    reduce.axes = 1;
+    return ctx.Launch(reduce, {padded.data()}, {sums->data()});
   }
 
   // (bias + alpha * sum)^-beta
@@ -92,10 +89,9 @@ class LrnForwardKernel : public LrnKernel {
     const Dims flat = Flat(x);
     Temporary squares, sums;
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kFloat, flat, &squares));
-    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kFloat, flat, &sums));
-    XPU_RETURN_IF_ERROR(Run(ctx, square_, flat, {x.data()}, squares.data()));
-    XPU_RETURN_IF_ERROR(WindowSums(ctx, flat, squares.data(), sums.data()));
-    return Run(ctx, result_, flat, {x.data(), sums.data()}, y.mutable_data());
+    XPU_RETURN_IF_ERROR(RunOver(ctx, square_, flat, {{x.data()}}, {squares.data()}));
+    XPU_RETURN_IF_ERROR(WindowSums(ctx, flat, squares.data(), &sums));
+    return RunOver(ctx, result_, flat, {{x.data()}, {sums.data(), {RowOf(flat), 1}}}, {y.mutable_data()});
   }
 
  private:
@@ -119,16 +115,15 @@ class LrnGradientKernel : public LrnKernel {
     Tensor dx;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutputLike(0, x, &dx));
     if (dx.num_elements() == 0) return OkStatus();
-    const Dims flat = Flat(x);
+    const Dims flat = Flat(x), in_rows = {RowOf(flat), 1};
     Temporary terms, norms, sums;
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kFloat, flat, &terms));
-    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kFloat, flat, &norms));
-    XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kFloat, flat, &sums));
-    XPU_RETURN_IF_ERROR(Run(ctx, square_, flat, {x.data()}, terms.data()));
-    XPU_RETURN_IF_ERROR(WindowSums(ctx, flat, terms.data(), norms.data()));
-    XPU_RETURN_IF_ERROR(Run(ctx, term_, flat, {dy.data(), y.data(), norms.data()}, terms.data()));
-    XPU_RETURN_IF_ERROR(WindowSums(ctx, flat, terms.data(), sums.data()));
-    return Run(ctx, result_, flat, {dy.data(), x.data(), norms.data(), sums.data()}, dx.mutable_data());
+    XPU_RETURN_IF_ERROR(RunOver(ctx, square_, flat, {{x.data()}}, {terms.data()}));
+    XPU_RETURN_IF_ERROR(WindowSums(ctx, flat, terms.data(), &norms));
+    XPU_RETURN_IF_ERROR(RunOver(ctx, term_, flat, {{dy.data()}, {y.data()}, {norms.data(), in_rows}}, {terms.data()}));
+    XPU_RETURN_IF_ERROR(WindowSums(ctx, flat, terms.data(), &sums));
+    return RunOver(ctx, result_, flat, {{dy.data()}, {x.data()}, {norms.data(), in_rows}, {sums.data(), in_rows}},
+                   {dx.mutable_data()});
   }
 
  private:

@@ -1,5 +1,7 @@
 #include "tensorflow_plugin/ops/optimizer_rules.h"
 
+#include <string_view>
+
 namespace xpu {
 namespace {
 
@@ -335,7 +337,9 @@ Status CheckVariables(const ApplyOp& op, DType type, const std::vector<LockedVar
 }
 
 Status CheckScalar(const ApplyOp& op, int argument, const Tensor& value) {
-  XPU_REQUIRE(value.IsScalar(),
+  // TensorFlow takes any single number for this one.
+  const bool any_rank = std::string_view(op.arguments[argument]) == "sign_decay";
+  XPU_REQUIRE(any_rank ? value.num_elements() == 1 : value.IsScalar(),
               errors::InvalidArgument(op.arguments[argument], " is not a scalar: ", value.ShapeString()));
   return OkStatus();
 }

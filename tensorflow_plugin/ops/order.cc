@@ -108,7 +108,7 @@ class NthElementKernel : public OpKernel {
 class InTopKKernel : public OpKernel {
  public:
   explicit InTopKKernel(Construction& c) : target_type_(c.Attr<DType>("T")) {
-    if (c.HasAttr("k")) k_ = c.Attr<int64_t>("k");
+    if (c.HasAttr("k")) k_ = c.Attr<int32_t>("k");
     if (!c.status().ok()) return;
     safe_ = SafeTarget(target_type_);
     better_ = Better();

@@ -25,8 +25,8 @@ const Program* SourceProgram(DType length_type) {
 class ReverseSequenceKernel : public OpKernel {
  public:
   explicit ReverseSequenceKernel(Construction& c)
-      : batch_dim_(static_cast<int>(c.Attr<int64_t>("batch_dim"))),
-        seq_dim_(static_cast<int>(c.Attr<int64_t>("seq_dim"))),
+      : batch_dim_(c.Attr<int32_t>("batch_dim")),
+        seq_dim_(c.Attr<int32_t>("seq_dim")),
         source_(SourceProgram(c.Attr<DType>("Tlen"))) {
     if (c.status().ok() && batch_dim_ < 0) c.Fail(errors::InvalidArgument("Invalid batch_dim ", batch_dim_));
     if (c.status().ok() && seq_dim_ < 0) c.Fail(errors::InvalidArgument("Invalid seq_dim ", seq_dim_));

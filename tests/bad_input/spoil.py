@@ -59,7 +59,8 @@ class Spoiled:
     """A call of the sweep, and what is changed in it.
 
     types, case: which call. argument: its name, or an attribute's. item: which of a list; None for the argument itself.
-    change: how. at: the axis or the element that is changed. value: what becomes of it.
+    change: how. at: the axis or the element that is changed. value: what becomes of it. traced: the call is made in a
+    tf.function that knows the types of its tensors alone.
     """
 
     op: str
@@ -70,12 +71,15 @@ class Spoiled:
     change: str
     at: int = 0
     value: Any = None
+    traced: bool = False
 
     def __str__(self) -> str:
         types = ", ".join(f"{a}={t}" for a, t in self.types)
         which = self.argument if self.item is None else f"{self.argument}[{self.item}]"
         value = "" if self.value is None else f" {self.value!r}"
-        return f"{self.op}({types}), case {self.case}: {which} {self.change}{value} at {self.at}"
+        return (
+            f"{self.op}({types}), case {self.case}: {which} {self.change}{value} at {self.at}{', traced' * self.traced}"
+        )
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -94,6 +98,10 @@ class Spoiled:
 
     def arguments(self) -> dict:
         """Of tf.raw_ops.<op>, as the sweep's cases have them, with the change made."""
+        with tf.device("/cpu:0"):
+            return self._arguments()
+
+    def _arguments(self) -> dict:
         kwargs = valid(self.op, self.types, self.case)
         whole = kwargs.get(self.argument)
         if self.item is None:
@@ -249,7 +257,7 @@ def spoiled(draw, op: str) -> Spoiled:
     return Spoiled(op, names, case, name, item, *change)
 
 
-def draw(op: str, count: int, number: int = 0) -> list[Spoiled]:
+def draw(op: str, count: int, number: int = 0, traced: bool = False) -> list[Spoiled]:
     """So many examples, or fewer where there are no more; always the same ones for a number."""
     found: dict[Spoiled, None] = {}
 
@@ -263,7 +271,7 @@ def draw(op: str, count: int, number: int = 0) -> list[Spoiled]:
     )
     @given(spoiled(op))
     def collect(example: Spoiled) -> None:
-        found[example] = None
+        found[dataclasses.replace(example, traced=traced)] = None
 
     with contextlib.suppress(Unsatisfiable):  # an op without arguments
         collect()

@@ -15,9 +15,9 @@ pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 SEED = 0
 
 
-def check(ops, count, seed=SEED, **environment):
+def check(ops, count, seed=SEED, traced=False, **environment):
     """Draws so many calls of each op. Returns them with their verdicts, of which none is wrong."""
-    calls = [call for op in ops for call in spoil.draw(op, count, seed)]
+    calls = [call for op in ops for call in spoil.draw(op, count, seed, traced)]
     assert len(set(calls)) == len(calls)
     judged = list(zip(calls, verdicts(calls, environment), strict=True))
     wrong = [
@@ -37,6 +37,13 @@ def test_some_ops(xpu_device):
     assert found["refused"] > 40 and found["accepted"] > 40, found
 
 
+def test_some_ops_in_functions(xpu_device):
+    """Where the graph knows no shapes, so that shape inference cannot refuse them before the kernel does."""
+    ops = random.Random(SEED + 1).sample(list(spoil.choices()), 40)
+    found = kinds(check(ops, 3, traced=True))
+    assert found["refused"] > 30 and found["accepted"] > 30, found
+
+
 @pytest.mark.slow
 def test_all_ops(xpu_device):
     """Five changes of each op, all of them distinct, of which a thousand and more are refused."""
@@ -50,6 +57,12 @@ def test_all_ops(xpu_device):
 @pytest.mark.slow
 def test_all_ops_with_isolated_memory(xpu_device):
     check(spoil.choices(), 3, seed=1, TF_XPU_ISOLATE_MEMORY="1")
+
+
+@pytest.mark.slow
+def test_all_ops_in_functions(xpu_device):
+    judged = check(spoil.choices(), 3, seed=3, traced=True)
+    assert kinds(judged)["refused"] >= 600, kinds(judged)
 
 
 # What follows is about the test itself.

@@ -52,7 +52,7 @@ class Answer:
         return f"{self.error}: {self.message}" if self.error else f"{self.shapes}"
 
 
-CRASH = "crash"
+CRASH, DIFFERENT = "crash", "another answer the second time"
 REFERENCE = {"TF_ENABLE_ONEDNN_OPTS": "0"}
 
 
@@ -70,23 +70,74 @@ class Verdict:
         return self.kind not in ("refused", "aborts", "accepted", "no kernel")
 
 
-def answer(op: str, kwargs: dict, device: str) -> Answer:
-    """Calls an op."""
+def traced(op: str, kwargs: dict, device: str) -> Callable[[], list]:
+    """The call in a tf.function that knows the types of its tensors alone, so that shapes are the kernel's to refuse.
+
+    Beside it is an op that has nothing to do with it, since two ops make a cluster.
+    """
     import tensorflow as tf
 
-    from tests.sweep import sessions
-    from tests.sweep.runner import _call, hard_placement, nothing_folded
+    from tests.sweep.runner import Var, _is_tensor, _outputs_of
+
+    unknown = tf.TensorShape(None)
+    tensors = {name: v for name, v in kwargs.items() if _is_tensor(v)}
+    signature = tf.nest.map_structure(lambda t: tf.TensorSpec(unknown, t.dtype), tensors)
+    with tf.device(device):
+        variables = {name: tf.Variable(v.value, shape=unknown) for name, v in kwargs.items() if isinstance(v, Var)}
+        beside = tf.constant([1.0, 2.0])
+
+    @tf.function(autograph=False, input_signature=[signature, tf.TensorSpec(unknown, tf.float32)])
+    def function(tensors, beside):
+        with tf.device(device):
+            handles = {name: v.handle for name, v in variables.items()}
+            out = getattr(tf.raw_ops, op)(**{**kwargs, **tensors, **handles})
+            flat = _outputs_of(out)
+            with tf.control_dependencies([out] if isinstance(out, tf.Operation) else flat):
+                return [*flat, *(v.read_value() for v in variables.values())], tf.exp(beside)
+
+    def call():
+        for name, v in variables.items():
+            v.assign(kwargs[name].value)
+        return function(tensors, beside)[0]
+
+    return call
+
+
+def attempt(call: Callable[[], list]) -> Answer:
+    """What comes of a call."""
+    import tensorflow as tf
 
     try:
-        with hard_placement(), nothing_folded():
-            in_session = sessions.needs_session(kwargs)
-            results = sessions.run(op, [kwargs], device)[0][0] if in_session else _call(op, kwargs, device)
-            results = [t for t in results if t.dtype not in (tf.variant, tf.resource)]
-            return Answer([(t.dtype.name, t.numpy()) for t in results])
+        results = [t for t in call() if t.dtype not in (tf.variant, tf.resource)]
+        return Answer([(t.dtype.name, t.numpy()) for t in results])
     except Exception as error:  # of whatever class: that is what is compared
         message = " ".join(str(error).split())
         no_kernel = any(words in message for words in NO_KERNEL)
         return Answer([], type(error).__name__, message[-1500:], no_kernel)
+
+
+def answer(spoiled, kwargs: dict, device: str) -> Answer:
+    """Calls the op with these arguments; traced, twice: a function's later calls may go another way than the first."""
+    from tests.sweep import sessions
+    from tests.sweep.runner import _call, hard_placement, nothing_folded
+
+    with hard_placement(), nothing_folded():
+        if sessions.needs_session(kwargs):
+            return attempt(lambda: sessions.run(spoiled.op, [kwargs], device, known=not spoiled.traced)[0][0])
+        if not spoiled.traced:
+            return attempt(lambda: _call(spoiled.op, kwargs, device))
+        call = None
+
+        def first():
+            nonlocal call
+            call = traced(spoiled.op, kwargs, device)
+            return call()
+
+        before = attempt(first)
+        after = attempt(call) if call else before
+        if (before.error, before.shapes) != (after.error, after.shapes):
+            return Answer([], DIFFERENT, f"{before} -- {after}")
+        return after
 
 
 def on_xpu(spoiled, _) -> Answer:
@@ -94,7 +145,7 @@ def on_xpu(spoiled, _) -> Answer:
 
     with tf.device("/xpu:0"):
         kept = tf.constant([1.0, 2.0])
-    found = answer(spoiled.op, spoiled.arguments(), "/xpu:0")
+    found = answer(spoiled, spoiled.arguments(), "/xpu:0")
     if kept.numpy().tolist() != [1, 2]:
         raise SystemExit("the call has overwritten a tensor that is not its own")
     return found
@@ -128,7 +179,9 @@ def compared(spoiled, got: Answer) -> Verdict:
     from tests.sweep.cases import CASES
 
     kwargs, compared_outputs = spoiled.arguments(), CASES[spoiled.op][spoiled.case].outputs
-    wanted = answer(spoiled.op, kwargs, "/cpu:0")
+    wanted = answer(spoiled, kwargs, "/cpu:0")
+    if got.error == DIFFERENT:
+        return Verdict(DIFFERENT, f"{got.message}, expected {wanted}")
     if wanted.no_kernel or got.no_kernel:
         return Verdict("no kernel", f"{wanted} -- {got}")
     if wanted.error and got.error:
@@ -218,11 +271,22 @@ def in_processes(function: Callable, calls: list, environment: dict[str, str], e
     return [found[i] for i in range(len(calls))]
 
 
-def verdicts(spoiled: list, environment: dict[str, str], progress=lambda words: None) -> list[Verdict]:
-    """Of each call, on XPUs with these environment variables."""
+def answers_of_xpu(spoiled: list, environment: dict[str, str], progress=lambda words: None) -> list[Answer]:
+    """To each call, from XPUs with these environment variables; of those that end their process, how."""
     crashed = lambda how: Answer([], CRASH, how)  # noqa: E731
     environment = {"TF_XPU_MEMORY_LIMIT": "1GiB", **environment}
-    answers = in_processes(on_xpu, [(s, None) for s in spoiled], environment, crashed, progress)
+    return in_processes(on_xpu, [(s, None) for s in spoiled], environment, crashed, progress)
+
+
+def endings(spoiled: list) -> dict:
+    """Of the calls that end the process which makes them: how."""
+    answers = answers_of_xpu(spoiled, {})
+    return {call: a.message for call, a in zip(spoiled, answers, strict=True) if a.error == CRASH}
+
+
+def verdicts(spoiled: list, environment: dict[str, str], progress=lambda words: None) -> list[Verdict]:
+    """Of each call, on XPUs with these environment variables."""
+    answers = answers_of_xpu(spoiled, environment, progress)
     aborts = lambda how: Verdict("aborts", how[:200])  # noqa: E731
     whole = [(s, a) for s, a in zip(spoiled, answers) if a.error != CRASH]
     found = iter(in_processes(compared, whole, {"TF_XPU_DISABLE": "1"}, aborts, progress))

@@ -53,8 +53,19 @@ def config() -> tf1.ConfigProto:
     return options
 
 
-def run(op: str, calls: list[dict], device: str, times: int = 1) -> list[list[list]]:
-    """Runs calls of `op` in one session, `times` times: by time and call the outputs, or the references' values."""
+def constant(value: tf.Tensor, known: bool) -> tf.Tensor:
+    """An eager tensor's value in the graph, which knows its shape or not."""
+    if known:
+        return tf.constant(value.numpy())
+    with tf.device("/cpu:0"):
+        return tf1.placeholder_with_default(value.numpy(), None)
+
+
+def run(op: str, calls: list[dict], device: str, times: int = 1, known: bool = True) -> list[list[list]]:
+    """Runs calls of `op` in one session, `times` times: by time and call the outputs, or the references' values.
+
+    known: whether the graph knows the shapes of the arguments.
+    """
     with tf.Graph().as_default() as graph, graph.device(device):
         references, outputs = [], []
         for kwargs in calls:
@@ -65,10 +76,10 @@ def run(op: str, calls: list[dict], device: str, times: int = 1) -> list[list[li
                 elif isinstance(v, Like):
                     renamed = v.renamed
                 elif hasattr(v, "value"):
-                    own.append(tf1.Variable(v.value.numpy(), use_resource=False))
+                    own.append(tf1.Variable(v.value.numpy(), use_resource=False, validate_shape=known))
                     args[name] = own[-1]._ref()
                 else:
-                    args[name] = tf.constant(v.numpy()) if tf.is_tensor(v) else v
+                    args[name] = constant(v, known) if tf.is_tensor(v) else v
             references.append(own)
             outputs.append(tf.nest.flatten(build(**{renamed.get(k, k): v for k, v in args.items()})))
         results = []
