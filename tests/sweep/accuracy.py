@@ -36,8 +36,11 @@ The arguments are those of the sweep (`tests/sweep/`), the exact results the CPU
 kernel of double is missing, half and bfloat16 are compared with float32). The unit is that of the last place (ulp) of
 the type, at the exact value; a correctly rounded result is within 0.5. Each cell has the largest and the mean error of
 all elements of all cases. Where large terms cancel, a sum is far from the exact one in units of its own last place on
-any processor: compare with the column of TensorFlow's CPU kernels, of the same float32 cases. What the sweep allows
-goes by the terms (`tests/sweep/rounding.py`); *of bound* is the largest error as a fraction of that, over all types.
+any processor: which kernel's result is a few thousand units off is chance, and so is the difference to the column of
+TensorFlow's CPU kernels, of the same float32 cases. *Roundings* measures the same float32 errors, the XPU's and the
+CPU's largest, by what is added up: the unit is one rounding of the sum of all terms' magnitudes (for functions, of what
+the arguments' own roundings make of the result), and one of the result (`tests/sweep/rounding.py`). What the sweep
+allows goes by these; *of bound* is the largest error as a fraction of that, over all types.
 
 Not listed are ops that move or compare elements, which are exact, those without a kernel of the CPU in a wider type,
 and random ones. Elements whose exact value is infinite, NaN, zero or below the type's normal numbers are not counted
@@ -87,6 +90,8 @@ class Row:
 
     by_type: dict[tf.DType, Errors] = dataclasses.field(default_factory=lambda: collections.defaultdict(Errors))
     cpu: Errors = dataclasses.field(default_factory=Errors)
+    roundings: Errors = dataclasses.field(default_factory=Errors)
+    cpu_roundings: Errors = dataclasses.field(default_factory=Errors)
     of_bound: float = 0.0
 
     @property
@@ -95,7 +100,11 @@ class Row:
 
     def line(self, op: str) -> str:
         cells = [str(self.by_type[t]) if t in self.by_type else "-" for t in TYPES]
-        return f"| {op} | {cells[0]} | {self.cpu} | {' | '.join(cells[1:])} | {self.of_bound:.2f} |"
+        float32 = f"{cells[0]} | {self.cpu} | {self.in_roundings()}"
+        return f"| {op} | {float32} | {' | '.join(cells[1:])} | {self.of_bound:.2f} |"
+
+    def in_roundings(self) -> str:
+        return " / ".join(number(e.largest) if e.count else "-" for e in (self.roundings, self.cpu_roundings))
 
 
 def measure(op: str, registrations: list, device: str = "/xpu:0") -> Row:
@@ -118,6 +127,8 @@ def measure(op: str, registrations: list, device: str = "/xpu:0") -> Row:
                 row.by_type[got[i].dtype].add(units(got[i], exact))
                 if got[i].dtype == tf.float32 == expected.native[i].dtype:
                     row.cpu.add(units(expected.native[i], exact))
+                    row.roundings.add(expected.in_roundings(i, got[i]))
+                    row.cpu_roundings.add(expected.in_roundings(i, expected.native[i]))
     return row
 
 
@@ -145,8 +156,8 @@ def render(rows: dict[str, Row]) -> str:
         if not ops:
             continue
         lines += [f"## {family.replace('_', ' and ')}", ""]
-        lines += ["| op | float32 | float32 on the CPU | float16 | bfloat16 | complex64 | of bound |"]
-        lines += ["|---|---|---|---|---|---|---|", *(inexact[op].line(op) for op in ops), ""]
+        lines += ["| op | float32 | float32 on the CPU | roundings | float16 | bfloat16 | complex64 | of bound |"]
+        lines += ["|---|---|---|---|---|---|---|---|", *(inexact[op].line(op) for op in ops), ""]
     return "\n".join(lines)
 
 

@@ -253,6 +253,17 @@ class Expected:
         """Output i from arguments in a wider type; None if the CPU has none."""
         return None if self._wide is None else rounding.to_wide(self._wide[1][i])
 
+    def in_roundings(self, i: int, t: tf.Tensor) -> np.ndarray:
+        """How far output i lies from the exact one, where both are numbers.
+
+        The unit is one rounding of what the analysis says that roundings are relative to, and the output's own.
+        """
+        exact = self.exact(i, t.dtype)
+        _, one = self._bounds(i, exact, t.dtype, self._conditioned)
+        with np.errstate(invalid="ignore"):
+            error = np.abs(rounding.to_wide(t) - exact)
+        return (error / one)[np.isfinite(error)]
+
     def allowed(self, i: int, dtype: tf.DType) -> np.ndarray:
         """How far from the exact one each element of output i may be, at most."""
         return self._bounds(i, self.exact(i, dtype), dtype, self._conditioned)[0]

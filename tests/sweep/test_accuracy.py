@@ -26,7 +26,8 @@ def test_a_row():
     errors.add(np.array([0.0, 1.0]))
     errors.add(np.array([5.0, 0.0]))
     row = accuracy.Row({tf.float32: errors}, of_bound=0.5)
-    assert row.line("Op") == "| Op | 5 / 1.5 | - | - | - | - | 0.50 |"
+    row.cpu_roundings.add(np.array([0.25, 0.0]))
+    assert row.line("Op") == "| Op | 5 / 1.5 | - | - / 0.25 | - | - | - | 0.50 |"
     assert accuracy.wider(tf.float32, tf.float16) and not accuracy.wider(tf.float32, tf.complex64)
     assert not row.exact and accuracy.Row().exact
 
@@ -37,6 +38,13 @@ def test_an_op_is_measured(xpu_device):
     assert 0.5 < row.by_type[tf.float32].largest < 4 and 0.5 < row.cpu.largest < 8
     assert row.by_type[tf.float16].largest <= 0.51
     assert 0 < row.of_bound <= 1
+
+
+def test_cancellation_is_no_loss(xpu_device):
+    """What is thousands of units off, since it is nearly nothing, is a rounding or two of the terms off."""
+    row = accuracy.measured("BatchMatMulV2")["BatchMatMulV2"]
+    assert row.by_type[tf.float32].largest > 100
+    assert 0.5 < row.roundings.largest < 4 and 0.5 < row.cpu_roundings.largest < 4
 
 
 def test_the_page_knows_the_ops():
