@@ -26,8 +26,8 @@ CONTEXT = "tensorflow.python.eager.context"
 TYPES = "tensorflow.core.function.polymorphism.function_type"
 # The native module, connected with the core, None if there is none for this TensorFlow: ``_hooks`` has put it here.
 native: Callable[[], Any] = globals().get("native", lambda: None)
-# Where a context keeps what it knows of functions: by name, then by all else that TensorFlow optimises them for.
-CALLS = "_xpu_direct_calls"
+# Where a context keeps what it knows of functions: ``_hooks`` has put it here.
+CALLS: str = globals().get("CALLS", "")
 # A context's methods after which its functions begin anew: random ops draw again from the start, devices are others.
 RESETS = (
     "_clear_caches",

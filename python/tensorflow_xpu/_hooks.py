@@ -13,11 +13,16 @@ TYPE_CHECKING = False  # a name that type checkers know: nothing is imported for
 if TYPE_CHECKING:
     from typing import Any
 
+# Where a context keeps what it knows of functions that are called directly: by name, then by all else that TensorFlow
+# optimises them for.
+CALLS = "_xpu_direct_calls"
+
 # Each with what to do where it fails.
 HOOKS = {
     "_eager_hook": "let one thread at a time run eager ops",
     "_read_hook": "reading a tensor waits for all of the device's work",
     "_call_hook": "functions are called as TensorFlow does, which takes longer",
+    "_function_hook": "functions are found as TensorFlow does, which takes longer",
     "_keras_hook": "use compile(jit_compile=False)",
 }
 
@@ -56,7 +61,7 @@ def install(folder: str, device_type: str) -> None:
     for name, advice in HOOKS.items():
         path = f"{folder}/{name}.py"
         hook: dict[str, Any] = {"__name__": f"tensorflow_xpu.{name}", "__file__": path}
-        hook |= {"DEVICE_TYPE": device_type, "native": _native}
+        hook |= {"DEVICE_TYPE": device_type, "CALLS": CALLS, "native": _native}
         try:
             with open(path, "rb") as file:
                 exec(compile(file.read(), path, "exec"), hook)
