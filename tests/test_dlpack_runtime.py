@@ -14,7 +14,7 @@ import tensorflow as tf
 import torch
 
 from tensorflow_xpu import dlpack
-from tests.conftest import ROOT, run_code
+from tests.conftest import MINOR, ROOT, TENSORFLOW, run_code
 from tests.dlpack_c import HOST, PLACES, Producer, opened, reachable
 
 
@@ -341,10 +341,11 @@ def test_isolated_memory(xpu_device):
 # Libraries that are loaded before TensorFlow's and put something else in the place of what those define: the version
 # alone, and what the native module finds inside of TensorFlow. With what the module then says, and whether the plugin
 # still offers the XPU.
+PATCHED = MINOR.replace("_", ".") + ".7"
 NOT_AS_BUILT = "TensorFlow is not built as expected"
 MISMATCHES = {
-    "a minor version": ("TF_Version", "2.22.0", "built for TensorFlow 2.21.0, but 2.22.0 is running", False),
-    "a patch version": ("TF_Version", "2.21.7", "built for TensorFlow 2.21.0, but 2.21.7 is running", True),
+    "a minor version": ("TF_Version", "2.99.0", f"built for TensorFlow {TENSORFLOW}, but 2.99.0 is running", False),
+    "a patch version": ("TF_Version", PATCHED, f"built for TensorFlow {TENSORFLOW}, but {PATCHED} is running", True),
     "tensors that are never ready": ("_ZNK10tensorflow12TensorHandle7IsReadyEv", 0, NOT_AS_BUILT, True),
 }
 

@@ -1,6 +1,7 @@
 """tools/versions.py: the matrix of environments, whose turn it is, what becomes of pytest's reports, and the page."""
 
 import argparse
+import pathlib
 
 import pytest
 
@@ -64,6 +65,7 @@ def test_unknown_names(given, words):
         (["test", "--nth", "monday"], "'monday' is no count"),
         (["test", "--tensorflow", "1.15"], "versions: TensorFlow '1.15' is not in the matrix"),
         (["teste"], "invalid choice: 'teste'"),
+        (["suite", "--tensorflow", "2.20"], "5 environments are left, expected one: --only 2.20-py3.10"),
         ([], "required: command"),
     ],
 )
@@ -77,6 +79,56 @@ def test_without_wheels_it_says_what_to_do(monkeypatch, tmp_path, capsys):
     assert versions.main(["test", "--only", "2.20-py3.11"]) == 2
     said = capsys.readouterr().err
     assert said == "versions: nothing to test: dist/all has no wheel for Python 3.11. Fix: make wheel-all\n"
+
+
+@pytest.fixture
+def calls(monkeypatch, tmp_path):
+    """The commands that the tool runs, none of which is run; there are wheels, and nothing else."""
+    seen = []
+
+    def pretend(command, **options):
+        seen.append([str(part) for part in command])
+        if "venv" in command:
+            pathlib.Path(command[-1]).mkdir(parents=True)
+        return argparse.Namespace(returncode=3)
+
+    (tmp_path / "tensorflow_xpu-1-cp311-cp311-any.whl").touch()
+    monkeypatch.setattr(versions, "ROOT", tmp_path)
+    monkeypatch.setattr(versions, "WHEELS", tmp_path)
+    monkeypatch.setattr(versions, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(versions, "pythons", lambda: {"3.11": "python3.11"})
+    monkeypatch.setattr(versions, "tensorflows", lambda: {"2.20": "2.20.0", "2.21": "2.21.0"})
+    monkeypatch.setattr(versions, "suite_requirements", lambda: ["torch==2.13.0"])
+    monkeypatch.setattr(versions.subprocess, "run", pretend)
+    return seen
+
+
+def test_the_suite_runs_in_one_environment(calls, tmp_path):
+    """Which is made at first; later it gets the wheel as it is then, and what it had before stays."""
+    assert versions.main(["suite", "--only", "2.20-py3.11", "--", "-k", "softmax"]) == 3
+    venv = tmp_path / "build" / "venvs" / "suite-2.20-py3.11"
+    program = str(venv / "bin" / "python")
+    made, packages, wheel, tests = calls
+    assert made == ["python3.11", "-m", "venv", str(venv)]
+    assert packages[0] == program and packages[-2:] == ["tensorflow-cpu==2.20.0", "torch==2.13.0"]
+    assert wheel[0] == program and wheel[-1].endswith("tensorflow_xpu-1-cp311-cp311-any.whl")
+    assert tests[:3] == [program, "-m", "pytest"] and tests[-4:] == ["-m", "not slow", "-k", "softmax"]
+    calls.clear()
+    versions.main(["suite", "--only", "2.20-py3.11"])
+    assert [command[-1] for command in calls] == [wheel[-1], "not slow"]
+
+
+def test_without_an_interpreter_the_suite_says_so(calls, capsys):
+    assert versions.main(["suite", "--only", "2.20-py3.10"]) == 2
+    assert capsys.readouterr().err == "versions: dist/all has no wheel for Python 3.10. Fix: make wheel-all\n"
+    assert calls == []
+
+
+def test_the_suite_has_what_the_tests_have():
+    """All that is pinned, but for what follows TensorFlow's version."""
+    names = [line.split("==")[0] for line in versions.suite_requirements()]
+    assert {"torch", "jax", "pytest", "scikit-learn", "pyinstaller"} <= set(names)
+    assert not {"tensorflow-cpu", "tensorboard", "keras", "numpy"} & set(names)
 
 
 def test_every_environment_of_a_python_has_its_day():

@@ -7,8 +7,11 @@ Python 3.10 to 3.13 of this machine, for those that the variable PYTHONS names (
 with --own, for the Python of .venv alone. `list` prints the environments of the matrix, and which of them this machine
 can make. `test` makes them, runs tests/versions/checks.py in each, and the sweep with one kernel of each op, and says
 what failed: all that can be made, those that the options leave, or with --nth the one whose turn it is; --write puts
-what it saw into docs/versions.md, beside what others have put there. The exit status is 1 if anything failed, and 2 if
-there is nothing to test.
+what it saw into docs/versions.md, beside what others have put there. `suite` runs the Python tests of `make test`, or
+those that pytest's arguments at its end name, in the one environment that the options leave, which it makes at first
+and keeps. The exit status is 1 if anything failed, and 2 if there is nothing to test.
+
+The Python is that of .venv, where there is one, whichever runs this file.
 """
 
 from __future__ import annotations
@@ -40,6 +43,9 @@ NEEDED = re.compile(
 )
 # What the checks use. pip chooses the SciPy that goes with Python and NumPy, and what TensorFlow itself asks for.
 BESIDE = ("pytest==9.2.0", "pytest-xdist==3.8.0", "scipy")
+# What the whole suite uses besides: these files, but for what goes with TensorFlow's version and is pip's to choose.
+SUITE = ("requirements-dev.txt", "requirements-test.txt")
+WITH_TENSORFLOW = ("tensorflow-cpu", "tensorboard", "keras", "numpy")
 # The words of tests/conftest.py where a test did not begin before XPU_TESTS_UNTIL.
 LEFT_OUT = "left out for time"
 
@@ -202,16 +208,49 @@ def tally(row: Row, checks: Sequence[tuple[str, str]], sweep: Sequence[tuple[str
         row.outcomes["ops"] = f"yes, {len(seen)}"
 
 
-def make(environment: Environment, python: str, venv: pathlib.Path) -> str:
-    """A fresh virtual environment with the wheel; its Python."""
+def install_wheel(program: str, environment: Environment) -> None:
+    pip = [program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    wheel = str(wheel_for(environment.python))
+    subprocess.run([*pip, "--no-index", "--no-deps", "--force-reinstall", wheel], check=True)
+
+
+def make(environment: Environment, python: str, venv: pathlib.Path, others: Sequence[str] = BESIDE) -> str:
+    """A fresh virtual environment with the wheel and other packages; its Python."""
     shutil.rmtree(venv, ignore_errors=True)
     subprocess.run([python, "-m", "venv", venv], check=True)
     program = str(venv / "bin" / "python")
     pip = [program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     tensorflow = f"{environment.distribution}=={tensorflows()[environment.tensorflow]}"
-    subprocess.run([*pip, tensorflow, *BESIDE, *environment.beside], check=True)
-    subprocess.run([*pip, "--no-index", "--no-deps", str(wheel_for(environment.python))], check=True)
+    subprocess.run([*pip, tensorflow, *others, *environment.beside], check=True)
+    install_wheel(program, environment)
     return program
+
+
+def suite_requirements() -> list[str]:
+    """What the whole suite needs of pip, as the files have it: "torch==2.13.0"."""
+    lines = [line.split("#")[0].strip() for name in SUITE for line in (ROOT / name).read_text().splitlines()]
+    return [line for line in lines if line and line.split("==")[0] not in WITH_TENSORFLOW]
+
+
+def suite(options: argparse.Namespace) -> int:
+    """Runs the whole suite, or a part of it, in one environment, with the wheel as it is now."""
+    rows = chosen(options)
+    if len(rows) != 1:
+        raise UnknownError(f"{len(rows)} environments are left, expected one: --only {rows[0].name}")
+    (environment,) = rows
+    python = pythons().get(environment.python)
+    if not python or not wheel_for(environment.python):
+        raise UnknownError(f"dist/all has no wheel for Python {environment.python}. Fix: make wheel-all")
+    venv = BUILD / "venvs" / f"suite-{environment.name}"
+    program = str(venv / "bin" / "python")
+    if (venv / "complete").exists():
+        install_wheel(program, environment)
+    else:
+        say(f"making {venv.relative_to(ROOT)}")
+        program = make(environment, python, venv, suite_requirements())
+        (venv / "complete").touch()
+    command = [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *options.arguments]
+    return subprocess.run(command, cwd=ROOT, env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}, check=False).returncode
 
 
 def run_pytest(program: str, xml_file: pathlib.Path, *arguments: str) -> list[tuple[str, str]]:
@@ -378,7 +417,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("fetch")
     wheel = commands.add_parser("wheel")
     wheel.add_argument("--own", action="store_true", help="for the Python of .venv only")
-    for name in ("test", "list"):
+    for name in ("test", "list", "suite"):
         command = commands.add_parser(name)
         command.add_argument("--tensorflow", help="only this version, or this minor version")
         command.add_argument("--python", help="only this Python: 3.12")
@@ -387,8 +426,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tests.add_argument("--nth", type=natural, help="only the one whose turn this is: any number, such as the day's")
     tests.add_argument("--processes", type=natural, default=2, help="how many the sweep runs in")
     tests.add_argument("--write", action="store_true", help="write what was seen into docs/versions.md")
+    commands.choices["suite"].add_argument(
+        "arguments", nargs="*", metavar="argument", help="for pytest, after --: -- -n 2 tests/test_eager.py"
+    )
     options = parser.parse_args(arguments)
     try:
+        if options.command == "suite":
+            return suite(options)
         if options.command in ("test", "list"):
             return test(options) if options.command == "test" else print_list(options)
         if options.command == "fetch":
@@ -402,4 +446,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    own_python = ROOT / ".venv" / "bin" / "python"
+    if own_python.exists() and pathlib.Path(sys.prefix).resolve() != own_python.parent.parent.resolve():
+        os.execv(own_python, [str(own_python), *sys.argv])
     sys.exit(main())
