@@ -46,6 +46,9 @@ class _Arguments:
     def __init__(self, tensor: type, iterator: type) -> None:
         self.tensor, self.iterator = tensor, iterator
         self.kinds: dict[Any, int] = {}  # of iterators' elements
+        # The same by the identity of what says what they are, which an iterator has from its data set: an epoch's is
+        # known from the last one's, without the hash of a type.
+        self.seen: dict[int, tuple[Any, tuple[str, int]]] = {}
 
     def flatten(self, values: Any, key: list[Any], flat: list[Any]) -> None:
         """Appends to both. Raises _UnlikeError."""
@@ -82,8 +85,14 @@ class _Arguments:
     def kind_of(self, iterator: Any) -> tuple[str, int]:
         known: tuple[str, int] | None = iterator.__dict__.get(KIND)
         if known is None:
-            number = self.kinds.setdefault(iterator._type_spec, len(self.kinds))
-            known = iterator.__dict__[KIND] = ("iterator", number)
+            spec = iterator.element_spec
+            seen = self.seen.get(id(spec))
+            if seen is None or seen[0] is not spec:
+                if len(self.seen) >= MOST_KINDS:
+                    self.seen.clear()
+                number = self.kinds.setdefault(iterator._type_spec, len(self.kinds))
+                seen = self.seen[id(spec)] = (spec, ("iterator", number))
+            known = iterator.__dict__[KIND] = seen[1]
         return known
 
 
