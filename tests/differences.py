@@ -5,6 +5,8 @@ Tests that run with several of them ask here, and nowhere for a number. They say
 
 import tensorflow as tf
 
+from tests.conftest import MINOR
+
 
 def has_type(name):
     """Whether TensorFlow has this type: float4_e2m1fn came with 2.21."""
@@ -13,3 +15,7 @@ def has_type(name):
     except TypeError:
         return False
     return True
+
+
+# The line of a profile that has copies from one device to another: 2.20 makes them on the compute stream.
+COPIES_BETWEEN_DEVICES = {"2_20": "compute"}.get(MINOR, "copies between devices")

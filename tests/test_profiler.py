@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tests.conftest import ROOT, run_code
+from tests.differences import COPIES_BETWEEN_DEVICES
 
 PROGRAM = """
 import json, time
@@ -272,3 +273,38 @@ def test_the_page_s_example_runs(tmp_path, xpu_device):
     assert columns[0] == columns[1]
     kernels = [{line[50:].strip() for line in text.splitlines()[1:]} for text in (shown, outcome.stdout)]
     assert kernels[0] == kernels[1], outcome.stdout
+
+
+USES = """
+import json
+import numpy as np
+import tensorflow as tf
+import tensorflow_xpu
+
+large = np.ones([3000, 2000], np.float32)
+with tf.device("/xpu:0"):
+    a = tf.random.normal([1500, 1500])
+    tf.matmul(a, a).numpy()
+with tensorflow_xpu.profile("FOLDER") as profile:
+    with tf.device("/xpu:0"):
+        for _ in range(10):
+            b = tf.matmul(a, a)
+        tf.constant(large)  # too large to be kept until the products are there
+    with tf.device("/xpu:1"):
+        (tf.identity(b) + 1).numpy()
+print(json.dumps([[e.kind, e.name, e.line] for e in profile.events if e.device == "XPU:0"]))
+"""
+
+
+@pytest.mark.without_isolation
+def test_lines_are_named_by_what_tensorflow_uses_them_for(tmp_path, xpu_device):
+    """Whichever the order is in which it makes them."""
+    code = USES.replace("FOLDER", str(tmp_path))
+    outcome = run_code(code, environment={"TF_XPU_DEVICE_COUNT": "2"})
+    assert outcome.returncode == 0, outcome
+    lines = collections.defaultdict(set)
+    for kind, name, line in outcome.json:
+        lines[name if kind == "copy" else kind].add(line)
+    assert lines["command"] == {"compute"}, lines
+    assert "copies from the host" in lines["copy from the host"], lines
+    assert lines["copy on the device"] == {COPIES_BETWEEN_DEVICES}, lines

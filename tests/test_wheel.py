@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from tests.conftest import CORE, LOADER, MINOR, ROOT, SHARED, run, run_code
+from tests.conftest import CORE, LOADER, MINOR, ROOT, SHARED, SITE, run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -18,15 +18,31 @@ pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libstdc++.so.6", "libgcc_s.so.1"}
 SYSTEM |= {"ld-linux-x86-64.so.2"}
 TENSORFLOW = {"libtensorflow_framework.so.2", "libtensorflow_cc.so.2"}
+# The versions that the installed wheel has cores for: one, or several (tools/versions.py).
+CORES = (SITE / "tensorflow_xpu" / "lib").glob(CORE.replace(MINOR, "*"))
+MINORS = sorted(path.stem.removeprefix(CORE.removesuffix(f"{MINOR}.so")) for path in CORES)
 # What each library may need beyond the system's and the wheel's.
-ALLOWED = {CORE: TENSORFLOW, f"_interop_{MINOR}": TENSORFLOW | {"lib_pywrap_tensorflow_common.so"}}
+ALLOWED = {}
+for minor in MINORS:
+    ALLOWED[CORE.replace(MINOR, minor)] = TENSORFLOW
+    ALLOWED[f"_interop_{minor}"] = TENSORFLOW | {"lib_pywrap_tensorflow_common.so"}
+
+
+def files_of(record):
+    """What a RECORD says of the wheel's files; pip adds what it writes itself."""
+    return {line for line in record.splitlines() if not line.startswith("tensorflow_xpu-")}
 
 
 @pytest.fixture(scope="module")
 def wheel():
-    wheels = sorted((ROOT / "dist").glob("tensorflow_xpu-*.whl"))
-    assert len(wheels) == 1, "run `make wheel` first"
-    return wheels[0]
+    """The one that is installed."""
+    installed = files_of(importlib.metadata.distribution("tensorflow_xpu").read_text("RECORD"))
+    for path in [*(ROOT / "dist").glob("*.whl"), *(ROOT / "dist" / "all").glob("*.whl")]:
+        with zipfile.ZipFile(path) as archive:
+            record = next(name for name in archive.namelist() if name.endswith("dist-info/RECORD"))
+            if files_of(archive.read(record).decode()) <= installed:
+                return path
+    raise AssertionError("no wheel in dist/ is the one that is installed: run `make install` first")
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +71,14 @@ def test_layout(unpacked, wheel):
     }
     assert [path.name for path in (unpacked / "tensorflow-plugins").iterdir()] == [LOADER]
     names = {path.name for path in (unpacked / "tensorflow_xpu" / "lib").iterdir()}
-    assert names == {CORE, CORE.replace(".so", ".abi"), SHARED, "libdnnl.so.3", "libgomp.so.1"}
+    assert MINOR in MINORS
+    cores = {CORE.replace(MINOR, minor) for minor in MINORS}
+    assert names == {*cores, *(core.replace(".so", ".abi") for core in cores), SHARED, "libdnnl.so.3", "libgomp.so.1"}
     assert [path.name for path in (unpacked / "tensorflow_xpu" / "bin").iterdir()] == ["conformance"]
     package = {path.name for path in (unpacked / "tensorflow_xpu").iterdir() if path.is_file() and path.suffix != ".py"}
-    assert {name.split(".")[0] for name in package} == {"py", "_native", f"_interop_{MINOR}"}, package
+    assert {name.split(".")[0] for name in package} == {"py", "_native", *(f"_interop_{minor}" for minor in MINORS)}, (
+        package
+    )
     hooks = {path.name for path in (unpacked / "tensorflow_xpu" / "__pyinstaller").iterdir()}
     assert hooks == {"__init__.py", "hook-tensorflow-plugins.py", "hook-tensorflow_xpu.py"}
     metadata = next(unpacked.glob("*.dist-info")) / "METADATA"
@@ -74,7 +94,7 @@ def test_licenses_travel_with_it(unpacked):
     names = re.findall(r"license: +([\w.-]+(?: WITH [\w.-]+)?)", notice)
     assert len(names) == 7 and [name for name in names if name not in expression] == []
     for library in {*libraries(unpacked)} - {unpacked / "tensorflow-plugins" / LOADER}:
-        path = re.sub(rf"_{MINOR}\b", "_*", str(library.relative_to(unpacked)))
+        path = re.sub(rf"_({'|'.join(MINORS)})\b", "_*", str(library.relative_to(unpacked)))
         assert re.sub(r"\*?\.cpython.*", "*.so", path) in notice, f"NOTICE does not say whose work is in {path}"
     texts = {path.name: path for path in (licenses / "third_party" / "licenses").iterdir()}
     assert sorted(texts) == sorted(re.findall(r"[\w.-]+\.txt", notice))
@@ -90,7 +110,7 @@ def test_licenses_travel_with_it(unpacked):
 
 
 def test_nothing_outside_is_needed(unpacked):
-    assert len(libraries(unpacked)) == 7
+    assert len(libraries(unpacked)) == 5 + 2 * len(MINORS)
     assert set(dynamic(unpacked / "tensorflow_xpu" / "bin" / "conformance", "NEEDED")) <= SYSTEM
     inside = {path.name for path in (unpacked / "tensorflow_xpu" / "lib").iterdir()}
     for library in libraries(unpacked):

@@ -28,6 +28,7 @@
 
 #include "tensorflow_plugin/device/device_state.h"
 #include "tensorflow_plugin/device/glue.h"
+#include "tensorflow_plugin/device/stream_uses.h"
 #include "tensorflow_plugin/primitives/device_name.h"
 #include "tensorflow_plugin/recording/labels.h"
 
@@ -136,6 +137,7 @@ void DestroyStream(const SP_Device* device, SP_Stream handle) {
       std::lock_guard<std::mutex> lock(state.mutex);
       state.streams.erase(std::remove(state.streams.begin(), state.streams.end(), handle), state.streams.end());
     }
+    ForgetStream(handle);
     delete handle;
     return 0;
   });
@@ -354,12 +356,8 @@ void CreateStream(const SP_Device* device, int priority, SP_Stream* handle, TF_S
     auto created = std::make_unique<SP_Stream_st>();
     created->device = state.device.get();
     std::lock_guard<std::mutex> lock(state.mutex);
-    // The order in which TensorFlow makes those of a device.
-    static constexpr const char* kUses[] = {"compute", "copies from the host", "copies to the host",
-                                            "copies between devices"};
-    const size_t number = state.num_created++;
-    const recording::Lines of_stream(DeviceName(device->ordinal),
-                                     number < std::size(kUses) ? kUses[number] : errors::Concat("stream ", number));
+    const std::string name = DeviceName(device->ordinal);
+    const recording::Lines of_stream(name, LineOfNewStream(created.get(), name, state.num_created++));
     created->stream = state.device->CreateStream(priority);
     state.streams.push_back(created.get());
     *handle = created.release();

@@ -10,6 +10,7 @@
 #include "tensorflow/core/common_runtime/pluggable_device/pluggable_device.h"
 #include "tensorflow/core/common_runtime/pluggable_device/pluggable_device_context.h"
 #include "tensorflow_plugin/device/stream_handle.h"
+#include "tensorflow_plugin/device/stream_uses.h"
 
 namespace xpu {
 namespace {
@@ -36,6 +37,16 @@ absl::InlinedVector<stream_executor::Stream*, 4UL> StreamsBetweenDevices(const U
     streams.push_back(usual.device_to_device_stream(i));
   }
   return streams;
+}
+
+// Tells profiles what each stream is for. Last the one that all depends on: whatever else it serves, it is that.
+void NameStreams(const Usual& usual) {
+  for (stream_executor::Stream* stream : StreamsBetweenDevices(usual)) {
+    SetUse(HandleOf(stream), "copies between devices");
+  }
+  SetUse(HandleOf(usual.host_to_device_stream()), "copies from the host");
+  SetUse(HandleOf(usual.device_to_host_stream()), "copies to the host");
+  SetUse(HandleOf(usual.stream()), "compute");
 }
 
 // What TensorFlow's device asks for copies. What it declines its base class does, as ever.
@@ -99,6 +110,7 @@ void CopyDirectly(tf::Device* device) {
   Usual*& context = pluggable->*ContextOf();
   const auto* info = pluggable->tensorflow_accelerator_device_info();
   if (info == nullptr || info->default_context != context || dynamic_cast<DirectCopies*>(context) != nullptr) return;
+  NameStreams(*context);
   // The device gives up what it has here when it goes. The one before stays, for whoever may have it just now.
   context = new DirectCopies(*context);
   const_cast<tf::DeviceBase::AcceleratorDeviceInfo*>(info)->default_context = context;

@@ -7,6 +7,7 @@
 #include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/memory_report.h"
 #include "tensorflow_plugin/device/stream_handle.h"
+#include "tensorflow_plugin/device/stream_uses.h"
 #include "tensorflow_plugin/primitives/device_name.h"
 #include "tensorflow_plugin/profiler/xspace.h"
 #include "tensorflow_plugin/recording/recording.h"
@@ -48,7 +49,9 @@ void Stop(const TP_Profiler*, TF_Status* status) {
       speeds.push_back({DeviceName(ordinal), device.info()});
     });
     session.recording = false;
-    session.xspace = EncodeXSpace(recording::Stop(), speeds);
+    recording::Recorded recorded = recording::Stop();
+    for (auto& line : recorded.lines) line.what = UseOf(line.device, line.what);
+    session.xspace = EncodeXSpace(recorded, speeds);
     return OkStatus();
   });
 }
