@@ -40,7 +40,7 @@ ASAN_OPTIONS = {
     "malloc_context_size": 16,  # time
 }
 
-TESTS = ("tests/sweep", "tests/test_bad_input.py", "tests/test_ops_nn_errors.py")
+TESTS = ("tests/sweep", "tests/bad_input/test_crashes.py", "tests/test_bad_input.py", "tests/test_ops_nn_errors.py")
 PARTS = 3
 
 
