@@ -5,6 +5,7 @@ import subprocess
 import tarfile
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.conftest import ROOT, run
 
@@ -81,3 +82,17 @@ def test_one_line_says_what_is_missing(source, tmp_path):
         environment={"PATH": str(programs), "BAZEL": ""},
     )
     assert outcome.returncode == 1 and line in outcome.stderr + outcome.stdout, outcome
+
+
+def test_the_build_environment_has_what_is_tested():
+    """What pip brings for a build admits the versions of .venv; of what the wheel says who made it, that one alone."""
+    listed = (ROOT / "requirements-dev.txt").read_text()
+    tested = dict(re.findall(r"^([\w-]+)==(\S+)", listed, re.M))
+    text = (ROOT / "pyproject.toml").read_text()
+    requires = [
+        Requirement(line) for line in re.findall(r'"(.*)"', re.search(r"requires = \[(.*?)\n\]", text, re.S)[1])
+    ]
+    assert {one.name for one in requires} >= {"setuptools", "tensorflow-cpu", "pybind11", "onednn-cpu-gomp"}
+    for one in requires:
+        assert one.specifier.contains(tested[one.name]), f"{one}, but {tested[one.name]} is tested"
+    assert [str(one.specifier) for one in requires if one.name == "setuptools"] == [f"=={tested['setuptools']}"]
