@@ -17,5 +17,5 @@ def has_type(name):
     return True
 
 
-# The line of a profile that has copies from one device to another: 2.20 makes them on the compute stream.
-COPIES_BETWEEN_DEVICES = {"2_20": "compute"}.get(MINOR, "copies between devices")
+# The line of a profile that has copies from one device to another: 2.19 and 2.20 make them on the compute stream.
+COPIES_BETWEEN_DEVICES = {"2_19": "compute", "2_20": "compute"}.get(MINOR, "copies between devices")
