@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/host/convert.h"
+#include "tensorflow_plugin/backends/host/convolution_products.h"
 #include "tensorflow_plugin/backends/host/convolution_windows.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
@@ -361,6 +362,7 @@ Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam&
   const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * runtime::Cells(d.filter);
   const bool shared = team.size() > 1 && multiplications >= kShared;
   if (WinogradPays(d, team) && RunWinograd(d, args, shared ? team : alone)) return OkStatus();
+  if (ProductPays(d)) return RunProduct(d, args, shared ? team : alone);
   if (!shared) return RunWhole(d, args, alone);
   if (FilterSize(d) > kFilterOfParts) return RunWhole(d, args, team);
   const int64_t wanted = std::min<int64_t>(multiplications / kPartWork, kPartsPerThread * team.size());

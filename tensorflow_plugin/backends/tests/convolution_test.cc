@@ -213,6 +213,28 @@ TEST(Convolution, ThreeByThree) {
   }
 }
 
+// Where a backend may multiply windows laid out as rows: padding, strides and dilation decide what lies in them.
+TEST(Convolution, LargeFiltersOverFewCells) {
+  const ConvolutionDesc geometries[] = {
+      Make({{5, 3, 1, 1, 1, 1}, {4, 3, 1, 1, 1, 1}}, 3, 336, 352),
+      Make({{6, 3, 2, 1, 0, 1}, {5, 3, 2, 1, 1, 1}}, 2, 344, 344),  // strides
+      Make({{7, 3, 1, 3, 3, 3}, {6, 3, 1, 2, 0, 2}}, 1, 344, 344),  // dilation
+      Make({{3, 5, 1, 1, 2, 2}, {2, 3, 1, 1, 4, 4}}, 1, 272, 272),  // much padding
+      Make({{20, 9, 1, 1, 8, 0}}, 2, 344, 352),                     // causal
+      Make({{3, 3, 1, 1, 1, 1}, {2, 3, 1, 1, 1, 1}, {4, 3, 2, 1, 1, 1}}, 2, 200, 200),
+      Make({{7, 7}, {7, 7}}, 4, 152, 152),  // one cell
+  };
+  uint32_t seed = 5000;
+  for (const ConvolutionDesc& d : geometries) {
+    for (Direction direction : kDirections) {
+      for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf}) {
+        Compare(d, direction, type, ChannelOrder::kLast, seed += 3);
+      }
+      Compare(d, direction, DType::kFloat, ChannelOrder::kLast, seed += 3, /*of_whole_numbers=*/true);
+    }
+  }
+}
+
 // An infinity or a NaN is in what is computed from it, and nowhere else; and what is almost too large is not lost.
 TEST(Convolution, InfinitiesStayWhereTheyBelong) {
   for (const double value : {std::numeric_limits<double>::infinity(), std::nan(""), 1e38}) {

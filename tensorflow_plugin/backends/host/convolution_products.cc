@@ -1,0 +1,100 @@
+#include "tensorflow_plugin/backends/host/convolution_products.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/host/kernels.h"
+#include "tensorflow_plugin/backends/host/scratch.h"
+#include "tensorflow_plugin/backends/runtime/spatial.h"
+
+namespace xpu::host {
+namespace {
+
+using runtime::Cells;
+using runtime::ThreadTeam;
+
+// Elements of filters that are large, and of windows that are few.
+constexpr int64_t kLargeFilter = 1 << 20, kMostWindows = 1 << 22;
+// Elements that are worth a thread.
+constexpr int64_t kGrain = 1 << 15;
+
+// The windows of a convolution with channels last as rows of a matrix: for each cell of the output what each cell of
+// the filter, the last axis fastest, meets there.
+struct Windows {
+  explicit Windows(const ConvolutionDesc& desc)
+      : d(desc),
+        rows(desc.batch * Cells(desc.output)),
+        taps(Cells(desc.filter)),
+        depth(taps * desc.in_channels),
+        size(static_cast<int64_t>(SizeOf(desc.type)) * desc.in_channels) {}
+
+  // f(cell of the filter, cell of the input or -1 where that is padding) for all cells of the filter.
+  template <typename F>
+  void ForEachTap(int64_t row, F&& f) const {
+    const int64_t o[3] = {row / (d.output[1] * d.output[2]) % d.output[0], row / d.output[2] % d.output[1],
+                          row % d.output[2]};
+    const int64_t image = row / Cells(d.output) * Cells(d.input);
+    int64_t from[3];
+    for (int axis = 0; axis < 3; ++axis) from[axis] = o[axis] * d.stride[axis] - d.pad_before[axis];
+    int64_t tap = 0;
+    for (int64_t a = 0; a < d.filter[0]; ++a) {
+      const int64_t i = from[0] + a * d.dilation[0];
+      for (int64_t b = 0; b < d.filter[1]; ++b) {
+        const int64_t j = from[1] + b * d.dilation[1];
+        const bool inside = i >= 0 && i < d.input[0] && j >= 0 && j < d.input[1];
+        for (int64_t c = 0; c < d.filter[2]; ++c) {
+          const int64_t k = from[2] + c * d.dilation[2];
+          const bool all_inside = inside && k >= 0 && k < d.input[2];
+          f(tap++, all_inside ? image + (i * d.input[1] + j) * d.input[2] + k : -1);
+        }
+      }
+    }
+  }
+
+  void LayOut(const char* x, char* windows, const ThreadTeam& team) const {
+    team.ParallelFor(rows, std::max<int64_t>(1, kGrain / depth), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        ForEachTap(row, [&](int64_t tap, int64_t cell) {
+          char* const to = windows + (row * taps + tap) * size;
+          if (cell < 0) {
+            std::memset(to, 0, size);
+          } else {
+            std::memcpy(to, x + cell * size, size);
+          }
+        });
+      }
+    });
+  }
+
+  const ConvolutionDesc& d;
+  const int64_t rows, taps, depth, size;
+};
+
+}  // namespace
+
+bool ProductPays(const ConvolutionDesc& d) {
+  const Windows windows(d);
+  return d.order == ChannelOrder::kLast && d.groups == 1 && windows.depth * d.out_channels > kLargeFilter &&
+         windows.rows * windows.depth <= kMostWindows && d.direction != Direction::kDataGradient;
+}
+
+Status RunProduct(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
+  const Windows windows(d);
+  ScratchFrame frame;
+  char* const rows = frame.Get<char>(windows.rows * windows.taps * windows.size);
+  windows.LayOut(static_cast<const char*>(args.in[0]), rows, team);
+  const bool forward = d.direction == Direction::kForward;
+  MatMulDesc product;
+  product.type = d.type;
+  product.m = forward ? windows.rows : windows.depth;
+  product.n = d.out_channels;
+  product.k = forward ? windows.depth : windows.rows;
+  product.transpose_a = !forward;
+  Args of_product{};
+  of_product.in[0] = rows;
+  of_product.in[1] = args.in[1];
+  of_product.out[0] = args.out[0];
+  return Kernels().Run(product, of_product, team);
+}
+
+}  // namespace xpu::host
