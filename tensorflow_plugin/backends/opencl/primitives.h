@@ -22,7 +22,12 @@ namespace xpu::opencl {
   V(CopyStrided)                 \
   V(Gather)                      \
   V(Scatter)                     \
-  V(Random)
+  V(Random)                      \
+  V(Compact)                     \
+  V(Scan)                        \
+  V(Sort)                        \
+  V(Search)                      \
+  V(Resample)
 
 // Scratch memory that a command needs; none unless a primitive's own function says otherwise.
 template <typename Desc>
@@ -45,6 +50,9 @@ int64_t WorkspaceBytes(const PoolDesc& desc);
 int64_t WorkspaceBytes(const NormalizeDesc& desc);
 int64_t WorkspaceBytes(const SoftmaxDesc& desc);
 int64_t WorkspaceBytes(const ScatterDesc& desc);
+int64_t WorkspaceBytes(const CompactDesc& desc);
+int64_t WorkspaceBytes(const ScanDesc& desc);
+int64_t WorkspaceBytes(const SortDesc& desc);
 
 }  // namespace xpu::opencl
 
