@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 # The devices' type: ``_hooks`` has put it here, from the loader.
 DEVICE_TYPE: str = globals().get("DEVICE_TYPE", "XPU")
 
-# Not empty once TensorFlow has listed one.
-IN_USE: list[bool] = []
-
 TARGET = "keras.src.trainers.trainer"
 FUNCTION = "model_supports_jit"
 # Where Keras's trainer for TensorFlow finds the function that reads logs. The first is imported with TARGET, the second
@@ -47,11 +44,8 @@ def _xpu_in_use(trainer_module: ModuleType) -> bool:
     backend = getattr(trainer_module, "backend", None)
     if backend is not None and backend.backend() != "tensorflow":
         return False
-    if not IN_USE:  # it stays so: it is asked in each step
-        tensorflow = sys.modules.get("tensorflow")
-        if tensorflow is not None and tensorflow.config.list_physical_devices(DEVICE_TYPE):
-            IN_USE.append(True)
-    return bool(IN_USE)
+    tensorflow = sys.modules.get("tensorflow")
+    return tensorflow is not None and bool(tensorflow.config.list_physical_devices(DEVICE_TYPE))
 
 
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
