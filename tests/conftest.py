@@ -1,5 +1,6 @@
 """What the tests share: the device, fresh processes, and site-packages folders with a plugin in any condition."""
 
+import concurrent.futures
 import faulthandler
 import functools
 import importlib.metadata
@@ -157,6 +158,13 @@ def fork_server():
 
 def read_by_plugin(name):
     return name.startswith("TF_XPU_")
+
+
+def in_threads(work, count=4):
+    """Calls work(0), work(1), ... side by side, in threads of their own; raises what one of them raises."""
+    with concurrent.futures.ThreadPoolExecutor(count) as threads:
+        for called in [threads.submit(work, i) for i in range(count)]:
+            called.result()
 
 
 def run_code(code, *, environment=(), python=sys.executable, timeout=300, cwd=None):

@@ -1,14 +1,13 @@
 """Functions called without TensorFlow's executor: what a program sees is what it sees with it."""
 
 import gc
-import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from tests.conftest import run_code
+from tests.conftest import in_threads, run_code
 
 pytestmark = pytest.mark.skipif(
     not hasattr(context.Context.call_function, "__wrapped__"), reason="this TensorFlow's calls have no hook"
@@ -233,11 +232,7 @@ def test_threads(xpu_device):
                 if not np.allclose(f(tf.constant(x)), np.tanh(x) + x, 1e-5, 1e-5):
                     wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(work)
     assert not wrong
     np.testing.assert_array_equal(v, np.full(50, 200.0))
 

@@ -5,14 +5,13 @@ An eager call runs every op by itself, so that `function(x)` in eager mode is th
 
 import pathlib
 import re
-import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tensorflow_xpu import _options
-from tests.conftest import run_code
+from tests.conftest import in_threads, run_code
 
 SIZES = (0, 1, 3, 4, 17)
 
@@ -427,11 +426,7 @@ def test_threads_share_a_function(xpu_device):
             if not np.allclose(f(x), np.tanh(x) * 2 + x, 1e-5, 1e-5):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(work)
     assert not wrong
     np.testing.assert_array_equal(v, np.full(100, 200.0))
 

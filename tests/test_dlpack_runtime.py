@@ -6,7 +6,6 @@ import os
 import random
 import re
 import subprocess
-import threading
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ import tensorflow as tf
 import torch
 
 from tensorflow_xpu import dlpack
-from tests.conftest import MINOR, ROOT, TENSORFLOW, run_code
+from tests.conftest import MINOR, ROOT, TENSORFLOW, in_threads, run_code
 from tests.dlpack_c import HOST, PLACES, Producer, opened, reachable
 
 
@@ -82,11 +81,7 @@ def test_threads_and_garbage(xpu_device):
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=[seed]) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, 8)
     assert failures == []
     handed.clear()
     gc.collect()

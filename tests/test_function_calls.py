@@ -1,17 +1,15 @@
 """Functions found by kinds of arguments: whatever may change what TensorFlow would call is noticed."""
 
-import threading
-
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
-from tests.conftest import run_code
+from tests.conftest import in_threads, run_code
 
 Function = polymorphic_function.Function
 pytestmark = pytest.mark.skipif(
-    not hasattr(Function.__call__, "__wrapped__"), reason="this TensorFlow's functions have no hook"
+    not hasattr(Function.__call__, "_xpu_hook"), reason="this TensorFlow's functions have no hook"
 )
 
 
@@ -318,11 +316,7 @@ def test_threads():
                 if y.shape != (n,) or not np.allclose(y, np.tanh(k) * 2):
                     wrong.append((k, n, y))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     assert not wrong
 
 

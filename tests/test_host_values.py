@@ -3,13 +3,12 @@ in host memory, and arguments on the CPU.
 """
 
 import re
-import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import run_code
+from tests.conftest import in_threads, run_code
 
 
 def step(device):
@@ -189,9 +188,5 @@ def test_threads(xpu_device):
                     if np.max(np.abs(got.numpy() - np.tanh(i / np.float32(50)) * 1000)) > 2:
                         wrong.append(i)
 
-        threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(run)
         assert not wrong

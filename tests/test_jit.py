@@ -1,12 +1,10 @@
 """`tf.function(jit_compile=True)`: an ordinary function on an XPU, whichever way it is called, and XLA's on the CPU."""
 
-import threading
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import run_code
+from tests.conftest import in_threads, run_code
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 
@@ -336,11 +334,7 @@ def test_several_threads(xpu_device):
         except Exception as error:
             wrong.append(error)
 
-    threads = [threading.Thread(target=work, args=(t,)) for t in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     assert wrong == []
 
 

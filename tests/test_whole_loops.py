@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tests import placement
+from tests.conftest import in_threads
 
 X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
 
@@ -246,17 +247,13 @@ def test_several_threads(xpu_device):
         expected = [t.numpy() for t in traced(tf.constant(X))]
         problems = []
 
-        def work():
+        def work(_):
             for _ in range(20):
                 for r, e in zip(traced(tf.constant(X)), expected, strict=True):
                     if not np.array_equal(r, e):
                         problems.append(r)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(work)
     assert not problems
 
 

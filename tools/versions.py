@@ -208,10 +208,12 @@ def tally(row: Row, checks: Sequence[tuple[str, str]], sweep: Sequence[tuple[str
         row.outcomes["ops"] = f"yes, {len(seen)}"
 
 
+def pip_install(program: str, *arguments: str) -> None:
+    subprocess.run([program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments], check=True)
+
+
 def install_wheel(program: str, environment: Environment) -> None:
-    pip = [program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    wheel = str(wheel_for(environment.python))
-    subprocess.run([*pip, "--no-index", "--no-deps", "--force-reinstall", wheel], check=True)
+    pip_install(program, "--no-index", "--no-deps", "--force-reinstall", str(wheel_for(environment.python)))
 
 
 def make(environment: Environment, python: str, venv: pathlib.Path, others: Sequence[str] = BESIDE) -> str:
@@ -219,9 +221,8 @@ def make(environment: Environment, python: str, venv: pathlib.Path, others: Sequ
     shutil.rmtree(venv, ignore_errors=True)
     subprocess.run([python, "-m", "venv", venv], check=True)
     program = str(venv / "bin" / "python")
-    pip = [program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     tensorflow = f"{environment.distribution}=={tensorflows()[environment.tensorflow]}"
-    subprocess.run([*pip, tensorflow, *others, *environment.beside], check=True)
+    pip_install(program, tensorflow, *others, *environment.beside)
     install_wheel(program, environment)
     return program
 

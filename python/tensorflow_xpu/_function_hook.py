@@ -26,6 +26,8 @@ PYTHON = "tensorflow.python."
 FUNCTIONS = f"{PYTHON}eager.polymorphic_function."
 # Where a context keeps what it knows of functions that are called directly: ``_hooks`` has put it here.
 CALLS: str = globals().get("CALLS", "")
+# What tells our ``Function.__call__`` from TensorFlow's, which has a ``__wrapped__``, too.
+HOOK = "_xpu_hook"
 # Where a function keeps what it knows: how many graphs it had then, and by kind of arguments what they call.
 KNOWN = "_xpu_known_calls"
 # Where an iterator keeps the number of its elements' type.
@@ -96,24 +98,24 @@ class _Arguments:
         return known
 
 
-def _dict_maker(names: list[Any], makers: dict[Any, Any]) -> Callable[[Iterator[Any]], dict[Any, Any]]:
-    """Tensors come in the order of sorted names."""
-    if all(part is next for part in makers.values()):
-        if names == list(makers):
-            return lambda tensors: dict(zip(names, tensors))
-        order = [list(makers).index(name) for name in names]
+def _tuple_maker(parts: Any, maker: Callable[[Any], Any]) -> Callable[[Iterator[Any]], tuple[Any, ...]]:
+    """Takes the tensors of a tuple's parts, for each of which ``maker`` says what makes it."""
+    makers = [maker(part) for part in parts]
+    return lambda tensors: tuple([make(tensors) for make in makers])
 
-        def make_plain(tensors: Iterator[Any]) -> dict[Any, Any]:
-            values = [next(tensors) for _ in order]
-            return {name: values[i] for name, i in zip(names, order, strict=True)}
 
-        return make_plain
+def _dict_maker(parts: Any, maker: Callable[[Any], Any]) -> Callable[[Iterator[Any]], dict[Any, Any]]:
+    """The same of a dict, whose tensors come in the order of sorted names."""
+    names = list(parts)
+    makers = {name: maker(parts[name]) for name in sorted(names)}
+    if names == list(makers) and all(make is next for make in makers.values()):
+        return lambda tensors: dict(zip(names, tensors))
 
-    def make(tensors: Iterator[Any]) -> dict[Any, Any]:
-        values = {name: part(tensors) for name, part in makers.items()}
+    def make_all(tensors: Iterator[Any]) -> dict[Any, Any]:
+        values = {name: make(tensors) for name, make in makers.items()}
         return {name: values[name] for name in names}
 
-    return make
+    return make_all
 
 
 class _Results:
@@ -130,14 +132,12 @@ class _Results:
         if kind is self.types.Literal:
             return lambda tensors: result.value
         if kind is self.types.Tuple:
-            parts = [self.maker(part) for part in result.components]
-            return lambda tensors: tuple([part(tensors) for part in parts])
+            return _tuple_maker(result.components, self.maker)
         if kind is self.types.List:
             of_tuple = self.maker(result.components_tuple)
             return lambda tensors: list(of_tuple(tensors))
         if kind is self.types.Dict and result._placeholder_type is dict:
-            names = list(result.mapping)
-            return _dict_maker(names, {name: self.maker(result.mapping[name]) for name in sorted(names)})
+            return _dict_maker(result.mapping, self.maker)
         if kind is self.optional_spec:
             element_spec, optional = result._element_spec, self.optional
             return lambda tensors: optional(next(tensors), element_spec)
@@ -162,16 +162,15 @@ def _caller(original: Callable[..., Any]) -> Callable[..., Any]:
     arguments = _Arguments(
         modules[f"{PYTHON}framework.ops"].EagerTensor, modules[f"{PYTHON}data.ops.iterator_ops"].OwnedIterator
     )
-    _quick_optionals(
-        optional_ops._OptionalImpl, optional_ops, arguments.tensor, modules[f"{PYTHON}framework.tensor"].TensorSpec
-    )
+    tensor_spec = modules[f"{PYTHON}framework.tensor"].TensorSpec
     results = _Results(
         modules["tensorflow.core.function.trace_type.default_types"],
-        modules[f"{PYTHON}framework.tensor"].TensorSpec,
+        tensor_spec,
         optional_ops.OptionalSpec,
         optional_ops._OptionalImpl,
     )
-
+    # What is absent has failed before this: nothing is changed by halves.
+    _quick_optionals(optional_ops, arguments.tensor, tensor_spec)
     # A user's traceback ends where TensorFlow begins, and these hooks are part of it.
     tracebacks._EXCLUDED_PATHS += (__file__.rpartition("/")[0],)
 
@@ -190,9 +189,8 @@ def _caller(original: Callable[..., Any]) -> Callable[..., Any]:
         concrete = tracing.trace_function(bound.args, bound.kwargs, config)
         graph = concrete._inference_function
         now = context.context()
-        options = now.function_call_options
-        key = (now.device_name, options.executor_type, options.config_proto_serialized)
-        if graph._bound_context is not now or not now.__dict__.get(CALLS, {}).get(graph.name, {}).get(key):
+        direct = now.__dict__.get(CALLS, {}).get(graph.name, {})
+        if graph._bound_context is not now or not any(direct.values()):
             return None
         kind = concrete.function_type
         inputs = kind.unpack_inputs(kind.bind(*bound.args, **bound.kwargs))
@@ -249,16 +247,17 @@ def _caller(original: Callable[..., Any]) -> Callable[..., Any]:
                 known[1][kind] = None
         return result
 
+    setattr(call, HOOK, True)
     call.__wrapped__ = original  # type: ignore[attr-defined]
     return call
 
 
-def _quick_optionals(optional: Any, optional_ops: Any, tensor: type, tensor_spec: type) -> None:
+def _quick_optionals(optional_ops: Any, tensor: type, tensor_spec: type) -> None:
     """Has ``tf.experimental.Optional``, which a step of Keras returns, keep how its value is made of tensors."""
     modules = sys.modules
     context, device = modules[f"{PYTHON}eager.context"], modules[f"{PYTHON}framework.ops"].device
     structure = modules[f"{PYTHON}data.util.structure"]
-    operations = optional_ops.gen_optional_ops
+    optional, operations = optional_ops._OptionalImpl, optional_ops.gen_optional_ops
     has_value, get_value = optional.has_value, optional.get_value
     # By a specification's identity: the specification, what the op wants to know of it, what makes a value.
     known: dict[int, tuple[Any, list[Any], list[Any], Callable[[Iterator[Any]], Any] | None]] = {}
@@ -267,11 +266,9 @@ def _quick_optionals(optional: Any, optional_ops: Any, tensor: type, tensor_spec
         if type(spec) is tensor_spec:
             return next
         if type(spec) is tuple:
-            parts = [maker(part) for part in spec]
-            return lambda tensors: tuple([part(tensors) for part in parts])
+            return _tuple_maker(spec, maker)
         if type(spec) is dict:
-            names = list(spec)
-            return _dict_maker(names, {name: maker(spec[name]) for name in sorted(names)})
+            return _dict_maker(spec, maker)
         raise _UnlikeError
 
     def learn(spec: Any) -> Any:
@@ -323,7 +320,7 @@ def install() -> None:
     function = sys.modules[f"{FUNCTIONS}polymorphic_function"].Function
     concrete = sys.modules[f"{FUNCTIONS}concrete_function"].ConcreteFunction
     original = function.__call__
-    if hasattr(original, "_xpu_hook"):
+    if hasattr(original, HOOK):
         return
 
     def first(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -335,7 +332,7 @@ def install() -> None:
         function.__call__ = caller
         return caller(self, *arguments, **named)
 
-    first._xpu_hook = True  # type: ignore[attr-defined]
+    setattr(first, HOOK, True)
     first.__wrapped__ = original  # type: ignore[attr-defined]
     concrete.replace_capture_with_deferred_capture = _replaces_in_place(concrete.replace_capture_with_deferred_capture)
     function.__call__ = first

@@ -143,9 +143,6 @@ class SplitVKernel : public OpKernel {
     int axis;
     XPU_REQUIRE(ctx.input(2).num_elements() == 1,
                 errors::InvalidArgument("split_dim_tensor must have exactly one element."));
-    XPU_REQUIRE(ctx.input(2).num_elements() == 1,
-                errors::InvalidArgument("split_dim_tensor must have exactly one element, has shape ",
-                                        ctx.input(2).ShapeString()));
     XPU_RETURN_IF_ERROR(SplitAxis(ctx.input(2), x, &axis));
     std::vector<int64_t> sizes;
     XPU_RETURN_IF_ERROR(HostIntegers(sizes_arg, "size_splits", &sizes));

@@ -23,43 +23,22 @@ constexpr int64_t kGrain = 1 << 15;
 struct Windows {
   explicit Windows(const ConvolutionDesc& desc)
       : d(desc),
-        rows(desc.batch * Cells(desc.output)),
+        cells(Cells(desc.output)),
+        rows(desc.batch * cells),
         taps(Cells(desc.filter)),
         depth(taps * desc.in_channels),
         size(static_cast<int64_t>(SizeOf(desc.type)) * desc.in_channels) {}
 
-  // f(cell of the filter, cell of the input or -1 where that is padding) for all cells of the filter.
-  template <typename F>
-  void ForEachTap(int64_t row, F&& f) const {
-    const int64_t o[3] = {row / (d.output[1] * d.output[2]) % d.output[0], row / d.output[2] % d.output[1],
-                          row % d.output[2]};
-    const int64_t image = row / Cells(d.output) * Cells(d.input);
-    int64_t from[3];
-    for (int axis = 0; axis < 3; ++axis) from[axis] = o[axis] * d.stride[axis] - d.pad_before[axis];
-    int64_t tap = 0;
-    for (int64_t a = 0; a < d.filter[0]; ++a) {
-      const int64_t i = from[0] + a * d.dilation[0];
-      for (int64_t b = 0; b < d.filter[1]; ++b) {
-        const int64_t j = from[1] + b * d.dilation[1];
-        const bool inside = i >= 0 && i < d.input[0] && j >= 0 && j < d.input[1];
-        for (int64_t c = 0; c < d.filter[2]; ++c) {
-          const int64_t k = from[2] + c * d.dilation[2];
-          const bool all_inside = inside && k >= 0 && k < d.input[2];
-          f(tap++, all_inside ? image + (i * d.input[1] + j) * d.input[2] + k : -1);
-        }
-      }
-    }
-  }
-
   void LayOut(const char* x, char* windows, const ThreadTeam& team) const {
     team.ParallelFor(rows, std::max<int64_t>(1, kGrain / depth), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        ForEachTap(row, [&](int64_t tap, int64_t cell) {
+        const char* const image = x + row / cells * Cells(d.input) * size;
+        runtime::ForEachTap(d, row % cells, [&](int64_t tap, int64_t cell) {
           char* const to = windows + (row * taps + tap) * size;
           if (cell < 0) {
             std::memset(to, 0, size);
           } else {
-            std::memcpy(to, x + cell * size, size);
+            std::memcpy(to, image + cell * size, size);
           }
         });
       }
@@ -67,7 +46,7 @@ struct Windows {
   }
 
   const ConvolutionDesc& d;
-  const int64_t rows, taps, depth, size;
+  const int64_t cells, rows, taps, depth, size;
 };
 
 }  // namespace

@@ -99,23 +99,10 @@ class Windows {
     const int64_t image = n * x_.n + g * in_per_group_ * x_.c;
     int64_t row = 0;
     for (int64_t cell = first; cell < first + count; ++cell) {
-      const int64_t o[3] = {cell / (d_.output[1] * d_.output[2]), cell / d_.output[2] % d_.output[1],
-                            cell % d_.output[2]};
-      int64_t start[3];
-      for (int i = 0; i < 3; ++i) start[i] = o[i] * d_.stride[i] - d_.pad_before[i];
-      for (int64_t a = 0; a < d_.filter[0]; ++a) {
-        const int64_t i = start[0] + a * d_.dilation[0];
-        for (int64_t b = 0; b < d_.filter[1]; ++b) {
-          const int64_t j = start[1] + b * d_.dilation[1];
-          const bool plane_inside = i >= 0 && i < d_.input[0] && j >= 0 && j < d_.input[1];
-          for (int64_t c = 0; c < d_.filter[2]; ++c) {
-            const int64_t k = start[2] + c * d_.dilation[2];
-            const bool inside = plane_inside && k >= 0 && k < d_.input[2];
-            const int64_t at = image + i * x_.s[0] + j * x_.s[1] + k * x_.s[2];
-            for (int64_t channel = 0; channel < in_per_group_; ++channel) f(row++, at + channel * x_.c, inside);
-          }
-        }
-      }
+      runtime::ForEachTap(d_, cell, [&](int64_t, int64_t met) {
+        const int64_t at = image + met * x_.s[2];  // cells are equally spaced in both layouts
+        for (int64_t channel = 0; channel < in_per_group_; ++channel) f(row++, at + channel * x_.c, met >= 0);
+      });
     }
   }
 

@@ -1,10 +1,10 @@
 #include "tensorflow_plugin/backends/runtime/host_executable.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/backends/runtime/clock.h"
 #include "tensorflow_plugin/backends/runtime/command_queue.h"
 #include "tensorflow_plugin/backends/runtime/copies.h"
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
@@ -79,11 +79,6 @@ struct Runner {
     return kernels.Run(d, ArgsOf(command, at), team);
   }
 };
-
-int64_t NowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // What is recorded of a run of a list, if anything is.
 class Listener {

@@ -1,9 +1,9 @@
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
 
-#include <chrono>
 #include <cstring>
 #include <utility>
 
+#include "tensorflow_plugin/backends/runtime/clock.h"
 #include "tensorflow_plugin/backends/runtime/copies.h"
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
 #include "tensorflow_plugin/recording/labels.h"
@@ -21,12 +21,6 @@ constexpr size_t kFreshFrom = 8 << 20;
 
 // What is read and no larger is copied beside what else runs, by the reader alone.
 constexpr size_t kReadAtOnceUpTo = 1 << 20;
-
-uint64_t NowNs() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
 
 Status RequireAddress(const char* what, const void* address, size_t size) {
   XPU_REQUIRE(address != nullptr, errors::InvalidArgument(what, " of ", size, " bytes at a null address"));
@@ -201,7 +195,7 @@ void HostTimer::Start(Stream& stream) {
     times_ = times;
   }
   static_cast<HostStream&>(stream).queue().Submit(0, [times](const ThreadTeam&) {
-    times->start.store(NowNs(), std::memory_order_relaxed);
+    times->start.store(static_cast<uint64_t>(NowNs()), std::memory_order_relaxed);
     return OkStatus();
   });
 }
@@ -214,7 +208,7 @@ void HostTimer::Stop(Stream& stream) {
   }
   if (times == nullptr) return;
   static_cast<HostStream&>(stream).queue().Submit(0, [times](const ThreadTeam&) {
-    times->stop.store(NowNs(), std::memory_order_relaxed);
+    times->stop.store(static_cast<uint64_t>(NowNs()), std::memory_order_relaxed);
     return OkStatus();
   });
   stream.Record(stop_point_);

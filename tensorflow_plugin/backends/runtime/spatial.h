@@ -36,6 +36,28 @@ struct CellRange {
   }
 };
 
+// Of a convolution, and one cell of its output, which counts within its image: f(cell of the filter, cell of the input
+// that it meets there, or -1 where that is padding) for all cells of the filter, the last axis fastest.
+template <typename F>
+void ForEachTap(const ConvolutionDesc& d, int64_t cell, F&& f) {
+  const int64_t o[3] = {cell / (d.output[1] * d.output[2]), cell / d.output[2] % d.output[1], cell % d.output[2]};
+  int64_t start[3];
+  for (int i = 0; i < 3; ++i) start[i] = o[i] * d.stride[i] - d.pad_before[i];
+  int64_t tap = 0;
+  for (int64_t a = 0; a < d.filter[0]; ++a) {
+    const int64_t i = start[0] + a * d.dilation[0];
+    for (int64_t b = 0; b < d.filter[1]; ++b) {
+      const int64_t j = start[1] + b * d.dilation[1];
+      const bool plane_inside = i >= 0 && i < d.input[0] && j >= 0 && j < d.input[1];
+      for (int64_t c = 0; c < d.filter[2]; ++c) {
+        const int64_t k = start[2] + c * d.dilation[2];
+        const bool inside = plane_inside && k >= 0 && k < d.input[2];
+        f(tap++, inside ? (i * d.input[1] + j) * d.input[2] + k : -1);
+      }
+    }
+  }
+}
+
 inline int64_t Cells(const int64_t* extent) { return extent[0] * extent[1] * extent[2]; }
 
 }  // namespace xpu::runtime
