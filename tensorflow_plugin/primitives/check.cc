@@ -48,13 +48,14 @@ bool IsDefined(const ElementwiseDesc& desc) { return desc.program != nullptr; }
 std::string Name(const ElementwiseDesc& desc) {
   if (desc.program == nullptr) return "a missing program";
   if (desc.program->instrs().empty()) return "a program without instructions";
-  const auto name_of = [](const Instr& instr) {
-    const std::string name = errors::Concat(Info(instr.op).name, " of ", Name(instr.type));
-    return instr.op == EOp::kCast ? name + " to " + Name(instr.result) : name;
-  };
-  std::string names;
-  for (const Instr& instr : desc.program->instrs()) names += (names.empty() ? "" : ", ") + name_of(instr);
-  return desc.program->instrs().size() == 1 ? names : "the program " + names;
+  std::string names = desc.program->instrs().size() == 1 ? "" : "the program ";
+  bool is_first = true;
+  for (const Instr& instr : desc.program->instrs()) {
+    if (!std::exchange(is_first, false)) names += ", ";
+    names += errors::Concat(Info(instr.op).name, " of ", Name(instr.type));
+    if (instr.op == EOp::kCast) names += errors::Concat(" to ", Name(instr.result));
+  }
+  return names;
 }
 
 Status Check(const ReduceDesc& desc, Footprint* f) {

@@ -5,6 +5,8 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace xpu {
@@ -53,11 +55,27 @@ class [[nodiscard]] Status {
 inline Status OkStatus() { return Status(); }
 
 namespace errors {
+// As a stream would write it. Names of commands are made so while a profiler listens: what they consist of is appended
+// without a stream, which takes 300 ns to make.
+template <typename T>
+void AppendTo(std::string& text, const T& value) {
+  if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    text += std::string_view(value);
+  } else if constexpr (std::is_same_v<T, char>) {
+    text += value;
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) > 1) {
+    text += std::to_string(value);
+  } else {
+    std::ostringstream out;
+    out << value;
+    text += out.str();
+  }
+}
 template <typename... Args>
 std::string Concat(const Args&... args) {
-  std::ostringstream out;
-  (out << ... << args);
-  return out.str();
+  std::string text;
+  (AppendTo(text, args), ...);
+  return text;
 }
 #define XPU_ERROR(Name)                            \
   template <typename... Args>                      \
