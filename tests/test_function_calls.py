@@ -264,15 +264,27 @@ def test_warnings_of_retracing_count_all_calls():
     assert detector._call_count == 10
 
 
-def test_a_profile_has_the_function(tmp_path):
+def test_a_profile_has_functions_and_their_ops_and_calls_stay_direct(tmp_path):
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
     f = tf.function(lambda x: tf.tanh(x) * 2)
     x = tf.constant(1.0)
     thrice(f, x)
-    tf.profiler.experimental.start(str(tmp_path))
+    options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0)
+    tf.profiler.experimental.start(str(tmp_path), options=options)
     f(x)
     tf.profiler.experimental.stop()
-    planes = list(tmp_path.rglob("*.xplane.pb"))
-    assert planes and b"tf_function_call" in planes[0].read_bytes()
+    (path,) = tmp_path.rglob("*.xplane.pb")
+    space = xplane_pb2.XSpace.FromString(path.read_bytes())
+    (host,) = [plane for plane in space.planes if plane.name == "/host:CPU"]
+    names = [host.event_metadata[event.metadata_id].name for line in host.lines for event in line.events]
+    ops = [name for name in names if name.rpartition(":")[2].startswith("_XpuCluster")]
+    assert len(ops) == 1, names
+    assert not [name for name in names if name.startswith(("ExecutorState", "EagerExecute", "FunctionRun"))], names
+    assert f._name in names
+    assert {metadata.name for metadata in host.stat_metadata.values()} >= {"tf_function_call", "tracing_count"}
+    (device,) = [plane for plane in space.planes if plane.name == "/device:CUSTOM:XPU:0"]
+    assert "cluster" in {metadata.name for metadata in device.event_metadata.values()}
 
 
 def test_methods_and_their_instances():

@@ -5,7 +5,7 @@ binds them to parameters, and looks the types up: 100 microseconds for a small m
 this hook the second call with arguments like these, by their types and shapes, keeps what was found; later ones go
 straight to the call of the graph (``_call_hook``). That is for functions that are called directly there, with
 tensors, iterators, and tuples, lists and dicts of these; anything that TensorFlow would look at besides (a gradient
-tape, a strategy, a profiler, a graph being built) has the call go its way.
+tape, a strategy, a graph being built) has the call go its way.
 
 ``_hooks`` runs this file while TensorFlow is being imported: it imports nothing.
 
@@ -155,9 +155,10 @@ def _caller(original: Callable[..., Any]) -> Callable[..., Any]:
     tracebacks: Any = modules[f"{PYTHON}util.traceback_utils"]
     get_default_graph = modules[f"{PYTHON}framework.ops"].get_default_graph
     no_tape = modules[f"{PYTHON}pywrap_tfe"].TFE_Py_TapeSetIsEmpty
-    is_profiled = modules[f"{PYTHON}profiler.trace"].enabled
+    profiled, is_profiled = modules[f"{PYTHON}profiler.trace"].Trace, modules[f"{PYTHON}profiler.trace"].enabled
     in_save_context = modules[f"{PYTHON}saved_model.save_context"].in_save_context
     optional_ops = modules[f"{PYTHON}data.ops.optional_ops"]
+    tracings = polymorphic.Function.experimental_get_tracing_count
     detectors = polymorphic._frequent_tracing_detector_manager
     arguments = _Arguments(
         modules[f"{PYTHON}framework.ops"].EagerTensor, modules[f"{PYTHON}data.ops.iterator_ops"].OwnedIterator
@@ -213,7 +214,6 @@ def _caller(original: Callable[..., Any]) -> Callable[..., Any]:
             or run_eagerly.RUN_FUNCTIONS_EAGERLY
             or not now.executing_eagerly()
             or not no_tape()
-            or is_profiled()
             or in_save_context()
             or get_default_graph()._distribution_strategy_stack
         ):
@@ -234,7 +234,11 @@ def _caller(original: Callable[..., Any]) -> Callable[..., Any]:
             concrete, captured, captured_tensors, graph, name, num_outputs, make = found
             if concrete._captured_inputs is captured and graph._bound_context is now:
                 try:
-                    outputs = now.call_function(name, flat + captured_tensors, num_outputs)
+                    if is_profiled():
+                        with profiled(self._name, tf_function_call="notTraced-nonXla", tracing_count=tracings(self)):
+                            outputs = now.call_function(name, flat + captured_tensors, num_outputs)
+                    else:
+                        outputs = now.call_function(name, flat + captured_tensors, num_outputs)
                 except BaseException as error:
                     fail(graph, error)
                 detectors.called_without_tracing(self._key_for_call_stats)

@@ -28,8 +28,6 @@ class DirectCall {
   virtual ~DirectCall() = default;
   virtual const std::vector<Place>& arguments() const = 0;
   virtual const std::vector<Place>& results() const = 0;
-  // Not while somebody looks at what each op does: TensorFlow's executor shows more.
-  virtual bool IsPossible() const = 0;
   // One op after the other, on the calling thread; any number of threads may. An error names the op. `arguments` lie
   // where they must. `runner` is for ops that have work for other threads.
   virtual absl::Status Run(const std::vector<tensorflow::Tensor>& arguments, Runner* runner,

@@ -9,8 +9,8 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/profiler/lib/annotated_traceme.h"
 #include "tensorflow_plugin/cluster/members.h"
-#include "tensorflow_plugin/recording/recording.h"
 
 namespace xpu::calls {
 namespace {
@@ -63,7 +63,6 @@ class Row final : public DirectCall {
 
   const std::vector<Place>& arguments() const override { return arguments_; }
   const std::vector<Place>& results() const override { return results_; }
-  bool IsPossible() const override { return !recording::On(); }
 
   absl::Status Run(const std::vector<tf::Tensor>& arguments, Runner* runner,
                    std::vector<tf::Tensor>* results) const override {
@@ -100,7 +99,12 @@ class Row final : public DirectCall {
       for (int input : step.inputs) inputs.emplace_back(&held.emplace_back(value(input)));
       params.inputs = inputs;
       tf::OpKernelContext context(&params);
-      step.device->Compute(step.kernel.get(), &context);
+      {
+        // As TensorFlow's executor does, for a profile's lines of the host.
+        const tf::profiler::AnnotatedTraceMe trace([&] { return step.kernel->TraceString(context, /*verbose=*/false); },
+                                                   step.kernel->IsExpensive() ? 1 : 2);
+        step.device->Compute(step.kernel.get(), &context);
+      }
       if (!context.status().ok()) return tf::AttachDef(context.status(), step.kernel->def());
       for (int i = 0; i < context.num_outputs(); ++i) {
         const std::unique_ptr<tf::Tensor> output(context.release_output(i).tensor);

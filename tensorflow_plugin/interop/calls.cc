@@ -157,8 +157,8 @@ PyObject* Call(PyObject* capsule, PyObject* inputs) {
   if (callable == nullptr) return nullptr;
   tf::EagerContext* const context = callable->context;
   std::vector<tf::Tensor> arguments, results;
-  if (!PyList_Check(inputs) || !callable->call->IsPossible() || context->Executor().Async() ||
-      context->ShouldStoreGraphs() || !TensorsOf(inputs, callable->call->arguments(), &arguments)) {
+  if (!PyList_Check(inputs) || context->Executor().Async() || context->ShouldStoreGraphs() ||
+      !TensorsOf(inputs, callable->call->arguments(), &arguments)) {
     Py_RETURN_NONE;
   }
   absl::Status status;

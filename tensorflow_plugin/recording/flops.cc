@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_map>
 
 #include "tensorflow_plugin/recording/labels.h"
 
@@ -52,6 +53,13 @@ Label LabelOfDescriptor(const Desc& d, const Footprint& footprint) {
 }
 
 }  // namespace
+
+NameId WhatOf(const ElementwiseDesc& desc) {
+  thread_local std::unordered_map<const Program*, NameId> names;  // equal programs are one, and live for ever
+  NameId& name = names[desc.program];
+  if (name == 0) name = Intern(Name(desc));
+  return name;
+}
 
 int64_t Flops(const ElementwiseDesc& d, const Footprint&) { return OfSource(d); }
 

@@ -23,11 +23,19 @@ XPU_PRIMITIVES(XPU_FLOPS)
 // Those of its operands, each once.
 int64_t BytesOf(const Footprint& footprint);
 
+// "MatMul of float".
+template <typename Desc>
+NameId WhatOf(const Desc& desc) {
+  return Intern(Name(desc));
+}
+// Names each program once a thread: it takes as long as the smallest of them.
+NameId WhatOf(const ElementwiseDesc& desc);
+
 // The label of what this thread is about to enqueue.
 template <typename Desc>
 Label LabelOf(const Desc& desc, const Footprint& footprint) {
   Label label;
-  label.what = Intern(Name(desc));
+  label.what = WhatOf(desc);
   label.flops = Flops(desc, footprint);
   label.bytes = BytesOf(footprint);
   Op::Fill(&label);
