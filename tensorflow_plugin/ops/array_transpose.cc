@@ -260,7 +260,10 @@ void RegisterArrayTranspose(Registry& registry) {
         .Types("T", kAllTypes)
         .Host({"perm"})
         .AllHostFor(DType::kInt32, {"x", "y"})
-        .Requires(needs::Copy("T"))
+        .Requires([conjugate](Needs& n) {
+          needs::Copy("T")(n);
+          if (conjugate && IsComplex(n.type("T"))) needs::Op(EOp::kConj, "T")(n);
+        })
         .Kernel<TransposeKernel>(conjugate);
   }
   for (bool by_axes : {false, true}) {

@@ -140,9 +140,11 @@ void Queue::HostCallback(std::function<Status()> callback) {
   cl_int error = CL_SUCCESS;
   auto ended = std::make_shared<Handle<cl_event>>(Cl().CreateUserEvent(context_, &error));
   if (error != CL_SUCCESS) Fail(ToStatus(error, "a callback on the host"));
-  const auto run = [this, ended, callback = std::move(callback)] {
-    callbacks_.Run([this, ended, callback] {
-      Status status = callback();
+  const auto kept = std::make_shared<std::function<Status()>>(std::move(callback));
+  const auto run = [this, ended, kept] {
+    callbacks_.Run([this, ended, kept] {
+      Status status = (*kept)();
+      *kept = nullptr;  // what it holds is gone before the stream goes on
       if (!status.ok()) Fail(std::move(status));
       if (*ended) Cl().SetUserEventStatus(ended->get(), CL_COMPLETE);
     });

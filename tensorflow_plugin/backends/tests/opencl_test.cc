@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -253,6 +255,22 @@ TEST_F(OnDevice, FreedAddressesAreUsedAgain) {
     }
   }
   EXPECT_EQ(memory.Stats().bytes_in_use, static_cast<int64_t>(kept.size()) * (4 << 20));
+}
+
+// As what a list reads in the host's memory has to be, when its commands have run.
+TEST_F(OnDevice, WhatACallbackHoldsIsGoneWhenTheStreamGoesOn) {
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<bool> held{true};
+    {
+      const auto slowly = [&held](void*) {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        held = false;
+      };
+      queue_->HostCallback([kept = std::shared_ptr<void>(&held, slowly)] { return OkStatus(); });
+    }
+    queue_->Wait();
+    ASSERT_FALSE(held) << "round " << round;
+  }
 }
 
 TEST_F(OnDevice, DevicesCopyToOneAnotherAndWaitForOneAnother) {

@@ -78,6 +78,8 @@ class Lists : public ::testing::Test {
     args.explain = explain;
     for (size_t i = 0; i < in.size(); ++i) args.in[i] = in[i];
     for (size_t i = 0; i < out.size(); ++i) args.out[i] = out[i];
+    const int64_t scratch = TheMachine().device->capabilities().WorkspaceBytes(desc);
+    if (scratch != 0) args.workspace = recorder_.NewBuffer(scratch, Buffer::Kind::kComputed);
     const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
     ASSERT_TRUE(status.ok()) << status.message();
   }
