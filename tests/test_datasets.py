@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import prefetching_ops
+from tensorflow.python.data.util import structure
 
+import tensorflow_xpu
 from tests.conftest import run_code
 from tests.sweep.adopted import OPS
 from tests.sweep.runner import hard_placement
@@ -211,3 +213,53 @@ def test_several_devices(xpu_device, isolate):
     outcome = run_code(SEVERAL, environment=environment)
     assert outcome.returncode == 0, outcome
     assert outcome.stdout.strip() == "[257.0, 1285.0, 2313.0, 3341.0]", outcome
+
+
+def peak_of(make):
+    """Bytes of the device's memory that it takes for a while."""
+    tensorflow_xpu.reset_memory_stats()
+    before = tensorflow_xpu.memory_info().current
+    made = make()
+    return made, tensorflow_xpu.memory_info().peak - before
+
+
+@pytest.mark.skipif(
+    not hasattr(structure.normalize_element, "__wrapped__"), reason="this TensorFlow's data sets have no hook"
+)
+def test_arrays_of_data_sets_stay_on_the_host(xpu_device):
+    x = np.arange(1 << 20, dtype=np.float32).reshape(1 << 10, 1 << 10)
+    with tf.device(xpu_device):
+        on_device, variable = tf.constant(x) + 1, tf.Variable(x[:2])
+        ragged, text = tf.ragged.constant([[1.0], [2.0, 3.0]]), np.array(["a", "b"] * 512)
+        element = {"x": (x, [1, 2]), "text": text, "none": None}
+        dataset, peak = peak_of(lambda: tf.data.Dataset.from_tensors(element))
+        assert peak < x.nbytes // 8, peak
+        (got,) = dataset
+        same(got["x"], (x, np.array([1, 2])))
+        assert got["none"] is None and got["text"].numpy()[1] == b"b"
+        slices, peak = peak_of(lambda: tf.data.Dataset.from_tensor_slices((x, text)))
+        assert peak < x.nbytes // 8, peak
+        for i, (row, word) in enumerate(slices.take(3)):
+            np.testing.assert_array_equal(row, x[i])
+            assert word.numpy() == text[i].encode()
+        # What is on the device already, and what is no array.
+        same(next(iter(tf.data.Dataset.from_tensors((on_device, variable)))), (x + 1, x[:2]))
+        (got,) = tf.data.Dataset.from_tensors(ragged)
+        assert got.to_list() == [[1.0], [2.0, 3.0]]
+        with pytest.raises(ValueError, match=r"[Uu]nsupported|object"):
+            tf.data.Dataset.from_tensors(np.array([object()] * 1000))
+        in_graph = tf.function(lambda: next(iter(tf.data.Dataset.from_tensors(x).map(tf.reduce_sum))))
+        np.testing.assert_allclose(in_graph(), x.sum(dtype=np.float64), rtol=1e-4)
+
+
+@pytest.mark.skipif(
+    not hasattr(structure.normalize_element, "__wrapped__"), reason="this TensorFlow's data sets have no hook"
+)
+def test_keras_leaves_what_it_is_given_on_the_host(xpu_device):
+    with tf.device(xpu_device):
+        model = tf.keras.Sequential([tf.keras.Input([1 << 10]), tf.keras.layers.Dense(2)])
+        model.compile("sgd", "mse")
+        x, y = np.ones([1 << 12, 1 << 10], np.float32), np.ones([1 << 12, 2], np.float32)
+        for run in (lambda: model.fit(x, y, verbose=0), lambda: model.predict(x, verbose=0)):
+            _, peak = peak_of(run)
+            assert peak < x.nbytes // 2, peak

@@ -23,6 +23,7 @@ HOOKS = {
     "_read_hook": "reading a tensor waits for all of the device's work",
     "_call_hook": "functions are called as TensorFlow does, which takes longer",
     "_function_hook": "functions are found as TensorFlow does, which takes longer",
+    "_data_hook": "arrays that data sets are made of go through the device's memory",
     "_keras_hook": "use compile(jit_compile=False)",
 }
 
