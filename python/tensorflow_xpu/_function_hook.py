@@ -155,7 +155,9 @@ def _caller(original: Callable[..., Any]) -> Callable[..., Any]:
     tracebacks: Any = modules[f"{PYTHON}util.traceback_utils"]
     get_default_graph = modules[f"{PYTHON}framework.ops"].get_default_graph
     no_tape = modules[f"{PYTHON}pywrap_tfe"].TFE_Py_TapeSetIsEmpty
-    profiled, is_profiled = modules[f"{PYTHON}profiler.trace"].Trace, modules[f"{PYTHON}profiler.trace"].enabled
+    trace: Any = modules[f"{PYTHON}profiler.trace"]
+    # Before 2.21 it is no function, but a number that the profiler sets.
+    is_profiled = trace.enabled if callable(trace.enabled) else lambda: trace.enabled
     in_save_context = modules[f"{PYTHON}saved_model.save_context"].in_save_context
     optional_ops = modules[f"{PYTHON}data.ops.optional_ops"]
     tracings = polymorphic.Function.experimental_get_tracing_count
@@ -235,7 +237,7 @@ def _caller(original: Callable[..., Any]) -> Callable[..., Any]:
             if concrete._captured_inputs is captured and graph._bound_context is now:
                 try:
                     if is_profiled():
-                        with profiled(self._name, tf_function_call="notTraced-nonXla", tracing_count=tracings(self)):
+                        with trace.Trace(self._name, tf_function_call="notTraced-nonXla", tracing_count=tracings(self)):
                             outputs = now.call_function(name, flat + captured_tensors, num_outputs)
                     else:
                         outputs = now.call_function(name, flat + captured_tensors, num_outputs)
