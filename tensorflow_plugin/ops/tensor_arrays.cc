@@ -32,23 +32,36 @@ void RegisterTensorArrays(Registry& registry) {
       {"Unpack", OnTensorArray::kUnpack, "T", {"handle"}, one},
       {"Split", OnTensorArray::kSplit, "T", {"handle", "lengths"}, three},
   };
+  // Values that are written twice are added up. An array is where its ops can be.
+  const auto sums = [](const char* type) {
+    return [type](Needs& n) {
+      if (IsDefined(EOp::kAdd, n.type(type))) needs::Op(EOp::kAdd, type)(n);
+    };
+  };
   for (const Op& op : ops) {
     const char* type = op.type;
     for (const char* version : op.versions) {
       registry.Op((std::string("TensorArray") + op.name + version).c_str())
           .Types(type, kAllTypes)
           .Host(op.host)
-          .Requires([type](Needs& n) {
-            if (IsDefined(EOp::kAdd, n.type(type))) needs::Op(EOp::kAdd, type)(n);
-          })
+          .Requires(sums(type))
           .Kernel<TensorArrayKernel>(op.what);
     }
   }
 
   // The CPU's kernel writes the flow, which is never read, once for each array.
-  registry.Op("TensorArray").Types("dtype", kAllTypes).Host({"size", "handle"}).Kernel<CpuKernel>();
-  registry.Op("TensorArrayV2").Types("dtype", kAllTypes).Host({"size", "handle"}).Kernel<CpuKernel>();
-  registry.Op("TensorArrayV3").Types("dtype", kAllTypes).Host({"size", "handle", "flow"}).Kernel<CpuKernel>();
+  for (const char* version : {"", "V2"}) {
+    registry.Op((std::string("TensorArray") + version).c_str())
+        .Types("dtype", kAllTypes)
+        .Host({"size", "handle"})
+        .Requires(sums("dtype"))
+        .Kernel<CpuKernel>();
+  }
+  registry.Op("TensorArrayV3")
+      .Types("dtype", kAllTypes)
+      .Host({"size", "handle", "flow"})
+      .Requires(sums("dtype"))
+      .Kernel<CpuKernel>();
 }
 
 }  // namespace xpu
