@@ -215,17 +215,20 @@ def test_several_devices(xpu_device, isolate):
     assert outcome.stdout.strip() == "[257.0, 1285.0, 2313.0, 3341.0]", outcome
 
 
+hooked = pytest.mark.skipif(
+    not hasattr(structure.normalize_element, "__wrapped__"), reason="this TensorFlow's data sets have no hook"
+)
+
+
 def peak_of(make):
-    """Bytes of the device's memory that it takes for a while."""
+    """What it returns, and how many bytes of the device's memory it takes for a while."""
     tensorflow_xpu.reset_memory_stats()
     before = tensorflow_xpu.memory_info().current
     made = make()
     return made, tensorflow_xpu.memory_info().peak - before
 
 
-@pytest.mark.skipif(
-    not hasattr(structure.normalize_element, "__wrapped__"), reason="this TensorFlow's data sets have no hook"
-)
+@hooked
 def test_arrays_of_data_sets_stay_on_the_host(xpu_device):
     x = np.arange(1 << 20, dtype=np.float32).reshape(1 << 10, 1 << 10)
     with tf.device(xpu_device):
@@ -252,9 +255,7 @@ def test_arrays_of_data_sets_stay_on_the_host(xpu_device):
         np.testing.assert_allclose(in_graph(), x.sum(dtype=np.float64), rtol=1e-4)
 
 
-@pytest.mark.skipif(
-    not hasattr(structure.normalize_element, "__wrapped__"), reason="this TensorFlow's data sets have no hook"
-)
+@hooked
 def test_keras_leaves_what_it_is_given_on_the_host(xpu_device):
     with tf.device(xpu_device):
         model = tf.keras.Sequential([tf.keras.Input([1 << 10]), tf.keras.layers.Dense(2)])

@@ -48,10 +48,10 @@ bool IsDefined(const ElementwiseDesc& desc) { return desc.program != nullptr; }
 std::string Name(const ElementwiseDesc& desc) {
   if (desc.program == nullptr) return "a missing program";
   if (desc.program->instrs().empty()) return "a program without instructions";
-  std::string names = desc.program->instrs().size() == 1 ? "" : "the program ";
-  bool is_first = true;
-  for (const Instr& instr : desc.program->instrs()) {
-    if (!std::exchange(is_first, false)) names += ", ";
+  const std::vector<Instr>& instrs = desc.program->instrs();
+  std::string names = instrs.size() == 1 ? "" : "the program ";
+  for (const Instr& instr : instrs) {
+    if (&instr != &instrs.front()) names += ", ";
     names += errors::Concat(Info(instr.op).name, " of ", Name(instr.type));
     if (instr.op == EOp::kCast) names += errors::Concat(" to ", Name(instr.result));
   }
