@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.conftest import BACKENDS, run, run_code
+from tests import lacking
+from tests.conftest import BACKENDS, ROOT, run, run_code
 
 pytestmark = [
     pytest.mark.without_isolation,
@@ -156,3 +157,25 @@ def test_without_a_driver_there_is_no_device_no_noise_and_the_doctor_knows_why()
     outcome = run("-m", "tensorflow_xpu", "doctor", environment=none)
     assert outcome.returncode == 1
     assert "TensorFlow lists no XPU: no OpenCL driver on this machine has a device" in outcome.stdout, outcome
+
+
+def test_kernels_that_are_missing_are_of_what_it_may_lack():
+    """An op that needs nothing of that, and has no kernel, would run on the CPU without a word."""
+    code = """
+        import json
+        from tests.sweep.registrations import all_registrations
+        print(json.dumps([str(registration) for registration in all_registrations()]))
+    """
+    there, all_there = (
+        frozenset(run_code(code, environment={"TF_XPU_SUBDEVICE": backend}, cwd=ROOT).json)
+        for backend in ("XPU_OPENCL", "XPU_HOST")
+    )
+    assert there <= all_there
+    assert lacking.unexplained(all_there - there, there) == []
+    assert [what for what, lack in lacking.MAY_LACK.items() if lack.kernel not in all_there] == []
+
+
+def test_a_kernel_that_is_missing_by_mistake_is_found():
+    there = frozenset({"AddV2(T=float32)", "Lgamma(T=float32)"})
+    missing = ["Mul(T=float32)", "Mul(T=complex64)", "Digamma(T=float32)", "UniqueV2(T=int8, out_idx=int32)"]
+    assert lacking.unexplained(missing, there) == ["Digamma(T=float32)", "Mul(T=float32)"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.lacking import needs
 from tests.sweep.runner import hard_placement
 
 raw = tf.raw_ops
@@ -198,6 +199,7 @@ def test_truncating_cast(source, target):
     same_as_cpu(lambda: raw.Cast(x=x, DstT=target, Truncate=True), rtol=0)
 
 
+@needs("complex")
 def test_truncating_cast_of_complex():
     x = tf.constant([1.99999999999 + 3.1415926535j, -0.1 - 1e-6j], tf.complex128)
     got = raw.Cast(x=x, DstT=tf.complex64, Truncate=True)

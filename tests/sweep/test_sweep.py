@@ -104,6 +104,7 @@ def test_op(op, xpu_device):
     run_calls(op, calls, device=xpu_device)
 
 
+@pytest.mark.host_only
 def test_document_is_current():
     """docs/ops.md says what is registered (on the default backend, which it describes)."""
     document.check()
