@@ -42,6 +42,7 @@ EQUIVALENT = {
     ): NO_COMMAND,
     (r"ZerosLike\(.*", ("zeros",)): "zeros are what it gives",
     (r"Empty\(.*", ("zeros",)): "zeros are what it gives",
+    (r"Round\(int(32|64)\)", ("last", "stale")): "where TensorFlow lets it have the input's buffer, all is right there",
 }
 
 

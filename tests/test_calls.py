@@ -69,6 +69,20 @@ def test_no_results(xpu_device):
     assert is_direct(f)
 
 
+@pytest.mark.parametrize("unread", [(1,), (0,), (1, 2, 3), (0, 2)])
+def test_arguments_that_nothing_reads(xpu_device, unread):
+    """Wherever they stand: of the last ones the graph knows nothing."""
+    read = min(set(range(4)) - set(unread))
+    f = on_device(xpu_device, lambda *args: [args[read] + float(i) for i in range(1, 9)])
+    with tf.device(xpu_device):
+        args = [tf.fill([64, 3], float(10 * i)) for i in range(max(*unread, read) + 1)]
+    for _ in range(4):
+        np.testing.assert_array_equal(
+            [y.numpy() for y in f(*args)], [np.full([64, 3], 10 * read + i) for i in range(1, 9)]
+        )
+    assert is_direct(f, *args)
+
+
 def test_arguments_from_the_host(xpu_device):
     f = on_device(xpu_device, lambda x: tf.tanh(x) * 2)
     for n in (3, 3, 5):

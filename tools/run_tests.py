@@ -133,7 +133,7 @@ REST = (
         backend="XPU_REFERENCE",
         **SOME_KERNELS,
     ),
-    sanitized("thread sanitizer", "tsan", 200),
+    sanitized("thread sanitizer", "tsan", 350),
     # Whether the tests notice wrong results.
     Step("mutations of primitives", ("tools/mutate_primitives.py",), 150, build=bazel("build")),
     # Another kernel of each op every day.

@@ -29,7 +29,8 @@ class DirectCall {
   virtual const std::vector<Place>& arguments() const = 0;
   virtual const std::vector<Place>& results() const = 0;
   // One op after the other, on the calling thread; any number of threads may. An error names the op. `arguments` lie
-  // where they must. `runner` is for ops that have work for other threads.
+  // where they must; beyond those of arguments() there may be some that nothing reads. `runner` is for ops that have
+  // work for other threads.
   virtual absl::Status Run(const std::vector<tensorflow::Tensor>& arguments, Runner* runner,
                            std::vector<tensorflow::Tensor>* results) const = 0;
 };

@@ -73,10 +73,12 @@ class Row final : public DirectCall {
     tf::ScopedStepContainer container(id, [this](const std::string& name) {
       for (const Step& step : steps_) step.device->resource_manager()->Cleanup(name).IgnoreError();
     });
-    std::vector<tf::Tensor> values(num_values_ - arguments.size());  // of steps
+    // Those given may be more than the graph knows: of the last ones nothing may be read.
+    const size_t num_arguments = arguments_.size();
+    std::vector<tf::Tensor> values(num_values_ - num_arguments);  // of steps
     const auto value = [&](int number) -> const tf::Tensor& {
       const size_t n = number;
-      return n < arguments.size() ? arguments[n] : values[n - arguments.size()];
+      return n < num_arguments ? arguments[n] : values[n - num_arguments];
     };
     for (const Step& step : steps_) {
       tf::OpKernelContext::Params params;
@@ -111,7 +113,7 @@ class Row final : public DirectCall {
         if (output == nullptr) {
           return absl::InternalError(absl::StrCat("node ", step.kernel->name(), " has not set its output ", i));
         }
-        values[step.first_output - arguments.size() + i] = std::move(*output);
+        values[step.first_output - num_arguments + i] = std::move(*output);
       }
     }
     for (int number : result_values_) results->push_back(value(number));

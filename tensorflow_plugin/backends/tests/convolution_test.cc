@@ -227,10 +227,10 @@ TEST(Convolution, LargeFiltersOverFewCells) {
   uint32_t seed = 5000;
   for (const ConvolutionDesc& d : geometries) {
     for (Direction direction : kDirections) {
-      for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf}) {
-        Compare(d, direction, type, ChannelOrder::kLast, seed += 3);
-      }
+      // Of the 16-bit types, which go the same way, only one for most: a sanitizer makes a minute of the other.
+      for (DType type : {DType::kFloat, DType::kBFloat16}) Compare(d, direction, type, ChannelOrder::kLast, seed += 3);
       Compare(d, direction, DType::kFloat, ChannelOrder::kLast, seed += 3, /*of_whole_numbers=*/true);
+      if (&d == geometries) Compare(d, direction, DType::kHalf, ChannelOrder::kLast, seed += 3);
     }
   }
 }
