@@ -9,6 +9,7 @@
 #include "tensorflow_plugin/backends/host/convolution_windows.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
+#include "tensorflow_plugin/backends/host/panels.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
 #include "tensorflow_plugin/backends/host/winograd.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
@@ -230,8 +231,9 @@ constexpr int64_t kPartWork = 1 << 20;
 // One thread may be held up, and the others take what would have been its parts.
 constexpr int64_t kPartsPerThread = 2;
 // Every part reads the whole filter, which should stay in a core's cache beside what it convolves: of larger ones
-// oneDNN's threads read a share each.
+// oneDNN's threads read a share each or, where it meets enough pixels of the output, each thread has one part.
 constexpr int64_t kFilterOfParts = 1 << 17;  // elements
+constexpr int64_t kPixelsOfPart = 128;
 
 int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
 
@@ -279,6 +281,15 @@ const void* At(const void* p, int64_t element, DType type) {
   return static_cast<const char*>(p) + element * static_cast<int64_t>(SizeOf(type));
 }
 
+// The filter as oneDNN wants it, in panels of output channels; a width of 0 if it is something else.
+Panels PanelsOfFilter(const ConvolutionDesc& d, const memory::desc& wanted) {
+  if (d.type != DType::kFloat || d.groups != 1) return {};
+  std::vector<int> row;  // the filter's dimensions are output channels, input channels and pixels
+  for (int i = 0; i < d.spatial_rank; ++i) row.push_back(2 + i);
+  row.push_back(1);
+  return PanelsOf(wanted, row, 0);
+}
+
 // Forward and data gradient: the filter is laid out once for all parts.
 Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted, bool* done) {
   const std::vector<Part> parts = ShareOut(d, wanted);
@@ -293,7 +304,12 @@ Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
   ScratchFrame frame;
   if (layout->usable()) {
     void* const memory = frame.Bytes(layout->desc(1).get_size());
-    XPU_RETURN_IF_ERROR(layout->Run({filter, memory}, alone));
+    const Panels panels = PanelsOfFilter(d, layout->desc(1));
+    if (panels.width > 0) {
+      panels.Pack(static_cast<const float*>(filter), d.out_channels, static_cast<float*>(memory), team);
+    } else {
+      XPU_RETURN_IF_ERROR(layout->Run({filter, memory}, alone));
+    }
     laid_out = memory;
   }
   runtime::SharedStatus status;
@@ -364,8 +380,14 @@ Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam&
   if (WinogradPays(d, team) && RunWinograd(d, args, shared ? team : alone)) return OkStatus();
   if (ProductPays(d)) return RunProduct(d, args, shared ? team : alone);
   if (!shared) return RunWhole(d, args, alone);
-  if (FilterSize(d) > kFilterOfParts) return RunWhole(d, args, team);
-  const int64_t wanted = std::min<int64_t>(multiplications / kPartWork, kPartsPerThread * team.size());
+  const bool large = FilterSize(d) > kFilterOfParts;
+  const int64_t pixels = d.batch * runtime::Cells(d.output);
+  if (large && (d.direction != Direction::kForward || pixels < kPixelsOfPart * team.size())) {
+    return RunWhole(d, args, team);
+  }
+  // A thread reads a large filter once.
+  const int64_t wanted =
+      large ? team.size() : std::min<int64_t>(multiplications / kPartWork, kPartsPerThread * team.size());
   bool done = false;
   const auto run = d.direction == Direction::kFilterGradient ? RunInPartialSums : RunInParts;
   XPU_RETURN_IF_ERROR(run(d, args, team, wanted, &done));

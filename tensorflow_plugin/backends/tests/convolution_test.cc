@@ -235,6 +235,20 @@ TEST(Convolution, LargeFiltersOverFewCells) {
   }
 }
 
+// Where each thread convolves some images, or rows, with all of a filter; its channels fill no blocks.
+TEST(Convolution, LargeFiltersOverManyCells) {
+  const ConvolutionDesc geometries[] = {
+      Make({{17, 3, 1, 1, 1, 1}, {16, 5, 1, 1, 2, 2}}, 2, 44, 208),
+      Make({{40, 1, 2}, {39, 1, 2}}, 1, 300, 450),
+      Make({{700, 3, 1, 2, 4, 0}}, 3, 330, 140),
+  };
+  uint32_t seed = 7000;
+  for (const ConvolutionDesc& d : geometries) {
+    Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 3);
+    Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 3, /*of_whole_numbers=*/true);
+  }
+}
+
 // An infinity or a NaN is in what is computed from it, and nowhere else; and what is almost too large is not lost.
 TEST(Convolution, InfinitiesStayWhereTheyBelong) {
   for (const double value : {std::numeric_limits<double>::infinity(), std::nan(""), 1e38}) {

@@ -355,5 +355,24 @@ TEST(MatMul, Epilogues) {
   }
 }
 
+// Parts of rows that share a large matrix, whose columns and rows fill no blocks.
+TEST(MatMul, PartsOfRowsShareALargeMatrix) {
+  const int64_t sizes[][3] = {{530, 200, 333}, {261, 70, 1000}, {1003, 64, 1040}};
+  for (const auto& s : sizes) {
+    for (int flags : {0, 1}) CompareWithGaps(Dense(DType::kFloat, s[0], s[1], s[2]), flags, 5 * flags, false);
+    MatMulDesc d = Dense(DType::kFloat, s[0], s[1], s[2]);
+    const int64_t elements = d.m * d.n;
+    d.epilogue.program = TwoOutputs(DType::kFloat);
+    d.epilogue.shape = {d.m, d.n};
+    d.epilogue.in_strides[1] = {0, 1};
+    d.epilogue.in_strides[2] = {d.n, 1};
+    ExpectAsTheReference(d,
+                         {Whole(DType::kFloat, d.m * d.k, 1, 3), Whole(DType::kFloat, d.k * d.n, 2, 3),
+                          Whole(DType::kFloat, d.n, 3, 3), Whole(DType::kFloat, elements, 4, 3)},
+                         {{DType::kFloat, elements}, {DType::kBool, elements}},
+                         errors::Concat("epilogue of ", d.m, "x", d.k, "x", d.n));
+  }
+}
+
 }  // namespace
 }  // namespace xpu::testing
