@@ -1,8 +1,11 @@
+#include <optional>
 #include <string>
 
+#include "tensorflow_plugin/backends/opencl/element_walk.h"
 #include "tensorflow_plugin/backends/opencl/primitives.h"
 #include "tensorflow_plugin/backends/opencl/product.h"
 #include "tensorflow_plugin/backends/opencl/walk.h"
+#include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::opencl {
 namespace {
@@ -11,10 +14,19 @@ const std::string kOperands =
 #include "tensorflow_plugin/backends/opencl/matmul.cl.inc"
     ;
 
+// What matmul.cl does with an element of the product: a function of the epilogue's program.
+std::string EpilogueText(const MatMulDesc& desc, const ElementWalk& walk) {
+  return errors::Concat(ExtensionsFor(*desc.epilogue.program), "void finish(const T element, const ", walk.index_type(),
+                        " i", walk.Parameters(), ") {\n", walk.Statements("element"), "}\n#define EPILOGUE_PARAMETERS",
+                        walk.Parameters(), "\n#define FINISH(at, value) finish(", Cast(desc.type, desc.type, "value"),
+                        ", at", walk.Arguments(), ")\n");
+}
+
 }  // namespace
 
 bool Supports(const Abilities& abilities, const MatMulDesc& desc) {
-  return HasType(abilities, desc.type) && desc.type != DType::kBool && desc.epilogue.program == nullptr;
+  return HasType(abilities, desc.type) && desc.type != DType::kBool &&
+         (!HasEpilogue(desc) || HasProgram(abilities, *desc.epilogue.program));
 }
 
 Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Args& args, const Footprint&) {
@@ -30,8 +42,11 @@ Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Arg
   const int64_t ldc = desc.ldc != 0 ? desc.ldc : desc.n;
 
   const Hardware& hardware = machine.hardware();
-  Call call(machine, queue, errors::Concat("matmul ", Name(desc.type)),
-            [&] { return ProductSource(hardware, desc.type, kOperands); });
+  std::optional<ElementWalk> epilogue;
+  if (HasEpilogue(desc)) epilogue.emplace(desc.epilogue, /*first=*/1);
+  Call call(machine, queue, errors::Concat("matmul ", Name(desc.type), " ", epilogue ? epilogue->Key() : ""), [&] {
+    return ProductSource(hardware, desc.type, (epilogue ? EpilogueText(desc, *epilogue) : "") + kOperands);
+  });
   SetExtents(call, desc.m, desc.n, desc.k);
   for (int64_t stride : {desc.transpose_a ? 1 : lda, desc.transpose_a ? lda : 1, desc.transpose_b ? 1 : ldb,
                          desc.transpose_b ? ldb : 1, ldc}) {
@@ -42,6 +57,7 @@ Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Arg
   std::vector<int64_t> table = WalkTable(batch, {&a, &b, &c});
   if (table.empty()) table.push_back(0);  // a buffer has at least a byte
   call.Table(table);
+  if (epilogue) epilogue->SetArguments(call, args.in + 2, args.out);
   return RunProducts(call, hardware, desc.type, desc.m, desc.n, batch.num_elements());
 }
 

@@ -1,26 +1,34 @@
 // The operands of a product of strided matrices. T is the type of a register.
+//
+// With an epilogue, FINISH(at, value) does what is to be done with element `at` of c, which is dense then, and
+// EPILOGUE_PARAMETERS are what it needs.
+#ifndef EPILOGUE_PARAMETERS
+#define EPILOGUE_PARAMETERS
+#define FINISH(at, value) STORE_C(at, value)
+#endif
+
 #define PARAMETERS                                                                                                 \
   const long a_row, const long a_column, const long b_row, const long b_column, const long c_row, MEMORY(a), MEMORY(b), \
-      MEMORY(c), const int rank, constant long *table
+      MEMORY(c), const int rank, constant long *batch_table EPILOGUE_PARAMETERS
 
 // Where the matrices of this product lie: o0, o1 and o2 elements into a, b and c.
-#define BEGIN(batch)                                 \
-  long o0 = 0, o1 = 0, o2 = 0;                       \
-  {                                                  \
-    ulong rest = batch;                              \
-    for (int d = rank - 1; d >= 0; --d) {            \
-      const long position = rest % (ulong)table[d];  \
-      rest /= (ulong)table[d];                       \
-      o0 += position * table[rank + d];              \
-      o1 += position * table[2 * rank + d];          \
-      o2 += position * table[3 * rank + d];          \
-    }                                                \
+#define BEGIN(batch)                                        \
+  long o0 = 0, o1 = 0, o2 = 0;                              \
+  {                                                         \
+    ulong rest = batch;                                     \
+    for (int d = rank - 1; d >= 0; --d) {                   \
+      const long position = rest % (ulong)batch_table[d];   \
+      rest /= (ulong)batch_table[d];                        \
+      o0 += position * batch_table[rank + d];               \
+      o1 += position * batch_table[2 * rank + d];           \
+      o2 += position * batch_table[3 * rank + d];           \
+    }                                                       \
   }
 
 #define STORE(row, column, sum)                                \
   {                                                            \
     const T value = (T)(sum);                                  \
-    STORE_C(o2 + (long)(row)*c_row + (long)(column), value);   \
+    FINISH(o2 + (long)(row)*c_row + (long)(column), value);    \
   }
 
 #define K_BEGIN 0

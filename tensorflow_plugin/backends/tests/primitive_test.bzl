@@ -15,7 +15,7 @@ _WAYS = {
     "delayed": {"XPU_TEST_FAULTS": "command:delay=2ms@1-300,copy:delay=1ms@1-300"},
 }
 
-def primitive_test(name, deps, ways = _WAYS.keys()):
+def primitive_test(name, deps):
     """The test `name`, of name.cc, on the default backend; and, tagged slow, name_WAY for other ways to run it."""
     cases = name + "_cases"
     native.cc_library(
@@ -30,7 +30,7 @@ def primitive_test(name, deps, ways = _WAYS.keys()):
         size = "medium",
         deps = [":" + cases],
     )
-    for way in ways:
+    for way in _WAYS.keys():
         native.cc_test(
             name = name + "_" + way,
             size = "large" if way == "opencl" else "medium",
