@@ -27,7 +27,11 @@ namespace xpu::opencl {
   V(Scan)                        \
   V(Sort)                        \
   V(Search)                      \
-  V(Resample)
+  V(Unique)                      \
+  V(Sample)                      \
+  V(Resample)                    \
+  V(Fft)                         \
+  V(Suppress)
 
 // Scratch memory that a command needs; none unless a primitive's own function says otherwise.
 template <typename Desc>
@@ -53,6 +57,9 @@ int64_t WorkspaceBytes(const ScatterDesc& desc);
 int64_t WorkspaceBytes(const CompactDesc& desc);
 int64_t WorkspaceBytes(const ScanDesc& desc);
 int64_t WorkspaceBytes(const SortDesc& desc);
+int64_t WorkspaceBytes(const UniqueDesc& desc);
+int64_t WorkspaceBytes(const SampleDesc& desc);
+int64_t WorkspaceBytes(const FftDesc& desc);
 
 }  // namespace xpu::opencl
 

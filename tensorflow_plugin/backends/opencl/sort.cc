@@ -33,13 +33,7 @@ std::string Source(const SortDesc& desc) {
                      : is_signed      ? 1
                                       : 0,
                      "\n");
-  if (IsFloating(type)) {
-    const char* const infinity = type == DType::kHalf       ? "0x7c00"
-                                 : type == DType::kBFloat16 ? "0x7f80"
-                                 : type == DType::kFloat    ? "0x7f800000u"
-                                                            : "0x7ff0000000000000ul";
-    text += errors::Concat("#define INFINITE ((WORD)", infinity, ")\n");
-  }
+  if (IsFloating(type)) text += errors::Concat("#define INFINITE ((WORD)", InfinityBits(type), ")\n");
   return text + kSource;
 }
 

@@ -252,6 +252,12 @@ std::string Extreme(DType type, bool highest) {
   return is_unsigned ? "0" : errors::Concat("((", RegisterOf(type), ")(-", largest, "l - 1))");
 }
 
+const char* InfinityBits(DType type) {
+  if (type == DType::kHalf) return "0x7c00";
+  if (type == DType::kBFloat16) return "0x7f80";
+  return type == DType::kFloat || type == DType::kComplex64 ? "0x7f800000u" : "0x7ff0000000000000ul";
+}
+
 // The meaning is plain/scalar_ops.h's.
 std::string Cast(DType from, DType to, const std::string& x) {
   if (to == DType::kBool) return "(uchar)(" + x + " != 0)";

@@ -37,6 +37,9 @@ std::string Store(DType type, const std::string& memory, const std::string& inde
 // The least value of a type, or the greatest; infinite where there is infinity.
 std::string Extreme(DType type, bool highest);
 
+// The bits of infinity in storage, of a complex type in a part of it.
+const char* InfinityBits(DType type);
+
 // A register of one type as one of another.
 std::string Cast(DType from, DType to, const std::string& value);
 
