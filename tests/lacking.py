@@ -32,8 +32,8 @@ class Lack:
 
 
 MAY_LACK = {
+    # Fourier transforms have their own.
     "complex": Lack("arithmetic of complex numbers", "AddV2(T=complex64)", r"(?!I?R?FFT).*=complex(64|128).*"),
-    "fft": Lack("Fourier transforms", "FFT(Tcomplex=complex64)", r"I?R?FFT\w*\(.*"),
     "normal bits": Lack(
         "normal numbers with the CPU's bits",
         "StatelessRandomNormal(dtype=float32)",
@@ -60,17 +60,6 @@ MAY_LACK = {
         r"(Cholesky|LogMatrixDeterminant|Lu|Matrix(Determinant|Inverse|Solve|TriangularSolve)|Qr|SelfAdjointEigV2|Svd|"
         r"TridiagonalSolve)\(.*",
     ),
-    "samples of images": Lack(
-        "samples of images",
-        "ResizeBilinear(T=float32)",
-        r"(CropAndResize\w*|ImageProjectiveTransform\w*|Resize(Bilinear|NearestNeighbor))\(.*",
-    ),
-    "suppression": Lack(
-        "suppression of boxes", "NonMaxSuppressionV3(T=float32, T_threshold=float32)", r"NonMaxSuppression\w+\(.*"
-    ),
-    "unique": Lack(
-        "unique elements", "UniqueV2(T=float32, out_idx=int32)", r"Unique\w+\(.*|SparseSegment\w+GradV2\(.*"
-    ),
 }
 
 
@@ -90,6 +79,12 @@ def lacks(what: str) -> bool:
 def needs(what: str) -> pytest.MarkDecorator:
     """The mark of tests that are skipped where the backend lacks something."""
     return pytest.mark.skipif(lacks(what), reason=f"no {MAY_LACK[what].words} on {BACKEND} (docs/opencl.md)")
+
+
+# The mark of tests of what a device tells a profiler that listens.
+needs_records = pytest.mark.skipif(
+    BACKEND == "XPU_OPENCL", reason="XPU_OPENCL does not record its commands for profilers (docs/opencl.md)"
+)
 
 
 def needing(what: str, *values: object):

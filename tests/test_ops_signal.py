@@ -58,11 +58,11 @@ def ones(*shape):
 
 BAD = {
     "FFT of a scalar": lambda: raw.FFT(input=tf.constant(1j, tf.complex64)),
-    "FFT2D of a vector": lambda: raw.FFT2D(input=tf.ones(3, tf.complex64)),
+    "FFT2D of a vector": lambda: raw.FFT2D(input=np.ones(3, np.complex64)),
     "RFFT of a negative length": lambda: raw.RFFT(input=ones(2, 3), fft_length=[-1]),
     "RFFT of too great a length": lambda: raw.RFFT(input=ones(2, 3), fft_length=[5]),
     "RFFT2D of one length": lambda: raw.RFFT2D(input=ones(2, 3), fft_length=[2]),
-    "IRFFT of too great a length": lambda: raw.IRFFT(input=tf.ones((2, 3), tf.complex64), fft_length=[6]),
+    "IRFFT of too great a length": lambda: raw.IRFFT(input=np.ones((2, 3), np.complex64), fft_length=[6]),
 }
 
 
