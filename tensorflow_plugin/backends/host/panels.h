@@ -1,0 +1,31 @@
+// The matrix that many rows are multiplied with, as oneDNN's kernels read it: in panels of a few columns, each a dense
+// matrix of its own. Left as it lies, it is copied so by oneDNN for each part of a product, or read across its rows.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_PANELS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_HOST_PANELS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "dnnl.hpp"
+#include "tensorflow_plugin/backends/runtime/thread_team.h"
+
+namespace xpu::host {
+
+struct Panels {
+  int64_t rows = 0, cols = 0;  // of the matrix, of float
+  int64_t width = 0;           // columns of a panel; the last one is filled up with zeros
+  int64_t depth = 0;           // rows of a panel; those beyond the matrix are zeros
+
+  int64_t panels() const { return (cols + width - 1) / width; }
+  int64_t elements() const { return panels() * depth * width; }
+  // Copies the matrix, whose rows are `stride` apart and dense.
+  void Pack(const float* matrix, int64_t stride, float* to, const runtime::ThreadTeam& team) const;
+};
+
+// How oneDNN wants a matrix whose columns are dimension `col`, and its rows the dimensions `row`, the last one fastest;
+// a width of 0 if that is in some other way.
+Panels PanelsOf(const dnnl::memory::desc& wanted, const std::vector<int>& row, int col);
+
+}  // namespace xpu::host
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_HOST_PANELS_H_
