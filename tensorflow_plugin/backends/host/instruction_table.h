@@ -10,7 +10,8 @@ namespace xpu::host {
 // float's.
 struct InstrTable {
   InstrFn op[kNumEOps][kNumDTypes] = {};
-  InstrFn cast[kNumDTypes][kNumDTypes] = {};  // [from][to]
+  InstrFn of_one[2][kNumEOps][kNumDTypes] = {};  // the first or the second operand is one element for all
+  InstrFn cast[kNumDTypes][kNumDTypes] = {};     // [from][to]
   InstrFn load[kNumDTypes] = {};
   InstrFn store[kNumDTypes] = {};
 };

@@ -42,6 +42,10 @@ InstrFn FindInstr(EOp op, DType type, DType result) {
   return fast != nullptr ? fast : plain::FindInstr(op, type, result);
 }
 
+InstrFn FindInstrOfOne(EOp op, DType type, int operand) {
+  return ActiveTable().of_one[operand][static_cast<int>(op)][Row(type)];
+}
+
 InstrFn FindLoad(DType type) {
   const InstrFn fast = ActiveTable().load[static_cast<int>(type)];
   return fast != nullptr ? fast : plain::FindLoad(type);

@@ -306,8 +306,8 @@ Part ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
 constexpr int64_t kPanelsFrom = 1 << 16;
 
 bool GoesInPanels(const MatMulDesc& d, const Part& part) {
-  return d.type == DType::kFloat && d.batch.empty() && !d.transpose_b && d.k * d.n >= kPanelsFrom &&
-         part.rows < d.m && part.cols == d.n;
+  return d.type == DType::kFloat && d.batch.empty() && !d.transpose_b && d.k * d.n >= kPanelsFrom && part.rows < d.m &&
+         part.cols == d.n;
 }
 
 // The panels that oneDNN wants for all parts of some rows; a width of 0 if there are none.

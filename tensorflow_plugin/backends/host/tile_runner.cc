@@ -77,6 +77,9 @@ PreparedProgram Make(const Program* program) {
   int number = 0;
   for (const Instr& i : program->instrs()) {
     p.instrs.push_back(FindInstr(i.op, i.type, i.result));
+    for (int operand : {0, 1}) {
+      p.of_one[operand].push_back(Info(i.op).arity == 2 ? FindInstrOfOne(i.op, i.type, operand) : nullptr);
+    }
     p.last_use[i.a] = number;
     if (Info(i.op).arity > 1) p.last_use[i.b] = number;
     if (Info(i.op).arity > 2) p.last_use[i.c] = number;
@@ -122,15 +125,9 @@ ElementwiseDesc Merged(const ElementwiseDesc& desc) {
 TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store_outputs)
     : desc_(desc), args_(args), prepared_(Prepare(desc.program)), store_outputs_(store_outputs) {
   const Program& p = *desc.program;
-  const int first = p.first_instr_register();
   const int rank = desc.shape.rank();
-  const int64_t num_elements = desc.shape.num_elements();
-  size_t raw_size = 0;
-
   for (int i = 0; i < p.num_inputs(); ++i) {
     const Dims& s = desc.in_strides[i];
-    tile_[i] = nullptr;
-    const size_t size = SizeOf(p.inputs()[i]);
     bool scalar = true, dense = true;
     int64_t expected = 1;
     for (int d = rank - 1; d >= 0; --d) {
@@ -140,27 +137,33 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
       expected *= desc.shape[d];
     }
     walk_[i] = dense ? Walk::kContiguous : scalar ? Walk::kScalar : Walk::kStrided;
-    const InstrFn load = prepared_.loads[i];
+    if (walk_[i] == Walk::kScalar) ReadElement(i);
+  }
+  ChooseInstrs();
+
+  size_t raw_size = 0;
+  for (int i = 0; i < p.num_inputs(); ++i) {
+    tile_[i] = nullptr;
+    if (walk_[i] == Walk::kScalar && !in_full_[i]) {
+      reg_[i] = element_[i];
+      continue;
+    }
     // An input that is itself an output, and that another output overwrites, is read before that happens.
     bool overwritten = false;
     for (int o = 0; store_outputs && o < p.num_outputs(); ++o) {
       overwritten = overwritten || (args.out[o] == args.in[i] && p.outputs()[o] != i);
     }
     const bool saved = overwritten && prepared_.last_use[i] == static_cast<int>(p.instrs().size());
-    if (walk_[i] != Walk::kContiguous || load != nullptr || saved) {
+    const bool converted = prepared_.loads[i] != nullptr;
+    if (walk_[i] != Walk::kContiguous || converted || saved) {
       tile_[i] = NewBuffer(plain::RegisterSize(p.inputs()[i]));
       whole_range_ = false;
     }
-    if (walk_[i] == Walk::kStrided && load != nullptr) raw_size = std::max(raw_size, size);
+    if (walk_[i] == Walk::kStrided && converted) raw_size = std::max(raw_size, SizeOf(p.inputs()[i]));
     if (walk_[i] == Walk::kScalar) {
-      // One element, repeated once for all tiles; no further than there are elements to combine it with.
-      char element[16];
-      if (load != nullptr) {
-        load(element, args.in[i], nullptr, nullptr, 1);
-      } else {
-        std::memcpy(element, args.in[i], size);
-      }
-      Repeat(element, plain::RegisterSize(p.inputs()[i]), std::min(kTile, num_elements), tile_[i]);
+      // Repeated once for all tiles; no further than there are elements to combine it with.
+      const int64_t n = std::min(kTile, desc.shape.num_elements());
+      Repeat(element_[i], plain::RegisterSize(p.inputs()[i]), n, tile_[i]);
       reg_[i] = tile_[i];
     }
   }
@@ -170,12 +173,65 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
     const size_t reg = p.num_inputs() + c;
     reg_[reg] = Aligned(prepared_.constants[c].get());
     tile_[reg] = nullptr;
-    whole_range_ = false;
+    whole_range_ = whole_range_ && !in_full_[reg];
   }
+  PlaceResults();
+  // What a program of many registers works on should stay in the nearest cache, too.
+  constexpr int64_t kNearestCache = 40 << 10;
+  if (BytesAtOnce() * kTile > kNearestCache) at_once_ = kTile / 2;
+}
 
+int64_t TileRunner::BytesAtOnce() const {
+  const Program& p = *prepared_.program;
+  int64_t bytes = 0;
+  for (const TileBuffer& buffer : buffers_) bytes += static_cast<int64_t>(buffer.get_deleter().register_size);
+  for (int i = 0; i < p.num_inputs(); ++i) {
+    if (walk_[i] == Walk::kContiguous) bytes += static_cast<int64_t>(SizeOf(p.inputs()[i]));
+  }
+  for (int r = p.first_instr_register(); r < p.num_registers(); ++r) {
+    if (direct_output_[r] >= 0) bytes += static_cast<int64_t>(SizeOf(p.type(r)));
+  }
+  return bytes;
+}
+
+void TileRunner::ReadElement(int input) {
+  const InstrFn load = prepared_.loads[input];
+  if (load != nullptr) {
+    load(element_[input], args_.in[input], nullptr, nullptr, 1);
+  } else {
+    std::memcpy(element_[input], args_.in[input], SizeOf(prepared_.program->inputs()[input]));
+  }
+}
+
+// Where one of two operands is an element for all, it takes a register, and no place in the cache.
+void TileRunner::ChooseInstrs() {
+  const Program& p = *prepared_.program;
+  const int first = p.first_instr_register();
+  const auto is_one = [&](int reg) { return reg < p.num_inputs() ? walk_[reg] == Walk::kScalar : reg < first; };
+  std::fill_n(in_full_, first, false);
+  for (size_t k = 0; k < p.instrs().size(); ++k) {
+    const Instr& i = p.instrs()[k];
+    instr_[k] = prepared_.instrs[k];
+    if (is_one(i.b) && prepared_.of_one[1][k] != nullptr) {
+      instr_[k] = prepared_.of_one[1][k];
+      in_full_[i.a] = true;
+    } else if (is_one(i.a) && prepared_.of_one[0][k] != nullptr) {
+      instr_[k] = prepared_.of_one[0][k];
+      in_full_[i.b] = true;
+    } else {
+      const uint16_t operands[] = {i.a, i.b, i.c};
+      for (int o = 0; o < Info(i.op).arity; ++o) in_full_[operands[o]] = true;
+    }
+  }
+  for (int r : p.outputs()) in_full_[r] = true;
+}
+
+void TileRunner::PlaceResults() {
+  const Program& p = *prepared_.program;
+  const int first = p.first_instr_register();
   // A result goes straight to its output where nothing that is read later lies there.
   for (int r = first; r < p.num_registers(); ++r) direct_output_[r] = -1;
-  for (int o = 0; store_outputs && o < p.num_outputs(); ++o) {
+  for (int o = 0; store_outputs_ && o < p.num_outputs(); ++o) {
     const int r = p.outputs()[o];
     if (r < first) {
       whole_range_ = whole_range_ && p.num_outputs() == 1;
@@ -183,7 +239,7 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
     }
     bool direct = prepared_.stores[o] == nullptr && direct_output_[r] < 0;
     for (int i = 0; direct && i < p.num_inputs(); ++i) {
-      if (args.in[i] == args.out[o] && prepared_.last_use[i] > r - first) direct = false;
+      if (args_.in[i] == args_.out[o] && prepared_.last_use[i] > r - first) direct = false;
     }
     if (direct) direct_output_[r] = static_cast<int8_t>(o);
   }
@@ -224,7 +280,7 @@ void TileRunner::Run(int64_t begin, int64_t n) {
     RunTile(begin, n);
     return;
   }
-  for (int64_t done = 0; done < n; done += kTile) RunTile(begin + done, std::min(kTile, n - done));
+  for (int64_t done = 0; done < n; done += at_once_) RunTile(begin + done, std::min(at_once_, n - done));
 }
 
 void TileRunner::RunTile(int64_t begin, int64_t n) {
@@ -261,7 +317,7 @@ void TileRunner::RunTile(int64_t begin, int64_t n) {
     if (direct_output_[r] >= 0) {
       dst = static_cast<char*>(args_.out[direct_output_[r]]) + begin * SizeOf(p.type(r));
     }
-    const bool failed = prepared_.instrs[k](dst, reg_[instr.a], reg_[instr.b], reg_[instr.c], n);
+    const bool failed = instr_[k](dst, reg_[instr.a], reg_[instr.b], reg_[instr.c], n);
     reg_[r] = dst;
     if (__builtin_expect(failed, 0) && status_.ok()) status_ = plain::InstrFailure(instr.op);
   }

@@ -23,6 +23,7 @@ using TileBuffer = std::unique_ptr<char[], RecycleTile>;
 struct PreparedProgram {
   const Program* program = nullptr;
   std::vector<InstrFn> instrs;
+  std::vector<InstrFn> of_one[2];                  // per instruction, with one element as that operand; null: none
   std::vector<InstrFn> loads;                      // per input
   std::vector<InstrFn> stores;                     // per output
   std::vector<std::unique_ptr<char[]>> constants;  // per constant: a tile full of it
@@ -33,7 +34,7 @@ const PreparedProgram& Prepare(const Program* program);
 
 class TileRunner {
  public:
-  static constexpr int64_t kTile = 1024;  // elements
+  static constexpr int64_t kTile = 1024;  // elements at a time, at most
 
   // `desc.shape` must have been merged (MergeDims), so that a contiguous input has rank 1 and stride 1. Keeps
   // references to both arguments. One per thread. With outputs in args.out null, results stay in tiles (see Result).
@@ -47,6 +48,10 @@ class TileRunner {
 
  private:
   enum class Walk : uint8_t { kContiguous, kScalar, kStrided };
+  void ReadElement(int input);
+  void ChooseInstrs();
+  void PlaceResults();
+  int64_t BytesAtOnce() const;  // of an element, in all registers
   void RunTile(int64_t begin, int64_t n);
   void Gather(int input, int64_t begin, int64_t n, void* dst) const;
   void* NewBuffer(size_t register_size);
@@ -56,7 +61,11 @@ class TileRunner {
   const PreparedProgram& prepared_;
   const bool store_outputs_;
   bool whole_range_ = true;  // nothing needs a tile: the range can be run in one go
+  int64_t at_once_ = kTile;  // elements of a tile that Run fills
   Walk walk_[Program::kMaxInputs];
+  alignas(16) char element_[Program::kMaxInputs][16];  // of an input that is one element, as its register holds it
+  bool in_full_[Program::kMaxRegisters];          // of constants and such inputs: something reads more than an element
+  InstrFn instr_[Program::kMaxRegisters];         // per instruction
   void* tile_[Program::kMaxRegisters];            // buffer of a register, or null if it is read or written in place
   const void* reg_[Program::kMaxRegisters];       // where each register is for the current tile
   int8_t direct_output_[Program::kMaxRegisters];  // output number that a result is written to directly, or -1

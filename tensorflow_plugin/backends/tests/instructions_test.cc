@@ -421,6 +421,27 @@ TEST(Elementwise, EveryOpOnEveryType) {
   }
 }
 
+// One element as the first operand, as the second, and as both.
+TEST(Elementwise, OneElementForAll) {
+  constexpr EOp ops[] = {EOp::kAdd,     EOp::kSub,          EOp::kMul,     EOp::kDiv,  EOp::kFloorDiv,
+                         EOp::kMaximum, EOp::kMinimum,      EOp::kEqual,   EOp::kLess, EOp::kLessEqual,
+                         EOp::kGreater, EOp::kGreaterEqual, EOp::kNotEqual};
+  for (const EOp op : ops) {
+    for (DType type : {DType::kFloat, DType::kDouble, DType::kHalf, DType::kBFloat16}) {
+      for (int ones : {1, 2, 3}) {
+        ElementwiseDesc desc = Dense(SingleOpProgram(op, type), 2500);
+        std::vector<Array> inputs;
+        for (int i : {0, 1}) {
+          const bool one = (ones >> i & 1) != 0;
+          if (one) desc.in_strides[i] = {0};
+          inputs.push_back(one ? Values(type, {i == 0 ? 1.5 : -0.75}) : Random(type, 2500, 30 + i));
+        }
+        ExpectAsTheReference(desc, inputs, errors::Concat(Info(op).name, " of one element: ", ones));
+      }
+    }
+  }
+}
+
 TEST(Elementwise, EveryCast) {
   for (int from = 1; from < kNumDTypes; ++from) {
     for (int to = 1; to < kNumDTypes; ++to) {
