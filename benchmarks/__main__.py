@@ -1,6 +1,7 @@
 """`python -m benchmarks [group ...]`: measures and prints; for all groups, or with --write, writes docs/benchmarks.md.
 
-The group dlpack compares libraries instead of devices and writes docs/dlpack.md.
+The group dlpack compares libraries instead of devices and writes docs/dlpack.md; the group opencl, which is measured
+only if it is named, compares backends and with --write writes docs/opencl.md.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 
 import tensorflow as tf
 
-from benchmarks import dlpack, suite
+from benchmarks import dlpack, opencl, suite
 from benchmarks.measure import Result
 from tensorflow_xpu._measure import amount
 
@@ -64,11 +65,11 @@ def written(text: str, measured: dict[str, str]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("groups", nargs="*", choices=[[], *suite.GROUPS, "dlpack"], help="default: all")
+    parser.add_argument("groups", nargs="*", choices=[[], *suite.GROUPS, "dlpack", "opencl"], help="default: all")
     parser.add_argument("--write", action="store_true", help="put these groups in the place of theirs in the document")
     options = parser.parse_args()
     asked = options.groups or [*suite.GROUPS, "dlpack"]
-    groups = [group for group in asked if group != "dlpack"]
+    groups = [group for group in asked if group in suite.GROUPS]
     if not tf.config.list_physical_devices("XPU"):
         print("no XPU is visible: run `python -m tensorflow_xpu doctor`", file=sys.stderr)
         return 1
@@ -93,6 +94,8 @@ def main() -> int:
         print(f"wrote {PATH}")
     if "dlpack" in asked:
         dlpack.run()
+    if "opencl" in asked:
+        opencl.run(options.write)
     return 0
 
 

@@ -11,7 +11,6 @@ import importlib.util
 import json
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import sysconfig
@@ -206,13 +205,13 @@ def plot(results: dict[str, dict[str, Times]]) -> None:
 
 def run() -> None:
     """Measures, prints the table and writes it and the plot into docs/."""
+    from benchmarks.measure import put
+
     results = measure()
     table = markdown(results)
     print(table)
     plot(results)
-    text = PAGE.read_text()
-    begin, end = "<!-- measured: begin -->", "<!-- measured: end -->"
-    PAGE.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n{table}\n{end}", text, flags=re.DOTALL))
+    put(PAGE, table)
     print(f"wrote {PAGE} and {PLOT}")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pathlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,6 +34,7 @@ __all__ = [
     "in_process",
     "lines_of",
     "middle",
+    "put",
 ]
 __all__ += ["repeated", "seconds", "wait"]
 
@@ -68,6 +71,15 @@ def lines_of(module: str, *arguments: str, **environment: str) -> Iterator[str]:
         yield from process.stdout
     if process.returncode != 0:
         raise subprocess.CalledProcessError(process.returncode, command)
+
+
+def put(page: pathlib.Path, text: str) -> None:
+    """Puts the text between the marks of what was measured in a document."""
+    begin, end = "<!-- measured: begin -->", "<!-- measured: end -->"
+    whole, count = re.subn(f"{begin}.*{end}", lambda _: f"{begin}\n{text}\n{end}", page.read_text(), flags=re.DOTALL)
+    if count != 1:
+        raise ValueError(f"{page} has {count} places for what was measured, from {begin} to {end}; expected 1")
+    page.write_text(whole)
 
 
 def compare(case: Case, rounds: int = 9) -> Result:

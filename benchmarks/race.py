@@ -85,10 +85,14 @@ class Process:
 
     def __init__(self, contestant: str, workload: str):
         who = (CONTESTANTS | VARIANTS)[contestant]
-        command = [sys.executable, "-m", "benchmarks.race", json.dumps(who.jit_compile), workload]
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **who.environment}
+        self.start(["benchmarks.race", json.dumps(who.jit_compile), workload], who.environment)
+
+    def start(self, module: list[str], environment: dict[str, str]) -> None:
+        """Runs `python -m module`, whose arguments stand behind its name; it answers each line with one of JSON."""
+        command = [sys.executable, "-m", *module]
+        variables = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        self._process = subprocess.Popen(command, env=environment, **pipes)
+        self._process = subprocess.Popen(command, env=variables, **pipes)
 
     def turn(self, what: str = "") -> dict[str, Any]:
         """Has it run the steps once: {"seconds": of a step, "whole": of the turn, "loss": ...}; or what `profiled`

@@ -9,6 +9,7 @@ import json
 import pathlib
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -81,8 +82,8 @@ def copies() -> Iterator[Result]:
             yield Result(name, label, a, b, f"{4 * n / a / 1e9:.1f} GB/s")
 
 
-def training_stepper(device: str) -> Callable[[], None]:
-    """Ten training steps of the demo's network, on random digits in batches of the demo's size."""
+def demo_step(device: str) -> Callable[[], Any]:
+    """A training step of the demo's network, on random digits in batches of the demo's size, which gives the loss."""
     sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "examples"))
     import digits_cnn
 
@@ -95,11 +96,21 @@ def training_stepper(device: str) -> Callable[[], None]:
 
     def step():
         with tf.device(device):
-            for _ in range(10):
-                loss = model.train_on_batch(x, y)
-            np.asarray(loss)
+            return model.train_on_batch(x, y)
 
     return step
+
+
+def training_stepper(device: str) -> Callable[[], None]:
+    """Ten of the demo's training steps."""
+    step = demo_step(device)
+
+    def steps():
+        for _ in range(9):
+            step()
+        np.asarray(step())
+
+    return steps
 
 
 def training() -> Iterator[Result]:

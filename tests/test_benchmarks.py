@@ -1,6 +1,7 @@
 """The figures that the benchmarks print belong together."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -9,13 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks import contest, families, models, plots, race, suite, workloads
+from benchmarks import contest, families, models, opencl, plots, race, suite, workloads
 from benchmarks.__main__ import sections, written
-from benchmarks.measure import CPU, XPU, Result, alternate, middle
+from benchmarks.measure import CPU, XPU, Result, alternate, middle, put
 from benchmarks.roofline import Roof
 from tensorflow_xpu import _families
 from tensorflow_xpu._measure import amount
-from tests.conftest import ROOT, run, run_code
+from tests.conftest import BACKENDS, ROOT, run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -215,3 +216,47 @@ def test_workloads_do_the_same_on_both_devices(name, xpu_device):
         assert 0.05 * whole < seconds * workloads.WORKLOADS[name].steps < whole
     assert np.isfinite(losses[0])
     np.testing.assert_allclose(*losses, rtol=1e-3)
+
+
+def test_only_what_was_measured_is_replaced(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Head\n\n<!-- measured: begin -->\nold\n<!-- measured: end -->\n\nkept\n")
+    put(page, "new \\1")
+    assert page.read_text() == "# Head\n\n<!-- measured: begin -->\nnew \\1\n<!-- measured: end -->\n\nkept\n"
+    page.write_text("# Head\n")
+    with pytest.raises(ValueError, match=r"page\.md has 0 places for what was measured"):
+        put(page, "new")
+
+
+def test_every_primitive_of_the_opencl_backend_is_measured():
+    """And is in the document, with the ops that would be measured now."""
+    there = (ROOT / "tensorflow_plugin/backends/opencl/primitives.h").read_text()
+    listed = there.partition("#define XPU_OPENCL_PRIMITIVES(V)")[2].partition("\n\n")[0]
+    assert re.findall(r"V\((\w+)\)", listed) == list(opencl.CASES)
+    measured = opencl.PAGE.read_text().partition("measured: begin")[2]
+    rows = re.findall(r"^\| (\w+, \w+) \|", measured, re.MULTILINE)
+    assert rows == [f"{name}, {op}" for name, (op, _, _) in opencl.CASES.items() for _ in opencl.SIZES]
+
+
+def test_the_table_of_the_opencl_backend():
+    rounds = {opencl.OPENCL: [2.0, 8.0, 3.0], opencl.REFERENCE: [4.0, 4.0, 4.0], opencl.STOCK: [1.0, 1.0, 3.0]}
+    other = {name: [1.0] * 3 for name in rounds}
+    text = opencl.table([opencl.Row("MatMul", "small", rounds), opencl.Row("Softmax", "large", other)])
+    assert text.splitlines()[2:] == [
+        "| MatMul, MatMul | 64x64, 64x64 | 3 s | 0.75 | 2.00 |",
+        "| Softmax, Softmax | 16384x64 | 1 s | 1.00 | 1.00 |",
+        "| geometric mean | | | 0.87 | 1.41 |",
+    ]
+
+
+@pytest.mark.skipif(opencl.OPENCL not in BACKENDS, reason="NOT TESTED: there is no OpenCL driver here")
+def test_backends_take_turns_at_a_primitive(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    small, large = opencl.measured(["MatMul"], rounds=2)
+    assert (small.size, large.size) == opencl.SIZES
+    for backend in opencl.ENVIRONMENTS:
+        assert len(small.rounds[backend]) == len(large.rounds[backend]) == 2
+        assert large.median(backend) > small.median(backend)  # 512 times as many products
+    assert small.ratio(opencl.OPENCL) == 1.0
+    assert large.ratio(opencl.REFERENCE) < 1  # plain loops on one thread
+    assert list(tmp_path.rglob("*")) != []  # kernels: it was the OpenCL backend
