@@ -58,7 +58,7 @@ def pytest_configure(config):
         config.stash[WORKERS_REPORT] = file = open(pathlib.Path(REPORTS) / worker, "w")  # noqa: SIM115
         faulthandler.enable(file)
     config.addinivalue_line("markers", "without_isolation: does not depend on isolation, or chooses it for itself")
-    config.addinivalue_line("markers", "host_only: says nothing about the reference backend, or takes too long on it")
+    config.addinivalue_line("markers", "host_only: says nothing about the other backends, or takes too long on them")
     config.addinivalue_line("markers", "slow: takes longer than `make test` has time for; `make test-all` runs it")
 
 
@@ -71,9 +71,11 @@ REPORT = 3000
 
 
 def pytest_runtest_setup(item):
-    """Where the run's time is over (tools/run_tests.py), what has not begun is left out."""
+    """Leaves out what has not begun when the run's time is over (tools/run_tests.py), and all where no device is."""
     if time.time() > float(os.environ.get("XPU_TESTS_UNTIL", "inf")):
         pytest.skip(LEFT_OUT)
+    if os.environ.get("TF_XPU_SUBDEVICE") == "XPU_OPENCL" and "XPU_OPENCL" not in BACKENDS:
+        pytest.skip("NOT TESTED: there is no OpenCL driver here")
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -19,11 +19,15 @@ from ctypes import (
     py_object,
 )
 
+from tests.lacking import BACKEND
+
 READ_ONLY, IS_COPIED, PADDED = 1, 2, 4
 CPU, CUDA, EXT_DEV = 1, 2, 12
 HOST = (CPU, 0)
+# The host cannot address isolated memory, nor an OpenCL device's.
+BEYOND = os.environ.get("TF_XPU_ISOLATE_MEMORY") == "1" or BACKEND == "XPU_OPENCL"
 # Where DLPack sees the memory of /cpu:0 and /xpu:0.
-PLACES = {"/cpu:0": HOST, "/xpu:0": (EXT_DEV, 0) if os.environ.get("TF_XPU_ISOLATE_MEMORY") == "1" else HOST}
+PLACES = {"/cpu:0": HOST, "/xpu:0": (EXT_DEV, 0) if BEYOND else HOST}
 
 # (code, bits) of every type that DLPack 1.3 and TensorFlow share.
 TYPES = {

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import run_code
+from tests.lacking import BACKEND
 
 
 def run(code, count, **environment):
@@ -100,8 +101,11 @@ def test_are_described(four):
     assert [d["bus_id"] for d in described] == [f"ffff:{i:02x}:00.0" for i in range(4)]
     for device in described:
         assert device["memory_total"] == 512 << 20
-        assert 1e8 < device["bandwidth_bytes_per_s"] < 1e13
-        assert 0.01 < device["gflops"] < 1e5
+        if BACKEND == "XPU_OPENCL":  # which measures nothing
+            assert device["bandwidth_bytes_per_s"] is device["gflops"] is None
+        else:
+            assert 1e8 < device["bandwidth_bytes_per_s"] < 1e13
+            assert 0.01 < device["gflops"] < 1e5
         assert device["numa_node"] is None or device["numa_node"] >= 0
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import tensorflow_xpu
 from tests.conftest import BACKENDS, run_code
+from tests.lacking import BACKEND
 
 pytestmark = pytest.mark.without_isolation
 
@@ -43,7 +44,8 @@ def test_the_processor_is_described(xpu_device):
     assert 0 < cpu.memory_free <= cpu.memory_total
     assert cpu.memory_total <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     xpu = tensorflow_xpu.list_physical_devices("XPU")[0]
-    assert (cpu.hardware_name, cpu.vendor) == (xpu.hardware_name, xpu.vendor)
+    if BACKEND != "XPU_OPENCL":  # whose devices have the names that their drivers give them
+        assert (cpu.hardware_name, cpu.vendor) == (xpu.hardware_name, xpu.vendor)
 
 
 def test_listing_makes_no_devices_and_counts_them_all():

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+import tensorflow_xpu
+from tests import conftest
 from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
@@ -171,6 +173,23 @@ def test_every_python_test_is_in_a_step():
     assert [path for path in run_tests.FIRST if not (ROOT / path).exists()] == []
     rest = next(step for step in run_tests.TEST if "all else" in step.title)
     assert [a.removeprefix("--ignore=") for a in rest.command if a.startswith("--ignore=")] == list(run_tests.FIRST)
+
+
+def test_where_a_backend_has_no_device_its_tests_are_left_out(monkeypatch):
+    monkeypatch.delenv("XPU_TESTS_UNTIL", raising=False)
+    monkeypatch.setattr(conftest, "BACKENDS", ("XPU_HOST", "XPU_REFERENCE"))
+    for backend in conftest.BACKENDS:
+        monkeypatch.setenv("TF_XPU_SUBDEVICE", backend)
+        conftest.pytest_runtest_setup(None)
+    monkeypatch.setenv("TF_XPU_SUBDEVICE", "XPU_OPENCL")
+    with pytest.raises(pytest.skip.Exception, match="NOT TESTED: there is no OpenCL driver"):
+        conftest.pytest_runtest_setup(None)
+
+
+def test_every_backend_has_its_python_tests():
+    steps = [step for step in (*run_tests.TEST, *run_tests.REST) if "pytest" in step.command]
+    assert {step.environment["TF_XPU_SUBDEVICE"] for step in steps} == set(tensorflow_xpu.SUBDEVICE_TYPES)
+    assert all(step.divisible for step in steps)
 
 
 @pytest.mark.parametrize("arguments", [[], ["all"], ["test", "--seconds", "soon"]])

@@ -147,7 +147,15 @@ REST = (
     ),
     python_tests("slow Python tests", 1200, marks=["slow"]),
     Step("mutations of passes", ("tools/mutate_passes.py",), 900, build=bazel("build")),
-    # PoCL takes most of a second to compile a kernel: the backend's cache on disk makes all but the first run short.
+    # PoCL takes most of a second to compile a kernel: the backend's cache on disk makes all but the first run short. Of
+    # the sweep another kernel of each op every day.
+    python_tests(
+        "Python tests, OpenCL backend",
+        900,
+        marks=["not host_only", "not slow"],
+        backend="XPU_OPENCL",
+        XPU_SWEEP_KERNELS="1",
+    ),
     Step("C++ tests, OpenCL backend", bazel("test", "--test_tag_filters=opencl"), 1200, build=bazel("build")),
     # Fetches TensorFlows, and compiles what depends on their C++.
     Step(
