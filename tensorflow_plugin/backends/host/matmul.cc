@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 #include <optional>
 #include <string>
@@ -16,7 +17,6 @@
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
-#include "tensorflow_plugin/backends/host/panels.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
 #include "tensorflow_plugin/backends/host/tile_runner.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
@@ -151,8 +151,7 @@ void RunComplexGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   });
 }
 
-// With b as it lies or, if `in_panels`, as oneDNN likes it.
-void BuildPlan(const MatMulDesc& d, bool in_panels, Plan* plan) {
+void BuildPlan(const MatMulDesc& d, Plan* plan) {
   using dnnl::memory;
   const memory::data_type type = DnnlType(d.type);
   auto describe = [&](const Dims& batch_strides, int64_t rows, int64_t cols, bool transpose, int64_t ld) {
@@ -171,10 +170,9 @@ void BuildPlan(const MatMulDesc& d, bool in_panels, Plan* plan) {
   const memory::desc c = describe(d.c_batch_strides, d.m, d.n, false, d.ldc);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const memory::desc any(b.get_dims(), type, memory::format_tag::any);
-  const dnnl::matmul::primitive_desc product(Engine(), a, in_panels ? any : b, c, attr);
+  const dnnl::matmul::primitive_desc product(Engine(), a, b, c, attr);
   if (std::string(product.impl_info_str()).find("ref") != std::string::npos) return;
-  const int src = plan->Buffer(a), weights = plan->Buffer(product.weights_desc()), dst = plan->Buffer(c);
+  const int src = plan->Buffer(a), weights = plan->Buffer(b), dst = plan->Buffer(c);
   plan->Add(dnnl::matmul(product), product.scratchpad_desc(),
             {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, dst}});
 }
@@ -215,10 +213,10 @@ bool RunNarrow(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   return true;
 }
 
-Status FindPlan(const MatMulDesc& d, bool in_panels, const ThreadTeam& team, std::shared_ptr<Plan>* plan) {
+// By oneDNN, if it has the product and can do it quickly.
+Status RunPlan(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   PlanKey key{static_cast<int64_t>(Primitive::kMatMul),
               static_cast<int64_t>(d.type),
-              in_panels,
               d.m,
               d.n,
               d.k,
@@ -228,16 +226,11 @@ Status FindPlan(const MatMulDesc& d, bool in_panels, const ThreadTeam& team, std
               d.ldb,
               d.ldc};
   for (const Dims* dims : {&d.batch, &d.a_batch_strides, &d.b_batch_strides, &d.c_batch_strides}) key.Add(*dims);
-  if (!key.fits()) return OkStatus();
-  return GetPlan(key, team, [&](Plan* p) { BuildPlan(d, in_panels, p); }, plan);
-}
-
-// By oneDNN, if it has the product and can do it quickly.
-Status RunPlan(const MatMulDesc& d, const Args& args, const ThreadTeam& team, bool in_panels = false) {
   std::shared_ptr<Plan> plan;
-  XPU_RETURN_IF_ERROR(FindPlan(d, in_panels, team, &plan));
-  if (plan != nullptr && plan->usable()) return plan->Run({args.in[0], args.in[1], args.out[0]}, team);
-  if (in_panels) return errors::Internal("no oneDNN matrix product of panels ", d.m, "x", d.k, "x", d.n);
+  if (key.fits()) {
+    XPU_RETURN_IF_ERROR(GetPlan(key, team, [&](Plan* p) { BuildPlan(d, p); }, &plan));
+    if (plan->usable()) return plan->Run({args.in[0], args.in[1], args.out[0]}, team);
+  }
   if (d.type != DType::kFloat) return errors::Unimplemented("no oneDNN matrix product of type ", Name(d.type));
   RunGemm<float>(d, args, team);
   return OkStatus();
@@ -275,8 +268,8 @@ Part ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
   const int64_t batches = d.batch.empty() ? 1 : d.batch[0];
   const int64_t work = d.batch.num_elements() * d.m * d.n * d.k, all_rows = d.batch.num_elements() * d.m;
   int64_t wanted = team_size == 1 ? 1 : std::min<int64_t>(work / kGrainWork, kPartsPerThread * team_size);
-  // An epilogue wants whole rows, and few enough; for each part oneDNN reads all of b then.
-  const bool whole_rows = has_epilogue && all_rows >= 2 * kRows * wanted && d.k * d.n <= kCopiedElements;
+  // An epilogue wants whole rows, and few enough, but not very few; for each part oneDNN reads all of b then.
+  const bool whole_rows = has_epilogue && all_rows >= kPieceRows / 2 * wanted && d.k * d.n <= kCopiedElements;
   if (whole_rows) wanted = std::max(wanted, std::min(all_rows / kPieceRows, all_rows * d.n / kPieceElements));
   int64_t stacks = 1, down = 1, across = 1;  // parts in each direction
   for (int64_t parts = 1; parts < wanted; parts *= 2) {
@@ -295,35 +288,18 @@ Part ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
       break;
     }
   }
-  const auto even = [](int64_t all, int64_t parts, int64_t multiple) {
-    return std::min(all, Count(Count(all, parts), multiple) * multiple);
+  // Parts of about the same size, of whole blocks of oneDNN's if that makes none much smaller.
+  const auto even = [](int64_t all, int64_t parts, std::initializer_list<int64_t> blocks) {
+    int64_t size = all;
+    for (int64_t block : blocks) {
+      size = std::min(all, Count(Count(all, parts), block) * block);
+      if (size * parts * 10 <= all * 11) break;
+    }
+    return size;
   };
   // Rows of a transposed matrix lie next to each other.
-  return {even(batches, stacks, 1), even(d.m, down, d.transpose_a ? kRows : 4), even(d.n, across, kCols)};
-}
-
-// Elements of b from which parts of some rows, each of which oneDNN would copy all of b for, have it in panels.
-constexpr int64_t kPanelsFrom = 1 << 16;
-
-bool GoesInPanels(const MatMulDesc& d, const Part& part) {
-  return d.type == DType::kFloat && d.batch.empty() && !d.transpose_b && d.k * d.n >= kPanelsFrom && part.rows < d.m &&
-         part.cols == d.n;
-}
-
-// The panels that oneDNN wants for all parts of some rows; a width of 0 if there are none.
-Status FindPanels(const MatMulDesc& d, const Part& part, Panels* panels) {
-  for (int64_t rows : {part.rows, d.m % part.rows}) {
-    if (rows == 0) continue;
-    MatMulDesc here = d;
-    here.m = rows;
-    std::shared_ptr<Plan> plan;
-    XPU_RETURN_IF_ERROR(FindPlan(here, /*in_panels=*/true, ThreadTeam(1), &plan));
-    const Panels found = plan != nullptr && plan->usable() ? PanelsOf(plan->desc(1), {0}, 1) : Panels();
-    if (rows == part.rows) *panels = found;
-    if (found.width != panels->width || found.depth != panels->depth) *panels = Panels();
-    if (panels->width == 0) break;
-  }
-  return OkStatus();
+  return {even(batches, stacks, {1}), d.transpose_a ? even(d.m, down, {64, 32, 16}) : even(d.m, down, {16, 4}),
+          even(d.n, across, {64, 32, 16})};
 }
 
 // In parts, each by oneDNN on one thread of the team. oneDNN's own threads are OpenMP's, which all have to arrive at
@@ -333,14 +309,6 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
   static const ThreadTeam alone(1);
   const bool has_epilogue = epilogue != nullptr;
   const Part part = ShareOut(d, team.size(), has_epilogue);
-  Panels panels;
-  ScratchFrame frame;
-  float* packed = nullptr;
-  if (GoesInPanels(d, part)) XPU_RETURN_IF_ERROR(FindPanels(d, part, &panels));
-  if (panels.width > 0) {
-    packed = frame.Get<float>(panels.elements());
-    panels.Pack(static_cast<const float*>(args.in[1]), d.ldb, packed, team);
-  }
   // c is dense if there is an epilogue; parts of it are in one piece if they are whole rows of one matrix, or matrices.
   const bool in_pieces =
       part.cols == d.n && (part.rows == d.m || d.batch.empty() || (d.batch.rank() == 1 && part.batches == 1));
@@ -364,9 +332,9 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
       }
       Args at{};
       at.in[0] = static_cast<const char*>(args.in[0]) + a * size;
-      at.in[1] = packed != nullptr ? packed : static_cast<const void*>(static_cast<const char*>(args.in[1]) + b * size);
+      at.in[1] = static_cast<const char*>(args.in[1]) + b * size;
       at.out[0] = static_cast<char*>(args.out[0]) + c * size;
-      const Status product = RunPlan(here, at, alone, packed != nullptr);
+      const Status product = RunPlan(here, at, alone);
       status.Update(product);
       if (product.ok() && has_epilogue && in_pieces) {
         epilogue->Run(c, here.batch.num_elements() * here.m * here.n);

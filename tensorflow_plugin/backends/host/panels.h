@@ -1,5 +1,5 @@
-// The matrix that many rows are multiplied with, as oneDNN's kernels read it: in panels of a few columns, each a dense
-// matrix of its own. Left as it lies, it is copied so by oneDNN for each part of a product, or read across its rows.
+// A filter as oneDNN's convolutions read it: a matrix of all that a pixel of the output meets by output channels, in
+// panels of a few columns, each a dense matrix of its own.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_PANELS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_PANELS_H_
 

@@ -126,6 +126,9 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
     : desc_(desc), args_(args), prepared_(Prepare(desc.program)), store_outputs_(store_outputs) {
   const Program& p = *desc.program;
   const int rank = desc.shape.rank();
+  std::fill_n(is_one_, p.num_registers(), false);
+  std::fill_n(in_full_, p.num_registers(), false);
+  std::fill_n(tile_, p.num_registers(), nullptr);
   for (int i = 0; i < p.num_inputs(); ++i) {
     const Dims& s = desc.in_strides[i];
     bool scalar = true, dense = true;
@@ -139,13 +142,17 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
     walk_[i] = dense ? Walk::kContiguous : scalar ? Walk::kScalar : Walk::kStrided;
     if (walk_[i] == Walk::kScalar) ReadElement(i);
   }
-  ChooseInstrs();
+  for (size_t c = 0; c < p.constants().size(); ++c) {
+    const size_t reg = p.num_inputs() + c;
+    is_one_[reg] = true;
+    reg_[reg] = Aligned(prepared_.constants[c].get());
+  }
+  ChooseSteps();
 
   size_t raw_size = 0;
   for (int i = 0; i < p.num_inputs(); ++i) {
-    tile_[i] = nullptr;
-    if (walk_[i] == Walk::kScalar && !in_full_[i]) {
-      reg_[i] = element_[i];
+    if (is_one_[i]) {
+      if (in_full_[i]) reg_[i] = tile_[i] = Filled(i);
       continue;
     }
     // An input that is itself an output, and that another output overwrites, is read before that happens.
@@ -160,21 +167,9 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
       whole_range_ = false;
     }
     if (walk_[i] == Walk::kStrided && converted) raw_size = std::max(raw_size, SizeOf(p.inputs()[i]));
-    if (walk_[i] == Walk::kScalar) {
-      // Repeated once for all tiles; no further than there are elements to combine it with.
-      const int64_t n = std::min(kTile, desc.shape.num_elements());
-      Repeat(element_[i], plain::RegisterSize(p.inputs()[i]), n, tile_[i]);
-      reg_[i] = tile_[i];
-    }
   }
   if (raw_size != 0) raw_ = NewBuffer(raw_size);
-
-  for (size_t c = 0; c < p.constants().size(); ++c) {
-    const size_t reg = p.num_inputs() + c;
-    reg_[reg] = Aligned(prepared_.constants[c].get());
-    tile_[reg] = nullptr;
-    whole_range_ = whole_range_ && !in_full_[reg];
-  }
+  for (int reg = p.num_inputs(); reg < p.first_instr_register(); ++reg) whole_range_ = whole_range_ && !in_full_[reg];
   PlaceResults();
   // What a program of many registers works on should stay in the nearest cache, too.
   constexpr int64_t kNearestCache = 40 << 10;
@@ -201,29 +196,40 @@ void TileRunner::ReadElement(int input) {
   } else {
     std::memcpy(element_[input], args_.in[input], SizeOf(prepared_.program->inputs()[input]));
   }
+  is_one_[input] = true;
+  reg_[input] = element_[input];
 }
 
-// Where one of two operands is an element for all, it takes a register, and no place in the cache.
-void TileRunner::ChooseInstrs() {
+// What all elements share is computed once; where one of two operands is, it takes no place in the cache.
+void TileRunner::ChooseSteps() {
   const Program& p = *prepared_.program;
-  const int first = p.first_instr_register();
-  const auto is_one = [&](int reg) { return reg < p.num_inputs() ? walk_[reg] == Walk::kScalar : reg < first; };
-  std::fill_n(in_full_, first, false);
   for (size_t k = 0; k < p.instrs().size(); ++k) {
     const Instr& i = p.instrs()[k];
-    instr_[k] = prepared_.instrs[k];
-    if (is_one(i.b) && prepared_.of_one[1][k] != nullptr) {
-      instr_[k] = prepared_.of_one[1][k];
-      in_full_[i.a] = true;
-    } else if (is_one(i.a) && prepared_.of_one[0][k] != nullptr) {
-      instr_[k] = prepared_.of_one[0][k];
-      in_full_[i.b] = true;
-    } else {
-      const uint16_t operands[] = {i.a, i.b, i.c};
-      for (int o = 0; o < Info(i.op).arity; ++o) in_full_[operands[o]] = true;
+    const uint16_t operands[] = {i.a, i.b, i.c};
+    const int arity = Info(i.op).arity, result = p.first_instr_register() + static_cast<int>(k);
+    if (std::all_of(operands, operands + arity, [&](int reg) { return is_one_[reg]; })) {
+      const bool failed = prepared_.instrs[k](element_[result], reg_[i.a], reg_[i.b], reg_[i.c], 1);
+      if (failed && status_.ok()) status_ = plain::InstrFailure(i.op);
+      is_one_[result] = true;
+      reg_[result] = element_[result];
+      continue;
     }
+    int one = -1;
+    if (arity == 2) one = is_one_[i.b] ? 1 : is_one_[i.a] ? 0 : -1;
+    const InstrFn of_one = one < 0 ? nullptr : prepared_.of_one[one][k];
+    steps_[num_steps_++] = {of_one != nullptr ? of_one : prepared_.instrs[k], static_cast<int>(k)};
+    for (int o = 0; o < arity; ++o) in_full_[operands[o]] = in_full_[operands[o]] || of_one == nullptr || o != one;
   }
   for (int r : p.outputs()) in_full_[r] = true;
+}
+
+// A tile of a register of one element, filled for good; no further than there are elements to combine it with.
+void* TileRunner::Filled(int reg) {
+  const size_t size = plain::RegisterSize(prepared_.program->type(reg));
+  void* const tile = NewBuffer(size);
+  Repeat(element_[reg], size, std::min(kTile, desc_.shape.num_elements()), tile);
+  whole_range_ = false;
+  return tile;
 }
 
 void TileRunner::PlaceResults() {
@@ -237,7 +243,7 @@ void TileRunner::PlaceResults() {
       whole_range_ = whole_range_ && p.num_outputs() == 1;
       continue;
     }
-    bool direct = prepared_.stores[o] == nullptr && direct_output_[r] < 0;
+    bool direct = prepared_.stores[o] == nullptr && direct_output_[r] < 0 && !is_one_[r];
     for (int i = 0; direct && i < p.num_inputs(); ++i) {
       if (args_.in[i] == args_.out[o] && prepared_.last_use[i] > r - first) direct = false;
     }
@@ -250,9 +256,10 @@ void TileRunner::PlaceResults() {
   };
   std::vector<Free> free;
   for (int r = first; r < p.num_registers(); ++r) {
-    tile_[r] = nullptr;
     const size_t size = plain::RegisterSize(p.type(r));
-    if (direct_output_[r] < 0) {
+    if (is_one_[r]) {
+      if (in_full_[r]) reg_[r] = tile_[r] = Filled(r);
+    } else if (direct_output_[r] < 0) {
       whole_range_ = false;
       for (size_t f = 0; f < free.size(); ++f) {
         if (free[f].size != size) continue;
@@ -263,7 +270,7 @@ void TileRunner::PlaceResults() {
       if (tile_[r] == nullptr) tile_[r] = NewBuffer(size);
     }
     for (int q = first; q < r; ++q) {
-      if (tile_[q] != nullptr && prepared_.last_use[q] == r - first) {
+      if (tile_[q] != nullptr && !is_one_[q] && prepared_.last_use[q] == r - first) {
         free.push_back({tile_[q], plain::RegisterSize(p.type(q))});
       }
     }
@@ -310,14 +317,15 @@ void TileRunner::RunTile(int64_t begin, int64_t n) {
       reg_[i] = tile_[i];
     }
   }
-  for (size_t k = 0; k < p.instrs().size(); ++k) {
-    const Instr& instr = p.instrs()[k];
-    const int r = first + static_cast<int>(k);
+  for (int k = 0; k < num_steps_; ++k) {
+    const Step& step = steps_[k];
+    const Instr& instr = p.instrs()[step.instr];
+    const int r = first + step.instr;
     void* dst = tile_[r];
     if (direct_output_[r] >= 0) {
       dst = static_cast<char*>(args_.out[direct_output_[r]]) + begin * SizeOf(p.type(r));
     }
-    const bool failed = instr_[k](dst, reg_[instr.a], reg_[instr.b], reg_[instr.c], n);
+    const bool failed = step.run(dst, reg_[instr.a], reg_[instr.b], reg_[instr.c], n);
     reg_[r] = dst;
     if (__builtin_expect(failed, 0) && status_.ok()) status_ = plain::InstrFailure(instr.op);
   }

@@ -49,7 +49,8 @@ class TileRunner {
  private:
   enum class Walk : uint8_t { kContiguous, kScalar, kStrided };
   void ReadElement(int input);
-  void ChooseInstrs();
+  void ChooseSteps();
+  void* Filled(int reg);
   void PlaceResults();
   int64_t BytesAtOnce() const;  // of an element, in all registers
   void RunTile(int64_t begin, int64_t n);
@@ -63,9 +64,17 @@ class TileRunner {
   bool whole_range_ = true;  // nothing needs a tile: the range can be run in one go
   int64_t at_once_ = kTile;  // elements of a tile that Run fills
   Walk walk_[Program::kMaxInputs];
-  alignas(16) char element_[Program::kMaxInputs][16];  // of an input that is one element, as its register holds it
-  bool in_full_[Program::kMaxRegisters];          // of constants and such inputs: something reads more than an element
-  InstrFn instr_[Program::kMaxRegisters];         // per instruction
+  // Registers of one element for all: inputs that are, constants, and what is computed from those alone.
+  bool is_one_[Program::kMaxRegisters];
+  alignas(16) char element_[Program::kMaxRegisters][16];  // of inputs and results that are, as a register holds it
+  bool in_full_[Program::kMaxRegisters];                  // something reads a tile of them
+  // What is computed for each tile.
+  struct Step {
+    InstrFn run;
+    int instr;
+  };
+  Step steps_[Program::kMaxRegisters];
+  int num_steps_ = 0;
   void* tile_[Program::kMaxRegisters];            // buffer of a register, or null if it is read or written in place
   const void* reg_[Program::kMaxRegisters];       // where each register is for the current tile
   int8_t direct_output_[Program::kMaxRegisters];  // output number that a result is written to directly, or -1
