@@ -32,8 +32,12 @@ class Lack:
 
 
 MAY_LACK = {
-    # Fourier transforms have their own.
-    "complex": Lack("arithmetic of complex numbers", "AddV2(T=complex64)", r"(?!I?R?FFT).*=complex(64|128).*"),
+    "complex": Lack(
+        "sums and products of several complex numbers",
+        "MatMul(T=complex64)",
+        r"(\w*MatMul\w*|Einsum|Sum|Mean|Prod|EuclideanNorm|Cum(sum|prod)|BiasAddGrad|\w*Segment(Mean|Prod|Sum)|\w*Scatter\w*|"
+        r"Inplace(Add|Sub)|\w+FillEmptyRowsGrad)\(.*=complex(64|128).*",
+    ),
     "normal bits": Lack(
         "normal numbers with the CPU's bits",
         "StatelessRandomNormal(dtype=float32)",

@@ -135,7 +135,7 @@ std::string Source(const ReduceDesc& desc) {
 
 bool Supports(const Abilities& abilities, const ReduceDesc& desc) {
   if (!IsDefined(desc) || desc.source.program->num_inputs() == 0) return false;
-  if (!HasProgram(abilities, *desc.source.program)) return false;
+  if (!HasProgram(abilities, *desc.source.program) || !HasType(abilities, SourceType(desc))) return false;
   const bool needs_double = desc.kind == ReduceKind::kEuclideanNorm && IsInteger(SourceType(desc));
   return !needs_double || abilities.has_double;
 }

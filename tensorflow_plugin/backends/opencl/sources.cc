@@ -5,11 +5,16 @@
 #include <cstring>
 #include <set>
 
+#include "tensorflow_plugin/backends/opencl/special.h"
 #include "tensorflow_plugin/backends/plain/instructions.h"
 #include "tensorflow_plugin/primitives/status.h"
 
 namespace xpu::opencl {
 namespace {
+
+const std::string kComplex =
+#include "tensorflow_plugin/backends/opencl/complex.cl.inc"
+    ;
 
 struct TypeText {
   const char* storage;
@@ -18,22 +23,22 @@ struct TypeText {
   const char* same_size;  // and the unsigned type of as many bits
 };
 constexpr TypeText kTypes[kNumDTypes] = {
-    {},                                      // kInvalid
-    {"uchar", "uchar", "uint", "uchar"},     // kBool
-    {"char", "char", "uint", "uchar"},       // kInt8
-    {"short", "short", "uint", "ushort"},    // kInt16
-    {"int", "int", "uint", "uint"},          // kInt32
-    {"long", "long", "ulong", "ulong"},      // kInt64
-    {"uchar", "uchar", "uint", "uchar"},     // kUint8
-    {"ushort", "ushort", "uint", "ushort"},  // kUint16
-    {"uint", "uint", "uint", "uint"},        // kUint32
-    {"ulong", "ulong", "ulong", "ulong"},    // kUint64
-    {"ushort", "float", nullptr, nullptr},   // kHalf
-    {"ushort", "float", nullptr, nullptr},   // kBFloat16
-    {"float", "float", nullptr, nullptr},    // kFloat
-    {"double", "double", nullptr, nullptr},  // kDouble
-    {},                                      // kComplex64
-    {},                                      // kComplex128
+    {},                                        // kInvalid
+    {"uchar", "uchar", "uint", "uchar"},       // kBool
+    {"char", "char", "uint", "uchar"},         // kInt8
+    {"short", "short", "uint", "ushort"},      // kInt16
+    {"int", "int", "uint", "uint"},            // kInt32
+    {"long", "long", "ulong", "ulong"},        // kInt64
+    {"uchar", "uchar", "uint", "uchar"},       // kUint8
+    {"ushort", "ushort", "uint", "ushort"},    // kUint16
+    {"uint", "uint", "uint", "uint"},          // kUint32
+    {"ulong", "ulong", "ulong", "ulong"},      // kUint64
+    {"ushort", "float", nullptr, nullptr},     // kHalf
+    {"ushort", "float", nullptr, nullptr},     // kBFloat16
+    {"float", "float", nullptr, nullptr},      // kFloat
+    {"double", "double", nullptr, nullptr},    // kDouble
+    {"float2", "float2", nullptr, nullptr},    // kComplex64
+    {"double2", "double2", nullptr, nullptr},  // kComplex128
 };
 const TypeText& TextOf(DType type) { return kTypes[static_cast<int>(type)]; }
 
@@ -117,7 +122,59 @@ constexpr Expression kExpressions[] = {
 #undef XPU_COMPARISON
 #undef XPU_WRAPPING
 
+// Of complex operands: %T_name is a function in complex.cl.
+struct ComplexExpression {
+  EOp op;
+  const char* text;
+};
+#define XPU_COMPLEX(Name, function) {EOp::k##Name, "%T_" function "(%a)"}
+constexpr ComplexExpression kComplexExpressions[] = {
+    {EOp::kNeg, "-%a"},
+    {EOp::kReciprocal, "%T_div((%T)(1, 0), %a)"},
+    {EOp::kSquare, "%T_mul(%a, %a)"},
+    {EOp::kRsqrt, "%T_div((%T)(1, 0), %T_sqrt(%a))"},
+    XPU_COMPLEX(Abs, "abs"),
+    XPU_COMPLEX(Sign, "sign"),
+    XPU_COMPLEX(Sqrt, "sqrt"),
+    XPU_COMPLEX(Exp, "exp"),
+    XPU_COMPLEX(Expm1, "expm1"),
+    XPU_COMPLEX(Log, "log"),
+    XPU_COMPLEX(Log1p, "log1p"),
+    XPU_COMPLEX(Sin, "sin"),
+    XPU_COMPLEX(Cos, "cos"),
+    XPU_COMPLEX(Tan, "tan"),
+    XPU_COMPLEX(Asin, "asin"),
+    XPU_COMPLEX(Acos, "acos"),
+    XPU_COMPLEX(Atan, "atan"),
+    XPU_COMPLEX(Sinh, "sinh"),
+    XPU_COMPLEX(Cosh, "cosh"),
+    XPU_COMPLEX(Tanh, "tanh"),
+    XPU_COMPLEX(Asinh, "asinh"),
+    XPU_COMPLEX(Acosh, "acosh"),
+    XPU_COMPLEX(Atanh, "atanh"),
+    XPU_COMPLEX(Sigmoid, "sigmoid"),
+    {EOp::kReal, "%a.x"},
+    {EOp::kImag, "%a.y"},
+    {EOp::kAngle, "atan2(%a.y, %a.x)"},
+    XPU_COMPLEX(Conj, "conj"),
+    {EOp::kAdd, "%a + %b"},
+    {EOp::kSub, "%a - %b"},
+    {EOp::kMul, "%T_mul(%a, %b)"},
+    {EOp::kDiv, "%T_div(%a, %b)"},
+    {EOp::kPow, "%T_pow(%a, %b)"},
+    {EOp::kEqual, "(uchar)(%a.x == %b.x && %a.y == %b.y)"},
+    {EOp::kNotEqual, "(uchar)(%a.x != %b.x || %a.y != %b.y)"},
+    {EOp::kSelect, "(%a ? %b : %c)"},
+};
+#undef XPU_COMPLEX
+
 const char* ExpressionOf(EOp op, DType type) {
+  if (IsComplex(type)) {
+    for (const ComplexExpression& e : kComplexExpressions) {
+      if (e.op == op) return e.text;
+    }
+    return nullptr;
+  }
   for (const Expression& e : kExpressions) {
     if (e.op != op) continue;
     return IsFloating(type) ? e.floating : IsInteger(type) ? e.integer : type == DType::kBool ? e.boolean : nullptr;
@@ -159,19 +216,37 @@ std::string Replaced(const char* pattern, const Instr& instr) {
   return text;
 }
 
-std::string ConstantText(const Constant& constant) {
+// The real number of a type whose register is at `from`.
+std::string NumberText(DType type, const char* from) {
   uint64_t bits = 0;
-  const size_t size = plain::RegisterSize(constant.type);
-  plain::StoreConstant(constant, &bits);
-  if (size < 8) bits &= (uint64_t{1} << 8 * size) - 1;
+  const size_t size = plain::RegisterSize(type);
+  std::memcpy(&bits, from, size);
   char text[64];
-  const char* const type = RegisterOf(constant.type);
-  if (!IsFloating(constant.type)) {
-    std::snprintf(text, sizeof(text), "(%s)0x%" PRIx64 "ul", type, bits);
+  if (!IsFloating(type)) {
+    std::snprintf(text, sizeof(text), "(%s)0x%" PRIx64 "ul", RegisterOf(type), bits);
   } else {
-    std::snprintf(text, sizeof(text), "as_%s(0x%" PRIx64 "%s)", type, bits, size == 8 ? "ul" : "u");
+    std::snprintf(text, sizeof(text), "as_%s(0x%" PRIx64 "%s)", RegisterOf(type), bits, size == 8 ? "ul" : "u");
   }
   return text;
+}
+
+std::string ConstantText(const Constant& constant) {
+  alignas(16) char value[16] = {};
+  plain::StoreConstant(constant, value);
+  if (!IsComplex(constant.type)) return NumberText(constant.type, value);
+  const DType real = RealTypeOf(constant.type);
+  return errors::Concat("(", RegisterOf(constant.type), ")(", NumberText(real, value), ", ",
+                        NumberText(real, value + SizeOf(real)), ")");
+}
+
+// Special functions are computed in double whatever the type.
+std::string SpecialCall(const Instr& instr) {
+  const uint16_t operands[] = {instr.a, instr.b, instr.c};
+  std::string text = errors::Concat("(", RegisterOf(instr.type), ")", SpecialFunction(instr.op), "(");
+  for (int i = 0; i < Info(instr.op).arity; ++i) {
+    text += errors::Concat(i == 0 ? "" : ", ", "(double)", RegisterName(operands[i]));
+  }
+  return text + ")";
 }
 
 bool MayFail(EOp op, DType type) {
@@ -186,19 +261,27 @@ const std::string kPrelude =
     ;
 
 bool HasType(const Abilities& abilities, DType type) {
-  return TextOf(type).storage != nullptr && (type != DType::kDouble || abilities.has_double);
+  return !IsComplex(type) && TextOf(type).storage != nullptr && (type != DType::kDouble || abilities.has_double);
 }
+
+namespace {
+
+bool HasRegister(const Abilities& abilities, DType type) { return HasType(abilities, RealTypeOf(type)); }
+
+}  // namespace
 
 bool HasProgram(const Abilities& abilities, const Program& program) {
   for (DType type : program.inputs()) {
-    if (!HasType(abilities, type)) return false;
+    if (!HasRegister(abilities, type)) return false;
   }
   for (const Constant& constant : program.constants()) {
-    if (!HasType(abilities, constant.type)) return false;
+    if (!HasRegister(abilities, constant.type)) return false;
   }
   for (const Instr& instr : program.instrs()) {
-    if (!HasType(abilities, instr.type) || !HasType(abilities, instr.result)) return false;
-    if (instr.op != EOp::kCast && ExpressionOf(instr.op, instr.type) == nullptr) return false;
+    if (!HasRegister(abilities, instr.type) || !HasRegister(abilities, instr.result)) return false;
+    const bool is_special = SpecialFunction(instr.op) != nullptr;
+    if (is_special && !abilities.has_double) return false;
+    if (instr.op != EOp::kCast && !is_special && ExpressionOf(instr.op, instr.type) == nullptr) return false;
   }
   return true;
 }
@@ -208,7 +291,7 @@ const char* RegisterOf(DType type) { return TextOf(type).reg; }
 
 std::string ExtensionsFor(DType type) {
   // double is in the core of OpenCL C 1.2, where there is one; earlier drivers want to be asked.
-  return type == DType::kDouble ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
+  return RealTypeOf(type) == DType::kDouble ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
 }
 
 std::string ExtensionsFor(const Program& program) {
@@ -220,14 +303,21 @@ std::string ExtensionsFor(const Program& program) {
       functions.insert(errors::Concat("INTEGER(", text.reg, ", ", text.wrapping, ", ", 8 * SizeOf(type), ")\n"));
     } else if (IsFloating(type)) {
       functions.insert(errors::Concat("CUT(", text.reg, ")\n"));
+    } else if (IsComplex(type)) {
+      const char* const real = RegisterOf(RealTypeOf(type));
+      functions.insert(errors::Concat("CUT(", real, ")\n"));
+      functions.insert(errors::Concat("#define C ", text.reg, "\n#define R ", real, "\n#define F(name) ", text.reg,
+                                      "_##name\n", kComplex, "#undef C\n#undef R\n#undef F\n"));
     }
   };
   for (int reg = 0; reg < program.num_registers(); ++reg) use(program.type(reg));
   for (const Instr& instr : program.instrs()) use(instr.type);
+  const std::string special = SpecialSources(program);
+  if (!special.empty()) lines.insert(ExtensionsFor(DType::kDouble));
   std::string all;
   for (const std::string& line : lines) all += line;
   for (const std::string& function : functions) all += function;
-  return all;
+  return all + special;
 }
 
 std::string Load(DType type, const std::string& memory, const std::string& index) {
@@ -260,6 +350,14 @@ const char* InfinityBits(DType type) {
 
 // The meaning is plain/scalar_ops.h's.
 std::string Cast(DType from, DType to, const std::string& x) {
+  if (IsComplex(to)) {
+    const DType real = RealTypeOf(to);
+    const std::string parts =
+        IsComplex(from) ? Cast(RealTypeOf(from), real, x + ".x") + ", " + Cast(RealTypeOf(from), real, x + ".y")
+                        : Cast(from, real, x) + ", 0";
+    return errors::Concat("(", RegisterOf(to), ")(", parts, ")");
+  }
+  if (IsComplex(from)) return Cast(RealTypeOf(from), to, x + ".x");
   if (to == DType::kBool) return "(uchar)(" + x + " != 0)";
   if (to == DType::kHalf) return "round_to_half((float)" + x + ")";
   if (to == DType::kBFloat16) return "round_to_bfloat16((float)" + x + ")";
@@ -286,6 +384,10 @@ std::string Registers(const Program& program, const std::function<std::string(in
     const Instr& instr = program.instrs()[i];
     if (instr.op == EOp::kCast) {
       define(Cast(instr.type, instr.result, RegisterName(instr.a)));
+      continue;
+    }
+    if (SpecialFunction(instr.op) != nullptr) {
+      define(SpecialCall(instr));
       continue;
     }
     define(Replaced(ExpressionOf(instr.op, instr.type), instr));

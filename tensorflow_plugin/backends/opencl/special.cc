@@ -1,0 +1,78 @@
+#include "tensorflow_plugin/backends/opencl/special.h"
+
+#include <set>
+
+namespace xpu::opencl {
+namespace {
+
+// Sources are compiled only into kernels that call them.
+constexpr char kInverses[] =
+#include "tensorflow_plugin/backends/opencl/special_inverses.cl.inc"
+    ;
+constexpr char kGamma[] =
+#include "tensorflow_plugin/backends/opencl/special_gamma.cl.inc"
+    ;
+constexpr char kIntegrals[] =
+#include "tensorflow_plugin/backends/opencl/special_integrals.cl.inc"
+    ;
+constexpr char kBessel[] =
+#include "tensorflow_plugin/backends/opencl/special_bessel.cl.inc"
+    ;
+constexpr const char* kSources[] = {kInverses, kGamma, kIntegrals, kBessel};
+
+struct Function {
+  EOp op;
+  const char* name;
+  const char* source;
+};
+constexpr Function kFunctions[] = {
+    {EOp::kErfinv, "special_erfinv", kInverses},
+    {EOp::kNdtri, "special_ndtri", kInverses},
+    {EOp::kLgamma, "special_lgamma", kGamma},
+    {EOp::kDigamma, "special_digamma", kGamma},
+    {EOp::kBesselI0, "special_bessel_i0", kBessel},
+    {EOp::kBesselI0e, "special_bessel_i0e", kBessel},
+    {EOp::kBesselI1, "special_bessel_i1", kBessel},
+    {EOp::kBesselI1e, "special_bessel_i1e", kBessel},
+    {EOp::kBesselJ0, "special_bessel_j0", kBessel},
+    {EOp::kBesselJ1, "special_bessel_j1", kBessel},
+    {EOp::kBesselK0, "special_bessel_k0", kBessel},
+    {EOp::kBesselK0e, "special_bessel_k0e", kBessel},
+    {EOp::kBesselK1, "special_bessel_k1", kBessel},
+    {EOp::kBesselK1e, "special_bessel_k1e", kBessel},
+    {EOp::kBesselY0, "special_bessel_y0", kBessel},
+    {EOp::kBesselY1, "special_bessel_y1", kBessel},
+    {EOp::kDawsn, "special_dawsn", kIntegrals},
+    {EOp::kExpint, "special_expint", kIntegrals},
+    {EOp::kFresnelCos, "special_fresnel_cos", kIntegrals},
+    {EOp::kFresnelSin, "special_fresnel_sin", kIntegrals},
+    {EOp::kSpence, "special_spence", kIntegrals},
+};
+
+const Function* Find(EOp op) {
+  for (const Function& function : kFunctions) {
+    if (function.op == op) return &function;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* SpecialFunction(EOp op) {
+  const Function* const function = Find(op);
+  return function == nullptr ? nullptr : function->name;
+}
+
+std::string SpecialSources(const Program& program) {
+  std::set<const char*> sources;
+  for (const Instr& instr : program.instrs()) {
+    if (const Function* const function = Find(instr.op)) sources.insert(function->source);
+  }
+  std::string all;
+  for (const char* source : kSources) {
+    if (sources.count(source) != 0) all += source;
+  }
+  return all;
+}
+
+}  // namespace xpu::opencl
