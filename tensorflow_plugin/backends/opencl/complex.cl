@@ -2,6 +2,7 @@
 // plain/scalar_ops.h, and where that leaves it to the C++ library, by formulas that do not cancel or overflow (W. Kahan,
 // "Branch cuts for complex elementary functions").
 R F(abs)(C z) { return hypot(z.x, z.y); }
+R F(squared_abs)(C z) { return z.x * z.x + z.y * z.y; }
 
 C F(mul)(C a, C b) { return (C)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 

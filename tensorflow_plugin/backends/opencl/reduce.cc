@@ -73,13 +73,20 @@ std::string KindSource(const ReduceDesc& desc) {
       const char* const wide = value[0] == 'u' ? "ulong" : "long";
       const std::string quotient =
           errors::Concat("((divisor) == 0 ? 0 : (", value, ")((", wide, ")(a) / (", wide, ")(divisor)))");
-      define(sum, "0", "(ACC)(x)", "((a) + (b))", is_integer ? quotient : "((a) / (ACC)(divisor))");
+      define(sum, "0", "(ACC)(x)", "((a) + (b))",
+             is_integer ? quotient : errors::Concat("((a) / (", RegisterOf(RealTypeOf(type)), ")(divisor))"));
       break;
     }
     case ReduceKind::kProd:
-      define(sum, "1", "(ACC)(x)", "((a) * (b))", errors::Concat("(", value, ")(a)"));
+      define(sum, IsComplex(type) ? "((ACC)(1, 0))" : "1", "(ACC)(x)",
+             is_integer ? "((a) * (b))" : ProductText(type, "a", "b"), errors::Concat("(", value, ")(a)"));
       break;
     case ReduceKind::kEuclideanNorm:
+      if (IsComplex(type)) {
+        define(RegisterOf(RealTypeOf(type)), "0", value + "_squared_abs(x)", "((a) + (b))",
+               errors::Concat("((", value, ")(sqrt(a), 0))"));
+        break;
+      }
       define(is_integer ? "double" : value, "0", "((ACC)(x) * (ACC)(x))", "((a) + (b))",
              is_integer ? Cast(DType::kDouble, type, "sqrt(a)") : "sqrt(a)");
       break;
@@ -135,7 +142,7 @@ std::string Source(const ReduceDesc& desc) {
 
 bool Supports(const Abilities& abilities, const ReduceDesc& desc) {
   if (!IsDefined(desc) || desc.source.program->num_inputs() == 0) return false;
-  if (!HasProgram(abilities, *desc.source.program) || !HasType(abilities, SourceType(desc))) return false;
+  if (!HasProgram(abilities, *desc.source.program) || !HasRegister(abilities, SourceType(desc))) return false;
   const bool needs_double = desc.kind == ReduceKind::kEuclideanNorm && IsInteger(SourceType(desc));
   return !needs_double || abilities.has_double;
 }

@@ -26,11 +26,13 @@ std::string Source(const ScanDesc& desc) {
     case ScanKind::kSum:
     case ScanKind::kProd: {
       const bool is_product = desc.kind == ScanKind::kProd;
-      const char* const op = is_product ? "*" : "+";
       // Integers wrap, which only unsigned ones do by themselves.
-      const std::string total = IsInteger(type) ? errors::Concat("(T)((ulong)(a) ", op, " (ulong)(b))")
-                                                : errors::Concat("((a) ", op, " (b))");
-      text += errors::Concat("#define START ", is_product ? 1 : 0, "\n#define TOTAL(a, b) ", total, "\n");
+      const std::string total = IsInteger(type)
+                                    ? errors::Concat("(T)((ulong)(a) ", is_product ? "*" : "+", " (ulong)(b))")
+                                : is_product ? ProductText(type, "a", "b")
+                                             : "((a) + (b))";
+      const char* const one = IsComplex(type) ? "((T)(1, 0))" : "1";
+      text += errors::Concat("#define START ", is_product ? one : "0", "\n#define TOTAL(a, b) ", total, "\n");
       break;
     }
     case ScanKind::kLogSumExp:
@@ -47,12 +49,12 @@ std::string Source(const ScanDesc& desc) {
 }  // namespace
 
 bool Supports(const Abilities& abilities, const ScanDesc& desc) {
-  return IsDefined(desc) && HasType(abilities, desc.type);
+  return IsDefined(desc) && HasRegister(abilities, desc.type);
 }
 
 int64_t WorkspaceBytes(const ScanDesc& desc) {
   const int64_t parts = PartsOf(desc).count;
-  constexpr int64_t kLargest = 8;  // of a register
+  constexpr int64_t kLargest = 16;  // of a register
   return parts == 1 ? 0 : parts * desc.outer * desc.inner * kLargest;
 }
 

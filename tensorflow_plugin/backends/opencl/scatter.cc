@@ -42,7 +42,7 @@ std::string CombineText(const ScatterDesc& desc) {
     case ScatterKind::kSub:
       return arithmetic("-");
     case ScatterKind::kMul:
-      return arithmetic("*");
+      return IsInteger(desc.type) ? arithmetic("*") : ProductText(desc.type, "x", "y");
     case ScatterKind::kDiv:
       if (!Divides(desc)) return "(x) / (y)";
       // The lowest value has no negative; by zero it stays what it was.
@@ -80,7 +80,9 @@ std::string Source(const ScatterDesc& desc) {
 
 bool Supports(const Abilities& abilities, const ScatterDesc& desc) {
   if (!IsDefined(desc)) return false;
-  if (desc.kind != ScatterKind::kUpdate && !HasType(abilities, desc.type)) return false;
+  if (desc.kind != ScatterKind::kUpdate && !HasRegister(abilities, desc.type)) return false;
+  // A complex quotient is, to the last bit, what the host's compiler has it be.
+  if (desc.kind == ScatterKind::kDiv && IsComplex(desc.type)) return false;
   int64_t rows = 1;
   for (int64_t extent : desc.dims) {
     if (!FitsReport(rows, extent)) return false;

@@ -264,11 +264,7 @@ bool HasType(const Abilities& abilities, DType type) {
   return !IsComplex(type) && TextOf(type).storage != nullptr && (type != DType::kDouble || abilities.has_double);
 }
 
-namespace {
-
 bool HasRegister(const Abilities& abilities, DType type) { return HasType(abilities, RealTypeOf(type)); }
-
-}  // namespace
 
 bool HasProgram(const Abilities& abilities, const Program& program) {
   for (DType type : program.inputs()) {
@@ -291,7 +287,13 @@ const char* RegisterOf(DType type) { return TextOf(type).reg; }
 
 std::string ExtensionsFor(DType type) {
   // double is in the core of OpenCL C 1.2, where there is one; earlier drivers want to be asked.
-  return RealTypeOf(type) == DType::kDouble ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
+  const char* const extension =
+      RealTypeOf(type) == DType::kDouble ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
+  if (!IsComplex(type)) return extension;
+  const std::string real = type == DType::kComplex64 ? "float" : "double", reg = real + "2";
+  return errors::Concat(extension, "#ifndef HAS_", reg, "\n#define HAS_", reg, "\n#define C ", reg, "\n#define R ",
+                        real, "\n#define F(name) ", reg, "_##name\n", kComplex,
+                        "#undef C\n#undef R\n#undef F\n#endif\n");
 }
 
 std::string ExtensionsFor(const Program& program) {
@@ -304,10 +306,7 @@ std::string ExtensionsFor(const Program& program) {
     } else if (IsFloating(type)) {
       functions.insert(errors::Concat("CUT(", text.reg, ")\n"));
     } else if (IsComplex(type)) {
-      const char* const real = RegisterOf(RealTypeOf(type));
-      functions.insert(errors::Concat("CUT(", real, ")\n"));
-      functions.insert(errors::Concat("#define C ", text.reg, "\n#define R ", real, "\n#define F(name) ", text.reg,
-                                      "_##name\n", kComplex, "#undef C\n#undef R\n#undef F\n"));
+      functions.insert(errors::Concat("CUT(", RegisterOf(RealTypeOf(type)), ")\n"));
     }
   };
   for (int reg = 0; reg < program.num_registers(); ++reg) use(program.type(reg));
@@ -330,6 +329,11 @@ std::string Store(DType type, const std::string& memory, const std::string& inde
   if (type == DType::kHalf) return "STORE_HALF(" + memory + ", " + index + ", " + value + ");\n";
   const std::string element = std::string("AT(") + StorageOf(type) + ", " + memory + ")[" + index + "] = ";
   return element + (type == DType::kBFloat16 ? "to_bfloat16(" + value + ")" : value) + ";\n";
+}
+
+std::string ProductText(DType type, const std::string& a, const std::string& b) {
+  return IsComplex(type) ? errors::Concat(RegisterOf(type), "_mul(", a, ", ", b, ")")
+                         : errors::Concat("((", a, ") * (", b, "))");
 }
 
 std::string Extreme(DType type, bool highest) {

@@ -14,8 +14,9 @@ struct Abilities {
   bool has_double = true;
 };
 
-// Whether there is OpenCL C for elements of the type.
+// Whether there is OpenCL C for real elements of the type, and for its elements, complex ones too.
 bool HasType(const Abilities& abilities, DType type);
+bool HasRegister(const Abilities& abilities, DType type);
 // Whether there is for every instruction of a program.
 bool HasProgram(const Abilities& abilities, const Program& program);
 
@@ -25,7 +26,7 @@ extern const std::string kPrelude;
 // The type in OpenCL C of a stored element, and of a register: float for half and bfloat16; both uchar for bool.
 const char* StorageOf(DType type);
 const char* RegisterOf(DType type);
-// Put in front of kernels that use one of these types.
+// Put in front of kernels that use one of these types; complex ones bring their functions along (complex.cl).
 std::string ExtensionsFor(const Program& program);
 std::string ExtensionsFor(DType type);
 
@@ -33,6 +34,9 @@ std::string ExtensionsFor(DType type);
 std::string Load(DType type, const std::string& memory, const std::string& index);
 // A statement that stores a register there.
 std::string Store(DType type, const std::string& memory, const std::string& index, const std::string& value);
+
+// A product of registers that are not integers, which would overflow.
+std::string ProductText(DType type, const std::string& a, const std::string& b);
 
 // The least value of a type, or the greatest; infinite where there is infinity.
 std::string Extreme(DType type, bool highest);
