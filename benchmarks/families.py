@@ -538,7 +538,7 @@ NOT_MEASURED = {
 #: Why an op takes longer than the CPU's, and is left so.
 NOTES: dict[str, str] = {
     **dict.fromkeys(
-        ["Betainc", "Polygamma", "Zeta"],
+        ["Betainc", "Igamma", "Polygamma", "Zeta"],
         "computed in double, one element after the other, as exact as float can tell",
     ),
     "BesselI0": "as exact as float can tell: half a unit in the last place, where the CPU is 4 off",
@@ -546,10 +546,14 @@ NOTES: dict[str, str] = {
     "DenseBincount": "TensorFlow keeps int32 on the host: it finds the largest there, and copies them for each count",
     "HistogramFixedWidth": "two commands with the bins' numbers between them",
     "LRN": "squares, a padded copy of them, the windows' sums and the result are commands of their own",
+    "NonMaxSuppressionV3": "waits for the number of boxes, by which the output is allocated",
     "QuantizeAndDequantizeV4": "finds the range by two reductions, which are short at the medium size",
+    "SegmentSum": "waits for the last id, by which the output is allocated",
     "SparseFillEmptyRows": "sorts, which the CPU does not for rows in order; waits for the number of empty rows",
+    "SparseSegmentSum": "rows are gathered by one command and added up by another; waits for the last id",
     "SparseSlice": "waits for the number of entries, by which the outputs are allocated",
     "SparseTensorDenseMatMul": "rows are gathered, multiplied and added up by three commands",
+    "StatelessParameterizedTruncatedNormal": "the CPU's algorithm, one number after the other, for the CPU's bits",
 }
 
 #: XPU / CPU from which a medium or large op is slow, and wants a note.
@@ -563,8 +567,13 @@ def measure(family: str) -> Iterator[Result]:
         for label, n, repeats in zip(LABELS, table.sizes, REPEATS, strict=True):
             inputs = arguments(n)
             shapes = ", ".join("x".join(map(str, np.shape(x))) for x in inputs)
-            xpu, cpu = middle(time_case(Case(name, label, op, lambda inputs=inputs: inputs, repeats), 9, LIMIT))
-            note = NOTES.get(name, "") if label != LABELS[0] and xpu / cpu > SLOW else ""
+            case = Case(name, label, op, lambda inputs=inputs: inputs, repeats)
+            times = [middle(time_case(case, 9, LIMIT))]
+            if slow := label != LABELS[0] and times[0][0] / times[0][1] > SLOW:
+                # A busy machine shows one op or another so: twice more, and what is between the others.
+                times += [middle(time_case(case, 9, LIMIT)) for _ in range(2)]
+            xpu, cpu = sorted(times, key=lambda pair: pair[0] / pair[1])[len(times) // 2]
+            note = NOTES.get(name, "") if slow and xpu / cpu > SLOW else ""
             yield Result(name, f"{label}: {shapes}", xpu, cpu, note)
 
 
