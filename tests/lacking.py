@@ -47,11 +47,6 @@ MAY_LACK = {
         "RandomGamma(T=float32)",
         r"(Stateless)?(RandomGamma|ParameterizedTruncatedNormal)(V[23])?\(.*",
     ),
-    "special functions": Lack(
-        "special functions of one argument",
-        "Lgamma(T=float32)",
-        r"(Bessel\w+|Dawsn|Digamma|Erfinv|Expint|Fresnel\w+|Lgamma|Ndtri|Spence)\(.*",
-    ),
     "incomplete functions": Lack(
         "special functions of several arguments",
         "Igamma(T=float32)",

@@ -8,7 +8,6 @@ import tensorflow as tf
 from tensorflow.python.framework import kernels, op_def_registry
 
 from tests import placement
-from tests.lacking import lacks
 
 # Every op that TensorFlow 2.21 can put into a graph on a node that a device may hold, by the source that makes it
 # (tensorflow/core/grappler/optimizers/, tensorflow/core/common_runtime/); the types of the first type attribute for
@@ -170,10 +169,8 @@ def missing(op, dtypes):
 
 @pytest.mark.parametrize("source", EMITTED)
 def test_what_the_optimizers_make_has_kernels(source, xpu_device):
-    found = {}
-    for op, dtypes in EMITTED[source].items():
-        found[op] = [t and t.name for t in missing(op, dtypes) if not (t and t.is_complex and lacks("complex"))]
-    assert {op: types for op, types in found.items() if types} == {}
+    lacking = {op: missing(op, dtypes) for op, dtypes in EMITTED[source].items()}
+    assert {op: [t and t.name for t in types] for op, types in lacking.items() if types} == {}
 
 
 def test_a_missing_kernel_is_noticed(xpu_device):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.lacking import needing, needs
 from tests.sweep.runner import hard_placement
 
 raw = tf.raw_ops
@@ -72,7 +71,6 @@ def test_transpose_types_and_sizes(xpu_device):
     check(xpu_device, lambda t: raw.Transpose(x=t, perm=[0, 3, 1, 2]), values(2, 30, 40, 7))
 
 
-@needs("complex")
 def test_conjugate_transpose(xpu_device):
     z = values(3, 4).astype(np.complex64) * (1 + 2j)
     check(xpu_device, lambda t: raw.ConjugateTranspose(x=t, perm=[1, 0]), z)
@@ -439,7 +437,7 @@ def test_diagonals(xpu_device):
     check_fails(xpu_device, "do not match", lambda t: raw.DiagPart(input=t), values(2, 3))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.bool_, needing("complex", np.complex64)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.bool_, np.complex64])
 def test_band_part(xpu_device, dtype):
     x = values(2, 4, 5, dtype=dtype)
     for lower, upper in itertools.product((-1, 0, 1, 4), (-1, 0, 2, 5)):
@@ -589,7 +587,7 @@ def test_tensor_scatter(xpu_device, op):
     np.testing.assert_array_equal(original.numpy(), values(4, 2))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int32, needing("complex", np.complex64), np.uint8])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64, np.uint8])
 def test_scatter_nd_of_types(xpu_device, dtype):
     for index_type in (np.int32, np.int64):
         check(
@@ -773,7 +771,6 @@ def test_where(xpu_device):
     check_fails(xpu_device, "Unhandled input dimensions: 0", lambda t: raw.Where(condition=t), np.float32(1))
 
 
-@needs("complex")
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_where_complex_numbers_are_not_zero(xpu_device, dtype):
     """Some of which a cast to bool would take for zeros."""

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.lacking import needs
 from tests.sweep.runner import hard_placement
 
 raw = tf.raw_ops
@@ -142,6 +141,15 @@ def same_as_cpu(call, rtol=2e-6):
     np.testing.assert_allclose(tf.cast(got, tf.float64), tf.cast(want, tf.float64), rtol=rtol, atol=1e-30)
 
 
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.float64])
+def test_what_is_nearest_to_one_is_one(dtype):
+    """Programs round it down, and divide by its distance from one."""
+    x = tf.constant([40.0, 100.0, 3e4, INF], dtype)
+    for function in (tf.tanh, tf.math.erf, tf.sigmoid):
+        np.testing.assert_array_equal(function(x), [1.0] * 4)
+    np.testing.assert_array_equal(tf.tanh(-x), [-1.0] * 4)
+
+
 @pytest.mark.parametrize("op", ["Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Softplus", "Softsign"])
 def test_activations_of_special_values(op):
     same_as_cpu(lambda: getattr(raw, op)(features=SPECIAL))
@@ -199,7 +207,6 @@ def test_truncating_cast(source, target):
     same_as_cpu(lambda: raw.Cast(x=x, DstT=target, Truncate=True), rtol=0)
 
 
-@needs("complex")
 def test_truncating_cast_of_complex():
     x = tf.constant([1.99999999999 + 3.1415926535j, -0.1 - 1e-6j], tf.complex128)
     got = raw.Cast(x=x, DstT=tf.complex64, Truncate=True)

@@ -74,7 +74,8 @@ constexpr Expression kExpressions[] = {
     XPU_FUNCTION(Atan, "atan"),
     XPU_FUNCTION(Sinh, "sinh"),
     XPU_FUNCTION(Cosh, "cosh"),
-    XPU_FUNCTION(Tanh, "tanh"),
+    // A driver's may stay below 1 even at infinity. From where the type has nothing nearer it is 1.
+    {EOp::kTanh, "(fabs(%a) > (sizeof(%T) == 4 ? 9.02f : 19.1f) ? copysign((%T)1, %a) : tanh(%a))", nullptr, nullptr},
     XPU_FUNCTION(Asinh, "asinh"),
     XPU_FUNCTION(Acosh, "acosh"),
     XPU_FUNCTION(Atanh, "atanh"),
