@@ -34,10 +34,14 @@ kernel void run(const int step, const ulong items, const ulong axis, const ulong
     const ulong k = id / stride % axis, begin = id - k * stride;
     const ulong size = done * factor, turn = k % size;
     const ulong first = k / size * done + k % done, apart = axis / factor;
+    const ulong turns = turn * (axis / size);  // less than all the way round
+    ulong root = 0;
     COMPLEX sum = 0;
     for (ulong t = 0; t < factor; ++t) {
       const COMPLEX x = AT(COMPLEX, from)[begin + (first + t * apart) * stride];
-      const COMPLEX w = AT(COMPLEX, roots)[t * turn % size * (axis / size)];
+      const COMPLEX w = AT(COMPLEX, roots)[root];
+      root += turns;
+      root -= root < axis ? 0 : axis;
       sum += (COMPLEX)(x.x * w.x - x.y * w.y, x.x * w.y + x.y * w.x);
     }
     AT(COMPLEX, to)[id] = sum;
