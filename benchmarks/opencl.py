@@ -163,7 +163,8 @@ def steps_table(seen: dict[str, list[dict[str, float]]]) -> str:
 TEXT = """By `python -m benchmarks opencl --write`, on {machine}, with the OpenCL device
 "{device}".
 The reference backend is plain loops on one thread. Each backend has a process of its own, and they run an op in turns;
-the time is the median of {rounds} rounds, a ratio that of the rounds' ratios, below 1 where OpenCL is faster. Ops run one by one, without clusters.
+the time is the median of {rounds} rounds, a ratio that of the rounds' ratios, below 1 where OpenCL is faster. Ops run
+one by one, without clusters.
 
 {table}
 

@@ -293,3 +293,53 @@ def test_a_function_whose_type_has_been_hashed_is_found_again():
     assert hash(a) == hash(a) == FunctionType.__hash__.__wrapped__(a)
     assert hash(b) == FunctionType.__hash__.__wrapped__(b)
     assert a != b
+
+
+# A function by chance: what its arguments become, some of which nothing reads, and which values it returns.
+STEPS = (
+    lambda x, y: x + y,
+    lambda x, y: x * y * 0.5,
+    lambda x, y: tf.tanh(x),
+    lambda x, y: tf.cast(tf.size(x), tf.float32) + y,  # computed on the host
+    lambda x, y: tf.cast(tf.cast(x, tf.int32), tf.float32),
+    lambda x, y: tf.reduce_sum(x),
+    lambda x, y: tf.constant(2.5),
+)
+
+
+def chance(seed, device):
+    """The function, its number of arguments, its variables; the same for each device."""
+    rng = np.random.default_rng(seed)
+    number, num_variables = rng.integers(0, 7), rng.integers(0, 3)
+    read = [i for i in range(number) if rng.random() < 0.6]
+    steps = [(STEPS[rng.integers(len(STEPS))], *rng.integers(100, size=2)) for _ in range(rng.integers(0, 7))]
+    returned, captured = rng.integers(100, size=rng.integers(0, 6)), rng.integers(0, 3)
+    with tf.device(device):
+        variables = [tf.Variable([1.0 + i, 2, 3]) for i in range(num_variables)]
+        values_before = [tf.constant([5.0, i, 7.0]) for i in range(captured)]
+
+    def body(*args):
+        values = [args[i] for i in read] + values_before + [v.read_value() for v in variables]
+        values = values or [tf.constant([1.0, 2.0, 3.0])]
+        for step, a, b in steps:
+            values.append(step(values[a % len(values)], values[b % len(values)]))
+        for v in variables:
+            v.assign_add(tf.broadcast_to(tf.clip_by_value(values[-1], -1, 1), [3]))
+        return [values[i % len(values)] for i in returned]
+
+    return on_device(device, body), number, variables
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_functions_by_chance(xpu_device, seed):
+    results = []
+    for device in ("/cpu:0", xpu_device):
+        f, number, variables = chance(seed, device)
+        given = np.random.default_rng(seed)
+        for call in range(4):
+            with tf.device("/cpu:0" if given.random() < 0.3 else device):
+                args = [tf.constant([call + 0.5, i, -1.0]) for i in range(number)]
+            results.append([x.numpy() for x in (*f(*args), *variables)])
+    for expected, got in zip(results[:4], results[4:], strict=True):
+        for e, g in zip(expected, got, strict=True):
+            np.testing.assert_allclose(g, e, rtol=1e-5, atol=1e-6)
