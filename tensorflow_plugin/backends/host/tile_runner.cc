@@ -171,9 +171,10 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
   if (raw_size != 0) raw_ = NewBuffer(raw_size);
   for (int reg = p.num_inputs(); reg < p.first_instr_register(); ++reg) whole_range_ = whole_range_ && !in_full_[reg];
   PlaceResults();
-  // What a program of many registers works on should stay in the nearest cache, too.
+  // What a program of many registers works on should stay in the nearest cache, too. (Results that stay in tiles are
+  // those of all that was run.)
   constexpr int64_t kNearestCache = 40 << 10;
-  if (BytesAtOnce() * kTile > kNearestCache) at_once_ = kTile / 2;
+  if (store_outputs && BytesAtOnce() * kTile > kNearestCache) at_once_ = kTile / 2;
 }
 
 int64_t TileRunner::BytesAtOnce() const {

@@ -251,6 +251,30 @@ TEST(Reduce, Prologue) {
   }
 }
 
+// Sums of whole numbers, each made of so many operands that a tile of each would not fit the nearest cache.
+TEST(Reduce, ProloguesOfManyOperands) {
+  constexpr int kOperands = 12;
+  for (DType type : {DType::kFloat, DType::kDouble}) {
+    ProgramBuilder b;
+    auto sum = b.Input(type);
+    for (int i = 1; i < kOperands; ++i) sum = b.Apply(i % 2 == 0 ? EOp::kAdd : EOp::kSub, sum, b.Input(type));
+    b.Output(sum);
+    for (uint32_t axes : {1u, 2u, 3u}) {
+      ReduceDesc desc = Make(ReduceKind::kSum, type, {5, 1900}, axes);
+      desc.source.program = b.Build();
+      std::vector<Array> in;
+      for (int i = 0; i < kOperands; ++i) {
+        desc.source.in_strides[i] = DenseStrides(desc.source.shape);
+        in.push_back(Whole(type, 5 * 1900, 40 + i, 9));
+      }
+      ExpectAsTheReference(desc, in, {{type, OutputSize(desc)}}, Describe(desc));
+      if (axes == 3) continue;
+      desc.kind = ReduceKind::kArgMax;
+      ExpectAsTheReference(desc, in, {{ResultType(desc), OutputSize(desc)}}, Describe(desc) + " argmax");
+    }
+  }
+}
+
 TEST(Reduce, StridedSource) {
   // A transposed source, and one that repeats its rows.
   ReduceDesc desc = Make(ReduceKind::kSum, DType::kFloat, {50, 60}, 1);
