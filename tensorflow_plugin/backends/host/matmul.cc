@@ -307,8 +307,7 @@ Part ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
 // product. The epilogue, if there is one, sees each part while it is in the cache.
 Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team, const Epilogue* epilogue) {
   static const ThreadTeam alone(1);
-  const bool has_epilogue = epilogue != nullptr;
-  const Part part = ShareOut(d, team.size(), has_epilogue);
+  const Part part = ShareOut(d, team.size(), epilogue != nullptr);
   // c is dense if there is an epilogue; parts of it are in one piece if they are whole rows of one matrix, or matrices.
   const bool in_pieces =
       part.cols == d.n && (part.rows == d.m || d.batch.empty() || (d.batch.rank() == 1 && part.batches == 1));
@@ -336,13 +335,13 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
       at.out[0] = static_cast<char*>(args.out[0]) + c * size;
       const Status product = RunPlan(here, at, alone);
       status.Update(product);
-      if (product.ok() && has_epilogue && in_pieces) {
+      if (product.ok() && epilogue != nullptr && in_pieces) {
         epilogue->Run(c, here.batch.num_elements() * here.m * here.n);
       }
     }
   });
   XPU_RETURN_IF_ERROR(status.get());
-  return !has_epilogue || in_pieces ? OkStatus() : epilogue->RunAll(team);
+  return epilogue == nullptr || in_pieces ? OkStatus() : epilogue->RunAll(team);
 }
 
 Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue);

@@ -14,10 +14,9 @@ namespace xpu::host {
 struct Panels {
   int64_t rows = 0, cols = 0;  // of the matrix, of float
   int64_t width = 0;           // columns of a panel; the last one is filled up with zeros
-  int64_t depth = 0;           // rows of a panel; those beyond the matrix are zeros
 
   int64_t panels() const { return (cols + width - 1) / width; }
-  int64_t elements() const { return panels() * depth * width; }
+  int64_t elements() const { return panels() * rows * width; }
   // Copies the matrix, whose rows are `stride` apart and dense.
   void Pack(const float* matrix, int64_t stride, float* to, const runtime::ThreadTeam& team) const;
 };
