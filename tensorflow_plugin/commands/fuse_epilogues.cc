@@ -1,5 +1,7 @@
-// What is done with a product's elements, by the product's own command, which has them at hand.
+// What is done with the elements of a product or a convolution, by its own command, which has them at hand. Both are
+// products here.
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,32 @@
 
 namespace xpu::commands {
 namespace {
+
+template <typename Desc>
+constexpr bool kMayHaveEpilogue = std::is_same_v<Desc, MatMulDesc> || std::is_same_v<Desc, ConvolutionDesc>;
+
+// Whether it is a product that has none yet.
+bool MayGetEpilogue(const Descriptor& descriptor) {
+  return std::visit(
+      [](const auto& desc) {
+        if constexpr (kMayHaveEpilogue<std::decay_t<decltype(desc)>>) return !HasEpilogue(desc);
+        return false;
+      },
+      descriptor);
+}
+
+// The product with an epilogue, if that is valid and can be done.
+bool Give(const ElementwiseDesc& epilogue, const Capabilities& can, Command* product) {
+  return std::visit(
+      [&](auto& desc) {
+        if constexpr (kMayHaveEpilogue<std::decay_t<decltype(desc)>>) {
+          desc.epilogue = epilogue;
+          return Check(desc, &product->footprint).ok() && can.Supports(desc);
+        }
+        return false;
+      },
+      product->desc);
+}
 
 class EpilogueFuser {
  public:
@@ -30,9 +58,8 @@ class EpilogueFuser {
   // the same matrices, nor does it write to them.
   int FindReader(int product) const {
     const Command& command = list_.commands[product];
-    const auto* desc = std::get_if<MatMulDesc>(&command.desc);
-    if (desc == nullptr || HasEpilogue(*desc) || !desc->c_batch_strides.empty() ||
-        command.workspace.buffer != Place::kNowhere || !WritesWhole(list_, command, 0)) {
+    if (!MayGetEpilogue(command.desc) || command.workspace.buffer != Place::kNowhere ||
+        !WritesWhole(list_, command, 0)) {
       return -1;
     }
     const Uses::OfBuffer& uses = uses_.buffers[command.out[0].buffer];
@@ -56,11 +83,13 @@ class EpilogueFuser {
     if (p.can_fail()) return false;
 
     Command fused;
+    fused.desc = product.desc;
     fused.in = product.in;
     fused.origin = product.origin;
-    MatMulDesc desc = std::get<MatMulDesc>(product.desc);
+    const DType type = product.footprint.out[0].type;
+    ElementwiseDesc epilogue;
     ProgramBuilder builder;
-    const ProgramBuilder::Reg element = builder.Input(desc.type);
+    const ProgramBuilder::Reg element = builder.Input(type);
     std::vector<ProgramBuilder::Reg> inputs;
     int num_inputs = 1;
     for (int k = 0; k < p.num_inputs(); ++k) {
@@ -74,7 +103,7 @@ class EpilogueFuser {
         if (out.buffer == reader->in[k].buffer) return false;
       }
       if (num_inputs == Program::kMaxInputs - static_cast<int>(product.in.size()) + 1) return false;
-      desc.epilogue.in_strides[num_inputs++] = source.in_strides[k];
+      epilogue.in_strides[num_inputs++] = source.in_strides[k];
       fused.in.push_back(reader->in[k]);
       inputs.push_back(builder.Input(p.inputs()[k]));
     }
@@ -89,7 +118,7 @@ class EpilogueFuser {
     if (uses_.buffers[c].kept || uses_.buffers[c].readers.size() > 1) {
       output(element, product.out[0]);
     } else {
-      while (++first < p.num_outputs() && p.output_type(first) != desc.type) {
+      while (++first < p.num_outputs() && p.output_type(first) != type) {
       }
       if (first == p.num_outputs()) return false;
       output(registers[p.outputs()[first]], reader->out[first]);
@@ -98,11 +127,10 @@ class EpilogueFuser {
       if (o != first) output(registers[p.outputs()[o]], reader->out[o]);
     }
 
-    desc.epilogue.shape = source.shape;
-    desc.epilogue.in_strides[0] = DenseStrides(source.shape);
-    desc.epilogue.program = builder.Build();
-    if (desc.epilogue.program == nullptr || !Check(desc, &fused.footprint).ok() || !can_.Supports(desc)) return false;
-    fused.desc = std::move(desc);
+    epilogue.shape = source.shape;
+    epilogue.in_strides[0] = DenseStrides(source.shape);
+    epilogue.program = builder.Build();
+    if (epilogue.program == nullptr || !Give(epilogue, can_, &fused)) return false;
     *reader = std::move(fused);
     return true;
   }

@@ -114,6 +114,11 @@ std::string Name(const ReduceDesc& desc) {
 
 namespace {
 
+template <typename Desc>
+const char* WithEpilogue(const Desc& desc) {
+  return HasEpilogue(desc) ? " with an epilogue" : "";
+}
+
 // An epilogue of what `c` says.
 Status CheckEpilogue(const char* what, const ElementwiseDesc& desc, const Operand& c, Footprint* f) {
   const Program& p = *desc.program;
@@ -168,9 +173,7 @@ Status Check(const MatMulDesc& desc, Footprint* f) {
 }
 
 bool IsDefined(const MatMulDesc& desc) { return desc.type >= DType::kInt8; }
-std::string Name(const MatMulDesc& desc) {
-  return errors::Concat("MatMul of ", Name(desc.type), HasEpilogue(desc) ? " with an epilogue" : "");
-}
+std::string Name(const MatMulDesc& desc) { return errors::Concat("MatMul of ", Name(desc.type), WithEpilogue(desc)); }
 
 namespace {
 
@@ -211,26 +214,35 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
   const auto y = [&](Operand* operand) {
     return View("Convolution").Dense({desc.batch, desc.out_channels}).Dense(desc.output, 3).As(desc.type, operand);
   };
+  Operand out;
   switch (desc.direction) {
     case Direction::kForward:
       XPU_RETURN_IF_ERROR(x(NextIn(f)));
       XPU_RETURN_IF_ERROR(filter(NextIn(f)));
-      return y(NextOut(f));
+      XPU_RETURN_IF_ERROR(y(&out));
+      break;
     case Direction::kDataGradient:
       XPU_RETURN_IF_ERROR(filter(NextIn(f)));
       XPU_RETURN_IF_ERROR(y(NextIn(f)));
-      return x(NextOut(f));
+      XPU_RETURN_IF_ERROR(x(&out));
+      break;
     case Direction::kFilterGradient:
       XPU_RETURN_IF_ERROR(x(NextIn(f)));
       XPU_RETURN_IF_ERROR(y(NextIn(f)));
-      return filter(NextOut(f));
+      XPU_RETURN_IF_ERROR(filter(&out));
+      break;
+    default:
+      return errors::InvalidArgument("Convolution: there is no direction ", static_cast<int>(desc.direction));
   }
-  return errors::InvalidArgument("Convolution: there is no direction ", static_cast<int>(desc.direction));
+  if (HasEpilogue(desc)) return CheckEpilogue("Convolution", desc.epilogue, out, f);
+  *NextOut(f) = out;
+  return OkStatus();
 }
 
 bool IsDefined(const ConvolutionDesc& desc) { return IsFloating(desc.type); }
 std::string Name(const ConvolutionDesc& desc) {
-  return errors::Concat("Convolution", NameOf(kDirectionNames, desc.direction), " of ", Name(desc.type));
+  return errors::Concat("Convolution", NameOf(kDirectionNames, desc.direction), " of ", Name(desc.type),
+                        WithEpilogue(desc));
 }
 
 Status Check(const PoolDesc& desc, Footprint* f) {

@@ -73,7 +73,11 @@ inline DType SourceType(const ReduceDesc& desc) { return desc.source.program->ou
 inline bool IsArgKind(ReduceKind kind) { return kind == ReduceKind::kArgMax || kind == ReduceKind::kArgMin; }
 inline DType ResultType(const ReduceDesc& desc) { return IsArgKind(desc.kind) ? desc.index_type : SourceType(desc); }
 
-inline bool HasEpilogue(const MatMulDesc& desc) { return desc.epilogue.program != nullptr; }
+// Of a MatMulDesc or ConvolutionDesc.
+template <typename Desc>
+bool HasEpilogue(const Desc& desc) {
+  return desc.epilogue.program != nullptr;
+}
 
 }  // namespace xpu
 

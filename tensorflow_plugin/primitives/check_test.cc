@@ -181,6 +181,21 @@ const Program* EpilogueProgram(DType type, int inputs, EOp op) {
   return b.Build();
 }
 
+TEST(Check, ConvolutionWithAnEpilogue) {
+  ConvolutionDesc desc;
+  desc.batch = 1, desc.in_channels = 2, desc.out_channels = 3;
+  desc.input[0] = desc.output[0] = 2;
+  desc.epilogue = Add({3, 2}, {}, {0, 5});
+  const Footprint f = FootprintOf(desc);
+  EXPECT_EQ(f.num_in, 3);
+  EXPECT_EQ(f.num_out, 1);
+  Expect(f.in[1], DType::kFloat, 6);
+  Expect(f.in[2], DType::kFloat, 2, 0, 4 * 6);
+  Expect(f.out[0], DType::kFloat, 6);
+  EXPECT_EQ(Invalid(desc, [](auto* d) { d->direction = Direction::kDataGradient; }),
+            "Convolution: the epilogue's shape [3,2] has 6 elements, expected 4");
+}
+
 TEST(Check, MatMulWithAnEpilogue) {
   MatMulDesc desc;
   desc.m = 2, desc.n = 3, desc.k = 4;

@@ -86,6 +86,7 @@ enum class ChannelOrder : uint8_t { kLast, kFirst };
 //   kForward:        in: x, filter   out: y
 //   kDataGradient:   in: filter, dy  out: dx
 //   kFilterGradient: in: x, dy       out: dfilter
+// An epilogue is as a product's: a program over what is out, which it takes the place of. Its other inputs come behind.
 struct ConvolutionDesc {
   static constexpr int kMaxSpatial = 3;
   Direction direction = Direction::kForward;
@@ -96,6 +97,7 @@ struct ConvolutionDesc {
   int64_t input[kMaxSpatial] = {1, 1, 1}, filter[kMaxSpatial] = {1, 1, 1}, output[kMaxSpatial] = {1, 1, 1};
   int64_t stride[kMaxSpatial] = {1, 1, 1}, dilation[kMaxSpatial] = {1, 1, 1};
   int64_t pad_before[kMaxSpatial] = {0, 0, 0}, pad_after[kMaxSpatial] = {0, 0, 0};
+  ElementwiseDesc epilogue;  // none without a program
 };
 
 enum class PoolKind : uint8_t { kMax, kAverage };

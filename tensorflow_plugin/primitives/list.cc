@@ -22,14 +22,24 @@ std::string NameOf(const FillWords& d) { return "fill of " + std::to_string(d.by
 std::string NameOf(const Upload& d) { return "upload of " + std::to_string(d.bytes->size()) + " bytes"; }
 std::string NameOf(const CopyFromHost& d) { return "copy of " + std::to_string(d.bytes) + " bytes from the host"; }
 std::string NameOf(const CopyToHost& d) { return "copy of " + std::to_string(d.bytes) + " bytes to the host"; }
-std::string NameOf(const ElementwiseDesc& d) {
-  return "Elementwise " + d.shape.ToString() + " {" + d.program->ToString() + "}";
+std::string TextOf(const ElementwiseDesc& d) { return d.shape.ToString() + " {" + d.program->ToString() + "}"; }
+std::string NameOf(const ElementwiseDesc& d) { return "Elementwise " + TextOf(d); }
+template <typename Desc>
+std::string NameOfEpilogue(const Desc& d) {
+  return HasEpilogue(d) ? " " + TextOf(d.epilogue) : "";
 }
 std::string NameOf(const MatMulDesc& d) {
   const std::string batch = d.batch.empty() ? "" : " " + d.batch.ToString();
-  const std::string name = errors::Concat(Name(d), batch, " ", d.m, "x", d.k, d.transpose_a ? " turned" : "", " by ",
-                                          d.k, "x", d.n, d.transpose_b ? " turned" : "");
-  return HasEpilogue(d) ? name + " " + d.epilogue.shape.ToString() + " {" + d.epilogue.program->ToString() + "}" : name;
+  return errors::Concat(Name(d), batch, " ", d.m, "x", d.k, d.transpose_a ? " turned" : "", " by ", d.k, "x", d.n,
+                        d.transpose_b ? " turned" : "", NameOfEpilogue(d));
+}
+std::string NameOf(const ConvolutionDesc& d) {
+  std::string filter, output;
+  for (int i = 0; i < d.spatial_rank; ++i) {
+    filter += std::to_string(d.filter[i]) + "x", output += "x" + std::to_string(d.output[i]);
+  }
+  return errors::Concat(Name(d), " ", filter, d.in_channels, "x", d.out_channels, " to ", d.batch, output,
+                        NameOfEpilogue(d));
 }
 template <typename Desc>
 std::string NameOf(const Desc& d) {

@@ -29,6 +29,7 @@ ConvolutionDesc OpenExtents(ConvolutionDesc desc) {
        {desc.input, desc.filter, desc.output, desc.stride, desc.dilation, desc.pad_before, desc.pad_after}) {
     std::fill_n(extents, desc.spatial_rank, kAny);
   }
+  desc.epilogue = OpenExtents(desc.epilogue);
   return desc;
 }
 

@@ -22,6 +22,10 @@ int64_t OfProgram(const Program& program) {
 }
 
 int64_t OfSource(const ElementwiseDesc& d) { return d.shape.num_elements() * OfProgram(*d.program); }
+template <typename Desc>
+int64_t OfEpilogue(const Desc& d) {
+  return HasEpilogue(d) ? OfSource(d.epilogue) : 0;
+}
 
 int64_t Log2(int64_t n) {
   int64_t log = 0;
@@ -67,13 +71,14 @@ int64_t Flops(const ReduceDesc& d, const Footprint&) { return d.source.shape.num
 
 int64_t Flops(const MatMulDesc& d, const Footprint&) {
   const int64_t products = PerMultiplyAdd(d.type) * d.batch.num_elements() * d.m * d.n * d.k;
-  return products + (HasEpilogue(d) ? OfSource(d.epilogue) : 0);
+  return products + OfEpilogue(d);
 }
 
 // The same in every direction: each element of the output, or of its gradient, meets each of its window.
 int64_t Flops(const ConvolutionDesc& d, const Footprint&) {
   const int64_t outputs = d.batch * Product(d.output, d.spatial_rank) * d.out_channels;
-  return PerMultiplyAdd(d.type) * outputs * Product(d.filter, d.spatial_rank) * (d.in_channels / d.groups);
+  const int64_t products = outputs * Product(d.filter, d.spatial_rank) * (d.in_channels / d.groups);
+  return PerMultiplyAdd(d.type) * products + OfEpilogue(d);
 }
 
 int64_t Flops(const PoolDesc& d, const Footprint&) {

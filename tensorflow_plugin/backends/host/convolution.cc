@@ -7,6 +7,7 @@
 #include "tensorflow_plugin/backends/host/convert.h"
 #include "tensorflow_plugin/backends/host/convolution_products.h"
 #include "tensorflow_plugin/backends/host/convolution_windows.h"
+#include "tensorflow_plugin/backends/host/epilogue.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
 #include "tensorflow_plugin/backends/host/panels.h"
@@ -29,6 +30,9 @@ int64_t OutputSize(const ConvolutionDesc& d) { return d.batch * d.out_channels *
 int64_t FilterSize(const ConvolutionDesc& d) {
   return runtime::Cells(d.filter) * (d.in_channels / d.groups) * d.out_channels;
 }
+
+// What is computed, forward or to the data.
+int64_t Outputs(const ConvolutionDesc& d) { return d.direction == Direction::kForward ? OutputSize(d) : InputSize(d); }
 
 // The sizes of in[0], in[1] and out[0].
 void Sizes(const ConvolutionDesc& d, int64_t* sizes) {
@@ -290,8 +294,10 @@ Panels PanelsOfFilter(const ConvolutionDesc& d, const memory::desc& wanted) {
   return PanelsOf(wanted, row, 0);
 }
 
-// Forward and data gradient: the filter is laid out once for all parts.
-Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted, bool* done) {
+// Forward and data gradient: the filter is laid out once for all parts. What a part computes lies in one piece.
+Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted,
+                  std::optional<Epilogue>* epilogue, bool* done) {
+  if (*epilogue) wanted = std::max(wanted, Outputs(d) / Epilogue::kPartElements);
   const std::vector<Part> parts = ShareOut(d, wanted);
   if (parts.size() < 2) return OkStatus();
   static const ThreadTeam alone(1);
@@ -319,22 +325,24 @@ Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
       const void* const from = At(args.in[forward ? 0 : 1], forward ? part.x : part.y, d.type);
       void* const to = const_cast<void*>(At(args.out[0], forward ? part.y : part.x, d.type));
       std::shared_ptr<Plan> plan;
-      const Status found = FindPlan(part.desc, FilterUse::kLaidOut, layout->desc(1), alone, &plan);
-      if (!found.ok()) {
-        status.Update(found);
-      } else if (plan->usable()) {
-        status.Update(forward ? plan->Run({from, laid_out, to}, alone) : plan->Run({laid_out, from, to}, alone));
-      } else {  // a part at the edge may have another form
+      Status ran = FindPlan(part.desc, FilterUse::kLaidOut, layout->desc(1), alone, &plan);
+      if (ran.ok() && plan->usable()) {
+        ran = forward ? plan->Run({from, laid_out, to}, alone) : plan->Run({laid_out, from, to}, alone);
+      } else if (ran.ok()) {  // a part at the edge may have another form
         Args at{};
         at.in[forward ? 0 : 1] = from;
         at.in[forward ? 1 : 0] = filter;
         at.out[0] = to;
-        status.Update(RunWhole(part.desc, at, alone));
+        ran = RunWhole(part.desc, at, alone);
       }
+      if (ran.ok() && *epilogue) (*epilogue)->Runner().Run(forward ? part.y : part.x, Outputs(part.desc));
+      status.Update(ran);
     }
   });
   *done = true;
-  return status.get();
+  XPU_RETURN_IF_ERROR(status.get());
+  epilogue->reset();
+  return OkStatus();
 }
 
 // Filters up to this size are summed up from parts: elements of all parts together.
@@ -372,12 +380,13 @@ Status RunInPartialSums(const ConvolutionDesc& d, const Args& args, const Thread
   return status.get();
 }
 
-// float, or half and bfloat16 where oneDNN has them.
-Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
+// float, or half and bfloat16 where oneDNN has them. An epilogue that has been run is taken away.
+Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+                   std::optional<Epilogue>* epilogue) {
   static const ThreadTeam alone(1);
   const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * runtime::Cells(d.filter);
   const bool shared = team.size() > 1 && multiplications >= kShared;
-  if (WinogradPays(d, team) && RunWinograd(d, args, shared ? team : alone)) return OkStatus();
+  if (WinogradPays(d, team) && RunWinograd(d, args, shared ? team : alone, epilogue)) return OkStatus();
   if (ProductPays(d)) return RunProduct(d, args, shared ? team : alone);
   if (!shared) return RunWhole(d, args, alone);
   const bool large = FilterSize(d) > kFilterOfParts;
@@ -389,8 +398,8 @@ Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam&
   const int64_t wanted =
       large ? team.size() : std::min<int64_t>(multiplications / kPartWork, kPartsPerThread * team.size());
   bool done = false;
-  const auto run = d.direction == Direction::kFilterGradient ? RunInPartialSums : RunInParts;
-  XPU_RETURN_IF_ERROR(run(d, args, team, wanted, &done));
+  XPU_RETURN_IF_ERROR(d.direction == Direction::kFilterGradient ? RunInPartialSums(d, args, team, wanted, &done)
+                                                                : RunInParts(d, args, team, wanted, epilogue, &done));
   return done ? OkStatus() : RunWhole(d, args, team);
 }
 
@@ -409,14 +418,13 @@ Status RunConverted(const ConvolutionDesc& d, const Args& args, const ThreadTeam
   buffers.out[0] = out;
   ConvolutionDesc in_float = d;
   in_float.type = DType::kFloat;
-  XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team));
+  std::optional<Epilogue> none;
+  XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team, &none));
   FromFloat(d.type, out, args.out[0], sizes[2], team);
   return OkStatus();
 }
 
-}  // namespace
-
-Status HostKernels::Run(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) const {
+Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
   int64_t sizes[3];
   Sizes(d, sizes);
   if (sizes[2] == 0) return OkStatus();
@@ -424,17 +432,23 @@ Status HostKernels::Run(const ConvolutionDesc& d, const Args& args, const Thread
     std::memset(args.out[0], 0, sizes[2] * SizeOf(d.type));
     return OkStatus();
   }
+  if (d.type == DType::kDouble) {
+    RunWindows<double>(d, args, team);
+    return OkStatus();
+  }
+  if (d.type == DType::kFloat) return RunFloating(d, args, team, epilogue);
+  if (HasNative(d.type)) {
+    Status status = RunFloating(d, args, team, epilogue);
+    if (status.code() != Code::kUnimplemented) return status;
+  }
+  return RunConverted(d, args, team);
+}
+
+}  // namespace
+
+Status HostKernels::Run(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) const {
   try {
-    if (d.type == DType::kDouble) {
-      RunWindows<double>(d, args, team);
-      return OkStatus();
-    }
-    if (d.type == DType::kFloat) return RunFloating(d, args, team);
-    if (HasNative(d.type)) {
-      Status status = RunFloating(d, args, team);
-      if (status.code() != Code::kUnimplemented) return status;
-    }
-    return RunConverted(d, args, team);
+    return WithEpilogue(d, args, team, [&](auto* epilogue) { return Convolve(d, args, team, epilogue); });
   } catch (const std::bad_alloc&) {
     return errors::ResourceExhausted("no memory for the temporaries of a convolution");
   }

@@ -127,6 +127,11 @@ double MultiplyAddNs(DType type) {
 }
 
 // What Eigen takes for a matrix, with `work` multiply-adds per element.
+template <typename Desc>
+double EpilogueNs(const Desc& desc) {
+  return HasEpilogue(desc) ? ProgramNs(desc.epilogue) : 0;
+}
+
 double MatrixNs(double rows, double cols, double work, DType type) {
   const double parts = IsComplex(type) ? 4 : 1, size = RealTypeOf(type) == DType::kDouble ? 2 : 1;
   return 500 + (rows + cols) * 50 + rows * cols * (3 + work * parts * size * 0.05);
@@ -154,15 +159,14 @@ int64_t HostKernels::EstimateNs(const MatMulDesc& desc) const {
   // With few rows or columns it is reading that takes the time; it is faster than copying.
   const double elements = rows * k + batches * k * n;
   const double reading = elements * static_cast<double>(SizeOf(desc.type)) / (2 * kBytesPerNs);
-  const double epilogue = HasEpilogue(desc) ? ProgramNs(desc.epilogue) : 0;
-  return Total(std::max(rows * n * k * MultiplyAddNs(desc.type), reading) + epilogue);
+  return Total(std::max(rows * n * k * MultiplyAddNs(desc.type), reading) + EpilogueNs(desc));
 }
 
 int64_t HostKernels::EstimateNs(const ConvolutionDesc& desc) const {
   const double work = static_cast<double>(desc.batch) * static_cast<double>(desc.out_channels) *
                       Product(desc.output, desc.spatial_rank) * Product(desc.filter, desc.spatial_rank) *
                       static_cast<double>(desc.in_channels) / static_cast<double>(desc.groups);
-  return Total(work * MultiplyAddNs(desc.type));
+  return Total(work * MultiplyAddNs(desc.type) + EpilogueNs(desc));
 }
 
 int64_t HostKernels::EstimateNs(const PoolDesc& desc) const {

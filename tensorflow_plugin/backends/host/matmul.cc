@@ -12,13 +12,13 @@
 #include <type_traits>
 
 #include "tensorflow_plugin/backends/host/convert.h"
+#include "tensorflow_plugin/backends/host/epilogue.h"
 #include "tensorflow_plugin/backends/host/few_rows.h"
 #include "tensorflow_plugin/backends/host/gemm.h"
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
-#include "tensorflow_plugin/backends/host/tile_runner.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
 
@@ -236,29 +236,14 @@ Status RunPlan(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   return OkStatus();
 }
 
-// The epilogue of a product, over elements of c that are there.
-class Epilogue {
- public:
-  Epilogue(const MatMulDesc& d, const Args& args) : rest_(plain::EpilogueOf(d, args)) {
-    rest_.desc = Merged(rest_.desc);
-  }
-
-  // Elements [begin, begin + n), in row-major order.
-  void Run(int64_t begin, int64_t n) const { TileRunner(rest_.desc, rest_.args).Run(begin, n); }
-  Status RunAll(const ThreadTeam& team) const { return Kernels().Run(rest_.desc, rest_.args, team); }
-
- private:
-  plain::Epilogue rest_;
-};
-
 // How a product is shared out: so many of the first batch dimension, rows and columns at a time. Of some columns of a
 // matrix that is read transposed oneDNN makes a slow product, three times as slow where there are few rows.
 struct Part {
   int64_t batches, rows, cols;
 };
 
-// What an epilogue sees at a time should still be in the core's own cache; in fewer rows oneDNN is slow.
-constexpr int64_t kPieceElements = 1 << 17, kPieceRows = 128, kCopiedElements = 1 << 18;
+// In fewer rows oneDNN is slow.
+constexpr int64_t kPieceRows = 128, kCopiedElements = 1 << 18;
 
 int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
 
@@ -270,7 +255,7 @@ Part ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
   int64_t wanted = team_size == 1 ? 1 : std::min<int64_t>(work / kGrainWork, kPartsPerThread * team_size);
   // An epilogue wants whole rows, and few enough, but not very few; for each part oneDNN reads all of b then.
   const bool whole_rows = has_epilogue && all_rows >= kPieceRows / 2 * wanted && d.k * d.n <= kCopiedElements;
-  if (whole_rows) wanted = std::max(wanted, std::min(all_rows / kPieceRows, all_rows * d.n / kPieceElements));
+  if (whole_rows) wanted = std::max(wanted, std::min(all_rows / kPieceRows, all_rows * d.n / Epilogue::kPartElements));
   int64_t stacks = 1, down = 1, across = 1;  // parts in each direction
   for (int64_t parts = 1; parts < wanted; parts *= 2) {
     const int64_t rows = Count(d.m, down), cols = Count(d.n, across);
@@ -336,7 +321,7 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
       const Status product = RunPlan(here, at, alone);
       status.Update(product);
       if (product.ok() && epilogue != nullptr && in_pieces) {
-        epilogue->Run(c, here.batch.num_elements() * here.m * here.n);
+        epilogue->Runner().Run(c, here.batch.num_elements() * here.m * here.n);
       }
     }
   });
@@ -495,10 +480,7 @@ Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team
 
 Status HostKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTeam& team) const {
   try {
-    std::optional<Epilogue> epilogue;
-    if (HasEpilogue(desc)) epilogue.emplace(desc, args);
-    XPU_RETURN_IF_ERROR(Multiply(desc, args, team, &epilogue));
-    return epilogue ? epilogue->RunAll(team) : OkStatus();
+    return WithEpilogue(desc, args, team, [&](auto* epilogue) { return Multiply(desc, args, team, epilogue); });
   } catch (const std::bad_alloc&) {
     return errors::ResourceExhausted("no memory for the temporaries of a matrix product ", desc.m, "x", desc.k, "x",
                                      desc.n);

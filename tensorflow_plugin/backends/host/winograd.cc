@@ -59,6 +59,19 @@ struct Tiles {
   const int64_t down, across, all;
 };
 
+// f(begin, n) of all elements of tiles [first, first + count), of those of a row at a time that lie in one piece.
+template <typename F>
+void EachPiece(const Tiles& tiles, int64_t first, int64_t count, const Images<float>& y, F f) {
+  for (int64_t t = first, next; t < first + count; t = next) {
+    next = std::min(first + count, (t / tiles.across + 1) * tiles.across);
+    const int64_t row = tiles.row(t), column = tiles.column(t);
+    const int64_t cells = std::min((next - t) * kTileOut, y.width - column);
+    for (int64_t r = row; r < std::min(row + kTileOut, y.height); ++r) {
+      f(((tiles.image(t) * y.height + r) * y.width + column) * y.channels, cells * y.channels);
+    }
+  }
+}
+
 // Numbers of points that go through the second-level cache without being pushed out.
 constexpr int64_t kCached = 160 << 10;
 
@@ -85,7 +98,7 @@ int64_t Sums(const ConvolutionDesc& d, int64_t blocks, const ThreadTeam& team) {
 // y = x convolved with a filter, of which `w(c, cells)` gives the addresses of the nine cells for input channel c.
 template <typename Filter>
 bool Convolve(const Images<const float>& x, const Images<float>& y, int64_t images, const int64_t* pad, Filter w,
-              const ThreadTeam& team) {
+              const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
   const auto filter_to_points = XPU_PICK_ISA(FilterToPoints);
   const auto input_to_points = XPU_PICK_ISA(InputToPoints);
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
@@ -135,8 +148,12 @@ bool Convolve(const Images<const float>& x, const Images<float>& y, int64_t imag
           if (!output_from_points(output + t * width, rows * width, width, cells)) finite = false;
         }
       }
+      if (!*epilogue || !finite) continue;
+      TileRunner runner = (*epilogue)->Runner();
+      EachPiece(tiles, first, count, y, [&](int64_t begin, int64_t n) { runner.Run(begin, n); });
     }
   });
+  if (finite) epilogue->reset();
   return finite;
 }
 
@@ -250,7 +267,8 @@ bool WinogradPays(const ConvolutionDesc& d, const ThreadTeam& team) {
   return by_points * 1.1 < direct;
 }
 
-bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
+bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+                 std::optional<Epilogue>* epilogue) {
   const int64_t in = d.in_channels, out = d.out_channels;
   const Images<const float> read{static_cast<const float*>(args.in[0]), d.input[0], d.input[1], in};
   if (d.direction == Direction::kForward) {
@@ -260,7 +278,7 @@ bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& t
       }
     };
     return Convolve(read, {static_cast<float*>(args.out[0]), d.output[0], d.output[1], out}, d.batch, d.pad_before,
-                    filter, team);
+                    filter, team, epilogue);
   }
   if (d.direction == Direction::kFilterGradient) return FilterGradient(d, args, team);
   // The gradient of the input is the gradient of the output convolved with the filter turned round, from the output's
@@ -278,7 +296,7 @@ bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& t
   };
   const int64_t pad[] = {kFilter - 1 - d.pad_before[0], kFilter - 1 - d.pad_before[1]};
   return Convolve({static_cast<const float*>(args.in[1]), d.output[0], d.output[1], out},
-                  {static_cast<float*>(args.out[0]), d.input[0], d.input[1], in}, d.batch, pad, filter, team);
+                  {static_cast<float*>(args.out[0]), d.input[0], d.input[1], in}, d.batch, pad, filter, team, epilogue);
 }
 
 }  // namespace xpu::host

@@ -11,6 +11,9 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_WINOGRAD_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_WINOGRAD_H_
 
+#include <optional>
+
+#include "tensorflow_plugin/backends/host/epilogue.h"
 #include "tensorflow_plugin/backends/runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
@@ -21,8 +24,10 @@ namespace xpu::host {
 bool WinogradPays(const ConvolutionDesc& d, const runtime::ThreadTeam& team);
 
 // False if there is an infinity or a NaN among the results: it may have spread beyond the outputs that hang on the
-// input in which it was, or come from a transformation. Throws std::bad_alloc.
-bool RunWinograd(const ConvolutionDesc& d, const Args& args, const runtime::ThreadTeam& team);
+// input in which it was, or come from a transformation. An epilogue that has been run is taken away; not where it is to
+// be run again, on other results. Throws std::bad_alloc.
+bool RunWinograd(const ConvolutionDesc& d, const Args& args, const runtime::ThreadTeam& team,
+                 std::optional<Epilogue>* epilogue);
 
 }  // namespace xpu::host
 

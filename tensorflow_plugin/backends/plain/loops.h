@@ -27,12 +27,14 @@ void RunSamplePart(const SampleDesc& desc, const Args& args, int64_t begin, int6
 // Whether the image numbers are in range.
 Status CheckImageNumbers(const SampleDesc& desc, const Args& args);
 
-// MatMul is what a product is without its epilogue, which is a command of its own then, over what lies in out[0].
+// The epilogue of a product, which MatMul above leaves out, or of a convolution as a command of its own, over what lies
+// in out[0].
 struct Epilogue {
   ElementwiseDesc desc;
   Args args;
 };
 Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args);
+Epilogue EpilogueOf(const ConvolutionDesc& desc, const Args& args);
 
 }  // namespace xpu::plain
 

@@ -68,13 +68,21 @@ Status Run(const MatMulDesc& d, const Args& args) {
   return OkStatus();
 }
 
-Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args) {
+namespace {
+
+// Of what has two operands.
+Epilogue AsCommand(const ElementwiseDesc& desc, const Args& args) {
   constexpr int kOperands = 2;
-  Epilogue epilogue{desc.epilogue, args};
-  epilogue.desc.in_strides[0] = DenseStrides(desc.epilogue.shape);
+  Epilogue epilogue{desc, args};
+  epilogue.desc.in_strides[0] = DenseStrides(desc.shape);
   epilogue.args.in[0] = args.out[0];
-  for (int i = 1; i < desc.epilogue.program->num_inputs(); ++i) epilogue.args.in[i] = args.in[kOperands - 1 + i];
+  for (int i = 1; i < desc.program->num_inputs(); ++i) epilogue.args.in[i] = args.in[kOperands - 1 + i];
   return epilogue;
 }
+
+}  // namespace
+
+Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, args); }
+Epilogue EpilogueOf(const ConvolutionDesc& desc, const Args& args) { return AsCommand(desc.epilogue, args); }
 
 }  // namespace xpu::plain

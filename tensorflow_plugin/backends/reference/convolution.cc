@@ -131,7 +131,7 @@ struct Accumulator<double> {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const ConvolutionDesc& d, const Args& args, const runtime::ThreadTeam&) const {
+Status ReferenceKernels::Run(const ConvolutionDesc& d, const Args& args, const runtime::ThreadTeam& team) const {
   auto run = [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Convolution<T, typename Accumulator<T>::type> convolution(d);
@@ -149,7 +149,7 @@ Status ReferenceKernels::Run(const ConvolutionDesc& d, const Args& args, const r
   VisitType(d.type, [&](auto tag) {
     if constexpr (IsFloating(DTypeOf<typename decltype(tag)::type>::value)) run(tag);
   });
-  return OkStatus();
+  return HasEpilogue(d) ? RunEpilogue(plain::EpilogueOf(d, args), team) : OkStatus();
 }
 
 }  // namespace xpu::reference

@@ -67,8 +67,10 @@ XPU_PLAIN(Solve)
 
 Status ReferenceKernels::Run(const MatMulDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   XPU_RETURN_IF_ERROR(plain::Run(desc, args));
-  if (!HasEpilogue(desc)) return OkStatus();
-  const plain::Epilogue epilogue = plain::EpilogueOf(desc, args);
+  return HasEpilogue(desc) ? RunEpilogue(plain::EpilogueOf(desc, args), team) : OkStatus();
+}
+
+Status ReferenceKernels::RunEpilogue(const plain::Epilogue& epilogue, const runtime::ThreadTeam& team) const {
   return Run(epilogue.desc, epilogue.args, team);
 }
 

@@ -2,6 +2,7 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_KERNELS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_REFERENCE_KERNELS_H_
 
+#include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/backends/runtime/kernels.h"
 
 namespace xpu::reference {
@@ -14,6 +15,9 @@ class ReferenceKernels final : public runtime::KernelSet {
   Status Run(const name##Desc& desc, const Args& args, const runtime::ThreadTeam& team) const override;
   XPU_PRIMITIVES(XPU_KERNEL)
 #undef XPU_KERNEL
+
+ private:
+  Status RunEpilogue(const plain::Epilogue& epilogue, const runtime::ThreadTeam& team) const;
 };
 
 // The one instance: kernels have no state.

@@ -38,44 +38,97 @@ int64_t XSize(const ConvolutionDesc& d) { return d.batch * d.in_channels * Produ
 int64_t YSize(const ConvolutionDesc& d) { return d.batch * d.out_channels * Product(d.output); }
 int64_t WSize(const ConvolutionDesc& d) { return d.in_channels / d.groups * d.out_channels * Product(d.filter); }
 
-// An element is a sum of `terms` products at most, each of which is rounded once (exact in float for 16-bit types)
-// before it is added: SumError(terms) of the sum of the products' magnitudes. Of whole numbers it is exact.
+std::string Text(const ConvolutionDesc& d) {
+  return errors::Concat("order ", static_cast<int>(d.order), " rank ", d.spatial_rank, " batch ", d.batch, " ",
+                        d.in_channels, "->", d.out_channels, " groups ", d.groups, " input ", d.input[0], " ",
+                        d.input[1], " ", d.input[2], " filter ", d.filter[0], " ", d.filter[1], " ", d.filter[2],
+                        " stride ", d.stride[0], " dilation ", d.dilation[0]);
+}
+
+// What a convolution, or a gradient, is of; an element of its result is a sum of `terms` products at most.
+struct Operands {
+  template <typename Numbers>  // numbers(n, seed)
+  Operands(const ConvolutionDesc& d, uint32_t seed, Numbers numbers) {
+    const Array x = numbers(XSize(d), seed), w = numbers(WSize(d), seed + 1), dy = numbers(YSize(d), seed + 2);
+    switch (d.direction) {
+      case Direction::kForward:
+        in = {x, w};
+        size = YSize(d);
+        terms = Product(d.filter) * d.in_channels / d.groups;
+        break;
+      case Direction::kDataGradient:
+        in = {w, dy};
+        size = XSize(d);
+        terms = Product(d.filter) * d.out_channels / d.groups;
+        break;
+      case Direction::kFilterGradient:
+        in = {x, dy};
+        size = WSize(d);
+        terms = d.batch * Product(d.output);
+        break;
+    }
+  }
+
+  std::vector<Array> in;
+  int64_t size = 0, terms = 1;
+};
+
+// Each product is rounded once (exact in float for 16-bit types) before it is added: SumError(terms) of the sum of the
+// products' magnitudes. Of whole numbers it is exact.
 void Compare(ConvolutionDesc d, Direction direction, DType type, ChannelOrder order, uint32_t seed,
              bool of_whole_numbers = false) {
   d.direction = direction;
   d.type = type;
   d.order = order;
-  const auto numbers = [&](int64_t n, uint32_t its_seed) {
+  const Operands operands(d, seed, [&](int64_t n, uint32_t its_seed) {
     return of_whole_numbers ? Whole(type, n, its_seed, 3) : Random(type, n, its_seed, -2, 2);
-  };
-  const Array x = numbers(XSize(d), seed), w = numbers(WSize(d), seed + 1), dy = numbers(YSize(d), seed + 2);
-  std::vector<Array> in;
-  int64_t size = 0, terms = 1;
-  switch (direction) {
-    case Direction::kForward:
-      in = {x, w};
-      size = YSize(d);
-      terms = Product(d.filter) * d.in_channels / d.groups;
-      break;
-    case Direction::kDataGradient:
-      in = {w, dy};
-      size = XSize(d);
-      terms = Product(d.filter) * d.out_channels / d.groups;
-      break;
-    case Direction::kFilterGradient:
-      in = {x, dy};
-      size = WSize(d);
-      terms = d.batch * Product(d.output);
-      break;
-  }
-  const std::string what = errors::Concat(
-      "order ", static_cast<int>(order), " rank ", d.spatial_rank, " batch ", d.batch, " ", d.in_channels, "->",
-      d.out_channels, " groups ", d.groups, " input ", d.input[0], " ", d.input[1], " ", d.input[2], " filter ",
-      d.filter[0], " ", d.filter[1], " ", d.filter[2], " stride ", d.stride[0], " dilation ", d.dilation[0]);
+  });
+  const Output output = {type, operands.size};
   ConvolutionDesc wide = d;
   wide.type = Wide(type);
-  if (of_whole_numbers) return ExpectExactSums(d, wide, in, {type, size}, what + " of whole numbers");
-  ExpectSums(d, wide, in, {type, size}, static_cast<double>(terms), what);
+  if (of_whole_numbers) return ExpectExactSums(d, wide, operands.in, output, Text(d) + " of whole numbers");
+  ExpectSums(d, wide, operands.in, output, static_cast<double>(operands.terms), Text(d));
+}
+
+// (c + x) * y of a result c.
+const Program* AddAndMultiply(DType type) {
+  ProgramBuilder builder;
+  const auto c = builder.Input(type), x = builder.Input(type), y = builder.Input(type);
+  builder.Output(builder.Apply(EOp::kMul, builder.Apply(EOp::kAdd, c, x), y));
+  return builder.Build();
+}
+
+// Gives it that, with a number for each of the last axis and one for each element. Two more roundings, of what is no
+// larger than the sum of all magnitudes; in 16 bits, which are rounded in between, whole numbers that need none.
+// `value` is put among the numbers that are convolved.
+void CompareWithEpilogue(ConvolutionDesc d, Direction direction, DType type, ChannelOrder order, uint32_t seed,
+                         double value = 0) {
+  d.direction = direction;
+  d.type = type;
+  d.order = order;
+  const bool exact = SizeOf(type) == 2;
+  constexpr int64_t kExactTerms = 200;
+  Operands operands(d, seed, [&](int64_t n, uint32_t its_seed) {
+    return exact ? Whole(type, n, its_seed, 1) : Random(type, n, its_seed, value == 0 ? -2 : 0.5, 2);
+  });
+  if (exact && operands.terms > kExactTerms) return;
+  if (value != 0) operands.in[1].as<float>()[operands.in[1].size() / 2] = static_cast<float>(value);
+  const bool last = order == ChannelOrder::kLast && direction != Direction::kFilterGradient;
+  const int64_t row = last ? (direction == Direction::kForward ? d.out_channels : d.in_channels) : operands.size;
+  d.epilogue.program = AddAndMultiply(type);
+  d.epilogue.shape = {row == 0 ? 0 : operands.size / row, row};
+  d.epilogue.in_strides[0] = {row, 1};
+  d.epilogue.in_strides[1] = {0, 1};
+  d.epilogue.in_strides[2] = {row, 1};
+  operands.in.push_back(exact ? Whole(type, row, seed + 3, 3) : Random(type, row, seed + 3, -2, 2));
+  operands.in.push_back(exact ? Whole(type, operands.size, seed + 4, 1) : Random(type, operands.size, seed + 4, 1, 2));
+  ConvolutionDesc wide = d;
+  wide.type = Wide(type);
+  wide.epilogue.program = AddAndMultiply(wide.type);
+  const Output output = {type, operands.size};
+  const std::string what = Text(d) + " with an epilogue";
+  if (exact) return ExpectExactSums(d, wide, operands.in, output, what);
+  ExpectSums(d, wide, operands.in, output, static_cast<double>(operands.terms + 2), what);
 }
 
 std::vector<ConvolutionDesc> Geometries() {
@@ -287,6 +340,65 @@ TEST(Convolution, LongSumsOfWholeNumbersAreExact) {
       for (Direction direction : {Direction::kForward, Direction::kDataGradient}) {
         Compare(Make({near, near}, 1, 128, 128), direction, type, order, 3, true);
       }
+    }
+  }
+}
+
+TEST(Convolution, EpilogueByHand) {
+  for (DType type : {DType::kFloat, DType::kDouble, DType::kHalf, DType::kBFloat16}) {
+    ConvolutionDesc d = Make({{3, 2}, {3, 2}}, 1, 1, 1);
+    d.type = type;
+    ProgramBuilder builder;
+    const auto y = builder.Input(type), x = builder.Input(type);
+    builder.Output(builder.Apply(EOp::kSub, x, y));
+    builder.Output(builder.Apply(EOp::kLess, x, y));
+    d.epilogue.program = builder.Build();
+    d.epilogue.shape = {2, 2};
+    d.epilogue.in_strides[1] = {1, 0};
+    const std::vector<Array> in = {Values(type, {1, 2, 3, 4, 5, 6, 7, 8, 9}), Values(type, {1, 2, -3, 4}),
+                                   Values(type, {15, 26})};
+    const Want want{{Values(type, {2, -2, 1, -3}), Values(DType::kBool, {0, 1, 0, 1})}};
+    ExpectByHand(d, in, {{type, 4}, {DType::kBool, 4}}, want, "epilogue");
+  }
+}
+
+// In every way that a convolution is computed, and shared out: by images, by rows, with filters that are large, by
+// Winograd's algorithm with tiles that edges cut, as a product, by one thread.
+TEST(Convolution, Epilogues) {
+  const ConvolutionDesc geometries[] = {
+      Make({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),
+      Make({{33, 3, 1, 2, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 24),
+      Make({{16, 5, 1, 1, 2, 2}, {16, 3, 1, 1, 1, 1}}, 3, 32, 40),
+      Make({{70, 5, 1, 1, 2, 2}, {64, 3, 1, 1, 1, 1}}, 2, 8, 48),  // more than a cache holds
+      Make({{64, 3, 1, 1, 1, 1}, {64, 3, 1, 1, 1, 1}}, 2, 96, 96, 96),
+      Make({{17, 3, 1, 1, 1, 1}, {16, 5, 1, 1, 2, 2}}, 2, 44, 208),
+      Make({{13, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 5, 48, 16),
+      Make({{14, 3}, {31, 3}}, 3, 16, 80),
+      Make({{5, 3, 1, 1, 1, 1}, {4, 3, 1, 1, 1, 1}}, 3, 336, 352),
+      Make({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),
+      Make({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 0, 4, 4),
+      Make({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 2, 0, 4),  // sums of nothing
+  };
+  uint32_t seed = 9000;
+  for (const ConvolutionDesc& d : geometries) {
+    for (Direction direction : kDirections) {
+      if (direction == Direction::kFilterGradient && XSize(d) > 20000) continue;  // as everything else, and slow
+      CompareWithEpilogue(d, direction, DType::kFloat, ChannelOrder::kLast, seed += 5);
+      if (XSize(d) > 20000) continue;
+      CompareWithEpilogue(d, direction, DType::kFloat, ChannelOrder::kFirst, seed += 5);
+      CompareWithEpilogue(d, direction, DType::kBFloat16, ChannelOrder::kLast, seed += 5);
+      CompareWithEpilogue(d, direction, DType::kHalf, ChannelOrder::kLast, seed += 5);
+      CompareWithEpilogue(d, direction, DType::kDouble, ChannelOrder::kLast, seed += 5);
+    }
+  }
+}
+
+// Results that are computed in another way, after all: the epilogue is of those.
+TEST(Convolution, EpiloguesOfInfinities) {
+  const ConvolutionDesc d = Make({{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}}, 2, 16, 16);
+  for (Direction direction : {Direction::kForward, Direction::kDataGradient}) {
+    for (const double value : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+      CompareWithEpilogue(d, direction, DType::kFloat, ChannelOrder::kLast, 1, value);
     }
   }
 }

@@ -26,8 +26,9 @@ class Epilogues : public Lists {
     EXPECT_EQ(list.commands.size(), commands) << Text(list);
     int found = 0;
     for (const Command& command : list.commands) {
-      const auto* desc = std::get_if<MatMulDesc>(&command.desc);
-      found += desc != nullptr && HasEpilogue(*desc);
+      const auto* product = std::get_if<MatMulDesc>(&command.desc);
+      const auto* convolution = std::get_if<ConvolutionDesc>(&command.desc);
+      found += (product != nullptr && HasEpilogue(*product)) || (convolution != nullptr && HasEpilogue(*convolution));
     }
     EXPECT_EQ(found, epilogues) << Text(list);
     ExpectEqual(Run(recorder_.list()), Run(list), Text(list));
@@ -47,6 +48,28 @@ TEST_F(Epilogues, ABiasAndAnActivation) {
 TEST_F(Epilogues, OfAProductThatIsReadTwiceAtOnce) {
   Want(New(EOp::kMul, {c_, c_}));
   Expect(1, 1);
+}
+
+// Its bias and activation, and the sum with the activation of another one, as residual networks have it.
+TEST_F(Epilogues, OfConvolutions) {
+  constexpr int64_t kSide = 4, kChannels = 3, kOutputs = kSide * kSide * kChannels;
+  recorder_.list().commands.clear();
+  ConvolutionDesc desc;
+  desc.batch = 1, desc.in_channels = desc.out_channels = kChannels;
+  for (int i : {0, 1}) desc.input[i] = desc.output[i] = kSide, desc.filter[i] = 3, desc.pad_before[i] = 1;
+  float* const filter = Given(Whole(3 * 3 * kChannels * kChannels));
+  float *const x = Given(Whole(kOutputs)), *const y = Computed(kOutputs), *const z = Computed(kOutputs);
+  Record(desc, {x, filter}, {y});
+  float *const biased = Computed(kOutputs), *const bias = Given(Whole(kChannels));
+  Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {kSide * kSide, kChannels}, {{y, {kChannels, 1}}, {bias, {0, 1}}},
+         {biased});
+  float *const activated = Computed(kOutputs), *const sum = Computed(kOutputs);
+  Op(EOp::kAbs, {biased}, activated, kOutputs);
+  desc.direction = Direction::kDataGradient;
+  Record(desc, {filter, activated}, {z});
+  Op(EOp::kAdd, {x, z}, sum, kOutputs);
+  Want(sum);
+  Expect(2, 2);
 }
 
 TEST_F(Epilogues, OperandsKeepTheirOrder) {
