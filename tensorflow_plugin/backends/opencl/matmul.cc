@@ -25,7 +25,7 @@ std::string EpilogueText(const MatMulDesc& desc, const ElementWalk& walk) {
 }  // namespace
 
 bool Supports(const Abilities& abilities, const MatMulDesc& desc) {
-  return HasType(abilities, desc.type) && desc.type != DType::kBool &&
+  return HasRegister(abilities, desc.type) && desc.type != DType::kBool &&
          (!HasEpilogue(desc) || HasProgram(abilities, *desc.epilogue.program));
 }
 
@@ -51,6 +51,10 @@ Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Arg
   for (int64_t stride : {desc.transpose_a ? 1 : lda, desc.transpose_a ? lda : 1, desc.transpose_b ? 1 : ldb,
                          desc.transpose_b ? ldb : 1, ldc}) {
     call.Value(static_cast<cl_long>(stride));
+  }
+  for (bool conjugate : {desc.conjugate_a, desc.conjugate_b}) {
+    if (desc.type == DType::kComplex64) call.Value<cl_float>(conjugate ? -1 : 1);
+    if (desc.type == DType::kComplex128) call.Value<cl_double>(conjugate ? -1 : 1);
   }
   call.Memory(args.in[0]).Memory(args.in[1]).Memory(args.out[0]);
   call.Value(static_cast<cl_int>(batch.rank()));

@@ -7,9 +7,18 @@
 #define FINISH(at, value) STORE_C(at, value)
 #endif
 
-#define PARAMETERS                                                                                                 \
-  const long a_row, const long a_column, const long b_row, const long b_column, const long c_row, MEMORY(a), MEMORY(b), \
-      MEMORY(c), const int rank, constant long *batch_table EPILOGUE_PARAMETERS
+// A conjugate operand has the sign -1.
+#ifdef COMPLEX
+#define SIGNS const REAL a_sign, const REAL b_sign,
+#define SIGNED(x, sign) ((x) * (T)(1, sign))
+#else
+#define SIGNS
+#define SIGNED(x, sign) (x)
+#endif
+
+#define PARAMETERS                                                                                                \
+  const long a_row, const long a_column, const long b_row, const long b_column, const long c_row, SIGNS MEMORY(a), \
+      MEMORY(b), MEMORY(c), const int rank, constant long *batch_table EPILOGUE_PARAMETERS
 
 // Where the matrices of this product lie: o0, o1 and o2 elements into a, b and c.
 #define BEGIN(batch)                                        \
@@ -35,8 +44,8 @@
 #define K_END k
 #define A_ROWS_ARE_DENSE (a_column == 1)
 #define B_ROWS_ARE_DENSE (b_column == 1)
-#define A(row, l) (SUM) LOAD_A(o0 + (long)(row)*a_row + (long)(l)*a_column)
-#define B(l, column) (SUM) LOAD_B(o1 + (long)(l)*b_row + (long)(column)*b_column)
+#define A(row, l) SIGNED((SUM)LOAD_A(o0 + (long)(row)*a_row + (long)(l)*a_column), a_sign)
+#define B(l, column) SIGNED((SUM)LOAD_B(o1 + (long)(l)*b_row + (long)(column)*b_column), b_sign)
 
 #define SEGMENT_BEGIN 0
 #define SEGMENT_END 1

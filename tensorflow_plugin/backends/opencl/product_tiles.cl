@@ -3,7 +3,7 @@
 // neighbours. In front of this stand SUM, what products are added in, ADD_PRODUCT(x, y, sum), and the operands
 // (product.h).
 #define TILE (SIDE * EACH)
-#define STEP 16
+#define STEP (sizeof(SUM) > 8 ? 8 : 16)
 
 kernel void run(const ulong m, const ulong n, const ulong k, PARAMETERS) {
   local SUM tile_a[STEP][TILE + 1];
@@ -22,8 +22,8 @@ kernel void run(const ulong m, const ulong n, const ulong k, PARAMETERS) {
       const uint b_l = B_ROWS_ARE_DENSE ? at / TILE : at % STEP, b_j = B_ROWS_ARE_DENSE ? at % TILE : at / STEP;
       const ulong row = first_row + a_i, column = first_column + b_j;
       const ulong a_k = from + a_l, b_k = from + b_l;
-      tile_a[a_l][a_i] = row < m && a_k < K_END ? A(row, a_k) : 0;
-      tile_b[b_l][b_j] = column < n && b_k < K_END ? B(b_k, column) : 0;
+      tile_a[a_l][a_i] = row < m && a_k < K_END ? A(row, a_k) : (SUM)0;
+      tile_b[b_l][b_j] = column < n && b_k < K_END ? B(b_k, column) : (SUM)0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint l = 0; l < STEP; ++l) {
