@@ -32,10 +32,10 @@ class Lack:
 
 
 MAY_LACK = {
-    "complex": Lack(
-        "products of complex matrices",
-        "MatMul(T=complex64)",
-        r"((?!Tridiagonal)\w*MatMul\w*|Einsum|\w*ScatterDiv)\(.*=complex(64|128).*",
+    "complex quotients": Lack(
+        "quotients of complex numbers in place",
+        "ResourceScatterDiv(dtype=complex64)",
+        r"\w*ScatterDiv\(.*=complex(64|128).*",
     ),
     "normal bits": Lack(
         "normal numbers with the CPU's bits",
@@ -51,12 +51,6 @@ MAY_LACK = {
         "special functions of several arguments",
         "Igamma(T=float32)",
         r"(Betainc|Igamma\w*|Polygamma|RandomGammaGrad|Zeta)\(.*",
-    ),
-    "factors of matrices": Lack(
-        "factors of matrices",
-        "Cholesky(T=float32)",
-        r"(Cholesky|LogMatrixDeterminant|Lu|Matrix(Determinant|Inverse|Solve|TriangularSolve)|Qr|SelfAdjointEigV2|Svd|"
-        r"TridiagonalSolve)\(.*",
     ),
 }
 

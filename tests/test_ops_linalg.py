@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.lacking import marked, needs
 from tests.sweep.runner import hard_placement
 
 raw = tf.raw_ops
@@ -118,7 +117,7 @@ def failure(f, device):
     return type(caught.value), message
 
 
-@pytest.mark.parametrize("name", marked(BAD, {"factors of matrices": "(?!TridiagonalMatMul).*"}))
+@pytest.mark.parametrize("name", BAD)
 def test_bad_input_fails_as_on_the_cpu(name, xpu_device):
     for run in (BAD[name], tf.function(BAD[name], autograph=False)):
         assert failure(run, xpu_device) == failure(run, "/cpu:0")
@@ -136,7 +135,6 @@ def test_a_singular_matrix_within_a_cluster_names_the_op(xpu_device):
     assert np.isfinite(f(tf.eye(3)))
 
 
-@needs("factors of matrices")
 @pytest.mark.parametrize(
     ("f", "expected"),
     [

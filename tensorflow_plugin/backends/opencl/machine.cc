@@ -107,6 +107,10 @@ Status Call::RunGroups(const size_t groups[3], const size_t local[3]) {
 
 Status Call::RunChecked(int64_t items, const Args& args, Judge judge) {
   XPU_RETURN_IF_ERROR(Run(items));
+  return Check(args, std::move(judge));
+}
+
+Status Call::Check(const Args& args, Judge judge) {
   lock_.unlock();
   if (args.status != nullptr) {
     uint32_t number = kNothing;

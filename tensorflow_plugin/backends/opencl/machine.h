@@ -83,8 +83,11 @@ class Call {
 
   // What a failure is: `judge` gets the least number that any item reported.
   using Judge = std::function<Status(uint32_t number)>;
-  // The same for a kernel with a report. With args.status this waits and leaves the failure there, else in the stream.
+  // The same as Run for a kernel with a report. With args.status this waits and leaves the failure there, else in the
+  // stream.
   Status RunChecked(int64_t items, const Args& args, Judge judge);
+  // That which follows the run.
+  Status Check(const Args& args, Judge judge);
 
  private:
   Call& At(const Place& place);

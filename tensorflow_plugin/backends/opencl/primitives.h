@@ -31,6 +31,8 @@ namespace xpu::opencl {
   V(Sample)                      \
   V(Resample)                    \
   V(Fft)                         \
+  V(Factorize)                   \
+  V(Solve)                       \
   V(Suppress)
 
 // Scratch memory that a command needs; none unless a primitive's own function says otherwise.
@@ -60,6 +62,8 @@ int64_t WorkspaceBytes(const SortDesc& desc);
 int64_t WorkspaceBytes(const UniqueDesc& desc);
 int64_t WorkspaceBytes(const SampleDesc& desc);
 int64_t WorkspaceBytes(const FftDesc& desc);
+int64_t WorkspaceBytes(const FactorizeDesc& desc);
+int64_t WorkspaceBytes(const SolveDesc& desc);
 
 }  // namespace xpu::opencl
 

@@ -153,8 +153,9 @@ void Queue::HostCallback(std::function<Status()> callback) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     before = Share(last_);
-    if (*ended) BarrierLocked(ended->get());
+    // Before what waits for the callback: a driver may run all that there is before a flush returns.
     FlushLocked();
+    if (*ended) BarrierLocked(ended->get());
   }
   if (IsDone(before)) {
     run();

@@ -349,7 +349,7 @@ const std::vector<Variant>& Variants() {
       add("3 threads", 3, Waiting::kQueued, isas);
     } else {
       add("awaited", 0, Waiting::kAwaited, {});
-      add("queued", 0, Waiting::kQueued, {});
+      if (Variable("XPU_TEST_AWAITED") != "1") add("queued", 0, Waiting::kQueued, {});
     }
     return list;
   }();

@@ -4,6 +4,7 @@
 // The environment chooses what is tested:
 //   XPU_TEST_BACKEND  the subdevice type, such as XPU_REFERENCE; the first in the table of backends if unset
 //   XPU_TEST_ISOLATE  1: with BackendOptions::isolate_memory
+//   XPU_TEST_AWAITED  1: no case is held up before it runs, for drivers that run commands while they are enqueued
 //   XPU_TEST_FAULTS   rules of TF_XPU_FAULT (faults/rules.h): around that backend is one that follows them
 //   XPU_TEST_SUMMARY  a file to which the summary of the cases is added
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_TESTS_DEVICE_UNDER_TEST_H_
