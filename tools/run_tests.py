@@ -156,6 +156,8 @@ REST = (
         backend="XPU_OPENCL",
         XPU_SWEEP_KERNELS="1",
     ),
+    # Races, and what a device that is no processor does.
+    Step("kernels of the OpenCL backend under Oclgrind", ("tools/oclgrind.py",), 120, build=bazel("build")),
     Step("C++ tests, OpenCL backend", bazel("test", "--test_tag_filters=opencl"), 1200, build=bazel("build")),
     # Fetches TensorFlows, and compiles what depends on their C++.
     Step(

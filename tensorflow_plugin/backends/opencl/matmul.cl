@@ -44,8 +44,8 @@
 #define K_END k
 #define A_ROWS_ARE_DENSE (a_column == 1)
 #define B_ROWS_ARE_DENSE (b_column == 1)
-#define A(row, l) SIGNED((SUM)LOAD_A(o0 + (long)(row)*a_row + (long)(l)*a_column), a_sign)
-#define B(l, column) SIGNED((SUM)LOAD_B(o1 + (long)(l)*b_row + (long)(column)*b_column), b_sign)
+#define A(row, l) SIGNED((SUM)(LOAD_A(o0 + (long)(row)*a_row + (long)(l)*a_column)), a_sign)
+#define B(l, column) SIGNED((SUM)(LOAD_B(o1 + (long)(l)*b_row + (long)(column)*b_column)), b_sign)
 
 #define SEGMENT_BEGIN 0
 #define SEGMENT_END 1

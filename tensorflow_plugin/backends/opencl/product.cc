@@ -47,11 +47,11 @@ std::string ProductElements(DType type) {
 std::string ProductSource(const Hardware& hardware, DType type, const std::string& operands) {
   const std::string elements = ProductElements(type);
   if (!hardware.is_processor) {
-    const std::string fused = IsInteger(type)   ? "((x) * (y) + (z))"
-                              : IsComplex(type) ? "fma((x).yy, (T)(-(y).y, (y).x), fma((x).xx, y, z))"
-                                                : "fma(x, y, z)";
+    const std::string fused = IsInteger(type)   ? "((v) * (w) + (z))"
+                              : IsComplex(type) ? "fma((v).yy, (T)(-(w).y, (w).x), fma((v).xx, w, z))"
+                                                : "fma(v, w, z)";
     return elements + errors::Concat("#define SIDE ", SideOf(hardware), "\n#define EACH ", kEach,
-                                     "\n#define ADD_PRODUCT(x, y, z) ", fused, "\n", operands, kTiles);
+                                     "\n#define ADD_PRODUCT(v, w, z) ", fused, "\n", operands, kTiles);
   }
   const int width = WidthOf(type);
   if (IsComplex(type)) {
