@@ -73,12 +73,6 @@ def needs(what: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(lacks(what), reason=f"no {MAY_LACK[what].words} on {BACKEND} (docs/opencl.md)")
 
 
-# The mark of tests of what a device tells a profiler that listens.
-needs_records = pytest.mark.skipif(
-    BACKEND == "XPU_OPENCL", reason="XPU_OPENCL does not record its commands for profilers (docs/opencl.md)"
-)
-
-
 def needing(what: str, *values: object):
     """A parameter set of a test, which is skipped where the backend lacks something."""
     return pytest.param(*values, marks=needs(what))

@@ -6,7 +6,6 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from tests.conftest import in_threads, run_code
-from tests.lacking import needs_records
 
 Function = polymorphic_function.Function
 pytestmark = pytest.mark.skipif(
@@ -265,7 +264,6 @@ def test_warnings_of_retracing_count_all_calls():
     assert detector._call_count == 10
 
 
-@needs_records
 def test_a_profile_has_functions_and_their_ops_and_calls_stay_direct(tmp_path):
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import ROOT, run_code
 from tests.differences import COPIES_BETWEEN_DEVICES
-from tests.lacking import needs_records
+from tests.lacking import BACKEND
 
 PROGRAM = """
 import json, time
@@ -70,7 +70,6 @@ def of(profiled, **wanted):
     return [e for e in profiled["events"] if all(e[key] == value for key, value in wanted.items())]
 
 
-@needs_records
 @pytest.mark.without_isolation
 def test_a_product_has_its_op_its_flops_and_its_bytes(profiled):
     eager = [e for e in of(profiled, op_type="MatMul", device="XPU:0", op="MatMul") if e["flops"] < 20_000_000]
@@ -103,7 +102,6 @@ def test_commands_within_clusters_are_nested_and_named_by_their_ops(profiled):
     assert max(shares) > 0.3, shares  # of the one that others on the machine disturbed least
 
 
-@needs_records
 @pytest.mark.without_isolation
 def test_times_add_up_to_the_time_that_passed(profiled):
     large = [e for e in of(profiled, op_type="MatMul") if e["flops"] == 2 * 600**3]
@@ -114,7 +112,6 @@ def test_times_add_up_to_the_time_that_passed(profiled):
     assert busy > 0.25 * profiled["wall"]  # others run meanwhile
 
 
-@needs_records
 @pytest.mark.without_isolation
 def test_copies_and_memory_are_seen(profiled):
     copies = collections.Counter((e["name"], e["bytes"]) for e in of(profiled, kind="copy"))
@@ -125,14 +122,12 @@ def test_copies_and_memory_are_seen(profiled):
     assert [e["bytes"] for e in allocated if e["bytes"] >= 120 << 20], allocated
 
 
-@needs_records
 @pytest.mark.without_isolation
 def test_only_what_ran_in_the_session_is_in_it(profiled):
     # The product between the two is in none, and the second has nothing of the first.
     assert {e["op_type"] for e in profiled["second"] if e["kind"] == "command"} == {"Mul"}
 
 
-@needs_records
 @pytest.mark.without_isolation
 def test_the_chrome_trace_has_the_same_events(profiled):
     trace = json.loads(pathlib.Path(profiled["chrome"]).read_text())["traceEvents"]
@@ -223,14 +218,14 @@ def test_the_table_of_kernels_as_text_and_for_notebooks():
     assert f"<tr>{cells}</tr></table>" in profile._repr_html_()
 
 
-@needs_records
 @pytest.mark.without_isolation
 def test_no_line_has_overlaps_and_the_plane_has_the_roof(profiled):
     plane = plane_of(profiled)
-    assert {plane.stat_metadata[s.metadata_id].name for s in plane.stats} >= {
-        "peak_teraflops_per_second",
-        "peak_hbm_bw_gigabytes_per_second",
-    }
+    if BACKEND != "XPU_OPENCL":  # nobody measures what such a device could do
+        assert {plane.stat_metadata[s.metadata_id].name for s in plane.stats} >= {
+            "peak_teraflops_per_second",
+            "peak_hbm_bw_gigabytes_per_second",
+        }
     for line in plane.lines:
         ends = [0]
         for event in sorted(line.events, key=lambda e: (e.offset_ps, -e.duration_ps)):
@@ -306,7 +301,6 @@ print(json.dumps([[e.kind, e.name, e.line] for e in profile.events if e.device =
 """
 
 
-@needs_records
 @pytest.mark.without_isolation
 def test_lines_are_named_by_what_tensorflow_uses_them_for(tmp_path, xpu_device):
     """Whichever the order is in which it makes them."""

@@ -6,8 +6,8 @@
 Oclgrind simulates a device that is no processor to the backend: groups have many items, which share tiles in local
 memory and wait for one another. Of each primitive's test (matmul_test; all of them if none is named) it runs what SMALL
 says, a few hundred commands, as an item takes thousands of times what it takes elsewhere. Fails if a test does, or if
-Oclgrind reports anything: it is first seen to report a race. After N seconds (200) the rest is left out, and named. Where
-Oclgrind is not installed a line says so. The programs have to be built.
+Oclgrind reports anything: it is first seen to report a race. After N seconds (200) the rest is left out, and named.
+Where Oclgrind is not installed a line says so. The programs have to be built.
 """
 
 from __future__ import annotations

@@ -217,6 +217,24 @@ class Device {
   Status LaunchAny(Stream& stream, const Desc& desc, const Args& args);
 };
 
+// Whose commands are enqueued one by one; a device's own may tell somebody of each.
+class OneByOne : public Executable {
+ public:
+  // The device outlives it.
+  OneByOne(Device& device, std::shared_ptr<const commands::List> list);
+  Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const override;
+
+ protected:
+  // Command i; of one that may fail on data, `on_data` is what it failed with.
+  virtual Status Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const;
+  const commands::List& list() const { return *list_; }
+
+ private:
+  Device& device_;
+  const std::shared_ptr<const commands::List> list_;
+  bool has_uploads_ = false, has_copies_to_host_ = false;
+};
+
 struct BackendOptions {
   int device_count = 1;
   int64_t memory_limit = 0;  // bytes per device; 0: what the machine offers

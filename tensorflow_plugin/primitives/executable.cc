@@ -37,38 +37,6 @@ struct Enqueuer {
   }
 };
 
-class OneByOne final : public Executable {
- public:
-  OneByOne(Device& device, std::shared_ptr<const List> list) : device_(device), list_(std::move(list)) {
-    for (const Command& command : list_->commands) {
-      has_uploads_ = has_uploads_ || std::holds_alternative<commands::Upload>(command.desc);
-      has_copies_to_host_ = has_copies_to_host_ || std::holds_alternative<commands::CopyToHost>(command.desc);
-    }
-  }
-
-  Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const override {
-    Status status;
-    for (size_t i = 0; i < list_->commands.size(); ++i) {
-      Status on_data;
-      const Command& command = list_->commands[i];
-      status = std::visit(Enqueuer{device_, stream, command, addresses, &on_data}, command.desc);
-      if (status.ok()) status = std::move(on_data);
-      if (status.ok()) continue;
-      *failed = static_cast<int>(i);
-      break;
-    }
-    if (has_uploads_) stream.HostCallback([list = list_] { return OkStatus(); });
-    if (kept != nullptr) stream.HostCallback([kept = std::move(kept)] { return OkStatus(); });
-    if (has_copies_to_host_) stream.Wait();
-    return status;
-  }
-
- private:
-  Device& device_;
-  const std::shared_ptr<const List> list_;
-  bool has_uploads_ = false, has_copies_to_host_ = false;
-};
-
 }  // namespace
 
 Args ArgsOf(const Command& command, char* const* addresses) {
@@ -77,6 +45,34 @@ Args ArgsOf(const Command& command, char* const* addresses) {
   for (size_t i = 0; i < command.out.size(); ++i) args.out[i] = command.out[i].In(addresses);
   args.workspace = command.workspace.In(addresses);
   return args;
+}
+
+OneByOne::OneByOne(Device& device, std::shared_ptr<const List> list) : device_(device), list_(std::move(list)) {
+  for (const Command& command : list_->commands) {
+    has_uploads_ = has_uploads_ || std::holds_alternative<commands::Upload>(command.desc);
+    has_copies_to_host_ = has_copies_to_host_ || std::holds_alternative<commands::CopyToHost>(command.desc);
+  }
+}
+
+Status OneByOne::Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const {
+  const Command& command = list_->commands[i];
+  return std::visit(Enqueuer{device_, stream, command, addresses, on_data}, command.desc);
+}
+
+Status OneByOne::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const {
+  Status status;
+  for (size_t i = 0; i < list_->commands.size(); ++i) {
+    Status on_data;
+    status = Enqueue(stream, i, addresses, &on_data);
+    if (status.ok()) status = std::move(on_data);
+    if (status.ok()) continue;
+    *failed = static_cast<int>(i);
+    break;
+  }
+  if (has_uploads_) stream.HostCallback([list = list_] { return OkStatus(); });
+  if (kept != nullptr) stream.HostCallback([kept = std::move(kept)] { return OkStatus(); });
+  if (has_copies_to_host_) stream.Wait();
+  return status;
 }
 
 std::unique_ptr<Executable> Device::Prepare(std::shared_ptr<const List> list, const commands::MemoryPlan&) {

@@ -68,7 +68,7 @@ void OpenclDevice::DeallocateHost(void* address) {
 
 std::unique_ptr<Stream> OpenclDevice::CreateStream(int) {
   std::unique_ptr<Queue> queue;
-  const Status status = Queue::Create(hardware_, machine_->context(), machine_->memory(), &queue);
+  const Status status = Queue::Create(hardware_, machine_->context(), machine_->memory(), &machine_->records(), &queue);
   if (!status.ok()) throw std::runtime_error(status.message());
   std::lock_guard<std::mutex> lock(queues_mutex_);
   queues_.push_back(queue.get());

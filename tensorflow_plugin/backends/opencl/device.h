@@ -64,11 +64,16 @@ class OpenclDevice final : public Device {
 
 #define XPU_OPENCL_PRIMITIVE(name)                                                                                \
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \
-    return opencl::Enqueue(*machine_, QueueOf(stream), desc, args, footprint);                                    \
+    Queue& queue = QueueOf(stream);                                                                               \
+    const RecordedCommand recorded(queue, [&] { return recording::LabelOf(desc, footprint); });                   \
+    return opencl::Enqueue(*machine_, queue, desc, args, footprint);                                              \
   }
   using Device::Enqueue;
   XPU_OPENCL_PRIMITIVES(XPU_OPENCL_PRIMITIVE)
 #undef XPU_OPENCL_PRIMITIVE
+
+  std::unique_ptr<Executable> Prepare(std::shared_ptr<const commands::List> list,
+                                      const commands::MemoryPlan& memory) override;
 
  private:
   struct Pinned {

@@ -27,16 +27,19 @@ class Machine {
   cl_context context() const { return context_.get(); }
   Memory& memory() { return *memory_; }
   Compiler& compiler() { return *compiler_; }
+  Records& records() { return records_; }
 
   // A buffer of these numbers, for kernels to read: extents and strides. The same numbers give the same buffer; it is
   // the caller's as long as `table` lives.
   Status Table(const std::vector<int64_t>& numbers, std::shared_ptr<Handle<cl_mem>>* table);
 
  private:
-  Machine(const Hardware& hardware, Handle<cl_context> context) : hardware_(hardware), context_(std::move(context)) {}
+  Machine(const Hardware& hardware, Handle<cl_context> context)
+      : hardware_(hardware), context_(std::move(context)), records_(hardware, context_.get()) {}
 
   const Hardware& hardware_;
   const Handle<cl_context> context_;
+  Records records_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Compiler> compiler_;
   std::mutex tables_mutex_;

@@ -1,6 +1,7 @@
 #include "tensorflow_plugin/backends/opencl/queue.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace xpu::opencl {
@@ -50,13 +51,14 @@ void QueueEvent::Set(Handle<cl_event> event, cl_context context) {
   context_ = context;
 }
 
-Status Queue::Create(const Hardware& hardware, cl_context context, Memory& memory, std::unique_ptr<Queue>* queue) {
+Status Queue::Create(const Hardware& hardware, cl_context context, Memory& memory, Records* records,
+                     std::unique_ptr<Queue>* queue) {
   cl_int error = CL_SUCCESS;
   Handle<cl_command_queue> made(Cl().CreateCommandQueue(context, hardware.id, CL_QUEUE_PROFILING_ENABLE, &error));
   XPU_RETURN_IF_CL_ERROR(error, "a queue on " + hardware.name);
   Handle<cl_mem> reports(Cl().CreateBuffer(context, CL_MEM_READ_WRITE, kReports * sizeof(uint32_t), nullptr, &error));
   XPU_RETURN_IF_CL_ERROR(error, "the reports of a queue on " + hardware.name);
-  queue->reset(new Queue(context, memory, std::move(made), std::move(reports)));
+  queue->reset(new Queue(context, memory, records, std::move(made), std::move(reports)));
   return OkStatus();
 }
 
@@ -141,9 +143,17 @@ void Queue::HostCallback(std::function<Status()> callback) {
   auto ended = std::make_shared<Handle<cl_event>>(Cl().CreateUserEvent(context_, &error));
   if (error != CL_SUCCESS) Fail(ToStatus(error, "a callback on the host"));
   const auto kept = std::make_shared<std::function<Status()>>(std::move(callback));
-  const auto run = [this, ended, kept] {
-    callbacks_.Run([this, ended, kept] {
+  const bool shown = recording::On() && records_ != nullptr;
+  const auto run = [this, ended, kept, shown] {
+    callbacks_.Run([this, ended, kept, shown] {
+      std::optional<recording::Label> label;
+      std::optional<recording::Span> span;
+      if (shown) {
+        label = recording::LabelOf(recording::Kind::kCallback, "callback on the host", 0);
+        span.emplace(line_, *label);
+      }
       Status status = (*kept)();
+      span.reset();
       *kept = nullptr;  // what it holds is gone before the stream goes on
       if (!status.ok()) Fail(std::move(status));
       if (*ended) Cl().SetUserEventStatus(ended->get(), CL_COMPLETE);
@@ -166,6 +176,7 @@ void Queue::HostCallback(std::function<Status()> callback) {
 
 Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t size) {
   if (size == 0) return OkStatus();
+  const RecordedCommand recorded(*this, recording::Kind::kCopy, "copy from the host", size);
   Place to;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_dst, size, &to));
   return Submit("a copy to the device", [&](cl_command_queue queue, cl_event* event) {
@@ -175,6 +186,7 @@ Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t si
 
 Status Queue::CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) {
   if (size == 0) return OkStatus();
+  const RecordedCommand recorded(*this, recording::Kind::kCopy, "copy to the host", size);
   Place from;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_src, size, &from));
   return Submit("a copy to the host", [&](cl_command_queue queue, cl_event* event) {
@@ -184,6 +196,7 @@ Status Queue::CopyDeviceToHost(void* host_dst, const void* device_src, size_t si
 
 Status Queue::CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) {
   if (size == 0 || device_dst == device_src) return OkStatus();
+  const RecordedCommand recorded(*this, recording::Kind::kCopy, "copy on the device", size);
   Memory* const to_memory = Memory::Owner(device_dst);
   Memory* const from_memory = Memory::Owner(device_src);
   Place to, from;
@@ -214,6 +227,7 @@ Status Queue::CopyAcross(Memory& to, void* device_dst, Memory& from, const void*
 // With the low `word_size` bytes of `word`, 1 or 4, again and again.
 Status Queue::Fill(const char* what, void* device_dst, uint32_t word, size_t word_size, size_t size) {
   if (size == 0) return OkStatus();
+  const RecordedCommand recorded(*this, recording::Kind::kFill, "fill", size);
   Place to;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_dst, size, &to));
   // The longest pattern that fits: drivers write pattern by pattern.
@@ -260,6 +274,10 @@ Status Queue::ReadReport(const Place& report, uint32_t* number, bool wait) {
 }
 
 void Queue::Wait() { WaitForOne(Last()); }
+
+void Queue::Tell(const recording::Label& label, Handle<cl_event> first, Handle<cl_event> last) {
+  if (records_ != nullptr) records_->Add(label, line_.Number(), std::move(first), std::move(last));
+}
 
 uint64_t QueueTimer::Nanoseconds() {
   if (!start_ || !stop_) return 0;

@@ -14,6 +14,7 @@
 #include "tensorflow_plugin/backends/opencl/driver.h"
 #include "tensorflow_plugin/backends/opencl/host_thread.h"
 #include "tensorflow_plugin/backends/opencl/memory.h"
+#include "tensorflow_plugin/backends/opencl/records.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::opencl {
@@ -62,8 +63,10 @@ class QueueEvent final : public Event {
 
 class Queue final : public Stream {
  public:
-  // The memory, its device and the context outlive the queue.
-  static Status Create(const Hardware& hardware, cl_context context, Memory& memory, std::unique_ptr<Queue>* queue);
+  // The memory, its device and the context outlive the queue; so do the records, which may be null: nobody is told then
+  // when commands ran.
+  static Status Create(const Hardware& hardware, cl_context context, Memory& memory, Records* records,
+                       std::unique_ptr<Queue>* queue);
   ~Queue() override;
 
   void Record(Event& event) override;
@@ -109,15 +112,19 @@ class Queue final : public Stream {
 
   cl_context context() const { return context_; }
 
+  // Tells a profiler of a command, from the beginning of one event to the end of another.
+  void Tell(const recording::Label& label, Handle<cl_event> first, Handle<cl_event> last);
+
  private:
-  Queue(cl_context context, Memory& memory, Handle<cl_command_queue> queue, Handle<cl_mem> reports)
-      : context_(context), memory_(memory), queue_(std::move(queue)), reports_(std::move(reports)) {}
+  Queue(cl_context context, Memory& memory, Records* records, Handle<cl_command_queue> queue, Handle<cl_mem> reports)
+      : context_(context), memory_(memory), records_(records), queue_(std::move(queue)), reports_(std::move(reports)) {}
 
   template <typename F>
   Status SubmitLocked(const char* what, const F& enqueue) {
     cl_event event = nullptr;
     XPU_RETURN_IF_CL_ERROR(enqueue(queue_.get(), &event), what);
     last_ = Handle<cl_event>(event);
+    if (recording::On()) RecordedCommand::Note(*this, last_);
     // Often enough that the device need not wait, and seldom enough that it costs little.
     constexpr int kFlushEvery = 16;
     if (++unflushed_ >= kFlushEvery) FlushLocked();
@@ -135,6 +142,8 @@ class Queue final : public Stream {
 
   const cl_context context_;
   Memory& memory_;
+  Records* const records_;
+  recording::Line line_;
   const Handle<cl_command_queue> queue_;
   // Taken in turns: several threads may be about to use one each.
   static constexpr size_t kReports = 1024;

@@ -136,7 +136,7 @@ class OnDevice : public ::testing::Test {
     options_.limit = 64 << 20;
     options_.device = "XPU:0";
     ASSERT_TRUE(Machine::Create(*UsedHardware().front(), options_, &machine_).ok());
-    ASSERT_TRUE(Queue::Create(machine_->hardware(), machine_->context(), machine_->memory(), &queue_).ok());
+    ASSERT_TRUE(Queue::Create(machine_->hardware(), machine_->context(), machine_->memory(), nullptr, &queue_).ok());
   }
 
   Memory::Options options_;
@@ -278,7 +278,7 @@ TEST_F(OnDevice, DevicesCopyToOneAnotherAndWaitForOneAnother) {
   options_.device = "XPU:1";
   ASSERT_TRUE(Machine::Create(*UsedHardware().back(), options_, &other).ok());
   std::unique_ptr<Queue> queue;
-  ASSERT_TRUE(Queue::Create(other->hardware(), other->context(), other->memory(), &queue).ok());
+  ASSERT_TRUE(Queue::Create(other->hardware(), other->context(), other->memory(), nullptr, &queue).ok());
   constexpr size_t kBytes = (20 << 20) + 4;  // more than one piece
   void* const here = machine_->memory().Allocate(kBytes);
   void* const there = other->memory().Allocate(kBytes);
