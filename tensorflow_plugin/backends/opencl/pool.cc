@@ -33,15 +33,40 @@ std::string LowestOf(DType type) {
   }
 }
 
-std::string Source(const PoolDesc& desc, Step step, const char* index_type) {
-  const DType type = desc.type;
-  return errors::Concat(ExtensionsFor(type), "#define T ", RegisterOf(type), "\n#define SUM ",
-                        IsInteger(type) ? "long" : RegisterOf(type), "\n#define POSITION ",
-                        desc.positions_type == DType::kInt32 ? "int" : "long", "\n#define LOWEST ", LowestOf(type),
-                        "\n#define AVERAGE ", desc.kind == PoolKind::kAverage ? 1 : 0, "\n#define STEP ",
-                        static_cast<int>(step), "\n#define INDEX ", index_type, "\n#define LOAD_X(i) ",
-                        Load(type, "x", "i"), "\n#define LOAD_DY(i) ", Load(type, "dy", "i"),
-                        "\n#define STORE_Y(i, x) ", Store(type, "y", "i", "x"), kSource);
+// Channels that an item computes as a vector: where they are neighbours, and as many as fill vectors.
+int WidthOf(const Hardware& hardware, const PoolDesc& desc, Step step) {
+  const bool has_vectors = desc.type == DType::kFloat || desc.type == DType::kDouble;
+  if (!has_vectors || desc.order != ChannelOrder::kLast || step == kPositions) return 1;
+  for (int width = hardware.is_processor ? 8 : 4; width > 2; width /= 2) {
+    if (desc.channels % width == 0) return width;
+  }
+  return 1;
+}
+
+// The operands, by elements or by vectors.
+std::string Elements(DType type, int width) {
+  const std::string reg = RegisterOf(type), sum = IsInteger(type) ? "long" : reg;
+  if (width == 1) {
+    return errors::Concat("#define T ", reg, "\n#define SUM ", sum, "\n#define CELL int\n#define LOAD_X(i) ",
+                          Load(type, "x", "i"), "\n#define LOAD_DY(i) ", Load(type, "dy", "i"),
+                          "\n#define STORE_Y(i, x) ", Store(type, "y", "i", "x"),
+                          "#define LOAD_CELL(i) AT(int, positions)[i]\n",
+                          "#define STORE_CELL(i, x) AT(int, positions)[i] = (x)\n");
+  }
+  const char* const cell = SizeOf(type) == 8 ? "long" : "int";
+  return errors::Concat(
+      "#define T ", reg, width, "\n#define SUM ", reg, width, "\n#define CELL ", cell, width,
+      "\n#define LOAD_X(i) vload", width, "(i, AT(", reg, ", x))\n#define LOAD_DY(i) vload", width, "(i, AT(", reg,
+      ", dy))\n#define STORE_Y(i, v) vstore", width, "(v, i, AT(", reg, ", y))\n#define LOAD_CELL(i) convert_", cell,
+      width, "(vload", width, "(i, AT(int, positions)))\n#define STORE_CELL(i, v) vstore", width, "(convert_int", width,
+      "(v), i, AT(int, positions))\n");
+}
+
+std::string Source(const PoolDesc& desc, Step step, int width, const char* index_type) {
+  return errors::Concat(ExtensionsFor(desc.type), Elements(desc.type, width), "#define POSITION ",
+                        desc.positions_type == DType::kInt32 ? "int" : "long", "\n#define LOWEST ",
+                        LowestOf(desc.type), "\n#define AVERAGE ", desc.kind == PoolKind::kAverage ? 1 : 0,
+                        "\n#define STEP ", static_cast<int>(step), "\n#define INDEX ", index_type, "\n", kSource);
 }
 
 int64_t Items(const PoolDesc& desc, Step step) {
@@ -77,14 +102,15 @@ Status Enqueue(Machine& machine, Queue& queue, const PoolDesc& desc, const Args&
   }
   const bool is_max = desc.kind == PoolKind::kMax;
   const auto run = [&](Step step, const void* x, const void* dy, const void* y, const void* positions) -> Status {
-    const int64_t items = Items(desc, step);
+    const int width = WidthOf(machine.hardware(), desc, step);
+    const int64_t items = Items(desc, step) / width;
     if (items == 0) return OkStatus();
     const char* const index_type = IndexType(std::max(Items(desc, kForward), Items(desc, kGradient)));
     const std::string key =
         errors::Concat("pool ", static_cast<int>(desc.kind), " ", static_cast<int>(step), " ", Name(desc.type), " ",
-                       step == kPositions ? Name(desc.positions_type) : "", " ", index_type);
-    Call call(machine, queue, key, [&] { return Source(desc, step, index_type); });
-    call.Value(static_cast<cl_ulong>(items)).Value(static_cast<cl_uint>(desc.channels));
+                       step == kPositions ? Name(desc.positions_type) : "", " ", width, " ", index_type);
+    Call call(machine, queue, key, [&] { return Source(desc, step, width, index_type); });
+    call.Value(static_cast<cl_ulong>(items)).Value(static_cast<cl_uint>(desc.channels / width));
     call.Value(static_cast<cl_int>(desc.order == ChannelOrder::kLast));
     return call.Memory(x).Memory(dy).Memory(y).Memory(positions).Table(table).Run(items);
   };

@@ -1,6 +1,8 @@
-// Pooling: an item computes one element of the result. In front of this stand T, a register of an element; SUM, what
-// averages are added in; POSITION, the type of given out positions; LOWEST, what a maximum starts from, so that it is
-// never less or NaN; INDEX, the type of elements' numbers; AVERAGE; STEP, what this kernel is for; LOAD_X(i), LOAD_DY(i) and STORE_Y(i, x).
+// Pooling: an item computes one element of the result, or a vector of channels that are neighbours, which is an element
+// here. In front of this stand T, a register of an element; SUM, what averages are added in; CELL, a cell's number for
+// each of a vector, of as many bits as T has where that is one; POSITION, the type of given out positions; LOWEST, what a
+// maximum starts from, so that it is never less or NaN; INDEX, the type of elements' numbers; AVERAGE; STEP, what this
+// kernel is for; LOAD_X(i), LOAD_DY(i), STORE_Y(i, x), LOAD_CELL(i) and STORE_CELL(i, x).
 //
 // A gradient of maxima takes two runs: the first finds for each window the cell of its first maximum.
 #define STEP_FORWARD 0
@@ -68,12 +70,12 @@ kernel void run(const ulong items, const uint channels, const int channels_last,
   window_of(table, place.cell, begin, end);
 #if AVERAGE
   SUM sum = 0;
-  SUM count = 0;
+  int count = 0;
   FOR_EACH_CELL(at, begin, end, input) {
-    sum += (SUM)LOAD_X(first + (INDEX)at * step);
+    sum += (SUM)(LOAD_X(first + (INDEX)at * step));
     count += 1;
   }
-  const T value = count == 0 ? 0 : (T)(sum / count);
+  const T value = count == 0 ? (T)0 : (T)(sum / (SUM)count);
   STORE_Y(id, value);
 #elif STEP == STEP_FORWARD
   T best = LOWEST;
@@ -85,16 +87,15 @@ kernel void run(const ulong items, const uint channels, const int channels_last,
 #else
   // The element at the position: a NaN where the window starts with it.
   T best = LOWEST;
-  int best_at = -1;
+  CELL best_at = -1;
   FOR_EACH_CELL(at, begin, end, input) {
     const T value = LOAD_X(first + (INDEX)at * step);
-    if (best_at < 0 || best < value) {
-      best = value;
-      best_at = at;
-    }
+    const CELL is_better = (best_at < 0) | (best < value);
+    best = is_better ? value : best;
+    best_at = is_better ? (CELL)at : best_at;
   }
 #if STEP == STEP_CELLS
-  AT(int, positions)[id] = best_at;
+  STORE_CELL(id, best_at);
 #else
   AT(POSITION, positions)[id] = best_at < 0 ? -1 : (POSITION)best_at * (POSITION)channels + (POSITION)place.channel;
   STORE_Y(id, best);
@@ -121,9 +122,9 @@ kernel void run(const ulong items, const uint channels, const int channels_last,
     window_of(table, here, cells_begin, cells_end);
     int count = 1;
     for (int d = 0; d < 3; ++d) count *= cells_end[d] - cells_begin[d];
-    sum += (SUM)LOAD_DY(window) / (SUM)count;
+    sum += (SUM)(LOAD_DY(window)) / (SUM)count;
 #else
-    if (AT(int, positions)[window] == cell) sum += (SUM)LOAD_DY(window);
+    sum += LOAD_CELL(window) == (CELL)cell ? (SUM)(LOAD_DY(window)) : (SUM)0;
 #endif
   }
   const T value = (T)sum;

@@ -10,6 +10,9 @@ namespace {
 const std::string kSource =
 #include "tensorflow_plugin/backends/opencl/softmax.cl.inc"
     ;
+const std::string kRows =
+#include "tensorflow_plugin/backends/opencl/softmax_rows.cl.inc"
+    ;
 
 // Of the kernel's runs, by the steps that they do.
 constexpr cl_int kAllSteps = 7;
@@ -18,13 +21,41 @@ constexpr int64_t kPartialNumbers = 4;
 
 bool IsSparse(const SoftmaxDesc& desc) { return desc.kind == SoftmaxKind::kSparseCrossEntropy; }
 
-std::string Source(const SoftmaxDesc& desc) {
+// Elements of a row's vectors, for which rows have to be dense, and long enough; 0: there are none.
+int WidthOf(const Hardware& hardware, const SoftmaxDesc& desc) {
+  if (desc.type != DType::kFloat && desc.type != DType::kDouble) return 0;
+  if (desc.kind == SoftmaxKind::kCrossEntropy) {
+    for (int64_t row : {desc.logits_row_stride, desc.labels_row_stride}) {
+      if (row != desc.cols) return 0;
+    }
+    if (desc.logits_col_stride != 1 || desc.labels_col_stride != 1) return 0;
+  }
+  const int width = hardware.is_processor ? 8 : 4;
+  return desc.cols >= width ? width : 0;
+}
+
+std::string Operands(const SoftmaxDesc& desc) {
   const DType type = desc.type;
   return errors::Concat(ExtensionsFor(type), "#define KIND ", static_cast<int>(desc.kind), "\n#define REAL ",
                         RegisterOf(type), "\n#define LABEL_INDEX ", IsSparse(desc) ? StorageOf(desc.label_type) : "int",
                         "\n#define LOAD_LOGIT(i) ", Load(type, "logits", "i"), "\n#define LOAD_LABEL(i) ",
                         Load(type, "labels", "i"), "\n#define STORE_FIRST(i, x) ", Store(type, "first_out", "i", "x"),
-                        "\n#define STORE_BACKPROP(i, x) ", Store(type, "backprop", "i", "x"), kSource);
+                        "\n#define STORE_BACKPROP(i, x) ", Store(type, "backprop", "i", "x"));
+}
+
+// An item for each row.
+Status EnqueueRows(Machine& machine, Queue& queue, const SoftmaxDesc& desc, const Args& args,
+                   const Footprint& footprint, int width) {
+  const std::string key = errors::Concat("softmax of rows ", static_cast<int>(desc.kind), " ", Name(desc.type), " ",
+                                         IsSparse(desc) ? Name(desc.label_type) : "");
+  Call call(machine, queue, key, [&] {
+    return errors::Concat(Operands(desc), "#define WIDTH ", width, "\n#define NUMBERS ", RegisterOf(desc.type), width,
+                          "\n", kRows);
+  });
+  call.Value(static_cast<cl_ulong>(desc.rows)).Value(static_cast<cl_ulong>(desc.cols));
+  call.Memory(args.in[0]).Memory(footprint.num_in > 1 ? args.in[1] : nullptr);
+  call.Memory(args.out[0]).Memory(footprint.num_out > 1 ? args.out[1] : nullptr);
+  return call.Run(desc.rows);
 }
 
 }  // namespace
@@ -41,12 +72,15 @@ int64_t WorkspaceBytes(const SoftmaxDesc& desc) {
 
 Status Enqueue(Machine& machine, Queue& queue, const SoftmaxDesc& desc, const Args& args, const Footprint& footprint) {
   const Parts parts = Parts::Of(desc.rows, desc.cols);
+  if (const int width = WidthOf(machine.hardware(), desc); width != 0 && parts.count == 1) {
+    return EnqueueRows(machine, queue, desc, args, footprint, width);
+  }
   const Parts::Walk walk = parts.WalkOn(machine.hardware(), desc.cols);
   const bool strided = desc.kind == SoftmaxKind::kCrossEntropy;
   const std::string key = errors::Concat("softmax ", static_cast<int>(desc.kind), " ", Name(desc.type), " ",
                                          IsSparse(desc) ? Name(desc.label_type) : "");
   for (const cl_int step : kSteps) {
-    Call call(machine, queue, key, [&] { return Source(desc); });
+    Call call(machine, queue, key, [&] { return Operands(desc) + kSource; });
     for (int64_t value : {desc.rows, desc.cols, parts.count, walk.first, walk.step, walk.span}) {
       call.Value(static_cast<cl_ulong>(value));
     }
