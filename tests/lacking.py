@@ -47,11 +47,6 @@ MAY_LACK = {
         "RandomGamma(T=float32)",
         r"(Stateless)?(RandomGamma|ParameterizedTruncatedNormal)(V[23])?\(.*",
     ),
-    "incomplete functions": Lack(
-        "special functions of several arguments",
-        "Igamma(T=float32)",
-        r"(Betainc|Igamma\w*|Polygamma|RandomGammaGrad|Zeta)\(.*",
-    ),
 }
 
 

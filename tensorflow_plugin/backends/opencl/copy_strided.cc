@@ -48,7 +48,8 @@ std::string Source(size_t element_size, int rank, const Block& block, const char
       "#define ROWS ", block.rows, "\n#define COLUMNS ", block.columns, "\n#define UNITS ", element_size / unit.size,
       "\n#define COPY(rows, columns) \\\n  for (uint r = 0; r < (rows); ++r) \\\n",
       "    for (uint c = 0; c < (columns); ++c) \\\n      for (uint k = 0; k < UNITS; ++k) \\\n",
-      "        to_here[(r * to_row + c * to_column) * UNITS + k] = from_here[(r * from_row + c * from_column) * UNITS + k];\n",
+      "        to_here[(r * to_row + c * to_column) * UNITS + k] = from_here[(r * from_row + c * from_column) * UNITS "
+      "+ k];\n",
       "kernel void run(const ulong n, MEMORY(in), MEMORY(out), const long from, const long to, const ulong rows, ",
       "const ulong columns, const long from_row, const long from_column, const long to_row, const long to_column, ",
       "constant long *table) {\n  const ", index_type, " i = get_global_id(0);\n  if (i >= n) return;\n",

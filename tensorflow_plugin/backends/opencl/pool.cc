@@ -47,26 +47,25 @@ int WidthOf(const Hardware& hardware, const PoolDesc& desc, Step step) {
 std::string Elements(DType type, int width) {
   const std::string reg = RegisterOf(type), sum = IsInteger(type) ? "long" : reg;
   if (width == 1) {
-    return errors::Concat("#define T ", reg, "\n#define SUM ", sum, "\n#define CELL int\n#define LOAD_X(i) ",
-                          Load(type, "x", "i"), "\n#define LOAD_DY(i) ", Load(type, "dy", "i"),
-                          "\n#define STORE_Y(i, x) ", Store(type, "y", "i", "x"),
-                          "#define LOAD_CELL(i) AT(int, positions)[i]\n",
-                          "#define STORE_CELL(i, x) AT(int, positions)[i] = (x)\n");
+    return errors::Concat(
+        "#define T ", reg, "\n#define SUM ", sum, "\n#define CELL int\n#define LOAD_X(i) ", Load(type, "x", "i"),
+        "\n#define LOAD_DY(i) ", Load(type, "dy", "i"), "\n#define STORE_Y(i, x) ", Store(type, "y", "i", "x"),
+        "#define LOAD_CELL(i) AT(int, positions)[i]\n", "#define STORE_CELL(i, x) AT(int, positions)[i] = (x)\n");
   }
   const char* const cell = SizeOf(type) == 8 ? "long" : "int";
-  return errors::Concat(
-      "#define T ", reg, width, "\n#define SUM ", reg, width, "\n#define CELL ", cell, width,
-      "\n#define LOAD_X(i) vload", width, "(i, AT(", reg, ", x))\n#define LOAD_DY(i) vload", width, "(i, AT(", reg,
-      ", dy))\n#define STORE_Y(i, v) vstore", width, "(v, i, AT(", reg, ", y))\n#define LOAD_CELL(i) convert_", cell,
-      width, "(vload", width, "(i, AT(int, positions)))\n#define STORE_CELL(i, v) vstore", width, "(convert_int", width,
-      "(v), i, AT(int, positions))\n");
+  return errors::Concat("#define T ", reg, width, "\n#define SUM ", reg, width, "\n#define CELL ", cell, width,
+                        "\n#define LOAD_X(i) vload", width, "(i, AT(", reg, ", x))\n#define LOAD_DY(i) vload", width,
+                        "(i, AT(", reg, ", dy))\n#define STORE_Y(i, v) vstore", width, "(v, i, AT(", reg,
+                        ", y))\n#define LOAD_CELL(i) convert_", cell, width, "(vload", width,
+                        "(i, AT(int, positions)))\n#define STORE_CELL(i, v) vstore", width, "(convert_int", width,
+                        "(v), i, AT(int, positions))\n");
 }
 
 std::string Source(const PoolDesc& desc, Step step, int width, const char* index_type) {
   return errors::Concat(ExtensionsFor(desc.type), Elements(desc.type, width), "#define POSITION ",
-                        desc.positions_type == DType::kInt32 ? "int" : "long", "\n#define LOWEST ",
-                        LowestOf(desc.type), "\n#define AVERAGE ", desc.kind == PoolKind::kAverage ? 1 : 0,
-                        "\n#define STEP ", static_cast<int>(step), "\n#define INDEX ", index_type, "\n", kSource);
+                        desc.positions_type == DType::kInt32 ? "int" : "long", "\n#define LOWEST ", LowestOf(desc.type),
+                        "\n#define AVERAGE ", desc.kind == PoolKind::kAverage ? 1 : 0, "\n#define STEP ",
+                        static_cast<int>(step), "\n#define INDEX ", index_type, "\n", kSource);
 }
 
 int64_t Items(const PoolDesc& desc, Step step) {

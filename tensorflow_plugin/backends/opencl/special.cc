@@ -18,7 +18,10 @@ constexpr char kIntegrals[] =
 constexpr char kBessel[] =
 #include "tensorflow_plugin/backends/opencl/special_bessel.cl.inc"
     ;
-constexpr const char* kSources[] = {kInverses, kGamma, kIntegrals, kBessel};
+constexpr char kIncomplete[] =
+#include "tensorflow_plugin/backends/opencl/special_incomplete.cl.inc"
+    ;
+constexpr const char* kSources[] = {kInverses, kGamma, kIntegrals, kBessel, kIncomplete};
 
 struct Function {
   EOp op;
@@ -47,6 +50,13 @@ constexpr Function kFunctions[] = {
     {EOp::kFresnelCos, "special_fresnel_cos", kIntegrals},
     {EOp::kFresnelSin, "special_fresnel_sin", kIntegrals},
     {EOp::kSpence, "special_spence", kIntegrals},
+    {EOp::kIgamma, "special_igamma", kIncomplete},
+    {EOp::kIgammac, "special_igammac", kIncomplete},
+    {EOp::kIgammaGradA, "special_igamma_grad_a", kIncomplete},
+    {EOp::kGammaSampleGrad, "special_gamma_sample_grad", kIncomplete},
+    {EOp::kPolygamma, "special_polygamma", kIncomplete},
+    {EOp::kZeta, "special_zeta", kIncomplete},
+    {EOp::kBetainc, "special_betainc", kIncomplete},
 };
 
 const Function* Find(EOp op) {
@@ -68,6 +78,7 @@ std::string SpecialSources(const Program& program) {
   for (const Instr& instr : program.instrs()) {
     if (const Function* const function = Find(instr.op)) sources.insert(function->source);
   }
+  if (sources.count(kIncomplete) != 0) sources.insert(kGamma);
   std::string all;
   for (const char* source : kSources) {
     if (sources.count(source) != 0) all += source;
