@@ -28,6 +28,7 @@
 #include "tensorflow_plugin/faults/faulty_backend.h"
 #include "tensorflow_plugin/framework/jit.h"
 #include "tensorflow_plugin/framework/registry.h"
+#include "tensorflow_plugin/framework/variables.h"
 #include "tensorflow_plugin/graph/loops.h"
 #include "tensorflow_plugin/graph/pass.h"
 #include "tensorflow_plugin/ops/ops.h"
@@ -258,6 +259,8 @@ XPU_EXPORT int XpuCore_HostCanAddress(const void* address) {
   const xpu::Choice& choice = xpu::TheChoice();
   return choice.backend->HostCanAddress(address, choice.options.backend);
 }
+
+XPU_EXPORT void XpuCore_WillWrite(const void* address) { xpu::WillWrite(address); }
 
 XPU_EXPORT void XpuCore_ExpectGraph(const char* function) { xpu::calls::ExpectGraph(function); }
 

@@ -204,6 +204,14 @@ MUTANTS = (
         "inputs.push_back(element);",
         "inputs.insert(inputs.begin(), element);",
     ),
+    # KeepWhatStays
+    Mutant("kept: of what is written", "keep.cc", "return of.writers.empty();", "return true;"),
+    Mutant("kept: what is wanted", "keep.cc", "of.kept || ", ""),
+    Mutant(
+        "kept: of one of two writers", "keep.cc", "std::all_of(of.writers.begin()", "std::any_of(of.writers.begin()"
+    ),
+    Mutant("kept: read between two writes", "keep.cc", "once[r] || r > of.writers.back()", "true"),
+    Mutant("kept: what is much larger", "keep.cc", "return out <= kMostTimes * in + kAFew;", "return true;"),
     # Recompute
     Mutant(
         "again: from what is written since",

@@ -1,11 +1,13 @@
 #include "tensorflow_plugin/cluster/capture.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/commands/keep.h"
 #include "tensorflow_plugin/commands/memory_plan.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/recorder.h"
@@ -20,6 +22,8 @@ std::vector<std::string>& LeftOut() {
   static auto* names = new std::vector<std::string>;
   return *names;
 }
+
+bool IsLeftOut(const char* pass) { return std::find(LeftOut().begin(), LeftOut().end(), pass) != LeftOut().end(); }
 
 namespace tf = tensorflow;
 using commands::Buffer;
@@ -68,10 +72,14 @@ class CapturingDevice final : public tf::DeviceBase {
   tf::Allocator& memory_;
 };
 
+// Bytes whose reading, once instead of in each run, is worth another capture.
+constexpr int64_t kWorthKeeping = 1 << 15;
+
 class Capturer {
  public:
-  Capturer(const Members& members, tf::OpKernelContext* outer, Device& real, const Situation& situation)
-      : members_(members),
+  Capturer(const Members& members, tf::OpKernelContext* outer, Device& real, const Situation& situation, Capturing how)
+      : how_(how),
+        members_(members),
         outer_(outer),
         real_(real),
         situation_(situation),
@@ -255,14 +263,70 @@ class Capturer {
       effect.assigned = !same && !(effect.value.kind == Value::Kind::kEmpty && own == Place::kNowhere &&
                                    effect.value.shape == situation_.variables[i]->tensor()->shape());
     }
+    for (int argument : captured_->arguments) {
+      if (argument != Place::kNowhere && !uses.buffers[argument].writers.empty()) {
+        captured_->written_arguments.push_back(argument);
+      }
+    }
+    const std::vector<bool> stays = Staying();
+    std::vector<bool> useful;
+    captured_->may_keep =
+        commands::BytesToKeep(recorder_.list(), stays, &useful) >= kWorthKeeping && !IsLeftOut("KeepWhatStays");
+    captured_->staying = VariablesOf(useful);
     auto list = std::make_shared<commands::List>(std::move(recorder_.list()));
-    commands::Optimize(real_.capabilities(), LeftOut(), list.get());
+    if (how_ == Capturing::kInOneList) {
+      commands::Optimize(real_.capabilities(), LeftOut(), list.get());
+    } else {
+      Divide(stays, list.get());
+    }
     captured_->memory = commands::PlanMemory(*list);
     captured_->executable = real_.Prepare(list, captured_->memory);
     captured_->list = std::move(list);
     return absl::OkStatus();
   }
 
+  void Divide(const std::vector<bool>& stays, commands::List* list) {
+    auto first = std::make_shared<commands::List>();
+    commands::Optimize(real_.capabilities(), LeftOut(), stays, list, first.get());
+    if (first->commands.empty()) return;
+    Once& once = captured_->once;
+    std::vector<bool> read(first->buffers.size(), false);
+    for (const commands::Command& command : first->commands) {
+      for (const Place& place : command.in) {
+        if (place.buffer != Place::kNowhere) read[place.buffer] = true;
+      }
+    }
+    once.variables = VariablesOf(read);
+    once.results = first->wanted;
+    once.memory = commands::PlanMemory(*first);
+    once.executable = real_.Prepare(first, once.memory);
+    once.list = std::move(first);
+  }
+
+  // The buffers that are the same in every run, if nobody writes the variables in between.
+  std::vector<bool> Staying() const {
+    const commands::List& list = recorder_.list();
+    std::vector<bool> stays(list.buffers.size(), false);
+    for (size_t b = 0; b < stays.size(); ++b) stays[b] = list.buffers[b].kind == Buffer::Kind::kFixed;
+    for (size_t i = 0; i < captured_->variables.size(); ++i) {
+      const Effect& effect = captured_->effects[i];
+      const int b = captured_->variables[i];
+      if (b != Place::kNowhere && !effect.written_in_place && !effect.assigned) stays[b] = true;
+    }
+    return stays;
+  }
+
+  // The variables among these buffers.
+  std::vector<int> VariablesOf(const std::vector<bool>& buffers) const {
+    std::vector<int> variables;
+    for (size_t i = 0; i < captured_->variables.size(); ++i) {
+      const int b = captured_->variables[i];
+      if (b != Place::kNowhere && buffers[b]) variables.push_back(static_cast<int>(i));
+    }
+    return variables;
+  }
+
+  const Capturing how_;
   const Members& members_;
   tf::OpKernelContext* const outer_;
   Device& real_;
@@ -282,8 +346,8 @@ class Capturer {
 void LeaveOutPasses(std::vector<std::string> names) { LeftOut() = std::move(names); }
 
 std::unique_ptr<Captured> Capture(const Members& members, tf::OpKernelContext* outer, Device& real,
-                                  const Situation& situation, std::string* why) {
-  return Capturer(members, outer, real, situation).Run(why);
+                                  const Situation& situation, Capturing how, std::string* why) {
+  return Capturer(members, outer, real, situation, how).Run(why);
 }
 
 }  // namespace xpu::cluster

@@ -41,6 +41,15 @@ struct Effect {
   Value value;
 };
 
+// What is computed of variables that stay as they are, before anything else. Its list has the buffers of the capture's.
+struct Once {
+  std::shared_ptr<const commands::List> list;  // null if there is nothing
+  commands::MemoryPlan memory;
+  std::unique_ptr<const Executable> executable;
+  std::vector<int> results;    // buffers
+  std::vector<int> variables;  // that it reads
+};
+
 struct Captured {
   // Of the list's commands, each with the op that it is of; made when a profiler first listens.
   recording::ListLabels::Labels Labels() const;
@@ -54,7 +63,14 @@ struct Captured {
   std::vector<int> arguments;  // the buffer of each device argument
   std::vector<int> variables;  // the buffer of each variable
   std::vector<Value> results;
-  std::vector<Effect> effects;  // by variable
+  std::vector<Effect> effects;         // by variable
+  std::vector<int> written_arguments;  // buffers of device arguments that commands write into
+
+  // Whether anything is computed of nothing but variables that no run writes, and of which.
+  bool may_keep = false;
+  std::vector<int> staying;
+  // For Capturing::kWhatStaysOnce: its results are given to `list`.
+  Once once;
 
  private:
   mutable std::once_flag labels_made_;
@@ -72,10 +88,15 @@ struct Situation {
   int num_fetched = 0, first_fetched = 0;
 };
 
+enum class Capturing {
+  kInOneList,
+  kWhatStaysOnce,  // into two lists: see Once
+};
+
 // Captures the members' commands for `real`, the device of the cluster. On failure `why` says what stood in the way,
 // for people; nothing has happened then.
 std::unique_ptr<Captured> Capture(const Members& members, tensorflow::OpKernelContext* outer, Device& real,
-                                  const Situation& situation, std::string* why);
+                                  const Situation& situation, Capturing how, std::string* why);
 
 }  // namespace xpu::cluster
 

@@ -17,6 +17,7 @@
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/cluster/dump.h"
+#include "tensorflow_plugin/cluster/kept.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/cluster/replay.h"
@@ -69,16 +70,21 @@ class ClusterKernel final : public tf::OpKernel {
     const SP_Stream stream = Watch::Current() == nullptr ? StreamOf(ctx) : nullptr;
     if (stream != nullptr) {
       std::shared_ptr<const Captured> captured;
+      std::shared_ptr<Keeper> keeper;
       Situation situation;
       VariableLocks locks;
-      if (Look(ctx, &situation, &locks)) captured = Find(ctx, *stream->device, situation);
+      if (Look(ctx, &situation, &locks)) captured = Find(ctx, *stream->device, situation, &keeper);
       if (captured != nullptr) {
+        const auto kept = keeper->Find(ctx, name(), members(), *captured, situation, stream);
         bool began = false;
-        const absl::Status status = Replay(ctx, captured, situation, stream, &began);
+        const absl::Status status = kept == nullptr
+                                        ? Replay(ctx, captured, situation, {}, stream, &began)
+                                        : Replay(ctx, kept->captured, situation, kept->tensors, stream, &began);
         if (began || !absl::IsResourceExhausted(status)) {
           OP_REQUIRES_OK(ctx, status);
           return;
         }
+        if (kept != nullptr) keeper->GiveUp();
         // The members one by one may do with less memory than all at once; or else the error names the one that does
         // not.
         for (int i = 0; i < ctx->num_outputs(); ++i) delete ctx->release_output(i).tensor;
@@ -195,7 +201,8 @@ class ClusterKernel final : public tf::OpKernel {
     return key;
   }
 
-  std::shared_ptr<const Captured> Find(tf::OpKernelContext* ctx, Device& device, const Situation& situation) {
+  std::shared_ptr<const Captured> Find(tf::OpKernelContext* ctx, Device& device, const Situation& situation,
+                                       std::shared_ptr<Keeper>* keeper) {
     std::string key = Signature(situation);
     Shared& my = *shared_;
     {
@@ -206,6 +213,7 @@ class ClusterKernel final : public tf::OpKernel {
         if (it->key != key) continue;
         it->last_call = my.num_calls;
         my.captures.splice(my.captures.begin(), my.captures, it);
+        *keeper = it->keeper;
         return it->captured;
       }
       if (IsFull() && my.captures.back().last_call + kUnused > my.num_calls) return nullptr;
@@ -215,7 +223,7 @@ class ClusterKernel final : public tf::OpKernel {
       }
     }
     std::string why;
-    std::shared_ptr<const Captured> captured = Capture(my.members, ctx, device, situation, &why);
+    std::shared_ptr<const Captured> captured = Capture(my.members, ctx, device, situation, Capturing::kInOneList, &why);
     Dump(name(), my.members, captured.get(), why);
     tf::mutex_lock lock(my.mutex);
     if (captured == nullptr) {
@@ -225,7 +233,8 @@ class ClusterKernel final : public tf::OpKernel {
     }
     ++my.num_captures;
     if (IsFull()) my.captures.pop_back();
-    my.captures.push_front({std::move(key), captured, my.num_calls, 0});
+    *keeper = std::make_shared<Keeper>();
+    my.captures.push_front({std::move(key), captured, *keeper, my.num_calls, 0});
     return captured;
   }
 
@@ -294,6 +303,7 @@ class ClusterKernel final : public tf::OpKernel {
   struct Kept {
     std::string key;
     std::shared_ptr<const Captured> captured;
+    std::shared_ptr<Keeper> keeper;
     uint64_t last_call;
     int did_not_fit = 0;  // so often memory did not suffice
   };

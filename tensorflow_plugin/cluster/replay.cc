@@ -7,6 +7,7 @@
 
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow_plugin/framework/held_values.h"
 #include "tensorflow_plugin/recording/labels.h"
 
 namespace xpu::cluster {
@@ -54,8 +55,9 @@ namespace {
 
 class Run {
  public:
-  Run(tf::OpKernelContext* ctx, const Captured& captured, const Situation& situation)
-      : ctx_(ctx), captured_(captured), situation_(situation) {
+  Run(tf::OpKernelContext* ctx, const Captured& captured, const Situation& situation,
+      const std::vector<tf::Tensor>& kept)
+      : ctx_(ctx), captured_(captured), situation_(situation), kept_(kept) {
     addresses_.resize(captured.list->buffers.size());
     tensors_.resize(captured.list->buffers.size());
   }
@@ -82,7 +84,9 @@ class Run {
     for (size_t i = 0; i < captured_.arguments.size(); ++i) {
       Give(captured_.arguments[i], situation_.device[i]);
     }
+    for (int argument : captured_.written_arguments) HeldValue::GiveUp(addresses_[argument]);
     for (size_t i = 0; i < captured_.variables.size(); ++i) TF_RETURN_IF_ERROR(PrepareVariable(i, stream));
+    for (size_t i = 0; i < kept_.size(); ++i) Give(captured_.once.results[i], kept_[i]);
     if (captured_.memory.bytes > 0) {
       TF_RETURN_IF_ERROR(AllocateAtOnce(tf::DT_UINT8, tf::TensorShape({captured_.memory.bytes}), &block_));
       char* base = static_cast<char*>(block_.data());
@@ -204,6 +208,7 @@ class Run {
   // A variable that commands write into must be nobody else's: otherwise they get a copy of it.
   absl::Status PrepareVariable(size_t i, Stream& stream) {
     const tf::Tensor& value = *situation_.variables[i]->tensor();
+    if (captured_.effects[i].written_in_place && !value.RefCountIsOne()) HeldValue::GiveUp(value.data());
     if (!captured_.effects[i].written_in_place || value.RefCountIsOne()) {
       Give(captured_.variables[i], value);
       return absl::OkStatus();
@@ -234,6 +239,7 @@ class Run {
   tf::OpKernelContext* const ctx_;
   const Captured& captured_;
   const Situation& situation_;
+  const std::vector<tf::Tensor>& kept_;
   std::vector<char*> addresses_;     // by buffer
   std::vector<tf::Tensor> tensors_;  // by buffer, of those that are a tensor's
   tf::Tensor block_;
@@ -263,8 +269,48 @@ recording::ListLabels::Labels Captured::Labels() const {
   return labels_;
 }
 
+absl::Status RunOnce(tf::OpKernelContext* ctx, const Captured& captured, const Situation& situation,
+                     SP_Stream_st* stream, std::vector<tf::Tensor>* results) {
+  const Once& once = captured.once;
+  constexpr int64_t kShare = 4;
+  int64_t bytes = 0, free_bytes = 0, total = 0;
+  for (int b : once.results) bytes += once.list->buffers[b].bytes;
+  stream->device->MemoryUsage(&free_bytes, &total);
+  if (bytes > free_bytes / kShare) return absl::ResourceExhaustedError("too little memory is free to keep values");
+  std::vector<char*> addresses(once.list->buffers.size(), nullptr);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const commands::Buffer& buffer = once.list->buffers[i];
+    if (buffer.kind == commands::Buffer::Kind::kFixed) {
+      addresses[i] = const_cast<char*>(static_cast<const char*>(buffer.address));
+    }
+  }
+  for (int i : once.variables) {
+    addresses[captured.variables[i]] = static_cast<char*>(situation.variables[i]->tensor()->data());
+  }
+  const auto allocate = [&](int64_t bytes, tf::Tensor* tensor) {
+    tf::AllocationAttributes attributes;
+    attributes.retry_on_failure = false;
+    return ctx->allocate_temp(tf::DT_UINT8, tf::TensorShape({bytes}), tensor, tf::AllocatorAttributes(), attributes);
+  };
+  for (int b : once.results) {
+    TF_RETURN_IF_ERROR(allocate(once.list->buffers[b].bytes, &results->emplace_back()));
+    addresses[b] = static_cast<char*>(results->back().data());
+  }
+  tf::Tensor block;
+  if (once.memory.bytes > 0) {
+    TF_RETURN_IF_ERROR(allocate(once.memory.bytes, &block));
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      const int64_t offset = once.memory.offsets[i];
+      if (offset != MemoryPlan::kElsewhere) addresses[i] = static_cast<char*>(block.data()) + offset;
+    }
+  }
+  int failed = 0;
+  return ToNative(once.executable->Run(*stream->stream, addresses.data(), nullptr, &failed));
+}
+
 absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,
-                    const Situation& situation, SP_Stream_st* stream, bool* began) {
+                    const Situation& situation, const std::vector<tf::Tensor>& kept, SP_Stream_st* stream,
+                    bool* began) {
   TF_RETURN_IF_ERROR(ToNative(RequireNotForked()));
   Stream& queue = *stream->stream;
   TF_RETURN_IF_ERROR(ToNative(TakeEarlierFailure(queue)));
@@ -274,7 +320,7 @@ absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captur
     op.emplace(ctx->op_kernel().name(), ctx->op_kernel().type_string());
     labels.emplace(captured->Labels());
   }
-  Run run(ctx, *captured, situation);
+  Run run(ctx, *captured, situation, kept);
   TF_RETURN_IF_ERROR(run.Allocate(queue));
   *began = true;
   int failed = 0;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "tensorflow_plugin/commands/keep.h"
 #include "tensorflow_plugin/commands/passes.h"
 
 namespace xpu::commands {
@@ -7,7 +8,7 @@ namespace {
 
 struct Pass {
   const char* name;
-  void (*run)(const Capabilities&, List*);
+  void (*run)(const Capabilities&, List*);  // null: the list is divided
 };
 
 // In this order. A name may stand here more than once.
@@ -29,6 +30,7 @@ const Pass kPasses[] = {
     {"WriteThroughCopies",
      [](const Capabilities& can, List* list) { WriteThroughCopies(can, Through::kWhatIsDense, list); }},
     {"RemoveUnused", [](const Capabilities&, List* list) { RemoveUnused(list); }},
+    {"KeepWhatStays", nullptr},
     {"Recompute", [](const Capabilities&, List* list) { Recompute(list); }},
     {"RemoveUnused", [](const Capabilities&, List* list) { RemoveUnused(list); }},
     {"FuseElementwise", FuseElementwise},
@@ -51,8 +53,21 @@ std::vector<std::string> PassNames() {
 }
 
 void Optimize(const Capabilities& can, const std::vector<std::string>& without, List* list) {
+  Optimize(can, without, {}, list, nullptr);
+}
+
+void Optimize(const Capabilities& can, const std::vector<std::string>& without, std::vector<bool> stays, List* list,
+              List* once) {
   for (const Pass& pass : kPasses) {
-    if (std::find(without.begin(), without.end(), pass.name) == without.end()) pass.run(can, list);
+    if (std::find(without.begin(), without.end(), pass.name) != without.end()) continue;
+    if (pass.run != nullptr) {
+      pass.run(can, list);
+      if (once != nullptr && !once->commands.empty()) pass.run(can, once);
+    } else if (once != nullptr) {
+      LayOutFilters(can, stays, list);
+      stays.resize(list->buffers.size(), false);
+      *once = TakeOnce(stays, list);
+    }
   }
 }
 

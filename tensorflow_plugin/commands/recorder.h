@@ -41,6 +41,7 @@ class Recorder {
 
   // The list so far, with everything in it.
   List& list() { return list_; }
+  const List& list() const { return list_; }
 
  private:
   class RecordingDevice;

@@ -32,6 +32,10 @@ const char* XpuCore_DeviceType();
 // 1 if the devices work on host memory as they do on their own.
 int XpuCore_SharesHostMemory();
 
+// To be called before memory of the device is shared with somebody who may write into it: nothing that has been
+// computed of what lies there is counted on any more.
+void XpuCore_WillWrite(const void* address);
+
 // Calls of functions: calls/graph.h's ExpectGraph and TakeCall. The latter gives a calls::DirectCall, the caller's, for
 // a tensorflow::ProcessFunctionLibraryRuntime.
 void XpuCore_ExpectGraph(const char* function);

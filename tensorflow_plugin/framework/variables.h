@@ -58,6 +58,10 @@ class LockedVariable {
   std::unique_ptr<State> state_;
 };
 
+// To be called by who writes into a buffer that is not its own, such as an in-place op: what was computed of a
+// variable's value that lies there is computed again.
+void WillWrite(const void* data);
+
 }  // namespace xpu
 
 #endif  // TENSORFLOW_PLUGIN_FRAMEWORK_VARIABLES_H_

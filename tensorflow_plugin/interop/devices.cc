@@ -26,6 +26,7 @@ struct Core {
   decltype(XpuCore_DeviceType)* device_type = nullptr;
   decltype(XpuCore_ExpectGraph)* expect_graph = nullptr;
   decltype(XpuCore_TakeCall)* take_call = nullptr;
+  decltype(XpuCore_WillWrite)* will_write = nullptr;
 };
 Core core;
 
@@ -49,10 +50,15 @@ bool ConnectCore(const char* path) {
                         Resolve(library, "XpuCore_SharesHostMemory", &found.shares_host_memory) &&
                         Resolve(library, "XpuCore_DeviceType", &found.device_type) &&
                         Resolve(library, "XpuCore_ExpectGraph", &found.expect_graph) &&
-                        Resolve(library, "XpuCore_TakeCall", &found.take_call);
+                        Resolve(library, "XpuCore_TakeCall", &found.take_call) &&
+                        Resolve(library, "XpuCore_WillWrite", &found.will_write);
   dlclose(library);  // TensorFlow never unloads it
   if (complete) core = found;
   return complete;
+}
+
+void WillWrite(const void* memory) {
+  if (core.will_write != nullptr) core.will_write(memory);
 }
 
 bool IsXpu(const tensorflow::Device& device) {

@@ -47,6 +47,9 @@ bool HostCanAddress(const void* memory);
 // Whether the XPUs work on host memory as they do on their own.
 bool SharesHostMemory();
 
+// To be called before somebody else gets memory of an XPU's tensor, who may write into it.
+void WillWrite(const void* memory);
+
 // Whether everything enqueued on the stream has run and none of it failed.
 bool IsSettled(SP_Stream stream);
 // Blocks until everything enqueued has run. The first failure since this or TensorFlow last asked. Without the

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "tensorflow_plugin/interop/devices.h"
 #include "tensorflow_plugin/interop/eager.h"
 #include "tensorflow_plugin/interop/export.h"
 #include "tensorflow_plugin/interop/python_error.h"
@@ -72,6 +73,7 @@ int ManagedTensorFromPyObject(void* object, DLManagedTensorVersioned** out) {
   return Guarded([&] {
     EagerView view;
     if (!SettledViewOf(static_cast<PyObject*>(object), &view)) return false;
+    WillWrite(view.tensor->data());
     const Status status = Export(*view.tensor, view.handle, view.place.device, Access::kShared, out);
     return status.ok() || Raise(status) == 0;
   })
@@ -95,6 +97,7 @@ int DLTensorFromPyObject(void* object, DLTensor* out) {
   return Guarded([&] {
     EagerView view;
     if (!SettledViewOf(static_cast<PyObject*>(object), &view)) return false;
+    WillWrite(view.tensor->data());
     const Status status = View(*view.tensor, view.place.device, out);
     return status.ok() || Raise(status) == 0;
   })

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/interop/arguments.h"
+#include "tensorflow_plugin/interop/devices.h"
 #include "tensorflow_plugin/interop/eager.h"
 #include "tensorflow_plugin/interop/export.h"
 #include "tensorflow_plugin/interop/python_error.h"
@@ -40,6 +41,7 @@ void DestroyCapsule(PyObject* capsule) {
 template <typename Managed>
 PyObject* MakeCapsule(const Tensor& tensor, const tsl::core::RefCounted* owner, DLDevice device, Access access) {
   Managed* managed = nullptr;
+  if (access == Access::kShared) WillWrite(tensor.data());
   const Status status = Export(tensor, owner, device, access, &managed);
   if (!status.ok()) {
     Raise(status);

@@ -138,6 +138,8 @@ bool AsProduct(const ConvolutionDesc& d, MatMulDesc* product, bool* swapped) {
       product->m = d.in_channels, product->n = d.out_channels, product->k = pixels;
       product->transpose_a = true;
       break;
+    case Direction::kLayOut:
+      return false;
   }
   return true;
 }

@@ -2,6 +2,7 @@
 // TensorFlow's rewrites and programs rely on the aliasing; the stream orders what is written and read.
 #include <vector>
 
+#include "tensorflow_plugin/framework/variables.h"
 #include "tensorflow_plugin/ops/array_util.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -27,6 +28,7 @@ class InplaceKernel : public OpKernel {
         i.dim(0) == v.dim(0),
         errors::InvalidArgument("i and x shape doesn't match at index 0: ", i.ShapeString(), " vs. ", v.ShapeString()));
     XPU_RETURN_IF_ERROR(ctx.ShareOutput(0, x, x.dims()));
+    WillWrite(x.data());
     if (x.num_elements() == 0 || v.num_elements() == 0) return OkStatus();
     std::vector<int64_t> rows;
     XPU_RETURN_IF_ERROR(HostIntegers(i, "i", &rows));
@@ -64,6 +66,7 @@ class ParallelConcatUpdateKernel : public OpKernel {
     XPU_REQUIRE(update.dim(0) == 1,
                 errors::InvalidArgument("update shape doesn't match: ", update.ShapeString(), ", expected one row"));
     XPU_RETURN_IF_ERROR(ctx.ShareOutput(0, value, value.dims()));
+    WillWrite(value.data());
     const int64_t row = (loc_ % value.dim(0) + value.dim(0)) % value.dim(0);
     return ctx.Copy(static_cast<char*>(value.mutable_data()) + row * update.bytes(), update.data(), update.bytes());
   }

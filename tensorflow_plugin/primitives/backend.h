@@ -143,6 +143,9 @@ class Capabilities {
   virtual int64_t WorkspaceBytes(const name##Desc&) const { return 0; }
   XPU_PRIMITIVES(XPU_WORKSPACE)
 #undef XPU_WORKSPACE
+
+  // Bytes of the filter of a forward convolution as Direction::kLayOut makes them; 0 if it is best as it is.
+  virtual int64_t LaidOutBytes(const ConvolutionDesc&) const { return 0; }
 };
 
 // A list of commands made ready to run (Device::Prepare), any number of times and by several threads at once.

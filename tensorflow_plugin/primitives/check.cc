@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kReduceNames[] = {"Sum", "Mean", "Prod",          "Max",    "Min",
                                         "All", "Any",  "EuclideanNorm", "ArgMax", "ArgMin"};
-constexpr const char* kDirectionNames[] = {"", " data gradient", " filter gradient"};
+constexpr const char* kDirectionNames[] = {"", " data gradient", " filter gradient", " filter's layout"};
 constexpr const char* kSoftmaxNames[] = {"Softmax", "LogSoftmax", "softmax cross entropy",
                                          "sparse softmax cross entropy"};
 
@@ -214,13 +214,27 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
   const auto y = [&](Operand* operand) {
     return View("Convolution").Dense({desc.batch, desc.out_channels}).Dense(desc.output, 3).As(desc.type, operand);
   };
+  const auto laid_out = [&](Operand* operand) {
+    return View("Convolution").Dense({desc.laid_out_bytes}).As(DType::kUint8, operand);
+  };
+  XPU_RETURN_IF_ERROR(RequireAtLeast(0, "Convolution: the bytes of a filter's layout", &desc.laid_out_bytes, 1));
+  const bool to_layout = desc.direction == Direction::kLayOut;
+  XPU_REQUIRE(to_layout ? desc.laid_out_bytes > 0 && !HasEpilogue(desc)
+                        : desc.laid_out_bytes == 0 || desc.direction == Direction::kForward,
+              errors::InvalidArgument(Name(desc), " of ", desc.laid_out_bytes, " bytes",
+                                      HasEpilogue(desc) ? " with an epilogue" : "",
+                                      ": expected a forward convolution, or a layout of bytes"));
   Operand out;
   switch (desc.direction) {
     case Direction::kForward:
       XPU_RETURN_IF_ERROR(x(NextIn(f)));
       XPU_RETURN_IF_ERROR(filter(NextIn(f)));
+      if (desc.laid_out_bytes > 0) XPU_RETURN_IF_ERROR(laid_out(NextIn(f)));
       XPU_RETURN_IF_ERROR(y(&out));
       break;
+    case Direction::kLayOut:
+      XPU_RETURN_IF_ERROR(filter(NextIn(f)));
+      return laid_out(NextOut(f));
     case Direction::kDataGradient:
       XPU_RETURN_IF_ERROR(filter(NextIn(f)));
       XPU_RETURN_IF_ERROR(y(NextIn(f)));
@@ -237,6 +251,12 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
   if (HasEpilogue(desc)) return CheckEpilogue("Convolution", desc.epilogue, out, f);
   *NextOut(f) = out;
   return OkStatus();
+}
+
+ConvolutionDesc LayOutOf(ConvolutionDesc desc) {
+  desc.direction = Direction::kLayOut;
+  desc.epilogue = {};
+  return desc;
 }
 
 bool IsDefined(const ConvolutionDesc& desc) { return IsFloating(desc.type); }

@@ -75,7 +75,7 @@ struct MatMulDesc {
   ElementwiseDesc epilogue;                       // none without a program
 };
 
-enum class Direction : uint8_t { kForward, kDataGradient, kFilterGradient };
+enum class Direction : uint8_t { kForward, kDataGradient, kFilterGradient, kLayOut };
 
 // Where the channels are: last (NHWC, NDHWC, NWC) or right after the batch (NCHW, ...).
 enum class ChannelOrder : uint8_t { kLast, kFirst };
@@ -86,6 +86,10 @@ enum class ChannelOrder : uint8_t { kLast, kFirst };
 //   kForward:        in: x, filter   out: y
 //   kDataGradient:   in: filter, dy  out: dx
 //   kFilterGradient: in: x, dy       out: dfilter
+//   kLayOut:         in: filter      out: laid_out_bytes bytes, the filter as the backend's forward convolution reads
+//   it
+//                    best; Capabilities::LaidOutBytes says how many, by the descriptor of that
+// A forward convolution with laid_out_bytes has these as its third input, and computes the same.
 // An epilogue is as a product's: a program over what is out, which it takes the place of. Its other inputs come behind.
 struct ConvolutionDesc {
   static constexpr int kMaxSpatial = 3;
@@ -97,6 +101,7 @@ struct ConvolutionDesc {
   int64_t input[kMaxSpatial] = {1, 1, 1}, filter[kMaxSpatial] = {1, 1, 1}, output[kMaxSpatial] = {1, 1, 1};
   int64_t stride[kMaxSpatial] = {1, 1, 1}, dilation[kMaxSpatial] = {1, 1, 1};
   int64_t pad_before[kMaxSpatial] = {0, 0, 0}, pad_after[kMaxSpatial] = {0, 0, 0};
+  int64_t laid_out_bytes = 0;
   ElementwiseDesc epilogue;  // none without a program
 };
 

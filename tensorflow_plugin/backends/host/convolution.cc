@@ -141,7 +141,7 @@ int Filter(const memory::desc& given, const memory::desc& wanted, FilterUse use,
 }
 
 // A plan that lays a filter out, its memory 0, as its memory 1, and does nothing else: not usable where both are alike.
-void LayOut(const memory::desc& given, const memory::desc& wanted, Plan* plan) {
+void PlanLayout(const memory::desc& given, const memory::desc& wanted, Plan* plan) {
   const int from = plan->Buffer(given), to = plan->Buffer(wanted);
   if (given != wanted) plan->Finish(from, to);
 }
@@ -153,7 +153,7 @@ void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layo
     case Direction::kForward: {
       const auto& forward = form.forward;
       if (IsPlain(forward.impl_info_str())) return;
-      if (use == FilterUse::kOnly) return LayOut(form.w, forward.weights_desc(), plan);
+      if (use == FilterUse::kOnly) return PlanLayout(form.w, forward.weights_desc(), plan);
       const int src = plan->Buffer(form.x), filter_in = Filter(form.w, forward.weights_desc(), use, plan);
       const int dst = plan->Buffer(form.y);
       const int src_in = plan->Reordered(src, forward.src_desc());
@@ -167,7 +167,7 @@ void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layo
           Engine(), Form::kAlgorithm, form.want_x, form.want_w, form.want_y, form.stride, form.dilation, form.before,
           form.after, form.forward, form.attr);
       if (IsPlain(backward.impl_info_str())) return;
-      if (use == FilterUse::kOnly) return LayOut(form.w, backward.weights_desc(), plan);
+      if (use == FilterUse::kOnly) return PlanLayout(form.w, backward.weights_desc(), plan);
       const int filter_in = Filter(form.w, backward.weights_desc(), use, plan);
       const int dy = plan->Buffer(form.y), dx = plan->Buffer(form.x);
       const int dy_in = plan->Reordered(dy, backward.diff_dst_desc());
@@ -189,6 +189,8 @@ void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layo
                 {{DNNL_ARG_SRC, src_in}, {DNNL_ARG_DIFF_DST, dy_in}, {DNNL_ARG_DIFF_WEIGHTS, dfilter_out}});
       return plan->Finish(dfilter_out, dfilter);
     }
+    case Direction::kLayOut:
+      return;  // see FilterUse
   }
 }
 
@@ -215,9 +217,25 @@ Status FindPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& lay
   return GetPlan(key, team, [&](Plan* p) { BuildPlan(d, use, layout, p); }, plan);
 }
 
+const ThreadTeam& Alone() {
+  static const ThreadTeam alone(1);
+  return alone;
+}
+
+// How the filter of a forward convolution is laid out for all its runs, and the plan that does it.
+Status FindLayout(const ConvolutionDesc& d, std::shared_ptr<Plan>* layout) {
+  return FindPlan(d, FilterUse::kOnly, {}, Alone(), layout);
+}
+
 // float, or half and bfloat16 where oneDNN has them, on the threads of the team or, if those are OpenMP's, by oneDNN.
 Status RunWhole(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
   std::shared_ptr<Plan> plan;
+  if (d.laid_out_bytes > 0) {
+    std::shared_ptr<Plan> layout;
+    XPU_RETURN_IF_ERROR(FindLayout(d, &layout));
+    XPU_RETURN_IF_ERROR(FindPlan(d, FilterUse::kLaidOut, layout->desc(1), team, &plan));
+    if (plan->usable()) return plan->Run({args.in[0], args.in[2], args.out[0]}, team);
+  }
   XPU_RETURN_IF_ERROR(FindPlan(d, FilterUse::kReorders, {}, team, &plan));
   if (plan->usable()) return plan->Run({args.in[0], args.in[1], args.out[0]}, team);
   if (d.type != DType::kFloat) return errors::Unimplemented("no oneDNN convolution of type ", Name(d.type));
@@ -251,6 +269,8 @@ struct Part {
 Part PartOf(const ConvolutionDesc& d, int64_t image, int64_t images, int64_t row, int64_t rows) {
   const SpatialStrides x(d.order, d.in_channels, d.input), y(d.order, d.out_channels, d.output);
   Part part{d, image * x.n, image * y.n};
+  part.desc.epilogue = {};
+  part.desc.laid_out_bytes = 0;
   part.desc.batch = images;
   if (rows == d.output[0]) return part;
   const int64_t begin = row * d.stride[0] - d.pad_before[0];
@@ -294,28 +314,31 @@ Panels PanelsOfFilter(const ConvolutionDesc& d, const memory::desc& wanted) {
   return PanelsOf(wanted, row, 0);
 }
 
+Status LayOut(const ConvolutionDesc& d, Plan& layout, const void* filter, void* out, const ThreadTeam& team) {
+  const Panels panels = PanelsOfFilter(d, layout.desc(1));
+  if (panels.width == 0) return layout.Run({filter, out}, Alone());
+  panels.Pack(static_cast<const float*>(filter), d.out_channels, static_cast<float*>(out), team);
+  return OkStatus();
+}
+
 // Forward and data gradient: the filter is laid out once for all parts. What a part computes lies in one piece.
 Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted,
                   std::optional<Epilogue>* epilogue, bool* done) {
   if (*epilogue) wanted = std::max(wanted, Outputs(d) / Epilogue::kPartElements);
   const std::vector<Part> parts = ShareOut(d, wanted);
   if (parts.size() < 2) return OkStatus();
-  static const ThreadTeam alone(1);
+  const ThreadTeam& alone = Alone();
+  const bool is_laid_out = d.laid_out_bytes > 0;
   std::shared_ptr<Plan> layout;
-  XPU_RETURN_IF_ERROR(FindPlan(parts[parts.size() / 2].desc, FilterUse::kOnly, {}, alone, &layout));
+  XPU_RETURN_IF_ERROR(FindLayout(is_laid_out ? d : parts[parts.size() / 2].desc, &layout));
   if (layout->num_memories() == 0) return OkStatus();
   const bool forward = d.direction == Direction::kForward;
   const void* const filter = args.in[forward ? 1 : 0];
-  const void* laid_out = filter;
+  const void* laid_out = is_laid_out ? args.in[2] : filter;
   ScratchFrame frame;
-  if (layout->usable()) {
+  if (layout->usable() && !is_laid_out) {
     void* const memory = frame.Bytes(layout->desc(1).get_size());
-    const Panels panels = PanelsOfFilter(d, layout->desc(1));
-    if (panels.width > 0) {
-      panels.Pack(static_cast<const float*>(filter), d.out_channels, static_cast<float*>(memory), team);
-    } else {
-      XPU_RETURN_IF_ERROR(layout->Run({filter, memory}, alone));
-    }
+    XPU_RETURN_IF_ERROR(LayOut(d, *layout, filter, memory, team));
     laid_out = memory;
   }
   runtime::SharedStatus status;
@@ -355,7 +378,7 @@ Status RunInPartialSums(const ConvolutionDesc& d, const Args& args, const Thread
   wanted = std::min(wanted, kSumElements / elements);
   if (d.type != DType::kFloat || wanted < team.size() || d.batch < team.size()) return OkStatus();
   const std::vector<Part> parts = ShareOut(d, wanted);
-  static const ThreadTeam alone(1);
+  const ThreadTeam& alone = Alone();
   ScratchFrame frame;
   float* const sums = frame.Get<float>(static_cast<int64_t>(parts.size() - 1) * elements);
   float* const out = static_cast<float*>(args.out[0]);
@@ -381,12 +404,14 @@ Status RunInPartialSums(const ConvolutionDesc& d, const Args& args, const Thread
 }
 
 // float, or half and bfloat16 where oneDNN has them. An epilogue that has been run is taken away.
-Status RunFloating(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
-                   std::optional<Epilogue>* epilogue) {
-  static const ThreadTeam alone(1);
+Status RunFloating(ConvolutionDesc d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+  const ThreadTeam& alone = Alone();
   const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * runtime::Cells(d.filter);
   const bool shared = team.size() > 1 && multiplications >= kShared;
-  if (WinogradPays(d, team) && RunWinograd(d, args, shared ? team : alone, epilogue)) return OkStatus();
+  if (WinogradPays(d, team)) {
+    if (RunWinograd(d, args, shared ? team : alone, epilogue)) return OkStatus();
+    d.laid_out_bytes = 0;  // its points say nothing to the others
+  }
   if (ProductPays(d)) return RunProduct(d, args, shared ? team : alone);
   if (!shared) return RunWhole(d, args, alone);
   const bool large = FilterSize(d) > kFilterOfParts;
@@ -418,6 +443,7 @@ Status RunConverted(const ConvolutionDesc& d, const Args& args, const ThreadTeam
   buffers.out[0] = out;
   ConvolutionDesc in_float = d;
   in_float.type = DType::kFloat;
+  in_float.laid_out_bytes = 0;
   std::optional<Epilogue> none;
   XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team, &none));
   FromFloat(d.type, out, args.out[0], sizes[2], team);
@@ -444,10 +470,41 @@ Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
   return RunConverted(d, args, team);
 }
 
+// Of a filter that is laid out.
+ConvolutionDesc ForwardOf(ConvolutionDesc d) {
+  d.direction = Direction::kForward;
+  d.epilogue = {};
+  d.laid_out_bytes = 1;  // as WinogradPays has to know
+  return d;
+}
+
+// Direction::kLayOut.
+Status RunLayOut(const ConvolutionDesc& desc, const Args& args, const ThreadTeam& team) {
+  const ConvolutionDesc d = ForwardOf(desc);
+  if (WinogradPays(d, team)) {
+    WinogradFilter(d, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]), team);
+    return OkStatus();
+  }
+  std::shared_ptr<Plan> layout;
+  XPU_RETURN_IF_ERROR(FindLayout(d, &layout));
+  return LayOut(d, *layout, args.in[0], args.out[0], team);
+}
+
 }  // namespace
+
+int64_t HostKernels::LaidOutBytes(const ConvolutionDesc& desc) const {
+  const ConvolutionDesc d = ForwardOf(desc);
+  if (InputSize(d) == 0 || OutputSize(d) == 0 || FilterSize(d) == 0) return 0;
+  if (WinogradPays(d, Alone())) return WinogradFilterBytes(d);
+  if (ProductPays(d) || (d.type != DType::kFloat && !HasNative(d.type))) return 0;
+  std::shared_ptr<Plan> layout;
+  if (!FindLayout(d, &layout).ok() || !layout->usable()) return 0;
+  return static_cast<int64_t>(layout->desc(1).get_size());
+}
 
 Status HostKernels::Run(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) const {
   try {
+    if (d.direction == Direction::kLayOut) return RunLayOut(d, args, team);
     return WithEpilogue(d, args, team, [&](auto* epilogue) { return Convolve(d, args, team, epilogue); });
   } catch (const std::bad_alloc&) {
     return errors::ResourceExhausted("no memory for the temporaries of a convolution");

@@ -125,6 +125,8 @@ void RunWindows(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
       return windows.DataGradient(a, b, out, team);
     case Direction::kFilterGradient:
       return windows.FilterGradient(a, b, out, team);
+    case Direction::kLayOut:
+      return;  // has no windows
   }
 }
 

@@ -23,6 +23,12 @@ bool SupportsAsDefined(const CopyStridedDesc& desc) {
   return IsDefined(desc) && (desc.shape.rank() < Dims::kMaxRank || 16 % desc.element_size == 0);
 }
 
+// A filter is laid out in one way.
+bool SupportsAsDefined(const ConvolutionDesc& desc) {
+  const bool as_it_is = desc.laid_out_bytes == 0 && desc.direction != Direction::kLayOut;
+  return IsDefined(desc) && (as_it_is || desc.laid_out_bytes == Kernels().LaidOutBytes(desc));
+}
+
 }  // namespace
 
 // All that the descriptors define: what has no fast form here has a plain one.

@@ -95,11 +95,29 @@ int64_t Sums(const ConvolutionDesc& d, int64_t blocks, const ThreadTeam& team) {
   return std::min<int64_t>(blocks, std::clamp<int64_t>(fitting, team.size(), 2 * team.size()));
 }
 
-// y = x convolved with a filter, of which `w(c, cells)` gives the addresses of the nine cells for input channel c.
+// The points of a filter, of which `w(c, cells)` gives the addresses of the nine cells for input channel c.
 template <typename Filter>
-bool Convolve(const Images<const float>& x, const Images<float>& y, int64_t images, const int64_t* pad, Filter w,
-              const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+void FilterPoints(int64_t depth, int64_t columns, Filter w, float* points, const ThreadTeam& team) {
   const auto filter_to_points = XPU_PICK_ISA(FilterToPoints);
+  team.ParallelFor(depth, std::max<int64_t>(1, (1 << 14) / columns), [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      const float* cells[kFilter * kFilter];
+      w(c, cells);
+      filter_to_points(cells, columns, points, depth * columns, c, depth);
+    }
+  });
+}
+
+// The cells of a filter as it is.
+auto CellsOf(const float* filter, int64_t in, int64_t out) {
+  return [=](int64_t c, const float** cells) {
+    for (int64_t i = 0; i < kFilter * kFilter; ++i) cells[i] = filter + (i * in + c) * out;
+  };
+}
+
+// y = x convolved with the filter that has these points.
+bool Convolve(const Images<const float>& x, const Images<float>& y, int64_t images, const int64_t* pad,
+              const float* filter, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
   const auto input_to_points = XPU_PICK_ISA(InputToPoints);
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const auto output_from_points = XPU_PICK_ISA(OutputFromPoints);
@@ -108,14 +126,6 @@ bool Convolve(const Images<const float>& x, const Images<float>& y, int64_t imag
   const int64_t depth = x.channels, columns = y.channels, block = BlockTiles(tiles, depth + panel, kCached, team);
 
   ScratchFrame frame;
-  float* const filter = frame.Get<float>(kPoints * depth * columns);
-  team.ParallelFor(depth, std::max<int64_t>(1, (1 << 14) / columns), [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) {
-      const float* cells[kFilter * kFilter];
-      w(c, cells);
-      filter_to_points(cells, columns, filter, depth * columns, c, depth);
-    }
-  });
   float* const zeros = frame.Get<float>(depth);
   std::fill_n(zeros, depth, 0.0f);
   std::atomic<bool> finite{true};
@@ -258,8 +268,10 @@ bool WinogradPays(const ConvolutionDesc& d, const ThreadTeam& team) {
     of_filter = static_cast<double>(blocks + Sums(d, blocks, team)) * (elements <= (1 << 12)   ? 2000
                                                                        : elements <= (1 << 15) ? 8000
                                                                                                : 16000);
-  } else {
+  } else if (d.laid_out_bytes == 0) {
     of_filter = elements <= (1 << 15) ? 8000 : 40000;  // cached, or not
+  } else {
+    of_filter = elements <= (1 << 15) ? 0 : 6000;  // read
   }
   const double direct =
       kFilter * kFilter * elements * static_cast<double>(d.batch * outputs[0] * outputs[1]) * kMultiply;
@@ -267,23 +279,33 @@ bool WinogradPays(const ConvolutionDesc& d, const ThreadTeam& team) {
   return by_points * 1.1 < direct;
 }
 
+int64_t WinogradFilterBytes(const ConvolutionDesc& d) {
+  return kPoints * d.in_channels * d.out_channels * static_cast<int64_t>(sizeof(float));
+}
+
+void WinogradFilter(const ConvolutionDesc& d, const float* filter, float* points, const ThreadTeam& team) {
+  FilterPoints(d.in_channels, d.out_channels, CellsOf(filter, d.in_channels, d.out_channels), points, team);
+}
+
 bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
                  std::optional<Epilogue>* epilogue) {
   const int64_t in = d.in_channels, out = d.out_channels;
   const Images<const float> read{static_cast<const float*>(args.in[0]), d.input[0], d.input[1], in};
+  if (d.direction == Direction::kFilterGradient) return FilterGradient(d, args, team);
+  ScratchFrame frame;
   if (d.direction == Direction::kForward) {
-    const auto filter = [&](int64_t c, const float** cells) {
-      for (int64_t i = 0; i < kFilter * kFilter; ++i) {
-        cells[i] = static_cast<const float*>(args.in[1]) + (i * in + c) * out;
-      }
-    };
+    const float* filter = static_cast<const float*>(args.in[2]);
+    if (d.laid_out_bytes == 0) {
+      float* const points = frame.Get<float>(kPoints * in * out);
+      WinogradFilter(d, static_cast<const float*>(args.in[1]), points, team);
+      filter = points;
+    }
     return Convolve(read, {static_cast<float*>(args.out[0]), d.output[0], d.output[1], out}, d.batch, d.pad_before,
                     filter, team, epilogue);
   }
-  if (d.direction == Direction::kFilterGradient) return FilterGradient(d, args, team);
   // The gradient of the input is the gradient of the output convolved with the filter turned round, from the output's
   // channels to the input's.
-  ScratchFrame frame;
+  float* const points = frame.Get<float>(kPoints * in * out);
   float* const turned = frame.Get<float>(kFilter * kFilter * in * out);
   const auto transpose = TransposeFunctionFor(sizeof(float));
   for (int64_t i = 0; i < kFilter * kFilter; ++i) {
@@ -291,12 +313,10 @@ bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& t
     transpose(reinterpret_cast<const char*>(from), out * 4, reinterpret_cast<char*>(turned + i * in * out), in * 4, 4,
               out, in);
   }
-  const auto filter = [&](int64_t c, const float** cells) {
-    for (int64_t i = 0; i < kFilter * kFilter; ++i) cells[i] = turned + (i * out + c) * in;
-  };
+  FilterPoints(out, in, CellsOf(turned, out, in), points, team);
   const int64_t pad[] = {kFilter - 1 - d.pad_before[0], kFilter - 1 - d.pad_before[1]};
   return Convolve({static_cast<const float*>(args.in[1]), d.output[0], d.output[1], out},
-                  {static_cast<float*>(args.out[0]), d.input[0], d.input[1], in}, d.batch, pad, filter, team, epilogue);
+                  {static_cast<float*>(args.out[0]), d.input[0], d.input[1], in}, d.batch, pad, points, team, epilogue);
 }
 
 }  // namespace xpu::host

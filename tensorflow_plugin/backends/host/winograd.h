@@ -23,6 +23,10 @@ namespace xpu::host {
 // Whether RunWinograd computes `d`, and in less time than multiplying takes.
 bool WinogradPays(const ConvolutionDesc& d, const runtime::ThreadTeam& team);
 
+// The points of a forward convolution's filter, which its third input is if it has laid_out_bytes.
+int64_t WinogradFilterBytes(const ConvolutionDesc& d);
+void WinogradFilter(const ConvolutionDesc& d, const float* filter, float* points, const runtime::ThreadTeam& team);
+
 // False if there is an infinity or a NaN among the results: it may have spread beyond the outputs that hang on the
 // input in which it was, or come from a transformation. An epilogue that has been run is taken away; not where it is to
 // be run again, on other results. Throws std::bad_alloc.

@@ -148,7 +148,8 @@ int64_t PartialsBytes(const Plan& plan, DType type) {
 }  // namespace
 
 bool Supports(const Abilities& abilities, const ConvolutionDesc& desc) {
-  return IsDefined(desc) && HasType(abilities, desc.type) && FitsKernels(desc) && !HasEpilogue(desc);
+  return IsDefined(desc) && HasType(abilities, desc.type) && FitsKernels(desc) && !HasEpilogue(desc) &&
+         desc.laid_out_bytes == 0;
 }
 
 int64_t WorkspaceBytes(const ConvolutionDesc& desc) {

@@ -70,19 +70,20 @@ Status Run(const MatMulDesc& d, const Args& args) {
 
 namespace {
 
-// Of what has two operands.
-Epilogue AsCommand(const ElementwiseDesc& desc, const Args& args) {
-  constexpr int kOperands = 2;
+// Of what has so many operands.
+Epilogue AsCommand(const ElementwiseDesc& desc, int operands, const Args& args) {
   Epilogue epilogue{desc, args};
   epilogue.desc.in_strides[0] = DenseStrides(desc.shape);
   epilogue.args.in[0] = args.out[0];
-  for (int i = 1; i < desc.program->num_inputs(); ++i) epilogue.args.in[i] = args.in[kOperands - 1 + i];
+  for (int i = 1; i < desc.program->num_inputs(); ++i) epilogue.args.in[i] = args.in[operands - 1 + i];
   return epilogue;
 }
 
 }  // namespace
 
-Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, args); }
-Epilogue EpilogueOf(const ConvolutionDesc& desc, const Args& args) { return AsCommand(desc.epilogue, args); }
+Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, 2, args); }
+Epilogue EpilogueOf(const ConvolutionDesc& desc, const Args& args) {
+  return AsCommand(desc.epilogue, desc.laid_out_bytes > 0 ? 3 : 2, args);
+}
 
 }  // namespace xpu::plain

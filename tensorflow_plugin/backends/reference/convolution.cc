@@ -144,6 +144,8 @@ Status ReferenceKernels::Run(const ConvolutionDesc& d, const Args& args, const r
         return convolution.DataGradient(a, b, out);
       case Direction::kFilterGradient:
         return convolution.FilterGradient(a, b, out);
+      case Direction::kLayOut:
+        return;  // not supported
     }
   };
   VisitType(d.type, [&](auto tag) {

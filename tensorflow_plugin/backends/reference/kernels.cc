@@ -12,9 +12,22 @@ const ReferenceKernels& Kernels() {
   return *kernels;
 }
 
+namespace {
+
+template <typename Desc>
+bool SupportsAsDefined(const Desc& desc) {
+  return IsDefined(desc);
+}
+// No layout of filters is better than the one they have.
+bool SupportsAsDefined(const ConvolutionDesc& desc) {
+  return IsDefined(desc) && desc.laid_out_bytes == 0 && desc.direction != Direction::kLayOut;
+}
+
+}  // namespace
+
 // The reference is the specification: it supports everything that the descriptors define.
 #define XPU_SUPPORTS(name) \
-  bool ReferenceKernels::Supports(const name##Desc& desc) const { return IsDefined(desc); }
+  bool ReferenceKernels::Supports(const name##Desc& desc) const { return SupportsAsDefined(desc); }
 XPU_PRIMITIVES(XPU_SUPPORTS)
 #undef XPU_SUPPORTS
 

@@ -66,6 +66,8 @@ struct Operands {
         size = WSize(d);
         terms = d.batch * Product(d.output);
         break;
+      case Direction::kLayOut:
+        break;
     }
   }
 
@@ -389,6 +391,59 @@ TEST(Convolution, Epilogues) {
       CompareWithEpilogue(d, direction, DType::kBFloat16, ChannelOrder::kLast, seed += 5);
       CompareWithEpilogue(d, direction, DType::kHalf, ChannelOrder::kLast, seed += 5);
       CompareWithEpilogue(d, direction, DType::kDouble, ChannelOrder::kLast, seed += 5);
+    }
+  }
+}
+
+// The same with a filter that is laid out before, in whatever way the backend likes; not where it likes it as it is.
+TEST(Convolution, FiltersThatAreLaidOut) {
+  const ConvolutionDesc geometries[] = {
+      Make({{5, 1}, {5, 1}}, 2, 16, 32),
+      Make({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),         // by one thread
+      Make({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),      // depthwise
+      Make({{33, 3, 1, 2, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 24),     // in rows
+      Make({{16, 5, 1, 1, 2, 2}, {16, 3, 1, 1, 1, 1}}, 3, 32, 40, 4),  // in images, of groups
+      Make({{17, 3, 1, 1, 1, 1}, {16, 5, 1, 1, 2, 2}}, 2, 44, 208),    // large filters
+      Make({{6, 3, 2, 1, 0, 1}, {5, 3, 2, 1, 1, 1}}, 2, 160, 160),
+      Make({{13, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 5, 48, 16),  // Winograd's algorithm
+      Make({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),
+      Make({{8, 3, 1, 1, 1, 1}, {10, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),
+  };
+  uint32_t seed = 11000;
+  for (ConvolutionDesc d : geometries) {
+    for (DType type : {DType::kFloat, DType::kBFloat16}) {
+      for (ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
+        for (bool infinite : {false, true}) {
+          d.type = type, d.order = order;
+          Operands operands(d, seed += 3,
+                            [&](int64_t n, uint32_t its_seed) { return Random(type, n, its_seed, 1, 2); });
+          if (infinite && type == DType::kFloat) {
+            operands.in[0].as<float>()[XSize(d) / 2] = std::numeric_limits<float>::infinity();
+          }
+          ConvolutionDesc wide = d;
+          wide.type = Wide(type);
+          const std::vector<Output> wide_output = WidenedOutputs({{type, operands.size}});
+          Want want{AsTheReference(wide, WidenedInputs(operands.in), wide_output).out};
+          want.bounds = {SumBound(want.out[0], static_cast<double>(operands.terms), type)};
+          for (const Variant& variant : Variants()) {
+            const UseVariant use(variant);
+            ConvolutionDesc with = d;
+            with.laid_out_bytes = variant.device->device().capabilities().LaidOutBytes(d);
+            const std::string label = errors::Concat("Convolution of ", Name(type), " with a filter laid out");
+            if (with.laid_out_bytes == 0) {
+              CountCase(label, CaseResult::kNotSupported);
+              continue;
+            }
+            const Outcome layout = variant.device->Run(LayOutOf(with), {operands.in[1]},
+                                                       {{DType::kUint8, with.laid_out_bytes}}, variant.waiting);
+            ASSERT_TRUE(layout.status.ok()) << layout.status.message();
+            const std::vector<Array> in = {operands.in[0], operands.in[1], layout.out[0]};
+            const Outcome outcome = variant.device->Run(with, in, {{type, operands.size}}, variant.waiting);
+            const bool right = Judge(outcome, want, Text(d) + ", laid out, " + variant.name);
+            CountCase(label, right ? CaseResult::kRight : CaseResult::kWrong);
+          }
+        }
+      }
     }
   }
 }

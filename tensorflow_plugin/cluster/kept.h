@@ -1,0 +1,55 @@
+// What runs of a capture have computed of variables that stay as they are, and later runs need not.
+#ifndef TENSORFLOW_PLUGIN_CLUSTER_KEPT_H_
+#define TENSORFLOW_PLUGIN_CLUSTER_KEPT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "tensorflow_plugin/cluster/capture.h"
+#include "tensorflow_plugin/device/stream_handle.h"
+#include "tensorflow_plugin/framework/held_values.h"
+
+namespace xpu::cluster {
+
+struct KeptValues {
+  std::shared_ptr<const Captured> captured;  // with `once`
+  std::vector<tensorflow::Tensor> tensors;   // of captured->once.results
+};
+
+// Finds out for one capture whether its variables stay as they are. Its methods are called with them locked.
+class Keeper {
+ public:
+  // What a run may go by instead of `plain`; null if it has to be that.
+  std::shared_ptr<const KeptValues> Find(tensorflow::OpKernelContext* ctx, const std::string& name,
+                                         const Members& members, const Captured& plain, const Situation& situation,
+                                         SP_Stream_st* stream);
+  // There is no memory for it.
+  void GiveUp();
+
+ private:
+  // Calls before values are held, at first: those of programs that train are given up at once. As many pass again, and
+  // twice as many each time, when that has happened.
+  static constexpr int kFirstWait = 2, kMostWait = 1024;
+  // Runs that pay for what keeping has cost.
+  static constexpr int kMany = 64;
+
+  bool Hold(const std::vector<int>& variables, const Situation& situation);
+  bool AreHeld(const Situation& situation) const;
+  void Drop();
+  std::shared_ptr<const KeptValues> Make(tensorflow::OpKernelContext* ctx, const std::string& name,
+                                         const Members& members, const Situation& situation, SP_Stream_st* stream);
+
+  absl::Mutex mutex_;
+  bool hopeless_ = false;
+  int wait_ = kFirstWait, calls_ = 0, runs_ = 0;
+  std::vector<int> which_;  // variables that are held
+  std::vector<std::shared_ptr<const HeldValue>> held_;
+  std::shared_ptr<const Captured> captured_;
+  std::shared_ptr<const KeptValues> values_;
+};
+
+}  // namespace xpu::cluster
+
+#endif  // TENSORFLOW_PLUGIN_CLUSTER_KEPT_H_

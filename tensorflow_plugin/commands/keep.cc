@@ -1,0 +1,154 @@
+#include "tensorflow_plugin/commands/keep.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "tensorflow_plugin/commands/uses.h"
+
+namespace xpu::commands {
+namespace {
+
+// What is computed once may be so many times as large as what it is computed of: Winograd's algorithm makes four
+// numbers of each of a filter's. A few bytes are always there.
+constexpr int64_t kMostTimes = 4, kAFew = 4096;
+
+int64_t BytesOf(const Operand& operand) { return operand.end - operand.begin; }
+
+bool CanRunOnce(const Command& command) {
+  if (command.is_awaited() || std::holds_alternative<CopyFromHost>(command.desc)) return false;
+  const Footprint& f = command.footprint;
+  int64_t in = 0, out = 0;
+  for (int i = 0; i < f.num_in; ++i) in += BytesOf(f.in[i]);
+  for (int i = 0; i < f.num_out; ++i) out += BytesOf(f.out[i]);
+  if (const auto* fill = std::get_if<FillBytes>(&command.desc)) out = static_cast<int64_t>(fill->bytes);
+  if (const auto* fill = std::get_if<FillWords>(&command.desc)) out = static_cast<int64_t>(fill->bytes);
+  return out <= kMostTimes * in + kAFew;
+}
+
+// Which buffers stay, or are there once for all when the commands `once` have run.
+std::vector<bool> Known(const List& list, const std::vector<bool>& stays, const std::vector<bool>& once) {
+  std::vector<bool> known = stays;
+  for (size_t i = 0; i < once.size(); ++i) {
+    for (const Place& place : list.commands[i].out) {
+      if (once[i] && place.buffer != Place::kNowhere) known[place.buffer] = true;
+    }
+  }
+  return known;
+}
+
+// Whether input k is a filter that might be laid out.
+bool IsFilter(const Command& command, size_t k) {
+  const auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
+  return desc != nullptr && desc->direction == Direction::kForward && k == 1 && desc->laid_out_bytes == 0 &&
+         command.in[1].buffer != Place::kNowhere;
+}
+
+}  // namespace
+
+std::vector<bool> RunOnce(const List& list, const std::vector<bool>& stays) {
+  const Uses uses = UsesOf(list);
+  const int count = static_cast<int>(list.commands.size());
+  std::vector<bool> once(count);
+  for (int i = 0; i < count; ++i) once[i] = CanRunOnce(list.commands[i]);
+  // Whoever reads the buffer, or writes it, finds what it would find: all that writes it runs once, and has run when
+  // anybody else reads it.
+  const auto is_known = [&](int buffer) {
+    const Uses::OfBuffer& of = uses.buffers[buffer];
+    if (stays[buffer]) return of.writers.empty();
+    if (of.kept || of.writers.empty()) return false;
+    if (!std::all_of(of.writers.begin(), of.writers.end(), [&](int w) { return once[w]; })) return false;
+    return std::all_of(of.readers.begin(), of.readers.end(), [&](int r) { return once[r] || r > of.writers.back(); });
+  };
+  const auto may_stay = [&](const Command& command) {
+    const auto known = [&](const Place& place) { return place.buffer == Place::kNowhere || is_known(place.buffer); };
+    return std::all_of(command.in.begin(), command.in.end(), known) &&
+           std::all_of(command.out.begin(), command.out.end(), known);
+  };
+  // One that does not takes along whoever reads what it writes, or writes there, too.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int i = 0; i < count; ++i) {
+      if (!once[i] || may_stay(list.commands[i])) continue;
+      once[i] = false;
+      changed = true;
+    }
+  }
+  return once;
+}
+
+int64_t BytesToKeep(const List& list, const std::vector<bool>& stays, std::vector<bool>* of) {
+  const std::vector<bool> once = RunOnce(list, stays), known = Known(list, stays, once);
+  of->assign(stays.size(), false);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < once.size(); ++i) {
+    const Command& command = list.commands[i];
+    for (size_t k = 0; k < command.in.size(); ++k) {
+      const int buffer = command.in[k].buffer;
+      if (buffer == Place::kNowhere || !known[buffer] || !(once[i] || IsFilter(command, k))) continue;
+      (*of)[buffer] = stays[buffer];
+      bytes += BytesOf(command.footprint.in[k]);
+    }
+  }
+  return bytes;
+}
+
+void LayOutFilters(const Capabilities& can, const std::vector<bool>& stays, List* list) {
+  const std::vector<bool> known = Known(*list, stays, RunOnce(*list, stays));
+  std::vector<Command> commands;
+  commands.reserve(list->commands.size());
+  for (Command& command : list->commands) {
+    if (command.in.size() > 1 && IsFilter(command, 1) && known[command.in[1].buffer]) {
+      auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
+      desc->laid_out_bytes = can.LaidOutBytes(*desc);
+      Command layout;
+      layout.desc = LayOutOf(*desc);
+      layout.in = {command.in[1]};
+      layout.origin = command.origin;
+      const auto& its_desc = std::get<ConvolutionDesc>(layout.desc);
+      if (desc->laid_out_bytes > 0 && Check(its_desc, &layout.footprint).ok() && CanRunOnce(layout) &&
+          can.Supports(its_desc) && can.Supports(*desc)) {
+        const Place at{static_cast<int>(list->buffers.size()), 0};
+        list->buffers.push_back({Buffer::Kind::kComputed, desc->laid_out_bytes, nullptr});
+        layout.out = {at};
+        commands.push_back(std::move(layout));
+        command.in.push_back(at);
+        command.footprint = Footprint();
+        if (!Check(*desc, &command.footprint).ok()) std::abort();  // it was valid without
+      } else {
+        desc->laid_out_bytes = 0;
+      }
+    }
+    commands.push_back(std::move(command));
+  }
+  list->commands = std::move(commands);
+}
+
+List TakeOnce(const std::vector<bool>& stays, List* list) {
+  const std::vector<bool> once = RunOnce(*list, stays);
+  List taken;
+  std::vector<Command> rest;
+  std::vector<bool> computed(list->buffers.size(), false);  // by what runs once
+  for (size_t i = 0; i < once.size(); ++i) {
+    for (const Place& place : list->commands[i].out) {
+      if (once[i] && place.buffer != Place::kNowhere) computed[place.buffer] = true;
+    }
+  }
+  std::vector<bool> read(list->buffers.size(), false);  // by the others
+  for (size_t i = 0; i < once.size(); ++i) {
+    for (const Place& place : list->commands[i].in) {
+      if (!once[i] && place.buffer != Place::kNowhere) read[place.buffer] = true;
+    }
+  }
+  for (size_t b = 0; b < read.size(); ++b) {
+    if (computed[b] && read[b]) taken.wanted.push_back(static_cast<int>(b));
+  }
+  if (taken.wanted.empty()) return taken;
+  taken.buffers = list->buffers;
+  for (size_t i = 0; i < once.size(); ++i) (once[i] ? taken.commands : rest).push_back(std::move(list->commands[i]));
+  list->commands = std::move(rest);
+  for (int b : taken.wanted) list->buffers[b].kind = Buffer::Kind::kGiven;
+  return taken;
+}
+
+}  // namespace xpu::commands

@@ -1,0 +1,132 @@
+// What is computed of values that stay as they are, once, and what must not be.
+#include "tensorflow_plugin/commands/keep.h"
+
+#include "tensorflow_plugin/commands/tests/lists_testing.h"
+
+namespace xpu::commands {
+namespace {
+
+constexpr int64_t kRows = 6, kInner = 8, kColumns = 10, kWeights = kInner * kColumns, kElements = kRows * kColumns;
+
+class Keep : public Lists {
+ protected:
+  float* New(EOp op, std::vector<const float*> in, int64_t n = kWeights) {
+    float* out = Computed(n);
+    Op(op, std::move(in), out, n);
+    return out;
+  }
+  const float* Product(const float* weights) {
+    float* out = Computed(kElements);
+    MatMul(x_, weights, out, 0, kRows, kInner, kColumns);
+    Want(out);
+    return out;
+  }
+
+  // That so many commands run once, of the weights alone, and so many results of them are kept; and that all computes
+  // what it did.
+  void Expect(size_t once, size_t kept) {
+    List list = recorder_.list();
+    std::vector<bool> stays(list.buffers.size(), false);
+    stays[recorder_.Resolve(w_).buffer] = true;
+    std::vector<bool> of;
+    EXPECT_EQ(BytesToKeep(list, stays, &of) > 0, once > 0 || may_);
+    LayOutFilters(TheMachine().device->capabilities(), stays, &list);
+    stays.resize(list.buffers.size(), false);
+    const List first = TakeOnce(stays, &list);
+    EXPECT_EQ(first.commands.size(), once) << Text(first);
+    EXPECT_EQ(first.wanted.size(), kept) << Text(first);
+    for (int b : first.wanted) EXPECT_EQ(list.buffers[b].kind, Buffer::Kind::kGiven);
+    Prepend(first, &list);
+    ExpectEqual(Run(recorder_.list()), Run(list), Text(list));
+  }
+
+  bool may_ = false;  // before the passes there is something
+  float *const w_ = Given(Whole(kWeights)), *const x_ = Given(Whole(kRows * kInner));
+};
+
+TEST_F(Keep, WhatHangsOnNothingElse) {
+  Product(New(EOp::kAbs, {w_}));
+  Expect(1, 1);
+}
+
+TEST_F(Keep, TheLastOfAChain) {
+  Product(New(EOp::kAdd, {New(EOp::kAbs, {w_}), w_}));
+  Expect(2, 1);
+}
+
+TEST_F(Keep, NotWhatHangsOnAnythingElse) {
+  float* other = Given(Whole(kWeights));
+  Product(New(EOp::kAdd, {New(EOp::kAbs, {w_}), other}));
+  Product(New(EOp::kAbs, {other}));
+  Expect(1, 1);
+}
+
+TEST_F(Keep, NotOfWhatTheListWrites) {
+  Product(New(EOp::kAbs, {w_}));
+  Op(EOp::kNeg, {w_}, w_, kWeights);
+  Expect(0, 0);
+}
+
+TEST_F(Keep, NotWhatIsWanted) {
+  float* absolute = New(EOp::kAbs, {w_});
+  Want(absolute);
+  Product(absolute);
+  Expect(0, 0);
+}
+
+TEST_F(Keep, NotWhatNobodyReads) {
+  New(EOp::kAbs, {w_});
+  Product(w_);
+  may_ = true;
+  Expect(0, 0);
+}
+
+TEST_F(Keep, NotWhatIsMuchLarger) {
+  constexpr int64_t kTimes = 100;
+  float* repeated = Computed(kTimes * kWeights);
+  Launch(SingleOpProgram(EOp::kAbs, DType::kFloat), {kTimes, kWeights}, {{w_, {0, 1}}}, {repeated});
+  Want(New(EOp::kNeg, {repeated}, kTimes * kWeights));
+  Expect(0, 0);
+}
+
+TEST_F(Keep, NotAPartOfWhatElseIsWritten) {
+  float* both = Computed(2 * kWeights);
+  Copy(New(EOp::kAbs, {w_}), both, {kWeights}, {1}, {1});
+  Copy(Given(Whole(kWeights)), both, {kWeights}, {1}, {1}, 0, kWeights);
+  Want(New(EOp::kNeg, {both}, 2 * kWeights));
+  Expect(1, 1);
+}
+
+TEST_F(Keep, NotWhatIsReadBetweenTwoWrites) {
+  float* value = New(EOp::kAbs, {w_});
+  Want(New(EOp::kAdd, {value, Given(Whole(kWeights))}));
+  Op(EOp::kNeg, {w_}, value, kWeights);
+  Product(value);
+  Expect(0, 0);
+}
+
+TEST_F(Keep, FiltersAreLaidOut) {
+  ConvolutionDesc desc;
+  desc.batch = 1, desc.in_channels = 2, desc.out_channels = kWeights / 2 / 4;
+  for (int i : {0, 1}) desc.input[i] = 3, desc.output[i] = desc.filter[i] = 2;
+  may_ = true;
+  float *const x = Given(Whole(9 * 2)), *const y = Computed(4 * desc.out_channels);
+  Record(desc, {x, w_}, {y});
+  Want(y);
+  const size_t laid_out = TheMachine().device->capabilities().LaidOutBytes(desc) > 0 ? 1 : 0;
+  Expect(laid_out, laid_out);
+}
+
+// Nobody could lay them out once.
+TEST_F(Keep, NotThoseThatAreComputedOfSomethingElse) {
+  ConvolutionDesc desc;
+  desc.batch = 1, desc.in_channels = 2, desc.out_channels = kWeights / 2 / 4;
+  for (int i : {0, 1}) desc.input[i] = 3, desc.output[i] = desc.filter[i] = 2;
+  float *const x = Given(Whole(9 * 2)), *const y = Computed(4 * desc.out_channels);
+  Record(desc, {x, New(EOp::kAdd, {w_, Given(Whole(kWeights))})}, {y});
+  Want(y);
+  Expect(0, 0);
+}
+
+}  // namespace
+}  // namespace xpu::commands

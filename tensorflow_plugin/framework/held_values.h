@@ -1,0 +1,42 @@
+// Values of variables that somebody counts on to stay as they are, because of what has been computed of them.
+//
+// A variable is written in place only if nobody else refers to its buffer. So who holds a reference knows that the
+// value stays as it is; and who is about to write has it given up first, rather than work on a copy.
+#ifndef TENSORFLOW_PLUGIN_FRAMEWORK_HELD_VALUES_H_
+#define TENSORFLOW_PLUGIN_FRAMEWORK_HELD_VALUES_H_
+
+#include <atomic>
+#include <memory>
+
+#include "tensorflow/core/framework/tensor.h"
+
+namespace xpu {
+
+class HeldValue : public std::enable_shared_from_this<HeldValue> {
+ public:
+  // Holds the value of a variable, which the caller has locked; null if somebody else refers to it, who may write into
+  // it, but for those that hold it, too.
+  static std::shared_ptr<const HeldValue> Hold(const tensorflow::Tensor& value);
+  // To be called before anybody writes at this address: what is held there is not any more. A nanosecond if nothing is.
+  static void GiveUp(const void* data);
+
+  explicit HeldValue(tensorflow::Tensor value);
+  ~HeldValue();
+  HeldValue(const HeldValue&) = delete;
+  HeldValue& operator=(const HeldValue&) = delete;
+
+  // Whether the variable with this value, which the caller has locked, still has the one that is held.
+  bool Is(const tensorflow::Tensor& value) const { return valid_.load() && value.data() == data_; }
+
+ private:
+  struct Registry;
+  static Registry& All();
+
+  const char* const data_;
+  std::atomic<bool> valid_{true};
+  tensorflow::Tensor value_;  // none once it has been given up
+};
+
+}  // namespace xpu
+
+#endif  // TENSORFLOW_PLUGIN_FRAMEWORK_HELD_VALUES_H_
