@@ -56,6 +56,8 @@ CASES: dict[str, tuple[str, Entry, tuple[int, int]]] = {
     "Sample": ("ResizeBilinear", families.IMAGES.ops["ResizeBilinear"], (1 << 14, 1 << 20)),
     "Resample": ("ScaleAndTranslate", families.IMAGES.ops["ScaleAndTranslate"], (1 << 14, 1 << 20)),
     "Fft": ("FFT", families.SIGNAL.ops["FFT"], (1 << 14, 1 << 17)),
+    "Factorize": ("Cholesky", families.LINALG.ops["Cholesky"], (64, 256)),
+    "Solve": ("MatrixSolve", families.LINALG.ops["MatrixSolve"], (64, 256)),
     "Suppress": ("NonMaxSuppressionV3", families.IMAGES.ops["NonMaxSuppressionV3"], (1 << 14, 1 << 19)),
 }
 SIZES, REPEATS = ("small", "large"), (20, 2)

@@ -1,5 +1,5 @@
 // Jacobi's method on a hermitian matrix, of which the lower triangle is read. The scratch of a matrix is what is worked
-// on, [n, n], and the turns, [n, n], of which a column is a vector.
+// on, [n, n], and the turns, [n, n], of which a row is a vector.
 kernel void run(const ulong n, const int vectors, MEMORY(a), MEMORY(values), MEMORY(eigenvectors), MEMORY(scratch),
                 MEMORY(report)) {
   local REAL lanes[LANES];
@@ -33,23 +33,24 @@ kernel void run(const ulong n, const int vectors, MEMORY(a), MEMORY(values), MEM
           turned = 1;
           REAL c;
           T s;
-          rotation(RE(m[p * n + p]), RE(m[q * n + q]), z, &c, &s);
+          const REAL left = RE(m[p * n + p]), right = RE(m[q * n + q]), shift = rotation(left, right, z, &c, &s);
           SYNC
-          FOR_LANES(i, 0, n) {
-            const T x = m[i * n + p], y = m[i * n + q];
-            m[i * n + p] = c * x - MUL(CONJ(s), y);
-            m[i * n + q] = MUL(s, x) + c * y;
-            const T u = turns[i * n + p], v = turns[i * n + q];
-            turns[i * n + p] = c * u - MUL(CONJ(s), v);
-            turns[i * n + q] = MUL(s, u) + c * v;
+          FOR_LANES(j, 0, n) {
+            if (j != p && j != q) {
+              const T x = m[p * n + j], y = m[q * n + j];
+              const T of_p = c * x - MUL(s, y), of_q = MUL(CONJ(s), x) + c * y;
+              m[p * n + j] = of_p;
+              m[q * n + j] = of_q;
+              m[j * n + p] = CONJ(of_p);
+              m[j * n + q] = CONJ(of_q);
+            }
           }
-          SYNC
-          FOR_LANES(j, 0, n) {  // and the rows, by the adjoint
-            const T x = m[p * n + j], y = m[q * n + j];
-            const T left = c * x - MUL(s, y), right = MUL(CONJ(s), x) + c * y;
-            m[p * n + j] = j == q ? ZERO : j == p ? FROM_REAL(RE(left)) : left;
-            m[q * n + j] = j == p ? ZERO : j == q ? FROM_REAL(RE(right)) : right;
+          if (LANE == 0) {
+            m[p * n + p] = FROM_REAL(left - shift);
+            m[q * n + q] = FROM_REAL(right + shift);
+            m[p * n + q] = m[q * n + p] = ZERO;
           }
+          turn(turns + p * n, turns + q * n, n, c, s);
         }
       }
     }
@@ -64,6 +65,6 @@ kernel void run(const ulong n, const int vectors, MEMORY(a), MEMORY(values), MEM
       place += other < value || (other == value && i < j);
     }
     to[place] = FROM_REAL(value);
-    for (ulong i = 0; vectors && i < n; ++i) of[i * n + place] = turns[i * n + j];
+    for (ulong i = 0; vectors && i < n; ++i) of[i * n + place] = turns[j * n + i];
   }
 }

@@ -14,13 +14,37 @@ REAL norm2(const Matrix x, const ulong length, const ulong step, local REAL *lan
   return sum_of_lanes(sum, lanes);
 }
 
-// [x, y] = [x, y] [[c, s], [-conj(s), c]]
-void turn(Matrix x, Matrix y, const ulong length, const REAL c, const T s) {
-  FOR_LANES(i, 0, length) {
-    const T u = x[i], v = y[i];
-    x[i] = c * u - MUL(CONJ(s), v);
-    y[i] = MUL(s, u) + c * v;
+// Of neighbours: x^H y, and the sums of squares, in several sums, which are added up at the same time.
+#define SUMS 8
+T products_of(const Matrix x, const Matrix y, const ulong length, REAL *xx, REAL *yy, local REAL *lanes) {
+  T xy[SUMS];
+  REAL x2[SUMS], y2[SUMS];
+  for (int k = 0; k < SUMS; ++k) {
+    xy[k] = ZERO;
+    x2[k] = y2[k] = 0;
   }
+  const ulong whole = length / (SUMS * LANES) * (SUMS * LANES);
+  for (ulong i = LANE * SUMS; i < whole; i += SUMS * LANES) {
+    for (int k = 0; k < SUMS; ++k) {
+      const T u = x[i + k], v = y[i + k];
+      xy[k] += MUL(CONJ(u), v);
+      x2[k] += NORM2(u);
+      y2[k] += NORM2(v);
+    }
+  }
+  FOR_LANES(i, whole, length) {
+    xy[0] += MUL(CONJ(x[i]), y[i]);
+    x2[0] += NORM2(x[i]);
+    y2[0] += NORM2(y[i]);
+  }
+  for (int k = 1; k < SUMS; ++k) {
+    xy[0] += xy[k];
+    x2[0] += x2[k];
+    y2[0] += y2[k];
+  }
+  *xx = sum_of_lanes(x2[0], lanes);
+  *yy = sum_of_lanes(y2[0], lanes);
+  return whole_sum_of_lanes(xy[0], lanes);
 }
 
 // Makes the columns of q [rows, cols] from `have` on orthonormal to all before them: what is left of unit vectors.
@@ -77,8 +101,8 @@ kernel void run(const ulong rows, const ulong cols, const ulong u_cols, const ul
       for (ulong q = p + 1; q < n; ++q) {
         SYNC
         const Matrix x = m + p * length, y = m + q * length;
-        const T z = dot(x, y, length, 1, lanes);
-        const REAL pp = norm2(x, length, 1, lanes), qq = norm2(y, length, 1, lanes);
+        REAL pp, qq;
+        const T z = products_of(x, y, length, &pp, &qq, lanes);
         if (SIZE(z) > rounding * sqrt(pp) * sqrt(qq) && SIZE(z) >= LEAST) {
           turned = 1;
           REAL c;
