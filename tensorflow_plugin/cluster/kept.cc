@@ -15,7 +15,7 @@ std::shared_ptr<const KeptValues> Keeper::Find(tf::OpKernelContext* ctx, const s
                                                const Members& members, const Captured& plain,
                                                const Situation& situation, SP_Stream_st* stream) {
   if (!plain.may_keep) return nullptr;
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (hopeless_) return nullptr;
   if (!held_.empty() || values_ != nullptr) {
     if (!AreHeld(situation)) {
@@ -36,7 +36,7 @@ std::shared_ptr<const KeptValues> Keeper::Find(tf::OpKernelContext* ctx, const s
 }
 
 void Keeper::GiveUp() {
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   Drop();
   captured_ = nullptr;
   hopeless_ = true;
