@@ -70,6 +70,7 @@ PASSES = (
     "WriteThroughCopies",
     "SumProducts",
     "StackProducts",
+    "KeepWhatStays",
     "Recompute",
     "FuseElementwise",
     "FuseReductions",
