@@ -269,12 +269,12 @@ class Capturer {
       }
     }
     const std::vector<bool> stays = Staying();
-    std::vector<bool> useful;
-    captured_->may_keep =
-        commands::BytesToKeep(recorder_.list(), stays, &useful) >= kWorthKeeping && !IsLeftOut("KeepWhatStays");
-    captured_->staying = VariablesOf(useful);
     auto list = std::make_shared<commands::List>(std::move(recorder_.list()));
     if (how_ == Capturing::kInOneList) {
+      std::vector<bool> useful;
+      captured_->may_keep =
+          !IsLeftOut("KeepWhatStays") && commands::BytesToKeep(*list, stays, &useful) >= kWorthKeeping;
+      if (captured_->may_keep) captured_->staying = VariablesOf(useful);
       commands::Optimize(real_.capabilities(), LeftOut(), list.get());
     } else {
       Divide(stays, list.get());

@@ -66,7 +66,7 @@ struct Captured {
   std::vector<Effect> effects;         // by variable
   std::vector<int> written_arguments;  // buffers of device arguments that commands write into
 
-  // Whether anything is computed of nothing but variables that no run writes, and of which.
+  // For Capturing::kInOneList: whether anything is computed of nothing but variables that no run writes, and of which.
   bool may_keep = false;
   std::vector<int> staying;
   // For Capturing::kWhatStaysOnce: its results are given to `list`.

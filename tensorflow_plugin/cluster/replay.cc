@@ -53,6 +53,36 @@ void VariableLocks::Lock() {
 
 namespace {
 
+// Or not at all: TensorFlow's allocator would wait ten seconds for memory, and the members may do with less.
+absl::Status AllocateAtOnce(tf::OpKernelContext* ctx, tf::DataType dtype, const tf::TensorShape& shape,
+                            tf::Tensor* tensor) {
+  tf::AllocationAttributes attributes;
+  attributes.retry_on_failure = false;
+  return ctx->allocate_temp(dtype, shape, tensor, tf::AllocatorAttributes(), attributes);
+}
+
+// Of the buffers that lie at addresses of their own.
+void PlaceFixed(const commands::List& list, std::vector<char*>* addresses) {
+  for (size_t i = 0; i < addresses->size(); ++i) {
+    const commands::Buffer& buffer = list.buffers[i];
+    if (buffer.kind == commands::Buffer::Kind::kFixed) {
+      (*addresses)[i] = const_cast<char*>(static_cast<const char*>(buffer.address));
+    }
+  }
+}
+
+// Of the buffers that share a block, which is allocated.
+absl::Status PlaceInBlock(tf::OpKernelContext* ctx, const MemoryPlan& plan, tf::Tensor* block,
+                          std::vector<char*>* addresses) {
+  if (plan.bytes == 0) return absl::OkStatus();
+  TF_RETURN_IF_ERROR(AllocateAtOnce(ctx, tf::DT_UINT8, tf::TensorShape({plan.bytes}), block));
+  char* const base = static_cast<char*>(block->data());
+  for (size_t i = 0; i < addresses->size(); ++i) {
+    if (plan.offsets[i] != MemoryPlan::kElsewhere) (*addresses)[i] = base + plan.offsets[i];
+  }
+  return absl::OkStatus();
+}
+
 class Run {
  public:
   Run(tf::OpKernelContext* ctx, const Captured& captured, const Situation& situation,
@@ -74,12 +104,7 @@ class Run {
   }
 
   absl::Status Allocate(Stream& stream) {
-    for (size_t i = 0; i < addresses_.size(); ++i) {
-      const commands::Buffer& buffer = captured_.list->buffers[i];
-      if (buffer.kind == commands::Buffer::Kind::kFixed) {
-        addresses_[i] = const_cast<char*>(static_cast<const char*>(buffer.address));
-      }
-    }
+    PlaceFixed(*captured_.list, &addresses_);
     TF_RETURN_IF_ERROR(GiveUploaded());
     for (size_t i = 0; i < captured_.arguments.size(); ++i) {
       Give(captured_.arguments[i], situation_.device[i]);
@@ -87,14 +112,7 @@ class Run {
     for (int argument : captured_.written_arguments) HeldValue::GiveUp(addresses_[argument]);
     for (size_t i = 0; i < captured_.variables.size(); ++i) TF_RETURN_IF_ERROR(PrepareVariable(i, stream));
     for (size_t i = 0; i < kept_.size(); ++i) Give(captured_.once.results[i], kept_[i]);
-    if (captured_.memory.bytes > 0) {
-      TF_RETURN_IF_ERROR(AllocateAtOnce(tf::DT_UINT8, tf::TensorShape({captured_.memory.bytes}), &block_));
-      char* base = static_cast<char*>(block_.data());
-      for (size_t i = 0; i < addresses_.size(); ++i) {
-        const int64_t offset = captured_.memory.offsets[i];
-        if (offset != MemoryPlan::kElsewhere) addresses_[i] = base + offset;
-      }
-    }
+    TF_RETURN_IF_ERROR(PlaceInBlock(ctx_, captured_.memory, &block_, &addresses_));
     for (size_t i = 0; i < captured_.results.size(); ++i) {
       const Value& value = captured_.results[i];
       if (value.kind == Value::Kind::kBuffer && addresses_[value.index] == nullptr) {
@@ -107,7 +125,7 @@ class Run {
       const Value& value = effect.value;
       if (!effect.assigned || value.kind != Value::Kind::kBuffer || addresses_[value.index] != nullptr) continue;
       tf::Tensor tensor;
-      TF_RETURN_IF_ERROR(AllocateAtOnce(value.dtype, value.shape, &tensor));
+      TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype, value.shape, &tensor));
       Give(value.index, tensor);
     }
     return absl::OkStatus();
@@ -198,13 +216,6 @@ class Run {
     addresses_[buffer] = static_cast<char*>(tensor.data());
   }
 
-  // Or not at all: TensorFlow's allocator would wait ten seconds for memory, and the members may do with less.
-  absl::Status AllocateAtOnce(tf::DataType dtype, const tf::TensorShape& shape, tf::Tensor* tensor) {
-    tf::AllocationAttributes attributes;
-    attributes.retry_on_failure = false;
-    return ctx_->allocate_temp(dtype, shape, tensor, tf::AllocatorAttributes(), attributes);
-  }
-
   // A variable that commands write into must be nobody else's: otherwise they get a copy of it.
   absl::Status PrepareVariable(size_t i, Stream& stream) {
     const tf::Tensor& value = *situation_.variables[i]->tensor();
@@ -214,7 +225,7 @@ class Run {
       return absl::OkStatus();
     }
     tf::Tensor copy;
-    TF_RETURN_IF_ERROR(AllocateAtOnce(value.dtype(), value.shape(), &copy));
+    TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype(), value.shape(), &copy));
     Give(captured_.variables[i], copy);
     return ToNative(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
   }
@@ -278,32 +289,17 @@ absl::Status RunOnce(tf::OpKernelContext* ctx, const Captured& captured, const S
   stream->device->MemoryUsage(&free_bytes, &total);
   if (bytes > free_bytes / kShare) return absl::ResourceExhaustedError("too little memory is free to keep values");
   std::vector<char*> addresses(once.list->buffers.size(), nullptr);
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    const commands::Buffer& buffer = once.list->buffers[i];
-    if (buffer.kind == commands::Buffer::Kind::kFixed) {
-      addresses[i] = const_cast<char*>(static_cast<const char*>(buffer.address));
-    }
-  }
+  PlaceFixed(*once.list, &addresses);
   for (int i : once.variables) {
     addresses[captured.variables[i]] = static_cast<char*>(situation.variables[i]->tensor()->data());
   }
-  const auto allocate = [&](int64_t bytes, tf::Tensor* tensor) {
-    tf::AllocationAttributes attributes;
-    attributes.retry_on_failure = false;
-    return ctx->allocate_temp(tf::DT_UINT8, tf::TensorShape({bytes}), tensor, tf::AllocatorAttributes(), attributes);
-  };
   for (int b : once.results) {
-    TF_RETURN_IF_ERROR(allocate(once.list->buffers[b].bytes, &results->emplace_back()));
+    const tf::TensorShape shape({once.list->buffers[b].bytes});
+    TF_RETURN_IF_ERROR(AllocateAtOnce(ctx, tf::DT_UINT8, shape, &results->emplace_back()));
     addresses[b] = static_cast<char*>(results->back().data());
   }
   tf::Tensor block;
-  if (once.memory.bytes > 0) {
-    TF_RETURN_IF_ERROR(allocate(once.memory.bytes, &block));
-    for (size_t i = 0; i < addresses.size(); ++i) {
-      const int64_t offset = once.memory.offsets[i];
-      if (offset != MemoryPlan::kElsewhere) addresses[i] = static_cast<char*>(block.data()) + offset;
-    }
-  }
+  TF_RETURN_IF_ERROR(PlaceInBlock(ctx, once.memory, &block, &addresses));
   int failed = 0;
   return ToNative(once.executable->Run(*stream->stream, addresses.data(), nullptr, &failed));
 }

@@ -128,12 +128,7 @@ List TakeOnce(const std::vector<bool>& stays, List* list) {
   const std::vector<bool> once = RunOnce(*list, stays);
   List taken;
   std::vector<Command> rest;
-  std::vector<bool> computed(list->buffers.size(), false);  // by what runs once
-  for (size_t i = 0; i < once.size(); ++i) {
-    for (const Place& place : list->commands[i].out) {
-      if (once[i] && place.buffer != Place::kNowhere) computed[place.buffer] = true;
-    }
-  }
+  const std::vector<bool> known = Known(*list, stays, once);
   std::vector<bool> read(list->buffers.size(), false);  // by the others
   for (size_t i = 0; i < once.size(); ++i) {
     for (const Place& place : list->commands[i].in) {
@@ -141,7 +136,7 @@ List TakeOnce(const std::vector<bool>& stays, List* list) {
     }
   }
   for (size_t b = 0; b < read.size(); ++b) {
-    if (computed[b] && read[b]) taken.wanted.push_back(static_cast<int>(b));
+    if (known[b] && !stays[b] && read[b]) taken.wanted.push_back(static_cast<int>(b));
   }
   if (taken.wanted.empty()) return taken;
   taken.buffers = list->buffers;

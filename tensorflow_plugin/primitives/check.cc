@@ -221,9 +221,8 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
   const bool to_layout = desc.direction == Direction::kLayOut;
   XPU_REQUIRE(to_layout ? desc.laid_out_bytes > 0 && !HasEpilogue(desc)
                         : desc.laid_out_bytes == 0 || desc.direction == Direction::kForward,
-              errors::InvalidArgument(Name(desc), " of ", desc.laid_out_bytes, " bytes",
-                                      HasEpilogue(desc) ? " with an epilogue" : "",
-                                      ": expected a forward convolution, or a layout of bytes"));
+              errors::InvalidArgument(Name(desc), ", ", desc.laid_out_bytes,
+                                      " bytes: expected a forward convolution, or a layout of bytes"));
   Operand out;
   switch (desc.direction) {
     case Direction::kForward:
