@@ -64,6 +64,7 @@ void Optimize(const Capabilities& can, const std::vector<std::string>& without, 
       pass.run(can, list);
       if (once != nullptr && !once->commands.empty()) pass.run(can, once);
     } else if (once != nullptr) {
+      stays.resize(list->buffers.size(), false);  // those that the passes before have added are computed
       LayOutFilters(can, stays, list);
       stays.resize(list->buffers.size(), false);
       *once = TakeOnce(stays, list);
