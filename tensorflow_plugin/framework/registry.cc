@@ -120,6 +120,10 @@ Registry::Entry& Registry::Entry::Host(std::vector<const char*> args) {
 Registry::Entry& Registry::Entry::AllHostFor(DType type, std::vector<const char*> args) {
   all_host_type_ = type;
   all_host_args_ = std::move(args);
+  return LabelledFor(type);
+}
+Registry::Entry& Registry::Entry::LabelledFor(DType type) {
+  labelled_type_ = type;
   return *this;
 }
 Registry::Entry& Registry::Entry::OnHost() {
@@ -155,17 +159,26 @@ bool Registry::Entry::Supported(const std::vector<TypeBinding>& types) const {
 
 void Registry::Entry::Finish(Factory factory) {
   const int slot = AddSlot({factory, on_host_});
-  int host_slot = slot;
-  if (all_host_type_ != DType::kInvalid) {
-    host_slot = AddSlot({factory, true});
-    // The host type is one more value of the first attribute.
-    if (!constraints_.empty()) constraints_[0].types.push_back(all_host_type_);
-  }
+  const bool has_host_type = all_host_type_ != DType::kInvalid && !constraints_.empty();
+  const int host_slot = has_host_type ? AddSlot({factory, true}) : slot;
   if (slot < 0 || host_slot < 0) {
     registry_->problems_.push_back(errors::Concat(op_, ": all ", kMaxEntries, " entries are taken"));
     return;
   }
-  // All combinations of the type constraints.
+  ForEachCombination([&](const std::vector<TypeBinding>& types) { RegisterOne(types, slot, false, label_); });
+  if (has_host_type) {
+    constraints_[0].types = {all_host_type_};
+    ForEachCombination([&](const std::vector<TypeBinding>& types) { RegisterOne(types, host_slot, true, label_); });
+  }
+  if (labelled_type_ != DType::kInvalid && label_ == nullptr && !constraints_.empty()) {
+    constraints_[0].types = {labelled_type_};
+    ForEachCombination(
+        [&](const std::vector<TypeBinding>& types) { RegisterOne(types, slot, false, labels::kOnDevice); });
+  }
+}
+
+// All combinations of the type constraints.
+void Registry::Entry::ForEachCombination(const std::function<void(const std::vector<TypeBinding>&)>& f) const {
   std::vector<size_t> position(constraints_.size(), 0);
   for (const Constraint& c : constraints_) {
     if (c.types.empty()) return;
@@ -175,24 +188,21 @@ void Registry::Entry::Finish(Factory factory) {
     for (size_t i = 0; i < constraints_.size(); ++i) {
       types.emplace_back(constraints_[i].attr, constraints_[i].types[position[i]]);
     }
-    RegisterOne(types, slot, host_slot);
+    f(types);
     size_t i = 0;
     while (i < position.size() && ++position[i] == constraints_[i].types.size()) position[i++] = 0;
     if (i == position.size()) return;
   }
 }
 
-void Registry::Entry::RegisterOne(const std::vector<TypeBinding>& types, int slot, int host_slot) {
+void Registry::Entry::RegisterOne(const std::vector<TypeBinding>& types, int slot, bool all_host, const char* label) {
   static const auto trampolines = AllTrampolines(std::make_integer_sequence<int, kMaxEntries>());
 
-  const DType first = types.empty() ? DType::kInvalid : types[0].second;
-  const bool all_host = all_host_type_ != DType::kInvalid && first == all_host_type_;
   // Commands of an all-host kernel run on the host executor, which supports everything.
   if (!all_host && !on_host_ && !Supported(types)) return;
 
-  TF_KernelBuilder* builder =
-      TF_NewKernelBuilder(op_, registry_->device_type_.c_str(), trampolines[all_host ? host_slot : slot],
-                          &Registry::Compute, &Registry::Delete);
+  TF_KernelBuilder* builder = TF_NewKernelBuilder(op_, registry_->device_type_.c_str(), trampolines[slot],
+                                                  &Registry::Compute, &Registry::Delete);
   StatusPtr status(TF_NewStatus());
   for (const auto& [attr, type] : types) {
     TF_KernelBuilder_TypeConstraint(builder, attr, static_cast<TF_DataType>(ToTf(type)), status.get());
@@ -208,7 +218,7 @@ void Registry::Entry::RegisterOne(const std::vector<TypeBinding>& types, int slo
   }
   const int priority = priority_ + (registry_->device_type_ == kGpu ? 1 : 0);  // TensorFlow has kernels for GPUs
   if (priority != 0) TF_KernelBuilder_Priority(builder, priority);
-  if (label_ != nullptr) TF_KernelBuilder_Label(builder, label_);
+  if (label != nullptr) TF_KernelBuilder_Label(builder, label);
   TF_RegisterKernelBuilder(labels::kKernelClass, builder, status.get());
   if (TF_GetCode(status.get()) != TF_OK) {
     registry_->problems_.push_back(std::string(op_) + ": " + TF_Message(status.get()));

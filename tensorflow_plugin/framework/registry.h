@@ -48,8 +48,12 @@ class Registry {
     // Constrains a type attribute; may be called for several attributes (all combinations are registered).
     Entry& Types(const char* attr, TypeList types);
     Entry& Host(std::vector<const char*> args);
-    // When the first type attribute has this type, all of `args` are in host memory too, and commands run there.
+    // When the first type attribute has this type, all of `args` are in host memory too, and commands run there; but
+    // with the label kOnDevice.
     Entry& AllHostFor(DType type, std::vector<const char*> args);
+    // The first type attribute may have this type, too, with the label kOnDevice: its arguments are where those of the
+    // other types are. Without it, it is TensorFlow's own, in host memory.
+    Entry& LabelledFor(DType type);
     // The kernel keeps to host memory for every type (all arguments are named in Host): commands run there.
     Entry& OnHost();
     // What the backend must support for a combination of types to be registered (needs.h).
@@ -72,14 +76,15 @@ class Registry {
     };
     Entry(Registry* registry, const char* op) : registry_(registry), op_(op) {}
     void Finish(Factory factory);
-    void RegisterOne(const std::vector<TypeBinding>& types, int slot, int host_slot);
+    void ForEachCombination(const std::function<void(const std::vector<TypeBinding>&)>& f) const;
+    void RegisterOne(const std::vector<TypeBinding>& types, int slot, bool all_host, const char* label);
     bool Supported(const std::vector<TypeBinding>& types) const;
 
     Registry* registry_;
     const char* op_;
     std::vector<Constraint> constraints_;
     std::vector<const char*> host_args_;
-    DType all_host_type_ = DType::kInvalid;
+    DType all_host_type_ = DType::kInvalid, labelled_type_ = DType::kInvalid;
     bool on_host_ = false;
     std::vector<const char*> all_host_args_;
     std::vector<Need> needs_;

@@ -68,8 +68,9 @@ const Set& Waiting() {
 // input's buffer, whoever holds it, break what a capture relies on. So do TensorArrays, which are written under way.
 bool IsWaiting(const tf::Node& node) {
   const std::string& op = node.type_string();
+  if (Waiting().count(op) != 0) return true;
   std::string label;
-  // Their numbers start where the device knows.
+  // Random numbers start where the device knows.
   if (tf::GetNodeAttr(node.attrs(), labels::kAttribute, &label).ok() && label == labels::kOnDevice) return false;
   static const char* const kBeginnings[] = {"ResourceSparseApply",
                                             "SparseApply",
@@ -83,7 +84,7 @@ bool IsWaiting(const tf::Node& node) {
   for (const char* beginning : kBeginnings) {
     if (op.rfind(beginning, 0) == 0) return true;
   }
-  return Waiting().count(op) != 0;
+  return false;
 }
 
 // TensorFlow's own kernels, the same on every device, that pass device memory on without looking into it.

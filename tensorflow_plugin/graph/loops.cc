@@ -12,6 +12,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/graph/integers.h"
 #include "tensorflow_plugin/graph/nodes.h"
 
 namespace xpu::graph {
@@ -177,6 +178,7 @@ class LoopPass : public tf::GraphOptimizationPass {
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
     KeepListsOnDevice(options.graph->get(), device_type_);
+    KeepIntegersOnDevice(options.graph->get(), device_type_);
     KeepLogicOnHost(options.graph->get(), device_type_);
     KeepCountersOnHost(options.graph->get(), device_type_);
     return absl::OkStatus();

@@ -253,6 +253,7 @@ void RegisterArrayConcat(Registry& registry) {
   for (bool axis_first : {true, false}) {
     registry.Op(axis_first ? "Concat" : "ConcatV2")
         .Types("T", kAllTypes)
+        .LabelledFor(DType::kInt32)
         .Host({axis_first ? "concat_dim" : "axis"})
         .Requires(needs::Copy("T"))
         .Kernel<ConcatKernel>(axis_first);
@@ -275,7 +276,11 @@ void RegisterArrayConcat(Registry& registry) {
       .AllHostFor(DType::kInt32, {"values", "output"})
       .Requires(needs::Copy("T"))
       .Kernel<PackKernel>();
-  registry.Op("Unpack").Types("T", Without(kAllTypes, DType::kInt64)).Requires(needs::Copy("T")).Kernel<UnpackKernel>();
+  registry.Op("Unpack")
+      .Types("T", Without(kAllTypes, DType::kInt64))
+      .LabelledFor(DType::kInt32)
+      .Requires(needs::Copy("T"))
+      .Kernel<UnpackKernel>();
 }
 
 }  // namespace xpu

@@ -153,7 +153,12 @@ class ResourceStridedSliceAssignKernel : public OpKernel {
 
 void RegisterArraySlice(Registry& registry) {
   // int32 Slice is TensorFlow's own, in host memory.
-  registry.Op("Slice").Types("T", kAllTypes).Host({"begin", "size"}).Requires(needs::Copy("T")).Kernel<SliceKernel>();
+  registry.Op("Slice")
+      .Types("T", kAllTypes)
+      .LabelledFor(DType::kInt32)
+      .Host({"begin", "size"})
+      .Requires(needs::Copy("T"))
+      .Kernel<SliceKernel>();
   registry.Op("StridedSlice")
       .Types("T", kAllTypes)
       .Types("Index", {DType::kInt32, DType::kInt64})

@@ -33,7 +33,11 @@ void RegisterRow(Registry& registry, const ElementwiseOp& op, int arity, const s
   Registry::Entry entry = registry.Op(op.name);
   const bool untyped = op.types == kBoolMask;
   if (!untyped) entry.Types("T", DeviceTypes(op.types));
-  if (op.types & kHostInt32Mask) entry.AllHostFor(DType::kInt32, arguments);
+  if (op.types & kHostInt32Mask) {
+    entry.AllHostFor(DType::kInt32, arguments);
+  } else if (op.types & Mask(DType::kInt64)) {
+    entry.LabelledFor(DType::kInt32);
+  }
   entry.Requires([&op, arity, untyped](Needs& n) {
     std::string error;
     const Program* program = MakeProgram(op.recipe, arity, untyped ? DType::kBool : n.type("T"), 0.0, &error);

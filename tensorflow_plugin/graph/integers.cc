@@ -1,0 +1,118 @@
+#include "tensorflow_plugin/graph/integers.h"
+
+#include <map>
+#include <vector>
+
+#include "tensorflow/core/framework/memory_types.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/graph/candidates.h"
+#include "tensorflow_plugin/graph/nodes.h"
+
+namespace xpu::graph {
+namespace {
+
+namespace tf = tensorflow;
+
+struct Memory {
+  tf::MemoryTypeVector inputs, outputs;
+};
+
+// The ops of one graph that are to move.
+class Moves {
+ public:
+  Moves(tf::Graph* graph, const std::string& device_type) : device_type_(device_type), order_(InOrder(*graph)) {
+    for (tf::Node* node : order_) FindWays(node);
+  }
+
+  // All that might move do, but for those that gain nothing, without whom others gain nothing, and so on.
+  void Run() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (tf::Node* node : order_) {
+        if (moved_.count(node) == 0 || Gains(*node)) continue;
+        moved_.erase(node);
+        changed = true;
+      }
+    }
+    for (tf::Node* node : order_) {
+      if (moved_.count(node) != 0) node->AddAttr(labels::kAttribute, labels::kOnDevice);
+    }
+  }
+
+ private:
+  // Where it has its arguments now, and would have them if it moved.
+  void FindWays(tf::Node* node) {
+    if (DeviceTypeOf(*node) != device_type_) return;
+    Memory now, then;
+    if (!MemoryOf(*node, device_type_, &now.inputs, &now.outputs)) return;
+    const bool may = node->attrs().Find(labels::kAttribute) == nullptr && IsWithin(*node);
+    if (may) {
+      node->AddAttr(labels::kAttribute, labels::kOnDevice);
+      if (tf::FindKernelDef(tf::DeviceType(device_type_), node->def(), nullptr, nullptr).ok() &&
+          MemoryOf(*node, device_type_, &then.inputs, &then.outputs)) {
+        moved_[node] = std::move(then);
+      }
+      node->ClearAttr(labels::kAttribute);
+    }
+    now_[node] = std::move(now);
+  }
+
+  // Whether its commands might be a cluster's.
+  bool IsWithin(const tf::Node& node) const {
+    const Role role = TraitsOf(node, device_type_).role;
+    return role == Role::kHost || (role == Role::kCompute && node.type_string() == "Cast");
+  }
+
+  // Something that it read in host memory is in device memory, all else that it will read there may come from the host
+  // at any time, and whoever read what it gave there will read it in device memory.
+  bool Gains(const tf::Node& node) const {
+    const Memory &was = now_.at(&node), &is = moved_.at(&node);
+    bool gains = false;
+    for (const tf::Edge* e : InputsOf(node)) {
+      if (was.inputs[e->dst_input()] == is.inputs[e->dst_input()]) continue;
+      if (IsOnDevice(*e, node)) {
+        gains = true;
+      } else if (IsOfShapes(*e->src())) {
+        return false;
+      }
+    }
+    for (const tf::Edge* e : node.out_edges()) {
+      if (e->IsControlEdge() || was.outputs[e->src_output()] == is.outputs[e->src_output()]) continue;
+      if (!IsReadOnDevice(*e, node)) return false;
+    }
+    return gains;
+  }
+
+  bool IsOnDevice(const tf::Edge& e, const tf::Node& reader) const {
+    return e.src()->assigned_device_name() == reader.assigned_device_name() && IsKnown(*e.src()) &&
+           MemoryOfMoved(*e.src()).outputs[e.src_output()] == tf::DEVICE_MEMORY;
+  }
+  bool IsReadOnDevice(const tf::Edge& e, const tf::Node& writer) const {
+    return e.dst()->assigned_device_name() == writer.assigned_device_name() && IsKnown(*e.dst()) &&
+           MemoryOfMoved(*e.dst()).inputs[e.dst_input()] == tf::DEVICE_MEMORY;
+  }
+  bool IsKnown(const tf::Node& node) const { return now_.count(&node) != 0; }
+  const Memory& MemoryOfMoved(const tf::Node& node) const {
+    const auto found = moved_.find(&node);
+    return found != moved_.end() ? found->second : now_.at(&node);
+  }
+
+  // The host's arithmetic of a cluster's members, which would have to be another one's.
+  bool IsOfShapes(const tf::Node& node) const {
+    if (DeviceTypeOf(node) != device_type_) return false;
+    const Role role = TraitsOf(node, device_type_).role;
+    return role == Role::kHost || role == Role::kFree;
+  }
+
+  const std::string& device_type_;
+  const std::vector<tf::Node*> order_;
+  std::map<const tf::Node*, Memory> now_;
+  std::map<const tf::Node*, Memory> moved_;  // where those that move will have them
+};
+
+}  // namespace
+
+void KeepIntegersOnDevice(tf::Graph* graph, const std::string& device_type) { Moves(graph, device_type).Run(); }
+
+}  // namespace xpu::graph
