@@ -32,16 +32,6 @@ class Lack:
 
 
 MAY_LACK = {
-    "complex quotients": Lack(
-        "quotients of complex numbers in place",
-        "ResourceScatterDiv(dtype=complex64)",
-        r"\w*ScatterDiv\(.*=complex(64|128).*",
-    ),
-    "normal bits": Lack(
-        "normal numbers with the CPU's bits",
-        "StatelessRandomNormal(dtype=float32)",
-        r"Stateless(Random|Truncated)Normal(V2)?\(.*|Stateful(StandardNormalV2|TruncatedNormal)\(.*",
-    ),
     "gamma": Lack(
         "numbers of gamma distributions and of bounded normal ones",
         "RandomGamma(T=float32)",

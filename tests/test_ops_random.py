@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from tests.conftest import run_code
-from tests.lacking import lacks, needing, needs
 from tests.sweep.cases.random import MOVED, of_the_same_bits
 from tests.sweep.runner import hard_placement
 
@@ -58,7 +57,7 @@ def check_sequence(device, fn, calls=3, compare=same_bits):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda t: t.name)
-@pytest.mark.parametrize("op", ["Uniform", needing("normal bits", "Normal"), needing("normal bits", "TruncatedNormal")])
+@pytest.mark.parametrize("op", ["Uniform", "Normal", "TruncatedNormal"])
 def test_stateless_floats(xpu_device, op, dtype, shape):
     name = "Stateless" + ("" if op == "TruncatedNormal" else "Random") + op
     shape = tf.constant(shape, tf.int32)
@@ -112,7 +111,7 @@ def test_keys(xpu_device, seed, dtype):
 @pytest.mark.parametrize("op", ["RandomUniform", "RandomStandardNormal", "TruncatedNormal"])
 def test_stateful_floats(xpu_device, op, dtype, shape):
     shape, compare = tf.constant(shape, tf.int32), same_bits
-    if op in MOVED and lacks("normal bits"):
+    if op in MOVED:
 
         def compare(got, want):
             of_the_same_bits(op)(got.numpy(), want.numpy())
@@ -145,7 +144,6 @@ def test_shuffle(xpu_device, dtype, shape):
     check_sequence(xpu_device, lambda: raw.RandomShuffle(value=value, seed=4, seed2=9))
 
 
-@needs("normal bits")
 def test_generator(xpu_device):
     def run(where):
         with tf.device(where):
@@ -224,7 +222,7 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("op", [needing("normal bits", op) if "Normal" in op else op for op in DRAWS])
+@pytest.mark.parametrize("op", DRAWS)
 def test_draws_from_a_variable(xpu_device, op):
     """The counter, here about to overflow, moves on as on the CPU; what was read before keeps its value."""
 

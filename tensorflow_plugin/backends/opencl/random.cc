@@ -10,6 +10,13 @@ const std::string kSource =
 #include "tensorflow_plugin/backends/opencl/random.cl.inc"
     ;
 
+const std::string kExactFloat =
+#include "tensorflow_plugin/backends/opencl/random_exact.cl.inc"
+    ;
+const std::string kExactDouble =
+#include "tensorflow_plugin/backends/opencl/random_exact_double.cl.inc"
+    ;
+
 // KIND in random.cl; -1: there is none.
 int KindOf(RandomKind kind) {
   switch (kind) {
@@ -29,13 +36,25 @@ int KindOf(RandomKind kind) {
   return -1;
 }
 
+// Whether logarithms and sines have to be the C library's.
+bool IsExact(const RandomDesc& desc) {
+  return desc.exact && (desc.kind == RandomKind::kNormal || desc.kind == RandomKind::kTruncatedNormal);
+}
+
+// Whether the C library's functions of doubles, which TensorFlow's CPU kernels call here, are those that fuse products
+// and sums, as random_exact_double.cl does.
+bool HostFuses() { return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"); }
+
 int GroupOf(DType type) { return SizeOf(type) == 8 ? 2 : 4; }
 
 std::string Source(const RandomDesc& desc) {
   const DType type = desc.type;
   const int mantissa = type == DType::kHalf ? 10 : type == DType::kBFloat16 ? 7 : 23;
-  return errors::Concat(ExtensionsFor(type), "#define KIND ", KindOf(desc.kind), "\n#define GROUP ", GroupOf(type),
-                        "\n#define WORD ", SizeOf(type) == 8 ? "ulong" : "uint", "\n#define REAL ", RegisterOf(type),
+  const std::string extensions = ExtensionsFor(IsExact(desc) ? DType::kDouble : type);
+  const std::string functions = type == DType::kDouble ? kExactDouble : kExactFloat;
+  return errors::Concat(extensions, IsExact(desc) ? "#define EXACT\n" + functions : "", "#define KIND ",
+                        KindOf(desc.kind), "\n#define GROUP ", GroupOf(type), "\n#define WORD ",
+                        SizeOf(type) == 8 ? "ulong" : "uint", "\n#define REAL ", RegisterOf(type),
                         "\n#define MANTISSA ", mantissa, "\n#define STORE(i, x) ", Store(type, "out", "i", "x"),
                         kSource);
 }
@@ -44,13 +63,13 @@ std::string Source(const RandomDesc& desc) {
 
 bool Supports(const Abilities& abilities, const RandomDesc& desc) {
   if (!IsDefined(desc) || !HasType(abilities, desc.type)) return false;
-  // Logarithms and sines of the C library, to the last bit, there are none.
-  const bool is_normal = desc.kind == RandomKind::kNormal || desc.kind == RandomKind::kTruncatedNormal;
-  return KindOf(desc.kind) >= 0 && !(is_normal && desc.exact);
+  if (KindOf(desc.kind) < 0) return false;
+  return !IsExact(desc) || (abilities.has_double && (desc.type != DType::kDouble || HostFuses()));
 }
 
 Status Enqueue(Machine& machine, Queue& queue, const RandomDesc& desc, const Args& args, const Footprint&) {
-  Call call(machine, queue, errors::Concat("random ", KindOf(desc.kind), " ", Name(desc.type)),
+  Call call(machine, queue,
+            errors::Concat("random ", KindOf(desc.kind), " ", Name(desc.type), IsExact(desc) ? " exact" : ""),
             [&] { return Source(desc); });
   const bool has_key = desc.start == RandomStart::kGiven, has_counter = desc.start != RandomStart::kHere;
   const bool has_range = desc.kind == RandomKind::kUniformInt;

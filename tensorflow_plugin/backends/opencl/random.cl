@@ -1,6 +1,7 @@
 // Philox 4x32-10, as primitives/philox.h has it: an item makes the numbers of a group of four words. In front of this
 // stand KIND: 0 uniform, 1 integers, 2 normal, 3 truncated normal; GROUP, numbers of a group; WORD, the unsigned type of
-// integers; REAL and MANTISSA, those of floating numbers; and STORE(i, x).
+// integers; REAL and MANTISSA, those of floating numbers; STORE(i, x); and EXACT, if normal numbers are to be the CPU's to
+// the bit, with exact_log and exact_sincos.
 typedef struct {
   ulong key, low, high;
 } Generator;
@@ -40,9 +41,17 @@ void normal_pair(uint4 words, REAL *pair) {
 #else
   const REAL u = max(UNIT_OF(words.x, 23), 1.0e-7f), v = UNIT_OF(words.y, 23);
 #endif
+#ifdef EXACT
+  // Rounded where TensorFlow rounds. A float's root may be a little off, a double's is not.
+  const REAL angle = (REAL)(2.0 * M_PI * (double)v), radius = (REAL)sqrt((double)(-2 * exact_log(u)));
+  exact_sincos(angle, &pair[0], &pair[1]);
+  pair[0] *= radius;
+  pair[1] *= radius;
+#else
   const REAL radius = sqrt(-2 * log(u));
   pair[0] = radius * sinpi(2 * v);
   pair[1] = radius * cospi(2 * v);
+#endif
 }
 #endif
 

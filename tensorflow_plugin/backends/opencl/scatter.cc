@@ -44,6 +44,7 @@ std::string CombineText(const ScatterDesc& desc) {
     case ScatterKind::kMul:
       return IsInteger(desc.type) ? arithmetic("*") : ProductText(desc.type, "x", "y");
     case ScatterKind::kDiv:
+      if (IsComplex(desc.type)) return type + "_div(x, y)";
       if (!Divides(desc)) return "(x) / (y)";
       // The lowest value has no negative; by zero it stays what it was.
       return "(y) == 0 ? (x) : (T)-1 < 0 && (y) == (T)-1 ? (T)(0 - (ulong)(x)) : (T)((x) / (y))";
@@ -81,8 +82,6 @@ std::string Source(const ScatterDesc& desc) {
 bool Supports(const Abilities& abilities, const ScatterDesc& desc) {
   if (!IsDefined(desc)) return false;
   if (desc.kind != ScatterKind::kUpdate && !HasRegister(abilities, desc.type)) return false;
-  // A complex quotient is, to the last bit, what the host's compiler has it be.
-  if (desc.kind == ScatterKind::kDiv && IsComplex(desc.type)) return false;
   int64_t rows = 1;
   for (int64_t extent : desc.dims) {
     if (!FitsReport(rows, extent)) return false;
