@@ -9,6 +9,7 @@
 
 #include "tensorflow_plugin/backends/opencl/primitives.h"
 #include "tensorflow_plugin/backends/opencl/product.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/backends/runtime/spatial.h"
 #include "tensorflow_plugin/primitives/check.h"
 
@@ -148,8 +149,8 @@ int64_t PartialsBytes(const Plan& plan, DType type) {
 }  // namespace
 
 bool Supports(const Abilities& abilities, const ConvolutionDesc& desc) {
-  return IsDefined(desc) && HasType(abilities, desc.type) && FitsKernels(desc) && !HasEpilogue(desc) &&
-         desc.laid_out_bytes == 0;
+  return IsDefined(desc) && HasType(abilities, desc.type) && FitsKernels(desc) && desc.laid_out_bytes == 0 &&
+         (!HasEpilogue(desc) || HasProgram(abilities, *desc.epilogue.program));
 }
 
 int64_t WorkspaceBytes(const ConvolutionDesc& desc) {
@@ -162,10 +163,16 @@ int64_t WorkspaceBytes(const ConvolutionDesc& desc) {
 Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, const Args& args, const Footprint&) {
   const Plan plan(desc, ItemRows(machine.hardware()));
   if (plan.k == 0) {  // sums of nothing
-    return queue.Memset(args.out[0], 0, static_cast<size_t>(plan.items) * SizeOf(desc.type));
+    XPU_RETURN_IF_ERROR(queue.Memset(args.out[0], 0, static_cast<size_t>(plan.items) * SizeOf(desc.type)));
+    if (!HasEpilogue(desc)) return OkStatus();
+    const plain::Epilogue rest = plain::EpilogueOf(desc, args);
+    return Enqueue(machine, queue, rest.desc, rest.args, Footprint());
   }
-  const std::string key =
-      errors::Concat("convolution ", plan.direct ? "direct " : "", plan.to_filter ? "to filter " : "", Name(desc.type));
+  // Of parts, the sum is what has an epilogue.
+  const Epilogue none(desc.type), whole(desc);
+  const Epilogue& epilogue = plan.parts == 1 ? whole : none;
+  const std::string key = errors::Concat("convolution ", plan.direct ? "direct " : "",
+                                         plan.to_filter ? "to filter " : "", Name(desc.type), epilogue.Key());
   const void *source = args.in[0], *other = args.in[1];
   if (plan.to_data) {
     std::swap(source, other);
@@ -180,26 +187,30 @@ Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, cons
   const auto operands = [&](Call& call) {
     call.Memory(source).Memory(other).Memory(args.out[0]).Memory(plan.parts == 1 ? nullptr : args.workspace);
     call.Value(static_cast<cl_uint>(plan.parts)).Value(static_cast<cl_uint>(plan.step)).Table(plan.table);
+    epilogue.SetArguments(call, args);
   };
   if (plan.direct) {
     Call call(machine, queue, key,
-              [&] { return ProductElements(desc.type) + Definitions(desc) + kGeometry + kDirect; });
+              [&] { return ProductElements(desc.type) + epilogue.Text() + Definitions(desc) + kGeometry + kDirect; });
     call.Value(static_cast<cl_ulong>(plan.items));
     for (int64_t value : {plan.n, desc.groups, plan.k}) call.Value(static_cast<cl_uint>(value));
     operands(call);
     XPU_RETURN_IF_ERROR(call.Run(plan.items * plan.parts));
   } else {
     const Hardware& hardware = machine.hardware();
-    Call call(machine, queue, key, [&] { return ProductSource(hardware, desc.type, Definitions(desc) + kGeometry); });
+    Call call(machine, queue, key,
+              [&] { return ProductSource(hardware, desc.type, epilogue.Text(), Definitions(desc) + kGeometry); });
     SetExtents(call, plan.m, plan.n, plan.k);
     operands(call);
     XPU_RETURN_IF_ERROR(RunProducts(call, hardware, desc.type, plan.m, plan.n, desc.groups * plan.parts));
   }
   if (plan.parts == 1) return OkStatus();
-  Call sum(machine, queue, errors::Concat("sum of parts ", Name(desc.type)),
-           [&] { return ProductElements(desc.type) + kSum; });
+  Call sum(machine, queue, errors::Concat("sum of parts ", Name(desc.type), whole.Key()),
+           [&] { return ProductElements(desc.type) + whole.Text() + kSum; });
   sum.Value(static_cast<cl_ulong>(plan.items)).Value(static_cast<cl_uint>(plan.parts));
-  return sum.Memory(args.workspace).Memory(args.out[0]).Run(plan.items);
+  sum.Memory(args.workspace).Memory(args.out[0]);
+  whole.SetArguments(sum, args);
+  return sum.Run(plan.items);
 }
 
 }  // namespace xpu::opencl

@@ -8,21 +8,21 @@
 //   gradient to data     dy       dx                     dx, likewise, with the filter's channels exchanged
 //   gradient to filter   x        dy                     filter [taps, columns] = source [taps, positions] dy
 // of which there is one for each group of channels, and the last one may be cut along its positions into parts.
-#define POSITIONS(d) ((int)table[d])
-#define FILTER(d) ((int)table[3 + (d)])
-#define SOURCE(d) ((int)table[6 + (d)])
-#define SCALE(d) ((int)table[9 + (d)])
-#define SPREAD(d) ((int)table[12 + (d)])
-#define SHIFT(d) ((int)table[15 + (d)])
-#define DIVISOR(d) ((int)table[18 + (d)])
-#define SOURCE_STEP(d) table[21 + (d)]  // in elements
-#define SOURCE_IMAGE table[24]
-#define SOURCE_CHANNEL table[25]
-#define CHANNELS ((uint)table[26])  // of the source, in a group
-#define CELLS ((uint)table[27])     // of the positions of an image
-#define DENSE_IMAGE table[28]
-#define DENSE_CELL table[29]
-#define DENSE_CHANNEL table[30]
+#define POSITIONS(d) ((int)shape[d])
+#define FILTER(d) ((int)shape[3 + (d)])
+#define SOURCE(d) ((int)shape[6 + (d)])
+#define SCALE(d) ((int)shape[9 + (d)])
+#define SPREAD(d) ((int)shape[12 + (d)])
+#define SHIFT(d) ((int)shape[15 + (d)])
+#define DIVISOR(d) ((int)shape[18 + (d)])
+#define SOURCE_STEP(d) shape[21 + (d)]  // in elements
+#define SOURCE_IMAGE shape[24]
+#define SOURCE_CHANNEL shape[25]
+#define CHANNELS ((uint)shape[26])  // of the source, in a group
+#define CELLS ((uint)shape[27])     // of the positions of an image
+#define DENSE_IMAGE shape[28]
+#define DENSE_CELL shape[29]
+#define DENSE_CHANNEL shape[30]
 
 // What a position or a tap adds to a cell's coordinates, before the division, and to where its elements lie.
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
   long at;
 } Point;
 
-Point position_at(constant long *table, uint position) {
+Point position_at(constant long *shape, uint position) {
   Point p;
   uint rest = position % CELLS;
   p.at = (long)(position / CELLS) * SOURCE_IMAGE;
@@ -41,7 +41,7 @@ Point position_at(constant long *table, uint position) {
   return p;
 }
 
-Point tap_at(constant long *table, uint tap) {
+Point tap_at(constant long *shape, uint tap) {
   Point p;
   uint rest = tap / CHANNELS;
   p.at = (long)(tap % CHANNELS) * SOURCE_CHANNEL;
@@ -54,7 +54,7 @@ Point tap_at(constant long *table, uint tap) {
 
 // Where their element of the source lies, in *at; whether there is one. Of the axes beyond `axes` it has coordinates
 // as they come, which a caller who walks along them looks at.
-int meets(constant long *table, const Point *a, const Point *b, int axes, long *at) {
+int meets(constant long *shape, const Point *a, const Point *b, int axes, long *at) {
   int inside = 1;
   *at = a->at + b->at;
   for (int d = 0; d < 3; ++d) {
@@ -73,13 +73,14 @@ int meets(constant long *table, const Point *a, const Point *b, int axes, long *
   return inside;
 }
 
-long dense_at(constant long *table, uint position) {
+long dense_at(constant long *shape, uint position) {
   return (long)(position / CELLS) * DENSE_IMAGE + (long)(position % CELLS) * DENSE_CELL;
 }
 
 // `step` positions belong to a part.
-#define PARAMETERS \
-  MEMORY(a), MEMORY(b), MEMORY(c), MEMORY(partials), const uint parts, const uint step, constant long *table
+#define PARAMETERS                                                                                           \
+  MEMORY(a), MEMORY(b), MEMORY(c), MEMORY(partials), const uint parts, const uint step, constant long *shape \
+      EPILOGUE_PARAMETERS
 
 // o0, o1: where the group's channels begin in the source and in b; `columns` are those of all groups.
 #define BEGIN(batch)                                                    \
@@ -91,7 +92,7 @@ long dense_at(constant long *table, uint position) {
 #if TO_FILTER
 
 // On processors there are more rows than channels for a cell of the filter, so that an item's rows are of one cell.
-#define ROW_CHANNELS ((uint)table[35])
+#define ROW_CHANNELS ((uint)shape[35])
 #define STORE(row, column, sum)                                                            \
   if ((row) % ROW_CHANNELS < CHANNELS) {                                                   \
     const ulong tap = (row) / ROW_CHANNELS * CHANNELS + (row) % ROW_CHANNELS;              \
@@ -99,13 +100,13 @@ long dense_at(constant long *table, uint position) {
     if (parts > 1) {                                                                       \
       AT(SUM, partials)[part * (m / ROW_CHANNELS * CHANNELS) * columns + element] = sum;   \
     } else {                                                                               \
-      STORE_C(element, sum);                                                               \
+      FINISH(element, sum);                                                                \
     }                                                                                      \
   }
 #define K_BEGIN (part * (ulong)step)
 #define K_END min(k, (part + 1) * (ulong)step)
-#define A(row, l) source(table, a_base, a_at, o0, (uint)(l), (uint)(row))  // ROW_CHANNELS are CHANNELS
-#define B(l, column) (SUM) LOAD_B(o1 + dense_at(table, (uint)(l)) + (long)(column)*DENSE_CHANNEL)
+#define A(row, l) source(shape, a_base, a_at, o0, (uint)(l), (uint)(row))  // ROW_CHANNELS are CHANNELS
+#define B(l, column) (SUM) LOAD_B(o1 + dense_at(shape, (uint)(l)) + (long)(column)*DENSE_CHANNEL)
 #define A_ROWS_ARE_DENSE (SOURCE_CHANNEL != 1)
 #define B_ROWS_ARE_DENSE (DENSE_CHANNEL == 1)
 
@@ -127,7 +128,7 @@ long dense_at(constant long *table, uint position) {
   {                                                                                               \
     const uint row = (uint)min(first_row + i, m - 1);                                             \
     const uint channel = min(row % ROW_CHANNELS, CHANNELS - 1);                                   \
-    rows[i] = tap_at(table, row / ROW_CHANNELS * CHANNELS + channel);                             \
+    rows[i] = tap_at(shape, row / ROW_CHANNELS * CHANNELS + channel);                             \
     const int scale = SCALE(2), first = rows[i].cell[2], room = SOURCE(2) - first;                \
     begin[i] = first >= 0 ? 0 : (uint)(-first + scale - 1) / (uint)scale;                         \
     const uint end = room <= 0 ? 0 : min(LENGTH, (uint)(room + scale - 1) / (uint)scale);         \
@@ -173,10 +174,10 @@ long dense_at(constant long *table, uint position) {
 #else
 
 #define STORE(row, column, sum) \
-  STORE_C(dense_at(table, (uint)(row)) + (long)(group * n + (column)) * DENSE_CHANNEL, sum);
+  FINISH(dense_at(shape, (uint)(row)) + (long)(group * n + (column)) * DENSE_CHANNEL, sum);
 #define K_BEGIN 0
 #define K_END k
-#define A(row, l) source(table, a_base, a_at, o0, (uint)(row), (uint)(l))
+#define A(row, l) source(shape, a_base, a_at, o0, (uint)(row), (uint)(l))
 #define B(l, column) (SUM) LOAD_B(o1 + (long)((l)*columns + (column)))
 #define A_ROWS_ARE_DENSE (SOURCE_CHANNEL == 1)
 #define B_ROWS_ARE_DENSE 1
@@ -188,12 +189,12 @@ long dense_at(constant long *table, uint position) {
 #define ROWS_BEGIN  \
   Point rows[ROWS]; \
   uint there[ROWS];
-#define ROW(i) rows[i] = position_at(table, (uint)min(first_row + i, m - 1));
+#define ROW(i) rows[i] = position_at(shape, (uint)min(first_row + i, m - 1));
 #define SEGMENT                                                 \
-  const Point segment = tap_at(table, (uint)s * LENGTH);        \
+  const Point segment = tap_at(shape, (uint)s * LENGTH);        \
   at_b = o1 + (long)(s * LENGTH * columns);
 #define SEGMENT_ROW(i)                                          \
-  there[i] = (uint)meets(table, &rows[i], &segment, 3, &at_a[i]); \
+  there[i] = (uint)meets(shape, &rows[i], &segment, 3, &at_a[i]); \
   at_a[i] += o0;                                                \
   all_there &= (int)there[i];
 #define SEGMENT_READY
@@ -204,8 +205,8 @@ long dense_at(constant long *table, uint position) {
 
 #endif
 
-SUM source(constant long *table, MEMORY(a), long o0, uint position, uint tap) {
-  const Point p = position_at(table, position), t = tap_at(table, tap);
+SUM source(constant long *shape, MEMORY(a), long o0, uint position, uint tap) {
+  const Point p = position_at(shape, position), t = tap_at(shape, tap);
   long at;
-  return meets(table, &p, &t, 3, &at) ? (SUM)LOAD_A(o0 + at) : 0;
+  return meets(shape, &p, &t, 3, &at) ? (SUM)LOAD_A(o0 + at) : 0;
 }

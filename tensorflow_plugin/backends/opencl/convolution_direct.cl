@@ -1,25 +1,25 @@
 // Convolutions of few channels per group, such as depthwise ones: an item computes one element of the result, or of a
-// gradient to the filter a part of one. In front of this stand the geometry of convolution.cl, LOAD_A, LOAD_B, STORE_C
+// gradient to the filter a part of one. In front of this stand the geometry of convolution.cl, LOAD_A, LOAD_B, FINISH
 // and SUM. `n` is the columns of a group, `k` the positions or the taps.
 #if TO_FILTER
 
 kernel void run(const ulong items, const uint n, const uint groups, const uint k, MEMORY(a), MEMORY(b), MEMORY(c),
-                MEMORY(partials), const uint parts, const uint step, constant long *table) {
+                MEMORY(partials), const uint parts, const uint step, constant long *shape EPILOGUE_PARAMETERS) {
   const ulong id = get_global_id(0);
   if (id >= items * parts) return;
   const uint columns = n * groups, part = (uint)(id / items), element = (uint)(id % items);
   const uint column = element % columns, group = column / n;
-  const Point tap = tap_at(table, element / columns);
+  const Point tap = tap_at(shape, element / columns);
   const uint length = (uint)POSITIONS(2);
   const uint end = min(k, (part + 1) * step) / length;
   SUM total = 0;
   for (uint s = part * step / length; s < end; ++s) {
     // Positions along the last axis, of which some meet nothing.
-    const Point first = position_at(table, s * length);
+    const Point first = position_at(shape, s * length);
     long at_a;
-    if (!meets(table, &first, &tap, 2, &at_a)) continue;
+    if (!meets(shape, &first, &tap, 2, &at_a)) continue;
     at_a += (long)(group * CHANNELS) * SOURCE_CHANNEL;
-    const long at_b = dense_at(table, s * length) + (long)column * DENSE_CHANNEL;
+    const long at_b = dense_at(shape, s * length) + (long)column * DENSE_CHANNEL;
     SUM sum = 0;
     for (uint l = 0; l < length; ++l) {
       const int cell = tap.cell[2] + (int)l * SCALE(2);
@@ -32,7 +32,7 @@ kernel void run(const ulong items, const uint n, const uint groups, const uint k
   if (parts > 1) {
     AT(SUM, partials)[id] = total;
   } else {
-    STORE_C(element, total);
+    FINISH(element, total);
   }
 }
 
@@ -40,13 +40,13 @@ kernel void run(const ulong items, const uint n, const uint groups, const uint k
 
 // The filter's element of a cell, a channel of the source and a column of the group is at steps that the table ends
 // with: FILTER_CELL, FILTER_CHANNEL, FILTER_COLUMN, FILTER_GROUP.
-#define FILTER_CELL table[31]
-#define FILTER_CHANNEL table[32]
-#define FILTER_COLUMN table[33]
-#define FILTER_GROUP table[34]
+#define FILTER_CELL shape[31]
+#define FILTER_CHANNEL shape[32]
+#define FILTER_COLUMN shape[33]
+#define FILTER_GROUP shape[34]
 
 kernel void run(const ulong items, const uint n, const uint groups, const uint k, MEMORY(a), MEMORY(b), MEMORY(c),
-                MEMORY(partials), const uint parts, const uint step, constant long *table) {
+                MEMORY(partials), const uint parts, const uint step, constant long *shape EPILOGUE_PARAMETERS) {
   const ulong id = get_global_id(0);
   if (id >= items) return;
   // Neighbours among items are neighbours in memory.
@@ -56,21 +56,21 @@ kernel void run(const ulong items, const uint n, const uint groups, const uint k
   const uint column = channels_last ? rest % columns : rest / CELLS;
   const uint cell = channels_last ? rest / columns : rest % CELLS;
   const uint group = column / n;
-  const Point position = position_at(table, image * CELLS + cell);
+  const Point position = position_at(shape, image * CELLS + cell);
   const long at_group = (long)(group * CHANNELS) * SOURCE_CHANNEL;
   const long at_column = (long)(column - group * n) * FILTER_COLUMN + (long)group * FILTER_GROUP;
   SUM total = 0;
   for (uint f = 0; f < k / CHANNELS; ++f) {
-    const Point tap = tap_at(table, f * CHANNELS);
+    const Point tap = tap_at(shape, f * CHANNELS);
     long at_a;
-    if (!meets(table, &position, &tap, 3, &at_a)) continue;
+    if (!meets(shape, &position, &tap, 3, &at_a)) continue;
     for (uint channel = 0; channel < CHANNELS; ++channel) {
       const SUM x = LOAD_A(at_group + at_a + (long)channel * SOURCE_CHANNEL);
       const SUM y = LOAD_B(at_column + (long)f * FILTER_CELL + (long)channel * FILTER_CHANNEL);
       total += x * y;
     }
   }
-  STORE_C(id, total);
+  FINISH(id, total);
 }
 
 #endif

@@ -1,8 +1,8 @@
-// Adds up the parts [parts, items] of a gradient to a filter. SUM and STORE_C are defined.
-kernel void run(const ulong items, const uint parts, MEMORY(partials), MEMORY(c)) {
+// Adds up the parts [parts, items] of a gradient to a filter. SUM and FINISH are defined.
+kernel void run(const ulong items, const uint parts, MEMORY(partials), MEMORY(c) EPILOGUE_PARAMETERS) {
   const ulong id = get_global_id(0);
   if (id >= items) return;
   SUM total = 0;
   for (uint part = 0; part < parts; ++part) total += AT(SUM, partials)[part * items + id];
-  STORE_C(id, total);
+  FINISH(id, total);
 }

@@ -1,7 +1,5 @@
-#include <optional>
 #include <string>
 
-#include "tensorflow_plugin/backends/opencl/element_walk.h"
 #include "tensorflow_plugin/backends/opencl/primitives.h"
 #include "tensorflow_plugin/backends/opencl/product.h"
 #include "tensorflow_plugin/backends/opencl/walk.h"
@@ -13,14 +11,6 @@ namespace {
 const std::string kOperands =
 #include "tensorflow_plugin/backends/opencl/matmul.cl.inc"
     ;
-
-// What matmul.cl does with an element of the product: a function of the epilogue's program.
-std::string EpilogueText(const MatMulDesc& desc, const ElementWalk& walk) {
-  return errors::Concat(ExtensionsFor(*desc.epilogue.program), "void finish(const T element, const ", walk.index_type(),
-                        " i", walk.Parameters(), ") {\n", walk.Statements("element"), "}\n#define EPILOGUE_PARAMETERS",
-                        walk.Parameters(), "\n#define FINISH(at, value) finish(", Cast(desc.type, desc.type, "value"),
-                        ", at", walk.Arguments(), ")\n");
-}
 
 }  // namespace
 
@@ -42,11 +32,9 @@ Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Arg
   const int64_t ldc = desc.ldc != 0 ? desc.ldc : desc.n;
 
   const Hardware& hardware = machine.hardware();
-  std::optional<ElementWalk> epilogue;
-  if (HasEpilogue(desc)) epilogue.emplace(desc.epilogue, /*first=*/1);
-  Call call(machine, queue, errors::Concat("matmul ", Name(desc.type), " ", epilogue ? epilogue->Key() : ""), [&] {
-    return ProductSource(hardware, desc.type, (epilogue ? EpilogueText(desc, *epilogue) : "") + kOperands);
-  });
+  const Epilogue epilogue(desc);
+  Call call(machine, queue, errors::Concat("matmul ", Name(desc.type), epilogue.Key()),
+            [&] { return ProductSource(hardware, desc.type, epilogue.Text(), kOperands); });
   SetExtents(call, desc.m, desc.n, desc.k);
   for (int64_t stride : {desc.transpose_a ? 1 : lda, desc.transpose_a ? lda : 1, desc.transpose_b ? 1 : ldb,
                          desc.transpose_b ? ldb : 1, ldc}) {
@@ -61,7 +49,7 @@ Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Arg
   std::vector<int64_t> table = WalkTable(batch, {&a, &b, &c});
   if (table.empty()) table.push_back(0);  // a buffer has at least a byte
   call.Table(table);
-  if (epilogue) epilogue->SetArguments(call, args.in + 2, args.out);
+  epilogue.SetArguments(call, args);
   return RunProducts(call, hardware, desc.type, desc.m, desc.n, batch.num_elements());
 }
 

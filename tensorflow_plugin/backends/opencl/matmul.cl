@@ -1,11 +1,4 @@
 // The operands of a product of strided matrices. T is the type of a register.
-//
-// With an epilogue, FINISH(at, value) does what is to be done with element `at` of c, which is dense then, and
-// EPILOGUE_PARAMETERS are what it needs.
-#ifndef EPILOGUE_PARAMETERS
-#define EPILOGUE_PARAMETERS
-#define FINISH(at, value) STORE_C(at, value)
-#endif
 
 // A conjugate operand has the sign -1.
 #ifdef COMPLEX

@@ -44,8 +44,21 @@ std::string ProductElements(DType type) {
                         Store(type, "c", "i", "x"));
 }
 
-std::string ProductSource(const Hardware& hardware, DType type, const std::string& operands) {
-  const std::string elements = ProductElements(type);
+std::string Epilogue::Text() const {
+  if (!walk_) return "#define EPILOGUE_PARAMETERS\n#define FINISH(at, value) STORE_C(at, value)\n";
+  return errors::Concat(ExtensionsFor(*program_), "void finish(const T element, const ", walk_->index_type(), " i",
+                        walk_->Parameters(), ") {\n", walk_->Statements("element"), "}\n#define EPILOGUE_PARAMETERS",
+                        walk_->Parameters(), "\n#define FINISH(at, value) finish(", Cast(type_, type_, "value"), ", at",
+                        walk_->Arguments(), ")\n");
+}
+
+void Epilogue::SetArguments(Call& call, const Args& args) const {
+  if (walk_) walk_->SetArguments(call, args.in + 2, args.out);
+}
+
+std::string ProductSource(const Hardware& hardware, DType type, const std::string& epilogue,
+                          const std::string& operands) {
+  const std::string elements = ProductElements(type) + epilogue;
   if (!hardware.is_processor) {
     const std::string fused = IsInteger(type)   ? "((v) * (w) + (z))"
                               : IsComplex(type) ? "fma((v).yy, (T)(-(w).y, (w).x), fma((v).xx, w, z))"

@@ -7,7 +7,7 @@
 //   K_BEGIN, K_END            of the terms, those that are summed here
 //   A(row, l), B(l, column)   elements, as SUM, the type of sums
 //   A_ROWS_ARE_DENSE, B_ROWS_ARE_DENSE   whether elements of a row are neighbours in memory
-//   STORE(row, column, sum)   a statement
+//   STORE(row, column, sum)   a statement, with FINISH(i, x), which does with element i of c what is to be done with it
 // and for processors, who walk along k in segments, in each of which elements are at steps:
 //   LENGTH, SEGMENT_BEGIN, SEGMENT_END
 //   ROWS_BEGIN, ROW(i)        statements before all segments: about all rows from first_row on, and row first_row + i,
@@ -16,15 +16,19 @@
 //                             has elements from l_begin to l_end alone, and that not all are there (all_there = 0)
 //   IS_THERE(i, l)            whether there is an element l of row i, or it counts as 0
 //   A_STEP, B_STEP            from one element to the next;  B_COLUMN  from one column of b to the next
-// with parameters MEMORY(a), MEMORY(b) and MEMORY(c). T, SUM, LOAD_A(i), LOAD_B(i), and STORE_C(i, x) are defined.
+// with parameters MEMORY(a), MEMORY(b) and MEMORY(c), and EPILOGUE_PARAMETERS behind all others. T, SUM, LOAD_A(i),
+// LOAD_B(i), and FINISH(i, x) are defined.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PRODUCT_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PRODUCT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "tensorflow_plugin/backends/opencl/element_walk.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
 #include "tensorflow_plugin/backends/opencl/machine.h"
+#include "tensorflow_plugin/primitives/check.h"
 #include "tensorflow_plugin/primitives/types.h"
 
 namespace xpu::opencl {
@@ -35,11 +39,38 @@ int64_t ItemRows(const Hardware& hardware);
 // The bytes of a sum of products.
 size_t SumSize(DType type);
 
+// What is done with an element when it is there: it is stored, or a program makes something of it.
+class Epilogue {
+ public:
+  // Of a MatMulDesc or ConvolutionDesc, which lives as long.
+  template <typename Desc>
+  explicit Epilogue(const Desc& desc) : type_(desc.type) {
+    if (!HasEpilogue(desc)) return;
+    program_ = desc.epilogue.program;
+    walk_.emplace(desc.epilogue, /*first=*/1);
+  }
+  // Nothing but a store of that type.
+  explicit Epilogue(DType type) : type_(type) {}
+
+  // What a kernel's key says of it.
+  std::string Key() const { return walk_ ? " " + walk_->Key() : ""; }
+  // FINISH(i, x) and EPILOGUE_PARAMETERS. In front stand ProductElements.
+  std::string Text() const;
+  // Sets these parameters, if there are any.
+  void SetArguments(Call& call, const Args& args) const;
+
+ private:
+  const DType type_;
+  const Program* program_ = nullptr;
+  std::optional<ElementWalk> walk_;
+};
+
 // T, SUM, LOAD_A(i), LOAD_B(i) and STORE_C(i, x).
 std::string ProductElements(DType type);
 
 // The kernel for products of these operands.
-std::string ProductSource(const Hardware& hardware, DType type, const std::string& operands);
+std::string ProductSource(const Hardware& hardware, DType type, const std::string& epilogue,
+                          const std::string& operands);
 
 // Its parameters m, n and k come first.
 void SetExtents(Call& call, int64_t m, int64_t n, int64_t k);
