@@ -1,5 +1,5 @@
 """Values that pass between host and device at the edge of a cluster: int32 arguments and results, which TensorFlow has
-in host memory, and arguments on the CPU.
+in host memory, and arguments on the CPU; and integers that need not pass.
 """
 
 import re
@@ -190,3 +190,95 @@ def test_threads(xpu_device):
 
         in_threads(run)
         assert not wrong
+
+
+def test_tokens_stay_on_the_device(tmp_path):
+    """Rows chosen by tokens that were cast: nothing crosses, and all is one cluster."""
+    code = """
+import numpy as np, tensorflow as tf
+with tf.device("/xpu:0"):
+    table = tf.Variable(tf.reshape(tf.range(40.0), [10, 4]))
+
+    @tf.function
+    def f(tokens):
+        i = tf.cast(tokens, tf.int32)
+        i = tf.where(i < 0, i + 10, i)
+        rows = tf.tanh(tf.gather(table, i) / 40)
+        late = tf.cast(i[:, None] > tf.range(3), tf.float32)
+        return tf.matmul(late, rows, transpose_a=True)
+
+    for tokens in ([1, -1, 3, 7], [0, 1, -10, 9]):
+        tokens = np.array(tokens)
+        late = (tokens % 10)[:, None] > np.arange(3)
+        want = late.T.astype(float) @ np.tanh(np.arange(40.0).reshape(10, 4)[tokens] / 40)
+        np.testing.assert_allclose(f(tf.constant(tokens)), want, rtol=1e-5)
+    try:
+        f(tf.constant(np.array([3, 12, 0, 0])))
+    except tf.errors.InvalidArgumentError as e:
+        assert "indices[1] = 12 is not in [0, 10)" in str(e), e
+    else:
+        raise AssertionError("12 was taken for a row")
+"""
+    outcome = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(tmp_path)})
+    assert outcome.returncode == 0, outcome
+    dumps = [path.read_text() for path in tmp_path.glob("*.txt")]
+    assert {dump.splitlines()[0].split("/")[0] for dump in dumps} == {"Cluster xpu_cluster_0"}
+    assert all("bytes to the host" not in dump and "LessEqual" not in dump for dump in dumps)
+
+
+# int32 of int32, each four.
+MADE = (
+    lambda a, b, c: a + b * c,
+    lambda a, b, c: tf.where(a < b, a, c),
+    lambda a, b, c: tf.maximum(a, b) - tf.minimum(b, c),
+    lambda a, b, c: tf.reverse(tf.concat([a, b], 0)[2:6], [0]),
+    lambda a, b, c: tf.stack([a, b, c])[1],
+    lambda a, b, c: tf.gather(a, tf.math.floormod(b, 4)),
+    lambda a, b, c: a // (tf.abs(b) + 1),
+    lambda a, b, c: tf.cumsum(a) + tf.reduce_sum(b),
+    lambda a, b, c: tf.unstack(tf.transpose(tf.stack([a, b])))[3][0] + c,
+    lambda a, b, c: tf.zeros_like(a) - tf.sign(b),
+    lambda a, b, c: tf.reshape(tf.reshape(a, [2, 2]) + b[:2], [4]),
+    lambda a, b, c: tf.cast(tf.argmax(tf.stack([a, b, c]), 0), tf.int32),
+)
+# Who reads four int32, beside four int64 and floats.
+READ = (
+    lambda i, n, x: i,
+    lambda i, n, x: tf.cast(i, tf.float32) * 0.5 + tf.reduce_sum(x),
+    lambda i, n, x: tf.gather(x, tf.math.floormod(i, 4)),
+    lambda i, n, x: tf.one_hot(i, 5),
+    lambda i, n, x: tf.reshape(x, tf.stack([tf.abs(i[0]) % 2 + 1, -1])),
+    lambda i, n, x: tf.cast(i, tf.int64) + n,
+)
+
+
+def integers_by_chance(seed):
+    """A function of int32 that come from int64 on the device, from the host, and from shapes."""
+
+    def f(data, given, x):
+        rng = np.random.default_rng(seed)
+        values = [tf.cast(data, tf.int32), given, tf.fill([tf.shape(x)[0]], tf.shape(x)[1]), tf.constant([2, -5, 7, 1])]
+        results = []
+        for _ in range(rng.integers(3, 12)):
+            of = [values[k] for k in rng.integers(0, len(values), 3)]
+            values.append(MADE[rng.integers(0, len(MADE))](*of))
+            results.append(READ[rng.integers(0, len(READ))](values[-1], data, x))
+        return results
+
+    return f
+
+
+@pytest.mark.parametrize("seeds", [range(k, k + 10) for k in range(0, 60, 10)])
+def test_integers_by_chance(seeds, xpu_device):
+    for seed in seeds:
+        functions = {d: tf.function(integers_by_chance(seed)) for d in ("/cpu:0", xpu_device)}
+        rng = np.random.default_rng(seed)
+        for _ in range(3):
+            data, given = rng.integers(-9, 9, 4), rng.integers(-9, 9, 4).astype(np.int32)
+            x = rng.integers(-3, 3, (4, 6)).astype(np.float32)
+            got, want = [], []
+            for results, device in ((got, xpu_device), (want, "/cpu:0")):
+                with tf.device(device):
+                    results += functions[device](tf.constant(data), tf.constant(given), tf.constant(x))
+            for a, b in zip(got, want, strict=True):
+                np.testing.assert_array_equal(a, b, err_msg=f"seed {seed}")

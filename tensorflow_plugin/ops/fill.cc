@@ -94,9 +94,10 @@ void RegisterFill(Registry& registry) {
       .Host({"dims"})
       .AllHostFor(DType::kInt32, {"value", "output"})
       .Kernel<FillKernel>();
-  registry.Op("ZerosLike").Types("T", kAllTypes).Kernel<ZerosLikeKernel>();
+  registry.Op("ZerosLike").Types("T", kAllTypes).LabelledFor(DType::kInt32).Kernel<ZerosLikeKernel>();
   registry.Op("OnesLike")
       .Types("T", kAllTypes)
+      .LabelledFor(DType::kInt32)
       .Requires([](Needs& n) { n.AskProgram(Ones(n.type("T"))); })
       .Kernel<OnesLikeKernel>();
 }

@@ -28,13 +28,17 @@ class Registration:
         return f"{self.op}({types})"
 
 
-def all_registrations(device_type: str = "XPU") -> list[Registration]:
-    """Every kernel of `device_type`, sorted by op and types."""
+# The label of kernels that graph passes give to 32-bit integers that are data (tensorflow_plugin/graph/integers.cc).
+ON_DEVICE = "XpuOnDevice"
+
+
+def all_registrations(device_type: str = "XPU", label: str = "") -> list[Registration]:
+    """Every kernel of `device_type`, sorted by op and types: those that programs get, or those with this label."""
     found = []
     for k in kernels.get_all_registered_kernels().kernel:
         if k.device_type != device_type or k.op in ("_XpuCluster", "_XpuLoop"):  # test_clusters.py
             continue
-        if k.label.startswith("Xpu"):  # chosen by graph passes, not by programs: tests/test_loops.py
+        if k.label != label and (label or k.label.startswith("Xpu")):  # chosen by graph passes, not by programs
             continue
         types = []
         for c in k.constraint:

@@ -99,10 +99,11 @@ def _call(op: str, kwargs: dict, device: str) -> list:
         return _outputs_of(out) + [v.read_value() for v in variables.values()]
 
 
-def _call_in_graph(op: str, calls: list[dict], device: str, times: int) -> list[list[list]]:
+def _call_in_graph(op: str, calls: list[dict], device: str, times: int, label: str = "") -> list[list[list]]:
     """The same for many keyword arguments, all in one tf.function, `times` times, with fresh variables each time.
 
-    In one: to trace, optimise and start a graph takes ten times as long as to run an op in it.
+    In one: to trace, optimise and start a graph takes ten times as long as to run an op in it. `label` chooses among
+    the op's kernels.
     """
     if any(map(sessions.needs_session, calls)):
         return sessions.run(op, calls, device, times)
@@ -111,7 +112,8 @@ def _call_in_graph(op: str, calls: list[dict], device: str, times: int) -> list[
 
     def one(kwargs, variables, tensors) -> list:
         args = {k: variables[k].handle if k in variables else tensors.get(k, v) for k, v in kwargs.items()}
-        out = getattr(tf.raw_ops, op)(**args)
+        with tf.compat.v1.get_default_graph()._kernel_label_map({op: label} if label else {}):
+            out = getattr(tf.raw_ops, op)(**args)
         flat = _outputs_of(out)
         with tf.control_dependencies([out] if isinstance(out, tf.Operation) else flat):
             return list(flat) + [v.read_value() for v in variables.values()]
@@ -443,16 +445,22 @@ def run_calls(op: str, calls: list[Call], device: str = "/xpu:0") -> float:
     return worst
 
 
-def _run_in_graph(op: str, prepared: list[Prepared], device: str) -> float:
+def run_labelled(op: str, calls: list[Call], label: str, device: str = "/xpu:0") -> float:
+    """The same in graphs alone, by the kernels with a label."""
+    groups = [calls[i : i + CALLS_PER_GRAPH] for i in range(0, len(calls), CALLS_PER_GRAPH)]
+    return max(_run_in_graph(op, [Prepared(call) for call in group], device, label) for group in groups)
+
+
+def _run_in_graph(op: str, prepared: list[Prepared], device: str, label: str = "") -> float:
     """The arguments of all of them in one tf.function, which is run twice."""
     calls = [p.kwargs for p in prepared]
     with hard_placement(), nothing_folded():
         try:
-            results = _call_in_graph(op, calls, device, 2)
+            results = _call_in_graph(op, calls, device, 2, label)
         except (tf.errors.OpError, ValueError, TypeError) as error:
             for p in prepared:  # which one was it?
                 try:
-                    _call_in_graph(op, [p.kwargs], device, 2)
+                    _call_in_graph(op, [p.kwargs], device, 2, label)
                 except (tf.errors.OpError, ValueError, TypeError) as its_error:
                     raise AssertionError(f"{p.call} in a tf.function: {its_error}") from its_error
             raise AssertionError(f"{op} in a tf.function with {len(calls)} calls, not with one: {error}") from error

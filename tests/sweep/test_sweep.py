@@ -6,12 +6,13 @@ import os
 import zlib
 
 import pytest
+import tensorflow as tf
 
 from tests.sweep import absent, document
 from tests.sweep.adopted import OPS as ADOPTED
 from tests.sweep.cases import CASES
-from tests.sweep.registrations import Registration, all_registrations, problems
-from tests.sweep.runner import calls_of, run_calls
+from tests.sweep.registrations import ON_DEVICE, Registration, all_registrations, problems
+from tests.sweep.runner import calls_of, run_calls, run_labelled
 
 REGISTRATIONS = all_registrations()
 BY_OP = collections.defaultdict(list)
@@ -102,6 +103,29 @@ def test_op(op, xpu_device):
         assert chosen, f"{registration} has no case that runs it"
         calls += chosen
     run_calls(op, calls, device=xpu_device)
+
+
+def integers_on_device():
+    """The kernels of 32-bit integers that are data, by op. (Where random numbers start is for tests of those.)"""
+    by_op = collections.defaultdict(list)
+    for r in all_registrations(label=ON_DEVICE):
+        if tf.int32 in r.type_map.values() and not r.op.startswith(("Stateless", "RandomShuffle")):
+            by_op[r.op].append(r)
+    return by_op
+
+
+def test_integers_have_kernels_that_leave_them_on_the_device():
+    assert {"AddV2", "Cast", "ConcatV2", "GatherV2", "Less", "SelectV2", "StridedSlice"} <= set(integers_on_device())
+    assert problems([r for of_op in integers_on_device().values() for r in of_op]) == []
+
+
+@pytest.mark.parametrize("op", sorted(integers_on_device()))
+def test_op_of_integers_on_the_device(op, xpu_device):
+    calls = []
+    for registration in integers_on_device()[op]:
+        calls += calls_of(op, CASES.get(op, []), registration.type_map)
+    assert calls, "no case runs it"
+    run_labelled(op, calls, ON_DEVICE, device=xpu_device)
 
 
 @pytest.mark.host_only

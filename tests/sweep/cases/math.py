@@ -377,7 +377,7 @@ CASES = {
         Case(lambda t, r, s=s: {"dims": tf.constant(s, t.get("index_type", tf.int32)), "value": r.uniform((), t["T"])})
         for s in [(3, 5), (0,), (4000,)]
     ]
-    + [Case(lambda t, r: {"dims": tf.zeros((0,), tf.int32), "value": r.uniform((), t["T"])})],
+    + [Case(lambda t, r: {"dims": tf.zeros((0,), t.get("index_type", tf.int32)), "value": r.uniform((), t["T"])})],
     **{
         op: [
             Case(lambda t, r, s=s: {"value": r.uniform(s, t["T"]), "bias": r.uniform((s[-1],), t["T"])})
