@@ -13,6 +13,9 @@
 namespace xpu::commands {
 namespace {
 
+// A command of so many elements costs about as much as its being one.
+constexpr int64_t kFewElements = 4096;
+
 // Strides of axes of one element mean nothing.
 bool SameWalk(const Dims& shape, const Dims& a, const Dims& b) {
   for (int i = 0; i < shape.rank(); ++i) {
@@ -114,6 +117,24 @@ class Fuser {
            CanFuse(list_.commands[groups_[group].members[0]]);
   }
 
+  // Whether commands that read from the same buffer gain by being one: much that both read is read once. Of few
+  // elements, one command less is worth it; many that have nothing else in common are better with those who read what
+  // they give.
+  bool IsWorthOnePass(int a, int b) const {
+    const Command &one = list_.commands[a], &other = list_.commands[b];
+    const int64_t elements = DescOf(b).shape.num_elements();
+    if (elements <= kFewElements) return true;
+    if (!std::holds_alternative<ElementwiseDesc>(one.desc)) return false;
+    for (size_t k = 0; k < one.in.size(); ++k) {
+      for (size_t m = 0; m < other.in.size(); ++m) {
+        if (one.in[k].buffer != other.in[m].buffer || one.in[k].buffer == Place::kNowhere) continue;
+        const Range x = RangeOfInput(one, k), y = RangeOfInput(other, m);
+        if (std::min(x.end, y.end) - std::max(x.begin, y.begin) >= elements) return true;
+      }
+    }
+    return false;
+  }
+
   // Groups of those that it hangs on, then of those that read the same not long before, the latest first; single
   // elements go with any.
   std::vector<int> CandidatesFor(int i) const {
@@ -127,7 +148,7 @@ class Fuser {
       if (place.buffer == Place::kNowhere) continue;
       if (list_.buffers[place.buffer].bytes > 16) {
         for (int reader : uses_.buffers[place.buffer].readers) {
-          if (reader < i && !distances_.AreFar(reader, i)) add(reader);
+          if (reader < i && !distances_.AreFar(reader, i) && IsWorthOnePass(reader, i)) add(reader);
         }
       }
     }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/tile_runner.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
@@ -9,10 +11,13 @@ Status HostKernels::Run(const ElementwiseDesc& desc, const Args& args, const run
   const int64_t n = merged.shape.num_elements();
   if (n == 0) return OkStatus();
   const PreparedProgram& prepared = Prepare(merged.program);
-  // A grain is worth some 20 us, and a whole number of tiles.
-  const int64_t tiles = static_cast<int64_t>(20000 / prepared.cost_per_element / TileRunner::kTile) + 1;
+  // Parts are worth some 10 us, whole numbers of tiles, and as many for each thread.
+  const int64_t tiles = (n + TileRunner::kTile - 1) / TileRunner::kTile;
+  int64_t parts = std::min(tiles, static_cast<int64_t>(static_cast<double>(n) * prepared.cost_per_element / 10000));
+  parts -= parts > team.size() ? parts % team.size() : 0;
+  const int64_t tiles_each = (tiles - 1) / std::max<int64_t>(parts, 1) + 1;
   runtime::SharedStatus status;
-  team.ParallelFor(n, tiles * TileRunner::kTile, [&](int64_t begin, int64_t end) {
+  team.ParallelFor(n, tiles_each * TileRunner::kTile, [&](int64_t begin, int64_t end) {
     TileRunner runner(merged, args);
     runner.Run(begin, end - begin);
     status.Update(runner.status());

@@ -226,6 +226,33 @@ TEST_F(Lists, BroadcastInputsStay) {
   EXPECT_EQ(ExpectSame().commands.size(), 1u);
 }
 
+// Of many elements one waits for who reads it, rather than go along with another because both are scaled alike.
+TEST_F(Lists, AShortRowThatTwoReadDoesNotMakeThemOne) {
+  const Dims shape = {128, 64}, dense = {64, 1}, column = {1, 0};
+  float *x = Given(Whole(8192)), *z = Given(Whole(8192)), *scale = Given(Whole(128));
+  float *a = Computed(8192), *b = Computed(8192), *y = Computed(8192), *sum = Computed(1), *w = Computed(8192);
+  const Program* const mul = SingleOpProgram(EOp::kMul, DType::kFloat);
+  Launch(mul, shape, {{x, dense}, {scale, column}}, {a});
+  Launch(mul, shape, {{z, dense}, {scale, column}}, {b});
+  Op(EOp::kNeg, {a}, y, 8192);
+  SumRows(y, sum, 8192, 1);
+  Launch(mul, {8192}, {{b, Dims{1}}, {sum, Dims{0}}}, {w});
+  Want(y);
+  Want(w);
+  const List list = ExpectSame();
+  ASSERT_EQ(list.commands.size(), 3u);
+  EXPECT_EQ(list.commands[0].out.size(), 1u);
+}
+
+TEST_F(Lists, ManyElementsThatTwoReadAreReadOnce) {
+  float *x = Given(Whole(8192)), *a = Computed(8192), *b = Computed(8192);
+  Op(EOp::kNeg, {x}, a, 8192);
+  Op(EOp::kSquare, {x}, b, 8192);
+  Want(a);
+  Want(b);
+  EXPECT_EQ(ExpectSame().commands.size(), 1u);
+}
+
 TEST_F(Lists, NothingIsFusedAroundWhatLiesBetween) {
   float *x = Given({1, 2, 3, 4}), *a = Computed(4), *sum = Computed(1), *y = Computed(4);
   Op(EOp::kSquare, {x}, a, 4);
