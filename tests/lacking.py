@@ -33,9 +33,9 @@ class Lack:
 
 MAY_LACK = {
     "gamma": Lack(
-        "numbers of gamma distributions and of bounded normal ones",
-        "RandomGamma(T=float32)",
-        r"(Stateless)?(RandomGamma|ParameterizedTruncatedNormal)(V[23])?\(.*",
+        "gamma numbers with the CPU's bits, and numbers of bounded normal distributions",
+        "StatelessRandomGammaV3(dtype=float32)",
+        r"(StatelessRandomGamma|(Stateless)?ParameterizedTruncatedNormal)(V[23])?\(.*",
     ),
 }
 

@@ -44,6 +44,7 @@ class GammaKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(HostShape(ctx.input(0), "shape", &shape));
     RandomDesc desc;
     desc.kind = RandomKind::kGamma;
+    desc.exact = from_ != From::kSequence;
     SequenceStart start;
     if (from_ == From::kSeed) XPU_RETURN_IF_ERROR(StartOfSeed(ctx.input(1), &start));
     if (from_ == From::kKey) XPU_RETURN_IF_ERROR(CheckKey(ctx.input(1), ctx.input(2), ctx.input(3)));

@@ -6,10 +6,15 @@
 namespace xpu::opencl {
 namespace {
 
+const std::string kPhilox =
+#include "tensorflow_plugin/backends/opencl/random_philox.cl.inc"
+    ;
 const std::string kSource =
 #include "tensorflow_plugin/backends/opencl/random.cl.inc"
     ;
-
+const std::string kGamma =
+#include "tensorflow_plugin/backends/opencl/random_gamma.cl.inc"
+    ;
 const std::string kExactFloat =
 #include "tensorflow_plugin/backends/opencl/random_exact.cl.inc"
     ;
@@ -17,7 +22,7 @@ const std::string kExactDouble =
 #include "tensorflow_plugin/backends/opencl/random_exact_double.cl.inc"
     ;
 
-// KIND in random.cl; -1: there is none.
+// KIND in random_philox.cl; -1: there is none.
 int KindOf(RandomKind kind) {
   switch (kind) {
     case RandomKind::kUniform:
@@ -30,6 +35,7 @@ int KindOf(RandomKind kind) {
     case RandomKind::kTruncatedNormal:
       return 3;
     case RandomKind::kGamma:
+      return 4;
     case RandomKind::kBoundedNormal:
       break;
   }
@@ -47,23 +53,32 @@ bool HostFuses() { return __builtin_cpu_supports("fma") && __builtin_cpu_support
 
 int GroupOf(DType type) { return SizeOf(type) == 8 ? 2 : 4; }
 
+// random_philox.cl, with what it wants in front, for numbers that are computed in `real`.
+std::string Words(const RandomDesc& desc, DType real, bool exact) {
+  const std::string functions = real == DType::kDouble ? kExactDouble : kExactFloat;
+  return errors::Concat(ExtensionsFor(exact ? DType::kDouble : real), exact ? "#define EXACT\n" + functions : "",
+                        "#define KIND ", KindOf(desc.kind), "\n#define GROUP ", GroupOf(real), "\n#define REAL ",
+                        RegisterOf(real), "\n", kPhilox);
+}
+
 std::string Source(const RandomDesc& desc) {
   const DType type = desc.type;
+  const std::string store = errors::Concat("#define STORE(i, x) ", Store(type, "out", "i", "x"));
+  if (desc.kind == RandomKind::kGamma) {
+    return errors::Concat(Words(desc, DType::kDouble, true), "#define RESULT ", RegisterOf(type),
+                          "\n#define LOAD_ALPHA(i) ", Load(type, "alpha", "i"), "\n", store, kGamma);
+  }
   const int mantissa = type == DType::kHalf ? 10 : type == DType::kBFloat16 ? 7 : 23;
-  const std::string extensions = ExtensionsFor(IsExact(desc) ? DType::kDouble : type);
-  const std::string functions = type == DType::kDouble ? kExactDouble : kExactFloat;
-  return errors::Concat(extensions, IsExact(desc) ? "#define EXACT\n" + functions : "", "#define KIND ",
-                        KindOf(desc.kind), "\n#define GROUP ", GroupOf(type), "\n#define WORD ",
-                        SizeOf(type) == 8 ? "ulong" : "uint", "\n#define REAL ", RegisterOf(type),
-                        "\n#define MANTISSA ", mantissa, "\n#define STORE(i, x) ", Store(type, "out", "i", "x"),
-                        kSource);
+  return errors::Concat(Words(desc, type, IsExact(desc)), "#define WORD ", SizeOf(type) == 8 ? "ulong" : "uint",
+                        "\n#define MANTISSA ", mantissa, "\n", store, kSource);
 }
 
 }  // namespace
 
 bool Supports(const Abilities& abilities, const RandomDesc& desc) {
-  if (!IsDefined(desc) || !HasType(abilities, desc.type)) return false;
-  if (KindOf(desc.kind) < 0) return false;
+  if (!IsDefined(desc) || !HasType(abilities, desc.type) || KindOf(desc.kind) < 0) return false;
+  // The C library's powers there are none.
+  if (desc.kind == RandomKind::kGamma) return abilities.has_double && !desc.exact;
   return !IsExact(desc) || (abilities.has_double && (desc.type != DType::kDouble || HostFuses()));
 }
 
@@ -72,13 +87,19 @@ Status Enqueue(Machine& machine, Queue& queue, const RandomDesc& desc, const Arg
             errors::Concat("random ", KindOf(desc.kind), " ", Name(desc.type), IsExact(desc) ? " exact" : ""),
             [&] { return Source(desc); });
   const bool has_key = desc.start == RandomStart::kGiven, has_counter = desc.start != RandomStart::kHere;
-  const bool has_range = desc.kind == RandomKind::kUniformInt;
-  const uint64_t low = static_cast<uint64_t>(desc.low), range = static_cast<uint64_t>(desc.high) - low;
-  call.Value(static_cast<cl_ulong>(desc.n)).Value(static_cast<cl_int>(has_key ? 2 : has_counter ? 1 : 0));
-  for (uint64_t value : {desc.key, desc.counter[0], desc.counter[1], low, has_range ? range : 0}) {
-    call.Value(static_cast<cl_ulong>(value));
+  const bool is_gamma = desc.kind == RandomKind::kGamma;
+  call.Value(static_cast<cl_ulong>(desc.n));
+  if (is_gamma) call.Value(static_cast<cl_ulong>(desc.parameters));
+  const int starts = has_key ? 2 : has_counter ? 1 : 0;  // of the inputs
+  call.Value(static_cast<cl_int>(starts));
+  for (uint64_t value : {desc.key, desc.counter[0], desc.counter[1]}) call.Value(static_cast<cl_ulong>(value));
+  if (!is_gamma) {
+    const bool has_range = desc.kind == RandomKind::kUniformInt;
+    const uint64_t low = static_cast<uint64_t>(desc.low), range = static_cast<uint64_t>(desc.high) - low;
+    call.Value(static_cast<cl_ulong>(low)).Value(static_cast<cl_ulong>(has_range ? range : 0));
   }
-  call.Memory(has_key ? args.in[0] : nullptr).Memory(has_counter ? args.in[has_key ? 1 : 0] : nullptr);
+  call.Memory(has_key ? args.in[0] : nullptr).Memory(has_counter ? args.in[starts - 1] : nullptr);
+  if (is_gamma) return call.Memory(args.in[starts]).Memory(args.out[0]).Run(desc.n);
   const int64_t group = GroupOf(desc.type);
   return call.Memory(args.out[0]).Run((desc.n + group - 1) / group);
 }

@@ -183,7 +183,7 @@ constant double kSine[110][4] = {
 };
 
 double exact_log(double x) {
-  if (x >= 0x1.ep-1) {
+  if (x >= 0x1.ep-1 && x < 0x1.109p+0) {
     const double r = x - 1, square = r * r, cube = r * square;
     double p = fma(cube, -0x1.5521375d145cdp-4, fma(square, 0x1.78182f7afd085p-4, fma(r, -0x1.999eb43b068ffp-4, 0x1.c7184282ad6cap-4)));
     p = fma(p, cube, fma(square, -0x1.fffffa4423d65p-4, fma(r, 0x1.24924a344de3p-3, -0x1.55555556745a7p-3)));
