@@ -92,7 +92,7 @@ def test_licenses_travel_with_it(unpacked):
     expression = re.search("^License-Expression: (.*)$", (metadata / "METADATA").read_text(), re.M).group(1)
     notice = (licenses / "NOTICE").read_text()
     names = re.findall(r"license: +([\w.-]+(?: WITH [\w.-]+)?)", notice)
-    assert len(names) == 7 and [name for name in names if name not in expression] == []
+    assert len(names) == 8 and [name for name in names if name not in expression] == []
     for library in {*libraries(unpacked)} - {unpacked / "tensorflow-plugins" / LOADER}:
         path = re.sub(rf"_({'|'.join(MINORS)})\b", "_*", str(library.relative_to(unpacked)))
         assert re.sub(r"\*?\.cpython.*", "*.so", path) in notice, f"NOTICE does not say whose work is in {path}"
