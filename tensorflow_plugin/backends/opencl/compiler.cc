@@ -94,8 +94,7 @@ Status Compiler::Build(const std::string& source, const std::string& options, Ha
 
 Status Compiler::Compile(const std::string& source, Kernel* kernel) {
   const std::string options = OptionsFor(hardware_);
-  const std::string key = hardware_.platform_name + "\n" + hardware_.name + "\n" + hardware_.version + "\n" +
-                          hardware_.driver_version + "\n" + options + "\n" + source;
+  const std::string key = Device() + "\n" + options + "\n" + source;
   Handle<cl_program> program = BuildFromBinary(cache_.Load(key), options);
   if (!program) {
     XPU_RETURN_IF_ERROR(Build(source, options, &program));

@@ -36,7 +36,17 @@ class Compiler {
   // is in a file, with what the compiler said, that the message names. Kernels live as long as the compiler.
   Status Get(const std::string& key, const std::function<std::string()>& source, Kernel** kernel);
 
+  // What was found out about this device with this driver, for later processes; empty: nothing is known of that.
+  std::string Note(const std::string& what) const { return cache_.Load(Device() + "\nnote\n" + what); }
+  void WriteNote(const std::string& what, const std::string& note) const {
+    cache_.Store(Device() + "\nnote\n" + what, note);
+  }
+
  private:
+  // Which device it is, and its driver.
+  std::string Device() const {
+    return hardware_.platform_name + "\n" + hardware_.name + "\n" + hardware_.version + "\n" + hardware_.driver_version;
+  }
   struct Entry {
     std::once_flag once;
     Status status;

@@ -171,8 +171,8 @@ Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, cons
   // Of parts, the sum is what has an epilogue.
   const Epilogue none(desc.type), whole(desc);
   const Epilogue& epilogue = plan.parts == 1 ? whole : none;
-  const std::string key = errors::Concat("convolution ", plan.direct ? "direct " : "",
-                                         plan.to_filter ? "to filter " : "", Name(desc.type), epilogue.Key());
+  const std::string key =
+      errors::Concat("convolution ", plan.direct ? "direct " : "", plan.to_filter ? "to filter " : "", Name(desc.type));
   const void *source = args.in[0], *other = args.in[1];
   if (plan.to_data) {
     std::swap(source, other);
@@ -187,22 +187,22 @@ Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, cons
   const auto operands = [&](Call& call) {
     call.Memory(source).Memory(other).Memory(args.out[0]).Memory(plan.parts == 1 ? nullptr : args.workspace);
     call.Value(static_cast<cl_uint>(plan.parts)).Value(static_cast<cl_uint>(plan.step)).Table(plan.table);
-    epilogue.SetArguments(call, args);
   };
   if (plan.direct) {
-    Call call(machine, queue, key,
+    Call call(machine, queue, key + epilogue.Key(),
               [&] { return ProductElements(desc.type) + epilogue.Text() + Definitions(desc) + kGeometry + kDirect; });
     call.Value(static_cast<cl_ulong>(plan.items));
     for (int64_t value : {plan.n, desc.groups, plan.k}) call.Value(static_cast<cl_uint>(value));
     operands(call);
+    epilogue.SetArguments(call, args);
     XPU_RETURN_IF_ERROR(call.Run(plan.items * plan.parts));
   } else {
-    const Hardware& hardware = machine.hardware();
-    Call call(machine, queue, key,
-              [&] { return ProductSource(hardware, desc.type, epilogue.Text(), Definitions(desc) + kGeometry); });
-    SetExtents(call, plan.m, plan.n, plan.k);
-    operands(call);
-    XPU_RETURN_IF_ERROR(RunProducts(call, hardware, desc.type, plan.m, plan.n, desc.groups * plan.parts));
+    Products products{desc.type, plan.m, plan.n, plan.k, desc.groups * plan.parts};
+    products.kind = 4 | (plan.to_filter ? 1 : 0) | (desc.order == ChannelOrder::kFirst ? 2 : 0);
+    products.key = key;
+    products.operands = [&] { return Definitions(desc) + kGeometry; };
+    products.set_arguments = operands;
+    XPU_RETURN_IF_ERROR(RunProducts(machine, queue, products, args, epilogue));
   }
   if (plan.parts == 1) return OkStatus();
   Call sum(machine, queue, errors::Concat("sum of parts ", Name(desc.type), whole.Key()),

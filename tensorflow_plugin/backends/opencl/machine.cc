@@ -24,6 +24,7 @@ Status Machine::Create(const Hardware& hardware, const Memory::Options& memory, 
   std::unique_ptr<Machine> made(new Machine(hardware, std::move(context)));
   XPU_RETURN_IF_ERROR(Memory::Create(hardware, made->context(), memory, &made->memory_));
   made->compiler_ = std::make_unique<Compiler>(hardware, made->context(), BinaryCache::UsersFolder());
+  made->tiles_ = std::make_unique<TileSearch>(*made->compiler_);
   *machine = std::move(made);
   return OkStatus();
 }
@@ -88,10 +89,16 @@ Call& Call::Report() {
   return At(report_);
 }
 
-Status Call::Enqueue(cl_uint axes, const size_t* global, const size_t* local) {
+Status Call::Enqueue(cl_uint axes, const size_t* global, const size_t* local, Handle<cl_event>* kept) {
   XPU_RETURN_IF_ERROR(status_);
   return queue_.Submit("a kernel", [&](cl_command_queue queue, cl_event* event) {
-    return Cl().EnqueueNDRangeKernel(queue, kernel_->kernel.get(), axes, nullptr, global, local, 0, nullptr, event);
+    const cl_int error =
+        Cl().EnqueueNDRangeKernel(queue, kernel_->kernel.get(), axes, nullptr, global, local, 0, nullptr, event);
+    if (error == CL_SUCCESS && kept != nullptr) {
+      Cl().RetainEvent(*event);
+      *kept = Handle<cl_event>(*event);
+    }
+    return error;
   });
 }
 
@@ -100,9 +107,9 @@ Status Call::Run(int64_t items) {
   return Enqueue(1, &global, &group_);
 }
 
-Status Call::RunGroups(const size_t groups[3], const size_t local[3]) {
+Status Call::RunGroups(const size_t groups[3], const size_t local[3], Handle<cl_event>* event) {
   const size_t global[] = {groups[0] * local[0], groups[1] * local[1], groups[2] * local[2]};
-  return Enqueue(3, global, local);
+  return Enqueue(3, global, local, event);
 }
 
 Status Call::RunChecked(int64_t items, const Args& args, Judge judge) {

@@ -15,6 +15,7 @@
 #include "tensorflow_plugin/backends/opencl/hardware.h"
 #include "tensorflow_plugin/backends/opencl/memory.h"
 #include "tensorflow_plugin/backends/opencl/queue.h"
+#include "tensorflow_plugin/backends/opencl/tile_search.h"
 
 namespace xpu::opencl {
 
@@ -27,6 +28,7 @@ class Machine {
   cl_context context() const { return context_.get(); }
   Memory& memory() { return *memory_; }
   Compiler& compiler() { return *compiler_; }
+  TileSearch& tiles() { return *tiles_; }
   Records& records() { return records_; }
 
   // A buffer of these numbers, for kernels to read: extents and strides. The same numbers give the same buffer; it is
@@ -42,6 +44,7 @@ class Machine {
   Records records_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Compiler> compiler_;
+  std::unique_ptr<TileSearch> tiles_;
   std::mutex tables_mutex_;
   std::map<std::vector<int64_t>, std::shared_ptr<Handle<cl_mem>>> tables_;
 };
@@ -81,8 +84,8 @@ class Call {
 
   // Enqueues at least `items` of work in groups of group(), along one axis: what is beyond, the kernel leaves out.
   Status Run(int64_t items);
-  // So many groups, each of `local` items, along three axes.
-  Status RunGroups(const size_t groups[3], const size_t local[3]);
+  // So many groups, each of `local` items, along three axes. `event` may be null.
+  Status RunGroups(const size_t groups[3], const size_t local[3], Handle<cl_event>* event = nullptr);
 
   // What a failure is: `judge` gets the least number that any item reported.
   using Judge = std::function<Status(uint32_t number)>;
@@ -95,7 +98,7 @@ class Call {
  private:
   Call& At(const Place& place);
   Call& Argument(size_t size, const void* value);
-  Status Enqueue(cl_uint axes, const size_t* global, const size_t* local);
+  Status Enqueue(cl_uint axes, const size_t* global, const size_t* local, Handle<cl_event>* kept = nullptr);
 
   Machine& machine_;
   Queue& queue_;

@@ -31,26 +31,25 @@ Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Arg
   const int64_t ldb = desc.ldb != 0 ? desc.ldb : desc.transpose_b ? desc.k : desc.n;
   const int64_t ldc = desc.ldc != 0 ? desc.ldc : desc.n;
 
-  const Hardware& hardware = machine.hardware();
-  const Epilogue epilogue(desc);
-  Call call(machine, queue, errors::Concat("matmul ", Name(desc.type), epilogue.Key()),
-            [&] { return ProductSource(hardware, desc.type, epilogue.Text(), kOperands); });
-  SetExtents(call, desc.m, desc.n, desc.k);
-  for (int64_t stride : {desc.transpose_a ? 1 : lda, desc.transpose_a ? lda : 1, desc.transpose_b ? 1 : ldb,
-                         desc.transpose_b ? ldb : 1, ldc}) {
-    call.Value(static_cast<cl_long>(stride));
-  }
-  for (bool conjugate : {desc.conjugate_a, desc.conjugate_b}) {
-    if (desc.type == DType::kComplex64) call.Value<cl_float>(conjugate ? -1 : 1);
-    if (desc.type == DType::kComplex128) call.Value<cl_double>(conjugate ? -1 : 1);
-  }
-  call.Memory(args.in[0]).Memory(args.in[1]).Memory(args.out[0]);
-  call.Value(static_cast<cl_int>(batch.rank()));
   std::vector<int64_t> table = WalkTable(batch, {&a, &b, &c});
   if (table.empty()) table.push_back(0);  // a buffer has at least a byte
-  call.Table(table);
-  epilogue.SetArguments(call, args);
-  return RunProducts(call, hardware, desc.type, desc.m, desc.n, batch.num_elements());
+  Products products{desc.type, desc.m, desc.n, desc.k, batch.num_elements()};
+  products.kind = desc.transpose_a | desc.transpose_b << 1;
+  products.key = errors::Concat("matmul ", Name(desc.type));
+  products.operands = [] { return kOperands; };
+  products.set_arguments = [&](Call& call) {
+    for (int64_t stride : {desc.transpose_a ? 1 : lda, desc.transpose_a ? lda : 1, desc.transpose_b ? 1 : ldb,
+                           desc.transpose_b ? ldb : 1, ldc}) {
+      call.Value(static_cast<cl_long>(stride));
+    }
+    for (bool conjugate : {desc.conjugate_a, desc.conjugate_b}) {
+      if (desc.type == DType::kComplex64) call.Value<cl_float>(conjugate ? -1 : 1);
+      if (desc.type == DType::kComplex128) call.Value<cl_double>(conjugate ? -1 : 1);
+    }
+    call.Memory(args.in[0]).Memory(args.in[1]).Memory(args.out[0]);
+    call.Value(static_cast<cl_int>(batch.rank())).Table(table);
+  };
+  return RunProducts(machine, queue, products, args, Epilogue(desc));
 }
 
 }  // namespace xpu::opencl

@@ -1,5 +1,8 @@
 #include "tensorflow_plugin/backends/opencl/product.h"
 
+#include <chrono>
+#include <utility>
+
 #include "tensorflow_plugin/backends/opencl/sources.h"
 
 namespace xpu::opencl {
@@ -15,16 +18,10 @@ const std::string kComplexProcessor =
 #include "tensorflow_plugin/backends/opencl/product_complex.cl.inc"
     ;
 
-// Elements of a tile's side that an item computes; a group has as many items as every device's may have.
-constexpr int kEach = 4;
-int SideOf(const Hardware& hardware) { return hardware.largest_group >= 256 ? 16 : 8; }
+constexpr int kRows = 6;  // of a processor's item: ROWS there
 
-// Of a processor's item: rows, and columns by the size of what is added up, so that sums and what they are made of are
-// in registers.
-constexpr int kRows = 6;  // ROWS there
-int WidthOf(DType type) { return SizeOf(RealTypeOf(type)) == 8 ? 4 : 8; }
-// Columns are two vectors; of complex numbers the vectors are the parts of one column each.
-int ColumnsOf(DType type) { return IsComplex(type) ? WidthOf(type) : 2 * WidthOf(type); }
+// Rows of what is summed up in local memory: STEP there.
+int64_t StepOf(DType type) { return SumSize(type) > 8 ? 8 : 16; }
 
 // Integers wrap, which only unsigned ones do by themselves.
 std::string SumOf(DType type) { return !IsInteger(type) ? RegisterOf(type) : SumSize(type) == 8 ? "ulong" : "uint"; }
@@ -56,43 +53,117 @@ void Epilogue::SetArguments(Call& call, const Args& args) const {
   if (walk_) walk_->SetArguments(call, args.in + 2, args.out);
 }
 
-std::string ProductSource(const Hardware& hardware, DType type, const std::string& epilogue,
-                          const std::string& operands) {
-  const std::string elements = ProductElements(type) + epilogue;
+namespace {
+
+std::string ProductSource(const Hardware& hardware, const Products& products, const Tile& tile,
+                          const std::string& epilogue) {
+  const DType type = products.type;
+  const std::string front = ProductElements(type) + epilogue;
   if (!hardware.is_processor) {
     const std::string fused = IsInteger(type)   ? "((v) * (w) + (z))"
                               : IsComplex(type) ? "fma((v).yy, (T)(-(w).y, (w).x), fma((v).xx, w, z))"
                                                 : "fma(v, w, z)";
-    return elements + errors::Concat("#define SIDE ", SideOf(hardware), "\n#define EACH ", kEach,
-                                     "\n#define ADD_PRODUCT(v, w, z) ", fused, "\n", operands, kTiles);
+    return front + errors::Concat("#define SIDE ", tile.side, "\n#define EACH ", tile.width, "\n#define STEP ",
+                                  StepOf(type), "\n#define ADD_PRODUCT(v, w, z) ", fused, "\n", products.operands(),
+                                  kTiles);
   }
-  const int width = WidthOf(type);
+  const int width = tile.width;
   if (IsComplex(type)) {
-    return elements +
-           errors::Concat("#define WIDTH ", width, "\n#define PAIRS ", 2 * width, "\n", operands, kComplexProcessor);
+    return front + errors::Concat("#define WIDTH ", width, "\n#define PAIRS ", 2 * width, "\n", products.operands(),
+                                  kComplexProcessor);
   }
   const bool dense = SizeOf(type) == SumSize(type);
-  return elements + errors::Concat("#define WIDTH ", width, "\n#define VECTOR ", SumOf(type), width,
-                                   "\n#define LOAD_VECTOR vload", width, "\n#define STORE_VECTOR vstore", width,
-                                   "\n#define DENSE ", dense ? 1 : 0, "\n", operands, kProcessor);
+  return front + errors::Concat("#define WIDTH ", width, "\n#define VECTOR ", SumOf(type), width,
+                                "\n#define LOAD_VECTOR vload", width, "\n#define STORE_VECTOR vstore", width,
+                                "\n#define DENSE ", dense ? 1 : 0, "\n", products.operands(), kProcessor);
 }
 
-void SetExtents(Call& call, int64_t m, int64_t n, int64_t k) {
-  for (int64_t extent : {m, n, k}) call.Value(static_cast<cl_ulong>(extent));
-}
-
-Status RunProducts(Call& call, const Hardware& hardware, DType type, int64_t m, int64_t n, int64_t batches) {
-  const auto tiles = [](int64_t extent, int64_t tile) { return static_cast<size_t>((extent + tile - 1) / tile); };
-  if (hardware.is_processor) {
-    // Rows first: they read the same columns of b.
-    const size_t groups[] = {tiles(m, kRows), tiles(n, ColumnsOf(type)), static_cast<size_t>(batches)};
-    const size_t local[] = {1, 1, 1};
-    return call.RunGroups(groups, local);
+// What is tried on one of them counts for all of a kind: of the same operands, with extents between the same powers
+// of two.
+uint64_t KindOf(const Products& products) {
+  uint64_t kind = static_cast<uint64_t>(products.kind) << 8 | static_cast<uint64_t>(products.type);
+  for (int64_t extent : {products.m, products.n, products.k, products.batches}) {
+    int bits = 0;
+    while (extent >> bits > 1) ++bits;
+    kind = kind << 6 | static_cast<uint64_t>(bits);
   }
-  const int64_t side = SideOf(hardware);
-  const size_t groups[] = {tiles(n, side * kEach), tiles(m, side * kEach), static_cast<size_t>(batches)};
+  return kind;
+}
+
+std::string NameOf(uint64_t kind, const std::vector<Tile>& tiles) {
+  std::string name = errors::Concat("tiles of products ", kind, " ", HashOf(kTiles + kProcessor));
+  for (const Tile& tile : tiles) name += errors::Concat(" ", tile.side, "x", tile.width);
+  return name;
+}
+
+// Enqueues them in groups of these tiles.
+Status RunWith(const Tile& tile, Machine& machine, Queue& queue, const Products& products, const Args& args,
+               const Epilogue& epilogue, Handle<cl_event>* event) {
+  const Hardware& hardware = machine.hardware();
+  Call call(machine, queue, errors::Concat(products.key, " ", tile.side, "x", tile.width, epilogue.Key()),
+            [&] { return ProductSource(hardware, products, tile, epilogue.Text()); });
+  for (int64_t extent : {products.m, products.n, products.k}) call.Value(static_cast<cl_ulong>(extent));
+  products.set_arguments(call);
+  epilogue.SetArguments(call, args);
+  const auto tiles = [](int64_t extent, int64_t of_tile) {
+    return static_cast<size_t>((extent + of_tile - 1) / of_tile);
+  };
+  const auto batches = static_cast<size_t>(products.batches);
+  if (hardware.is_processor) {
+    // Columns are two vectors; of complex numbers the vectors are the parts of one column each.
+    const int64_t columns = IsComplex(products.type) ? tile.width : 2 * tile.width;
+    // Rows first: they read the same columns of b.
+    const size_t groups[] = {tiles(products.m, kRows), tiles(products.n, columns), batches};
+    const size_t local[] = {1, 1, 1};
+    return call.RunGroups(groups, local, event);
+  }
+  const int64_t side = tile.side, extent = side * tile.width;
+  const size_t groups[] = {tiles(products.n, extent), tiles(products.m, extent), batches};
   const size_t local[] = {static_cast<size_t>(side), static_cast<size_t>(side), 1};
-  return call.RunGroups(groups, local);
+  return call.RunGroups(groups, local, event);
+}
+
+}  // namespace
+
+std::vector<Tile> TilesFor(const Hardware& hardware, DType type) {
+  if (hardware.is_processor) {
+    // So that sums and what they are made of are in registers, of which some processors' are twice as wide. Pairs of
+    // complex numbers fill the widest vectors that there are.
+    const int width = SizeOf(RealTypeOf(type)) == 8 ? 4 : 8;
+    return IsComplex(type) ? std::vector<Tile>{{1, width}} : std::vector<Tile>{{1, width}, {1, 2 * width}};
+  }
+  std::vector<Tile> tiles;
+  for (const Tile& tile : {Tile{16, 4}, Tile{8, 4}, Tile{16, 8}, Tile{8, 8}}) {
+    const int64_t bytes = StepOf(type) * (2 * tile.side * tile.width + 1) * static_cast<int64_t>(SumSize(type));
+    const auto items = static_cast<size_t>(tile.side * tile.side);
+    if (items <= hardware.largest_group && bytes <= hardware.local_memory_bytes) tiles.push_back(tile);
+  }
+  return tiles.empty() ? std::vector<Tile>{{8, 4}} : tiles;
+}
+
+Status RunProducts(Machine& machine, Queue& queue, const Products& products, const Args& args,
+                   const Epilogue& epilogue) {
+  using Clock = std::chrono::steady_clock;
+  const std::vector<Tile> tiles = TilesFor(machine.hardware(), products.type);
+  const uint64_t kind = KindOf(products);
+  const double work = static_cast<double>(products.m) * static_cast<double>(products.n) *
+                      static_cast<double>(products.k) * static_cast<double>(products.batches);
+  const TileSearch::Run run =
+      machine.tiles().Next(kind, static_cast<int>(tiles.size()), work, [&] { return NameOf(kind, tiles); });
+  const Clock::time_point began = Clock::now();
+  Handle<cl_event> event;
+  const Status status = RunWith(tiles[static_cast<size_t>(run.way)], machine, queue, products, args, epilogue,
+                                run.timed ? &event : nullptr);
+  if (!status.ok() && run.way != 0) {
+    // Such as a kernel that needs more registers than there are for so many items.
+    machine.tiles().CannotRun(kind, run);
+    return RunWith(tiles[0], machine, queue, products, args, epilogue, nullptr);
+  }
+  if (status.ok() && run.timed) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
+    machine.tiles().Ran(kind, run, work, seconds, std::move(event));
+  }
+  return status;
 }
 
 }  // namespace xpu::opencl

@@ -22,8 +22,10 @@
 #define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PRODUCT_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tensorflow_plugin/backends/opencl/element_walk.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
@@ -68,15 +70,29 @@ class Epilogue {
 // T, SUM, LOAD_A(i), LOAD_B(i) and STORE_C(i, x).
 std::string ProductElements(DType type);
 
-// The kernel for products of these operands.
-std::string ProductSource(const Hardware& hardware, DType type, const std::string& epilogue,
-                          const std::string& operands);
+// `batches` products of [m, k] and [k, n].
+struct Products {
+  DType type;
+  int64_t m, n, k, batches;
+  // What else than extents tells which tiles are quick: a number below 16.
+  int kind;
+  // Names the kernel, and says what its operands are.
+  std::string key;
+  std::function<std::string()> operands;
+  // Sets the parameters after m, n and k.
+  std::function<void(Call& call)> set_arguments;
+};
 
-// Its parameters m, n and k come first.
-void SetExtents(Call& call, int64_t m, int64_t n, int64_t k);
+// The tiles that groups of items may compute: of each, bits are the same.
+struct Tile {
+  int side;   // items along both of a group's sides; 1 on processors
+  int width;  // elements along both of the tile's sides that an item computes; on processors, of its vectors
+};
+// Those that fit the device, of which the first is used where nothing is known of their speeds.
+std::vector<Tile> TilesFor(const Hardware& hardware, DType type);
 
-// Enqueues `batches` products of [m, k] and [k, n].
-Status RunProducts(Call& call, const Hardware& hardware, DType type, int64_t m, int64_t n, int64_t batches);
+Status RunProducts(Machine& machine, Queue& queue, const Products& products, const Args& args,
+                   const Epilogue& epilogue);
 
 }  // namespace xpu::opencl
 

@@ -1,9 +1,8 @@
 // A group of SIDE x SIDE items computes a tile of TILE x TILE elements of a product, EACH x EACH of them per item, from
 // tiles of a and b that it brings into local memory. Items are SIDE apart in the tile, so that neighbours read and write
-// neighbours. In front of this stand SUM, what products are added in, ADD_PRODUCT(x, y, sum), and the operands
-// (product.h).
+// neighbours. STEP terms of each sum are brought there at a time. In front of this stand SUM, what products are
+// added in, ADD_PRODUCT(x, y, sum), and the operands (product.h).
 #define TILE (SIDE * EACH)
-#define STEP (sizeof(SUM) > 8 ? 8 : 16)
 
 kernel void run(const ulong m, const ulong n, const ulong k, PARAMETERS) {
   local SUM tile_a[STEP][TILE + 1];
