@@ -27,7 +27,7 @@ RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 ROUNDS, QUICK_ROUNDS = 7, 3
 # Whom steps of several sizes are compared with, and where the XPU's own variants are seen.
 SCALED = [XPU, "TensorFlow", "TensorFlow with XLA", "JAX"]
-VARIED = ["plain CNN", "Transformer encoder, small", "LSTM", "MLP", "many small ops"]
+VARIED = ["plain CNN", "ResNet50, inference", "Transformer encoder, small", "LSTM", "MLP", "many small ops"]
 
 
 def mean(ratios: list[float]) -> str:

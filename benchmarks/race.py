@@ -47,7 +47,7 @@ CONTESTANTS = {
 
 # The XPU with something left out.
 PASSES = ("FuseElementwise", "FuseEpilogues", "FuseReductions", "ReadThroughCopies", "WriteThroughCopies")
-PASSES += ("StackProducts", "SumProducts", "RemoveRepeated", "Recompute")
+PASSES += ("StackProducts", "SumProducts", "RemoveRepeated", "KeepWhatStays", "Recompute")
 VARIANTS = {
     **{f"without {name}": Contestant({"TF_XPU_FUSION_WITHOUT": name}) for name in PASSES},
     "without direct calls": Contestant({"TF_XPU_DIRECT_CALLS": "0"}),
