@@ -56,19 +56,24 @@ typedef global T *Matrix;
 #define FOR_COLUMNS(c, columns) \
   for (ulong c = LANE % COLUMN_LANES(columns); c < (columns); c += COLUMN_LANES(columns))
 
-// The sum of what each item has, in the order of the items, for all of them.
-REAL sum_of_lanes(const REAL mine, local REAL *lanes) {
+// Of what each item has, in the order of the items, for all of them.
 #if LANES == 1
-  return mine;
+#define OF_LANES(name, JOINED) \
+  REAL name(const REAL mine, local REAL *lanes) { return mine; }
 #else
-  SYNC
-  lanes[LANE] = mine;
-  SYNC
-  REAL sum = 0;
-  for (uint i = 0; i < LANES; ++i) sum += lanes[i];
-  return sum;
+#define OF_LANES(name, JOINED)                                                \
+  REAL name(const REAL mine, local REAL *lanes) {                             \
+    SYNC                                                                      \
+    lanes[LANE] = mine;                                                       \
+    SYNC                                                                      \
+    REAL all = lanes[0];                                                      \
+    for (uint i = 1; i < LANES; ++i) all = JOINED(all, lanes[i]);             \
+    return all;                                                               \
+  }
 #endif
-}
+#define PLUS(x, y) ((x) + (y))
+OF_LANES(sum_of_lanes, PLUS)
+OF_LANES(largest_of_lanes, fmax)
 T whole_sum_of_lanes(const T mine, local REAL *lanes) {
 #ifdef COMPLEX
   const REAL re = sum_of_lanes(mine.x, lanes);
@@ -78,15 +83,3 @@ T whole_sum_of_lanes(const T mine, local REAL *lanes) {
 #endif
 }
 int any_of_lanes(const int mine, local REAL *lanes) { return sum_of_lanes(mine ? 1 : 0, lanes) != 0; }
-REAL largest_of_lanes(const REAL mine, local REAL *lanes) {
-#if LANES == 1
-  return mine;
-#else
-  SYNC
-  lanes[LANE] = mine;
-  SYNC
-  REAL largest = lanes[0];
-  for (uint i = 1; i < LANES; ++i) largest = fmax(largest, lanes[i]);
-  return largest;
-#endif
-}
