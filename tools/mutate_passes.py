@@ -261,8 +261,20 @@ MUTANTS = (
     Mutant(
         "fused: with what is far",
         "fuse_elementwise.cc",
-        "if (reader < i && !distances_.AreFar(reader, i)) add(reader);",
-        "add(reader);",
+        "if (reader < i && !distances_.AreFar(reader, i) && IsWorthOnePass(reader, i)) add(reader);",
+        "if (reader < i && IsWorthOnePass(reader, i)) add(reader);",
+    ),
+    Mutant(
+        "fused: with whoever reads a short row",
+        "fuse_elementwise.cc",
+        "if (elements <= kFewElements) return true;",
+        "return true;",
+    ),
+    Mutant(
+        "fused: not with whoever reads the same",
+        "fuse_elementwise.cc",
+        "if (std::min(x.end, y.end) - std::max(x.begin, y.begin) >= elements) return true;",
+        "",
     ),
     Mutant(
         "fused: an operand swapped",
