@@ -1,6 +1,8 @@
 #include "tensorflow_plugin/graph/integers.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "tensorflow/core/framework/memory_types.h"
@@ -22,7 +24,7 @@ struct Memory {
 class Moves {
  public:
   Moves(tf::Graph* graph, const std::string& device_type) : device_type_(device_type), order_(InOrder(*graph)) {
-    for (tf::Node* node : order_) FindWays(node);
+    for (tf::Node* node : order_) FindWay(node);
   }
 
   // All that might move do, but for those that gain nothing, without whom others gain nothing, and so on.
@@ -41,21 +43,21 @@ class Moves {
   }
 
  private:
-  // Where it has its arguments now, and would have them if it moved.
-  void FindWays(tf::Node* node) {
-    if (DeviceTypeOf(*node) != device_type_) return;
-    Memory now, then;
-    if (!MemoryOf(*node, device_type_, &now.inputs, &now.outputs)) return;
-    const bool may = node->attrs().Find(labels::kAttribute) == nullptr && IsWithin(*node);
-    if (may) {
-      node->AddAttr(labels::kAttribute, labels::kOnDevice);
-      if (tf::FindKernelDef(tf::DeviceType(device_type_), node->def(), nullptr, nullptr).ok() &&
-          MemoryOf(*node, device_type_, &then.inputs, &then.outputs)) {
-        moved_[node] = std::move(then);
-      }
-      node->ClearAttr(labels::kAttribute);
+  // Where it would have its arguments if it moved.
+  void FindWay(tf::Node* node) {
+    const auto& types = node->input_types();
+    if (DeviceTypeOf(*node) != device_type_ || std::find(types.begin(), types.end(), tf::DT_INT32) == types.end() ||
+        node->attrs().Find(labels::kAttribute) != nullptr || !IsWithin(*node)) {
+      return;
     }
-    now_[node] = std::move(now);
+    MemoryNow(*node);  // without the label
+    node->AddAttr(labels::kAttribute, labels::kOnDevice);
+    Memory then;
+    if (tf::FindKernelDef(tf::DeviceType(device_type_), node->def(), nullptr, nullptr).ok() &&
+        MemoryOf(*node, device_type_, &then.inputs, &then.outputs)) {
+      moved_[node] = std::move(then);
+    }
+    node->ClearAttr(labels::kAttribute);
   }
 
   // Whether its commands might be a cluster's.
@@ -66,8 +68,8 @@ class Moves {
 
   // Something that it read in host memory is in device memory, all else that it will read there may come from the host
   // at any time, and whoever read what it gave there will read it in device memory.
-  bool Gains(const tf::Node& node) const {
-    const Memory &was = now_.at(&node), &is = moved_.at(&node);
+  bool Gains(const tf::Node& node) {
+    const Memory &was = MemoryNow(node), &is = moved_.at(&node);
     bool gains = false;
     for (const tf::Edge* e : InputsOf(node)) {
       if (was.inputs[e->dst_input()] == is.inputs[e->dst_input()]) continue;
@@ -84,18 +86,27 @@ class Moves {
     return gains;
   }
 
-  bool IsOnDevice(const tf::Edge& e, const tf::Node& reader) const {
-    return e.src()->assigned_device_name() == reader.assigned_device_name() && IsKnown(*e.src()) &&
-           MemoryOfMoved(*e.src()).outputs[e.src_output()] == tf::DEVICE_MEMORY;
+  bool IsOnDevice(const tf::Edge& e, const tf::Node& reader) {
+    return e.src()->assigned_device_name() == reader.assigned_device_name() &&
+           IsDevice(MemoryOfMoved(*e.src()).outputs, e.src_output());
   }
-  bool IsReadOnDevice(const tf::Edge& e, const tf::Node& writer) const {
-    return e.dst()->assigned_device_name() == writer.assigned_device_name() && IsKnown(*e.dst()) &&
-           MemoryOfMoved(*e.dst()).inputs[e.dst_input()] == tf::DEVICE_MEMORY;
+  bool IsReadOnDevice(const tf::Edge& e, const tf::Node& writer) {
+    return e.dst()->assigned_device_name() == writer.assigned_device_name() &&
+           IsDevice(MemoryOfMoved(*e.dst()).inputs, e.dst_input());
   }
-  bool IsKnown(const tf::Node& node) const { return now_.count(&node) != 0; }
-  const Memory& MemoryOfMoved(const tf::Node& node) const {
+  static bool IsDevice(const tf::MemoryTypeVector& types, size_t i) {
+    return i < types.size() && types[i] == tf::DEVICE_MEMORY;
+  }
+  // Of a node on the device; nothing if there is no kernel for it.
+  const Memory& MemoryNow(const tf::Node& node) {
+    const auto [found, is_new] = now_.emplace(&node, Memory());
+    Memory& memory = found->second;
+    if (is_new && !MemoryOf(node, device_type_, &memory.inputs, &memory.outputs)) memory = Memory();
+    return memory;
+  }
+  const Memory& MemoryOfMoved(const tf::Node& node) {
     const auto found = moved_.find(&node);
-    return found != moved_.end() ? found->second : now_.at(&node);
+    return found != moved_.end() ? found->second : MemoryNow(node);
   }
 
   // The host's arithmetic of a cluster's members, which would have to be another one's.
