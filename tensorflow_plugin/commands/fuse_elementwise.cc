@@ -124,7 +124,6 @@ class Fuser {
     const Command &one = list_.commands[a], &other = list_.commands[b];
     const int64_t elements = DescOf(b).shape.num_elements();
     if (elements <= kFewElements) return true;
-    if (!std::holds_alternative<ElementwiseDesc>(one.desc)) return false;
     for (size_t k = 0; k < one.in.size(); ++k) {
       for (size_t m = 0; m < other.in.size(); ++m) {
         if (one.in[k].buffer != other.in[m].buffer || one.in[k].buffer == Place::kNowhere) continue;

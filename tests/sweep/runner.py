@@ -431,8 +431,10 @@ class Prepared:
 CALLS_PER_GRAPH = 64
 
 
-def run_calls(op: str, calls: list[Call], device: str = "/xpu:0") -> float:
+def run_calls(op: str, calls: list[Call], device: str = "/xpu:0", label: str = "") -> float:
     """Runs calls of one op on `device` and on the CPU, eagerly and in a graph, twice each.
+
+    By the op's kernels with a label, which are for graphs alone, in a graph.
 
     Returns the largest error as a fraction of what is allowed. Raises AssertionError on any difference.
     """
@@ -441,14 +443,9 @@ def run_calls(op: str, calls: list[Call], device: str = "/xpu:0") -> float:
         group = [call for call in calls if call.case.stateful == stateful]
         for i in range(0, len(group), CALLS_PER_GRAPH):
             prepared = [Prepared(call) for call in group[i : i + CALLS_PER_GRAPH]]
-            worst = max(worst, *(p.run_eagerly(device) for p in prepared), _run_in_graph(op, prepared, device))
+            eagerly = () if label else (p.run_eagerly(device) for p in prepared)
+            worst = max(worst, *eagerly, _run_in_graph(op, prepared, device, label))
     return worst
-
-
-def run_labelled(op: str, calls: list[Call], label: str, device: str = "/xpu:0") -> float:
-    """The same in graphs alone, by the kernels with a label."""
-    groups = [calls[i : i + CALLS_PER_GRAPH] for i in range(0, len(calls), CALLS_PER_GRAPH)]
-    return max(_run_in_graph(op, [Prepared(call) for call in group], device, label) for group in groups)
 
 
 def _run_in_graph(op: str, prepared: list[Prepared], device: str, label: str = "") -> float:

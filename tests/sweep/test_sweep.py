@@ -12,7 +12,7 @@ from tests.sweep import absent, document
 from tests.sweep.adopted import OPS as ADOPTED
 from tests.sweep.cases import CASES
 from tests.sweep.registrations import ON_DEVICE, Registration, all_registrations, problems
-from tests.sweep.runner import calls_of, run_calls, run_labelled
+from tests.sweep.runner import calls_of, run_calls
 
 REGISTRATIONS = all_registrations()
 BY_OP = collections.defaultdict(list)
@@ -109,7 +109,7 @@ def integers_on_device():
     """The kernels of 32-bit integers that are data, by op. (Where random numbers start is for tests of those.)"""
     by_op = collections.defaultdict(list)
     for r in all_registrations(label=ON_DEVICE):
-        if tf.int32 in r.type_map.values() and not r.op.startswith(("Stateless", "RandomShuffle")):
+        if tf.int32 in r.type_map.values() and not r.op.startswith("Stateless"):
             by_op[r.op].append(r)
     return by_op
 
@@ -125,7 +125,7 @@ def test_op_of_integers_on_the_device(op, xpu_device):
     for registration in integers_on_device()[op]:
         calls += calls_of(op, CASES.get(op, []), registration.type_map)
     assert calls, "no case runs it"
-    run_labelled(op, calls, ON_DEVICE, device=xpu_device)
+    run_calls(op, calls, device=xpu_device, label=ON_DEVICE)
 
 
 @pytest.mark.host_only

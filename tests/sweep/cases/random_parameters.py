@@ -47,7 +47,7 @@ def gamma(start):
     ]
 
 
-def of_the_same_normals(got, want):
+def of_the_same_gammas(got, want):
     """Within the roundings of a power and a logarithm, which are a device's own."""
     assert (got.dtype, got.shape) == (want.dtype, want.shape)
     np.testing.assert_allclose(got, want, rtol=4 * FORMATS[tf.as_dtype(got.dtype)].roundoff, atol=0)
@@ -122,7 +122,7 @@ CASES = {
     "RandomGamma": [
         Case(
             lambda t, r: {"shape": shape_tensor((3, 2)), "alpha": tf.constant(ALPHAS, t["T"]), **fresh_seed()},
-            compare=of_the_same_normals if BACKEND == "XPU_OPENCL" else "bits",
+            compare=of_the_same_gammas if BACKEND == "XPU_OPENCL" else "bits",
             stateful=True,
         ),
         Case(
