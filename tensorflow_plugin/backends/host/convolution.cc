@@ -7,6 +7,7 @@
 #include "tensorflow_plugin/backends/host/convert.h"
 #include "tensorflow_plugin/backends/host/convolution_products.h"
 #include "tensorflow_plugin/backends/host/convolution_windows.h"
+#include "tensorflow_plugin/backends/host/cost.h"
 #include "tensorflow_plugin/backends/host/epilogue.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/onednn.h"
@@ -256,8 +257,6 @@ constexpr int64_t kPartsPerThread = 2;
 // oneDNN's threads read a share each or, where it meets enough pixels of the output, each thread has one part.
 constexpr int64_t kFilterOfParts = 1 << 17;  // elements
 constexpr int64_t kPixelsOfPart = 128;
-
-int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
 
 // Some images of a convolution or, of one image, some rows of the output; where its x and y begin, in elements.
 struct Part {

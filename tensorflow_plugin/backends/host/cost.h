@@ -13,6 +13,9 @@ namespace xpu::host {
 // Nanoseconds that one element of a program takes, with reading and writing it.
 double NsPerElement(const Program& program);
 
+// How many parts of so many there are in all, the last one perhaps smaller.
+inline int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
+
 // Of `items` that take `ns` together, as many as ThreadTeam::ParallelFor wants in a grain.
 inline int64_t Grain(int64_t ns, int64_t items) {
   const double each = static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(items, 1));

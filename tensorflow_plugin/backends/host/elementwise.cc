@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "tensorflow_plugin/backends/host/cost.h"
 #include "tensorflow_plugin/backends/host/kernels.h"
 #include "tensorflow_plugin/backends/host/tile_runner.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
@@ -12,10 +13,10 @@ Status HostKernels::Run(const ElementwiseDesc& desc, const Args& args, const run
   if (n == 0) return OkStatus();
   const PreparedProgram& prepared = Prepare(merged.program);
   // Parts are worth some 10 us, whole numbers of tiles, and as many for each thread.
-  const int64_t tiles = (n + TileRunner::kTile - 1) / TileRunner::kTile;
+  const int64_t tiles = Count(n, TileRunner::kTile);
   int64_t parts = std::min(tiles, static_cast<int64_t>(static_cast<double>(n) * prepared.cost_per_element / 10000));
   parts -= parts > team.size() ? parts % team.size() : 0;
-  const int64_t tiles_each = (tiles - 1) / std::max<int64_t>(parts, 1) + 1;
+  const int64_t tiles_each = Count(tiles, std::max<int64_t>(parts, 1));
   runtime::SharedStatus status;
   team.ParallelFor(n, tiles_each * TileRunner::kTile, [&](int64_t begin, int64_t end) {
     TileRunner runner(merged, args);

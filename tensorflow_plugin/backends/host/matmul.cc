@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "tensorflow_plugin/backends/host/convert.h"
+#include "tensorflow_plugin/backends/host/cost.h"
 #include "tensorflow_plugin/backends/host/epilogue.h"
 #include "tensorflow_plugin/backends/host/few_rows.h"
 #include "tensorflow_plugin/backends/host/gemm.h"
@@ -244,8 +245,6 @@ struct Part {
 
 // In fewer rows oneDNN is slow.
 constexpr int64_t kPieceRows = 128, kCopiedElements = 1 << 18;
-
-int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
 
 Part ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
   // Parts of fewer columns or rows would have oneDNN copy more than it multiplies.
