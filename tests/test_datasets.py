@@ -1,9 +1,12 @@
 """tf.data on the device: elements that are copied there ahead of their use, and the ops that this consists of."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import prefetching_ops
+from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 from tensorflow.python.data.util import structure
 
 import tensorflow_xpu
@@ -264,3 +267,97 @@ def test_keras_leaves_what_it_is_given_on_the_host(xpu_device):
         for run in (lambda: model.fit(x, y, verbose=0), lambda: model.predict(x, verbose=0)):
             _, peak = peak_of(run)
             assert peak < x.nbytes // 2, peak
+
+
+class Pair(NamedTuple):
+    left: tf.Tensor
+    right: tf.Tensor
+
+
+ELEMENTS = {
+    "tensor": lambda i: i,
+    "tuple": lambda i: (i, tf.strings.as_string(i)),
+    "nested": lambda i: {"b": (i, {"d": i + 1, "c": tf.fill([i], 2.0)}), "a": (i + 2,)},
+    "named": lambda i: Pair(i, (i, i + 1)),
+    "ragged": lambda i: (tf.RaggedTensor.from_row_lengths(tf.range(i), [i]), i),
+    "sparse": lambda i: {"x": tf.sparse.from_dense(tf.one_hot(i, 5))},
+    "optional": lambda i: (tf.experimental.Optional.from_value(i), i),
+    "dataset": lambda i: tf.data.Dataset.range(i),
+}
+
+
+def plain(value):
+    """A value as types and numbers that can be compared."""
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}, list(value)
+    if isinstance(value, tuple):
+        return type(value), [plain(v) for v in value]
+    if isinstance(value, tf.Tensor):
+        return value.dtype, value.device, np.asarray(value).tolist()
+    if isinstance(value, tf.data.Dataset):
+        return [plain(v) for v in value]
+    if isinstance(value, tf.experimental.Optional):
+        return plain(value.get_value())
+    return type(value), repr(value.to_list() if isinstance(value, tf.RaggedTensor) else tf.sparse.to_dense(value))
+
+
+quick = pytest.mark.skipif(
+    not hasattr(OwnedIterator._next_internal, "__wrapped__"), reason="this TensorFlow's iterators have no hook"
+)
+
+
+@quick
+@pytest.mark.parametrize("kind", ELEMENTS)
+def test_python_gets_elements_as_tensorflow_makes_them(kind, xpu_device, monkeypatch):
+    dataset = tf.data.Dataset.range(4).map(ELEMENTS[kind])
+    with tf.device(xpu_device):
+        got = [plain(element) for element in dataset]
+        monkeypatch.setattr(OwnedIterator, "_next_internal", OwnedIterator._next_internal.__wrapped__)
+        assert got == [plain(element) for element in dataset]
+
+
+@quick
+def test_elements_of_tensors_are_made_without_types(xpu_device, monkeypatch):
+    """But for those that are more than tensors, tuples and dicts."""
+    made = []
+
+    def count(spec, tensors):
+        made.append(spec)
+        return original(spec, tensors)
+
+    def taken(kind):
+        elements = iter(tf.data.Dataset.range(4).map(ELEMENTS[kind]))
+        made.clear()
+        return len(list(elements)), len(made)
+
+    original = structure.from_compatible_tensor_list
+    monkeypatch.setattr(structure, "from_compatible_tensor_list", count)
+    with tf.device(xpu_device):
+        assert taken("nested") == (4, 0)
+        assert taken("ragged") == (4, 4)
+
+
+@pytest.mark.parametrize("inside", [lambda x: x, lambda x: (x, x), lambda x: {"x": x}])
+def test_an_element_of_another_shape_than_promised_is_an_error(inside, xpu_device):
+    def lie(i):
+        (x,) = tf.numpy_function(lambda n: np.zeros(2 if n == 1 else 3, np.float32), [i], [tf.float32])
+        x.set_shape([3])
+        return inside(x)
+
+    with tf.device(xpu_device):
+        elements = iter(tf.data.Dataset.range(3).map(lie))
+        next(elements)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Incompatible shapes at component 0: expected \[3\]"):
+            next(elements)
+        next(elements)
+        with pytest.raises(StopIteration):
+            next(elements)
+
+
+def test_elements_in_asynchronous_execution(xpu_device):
+    tf.config.experimental.set_synchronous_execution(False)
+    try:
+        with tf.device(xpu_device):
+            assert [i.numpy() for i, _ in tf.data.Dataset.range(3).map(ELEMENTS["tuple"])] == [0, 1, 2]
+    finally:
+        tf.config.experimental.set_synchronous_execution(True)
