@@ -76,9 +76,10 @@ def patch(module: ModuleType) -> None:
         return lambda model: False if _xpu_in_use(module) else original(model)
 
     def pythonify_logs(original: Any) -> Any:
-        def replacement(*arguments: Any) -> Any:  # the last one is the logs
-            if _xpu_in_use(module):
-                _read(arguments[-1] or {})
+        def replacement(*arguments: Any) -> Any:
+            logs = arguments[-1]  # of a step that begins there are none
+            if logs and _xpu_in_use(module):
+                _read(logs)
             return original(*arguments)
 
         return replacement
