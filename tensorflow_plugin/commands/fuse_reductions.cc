@@ -117,7 +117,7 @@ class ReductionFuser {
   int WriterOf(int reduction, int k, int* output) const {
     const Command& command = list_.commands[reduction];
     const Place& place = command.in[k];
-    if (place.buffer == Place::kNowhere || place.offset != 0 || command.workspace.buffer != Place::kNowhere) return -1;
+    if (place.buffer == Place::kNowhere || place.offset != 0) return -1;
     const Uses::OfBuffer& uses = uses_.buffers[place.buffer];
     if (uses.kept || uses.writers.size() != 1 || uses.readers.size() != 1) return -1;
     const Command& writer = list_.commands[uses.writers[0]];
@@ -162,6 +162,8 @@ class ReductionFuser {
     builder.Output(builder.Inline(p, std::move(inputs))[p.outputs()[0]]);
     desc.source.program = builder.Build();
     if (desc.source.program == nullptr || !Check(desc, &fused.footprint).ok() || !can_.Supports(desc)) return false;
+    // With the workspace that there is.
+    if (can_.WorkspaceBytes(desc) > can_.WorkspaceBytes(std::get<ReduceDesc>(to.desc))) return false;
     for (size_t s = 0; s < sources.size(); ++s) {
       // The reduction reads later than the command, and not what that has stored over.
       const int first = sources[s].command_output < 0 ? writer - 1 : writer;
@@ -177,6 +179,7 @@ class ReductionFuser {
     }
     fused.desc = std::move(desc);
     fused.out = to.out;
+    fused.workspace = to.workspace;
     fused.origin = to.origin;
     to = std::move(fused);
     return true;

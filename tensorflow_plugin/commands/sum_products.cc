@@ -75,6 +75,10 @@ void SumProducts(const Capabilities& can, List* list) {
     one.in = product.in;
     one.out = {to};
     one.origin = product.origin;
+    if (const int64_t bytes = can.WorkspaceBytes(longer); bytes > 0) {
+      one.workspace = {static_cast<int>(list->buffers.size()), 0};
+      list->buffers.push_back({Buffer::Kind::kComputed, bytes, nullptr});
+    }
     gone[&sum - list->commands.data()] = true;
     product = std::move(one);
   }

@@ -22,9 +22,6 @@ const std::string kGeometry =
 const std::string kDirect =
 #include "tensorflow_plugin/backends/opencl/convolution_direct.cl.inc"
     ;
-const std::string kSum =
-#include "tensorflow_plugin/backends/opencl/convolution_sum.cl.inc"
-    ;
 
 // A product of fewer columns would compute mostly what nobody wants.
 constexpr int64_t kFewColumns = 8;
@@ -73,7 +70,7 @@ Plan::Plan(const ConvolutionDesc& as_given, int64_t item_rows)
   if (to_filter && items > 0) {
     // As many as keep a large device busy, each of a number of lines of positions; by the shape alone, so that results
     // are the same on every device, and scratch memory is known early.
-    constexpr int64_t kTile = 64, kTiles = 256, kItems = 16384, kShortest = 256;
+    constexpr int64_t kTile = 128, kTiles = 264, kItems = 16384, kShortest = 256;
     const auto tiles = [](int64_t extent) { return (extent + kTile - 1) / kTile; };
     const int64_t wanted = direct ? kItems / items : kTiles / (tiles(m) * tiles(n) * desc.groups);
     const int64_t most = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, k / kShortest));
@@ -127,8 +124,14 @@ bool FitsKernels(const ConvolutionDesc& desc) {
   return fits(&taps, std::max(desc.in_channels, desc.out_channels));
 }
 
-std::string Definitions(const ConvolutionDesc& desc) {
-  return errors::Concat("#define TO_FILTER ", desc.direction == Direction::kFilterGradient ? 1 : 0, "\n");
+// What of the geometry a kernel is made for.
+std::string Definitions(const Hardware& hardware, const ConvolutionDesc& desc) {
+  const bool has_strides = std::any_of(desc.stride, desc.stride + desc.spatial_rank, [](int64_t s) { return s != 1; });
+  // A processor's items look at axes once for a segment, and kernels take long to compile there.
+  return errors::Concat("#define TO_FILTER ", desc.direction == Direction::kFilterGradient ? 1 : 0,
+                        "\n#define DIVIDES ", desc.direction == Direction::kDataGradient && has_strides ? 1 : 0,
+                        "\n#define AXES ",
+                        hardware.is_processor ? ConvolutionDesc::kMaxSpatial : std::max(1, desc.spatial_rank), "\n");
 }
 
 // [cells, of_source, groups, of_dense], out of [cells, of_dense, groups, of_source].
@@ -171,8 +174,8 @@ Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, cons
   // Of parts, the sum is what has an epilogue.
   const Epilogue none(desc.type), whole(desc);
   const Epilogue& epilogue = plan.parts == 1 ? whole : none;
-  const std::string key =
-      errors::Concat("convolution ", plan.direct ? "direct " : "", plan.to_filter ? "to filter " : "", Name(desc.type));
+  const std::string definitions = Definitions(machine.hardware(), desc);
+  const std::string key = errors::Concat("convolution ", plan.direct ? "direct " : "", definitions, Name(desc.type));
   const void *source = args.in[0], *other = args.in[1];
   if (plan.to_data) {
     std::swap(source, other);
@@ -190,27 +193,31 @@ Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, cons
   };
   if (plan.direct) {
     Call call(machine, queue, key + epilogue.Key(),
-              [&] { return ProductElements(desc.type) + epilogue.Text() + Definitions(desc) + kGeometry + kDirect; });
+              [&] { return ProductElements(desc.type) + epilogue.Text() + definitions + kGeometry + kDirect; });
     call.Value(static_cast<cl_ulong>(plan.items));
     for (int64_t value : {plan.n, desc.groups, plan.k}) call.Value(static_cast<cl_uint>(value));
     operands(call);
     epilogue.SetArguments(call, args);
     XPU_RETURN_IF_ERROR(call.Run(plan.items * plan.parts));
   } else {
-    Products products{desc.type, plan.m, plan.n, plan.k, desc.groups * plan.parts};
+    Products products{};
+    products.type = desc.type;
+    products.m = plan.m;
+    products.n = plan.n;
+    products.k = plan.k;
+    products.batches = desc.groups * plan.parts;
+    // A gradient to the filter has its taps as rows, and channels are taps.
+    const bool channels_last = desc.order == ChannelOrder::kLast;
+    products.a_dense = plan.to_filter != channels_last;
+    products.b_dense = !plan.to_filter || channels_last;
     products.kind = 4 | (plan.to_filter ? 1 : 0) | (desc.order == ChannelOrder::kFirst ? 2 : 0);
     products.key = key;
-    products.operands = [&] { return Definitions(desc) + kGeometry; };
+    products.operands = [&] { return definitions + kGeometry; };
     products.set_arguments = operands;
     XPU_RETURN_IF_ERROR(RunProducts(machine, queue, products, args, epilogue));
   }
   if (plan.parts == 1) return OkStatus();
-  Call sum(machine, queue, errors::Concat("sum of parts ", Name(desc.type), whole.Key()),
-           [&] { return ProductElements(desc.type) + whole.Text() + kSum; });
-  sum.Value(static_cast<cl_ulong>(plan.items)).Value(static_cast<cl_uint>(plan.parts));
-  sum.Memory(args.workspace).Memory(args.out[0]);
-  whole.SetArguments(sum, args);
-  return sum.Run(plan.items);
+  return AddParts(machine, queue, desc.type, plan.items, plan.parts, args, whole);
 }
 
 }  // namespace xpu::opencl

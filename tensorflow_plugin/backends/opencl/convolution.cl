@@ -14,7 +14,7 @@
 #define SCALE(d) ((int)shape[9 + (d)])
 #define SPREAD(d) ((int)shape[12 + (d)])
 #define SHIFT(d) ((int)shape[15 + (d)])
-#define DIVISOR(d) ((int)shape[18 + (d)])
+#define DIVISOR(d) (DIVIDES ? (int)shape[18 + (d)] : 1)
 #define SOURCE_STEP(d) shape[21 + (d)]  // in elements
 #define SOURCE_IMAGE shape[24]
 #define SOURCE_CHANNEL shape[25]
@@ -23,6 +23,9 @@
 #define DENSE_IMAGE shape[28]
 #define DENSE_CELL shape[29]
 #define DENSE_CHANNEL shape[30]
+
+// AXES of the three, the last ones, are more than one cell: the others need not be looked at.
+#define FIRST_AXIS (3 - AXES)
 
 // What a position or a tap adds to a cell's coordinates, before the division, and to where its elements lie.
 typedef struct {
@@ -34,8 +37,9 @@ Point position_at(constant long *shape, uint position) {
   Point p;
   uint rest = position % CELLS;
   p.at = (long)(position / CELLS) * SOURCE_IMAGE;
-  for (int d = 2; d >= 0; --d) {
-    p.cell[d] = (int)(rest % (uint)POSITIONS(d)) * SCALE(d);
+  p.cell[0] = p.cell[1] = 0;
+  for (int d = 2; d >= FIRST_AXIS; --d) {
+    p.cell[d] = (int)(d == FIRST_AXIS ? rest : rest % (uint)POSITIONS(d)) * SCALE(d);
     rest /= (uint)POSITIONS(d);
   }
   return p;
@@ -45,8 +49,9 @@ Point tap_at(constant long *shape, uint tap) {
   Point p;
   uint rest = tap / CHANNELS;
   p.at = (long)(tap % CHANNELS) * SOURCE_CHANNEL;
-  for (int d = 2; d >= 0; --d) {
-    p.cell[d] = (int)(rest % (uint)FILTER(d)) * SPREAD(d) + SHIFT(d);
+  p.cell[0] = p.cell[1] = 0;
+  for (int d = 2; d >= FIRST_AXIS; --d) {
+    p.cell[d] = (int)(d == FIRST_AXIS ? rest : rest % (uint)FILTER(d)) * SPREAD(d) + SHIFT(d);
     rest /= (uint)FILTER(d);
   }
   return p;
@@ -57,7 +62,7 @@ Point tap_at(constant long *shape, uint tap) {
 int meets(constant long *shape, const Point *a, const Point *b, int axes, long *at) {
   int inside = 1;
   *at = a->at + b->at;
-  for (int d = 0; d < 3; ++d) {
+  for (int d = FIRST_AXIS; d < 3; ++d) {
     int cell = a->cell[d] + b->cell[d];
     if (d < axes) {
       const int divisor = DIVISOR(d);
@@ -105,9 +110,10 @@ long dense_at(constant long *shape, uint position) {
   }
 #define K_BEGIN (part * (ulong)step)
 #define K_END min(k, (part + 1) * (ulong)step)
-#define A(row, l) source(shape, a_base, a_at, o0, (uint)(l), (uint)(row))  // ROW_CHANNELS are CHANNELS
-#define B(l, column) (SUM) LOAD_B(o1 + dense_at(shape, (uint)(l)) + (long)(column)*DENSE_CHANNEL)
-#define A_ROWS_ARE_DENSE (SOURCE_CHANNEL != 1)
+#define A_ROW_AT(row) tap_at(shape, (uint)(row))  // ROW_CHANNELS are CHANNELS
+#define A_TERM_AT(l) position_at(shape, (uint)(l))
+#define B_TERM_AT(l) (o1 + dense_at(shape, (uint)(l)))
+#define B_COLUMN_AT(column) ((long)(column)*DENSE_CHANNEL)
 #define B_ROWS_ARE_DENSE (DENSE_CHANNEL == 1)
 
 // A segment is the positions along the last axis.
@@ -169,7 +175,7 @@ long dense_at(constant long *shape, uint position) {
 #define IS_THERE(i, l) ((uint)(l)-begin[i] < there[i])
 #define A_STEP ((long)SCALE(2) * SOURCE_STEP(2))
 #define B_STEP DENSE_CELL
-#define B_COLUMN DENSE_CHANNEL
+#define B_COLUMN_STEP DENSE_CHANNEL
 
 #else
 
@@ -177,9 +183,10 @@ long dense_at(constant long *shape, uint position) {
   FINISH(dense_at(shape, (uint)(row)) + (long)(group * n + (column)) * DENSE_CHANNEL, sum);
 #define K_BEGIN 0
 #define K_END k
-#define A(row, l) source(shape, a_base, a_at, o0, (uint)(row), (uint)(l))
-#define B(l, column) (SUM) LOAD_B(o1 + (long)((l)*columns + (column)))
-#define A_ROWS_ARE_DENSE (SOURCE_CHANNEL == 1)
+#define A_ROW_AT(row) position_at(shape, (uint)(row))
+#define A_TERM_AT(l) tap_at(shape, (uint)(l))
+#define B_TERM_AT(l) (o1 + (long)((l)*columns))
+#define B_COLUMN_AT(column) ((long)(column))
 #define B_ROWS_ARE_DENSE 1
 
 // A segment is the channels of a cell of the filter.
@@ -201,12 +208,19 @@ long dense_at(constant long *shape, uint position) {
 #define IS_THERE(i, l) there[i]
 #define A_STEP SOURCE_CHANNEL
 #define B_STEP columns
-#define B_COLUMN 1
+#define B_COLUMN_STEP 1
 
 #endif
 
-SUM source(constant long *shape, MEMORY(a), long o0, uint position, uint tap) {
-  const Point p = position_at(shape, position), t = tap_at(shape, tap);
+// For tiles: what rows, columns and terms are made of.
+#define A_ROW Point
+#define A_TERM Point
+#define B_TERM long
+#define B_COLUMN long
+#define A(of_row, of_term) source(shape, a_base, a_at, o0, &(of_row), &(of_term))
+#define B(of_term, of_column) ((SUM)(LOAD_B((of_term) + (of_column))))
+
+SUM source(constant long *shape, MEMORY(a), long o0, const Point *p, const Point *q) {
   long at;
-  return meets(shape, &p, &t, 3, &at) ? (SUM)LOAD_A(o0 + at) : 0;
+  return meets(shape, p, q, 3, &at) ? (SUM)LOAD_A(o0 + at) : 0;
 }

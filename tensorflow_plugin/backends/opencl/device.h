@@ -66,6 +66,9 @@ class OpenclDevice final : public Device {
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \
     Queue& queue = QueueOf(stream);                                                                               \
     const RecordedCommand recorded(queue, [&] { return recording::LabelOf(desc, footprint); });                   \
+    if (args.workspace == nullptr && opencl::WorkspaceBytes(desc) > 0) {                                          \
+      return errors::Internal("a command without the scratch memory that it needs: " #name);                      \
+    }                                                                                                             \
     return opencl::Enqueue(*machine_, queue, desc, args, footprint);                                              \
   }
   using Device::Enqueue;

@@ -24,10 +24,13 @@ Status Enqueue(Machine& machine, Queue& queue, const GatherDesc& desc, const Arg
   const int64_t units = desc.inner * static_cast<int64_t>(desc.element_size / unit.size);
   const int64_t items = desc.batch * desc.outer * desc.num_indices * std::max<int64_t>(units, 1);
   std::vector<int64_t> dims(desc.dims.begin(), desc.dims.end());
+  const char* const index_type = IndexType(items);  // divisions of 32 bits take a fraction of the time
   const int depth = desc.dims.rank();
   if (dims.empty()) dims.push_back(1);  // a buffer has at least a byte
-  Call call(machine, queue, errors::Concat("gather ", unit.type, " ", Name(desc.index_type)),
-            [&] { return errors::Concat("#define UNIT ", unit.type, "\n", RowOfText(desc.index_type), kSource); });
+  Call call(machine, queue, errors::Concat("gather ", unit.type, " ", Name(desc.index_type), " ", index_type), [&] {
+    return errors::Concat("#define UNIT ", unit.type, "\n#define INDEX ", index_type, "\n", RowOfText(desc.index_type),
+                          kSource);
+  });
   for (int64_t value : {items, units, desc.num_indices, desc.outer, desc.dims.num_elements()}) {
     call.Value(static_cast<cl_ulong>(value));
   }

@@ -91,15 +91,12 @@ Call& Call::Report() {
 
 Status Call::Enqueue(cl_uint axes, const size_t* global, const size_t* local, Handle<cl_event>* kept) {
   XPU_RETURN_IF_ERROR(status_);
-  return queue_.Submit("a kernel", [&](cl_command_queue queue, cl_event* event) {
-    const cl_int error =
-        Cl().EnqueueNDRangeKernel(queue, kernel_->kernel.get(), axes, nullptr, global, local, 0, nullptr, event);
-    if (error == CL_SUCCESS && kept != nullptr) {
-      Cl().RetainEvent(*event);
-      *kept = Handle<cl_event>(*event);
-    }
-    return error;
-  });
+  return queue_.Submit(
+      "a kernel",
+      [&](cl_command_queue queue, cl_event* event) {
+        return Cl().EnqueueNDRangeKernel(queue, kernel_->kernel.get(), axes, nullptr, global, local, 0, nullptr, event);
+      },
+      kept);
 }
 
 Status Call::Run(int64_t items) {

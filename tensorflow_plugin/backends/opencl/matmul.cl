@@ -35,10 +35,19 @@
 
 #define K_BEGIN 0
 #define K_END k
-#define A_ROWS_ARE_DENSE (a_column == 1)
+// For tiles: where rows, columns and terms lie.
+#define A_ROW long
+#define A_TERM long
+#define B_TERM long
+#define B_COLUMN long
+#define A_ROW_AT(row) (o0 + (long)(row)*a_row)
+#define A_TERM_AT(l) ((long)(l)*a_column)
+#define B_TERM_AT(l) (o1 + (long)(l)*b_row)
+#define B_COLUMN_AT(column) ((long)(column)*b_column)
+#define A(of_row, of_term) SIGNED((SUM)(LOAD_A((of_row) + (of_term))), a_sign)
+#define B(of_term, of_column) SIGNED((SUM)(LOAD_B((of_term) + (of_column))), b_sign)
+
 #define B_ROWS_ARE_DENSE (b_column == 1)
-#define A(row, l) SIGNED((SUM)(LOAD_A(o0 + (long)(row)*a_row + (long)(l)*a_column)), a_sign)
-#define B(l, column) SIGNED((SUM)(LOAD_B(o1 + (long)(l)*b_row + (long)(column)*b_column)), b_sign)
 
 #define SEGMENT_BEGIN 0
 #define SEGMENT_END 1
@@ -51,4 +60,4 @@
 #define IS_THERE(i, l) 1
 #define A_STEP a_column
 #define B_STEP b_row
-#define B_COLUMN b_column
+#define B_COLUMN_STEP b_column

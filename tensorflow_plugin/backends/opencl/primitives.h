@@ -51,6 +51,7 @@ XPU_OPENCL_PRIMITIVES(XPU_OPENCL_PRIMITIVE)
 
 // Each descriptor's WorkspaceBytes that is not 0 is declared here, too.
 int64_t WorkspaceBytes(const ReduceDesc& desc);
+int64_t WorkspaceBytes(const MatMulDesc& desc);
 int64_t WorkspaceBytes(const ConvolutionDesc& desc);
 int64_t WorkspaceBytes(const PoolDesc& desc);
 int64_t WorkspaceBytes(const NormalizeDesc& desc);

@@ -1,5 +1,6 @@
 #include "tensorflow_plugin/backends/opencl/product.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -10,6 +11,9 @@ namespace {
 
 const std::string kTiles =
 #include "tensorflow_plugin/backends/opencl/product_tiles.cl.inc"
+    ;
+const std::string kSum =
+#include "tensorflow_plugin/backends/opencl/product_sum.cl.inc"
     ;
 const std::string kProcessor =
 #include "tensorflow_plugin/backends/opencl/product_processor.cl.inc"
@@ -22,6 +26,9 @@ constexpr int kRows = 6;  // of a processor's item: ROWS there
 
 // Rows of what is summed up in local memory: STEP there.
 int64_t StepOf(DType type) { return SumSize(type) > 8 ? 8 : 16; }
+
+// Sums that are loaded as one: of 16 bytes, but a complex number is a vector by itself.
+int PieceOf(DType type) { return IsComplex(type) ? 1 : static_cast<int>(16 / SumSize(type)); }
 
 // Integers wrap, which only unsigned ones do by themselves.
 std::string SumOf(DType type) { return !IsInteger(type) ? RegisterOf(type) : SumSize(type) == 8 ? "ulong" : "uint"; }
@@ -63,9 +70,13 @@ std::string ProductSource(const Hardware& hardware, const Products& products, co
     const std::string fused = IsInteger(type)   ? "((v) * (w) + (z))"
                               : IsComplex(type) ? "fma((v).yy, (T)(-(w).y, (w).x), fma((v).xx, w, z))"
                                                 : "fma(v, w, z)";
+    const int piece = PieceOf(type);
+    const std::string vector = piece == 1 ? SumOf(type) : errors::Concat(SumOf(type), piece);
     return front + errors::Concat("#define SIDE ", tile.side, "\n#define EACH ", tile.width, "\n#define STEP ",
-                                  StepOf(type), "\n#define ADD_PRODUCT(v, w, z) ", fused, "\n", products.operands(),
-                                  kTiles);
+                                  StepOf(type), "\n#define PIECE ", piece, "\n#define VECTOR ", vector,
+                                  "\n#define A_DENSE ", products.a_dense ? 1 : 0, "\n#define B_DENSE ",
+                                  products.b_dense ? 1 : 0, "\n#define ADD_PRODUCT(v, w, z) ", fused, "\n",
+                                  products.operands(), kTiles);
   }
   const int width = tile.width;
   if (IsComplex(type)) {
@@ -78,14 +89,18 @@ std::string ProductSource(const Hardware& hardware, const Products& products, co
                                 "\n#define DENSE ", dense ? 1 : 0, "\n", products.operands(), kProcessor);
 }
 
+int BitsOf(int64_t extent) {
+  int bits = 0;
+  while (extent >> bits > 1) ++bits;
+  return bits;
+}
+
 // What is tried on one of them counts for all of a kind: of the same operands, with extents between the same powers
 // of two.
 uint64_t KindOf(const Products& products) {
   uint64_t kind = static_cast<uint64_t>(products.kind) << 8 | static_cast<uint64_t>(products.type);
   for (int64_t extent : {products.m, products.n, products.k, products.batches}) {
-    int bits = 0;
-    while (extent >> bits > 1) ++bits;
-    kind = kind << 6 | static_cast<uint64_t>(bits);
+    kind = kind << 6 | static_cast<uint64_t>(BitsOf(extent));
   }
   return kind;
 }
@@ -100,7 +115,11 @@ std::string NameOf(uint64_t kind, const std::vector<Tile>& tiles) {
 Status RunWith(const Tile& tile, Machine& machine, Queue& queue, const Products& products, const Args& args,
                const Epilogue& epilogue, Handle<cl_event>* event) {
   const Hardware& hardware = machine.hardware();
-  Call call(machine, queue, errors::Concat(products.key, " ", tile.side, "x", tile.width, epilogue.Key()),
+  const char* const dense = hardware.is_processor ? ""
+                            : products.a_dense    ? products.b_dense ? " ab" : " a"
+                            : products.b_dense    ? " b"
+                                                  : " -";
+  Call call(machine, queue, errors::Concat(products.key, dense, " ", tile.side, "x", tile.width, epilogue.Key()),
             [&] { return ProductSource(hardware, products, tile, epilogue.Text()); });
   for (int64_t extent : {products.m, products.n, products.k}) call.Value(static_cast<cl_ulong>(extent));
   products.set_arguments(call);
@@ -125,26 +144,43 @@ Status RunWith(const Tile& tile, Machine& machine, Queue& queue, const Products&
 
 }  // namespace
 
-std::vector<Tile> TilesFor(const Hardware& hardware, DType type) {
+std::vector<Tile> TilesFor(const Hardware& hardware, DType type, int64_t m, int64_t n, int64_t batches) {
   if (hardware.is_processor) {
     // So that sums and what they are made of are in registers, of which some processors' are twice as wide. Pairs of
     // complex numbers fill the widest vectors that there are.
     const int width = SizeOf(RealTypeOf(type)) == 8 ? 4 : 8;
     return IsComplex(type) ? std::vector<Tile>{{1, width}} : std::vector<Tile>{{1, width}, {1, 2 * width}};
   }
-  std::vector<Tile> tiles;
-  for (const Tile& tile : {Tile{16, 4}, Tile{8, 4}, Tile{16, 8}, Tile{8, 8}}) {
-    const int64_t bytes = StepOf(type) * (2 * tile.side * tile.width + 1) * static_cast<int64_t>(SumSize(type));
+  // The largest reads the least memory; those before the first of which there is one for each unit leave some idle.
+  std::vector<Tile> few, tiles;
+  for (const Tile& tile : {Tile{16, 8}, Tile{16, 4}, Tile{8, 8}, Tile{8, 4}}) {
+    const int64_t extent = tile.side * tile.width;
+    const int64_t bytes = 2 * StepOf(type) * (extent + PieceOf(type)) * static_cast<int64_t>(SumSize(type));
     const auto items = static_cast<size_t>(tile.side * tile.side);
-    if (items <= hardware.largest_group && bytes <= hardware.local_memory_bytes) tiles.push_back(tile);
+    if (items > hardware.largest_group || bytes > hardware.local_memory_bytes) continue;
+    int64_t groups = int64_t{1} << BitsOf(batches);
+    for (int64_t of : {m, n}) groups *= std::max<int64_t>(1, (int64_t{1} << BitsOf(of)) / extent);
+    (tiles.empty() && groups < hardware.compute_units ? few : tiles).push_back(tile);
   }
+  if (tiles.empty()) std::reverse(few.begin(), few.end());  // the smallest keep the most units busy
+  tiles.insert(tiles.end(), few.begin(), few.end());
   return tiles.empty() ? std::vector<Tile>{{8, 4}} : tiles;
+}
+
+Status AddParts(Machine& machine, Queue& queue, DType type, int64_t items, int64_t parts, const Args& args,
+                const Epilogue& epilogue) {
+  Call call(machine, queue, errors::Concat("sum of parts ", Name(type), epilogue.Key()),
+            [&] { return ProductElements(type) + epilogue.Text() + kSum; });
+  call.Value(static_cast<cl_ulong>(items)).Value(static_cast<cl_uint>(parts));
+  call.Memory(args.workspace).Memory(args.out[0]);
+  epilogue.SetArguments(call, args);
+  return call.Run(items);
 }
 
 Status RunProducts(Machine& machine, Queue& queue, const Products& products, const Args& args,
                    const Epilogue& epilogue) {
   using Clock = std::chrono::steady_clock;
-  const std::vector<Tile> tiles = TilesFor(machine.hardware(), products.type);
+  const std::vector<Tile> tiles = TilesFor(machine.hardware(), products.type, products.m, products.n, products.batches);
   const uint64_t kind = KindOf(products);
   const double work = static_cast<double>(products.m) * static_cast<double>(products.n) *
                       static_cast<double>(products.k) * static_cast<double>(products.batches);

@@ -5,9 +5,11 @@
 //   PARAMETERS                a kernel's parameters after m, n and k
 //   BEGIN(batch)              statements that define what the others need
 //   K_BEGIN, K_END            of the terms, those that are summed here
-//   A(row, l), B(l, column)   elements, as SUM, the type of sums
-//   A_ROWS_ARE_DENSE, B_ROWS_ARE_DENSE   whether elements of a row are neighbours in memory
 //   STORE(row, column, sum)   a statement, with FINISH(i, x), which does with element i of c what is to be done with it
+// for tiles, whose items have the same rows and columns throughout, and so look only once for what these need:
+//   A_ROW, A_TERM, B_TERM, B_COLUMN   types
+//   A_ROW_AT(row), A_TERM_AT(l), B_TERM_AT(l), B_COLUMN_AT(column)   of these types, what an element needs to know
+//   A(a_row, a_term), B(b_term, b_column)   elements, as SUM, the type of sums; the arguments are variables
 // and for processors, who walk along k in segments, in each of which elements are at steps:
 //   LENGTH, SEGMENT_BEGIN, SEGMENT_END
 //   ROWS_BEGIN, ROW(i)        statements before all segments: about all rows from first_row on, and row first_row + i,
@@ -15,7 +17,8 @@
 //   SEGMENT, SEGMENT_ROW(i), SEGMENT_READY   set at_a[i] and at_b, where segment s begins; and where it is so, that it
 //                             has elements from l_begin to l_end alone, and that not all are there (all_there = 0)
 //   IS_THERE(i, l)            whether there is an element l of row i, or it counts as 0
-//   A_STEP, B_STEP            from one element to the next;  B_COLUMN  from one column of b to the next
+//   A_STEP, B_STEP            from one element to the next;  B_COLUMN_STEP  from one column of b to the next
+//   B_ROWS_ARE_DENSE          whether elements of a row are neighbours in memory
 // with parameters MEMORY(a), MEMORY(b) and MEMORY(c), and EPILOGUE_PARAMETERS behind all others. T, SUM, LOAD_A(i),
 // LOAD_B(i), and FINISH(i, x) are defined.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_PRODUCT_H_
@@ -76,6 +79,8 @@ struct Products {
   int64_t m, n, k, batches;
   // What else than extents tells which tiles are quick: a number below 16.
   int kind;
+  // Whether elements of a row of a, and of b, are neighbours in memory: for tiles.
+  bool a_dense, b_dense;
   // Names the kernel, and says what its operands are.
   std::string key;
   std::function<std::string()> operands;
@@ -88,8 +93,13 @@ struct Tile {
   int side;   // items along both of a group's sides; 1 on processors
   int width;  // elements along both of the tile's sides that an item computes; on processors, of its vectors
 };
-// Those that fit the device, of which the first is used where nothing is known of their speeds.
-std::vector<Tile> TilesFor(const Hardware& hardware, DType type);
+// Those that fit the device, of which the first is used where nothing is known of their speeds: of products of these
+// extents, of which the power of two that is not larger counts.
+std::vector<Tile> TilesFor(const Hardware& hardware, DType type, int64_t m, int64_t n, int64_t batches);
+
+// Adds up [parts, items] in the workspace, as SUM, to the result.
+Status AddParts(Machine& machine, Queue& queue, DType type, int64_t items, int64_t parts, const Args& args,
+                const Epilogue& epilogue);
 
 Status RunProducts(Machine& machine, Queue& queue, const Products& products, const Args& args,
                    const Epilogue& epilogue);

@@ -53,7 +53,7 @@ kernel void run(const ulong m, const ulong n, const ulong k, PARAMETERS) {
     }
   } else {
     long of_b[WIDTH];
-    for (int j = 0; j < WIDTH; ++j) of_b[j] = at_b + (long)min(first_column + j, n - 1) * B_COLUMN;
+    for (int j = 0; j < WIDTH; ++j) of_b[j] = at_b + (long)min(first_column + j, n - 1) * B_COLUMN_STEP;
     for (ulong l = 0; l < k; ++l) {
       REAL row_re[WIDTH], row_im[WIDTH];
       for (int j = 0; j < WIDTH; ++j) {

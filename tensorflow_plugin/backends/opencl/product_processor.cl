@@ -67,7 +67,7 @@ kernel void run(const ulong m, const ulong n, const ulong k, PARAMETERS) {
 #endif
     {
       long of_b[COLUMNS];
-      for (int j = 0; j < COLUMNS; ++j) of_b[j] = at_b + (long)min(first_column + j, n - 1) * B_COLUMN;
+      for (int j = 0; j < COLUMNS; ++j) of_b[j] = at_b + (long)min(first_column + j, n - 1) * B_COLUMN_STEP;
       for (ulong l = l_begin; l < l_end; ++l) {
         SUM row[COLUMNS];
         for (int j = 0; j < COLUMNS; ++j) row[j] = (SUM)LOAD_B(of_b[j] + (long)l * B_STEP);

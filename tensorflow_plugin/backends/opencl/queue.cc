@@ -69,8 +69,19 @@ Queue::~Queue() {
 
 Handle<cl_event> Queue::Last() const {
   std::lock_guard<std::mutex> lock(mutex_);
+  MarkLastLocked();
   if (unflushed_ != 0) FlushLocked();
   return Share(last_);
+}
+
+void Queue::MarkLastLocked() const {
+  if (has_last_) return;
+  Handle<cl_event> marker;
+  const Status status = SubmitLocked(
+      "a marker in a stream",
+      [](cl_command_queue queue, cl_event* event) { return Cl().EnqueueMarkerWithWaitList(queue, 0, nullptr, event); },
+      &marker);
+  if (!status.ok()) Fail(status);
 }
 
 void Queue::FlushLocked() const {
@@ -89,13 +100,9 @@ void Queue::NoteFailureOfLast() const {
 
 Handle<cl_event> Queue::Mark() {
   std::lock_guard<std::mutex> lock(mutex_);
-  const Status status = SubmitLocked("a marker in a stream", [](cl_command_queue queue, cl_event* event) {
-    return Cl().EnqueueMarkerWithWaitList(queue, 0, nullptr, event);
-  });
-  if (!status.ok()) {
-    Fail(status);
-    return {};
-  }
+  has_last_ = false;
+  MarkLastLocked();
+  if (!has_last_) return {};
   FlushLocked();
   return Share(last_);
 }
@@ -162,6 +169,7 @@ void Queue::HostCallback(std::function<Status()> callback) {
   Handle<cl_event> before;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    MarkLastLocked();
     before = Share(last_);
     // Before what waits for the callback: a driver may run all that there is before a flush returns.
     FlushLocked();
@@ -261,15 +269,16 @@ Status Queue::NewReport(uint32_t initial, Place* report) {
 
 Status Queue::ReadReport(const Place& report, uint32_t* number, bool wait) {
   Handle<cl_event> read;
-  XPU_RETURN_IF_ERROR(Submit("the report of a kernel", [&](cl_command_queue queue, cl_event* event) {
-    const cl_int error = Cl().EnqueueReadBuffer(queue, report.buffer, CL_FALSE, report.offset, sizeof(*number), number,
-                                                0, nullptr, event);
-    if (error != CL_SUCCESS) return error;
-    Cl().RetainEvent(*event);
-    read = Handle<cl_event>(*event);
-    return wait ? Cl().Flush(queue) : CL_SUCCESS;
-  }));
-  if (wait) WaitForOne(read);
+  XPU_RETURN_IF_ERROR(Submit(
+      "the report of a kernel",
+      [&](cl_command_queue queue, cl_event* event) {
+        return Cl().EnqueueReadBuffer(queue, report.buffer, CL_FALSE, report.offset, sizeof(*number), number, 0,
+                                      nullptr, event);
+      },
+      wait ? &read : nullptr));
+  if (!wait) return OkStatus();
+  XPU_RETURN_IF_CL_ERROR(Cl().Flush(queue_.get()), "clFlush");
+  WaitForOne(read);
   return OkStatus();
 }
 

@@ -1,5 +1,6 @@
-// A stream is an in-order queue of the driver's. What orders it with other streams and with the host is the event of
-// its last command: when that is done, so is all before it.
+// A stream is an in-order queue of the driver's. What orders it with other streams and with the host is an event behind
+// its last command: when that is done, so is all before it. Commands have events of their own only where somebody wants
+// to know of that very one: an event takes NVIDIA's driver longer than the command (10.8 us instead of 3.6).
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_QUEUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_QUEUE_H_
 
@@ -92,13 +93,14 @@ class Queue final : public Stream {
   }
 
   // Enqueues by `enqueue(cl_command_queue, cl_event* of_it)`, which returns the driver's error; `what` names it then.
+  // Without `event`, which gets the command's, the driver is asked for none, unless a profiler looks on.
   template <typename F>
-  Status Submit(const char* what, const F& enqueue) {
+  Status Submit(const char* what, const F& enqueue, Handle<cl_event>* event = nullptr) {
     std::lock_guard<std::mutex> lock(mutex_);
-    return SubmitLocked(what, enqueue);
+    return SubmitLocked(what, enqueue, event);
   }
 
-  // The event of the last command, which the driver has been told to run; none if there was no command.
+  // An event that is done when all commands are, which the driver has been told to run; none if there was no command.
   Handle<cl_event> Last() const;
   // The event of a command that does nothing.
   Handle<cl_event> Mark();
@@ -120,16 +122,21 @@ class Queue final : public Stream {
       : context_(context), memory_(memory), records_(records), queue_(std::move(queue)), reports_(std::move(reports)) {}
 
   template <typename F>
-  Status SubmitLocked(const char* what, const F& enqueue) {
-    cl_event event = nullptr;
-    XPU_RETURN_IF_CL_ERROR(enqueue(queue_.get(), &event), what);
-    last_ = Handle<cl_event>(event);
-    if (recording::On()) RecordedCommand::Note(*this, last_);
+  Status SubmitLocked(const char* what, const F& enqueue, Handle<cl_event>* event = nullptr) const {
+    const bool shown = recording::On();
+    cl_event made = nullptr;
+    XPU_RETURN_IF_CL_ERROR(enqueue(queue_.get(), event != nullptr || shown ? &made : nullptr), what);
+    has_last_ = made != nullptr;
+    if (has_last_) last_ = Handle<cl_event>(made);
+    if (shown) RecordedCommand::Note(*this, last_);
+    if (event != nullptr) *event = Share(last_);
     // Often enough that the device need not wait, and seldom enough that it costs little.
     constexpr int kFlushEvery = 16;
     if (++unflushed_ >= kFlushEvery) FlushLocked();
     return OkStatus();
   }
+  // Makes last_ the event behind the last command.
+  void MarkLastLocked() const;
   void FlushLocked() const;
   // Of a command that the device could not run, once.
   void NoteFailureOfLast() const;
@@ -150,7 +157,8 @@ class Queue final : public Stream {
   const Handle<cl_mem> reports_;
   std::atomic<size_t> next_report_{0};
   mutable std::mutex mutex_;
-  mutable Handle<cl_event> last_;
+  mutable Handle<cl_event> last_;  // of the last command that has one
+  mutable bool has_last_ = true;   // no command came after it
   mutable int unflushed_ = 0;
   mutable FirstFailure failure_;
   std::function<void()> on_destruction_;

@@ -1,5 +1,5 @@
 // One kernel for a kind and a source program, whatever shapes and strides: rows of which there are few are reduced in
-// parts, and the parts in a second run.
+// parts, and the parts in further runs.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ struct Plan {
     Dims strides[Program::kMaxInputs];
   };
   Axes kept, reduced;
-  Parts parts;
+  bool is_one_run = false;    // there are no parts
   bool ends_reduced = false;  // the innermost axis is one of them
 };
 
@@ -47,11 +47,32 @@ Plan MakePlan(const ReduceDesc& desc) {
     }
     MergeDims(&axes->shape, all, inputs);
   }
-  // What can fail reports once.
-  plan.parts = desc.source.program->can_fail()
-                   ? Parts()
-                   : Parts::Of(plan.kept.shape.num_elements(), plan.reduced.shape.num_elements());
+  plan.is_one_run = desc.source.program->can_fail();  // which reports once
   return plan;
+}
+
+// Of devices that are no processors, where items next to each other are to read elements next to each other.
+Parts ManyParts(const Plan& plan) {
+  const int64_t n = plan.reduced.shape.num_elements();
+  if (plan.is_one_run) return {};
+  constexpr int64_t kNeighbours = 32;
+  const int64_t neighbours = plan.ends_reduced ? std::min(kNeighbours, n / kNeighbours) : 1;
+  return {std::max(Parts::OfMany(plan.kept.shape.num_elements(), n).count, neighbours)};
+}
+
+Parts FirstParts(const Hardware& hardware, const Plan& plan) {
+  if (!hardware.is_processor) return ManyParts(plan);
+  return plan.is_one_run ? Parts() : Parts::Of(plan.kept.shape.num_elements(), plan.reduced.shape.num_elements());
+}
+
+// Of as many parts as there were before.
+Parts NextParts(const Hardware& hardware, int64_t outputs, int64_t before) {
+  return hardware.is_processor ? Parts() : Parts::OfMany(outputs, before);
+}
+
+int64_t AccBytes(const ReduceDesc& desc) {
+  if (IsArgKind(desc.kind)) return 16;  // an element and its position
+  return IsComplex(SourceType(desc)) ? static_cast<int64_t>(SizeOf(SourceType(desc))) : 8;
 }
 
 std::string KindSource(const ReduceDesc& desc) {
@@ -149,8 +170,10 @@ bool Supports(const Abilities& abilities, const ReduceDesc& desc) {
 
 int64_t WorkspaceBytes(const ReduceDesc& desc) {
   const Plan plan = MakePlan(desc);
-  constexpr int64_t kLargestAcc = 16;  // an element and its position
-  return plan.parts.count == 1 ? 0 : plan.parts.count * plan.kept.shape.num_elements() * kLargestAcc;
+  const int64_t outputs = plan.kept.shape.num_elements();
+  // More than a processor has.
+  const int64_t first = ManyParts(plan).count, second = Parts::OfMany(outputs, first).count;
+  return first == 1 ? 0 : (first + second) * outputs * AccBytes(desc);
 }
 
 Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Args& args, const Footprint&) {
@@ -163,19 +186,25 @@ Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Arg
     table.insert(table.end(), axes->shape.begin(), axes->shape.end());
     for (int k = 0; k < inputs; ++k) table.insert(table.end(), axes->strides[k].begin(), axes->strides[k].end());
   }
-  const Parts::Walk walk = plan.parts.WalkOn(machine.hardware(), n);
   // Programs are interned: the address is the program. A sum is a mean that is divided by 1.
   const ReduceKind kind = desc.kind == ReduceKind::kMean ? ReduceKind::kSum : desc.kind;
   const std::string key = errors::Concat("reduce ", static_cast<int>(kind), " ", &program, " ",
                                          IsArgKind(kind) ? Name(desc.index_type) : "");
-  for (bool again : {false, true}) {
-    const int64_t parts = again ? 1 : plan.parts.count;
-    if (again && plan.parts.count == 1) break;
+  const int64_t first_partials = FirstParts(machine.hardware(), plan).count * outputs;
+  int64_t before = n;  // elements, or parts of the run before
+  for (int number = 0;; ++number) {
+    const bool again = number > 0;
+    const Parts parts = again ? NextParts(machine.hardware(), outputs, before) : FirstParts(machine.hardware(), plan);
+    const Parts::Walk walk = parts.WalkOn(machine.hardware(), before);
     Call call(machine, queue, key, [&] { return Source(desc); });
-    for (int64_t value : {outputs, again ? plan.parts.count : n, parts, walk.first, walk.step, walk.span}) {
+    for (int64_t value : {outputs, before, parts.count, walk.first, walk.step, walk.span}) {
       call.Value(static_cast<cl_ulong>(value));
     }
     call.Value(static_cast<cl_long>(desc.kind == ReduceKind::kMean ? n : 1)).Value(static_cast<cl_int>(again));
+    // In turns at the beginning and behind the first run's.
+    for (bool at_beginning : {number % 2 != 0, number % 2 == 0}) {
+      call.Value(static_cast<cl_ulong>(at_beginning ? 0 : first_partials));
+    }
     call.Value(static_cast<cl_int>(plan.ends_reduced)).Value(static_cast<cl_int>(plan.kept.shape.rank()));
     call.Value(static_cast<cl_int>(plan.reduced.shape.rank())).Table(table);
     call.Memory(args.workspace).Memory(args.out[0]);
@@ -185,9 +214,10 @@ Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Arg
       return call.RunChecked(outputs, args,
                              [&program](uint32_t instr) { return plain::InstrFailure(program.instrs()[instr].op); });
     }
-    XPU_RETURN_IF_ERROR(call.Run(outputs * parts));
+    XPU_RETURN_IF_ERROR(call.Run(outputs * parts.count));
+    if (parts.count == 1) return OkStatus();
+    before = parts.count;
   }
-  return OkStatus();
 }
 
 }  // namespace xpu::opencl

@@ -3,13 +3,15 @@
 // RESULT(a, divisor).
 //
 // An item reduces a part of an output's elements: those of [first part, first part + span) that are `step` apart. One
-// part is all of them. Else the results are partials [parts, outputs], of which a second run, with `again`, makes one.
+// part is all of them. Else the results are partials [parts, outputs], of which another run, with `again`, makes fewer
+// partials, or one: it finds them from partial `found` on, and puts its own from `put` on.
 //
 // Elements are combined in blocks first, as sums of few numbers lose less.
 #define BLOCK 64
 
 kernel void run(const ulong outputs, const ulong n, const ulong parts, const ulong first, const ulong step,
-                const ulong span, const long divisor, const int again, const int parts_are_neighbours,
+                const ulong span, const long divisor, const int again, const ulong found, const ulong put,
+                const int parts_are_neighbours,
                 const int kept_rank, const int reduced_rank, constant long *table, MEMORY(partials),
                 MEMORY(out) SOURCE_PARAMETERS) {
   const ulong id = get_global_id(0);
@@ -18,8 +20,10 @@ kernel void run(const ulong outputs, const ulong n, const ulong parts, const ulo
   const ulong part = parts_are_neighbours ? id % parts : id / outputs;
   ACC total = IDENTITY;
   if (again) {
-    for (ulong p = 0; p < n; ++p) {
-      const ACC partial = AT(ACC, partials)[p * outputs + output];
+    const ulong end = min(n, part * first + span);
+#pragma unroll 4
+    for (ulong p = part * first; p < end; p += step) {
+      const ACC partial = AT(ACC, partials)[found + p * outputs + output];
       total = COMBINE(total, partial);
     }
   } else {
@@ -51,6 +55,8 @@ kernel void run(const ulong outputs, const ulong n, const ulong parts, const ulo
         }
         // As far as the innermost axis goes, elements are at steps.
         const ulong left = min((ulong)reduced[inner] - along, block_end - e);
+        // So that several elements are on their way at a time.
+#pragma unroll 4
         for (ulong run = 0; run < left; run += step, e += step) {
           const VALUE_TYPE value = VALUE(o SOURCE_ARGUMENTS);
           const ACC term = TERM(value, (long)e);
@@ -62,7 +68,7 @@ kernel void run(const ulong outputs, const ulong n, const ulong parts, const ulo
     }
   }
   if (parts > 1) {
-    AT(ACC, partials)[part * outputs + output] = total;
+    AT(ACC, partials)[put + part * outputs + output] = total;
   } else {
     const RESULT_TYPE result = RESULT(total, divisor);
     STORE_RESULT(output, result);

@@ -14,6 +14,10 @@ const std::string kRows =
 #include "tensorflow_plugin/backends/opencl/softmax_rows.cl.inc"
     ;
 
+const std::string kGroups =
+#include "tensorflow_plugin/backends/opencl/softmax_group.cl.inc"
+    ;
+
 // Of the kernel's runs, by the steps that they do.
 constexpr cl_int kAllSteps = 7;
 constexpr cl_int kSteps[] = {1, 2, 4};
@@ -41,6 +45,42 @@ std::string Operands(const SoftmaxDesc& desc) {
                         "\n#define LOAD_LOGIT(i) ", Load(type, "logits", "i"), "\n#define LOAD_LABEL(i) ",
                         Load(type, "labels", "i"), "\n#define STORE_FIRST(i, x) ", Store(type, "first_out", "i", "x"),
                         "\n#define STORE_BACKPROP(i, x) ", Store(type, "backprop", "i", "x"));
+}
+
+// Items of a group that has a row; 0: items have rows, or parts of them, as on processors, and where rows are short or
+// too few for groups to keep a device busy.
+int64_t GroupOf(const Hardware& hardware, const SoftmaxDesc& desc, const Parts& parts) {
+  constexpr int64_t kSmall = 64, kLarge = 256, kEnoughRows = 256;
+  if (hardware.is_processor || desc.cols < kSmall || (parts.count > 1 && desc.rows < kEnoughRows)) return 0;
+  return desc.cols < 8 * kLarge || hardware.largest_group < kLarge ? kSmall : kLarge;
+}
+
+struct Strides {
+  int64_t logits_row, logits_col, labels_row, labels_col;
+};
+
+Strides StridesOf(const SoftmaxDesc& desc) {
+  const bool strided = desc.kind == SoftmaxKind::kCrossEntropy;
+  return {strided ? desc.logits_row_stride : desc.cols, strided ? desc.logits_col_stride : 1, desc.labels_row_stride,
+          desc.labels_col_stride};
+}
+
+// A group for each row.
+Status EnqueueGroups(Machine& machine, Queue& queue, const SoftmaxDesc& desc, const Args& args,
+                     const Footprint& footprint, int64_t items) {
+  const std::string key = errors::Concat("softmax of groups ", items, " ", static_cast<int>(desc.kind), " ",
+                                         Name(desc.type), " ", IsSparse(desc) ? Name(desc.label_type) : "");
+  Call call(machine, queue, key,
+            [&] { return errors::Concat(Operands(desc), "#define ITEMS ", items, "\n", kGroups); });
+  const Strides strides = StridesOf(desc);
+  call.Value(static_cast<cl_ulong>(desc.cols));
+  for (int64_t stride : {strides.logits_row, strides.logits_col, strides.labels_row, strides.labels_col}) {
+    call.Value(static_cast<cl_long>(stride));
+  }
+  call.Memory(args.in[0]).Memory(footprint.num_in > 1 ? args.in[1] : nullptr);
+  call.Memory(args.out[0]).Memory(footprint.num_out > 1 ? args.out[1] : nullptr);
+  const size_t groups[] = {static_cast<size_t>(desc.rows), 1, 1}, local[] = {static_cast<size_t>(items), 1, 1};
+  return call.RunGroups(groups, local);
 }
 
 // An item for each row.
@@ -72,11 +112,14 @@ int64_t WorkspaceBytes(const SoftmaxDesc& desc) {
 
 Status Enqueue(Machine& machine, Queue& queue, const SoftmaxDesc& desc, const Args& args, const Footprint& footprint) {
   const Parts parts = Parts::Of(desc.rows, desc.cols);
+  if (const int64_t items = GroupOf(machine.hardware(), desc, parts); items != 0) {
+    return EnqueueGroups(machine, queue, desc, args, footprint, items);
+  }
   if (const int width = WidthOf(machine.hardware(), desc); width != 0 && parts.count == 1) {
     return EnqueueRows(machine, queue, desc, args, footprint, width);
   }
   const Parts::Walk walk = parts.WalkOn(machine.hardware(), desc.cols);
-  const bool strided = desc.kind == SoftmaxKind::kCrossEntropy;
+  const Strides strides = StridesOf(desc);
   const std::string key = errors::Concat("softmax ", static_cast<int>(desc.kind), " ", Name(desc.type), " ",
                                          IsSparse(desc) ? Name(desc.label_type) : "");
   for (const cl_int step : kSteps) {
@@ -85,8 +128,7 @@ Status Enqueue(Machine& machine, Queue& queue, const SoftmaxDesc& desc, const Ar
       call.Value(static_cast<cl_ulong>(value));
     }
     call.Value(parts.count == 1 ? kAllSteps : step);
-    for (int64_t stride : {strided ? desc.logits_row_stride : desc.cols, strided ? desc.logits_col_stride : 1,
-                           desc.labels_row_stride, desc.labels_col_stride}) {
+    for (int64_t stride : {strides.logits_row, strides.logits_col, strides.labels_row, strides.labels_col}) {
       call.Value(static_cast<cl_long>(stride));
     }
     call.Memory(args.in[0]).Memory(footprint.num_in > 1 ? args.in[1] : nullptr).Memory(args.workspace);

@@ -1,3 +1,4 @@
+#include <array>
 #include <complex>
 #include <limits>
 
@@ -74,6 +75,17 @@ TEST(MatMul, ByHand) {
     MatMulDesc t = d;  // a as [k, m] = [[1,2],[3,4],[5,6]], b as [n, k]
     t.transpose_a = t.transpose_b = true;
     ExpectByHand(t, {a, b}, {{type, 4}}, {{Values(type, {32, 5, 44, 8})}}, "transposed");
+  }
+}
+
+// As gradients to weights are: a device may add up parts of such sums.
+TEST(MatMul, LongSumsOfFewElements) {
+  for (DType type : {DType::kFloat, DType::kDouble, DType::kBFloat16}) {
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{20, 33, 4096}, {130, 5, 1536}, {7, 9, 2042}, {3, 4, 1031}}) {
+      MatMulDesc d = Dense(type, m, n, k);
+      d.transpose_a = true;
+      Compare(d, 1, 1);
+    }
   }
 }
 

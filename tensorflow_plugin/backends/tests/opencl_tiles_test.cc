@@ -107,7 +107,7 @@ class Tiles : public ::testing::Test {
   // Runs it until all tiles were tried, and once more: the bits are those of the first run, which are returned.
   template <typename T, typename Desc>
   std::vector<T> TryAll(const Desc& desc, const std::vector<T>& a, const std::vector<T>& b, size_t size) {
-    const size_t tiles = TilesFor(machine_->hardware(), desc.type).size();
+    const size_t tiles = TilesFor(machine_->hardware(), desc.type, 1, 1, 1).size();
     const size_t kernels = FilesWith("ADD_PRODUCT").size(), notes = FilesWith("tiles of products").size();
     const std::vector<T> first = Run(desc, a, b, size);
     for (size_t run = 0; run < tiles * static_cast<size_t>(limits_.runs) + 1; ++run) {

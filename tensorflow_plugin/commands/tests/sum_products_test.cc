@@ -57,6 +57,19 @@ TEST_F(SummedProducts, TheGradientOfWeights) {
   Expect(1);
 }
 
+// So many that a device may add them up in parts, for which it needs scratch memory.
+TEST_F(SummedProducts, OfManyTerms) {
+  constexpr int64_t kMany = 512;
+  MatMulDesc desc = Products(true, false);
+  desc.k = kMany;
+  desc.a_batch_strides = {kM * kMany};
+  desc.b_batch_strides = {kN * kMany};
+  Lists::Record(desc, {Given(Whole(kBatch * kM * kMany)), Given(Whole(kBatch * kN * kMany))}, {c_});
+  Sum(sum_);
+  Want(sum_);
+  Expect(1);
+}
+
 TEST_F(SummedProducts, OfSeveralAxes) {
   MatMulDesc desc = Products(true, false);
   desc.batch = {1, kBatch};
