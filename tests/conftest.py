@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -99,6 +100,15 @@ def xpu_device():
     if not devices:
         pytest.fail("TensorFlow lists no XPU: `python -m tensorflow_xpu doctor` says why", pytrace=False)
     return "/xpu:0"
+
+
+def is_bus(bus, ordinal):
+    """Whether a device of that ordinal may say it is at that PCI address: hardware on a bus is where it is, and several
+    XPUs may be one piece; others are in a domain in which no machine has a device.
+    """
+    real = os.environ.get("TF_XPU_SUBDEVICE") == "XPU_OPENCL" and not bus.startswith("ffff:")
+    wanted = r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]" if real else rf"ffff:{ordinal:02x}:00\.0"
+    return re.fullmatch(wanted, bus) is not None
 
 
 # The subdevice types that have a device on this machine.

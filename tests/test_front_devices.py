@@ -4,12 +4,11 @@ import dataclasses
 import json
 import os
 import pathlib
-import re
 
 import pytest
 
 import tensorflow_xpu
-from tests.conftest import BACKENDS, run_code
+from tests.conftest import BACKENDS, is_bus, run_code
 from tests.lacking import BACKEND
 
 pytestmark = pytest.mark.without_isolation
@@ -30,7 +29,7 @@ def test_every_installed_subdevice_type_is_listed(xpu_device):
     for device in xpus:
         assert device.hardware_name and device.vendor and device.instruction_set
         assert device.memory_total >= 2**20
-        assert re.fullmatch(r"ffff:[0-9a-f]{2}:00\.0", device.bus_id)
+        assert is_bus(device.bus_id, int(device.name.rsplit(":", 1)[1])), device
         assert device.gflops is None or device.gflops > 0
         assert device.bandwidth_bytes_per_s is None or device.bandwidth_bytes_per_s > 0
         assert device.numa_node is None or device.numa_node >= 0
@@ -118,7 +117,7 @@ def test_logical_devices_and_what_is_behind_them(xpu_device):
     ]
     assert memory[0] >= 1 << 20 and len(set(memory)) == 1
     assert free[0] == 0 and free[1] < 1 << 20 and free[2] == memory[0]
-    assert set(buses) == {"ffff:02:00.0"}
+    assert len(set(buses)) == 1 and is_bus(buses[0], 2), buses
     assert "XPU:0 is not in use: it is not among" in errors[0]
     assert "there is no device '/xpu:2'" in errors[1]
 
