@@ -54,7 +54,9 @@ class OpenclBackend final : public Backend {
     static const auto* const common = [] {
       Abilities abilities;
       for (const Hardware* hardware : UsedHardware()) {
-        abilities.has_double = abilities.has_double && AbilitiesOf(*hardware).has_double;
+        const Abilities own = AbilitiesOf(*hardware);
+        abilities.has_double = abilities.has_double && own.has_double;
+        abilities.only_processors = abilities.only_processors && own.only_processors;
       }
       return new OpenclCapabilities(abilities);
     }();

@@ -16,6 +16,7 @@ constexpr size_t kHostAlignment = 256;
 Abilities AbilitiesOf(const Hardware& hardware) {
   Abilities abilities;
   abilities.has_double = hardware.has_double;
+  abilities.only_processors = hardware.is_processor;
   return abilities;
 }
 

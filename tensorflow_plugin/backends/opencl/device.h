@@ -23,7 +23,7 @@ class OpenclCapabilities final : public Capabilities {
   using Capabilities::WorkspaceBytes;
 #define XPU_OPENCL_PRIMITIVE(name)                                                                    \
   bool Supports(const name##Desc& desc) const override { return opencl::Supports(abilities_, desc); } \
-  int64_t WorkspaceBytes(const name##Desc& desc) const override { return opencl::WorkspaceBytes(desc); }
+  int64_t WorkspaceBytes(const name##Desc& desc) const override { return opencl::WorkspaceBytes(abilities_, desc); }
   XPU_OPENCL_PRIMITIVES(XPU_OPENCL_PRIMITIVE)
 #undef XPU_OPENCL_PRIMITIVE
 
@@ -66,7 +66,7 @@ class OpenclDevice final : public Device {
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \
     Queue& queue = QueueOf(stream);                                                                               \
     const RecordedCommand recorded(queue, [&] { return recording::LabelOf(desc, footprint); });                   \
-    if (args.workspace == nullptr && opencl::WorkspaceBytes(desc) > 0) {                                          \
+    if (args.workspace == nullptr && capabilities_.WorkspaceBytes(desc) > 0) {                                    \
       return errors::Internal("a command without the scratch memory that it needs: " #name);                      \
     }                                                                                                             \
     return opencl::Enqueue(*machine_, queue, desc, args, footprint);                                              \

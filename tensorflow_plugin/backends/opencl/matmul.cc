@@ -42,8 +42,8 @@ Status EnqueueParts(Machine& machine, Queue& queue, const MatMulDesc& desc, cons
 
 }  // namespace
 
-int64_t WorkspaceBytes(const MatMulDesc& desc) {
-  const int64_t parts = PartsOf(desc);
+int64_t WorkspaceBytes(const Abilities& abilities, const MatMulDesc& desc) {
+  const int64_t parts = abilities.only_processors ? 1 : PartsOf(desc);
   return parts == 1 ? 0 : parts * desc.m * desc.n * static_cast<int64_t>(SumSize(desc.type));
 }
 

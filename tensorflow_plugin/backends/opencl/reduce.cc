@@ -60,8 +60,8 @@ Parts ManyParts(const Plan& plan) {
   return {std::max(Parts::OfMany(plan.kept.shape.num_elements(), n).count, neighbours)};
 }
 
-Parts FirstParts(const Hardware& hardware, const Plan& plan) {
-  if (!hardware.is_processor) return ManyParts(plan);
+Parts FirstParts(bool on_processor, const Plan& plan) {
+  if (!on_processor) return ManyParts(plan);
   return plan.is_one_run ? Parts() : Parts::Of(plan.kept.shape.num_elements(), plan.reduced.shape.num_elements());
 }
 
@@ -168,12 +168,16 @@ bool Supports(const Abilities& abilities, const ReduceDesc& desc) {
   return !needs_double || abilities.has_double;
 }
 
-int64_t WorkspaceBytes(const ReduceDesc& desc) {
+int64_t WorkspaceBytes(const Abilities& abilities, const ReduceDesc& desc) {
   const Plan plan = MakePlan(desc);
   const int64_t outputs = plan.kept.shape.num_elements();
-  // More than a processor has.
-  const int64_t first = ManyParts(plan).count, second = Parts::OfMany(outputs, first).count;
-  return first == 1 ? 0 : (first + second) * outputs * AccBytes(desc);
+  const int64_t of_processors = FirstParts(/*on_processor=*/true, plan).count;
+  int64_t partials = of_processors == 1 ? 0 : of_processors;
+  if (!abilities.only_processors) {
+    const int64_t first = ManyParts(plan).count;
+    if (first > 1) partials = std::max(partials, first + Parts::OfMany(outputs, first).count);
+  }
+  return partials * outputs * AccBytes(desc);
 }
 
 Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Args& args, const Footprint&) {
@@ -190,11 +194,12 @@ Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Arg
   const ReduceKind kind = desc.kind == ReduceKind::kMean ? ReduceKind::kSum : desc.kind;
   const std::string key = errors::Concat("reduce ", static_cast<int>(kind), " ", &program, " ",
                                          IsArgKind(kind) ? Name(desc.index_type) : "");
-  const int64_t first_partials = FirstParts(machine.hardware(), plan).count * outputs;
+  const int64_t first_partials = FirstParts(machine.hardware().is_processor, plan).count * outputs;
   int64_t before = n;  // elements, or parts of the run before
   for (int number = 0;; ++number) {
     const bool again = number > 0;
-    const Parts parts = again ? NextParts(machine.hardware(), outputs, before) : FirstParts(machine.hardware(), plan);
+    const Parts parts =
+        again ? NextParts(machine.hardware(), outputs, before) : FirstParts(machine.hardware().is_processor, plan);
     const Parts::Walk walk = parts.WalkOn(machine.hardware(), before);
     Call call(machine, queue, key, [&] { return Source(desc); });
     for (int64_t value : {outputs, before, parts.count, walk.first, walk.step, walk.span}) {

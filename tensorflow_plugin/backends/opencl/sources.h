@@ -12,6 +12,7 @@ namespace xpu::opencl {
 // What a kernel may count on, whichever device it is for.
 struct Abilities {
   bool has_double = true;
+  bool only_processors = true;  // nothing takes as many items, and the memory for what they find, as other devices do
 };
 
 // Whether there is OpenCL C for real elements of the type, and for its elements, complex ones too.

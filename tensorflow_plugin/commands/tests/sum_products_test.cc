@@ -57,17 +57,26 @@ TEST_F(SummedProducts, TheGradientOfWeights) {
   Expect(1);
 }
 
-// So many that a device may add them up in parts, for which it needs scratch memory.
-TEST_F(SummedProducts, OfManyTerms) {
-  constexpr int64_t kMany = 512;
-  MatMulDesc desc = Products(true, false);
-  desc.k = kMany;
-  desc.a_batch_strides = {kM * kMany};
-  desc.b_batch_strides = {kN * kMany};
-  Lists::Record(desc, {Given(Whole(kBatch * kM * kMany)), Given(Whole(kBatch * kN * kMany))}, {c_});
+// As a device that adds up long sums in parts says.
+class WantsMemory final : public Capabilities {
+ public:
+  using Capabilities::Supports;
+  using Capabilities::WorkspaceBytes;
+  bool Supports(const MatMulDesc&) const override { return true; }
+  int64_t WorkspaceBytes(const MatMulDesc& desc) const override { return desc.k > kK ? 4096 : 0; }
+};
+
+TEST_F(SummedProducts, GetTheMemoryThatTheyNeed) {
+  Record(Products(true, false));
   Sum(sum_);
   Want(sum_);
-  Expect(1);
+  List list = recorder_.list();
+  SumProducts(WantsMemory(), &list);
+  ASSERT_EQ(list.commands.size(), 1u) << Text(list);
+  const Place& workspace = list.commands[0].workspace;
+  ASSERT_EQ(workspace.buffer, static_cast<int>(list.buffers.size()) - 1);
+  EXPECT_EQ(list.buffers[workspace.buffer].bytes, 4096);
+  ExpectEqual(Run(recorder_.list()), Run(list), Text(list));
 }
 
 TEST_F(SummedProducts, OfSeveralAxes) {
