@@ -35,15 +35,10 @@ namespace xpu::opencl {
   V(Solve)                       \
   V(Suppress)
 
-// Scratch memory that a command needs; none unless a primitive's own function says otherwise, most of which look at the
-// descriptor alone.
+// Scratch memory that a command needs; none unless a primitive's own function says otherwise.
 template <typename Desc>
 int64_t WorkspaceBytes(const Desc&) {
   return 0;
-}
-template <typename Desc>
-int64_t WorkspaceBytes(const Abilities&, const Desc& desc) {
-  return WorkspaceBytes(desc);
 }
 
 // Supports: whether kernels can be made for the descriptor, whose extents may be open (kAny).
@@ -55,8 +50,6 @@ XPU_OPENCL_PRIMITIVES(XPU_OPENCL_PRIMITIVE)
 #undef XPU_OPENCL_PRIMITIVE
 
 // Each descriptor's WorkspaceBytes that is not 0 is declared here, too.
-int64_t WorkspaceBytes(const Abilities& abilities, const ReduceDesc& desc);
-int64_t WorkspaceBytes(const Abilities& abilities, const MatMulDesc& desc);
 int64_t WorkspaceBytes(const ConvolutionDesc& desc);
 int64_t WorkspaceBytes(const PoolDesc& desc);
 int64_t WorkspaceBytes(const NormalizeDesc& desc);
@@ -70,6 +63,14 @@ int64_t WorkspaceBytes(const SampleDesc& desc);
 int64_t WorkspaceBytes(const FftDesc& desc);
 int64_t WorkspaceBytes(const FactorizeDesc& desc);
 int64_t WorkspaceBytes(const SolveDesc& desc);
+
+// Most look at the descriptor alone. Behind their declarations, as templates call what they have seen.
+template <typename Desc>
+int64_t WorkspaceBytes(const Abilities&, const Desc& desc) {
+  return WorkspaceBytes(desc);
+}
+int64_t WorkspaceBytes(const Abilities& abilities, const ReduceDesc& desc);
+int64_t WorkspaceBytes(const Abilities& abilities, const MatMulDesc& desc);
 
 }  // namespace xpu::opencl
 
