@@ -194,12 +194,12 @@ Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Arg
   const ReduceKind kind = desc.kind == ReduceKind::kMean ? ReduceKind::kSum : desc.kind;
   const std::string key = errors::Concat("reduce ", static_cast<int>(kind), " ", &program, " ",
                                          IsArgKind(kind) ? Name(desc.index_type) : "");
-  const int64_t first_partials = FirstParts(machine.hardware().is_processor, plan).count * outputs;
+  const Parts first = FirstParts(machine.hardware().is_processor, plan);
+  const int64_t first_partials = first.count * outputs;
   int64_t before = n;  // elements, or parts of the run before
   for (int number = 0;; ++number) {
     const bool again = number > 0;
-    const Parts parts =
-        again ? NextParts(machine.hardware(), outputs, before) : FirstParts(machine.hardware().is_processor, plan);
+    const Parts parts = again ? NextParts(machine.hardware(), outputs, before) : first;
     const Parts::Walk walk = parts.WalkOn(machine.hardware(), before);
     Call call(machine, queue, key, [&] { return Source(desc); });
     for (int64_t value : {outputs, before, parts.count, walk.first, walk.step, walk.span}) {
