@@ -15,26 +15,38 @@ _WAYS = {
     "delayed": {"XPU_TEST_FAULTS": "command:delay=2ms@1-300,copy:delay=1ms@1-300"},
 }
 
+def _run_test(context):
+    link = context.actions.declare_file(context.label.name)
+    context.actions.symlink(output = link, target_file = context.executable.program, is_executable = True)
+    return [
+        DefaultInfo(executable = link, runfiles = context.attr.program[DefaultInfo].default_runfiles),
+        testing.TestEnvironment(context.attr.environment),
+    ]
+
+# A program with all backends in it is up to 180 MB under a sanitizer: no way to run it has one of its own.
+run_test = rule(
+    doc = "The test `program` once more, in another environment.",
+    implementation = _run_test,
+    test = True,
+    attrs = {
+        "program": attr.label(mandatory = True, executable = True, cfg = "target"),
+        "environment": attr.string_dict(),
+    },
+)
+
 def primitive_test(name, deps):
     """The test `name`, of name.cc, on the default backend; and, tagged slow, name_WAY for other ways to run it."""
-    cases = name + "_cases"
-    native.cc_library(
-        name = cases,
-        testonly = True,
-        srcs = [name + ".cc"],
-        deps = deps,
-        alwayslink = True,
-    )
     native.cc_test(
         name = name,
         size = "medium",
-        deps = [":" + cases],
+        srcs = [name + ".cc"],
+        deps = deps,
     )
-    for way in _WAYS.keys():
-        native.cc_test(
+    for way, environment in _WAYS.items():
+        run_test(
             name = name + "_" + way,
             size = "large" if way == "opencl" else "medium",
-            env = _WAYS[way],
+            environment = environment,
+            program = name,
             tags = ["slow"] + (["opencl"] if way == "opencl" else []),
-            deps = [":" + cases],
         )
