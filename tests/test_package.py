@@ -8,6 +8,7 @@ import types
 import pytest
 
 import tensorflow_xpu
+from tensorflow_xpu import _hooks
 
 
 def test_tensorflow_names_the_backend(xpu_device):
@@ -49,10 +50,9 @@ def fake_keras(tmp_path, monkeypatch):
 
 def run_hook():
     """Installs it as ``_hooks`` does: from a namespace of its own each time."""
-    hook = {"__name__": "tensorflow_xpu._keras_hook"}
-    with open(HOOK, "rb") as file:
-        exec(compile(file.read(), HOOK, "exec"), hook)
-    hook["install"]()
+    folder = HOOK.rpartition("/")[0]
+    after_import = _hooks._run(folder, "_after_import", {})
+    _hooks._run(folder, "_keras_hook", {"AfterImport": after_import["AfterImport"]})["install"]()
 
 
 def test_keras_imported_later(fake_keras):
@@ -123,4 +123,4 @@ def test_an_error_in_the_trainer_module_is_its_own(fake_keras):
     run_hook()
     with pytest.raises(ZeroDivisionError):
         importlib.import_module(TRAINER)
-    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "KerasFinder"]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "target", None) != TRAINER]

@@ -19,7 +19,7 @@ It also gives TensorFlow the whole of DLPack, once TensorFlow is imported: :mod:
 
 import sys as _sys
 
-from tensorflow_xpu import _keras_hook
+from tensorflow_xpu import _after_import
 from tensorflow_xpu._config import Config, show_config
 from tensorflow_xpu._devices import (
     LogicalDevice,
@@ -88,4 +88,4 @@ def _install_dlpack(_tensorflow: object) -> None:
 if "tensorflow" in _sys.modules:
     _install_dlpack(_sys.modules["tensorflow"])
 else:
-    _sys.meta_path.insert(0, _keras_hook.AfterImport("tensorflow", _install_dlpack))
+    _sys.meta_path.insert(0, _after_import.AfterImport("tensorflow", _install_dlpack))

@@ -25,6 +25,7 @@ HOOKS = {
     "_function_hook": "functions are found as TensorFlow does, which takes longer",
     "_data_hook": "arrays that data sets are made of go through the device's memory",
     "_keras_hook": "use compile(jit_compile=False)",
+    "_predict_hook": "Keras's predict() makes a data set of arrays, which takes longer",
 }
 
 
@@ -54,19 +55,26 @@ def _native() -> Any:
     return module if module is not None and module.connect_core(core) else None
 
 
+def _run(folder: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Runs a file of the package in a namespace of its own, which has these names to begin with, and returns it."""
+    path = f"{folder}/{name}.py"
+    namespace = {"__name__": f"tensorflow_xpu.{name}", "__file__": path, **given}
+    with open(path, "rb") as file:
+        exec(compile(file.read(), path, "exec"), namespace)
+    return namespace
+
+
 def install(folder: str, device_type: str) -> None:
     """Installs each hook of the package in ``folder``. One that fails costs a line, never ``import tensorflow``.
 
     ``device_type``: the devices' type to TensorFlow, ``XPU`` or ``GPU``.
     """
+    shared = {"DEVICE_TYPE": device_type, "CALLS": CALLS, "native": _native}
     for name, advice in HOOKS.items():
-        path = f"{folder}/{name}.py"
-        hook: dict[str, Any] = {"__name__": f"tensorflow_xpu.{name}", "__file__": path}
-        hook |= {"DEVICE_TYPE": device_type, "CALLS": CALLS, "native": _native}
         try:
-            with open(path, "rb") as file:
-                exec(compile(file.read(), path, "exec"), hook)
-            hook["install"]()
+            if "AfterImport" not in shared:
+                shared["AfterImport"] = _run(folder, "_after_import", {})["AfterImport"]
+            _run(folder, name, shared)["install"]()
         except Exception as error:
             print(f"tensorflow_xpu: {name} could not be installed ({error!r}); {advice}", file=sys.stderr)
 

@@ -8,8 +8,7 @@ At the end of an epoch Keras reads the loss and the metrics with ``try: float(va
 the failure of a command once, by whatever uses it next: by such a read, it would be lost, and the model be wrong in
 silence. So they are read before, where the error reaches the user.
 
-``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras with an import
-hook that removes itself once its work is done.
+``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras.
 
 Source of the behaviour: keras/src/trainers/trainer.py, ``Trainer._resolve_auto_jit_compile``, and
 keras/src/utils/python_utils.py, ``pythonify_logs`` (a method of the trainer in older ones).
@@ -21,13 +20,13 @@ import sys
 
 TYPE_CHECKING = False  # a name that type checkers know: nothing is imported for them
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from importlib.machinery import ModuleSpec
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
-# The devices' type: ``_hooks`` has put it here, from the loader.
+# The devices' type, from the loader, and what acts on a module that is imported later: ``_hooks`` has put them here.
 DEVICE_TYPE: str = globals().get("DEVICE_TYPE", "XPU")
+AfterImport: Any = globals().get("AfterImport")
 
 TARGET = "keras.src.trainers.trainer"
 FUNCTION = "model_supports_jit"
@@ -93,62 +92,6 @@ def patch(module: ModuleType) -> None:
         _replace(sys.modules.get(reader), "pythonify_logs", pythonify_logs)
 
 
-class AfterImport:
-    """Import hook that calls ``action(module)`` as soon as a module has been imported, then removes itself."""
-
-    def __init__(self, target: str, action: Callable[[ModuleType], None], last_name: str | None = None) -> None:
-        """For the module ``target``; ``last_name``: a name that it has when its import is, in effect, complete."""
-        self.target, self.action, self.last_name = target, action, last_name
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Finds the module with the other finders and arranges for the action; leaves all else to them."""
-        if name != self.target:
-            # It may have been half imported when this hook was installed: the module then appears by itself.
-            module = sys.modules.get(self.target)
-            if module is not None and self.last_name is not None and hasattr(module, self.last_name):
-                self.finish(module)
-            return None
-        for finder in sys.meta_path:
-            find_spec = getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = find_spec(name, path, target) if finder is not self and find_spec else None
-            if spec is not None:
-                self._act_after_loading(spec.loader)
-                return spec
-        return None
-
-    def _act_after_loading(self, loader: Any) -> None:
-        execute = getattr(loader, "exec_module", None)
-        if execute is None:
-            return
-
-        def exec_module(module: ModuleType) -> None:
-            # An instance attribute, so that deleting it leaves the loader as it was.
-            del loader.exec_module
-            execute(module)
-            self.finish(module)
-
-        loader.exec_module = exec_module
-
-    def finish(self, module: ModuleType) -> None:
-        """Acts on the module and removes the hook."""
-        self.action(module)
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-
-
-class KerasFinder(AfterImport):
-    """The hook for Keras's trainer module."""
-
-    def __init__(self) -> None:
-        super().__init__(TARGET, patch, FUNCTION)
-
-
 def install() -> None:
     """Patches Keras now if it is imported, else as soon as it is."""
-    module = sys.modules.get(TARGET)
-    if module is not None and hasattr(module, FUNCTION):
-        patch(module)
-    elif not any(type(finder).__name__ == "KerasFinder" for finder in sys.meta_path):
-        sys.meta_path.insert(0, KerasFinder())
+    AfterImport.install(TARGET, patch, FUNCTION)
