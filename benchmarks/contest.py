@@ -156,13 +156,13 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="the contest of a few workloads and rounds, under 5 minutes"
     )
-    parser.add_argument("--against", help="contestants, with commas between; default: all")
+    parser.add_argument("--against", help="contestants, with semicolons between; default: all")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md, plots and benchmarks/results")
     options = parser.parse_args()
     workloads = options.workloads.split(";") if options.workloads else list(QUICK if options.quick else WORKLOADS)
     contestants = ["TensorFlow", "JAX"] if options.quick else [name for name in CONTESTANTS if name != XPU]
-    contestants = [XPU, *(options.against.split(",") if options.against else contestants)]
+    contestants = [XPU, *(options.against.split(";") if options.against else contestants)]
     for given, known in ((workloads, WORKLOADS), (contestants, CONTESTANTS)):
         if unknown := [name for name in given if name not in known]:
             parser.error(f"there is no {unknown[0]!r}; expected some of: {'; '.join(known)}")
