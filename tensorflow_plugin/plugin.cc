@@ -14,6 +14,7 @@
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/backends/backends.h"
 #include "tensorflow_plugin/calls/graph.h"
+#include "tensorflow_plugin/cluster/assert_op.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
@@ -130,6 +131,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
     xpu::cluster::SetDumpFolder(choice.options.dump_folder);
     std::string trouble = xpu::cluster::RegisterClusterOp(device_type);
     if (trouble.empty()) trouble = xpu::cluster::RegisterLoopOp(device_type);
+    if (trouble.empty()) trouble = xpu::cluster::RegisterAssertOp(device_type);
     if (trouble.empty()) {
       xpu::graph::RegisterClusterPass(device_type);
     } else {

@@ -69,6 +69,31 @@ def test_no_results(xpu_device):
     assert is_direct(f)
 
 
+def test_batches_of_any_size(xpu_device):
+    """What asks for their shape TensorFlow puts on the CPU, where the elements come from."""
+    with tf.device(xpu_device):
+        v = tf.Variable(0.0)
+
+    @tf.function
+    def step(iterator):
+        x, i = next(iterator)
+        with tf.device(xpu_device):
+            rows = tf.cast(tf.shape(x)[0], tf.float32)
+            v.assign_add(rows)
+            return tf.reduce_sum(tf.tanh(x)) / rows + tf.reduce_sum(tf.cast(tf.reshape(i, [tf.size(i)]), tf.float32))
+
+    data = np.random.default_rng(0).standard_normal([10, 3]).astype(np.float32)
+    dataset = tf.data.Dataset.from_tensor_slices((data, np.arange(10, dtype=np.int32))).batch(4)
+    for epoch in range(3):
+        iterator = iter(dataset)
+        for start in (0, 4, 8):
+            rows = data[start : start + 4]
+            want = np.tanh(rows).sum() / len(rows) + np.arange(10)[start : start + 4].sum()
+            np.testing.assert_allclose(step(iterator), want, rtol=1e-5)
+        assert v.numpy() == 10 * (epoch + 1)
+    assert is_direct(step, iterator)
+
+
 @pytest.mark.parametrize("unread", [(1,), (0,), (1, 2, 3), (0, 2)])
 def test_arguments_that_nothing_reads(xpu_device, unread):
     """Wherever they stand: of the last ones the graph knows nothing."""

@@ -375,6 +375,96 @@ for got, want in zip(*values.values()):
     assert "Not captured" not in dump.read_text()
 
 
+def clusters_of(code, folder):
+    """The text of each cluster that a program makes."""
+    outcome = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(folder)})
+    assert outcome.returncode == 0, outcome
+    return [path.read_text() for path in sorted(folder.glob("*.txt"))]
+
+
+def test_a_step_of_batches_of_any_size_is_one_cluster(tmp_path):
+    """What Keras traces when the last batch is smaller: shapes of integers in host memory, stitched together, and
+    assertions that they agree.
+    """
+    code = """
+import numpy as np, tensorflow as tf
+values = {}
+for device in ("/xpu:0", "/cpu:0"):
+    with tf.device(device):
+        table, dense = tf.Variable(tf.ones([50, 4])), tf.Variable(tf.ones([4, 3]))
+        seen = tf.Variable(0.0)
+        @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.int64)])
+        def step(i, y):
+            with tf.GradientTape() as tape:
+                found = tf.tanh(tf.gather(table, i)) * (1 + tf.reduce_mean(tf.gather(table, i), 1)[:, None])
+                losses = tf.nn.sparse_softmax_cross_entropy_with_logits(y, found @ dense)
+                loss = tf.reduce_sum(losses) / tf.cast(tf.shape(y)[0], tf.float32)
+            of_table, of_dense = tape.gradient(loss, [table, dense])
+            table.assign_sub(0.01 * tf.convert_to_tensor(of_table))
+            dense.assign_sub(0.001 * of_dense)
+            seen.assign_add(tf.cast(tf.shape(y)[0], tf.float32))
+            return loss
+        rng = np.random.default_rng(0)
+        for _ in range(10):
+            indices = tf.constant(rng.integers(0, 50, (64, 40)), tf.int32)  # more than a signature may have
+            loss = step(indices, tf.constant(rng.integers(0, 3, (64, 40))))
+        values[device] = [loss.numpy(), table.numpy(), dense.numpy(), seen.numpy()]
+for got, want in zip(*values.values()):
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+"""
+    (cluster,) = clusters_of(code, tmp_path)
+    ops = set(re.findall(r"^\d+: (\w+) ", cluster, re.MULTILINE))
+    assert {"_XpuAssert", "DynamicStitch", "ResourceGather", "MatMul", "AssignSubVariableOp"} <= ops
+    assert "Not captured" not in cluster
+
+
+ASSERTIONS = {
+    "equal": lambda x, y: tf.debugging.assert_equal(tf.shape(x), tf.shape(y), "not alike", summarize=5),
+    "less": lambda x, y: tf.debugging.assert_less(tf.shape(x)[0], tf.shape(y)[0] + 1),
+    "text alone": lambda x, y: tf.debugging.Assert(tf.reduce_all(tf.shape(x) == tf.shape(y)), ["one", "or", "two"]),
+    "text among values": lambda x, y: tf.debugging.Assert(
+        tf.reduce_any(tf.shape(x)[:1] == tf.shape(y)[:1]), [tf.shape(x), "is not", tf.shape(y), 1.5]
+    ),
+    "computed text": lambda x, y: tf.debugging.Assert(
+        tf.reduce_all(tf.shape(x) == tf.shape(y)), [tf.strings.as_string(tf.shape(x))]
+    ),
+    "of values": lambda x, y: tf.debugging.assert_less(tf.size(x), 7 + tf.cast(y[0, 0], tf.int32)),
+}
+
+
+@pytest.mark.parametrize("kind", ASSERTIONS)
+def test_assertions_of_shapes(kind, xpu_device):
+    """They fail as on the CPU, before what comes after them."""
+
+    def step_on(device):
+        with tf.device(device):
+            steps = tf.Variable(0.0)
+
+        @tf.function(input_signature=[tf.TensorSpec([None, None])] * 2)
+        def step(x, y):
+            with tf.device(device):
+                z = tf.tanh(x) * 2
+                with tf.control_dependencies([ASSERTIONS[kind](z, tf.exp(y) - 1)]):
+                    steps.assign_add(1.0)
+                    return tf.reduce_sum(z * 2 + 1)
+
+        return step, steps
+
+    good, bad = tf.zeros([3, 2]), tf.zeros([4, 2])
+    (step, steps), (on_cpu, _) = step_on(xpu_device), step_on("/cpu:0")
+    for count in (1, 2, 3):
+        assert step(good, good).numpy() == 6
+        assert steps.numpy() == count
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed: ") as caught:
+                step(bad, good)
+            with pytest.raises(tf.errors.InvalidArgumentError) as expected:
+                on_cpu(bad, good)
+            said = [re.search("assertion failed: .*", error.value.message)[0] for error in (caught, expected)]
+            assert said[0] == said[1]
+            assert steps.numpy() == count
+
+
 def test_many_signatures(xpu_device):
     with tf.device(xpu_device):
         f = tf.function(lambda x: tf.tanh(x) * 2 + tf.reduce_sum(x), input_signature=[tf.TensorSpec([None])])

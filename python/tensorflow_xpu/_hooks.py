@@ -25,7 +25,7 @@ HOOKS = {
     "_function_hook": "functions are found as TensorFlow does, which takes longer",
     "_data_hook": "arrays that data sets are made of go through the device's memory",
     "_keras_hook": "use compile(jit_compile=False)",
-    "_predict_hook": "Keras's predict() makes a data set of arrays, which takes longer",
+    "_batches_hook": "Keras makes data sets of arrays, which takes longer",
 }
 
 

@@ -7,6 +7,7 @@
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow_plugin/cluster/assert_op.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/framework/labels.h"
@@ -143,6 +144,8 @@ bool IsSmallConstant(const tf::Node& node) {
 Role RoleOf(const tf::Node& node, const Traits& traits, bool ours) {
   const std::string& op = node.type_string();
   if (op == cluster::kLoopOp) return Role::kCompute;
+  // Where it is about shapes, as in a cluster, it holds whenever there is a capture.
+  if (op == cluster::kAssertOp) return Role::kHost;
   const auto of_lists = OfLists().find(op);
   if (of_lists != OfLists().end()) return of_lists->second ? Role::kCompute : Role::kFree;
   if (node.IsConstant()) return IsSmallConstant(node) ? Role::kConstant : Role::kOutside;
@@ -157,6 +160,12 @@ Role RoleOf(const tf::Node& node, const Traits& traits, bool ours) {
   if (node.op_def().is_stateful() && !has_resource) return Role::kOutside;
   if (on_host) return computes_on_host ? Role::kHost : Role::kOutside;
   return ours ? Role::kCompute : Role::kOutside;
+}
+
+// Whether an op of those that wait, for numbers in host memory alone, has nothing to wait for.
+bool KnowsAllOnHost(const tf::Node& node, const Traits& traits) {
+  return Waiting().count(node.type_string()) != 0 && !node.op_def().is_stateful() &&
+         All(traits.inputs, tf::HOST_MEMORY) && All(traits.outputs, tf::HOST_MEMORY);
 }
 
 }  // namespace
@@ -174,11 +183,12 @@ Traits TraitsOf(const tf::Node& node, const std::string& device_type) {
   for (tf::DataType dtype : node.output_types()) {
     if (!is_wanted(dtype)) return traits;
   }
-  if (node.type_string() == cluster::kOp || IsWaiting(node)) return traits;
+  if (node.type_string() == cluster::kOp) return traits;
   const tf::KernelDef* kernel = nullptr;
   std::string class_name;
   if (!tf::FindKernelDef(tf::DeviceType(device_type), node.def(), &kernel, &class_name).ok()) return traits;
   if (!MemoryOf(node, device_type, &traits.inputs, &traits.outputs)) return traits;
+  if (IsWaiting(node) && !KnowsAllOnHost(node, traits)) return traits;
   const bool ours = class_name == labels::kKernelClass;
   traits.shape_only = ShapeOnly().count(node.type_string()) != 0;
   traits.role = RoleOf(node, traits, ours);
@@ -186,7 +196,8 @@ Traits TraitsOf(const tf::Node& node, const std::string& device_type) {
 }
 
 bool CanBeInLoop(const tf::Node& node, const std::string& device_type) {
-  // Clusters are of what can be in a loop; constants need not be small there.
+  // Clusters are of what can be in a loop; constants need not be small there. An assertion may be about any iteration.
+  if (node.type_string() == cluster::kAssertOp) return false;
   return node.type_string() == cluster::kOp || (node.IsConstant() && IsWanted(node.output_type(0))) ||
          TraitsOf(node, device_type).role != Role::kOutside;
 }

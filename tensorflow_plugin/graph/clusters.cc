@@ -44,6 +44,7 @@ class Grouper {
       FindConditions(*node);
       Classify(*node);
     }
+    LeaveOutShapesOfOthers(order);
     do {
       if (!FindLevels(order)) return absl::OkStatus();
     } while (LeaveOutCrossingLists(order));
@@ -121,6 +122,26 @@ class Grouper {
       if (!static_[e->src()->id()]) return false;
     }
     return true;
+  }
+
+  // Shapes of what is no member, which something else reads that is none, are computed beside it: it would wait for the
+  // cluster, and what reads it in turn be another one.
+  void LeaveOutShapesOfOthers(const std::vector<tf::Node*>& order) {
+    std::vector<bool> apart(graph_.num_node_ids(), false);  // no member computes what it reads
+    for (const tf::Node* node : order) {
+      const Traits& traits = out_.traits[node->id()];
+      bool is_apart = traits.role == Role::kHost || traits.shape_only;
+      for (const tf::Edge* e : node->in_edges()) is_apart = is_apart && (!e->src()->IsOp() || apart[e->src()->id()]);
+      apart[node->id()] = is_apart || keys_[node->id()] < 0;
+    }
+    for (auto node = order.rbegin(); node != order.rend(); ++node) {
+      if (keys_[(*node)->id()] < 0 || !apart[(*node)->id()]) continue;
+      for (const tf::Edge* e : (*node)->out_edges()) {
+        if (!e->IsControlEdge() && e->dst()->IsOp() && !e->dst()->IsRetval() && keys_[e->dst()->id()] < 0) {
+          keys_[(*node)->id()] = -1;
+        }
+      }
+    }
   }
 
   int KeyOf(const tf::Node& node) {

@@ -16,14 +16,25 @@ namespace {
 
 namespace tf = tensorflow;
 
-// More of them are work for an executor.
+// More of them, without constants, are work for an executor.
 constexpr int kMostSteps = 24;
 
-// On the CPU only what brings data and hands it on: for the others TensorFlow has passes and threads of its own.
+// On the CPU only what brings data, says its shape and hands it on: for the others TensorFlow has passes and threads of
+// its own. (It puts ops that read shapes alone beside what they are the shapes of.)
 bool MayRunOnHost(const std::string& op) {
-  static const auto* const ops = new std::set<std::string>{
-      "Const",        "Identity",         "IteratorGetNext", "IteratorGetNextAsOptional", "NoOp", "OptionalFromValue",
-      "OptionalNone", "OptionalGetValue", "OptionalHasValue"};
+  static const auto* const ops = new std::set<std::string>{"Const",
+                                                           "Identity",
+                                                           "IteratorGetNext",
+                                                           "IteratorGetNextAsOptional",
+                                                           "NoOp",
+                                                           "OptionalFromValue",
+                                                           "OptionalNone",
+                                                           "OptionalGetValue",
+                                                           "OptionalHasValue",
+                                                           "Rank",
+                                                           "Shape",
+                                                           "ShapeN",
+                                                           "Size"};
   return ops->count(op) != 0;
 }
 
@@ -69,7 +80,9 @@ class Planner {
         if (index >= static_cast<int>(results_.size())) results_.resize(index + 1);
         results_[index] = node;
       } else {
-        if (num_steps_++ == kMostSteps || !MayRun(*node) || !LearnMemory(*node)) return false;
+        ++num_steps_;
+        num_counted_ += !node->IsConstant();
+        if (num_counted_ > kMostSteps || !MayRun(*node) || !LearnMemory(*node)) return false;
       }
     }
     plan->num_values = static_cast<int>(plan->arguments.size());
@@ -147,7 +160,7 @@ class Planner {
     tf::MemoryTypeVector inputs, outputs;
   };
   const tf::Graph& graph_;
-  int num_steps_ = 0;
+  int num_steps_ = 0, num_counted_ = 0;
   std::vector<const tf::Node*> results_;
   std::map<const tf::Node*, int> values_;  // the first of a node
   std::map<const tf::Node*, Memory> memory_;

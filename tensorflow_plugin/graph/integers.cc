@@ -52,11 +52,8 @@ class Moves {
     }
     MemoryNow(*node);  // without the label
     node->AddAttr(labels::kAttribute, labels::kOnDevice);
-    Memory then;
-    if (tf::FindKernelDef(tf::DeviceType(device_type_), node->def(), nullptr, nullptr).ok() &&
-        MemoryOf(*node, device_type_, &then.inputs, &then.outputs)) {
-      moved_[node] = std::move(then);
-    }
+    Traits then = TraitsOf(*node, device_type_);
+    if (then.role != Role::kOutside) moved_[node] = {std::move(then.inputs), std::move(then.outputs)};
     node->ClearAttr(labels::kAttribute);
   }
 

@@ -125,14 +125,26 @@ std::set<tf::Node*> AccumulatorOf(tf::Node* from) {
   return found;
 }
 
+bool IsReadInHostMemory(const tf::Edge& e) {
+  const std::string device_type = DeviceTypeOf(*e.dst());
+  if (device_type == tf::DEVICE_CPU) return true;
+  tf::MemoryTypeVector inputs, outputs;
+  return MemoryOf(*e.dst(), device_type, &inputs, &outputs) && inputs[e.dst_input()] == tf::HOST_MEMORY;
+}
+
 // Logic of a device whose operands are all in host memory (comparisons of counters are) stays there: a loop's condition
-// is decided on the host.
+// is decided on the host. So are assertions about shapes, which are of all dimensions at once.
 void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
   static const Set* const logic = new Set{"LogicalAnd", "LogicalNot", "LogicalOr"};
+  static const Set* const reductions = new Set{"All", "Any"};
   for (tf::Node* node : InOrder(*graph)) {  // one may read what another gives
-    if (logic->count(node->type_string()) == 0 || DeviceTypeOf(*node) != device_type) continue;
+    const bool reduces = reductions->count(node->type_string()) != 0;
+    if ((!reduces && logic->count(node->type_string()) == 0) || DeviceTypeOf(*node) != device_type) continue;
     bool on_host = true;
     for (const tf::Edge* e : node->in_edges()) on_host = on_host && (e->IsControlEdge() || IsInHostMemory(*e));
+    for (const tf::Edge* e : node->out_edges()) {
+      on_host = on_host && (!reduces || e->IsControlEdge() || IsReadInHostMemory(*e));
+    }
     if (on_host) node->AddAttr(labels::kAttribute, labels::kOnHost);
   }
 }

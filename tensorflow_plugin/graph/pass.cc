@@ -18,6 +18,7 @@
 #include "tensorflow_plugin/graph/clusters.h"
 #include "tensorflow_plugin/graph/direct_calls.h"
 #include "tensorflow_plugin/graph/nodes.h"
+#include "tensorflow_plugin/graph/shapes.h"
 #include "tensorflow_plugin/graph/whole_loops.h"
 
 namespace xpu::graph {
@@ -90,7 +91,9 @@ class Replacement {
 
   std::vector<Output>& KindOf(const tf::Node& node, const tf::Edge& e) {
     if (node.input_type(e.dst_input()) == tf::DT_RESOURCE) return resources_;
-    if (IsCastFromHost(node) && scope_ == Scope::kOutside) return uploaded_;
+    // Of what only its shape is read, the values are no part of a signature.
+    const bool is_shape = grouping_.traits[node.id()].shape_only;
+    if ((IsCastFromHost(node) || (is_shape && IsUploaded(e))) && scope_ == Scope::kOutside) return uploaded_;
     if (grouping_.traits[node.id()].inputs[e.dst_input()] == tf::HOST_MEMORY) return host_;
     return IsUploaded(e) ? uploaded_ : device_;
   }
@@ -280,6 +283,8 @@ class ClusterPass : public tf::GraphOptimizationPass {
  private:
   absl::Status Divide(tf::Graph* graph) {
     DrawFromStartsOnDevice(graph);
+    KeepShapesWithReaders(graph, device_type_);
+    TF_RETURN_IF_ERROR(HoldAssertions(graph, device_type_));
     // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
     TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));
     TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_));

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "tensorflow_plugin/framework/labels.h"
 #include "tensorflow_plugin/ops/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -233,6 +234,12 @@ void RegisterReduce(Registry& registry) {
         .Types("Tidx", index_types)
         .Host({"reduction_indices"})
         .Requires(needs::Reduce(op.kind, DType::kBool))
+        .Kernel<ReduceKernel>(op.kind);
+    registry.Op(op.name)
+        .Types("Tidx", index_types)
+        .Host({"input", "reduction_indices", "output"})
+        .OnHost()
+        .Label(labels::kOnHost)
         .Kernel<ReduceKernel>(op.kind);
   }
   for (const ReduceOp& op : kArgReductions) {

@@ -79,15 +79,21 @@ TEST(MatMul, ByHand) {
 }
 
 // As gradients to weights are: a device may add up parts of such sums.
+void CompareLongSum(DType type, int64_t m, int64_t n, int64_t k) {
+  MatMulDesc d = Dense(type, m, n, k);
+  d.transpose_a = true;
+  Compare(d, 1, 1);
+}
+
 TEST(MatMul, LongSumsOfFewElements) {
   for (DType type : {DType::kFloat, DType::kDouble, DType::kBFloat16}) {
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{20, 33, 4096}, {130, 5, 1536}, {7, 9, 2042}, {3, 4, 1031}}) {
-      MatMulDesc d = Dense(type, m, n, k);
-      d.transpose_a = true;
-      Compare(d, 1, 1);
+      CompareLongSum(type, m, n, k);
     }
   }
 }
+
+TEST(MatMul, OneLongSumOfFewElements) { CompareLongSum(DType::kFloat, 3, 4, 1024); }
 
 TEST(MatMul, ComplexConjugatesByHand) {
   for (DType type : {DType::kComplex64, DType::kComplex128}) {

@@ -173,6 +173,9 @@ TEST(Softmax, AllTypesAndShapes) {
   }
 }
 
+// A device may have a group of items for each row.
+TEST(Softmax, RowsOfManyElements) { CompareAll(DType::kFloat, 3, 100, 4); }
+
 TEST(Softmax, CrossEntropyBroadcasts) {
   for (DType type : kTypes) {
     SoftmaxDesc d = Make(SoftmaxKind::kCrossEntropy, type, 6, 20);

@@ -1,4 +1,4 @@
-"""Keras's predict on arrays, whose batches need no data set of TensorFlow's; and what stands in for one."""
+"""Batches that Keras gets of arrays: predict without a data set of TensorFlow's, fit from one that nothing tunes."""
 
 import keras
 import numpy as np
@@ -88,7 +88,8 @@ def test_other_data_are_a_data_set(kind, xpu_device):
             with pytest.raises(type(error)):
                 adapter(x).get_tf_dataset()
             return
-        assert type(adapter(x).get_tf_dataset()) is type(want)
+        assert adapter(x).get_tf_dataset().element_spec == want.element_spec
+        assert not is_stand_in(adapter(x).get_tf_dataset())
 
 
 def test_what_has_targets_is_a_data_set(xpu_device):
@@ -99,10 +100,21 @@ def test_what_has_targets_is_a_data_set(xpu_device):
 def test_what_is_shuffled_is_a_data_set(xpu_device):
     for shuffle in (True, "batch"):
         assert not is_stand_in(adapter(X, shuffle=shuffle).get_tf_dataset())
-    tf.random.set_seed(1)
-    got = elements(adapter(X, shuffle=True).get_tf_dataset())
-    tf.random.set_seed(1)
-    assert got == elements(ordinary(adapter(X, shuffle=True)))
+    epochs = []
+    for make in (ArrayDataAdapter.get_tf_dataset, ordinary):
+        tf.random.set_seed(1)
+        dataset = make(adapter(X, shuffle=True))
+        epochs.append([elements(dataset) for _ in range(3)])
+    assert epochs[0] == epochs[1]
+
+
+def test_nothing_tunes_what_fit_gets(xpu_device):
+    """Whoever destroys an iterator waits for the thread that tunes it to wake up."""
+    for shuffle in (True, False):
+        dataset = ArrayDataAdapter(X, X, batch_size=4, shuffle=shuffle).get_tf_dataset()
+        assert dataset.options().autotune.enabled is False
+    assert adapter(X).get_tf_dataset().options().autotune.enabled is False
+    assert ordinary(adapter(X)).options().autotune.enabled is None
 
 
 # What makes an ordinary iterator of a stand-in: each takes the next element.

@@ -1,16 +1,19 @@
-"""Has Keras's ``predict`` take its batches from arrays without a data set of TensorFlow's.
+"""How Keras gets batches of arrays: ``predict`` without a data set of TensorFlow's, ``fit`` from one that ends at once.
 
-For each call Keras traces three functions to make a data set of them, and that one's iterator, 30 milliseconds, which
-then gathers each batch's rows into new memory on threads of its own. With this hook batches are views of the arrays.
+Keras makes a data set of the arrays that it is given. It traces three functions for it, for each call, and that one's
+iterator gathers each batch's rows into new memory on threads of its own: 30 milliseconds before the first batch of
+``predict``, which takes batches in Python. With this hook they are views of the arrays. In all other cases Keras has to
+get what TensorFlow makes: what stands in for the data set, and for its iterator, turns into the ordinary one as soon as
+anything else than the next element in Python is asked of it, at the place where it is then.
 
-Only ``predict`` takes batches in Python, and only arrays in their order are taken so. In all other cases Keras has to
-get what TensorFlow makes: the data set, and its iterator, turn into the ordinary ones as soon as anything else than the
-next element in Python is asked of them, at the place where they are then.
+An iterator of tf.data has a thread that tunes it, and wakes up after 10 milliseconds, 20 more, 40 more ...; whoever
+destroys the iterator waits for that. Keras makes two for each epoch. There is nothing to tune in gathering rows: what
+``fit`` and ``evaluate`` get is told not to.
 
 ``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras.
 
 Source of the behaviour: keras/src/trainers/data_adapters/array_data_adapter.py, ``ArrayDataAdapter.get_tf_dataset``;
-keras/src/backend/tensorflow/trainer.py, ``TensorFlowTrainer.predict``.
+keras/src/backend/tensorflow/trainer.py, ``TensorFlowTrainer.predict``; tensorflow/core/data/root_dataset.cc.
 """
 
 from __future__ import annotations
@@ -161,24 +164,30 @@ def patch(module: ModuleType) -> None:
 
     def stand_in(self: Any) -> Any:
         """That for the data set of an adapter; None if there is none. Raises AttributeError in another Keras."""
-        tensorflow, inputs = sys.modules["tensorflow"], self._inputs
+        inputs = self._inputs
         # Where there are targets it is fit or evaluate.
         if self._shuffle or not self._num_samples or (type(inputs) is tuple and len(inputs) > 1):
-            return None
-        if not tensorflow.executing_eagerly() or not tensorflow.config.list_physical_devices(DEVICE_TYPE):
             return None
         if not known:
             arrays = _Arrays(to_sliceable)
             known.extend((arrays, _classes(arrays)))
         arrays, dataset = known
-        return dataset(self, lambda: original(self)) if arrays.are(inputs) else None
+        return dataset(self, lambda: untuned(self)) if arrays.are(inputs) else None
+
+    def untuned(self: Any) -> Any:
+        options = sys.modules["tensorflow"].data.Options()
+        options.autotune.enabled = False
+        return original(self).with_options(options)
 
     def get_tf_dataset(self: Any) -> Any:
+        tensorflow = sys.modules["tensorflow"]
+        if not tensorflow.executing_eagerly() or not tensorflow.config.list_physical_devices(DEVICE_TYPE):
+            return original(self)
         try:
             found = stand_in(self)
         except AttributeError:
             found = None
-        return original(self) if found is None else found
+        return untuned(self) if found is None else found
 
     get_tf_dataset.__doc__ = original.__doc__
     get_tf_dataset.__wrapped__ = original  # type: ignore[attr-defined]

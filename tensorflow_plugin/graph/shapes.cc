@@ -1,0 +1,105 @@
+#include "tensorflow_plugin/graph/shapes.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow_plugin/cluster/assert_op.h"
+#include "tensorflow_plugin/graph/nodes.h"
+
+namespace xpu::graph {
+namespace {
+
+namespace tf = tensorflow;
+
+// The value of a constant that is text.
+bool IsText(const tf::Node& node, tf::Tensor* value) {
+  const tf::TensorProto* proto = nullptr;
+  return node.IsConstant() && node.output_type(0) == tf::DT_STRING &&
+         tf::GetNodeAttr(node.def(), "value", &proto).ok() && value->FromProto(*proto);
+}
+
+// False if something that it would say is text that is computed.
+bool Describe(const tf::Node& node, tf::NodeDef* def, std::vector<const tf::Edge*>* values) {
+  const std::vector<const tf::Edge*> inputs = InputsOf(node);
+  int64_t summarize = 0;
+  if (inputs.empty() || !tf::GetNodeAttr(node.attrs(), "summarize", &summarize).ok()) return false;
+  std::vector<tf::DataType> types;
+  std::vector<std::string> texts = {""};
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    if (i > 1) texts.back() += " ";
+    tf::Tensor text;
+    if (IsText(*inputs[i]->src(), &text)) {
+      absl::StrAppend(&texts.back(), "[", text.SummarizeValue(summarize), "]");
+      continue;
+    }
+    types.push_back(tf::BaseType(node.input_type(static_cast<int>(i))));
+    if (types.back() == tf::DT_STRING) return false;
+    values->push_back(inputs[i]);
+    texts.emplace_back();
+  }
+  def->set_op(cluster::kAssertOp);
+  def->set_name(node.name());
+  def->set_device(node.assigned_device_name());
+  tf::AddNodeAttr(cluster::attr::kValueTypes, types, def);
+  tf::AddNodeAttr(cluster::attr::kTexts, texts, def);
+  tf::AddNodeAttr(cluster::attr::kSummarize, summarize, def);
+  return true;
+}
+
+absl::Status Replace(tf::Graph* graph, tf::Node* node) {
+  tf::NodeDef def;
+  std::vector<const tf::Edge*> values;
+  if (!Describe(*node, &def, &values)) return absl::OkStatus();
+  absl::Status status;
+  tf::Node* const op = graph->AddNode(std::move(def), &status);
+  TF_RETURN_IF_ERROR(status);
+  op->set_assigned_device_name(node->assigned_device_name());
+  const tf::Edge* const condition = InputsOf(*node)[0];
+  graph->AddEdge(condition->src(), condition->src_output(), op, 0);
+  int input = 1;
+  for (const tf::Edge* e : values) graph->AddEdge(e->src(), e->src_output(), op, input++);
+  for (const tf::Edge* e : node->in_edges()) {
+    if (e->IsControlEdge()) graph->AddControlEdge(e->src(), op);
+  }
+  for (const tf::Edge* e : node->out_edges()) graph->AddControlEdge(op, e->dst());
+  graph->RemoveNode(node);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void KeepShapesWithReaders(tf::Graph* graph, const std::string& device_type) {
+  static const auto* const ops = new std::set<std::string>{"Rank", "Shape", "Size"};
+  for (tf::Node* node : graph->op_nodes()) {
+    const tf::Edge* from = nullptr;
+    // 32-bit integers would be read in host memory there, too.
+    if (ops->count(node->type_string()) == 0 || DeviceTypeOf(*node) != tf::DEVICE_CPU ||
+        !node->input_edge(0, &from).ok() || node->input_type(0) == tf::DT_INT32) {
+      continue;
+    }
+    for (const tf::Edge* e : from->src()->out_edges()) {
+      if (e->src_output() != from->src_output() || e->IsControlEdge() || DeviceTypeOf(*e->dst()) != device_type)
+        continue;
+      tf::MemoryTypeVector inputs, outputs;
+      if (!MemoryOf(*node, device_type, &inputs, &outputs)) break;
+      node->set_assigned_device_name(e->dst()->assigned_device_name());
+      break;
+    }
+  }
+}
+
+absl::Status HoldAssertions(tf::Graph* graph, const std::string& device_type) {
+  std::vector<tf::Node*> assertions;
+  for (tf::Node* node : graph->op_nodes()) {
+    if (node->type_string() == "Assert" && DeviceTypeOf(*node) == device_type) assertions.push_back(node);
+  }
+  for (tf::Node* node : assertions) TF_RETURN_IF_ERROR(Replace(graph, node));
+  return absl::OkStatus();
+}
+
+}  // namespace xpu::graph
