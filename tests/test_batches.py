@@ -84,7 +84,7 @@ def test_other_data_are_a_data_set(kind, xpu_device):
         x = UNLIKE[kind]() if callable(UNLIKE[kind]) else UNLIKE[kind]
         try:
             want = ordinary(adapter(x))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, AttributeError) as error:  # older ones refuse None
             with pytest.raises(type(error)):
                 adapter(x).get_tf_dataset()
             return

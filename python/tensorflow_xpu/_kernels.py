@@ -18,6 +18,8 @@ from tensorflow_xpu._subdevice import device_type
 
 #: The ops that stand for others in a graph (docs/clusters.md).
 CLUSTERS = ("_XpuCluster", "_XpuLoop")
+#: And one in another form, by the op that it is.
+INSTEAD = {"_XpuAssert": "Assert"}
 #: Kernels with such a label are for the passes over graphs; no program can ask for them.
 OWN_LABEL = "Xpu"
 EVERY_DEVICE = "DEFAULT"
@@ -45,7 +47,7 @@ def _all(its_type: str, _count: int) -> dict[str, list[Kernel]]:
 
     found: dict[str, list[Kernel]] = collections.defaultdict(list)
     for k in kernels.get_all_registered_kernels().kernel:
-        if k.device_type in (its_type, EVERY_DEVICE) and k.op not in CLUSTERS:
+        if k.device_type in (its_type, EVERY_DEVICE) and k.op not in (*CLUSTERS, *INSTEAD):
             types = tuple((c.name, frozenset(c.allowed_values.list.type)) for c in k.constraint)
             kernel = Kernel(k.op, k.device_type, types, frozenset(k.host_memory_arg), k.label, k.priority)
             found[k.op].append(kernel)

@@ -53,6 +53,7 @@ def with_members(nodes: Iterable[Any]) -> Iterator[Any]:
     from tensorflow.core.framework import graph_pb2
 
     for node in nodes:
+        node.op = _kernels.INSTEAD.get(node.op, node.op)
         if node.op != "_XpuCluster":
             yield node
         if node.op in _kernels.CLUSTERS:
