@@ -140,8 +140,20 @@ def profiled(work: Callable[[], tuple[float, float]], workload: str) -> dict[str
     return {"events": events, "steps": find(workload).steps}
 
 
+# Where the middle half of a contestant's rounds is further apart than this, the machine was another one meanwhile, and
+# the row gets more rounds, up to so many times as many.
+STEADY, MOST = 1.15, 3
+
+
+def is_steady(times: list[float]) -> bool:
+    """Whether the middle half of rounds is close together."""
+    outside = len(times) // 4
+    middle = sorted(times)[outside : len(times) - outside]
+    return not middle or middle[-1] <= STEADY * middle[0]
+
+
 def measure(workload: str, contestants: list[str], rounds: int, counted: bool = False) -> Row:
-    """Runs the workload in turns. counted: then one of the XPU's is profiled."""
+    """Runs the workload in turns, in at least so many rounds. counted: then one of the XPU's is profiled."""
     row = Row(workload, {}, {}, {})
     processes: dict[str, Process] = {}
     try:
@@ -156,7 +168,9 @@ def measure(workload: str, contestants: list[str], rounds: int, counted: bool = 
                 continue
             row.first[contestant], losses[contestant] = first["whole"], first["loss"]
             row.rounds[contestant] = []
-        for _ in range(rounds):
+        for number in range(MOST * rounds):
+            if number >= rounds and all(is_steady(times) for times in row.rounds.values()):
+                break
             for contestant in list(row.rounds):
                 try:
                     row.rounds[contestant].append(processes[contestant].turn()["seconds"])

@@ -204,6 +204,19 @@ def test_one_that_fails_late_is_out(contestants):
     assert measured.failed == {"TensorFlow": "out of strength"}
 
 
+@pytest.mark.parametrize(
+    ("seconds", "rounds"),
+    [
+        ("1 if turn < 5 else 1.1", 3),
+        ("2 if turn == 2 else 1", 4),  # the first of the rounds: turns 0 and 1 are none
+        ("1 + turn % 2", 9),  # never
+    ],
+)
+def test_rounds_that_differ_are_more(contestants, seconds, rounds):
+    measured = contestants(XPU=(1.0, 99), JAX=(seconds, 99))
+    assert [len(times) for times in measured.rounds.values()] == [rounds, rounds]
+
+
 @pytest.mark.parametrize("name", ["many small ops", "graph network", "one token"])
 def test_workloads_do_the_same_on_both_devices(name, xpu_device):
     losses = []

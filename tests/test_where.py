@@ -441,6 +441,19 @@ def test_without_an_xpu():
     assert explained == "MatMul runs on the CPU: no kernel for XPU"
 
 
+def test_an_assertion_in_a_cluster_is_one(xpu_device):
+    @tf.function(input_signature=[tf.TensorSpec([None])] * 2)
+    def function(x, y):
+        with tf.control_dependencies([tf.debugging.assert_equal(tf.shape(x), tf.shape(y))]):
+            return tf.tanh(x) * 2 + y
+
+    with tensorflow_xpu.trace_placement() as report:
+        function(tf.ones([3]), tf.ones([3]))
+    ops = {record["op"] for record in report.to_records()}
+    assert {"All", "Tanh"} <= ops  # assertions have no values, and are counted alone
+    assert not any(op.startswith("_Xpu") for op in ops)
+
+
 def test_the_assertion_names_each_op_and_its_reason(xpu_device):
     with tensorflow_xpu.trace_placement() as report:
         tf.linalg.sqrtm(tf.eye(2))
