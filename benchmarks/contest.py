@@ -5,8 +5,8 @@
 Each contestant runs a workload (workloads.py) in a process of its own, and all of them wait for their turn: the rounds
 alternate, and there are more of them where they differ. A figure is the median of the rounds; what it is compared with
 comes from the same rounds. `contest` is all against all; `scales` shows how a step's time grows with batch, sequence,
-layers and small ops; `variants` what each pass and direct calls are worth. --write puts the tables and plots into docs/,
-and all figures into benchmarks/results/.
+layers and small ops; `variants` what each pass and direct calls are worth. --write puts the tables and plots into
+docs/, and all figures into benchmarks/results/.
 """
 
 from __future__ import annotations
