@@ -145,3 +145,13 @@ def test_visibility_is_stated_edge_by_edge():
                 granted.remove("backends:__subpackages__")
                 used = {user for user in used if user.split("/")[0] != "backends"}
             assert granted == used, f"//tensorflow_plugin/{package}:{name} is visible to {granted}, used by {used}"
+
+
+def test_what_is_compiled_for_each_tensorflow_is_used_for_each():
+    """A library without its row would be linked as that of another version."""
+    text = (PLUGIN / "tensorflow.bzl").read_text()
+    rows = re.findall(r'"(//[^"]+)"', re.search(r"_BOUND = \[(.*?)\]", text, re.DOTALL)[1])
+    made = {
+        (package, t["name"]) for package in packages() for t in targets(package) if t["rule"] == "tensorflow_library"
+    }
+    assert {label(row, "") for row in rows} == made
