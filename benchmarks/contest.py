@@ -1,6 +1,6 @@
 """The XPU against what else a user of the same machine could choose: stock TensorFlow in three settings, JAX, PyTorch.
 
-    python -m benchmarks.contest [contest] [scales] [variants] [--quick] [--write] [--workloads NAME,NAME ...]
+    python -m benchmarks.contest [contest] [scales] [variants] [--quick] [--write] [--workloads "NAME;NAME"]
 
 Each contestant runs a workload (workloads.py) in a process of its own, and all of them wait for their turn: the rounds
 alternate, and there are more of them where they differ. A figure is the median of the rounds; what it is compared with

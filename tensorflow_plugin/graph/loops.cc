@@ -21,11 +21,14 @@ namespace {
 namespace tf = tensorflow;
 using Set = std::set<std::string>;
 
-bool IsInHostMemory(const tf::Edge& e) {
-  const std::string device_type = DeviceTypeOf(*e.src());
+// Whether what an edge leads from (or to) has its value in host memory.
+bool IsInHostMemory(const tf::Edge& e, bool source = true) {
+  const tf::Node& node = source ? *e.src() : *e.dst();
+  const std::string device_type = DeviceTypeOf(node);
   if (device_type == tf::DEVICE_CPU) return true;
   tf::MemoryTypeVector inputs, outputs;
-  return MemoryOf(*e.src(), device_type, &inputs, &outputs) && outputs[e.src_output()] == tf::HOST_MEMORY;
+  return MemoryOf(node, device_type, &inputs, &outputs) &&
+         (source ? outputs[e.src_output()] : inputs[e.dst_input()]) == tf::HOST_MEMORY;
 }
 
 // Ops whose first output is a TensorList of the elements that their attribute element_dtype says.
@@ -125,13 +128,6 @@ std::set<tf::Node*> AccumulatorOf(tf::Node* from) {
   return found;
 }
 
-bool IsReadInHostMemory(const tf::Edge& e) {
-  const std::string device_type = DeviceTypeOf(*e.dst());
-  if (device_type == tf::DEVICE_CPU) return true;
-  tf::MemoryTypeVector inputs, outputs;
-  return MemoryOf(*e.dst(), device_type, &inputs, &outputs) && inputs[e.dst_input()] == tf::HOST_MEMORY;
-}
-
 // Logic of a device whose operands are all in host memory (comparisons of counters are) stays there: a loop's condition
 // is decided on the host. So are assertions about shapes, which are of all dimensions at once.
 void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
@@ -143,7 +139,7 @@ void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
     bool on_host = true;
     for (const tf::Edge* e : node->in_edges()) on_host = on_host && (e->IsControlEdge() || IsInHostMemory(*e));
     for (const tf::Edge* e : node->out_edges()) {
-      on_host = on_host && (!reduces || e->IsControlEdge() || IsReadInHostMemory(*e));
+      on_host = on_host && (!reduces || e->IsControlEdge() || IsInHostMemory(*e, /*source=*/false));
     }
     if (on_host) node->AddAttr(labels::kAttribute, labels::kOnHost);
   }
