@@ -117,6 +117,23 @@ def test_nothing_tunes_what_fit_gets(xpu_device):
     assert ordinary(adapter(X)).options().autotune.enabled is None
 
 
+def test_iterators_that_nobody_uses_are_not_made(xpu_device, monkeypatch):
+    """Keras makes two for each epoch, of which it uses one."""
+    made = []
+    create = OwnedIterator._create_iterator
+    monkeypatch.setattr(OwnedIterator, "_create_iterator", lambda *args: made.append(1) or create(*args))
+    with tf.device(xpu_device):
+        model = model_of()
+        model.fit(X, X[:, :2], 7, epochs=3, validation_data=(X[:9], X[:9, :2]), verbose=0)
+        assert len(made) == 3 + 3
+        dataset = ArrayDataAdapter(X, X, batch_size=8).get_tf_dataset()
+        iterator = iter(dataset)
+        assert len(made) == 6 and isinstance(iterator, tf.data.Iterator)
+        assert [plain(element) for element in iterator] == elements(ordinary(ArrayDataAdapter(X, X, batch_size=8)))
+        assert len(list(iterator)) == 0 and type(iterator) is OwnedIterator
+        assert int(tf.function(lambda: sum(1 for _ in range(2) if next(iter(dataset)) is not None))()) == 2
+
+
 # What makes an ordinary iterator of a stand-in: each takes the next element.
 TAKERS = {
     "function of it": tf.function(lambda iterator: next(iterator)),
@@ -222,21 +239,22 @@ def test_predict_makes_no_data_set(steps, xpu_device, no_data_sets):
 
 
 def test_fit_and_evaluate_are_as_ever(xpu_device, monkeypatch):
-    def losses():
+    def losses(shuffle):
         keras.utils.set_random_seed(1)
         with tf.device(xpu_device):
             model = model_of()
             y = X[:, :2] * 2
-            history = model.fit(X, y, 7, epochs=3, shuffle=False, verbose=0, validation_data=(X[:9], y[:9]))
+            history = model.fit(X, y, 7, epochs=3, shuffle=shuffle, verbose=0, validation_data=(X[:9], y[:9]))
             # A loss of the model's own needs no targets.
             own = keras.Sequential([keras.Input([6]), keras.layers.Dense(2, activity_regularizer="l2")])
             own.compile("sgd")
             alone = own.fit(X, batch_size=7, epochs=3, shuffle=False, verbose=0).history["loss"]
             return [*history.history.values(), model.evaluate(X, y, batch_size=7, verbose=0), alone]
 
-    got = losses()
+    orders = [False, True, "batch"]
+    got = [losses(shuffle) for shuffle in orders]
     monkeypatch.setattr(ArrayDataAdapter, "get_tf_dataset", ordinary)
-    assert got == losses()
+    assert got == [losses(shuffle) for shuffle in orders]
 
 
 def test_what_a_model_returns_is_nothing_of_what_it_was_given(xpu_device):

@@ -1,4 +1,4 @@
-"""How Keras gets batches of arrays: ``predict`` without a data set of TensorFlow's, ``fit`` from one that ends at once.
+"""How Keras gets batches of arrays: ``predict`` without a data set of TensorFlow's, ``fit`` from one that costs less.
 
 Keras makes a data set of the arrays that it is given. It traces three functions for it, for each call, and that one's
 iterator gathers each batch's rows into new memory on threads of its own: 30 milliseconds before the first batch of
@@ -7,8 +7,8 @@ get what TensorFlow makes: what stands in for the data set, and for its iterator
 anything else than the next element in Python is asked of it, at the place where it is then.
 
 An iterator of tf.data has a thread that tunes it, and wakes up after 10 milliseconds, 20 more, 40 more ...; whoever
-destroys the iterator waits for that. Keras makes two for each epoch. There is nothing to tune in gathering rows: what
-``fit`` and ``evaluate`` get is told not to.
+destroys the iterator waits for that. There is nothing to tune in gathering rows: what ``fit`` and ``evaluate`` get is
+told not to. And Keras makes two iterators for each epoch, of which it uses one: they are made when somebody uses them.
 
 ``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras.
 
@@ -101,6 +101,23 @@ class _Arrays:
         return self.tensor(value[rows], HOST, None)
 
 
+def _late(dataset_type: type) -> type:
+    """The type of data sets, with iterators that are made when something is asked of them."""
+    modules = sys.modules
+    iterator_type, context = modules[f"{PYTHON}data.ops.iterator_ops"].OwnedIterator, modules[f"{PYTHON}eager.context"]
+
+    class LateIterator(iterator_type, _StandIn):  # type: ignore[misc,valid-type]
+        def __init__(self, make: Callable[[], Any]) -> None:
+            self.__dict__[MAKE] = make
+
+    class LateDataset(dataset_type):  # type: ignore[misc,valid-type]
+        def __iter__(self) -> Any:
+            make = super().__iter__
+            return LateIterator(make) if context.executing_eagerly() else make()
+
+    return LateDataset
+
+
 def _classes(arrays: _Arrays) -> type:
     """The stand-in for a data set, which makes one for its iterator."""
     modules = sys.modules
@@ -161,6 +178,7 @@ def patch(module: ModuleType) -> None:
     if adapter is None or original is None or to_sliceable is None or hasattr(original, "__wrapped__"):
         return
     known: list[Any] = []
+    late_types: dict[type, type] = {}
 
     def stand_in(self: Any) -> Any:
         """That for the data set of an adapter; None if there is none. Raises AttributeError in another Keras."""
@@ -179,6 +197,13 @@ def patch(module: ModuleType) -> None:
         options.autotune.enabled = False
         return original(self).with_options(options)
 
+    def late(dataset: Any) -> Any:
+        kind = type(dataset)
+        if kind not in late_types:
+            late_types[kind] = _late(kind)
+        dataset.__class__ = late_types[kind]
+        return dataset
+
     def get_tf_dataset(self: Any) -> Any:
         tensorflow = sys.modules["tensorflow"]
         if not tensorflow.executing_eagerly() or not tensorflow.config.list_physical_devices(DEVICE_TYPE):
@@ -187,7 +212,7 @@ def patch(module: ModuleType) -> None:
             found = stand_in(self)
         except AttributeError:
             found = None
-        return untuned(self) if found is None else found
+        return late(untuned(self)) if found is None else found
 
     get_tf_dataset.__doc__ = original.__doc__
     get_tf_dataset.__wrapped__ = original  # type: ignore[attr-defined]

@@ -21,16 +21,6 @@ namespace {
 namespace tf = tensorflow;
 using Set = std::set<std::string>;
 
-// Whether what an edge leads from (or to) has its value in host memory.
-bool IsInHostMemory(const tf::Edge& e, bool source = true) {
-  const tf::Node& node = source ? *e.src() : *e.dst();
-  const std::string device_type = DeviceTypeOf(node);
-  if (device_type == tf::DEVICE_CPU) return true;
-  tf::MemoryTypeVector inputs, outputs;
-  return MemoryOf(node, device_type, &inputs, &outputs) &&
-         (source ? outputs[e.src_output()] : inputs[e.dst_input()]) == tf::HOST_MEMORY;
-}
-
 // Ops whose first output is a TensorList of the elements that their attribute element_dtype says.
 const Set& MakeLists() {
   static const Set* ops = new Set{

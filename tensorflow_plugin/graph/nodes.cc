@@ -36,6 +36,15 @@ bool MemoryOf(const tf::Node& node, const std::string& device_type, tf::MemoryTy
       .ok();
 }
 
+bool IsInHostMemory(const tf::Edge& e, bool source) {
+  const tf::Node& node = source ? *e.src() : *e.dst();
+  const std::string device_type = DeviceTypeOf(node);
+  if (device_type == tf::DEVICE_CPU) return true;
+  tf::MemoryTypeVector inputs, outputs;
+  return MemoryOf(node, device_type, &inputs, &outputs) &&
+         (source ? outputs[e.src_output()] : inputs[e.dst_input()]) == tf::HOST_MEMORY;
+}
+
 absl::Status AddOp(tf::Graph* graph, const std::string& prefix, const std::string& device, tf::NodeDef def,
                    tf::Node** op) {
   // A session keeps the kernels of stateful ops by name, for all of its graphs.

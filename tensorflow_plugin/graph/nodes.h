@@ -24,6 +24,9 @@ std::vector<const tensorflow::Edge*> InputsOf(const tensorflow::Node& node);
 bool MemoryOf(const tensorflow::Node& node, const std::string& device_type, tensorflow::MemoryTypeVector* inputs,
               tensorflow::MemoryTypeVector* outputs);
 
+// Whether what an edge leads from (or to) has its value in host memory: on the CPU, or where a device's kernel keeps it.
+bool IsInHostMemory(const tensorflow::Edge& e, bool source = true);
+
 // Adds an op on `device` that stands for others. Its name begins with `prefix`.
 absl::Status AddOp(tensorflow::Graph* graph, const std::string& prefix, const std::string& device,
                    tensorflow::NodeDef def, tensorflow::Node** op);

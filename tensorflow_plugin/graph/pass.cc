@@ -63,17 +63,14 @@ class Replacement {
   // Whether members read a value on the device that comes from the host, or one of theirs is read there: then the
   // cluster copies it. Not in loops, where what crosses would keep a loop from being captured.
   bool IsUploaded(const tf::Edge& e) const {
-    return scope_ == Scope::kOutside && (DeviceTypeOf(*e.src()) == tf::DEVICE_CPU || IsInHostMemory(e, true));
+    const bool near = DeviceTypeOf(*e.src()) == tf::DEVICE_CPU || IsOnDevice(*e.src());
+    return scope_ == Scope::kOutside && near && IsInHostMemory(e);
   }
-  bool IsFetched(const tf::Edge& e) const { return scope_ == Scope::kOutside && IsInHostMemory(e, false); }
-
-  // Whether that end of an edge that is on the cluster's device is in host memory there.
-  bool IsInHostMemory(const tf::Edge& e, bool source) const {
-    const tf::Node& node = source ? *e.src() : *e.dst();
-    tf::MemoryTypeVector inputs, outputs;
-    return node.assigned_device_name() == nodes_[0]->assigned_device_name() &&
-           MemoryOf(node, DeviceTypeOf(node), &inputs, &outputs) &&
-           (source ? outputs[e.src_output()] : inputs[e.dst_input()]) == tf::HOST_MEMORY;
+  bool IsFetched(const tf::Edge& e) const {
+    return scope_ == Scope::kOutside && IsOnDevice(*e.dst()) && IsInHostMemory(e, /*source=*/false);
+  }
+  bool IsOnDevice(const tf::Node& node) const {
+    return node.assigned_device_name() == nodes_[0]->assigned_device_name();
   }
 
   // Arguments are those in host memory, those that cross to the device, those in device memory and variables, each kind

@@ -28,8 +28,9 @@ class Registration:
         return f"{self.op}({types})"
 
 
-# The label of kernels that graph passes give to 32-bit integers that are data (tensorflow_plugin/graph/integers.cc).
-ON_DEVICE = "XpuOnDevice"
+# The labels of kernels that graph passes give to 32-bit integers that are data (tensorflow_plugin/graph/integers.cc),
+# and to what is decided on the host (loops.cc).
+ON_DEVICE, ON_HOST = "XpuOnDevice", "XpuOnHost"
 
 
 def all_registrations(device_type: str = "XPU", label: str = "") -> list[Registration]:

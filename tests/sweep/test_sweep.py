@@ -11,7 +11,7 @@ import tensorflow as tf
 from tests.sweep import absent, document
 from tests.sweep.adopted import OPS as ADOPTED
 from tests.sweep.cases import CASES
-from tests.sweep.registrations import ON_DEVICE, Registration, all_registrations, problems
+from tests.sweep.registrations import ON_DEVICE, ON_HOST, Registration, all_registrations, problems
 from tests.sweep.runner import calls_of, run_calls
 
 REGISTRATIONS = all_registrations()
@@ -105,27 +105,36 @@ def test_op(op, xpu_device):
     run_calls(op, calls, device=xpu_device)
 
 
-def integers_on_device():
-    """The kernels of 32-bit integers that are data, by op. (Where random numbers start is for tests of those.)"""
-    by_op = collections.defaultdict(list)
+def labelled():
+    """The kernels that graph passes choose, by op and label: of integers that are data, and of truths in host memory.
+
+    (Where random numbers start, and lists of tensors, is for tests of those.)
+    """
+    kernels = collections.defaultdict(list)
     for r in all_registrations(label=ON_DEVICE):
         if tf.int32 in r.type_map.values() and not r.op.startswith("Stateless"):
-            by_op[r.op].append(r)
-    return by_op
+            kernels[r.op, ON_DEVICE].append(r)
+    for r in all_registrations(label=ON_HOST):
+        if not r.op.startswith("TensorList"):
+            kernels[r.op, ON_HOST].append(r)
+    return kernels
 
 
-def test_integers_have_kernels_that_leave_them_on_the_device():
-    assert {"AddV2", "Cast", "ConcatV2", "GatherV2", "Less", "SelectV2", "StridedSlice"} <= set(integers_on_device())
-    assert problems([r for of_op in integers_on_device().values() for r in of_op]) == []
+def test_graph_passes_have_kernels_to_choose():
+    integers = {op for op, label in labelled() if label == ON_DEVICE}
+    truths = {op for op, label in labelled() if label == ON_HOST}
+    assert {"AddV2", "Cast", "ConcatV2", "GatherV2", "Less", "SelectV2", "StridedSlice"} <= integers
+    assert truths == {"All", "Any", "LogicalAnd", "LogicalNot", "LogicalOr"}
+    assert problems([r for of_op in labelled().values() for r in of_op]) == []
 
 
-@pytest.mark.parametrize("op", sorted(integers_on_device()))
-def test_op_of_integers_on_the_device(op, xpu_device):
+@pytest.mark.parametrize(("op", "label"), sorted(labelled()))
+def test_op_with_a_label(op, label, xpu_device):
     calls = []
-    for registration in integers_on_device()[op]:
+    for registration in labelled()[op, label]:
         calls += calls_of(op, CASES.get(op, []), registration.type_map)
     assert calls, "no case runs it"
-    run_calls(op, calls, device=xpu_device, label=ON_DEVICE)
+    run_calls(op, calls, device=xpu_device, label=label)
 
 
 @pytest.mark.host_only
