@@ -110,7 +110,7 @@ def _late(dataset_type: type) -> type:
         def __init__(self, make: Callable[[], Any]) -> None:
             self.__dict__[MAKE] = make
 
-    class LateDataset(dataset_type):  # type: ignore[misc,valid-type]
+    class LateDataset(dataset_type):
         def __iter__(self) -> Any:
             make = super().__iter__
             return LateIterator(make) if context.executing_eagerly() else make()

@@ -24,7 +24,7 @@ std::vector<const tensorflow::Edge*> InputsOf(const tensorflow::Node& node);
 bool MemoryOf(const tensorflow::Node& node, const std::string& device_type, tensorflow::MemoryTypeVector* inputs,
               tensorflow::MemoryTypeVector* outputs);
 
-// Whether what an edge leads from (or to) has its value in host memory: on the CPU, or where a device's kernel keeps it.
+// Whether what an edge leads from (or to) has its value in host memory: on the CPU, or kept there by a device's kernel.
 bool IsInHostMemory(const tensorflow::Edge& e, bool source = true);
 
 // Adds an op on `device` that stands for others. Its name begins with `prefix`.

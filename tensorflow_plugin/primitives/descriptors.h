@@ -87,9 +87,8 @@ enum class ChannelOrder : uint8_t { kLast, kFirst };
 //   kDataGradient:   in: filter, dy  out: dx
 //   kFilterGradient: in: x, dy       out: dfilter
 //   kLayOut:         in: filter      out: laid_out_bytes bytes
-// What is laid out is the filter as the backend's forward convolution reads it best; Capabilities::LaidOutBytes says how
-// many bytes, by the descriptor of that.
-// A forward convolution with laid_out_bytes has these as its third input, and computes the same.
+// What is laid out is the filter, as the backend's forward convolution reads it best; Capabilities::LaidOutBytes says
+// how many bytes, by the descriptor of that. With these as its third input a forward convolution computes the same.
 // An epilogue is as a product's: a program over what is out, which it takes the place of. Its other inputs come behind.
 struct ConvolutionDesc {
   static constexpr int kMaxSpatial = 3;
