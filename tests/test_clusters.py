@@ -612,3 +612,53 @@ def test_bad_values_of_the_options_are_named():
         outcome = run_code(code, environment={variable: value})
         assert outcome.returncode == 0, outcome
         assert any(f"{variable}={value} is ignored" in w for w in outcome.warnings), outcome
+
+
+def test_a_session_that_is_fed_in_turns(xpu_device):
+    """Of what a partial run is fed late, nothing waits that does not hang on it (in a process that may be stopped)."""
+    outcome = run_code(
+        """
+        import tensorflow as tf
+        v1 = tf.compat.v1
+        v1.disable_eager_execution()
+        a, b = (v1.placeholder(tf.float32, [None]) for _ in range(2))
+        c = tf.tanh(a * 2.0) + 1.0
+        d = tf.tanh(c + b) * 3.0
+        with v1.Session() as session:
+            for scale in (1.0, 2.0):
+                whole = session.run([c, d], {a: [1.0 * scale, 2.0], b: [3.0, 4.0]})
+                run = session.partial_run_setup([c, d], [a, b])
+                early = session.partial_run(run, c, {a: [1.0 * scale, 2.0]})
+                late = session.partial_run(run, d, {b: early * 0 + [3.0, 4.0]})
+                print([list(early), list(late)] == [list(part) for part in whole])
+            trace = v1.RunMetadata()
+            session.run(d, {a: [1.0], b: [2.0]}, v1.RunOptions(output_partition_graphs=True), trace)
+            print(sum(node.op == "_XpuCluster" for graph in trace.partition_graphs for node in graph.node))
+        """,
+        timeout=120,
+    )
+    assert outcome.returncode == 0, outcome
+    assert outcome.stdout.split() == ["True", "True", "1"], outcome
+
+
+def test_a_queue_that_the_step_itself_fills(xpu_device):
+    outcome = run_code(
+        """
+        import numpy as np
+        import tensorflow as tf
+        v1 = tf.compat.v1
+        v1.disable_eager_execution()
+        x = v1.placeholder(tf.float32, [2])
+        queue = tf.queue.FIFOQueue(10, [tf.float32], shapes=[[2]])
+        c = tf.tanh(x * 2.0) + 1.0
+        enqueue = queue.enqueue(c)
+        d = tf.tanh(c * 3.0) * queue.dequeue() + 2.0
+        with v1.Session() as session:
+            for value in (1.0, 2.0):
+                _, got, before = session.run([enqueue, d, c], {x: [value, 0.0]})
+                print(np.allclose(got, np.tanh(3 * before) * before + 2, 1e-5))
+        """,
+        timeout=120,
+    )
+    assert outcome.returncode == 0, outcome
+    assert outcome.stdout.split() == ["True", "True"], outcome

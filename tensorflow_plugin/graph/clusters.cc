@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/graph/control_flow.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/graph/nodes.h"
@@ -16,7 +18,7 @@ namespace {
 namespace tf = tensorflow;
 
 // What makes a node's values dead: (predicate, its value) of every switch that it hangs on. The predicate is a node
-// and its output.
+// and its output. Or what makes them late: an op that may wait, by itself.
 struct Condition {
   int predicate = 0, output = 0, value = 0;
   bool operator<(const Condition& o) const {
@@ -24,6 +26,18 @@ struct Condition {
   }
 };
 using Conditions = std::set<Condition>;
+
+// Whether an op may give its values only when others of the graph have given theirs, though no edge says so: the caller
+// of a partial run feeds some when he has seen results, and queues get their elements in the same step.
+bool MayWait(const tf::Node& node) {
+  for (const char* taker :
+       {"BarrierTakeMany", "MapUnstage", "OrderedMapUnstage", "QueueDequeue", "ReaderRead", "Unstage",
+        "AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient"}) {
+    if (absl::StartsWith(node.type_string(), taker)) return true;
+  }
+  bool by_client = false;
+  return node.IsRecv() && tf::GetNodeAttr(node.attrs(), "client_terminated", &by_client).ok() && by_client;
+}
 
 class Grouper {
  public:
@@ -80,6 +94,7 @@ class Grouper {
       const Conditions from = Through(*e);
       mine.insert(from.begin(), from.end());
     }
+    if (MayWait(node)) mine.insert({node.id()});
     if (node.IsExit()) {  // of a loop: what came before it holds again
       const std::string& frame = frames_[node.id()].frame_name;
       for (auto it = mine.begin(); it != mine.end();) {
