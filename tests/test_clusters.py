@@ -662,3 +662,30 @@ def test_a_queue_that_the_step_itself_fills(xpu_device):
     )
     assert outcome.returncode == 0, outcome
     assert outcome.stdout.split() == ["True", "True"], outcome
+
+
+def test_python_that_waits_for_python(xpu_device):
+    outcome = run_code(
+        """
+        import threading
+        import numpy as np
+        import tensorflow as tf
+        v1 = tf.compat.v1
+        v1.disable_eager_execution()
+        seen = threading.Event()
+        x = v1.placeholder(tf.float32, [2])
+        c = tf.tanh(x * 2.0) + 1.0
+        put = v1.py_func(lambda v: (seen.set(), v)[1], [c], tf.float32)
+        got = v1.py_func(lambda v: v if seen.wait(20) else v - 1, [x], tf.float32)
+        got.set_shape([2])
+        d = tf.tanh(c * 3.0) + got
+        with v1.Session() as session:
+            for value in (1.0, 2.0):
+                seen.clear()
+                before, result = session.run([put, d], {x: [value, 0.0]})
+                print(np.allclose(result, np.tanh(3 * before) + [value, 0.0], 1e-5))
+        """,
+        timeout=120,
+    )
+    assert outcome.returncode == 0, outcome
+    assert outcome.stdout.split() == ["True", "True"], outcome

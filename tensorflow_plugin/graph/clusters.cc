@@ -28,11 +28,12 @@ struct Condition {
 using Conditions = std::set<Condition>;
 
 // Whether an op may give its values only when others of the graph have given theirs, though no edge says so: the caller
-// of a partial run feeds some when he has seen results, and queues get their elements in the same step.
+// of a partial run feeds some when he has seen results, queues get their elements in the same step, and Python may do
+// whatever it likes.
 bool MayWait(const tf::Node& node) {
   for (const char* taker :
-       {"BarrierTakeMany", "MapUnstage", "OrderedMapUnstage", "QueueDequeue", "ReaderRead", "Unstage",
-        "AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient"}) {
+       {"AccumulatorTakeGradient", "BarrierTakeMany", "EagerPyFunc", "MapUnstage", "OrderedMapUnstage", "PyFunc",
+        "QueueDequeue", "ReaderRead", "ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient", "Unstage"}) {
     if (absl::StartsWith(node.type_string(), taker)) return true;
   }
   bool by_client = false;
