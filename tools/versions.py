@@ -248,7 +248,10 @@ def suite(options: argparse.Namespace) -> int:
         install_wheel(program, environment)
     else:
         say(f"making {venv.relative_to(ROOT)}")
-        program = make(environment, python, venv, suite_requirements())
+        try:
+            program = make(environment, python, venv, suite_requirements())
+        except subprocess.CalledProcessError as error:
+            raise UnknownError(f"the suite's packages do not go with {environment.name}; pip says why") from error
         (venv / "complete").touch()
     command = [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *options.arguments]
     return subprocess.run(command, cwd=ROOT, env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}, check=False).returncode
