@@ -689,3 +689,22 @@ def test_python_that_waits_for_python(xpu_device):
     )
     assert outcome.returncode == 0, outcome
     assert outcome.stdout.split() == ["True", "True"], outcome
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_python_that_decides_a_condition(xpu_device, sign):
+    """What hangs on its value is alive whichever branch is."""
+
+    def function(x):
+        positive = tf.numpy_function(lambda v: v[0] > 0, [x], tf.bool)
+        positive.set_shape([])
+        beside = tf.tanh(x * 2.0) + tf.cast(positive, tf.float32)
+        y = tf.cond(positive, lambda: tf.tanh(x) * 3.0 - 1.0, lambda: tf.tanh(x) * 2.0 + 1.0)
+        return beside * 2.0, y
+
+    x = tf.constant([sign, 2.0])
+    with tf.device(xpu_device):
+        results = tf.function(function)(x)
+    with tf.device("/cpu:0"):
+        for result, expected in zip(results, function(x), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-5)

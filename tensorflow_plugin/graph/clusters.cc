@@ -18,8 +18,9 @@ namespace {
 namespace tf = tensorflow;
 
 // What makes a node's values dead: (predicate, its value) of every switch that it hangs on. The predicate is a node
-// and its output. Or what makes them late: an op that may wait, by itself.
+// and its output. Or what makes them late: an op that may wait, which may be a predicate, too.
 struct Condition {
+  static constexpr int kWholeOp = -1;  // instead of an output
   int predicate = 0, output = 0, value = 0;
   bool operator<(const Condition& o) const {
     return std::tie(predicate, output, value) < std::tie(o.predicate, o.output, o.value);
@@ -95,7 +96,7 @@ class Grouper {
       const Conditions from = Through(*e);
       mine.insert(from.begin(), from.end());
     }
-    if (MayWait(node)) mine.insert({node.id()});
+    if (MayWait(node)) mine.insert({node.id(), Condition::kWholeOp});
     if (node.IsExit()) {  // of a loop: what came before it holds again
       const std::string& frame = frames_[node.id()].frame_name;
       for (auto it = mine.begin(); it != mine.end();) {
