@@ -5,6 +5,7 @@ An eager call runs every op by itself, so that `function(x)` in eager mode is th
 
 import pathlib
 import re
+import textwrap
 
 import numpy as np
 import pytest
@@ -614,13 +615,18 @@ def test_bad_values_of_the_options_are_named():
         assert any(f"{variable}={value} is ignored" in w for w in outcome.warnings), outcome
 
 
+def in_session(code):
+    """The words that a program with a session prints, in a process that is stopped if it hangs."""
+    modules = ("threading", "numpy as np", "tensorflow as tf", "tensorflow.compat.v1 as v1")
+    start = "".join(f"import {module}\n" for module in modules) + "v1.disable_eager_execution()\n"
+    outcome = run_code(start + textwrap.dedent(code), timeout=120)
+    assert outcome.returncode == 0, outcome
+    return outcome.stdout.split()
+
+
 def test_a_session_that_is_fed_in_turns(xpu_device):
-    """Of what a partial run is fed late, nothing waits that does not hang on it (in a process that may be stopped)."""
-    outcome = run_code(
-        """
-        import tensorflow as tf
-        v1 = tf.compat.v1
-        v1.disable_eager_execution()
+    """Of what a partial run is fed late, nothing waits that does not hang on it."""
+    assert in_session("""
         a, b = (v1.placeholder(tf.float32, [None]) for _ in range(2))
         c = tf.tanh(a * 2.0) + 1.0
         d = tf.tanh(c + b) * 3.0
@@ -634,20 +640,11 @@ def test_a_session_that_is_fed_in_turns(xpu_device):
             trace = v1.RunMetadata()
             session.run(d, {a: [1.0], b: [2.0]}, v1.RunOptions(output_partition_graphs=True), trace)
             print(sum(node.op == "_XpuCluster" for graph in trace.partition_graphs for node in graph.node))
-        """,
-        timeout=120,
-    )
-    assert outcome.returncode == 0, outcome
-    assert outcome.stdout.split() == ["True", "True", "1"], outcome
+        """) == ["True", "True", "1"]
 
 
 def test_a_queue_that_the_step_itself_fills(xpu_device):
-    outcome = run_code(
-        """
-        import numpy as np
-        import tensorflow as tf
-        v1 = tf.compat.v1
-        v1.disable_eager_execution()
+    assert in_session("""
         x = v1.placeholder(tf.float32, [2])
         queue = tf.queue.FIFOQueue(10, [tf.float32], shapes=[[2]])
         c = tf.tanh(x * 2.0) + 1.0
@@ -657,21 +654,11 @@ def test_a_queue_that_the_step_itself_fills(xpu_device):
             for value in (1.0, 2.0):
                 _, got, before = session.run([enqueue, d, c], {x: [value, 0.0]})
                 print(np.allclose(got, np.tanh(3 * before) * before + 2, 1e-5))
-        """,
-        timeout=120,
-    )
-    assert outcome.returncode == 0, outcome
-    assert outcome.stdout.split() == ["True", "True"], outcome
+        """) == ["True", "True"]
 
 
 def test_python_that_waits_for_python(xpu_device):
-    outcome = run_code(
-        """
-        import threading
-        import numpy as np
-        import tensorflow as tf
-        v1 = tf.compat.v1
-        v1.disable_eager_execution()
+    assert in_session("""
         seen = threading.Event()
         x = v1.placeholder(tf.float32, [2])
         c = tf.tanh(x * 2.0) + 1.0
@@ -684,11 +671,7 @@ def test_python_that_waits_for_python(xpu_device):
                 seen.clear()
                 before, result = session.run([put, d], {x: [value, 0.0]})
                 print(np.allclose(result, np.tanh(3 * before) + [value, 0.0], 1e-5))
-        """,
-        timeout=120,
-    )
-    assert outcome.returncode == 0, outcome
-    assert outcome.stdout.split() == ["True", "True"], outcome
+        """) == ["True", "True"]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

@@ -2,6 +2,7 @@
 
 import collections
 import datetime
+import functools
 import os
 import zlib
 
@@ -105,6 +106,7 @@ def test_op(op, xpu_device):
     run_calls(op, calls, device=xpu_device)
 
 
+@functools.cache
 def labelled():
     """The kernels that graph passes choose, by op and label: of integers that are data, and of truths in host memory.
 
