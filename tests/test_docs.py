@@ -198,6 +198,19 @@ def test_what_a_backend_changes_outside_of_its_folder_is_what_its_page_shows():
             assert line.startswith("+") and line[1:] in files.splitlines(), line
 
 
+@pytest.mark.host_only
+def test_the_glossary_defines_each_word_once_and_names_every_pass():
+    from tensorflow_xpu._options import PASSES
+
+    page = (ROOT / "docs" / "glossary.md").read_text()
+    rows = re.findall(r"^\| \*\*(.+?)\*\* \|(?: (.*?) \|)? (.+?) \|$", page, re.M)
+    words = [word for word, _, _ in rows]
+    assert len(words) > 30
+    assert len(words) == len(set(words))
+    named = [name for _, names, _ in rows for name in re.findall(r"`(\w+)`", names or "")]
+    assert set(named) == set(PASSES)
+
+
 def test_the_readme_counts_the_ops():
     ops = re.search(r"^(\d+) ops, \d+ kernels\.$", (ROOT / "docs" / "ops.md").read_text(), re.MULTILINE)
     assert f"| Ops | {ops[1]}, tested against" in (ROOT / "README.md").read_text()
