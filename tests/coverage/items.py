@@ -15,7 +15,7 @@ TOLERANCE = 1e-4
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """One row of docs/models.md.
+    """One row of docs/data/models.tsv.
 
     group: the heading that it stands under, such as keras.layers.
     text: the expression.

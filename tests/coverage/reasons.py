@@ -1,19 +1,20 @@
 """Why compute ops run on the CPU in what tests/coverage examines: each op that may, with the reason."""
 
-STRINGS = "works on strings, or finds a string's hash"
-TABLE = "a table in host memory"
+STRINGS = "works on strings or their hashes"
+TABLE = "the table is in host memory"
 PIPELINE = "the input pipeline prepares batches on the CPU"
-SEQUENTIAL = "each step depends on the one before; TensorFlow has it for the CPU alone"
-CPU_ONLY = "TensorFlow has it for the CPU alone"
+SEQUENTIAL = "each step needs the result of the one before; TensorFlow has a CPU kernel only"
+CPU_ONLY = "TensorFlow has a CPU kernel only"
+BESIDE_CPU = "its argument comes from an op on the CPU"
 
 ON_CPU = {
     "IteratorGetNext": PIPELINE,
     **dict.fromkeys(["_TensorToHashBucketFast", "Fingerprint", "SparseCross"], STRINGS),
-    "SparseToDense": "beside what works on strings, in host memory",
-    "Range": "of floating-point numbers: its arguments are host values, and TensorFlow has a kernel for the CPU alone",
-    "XlaDynamicUpdateSlice": "of 32-bit integers, which TensorFlow keeps in host memory",
+    "SparseToDense": BESIDE_CPU,
+    "Range": "a range of floats takes host values; TensorFlow has a CPU kernel only",
+    "XlaDynamicUpdateSlice": "its values are 32-bit integers, which TensorFlow keeps in host memory",
     "LookupTableFindV2": TABLE,
-    "Cast": "beside the table, in host memory",
+    "Cast": BESIDE_CPU,
     **dict.fromkeys(["CTCBeamSearchDecoder", "IsotonicRegression", "ListDiff"], SEQUENTIAL),
     **dict.fromkeys(
         [

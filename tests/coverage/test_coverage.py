@@ -85,9 +85,26 @@ def test_no_reason_is_out_of_date(xpu_device):
 
 
 @pytest.mark.host_only
-@pytest.mark.skipif(not document.PATH.exists(), reason="python -m tests.coverage.document has not been run")
-def test_the_page_lists_every_item():
-    assert document.items_of_page() == {document.escaped(item.text) for item in ITEMS}
+def test_the_page_is_what_the_data_says():
+    """python -m tests.coverage.document examines all items; with --render it writes the page from the data."""
+    rows = document.read_data()
+    assert [(row.group, row.text) for row in rows] == [(item.group, item.text) for item in ITEMS]
+    assert {op for row in rows for op in row.on_cpu} <= set(ON_CPU)
+    assert document.PATH.read_text() == document.render(rows)
+
+
+def test_the_page_lists_what_is_not_whole(tmp_path):
+    whole = document.Row("tf", "add(x, y)", ("IteratorGetNext",))
+    parts = document.Row("tf.linalg", "eig(x | y)", ("Eig", "IteratorGetNext"))
+    fails = document.Row("tf.nn", "pool(x)", (), "ValueError: no")
+    document.write_data([whole, parts, fails], tmp_path / "data.tsv")
+    assert document.read_data(tmp_path / "data.tsv") == [whole, parts, fails]
+    page = document.render([whole, parts, fails])
+    assert page.startswith("# Models\n\n1 of 3 ")
+    assert "| tf | 1 | 1 |\n| tf.linalg | 0 | 1 |\n| tf.nn | 0 | 1 |\n" in page
+    assert "| tf.linalg | `eig(x \\| y)` | Eig | TensorFlow has a CPU kernel only |\n" in page
+    assert "| tf.nn | `pool(x)` | - | fails: ValueError: no |\n" in page
+    assert "add(x, y)" not in page
 
 
 def test_mistakes_are_found(xpu_device):
