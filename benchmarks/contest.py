@@ -14,8 +14,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
-import pathlib
 import statistics
 import sys
 
@@ -24,7 +22,6 @@ from benchmarks.race import CONTESTANTS, VARIANTS, XPU, Row, measured
 from benchmarks.roofline import Roof
 from benchmarks.workloads import QUICK, SCALES, WORKLOADS, find
 
-RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 ROUNDS, QUICK_ROUNDS = 7, 3
 # Whom steps of several sizes are compared with, and where the XPU's own variants are seen.
 SCALED = [XPU, "TensorFlow", "TensorFlow with XLA", "JAX"]
@@ -74,12 +71,6 @@ def variants_table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def machine() -> str:
-    from benchmarks.__main__ import cpu_name
-
-    return f"{cpu_name()}, {len(os.sched_getaffinity(0))} cores"
-
-
 @dataclasses.dataclass
 class Race:
     """What is asked for: workloads, contestants and rounds; whether to write."""
@@ -91,14 +82,13 @@ class Race:
 
     def keep(self, name: str, rows: list[Row], text: str) -> None:
         if self.write:
-            from benchmarks.__main__ import PATH, written
+            from benchmarks import document
 
-            RESULTS.mkdir(exist_ok=True)
-            records = [dataclasses.asdict(row) | {"commands": len(row.commands)} for row in rows]
-            (RESULTS / f"{name}.json").write_text(json.dumps(records, indent=1) + "\n")
-            PATH.write_text(written(PATH.read_text(), {name: f"\n{text}\n"}))
+            document.keep(name, rows, text)
 
     def contest(self) -> None:
+        from benchmarks.document import machine, wrapped
+
         roof = Roof(**json.loads(in_process("benchmarks.roofline").splitlines()[-1]))
         print(f"   {roof}", flush=True)
         rows: list[Row] = []
@@ -110,9 +100,10 @@ class Race:
             if self.write:
                 from benchmarks import plots
 
+                plots.means(rows, machine())
                 plot = f"\n![the contest](plots/{plots.contest(rows, machine()).name})\n"
             # What is there stays if the rest is broken off.
-            self.keep("contest", rows, f"{CONTEST.format(machine=machine(), roof=roof)}{plot}\n{text}")
+            self.keep("contest", rows, f"{wrapped(CONTEST.format(machine=machine(), roof=roof))}\n{plot}\n{text}")
         print(text)
 
     def scales(self) -> None:
@@ -131,22 +122,28 @@ class Race:
         print(scales_table(rows))
 
     def variants(self) -> None:
+        from benchmarks.document import wrapped
+
         rows = list(measured(VARIED, [XPU, *VARIANTS], self.rounds))
-        self.keep("variants", rows, f"{VARIANTS_TEXT}\n{variants_table(rows)}")
+        self.keep("variants", rows, f"{wrapped(VARIANTS_TEXT)}\n{variants_table(rows)}")
         print(variants_table(rows))
 
 
-CONTEST = """Milliseconds of a step, in Keras's own `fit` or `predict` on NumPy arrays, by `python -m
-benchmarks.contest` on {machine}: ordinary models, the same weights and data for all, each contestant in a process of
-its own, in turns. The last column but one is the fastest of the others' time as a multiple of the XPU's: above 1 the
-XPU is first. The last is what the commands of a step need at least, as a share of its time, with the rates that the
-machine has shown in the same run: {roof}. The rest is Keras, Python, TensorFlow, data that arrives late, and commands
-that are slower than they could be. (More than 100% is Winograd's algorithm, which needs less than is counted.)
+CONTEST = """Milliseconds of a step in Keras's own `fit` or `predict` on NumPy arrays, by
+`python -m benchmarks.contest` on {machine}. All contestants have the same weights and data. Each has a process of its
+own, and they take turns.
+
+- **best other / XPU** is the time of the fastest other contestant divided by the XPU's. Above 1 the XPU is first.
+- **roof** is the least time that the step's commands need on this machine, as a share of the XPU's time. The rest of a
+  step is Keras, Python, TensorFlow, data that arrives late, and commands that could be faster. Winograd's algorithm
+  needs fewer operations than are counted, hence more than 100%.
+
+The roof follows from rates measured in the same run: {roof}.
 """
-SCALES_TEXT = "Milliseconds of a step, as in the contest, by the size of a model or of its data.\n"
-VARIANTS_TEXT = (
-    "How many times as long a step takes with a pass left out (clusters.md), without more, or with one thread.\n"
-)
+SCALES_TEXT = "Milliseconds of a step, measured as in the contest, by the size of a model or of its data.\n"
+VARIANTS_TEXT = """How many times as long a step takes without one [fusion pass](glossary.md#passes), without direct
+calls, without clusters, or with one thread.
+"""
 
 
 def main() -> int:

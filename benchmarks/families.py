@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -578,10 +577,8 @@ def measure(family: str) -> Iterator[Result]:
 
 
 def slowest_first(results: Iterable[Result]) -> list[Result]:
-    """In the order of XPU / CPU, the worst first, after a row of their geometric means, whose ratio is the ratios'."""
-    rows = sorted(results, key=lambda result: -result.ratio)
-    means = (statistics.geometric_mean(getattr(row, side) for row in rows) for side in ("xpu", "cpu"))
-    return [Result("geometric mean", f"of {len(rows)}", *means), *rows]
+    """In the order of XPU / CPU, the worst first."""
+    return sorted(results, key=lambda result: -result.ratio)
 
 
 def table() -> Iterator[Result]:

@@ -178,7 +178,7 @@ each the quicker:
 
 def run(write: bool, primitives: Sequence[str] = tuple(CASES)) -> None:
     """Measures, prints the tables, and with `write` puts them into docs/opencl.md."""
-    from benchmarks.contest import machine
+    from benchmarks.document import machine
 
     rows = []
     for row in measured(primitives):

@@ -8,6 +8,7 @@ import statistics
 import matplotlib
 from matplotlib.figure import Figure
 
+from benchmarks import document
 from benchmarks.race import CONTESTANTS, XPU, Row
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "docs" / "plots"
@@ -47,6 +48,24 @@ def contest(rows: list[Row], machine: str) -> pathlib.Path:
     figure.suptitle(title, fontsize=10)
     figure.legend(fontsize=8, loc="outside lower center", ncols=4)
     return save(figure, "contest")
+
+
+def means(rows: list[Row], machine: str) -> pathlib.Path:
+    """The geometric mean of a step's time / the XPU's: of each contestant, and of the best of them in each row."""
+    ratios = document.means(rows)
+    best = statistics.geometric_mean(document.best_ratios(rows).values())
+    bars = [(XPU, 1.0, "black"), ("the best of the others", best, "#444444")]
+    bars += [(name, ratio, COLOURS[name]) for name, ratio in sorted(ratios.items(), key=lambda x: x[1]) if name != XPU]
+    figure = Figure(figsize=(7, 2.9), layout="constrained")
+    axes = figure.subplots()
+    names = [name for name, _, _ in bars]
+    drawn = axes.barh(names, [ratio for _, ratio, _ in bars], color=[colour for _, _, colour in bars], height=0.65)
+    axes.bar_label(drawn, fmt="%.2f", padding=3, fontsize=8)
+    axes.invert_yaxis()
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel(f"time of a step / the XPU's, geometric mean of {len(rows)} models on {machine}", fontsize=8)
+    return save(figure, "means")
 
 
 def scales(rows: dict[str, dict[int, Row]], contestants: list[str]) -> pathlib.Path:
