@@ -2,6 +2,7 @@
 
 import json
 import re
+import statistics
 import subprocess
 import sys
 import time
@@ -88,6 +89,15 @@ def test_the_page_begins_with_the_contests_answer():
     assert document.head(rows).startswith("# Benchmarks\n\n2 models run 4.00 times as fast")
     assert "lowest ratio is 2.00 (MLP)" in document.head(rows).replace("\n", " ")
     assert document.means(rows) == pytest.approx({"XPU": 1, "TensorFlow": 2, "JAX": 4, "PyTorch": 8})
+
+
+def test_the_readme_has_the_contests_answer():
+    rows = document.contest_rows()
+    ratios = document.best_ratios(rows).values()
+    said = f"{len(rows)} models run {statistics.geometric_mean(ratios):.2f} times as fast"
+    range_said = f"(geometric mean, {min(ratios):.2f} to {max(ratios):.2f})"
+    readme = (ROOT / "README.md").read_text()
+    assert said in readme and range_said in readme
 
 
 def test_the_page_has_the_slow_ops_alone():

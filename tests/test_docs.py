@@ -217,4 +217,4 @@ def test_the_readme_counts_the_ops():
 
 
 def test_readme_is_one_page():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 80
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 100
