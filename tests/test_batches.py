@@ -14,6 +14,14 @@ pytestmark = pytest.mark.skipif(ordinary is None, reason="this Keras has no hook
 
 X = np.random.default_rng(0).standard_normal((20, 6)).astype(np.float32)
 
+
+def refusing():
+    """A tensor that TensorFlow can read, and its user does not want to be read."""
+    tensor = tf.constant(X)
+    tensor.numpy = lambda: pytest.fail("read by the user's own numpy()")
+    return tensor
+
+
 INPUTS = {
     "floats": X,
     "floats that Keras casts": X.astype(np.float64),
@@ -29,6 +37,7 @@ INPUTS = {
     "dict": {"b": X, "a": X[:, 0], "c": (X + 1, [X + 2])},
     "tensor": lambda: tf.constant(X),
     "tensor and array": lambda: (tf.constant(X), X),
+    "tensor with another numpy()": refusing,
 }
 
 UNLIKE = {

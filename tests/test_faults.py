@@ -168,6 +168,37 @@ assert losses[-1] < losses[0] or losses[-1] < 1e-6, losses
 goes_on()
 """,
     ),
+    "a failing command before Keras reads logs, in which it swallows all errors": (
+        "command:fail@400-",
+        {},
+        """
+import keras
+from keras.src.utils.python_utils import pythonify_logs
+from tensorflow.python.framework import errors_impl
+
+def failing():
+    with tf.device("/xpu:0"):
+        return tf.tanh(tf.ones([300, 300]))
+
+with tf.device("/xpu:0"):
+    ready, variable = tf.constant(2.0), tf.Variable(3.0)
+    ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
+while True:  # until commands fail
+    try:
+        failing().numpy()
+    except tf.errors.InternalError:
+        break
+class Number:
+    def __float__(self):
+        return float(ready)
+for value in (failing, variable, Number(), ragged, {"more": variable}):
+    if value is not failing:
+        failing()
+    logs = {"loss": value() if value is failing else value}
+    message = says(tf.errors.InternalError, lambda: pythonify_logs(logs))
+    assert "TF_XPU_FAULT" in message, (value, message)
+""",
+    ),
     # The first copy to the device, then the second, then the one back.
     "a failing copy is the error of what copies": (
         "copy:fail@1,copy:fail@3,copy:fail@6",

@@ -48,11 +48,11 @@ def fake_keras(tmp_path, monkeypatch):
     sys.modules.update(real)
 
 
-def run_hook():
+def run_hook(native=None):
     """Installs it as ``_hooks`` does: from a namespace of its own each time."""
     folder = HOOK.rpartition("/")[0]
-    after_import = _hooks._run(folder, "_after_import", {})
-    _hooks._run(folder, "_keras_hook", {"AfterImport": after_import["AfterImport"]})["install"]()
+    shared = {"AfterImport": _hooks._run(folder, "_after_import", {})["AfterImport"], "native": lambda: native}
+    _hooks._run(folder, "_keras_hook", shared)["install"]()
 
 
 def test_keras_imported_later(fake_keras):
@@ -72,28 +72,56 @@ def test_keras_imported_before(fake_keras):
     assert trainer.model_supports_jit(True) is False
 
 
-def test_logs_that_cannot_be_read_are_errors(fake_keras):
-    """Keras reads them with ``except: pass``."""
+def test_failures_of_the_device_are_told_before_logs_are_read(fake_keras, monkeypatch):
+    """Keras reads them with ``except: pass``, and the device is asked instead of the values."""
     (fake_keras.folder / "src" / "utils").mkdir()
     swallows = "def pythonify_logs(logs):\n    return dict.fromkeys(logs or {}, 1.0)\n"
     (fake_keras.folder / "src" / "utils" / "python_utils.py").write_text(swallows)
     trainer = fake_keras.folder / "src" / "trainers" / "trainer.py"
     trainer.write_text(f"from keras.src.utils import python_utils\n{trainer.read_text()}")
 
-    class Unreadable:
-        def numpy(self):
-            raise RuntimeError("a command failed")
+    class Untouched:
+        def __getattribute__(self, name):
+            assert name == "__class__", name
+            return object.__getattribute__(self, name)
 
-    sys.modules["tensorflow"].Tensor = Unreadable
-    run_hook()
-    python_utils = importlib.import_module(TRAINER).python_utils
-    assert python_utils.pythonify_logs({"loss": 2, "accuracy": {}}) == {"loss": 1.0, "accuracy": 1.0}
-    assert python_utils.pythonify_logs(None) == {}
-    for logs in ({"loss": Unreadable()}, {"more": {"loss": Unreadable()}}):
-        with pytest.raises(RuntimeError, match="a command failed"):
-            python_utils.pythonify_logs(logs)
+    class Tensor(Untouched):
+        pass
+
+    class FailedError(Exception):
+        pass
+
+    asked = []
+
+    def ask(*value):
+        asked.append(value)
+        if failure:
+            raise FailedError
+
+    context = types.SimpleNamespace(_context_handle=1)
+    monkeypatch.setitem(
+        sys.modules, "tensorflow.python.eager.context", types.SimpleNamespace(context_safe=lambda: context)
+    )
+    monkeypatch.setitem(sys.modules, "tensorflow.python.framework.ops", types.SimpleNamespace(EagerTensor=Tensor))
+    run_hook(types.SimpleNamespace(mirror_on_host=ask, settle=ask))
+    pythonify_logs = importlib.import_module(TRAINER).python_utils.pythonify_logs
+    failure, tensor = False, Tensor()
+    assert pythonify_logs({"loss": 2, "accuracy": {}, "name": "x", "none": None}) == dict.fromkeys(
+        ["loss", "accuracy", "name", "none"], 1.0
+    )
+    assert pythonify_logs(None) == {}
+    assert asked == []
+    assert pythonify_logs({"loss": tensor, "more": {"loss": Untouched()}}) == {"loss": 1.0, "more": 1.0}
+    assert [[value is tensor for value in values] for values in asked] == [[True], []]
+    failure = True
+    for logs in ({"loss": tensor}, {"more": {"loss": tensor}}, {"loss": Untouched()}):
+        with pytest.raises(FailedError):
+            pythonify_logs(logs)
+    context._context_handle = None
+    assert pythonify_logs({"loss": tensor}) == {"loss": 1.0}
+    context._context_handle = 1
     fake_keras.xpus.clear()
-    assert python_utils.pythonify_logs({"loss": Unreadable()}) == {"loss": 1.0}
+    assert pythonify_logs({"loss": tensor}) == {"loss": 1.0}
 
 
 def test_keras_half_imported(fake_keras):

@@ -90,7 +90,8 @@ class _Arrays:
         if type(value) is dict:
             return {key: self.read(item) for key, item in value.items()}
         value = self.to_sliceable(value, target_backend="tensorflow")
-        return value.numpy() if isinstance(value, self.tensor) else value
+        # Not numpy(), which may be the user's own by now.
+        return self.tensor._numpy(value).copy() if isinstance(value, self.tensor) else value
 
     def batch(self, value: Any, rows: slice) -> Any:
         """Some rows of what was read, as tensors on the host: of their memory if that is aligned, else of a copy."""

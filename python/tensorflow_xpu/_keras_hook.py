@@ -6,7 +6,8 @@ asks for XLA by name gets ordinary functions and a line that says so, which is n
 
 At the end of an epoch Keras reads the loss and the metrics with ``try: float(value)``, ``except: pass``. An XPU tells
 the failure of a command once, by whatever uses it next: by such a read, it would be lost, and the model be wrong in
-silence. So they are read before, where the error reaches the user.
+silence. So the XPU is asked before, where its error reaches the user. The values themselves are not touched: Keras
+tolerates what cannot be read, whatever the reason.
 
 ``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras.
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 # The devices' type, from the loader, and what acts on a module that is imported later: ``_hooks`` has put them here.
 DEVICE_TYPE: str = globals().get("DEVICE_TYPE", "XPU")
 AfterImport: Any = globals().get("AfterImport")
+# The native module, connected with the core, None if there is none for this TensorFlow: ``_hooks`` has put it here.
+native: Callable[[], Any] = globals().get("native", lambda: None)
 
 TARGET = "keras.src.trainers.trainer"
 FUNCTION = "model_supports_jit"
@@ -36,6 +39,10 @@ READERS = ("keras.src.utils.python_utils", "keras.src.backend.tensorflow.trainer
 
 # Where Keras's recurrent layers ask whether cuDNN will do; imported before TARGET.
 RECURRENT = "keras.src.backend.tensorflow.rnn"
+
+PYTHON = "tensorflow.python."
+# Values that no device has computed, or not any more.
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 def _xpu_in_use(trainer_module: ModuleType) -> bool:
@@ -59,13 +66,26 @@ def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     setattr(owner, name, replacement)
 
 
-def _read(logs: dict[str, Any]) -> None:
-    """Raises what makes a tensor among these values, at any depth, unreadable."""
-    for value in logs.values():
-        if isinstance(value, dict):
-            _read(value)
-        elif isinstance(value, sys.modules["tensorflow"].Tensor) and hasattr(value, "numpy"):
-            value.numpy()
+def _tell_failures(logs: Any) -> None:
+    """Raises what an XPU has to say of the work that these values come from, at any depth. It touches none of them."""
+    context = sys.modules[f"{PYTHON}eager.context"].context_safe()
+    module = native()
+    if module is None or context is None or context._context_handle is None:
+        return
+    tensor, others = sys.modules[f"{PYTHON}framework.ops"].EagerTensor, []
+
+    def visit(logs: Any) -> None:
+        for _, value in logs.items():
+            if isinstance(value, dict):
+                visit(value)
+            elif type(value) is tensor:
+                module.mirror_on_host(value)
+            elif type(value) not in PLAIN and type(value).__module__ != "numpy":
+                others.append(value)
+
+    visit(logs)
+    if others:  # to read one may ask the XPU for anything
+        module.settle()
 
 
 def patch(module: ModuleType) -> None:
@@ -78,7 +98,7 @@ def patch(module: ModuleType) -> None:
         def replacement(*arguments: Any) -> Any:
             logs = arguments[-1]  # of a step that begins there are none
             if logs and _xpu_in_use(module):
-                _read(logs)
+                _tell_failures(logs)
             return original(*arguments)
 
         return replacement

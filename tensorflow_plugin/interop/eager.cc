@@ -223,6 +223,22 @@ bool MirrorOnHost(PyObject* object) {
   return true;
 }
 
+bool SettleAll() {
+  tensorflow::EagerContext* const context = EagerContextOfPython();
+  if (context == nullptr) return false;
+  for (Device* device : context->ListLocalTfDevices()) {
+    const SP_Stream stream = IsXpu(*device) ? ComputeStream(*device) : nullptr;
+    if (stream == nullptr) continue;
+    absl::Status status;
+    {
+      WithoutLock unlocked;
+      status = Settle(stream);
+    }
+    if (!status.ok()) return Raise(status) == 0;
+  }
+  return true;
+}
+
 bool CopyToHost(const EagerView& view, Tensor* copy) {
   if (view.place.device.device_type == kDLCPU) {
     Status status;

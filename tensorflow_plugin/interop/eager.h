@@ -58,6 +58,9 @@ PyObject* Alias(PyObject* object);
 // alone, and tensors that TensorFlow has to read itself. False with an exception set if the device's work failed.
 bool MirrorOnHost(PyObject* object);
 
+// Waits until all XPUs have run what has been enqueued on them. False with an exception set if some of it failed.
+bool SettleAll();
+
 // A copy in host memory of a tensor on any device.
 bool CopyToHost(const EagerView& view, tensorflow::Tensor* copy);
 // A copy in the same XPU's memory, made in the order of its compute stream.

@@ -30,8 +30,8 @@ constexpr char kName[] = "_interop_" XPU_TEXT(XPU_TENSORFLOW_MINOR);
 constexpr char kDoc[] =
     "DLPack for eager tensors, through TensorFlow's C++.\n\n"
     "exchange_api: the capsule for __dlpack_c_exchange_api__. dlpack, dlpack_of_variable, dlpack_device: method "
-    "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, expect_call, direct_call, call, connect_core: "
-    "functions.";
+    "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, settle, expect_call, direct_call, call, "
+    "connect_core: functions.";
 
 PyObject* Connect(PyObject*, PyObject* path) {
   const char* const text = PyUnicode_AsUTF8(path);
@@ -56,6 +56,14 @@ PyObject* MirrorOf(PyObject*, PyObject* object) {
 PyMethodDef mirror_on_host = {"mirror_on_host", MirrorOf, METH_O,
                               "mirror_on_host(x, /)\n--\n\nCopies an eager tensor of an XPU to where TensorFlow finds "
                               "it when it reads the tensor; anything else is left alone."};
+
+PyObject* SettleOf(PyObject*, PyObject*) {
+  if (!Guarded([] { return SettleAll(); })) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef settle = {"settle", SettleOf, METH_NOARGS,
+                      "settle()\n--\n\nWaits for the work of all XPUs, and raises what failed of it."};
 
 PyObject* ExpectCallOf(PyObject*, PyObject* name) {
   if (!Guarded([&] { return ExpectCall(name); })) return nullptr;
@@ -120,6 +128,7 @@ bool AddAll(PyObject* module) {
          Add(module, "from_dlpack", PyCFunction_New(&kFromDlpackFunction, nullptr)) &&
          Add(module, "alias", PyCFunction_New(&alias, nullptr)) &&
          Add(module, "mirror_on_host", PyCFunction_New(&mirror_on_host, nullptr)) &&
+         Add(module, "settle", PyCFunction_New(&settle, nullptr)) &&
          Add(module, "expect_call", PyCFunction_New(&expect_call, nullptr)) &&
          Add(module, "direct_call", PyCFunction_New(&direct_call, nullptr)) &&
          Add(module, "call", PyCFunction_New(&call, nullptr)) &&
