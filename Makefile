@@ -52,6 +52,7 @@ setup:
 
 wheel: setup
 	@echo "build: the wheel (Bazel compiles what has changed)"
+	@$(PYTHON) tools/bazel_build.py --wheel
 	@rm -f dist/*.whl
 	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w dist .
 	@ls -lh dist/*.whl | awk '{print "build: " $$NF ", " $$5}'

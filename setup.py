@@ -21,8 +21,8 @@ from setuptools.command.build_py import build_py
 ROOT = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tools"))
 import abi  # noqa: E402
+import bazel_build  # noqa: E402
 
-TREE = "wheel_tree_all" if os.environ.get("XPU_ALL_VERSIONS") == "1" else "wheel_tree"
 CORE = re.compile(r"libtensorflow_xpu_core_(\d+_\d+)\.so")
 # The date of what is in the wheel.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
@@ -64,14 +64,10 @@ class BuildWithBazel(build_py):
         require_what_is_needed()
         shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
-        tree = ROOT / "bazel-bin" / TREE
+        tree = ROOT / "bazel-bin" / bazel_build.wheel_tree()
         shutil.rmtree(tree, ignore_errors=True)  # an earlier one may have been for another TensorFlow
-        command = [str(ROOT / "tools" / "bazel.sh"), "build", f"//:{TREE}"]
-        command += [
-            f"--repo_env=PYTHON_BIN_PATH={sys.executable}",
-            f"--repo_env=PYTHONPATH={os.environ.get('PYTHONPATH', '')}",
-        ]
-        subprocess.run(command, cwd=ROOT, check=True)
+        if status := bazel_build.run(bazel_build.wheel_command()):
+            sys.exit(status)
         for source in sorted(path for path in tree.rglob("*") if path.is_file()):
             target = pathlib.Path(self.build_lib) / source.relative_to(tree)
             if target.name.startswith("_"):  # a Python module, built for this Python

@@ -59,7 +59,8 @@ class Step:
 
 
 def bazel(verb: str, *arguments: str, targets: Sequence[str] = ("//tensorflow_plugin/...",)) -> Sequence[str]:
-    return ("tools/bazel.sh", verb, "--build_tests_only", *arguments, "--", *targets)
+    program = "tools/bazel_build.py" if verb == "build" else "tools/bazel.sh"  # the former shows its progress
+    return (program, verb, "--build_tests_only", *arguments, "--", *targets)
 
 
 def sanitized(title: str, config: str, seconds: int) -> Step:

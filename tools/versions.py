@@ -159,6 +159,8 @@ def build_wheels(chosen: dict[str, str]) -> None:
         if before := wheel_for(minor):
             before.unlink()
         paths = {} if python == sys.executable else {"PYTHONPATH": packages}
+        # First, so that its progress is seen: pip keeps quiet.
+        subprocess.run([python, "tools/bazel_build.py", "--wheel"], cwd=ROOT, env=environment | paths, check=True)
         command = [python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-build-isolation"]
         subprocess.run([*command, "--no-deps", "-w", str(WHEELS), str(ROOT)], env=environment | paths, check=True)
         if made := wheel_for(minor):
