@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make lint: checks the style of all C++ and Python, and the types of the package and the tools; says all that is wrong
-# before it fails. make format (--fix) mends what can be mended first.
+# make lint: checks the style of all C++ and Python, the types of the package and the tools, and the documents' English;
+# says all that is wrong before it fails. make format (--fix) mends what can be mended first.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON=.venv/bin/python
@@ -21,5 +21,6 @@ else
   check .venv/bin/clang-format --dry-run -Werror "${sources[@]}"
 fi
 check $PYTHON -m mypy --no-error-summary
+check tools/lint_prose.py
 [[ $status == 0 ]] && echo "lint: ${#sources[@]} C++ files and all of Python are as they should be"
 exit $status

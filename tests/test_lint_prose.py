@@ -1,0 +1,77 @@
+"""tools/lint_prose.py: which sentences it finds, and that its numbers can only fall."""
+
+import json
+import pathlib
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import lint_prose
+
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
+
+
+def found(text):
+    return [said.partition(":")[0] for _, said in lint_prose.problems(text)]
+
+
+def words(count):
+    return " ".join(["word"] * count)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Short. And short, too.", []),
+        (f"W {words(29)}.", []),
+        (f"W {words(30)}.", ["31 words, more than 30"]),
+        (f"W {words(16)}.\nW {words(16)}.", []),  # two sentences
+        (f"W {words(16)}\n{words(16)}.", ["33 words, more than 30"]),  # one on two lines
+        (f"W {words(16)}\n\n{words(16)}.", []),
+        (f"- W {words(16)}\n- {words(16)}.", []),
+        (f"| {words(16)} | {words(16)} |", []),
+        (f"| a | {words(31)} |", ["31 words, more than 30"]),
+        (f"W {words(27)} `several words of code` [a link](to/a/page.md).", ["31 words, more than 30"]),
+        (f"```sh\n{words(40)}\n```\n\n    {words(40)}\n", []),
+        ("What it reads is copied.", ['opens with "What"']),
+        ("It waits. Whether it may is asked first. Of these one stays.", ['opens with "Whether"', 'opens with "Of"']),
+        ("What does it read?", []),
+        ("## What works\n\nIt works.", []),
+        ("| what | Of a list |", ['opens with "Of"']),
+        ("Version 2.21 is there, e.g. What it reads.", []),
+    ],
+)
+def test_sentences(text, said):
+    assert found(text) == said
+
+
+def test_the_line_is_that_of_the_paragraph():
+    assert lint_prose.problems("# Head\n\nIt is.\nWhat it is.\n")[0][0] == 3
+
+
+def test_documents_may_have_no_more_than_they_are_allowed(tmp_path, monkeypatch, capsys):
+    pages = [tmp_path / "a.md", tmp_path / "b.md"]
+    monkeypatch.setattr(lint_prose, "ROOT", tmp_path)
+    monkeypatch.setattr(lint_prose, "ALLOWED", tmp_path / "allowed.json")
+    monkeypatch.setattr(lint_prose, "pages", lambda: pages)
+    pages[0].write_text("What it is. What it was.")
+    pages[1].write_text("Good.")
+    (tmp_path / "allowed.json").write_text('{"a.md": 3, "b.md": 1}')
+    assert lint_prose.main([]) == 0
+    assert lint_prose.main(["--update"]) == 0
+    assert json.loads((tmp_path / "allowed.json").read_text()) == {"a.md": 2}
+    pages[1].write_text("What it is.")  # which had none
+    assert lint_prose.main([]) == 1
+    assert "b.md:1: opens with" in capsys.readouterr().out
+    assert lint_prose.main(["--update"]) == 1
+    assert json.loads((tmp_path / "allowed.json").read_text()) == {"a.md": 2}
+    assert lint_prose.main([str(pages[0])]) == 1
+
+
+def test_the_documents_are_those_of_the_project():
+    names = {str(path.relative_to(ROOT)) for path in lint_prose.pages()}
+    assert {"README.md", "CONTRIBUTING.md", "docs/architecture.md"} <= names
+    assert all(pathlib.Path(ROOT, name).exists() for name in json.loads(lint_prose.ALLOWED.read_text()))
