@@ -134,6 +134,24 @@ def commands(page):
                 yield words
 
 
+def anchors(text):
+    """Where links to a page may lead: its headings, as GitHub writes them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.host_only
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_headings(page):
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", (ROOT / page).read_text()):
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert anchor in anchors(path.read_text()), f"{page} links to {target}#{anchor}"
+
+
+def test_headings_become_anchors():
+    assert anchors("# What `is` it?\n\n## On a GPU: 1.2\n") == {"what-is-it", "on-a-gpu-12"}
+
+
 @pytest.mark.host_only
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_name_what_exists(page):
@@ -209,6 +227,8 @@ def test_the_glossary_defines_each_word_once_and_names_every_pass():
     assert len(words) == len(set(words))
     named = [name for _, names, _ in rows for name in re.findall(r"`(\w+)`", names or "")]
     assert set(named) == set(PASSES)
+    clusters = (ROOT / "docs" / "clusters.md").read_text()
+    assert set(re.findall(r"^ *\| `(\w+)` \|", clusters, re.M)) == set(PASSES)
 
 
 def test_the_readme_counts_the_ops():
