@@ -164,14 +164,15 @@ def steps_table(seen: dict[str, list[dict[str, float]]]) -> str:
 
 TEXT = """By `python -m benchmarks opencl --write`, on {machine}, with the OpenCL device
 "{device}".
-The reference backend is plain loops on one thread. Each backend has a process of its own, and they run an op in turns;
-the time is the median of {rounds} rounds, a ratio that of the rounds' ratios, below 1 where OpenCL is faster. Ops run
-one by one, without clusters.
+
+The reference backend is plain loops on one thread. Each backend has a process of its own, and the processes run an op
+in turns. The time is the median of {rounds} rounds. A ratio is the median of the rounds' ratios; below 1 OpenCL is
+faster. Ops run one by one, without clusters.
 
 {table}
 
-The first steps of training the demo's network (`examples/digits_cnn.py`, batches of 128), of {processes} processes
-each the quicker:
+The next table has the first steps of training the demo's network (`examples/digits_cnn.py`, batches of 128). Each
+figure is the least of {processes} processes.
 
 {steps}"""
 
