@@ -36,6 +36,7 @@ def words(count):
         (f"| a | {words(31)} |", ["31 words, more than 30"]),
         (f"W {words(27)} `several words of code` [a link](to/a/page.md).", ["31 words, more than 30"]),
         (f"```sh\n{words(40)}\n```\n\n    {words(40)}\n", []),
+        (f"| {', '.join(['Name'] * 40)} |", []),
         ("What it reads is copied.", ['opens with "What"']),
         ("It waits. Whether it may is asked first. Of these one stays.", ['opens with "Whether"', 'opens with "Of"']),
         ("What does it read?", []),

@@ -68,7 +68,9 @@ def problems(text: str) -> list[tuple[int, str]]:
     found = []
     for line, block in blocks(text):
         for sentence in sentences(block):
-            count = sum(1 for word in sentence.split() if re.search(r"\w", word))
+            words = [word for word in sentence.split() if re.search(r"\w", word)]
+            is_list = sum(word.endswith((",", ";")) for word in words) > 0.6 * len(words)  # of names, and no sentence
+            count = 0 if is_list else len(words)
             start = " ".join(sentence.split()[:7])
             if count > MOST_WORDS:
                 found.append((line, f"{count} words, more than {MOST_WORDS}: {start} ..."))

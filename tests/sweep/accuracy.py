@@ -29,22 +29,28 @@ TYPES = (tf.float32, tf.float16, tf.bfloat16, tf.complex64)
 
 HEADER = """# Accuracy
 
-How far the results of each op lie from the exact ones: `python -m tests.sweep.accuracy` measured it with TensorFlow
-{version} on {machine}.
+This page says how far the results of each op lie from the exact ones. `python -m tests.sweep.accuracy` measured it with
+TensorFlow {version} on {machine}.
 
-The arguments are those of the sweep (`tests/sweep/`), the exact results the CPU's in double or complex128 (where a
-kernel of double is missing, half and bfloat16 are compared with float32). The unit is that of the last place (ulp) of
-the type, at the exact value; a correctly rounded result is within 0.5. Each cell has the largest and the mean error of
-all elements of all cases. Where large terms cancel, a sum is far from the exact one in units of its own last place on
-any processor: which kernel's result is a few thousand units off is chance, and so is the difference to the column of
-TensorFlow's CPU kernels, of the same float32 cases. *Roundings* measures the same float32 errors, the XPU's and the
-CPU's largest, by what is added up: the unit is one rounding of the sum of all terms' magnitudes (for functions, of what
-the arguments' own roundings make of the result), and one of the result (`tests/sweep/rounding.py`). What the sweep
-allows goes by these; *of bound* is the largest error as a fraction of that, over all types.
+- **Arguments** are those of the sweep (`tests/sweep/`).
+- **Exact results** are the CPU's in double or complex128. Where a kernel of double is missing, half and bfloat16 are
+  compared with float32.
+- **The unit** is that of the last place (ulp) of the type, at the exact value. A correctly rounded result is within
+  0.5.
+- **Each cell** has the largest and the mean error of all elements of all cases.
+- **float32 on the CPU** has the errors of TensorFlow's CPU kernels in the same float32 cases.
+- **roundings** has the largest float32 errors of the XPU and of the CPU in another unit: the roundings of the
+  computation. It is one rounding of the sum of all terms' magnitudes, plus one of the result. For functions it is the
+  effect of the arguments' own roundings on the result, plus one of the result (`tests/sweep/rounding.py`). The sweep's
+  tolerances follow from these.
+- **of bound** is the largest error as a fraction of the sweep's tolerance, over all types.
 
-Not listed are ops that move or compare elements, which are exact, those without a kernel of the CPU in a wider type,
-and random ones. Elements whose exact value is infinite, NaN, zero or below the type's normal numbers are not counted
-(the sweep compares them, too).
+Where large terms cancel, a sum is far from the exact one in units of its own last place, on any processor. It is chance
+which of two kernels is then a few thousand units off, so compare the roundings.
+
+The page leaves out ops that move or compare elements, which are exact, ops without a CPU kernel in a wider type, and
+random ops. Elements whose exact value is infinite, NaN, zero or below the type's normal numbers do not count; the sweep
+compares them, too.
 """
 
 
