@@ -25,9 +25,9 @@ Every TensorFlow op with a kernel for XPU, generated from TensorFlow's kernel re
 `/cpu:0`, eagerly and in a `tf.function`, twice, with soft placement off, and compares the results. How far they lie
 from the exact ones is in [accuracy.md](accuracy.md).
 
-Types in *italics* have all their arguments in host memory, as TensorFlow does for int32 on every accelerator. Ops
-not listed here that TensorFlow itself provides for every device (Const, Identity, Reshape, control flow, TensorList
-and others) run on XPU too; all remaining ops run on the CPU by soft placement.
+Types in *italics* have all their arguments in host memory, as TensorFlow does for int32 on every accelerator.
+TensorFlow itself provides other ops for every device (Const, Identity, Reshape, control flow, TensorList and others).
+Those run on XPU, too. All remaining ops run on the CPU by soft placement.
 """
 
 
