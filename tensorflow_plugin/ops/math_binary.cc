@@ -83,10 +83,11 @@ Value ReciprocalGrad(const Value* x, double) {
   const Value y = Conj(x[0]);
   return UnlessZero(x[1], -(y * x[1] * y));
 }
-Value SqrtGrad(const Value* x, double) { return UnlessZero(x[1], x[1] * 0.5 / Conj(x[0])); }
+// Twice a root is in the type's range; half of dy may be below it.
+Value SqrtGrad(const Value* x, double) { return UnlessZero(x[1], x[1] / (Conj(x[0]) * 2.0)); }
 Value RsqrtGrad(const Value* x, double) {
   const Value y = Conj(x[0]);
-  return UnlessZero(x[1], (x[1] * y) * -0.5 * (y * y));
+  return UnlessZero(x[1], (x[1] * y) * (y * y * -0.5));
 }
 Value SigmoidGrad(const Value* x, double) { return x[1] * (x[0] * (1.0 - x[0])); }
 Value TanhGrad(const Value* x, double) { return x[1] * (1.0 - Square(x[0])); }

@@ -80,7 +80,7 @@ def half_unit(magnitude: np.ndarray, form: Format) -> np.ndarray:
 
 
 def bound(exact: np.ndarray, dtype: tf.DType, errors: np.ndarray) -> np.ndarray:
-    """h + the errors before the output is rounded. Numbers below the least normal one may be taken for zeros."""
+    """h + the errors before the output is rounded. Results below the least normal number may be zeros."""
     errors = errors + 2.0 ** COMPUTED_IN[dtype].least_exponent
     magnitude = np.abs(exact)
     # A complex number has two roundings, at right angles.

@@ -14,6 +14,7 @@
 #include "tensorflow_plugin/backends/host/panels.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
 #include "tensorflow_plugin/backends/host/winograd.h"
+#include "tensorflow_plugin/backends/runtime/float_mode.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
 #include "tensorflow_plugin/backends/runtime/spatial.h"
 
@@ -502,6 +503,7 @@ int64_t HostKernels::LaidOutBytes(const ConvolutionDesc& desc) const {
 }
 
 Status HostKernels::Run(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) const {
+  const runtime::ScopedFloatMode mode(runtime::FloatMode::OfProducts());
   try {
     if (d.direction == Direction::kLayOut) return RunLayOut(d, args, team);
     return WithEpilogue(d, args, team, [&](auto* epilogue) { return Convolve(d, args, team, epilogue); });

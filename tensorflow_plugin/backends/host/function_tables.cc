@@ -31,7 +31,8 @@ void Interpolate(Function f, double begin, double end, TableRow& row) {
     const double t = std::cos(M_PI * (k + 0.5) / n);
     values[k] = f(begin + (end - begin) * (t + 1) / 2);
   }
-  // The coefficients of Chebyshev's polynomials, whose powers of t are added up on the way: T(j+1) = 2t T(j) - T(j-1).
+  // The coefficients of Chebyshev's polynomials, whose powers of s = t + 1 are added up on the way:
+  // T(j+1) = 2 (s - 1) T(j) - T(j-1).
   double before[n] = {}, now[n] = {1}, next[n];
   for (double& c : row) c = 0;
   for (int j = 0; j < n; ++j) {
@@ -39,9 +40,10 @@ void Interpolate(Function f, double begin, double end, TableRow& row) {
     for (int k = 0; k < n; ++k) coefficient += values[k] * std::cos(M_PI * j * (k + 0.5) / n);
     coefficient *= (j == 0 ? 1.0 : 2.0) / n;
     for (int p = 0; p < n; ++p) row[p] += coefficient * now[p];
-    for (int p = 0; p < n; ++p) next[p] = (j == 0 ? 1 : 2) * (p == 0 ? 0 : now[p - 1]) - before[p];
+    for (int p = 0; p < n; ++p) next[p] = (j == 0 ? 1 : 2) * ((p == 0 ? 0 : now[p - 1]) - now[p]) - before[p];
     for (int p = 0; p < n; ++p) before[p] = now[p], now[p] = next[p];
   }
+  row[0] = f(begin);  // no zero is missed that lies there
 }
 
 // `count` rows from the one with these leading bits on.

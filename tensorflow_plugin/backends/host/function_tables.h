@@ -68,7 +68,8 @@ struct Tabulated;
 XPU_TABULATED(XPU_LAYOUT)
 #undef XPU_LAYOUT
 
-// The coefficients of a row, of the powers of t, which goes from -1 at its start to 1 at its end.
+// The coefficients of a row, of the powers of a number that goes from 0 at its start, where the value is exact, to 2 at
+// its end.
 inline constexpr int kTableTerms = 8;
 using TableRow = double[kTableTerms];
 

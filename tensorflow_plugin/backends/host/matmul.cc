@@ -21,6 +21,7 @@
 #include "tensorflow_plugin/backends/host/onednn.h"
 #include "tensorflow_plugin/backends/host/scratch.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
+#include "tensorflow_plugin/backends/runtime/float_mode.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
 
 namespace xpu::host {
@@ -478,6 +479,7 @@ Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team
 }  // namespace
 
 Status HostKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTeam& team) const {
+  const runtime::ScopedFloatMode mode(runtime::FloatMode::OfProducts());
   try {
     return WithEpilogue(desc, args, team, [&](auto* epilogue) { return Multiply(desc, args, team, epilogue); });
   } catch (const std::bad_alloc&) {

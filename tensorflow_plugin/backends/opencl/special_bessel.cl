@@ -157,13 +157,14 @@ Series jy_of(double x) {
     result.second.of_0 = M_2_PI * (log_x * here - 2 * of_y0) / norm;
     result.second.of_1 = M_2_PI * ((log_x - 1) * j1 - here / x - of_y1) / norm;
   } else {
-    // With the phase as the reference has it: where it has lost its digits, so has x.
-    const double first = sqrt(M_2_PI / x), phase_0 = x - M_PI_4, phase_1 = x - 3 * M_PI_4;
+    // Times the root of 2, the cosine and the sine of x less the phase: pi / 4, 3 pi / 4. Subtracted from a large x, that
+    // would be lost.
+    const double first = 1 / sqrt(M_PI * x), sum = sin(x) + cos(x), difference = sin(x) - cos(x);
     const Hankel of_0 = hankel_series(x, 0, 1), of_1 = hankel_series(x, 1, 1);
-    result.first.of_0 = first * (of_0.even * cos(phase_0) - of_0.odd * sin(phase_0));
-    result.second.of_0 = first * (of_0.even * sin(phase_0) + of_0.odd * cos(phase_0));
-    result.first.of_1 = first * (of_1.even * cos(phase_1) - of_1.odd * sin(phase_1));
-    result.second.of_1 = first * (of_1.even * sin(phase_1) + of_1.odd * cos(phase_1));
+    result.first.of_0 = first * (of_0.even * sum - of_0.odd * difference);
+    result.second.of_0 = first * (of_0.even * difference + of_0.odd * sum);
+    result.first.of_1 = first * (of_1.even * difference + of_1.odd * sum);
+    result.second.of_1 = first * (of_1.odd * difference - of_1.even * sum);
   }
   return result;
 }

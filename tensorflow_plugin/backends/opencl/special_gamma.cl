@@ -18,5 +18,5 @@ double special_digamma(double x) {
   if (x > 0) return digamma_of_positive(x);
   if (x == floor(x)) return NAN;
   // Reflection; the cotangent's argument is reduced first, since pi * x would lose the fraction of a large x.
-  return digamma_of_positive(1 - x) - M_PI / tan(M_PI * (x - floor(x)));
+  return digamma_of_positive(1 - x) - M_PI / tan(M_PI * (x - rint(x)));
 }

@@ -68,6 +68,7 @@ double special_dawsn(double x) {
 
 double special_expint(double x) {
   if (!(x >= 0)) return NAN;
+  if (isinf(x)) return x;
   if (x > 50) {
     // exp(x)/x (1 + 1!/x + 2!/x^2 + ...), whose least term is of the order of exp(-x).
     const double step = 1 / x;

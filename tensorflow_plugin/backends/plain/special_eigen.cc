@@ -1,4 +1,4 @@
-// The functions that Eigen has: TensorFlow's own, in double.
+// The functions that Eigen has: TensorFlow's own, in double; but Bessel functions far out.
 #include <cmath>
 #include <limits>
 
@@ -9,18 +9,42 @@ namespace xpu::plain::special {
 
 namespace numext = xpu_eigen::numext;
 
+namespace {
+
+// J (or Y, the second kind) of an order of 0 or 1 for finite x >= kFar, by Hankel's asymptotic series. Eigen subtracts
+// the phase from x, which has no digits for it there: here x itself is the angle.
+constexpr double kFar = 1000;
+double FarBessel(double x, int order, bool second) {
+  const double mu = 4 * order, z = 1 / (8 * x), z2 = z * z;
+  const double p = 1 - (mu - 1) * (mu - 9) / 2 * z2 * (1 - (mu - 25) * (mu - 49) / 12 * z2);
+  const double q = (mu - 1) * z * (1 - (mu - 9) * (mu - 25) / 6 * z2 * (1 - (mu - 49) * (mu - 81) / 20 * z2));
+  // The cosine and the sine of x - (2 order + 1) pi / 4, times the root of 2.
+  const double sum = std::sin(x) + std::cos(x), difference = std::sin(x) - std::cos(x);
+  const double cosine = order == 0 ? sum : difference, sine = order == 0 ? difference : -sum;
+  return (second ? p * sine + q * cosine : p * cosine - q * sine) / std::sqrt(M_PI * x);
+}
+bool IsFar(double x) { return x >= kFar && x <= std::numeric_limits<double>::max(); }
+
+}  // namespace
+
 double BesselI0(double x) { return numext::bessel_i0(x); }
 double BesselI0e(double x) { return numext::bessel_i0e(x); }
 double BesselI1(double x) { return numext::bessel_i1(x); }
 double BesselI1e(double x) { return numext::bessel_i1e(x); }
-double BesselJ0(double x) { return numext::bessel_j0(x); }
-double BesselJ1(double x) { return numext::bessel_j1(x); }
+double BesselJ0(double x) {
+  const double a = std::abs(x);
+  return IsFar(a) ? FarBessel(a, 0, false) : numext::bessel_j0(x);
+}
+double BesselJ1(double x) {
+  const double a = std::abs(x);
+  return IsFar(a) ? std::copysign(1.0, x) * FarBessel(a, 1, false) : numext::bessel_j1(x);
+}
 double BesselK0(double x) { return numext::bessel_k0(x); }
 double BesselK0e(double x) { return numext::bessel_k0e(x); }
 double BesselK1(double x) { return numext::bessel_k1(x); }
 double BesselK1e(double x) { return numext::bessel_k1e(x); }
-double BesselY0(double x) { return numext::bessel_y0(x); }
-double BesselY1(double x) { return numext::bessel_y1(x); }
+double BesselY0(double x) { return IsFar(x) ? FarBessel(x, 0, true) : numext::bessel_y0(x); }
+double BesselY1(double x) { return IsFar(x) ? FarBessel(x, 1, true) : numext::bessel_y1(x); }
 
 double Igamma(double a, double x) { return numext::igamma(a, x); }
 double Igammac(double a, double x) { return numext::igammac(a, x); }

@@ -10,18 +10,20 @@ namespace xpu::plain {
 
 namespace {
 
-// The inverse of erfc at `tail`, which is 1 - a and less than 0.5, or of erf at a; x is the inverse of either.
-double ErfInverse(double a, double tail) {
-  if (tail < 1e-300) {
+// The inverse of erf at a, which is that of erfc at 1 - a = 2 half_tail; the latter would lose subnormal ones.
+double ErfInverse(double a, double half_tail) {
+  if (half_tail < 1e-300) {
+    const double log_tail = std::log(half_tail) + M_LN2;
     // x^2 = -log(tail x sqrt(pi)) + log(1 - z + 3z^2 - 15z^3 + ...) with z = 1 / 2x^2, of which each step adds digits.
     double x = 26;
     for (int i = 0; i < 6; ++i) {
       const double z = 0.5 / (x * x);
       const double series = std::log1p(-z * (1 - 3 * z * (1 - 5 * z * (1 - 7 * z))));
-      x = std::sqrt(series - std::log(tail) - std::log(x * std::sqrt(M_PI)));
+      x = std::sqrt(series - log_tail - std::log(x * std::sqrt(M_PI)));
     }
     return x;
   }
+  const double tail = 2 * half_tail;
   // Winitzki's approximation (2e-3) as the start of Halley's iteration, which triples the digits each time. The
   // residual is taken on erfc in the tail, where erf has no digits left.
   constexpr double kA = 0.147;
@@ -41,7 +43,7 @@ double ErfInverse(double a, double tail) {
 double ErfInverse(double y) {
   const double a = std::abs(y);
   if (!(a < 1)) return a == 1 ? std::copysign(std::numeric_limits<double>::infinity(), y) : y - y + NAN;
-  return a == 0 ? y : std::copysign(ErfInverse(a, 1 - a), y);
+  return a == 0 ? y : std::copysign(ErfInverse(a, (1 - a) / 2), y);
 }
 
 double NormalQuantile(double p) {
@@ -50,8 +52,8 @@ double NormalQuantile(double p) {
   }
   if (p == 0.5) return 0;
   // -sqrt(2) times the inverse of erfc at 2p, on the side where that is less than 1.
-  const double tail = 2 * std::min(p, 1 - p);
-  return std::copysign(std::sqrt(2.0) * ErfInverse(1 - tail, tail), p - 0.5);
+  const double half_tail = std::min(p, 1 - p);
+  return std::copysign(std::sqrt(2.0) * ErfInverse(1 - 2 * half_tail, half_tail), p - 0.5);
 }
 
 double LogGamma(double x) {
@@ -63,8 +65,9 @@ double DigammaFunction(double x) {
   if (std::isnan(x) || (std::isinf(x) && x < 0)) return NAN;
   if (x <= 0) {
     if (x == std::floor(x)) return NAN;
-    // Reflection; the cotangent's argument is reduced first, since pi * x would lose the fraction of a large x.
-    const double fraction = x - std::floor(x);
+    // Reflection; the cotangent's argument is reduced first, exactly, since pi * x would lose the fraction of a large
+    // x, and the distance to a pole.
+    const double fraction = x - std::nearbyint(x);
     return DigammaFunction(1 - x) - M_PI / std::tan(M_PI * fraction);
   }
   double shift = 0;

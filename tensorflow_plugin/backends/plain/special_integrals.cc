@@ -83,6 +83,7 @@ double Dawsn(double x) {
 
 double Expint(double x) {
   if (!(x >= 0)) return std::numeric_limits<double>::quiet_NaN();
+  if (std::isinf(x)) return x;
   if (x > 50) {
     // exp(x)/x (1 + 1!/x + 2!/x^2 + ...), whose least term is of the order of exp(-x).
     const double step = 1 / x;
@@ -106,6 +107,7 @@ double Spence(double x) {
   constexpr double kAtZero = M_PI * M_PI / 6;
   if (!(x >= 0)) return std::numeric_limits<double>::quiet_NaN();
   if (x == 0) return kAtZero;
+  if (x == 1) return 0;  // not -0
   const double log = std::log(x);
   if (x > 2) return -0.5 * log * log - Spence(1 / x);
   if (x >= 0.5) return Dilogarithm(-log);

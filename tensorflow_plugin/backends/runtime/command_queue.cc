@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "tensorflow_plugin/backends/runtime/float_mode.h"
 #include "tensorflow_plugin/backends/runtime/log.h"
 #include "tensorflow_plugin/backends/runtime/spin.h"
 #include "tensorflow_plugin/recording/labels.h"
@@ -158,6 +159,7 @@ void CommandQueue::SpinForWork() const {
 void CommandQueue::Work() {
   pthread_setname_np(pthread_self(), "xpu-stream");
   running_here_ = this;
+  const ScopedFloatMode mode(FloatMode::OfCommands());  // which they then find
   // Of this thread alone, on Linux. What the system refuses is not granted.
   if (options_.niceness != 0) {
     constexpr int kRange = 39;  // from -20 to 19

@@ -17,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tensorflow_plugin/backends/runtime/float_mode.h"
 #include "tensorflow_plugin/backends/runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/status.h"
 #include "tensorflow_plugin/recording/recording.h"
@@ -153,9 +154,11 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   Status TakeStatus();
   Status PeekStatus() const;
 
-  // A command that throws (it ran out of memory, most likely) fails; nothing may unwind into TensorFlow.
+  // Runs a command in the mode of commands (float_mode.h). One that throws (it ran out of memory, most likely) fails;
+  // nothing may unwind into TensorFlow.
   template <typename F>
   static Status Guarded(F& function, const ThreadTeam& team) {
+    const ScopedFloatMode mode(FloatMode::OfCommands());
     try {
       return function(team);
     } catch (const std::bad_alloc&) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/backends/runtime/float_mode.h"
 #include "tensorflow_plugin/backends/runtime/log.h"
 #include "tensorflow_plugin/backends/runtime/spin.h"
 
@@ -54,6 +55,7 @@ class ThreadTeam::Helpers {
     const int64_t n, per_range;
     int helpers_wanted;  // guarded by the mutex, as are `following` and `leader_sleeps`
     const FunctionRef<void(int64_t, int64_t)> body;
+    const FloatMode mode = FloatMode::OfThisThread();  // the leader's
     Job* following = nullptr;
     bool leader_sleeps = false;
     std::atomic<int64_t> next{0};
@@ -141,6 +143,7 @@ void ThreadTeam::Helpers::Run(Job* job) {
 
 void ThreadTeam::Helpers::Help() {
   pthread_setname_np(pthread_self(), "xpu-team");
+  const ScopedFloatMode mode(FloatMode::OfCommands());  // that of most jobs
   std::unique_lock<std::mutex> lock(mutex_);
   bool spun = false;
   for (;;) {
@@ -148,7 +151,10 @@ void ThreadTeam::Helpers::Help() {
       --job->helpers_wanted;
       job->inside.fetch_add(1, std::memory_order_relaxed);
       lock.unlock();
-      job->Work();
+      {
+        const ScopedFloatMode of_leader(job->mode);
+        job->Work();
+      }
       lock = LockSoon(mutex_);
       const bool leader_sleeps = job->leader_sleeps;
       job->inside.fetch_sub(1, std::memory_order_release);  // the job may be gone now

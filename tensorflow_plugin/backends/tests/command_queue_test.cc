@@ -2,6 +2,9 @@
 #include "tensorflow_plugin/backends/runtime/command_queue.h"
 
 #include <signal.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 #include <atomic>
 #include <chrono>
@@ -411,6 +414,47 @@ TEST(CommandQueue, LeavesSignalsToTheProgramsThreads) {
   EXPECT_FALSE(sigismember(&here, SIGINT));
   queue->Close();
 }
+
+#if defined(__x86_64__)
+// Whether this thread computes as commands do, or, `zero_arguments`, as products of matrices. Hidden from the compiler.
+bool ComputesRight(bool zero_arguments) {
+  volatile float least = 0x1p-126f, below = 0x1p-130f, half = 0.5f, large = 0x1p100f, one = 1, tiny = 0x1p-60f;
+  return least * half == 0 && below * large == (zero_arguments ? 0.0f : 0x1p-30f) && one + tiny == 1;
+}
+
+// By whoever submits a command, by the queue's thread, and by the team, whose threads begin with their maker's mode.
+TEST(CommandQueue, CommandsHaveAModeOfTheirOwn) {
+  const unsigned before = _mm_getcsr();
+  for (unsigned mode : {0x1f80u, 0x1f80u | _MM_FLUSH_ZERO_ON | 0x40u, 0x1f80u | _MM_ROUND_UP}) {
+    _mm_setcsr(mode);
+    CommandQueue::Options options;
+    options.team = ThreadTeam(3);
+    auto queue = std::make_shared<CommandQueue>(options);
+    std::atomic<int> ranges{0}, wrong{0};
+    auto command = [&](const ThreadTeam& team) {
+      for (const bool zero_arguments : {false, true, false}) {
+        const ScopedFloatMode mode(zero_arguments ? FloatMode::OfProducts() : FloatMode::OfCommands());
+        team.ParallelFor(64, 1, [&](int64_t, int64_t) {
+          wrong += !ComputesRight(zero_arguments);
+          ++ranges;
+          if (team.size() > 1) Sleep(1);  // or one of them does all
+        });
+      }
+      wrong += !ComputesRight(false);
+      return OkStatus();
+    };
+    for (int64_t cost : {10, 1000000}) queue->Submit(cost, command);
+    (void)queue->RunAwaited(1000000, command);
+    queue->Enqueue(command);
+    queue->Close();
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(before);
+    EXPECT_GT(ranges, 12);
+    EXPECT_EQ(wrong, 0) << "of " << ranges << " in mode " << mode;
+    EXPECT_EQ(after & ~_MM_EXCEPT_MASK, mode) << "the submitter's";
+  }
+}
+#endif
 
 TEST(CommandQueue, WaitingInsideAnOwnCommandReturns) {
   auto queue = NewQueue();

@@ -63,7 +63,8 @@ CASES = {
     **{f"Bessel{op}": function(-8.0, 8.0, RATIONAL) for op in ("I0", "I0e", "I1", "I1e", "J0", "J1")},
     **{f"Bessel{op}": function(0.05, 12.0, RATIONAL) for op in ("K0", "K0e", "K1", "K1e", "Y0", "Y1")},
     "Dawsn": function(-12.0, 12.0, SERIES),
-    "Expint": function(0.01, 60.0, SERIES),
+    # On the CPU, Expint of infinity is NaN.
+    "Expint": function(0.01, 60.0, SERIES, edges=(0.0, -0.0, 1.0, -1.0, -np.inf, np.nan, 0.5, 2.5)),
     "FresnelCos": function(-5.0, 5.0, SERIES),
     "FresnelSin": function(-5.0, 5.0, SERIES),
     "Spence": function(0.01, 5.0, SERIES, edges=(0.0, 1.0, -1.0, -np.inf, np.nan, 0.5, 2.5)),
