@@ -84,6 +84,10 @@ def test_what_does_not_compute_keeps_them(call, dtype):
         lambda x: tf.argmax(tf.stack([zero * x, x]), 0),
     ]
     assert call(looks, x) == [0, 1, 1]
+    ordered = number(np.array([3, -2, 1, 0, -1, 2, -3] * 9) * tiny, dtype)
+    with tf.device("/xpu:0"):
+        assert (np.sort(ordered.numpy()) == tf.sort(ordered).numpy()).all()
+        assert tf.math.top_k(ordered, 10).indices.numpy().tolist() == [*range(0, 63, 7), 5]
 
 
 @pytest.mark.host_only  # an OpenCL device computes with them if it can

@@ -28,9 +28,10 @@ OrderKey<T> OrderKeyOf(T x, OrderKey<T> flip) {
     const Key bits = static_cast<Key>(static_cast<std::conditional_t<sizeof(T) == 8, int64_t, int32_t>>(x));
     return bits ^ (std::is_signed_v<C> ? kSign : Key{0}) ^ flip;
   } else {
-    const C number = static_cast<C>(x) + C{0};  // -0 becomes 0
+    const C number = static_cast<C>(x);
     Key bits;
     std::memcpy(&bits, &number, sizeof(bits));
+    bits = bits == kSign ? Key{0} : bits;  // -0 becomes 0
     const Key key = bits ^ ((bits & kSign) ? ~Key{0} : kSign) ^ flip;
     return number != number ? ~Key{0} : key;
   }
