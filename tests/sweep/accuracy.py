@@ -56,24 +56,23 @@ compares them, too.
 
 SUBNORMAL = """## Below the least normal number
 
-Subnormal numbers lie between zero and a type's least normal number: 2^-126 for float32, bfloat16 and the parts of
-complex64, 2^-1022 for float64 and those of complex128. For them there is one rule, on every thread, for any number of
-elements, eager or in functions: **results that would be subnormal are zeros, arguments that are subnormal are exact.**
+Subnormal numbers lie between zero and the least normal number of a type. That is 2^-126 for float32, bfloat16 and the
+parts of complex64, and 2^-1022 for float64 and the parts of complex128. One rule holds for them: **subnormal results are
+zeros, subnormal arguments are exact.** It holds on every thread, for any number of elements, eager and in functions.
 
-- A result that is rounded (a sum, a product, a quotient, a narrower type's) is zero with its sign if it would be
-  subnormal, also on the way to another result. TensorFlow's CPU kernels do the same. A function that is its argument
-  there, such as `expm1`, may return it.
-- The logarithm of 1e-40 is -92.1; its root, reciprocal root and quotients are normal numbers, too. TensorFlow's CPU
-  kernels take such arguments for zeros; most of them give -inf for that logarithm.
-- Moves, comparisons, signs, maxima, selections and casts to wider types round nothing and keep subnormal numbers.
-- Matrix products and convolutions, with what is fused to them, take subnormal arguments for zeros. A sum of products
-  loses nothing by that, and some processors take a hundred times as long for a product of such an argument.
-- float16 is computed in float32, where all its numbers are normal. Its subnormal results are rounded correctly.
+- **Results**: sums, products, quotients and casts to narrower types give zero where their result would be subnormal. The
+  zero has the sign of that result. The same holds for intermediate results. TensorFlow's CPU kernels do so, too. A
+  function that equals its argument there, such as `expm1`, may return it.
+- **Arguments**: the logarithm of 1e-40 is -92.1. Roots and quotients of subnormal numbers are exact, too. TensorFlow's
+  CPU kernels take them for zeros. Most of these kernels give -inf for that logarithm.
+- **Exact ops** keep subnormal numbers: moves, comparisons, signs, maxima, selections and casts to wider types.
+- **Matrix products and convolutions**, with the ops fused to them, take subnormal arguments for zeros. A sum of products
+  loses nothing by that, and some processors are many times slower with such arguments.
+- **float16** is computed in float32, where all its numbers are normal. Its subnormal results are rounded correctly.
 
-Both halves cost nothing: `log`, for example, takes 0.43 ns for an element on AVX-512 whether or not subnormal arguments
-count. Subnormal results would cost something: an optimizer's moments decay towards zero, and would stay among them. An
-OpenCL device computes with subnormal numbers if it can; PoCL gives subnormal results. `tests/test_subnormals.py` holds
-the rule.
+The rule costs nothing: `log` takes 0.43 ns an element on AVX-512, with subnormal arguments exact or taken for zeros.
+Subnormal results would cost time, since an optimizer's moments decay towards zero and would stay subnormal. OpenCL
+devices follow their own rule for results: PoCL's can be subnormal. `tests/test_subnormals.py` tests the rule.
 """
 
 

@@ -76,12 +76,15 @@ def bessel(near: Callable, order: int, second: bool = False) -> Callable:
 
 
 HEADING = "## Functions of one number, at all arguments"
-TEXT = """The largest error of each function in units of the last place, and the argument that has it. float16 and
-bfloat16 are measured at all their numbers, float32 at {mantissas} numbers of every exponent and sign, subnormal ones
-included, by `python -m tests.sweep.functions`. `tests/sweep/test_functions.py` fails beyond the limit; in 16 bits
-that is half a unit and what is left of the limit there. NaN, infinities and the signs of zeros are right at all these
-arguments; where a function is not real or has a pole, they are TensorFlow's. TensorFlow's CPU kernels take subnormal
-arguments for zeros: their column leaves these out.
+TEXT = """The table has the largest error of each function in units of the last place, and the argument with that error.
+`python -m tests.sweep.functions` measured it at all numbers of float16 and bfloat16. In float32 it took {mantissas}
+numbers of every exponent and sign, including subnormal ones.
+
+- **limit** is the largest error of float32 that `tests/sweep/test_functions.py` allows. In 16 bits the test allows half
+  a unit, and the same error in their larger units.
+- **NaN, infinities and signs of zeros** are correct at all these arguments. Where a function is not real or has a pole,
+  they are those of TensorFlow's kernels.
+- **float32 on the CPU** leaves out subnormal arguments, which TensorFlow's CPU kernels take for zeros.
 """
 
 
