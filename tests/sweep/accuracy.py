@@ -57,17 +57,18 @@ compares them, too.
 SUBNORMAL = """## Below the least normal number
 
 Subnormal numbers lie between zero and the least normal number of a type. That is 2^-126 for float32, bfloat16 and the
-parts of complex64, and 2^-1022 for float64 and the parts of complex128. One rule holds for them: **subnormal results are
-zeros, subnormal arguments are exact.** It holds on every thread, for any number of elements, eager and in functions.
+parts of complex64, and 2^-1022 for float64 and the parts of complex128. One rule holds for them: **subnormal results
+are zeros, subnormal arguments are exact.** It holds on every thread, for any number of elements, eager and in
+functions.
 
-- **Results**: sums, products, quotients and casts to narrower types give zero where their result would be subnormal. The
-  zero has the sign of that result. The same holds for intermediate results. TensorFlow's CPU kernels do so, too. A
+- **Results**: sums, products, quotients and casts to narrower types give zero where their result would be subnormal.
+  The zero has the sign of that result. The same holds for intermediate results. TensorFlow's CPU kernels do so, too. A
   function that equals its argument there, such as `expm1`, may return it.
 - **Arguments**: the logarithm of 1e-40 is -92.1. Roots and quotients of subnormal numbers are exact, too. TensorFlow's
   CPU kernels take them for zeros. Most of these kernels give -inf for that logarithm.
 - **Exact ops** keep subnormal numbers: moves, comparisons, signs, maxima, selections and casts to wider types.
-- **Matrix products and convolutions**, with the ops fused to them, take subnormal arguments for zeros. A sum of products
-  loses nothing by that, and some processors are many times slower with such arguments.
+- **Matrix products and convolutions**, with the ops fused to them, take subnormal arguments for zeros. A sum of
+  products loses nothing by that, and some processors are many times slower with such arguments.
 - **float16** is computed in float32, where all its numbers are normal. Its subnormal results are rounded correctly.
 
 The rule costs nothing: `log` takes 0.43 ns an element on AVX-512, with subnormal arguments exact or taken for zeros.
