@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -576,15 +576,10 @@ def measure(family: str) -> Iterator[Result]:
             yield Result(name, f"{label}: {shapes}", xpu, cpu, note)
 
 
-def slowest_first(results: Iterable[Result]) -> list[Result]:
-    """In the order of XPU / CPU, the worst first."""
-    return sorted(results, key=lambda result: -result.ratio)
-
-
 def table() -> Iterator[Result]:
-    """The op table, from a process without clusters: a cluster runs an op that is repeated once."""
+    """The op table, the slowest first, from a process without clusters: a cluster runs an op that is repeated once."""
     lines = lines_of("benchmarks.families", *FAMILIES, TF_XPU_FUSION="0")
-    yield from slowest_first(Result(**json.loads(line)) for line in lines)
+    yield from sorted((Result(**json.loads(line)) for line in lines), key=lambda result: -result.ratio)
 
 
 def main() -> None:
