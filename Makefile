@@ -23,7 +23,7 @@ test: install
 	@tools/run_tests.py test
 
 test-all: install
-	@tools/setup.sh requirements-test.txt requirements-models.txt
+	@tools/setup.sh requirements-test.txt requirements-models.txt requirements-search.txt
 	@tools/run_tests.py rest $(if $(TEST_SECONDS),--seconds $(TEST_SECONDS))
 
 lint: setup

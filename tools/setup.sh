@@ -53,7 +53,7 @@ for requirements in requirements-dev.txt "$@"; do
   say "installing $requirements into .venv ($("$PYTHON" --version)); this takes some minutes the first time"
   [[ -x .venv/bin/python ]] || "$PYTHON" -m venv .venv
   options=()
-  [[ "$requirements" != requirements-models.txt ]] || options=(--no-deps) # it says why
+  [[ "$requirements" != requirements-@(models|search).txt ]] || options=(--no-deps) # they say why
   .venv/bin/python -m pip install --quiet --disable-pip-version-check "${options[@]}" -r "$requirements" ||
     fail "pip could not install $requirements (see above)"
   rm -f ".venv/$requirements"-*

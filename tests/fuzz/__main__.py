@@ -17,6 +17,7 @@ import collections
 import sys
 import time
 
+from tests.fuzz import workers
 from tests.fuzz.comparison import Comparison, ops_in
 from tests.fuzz.workers import Clusters, EndedError
 
@@ -48,8 +49,18 @@ class Report:
         return "\n".join(["| what | how many |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)])
 
 
-def check(seeds, report: Report, say=print, reduce: bool = True, environment: dict[str, str] | None = None) -> None:
-    """Runs the programs of these seeds; says what differs and how far it is. `environment` is for the processes."""
+def check(
+    seeds,
+    report: Report,
+    say=print,
+    reduce: bool = True,
+    environment: dict[str, str] | None = None,
+    source: str = "tests.fuzz.generate",
+) -> None:
+    """Runs the programs of these seeds; says what differs and how far it is.
+
+    environment: for the processes. source: the module whose function `generate` makes a program of a seed.
+    """
     from tests.fuzz.programs import standalone
 
     comparison = Comparison(environment)
@@ -57,7 +68,7 @@ def check(seeds, report: Report, say=print, reduce: bool = True, environment: di
     try:
         for seed in seeds:
             try:
-                program = comparison.clustered.ask("make", seed)
+                program = comparison.clustered.ask("make", seed, source)
             except EndedError as error:
                 report.refused["none, the CPU's own op ended the process"] += 1
                 say(f"seed {seed}, while it was made on the CPU: {error}")
@@ -84,19 +95,21 @@ def check(seeds, report: Report, say=print, reduce: bool = True, environment: di
         comparison.stop()
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.splitlines()[0])
+def main(prog: str = "python -m tests.fuzz", source: str = "tests.fuzz.generate") -> int:
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__.splitlines()[0])
     parser.add_argument("--graphs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--patience", type=float, default=120, help="a call that takes more seconds hangs")
     parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed and end")
     options = parser.parse_args()
+    workers.SECONDS = options.patience
     if options.show is not None:
-        from tests.fuzz import programs, workers
+        from tests.fuzz import programs
 
-        print(programs.standalone(workers.make(options.show), f"Seed {options.show}"))
+        print(programs.standalone(workers.make(options.show, source), f"Seed {options.show}"))
         return 0
-    report = Report()
-    check(range(options.seed, options.seed + options.graphs), report, lambda text: print(text, flush=True))
+    report, seeds = Report(), range(options.seed, options.seed + options.graphs)
+    check(seeds, report, lambda text: print(text, flush=True), source=source)
     print(report.table())
     return 1 if report.failed else 0
 

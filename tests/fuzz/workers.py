@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import importlib
 import multiprocessing
 import os
 import pathlib
@@ -96,12 +97,12 @@ def serve(channel) -> None:
         channel.send(globals()[name](*arguments))
 
 
-def make(seed: int):
-    from tests.fuzz.generate import generate
+def make(seed: int, source: str = "tests.fuzz.generate"):
+    """The program of a seed, by the function `generate` of a module."""
     from tests.sweep.runner import hard_placement
 
     with hard_placement():
-        return generate(seed)
+        return importlib.import_module(source).generate(seed)
 
 
 def expected(program):

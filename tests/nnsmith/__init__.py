@@ -1,0 +1,1 @@
+"""Graphs that NNSmith generates. It solves constraints, so all of them are valid."""

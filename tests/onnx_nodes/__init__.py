@@ -1,0 +1,1 @@
+"""ONNX's own tests of its operators, with stored results, as an oracle for TensorFlow's ops on the XPU."""
