@@ -141,16 +141,34 @@ def test_gradients_near_the_least_number(call):
     assert angle == pytest.approx(np.arctan2(1, 1.5), rel=1e-6)
 
 
+@pytest.mark.host_only  # an OpenCL device's root and sign are made of its own squares
 def test_complex_numbers(call):
-    tiny = 2.0**-130
-    z = tf.constant(np.array(complex(tiny, -tiny), np.complex64))
-    functions = {
-        (lambda z: tf.math.real(tf.math.log(z))): np.log(tiny * 2**0.5),
-        (lambda z: tf.math.imag(tf.math.log(z))): -np.pi / 4,
-        (lambda z: tf.math.real(tf.sqrt(z))): np.sqrt(complex(tiny, -tiny)).real,
-        (lambda z: tf.math.imag(tf.math.conj(z))): tiny,
-    }
-    assert call(list(functions), z) == pytest.approx(list(functions.values()), rel=1e-6, abs=0)
+    tiny, least, large = 2.0**-130, 2.0**-149, 2.0**127
+
+    def expect(functions, re, im):
+        z = tf.constant(np.array(complex(re, im), np.complex64))
+        parts = [lambda z, f=f, part=part: part(f(z)) for f in functions for part in (tf.math.real, tf.math.imag)]
+        exact = [part for value in functions.values() for part in (value.real, value.imag)]
+        assert call(parts, z) == pytest.approx(exact, rel=1e-6, abs=0)
+
+    def sign(z):  # tf.sign divides by the magnitude
+        return tf.raw_ops.Sign(x=z)
+
+    root, unit = 2.0**-74.5 * complex(0.5**0.5, 0.5**0.5), complex(0.5**0.5, -(0.5**0.5))
+    expect({tf.math.log: np.log(tiny * (1 - 1j)), tf.sqrt: np.sqrt(complex(tiny, -tiny))}, tiny, -tiny)
+    expect({tf.math.conj: complex(tiny, tiny), sign: unit}, tiny, -tiny)
+    expect({tf.sqrt: root, tf.math.rsqrt: 1 / root}, 0, least)
+    expect({tf.math.log1p: complex(np.log(tiny), np.pi / 2)}, -1, tiny)
+    expect({sign: unit}, large, -large)
+
+
+def test_doubles(call):
+    """Next to a pole, and next to zeros."""
+    x = number(-6.877776027210504e-309, tf.float64)
+    assert call([tf.math.digamma], x) == pytest.approx([1.4539583668379225e308], rel=1e-12)
+    x = number(259.93234445315153, tf.float64)
+    bessel = [tf.math.special.bessel_j0, tf.math.special.bessel_y1]
+    assert call(bessel, x) == pytest.approx([0.0017282294328974509, -0.0016330949412343267], rel=1e-13)
 
 
 def test_the_threads_of_python_keep_their_mode(xpu_device):

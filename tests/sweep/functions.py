@@ -191,7 +191,9 @@ def errors(got: np.ndarray, exact: np.ndarray, x: np.ndarray, dtype: tf.DType) -
     rounded = rounding.round_to(exact, dtype)
     magnitude = np.abs(rounded)
     with np.errstate(invalid="ignore", over="ignore"):
-        units = np.abs(got - exact) / (2 * rounding.half_unit(np.where(np.isfinite(magnitude), magnitude, 1), form))
+        # Not twice half a unit, which of the least doubles is 0.
+        exponent = np.frexp(np.clip(np.where(np.isfinite(magnitude), magnitude, 1), least, form.largest))[1]
+        units = np.abs(got - exact) / np.ldexp(1.0, exponent - form.digits)
     finite = np.isfinite(got) & np.isfinite(rounded)
     # At the threshold to infinity an error decides on which side a result is.
     edge = np.isfinite(exact) & (np.abs(exact) > form.largest * (1 - 8 * form.roundoff))

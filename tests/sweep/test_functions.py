@@ -1,11 +1,11 @@
-"""Functions of one number, at all numbers of 16 bits and over all exponents of float32 (functions.py)."""
+"""Functions of one number at all numbers of 16 bits and over all exponents of float32, and of pairs of special ones."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.conftest import ROOT, run
-from tests.sweep import accuracy, functions, rounding
+from tests.sweep import accuracy, functions, pairs, rounding
 
 pytestmark = [pytest.mark.without_isolation]
 # Of an element in 16 bits: half a unit, and what the units of float32 are that its value missed before it was rounded.
@@ -58,6 +58,15 @@ def test_every_instruction_set(isa):
     assert outcome.returncode == 0 and outcome.stdout.strip() == "", outcome
 
 
+@pytest.mark.host_only
+@pytest.mark.parametrize("name", pairs.OPS)
+def test_every_pair_of_special_numbers(name, xpu_device):
+    for dtype in pairs.OPS[name].types:
+        errors, wrong = pairs.measure(name, dtype)
+        assert wrong == []
+        assert errors.units <= (pairs.OPS[name].limit + 2.0**-10 if dtype.size > 2 else HALF), (dtype, errors.cell())
+
+
 def test_errors():
     """Units are of the exact value's place, a zero may stand for a subnormal number, and nothing else may be wrong."""
     least, unit = 2.0**-126, 2.0**-23
@@ -79,6 +88,9 @@ def test_errors():
     for got, exact, units, wrong in cases:
         errors = functions.errors(np.array([got]), np.array([exact]), np.array([7.0]), tf.float32)
         assert (errors.units, errors.wrong.size) == (units, int(wrong)), (got, exact)
+    least = 5e-324
+    double = functions.errors(np.array([3 * least]), np.array([least]), np.array([7.0]), tf.float64)
+    assert double.units == 2
     half = functions.errors(np.array([0.0]), np.array([2.0**-24]), np.array([7.0]), tf.float16)
     assert half.units == 1 and half.cell() == "1 at 7"
 

@@ -17,6 +17,7 @@ double special_digamma(double x) {
   if (isnan(x) || (isinf(x) && x < 0)) return NAN;
   if (x > 0) return digamma_of_positive(x);
   if (x == floor(x)) return NAN;
-  // Reflection; the cotangent's argument is reduced first, since pi * x would lose the fraction of a large x.
-  return digamma_of_positive(1 - x) - M_PI / tan(M_PI * (x - rint(x)));
+  // Reflection. The cotangent's argument is reduced first, since pi * x would lose the fraction of a large x.
+  const double fraction = x > -0.5 ? x : x - rint(x);
+  return digamma_of_positive(1 - x) - (fabs(fraction) < 0x1p-30 ? 1 / fraction : M_PI / tan(M_PI * fraction));
 }

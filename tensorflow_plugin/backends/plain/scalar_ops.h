@@ -4,6 +4,7 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_PLAIN_SCALAR_OPS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_PLAIN_SCALAR_OPS_H_
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -26,6 +27,39 @@ inline constexpr bool kIsInt = std::is_integral_v<T> && !std::is_same_v<T, bool>
 template <typename T>
 constexpr uint64_t Wide(T x) {
   return static_cast<uint64_t>(x);
+}
+
+// A complex number times a power of two that keeps its magnitude, its root's parts and their squares in the range of
+// the type; of most numbers that is 1.
+template <typename T>
+struct Scaled {
+  using R = typename T::value_type;
+  explicit Scaled(const T& x) {
+    constexpr R kLeast = std::numeric_limits<R>::min() * R{0x1p30}, kMost = std::numeric_limits<R>::max() / 4;
+    const R large = std::max(std::abs(x.real()), std::abs(x.imag()));
+    if (large < kLeast) {
+      root_of_scale = R{0x1p32};
+    } else if (large > kMost && large <= std::numeric_limits<R>::max()) {
+      root_of_scale = R{0x1p-2};
+    } else {
+      value = x;  // times 1 would make zeros of subnormal parts
+      return;
+    }
+    const R scale = root_of_scale * root_of_scale;
+    value = T{x.real() * scale, x.imag() * scale};
+  }
+  T value;
+  R root_of_scale{1};
+};
+template <typename T>
+T SquareRoot(const T& x) {
+  if constexpr (kIsComplex<T>) {
+    const Scaled<T> scaled(x);
+    const T root = std::sqrt(scaled.value);
+    return scaled.root_of_scale == 1 ? root : root / scaled.root_of_scale;
+  } else {
+    return std::sqrt(x);
+  }
 }
 
 namespace ops {
@@ -52,15 +86,16 @@ XPU_UNARY_OP(
 XPU_UNARY_OP(
     Sign,
     if constexpr (kIsComplex<T>) {
-      const auto r = std::abs(x);
-      return r == 0 ? T{} : x / r;
+      const T scaled = Scaled<T>(x).value;
+      const auto r = std::abs(scaled);
+      return r == 0 ? T{} : scaled / r;
     } else if constexpr (kIsInt<T>) { return static_cast<T>((x > T{0}) - (x < T{0})); } else {
       return x != x ? x : static_cast<T>((x > T{0}) - (x < T{0}));
     });
 XPU_UNARY_OP(Reciprocal, return T{1} / x;);
 XPU_UNARY_OP(Square, if constexpr (kIsInt<T>) { return static_cast<T>(Wide(x) * Wide(x)); } else { return x * x; });
-XPU_UNARY_OP(Sqrt, return std::sqrt(x););
-XPU_UNARY_OP(Rsqrt, return T{1} / std::sqrt(x););
+XPU_UNARY_OP(Sqrt, return SquareRoot(x););
+XPU_UNARY_OP(Rsqrt, return T{1} / SquareRoot(x););
 XPU_UNARY_OP(Exp, return std::exp(x););
 XPU_UNARY_OP(
     Expm1,
@@ -76,7 +111,7 @@ XPU_UNARY_OP(
       // |1 + z|^2 - 1 = a (2 + a) + b^2, free of cancellation near 0.
       using R = typename T::value_type;
       const R a = x.real(), b = x.imag();
-      if (std::abs(a) > R{0.5} || std::abs(b) > R{0.5}) return std::log(T{1} + x);
+      if (std::abs(a) > R{0.5} || std::abs(b) > R{0.5}) return std::log(T{1 + a, b});
       return T{std::log1p(a * (2 + a) + b * b) / 2, std::atan2(b, 1 + a)};
     } else { return std::log1p(x); });
 XPU_UNARY_OP(Sin, return std::sin(x););

@@ -13,15 +13,18 @@ namespace {
 
 // J (or Y, the second kind) of an order of 0 or 1 for finite x >= kFar, by Hankel's asymptotic series. Eigen subtracts
 // the phase from x, which has no digits for it there: here x itself is the angle.
-constexpr double kFar = 1000;
+constexpr double kFar = 25;
 double FarBessel(double x, int order, bool second) {
-  const double mu = 4 * order, z = 1 / (8 * x), z2 = z * z;
-  const double p = 1 - (mu - 1) * (mu - 9) / 2 * z2 * (1 - (mu - 25) * (mu - 49) / 12 * z2);
-  const double q = (mu - 1) * z * (1 - (mu - 9) * (mu - 25) / 6 * z2 * (1 - (mu - 49) * (mu - 81) / 20 * z2));
+  double even = 1, odd = 0, term = 1;
+  for (int k = 1; std::abs(term) > 0x1p-56; ++k) {  // the least one is of the order of exp(-2x)
+    term *= (4 * order - (2. * k - 1) * (2. * k - 1)) / (8 * x * k);
+    const double alternating = k / 2 % 2 == 0 ? term : -term;
+    (k % 2 == 0 ? even : odd) += alternating;
+  }
   // The cosine and the sine of x - (2 order + 1) pi / 4, times the root of 2.
   const double sum = std::sin(x) + std::cos(x), difference = std::sin(x) - std::cos(x);
   const double cosine = order == 0 ? sum : difference, sine = order == 0 ? difference : -sum;
-  return (second ? p * sine + q * cosine : p * cosine - q * sine) / std::sqrt(M_PI * x);
+  return (second ? even * sine + odd * cosine : even * cosine - odd * sine) / std::sqrt(M_PI * x);
 }
 bool IsFar(double x) { return x >= kFar && x <= std::numeric_limits<double>::max(); }
 

@@ -65,10 +65,11 @@ double DigammaFunction(double x) {
   if (std::isnan(x) || (std::isinf(x) && x < 0)) return NAN;
   if (x <= 0) {
     if (x == std::floor(x)) return NAN;
-    // Reflection; the cotangent's argument is reduced first, exactly, since pi * x would lose the fraction of a large
-    // x, and the distance to a pole.
-    const double fraction = x - std::nearbyint(x);
-    return DigammaFunction(1 - x) - M_PI / std::tan(M_PI * fraction);
+    // Reflection. The cotangent's argument is reduced first, exactly, since pi * x would lose the fraction of a large x
+    // and the distance to a pole.
+    const double fraction = x > -0.5 ? x : x - std::nearbyint(x);  // a subnormal x less 0 would be 0
+    const double cotangent = std::abs(fraction) < 0x1p-30 ? 1 / fraction : M_PI / std::tan(M_PI * fraction);
+    return DigammaFunction(1 - x) - cotangent;
   }
   double shift = 0;
   for (; x < 12; x += 1) shift -= 1 / x;
