@@ -6,11 +6,10 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/graph/control_flow.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/graph/nodes.h"
+#include "tensorflow_plugin/graph/wait_order.h"
 
 namespace xpu::graph {
 namespace {
@@ -18,28 +17,14 @@ namespace {
 namespace tf = tensorflow;
 
 // What makes a node's values dead: (predicate, its value) of every switch that it hangs on. The predicate is a node
-// and its output. Or what makes them late: an op that may wait, which may be a predicate, too.
+// and its output.
 struct Condition {
-  static constexpr int kWholeOp = -1;  // instead of an output
   int predicate = 0, output = 0, value = 0;
   bool operator<(const Condition& o) const {
     return std::tie(predicate, output, value) < std::tie(o.predicate, o.output, o.value);
   }
 };
 using Conditions = std::set<Condition>;
-
-// Whether an op may give its values only when others of the graph have given theirs, though no edge says so: the caller
-// of a partial run feeds some when he has seen results, queues get their elements in the same step, and Python may do
-// whatever it likes.
-bool MayWait(const tf::Node& node) {
-  for (const char* taker :
-       {"AccumulatorTakeGradient", "BarrierTakeMany", "EagerPyFunc", "MapUnstage", "OrderedMapUnstage", "PyFunc",
-        "QueueDequeue", "ReaderRead", "ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient", "Unstage"}) {
-    if (absl::StartsWith(node.type_string(), taker)) return true;
-  }
-  bool by_client = false;
-  return node.IsRecv() && tf::GetNodeAttr(node.attrs(), "client_terminated", &by_client).ok() && by_client;
-}
 
 class Grouper {
  public:
@@ -61,17 +46,18 @@ class Grouper {
       Classify(*node);
     }
     LeaveOutShapesOfOthers(order);
-    do {
-      if (!FindLevels(order)) return absl::OkStatus();
-    } while (LeaveOutCrossingLists(order));
-    std::map<std::pair<int, int>, std::vector<tf::Node*>> groups;
-    for (tf::Node* node : order) {
-      if (keys_[node->id()] >= 0) groups[{levels_[node->id()], keys_[node->id()]}].push_back(node);
+    const WaitOrder wait_order(graph_, order, frames_);
+    for (;;) {
+      do {
+        if (!FindLevels(order)) return absl::OkStatus();
+      } while (LeaveOutCrossingLists(order));
+      AddClusters(order);
+      const std::vector<int> delaying = wait_order.PointsThatDelayOthers(out_.cluster);
+      if (delaying.empty()) return absl::OkStatus();
+      out_.clusters.clear();
+      out_.cluster.assign(ids, -1);
+      if (!Separate(order, wait_order, delaying)) return absl::InternalError("clusters add to what an op waits for");
     }
-    for (auto& [level_and_key, nodes] : groups) {
-      if (IsWorthwhile(nodes)) AddCluster(std::move(nodes));
-    }
-    return absl::OkStatus();
   }
 
  private:
@@ -96,7 +82,6 @@ class Grouper {
       const Conditions from = Through(*e);
       mine.insert(from.begin(), from.end());
     }
-    if (MayWait(node)) mine.insert({node.id(), Condition::kWholeOp});
     if (node.IsExit()) {  // of a loop: what came before it holds again
       const std::string& frame = frames_[node.id()].frame_name;
       for (auto it = mine.begin(); it != mine.end();) {
@@ -234,6 +219,33 @@ class Grouper {
   bool ChangesMemory(const tf::Edge& e) const {
     if (e.IsControlEdge()) return false;
     return out_.traits[e.src()->id()].outputs[e.src_output()] != out_.traits[e.dst()->id()].inputs[e.dst_input()];
+  }
+
+  // Gives nodes that are needed before one of these points other keys than nodes that are not. False if that changes
+  // nothing.
+  bool Separate(const std::vector<tf::Node*>& order, const WaitOrder& wait_order, const std::vector<int>& points) {
+    std::map<std::pair<int, std::vector<bool>>, int> keys;
+    std::set<int> divided;
+    for (const tf::Node* node : order) {
+      int& key = keys_[node->id()];
+      if (key < 0) continue;
+      std::vector<bool> needed;
+      for (int point : points) needed.push_back(wait_order.IsNeededBefore(*node, point));
+      divided.insert(key);
+      key = keys.emplace(std::make_pair(key, std::move(needed)), static_cast<int>(keys.size())).first->second;
+    }
+    levels_.assign(levels_.size(), 0);
+    return keys.size() > divided.size();
+  }
+
+  void AddClusters(const std::vector<tf::Node*>& order) {
+    std::map<std::pair<int, int>, std::vector<tf::Node*>> groups;
+    for (tf::Node* node : order) {
+      if (keys_[node->id()] >= 0) groups[{levels_[node->id()], keys_[node->id()]}].push_back(node);
+    }
+    for (auto& [level_and_key, nodes] : groups) {
+      if (IsWorthwhile(nodes)) AddCluster(std::move(nodes));
+    }
   }
 
   bool IsWorthwhile(const std::vector<tf::Node*>& nodes) const {

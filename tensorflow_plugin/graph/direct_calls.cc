@@ -8,8 +8,10 @@
 
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/graph/control_flow.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/graph/nodes.h"
+#include "tensorflow_plugin/graph/wait_order.h"
 
 namespace xpu::graph {
 namespace {
@@ -55,7 +57,9 @@ class Planner {
   // Null if the graph is not fit.
   std::unique_ptr<calls::Plan> Run() {
     auto plan = std::make_unique<calls::Plan>();
-    return Sort(plan.get()) && AddSteps(plan.get()) && AddResults(plan.get()) ? std::move(plan) : nullptr;
+    const std::vector<tf::Node*> order = InOrder(graph_);
+    const bool done = Sort(plan.get()) && WaitsInOrder(order) && AddSteps(order, plan.get()) && AddResults(plan.get());
+    return done ? std::move(plan) : nullptr;
   }
 
  private:
@@ -123,8 +127,14 @@ class Planner {
     return from_host == on_host && (on_host || e.src()->assigned_device_name() == e.dst()->assigned_device_name());
   }
 
-  bool AddSteps(calls::Plan* plan) {
-    for (const tf::Node* node : InOrder(graph_)) {
+  // Steps run one after the other: none may wait for a later one.
+  bool WaitsInOrder(const std::vector<tf::Node*>& order) const {
+    std::vector<tf::ControlFlowInfo> frames;
+    return tf::BuildControlFlowInfo(&graph_, &frames).ok() && WaitOrder(graph_, order, frames).IsTotal();
+  }
+
+  bool AddSteps(const std::vector<tf::Node*>& order, calls::Plan* plan) {
+    for (const tf::Node* node : order) {
       if (node->IsArg() || node->IsRetval()) continue;
       calls::Plan::Step& step = plan->steps.emplace_back();
       step.def = node->def();

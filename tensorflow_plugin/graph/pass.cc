@@ -17,6 +17,7 @@
 #include "tensorflow_plugin/framework/labels.h"
 #include "tensorflow_plugin/graph/clusters.h"
 #include "tensorflow_plugin/graph/direct_calls.h"
+#include "tensorflow_plugin/graph/may_wait.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/shapes.h"
 #include "tensorflow_plugin/graph/whole_loops.h"
@@ -318,6 +319,7 @@ class ClusterPass : public tf::GraphOptimizationPass {
 }  // namespace
 
 void RegisterClusterPass(const std::string& device_type) {
+  RememberKnownOps();
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, 1000,
                                                    std::make_unique<ClusterPass>(device_type));
 }

@@ -13,6 +13,7 @@
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/graph/candidates.h"
 #include "tensorflow_plugin/graph/nodes.h"
+#include "tensorflow_plugin/graph/wait_order.h"
 
 namespace xpu::graph {
 namespace {
@@ -288,14 +289,19 @@ absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type) {
     changed = false;
     std::vector<tf::ControlFlowInfo> info;
     TF_RETURN_IF_ERROR(tf::BuildControlFlowInfo(graph, &info));
+    const std::vector<tf::Node*> order = InOrder(*graph);
+    const WaitOrder wait_order(*graph, order, info);
     std::map<std::string, std::vector<tf::Node*>> frames;
-    for (tf::Node* node : InOrder(*graph)) {
+    for (tf::Node* node : order) {
       const std::string& frame = info[node->id()].frame_name;
       if (!frame.empty()) frames[frame].push_back(node);
     }
     for (const auto& [name, nodes] : frames) {
+      // A loop that is one op starts when all its arguments are there.
+      std::vector<int> group_of(info.size(), -1);
+      for (const tf::Node* node : nodes) group_of[node->id()] = 0;
       Loop loop(graph, device_type, nodes);
-      if (!loop.Read()) continue;
+      if (!loop.Read() || !wait_order.PointsThatDelayOthers(group_of).empty()) continue;
       TF_RETURN_IF_ERROR(loop.Replace());
       changed = true;
     }
