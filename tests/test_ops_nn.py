@@ -478,12 +478,16 @@ def test_gradients_of_an_empty_filter(shape):
     assert df.shape == shape
 
 
-def test_max_pool_ties_go_to_the_first():
-    x = np.zeros((1, 4, 4, 1), np.float32)
-    attrs = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
-    y = on_xpu(raw.MaxPool, input=x, **attrs)
-    dx = on_xpu(raw.MaxPoolGrad, orig_input=x, orig_output=y, grad=np.ones((1, 2, 2, 1), np.float32), **attrs)
-    assert np.asarray(dx)[0, ::2, ::2, 0].sum() == 4 == np.asarray(dx).sum()
+@pytest.mark.parametrize(("rank", "op", "gradient"), [(2, "MaxPool", "MaxPoolGrad"), (3, "MaxPool3D", "MaxPool3DGrad")])
+def test_max_pool_ties_go_to_the_first(rank, op, gradient):
+    """In three dimensions the CPU's kernel gives the whole gradient to each of them (docs/runtime.md)."""
+    x = np.zeros((1, *[4] * rank, 1), np.float32)
+    attrs = {"ksize": [1, *[2] * rank, 1], "strides": [1, *[2] * rank, 1], "padding": "VALID"}
+    y = on_xpu(getattr(raw, op), input=x, **attrs)
+    dy = np.ones((1, *[2] * rank, 1), np.float32)
+    dx = np.asarray(on_xpu(getattr(raw, gradient), orig_input=x, orig_output=y, grad=dy, **attrs))
+    first = dx[0][(slice(None, None, 2),) * rank]
+    assert np.all(first == 1) and first.size == 2**rank == dx.sum()
 
 
 # --- Batch normalization --------------------------------------------------------------------------------------------

@@ -79,9 +79,10 @@ def program(seed: int, left_out: collections.Counter[str]) -> Program:
     numbers: dict[str, int] = {tensor.name: i for i, tensor in enumerate(inputs)}
     rng = DyadicRng(seed)
     sets = tuple(tuple(rng.uniform(t.shape.as_list(), t.dtype, -4.0, 4.0).numpy() for t in inputs) for _ in range(2))
-    steps = suitable([step_of(op, numbers) for op in traced.get_operations() if is_step(op)], sets, left_out)
-    # The program returns all results that no step reads, and some of the others.
-    made = [number for step in steps for number in step.results]
+    steps, values = suitable([step_of(op, numbers) for op in traced.get_operations() if is_step(op)], sets, left_out)
+    # The program returns all results that no step reads, and some of the others. Some ops have outputs that nobody
+    # compares, such as what the gradient of a normalization reads.
+    made = [number for step in steps for number in step.results if number in values]
     read = {number for step in steps for number in step.uses()}
     outputs = [number for number in made if number not in read or number % 3 == 0]
     return Program(tuple(range(len(inputs))), sets, (0, 1, 0), False, (), tuple(steps), tuple(outputs))
@@ -160,8 +161,8 @@ def case_of(op: str) -> int:
     return -max(ranked, default=(False, 0, 0))[2]
 
 
-def suitable(steps: list[Op], sets: tuple, left_out: collections.Counter[str]) -> list[Op]:
-    """The steps whose results can be compared (tests/fuzz/reference.py) and that need no other steps."""
+def suitable(steps: list[Op], sets: tuple, left_out: collections.Counter[str]) -> tuple[list[Op], set[int]]:
+    """The steps whose results can be compared (tests/fuzz/reference.py) and that need no other steps; their values."""
     machines = [Machine([]) for _ in sets]
     for machine, arrays in zip(machines, sets):
         machine.values.update({i: Bounded(array) for i, array in enumerate(arrays)})
@@ -182,4 +183,4 @@ def suitable(steps: list[Op], sets: tuple, left_out: collections.Counter[str]) -
                     machine.values.pop(number, None)
             continue
         kept.append(step)
-    return kept
+    return kept, set(machines[0].values)

@@ -12,6 +12,9 @@ from tests.nnsmith.operators import ABSENT, OPERATORS
 
 pytestmark = [pytest.mark.slow, pytest.mark.host_only]
 
+# Seeds whose graphs once failed: a normalization, whose last outputs nobody compares.
+ONCE_WRONG = (1090,)
+
 SOURCE = "tests.nnsmith.generate"
 
 
@@ -28,7 +31,7 @@ def test_every_operator_of_nnsmith_is_made_or_has_a_reason():
 
 
 def test_graphs_of_nnsmith(xpu_device):
-    report, said = run(range(40))
+    report, said = run([*ONCE_WRONG, *range(38)])
     assert not report.failed, said
     assert len(report.ops) > 30 and report.steps > 250 and report.clusters.captured > 30, report.table()
     assert sum(report.refused.values()) < report.graphs / 4, report.table()
