@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.special
 import tensorflow as tf
 
 from tests.lacking import marked, needs
@@ -256,3 +257,18 @@ def test_learned_ranges_in_a_cluster():
             return [float(step()) for _ in range(5)]
 
     np.testing.assert_allclose(train("/xpu:0"), train("/cpu:0"), rtol=1e-4)
+
+
+@pytest.mark.host_only
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64], ids=lambda t: t.name)
+def test_incomplete_gamma_functions_of_large_and_of_small_numbers(dtype, xpu_device):
+    """Where series take too long, and where 1 less what is nearly 1 would be noise, even below 0."""
+    large = [(a, a + z * a**0.5) for a in (1e4, 1e6, 1e8, 1e10) for z in (-3.0, -1.0, 0.0, 0.5, 4.0)]
+    small = [(a, x) for a in (1e-30, 1e-10, 1e-4, 0.015, 0.2, 1.0) for x in (1e-20, 1e-3, 0.5, 1.0)]
+    a, x = np.array(large + small).astype(dtype.as_numpy_dtype).T
+    with tf.device(xpu_device):
+        lower, upper = tf.math.igamma(a, x).numpy(), tf.math.igammac(a, x).numpy()
+    wide = a.astype(np.float64), x.astype(np.float64)
+    tolerance = 1e-6 if dtype == tf.float32 else 1e-11
+    np.testing.assert_allclose(lower, scipy.special.gammainc(*wide), rtol=tolerance)
+    np.testing.assert_allclose(upper, scipy.special.gammaincc(*wide), rtol=tolerance)

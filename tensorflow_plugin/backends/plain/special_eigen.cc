@@ -1,4 +1,4 @@
-// The functions that Eigen has: TensorFlow's own, in double; but Bessel functions far out.
+// The functions that Eigen has: TensorFlow's own, in double; but not where it has no digits left.
 #include <cmath>
 #include <limits>
 
@@ -49,8 +49,11 @@ double BesselK1e(double x) { return numext::bessel_k1e(x); }
 double BesselY0(double x) { return IsFar(x) ? FarBessel(x, 0, true) : numext::bessel_y0(x); }
 double BesselY1(double x) { return IsFar(x) ? FarBessel(x, 1, true) : numext::bessel_y1(x); }
 
-double Igamma(double a, double x) { return numext::igamma(a, x); }
-double Igammac(double a, double x) { return numext::igammac(a, x); }
+double Igamma(double a, double x) { return IsNearLargeA(a, x) ? NearLargeA(a, x).lower : numext::igamma(a, x); }
+double Igammac(double a, double x) {
+  if (IsNearLargeA(a, x)) return NearLargeA(a, x).upper;
+  return a > 0 && a <= 1 && x > 0 && x <= 1 ? UpperOfSmall(a, x) : numext::igammac(a, x);
+}
 double IgammaGradA(double a, double x) { return numext::igamma_der_a(a, x); }
 double GammaSampleGrad(double alpha, double sample) { return numext::gamma_sample_der_alpha(alpha, sample); }
 double Zeta(double x, double q) {

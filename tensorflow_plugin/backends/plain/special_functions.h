@@ -38,6 +38,13 @@ double Spence(double x);
 
 double Igamma(double a, double x);
 double Igammac(double a, double x);
+// Both of them for large a and x near it; and Igammac for a and x of up to 1, above 0.
+struct IncompleteGamma {
+  double lower, upper;
+};
+bool IsNearLargeA(double a, double x);
+IncompleteGamma NearLargeA(double a, double x);
+double UpperOfSmall(double a, double x);
 double IgammaGradA(double a, double x);
 double GammaSampleGrad(double alpha, double sample);
 double Polygamma(double n, double x);
