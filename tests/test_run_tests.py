@@ -187,9 +187,15 @@ def test_where_a_backend_has_no_device_its_tests_are_left_out(monkeypatch):
 
 
 def test_every_backend_has_its_python_tests():
-    steps = [step for step in (*run_tests.TEST, *run_tests.REST) if "pytest" in step.command]
+    steps = [step for step in (*run_tests.TEST, *run_tests.rest(0)) if "pytest" in step.command]
     assert {step.environment["TF_XPU_SUBDEVICE"] for step in steps} == set(tensorflow_xpu.SUBDEVICE_TYPES)
     assert all(step.divisible for step in steps)
+
+
+def test_each_step_has_its_day():
+    days = [run_tests.rest(day) for day in range(len(run_tests.IN_TURN))]
+    assert {steps[len(run_tests.ALWAYS)].title for steps in days} == {step.title for step in run_tests.IN_TURN}
+    assert all(sorted(step.title for step in steps) == sorted(step.title for step in days[0]) for steps in days)
 
 
 @pytest.mark.parametrize("arguments", [[], ["all"], ["test", "--seconds", "soon"]])
