@@ -60,14 +60,37 @@ double by_fraction(double a, double x) {
 }
 int is_beyond(double a, double x) { return !(x >= 0) || !(a > 0); }
 
+// Of large a and x near it, as plain/special_incomplete.cc: the lower function, or the upper one.
+int is_near_large_a(double a, double x) { return a >= 1e4 && a <= DBL_MAX && fabs(x - a) < 0.3 * a; }
+double near_large_a(double a, double x, int upper) {
+  const double m = (x - a) / a, r = m / (2 + m), r2 = r * r;
+  double series = 0;
+  for (int k = 15; k >= 1; --k) series = series * r2 + 1.0 / (2 * k + 1);
+  const double half_square = m * m / (2 + m) - 2 * r * r2 * series;  // m - log(1 + m)
+  const double e = copysign(sqrt(2 * half_square), m), root = e * sqrt(a / 2);
+  const double c0[] = {-1. / 3,         1. / 12,    -2. / 135,           1. / 864,           1. / 2835,
+                       -139. / 777600,  1. / 25515, -571. / 261273600,   -281. / 151559100,  8.2967113409530860e-7};
+  const double c1[] = {-1. / 540,  -1. / 288,              1. / 378,               -77. / 77760,
+                       1. / 4860,  -4.0187757201646091e-7, -1.8098550334489978e-5};
+  const double c2[] = {25. / 6048, -139. / 51840, 1. / 1296, 2.0093878600823045e-6};
+  double sum0 = 0, sum1 = 0, sum2 = 0;
+  for (int k = 9; k >= 0; --k) sum0 = sum0 * e + c0[k];
+  for (int k = 6; k >= 0; --k) sum1 = sum1 * e + c1[k];
+  for (int k = 3; k >= 0; --k) sum2 = sum2 * e + c2[k];
+  const double rest = exp(-a * half_square) / sqrt(2 * M_PI * a) * (sum0 + (sum1 + sum2 / a) / a);
+  return upper ? erfc(root) / 2 + rest : erfc(-root) / 2 - rest;
+}
+
 double special_igamma(double a, double x) {
   if (x == 0) return 0;
   if (is_beyond(a, x)) return NAN;
+  if (is_near_large_a(a, x)) return near_large_a(a, x, 0);
   return x > 1 && x > a ? 1 - by_fraction(a, x) : by_series(a, x);
 }
 
 double special_igammac(double a, double x) {
   if (is_beyond(a, x)) return NAN;
+  if (is_near_large_a(a, x)) return near_large_a(a, x, 1);
   return x < 1 || x < a ? 1 - by_series(a, x) : by_fraction(a, x);
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tensorflow_plugin/backends/plain/special_functions.h"
+#include "tensorflow_plugin/backends/runtime/float_mode.h"
 #include "xpu_eigen/SpecialFunctions.h"
 
 namespace xpu::plain::special {
@@ -59,7 +60,10 @@ double GammaSampleGrad(double alpha, double sample) { return numext::gamma_sampl
 double Zeta(double x, double q) {
   // Eigen 3.4 divides by the sum, which may be 0; TensorFlow's is later and ends there.
   if (x > 1 && q > 0 && std::pow(q, -x) == 0) return 0;
-  return numext::zeta(x, q);
+  // Its terms are a fraction of a result that may be near the least number.
+  const runtime::ScopedFloatMode mode(runtime::FloatMode::WithSubnormalResults());
+  const double zeta = numext::zeta(x, q);
+  return std::abs(zeta) < std::numeric_limits<double>::min() ? 0 : zeta;
 }
 double Polygamma(double n, double x) {
   if (n == 0) return DigammaFunction(x);

@@ -21,10 +21,13 @@ class FloatMode {
 #if defined(__x86_64__)
   static FloatMode OfCommands() { return FloatMode(_MM_MASK_MASK | _MM_ROUND_NEAREST | _MM_FLUSH_ZERO_ON); }
   static FloatMode OfProducts() { return FloatMode(OfCommands().bits_ | kZeroArguments); }
+  // For what would lose digits to intermediate zeros.
+  static FloatMode WithSubnormalResults() { return FloatMode(_MM_MASK_MASK | _MM_ROUND_NEAREST); }
   static FloatMode OfThisThread() { return FloatMode(_mm_getcsr()); }
 #else
   static FloatMode OfCommands() { return FloatMode(); }
   static FloatMode OfProducts() { return FloatMode(); }
+  static FloatMode WithSubnormalResults() { return FloatMode(); }
   static FloatMode OfThisThread() { return FloatMode(); }
 #endif
 
