@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,15 +56,31 @@ struct Choice {
     const auto total_memory = [](const std::string& name) { return FindBackend(name)->TotalMemory(); };
     options = ReadOptions(SubdeviceTypes(), commands::PassNames(), total_memory, &warnings);
     backend = FindBackend(options.subdevice);
+    const int devices = options.faults.empty() ? 0 : backend->DeviceCount(options.backend);
+    for (const FaultRule& rule : options.faults) {
+      if (rule.device < devices) continue;
+      options.remarks.push_back("TF_XPU_FAULT=" + rule.text +
+                                " has no effect: " + (devices == 1 ? "there is one device, " : "the last device is ") +
+                                "xpu:" + std::to_string(devices - 1));
+    }
     if (!options.faults.empty()) backend = new FaultyBackend(*backend, options.faults);
   }
 };
+
+// Says each remark once in a process.
+void Remark(const Choice& choice) {
+  static auto* const said = new std::set<std::string>;
+  for (const std::string& remark : choice.options.remarks) {
+    if (said->insert(remark).second) std::fprintf(stderr, "tensorflow_xpu: %s\n", remark.c_str());
+  }
+}
 
 // The environment is read once, and again by XpuCore_Reconfigure. Choices live for ever: devices refer to them.
 std::atomic<const Choice*>& CurrentChoice() {
   static auto* const current = [] {
     const auto* first = new Choice;
     for (const std::string& w : first->warnings) std::fprintf(stderr, "tensorflow_xpu: %s\n", w.c_str());
+    Remark(*first);
     return new std::atomic<const Choice*>(first);
   }();
   return *current;
@@ -202,6 +219,7 @@ XPU_EXPORT const char* XpuCore_Reconfigure() {
   } else {
     xpu::SetHostExecutor(xpu::NewHostExecutor(*next).release());  // nothing has run: no kernel without a device
     xpu::CurrentChoice() = next;
+    xpu::Remark(*next);
   }
   return trouble.c_str();
 }

@@ -340,7 +340,7 @@ BAD = {
     "fusion": ["on"],
     "fusion_without": ["", "Nothing", "Recompute, FuseEpilogues", 3],
     "direct_calls": ["off", 2],
-    "dump_fusion": ["/nowhere/at/all", 3],
+    "dump_fusion": ["/dev/null", "/dev/null/folder", 3],
     "isa": ["sse"],
     "winograd": ["fast", 2],
     "opencl_device": ["", "a\nb", -1, 0.5, True],
@@ -372,7 +372,7 @@ def test_values_are_refused_as_the_core_refuses_them():
             with pytest.raises(tensorflow_xpu.XPUError, match=rf"^{name}=.* makes no sense: expected "):
                 _options.named(name).text(value)
         texts += [(_options.named(name).variable, value, False) for value in values if isinstance(value, str) and value]
-    elsewhere = ("TF_XPU_DISABLE", "TF_XPU_ISA", "TF_XPU_WINOGRAD", "TF_XPU_OPENCL_DEVICE")
+    elsewhere = ("TF_XPU_DISABLE", "TF_XPU_ISA", "TF_XPU_OPENCL_DEVICE")
     judged = [text for text in texts if text[0] not in elsewhere]
     code = f"""
         import json, os
@@ -388,6 +388,84 @@ def test_values_are_refused_as_the_core_refuses_them():
     outcome = run_code(code)
     assert len(judged) > 60
     assert [text[:2] for text, taken in zip(judged, outcome.json) if text[2] != taken] == [], outcome
+
+
+# Values of all options that make no sense, with what a line has to say of each; and those that do and change nothing.
+SENSELESS = {
+    "TF_XPU_DEVICE_TYPE": ("TPU", "expected XPU or GPU"),
+    "TF_XPU_SUBDEVICE": ("XPU_BANANA", "expected XPU_HOST or"),
+    "TF_XPU_DEVICE_COUNT": ("two", "expected a whole number from 1 to 64"),
+    "TF_XPU_MEMORY_LIMIT": ("lots", "expected bytes, or a number with"),
+    "TF_XPU_ALLOCATOR": ("best", "expected bfc or pool"),
+    "TF_XPU_LARGE_PAGES": ("2", "expected 1 or 0"),
+    "TF_XPU_THREADS": ("0", "expected a whole number from 1 to 1024"),
+    "TF_XPU_ISA": ("sse", "expected baseline, avx2 or avx512"),
+    "TF_XPU_WINOGRAD": ("yes", "expected 1 or 0"),
+    "TF_XPU_FUSION": ("on", "expected 1 or 0"),
+    "TF_XPU_FUSION_WITHOUT": ("Everything", "expected of these, with commas between: "),
+    "TF_XPU_DIRECT_CALLS": ("no", "expected 1 or 0"),
+    "TF_XPU_DUMP_FUSION": ("/dev/null/folder", "Not a directory"),
+    "TF_XPU_FAULT": ("alloc:explode", "expected "),
+    "TF_XPU_ISOLATE_MEMORY": ("maybe", "expected 0 or 1"),
+    "TF_XPU_CONFIG": ("/nowhere/config", "the configuration file is ignored: /nowhere/config cannot be read"),
+}
+WITHOUT_EFFECT = {
+    "TF_XPU_MEMORY_LIMIT": ("9TiB", "for 2 devices"),
+    "TF_XPU_DEVICE_COUNT": ("2", None),
+    "TF_XPU_FUSION": ("0", None),
+    "TF_XPU_FUSION_WITHOUT": ("Recompute", "has no effect with TF_XPU_FUSION=0"),
+    "TF_XPU_DUMP_FUSION": ("/tmp/none", "has no effect with TF_XPU_FUSION=0"),
+    "TF_XPU_FAULT": ("xpu:7/command:fail", "the last device is xpu:1"),
+    "TF_XPU_DEVICE_CUONT": ("2", "did you mean TF_XPU_DEVICE_COUNT?"),
+    "TF_XPU_COLOUR_OF_THE_SKY": ("blue", "there is no such option"),
+}
+USE_IT = """
+import tensorflow as tf, tensorflow_xpu
+assert tf.reduce_sum(tf.ones([3])).numpy() == 3
+tf.nn.conv2d(tf.ones([8, 32, 32, 32]), tf.ones([3, 3, 32, 32]), 1, "SAME").numpy()
+"""
+
+
+@pytest.mark.parametrize("values", [SENSELESS, WITHOUT_EFFECT], ids=["senseless", "without effect"])
+def test_no_value_is_ignored_in_silence(values):
+    outcome = run_code(USE_IT, environment={name: value for name, (value, _) in values.items()})
+    assert outcome.returncode == 0, outcome
+    left = list(outcome.warnings)
+    for name, (value, words) in values.items():
+        lines = [
+            line for line in left if words is not None and words in line and (name in line or name[-6:] == "CONFIG")
+        ]
+        assert len(lines) == (words is not None), (name, value, outcome)
+        left = [line for line in left if line not in lines]
+    assert left == [], outcome
+
+
+def test_options_that_make_no_sense_are_all_tried():
+    elsewhere = {"TF_XPU_DISABLE", "TF_XPU_OPENCL_DEVICE"}  # test_loading.py, test_opencl.py
+    assert set(SENSELESS) == set(_options.BY_VARIABLE) - elsewhere | {"TF_XPU_CONFIG"}
+
+
+def test_a_name_in_the_file_that_is_no_option(file):
+    file.write_text("TF_XPU_THREAD=1\n")
+    outcome = run_code(USE_IT, environment={"TF_XPU_CONFIG": str(file)})
+    (line,) = outcome.warnings
+    assert f"TF_XPU_THREAD=1 (in {file}) has no effect" in line, line
+    assert "did you mean TF_XPU_THREADS?" in line, line
+
+
+def test_the_folder_for_clusters_is_made(tmp_path):
+    folder = tmp_path / "not" / "there"
+    code = """
+        import tensorflow as tf
+        name = "long" * 80
+        body = lambda x: tf.reduce_sum(tf.tanh(x * 3.0) * 2.0 + 1.0)
+        body.__name__ = name
+        f = tf.function(body)
+        f(tf.ones([3])), f(tf.ones([3]))
+    """
+    outcome = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(folder)})
+    assert outcome.warnings == [], outcome
+    assert [path.stat().st_size > 100 for path in folder.iterdir()].count(True) > 0
 
 
 def test_primitives_are_those_of_the_core():
@@ -408,7 +486,7 @@ def test_every_option_of_the_core_is_in_the_table():
         *(ROOT / "tensorflow_plugin" / "backends").glob("*/*.cc"),
     ]:
         names |= set(re.findall(r'"(TF_XPU_[A-Z_]+)"', path.read_text()))
-    assert names | {"TF_XPU_DISABLE"} == set(_options.BY_VARIABLE)
+    assert names - {"TF_XPU_CONFIG"} == set(_options.BY_VARIABLE)
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,9 @@ def _memory(value: Any) -> str | None:
 
 def _folder(value: Any) -> str | None:
     try:
-        path = pathlib.Path(value)
-        return os.fspath(path.resolve()) if path.is_dir() else None
+        path = pathlib.Path(value).resolve()
+        there = next(folder for folder in (path, *path.parents) if folder.exists())
+        return os.fspath(path) if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else None
     except (TypeError, ValueError, OSError):
         return None
 
@@ -318,7 +319,7 @@ OPTIONS = (
         "dump_fusion",
         "a folder",
         "none",
-        "clusters are written there, before and after, for people to read",
+        "clusters are written there, before and after, for people to read; it is made if need be",
         _folder,
         at_import=True,
     ),

@@ -1,7 +1,9 @@
 #include "tensorflow_plugin/cluster/dump.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <utility>
 
@@ -16,6 +18,15 @@ std::string& Folder() {
   return *folder;
 }
 
+// Once in a process.
+void SayIfNotWritten(std::ofstream& out, const std::string& path) {
+  static std::atomic<bool> said{false};
+  out.flush();
+  if (out || said.exchange(true)) return;
+  std::fprintf(stderr, "tensorflow_xpu: TF_XPU_DUMP_FUSION: %s cannot be written (%s)\n", path.c_str(),
+               std::strerror(errno));
+}
+
 }  // namespace
 
 void SetDumpFolder(std::string folder) { Folder() = std::move(folder); }
@@ -25,9 +36,11 @@ void Dump(const std::string& name, const Members& members, const Captured* captu
   static std::atomic<int> number{0};
   char prefix[16];
   std::snprintf(prefix, sizeof(prefix), "%04d_", number++);
-  std::string file = name;
+  constexpr size_t kLongest = 200;  // of file names the system takes 255 characters
+  std::string file = prefix + name.substr(0, kLongest) + ".txt";
   for (char& c : file) c = c == '/' ? '_' : c;
-  std::ofstream out(Folder() + "/" + prefix + file + ".txt");
+  const std::string path = Folder() + "/" + file;
+  std::ofstream out(path);
   out << "Cluster " << name << ": " << members.members().size() << " ops\n\n";
   for (size_t i = 0; i < members.members().size(); ++i) {
     const Members::Member& member = members.members()[i];
@@ -40,7 +53,7 @@ void Dump(const std::string& name, const Members& members, const Captured* captu
   out << "\n\n";
   if (captured == nullptr) {
     out << "Not captured: " << why << "\n";
-    return;
+    return SayIfNotWritten(out, path);
   }
   out << captured->list->commands.size() << " commands, " << captured->memory.bytes << " bytes for what is between\n";
   for (size_t i = 0; i < captured->list->commands.size(); ++i) {
@@ -53,6 +66,7 @@ void Dump(const std::string& name, const Members& members, const Captured* captu
       out << captured->origins[command.origin]->name() << "\n";
     }
   }
+  SayIfNotWritten(out, path);
 }
 
 }  // namespace xpu::cluster

@@ -1,13 +1,17 @@
 #include "tensorflow_plugin/device/options.h"
 
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <sstream>
+#include <system_error>
 
 namespace xpu {
 namespace {
@@ -25,6 +29,14 @@ constexpr char kFusion[] = "TF_XPU_FUSION";
 constexpr char kFusionWithout[] = "TF_XPU_FUSION_WITHOUT";
 constexpr char kDirectCalls[] = "TF_XPU_DIRECT_CALLS";
 constexpr char kDumpFusion[] = "TF_XPU_DUMP_FUSION";
+constexpr char kWinograd[] = "TF_XPU_WINOGRAD";  // the host backend's, which asks the environment itself
+// All that somebody reads: the loader and backends have some of their own.
+constexpr const char* kNames[] = {kDeviceType,      kSubdevice,     kDeviceCount,   kMemoryLimit,
+                                  kFault,           kIsolateMemory, kAllocator,     kLargePages,
+                                  kThreads,         kFusion,        kFusionWithout, kDirectCalls,
+                                  kDumpFusion,      kWinograd,      "TF_XPU_ISA",   "TF_XPU_OPENCL_DEVICE",
+                                  "TF_XPU_DISABLE", "TF_XPU_CONFIG"};
+constexpr char kSystemsLargePages[] = "/sys/kernel/mm/transparent_hugepage/enabled";
 constexpr int kMaxDevices = 64;
 constexpr int kMaxThreads = 1024;
 
@@ -39,11 +51,16 @@ std::map<std::string, std::string>& Origins() {
   return *origins;
 }
 
-// "TF_XPU_DEVICE_COUNT=abc is ignored: expected a whole number ...".
-std::string Ignored(const char* name, const std::string& value, const std::string& expected, const std::string& used) {
+// "TF_XPU_DEVICE_COUNT=abc (in /etc/xdg/tensorflow_xpu/config)".
+std::string Given(const std::string& name, const std::string& value) {
   const auto origin = Origins().find(name);
   const std::string from = origin == Origins().end() ? "" : " (in " + origin->second + ")";
-  return std::string(name) + "=" + value + from + " is ignored: expected " + expected + "; using " + used;
+  return name + "=" + value + from;
+}
+
+// "TF_XPU_DEVICE_COUNT=abc is ignored: expected a whole number ...".
+std::string Ignored(const char* name, const std::string& value, const std::string& expected, const std::string& used) {
+  return Given(name, value) + " is ignored: expected " + expected + "; using " + used;
 }
 
 std::string Join(const std::vector<std::string>& names, const char* separator) {
@@ -58,6 +75,55 @@ int64_t ParseDigits(const std::string& text) {
   errno = 0;
   const int64_t value = std::strtoll(text.c_str(), nullptr, 10);
   return errno ? -1 : value;
+}
+
+// How many characters have to be inserted, left out or replaced to make the one text of the other.
+size_t Distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+// Variables that look like options and are none.
+void RemarkOnUnknown(std::vector<std::string>* remarks) {
+  constexpr char kPrefix[] = "TF_XPU_";
+  constexpr size_t kAlike = 4;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const size_t equals = text.find('=');
+    if (text.rfind(kPrefix, 0) != 0 || equals == std::string::npos) continue;
+    const std::string name = text.substr(0, equals);
+    const auto* const nearest = std::min_element(
+        std::begin(kNames), std::end(kNames), [&](auto* a, auto* b) { return Distance(name, a) < Distance(name, b); });
+    const size_t distance = Distance(name, *nearest);
+    if (distance == 0) continue;
+    remarks->push_back(Given(name, text.substr(equals + 1)) + " has no effect: there is no such option" +
+                       (distance <= kAlike ? std::string("; did you mean ") + *nearest + "?"
+                                           : ". `python -m tensorflow_xpu config` lists those there are"));
+  }
+}
+
+// Makes the folder if it is not there. Returns what keeps files from being written there, or "".
+std::string MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return error.message();
+  if (!std::filesystem::is_directory(path, error)) return "it is no folder";
+  return access(path.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
+}
+
+bool SystemHasNoLargePages() {
+  std::string text;
+  std::getline(std::ifstream(kSystemsLargePages), text);
+  return text.find("[never]") != std::string::npos;
 }
 
 }  // namespace
@@ -119,7 +185,14 @@ Options ReadOptions(const std::vector<std::string>& subdevices, const std::vecto
   read_number(kThreads, kMaxThreads, "", "each device's share of the processors", &options.backend.threads);
 
   const std::string memory = Environment(kMemoryLimit);
-  options.backend.memory_limit = memory.empty() ? 0 : ParseMemorySize(memory, total_memory(options.subdevice));
+  const int64_t total = memory.empty() ? 0 : total_memory(options.subdevice);
+  options.backend.memory_limit = memory.empty() ? 0 : ParseMemorySize(memory, total);
+  const int64_t limit = options.backend.memory_limit, devices = options.backend.device_count;
+  if (total > 0 && limit > total / devices) {
+    options.remarks.push_back(Given(kMemoryLimit, memory) + " is more than there is: " +
+                              (devices == 1 ? "" : "for " + std::to_string(devices) + " devices ") +
+                              std::to_string(total) + " bytes in all. Allocations may fail before the limit");
+  }
   if (!memory.empty() && options.backend.memory_limit == 0) {
     warnings->push_back(Ignored(
         kMemoryLimit, memory,
@@ -149,20 +222,33 @@ Options ReadOptions(const std::vector<std::string>& subdevices, const std::vecto
     break;
   }
   options.direct_calls = read_choice(kDirectCalls, "1", "0") == 0;
+  read_choice(kWinograd, "1", "0");
   options.dump_folder = Environment(kDumpFusion);
-  struct stat found;
-  if (!options.dump_folder.empty() && (stat(options.dump_folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode))) {
-    warnings->push_back(Ignored(kDumpFusion, options.dump_folder, "a folder that exists", "none"));
+  const std::string trouble =
+      options.dump_folder.empty() || !options.fusion ? std::string() : MakeFolder(options.dump_folder);
+  if (!trouble.empty()) {
+    warnings->push_back(Ignored(kDumpFusion, options.dump_folder, "a folder to write to (" + trouble + ")", "none"));
     options.dump_folder.clear();
+  }
+  if (!options.fusion) {
+    for (const char* name : {kFusionWithout, kDumpFusion}) {
+      const std::string value = Environment(name);
+      if (!value.empty()) options.remarks.push_back(Given(name, value) + " has no effect with " + kFusion + "=0");
+    }
   }
   options.backend.isolate_memory = read_choice(kIsolateMemory, "0", "1") == 1;
   options.backend.pool_memory = read_choice(kAllocator, "bfc", "pool") == 1;
   options.backend.large_pages = read_choice(kLargePages, "1", "0") == 0;
+  if (Environment(kLargePages) == "1" && SystemHasNoLargePages()) {
+    options.remarks.push_back(Given(kLargePages, "1") + " has no effect: the system gives none (" + kSystemsLargePages +
+                              " is never)");
+  }
 
   const std::string faults = Environment(kFault);
   if (!faults.empty() && !ParseFaultRules(faults, &options.faults)) {
     warnings->push_back(Ignored(kFault, faults, kFaultGrammar, "none"));
   }
+  RemarkOnUnknown(&options.remarks);
   return options;
 }
 

@@ -1,6 +1,7 @@
 // What the environment variables ask of the core. A value that makes no sense never stops TensorFlow: it gives one
-// warning that names it and what was expected, and the default is used. People find the variables in the table of
-// tensorflow_xpu/_options.py, of which the documentation and the doctor are made.
+// warning that names it and what was expected, and the default is used. Nor is any value without effect in silence.
+// People find the variables in the table of tensorflow_xpu/_options.py, of which the documentation and the doctor are
+// made.
 #ifndef TENSORFLOW_PLUGIN_DEVICE_OPTIONS_H_
 #define TENSORFLOW_PLUGIN_DEVICE_OPTIONS_H_
 
@@ -21,8 +22,10 @@ struct Options {
   bool fusion = true;                       // TF_XPU_FUSION
   std::vector<std::string> without_passes;  // TF_XPU_FUSION_WITHOUT
   bool direct_calls = true;                 // TF_XPU_DIRECT_CALLS
-  std::string dump_folder;                  // TF_XPU_DUMP_FUSION, a folder that is there; empty: none
-  BackendOptions backend;                   // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
+  std::string dump_folder;                  // TF_XPU_DUMP_FUSION, which is made if need be; empty: none
+  // A sentence for each value that is understood and has no effect, or less than it says.
+  std::vector<std::string> remarks;
+  BackendOptions backend;  // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
 };
 
 // Reads the environment. `subdevices` are the backends there are, the default first, `passes` those over lists of

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -233,14 +232,8 @@ bool AllHaveInputs(const ConvolutionDesc& d) {
   return true;
 }
 
-// TF_XPU_WINOGRAD, which is not set where it is nullptr.
-bool Wanted(const char* value) {
-  const std::string_view text(value == nullptr ? "1" : value);
-  if (text != "0" && text != "1") {
-    std::fprintf(stderr, "tensorflow_xpu: TF_XPU_WINOGRAD=%s is ignored: expected 0 or 1\n", value);
-  }
-  return text != "0";
-}
+// TF_XPU_WINOGRAD, which is not set where it is nullptr. Who reads the options says which values make no sense.
+bool Wanted(const char* value) { return value == nullptr || std::string_view(value) != "0"; }
 
 }  // namespace
 
