@@ -6,6 +6,9 @@ first call of a function goes as always, and shows its graph as it runs, with cl
 later calls run their kernels on the calling thread (tensorflow_plugin/calls). All that TensorFlow's own call looks at
 is looked at: what it would not take from its caches goes its way.
 
+A process that was forked from one with a context has none of the threads that TensorFlow's executor hands ops to, and
+would wait for them for ever. There such a call is refused.
+
 ``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and loads the native module when the
 first function is called.
 
@@ -28,6 +31,15 @@ TYPES = "tensorflow.core.function.polymorphism.function_type"
 native: Callable[[], Any] = globals().get("native", lambda: None)
 # Where a context keeps what it knows of functions: ``_hooks`` has put it here.
 CALLS: str = globals().get("CALLS", "")
+# What a context has in a process that was forked from the one in which it was made.
+INHERITED = "_xpu_inherited"
+FORKED = (
+    "this process was forked from one that had used TensorFlow, whose executor has no threads here. Eager ops run, and "
+    "functions of a few ops that have been called before. Start processes with "
+    "multiprocessing.get_context('spawn') to call others"
+)
+# The executor that needs no threads.
+SINGLE_THREADED = "SINGLE_THREADED_EXECUTOR"
 # A context's methods after which its functions begin anew: random ops draw again from the start, devices are others.
 RESETS = (
     "_clear_caches",
@@ -63,6 +75,18 @@ def _caller(original: Callable[..., Any], module: Any, cancellation: Any) -> Cal
             raise
         calls[key] = direct_call(name, tensor_inputs, outputs)
         return outputs
+
+    call_function.__wrapped__ = original  # type: ignore[attr-defined]
+    return call_function
+
+
+def _refusing(original: Callable[..., Any], errors: Any) -> Callable[..., Any]:
+    """What calls a function by TensorFlow's executor, where that has threads."""
+
+    def call_function(self: Any, *arguments: Any, **named: Any) -> Any:
+        if INHERITED in self.__dict__ and self.function_call_options.executor_type != SINGLE_THREADED:
+            raise errors.FailedPreconditionError(None, None, FORKED)
+        return original(self, *arguments, **named)
 
     call_function.__wrapped__ = original  # type: ignore[attr-defined]
     return call_function
@@ -108,7 +132,14 @@ def install() -> None:
     original = context.call_function
     if hasattr(original, "__wrapped__"):
         return
+    original = _refusing(original, sys.modules["tensorflow.python.framework.errors_impl"])
     cancellation = module.cancellation
+
+    def in_child() -> None:
+        known = module.context_safe()
+        if known is not None and known._context_handle is not None:
+            known.__dict__[INHERITED] = True
+
     # What is absent fails here, before anything is replaced.
     for name in ("function_call_options", "device_name", "op_callbacks", "remove_function", *RESETS):
         getattr(context, name)
@@ -123,6 +154,7 @@ def install() -> None:
 
     first.__wrapped__ = original  # type: ignore[attr-defined]
     context.call_function = first
+    sys.modules["os"].register_at_fork(after_in_child=in_child)
     context.remove_function = _remover(context.remove_function)
     for name in RESETS:
         setattr(context, name, _forgetting(getattr(context, name)))

@@ -3,13 +3,13 @@
 #define TENSORFLOW_PLUGIN_CLUSTER_KEPT_H_
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/framework/held_values.h"
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::cluster {
 
@@ -41,7 +41,7 @@ class Keeper {
   std::shared_ptr<const KeptValues> Make(tensorflow::OpKernelContext* ctx, const std::string& name,
                                          const Members& members, const Situation& situation, SP_Stream_st* stream);
 
-  std::mutex mutex_;
+  Mutex mutex_;
   bool hopeless_ = false;
   int wait_ = kFirstWait, calls_ = 0, runs_ = 0;
   std::vector<int> which_;  // variables that are held

@@ -10,6 +10,7 @@
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/recording/recording.h"
 
 struct SP_Event_st {
@@ -33,7 +34,7 @@ struct DeviceState {
   std::mutex recorded_memory;
   bool pool_memory = false;
 
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<SP_Stream> streams;  // those that TensorFlow created and did not destroy
   int num_created = 0;             // of them
 

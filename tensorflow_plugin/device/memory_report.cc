@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/primitives/status.h"
 
 namespace xpu {
@@ -10,7 +11,7 @@ namespace {
 
 // Lives for ever, as TensorFlow destroys no devices at the end of the process.
 struct Reported {
-  std::mutex mutex;
+  Mutex mutex;
   struct Entry {
     Device* device;
     const char* allocator;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "tensorflow_plugin/device/memory_report.h"
 #include "tensorflow_plugin/device/stream_executor.h"
 #include "tensorflow_plugin/primitives/device_name.h"
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu {
 namespace {
@@ -23,12 +25,18 @@ struct PlatformState {
 };
 
 // One of them is registered; stand-ins of the tests are more.
-std::mutex states_mutex;
+Mutex states_mutex;
 std::vector<std::unique_ptr<PlatformState>>& States() {
   static auto& states = *new std::vector<std::unique_ptr<PlatformState>>;
   return states;
 }
 bool devices_were_made = false;
+std::atomic<bool> all_survive_forks{true};
+
+void AfterForkInChild() {
+  if (!all_survive_forks || !AllStoppedForFork()) forked_from_user = true;
+  other_threads_are_missing = true;
+}
 
 // What the platform is to be for one call of TensorFlow's.
 PlatformState Now(const SP_Platform* platform) {
@@ -52,10 +60,11 @@ void CreateDevice(const SP_Platform* platform, SE_CreateDeviceParams* params, TF
       devices_were_made = true;
       return PlatformState::Of(platform);
     }();
-    static const int once = pthread_atfork(nullptr, nullptr, [] { forked_from_user = true; });
+    static const int once = pthread_atfork(nullptr, nullptr, AfterForkInChild);
     (void)once;  // not 0 without memory: then who forks hears less of why nothing works
     auto state = std::make_unique<DeviceState>();
     XPU_RETURN_IF_ERROR(platform_state.backend->CreateDevice(params->ordinal, platform_state.options, &state->device));
+    if (!state->device->SurvivesFork()) all_survive_forks = false;
     state->pool_memory = platform_state.options.pool_memory;
     const std::string name = DeviceName(params->ordinal);
     {

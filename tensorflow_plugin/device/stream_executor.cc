@@ -145,6 +145,7 @@ void DestroyStream(const SP_Device* device, SP_Stream handle) {
 
 void CreateStreamDependency(const SP_Device*, SP_Stream dependent, SP_Stream other, TF_Status* status) {
   Guard(status, [&] {
+    EnsureOtherThreads();
     dependent->stream->WaitFor(*other->stream);
     return OkStatus();
   });

@@ -14,14 +14,24 @@ struct SP_Stream_st {
 
 namespace xpu {
 
-// Set in a process that was forked from one with a device. Threads are not copied: what is enqueued there would never
-// run, and TensorFlow's own threads are missing as well.
+// Set in a process that was forked from one with a device that does not survive it (primitives/fork.h): what is
+// enqueued there would never run.
 inline std::atomic<bool> forked_from_user{false};
 inline Status RequireNotForked() {
   XPU_REQUIRE(!forked_from_user.load(std::memory_order_relaxed),
               errors::FailedPrecondition("this process was forked from one that had used the XPU, which cannot be used "
                                          "here: start processes with multiprocessing.get_context('spawn')"));
   return OkStatus();
+}
+
+// In a process that was forked from one with a device that does survive it, TensorFlow's own threads for the device are
+// missing all the same. Whoever knows them says here how to start others.
+inline std::atomic<void (*)()> start_other_threads{nullptr};
+inline std::atomic<bool> other_threads_are_missing{false};
+// Before TensorFlow may want them.
+inline void EnsureOtherThreads() {
+  if (__builtin_expect(!other_threads_are_missing.load(std::memory_order_acquire), 1)) return;
+  if (void (*const start)() = start_other_threads) start();
 }
 
 // The first failure among the commands that a stream has run, once. It is told to whoever next uses the device, who is

@@ -4,13 +4,15 @@
 #include <mutex>
 #include <utility>
 
+#include "tensorflow_plugin/primitives/fork.h"
+
 namespace xpu {
 namespace {
 
 using Line = std::pair<std::string, std::string>;  // of a device, its name
 
 struct Uses {
-  std::mutex mutex;
+  Mutex mutex;
   std::map<const SP_Stream_st*, Line> lines;
   std::map<Line, std::string> uses;  // those of streams that are gone, too: a profile may have what they ran
 };

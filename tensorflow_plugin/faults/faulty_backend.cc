@@ -262,6 +262,7 @@ class FaultyDevice final : public Device {
   std::unique_ptr<Event> CreateEvent() override { return inner_->CreateEvent(); }
   std::unique_ptr<Timer> CreateTimer() override { return std::make_unique<FaultyTimer>(inner_->CreateTimer()); }
   void Synchronize() override { inner_->Synchronize(); }
+  bool SurvivesFork() const override { return inner_->SurvivesFork(); }
   const Capabilities& capabilities() const override { return capabilities_; }
 
 #define XPU_ENQUEUE(name)                                                                                         \

@@ -11,6 +11,8 @@
 #include "tensorflow/core/common_runtime/pluggable_device/pluggable_device_context.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/device/stream_uses.h"
+#include "tensorflow_plugin/framework/forked.h"
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu {
 namespace {
@@ -57,11 +59,13 @@ class DirectCopies final : public Usual {
       : Usual(usual.stream_id(), usual.stream(), usual.host_to_device_stream(), usual.device_to_host_stream(),
               StreamsBetweenDevices(usual)),
         compute_(*HandleOf(usual.stream())->stream) {}
+  ~DirectCopies() override { ForgetForForks(this); }
 
   // In the order of the compute stream, where whatever had the memory before and whatever reads it come as well.
   void CopyCPUTensorToDevice(const tf::Tensor* from, tf::Device* device, tf::Tensor* to, tf::StatusCallback done,
                              bool sync_dst_compute) const override {
     const size_t bytes = from->TotalBytes();
+    EnsureOtherThreads();
     if (!IsPlain(*from, *to) || (bytes > kKeptUpTo && !compute_.Idle())) {
       return Usual::CopyCPUTensorToDevice(from, device, to, std::move(done), sync_dst_compute);
     }
@@ -70,6 +74,7 @@ class DirectCopies final : public Usual {
 
   void CopyDeviceTensorToCPU(const tf::Tensor* from, absl::string_view name, tf::Device* device, tf::Tensor* to,
                              tf::StatusCallback done) override {
+    EnsureOtherThreads();
     // Nothing here may wait for the device: the thread may be the one that has something else to do.
     if (!IsPlain(*from, *to) || !compute_.Idle()) {
       return Usual::CopyDeviceTensorToCPU(from, name, device, to, std::move(done));
@@ -103,7 +108,7 @@ class DirectCopies final : public Usual {
 }  // namespace
 
 void CopyDirectly(tf::Device* device) {
-  static auto* const one_at_a_time = new std::mutex;
+  static auto* const one_at_a_time = new Mutex;
   auto* const pluggable = dynamic_cast<tf::PluggableDevice*>(device->UnderlyingDevice());
   if (pluggable == nullptr) return;
   const std::lock_guard<std::mutex> lock(*one_at_a_time);
@@ -113,6 +118,7 @@ void CopyDirectly(tf::Device* device) {
   NameStreams(*context);
   // The device gives up what it has here when it goes. The one before stays, for whoever may have it just now.
   context = new DirectCopies(*context);
+  PrepareForForks(pluggable, context);
   const_cast<tf::DeviceBase::AcceleratorDeviceInfo*>(info)->default_context = context;
 }
 

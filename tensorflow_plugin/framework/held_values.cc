@@ -4,11 +4,13 @@
 #include <mutex>
 #include <utility>
 
+#include "tensorflow_plugin/primitives/fork.h"
+
 namespace xpu {
 
 // Those that are held, by their addresses. Never destroyed: kernels may be after the program's own objects.
 struct HeldValue::Registry {
-  std::mutex mutex;
+  Mutex mutex;
   std::map<const char*, HeldValue*> values;
   std::atomic<int> count{0};
 

@@ -3,11 +3,11 @@
 #define TENSORFLOW_PLUGIN_OPS_RANDOM_H_
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "tensorflow_plugin/framework/context.h"
 #include "tensorflow_plugin/framework/registry.h"
+#include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/primitives/philox.h"
 
 namespace xpu {
@@ -38,7 +38,7 @@ class Sequence {
   SequenceStart Take(uint64_t groups);
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   Philox generator_;
 };
 

@@ -187,6 +187,8 @@ class Device {
   virtual std::unique_ptr<Timer> CreateTimer() = 0;
   // Blocks until every stream is empty.
   virtual void Synchronize() = 0;
+  // Whether a process that was forked from one with this device can use it (fork.h). There it has what it had.
+  virtual bool SurvivesFork() const { return false; }
 
   // At least what the backend's capabilities say.
   virtual const Capabilities& capabilities() const = 0;

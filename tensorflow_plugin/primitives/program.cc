@@ -6,6 +6,8 @@
 #include <sstream>
 #include <utility>
 
+#include "tensorflow_plugin/primitives/fork.h"
+
 namespace xpu {
 
 const EOpInfo kEOpInfo[] = {
@@ -211,7 +213,7 @@ const Program* ProgramBuilder::Build() {
   for (const Reg& r : outputs_) program->outputs_.push_back(number(r));
 
   // Interned and never freed: queued commands and compiled tables hold bare pointers to programs.
-  static auto* mu = new std::mutex;
+  static auto* mu = new Mutex;
   static auto* interned = new std::map<std::string, std::unique_ptr<Program>>;
   std::lock_guard<std::mutex> lock(*mu);
   auto& slot = (*interned)[KeyOf(*program)];

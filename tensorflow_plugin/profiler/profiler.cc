@@ -9,6 +9,7 @@
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/device/stream_uses.h"
 #include "tensorflow_plugin/primitives/device_name.h"
+#include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/profiler/xspace.h"
 #include "tensorflow_plugin/recording/recording.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 // TensorFlow has one session at a time.
 struct Session {
-  std::mutex mutex;
+  Mutex mutex;
   bool recording = false;
   std::string xspace;  // of the last session, until it is fetched
 };

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tensorflow_plugin/primitives/fork.h"
+
 namespace xpu::recording {
 
 std::atomic<bool> internal::on{false};
@@ -16,7 +18,7 @@ namespace {
 
 // All of it lives for ever: threads may record until the process is gone.
 struct Names {
-  std::mutex mutex;
+  Mutex mutex;
   std::deque<std::string> texts{""};  // by name; they stay where they are
   std::unordered_map<std::string_view, NameId> names;
 };
@@ -27,12 +29,12 @@ Names& TheNames() {
 
 // The events of one thread: its lock is free but while they are collected.
 struct Buffer {
-  std::mutex mutex;
+  Mutex mutex;
   std::deque<Event> events;
 };
 
 struct State {
-  std::mutex mutex;  // guards what follows, and who starts and stops
+  Mutex mutex;  // guards what follows, and who starts and stops
   std::vector<std::shared_ptr<Buffer>> buffers;
   std::vector<Recorded::Place> lines;
   std::vector<Source*> sources;

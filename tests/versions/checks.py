@@ -225,7 +225,7 @@ print("well")
 
 
 def test_processes():
-    """Under multiprocessing: a child that was spawned computes; one that was forked gets an error and no hang."""
+    """Under multiprocessing: children compute that were spawned, or forked before and after the device was used."""
     code = """
 import multiprocessing, sys
 import numpy as np, tensorflow as tf
@@ -239,6 +239,9 @@ if __name__ == "__main__":
         assert pool.map(work, [3, 4]) == [27, 64]
     with multiprocessing.get_context("fork").Pool(1) as pool:  # before this process has used a device
         assert pool.map(work, [5]) == [125]
+    assert work(2) == 8
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(work, [6, 400]).get(100) == [216, 64000000]
     print("well")
 """
     script = SITE / "xpu_processes_check.py"

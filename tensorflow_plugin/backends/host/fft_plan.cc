@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tensorflow_plugin/backends/host/fft_block.h"
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::host {
 namespace {
@@ -91,7 +92,7 @@ template <typename Made>
 std::shared_ptr<const Made> Remember(int64_t n, const std::function<std::shared_ptr<const Made>()>& make) {
   constexpr int64_t kMost = 1 << 22;  // elements
   struct Table {
-    std::mutex mutex;
+    Mutex mutex;
     std::map<int64_t, std::shared_ptr<const Made>> made;
     int64_t elements = 0;
   };

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "tensorflow_plugin/backends/host/scratch.h"
+#include "tensorflow_plugin/primitives/fork.h"
 
 #ifdef __SANITIZE_THREAD__
 // oneDNN is built without the sanitizer, which therefore sees what its locks guard and not them. The sanitizer's
@@ -52,7 +53,7 @@ class PlanTable {
     size_t operator()(const PlanKey& key) const { return key.Hash(); }
   };
   using Order = std::list<std::pair<PlanKey, std::shared_ptr<Plan>>>;
-  std::mutex mutex_;
+  Mutex mutex_;
   Order order_;
   std::unordered_map<PlanKey, Order::iterator, Hash> index_;
 };

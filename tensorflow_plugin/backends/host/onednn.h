@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "dnnl.hpp"
 #include "tensorflow_plugin/backends/runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/dims.h"
+#include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/primitives/status.h"
 #include "tensorflow_plugin/primitives/types.h"
 
@@ -99,7 +99,7 @@ class Plan {
   std::vector<Slot> slots_;
   size_t temporary_bytes_ = 0;
   // As many as ever ran this plan at once.
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<std::unique_ptr<State>> idle_;
 };
 

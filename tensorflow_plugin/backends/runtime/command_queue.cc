@@ -20,6 +20,8 @@ namespace {
 // How long a thread looks for news before it sleeps (see spin.h).
 constexpr std::chrono::microseconds kWorkerSpin{40};
 constexpr std::chrono::microseconds kWaiterSpin{20};
+// How often a thread that may not go on looks whether it may.
+constexpr std::chrono::microseconds kWhileStopped{100};
 // Enough for a full queue of large commands: memory given back would have to be faulted in again.
 constexpr int kMaxSpareChunks = 48;
 
@@ -28,6 +30,7 @@ constexpr int kMaxSpareChunks = 48;
 thread_local const CommandQueue* CommandQueue::running_here_ = nullptr;
 
 CommandQueue::~CommandQueue() {
+  Unregister();
   for (Chunk* list : {first_chunk_, spare_chunks_}) {
     while (list != nullptr) delete std::exchange(list, list->next);
   }
@@ -37,7 +40,7 @@ bool CommandQueue::BeginInline() {
   const std::unique_lock<std::mutex> lock = LockSoon(mutex_);
   const Ticket last = submitted_.load(std::memory_order_relaxed);
   // The acquire makes what earlier commands wrote visible to this one.
-  if (completed_.load(std::memory_order_acquire) != last) return false;
+  if (stopped_ || completed_.load(std::memory_order_acquire) != last) return false;
   inline_running_ = true;
   submitted_.store(last + 1, std::memory_order_release);
   return true;
@@ -156,6 +159,26 @@ void CommandQueue::SpinForWork() const {
   (void)SpinUntil(kWorkerSpin, [this] { return has_work_.load(std::memory_order_acquire); });
 }
 
+// Returns the first that is left, if it has been stopped.
+CommandQueue::Command* CommandQueue::RunTaken(Command* command) {
+  while (command != nullptr && !stopped_.load(std::memory_order_relaxed)) {
+    Command* const next = command->next;
+    taken_ = command;
+    Status status = command->run(command, options_.team);
+    if (!status.ok()) NoteFailure(std::move(status));
+    Complete();
+    command = next;
+  }
+  return command;
+}
+
+// Commands that were taken, from `first` to the last one.
+void CommandQueue::PutBackLocked(Command* first) {
+  last_taken_->next = head_;
+  if (head_ == nullptr) tail_ = last_taken_;
+  head_ = first;
+}
+
 void CommandQueue::Work() {
   pthread_setname_np(pthread_self(), "xpu-stream");
   running_here_ = this;
@@ -169,20 +192,18 @@ void CommandQueue::Work() {
   bool spun = false;
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
-    if (head_ != nullptr && !inline_running_) {
+    if (head_ != nullptr && !inline_running_ && !stopped_) {
       // Take all there is: one lock for a whole chain of small commands.
-      Command* command = std::exchange(head_, nullptr);
-      Chunk* const last = std::exchange(tail_, nullptr)->chunk;
+      Command* const first = std::exchange(head_, nullptr);
+      last_taken_ = std::exchange(tail_, nullptr);
+      worker_runs_ = true;
       has_work_.store(false, std::memory_order_relaxed);
       lock.unlock();
-      while (command != nullptr) {
-        Command* const next = command->next;
-        Status status = command->run(command, options_.team);
-        if (!status.ok()) NoteFailure(std::move(status));
-        Complete();
-        command = next;
-      }
+      Command* const left = RunTaken(first);
       lock = LockSoon(mutex_);
+      worker_runs_ = false;
+      Chunk* const last = left == nullptr ? last_taken_->chunk : left->chunk;
+      if (left != nullptr) PutBackLocked(left);
       RecycleLocked(last);
       spun = false;
     } else if (closing_ && head_ == nullptr) {
@@ -197,7 +218,7 @@ void CommandQueue::Work() {
       spun = true;
     } else {
       worker_sleeps_ = true;
-      work_.wait(lock, [this] { return (head_ != nullptr && !inline_running_) || (closing_ && head_ == nullptr); });
+      work_.wait(lock, [this] { return head_ != nullptr ? !inline_running_ && !stopped_ : closing_; });
       worker_sleeps_ = false;
     }
   }
@@ -270,12 +291,65 @@ void CommandQueue::WaitFor(const std::shared_ptr<CommandQueue>& other, Ticket ti
     if (recording::On()) {
       const recording::Label label = recording::LabelOf(recording::Kind::kWait, "wait for another stream", 0);
       const recording::Span span(line_, label);
-      other->Wait(ticket);
+      WaitAside(*other, ticket);
     } else {
-      other->Wait(ticket);
+      WaitAside(*other, ticket);
     }
     return OkStatus();
   });
+}
+
+// In a command. The other queue may have been stopped, so this one counts as stopped, too, until it goes on.
+void CommandQueue::WaitAside(const CommandQueue& other, Ticket ticket) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    worker_waits_ = true;
+  }
+  other.Wait(ticket);
+  for (;;) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!stopped_) {
+        worker_waits_ = false;
+        return;
+      }
+    }
+    std::this_thread::sleep_for(kWhileStopped);
+  }
+}
+
+void CommandQueue::Stop() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  stopped_ = true;
+}
+
+CommandQueue::Running CommandQueue::WhatRuns() {
+  if (running_here_ == this) return Running::kThisThread;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!inline_running_ && (!worker_runs_ || worker_waits_)) return Running::kNothing;
+  return runs_foreign_code_ ? Running::kForeignCode : Running::kWork;
+}
+
+void CommandQueue::Resume() {
+  bool wake;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopped_ = false;
+    wake = worker_sleeps_;
+  }
+  if (wake) work_.notify_one();
+}
+
+// The worker thread and those that waited are not there, and nothing that they had begun is left but a wait.
+void CommandQueue::Restart() {
+  new (&work_) std::condition_variable;
+  new (&progress_) std::condition_variable;
+  waiters_ = 0;
+  stopped_ = false;
+  worker_started_ = worker_sleeps_ = false;
+  if (worker_runs_) PutBackLocked(taken_);
+  worker_runs_ = worker_waits_ = false;
+  if (head_ != nullptr) EnsureWorker();
 }
 
 void CommandQueue::NoteFailure(Status status) {

@@ -19,13 +19,15 @@
 
 #include "tensorflow_plugin/backends/runtime/float_mode.h"
 #include "tensorflow_plugin/backends/runtime/thread_team.h"
+#include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/primitives/status.h"
 #include "tensorflow_plugin/recording/recording.h"
 
 namespace xpu::runtime {
 
-// Thread-safe. Always owned by a shared_ptr: events and the worker thread keep the queue alive after its stream.
-class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
+// Thread-safe. Always owned by a shared_ptr: events and the worker thread keep the queue alive after its stream. In a
+// forked process it goes on with what is left of its commands, by a thread of that process.
+class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, private ForkParticipant {
  public:
   using Ticket = uint64_t;
 
@@ -41,7 +43,7 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
     int niceness = 0;
   };
 
-  explicit CommandQueue(const Options& options) : options_(options) {}
+  explicit CommandQueue(const Options& options) : options_(options) { Register(); }
   ~CommandQueue();
   CommandQueue(const CommandQueue&) = delete;
   CommandQueue& operator=(const CommandQueue&) = delete;
@@ -140,6 +142,18 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   // What its commands are shown on while a profiler listens.
   recording::Line& line() { return line_; }
 
+  // While one lives, this thread runs code of the program in one of the queue's commands.
+  class ForeignCode {
+   public:
+    explicit ForeignCode(CommandQueue& queue) : queue_(queue) { queue_.runs_foreign_code_ = true; }
+    ~ForeignCode() { queue_.runs_foreign_code_ = false; }
+    ForeignCode(const ForeignCode&) = delete;
+    ForeignCode& operator=(const ForeignCode&) = delete;
+
+   private:
+    CommandQueue& queue_;
+  };
+
   // The ticket of the last command submitted; 0 before the first.
   Ticket submitted() const { return submitted_.load(std::memory_order_acquire); }
   bool Reached(Ticket ticket) const { return completed_.load(std::memory_order_acquire) >= ticket; }
@@ -236,7 +250,16 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   Ticket AppendLocked(Command* command, Chunk* chunk, std::unique_lock<std::mutex> lock);
   void RecycleLocked(Chunk* last);
   void Work();
+  Command* RunTaken(Command* command);
+  void PutBackLocked(Command* first);
   void SpinForWork() const;
+  void WaitAside(const CommandQueue& other, Ticket ticket);
+
+  void Stop() override;
+  Running WhatRuns() override;
+  void Resume() override;
+  void Restart() override;
+
   void Complete();
   void NoteFailure(Status status);
   void Know(Ticket ticket, std::shared_ptr<Steps> steps);
@@ -256,8 +279,10 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
 
   alignas(64) std::atomic<bool> has_work_{false};  // what the worker polls: there may be commands to take
   std::atomic<bool> worker_started_{false};
+  std::atomic<bool> stopped_{false};  // for a fork: no command begins; written under mutex_
+  std::atomic<bool> runs_foreign_code_{false};
 
-  alignas(64) std::mutex mutex_;  // guards what follows
+  alignas(64) Mutex mutex_;  // guards what follows
   std::condition_variable work_;
   Command* head_ = nullptr;
   Command* tail_ = nullptr;
@@ -267,16 +292,20 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   int num_spare_chunks_ = 0;
   bool inline_running_ = false;
   bool worker_sleeps_ = false;
+  bool worker_runs_ = false;   // commands that it has taken
+  bool worker_waits_ = false;  // in one of them, for another queue: nothing is half done
+  Command* taken_ = nullptr;   // the one that it runs; its own, unless it waits
+  Command* last_taken_ = nullptr;
   bool closing_ = false;
 
-  mutable std::mutex steps_mutex_;
+  mutable Mutex steps_mutex_;
   std::deque<std::pair<Ticket, std::shared_ptr<Steps>>> steps_;  // by ticket, of commands that may still run
 
-  mutable std::mutex wait_mutex_;
+  mutable Mutex wait_mutex_;
   mutable std::condition_variable progress_;
 
   std::atomic<bool> failed_{false};  // status_ is not OK
-  mutable std::mutex status_mutex_;
+  mutable Mutex status_mutex_;
   Status status_;
 };
 

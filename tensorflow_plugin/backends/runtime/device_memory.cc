@@ -9,6 +9,7 @@
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
 #include "tensorflow_plugin/backends/runtime/log.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::runtime {
 namespace {
@@ -29,7 +30,7 @@ size_t ExtentOf(size_t size) { return RoundUp(size, kPage) + kPage; }
 
 // The memories of all devices there are.
 struct Registry {
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<const DeviceMemory*> memories;
 };
 Registry& AllMemories() {

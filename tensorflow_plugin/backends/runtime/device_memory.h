@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/primitives/status.h"
 
 namespace xpu::runtime {
@@ -68,7 +68,7 @@ class DeviceMemory {
   const uintptr_t delta_;  // from there to the memory; 0 without isolation
   const bool large_pages_;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::map<uintptr_t, size_t> free_;       // begin -> bytes; never two that touch
   std::map<uintptr_t, size_t> allocated_;  // begin -> bytes asked for
   AllocatorStats stats_;

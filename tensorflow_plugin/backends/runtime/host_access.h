@@ -6,10 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::runtime {
 
@@ -47,7 +48,7 @@ class IsolatedRange {
   const std::unique_ptr<Slot[]> slots_;
   std::atomic<size_t> used_slots_{0};  // the slots from here on were never used
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<size_t> free_slots_;
   std::unordered_map<uintptr_t, size_t> slot_of_;
 };

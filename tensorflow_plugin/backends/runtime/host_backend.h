@@ -4,10 +4,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "tensorflow_plugin/backends/runtime/kernels.h"
 #include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::runtime {
 
@@ -48,7 +48,7 @@ class HostBackend final : public Backend {
 
   const char* const name_;
   const KernelSet& kernels_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::map<int, Speed> speeds_;  // by threads
 };
 

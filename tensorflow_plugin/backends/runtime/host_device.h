@@ -3,7 +3,6 @@
 #define TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_HOST_DEVICE_H_
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "tensorflow_plugin/backends/runtime/kernels.h"
 #include "tensorflow_plugin/backends/runtime/pool_allocator.h"
 #include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::runtime {
 
@@ -50,6 +50,7 @@ class HostDevice final : public Device {
   std::unique_ptr<Event> CreateEvent() override;
   std::unique_ptr<Timer> CreateTimer() override;
   void Synchronize() override;
+  bool SurvivesFork() const override { return true; }
 
   const Capabilities& capabilities() const override { return kernels_; }
 
@@ -76,7 +77,7 @@ class HostDevice final : public Device {
   const std::unique_ptr<PoolAllocator> pool_;      // over memory_; null if every allocation is memory_'s own
   const std::unique_ptr<IsolatedRange> isolated_;  // null without isolation
 
-  std::mutex queues_mutex_;
+  Mutex queues_mutex_;
   std::vector<std::weak_ptr<CommandQueue>> queues_;
 };
 

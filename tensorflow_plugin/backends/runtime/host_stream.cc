@@ -44,12 +44,16 @@ void HostStream::WaitFor(Stream& other) {
 void HostStream::HostCallback(std::function<Status()> callback) {
   // Never on the submitting thread: it may hold a lock that the callback takes.
   if (!recording::On()) {
-    queue_->Enqueue([callback = std::move(callback)](const ThreadTeam&) { return callback(); });
+    queue_->Enqueue([callback = std::move(callback), queue = queue_.get()](const ThreadTeam&) {
+      const CommandQueue::ForeignCode foreign(*queue);
+      return callback();
+    });
     return;
   }
   const recording::Label label = recording::LabelOf(recording::Kind::kCallback, "callback on the host", 0);
   queue_->Enqueue([callback = std::move(callback), label, queue = queue_.get()](const ThreadTeam&) {
     const recording::Span span(queue->line(), label);
+    const CommandQueue::ForeignCode foreign(*queue);
     return callback();
   });
 }

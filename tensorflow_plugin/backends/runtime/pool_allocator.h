@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "tensorflow_plugin/backends/runtime/device_memory.h"
 #include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::runtime {
 
@@ -73,8 +73,8 @@ class PoolAllocator {
   DeviceMemory& memory_;
   const std::function<void()> wait_;
 
-  std::mutex grow_mutex_;  // held while the system gives or takes, which may take long; before mutex_
-  mutable std::mutex mutex_;
+  Mutex grow_mutex_;  // held while the system gives or takes, which may take long; before mutex_
+  mutable Mutex mutex_;
   std::map<char*, Segment> segments_;
   std::unordered_map<void*, Block> blocks_;
   std::map<size_t, std::vector<char*>> free_;  // by the blocks' size; the last freed is the next to be used

@@ -5,7 +5,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
+
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::runtime {
 
@@ -29,7 +30,7 @@ class QuickerWay {
   void EndTrial();
 
   std::atomic<bool> way_;
-  std::mutex mutex_;  // guards what follows
+  Mutex mutex_;  // guards what follows
   int64_t last_ns_ = 0;
   int run_ = 0;  // of this way's trial
   bool is_second_trial_ = false;

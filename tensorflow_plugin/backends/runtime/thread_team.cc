@@ -17,6 +17,7 @@
 #include "tensorflow_plugin/backends/runtime/float_mode.h"
 #include "tensorflow_plugin/backends/runtime/log.h"
 #include "tensorflow_plugin/backends/runtime/spin.h"
+#include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::runtime {
 namespace {
@@ -24,11 +25,22 @@ namespace {
 constexpr std::chrono::microseconds kHelperSpin{30};
 constexpr std::chrono::microseconds kLeaderSpin{50};
 
+// OpenMP keeps threads for each thread that has led some. In a forked process it would wait for them, so whoever forks
+// lets its own go before; they come again with its next loop. All other threads that have any are gone in the child.
+class OmpThreads final : public ForkParticipant {
+ public:
+  OmpThreads() { Register(); }
+
+ private:
+  void Stop() override { (void)omp_pause_resource_all(omp_pause_hard); }
+};
+
 }  // namespace
 
-class ThreadTeam::Helpers {
+// In a forked process they start again when they are wanted.
+class ThreadTeam::Helpers final : private ForkParticipant {
  public:
-  explicit Helpers(int count) : count_(count) {}
+  explicit Helpers(int count) : count_(count) { Register(); }
   ~Helpers();
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
@@ -69,6 +81,7 @@ class ThreadTeam::Helpers {
  private:
   void Start();
   void Help();
+  void Restart() override;
   Job* Joinable() const {
     Job* job = jobs_;
     while (job != nullptr && (job->helpers_wanted == 0 || job->next.load(std::memory_order_relaxed) >= job->n)) {
@@ -82,7 +95,7 @@ class ThreadTeam::Helpers {
   std::vector<std::thread> threads_;
 
   std::atomic<uint64_t> published_{0};  // what idle helpers poll: counts the jobs
-  std::mutex mutex_;                    // guards what follows
+  Mutex mutex_;                         // guards what follows
   std::condition_variable work_;
   std::condition_variable left_;
   Job* jobs_ = nullptr;
@@ -103,7 +116,18 @@ void ThreadTeam::Helpers::Start() {
   pthread_sigmask(SIG_SETMASK, &saved, nullptr);
 }
 
+// Whoever leads a job is not there, nor are the threads, which nobody can join.
+void ThreadTeam::Helpers::Restart() {
+  new (&started_) std::once_flag;
+  new (&threads_) std::vector<std::thread>;
+  new (&work_) std::condition_variable;
+  new (&left_) std::condition_variable;
+  jobs_ = nullptr;
+  sleeping_ = 0;
+}
+
 ThreadTeam::Helpers::~Helpers() {
+  Unregister();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
@@ -177,6 +201,8 @@ void ThreadTeam::Helpers::Help() {
 }
 
 ThreadTeam::ThreadTeam(int size) : size_(std::max(size, 1)) {
+  static auto* const omp_threads = new OmpThreads;
+  (void)omp_threads;
   if (size_ > 1) helpers_ = std::make_shared<Helpers>(size_ - 1);
 }
 

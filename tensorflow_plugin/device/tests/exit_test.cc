@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -42,7 +43,7 @@ TEST(Exit, WithWorkQueued) {
   EXPECT_EQ(ExitCodeOf(child), 0);
 }
 
-// Returns how many calls went wrong in a process that was forked from one with a device and work queued on it.
+// Returns how many calls went wrong in a process that was forked from one with a device on which foreign code runs.
 int UseInAForkedProcess(Core& core, SP_DeviceMemoryBase memory) {
   auto& se = core.se;
   const SP_Device* d = &core.device;
@@ -73,8 +74,11 @@ TEST(Exit, InAForkedProcessNothingIsWaitedForAndTheUserIsTold) {
   if (child == 0) {
     auto* core = new Core;
     const SP_DeviceMemoryBase memory = core->Allocate(64);
-    Gate gate;
-    core->Enqueue(core->compute, gate.Wait());
+    static std::atomic<bool> runs{false};
+    core->Enqueue(core->compute, [] {
+      for (runs = true;;) Sleep(1);
+    });
+    while (!runs) Sleep(1);
     const pid_t grandchild = fork();
     if (grandchild == 0) _exit(UseInAForkedProcess(*core, memory));
     _exit(ExitCodeOf(grandchild));

@@ -1,0 +1,70 @@
+// How the plugin comes through a fork.
+//
+// Of all threads the child has the one that forked. So before a fork whatever runs here comes to a point where its data
+// is whole, and stops; and no lock is held, since nobody would give it back in the child. There all of it begins anew,
+// with threads of its own, and with what was queued. In the parent it goes on.
+#ifndef TENSORFLOW_PLUGIN_PRIMITIVES_FORK_H_
+#define TENSORFLOW_PLUGIN_PRIMITIVES_FORK_H_
+
+#include <mutex>
+
+namespace xpu {
+
+// A lock that whoever forks takes before.
+class ForkLock {
+ public:
+  virtual bool TryToTake() = 0;
+  virtual void GiveBack() = 0;
+  // In the child: nobody has it, and nobody waits for it.
+  virtual void Renew() = 0;
+
+ protected:
+  ~ForkLock() = default;
+  void Register();
+  void Unregister();
+};
+
+// For whatever outlives a call. Where the fork comes while another thread is inside, the child would wait for ever at a
+// std::mutex.
+class Mutex final : public std::mutex, private ForkLock {
+ public:
+  Mutex() { Register(); }
+  ~Mutex() { Unregister(); }
+
+ private:
+  bool TryToTake() override { return try_lock(); }
+  void GiveBack() override { unlock(); }
+  void Renew() override;
+};
+
+// What runs on threads of its own.
+class ForkParticipant {
+ public:
+  // Before a fork; perhaps several times. From now on nothing begins.
+  virtual void Stop() {}
+  enum class Running {
+    kNothing,
+    kWork,         // which ends
+    kForeignCode,  // which may wait for the thread that forks
+    kThisThread    // the fork is part of what runs
+  };
+  // Asked again and again after Stop.
+  virtual Running WhatRuns() { return Running::kNothing; }
+  // After Stop, in the parent, or because there is no fork now.
+  virtual void Resume() {}
+  // After Stop, in the child. This thread registers nothing meanwhile.
+  virtual void Restart() {}
+
+ protected:
+  ~ForkParticipant() = default;
+  // To be called as soon as, and as long as, the object is whole.
+  void Register();
+  void Unregister();
+};
+
+// Of the last fork that this process comes from: whether all participants had stopped. If not, none was restarted.
+bool AllStoppedForFork();
+
+}  // namespace xpu
+
+#endif  // TENSORFLOW_PLUGIN_PRIMITIVES_FORK_H_
