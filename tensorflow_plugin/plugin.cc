@@ -18,6 +18,7 @@
 #include "tensorflow_plugin/cluster/assert_op.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/dump.h"
+#include "tensorflow_plugin/cluster/host_variable_op.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/device/describe.h"
@@ -149,6 +150,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
     std::string trouble = xpu::cluster::RegisterClusterOp(device_type);
     if (trouble.empty()) trouble = xpu::cluster::RegisterLoopOp(device_type);
     if (trouble.empty()) trouble = xpu::cluster::RegisterAssertOp(device_type);
+    if (trouble.empty()) trouble = xpu::cluster::RegisterHostVariableOp(device_type);
     if (trouble.empty()) {
       xpu::graph::RegisterClusterPass(device_type);
     } else {

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tests import placement
-from tests.conftest import in_threads
+from tests.conftest import in_threads, run_code
 
 X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
 
@@ -124,6 +124,135 @@ def test_the_number_of_iterations_is_an_argument(xpu_device):
             np.testing.assert_allclose(traced(tf.constant(X), tf.constant(n)), expected, rtol=1e-5, atol=1e-6)
 
 
+def counted(x, n):
+    for i in tf.range(n):
+        x = tf.sin(x) + tf.cast(i, tf.float32) / tf.cast(n, tf.float32)
+    return x
+
+
+def counted_down(x, n):
+    return tf.while_loop(lambda i, x: i > 0, lambda i, x: (i - 1, tf.sin(x) * 1.5), [n, x])
+
+
+def from_to(x, n):
+    for _ in tf.range(n - 7, n + 3, n // 4):
+        x = tf.sin(x) * 1.5
+    return x
+
+
+def within_another(x, n):
+    for i in tf.range(n):
+        for _ in tf.range(i, n):
+            x = tf.sin(x) * 1.5
+    return x
+
+
+def with_another_condition(x, n):
+    zero, one = tf.zeros([], n.dtype), tf.ones([], n.dtype)
+    return tf.while_loop(
+        lambda i, x: tf.logical_and(i < n, tf.logical_not(i * i >= 30 * one)),
+        lambda i, x: (i + one, tf.sin(x) * 1.5),
+        [zero, x],
+    )
+
+
+def in_other_numbers(x, n):
+    """The counter is a number that the device has in its memory."""
+    end = tf.cast(n, tf.float64)
+    return tf.while_loop(
+        lambda i, x: i * 2 < end, lambda i, x: (i + 0.25, tf.sin(x) * 1.5), [tf.constant(0.5, tf.float64), x]
+    )
+
+
+def that_swap(x, n):
+    """Two counters, one of which the device needs, too."""
+    zero, one = tf.zeros([], n.dtype), tf.ones([], n.dtype)
+    _, j, x = tf.while_loop(
+        lambda i, j, x: i + j < n, lambda i, j, x: (j, i + one, tf.sin(x) + tf.cast(j, tf.float32)), [zero, one, x]
+    )
+    return j, x
+
+
+BOUNDED = [counted, counted_down, from_to, within_another, with_another_condition, in_other_numbers, that_swap]
+BOUNDS = [np.int32(9), np.int64(9), np.float32(9)]
+
+
+@pytest.mark.parametrize("bound", BOUNDS, ids=lambda n: n.dtype.name)
+@pytest.mark.parametrize("function", BOUNDED)
+def test_bounds_that_are_arguments(xpu_device, function, bound):
+    """Nothing asks another device in an iteration: the host counts, whatever the types."""
+    if function is within_another and bound.dtype != np.int32:
+        pytest.skip("the loop around the other one gives it what is the device's")
+    agree(function, X, bound, device=xpu_device)
+
+
+def test_a_bound_and_a_gradient(xpu_device):
+    def function(x, n):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = counted(x, n)
+        return y, tape.gradient(y, x)
+
+    agree(function, X, np.int32(9), device=xpu_device)
+
+
+def test_a_bound_that_is_not_a_number(xpu_device):
+    """No comparison with it holds."""
+    agree(in_other_numbers, X, np.float32(np.nan), device=xpu_device)
+
+
+def test_what_a_program_puts_on_the_cpu_stays_there(xpu_device):
+    def function(x, n):
+        for i in tf.range(n):
+            with tf.device("/cpu:0"):
+                k = i * 3 + n
+            x += tf.cast(k, tf.float32)
+        return x
+
+    agree(function, X, np.int32(5), device=xpu_device, whole=False)
+
+
+LONG_LOOP = """
+import os
+
+import numpy as np
+import tensorflow as tf
+
+
+def loop(x):
+    def body(i, state, out):
+        state = tf.abs(x[i] - state)
+        return i + 1, state, out.write(i, state)
+
+    n = tf.shape(x)[0]
+    return tf.while_loop(lambda i, *_: i < n, body, [0, tf.zeros([3]), tf.TensorArray(tf.float32, n)])[2].stack()
+
+
+with tf.device("/xpu:0"):
+    traced = tf.function(loop, input_signature=[tf.TensorSpec([None, 3])])
+for rows, captures in ((10, 1), (2000, 1), (2000, 1), (2000, 2), (2000, 2), (3000, 2), (2001, 2), (6000, 2), (6000, 2)):
+    x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) % 7
+    expected, state = [], np.zeros(3, np.float32)
+    for row in x:
+        state = np.abs(row - state)
+        expected.append(state)
+    with tf.device("/xpu:0"):
+        np.testing.assert_array_equal(traced(tf.constant(x)), expected)
+    pages = [open(entry.path).read() for entry in os.scandir(os.environ["TF_XPU_DUMP_FUSION"])]
+    pages = [page for page in pages if ": _XpuLoop" in page]
+    print(rows, sum("Not captured" not in page for page in pages) == captures, len(pages))
+"""
+
+
+def test_a_long_loop_is_captured_when_it_comes_again(tmp_path):
+    """New lengths cost no capture; one list of commands is made for a length that comes a third time."""
+    outcome = run_code(LONG_LOOP, environment={"TF_XPU_DUMP_FUSION": str(tmp_path)}, timeout=300)
+    assert outcome.returncode == 0, outcome.stderr
+    assert "False" not in outcome.stdout and outcome.stdout.count("True") == 9, outcome.stdout
+    pages = [page for page in tmp_path.iterdir() if ": _XpuLoop" in page.read_text()]
+    assert len(pages) == 3, "of 10 rows, of 2,000 that were too many, of 2,000 that came again"
+
+
 def test_more_iterations_than_are_captured(xpu_device):
     """Such a loop runs iteration by iteration, within one op."""
 
@@ -189,7 +318,36 @@ def strings(x):
     return x
 
 
-@pytest.mark.parametrize("function", [condition_of_data, branches, random, gathers, strings])
+def test_a_condition_of_data(xpu_device):
+    """Each iteration reads it from the device; no cluster can have such a loop, since no capture knows its end."""
+    ops = agree(condition_of_data, X, device=xpu_device)
+    assert ops.count("_XpuLoop") == 1
+
+
+def test_a_bound_that_is_a_variable(xpu_device):
+    """TensorFlow has it on the CPU. The loop sees what becomes of it while it runs."""
+    with tf.device(xpu_device):
+        bound = tf.Variable(4)
+
+        @tf.function
+        def function(x):
+            return tf.while_loop(lambda i, x: i < bound, lambda i, x: (i + 1, x * 2.0), [0, x])
+
+        with placement.record_nodes() as nodes:
+            for n in (4, 0, 7):
+                bound.assign(n)
+                i, x = function(tf.constant(X))
+                assert int(i) == n
+                np.testing.assert_array_equal(x, X * 2.0**n)
+        assert "_XpuLoop" in [node.op for node in nodes]
+        stop = tf.Variable(10**9)
+        forever = tf.function(lambda: tf.while_loop(lambda i: i < stop, lambda i: (i + 1) % 1000, [0]))
+        timer = threading.Timer(1.0, lambda: stop.assign(-1))
+        timer.start()
+        forever()
+
+
+@pytest.mark.parametrize("function", [branches, random, gathers, strings])
 def test_loops_that_stay(xpu_device, function):
     """What such a loop does depends on data, or is not for clusters."""
     agree(function, X, device=xpu_device, whole=False)

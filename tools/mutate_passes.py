@@ -329,7 +329,7 @@ MUTANTS = (
     Mutant(
         "fused: groups that are not put in order",
         "fuse_elementwise.cc",
-        "    std::stable_partition(begin, end, [&](int h) { return found[h]; });\n",
+        "    std::stable_partition(begin, end, [&](int h) { return found.count(h) != 0; });\n",
         "    (void)begin, (void)end;\n",
     ),
     Mutant(
@@ -341,8 +341,8 @@ MUTANTS = (
     Mutant(
         "fused: what others read is not stored",
         "fuse_elementwise.cc",
-        "group.members.end(), reader) == group.members.end()) return true;",
-        "group.members.end(), reader) == group.members.end()) break;",
+        "group.members.end(), reader)) return true;",
+        "group.members.end(), reader)) break;",
     ),
     Mutant("fused: the order of groups", "fuse_elementwise.cc", "        ++waits[g];\n", ""),
     Mutant(
@@ -372,7 +372,10 @@ MUTANTS = (
     ),
     # ReadThroughCopies
     Mutant(
-        "read: original written since", "views.cc", "if (writer > i && writer <= of_copy.readers.back()) return;", ""
+        "read: original written since",
+        "views.cc",
+        "if (next != writers.end() && *next <= of_copy.readers.back()) return;",
+        "",
     ),
     Mutant(
         "read: an element off",
@@ -406,7 +409,7 @@ MUTANTS = (
     Mutant(
         "written: what somebody wants",
         "views.cc",
-        "if (uses->buffers[from.buffer].kept || !WalkOfTarget",
+        "if (uses_.buffers[from.buffer].kept || !WalkOfTarget",
         "if (!WalkOfTarget",
     ),
     Mutant(
@@ -424,13 +427,13 @@ MUTANTS = (
     Mutant(
         "written: moved over what is read later",
         "views.cc",
-        "  if (source.readers.size() > 1 && !NobodyWrites(*list, *uses, i + 1, to.buffer, range)) return false;\n",
+        "    if (source.readers.size() > 1 && !NobodyWrites(i + 1, to.buffer, range)) return false;\n",
         "",
     ),
     Mutant(
         "written: moved over what lies there",
         "views.cc",
-        "  if (!KeepOff(*list, source.writers[0], i, to.buffer, range)) return false;\n",
+        "    if (!KeepOff(source.writers[0], i, to.buffer, range)) return false;\n",
         "",
     ),
     Mutant(
@@ -442,7 +445,7 @@ MUTANTS = (
     Mutant(
         "written: in place before a failure",
         "views.cc",
-        "WritesGiven(*list, list->commands[i]) && MayFail",
+        "WritesGiven(list_, list_.commands[i]) && MayFail",
         "false && MayFail",
     ),
     # StackProducts

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "tensorflow/core/framework/allocator.h"
@@ -77,8 +78,10 @@ constexpr int64_t kWorthKeeping = 1 << 15;
 
 class Capturer {
  public:
-  Capturer(const Members& members, tf::OpKernelContext* outer, Device& real, const Situation& situation, Capturing how)
+  Capturer(const Members& members, tf::OpKernelContext* outer, Device& real, const Situation& situation, Capturing how,
+           int64_t max_iterations)
       : how_(how),
+        max_iterations_(max_iterations),
         members_(members),
         outer_(outer),
         real_(real),
@@ -94,13 +97,15 @@ class Capturer {
     resources_.Clear();
   }
 
-  std::unique_ptr<Captured> Run(std::string* why) {
+  std::unique_ptr<Captured> Run(Obstacle* obstacle) {
     std::vector<tf::Tensor> results;
     absl::Status status = RunMembers(&results);
     if (status.ok()) status = Finish(results);
     if (status.ok()) return std::move(captured_);
-    *why = recorder_.obstacle().empty() ? std::string(status.message())
-                                        : recorder_.obstacle() + " (" + std::string(status.message()) + ")";
+    obstacle->why = recorder_.obstacle().empty() ? std::string(status.message())
+                                                 : recorder_.obstacle() + " (" + std::string(status.message()) + ")";
+    obstacle->has_many_iterations = has_many_iterations_;
+    obstacle->has_many_commands = recorder_.is_full();
     return nullptr;
   }
 
@@ -172,13 +177,16 @@ class Capturer {
     const Watch watch([this](const tf::OpKernel& member) { Begin(member); },
                       [this](const tf::Tensor& value) {
                         if (Recorder::IsVirtual(value.data()) && !IsOfVariable(value)) held_.push_back(value);
-                      });
+                      },
+                      max_iterations_);
     for (const tf::Tensor& argument : environment.arguments) {
       if (Recorder::IsVirtual(argument.data())) held_.push_back(argument);
     }
     const ScopedStream stream(recorder_.device(), recorder_.stream());
     const RedirectedStream tensorflows(recorder_.stream());
-    TF_RETURN_IF_ERROR(members_.RunAll(outer_, environment, results));
+    const absl::Status status = members_.RunAll(outer_, environment, results);
+    has_many_iterations_ = watch.TooManyIterations();
+    TF_RETURN_IF_ERROR(status);
     if (!recorder_.obstacle().empty()) return absl::FailedPreconditionError(recorder_.obstacle());
     return absl::OkStatus();
   }
@@ -192,6 +200,7 @@ class Capturer {
       int buffer;
       *variable->tensor() = Given(value.dtype(), value.shape(), &buffer);
       captured_->variables.push_back(buffer);
+      buffers_of_variables_.insert(buffer);
       variables_.push_back(variable);
       TF_RETURN_IF_ERROR(resources_.Create("xpu_capture", std::to_string(i), variable));
     }
@@ -213,10 +222,7 @@ class Capturer {
 
   bool IsOfVariable(const tf::Tensor& value) {
     const int buffer = recorder_.Resolve(value.data()).buffer;
-    for (int of_variable : captured_->variables) {
-      if (buffer == of_variable && buffer != Place::kNowhere) return true;
-    }
-    return false;
+    return buffer != Place::kNowhere && buffers_of_variables_.count(buffer) != 0;
   }
 
   // What `tensor` is, seen from outside.
@@ -327,6 +333,8 @@ class Capturer {
   }
 
   const Capturing how_;
+  const int64_t max_iterations_;
+  bool has_many_iterations_ = false;
   const Members& members_;
   tf::OpKernelContext* const outer_;
   Device& real_;
@@ -336,6 +344,7 @@ class Capturer {
   CapturingDevice device_;
   tf::ResourceMgr resources_;
   std::vector<tf::Var*> variables_;  // owned by resources_
+  std::unordered_set<int> buffers_of_variables_;
   std::vector<tf::Tensor> held_;
   std::unordered_map<const tf::OpKernel*, int> origins_;
   std::unique_ptr<Captured> captured_;
@@ -346,8 +355,9 @@ class Capturer {
 void LeaveOutPasses(std::vector<std::string> names) { LeftOut() = std::move(names); }
 
 std::unique_ptr<Captured> Capture(const Members& members, tf::OpKernelContext* outer, Device& real,
-                                  const Situation& situation, Capturing how, std::string* why) {
-  return Capturer(members, outer, real, situation, how).Run(why);
+                                  const Situation& situation, Capturing how, int64_t max_iterations,
+                                  Obstacle* obstacle) {
+  return Capturer(members, outer, real, situation, how, max_iterations).Run(obstacle);
 }
 
 }  // namespace xpu::cluster

@@ -93,10 +93,18 @@ enum class Capturing {
   kWhatStaysOnce,  // into two lists: see Once
 };
 
-// Captures the members' commands for `real`, the device of the cluster. On failure `why` says what stood in the way,
-// for people; nothing has happened then.
+// What stood in the way of a capture.
+struct Obstacle {
+  std::string why;                   // for people
+  bool has_many_iterations = false;  // of loops, more than it was to capture
+  bool has_many_commands = false;    // more than a list may have
+};
+
+// Captures the members' commands for `real`, the device of the cluster: not more than `max_iterations` of its loops,
+// all of them together. On failure nothing has happened.
 std::unique_ptr<Captured> Capture(const Members& members, tensorflow::OpKernelContext* outer, Device& real,
-                                  const Situation& situation, Capturing how, std::string* why);
+                                  const Situation& situation, Capturing how, int64_t max_iterations,
+                                  Obstacle* obstacle);
 
 }  // namespace xpu::cluster
 

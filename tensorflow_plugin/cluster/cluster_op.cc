@@ -6,7 +6,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -36,6 +35,10 @@ constexpr uint64_t kUnused = 1000;
 constexpr size_t kEagerCaptures = 4;
 constexpr size_t kMaxSeen = 256;
 constexpr int kMaxMisfits = 3;
+// Loops of so many iterations the first call captures. Longer ones take longer to capture than to run: a cluster that
+// has such loops captures signatures that have come so often before.
+constexpr int64_t kEagerIterations = 256;
+constexpr int kCallsOfLong = 2;
 // Bytes of host arguments that a signature may have.
 constexpr int64_t kMaxHostBytes = 4096;
 
@@ -205,6 +208,7 @@ class ClusterKernel final : public tf::OpKernel {
                                        std::shared_ptr<Keeper>* keeper) {
     std::string key = Signature(situation);
     Shared& my = *shared_;
+    int64_t max_iterations = INT64_MAX;
     {
       tf::mutex_lock lock(my.mutex);
       if (my.hopeless) return nullptr;
@@ -217,15 +221,19 @@ class ClusterKernel final : public tf::OpKernel {
         return it->captured;
       }
       if (IsFull() && my.captures.back().last_call + kUnused > my.num_calls) return nullptr;
-      if (my.num_captures >= kEagerCaptures && my.seen.insert(key).second) {
-        if (my.seen.size() > kMaxSeen) my.seen.clear();
-        return nullptr;
-      }
+      if (!IsTurnOf(key)) return nullptr;
+      if (!my.is_long) max_iterations = kEagerIterations;
     }
-    std::string why;
-    std::shared_ptr<const Captured> captured = Capture(my.members, ctx, device, situation, Capturing::kInOneList, &why);
-    Dump(name(), my.members, captured.get(), why);
+    Obstacle obstacle;
+    std::shared_ptr<const Captured> captured =
+        Capture(my.members, ctx, device, situation, Capturing::kInOneList, max_iterations, &obstacle);
+    Dump(name(), my.members, captured.get(), obstacle.why);
     tf::mutex_lock lock(my.mutex);
+    if (captured == nullptr && (obstacle.has_many_iterations || obstacle.has_many_commands)) {
+      my.is_long = true;
+      my.seen[key] = obstacle.has_many_commands ? kNever : 1;
+      return nullptr;
+    }
     if (captured == nullptr) {
       // An error of shapes may be this call's alone; the members' own run gives it to the user.
       my.hopeless = ++my.num_failures > kEagerCaptures;
@@ -236,6 +244,20 @@ class ClusterKernel final : public tf::OpKernel {
     *keeper = std::make_shared<Keeper>();
     my.captures.push_front({std::move(key), captured, *keeper, my.num_calls, 0});
     return captured;
+  }
+
+  // Whether a signature without a capture gets one now.
+  bool IsTurnOf(const std::string& key) {
+    Shared& my = *shared_;
+    const int calls = my.is_long ? kCallsOfLong : my.num_captures >= kEagerCaptures ? 1 : 0;
+    if (calls == 0) return true;
+    if (my.seen.size() > kMaxSeen) my.seen.clear();
+    int& seen = my.seen[key];
+    if (seen != kNever && seen < calls) {
+      ++seen;
+      return false;
+    }
+    return seen != kNever;
   }
 
   bool IsFull() const {
@@ -300,6 +322,8 @@ class ClusterKernel final : public tf::OpKernel {
   int num_host_results_ = 0, num_fetched_ = 0;
   std::vector<bool> writes_;  // by resource argument
 
+  static constexpr int kNever = -1;
+
   struct Kept {
     std::string key;
     std::shared_ptr<const Captured> captured;
@@ -310,8 +334,9 @@ class ClusterKernel final : public tf::OpKernel {
   struct Shared {
     Members members;
     tf::mutex mutex;
-    std::list<Kept> captures;    // the last used one first
-    std::set<std::string> seen;  // signatures that came once
+    std::list<Kept> captures;         // the last used one first
+    std::map<std::string, int> seen;  // how often signatures without a capture came
+    bool is_long = false;             // there were loops of many iterations
     size_t num_captures = 0, num_failures = 0;
     uint64_t num_calls = 0;
     bool hopeless = false;

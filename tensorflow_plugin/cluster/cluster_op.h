@@ -32,6 +32,8 @@ inline constexpr char kMembers[] = "members";
 inline constexpr char kResults[] = "results";
 // And one of a member: no update of a variable comes before it in the cluster, by no way.
 inline constexpr char kFollowsNoUpdate[] = "_xpu_follows_no_update";
+// And another one, of a member of a loop: TensorFlow's kernel for the CPU runs it, with all its values in host memory.
+inline constexpr char kOnCpu[] = "_xpu_on_cpu";
 }  // namespace attr
 
 // Whether an op whose arguments are variables, among others, leaves them as they are.

@@ -69,9 +69,10 @@ std::shared_ptr<const KeptValues> Keeper::Make(tf::OpKernelContext* ctx, const s
                                                const Members& members, const Situation& situation,
                                                SP_Stream_st* stream) {
   if (captured_ == nullptr) {
-    std::string why;
-    captured_ = Capture(members, ctx, *stream->device, situation, Capturing::kWhatStaysOnce, &why);
-    Dump(name + ", with what is kept", members, captured_.get(), why);
+    Obstacle obstacle;
+    captured_ = Capture(members, ctx, *stream->device, situation, Capturing::kWhatStaysOnce,
+                        /*max_iterations=*/INT64_MAX, &obstacle);
+    Dump(name + ", with what is kept", members, captured_.get(), obstacle.why);
   }
   // Another list may be read of other variables, but not of more.
   const auto is_held = [&](int variable) { return std::find(which_.begin(), which_.end(), variable) != which_.end(); };

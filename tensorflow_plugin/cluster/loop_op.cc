@@ -1,15 +1,20 @@
 #include "tensorflow_plugin/cluster/loop_op.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tensorflow/c/kernels.h"
+#include "tensorflow/c/tf_status.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/cluster/register_op.h"
+#include "tensorflow_plugin/device/stream_handle.h"
 
 namespace xpu::cluster {
 namespace {
@@ -23,6 +28,7 @@ class LoopKernel final : public tf::OpKernel {
     OP_REQUIRES_OK(c, c->GetAttr(attr::kConditionMembers, &condition_members_));
     OP_REQUIRES_OK(c, c->GetAttr(attr::kVariables, &variables_));
     OP_REQUIRES_OK(c, c->GetAttr(attr::kExits, &exits_));
+    OP_REQUIRES_OK(c, c->GetAttr(attr::kConditionOnDevice, &condition_on_device_));
     const int members = static_cast<int>(members_.members().size());
     OP_REQUIRES(c, condition_members_ >= 0 && condition_members_ <= members,
                 absl::InvalidArgumentError(
@@ -46,25 +52,35 @@ class LoopKernel final : public tf::OpKernel {
     Members::Environment environment;
     environment.device = ctx->device();
     environment.resources = ctx->resource_manager();
-    std::vector<tf::Tensor> arguments;
-    for (int i = 0; i < ctx->num_inputs(); ++i) arguments.push_back(ctx->input(i));
+    std::vector<int> staying;
+    for (int i = 0; i < ctx->num_inputs(); ++i) {
+      environment.arguments.push_back(ctx->input(i));
+      if (std::find(variables_.begin(), variables_.end(), i) == variables_.end()) staying.push_back(i);
+    }
     const std::vector<Source>& results = members_.results();
-    for (;;) {
+    std::vector<tf::Tensor> next(variables_.size());
+    Members::Run iteration(members_, ctx, environment, staying);
+    for (;; iteration.Again()) {
       OP_REQUIRES(ctx, ctx->cancellation_manager() == nullptr || !ctx->cancellation_manager()->IsCancelled(),
                   absl::CancelledError(absl::StrCat("the loop ", name(), " was cancelled")));
-      environment.arguments = arguments;
-      // What changes is nobody's but the iteration's, which may write into it.
-      for (int argument : variables_) arguments[argument] = tf::Tensor();
-      Members::Run iteration(members_, ctx, environment);
       OP_REQUIRES_OK(ctx, iteration.Until(condition_members_, true));
       const tf::Tensor condition = iteration.Take(results[0], true);
       OP_REQUIRES(ctx, condition.dtype() == tf::DT_BOOL && condition.NumElements() == 1,
                   absl::InvalidArgumentError(absl::StrCat("the condition of ", name(), " must be one bool, not ",
                                                           tf::DataTypeString(condition.dtype()), " of shape ",
                                                           condition.shape().DebugString())));
-      if (!*static_cast<const bool*>(condition.data())) break;
+      bool goes_on = false;
+      OP_REQUIRES_OK(ctx, Read(ctx, condition, &goes_on));
+      if (!goes_on) break;
+      if (Watch::Current() != nullptr && !Watch::Current()->BeginIteration()) {
+        // Not by OP_REQUIRES, which tells the user of it.
+        ctx->SetStatus(absl::FailedPreconditionError("so many iterations are captured when they come again"));
+        return;
+      }
       OP_REQUIRES_OK(ctx, iteration.Until(static_cast<int>(members_.members().size()), false));
-      for (size_t i = 0; i < variables_.size(); ++i) arguments[variables_[i]] = iteration.Take(results[i + 1]);
+      for (size_t i = 0; i < variables_.size(); ++i) next[i] = iteration.Take(results[i + 1]);
+      // What changes is nobody's but the next iteration's, which may write into it.
+      for (size_t i = 0; i < variables_.size(); ++i) environment.arguments[variables_[i]] = std::move(next[i]);
     }
     for (size_t i = 0; i < exits_.size(); ++i) {
       ctx->set_output(static_cast<int>(i), environment.arguments[variables_[exits_[i]]]);
@@ -72,7 +88,21 @@ class LoopKernel final : public tf::OpKernel {
   }
 
  private:
+  absl::Status Read(tf::OpKernelContext* ctx, const tf::Tensor& condition, bool* value) const {
+    if (!condition_on_device_) {
+      *value = *static_cast<const bool*>(condition.data());
+      return absl::OkStatus();
+    }
+    std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
+    const SP_Stream stream = TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
+    if (stream == nullptr) return absl::InternalError(TF_Message(status.get()));
+    TF_RETURN_IF_ERROR(ToNative(stream->stream->CopyDeviceToHost(value, condition.data(), sizeof(*value))));
+    stream->stream->Wait();
+    return ToNative(stream->stream->TakeStatus());
+  }
+
   Members members_;
+  bool condition_on_device_ = false;
   int condition_members_ = 0;
   std::vector<int> variables_, exits_;
 };
@@ -83,7 +113,8 @@ std::string RegisterLoopOp(const std::string& device_type) {
   return RegisterOp<LoopKernel>(
       kLoopOp,
       {absl::StrCat(attr::kConditionMembers, ": int >= 0"), absl::StrCat(attr::kVariables, ": list(int)"),
-       absl::StrCat(attr::kExits, ": list(int)")},
+       absl::StrCat(attr::kExits, ": list(int)"), absl::StrCat(attr::kAlone, ": bool"),
+       absl::StrCat(attr::kConditionOnDevice, ": bool")},
       device_type);
 }
 

@@ -1,5 +1,7 @@
 #include "tensorflow_plugin/cluster/members.h"
 
+#include <climits>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -7,6 +9,7 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/node_properties.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow_plugin/cluster/cluster_op.h"
 
 namespace xpu::cluster {
 
@@ -39,8 +42,9 @@ thread_local const Watch* current_watch = nullptr;
 
 }  // namespace
 
-Watch::Watch(std::function<void(const tf::OpKernel&)> on_member, std::function<void(const tf::Tensor&)> on_value)
-    : on_member_(std::move(on_member)), on_value_(std::move(on_value)) {
+Watch::Watch(std::function<void(const tf::OpKernel&)> on_member, std::function<void(const tf::Tensor&)> on_value,
+             int64_t max_iterations)
+    : on_member_(std::move(on_member)), on_value_(std::move(on_value)), max_iterations_(max_iterations) {
   current_watch = this;
 }
 Watch::~Watch() { current_watch = nullptr; }
@@ -48,7 +52,7 @@ const Watch* Watch::Current() { return current_watch; }
 
 void Members::CountUse(const Source& source) {
   if (source.member >= 0) {
-    ++members_[source.member].uses[source.index];
+    ++uses_[NumberOf(source)];
     return;
   }
   if (argument_uses_.size() <= static_cast<size_t>(source.index)) argument_uses_.resize(source.index + 1);
@@ -76,8 +80,9 @@ absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::G
     }
     std::shared_ptr<const tf::NodeProperties> props;
     TF_RETURN_IF_ERROR(tf::NodeProperties::CreateFromNodeDef(node, tf::OpRegistry::Global(), &props));
+    const bool on_cpu = node.attr().count(attr::kOnCpu) != 0;
     tf::OpKernel* kernel = nullptr;
-    TF_RETURN_IF_ERROR(tf::CreateOpKernel(tf::DeviceType(device->device_type()), device,
+    TF_RETURN_IF_ERROR(tf::CreateOpKernel(tf::DeviceType(on_cpu ? tf::DEVICE_CPU : device->device_type()), device,
                                           device->GetAllocator(tf::AllocatorAttributes()),
                                           construction->function_library(), construction->resource_manager(), props,
                                           construction->graph_def_version(), &kernel));
@@ -87,7 +92,13 @@ absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::G
     }
     member.input_attrs = AttributesOf(kernel->input_memory_types());
     member.output_attrs = AttributesOf(kernel->output_memory_types());
-    member.uses.assign(kernel->num_outputs(), 0);
+    if (on_cpu) {
+      for (auto* attributes : {&member.input_attrs, &member.output_attrs}) {
+        for (tf::AllocatorAttributes& of_value : *attributes) of_value.set_on_host(true);
+      }
+    }
+    member.first_value = static_cast<int>(uses_.size());
+    uses_.resize(uses_.size() + kernel->num_outputs(), 0);
     members_.push_back(std::move(member));
   }
   results_ = std::move(results);
@@ -98,46 +109,56 @@ absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::G
   return absl::OkStatus();
 }
 
-Members::Run::Run(const Members& members, tf::OpKernelContext* outer, Environment& environment)
+Members::Run::Run(const Members& members, tf::OpKernelContext* outer, Environment& environment,
+                  const std::vector<int>& staying)
     : members_(members),
-      outer_(outer),
       environment_(environment),
-      values_(members.members_.size()),
-      uses_(members.members_.size()),
-      argument_uses_(members.argument_uses_) {
-  for (size_t i = 0; i < uses_.size(); ++i) uses_[i] = members.members_[i].uses;
+      values_(members.uses_.size()),
+      uses_(members.uses_),
+      all_argument_uses_(members.argument_uses_) {
+  for (int argument : staying) {
+    if (argument < static_cast<int>(all_argument_uses_.size())) all_argument_uses_[argument] = INT_MAX;
+  }
+  argument_uses_ = all_argument_uses_;
+  params_.step_id = outer->step_id();
+  params_.device = environment_.device;
+  params_.resource_manager = environment_.resources;
+  params_.step_container = outer->step_container();
+  params_.rendezvous = outer->rendezvous();
+  params_.session_state = outer->session_state();
+  params_.cancellation_manager = outer->cancellation_manager();
+  params_.frame_iter = outer->frame_iter();
+  params_.op_device_context = outer->op_device_context();
+  params_.function_library = outer->function_library();
+  params_.runner = outer->runner();
+  params_.run_all_kernels_inline = outer->run_all_kernels_inline();
+}
+
+void Members::Run::Again() {
+  next_ = 0;
+  for (tf::Tensor& value : values_) value = tf::Tensor();
+  uses_ = members_.uses_;
+  argument_uses_ = all_argument_uses_;
 }
 
 tf::Tensor Members::Run::Take(const Source& source, bool keep) {
   const bool argument = source.member == Source::kArgument;
-  tf::Tensor& value = argument ? environment_.arguments[source.index] : values_[source.member][source.index];
-  int& uses = argument ? argument_uses_[source.index] : uses_[source.member][source.index];
+  const int number = argument ? source.index : members_.NumberOf(source);
+  tf::Tensor& value = argument ? environment_.arguments[number] : values_[number];
+  int& uses = argument ? argument_uses_[number] : uses_[number];
   if (--uses > 0 || (argument && keep)) return value;
   return std::move(value);
 }
 
-absl::Status Members::Run::RunOne(const Member& member, std::vector<tf::Tensor>* outputs) {
-  tf::OpKernelContext::Params params;
-  params.step_id = outer_->step_id();
-  params.op_kernel = member.kernel.get();
-  params.device = environment_.device;
-  params.output_attr_array = member.output_attrs.data();
-  params.resource_manager = environment_.resources;
-  params.step_container = outer_->step_container();
-  params.rendezvous = outer_->rendezvous();
-  params.session_state = outer_->session_state();
-  params.cancellation_manager = outer_->cancellation_manager();
-  params.frame_iter = outer_->frame_iter();
-  params.op_device_context = outer_->op_device_context();
-  params.function_library = outer_->function_library();
-  params.runner = outer_->runner();
-  params.run_all_kernels_inline = outer_->run_all_kernels_inline();
-  absl::InlinedVector<tf::TensorValue, 4> values;
-  for (tf::Tensor& input : inputs_) values.emplace_back(&input);
-  params.inputs = values;
-  params.input_alloc_attrs = member.input_attrs;
+absl::Status Members::Run::RunOne(const Member& member, tf::Tensor* outputs) {
+  params_.op_kernel = member.kernel.get();
+  params_.output_attr_array = member.output_attrs.data();
+  input_values_.clear();
+  for (tf::Tensor& input : inputs_) input_values_.emplace_back(&input);
+  params_.inputs = input_values_;
+  params_.input_alloc_attrs = member.input_attrs;
 
-  tf::OpKernelContext context(&params);
+  tf::OpKernelContext context(&params_);
   member.kernel->Compute(&context);
   if (!context.status().ok()) return tf::AttachDef(context.status(), member.kernel->def());
   for (int i = 0; i < context.num_outputs(); ++i) {
@@ -145,7 +166,7 @@ absl::Status Members::Run::RunOne(const Member& member, std::vector<tf::Tensor>*
     if (value == nullptr) {
       return absl::InternalError(absl::StrCat("node ", member.kernel->name(), " has not set its output ", i));
     }
-    outputs->push_back(std::move(*value));
+    outputs[i] = std::move(*value);
   }
   return absl::OkStatus();
 }
@@ -156,11 +177,11 @@ absl::Status Members::Run::Until(int end, bool keep) {
     inputs_.clear();
     for (const Source& source : member.inputs) inputs_.push_back(Take(source, keep));
     if (current_watch != nullptr) current_watch->Begin(*member.kernel);
-    std::vector<tf::Tensor>& values = values_[next_];
-    TF_RETURN_IF_ERROR(RunOne(member, &values));
-    for (size_t k = 0; k < values.size(); ++k) {
+    tf::Tensor* const values = values_.data() + member.first_value;
+    TF_RETURN_IF_ERROR(RunOne(member, values));
+    for (int k = 0; k < member.kernel->num_outputs(); ++k) {
       if (current_watch != nullptr) current_watch->Show(values[k]);
-      if (uses_[next_][k] == 0) values[k] = tf::Tensor();
+      if (uses_[member.first_value + k] == 0) values[k] = tf::Tensor();
     }
   }
   return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -30,8 +31,9 @@ absl::Status ParseSource(const std::string& text, Source* source);
 // gives; those of loops and clusters among the members as well.
 class Watch {
  public:
+  // `max_iterations`: of loops, all of them together.
   Watch(std::function<void(const tensorflow::OpKernel&)> on_member,
-        std::function<void(const tensorflow::Tensor&)> on_value);
+        std::function<void(const tensorflow::Tensor&)> on_value, int64_t max_iterations);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -40,10 +42,15 @@ class Watch {
   static const Watch* Current();
   void Begin(const tensorflow::OpKernel& member) const { on_member_(member); }
   void Show(const tensorflow::Tensor& value) const { on_value_(value); }
+  // False if there have been too many.
+  bool BeginIteration() const { return ++iterations_ <= max_iterations_; }
+  bool TooManyIterations() const { return iterations_ > max_iterations_; }
 
  private:
   const std::function<void(const tensorflow::OpKernel&)> on_member_;
   const std::function<void(const tensorflow::Tensor&)> on_value_;
+  const int64_t max_iterations_;
+  mutable int64_t iterations_ = 0;
 };
 
 class Members {
@@ -52,8 +59,7 @@ class Members {
     std::unique_ptr<tensorflow::OpKernel> kernel;
     std::vector<Source> inputs;
     std::vector<tensorflow::AllocatorAttributes> input_attrs, output_attrs;
-    // How often each output is read: by members, and as a result.
-    std::vector<int> uses;
+    int first_value = 0;  // the number of its first output among those of all members
   };
 
   // Makes the kernels of the nodes of `graph`, which are in an order that may run, on the device of `construction`.
@@ -75,9 +81,13 @@ class Members {
   // more are let go.
   class Run {
    public:
-    // `outer`: the execution of the op that the members are of. All arguments live longer.
-    Run(const Members& members, tensorflow::OpKernelContext* outer, Environment& environment);
+    // `outer`: the execution of the op that the members are of. All arguments live longer. `staying`: arguments that
+    // the environment has for as long as the run.
+    Run(const Members& members, tensorflow::OpKernelContext* outer, Environment& environment,
+        const std::vector<int>& staying = {});
 
+    // Once more from the first member on.
+    void Again();
     // Runs the members before `end` that have not run. An error is the member's, which it names. `keep`: arguments stay
     // in the environment even if nobody reads them any more.
     absl::Status Until(int end, bool keep);
@@ -85,16 +95,17 @@ class Members {
     tensorflow::Tensor Take(const Source& source, bool keep = false);
 
    private:
-    absl::Status RunOne(const Member& member, std::vector<tensorflow::Tensor>* outputs);
+    absl::Status RunOne(const Member& member, tensorflow::Tensor* outputs);
 
     const Members& members_;
-    tensorflow::OpKernelContext* const outer_;
     Environment& environment_;
+    tensorflow::OpKernelContext::Params params_;
     int next_ = 0;
-    std::vector<std::vector<tensorflow::Tensor>> values_;
-    std::vector<std::vector<int>> uses_;  // that are still to come
-    std::vector<int> argument_uses_;
+    std::vector<tensorflow::Tensor> values_;
+    std::vector<int> uses_;  // of values, that are still to come
+    std::vector<int> argument_uses_, all_argument_uses_;
     std::vector<tensorflow::Tensor> inputs_;
+    absl::InlinedVector<tensorflow::TensorValue, 4> input_values_;
   };
 
   // Runs all of them and takes their results.
@@ -103,10 +114,12 @@ class Members {
 
  private:
   void CountUse(const Source& source);
+  int NumberOf(const Source& value) const { return members_[value.member].first_value + value.index; }
 
   std::vector<Member> members_;
   std::vector<Source> results_;
-  std::vector<int> argument_uses_;
+  // How often each value is read: by members, and as a result.
+  std::vector<int> uses_, argument_uses_;
 };
 
 }  // namespace xpu::cluster

@@ -2,12 +2,14 @@
 #include <iterator>
 #include <map>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/uses.h"
 #include "tensorflow_plugin/commands/walk.h"
+#include "tensorflow_plugin/commands/work.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::commands {
@@ -15,6 +17,10 @@ namespace {
 
 // A command of so many elements costs about as much as its being one.
 constexpr int64_t kFewElements = 4096;
+
+// Of the commands that read the same as another, so many before it are looked at. And so far is a command taken forth,
+// past so many that it does not hang on, to become one with another: a loop's first iteration and its last are not.
+constexpr int kMostReaders = 16, kMostTaken = 256, kFurthest = 1024;
 
 // Strides of axes of one element mean nothing.
 bool SameWalk(const Dims& shape, const Dims& a, const Dims& b) {
@@ -29,6 +35,7 @@ bool IsScalar(const Dims& shape, const Dims& strides) { return SameWalk(shape, s
 struct Group {
   Dims shape;
   std::vector<int> members;  // in order
+  size_t instructions = 0;   // of their programs
 };
 
 // What a program reads at an input: from where, and how it walks.
@@ -76,7 +83,8 @@ class Fuser {
   void Run() {
     group_of_.assign(list_.commands.size(), -1);
     for (int i = 0; i < static_cast<int>(list_.commands.size()); ++i) {
-      if (!CanFuse(list_.commands[i])) {
+      can_fuse_.push_back(CanFuse(list_.commands[i]));
+      if (!can_fuse_[i]) {
         group_of_[i] = NewGroup(i, Dims());
         continue;
       }
@@ -106,16 +114,14 @@ class Fuser {
 
   int NewGroup(int i, Dims shape) {
     const int g = static_cast<int>(groups_.size());
-    groups_.push_back({std::move(shape), {i}});
+    const auto* desc = std::get_if<ElementwiseDesc>(&list_.commands[i].desc);
+    groups_.push_back({std::move(shape), {i}, desc == nullptr ? 0 : desc->program->instrs().size()});
     position_.push_back(static_cast<int>(order_.size()));
     order_.push_back(g);
     return g;
   }
 
-  bool IsElementwise(int group) const {
-    return std::holds_alternative<ElementwiseDesc>(list_.commands[groups_[group].members[0]].desc) &&
-           CanFuse(list_.commands[groups_[group].members[0]]);
-  }
+  bool IsElementwise(int group) const { return can_fuse_[groups_[group].members[0]]; }
 
   // Whether commands that read from the same buffer gain by being one: much that both read is read once. Of few
   // elements, one command less is worth it; many that have nothing else in common are better with those who read what
@@ -146,7 +152,10 @@ class Fuser {
     for (const Place& place : list_.commands[i].in) {
       if (place.buffer == Place::kNowhere) continue;
       if (list_.buffers[place.buffer].bytes > 16) {
-        for (int reader : uses_.buffers[place.buffer].readers) {
+        const std::vector<int>& readers = uses_.buffers[place.buffer].readers;
+        const auto own = std::lower_bound(readers.begin(), readers.end(), i);
+        for (auto it = own - std::min<std::ptrdiff_t>(own - readers.begin(), kMostReaders); it != own; ++it) {
+          const int reader = *it;
           if (reader < i && !distances_.AreFar(reader, i) && IsWorthOnePass(reader, i)) add(reader);
         }
       }
@@ -173,10 +182,12 @@ class Fuser {
   }
 
   bool Join(int g, int i) {
-    Group joined = groups_[g];
     const Dims& shape = DescOf(i).shape;
-    if (joined.shape.num_elements() != shape.num_elements()) return false;
+    const size_t instructions = groups_[g].instructions + DescOf(i).program->instrs().size();
+    if (groups_[g].shape.num_elements() != shape.num_elements() || instructions > Program::kMaxRegisters) return false;
+    Group joined = groups_[g];
     joined.members.push_back(i);
+    joined.instructions = instructions;
     bool fits = Fits(joined);
     if (!fits && joined.shape != shape) {
       joined.shape = shape;
@@ -203,9 +214,12 @@ class Fuser {
 
   // Group h, which stands behind g, becomes part of it, if that can be.
   void Merge(int g, int h) {
-    Group merged{groups_[g].shape, {}};
+    Group merged{groups_[g].shape, {}, groups_[g].instructions + groups_[h].instructions};
     const std::vector<int>&first = groups_[g].members, &second = groups_[h].members;
-    if (merged.shape.num_elements() != groups_[h].shape.num_elements()) return;
+    if (merged.shape.num_elements() != groups_[h].shape.num_elements() ||
+        merged.instructions > Program::kMaxRegisters) {
+      return;
+    }
     std::merge(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(merged.members));
     bool fits = Fits(merged);
     if (!fits && merged.shape != groups_[h].shape) {
@@ -214,9 +228,7 @@ class Fuser {
     }
     if (!fits || !PutSourcesBefore(g, second, h)) return;
     for (int member : second) group_of_[member] = g;
-    order_.erase(order_.begin() + position_[h]);
-    for (int p = position_[h]; p < static_cast<int>(order_.size()); ++p) position_[order_[p]] = p;
-    groups_[h].members.clear();
+    groups_[h].members.clear();  // it keeps its place in the order
     groups_[g] = std::move(merged);
     if (last_scalar_ == h) last_scalar_ = g;
   }
@@ -227,16 +239,16 @@ class Fuser {
     return Build(group, false, &desc, &in, &out);
   }
 
-  // Has all that commands hang on which are to join group g stand before it; false if some of it hangs on g. They are
-  // those of group `own`, if there is one.
+  // Has all that commands hang on which are to join group g stand before it; false if some of it hangs on g, or is too
+  // much or too far. They are those of group `own`, if there is one.
   bool PutSourcesBefore(int g, const std::vector<int>& commands, int own) {
-    std::vector<bool> found(groups_.size(), false);
+    std::unordered_set<int> found;
     std::vector<int> open;
     int last = position_[g];
     const auto visit = [&](int command) {
+      ++Steps();
       const int h = group_of_[command];
-      if (h == own || found[h] || position_[h] <= position_[g]) return;
-      found[h] = true;
+      if (h == own || position_[h] <= position_[g] || !found.insert(h).second) return;
       open.push_back(h);
       last = std::max(last, position_[h]);
     };
@@ -244,6 +256,7 @@ class Fuser {
       for (int b : before_[command]) visit(b);
     }
     while (!open.empty()) {
+      if (found.size() > kMostTaken || last - position_[g] > kFurthest) return false;
       const int h = open.back();
       open.pop_back();
       for (int member : groups_[h].members) {
@@ -253,8 +266,9 @@ class Fuser {
         }
       }
     }
+    Steps() += last - position_[g];
     const auto begin = order_.begin() + position_[g], end = order_.begin() + last + 1;
-    std::stable_partition(begin, end, [&](int h) { return found[h]; });
+    std::stable_partition(begin, end, [&](int h) { return found.count(h) != 0; });
     for (int p = position_[g]; p <= last; ++p) position_[order_[p]] = p;
     return true;
   }
@@ -269,6 +283,7 @@ class Fuser {
     Written written;
     std::map<std::tuple<DType, double, double, int64_t>, ProgramBuilder::Reg> constants;
     for (int i : group.members) {
+      ++Steps();
       const Command& command = list_.commands[i];
       const Program& p = *DescOf(i).program;
       std::vector<Dims> strides;
@@ -358,7 +373,7 @@ class Fuser {
   bool IsReadOutside(int buffer, const Group& group) const {
     if (uses_.buffers[buffer].kept) return true;
     for (int reader : uses_.buffers[buffer].readers) {
-      if (std::find(group.members.begin(), group.members.end(), reader) == group.members.end()) return true;
+      if (!std::binary_search(group.members.begin(), group.members.end(), reader)) return true;
     }
     return false;
   }
@@ -423,7 +438,8 @@ class Fuser {
   const std::vector<std::vector<int>> before_;
   const Distances distances_;
   std::vector<Group> groups_;
-  std::vector<int> group_of_;  // by command
+  std::vector<int> group_of_;   // by command
+  std::vector<bool> can_fuse_;  // by command, so far
   // The groups so far, each after those that it hangs on, and where each stands.
   std::vector<int> order_, position_;
   int last_scalar_ = -1;  // a group of single elements

@@ -60,18 +60,34 @@ std::vector<bool> RunOnce(const List& list, const std::vector<bool>& stays) {
     if (!std::all_of(of.writers.begin(), of.writers.end(), [&](int w) { return once[w]; })) return false;
     return std::all_of(of.readers.begin(), of.readers.end(), [&](int r) { return once[r] || r > of.writers.back(); });
   };
-  const auto may_stay = [&](const Command& command) {
-    const auto known = [&](const Place& place) { return place.buffer == Place::kNowhere || is_known(place.buffer); };
-    return std::all_of(command.in.begin(), command.in.end(), known) &&
-           std::all_of(command.out.begin(), command.out.end(), known);
-  };
+  std::vector<bool> known(list.buffers.size());
+  std::vector<int> open;  // commands that do not run once, whose buffers have not been looked at
   // One that does not takes along whoever reads what it writes, or writes there, too.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int i = 0; i < count; ++i) {
-      if (!once[i] || may_stay(list.commands[i])) continue;
-      once[i] = false;
-      changed = true;
+  const auto leave_out = [&](int buffer) {
+    known[buffer] = false;
+    for (const std::vector<int>* users : {&uses.buffers[buffer].readers, &uses.buffers[buffer].writers}) {
+      for (int user : *users) {
+        if (!once[user]) continue;
+        once[user] = false;
+        open.push_back(user);
+      }
+    }
+  };
+  for (size_t b = 0; b < known.size(); ++b) known[b] = is_known(static_cast<int>(b));
+  for (size_t b = 0; b < known.size(); ++b) {
+    if (!known[b]) leave_out(static_cast<int>(b));
+  }
+  while (!open.empty()) {
+    const int i = open.back();
+    open.pop_back();
+    const auto may_change = [&](const Place& place) {
+      return place.buffer != Place::kNowhere && known[place.buffer] && !stays[place.buffer];
+    };
+    for (const Place& place : list.commands[i].out) {
+      if (may_change(place)) leave_out(place.buffer);
+    }
+    for (const Place& place : list.commands[i].in) {
+      if (may_change(place) && i <= uses.buffers[place.buffer].writers.back()) leave_out(place.buffer);
     }
   }
   return once;

@@ -1,11 +1,21 @@
 #include "tensorflow_plugin/commands/memory_plan.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tensorflow_plugin/commands/work.h"
 
 namespace xpu::commands {
 namespace {
 
 constexpr int64_t kAlignment = 256;
+
+// So many buffers get the places that are best for them, each compared with all others. What is smaller than those gets
+// a place when it is written, as an allocator would give it.
+constexpr size_t kCompared = 2048;
 
 struct Life {
   int buffer = 0;
@@ -20,9 +30,110 @@ void Touch(const Place& place, int command, std::vector<Life>* lives) {
   life.last = command;
 }
 
+// Largest first, each at the lowest place where nothing lies that lives at the same time.
+void PlaceLargestFirst(const std::vector<Life>& order, MemoryPlan* plan) {
+  std::vector<Life> placed;  // by offset
+  for (const Life& life : order) {
+    int64_t offset = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < placed.size(); ++i) {
+      const Life& other = placed[i];
+      ++Steps();
+      if (other.last < life.first || life.last < other.first) continue;
+      const int64_t there = plan->offsets[other.buffer];
+      if (offset + life.bytes <= there) break;
+      offset = std::max(offset, there + other.bytes);
+    }
+    plan->offsets[life.buffer] = offset;
+    plan->bytes = std::max(plan->bytes, offset + life.bytes);
+    while (at < placed.size() && plan->offsets[placed[at].buffer] <= offset) ++at;
+    placed.insert(placed.begin() + at, life);
+  }
+}
+
+// Parts of memory that nobody has at the time.
+class Gaps {
+ public:
+  // Behind `start` all is free.
+  explicit Gaps(int64_t start) : end_(start) {}
+
+  // The smallest gap that is large enough, or new memory at the end.
+  int64_t Take(int64_t bytes) {
+    const auto found = by_bytes_.lower_bound({bytes, 0});
+    if (found == by_bytes_.end()) {
+      int64_t offset = end_;
+      if (const auto last = LastUntilEnd(); last != by_offset_.end()) {  // it grows
+        offset = last->first;
+        Remove(last);
+      }
+      end_ = offset + bytes;
+      return offset;
+    }
+    const auto [size, offset] = *found;
+    Remove(by_offset_.find(offset));
+    if (size > bytes) Insert(offset + bytes, size - bytes);
+    return offset;
+  }
+
+  void Give(int64_t offset, int64_t bytes) {
+    const auto after = by_offset_.find(offset + bytes);
+    if (after != by_offset_.end()) {
+      bytes += after->second;
+      Remove(after);
+    }
+    auto before = by_offset_.lower_bound(offset);
+    if (before != by_offset_.begin() && std::prev(before)->first + std::prev(before)->second == offset) {
+      --before;
+      offset = before->first;
+      bytes += before->second;
+      Remove(before);
+    }
+    Insert(offset, bytes);
+  }
+
+  int64_t end() const { return end_; }
+
+ private:
+  using ByOffset = std::map<int64_t, int64_t>;
+
+  ByOffset::iterator LastUntilEnd() {
+    if (by_offset_.empty()) return by_offset_.end();
+    const auto last = std::prev(by_offset_.end());
+    return last->first + last->second == end_ ? last : by_offset_.end();
+  }
+  void Insert(int64_t offset, int64_t bytes) {
+    by_offset_[offset] = bytes;
+    by_bytes_.emplace(bytes, offset);
+  }
+  void Remove(ByOffset::iterator gap) {
+    by_bytes_.erase({gap->second, gap->first});
+    by_offset_.erase(gap);
+  }
+
+  int64_t end_;
+  ByOffset by_offset_;
+  std::set<std::pair<int64_t, int64_t>> by_bytes_;
+};
+
+// In the order of their lives, behind what has been placed.
+void PlaceAsWritten(std::vector<Life> lives, MemoryPlan* plan) {
+  std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.first < b.first; });
+  Gaps gaps(plan->bytes);
+  std::set<std::pair<int, size_t>> alive;  // by their ends
+  for (size_t i = 0; i < lives.size(); ++i) {
+    while (!alive.empty() && alive.begin()->first < lives[i].first) {
+      const Life& over = lives[alive.begin()->second];
+      gaps.Give(plan->offsets[over.buffer], over.bytes);
+      alive.erase(alive.begin());
+    }
+    plan->offsets[lives[i].buffer] = gaps.Take(lives[i].bytes);
+    alive.emplace(lives[i].last, i);
+  }
+  plan->bytes = gaps.end();
+}
+
 }  // namespace
 
-// Largest first, each at the lowest place where nothing lies that lives at the same time.
 MemoryPlan PlanMemory(const List& list) {
   MemoryPlan plan;
   plan.offsets.assign(list.buffers.size(), MemoryPlan::kElsewhere);
@@ -42,22 +153,16 @@ MemoryPlan PlanMemory(const List& list) {
     order.push_back(lives[i]);
   }
   std::stable_sort(order.begin(), order.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
-  std::vector<Life> placed;  // by offset
-  for (const Life& life : order) {
-    int64_t offset = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < placed.size(); ++i) {
-      const Life& other = placed[i];
-      if (other.last < life.first || life.last < other.first) continue;
-      const int64_t there = plan.offsets[other.buffer];
-      if (offset + life.bytes <= there) break;
-      offset = std::max(offset, there + other.bytes);
-    }
-    plan.offsets[life.buffer] = offset;
-    plan.bytes = std::max(plan.bytes, offset + life.bytes);
-    while (at < placed.size() && plan.offsets[placed[at].buffer] <= offset) ++at;
-    placed.insert(placed.begin() + at, life);
+  std::vector<Life> rest;
+  if (order.size() > kCompared) {
+    // Those of one size stay together.
+    const int64_t limit = order[kCompared].bytes;
+    const auto first = std::find_if(order.begin(), order.end(), [&](const Life& life) { return life.bytes <= limit; });
+    rest.assign(first, order.end());
+    order.erase(first, order.end());
   }
+  PlaceLargestFirst(order, &plan);
+  PlaceAsWritten(std::move(rest), &plan);
   return plan;
 }
 

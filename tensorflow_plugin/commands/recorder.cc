@@ -10,9 +10,6 @@ namespace {
 constexpr uint64_t kBase = uint64_t{1} << 62;
 constexpr uint64_t kAlignment = 256;
 
-// Of a loop with more iterations than that, captured whole, the list would cost more than it saves.
-constexpr size_t kMaxCommands = 16384;
-
 uint64_t Number(const void* address) { return reinterpret_cast<uint64_t>(address); }
 
 }  // namespace
@@ -161,9 +158,7 @@ Command& Recorder::Add(Descriptor desc) {
   return command;
 }
 
-Status Recorder::RequireRoom() {
-  return list_.commands.size() < kMaxCommands ? OkStatus() : CannotRecord("so many commands");
-}
+Status Recorder::RequireRoom() { return is_full() ? CannotRecord("so many commands") : OkStatus(); }
 
 Status Recorder::CannotRecord(const char* what) {
   if (obstacle_.empty()) obstacle_ = what;

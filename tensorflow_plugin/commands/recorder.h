@@ -38,12 +38,17 @@ class Recorder {
 
   // What could not be recorded, if anything: a command whose outcome somebody waits for.
   const std::string& obstacle() const { return obstacle_; }
+  // There were more commands than a list may have.
+  bool is_full() const { return list_.commands.size() >= kMaxCommands; }
 
   // The list so far, with everything in it.
   List& list() { return list_; }
   const List& list() const { return list_; }
 
  private:
+  // Of a loop with more iterations than that, captured whole, the list would cost more than it saves.
+  static constexpr size_t kMaxCommands = 16384;
+
   class RecordingDevice;
   class RecordingStream;
 

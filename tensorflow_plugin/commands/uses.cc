@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tensorflow_plugin/commands/ranges.h"
+
 namespace xpu::commands {
 
 Uses UsesOf(const List& list) {
@@ -18,17 +20,11 @@ Uses UsesOf(const List& list) {
     for (const Place& place : list.commands[i].in) {
       if (place.buffer != Place::kNowhere) add(&uses.buffers[place.buffer].readers, static_cast<int>(i));
     }
-    for (const Place& place : list.commands[i].out) {
-      if (place.buffer != Place::kNowhere) add(&uses.buffers[place.buffer].writers, static_cast<int>(i));
-    }
-  }
-  // A scatter reads what it writes into.
-  for (size_t i = 0; i < list.commands.size(); ++i) {
-    if (!std::holds_alternative<ScatterDesc>(list.commands[i].desc)) continue;
+    const bool reads_too = std::holds_alternative<ScatterDesc>(list.commands[i].desc);  // what it writes into
     for (const Place& place : list.commands[i].out) {
       if (place.buffer == Place::kNowhere) continue;
-      std::vector<int>& readers = uses.buffers[place.buffer].readers;
-      readers.insert(std::lower_bound(readers.begin(), readers.end(), static_cast<int>(i)), static_cast<int>(i));
+      add(&uses.buffers[place.buffer].writers, static_cast<int>(i));
+      if (reads_too) add(&uses.buffers[place.buffer].readers, static_cast<int>(i));
     }
   }
   return uses;
@@ -36,12 +32,8 @@ Uses UsesOf(const List& list) {
 
 std::vector<std::vector<int>> Dependencies(const List& list) {
   static constexpr Range kAll{INT64_MIN, INT64_MAX};  // of a workspace
-  struct Access {
-    int command;
-    Range range;
-  };
   struct State {
-    std::vector<Access> writes, reads;  // that nobody has written over since
+    Ranges writes, reads;  // that nobody has written over since
   };
   std::vector<State> states(list.buffers.size());
   int last_that_may_fail = -1;
@@ -51,10 +43,11 @@ std::vector<std::vector<int>> Dependencies(const List& list) {
     const Command& command = list.commands[i];
     const int number = static_cast<int>(i);
     std::vector<int>& mine = before[i];
-    const auto meet = [&mine](const std::vector<Access>& accesses, const Range& range) {
-      for (const Access& access : accesses) {
-        if (access.range.Overlaps(range)) mine.push_back(access.command);
-      }
+    const auto meet = [&mine](const Ranges& accesses, const Range& range) {
+      accesses.EachOverlapping(range, [&mine](int command) {
+        mine.push_back(command);
+        return true;
+      });
     };
     const auto each_output = [&command](const auto& function) {
       for (size_t k = 0; k < command.out.size(); ++k) {
@@ -72,15 +65,13 @@ std::vector<std::vector<int>> Dependencies(const List& list) {
     });
     for (size_t k = 0; k < command.in.size(); ++k) {
       if (command.in[k].buffer == Place::kNowhere) continue;
-      states[command.in[k].buffer].reads.push_back({number, RangeOfInput(command, k)});
+      states[command.in[k].buffer].reads.Add(RangeOfInput(command, k), number);
     }
     each_output([&](int buffer, const Range& range) {
       // Whoever would have to wait for those waits for this command, which waits for them.
-      for (std::vector<Access>* accesses : {&states[buffer].writes, &states[buffer].reads}) {
-        const auto over = [&](const Access& access) { return range.Contains(access.range); };
-        accesses->erase(std::remove_if(accesses->begin(), accesses->end(), over), accesses->end());
-      }
-      states[buffer].writes.push_back({number, range});
+      states[buffer].writes.EraseWithin(range);
+      states[buffer].reads.EraseWithin(range);
+      states[buffer].writes.Add(range, number);
     });
     if (command.may_fail() || WritesGiven(list, command)) {
       if (last_that_may_fail >= 0) mine.push_back(last_that_may_fail);
@@ -108,9 +99,10 @@ Distances::Distances(const List& list) {
 
 bool IsWritten(const List& list, const Uses& uses, int buffer, const Range& range, int after, int until) {
   if (buffer == Place::kNowhere) return false;
-  for (int writer : uses.buffers[buffer].writers) {
-    if (writer <= after || writer > until) continue;
-    const Command& command = list.commands[writer];
+  const std::vector<int>& writers = uses.buffers[buffer].writers;
+  for (auto writer = std::upper_bound(writers.begin(), writers.end(), after);
+       writer != writers.end() && *writer <= until; ++writer) {
+    const Command& command = list.commands[*writer];
     for (size_t k = 0; k < command.out.size(); ++k) {
       if (command.out[k].buffer == buffer && RangeOfOutput(command, k).Overlaps(range)) return true;
     }

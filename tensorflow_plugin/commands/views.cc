@@ -1,11 +1,13 @@
 // Copies that only put elements elsewhere, taken out: who reads the copy reads the original, and who makes what is
 // copied writes it to where the copy would have put it.
 #include <algorithm>
-#include <iterator>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "tensorflow_plugin/commands/passes.h"
+#include "tensorflow_plugin/commands/ranges.h"
 #include "tensorflow_plugin/commands/uses.h"
 #include "tensorflow_plugin/commands/walk.h"
 #include "tensorflow_plugin/primitives/check.h"
@@ -200,20 +202,23 @@ class Reader {
   int64_t* offset_ = nullptr;
 };
 
-// Adds the numbers of `more` to those of `numbers`; both ascend.
-void Add(const std::vector<int>& more, std::vector<int>* numbers) {
-  std::vector<int> all;
-  std::set_union(numbers->begin(), numbers->end(), more.begin(), more.end(), std::back_inserter(all));
-  *numbers = std::move(all);
+// Sorts numbers, and takes out those that are there twice.
+void SortOnce(std::vector<int>* numbers) {
+  std::sort(numbers->begin(), numbers->end());
+  numbers->erase(std::unique(numbers->begin(), numbers->end()), numbers->end());
 }
 
-// Who reads what command i copies reads the original instead, if all who do can. `uses` stay those of the list.
-void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, List* list, Uses* uses) {
+// Who reads what command i copies reads the original instead, if all who do can. `uses` stay those of the list, but for
+// the order of a buffer's readers, which is lost where `mixed`.
+void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, List* list, Uses* uses,
+                 std::vector<bool>* mixed) {
   const Command& command = list->commands[i];
   const Place from = command.in[0], to = command.out[0];
   if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || to.offset != 0) return;
   Uses::OfBuffer& of_copy = uses->buffers[to.buffer];
   Uses::OfBuffer& of_original = uses->buffers[from.buffer];
+  if ((*mixed)[to.buffer]) SortOnce(&of_copy.readers);
+  (*mixed)[to.buffer] = false;
   if (of_copy.kept || of_copy.writers.size() != 1 || of_copy.readers.empty()) return;
   Walk walk;
   if (!WalkOfSource(copy, list->buffers[to.buffer].bytes, &walk)) return;
@@ -221,9 +226,9 @@ void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& 
   for (int64_t stride : walk.strides) {
     if (stride < 0) return;
   }
-  for (int writer : of_original.writers) {
-    if (writer > i && writer <= of_copy.readers.back()) return;
-  }
+  const std::vector<int>& writers = of_original.writers;
+  const auto next = std::upper_bound(writers.begin(), writers.end(), i);
+  if (next != writers.end() && *next <= of_copy.readers.back()) return;
   const int64_t size = static_cast<int64_t>(copy.element_size);
   std::vector<Command> changed;
   for (int reader : of_copy.readers) {
@@ -240,10 +245,8 @@ void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& 
     changed.push_back(std::move(c));
   }
   for (size_t r = 0; r < changed.size(); ++r) list->commands[of_copy.readers[r]] = std::move(changed[r]);
-  std::vector<int> readers;
-  std::set_union(of_original.readers.begin(), of_original.readers.end(), of_copy.readers.begin(), of_copy.readers.end(),
-                 std::back_inserter(readers));
-  of_original.readers = std::move(readers);
+  of_original.readers.insert(of_original.readers.end(), of_copy.readers.begin(), of_copy.readers.end());
+  (*mixed)[from.buffer] = true;
   of_copy.readers.clear();
 }
 
@@ -276,109 +279,161 @@ bool KeepsOff(const Command& c, int buffer, const Range& range) {
   return true;
 }
 
-bool KeepOff(const List& list, int first, int end, int buffer, const Range& range) {
-  for (int c = first; c < end; ++c) {
-    if (!KeepsOff(list.commands[c], buffer, range)) return false;
+// Makes copies lie where they are copied to.
+class Writer {
+ public:
+  Writer(const Capabilities& can, List* list)
+      : can_(can),
+        list_(*list),
+        uses_(UsesOf(*list)),
+        mixed_(list->buffers.size(), false),
+        is_workspace_(list->buffers.size(), false) {
+    for (const Command& command : list_.commands) {
+      may_fail_.push_back(may_fail_.back() + (command.may_fail() ? 1 : 0));
+      if (command.workspace.buffer != Place::kNowhere) is_workspace_[command.workspace.buffer] = true;
+    }
   }
-  return true;
-}
 
-// Whether nobody writes to this range of a buffer from command `first` on.
-bool NobodyWrites(const List& list, const Uses& uses, int first, int buffer, const Range& range) {
-  for (int writer : uses.buffers[buffer].writers) {
-    const Command& c = list.commands[writer];
-    if (writer < first) continue;
-    if (c.workspace.buffer == buffer) return false;
+  // Whether what command i copies is written to where it is copied to from now on. Command i is then nothing.
+  bool WriteThrough(const CopyStridedDesc& copy, int i) {
+    const Place from = list_.commands[i].in[0], to = list_.commands[i].out[0];
+    if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || from.offset != 0) return false;
+    Tidy(from.buffer);
+    if (WritesGiven(list_, list_.commands[i]) && MayFail(uses_.buffers[from.buffer].writers, i)) return false;
+    Walk walk;
+    if (uses_.buffers[from.buffer].kept || !WalkOfTarget(copy, list_.buffers[from.buffer].bytes, &walk)) return false;
+    return walk.contiguous() ? MoveToPlace(copy, walk, i) : WriteRowsThrough(copy, walk, i);
+  }
+
+ private:
+  // What touches a buffer, and where. Commands may have changed since: they have to be looked at.
+  const Ranges& TouchesOf(int buffer) {
+    const auto [found, is_new] = touches_.try_emplace(buffer);
+    if (is_new) {
+      for (int user : uses_.buffers[buffer].writers) AddTouches(user, buffer, &found->second);
+      for (int user : uses_.buffers[buffer].readers) AddTouches(user, buffer, &found->second);
+    }
+    return found->second;
+  }
+  void AddTouches(int user, int buffer, Ranges* touches) const {
+    const Command& c = list_.commands[user];
+    for (size_t k = 0; k < c.in.size(); ++k) {
+      if (c.in[k].buffer == buffer) touches->Add(RangeOfInput(c, k), user);
+    }
     for (size_t k = 0; k < c.out.size(); ++k) {
-      if (c.out[k].buffer == buffer && range.Overlaps(RangeOfOutput(c, k))) return false;
+      if (c.out[k].buffer == buffer) touches->Add(RangeOfOutput(c, k), user);
     }
   }
-  return true;
-}
 
-// Takes command i, which copies buffer `from` to a place in another, out of `uses`.
-void Forget(int i, const Place& to, Command* command, Uses* uses) {
-  command->in.clear();
-  command->out.clear();
-  std::vector<int>& writers = uses->buffers[to.buffer].writers;
-  writers.erase(std::find(writers.begin(), writers.end(), i));
-}
-
-// The buffer that command i copies as it is to a place in another lies at that place from the beginning; false if it
-// cannot. Command i is then nothing, and `uses` are those of the list without it.
-bool MoveToPlace(const CopyStridedDesc& copy, const Walk& walk, int i, List* list, Uses* uses) {
-  Command& command = list->commands[i];
-  const Place from = command.in[0];
-  const Place to{command.out[0].buffer, command.out[0].offset + walk.offset * static_cast<int64_t>(copy.element_size)};
-  Uses::OfBuffer& source = uses->buffers[from.buffer];
-  const Range range{to.offset, to.offset + list->buffers[from.buffer].bytes};
-  if (to.buffer == from.buffer || source.writers.empty() || source.writers.back() >= i ||
-      source.readers[0] < source.writers[0])
-    return false;
-  if (!KeepOff(*list, source.writers[0], i, to.buffer, range)) return false;
-  if (source.readers.size() > 1 && !NobodyWrites(*list, *uses, i + 1, to.buffer, range)) return false;
-  const auto move = [&](std::vector<Place>* places) {
-    for (Place& place : *places) {
-      if (place.buffer == from.buffer) place = {to.buffer, to.offset + place.offset};
-    }
-  };
-  for (int writer : source.writers) {
-    if (list->commands[writer].workspace.buffer == from.buffer) return false;
+  // Whether none of the commands [first, end) touches this range of a buffer.
+  bool KeepOff(int first, int end, int buffer, const Range& range) {
+    return !is_workspace_[buffer] && TouchesOf(buffer).EachOverlapping(range, [&](int c) {
+      return c < first || c >= end || KeepsOff(list_.commands[c], buffer, range);
+    });
   }
-  for (const std::vector<int>* users : {&source.writers, &source.readers}) {
-    for (int user : *users) {
-      move(&list->commands[user].in);
-      move(&list->commands[user].out);
+
+  // Whether nobody writes to this range of a buffer from command `first` on.
+  bool NobodyWrites(int first, int buffer, const Range& range) {
+    return !is_workspace_[buffer] && TouchesOf(buffer).EachOverlapping(range, [&](int number) {
+      const Command& c = list_.commands[number];
+      for (size_t k = 0; number >= first && k < c.out.size(); ++k) {
+        if (c.out[k].buffer == buffer && range.Overlaps(RangeOfOutput(c, k))) return false;
+      }
+      return true;
+    });
+  }
+
+  // Whether there is a command that may fail between the first of `writers` and command i.
+  bool MayFail(const std::vector<int>& writers, int i) const {
+    return !writers.empty() && writers[0] < i && may_fail_[i] > may_fail_[writers[0] + 1];
+  }
+
+  // Puts the users of a buffer in order, and takes out those that are none any more.
+  void Tidy(int buffer) {
+    if (!mixed_[buffer]) return;
+    mixed_[buffer] = false;
+    for (std::vector<int>* users : {&uses_.buffers[buffer].writers, &uses_.buffers[buffer].readers}) {
+      users->erase(std::remove_if(users->begin(), users->end(), [&](int c) { return gone_.count(c) != 0; }),
+                   users->end());
+      SortOnce(users);
     }
   }
-  source.readers.erase(std::find(source.readers.begin(), source.readers.end(), i));
-  Forget(i, to, &command, uses);
-  Add(source.writers, &uses->buffers[to.buffer].writers);
-  Add(source.readers, &uses->buffers[to.buffer].readers);
-  source = {};
-  return true;
-}
 
-// The product that makes all that command i copies, for it alone, writes it in rows to where it is copied to; false if
-// it cannot. Command i is then nothing, and `uses` are those of the list without it.
-bool WriteRowsThrough(const Capabilities& can, const CopyStridedDesc& copy, const Walk& walk, int i, List* list,
-                      Uses* uses) {
-  Command& command = list->commands[i];
-  const Place from = command.in[0], to = command.out[0];
-  Uses::OfBuffer& source = uses->buffers[from.buffer];
-  if (source.writers.size() != 1 || source.readers.size() != 1 || source.writers[0] >= i) return false;
-  const int maker = source.writers[0];
-  for (int64_t stride : walk.strides) {
-    if (stride <= 0) return false;
+  // Command i, which copied to buffer `to`, is nothing from now on; these others write and read there instead.
+  void Replace(int i, int to, const std::vector<int>& writers, const std::vector<int>& readers) {
+    list_.commands[i].in.clear();
+    list_.commands[i].out.clear();
+    gone_.insert(i);
+    Uses::OfBuffer& target = uses_.buffers[to];
+    target.writers.insert(target.writers.end(), writers.begin(), writers.end());
+    target.readers.insert(target.readers.end(), readers.begin(), readers.end());
+    mixed_[to] = true;
+    const auto known = touches_.find(to);
+    if (known == touches_.end()) return;
+    for (int user : writers) AddTouches(user, to, &known->second);
+    for (int user : readers) AddTouches(user, to, &known->second);
   }
-  if (!KeepOff(*list, maker, i, to.buffer, RangeOfOutput(command, 0))) return false;
-  Command changed = list->commands[maker];
-  int64_t offset = 0;
-  if (!WritesWhole(*list, changed, 0) || !WriteRows(can, walk, copy.element_size, &changed, &offset)) return false;
-  changed.out[0] = {to.buffer, to.offset + offset * static_cast<int64_t>(copy.element_size)};
-  list->commands[maker] = std::move(changed);
-  Forget(i, to, &command, uses);
-  source = {};
-  Add({maker}, &uses->buffers[to.buffer].writers);
-  return true;
-}
 
-// Whether there is a command that may fail between the first of `writers` and command i.
-bool MayFail(const List& list, const std::vector<int>& writers, int i) {
-  for (int c = writers.empty() ? i : writers[0] + 1; c < i; ++c) {
-    if (list.commands[c].may_fail()) return true;
+  // The buffer that command i copies as it is to a place in another lies at that place from the beginning; false if it
+  // cannot.
+  bool MoveToPlace(const CopyStridedDesc& copy, const Walk& walk, int i) {
+    const Place from = list_.commands[i].in[0], target = list_.commands[i].out[0];
+    const Place to{target.buffer, target.offset + walk.offset * static_cast<int64_t>(copy.element_size)};
+    Uses::OfBuffer& source = uses_.buffers[from.buffer];
+    const Range range{to.offset, to.offset + list_.buffers[from.buffer].bytes};
+    if (to.buffer == from.buffer || is_workspace_[from.buffer] || source.writers.empty() ||
+        source.writers.back() >= i || source.readers[0] < source.writers[0]) {
+      return false;
+    }
+    if (!KeepOff(source.writers[0], i, to.buffer, range)) return false;
+    if (source.readers.size() > 1 && !NobodyWrites(i + 1, to.buffer, range)) return false;
+    const auto move = [&](std::vector<Place>* places) {
+      for (Place& place : *places) {
+        if (place.buffer == from.buffer) place = {to.buffer, to.offset + place.offset};
+      }
+    };
+    for (const std::vector<int>* users : {&source.writers, &source.readers}) {
+      for (int user : *users) {
+        move(&list_.commands[user].in);
+        move(&list_.commands[user].out);
+      }
+    }
+    source.readers.erase(std::find(source.readers.begin(), source.readers.end(), i));
+    Replace(i, to.buffer, source.writers, source.readers);
+    source = {};
+    return true;
   }
-  return false;
-}
 
-bool WriteThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, List* list, Uses* uses) {
-  const Place from = list->commands[i].in[0], to = list->commands[i].out[0];
-  if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || from.offset != 0) return false;
-  if (WritesGiven(*list, list->commands[i]) && MayFail(*list, uses->buffers[from.buffer].writers, i)) return false;
-  Walk walk;
-  if (uses->buffers[from.buffer].kept || !WalkOfTarget(copy, list->buffers[from.buffer].bytes, &walk)) return false;
-  return walk.contiguous() ? MoveToPlace(copy, walk, i, list, uses) : WriteRowsThrough(can, copy, walk, i, list, uses);
-}
+  // The product that makes all that command i copies, for it alone, writes it in rows to where it is copied to; false
+  // if it cannot.
+  bool WriteRowsThrough(const CopyStridedDesc& copy, const Walk& walk, int i) {
+    const Place from = list_.commands[i].in[0], to = list_.commands[i].out[0];
+    Uses::OfBuffer& source = uses_.buffers[from.buffer];
+    if (source.writers.size() != 1 || source.readers.size() != 1 || source.writers[0] >= i) return false;
+    const int maker = source.writers[0];
+    for (int64_t stride : walk.strides) {
+      if (stride <= 0) return false;
+    }
+    if (!KeepOff(maker, i, to.buffer, RangeOfOutput(list_.commands[i], 0))) return false;
+    Command changed = list_.commands[maker];
+    int64_t offset = 0;
+    if (!WritesWhole(list_, changed, 0) || !WriteRows(can_, walk, copy.element_size, &changed, &offset)) return false;
+    changed.out[0] = {to.buffer, to.offset + offset * static_cast<int64_t>(copy.element_size)};
+    list_.commands[maker] = std::move(changed);
+    Replace(i, to.buffer, {maker}, {});
+    source = {};
+    return true;
+  }
+
+  const Capabilities& can_;
+  List& list_;
+  Uses uses_;
+  std::vector<bool> mixed_;                  // by buffer: its users are in no order, and some are gone
+  std::vector<bool> is_workspace_;           // by buffer
+  std::unordered_set<int> gone_;             // commands
+  std::unordered_map<int, Ranges> touches_;  // by buffer, where they have been asked for
+  std::vector<int> may_fail_ = {0};          // how many commands before this one
+};
 
 }  // namespace
 
@@ -396,18 +451,19 @@ void CopiesAreStrided(const Capabilities& can, List* list) {
 
 void ReadThroughCopies(const Capabilities& can, Through which, List* list) {
   Uses uses = UsesOf(*list);
+  std::vector<bool> mixed(list->buffers.size(), false);
   for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
     const auto* copy = std::get_if<CopyStridedDesc>(&list->commands[i].desc);
-    if (copy != nullptr) ReadThrough(can, which, *copy, i, list, &uses);
+    if (copy != nullptr) ReadThrough(can, which, *copy, i, list, &uses, &mixed);
   }
 }
 
-void WriteThroughCopies(const Capabilities& can, Through which, List* list) {
-  Uses uses = UsesOf(*list);
+void WriteThroughCopies(const Capabilities& can, Through, List* list) {
+  Writer writer(can, list);
   std::vector<bool> gone(list->commands.size(), false);
   for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
     const auto* copy = std::get_if<CopyStridedDesc>(&list->commands[i].desc);
-    gone[i] = copy != nullptr && WriteThrough(can, which, CopyStridedDesc(*copy), i, list, &uses);
+    gone[i] = copy != nullptr && writer.WriteThrough(CopyStridedDesc(*copy), i);
   }
   Remove(gone, list);
 }

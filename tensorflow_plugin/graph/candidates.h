@@ -17,6 +17,9 @@ enum class Role : uint8_t {
   kHost,      // integers in host memory from integers in host memory
 };
 
+// An attribute of nodes that are in no cluster: the host counts along with them (whole_loops.h).
+inline constexpr char kApart[] = "_xpu_apart";
+
 // What a node of a device of this type is, by its op, types and kernel.
 struct Traits {
   Role role = Role::kOutside;
@@ -24,6 +27,9 @@ struct Traits {
   tensorflow::MemoryTypeVector inputs, outputs;
 };
 Traits TraitsOf(const tensorflow::Node& node, const std::string& device_type);
+
+// Whether a node is a loop that is no cluster's member (cluster/loop_op.h).
+bool RunsAlone(const tensorflow::Node& node);
 
 // Whether a node of a device of this type that is placed there may be in a loop that becomes one op, and whether values
 // of a type may be.

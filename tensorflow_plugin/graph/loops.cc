@@ -1,5 +1,6 @@
 #include "tensorflow_plugin/graph/loops.h"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <utility>
@@ -10,7 +11,9 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/graph/control_flow.h"
 #include "tensorflow/core/graph/graph.h"
+#include "tensorflow/core/util/device_name_utils.h"
 #include "tensorflow_plugin/framework/labels.h"
 #include "tensorflow_plugin/graph/integers.h"
 #include "tensorflow_plugin/graph/nodes.h"
@@ -118,6 +121,104 @@ std::set<tf::Node*> AccumulatorOf(tf::Node* from) {
   return found;
 }
 
+// Nodes of loops that TensorFlow placed on the CPU, though they are as well on a device, which has them in host memory:
+// what a function's 32-bit integers pass through. With them on the CPU a loop that they bound would ask it before every
+// iteration.
+class HostMemory {
+ public:
+  HostMemory(tf::Graph* graph, const std::string& device_type) : graph_(*graph), device_type_(device_type) {}
+
+  absl::Status KeepOnDevice() {
+    std::vector<tf::ControlFlowInfo> frames;
+    TF_RETURN_IF_ERROR(tf::BuildControlFlowInfo(&graph_, &frames));
+    for (tf::Node* node : graph_.op_nodes()) {
+      if (!frames[node->id()].frame_name.empty() && MayMove(*node)) movable_.insert(node);
+    }
+    while (!movable_.empty()) {
+      const std::set<tf::Node*, ById> together = TakeTogether();
+      const std::string device = DeviceThatGains(together);
+      for (tf::Node* node : together) {
+        if (!device.empty()) node->set_assigned_device_name(device);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct ById {
+    bool operator()(const tf::Node* a, const tf::Node* b) const { return a->id() < b->id(); }
+  };
+
+  // Whether the device would have it with all its values in host memory. What a program puts on the CPU stays there,
+  // but for what only passes on.
+  bool MayMove(const tf::Node& node) const {
+    if (DeviceTypeOf(node) != tf::DEVICE_CPU || node.op_def().is_stateful() || node.num_outputs() == 0) return false;
+    if (!PassesOn(node)) {
+      tf::DeviceNameUtils::ParsedName wish;
+      if (node.num_inputs() == 0 || (tf::DeviceNameUtils::ParseFullName(node.requested_device(), &wish) &&
+                                     wish.has_type && wish.type != device_type_)) {
+        return false;
+      }
+    }
+    const auto is_number = [](tf::DataType type) { return tf::DataTypeCanUseMemcpy(type) && !tf::IsRefType(type); };
+    if (!std::all_of(node.input_types().begin(), node.input_types().end(), is_number) ||
+        !std::all_of(node.output_types().begin(), node.output_types().end(), is_number) ||
+        !tf::FindKernelDef(tf::DeviceType(device_type_), node.def(), nullptr, nullptr).ok()) {
+      return false;
+    }
+    tf::MemoryTypeVector inputs, outputs;
+    const auto on_host = [](tf::MemoryType type) { return type == tf::HOST_MEMORY; };
+    return MemoryOf(node, device_type_, &inputs, &outputs) && std::all_of(inputs.begin(), inputs.end(), on_host) &&
+           std::all_of(outputs.begin(), outputs.end(), on_host);
+  }
+
+  // Nodes that pass values to each other.
+  std::set<tf::Node*, ById> TakeTogether() {
+    std::set<tf::Node*, ById> found;
+    std::vector<tf::Node*> open;
+    const auto visit = [&](tf::Node* node) {
+      if (movable_.erase(node) == 0) return;
+      found.insert(node);
+      open.push_back(node);
+    };
+    visit(*movable_.begin());
+    while (!open.empty()) {
+      tf::Node* node = open.back();
+      open.pop_back();
+      for (const tf::Edge* e : node->in_edges()) visit(e->src());
+      for (const tf::Edge* e : node->out_edges()) visit(e->dst());
+    }
+    return found;
+  }
+
+  // The device that exchanges values with them, in every iteration, more often than the CPU does; else nothing.
+  std::string DeviceThatGains(const std::set<tf::Node*, ById>& nodes) const {
+    std::string device;
+    int gained = 0, lost = 0;
+    const auto count = [&](const tf::Node& other, const tf::Node& node) {
+      if (!other.IsOp() || nodes.count(const_cast<tf::Node*>(&other)) != 0) return true;
+      if (DeviceTypeOf(other) != device_type_) return ++lost, true;
+      ++gained;
+      if (device.empty()) device = other.assigned_device_name();
+      return device == other.assigned_device_name() &&
+             tf::DeviceNameUtils::IsSameAddressSpace(device, node.assigned_device_name());
+    };
+    for (const tf::Node* node : nodes) {
+      for (const tf::Edge* e : node->in_edges()) {
+        if (!node->IsEnter() && !count(*e->src(), *node)) return "";
+      }
+      for (const tf::Edge* e : node->out_edges()) {
+        if (!node->IsExit() && !count(*e->dst(), *node)) return "";
+      }
+    }
+    return gained > lost ? device : "";
+  }
+
+  tf::Graph& graph_;
+  const std::string& device_type_;
+  std::set<tf::Node*, ById> movable_;
+};
+
 // Logic of a device whose operands are all in host memory (comparisons of counters are) stays there: a loop's condition
 // is decided on the host. So are assertions about shapes, which are of all dimensions at once.
 void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
@@ -175,6 +276,7 @@ class LoopPass : public tf::GraphOptimizationPass {
 
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
+    TF_RETURN_IF_ERROR(HostMemory(options.graph->get(), device_type_).KeepOnDevice());
     KeepListsOnDevice(options.graph->get(), device_type_);
     KeepIntegersOnDevice(options.graph->get(), device_type_);
     KeepLogicOnHost(options.graph->get(), device_type_);

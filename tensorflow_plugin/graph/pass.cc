@@ -283,6 +283,7 @@ class ClusterPass : public tf::GraphOptimizationPass {
     DrawFromStartsOnDevice(graph);
     KeepShapesWithReaders(graph, device_type_);
     TF_RETURN_IF_ERROR(HoldAssertions(graph, device_type_));
+    TF_RETURN_IF_ERROR(KeepCountersApart(graph, device_type_));
     // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
     TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));
     TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_));

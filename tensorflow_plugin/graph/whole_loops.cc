@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/graph/control_flow.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/cluster/host_variable_op.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/cluster/members.h"
+#include "tensorflow_plugin/framework/labels.h"
 #include "tensorflow_plugin/graph/candidates.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/wait_order.h"
@@ -21,6 +24,21 @@ namespace {
 namespace tf = tensorflow;
 using cluster::Source;
 
+// Ops of numbers that cannot fail and change nothing, which TensorFlow's kernels for the CPU do in host memory.
+bool IsPlain(const tf::Node& node) {
+  static const auto* const ops = new std::set<std::string>{
+      "Abs",          "Add",      "AddV2", "Cast",      "Const",      "Equal",      "Greater",
+      "GreaterEqual", "Identity", "Less",  "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr",
+      "Maximum",      "Minimum",  "Mul",   "Neg",       "NotEqual",   "Sub"};
+  const auto is_number = [](tf::DataType type) {
+    return type == tf::DT_BOOL || type == tf::DT_INT32 || type == tf::DT_INT64 || type == tf::DT_FLOAT ||
+           type == tf::DT_DOUBLE;
+  };
+  return ops->count(node.type_string()) != 0 &&
+         std::all_of(node.input_types().begin(), node.input_types().end(), is_number) &&
+         std::all_of(node.output_types().begin(), node.output_types().end(), is_number);
+}
+
 // The nodes of one frame, read as a loop.
 class Loop {
  public:
@@ -30,16 +48,17 @@ class Loop {
 
   // False: there is something in it that one op could not do.
   bool Read() {
-    device_ = nodes_[0]->assigned_device_name();
-    for (tf::Node* node : nodes_) {
-      if (node->assigned_device_name() != device_ || DeviceTypeOf(*node) != device_type_) return false;
-      if (!ReadMemory(*node) || !Sort(node)) return false;
+    if (!ReadVariables()) return false;
+    FindShadows();
+    return ReadEnters() && NothingElseLeaves() && MemoryAgrees() && NumberMembers();
+  }
+
+  void KeepCountersApart() {
+    if (!ReadVariables()) return;
+    FindShadows();
+    for (tf::Node* node : shadows_) {
+      if (!node->IsConstant()) node->AddAttr(kApart, true);
     }
-    if (condition_ == nullptr) return false;
-    for (tf::Node* merge : merges_) {
-      if (!AddVariable(merge)) return false;
-    }
-    return ReadSwitches() && ReadEnters() && NothingElseLeaves() && MemoryAgrees() && NumberMembers();
   }
 
   // Puts the op in its place, which Read has found to be possible.
@@ -49,7 +68,7 @@ class Loop {
     Describe(&def);
     tf::Node* op = nullptr;
     TF_RETURN_IF_ERROR(AddOp(&graph_, "xpu_loop_", device_, std::move(def), &op));
-    Connect(op);
+    TF_RETURN_IF_ERROR(Connect(op));
     for (tf::Node* node : nodes_) graph_.RemoveNode(node);
     return absl::OkStatus();
   }
@@ -64,8 +83,41 @@ class Loop {
     tf::MemoryTypeVector inputs, outputs;
   };
 
+  bool ReadVariables() {
+    for (tf::Node* node : nodes_) {
+      if (IsOfHostVariable(*node)) continue;
+      if (device_.empty()) device_ = node->assigned_device_name();
+      if (node->assigned_device_name() != device_ || DeviceTypeOf(*node) != device_type_) return false;
+    }
+    for (tf::Node* node : nodes_) {
+      if (!ReadMemory(*node) || !Sort(node)) return false;
+    }
+    if (condition_ == nullptr) return false;
+    for (tf::Node* merge : merges_) {
+      if (!AddVariable(merge)) return false;
+    }
+    return ReadSwitches();
+  }
+
+  // Whether a node reads a variable of 32-bit integers, which TensorFlow has on the CPU, or brings its handle to those
+  // that do. What it is may change while the loop runs.
+  static bool IsOfHostVariable(const tf::Node& node) {
+    const auto reads = [](const tf::Node& reader) {
+      return DeviceTypeOf(reader) == tf::DEVICE_CPU && reader.type_string() == "ReadVariableOp" &&
+             reader.output_type(0) == tf::DT_INT32 && InputsOf(reader)[0]->src()->IsEnter();
+    };
+    if (DeviceTypeOf(node) != tf::DEVICE_CPU) return false;
+    if (!node.IsEnter() || node.output_type(0) != tf::DT_RESOURCE) return reads(node);
+    return std::all_of(node.out_edges().begin(), node.out_edges().end(),
+                       [&](const tf::Edge* e) { return e->IsControlEdge() || reads(*e->dst()); });
+  }
+
   bool ReadMemory(const tf::Node& node) {
     Memory& memory = memory_[&node];
+    if (DeviceTypeOf(node) == tf::DEVICE_CPU) {
+      memory.inputs = memory.outputs = {tf::HOST_MEMORY};
+      return true;
+    }
     return MemoryOf(node, device_type_, &memory.inputs, &memory.outputs);
   }
 
@@ -81,7 +133,8 @@ class Loop {
       exits_.push_back(node);
     } else if (!node->IsSwitch() && !node->IsNextIteration()) {
       members_.push_back(node);
-      return CanBeInLoop(*node, device_type_);
+      is_alone_ = is_alone_ || RunsAlone(*node) || IsOfHostVariable(*node);
+      return IsOfHostVariable(*node) || CanBeInLoop(*node, device_type_);
     }
     return true;
   }
@@ -121,6 +174,67 @@ class Loop {
     return true;
   }
 
+  const tf::Edge& ConditionEdge() const { return *InputsOf(*condition_)[0]; }
+  bool IsOnDevice(const tf::Edge& e) const { return memory_.at(e.src()).outputs[e.src_output()] == tf::DEVICE_MEMORY; }
+
+  // The condition may be the device's, by its types alone: of 64-bit integers and floating-point numbers. If all that
+  // it hangs on is counted by plain ops, the host counts along, so that no iteration has to ask the device: each such
+  // node has a shadow, which computes the same in host memory. If there is more to it, the condition is read from the
+  // device.
+  void FindShadows() {
+    if (!IsOnDevice(ConditionEdge())) return;
+    std::vector<const tf::Edge*> to_visit{&ConditionEdge()};
+    while (!to_visit.empty()) {
+      const tf::Edge& e = *to_visit.back();
+      to_visit.pop_back();
+      const tf::Node* node = e.src();
+      if (!IsOnDevice(e) || !shadowed_.insert(node).second) continue;
+      if (node->IsSwitch() || node->IsMerge()) {
+        const Variable& variable = variables_[node->IsMerge() ? variable_of_.at(node) : switched_.at(node)];
+        // Its shadow begins with what it begins with.
+        shadowed_.insert(variable.enter);
+        to_visit.push_back(InputsOf(*variable.next)[0]);
+      } else if (!node->IsEnter()) {
+        if (!IsPlain(*node)) {
+          shadowed_.clear();
+          is_read_from_device_ = is_alone_ = true;
+          return;
+        }
+        const std::vector<const tf::Edge*> inputs = InputsOf(*node);
+        to_visit.insert(to_visit.end(), inputs.begin(), inputs.end());
+      }
+    }
+    for (tf::Node* node : members_) {
+      if (shadowed_.count(node) != 0) shadows_.push_back(node);
+    }
+    FindNeeded();
+  }
+
+  // Which of what has a shadow the device needs all the same.
+  void FindNeeded() {
+    std::vector<const tf::Edge*> to_visit;
+    for (const tf::Node* node : nodes_) {
+      const bool is_inner = node->IsSwitch() || node->IsMerge() || node->IsEnter() || node->IsNextIteration();
+      if (is_inner || node == condition_ || shadowed_.count(node) != 0) continue;
+      for (const tf::Edge* e : InputsOf(*node)) to_visit.push_back(e);
+    }
+    for (const Variable& variable : variables_) {
+      if (shadowed_.count(variable.enter) == 0) to_visit.push_back(InputsOf(*variable.next)[0]);
+    }
+    while (!to_visit.empty()) {
+      const tf::Node* node = to_visit.back()->src();
+      to_visit.pop_back();
+      if (shadowed_.count(node) == 0) continue;
+      if (node->IsSwitch() || node->IsMerge()) {
+        const Variable& variable = variables_[node->IsMerge() ? variable_of_.at(node) : switched_.at(node)];
+        if (needed_.insert(variable.enter).second) to_visit.push_back(InputsOf(*variable.next)[0]);
+      } else if (needed_.insert(node).second && !node->IsEnter()) {
+        for (const tf::Edge* e : InputsOf(*node)) to_visit.push_back(e);
+      }
+    }
+  }
+  bool IsShadowAlone(const tf::Node* node) const { return shadowed_.count(node) != 0 && needed_.count(node) == 0; }
+
   // Those that are no variable's hold the same in all iterations.
   bool ReadEnters() {
     for (tf::Node* enter : enters_) {
@@ -130,11 +244,15 @@ class Loop {
       const tf::DataType dtype = enter->output_type(0);
       if (of_variable && dtype == tf::DT_RESOURCE) return false;
       if (!CanBeInLoop(dtype)) return false;
+      if (shadowed_.count(enter) != 0) shadow_arguments_.push_back(enter);
+      if (IsShadowAlone(enter)) continue;
       std::vector<tf::Node*>& kind = dtype == tf::DT_RESOURCE ? resources_ : IsOnHost(*enter) ? host_ : on_device_;
       kind.push_back(enter);
     }
     int argument = 0;
-    for (const std::vector<tf::Node*>* kind : {&host_, &on_device_, &resources_}) {
+    for (tf::Node* enter : host_) argument_of_[enter] = argument++;
+    for (tf::Node* enter : shadow_arguments_) argument_of_shadow_[enter] = argument++;
+    for (const std::vector<tf::Node*>* kind : {&on_device_, &resources_}) {
       for (tf::Node* enter : *kind) argument_of_[enter] = argument++;
     }
     return true;
@@ -159,40 +277,71 @@ class Loop {
     for (tf::Node* node : nodes_) {
       if (node->IsEnter()) continue;
       for (const tf::Edge* e : InputsOf(*node)) {
+        if (IsShadowAlone(node)) continue;
+        if (node == condition_ && (is_read_from_device_ || shadowed_.count(e->src()) != 0)) continue;
         if (memory_.at(e->src()).outputs[e->src_output()] != memory_.at(node).inputs[e->dst_input()]) return false;
       }
     }
     return memory_.at(condition_).inputs[0] == tf::HOST_MEMORY;
   }
 
+  // A member of the op: a node, or its shadow.
+  struct Member {
+    const tf::Node* node;
+    bool is_shadow;
+    bool operator<(const Member& o) const { return std::tie(node, is_shadow) < std::tie(o.node, o.is_shadow); }
+  };
+  // What a member reads at an edge.
+  Member ReadBy(const Member& member, const tf::Edge& e) const {
+    return {e.src(), member.is_shadow && shadowed_.count(e.src()) != 0};
+  }
+
   // What the condition needs comes first; that must not need the condition.
   bool NumberMembers() {
-    std::set<const tf::Node*> needed;
-    std::vector<const tf::Node*> to_visit{condition_};
+    std::set<Member> needed;
+    const Member root{condition_, true};
+    std::vector<Member> to_visit{root};
     while (!to_visit.empty()) {
-      const tf::Node* node = to_visit.back();
+      const Member member = to_visit.back();
       to_visit.pop_back();
-      for (const tf::Edge* e : node->in_edges()) {
+      for (const tf::Edge* e : member.node->in_edges()) {
         const tf::Node* source = e->src();
+        // A shadow comes after nothing but what it reads.
+        if (e->IsControlEdge() && (member.is_shadow && member.node != condition_)) continue;
         if (source->IsSwitch() || source->IsExit() || source->IsNextIteration()) return false;
-        if (!source->IsOp() || source->IsEnter() || source->IsMerge() || !needed.insert(source).second) continue;
-        to_visit.push_back(source);
+        if (!source->IsOp() || source->IsEnter() || source->IsMerge()) continue;
+        const Member read = e->IsControlEdge() ? Member{source, false} : ReadBy(member, *e);
+        if (!read.is_shadow && IsShadowAlone(source)) continue;
+        if (needed.insert(read).second) to_visit.push_back(read);
       }
     }
-    std::stable_partition(members_.begin(), members_.end(), [&](tf::Node* node) { return needed.count(node) != 0; });
+    for (const tf::Node* node : shadows_) all_members_.push_back({node, true});
+    for (const tf::Node* node : members_) {
+      if (!IsShadowAlone(node)) all_members_.push_back({node, false});
+    }
+    std::stable_partition(all_members_.begin(), all_members_.end(),
+                          [&](const Member& member) { return needed.count(member) != 0; });
     condition_members_ = static_cast<int>(needed.size());
-    for (size_t i = 0; i < members_.size(); ++i) number_of_[members_[i]] = static_cast<int>(i);
+    for (size_t i = 0; i < all_members_.size(); ++i) number_of_[all_members_[i]] = static_cast<int>(i);
     return true;
   }
 
-  Source SourceOf(const tf::Edge& e) const {
-    const tf::Node* source = e.src();
-    const auto member = number_of_.find(source);
+  Source SourceOf(const Member& reader, const tf::Edge& e) const {
+    const Member read = ReadBy(reader, e);
+    const auto member = number_of_.find(read);
     if (member != number_of_.end()) return {member->second, e.src_output()};
+    const tf::Node* source = e.src();
     if (!source->IsEnter()) {
       source = variables_[source->IsMerge() ? variable_of_.at(source) : switched_.at(source)].enter;
     }
-    return {Source::kArgument, argument_of_.at(source)};
+    return {Source::kArgument, (read.is_shadow ? argument_of_shadow_ : argument_of_).at(source)};
+  }
+
+  static void MakeShadow(tf::NodeDef* node) {
+    node->set_name(node->name() + "/on_host");
+    if (node->op() == "Const") node->set_op("HostConst");
+    node->mutable_attr()->erase(labels::kAttribute);
+    tf::AddNodeAttr(cluster::attr::kOnCpu, true, node);
   }
 
   static std::vector<tf::DataType> TypesOf(const std::vector<tf::Node*>& nodes) {
@@ -203,25 +352,36 @@ class Loop {
 
   void Describe(tf::NodeDef* def) {
     tf::GraphDef graph;
-    for (tf::Node* node : members_) {
-      tf::NodeDef* member = graph.add_node();
-      *member = node->def();
-      member->clear_input();
-      for (const tf::Edge* e : InputsOf(*node)) member->add_input(ToString(SourceOf(*e)));
+    for (const Member& member : all_members_) {
+      tf::NodeDef* node = graph.add_node();
+      *node = member.node->def();
+      node->clear_input();
+      for (const tf::Edge* e : InputsOf(*member.node)) node->add_input(ToString(SourceOf(member, *e)));
+      if (member.is_shadow) MakeShadow(node);
+      if (IsOfHostVariable(*member.node)) node->set_op(cluster::kHostVariableOp);
     }
-    std::vector<std::string> results{ToString(SourceOf(*InputsOf(*condition_)[0]))};
+    std::vector<std::string> results{ToString(SourceOf({condition_, true}, ConditionEdge()))};
     std::vector<int> variables, exits;
-    for (const Variable& variable : variables_) {
-      variables.push_back(argument_of_.at(variable.enter));
-      results.push_back(ToString(SourceOf(*InputsOf(*variable.next)[0])));
+    std::map<const tf::Node*, int> number_of_variable;  // by its Enter
+    for (const bool is_shadow : {false, true}) {
+      const auto& arguments = is_shadow ? argument_of_shadow_ : argument_of_;
+      for (const Variable& variable : variables_) {
+        const auto argument = arguments.find(variable.enter);
+        if (argument == arguments.end()) continue;
+        number_of_variable.emplace(variable.enter, static_cast<int>(variables.size()));
+        variables.push_back(argument->second);
+        results.push_back(ToString(SourceOf({variable.next, is_shadow}, *InputsOf(*variable.next)[0])));
+      }
     }
     std::stable_partition(exits_.begin(), exits_.end(), [this](tf::Node* exit) { return IsOnHost(*exit); });
     std::vector<tf::DataType> host_results, device_results;
     for (const tf::Node* exit : exits_) {
-      exits.push_back(switched_.at(InputsOf(*exit)[0]->src()));
+      exits.push_back(number_of_variable.at(variables_[switched_.at(InputsOf(*exit)[0]->src())].enter));
       (IsOnHost(*exit) ? host_results : device_results).push_back(tf::BaseType(exit->output_type(0)));
     }
-    tf::AddNodeAttr(cluster::attr::kHost, TypesOf(host_), def);
+    std::vector<tf::Node*> host = host_;
+    host.insert(host.end(), shadow_arguments_.begin(), shadow_arguments_.end());
+    tf::AddNodeAttr(cluster::attr::kHost, TypesOf(host), def);
     for (const char* crossing : {cluster::attr::kUploaded, cluster::attr::kFetched}) {
       tf::AddNodeAttr(crossing, std::vector<tf::DataType>(), def);
     }
@@ -233,13 +393,31 @@ class Loop {
     tf::AddNodeAttr(cluster::attr::kResults, results, def);
     tf::AddNodeAttr(cluster::attr::kVariables, variables, def);
     tf::AddNodeAttr(cluster::attr::kExits, exits, def);
+    tf::AddNodeAttr(cluster::attr::kAlone, is_alone_, def);
+    tf::AddNodeAttr(cluster::attr::kConditionOnDevice, is_read_from_device_, def);
     tf::AddNodeAttr(cluster::attr::kConditionMembers, static_cast<int64_t>(condition_members_), def);
   }
 
-  void Connect(tf::Node* op) {
+  // Nothing need be copied from the device.
+  absl::Status AddConstantOnHost(const tf::Node& constant, tf::Node** on_host) {
+    tf::NodeDef def = constant.def();
+    def.set_op("HostConst");
+    def.clear_input();
+    TF_RETURN_IF_ERROR(AddOp(&graph_, "xpu_constant_", device_, std::move(def), on_host));
+    for (const tf::Edge* e : constant.in_edges()) graph_.AddControlEdge(e->src(), *on_host);
+    return absl::OkStatus();
+  }
+
+  absl::Status Connect(tf::Node* op) {
     for (const auto& [enter, argument] : argument_of_) {
       const tf::Edge* from = InputsOf(*enter)[0];
       graph_.AddEdge(from->src(), from->src_output(), op, argument);
+    }
+    for (const auto& [enter, argument] : argument_of_shadow_) {
+      const tf::Edge* from = InputsOf(*enter)[0];
+      tf::Node* source = from->src();
+      if (source->IsConstant()) TF_RETURN_IF_ERROR(AddConstantOnHost(*source, &source));
+      graph_.AddEdge(source, from->src_output(), op, argument);
     }
     std::set<tf::Node*> before, after;
     for (const tf::Node* enter : enters_) {
@@ -263,6 +441,7 @@ class Loop {
     for (tf::Node* node : after) graph_.AddControlEdge(op, node);
     if (before.empty() && argument_of_.empty()) graph_.AddControlEdge(graph_.source_node(), op);
     graph_.AddControlEdge(op, graph_.sink_node());
+    return absl::OkStatus();
   }
 
   tf::Graph& graph_;
@@ -273,15 +452,45 @@ class Loop {
   std::map<const tf::Node*, Memory> memory_;
   std::vector<tf::Node*> enters_, merges_, exits_, members_;
   tf::Node* condition_ = nullptr;  // the LoopCond
+  bool is_read_from_device_ = false;
+  bool is_alone_ = false;  // what it hangs on may not be captured
   std::vector<Variable> variables_;
   std::map<const tf::Node*, int> variable_of_, switched_;  // of merges, of switches: numbers of variables
   std::vector<tf::Node*> host_, on_device_, resources_;    // arguments: their Enters
   std::map<const tf::Node*, int> argument_of_;             // of Enters
-  std::map<const tf::Node*, int> number_of_;               // of members
+  std::map<Member, int> number_of_;
+  std::set<const tf::Node*> needed_;         // of those below, by the device, too
+  std::set<const tf::Node*> shadowed_;       // whose values the condition hangs on, and which are the device's
+  std::vector<tf::Node*> shadows_;           // members among them
+  std::vector<tf::Node*> shadow_arguments_;  // and Enters
+  std::map<const tf::Node*, int> argument_of_shadow_;
+  std::vector<Member> all_members_;
   int condition_members_ = 0;
 };
 
 }  // namespace
+
+namespace {
+
+// The nodes of each loop, in an order that may run.
+absl::Status FindFrames(tf::Graph* graph, std::map<std::string, std::vector<tf::Node*>>* frames) {
+  std::vector<tf::ControlFlowInfo> info;
+  TF_RETURN_IF_ERROR(tf::BuildControlFlowInfo(graph, &info));
+  for (tf::Node* node : InOrder(*graph)) {
+    const std::string& frame = info[node->id()].frame_name;
+    if (!frame.empty()) (*frames)[frame].push_back(node);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status KeepCountersApart(tf::Graph* graph, const std::string& device_type) {
+  std::map<std::string, std::vector<tf::Node*>> frames;
+  TF_RETURN_IF_ERROR(FindFrames(graph, &frames));
+  for (const auto& [name, nodes] : frames) Loop(graph, device_type, nodes).KeepCountersApart();
+  return absl::OkStatus();
+}
 
 absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type) {
   // A loop around others can be one op once they are.
