@@ -507,6 +507,15 @@ MUTANTS = (
     ),
     Mutant("plan: too small", "memory_plan.cc", "offset + life.bytes <= there", "offset <= there"),
     Mutant(
+        "plan: of many, given back too early", "memory_plan.cc", "->first < lives[i].first", "->first <= lives[i].first"
+    ),
+    Mutant(
+        "plan: of many, no gap is large enough",
+        "memory_plan.cc",
+        "by_bytes_.lower_bound({bytes, 0})",
+        "by_bytes_.end()",
+    ),
+    Mutant(
         "plan: workspaces share", "memory_plan.cc", "    Touch(command.workspace, static_cast<int>(i), &lives);\n", ""
     ),
 )
