@@ -164,6 +164,15 @@ def in_other_numbers(x, n):
     )
 
 
+def cast_within(x, n):
+    """What the host counts along with reads what it has anyway."""
+    return tf.while_loop(
+        lambda i, x: i < tf.cast(n, tf.float64),
+        lambda i, x: (i + 1.0, tf.sin(x) * 1.5),
+        [tf.constant(0.0, tf.float64), x],
+    )
+
+
 def that_swap(x, n):
     """Two counters, one of which the device needs, too."""
     zero, one = tf.zeros([], n.dtype), tf.ones([], n.dtype)
@@ -173,7 +182,16 @@ def that_swap(x, n):
     return j, x
 
 
-BOUNDED = [counted, counted_down, from_to, within_another, with_another_condition, in_other_numbers, that_swap]
+BOUNDED = [
+    counted,
+    counted_down,
+    from_to,
+    within_another,
+    with_another_condition,
+    in_other_numbers,
+    cast_within,
+    that_swap,
+]
 BOUNDS = [np.int32(9), np.int64(9), np.float32(9)]
 
 

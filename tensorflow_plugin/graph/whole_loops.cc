@@ -315,8 +315,8 @@ class Loop {
         if (needed.insert(read).second) to_visit.push_back(read);
       }
     }
-    for (const tf::Node* node : shadows_) all_members_.push_back({node, true});
     for (const tf::Node* node : members_) {
+      if (shadowed_.count(node) != 0) all_members_.push_back({node, true});
       if (!IsShadowAlone(node)) all_members_.push_back({node, false});
     }
     std::stable_partition(all_members_.begin(), all_members_.end(),
