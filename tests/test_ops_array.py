@@ -733,14 +733,19 @@ def test_segments(xpu_device):
     )
 
 
-def test_more_dimensions_than_xpu_has_are_refused(xpu_device):
+def test_more_dimensions_than_tensorflow_has_are_refused(xpu_device):
     with tf.device(xpu_device):
-        x = tf.constant(values(*[1] * 16))
-        np.testing.assert_array_equal(raw.Transpose(x=x, perm=list(range(15, -1, -1))).numpy(), values(*[1] * 16))
-        with pytest.raises(tf.errors.UnimplementedError, match="17 dimensions"):
-            raw.Pack(values=[x, x], axis=0)
-        with pytest.raises(tf.errors.UnimplementedError, match="17 dimensions"):
-            raw.OneHot(indices=tf.cast(x, tf.int64), depth=2, on_value=1.0, off_value=0.0)
+        x = tf.constant(values(*[1] * 64))
+        np.testing.assert_array_equal(raw.Transpose(x=x, perm=list(range(63, -1, -1))).numpy(), values(*[1] * 64))
+        most = raw.Pack(values=[tf.reshape(x, [1] * 253)], axis=0)  # Reshape makes no more than these
+        assert (raw.Transpose(x=most, perm=list(range(253, -1, -1))) + most).shape.rank == 254
+        for more in (
+            lambda: raw.Pack(values=[most, most], axis=0),
+            lambda: raw.OneHot(indices=tf.cast(most, tf.int64), depth=2, on_value=1.0, off_value=0.0),
+            lambda: raw.MatrixDiag(diagonal=most),
+        ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Too many dimensions"):
+                more()
 
 
 def test_what_is_assigned_to_a_slice_is_broadcast_to_it(xpu_device):

@@ -17,17 +17,13 @@ namespace {
 
 using Pieces = std::vector<std::vector<Piece>>;
 
-// The extents of axes that were divided, all of them in a row; false if those are more than a command can have.
-bool Divide(const Pieces& pieces, Dims* extents) {
-  Dims divided;
+// The extents of axes that were divided, all of them in a row.
+Dims ExtentsOf(const Pieces& pieces) {
+  Dims extents;
   for (const std::vector<Piece>& axis : pieces) {
-    for (const Piece& piece : axis) {
-      if (divided.rank() == Dims::kMaxRank) return false;
-      divided.push_back(piece.extent);
-    }
+    for (const Piece& piece : axis) extents.push_back(piece.extent);
   }
-  *extents = divided;
-  return true;
+  return extents;
 }
 
 // The strides of somebody else over those axes.
@@ -94,8 +90,6 @@ bool PlaceMatrix(const Pieces& pieces, MatMulDesc* desc, Dims MatMulDesc::* batc
   if (rows.stride < columns.extent) return false;
   desc->*row_stride = rows.stride;
   const Pieces of_batch(pieces.begin(), pieces.begin() + batch);
-  Dims extents;
-  if (!Divide(of_batch, &extents)) return false;
   for (Dims MatMulDesc::* strides :
        {&MatMulDesc::a_batch_strides, &MatMulDesc::b_batch_strides, &MatMulDesc::c_batch_strides}) {
     if (strides == batch_strides) {
@@ -104,7 +98,7 @@ bool PlaceMatrix(const Pieces& pieces, MatMulDesc* desc, Dims MatMulDesc::* batc
       desc->*strides = Divided(of_batch, desc->*strides);
     }
   }
-  desc->batch = extents;
+  desc->batch = ExtentsOf(of_batch);
   return true;
 }
 
@@ -154,7 +148,7 @@ class Reader {
     if (d.element_size != element_size_ ||
         !Follow(walk_, start_ + d.src_offset, d.shape, d.src_strides, &pieces, offset_))
       return false;
-    if (!Divide(pieces, &changed.shape)) return false;
+    changed.shape = ExtentsOf(pieces);
     changed.dst_strides = Divided(pieces, d.dst_strides);
     changed.src_strides = StridesOf(pieces);
     changed.src_offset = 0;
@@ -187,7 +181,7 @@ class Reader {
     Pieces pieces;
     if (!Follow(walk_, start_, d->shape, d->in_strides[in_], &pieces, offset_)) return false;
     if (!divide && !IsWhole(pieces)) return false;
-    if (!Divide(pieces, &d->shape)) return false;
+    d->shape = ExtentsOf(pieces);
     for (int k = 0; k < d->program->num_inputs(); ++k) {
       d->in_strides[k] = k == in_ ? StridesOf(pieces) : Divided(pieces, d->in_strides[k]);
     }

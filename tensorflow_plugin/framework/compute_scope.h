@@ -1,5 +1,5 @@
-// ComputeScope: what surrounds every Compute: argument limits before it, error reporting after it; and a profiler that
-// listens is told whose commands come.
+// ComputeScope: what surrounds every Compute: error reporting after it, and a profiler that listens is told whose
+// commands come.
 #ifndef TENSORFLOW_PLUGIN_FRAMEWORK_COMPUTE_SCOPE_H_
 #define TENSORFLOW_PLUGIN_FRAMEWORK_COMPUTE_SCOPE_H_
 
@@ -14,14 +14,11 @@ namespace xpu {
 
 class ComputeScope {
  public:
-  // Refuses inputs of more dimensions than Dims holds.
   explicit ComputeScope(TF_OpKernelContext* native);
-  bool ok() const { return ok_; }
   void Fail(const Status& status);
 
  private:
   TF_OpKernelContext* native_;
-  bool ok_ = true;
   std::optional<recording::Op> op_;
 };
 

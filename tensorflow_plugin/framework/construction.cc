@@ -148,11 +148,6 @@ Dims Construction::ShapeAttr(const char* name) {
   const Status status = FromNative(native->GetAttr(name, &shape));
   if (!status.ok()) Fail(Status(status.code(), std::string("attribute '") + name + "': " + status.message()));
   Dims dims;
-  if (shape.dims() > Dims::kMaxRank) {
-    Fail(errors::Unimplemented("attribute '", name, "' has ", shape.dims(), " dimensions, XPU kernels take at most ",
-                               Dims::kMaxRank));
-    return dims;
-  }
   for (int i = 0; i < shape.dims(); ++i) dims.push_back(shape.dim_size(i));
   return dims;
 }

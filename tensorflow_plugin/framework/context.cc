@@ -47,7 +47,7 @@ Tensor::Tensor(const void* native) : native_(native) {
   const auto& t = *static_cast<const tensorflow::Tensor*>(native);
   const tensorflow::TensorShape& shape = t.shape();
   const int rank = shape.dims();
-  for (int i = 0; i < rank && i < Dims::kMaxRank; ++i) dims_.push_back(shape.dim_size(i));
+  for (int i = 0; i < rank; ++i) dims_.push_back(shape.dim_size(i));
   num_elements_ = shape.num_elements();
   dtype_ = FastFromTf(t.dtype());
   data_ = t.data();
@@ -56,19 +56,9 @@ Tensor::Tensor(const void* native) : native_(native) {
 ComputeScope::ComputeScope(TF_OpKernelContext* native) : native_(native) {
   auto* ctx = reinterpret_cast<tensorflow::OpKernelContext*>(native);
   if (recording::On()) op_.emplace(ctx->op_kernel().name(), ctx->op_kernel().type_string());
-  for (int i = 0; i < ctx->num_inputs(); ++i) {
-    if (ctx->input_is_ref(i) || !ctx->has_input(i)) continue;
-    const int rank = ctx->input(i).dims();
-    if (__builtin_expect(rank > Dims::kMaxRank, 0)) {
-      Fail(errors::Unimplemented("XPU kernels take tensors of at most ", Dims::kMaxRank, " dimensions, input ", i,
-                                 " has ", rank));
-      return;
-    }
-  }
 }
 
 void ComputeScope::Fail(const Status& status) {
-  ok_ = false;
   reinterpret_cast<tensorflow::OpKernelContext*>(native_)->CtxFailure(ToNative(status));
 }
 
@@ -284,9 +274,6 @@ Status HostShape(const Tensor& t, const char* what, Dims* shape) {
   }
   std::vector<int64_t> values;
   XPU_RETURN_IF_ERROR(HostIntegers(t, what, &values));
-  if (values.size() > Dims::kMaxRank) {
-    return errors::Unimplemented(what, " has ", values.size(), " dimensions, XPU supports at most ", Dims::kMaxRank);
-  }
   *shape = Dims();
   int64_t elements = 1;
   for (int64_t v : values) {

@@ -95,7 +95,6 @@ void* Registry::Create(int slot_number, TF_OpKernelConstruction* native) {
 void Registry::Compute(void* kernel, TF_OpKernelContext* native) {
   auto* op = static_cast<OpKernel*>(kernel);
   ComputeScope scope(native);
-  if (!scope.ok()) return;
   Context ctx(native, op->on_host_);
   try {
     Status status = op->Compute(ctx);

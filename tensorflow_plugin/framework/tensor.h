@@ -56,7 +56,7 @@ int EnumValue(DType t);
 Status HostIntegers(const Tensor& t, const char* what, std::vector<int64_t>* values);
 // The one integer of a host tensor with one element.
 Status HostInteger(const Tensor& t, const char* what, int64_t* value);
-// A shape held in a host tensor: a vector of non-negative extents, at most Dims::kMaxRank of them.
+// A shape held in a host tensor: a vector of non-negative extents.
 Status HostShape(const Tensor& t, const char* what, Dims* shape);
 
 // A tensor that this kernel owns: device memory for the duration of Compute (stream order keeps it for the queued

@@ -64,10 +64,6 @@ struct LockedVariable::State {
       return errors::FailedPrecondition(
           "Error while reading resource variable: it is uninitialized, or it has been destroyed.");
     }
-    const int rank = tensor()->dims();
-    if (rank > Dims::kMaxRank) {
-      return errors::Unimplemented("XPU kernels take variables of at most ", Dims::kMaxRank, " dimensions, got ", rank);
-    }
     return OkStatus();
   }
 };

@@ -190,7 +190,6 @@ class PackKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     const int n = ctx.num_inputs();
     const Tensor x0 = ctx.input(0);
-    XPU_RETURN_IF_ERROR(CheckRank(x0.rank() + 1, "Pack"));
     int axis;
     XPU_RETURN_IF_ERROR(PackAxis(axis_, x0.rank() + 1, &axis));
     for (int i = 1; i < n; ++i) {

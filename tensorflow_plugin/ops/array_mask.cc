@@ -100,7 +100,6 @@ class OneHotKernel : public OpKernel {
     int64_t depth;
     XPU_RETURN_IF_ERROR(HostInteger(depth_arg, "depth", &depth));
     XPU_REQUIRE(depth >= 0, errors::InvalidArgument("depth must be non-negative, got: ", depth));
-    XPU_RETURN_IF_ERROR(CheckRank(indices.rank() + 1, "OneHot"));
     const int axis = axis_ == -1 ? indices.rank() : static_cast<int>(axis_);
     Dims shape;
     Append(indices.dims(), 0, axis, &shape);

@@ -1,4 +1,5 @@
 // Pad, PadV2, MirrorPad and MirrorPadGrad.
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -107,26 +108,52 @@ class MirrorPadKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(ReadPaddings(x, ctx.input(1), &paddings));
     Dims shape = x.dims();
     std::vector<int> padded;
-    int64_t pieces = 1;
     for (int i = 0; i < x.rank(); ++i) {
       XPU_RETURN_IF_ERROR(CheckMirror(x.dim(i), paddings[i], edge_));
       XPU_RETURN_IF_ERROR(PaddedExtent(x.dim(i), paddings[i], &shape[i]));
       if (shape[i] == x.dim(i)) continue;
       padded.push_back(i);
-      pieces *= 3;
     }
     if (padded.empty()) return ctx.ShareOutput(0, x, shape);
     Tensor y;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &y));
-    const Dims from_strides = DenseStrides(x.dims()), to_strides = DenseStrides(shape);
-    // One copy per combination of the three runs of every padded axis.
-    for (int64_t piece = 0; piece < pieces; ++piece) {
-      Dims extents = x.dims();
+    // A few axes at a time: their copies are as many as 3 to the power of their number.
+    constexpr size_t kAtOnce = 3;
+    Temporary partial[2];
+    const void* from = x.data();
+    Dims extents = x.dims();
+    for (size_t first = 0; first < padded.size(); first += kAtOnce) {
+      const size_t end = std::min(first + kAtOnce, padded.size());
+      const std::vector<int> axes(padded.begin() + first, padded.begin() + end);
+      Dims wider = extents;
+      for (int axis : axes) wider[axis] = shape[axis];
+      void* to = y.mutable_data();
+      if (end != padded.size()) {
+        Temporary& t = partial[first / kAtOnce % 2];
+        XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(x.dtype(), wider, &t));
+        to = t.data();
+      }
+      XPU_RETURN_IF_ERROR(PadAxes(ctx, SizeOf(x.dtype()), axes, paddings, extents, from, wider, to));
+      from = to;
+      extents = wider;
+    }
+    return OkStatus();
+  }
+
+ private:
+  // One copy per combination of the three runs of every padded axis.
+  Status PadAxes(Context& ctx, size_t size, const std::vector<int>& axes, const std::vector<Padding>& paddings,
+                 const Dims& narrow, const void* source, const Dims& wide, void* target) const {
+    const Dims from_strides = DenseStrides(narrow), to_strides = DenseStrides(wide);
+    int pieces = 1;
+    for (size_t i = 0; i < axes.size(); ++i) pieces *= 3;
+    for (int piece = 0; piece < pieces; ++piece) {
+      Dims extents = narrow;
       View from{from_strides, 0}, to{to_strides, 0};
-      int64_t rest = piece;
-      for (int axis : padded) {
+      int rest = piece;
+      for (int axis : axes) {
         Run runs[3];
-        MirrorRuns(x.dim(axis), paddings[axis], edge_, runs);
+        MirrorRuns(narrow[axis], paddings[axis], edge_, runs);
         const Run& run = runs[rest % 3];
         rest /= 3;
         extents[axis] = run.count;
@@ -134,12 +161,11 @@ class MirrorPadKernel : public OpKernel {
         to.offset += run.to * to_strides[axis];
         if (run.mirrored) from.strides[axis] = -from_strides[axis];
       }
-      XPU_RETURN_IF_ERROR(CopyView(ctx, SizeOf(x.dtype()), extents, x.data(), from, y.mutable_data(), to));
+      XPU_RETURN_IF_ERROR(CopyView(ctx, size, extents, source, from, target, to));
     }
     return OkStatus();
   }
 
- private:
   const int64_t edge_;
 };
 

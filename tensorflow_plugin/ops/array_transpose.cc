@@ -28,15 +28,15 @@ class TransposeKernel : public OpKernel {
     XPU_REQUIRE(static_cast<int>(perm.size()) == rank,
                 errors::InvalidArgument("transpose expects a vector of size ", rank,
                                         ". But input(1) is a vector of size ", perm.size()));
-    uint32_t seen = 0;
+    std::vector<bool> seen(perm.size(), false);
     for (int64_t& p : perm) {
       const int64_t given = p;
       if (p < 0) p += rank;
       XPU_REQUIRE(p >= 0 && p < rank, errors::InvalidArgument(given, " is out of range [0 .. ", rank, ")"));
-      seen |= 1u << p;
+      seen[p] = true;
     }
     for (int i = 0; i < rank; ++i) {
-      XPU_REQUIRE(seen >> i & 1, MissingFrom(perm, i));
+      XPU_REQUIRE(seen[i], MissingFrom(perm, i));
     }
 
     const Dims in_strides = DenseStrides(x.dims());
@@ -179,7 +179,6 @@ class TileKernel : public OpKernel {
         strides[strides.rank() - 1] = dense[i];
         continue;
       }
-      XPU_RETURN_IF_ERROR(CheckRank(walk.rank() + 2, "Tile"));
       if (multiples[i] != 1) {
         walk.push_back(multiples[i]);
         strides.push_back(0);
@@ -223,20 +222,41 @@ class RollKernel : public OpKernel {
     if (rolled.empty()) return ctx.ShareOutput(0, x, x.dims());
     Tensor y;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutputLike(0, x, &y));
-    // Each rolled axis has a head that wraps around and a tail that moves up: one copy per combination.
+    // A few axes at a time: their copies are as many as 2 to the power of their number.
+    constexpr size_t kAtOnce = 4;
+    Temporary partial[2];
+    const void* from = x.data();
+    for (size_t first = 0; first < rolled.size(); first += kAtOnce) {
+      const size_t end = std::min(first + kAtOnce, rolled.size());
+      void* to = y.mutable_data();
+      if (end != rolled.size()) {
+        Temporary& t = partial[first / kAtOnce % 2];
+        XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(x.dtype(), x.dims(), &t));
+        to = t.data();
+      }
+      XPU_RETURN_IF_ERROR(RollAxes(ctx, x, {rolled.begin() + first, rolled.begin() + end}, total, from, to));
+      from = to;
+    }
+    return OkStatus();
+  }
+
+ private:
+  // Each rolled axis has a head that wraps around and a tail that moves up: one copy per combination.
+  static Status RollAxes(Context& ctx, const Tensor& x, const std::vector<int>& axes, const Dims& total,
+                         const void* source, void* target) {
     const Dims dense = DenseStrides(x.dims());
-    for (uint32_t piece = 0; piece < 1u << rolled.size(); ++piece) {
+    for (uint32_t piece = 0; piece < 1u << axes.size(); ++piece) {
       Dims shape = x.dims();
       View from{dense, 0}, to{dense, 0};
-      for (size_t k = 0; k < rolled.size(); ++k) {
-        const int axis = rolled[k];
+      for (size_t k = 0; k < axes.size(); ++k) {
+        const int axis = axes[k];
         const int64_t n = x.dim(axis), shift = total[axis];
         const bool wraps = piece >> k & 1;
         shape[axis] = wraps ? shift : n - shift;
         from.offset += (wraps ? n - shift : 0) * dense[axis];
         to.offset += (wraps ? 0 : shift) * dense[axis];
       }
-      XPU_RETURN_IF_ERROR(CopyView(ctx, SizeOf(x.dtype()), shape, x.data(), from, y.mutable_data(), to));
+      XPU_RETURN_IF_ERROR(CopyView(ctx, SizeOf(x.dtype()), shape, source, from, target, to));
     }
     return OkStatus();
   }

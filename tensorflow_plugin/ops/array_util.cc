@@ -46,12 +46,6 @@ Status Upload(Context& ctx, const std::vector<int64_t>& values, DType type, Temp
   return ctx.CopyFromHost(out->data(), narrow.data(), narrow.size() * sizeof(int32_t));
 }
 
-Status CheckRank(int64_t rank, const char* what) {
-  XPU_REQUIRE(rank <= Dims::kMaxRank,
-              errors::Unimplemented(what, " with ", rank, " dimensions: XPU kernels handle at most ", Dims::kMaxRank));
-  return OkStatus();
-}
-
 TypeList Without(TypeList types, DType type) {
   types.erase(std::remove(types.begin(), types.end(), type), types.end());
   return types;

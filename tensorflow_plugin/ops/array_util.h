@@ -41,7 +41,7 @@ inline int64_t Product(const Dims& dims, int begin, int end) {
   return n;
 }
 
-// Appends from[begin], ..., from[end - 1]; the caller has checked the rank.
+// Appends from[begin], ..., from[end - 1].
 inline void Append(const Dims& from, int begin, int end, Dims* to) {
   for (int i = begin; i < end; ++i) to->push_back(from[i]);
 }
@@ -51,9 +51,6 @@ inline Dims ToDims(const std::vector<int64_t>& v) {
   for (int64_t x : v) d.push_back(x);
   return d;
 }
-
-// Refuses a result of more dimensions than Dims holds.
-Status CheckRank(int64_t rank, const char* what);
 
 // The list of types with `type` left out.
 TypeList Without(TypeList types, DType type);

@@ -5,6 +5,7 @@
 
 #include "tensorflow_plugin/ops/einsum_plan.h"
 #include "tensorflow_plugin/ops/ops.h"
+#include "tensorflow_plugin/ops/reduction.h"
 
 namespace xpu {
 namespace {
@@ -124,9 +125,9 @@ class EinsumKernel : public OpKernel {
       }
       desc.source.in_strides[0] = Strides(order, a.view);
       if (b != nullptr) desc.source.in_strides[1] = Strides(order, b->view);
-      for (size_t i = 0; i < order.size(); ++i) {
-        if (!kept.Has(order[i])) desc.axes |= 1u << i;
-      }
+      AxisSet reduced;
+      for (int label : order) reduced.push_back(!kept.Has(label));
+      SetReduced(reduced, &desc);
       return ctx.Launch(desc, {a.data, b != nullptr ? b->data : nullptr}, {result});
     }
 

@@ -143,13 +143,13 @@ int64_t View::Stride(int label) const {
 
 void View::Add(int label, int64_t extent, int64_t stride) {
   if (extent == 1) return;
-  for (int i = 0; i < size_; ++i) {
-    if (axes_[i].label == label) {
-      axes_[i].stride += stride;
+  for (Axis& axis : axes_) {
+    if (axis.label == label) {
+      axis.stride += stride;
       return;
     }
   }
-  axes_[size_++] = {label, extent, stride};
+  axes_.push_back({label, extent, stride});
 }
 
 Dims View::Shape() const {
@@ -177,8 +177,10 @@ View Dense(const View& view) {
 Status Resolve(const Equation& equation, const Dims* shapes, int num_inputs, Problem* problem) {
   XPU_REQUIRE(static_cast<int>(equation.inputs.size()) == num_inputs,
               errors::InvalidArgument("Expected ", equation.inputs.size(), " inputs but got: ", num_inputs));
-  int64_t extents[kNumLabels];
-  std::fill(extents, extents + kNumLabels, -1);
+  int longest = 0;
+  for (int input = 0; input < num_inputs; ++input) longest = std::max(longest, shapes[input].rank());
+  SmallVector<int64_t, kEllipsis + 16> extents;  // by label
+  extents.resize(kEllipsis + longest, -1);
   int ellipsis_rank = 0;
   Subscripts labels[2];
   for (int input = 0; input < num_inputs; ++input) {
@@ -216,9 +218,6 @@ Status Resolve(const Equation& equation, const Dims* shapes, int num_inputs, Pro
                                       "(...) was found in the output subscripts."));
   Subscripts output;
   const int output_rank = static_cast<int>(equation.output.size()) + (output_ellipsis ? ellipsis_rank - 1 : 0);
-  XPU_REQUIRE(output_rank <= Dims::kMaxRank,
-              errors::Unimplemented("The output of einsum has ", output_rank, " dimensions, XPU supports at most ",
-                                    Dims::kMaxRank));
   XPU_RETURN_IF_ERROR(Expand(equation.output, output_rank, 0, &output));
   for (int label : output) problem->output_shape.push_back(extents[label]);
   const Dims strides = DenseStrides(problem->output_shape);

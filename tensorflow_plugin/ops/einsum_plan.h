@@ -15,7 +15,6 @@ namespace xpu::einsum {
 // Labels are characters of the equation, and kEllipsis + i for the dimension of an ellipsis that is i-th from its
 // right end.
 inline constexpr int kEllipsis = 256;
-inline constexpr int kNumLabels = kEllipsis + Dims::kMaxRank;
 
 // One term of an equation. An ellipsis is the label kEllipsis here.
 using Subscripts = std::vector<int>;
@@ -34,10 +33,10 @@ struct Axis {
 };
 class View {
  public:
-  int size() const { return size_; }
+  int size() const { return axes_.size(); }
   const Axis& operator[](int i) const { return axes_[i]; }
-  const Axis* begin() const { return axes_; }
-  const Axis* end() const { return axes_ + size_; }
+  const Axis* begin() const { return axes_.begin(); }
+  const Axis* end() const { return axes_.end(); }
   const Axis* Find(int label) const;
   bool Has(int label) const { return Find(label) != nullptr; }
   // The stride along a label, 0 where the view does not move.
@@ -48,8 +47,7 @@ class View {
   int64_t num_elements() const;
 
  private:
-  int size_ = 0;
-  Axis axes_[2 * Dims::kMaxRank];  // the output of an outer product has the axes of both inputs
+  SmallVector<Axis, 16> axes_;
 };
 
 // The same labels in the same order, dense.

@@ -1,6 +1,7 @@
 // Fourier transforms: those of one to three axes, and the ND ones of any number. What the transform does not take is
 // left away, and what an ND one lacks is zero.
 #include <algorithm>
+#include <limits>
 
 #include "tensorflow_plugin/ops/array_util.h"
 #include "tensorflow_plugin/ops/ops.h"
@@ -59,7 +60,7 @@ class FftKernel : public OpKernel {
     XPU_REQUIRE(axes.IsVector(), errors::InvalidArgument("axes must be a vector, got shape ", axes.ShapeString()));
     std::vector<int64_t> values;
     XPU_RETURN_IF_ERROR(HostIntegers(axes, "axes", &values));
-    *rank = static_cast<int>(std::min<size_t>(values.size(), Dims::kMaxRank + 1));
+    *rank = static_cast<int>(std::min<size_t>(values.size(), std::numeric_limits<int>::max()));
     XPU_REQUIRE(in.rank() >= *rank,
                 errors::InvalidArgument("Input must have rank of at least ", *rank, " but got: ", in.ShapeString()));
     for (int64_t& axis : values) axis += axis < 0 ? in.rank() : 0;

@@ -29,7 +29,6 @@ Status GatherAxis(Context& ctx, const Tensor& params, const Tensor& indices, int
                 errors::InvalidArgument("params.shape[", i, "]: ", params.dim(i), " should be equal to indices.shape[",
                                         i, "]: ", indices.dim(i)));
   }
-  XPU_RETURN_IF_ERROR(CheckRank(rank - 1 + indices.rank() - batch_dims, "Gather"));
   Dims shape;
   Append(params.dims(), 0, axis, &shape);
   Append(indices.dims(), batch_dims, indices.rank(), &shape);
@@ -58,7 +57,6 @@ Status GatherPoints(Context& ctx, const Tensor& params, const Tensor& indices, B
   XPU_REQUIRE(depth <= params.rank(),
               errors::InvalidArgument("index innermost dimension length must be <= params rank; saw: ", depth, " vs. ",
                                       params.rank()));
-  XPU_RETURN_IF_ERROR(CheckRank(outer + params.rank() - depth, "GatherNd"));
   Dims shape;
   Append(indices.dims(), 0, outer, &shape);
   const int64_t points = shape.num_elements();

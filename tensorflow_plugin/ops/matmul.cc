@@ -105,8 +105,6 @@ class MatMulKernel : public OpKernel {
     XPU_REQUIRE(desc.k == b_k, errors::InvalidArgument("Matrix size-incompatible: In[0]: ", a.ShapeString(),
                                                        ", In[1]: ", b.ShapeString()));
 
-    XPU_REQUIRE(desc.batch.rank() + 2 <= Dims::kMaxRank,
-                errors::Unimplemented("XPU tensors have at most ", Dims::kMaxRank, " dimensions"));
     Dims shape = desc.batch;
     shape.push_back(desc.m);
     shape.push_back(desc.n);

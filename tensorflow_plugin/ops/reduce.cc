@@ -5,45 +5,25 @@
 #include "tensorflow_plugin/framework/labels.h"
 #include "tensorflow_plugin/ops/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
+#include "tensorflow_plugin/ops/reduction.h"
 
 namespace xpu {
 namespace {
 
-// The axes of a reduction, as a bit mask.
-Status ReadAxes(const Tensor& axes, int rank, uint32_t* mask) {
+// The axes of a reduction of so many dimensions.
+Status ReadAxes(const Tensor& axes, int rank, AxisSet* reduced) {
   std::vector<int64_t> values;
   XPU_RETURN_IF_ERROR(HostIntegers(axes, "reduction_indices", &values));
-  *mask = 0;
+  reduced->resize(rank, false);
   for (int64_t axis : values) {
     XPU_REQUIRE(axis >= -rank && axis < rank, errors::InvalidArgument("Invalid reduction dimension (", axis,
                                                                       " for input with ", rank, " dimension(s)"));
     if (axis < 0) axis += rank;
-    XPU_REQUIRE(!(*mask & (1u << axis)),
+    XPU_REQUIRE(!(*reduced)[static_cast<int>(axis)],
                 errors::InvalidArgument("Invalid reduction arguments: Axes contains duplicate dimension: ", axis));
-    *mask |= 1u << axis;
+    (*reduced)[static_cast<int>(axis)] = true;
   }
   return OkStatus();
-}
-
-// The source of a reduction of a dense tensor: neighbouring axes that are both reduced or both kept are one.
-void SetDenseSource(const Dims& dims, uint32_t axes, ReduceDesc* desc) {
-  Dims shape;
-  desc->axes = 0;
-  bool last_reduced = false;
-  for (int i = 0; i < dims.rank(); ++i) {
-    if (dims[i] == 1) continue;
-    const bool reduced = axes & (1u << i);
-    if (!shape.empty() && reduced == last_reduced) {
-      shape[shape.rank() - 1] *= dims[i];
-      continue;
-    }
-    if (reduced) desc->axes |= 1u << shape.rank();
-    shape.push_back(dims[i]);
-    last_reduced = reduced;
-  }
-  if (shape.empty()) shape.push_back(1);
-  desc->source.shape = shape;
-  desc->source.in_strides[0] = DenseStrides(shape);
 }
 
 class ReduceKernel : public OpKernel {
@@ -56,25 +36,24 @@ class ReduceKernel : public OpKernel {
 
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0);
-    uint32_t axes;
-    XPU_RETURN_IF_ERROR(ReadAxes(ctx.input(1), x.rank(), &axes));
+    AxisSet reduced;
+    XPU_RETURN_IF_ERROR(ReadAxes(ctx.input(1), x.rank(), &reduced));
     Dims out_shape;
     for (int i = 0; i < x.rank(); ++i) {
-      const bool reduced = axes & (1u << i);
-      if (!reduced) {
+      if (!reduced[i]) {
         out_shape.push_back(x.dim(i));
       } else if (keep_dims_) {
         out_shape.push_back(1);
       }
     }
     ReduceDesc desc;
-    SetDenseSource(x.dims(), axes, &desc);
+    desc.source.program = program_;
+    SetDenseSource(x.dims(), reduced, &desc);
     // Nothing is added up: the result is the input, but for the norm, which loses its sign.
     if (desc.axes == 0 && kind_ != ReduceKind::kEuclideanNorm) return ctx.ShareOutput(0, x, out_shape);
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, out_shape, &out));
     desc.kind = kind_;
-    desc.source.program = program_;
     return ctx.Launch(desc, {x.data()}, {out.mutable_data()});
   }
 
@@ -149,7 +128,10 @@ class BiasAddGradKernel : public OpKernel {
     ReduceDesc desc;
     desc.kind = ReduceKind::kSum;
     desc.source.program = program_;
-    SetDenseSource(dy.dims(), ~(1u << channel_dim), &desc);
+    AxisSet reduced;
+    reduced.resize(dy.rank(), true);
+    reduced[channel_dim] = false;
+    SetDenseSource(dy.dims(), reduced, &desc);
     return ctx.Launch(desc, {dy.data()}, {out.mutable_data()});
   }
 

@@ -108,7 +108,6 @@ class UnsortedSegmentKernel : public OpKernel {
     for (int i = 0; starts && i < ids.rank(); ++i) starts = data.dim(i) == ids.dim(i);
     XPU_REQUIRE(starts, errors::InvalidArgument("data.shape = ", data.ShapeString(),
                                                 " does not start with segment_ids.shape = ", ids.ShapeString()));
-    XPU_RETURN_IF_ERROR(CheckRank(1 + data.rank() - ids.rank(), "UnsortedSegment"));
     Dims shape = {rows};
     Append(data.dims(), ids.rank(), data.rank(), &shape);
     Tensor out;

@@ -78,7 +78,6 @@ class SparseSplitKernel : public OpKernel {
                                         shape[axis], "), got ", parts_));
     XPU_RETURN_IF_ERROR(CheckExtents(shape));
     XPU_RETURN_IF_ERROR(CheckSparse(indices, values, shape_arg));
-    XPU_RETURN_IF_ERROR(CheckRank(rank, "SparseSplit"));
     const int64_t entries = indices.dim(0);
     if (entries > 0) {
       XPU_RETURN_IF_ERROR(CheckCoordinates(ctx, indices, ToDims(shape), OutOfBounds(shape)));

@@ -45,7 +45,6 @@ class SparseToDenseKernel : public OpKernel {
                 errors::InvalidArgument("sparse_values has incorrect shape ", values.ShapeString(),
                                         ", should be [] or [", n, "]"));
     XPU_REQUIRE(missing.IsScalar(), errors::InvalidArgument("default_value should be a scalar."));
-    XPU_RETURN_IF_ERROR(CheckRank(depth, "SparseToDense"));
     Dims shape;
     XPU_RETURN_IF_ERROR(HostShape(shape_arg, "output_shape", &shape));
     Tensor out;

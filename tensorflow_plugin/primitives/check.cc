@@ -64,6 +64,10 @@ Status Check(const ReduceDesc& desc, Footprint* f) {
       desc.source.program->num_outputs() == 1,
       errors::InvalidArgument("Reduce: the program has ", desc.source.program->num_outputs(), " outputs, expected 1"));
   const Dims& shape = desc.source.shape;
+  XPU_REQUIRE(shape.rank() <= ReduceDesc::kMaxRank,
+              errors::Unimplemented("Reduce: ", shape.rank(), " axes of the shape ", shape.ToString(),
+                                    ", of which no neighbours are reduced or kept together, expected at most ",
+                                    ReduceDesc::kMaxRank));
   XPU_REQUIRE((uint64_t{desc.axes} >> shape.rank()) == 0,
               errors::InvalidArgument("Reduce: the axes mask ", desc.axes, " names axes that the shape ",
                                       shape.ToString(), " does not have"));

@@ -133,6 +133,13 @@ TEST(Check, Reduce) {
                       }),
             "Reduce Max of complex64 from Square of complex64 is not defined");
   EXPECT_EQ(Undefined(desc, [](auto* d) { d->kind = ReduceKind::kAll; }), "Reduce All of half is not defined");
+  // A mask has so many bits.
+  desc.source.shape = desc.source.in_strides[0] = Dims(32, 1);
+  desc.axes = 1u << 31;
+  EXPECT_EQ(FootprintOf(desc).out[0].elements, 1);
+  const std::string refused =
+      Refusal(desc, Code::kUnimplemented, [](auto* d) { d->source.shape = d->source.in_strides[0] = Dims(33, 1); });
+  EXPECT_EQ(refused.rfind("Reduce: 33 axes of the shape [1,1,", 0), 0u) << refused;
 }
 
 TEST(Check, MatMul) {

@@ -49,6 +49,8 @@ enum class ReduceKind : uint8_t {
 // An empty reduction gives the identity of the kind (0, NaN for mean, 1, lowest, highest, true, false, 0).
 // half and bfloat16 accumulate in float.
 struct ReduceDesc {
+  // Neighbours that are all reduced or all kept can be one axis: more axes than these have more elements than memory.
+  static constexpr int kMaxRank = 32;
   ReduceKind kind = ReduceKind::kSum;
   ElementwiseDesc source;
   uint32_t axes = 0;  // bit i: axis i of source.shape is reduced

@@ -1,4 +1,4 @@
-// Dims: a short vector of extents or strides, copied by its rank only. Strides count elements, not bytes.
+// Dims: a vector of extents or strides, of any rank. Strides count elements, not bytes.
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_DIMS_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_DIMS_H_
 
@@ -7,60 +7,37 @@
 #include <initializer_list>
 #include <string>
 
+#include "tensorflow_plugin/primitives/small_vector.h"
+
 namespace xpu {
 
-class Dims {
+class Dims : public SmallVector<int64_t, 16> {
  public:
-  // After neighbouring dimensions are merged, nothing in practice comes near this; ops refuse more by name.
-  static constexpr int kMaxRank = 16;
-
-  Dims() : rank_(0) {}
-  Dims(std::initializer_list<int64_t> v) : rank_(0) {
+  Dims() = default;
+  Dims(std::initializer_list<int64_t> v) {
     for (int64_t d : v) push_back(d);
   }
-  Dims(int rank, int64_t fill) : rank_(rank) {
-    for (int i = 0; i < rank; ++i) d_[i] = fill;
-  }
-  Dims(const Dims& o) : rank_(o.rank_) { std::memcpy(d_, o.d_, sizeof(int64_t) * rank_); }
-  Dims& operator=(const Dims& o) {
-    rank_ = o.rank_;
-    std::memmove(d_, o.d_, sizeof(int64_t) * rank_);
-    return *this;
-  }
+  Dims(int rank, int64_t fill) { resize(rank, fill); }
 
-  int rank() const { return rank_; }
-  bool empty() const { return rank_ == 0; }
-  int64_t operator[](int i) const { return d_[i]; }
-  int64_t& operator[](int i) { return d_[i]; }
-  const int64_t* begin() const { return d_; }
-  const int64_t* end() const { return d_ + rank_; }
-  void push_back(int64_t v) { d_[rank_++] = v; }
-  void resize(int rank, int64_t fill = 0) {
-    for (int i = rank_; i < rank; ++i) d_[i] = fill;
-    rank_ = rank;
-  }
+  int rank() const { return size(); }
 
   // Product of the extents; 1 for rank 0.
   int64_t num_elements() const {
     int64_t n = 1;
-    for (int i = 0; i < rank_; ++i) n *= d_[i];
+    for (int64_t d : *this) n *= d;
     return n;
   }
   bool operator==(const Dims& o) const {
-    return rank_ == o.rank_ && std::memcmp(d_, o.d_, sizeof(int64_t) * rank_) == 0;
+    return rank() == o.rank() && std::memcmp(begin(), o.begin(), sizeof(int64_t) * static_cast<size_t>(rank())) == 0;
   }
   bool operator!=(const Dims& o) const { return !(*this == o); }
 
   // "[2,3]", as TensorFlow prints shapes.
   std::string ToString() const {
     std::string s = "[";
-    for (int i = 0; i < rank_; ++i) s += (i ? "," : "") + std::to_string(d_[i]);
+    for (int i = 0; i < rank(); ++i) s += (i ? "," : "") + std::to_string((*this)[i]);
     return s + "]";
   }
-
- private:
-  int rank_;
-  int64_t d_[kMaxRank];
 };
 
 // Row-major strides of a dense array of this shape.

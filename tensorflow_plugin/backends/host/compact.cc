@@ -35,7 +35,7 @@ void WriteRange(const Dims& shape, const T* x, int64_t begin, int64_t end, int64
     }
     return;
   }
-  int64_t at[Dims::kMaxRank];
+  Dims at(rank, 0);
   int64_t rest = begin;
   for (int axis = last; axis >= 0; --axis) {
     at[axis] = rest % shape[axis];
@@ -45,7 +45,7 @@ void WriteRange(const Dims& shape, const T* x, int64_t begin, int64_t end, int64
     const int64_t row_end = std::min(end, i + shape[last] - at[last]);
     for (; i < row_end; ++i, ++at[last]) {
       if (!NotZero(x[i])) continue;
-      out = std::copy_n(at, rank, out);
+      out = std::copy_n(at.begin(), rank, out);
     }
     for (int axis = last; axis > 0 && at[axis] == shape[axis]; --axis) {
       at[axis] = 0;

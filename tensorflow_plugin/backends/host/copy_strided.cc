@@ -80,7 +80,8 @@ CopyPlan Simplify(const CopyStridedDesc& desc, const Args& args) {
 
 // Where the i-th point of the first `rank` dimensions is.
 struct Cursor {
-  Cursor(const CopyPlan& plan, int rank, int64_t i) : plan_(plan), rank_(rank), src(plan.src), dst(plan.dst) {
+  Cursor(const CopyPlan& plan, int rank, int64_t i)
+      : plan_(plan), rank_(rank), at_(rank, 0), src(plan.src), dst(plan.dst) {
     for (int d = rank - 1; d >= 0; --d) {
       at_[d] = i % plan.shape[d];
       i /= plan.shape[d];
@@ -102,7 +103,7 @@ struct Cursor {
  private:
   const CopyPlan& plan_;
   int rank_;
-  int64_t at_[Dims::kMaxRank];
+  Dims at_;
 
  public:
   const char* src;

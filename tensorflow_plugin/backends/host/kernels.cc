@@ -18,11 +18,6 @@ template <typename Desc>
 bool SupportsAsDefined(const Desc& desc) {
   return IsDefined(desc);
 }
-// An element of an odd size is copied as a row of smaller ones, which takes an axis.
-bool SupportsAsDefined(const CopyStridedDesc& desc) {
-  return IsDefined(desc) && (desc.shape.rank() < Dims::kMaxRank || 16 % desc.element_size == 0);
-}
-
 // A filter is laid out in one way.
 bool SupportsAsDefined(const ConvolutionDesc& desc) {
   const bool as_it_is = desc.laid_out_bytes == 0 && desc.direction != Direction::kLayOut;

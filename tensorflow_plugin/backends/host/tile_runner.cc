@@ -363,7 +363,7 @@ void Fill(T value, int64_t n, T* dst) {
 template <typename T>
 void GatherAs(const Dims& shape, const Dims& strides, const T* source, int64_t begin, int64_t n, T* dst) {
   const int rank = shape.rank();
-  int64_t index[Dims::kMaxRank];
+  Dims index(rank, 0);
   int64_t offset = 0;
   for (int d = rank - 1; d >= 0; --d) {
     index[d] = begin % shape[d];

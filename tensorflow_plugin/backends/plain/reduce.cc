@@ -118,18 +118,18 @@ void ReduceAs(const ReduceDesc& desc, const Args& args, Evaluator* evaluator) {
   for (int d = 0; d < shape.rank(); ++d) ((desc.axes >> d) & 1 ? reduced : kept)[d] = shape[d];
   if (kept.num_elements() == 0) return;
 
-  int64_t kept_index[Dims::kMaxRank] = {};
+  Dims kept_index(shape.rank(), 0);
   int64_t output = 0;
   do {
     Accumulator<T> accumulator(desc.kind);
     if (reduced.num_elements() != 0) {
-      int64_t reduced_index[Dims::kMaxRank] = {};
+      Dims reduced_index(shape.rank(), 0);
       do {
-        int64_t index[Dims::kMaxRank];
+        Dims index(shape.rank(), 0);
         for (int d = 0; d < shape.rank(); ++d) index[d] = kept_index[d] + reduced_index[d];
-        evaluator->At(index);
+        evaluator->At(index.begin());
         accumulator.Add(*reinterpret_cast<const T*>(evaluator->output(0).bytes));
-      } while (NextIndex(reduced, reduced_index));
+      } while (NextIndex(reduced, reduced_index.begin()));
     }
     if (IsArgKind(desc.kind)) {
       VisitType(desc.index_type, [&](auto tag) {
@@ -142,7 +142,7 @@ void ReduceAs(const ReduceDesc& desc, const Args& args, Evaluator* evaluator) {
       static_cast<Storage*>(args.out[0])[output] = static_cast<Storage>(accumulator.Result());
     }
     ++output;
-  } while (NextIndex(kept, kept_index));
+  } while (NextIndex(kept, kept_index.begin()));
 }
 
 }  // namespace

@@ -9,10 +9,10 @@ Status ReferenceKernels::Run(const ElementwiseDesc& desc, const Args& args, cons
   if (desc.shape.num_elements() == 0) return OkStatus();
   const Program& program = *desc.program;
   plain::Evaluator evaluator(desc, args);
-  int64_t index[Dims::kMaxRank] = {};
+  Dims index(desc.shape.rank(), 0);
   int64_t position = 0;
   do {
-    evaluator.At(index);
+    evaluator.At(index.begin());
     for (int i = 0; i < program.num_outputs(); ++i) {
       const DType type = program.output_type(i);
       auto* element = static_cast<unsigned char*>(args.out[i]) + position * static_cast<int64_t>(SizeOf(type));
@@ -23,7 +23,7 @@ Status ReferenceKernels::Run(const ElementwiseDesc& desc, const Args& args, cons
       }
     }
     ++position;
-  } while (plain::NextIndex(desc.shape, index));
+  } while (plain::NextIndex(desc.shape, index.begin()));
   return evaluator.status();
 }
 

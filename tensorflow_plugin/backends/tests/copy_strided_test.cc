@@ -75,6 +75,23 @@ TEST(CopyStrided, Transposes) {
   }
 }
 
+// More axes than a shape holds without memory of its own, none of which merge.
+TEST(CopyStrided, ManyAxes) {
+  std::vector<int> reversed(18), shuffled;
+  for (int i = 0; i < 18; ++i) reversed[i] = 17 - i;
+  for (int first : {1, 0}) {
+    for (int i = first; i < 18; i += 2) shuffled.push_back(i);
+  }
+  Dims shape(18, 2);
+  shape[4] = 1;
+  shape[17] = 3;
+  for (const std::vector<int>& permutation : {reversed, shuffled}) {
+    for (size_t size : {1, 3, 4, 16}) {
+      Check(Transpose(size, shape, permutation), shape.num_elements(), shape.num_elements(), "many axes");
+    }
+  }
+}
+
 TEST(CopyStrided, LargeEnoughForSeveralThreads) {
   Check(Transpose(4, {1000, 501}, {1, 0}), 501000, 501000, "large transpose");
   Check(Transpose(4, {8, 100, 100, 3}, {0, 3, 1, 2}), 240000, 240000, "large to channels first");

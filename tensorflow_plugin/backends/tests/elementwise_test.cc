@@ -62,6 +62,23 @@ TEST(Elementwise, Broadcasting) {
 // which makes tanh(z) err by less than 4 u as |z (1 - tanh(z)^2)| < 0.45, and tanh itself may be 6 units in the last
 // place off, 12 u; 1 + tanh(z) takes another rounding of at most 2 u. So the sum errs by 18 u at most, however small it
 // is, and the result by 9 u |x|, and by 2 u of itself for the products.
+// More axes than a shape holds without memory of its own, none of which merge.
+TEST(Elementwise, ManyAxes) {
+  ElementwiseDesc desc;
+  desc.program = SingleOpProgram(EOp::kSub, DType::kFloat);
+  desc.shape = Dims(17, 2);
+  const Dims dense = DenseStrides(desc.shape);
+  desc.in_strides[0] = desc.in_strides[1] = Dims(17, 0);
+  int64_t stride = 1;
+  for (int i = 0; i < 17; ++i) {
+    desc.in_strides[0][i] = dense[16 - i];  // transposed
+    if (i % 2 == 0) continue;
+    desc.in_strides[1][i] = stride;  // broadcast along every other axis
+    stride *= 2;
+  }
+  ExpectAsTheReference(desc, {Random(DType::kFloat, 1 << 17, 1), Random(DType::kFloat, stride, 2)}, "many axes");
+}
+
 TEST(Elementwise, GeluChain) {
   // The constants are of type `as`, to which they are rounded.
   auto gelu = [](DType type, DType as) {

@@ -216,6 +216,18 @@ TEST(Reduce, Sizes) {
   }
 }
 
+// More axes than a shape holds without memory of its own, none of which merge.
+TEST(Reduce, ManyAxes) {
+  Dims shape(18, 2);
+  shape[3] = 1;
+  for (uint32_t axes : {0x15555u, 0x2aaaau, 0x3ffffu, 0u, 0x20001u}) {
+    for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMax}) {
+      Compare(Make(kind, DType::kFloat, shape, axes), "many axes");
+    }
+  }
+  Compare(Make(ReduceKind::kArgMax, DType::kInt32, shape, 1u << 9), "many axes");
+}
+
 TEST(Reduce, IndexTypes) {
   for (DType index_type : {DType::kInt16, DType::kUint16, DType::kInt32, DType::kInt64}) {
     ReduceDesc desc = Make(ReduceKind::kArgMax, DType::kFloat, {3, 700, 2}, 2);
