@@ -1,9 +1,11 @@
 """What a user sees of each fault that TF_XPU_FAULT injects: an exception, a wait or a wrong result, and a process that
 goes on."""
 
+import subprocess
+
 import pytest
 
-from tests.conftest import run_code
+from tests.conftest import LOADER, PACKAGES, SITE, Outcome, environment_of, run, run_code
 
 pytestmark = pytest.mark.host_only
 
@@ -48,6 +50,12 @@ with tf.device("/xpu:0"):
     message = says(tf.errors.InternalError, lambda: tf.tanh(y))
 assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message, message
 goes_on()
+"""
+
+SESSION = """
+v1 = tf.compat.v1
+with tf.Graph().as_default(), tf.device("/xpu:0"):
+    x = v1.placeholder(tf.float32, [8], name="in")
 """
 
 # What happens: the fault, other variables, and a program that sees it and goes on.
@@ -120,9 +128,9 @@ with tf.device("/xpu:0"):
 goes_on()
 """,
     ),
-    # TensorFlow copies the tensor within the graph, before anybody can know: what uses the device next is told.
+    # TensorFlow copies the tensor within the graph, before anybody can know: the end of the copy is told.
     "a failing command whose result a cpu op takes": (
-        "command:fail@2",
+        "command:fail@2,command:delay=100ms@2",
         {},
         """
 @tf.function
@@ -134,8 +142,11 @@ def f(x):
 
 with tf.device("/xpu:0"):
     x = tf.ones([256, 256])
-    message = says(tf.errors.InternalError, lambda: [f(x), x.numpy(), tf.tanh(x)])
-assert "TF_XPU_FAULT" in message or "SyncAll failed" in message, message
+    x.numpy()
+    message = says(tf.errors.InternalError, lambda: f(x))
+assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message, message
+assert "number 2 on XPU:0) (MatMul matmul on XPU:0)" in message, message
+x.numpy()
 goes_on()
 """,
     ),
@@ -162,7 +173,7 @@ with tf.device("/xpu:0"):
     model.compile("sgd", "mse")
     x, y = tf.ones([64, 8]), tf.zeros([64, 1])
     message = says(tf.errors.InternalError, lambda: model.fit(x, y, epochs=20, verbose=0))
-    assert "TF_XPU_FAULT" in message or "SyncAll failed" in message, message
+    assert "TF_XPU_FAULT" in message and " on XPU:0)" in message, message
     losses = model.fit(x, y, epochs=10, verbose=0).history["loss"]
 assert losses[-1] < losses[0] or losses[-1] < 1e-6, losses
 goes_on()
@@ -198,6 +209,80 @@ for value in (failing, variable, Number(), ragged, {"more": variable}):
     message = says(tf.errors.InternalError, lambda: pythonify_logs(logs))
     assert "TF_XPU_FAULT" in message, (value, message)
 """,
+    ),
+    # The copy off the device is enqueued when nobody can know of the failure; its end tells.
+    "a failing command whose result a session fetches": (
+        "command:fail@3,command:delay=100ms@3",
+        {},
+        SESSION
+        + """
+    y = tf.tanh(tf.sin(x) * 2.0 + 1.0, name="out")
+    with v1.Session() as session:
+        run = lambda: session.run(y, {x: [1.0] * 8})
+        right = run().tolist()
+        assert run().tolist() == right
+        message = says(tf.errors.InternalError, run)
+        assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message, message
+        assert "number 3 on XPU:0) (Sin" in message and "SyncAll" not in message, message
+        assert run().tolist() == right
+""",
+    ),
+    "a failing command of a session that fetches nothing": (
+        "command:fail@2,command:delay=100ms@2",
+        {},
+        SESSION
+        + """
+    v = v1.get_variable("v", initializer=[1.0] * 8, use_resource=True)
+    step = v.assign(tf.tanh(v)).op
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        message = says(tf.errors.InternalError, lambda: [session.run(step) for _ in range(4)])
+        assert "TF_XPU_FAULT" in message and "(Tanh" in message and "SyncAll" not in message, message
+""",
+    ),
+    "a failing command whose result a data set takes": (
+        "command:fail@2,command:delay=100ms@2",
+        {},
+        """
+with tf.device("/xpu:0"):
+    x = tf.tanh(tf.ones([8, 8]))
+    message = says(tf.errors.InternalError, lambda: list(tf.data.Dataset.from_tensor_slices(x)))
+    assert "TF_XPU_FAULT" in message and "(Tanh on XPU:0)" in message, message
+goes_on()
+""",
+    ),
+    "a failing command whose result a python function takes": (
+        "command:fail@2,command:delay=100ms@2",
+        {},
+        """
+@tf.function
+def f(x):
+    return tf.py_function(lambda v: v.numpy().sum(), [tf.tanh(x @ x)], tf.float32)
+
+with tf.device("/xpu:0"):
+    x = tf.ones([256, 256])
+    x.numpy()
+    message = says(tf.errors.OpError, lambda: f(x))
+    assert "TF_XPU_FAULT" in message and " on XPU:0)" in message, message
+goes_on()
+""",
+    ),
+    # TensorFlow has no place for the message: a line says it, once.
+    "a failing command whose result another XPU takes": (
+        "xpu:0/command:fail@1,xpu:0/command:delay=200ms@1",
+        {"TF_XPU_DEVICE_COUNT": "2"},
+        SESSION
+        + """
+    with tf.device("/xpu:0"):
+        y = tf.tanh(x)
+    with tf.device("/xpu:1"):
+        z = tf.sin(y)
+    with v1.Session() as session:
+        message = says(tf.errors.InternalError, lambda: [session.run(z, {x: [1.0] * 8}) for _ in range(3)])
+        assert "SyncAll failed" in message, message
+        session.run(z, {x: [1.0] * 8})
+""",
+        ["leaves out: an operation enqueued on the XPU before this one failed: TF_XPU_FAULT"],
     ),
     # The first copy to the device, then the second, then the one back.
     "a failing copy is the error of what copies": (
@@ -351,10 +436,103 @@ assert add("/xpu:0") == 2000 and add("/xpu:1") == 2000
 }
 
 
-@pytest.mark.parametrize(("fault", "environment", "code"), FAULTS.values(), ids=FAULTS)
-def test_a_program_sees_it_and_goes_on(fault, environment, code):
+# Some have lines on stderr, too.
+@pytest.mark.parametrize(
+    ("fault", "environment", "code", "lines"), [(*values, [])[:4] for values in FAULTS.values()], ids=FAULTS
+)
+def test_a_program_sees_it_and_goes_on(fault, environment, code, lines):
     outcome = run_code(PROGRAM + code, environment={"TF_XPU_FAULT": fault, **environment}, timeout=100)
     assert outcome.returncode == 0, outcome
+    assert len(outcome.warnings) == len(lines), outcome
+    assert all(line in warning for line, warning in zip(lines, outcome.warnings, strict=True)), outcome
+
+
+# A failure that somebody was told of is not told again.
+@pytest.mark.parametrize(("wait", "told"), [("time.sleep(1)", True), ("says(tf.errors.InternalError, y.numpy)", False)])
+def test_the_end_of_the_process_tells(wait, told):
+    code = f"""
+with tf.device("/xpu:0"):
+    y = tf.tanh(tf.ones([1000]))
+{wait}
+"""
+    environment = environment_of({"TF_XPU_FAULT": "command:fail@2,command:delay=50ms@2"})
+    outcome = Outcome(run("-c", PROGRAM + code, environment=environment))
+    assert outcome.returncode == 0, outcome
+    assert len(outcome.warnings) == told, outcome
+    if told:
+        assert "the process ended before it was told that an operation failed: TF_XPU_FAULT" in outcome.warnings[0], (
+            outcome
+        )
+        assert outcome.warnings[0].endswith("it was number 2 on XPU:0) (Tanh on XPU:0)"), outcome
+
+
+C_PROGRAM = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tensorflow/c/c_api.h"
+#include "tensorflow/c/c_api_experimental.h"
+
+/* To link the libraries takes longer than to open them. */
+#define CALL(name) ((__typeof__(&name))dlsym(RTLD_DEFAULT, #name))
+
+static TF_Status* status;
+static void check(const char* what) {
+  if (CALL(TF_GetCode)(status) == TF_OK) return;
+  printf("%s: %s\n", what, CALL(TF_Message)(status));
+  exit(2);
+}
+static TF_Output op(TF_Graph* graph, const char* type, const char* name, const TF_Output* in) {
+  TF_OperationDescription* op = CALL(TF_NewOperation)(graph, type, name);
+  CALL(TF_SetDevice)(op, "/device:XPU:0");
+  if (in != NULL) CALL(TF_AddInput)(op, *in);
+  if (in == NULL) CALL(TF_SetAttrType)(op, "dtype", TF_FLOAT);
+  TF_Output out = {CALL(TF_FinishOperation)(op, status), 0};
+  check(name);
+  return out;
+}
+int main(int argc, char** argv) {
+  for (int i = 2; i < argc; ++i) {
+    if (dlopen(argv[i], RTLD_NOW | RTLD_GLOBAL) == NULL) return puts(dlerror()), 3;
+  }
+  status = CALL(TF_NewStatus)();
+  CALL(TF_LoadPluggableDeviceLibrary)(argv[1], status);
+  check("loading");
+  TF_Graph* graph = CALL(TF_NewGraph)();
+  TF_Output x = op(graph, "Placeholder", "in", NULL);
+  TF_Output half = op(graph, "Sin", "half", &x), y = op(graph, "Tanh", "out", &half);
+  TF_Session* session = CALL(TF_NewSession)(graph, CALL(TF_NewSessionOptions)(), status);
+  check("session");
+  for (int i = 0; i < 4; ++i) {
+    const int64_t extent = 8;
+    TF_Tensor *in = CALL(TF_AllocateTensor)(TF_FLOAT, &extent, 1, 32), *out = NULL;
+    memset(CALL(TF_TensorData)(in), 0, 32);
+    CALL(TF_SessionRun)(session, NULL, &x, &in, 1, &y, &out, 1, NULL, 0, NULL, status);
+    printf("%d %s\n", CALL(TF_GetCode)(status), CALL(TF_Message)(status));
+  }
+  return 0;
+}
+"""
+
+
+def test_a_c_program_is_told(tmp_path):
+    (tmp_path / "program.c").write_text(C_PROGRAM)
+    folder = PACKAGES / "tensorflow"
+    include = ["-isystem", str(folder / "include")]
+    subprocess.run(["gcc", *include, "program.c", "-o", "program", "-ldl"], check=True, cwd=tmp_path)
+    plugin = SITE / "tensorflow-plugins" / LOADER
+    libraries = [folder / f"libtensorflow_{name}.so.2" for name in ("framework", "cc")]
+    environment = environment_of({"TF_XPU_FAULT": "command:fail@3,command:delay=100ms@3"})
+    command = [str(tmp_path / "program"), str(plugin), *map(str, libraries)]
+    outcome = Outcome(
+        subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    )
+    results = [line for line in outcome.stdout.splitlines() if line[:1].isdigit()]
+    assert outcome.returncode == 0, outcome
+    assert [line.strip() for line in results[:2] + results[3:]] == ["0"] * 3, outcome
+    assert results[2].startswith("13 an operation enqueued on the XPU before this one failed: TF_XPU_FAULT"), outcome
+    assert results[2].endswith("number 3 on XPU:0) (Sin half on XPU:0)"), outcome
     assert outcome.warnings == [], outcome
 
 

@@ -285,6 +285,9 @@ class Capturer {
     } else {
       Divide(stays, list.get());
     }
+    auto ops = std::make_shared<std::vector<recording::ListOps::Names>>();
+    for (const tf::NodeDef* node : captured_->origins) ops->push_back({node->name(), node->op()});
+    captured_->ops = std::move(ops);
     captured_->memory = commands::PlanMemory(*list);
     captured_->executable = real_.Prepare(list, captured_->memory);
     captured_->list = std::move(list);

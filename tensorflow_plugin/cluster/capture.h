@@ -59,9 +59,10 @@ struct Captured {
   std::unique_ptr<const Executable> executable;  // of the list
   // What commands are of: the members first, then those of their loops.
   std::vector<const tensorflow::NodeDef*> origins;
-  std::vector<int> uploaded;   // the buffer of each argument that is uploaded
-  std::vector<int> arguments;  // the buffer of each device argument
-  std::vector<int> variables;  // the buffer of each variable
+  recording::ListOps::Ops ops;  // the names of the same
+  std::vector<int> uploaded;    // the buffer of each argument that is uploaded
+  std::vector<int> arguments;   // the buffer of each device argument
+  std::vector<int> variables;   // the buffer of each variable
   std::vector<Value> results;
   std::vector<Effect> effects;         // by variable
   std::vector<int> written_arguments;  // buffers of device arguments that commands write into

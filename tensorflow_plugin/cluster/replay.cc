@@ -316,6 +316,7 @@ absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captur
     op.emplace(ctx->op_kernel().name(), ctx->op_kernel().type_string());
     labels.emplace(captured->Labels());
   }
+  const recording::ListOps ops(captured->ops);
   Run run(ctx, *captured, situation, kept);
   TF_RETURN_IF_ERROR(run.Allocate(queue));
   *began = true;

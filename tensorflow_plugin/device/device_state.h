@@ -2,6 +2,7 @@
 #ifndef TENSORFLOW_PLUGIN_DEVICE_DEVICE_STATE_H_
 #define TENSORFLOW_PLUGIN_DEVICE_DEVICE_STATE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,12 @@ struct DeviceState {
   void ForEachStream(F&& f) {
     std::lock_guard<std::mutex> lock(mutex);
     for (SP_Stream handle : streams) f(*handle->stream);
+  }
+
+  // Whether a copy is on its way that will tell of failures.
+  bool ACopyTells() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return std::any_of(streams.begin(), streams.end(), [](SP_Stream s) { return s->copies_that_tell.load() > 0; });
   }
 
   static DeviceState& Of(const SP_Device* device) { return *static_cast<DeviceState*>(device->device_handle); }

@@ -18,7 +18,9 @@
 // of data off the device, for which the failure is known if the device is idle: nothing computed after a failure leaves
 // the device unnoticed. TensorFlow synchronises before each copy to an eager tensor, and drops the message of
 // synchronize_all_activity: this callback therefore leaves the failure to the copy that follows, unless it is overdue,
-// because data may have left the device while the command that failed was still queued.
+// because data may have left the device while the command that failed was still queued. Copies in graphs tell of it
+// when they have run (framework/direct_copies.cc); of others the cause is a line on stderr. So it is if the process
+// ends first (untold.h).
 #include "tensorflow_plugin/device/stream_executor.h"
 
 #include <algorithm>
@@ -29,6 +31,7 @@
 #include "tensorflow_plugin/device/device_state.h"
 #include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/stream_uses.h"
+#include "tensorflow_plugin/device/untold.h"
 #include "tensorflow_plugin/primitives/device_name.h"
 #include "tensorflow_plugin/recording/labels.h"
 
@@ -138,6 +141,7 @@ void DestroyStream(const SP_Device* device, SP_Stream handle) {
       state.streams.erase(std::remove(state.streams.begin(), state.streams.end(), handle), state.streams.end());
     }
     ForgetStream(handle);
+    ForgetUntold(handle);
     delete handle;
     return 0;
   });
@@ -174,7 +178,7 @@ Status TakeFailure(DeviceState& state) {
     Status failure = TakeEarlierFailure(*handle->stream);
     if (first.ok()) first = std::move(failure);
   }
-  state.failure_may_be_overdue = !idle;
+  if (idle || !CopyThatTells::Enqueuing::Now()) state.failure_may_be_overdue = !idle;
   return first;
 }
 
@@ -183,7 +187,11 @@ void SynchronizeAllActivity(const SP_Device* device, TF_Status* status) {
     if (forked_from_user) return OkStatus();  // the copy that follows can say why it fails
     DeviceState& state = DeviceState::Of(device);
     state.device->Synchronize();
-    return state.failure_may_be_overdue ? TakeFailure(state) : OkStatus();
+    if (!state.failure_may_be_overdue || state.ACopyTells()) return OkStatus();
+    Status failure = TakeFailure(state);
+    if (failure.ok()) return failure;
+    TellOnStderr("TensorFlow's error \"PluggableDevice SyncAll failed\" leaves out", failure);
+    return Status(failure.code(), "an operation on the XPU failed, as the line above says");
   });
 }
 
@@ -361,6 +369,7 @@ void CreateStream(const SP_Device* device, int priority, SP_Stream* handle, TF_S
     const recording::Lines of_stream(name, LineOfNewStream(created.get(), name, state.num_created++));
     created->stream = state.device->CreateStream(priority);
     state.streams.push_back(created.get());
+    TellWhenTheProcessEnds(created.get());
     *handle = created.release();
     return OkStatus();
   });

@@ -10,6 +10,7 @@
 struct SP_Stream_st {
   xpu::Device* device;
   std::unique_ptr<xpu::Stream> stream;
+  std::atomic<int> copies_that_tell{0};  // CopyThatTells
 };
 
 namespace xpu {
@@ -41,6 +42,35 @@ inline Status TakeEarlierFailure(Stream& stream) {
   if (failure.ok()) return OkStatus();
   return Status(failure.code(), "an operation enqueued on the XPU before this one failed: " + failure.message());
 }
+
+// A copy off the device whose caller is told, when it has run, of the failures of the commands before it. Whoever
+// waits for the device meanwhile leaves them to it. From its making to Told.
+class CopyThatTells {
+ public:
+  explicit CopyThatTells(SP_Stream_st& compute) : compute_(compute) { compute_.copies_that_tell.fetch_add(1); }
+  // Once, when the copy has run.
+  Status Told() const {
+    Status failure = TakeEarlierFailure(*compute_.stream);
+    compute_.copies_that_tell.fetch_sub(1);
+    return failure;
+  }
+
+  // While one lives, the copies that this thread enqueues are such.
+  class Enqueuing {
+   public:
+    Enqueuing() { ++current_; }
+    ~Enqueuing() { --current_; }
+    Enqueuing(const Enqueuing&) = delete;
+    Enqueuing& operator=(const Enqueuing&) = delete;
+    static bool Now() { return current_ > 0; }
+
+   private:
+    static inline thread_local int current_ = 0;
+  };
+
+ private:
+  SP_Stream_st& compute_;
+};
 
 // While one lives, what TensorFlow's own kernels copy and fill on device memory from this thread goes to another stream
 // than the one that they name: to one that records.

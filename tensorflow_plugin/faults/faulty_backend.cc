@@ -8,6 +8,7 @@
 
 #include "tensorflow_plugin/faults/outputs.h"
 #include "tensorflow_plugin/primitives/device_name.h"
+#include "tensorflow_plugin/recording/recording.h"
 
 namespace xpu {
 namespace {
@@ -237,6 +238,21 @@ class FaultyTimer final : public Timer {
   const std::unique_ptr<Timer> inner_;
 };
 
+// A list whose commands are enqueued one by one, each as one of its own op.
+class OfOps final : public OneByOne {
+ public:
+  using OneByOne::OneByOne;
+
+ private:
+  Status Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const override {
+    const recording::ListOps::Ops ops = recording::ListOps::Current();
+    if (ops == nullptr) return OneByOne::Enqueue(stream, i, addresses, on_data);
+    const recording::ListOps::Names& names = (*ops)[static_cast<size_t>(list().commands[i].origin)];
+    const recording::Op op(names.name, names.type);
+    return OneByOne::Enqueue(stream, i, addresses, on_data);
+  }
+};
+
 class FaultyDevice final : public Device {
  public:
   FaultyDevice(std::unique_ptr<Device> inner, const std::vector<FaultRule>& rules, int ordinal)
@@ -264,6 +280,10 @@ class FaultyDevice final : public Device {
   void Synchronize() override { inner_->Synchronize(); }
   bool SurvivesFork() const override { return inner_->SurvivesFork(); }
   const Capabilities& capabilities() const override { return capabilities_; }
+  std::unique_ptr<Executable> Prepare(std::shared_ptr<const commands::List> list,
+                                      const commands::MemoryPlan&) override {
+    return std::make_unique<OfOps>(*this, std::move(list));
+  }
 
 #define XPU_ENQUEUE(name)                                                                                         \
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \

@@ -1,9 +1,7 @@
-// ComputeScope: what surrounds every Compute: error reporting after it, and a profiler that listens is told whose
-// commands come.
+// ComputeScope: what surrounds every Compute: error reporting after it, and whose commands come is known
+// meanwhile.
 #ifndef TENSORFLOW_PLUGIN_FRAMEWORK_COMPUTE_SCOPE_H_
 #define TENSORFLOW_PLUGIN_FRAMEWORK_COMPUTE_SCOPE_H_
-
-#include <optional>
 
 #include "tensorflow_plugin/primitives/status.h"
 #include "tensorflow_plugin/recording/recording.h"
@@ -19,7 +17,7 @@ class ComputeScope {
 
  private:
   TF_OpKernelContext* native_;
-  std::optional<recording::Op> op_;
+  const recording::Op op_;
 };
 
 }  // namespace xpu

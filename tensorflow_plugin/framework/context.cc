@@ -53,10 +53,14 @@ Tensor::Tensor(const void* native) : native_(native) {
   data_ = t.data();
 }
 
-ComputeScope::ComputeScope(TF_OpKernelContext* native) : native_(native) {
-  auto* ctx = reinterpret_cast<tensorflow::OpKernelContext*>(native);
-  if (recording::On()) op_.emplace(ctx->op_kernel().name(), ctx->op_kernel().type_string());
+namespace {
+const tensorflow::OpKernel& KernelOf(TF_OpKernelContext* native) {
+  return reinterpret_cast<tensorflow::OpKernelContext*>(native)->op_kernel();
 }
+}  // namespace
+
+ComputeScope::ComputeScope(TF_OpKernelContext* native)
+    : native_(native), op_(KernelOf(native).name(), KernelOf(native).type_string()) {}
 
 void ComputeScope::Fail(const Status& status) {
   reinterpret_cast<tensorflow::OpKernelContext*>(native_)->CtxFailure(ToNative(status));

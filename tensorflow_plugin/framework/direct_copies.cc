@@ -58,7 +58,8 @@ class DirectCopies final : public Usual {
   explicit DirectCopies(const Usual& usual)
       : Usual(usual.stream_id(), usual.stream(), usual.host_to_device_stream(), usual.device_to_host_stream(),
               StreamsBetweenDevices(usual)),
-        compute_(*HandleOf(usual.stream())->stream) {}
+        handle_(*HandleOf(usual.stream())),
+        compute_(*handle_.stream) {}
   ~DirectCopies() override { ForgetForForks(this); }
 
   // In the order of the compute stream, where whatever had the memory before and whatever reads it come as well.
@@ -77,7 +78,13 @@ class DirectCopies final : public Usual {
     EnsureOtherThreads();
     // Nothing here may wait for the device: the thread may be the one that has something else to do.
     if (!IsPlain(*from, *to) || !compute_.Idle()) {
-      return Usual::CopyDeviceTensorToCPU(from, name, device, to, std::move(done));
+      const CopyThatTells copy(handle_);
+      const CopyThatTells::Enqueuing enqueuing;
+      return Usual::CopyDeviceTensorToCPU(from, name, device, to,
+                                          [copy, done = std::move(done)](const absl::Status& copied) {
+                                            const absl::Status failure = Native(copy.Told());
+                                            done(copied.ok() ? failure : copied);
+                                          });
     }
     done(Guarded([&]() -> Status {
       XPU_RETURN_IF_ERROR(compute_.Read(tf::DMAHelper::base(to), tf::DMAHelper::base(from), from->TotalBytes()));
@@ -99,9 +106,13 @@ class DirectCopies final : public Usual {
     } catch (const std::exception& error) {
       status = errors::ResourceExhausted("a copy between host and device failed: ", error.what());
     }
+    return Native(status);
+  }
+  static absl::Status Native(const Status& status) {
     return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
   }
 
+  SP_Stream_st& handle_;
   Stream& compute_;
 };
 

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <unordered_map>
@@ -142,12 +143,38 @@ void Record(const Event& event) {
 
 thread_local const Op* Op::current_ = nullptr;
 Op::Op(std::string_view name, std::string_view type)
-    : name_(Intern(name)), type_(Intern(type)), outer_(std::exchange(current_, this)) {}
+    : name_(name), type_(type), outer_(std::exchange(current_, this)) {}
 Op::~Op() { current_ = outer_; }
 void Op::Fill(Label* label) {
   if (current_ == nullptr) return;
-  label->op = current_->name_;
-  label->op_type = current_->type_;
+  label->op = Intern(current_->name_);
+  label->op_type = Intern(current_->type_);
+}
+
+void Op::Text::Append(std::string_view text) {
+  const size_t n = std::min(text.size(), kMost - size_);
+  std::memcpy(bytes_ + size_, text.data(), n);
+  size_ = static_cast<uint8_t>(size_ + n);
+}
+
+Op::Text Op::Current() {
+  Text text;
+  if (current_ == nullptr) return text;
+  text.Append(current_->type_);
+  if (current_->name_.empty() || current_->name_ == current_->type_) return text;
+  text.Append(" ");
+  text.Append(current_->name_);
+  return text;
+}
+
+thread_local const ListOps* ListOps::current_ = nullptr;
+ListOps::ListOps(Ops ops) : ops_(std::move(ops)), outer_(std::exchange(current_, this)) {}
+ListOps::~ListOps() { current_ = outer_; }
+ListOps::Ops ListOps::Current() { return current_ == nullptr ? nullptr : current_->ops_; }
+
+Status OfOp(Status failure, const Op::Text& op, const std::string& device) {
+  if (failure.ok() || op.view().empty()) return failure;
+  return Status(failure.code(), errors::Concat(failure.message(), " (", op.view(), " on ", device, ")"));
 }
 
 thread_local const ListLabels* ListLabels::current_ = nullptr;

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tensorflow_plugin/primitives/status.h"
+
 namespace xpu::recording {
 
 namespace internal {
@@ -62,6 +64,7 @@ class Line {
   Line& operator=(const Line&) = delete;
   // Takes a place among the lines the first time.
   uint32_t Number();
+  const std::string& device() const { return device_; }
 
  private:
   const std::string device_, what_;
@@ -110,7 +113,8 @@ class Span {
   const uint64_t begin_ns_;
 };
 
-// While one lives, what this thread enqueues is of this op. Only to be made if On().
+// While one lives, what this thread enqueues is of this op: for profiles, and for whoever has to say what failed when
+// the op has long returned. The texts outlive it.
 class Op {
  public:
   Op(std::string_view name, std::string_view type);
@@ -121,11 +125,50 @@ class Op {
   // Fills in the op of this thread, if there is one.
   static void Fill(Label* label);
 
+  // "MatMul dense/MatMul", without memory of its own: what is longer is cut short. Empty if there is none.
+  class Text {
+   public:
+    std::string_view view() const { return {bytes_, size_}; }
+
+   private:
+    friend class Op;
+    void Append(std::string_view text);
+    static constexpr size_t kMost = 111;
+    uint8_t size_ = 0;
+    char bytes_[kMost];
+  };
+  // Of this thread's op.
+  static Text Current();
+
  private:
   static thread_local const Op* current_;
-  const NameId name_, type_;
+  const std::string_view name_, type_;
   const Op* const outer_;
 };
+
+// While one lives, lists that this thread runs have commands of these ops, by Command::origin.
+class ListOps {
+ public:
+  struct Names {
+    std::string name, type;
+  };
+  using Ops = std::shared_ptr<const std::vector<Names>>;
+  explicit ListOps(Ops ops);
+  ~ListOps();
+  ListOps(const ListOps&) = delete;
+  ListOps& operator=(const ListOps&) = delete;
+
+  // Null if they are not known.
+  static Ops Current();
+
+ private:
+  static thread_local const ListOps* current_;
+  const Ops ops_;
+  const ListOps* const outer_;
+};
+
+// The failure of a command, and which op it was of on which device. As it is where no op is known.
+Status OfOp(Status failure, const Op::Text& op, const std::string& device);
 
 // While one lives, lists that this thread runs have commands of these labels, one each.
 class ListLabels {

@@ -20,6 +20,24 @@ Label LabelFor(const Desc& desc) {
   return LabelOf(desc, footprint);
 }
 
+// A failure says of which op it is, whether a profiler listens or not.
+TEST(Recording, FailuresAreOfAnOp) {
+  const Status failure = errors::Internal("no memory");
+  EXPECT_EQ(OfOp(failure, Op::Current(), "XPU:7").message(), "no memory");
+  EXPECT_TRUE(OfOp(OkStatus(), Op::Current(), "XPU:7").ok());
+  const Op outer("dense/MatMul", "MatMul");
+  {
+    const Op inner("Tanh", "Tanh");
+    EXPECT_EQ(OfOp(failure, Op::Current(), "XPU:7").message(), "no memory (Tanh on XPU:7)");
+  }
+  const Op::Text text = Op::Current();
+  EXPECT_EQ(OfOp(failure, text, "XPU:7").message(), "no memory (MatMul dense/MatMul on XPU:7)");
+  const std::string long_name(300, 'x');
+  const Op longer(long_name, "MatMul");
+  EXPECT_EQ(Op::Current().view().substr(0, 8), "MatMul x");
+  EXPECT_EQ(Op::Current().view().size(), 111u);
+}
+
 TEST(Recording, KeepsWhatHappensBetweenStartAndStop) {
   Label label;
   label.what = Intern("before");

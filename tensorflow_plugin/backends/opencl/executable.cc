@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,12 @@ class ShownOneByOne final : public OneByOne {
 
  protected:
   Status Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const override {
+    const recording::ListOps::Ops ops = recording::ListOps::Current();
+    std::optional<recording::Op> op;
+    if (ops != nullptr) {
+      const recording::ListOps::Names& names = (*ops)[static_cast<size_t>(list().commands[i].origin)];
+      op.emplace(names.name, names.type);
+    }
     const recording::ListLabels::Labels labels =
         recording::On() ? recording::ListLabels::Current(list().commands.size()) : nullptr;
     if (labels == nullptr) return OneByOne::Enqueue(stream, i, addresses, on_data);

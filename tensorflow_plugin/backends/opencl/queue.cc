@@ -151,8 +151,8 @@ void Queue::HostCallback(std::function<Status()> callback) {
   if (error != CL_SUCCESS) Fail(ToStatus(error, "a callback on the host"));
   const auto kept = std::make_shared<std::function<Status()>>(std::move(callback));
   const bool shown = recording::On() && records_ != nullptr;
-  const auto run = [this, ended, kept, shown] {
-    callbacks_.Run([this, ended, kept, shown] {
+  const auto run = [this, ended, kept, shown, op = recording::Op::Current()] {
+    callbacks_.Run([this, ended, kept, shown, op] {
       std::optional<recording::Label> label;
       std::optional<recording::Span> span;
       if (shown) {
@@ -162,7 +162,7 @@ void Queue::HostCallback(std::function<Status()> callback) {
       Status status = (*kept)();
       span.reset();
       *kept = nullptr;  // what it holds is gone before the stream goes on
-      if (!status.ok()) Fail(std::move(status));
+      if (!status.ok()) Fail(recording::OfOp(std::move(status), op, line_.device()));
       if (*ended) Cl().SetUserEventStatus(ended->get(), CL_COMPLETE);
     });
   };

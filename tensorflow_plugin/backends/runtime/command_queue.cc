@@ -165,7 +165,7 @@ CommandQueue::Command* CommandQueue::RunTaken(Command* command) {
     Command* const next = command->next;
     taken_ = command;
     Status status = command->run(command, options_.team);
-    if (!status.ok()) NoteFailure(std::move(status));
+    if (!status.ok()) NoteFailure(recording::OfOp(std::move(status), command->op, line_.device()));
     Complete();
     command = next;
   }

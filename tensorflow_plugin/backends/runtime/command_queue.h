@@ -99,7 +99,9 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
     std::unique_lock<std::mutex> lock = LockForAppend();
     Chunk* chunk;
     void* place = PlaceLocked(sizeof(CommandOf<Function>), &chunk);
-    return AppendLocked(new (place) CommandOf<Function>(std::forward<F>(command)), chunk, std::move(lock));
+    auto* const queued = new (place) CommandOf<Function>(std::forward<F>(command));
+    queued->op = recording::Op::Current();
+    return AppendLocked(queued, chunk, std::move(lock));
   }
 
   template <typename F>
@@ -202,6 +204,8 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   struct Command {
     Command* next = nullptr;
     Chunk* chunk = nullptr;
+    // That enqueued it.
+    recording::Op::Text op;
     // Runs the command and destroys what it captured.
     Status (*run)(Command*, const ThreadTeam&);
   };

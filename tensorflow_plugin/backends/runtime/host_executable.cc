@@ -235,15 +235,17 @@ class HostExecutable::Schedule {
       return status.get();
     });
   }
-  // `done`: called after each step, until one has failed.
+  // `done`: called after each step, until one has failed. `failed`: the first command that does.
   template <typename Done>
-  Status RunRest(char* const* at, const ThreadTeam& team, const Listener& listener, const Done& done) const {
+  Status RunRest(char* const* at, const ThreadTeam& team, const Listener& listener, const Done& done,
+                 int* failed) const {
     return listener.Whole([&] {
       SharedStatus status;
       for (size_t s = num_awaited_; s < steps_.size(); ++s) {
         RunStep(steps_[s], at, team, listener, &status);
         if (status.get().ok()) done();
       }
+      *failed = status.number();
       return status.get();
     });
   }
@@ -379,11 +381,17 @@ class HostExecutable::Schedule {
 // What of a list is not awaited, over the buffers of one run.
 class HostExecutable::Rest final : public CommandQueue::Steps {
  public:
+  // To be made by the thread that runs the list.
   Rest(std::shared_ptr<const Schedule> schedule, std::vector<char*> at)
-      : schedule_(std::move(schedule)), at_(std::move(at)) {}
+      : schedule_(std::move(schedule)), at_(std::move(at)), ops_(recording::ListOps::Current()) {}
 
   Status Run(CommandQueue& queue, const ThreadTeam& team, const Listener& listener) {
-    return schedule_->RunRest(at_.data(), team, listener, [this, &queue] { queue.Done(*this); });
+    int failed = 0;
+    Status status = schedule_->RunRest(at_.data(), team, listener, [this, &queue] { queue.Done(*this); }, &failed);
+    if (__builtin_expect(status.ok(), 1) || ops_ == nullptr) return status;
+    const recording::ListOps::Names& names = (*ops_)[schedule_->list().commands[failed].origin];
+    const recording::Op op(names.name, names.type);
+    return recording::OfOp(std::move(status), recording::Op::Current(), queue.line().device());
   }
   size_t UntilWritten(const char* begin, const char* end) const override {
     return schedule_->UntilWritten(at_.data(), begin, end);
@@ -392,6 +400,7 @@ class HostExecutable::Rest final : public CommandQueue::Steps {
  private:
   const std::shared_ptr<const Schedule> schedule_;
   const std::vector<char*> at_;  // where each buffer lies
+  const recording::ListOps::Ops ops_;
 };
 
 std::unique_ptr<Executable> HostExecutable::Make(const KernelSet& kernels, const DeviceMemory* memory, int team_size,
