@@ -19,7 +19,7 @@ from tensorflow_xpu._subdevice import device_type
 #: The ops that stand for others in a graph (docs/clusters.md).
 CLUSTERS = ("_XpuCluster", "_XpuLoop")
 #: And one in another form, by the op that it is.
-INSTEAD = {"_XpuAssert": "Assert"}
+INSTEAD = {"_XpuAssert": "Assert", "_XpuReadHostVariable": "ReadVariableOp"}
 #: Kernels with such a label are for the passes over graphs; no program can ask for them.
 OWN_LABEL = "Xpu"
 EVERY_DEVICE = "DEFAULT"
