@@ -8,6 +8,8 @@ import dataclasses
 import tensorflow as tf
 from tensorflow.python.framework import kernels, op_def_registry
 
+from tensorflow_xpu import _kernels
+
 
 @dataclasses.dataclass(frozen=True)
 class Registration:
@@ -37,7 +39,7 @@ def all_registrations(device_type: str = "XPU", label: str = "") -> list[Registr
     """Every kernel of `device_type`, sorted by op and types: those that programs get, or those with this label."""
     found = []
     for k in kernels.get_all_registered_kernels().kernel:
-        if k.device_type != device_type or k.op in ("_XpuCluster", "_XpuLoop", "_XpuAssert"):  # test_clusters.py
+        if k.device_type != device_type or k.op in (*_kernels.CLUSTERS, *_kernels.INSTEAD):  # test_clusters.py
             continue
         if k.label != label and (label or k.label.startswith("Xpu")):  # chosen by graph passes, not by programs
             continue
