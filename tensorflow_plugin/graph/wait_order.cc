@@ -1,7 +1,5 @@
 #include "tensorflow_plugin/graph/wait_order.h"
 
-#include <algorithm>
-#include <map>
 #include <set>
 #include <string>
 
@@ -29,7 +27,7 @@ bool Has(const std::vector<uint64_t>& points, size_t point) { return (points[poi
 
 WaitOrder::WaitOrder(const tf::Graph& graph, const std::vector<tf::Node*>& order,
                      const std::vector<tf::ControlFlowInfo>& frames)
-    : order_(order), frames_(frames), cut_(graph.num_node_ids(), false), point_of_(graph.num_node_ids(), -1) {
+    : order_(order), frames_(frames), cut_(graph.num_node_ids(), false) {
   FindPoints(graph);
   if (points_.empty()) return;
   const std::vector<int> no_groups(graph.num_node_ids(), -1);
@@ -37,17 +35,12 @@ WaitOrder::WaitOrder(const tf::Graph& graph, const std::vector<tf::Node*>& order
   after_ = Spread(/*forward=*/false, no_groups);
 }
 
-void WaitOrder::AddPoint(const tf::Node& node) {
-  point_of_[node.id()] = static_cast<int>(points_.size());
-  points_.push_back(node.id());
-}
-
 void WaitOrder::FindPoints(const tf::Graph& graph) {
   MayWait may_wait(graph.flib_def());
   std::set<std::string> frames;  // that hold an op that may wait, or whose inner loops do
   for (const tf::Node* node : order_) {
     if (!may_wait(*node)) continue;
-    AddPoint(*node);
+    points_.push_back(node->id());
     for (const tf::Node* frame = frames_[node->id()].frame; frame != nullptr && frame->IsEnter();
          frame = frames_[frame->id()].parent_frame) {
       frames.insert(frames_[frame->id()].frame_name);
@@ -61,7 +54,7 @@ void WaitOrder::FindPoints(const tf::Graph& graph) {
     if (frames.count(frames_[node->id()].frame_name) == 0) continue;
     bool begins = false;
     for (const tf::Edge* e : node->in_edges()) begins = begins || (node->IsMerge() && e->src()->IsNextIteration());
-    if (begins || node->IsNextIteration()) AddPoint(*node);
+    if (begins || node->IsNextIteration()) points_.push_back(node->id());
     cut_[node->id()] = node->IsNextIteration();
   }
 }

@@ -40,15 +40,13 @@ class WaitOrder {
 
   bool IsBackEdge(const tensorflow::Edge& e) const;
   void FindPoints(const tensorflow::Graph& graph);
-  void AddPoint(const tensorflow::Node& node);
   // By node id, the points that lead to a node, itself included, or those that it leads to.
   std::vector<Points> Spread(bool forward, const std::vector<int>& group_of) const;
 
   const std::vector<tensorflow::Node*>& order_;
   const std::vector<tensorflow::ControlFlowInfo>& frames_;
-  std::vector<bool> cut_;      // by node id: the end of an iteration that is a point, and so is the next beginning
-  std::vector<int> points_;    // node ids
-  std::vector<int> point_of_;  // by node id; -1: none
+  std::vector<bool> cut_;    // by node id: the end of an iteration that is a point, and so is the next beginning
+  std::vector<int> points_;  // node ids
   std::vector<Points> before_, after_;
 };
 
