@@ -13,14 +13,14 @@ const std::string kSource =
 #include "tensorflow_plugin/backends/opencl/compact.cl.inc"
     ;
 
-enum Step : cl_int { kCount, kPositions, kWrite };  // in compact.cl
+enum Stage : cl_int { kCount, kPositions, kWrite };  // in compact.cl
 
 int64_t StretchesOf(int64_t n) { return std::clamp<int64_t>(n / 128, 1, 1024); }
 
 // By the bits, which no device's arithmetic takes for zeros: denormal numbers are none.
 std::string Source(DType type) {
   const int words = IsComplex(type) ? 2 : 1;
-  const Unit unit = UnitOf(SizeOf(type) / static_cast<size_t>(words));
+  const CopyUnit unit = UnitOf(SizeOf(type) / static_cast<size_t>(words));
   const bool has_signed_zero = IsComplex(type) || IsFloating(type);
   return errors::Concat("#define WORD ", unit.type, "\n#define WORDS ", words, "\n#define WITHOUT_SIGN(word) ",
                         has_signed_zero ? "(WORD)((word) << 1)" : "(word)", "\n", kSource);
@@ -45,7 +45,7 @@ Status Enqueue(Machine& machine, Queue& queue, const CompactDesc& desc, const Ar
   const int64_t n = desc.shape.num_elements(), stretches = StretchesOf(n);
   std::vector<int64_t> dims(desc.shape.begin(), desc.shape.end());
   if (dims.empty()) dims.push_back(1);  // a buffer has at least a byte
-  const auto run = [&](Step step) {
+  const auto run = [&](Stage step) {
     Call call(machine, queue, errors::Concat("compact ", Name(desc.type)), [&] { return Source(desc.type); });
     call.Value(static_cast<cl_int>(step));
     for (int64_t value : {n, (n + stretches - 1) / stretches, stretches, desc.count}) {

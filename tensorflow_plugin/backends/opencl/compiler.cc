@@ -52,11 +52,11 @@ std::string WriteForPeople(const std::string& source, const std::string& options
 }  // namespace
 
 Status Compiler::Get(const std::string& key, const std::function<std::string()>& source, Kernel** kernel) {
-  Entry* entry = nullptr;
+  CompiledEntry* entry = nullptr;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    std::unique_ptr<Entry>& found = entries_[key];
-    if (found == nullptr) found = std::make_unique<Entry>();
+    std::unique_ptr<CompiledEntry>& found = entries_[key];
+    if (found == nullptr) found = std::make_unique<CompiledEntry>();
     entry = found.get();
   }
   // Others may look up theirs while this one compiles.

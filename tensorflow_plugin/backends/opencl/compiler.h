@@ -47,7 +47,7 @@ class Compiler {
   std::string Device() const {
     return hardware_.platform_name + "\n" + hardware_.name + "\n" + hardware_.version + "\n" + hardware_.driver_version;
   }
-  struct Entry {
+  struct CompiledEntry {
     std::once_flag once;
     Status status;
     Kernel kernel;
@@ -60,7 +60,7 @@ class Compiler {
   const cl_context context_;
   const BinaryCache cache_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
+  std::unordered_map<std::string, std::unique_ptr<CompiledEntry>> entries_;
 };
 
 }  // namespace xpu::opencl

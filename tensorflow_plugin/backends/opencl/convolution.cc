@@ -26,9 +26,9 @@ const std::string kDirect =
 // A product of fewer columns would compute mostly what nobody wants.
 constexpr int64_t kFewColumns = 8;
 
-struct Plan {
+struct ConvolutionPlan {
   // An item's rows, which `m` is to be a multiple of for each cell of the filter in a gradient to it; 1: no matter.
-  explicit Plan(const ConvolutionDesc& desc, int64_t item_rows = 1);
+  explicit ConvolutionPlan(const ConvolutionDesc& desc, int64_t item_rows = 1);
 
   bool to_filter, to_data, direct;
   int64_t m, n, k;              // of a group's product
@@ -51,7 +51,7 @@ ConvolutionDesc WithLastAxis(ConvolutionDesc desc) {
   return desc;
 }
 
-Plan::Plan(const ConvolutionDesc& as_given, int64_t item_rows)
+ConvolutionPlan::ConvolutionPlan(const ConvolutionDesc& as_given, int64_t item_rows)
     : to_filter(as_given.direction == Direction::kFilterGradient),
       to_data(as_given.direction == Direction::kDataGradient) {
   const ConvolutionDesc desc = WithLastAxis(as_given);
@@ -145,7 +145,7 @@ CopyStridedDesc ExchangeChannels(const ConvolutionDesc& desc) {
   return copy;
 }
 
-int64_t PartialsBytes(const Plan& plan, DType type) {
+int64_t PartialsBytes(const ConvolutionPlan& plan, DType type) {
   return plan.parts == 1 ? 0 : plan.parts * plan.items * static_cast<int64_t>(SumSize(type));
 }
 
@@ -157,14 +157,14 @@ bool Supports(const Abilities& abilities, const ConvolutionDesc& desc) {
 }
 
 int64_t WorkspaceBytes(const ConvolutionDesc& desc) {
-  const Plan plan(desc);
+  const ConvolutionPlan plan(desc);
   if (plan.to_data && !plan.direct)
     return ExchangeChannels(desc).shape.num_elements() * static_cast<int64_t>(SizeOf(desc.type));
   return PartialsBytes(plan, desc.type);
 }
 
 Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, const Args& args, const Footprint&) {
-  const Plan plan(desc, ItemRows(machine.hardware()));
+  const ConvolutionPlan plan(desc, ItemRows(machine.hardware()));
   if (plan.k == 0) {  // sums of nothing
     XPU_RETURN_IF_ERROR(queue.Memset(args.out[0], 0, static_cast<size_t>(plan.items) * SizeOf(desc.type)));
     if (!HasEpilogue(desc)) return OkStatus();

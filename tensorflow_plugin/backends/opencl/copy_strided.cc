@@ -18,13 +18,13 @@ int DenseAxis(const Dims& shape, const Dims& strides) {
 }
 
 // What an item copies: so many elements along the last axis but one, and along the last one.
-struct Block {
+struct CopyBlock {
   int64_t rows = 1, columns = 1;
 };
 
 // Puts the axes last along which elements are neighbours in the source and in the destination, so that an item copies a
 // block of both. What is dense in both, items of a processor copy in pieces; others have neighbours each.
-Block Arrange(const Hardware& hardware, Dims* shape, Dims* src, Dims* dst) {
+CopyBlock Arrange(const Hardware& hardware, Dims* shape, Dims* src, Dims* dst) {
   const int64_t side = hardware.is_processor ? 8 : 4;
   const int of_dst = DenseAxis(*shape, *dst), of_src = DenseAxis(*shape, *src);
   const auto put_last = [&](int axis) {
@@ -42,8 +42,8 @@ Block Arrange(const Hardware& hardware, Dims* shape, Dims* src, Dims* dst) {
 }
 
 // The walk is over blocks. Rows and columns, which blocks are of, are given in elements, with their strides.
-std::string Source(size_t element_size, int rank, const Block& block, const char* index_type) {
-  const Unit unit = UnitOf(element_size);
+std::string Source(size_t element_size, int rank, const CopyBlock& block, const char* index_type) {
+  const CopyUnit unit = UnitOf(element_size);
   return errors::Concat(
       "#define ROWS ", block.rows, "\n#define COLUMNS ", block.columns, "\n#define UNITS ", element_size / unit.size,
       "\n#define COPY(rows, columns) \\\n  for (uint r = 0; r < (rows); ++r) \\\n",
@@ -77,7 +77,7 @@ Status Enqueue(Machine& machine, Queue& queue, const CopyStridedDesc& desc, cons
                                     static_cast<const char*>(args.in[0]) + desc.src_offset * size,
                                     desc.element_size * static_cast<size_t>(n));
   }
-  const Block block = Arrange(machine.hardware(), &shape, &src, &dst);
+  const CopyBlock block = Arrange(machine.hardware(), &shape, &src, &dst);
   const int last = shape.rank() - 1;
   const int64_t columns = shape[last], rows = last > 0 ? shape[last - 1] : 1;
   const int64_t row_strides[] = {last > 0 ? src[last - 1] : 0, last > 0 ? dst[last - 1] : 0};

@@ -7,7 +7,7 @@ namespace xpu::opencl {
 namespace {
 
 // How an input is walked, merged with the others.
-enum class Walk : char { kDense = 'd', kScalar = 's', kStrided = 'x' };
+enum class PartWalk : char { kDense = 'd', kScalar = 's', kStrided = 'x' };
 
 }  // namespace
 
@@ -24,9 +24,9 @@ ElementWalk::ElementWalk(const ElementwiseDesc& desc, int first)
   for (int i = first_; i < n; ++i) {
     const Dims& strides = strides_[i];
     const bool is_scalar = strides == Dims(strides.rank(), 0) || elements() == 1;
-    const Walk walk = is_scalar ? Walk::kScalar : strides == dense ? Walk::kDense : Walk::kStrided;
+    const PartWalk walk = is_scalar ? PartWalk::kScalar : strides == dense ? PartWalk::kDense : PartWalk::kStrided;
     walks_ += static_cast<char>(walk);
-    if (walk == Walk::kStrided) strided_.push_back(&strides);
+    if (walk == PartWalk::kStrided) strided_.push_back(&strides);
   }
 }
 
@@ -61,10 +61,10 @@ std::string ElementWalk::Statements(const std::string& given) const {
   int next_strided = 0;
   text += Registers(program_, [&](int input) {
     if (input < first_) return given;
-    const Walk walk{walks_[static_cast<size_t>(input - first_)]};
-    const std::string index = walk == Walk::kDense    ? "i"
-                              : walk == Walk::kScalar ? "0"
-                                                      : "o" + std::to_string(next_strided++);
+    const PartWalk walk{walks_[static_cast<size_t>(input - first_)]};
+    const std::string index = walk == PartWalk::kDense    ? "i"
+                              : walk == PartWalk::kScalar ? "0"
+                                                          : "o" + std::to_string(next_strided++);
     return Load(program_.inputs()[static_cast<size_t>(input)], "in" + std::to_string(input), index);
   });
   for (int i = 0; i < program_.num_outputs(); ++i) {

@@ -20,7 +20,7 @@ bool Supports(const Abilities&, const GatherDesc& desc) {
 }
 
 Status Enqueue(Machine& machine, Queue& queue, const GatherDesc& desc, const Args& args, const Footprint&) {
-  const Unit unit = UnitOf(desc.element_size);
+  const CopyUnit unit = UnitOf(desc.element_size);
   const int64_t units = desc.inner * static_cast<int64_t>(desc.element_size / unit.size);
   const int64_t items = desc.batch * desc.outer * desc.num_indices * std::max<int64_t>(units, 1);
   std::vector<int64_t> dims(desc.dims.begin(), desc.dims.end());

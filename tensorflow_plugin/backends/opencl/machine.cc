@@ -64,12 +64,12 @@ Call& Call::Argument(size_t size, const void* value) {
 }
 
 Call& Call::Memory(const void* address) {
-  Place place;
+  MemorySlice place;
   if (status_.ok() && address != nullptr) status_ = machine_.memory().Locate(address, 0, &place);
   return At(place);
 }
 
-Call& Call::At(const Place& place) {
+Call& Call::At(const MemorySlice& place) {
   Argument(sizeof(place.buffer), place.buffer == nullptr ? nullptr : &place.buffer);
   return Value(static_cast<cl_ulong>(place.offset));
 }

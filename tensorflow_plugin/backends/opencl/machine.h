@@ -96,7 +96,7 @@ class Call {
   Status Check(const Args& args, Judge judge);
 
  private:
-  Call& At(const Place& place);
+  Call& At(const MemorySlice& place);
   Call& Argument(size_t size, const void* value);
   Status Enqueue(cl_uint axes, const size_t* global, const size_t* local, Handle<cl_event>* kept = nullptr);
 
@@ -107,7 +107,7 @@ class Call {
   Status status_;  // the first that went wrong
   cl_uint arguments_ = 0;
   size_t group_ = kGroup;
-  Place report_;
+  MemorySlice report_;
   std::vector<std::shared_ptr<Handle<cl_mem>>> tables_;
 };
 

@@ -111,7 +111,7 @@ void* Memory::Allocate(size_t size) {
   cl_int error = CL_SUCCESS;
   Handle<cl_mem> buffer(Cl().CreateBuffer(context_, CL_MEM_READ_WRITE, size, nullptr, &error));
   if (error != CL_SUCCESS) return nullptr;
-  arenas_.emplace(address, Arena{size, std::move(buffer)});
+  arenas_.emplace(address, AddressRange{size, std::move(buffer)});
   next_ = address + RoundUp(size) + kPage;
   ++stats_.num_allocs;
   stats_.bytes_in_use += bytes;
@@ -125,7 +125,7 @@ void* Memory::Allocate(size_t size) {
 
 void Memory::Deallocate(void* address) {
   if (address == nullptr) return;
-  Arena freed{};  // released without the lock
+  AddressRange freed{};  // released without the lock
   std::lock_guard<std::shared_mutex> lock(mutex_);
   const auto arena = arenas_.find(reinterpret_cast<uintptr_t>(address));
   if (arena == arenas_.end()) {
@@ -158,7 +158,7 @@ void Memory::Usage(int64_t* free_bytes, int64_t* total_bytes) const {
   if (available > 0) *free_bytes = std::min(*free_bytes, available);
 }
 
-bool Memory::Find(const void* address, size_t size, Place* place) const {
+bool Memory::Find(const void* address, size_t size, MemorySlice* place) const {
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   if (at - begin_ >= span_) return false;
   std::shared_lock<std::shared_mutex> lock(mutex_);
@@ -171,7 +171,7 @@ bool Memory::Find(const void* address, size_t size, Place* place) const {
   return true;
 }
 
-Status Memory::Locate(const void* address, size_t size, Place* place) const {
+Status Memory::Locate(const void* address, size_t size, MemorySlice* place) const {
   if (Find(address, size, place)) return OkStatus();
   return errors::InvalidArgument(size, " bytes at ", address, " are not within one allocation of the device ",
                                  options_.device);
@@ -179,7 +179,7 @@ Status Memory::Locate(const void* address, size_t size, Place* place) const {
 
 Status Memory::Transfer(void* host, const void* device, size_t size, bool to_device) {
   if (size == 0) return OkStatus();
-  Place place;
+  MemorySlice place;
   XPU_RETURN_IF_ERROR(Locate(device, size, &place));
   std::lock_guard<std::mutex> lock(transfers_mutex_);
   if (!transfers_) {

@@ -24,7 +24,7 @@
 namespace xpu::opencl {
 
 // So many bytes into a buffer.
-struct Place {
+struct MemorySlice {
   cl_mem buffer = nullptr;
   size_t offset = 0;
 };
@@ -54,9 +54,9 @@ class Memory {
   void Usage(int64_t* free_bytes, int64_t* total_bytes) const;
 
   // Where `size` bytes at an address lie; false if they are not all in one allocation of this device.
-  bool Find(const void* address, size_t size, Place* place) const;
+  bool Find(const void* address, size_t size, MemorySlice* place) const;
   // The same, as a status that names the device.
-  Status Locate(const void* address, size_t size, Place* place) const;
+  Status Locate(const void* address, size_t size, MemorySlice* place) const;
 
   // Copies between the host and this device that are done when they return, in no stream's order: for what crosses
   // devices, and for callbacks on the host.
@@ -67,7 +67,7 @@ class Memory {
   static Memory* Owner(const void* address);
 
  private:
-  struct Arena {
+  struct AddressRange {
     size_t size;
     Handle<cl_mem> buffer;
   };
@@ -85,8 +85,8 @@ class Memory {
   const std::unique_ptr<runtime::IsolatedRange> explained_;  // null if nothing is to be explained
 
   mutable std::shared_mutex mutex_;
-  std::map<uintptr_t, Arena> arenas_;  // by address
-  uintptr_t next_;                     // where the search for a gap begins
+  std::map<uintptr_t, AddressRange> arenas_;  // by address
+  uintptr_t next_;                            // where the search for a gap begins
   AllocatorStats stats_;
 
   std::mutex transfers_mutex_;

@@ -45,7 +45,7 @@ int64_t WorkspaceBytes(const NormalizeDesc& desc) {
 Status Enqueue(Machine& machine, Queue& queue, const NormalizeDesc& desc, const Args& args, const Footprint&) {
   const int64_t count = desc.batch * desc.spatial;
   const Parts parts = PartsOf(desc);
-  const Parts::Walk walk = parts.WalkOn(machine.hardware(), count);
+  const Parts::PartWalk walk = parts.WalkOn(machine.hardware(), count);
   const int lanes = LanesOf(machine.hardware(), desc);
   float* const sums = static_cast<float*>(args.workspace);
   float* const of_channels = sums + 2 * parts.count * desc.channels;

@@ -18,13 +18,13 @@ struct Parts {
   static Parts OfMany(int64_t rows, int64_t n) { return Of(rows, n, kMany, kMany, 64); }
 
   // Part p has the elements of [first p, first p + span) that are `step` apart.
-  struct Walk {
+  struct PartWalk {
     int64_t first, step, span;
   };
   // A processor's items each read on in memory; those of all else read neighbours at the same time.
-  Walk WalkOn(const Hardware& hardware, int64_t n) const {
+  PartWalk WalkOn(const Hardware& hardware, int64_t n) const {
     const int64_t length = std::max<int64_t>(1, (n + count - 1) / count);
-    return hardware.is_processor ? Walk{length, 1, length} : Walk{1, count, std::max<int64_t>(1, n)};
+    return hardware.is_processor ? PartWalk{length, 1, length} : PartWalk{1, count, std::max<int64_t>(1, n)};
   }
 
  private:

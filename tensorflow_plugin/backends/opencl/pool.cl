@@ -1,8 +1,8 @@
 // Pooling: an item computes one element of the result, or a vector of channels that are neighbours, which is an element
 // here. In front of this stand T, a register of an element; SUM, what averages are added in; CELL, a cell's number for
-// each of a vector, of as many bits as T has where that is one; POSITION, the type of given out positions; LOWEST, what a
-// maximum starts from, so that it is never less or NaN; INDEX, the type of elements' numbers; AVERAGE; STEP, what this
-// kernel is for; LOAD_X(i), LOAD_DY(i), STORE_Y(i, x), LOAD_CELL(i) and STORE_CELL(i, x).
+// each of a vector, of as many bits as T has where that is one; POSITION, the type of given out positions; LOWEST, what
+// a maximum starts from, so that it is never less or NaN; INDEX, the type of elements' numbers; AVERAGE; STEP, what
+// this kernel is for; LOAD_X(i), LOAD_DY(i), STORE_Y(i, x), LOAD_CELL(i) and STORE_CELL(i, x).
 //
 // A gradient of maxima takes two runs: the first finds for each window the cell of its first maximum.
 #define STEP_FORWARD 0
@@ -21,10 +21,10 @@ typedef struct {
   INDEX image;
   uint channel;
   int cell[3];
-} Place;
+} MemorySlice;
 
-Place place_of(INDEX id, uint channels, int channels_last, const int *extents) {
-  Place p;
+MemorySlice place_of(INDEX id, uint channels, int channels_last, const int* extents) {
+  MemorySlice p;
   const uint cells = (uint)(extents[0] * extents[1] * extents[2]);
   p.image = id / ((INDEX)cells * channels);
   const INDEX rest = id - p.image * cells * channels;
@@ -38,13 +38,13 @@ Place place_of(INDEX id, uint channels, int channels_last, const int *extents) {
 }
 
 // Where the first cell of a channel of an image lies.
-INDEX channel_at(const Place *p, uint channels, int channels_last, const int *extents) {
+INDEX channel_at(const MemorySlice* p, uint channels, int channels_last, const int* extents) {
   const INDEX cells = (INDEX)(extents[0] * extents[1] * extents[2]);
   return channels_last ? p->image * cells * channels + p->channel : (p->image * channels + p->channel) * cells;
 }
 
 // What of a window lies inside.
-void window_of(constant long *table, const int *output, int *begin, int *end) {
+void window_of(constant long* table, const int* output, int* begin, int* end) {
   for (int d = 0; d < 3; ++d) {
     const int start = output[d] * STRIDE(d) - PAD(d);
     begin[d] = max(start, 0);
@@ -52,20 +52,20 @@ void window_of(constant long *table, const int *output, int *begin, int *end) {
   }
 }
 
-#define FOR_EACH_CELL(at, begin, end, extents)              \
-  for (int i = begin[0]; i < end[0]; ++i)                   \
-    for (int j = begin[1]; j < end[1]; ++j)                 \
+#define FOR_EACH_CELL(at, begin, end, extents) \
+  for (int i = begin[0]; i < end[0]; ++i)      \
+    for (int j = begin[1]; j < end[1]; ++j)    \
       for (int k = begin[2], at = (i * extents[1] + j) * extents[2] + k; k < end[2]; ++k, ++at)
 
 kernel void run(const ulong items, const uint channels, const int channels_last, MEMORY(x), MEMORY(dy), MEMORY(y),
-                MEMORY(positions), constant long *table) {
+                MEMORY(positions), constant long* table) {
   const INDEX id = get_global_id(0);
   if (id >= items) return;
   const int input[] = {INPUT(0), INPUT(1), INPUT(2)}, output[] = {OUTPUT(0), OUTPUT(1), OUTPUT(2)};
   const INDEX step = channels_last ? channels : 1;
   int begin[3], end[3];
 #if STEP != STEP_GRADIENT
-  const Place place = place_of(id, channels, channels_last, output);
+  const MemorySlice place = place_of(id, channels, channels_last, output);
   const INDEX first = channel_at(&place, channels, channels_last, input);
   window_of(table, place.cell, begin, end);
 #if AVERAGE
@@ -103,7 +103,7 @@ kernel void run(const ulong items, const uint channels, const int channels_last,
 #endif
 #else
   // All windows that have the cell.
-  const Place place = place_of(id, channels, channels_last, input);
+  const MemorySlice place = place_of(id, channels, channels_last, input);
   const INDEX first = channel_at(&place, channels, channels_last, output);
   for (int d = 0; d < 3; ++d) {
     const int from = place.cell[d] + PAD(d) - WINDOW(d) + 1;

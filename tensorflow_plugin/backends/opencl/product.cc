@@ -184,7 +184,7 @@ Status RunProducts(Machine& machine, Queue& queue, const Products& products, con
   const uint64_t kind = KindOf(products);
   const double work = static_cast<double>(products.m) * static_cast<double>(products.n) *
                       static_cast<double>(products.k) * static_cast<double>(products.batches);
-  const TileSearch::Run run =
+  const TileSearch::Choice run =
       machine.tiles().Next(kind, static_cast<int>(tiles.size()), work, [&] { return NameOf(kind, tiles); });
   const Clock::time_point began = Clock::now();
   Handle<cl_event> event;

@@ -185,7 +185,7 @@ void Queue::HostCallback(std::function<Status()> callback) {
 Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t size) {
   if (size == 0) return OkStatus();
   const RecordedCommand recorded(*this, recording::Kind::kCopy, "copy from the host", size);
-  Place to;
+  MemorySlice to;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_dst, size, &to));
   return Submit("a copy to the device", [&](cl_command_queue queue, cl_event* event) {
     return Cl().EnqueueWriteBuffer(queue, to.buffer, CL_FALSE, to.offset, size, host_src, 0, nullptr, event);
@@ -195,7 +195,7 @@ Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t si
 Status Queue::CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) {
   if (size == 0) return OkStatus();
   const RecordedCommand recorded(*this, recording::Kind::kCopy, "copy to the host", size);
-  Place from;
+  MemorySlice from;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_src, size, &from));
   return Submit("a copy to the host", [&](cl_command_queue queue, cl_event* event) {
     return Cl().EnqueueReadBuffer(queue, from.buffer, CL_FALSE, from.offset, size, host_dst, 0, nullptr, event);
@@ -207,7 +207,7 @@ Status Queue::CopyDeviceToDevice(void* device_dst, const void* device_src, size_
   const RecordedCommand recorded(*this, recording::Kind::kCopy, "copy on the device", size);
   Memory* const to_memory = Memory::Owner(device_dst);
   Memory* const from_memory = Memory::Owner(device_src);
-  Place to, from;
+  MemorySlice to, from;
   XPU_RETURN_IF_ERROR((to_memory == nullptr ? memory_ : *to_memory).Locate(device_dst, size, &to));
   XPU_RETURN_IF_ERROR((from_memory == nullptr ? memory_ : *from_memory).Locate(device_src, size, &from));
   if (to_memory != &memory_ || from_memory != &memory_) {
@@ -236,7 +236,7 @@ Status Queue::CopyAcross(Memory& to, void* device_dst, Memory& from, const void*
 Status Queue::Fill(const char* what, void* device_dst, uint32_t word, size_t word_size, size_t size) {
   if (size == 0) return OkStatus();
   const RecordedCommand recorded(*this, recording::Kind::kFill, "fill", size);
-  Place to;
+  MemorySlice to;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_dst, size, &to));
   // The longest pattern that fits: drivers write pattern by pattern.
   char pattern[16];
@@ -259,7 +259,7 @@ Status Queue::MemsetU32(void* device_dst, uint32_t value, size_t size) {
   return Fill("a fill of the device's memory", device_dst, value, 4, size);
 }
 
-Status Queue::NewReport(uint32_t initial, Place* report) {
+Status Queue::NewReport(uint32_t initial, MemorySlice* report) {
   *report = {reports_.get(), next_report_++ % kReports * sizeof(uint32_t)};
   return Submit("the report of a kernel", [&](cl_command_queue queue, cl_event* event) {
     return Cl().EnqueueFillBuffer(queue, report->buffer, &initial, sizeof(initial), report->offset, sizeof(initial), 0,
@@ -267,7 +267,7 @@ Status Queue::NewReport(uint32_t initial, Place* report) {
   });
 }
 
-Status Queue::ReadReport(const Place& report, uint32_t* number, bool wait) {
+Status Queue::ReadReport(const MemorySlice& report, uint32_t* number, bool wait) {
   Handle<cl_event> read;
   XPU_RETURN_IF_ERROR(Submit(
       "the report of a kernel",

@@ -108,9 +108,9 @@ class Queue final : public Stream {
   void OnDestruction(std::function<void()> call) { on_destruction_ = std::move(call); }
 
   // A word of the device's memory in which a kernel reports, set to `initial` in stream order.
-  Status NewReport(uint32_t initial, Place* report);
+  Status NewReport(uint32_t initial, MemorySlice* report);
   // Reads it, in stream order. With `wait` it has been read when this returns; else `number` must stay.
-  Status ReadReport(const Place& report, uint32_t* number, bool wait);
+  Status ReadReport(const MemorySlice& report, uint32_t* number, bool wait);
 
   cl_context context() const { return context_; }
 

@@ -104,8 +104,8 @@ void Records::DrainLocked() {
   if (commands_.empty()) return;
   if (!has_clock_ && !FindClock(hardware_, context_, &ahead_ns_)) return commands_.clear();
   has_clock_ = true;
-  std::deque<Command> left;
-  for (Command& command : commands_) {
+  std::deque<TimedCommand> left;
+  for (TimedCommand& command : commands_) {
     if (!IsDone(command.last)) {
       left.push_back(std::move(command));
       continue;

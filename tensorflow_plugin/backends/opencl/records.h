@@ -29,7 +29,7 @@ class Records {
   void Drain();
 
  private:
-  struct Command {
+  struct TimedCommand {
     recording::Label label;
     uint32_t line;
     Handle<cl_event> first, last;
@@ -39,7 +39,7 @@ class Records {
   const Hardware& hardware_;
   const cl_context context_;
   std::mutex mutex_;
-  std::deque<Command> commands_;
+  std::deque<TimedCommand> commands_;
   bool has_clock_ = false;
   int64_t ahead_ns_ = 0;  // of the driver's clock: the profiler's
 };

@@ -18,7 +18,7 @@ const std::string kSource =
     ;
 
 // The axes that are kept and those that are reduced, of each at least one, merged.
-struct Plan {
+struct ReductionPlan {
   struct Axes {
     Dims shape;
     Dims strides[Program::kMaxInputs];
@@ -28,17 +28,17 @@ struct Plan {
   bool ends_reduced = false;  // the innermost axis is one of them
 };
 
-Plan MakePlan(const ReduceDesc& desc) {
+ReductionPlan MakePlan(const ReduceDesc& desc) {
   const int inputs = desc.source.program->num_inputs();
-  Plan plan;
+  ReductionPlan plan;
   for (int d = 0; d < desc.source.shape.rank(); ++d) {
     const bool is_reduced = (desc.axes >> d & 1) != 0;
-    Plan::Axes& axes = is_reduced ? plan.reduced : plan.kept;
+    ReductionPlan::Axes& axes = is_reduced ? plan.reduced : plan.kept;
     axes.shape.push_back(desc.source.shape[d]);
     for (int k = 0; k < inputs; ++k) axes.strides[k].push_back(desc.source.in_strides[k][d]);
     if (desc.source.shape[d] != 1) plan.ends_reduced = is_reduced;
   }
-  for (Plan::Axes* axes : {&plan.kept, &plan.reduced}) {
+  for (ReductionPlan::Axes* axes : {&plan.kept, &plan.reduced}) {
     Dims* all[Program::kMaxInputs];
     if (axes->shape.empty()) axes->shape.push_back(1);
     for (int k = 0; k < inputs; ++k) {
@@ -52,7 +52,7 @@ Plan MakePlan(const ReduceDesc& desc) {
 }
 
 // Of devices that are no processors, where items next to each other are to read elements next to each other.
-Parts ManyParts(const Plan& plan) {
+Parts ManyParts(const ReductionPlan& plan) {
   const int64_t n = plan.reduced.shape.num_elements();
   if (plan.is_one_run) return {};
   constexpr int64_t kNeighbours = 32;
@@ -60,7 +60,7 @@ Parts ManyParts(const Plan& plan) {
   return {std::max(Parts::OfMany(plan.kept.shape.num_elements(), n).count, neighbours)};
 }
 
-Parts FirstParts(bool on_processor, const Plan& plan) {
+Parts FirstParts(bool on_processor, const ReductionPlan& plan) {
   if (!on_processor) return ManyParts(plan);
   return plan.is_one_run ? Parts() : Parts::Of(plan.kept.shape.num_elements(), plan.reduced.shape.num_elements());
 }
@@ -169,7 +169,7 @@ bool Supports(const Abilities& abilities, const ReduceDesc& desc) {
 }
 
 int64_t WorkspaceBytes(const Abilities& abilities, const ReduceDesc& desc) {
-  const Plan plan = MakePlan(desc);
+  const ReductionPlan plan = MakePlan(desc);
   const int64_t outputs = plan.kept.shape.num_elements();
   const int64_t of_processors = FirstParts(/*on_processor=*/true, plan).count;
   int64_t partials = of_processors == 1 ? 0 : of_processors;
@@ -183,10 +183,10 @@ int64_t WorkspaceBytes(const Abilities& abilities, const ReduceDesc& desc) {
 Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Args& args, const Footprint&) {
   const Program& program = *desc.source.program;
   const int inputs = program.num_inputs();
-  const Plan plan = MakePlan(desc);
+  const ReductionPlan plan = MakePlan(desc);
   const int64_t outputs = plan.kept.shape.num_elements(), n = plan.reduced.shape.num_elements();
   std::vector<int64_t> table;
-  for (const Plan::Axes* axes : {&plan.kept, &plan.reduced}) {
+  for (const ReductionPlan::Axes* axes : {&plan.kept, &plan.reduced}) {
     table.insert(table.end(), axes->shape.begin(), axes->shape.end());
     for (int k = 0; k < inputs; ++k) table.insert(table.end(), axes->strides[k].begin(), axes->strides[k].end());
   }
@@ -200,7 +200,7 @@ Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Arg
   for (int number = 0;; ++number) {
     const bool again = number > 0;
     const Parts parts = again ? NextParts(machine.hardware(), outputs, before) : first;
-    const Parts::Walk walk = parts.WalkOn(machine.hardware(), before);
+    const Parts::PartWalk walk = parts.WalkOn(machine.hardware(), before);
     Call call(machine, queue, key, [&] { return Source(desc); });
     for (int64_t value : {outputs, before, parts.count, walk.first, walk.step, walk.span}) {
       call.Value(static_cast<cl_ulong>(value));

@@ -13,7 +13,7 @@ const std::string kSource =
 #include "tensorflow_plugin/backends/opencl/sample.cl.inc"
     ;
 
-enum Step : cl_int { kCompute, kCheck };  // in sample.cl
+enum Stage : cl_int { kCompute, kCheck };  // in sample.cl
 
 constexpr int64_t kCorners = 4;
 
@@ -100,7 +100,7 @@ Status Enqueue(Machine& machine, Queue& queue, const SampleDesc& desc, const Arg
   const std::string key =
       errors::Concat("sample ", static_cast<int>(desc.kind), " ", static_cast<int>(desc.outside), " ",
                      static_cast<int>(desc.direction), " ", Name(desc.type), " ", Name(desc.result_type));
-  const auto set = [&](Call& call, Step step, int64_t items) {
+  const auto set = [&](Call& call, Stage step, int64_t items) {
     call.Value(static_cast<cl_int>(step)).Value(static_cast<cl_ulong>(items));
     for (int64_t value : {desc.images, desc.height, desc.width, desc.channels, desc.batch, desc.out_h, desc.out_w}) {
       call.Value(static_cast<cl_long>(value));

@@ -12,7 +12,7 @@ const std::string kSource =
 #include "tensorflow_plugin/backends/opencl/scan.cl.inc"
     ;
 
-enum Step : cl_int { kTotals, kBefore, kWrite };  // in scan.cl
+enum Stage : cl_int { kTotals, kBefore, kWrite };  // in scan.cl
 
 Parts PartsOf(const ScanDesc& desc) { return Parts::Of(desc.outer * desc.inner, desc.n); }
 
@@ -61,7 +61,7 @@ int64_t WorkspaceBytes(const ScanDesc& desc) {
 Status Enqueue(Machine& machine, Queue& queue, const ScanDesc& desc, const Args& args, const Footprint&) {
   const int64_t lines = desc.outer * desc.inner, parts = PartsOf(desc).count;
   const std::string key = errors::Concat("scan ", static_cast<int>(desc.kind), " ", Name(desc.type));
-  for (const Step step : {kTotals, kBefore, kWrite}) {
+  for (const Stage step : {kTotals, kBefore, kWrite}) {
     if (step != kWrite && parts == 1) continue;
     Call call(machine, queue, key, [&] { return Source(desc); });
     call.Value(static_cast<cl_int>(step));

@@ -62,7 +62,7 @@ std::string Source(const ScatterDesc& desc) {
   const DType type = desc.type;
   std::string text;
   if (desc.kind == ScatterKind::kUpdate) {
-    const Unit unit = UnitOf(SizeOf(type));
+    const CopyUnit unit = UnitOf(SizeOf(type));
     text = errors::Concat("#define UNIT ", unit.type, "\n#define SCALAR_UNITS ", SizeOf(type) / unit.size, "\n");
   } else {
     const char* const round = type == DType::kHalf       ? "round_to_half(x)"
@@ -100,7 +100,7 @@ int64_t WorkspaceBytes(const ScatterDesc& desc) {
 Status Enqueue(Machine& machine, Queue& queue, const ScatterDesc& desc, const Args& args, const Footprint&) {
   const int64_t n = desc.num_indices, rows = desc.dims.num_elements();
   const bool moves = desc.kind == ScatterKind::kUpdate;
-  const Unit unit = UnitOf(SizeOf(desc.type));
+  const CopyUnit unit = UnitOf(SizeOf(desc.type));
   const int64_t units = desc.inner * static_cast<int64_t>(moves ? SizeOf(desc.type) / unit.size : 1);
   const Stretches stretches(n);
   std::vector<int64_t> dims(desc.dims.begin(), desc.dims.end());

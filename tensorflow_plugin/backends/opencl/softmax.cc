@@ -118,7 +118,7 @@ Status Enqueue(Machine& machine, Queue& queue, const SoftmaxDesc& desc, const Ar
   if (const int width = WidthOf(machine.hardware(), desc); width != 0 && parts.count == 1) {
     return EnqueueRows(machine, queue, desc, args, footprint, width);
   }
-  const Parts::Walk walk = parts.WalkOn(machine.hardware(), desc.cols);
+  const Parts::PartWalk walk = parts.WalkOn(machine.hardware(), desc.cols);
   const Strides strides = StridesOf(desc);
   const std::string key = errors::Concat("softmax ", static_cast<int>(desc.kind), " ", Name(desc.type), " ",
                                          IsSparse(desc) ? Name(desc.label_type) : "");

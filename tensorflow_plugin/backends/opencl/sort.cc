@@ -14,7 +14,7 @@ const std::string kSource =
 #include "tensorflow_plugin/backends/opencl/sort.cl.inc"
     ;
 
-enum Step : cl_int { kRanks, kCount, kStretches, kDigitSums, kPlace, kFetch };  // in sort.cl
+enum Stage : cl_int { kRanks, kCount, kStretches, kDigitSums, kPlace, kFetch };  // in sort.cl
 
 constexpr int kDigitBits = 8;
 constexpr int64_t kDigits = 1 << kDigitBits;
@@ -55,7 +55,7 @@ Status Enqueue(Machine& machine, Queue& queue, const SortDesc& desc, const Args&
   uint32_t* const counts = is_short ? nullptr : to + rows * n;
   uint32_t* const sums = is_short ? nullptr : counts + rows * kDigits * stretches;
   const std::string key = errors::Concat("sort ", Name(desc.type), " ", Name(desc.index_type));
-  const auto run = [&](Step step, int shift, int64_t items) {
+  const auto run = [&](Stage step, int shift, int64_t items) {
     Call call(machine, queue, key, [&] { return Source(desc); });
     call.Value(static_cast<cl_int>(step));
     for (int64_t value : {rows, n, desc.k}) call.Value(static_cast<cl_ulong>(value));

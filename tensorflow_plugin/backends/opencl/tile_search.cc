@@ -22,11 +22,11 @@ double Nanoseconds(cl_event event) {
 
 }  // namespace
 
-TileSearch::Run TileSearch::Next(uint64_t key, int ways, double work, const std::function<std::string()>& name) {
+TileSearch::Choice TileSearch::Next(uint64_t key, int ways, double work, const std::function<std::string()>& name) {
   if (ways < 2 || work < limits_.least_work) return {};
   std::lock_guard<std::mutex> lock(mutex_);
   const auto [found, first] = kinds_.try_emplace(key);
-  Kind& kind = found->second;
+  WorkKind& kind = found->second;
   if (first) {
     kind.name = name();
     kind.ways.resize(static_cast<size_t>(ways));
@@ -53,12 +53,12 @@ TileSearch::Run TileSearch::Next(uint64_t key, int ways, double work, const std:
     if (!its.usable || its.started == limits_.runs) continue;
     if (next == kNone || its.started < kind.ways[static_cast<size_t>(next)].started) next = way;
   }
-  return next == kNone ? Run{} : Run{next, true};
+  return next == kNone ? Choice{} : Choice{next, true};
 }
 
-void TileSearch::Ran(uint64_t key, const Run& run, double work, double seconds, Handle<cl_event> event) {
+void TileSearch::Ran(uint64_t key, const Choice& run, double work, double seconds, Handle<cl_event> event) {
   std::lock_guard<std::mutex> lock(mutex_);
-  Kind& kind = kinds_[key];
+  WorkKind& kind = kinds_[key];
   Way& way = kind.ways[static_cast<size_t>(run.way)];
   if (way.started == limits_.runs) return;  // several threads may be at it
   ++way.started;
@@ -66,9 +66,9 @@ void TileSearch::Ran(uint64_t key, const Run& run, double work, double seconds, 
   kind.running.push_back({run.way, work, std::move(event)});
 }
 
-void TileSearch::CannotRun(uint64_t key, const Run& run) {
+void TileSearch::CannotRun(uint64_t key, const Choice& run) {
   std::lock_guard<std::mutex> lock(mutex_);
-  Kind& kind = kinds_[key];
+  WorkKind& kind = kinds_[key];
   kind.ways[static_cast<size_t>(run.way)].usable = false;
   if (kind.chosen == run.way) kind.chosen = 0;
 }
@@ -79,7 +79,7 @@ int TileSearch::Settled() {
   return static_cast<int>(std::count_if(kinds_.begin(), kinds_.end(), settled));
 }
 
-void TileSearch::NoteEnded(Kind& kind) const {
+void TileSearch::NoteEnded(WorkKind& kind) const {
   const auto ended = [&](const Timed& timed) {
     if (!IsDone(timed.event)) return false;
     Way& way = kind.ways[static_cast<size_t>(timed.way)];
@@ -91,7 +91,7 @@ void TileSearch::NoteEnded(Kind& kind) const {
   kind.running.erase(std::remove_if(kind.running.begin(), kind.running.end(), ended), kind.running.end());
 }
 
-int TileSearch::Quickest(const Kind& kind) const {
+int TileSearch::Quickest(const WorkKind& kind) const {
   int quickest = 0;
   for (size_t i = 0; i < kind.ways.size(); ++i) {
     const Way& way = kind.ways[i];

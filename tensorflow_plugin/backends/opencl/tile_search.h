@@ -19,7 +19,7 @@ namespace xpu::opencl {
 
 class TileSearch {
  public:
-  struct Limits {
+  struct SearchLimits {
     double least_work = 1 << 24;  // multiplications in a product that is worth a search
     int patience = 16;            // products of a kind before another way is tried: there may be no more of them
     int runs = 5;                 // of each way, the quickest of which counts
@@ -28,19 +28,19 @@ class TileSearch {
 
   // What keeps notes outlives it.
   explicit TileSearch(Compiler& notes) : notes_(notes) {}
-  void SetLimits(const Limits& limits) { limits_ = limits; }
+  void SetLimits(const SearchLimits& limits) { limits_ = limits; }
 
   // How to run a product: a way, of `ways`, of which 0 is used where nothing is known. `timed`: tell when it ran.
-  struct Run {
+  struct Choice {
     int way = 0;
     bool timed = false;
   };
   // For one of `work` multiplications; `name` says what else the answer depends on, and is asked once for a kind.
-  Run Next(uint64_t kind, int ways, double work, const std::function<std::string()>& name);
+  Choice Next(uint64_t kind, int ways, double work, const std::function<std::string()>& name);
   // It was enqueued as its event, after so many seconds in which a kernel may have been compiled.
-  void Ran(uint64_t kind, const Run& run, double work, double seconds, Handle<cl_event> event);
+  void Ran(uint64_t kind, const Choice& run, double work, double seconds, Handle<cl_event> event);
   // It cannot be run in that way.
-  void CannotRun(uint64_t kind, const Run& run);
+  void CannotRun(uint64_t kind, const Choice& run);
 
   // Of how many kinds the quickest way is known.
   int Settled();
@@ -57,7 +57,7 @@ class TileSearch {
     double work;
     Handle<cl_event> event;
   };
-  struct Kind {
+  struct WorkKind {
     std::string name;
     int asked = 0;
     int chosen = kNone;
@@ -65,14 +65,14 @@ class TileSearch {
     std::vector<Way> ways;
     std::vector<Timed> running;
   };
-  void NoteEnded(Kind& kind) const;
+  void NoteEnded(WorkKind& kind) const;
   // The quickest; kNone as long as one is still to be run.
-  int Quickest(const Kind& kind) const;
+  int Quickest(const WorkKind& kind) const;
 
   Compiler& notes_;
-  Limits limits_;
+  SearchLimits limits_;
   std::mutex mutex_;
-  std::unordered_map<uint64_t, Kind> kinds_;
+  std::unordered_map<uint64_t, WorkKind> kinds_;
   double spent_ = 0;  // seconds
 };
 

@@ -12,7 +12,7 @@ const std::string kSource =
 #include "tensorflow_plugin/backends/opencl/unique.cl.inc"
     ;
 
-enum Step : cl_int { kClear, kInsert, kCount, kPositions, kFirsts, kNumbers };  // in unique.cl
+enum Stage : cl_int { kClear, kInsert, kCount, kPositions, kFirsts, kNumbers };  // in unique.cl
 
 int64_t StretchesOf(int64_t n) { return std::clamp<int64_t>(n / 128, 1, 1024); }
 
@@ -48,7 +48,7 @@ Status Enqueue(Machine& machine, Queue& queue, const UniqueDesc& desc, const Arg
   uint32_t* const rows = static_cast<uint32_t*>(args.workspace);
   uint32_t *const leasts = rows + places, *const place_of = leasts + places, *const counts = place_of + n;
   const std::string key = errors::Concat("unique ", Name(desc.type), " ", Name(desc.index_type));
-  const auto run = [&](Step step, int64_t items) {
+  const auto run = [&](Stage step, int64_t items) {
     if (items == 0) return OkStatus();
     Call call(machine, queue, key, [&] { return Source(desc); });
     call.Value(static_cast<cl_int>(step));

@@ -27,12 +27,12 @@ inline std::vector<int64_t> WalkTable(const Dims& shape, const std::vector<const
 std::string WalkText(int rank, int operands, const std::string& position, const std::string& index_type, int first = 0);
 
 // The widest type that elements of a size are made of and aligned to.
-struct Unit {
+struct CopyUnit {
   const char* type;
   size_t size;
 };
-inline Unit UnitOf(size_t element_size) {
-  for (const Unit& unit : {Unit{"ulong", 8}, Unit{"uint", 4}, Unit{"ushort", 2}}) {
+inline CopyUnit UnitOf(size_t element_size) {
+  for (const CopyUnit& unit : {CopyUnit{"ulong", 8}, CopyUnit{"uint", 4}, CopyUnit{"ushort", 2}}) {
     if (element_size % unit.size == 0) return unit;
   }
   return {"uchar", 1};
