@@ -86,7 +86,7 @@ def test_another_library_can_be_named(compile_plugin, library, words):
     outcome = conformance("--timeout", "1", library, timeout=60)
     assert outcome.returncode == 1, outcome
     assert words in outcome.stdout
-    assert re.search(r"[01] passed, [12] failed, 6\d not offered", outcome.stdout), outcome
+    assert re.search(r"[01] passed, [12] failed, \d\d not offered", outcome.stdout), outcome
     assert outcome.stderr == ""
 
 

@@ -1,4 +1,4 @@
-// host_callback: once, in order, and what becomes of its status.
+// host_callback: once, in order, what its function may do, and what becomes of its status.
 #include <atomic>
 #include <string>
 #include <vector>
@@ -58,6 +58,40 @@ void AfterWork(const Subject& subject) {
   if (last != 2) Fail("a host callback ran before the copy enqueued before it");
 }
 
+void BlocksAlone(const Subject& subject) {
+  Device d(subject);
+  Gate& gate = d.Close(d.compute);
+  Await("a host callback was not called", [&] { return gate.reached(); });
+  d.Callback(d.d2h, [] { return TF_OK; });
+  OfferedIfItGetsOn(d, d.d2h, gate, "a host callback that blocks holds back those of other streams");
+}
+
+void MayEnqueue(const Subject& subject) {
+  Device d(subject);
+  constexpr uint64_t kSize = 4096;
+  SP_DeviceMemoryBase own = d.Allocate(kSize), others = d.Allocate(kSize);
+  d.Write(own, Bytes(kSize, 1));
+  d.Write(others, Bytes(kSize, 1));
+  auto& ran = *new std::atomic<int>(0);
+  const auto enqueue = [&](SP_Stream stream, SP_DeviceMemoryBase& memory) {
+    d.Do(&SE::memset, stream, &memory, uint8_t{2}, kSize);
+    d.Callback(stream, [&ran] {
+      ++ran;
+      return TF_OK;
+    });
+  };
+  Gate& gate = d.Close(d.compute);  // not offered where callbacks run on the calling thread
+  d.Callback(d.compute, [&] {
+    enqueue(d.compute, own);
+    enqueue(d.d2d, others);
+    return TF_OK;
+  });
+  gate.Open();
+  Await("what a host callback enqueued did not run", [&] { return ran >= 2; });
+  RequireSame("what a host callback enqueued on its own stream", d.Read(own, kSize), Bytes(kSize, 2));
+  RequireSame("what a host callback enqueued on another stream", d.Read(others, kSize), Bytes(kSize, 2));
+}
+
 // Enqueues a callback that fails.
 void FailOn(Device& d, SP_Stream stream) {
   d.Callback(stream, [] { return TF_DATA_LOSS; });
@@ -107,6 +141,8 @@ std::vector<Check> CallbackChecks() {
       {"callbacks.once", "host_callback returns true and runs its function once.", Once},
       {"callbacks.order", "500 host callbacks on a stream run in order.", Order},
       {"callbacks.after_work", "A host callback runs after the copies enqueued before it.", AfterWork},
+      {"callbacks.blocking", "While a host callback blocks, those of other streams run.", BlocksAlone},
+      {"callbacks.enqueue", "A host callback may enqueue work, on its own stream too.", MayEnqueue},
       {"callbacks.status",
        "The status that a host callback sets arrives in one of get_stream_status, block_host_until_done and "
        "synchronize_all_activity.",

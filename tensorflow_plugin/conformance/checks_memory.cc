@@ -229,6 +229,30 @@ void DeallocateInUse(const Subject& subject) {
   RequireSame("work queued on memory that was given back wrote into its next owner's", found, Bytes(kSize, 2));
 }
 
+void DeallocateWhileRead(const Subject& subject) {
+  Device d(subject);
+  constexpr uint64_t kSize = 1 << 18;
+  const Bytes bytes = Pattern(kSize, 1);
+  SP_DeviceMemoryBase memory = d.Allocate(kSize), copy = d.Allocate(kSize);
+  uint8_t* host = d.AllocateHost(kSize);
+  d.Write(memory, bytes);
+  Gate& gate = d.Close(d.compute);
+  d.Do(&SE::memcpy_dtod, d.compute, &copy, &memory, kSize);
+  d.Do(&SE::memcpy_dtoh, d.compute, static_cast<void*>(host), &memory, kSize);
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    d.Ask(&SE::deallocate, &memory);
+    done = true;
+  });
+  Sleep(kWhile);
+  gate.Open();
+  Await("deallocate of memory with work queued did not end", [&] { return done.load(); });
+  other.join();
+  d.Finish(d.compute);
+  RequireSame("what a queued memcpy_dtoh read after deallocate", Copied(host, kSize), bytes);
+  RequireSame("what a queued memcpy_dtod read after deallocate", d.Read(copy, kSize), bytes);
+}
+
 }  // namespace
 
 std::vector<Check> MemoryChecks() {
@@ -241,6 +265,8 @@ std::vector<Check> MemoryChecks() {
       {"memory.deallocate_in_use",
        "deallocate while work on the memory is queued is safe: what its next owner copies into it stays.",
        DeallocateInUse},
+      {"memory.deallocate_while_read", "Copies that are queued when their source is given back find its data.",
+       DeallocateWhileRead},
       {"memory.exhaustion",
        "allocate gives null when there is not enough, about where device_memory_usage says, and works again after.",
        Exhaustion},

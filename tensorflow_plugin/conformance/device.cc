@@ -155,6 +155,7 @@ Gate::Gate(Device& device, SP_Stream stream) {
       NotOffered("a stream runs its commands on the calling thread, before the call returns");
     }
     std::unique_lock<std::mutex> lock(mutex_);
+    reached_ = true;
     changed_.wait(lock, [this] { return open_; });
     return TF_OK;
   });
@@ -176,6 +177,11 @@ void Gate::OpenAfter(Milliseconds delay) {
 bool Gate::open() {
   std::lock_guard<std::mutex> lock(mutex_);
   return open_;
+}
+
+bool Gate::reached() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return reached_;
 }
 
 void RequireHeldBack(Device& d, const std::string& what, const std::function<void()>& make_it_wait) {

@@ -136,11 +136,13 @@ class Gate {
   // From another thread, after a while.
   void OpenAfter(Milliseconds delay);
   bool open();
+  // Whether the stream waits at it, or has.
+  bool reached();
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool open_ = false;
+  bool open_ = false, reached_ = false;
 };
 
 // Fails with `what` unless d2h sees what is queued on compute behind a closed gate, after `make_it_wait` was called.

@@ -37,7 +37,12 @@ class Stream {
   // Commands enqueued here from now on run after the event, or after all work enqueued on `other` so far.
   virtual void WaitFor(Event& event) = 0;
   virtual void WaitFor(Stream& other) = 0;
-  // Runs `callback` in stream order; a failure it returns becomes the stream's.
+  // Runs `callback` once, in stream order, and destroys it before later commands run. Both sides may rely on this:
+  //  - It runs on a thread of the backend's. The thread that enqueues it may hold a lock that it takes.
+  //  - The backend holds no lock meanwhile. The callback may enqueue commands on any stream, on this one too.
+  //  - It may block. This stream waits then, and other streams go on.
+  //  - It does not wait for the device and neither allocates nor frees device memory. These might wait for itself.
+  //  - It does not throw. A failure that it returns becomes the stream's, and later commands run all the same.
   virtual void HostCallback(std::function<Status()> callback) = 0;
 
   // Copies and fills in stream order. Sizes are in bytes; MemsetU32 needs a multiple of 4.
@@ -168,8 +173,12 @@ class Device {
 
   virtual const DeviceInfo& info() const = 0;
 
-  // Device memory, 256-byte aligned; nullptr when there is not enough. Freed memory may be reused at once.
+  // Device memory, 256-byte aligned; nullptr when there is not enough. It may wait as Deallocate does.
   virtual void* Allocate(size_t size) = 0;
+  // Takes memory back; null is permitted. Commands that use the memory may still be queued or running. The caller
+  // enqueues no further ones. Those commands find their data there and never reach memory outside of their device: the
+  // backend waits for all that is enqueued, or keeps the memory until they have run. It may give the memory out again
+  // at once. Callers enqueue the next owner's commands so that they run after all that was enqueued before.
   virtual void Deallocate(void* address) = 0;
   // Host memory suited to copies, 256-byte aligned.
   virtual void* AllocateHost(size_t size) = 0;

@@ -31,6 +31,8 @@ uint64_t Now() {
 
 // ---- Streams
 
+thread_local bool in_callback = false;
+
 class Queue {
  public:
   Queue() : worker_([this] { Work(); }) {}
@@ -42,6 +44,7 @@ class Queue {
 
   uint64_t Add(std::function<void()> command, bool first = false) {
     std::unique_lock<std::mutex> lock(mutex_);
+    if (in_callback && Broken("callbacks_cannot_enqueue")) return added_;
     if (Broken("not_thread_safe")) {
       if (adding_) return added_;  // of two threads that add at once, one overwrites what the other did
       adding_ = true;
@@ -199,7 +202,12 @@ TF_Bool HostCallback(const SP_Device*, SP_Stream stream, SE_StatusCallbackFn fun
   const auto call = [queue, function, argument] {
     if (Broken("stops_after_failure") && queue->code != TF_OK) return;
     TF_Status* status = TF_NewStatus();
+    static std::mutex of_all_streams;
+    std::unique_lock<std::mutex> alone(of_all_streams, std::defer_lock);
+    if (Broken("callbacks_share_a_thread")) alone.lock();
+    in_callback = true;
     function(argument, status);
+    in_callback = false;
     if (Broken("callback_twice")) function(argument, status);
     std::lock_guard<std::mutex> lock(queue->status_mutex);
     if (queue->code == TF_OK && !Broken("callback_status_dropped")) queue->code = TF_GetCode(status);
