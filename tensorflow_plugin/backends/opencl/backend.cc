@@ -52,13 +52,13 @@ class OpenclBackend final : public Backend {
   // What all of them can do.
   const Capabilities& capabilities() const override {
     static const auto* const common = [] {
-      Abilities abilities;
+      gpu::Abilities abilities;
       for (const Hardware* hardware : UsedHardware()) {
-        const Abilities own = AbilitiesOf(*hardware);
+        const gpu::Abilities own = gpu::AbilitiesOf(*hardware);
         abilities.has_double = abilities.has_double && own.has_double;
         abilities.only_processors = abilities.only_processors && own.only_processors;
       }
-      return new OpenclCapabilities(abilities);
+      return new gpu::KernelCapabilities(abilities);
     }();
     return *common;
   }

@@ -1,9 +1,6 @@
 #include "tensorflow_plugin/backends/opencl/compiler.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
-#include <fstream>
+#include "tensorflow_plugin/backends/gpu/codegen/sources.h"
 
 namespace xpu::opencl {
 namespace {
@@ -35,35 +32,7 @@ std::string BinaryOf(cl_program program) {
   return read ? binary : "";
 }
 
-// Where the source of a kernel lies that does not compile, for people. Empty: it could not be written.
-std::string WriteForPeople(const std::string& source, const std::string& options, const std::string& log) {
-  const char* const folder = std::getenv("TMPDIR");
-  std::string path = folder != nullptr && folder[0] != '\0' ? folder : "/tmp";
-  path += "/tensorflow_xpu_XXXXXX.cl";
-  const int made = mkstemps(path.data(), 3);
-  if (made < 0) return "";
-  close(made);
-  std::ofstream file(path);
-  file << "// Options: " << options << "\n" << source << "\n/* The compiler said:\n" << log << "\n*/\n";
-  file.close();
-  return file ? path : "";
-}
-
 }  // namespace
-
-Status Compiler::Get(const std::string& key, const std::function<std::string()>& source, Kernel** kernel) {
-  CompiledEntry* entry = nullptr;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    std::unique_ptr<CompiledEntry>& found = entries_[key];
-    if (found == nullptr) found = std::make_unique<CompiledEntry>();
-    entry = found.get();
-  }
-  // Others may look up theirs while this one compiles.
-  std::call_once(entry->once, [&] { entry->status = Compile(source(), &entry->kernel); });
-  *kernel = &entry->kernel;
-  return entry->status;
-}
 
 Handle<cl_program> Compiler::BuildFromBinary(const std::string& binary, const std::string& options) {
   if (binary.empty()) return {};
@@ -85,32 +54,34 @@ Status Compiler::Build(const std::string& source, const std::string& options, Ha
   error = Cl().BuildProgram(program->get(), 1, &hardware_.id, options.c_str(), nullptr, nullptr);
   if (error == CL_SUCCESS) return OkStatus();
   const std::string log = LogOf(program->get(), hardware_.id);
-  const std::string path = WriteForPeople(source, options, log);
-  const std::string where = path.empty() ? "could not be written to a file; the compiler said: " + log
-                                         : "is in " + path + ", with what the compiler said";
   return errors::Internal("the OpenCL compiler of ", hardware_.name, " (driver ", hardware_.driver_version,
-                          ") failed with ", ErrorName(error), ". The source ", where);
+                          ") failed with ", ErrorName(error), ". The source ",
+                          gpu::WriteUncompiled(source, options, log));
 }
 
-Status Compiler::Compile(const std::string& source, Kernel* kernel) {
+Status Compiler::Compile(const std::string& body, std::unique_ptr<gpu::Kernel>* kernel) {
+  const std::string source = gpu::kPrelude + body;
   const std::string options = OptionsFor(hardware_);
   const std::string key = Device() + "\n" + options + "\n" + source;
-  Handle<cl_program> program = BuildFromBinary(cache_.Load(key), options);
+  Handle<cl_program> program = BuildFromBinary(cache().Load(key), options);
   if (!program) {
     XPU_RETURN_IF_ERROR(Build(source, options, &program));
     const std::string binary = BinaryOf(program.get());
-    cache_.Store(key, binary);
+    cache().Store(key, binary);
     // A program from source PoCL compiles again for each kind of size that it is run with, half a second each; one from
     // a binary it takes as it is, and that is as fast.
     Handle<cl_program> again = hardware_.is_processor ? BuildFromBinary(binary, options) : Handle<cl_program>();
     if (again) program = std::move(again);
   }
   cl_int error = CL_SUCCESS;
-  kernel->kernel = Handle<cl_kernel>(Cl().CreateKernel(program.get(), kKernelName, &error));
+  auto made = std::make_unique<Kernel>();
+  made->kernel = Handle<cl_kernel>(Cl().CreateKernel(program.get(), kKernelName, &error));
   XPU_RETURN_IF_CL_ERROR(error, "a kernel for " + hardware_.name);
-  return ToStatus(Cl().GetKernelWorkGroupInfo(kernel->kernel.get(), hardware_.id, CL_KERNEL_WORK_GROUP_SIZE,
-                                              sizeof(kernel->largest_group), &kernel->largest_group, nullptr),
-                  "the size of a kernel's groups on " + hardware_.name);
+  XPU_RETURN_IF_CL_ERROR(Cl().GetKernelWorkGroupInfo(made->kernel.get(), hardware_.id, CL_KERNEL_WORK_GROUP_SIZE,
+                                                     sizeof(made->largest_group), &made->largest_group, nullptr),
+                         "the size of a kernel's groups on " + hardware_.name);
+  *kernel = std::move(made);
+  return OkStatus();
 }
 
 }  // namespace xpu::opencl

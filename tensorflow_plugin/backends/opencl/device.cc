@@ -13,13 +13,6 @@ constexpr size_t kHostAlignment = 256;
 
 }  // namespace
 
-Abilities AbilitiesOf(const Hardware& hardware) {
-  Abilities abilities;
-  abilities.has_double = hardware.has_double;
-  abilities.only_processors = hardware.is_processor;
-  return abilities;
-}
-
 Status OpenclDevice::Create(const Hardware& hardware, DeviceInfo info, const Memory::Options& memory,
                             std::unique_ptr<Device>* device) {
   std::unique_ptr<Machine> machine;
@@ -29,7 +22,10 @@ Status OpenclDevice::Create(const Hardware& hardware, DeviceInfo info, const Mem
 }
 
 OpenclDevice::OpenclDevice(const Hardware& hardware, DeviceInfo info, std::unique_ptr<Machine> machine)
-    : hardware_(hardware), info_(std::move(info)), capabilities_(AbilitiesOf(hardware)), machine_(std::move(machine)) {}
+    : hardware_(hardware),
+      info_(std::move(info)),
+      capabilities_(gpu::AbilitiesOf(hardware)),
+      machine_(std::move(machine)) {}
 
 OpenclDevice::~OpenclDevice() = default;
 

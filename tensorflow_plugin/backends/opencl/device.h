@@ -8,30 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "tensorflow_plugin/backends/gpu/primitives/capabilities.h"
+#include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
 #include "tensorflow_plugin/backends/opencl/machine.h"
-#include "tensorflow_plugin/backends/opencl/primitives.h"
+#include "tensorflow_plugin/backends/opencl/queue.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::opencl {
-
-// What kernels can be made for.
-class OpenclCapabilities final : public Capabilities {
- public:
-  explicit OpenclCapabilities(const Abilities& abilities) : abilities_(abilities) {}
-
-  using Capabilities::Supports;
-  using Capabilities::WorkspaceBytes;
-#define XPU_OPENCL_PRIMITIVE(name)                                                                    \
-  bool Supports(const name##Desc& desc) const override { return opencl::Supports(abilities_, desc); } \
-  int64_t WorkspaceBytes(const name##Desc& desc) const override { return opencl::WorkspaceBytes(abilities_, desc); }
-  XPU_OPENCL_PRIMITIVES(XPU_OPENCL_PRIMITIVE)
-#undef XPU_OPENCL_PRIMITIVE
-
- private:
-  const Abilities abilities_;
-};
-
-Abilities AbilitiesOf(const Hardware& hardware);
 
 class OpenclDevice final : public Device {
  public:
@@ -62,18 +45,18 @@ class OpenclDevice final : public Device {
 
   const Capabilities& capabilities() const override { return capabilities_; }
 
-#define XPU_OPENCL_PRIMITIVE(name)                                                                                \
+#define XPU_GPU_PRIMITIVE(name)                                                                                   \
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \
     Queue& queue = QueueOf(stream);                                                                               \
     const RecordedCommand recorded(queue, [&] { return recording::LabelOf(desc, footprint); });                   \
     if (args.workspace == nullptr && capabilities_.WorkspaceBytes(desc) > 0) {                                    \
       return errors::Internal("a command without the scratch memory that it needs: " #name);                      \
     }                                                                                                             \
-    return opencl::Enqueue(*machine_, queue, desc, args, footprint);                                              \
+    return gpu::Enqueue(*machine_, queue, desc, args, footprint);                                                 \
   }
   using Device::Enqueue;
-  XPU_OPENCL_PRIMITIVES(XPU_OPENCL_PRIMITIVE)
-#undef XPU_OPENCL_PRIMITIVE
+  XPU_GPU_PRIMITIVES(XPU_GPU_PRIMITIVE)
+#undef XPU_GPU_PRIMITIVE
 
   std::unique_ptr<Executable> Prepare(std::shared_ptr<const commands::List> list,
                                       const commands::MemoryPlan& memory) override;
@@ -88,7 +71,7 @@ class OpenclDevice final : public Device {
 
   const Hardware& hardware_;
   const DeviceInfo info_;
-  const OpenclCapabilities capabilities_;
+  const gpu::KernelCapabilities capabilities_;
   const std::unique_ptr<Machine> machine_;
 
   std::mutex queues_mutex_;

@@ -6,26 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "tensorflow_plugin/backends/gpu/hardware.h"
 #include "tensorflow_plugin/backends/opencl/driver.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::opencl {
 
 // A device, as its driver describes it.
-struct Hardware {
+struct Hardware : public gpu::Hardware {
   cl_device_id id = nullptr;
   cl_platform_id platform = nullptr;
   std::string name, vendor, platform_name;
-  std::string version;         // "OpenCL 3.0 CUDA"
-  std::string driver_version;  // the driver's own
-  std::string pci_bus_id;      // "0000:3b:00.0"; empty: not known
-  bool is_processor = false;   // the host's
-  bool has_double = false;
+  std::string version;            // "OpenCL 3.0 CUDA"
+  std::string driver_version;     // the driver's own
+  std::string pci_bus_id;         // "0000:3b:00.0"; empty: not known
   bool rounds_correctly = false;  // single-precision division and square root, if asked to
   bool shares_host_memory = false;
-  int64_t memory_bytes = 0, largest_allocation = 0, local_memory_bytes = 0;
-  size_t largest_group = 1;
-  int compute_units = 1;
+  int64_t memory_bytes = 0, largest_allocation = 0;
   // What the backend needs and this device has not; empty: it can be used.
   std::string lacks;
 };

@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "tensorflow_plugin/backends/opencl/machine.h"
+
 namespace xpu::opencl {
 namespace {
 
@@ -27,6 +29,24 @@ void WhenDone(cl_event event, std::function<void()> work) {
   };
   if (Cl().SetEventCallback(event, CL_COMPLETE, call, kept) != CL_SUCCESS) call(event, CL_COMPLETE, kept);
 }
+
+// Of one command.
+class EventTime final : public gpu::LaunchTime {
+ public:
+  explicit EventTime(Handle<cl_event> event) : event_(std::move(event)) {}
+  bool Ended() const override { return IsDone(event_); }
+  double Nanoseconds() const override {
+    cl_ulong begin = 0, end = 0;
+    const auto read = [this](cl_profiling_info which, cl_ulong* time) {
+      return Cl().GetEventProfilingInfo(event_.get(), which, sizeof(*time), time, nullptr) == CL_SUCCESS;
+    };
+    if (!read(CL_PROFILING_COMMAND_START, &begin) || !read(CL_PROFILING_COMMAND_END, &end)) return 0;
+    return end > begin ? static_cast<double>(end - begin) : 0;
+  }
+
+ private:
+  const Handle<cl_event> event_;
+};
 
 }  // namespace
 
@@ -259,21 +279,80 @@ Status Queue::MemsetU32(void* device_dst, uint32_t value, size_t size) {
   return Fill("a fill of the device's memory", device_dst, value, 4, size);
 }
 
-Status Queue::NewReport(uint32_t initial, MemorySlice* report) {
-  *report = {reports_.get(), next_report_++ % kReports * sizeof(uint32_t)};
+Status Queue::SetArguments(const gpu::Launch& launch) {
+  const cl_kernel kernel = static_cast<Kernel*>(launch.kernel)->kernel.get();
+  cl_uint count = 0;
+  const auto set = [&](size_t size, const void* value) {
+    const cl_uint number = count++;
+    return ToStatus(Cl().SetKernelArg(kernel, number, size, value),
+                    errors::Concat("argument ", number, " of a kernel"));
+  };
+  // Parameter MEMORY(name) is a buffer and a number of bytes.
+  const auto set_slice = [&](const MemorySlice& slice) {
+    const cl_ulong offset = slice.offset;
+    XPU_RETURN_IF_ERROR(set(sizeof(slice.buffer), slice.buffer == nullptr ? nullptr : &slice.buffer));
+    return set(sizeof(offset), &offset);
+  };
+  for (const gpu::Argument& argument : launch.arguments) {
+    switch (argument.kind) {
+      case gpu::Argument::kValue:
+        XPU_RETURN_IF_ERROR(set(argument.size, &argument.value));
+        break;
+      case gpu::Argument::kMemory: {
+        MemorySlice slice;
+        if (argument.address != nullptr) XPU_RETURN_IF_ERROR(memory_.Locate(argument.address, 0, &slice));
+        XPU_RETURN_IF_ERROR(set_slice(slice));
+        break;
+      }
+      case gpu::Argument::kReport:
+        XPU_RETURN_IF_ERROR(set_slice(SliceOf(argument.report)));
+        break;
+      case gpu::Argument::kTable: {
+        const cl_mem table = static_cast<const BufferTable*>(argument.table)->buffer.get();
+        XPU_RETURN_IF_ERROR(set(sizeof(table), &table));
+        break;
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status Queue::Run(const gpu::Launch& launch, std::shared_ptr<const gpu::LaunchTime>* time) {
+  Kernel& kernel = *static_cast<Kernel*>(launch.kernel);
+  std::lock_guard<std::mutex> lock(kernel.mutex);
+  XPU_RETURN_IF_ERROR(SetArguments(launch));
+  size_t global[3];
+  for (int i = 0; i < 3; ++i) global[i] = launch.groups[i] * launch.local[i];
+  const cl_uint axes = global[1] == 1 && global[2] == 1 ? 1 : 3;
+  Handle<cl_event> kept;
+  XPU_RETURN_IF_ERROR(Submit(
+      "a kernel",
+      [&](cl_command_queue queue, cl_event* event) {
+        return Cl().EnqueueNDRangeKernel(queue, kernel.kernel.get(), axes, nullptr, global, launch.local, 0, nullptr,
+                                         event);
+      },
+      time != nullptr ? &kept : nullptr));
+  if (time != nullptr) *time = std::make_shared<EventTime>(std::move(kept));
+  return OkStatus();
+}
+
+Status Queue::NewReport(uint32_t initial, size_t* report) {
+  *report = next_report_++ % kReports;
+  const MemorySlice slice = SliceOf(*report);
   return Submit("the report of a kernel", [&](cl_command_queue queue, cl_event* event) {
-    return Cl().EnqueueFillBuffer(queue, report->buffer, &initial, sizeof(initial), report->offset, sizeof(initial), 0,
+    return Cl().EnqueueFillBuffer(queue, slice.buffer, &initial, sizeof(initial), slice.offset, sizeof(initial), 0,
                                   nullptr, event);
   });
 }
 
-Status Queue::ReadReport(const MemorySlice& report, uint32_t* number, bool wait) {
+Status Queue::ReadReport(size_t report, uint32_t* number, bool wait) {
+  const MemorySlice slice = SliceOf(report);
   Handle<cl_event> read;
   XPU_RETURN_IF_ERROR(Submit(
       "the report of a kernel",
       [&](cl_command_queue queue, cl_event* event) {
-        return Cl().EnqueueReadBuffer(queue, report.buffer, CL_FALSE, report.offset, sizeof(*number), number, 0,
-                                      nullptr, event);
+        return Cl().EnqueueReadBuffer(queue, slice.buffer, CL_FALSE, slice.offset, sizeof(*number), number, 0, nullptr,
+                                      event);
       },
       wait ? &read : nullptr));
   if (!wait) return OkStatus();

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "tensorflow_plugin/backends/gpu/machine.h"
 #include "tensorflow_plugin/backends/opencl/driver.h"
 #include "tensorflow_plugin/backends/opencl/host_thread.h"
 #include "tensorflow_plugin/backends/opencl/memory.h"
@@ -62,7 +63,7 @@ class QueueEvent final : public Event {
   cl_context context_ = nullptr;
 };
 
-class Queue final : public Stream {
+class Queue final : public gpu::Queue {
  public:
   // The memory, its device and the context outlive the queue; so do the records, which may be null: nobody is told then
   // when commands ran.
@@ -107,10 +108,9 @@ class Queue final : public Stream {
   // Called when the queue is destroyed, with nothing left to run.
   void OnDestruction(std::function<void()> call) { on_destruction_ = std::move(call); }
 
-  // A word of the device's memory in which a kernel reports, set to `initial` in stream order.
-  Status NewReport(uint32_t initial, MemorySlice* report);
-  // Reads it, in stream order. With `wait` it has been read when this returns; else `number` must stay.
-  Status ReadReport(const MemorySlice& report, uint32_t* number, bool wait);
+  Status Run(const gpu::Launch& launch, std::shared_ptr<const gpu::LaunchTime>* time) override;
+  Status NewReport(uint32_t initial, size_t* report) override;
+  Status ReadReport(size_t report, uint32_t* number, bool wait) override;
 
   cl_context context() const { return context_; }
 
@@ -144,6 +144,7 @@ class Queue final : public Stream {
   void BarrierLocked(cl_event event);
   void WaitForEvent(const Handle<cl_event>& event, cl_context context);
   Status CopyAcross(Memory& to, void* device_dst, Memory& from, const void* device_src, size_t size);
+  Status SetArguments(const gpu::Launch& launch);
   Status Fill(const char* what, void* device_dst, uint32_t word, size_t word_size, size_t size);
   void Fail(Status status) const { failure_.Add(std::move(status)); }
 
@@ -156,6 +157,7 @@ class Queue final : public Stream {
   static constexpr size_t kReports = 1024;
   const Handle<cl_mem> reports_;
   std::atomic<size_t> next_report_{0};
+  MemorySlice SliceOf(size_t report) const { return {reports_.get(), report * sizeof(uint32_t)}; }
   mutable std::mutex mutex_;
   mutable Handle<cl_event> last_;  // of the last command that has one
   mutable bool has_last_ = true;   // no command came after it

@@ -17,11 +17,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/gpu/binary_cache.h"
 #include "tensorflow_plugin/backends/opencl/backend.h"
-#include "tensorflow_plugin/backends/opencl/binary_cache.h"
 #include "tensorflow_plugin/backends/opencl/compiler.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
 #include "tensorflow_plugin/backends/opencl/machine.h"
+#include "tensorflow_plugin/backends/opencl/queue.h"
 
 namespace xpu::opencl {
 namespace {
@@ -87,19 +88,19 @@ TEST(Errors, HaveTheirNames) {
 
 TEST(Cache, KeepsWhatWasStoredForAKeyAndNothingElse) {
   const std::string folder = NewFolder();
-  const BinaryCache cache(folder + "/made/when/needed");
+  const gpu::BinaryCache cache(folder + "/made/when/needed");
   EXPECT_EQ(cache.Load("key"), "");
   const std::string binary("a\0b\n\xff", 5);
   cache.Store("key", binary);
-  EXPECT_EQ(BinaryCache(folder + "/made/when/needed").Load("key"), binary);
+  EXPECT_EQ(gpu::BinaryCache(folder + "/made/when/needed").Load("key"), binary);
   EXPECT_EQ(cache.Load("kez"), "");
 }
 
 TEST(Cache, DamagedFilesAreAsIfTheyWereNotThere) {
   const std::string folder = NewFolder();
-  const BinaryCache cache(folder);
+  const gpu::BinaryCache cache(folder);
   cache.Store("the key", "the binary");
-  const std::string path = folder + "/" + HashOf("the key"), good = ContentsOf(path);
+  const std::string path = folder + "/" + gpu::HashOf("the key"), good = ContentsOf(path);
   ASSERT_EQ(cache.Load("the key"), "the binary");
   for (size_t i = 0; i < good.size(); ++i) {
     std::string bad = good;
@@ -110,7 +111,7 @@ TEST(Cache, DamagedFilesAreAsIfTheyWereNotThere) {
     EXPECT_EQ(cache.Load("the key"), "") << "only " << i << " bytes";
   }
   // Of another key whose file has this name.
-  std::ofstream(folder + "/" + HashOf("other"), std::ios::binary) << good;
+  std::ofstream(folder + "/" + gpu::HashOf("other"), std::ios::binary) << good;
   EXPECT_EQ(cache.Load("other"), "");
   cache.Store("the key", "the binary");
   EXPECT_EQ(cache.Load("the key"), "the binary");
@@ -120,7 +121,7 @@ TEST(Cache, ThatCannotBeWrittenKeepsNothing) {
   const std::string folder = NewFolder();
   std::ofstream(folder + "/file") << "not a folder";
   for (const std::string& where : {folder + "/file/below", std::string("/proc/nothing"), std::string()}) {
-    const BinaryCache cache(where);
+    const gpu::BinaryCache cache(where);
     cache.Store("key", "binary");
     EXPECT_EQ(cache.Load("key"), "") << where;
   }
@@ -144,11 +145,13 @@ class OnDevice : public ::testing::Test {
   std::unique_ptr<Queue> queue_;
 };
 
+cl_kernel Of(gpu::Kernel* kernel) { return static_cast<Kernel*>(kernel)->kernel.get(); }
+
 constexpr char kGood[] = "kernel void run(global int *x) { x[get_global_id(0)] = 7; }";
 
 TEST_F(OnDevice, SourcesThatDoNotCompileAreInTheFileThatTheMessageNames) {
   Compiler compiler(machine_->hardware(), machine_->context(), "");
-  Kernel* kernel = nullptr;
+  gpu::Kernel* kernel = nullptr;
   int asked = 0;
   const auto source = [&] {
     ++asked;
@@ -173,20 +176,20 @@ TEST_F(OnDevice, KernelsAreKeptOnDiskAndCompiledAgainWhereThatIsDamaged) {
   std::string path;
   for (int round = 0; round < 3; ++round) {
     Compiler compiler(machine_->hardware(), machine_->context(), folder);
-    Kernel* kernel = nullptr;
+    gpu::Kernel* kernel = nullptr;
     const Status status = compiler.Get("good", [] { return kGood; }, &kernel);
     ASSERT_TRUE(status.ok()) << status.message();
     void* const memory = machine_->memory().Allocate(4 * 16);
-    Place place;
+    MemorySlice place;
     ASSERT_TRUE(machine_->memory().Find(memory, 64, &place));
     ASSERT_TRUE(queue_->Memset(memory, 0, 64).ok());
-    ASSERT_EQ(Cl().SetKernelArg(kernel->kernel.get(), 0, sizeof(cl_mem), &place.buffer), CL_SUCCESS);
+    ASSERT_EQ(Cl().SetKernelArg(Of(kernel), 0, sizeof(cl_mem), &place.buffer), CL_SUCCESS);
     const size_t items = 16;
     ASSERT_TRUE(queue_
                     ->Submit("it",
                              [&](cl_command_queue queue, cl_event* event) {
-                               return Cl().EnqueueNDRangeKernel(queue, kernel->kernel.get(), 1, nullptr, &items, &items,
-                                                                0, nullptr, event);
+                               return Cl().EnqueueNDRangeKernel(queue, Of(kernel), 1, nullptr, &items, &items, 0,
+                                                                nullptr, event);
                              })
                     .ok());
     int32_t values[16] = {};
@@ -230,7 +233,7 @@ TEST_F(OnDevice, MemoryHasALimitAndAddressesThatTheHostCannotTouch) {
   EXPECT_EQ(Memory::Owner(&on_host), nullptr);
   EXPECT_FALSE(TheBackend().HostCanAddress(a, {}));
   EXPECT_TRUE(TheBackend().HostCanAddress(&on_host, {}));
-  Place place;
+  MemorySlice place;
   EXPECT_TRUE(memory.Find(a + 3, (40 << 20) - 3, &place));
   EXPECT_EQ(place.offset, 3u);
   EXPECT_FALSE(memory.Find(a + 3, (40 << 20) - 2, &place));  // beyond its end

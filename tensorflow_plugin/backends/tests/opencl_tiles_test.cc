@@ -14,10 +14,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
+#include "tensorflow_plugin/backends/gpu/primitives/product.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
 #include "tensorflow_plugin/backends/opencl/machine.h"
-#include "tensorflow_plugin/backends/opencl/primitives.h"
-#include "tensorflow_plugin/backends/opencl/product.h"
+#include "tensorflow_plugin/backends/opencl/queue.h"
 
 namespace xpu::opencl {
 namespace {
@@ -91,10 +92,10 @@ class Tiles : public ::testing::Test {
     args.in[0] = in[0];
     args.in[1] = in[1];
     args.out[0] = place(size * sizeof(T));
-    if (const int64_t bytes = WorkspaceBytes(desc)) args.workspace = place(static_cast<size_t>(bytes));
+    if (const int64_t bytes = gpu::WorkspaceBytes(desc)) args.workspace = place(static_cast<size_t>(bytes));
     EXPECT_TRUE(queue_->CopyHostToDevice(in[0], a.data(), a.size() * sizeof(T)).ok());
     EXPECT_TRUE(queue_->CopyHostToDevice(in[1], b.data(), b.size() * sizeof(T)).ok());
-    const Status status = Enqueue(*machine_, *queue_, desc, args, Footprint());
+    const Status status = gpu::Enqueue(*machine_, *queue_, desc, args, Footprint());
     EXPECT_TRUE(status.ok()) << status.message();
     std::vector<T> result(size);
     EXPECT_TRUE(queue_->CopyDeviceToHost(result.data(), args.out[0], size * sizeof(T)).ok());
@@ -107,7 +108,7 @@ class Tiles : public ::testing::Test {
   // Runs it until all tiles were tried, and once more: the bits are those of the first run, which are returned.
   template <typename T, typename Desc>
   std::vector<T> TryAll(const Desc& desc, const std::vector<T>& a, const std::vector<T>& b, size_t size) {
-    const size_t tiles = TilesFor(machine_->hardware(), desc.type, 1, 1, 1).size();
+    const size_t tiles = gpu::TilesFor(machine_->hardware(), desc.type, 1, 1, 1).size();
     const size_t kernels = FilesWith("ADD_PRODUCT").size(), notes = FilesWith("tiles of products").size();
     const std::vector<T> first = Run(desc, a, b, size);
     for (size_t run = 0; run < tiles * static_cast<size_t>(limits_.runs) + 1; ++run) {
@@ -121,7 +122,7 @@ class Tiles : public ::testing::Test {
   }
 
   std::string cache_, before_;
-  TileSearch::Limits limits_;
+  gpu::TileSearch::SearchLimits limits_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Queue> queue_;
 };
@@ -203,7 +204,7 @@ TEST_F(Tiles, AreChosenAsTheLastProcessFoundUnlessItsNoteIsDamaged) {
 
 TEST_F(Tiles, AreNotTriedOnProductsThatAreFewOrSmall) {
   const auto a = Random<float>(40 * 16), b = Random<float>(16 * 40);
-  limits_ = TileSearch::Limits();
+  limits_ = gpu::TileSearch::SearchLimits();
   for (const double least_work : {limits_.least_work, 0.0}) {
     limits_.least_work = least_work;
     machine_->tiles().SetLimits(limits_);

@@ -1,0 +1,228 @@
+// One kernel for a kind and a source program, whatever shapes and strides: rows of which there are few are reduced in
+// parts, and the parts in further runs.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tensorflow_plugin/backends/gpu/codegen/parts.h"
+#include "tensorflow_plugin/backends/gpu/codegen/walk.h"
+#include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
+#include "tensorflow_plugin/backends/plain/instructions.h"
+#include "tensorflow_plugin/primitives/check.h"
+
+namespace xpu::gpu {
+namespace {
+
+const std::string kSource =
+#include "tensorflow_plugin/backends/gpu/kernels/reduce.cl.inc"
+    ;
+
+// The axes that are kept and those that are reduced, of each at least one, merged.
+struct ReductionPlan {
+  struct Axes {
+    Dims shape;
+    Dims strides[Program::kMaxInputs];
+  };
+  Axes kept, reduced;
+  bool is_one_run = false;    // there are no parts
+  bool ends_reduced = false;  // the innermost axis is one of them
+};
+
+ReductionPlan MakePlan(const ReduceDesc& desc) {
+  const int inputs = desc.source.program->num_inputs();
+  ReductionPlan plan;
+  for (int d = 0; d < desc.source.shape.rank(); ++d) {
+    const bool is_reduced = (desc.axes >> d & 1) != 0;
+    ReductionPlan::Axes& axes = is_reduced ? plan.reduced : plan.kept;
+    axes.shape.push_back(desc.source.shape[d]);
+    for (int k = 0; k < inputs; ++k) axes.strides[k].push_back(desc.source.in_strides[k][d]);
+    if (desc.source.shape[d] != 1) plan.ends_reduced = is_reduced;
+  }
+  for (ReductionPlan::Axes* axes : {&plan.kept, &plan.reduced}) {
+    Dims* all[Program::kMaxInputs];
+    if (axes->shape.empty()) axes->shape.push_back(1);
+    for (int k = 0; k < inputs; ++k) {
+      axes->strides[k].resize(axes->shape.rank());
+      all[k] = &axes->strides[k];
+    }
+    MergeDims(&axes->shape, all, inputs);
+  }
+  plan.is_one_run = desc.source.program->can_fail();  // which reports once
+  return plan;
+}
+
+// Of devices that are no processors, where items next to each other are to read elements next to each other.
+Parts ManyParts(const ReductionPlan& plan) {
+  const int64_t n = plan.reduced.shape.num_elements();
+  if (plan.is_one_run) return {};
+  constexpr int64_t kNeighbours = 32;
+  const int64_t neighbours = plan.ends_reduced ? std::min(kNeighbours, n / kNeighbours) : 1;
+  return {std::max(Parts::OfMany(plan.kept.shape.num_elements(), n).count, neighbours)};
+}
+
+Parts FirstParts(bool on_processor, const ReductionPlan& plan) {
+  if (!on_processor) return ManyParts(plan);
+  return plan.is_one_run ? Parts() : Parts::Of(plan.kept.shape.num_elements(), plan.reduced.shape.num_elements());
+}
+
+// Of as many parts as there were before.
+Parts NextParts(const Hardware& hardware, int64_t outputs, int64_t before) {
+  return hardware.is_processor ? Parts() : Parts::OfMany(outputs, before);
+}
+
+int64_t AccBytes(const ReduceDesc& desc) {
+  if (IsArgKind(desc.kind)) return 16;  // an element and its position
+  return IsComplex(SourceType(desc)) ? static_cast<int64_t>(SizeOf(SourceType(desc))) : 8;
+}
+
+std::string KindSource(const ReduceDesc& desc) {
+  const DType type = SourceType(desc), result = ResultType(desc);
+  const std::string value = RegisterOf(type);
+  std::string text = errors::Concat("#define VALUE_TYPE ", value, "\n#define RESULT_TYPE ", RegisterOf(result),
+                                    "\n#define STORE_RESULT(i, x) ", Store(result, "out", "i", "x"));
+  const auto define = [&](const std::string& acc, const std::string& identity, const std::string& term,
+                          const std::string& combine, const std::string& of_total) {
+    text += errors::Concat("typedef ", acc, " ACC;\n#define IDENTITY ", identity, "\n#define TERM(x, e) ", term,
+                           "\n#define COMBINE(a, b) ", combine, "\n#define RESULT(a, divisor) ", of_total, "\n");
+  };
+  // Integers wrap, which only unsigned ones do by themselves, and means are taken in 64 bits.
+  const bool is_integer = IsInteger(type);
+  const std::string sum = is_integer ? "ulong" : value;
+  switch (desc.kind) {
+    case ReduceKind::kSum:
+    case ReduceKind::kMean: {
+      const char* const wide = value[0] == 'u' ? "ulong" : "long";
+      const std::string quotient =
+          errors::Concat("((divisor) == 0 ? 0 : (", value, ")((", wide, ")(a) / (", wide, ")(divisor)))");
+      define(sum, "0", "(ACC)(x)", "((a) + (b))",
+             is_integer ? quotient : errors::Concat("((a) / (", RegisterOf(RealTypeOf(type)), ")(divisor))"));
+      break;
+    }
+    case ReduceKind::kProd:
+      define(sum, IsComplex(type) ? "((ACC)(1, 0))" : "1", "(ACC)(x)",
+             is_integer ? "((a) * (b))" : ProductText(type, "a", "b"), errors::Concat("(", value, ")(a)"));
+      break;
+    case ReduceKind::kEuclideanNorm:
+      if (IsComplex(type)) {
+        define(RegisterOf(RealTypeOf(type)), "0", value + "_squared_abs(x)", "((a) + (b))",
+               errors::Concat("((", value, ")(sqrt(a), 0))"));
+        break;
+      }
+      define(is_integer ? "double" : value, "0", "((ACC)(x) * (ACC)(x))", "((a) + (b))",
+             is_integer ? Cast(DType::kDouble, type, "sqrt(a)") : "sqrt(a)");
+      break;
+    case ReduceKind::kMax:
+    case ReduceKind::kAny:
+    case ReduceKind::kMin:
+    case ReduceKind::kAll: {
+      const bool is_max = desc.kind == ReduceKind::kMax || desc.kind == ReduceKind::kAny;
+      const std::string better = errors::Concat("(a) ", is_max ? ">" : "<", " (b)");
+      define(value, Extreme(type, !is_max), "(x)",
+             errors::Concat("(", IsFloating(type) ? "isnan(a) || " : "", better, " ? (a) : (b))"), "(a)");
+      break;
+    }
+    case ReduceKind::kArgMax:
+    case ReduceKind::kArgMin: {
+      // The first of the best; a NaN, which compares false, is none.
+      const bool is_max = desc.kind == ReduceKind::kArgMax;
+      define(errors::Concat("struct { ", value, " best; long at; }"),
+             errors::Concat("((ACC){", Extreme(type, !is_max), ", 0})"), "((ACC){(x), (e)})",
+             errors::Concat("((b).best ", is_max ? ">" : "<",
+                            " (a).best || ((b).best == (a).best && (b).at < (a).at) ? (b) : (a))"),
+             errors::Concat("(", RegisterOf(result), ")(a).at"));
+      break;
+    }
+  }
+  return text;
+}
+
+std::string Source(const ReduceDesc& desc) {
+  const Program& program = *desc.source.program;
+  std::string parameters, arguments;
+  const auto memory = [&](const std::string& name) {
+    parameters += ", MEMORY(" + name + ")";
+    arguments += ", " + name + "_base, " + name + "_at";
+  };
+  for (int k = 0; k < program.num_inputs(); ++k) memory("in" + std::to_string(k));
+  if (program.can_fail()) memory("report");
+  std::string extensions = ExtensionsFor(program);
+  if (desc.kind == ReduceKind::kEuclideanNorm && IsInteger(SourceType(desc))) {
+    extensions += ExtensionsFor(DType::kDouble) + "CUT(double)\n";
+  }
+  const std::string body = Registers(program, [&](int input) {
+    return Load(program.inputs()[static_cast<size_t>(input)], "in" + std::to_string(input),
+                "o[" + std::to_string(input) + "]");
+  });
+  return errors::Concat(extensions, "#define INPUTS ", program.num_inputs(), "\n#define SOURCE_PARAMETERS ", parameters,
+                        "\n#define SOURCE_ARGUMENTS ", arguments, "\n", KindSource(desc),
+                        "VALUE_TYPE VALUE(const long *o SOURCE_PARAMETERS) {\n", body, "  return r",
+                        program.outputs()[0], ";\n}\n", kSource);
+}
+
+}  // namespace
+
+bool Supports(const Abilities& abilities, const ReduceDesc& desc) {
+  if (!IsDefined(desc) || desc.source.program->num_inputs() == 0) return false;
+  if (!HasProgram(abilities, *desc.source.program) || !HasRegister(abilities, SourceType(desc))) return false;
+  const bool needs_double = desc.kind == ReduceKind::kEuclideanNorm && IsInteger(SourceType(desc));
+  return !needs_double || abilities.has_double;
+}
+
+int64_t WorkspaceBytes(const Abilities& abilities, const ReduceDesc& desc) {
+  const ReductionPlan plan = MakePlan(desc);
+  const int64_t outputs = plan.kept.shape.num_elements();
+  const int64_t of_processors = FirstParts(/*on_processor=*/true, plan).count;
+  int64_t partials = of_processors == 1 ? 0 : of_processors;
+  if (!abilities.only_processors) {
+    const int64_t first = ManyParts(plan).count;
+    if (first > 1) partials = std::max(partials, first + Parts::OfMany(outputs, first).count);
+  }
+  return partials * outputs * AccBytes(desc);
+}
+
+Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Args& args, const Footprint&) {
+  const Program& program = *desc.source.program;
+  const int inputs = program.num_inputs();
+  const ReductionPlan plan = MakePlan(desc);
+  const int64_t outputs = plan.kept.shape.num_elements(), n = plan.reduced.shape.num_elements();
+  std::vector<int64_t> table;
+  for (const ReductionPlan::Axes* axes : {&plan.kept, &plan.reduced}) {
+    table.insert(table.end(), axes->shape.begin(), axes->shape.end());
+    for (int k = 0; k < inputs; ++k) table.insert(table.end(), axes->strides[k].begin(), axes->strides[k].end());
+  }
+  // Programs are interned: the address is the program. A sum is a mean that is divided by 1.
+  const ReduceKind kind = desc.kind == ReduceKind::kMean ? ReduceKind::kSum : desc.kind;
+  const std::string key = errors::Concat("reduce ", static_cast<int>(kind), " ", &program, " ",
+                                         IsArgKind(kind) ? Name(desc.index_type) : "");
+  const Parts first = FirstParts(machine.hardware().is_processor, plan);
+  const int64_t first_partials = first.count * outputs;
+  int64_t before = n;  // elements, or parts of the run before
+  for (int number = 0;; ++number) {
+    const bool again = number > 0;
+    const Parts parts = again ? NextParts(machine.hardware(), outputs, before) : first;
+    const Parts::PartWalk walk = parts.WalkOn(machine.hardware(), before);
+    Call call(machine, queue, key, [&] { return Source(desc); });
+    for (int64_t value : {outputs, before, parts.count, walk.first, walk.step, walk.span}) {
+      call.Value(static_cast<uint64_t>(value));
+    }
+    call.Value(static_cast<int64_t>(desc.kind == ReduceKind::kMean ? n : 1)).Value(static_cast<int32_t>(again));
+    // In turns at the beginning and behind the first run's.
+    for (bool at_beginning : {number % 2 != 0, number % 2 == 0}) {
+      call.Value(static_cast<uint64_t>(at_beginning ? 0 : first_partials));
+    }
+    call.Value(static_cast<int32_t>(plan.ends_reduced)).Value(static_cast<int32_t>(plan.kept.shape.rank()));
+    call.Value(static_cast<int32_t>(plan.reduced.shape.rank())).Table(table);
+    call.Memory(args.workspace).Memory(args.out[0]);
+    for (int k = 0; k < inputs; ++k) call.Memory(args.in[k]);
+    if (program.can_fail()) {
+      call.Report();
+      return call.RunChecked(outputs, args,
+                             [&program](uint32_t instr) { return plain::InstrFailure(program.instrs()[instr].op); });
+    }
+    XPU_RETURN_IF_ERROR(call.Run(outputs * parts.count));
+    if (parts.count == 1) return OkStatus();
+    before = parts.count;
+  }
+}
+
+}  // namespace xpu::gpu
