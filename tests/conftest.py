@@ -25,7 +25,7 @@ os.environ.setdefault("POCL_KERNEL_CACHE", "0")
 import pytest
 
 import tensorflow_xpu
-from tests.forkserver import ForkServer
+from tests.support.forkserver import ForkServer
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 

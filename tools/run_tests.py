@@ -86,15 +86,15 @@ def python_tests(
 
 # The Python tests that most changes would break, and that say so soonest.
 FIRST = (
-    "tests/test_run_tests.py",
-    "tests/test_docs.py",
-    "tests/test_bad_input.py",
+    "tests/tools/test_run_tests.py",
+    "tests/docs/test_docs.py",
+    "tests/bad_input/test_bad_input.py",
     "tests/bad_input",
-    "tests/test_ops_array.py",
-    "tests/test_ops_math.py",
-    "tests/test_ops_nn.py",
-    "tests/test_ops_nn_errors.py",
-    "tests/test_ops_random.py",
+    "tests/ops/test_array.py",
+    "tests/ops/test_math.py",
+    "tests/ops/test_nn.py",
+    "tests/bad_input/test_nn_errors.py",
+    "tests/ops/test_random.py",
     "tests/sweep",
 )
 

@@ -29,7 +29,7 @@ OURS = ("tensorflow-plugins", "tensorflow_xpu")
 ASAN_OPTIONS = {
     "log_path": REPORTS / "report",
     "detect_leaks": 1,
-    "leak_check_at_exit": 0,  # tests/leaks.py looks earlier
+    "leak_check_at_exit": 0,  # tests/support/leaks.py looks earlier
     "detect_stack_use_after_return": 0,  # its stacks do not align vectors as GCC expects (GCC's bug 110027)
     "allocator_may_return_null": 1,  # tests ask for more memory than there is
     "detect_odr_violation": 0,  # the core and interop have each their own of what they share
@@ -40,7 +40,12 @@ ASAN_OPTIONS = {
     "malloc_context_size": 16,  # time
 }
 
-TESTS = ("tests/sweep", "tests/bad_input/test_crashes.py", "tests/test_bad_input.py", "tests/test_ops_nn_errors.py")
+TESTS = (
+    "tests/sweep",
+    "tests/bad_input/test_crashes.py",
+    "tests/bad_input/test_bad_input.py",
+    "tests/bad_input/test_nn_errors.py",
+)
 PARTS = 3
 
 
@@ -120,7 +125,7 @@ def test(arguments: list[str]) -> int:
     print(f"tools/sanitized.py: pytest {' '.join(arguments)}", flush=True)
     # Without pytest's handler of signals: the sanitizer's says more. What undefined behaviour has to say before it ends
     # the process goes to stderr, whatever log_path says, and must not end in pytest's hands.
-    command = [str(VENV / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:faulthandler", "-p", "tests.leaks"]
+    command = [str(VENV / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:faulthandler", "-p", "tests.support.leaks"]
     command += ["--capture=sys", *arguments]
     status = subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode
     found = [finding for path in sorted(REPORTS.iterdir()) for finding in findings(path.read_text(errors="replace"))]

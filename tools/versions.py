@@ -433,7 +433,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tests.add_argument("--processes", type=natural, default=2, help="how many the sweep runs in")
     tests.add_argument("--write", action="store_true", help="write what was seen into docs/versions.md")
     commands.choices["suite"].add_argument(
-        "arguments", nargs="*", metavar="argument", help="for pytest, after --: -- -n 2 tests/test_eager.py"
+        "arguments", nargs="*", metavar="argument", help="for pytest, after --: -- -n 2 tests/runtime/test_eager.py"
     )
     options = parser.parse_args(arguments)
     try:

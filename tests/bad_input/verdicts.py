@@ -231,7 +231,7 @@ def read_all(path: pathlib.Path) -> Iterator:
 def fork_server():
     """Whose children take TensorFlow's own kernels on the CPU: those of oneDNN check less."""
     from tests.conftest import SITE, environment_of, read_by_plugin
-    from tests.forkserver import ForkServer
+    from tests.support.forkserver import ForkServer
 
     same = {name: value for name, value in environment_of(REFERENCE).items() if not read_by_plugin(name)}
     return ForkServer(same, SITE)

@@ -73,7 +73,7 @@ functions.
 
 The rule costs nothing: `log` takes 0.43 ns an element on AVX-512, with subnormal arguments exact or taken for zeros.
 Subnormal results would cost time, since an optimizer's moments decay towards zero and would stay subnormal. OpenCL
-devices follow their own rule for results: PoCL's can be subnormal. `tests/test_subnormals.py` tests the rule.
+devices follow their own rule for results: PoCL's can be subnormal. `tests/ops/test_subnormals.py` tests the rule.
 """
 
 

@@ -1,8 +1,9 @@
 """Ops whose kernels are TensorFlow's own, registered for XPU too (`Registry::Adopt`): datasets, iterators, collectives.
 
 They take and give resources and variants, which the sweep can neither make nor compare. Each has a function here that
-runs it on the device in scope and gives tensors that show what it did; `tests/test_datasets.py` calls them on both
-devices. Being here excuses an op from having a case only if TensorFlow has it for GPUs, with the same registrations.
+runs it on the device in scope and gives tensors that show what it did; `tests/training/test_datasets.py` calls them on
+both devices. Being here excuses an op from having a case only if TensorFlow has it for GPUs, with the same
+registrations.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """The bits that every call of the sweep gives: python -m tests.sweep.digests FILE writes a digest of each, as JSON.
 
 Each op is called twice in the process; a call whose results differ has the digest "differs". Processes with other
-numbers of threads are compared by the files (tests/test_determinism.py).
+numbers of threads are compared by the files (tests/runtime/test_determinism.py).
 """
 
 from __future__ import annotations

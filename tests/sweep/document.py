@@ -32,7 +32,7 @@ Those run on XPU, too. All remaining ops run on the CPU by soft placement.
 
 
 OF_TENSORFLOW = """These are TensorFlow's own kernels, which it has for GPUs and the plugin registers for XPU: they move
-elements about and never look into them. `tests/test_datasets.py` runs each on both devices. Strings stay in
+elements about and never look into them. `tests/training/test_datasets.py` runs each on both devices. Strings stay in
 host memory.
 """
 

@@ -46,7 +46,7 @@ def test_unsound_registrations_are_found():
 
 
 def test_every_op_has_cases():
-    """Or is TensorFlow's own, and tests/test_datasets.py runs it."""
+    """Or is TensorFlow's own, and tests/training/test_datasets.py runs it."""
     assert sorted(set(BY_OP) - set(CASES) - set(ADOPTED)) == []
     assert sorted(set(CASES) & set(ADOPTED)) == []
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from tests.lacking import BACKEND
+from tests.support.missing_capabilities import BACKEND
 from tests.sweep.rounding import COMPUTED_IN, FORMATS
 from tests.sweep.runner import Case, Var
 

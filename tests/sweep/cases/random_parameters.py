@@ -6,7 +6,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from tests.lacking import BACKEND
+from tests.support.missing_capabilities import BACKEND
 from tests.sweep.cases.random import fresh_seed, key_counter, shape_tensor
 from tests.sweep.rounding import FORMATS
 from tests.sweep.runner import Case

@@ -1,0 +1,177 @@
+"""Every layer of keras.layers that computes, as in training; and initializers, constraints and regularizers on one."""
+
+import keras
+
+from tests.api_survey.items import layers
+
+EXACT = {"tolerance": 0.0}
+SHAPES = {"tolerance": float("inf")}
+
+ROWS = [
+    ("Dense(4, activation='relu')", "x"),
+    ("Dense(4, kernel_initializer='orthogonal', kernel_regularizer='l2', kernel_constraint='max_norm')", "x"),
+    ("EinsumDense('abc,cd->abd', (None, 4), bias_axes='d')", "seq"),
+    ("Embedding(10, 4)", "tokens"),
+    ("Embedding(10, 4, mask_zero=True)", "tokens"),
+    ("ReversibleEmbedding(10, 4)", "tokens"),
+    # Activations
+    ("Activation('gelu')", "x"),
+    ("ELU()", "x"),
+    ("LeakyReLU()", "x"),
+    ("PReLU()", "x"),
+    ("ReLU(max_value=1.0, negative_slope=0.1, threshold=0.1)", "x"),
+    ("Softmax()", "x"),
+    ("ActivityRegularization(0.1, 0.1)", "x"),
+    # Convolutions
+    ("Conv1D(4, 3, padding='causal')", "seq"),
+    ("Conv1D(4, 3, dilation_rate=2)", "seq"),
+    ("Conv2D(4, 3, strides=2, padding='same')", "im"),
+    ("Conv2D(6, 3, groups=3)", "im"),
+    ("Conv2D(4, 3, dilation_rate=2)", "im"),
+    ("Conv3D(4, 3)", "vol"),
+    ("Conv1DTranspose(4, 3, strides=2)", "seq"),
+    ("Conv2DTranspose(4, 3, strides=2, padding='same')", "im"),
+    ("Conv3DTranspose(4, 3, strides=2)", "vol"),
+    ("DepthwiseConv1D(3, depth_multiplier=2)", "seq"),
+    ("DepthwiseConv2D(3)", "im"),
+    ("SeparableConv1D(4, 3)", "seq"),
+    ("SeparableConv2D(4, 3)", "im"),
+    # Pooling
+    ("MaxPooling1D(2)", "seq"),
+    ("MaxPooling2D(2, padding='same')", "im"),
+    ("MaxPooling3D(2)", "vol"),
+    ("AveragePooling1D(2)", "seq"),
+    ("AveragePooling2D(2, padding='same')", "im"),
+    ("AveragePooling3D(2)", "vol"),
+    ("AdaptiveAveragePooling1D(2)", "seq"),
+    ("AdaptiveAveragePooling2D(3)", "im"),
+    ("AdaptiveAveragePooling3D(2)", "vol"),
+    ("AdaptiveMaxPooling1D(2)", "seq"),
+    ("AdaptiveMaxPooling2D(3)", "im"),
+    ("AdaptiveMaxPooling3D(2)", "vol"),
+    ("GlobalAveragePooling1D()", "seq"),
+    ("GlobalAveragePooling2D()", "im"),
+    ("GlobalAveragePooling3D()", "vol"),
+    ("GlobalMaxPooling1D()", "seq"),
+    ("GlobalMaxPooling2D()", "im"),
+    ("GlobalMaxPooling3D()", "vol"),
+    # Recurrent
+    ("SimpleRNN(4)", "seq"),
+    ("LSTM(4)", "seq"),
+    ("LSTM(4, return_sequences=True, dropout=0.2, recurrent_dropout=0.2, unroll=True)", "seq"),
+    ("LSTM(4, go_backwards=True, return_state=True)", "seq"),
+    ("GRU(4)", "seq"),
+    ("GRU(4, reset_after=False, return_sequences=True)", "seq"),
+    ("Bidirectional(GRU(4))", "seq"),
+    ("RNN(StackedRNNCells([LSTMCell(4), GRUCell(3), SimpleRNNCell(2)]))", "seq"),
+    ("ConvLSTM1D(2, 3)", "film1"),
+    ("ConvLSTM2D(2, 3)", "film"),
+    ("ConvLSTM3D(2, 2)", "film3"),
+    ("TimeDistributed(Dense(3))", "seq"),
+    # Attention
+    ("Attention(use_scale=True)", "[seq, seq]"),
+    ("AdditiveAttention()", "[seq, seq]"),
+    ("MultiHeadAttention(2, 3, dropout=0.1)", "seq, seq"),
+    ("MultiHeadAttention(2, 3, flash_attention=False)", "seq, seq"),
+    ("GroupQueryAttention(3, 4, 2)", "seq, seq"),
+    # Normalisation
+    ("BatchNormalization()", "im"),
+    ("BatchNormalization(axis=1, scale=False)", "seq"),
+    ("LayerNormalization()", "seq"),
+    ("GroupNormalization(3)", "seq"),
+    ("RMSNormalization()", "seq"),
+    ("UnitNormalization()", "seq"),
+    ("SpectralNormalization(Dense(4))", "x"),
+    ("Normalization(mean=0.5, variance=2.0)", "x"),
+    # Regularisation
+    ("Dropout(0.5)", "x"),
+    ("AlphaDropout(0.5)", "x"),
+    ("GaussianDropout(0.5)", "x"),
+    ("GaussianNoise(0.5)", "x"),
+    ("SpatialDropout1D(0.5)", "seq"),
+    ("SpatialDropout2D(0.5)", "im"),
+    ("SpatialDropout3D(0.5)", "vol"),
+    # Merging
+    *((f"{name}()", "[x, y]") for name in ("Add", "Average", "Maximum", "Minimum", "Multiply", "Subtract")),
+    ("Concatenate()", "[x, y]"),
+    ("Dot(1)", "[x, y]"),
+    # Shapes
+    ("Flatten(data_format='channels_first')", "im"),
+    ("Reshape((3, 2))", "x"),
+    ("Permute((2, 1))", "seq"),
+    ("RepeatVector(3)", "x"),
+    ("Cropping1D(1)", "seq"),
+    ("Cropping2D(1)", "im"),
+    ("Cropping3D(1)", "vol"),
+    ("ZeroPadding1D(1)", "seq"),
+    ("ZeroPadding2D(1)", "im"),
+    ("ZeroPadding3D(1)", "vol"),
+    ("UpSampling1D(2)", "seq"),
+    ("UpSampling2D(2)", "im"),
+    ("UpSampling2D(2, interpolation='bilinear')", "im"),
+    ("UpSampling2D(2, interpolation='bicubic')", "im"),
+    ("UpSampling3D(2)", "vol"),
+    ("Masking()", "seq"),
+    ("Lambda(lambda x: x * 2)", "x"),
+    ("Pipeline([Rescaling(2.0), CenterCrop(4, 4)])", "im"),
+    # Preprocessing
+    ("CategoryEncoding(6, 'multi_hot')", "i"),
+    ("CategoryEncoding(6, 'count')", "i"),
+    ("Discretization(bin_boundaries=[-1.0, 0.0, 1.0])", "x"),
+    ("Hashing(5)", "i"),
+    ("HashedCrossing(5)", "[labels, labels]"),
+    ("IntegerLookup(vocabulary=[1, 2, 4], output_mode='int')", "i"),
+    ("Rescaling(0.5, 0.1)", "im"),
+    ("Resizing(5, 6)", "im"),
+    ("Resizing(5, 6, 'nearest')", "im"),
+    ("Resizing(5, 6, 'bicubic', antialias=True)", "im"),
+    ("CenterCrop(4, 5)", "im"),
+    ("MelSpectrogram(num_mel_bins=8, sampling_rate=100, sequence_stride=8, fft_length=16)", "wave"),
+    ("STFTSpectrogram(frame_length=16, frame_step=8, fft_length=16)", "wave1"),
+    ("Equalization(value_range=(0, 1))", "im", SHAPES),
+    ("ContrastLimitedAdaptiveHistogramEqualization(value_range=(0, 1))", "im", SHAPES),
+    ("AutoContrast(value_range=(0, 1))", "im"),
+    ("Solarization(value_range=(0, 1))", "im"),
+    *(
+        (f"{name}, value_range=(0, 1), seed=1)", "im")
+        for name in (
+            "AugMix(num_chains=1, chain_depth=1",
+            "RandAugment(num_ops=1",
+            "RandomBrightness(0.5",
+            "RandomColorDegeneration(0.5",
+            "RandomColorJitter(brightness_factor=0.5, contrast_factor=0.5, saturation_factor=0.5, hue_factor=0.5",
+            "RandomContrast(0.5",
+            "RandomGaussianBlur(1.0",
+            "RandomHue(0.5",
+            "RandomInvert(0.5",
+            "RandomPosterization(4",
+            "RandomSaturation(0.5",
+            "RandomSharpness(0.5",
+        )
+    ),
+    *(
+        (f"{name}, seed=1)", "im")
+        for name in (
+            "RandomCrop(4, 5",
+            "RandomElasticTransform(1.0",
+            "RandomGrayscale(0.5",
+            "RandomErasing(1.0",
+            "RandomFlip('horizontal_and_vertical'",
+            "RandomPerspective(1.0",
+            "RandomRotation(0.2",
+            "RandomShear(0.5, 0.5",
+            "RandomTranslation(0.2, 0.2",
+            "RandomZoom(0.2, 0.2",
+        )
+    ),
+    ("RandomRotation(0.2, 'wrap', 'nearest', seed=1)", "im"),
+]
+
+SKIPPED = {
+    **dict.fromkeys(["Input", "InputLayer", "InputSpec", "Layer", "Wrapper", "Identity"], "computes nothing"),
+    **dict.fromkeys(["StringLookup", "TextVectorization"], "works on strings"),
+    **dict.fromkeys(["CutMix", "MixUp", "MaxNumBoundingBoxes"], "takes images with labels: cases/models.py"),
+    **dict.fromkeys(["FlaxLayer", "JaxLayer", "TorchModuleWrapper", "TFSMLayer"], "wraps another framework's program"),
+}
+
+ITEMS = layers("keras.layers", vars(keras.layers), ROWS)

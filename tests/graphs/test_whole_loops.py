@@ -1,0 +1,450 @@
+"""Loops that become one op, and those that must not: the numbers, errors and variables are the CPU's."""
+
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.conftest import in_threads, run_code
+from tests.support import placement
+
+X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
+
+
+def run(function, *arguments, device, calls=2):
+    """What each call of a function gives, and the ops that were executed, without what clusters and loops hold."""
+    with tf.device(device):
+        arguments = [tf.constant(a) for a in arguments]
+        traced = tf.function(function)
+        results = []
+        with placement.record_nodes() as nodes:
+            for _ in range(calls):
+                results.append(tf.nest.map_structure(lambda t: t.numpy(), traced(*arguments)))
+    return results, [node.op for node in nodes], [node.op for node in placement.with_members(nodes)]
+
+
+def agree(function, *arguments, device, whole=True):
+    """The ops that were executed on `device`, with the CPU's results; `whole`: the loops as one op."""
+    expected, _, _ = run(function, *arguments, device="/cpu:0")
+    results, ops, members = run(function, *arguments, device=device)
+    tf.nest.map_structure(lambda r, e: np.testing.assert_allclose(r, e, rtol=1e-5, atol=1e-6), results, expected)
+    assert ("_XpuLoop" in members) == whole, sorted(set(members))
+    assert ("LoopCond" in ops) != whole, sorted(set(ops))
+    return ops
+
+
+def recurrence(x):
+    state = tf.zeros([4])
+    for i in tf.range(tf.shape(x)[0]):
+        state = tf.tanh(state + x[i])
+    return state
+
+
+def stacked(x):
+    out = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+    state = tf.zeros([4])
+    for i in tf.range(6):
+        state = tf.sigmoid(state + x[i])
+        out = out.write(i, state)
+    return out.stack()
+
+
+def nested(x):
+    total = tf.zeros([4])
+    for i in tf.range(3):
+        for j in tf.range(i + 1):
+            total += x[i] * x[j + 1]
+        total = tf.sin(total)
+    return total
+
+
+def swaps(x):
+    """Variables of a loop that take each other's values, one that stays and one that only the condition reads."""
+    a, b, c, i = x[0], x[1], x[2], tf.constant(0)
+    while i < 5:
+        a, b, i = b, a + c, i + 1
+    return a, b, c, i
+
+
+def never(x):
+    state = x[0]
+    for i in tf.range(tf.shape(x)[1] - 4):
+        state *= x[i]
+    return state
+
+
+def product(x):
+    y = tf.eye(4)
+    for _ in tf.range(4):
+        y = tf.matmul(x, x @ y, transpose_a=True) * 0.1
+        x = tf.reverse(x, [0])
+    return y, x
+
+
+def with_gradient(function):
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+            loss = tf.add_n([tf.reduce_sum(v * v) for v in tf.nest.flatten(y) if v.dtype.is_floating])
+        return y, tape.gradient(loss, x)
+
+    return gradient
+
+
+@pytest.mark.parametrize("function", [recurrence, stacked, nested, swaps, never, product])
+def test_loops(xpu_device, function):
+    ops = agree(function, X, device=xpu_device)
+    assert ops.count("_XpuCluster") >= 1 and "_XpuLoop" not in ops, "the loop is not within a cluster"
+
+
+@pytest.mark.parametrize("function", [recurrence, stacked, product])
+def test_gradients(xpu_device, function):
+    agree(with_gradient(function), X, device=xpu_device)
+
+
+def test_gradient_of_nested_loops(xpu_device):
+    """Its counters lie in lists of lists, which are device memory."""
+    agree(with_gradient(nested), X, device=xpu_device, whole=False)
+
+
+def test_the_number_of_iterations_is_an_argument(xpu_device):
+    def repeat(x, n):
+        for _ in tf.range(n):
+            x = tf.sin(x) * 1.5
+        return x
+
+    with tf.device(xpu_device):
+        traced = tf.function(repeat)
+        for n in (3, 0, 7, 3, 1, 5, 9, 9, 12, 12, 3):  # more than are captured at once
+            expected = X
+            for _ in range(n):
+                expected = np.sin(expected) * np.float32(1.5)
+            np.testing.assert_allclose(traced(tf.constant(X), tf.constant(n)), expected, rtol=1e-5, atol=1e-6)
+
+
+def counted(x, n):
+    for i in tf.range(n):
+        x = tf.sin(x) + tf.cast(i, tf.float32) / tf.cast(n, tf.float32)
+    return x
+
+
+def counted_down(x, n):
+    return tf.while_loop(lambda i, x: i > 0, lambda i, x: (i - 1, tf.sin(x) * 1.5), [n, x])
+
+
+def from_to(x, n):
+    for _ in tf.range(n - 7, n + 3, n // 4):
+        x = tf.sin(x) * 1.5
+    return x
+
+
+def within_another(x, n):
+    for i in tf.range(n):
+        for _ in tf.range(i, n):
+            x = tf.sin(x) * 1.5
+    return x
+
+
+def with_another_condition(x, n):
+    zero, one = tf.zeros([], n.dtype), tf.ones([], n.dtype)
+    return tf.while_loop(
+        lambda i, x: tf.logical_and(i < n, tf.logical_not(i * i >= 30 * one)),
+        lambda i, x: (i + one, tf.sin(x) * 1.5),
+        [zero, x],
+    )
+
+
+def in_other_numbers(x, n):
+    """The counter is a number that the device has in its memory."""
+    end = tf.cast(n, tf.float64)
+    return tf.while_loop(
+        lambda i, x: i * 2 < end, lambda i, x: (i + 0.25, tf.sin(x) * 1.5), [tf.constant(0.5, tf.float64), x]
+    )
+
+
+def cast_within(x, n):
+    """What the host counts along with reads what it has anyway."""
+    return tf.while_loop(
+        lambda i, x: i < tf.cast(n, tf.float64),
+        lambda i, x: (i + 1.0, tf.sin(x) * 1.5),
+        [tf.constant(0.0, tf.float64), x],
+    )
+
+
+def that_swap(x, n):
+    """Two counters, one of which the device needs, too."""
+    zero, one = tf.zeros([], n.dtype), tf.ones([], n.dtype)
+    _, j, x = tf.while_loop(
+        lambda i, j, x: i + j < n, lambda i, j, x: (j, i + one, tf.sin(x) + tf.cast(j, tf.float32)), [zero, one, x]
+    )
+    return j, x
+
+
+BOUNDED = [
+    counted,
+    counted_down,
+    from_to,
+    within_another,
+    with_another_condition,
+    in_other_numbers,
+    cast_within,
+    that_swap,
+]
+BOUNDS = [np.int32(9), np.int64(9), np.float32(9)]
+
+
+@pytest.mark.parametrize("bound", BOUNDS, ids=lambda n: n.dtype.name)
+@pytest.mark.parametrize("function", BOUNDED)
+def test_bounds_that_are_arguments(xpu_device, function, bound):
+    """Nothing asks another device in an iteration: the host counts, whatever the types."""
+    if function is within_another and bound.dtype != np.int32:
+        pytest.skip("the loop around the other one gives it what is the device's")
+    agree(function, X, bound, device=xpu_device)
+
+
+def test_a_bound_and_a_gradient(xpu_device):
+    def function(x, n):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = counted(x, n)
+        return y, tape.gradient(y, x)
+
+    agree(function, X, np.int32(9), device=xpu_device)
+
+
+def test_a_bound_that_is_not_a_number(xpu_device):
+    """No comparison with it holds."""
+    agree(in_other_numbers, X, np.float32(np.nan), device=xpu_device)
+
+
+def test_what_a_program_puts_on_the_cpu_stays_there(xpu_device):
+    def function(x, n):
+        for i in tf.range(n):
+            with tf.device("/cpu:0"):
+                k = i * 3 + n
+            x += tf.cast(k, tf.float32)
+        return x
+
+    agree(function, X, np.int32(5), device=xpu_device, whole=False)
+
+
+LONG_LOOP = """
+import os
+
+import numpy as np
+import tensorflow as tf
+
+
+def loop(x):
+    def body(i, state, out):
+        state = tf.abs(x[i] - state)
+        return i + 1, state, out.write(i, state)
+
+    n = tf.shape(x)[0]
+    return tf.while_loop(lambda i, *_: i < n, body, [0, tf.zeros([3]), tf.TensorArray(tf.float32, n)])[2].stack()
+
+
+with tf.device("/xpu:0"):
+    traced = tf.function(loop, input_signature=[tf.TensorSpec([None, 3])])
+for rows, captures in ((10, 1), (2000, 1), (2000, 1), (2000, 2), (2000, 2), (3000, 2), (2001, 2), (6000, 2), (6000, 2)):
+    x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) % 7
+    expected, state = [], np.zeros(3, np.float32)
+    for row in x:
+        state = np.abs(row - state)
+        expected.append(state)
+    with tf.device("/xpu:0"):
+        np.testing.assert_array_equal(traced(tf.constant(x)), expected)
+    pages = [open(entry.path).read() for entry in os.scandir(os.environ["TF_XPU_DUMP_FUSION"])]
+    pages = [page for page in pages if ": _XpuLoop" in page]
+    print(rows, sum("Not captured" not in page for page in pages) == captures, len(pages))
+"""
+
+
+def test_a_long_loop_is_captured_when_it_comes_again(tmp_path):
+    """New lengths cost no capture; one list of commands is made for a length that comes a third time."""
+    outcome = run_code(LONG_LOOP, environment={"TF_XPU_DUMP_FUSION": str(tmp_path)}, timeout=300)
+    assert outcome.returncode == 0, outcome.stderr
+    assert "False" not in outcome.stdout and outcome.stdout.count("True") == 9, outcome.stdout
+    pages = [page for page in tmp_path.iterdir() if ": _XpuLoop" in page.read_text()]
+    assert len(pages) == 3, "of 10 rows, of 2,000 that were too many, of 2,000 that came again"
+
+
+def test_more_iterations_than_are_captured(xpu_device):
+    """Such a loop runs iteration by iteration, within one op."""
+
+    def many(x):
+        for _ in tf.range(20000):
+            x = tf.maximum(x * 0.999, 0.25)[::-1]
+        return x
+
+    agree(many, X, device=xpu_device)
+
+
+def test_variables_in_a_loop(xpu_device):
+    results = {}
+    for device in ("/cpu:0", xpu_device):
+        with tf.device(device):
+            weights, count = tf.Variable(tf.ones([4])), tf.Variable(1, dtype=tf.int64)
+
+            def function(x, weights=weights, count=count):
+                for i in tf.range(4):
+                    before = weights.read_value()
+                    weights.assign_add(x[i] * tf.cast(count, tf.float32))
+                    count.assign_add(tf.cast(i, tf.int64))
+                    x += before
+                return x, weights.read_value(), count.read_value()
+
+            results[device], _, members = run(function, X, device=device, calls=3)
+    tf.nest.map_structure(
+        lambda r, e: np.testing.assert_allclose(r, e, rtol=1e-5), results[xpu_device], results["/cpu:0"]
+    )
+    assert "_XpuLoop" in members
+
+
+def condition_of_data(x):
+    while tf.reduce_sum(x) < 100:
+        x = tf.abs(x) * 1.5
+    return x
+
+
+def branches(x):
+    for i in tf.range(6):
+        if tf.equal(i % 2, 0):
+            x += 1
+        else:
+            x *= 2
+    return x
+
+
+def random(x):
+    for i in tf.range(4):
+        x += tf.random.stateless_uniform([4], seed=tf.stack([i, 1]))
+    return x
+
+
+def gathers(x):
+    for i in tf.range(4):
+        x += tf.gather(x, tf.stack([i, 0, 1, 2, 3, 3]))
+    return x
+
+
+def strings(x):
+    for _ in tf.range(3):
+        x += tf.strings.to_number(tf.strings.as_string(tf.constant(3)), tf.float32)
+    return x
+
+
+def test_a_condition_of_data(xpu_device):
+    """Each iteration reads it from the device; no cluster can have such a loop, since no capture knows its end."""
+    ops = agree(condition_of_data, X, device=xpu_device)
+    assert ops.count("_XpuLoop") == 1
+
+
+def test_a_bound_that_is_a_variable(xpu_device):
+    """TensorFlow has it on the CPU. The loop sees what becomes of it while it runs."""
+    with tf.device(xpu_device):
+        bound = tf.Variable(4)
+
+        @tf.function
+        def function(x):
+            return tf.while_loop(lambda i, x: i < bound, lambda i, x: (i + 1, x * 2.0), [0, x])
+
+        with placement.record_nodes() as nodes:
+            for n in (4, 0, 7):
+                bound.assign(n)
+                i, x = function(tf.constant(X))
+                assert int(i) == n
+                np.testing.assert_array_equal(x, X * 2.0**n)
+        assert "_XpuLoop" in [node.op for node in nodes]
+        stop = tf.Variable(10**9)
+        forever = tf.function(lambda: tf.while_loop(lambda i: i < stop, lambda i: (i + 1) % 1000, [0]))
+        timer = threading.Timer(1.0, lambda: stop.assign(-1))
+        timer.start()
+        forever()
+
+
+@pytest.mark.parametrize("function", [branches, random, gathers, strings])
+def test_loops_that_stay(xpu_device, function):
+    """What such a loop does depends on data, or is not for clusters."""
+    agree(function, X, device=xpu_device, whole=False)
+
+
+def test_lists_between_clusters(xpu_device):
+    """A random op between a loop and its gradient divides the cluster; the list that joins them is not cut."""
+
+    def function(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = stacked(x)
+            y *= tf.random.stateless_uniform(tf.shape(y), seed=tf.cast(tf.stack([tf.size(y), 3]), tf.int32))
+            loss = tf.reduce_sum(tf.sin(recurrence(y)))
+        return loss, tape.gradient(loss, x)
+
+    agree(function, X, device=xpu_device)
+
+
+def test_an_error_names_the_op(xpu_device):
+    def function(x):
+        for i in tf.range(4):
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(x, tf.TensorShape(None))])
+            x = tf.reshape(x, tf.stack([i + 1, -1]), name="the_culprit")
+        return x
+
+    with tf.device(xpu_device):
+        traced = tf.function(function)
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="the_culprit"):
+                traced(tf.ones([7]))
+
+
+def test_an_index_out_of_range_of_a_list(xpu_device):
+    def function(x, n):
+        rows = tf.TensorArray(tf.float32, 6).unstack(x)
+        total = tf.zeros([4])
+        for i in tf.range(n):
+            total += rows.read(i)
+        return total
+
+    with tf.device(xpu_device):
+        traced = tf.function(function)
+        for n in (6, 7, 6):
+            if n == 6:
+                np.testing.assert_allclose(traced(tf.constant(X), tf.constant(n)), X.sum(0), atol=1e-5)
+            else:
+                with pytest.raises(tf.errors.InvalidArgumentError, match="element 6 in a list with 6"):
+                    traced(tf.constant(X), tf.constant(n))
+
+
+def test_several_threads(xpu_device):
+    with tf.device(xpu_device):
+        traced = tf.function(with_gradient(stacked))
+        expected = [t.numpy() for t in traced(tf.constant(X))]
+        problems = []
+
+        def work(_):
+            for _ in range(20):
+                for r, e in zip(traced(tf.constant(X)), expected, strict=True):
+                    if not np.array_equal(r, e):
+                        problems.append(r)
+
+        in_threads(work)
+    assert not problems
+
+
+def test_a_loop_that_never_ends_can_be_cancelled(xpu_device):
+    from tensorflow.python.eager import cancellation
+
+    def forever(x):
+        while tf.constant(True):
+            x = tf.sin(x)
+        return x
+
+    manager = cancellation.CancellationManager()
+    with tf.device(xpu_device):
+        concrete = manager.get_cancelable_function(tf.function(forever).get_concrete_function(tf.TensorSpec([4])))
+        timer = threading.Timer(1.0, manager.start_cancel)
+        timer.start()
+        with pytest.raises(tf.errors.CancelledError):
+            concrete(tf.ones([4]))
