@@ -40,7 +40,7 @@ class Stream {
   // Runs `callback` once, in stream order, and destroys it before later commands run. Both sides may rely on this:
   //  - It runs on a thread of the backend's. The thread that enqueues it may hold a lock that it takes.
   //  - The backend holds no lock meanwhile. The callback may enqueue commands on any stream, on this one too.
-  //  - It may block. This stream waits then, and other streams go on.
+  //  - It may block. This stream waits then, and so do others on a device that has but one queue.
   //  - It does not wait for the device and neither allocates nor frees device memory. These might wait for itself.
   //  - It does not throw. A failure that it returns becomes the stream's, and later commands run all the same.
   virtual void HostCallback(std::function<Status()> callback) = 0;

@@ -205,6 +205,16 @@ def test_the_runtime_page_names_tests_that_exist():
     assert [row for row in rows if not re.search(r"`[\w/.]+` \|$|^\| \*\*\w+\*\* \| \| \|$", row)] == []
 
 
+def test_the_page_on_backends_quotes_the_example_which_is_short():
+    folder = ROOT / "tensorflow_plugin" / "backends" / "example"
+    source = (folder / "backend.cc").read_text()
+    quotes = re.findall(r"^```cpp\n(.*?)^```", (ROOT / "docs" / "new-backend.md").read_text(), re.M | re.S)
+    assert len(quotes) > 4
+    for quote in quotes:
+        assert f"\n{quote}" in source, quote
+    assert len((source + (folder / "backend.h").read_text()).splitlines()) <= 250
+
+
 def test_what_a_backend_changes_outside_of_its_folder_is_what_its_page_shows():
     """Each block of added lines, with the files that the text before it names."""
     page = (ROOT / "docs" / "new-backend.md").read_text().partition("## Outside of the folder")[2].partition("\n## ")[0]

@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/backends.h"
+#include "tensorflow_plugin/backends/example/backend.h"
 #include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/faults/faulty_backend.h"
 
@@ -163,6 +164,7 @@ struct UnderTest {
   UnderTest() {
     const std::string name = Variable("XPU_TEST_BACKEND"), isolate_text = Variable("XPU_TEST_ISOLATE");
     backend = name.empty() ? Backends().front() : FindBackend(name);
+    if (name == example::TheBackend().subdevice_type()) backend = &example::TheBackend();  // in no table
     if (backend == nullptr) Die("XPU_TEST_BACKEND is \"" + name + "\", of which there is no backend");
     if (!isolate_text.empty() && isolate_text != "0" && isolate_text != "1") {
       Die("XPU_TEST_ISOLATE is \"" + isolate_text + "\", expected 0 or 1");

@@ -11,9 +11,17 @@ _WAYS = {
         "POCL_MAX_PTHREAD_COUNT": "2",
         "XDG_CACHE_HOME": "/tmp/xpu_tests_cache",
     },
+    "example": {
+        "XPU_TEST_BACKEND": "XPU_EXAMPLE",
+        # Plain loops take seconds for the large matrices of these.
+        "GTEST_FILTER": "-MatMul.LongSums*:MatMul.SharedOut:MatMul.PartsOfRowsShareALargeMatrix:MatMul.Epilogues",
+    },
     "isolated": {"XPU_TEST_ISOLATE": "1"},
     "delayed": {"XPU_TEST_FAULTS": "command:delay=2ms@1-300,copy:delay=1ms@1-300"},
 }
+
+# The tests of what the example has, which take seconds.
+_EXAMPLE = ["contract_test", "copy_strided_test", "elementwise_test", "matmul_test"]
 
 def _run_test(context):
     link = context.actions.declare_file(context.label.name)
@@ -35,7 +43,10 @@ run_test = rule(
 )
 
 def primitive_test(name, deps):
-    """The test `name`, of name.cc, on the default backend; and, tagged slow, name_WAY for other ways to run it."""
+    """The test `name`, of name.cc, on the default backend, and name_WAY for other ways to run it.
+
+    The other ways are tagged slow, but for the example's.
+    """
     native.cc_test(
         name = name,
         size = "medium",
@@ -43,10 +54,12 @@ def primitive_test(name, deps):
         deps = deps,
     )
     for way, environment in _WAYS.items():
+        if way == "example" and name not in _EXAMPLE:
+            continue
         run_test(
             name = name + "_" + way,
             size = "large" if way == "opencl" else "medium",
             environment = environment,
             program = name,
-            tags = ["slow"] + (["opencl"] if way == "opencl" else []),
+            tags = {"example": [], "opencl": ["opencl", "slow"]}.get(way, ["slow"]),
         )
