@@ -24,8 +24,10 @@ os.environ.setdefault("POCL_KERNEL_CACHE", "0")
 
 import pytest
 
-import tensorflow_xpu
-from tests.support.forkserver import ForkServer
+pytest.register_assert_rewrite("tests.support")  # its checks say what they compared, as those of tests do
+
+import tensorflow_xpu  # noqa: E402
+from tests.support.forkserver import ForkServer  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 

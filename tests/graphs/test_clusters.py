@@ -3,15 +3,12 @@
 An eager call runs every op by itself, so that `function(x)` in eager mode is the unclustered run of a tf.function.
 """
 
-import pathlib
 import re
-import textwrap
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tensorflow_xpu import _options
 from tests.conftest import in_threads, run_code
 
 SIZES = (0, 1, 3, 4, 17)
@@ -376,49 +373,6 @@ for got, want in zip(*values.values()):
     assert "Not captured" not in dump.read_text()
 
 
-def clusters_of(code, folder):
-    """The text of each cluster that a program makes."""
-    outcome = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(folder)})
-    assert outcome.returncode == 0, outcome
-    return [path.read_text() for path in sorted(folder.glob("*.txt"))]
-
-
-def test_a_step_of_batches_of_any_size_is_one_cluster(tmp_path):
-    """What Keras traces when the last batch is smaller: shapes of integers in host memory, stitched together, and
-    assertions that they agree.
-    """
-    code = """
-import numpy as np, tensorflow as tf
-values = {}
-for device in ("/xpu:0", "/cpu:0"):
-    with tf.device(device):
-        table, dense = tf.Variable(tf.ones([50, 4])), tf.Variable(tf.ones([4, 3]))
-        seen = tf.Variable(0.0)
-        @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.int64)])
-        def step(i, y):
-            with tf.GradientTape() as tape:
-                found = tf.tanh(tf.gather(table, i)) * (1 + tf.reduce_mean(tf.gather(table, i), 1)[:, None])
-                losses = tf.nn.sparse_softmax_cross_entropy_with_logits(y, found @ dense)
-                loss = tf.reduce_sum(losses) / tf.cast(tf.shape(y)[0], tf.float32)
-            of_table, of_dense = tape.gradient(loss, [table, dense])
-            table.assign_sub(0.01 * tf.convert_to_tensor(of_table))
-            dense.assign_sub(0.001 * of_dense)
-            seen.assign_add(tf.cast(tf.shape(y)[0], tf.float32))
-            return loss
-        rng = np.random.default_rng(0)
-        for _ in range(10):
-            indices = tf.constant(rng.integers(0, 50, (64, 40)), tf.int32)  # more than a signature may have
-            loss = step(indices, tf.constant(rng.integers(0, 3, (64, 40))))
-        values[device] = [loss.numpy(), table.numpy(), dense.numpy(), seen.numpy()]
-for got, want in zip(*values.values()):
-    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
-"""
-    (cluster,) = clusters_of(code, tmp_path)
-    ops = set(re.findall(r"^\d+: (\w+) ", cluster, re.MULTILINE))
-    assert {"_XpuAssert", "DynamicStitch", "ResourceGather", "MatMul", "AssignSubVariableOp"} <= ops
-    assert "Not captured" not in cluster
-
-
 ASSERTIONS = {
     "equal": lambda x, y: tf.debugging.assert_equal(tf.shape(x), tf.shape(y), "not alike", summarize=5),
     "less": lambda x, y: tf.debugging.assert_less(tf.shape(x)[0], tf.shape(y)[0] + 1),
@@ -522,172 +476,9 @@ def test_threads_share_a_function(xpu_device):
     np.testing.assert_array_equal(v, np.full(100, 200.0))
 
 
-TRAINING = """
-import numpy as np, tensorflow as tf, keras
-keras.utils.set_random_seed(1)
-L = keras.layers
-with tf.device("/xpu:0"):
-    hidden = [L.Dense(32, activation="relu"), L.Dense(16, activation="relu")]
-    model = keras.Sequential([keras.Input((20,)), *hidden, L.Dense(5)])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    x, y = np.random.rand(32, 20), np.random.randint(0, 5, 32)
-    print("losses", [float(model.train_on_batch(x, y)) for _ in range(20)])
-"""
-
-
-@pytest.mark.host_only
-def test_a_training_step_is_a_few_commands(tmp_path):
-    outcome = run_code(TRAINING, environment={"TF_XPU_DUMP_FUSION": str(tmp_path)}, timeout=200)
-    assert outcome.returncode == 0, outcome
-    dumps = [path.read_text() for path in sorted(pathlib.Path(tmp_path).iterdir())]
-    sizes = [tuple(int(re.search(p, d)[1]) for p in (r": (\d+) ops", r"(\d+) commands")) for d in dumps]
-    assert max(ops for ops, _ in sizes) > 150, sizes
-    assert all(commands < 40 for _, commands in sizes), sizes
-    alone = run_code(TRAINING, environment={"TF_XPU_FUSION": "0"}, timeout=200)
-    losses, expected = (np.array(eval(re.search(r"losses (\[.*\])", o.stdout)[1])) for o in (outcome, alone))
-    np.testing.assert_allclose(losses, expected, rtol=1e-5)
-    assert losses[-1] < losses[0]
-
-
-def losses_and_clusters(folder, **environment):
-    """Losses of a network with a bit of everything, and the text of its clusters."""
-    folder.mkdir()
-    code = """
-        import json
-        import numpy as np, tensorflow as tf, keras
-        keras.utils.set_random_seed(1)
-        L = keras.layers
-        with tf.device("/xpu:0"):
-            sentence = keras.Input((6,), dtype="int32")
-            x = L.LayerNormalization()(L.Embedding(30, 16)(sentence))
-            x = x + L.MultiHeadAttention(2, 8)(x, x)
-            x = L.Conv1D(8, 3, activation="relu")(x)
-            x = L.Concatenate()([L.LSTM(12, unroll=True)(x), L.GlobalMaxPooling1D()(x)])
-            model = keras.Model(sentence, L.Dense(5)(x))
-            model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-            x, y = np.random.randint(0, 30, (32, 6)), np.random.randint(0, 5, 32)
-            print(json.dumps([float(model.train_on_batch(x, y)) for _ in range(8)]))
-    """
-    outcome = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(folder), **environment}, timeout=200)
-    return outcome.json, "\n".join(path.read_text() for path in sorted(folder.iterdir()))
-
-
-@pytest.fixture(scope="module")
-def with_all_passes(tmp_path_factory):
-    return losses_and_clusters(tmp_path_factory.mktemp("passes") / "all")
-
-
-@pytest.mark.slow
-@pytest.mark.host_only
-@pytest.mark.parametrize("name", _options.PASSES)
-def test_without_a_pass_a_network_learns_the_same(name, tmp_path, with_all_passes):
-    losses, clusters = losses_and_clusters(tmp_path / "without", TF_XPU_FUSION_WITHOUT=name)
-    np.testing.assert_allclose(losses, with_all_passes[0], rtol=1e-5)
-    assert losses[-1] < losses[0]
-    if name not in ("CheckIndicesOnce", "SumProducts", "CopyToHostEarly"):  # nothing to do for them here
-        assert clusters != with_all_passes[1]
-
-
-def test_constants_that_grappler_ties_to_an_op_divide_nothing(tmp_path):
-    """The gradient of a mean divides by a constant that is alive when an op of the same cluster has run."""
-    code = """
-import numpy as np, tensorflow as tf
-layers = tf.keras.layers
-with tf.device("/xpu:0"):
-    normalised = [layer for _ in range(3) for layer in (layers.LayerNormalization(), layers.Dense(16, "gelu"))]
-    model = tf.keras.Sequential([*normalised, layers.Dense(4)])
-    model.compile("adam", "mse")
-    x = np.random.default_rng(0).random([64, 8]).astype(np.float32)
-    loss = model.fit(x, x[:, :4], batch_size=16, epochs=3, verbose=0).history["loss"]
-assert loss[-1] < loss[0]
-"""
-    outcome = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(tmp_path)})
-    assert outcome.returncode == 0, outcome
-    (step,) = [text for text in (dump.read_text() for dump in tmp_path.glob("*.txt")) if ": MatMul " in text]
-    assert len(re.findall(": MatMul ", step)) >= 4 * 3 - 1
-
-
 def test_bad_values_of_the_options_are_named():
     code = "import tensorflow as tf\nassert tf.config.list_physical_devices('XPU')"
     for variable, value in (("TF_XPU_FUSION", "maybe"), ("TF_XPU_DUMP_FUSION", "/dev/null/folder")):
         outcome = run_code(code, environment={variable: value})
         assert outcome.returncode == 0, outcome
         assert any(f"{variable}={value} is ignored" in w for w in outcome.warnings), outcome
-
-
-def in_session(code):
-    """The words that a program with a session prints, in a process that is stopped if it hangs."""
-    modules = ("threading", "numpy as np", "tensorflow as tf", "tensorflow.compat.v1 as v1")
-    start = "".join(f"import {module}\n" for module in modules) + "v1.disable_eager_execution()\n"
-    outcome = run_code(start + textwrap.dedent(code), timeout=120)
-    assert outcome.returncode == 0, outcome
-    return outcome.stdout.split()
-
-
-def test_a_session_that_is_fed_in_turns(xpu_device):
-    """Of what a partial run is fed late, nothing waits that does not hang on it."""
-    assert in_session("""
-        a, b = (v1.placeholder(tf.float32, [None]) for _ in range(2))
-        c = tf.tanh(a * 2.0) + 1.0
-        d = tf.tanh(c + b) * 3.0
-        with v1.Session() as session:
-            for scale in (1.0, 2.0):
-                whole = session.run([c, d], {a: [1.0 * scale, 2.0], b: [3.0, 4.0]})
-                run = session.partial_run_setup([c, d], [a, b])
-                early = session.partial_run(run, c, {a: [1.0 * scale, 2.0]})
-                late = session.partial_run(run, d, {b: early * 0 + [3.0, 4.0]})
-                print([list(early), list(late)] == [list(part) for part in whole])
-            trace = v1.RunMetadata()
-            session.run(d, {a: [1.0], b: [2.0]}, v1.RunOptions(output_partition_graphs=True), trace)
-            print(sum(node.op == "_XpuCluster" for graph in trace.partition_graphs for node in graph.node))
-        """) == ["True", "True", "1"]
-
-
-def test_a_queue_that_the_step_itself_fills(xpu_device):
-    assert in_session("""
-        x = v1.placeholder(tf.float32, [2])
-        queue = tf.queue.FIFOQueue(10, [tf.float32], shapes=[[2]])
-        c = tf.tanh(x * 2.0) + 1.0
-        enqueue = queue.enqueue(c)
-        d = tf.tanh(c * 3.0) * queue.dequeue() + 2.0
-        with v1.Session() as session:
-            for value in (1.0, 2.0):
-                _, got, before = session.run([enqueue, d, c], {x: [value, 0.0]})
-                print(np.allclose(got, np.tanh(3 * before) * before + 2, 1e-5))
-        """) == ["True", "True"]
-
-
-def test_python_that_waits_for_python(xpu_device):
-    assert in_session("""
-        seen = threading.Event()
-        x = v1.placeholder(tf.float32, [2])
-        c = tf.tanh(x * 2.0) + 1.0
-        put = v1.py_func(lambda v: (seen.set(), v)[1], [c], tf.float32)
-        got = v1.py_func(lambda v: v if seen.wait(20) else v - 1, [x], tf.float32)
-        got.set_shape([2])
-        d = tf.tanh(c * 3.0) + got
-        with v1.Session() as session:
-            for value in (1.0, 2.0):
-                seen.clear()
-                before, result = session.run([put, d], {x: [value, 0.0]})
-                print(np.allclose(result, np.tanh(3 * before) + [value, 0.0], 1e-5))
-        """) == ["True", "True"]
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_python_that_decides_a_condition(xpu_device, sign):
-    """What hangs on its value is alive whichever branch is."""
-
-    def function(x):
-        positive = tf.numpy_function(lambda v: v[0] > 0, [x], tf.bool)
-        positive.set_shape([])
-        beside = tf.tanh(x * 2.0) + tf.cast(positive, tf.float32)
-        y = tf.cond(positive, lambda: tf.tanh(x) * 3.0 - 1.0, lambda: tf.tanh(x) * 2.0 + 1.0)
-        return beside * 2.0, y
-
-    x = tf.constant([sign, 2.0])
-    with tf.device(xpu_device):
-        results = tf.function(function)(x)
-    with tf.device("/cpu:0"):
-        for result, expected in zip(results, function(x), strict=True):
-            np.testing.assert_allclose(result, expected, rtol=1e-5)

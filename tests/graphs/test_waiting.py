@@ -341,7 +341,7 @@ NO_GRAPH = {
     r"Collective.*": "all members of a group have the same graph, and so the same clusters",
     r"ReaderRead(UpTo)?": "no reader is made with a reference any more",
     r"MultiDeviceIteratorGetNextFromShard": "a session with one cannot be closed while its data set waits",
-    r"_?(Host)?(Send|Recv)": "partial runs: tests/graphs/test_clusters.py",
+    r"_?(Host)?(Send|Recv)": "partial runs: tests/graphs/test_sessions.py",
     r"(Unbatch|UnbatchGrad)": "waits for the same batch as the Batch before it",
     r"(Rpc|DataService).*|DeleteRpcFutureResource": "waits for another process",
     r".*Dataset(V\d)?": "makes a data set, of which nothing is taken yet",
