@@ -28,6 +28,7 @@ pytest.register_assert_rewrite("tests.support")  # its checks say what they comp
 
 import tensorflow_xpu  # noqa: E402
 from tests.support.forkserver import ForkServer  # noqa: E402
+from tests.support.requirements import need  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -74,11 +75,39 @@ REPORT = 3000
 
 
 def pytest_runtest_setup(item):
-    """Leaves out what has not begun when the run's time is over (tools/run_tests.py), and all where no device is."""
+    """Leaves out what has not begun when the run's time is over (tools/run_tests.py)."""
     if time.time() > float(os.environ.get("XPU_TESTS_UNTIL", "inf")):
         pytest.skip(LEFT_OUT)
-    if os.environ.get("TF_XPU_SUBDEVICE") == "XPU_OPENCL" and "XPU_OPENCL" not in BACKENDS:
-        pytest.skip("NOT TESTED: there is no OpenCL driver here")
+    if os.environ.get("TF_XPU_SUBDEVICE") == "XPU_OPENCL":
+        need_opencl()
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Does not look into folders of slow tests where those are deselected: they need packages that only they need."""
+    of_slow_tests = collection_path.parent == ROOT / "tests" and collection_path.name in SLOW_FOLDERS
+    return True if of_slow_tests and "not slow" in config.option.markexpr else None
+
+
+def pytest_pycollect_makemodule(module_path):
+    """Fails before a file is imported that needs such a package, and says how to install it."""
+    if module_path.parent.name in SLOW_FOLDERS:
+        need(SLOW_FOLDERS[module_path.parent.name], file="requirements-search.txt")
+
+
+# Folders whose tests are all slow, and the package that each needs.
+SLOW_FOLDERS = {"nnsmith": "nnsmith", "onnx_nodes": "onnx"}
+
+
+def need_opencl():
+    """Fails where no driver of OpenCL is installed: the tests of that backend would say nothing."""
+    if not list(pathlib.Path("/etc/OpenCL/vendors").glob("*.icd")):
+        pytest.fail("no driver of OpenCL is installed. Fix: apt-get install pocl-opencl-icd", pytrace=False)
+
+
+@pytest.fixture
+def opencl_driver():
+    """For tests of the OpenCL backend, whichever backend the other tests run on."""
+    need_opencl()
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -113,12 +142,8 @@ def is_bus(bus, ordinal):
     return re.fullmatch(wanted, bus) is not None
 
 
-# The subdevice types that have a device on this machine.
-BACKENDS = tuple(
-    name
-    for name in tensorflow_xpu.SUBDEVICE_TYPES
-    if name != "XPU_OPENCL" or list(pathlib.Path("/etc/OpenCL/vendors").glob("*.icd"))
-)
+# The subdevice types. Each has a device where tests run: tools/setup.sh installs a driver of OpenCL.
+BACKENDS = tuple(tensorflow_xpu.SUBDEVICE_TYPES)
 
 
 class Outcome:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the English of the documents: README.md, CONTRIBUTING.md, CHANGELOG.md and docs/*.md.
+"""Checks the English of the documents: README.md, CONTRIBUTING.md, CHANGELOG.md, tests/README.md and docs/*.md.
 
 tools/lint_prose.py             fails where a document has more problems than tools/prose_problems.json allows it
 tools/lint_prose.py FILE...     prints every problem of these documents
@@ -30,7 +30,7 @@ _OPENING = re.compile(r"[\"“(*_]*(What|Whether|Of)\b")
 
 
 def pages() -> list[pathlib.Path]:
-    named = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    named = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md")
     return [*(ROOT / name for name in named), *sorted((ROOT / "docs").glob("*.md"))]
 
 

@@ -7,7 +7,7 @@ Oclgrind simulates a device that is no processor to the backend: groups have man
 memory and wait for one another. Of each primitive's test (matmul_test; all of them if none is named) it runs what SMALL
 says, a few hundred commands, as an item takes thousands of times what it takes elsewhere. Fails if a test does, or if
 Oclgrind reports anything: it is first seen to report a race. After N seconds (200) the rest is left out, and named.
-Where Oclgrind is not installed a line says so. The programs have to be built.
+Where Oclgrind is not installed it fails and says what to do. The programs have to be built.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def main() -> int:
         parser.error(f"no such test: {', '.join(unknown)}")
     oclgrind = shutil.which("oclgrind")
     if oclgrind is None or not driver_of(oclgrind).exists():
-        print("NOT TESTED: Oclgrind is not installed (apt-get install oclgrind)")
-        return 0
+        print("tools/oclgrind.py: Oclgrind is not installed. Fix: apt-get install oclgrind", file=sys.stderr)
+        return 1
     failed, left_out = [], []
     end = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as name:

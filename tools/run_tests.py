@@ -84,19 +84,10 @@ def python_tests(
     return Step(title, (*command, *arguments), seconds, divisible=True, environment=environment)
 
 
-# The Python tests that most changes would break, and that say so soonest.
-FIRST = (
-    "tests/tools/test_run_tests.py",
-    "tests/docs/test_docs.py",
-    "tests/bad_input/test_bad_input.py",
-    "tests/bad_input",
-    "tests/ops/test_array.py",
-    "tests/ops/test_math.py",
-    "tests/ops/test_nn.py",
-    "tests/bad_input/test_nn_errors.py",
-    "tests/ops/test_random.py",
-    "tests/sweep",
-)
+# The folders of the Python tests that most changes would break, and that say so soonest. tests/README.md says what
+# belongs in a folder, and which marks decide where a test runs.
+OPS = ("tests/ops", "tests/bad_input", "tests/sweep")
+FIRST = ("tests/docs", *OPS)
 
 # All kernels of each op are for one run of the sweep; the others have some of them, and the next ones the next day.
 SOME_KERNELS = {"XPU_SWEEP_KERNELS": "5"}
@@ -124,7 +115,7 @@ ALWAYS = (
     ),
     sanitized("address and undefined-behaviour sanitizers", "asan", 200),
     python_tests(
-        "Python tests of ops, each op by itself", 300, *FIRST, marks=["not slow"], TF_XPU_FUSION="0", **SOME_KERNELS
+        "Python tests of ops, each op by itself", 300, *OPS, marks=["not slow"], TF_XPU_FUSION="0", **SOME_KERNELS
     ),
     python_tests(
         "Python tests, reference backend",

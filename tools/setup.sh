@@ -39,9 +39,9 @@ opencl=()
 compgen -G '/etc/OpenCL/vendors/*.icd' >/dev/null || opencl+=(pocl-opencl-icd)
 /sbin/ldconfig -p | grep -q 'libOpenCL\.so\.1' || opencl+=(ocl-icd-libopencl1)
 if [[ ${#opencl[@]} != 0 ]]; then
-  (apt_install "${opencl[@]}") || say "NOT TESTED will be the OpenCL backend: there is no OpenCL driver here"
+  (apt_install "${opencl[@]}") || say "tests of the OpenCL backend will fail: there is no OpenCL driver here"
 fi
-command -v oclgrind >/dev/null || (apt_install oclgrind) || say "NOT TESTED will be races of OpenCL kernels: no Oclgrind"
+command -v oclgrind >/dev/null || (apt_install oclgrind) || say "tools/oclgrind.py will fail: there is no Oclgrind here"
 "$PYTHON" -c 'import sys; sys.exit(not ((3, 10) <= sys.version_info < (3, 14)))' ||
   fail "$("$PYTHON" --version) does not serve: TensorFlow 2.21 needs Python 3.10 to 3.13 (set PYTHON to one)"
 "$PYTHON" -c 'import ensurepip' 2>/dev/null || apt_install python3-venv

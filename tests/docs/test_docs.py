@@ -68,7 +68,7 @@ def test_every_variable_in_the_sources_is_documented():
     assert sorted(name for name in named if name not in documented) == []
 
 
-PAGES = sorted(path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted(path.relative_to(ROOT) for folder in (".", "docs", "tests") for path in (ROOT / folder).glob("*.md"))
 
 
 @pytest.mark.host_only

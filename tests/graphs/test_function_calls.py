@@ -6,11 +6,10 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from tests.conftest import in_threads, run_code
+from tests.support.hooks import needs_hook
 
 Function = polymorphic_function.Function
-pytestmark = pytest.mark.skipif(
-    not hasattr(Function.__call__, "_xpu_hook"), reason="this TensorFlow's functions have no hook"
-)
+pytestmark = needs_hook(hasattr(Function.__call__, "_xpu_hook"), "the hook of functions")
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,6 @@
 """A few graphs of NNSmith's. `python -m tests.nnsmith` runs thousands."""
 
 import pytest
-
-pytest.importorskip("nnsmith", reason="NOT TESTED: requirements-search.txt is not installed")
-
 from nnsmith.abstract import op as core
 from nnsmith.materialize.tensorflow import dialect
 

@@ -2,11 +2,8 @@
 
 import re
 
-import pytest
-
-pytest.importorskip("onnx", reason="NOT TESTED: requirements-search.txt is not installed")
-
 import onnx
+import pytest
 
 from tests.conftest import ROOT
 from tests.conftest import run as run_python

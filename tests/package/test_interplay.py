@@ -1,6 +1,5 @@
 """Beside what shares a process with TensorFlow, and in what runs programs: PyTorch and JAX, a notebook, PyInstaller."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -8,14 +7,9 @@ import subprocess
 import pytest
 
 from tests.conftest import LEFT_OUT, environment_of, run
+from tests.support.requirements import need
 
 pytestmark = [pytest.mark.slow, pytest.mark.host_only, pytest.mark.without_isolation]
-
-
-def need(*packages):
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    if missing:
-        pytest.skip(f"{', '.join(missing)} not installed: tools/setup.sh requirements-test.txt")
 
 
 # What each library computes: products and a convolution on threads of its own, of the same numbers.

@@ -11,6 +11,7 @@ import zipfile
 import pytest
 
 from tests.conftest import CORE, LOADER, MINOR, ROOT, SHARED, SITE, run, run_code
+from tests.support.requirements import need
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -135,8 +136,7 @@ def test_the_tag_is_the_glibc_that_it_needs(unpacked, wheel):
 
 def test_auditwheel_agrees(wheel):
     """Symbols ask for the tag's glibc, and nothing but TensorFlow's libraries keeps it from manylinux."""
-    if importlib.util.find_spec("auditwheel") is None:
-        pytest.skip("auditwheel is not installed: tools/setup.sh requirements-test.txt")
+    need("auditwheel")
     outcome = run("-m", "auditwheel", "-v", "show", wheel)
     assert outcome.returncode == 0, outcome
     tag = wheel.name.removesuffix(".whl").rpartition("-")[2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import BACKENDS, run_code
+from tests.conftest import run_code
 
 # Each use is made in a child of its own, and once more in the parent, whose result the child's has to be.
 CHILDREN = """
@@ -248,8 +248,7 @@ print("well")
     assert outcome.stdout == "well\n", outcome
 
 
-@pytest.mark.skipif("XPU_OPENCL" not in BACKENDS, reason="NOT TESTED: there is no OpenCL driver here")
-def test_opencl_says_that_it_cannot_be_used():
+def test_opencl_says_that_it_cannot_be_used(opencl_driver):
     outcome = run_code(
         f"""{CHILDREN}
 kept = tf.ones([1000]) * 3

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.conftest import BACKENDS, ROOT, run, run_code
+from tests.conftest import ROOT, run, run_code
 from tests.support import missing_capabilities
 
 pytestmark = [
     pytest.mark.without_isolation,
     pytest.mark.host_only,
-    pytest.mark.skipif("XPU_OPENCL" not in BACKENDS, reason="NOT TESTED: there is no OpenCL driver here"),
+    pytest.mark.usefixtures("opencl_driver"),
 ]
 OPENCL = {"TF_XPU_SUBDEVICE": "XPU_OPENCL"}
 

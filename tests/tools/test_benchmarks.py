@@ -17,7 +17,7 @@ from benchmarks.measure import CPU, XPU, Result, alternate, middle, put
 from benchmarks.roofline import Roof
 from tensorflow_xpu import _families
 from tensorflow_xpu._measure import amount
-from tests.conftest import BACKENDS, ROOT, run, run_code
+from tests.conftest import ROOT, run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -311,8 +311,7 @@ def test_the_table_of_the_opencl_backend():
     ]
 
 
-@pytest.mark.skipif(opencl.OPENCL not in BACKENDS, reason="NOT TESTED: there is no OpenCL driver here")
-def test_backends_take_turns_at_a_primitive(tmp_path, monkeypatch):
+def test_backends_take_turns_at_a_primitive(tmp_path, monkeypatch, opencl_driver):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     small, large = opencl.measured(["MatMul"], rounds=2)
     assert (small.size, large.size) == opencl.SIZES

@@ -7,12 +7,15 @@ import os
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 
 import tensorflow_xpu
 from tests import conftest
 from tests.conftest import ROOT
+from tests.support import hooks
+from tests.support.requirements import need
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -169,21 +172,47 @@ def test_tests_that_no_longer_fit_are_left_out_and_counted(tmp_path):
 
 
 def test_every_python_test_is_in_a_step():
-    """What runs first runs, and the step of all else leaves out no more than that."""
-    assert [path for path in run_tests.FIRST if not (ROOT / path).exists()] == []
+    """What runs first runs, and the step of all else leaves out no more than that. Folders say what it is."""
+    assert [path for path in run_tests.FIRST if not (ROOT / path).is_dir()] == []
     rest = next(step for step in run_tests.TEST if "all else" in step.title)
     assert [a.removeprefix("--ignore=") for a in rest.command if a.startswith("--ignore=")] == list(run_tests.FIRST)
 
 
-def test_where_a_backend_has_no_device_its_tests_are_left_out(monkeypatch):
+def test_where_a_backend_has_no_device_its_tests_fail(monkeypatch):
     monkeypatch.delenv("XPU_TESTS_UNTIL", raising=False)
-    monkeypatch.setattr(conftest, "BACKENDS", ("XPU_HOST", "XPU_REFERENCE"))
-    for backend in conftest.BACKENDS:
+    monkeypatch.setattr(conftest.pathlib.Path, "glob", lambda self, pattern: iter(()))
+    for backend in ("XPU_HOST", "XPU_REFERENCE"):
         monkeypatch.setenv("TF_XPU_SUBDEVICE", backend)
         conftest.pytest_runtest_setup(None)
     monkeypatch.setenv("TF_XPU_SUBDEVICE", "XPU_OPENCL")
-    with pytest.raises(pytest.skip.Exception, match="NOT TESTED: there is no OpenCL driver"):
+    with pytest.raises(pytest.fail.Exception, match="apt-get install pocl-opencl-icd"):
         conftest.pytest_runtest_setup(None)
+
+
+def test_a_missing_package_is_a_failure():
+    need("pytest", "numpy")
+    with pytest.raises(pytest.fail.Exception, match=r"not installed: no_such_package. Fix: tools/setup.sh requirement"):
+        need("numpy", "no_such_package")
+
+
+def test_a_hook_may_be_missing_with_other_versions_alone(monkeypatch):
+    assert hooks.needs_hook(True, "reading").args == (False,)
+    monkeypatch.setattr(hooks, "keras_version", lambda: "3.0.0")
+    assert hooks.needs_hook(False, "reading").args == (True,)
+    monkeypatch.undo()
+    if hooks.tested_with():
+        with pytest.raises(AssertionError, match="reading is not in force with TensorFlow"):
+            hooks.needs_hook(False, "reading")
+
+
+@pytest.mark.parametrize("folder", conftest.SLOW_FOLDERS)
+def test_folders_of_slow_tests_are_looked_into_where_slow_tests_run(folder):
+    for expression, ignored in (("not host_only and not slow", True), ("slow", None), ("", None)):
+        config = types.SimpleNamespace(option=types.SimpleNamespace(markexpr=expression))
+        assert conftest.pytest_ignore_collect(ROOT / "tests" / folder, config) is ignored
+        assert conftest.pytest_ignore_collect(ROOT / "tests" / "ops", config) is None
+    for path in (ROOT / "tests" / folder).glob("test_*.py"):
+        assert "pytestmark = [pytest.mark.slow" in path.read_text()
 
 
 def test_every_backend_has_its_python_tests():

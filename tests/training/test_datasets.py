@@ -11,6 +11,7 @@ from tensorflow.python.data.util import structure
 
 import tensorflow_xpu
 from tests.conftest import run_code
+from tests.support.hooks import needs_hook
 from tests.sweep.adopted import OPS
 from tests.sweep.runner import hard_placement
 
@@ -169,7 +170,8 @@ def test_in_a_session(xpu_device):
 
 
 def test_keras_fits_from_the_device(xpu_device):
-    keras = pytest.importorskip("keras")
+    import keras
+
     keras.utils.set_random_seed(1)
     x = np.random.default_rng(0).standard_normal((64, 4)).astype("float32")
     dataset = tf.data.Dataset.from_tensor_slices((x, x.sum(1, keepdims=True))).batch(16)
@@ -218,9 +220,7 @@ def test_several_devices(xpu_device, isolate):
     assert outcome.stdout.strip() == "[257.0, 1285.0, 2313.0, 3341.0]", outcome
 
 
-hooked = pytest.mark.skipif(
-    not hasattr(structure.normalize_element, "__wrapped__"), reason="this TensorFlow's data sets have no hook"
-)
+hooked = needs_hook(hasattr(structure.normalize_element, "__wrapped__"), "the hook of data sets")
 
 
 def peak_of(make):
@@ -301,9 +301,7 @@ def plain(value):
     return type(value), repr(value.to_list() if isinstance(value, tf.RaggedTensor) else tf.sparse.to_dense(value))
 
 
-quick = pytest.mark.skipif(
-    not hasattr(OwnedIterator._next_internal, "__wrapped__"), reason="this TensorFlow's iterators have no hook"
-)
+quick = needs_hook(hasattr(OwnedIterator._next_internal, "__wrapped__"), "the hook of iterators")
 
 
 @quick
