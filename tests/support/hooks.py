@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import PACKAGES, ROOT, TENSORFLOW
 
 
-def tested_with():
+def is_tested_pair():
     """Whether TensorFlow and Keras are those that requirements-dev.txt names: with them, every hook has to be there."""
     wanted = dict(re.findall(r"^(tensorflow-cpu|keras)==(.*)$", (ROOT / "requirements-dev.txt").read_text(), re.M))
     return (TENSORFLOW, keras_version()) == (wanted["tensorflow-cpu"], wanted["keras"])
@@ -24,6 +24,6 @@ def needs_hook(there, hook):
     the project is tested with; with these it is an error.
     """
     absent = f"{hook} is not in force with TensorFlow {TENSORFLOW} and Keras {keras_version()}"
-    if not there and tested_with():
+    if not there and is_tested_pair():
         raise AssertionError(f"{absent}, which requirements-dev.txt names")
     return pytest.mark.skipif(not there, reason=absent)

@@ -200,7 +200,7 @@ def test_a_hook_may_be_missing_with_other_versions_alone(monkeypatch):
     monkeypatch.setattr(hooks, "keras_version", lambda: "3.0.0")
     assert hooks.needs_hook(False, "reading").args == (True,)
     monkeypatch.undo()
-    if hooks.tested_with():
+    if hooks.is_tested_pair():
         with pytest.raises(AssertionError, match="reading is not in force with TensorFlow"):
             hooks.needs_hook(False, "reading")
 
