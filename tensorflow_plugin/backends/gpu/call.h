@@ -42,7 +42,7 @@ class Call {
     std::memcpy(&argument.value, &value, sizeof(T));
     return *this;
   }
-  // Parameter `constant long* name`.
+  // Parameter `CONSTANT long* name`.
   Call& Table(const std::vector<int64_t>& numbers);
   // Parameter MEMORY(report): what FAIL (in prelude.cl) writes to.
   Call& Report();

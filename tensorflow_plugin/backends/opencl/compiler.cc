@@ -60,7 +60,7 @@ Status Compiler::Build(const std::string& source, const std::string& options, Ha
 }
 
 Status Compiler::Compile(const std::string& body, std::unique_ptr<gpu::Kernel>* kernel) {
-  const std::string source = gpu::kPrelude + body;
+  const std::string source = gpu::kOpenclPrelude + body;
   const std::string options = OptionsFor(hardware_);
   const std::string key = Device() + "\n" + options + "\n" + source;
   Handle<cl_program> program = BuildFromBinary(cache().Load(key), options);

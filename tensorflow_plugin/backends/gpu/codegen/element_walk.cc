@@ -41,14 +41,12 @@ std::string ElementWalk::Parameters() const {
   std::string text;
   for (int i = first_; i < program_.num_inputs(); ++i) text += errors::Concat(", MEMORY(in", i, ")");
   for (int i = 0; i < program_.num_outputs(); ++i) text += errors::Concat(", MEMORY(out", i, ")");
-  return strided_.empty() ? text : text + ", constant long *table";
+  return strided_.empty() ? text : text + ", CONSTANT long *table";
 }
 
 std::string ElementWalk::Arguments() const {
   std::string text;
-  const auto memory = [&](const char* name, int i) {
-    text += errors::Concat(", ", name, i, "_base, ", name, i, "_at");
-  };
+  const auto memory = [&](const char* name, int i) { text += errors::Concat(", PASS(", name, i, ")"); };
   for (int i = first_; i < program_.num_inputs(); ++i) memory("in", i);
   for (int i = 0; i < program_.num_outputs(); ++i) memory("out", i);
   return strided_.empty() ? text : text + ", table";

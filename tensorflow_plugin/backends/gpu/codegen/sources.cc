@@ -131,9 +131,9 @@ struct ComplexExpression {
 #define XPU_COMPLEX(Name, function) {EOp::k##Name, "%T_" function "(%a)"}
 constexpr ComplexExpression kComplexExpressions[] = {
     {EOp::kNeg, "-%a"},
-    {EOp::kReciprocal, "%T_div((%T)(1, 0), %a)"},
+    {EOp::kReciprocal, "%T_div(MAKE2(%T, 1, 0), %a)"},
     {EOp::kSquare, "%T_mul(%a, %a)"},
-    {EOp::kRsqrt, "%T_div((%T)(1, 0), %T_sqrt(%a))"},
+    {EOp::kRsqrt, "%T_div(MAKE2(%T, 1, 0), %T_sqrt(%a))"},
     XPU_COMPLEX(Abs, "abs"),
     XPU_COMPLEX(Sign, "sign"),
     XPU_COMPLEX(Sqrt, "sqrt"),
@@ -236,7 +236,7 @@ std::string ConstantText(const Constant& constant) {
   plain::StoreConstant(constant, value);
   if (!IsComplex(constant.type)) return NumberText(constant.type, value);
   const DType real = RealTypeOf(constant.type);
-  return errors::Concat("(", RegisterOf(constant.type), ")(", NumberText(real, value), ", ",
+  return errors::Concat("MAKE2(", RegisterOf(constant.type), ", ", NumberText(real, value), ", ",
                         NumberText(real, value + SizeOf(real)), ")");
 }
 
@@ -257,7 +257,12 @@ bool MayFail(EOp op, DType type) {
 
 }  // namespace
 
-const std::string kPrelude =
+const std::string kOpenclPrelude =
+#include "tensorflow_plugin/backends/gpu/kernels/prelude_opencl.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/prelude.cl.inc"
+    ;
+const std::string kCudaPrelude =
+#include "tensorflow_plugin/backends/gpu/kernels/prelude_cuda.cl.inc"
 #include "tensorflow_plugin/backends/gpu/kernels/prelude.cl.inc"
     ;
 
@@ -286,21 +291,18 @@ bool HasProgram(const Abilities& abilities, const Program& program) {
 const char* StorageOf(DType type) { return TextOf(type).storage; }
 const char* RegisterOf(DType type) { return TextOf(type).reg; }
 
-std::string ExtensionsFor(DType type) {
-  // double is in the core of OpenCL C 1.2, where there is one; earlier drivers want to be asked.
-  const char* const extension =
-      RealTypeOf(type) == DType::kDouble ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
-  if (!IsComplex(type)) return extension;
+std::string FunctionsFor(DType type) {
+  if (!IsComplex(type)) return "";
   const std::string real = type == DType::kComplex64 ? "float" : "double", reg = real + "2";
-  return errors::Concat(extension, "#ifndef HAS_", reg, "\n#define HAS_", reg, "\n#define C ", reg, "\n#define R ",
+  return errors::Concat("#ifndef HAS_", reg, "\n#define HAS_", reg, "\n#define C ", reg, "\n#define R ",
                         real, "\n#define F(name) ", reg, "_##name\n", kComplex,
                         "#undef C\n#undef R\n#undef F\n#endif\n");
 }
 
-std::string ExtensionsFor(const Program& program) {
+std::string FunctionsFor(const Program& program) {
   std::set<std::string> lines, functions;
   const auto use = [&](DType type) {
-    lines.insert(ExtensionsFor(type));
+    lines.insert(FunctionsFor(type));
     const TypeText& text = TextOf(type);
     if (IsInteger(type)) {
       functions.insert(errors::Concat("INTEGER(", text.reg, ", ", text.wrapping, ", ", 8 * SizeOf(type), ")\n"));
@@ -313,7 +315,6 @@ std::string ExtensionsFor(const Program& program) {
   for (int reg = 0; reg < program.num_registers(); ++reg) use(program.type(reg));
   for (const Instr& instr : program.instrs()) use(instr.type);
   const std::string special = SpecialSources(program);
-  if (!special.empty()) lines.insert(ExtensionsFor(DType::kDouble));
   std::string all;
   for (const std::string& line : lines) all += line;
   for (const std::string& function : functions) all += function;
@@ -360,7 +361,7 @@ std::string Cast(DType from, DType to, const std::string& x) {
     const std::string parts =
         IsComplex(from) ? Cast(RealTypeOf(from), real, x + ".x") + ", " + Cast(RealTypeOf(from), real, x + ".y")
                         : Cast(from, real, x) + ", 0";
-    return errors::Concat("(", RegisterOf(to), ")(", parts, ")");
+    return errors::Concat("MAKE2(", RegisterOf(to), ", ", parts, ")");
   }
   if (IsComplex(from)) return Cast(RealTypeOf(from), to, x + ".x");
   if (to == DType::kBool) return "(uchar)(" + x + " != 0)";

@@ -1,4 +1,4 @@
-// OpenCL C: what every kernel has in front, and what programs become.
+// Kernels' language: what every kernel has in front, and what programs become.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_CODEGEN_SOURCES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_GPU_CODEGEN_SOURCES_H_
 
@@ -21,15 +21,16 @@ bool HasRegister(const Abilities& abilities, DType type);
 // Whether there is for every instruction of a program.
 bool HasProgram(const Abilities& abilities, const Program& program);
 
-// prelude.cl: parameters, conversions, arithmetic of integers. Its comments say what a kernel writes.
-extern const std::string kPrelude;
+// What every kernel has in front: parameters, conversions, arithmetic of integers, for a compiler of OpenCL C and for one
+// of CUDA C++. Comments in prelude_opencl.cl and prelude.cl say what a kernel writes.
+extern const std::string kOpenclPrelude, kCudaPrelude;
 
 // The type in OpenCL C of a stored element, and of a register: float for half and bfloat16; both uchar for bool.
 const char* StorageOf(DType type);
 const char* RegisterOf(DType type);
-// Put in front of kernels that use one of these types; complex ones bring their functions along (complex.cl).
-std::string ExtensionsFor(const Program& program);
-std::string ExtensionsFor(DType type);
+// Put in front of kernels that use one of these types: what functions they need, for complex ones complex.cl.
+std::string FunctionsFor(const Program& program);
+std::string FunctionsFor(DType type);
 
 // The register of element `index` of the array at parameter MEMORY(memory).
 std::string Load(DType type, const std::string& memory, const std::string& index);

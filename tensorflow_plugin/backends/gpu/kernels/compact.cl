@@ -7,9 +7,9 @@
 #define STEP_WRITE 2
 
 kernel void run(const int step, const ulong n, const ulong stretch, const ulong stretches, const ulong expected,
-                const int rank, constant long *dims, MEMORY(x), MEMORY(counts), MEMORY(out), MEMORY(report)) {
+                const int rank, CONSTANT long *dims, MEMORY(x), MEMORY(counts), MEMORY(out), MEMORY(report)) {
   const ulong id = get_global_id(0);
-  global ulong *positions = AT(ulong, counts);  // and the count of all
+  GLOBAL ulong *positions = AT(ulong, counts);  // and the count of all
   if (step == STEP_POSITIONS) {
     if (id != 0) return;
     ulong before = 0;

@@ -33,7 +33,7 @@ typedef struct {
   long at;
 } Point;
 
-Point position_at(constant long *shape, uint position) {
+Point position_at(CONSTANT long *shape, uint position) {
   Point p;
   uint rest = position % CELLS;
   p.at = (long)(position / CELLS) * SOURCE_IMAGE;
@@ -45,7 +45,7 @@ Point position_at(constant long *shape, uint position) {
   return p;
 }
 
-Point tap_at(constant long *shape, uint tap) {
+Point tap_at(CONSTANT long *shape, uint tap) {
   Point p;
   uint rest = tap / CHANNELS;
   p.at = (long)(tap % CHANNELS) * SOURCE_CHANNEL;
@@ -59,7 +59,7 @@ Point tap_at(constant long *shape, uint tap) {
 
 // Where their element of the source lies, in *at; whether there is one. Of the axes beyond `axes` it has coordinates
 // as they come, which a caller who walks along them looks at.
-int meets(constant long *shape, const Point *a, const Point *b, int axes, long *at) {
+int meets(CONSTANT long *shape, const Point *a, const Point *b, int axes, long *at) {
   int inside = 1;
   *at = a->at + b->at;
   for (int d = FIRST_AXIS; d < 3; ++d) {
@@ -78,13 +78,13 @@ int meets(constant long *shape, const Point *a, const Point *b, int axes, long *
   return inside;
 }
 
-long dense_at(constant long *shape, uint position) {
+long dense_at(CONSTANT long *shape, uint position) {
   return (long)(position / CELLS) * DENSE_IMAGE + (long)(position % CELLS) * DENSE_CELL;
 }
 
 // `step` positions belong to a part.
 #define PARAMETERS                                                                                           \
-  MEMORY(a), MEMORY(b), MEMORY(c), MEMORY(partials), const uint parts, const uint step, constant long *shape \
+  MEMORY(a), MEMORY(b), MEMORY(c), MEMORY(partials), const uint parts, const uint step, CONSTANT long *shape \
       EPILOGUE_PARAMETERS
 
 // o0, o1: where the group's channels begin in the source and in b; `columns` are those of all groups.
@@ -217,10 +217,10 @@ long dense_at(constant long *shape, uint position) {
 #define A_TERM Point
 #define B_TERM long
 #define B_COLUMN long
-#define A(of_row, of_term) source(shape, a_base, a_at, o0, &(of_row), &(of_term))
+#define A(of_row, of_term) source(shape, PASS(a), o0, &(of_row), &(of_term))
 #define B(of_term, of_column) ((SUM)(LOAD_B((of_term) + (of_column))))
 
-SUM source(constant long *shape, MEMORY(a), long o0, const Point *p, const Point *q) {
+SUM source(CONSTANT long *shape, MEMORY(a), long o0, const Point *p, const Point *q) {
   long at;
   return meets(shape, p, q, 3, &at) ? (SUM)LOAD_A(o0 + at) : 0;
 }

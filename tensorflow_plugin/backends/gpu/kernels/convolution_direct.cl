@@ -4,7 +4,7 @@
 #if TO_FILTER
 
 kernel void run(const ulong items, const uint n, const uint groups, const uint k, MEMORY(a), MEMORY(b), MEMORY(c),
-                MEMORY(partials), const uint parts, const uint step, constant long *shape EPILOGUE_PARAMETERS) {
+                MEMORY(partials), const uint parts, const uint step, CONSTANT long *shape EPILOGUE_PARAMETERS) {
   const ulong id = get_global_id(0);
   if (id >= items * parts) return;
   const uint columns = n * groups, part = (uint)(id / items), element = (uint)(id % items);
@@ -46,7 +46,7 @@ kernel void run(const ulong items, const uint n, const uint groups, const uint k
 #define FILTER_GROUP shape[34]
 
 kernel void run(const ulong items, const uint n, const uint groups, const uint k, MEMORY(a), MEMORY(b), MEMORY(c),
-                MEMORY(partials), const uint parts, const uint step, constant long *shape EPILOGUE_PARAMETERS) {
+                MEMORY(partials), const uint parts, const uint step, CONSTANT long *shape EPILOGUE_PARAMETERS) {
   const ulong id = get_global_id(0);
   if (id >= items) return;
   // Neighbours among items are neighbours in memory.

@@ -2,7 +2,7 @@
 // on, [n, n], and the turns, [n, n], of which a row is a vector.
 kernel void run(const ulong n, const int vectors, MEMORY(a), MEMORY(values), MEMORY(eigenvectors), MEMORY(scratch),
                 MEMORY(report)) {
-  local REAL lanes[LANES];
+  SHARED REAL lanes[LANES];
   const ulong matrix = get_group_id(0);
   const Matrix from = AT(T, a) + matrix * n * n, to = AT(T, values) + matrix * n;
   const Matrix of = AT(T, eigenvectors) + matrix * n * n;

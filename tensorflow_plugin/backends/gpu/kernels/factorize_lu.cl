@@ -1,7 +1,7 @@
 // l and u in one. `regular`: a singular matrix fails the command.
 kernel void run(const ulong n, const int regular, MEMORY(a), MEMORY(lu), MEMORY(permutation), MEMORY(sign), MEMORY(report)) {
-  local REAL lanes[LANES];
-  local uint places[LANES];
+  SHARED REAL lanes[LANES];
+  SHARED uint places[LANES];
   const ulong matrix = get_group_id(0);
   const Matrix from = AT(T, a) + matrix * n * n, to = AT(T, lu) + matrix * n * n;
   FOR_LANES(i, 0, n * n) to[i] = from[i];

@@ -22,7 +22,7 @@ void reflect(Matrix m, const ulong rows, const ulong width, const ulong begin, M
 // of r's diagonal, and a row of the wider of q and r.
 kernel void run(const ulong rows, const ulong cols, const ulong size, const ulong scratch_size, MEMORY(a), MEMORY(q),
                 MEMORY(r), MEMORY(scratch)) {
-  local REAL lanes[LANES];
+  SHARED REAL lanes[LANES];
   const ulong matrix = get_group_id(0), least = min(rows, cols);
   const Matrix from = AT(T, a) + matrix * rows * cols, to_q = AT(T, q) + matrix * rows * size;
   const Matrix to_r = AT(T, r) + matrix * size * cols;

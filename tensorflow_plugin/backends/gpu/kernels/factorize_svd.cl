@@ -3,12 +3,12 @@
 // keeps columns as rows: the columns, [n, length], the turns, [n, n], and n numbers.
 
 // The `length` elements at x and y.
-T dot(const Matrix x, const Matrix y, const ulong length, const ulong step, local REAL *lanes) {
+T dot(const Matrix x, const Matrix y, const ulong length, const ulong step, SHARED_POINTER(REAL) lanes) {
   T sum = ZERO;
   FOR_LANES(i, 0, length) sum += MUL(CONJ(x[i * step]), y[i * step]);
   return whole_sum_of_lanes(sum, lanes);
 }
-REAL norm2(const Matrix x, const ulong length, const ulong step, local REAL *lanes) {
+REAL norm2(const Matrix x, const ulong length, const ulong step, SHARED_POINTER(REAL) lanes) {
   REAL sum = 0;
   FOR_LANES(i, 0, length) sum += NORM2(x[i * step]);
   return sum_of_lanes(sum, lanes);
@@ -16,7 +16,7 @@ REAL norm2(const Matrix x, const ulong length, const ulong step, local REAL *lan
 
 // Of neighbours: x^H y, and the sums of squares, in several sums, which are added up at the same time.
 #define SUMS 8
-T products_of(const Matrix x, const Matrix y, const ulong length, REAL *xx, REAL *yy, local REAL *lanes) {
+T products_of(const Matrix x, const Matrix y, const ulong length, REAL *xx, REAL *yy, SHARED_POINTER(REAL) lanes) {
   T xy[SUMS];
   REAL x2[SUMS], y2[SUMS];
   for (int k = 0; k < SUMS; ++k) {
@@ -48,7 +48,7 @@ T products_of(const Matrix x, const Matrix y, const ulong length, REAL *xx, REAL
 }
 
 // Makes the columns of q [rows, cols] from `have` on orthonormal to all before them: what is left of unit vectors.
-void complete(Matrix q, const ulong rows, const ulong cols, ulong have, local REAL *lanes) {
+void complete(Matrix q, const ulong rows, const ulong cols, ulong have, SHARED_POINTER(REAL) lanes) {
   for (ulong unit = 0; have < cols && unit < rows; ++unit) {
     SYNC
     FOR_LANES(i, 0, rows) q[i * cols + have] = i == unit ? ONE : ZERO;
@@ -71,12 +71,12 @@ void complete(Matrix q, const ulong rows, const ulong cols, ulong have, local RE
 
 kernel void run(const ulong rows, const ulong cols, const ulong u_cols, const ulong v_cols, const int vectors,
                 MEMORY(a), MEMORY(values), MEMORY(u), MEMORY(v), MEMORY(scratch)) {
-  local REAL lanes[LANES];
+  SHARED REAL lanes[LANES];
   const int is_tall = rows >= cols;
   const ulong matrix = get_group_id(0), n = min(rows, cols), length = max(rows, cols);
   const Matrix from = AT(T, a) + matrix * rows * cols;
   const Matrix m = AT(T, scratch) + matrix * (n * length + n * n + n), turns = m + n * length;
-  global REAL *norms = (global REAL *)(turns + n * n), *to = AT(REAL, values) + matrix * n;
+  GLOBAL REAL *norms = (GLOBAL REAL *)(turns + n * n), *to = AT(REAL, values) + matrix * n;
   const Matrix of_u = AT(T, u) + matrix * rows * u_cols, of_v = AT(T, v) + matrix * cols * v_cols;
   int bad = 0;
   FOR_ROWS(i, 0, n, length) {

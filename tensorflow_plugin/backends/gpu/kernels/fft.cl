@@ -22,35 +22,35 @@ kernel void run(const int step, const ulong items, const ulong axis, const ulong
   const ulong kept = last / 2 + 1;
   const ulong along = id % last, in_halves = id / last * kept + along;  // of an element of the whole
   if (step == STEP_LOAD_REAL) {
-    AT(COMPLEX, to)[id] = (COMPLEX)(AT(REAL, from)[id], 0);
+    AT(COMPLEX, to)[id] = MAKE2(COMPLEX, AT(REAL, from)[id], 0);
   } else if (step == STEP_LOAD_HALF) {
-    AT(COMPLEX, to)[id] = along < kept ? AT(COMPLEX, from)[in_halves] : (COMPLEX)0;
+    AT(COMPLEX, to)[id] = along < kept ? AT(COMPLEX, from)[in_halves] : SPLAT(COMPLEX, 0);
   } else if (step == STEP_LOAD) {
     AT(COMPLEX, to)[id] = AT(COMPLEX, from)[id];
   } else if (step == STEP_ROOTS) {
     const ANGLE angle = (inverse ? 2 : -2) * (ANGLE)id / (ANGLE)axis;
-    AT(COMPLEX, to)[id] = (COMPLEX)((REAL)cospi(angle), (REAL)sinpi(angle));
+    AT(COMPLEX, to)[id] = MAKE2(COMPLEX, (REAL)cospi(angle), (REAL)sinpi(angle));
   } else if (step == STEP_PASS) {
     const ulong k = id / stride % axis, begin = id - k * stride;
     const ulong size = done * factor, turn = k % size;
     const ulong first = k / size * done + k % done, apart = axis / factor;
     const ulong turns = turn * (axis / size);  // less than all the way round
     ulong root = 0;
-    COMPLEX sum = 0;
+    COMPLEX sum = SPLAT(COMPLEX, 0);
     for (ulong t = 0; t < factor; ++t) {
       const COMPLEX x = AT(COMPLEX, from)[begin + (first + t * apart) * stride];
       const COMPLEX w = AT(COMPLEX, roots)[root];
       root += turns;
       root -= root < axis ? 0 : axis;
-      sum += (COMPLEX)(x.x * w.x - x.y * w.y, x.x * w.y + x.y * w.x);
+      sum += MAKE2(COMPLEX, x.x * w.x - x.y * w.y, x.x * w.y + x.y * w.x);
     }
     AT(COMPLEX, to)[id] = sum;
   } else if (step == STEP_MIRROR) {
     // The other half of the transform of a real row; where it is its own mirror image it is real.
-    global COMPLEX *x = AT(COMPLEX, to);
+    GLOBAL COMPLEX *x = AT(COMPLEX, to);
     if (along >= kept) {
       const COMPLEX image = x[id - along + last - along];
-      x[id] = (COMPLEX)(image.x, -image.y);
+      x[id] = MAKE2(COMPLEX, image.x, -image.y);
     } else if (along == 0 || 2 * along == last) {
       x[id].y = 0;
     }

@@ -3,7 +3,7 @@
 // A conjugate operand has the sign -1.
 #ifdef COMPLEX
 #define SIGNS const REAL a_sign, const REAL b_sign,
-#define SIGNED(x, sign) ((x) * (T)(1, sign))
+#define SIGNED(x, sign) ((x) * MAKE2(T, 1, sign))
 #else
 #define SIGNS
 #define SIGNED(x, sign) (x)
@@ -11,7 +11,7 @@
 
 #define PARAMETERS                                                                                                \
   const long a_row, const long a_column, const long b_row, const long b_column, const long c_row, SIGNS MEMORY(a), \
-      MEMORY(b), MEMORY(c), const int rank, constant long *batch_table EPILOGUE_PARAMETERS
+      MEMORY(b), MEMORY(c), const int rank, CONSTANT long *batch_table EPILOGUE_PARAMETERS
 
 // Where the matrices of this product lie: o0, o1 and o2 elements into a, b and c.
 #define BEGIN(batch)                                        \

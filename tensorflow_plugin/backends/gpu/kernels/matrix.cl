@@ -10,7 +10,7 @@
 #define SIZE PASTE(T, _abs)
 #define RE(z) ((z).x)
 #define IM(z) ((z).y)
-#define FROM_REAL(x) ((T)(x, 0))
+#define FROM_REAL(x) MAKE2(T, x, 0)
 #define SAME(z, w) ((z).x == (w).x && (z).y == (w).y)
 #else
 #define MUL(x, y) ((x) * (y))
@@ -23,13 +23,13 @@
 #define FROM_REAL(x) (x)
 #define SAME(x, y) ((x) == (y))
 #endif
-#define ZERO ((T)0)
+#define ZERO SPLAT(T, 0)
 #define ONE FROM_REAL((REAL)1)
 #define IS_NAN(x) (isnan(RE(x)) || isnan(IM(x)))
 #define IS_FINITE(x) (isfinite(RE(x)) && isfinite(IM(x)))
 #define NOT_A_NUMBER FROM_REAL((REAL)NAN)
 
-typedef global T *Matrix;
+typedef GLOBAL T *Matrix;
 
 // All items of a group have come here, and see what the others have written.
 #if LANES == 1
@@ -59,10 +59,10 @@ typedef global T *Matrix;
 // Of what each item has, in the order of the items, for all of them.
 #if LANES == 1
 #define OF_LANES(name, JOINED) \
-  REAL name(const REAL mine, local REAL *lanes) { return mine; }
+  REAL name(const REAL mine, SHARED_POINTER(REAL) lanes) { return mine; }
 #else
 #define OF_LANES(name, JOINED)                                                \
-  REAL name(const REAL mine, local REAL *lanes) {                             \
+  REAL name(const REAL mine, SHARED_POINTER(REAL) lanes) {                             \
     SYNC                                                                      \
     lanes[LANE] = mine;                                                       \
     SYNC                                                                      \
@@ -74,12 +74,12 @@ typedef global T *Matrix;
 #define PLUS(x, y) ((x) + (y))
 OF_LANES(sum_of_lanes, PLUS)
 OF_LANES(largest_of_lanes, fmax)
-T whole_sum_of_lanes(const T mine, local REAL *lanes) {
+T whole_sum_of_lanes(const T mine, SHARED_POINTER(REAL) lanes) {
 #ifdef COMPLEX
   const REAL re = sum_of_lanes(mine.x, lanes);
-  return (T)(re, sum_of_lanes(mine.y, lanes));
+  return MAKE2(T, re, sum_of_lanes(mine.y, lanes));
 #else
   return sum_of_lanes(mine, lanes);
 #endif
 }
-int any_of_lanes(const int mine, local REAL *lanes) { return sum_of_lanes(mine ? 1 : 0, lanes) != 0; }
+int any_of_lanes(const int mine, SHARED_POINTER(REAL) lanes) { return sum_of_lanes(mine ? 1 : 0, lanes) != 0; }

@@ -1,6 +1,6 @@
 // In place, with partial pivoting: row i is what was row permutation[i], whose sign goes to all items. 0 where an element
 // of u's diagonal is 0, or the first is NaN. `lanes` and `places` are for an element of each item.
-int factorize_lu(Matrix m, const ulong n, global int *permutation, int *sign, local REAL *lanes, local uint *places) {
+int factorize_lu(Matrix m, const ulong n, GLOBAL int *permutation, int *sign, SHARED_POINTER(REAL) lanes, SHARED_POINTER(uint) places) {
   int regular = 1;
   *sign = 1;
   FOR_LANES(i, 0, n) permutation[i] = (int)i;

@@ -42,7 +42,7 @@ kernel void run(const int step_of_all, const ulong count, const ulong channels, 
 #endif
     return;
   }
-  global float *first_sums = AT(float, sums), *second_sums = AT(float, sums) + parts * channels;
+  GLOBAL float *first_sums = AT(float, sums), *second_sums = AT(float, sums) + parts * channels;
   if (step_of_all == STEP_CHANNELS) {
     const ulong c = id;
     if (c >= channels) return;

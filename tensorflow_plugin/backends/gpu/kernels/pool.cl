@@ -44,7 +44,7 @@ INDEX channel_at(const MemorySlice* p, uint channels, int channels_last, const i
 }
 
 // What of a window lies inside.
-void window_of(constant long* table, const int* output, int* begin, int* end) {
+void window_of(CONSTANT long* table, const int* output, int* begin, int* end) {
   for (int d = 0; d < 3; ++d) {
     const int start = output[d] * STRIDE(d) - PAD(d);
     begin[d] = max(start, 0);
@@ -58,7 +58,7 @@ void window_of(constant long* table, const int* output, int* begin, int* end) {
       for (int k = begin[2], at = (i * extents[1] + j) * extents[2] + k; k < end[2]; ++k, ++at)
 
 kernel void run(const ulong items, const uint channels, const int channels_last, MEMORY(x), MEMORY(dy), MEMORY(y),
-                MEMORY(positions), constant long* table) {
+                MEMORY(positions), CONSTANT long* table) {
   const INDEX id = get_global_id(0);
   if (id >= items) return;
   const int input[] = {INPUT(0), INPUT(1), INPUT(2)}, output[] = {OUTPUT(0), OUTPUT(1), OUTPUT(2)};
@@ -69,30 +69,30 @@ kernel void run(const ulong items, const uint channels, const int channels_last,
   const INDEX first = channel_at(&place, channels, channels_last, input);
   window_of(table, place.cell, begin, end);
 #if AVERAGE
-  SUM sum = 0;
+  SUM sum = SPLAT(SUM, 0);
   int count = 0;
   FOR_EACH_CELL(at, begin, end, input) {
     sum += (SUM)(LOAD_X(first + (INDEX)at * step));
     count += 1;
   }
-  const T value = count == 0 ? (T)0 : (T)(sum / (SUM)count);
+  const T value = count == 0 ? SPLAT(T, 0) : (T)(sum / SPLAT(SUM, count));
   STORE_Y(id, value);
 #elif STEP == STEP_FORWARD
-  T best = LOWEST;
+  T best = SPLAT(T, LOWEST);
   FOR_EACH_CELL(at, begin, end, input) {
     const T value = LOAD_X(first + (INDEX)at * step);
-    best = best < value ? value : best;
+    best = SELECT(best < value, value, best);
   }
   STORE_Y(id, best);
 #else
   // The element at the position: a NaN where the window starts with it.
-  T best = LOWEST;
-  CELL best_at = -1;
+  T best = SPLAT(T, LOWEST);
+  CELL best_at = SPLAT(CELL, -1);
   FOR_EACH_CELL(at, begin, end, input) {
     const T value = LOAD_X(first + (INDEX)at * step);
-    const CELL is_better = (best_at < 0) | (best < value);
-    best = is_better ? value : best;
-    best_at = is_better ? (CELL)at : best_at;
+    const CELL is_better = (best_at < SPLAT(CELL, 0)) | (best < value);
+    best = SELECT(is_better, value, best);
+    best_at = SELECT(is_better, SPLAT(CELL, at), best_at);
   }
 #if STEP == STEP_CELLS
   STORE_CELL(id, best_at);
@@ -110,7 +110,7 @@ kernel void run(const ulong items, const uint channels, const int channels_last,
     begin[d] = from <= 0 ? 0 : (from + STRIDE(d) - 1) / STRIDE(d);
     end[d] = min((place.cell[d] + PAD(d)) / STRIDE(d) + 1, output[d]);
   }
-  SUM sum = 0;
+  SUM sum = SPLAT(SUM, 0);
 #if !AVERAGE
   const int cell = (place.cell[0] * input[1] + place.cell[1]) * input[2] + place.cell[2];
 #endif
@@ -122,9 +122,9 @@ kernel void run(const ulong items, const uint channels, const int channels_last,
     window_of(table, here, cells_begin, cells_end);
     int count = 1;
     for (int d = 0; d < 3; ++d) count *= cells_end[d] - cells_begin[d];
-    sum += (SUM)(LOAD_DY(window)) / (SUM)count;
+    sum += (SUM)(LOAD_DY(window)) / SPLAT(SUM, count);
 #else
-    sum += LOAD_CELL(window) == (CELL)cell ? (SUM)(LOAD_DY(window)) : (SUM)0;
+    sum += SELECT(LOAD_CELL(window) == SPLAT(CELL, cell), (SUM)(LOAD_DY(window)), SPLAT(SUM, 0));
 #endif
   }
   const T value = (T)sum;

@@ -1,16 +1,10 @@
-// What every kernel has in front. A kernel is `kernel void run(...)`; see Call (machine.h) for its parameters.
-#pragma OPENCL FP_CONTRACT OFF
-
-// A parameter: an address in device memory. AT(type, name) is the array there.
-#define MEMORY(name) global char *name##_base, const ulong name##_at
-#define AT(type, name) ((global type *)(name##_base + name##_at))
+// What every kernel has in front, behind the prelude of its language. A kernel is `kernel void run(...)`; see Call
+// (machine.h) for its parameters.
 
 // The command fails; the least number that any item gives tells how.
 #define FAIL(number) atomic_min(AT(uint, report), (uint)(number))
 
 // 16-bit floats are stored in a ushort and computed in float.
-#define LOAD_HALF(name, index) vload_half(index, (const global half *)(name##_base + name##_at))
-#define STORE_HALF(name, index, value) vstore_half_rte(value, index, (global half *)(name##_base + name##_at))
 float from_bfloat16(ushort bits) { return as_float((uint)bits << 16); }
 ushort to_bfloat16(float value) {
   const uint bits = as_uint(value);
@@ -19,11 +13,7 @@ ushort to_bfloat16(float value) {
   return (ushort)((bits & 0x7fffffffu) > 0x7f800000u ? ((bits >> 16) | 0x40u) : rounded);
 }
 float round_to_bfloat16(float value) { return from_bfloat16(to_bfloat16(value)); }
-float round_to_half(float value) {
-  ushort bits;
-  vstore_half_rte(value, 0, (half *)&bits);
-  return vload_half(0, (const half *)&bits);
-}
+float round_to_half(float value) { return from_half(to_half(value)); }
 
 // Floats cut to integers. Out of range they are what x86 gives: the lowest of 32 or 64 bits, of which narrower and
 // unsigned types keep the low bits.

@@ -45,7 +45,7 @@ kernel void run(const ulong m, const ulong n, const ulong k, PARAMETERS) {
   EACH_ROW(ROW)
   SEGMENT
   if (B_ROWS_ARE_DENSE && first_column + WIDTH <= n) {
-    const global REAL *from = AT(REAL, b) + 2 * (at_b + (long)first_column);
+    const GLOBAL REAL *from = AT(REAL, b) + 2 * (at_b + (long)first_column);
     for (ulong l = 0; l < k; ++l, from += 2 * B_STEP) {
       const PASTE(REAL, PAIRS) pairs = PASTE(vload, PAIRS)(0, from);
       const VECTOR b_re = pairs.even, b_im = b_sign * pairs.odd;

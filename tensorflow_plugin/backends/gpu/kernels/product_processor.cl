@@ -16,7 +16,7 @@
     sums[i][1] += x * right;    \
   }
 #define ADD_THERE(i) ADD_PRODUCT(i, (SUM)LOAD_A(at_a[i] + (long)l * A_STEP))
-#define ADD_MAYBE(i) ADD_PRODUCT(i, element_or_0(a_base, a_at, IS_THERE(i, l), at_a[i] + (long)l * A_STEP))
+#define ADD_MAYBE(i) ADD_PRODUCT(i, element_or_0(PASS(a), IS_THERE(i, l), at_a[i] + (long)l * A_STEP))
 #define NOTHING_YET(i) sums[i][0] = sums[i][1] = (VECTOR)0;
 #define STORE_ROW(i)                                                                                              \
   if (first_row + i < m) {                                                                                        \
@@ -51,7 +51,7 @@ kernel void run(const ulong m, const ulong n, const ulong k, PARAMETERS) {
     SEGMENT_READY
 #if DENSE
     if (B_ROWS_ARE_DENSE && first_column + COLUMNS <= n) {
-      const global SUM *from = AT(SUM, b) + at_b + first_column + (long)l_begin * B_STEP;
+      const GLOBAL SUM *from = AT(SUM, b) + at_b + first_column + (long)l_begin * B_STEP;
       if (all_there) {
         for (ulong l = l_begin; l < l_end; ++l, from += B_STEP) {
           const VECTOR left = LOAD_VECTOR(0, from), right = LOAD_VECTOR(0, from + WIDTH);

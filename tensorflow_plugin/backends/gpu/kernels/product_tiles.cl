@@ -37,11 +37,14 @@
 #endif
 
 kernel void run(const ulong m, const ulong n, const ulong k, PARAMETERS) {
-  local SUM tile_a[STEP][TILE + PIECE] __attribute__((aligned(16)));
-  local SUM tile_b[STEP][TILE + PIECE] __attribute__((aligned(16)));
+  SHARED SUM tile_a[STEP][TILE + PIECE] ALIGNED(16);
+  SHARED SUM tile_b[STEP][TILE + PIECE] ALIGNED(16);
   const uint x = get_local_id(0), y = get_local_id(1), item = y * SIDE + x;
-  const ulong first_row = (ulong)get_group_id(1) * TILE, first_column = (ulong)get_group_id(0) * TILE;
-  BEGIN(get_group_id(2))
+  // Groups are along one axis, as devices limit the others. Neighbours have the same rows.
+  const ulong across = (n + TILE - 1) / TILE, in_all = across * ((m + TILE - 1) / TILE);
+  const ulong product = get_group_id(0) / in_all, tile = get_group_id(0) % in_all;
+  const ulong first_row = tile / across * TILE, first_column = tile % across * TILE;
+  BEGIN(product)
   const ulong begin = K_BEGIN, end = K_END;
   // Rows and columns beyond the last are that again, and not stored.
   A_ROW of_rows[A_LINES];
@@ -54,7 +57,7 @@ kernel void run(const ulong m, const ulong n, const ulong k, PARAMETERS) {
 #pragma unroll
   for (uint i = 0; i < EACH; ++i) {
 #pragma unroll
-    for (uint j = 0; j < EACH; ++j) sums[i][j] = 0;
+    for (uint j = 0; j < EACH; ++j) sums[i][j] = SPLAT(SUM, 0);
   }
   for (ulong from = begin;; from += STEP) {
     if (from < end) {
@@ -66,18 +69,18 @@ kernel void run(const ulong m, const ulong n, const ulong k, PARAMETERS) {
       for (uint i = 0; i < B_TERMS; ++i) of_b[i] = B_TERM_AT(from + B_L(i));
 #pragma unroll
       for (uint i = 0; i < LOADS; ++i) {
-        next_a[i] = from + A_L(i) < end ? A(of_rows[i % A_LINES], of_a[i % A_TERMS]) : (SUM)0;
-        next_b[i] = from + B_L(i) < end ? B(of_b[i % B_TERMS], of_columns[i % B_LINES]) : (SUM)0;
+        next_a[i] = from + A_L(i) < end ? A(of_rows[i % A_LINES], of_a[i % A_TERMS]) : SPLAT(SUM, 0);
+        next_b[i] = from + B_L(i) < end ? B(of_b[i % B_TERMS], of_columns[i % B_LINES]) : SPLAT(SUM, 0);
       }
     }
     if (from != begin) {
 #pragma unroll
       for (uint l = 0; l < STEP; ++l) {
-        SUM of_y[EACH], of_x[EACH];
+        SUM of_y[EACH] ALIGNED(16), of_x[EACH] ALIGNED(16);
 #pragma unroll
         for (uint i = 0; i < EACH; i += PIECE) {
-          *(VECTOR *)&of_y[i] = *(const local VECTOR *)&tile_a[l][PLACE(y, i)];
-          *(VECTOR *)&of_x[i] = *(const local VECTOR *)&tile_b[l][PLACE(x, i)];
+          *(VECTOR *)&of_y[i] = *(const SHARED_POINTER(VECTOR))&tile_a[l][PLACE(y, i)];
+          *(VECTOR *)&of_x[i] = *(const SHARED_POINTER(VECTOR))&tile_b[l][PLACE(x, i)];
         }
 #pragma unroll
         for (uint i = 0; i < EACH; ++i) {

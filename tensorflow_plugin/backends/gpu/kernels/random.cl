@@ -18,7 +18,7 @@ kernel void run(const ulong n, const int given, const ulong key_value, const ulo
     REAL pair[4];
     normal_pair(words, pair);
 #if GROUP == 4
-    normal_pair(words.zwxy, pair + 2);
+    normal_pair(MAKE4(uint4, words.z, words.w, words.x, words.y), pair + 2);
 #endif
     for (uint k = 0; k < GROUP && made < count; ++k) {
       if (fabs(pair[k]) < 2) {
@@ -45,7 +45,7 @@ kernel void run(const ulong n, const int given, const ulong key_value, const ulo
   REAL values[4];
   normal_pair(words, values);
 #if GROUP == 4
-  normal_pair(words.zwxy, values + 2);
+  normal_pair(MAKE4(uint4, words.z, words.w, words.x, words.y), values + 2);
 #endif
 #elif GROUP == 2
   const REAL values[] = {UNIT(words.x, words.y), UNIT(words.z, words.w)};

@@ -1,7 +1,7 @@
 // random_exact.cl's functions of a double: glibc's for processors with fused products, which are fused here as there.
 
 // Of 128 intervals, 1 / c and log c, which is cut so that a multiple of log 2 can be added without rounding.
-constant double kLog[128][2] = {
+CONSTANT double kLog[128][2] = {
     {0x1.734f0c3e0de9fp+0, -0x1.7cc7f79e69p-2}, {0x1.713786a2ce91fp+0, -0x1.76feec20dp-2},
     {0x1.6f26008fab5ap+0, -0x1.713e31351ep-2}, {0x1.6d1a61f138c7dp+0, -0x1.6b85b382878p-2},
     {0x1.6b1490bc5b4d1p+0, -0x1.65d55908078p-2}, {0x1.69147332f0cbap+0, -0x1.602d07618p-2},
@@ -69,7 +69,7 @@ constant double kLog[128][2] = {
 };
 
 // sin(k / 128) and cos(k / 128), each the sum of two.
-constant double kSine[110][4] = {
+CONSTANT double kSine[110][4] = {
     {0, 0, 1, 0},
     {0x1.fffeaaaaeeeefp-8, -0x1.e45e2ec67b77cp-62, 0x1.fffc000155552p-1, 0x1.f4a01a0196daep-55},
     {0x1.fffaaaaeeeed5p-7, -0x1.2ab639a9f0776p-63, 0x1.fff000155549fp-1, 0x1.28a28a03a5ef3p-55},
@@ -195,7 +195,7 @@ double exact_log(double x) {
   }
   // The intervals begin at 0x1.6p-1.
   const ulong bits = as_ulong(x), above = bits - 0x3fe6000000000000ul;
-  constant double *entry = kLog[above >> 45 & 127];
+  CONSTANT double *entry = kLog[above >> 45 & 127];
   const double k = (double)((long)above >> 52), z = as_double(bits - (above & 0xfff0000000000000ul));
   const double r = fma(z, entry[0], -1.0), square = r * r;
   const double whole = fma(k, 0x1.62e42fefa38p-1, entry[1]), high = whole + r;
@@ -226,13 +226,13 @@ double sine_of(double x, double dx) {
     return x + fma(fma(p, x, -0.5 * dx), square, dx);
   }
   const double nearest = rint(length * 128), rest = length - nearest * 0x1p-7, d = x <= 0 ? -dx : dx;
-  constant double *entry = kSine[(int)nearest];
+  CONSTANT double *entry = kSine[(int)nearest];
   const double s = rest + sine_of_rest(rest, d), c = fma(rest, d, cosine_of_rest(rest));
   return copysign(entry[0] + fma(entry[2], s, fma(-entry[0], c, fma(s, entry[3], entry[1]))), x);
 }
 double cosine_of(double x, double dx) {
   const double length = fabs(x), nearest = rint(length * 128), rest = length - nearest * 0x1p-7 + (x < 0 ? -dx : dx);
-  constant double *entry = kSine[(int)nearest];
+  CONSTANT double *entry = kSine[(int)nearest];
   const double s = sine_of_rest(rest, rest), c = cosine_of_rest(rest);
   return entry[2] + fma(-entry[0], s, fma(-entry[2], c, fma(-s, entry[1], entry[3])));
 }

@@ -11,10 +11,10 @@ void skip(Generator *g, ulong groups) {
 }
 
 uint4 next(Generator *g) {
-  uint4 c = (uint4)((uint)g->low, (uint)(g->low >> 32), (uint)g->high, (uint)(g->high >> 32));
+  uint4 c = MAKE4(uint4, (uint)g->low, (uint)(g->low >> 32), (uint)g->high, (uint)(g->high >> 32));
   uint k0 = (uint)g->key, k1 = (uint)(g->key >> 32);
   for (int round = 0; round < 10; ++round) {
-    c = (uint4)(mul_hi(0xCD9E8D57u, c.z) ^ c.y ^ k0, 0xCD9E8D57u * c.z, mul_hi(0xD2511F53u, c.x) ^ c.w ^ k1,
+    c = MAKE4(uint4, mul_hi(0xCD9E8D57u, c.z) ^ c.y ^ k0, 0xCD9E8D57u * c.z, mul_hi(0xD2511F53u, c.x) ^ c.w ^ k1,
                 0xD2511F53u * c.x);
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;

@@ -12,7 +12,7 @@
 kernel void run(const ulong outputs, const ulong n, const ulong parts, const ulong first, const ulong step,
                 const ulong span, const long divisor, const int again, const ulong found, const ulong put,
                 const int parts_are_neighbours,
-                const int kept_rank, const int reduced_rank, constant long *table, MEMORY(partials),
+                const int kept_rank, const int reduced_rank, CONSTANT long *table, MEMORY(partials),
                 MEMORY(out) SOURCE_PARAMETERS) {
   const ulong id = get_global_id(0);
   if (id >= outputs * parts) return;
@@ -27,7 +27,7 @@ kernel void run(const ulong outputs, const ulong n, const ulong parts, const ulo
       total = COMBINE(total, partial);
     }
   } else {
-    constant long *reduced = table + kept_rank * (1 + INPUTS);
+    CONSTANT long *reduced = table + kept_rank * (1 + INPUTS);
     long begin[INPUTS];
     ulong rest = output;
     for (int k = 0; k < INPUTS; ++k) begin[k] = 0;

@@ -9,7 +9,7 @@ kernel void run(const int step, const ulong lines, const ulong n, const ulong in
                 const ulong length, const int exclusive, const int reverse, MEMORY(x), MEMORY(totals), MEMORY(y)) {
   const ulong id = get_global_id(0), line = id % lines, part = id / lines;
   // The total of part p of a line, and when that step is done, of all parts in front of it.
-  global T *total_of = AT(T, totals) + line;
+  GLOBAL T *total_of = AT(T, totals) + line;
   if (step == STEP_BEFORE) {
     if (id >= lines) return;
     T total = START;

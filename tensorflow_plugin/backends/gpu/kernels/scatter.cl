@@ -15,21 +15,21 @@
 #define DIGITS 256
 
 kernel void run(const int step, const ulong n, const ulong units, const ulong rows, const int depth,
-                constant long *dims, const ulong stretch, const ulong stretches, const int shift,
+                CONSTANT long *dims, const ulong stretch, const ulong stretches, const int shift,
                 const int scalar_update, const int skip_negative, MEMORY(indices), MEMORY(updates), MEMORY(buffer), MEMORY(from_rows),
                 MEMORY(from_order), MEMORY(to_rows), MEMORY(to_order), MEMORY(counts), MEMORY(report)) {
   const ulong id = get_global_id(0);
-  global uint *row_of_place = AT(uint, from_rows), *order = AT(uint, from_order);
+  GLOBAL uint *row_of_place = AT(uint, from_rows), *order = AT(uint, from_order);
   if (step == STEP_ROWS) {
     if (id >= n) return;
     int any_negative;
-    const long row = row_of(id, indices_base, indices_at, depth, dims, &any_negative);
+    const long row = row_of(id, PASS(indices), depth, dims, &any_negative);
     row_of_place[id] = row < 0 ? (uint)rows : (uint)row;
     order[id] = (uint)id;
   } else if (step == STEP_COUNT) {
     if (id >= stretches) return;
     // Digit by digit, so that one scan makes positions: [DIGITS, stretches].
-    global uint *count = AT(uint, counts) + id;
+    GLOBAL uint *count = AT(uint, counts) + id;
     for (uint d = 0; d < DIGITS; ++d) count[d * stretches] = 0;
     for (ulong i = id * stretch; i < min(n, (id + 1) * stretch); ++i) {
       ++count[(row_of_place[i] >> shift & (DIGITS - 1)) * stretches];
@@ -44,7 +44,7 @@ kernel void run(const int step, const ulong n, const ulong units, const ulong ro
     }
   } else if (step == STEP_PLACE) {
     if (id >= stretches) return;
-    global uint *position = AT(uint, counts) + id;
+    GLOBAL uint *position = AT(uint, counts) + id;
     for (ulong i = id * stretch; i < min(n, (id + 1) * stretch); ++i) {
       const uint to = position[(row_of_place[i] >> shift & (DIGITS - 1)) * stretches]++;
       AT(uint, to_rows)[to] = row_of_place[i];
@@ -56,7 +56,7 @@ kernel void run(const int step, const ulong n, const ulong units, const ulong ro
     const uint row = row_of_place[place];
     if (row == rows) {
       int any_negative;
-      row_of(order[place], indices_base, indices_at, depth, dims, &any_negative);
+      row_of(order[place], PASS(indices), depth, dims, &any_negative);
       if (unit == 0 && !(skip_negative && any_negative)) FAIL(order[place]);
       return;
     }

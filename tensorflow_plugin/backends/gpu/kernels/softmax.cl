@@ -26,7 +26,7 @@ kernel void run(const ulong rows, const ulong n, const ulong parts, const ulong 
   const ulong row = id / parts, part = id % parts;
   const ulong begin = part * first, end = min(n, begin + span);
   const long logits_at_row = (long)row * logits_row;
-  global Partial *found = AT(Partial, partials) + row * parts;
+  GLOBAL Partial *found = AT(Partial, partials) + row * parts;
   Partial all;
   all.max = -INFINITY;
   all.exponentials = all.labels = all.distances = 0;

@@ -17,7 +17,7 @@
 
 kernel void run(const ulong n, const long logits_row, const long logits_column, const long labels_row,
                 const long labels_column, MEMORY(logits), MEMORY(labels), MEMORY(first_out), MEMORY(backprop)) {
-  local REAL shared[ITEMS];
+  SHARED REAL shared[ITEMS];
   const uint item = get_local_id(0);
   const ulong row = get_group_id(0);
   const long logits_at_row = (long)row * logits_row;

@@ -12,8 +12,7 @@ REAL total_of(const NUMBERS v) {
 #else
   const PASTE(REAL, 4) four = v;
 #endif
-  const PASTE(REAL, 2) two = four.lo + four.hi;
-  return two.x + two.y;
+  return (four.x + four.z) + (four.y + four.w);
 }
 
 #if KIND < 2
@@ -26,10 +25,10 @@ kernel void run(const ulong rows, const ulong n, MEMORY(logits), MEMORY(labels),
   const ulong row = get_global_id(0);
   if (row >= rows) return;
   const ulong from = row * n, vectors = n / WIDTH, rest = vectors * WIDTH;
-  NUMBERS largest = (NUMBERS)(-INFINITY);
+  NUMBERS largest = SPLAT(NUMBERS, -INFINITY);
   for (ulong i = 0; i < vectors; ++i) {
     const NUMBERS v = LOAD_NUMBERS(logits, i);
-    largest = v > largest ? v : largest;
+    largest = SELECT(v > largest, v, largest);
   }
   REAL max_of_lanes[WIDTH], max = -INFINITY;
   PASTE(vstore, WIDTH)(largest, 0, max_of_lanes);
@@ -41,7 +40,7 @@ kernel void run(const ulong rows, const ulong n, MEMORY(logits), MEMORY(labels),
   // In blocks first, as sums of few numbers lose less.
   REAL exponentials = 0, of_labels = 0, distances = 0;
   for (ulong begin = 0; begin < vectors; begin += BLOCK) {
-    NUMBERS sum = (NUMBERS)0, labels_sum = (NUMBERS)0, distances_sum = (NUMBERS)0;
+    NUMBERS sum = SPLAT(NUMBERS, 0), labels_sum = SPLAT(NUMBERS, 0), distances_sum = SPLAT(NUMBERS, 0);
     for (ulong i = begin; i < min(vectors, begin + BLOCK); ++i) {
       const NUMBERS shifted = LOAD_NUMBERS(logits, i) - max, exponential = exp(shifted);
       sum += exponential;
@@ -84,7 +83,7 @@ kernel void run(const ulong rows, const ulong n, MEMORY(logits), MEMORY(labels),
 #if KIND == 2
     STORE_NUMBERS(result, i, share - LOAD_NUMBERS(labels, i));
 #elif KIND == 3
-    STORE_NUMBERS(result, i, valid ? share : (NUMBERS)((REAL)NAN));
+    STORE_NUMBERS(result, i, valid ? share : SPLAT(NUMBERS, (REAL)NAN));
 #else
     STORE_NUMBERS(result, i, share);
 #endif

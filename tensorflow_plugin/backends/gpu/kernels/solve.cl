@@ -27,14 +27,14 @@ void solve_triangle(const Matrix m, const ulong row, const ulong column, const i
 // The scratch of a general matrix is [n, n], and its permutation's are n numbers.
 kernel void run(const int kind, const int adjoint, const ulong n, const ulong columns, MEMORY(a), MEMORY(b), MEMORY(x),
                 MEMORY(scratch), MEMORY(permutations), MEMORY(report)) {
-  local REAL lanes[LANES];
-  local uint places[LANES];
+  SHARED REAL lanes[LANES];
+  SHARED uint places[LANES];
   const ulong matrix = get_group_id(0);
   const Matrix of_a = AT(T, a) + matrix * n * n, of_b = AT(T, b) + matrix * n * columns;
   const Matrix to = AT(T, x) + matrix * n * columns;
   if (kind == GENERAL) {
     const Matrix lu = AT(T, scratch) + matrix * n * n;
-    global int *permutation = AT(int, permutations) + matrix * n;
+    GLOBAL int *permutation = AT(int, permutations) + matrix * n;
     FOR_ROWS(r, 0, n, n) {
       FOR_COLUMNS(c, n) lu[r * n + c] = adjoint ? CONJ(of_a[c * n + r]) : of_a[r * n + c];
     }

@@ -22,7 +22,7 @@ int exchanges(const int pivoting, const int perturb, const T pivot, const T belo
 
 kernel void run(const int pivoting, const int perturb, const ulong n, const ulong columns, MEMORY(a), MEMORY(b),
                 MEMORY(x), MEMORY(scratch)) {
-  local REAL lanes[LANES];
+  SHARED REAL lanes[LANES];
   const ulong matrix = get_group_id(0);
   const Matrix above = AT(T, a) + matrix * 3 * n, diagonal = above + n, below = diagonal + n;
   const Matrix from = AT(T, b) + matrix * n * columns, to = AT(T, x) + matrix * n * columns;

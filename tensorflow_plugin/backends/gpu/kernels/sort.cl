@@ -36,7 +36,7 @@ kernel void run(const int step, const ulong rows, const ulong n, const ulong k, 
   if (step == STEP_RANKS) {
     if (id >= rows * n) return;
     const ulong row = id / n, at = id % n;
-    const global WORD *of_row = AT(WORD, x) + row * n;
+    const GLOBAL WORD *of_row = AT(WORD, x) + row * n;
     const WORD key = key_of(of_row[at], descending);
     ulong rank = 0;
     for (ulong i = 0; i < n; ++i) {
@@ -49,11 +49,11 @@ kernel void run(const int step, const ulong rows, const ulong n, const ulong k, 
   } else if (step == STEP_COUNT || step == STEP_PLACE) {
     const ulong row = id / stretches, part = id % stretches;
     if (row >= rows) return;
-    const global WORD *of_row = AT(WORD, x) + row * n;
-    const global uint *order = AT(uint, from) + row * n;
+    const GLOBAL WORD *of_row = AT(WORD, x) + row * n;
+    const GLOBAL uint *order = AT(uint, from) + row * n;
     // [rows, DIGITS, stretches]
-    global uint *count = AT(uint, counts) + row * DIGITS * stretches + part;
-    const global uint *sum = AT(uint, sums) + row * DIGITS;
+    GLOBAL uint *count = AT(uint, counts) + row * DIGITS * stretches + part;
+    const GLOBAL uint *sum = AT(uint, sums) + row * DIGITS;
     if (step == STEP_COUNT) {
       for (uint d = 0; d < DIGITS; ++d) count[d * stretches] = 0;
     }

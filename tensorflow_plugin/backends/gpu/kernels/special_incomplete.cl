@@ -6,20 +6,20 @@
 #define ADDS_NOTHING 0x1p-53
 
 // Numbers with their derivatives.
-double2 dual_product(double2 u, double2 v) { return (double2)(u.x * v.x, u.x * v.y + u.y * v.x); }
+double2 dual_product(double2 u, double2 v) { return MAKE2(double2, u.x * v.x, u.x * v.y + u.y * v.x); }
 double2 dual_quotient(double2 u, double2 v) {
   const double q = u.x / v.x;
-  return (double2)(q, (u.y - q * v.y) / v.x);
+  return MAKE2(double2, q, (u.y - q * v.y) / v.x);
 }
 
 // 1 + x / (a + 1) + x^2 / ((a + 1) (a + 2)) + ..., and if it is wanted, its derivative by a. P(a, x) is that times
 // x^a exp(-x) / (a gamma(a)).
 double2 gamma_series(double a, double x, int derivative) {
-  double2 sum = (double2)(1, 0), term = sum;
+  double2 sum = MAKE2(double2, 1, 0), term = sum;
   const int most = derivative ? MOST_TERMS_OF_A_DERIVATIVE : MOST_TERMS;
   for (int k = 1; k <= most; ++k) {
     // (x / (a + k))' = -x / (a + k)^2
-    term = dual_product(term, (double2)(x / (a + k), -x / ((a + k) * (a + k))));
+    term = dual_product(term, MAKE2(double2, x / (a + k), -x / ((a + k) * (a + k))));
     sum += term;
     if (derivative ? fabs(term.y) <= ADDS_NOTHING * fabs(sum.y) : term.x <= ADDS_NOTHING * sum.x) break;
   }
@@ -29,12 +29,12 @@ double2 gamma_series(double a, double x, int derivative) {
 // 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / ...)), and if it is wanted, its derivative by a. 1 - P(a, x) is
 // that times x^a exp(-x) / gamma(a). By Lentz's method, for x > 1, x > a.
 double2 gamma_fraction(double a, double x, int derivative) {
-  double2 b = (double2)(x - a + 1, -1), c = (double2)(1e300, 0), d = dual_quotient((double2)(1, 0), b), all = d;
+  double2 b = MAKE2(double2, x - a + 1, -1), c = MAKE2(double2, 1e300, 0), d = dual_quotient(MAKE2(double2, 1, 0), b), all = d;
   const int most = derivative ? MOST_TERMS_OF_A_DERIVATIVE : MOST_TERMS;
   for (int k = 1; k <= most; ++k) {
-    const double2 part = (double2)(-k * (k - a), k);
+    const double2 part = MAKE2(double2, -k * (k - a), k);
     b.x += 2;
-    d = dual_quotient((double2)(1, 0), dual_product(part, d) + b);
+    d = dual_quotient(MAKE2(double2, 1, 0), dual_product(part, d) + b);
     c = b + dual_quotient(part, c);
     const double2 factor = dual_product(c, d), before = all;
     all = dual_product(all, factor);
@@ -119,7 +119,7 @@ double special_gamma_sample_grad(double a, double x) {
 }
 
 // Euler and Maclaurin's sum: terms until they are far out, then the integral and its corrections, by (2k)! / B_2k.
-constant double kCorrections[] = {12,
+CONSTANT double kCorrections[] = {12,
                                   -720,
                                   30240,
                                   -1209600,

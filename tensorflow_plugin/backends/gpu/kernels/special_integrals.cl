@@ -19,16 +19,16 @@ double dilogarithm(double u) {
 }
 
 // Complex numbers.
-double2 product_of(double2 a, double2 b) { return (double2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+double2 product_of(double2 a, double2 b) { return MAKE2(double2, a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 double2 quotient_of(double2 a, double2 b) {
-  return product_of(a, (double2)(b.x, -b.y)) / (b.x * b.x + b.y * b.y);
+  return product_of(a, MAKE2(double2, b.x, -b.y)) / (b.x * b.x + b.y * b.y);
 }
 
 // C(x) and S(x) for x > 0.
 double2 fresnel_of(double x) {
   if (x < 1.6) {
     const double a = M_PI / 2 * x * x;
-    double2 sum = 0;
+    double2 sum = SPLAT(double2, 0);
     double term = x;
     for (int k = 0; fabs(term) > DOUBLE_EPSILON * fabs(sum.y); k += 2) {
       sum.x += term / (2 * k + 1);
@@ -39,20 +39,20 @@ double2 fresnel_of(double x) {
     return sum;
   }
   // Beyond, 1 / (pi x) is lost beside 1/2.
-  if (!(x < 1e17)) return 0.5;
+  if (!(x < 1e17)) return SPLAT(double2, 0.5);
   const double x2 = x * x;
-  const double2 z = (double2)(0, -M_PI * x2);
+  const double2 z = MAKE2(double2, 0, -M_PI * x2);
   const int steps = 8 + (int)(240 / x2);
-  double2 fraction = z + (double2)(4. * steps + 1, 0);
+  double2 fraction = z + MAKE2(double2, 4. * steps + 1, 0);
   for (int k = steps; k > 0; --k) {
-    const double2 part = quotient_of((double2)((2. * k - 1) * (2. * k), 0), fraction);
-    fraction = z + (double2)(4. * k - 3, 0) - part;
+    const double2 part = quotient_of(MAKE2(double2, (2. * k - 1) * (2. * k), 0), fraction);
+    fraction = z + MAKE2(double2, 4. * k - 3, 0) - part;
   }
-  const double2 h = quotient_of((double2)(x, -x), fraction);
+  const double2 h = quotient_of(MAKE2(double2, x, -x), fraction);
   // The phase modulo 2 pi, with the digits of x^2 that do not fit into a double.
   const double phase = M_PI / 2 * (fmod(x2, 4) + fma(x, x, -x2));
-  const double2 rest = (double2)(1, 0) - product_of((double2)(cos(phase), sin(phase)), h);
-  return (double2)(rest.x - rest.y, rest.x + rest.y) / 2;
+  const double2 rest = MAKE2(double2, 1, 0) - product_of(MAKE2(double2, cos(phase), sin(phase)), h);
+  return MAKE2(double2, rest.x - rest.y, rest.x + rest.y) / 2;
 }
 
 double special_dawsn(double x) {

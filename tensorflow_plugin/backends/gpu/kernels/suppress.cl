@@ -10,7 +10,7 @@ typedef struct {
   float low_y, low_x, high_y, high_x, area;
 } Box;
 
-Box box_at(const global float *corners) {
+Box box_at(const GLOBAL float *corners) {
   Box box;
   box.low_y = LEAST(corners[0], corners[2]);
   box.low_x = LEAST(corners[1], corners[3]);
@@ -33,8 +33,8 @@ float overlap(const Box a, const Box b) {
 
 kernel void run(const ulong n, const ulong most, const float threshold, MEMORY(in), MEMORY(kept)) {
   const ulong item = get_local_id(0), items = get_local_size(0);
-  const global float *x = AT(float, in);
-  global uchar *is_kept = AT(uchar, kept);
+  const GLOBAL float *x = AT(float, in);
+  GLOBAL uchar *is_kept = AT(uchar, kept);
   for (ulong j = item; j < n; j += items) is_kept[j] = 1;
   barrier(CLK_GLOBAL_MEM_FENCE);
   ulong count = 0;

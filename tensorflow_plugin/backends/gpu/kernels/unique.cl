@@ -36,13 +36,13 @@ kernel void run(const int step, const ulong n, const ulong inner, const ulong st
   const ulong id = get_global_id(0), words = inner * WORDS;
   // Of a place: a row there, the least one that is equal to it, and at last its number. Of a row: its place, NONE if it
   // is like no other.
-  global uint *row_at = AT(uint, rows), *least_at = AT(uint, leasts), *place_of = AT(uint, places);
-  global uint *positions = AT(uint, counts);  // and the count of all
+  GLOBAL uint *row_at = AT(uint, rows), *least_at = AT(uint, leasts), *place_of = AT(uint, places);
+  GLOBAL uint *positions = AT(uint, counts);  // and the count of all
   if (step == STEP_CLEAR) {
     if (id <= mask) row_at[id] = least_at[id] = NONE;
   } else if (step == STEP_INSERT) {
     if (id >= n) return;
-    const global WORD *row = AT(WORD, x) + id * words;
+    const GLOBAL WORD *row = AT(WORD, x) + id * words;
     ulong hash = 0;
     int any_nan = 0;
     for (ulong w = 0; w < words; ++w) {
@@ -56,7 +56,7 @@ kernel void run(const int step, const ulong n, const ulong inner, const ulong st
     for (;; place = (place + 1) & mask) {
       const uint there = atomic_cmpxchg(row_at + place, NONE, (uint)id);
       if (there == NONE) break;
-      const global WORD *other = AT(WORD, x) + there * words;
+      const GLOBAL WORD *other = AT(WORD, x) + there * words;
       ulong w = 0;
       while (w < words && same(row[w]) == same(other[w])) ++w;
       if (w == words) break;

@@ -52,11 +52,11 @@ std::string Source(size_t element_size, int rank, const CopyBlock& block, const 
       "+ k];\n",
       "kernel void run(const ulong n, MEMORY(in), MEMORY(out), const long from, const long to, const ulong rows, ",
       "const ulong columns, const long from_row, const long from_column, const long to_row, const long to_column, ",
-      "constant long *table) {\n  const ", index_type, " i = get_global_id(0);\n  if (i >= n) return;\n",
+      "CONSTANT long *table) {\n  const ", index_type, " i = get_global_id(0);\n  if (i >= n) return;\n",
       WalkText(rank, 2, "i", index_type), "  const ulong across = (columns + COLUMNS - 1) / COLUMNS;\n",
       "  const ulong down = (rows + ROWS - 1) / ROWS;\n",
       "  const ulong rows_left = rows - i / across % down * ROWS, columns_left = columns - i % across * COLUMNS;\n",
-      "  global ", unit.type, " *to_here = AT(", unit.type, ", out) + (to + o1) * UNITS;\n  const global ", unit.type,
+      "  GLOBAL ", unit.type, " *to_here = AT(", unit.type, ", out) + (to + o1) * UNITS;\n  const GLOBAL ", unit.type,
       " *from_here = AT(", unit.type, ", in) + (from + o0) * UNITS;\n",
       "  if (rows_left >= ROWS && columns_left >= COLUMNS) {\n    COPY(ROWS, COLUMNS)\n  } else {\n",
       "    COPY(min(rows_left, (ulong)ROWS), min(columns_left, (ulong)COLUMNS))\n  }\n}\n");

@@ -9,7 +9,7 @@ namespace xpu::gpu {
 namespace {
 
 std::string Source(const Program& program, const ElementWalk& walk) {
-  return errors::Concat(ExtensionsFor(program), "kernel void run(const ulong n", walk.Parameters(),
+  return errors::Concat(FunctionsFor(program), "kernel void run(const ulong n", walk.Parameters(),
                         program.can_fail() ? ", MEMORY(report)" : "", ") {\n  const ", walk.index_type(),
                         " i = get_global_id(0);\n  if (i >= n) return;\n", walk.Statements(), "}\n");
 }

@@ -29,8 +29,7 @@ std::vector<int64_t> FactorsOf(int64_t n) {
 std::string Source(const Hardware& hardware, DType type) {
   const char* const real = type == DType::kComplex64 ? "float" : "double";
   const char* const angle = hardware.has_double ? "double" : "float";
-  return errors::Concat(hardware.has_double ? ExtensionsFor(DType::kDouble) : "", "#define REAL ", real,
-                        "\n#define COMPLEX ", real, "2\n#define ANGLE ", angle, "\n", kSource);
+  return errors::Concat("#define REAL ", real, "\n#define COMPLEX ", real, "2\n#define ANGLE ", angle, "\n", kSource);
 }
 
 int64_t LongestAxis(const FftDesc& desc) { return *std::max_element(desc.shape.begin(), desc.shape.end()); }

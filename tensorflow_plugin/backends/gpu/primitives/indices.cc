@@ -15,7 +15,7 @@ bool FitsReport(int64_t a, int64_t b) {
 std::string RowOfText(DType index_type) {
   // As unsigned, a negative coordinate is too large, and so is one beyond int64's range.
   return errors::Concat(
-      "long row_of(ulong j, MEMORY(indices), int depth, constant long *dims, int *any_negative) {\n  long row = 0;\n"
+      "long row_of(ulong j, MEMORY(indices), int depth, CONSTANT long *dims, int *any_negative) {\n  long row = 0;\n"
       "  *any_negative = 0;\n  int outside = 0;\n  for (int d = 0; d < depth; ++d) {\n    const ",
       StorageOf(index_type), " coordinate = AT(", StorageOf(index_type),
       ", indices)[j * depth + d];\n    *any_negative |= coordinate < 0;\n"

@@ -29,10 +29,10 @@ bool HasMatrices(const Abilities& abilities, DType type) {
 std::string MatrixSource(const Hardware& hardware, DType type, const std::string& kernel) {
   const DType real = RealTypeOf(type);
   const char* const prefix = real == DType::kFloat ? "FLT" : "DBL";
-  return ExtensionsFor(type) + errors::Concat(IsComplex(type) ? "#define COMPLEX\n" : "", "#define T ",
-                                              RegisterOf(type), "\n#define REAL ", RegisterOf(real),
-                                              "\n#define EPSILON ", prefix, "_EPSILON\n#define LEAST ", prefix,
-                                              "_MIN\n#define LANES ", LanesOf(hardware), "\n", kMatrix, kernel);
+  return FunctionsFor(type) + errors::Concat(IsComplex(type) ? "#define COMPLEX\n" : "", "#define T ", RegisterOf(type),
+                                             "\n#define REAL ", RegisterOf(real), "\n#define EPSILON ", prefix,
+                                             "_EPSILON\n#define LEAST ", prefix, "_MIN\n#define LANES ",
+                                             LanesOf(hardware), "\n", kMatrix, kernel);
 }
 
 Status RunMatrices(Call& call, const Hardware& hardware, int64_t batch) {

@@ -62,7 +62,7 @@ std::string Elements(DType type, int width) {
 }
 
 std::string Source(const PoolDesc& desc, Step step, int width, const char* index_type) {
-  return errors::Concat(ExtensionsFor(desc.type), Elements(desc.type, width), "#define POSITION ",
+  return errors::Concat(Elements(desc.type, width), "#define POSITION ",
                         desc.positions_type == DType::kInt32 ? "int" : "long", "\n#define LOWEST ", LowestOf(desc.type),
                         "\n#define AVERAGE ", desc.kind == PoolKind::kAverage ? 1 : 0, "\n#define STEP ",
                         static_cast<int>(step), "\n#define INDEX ", index_type, "\n", kSource);

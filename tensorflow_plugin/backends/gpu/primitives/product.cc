@@ -42,7 +42,7 @@ size_t SumSize(DType type) { return SizeOf(type) < 8 ? 4 : SizeOf(type); }
 std::string ProductElements(DType type) {
   const std::string real =
       IsComplex(type) ? errors::Concat("#define COMPLEX\n#define REAL ", RegisterOf(RealTypeOf(type)), "\n") : "";
-  return ExtensionsFor(type) + real +
+  return FunctionsFor(type) + real +
          errors::Concat("#define T ", RegisterOf(type), "\n#define SUM ", SumOf(type), "\n#define LOAD_A(i) ",
                         Load(type, "a", "i"), "\n#define LOAD_B(i) ", Load(type, "b", "i"), "\n#define STORE_C(i, x) ",
                         Store(type, "c", "i", "x"));
@@ -50,7 +50,7 @@ std::string ProductElements(DType type) {
 
 std::string Epilogue::Text() const {
   if (!walk_) return "#define EPILOGUE_PARAMETERS\n#define FINISH(at, value) STORE_C(at, value)\n";
-  return errors::Concat(ExtensionsFor(*program_), "void finish(const T element, const ", walk_->index_type(), " i",
+  return errors::Concat(FunctionsFor(*program_), "void finish(const T element, const ", walk_->index_type(), " i",
                         walk_->Parameters(), ") {\n", walk_->Statements("element"), "}\n#define EPILOGUE_PARAMETERS",
                         walk_->Parameters(), "\n#define FINISH(at, value) finish(", Cast(type_, type_, "value"), ", at",
                         walk_->Arguments(), ")\n");
@@ -68,7 +68,7 @@ std::string ProductSource(const Hardware& hardware, const Products& products, co
   const std::string front = ProductElements(type) + epilogue;
   if (!hardware.is_processor) {
     const std::string fused = IsInteger(type)   ? "((v) * (w) + (z))"
-                              : IsComplex(type) ? "fma((v).yy, (T)(-(w).y, (w).x), fma((v).xx, w, z))"
+                              : IsComplex(type) ? errors::Concat(RegisterOf(type), "_fma(v, w, z)")
                                                 : "fma(v, w, z)";
     const int piece = PieceOf(type);
     const std::string vector = piece == 1 ? SumOf(type) : errors::Concat(SumOf(type), piece);
@@ -137,7 +137,7 @@ Status RunWith(const Tile& tile, Machine& machine, Queue& queue, const Products&
     return call.RunGroups(groups, local, time);
   }
   const int64_t side = tile.side, extent = side * tile.width;
-  const size_t groups[] = {tiles(products.n, extent), tiles(products.m, extent), batches};
+  const size_t groups[] = {tiles(products.n, extent) * tiles(products.m, extent) * batches, 1, 1};
   const size_t local[] = {static_cast<size_t>(side), static_cast<size_t>(side), 1};
   return call.RunGroups(groups, local, time);
 }
@@ -184,8 +184,9 @@ Status RunProducts(Machine& machine, Queue& queue, const Products& products, con
   const uint64_t kind = KindOf(products);
   const double work = static_cast<double>(products.m) * static_cast<double>(products.n) *
                       static_cast<double>(products.k) * static_cast<double>(products.batches);
-  const TileSearch::Choice run = machine.tiles().Next(machine.compiler(), kind, static_cast<int>(tiles.size()), work,
-                                                      [&] { return NameOf(kind, tiles); });
+  TileSearch::Choice run = machine.tiles().Next(machine.compiler(), kind, static_cast<int>(tiles.size()), work,
+                                                [&] { return NameOf(kind, tiles); });
+  run.timed = run.timed && !queue.is_capturing();
   const Clock::time_point began = Clock::now();
   std::shared_ptr<const LaunchTime> time;
   const Status status = RunWith(tiles[static_cast<size_t>(run.way)], machine, queue, products, args, epilogue,

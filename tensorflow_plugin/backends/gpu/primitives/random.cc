@@ -56,9 +56,8 @@ int GroupOf(DType type) { return SizeOf(type) == 8 ? 2 : 4; }
 // random_philox.cl, with what it wants in front, for numbers that are computed in `real`.
 std::string Words(const RandomDesc& desc, DType real, bool exact) {
   const std::string functions = real == DType::kDouble ? kExactDouble : kExactFloat;
-  return errors::Concat(ExtensionsFor(exact ? DType::kDouble : real), exact ? "#define EXACT\n" + functions : "",
-                        "#define KIND ", KindOf(desc.kind), "\n#define GROUP ", GroupOf(real), "\n#define REAL ",
-                        RegisterOf(real), "\n", kPhilox);
+  return errors::Concat(exact ? "#define EXACT\n" + functions : "", "#define KIND ", KindOf(desc.kind),
+                        "\n#define GROUP ", GroupOf(real), "\n#define REAL ", RegisterOf(real), "\n", kPhilox);
 }
 
 std::string Source(const RandomDesc& desc) {

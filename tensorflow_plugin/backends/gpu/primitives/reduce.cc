@@ -94,18 +94,18 @@ std::string KindSource(const ReduceDesc& desc) {
       const char* const wide = value[0] == 'u' ? "ulong" : "long";
       const std::string quotient =
           errors::Concat("((divisor) == 0 ? 0 : (", value, ")((", wide, ")(a) / (", wide, ")(divisor)))");
-      define(sum, "0", "(ACC)(x)", "((a) + (b))",
+      define(sum, "SPLAT(ACC, 0)", "(ACC)(x)", "((a) + (b))",
              is_integer ? quotient : errors::Concat("((a) / (", RegisterOf(RealTypeOf(type)), ")(divisor))"));
       break;
     }
     case ReduceKind::kProd:
-      define(sum, IsComplex(type) ? "((ACC)(1, 0))" : "1", "(ACC)(x)",
+      define(sum, IsComplex(type) ? "MAKE2(ACC, 1, 0)" : "1", "(ACC)(x)",
              is_integer ? "((a) * (b))" : ProductText(type, "a", "b"), errors::Concat("(", value, ")(a)"));
       break;
     case ReduceKind::kEuclideanNorm:
       if (IsComplex(type)) {
         define(RegisterOf(RealTypeOf(type)), "0", value + "_squared_abs(x)", "((a) + (b))",
-               errors::Concat("((", value, ")(sqrt(a), 0))"));
+               errors::Concat("MAKE2(", value, ", sqrt(a), 0)"));
         break;
       }
       define(is_integer ? "double" : value, "0", "((ACC)(x) * (ACC)(x))", "((a) + (b))",
@@ -126,10 +126,12 @@ std::string KindSource(const ReduceDesc& desc) {
       // The first of the best; a NaN, which compares false, is none.
       const bool is_max = desc.kind == ReduceKind::kArgMax;
       define(errors::Concat("struct { ", value, " best; long at; }"),
-             errors::Concat("((ACC){", Extreme(type, !is_max), ", 0})"), "((ACC){(x), (e)})",
+             errors::Concat("acc_of(", Extreme(type, !is_max), ", 0)"), "acc_of(x, e)",
              errors::Concat("((b).best ", is_max ? ">" : "<",
                             " (a).best || ((b).best == (a).best && (b).at < (a).at) ? (b) : (a))"),
              errors::Concat("(", RegisterOf(result), ")(a).at"));
+      text += errors::Concat("ACC acc_of(const ", value, " best, const long at) {\n  const ACC acc = {best, at};\n",
+                             "  return acc;\n}\n");
       break;
     }
   }
@@ -141,19 +143,19 @@ std::string Source(const ReduceDesc& desc) {
   std::string parameters, arguments;
   const auto memory = [&](const std::string& name) {
     parameters += ", MEMORY(" + name + ")";
-    arguments += ", " + name + "_base, " + name + "_at";
+    arguments += ", PASS(" + name + ")";
   };
   for (int k = 0; k < program.num_inputs(); ++k) memory("in" + std::to_string(k));
   if (program.can_fail()) memory("report");
-  std::string extensions = ExtensionsFor(program);
+  std::string functions = FunctionsFor(program);
   if (desc.kind == ReduceKind::kEuclideanNorm && IsInteger(SourceType(desc))) {
-    extensions += ExtensionsFor(DType::kDouble) + "CUT(double)\n";
+    functions += "CUT(double)\n";
   }
   const std::string body = Registers(program, [&](int input) {
     return Load(program.inputs()[static_cast<size_t>(input)], "in" + std::to_string(input),
                 "o[" + std::to_string(input) + "]");
   });
-  return errors::Concat(extensions, "#define INPUTS ", program.num_inputs(), "\n#define SOURCE_PARAMETERS ", parameters,
+  return errors::Concat(functions, "#define INPUTS ", program.num_inputs(), "\n#define SOURCE_PARAMETERS ", parameters,
                         "\n#define SOURCE_ARGUMENTS ", arguments, "\n", KindSource(desc),
                         "VALUE_TYPE VALUE(const long *o SOURCE_PARAMETERS) {\n", body, "  return r",
                         program.outputs()[0], ";\n}\n", kSource);

@@ -19,9 +19,8 @@ bool Supports(const Abilities& abilities, const ResampleDesc& desc) {
 Status Enqueue(Machine& machine, Queue& queue, const ResampleDesc& desc, const Args& args, const Footprint& footprint) {
   const DType type = desc.type, result = desc.result_type;
   Call call(machine, queue, errors::Concat("resample ", Name(type), " ", Name(result)), [&] {
-    return errors::Concat(ExtensionsFor(type == DType::kDouble ? type : result), "#define C ", RegisterOf(result),
-                          "\n#define LOAD_IMAGE(i) (C)", Load(type, "images", "i"), "\n#define STORE_RESULT(i, x) ",
-                          Store(result, "out", "i", "x"), kSource);
+    return errors::Concat("#define C ", RegisterOf(result), "\n#define LOAD_IMAGE(i) (C)", Load(type, "images", "i"),
+                          "\n#define STORE_RESULT(i, x) ", Store(result, "out", "i", "x"), kSource);
   });
   const int64_t items = footprint.out[0].elements;
   call.Value(static_cast<uint64_t>(items));

@@ -59,12 +59,8 @@ std::string Source(const SampleDesc& d) {
   const bool is_forward = d.direction == SampleDirection::kForward;
   const DType filled = is_forward ? d.result_type : d.type;
   const DType stored = is_forward ? d.result_type : updates.type;
-  std::string text;
-  for (DType type : {d.type, d.result_type}) {
-    if (type == DType::kDouble) text = ExtensionsFor(type);
-  }
   return errors::Concat(
-      text, "CUT(float)\n#define NEAREST ", d.kind == SampleKind::kNearest ? 1 : 0, "\n#define OUTSIDE ",
+      "CUT(float)\n#define NEAREST ", d.kind == SampleKind::kNearest ? 1 : 0, "\n#define OUTSIDE ",
       static_cast<int>(d.outside), "\n#define DIRECTION ", static_cast<int>(d.direction), "\n#define LOAD_PIXEL(i) ",
       Load(d.type, "images", "i"), "\n#define LOAD_GRADIENT(i) ", Load(d.result_type, "gradient", "i"),
       "\n#define FILL(x) ", Cast(DType::kFloat, filled, "(x)"), "\n#define RESULT ", RegisterOf(stored),

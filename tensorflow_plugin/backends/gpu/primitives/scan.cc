@@ -20,8 +20,8 @@ Parts PartsOf(const ScanDesc& desc) { return Parts::Of(desc.outer * desc.inner, 
 std::string Source(const ScanDesc& desc) {
   const DType type = desc.type;
   const std::string reg = RegisterOf(type);
-  std::string text = errors::Concat(ExtensionsFor(type), "#define T ", reg, "\n#define LOAD_X(i) ",
-                                    Load(type, "x", "i"), "\n#define STORE_Y(i, x) ", Store(type, "y", "i", "x"));
+  std::string text = errors::Concat(FunctionsFor(type), "#define T ", reg, "\n#define LOAD_X(i) ", Load(type, "x", "i"),
+                                    "\n#define STORE_Y(i, x) ", Store(type, "y", "i", "x"));
   switch (desc.kind) {
     case ScanKind::kSum:
     case ScanKind::kProd: {
@@ -31,8 +31,8 @@ std::string Source(const ScanDesc& desc) {
                                     ? errors::Concat("(T)((ulong)(a) ", is_product ? "*" : "+", " (ulong)(b))")
                                 : is_product ? ProductText(type, "a", "b")
                                              : "((a) + (b))";
-      const char* const one = IsComplex(type) ? "((T)(1, 0))" : "1";
-      text += errors::Concat("#define START ", is_product ? one : "0", "\n#define TOTAL(a, b) ", total, "\n");
+      const char* const one = IsComplex(type) ? "MAKE2(T, 1, 0)" : "1";
+      text += errors::Concat("#define START ", is_product ? one : "SPLAT(T, 0)", "\n#define TOTAL(a, b) ", total, "\n");
       break;
     }
     case ScanKind::kLogSumExp:

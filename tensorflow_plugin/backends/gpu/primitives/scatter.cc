@@ -69,7 +69,7 @@ std::string Source(const ScatterDesc& desc) {
                               : type == DType::kBFloat16 ? "round_to_bfloat16(x)"
                                                          : "(x)";
     text =
-        errors::Concat(ExtensionsFor(type), "#define T ", RegisterOf(type), "\n#define ROUND(x) ", round,
+        errors::Concat(FunctionsFor(type), "#define T ", RegisterOf(type), "\n#define ROUND(x) ", round,
                        "\n#define LOAD_UPDATE(i) ", Load(type, "updates", "i"), "\n#define LOAD_BUFFER(i) ",
                        Load(type, "buffer", "i"), "\n#define STORE_BUFFER(i, x) ", Store(type, "buffer", "i", "x"),
                        "#define COMBINE(x, y) (", CombineText(desc), ")\n", Divides(desc) ? "#define DIVIDES\n" : "");

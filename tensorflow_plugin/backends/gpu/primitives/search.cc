@@ -19,9 +19,9 @@ bool Supports(const Abilities& abilities, const SearchDesc& desc) {
 Status Enqueue(Machine& machine, Queue& queue, const SearchDesc& desc, const Args& args, const Footprint&) {
   const DType type = desc.type;
   Call call(machine, queue, errors::Concat("search ", Name(type), " ", Name(desc.index_type)), [&] {
-    return errors::Concat(ExtensionsFor(type), "#define T ", RegisterOf(type), "\n#define LOAD_SORTED(i) ",
-                          Load(type, "sorted", "i"), "\n#define LOAD_VALUE(i) ", Load(type, "values", "i"),
-                          "\n#define INDEX ", StorageOf(desc.index_type), "\n", kSource);
+    return errors::Concat("#define T ", RegisterOf(type), "\n#define LOAD_SORTED(i) ", Load(type, "sorted", "i"),
+                          "\n#define LOAD_VALUE(i) ", Load(type, "values", "i"), "\n#define INDEX ",
+                          StorageOf(desc.index_type), "\n", kSource);
   });
   const int64_t items = desc.rows * desc.m;
   for (int64_t value : {items, desc.n, desc.m}) call.Value(static_cast<uint64_t>(value));

@@ -40,8 +40,8 @@ int WidthOf(const Hardware& hardware, const SoftmaxDesc& desc) {
 
 std::string Operands(const SoftmaxDesc& desc) {
   const DType type = desc.type;
-  return errors::Concat(ExtensionsFor(type), "#define KIND ", static_cast<int>(desc.kind), "\n#define REAL ",
-                        RegisterOf(type), "\n#define LABEL_INDEX ", IsSparse(desc) ? StorageOf(desc.label_type) : "int",
+  return errors::Concat("#define KIND ", static_cast<int>(desc.kind), "\n#define REAL ", RegisterOf(type),
+                        "\n#define LABEL_INDEX ", IsSparse(desc) ? StorageOf(desc.label_type) : "int",
                         "\n#define LOAD_LOGIT(i) ", Load(type, "logits", "i"), "\n#define LOAD_LABEL(i) ",
                         Load(type, "labels", "i"), "\n#define STORE_FIRST(i, x) ", Store(type, "first_out", "i", "x"),
                         "\n#define STORE_BACKPROP(i, x) ", Store(type, "backprop", "i", "x"));
