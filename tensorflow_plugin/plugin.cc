@@ -35,7 +35,13 @@
 #include "tensorflow_plugin/graph/loops.h"
 #include "tensorflow_plugin/graph/pass.h"
 #include "tensorflow_plugin/ops/ops.h"
+#include "tensorflow_plugin/primitives/float_precision.h"
 #include "tensorflow_plugin/profiler/profiler.h"
+
+// tf.config.experimental.tensor_float_32_execution_enabled. A TensorFlow without it computes float32 exactly.
+namespace tsl {
+bool tensor_float_32_execution_enabled() __attribute__((weak));
+}
 
 #define XPU_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -130,6 +136,7 @@ std::unique_ptr<Device> NewHostExecutor(const Choice& choice) {
 XPU_EXPORT void XpuCore_SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_Status* status) {
   const xpu::Choice& choice = xpu::TheChoice();
   xpu::InitPlatform(params, *choice.backend, choice.options.backend, choice.options.device_type.c_str());
+  xpu::SetTf32Query(tsl::tensor_float_32_execution_enabled);
   TF_SetStatus(status, TF_OK, "");
 }
 

@@ -14,5 +14,5 @@ class XPUError(RuntimeError):
     ...     tensorflow_xpu.set_subdevice_mapping("XPU_BANANA")
     ... except tensorflow_xpu.XPUError as error:
     ...     print(error)
-    subdevice='XPU_BANANA' makes no sense: expected XPU_HOST, XPU_REFERENCE or XPU_OPENCL
+    subdevice='XPU_BANANA' makes no sense: expected XPU_HOST, XPU_REFERENCE, XPU_OPENCL or XPU_CUDA
     """

@@ -19,7 +19,7 @@ from tensorflow_xpu._errors import XPUError
 DEVICE_TYPES = ("XPU", "GPU")
 
 #: The backends in the wheel, the default first.
-SUBDEVICE_TYPES = ("XPU_HOST", "XPU_REFERENCE", "XPU_OPENCL")
+SUBDEVICE_TYPES = ("XPU_HOST", "XPU_REFERENCE", "XPU_OPENCL", "XPU_CUDA")
 
 #: In any place where a value is expected: what the option is if nobody says anything.
 DEFAULT = "default"
@@ -212,10 +212,10 @@ OPTIONS = (
     Option(
         "TF_XPU_SUBDEVICE",
         "subdevice",
-        "XPU_HOST, XPU_REFERENCE or XPU_OPENCL",
+        "XPU_HOST, XPU_REFERENCE, XPU_OPENCL or XPU_CUDA",
         "XPU_HOST",
-        "the backend behind /xpu: vectorised loops and oneDNN; plain loops that are easy to trust and slow; or the "
-        "OpenCL devices of this machine (docs/opencl.md)",
+        "the backend behind /xpu: vectorised loops and oneDNN; plain loops that are easy to trust and slow; the "
+        "OpenCL devices of this machine (docs/opencl.md); or its NVIDIA GPUs (docs/cuda.md)",
         _choice(*SUBDEVICE_TYPES),
     ),
     Option(

@@ -104,7 +104,8 @@ def configure(
         devices: how many devices there are, 1 to 64 (``TF_XPU_DEVICE_COUNT``).
         memory_limit: of each device: bytes, or text such as ``"4GiB"`` or ``"25%"`` (``TF_XPU_MEMORY_LIMIT``).
         threads: that compute one operation of a device, 1 to 1024 (``TF_XPU_THREADS``).
-        subdevice: the backend, ``XPU_HOST``, ``XPU_REFERENCE`` or ``XPU_OPENCL`` (``TF_XPU_SUBDEVICE``).
+        subdevice: the backend, ``XPU_HOST``, ``XPU_REFERENCE``, ``XPU_OPENCL`` or ``XPU_CUDA``
+            (``TF_XPU_SUBDEVICE``).
         device_type: ``XPU`` or ``GPU`` (``TF_XPU_DEVICE_TYPE``).
         allocator: ``bfc`` or ``pool`` (``TF_XPU_ALLOCATOR``).
         isolate_memory: whether the host faults when it touches device memory (``TF_XPU_ISOLATE_MEMORY``).

@@ -1,5 +1,6 @@
 #include "tensorflow_plugin/backends/backends.h"
 
+#include "tensorflow_plugin/backends/cuda/backend.h"
 #include "tensorflow_plugin/backends/host/backend.h"
 #include "tensorflow_plugin/backends/opencl/backend.h"
 #include "tensorflow_plugin/backends/reference/backend.h"
@@ -11,6 +12,7 @@ const std::vector<const Backend*>& Backends() {
       &host::TheBackend(),
       &reference::TheBackend(),
       &opencl::TheBackend(),
+      &cuda::TheBackend(),
   };
   return backends;
 }

@@ -11,7 +11,7 @@ from tests.conftest import ROOT, run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 
-NO_SUBDEVICE = "subdevice='XPU_BANANA' makes no sense: expected XPU_HOST, XPU_REFERENCE or XPU_OPENCL"
+NO_SUBDEVICE = "subdevice='XPU_BANANA' makes no sense: expected XPU_HOST, XPU_REFERENCE, XPU_OPENCL or XPU_CUDA"
 
 # What a program that does not know of the package has.
 SEEN = """

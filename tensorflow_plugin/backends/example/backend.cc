@@ -31,6 +31,7 @@ struct ExampleEvent final : Event {
 };
 
 using Time = std::shared_ptr<std::atomic<int64_t>>;  // the timer may be gone when its command runs
+
 // The device has one queue, and every stream is that queue.
 class ExampleStream final : public Stream {
  public:
@@ -56,11 +57,10 @@ class ExampleStream final : public Stream {
   Status CopyHostToDevice(void* to, const void* from, size_t n) override { return CopyDeviceToDevice(to, from, n); }
   Status CopyDeviceToHost(void* to, const void* from, size_t n) override { return CopyDeviceToDevice(to, from, n); }
   Status CopyDeviceToDevice(void* to, const void* from, size_t n) override {
-    if (n == 0) return OkStatus();  // the addresses may be null
     return Add([to = memory_.Translate(to), from = memory_.Translate(from), n] { std::memmove(to, from, n); });
   }
   Status Memset(void* to, uint8_t value, size_t n) override {
-    return Add([to = static_cast<uint8_t*>(memory_.Translate(to)), value, n] { std::fill_n(to, n, value); });
+    return Add([to = memory_.Translate(to), value, n] { std::memset(to, value, n); });
   }
   Status MemsetU32(void* to, uint32_t value, size_t n) override {
     return Add([to = static_cast<uint32_t*>(memory_.Translate(to)), value, n] { std::fill_n(to, n / 4, value); });

@@ -52,15 +52,14 @@ Status Call::RunChecked(int64_t items, const Args& args, Judge judge) {
 }
 
 Status Call::Check(const Args& args, Judge judge) {
-  if (args.status != nullptr) {
-    uint32_t number = kNothing;
-    XPU_RETURN_IF_ERROR(queue_.ReadReport(report_, &number, /*wait=*/true));
-    if (number != kNothing) *args.status = judge(number);
-    return OkStatus();
+  if (args.status == nullptr) {
+    return queue_.JudgeReport(report_, [judge = std::move(judge)](uint32_t number) {
+      return number == kNothing ? OkStatus() : judge(number);
+    });
   }
-  auto number = std::make_shared<uint32_t>(kNothing);
-  XPU_RETURN_IF_ERROR(queue_.ReadReport(report_, number.get(), /*wait=*/false));
-  queue_.HostCallback([number, judge = std::move(judge)] { return *number == kNothing ? OkStatus() : judge(*number); });
+  uint32_t number = kNothing;
+  XPU_RETURN_IF_ERROR(queue_.ReadReport(report_, &number));
+  if (number != kNothing) *args.status = judge(number);
   return OkStatus();
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -56,10 +57,15 @@ class Queue : public Stream {
   // Enqueues a kernel. `time`, if not null, gets a clock that tells how long the kernel ran.
   virtual Status Run(const Launch& launch, std::shared_ptr<const LaunchTime>* time) = 0;
 
+  // Whether kernels are only noted down, to run later: then there is nothing to time.
+  virtual bool is_capturing() const { return false; }
+
   // A word of the device's memory in which a kernel reports, set to `initial` in stream order.
   virtual Status NewReport(uint32_t initial, size_t* report) = 0;
-  // Reads it, in stream order. With `wait` it has been read when this returns; else `number` must stay.
-  virtual Status ReadReport(size_t report, uint32_t* number, bool wait) = 0;
+  // Waits until the commands so far have run, and reads it.
+  virtual Status ReadReport(size_t report, uint32_t* number) = 0;
+  // Reads it in stream order and calls `judge`, before later commands run. The status that it returns is the stream's.
+  virtual Status JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) = 0;
 };
 
 // A device's kernels and what they share.

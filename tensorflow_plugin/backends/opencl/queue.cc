@@ -345,19 +345,29 @@ Status Queue::NewReport(uint32_t initial, size_t* report) {
   });
 }
 
-Status Queue::ReadReport(size_t report, uint32_t* number, bool wait) {
+Status Queue::EnqueueReading(size_t report, uint32_t* number, Handle<cl_event>* read) {
   const MemorySlice slice = SliceOf(report);
-  Handle<cl_event> read;
-  XPU_RETURN_IF_ERROR(Submit(
+  return Submit(
       "the report of a kernel",
       [&](cl_command_queue queue, cl_event* event) {
         return Cl().EnqueueReadBuffer(queue, slice.buffer, CL_FALSE, slice.offset, sizeof(*number), number, 0, nullptr,
                                       event);
       },
-      wait ? &read : nullptr));
-  if (!wait) return OkStatus();
+      read);
+}
+
+Status Queue::ReadReport(size_t report, uint32_t* number) {
+  Handle<cl_event> read;
+  XPU_RETURN_IF_ERROR(EnqueueReading(report, number, &read));
   XPU_RETURN_IF_CL_ERROR(Cl().Flush(queue_.get()), "clFlush");
   WaitForOne(read);
+  return OkStatus();
+}
+
+Status Queue::JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) {
+  auto number = std::make_shared<uint32_t>(0);
+  XPU_RETURN_IF_ERROR(EnqueueReading(report, number.get(), nullptr));
+  HostCallback([number, judge = std::move(judge)] { return judge(*number); });
   return OkStatus();
 }
 

@@ -12,9 +12,10 @@
 #include <string>
 #include <utility>
 
+#include "tensorflow_plugin/backends/gpu/first_failure.h"
+#include "tensorflow_plugin/backends/gpu/host_thread.h"
 #include "tensorflow_plugin/backends/gpu/machine.h"
 #include "tensorflow_plugin/backends/opencl/driver.h"
-#include "tensorflow_plugin/backends/opencl/host_thread.h"
 #include "tensorflow_plugin/backends/opencl/memory.h"
 #include "tensorflow_plugin/backends/opencl/records.h"
 #include "tensorflow_plugin/primitives/backend.h"
@@ -26,27 +27,6 @@ bool IsDone(const Handle<cl_event>& event);
 
 // Until that is so.
 void WaitForOne(const Handle<cl_event>& event);
-
-// The first failure since somebody took it.
-class FirstFailure {
- public:
-  void Add(Status status) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (status_.ok()) status_ = std::move(status);
-  }
-  Status Take() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return std::exchange(status_, OkStatus());
-  }
-  Status Peek() const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return status_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  Status status_;
-};
 
 class QueueEvent final : public Event {
  public:
@@ -110,7 +90,8 @@ class Queue final : public gpu::Queue {
 
   Status Run(const gpu::Launch& launch, std::shared_ptr<const gpu::LaunchTime>* time) override;
   Status NewReport(uint32_t initial, size_t* report) override;
-  Status ReadReport(size_t report, uint32_t* number, bool wait) override;
+  Status ReadReport(size_t report, uint32_t* number) override;
+  Status JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) override;
 
   cl_context context() const { return context_; }
 
@@ -144,6 +125,8 @@ class Queue final : public gpu::Queue {
   void BarrierLocked(cl_event event);
   void WaitForEvent(const Handle<cl_event>& event, cl_context context);
   Status CopyAcross(Memory& to, void* device_dst, Memory& from, const void* device_src, size_t size);
+  // `read` may be null; else it gets the event of reading.
+  Status EnqueueReading(size_t report, uint32_t* number, Handle<cl_event>* read);
   Status SetArguments(const gpu::Launch& launch);
   Status Fill(const char* what, void* device_dst, uint32_t word, size_t word_size, size_t size);
   void Fail(Status status) const { failure_.Add(std::move(status)); }
@@ -162,9 +145,9 @@ class Queue final : public gpu::Queue {
   mutable Handle<cl_event> last_;  // of the last command that has one
   mutable bool has_last_ = true;   // no command came after it
   mutable int unflushed_ = 0;
-  mutable FirstFailure failure_;
+  mutable gpu::FirstFailure failure_;
   std::function<void()> on_destruction_;
-  HostThread callbacks_;
+  gpu::HostThread callbacks_;
 };
 
 // By the device's clock.

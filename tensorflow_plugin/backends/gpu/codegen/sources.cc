@@ -258,12 +258,12 @@ bool MayFail(EOp op, DType type) {
 }  // namespace
 
 const std::string kOpenclPrelude =
-#include "tensorflow_plugin/backends/gpu/kernels/prelude_opencl.cl.inc"
 #include "tensorflow_plugin/backends/gpu/kernels/prelude.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/prelude_opencl.cl.inc"
     ;
 const std::string kCudaPrelude =
-#include "tensorflow_plugin/backends/gpu/kernels/prelude_cuda.cl.inc"
 #include "tensorflow_plugin/backends/gpu/kernels/prelude.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/prelude_cuda.cl.inc"
     ;
 
 bool HasType(const Abilities& abilities, DType type) {
@@ -294,9 +294,8 @@ const char* RegisterOf(DType type) { return TextOf(type).reg; }
 std::string FunctionsFor(DType type) {
   if (!IsComplex(type)) return "";
   const std::string real = type == DType::kComplex64 ? "float" : "double", reg = real + "2";
-  return errors::Concat("#ifndef HAS_", reg, "\n#define HAS_", reg, "\n#define C ", reg, "\n#define R ",
-                        real, "\n#define F(name) ", reg, "_##name\n", kComplex,
-                        "#undef C\n#undef R\n#undef F\n#endif\n");
+  return errors::Concat("#ifndef HAS_", reg, "\n#define HAS_", reg, "\n#define C ", reg, "\n#define R ", real,
+                        "\n#define F(name) ", reg, "_##name\n", kComplex, "#undef C\n#undef R\n#undef F\n#endif\n");
 }
 
 std::string FunctionsFor(const Program& program) {

@@ -21,8 +21,8 @@ bool HasRegister(const Abilities& abilities, DType type);
 // Whether there is for every instruction of a program.
 bool HasProgram(const Abilities& abilities, const Program& program);
 
-// What every kernel has in front: parameters, conversions, arithmetic of integers, for a compiler of OpenCL C and for one
-// of CUDA C++. Comments in prelude_opencl.cl and prelude.cl say what a kernel writes.
+// What every kernel has in front: parameters, conversions, arithmetic of integers, for a compiler of OpenCL C and for
+// one of CUDA C++. Comments in prelude_opencl.cl and prelude.cl say what a kernel writes.
 extern const std::string kOpenclPrelude, kCudaPrelude;
 
 // The type in OpenCL C of a stored element, and of a register: float for half and bfloat16; both uchar for bool.

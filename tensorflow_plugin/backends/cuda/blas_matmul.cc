@@ -1,0 +1,246 @@
+#include "tensorflow_plugin/backends/cuda/blas_matmul.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tensorflow_plugin/backends/cuda/machine.h"
+#include "tensorflow_plugin/backends/cuda/queue.h"
+#include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
+#include "tensorflow_plugin/primitives/check.h"
+#include "tensorflow_plugin/primitives/float_precision.h"
+
+namespace xpu::cuda {
+namespace {
+
+// cuBLASLt's types; false: it has none for this one.
+bool TypeOf(DType type, BlasType* blas) {
+  switch (type) {
+    case DType::kFloat:
+      *blas = kR32F;
+      return true;
+    case DType::kDouble:
+      *blas = kR64F;
+      return true;
+    case DType::kHalf:
+      *blas = kR16F;
+      return true;
+    case DType::kBFloat16:
+      *blas = kR16BF;
+      return true;
+    case DType::kComplex64:
+      *blas = kC32F;
+      return true;
+    case DType::kComplex128:
+      *blas = kC64F;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool HasBlasType(DType type) {
+  BlasType unused;
+  return TypeOf(type, &unused);
+}
+
+// The greatest power of two up to 256 that divides the address.
+int64_t AlignmentOf(const void* address) {
+  const uint64_t at = AddressOf(address);
+  return static_cast<int64_t>(std::min<uint64_t>(256, at & (~at + 1)));
+}
+
+// Of a key, in this order.
+enum Field {
+  kType,
+  kM,
+  kN,
+  kK,
+  kLda,
+  kLdb,
+  kLdc,
+  kOperationA,
+  kOperationB,
+  kBatches,
+  kStrideA,
+  kStrideB,
+  kStrideC,
+  kAlignmentA,
+  kAlignmentB,
+  kAlignmentC,
+  kTf32,
+  kFields,
+};
+
+template <typename T>
+void Set(const CublasLt& blas, LayoutHandle layout, LayoutAttribute attribute, T value) {
+  (void)blas.LayoutSet(layout, attribute, &value, sizeof(value));
+}
+
+}  // namespace
+
+struct BlasMatmul::Plan {
+  ~Plan() {
+    const CublasLt& blas = *FindCublasLt(nullptr);
+    if (desc != nullptr) (void)blas.DescDestroy(desc);
+    for (LayoutHandle layout : {a, b, c}) {
+      if (layout != nullptr) (void)blas.LayoutDestroy(layout);
+    }
+  }
+  MatmulHandle desc = nullptr;
+  LayoutHandle a = nullptr, b = nullptr, c = nullptr;
+  MatmulHeuristic best{};
+  bool is_usable = false;
+};
+
+BlasMatmul::BlasMatmul(ContextHandle context) : context_(context) {}
+
+BlasMatmul::~BlasMatmul() {
+  plans_.clear();
+  if (handle_ != nullptr) (void)FindCublasLt(nullptr)->Destroy(handle_);
+}
+
+std::unique_ptr<BlasMatmul::Plan> BlasMatmul::MakePlan(const Key& key) {
+  const CublasLt& blas = *FindCublasLt(nullptr);
+  auto plan = std::make_unique<Plan>();
+  const auto type = static_cast<DType>(key[kType]);
+  BlasType of_elements, of_sums;
+  if (!TypeOf(type, &of_elements) || !TypeOf(IsReducedFloat(type) ? DType::kFloat : type, &of_sums)) return plan;
+  const int compute = RealTypeOf(type) == DType::kDouble ? kCompute64F
+                      : key[kTf32] != 0                  ? kCompute32FFastTf32
+                                                         : kCompute32F;
+  // cuBLASLt's matrices have their columns in a row: it sees ours transposed, and computes c' = b' a'.
+  const auto make = [&](LayoutHandle* layout, BlasType of, int64_t rows, int64_t columns, int64_t leading,
+                        int64_t stride) {
+    if (blas.LayoutCreate(layout, of, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), leading) != 0) {
+      return false;
+    }
+    if (key[kBatches] > 1) {
+      Set<int32_t>(blas, *layout, kLayoutBatchCount, static_cast<int32_t>(key[kBatches]));
+      Set<int64_t>(blas, *layout, kLayoutBatchStride, stride);
+    }
+    return true;
+  };
+  const bool swaps_a = key[kOperationA] != kBlasN, swaps_b = key[kOperationB] != kBlasN;
+  const int64_t m = key[kM], n = key[kN], k = key[kK];
+  if (blas.DescCreate(&plan->desc, compute, of_sums) != 0 ||
+      !make(&plan->a, of_elements, swaps_a ? k : m, swaps_a ? m : k, key[kLda], key[kStrideA]) ||
+      !make(&plan->b, of_elements, swaps_b ? n : k, swaps_b ? k : n, key[kLdb], key[kStrideB]) ||
+      !make(&plan->c, of_elements, m, n, key[kLdc], key[kStrideC])) {
+    return plan;
+  }
+  const auto first = static_cast<int32_t>(key[kOperationB]), second = static_cast<int32_t>(key[kOperationA]);
+  if (blas.DescSet(plan->desc, kMatmulTransA, &first, sizeof(first)) != 0 ||
+      blas.DescSet(plan->desc, kMatmulTransB, &second, sizeof(second)) != 0) {
+    return plan;
+  }
+  PreferenceHandle preference = nullptr;
+  if (blas.PreferenceCreate(&preference) != 0) return plan;
+  const uint64_t scratch = Queue::kScratchBytes;
+  (void)blas.PreferenceSet(preference, kPreferenceWorkspaceBytes, &scratch, sizeof(scratch));
+  int attribute = kPreferenceAlignmentA;
+  for (Field field : {kAlignmentB, kAlignmentA, kAlignmentC, kAlignmentC}) {
+    const auto alignment = static_cast<uint32_t>(key[field]);
+    (void)blas.PreferenceSet(preference, attribute++, &alignment, sizeof(alignment));
+  }
+  int found = 0;
+  plan->is_usable = blas.GetHeuristic(handle_, plan->desc, plan->b, plan->a, plan->c, plan->c, preference, 1,
+                                      &plan->best, &found) == 0 &&
+                    found > 0 && plan->best.state == 0;
+  (void)blas.PreferenceDestroy(preference);
+  return plan;
+}
+
+Status BlasMatmul::FindPlan(const Key& key, const Plan** plan) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  *plan = nullptr;
+  if (is_absent_) return OkStatus();
+  if (handle_ == nullptr) {
+    const CublasLt* const blas = FindCublasLt(nullptr);
+    is_absent_ = blas == nullptr || blas->Create(&handle_) != 0;
+    if (is_absent_) return OkStatus();
+  }
+  std::unique_ptr<Plan>& found = plans_[key];
+  if (found == nullptr) found = MakePlan(key);
+  if (found->is_usable) *plan = found.get();
+  return OkStatus();
+}
+
+namespace {
+
+// The epilogue, over the elements where the matmul has left them.
+Status EnqueueEpilogue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Args& args) {
+  ElementwiseDesc elements = desc.epilogue;
+  elements.in_strides[0] = DenseStrides(elements.shape);
+  Args of_elements = args;
+  of_elements.in[0] = args.out[0];
+  for (int i = 1; i < elements.program->num_inputs(); ++i) of_elements.in[i] = args.in[i + 1];
+  Footprint footprint;
+  XPU_RETURN_IF_ERROR(Check(elements, &footprint));
+  return gpu::Enqueue(machine, queue, elements, of_elements, footprint);
+}
+
+}  // namespace
+
+Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Args& args, bool* enqueued) {
+  *enqueued = false;
+  if (!HasBlasType(desc.type)) return OkStatus();
+  // There are no conjugates of matrices that are not transposed.
+  if ((desc.conjugate_a && !desc.transpose_a) || (desc.conjugate_b && !desc.transpose_b)) return OkStatus();
+  Dims batch = desc.batch, of_a = desc.a_batch_strides, of_b = desc.b_batch_strides, of_c = desc.c_batch_strides;
+  if (of_c.empty()) {
+    of_c = DenseStrides(batch);
+    for (int i = 0; i < of_c.rank(); ++i) of_c[i] *= desc.m * desc.n;
+  }
+  Dims* const strides[] = {&of_a, &of_b, &of_c};
+  MergeDims(&batch, strides, 3);
+  if (batch.rank() > 1) return OkStatus();
+  const bool is_batched = batch.rank() == 1 && batch[0] != 1, has_epilogue = HasEpilogue(desc);
+  const int64_t ldc = desc.ldc != 0 ? desc.ldc : desc.n;
+  const bool is_dense = ldc == desc.n && (!is_batched || of_c[0] == desc.m * desc.n);
+  if (has_epilogue && !is_dense) return OkStatus();
+
+  void* const out = args.out[0];
+  Key key(kFields);
+  key[kType] = static_cast<int64_t>(desc.type);
+  key[kM] = desc.m;
+  key[kN] = desc.n;
+  key[kK] = desc.k;
+  key[kLda] = desc.lda != 0 ? desc.lda : desc.transpose_a ? desc.m : desc.k;
+  key[kLdb] = desc.ldb != 0 ? desc.ldb : desc.transpose_b ? desc.k : desc.n;
+  key[kLdc] = ldc;
+  key[kOperationA] = desc.conjugate_a ? kBlasC : desc.transpose_a ? kBlasT : kBlasN;
+  key[kOperationB] = desc.conjugate_b ? kBlasC : desc.transpose_b ? kBlasT : kBlasN;
+  key[kBatches] = is_batched ? batch[0] : 1;
+  key[kStrideA] = is_batched ? of_a[0] : 0;
+  key[kStrideB] = is_batched ? of_b[0] : 0;
+  key[kStrideC] = is_batched ? of_c[0] : 0;
+  key[kAlignmentA] = AlignmentOf(args.in[0]);
+  key[kAlignmentB] = AlignmentOf(args.in[1]);
+  key[kAlignmentC] = AlignmentOf(out);
+  key[kTf32] = desc.type == DType::kFloat && AllowsTf32();
+  XPU_RETURN_IF_ERROR(queue.Enter());
+  const Plan* plan = nullptr;
+  XPU_RETURN_IF_ERROR(FindPlan(key, &plan));
+  if (plan == nullptr) return OkStatus();
+
+  void* scratch = nullptr;
+  XPU_RETURN_IF_ERROR(queue.Scratch(&scratch));
+  XPU_RETURN_IF_ERROR(queue.Submit([this, plan, type = desc.type, a = args.in[0], b = args.in[1], out, scratch,
+                                    m = desc.m, n = desc.n, k = desc.k, stream = queue.stream()] {
+    // Numbers of the type of sums, 16 bytes at most.
+    const double one_double[2] = {1, 0}, zero[2] = {0, 0};
+    const float one_float[2] = {1, 0};
+    const bool is_double = RealTypeOf(type) == DType::kDouble;
+    const void* const one = is_double ? static_cast<const void*>(one_double) : one_float;
+    const int error =
+        FindCublasLt(nullptr)->Matmul(handle_, plan->desc, one, b, plan->b, a, plan->a, zero, out, plan->c, out,
+                                      plan->c, &plan->best.algorithm, scratch, plan->best.workspace_bytes, stream);
+    return error == 0 ? OkStatus()
+                      : errors::Internal("cublasLtMatmul of ", m, " x ", k, " and ", k, " x ", n, " ", Name(type),
+                                         " failed with cublasStatus_t ", error);
+  }));
+  *enqueued = true;
+  return has_epilogue ? EnqueueEpilogue(machine, queue, desc, args) : OkStatus();
+}
+
+}  // namespace xpu::cuda

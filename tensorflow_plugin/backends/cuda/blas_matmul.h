@@ -1,0 +1,47 @@
+// Matmuls by cuBLASLt. What it cannot do, and all of them where it is not there, kernels of backends/gpu compute.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_MATMUL_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_MATMUL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tensorflow_plugin/backends/cuda/cublaslt.h"
+#include "tensorflow_plugin/backends/cuda/driver.h"
+#include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::cuda {
+
+class Machine;
+class Queue;
+
+class BlasMatmul {
+ public:
+  explicit BlasMatmul(ContextHandle context);
+  ~BlasMatmul();
+  BlasMatmul(const BlasMatmul&) = delete;
+  BlasMatmul& operator=(const BlasMatmul&) = delete;
+
+  // Enqueues the matmul if cuBLASLt can compute it; else `enqueued` is false and nothing has happened.
+  Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Args& args, bool* enqueued);
+
+ private:
+  struct Plan;
+  // What a plan depends on.
+  using Key = std::vector<int64_t>;
+  Status FindPlan(const Key& key, const Plan** plan);
+  std::unique_ptr<Plan> MakePlan(const Key& key);
+
+  const ContextHandle context_;
+  std::mutex mutex_;
+  BlasHandle handle_ = nullptr;
+  bool is_absent_ = false;
+  std::map<Key, std::unique_ptr<Plan>> plans_;
+};
+
+}  // namespace xpu::cuda
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_MATMUL_H_

@@ -1,0 +1,125 @@
+#include "tensorflow_plugin/backends/cuda/graph_executable.h"
+
+#include <utility>
+#include <variant>
+
+#include "tensorflow_plugin/primitives/float_precision.h"
+
+namespace xpu::cuda {
+namespace {
+
+// Fewer commands cost less one by one.
+constexpr size_t kLeastCommands = 3;
+// Sets of addresses of a segment. More are a sign that they never come again.
+constexpr size_t kMostGraphs = 16;
+
+bool NeedsHost(const commands::Command& command) {
+  return command.may_fail() || std::holds_alternative<commands::Upload>(command.desc) ||
+         std::holds_alternative<commands::CopyFromHost>(command.desc) ||
+         std::holds_alternative<commands::CopyToHost>(command.desc);
+}
+
+}  // namespace
+
+GraphExecutable::GraphExecutable(Device& device, CaptureStream& capture, std::shared_ptr<const commands::List> list)
+    : OneByOne(device, list), capture_(capture), list_(std::move(list)) {
+  const std::vector<commands::Command>& all = list_->commands;
+  for (size_t i = 0; i < all.size(); ++i) {
+    has_uploads_ = has_uploads_ || std::holds_alternative<commands::Upload>(all[i].desc);
+    copies_to_host_ = copies_to_host_ || std::holds_alternative<commands::CopyToHost>(all[i].desc);
+    const bool is_graph = !NeedsHost(all[i]);
+    if (segments_.empty() || segments_.back().is_graph != is_graph) segments_.push_back({i, i, is_graph, {}});
+    segments_.back().end = i + 1;
+  }
+  for (Segment& segment : segments_) segment.is_graph &= segment.end - segment.begin >= kLeastCommands;
+}
+
+int GraphExecutable::NumGraphs() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  int count = 0;
+  for (const Segment& segment : segments_) {
+    for (const auto& [key, graph] : segment.graphs) count += graph != nullptr;
+  }
+  return count;
+}
+
+GraphExecutable::Key GraphExecutable::KeyOf(const Queue& queue, char* const* addresses) const {
+  const std::vector<commands::Buffer>& buffers = list_->buffers;
+  Key key = {queue.number(), AllowsTf32()};
+  key.reserve(2 + buffers.size());
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    key.push_back(buffers[i].kind == commands::Buffer::Kind::kOnHost ? 0 : AddressOf(addresses[i]));
+  }
+  return key;
+}
+
+Status GraphExecutable::RunOneByOne(Queue& queue, const Segment& segment, char* const* addresses, int* failed) const {
+  for (size_t i = segment.begin; i < segment.end; ++i) {
+    Status on_data;
+    Status status = Enqueue(queue, i, addresses, &on_data);
+    if (status.ok()) status = std::move(on_data);
+    if (status.ok()) continue;
+    *failed = static_cast<int>(i);
+    return status;
+  }
+  return OkStatus();
+}
+
+std::shared_ptr<const Graph> GraphExecutable::Capture(Queue& queue, const Segment& segment,
+                                                      char* const* addresses) const {
+  void* scratch = nullptr;
+  if (!queue.Scratch(&scratch).ok()) return nullptr;
+  std::lock_guard<std::mutex> lock(capture_.mutex);
+  Queue& capture = *capture_.queue;
+  capture.LendScratch(scratch);
+  if (Cu().StreamBeginCapture(capture.stream(), kCaptureRelaxed) != kSuccess) return nullptr;
+  int failed = 0;
+  const Status status = RunOneByOne(capture, segment, addresses, &failed);
+  GraphHandle graph = nullptr;
+  GraphExecHandle exec = nullptr;
+  const bool captured = Cu().StreamEndCapture(capture.stream(), &graph) == kSuccess && graph != nullptr;
+  if (captured && status.ok() && Cu().GraphInstantiate(&exec, graph, 0) != kSuccess) exec = nullptr;
+  if (graph != nullptr) (void)Cu().GraphDestroy(graph);
+  return exec == nullptr ? nullptr : std::make_shared<const Graph>(exec);
+}
+
+Status GraphExecutable::RunGraph(Queue& queue, const Segment& segment, const Key& key, char* const* addresses,
+                                 int* failed) const {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = segment.graphs.find(key);
+    if (found == segment.graphs.end()) {
+      if (segment.graphs.size() >= kMostGraphs) segment.graphs.clear();
+      segment.graphs.emplace(key, nullptr);
+    } else {
+      if (found->second == nullptr) found->second = Capture(queue, segment, addresses);
+      if (found->second != nullptr) {
+        const Status status = queue.Submit([graph = found->second, stream = queue.stream()] {
+          return ToStatus(Cu().GraphLaunch(graph->get(), stream), "a graph of commands");
+        });
+        if (!status.ok()) *failed = static_cast<int>(segment.begin);
+        return status;
+      }
+    }
+  }
+  return RunOneByOne(queue, segment, addresses, failed);
+}
+
+Status GraphExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+                            int* failed) const {
+  Queue& queue = static_cast<Queue&>(stream);
+  XPU_RETURN_IF_ERROR(queue.Enter());
+  const Key key = KeyOf(queue, addresses);
+  Status status;
+  for (const Segment& segment : segments_) {
+    status = segment.is_graph ? RunGraph(queue, segment, key, addresses, failed)
+                              : RunOneByOne(queue, segment, addresses, failed);
+    if (!status.ok()) break;
+  }
+  if (has_uploads_) queue.KeepUntilRun(list_);  // which has what they read
+  if (kept != nullptr) queue.KeepUntilRun(std::move(kept));
+  if (copies_to_host_) queue.Wait();
+  return status;
+}
+
+}  // namespace xpu::cuda

@@ -1,0 +1,34 @@
+// The NVIDIA GPUs of this machine, and which of them are used.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_HARDWARE_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_HARDWARE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tensorflow_plugin/backends/cuda/driver.h"
+#include "tensorflow_plugin/backends/gpu/hardware.h"
+
+namespace xpu::cuda {
+
+// A GPU, as its driver describes it.
+struct Hardware : public gpu::Hardware {
+  DeviceId id = 0;
+  std::string name;
+  std::string pci_bus_id;  // "0000:3b:00.0"
+  int capability = 0;      // 90: compute capability 9.0
+  int64_t memory_bytes = 0;
+  int64_t bandwidth_bytes_per_s = -1;  // of its memory, by its clock; -1: not known
+  // What the backend needs and this GPU has not; empty: it can be used.
+  std::string lacks;
+};
+
+// Every GPU that can be used, in the driver's order; looked for once. They live for ever.
+const std::vector<Hardware>& UsedHardware();
+
+// Why UsedHardware is empty, and what to do.
+std::string WhyNone();
+
+}  // namespace xpu::cuda
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_HARDWARE_H_

@@ -1,0 +1,54 @@
+// Device memory of the driver's. Freed blocks are kept and given out again: the driver waits for the whole GPU when it
+// frees memory.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_MEMORY_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "tensorflow_plugin/backends/cuda/driver.h"
+#include "tensorflow_plugin/primitives/backend.h"
+
+namespace xpu::cuda {
+
+class Memory {
+ public:
+  // Of a context; `device` is the name for messages.
+  Memory(ContextHandle context, int64_t limit, std::string device);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  // 256-byte aligned; nullptr beyond the limit, or where the driver has none.
+  void* Allocate(size_t size);
+  // At once: a later block at this address is used behind the commands of the same stream.
+  void Deallocate(void* address);
+
+  AllocatorStats Stats() const;
+  void ResetStats();
+  void Usage(int64_t* free_bytes, int64_t* total_bytes) const;
+
+  // Whether the address lies in an allocation of some device of this process.
+  static bool IsDeviceMemory(const void* address);
+
+ private:
+  struct Block {
+    size_t size;       // of the driver's allocation
+    size_t asked = 0;  // by the caller; 0: it is kept for reuse
+  };
+  void Trim();  // gives what is kept back to the driver
+
+  const ContextHandle context_;
+  const std::string device_;
+  mutable std::mutex mutex_;
+  std::map<uintptr_t, Block> blocks_;
+  std::multimap<size_t, uintptr_t> kept_;  // by size
+  AllocatorStats stats_;
+};
+
+}  // namespace xpu::cuda
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_MEMORY_H_

@@ -1,0 +1,133 @@
+// A stream is one of the driver's. The GPU never waits for the host: the driver may wait for the GPU when it loads a
+// kernel or frees memory, with locks that the host's side needs. So what comes behind a callback is not given to the
+// driver before the callback has ended. Until then the queue's thread has it, in order.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_QUEUE_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_QUEUE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "tensorflow_plugin/backends/cuda/driver.h"
+#include "tensorflow_plugin/backends/cuda/event.h"
+#include "tensorflow_plugin/backends/cuda/staging.h"
+#include "tensorflow_plugin/backends/gpu/first_failure.h"
+#include "tensorflow_plugin/backends/gpu/host_thread.h"
+#include "tensorflow_plugin/backends/gpu/machine.h"
+#include "tensorflow_plugin/primitives/backend.h"
+
+namespace xpu::cuda {
+
+class Memory;
+
+class Queue final : public gpu::Queue {
+ public:
+  // The context and the memory outlive it. A capturing one gets no callbacks.
+  static Status Create(ContextHandle context, Memory& memory, int priority, std::unique_ptr<Queue>* queue,
+                       bool is_capturing = false);
+  ~Queue() override;
+
+  void Record(Event& event) override { RecordState(static_cast<QueueEvent&>(event).state()); }
+  void WaitFor(Event& event) override;
+  void WaitFor(Stream& other) override;
+  void HostCallback(std::function<Status()> callback) override;
+
+  // Copies to ordinary memory are made by the queue's thread, those from it are read when it is their turn.
+  Status CopyHostToDevice(void* device_dst, const void* host_src, size_t size) override;
+  Status CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) override;
+  Status CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) override;
+  Status Memset(void* device_dst, uint8_t value, size_t size) override;
+  Status MemsetU32(void* device_dst, uint32_t value, size_t size) override;
+  Status Read(void* host_dst, const void* device_src, size_t size) override;
+
+  bool Idle() const override;
+  void Wait() override;
+  Status TakeStatus() override;
+  Status PeekStatus() const override;
+
+  Status Run(const gpu::Launch& launch, std::shared_ptr<const gpu::LaunchTime>* time) override;
+  bool is_capturing() const override { return is_capturing_; }
+  Status NewReport(uint32_t initial, size_t* report) override;
+  Status ReadReport(size_t report, uint32_t* number) override;
+  Status JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) override;
+
+  // Gives a command to the driver, by `command()`, which returns a status: at once, or when it is its turn. It must own
+  // what it needs.
+  template <typename F>
+  Status Submit(F command) {
+    XPU_RETURN_IF_ERROR(Enter());
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (deferred_ == 0) return command();
+    Defer(std::move(command));
+    return OkStatus();
+  }
+  // Records an event.
+  void RecordState(const std::shared_ptr<EventState>& state);
+
+  StreamHandle stream() const { return stream_; }
+  // Makes the context the calling thread's.
+  Status Enter() const;
+  // Scratch memory of the queue's own, kScratchBytes, for commands that come one after the other.
+  static constexpr size_t kScratchBytes = size_t{32} << 20;
+  Status Scratch(void** address);
+  // Commands from now on use another queue's, in whose order they will run.
+  void LendScratch(void* scratch) { scratch_ = scratch; }
+  // A number that no other queue of the process has.
+  uint64_t number() const { return number_; }
+  // Keeps it until the commands so far have run. They run on meanwhile.
+  void KeepUntilRun(std::shared_ptr<const void> kept);
+
+  // Called when the queue is destroyed, with nothing left to run.
+  void OnDestruction(std::function<void()> call) { on_destruction_ = std::move(call); }
+
+ private:
+  Queue(ContextHandle context, Memory& memory, bool is_capturing)
+      : context_(context), memory_(memory), is_capturing_(is_capturing), staging_(context) {}
+  static uint64_t NextNumber();
+  // Under mutex_: the queue's thread runs it behind what it has.
+  void Defer(std::function<Status()> command);
+  // Until the thread has nothing left.
+  void AwaitDeferred() const;
+  Status RunNow(const gpu::Launch& launch, EventPair* time);
+  void Fail(Status status) const { failure_.Add(std::move(status)); }
+  void FailUnlessOk(Status status) const {
+    if (!status.ok()) Fail(std::move(status));
+  }
+  // Of a command that the device could not run.
+  void NoteFailure() const;
+
+  const ContextHandle context_;
+  Memory& memory_;
+  const bool is_capturing_;
+  const uint64_t number_ = NextNumber();
+  StreamHandle stream_ = nullptr;
+
+  // Taken in turns: several threads may be about to use one each.
+  static constexpr size_t kReports = 1024;
+  void* reports_ = nullptr;           // on the device
+  uint32_t* seen_reports_ = nullptr;  // what was read of them, in pinned memory
+  std::atomic<size_t> next_report_{0};
+
+  std::mutex scratch_mutex_;
+  void* own_scratch_ = nullptr;
+  void* scratch_ = nullptr;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  int deferred_ = 0;  // commands that the thread has
+  Staging staging_;   // for who has the turn
+
+  mutable gpu::FirstFailure failure_;
+  mutable std::atomic<bool> lost_{false};
+  std::function<void()> on_destruction_;
+  // Made when there is something to do: one thread for deferred commands, one that lets go of what was kept.
+  std::unique_ptr<gpu::HostThread> thread_, keeper_;
+};
+
+}  // namespace xpu::cuda
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_QUEUE_H_

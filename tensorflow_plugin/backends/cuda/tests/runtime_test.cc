@@ -1,0 +1,316 @@
+// The runtime of the CUDA backend on a stand-in for the driver: order, failures and what is kept.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/cuda/backend.h"
+#include "tensorflow_plugin/backends/cuda/device.h"
+#include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
+#include "tensorflow_plugin/primitives/list.h"
+
+namespace xpu::cuda {
+namespace {
+
+constexpr int kIllegalAddress = 700;
+
+// Opened by path, libraries are found by name afterwards.
+void* Open(const std::string& name) {
+  const std::string folder = "tensorflow_plugin/backends/cuda/tests/";
+  void* const library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) std::fprintf(stderr, "%s\n", dlerror());
+  return library;
+}
+
+template <typename F>
+F* Function(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
+}
+
+class Runtime : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
+    ASSERT_NE(Open("libcuda.so.1"), nullptr);
+    ASSERT_NE(Open("libnvrtc.so.13"), nullptr);
+  }
+  void SetUp() override {
+    Function<void()>("StandInReset")();
+    const Status status = TheBackend().CreateDevice(0, BackendOptions(), &device_);
+    ASSERT_TRUE(status.ok()) << status.message();
+    stream_ = device_->CreateStream();
+  }
+  void TearDown() override {
+    stream_ = nullptr;
+    device_ = nullptr;
+    Function<void()>("StandInReset")();
+  }
+
+  void Fail(const char* symbol, int skipped, int error, bool for_ever = false) {
+    Function<void(const char*, int, int, bool)>("StandInFail")(symbol, skipped, error, for_ever);
+  }
+  std::vector<StandInLaunch> Launches() {
+    std::vector<StandInLaunch> launches(1000);
+    launches.resize(static_cast<size_t>(
+        Function<int(StandInLaunch*, int)>("StandInLaunches")(launches.data(), static_cast<int>(launches.size()))));
+    return launches;
+  }
+  // x + x to y.
+  ElementwiseDesc Add(int64_t n) {
+    ElementwiseDesc desc;
+    desc.program = SingleOpProgram(EOp::kAdd, DType::kFloat);
+    desc.shape = {n};
+    for (int i = 0; i < 2; ++i) desc.in_strides[i] = {1};
+    return desc;
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_;
+};
+
+TEST_F(Runtime, DescribesTheGpu) {
+  const DeviceInfo& info = device_->info();
+  EXPECT_EQ(info.hardware_name, "stand-in");
+  EXPECT_EQ(info.pci_bus_id, "0000:3b:00.0");
+  EXPECT_EQ(info.memory_bytes, int64_t{1} << 30);
+  EXPECT_EQ(info.instruction_set, "compute capability 9.0");
+}
+
+TEST_F(Runtime, CopiesComeAndGoInOrder) {
+  std::vector<char> first(1000, 1), second(1000, 2), seen(1000), seen_later(1000);
+  void* const memory = device_->Allocate(1000);
+  void* const other = device_->Allocate(1000);
+  ASSERT_TRUE(stream_->CopyHostToDevice(memory, first.data(), 1000).ok());
+  ASSERT_TRUE(stream_->CopyDeviceToDevice(other, memory, 1000).ok());
+  ASSERT_TRUE(stream_->CopyHostToDevice(memory, second.data(), 1000).ok());
+  ASSERT_TRUE(stream_->CopyDeviceToHost(seen.data(), other, 1000).ok());
+  ASSERT_TRUE(stream_->CopyDeviceToHost(seen_later.data(), memory, 1000).ok());
+  stream_->Wait();
+  EXPECT_EQ(seen, first);
+  EXPECT_EQ(seen_later, second);
+  ASSERT_TRUE(stream_->MemsetU32(memory, 0x01020304, 8).ok());
+  ASSERT_TRUE(stream_->Memset(static_cast<char*>(memory) + 8, 7, 4).ok());
+  ASSERT_TRUE(stream_->CopyDeviceToHost(seen.data(), memory, 12).ok());
+  stream_->Wait();
+  EXPECT_EQ(std::memcmp(seen.data(), "\4\3\2\1\4\3\2\1\7\7\7\7", 12), 0);
+  EXPECT_FALSE(stream_->MemsetU32(memory, 0, 6).ok());
+}
+
+TEST_F(Runtime, LaterCommandsWaitForACallback) {
+  std::atomic<bool> open{false};
+  const int value = 5;
+  int seen = 0, seen_by_callback = -1;
+  void* const memory = device_->Allocate(sizeof(int));
+  ASSERT_TRUE(stream_->Memset(memory, 0, sizeof(int)).ok());
+  stream_->HostCallback([&] {
+    while (!open) std::this_thread::yield();
+    seen_by_callback = seen;
+    return OkStatus();
+  });
+  ASSERT_TRUE(stream_->CopyHostToDevice(memory, &value, sizeof(int)).ok());
+  ASSERT_TRUE(stream_->CopyDeviceToHost(&seen, memory, sizeof(int)).ok());
+  EXPECT_FALSE(stream_->Idle());
+  open = true;
+  stream_->Wait();
+  EXPECT_EQ(seen, 5);
+  EXPECT_EQ(seen_by_callback, 0);
+  EXPECT_TRUE(stream_->TakeStatus().ok());
+}
+
+// The driver waits for the GPU when it loads a kernel, so that the GPU must not wait for the host.
+TEST_F(Runtime, KernelsAreLoadedWhileACallbackBlocks) {
+  std::atomic<bool> open{false};
+  std::vector<char> seen(100), ones(100, 1);
+  void* const x = device_->Allocate(100);
+  ASSERT_TRUE(stream_->CopyHostToDevice(x, ones.data(), 100).ok());
+  stream_->HostCallback([&] {
+    while (!open) std::this_thread::yield();
+    return OkStatus();
+  });
+  ASSERT_TRUE(stream_->CopyDeviceToHost(seen.data(), x, 100).ok());
+  Args args{};
+  args.in[0] = args.in[1] = args.out[0] = x;
+  ASSERT_TRUE(device_->Launch(*stream_, Add(25), args).ok());
+  EXPECT_EQ(Launches().size(), 0u);
+  const std::unique_ptr<Event> event = device_->CreateEvent();
+  stream_->Record(*event);
+  EXPECT_FALSE(event->Done());
+  open = true;
+  event->Wait();
+  EXPECT_EQ(seen, ones);
+  EXPECT_EQ(Launches().size(), 1u);
+}
+
+TEST_F(Runtime, LargeCopiesOfOrdinaryMemoryAreWhole) {
+  const size_t size = 2 * Staging::kBytes + 12345;
+  std::vector<char> written(size), read(size);
+  for (size_t i = 0; i < size; ++i) written[i] = static_cast<char>(i * 7 + i / 1000);
+  void* const memory = device_->Allocate(size);
+  ASSERT_TRUE(stream_->CopyHostToDevice(memory, written.data(), size).ok());
+  ASSERT_TRUE(stream_->CopyDeviceToHost(read.data(), memory, size).ok());
+  stream_->Wait();
+  EXPECT_EQ(read, written);
+  std::fill(read.begin(), read.end(), 0);
+  ASSERT_TRUE(stream_->Read(read.data(), memory, size).ok());
+  EXPECT_EQ(read, written);
+}
+
+TEST_F(Runtime, ManyCallbacksRunInOrderAndTheirFirstFailureIsTheStreams) {
+  std::vector<int> order;
+  for (int i = 0; i < 100; ++i) {
+    stream_->HostCallback([&order, i]() -> Status {
+      order.push_back(i);
+      return i == 40 || i == 60 ? errors::InvalidArgument("callback ", i) : OkStatus();
+    });
+  }
+  stream_->Wait();
+  ASSERT_EQ(order.size(), 100u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+  EXPECT_EQ(stream_->PeekStatus().message(), "callback 40");
+  EXPECT_EQ(stream_->TakeStatus().message(), "callback 40");
+  EXPECT_TRUE(stream_->TakeStatus().ok());
+}
+
+TEST_F(Runtime, StreamsWaitForEventsAndForOneAnother) {
+  std::atomic<bool> open{false};
+  const std::unique_ptr<Stream> other = device_->CreateStream();
+  const std::unique_ptr<Event> event = device_->CreateEvent();
+  EXPECT_TRUE(event->Done());
+  std::atomic<int> turn{0};
+  int seen[3] = {};
+  other->HostCallback([&] {
+    while (!open) std::this_thread::yield();
+    seen[0] = ++turn;
+    return OkStatus();
+  });
+  other->Record(*event);
+  EXPECT_FALSE(event->Done());
+  stream_->WaitFor(*event);
+  stream_->HostCallback([&] {
+    seen[1] = ++turn;
+    return OkStatus();
+  });
+  other->WaitFor(*stream_);
+  other->HostCallback([&] {
+    seen[2] = ++turn;
+    return OkStatus();
+  });
+  open = true;
+  other->Wait();
+  event->Wait();
+  device_->Synchronize();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(seen[i], i + 1);
+}
+
+TEST_F(Runtime, KernelsGetTheirArguments) {
+  void* const x = device_->Allocate(4000);
+  void* const y = device_->Allocate(4000);
+  Args args{};
+  args.in[0] = args.in[1] = x;
+  args.out[0] = y;
+  ASSERT_TRUE(device_->Launch(*stream_, Add(1000), args).ok());
+  stream_->Wait();
+  const std::vector<StandInLaunch> launches = Launches();
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_GE(launches[0].grid[0] * launches[0].block[0], 250u);  // items of four elements, at most
+  EXPECT_EQ(launches[0].arguments[0] & 0xffffffff, 1000u);
+}
+
+TEST_F(Runtime, ListsBecomeGraphs) {
+  auto list = std::make_shared<commands::List>();
+  list->buffers.resize(2);
+  for (commands::Buffer& buffer : list->buffers) buffer.kind = commands::Buffer::Kind::kGiven;
+  commands::Command command;
+  const ElementwiseDesc desc = Add(16);
+  command.desc = desc;
+  ASSERT_TRUE(Check(desc, &command.footprint).ok());
+  command.in.resize(2);
+  command.out.resize(1);
+  for (int i = 0; i < 2; ++i) command.in[static_cast<size_t>(i)].buffer = 0;
+  command.out[0].buffer = 1;
+  list->commands.assign(5, command);
+  const std::unique_ptr<Executable> executable = device_->Prepare(list, {});
+  const auto& graphs = static_cast<const GraphExecutable&>(*executable);
+  char* const addresses[] = {static_cast<char*>(device_->Allocate(64)), static_cast<char*>(device_->Allocate(64))};
+  char* const others[] = {addresses[1], addresses[0]};
+  int failed = -1;
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_TRUE(executable->Run(*stream_, addresses, nullptr, &failed).ok());
+    EXPECT_EQ(graphs.NumGraphs(), run == 0 ? 0 : 1);
+  }
+  ASSERT_TRUE(executable->Run(*stream_, others, nullptr, &failed).ok());
+  stream_->Wait();
+  EXPECT_EQ(Launches().size(), 20u);
+  EXPECT_EQ(graphs.NumGraphs(), 1);
+  // Another stream needs a graph of its own, which uses the scratch memory of that stream.
+  const std::unique_ptr<Stream> other = device_->CreateStream();
+  for (int run = 0; run < 2; ++run) ASSERT_TRUE(executable->Run(*other, addresses, nullptr, &failed).ok());
+  EXPECT_EQ(graphs.NumGraphs(), 2);
+  // What cannot be captured is enqueued.
+  Fail("cuGraphInstantiateWithFlags", 0, kIllegalAddress);
+  ASSERT_TRUE(executable->Run(*stream_, others, nullptr, &failed).ok());
+  EXPECT_EQ(graphs.NumGraphs(), 2);
+  other->Wait();
+  stream_->Wait();
+  EXPECT_EQ(Launches().size(), 35u);
+}
+
+TEST_F(Runtime, WithoutMemoryThereIsNullAndWhatIsKeptGoesFirst) {
+  EXPECT_EQ(device_->Allocate(size_t{2} << 30), nullptr);
+  void* const most = device_->Allocate(size_t{700} << 20);
+  ASSERT_NE(most, nullptr);
+  EXPECT_EQ(device_->Allocate(size_t{700} << 20), nullptr);
+  device_->Deallocate(most);
+  // The driver has no room for this one beside what is kept of the former.
+  void* const larger = device_->Allocate(size_t{800} << 20);
+  EXPECT_NE(larger, nullptr);
+  device_->Deallocate(larger);
+  EXPECT_EQ(device_->Stats().bytes_in_use % 512, 0);
+  EXPECT_TRUE(TheBackend().HostCanAddress(&*this, BackendOptions()));
+  EXPECT_FALSE(TheBackend().HostCanAddress(static_cast<char*>(larger) + 5, BackendOptions()));
+}
+
+TEST_F(Runtime, ErrorsHaveTheDriversNames) {
+  int value = 0;
+  void* const memory = device_->Allocate(sizeof(value));
+  Fail("cuMemcpyHtoDAsync_v2", 0, kOutOfMemory);
+  const Status status = stream_->CopyHostToDevice(memory, &value, sizeof(value));
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(status.message(), "a copy of 4 bytes to the device failed with CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+  EXPECT_TRUE(stream_->CopyHostToDevice(memory, &value, sizeof(value)).ok());
+}
+
+TEST_F(Runtime, ALostDeviceIsToldOnce) {
+  Fail("cuLaunchKernel", 0, kIllegalAddress, /*for_ever=*/true);
+  void* const x = device_->Allocate(64);
+  Args args{};
+  args.in[0] = args.in[1] = x;
+  args.out[0] = x;
+  const Status status = device_->Launch(*stream_, Add(16), args);
+  EXPECT_EQ(status.code(), Code::kInternal);
+  EXPECT_NE(status.message().find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << status.message();
+  stream_->Wait();
+  EXPECT_NE(stream_->TakeStatus().message().find("a command on the device failed with CUDA_ERROR_ILLEGAL_ADDRESS"),
+            std::string::npos);
+  EXPECT_TRUE(stream_->TakeStatus().ok());
+}
+
+TEST_F(Runtime, ASourceThatDoesNotCompileIsInAFile) {
+  std::unique_ptr<Machine> machine;
+  ASSERT_TRUE(Machine::Create(UsedHardware()[0], int64_t{1} << 20, "XPU:0", &machine).ok());
+  gpu::Kernel* kernel = nullptr;
+  const Status status = machine->compiler().Get("bad", [] { return "no_such_thing(x);"; }, &kernel);
+  EXPECT_EQ(status.code(), Code::kInternal);
+  EXPECT_NE(status.message().find("NVRTC 13.0 failed with error 6. The source is in /"), std::string::npos)
+      << status.message();
+}
+
+}  // namespace
+}  // namespace xpu::cuda

@@ -1,0 +1,476 @@
+// A stand-in for libcuda.so.1, for tests on machines without a GPU. Device memory is the host's. A stream is a thread
+// that runs its commands in order, each only when its turn comes, so that whoever does not wait reads old data. Kernels
+// do nothing and are noted down. As the driver does, loading a kernel waits until all streams are empty, and meanwhile
+// holds what other calls need. Errors are injected (stand_in.h).
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tensorflow_plugin/backends/cuda/driver.h"
+#include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
+
+using namespace xpu::cuda;
+
+namespace xpu::cuda {
+struct CUstream_st;
+}
+
+namespace {
+
+constexpr Result kInvalidValue = 1, kCaptureInvalidated = 901;
+constexpr size_t kMemory = size_t{1} << 30;
+
+struct Failure {
+  int skipped, error;
+  bool for_ever;
+};
+struct State {
+  std::mutex driver;  // what calls need that take part in the work of the GPU
+  std::mutex mutex;
+  std::set<CUstream_st*> streams;
+  std::map<std::string, Failure> failures;
+  std::map<uint64_t, size_t> allocations, pinned;
+  size_t allocated = 0;
+  std::vector<StandInLaunch> launches;
+  std::atomic<int> sticky{0};
+};
+State& The() {
+  static auto& state = *new State;
+  return state;
+}
+
+Result Injected(const char* symbol) {
+  State& state = The();
+  if (state.sticky != 0) return state.sticky;
+  std::lock_guard<std::mutex> lock(state.mutex);
+  const auto found = state.failures.find(symbol);
+  if (found == state.failures.end() || found->second.skipped-- > 0) return kSuccess;
+  const int error = found->second.error;
+  if (found->second.for_ever) {
+    state.sticky = error;
+  } else {
+    state.failures.erase(found);
+  }
+  return error;
+}
+// Returns when no other call has the driver to itself.
+void AwaitDriver() { std::lock_guard<std::mutex> lock(The().driver); }
+
+#define RETURN_IF_INJECTED(symbol) \
+  if (const Result injected = Injected(symbol); injected != kSuccess) return injected
+
+}  // namespace
+
+// What the driver's handles point to.
+namespace xpu::cuda {
+
+struct CUctx_st {};
+struct CUmod_st {
+  std::string image;
+};
+struct CUfunc_st {
+  int unused;
+};
+struct CUgraph_st {
+  std::vector<std::function<void()>> commands;
+};
+struct CUgraphExec_st {
+  std::vector<std::function<void()>> commands;
+};
+
+// Commands that reach or wait for it keep it.
+struct CUevent_st : std::enable_shared_from_this<CUevent_st> {
+  std::shared_ptr<CUevent_st> own;  // until it is destroyed
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t recorded = 0, reached = 0;
+  std::chrono::steady_clock::time_point time;
+};
+
+struct CUstream_st {
+  CUstream_st() : thread([this] { Loop(); }) {}
+  ~CUstream_st() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      ending = true;
+    }
+    changed.notify_all();
+    thread.join();
+  }
+  void Add(std::function<void()> command) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (captured != nullptr) return captured->commands.push_back(std::move(command));
+    commands.push_back(std::move(command));
+    ++pending;
+    changed.notify_all();
+  }
+  void Loop() {
+    std::unique_lock<std::mutex> lock(mutex);
+    for (;;) {
+      changed.wait(lock, [this] { return ending || !commands.empty(); });
+      if (commands.empty()) return;
+      std::function<void()> command = std::move(commands.front());
+      commands.pop_front();
+      lock.unlock();
+      command();
+      lock.lock();
+      --pending;
+      changed.notify_all();
+    }
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> commands;
+  int pending = 0;
+  bool ending = false;
+  std::unique_ptr<CUgraph_st> captured;
+  std::thread thread;
+};
+
+}  // namespace xpu::cuda
+
+namespace {
+
+void* Pointer(DeviceAddress address) { return reinterpret_cast<void*>(address); }
+
+Result Note(FunctionHandle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+            StreamHandle stream, void** arguments) {
+  StandInLaunch launch{{gx, gy, gz}, {bx, by, bz}, {}};
+  for (int i = 0; i < StandInLaunch::kArguments && arguments[i] != nullptr; ++i) {
+    std::memcpy(&launch.arguments[i], arguments[i], sizeof(uint64_t));
+  }
+  stream->Add([launch] {
+    State& state = The();
+    std::lock_guard<std::mutex> lock(state.mutex);
+    state.launches.push_back(launch);
+  });
+  return kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT void StandInFail(const char* symbol, int skipped, int error, bool for_ever) {
+  std::lock_guard<std::mutex> lock(The().mutex);
+  The().failures[symbol] = {skipped, error, for_ever};
+}
+EXPORT void StandInReset() {
+  std::lock_guard<std::mutex> lock(The().mutex);
+  The().failures.clear();
+  The().launches.clear();
+  The().sticky = 0;
+}
+EXPORT int StandInLaunches(StandInLaunch* launches, int most) {
+  std::lock_guard<std::mutex> lock(The().mutex);
+  const int count = static_cast<int>(The().launches.size());
+  for (int i = 0; i < count && i < most; ++i) launches[i] = The().launches[static_cast<size_t>(i)];
+  return count;
+}
+
+EXPORT Result cuInit(unsigned) {
+  RETURN_IF_INJECTED("cuInit");
+  return kSuccess;
+}
+EXPORT Result cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return kSuccess;
+}
+EXPORT Result cuGetErrorName(Result error, const char** name) {
+  *name = error == kOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : nullptr;
+  return *name != nullptr ? kSuccess : kInvalidValue;
+}
+EXPORT Result cuGetErrorString(Result error, const char** text) {
+  *text = error == kOutOfMemory ? "out of memory" : "an illegal memory access was encountered";
+  return kSuccess;
+}
+EXPORT Result cuDeviceGetCount(int* count) {
+  *count = 1;
+  return kSuccess;
+}
+EXPORT Result cuDeviceGet(DeviceId* device, int ordinal) {
+  *device = ordinal;
+  return kSuccess;
+}
+EXPORT Result cuDeviceGetName(char* name, int length, DeviceId) {
+  std::strncpy(name, "stand-in", static_cast<size_t>(length));
+  return kSuccess;
+}
+EXPORT Result cuDeviceTotalMem_v2(size_t* bytes, DeviceId) {
+  *bytes = kMemory;
+  return kSuccess;
+}
+EXPORT Result cuDeviceGetAttribute(int* value, int attribute, DeviceId) {
+  switch (attribute) {
+    case kMaxThreadsPerBlock:
+      *value = 1024;
+      break;
+    case kMaxSharedMemoryPerBlock:
+      *value = 48 << 10;
+      break;
+    case kMultiprocessorCount:
+      *value = 132;
+      break;
+    case kComputeCapabilityMajor:
+      *value = 9;
+      break;
+    default:
+      *value = 0;
+  }
+  return kSuccess;
+}
+EXPORT Result cuDeviceGetPCIBusId(char* id, int length, DeviceId) {
+  std::strncpy(id, "0000:3B:00.0", static_cast<size_t>(length));
+  return kSuccess;
+}
+EXPORT Result cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceId) {
+  static CUctx_st one;
+  *context = &one;
+  return kSuccess;
+}
+EXPORT Result cuDevicePrimaryCtxRelease_v2(DeviceId) { return kSuccess; }
+EXPORT Result cuCtxSetCurrent(ContextHandle) {
+  AwaitDriver();
+  return kSuccess;
+}
+EXPORT Result cuCtxEnablePeerAccess(ContextHandle, unsigned) { return kSuccess; }
+EXPORT Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return kSuccess;
+}
+EXPORT Result cuMemAlloc_v2(DeviceAddress* address, size_t bytes) {
+  AwaitDriver();
+  RETURN_IF_INJECTED("cuMemAlloc_v2");
+  State& state = The();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (bytes > kMemory - state.allocated) return kOutOfMemory;
+  void* const made = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  std::memset(made, 0xcd, bytes);
+  *address = reinterpret_cast<DeviceAddress>(made);
+  state.allocations[*address] = bytes;
+  state.allocated += bytes;
+  return kSuccess;
+}
+EXPORT Result cuMemFree_v2(DeviceAddress address) {
+  State& state = The();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  const auto found = state.allocations.find(address);
+  if (found == state.allocations.end()) return kInvalidValue;
+  state.allocated -= found->second;
+  state.allocations.erase(found);
+  std::free(Pointer(address));
+  return kSuccess;
+}
+EXPORT Result cuMemGetInfo_v2(size_t* free, size_t* total) {
+  std::lock_guard<std::mutex> lock(The().mutex);
+  *total = kMemory;
+  *free = kMemory - The().allocated;
+  return kSuccess;
+}
+EXPORT Result cuMemHostAlloc(void** address, size_t bytes, unsigned) {
+  *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  std::lock_guard<std::mutex> lock(The().mutex);
+  The().pinned[reinterpret_cast<DeviceAddress>(*address)] = bytes;
+  return kSuccess;
+}
+EXPORT Result cuPointerGetAttribute(void* value, int, DeviceAddress address) {
+  std::lock_guard<std::mutex> lock(The().mutex);
+  const auto after = The().pinned.upper_bound(address);
+  if (after == The().pinned.begin() || address - std::prev(after)->first >= std::prev(after)->second) {
+    return kInvalidValue;
+  }
+  *static_cast<unsigned*>(value) = 1;
+  return kSuccess;
+}
+EXPORT Result cuLaunchHostFunc(StreamHandle stream, void (*call)(void*), void* data) {
+  stream->Add([=] { call(data); });
+  return kSuccess;
+}
+EXPORT Result cuMemFreeHost(void* address) {
+  {
+    std::lock_guard<std::mutex> lock(The().mutex);
+    The().pinned.erase(reinterpret_cast<DeviceAddress>(address));
+  }
+  std::free(address);
+  return kSuccess;
+}
+EXPORT Result cuMemcpyHtoDAsync_v2(DeviceAddress to, const void* from, size_t bytes, StreamHandle stream) {
+  AwaitDriver();
+  RETURN_IF_INJECTED("cuMemcpyHtoDAsync_v2");
+  stream->Add([=] { std::memcpy(Pointer(to), from, bytes); });
+  return kSuccess;
+}
+EXPORT Result cuMemcpyDtoHAsync_v2(void* to, DeviceAddress from, size_t bytes, StreamHandle stream) {
+  AwaitDriver();
+  RETURN_IF_INJECTED("cuMemcpyDtoHAsync_v2");
+  stream->Add([=] { std::memcpy(to, Pointer(from), bytes); });
+  return kSuccess;
+}
+EXPORT Result cuMemcpyAsync(DeviceAddress to, DeviceAddress from, size_t bytes, StreamHandle stream) {
+  stream->Add([=] { std::memmove(Pointer(to), Pointer(from), bytes); });
+  return kSuccess;
+}
+EXPORT Result cuMemsetD8Async(DeviceAddress to, unsigned char value, size_t n, StreamHandle stream) {
+  stream->Add([=] { std::memset(Pointer(to), value, n); });
+  return kSuccess;
+}
+EXPORT Result cuMemsetD32Async(DeviceAddress to, unsigned value, size_t n, StreamHandle stream) {
+  stream->Add([=] {
+    for (size_t i = 0; i < n; ++i) static_cast<unsigned*>(Pointer(to))[i] = value;
+  });
+  return kSuccess;
+}
+EXPORT Result cuStreamCreateWithPriority(StreamHandle* stream, unsigned, int) {
+  RETURN_IF_INJECTED("cuStreamCreateWithPriority");
+  *stream = new CUstream_st;
+  std::lock_guard<std::mutex> lock(The().mutex);
+  The().streams.insert(*stream);
+  return kSuccess;
+}
+EXPORT Result cuStreamDestroy_v2(StreamHandle stream) {
+  {
+    std::lock_guard<std::mutex> lock(The().mutex);
+    The().streams.erase(stream);
+  }
+  delete stream;
+  return kSuccess;
+}
+EXPORT Result cuStreamSynchronize(StreamHandle stream) {
+  AwaitDriver();
+  std::unique_lock<std::mutex> lock(stream->mutex);
+  stream->changed.wait(lock, [&] { return stream->pending == 0; });
+  return The().sticky;
+}
+EXPORT Result cuStreamQuery(StreamHandle stream) {
+  if (The().sticky != 0) return The().sticky;
+  std::lock_guard<std::mutex> lock(stream->mutex);
+  return stream->pending == 0 ? kSuccess : kNotReady;
+}
+EXPORT Result cuEventCreate(EventHandle* event, unsigned) {
+  const auto made = std::make_shared<CUevent_st>();
+  made->own = made;
+  *event = made.get();
+  return kSuccess;
+}
+EXPORT Result cuEventDestroy_v2(EventHandle event) {
+  event->own = nullptr;
+  return kSuccess;
+}
+EXPORT Result cuEventRecord(EventHandle event, StreamHandle stream) {
+  uint64_t number = 0;
+  {
+    std::lock_guard<std::mutex> lock(event->mutex);
+    number = ++event->recorded;
+  }
+  stream->Add([event = event->shared_from_this(), number] {
+    std::lock_guard<std::mutex> lock(event->mutex);
+    event->reached = number;
+    event->time = std::chrono::steady_clock::now();
+    event->changed.notify_all();
+  });
+  return kSuccess;
+}
+EXPORT Result cuEventQuery(EventHandle event) {
+  std::lock_guard<std::mutex> lock(event->mutex);
+  return event->reached == event->recorded ? kSuccess : kNotReady;
+}
+EXPORT Result cuEventSynchronize(EventHandle event) {
+  AwaitDriver();
+  std::unique_lock<std::mutex> lock(event->mutex);
+  event->changed.wait(lock, [&, number = event->recorded] { return event->reached >= number; });
+  return The().sticky;
+}
+EXPORT Result cuEventElapsedTime(float* milliseconds, EventHandle begin, EventHandle end) {
+  *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
+  return kSuccess;
+}
+EXPORT Result cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
+  uint64_t number = 0;
+  {
+    std::lock_guard<std::mutex> lock(event->mutex);
+    number = event->recorded;
+  }
+  stream->Add([event = event->shared_from_this(), number] {
+    std::unique_lock<std::mutex> lock(event->mutex);
+    event->changed.wait(lock, [&] { return event->reached >= number; });
+  });
+  return kSuccess;
+}
+EXPORT Result cuStreamBeginCapture_v2(StreamHandle stream, int) {
+  std::lock_guard<std::mutex> lock(stream->mutex);
+  stream->captured = std::make_unique<CUgraph_st>();
+  return kSuccess;
+}
+EXPORT Result cuStreamEndCapture(StreamHandle stream, GraphHandle* graph) {
+  std::lock_guard<std::mutex> lock(stream->mutex);
+  if (stream->captured == nullptr) return kCaptureInvalidated;
+  *graph = stream->captured.release();
+  return kSuccess;
+}
+EXPORT Result cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle graph, uint64_t) {
+  RETURN_IF_INJECTED("cuGraphInstantiateWithFlags");
+  *exec = new CUgraphExec_st{graph->commands};
+  return kSuccess;
+}
+EXPORT Result cuGraphLaunch(GraphExecHandle exec, StreamHandle stream) {
+  for (const std::function<void()>& command : exec->commands) stream->Add(command);
+  return kSuccess;
+}
+EXPORT Result cuGraphExecDestroy(GraphExecHandle exec) {
+  delete exec;
+  return kSuccess;
+}
+EXPORT Result cuGraphDestroy(GraphHandle graph) {
+  delete graph;
+  return kSuccess;
+}
+EXPORT Result cuModuleLoadData(ModuleHandle* module, const void* image) {
+  RETURN_IF_INJECTED("cuModuleLoadData");
+  std::lock_guard<std::mutex> driver(The().driver);
+  std::set<CUstream_st*> streams;
+  {
+    std::lock_guard<std::mutex> lock(The().mutex);
+    streams = The().streams;
+  }
+  for (CUstream_st* stream : streams) {
+    std::unique_lock<std::mutex> lock(stream->mutex);
+    stream->changed.wait(lock, [&] { return stream->pending == 0; });
+  }
+  *module = new CUmod_st{static_cast<const char*>(image)};
+  return kSuccess;
+}
+EXPORT Result cuModuleUnload(ModuleHandle module) {
+  delete module;
+  return kSuccess;
+}
+EXPORT Result cuModuleGetFunction(FunctionHandle* function, ModuleHandle, const char*) {
+  static CUfunc_st one{};
+  *function = &one;
+  return kSuccess;
+}
+EXPORT Result cuFuncGetAttribute(int* value, int, FunctionHandle) {
+  *value = 1024;
+  return kSuccess;
+}
+EXPORT Result cuLaunchKernel(FunctionHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                             unsigned bz, unsigned, StreamHandle stream, void** arguments, void**) {
+  RETURN_IF_INJECTED("cuLaunchKernel");
+  return Note(function, gx, gy, gz, bx, by, bz, stream, arguments);
+}
+
+}  // extern "C"
