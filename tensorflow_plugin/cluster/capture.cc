@@ -78,14 +78,14 @@ constexpr int64_t kWorthKeeping = 1 << 15;
 
 class Capturer {
  public:
-  Capturer(const Members& members, tf::OpKernelContext* outer, Device& real, const Situation& situation, Capturing how,
-           int64_t max_iterations)
+  Capturer(const Members& members, tf::OpKernelContext* outer, Device& real, const Invocation& invocation,
+           Capturing how, int64_t max_iterations)
       : how_(how),
         max_iterations_(max_iterations),
         members_(members),
         outer_(outer),
         real_(real),
-        situation_(situation),
+        invocation_(invocation),
         recorder_(real),
         memory_(recorder_),
         device_(*outer->device(), memory_),
@@ -130,7 +130,7 @@ class Capturer {
     *on_device = tf::Tensor(&memory_, argument.dtype(), argument.shape());
     const int64_t bytes = static_cast<int64_t>(argument.TotalBytes());
     if (bytes == 0) return absl::OkStatus();
-    return ToNative(recorder_.stream().CopyHostToDevice(on_device->data(), NewOnHost(bytes, &buffer), bytes));
+    return ToAbsl(recorder_.stream().CopyHostToDevice(on_device->data(), NewOnHost(bytes, &buffer), bytes));
   }
 
   // What `tensor` is on the host once the list has run.
@@ -141,7 +141,7 @@ class Capturer {
     const int64_t bytes = static_cast<int64_t>(tensor.TotalBytes());
     if (bytes == 0) return absl::OkStatus();
     value->kind = Value::Kind::kBuffer;
-    return ToNative(recorder_.stream().CopyDeviceToHost(NewOnHost(bytes, &value->index), tensor.data(), bytes));
+    return ToAbsl(recorder_.stream().CopyDeviceToHost(NewOnHost(bytes, &value->index), tensor.data(), bytes));
   }
 
   int OriginOf(const tf::OpKernel& member) {
@@ -161,11 +161,11 @@ class Capturer {
     Members::Environment environment;
     environment.device = &device_;
     environment.resources = &resources_;
-    environment.arguments = situation_.host;
-    for (const tf::Tensor& argument : situation_.uploaded) {
+    environment.arguments = invocation_.host;
+    for (const tf::Tensor& argument : invocation_.uploaded) {
       TF_RETURN_IF_ERROR(Upload(argument, &environment.arguments.emplace_back()));
     }
-    for (const tf::Tensor& argument : situation_.device) {
+    for (const tf::Tensor& argument : invocation_.device) {
       int buffer;
       environment.arguments.push_back(Given(argument.dtype(), argument.shape(), &buffer));
       captured_->arguments.push_back(buffer);
@@ -193,8 +193,8 @@ class Capturer {
 
   // Stand-ins for the variables, which kernels find by handles as they find real ones.
   absl::Status MakeVariables(std::vector<tf::Tensor>* arguments) {
-    for (size_t i = 0; i < situation_.variables.size(); ++i) {
-      const tf::Tensor& value = *situation_.variables[i]->tensor();
+    for (size_t i = 0; i < invocation_.variables.size(); ++i) {
+      const tf::Tensor& value = *invocation_.variables[i]->tensor();
       auto* variable = new tf::Var(value.dtype());
       variable->is_initialized = true;
       int buffer;
@@ -204,12 +204,12 @@ class Capturer {
       variables_.push_back(variable);
       TF_RETURN_IF_ERROR(resources_.Create("xpu_capture", std::to_string(i), variable));
     }
-    for (size_t i = 0; i < situation_.handles.size(); ++i) {
-      const tf::ResourceHandle& real = *situation_.handles[i];
+    for (size_t i = 0; i < invocation_.handles.size(); ++i) {
+      const tf::ResourceHandle& real = *invocation_.handles[i];
       tf::ResourceHandle handle;
       handle.set_device(real.device());
       handle.set_container("xpu_capture");
-      handle.set_name(std::to_string(situation_.variable_of_resource[i]));
+      handle.set_name(std::to_string(invocation_.variable_of_resource[i]));
       handle.set_hash_code(real.hash_code());
       handle.set_maybe_type_name(real.maybe_type_name());
       handle.set_dtypes_and_shapes(real.dtypes_and_shapes());
@@ -253,21 +253,21 @@ class Capturer {
 
   absl::Status Finish(const std::vector<tf::Tensor>& results) {
     for (size_t i = 0; i < results.size(); ++i) {
-      const bool fetched = static_cast<int>(i) >= situation_.first_fetched &&
-                           static_cast<int>(i) < situation_.first_fetched + situation_.num_fetched;
+      const bool fetched = static_cast<int>(i) >= invocation_.first_fetched &&
+                           static_cast<int>(i) < invocation_.first_fetched + invocation_.num_fetched;
       Value* value = &captured_->results.emplace_back();
       TF_RETURN_IF_ERROR(fetched ? Fetch(results[i], value) : Describe(results[i], value));
     }
     const commands::Uses uses = commands::UsesOf(recorder_.list());
     for (size_t i = 0; i < variables_.size(); ++i) {
-      Effect& effect = captured_->effects.emplace_back();
+      VariableUpdate& update = captured_->variable_updates.emplace_back();
       const int own = captured_->variables[i];
-      effect.written_in_place = own != Place::kNowhere && !uses.buffers[own].writers.empty();
-      TF_RETURN_IF_ERROR(Describe(*variables_[i]->tensor(), &effect.value));
-      const bool same = effect.value.kind == Value::Kind::kVariable && effect.value.index == static_cast<int>(i) &&
-                        effect.value.shape == situation_.variables[i]->tensor()->shape();
-      effect.assigned = !same && !(effect.value.kind == Value::Kind::kEmpty && own == Place::kNowhere &&
-                                   effect.value.shape == situation_.variables[i]->tensor()->shape());
+      update.written_in_place = own != Place::kNowhere && !uses.buffers[own].writers.empty();
+      TF_RETURN_IF_ERROR(Describe(*variables_[i]->tensor(), &update.value));
+      const bool same = update.value.kind == Value::Kind::kVariable && update.value.index == static_cast<int>(i) &&
+                        update.value.shape == invocation_.variables[i]->tensor()->shape();
+      update.assigned = !same && !(update.value.kind == Value::Kind::kEmpty && own == Place::kNowhere &&
+                                   update.value.shape == invocation_.variables[i]->tensor()->shape());
     }
     for (int argument : captured_->arguments) {
       if (argument != Place::kNowhere && !uses.buffers[argument].writers.empty()) {
@@ -278,9 +278,9 @@ class Capturer {
     auto list = std::make_shared<commands::List>(std::move(recorder_.list()));
     if (how_ == Capturing::kInOneList) {
       std::vector<bool> useful;
-      captured_->may_keep =
+      captured_->may_hoist =
           !IsLeftOut("KeepWhatStays") && commands::BytesToKeep(*list, stays, &useful) >= kWorthKeeping;
-      if (captured_->may_keep) captured_->staying = VariablesOf(useful);
+      if (captured_->may_hoist) captured_->invariant_variables = VariablesOf(useful);
       commands::Optimize(real_.capabilities(), LeftOut(), list.get());
     } else {
       Divide(stays, list.get());
@@ -298,18 +298,18 @@ class Capturer {
     auto first = std::make_shared<commands::List>();
     commands::Optimize(real_.capabilities(), LeftOut(), stays, list, first.get());
     if (first->commands.empty()) return;
-    Once& once = captured_->once;
+    HoistedList& hoisted = captured_->hoisted;
     std::vector<bool> read(first->buffers.size(), false);
     for (const commands::Command& command : first->commands) {
       for (const Place& place : command.in) {
         if (place.buffer != Place::kNowhere) read[place.buffer] = true;
       }
     }
-    once.variables = VariablesOf(read);
-    once.results = first->wanted;
-    once.memory = commands::PlanMemory(*first);
-    once.executable = real_.Prepare(first, once.memory);
-    once.list = std::move(first);
+    hoisted.variables = VariablesOf(read);
+    hoisted.results = first->wanted;
+    hoisted.memory = commands::PlanMemory(*first);
+    hoisted.executable = real_.Prepare(first, hoisted.memory);
+    hoisted.list = std::move(first);
   }
 
   // The buffers that are the same in every run, if nobody writes the variables in between.
@@ -318,9 +318,9 @@ class Capturer {
     std::vector<bool> stays(list.buffers.size(), false);
     for (size_t b = 0; b < stays.size(); ++b) stays[b] = list.buffers[b].kind == Buffer::Kind::kFixed;
     for (size_t i = 0; i < captured_->variables.size(); ++i) {
-      const Effect& effect = captured_->effects[i];
+      const VariableUpdate& update = captured_->variable_updates[i];
       const int b = captured_->variables[i];
-      if (b != Place::kNowhere && !effect.written_in_place && !effect.assigned) stays[b] = true;
+      if (b != Place::kNowhere && !update.written_in_place && !update.assigned) stays[b] = true;
     }
     return stays;
   }
@@ -341,7 +341,7 @@ class Capturer {
   const Members& members_;
   tf::OpKernelContext* const outer_;
   Device& real_;
-  const Situation& situation_;
+  const Invocation& invocation_;
   Recorder recorder_;
   VirtualAllocator memory_;
   CapturingDevice device_;
@@ -358,9 +358,9 @@ class Capturer {
 void LeaveOutPasses(std::vector<std::string> names) { LeftOut() = std::move(names); }
 
 std::unique_ptr<Captured> Capture(const Members& members, tf::OpKernelContext* outer, Device& real,
-                                  const Situation& situation, Capturing how, int64_t max_iterations,
+                                  const Invocation& invocation, Capturing how, int64_t max_iterations,
                                   Obstacle* obstacle) {
-  return Capturer(members, outer, real, situation, how, max_iterations).Run(obstacle);
+  return Capturer(members, outer, real, invocation, how, max_iterations).Run(obstacle);
 }
 
 }  // namespace xpu::cluster

@@ -14,7 +14,7 @@
 
 namespace xpu::cluster {
 
-inline absl::Status ToNative(const Status& status) {
+inline absl::Status ToAbsl(const Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(static_cast<int>(status.code())), status.message());
 }
 
@@ -35,14 +35,14 @@ struct Value {
 };
 
 // What a run does to a variable.
-struct Effect {
+struct VariableUpdate {
   bool written_in_place = false;  // commands write into the memory that it has when the run starts
   bool assigned = false;          // afterwards it holds `value`
   Value value;
 };
 
 // What is computed of variables that stay as they are, before anything else. Its list has the buffers of the capture's.
-struct Once {
+struct HoistedList {
   std::shared_ptr<const commands::List> list;  // null if there is nothing
   commands::MemoryPlan memory;
   std::unique_ptr<const Executable> executable;
@@ -64,14 +64,14 @@ struct Captured {
   std::vector<int> arguments;   // the buffer of each device argument
   std::vector<int> variables;   // the buffer of each variable
   std::vector<Value> results;
-  std::vector<Effect> effects;         // by variable
-  std::vector<int> written_arguments;  // buffers of device arguments that commands write into
+  std::vector<VariableUpdate> variable_updates;  // by variable
+  std::vector<int> written_arguments;            // buffers of device arguments that commands write into
 
   // For Capturing::kInOneList: whether anything is computed of nothing but variables that no run writes, and of which.
-  bool may_keep = false;
-  std::vector<int> staying;
-  // For Capturing::kWhatStaysOnce: its results are given to `list`.
-  Once once;
+  bool may_hoist = false;
+  std::vector<int> invariant_variables;
+  // For Capturing::kHoisted: its results are given to `list`.
+  HoistedList hoisted;
 
  private:
   mutable std::once_flag labels_made_;
@@ -79,7 +79,7 @@ struct Captured {
 };
 
 // What the capture is of: arguments and variables as they are at this call.
-struct Situation {
+struct Invocation {
   // Arguments, in this order: in host memory, there but read on the device, in device memory.
   std::vector<tensorflow::Tensor> host, uploaded, device;
   std::vector<tensorflow::Var*> variables;                 // each once, locked
@@ -91,7 +91,7 @@ struct Situation {
 
 enum class Capturing {
   kInOneList,
-  kWhatStaysOnce,  // into two lists: see Once
+  kHoisted,  // into two lists: see HoistedList
 };
 
 // What stood in the way of a capture.
@@ -104,7 +104,7 @@ struct Obstacle {
 // Captures the members' commands for `real`, the device of the cluster: not more than `max_iterations` of its loops,
 // all of them together. On failure nothing has happened.
 std::unique_ptr<Captured> Capture(const Members& members, tensorflow::OpKernelContext* outer, Device& real,
-                                  const Situation& situation, Capturing how, int64_t max_iterations,
+                                  const Invocation& invocation, Capturing how, int64_t max_iterations,
                                   Obstacle* obstacle);
 
 }  // namespace xpu::cluster

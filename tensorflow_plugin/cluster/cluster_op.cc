@@ -16,7 +16,7 @@
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/cluster/dump.h"
-#include "tensorflow_plugin/cluster/kept.h"
+#include "tensorflow_plugin/cluster/hoisted.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/cluster/replay.h"
@@ -27,7 +27,7 @@ namespace {
 
 namespace tf = tensorflow;
 
-// Captures of a cluster that are kept; one that so many calls had no use for makes room for another.
+// Cached captures of a cluster; one that so many calls had no use for makes room for another.
 constexpr size_t kMaxCaptures = 64;
 constexpr size_t kMaxCommands = 65536;  // of all of them, some 2 KB each: those of whole loops are long
 constexpr uint64_t kUnused = 1000;
@@ -73,21 +73,21 @@ class ClusterKernel final : public tf::OpKernel {
     const SP_Stream stream = Watch::Current() == nullptr ? StreamOf(ctx) : nullptr;
     if (stream != nullptr) {
       std::shared_ptr<const Captured> captured;
-      std::shared_ptr<Keeper> keeper;
-      Situation situation;
+      std::shared_ptr<Hoister> hoister;
+      Invocation invocation;
       VariableLocks locks;
-      if (Look(ctx, &situation, &locks)) captured = Find(ctx, *stream->device, situation, &keeper);
+      if (Look(ctx, &invocation, &locks)) captured = Find(ctx, *stream->device, invocation, &hoister);
       if (captured != nullptr) {
-        const auto kept = keeper->Find(ctx, name(), members(), *captured, situation, stream);
+        const auto cached = hoister->Find(ctx, name(), members(), *captured, invocation, stream);
         bool began = false;
-        const absl::Status status = kept == nullptr
-                                        ? Replay(ctx, captured, situation, {}, stream, &began)
-                                        : Replay(ctx, kept->captured, situation, kept->tensors, stream, &began);
+        const absl::Status status = cached == nullptr
+                                        ? Replay(ctx, captured, invocation, {}, stream, &began)
+                                        : Replay(ctx, cached->captured, invocation, cached->tensors, stream, &began);
         if (began || !absl::IsResourceExhausted(status)) {
           OP_REQUIRES_OK(ctx, status);
           return;
         }
-        if (kept != nullptr) keeper->GiveUp();
+        if (cached != nullptr) hoister->GiveUp();
         // The members one by one may do with less memory than all at once; or else the error names the one that does
         // not.
         for (int i = 0; i < ctx->num_outputs(); ++i) delete ctx->release_output(i).tensor;
@@ -127,22 +127,22 @@ class ClusterKernel final : public tf::OpKernel {
     return TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
   }
 
-  // Fills in the situation and locks its variables; false if there is something that no capture can have.
-  bool Look(tf::OpKernelContext* ctx, Situation* situation, VariableLocks* locks) const {
+  // Fills in the invocation and locks its variables; false if there is something that no capture can have.
+  bool Look(tf::OpKernelContext* ctx, Invocation* invocation, VariableLocks* locks) const {
     int64_t host_bytes = 0;
     for (int i = 0; i < num_host_; ++i) {
       const tf::Tensor& t = ctx->input(i);
       if (!tf::DataTypeCanUseMemcpy(t.dtype())) return false;
       host_bytes += t.TotalBytes();
-      situation->host.push_back(t);
+      invocation->host.push_back(t);
     }
     if (host_bytes > kMaxHostBytes) return false;
-    situation->handles.reserve(num_resources_);
-    situation->variables.reserve(num_resources_);
-    situation->variable_of_resource.reserve(num_resources_);
+    invocation->handles.reserve(num_resources_);
+    invocation->variables.reserve(num_resources_);
+    invocation->variable_of_resource.reserve(num_resources_);
     int input = num_host_;
-    for (int i = 0; i < num_uploaded_; ++i) situation->uploaded.push_back(ctx->input(input++));
-    for (int i = 0; i < num_device_; ++i) situation->device.push_back(ctx->input(input++));
+    for (int i = 0; i < num_uploaded_; ++i) invocation->uploaded.push_back(ctx->input(input++));
+    for (int i = 0; i < num_device_; ++i) invocation->device.push_back(ctx->input(input++));
     for (int i = 0; i < num_resources_; ++i) {
       const tf::Tensor& argument = ctx->input(input++);
       if (argument.dtype() != tf::DT_RESOURCE || argument.NumElements() != 1) return false;
@@ -150,15 +150,15 @@ class ClusterKernel final : public tf::OpKernel {
       const auto* handle = static_cast<const tf::ResourceHandle*>(argument.data());
       tf::core::RefCountPtr<tf::Var> variable;
       if (!FindVariable(ctx, *handle, &variable)) return false;
-      situation->handles.push_back(handle);
-      situation->variable_of_resource.push_back(locks->Add(std::move(variable), writes_[i]));
+      invocation->handles.push_back(handle);
+      invocation->variable_of_resource.push_back(locks->Add(std::move(variable), writes_[i]));
     }
-    situation->first_fetched = num_host_results_;
-    situation->num_fetched = num_fetched_;
+    invocation->first_fetched = num_host_results_;
+    invocation->num_fetched = num_fetched_;
     locks->Lock();
     for (tf::Var* variable : locks->variables()) {
       if (!variable->is_initialized || variable->copy_on_read_mode.load()) return false;
-      situation->variables.push_back(variable);
+      invocation->variables.push_back(variable);
     }
     return true;
   }
@@ -186,38 +186,38 @@ class ClusterKernel final : public tf::OpKernel {
     }
   }
 
-  static std::string Signature(const Situation& situation) {
+  static std::string Signature(const Invocation& invocation) {
     std::string key;
-    key.reserve(64 + 24 * (situation.device.size() + situation.variables.size()));
-    for (const tf::Tensor& t : situation.host) {
+    key.reserve(64 + 24 * (invocation.device.size() + invocation.variables.size()));
+    for (const tf::Tensor& t : invocation.host) {
       AppendShape(t, &key);
       Append(t.data(), t.TotalBytes(), &key);
     }
-    for (const tf::Tensor& t : situation.uploaded) AppendShape(t, &key);
-    for (const tf::Tensor& t : situation.device) AppendShape(t, &key);
-    for (tf::Var* variable : situation.variables) {
+    for (const tf::Tensor& t : invocation.uploaded) AppendShape(t, &key);
+    for (const tf::Tensor& t : invocation.device) AppendShape(t, &key);
+    for (tf::Var* variable : invocation.variables) {
       AppendShape(*variable->tensor(), &key);
       const int dtype = variable->tensor()->dtype();
       Append(&dtype, sizeof(dtype), &key);
     }
-    for (int variable : situation.variable_of_resource) Append(&variable, sizeof(variable), &key);
+    for (int variable : invocation.variable_of_resource) Append(&variable, sizeof(variable), &key);
     return key;
   }
 
-  std::shared_ptr<const Captured> Find(tf::OpKernelContext* ctx, Device& device, const Situation& situation,
-                                       std::shared_ptr<Keeper>* keeper) {
-    std::string key = Signature(situation);
+  std::shared_ptr<const Captured> Find(tf::OpKernelContext* ctx, Device& device, const Invocation& invocation,
+                                       std::shared_ptr<Hoister>* hoister) {
+    std::string key = Signature(invocation);
     Shared& my = *shared_;
     int64_t max_iterations = INT64_MAX;
     {
       tf::mutex_lock lock(my.mutex);
-      if (my.hopeless) return nullptr;
+      if (my.uncapturable) return nullptr;
       ++my.num_calls;
       for (auto it = my.captures.begin(); it != my.captures.end(); ++it) {
         if (it->key != key) continue;
         it->last_call = my.num_calls;
         my.captures.splice(my.captures.begin(), my.captures, it);
-        *keeper = it->keeper;
+        *hoister = it->hoister;
         return it->captured;
       }
       if (IsFull() && my.captures.back().last_call + kUnused > my.num_calls) return nullptr;
@@ -226,7 +226,7 @@ class ClusterKernel final : public tf::OpKernel {
     }
     Obstacle obstacle;
     std::shared_ptr<const Captured> captured =
-        Capture(my.members, ctx, device, situation, Capturing::kInOneList, max_iterations, &obstacle);
+        Capture(my.members, ctx, device, invocation, Capturing::kInOneList, max_iterations, &obstacle);
     Dump(name(), my.members, captured.get(), obstacle.why);
     tf::mutex_lock lock(my.mutex);
     if (captured == nullptr && (obstacle.has_many_iterations || obstacle.has_many_commands)) {
@@ -236,13 +236,13 @@ class ClusterKernel final : public tf::OpKernel {
     }
     if (captured == nullptr) {
       // An error of shapes may be this call's alone; the members' own run gives it to the user.
-      my.hopeless = ++my.num_failures > kEagerCaptures;
+      my.uncapturable = ++my.num_failures > kEagerCaptures;
       return nullptr;
     }
     ++my.num_captures;
     if (IsFull()) my.captures.pop_back();
-    *keeper = std::make_shared<Keeper>();
-    my.captures.push_front({std::move(key), captured, *keeper, my.num_calls, 0});
+    *hoister = std::make_shared<Hoister>();
+    my.captures.push_front({std::move(key), captured, *hoister, my.num_calls, 0});
     return captured;
   }
 
@@ -263,8 +263,8 @@ class ClusterKernel final : public tf::OpKernel {
   bool IsFull() const {
     const Shared& my = *shared_;
     size_t commands = 0;
-    for (const Kept& kept : my.captures)
-      commands += kept.captured == nullptr ? 0 : kept.captured->list->commands.size();
+    for (const CachedCapture& cached : my.captures)
+      commands += cached.captured == nullptr ? 0 : cached.captured->list->commands.size();
     return my.captures.size() >= kMaxCaptures || commands >= kMaxCommands;
   }
 
@@ -272,8 +272,8 @@ class ClusterKernel final : public tf::OpKernel {
   void DidNotFit(const Captured* captured) {
     Shared& my = *shared_;
     tf::mutex_lock lock(my.mutex);
-    for (Kept& kept : my.captures) {
-      if (kept.captured.get() == captured && ++kept.did_not_fit == kMaxMisfits) kept.captured = nullptr;
+    for (CachedCapture& cached : my.captures) {
+      if (cached.captured.get() == captured && ++cached.did_not_fit == kMaxMisfits) cached.captured = nullptr;
     }
   }
 
@@ -302,7 +302,7 @@ class ClusterKernel final : public tf::OpKernel {
     TF_RETURN_IF_ERROR(CopyOnHost(ctx, *value, &on_host));
     TF_RETURN_IF_ERROR(ctx->allocate_temp(on_host.dtype(), on_host.shape(), value));
     if (on_host.TotalBytes() == 0) return absl::OkStatus();
-    TF_RETURN_IF_ERROR(ToNative(stream.CopyHostToDevice(value->data(), on_host.data(), on_host.TotalBytes())));
+    TF_RETURN_IF_ERROR(ToAbsl(stream.CopyHostToDevice(value->data(), on_host.data(), on_host.TotalBytes())));
     stream.HostCallback([on_host] { return OkStatus(); });
     return absl::OkStatus();
   }
@@ -313,9 +313,9 @@ class ClusterKernel final : public tf::OpKernel {
     on_host.set_on_host(true);
     TF_RETURN_IF_ERROR(ctx->allocate_temp(on_device.dtype(), on_device.shape(), value, on_host));
     if (on_device.TotalBytes() == 0) return absl::OkStatus();
-    TF_RETURN_IF_ERROR(ToNative(stream.CopyDeviceToHost(value->data(), on_device.data(), on_device.TotalBytes())));
+    TF_RETURN_IF_ERROR(ToAbsl(stream.CopyDeviceToHost(value->data(), on_device.data(), on_device.TotalBytes())));
     stream.Wait();
-    return ToNative(stream.TakeStatus());
+    return ToAbsl(stream.TakeStatus());
   }
 
   int num_host_ = 0, num_uploaded_ = 0, num_device_ = 0, num_resources_ = 0;  // arguments
@@ -324,22 +324,22 @@ class ClusterKernel final : public tf::OpKernel {
 
   static constexpr int kNever = -1;
 
-  struct Kept {
+  struct CachedCapture {
     std::string key;
     std::shared_ptr<const Captured> captured;
-    std::shared_ptr<Keeper> keeper;
+    std::shared_ptr<Hoister> hoister;
     uint64_t last_call;
     int did_not_fit = 0;  // so often memory did not suffice
   };
   struct Shared {
     Members members;
     tf::mutex mutex;
-    std::list<Kept> captures;         // the last used one first
-    std::map<std::string, int> seen;  // how often signatures without a capture came
-    bool is_long = false;             // there were loops of many iterations
+    std::list<CachedCapture> captures;  // the last used one first
+    std::map<std::string, int> seen;    // how often signatures without a capture came
+    bool is_long = false;               // there were loops of many iterations
     size_t num_captures = 0, num_failures = 0;
     uint64_t num_calls = 0;
-    bool hopeless = false;
+    bool uncapturable = false;
   };
   std::shared_ptr<Shared> shared_;
 };

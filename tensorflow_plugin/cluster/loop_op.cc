@@ -52,14 +52,14 @@ class LoopKernel final : public tf::OpKernel {
     Members::Environment environment;
     environment.device = ctx->device();
     environment.resources = ctx->resource_manager();
-    std::vector<int> staying;
+    std::vector<int> invariant_arguments;
     for (int i = 0; i < ctx->num_inputs(); ++i) {
       environment.arguments.push_back(ctx->input(i));
-      if (std::find(variables_.begin(), variables_.end(), i) == variables_.end()) staying.push_back(i);
+      if (std::find(variables_.begin(), variables_.end(), i) == variables_.end()) invariant_arguments.push_back(i);
     }
     const std::vector<Source>& results = members_.results();
     std::vector<tf::Tensor> next(variables_.size());
-    Members::Run iteration(members_, ctx, environment, staying);
+    Members::Run iteration(members_, ctx, environment, invariant_arguments);
     for (;; iteration.Again()) {
       OP_REQUIRES(ctx, ctx->cancellation_manager() == nullptr || !ctx->cancellation_manager()->IsCancelled(),
                   absl::CancelledError(absl::StrCat("the loop ", name(), " was cancelled")));
@@ -96,9 +96,9 @@ class LoopKernel final : public tf::OpKernel {
     std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
     const SP_Stream stream = TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
     if (stream == nullptr) return absl::InternalError(TF_Message(status.get()));
-    TF_RETURN_IF_ERROR(ToNative(stream->stream->CopyDeviceToHost(value, condition.data(), sizeof(*value))));
+    TF_RETURN_IF_ERROR(ToAbsl(stream->stream->CopyDeviceToHost(value, condition.data(), sizeof(*value))));
     stream->stream->Wait();
-    return ToNative(stream->stream->TakeStatus());
+    return ToAbsl(stream->stream->TakeStatus());
   }
 
   Members members_;

@@ -110,13 +110,13 @@ absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::G
 }
 
 Members::Run::Run(const Members& members, tf::OpKernelContext* outer, Environment& environment,
-                  const std::vector<int>& staying)
+                  const std::vector<int>& invariant_arguments)
     : members_(members),
       environment_(environment),
       values_(members.uses_.size()),
       uses_(members.uses_),
       all_argument_uses_(members.argument_uses_) {
-  for (int argument : staying) {
+  for (int argument : invariant_arguments) {
     if (argument < static_cast<int>(all_argument_uses_.size())) all_argument_uses_[argument] = INT_MAX;
   }
   argument_uses_ = all_argument_uses_;

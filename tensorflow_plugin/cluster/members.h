@@ -81,10 +81,10 @@ class Members {
   // more are let go.
   class Run {
    public:
-    // `outer`: the execution of the op that the members are of. All arguments live longer. `staying`: arguments that
-    // the environment has for as long as the run.
+    // `outer`: the execution of the op that the members are of. All arguments live longer. `invariant_arguments`:
+    // arguments that the environment has for as long as the run.
     Run(const Members& members, tensorflow::OpKernelContext* outer, Environment& environment,
-        const std::vector<int>& staying = {});
+        const std::vector<int>& invariant_arguments = {});
 
     // Once more from the first member on.
     void Again();

@@ -85,9 +85,9 @@ absl::Status PlaceInBlock(tf::OpKernelContext* ctx, const MemoryPlan& plan, tf::
 
 class Run {
  public:
-  Run(tf::OpKernelContext* ctx, const Captured& captured, const Situation& situation,
-      const std::vector<tf::Tensor>& kept)
-      : ctx_(ctx), captured_(captured), situation_(situation), kept_(kept) {
+  Run(tf::OpKernelContext* ctx, const Captured& captured, const Invocation& invocation,
+      const std::vector<tf::Tensor>& hoisted)
+      : ctx_(ctx), captured_(captured), invocation_(invocation), hoisted_(hoisted) {
     addresses_.resize(captured.list->buffers.size());
     tensors_.resize(captured.list->buffers.size());
   }
@@ -100,18 +100,18 @@ class Run {
       error = ReadIndices(command, stream, &indices);
       if (error.ok()) error = command.explain(failure, indices);
     }
-    return tf::AttachDef(ToNative(error), *captured_.origins[command.origin]);
+    return tf::AttachDef(ToAbsl(error), *captured_.origins[command.origin]);
   }
 
   absl::Status Allocate(Stream& stream) {
     PlaceFixed(*captured_.list, &addresses_);
     TF_RETURN_IF_ERROR(GiveUploaded());
     for (size_t i = 0; i < captured_.arguments.size(); ++i) {
-      Give(captured_.arguments[i], situation_.device[i]);
+      Give(captured_.arguments[i], invocation_.device[i]);
     }
     for (int argument : captured_.written_arguments) HeldValue::GiveUp(addresses_[argument]);
     for (size_t i = 0; i < captured_.variables.size(); ++i) TF_RETURN_IF_ERROR(PrepareVariable(i, stream));
-    for (size_t i = 0; i < kept_.size(); ++i) Give(captured_.once.results[i], kept_[i]);
+    for (size_t i = 0; i < hoisted_.size(); ++i) Give(captured_.hoisted.results[i], hoisted_[i]);
     TF_RETURN_IF_ERROR(PlaceInBlock(ctx_, captured_.memory, &block_, &addresses_));
     for (size_t i = 0; i < captured_.results.size(); ++i) {
       const Value& value = captured_.results[i];
@@ -121,9 +121,9 @@ class Run {
         Give(value.index, *output);
       }
     }
-    for (const Effect& effect : captured_.effects) {
-      const Value& value = effect.value;
-      if (!effect.assigned || value.kind != Value::Kind::kBuffer || addresses_[value.index] != nullptr) continue;
+    for (const VariableUpdate& update : captured_.variable_updates) {
+      const Value& value = update.value;
+      if (!update.assigned || value.kind != Value::Kind::kBuffer || addresses_[value.index] != nullptr) continue;
       tf::Tensor tensor;
       TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype, value.shape, &tensor));
       Give(value.index, tensor);
@@ -143,18 +143,18 @@ class Run {
       TF_RETURN_IF_ERROR(TensorOf(captured_.results[i], &tensor));
       ctx_->set_output(output, std::move(tensor));
     }
-    std::vector<tf::Tensor> assigned(captured_.effects.size());
+    std::vector<tf::Tensor> assigned(captured_.variable_updates.size());
     for (size_t i = 0; i < assigned.size(); ++i) {
-      const Effect& effect = captured_.effects[i];
-      if (effect.assigned) {
-        TF_RETURN_IF_ERROR(TensorOf(effect.value, &assigned[i]));
-      } else if (effect.written_in_place) {
+      const VariableUpdate& update = captured_.variable_updates[i];
+      if (update.assigned) {
+        TF_RETURN_IF_ERROR(TensorOf(update.value, &assigned[i]));
+      } else if (update.written_in_place) {
         assigned[i] = tensors_[captured_.variables[i]];
       }
     }
     for (size_t i = 0; i < assigned.size(); ++i) {
-      if (captured_.effects[i].assigned || captured_.effects[i].written_in_place) {
-        *situation_.variables[i]->tensor() = std::move(assigned[i]);
+      if (captured_.variable_updates[i].assigned || captured_.variable_updates[i].written_in_place) {
+        *invocation_.variables[i]->tensor() = std::move(assigned[i]);
       }
     }
     return absl::OkStatus();
@@ -192,10 +192,10 @@ class Run {
     const std::vector<commands::Command>& commands = captured_.list->commands;
     // Who has waited for the last command has nothing left to read.
     const bool in_place = !commands.empty() && commands.back().is_awaited();
-    std::vector<tf::Tensor> values = situation_.uploaded;
+    std::vector<tf::Tensor> values = invocation_.uploaded;
     for (size_t i = 0; i < values.size(); ++i) {
       if (!in_place && !StaysAsItIs(values[i])) {
-        TF_RETURN_IF_ERROR(CopyOnHost(ctx_, situation_.uploaded[i], &values[i]));
+        TF_RETURN_IF_ERROR(CopyOnHost(ctx_, invocation_.uploaded[i], &values[i]));
       }
       Give(captured_.uploaded[i], values[i]);
     }
@@ -218,16 +218,16 @@ class Run {
 
   // A variable that commands write into must be nobody else's: otherwise they get a copy of it.
   absl::Status PrepareVariable(size_t i, Stream& stream) {
-    const tf::Tensor& value = *situation_.variables[i]->tensor();
-    if (captured_.effects[i].written_in_place && !value.RefCountIsOne()) HeldValue::GiveUp(value.data());
-    if (!captured_.effects[i].written_in_place || value.RefCountIsOne()) {
+    const tf::Tensor& value = *invocation_.variables[i]->tensor();
+    if (captured_.variable_updates[i].written_in_place && !value.RefCountIsOne()) HeldValue::GiveUp(value.data());
+    if (!captured_.variable_updates[i].written_in_place || value.RefCountIsOne()) {
       Give(captured_.variables[i], value);
       return absl::OkStatus();
     }
     tf::Tensor copy;
     TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype(), value.shape(), &copy));
     Give(captured_.variables[i], copy);
-    return ToNative(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
+    return ToAbsl(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
   }
 
   absl::Status TensorOf(const Value& value, tf::Tensor* tensor) {
@@ -249,8 +249,8 @@ class Run {
 
   tf::OpKernelContext* const ctx_;
   const Captured& captured_;
-  const Situation& situation_;
-  const std::vector<tf::Tensor>& kept_;
+  const Invocation& invocation_;
+  const std::vector<tf::Tensor>& hoisted_;
   std::vector<char*> addresses_;     // by buffer
   std::vector<tf::Tensor> tensors_;  // by buffer, of those that are a tensor's
   tf::Tensor block_;
@@ -280,36 +280,36 @@ recording::ListLabels::Labels Captured::Labels() const {
   return labels_;
 }
 
-absl::Status RunOnce(tf::OpKernelContext* ctx, const Captured& captured, const Situation& situation,
-                     SP_Stream_st* stream, std::vector<tf::Tensor>* results) {
-  const Once& once = captured.once;
+absl::Status RunHoisted(tf::OpKernelContext* ctx, const Captured& captured, const Invocation& invocation,
+                        SP_Stream_st* stream, std::vector<tf::Tensor>* results) {
+  const HoistedList& hoisted = captured.hoisted;
   constexpr int64_t kShare = 4;
   int64_t bytes = 0, free_bytes = 0, total = 0;
-  for (int b : once.results) bytes += once.list->buffers[b].bytes;
+  for (int b : hoisted.results) bytes += hoisted.list->buffers[b].bytes;
   stream->device->MemoryUsage(&free_bytes, &total);
   if (bytes > free_bytes / kShare) return absl::ResourceExhaustedError("too little memory is free to keep values");
-  std::vector<char*> addresses(once.list->buffers.size(), nullptr);
-  PlaceFixed(*once.list, &addresses);
-  for (int i : once.variables) {
-    addresses[captured.variables[i]] = static_cast<char*>(situation.variables[i]->tensor()->data());
+  std::vector<char*> addresses(hoisted.list->buffers.size(), nullptr);
+  PlaceFixed(*hoisted.list, &addresses);
+  for (int i : hoisted.variables) {
+    addresses[captured.variables[i]] = static_cast<char*>(invocation.variables[i]->tensor()->data());
   }
-  for (int b : once.results) {
-    const tf::TensorShape shape({once.list->buffers[b].bytes});
+  for (int b : hoisted.results) {
+    const tf::TensorShape shape({hoisted.list->buffers[b].bytes});
     TF_RETURN_IF_ERROR(AllocateAtOnce(ctx, tf::DT_UINT8, shape, &results->emplace_back()));
     addresses[b] = static_cast<char*>(results->back().data());
   }
   tf::Tensor block;
-  TF_RETURN_IF_ERROR(PlaceInBlock(ctx, once.memory, &block, &addresses));
+  TF_RETURN_IF_ERROR(PlaceInBlock(ctx, hoisted.memory, &block, &addresses));
   int failed = 0;
-  return ToNative(once.executable->Run(*stream->stream, addresses.data(), nullptr, &failed));
+  return ToAbsl(hoisted.executable->Run(*stream->stream, addresses.data(), nullptr, &failed));
 }
 
 absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,
-                    const Situation& situation, const std::vector<tf::Tensor>& kept, SP_Stream_st* stream,
+                    const Invocation& invocation, const std::vector<tf::Tensor>& hoisted, SP_Stream_st* stream,
                     bool* began) {
-  TF_RETURN_IF_ERROR(ToNative(RequireNotForked()));
+  TF_RETURN_IF_ERROR(ToAbsl(RequireNotForked()));
   Stream& queue = *stream->stream;
-  TF_RETURN_IF_ERROR(ToNative(TakeEarlierFailure(queue)));
+  TF_RETURN_IF_ERROR(ToAbsl(TakeEarlierFailure(queue)));
   std::optional<recording::Op> op;
   std::optional<recording::ListLabels> labels;
   if (recording::On()) {
@@ -317,14 +317,14 @@ absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captur
     labels.emplace(captured->Labels());
   }
   const recording::ListOps ops(captured->ops);
-  Run run(ctx, *captured, situation, kept);
+  Run run(ctx, *captured, invocation, hoisted);
   TF_RETURN_IF_ERROR(run.Allocate(queue));
   *began = true;
   int failed = 0;
   const Status status = captured->executable->Run(queue, run.addresses(), run.on_host(), &failed);
   if (!status.ok()) return run.Explained(status, captured->list->commands[failed], queue);
   TF_RETURN_IF_ERROR(run.Finish());
-  return ToNative(queue.TakeStatus());
+  return ToAbsl(queue.TakeStatus());
 }
 
 }  // namespace xpu::cluster

@@ -33,16 +33,16 @@ class VariableLocks {
   std::vector<int> locked_;  // in the order of locking
 };
 
-// Allocates, enqueues, and sets the outputs of `ctx` and the variables of `situation`. `began`: commands have been
+// Allocates, enqueues, and sets the outputs of `ctx` and the variables of `invocation`. `began`: commands have been
 // enqueued, and may have written variables in place.
-// `kept`: what captured->once has computed; none of a capture in one list.
+// `hoisted`: the results of captured->hoisted; none for a capture in one list.
 absl::Status Replay(tensorflow::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,
-                    const Situation& situation, const std::vector<tensorflow::Tensor>& kept, SP_Stream_st* stream,
+                    const Invocation& invocation, const std::vector<tensorflow::Tensor>& hoisted, SP_Stream_st* stream,
                     bool* began);
 
-// Enqueues captured.once, and gives its results; nothing is done where those would take much of what memory is free.
-absl::Status RunOnce(tensorflow::OpKernelContext* ctx, const Captured& captured, const Situation& situation,
-                     SP_Stream_st* stream, std::vector<tensorflow::Tensor>* results);
+// Enqueues captured.hoisted, and gives its results; nothing is done where those would take much of what memory is free.
+absl::Status RunHoisted(tensorflow::OpKernelContext* ctx, const Captured& captured, const Invocation& invocation,
+                        SP_Stream_st* stream, std::vector<tensorflow::Tensor>* results);
 
 // A copy of what the host has, which is read when its time comes: nobody keeps the owner of shared memory, such as that
 // of a NumPy array, from writing into it once the op has returned.

@@ -1,6 +1,6 @@
 // What runs of a capture have computed of variables that stay as they are, and later runs need not.
-#ifndef TENSORFLOW_PLUGIN_CLUSTER_KEPT_H_
-#define TENSORFLOW_PLUGIN_CLUSTER_KEPT_H_
+#ifndef TENSORFLOW_PLUGIN_CLUSTER_HOISTED_H_
+#define TENSORFLOW_PLUGIN_CLUSTER_HOISTED_H_
 
 #include <memory>
 #include <string>
@@ -13,18 +13,18 @@
 
 namespace xpu::cluster {
 
-struct KeptValues {
-  std::shared_ptr<const Captured> captured;  // with `once`
-  std::vector<tensorflow::Tensor> tensors;   // of captured->once.results
+struct HoistedValues {
+  std::shared_ptr<const Captured> captured;  // with `hoisted`
+  std::vector<tensorflow::Tensor> tensors;   // of captured->hoisted.results
 };
 
 // Finds out for one capture whether its variables stay as they are. Its methods are called with them locked.
-class Keeper {
+class Hoister {
  public:
   // What a run may go by instead of `plain`; null if it has to be that.
-  std::shared_ptr<const KeptValues> Find(tensorflow::OpKernelContext* ctx, const std::string& name,
-                                         const Members& members, const Captured& plain, const Situation& situation,
-                                         SP_Stream_st* stream);
+  std::shared_ptr<const HoistedValues> Find(tensorflow::OpKernelContext* ctx, const std::string& name,
+                                            const Members& members, const Captured& plain, const Invocation& invocation,
+                                            SP_Stream_st* stream);
   // There is no memory for it.
   void GiveUp();
 
@@ -35,21 +35,21 @@ class Keeper {
   // Runs that pay for what keeping has cost.
   static constexpr int kMany = 64;
 
-  bool Hold(const std::vector<int>& variables, const Situation& situation);
-  bool AreHeld(const Situation& situation) const;
+  bool Hold(const std::vector<int>& variables, const Invocation& invocation);
+  bool AreHeld(const Invocation& invocation) const;
   void Drop();
-  std::shared_ptr<const KeptValues> Make(tensorflow::OpKernelContext* ctx, const std::string& name,
-                                         const Members& members, const Situation& situation, SP_Stream_st* stream);
+  std::shared_ptr<const HoistedValues> Make(tensorflow::OpKernelContext* ctx, const std::string& name,
+                                            const Members& members, const Invocation& invocation, SP_Stream_st* stream);
 
   Mutex mutex_;
-  bool hopeless_ = false;
+  bool given_up_ = false;
   int wait_ = kFirstWait, calls_ = 0, runs_ = 0;
   std::vector<int> which_;  // variables that are held
   std::vector<std::shared_ptr<const HeldValue>> held_;
   std::shared_ptr<const Captured> captured_;
-  std::shared_ptr<const KeptValues> values_;
+  std::shared_ptr<const HoistedValues> values_;
 };
 
 }  // namespace xpu::cluster
 
-#endif  // TENSORFLOW_PLUGIN_CLUSTER_KEPT_H_
+#endif  // TENSORFLOW_PLUGIN_CLUSTER_HOISTED_H_
