@@ -134,13 +134,13 @@ class Capturer {
   }
 
   // What `tensor` is on the host once the list has run.
-  absl::Status Fetch(const tf::Tensor& tensor, Value* value) {
+  absl::Status Fetch(const tf::Tensor& tensor, ResultValue* value) {
     value->dtype = tensor.dtype();
     value->shape = tensor.shape();
-    value->kind = Value::Kind::kEmpty;
+    value->kind = ResultValue::Kind::kEmpty;
     const int64_t bytes = static_cast<int64_t>(tensor.TotalBytes());
     if (bytes == 0) return absl::OkStatus();
-    value->kind = Value::Kind::kBuffer;
+    value->kind = ResultValue::Kind::kBuffer;
     return ToAbsl(recorder_.stream().CopyDeviceToHost(NewOnHost(bytes, &value->index), tensor.data(), bytes));
   }
 
@@ -174,18 +174,19 @@ class Capturer {
     for (const Members::Member& member : members_.members()) OriginOf(*member.kernel);
     // Held, so that no kernel writes into a buffer that has been written: each is written by one op. Variables alone
     // are updated in place, or their updates would copy them.
-    const Watch watch([this](const tf::OpKernel& member) { Begin(member); },
-                      [this](const tf::Tensor& value) {
-                        if (Recorder::IsVirtual(value.data()) && !IsOfVariable(value)) held_.push_back(value);
-                      },
-                      max_iterations_);
+    const CaptureObserver observer([this](const tf::OpKernel& member) { Begin(member); },
+                                   [this](const tf::Tensor& value) {
+                                     if (Recorder::IsVirtual(value.data()) && !IsOfVariable(value))
+                                       held_.push_back(value);
+                                   },
+                                   max_iterations_);
     for (const tf::Tensor& argument : environment.arguments) {
       if (Recorder::IsVirtual(argument.data())) held_.push_back(argument);
     }
     const ScopedStream stream(recorder_.device(), recorder_.stream());
     const RedirectedStream tensorflows(recorder_.stream());
     const absl::Status status = members_.RunAll(outer_, environment, results);
-    has_many_iterations_ = watch.TooManyIterations();
+    has_many_iterations_ = observer.TooManyIterations();
     TF_RETURN_IF_ERROR(status);
     if (!recorder_.obstacle().empty()) return absl::FailedPreconditionError(recorder_.obstacle());
     return absl::OkStatus();
@@ -226,28 +227,28 @@ class Capturer {
   }
 
   // What `tensor` is, seen from outside.
-  absl::Status Describe(const tf::Tensor& tensor, Value* value) {
+  absl::Status Describe(const tf::Tensor& tensor, ResultValue* value) {
     value->dtype = tensor.dtype();
     value->shape = tensor.shape();
     if (!Recorder::IsVirtual(tensor.data())) {
-      value->kind = tensor.NumElements() == 0 ? Value::Kind::kEmpty : Value::Kind::kTensor;
+      value->kind = tensor.NumElements() == 0 ? ResultValue::Kind::kEmpty : ResultValue::Kind::kTensor;
       value->tensor = tensor;
       return absl::OkStatus();
     }
     const Place place = recorder_.Resolve(tensor.data());
     if (place.offset != 0) return absl::UnimplementedError("a part of a buffer is a result");
-    value->kind = Value::Kind::kBuffer;
+    value->kind = ResultValue::Kind::kBuffer;
     value->index = place.buffer;
-    const auto find = [&](const std::vector<int>& buffers, Value::Kind kind) {
+    const auto find = [&](const std::vector<int>& buffers, ResultValue::Kind kind) {
       for (size_t i = 0; i < buffers.size(); ++i) {
         if (buffers[i] != place.buffer) continue;
         value->kind = kind;
         value->index = static_cast<int>(i);
       }
     };
-    find(captured_->arguments, Value::Kind::kArgument);
-    find(captured_->variables, Value::Kind::kVariable);
-    if (value->kind == Value::Kind::kBuffer) recorder_.list().wanted.push_back(place.buffer);
+    find(captured_->arguments, ResultValue::Kind::kArgument);
+    find(captured_->variables, ResultValue::Kind::kVariable);
+    if (value->kind == ResultValue::Kind::kBuffer) recorder_.list().wanted.push_back(place.buffer);
     return absl::OkStatus();
   }
 
@@ -255,7 +256,7 @@ class Capturer {
     for (size_t i = 0; i < results.size(); ++i) {
       const bool fetched = static_cast<int>(i) >= invocation_.first_fetched &&
                            static_cast<int>(i) < invocation_.first_fetched + invocation_.num_fetched;
-      Value* value = &captured_->results.emplace_back();
+      ResultValue* value = &captured_->results.emplace_back();
       TF_RETURN_IF_ERROR(fetched ? Fetch(results[i], value) : Describe(results[i], value));
     }
     const commands::Uses uses = commands::UsesOf(recorder_.list());
@@ -264,9 +265,10 @@ class Capturer {
       const int own = captured_->variables[i];
       update.written_in_place = own != Place::kNowhere && !uses.buffers[own].writers.empty();
       TF_RETURN_IF_ERROR(Describe(*variables_[i]->tensor(), &update.value));
-      const bool same = update.value.kind == Value::Kind::kVariable && update.value.index == static_cast<int>(i) &&
+      const bool same = update.value.kind == ResultValue::Kind::kVariable &&
+                        update.value.index == static_cast<int>(i) &&
                         update.value.shape == invocation_.variables[i]->tensor()->shape();
-      update.assigned = !same && !(update.value.kind == Value::Kind::kEmpty && own == Place::kNowhere &&
+      update.assigned = !same && !(update.value.kind == ResultValue::Kind::kEmpty && own == Place::kNowhere &&
                                    update.value.shape == invocation_.variables[i]->tensor()->shape());
     }
     for (int argument : captured_->arguments) {

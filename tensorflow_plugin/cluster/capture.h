@@ -19,7 +19,7 @@ inline absl::Status ToAbsl(const Status& status) {
 }
 
 // A tensor that a run of the list yields.
-struct Value {
+struct ResultValue {
   enum class Kind {
     kTensor,    // `tensor` itself: computed on the host, or a constant
     kArgument,  // the device argument `index`, in another shape maybe
@@ -38,7 +38,7 @@ struct Value {
 struct VariableUpdate {
   bool written_in_place = false;  // commands write into the memory that it has when the run starts
   bool assigned = false;          // afterwards it holds `value`
-  Value value;
+  ResultValue value;
 };
 
 // What is computed of variables that stay as they are, before anything else. Its list has the buffers of the capture's.
@@ -63,7 +63,7 @@ struct Captured {
   std::vector<int> uploaded;    // the buffer of each argument that is uploaded
   std::vector<int> arguments;   // the buffer of each device argument
   std::vector<int> variables;   // the buffer of each variable
-  std::vector<Value> results;
+  std::vector<ResultValue> results;
   std::vector<VariableUpdate> variable_updates;  // by variable
   std::vector<int> written_arguments;            // buffers of device arguments that commands write into
 

@@ -59,9 +59,9 @@ class ClusterKernel final : public tf::OpKernel {
     OP_REQUIRES_OK(c, Share(c));
     writes_.assign(num_resources_, false);
     for (const Members::Member& member : members().members()) {
-      for (const Source& source : member.inputs) {
+      for (const ValueRef& source : member.inputs) {
         const int resource = source.index - num_host_ - num_uploaded_ - num_device_;
-        if (source.member == Source::kArgument && resource >= 0 && !OnlyReads(member.kernel->type_string())) {
+        if (source.member == ValueRef::kArgument && resource >= 0 && !OnlyReads(member.kernel->type_string())) {
           writes_[resource] = true;
         }
       }
@@ -70,7 +70,7 @@ class ClusterKernel final : public tf::OpKernel {
 
   void Compute(tf::OpKernelContext* ctx) override {
     // Of a loop that is being captured: its members are.
-    const SP_Stream stream = Watch::Current() == nullptr ? StreamOf(ctx) : nullptr;
+    const SP_Stream stream = CaptureObserver::Current() == nullptr ? StreamOf(ctx) : nullptr;
     if (stream != nullptr) {
       std::shared_ptr<const Captured> captured;
       std::shared_ptr<Hoister> hoister;

@@ -49,7 +49,7 @@ void Dump(const std::string& name, const Members& members, const Captured* captu
     out << ")\n";
   }
   out << "results:";
-  for (const Source& source : members.results()) out << " " << ToString(source);
+  for (const ValueRef& source : members.results()) out << " " << ToString(source);
   out << "\n\n";
   if (captured == nullptr) {
     out << "Not captured: " << why << "\n";

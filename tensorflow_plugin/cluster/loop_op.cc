@@ -57,9 +57,9 @@ class LoopKernel final : public tf::OpKernel {
       environment.arguments.push_back(ctx->input(i));
       if (std::find(variables_.begin(), variables_.end(), i) == variables_.end()) invariant_arguments.push_back(i);
     }
-    const std::vector<Source>& results = members_.results();
+    const std::vector<ValueRef>& results = members_.results();
     std::vector<tf::Tensor> next(variables_.size());
-    Members::Run iteration(members_, ctx, environment, invariant_arguments);
+    Members::Execution iteration(members_, ctx, environment, invariant_arguments);
     for (;; iteration.Again()) {
       OP_REQUIRES(ctx, ctx->cancellation_manager() == nullptr || !ctx->cancellation_manager()->IsCancelled(),
                   absl::CancelledError(absl::StrCat("the loop ", name(), " was cancelled")));
@@ -72,7 +72,7 @@ class LoopKernel final : public tf::OpKernel {
       bool goes_on = false;
       OP_REQUIRES_OK(ctx, Read(ctx, condition, &goes_on));
       if (!goes_on) break;
-      if (Watch::Current() != nullptr && !Watch::Current()->BeginIteration()) {
+      if (CaptureObserver::Current() != nullptr && !CaptureObserver::Current()->BeginIteration()) {
         // Not by OP_REQUIRES, which tells the user of it.
         ctx->SetStatus(absl::FailedPreconditionError("so many iterations are captured when they come again"));
         return;

@@ -21,14 +21,15 @@ std::vector<tf::AllocatorAttributes> AttributesOf(const tf::MemoryTypeVector& ty
   return attributes;
 }
 
-std::string ToString(const Source& source) {
-  return (source.member == Source::kArgument ? "" : std::to_string(source.member)) + ":" + std::to_string(source.index);
+std::string ToString(const ValueRef& source) {
+  return (source.member == ValueRef::kArgument ? "" : std::to_string(source.member)) + ":" +
+         std::to_string(source.index);
 }
 
-absl::Status ParseSource(const std::string& text, Source* source) {
+absl::Status ParseValueRef(const std::string& text, ValueRef* source) {
   const size_t colon = text.find(':');
   const bool argument = colon == 0;
-  source->member = Source::kArgument;
+  source->member = ValueRef::kArgument;
   if (colon == std::string::npos || !absl::SimpleAtoi(text.substr(colon + 1), &source->index) || source->index < 0 ||
       (!argument && (!absl::SimpleAtoi(text.substr(0, colon), &source->member) || source->member < 0))) {
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no value of a cluster"));
@@ -38,19 +39,19 @@ absl::Status ParseSource(const std::string& text, Source* source) {
 
 namespace {
 
-thread_local const Watch* current_watch = nullptr;
+thread_local const CaptureObserver* current_observer = nullptr;
 
 }  // namespace
 
-Watch::Watch(std::function<void(const tf::OpKernel&)> on_member, std::function<void(const tf::Tensor&)> on_value,
-             int64_t max_iterations)
+CaptureObserver::CaptureObserver(std::function<void(const tf::OpKernel&)> on_member,
+                                 std::function<void(const tf::Tensor&)> on_value, int64_t max_iterations)
     : on_member_(std::move(on_member)), on_value_(std::move(on_value)), max_iterations_(max_iterations) {
-  current_watch = this;
+  current_observer = this;
 }
-Watch::~Watch() { current_watch = nullptr; }
-const Watch* Watch::Current() { return current_watch; }
+CaptureObserver::~CaptureObserver() { current_observer = nullptr; }
+const CaptureObserver* CaptureObserver::Current() { return current_observer; }
 
-void Members::CountUse(const Source& source) {
+void Members::CountUse(const ValueRef& source) {
   if (source.member >= 0) {
     ++uses_[NumberOf(source)];
     return;
@@ -60,17 +61,17 @@ void Members::CountUse(const Source& source) {
 }
 
 absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::GraphDef& graph,
-                             std::vector<Source> results) {
+                             std::vector<ValueRef> results) {
   tf::DeviceBase* device = construction->device();
-  const auto is_known = [this](const Source& source) {
+  const auto is_known = [this](const ValueRef& source) {
     return source.member < 0 || (source.member < static_cast<int>(members_.size()) &&
                                  source.index < members_[source.member].kernel->num_outputs());
   };
   for (const tf::NodeDef& node : graph.node()) {
     Member member;
     for (const std::string& text : node.input()) {
-      Source source;
-      TF_RETURN_IF_ERROR(ParseSource(text, &source));
+      ValueRef source;
+      TF_RETURN_IF_ERROR(ParseValueRef(text, &source));
       if (!is_known(source)) {
         return absl::InvalidArgumentError(
             absl::StrCat("node ", node.name(), " reads ", text, ", which is not computed before it"));
@@ -102,15 +103,15 @@ absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::G
     members_.push_back(std::move(member));
   }
   results_ = std::move(results);
-  for (const Source& source : results_) {
+  for (const ValueRef& source : results_) {
     if (!is_known(source)) return absl::InvalidArgumentError(absl::StrCat("there is no value ", ToString(source)));
     CountUse(source);
   }
   return absl::OkStatus();
 }
 
-Members::Run::Run(const Members& members, tf::OpKernelContext* outer, Environment& environment,
-                  const std::vector<int>& invariant_arguments)
+Members::Execution::Execution(const Members& members, tf::OpKernelContext* outer, Environment& environment,
+                              const std::vector<int>& invariant_arguments)
     : members_(members),
       environment_(environment),
       values_(members.uses_.size()),
@@ -134,15 +135,15 @@ Members::Run::Run(const Members& members, tf::OpKernelContext* outer, Environmen
   params_.run_all_kernels_inline = outer->run_all_kernels_inline();
 }
 
-void Members::Run::Again() {
+void Members::Execution::Again() {
   next_ = 0;
   for (tf::Tensor& value : values_) value = tf::Tensor();
   uses_ = members_.uses_;
   argument_uses_ = all_argument_uses_;
 }
 
-tf::Tensor Members::Run::Take(const Source& source, bool keep) {
-  const bool argument = source.member == Source::kArgument;
+tf::Tensor Members::Execution::Take(const ValueRef& source, bool keep) {
+  const bool argument = source.member == ValueRef::kArgument;
   const int number = argument ? source.index : members_.NumberOf(source);
   tf::Tensor& value = argument ? environment_.arguments[number] : values_[number];
   int& uses = argument ? argument_uses_[number] : uses_[number];
@@ -150,7 +151,7 @@ tf::Tensor Members::Run::Take(const Source& source, bool keep) {
   return std::move(value);
 }
 
-absl::Status Members::Run::RunOne(const Member& member, tf::Tensor* outputs) {
+absl::Status Members::Execution::RunOne(const Member& member, tf::Tensor* outputs) {
   params_.op_kernel = member.kernel.get();
   params_.output_attr_array = member.output_attrs.data();
   input_values_.clear();
@@ -171,16 +172,16 @@ absl::Status Members::Run::RunOne(const Member& member, tf::Tensor* outputs) {
   return absl::OkStatus();
 }
 
-absl::Status Members::Run::Until(int end, bool keep) {
+absl::Status Members::Execution::Until(int end, bool keep) {
   for (; next_ < end; ++next_) {
     const Member& member = members_.members_[next_];
     inputs_.clear();
-    for (const Source& source : member.inputs) inputs_.push_back(Take(source, keep));
-    if (current_watch != nullptr) current_watch->Begin(*member.kernel);
+    for (const ValueRef& source : member.inputs) inputs_.push_back(Take(source, keep));
+    if (current_observer != nullptr) current_observer->Begin(*member.kernel);
     tf::Tensor* const values = values_.data() + member.first_value;
     TF_RETURN_IF_ERROR(RunOne(member, values));
     for (int k = 0; k < member.kernel->num_outputs(); ++k) {
-      if (current_watch != nullptr) current_watch->Show(values[k]);
+      if (current_observer != nullptr) current_observer->Show(values[k]);
       if (uses_[member.first_value + k] == 0) values[k] = tf::Tensor();
     }
   }
@@ -189,9 +190,9 @@ absl::Status Members::Run::Until(int end, bool keep) {
 
 absl::Status Members::RunAll(tf::OpKernelContext* outer, Environment& environment,
                              std::vector<tf::Tensor>* results) const {
-  Run run(*this, outer, environment);
+  Execution run(*this, outer, environment);
   TF_RETURN_IF_ERROR(run.Until(static_cast<int>(members_.size()), false));
-  for (const Source& source : results_) results->push_back(run.Take(source));
+  for (const ValueRef& source : results_) results->push_back(run.Take(source));
   return absl::OkStatus();
 }
 

@@ -17,29 +17,29 @@ namespace xpu::cluster {
 std::vector<tensorflow::AllocatorAttributes> AttributesOf(const tensorflow::MemoryTypeVector& types);
 
 // Where a value comes from: output `index` of a member, or argument `index` of the cluster.
-struct Source {
+struct ValueRef {
   static constexpr int kArgument = -1;
   int member = kArgument;
   int index = 0;
 };
 
 // How a source is written in a NodeDef's input: "3:0", or ":2" for an argument.
-std::string ToString(const Source& source);
-absl::Status ParseSource(const std::string& text, Source* source);
+std::string ToString(const ValueRef& source);
+absl::Status ParseValueRef(const std::string& text, ValueRef* source);
 
 // While one lives, its thread captures: it is told of each member before that runs, and shown each tensor that it
 // gives; those of loops and clusters among the members as well.
-class Watch {
+class CaptureObserver {
  public:
   // `max_iterations`: of loops, all of them together.
-  Watch(std::function<void(const tensorflow::OpKernel&)> on_member,
-        std::function<void(const tensorflow::Tensor&)> on_value, int64_t max_iterations);
-  ~Watch();
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  CaptureObserver(std::function<void(const tensorflow::OpKernel&)> on_member,
+                  std::function<void(const tensorflow::Tensor&)> on_value, int64_t max_iterations);
+  ~CaptureObserver();
+  CaptureObserver(const CaptureObserver&) = delete;
+  CaptureObserver& operator=(const CaptureObserver&) = delete;
 
   // The calling thread's; null if it does not capture.
-  static const Watch* Current();
+  static const CaptureObserver* Current();
   void Begin(const tensorflow::OpKernel& member) const { on_member_(member); }
   void Show(const tensorflow::Tensor& value) const { on_value_(value); }
   // False if there have been too many.
@@ -57,7 +57,7 @@ class Members {
  public:
   struct Member {
     std::unique_ptr<tensorflow::OpKernel> kernel;
-    std::vector<Source> inputs;
+    std::vector<ValueRef> inputs;
     std::vector<tensorflow::AllocatorAttributes> input_attrs, output_attrs;
     int first_value = 0;  // the number of its first output among those of all members
   };
@@ -65,10 +65,10 @@ class Members {
   // Makes the kernels of the nodes of `graph`, which are in an order that may run, on the device of `construction`.
   // `results` are the values that will be taken.
   absl::Status Create(tensorflow::OpKernelConstruction* construction, const tensorflow::GraphDef& graph,
-                      std::vector<Source> results);
+                      std::vector<ValueRef> results);
 
   const std::vector<Member>& members() const { return members_; }
-  const std::vector<Source>& results() const { return results_; }
+  const std::vector<ValueRef>& results() const { return results_; }
 
   // Where members run: on the device of the cluster, or where their commands are recorded.
   struct Environment {
@@ -79,12 +79,12 @@ class Members {
 
   // One after the other as TensorFlow's executor would run them, on the calling thread; values that nobody reads any
   // more are let go.
-  class Run {
+  class Execution {
    public:
     // `outer`: the execution of the op that the members are of. All arguments live longer. `invariant_arguments`:
     // arguments that the environment has for as long as the run.
-    Run(const Members& members, tensorflow::OpKernelContext* outer, Environment& environment,
-        const std::vector<int>& invariant_arguments = {});
+    Execution(const Members& members, tensorflow::OpKernelContext* outer, Environment& environment,
+              const std::vector<int>& invariant_arguments = {});
 
     // Once more from the first member on.
     void Again();
@@ -92,7 +92,7 @@ class Members {
     // in the environment even if nobody reads them any more.
     absl::Status Until(int end, bool keep);
     // A value. The last who takes one gets it for himself.
-    tensorflow::Tensor Take(const Source& source, bool keep = false);
+    tensorflow::Tensor Take(const ValueRef& source, bool keep = false);
 
    private:
     absl::Status RunOne(const Member& member, tensorflow::Tensor* outputs);
@@ -113,11 +113,11 @@ class Members {
                       std::vector<tensorflow::Tensor>* results) const;
 
  private:
-  void CountUse(const Source& source);
-  int NumberOf(const Source& value) const { return members_[value.member].first_value + value.index; }
+  void CountUse(const ValueRef& source);
+  int NumberOf(const ValueRef& value) const { return members_[value.member].first_value + value.index; }
 
   std::vector<Member> members_;
-  std::vector<Source> results_;
+  std::vector<ValueRef> results_;
   // How often each value is read: by members, and as a result.
   std::vector<int> uses_, argument_uses_;
 };

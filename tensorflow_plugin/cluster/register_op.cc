@@ -21,8 +21,8 @@ absl::Status CreateMembers(tf::OpKernelConstruction* c, Members* members) {
   if (!graph.ParseFromString(serialized)) {
     return absl::InvalidArgumentError(absl::StrCat("the members of ", c->def().name(), " are no GraphDef"));
   }
-  std::vector<Source> sources(results.size());
-  for (size_t i = 0; i < results.size(); ++i) TF_RETURN_IF_ERROR(ParseSource(results[i], &sources[i]));
+  std::vector<ValueRef> sources(results.size());
+  for (size_t i = 0; i < results.size(); ++i) TF_RETURN_IF_ERROR(ParseValueRef(results[i], &sources[i]));
   return members->Create(c, graph, std::move(sources));
 }
 

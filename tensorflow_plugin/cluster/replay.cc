@@ -83,10 +83,10 @@ absl::Status PlaceInBlock(tf::OpKernelContext* ctx, const MemoryPlan& plan, tf::
   return absl::OkStatus();
 }
 
-class Run {
+class ReplayRun {
  public:
-  Run(tf::OpKernelContext* ctx, const Captured& captured, const Invocation& invocation,
-      const std::vector<tf::Tensor>& hoisted)
+  ReplayRun(tf::OpKernelContext* ctx, const Captured& captured, const Invocation& invocation,
+            const std::vector<tf::Tensor>& hoisted)
       : ctx_(ctx), captured_(captured), invocation_(invocation), hoisted_(hoisted) {
     addresses_.resize(captured.list->buffers.size());
     tensors_.resize(captured.list->buffers.size());
@@ -114,16 +114,16 @@ class Run {
     for (size_t i = 0; i < hoisted_.size(); ++i) Give(captured_.hoisted.results[i], hoisted_[i]);
     TF_RETURN_IF_ERROR(PlaceInBlock(ctx_, captured_.memory, &block_, &addresses_));
     for (size_t i = 0; i < captured_.results.size(); ++i) {
-      const Value& value = captured_.results[i];
-      if (value.kind == Value::Kind::kBuffer && addresses_[value.index] == nullptr) {
+      const ResultValue& value = captured_.results[i];
+      if (value.kind == ResultValue::Kind::kBuffer && addresses_[value.index] == nullptr) {
         tf::Tensor* output = nullptr;
         TF_RETURN_IF_ERROR(ctx_->allocate_output(static_cast<int>(i), value.shape, &output));
         Give(value.index, *output);
       }
     }
     for (const VariableUpdate& update : captured_.variable_updates) {
-      const Value& value = update.value;
-      if (!update.assigned || value.kind != Value::Kind::kBuffer || addresses_[value.index] != nullptr) continue;
+      const ResultValue& value = update.value;
+      if (!update.assigned || value.kind != ResultValue::Kind::kBuffer || addresses_[value.index] != nullptr) continue;
       tf::Tensor tensor;
       TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype, value.shape, &tensor));
       Give(value.index, tensor);
@@ -230,18 +230,18 @@ class Run {
     return ToAbsl(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
   }
 
-  absl::Status TensorOf(const Value& value, tf::Tensor* tensor) {
+  absl::Status TensorOf(const ResultValue& value, tf::Tensor* tensor) {
     switch (value.kind) {
-      case Value::Kind::kTensor:
+      case ResultValue::Kind::kTensor:
         *tensor = value.tensor;
         return absl::OkStatus();
-      case Value::Kind::kEmpty:
+      case ResultValue::Kind::kEmpty:
         return ctx_->allocate_temp(value.dtype, value.shape, tensor);
-      case Value::Kind::kArgument:
+      case ResultValue::Kind::kArgument:
         return tensor->BitcastFrom(tensors_[captured_.arguments[value.index]], value.dtype, value.shape);
-      case Value::Kind::kVariable:
+      case ResultValue::Kind::kVariable:
         return tensor->BitcastFrom(tensors_[captured_.variables[value.index]], value.dtype, value.shape);
-      case Value::Kind::kBuffer:
+      case ResultValue::Kind::kBuffer:
         return tensor->BitcastFrom(tensors_[value.index], value.dtype, value.shape);
     }
     return absl::OkStatus();
@@ -317,7 +317,7 @@ absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captur
     labels.emplace(captured->Labels());
   }
   const recording::ListOps ops(captured->ops);
-  Run run(ctx, *captured, invocation, hoisted);
+  ReplayRun run(ctx, *captured, invocation, hoisted);
   TF_RETURN_IF_ERROR(run.Allocate(queue));
   *began = true;
   int failed = 0;
