@@ -8,11 +8,11 @@
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
-#include "tensorflow_plugin/commands/keep.h"
+#include "tensorflow_plugin/commands/dependencies.h"
+#include "tensorflow_plugin/commands/hoist.h"
 #include "tensorflow_plugin/commands/memory_plan.h"
 #include "tensorflow_plugin/commands/passes.h"
-#include "tensorflow_plugin/commands/recorder.h"
-#include "tensorflow_plugin/commands/uses.h"
+#include "tensorflow_plugin/commands/stream_capture.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/framework/context.h"
 
@@ -29,21 +29,21 @@ bool IsLeftOut(const char* pass) { return std::find(LeftOut().begin(), LeftOut()
 namespace tf = tensorflow;
 using commands::Buffer;
 using commands::Place;
-using commands::Recorder;
+using commands::StreamCapture;
 
 // Gives addresses at which there is nothing.
 class VirtualAllocator final : public tf::Allocator {
  public:
-  explicit VirtualAllocator(Recorder& recorder) : recorder_(recorder) {}
+  explicit VirtualAllocator(StreamCapture& capture) : capture_(capture) {}
   std::string Name() override { return "xpu_capture"; }
-  void* AllocateRaw(size_t, size_t bytes) override { return recorder_.NewBuffer(static_cast<int64_t>(bytes), kind); }
+  void* AllocateRaw(size_t, size_t bytes) override { return capture_.NewBuffer(static_cast<int64_t>(bytes), kind); }
   void DeallocateRaw(void*) override {}
   bool AllocatesOpaqueHandle() const override { return true; }  // nobody fills it
 
   Buffer::Kind kind = Buffer::Kind::kComputed;
 
  private:
-  Recorder& recorder_;
+  StreamCapture& capture_;
 };
 
 // The cluster's device, but for its memory.
@@ -86,8 +86,8 @@ class Capturer {
         outer_(outer),
         real_(real),
         invocation_(invocation),
-        recorder_(real),
-        memory_(recorder_),
+        capture_(real),
+        memory_(capture_),
         device_(*outer->device(), memory_),
         captured_(std::make_unique<Captured>()) {}
 
@@ -102,10 +102,11 @@ class Capturer {
     absl::Status status = RunMembers(&results);
     if (status.ok()) status = Finish(results);
     if (status.ok()) return std::move(captured_);
-    obstacle->why = recorder_.obstacle().empty() ? std::string(status.message())
-                                                 : recorder_.obstacle() + " (" + std::string(status.message()) + ")";
+    obstacle->why = capture_.why_uncapturable().empty()
+                        ? std::string(status.message())
+                        : capture_.why_uncapturable() + " (" + std::string(status.message()) + ")";
     obstacle->has_many_iterations = has_many_iterations_;
-    obstacle->has_many_commands = recorder_.is_full();
+    obstacle->has_many_commands = capture_.is_full();
     return nullptr;
   }
 
@@ -114,14 +115,14 @@ class Capturer {
     memory_.kind = Buffer::Kind::kGiven;
     tf::Tensor tensor(&memory_, dtype, shape);
     memory_.kind = Buffer::Kind::kComputed;
-    *buffer = recorder_.Resolve(tensor.data()).buffer;
+    *buffer = capture_.Resolve(tensor.data()).buffer;
     return tensor;
   }
 
   // Memory of the host that there is when the list runs.
   void* NewOnHost(int64_t bytes, int* buffer) {
-    void* address = recorder_.NewBuffer(bytes, Buffer::Kind::kOnHost);
-    *buffer = recorder_.Resolve(address).buffer;
+    void* address = capture_.NewBuffer(bytes, Buffer::Kind::kOnHost);
+    *buffer = capture_.Resolve(address).buffer;
     return address;
   }
 
@@ -130,7 +131,7 @@ class Capturer {
     *on_device = tf::Tensor(&memory_, argument.dtype(), argument.shape());
     const int64_t bytes = static_cast<int64_t>(argument.TotalBytes());
     if (bytes == 0) return absl::OkStatus();
-    return ToAbsl(recorder_.stream().CopyHostToDevice(on_device->data(), NewOnHost(bytes, &buffer), bytes));
+    return ToAbsl(capture_.stream().CopyHostToDevice(on_device->data(), NewOnHost(bytes, &buffer), bytes));
   }
 
   // What `tensor` is on the host once the list has run.
@@ -141,7 +142,7 @@ class Capturer {
     const int64_t bytes = static_cast<int64_t>(tensor.TotalBytes());
     if (bytes == 0) return absl::OkStatus();
     value->kind = ResultValue::Kind::kBuffer;
-    return ToAbsl(recorder_.stream().CopyDeviceToHost(NewOnHost(bytes, &value->index), tensor.data(), bytes));
+    return ToAbsl(capture_.stream().CopyDeviceToHost(NewOnHost(bytes, &value->index), tensor.data(), bytes));
   }
 
   int OriginOf(const tf::OpKernel& member) {
@@ -154,7 +155,7 @@ class Capturer {
   void Begin(const tf::OpKernel& member) {
     const int origin = OriginOf(member);
     const bool of_cluster = origin < static_cast<int>(members_.members().size());
-    recorder_.set_origin(origin, !of_cluster || member.def().attr().count(attr::kFollowsNoUpdate) == 0);
+    capture_.set_origin(origin, !of_cluster || member.def().attr().count(attr::kFollowsNoUpdate) == 0);
   }
 
   absl::Status RunMembers(std::vector<tf::Tensor>* results) {
@@ -176,19 +177,19 @@ class Capturer {
     // are updated in place, or their updates would copy them.
     const CaptureObserver observer([this](const tf::OpKernel& member) { Begin(member); },
                                    [this](const tf::Tensor& value) {
-                                     if (Recorder::IsVirtual(value.data()) && !IsOfVariable(value))
+                                     if (StreamCapture::IsVirtual(value.data()) && !IsOfVariable(value))
                                        held_.push_back(value);
                                    },
                                    max_iterations_);
     for (const tf::Tensor& argument : environment.arguments) {
-      if (Recorder::IsVirtual(argument.data())) held_.push_back(argument);
+      if (StreamCapture::IsVirtual(argument.data())) held_.push_back(argument);
     }
-    const ScopedStream stream(recorder_.device(), recorder_.stream());
-    const RedirectedStream tensorflows(recorder_.stream());
+    const ScopedStream stream(capture_.device(), capture_.stream());
+    const RedirectedStream tensorflows(capture_.stream());
     const absl::Status status = members_.RunAll(outer_, environment, results);
     has_many_iterations_ = observer.TooManyIterations();
     TF_RETURN_IF_ERROR(status);
-    if (!recorder_.obstacle().empty()) return absl::FailedPreconditionError(recorder_.obstacle());
+    if (!capture_.why_uncapturable().empty()) return absl::FailedPreconditionError(capture_.why_uncapturable());
     return absl::OkStatus();
   }
 
@@ -222,7 +223,7 @@ class Capturer {
   }
 
   bool IsOfVariable(const tf::Tensor& value) {
-    const int buffer = recorder_.Resolve(value.data()).buffer;
+    const int buffer = capture_.Resolve(value.data()).buffer;
     return buffer != Place::kNowhere && buffers_of_variables_.count(buffer) != 0;
   }
 
@@ -230,12 +231,12 @@ class Capturer {
   absl::Status Describe(const tf::Tensor& tensor, ResultValue* value) {
     value->dtype = tensor.dtype();
     value->shape = tensor.shape();
-    if (!Recorder::IsVirtual(tensor.data())) {
+    if (!StreamCapture::IsVirtual(tensor.data())) {
       value->kind = tensor.NumElements() == 0 ? ResultValue::Kind::kEmpty : ResultValue::Kind::kTensor;
       value->tensor = tensor;
       return absl::OkStatus();
     }
-    const Place place = recorder_.Resolve(tensor.data());
+    const Place place = capture_.Resolve(tensor.data());
     if (place.offset != 0) return absl::UnimplementedError("a part of a buffer is a result");
     value->kind = ResultValue::Kind::kBuffer;
     value->index = place.buffer;
@@ -248,7 +249,7 @@ class Capturer {
     };
     find(captured_->arguments, ResultValue::Kind::kArgument);
     find(captured_->variables, ResultValue::Kind::kVariable);
-    if (value->kind == ResultValue::Kind::kBuffer) recorder_.list().wanted.push_back(place.buffer);
+    if (value->kind == ResultValue::Kind::kBuffer) capture_.list().wanted.push_back(place.buffer);
     return absl::OkStatus();
   }
 
@@ -259,7 +260,7 @@ class Capturer {
       ResultValue* value = &captured_->results.emplace_back();
       TF_RETURN_IF_ERROR(fetched ? Fetch(results[i], value) : Describe(results[i], value));
     }
-    const commands::Uses uses = commands::UsesOf(recorder_.list());
+    const commands::BufferUses uses = commands::UsesOf(capture_.list());
     for (size_t i = 0; i < variables_.size(); ++i) {
       VariableUpdate& update = captured_->variable_updates.emplace_back();
       const int own = captured_->variables[i];
@@ -277,11 +278,11 @@ class Capturer {
       }
     }
     const std::vector<bool> stays = Staying();
-    auto list = std::make_shared<commands::List>(std::move(recorder_.list()));
+    auto list = std::make_shared<commands::List>(std::move(capture_.list()));
     if (how_ == Capturing::kInOneList) {
       std::vector<bool> useful;
       captured_->may_hoist =
-          !IsLeftOut("KeepWhatStays") && commands::BytesToKeep(*list, stays, &useful) >= kWorthKeeping;
+          !IsLeftOut("KeepWhatStays") && commands::HoistableBytes(*list, stays, &useful) >= kWorthKeeping;
       if (captured_->may_hoist) captured_->invariant_variables = VariablesOf(useful);
       commands::Optimize(real_.capabilities(), LeftOut(), list.get());
     } else {
@@ -316,7 +317,7 @@ class Capturer {
 
   // The buffers that are the same in every run, if nobody writes the variables in between.
   std::vector<bool> Staying() const {
-    const commands::List& list = recorder_.list();
+    const commands::List& list = capture_.list();
     std::vector<bool> stays(list.buffers.size(), false);
     for (size_t b = 0; b < stays.size(); ++b) stays[b] = list.buffers[b].kind == Buffer::Kind::kFixed;
     for (size_t i = 0; i < captured_->variables.size(); ++i) {
@@ -344,7 +345,7 @@ class Capturer {
   tf::OpKernelContext* const outer_;
   Device& real_;
   const Invocation& invocation_;
-  Recorder recorder_;
+  StreamCapture capture_;
   VirtualAllocator memory_;
   CapturingDevice device_;
   tf::ResourceMgr resources_;

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/key.h"
 #include "tensorflow_plugin/commands/passes.h"
-#include "tensorflow_plugin/commands/uses.h"
 
 namespace xpu::commands {
 namespace {
@@ -51,7 +51,7 @@ void CheckIndicesOnce(List* list) {
 }
 
 void CheckIndicesEarly(const Capabilities& can, List* list) {
-  const Uses uses = UsesOf(*list);
+  const BufferUses uses = UsesOf(*list);
   std::vector<Command> checks;
   // What comes from the host is there first.
   const auto is_no_copy = [](const Command& c) { return !std::holds_alternative<CopyFromHost>(c.desc); };

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/passes.h"
-#include "tensorflow_plugin/commands/uses.h"
-#include "tensorflow_plugin/commands/walk.h"
+#include "tensorflow_plugin/commands/strided_view.h"
 #include "tensorflow_plugin/commands/work.h"
 #include "tensorflow_plugin/primitives/check.h"
 
@@ -47,16 +47,16 @@ struct Read {
 };
 
 // What a group has written to a part of a buffer.
-struct Value {
+struct FusedValue {
   int buffer;
   Range range;
   ProgramBuilder::Reg reg;
   bool rounded;  // as TensorFlow rounds between any two ops; if not, it has to be before it is read
 };
-using Written = std::vector<Value>;  // in order, each part once
+using Written = std::vector<FusedValue>;  // in order, each part once
 
-Value* Find(Written& written, int buffer, const Range& range) {
-  for (Value& value : written) {
+FusedValue* Find(Written& written, int buffer, const Range& range) {
+  for (FusedValue& value : written) {
     if (value.buffer == buffer && value.range.Overlaps(range)) return &value;
   }
   return nullptr;
@@ -291,7 +291,7 @@ class Fuser {
       std::vector<ProgramBuilder::Reg> regs;
       for (int k = 0; k < p.num_inputs(); ++k) {
         const Place& place = command.in[k];
-        if (Value* const value = Find(written, place.buffer, RangeOfInput(command, k))) {
+        if (FusedValue* const value = Find(written, place.buffer, RangeOfInput(command, k))) {
           if (place.offset != value->range.begin || !IsDense(group.shape, strides[k]) ||
               value->reg.type != p.inputs()[k]) {
             return false;
@@ -325,8 +325,8 @@ class Fuser {
       const std::vector<bool> rounded = Rounded(p);
       for (int o = 0; o < p.num_outputs(); ++o) {
         const int r = p.outputs()[o];
-        const Value value{command.out[o].buffer, RangeOfOutput(command, o), regs[r], rounded[r]};
-        Value* const old = Find(written, value.buffer, value.range);
+        const FusedValue value{command.out[o].buffer, RangeOfOutput(command, o), regs[r], rounded[r]};
+        FusedValue* const old = Find(written, value.buffer, value.range);
         if (old == nullptr) {
           written.push_back(value);
         } else if (old->range.begin == value.range.begin && old->range.end == value.range.end) {
@@ -338,7 +338,7 @@ class Fuser {
     }
     // What is written over must have been read element by element.
     for (const Read& read : reads) {
-      const Value* value = Find(written, read.place.buffer, read.range);
+      const FusedValue* value = Find(written, read.place.buffer, read.range);
       if (value == nullptr) continue;
       if (read.place.offset != value->range.begin || !IsDense(group.shape, read.strides) ||
           SizeOf(read.type) != SizeOf(value->reg.type)) {
@@ -346,7 +346,7 @@ class Fuser {
       }
     }
     out->clear();
-    for (const Value& value : written) {
+    for (const FusedValue& value : written) {
       if (!IsReadOutside(value.buffer, group)) continue;
       if (out->size() == Program::kMaxOutputs) return false;
       builder.Output(value.reg);
@@ -434,7 +434,7 @@ class Fuser {
 
   const Capabilities& can_;
   List& list_;
-  const Uses uses_;
+  const BufferUses uses_;
   const std::vector<std::vector<int>> before_;
   const Distances distances_;
   std::vector<Group> groups_;

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/passes.h"
-#include "tensorflow_plugin/commands/uses.h"
-#include "tensorflow_plugin/commands/walk.h"
+#include "tensorflow_plugin/commands/strided_view.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::commands {
@@ -62,7 +62,7 @@ class EpilogueFuser {
         !WritesWhole(list_, command, 0)) {
       return -1;
     }
-    const Uses::OfBuffer& uses = uses_.buffers[command.out[0].buffer];
+    const BufferUses::OfBuffer& uses = uses_.buffers[command.out[0].buffer];
     if (list_.buffers[command.out[0].buffer].kind != Buffer::Kind::kComputed || uses.writers.size() != 1 ||
         uses.readers.empty()) {
       return -1;
@@ -143,7 +143,7 @@ class EpilogueFuser {
 
   const Capabilities& can_;
   List& list_;
-  const Uses uses_;
+  const BufferUses uses_;
 };
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "tensorflow_plugin/commands/cost.h"
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/passes.h"
-#include "tensorflow_plugin/commands/uses.h"
-#include "tensorflow_plugin/commands/walk.h"
+#include "tensorflow_plugin/commands/strided_view.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::commands {
@@ -18,7 +18,7 @@ constexpr int64_t kMaxTwice = 4;
 constexpr int kMaxArrays = 2;
 
 // An input of a program in the making.
-struct Source {
+struct ProgramInput {
   Place place;
   Dims shape, strides;
   int command_output = -1;  // which of those of the command whose excerpt this is; -1: none
@@ -28,7 +28,7 @@ struct Source {
 class Excerpt {
  public:
   // Values that the command stores, but at output `but`, are read from there, unless this is null.
-  Excerpt(const Command& command, const int* but, ProgramBuilder* builder, std::vector<Source>* sources)
+  Excerpt(const Command& command, const int* but, ProgramBuilder* builder, std::vector<ProgramInput>* sources)
       : command_(command),
         desc_(std::get<ElementwiseDesc>(command.desc)),
         but_(but),
@@ -62,7 +62,7 @@ class Excerpt {
     const ProgramBuilder::Reg b = Info(instr.op).arity > 1 ? Of(instr.b) : a;
     return builder_.Again(instr, a, b, Info(instr.op).arity > 2 ? Of(instr.c) : a);
   }
-  ProgramBuilder::Reg Read(Source source, DType type) {
+  ProgramBuilder::Reg Read(ProgramInput source, DType type) {
     sources_.push_back(std::move(source));
     return builder_.Input(type);
   }
@@ -71,21 +71,21 @@ class Excerpt {
   const ElementwiseDesc& desc_;
   const int* const but_;
   ProgramBuilder& builder_;
-  std::vector<Source>& sources_;
+  std::vector<ProgramInput>& sources_;
   std::map<int, ProgramBuilder::Reg> known_;
   int64_t cost_ = 0;
 };
 
 // The strides over another shape of as many elements; false if an axis of it has no one stride.
-bool StridesOver(const Dims& shape, const Source& source, Dims* strides) {
-  Walk walk{source.shape, source.strides};
-  Dims* const merged[] = {&walk.strides};
-  MergeDims(&walk.shape, merged, 1);
-  std::vector<std::vector<Piece>> pieces;
+bool StridesOver(const Dims& shape, const ProgramInput& source, Dims* strides) {
+  StridedView view{source.shape, source.strides};
+  Dims* const merged[] = {&view.strides};
+  MergeDims(&view.shape, merged, 1);
+  std::vector<std::vector<ViewAxis>> pieces;
   int64_t offset = 0;
-  if (!Follow(walk, 0, shape, DenseStrides(shape), &pieces, &offset)) return false;
+  if (!ComposeViews(view, 0, shape, DenseStrides(shape), &pieces, &offset)) return false;
   *strides = Dims();
-  for (const std::vector<Piece>& axis : pieces) {
+  for (const std::vector<ViewAxis>& axis : pieces) {
     if (axis.size() != 1) return false;
     strides->push_back(axis[0].stride);
   }
@@ -118,7 +118,7 @@ class ReductionFuser {
     const Command& command = list_.commands[reduction];
     const Place& place = command.in[k];
     if (place.buffer == Place::kNowhere || place.offset != 0) return -1;
-    const Uses::OfBuffer& uses = uses_.buffers[place.buffer];
+    const BufferUses::OfBuffer& uses = uses_.buffers[place.buffer];
     if (uses.kept || uses.writers.size() != 1 || uses.readers.size() != 1) return -1;
     const Command& writer = list_.commands[uses.writers[0]];
     const auto* desc = std::get_if<ElementwiseDesc>(&writer.desc);
@@ -140,7 +140,7 @@ class ReductionFuser {
     const Program& of_writer = *std::get<ElementwiseDesc>(from.desc).program;
 
     ProgramBuilder builder;
-    std::vector<Source> sources;
+    std::vector<ProgramInput> sources;
     Excerpt excerpt(from, &output, &builder, &sources);
     std::vector<ProgramBuilder::Reg> inputs;
     for (int i = 0; i < p.num_inputs(); ++i) {
@@ -185,8 +185,8 @@ class ReductionFuser {
     return true;
   }
 
-  static int NumArrays(const std::vector<Source>& sources) {
-    return static_cast<int>(std::count_if(sources.begin(), sources.end(), [](const Source& source) {
+  static int NumArrays(const std::vector<ProgramInput>& sources) {
+    return static_cast<int>(std::count_if(sources.begin(), sources.end(), [](const ProgramInput& source) {
       return IsDense(source.shape, source.strides) && source.shape.num_elements() != 1;
     }));
   }
@@ -199,7 +199,7 @@ class ReductionFuser {
     ElementwiseDesc changed;
     changed.shape = desc.shape;
     ProgramBuilder builder;
-    std::vector<Source> sources;
+    std::vector<ProgramInput> sources;
     Excerpt excerpt(*command, nullptr, &builder, &sources);
     for (int o = 0; o < desc.program->num_outputs(); ++o) {
       if (o == output) continue;
@@ -219,7 +219,7 @@ class ReductionFuser {
 
   const Capabilities& can_;
   List& list_;
-  Uses uses_;  // with what fused reductions read, in no order
+  BufferUses uses_;  // with what fused reductions read, in no order
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "tensorflow_plugin/commands/keep.h"
+#include "tensorflow_plugin/commands/hoist.h"
 #include "tensorflow_plugin/commands/passes.h"
 
 namespace xpu::commands {
@@ -56,18 +56,18 @@ void Optimize(const Capabilities& can, const std::vector<std::string>& without, 
   Optimize(can, without, {}, list, nullptr);
 }
 
-void Optimize(const Capabilities& can, const std::vector<std::string>& without, std::vector<bool> stays, List* list,
-              List* once) {
+void Optimize(const Capabilities& can, const std::vector<std::string>& without, std::vector<bool> invariant, List* list,
+              List* hoisted) {
   for (const Pass& pass : kPasses) {
     if (std::find(without.begin(), without.end(), pass.name) != without.end()) continue;
     if (pass.run != nullptr) {
       pass.run(can, list);
-      if (once != nullptr && !once->commands.empty()) pass.run(can, once);
-    } else if (once != nullptr) {
-      stays.resize(list->buffers.size(), false);  // those that the passes before have added are computed
-      LayOutFilters(can, stays, list);
-      stays.resize(list->buffers.size(), false);
-      *once = TakeOnce(stays, list);
+      if (hoisted != nullptr && !hoisted->commands.empty()) pass.run(can, hoisted);
+    } else if (hoisted != nullptr) {
+      invariant.resize(list->buffers.size(), false);  // those that the passes before have added are computed
+      PackFilters(can, invariant, list);
+      invariant.resize(list->buffers.size(), false);
+      *hoisted = SplitInvariants(invariant, list);
     }
   }
 }

@@ -68,9 +68,9 @@ void StackProducts(const Capabilities& can, List* list);
 
 // All of them, but for those that `without` names.
 void Optimize(const Capabilities& can, const std::vector<std::string>& without, List* list);
-// The same, and what is computed of nothing but buffers that stay (keep.h) becomes the list `once`.
-void Optimize(const Capabilities& can, const std::vector<std::string>& without, std::vector<bool> stays, List* list,
-              List* once);
+// The same, and what is computed of nothing but invariant buffers (hoist.h) becomes the list `hoisted`.
+void Optimize(const Capabilities& can, const std::vector<std::string>& without, std::vector<bool> invariant, List* list,
+              List* hoisted);
 
 // The names of all, in the order in which they begin.
 std::vector<std::string> PassNames();

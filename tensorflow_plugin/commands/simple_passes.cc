@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/key.h"
 #include "tensorflow_plugin/commands/memory_plan.h"
 #include "tensorflow_plugin/commands/passes.h"
-#include "tensorflow_plugin/commands/uses.h"
 
 namespace xpu::commands {
 void RemoveRepeated(List* list) {
-  const Uses uses = UsesOf(*list);
+  const BufferUses uses = UsesOf(*list);
   std::vector<int> stands_for(list->buffers.size());  // which buffer holds the same
   for (size_t b = 0; b < stands_for.size(); ++b) stands_for[b] = static_cast<int>(b);
   std::vector<int64_t> version(list->buffers.size(), 0);  // how often it has been written
@@ -60,7 +60,7 @@ void RemoveRepeated(List* list) {
 }
 
 void RemoveUnused(List* list) {
-  const Uses uses = UsesOf(*list);
+  const BufferUses uses = UsesOf(*list);
   std::vector<int> readers(list->buffers.size());
   for (size_t b = 0; b < readers.size(); ++b) readers[b] = static_cast<int>(uses.buffers[b].readers.size());
   std::vector<bool> gone(list->commands.size(), true);

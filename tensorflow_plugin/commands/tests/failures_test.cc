@@ -36,7 +36,7 @@ class Failures : public Lists {
     Record(desc, {indices, updates}, {table}, &explain_);
   }
   List Optimised() {
-    List list = recorder_.list();
+    List list = capture_.list();
     Optimize(TheMachine().device->capabilities(), {}, &list);
     return list;
   }
@@ -49,7 +49,7 @@ class Failures : public Lists {
   template <typename F>
   void EachRun(F&& check) {
     expects_failure_ = true;
-    for (const List& list : {recorder_.list(), Optimised()}) {
+    for (const List& list : {capture_.list(), Optimised()}) {
       for (const Way way : {Way::kPrepared, Way::kOneByOne}) {
         const auto held = Run(list, way);
         SCOPED_TRACE(Text(list));
@@ -139,7 +139,7 @@ TEST_F(Failures, TheFirstOfSeveralIsTold) {
   Want(y);
   EachRun([&](const List& list, const std::vector<std::vector<float>>&) {
     ASSERT_GE(failed_, 0);
-    EXPECT_NE(list.commands[failed_].in[0].buffer, recorder_.Resolve(other).buffer);
+    EXPECT_NE(list.commands[failed_].in[0].buffer, capture_.Resolve(other).buffer);
   });
 }
 
@@ -170,7 +170,7 @@ TEST_F(Failures, TheSameIndicesFailOnce) {
   Gather(wider, indices, Computed(4), 2, kRows + 1);  // other extents
   Scatter(ScatterKind::kAdd, indices, rows, table, 2);
   Gather(table, indices, Computed(2), 1);  // only the first of them
-  List list = recorder_.list();
+  List list = capture_.list();
   CheckIndicesOnce(&list);
   std::vector<bool> may_fail;
   for (const Command& command : list.commands) may_fail.push_back(command.may_fail());
@@ -183,7 +183,7 @@ TEST_F(Failures, IndicesThatAreThereAreCheckedFirst) {
   float *updates = Computed(4), *made = Computed(2);
   Op(EOp::kNeg, {x}, updates, 4);
   Op(EOp::kAdd, {v, updates}, v, 4);
-  recorder_.set_origin(7, false);
+  capture_.set_origin(7, false);
   Scatter(ScatterKind::kAdd, indices, updates, table, 2);
   EachRun([&](const List& list, const std::vector<std::vector<float>>& held) {
     const bool optimised = list.commands.size() == 3 && !list.commands[2].may_fail();
@@ -195,9 +195,9 @@ TEST_F(Failures, IndicesThatAreThereAreCheckedFirst) {
   });
   EXPECT_FALSE(Optimised().commands.back().may_fail());
   // Not so where the program has updated something, or indices are made.
-  recorder_.set_origin(8, true);
+  capture_.set_origin(8, true);
   Scatter(ScatterKind::kAdd, Indices({0, 1}), updates, table, 2);
-  recorder_.set_origin(9, false);
+  capture_.set_origin(9, false);
   Op(EOp::kAdd, {indices, indices}, made, 2);
   Scatter(ScatterKind::kAdd, made, updates, table, 2);
   Op(EOp::kAdd, {made, made}, indices, 2);
@@ -213,7 +213,7 @@ TEST_F(Failures, IndicesThatAreThereAreCheckedFirst) {
 TEST_F(Failures, GoodIndicesThatAreCheckedFirstChangeNothing) {
   float *table = Table(), *points = Indices({0, 1, 2, 0}), *x = Given({1, 2}), *y = Computed(2), *out = Computed(2);
   Op(EOp::kNeg, {x}, y, 2);
-  recorder_.set_origin(3, false);
+  capture_.set_origin(3, false);
   GatherDesc desc;  // elements of a matrix
   desc.element_size = sizeof(float);
   desc.index_type = DType::kInt32;
@@ -236,7 +236,7 @@ TEST_F(Failures, OtherFailuresStay) {
   Scatter(ScatterKind::kDiv, indices, updates, table, 2, DType::kInt32);  // by zero
   Op(EOp::kAdd, {indices, indices}, indices, 2);
   Scatter(ScatterKind::kAdd, indices, updates, table, 2);
-  List list = recorder_.list();
+  List list = capture_.list();
   CheckIndicesOnce(&list);
   EXPECT_EQ(MayFail(list), 4);
 }
@@ -255,8 +255,8 @@ TEST_F(Failures, AFailureThatNobodyExplainsIsNotRecorded) {
   args.in[0] = table;
   args.in[1] = indices;
   args.out[0] = out;
-  EXPECT_FALSE(recorder_.device().Launch(recorder_.stream(), desc, args).ok());
-  EXPECT_NE(recorder_.obstacle(), "");
+  EXPECT_FALSE(capture_.device().Launch(capture_.stream(), desc, args).ok());
+  EXPECT_NE(capture_.why_uncapturable(), "");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ class Epilogues : public Lists {
 
   // That the pass makes the list one of so many commands, of which so many have an epilogue.
   void Expect(size_t commands, int epilogues) {
-    List list = recorder_.list();
+    List list = capture_.list();
     FuseElementwise(TheMachine().device->capabilities(), &list);
     FuseEpilogues(TheMachine().device->capabilities(), &list);
     RemoveUnused(&list);
@@ -31,7 +31,7 @@ class Epilogues : public Lists {
       found += (product != nullptr && HasEpilogue(*product)) || (convolution != nullptr && HasEpilogue(*convolution));
     }
     EXPECT_EQ(found, epilogues) << Text(list);
-    ExpectEqual(Run(recorder_.list()), Run(list), Text(list));
+    ExpectEqual(Run(capture_.list()), Run(list), Text(list));
     ExpectSame();
   }
 
@@ -53,7 +53,7 @@ TEST_F(Epilogues, OfAProductThatIsReadTwiceAtOnce) {
 // Its bias and activation, and the sum with the activation of another one, as residual networks have it.
 TEST_F(Epilogues, OfConvolutions) {
   constexpr int64_t kSide = 4, kChannels = 3, kOutputs = kSide * kSide * kChannels;
-  recorder_.list().commands.clear();
+  capture_.list().commands.clear();
   ConvolutionDesc desc;
   desc.batch = 1, desc.in_channels = desc.out_channels = kChannels;
   for (int i : {0, 1}) desc.input[i] = desc.output[i] = kSide, desc.filter[i] = 3, desc.pad_before[i] = 1;
@@ -186,7 +186,7 @@ TEST_F(Epilogues, NoMoreInputsThanACommandHas) {
       in.push_back({Given(Whole(kElements)), {1}});
     }
     builder.Output(sum);
-    recorder_.list().commands.clear();
+    capture_.list().commands.clear();
     MatMul();
     float* out = Computed(kElements);
     Launch(builder.Build(), {kElements}, in, {out});
@@ -196,7 +196,7 @@ TEST_F(Epilogues, NoMoreInputsThanACommandHas) {
     } else {
       Expect(2, 0);
     }
-    recorder_.list().wanted.clear();
+    capture_.list().wanted.clear();
   }
 }
 

@@ -22,7 +22,7 @@ class FusedReductions : public Lists {
 
   // That elementwise programs and reductions become so many commands, with so many inputs of reductions.
   void Expect(int elementwise, std::vector<size_t> inputs) {
-    List list = recorder_.list();
+    List list = capture_.list();
     FuseElementwise(TheMachine().device->capabilities(), &list);
     FuseReductions(TheMachine().device->capabilities(), &list);
     EXPECT_EQ(Count<ElementwiseDesc>(list), elementwise) << Text(list);
@@ -31,7 +31,7 @@ class FusedReductions : public Lists {
       if (std::holds_alternative<ReduceDesc>(command.desc)) found.push_back(command.in.size());
     }
     EXPECT_EQ(found, inputs) << Text(list);
-    ExpectEqual(Run(recorder_.list()), Run(list), Text(list));
+    ExpectEqual(Run(capture_.list()), Run(list), Text(list));
     ExpectSame();
   }
 

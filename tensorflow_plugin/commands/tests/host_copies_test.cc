@@ -9,14 +9,14 @@ namespace {
 class HostCopies : public Lists {
  protected:
   List Optimised() {
-    List list = recorder_.list();
+    List list = capture_.list();
     Optimize(TheMachine().device->capabilities(), {}, &list);
     return list;
   }
   // As recorded and as optimised, by the device and one by one.
   template <typename F>
   void EachRun(F&& check) {
-    for (const List& list : {recorder_.list(), Optimised()}) {
+    for (const List& list : {capture_.list(), Optimised()}) {
       for (const Way way : {Way::kPrepared, Way::kOneByOne}) {
         SCOPED_TRACE(Text(list));
         const auto held = Run(list, way);
@@ -35,7 +35,7 @@ class HostCopies : public Lists {
     desc.index_type = DType::kInt32;
     desc.num_indices = 1;
     desc.dims = {3};
-    recorder_.set_origin(0, /*follows_updates=*/false);
+    capture_.set_origin(0, /*follows_updates=*/false);
     Record(desc, {table, indices}, {row}, &explain);
     Want(row);
   }

@@ -63,7 +63,7 @@ TEST_F(Lists, ARepeatedCommandIsOne) {
   Op(EOp::kExp, {x}, b, 3);
   Op(EOp::kAdd, {a, b}, y, 3);
   Want(y);
-  List list = recorder_.list();
+  List list = capture_.list();
   RemoveRepeated(&list);
   EXPECT_EQ(list.commands.size(), 2u);
   ExpectSame();
@@ -76,7 +76,7 @@ TEST_F(Lists, WhatLooksRepeatedAfterAWriteIsNot) {
   Op(EOp::kExp, {x}, b, 3);
   Op(EOp::kSub, {a, b}, y, 3);
   Want(y);
-  List list = recorder_.list();
+  List list = capture_.list();
   RemoveRepeated(&list);
   EXPECT_EQ(list.commands.size(), 4u);
   ExpectSame();
@@ -471,7 +471,7 @@ TEST_F(Lists, MemoryOfWhatIsNoLongerReadIsUsedAgain) {
     x = y;
   }
   Want(x);
-  EXPECT_LE(PlanMemory(recorder_.list()).bytes, 2 * 4096);
+  EXPECT_LE(PlanMemory(capture_.list()).bytes, 2 * 4096);
 }
 
 TEST_F(Lists, AWorkspaceHasMemoryOfItsOwn) {
@@ -480,11 +480,11 @@ TEST_F(Lists, AWorkspaceHasMemoryOfItsOwn) {
   Op(EOp::kNeg, {x}, a, n);
   Op(EOp::kExp, {a}, y, n);
   Want(y);
-  List list = recorder_.list();
-  list.commands[1].workspace = recorder_.Resolve(workspace);
+  List list = capture_.list();
+  list.commands[1].workspace = capture_.Resolve(workspace);
   const MemoryPlan plan = PlanMemory(list);
-  const int64_t of_a = plan.offsets[recorder_.Resolve(a).buffer];
-  const int64_t of_workspace = plan.offsets[recorder_.Resolve(workspace).buffer];
+  const int64_t of_a = plan.offsets[capture_.Resolve(a).buffer];
+  const int64_t of_workspace = plan.offsets[capture_.Resolve(workspace).buffer];
   ASSERT_NE(of_workspace, MemoryPlan::kElsewhere);
   EXPECT_NE(of_workspace, of_a);
   EXPECT_EQ(plan.bytes, 2048);
@@ -492,23 +492,23 @@ TEST_F(Lists, AWorkspaceHasMemoryOfItsOwn) {
 
 TEST_F(Lists, ACopyToTheHostIsAnObstacle) {
   float host = 0, *x = Given({1});
-  EXPECT_FALSE(recorder_.stream().CopyDeviceToHost(&host, x, sizeof(host)).ok());
-  EXPECT_EQ(recorder_.obstacle(), "a copy to the host");
+  EXPECT_FALSE(capture_.stream().CopyDeviceToHost(&host, x, sizeof(host)).ok());
+  EXPECT_EQ(capture_.why_uncapturable(), "a copy to the host");
 }
 
 TEST_F(Lists, BytesFromTheHostAreTakenAtOnce) {
   float value = 3, *x = Computed(1), *y = Computed(1);
-  ASSERT_TRUE(recorder_.stream().CopyHostToDevice(x, &value, sizeof(value)).ok());
+  ASSERT_TRUE(capture_.stream().CopyHostToDevice(x, &value, sizeof(value)).ok());
   value = 5;
   Op(EOp::kSquare, {x}, y, 1);
   Want(y);
-  EXPECT_EQ(Run(recorder_.list())[0][0], 9);
+  EXPECT_EQ(Run(capture_.list())[0][0], 9);
 }
 
 TEST_F(Lists, WhatIsQueuedNeedsNoExecutable) {
   const float value = 3;
   float *x = Computed(1), *y = Computed(1);
-  ASSERT_TRUE(recorder_.stream().CopyHostToDevice(x, &value, sizeof(value)).ok());
+  ASSERT_TRUE(capture_.stream().CopyHostToDevice(x, &value, sizeof(value)).ok());
   Op(EOp::kSquare, {x}, y, 1);
   Machine& m = TheMachine();
   char* const memory = static_cast<char*>(m.device->Allocate(1024));
@@ -522,7 +522,7 @@ TEST_F(Lists, WhatIsQueuedNeedsNoExecutable) {
       return OkStatus();
     });
     ASSERT_TRUE(m.stream->Memset(memory, 0, 1024).ok());
-    auto list = std::make_shared<const List>(recorder_.list());
+    auto list = std::make_shared<const List>(capture_.list());
     int failed = -1;
     ASSERT_TRUE(Prepare(way, std::move(list), plan)->Run(*m.stream, addresses, nullptr, &failed).ok());
     go = true;
@@ -545,7 +545,7 @@ TEST_F(Lists, AFailureIsTheStreamsAndWhatFollowsRuns) {
   Args args;
   args.in[0] = args.in[1] = a;
   args.out[0] = b;
-  ASSERT_TRUE(recorder_.device().Launch(recorder_.stream(), divide, args).ok());
+  ASSERT_TRUE(capture_.device().Launch(capture_.stream(), divide, args).ok());
   Op(EOp::kSquare, {x}, y, 2);
   Machine& m = TheMachine();
   char* const memory = static_cast<char*>(m.device->Allocate(1024));
@@ -558,7 +558,7 @@ TEST_F(Lists, AFailureIsTheStreamsAndWhatFollowsRuns) {
     ASSERT_TRUE(m.stream->Memset(memory, 0, 1024).ok());
     ASSERT_TRUE(m.stream->CopyHostToDevice(addresses[0], values, sizeof(values)).ok());
     int failed = -1;
-    const auto executable = Prepare(way, std::make_shared<const List>(recorder_.list()), plan);
+    const auto executable = Prepare(way, std::make_shared<const List>(capture_.list()), plan);
     ASSERT_TRUE(executable->Run(*m.stream, addresses, nullptr, &failed).ok());
     ASSERT_TRUE(m.stream->CopyDeviceToHost(got, addresses[1], sizeof(got)).ok());
     m.stream->Wait();
@@ -581,7 +581,7 @@ TEST_F(Lists, SeveralThreadsRunOneExecutable) {
     sum = next;
   }
   Want(sum);
-  const auto list = std::make_shared<const List>(recorder_.list());
+  const auto list = std::make_shared<const List>(capture_.list());
   const MemoryPlan plan = PlanMemory(*list);
   const auto executable = Prepare(Way::kPrepared, list, plan);
   const auto work = [&](int number) {
@@ -647,7 +647,7 @@ TEST_P(RandomLists, ComputeTheSame) {
     const int kind = pick(18);
     const auto computed = [&](int64_t r, int64_t c, DType type) {
       const int64_t bytes = r * c * static_cast<int64_t>(SizeOf(type));
-      return Matrix{static_cast<float*>(recorder_.NewBuffer(bytes, Buffer::Kind::kComputed)), r, c, false, type};
+      return Matrix{static_cast<float*>(capture_.NewBuffer(bytes, Buffer::Kind::kComputed)), r, c, false, type};
     };
     if (kind == 17) {  // as another type
       const DType reduced = GetParam() % 2 == 0 ? DType::kBFloat16 : DType::kHalf;
@@ -663,7 +663,7 @@ TEST_P(RandomLists, ComputeTheSame) {
       Op(unary[pick(6)], {a.at}, a.at, a.rows * a.cols);
     } else if (kind == 1) {
       Matrix y{Computed(a.rows * a.cols), a.rows, a.cols, false};
-      ASSERT_TRUE(recorder_.stream().CopyDeviceToDevice(y.at, a.at, a.rows * a.cols * sizeof(float)).ok());
+      ASSERT_TRUE(capture_.stream().CopyDeviceToDevice(y.at, a.at, a.rows * a.cols * sizeof(float)).ok());
       matrices.push_back(y);
     } else if (kind == 2) {  // transposed where it is square, else with its rows reversed in order of reading
       const Matrix y = computed(a.rows, a.cols, a.type);
@@ -721,7 +721,7 @@ TEST_P(RandomLists, ComputeTheSame) {
   for (const Matrix& m : matrices) {
     if (!m.given && pick(4) == 0) Want(m.at);
   }
-  const size_t before = recorder_.list().commands.size();
+  const size_t before = capture_.list().commands.size();
   const List optimised = ExpectSame("seed " + std::to_string(GetParam()));
   EXPECT_LE(optimised.commands.size(), before);
 }

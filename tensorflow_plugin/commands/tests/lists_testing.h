@@ -15,10 +15,10 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/tests/device_under_test.h"
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/memory_plan.h"
 #include "tensorflow_plugin/commands/passes.h"
-#include "tensorflow_plugin/commands/recorder.h"
-#include "tensorflow_plugin/commands/uses.h"
+#include "tensorflow_plugin/commands/stream_capture.h"
 #include "tensorflow_plugin/primitives/list.h"
 
 namespace xpu::commands {
@@ -40,15 +40,15 @@ inline Machine& TheMachine() {
 // A recorder with buffers of floats by name; the given ones keep their contents from run to run of a test.
 class Lists : public ::testing::Test {
  protected:
-  Lists() : recorder_(*TheMachine().device) {}
+  Lists() : capture_(*TheMachine().device) {}
 
   float* Given(std::vector<float> values) {
-    auto* address = static_cast<float*>(recorder_.NewBuffer(values.size() * sizeof(float), Buffer::Kind::kGiven));
-    contents_.push_back({recorder_.Resolve(address).buffer, std::move(values)});
+    auto* address = static_cast<float*>(capture_.NewBuffer(values.size() * sizeof(float), Buffer::Kind::kGiven));
+    contents_.push_back({capture_.Resolve(address).buffer, std::move(values)});
     return address;
   }
   float* Computed(int64_t n) {
-    return static_cast<float*>(recorder_.NewBuffer(n * sizeof(float), Buffer::Kind::kComputed));
+    return static_cast<float*>(capture_.NewBuffer(n * sizeof(float), Buffer::Kind::kComputed));
   }
   // A copy of what the host has when the list runs, and a buffer of the host that gets a copy.
   float* FromHost(std::vector<float> values) {
@@ -58,16 +58,16 @@ class Lists : public ::testing::Test {
   }
   void CopyFromHostTo(std::vector<float> values, float* address) {
     const size_t bytes = values.size() * sizeof(float);
-    const void* host = recorder_.NewBuffer(static_cast<int64_t>(bytes), Buffer::Kind::kOnHost);
-    contents_.push_back({recorder_.Resolve(host).buffer, std::move(values)});
-    EXPECT_TRUE(recorder_.stream().CopyHostToDevice(address, host, bytes).ok());
+    const void* host = capture_.NewBuffer(static_cast<int64_t>(bytes), Buffer::Kind::kOnHost);
+    contents_.push_back({capture_.Resolve(host).buffer, std::move(values)});
+    EXPECT_TRUE(capture_.stream().CopyHostToDevice(address, host, bytes).ok());
   }
   void ToHost(const float* address, int64_t n) {
-    void* host = recorder_.NewBuffer(n * sizeof(float), Buffer::Kind::kOnHost);
-    EXPECT_TRUE(recorder_.stream().CopyDeviceToHost(host, address, n * sizeof(float)).ok());
-    recorder_.list().wanted.push_back(recorder_.Resolve(host).buffer);
+    void* host = capture_.NewBuffer(n * sizeof(float), Buffer::Kind::kOnHost);
+    EXPECT_TRUE(capture_.stream().CopyDeviceToHost(host, address, n * sizeof(float)).ok());
+    capture_.list().wanted.push_back(capture_.Resolve(host).buffer);
   }
-  void Want(const float* address) { recorder_.list().wanted.push_back(recorder_.Resolve(address).buffer); }
+  void Want(const float* address) { capture_.list().wanted.push_back(capture_.Resolve(address).buffer); }
 
   // `explain`: of a command that may fail on data.
   template <typename Desc>
@@ -80,8 +80,8 @@ class Lists : public ::testing::Test {
     for (size_t i = 0; i < in.size(); ++i) args.in[i] = in[i];
     for (size_t i = 0; i < out.size(); ++i) args.out[i] = out[i];
     const int64_t scratch = TheMachine().device->capabilities().WorkspaceBytes(desc);
-    if (scratch != 0) args.workspace = recorder_.NewBuffer(scratch, Buffer::Kind::kComputed);
-    const Status status = recorder_.device().Launch(recorder_.stream(), desc, args);
+    if (scratch != 0) args.workspace = capture_.NewBuffer(scratch, Buffer::Kind::kComputed);
+    const Status status = capture_.device().Launch(capture_.stream(), desc, args);
     ASSERT_TRUE(status.ok()) << status.message();
   }
   void Launch(const Program* program, Dims shape, std::vector<std::pair<const float*, Dims>> in,
@@ -237,32 +237,32 @@ class Lists : public ::testing::Test {
   }
 
   // What runs once before the rest.
-  static void Prepend(const List& once, List* rest) {
-    for (int b : once.wanted) rest->buffers[b].kind = Buffer::Kind::kComputed;
-    rest->commands.insert(rest->commands.begin(), once.commands.begin(), once.commands.end());
+  static void Prepend(const List& hoisted, List* rest) {
+    for (int b : hoisted.wanted) rest->buffers[b].kind = Buffer::Kind::kComputed;
+    rest->commands.insert(rest->commands.begin(), hoisted.commands.begin(), hoisted.commands.end());
   }
   // Optimised, with what is computed of every other given buffer, as far as nobody writes it, kept from an earlier run.
   List WithWhatIsKept() {
-    List rest = recorder_.list(), once;
-    const Uses uses = UsesOf(rest);
-    std::vector<bool> stays(rest.buffers.size(), false);
-    for (size_t b = 0; b < stays.size(); b += 2) {
-      stays[b] = rest.buffers[b].kind == Buffer::Kind::kGiven && uses.buffers[b].writers.empty();
+    List rest = capture_.list(), hoisted;
+    const BufferUses uses = UsesOf(rest);
+    std::vector<bool> invariant(rest.buffers.size(), false);
+    for (size_t b = 0; b < invariant.size(); b += 2) {
+      invariant[b] = rest.buffers[b].kind == Buffer::Kind::kGiven && uses.buffers[b].writers.empty();
     }
-    Optimize(TheMachine().device->capabilities(), {}, stays, &rest, &once);
-    Prepend(once, &rest);
+    Optimize(TheMachine().device->capabilities(), {}, invariant, &rest, &hoisted);
+    Prepend(hoisted, &rest);
     return rest;
   }
 
   // Runs the list one by one as it was recorded, prepared as it was recorded, and prepared once it is optimised, also
   // in two lists, which must all give the same, bit for bit.
   List ExpectSame(const std::string& what = "") {
-    List optimised = recorder_.list();
+    List optimised = capture_.list();
     Optimize(TheMachine().device->capabilities(), {}, &optimised);
     List kept = WithWhatIsKept();
-    const auto want = Run(recorder_.list(), Way::kOneByOne);
-    for (const List* list : {&recorder_.list(), &optimised, &kept}) {
-      ExpectEqual(want, Run(*list), what + ":\n" + Text(recorder_.list()) + "became\n" + Text(*list));
+    const auto want = Run(capture_.list(), Way::kOneByOne);
+    for (const List* list : {&capture_.list(), &optimised, &kept}) {
+      ExpectEqual(want, Run(*list), what + ":\n" + Text(capture_.list()) + "became\n" + Text(*list));
     }
     return optimised;
   }
@@ -282,7 +282,7 @@ class Lists : public ::testing::Test {
     return text;
   }
 
-  Recorder recorder_;
+  StreamCapture capture_;
   std::vector<std::pair<int, std::vector<float>>> contents_;
   // The last run's: what failed, and which command.
   bool expects_failure_ = false;

@@ -56,10 +56,10 @@ class LongLists : public Lists {
   // Steps that all passes and the plan of memory take.
   int64_t StepsOfAll() {
     const int64_t before = Steps();
-    List list = recorder_.list();
+    List list = capture_.list();
     Optimize(TheMachine().device->capabilities(), {}, &list);
     (void)PlanMemory(list);
-    EXPECT_LT(list.commands.size(), recorder_.list().commands.size() / 2);
+    EXPECT_LT(list.commands.size(), capture_.list().commands.size() / 2);
     return Steps() - before;
   }
 };

@@ -1,6 +1,6 @@
 // Where the elements of a buffer are that is a copy of others, and how to step among those.
-#ifndef TENSORFLOW_PLUGIN_COMMANDS_WALK_H_
-#define TENSORFLOW_PLUGIN_COMMANDS_WALK_H_
+#ifndef TENSORFLOW_PLUGIN_COMMANDS_STRIDED_VIEW_H_
+#define TENSORFLOW_PLUGIN_COMMANDS_STRIDED_VIEW_H_
 
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace xpu::commands {
 bool IsDense(const Dims& shape, const Dims& strides);
 
 // Element i of a dense buffer, i counting through `shape`, is element `offset` + its index times `strides` elsewhere.
-struct Walk {
+struct StridedView {
   Dims shape, strides;  // no extents of 1, and as few axes as there can be
   int64_t offset = 0;
 
@@ -23,21 +23,21 @@ struct Walk {
 CopyStridedDesc DenseCopy(int64_t bytes, size_t element_size);
 
 // Where a copy's destination has its elements from; false if it is not dense, or not the whole buffer of so many bytes.
-bool WalkOfSource(const CopyStridedDesc& copy, int64_t bytes, Walk* walk);
+bool ViewOfSource(const CopyStridedDesc& copy, int64_t bytes, StridedView* view);
 // Where a copy's source has its elements put; false if those are not a whole buffer of so many bytes, each once.
-bool WalkOfTarget(const CopyStridedDesc& copy, int64_t bytes, Walk* walk);
+bool ViewOfTarget(const CopyStridedDesc& copy, int64_t bytes, StridedView* view);
 
 // One axis elsewhere.
-struct Piece {
+struct ViewAxis {
   int64_t extent, stride;
 };
 
 // Somebody steps through the dense buffer, from element `start` on, along axes with these extents and strides.
 // Elsewhere that is from element *offset on, and each axis one or several pieces, the outermost first. False if there
 // are none.
-bool Follow(const Walk& walk, int64_t start, const Dims& extents, const Dims& strides,
-            std::vector<std::vector<Piece>>* pieces, int64_t* offset);
+bool ComposeViews(const StridedView& view, int64_t start, const Dims& extents, const Dims& strides,
+                  std::vector<std::vector<ViewAxis>>* pieces, int64_t* offset);
 
 }  // namespace xpu::commands
 
-#endif  // TENSORFLOW_PLUGIN_COMMANDS_WALK_H_
+#endif  // TENSORFLOW_PLUGIN_COMMANDS_STRIDED_VIEW_H_

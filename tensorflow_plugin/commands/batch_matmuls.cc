@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/key.h"
 #include "tensorflow_plugin/commands/passes.h"
-#include "tensorflow_plugin/commands/uses.h"
-#include "tensorflow_plugin/commands/walk.h"
+#include "tensorflow_plugin/commands/strided_view.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::commands {
@@ -49,9 +49,9 @@ bool IsSum(const Program& p) {
   return IsExactEnough(p.type(0)) && std::all_of(reads.begin(), reads.end(), [](int n) { return n == 1; });
 }
 
-class Stacker {
+class MatMulBatcher {
  public:
-  Stacker(const Capabilities& can, List* list) : can_(can), list_(*list) { Look(); }
+  MatMulBatcher(const Capabilities& can, List* list) : can_(can), list_(*list) { Look(); }
 
   // Of a1 b, a2 b ... one product; they are its parts. False if there are none.
   bool StackRows() {
@@ -122,7 +122,7 @@ class Stacker {
       return false;
     }
     if (!WritesWhole(list_, command, 0)) return false;
-    const Uses::OfBuffer& use = uses_.buffers[command.out[0].buffer];
+    const BufferUses::OfBuffer& use = uses_.buffers[command.out[0].buffer];
     return !use.kept && use.writers.size() == 1;
   }
 
@@ -240,7 +240,7 @@ class Stacker {
   // Whether all that a command makes is read by an addition alone, and once.
   bool IsPartOfSum(int i) const {
     if (!IsOwn(i)) return false;
-    const Uses::OfBuffer& use = uses_.buffers[OutputOf(i).buffer];
+    const BufferUses::OfBuffer& use = uses_.buffers[OutputOf(i).buffer];
     if (use.readers.size() != 1 || !IsAddition(use.readers[0])) return false;
     const Command& reader = list_.commands[use.readers[0]];
     return reader.footprint.out[0].end == list_.commands[i].footprint.out[0].end &&
@@ -410,7 +410,7 @@ class Stacker {
 
   const Capabilities& can_;
   List& list_;
-  Uses uses_;
+  BufferUses uses_;
   std::vector<std::vector<int>> before_;
   std::set<std::string> tried_;
 };
@@ -418,8 +418,8 @@ class Stacker {
 }  // namespace
 
 void StackProducts(const Capabilities& can, List* list) {
-  Stacker stacker(can, list);
-  while (stacker.StackSums() || stacker.StackRows()) {
+  MatMulBatcher batcher(can, list);
+  while (batcher.StackSums() || batcher.StackRows()) {
   }
 }
 

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/commands/recorder.h"
+#include "tensorflow_plugin/commands/stream_capture.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,64 +14,64 @@ uint64_t Number(const void* address) { return reinterpret_cast<uint64_t>(address
 
 }  // namespace
 
-class Recorder::RecordingStream final : public Stream {
+class StreamCapture::CaptureStream final : public Stream {
  public:
-  explicit RecordingStream(Recorder& recorder) : recorder_(recorder) {}
+  explicit CaptureStream(StreamCapture& capture) : capture_(capture) {}
 
   void Record(Event&) override {}
   void WaitFor(Event&) override {}
   void WaitFor(Stream&) override {}
   // What stands before it has been taken over. Why a callback fails is told when the members run one by one, as they do
-  // once their list cannot be recorded; that, CannotRecord notes as well as it returns it.
+  // once their list cannot be recorded; that, CannotCapture notes as well as it returns it.
   void HostCallback(std::function<Status()> callback) override {
-    if (!callback().ok()) (void)recorder_.CannotRecord("a failing callback");
+    if (!callback().ok()) (void)capture_.CannotCapture("a failing callback");
   }
 
   Status CopyHostToDevice(void* dst, const void* src, size_t size) override {
     if (IsVirtual(src)) return AddCopy(CopyFromHost{size}, dst, src);
     const char* bytes = static_cast<const char*>(src);
-    XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
+    XPU_RETURN_IF_ERROR(capture_.RequireRoom());
     Upload upload{std::make_shared<const std::vector<char>>(bytes, bytes + size)};
-    recorder_.Add(std::move(upload)).out = {recorder_.Resolve(dst)};
+    capture_.Add(std::move(upload)).out = {capture_.Resolve(dst)};
     return OkStatus();
   }
   Status CopyDeviceToHost(void* dst, const void* src, size_t size) override {
-    return IsVirtual(dst) ? AddCopy(CopyToHost{size}, dst, src) : recorder_.CannotRecord("a copy to the host");
+    return IsVirtual(dst) ? AddCopy(CopyToHost{size}, dst, src) : capture_.CannotCapture("a copy to the host");
   }
   Status CopyDeviceToDevice(void* dst, const void* src, size_t size) override {
     return AddCopy(CopyBytes{size}, dst, src);
   }
   Status Memset(void* dst, uint8_t value, size_t size) override {
-    XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
-    recorder_.Add(FillBytes{value, size}).out = {recorder_.Resolve(dst)};
+    XPU_RETURN_IF_ERROR(capture_.RequireRoom());
+    capture_.Add(FillBytes{value, size}).out = {capture_.Resolve(dst)};
     return OkStatus();
   }
   Status MemsetU32(void* dst, uint32_t value, size_t size) override {
-    XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
-    recorder_.Add(FillWords{value, size}).out = {recorder_.Resolve(dst)};
+    XPU_RETURN_IF_ERROR(capture_.RequireRoom());
+    capture_.Add(FillWords{value, size}).out = {capture_.Resolve(dst)};
     return OkStatus();
   }
 
   bool Idle() const override { return true; }
-  void Wait() override { (void)recorder_.CannotRecord("a wait for the stream"); }
+  void Wait() override { (void)capture_.CannotCapture("a wait for the stream"); }
   Status TakeStatus() override { return OkStatus(); }
   Status PeekStatus() const override { return OkStatus(); }
 
  private:
   Status AddCopy(Descriptor copy, void* dst, const void* src) {
-    XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
-    Command& command = recorder_.Add(std::move(copy));
-    command.in = {recorder_.Resolve(src)};
-    command.out = {recorder_.Resolve(dst)};
+    XPU_RETURN_IF_ERROR(capture_.RequireRoom());
+    Command& command = capture_.Add(std::move(copy));
+    command.in = {capture_.Resolve(src)};
+    command.out = {capture_.Resolve(dst)};
     return OkStatus();
   }
 
-  Recorder& recorder_;
+  StreamCapture& capture_;
 };
 
-class Recorder::RecordingDevice final : public Device {
+class StreamCapture::CaptureDevice final : public Device {
  public:
-  RecordingDevice(Recorder& recorder, Device& real) : recorder_(recorder), real_(real) {}
+  CaptureDevice(StreamCapture& capture, Device& real) : capture_(capture), real_(real) {}
 
   const DeviceInfo& info() const override { return real_.info(); }
   const Capabilities& capabilities() const override { return real_.capabilities(); }
@@ -102,32 +102,32 @@ class Recorder::RecordingDevice final : public Device {
   template <typename Desc>
   Status Record(const Desc& desc, const Args& args, const Footprint& footprint) {
     if (args.status != nullptr && args.explain == nullptr) {
-      return recorder_.CannotRecord("a command whose failure is not the op's");
+      return capture_.CannotCapture("a command whose failure is not the op's");
     }
-    XPU_RETURN_IF_ERROR(recorder_.RequireRoom());
-    Command& command = recorder_.Add(desc);
+    XPU_RETURN_IF_ERROR(capture_.RequireRoom());
+    Command& command = capture_.Add(desc);
     command.footprint = footprint;
-    for (int i = 0; i < footprint.num_in; ++i) command.in.push_back(recorder_.Resolve(args.in[i]));
-    for (int i = 0; i < footprint.num_out; ++i) command.out.push_back(recorder_.Resolve(args.out[i]));
-    command.workspace = recorder_.Resolve(args.workspace);
+    for (int i = 0; i < footprint.num_in; ++i) command.in.push_back(capture_.Resolve(args.in[i]));
+    for (int i = 0; i < footprint.num_out; ++i) command.out.push_back(capture_.Resolve(args.out[i]));
+    command.workspace = capture_.Resolve(args.workspace);
     if (args.status != nullptr) command.explain = *args.explain;
     return OkStatus();
   }
 
-  Recorder& recorder_;
+  StreamCapture& capture_;
   Device& real_;
 };
 
-Recorder::Recorder(Device& real)
+StreamCapture::StreamCapture(Device& real)
     : next_(kBase),
-      stream_(std::make_unique<RecordingStream>(*this)),
-      device_(std::make_unique<RecordingDevice>(*this, real)) {}
-Recorder::~Recorder() = default;
+      stream_(std::make_unique<CaptureStream>(*this)),
+      device_(std::make_unique<CaptureDevice>(*this, real)) {}
+StreamCapture::~StreamCapture() = default;
 
-Device& Recorder::device() { return *device_; }
-Stream& Recorder::stream() { return *stream_; }
+Device& StreamCapture::device() { return *device_; }
+Stream& StreamCapture::stream() { return *stream_; }
 
-void* Recorder::NewBuffer(int64_t bytes, Buffer::Kind kind) {
+void* StreamCapture::NewBuffer(int64_t bytes, Buffer::Kind kind) {
   starts_.push_back(next_);
   virtual_.push_back(static_cast<int>(list_.buffers.size()));
   list_.buffers.push_back({kind, bytes, nullptr});
@@ -136,9 +136,9 @@ void* Recorder::NewBuffer(int64_t bytes, Buffer::Kind kind) {
   return address;
 }
 
-bool Recorder::IsVirtual(const void* address) { return Number(address) >> 62 == 1; }
+bool StreamCapture::IsVirtual(const void* address) { return Number(address) >> 62 == 1; }
 
-Place Recorder::Resolve(const void* address) {
+Place StreamCapture::Resolve(const void* address) {
   if (address == nullptr) return {};
   if (IsVirtual(address)) {
     const auto above = std::upper_bound(starts_.begin(), starts_.end(), Number(address));
@@ -150,7 +150,7 @@ Place Recorder::Resolve(const void* address) {
   return {found->second, 0};
 }
 
-Command& Recorder::Add(Descriptor desc) {
+Command& StreamCapture::Add(Descriptor desc) {
   Command& command = list_.commands.emplace_back();
   command.desc = std::move(desc);
   command.origin = origin_;
@@ -158,10 +158,10 @@ Command& Recorder::Add(Descriptor desc) {
   return command;
 }
 
-Status Recorder::RequireRoom() { return is_full() ? CannotRecord("so many commands") : OkStatus(); }
+Status StreamCapture::RequireRoom() { return is_full() ? CannotCapture("so many commands") : OkStatus(); }
 
-Status Recorder::CannotRecord(const char* what) {
-  if (obstacle_.empty()) obstacle_ = what;
+Status StreamCapture::CannotCapture(const char* what) {
+  if (why_uncapturable_.empty()) why_uncapturable_ = what;
   return errors::FailedPrecondition("cannot be recorded: ", what);
 }
 

@@ -36,11 +36,11 @@ class Recomputed : public Lists {
 
   // How many elementwise commands the pass adds, which must be as many as `want`, to what gives the same then.
   void ExpectMore(int want) {
-    List list = recorder_.list();
+    List list = capture_.list();
     Recompute(&list);
-    EXPECT_EQ(Count<ElementwiseDesc>(list) - Count<ElementwiseDesc>(recorder_.list()), want) << Text(list);
-    ExpectEqual(Run(recorder_.list()), Run(list), Text(list));
-    saved_ = PlanMemory(recorder_.list()).bytes - PlanMemory(list).bytes;
+    EXPECT_EQ(Count<ElementwiseDesc>(list) - Count<ElementwiseDesc>(capture_.list()), want) << Text(list);
+    ExpectEqual(Run(capture_.list()), Run(list), Text(list));
+    saved_ = PlanMemory(capture_.list()).bytes - PlanMemory(list).bytes;
     ExpectSame();
   }
 

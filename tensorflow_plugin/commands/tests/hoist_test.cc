@@ -1,5 +1,5 @@
 // What is computed of values that stay as they are, once, and what must not be.
-#include "tensorflow_plugin/commands/keep.h"
+#include "tensorflow_plugin/commands/hoist.h"
 
 #include "tensorflow_plugin/commands/tests/lists_testing.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kRows = 6, kInner = 8, kColumns = 10, kWeights = kInner * kColumns, kElements = kRows * kColumns;
 
-class Keep : public Lists {
+class Hoisting : public Lists {
  protected:
   float* New(EOp op, std::vector<const float*> in, int64_t n = kWeights) {
     float* out = Computed(n);
@@ -24,64 +24,64 @@ class Keep : public Lists {
 
   // That so many commands run once, of the weights alone, and so many results of them are kept; and that all computes
   // what it did.
-  void Expect(size_t once, size_t kept) {
-    List list = recorder_.list();
-    std::vector<bool> stays(list.buffers.size(), false);
-    stays[recorder_.Resolve(w_).buffer] = true;
+  void Expect(size_t hoisted, size_t kept) {
+    List list = capture_.list();
+    std::vector<bool> invariant(list.buffers.size(), false);
+    invariant[capture_.Resolve(w_).buffer] = true;
     std::vector<bool> of;
-    EXPECT_EQ(BytesToKeep(list, stays, &of) > 0, once > 0 || may_);
-    LayOutFilters(TheMachine().device->capabilities(), stays, &list);
-    stays.resize(list.buffers.size(), false);
-    const List first = TakeOnce(stays, &list);
-    EXPECT_EQ(first.commands.size(), once) << Text(first);
+    EXPECT_EQ(HoistableBytes(list, invariant, &of) > 0, hoisted > 0 || may_);
+    PackFilters(TheMachine().device->capabilities(), invariant, &list);
+    invariant.resize(list.buffers.size(), false);
+    const List first = SplitInvariants(invariant, &list);
+    EXPECT_EQ(first.commands.size(), hoisted) << Text(first);
     EXPECT_EQ(first.wanted.size(), kept) << Text(first);
     for (int b : first.wanted) EXPECT_EQ(list.buffers[b].kind, Buffer::Kind::kGiven);
     Prepend(first, &list);
-    ExpectEqual(Run(recorder_.list()), Run(list), Text(list));
+    ExpectEqual(Run(capture_.list()), Run(list), Text(list));
   }
 
   bool may_ = false;  // before the passes there is something
   float *const w_ = Given(Whole(kWeights)), *const x_ = Given(Whole(kRows * kInner));
 };
 
-TEST_F(Keep, WhatHangsOnNothingElse) {
+TEST_F(Hoisting, WhatHangsOnNothingElse) {
   Product(New(EOp::kAbs, {w_}));
   Expect(1, 1);
 }
 
-TEST_F(Keep, TheLastOfAChain) {
+TEST_F(Hoisting, TheLastOfAChain) {
   Product(New(EOp::kAdd, {New(EOp::kAbs, {w_}), w_}));
   Expect(2, 1);
 }
 
-TEST_F(Keep, NotWhatHangsOnAnythingElse) {
+TEST_F(Hoisting, NotWhatHangsOnAnythingElse) {
   float* other = Given(Whole(kWeights));
   Product(New(EOp::kAdd, {New(EOp::kAbs, {w_}), other}));
   Product(New(EOp::kAbs, {other}));
   Expect(1, 1);
 }
 
-TEST_F(Keep, NotOfWhatTheListWrites) {
+TEST_F(Hoisting, NotOfWhatTheListWrites) {
   Product(New(EOp::kAbs, {w_}));
   Op(EOp::kNeg, {w_}, w_, kWeights);
   Expect(0, 0);
 }
 
-TEST_F(Keep, NotWhatIsWanted) {
+TEST_F(Hoisting, NotWhatIsWanted) {
   float* absolute = New(EOp::kAbs, {w_});
   Want(absolute);
   Product(absolute);
   Expect(0, 0);
 }
 
-TEST_F(Keep, NotWhatNobodyReads) {
+TEST_F(Hoisting, NotWhatNobodyReads) {
   New(EOp::kAbs, {w_});
   Product(w_);
   may_ = true;
   Expect(0, 0);
 }
 
-TEST_F(Keep, NotWhatIsMuchLarger) {
+TEST_F(Hoisting, NotWhatIsMuchLarger) {
   constexpr int64_t kTimes = 100;
   float* repeated = Computed(kTimes * kWeights);
   Launch(SingleOpProgram(EOp::kAbs, DType::kFloat), {kTimes, kWeights}, {{w_, {0, 1}}}, {repeated});
@@ -89,7 +89,7 @@ TEST_F(Keep, NotWhatIsMuchLarger) {
   Expect(0, 0);
 }
 
-TEST_F(Keep, NotAPartOfWhatElseIsWritten) {
+TEST_F(Hoisting, NotAPartOfWhatElseIsWritten) {
   float* both = Computed(2 * kWeights);
   Copy(New(EOp::kAbs, {w_}), both, {kWeights}, {1}, {1});
   Copy(Given(Whole(kWeights)), both, {kWeights}, {1}, {1}, 0, kWeights);
@@ -97,7 +97,7 @@ TEST_F(Keep, NotAPartOfWhatElseIsWritten) {
   Expect(1, 1);
 }
 
-TEST_F(Keep, NotWhatIsReadBetweenTwoWrites) {
+TEST_F(Hoisting, NotWhatIsReadBetweenTwoWrites) {
   float* value = New(EOp::kAbs, {w_});
   Want(New(EOp::kAdd, {value, Given(Whole(kWeights))}));
   Op(EOp::kNeg, {w_}, value, kWeights);
@@ -105,7 +105,7 @@ TEST_F(Keep, NotWhatIsReadBetweenTwoWrites) {
   Expect(0, 0);
 }
 
-TEST_F(Keep, FiltersAreLaidOut) {
+TEST_F(Hoisting, FiltersAreLaidOut) {
   ConvolutionDesc desc;
   desc.batch = 1, desc.in_channels = 2, desc.out_channels = kWeights / 2 / 4;
   for (int i : {0, 1}) desc.input[i] = 3, desc.output[i] = desc.filter[i] = 2;
@@ -118,7 +118,7 @@ TEST_F(Keep, FiltersAreLaidOut) {
 }
 
 // Nobody could lay them out once.
-TEST_F(Keep, NotThoseThatAreComputedOfSomethingElse) {
+TEST_F(Hoisting, NotThoseThatAreComputedOfSomethingElse) {
   ConvolutionDesc desc;
   desc.batch = 1, desc.in_channels = 2, desc.out_channels = kWeights / 2 / 4;
   for (int i : {0, 1}) desc.input[i] = 3, desc.output[i] = desc.filter[i] = 2;

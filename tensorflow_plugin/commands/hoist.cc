@@ -1,10 +1,10 @@
-#include "tensorflow_plugin/commands/keep.h"
+#include "tensorflow_plugin/commands/hoist.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
-#include "tensorflow_plugin/commands/uses.h"
+#include "tensorflow_plugin/commands/dependencies.h"
 
 namespace xpu::commands {
 namespace {
@@ -15,7 +15,7 @@ constexpr int64_t kMostTimes = 4, kAFew = 4096;
 
 int64_t BytesOf(const Operand& operand) { return operand.end - operand.begin; }
 
-bool CanRunOnce(const Command& command) {
+bool CanBeHoisted(const Command& command) {
   if (command.is_awaited() || std::holds_alternative<CopyFromHost>(command.desc)) return false;
   const Footprint& f = command.footprint;
   int64_t in = 0, out = 0;
@@ -26,12 +26,12 @@ bool CanRunOnce(const Command& command) {
   return out <= kMostTimes * in + kAFew;
 }
 
-// Which buffers stay, or are there once for all when the commands `once` have run.
-std::vector<bool> Known(const List& list, const std::vector<bool>& stays, const std::vector<bool>& once) {
-  std::vector<bool> known = stays;
-  for (size_t i = 0; i < once.size(); ++i) {
+// Which buffers stay, or are there once for all when the commands `hoisted` have run.
+std::vector<bool> Known(const List& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted) {
+  std::vector<bool> known = invariant;
+  for (size_t i = 0; i < hoisted.size(); ++i) {
     for (const Place& place : list.commands[i].out) {
-      if (once[i] && place.buffer != Place::kNowhere) known[place.buffer] = true;
+      if (hoisted[i] && place.buffer != Place::kNowhere) known[place.buffer] = true;
     }
   }
   return known;
@@ -46,19 +46,20 @@ bool IsFilter(const Command& command, size_t k) {
 
 }  // namespace
 
-std::vector<bool> RunOnce(const List& list, const std::vector<bool>& stays) {
-  const Uses uses = UsesOf(list);
+std::vector<bool> InvariantCommands(const List& list, const std::vector<bool>& invariant) {
+  const BufferUses uses = UsesOf(list);
   const int count = static_cast<int>(list.commands.size());
-  std::vector<bool> once(count);
-  for (int i = 0; i < count; ++i) once[i] = CanRunOnce(list.commands[i]);
+  std::vector<bool> hoisted(count);
+  for (int i = 0; i < count; ++i) hoisted[i] = CanBeHoisted(list.commands[i]);
   // Whoever reads the buffer, or writes it, finds what it would find: all that writes it runs once, and has run when
   // anybody else reads it.
   const auto is_known = [&](int buffer) {
-    const Uses::OfBuffer& of = uses.buffers[buffer];
-    if (stays[buffer]) return of.writers.empty();
+    const BufferUses::OfBuffer& of = uses.buffers[buffer];
+    if (invariant[buffer]) return of.writers.empty();
     if (of.kept || of.writers.empty()) return false;
-    if (!std::all_of(of.writers.begin(), of.writers.end(), [&](int w) { return once[w]; })) return false;
-    return std::all_of(of.readers.begin(), of.readers.end(), [&](int r) { return once[r] || r > of.writers.back(); });
+    if (!std::all_of(of.writers.begin(), of.writers.end(), [&](int w) { return hoisted[w]; })) return false;
+    return std::all_of(of.readers.begin(), of.readers.end(),
+                       [&](int r) { return hoisted[r] || r > of.writers.back(); });
   };
   std::vector<bool> known(list.buffers.size());
   std::vector<int> open;  // commands that do not run once, whose buffers have not been looked at
@@ -67,8 +68,8 @@ std::vector<bool> RunOnce(const List& list, const std::vector<bool>& stays) {
     known[buffer] = false;
     for (const std::vector<int>* users : {&uses.buffers[buffer].readers, &uses.buffers[buffer].writers}) {
       for (int user : *users) {
-        if (!once[user]) continue;
-        once[user] = false;
+        if (!hoisted[user]) continue;
+        hoisted[user] = false;
         open.push_back(user);
       }
     }
@@ -81,7 +82,7 @@ std::vector<bool> RunOnce(const List& list, const std::vector<bool>& stays) {
     const int i = open.back();
     open.pop_back();
     const auto may_change = [&](const Place& place) {
-      return place.buffer != Place::kNowhere && known[place.buffer] && !stays[place.buffer];
+      return place.buffer != Place::kNowhere && known[place.buffer] && !invariant[place.buffer];
     };
     for (const Place& place : list.commands[i].out) {
       if (may_change(place)) leave_out(place.buffer);
@@ -90,27 +91,27 @@ std::vector<bool> RunOnce(const List& list, const std::vector<bool>& stays) {
       if (may_change(place) && i <= uses.buffers[place.buffer].writers.back()) leave_out(place.buffer);
     }
   }
-  return once;
+  return hoisted;
 }
 
-int64_t BytesToKeep(const List& list, const std::vector<bool>& stays, std::vector<bool>* of) {
-  const std::vector<bool> once = RunOnce(list, stays), known = Known(list, stays, once);
-  of->assign(stays.size(), false);
+int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std::vector<bool>* of) {
+  const std::vector<bool> hoisted = InvariantCommands(list, invariant), known = Known(list, invariant, hoisted);
+  of->assign(invariant.size(), false);
   int64_t bytes = 0;
-  for (size_t i = 0; i < once.size(); ++i) {
+  for (size_t i = 0; i < hoisted.size(); ++i) {
     const Command& command = list.commands[i];
     for (size_t k = 0; k < command.in.size(); ++k) {
       const int buffer = command.in[k].buffer;
-      if (buffer == Place::kNowhere || !known[buffer] || !(once[i] || IsFilter(command, k))) continue;
-      (*of)[buffer] = stays[buffer];
+      if (buffer == Place::kNowhere || !known[buffer] || !(hoisted[i] || IsFilter(command, k))) continue;
+      (*of)[buffer] = invariant[buffer];
       bytes += BytesOf(command.footprint.in[k]);
     }
   }
   return bytes;
 }
 
-void LayOutFilters(const Capabilities& can, const std::vector<bool>& stays, List* list) {
-  const std::vector<bool> known = Known(*list, stays, RunOnce(*list, stays));
+void PackFilters(const Capabilities& can, const std::vector<bool>& invariant, List* list) {
+  const std::vector<bool> known = Known(*list, invariant, InvariantCommands(*list, invariant));
   std::vector<Command> commands;
   commands.reserve(list->commands.size());
   for (Command& command : list->commands) {
@@ -122,7 +123,7 @@ void LayOutFilters(const Capabilities& can, const std::vector<bool>& stays, List
       layout.in = {command.in[1]};
       layout.origin = command.origin;
       const auto& its_desc = std::get<ConvolutionDesc>(layout.desc);
-      if (desc->laid_out_bytes > 0 && Check(its_desc, &layout.footprint).ok() && CanRunOnce(layout) &&
+      if (desc->laid_out_bytes > 0 && Check(its_desc, &layout.footprint).ok() && CanBeHoisted(layout) &&
           can.Supports(its_desc) && can.Supports(*desc)) {
         const Place at{static_cast<int>(list->buffers.size()), 0};
         list->buffers.push_back({Buffer::Kind::kComputed, desc->laid_out_bytes, nullptr});
@@ -140,23 +141,24 @@ void LayOutFilters(const Capabilities& can, const std::vector<bool>& stays, List
   list->commands = std::move(commands);
 }
 
-List TakeOnce(const std::vector<bool>& stays, List* list) {
-  const std::vector<bool> once = RunOnce(*list, stays);
+List SplitInvariants(const std::vector<bool>& invariant, List* list) {
+  const std::vector<bool> hoisted = InvariantCommands(*list, invariant);
   List taken;
   std::vector<Command> rest;
-  const std::vector<bool> known = Known(*list, stays, once);
+  const std::vector<bool> known = Known(*list, invariant, hoisted);
   std::vector<bool> read(list->buffers.size(), false);  // by the others
-  for (size_t i = 0; i < once.size(); ++i) {
+  for (size_t i = 0; i < hoisted.size(); ++i) {
     for (const Place& place : list->commands[i].in) {
-      if (!once[i] && place.buffer != Place::kNowhere) read[place.buffer] = true;
+      if (!hoisted[i] && place.buffer != Place::kNowhere) read[place.buffer] = true;
     }
   }
   for (size_t b = 0; b < read.size(); ++b) {
-    if (known[b] && !stays[b] && read[b]) taken.wanted.push_back(static_cast<int>(b));
+    if (known[b] && !invariant[b] && read[b]) taken.wanted.push_back(static_cast<int>(b));
   }
   if (taken.wanted.empty()) return taken;
   taken.buffers = list->buffers;
-  for (size_t i = 0; i < once.size(); ++i) (once[i] ? taken.commands : rest).push_back(std::move(list->commands[i]));
+  for (size_t i = 0; i < hoisted.size(); ++i)
+    (hoisted[i] ? taken.commands : rest).push_back(std::move(list->commands[i]));
   list->commands = std::move(rest);
   for (int b : taken.wanted) list->buffers[b].kind = Buffer::Kind::kGiven;
   return taken;

@@ -1,7 +1,7 @@
 // A device that runs nothing: what is launched on it becomes a list of commands. Its memory is addresses at which there
 // is nothing; whoever reads or writes there faults.
-#ifndef TENSORFLOW_PLUGIN_COMMANDS_RECORDER_H_
-#define TENSORFLOW_PLUGIN_COMMANDS_RECORDER_H_
+#ifndef TENSORFLOW_PLUGIN_COMMANDS_STREAM_CAPTURE_H_
+#define TENSORFLOW_PLUGIN_COMMANDS_STREAM_CAPTURE_H_
 
 #include <memory>
 #include <string>
@@ -13,20 +13,20 @@
 
 namespace xpu::commands {
 
-class Recorder {
+class StreamCapture {
  public:
   // For commands that `real` is to run.
-  explicit Recorder(Device& real);
-  ~Recorder();
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
+  explicit StreamCapture(Device& real);
+  ~StreamCapture();
+  StreamCapture(const StreamCapture&) = delete;
+  StreamCapture& operator=(const StreamCapture&) = delete;
 
   Device& device();
   Stream& stream();
 
   // A new buffer's address. That of one on the host is for the stream's copies alone.
   void* NewBuffer(int64_t bytes, Buffer::Kind kind);
-  // Where an address lies. One outside the recorder's memory is real, and becomes a fixed buffer.
+  // Where an address lies. One outside the capture's memory is real, and becomes a fixed buffer.
   Place Resolve(const void* address);
   static bool IsVirtual(const void* address);
 
@@ -37,7 +37,7 @@ class Recorder {
   }
 
   // What could not be recorded, if anything: a command whose outcome somebody waits for.
-  const std::string& obstacle() const { return obstacle_; }
+  const std::string& why_uncapturable() const { return why_uncapturable_; }
   // There were more commands than a list may have.
   bool is_full() const { return list_.commands.size() >= kMaxCommands; }
 
@@ -49,16 +49,16 @@ class Recorder {
   // Of a loop with more iterations than that, captured whole, the list would cost more than it saves.
   static constexpr size_t kMaxCommands = 16384;
 
-  class RecordingDevice;
-  class RecordingStream;
+  class CaptureDevice;
+  class CaptureStream;
 
   Command& Add(Descriptor desc);
   Status RequireRoom();
-  Status CannotRecord(const char* what);
+  Status CannotCapture(const char* what);
 
   int origin_ = 0;
   bool follows_updates_ = true;
-  std::string obstacle_;
+  std::string why_uncapturable_;
   List list_;
   std::vector<uint64_t> starts_;  // of the virtual buffers, ascending
   std::vector<int> virtual_;      // their numbers
@@ -70,4 +70,4 @@ class Recorder {
 
 }  // namespace xpu::commands
 
-#endif  // TENSORFLOW_PLUGIN_COMMANDS_RECORDER_H_
+#endif  // TENSORFLOW_PLUGIN_COMMANDS_STREAM_CAPTURE_H_

@@ -39,10 +39,10 @@ class SummedProducts : public Lists {
 
   // That the pass leaves so many commands.
   void Expect(size_t commands) {
-    List list = recorder_.list();
+    List list = capture_.list();
     SumProducts(TheMachine().device->capabilities(), &list);
     EXPECT_EQ(list.commands.size(), commands) << Text(list);
-    ExpectEqual(Run(recorder_.list()), Run(list), Text(list));
+    ExpectEqual(Run(capture_.list()), Run(list), Text(list));
     ExpectSame();
   }
 
@@ -70,13 +70,13 @@ TEST_F(SummedProducts, GetTheMemoryThatTheyNeed) {
   Record(Products(true, false));
   Sum(sum_);
   Want(sum_);
-  List list = recorder_.list();
+  List list = capture_.list();
   SumProducts(WantsMemory(), &list);
   ASSERT_EQ(list.commands.size(), 1u) << Text(list);
   const Place& workspace = list.commands[0].workspace;
   ASSERT_EQ(workspace.buffer, static_cast<int>(list.buffers.size()) - 1);
   EXPECT_EQ(list.buffers[workspace.buffer].bytes, 4096);
-  ExpectEqual(Run(recorder_.list()), Run(list), Text(list));
+  ExpectEqual(Run(capture_.list()), Run(list), Text(list));
 }
 
 TEST_F(SummedProducts, OfSeveralAxes) {
@@ -103,7 +103,7 @@ TEST_F(SummedProducts, MatricesSideBySide) {
 TEST_F(SummedProducts, NotIfTheyLieOtherwise) {
   for (int matrix : {0, 1}) {
     SCOPED_TRACE(matrix);
-    recorder_.list().commands.clear();
+    capture_.list().commands.clear();
     Record(Products(matrix == 0, matrix == 0));
     Sum(sum_);
     Want(sum_);

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/commands/uses.h"
+#include "tensorflow_plugin/commands/dependencies.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,8 +7,8 @@
 
 namespace xpu::commands {
 
-Uses UsesOf(const List& list) {
-  Uses uses;
+BufferUses UsesOf(const List& list) {
+  BufferUses uses;
   uses.buffers.resize(list.buffers.size());
   for (size_t b = 0; b < list.buffers.size(); ++b)
     uses.buffers[b].kept = list.buffers[b].kind != Buffer::Kind::kComputed;
@@ -32,10 +32,10 @@ Uses UsesOf(const List& list) {
 
 std::vector<std::vector<int>> Dependencies(const List& list) {
   static constexpr Range kAll{INT64_MIN, INT64_MAX};  // of a workspace
-  struct State {
+  struct BufferState {
     Ranges writes, reads;  // that nobody has written over since
   };
-  std::vector<State> states(list.buffers.size());
+  std::vector<BufferState> states(list.buffers.size());
   int last_that_may_fail = -1;
   std::vector<int> given_since;  // those that have written given buffers since then
   std::vector<std::vector<int>> before(list.commands.size());
@@ -97,7 +97,7 @@ Distances::Distances(const List& list) {
   }
 }
 
-bool IsWritten(const List& list, const Uses& uses, int buffer, const Range& range, int after, int until) {
+bool IsWritten(const List& list, const BufferUses& uses, int buffer, const Range& range, int after, int until) {
   if (buffer == Place::kNowhere) return false;
   const std::vector<int>& writers = uses.buffers[buffer].writers;
   for (auto writer = std::upper_bound(writers.begin(), writers.end(), after);

@@ -15,7 +15,7 @@ class Stacks : public Lists {
 
   float* Bytes(const float* from, int64_t n) {
     float* to = Computed(n);
-    EXPECT_TRUE(recorder_.stream().CopyDeviceToDevice(to, from, n * sizeof(float)).ok());
+    EXPECT_TRUE(capture_.stream().CopyDeviceToDevice(to, from, n * sizeof(float)).ok());
     return to;
   }
   // x w, for the rows of x.

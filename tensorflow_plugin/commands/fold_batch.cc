@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/passes.h"
-#include "tensorflow_plugin/commands/uses.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::commands {
@@ -48,12 +48,12 @@ bool Lengthen(MatMulDesc* d) {
 }  // namespace
 
 void SumProducts(const Capabilities& can, List* list) {
-  const Uses uses = UsesOf(*list);
+  const BufferUses uses = UsesOf(*list);
   std::vector<bool> gone(list->commands.size(), false);
   for (Command& sum : list->commands) {
     const auto* reduce = std::get_if<ReduceDesc>(&sum.desc);
     if (reduce == nullptr || sum.in[0].buffer == Place::kNowhere || sum.workspace.buffer != Place::kNowhere) continue;
-    const Uses::OfBuffer& of_terms = uses.buffers[sum.in[0].buffer];
+    const BufferUses::OfBuffer& of_terms = uses.buffers[sum.in[0].buffer];
     if (of_terms.kept || of_terms.writers.size() != 1 || of_terms.readers.size() != 1) continue;
     const int writer = of_terms.writers[0];
     Command& product = list->commands[writer];

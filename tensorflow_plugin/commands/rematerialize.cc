@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tensorflow_plugin/commands/cost.h"
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/passes.h"
-#include "tensorflow_plugin/commands/uses.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::commands {
@@ -57,7 +57,7 @@ class Recomputer {
 
   // The one command that writes a buffer, all of it and elementwise; -1 if it is not so.
   int WriterOf(int buffer) const {
-    const Uses::OfBuffer& uses = uses_.buffers[buffer];
+    const BufferUses::OfBuffer& uses = uses_.buffers[buffer];
     if (uses.kept || uses.writers.size() != 1) return -1;
     const int writer = uses.writers[0];
     return ElementwiseOf(writer) != nullptr && WritesWhole(list_, list_.commands[writer], 0) ? writer : -1;
@@ -81,7 +81,7 @@ class Recomputer {
     if (chain->commands.size() > kMaxChain) return false;
     for (const Place& place : list_.commands[command].in) {
       if (place.buffer == Place::kNowhere) continue;
-      const Uses::OfBuffer& uses = uses_.buffers[place.buffer];
+      const BufferUses::OfBuffer& uses = uses_.buffers[place.buffer];
       const auto in_between = [&](int w) { return w > command && w < chain->first_reader; };
       if (std::any_of(uses.writers.begin(), uses.writers.end(), in_between)) return false;
       if (uses.kept || !IsLarge(place.buffer) || IsKeptAnyway(place.buffer, chain->first_reader)) continue;
@@ -159,7 +159,7 @@ class Recomputer {
   }
 
   List& list_;
-  const Uses uses_;
+  const BufferUses uses_;
   const Distances distances_;
   std::map<int, std::vector<Command>> inserted_;  // by the command that they come before
 };

@@ -1,7 +1,7 @@
 // What a list computes of values that stay as they are from one run to the next, such as weights that nobody trains:
 // it need be computed once.
-#ifndef TENSORFLOW_PLUGIN_COMMANDS_KEEP_H_
-#define TENSORFLOW_PLUGIN_COMMANDS_KEEP_H_
+#ifndef TENSORFLOW_PLUGIN_COMMANDS_HOIST_H_
+#define TENSORFLOW_PLUGIN_COMMANDS_HOIST_H_
 
 #include <cstdint>
 #include <vector>
@@ -11,23 +11,23 @@
 
 namespace xpu::commands {
 
-// `stays`, by buffer: the same bytes lie there whenever the list runs.
+// `invariant`, by buffer: the same bytes lie there whenever the list runs.
 
 // The commands that hang on nothing else, and need no run of their own: they cannot fail, touch no variable that
 // changes, and what they compute is not much larger than what they are given.
-std::vector<bool> RunOnce(const List& list, const std::vector<bool>& stays);
+std::vector<bool> InvariantCommands(const List& list, const std::vector<bool>& invariant);
 
 // Bytes that might be read once instead of in each run, and of which buffers that stay: before the passes, which may
 // find less, but nothing else.
-int64_t BytesToKeep(const List& list, const std::vector<bool>& stays, std::vector<bool>* of);
+int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std::vector<bool>* of);
 
 // Convolutions get the filters that stay, or are computed of what stays, as the backend reads them best.
-void LayOutFilters(const Capabilities& can, const std::vector<bool>& stays, List* list);
+void PackFilters(const Capabilities& can, const std::vector<bool>& invariant, List* list);
 
 // Takes what is to run once out of the list, to which its results are given from then on. They are what is wanted of
 // the list that is returned, of the same buffers: it has no commands if there is nothing to keep.
-List TakeOnce(const std::vector<bool>& stays, List* list);
+List SplitInvariants(const std::vector<bool>& invariant, List* list);
 
 }  // namespace xpu::commands
 
-#endif  // TENSORFLOW_PLUGIN_COMMANDS_KEEP_H_
+#endif  // TENSORFLOW_PLUGIN_COMMANDS_HOIST_H_

@@ -6,22 +6,22 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/ranges.h"
-#include "tensorflow_plugin/commands/uses.h"
-#include "tensorflow_plugin/commands/walk.h"
+#include "tensorflow_plugin/commands/strided_view.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::commands {
 namespace {
 
-using Pieces = std::vector<std::vector<Piece>>;
+using Pieces = std::vector<std::vector<ViewAxis>>;
 
 // The extents of axes that were divided, all of them in a row.
 Dims ExtentsOf(const Pieces& pieces) {
   Dims extents;
-  for (const std::vector<Piece>& axis : pieces) {
-    for (const Piece& piece : axis) extents.push_back(piece.extent);
+  for (const std::vector<ViewAxis>& axis : pieces) {
+    for (const ViewAxis& piece : axis) extents.push_back(piece.extent);
   }
   return extents;
 }
@@ -31,8 +31,8 @@ Dims Divided(const Pieces& pieces, const Dims& strides) {
   Dims divided;
   for (size_t i = 0; i < pieces.size(); ++i) {
     int64_t inner = 1;
-    for (const Piece& piece : pieces[i]) inner *= piece.extent;
-    for (const Piece& piece : pieces[i]) {
+    for (const ViewAxis& piece : pieces[i]) inner *= piece.extent;
+    for (const ViewAxis& piece : pieces[i]) {
       inner /= piece.extent;
       divided.push_back(strides[static_cast<int>(i)] * inner);
     }
@@ -42,14 +42,14 @@ Dims Divided(const Pieces& pieces, const Dims& strides) {
 
 Dims StridesOf(const Pieces& pieces) {
   Dims strides;
-  for (const std::vector<Piece>& axis : pieces) {
-    for (const Piece& piece : axis) strides.push_back(piece.stride);
+  for (const std::vector<ViewAxis>& axis : pieces) {
+    for (const ViewAxis& piece : axis) strides.push_back(piece.stride);
   }
   return strides;
 }
 
 bool IsWhole(const Pieces& pieces) {
-  return std::all_of(pieces.begin(), pieces.end(), [](const std::vector<Piece>& axis) { return axis.size() == 1; });
+  return std::all_of(pieces.begin(), pieces.end(), [](const std::vector<ViewAxis>& axis) { return axis.size() == 1; });
 }
 
 // Axes far apart in memory are for whoever makes a copy of them; rows are as good as dense ones.
@@ -61,11 +61,11 @@ bool HasRows(const Dims& shape, const Dims& strides) {
 }
 
 // A matrix of a batch: the axes of the batch, rows and columns.
-struct Matrix {
+struct MatrixAxes {
   Dims extents, strides;
 };
-Matrix MatrixOf(const Dims& batch, const Dims& batch_strides, int64_t rows, int64_t columns, int64_t row_stride) {
-  Matrix m{batch, batch_strides};
+MatrixAxes MatrixOf(const Dims& batch, const Dims& batch_strides, int64_t rows, int64_t columns, int64_t row_stride) {
+  MatrixAxes m{batch, batch_strides};
   m.extents.push_back(rows);
   m.extents.push_back(columns);
   m.strides.push_back(row_stride != 0 ? row_stride : columns);
@@ -79,7 +79,7 @@ bool PlaceMatrix(const Pieces& pieces, MatMulDesc* desc, Dims MatMulDesc::* batc
                  int64_t MatMulDesc::* row_stride, bool MatMulDesc::* transpose) {
   const size_t batch = pieces.size() - 2;
   if (pieces[batch].size() != 1 || pieces[batch + 1].size() != 1) return false;
-  Piece rows = pieces[batch][0], columns = pieces[batch + 1][0];
+  ViewAxis rows = pieces[batch][0], columns = pieces[batch + 1][0];
   if (columns.extent == 1) columns.stride = 1;
   if (rows.extent == 1) rows.stride = columns.extent * std::max<int64_t>(columns.stride, 1);
   if (columns.stride != 1) {
@@ -113,17 +113,17 @@ bool Accept(const Capabilities& can, const Desc& changed, Desc* desc, Footprint*
   return true;
 }
 
-// One command, as it would be if it read its input `in` by a walk.
+// One command, as it would be if it read its input `in` through a view.
 class Reader {
  public:
-  Reader(const Capabilities& can, const Walk& walk, size_t element_size, int64_t start, int in)
-      : can_(can), walk_(walk), element_size_(element_size), start_(start), in_(in) {}
+  Reader(const Capabilities& can, const StridedView& view, size_t element_size, int64_t start, int in)
+      : can_(can), view_(view), element_size_(element_size), start_(start), in_(in) {}
 
   // Changes the descriptor; *offset is where the input begins, in elements.
   bool Change(Descriptor* desc, Footprint* footprint, int64_t* offset) {
     offset_ = offset;
-    if (walk_.contiguous()) {
-      *offset = walk_.offset + start_;
+    if (view_.contiguous()) {
+      *offset = view_.offset + start_;
       return true;
     }
     return std::visit([&](auto& d) { return Change(d, footprint); }, *desc);
@@ -146,7 +146,7 @@ class Reader {
     CopyStridedDesc changed = d;
     Pieces pieces;
     if (d.element_size != element_size_ ||
-        !Follow(walk_, start_ + d.src_offset, d.shape, d.src_strides, &pieces, offset_))
+        !ComposeViews(view_, start_ + d.src_offset, d.shape, d.src_strides, &pieces, offset_))
       return false;
     changed.shape = ExtentsOf(pieces);
     changed.dst_strides = Divided(pieces, d.dst_strides);
@@ -162,10 +162,10 @@ class Reader {
     const bool a = in_ == 0;
     const bool transposed = a ? d.transpose_a : d.transpose_b;
     const int64_t rows = a ? d.m : d.k, columns = a ? d.k : d.n;
-    const Matrix matrix = MatrixOf(d.batch, a ? d.a_batch_strides : d.b_batch_strides, transposed ? columns : rows,
-                                   transposed ? rows : columns, a ? d.lda : d.ldb);
+    const MatrixAxes matrix = MatrixOf(d.batch, a ? d.a_batch_strides : d.b_batch_strides, transposed ? columns : rows,
+                                       transposed ? rows : columns, a ? d.lda : d.ldb);
     Pieces pieces;
-    if (!Follow(walk_, start_, matrix.extents, matrix.strides, &pieces, offset_)) return false;
+    if (!ComposeViews(view_, start_, matrix.extents, matrix.strides, &pieces, offset_)) return false;
     const bool placed =
         a ? PlaceMatrix(pieces, &changed, &MatMulDesc::a_batch_strides, &MatMulDesc::lda, &MatMulDesc::transpose_a)
           : PlaceMatrix(pieces, &changed, &MatMulDesc::b_batch_strides, &MatMulDesc::ldb, &MatMulDesc::transpose_b);
@@ -179,7 +179,7 @@ class Reader {
   bool ChangeSource(ElementwiseDesc* d, bool divide) {
     if (SizeOf(d->program->inputs()[in_]) != element_size_) return false;
     Pieces pieces;
-    if (!Follow(walk_, start_, d->shape, d->in_strides[in_], &pieces, offset_)) return false;
+    if (!ComposeViews(view_, start_, d->shape, d->in_strides[in_], &pieces, offset_)) return false;
     if (!divide && !IsWhole(pieces)) return false;
     d->shape = ExtentsOf(pieces);
     for (int k = 0; k < d->program->num_inputs(); ++k) {
@@ -189,7 +189,7 @@ class Reader {
   }
 
   const Capabilities& can_;
-  const Walk& walk_;
+  const StridedView& view_;
   const size_t element_size_;
   const int64_t start_;
   const int in_;
@@ -204,20 +204,20 @@ void SortOnce(std::vector<int>* numbers) {
 
 // Who reads what command i copies reads the original instead, if all who do can. `uses` stay those of the list, but for
 // the order of a buffer's readers, which is lost where `mixed`.
-void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, List* list, Uses* uses,
-                 std::vector<bool>* mixed) {
+void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, List* list,
+                 BufferUses* uses, std::vector<bool>* mixed) {
   const Command& command = list->commands[i];
   const Place from = command.in[0], to = command.out[0];
   if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || to.offset != 0) return;
-  Uses::OfBuffer& of_copy = uses->buffers[to.buffer];
-  Uses::OfBuffer& of_original = uses->buffers[from.buffer];
+  BufferUses::OfBuffer& of_copy = uses->buffers[to.buffer];
+  BufferUses::OfBuffer& of_original = uses->buffers[from.buffer];
   if ((*mixed)[to.buffer]) SortOnce(&of_copy.readers);
   (*mixed)[to.buffer] = false;
   if (of_copy.kept || of_copy.writers.size() != 1 || of_copy.readers.empty()) return;
-  Walk walk;
-  if (!WalkOfSource(copy, list->buffers[to.buffer].bytes, &walk)) return;
-  if (which == Through::kWhatIsDense && !walk.contiguous()) return;
-  for (int64_t stride : walk.strides) {
+  StridedView view;
+  if (!ViewOfSource(copy, list->buffers[to.buffer].bytes, &view)) return;
+  if (which == Through::kWhatIsDense && !view.contiguous()) return;
+  for (int64_t stride : view.strides) {
     if (stride < 0) return;
   }
   const std::vector<int>& writers = of_original.writers;
@@ -232,7 +232,7 @@ void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& 
       if (c.in[k].buffer != to.buffer) continue;
       int64_t offset = 0;
       if (c.in[k].offset % size != 0) return;
-      Reader input(can, walk, copy.element_size, c.in[k].offset / size, static_cast<int>(k));
+      Reader input(can, view, copy.element_size, c.in[k].offset / size, static_cast<int>(k));
       if (!input.Change(&c.desc, &c.footprint, &offset)) return;
       c.in[k] = {from.buffer, from.offset + offset * size};
     }
@@ -244,8 +244,8 @@ void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& 
   of_copy.readers.clear();
 }
 
-// A product writes its matrices in rows to where `walk` says.
-bool WriteRows(const Capabilities& can, const Walk& walk, size_t element_size, Command* c, int64_t* offset) {
+// A product writes its matrices in rows to where `view` says.
+bool WriteRows(const Capabilities& can, const StridedView& view, size_t element_size, Command* c, int64_t* offset) {
   auto* d = std::get_if<MatMulDesc>(&c->desc);
   if (d == nullptr || SizeOf(d->type) != element_size || !d->c_batch_strides.empty() || d->ldc != 0 ||
       HasEpilogue(*d)) {
@@ -253,10 +253,10 @@ bool WriteRows(const Capabilities& can, const Walk& walk, size_t element_size, C
   }
   Dims dense = DenseStrides(d->batch);
   for (int i = 0; i < dense.rank(); ++i) dense[i] *= d->m * d->n;
-  const Matrix matrix = MatrixOf(d->batch, dense, d->m, d->n, 0);
+  const MatrixAxes matrix = MatrixOf(d->batch, dense, d->m, d->n, 0);
   Pieces pieces;
   MatMulDesc changed = *d;
-  return Follow(walk, 0, matrix.extents, matrix.strides, &pieces, offset) &&
+  return ComposeViews(view, 0, matrix.extents, matrix.strides, &pieces, offset) &&
          PlaceMatrix(pieces, &changed, &MatMulDesc::c_batch_strides, &MatMulDesc::ldc, nullptr) &&
          Accept(can, changed, d, &c->footprint);
 }
@@ -294,9 +294,9 @@ class Writer {
     if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || from.offset != 0) return false;
     Tidy(from.buffer);
     if (WritesGiven(list_, list_.commands[i]) && MayFail(uses_.buffers[from.buffer].writers, i)) return false;
-    Walk walk;
-    if (uses_.buffers[from.buffer].kept || !WalkOfTarget(copy, list_.buffers[from.buffer].bytes, &walk)) return false;
-    return walk.contiguous() ? MoveToPlace(copy, walk, i) : WriteRowsThrough(copy, walk, i);
+    StridedView view;
+    if (uses_.buffers[from.buffer].kept || !ViewOfTarget(copy, list_.buffers[from.buffer].bytes, &view)) return false;
+    return view.contiguous() ? MoveToPlace(copy, view, i) : WriteRowsThrough(copy, view, i);
   }
 
  private:
@@ -358,7 +358,7 @@ class Writer {
     list_.commands[i].in.clear();
     list_.commands[i].out.clear();
     gone_.insert(i);
-    Uses::OfBuffer& target = uses_.buffers[to];
+    BufferUses::OfBuffer& target = uses_.buffers[to];
     target.writers.insert(target.writers.end(), writers.begin(), writers.end());
     target.readers.insert(target.readers.end(), readers.begin(), readers.end());
     mixed_[to] = true;
@@ -370,10 +370,10 @@ class Writer {
 
   // The buffer that command i copies as it is to a place in another lies at that place from the beginning; false if it
   // cannot.
-  bool MoveToPlace(const CopyStridedDesc& copy, const Walk& walk, int i) {
+  bool MoveToPlace(const CopyStridedDesc& copy, const StridedView& view, int i) {
     const Place from = list_.commands[i].in[0], target = list_.commands[i].out[0];
-    const Place to{target.buffer, target.offset + walk.offset * static_cast<int64_t>(copy.element_size)};
-    Uses::OfBuffer& source = uses_.buffers[from.buffer];
+    const Place to{target.buffer, target.offset + view.offset * static_cast<int64_t>(copy.element_size)};
+    BufferUses::OfBuffer& source = uses_.buffers[from.buffer];
     const Range range{to.offset, to.offset + list_.buffers[from.buffer].bytes};
     if (to.buffer == from.buffer || is_workspace_[from.buffer] || source.writers.empty() ||
         source.writers.back() >= i || source.readers[0] < source.writers[0]) {
@@ -400,18 +400,18 @@ class Writer {
 
   // The product that makes all that command i copies, for it alone, writes it in rows to where it is copied to; false
   // if it cannot.
-  bool WriteRowsThrough(const CopyStridedDesc& copy, const Walk& walk, int i) {
+  bool WriteRowsThrough(const CopyStridedDesc& copy, const StridedView& view, int i) {
     const Place from = list_.commands[i].in[0], to = list_.commands[i].out[0];
-    Uses::OfBuffer& source = uses_.buffers[from.buffer];
+    BufferUses::OfBuffer& source = uses_.buffers[from.buffer];
     if (source.writers.size() != 1 || source.readers.size() != 1 || source.writers[0] >= i) return false;
     const int maker = source.writers[0];
-    for (int64_t stride : walk.strides) {
+    for (int64_t stride : view.strides) {
       if (stride <= 0) return false;
     }
     if (!KeepOff(maker, i, to.buffer, RangeOfOutput(list_.commands[i], 0))) return false;
     Command changed = list_.commands[maker];
     int64_t offset = 0;
-    if (!WritesWhole(list_, changed, 0) || !WriteRows(can_, walk, copy.element_size, &changed, &offset)) return false;
+    if (!WritesWhole(list_, changed, 0) || !WriteRows(can_, view, copy.element_size, &changed, &offset)) return false;
     changed.out[0] = {to.buffer, to.offset + offset * static_cast<int64_t>(copy.element_size)};
     list_.commands[maker] = std::move(changed);
     Replace(i, to.buffer, {maker}, {});
@@ -421,7 +421,7 @@ class Writer {
 
   const Capabilities& can_;
   List& list_;
-  Uses uses_;
+  BufferUses uses_;
   std::vector<bool> mixed_;                  // by buffer: its users are in no order, and some are gone
   std::vector<bool> is_workspace_;           // by buffer
   std::unordered_set<int> gone_;             // commands
@@ -444,7 +444,7 @@ void CopiesAreStrided(const Capabilities& can, List* list) {
 }
 
 void ReadThroughCopies(const Capabilities& can, Through which, List* list) {
-  Uses uses = UsesOf(*list);
+  BufferUses uses = UsesOf(*list);
   std::vector<bool> mixed(list->buffers.size(), false);
   for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
     const auto* copy = std::get_if<CopyStridedDesc>(&list->commands[i].desc);

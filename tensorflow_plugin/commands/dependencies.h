@@ -1,6 +1,6 @@
 // Who writes and who reads the buffers of a list.
-#ifndef TENSORFLOW_PLUGIN_COMMANDS_USES_H_
-#define TENSORFLOW_PLUGIN_COMMANDS_USES_H_
+#ifndef TENSORFLOW_PLUGIN_COMMANDS_DEPENDENCIES_H_
+#define TENSORFLOW_PLUGIN_COMMANDS_DEPENDENCIES_H_
 
 #include <vector>
 
@@ -8,14 +8,14 @@
 
 namespace xpu::commands {
 
-struct Uses {
+struct BufferUses {
   struct OfBuffer {
     std::vector<int> writers, readers;  // commands, in order; one that does both is in both
     bool kept = false;                  // wanted, or not the list's own: what is written must be there in the end
   };
   std::vector<OfBuffer> buffers;
 };
-Uses UsesOf(const List& list);
+BufferUses UsesOf(const List& list);
 
 // For every command, those before it that must run before it: they write what it reads, or touch what it writes.
 // Those that may fail, and those that write what was there before the list runs, keep their order, too: the first that
@@ -35,7 +35,7 @@ class Distances {
 };
 
 // Whether any of the commands `after` < i <= `until` writes some of these bytes of a buffer.
-bool IsWritten(const List& list, const Uses& uses, int buffer, const Range& range, int after, int until);
+bool IsWritten(const List& list, const BufferUses& uses, int buffer, const Range& range, int after, int until);
 
 // Whether a command writes what was there before the list runs: a variable, in its place.
 bool WritesGiven(const List& list, const Command& command);
@@ -50,4 +50,4 @@ bool WritesWhole(const List& list, const Command& command, int i);
 
 }  // namespace xpu::commands
 
-#endif  // TENSORFLOW_PLUGIN_COMMANDS_USES_H_
+#endif  // TENSORFLOW_PLUGIN_COMMANDS_DEPENDENCIES_H_
