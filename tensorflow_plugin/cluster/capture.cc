@@ -28,7 +28,7 @@ bool IsLeftOut(const char* pass) { return std::find(LeftOut().begin(), LeftOut()
 
 namespace tf = tensorflow;
 using commands::Buffer;
-using commands::Place;
+using commands::BufferSlice;
 using commands::StreamCapture;
 
 // Gives addresses at which there is nothing.
@@ -112,7 +112,7 @@ class Capturer {
 
  private:
   tf::Tensor Given(tf::DataType dtype, const tf::TensorShape& shape, int* buffer) {
-    memory_.kind = Buffer::Kind::kGiven;
+    memory_.kind = Buffer::Kind::kInput;
     tf::Tensor tensor(&memory_, dtype, shape);
     memory_.kind = Buffer::Kind::kComputed;
     *buffer = capture_.Resolve(tensor.data()).buffer;
@@ -127,7 +127,7 @@ class Capturer {
   }
 
   absl::Status Upload(const tf::Tensor& argument, tf::Tensor* on_device) {
-    int& buffer = captured_->uploaded.emplace_back(Place::kNowhere);
+    int& buffer = captured_->uploaded.emplace_back(BufferSlice::kNowhere);
     *on_device = tf::Tensor(&memory_, argument.dtype(), argument.shape());
     const int64_t bytes = static_cast<int64_t>(argument.TotalBytes());
     if (bytes == 0) return absl::OkStatus();
@@ -224,7 +224,7 @@ class Capturer {
 
   bool IsOfVariable(const tf::Tensor& value) {
     const int buffer = capture_.Resolve(value.data()).buffer;
-    return buffer != Place::kNowhere && buffers_of_variables_.count(buffer) != 0;
+    return buffer != BufferSlice::kNowhere && buffers_of_variables_.count(buffer) != 0;
   }
 
   // What `tensor` is, seen from outside.
@@ -236,7 +236,7 @@ class Capturer {
       value->tensor = tensor;
       return absl::OkStatus();
     }
-    const Place place = capture_.Resolve(tensor.data());
+    const BufferSlice place = capture_.Resolve(tensor.data());
     if (place.offset != 0) return absl::UnimplementedError("a part of a buffer is a result");
     value->kind = ResultValue::Kind::kBuffer;
     value->index = place.buffer;
@@ -249,7 +249,7 @@ class Capturer {
     };
     find(captured_->arguments, ResultValue::Kind::kArgument);
     find(captured_->variables, ResultValue::Kind::kVariable);
-    if (value->kind == ResultValue::Kind::kBuffer) capture_.list().wanted.push_back(place.buffer);
+    if (value->kind == ResultValue::Kind::kBuffer) capture_.list().live_out.push_back(place.buffer);
     return absl::OkStatus();
   }
 
@@ -264,16 +264,16 @@ class Capturer {
     for (size_t i = 0; i < variables_.size(); ++i) {
       VariableUpdate& update = captured_->variable_updates.emplace_back();
       const int own = captured_->variables[i];
-      update.written_in_place = own != Place::kNowhere && !uses.buffers[own].writers.empty();
+      update.written_in_place = own != BufferSlice::kNowhere && !uses.buffers[own].writers.empty();
       TF_RETURN_IF_ERROR(Describe(*variables_[i]->tensor(), &update.value));
       const bool same = update.value.kind == ResultValue::Kind::kVariable &&
                         update.value.index == static_cast<int>(i) &&
                         update.value.shape == invocation_.variables[i]->tensor()->shape();
-      update.assigned = !same && !(update.value.kind == ResultValue::Kind::kEmpty && own == Place::kNowhere &&
+      update.assigned = !same && !(update.value.kind == ResultValue::Kind::kEmpty && own == BufferSlice::kNowhere &&
                                    update.value.shape == invocation_.variables[i]->tensor()->shape());
     }
     for (int argument : captured_->arguments) {
-      if (argument != Place::kNowhere && !uses.buffers[argument].writers.empty()) {
+      if (argument != BufferSlice::kNowhere && !uses.buffers[argument].writers.empty()) {
         captured_->written_arguments.push_back(argument);
       }
     }
@@ -304,12 +304,12 @@ class Capturer {
     HoistedList& hoisted = captured_->hoisted;
     std::vector<bool> read(first->buffers.size(), false);
     for (const commands::Command& command : first->commands) {
-      for (const Place& place : command.in) {
-        if (place.buffer != Place::kNowhere) read[place.buffer] = true;
+      for (const BufferSlice& place : command.in) {
+        if (place.buffer != BufferSlice::kNowhere) read[place.buffer] = true;
       }
     }
     hoisted.variables = VariablesOf(read);
-    hoisted.results = first->wanted;
+    hoisted.results = first->live_out;
     hoisted.memory = commands::PlanMemory(*first);
     hoisted.executable = real_.Prepare(first, hoisted.memory);
     hoisted.list = std::move(first);
@@ -323,7 +323,7 @@ class Capturer {
     for (size_t i = 0; i < captured_->variables.size(); ++i) {
       const VariableUpdate& update = captured_->variable_updates[i];
       const int b = captured_->variables[i];
-      if (b != Place::kNowhere && !update.written_in_place && !update.assigned) stays[b] = true;
+      if (b != BufferSlice::kNowhere && !update.written_in_place && !update.assigned) stays[b] = true;
     }
     return stays;
   }
@@ -333,7 +333,7 @@ class Capturer {
     std::vector<int> variables;
     for (size_t i = 0; i < captured_->variables.size(); ++i) {
       const int b = captured_->variables[i];
-      if (b != Place::kNowhere && buffers[b]) variables.push_back(static_cast<int>(i));
+      if (b != BufferSlice::kNowhere && buffers[b]) variables.push_back(static_cast<int>(i));
     }
     return variables;
   }

@@ -166,9 +166,9 @@ class ReplayRun {
     const commands::IndexOperand operand = commands::IndicesOf(command);
     if (operand.input < 0) return OkStatus();
     const int64_t n = command.footprint.in[operand.input].elements;
-    const commands::Place& place = command.in[operand.input];
+    const commands::BufferSlice& place = command.in[operand.input];
     std::vector<char> bytes(n * SizeOf(operand.type));
-    if (const commands::Place* on_host = OnHost(place.buffer)) {
+    if (const commands::BufferSlice* on_host = OnHost(place.buffer)) {
       std::memcpy(bytes.data(), on_host->In(addresses_.data()) + place.offset, bytes.size());
     } else {
       XPU_RETURN_IF_ERROR(stream.CopyDeviceToHost(bytes.data(), place.In(addresses_.data()), bytes.size()));
@@ -179,7 +179,7 @@ class ReplayRun {
   }
 
   // Where the host has what a buffer gets from there, of which an executable need not make a copy.
-  const commands::Place* OnHost(int buffer) const {
+  const commands::BufferSlice* OnHost(int buffer) const {
     for (const commands::Command& command : captured_.list->commands) {
       if (std::holds_alternative<commands::CopyFromHost>(command.desc) && command.out[0].buffer == buffer) {
         return &command.in[0];
@@ -211,7 +211,7 @@ class ReplayRun {
   }
 
   void Give(int buffer, const tf::Tensor& tensor) {
-    if (buffer == commands::Place::kNowhere) return;
+    if (buffer == commands::BufferSlice::kNowhere) return;
     tensors_[buffer] = tensor;
     addresses_[buffer] = static_cast<char*>(tensor.data());
   }

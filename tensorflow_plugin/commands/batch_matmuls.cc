@@ -59,7 +59,7 @@ class MatMulBatcher {
     for (int i = 0; i < size(); ++i) {
       const auto* d = std::get_if<MatMulDesc>(&list_.commands[i].desc);
       if (d == nullptr || !IsDense(*d) || d->transpose_a || d->m > kManyRows || !IsOwn(i)) continue;
-      const Place& b = list_.commands[i].in[1];
+      const BufferSlice& b = list_.commands[i].in[1];
       std::string key = KeyOf(*d);
       Append(b.buffer, &key);
       Append(b.offset, &key);
@@ -99,7 +99,7 @@ class MatMulBatcher {
 
  private:
   int size() const { return static_cast<int>(list_.commands.size()); }
-  const Place& OutputOf(int i) const { return list_.commands[i].out[0]; }
+  const BufferSlice& OutputOf(int i) const { return list_.commands[i].out[0]; }
 
   void Look() {
     uses_ = UsesOf(list_);
@@ -118,7 +118,8 @@ class MatMulBatcher {
   // Whether a command's only output is all of a buffer that nobody else writes, and that goes with the list.
   bool IsOwn(int i) const {
     const Command& command = list_.commands[i];
-    if (command.workspace.buffer != Place::kNowhere || command.out.size() != 1 || command.footprint.num_out != 1) {
+    if (command.workspace.buffer != BufferSlice::kNowhere || command.out.size() != 1 ||
+        command.footprint.num_out != 1) {
       return false;
     }
     if (!WritesWhole(list_, command, 0)) return false;
@@ -146,12 +147,12 @@ class MatMulBatcher {
   }
 
   // Input k of each of these commands, one behind the other: where they are, or copies.
-  std::optional<Place> Stack(const std::vector<int>& members, int k, int64_t bytes, size_t element_size,
-                             std::vector<Command>* commands) {
-    const Place first = list_.commands[members[0]].in[k];
+  std::optional<BufferSlice> Stack(const std::vector<int>& members, int k, int64_t bytes, size_t element_size,
+                                   std::vector<Command>* commands) {
+    const BufferSlice first = list_.commands[members[0]].in[k];
     bool stacked = true;
     for (size_t t = 0; t < members.size(); ++t) {
-      const Place& place = list_.commands[members[t]].in[k];
+      const BufferSlice& place = list_.commands[members[t]].in[k];
       stacked =
           stacked && place.buffer == first.buffer && place.offset == first.offset + bytes * static_cast<int64_t>(t);
     }
@@ -160,15 +161,16 @@ class MatMulBatcher {
     const int buffer = NewBuffer(bytes * static_cast<int64_t>(members.size()));
     for (size_t t = 0; t < members.size(); ++t) {
       const Command& member = list_.commands[members[t]];
-      const Place part{buffer, bytes * static_cast<int64_t>(t)};
+      const BufferSlice part{buffer, bytes * static_cast<int64_t>(t)};
       if (!Make(copy, {member.in[k]}, part, member.origin, commands)) return std::nullopt;
     }
-    return Place{buffer, 0};
+    return BufferSlice{buffer, 0};
   }
 
   // The command that `desc` is; false if the device does not run it, or needs more memory for it.
   template <typename Desc>
-  bool Make(const Desc& desc, std::vector<Place> in, Place out, int origin, std::vector<Command>* commands) const {
+  bool Make(const Desc& desc, std::vector<BufferSlice> in, BufferSlice out, int origin,
+            std::vector<Command>* commands) const {
     Command command;
     if (!Check(desc, &command.footprint).ok() || !can_.Supports(desc) || can_.WorkspaceBytes(desc) != 0) return false;
     command.desc = desc;
@@ -188,17 +190,17 @@ class MatMulBatcher {
     Sort(&members);
     if (members.size() > most) members.resize(most);
     std::vector<Command> commands;
-    const std::optional<Place> a = Stack(members, 0, of_a, SizeOf(desc.type), &commands);
+    const std::optional<BufferSlice> a = Stack(members, 0, of_a, SizeOf(desc.type), &commands);
     if (!a) return false;
     const Command& first = list_.commands[members[0]];
     desc.m *= static_cast<int64_t>(members.size());
     desc.lda = desc.ldc = 0;
-    const Place c{NewBuffer(of_c * static_cast<int64_t>(members.size())), 0};
+    const BufferSlice c{NewBuffer(of_c * static_cast<int64_t>(members.size())), 0};
     if (!Make(desc, {*a, first.in[1]}, c, first.origin, &commands)) return false;
     for (size_t t = 0; t < members.size(); ++t) {
       const int part = OutputOf(members[t]).buffer;
       for (int reader : uses_.buffers[part].readers) {
-        for (Place& place : list_.commands[reader].in) {
+        for (BufferSlice& place : list_.commands[reader].in) {
           if (place.buffer == part) place = {c.buffer, of_c * static_cast<int64_t>(t) + place.offset};
         }
       }
@@ -245,19 +247,19 @@ class MatMulBatcher {
     const Command& reader = list_.commands[use.readers[0]];
     return reader.footprint.out[0].end == list_.commands[i].footprint.out[0].end &&
            std::count_if(reader.in.begin(), reader.in.end(),
-                         [&](const Place& p) { return p.buffer == OutputOf(i).buffer; }) == 1;
+                         [&](const BufferSlice& p) { return p.buffer == OutputOf(i).buffer; }) == 1;
   }
 
   // What is added up, by an addition and those that it alone reads.
   struct Sum {
     std::vector<int> additions;            // the last one first
     std::vector<std::vector<int>> groups;  // commands whose results are added, and which can be stacked
-    std::vector<Place> rest;               // what else is added
+    std::vector<BufferSlice> rest;         // what else is added
   };
 
-  void FindTerms(int i, std::vector<Place>* terms, std::vector<int>* additions) const {
+  void FindTerms(int i, std::vector<BufferSlice>* terms, std::vector<int>* additions) const {
     additions->push_back(i);
-    for (const Place& place : list_.commands[i].in) {
+    for (const BufferSlice& place : list_.commands[i].in) {
       const std::vector<int>& writers = uses_.buffers[place.buffer].writers;
       if (writers.size() == 1 && writers[0] < i && IsAddition(writers[0]) && IsPartOfSum(writers[0])) {
         FindTerms(writers[0], terms, additions);
@@ -270,10 +272,10 @@ class MatMulBatcher {
   // Those whose first matrices lie in one buffer already are stacked for themselves.
   Sum SumOf(int addition) const {
     Sum sum;
-    std::vector<Place> terms;
+    std::vector<BufferSlice> terms;
     FindTerms(addition, &terms, &sum.additions);
     std::map<std::string, std::map<int, std::vector<int>>> groups;
-    for (const Place& term : terms) {
+    for (const BufferSlice& term : terms) {
       const std::vector<int>& writers = uses_.buffers[term.buffer].writers;
       const std::string key = writers.size() == 1 ? KeyOfTerm(writers[0]) : "";
       if (key.empty()) {
@@ -319,10 +321,10 @@ class MatMulBatcher {
 
   bool StackSum(const Sum& sum) {
     std::vector<int> gone = sum.additions;
-    std::vector<Place> terms = sum.rest;
+    std::vector<BufferSlice> terms = sum.rest;
     std::vector<Command> commands;
     for (const std::vector<int>& members : sum.groups) {
-      const std::optional<Place> stacked = members.size() > 1 ? StackTerms(members, &commands) : std::nullopt;
+      const std::optional<BufferSlice> stacked = members.size() > 1 ? StackTerms(members, &commands) : std::nullopt;
       if (stacked) {
         terms.push_back(*stacked);
         gone.insert(gone.end(), members.begin(), members.end());
@@ -336,19 +338,19 @@ class MatMulBatcher {
   }
 
   // Where the sum of these products, or sums over rows, is.
-  std::optional<Place> StackTerms(const std::vector<int>& members, std::vector<Command>* commands) {
+  std::optional<BufferSlice> StackTerms(const std::vector<int>& members, std::vector<Command>* commands) {
     const Command first = list_.commands[members[0]];
     const int64_t count = static_cast<int64_t>(members.size());
-    std::vector<Place> in;
+    std::vector<BufferSlice> in;
     for (int k = 0; k < first.footprint.num_in; ++k) {
       const Operand& operand = first.footprint.in[k];
       if (operand.end * count > kMaxStackBytes) return std::nullopt;
-      const std::optional<Place> place =
+      const std::optional<BufferSlice> place =
           Stack(members, k, operand.end, static_cast<size_t>(operand.element_size), commands);
       if (!place) return std::nullopt;
       in.push_back(*place);
     }
-    const Place out{NewBuffer(first.footprint.out[0].end), 0};
+    const BufferSlice out{NewBuffer(first.footprint.out[0].end), 0};
     if (const auto* d = std::get_if<MatMulDesc>(&first.desc)) {
       MatMulDesc desc = *d;
       desc.k *= count;
@@ -362,16 +364,17 @@ class MatMulBatcher {
   }
 
   // Adds up `terms` to where `root` writes.
-  bool Add(int root, const std::vector<Place>& terms, std::vector<Command>* commands) {
+  bool Add(int root, const std::vector<BufferSlice>& terms, std::vector<Command>* commands) {
     const Command& last = list_.commands[root];
     const auto& of_root = std::get<ElementwiseDesc>(last.desc);
     const DType type = of_root.program->type(0);
     if (terms.size() == 1) {
       return Make(DenseCopy(last.footprint.out[0].end, SizeOf(type)), terms, last.out[0], last.origin, commands);
     }
-    Place sum = terms[0];
+    BufferSlice sum = terms[0];
     for (size_t t = 1; t < terms.size(); ++t) {
-      const Place out = t + 1 == terms.size() ? last.out[0] : Place{NewBuffer(last.footprint.out[0].end), 0};
+      const BufferSlice out =
+          t + 1 == terms.size() ? last.out[0] : BufferSlice{NewBuffer(last.footprint.out[0].end), 0};
       ProgramBuilder builder;
       const ProgramBuilder::Reg a = builder.Input(type), b = builder.Input(type);
       builder.Output(builder.Apply(EOp::kAdd, a, b));

@@ -15,7 +15,7 @@ namespace {
 // Whether a command fails if, and only if, one of its indices is beyond its extents.
 bool FailsForIndicesAlone(const Command& command) {
   const IndexOperand indices = IndicesOf(command);
-  if (indices.input < 0 || command.in[indices.input].buffer == Place::kNowhere) return false;
+  if (indices.input < 0 || command.in[indices.input].buffer == BufferSlice::kNowhere) return false;
   const auto* scatter = std::get_if<ScatterDesc>(&command.desc);
   if (scatter == nullptr) return true;
   return !scatter->skip_negative && !(scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type));
@@ -24,7 +24,7 @@ bool FailsForIndicesAlone(const Command& command) {
 // Which indices must lie in which extents for that not to happen.
 std::string RequiredOf(const Command& command, const std::vector<int64_t>& version) {
   const IndexOperand indices = IndicesOf(command);
-  const Place& place = command.in[indices.input];
+  const BufferSlice& place = command.in[indices.input];
   std::string key;
   Append(place.buffer, &key);
   Append(place.offset, &key);
@@ -44,8 +44,8 @@ void CheckIndicesOnce(List* list) {
     if (command.may_fail() && FailsForIndicesAlone(command) && !met.insert(RequiredOf(command, version)).second) {
       command.explain = nullptr;
     }
-    for (const Place& place : command.out) {
-      if (place.buffer != Place::kNowhere) ++version[place.buffer];
+    for (const BufferSlice& place : command.out) {
+      if (place.buffer != BufferSlice::kNowhere) ++version[place.buffer];
     }
   }
 }
@@ -63,7 +63,7 @@ void CheckIndicesEarly(const Capabilities& can, List* list) {
     at_the_front = at_the_front && command.may_fail();
     if (at_the_front || !command.may_fail() || command.follows_updates || !FailsForIndicesAlone(command)) continue;
     const IndexOperand indices = IndicesOf(command);
-    const Place& place = command.in[indices.input];
+    const BufferSlice& place = command.in[indices.input];
     const std::vector<int>& writers = uses.buffers[place.buffer].writers;
     const auto written = std::lower_bound(writers.begin(), writers.end(), num_copies);
     if (written != writers.end() && *written <= static_cast<int>(c)) continue;
@@ -76,8 +76,8 @@ void CheckIndicesEarly(const Capabilities& can, List* list) {
     Command check;
     if (!can.Supports(desc) || can.WorkspaceBytes(desc) != 0 || !Check(desc, &check.footprint).ok()) continue;
     check.desc = desc;
-    check.in = {Place(), place};
-    check.out = {Place()};
+    check.in = {BufferSlice(), place};
+    check.out = {BufferSlice()};
     check.origin = command.origin;
     check.explain = std::exchange(command.explain, nullptr);
     checks.push_back(std::move(check));

@@ -12,17 +12,17 @@ BufferUses UsesOf(const List& list) {
   uses.buffers.resize(list.buffers.size());
   for (size_t b = 0; b < list.buffers.size(); ++b)
     uses.buffers[b].kept = list.buffers[b].kind != Buffer::Kind::kComputed;
-  for (int b : list.wanted) uses.buffers[b].kept = true;
+  for (int b : list.live_out) uses.buffers[b].kept = true;
   const auto add = [](std::vector<int>* commands, int i) {
     if (commands->empty() || commands->back() != i) commands->push_back(i);
   };
   for (size_t i = 0; i < list.commands.size(); ++i) {
-    for (const Place& place : list.commands[i].in) {
-      if (place.buffer != Place::kNowhere) add(&uses.buffers[place.buffer].readers, static_cast<int>(i));
+    for (const BufferSlice& place : list.commands[i].in) {
+      if (place.buffer != BufferSlice::kNowhere) add(&uses.buffers[place.buffer].readers, static_cast<int>(i));
     }
     const bool reads_too = std::holds_alternative<ScatterDesc>(list.commands[i].desc);  // what it writes into
-    for (const Place& place : list.commands[i].out) {
-      if (place.buffer == Place::kNowhere) continue;
+    for (const BufferSlice& place : list.commands[i].out) {
+      if (place.buffer == BufferSlice::kNowhere) continue;
       add(&uses.buffers[place.buffer].writers, static_cast<int>(i));
       if (reads_too) add(&uses.buffers[place.buffer].readers, static_cast<int>(i));
     }
@@ -31,7 +31,7 @@ BufferUses UsesOf(const List& list) {
 }
 
 std::vector<std::vector<int>> Dependencies(const List& list) {
-  static constexpr Range kAll{INT64_MIN, INT64_MAX};  // of a workspace
+  static constexpr ByteRange kAll{INT64_MIN, INT64_MAX};  // of a workspace
   struct BufferState {
     Ranges writes, reads;  // that nobody has written over since
   };
@@ -43,7 +43,7 @@ std::vector<std::vector<int>> Dependencies(const List& list) {
     const Command& command = list.commands[i];
     const int number = static_cast<int>(i);
     std::vector<int>& mine = before[i];
-    const auto meet = [&mine](const Ranges& accesses, const Range& range) {
+    const auto meet = [&mine](const Ranges& accesses, const ByteRange& range) {
       accesses.EachOverlapping(range, [&mine](int command) {
         mine.push_back(command);
         return true;
@@ -51,23 +51,23 @@ std::vector<std::vector<int>> Dependencies(const List& list) {
     };
     const auto each_output = [&command](const auto& function) {
       for (size_t k = 0; k < command.out.size(); ++k) {
-        if (command.out[k].buffer != Place::kNowhere) function(command.out[k].buffer, RangeOfOutput(command, k));
+        if (command.out[k].buffer != BufferSlice::kNowhere) function(command.out[k].buffer, RangeOfOutput(command, k));
       }
-      if (command.workspace.buffer != Place::kNowhere) function(command.workspace.buffer, kAll);
+      if (command.workspace.buffer != BufferSlice::kNowhere) function(command.workspace.buffer, kAll);
     };
     for (size_t k = 0; k < command.in.size(); ++k) {
-      if (command.in[k].buffer == Place::kNowhere) continue;
+      if (command.in[k].buffer == BufferSlice::kNowhere) continue;
       meet(states[command.in[k].buffer].writes, RangeOfInput(command, k));
     }
-    each_output([&](int buffer, const Range& range) {
+    each_output([&](int buffer, const ByteRange& range) {
       meet(states[buffer].writes, range);
       meet(states[buffer].reads, range);
     });
     for (size_t k = 0; k < command.in.size(); ++k) {
-      if (command.in[k].buffer == Place::kNowhere) continue;
+      if (command.in[k].buffer == BufferSlice::kNowhere) continue;
       states[command.in[k].buffer].reads.Add(RangeOfInput(command, k), number);
     }
-    each_output([&](int buffer, const Range& range) {
+    each_output([&](int buffer, const ByteRange& range) {
       // Whoever would have to wait for those waits for this command, which waits for them.
       states[buffer].writes.EraseWithin(range);
       states[buffer].reads.EraseWithin(range);
@@ -97,8 +97,8 @@ Distances::Distances(const List& list) {
   }
 }
 
-bool IsWritten(const List& list, const BufferUses& uses, int buffer, const Range& range, int after, int until) {
-  if (buffer == Place::kNowhere) return false;
+bool IsWritten(const List& list, const BufferUses& uses, int buffer, const ByteRange& range, int after, int until) {
+  if (buffer == BufferSlice::kNowhere) return false;
   const std::vector<int>& writers = uses.buffers[buffer].writers;
   for (auto writer = std::upper_bound(writers.begin(), writers.end(), after);
        writer != writers.end() && *writer <= until; ++writer) {
@@ -111,8 +111,9 @@ bool IsWritten(const List& list, const BufferUses& uses, int buffer, const Range
 }
 
 bool WritesGiven(const List& list, const Command& command) {
-  for (const Place& place : command.out) {
-    if (place.buffer != Place::kNowhere && list.buffers[place.buffer].kind != Buffer::Kind::kComputed) return true;
+  for (const BufferSlice& place : command.out) {
+    if (place.buffer != BufferSlice::kNowhere && list.buffers[place.buffer].kind != Buffer::Kind::kComputed)
+      return true;
   }
   return false;
 }
@@ -129,11 +130,11 @@ void Remove(const std::vector<bool>& gone, List* list) {
 
 bool WritesAll(const Command& command, int i) {
   const Operand& operand = command.footprint.out[i];
-  return command.out[i].buffer != Place::kNowhere && operand.begin == 0 && operand.dense();
+  return command.out[i].buffer != BufferSlice::kNowhere && operand.begin == 0 && operand.dense();
 }
 
 bool WritesWhole(const List& list, const Command& command, int i) {
-  const Place& place = command.out[i];
+  const BufferSlice& place = command.out[i];
   return WritesAll(command, i) && place.offset == 0 && command.footprint.out[i].end == list.buffers[place.buffer].bytes;
 }
 

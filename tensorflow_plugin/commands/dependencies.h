@@ -11,7 +11,7 @@ namespace xpu::commands {
 struct BufferUses {
   struct OfBuffer {
     std::vector<int> writers, readers;  // commands, in order; one that does both is in both
-    bool kept = false;                  // wanted, or not the list's own: what is written must be there in the end
+    bool kept = false;                  // live out, or not the list's own: what is written must be there in the end
   };
   std::vector<OfBuffer> buffers;
 };
@@ -35,7 +35,7 @@ class Distances {
 };
 
 // Whether any of the commands `after` < i <= `until` writes some of these bytes of a buffer.
-bool IsWritten(const List& list, const BufferUses& uses, int buffer, const Range& range, int after, int until);
+bool IsWritten(const List& list, const BufferUses& uses, int buffer, const ByteRange& range, int after, int until);
 
 // Whether a command writes what was there before the list runs: a variable, in its place.
 bool WritesGiven(const List& list, const Command& command);

@@ -52,19 +52,20 @@ void SumProducts(const Capabilities& can, List* list) {
   std::vector<bool> gone(list->commands.size(), false);
   for (Command& sum : list->commands) {
     const auto* reduce = std::get_if<ReduceDesc>(&sum.desc);
-    if (reduce == nullptr || sum.in[0].buffer == Place::kNowhere || sum.workspace.buffer != Place::kNowhere) continue;
+    if (reduce == nullptr || sum.in[0].buffer == BufferSlice::kNowhere || sum.workspace.buffer != BufferSlice::kNowhere)
+      continue;
     const BufferUses::OfBuffer& of_terms = uses.buffers[sum.in[0].buffer];
     if (of_terms.kept || of_terms.writers.size() != 1 || of_terms.readers.size() != 1) continue;
     const int writer = of_terms.writers[0];
     Command& product = list->commands[writer];
     const auto* desc = std::get_if<MatMulDesc>(&product.desc);
     // Each of the products is rounded if it is of 16 bits.
-    if (desc == nullptr || IsReducedFloat(desc->type) || product.workspace.buffer != Place::kNowhere ||
+    if (desc == nullptr || IsReducedFloat(desc->type) || product.workspace.buffer != BufferSlice::kNowhere ||
         !WritesWhole(*list, product, 0) || !SumsOver(*reduce, desc->batch.num_elements(), desc->m * desc->n)) {
       continue;
     }
     // It is written where the product was: nobody must look there before.
-    const Place to = sum.out[0];
+    const BufferSlice to = sum.out[0];
     if (list->buffers[to.buffer].kind != Buffer::Kind::kComputed || uses.buffers[to.buffer].writers.size() != 1) {
       continue;
     }

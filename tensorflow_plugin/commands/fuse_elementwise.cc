@@ -40,22 +40,22 @@ struct Group {
 
 // What a program reads at an input: from where, and how it walks.
 struct Read {
-  Place place;
+  BufferSlice place;
   Dims strides;
   DType type;
-  Range range;
+  ByteRange range;
 };
 
 // What a group has written to a part of a buffer.
 struct FusedValue {
   int buffer;
-  Range range;
+  ByteRange range;
   ProgramBuilder::Reg reg;
   bool rounded;  // as TensorFlow rounds between any two ops; if not, it has to be before it is read
 };
 using Written = std::vector<FusedValue>;  // in order, each part once
 
-FusedValue* Find(Written& written, int buffer, const Range& range) {
+FusedValue* Find(Written& written, int buffer, const ByteRange& range) {
   for (FusedValue& value : written) {
     if (value.buffer == buffer && value.range.Overlaps(range)) return &value;
   }
@@ -105,7 +105,7 @@ class Fuser {
 
   bool CanFuse(const Command& command) const {
     const auto* desc = std::get_if<ElementwiseDesc>(&command.desc);
-    if (desc == nullptr || desc->program->can_fail() || command.workspace.buffer != Place::kNowhere) return false;
+    if (desc == nullptr || desc->program->can_fail() || command.workspace.buffer != BufferSlice::kNowhere) return false;
     for (int o = 0; o < desc->program->num_outputs(); ++o) {
       if (!WritesAll(command, o)) return false;
     }
@@ -132,8 +132,8 @@ class Fuser {
     if (elements <= kFewElements) return true;
     for (size_t k = 0; k < one.in.size(); ++k) {
       for (size_t m = 0; m < other.in.size(); ++m) {
-        if (one.in[k].buffer != other.in[m].buffer || one.in[k].buffer == Place::kNowhere) continue;
-        const Range x = RangeOfInput(one, k), y = RangeOfInput(other, m);
+        if (one.in[k].buffer != other.in[m].buffer || one.in[k].buffer == BufferSlice::kNowhere) continue;
+        const ByteRange x = RangeOfInput(one, k), y = RangeOfInput(other, m);
         if (std::min(x.end, y.end) - std::max(x.begin, y.begin) >= elements) return true;
       }
     }
@@ -149,8 +149,8 @@ class Fuser {
       if (g >= 0 && IsElementwise(g) && std::find(found.begin(), found.end(), g) == found.end()) found.push_back(g);
     };
     for (auto it = before_[i].rbegin(); it != before_[i].rend(); ++it) add(*it);
-    for (const Place& place : list_.commands[i].in) {
-      if (place.buffer == Place::kNowhere) continue;
+    for (const BufferSlice& place : list_.commands[i].in) {
+      if (place.buffer == BufferSlice::kNowhere) continue;
       if (list_.buffers[place.buffer].bytes > 16) {
         const std::vector<int>& readers = uses_.buffers[place.buffer].readers;
         const auto own = std::lower_bound(readers.begin(), readers.end(), i);
@@ -235,7 +235,7 @@ class Fuser {
 
   bool Fits(const Group& group) const {
     ElementwiseDesc desc;
-    std::vector<Place> in, out;
+    std::vector<BufferSlice> in, out;
     return Build(group, false, &desc, &in, &out);
   }
 
@@ -274,8 +274,8 @@ class Fuser {
   }
 
   // The group as one command; false if there is no such program. Programs live for ever: one is made only if `make`.
-  bool Build(const Group& group, bool make, ElementwiseDesc* desc, std::vector<Place>* in,
-             std::vector<Place>* out) const {
+  bool Build(const Group& group, bool make, ElementwiseDesc* desc, std::vector<BufferSlice>* in,
+             std::vector<BufferSlice>* out) const {
     ProgramBuilder builder;
     size_t instructions = 0;
     std::vector<Read> reads;
@@ -290,7 +290,7 @@ class Fuser {
       if (!StridesOver(i, group.shape, &strides)) return false;
       std::vector<ProgramBuilder::Reg> regs;
       for (int k = 0; k < p.num_inputs(); ++k) {
-        const Place& place = command.in[k];
+        const BufferSlice& place = command.in[k];
         if (FusedValue* const value = Find(written, place.buffer, RangeOfInput(command, k))) {
           if (place.offset != value->range.begin || !IsDense(group.shape, strides[k]) ||
               value->reg.type != p.inputs()[k]) {

@@ -58,7 +58,7 @@ class EpilogueFuser {
   // the same matrices, nor does it write to them.
   int FindReader(int product) const {
     const Command& command = list_.commands[product];
-    if (!MayGetEpilogue(command.desc) || command.workspace.buffer != Place::kNowhere ||
+    if (!MayGetEpilogue(command.desc) || command.workspace.buffer != BufferSlice::kNowhere ||
         !WritesWhole(list_, command, 0)) {
       return -1;
     }
@@ -99,7 +99,7 @@ class EpilogueFuser {
         continue;
       }
       // An epilogue does not read where the product or it writes.
-      for (const Place& out : reader->out) {
+      for (const BufferSlice& out : reader->out) {
         if (out.buffer == reader->in[k].buffer) return false;
       }
       if (num_inputs == Program::kMaxInputs - static_cast<int>(product.in.size()) + 1) return false;
@@ -109,7 +109,7 @@ class EpilogueFuser {
     }
 
     const std::vector<ProgramBuilder::Reg> registers = builder.Inline(p, std::move(inputs));
-    const auto output = [&](ProgramBuilder::Reg reg, const Place& place) {
+    const auto output = [&](ProgramBuilder::Reg reg, const BufferSlice& place) {
       builder.Output(reg);
       fused.out.push_back(place);
     };

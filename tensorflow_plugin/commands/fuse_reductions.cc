@@ -19,7 +19,7 @@ constexpr int kMaxArrays = 2;
 
 // An input of a program in the making.
 struct ProgramInput {
-  Place place;
+  BufferSlice place;
   Dims shape, strides;
   int command_output = -1;  // which of those of the command whose excerpt this is; -1: none
 };
@@ -116,13 +116,13 @@ class ReductionFuser {
   // The elementwise command that computes, at an output, what a reduction alone reads at its input k, all of it; or -1.
   int WriterOf(int reduction, int k, int* output) const {
     const Command& command = list_.commands[reduction];
-    const Place& place = command.in[k];
-    if (place.buffer == Place::kNowhere || place.offset != 0) return -1;
+    const BufferSlice& place = command.in[k];
+    if (place.buffer == BufferSlice::kNowhere || place.offset != 0) return -1;
     const BufferUses::OfBuffer& uses = uses_.buffers[place.buffer];
     if (uses.kept || uses.writers.size() != 1 || uses.readers.size() != 1) return -1;
     const Command& writer = list_.commands[uses.writers[0]];
     const auto* desc = std::get_if<ElementwiseDesc>(&writer.desc);
-    if (desc == nullptr || desc->program->can_fail() || writer.workspace.buffer != Place::kNowhere) return -1;
+    if (desc == nullptr || desc->program->can_fail() || writer.workspace.buffer != BufferSlice::kNowhere) return -1;
     for (*output = 0; writer.out[*output].buffer != place.buffer;) ++*output;
     const ElementwiseDesc& source = std::get<ReduceDesc>(command.desc).source;
     const bool reads_all = WritesWhole(list_, writer, *output) && IsDense(source.shape, source.in_strides[k]) &&
@@ -167,15 +167,15 @@ class ReductionFuser {
     for (size_t s = 0; s < sources.size(); ++s) {
       // The reduction reads later than the command, and not what that has stored over.
       const int first = sources[s].command_output < 0 ? writer - 1 : writer;
-      const Place& place = fused.in[s];
+      const BufferSlice& place = fused.in[s];
       const Operand& operand = fused.footprint.in[s];
       if (IsWritten(list_, uses_, place.buffer, {place.offset + operand.begin, place.offset + operand.end}, first,
                     reduction)) {
         return false;
       }
     }
-    for (const Place& place : fused.in) {
-      if (place.buffer != Place::kNowhere) uses_.buffers[place.buffer].readers.push_back(reduction);
+    for (const BufferSlice& place : fused.in) {
+      if (place.buffer != BufferSlice::kNowhere) uses_.buffers[place.buffer].readers.push_back(reduction);
     }
     fused.desc = std::move(desc);
     fused.out = to.out;

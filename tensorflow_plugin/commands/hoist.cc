@@ -30,8 +30,8 @@ bool CanBeHoisted(const Command& command) {
 std::vector<bool> Known(const List& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted) {
   std::vector<bool> known = invariant;
   for (size_t i = 0; i < hoisted.size(); ++i) {
-    for (const Place& place : list.commands[i].out) {
-      if (hoisted[i] && place.buffer != Place::kNowhere) known[place.buffer] = true;
+    for (const BufferSlice& place : list.commands[i].out) {
+      if (hoisted[i] && place.buffer != BufferSlice::kNowhere) known[place.buffer] = true;
     }
   }
   return known;
@@ -41,7 +41,7 @@ std::vector<bool> Known(const List& list, const std::vector<bool>& invariant, co
 bool IsFilter(const Command& command, size_t k) {
   const auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
   return desc != nullptr && desc->direction == Direction::kForward && k == 1 && desc->laid_out_bytes == 0 &&
-         command.in[1].buffer != Place::kNowhere;
+         command.in[1].buffer != BufferSlice::kNowhere;
 }
 
 }  // namespace
@@ -81,13 +81,13 @@ std::vector<bool> InvariantCommands(const List& list, const std::vector<bool>& i
   while (!open.empty()) {
     const int i = open.back();
     open.pop_back();
-    const auto may_change = [&](const Place& place) {
-      return place.buffer != Place::kNowhere && known[place.buffer] && !invariant[place.buffer];
+    const auto may_change = [&](const BufferSlice& place) {
+      return place.buffer != BufferSlice::kNowhere && known[place.buffer] && !invariant[place.buffer];
     };
-    for (const Place& place : list.commands[i].out) {
+    for (const BufferSlice& place : list.commands[i].out) {
       if (may_change(place)) leave_out(place.buffer);
     }
-    for (const Place& place : list.commands[i].in) {
+    for (const BufferSlice& place : list.commands[i].in) {
       if (may_change(place) && i <= uses.buffers[place.buffer].writers.back()) leave_out(place.buffer);
     }
   }
@@ -102,7 +102,7 @@ int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std
     const Command& command = list.commands[i];
     for (size_t k = 0; k < command.in.size(); ++k) {
       const int buffer = command.in[k].buffer;
-      if (buffer == Place::kNowhere || !known[buffer] || !(hoisted[i] || IsFilter(command, k))) continue;
+      if (buffer == BufferSlice::kNowhere || !known[buffer] || !(hoisted[i] || IsFilter(command, k))) continue;
       (*of)[buffer] = invariant[buffer];
       bytes += BytesOf(command.footprint.in[k]);
     }
@@ -125,7 +125,7 @@ void PackFilters(const Capabilities& can, const std::vector<bool>& invariant, Li
       const auto& its_desc = std::get<ConvolutionDesc>(layout.desc);
       if (desc->laid_out_bytes > 0 && Check(its_desc, &layout.footprint).ok() && CanBeHoisted(layout) &&
           can.Supports(its_desc) && can.Supports(*desc)) {
-        const Place at{static_cast<int>(list->buffers.size()), 0};
+        const BufferSlice at{static_cast<int>(list->buffers.size()), 0};
         list->buffers.push_back({Buffer::Kind::kComputed, desc->laid_out_bytes, nullptr});
         layout.out = {at};
         commands.push_back(std::move(layout));
@@ -148,19 +148,19 @@ List SplitInvariants(const std::vector<bool>& invariant, List* list) {
   const std::vector<bool> known = Known(*list, invariant, hoisted);
   std::vector<bool> read(list->buffers.size(), false);  // by the others
   for (size_t i = 0; i < hoisted.size(); ++i) {
-    for (const Place& place : list->commands[i].in) {
-      if (!hoisted[i] && place.buffer != Place::kNowhere) read[place.buffer] = true;
+    for (const BufferSlice& place : list->commands[i].in) {
+      if (!hoisted[i] && place.buffer != BufferSlice::kNowhere) read[place.buffer] = true;
     }
   }
   for (size_t b = 0; b < read.size(); ++b) {
-    if (known[b] && !invariant[b] && read[b]) taken.wanted.push_back(static_cast<int>(b));
+    if (known[b] && !invariant[b] && read[b]) taken.live_out.push_back(static_cast<int>(b));
   }
-  if (taken.wanted.empty()) return taken;
+  if (taken.live_out.empty()) return taken;
   taken.buffers = list->buffers;
   for (size_t i = 0; i < hoisted.size(); ++i)
     (hoisted[i] ? taken.commands : rest).push_back(std::move(list->commands[i]));
   list->commands = std::move(rest);
-  for (int b : taken.wanted) list->buffers[b].kind = Buffer::Kind::kGiven;
+  for (int b : taken.live_out) list->buffers[b].kind = Buffer::Kind::kInput;
   return taken;
 }
 

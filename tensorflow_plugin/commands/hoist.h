@@ -24,7 +24,7 @@ int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std
 // Convolutions get the filters that stay, or are computed of what stays, as the backend reads them best.
 void PackFilters(const Capabilities& can, const std::vector<bool>& invariant, List* list);
 
-// Takes what is to run once out of the list, to which its results are given from then on. They are what is wanted of
+// Takes what is to run once out of the list, to which its results are given from then on. They are live out of
 // the list that is returned, of the same buffers: it has no commands if there is nothing to keep.
 List SplitInvariants(const std::vector<bool>& invariant, List* list);
 

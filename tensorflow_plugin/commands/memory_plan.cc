@@ -23,8 +23,8 @@ struct Life {
   int first = -1, last = -1;  // commands that touch it
 };
 
-void Touch(const Place& place, int command, std::vector<Life>* lives) {
-  if (place.buffer == Place::kNowhere) return;
+void Touch(const BufferSlice& place, int command, std::vector<Life>* lives) {
+  if (place.buffer == BufferSlice::kNowhere) return;
   Life& life = (*lives)[place.buffer];
   if (life.first < 0) life.first = command;
   life.last = command;
@@ -140,11 +140,11 @@ MemoryPlan PlanMemory(const List& list) {
   std::vector<Life> lives(list.buffers.size());
   for (size_t i = 0; i < list.commands.size(); ++i) {
     const Command& command = list.commands[i];
-    for (const Place& place : command.in) Touch(place, static_cast<int>(i), &lives);
-    for (const Place& place : command.out) Touch(place, static_cast<int>(i), &lives);
+    for (const BufferSlice& place : command.in) Touch(place, static_cast<int>(i), &lives);
+    for (const BufferSlice& place : command.out) Touch(place, static_cast<int>(i), &lives);
     Touch(command.workspace, static_cast<int>(i), &lives);
   }
-  for (int wanted : list.wanted) lives[wanted].first = -1;
+  for (int live_out : list.live_out) lives[live_out].first = -1;
   std::vector<Life> order;
   for (size_t i = 0; i < lives.size(); ++i) {
     if (lives[i].first < 0 || list.buffers[i].kind != Buffer::Kind::kComputed) continue;

@@ -207,8 +207,8 @@ void SortOnce(std::vector<int>* numbers) {
 void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, List* list,
                  BufferUses* uses, std::vector<bool>* mixed) {
   const Command& command = list->commands[i];
-  const Place from = command.in[0], to = command.out[0];
-  if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || to.offset != 0) return;
+  const BufferSlice from = command.in[0], to = command.out[0];
+  if (from.buffer == BufferSlice::kNowhere || to.buffer == BufferSlice::kNowhere || to.offset != 0) return;
   BufferUses::OfBuffer& of_copy = uses->buffers[to.buffer];
   BufferUses::OfBuffer& of_original = uses->buffers[from.buffer];
   if ((*mixed)[to.buffer]) SortOnce(&of_copy.readers);
@@ -262,7 +262,7 @@ bool WriteRows(const Capabilities& can, const StridedView& view, size_t element_
 }
 
 // Whether a command touches nothing of this range of a buffer.
-bool KeepsOff(const Command& c, int buffer, const Range& range) {
+bool KeepsOff(const Command& c, int buffer, const ByteRange& range) {
   if (c.workspace.buffer == buffer) return false;
   for (size_t k = 0; k < c.in.size(); ++k) {
     if (c.in[k].buffer == buffer && range.Overlaps(RangeOfInput(c, k))) return false;
@@ -284,14 +284,14 @@ class Writer {
         is_workspace_(list->buffers.size(), false) {
     for (const Command& command : list_.commands) {
       may_fail_.push_back(may_fail_.back() + (command.may_fail() ? 1 : 0));
-      if (command.workspace.buffer != Place::kNowhere) is_workspace_[command.workspace.buffer] = true;
+      if (command.workspace.buffer != BufferSlice::kNowhere) is_workspace_[command.workspace.buffer] = true;
     }
   }
 
   // Whether what command i copies is written to where it is copied to from now on. Command i is then nothing.
   bool WriteThrough(const CopyStridedDesc& copy, int i) {
-    const Place from = list_.commands[i].in[0], to = list_.commands[i].out[0];
-    if (from.buffer == Place::kNowhere || to.buffer == Place::kNowhere || from.offset != 0) return false;
+    const BufferSlice from = list_.commands[i].in[0], to = list_.commands[i].out[0];
+    if (from.buffer == BufferSlice::kNowhere || to.buffer == BufferSlice::kNowhere || from.offset != 0) return false;
     Tidy(from.buffer);
     if (WritesGiven(list_, list_.commands[i]) && MayFail(uses_.buffers[from.buffer].writers, i)) return false;
     StridedView view;
@@ -320,14 +320,14 @@ class Writer {
   }
 
   // Whether none of the commands [first, end) touches this range of a buffer.
-  bool KeepOff(int first, int end, int buffer, const Range& range) {
+  bool KeepOff(int first, int end, int buffer, const ByteRange& range) {
     return !is_workspace_[buffer] && TouchesOf(buffer).EachOverlapping(range, [&](int c) {
       return c < first || c >= end || KeepsOff(list_.commands[c], buffer, range);
     });
   }
 
   // Whether nobody writes to this range of a buffer from command `first` on.
-  bool NobodyWrites(int first, int buffer, const Range& range) {
+  bool NobodyWrites(int first, int buffer, const ByteRange& range) {
     return !is_workspace_[buffer] && TouchesOf(buffer).EachOverlapping(range, [&](int number) {
       const Command& c = list_.commands[number];
       for (size_t k = 0; number >= first && k < c.out.size(); ++k) {
@@ -371,18 +371,18 @@ class Writer {
   // The buffer that command i copies as it is to a place in another lies at that place from the beginning; false if it
   // cannot.
   bool MoveToPlace(const CopyStridedDesc& copy, const StridedView& view, int i) {
-    const Place from = list_.commands[i].in[0], target = list_.commands[i].out[0];
-    const Place to{target.buffer, target.offset + view.offset * static_cast<int64_t>(copy.element_size)};
+    const BufferSlice from = list_.commands[i].in[0], target = list_.commands[i].out[0];
+    const BufferSlice to{target.buffer, target.offset + view.offset * static_cast<int64_t>(copy.element_size)};
     BufferUses::OfBuffer& source = uses_.buffers[from.buffer];
-    const Range range{to.offset, to.offset + list_.buffers[from.buffer].bytes};
+    const ByteRange range{to.offset, to.offset + list_.buffers[from.buffer].bytes};
     if (to.buffer == from.buffer || is_workspace_[from.buffer] || source.writers.empty() ||
         source.writers.back() >= i || source.readers[0] < source.writers[0]) {
       return false;
     }
     if (!KeepOff(source.writers[0], i, to.buffer, range)) return false;
     if (source.readers.size() > 1 && !NobodyWrites(i + 1, to.buffer, range)) return false;
-    const auto move = [&](std::vector<Place>* places) {
-      for (Place& place : *places) {
+    const auto move = [&](std::vector<BufferSlice>* places) {
+      for (BufferSlice& place : *places) {
         if (place.buffer == from.buffer) place = {to.buffer, to.offset + place.offset};
       }
     };
@@ -401,7 +401,7 @@ class Writer {
   // The product that makes all that command i copies, for it alone, writes it in rows to where it is copied to; false
   // if it cannot.
   bool WriteRowsThrough(const CopyStridedDesc& copy, const StridedView& view, int i) {
-    const Place from = list_.commands[i].in[0], to = list_.commands[i].out[0];
+    const BufferSlice from = list_.commands[i].in[0], to = list_.commands[i].out[0];
     BufferUses::OfBuffer& source = uses_.buffers[from.buffer];
     if (source.writers.size() != 1 || source.readers.size() != 1 || source.writers[0] >= i) return false;
     const int maker = source.writers[0];

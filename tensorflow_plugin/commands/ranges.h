@@ -18,7 +18,7 @@ namespace xpu::commands {
 // powers of two of their lengths, so that a search meets few that do not overlap.
 class Ranges {
  public:
-  void Add(const Range& range, int number) {
+  void Add(const ByteRange& range, int number) {
     if (sorted_ == nullptr && few_.size() == kFew) {
       sorted_ = std::make_unique<std::map<int, OfLength>>();
       for (const Entry& entry : few_) Insert(entry);
@@ -33,7 +33,7 @@ class Ranges {
 
   // Calls function(number) for each range that overlaps this one, until that is false. Returns whether it never was.
   template <typename F>
-  bool EachOverlapping(const Range& range, const F& function) const {
+  bool EachOverlapping(const ByteRange& range, const F& function) const {
     for (const Entry& entry : few_) {
       ++Steps();
       if (entry.range.Overlaps(range) && !function(entry.number)) return false;
@@ -50,7 +50,7 @@ class Ranges {
   }
 
   // Takes out the ranges that lie in this one.
-  void EraseWithin(const Range& range) {
+  void EraseWithin(const ByteRange& range) {
     size_t kept = 0;
     for (const Entry& entry : few_) {
       ++Steps();
@@ -69,13 +69,13 @@ class Ranges {
  private:
   static constexpr size_t kFew = 16;
   struct Entry {
-    Range range;
+    ByteRange range;
     int number;
   };
   using OfLength = std::multimap<int64_t, Entry>;  // by their beginnings
 
   // Lengths below 2^power, but not below 2^(power - 1).
-  static int PowerOf(const Range& range) {
+  static int PowerOf(const ByteRange& range) {
     const uint64_t length = static_cast<uint64_t>(range.end) - static_cast<uint64_t>(range.begin);
     int power = 0;
     while (power < 64 && (length >> power) != 0) ++power;

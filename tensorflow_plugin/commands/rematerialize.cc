@@ -79,8 +79,8 @@ class Recomputer {
   bool Follow(int command, Chain* chain) const {
     if (!chain->commands.insert(command).second) return true;
     if (chain->commands.size() > kMaxChain) return false;
-    for (const Place& place : list_.commands[command].in) {
-      if (place.buffer == Place::kNowhere) continue;
+    for (const BufferSlice& place : list_.commands[command].in) {
+      if (place.buffer == BufferSlice::kNowhere) continue;
       const BufferUses::OfBuffer& uses = uses_.buffers[place.buffer];
       const auto in_between = [&](int w) { return w > command && w < chain->first_reader; };
       if (std::any_of(uses.writers.begin(), uses.writers.end(), in_between)) return false;
@@ -128,7 +128,7 @@ class Recomputer {
     std::map<int, int> again;  // buffers
     for (int c : commands) {
       Command command = list_.commands[c];
-      for (Place& place : command.in) {
+      for (BufferSlice& place : command.in) {
         const auto found = again.find(place.buffer);
         if (found != again.end()) place.buffer = found->second;
       }
@@ -141,7 +141,7 @@ class Recomputer {
     for (const Chain& chain : chains) {
       for (int reader : uses_.buffers[chain.buffer].readers) {
         if (reader < chain.first_reader) continue;
-        for (Place& place : list_.commands[reader].in) {
+        for (BufferSlice& place : list_.commands[reader].in) {
           if (place.buffer == chain.buffer) place.buffer = again.at(chain.buffer);
         }
       }

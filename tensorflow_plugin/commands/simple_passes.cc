@@ -20,13 +20,13 @@ void RemoveRepeated(List* list) {
   std::vector<bool> gone(list->commands.size(), false);
   for (size_t c = 0; c < gone.size(); ++c) {
     Command& command = list->commands[c];
-    for (Place& place : command.in) {
-      if (place.buffer != Place::kNowhere) place.buffer = stands_for[place.buffer];
+    for (BufferSlice& place : command.in) {
+      if (place.buffer != BufferSlice::kNowhere) place.buffer = stands_for[place.buffer];
     }
     bool fresh = true;  // its results are its own, and are there for good
     for (size_t i = 0; i < command.out.size(); ++i) {
       const int b = command.out[i].buffer;
-      fresh = fresh && b != Place::kNowhere && uses.buffers[b].writers.size() == 1 &&
+      fresh = fresh && b != BufferSlice::kNowhere && uses.buffers[b].writers.size() == 1 &&
               list->buffers[b].kind == Buffer::Kind::kComputed;
     }
     const auto* desc = std::get_if<ElementwiseDesc>(&command.desc);
@@ -38,13 +38,13 @@ void RemoveRepeated(List* list) {
         Append(desc->in_strides[i], &key);
         Append(command.in[i].buffer, &key);
         Append(command.in[i].offset, &key);
-        Append(command.in[i].buffer == Place::kNowhere ? 0 : version[command.in[i].buffer], &key);
+        Append(command.in[i].buffer == BufferSlice::kNowhere ? 0 : version[command.in[i].buffer], &key);
       }
       const auto [first, added] = known.emplace(std::move(key), c);
       if (!added) {
-        bool wanted = false;
-        for (const Place& place : command.out) wanted = wanted || uses.buffers[place.buffer].kept;
-        if (!wanted) {
+        bool live_out = false;
+        for (const BufferSlice& place : command.out) live_out = live_out || uses.buffers[place.buffer].kept;
+        if (!live_out) {
           const Command& same = list->commands[first->second];
           for (size_t i = 0; i < command.out.size(); ++i) stands_for[command.out[i].buffer] = same.out[i].buffer;
           gone[c] = true;
@@ -52,8 +52,8 @@ void RemoveRepeated(List* list) {
         }
       }
     }
-    for (const Place& place : command.out) {
-      if (place.buffer != Place::kNowhere) ++version[place.buffer];
+    for (const BufferSlice& place : command.out) {
+      if (place.buffer != BufferSlice::kNowhere) ++version[place.buffer];
     }
   }
   Remove(gone, list);
@@ -67,15 +67,15 @@ void RemoveUnused(List* list) {
   for (size_t i = list->commands.size(); i-- > 0;) {
     const Command& command = list->commands[i];
     if (command.may_fail()) gone[i] = false;  // that it has not failed is wanted
-    for (const Place& place : command.out) {
-      if (place.buffer != Place::kNowhere && (uses.buffers[place.buffer].kept || readers[place.buffer] > 0)) {
+    for (const BufferSlice& place : command.out) {
+      if (place.buffer != BufferSlice::kNowhere && (uses.buffers[place.buffer].kept || readers[place.buffer] > 0)) {
         gone[i] = false;
       }
     }
     if (!gone[i]) continue;
     std::set<int> read;
-    for (const Place& place : command.in) {
-      if (place.buffer != Place::kNowhere && read.insert(place.buffer).second) --readers[place.buffer];
+    for (const BufferSlice& place : command.in) {
+      if (place.buffer != BufferSlice::kNowhere && read.insert(place.buffer).second) --readers[place.buffer];
     }
   }
   Remove(gone, list);
@@ -114,15 +114,16 @@ void CopyToHostEarly(List* list) {
 void FewNumbersEarly(List* list) {
   constexpr int64_t kFewBytes = 1024;
   std::vector<bool> few(list->buffers.size(), false);
-  for (int b : list->wanted) few[b] = list->buffers[b].bytes <= kFewBytes;
+  for (int b : list->live_out) few[b] = list->buffers[b].bytes <= kFewBytes;
   size_t first = list->commands.size();
   while (first > 0 && !list->commands[first - 1].is_awaited()) --first;
   List reordered = *list;
   Reorder(
       first,
       [&few](const Command& command) {
-        return std::any_of(command.out.begin(), command.out.end(),
-                           [&few](const Place& place) { return place.buffer != Place::kNowhere && few[place.buffer]; });
+        return std::any_of(command.out.begin(), command.out.end(), [&few](const BufferSlice& place) {
+          return place.buffer != BufferSlice::kNowhere && few[place.buffer];
+        });
       },
       &reordered);
   if (PlanMemory(reordered).bytes <= PlanMemory(*list).bytes) *list = std::move(reordered);

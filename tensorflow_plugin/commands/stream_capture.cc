@@ -138,7 +138,7 @@ void* StreamCapture::NewBuffer(int64_t bytes, Buffer::Kind kind) {
 
 bool StreamCapture::IsVirtual(const void* address) { return Number(address) >> 62 == 1; }
 
-Place StreamCapture::Resolve(const void* address) {
+BufferSlice StreamCapture::Resolve(const void* address) {
   if (address == nullptr) return {};
   if (IsVirtual(address)) {
     const auto above = std::upper_bound(starts_.begin(), starts_.end(), Number(address));

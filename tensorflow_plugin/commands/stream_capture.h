@@ -27,7 +27,7 @@ class StreamCapture {
   // A new buffer's address. That of one on the host is for the stream's copies alone.
   void* NewBuffer(int64_t bytes, Buffer::Kind kind);
   // Where an address lies. One outside the capture's memory is real, and becomes a fixed buffer.
-  Place Resolve(const void* address);
+  BufferSlice Resolve(const void* address);
   static bool IsVirtual(const void* address);
 
   // What is recorded from now on is of this op. `follows_updates`: see Command.

@@ -62,7 +62,8 @@ Status CheckExtents(const std::vector<int64_t>& extents) {
   return OkStatus();
 }
 
-Status CheckCoordinates(Context& ctx, const Tensor& indices, const Dims& extents, const commands::Explain& explain) {
+Status CheckCoordinates(Context& ctx, const Tensor& indices, const Dims& extents,
+                        const commands::DescribeError& explain) {
   // A gather of rows of nothing does nothing but look at its indices.
   GatherDesc desc;
   desc.element_size = 1;

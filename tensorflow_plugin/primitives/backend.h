@@ -125,7 +125,7 @@ struct Args {
   Status* status = nullptr;
   // With `status`: what makes the op's error of it, for a device that records the command to run it later. If there is
   // none, the op does not leave it at that.
-  const commands::Explain* explain = nullptr;
+  const commands::DescribeError* explain = nullptr;
 };
 
 // Those of a list's command, buffer i of the list lying at addresses[i].

@@ -3,16 +3,16 @@
 namespace xpu::commands {
 namespace {
 
-std::string ToString(const Place& place) {
-  if (place.buffer == Place::kNowhere) return "null";
+std::string ToString(const BufferSlice& place) {
+  if (place.buffer == BufferSlice::kNowhere) return "null";
   std::string text = "b" + std::to_string(place.buffer);
   if (place.offset != 0) text += "+" + std::to_string(place.offset);
   return text;
 }
 
-std::string ToString(const std::vector<Place>& places) {
+std::string ToString(const std::vector<BufferSlice>& places) {
   std::string text;
-  for (const Place& place : places) text += (text.empty() ? "" : ", ") + ToString(place);
+  for (const BufferSlice& place : places) text += (text.empty() ? "" : ", ") + ToString(place);
   return text;
 }
 
@@ -47,15 +47,17 @@ std::string NameOf(const Desc& d) {
 }
 
 // Of either sign, with any address added.
-constexpr Range kAll{INT64_MIN / 2, INT64_MAX / 2};
+constexpr ByteRange kAll{INT64_MIN / 2, INT64_MAX / 2};
 
-Range Bytes(const Place& place, size_t bytes) { return {place.offset, place.offset + static_cast<int64_t>(bytes)}; }
-Range Bytes(const Place& place, const Operand& operand) {
+ByteRange Bytes(const BufferSlice& place, size_t bytes) {
+  return {place.offset, place.offset + static_cast<int64_t>(bytes)};
+}
+ByteRange Bytes(const BufferSlice& place, const Operand& operand) {
   return {place.offset + operand.begin, place.offset + operand.end};
 }
 
 // Of commands that are no primitives.
-Range RangeOf(const Command& command, const Place& place) {
+ByteRange RangeOf(const Command& command, const BufferSlice& place) {
   if (const auto* copy = std::get_if<CopyBytes>(&command.desc)) return Bytes(place, copy->bytes);
   if (const auto* fill = std::get_if<FillBytes>(&command.desc)) return Bytes(place, fill->bytes);
   if (const auto* fill = std::get_if<FillWords>(&command.desc)) return Bytes(place, fill->bytes);
@@ -83,12 +85,12 @@ const Dims& DimsOfIndices(const Command& command) {
   return gather != nullptr ? gather->dims : std::get<ScatterDesc>(command.desc).dims;
 }
 
-Range RangeOfInput(const Command& command, size_t k) {
+ByteRange RangeOfInput(const Command& command, size_t k) {
   return static_cast<int>(k) < command.footprint.num_in ? Bytes(command.in[k], command.footprint.in[k])
                                                         : RangeOf(command, command.in[k]);
 }
 
-Range RangeOfOutput(const Command& command, size_t k) {
+ByteRange RangeOfOutput(const Command& command, size_t k) {
   return static_cast<int>(k) < command.footprint.num_out ? Bytes(command.out[k], command.footprint.out[k])
                                                          : RangeOf(command, command.out[k]);
 }

@@ -43,7 +43,7 @@ using Descriptor =
 #undef XPU_DESC
 
 // Where an address lies: so many bytes into a buffer of the list.
-struct Place {
+struct BufferSlice {
   static constexpr int kNowhere = -1;  // a null address, of an operand without elements
   int buffer = kNowhere;
   int64_t offset = 0;
@@ -54,7 +54,7 @@ struct Place {
 
 struct Buffer {
   enum class Kind : uint8_t {
-    kGiven,     // by whoever runs the list: an input, or the value of a variable
+    kInput,     // by whoever runs the list: an input, or the value of a variable
     kOnHost,    // the same, in the host's memory: CopyFromHost and CopyToHost alone touch it
     kFixed,     // at `address` on the device, which outlives the list
     kComputed,  // by the list's commands, of which some write it before any reads it
@@ -66,15 +66,15 @@ struct Buffer {
 
 // What a command that fails on data failed with, in the words of its op: `failure` is the command's, `indices` are
 // those that it read, if it has any (IndicesOf).
-using Explain = std::function<Status(const Status& failure, const std::vector<int64_t>& indices)>;
+using DescribeError = std::function<Status(const Status& failure, const std::vector<int64_t>& indices)>;
 
 struct Command {
   Descriptor desc;
   Footprint footprint;  // of primitives
-  std::vector<Place> in, out;
-  Place workspace;
-  int origin = 0;   // which of the cluster's ops it is of
-  Explain explain;  // set if it may fail on data; what comes after it counts on that it has not
+  std::vector<BufferSlice> in, out;
+  BufferSlice workspace;
+  int origin = 0;         // which of the cluster's ops it is of
+  DescribeError explain;  // set if it may fail on data; what comes after it counts on that it has not
 
   // For all that is known, the program has updated variables before it gets to this command's op.
   bool follows_updates = true;
@@ -94,26 +94,26 @@ IndexOperand IndicesOf(const Command& command);
 const Dims& DimsOfIndices(const Command& command);
 
 // The bytes of a buffer, from `begin` to `end`, outside which a command does not touch it through one of its places.
-struct Range {
+struct ByteRange {
   int64_t begin, end;
-  bool Overlaps(const Range& o) const { return begin < o.end && o.begin < end; }
-  bool Contains(const Range& o) const { return begin <= o.begin && o.end <= end; }
+  bool Overlaps(const ByteRange& o) const { return begin < o.end && o.begin < end; }
+  bool Contains(const ByteRange& o) const { return begin <= o.begin && o.end <= end; }
 };
-Range RangeOfInput(const Command& command, size_t k);
-Range RangeOfOutput(const Command& command, size_t k);
+ByteRange RangeOfInput(const Command& command, size_t k);
+ByteRange RangeOfOutput(const Command& command, size_t k);
 
 struct List {
   std::vector<Buffer> buffers;
   std::vector<Command> commands;
-  // Buffers whose contents are wanted after the list has run: results, new values of variables.
-  std::vector<int> wanted;
+  // Buffers whose contents are needed after the list has run: results, new values of variables.
+  std::vector<int> live_out;
 };
 
 // Where the buffers that a list computes for itself lie in one block of memory: those that are not needed at the same
 // time share it.
 struct MemoryPlan {
   int64_t bytes = 0;             // of the block
-  std::vector<int64_t> offsets;  // by buffer; kElsewhere for those that are given, fixed, wanted or never touched
+  std::vector<int64_t> offsets;  // by buffer; kElsewhere for those that are given, fixed, live out or never touched
   static constexpr int64_t kElsewhere = -1;
 };
 

@@ -14,10 +14,10 @@
 namespace xpu::runtime {
 namespace {
 
+using commands::BufferSlice;
 using commands::Command;
 using commands::List;
 using commands::MemoryPlan;
-using commands::Place;
 
 // Commands that cost less run on one thread: to share them out costs more than it saves. The others are shared out by
 // their kernels, a thread for so much work at most.
@@ -119,7 +119,7 @@ class Listener {
 // Bytes that a command reads or writes, of a buffer or of what several buffers are parts of.
 struct Touched {
   int of;
-  commands::Range range;
+  commands::ByteRange range;
   bool written;
 };
 
@@ -133,7 +133,7 @@ class Independent {
     const size_t before = touched_.size();
     for (size_t k = 0; k < command.in.size(); ++k) Touch(command.in[k].buffer, RangeOfInput(command, k), false);
     for (size_t k = 0; k < command.out.size(); ++k) Touch(command.out[k].buffer, RangeOfOutput(command, k), true);
-    if (const Place& place = command.workspace; place.buffer != Place::kNowhere) {
+    if (const BufferSlice& place = command.workspace; place.buffer != BufferSlice::kNowhere) {
       Touch(place.buffer, {place.offset, place.offset + list_.buffers[place.buffer].bytes}, true);
     }
     for (size_t i = before; i < touched_.size(); ++i) {
@@ -150,10 +150,10 @@ class Independent {
   void Clear() { touched_.clear(); }
 
  private:
-  void Touch(int number, const commands::Range& range, bool written) {
+  void Touch(int number, const commands::ByteRange& range, bool written) {
     // Planned buffers are parts of one block, and fixed ones may be of each other.
     constexpr int kBlock = -1, kAnyAddress = -2;
-    if (number == Place::kNowhere) return;
+    if (number == BufferSlice::kNowhere) return;
     const commands::Buffer& buffer = list_.buffers[number];
     int of = number;
     int64_t start = 0;
@@ -256,8 +256,8 @@ class HostExecutable::Schedule {
         const Command& command = list_->commands[i];
         for (size_t k = 0; k < command.out.size(); ++k) {
           const int buffer = command.out[k].buffer;
-          if (buffer == Place::kNowhere) continue;
-          const commands::Range range = RangeOfOutput(command, k);
+          if (buffer == BufferSlice::kNowhere) continue;
+          const commands::ByteRange range = RangeOfOutput(command, k);
           if (at[buffer] + range.begin < end && begin < at[buffer] + range.end) return s - num_awaited_;
         }
       }
@@ -275,18 +275,18 @@ class HostExecutable::Schedule {
   // Copies from the host of which nobody could tell that they are copies.
   void LeaveOutCopies() {
     std::vector<int> writers(list_->buffers.size(), 0);
-    const auto count = [&writers](const Place& place) {
-      if (place.buffer != Place::kNowhere) ++writers[place.buffer];
+    const auto count = [&writers](const BufferSlice& place) {
+      if (place.buffer != BufferSlice::kNowhere) ++writers[place.buffer];
     };
     for (const Command& command : list_->commands) {
-      for (const Place& place : command.out) count(place);
+      for (const BufferSlice& place : command.out) count(place);
       count(command.workspace);
     }
-    for (int wanted : list_->wanted) ++writers[wanted];
+    for (int live_out : list_->live_out) ++writers[live_out];
     for (size_t i = 0; i < costs_.size(); ++i) {
       const Command& command = list_->commands[i];
       if (!std::holds_alternative<commands::CopyFromHost>(command.desc)) continue;
-      const Place& to = command.out[0];
+      const BufferSlice& to = command.out[0];
       if (to.offset != 0 || writers[to.buffer] != 1 ||
           list_->buffers[to.buffer].kind != commands::Buffer::Kind::kComputed) {
         continue;
@@ -302,12 +302,12 @@ class HostExecutable::Schedule {
 
   // Whether the first steps do no more than look at what the host has.
   bool ReadHostMemoryAlone(size_t num_steps) const {
-    std::vector<int> on_host{Place::kNowhere};
+    std::vector<int> on_host{BufferSlice::kNowhere};
     for (int i : copies_left_out_) on_host.push_back(list_->commands[i].out[0].buffer);
-    const auto is_on_host = [&on_host](const Place& place) {
+    const auto is_on_host = [&on_host](const BufferSlice& place) {
       return std::find(on_host.begin(), on_host.end(), place.buffer) != on_host.end();
     };
-    const auto is_nowhere = [](const Place& place) { return place.buffer == Place::kNowhere; };
+    const auto is_nowhere = [](const BufferSlice& place) { return place.buffer == BufferSlice::kNowhere; };
     for (size_t s = 0; s < num_steps; ++s) {
       for (int i = steps_[s].begin; i < steps_[s].end; ++i) {
         const Command& command = list_->commands[i];

@@ -87,8 +87,8 @@ class HostExecutables : public ::testing::Test {
 
   int NewBuffer(int64_t floats) {
     list_.buffers.push_back({Buffer::Kind::kComputed, floats * 4, nullptr});
-    list_.wanted.push_back(static_cast<int>(list_.buffers.size()) - 1);
-    return list_.wanted.back();
+    list_.live_out.push_back(static_cast<int>(list_.buffers.size()) - 1);
+    return list_.live_out.back();
   }
   // Writes n floats of a buffer, from an element on.
   void AddFill(int64_t n, int buffer, int64_t from = 0, int value = 1) {
@@ -348,7 +348,7 @@ TEST_F(HostExecutables, TheFirstFailureIsTheStreamsAndTheRestRuns) {
 }
 
 TEST_F(HostExecutables, AFailureThatIsWaitedForEndsTheList) {
-  const commands::Explain explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+  const commands::DescribeError explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
   for (const int64_t n : {kSmall, int64_t{1} << 20}) {
     list_ = List();
     const int buffer = NewBuffer(n);

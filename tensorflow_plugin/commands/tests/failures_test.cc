@@ -59,7 +59,7 @@ class Failures : public Lists {
   }
   float* Table() { return Given({1, 2, 3, 4, 5, 6}); }
 
-  const Explain explain_ = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+  const DescribeError explain_ = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
 };
 
 TEST_F(Failures, GoodIndicesFailNowhere) {

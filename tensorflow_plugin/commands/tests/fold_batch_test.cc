@@ -73,7 +73,7 @@ TEST_F(SummedProducts, GetTheMemoryThatTheyNeed) {
   List list = capture_.list();
   SumProducts(WantsMemory(), &list);
   ASSERT_EQ(list.commands.size(), 1u) << Text(list);
-  const Place& workspace = list.commands[0].workspace;
+  const BufferSlice& workspace = list.commands[0].workspace;
   ASSERT_EQ(workspace.buffer, static_cast<int>(list.buffers.size()) - 1);
   EXPECT_EQ(list.buffers[workspace.buffer].bytes, 4096);
   ExpectEqual(Run(capture_.list()), Run(list), Text(list));

@@ -196,7 +196,7 @@ TEST_F(Epilogues, NoMoreInputsThanACommandHas) {
     } else {
       Expect(2, 0);
     }
-    capture_.list().wanted.clear();
+    capture_.list().live_out.clear();
   }
 }
 

@@ -34,8 +34,8 @@ class Hoisting : public Lists {
     invariant.resize(list.buffers.size(), false);
     const List first = SplitInvariants(invariant, &list);
     EXPECT_EQ(first.commands.size(), hoisted) << Text(first);
-    EXPECT_EQ(first.wanted.size(), kept) << Text(first);
-    for (int b : first.wanted) EXPECT_EQ(list.buffers[b].kind, Buffer::Kind::kGiven);
+    EXPECT_EQ(first.live_out.size(), kept) << Text(first);
+    for (int b : first.live_out) EXPECT_EQ(list.buffers[b].kind, Buffer::Kind::kInput);
     Prepend(first, &list);
     ExpectEqual(Run(capture_.list()), Run(list), Text(list));
   }

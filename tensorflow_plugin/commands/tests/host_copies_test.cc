@@ -25,7 +25,7 @@ class HostCopies : public Lists {
     }
   }
   void GatherBehindAnUpdate(int32_t index) {
-    static const Explain explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+    static const DescribeError explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
     float bits;
     std::memcpy(&bits, &index, sizeof(bits));
     float *indices = FromHost({bits}), *table = Given({1, 2, 3}), *v = Given({1, 1, 1}), *row = Computed(1);
@@ -114,7 +114,7 @@ TEST_F(HostCopies, FewNumbersComeBeforeManyThatNobodyWaitsFor) {
   const List list = Optimised();
   std::vector<int64_t> bytes;  // of what is written, in order
   for (const Command& command : list.commands) {
-    for (const Place& place : command.out) bytes.push_back(list.buffers[place.buffer].bytes);
+    for (const BufferSlice& place : command.out) bytes.push_back(list.buffers[place.buffer].bytes);
   }
   EXPECT_EQ(bytes, (std::vector<int64_t>{4, 4 * n, 4 * n, 4, 4 * n})) << Text(list);
   EachRun([&](const auto& held) {

@@ -592,7 +592,7 @@ TEST_F(Lists, SeveralThreadsRunOneExecutable) {
     std::vector<char*> addresses;
     for (size_t b = 0; b < list->buffers.size(); ++b) {
       addresses.push_back(plan.offsets[b] != MemoryPlan::kElsewhere       ? memory + plan.offsets[b]
-                          : list->buffers[b].kind == Buffer::Kind::kGiven ? memory + plan.bytes
+                          : list->buffers[b].kind == Buffer::Kind::kInput ? memory + plan.bytes
                                                                           : result);
     }
     for (int run = 0; run < kRuns; ++run) {

@@ -43,7 +43,7 @@ class Lists : public ::testing::Test {
   Lists() : capture_(*TheMachine().device) {}
 
   float* Given(std::vector<float> values) {
-    auto* address = static_cast<float*>(capture_.NewBuffer(values.size() * sizeof(float), Buffer::Kind::kGiven));
+    auto* address = static_cast<float*>(capture_.NewBuffer(values.size() * sizeof(float), Buffer::Kind::kInput));
     contents_.push_back({capture_.Resolve(address).buffer, std::move(values)});
     return address;
   }
@@ -65,14 +65,14 @@ class Lists : public ::testing::Test {
   void ToHost(const float* address, int64_t n) {
     void* host = capture_.NewBuffer(n * sizeof(float), Buffer::Kind::kOnHost);
     EXPECT_TRUE(capture_.stream().CopyDeviceToHost(host, address, n * sizeof(float)).ok());
-    capture_.list().wanted.push_back(capture_.Resolve(host).buffer);
+    capture_.list().live_out.push_back(capture_.Resolve(host).buffer);
   }
-  void Want(const float* address) { capture_.list().wanted.push_back(capture_.Resolve(address).buffer); }
+  void Want(const float* address) { capture_.list().live_out.push_back(capture_.Resolve(address).buffer); }
 
   // `explain`: of a command that may fail on data.
   template <typename Desc>
   void Record(const Desc& desc, const std::vector<const float*>& in, const std::vector<float*>& out,
-              const Explain* explain = nullptr) {
+              const DescribeError* explain = nullptr) {
     Args args;
     Status on_data;
     if (explain != nullptr) args.status = &on_data;
@@ -181,7 +181,7 @@ class Lists : public ::testing::Test {
       return static_cast<char*>(allocated.back());
     };
     char* block = allocate(plan.bytes);
-    std::set<int> kept(list.wanted.begin(), list.wanted.end());
+    std::set<int> kept(list.live_out.begin(), list.live_out.end());
     std::vector<std::vector<float>> on_host(list.buffers.size());
     for (size_t b = 0; b < list.buffers.size(); ++b) {
       if (plan.offsets[b] != MemoryPlan::kElsewhere) {
@@ -214,7 +214,7 @@ class Lists : public ::testing::Test {
     failure_ = executable->Run(*m.stream, addresses.data(), std::shared_ptr<void>(this, spoil), &failed_);
     // Only what the list wrote: the rest may be spoiled at this moment.
     std::vector<std::vector<float>> at_once(on_host.size());
-    for (int b : list.wanted) at_once[b] = on_host[b];
+    for (int b : list.live_out) at_once[b] = on_host[b];
     m.stream->Wait();
     EXPECT_TRUE(failure_.ok() || expects_failure_) << failure_.message();
     std::vector<std::vector<float>> results;
@@ -238,7 +238,7 @@ class Lists : public ::testing::Test {
 
   // What runs once before the rest.
   static void Prepend(const List& hoisted, List* rest) {
-    for (int b : hoisted.wanted) rest->buffers[b].kind = Buffer::Kind::kComputed;
+    for (int b : hoisted.live_out) rest->buffers[b].kind = Buffer::Kind::kComputed;
     rest->commands.insert(rest->commands.begin(), hoisted.commands.begin(), hoisted.commands.end());
   }
   // Optimised, with what is computed of every other given buffer, as far as nobody writes it, kept from an earlier run.
@@ -247,7 +247,7 @@ class Lists : public ::testing::Test {
     const BufferUses uses = UsesOf(rest);
     std::vector<bool> invariant(rest.buffers.size(), false);
     for (size_t b = 0; b < invariant.size(); b += 2) {
-      invariant[b] = rest.buffers[b].kind == Buffer::Kind::kGiven && uses.buffers[b].writers.empty();
+      invariant[b] = rest.buffers[b].kind == Buffer::Kind::kInput && uses.buffers[b].writers.empty();
     }
     Optimize(TheMachine().device->capabilities(), {}, invariant, &rest, &hoisted);
     Prepend(hoisted, &rest);
