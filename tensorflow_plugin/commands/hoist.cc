@@ -40,7 +40,7 @@ std::vector<bool> Known(const List& list, const std::vector<bool>& invariant, co
 // Whether input k is a filter that might be laid out.
 bool IsFilter(const Command& command, size_t k) {
   const auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
-  return desc != nullptr && desc->direction == Direction::kForward && k == 1 && desc->laid_out_bytes == 0 &&
+  return desc != nullptr && desc->direction == Direction::kForward && k == 1 && desc->packed_filter_bytes == 0 &&
          command.in[1].buffer != BufferSlice::kNowhere;
 }
 
@@ -117,23 +117,23 @@ void PackFilters(const Capabilities& can, const std::vector<bool>& invariant, Li
   for (Command& command : list->commands) {
     if (command.in.size() > 1 && IsFilter(command, 1) && known[command.in[1].buffer]) {
       auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
-      desc->laid_out_bytes = can.LaidOutBytes(*desc);
+      desc->packed_filter_bytes = can.PackedFilterBytes(*desc);
       Command layout;
-      layout.desc = LayOutOf(*desc);
+      layout.desc = PackingOf(*desc);
       layout.in = {command.in[1]};
       layout.origin = command.origin;
       const auto& its_desc = std::get<ConvolutionDesc>(layout.desc);
-      if (desc->laid_out_bytes > 0 && Check(its_desc, &layout.footprint).ok() && CanBeHoisted(layout) &&
+      if (desc->packed_filter_bytes > 0 && Check(its_desc, &layout.footprint).ok() && CanBeHoisted(layout) &&
           can.Supports(its_desc) && can.Supports(*desc)) {
         const BufferSlice at{static_cast<int>(list->buffers.size()), 0};
-        list->buffers.push_back({Buffer::Kind::kComputed, desc->laid_out_bytes, nullptr});
+        list->buffers.push_back({Buffer::Kind::kComputed, desc->packed_filter_bytes, nullptr});
         layout.out = {at};
         commands.push_back(std::move(layout));
         command.in.push_back(at);
         command.footprint = Footprint();
         if (!Check(*desc, &command.footprint).ok()) std::abort();  // it was valid without
       } else {
-        desc->laid_out_bytes = 0;
+        desc->packed_filter_bytes = 0;
       }
     }
     commands.push_back(std::move(command));

@@ -81,7 +81,7 @@ class FaultyCapabilities final : public Capabilities {
   }
   XPU_PRIMITIVES(XPU_CAPABILITIES)
 #undef XPU_CAPABILITIES
-  int64_t LaidOutBytes(const ConvolutionDesc& desc) const override { return inner_.LaidOutBytes(desc); }
+  int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override { return inner_.PackedFilterBytes(desc); }
 
   // Of a primitive, what the rules ask for.
   int64_t asked(Primitive primitive) const { return bytes_[static_cast<int>(primitive)]; }

@@ -138,7 +138,7 @@ bool AsProduct(const ConvolutionDesc& d, MatMulDesc* product, bool* swapped) {
       product->m = d.in_channels, product->n = d.out_channels, product->k = pixels;
       product->transpose_a = true;
       break;
-    case Direction::kLayOut:
+    case Direction::kPackFilter:
       return false;
   }
   return true;

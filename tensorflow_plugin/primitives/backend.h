@@ -149,8 +149,8 @@ class Capabilities {
   XPU_PRIMITIVES(XPU_WORKSPACE)
 #undef XPU_WORKSPACE
 
-  // Bytes of the filter of a forward convolution as Direction::kLayOut makes them; 0 if it is best as it is.
-  virtual int64_t LaidOutBytes(const ConvolutionDesc&) const { return 0; }
+  // Bytes of the filter of a forward convolution as Direction::kPackFilter makes them; 0 if it is best as it is.
+  virtual int64_t PackedFilterBytes(const ConvolutionDesc&) const { return 0; }
 };
 
 // A list of commands made ready to run (Device::Prepare), any number of times and by several threads at once.

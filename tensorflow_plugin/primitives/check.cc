@@ -218,26 +218,26 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
   const auto y = [&](Operand* operand) {
     return View("Convolution").Dense({desc.batch, desc.out_channels}).Dense(desc.output, 3).As(desc.type, operand);
   };
-  const auto laid_out = [&](Operand* operand) {
-    return View("Convolution").Dense({desc.laid_out_bytes}).As(DType::kUint8, operand);
+  const auto packed = [&](Operand* operand) {
+    return View("Convolution").Dense({desc.packed_filter_bytes}).As(DType::kUint8, operand);
   };
-  XPU_RETURN_IF_ERROR(RequireAtLeast(0, "Convolution: the bytes of a filter's layout", &desc.laid_out_bytes, 1));
-  const bool to_layout = desc.direction == Direction::kLayOut;
-  XPU_REQUIRE(to_layout ? desc.laid_out_bytes > 0 && !HasEpilogue(desc)
-                        : desc.laid_out_bytes == 0 || desc.direction == Direction::kForward,
-              errors::InvalidArgument(Name(desc), ", ", desc.laid_out_bytes,
+  XPU_RETURN_IF_ERROR(RequireAtLeast(0, "Convolution: the bytes of a filter's layout", &desc.packed_filter_bytes, 1));
+  const bool to_layout = desc.direction == Direction::kPackFilter;
+  XPU_REQUIRE(to_layout ? desc.packed_filter_bytes > 0 && !HasEpilogue(desc)
+                        : desc.packed_filter_bytes == 0 || desc.direction == Direction::kForward,
+              errors::InvalidArgument(Name(desc), ", ", desc.packed_filter_bytes,
                                       " bytes: expected a forward convolution, or a layout of bytes"));
   Operand out;
   switch (desc.direction) {
     case Direction::kForward:
       XPU_RETURN_IF_ERROR(x(NextIn(f)));
       XPU_RETURN_IF_ERROR(filter(NextIn(f)));
-      if (desc.laid_out_bytes > 0) XPU_RETURN_IF_ERROR(laid_out(NextIn(f)));
+      if (desc.packed_filter_bytes > 0) XPU_RETURN_IF_ERROR(packed(NextIn(f)));
       XPU_RETURN_IF_ERROR(y(&out));
       break;
-    case Direction::kLayOut:
+    case Direction::kPackFilter:
       XPU_RETURN_IF_ERROR(filter(NextIn(f)));
-      return laid_out(NextOut(f));
+      return packed(NextOut(f));
     case Direction::kDataGradient:
       XPU_RETURN_IF_ERROR(filter(NextIn(f)));
       XPU_RETURN_IF_ERROR(y(NextIn(f)));
@@ -256,8 +256,8 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
   return OkStatus();
 }
 
-ConvolutionDesc LayOutOf(ConvolutionDesc desc) {
-  desc.direction = Direction::kLayOut;
+ConvolutionDesc PackingOf(ConvolutionDesc desc) {
+  desc.direction = Direction::kPackFilter;
   desc.epilogue = {};
   return desc;
 }

@@ -73,8 +73,8 @@ inline DType SourceType(const ReduceDesc& desc) { return desc.source.program->ou
 inline bool IsArgKind(ReduceKind kind) { return kind == ReduceKind::kArgMax || kind == ReduceKind::kArgMin; }
 inline DType ResultType(const ReduceDesc& desc) { return IsArgKind(desc.kind) ? desc.index_type : SourceType(desc); }
 
-// How the filter of a forward convolution with laid_out_bytes is laid out.
-ConvolutionDesc LayOutOf(ConvolutionDesc desc);
+// How the filter of a forward convolution with packed_filter_bytes is laid out.
+ConvolutionDesc PackingOf(ConvolutionDesc desc);
 
 // Of a MatMulDesc or ConvolutionDesc.
 template <typename Desc>

@@ -77,7 +77,7 @@ struct MatMulDesc {
   ElementwiseDesc epilogue;                       // none without a program
 };
 
-enum class Direction : uint8_t { kForward, kDataGradient, kFilterGradient, kLayOut };
+enum class Direction : uint8_t { kForward, kDataGradient, kFilterGradient, kPackFilter };
 
 // Where the channels are: last (NHWC, NDHWC, NWC) or right after the batch (NCHW, ...).
 enum class ChannelOrder : uint8_t { kLast, kFirst };
@@ -88,10 +88,11 @@ enum class ChannelOrder : uint8_t { kLast, kFirst };
 //   kForward:        in: x, filter   out: y
 //   kDataGradient:   in: filter, dy  out: dx
 //   kFilterGradient: in: x, dy       out: dfilter
-//   kLayOut:         in: filter      out: laid_out_bytes bytes
-// What is laid out is the filter, as the backend's forward convolution reads it best; Capabilities::LaidOutBytes says
-// how many bytes, by the descriptor of that. With these as its third input a forward convolution computes the same.
-// An epilogue is as a product's: a program over what is out, which it takes the place of. Its other inputs come behind.
+//   kPackFilter:         in: filter      out: packed_filter_bytes bytes
+// What is laid out is the filter, as the backend's forward convolution reads it best; Capabilities::PackedFilterBytes
+// says how many bytes, by the descriptor of that. With these as its third input a forward convolution computes the
+// same. An epilogue is as a product's: a program over what is out, which it takes the place of. Its other inputs come
+// behind.
 struct ConvolutionDesc {
   static constexpr int kMaxSpatial = 3;
   Direction direction = Direction::kForward;
@@ -102,7 +103,7 @@ struct ConvolutionDesc {
   int64_t input[kMaxSpatial] = {1, 1, 1}, filter[kMaxSpatial] = {1, 1, 1}, output[kMaxSpatial] = {1, 1, 1};
   int64_t stride[kMaxSpatial] = {1, 1, 1}, dilation[kMaxSpatial] = {1, 1, 1};
   int64_t pad_before[kMaxSpatial] = {0, 0, 0}, pad_after[kMaxSpatial] = {0, 0, 0};
-  int64_t laid_out_bytes = 0;
+  int64_t packed_filter_bytes = 0;
   ElementwiseDesc epilogue;  // none without a program
 };
 

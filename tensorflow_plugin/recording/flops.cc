@@ -76,7 +76,7 @@ int64_t Flops(const MatMulDesc& d, const Footprint&) {
 
 // The same in every direction: each element of the output, or of its gradient, meets each of its window.
 int64_t Flops(const ConvolutionDesc& d, const Footprint&) {
-  if (d.direction == Direction::kLayOut) return 0;
+  if (d.direction == Direction::kPackFilter) return 0;
   const int64_t outputs = d.batch * Product(d.output, d.spatial_rank) * d.out_channels;
   const int64_t products = outputs * Product(d.filter, d.spatial_rank) * (d.in_channels / d.groups);
   return PerMultiplyAdd(d.type) * products + OfEpilogue(d);

@@ -81,7 +81,7 @@ memory::desc Any(const memory::desc& d) {
 enum class FilterUse : int64_t {
   kReorders,  // lays it out anew, and convolves
   kOnly,      // lays it out, and nothing else
-  kLaidOut,   // finds it laid out
+  kPacked,    // finds it packed
 };
 
 // The arguments of a convolution in oneDNN's terms, and the primitive that takes them.
@@ -139,7 +139,7 @@ bool LosesChannels(const ConvolutionDesc& d) {
 
 // The filter as the primitive wants it, made from the caller's next buffer.
 int Filter(const memory::desc& given, const memory::desc& wanted, FilterUse use, Plan* plan) {
-  return use == FilterUse::kLaidOut ? plan->Buffer(wanted) : plan->Reordered(plan->Buffer(given), wanted);
+  return use == FilterUse::kPacked ? plan->Buffer(wanted) : plan->Reordered(plan->Buffer(given), wanted);
 }
 
 // A plan that lays a filter out, its memory 0, as its memory 1, and does nothing else: not usable where both are alike.
@@ -191,7 +191,7 @@ void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layo
                 {{DNNL_ARG_SRC, src_in}, {DNNL_ARG_DIFF_DST, dy_in}, {DNNL_ARG_DIFF_WEIGHTS, dfilter_out}});
       return plan->Finish(dfilter_out, dfilter);
     }
-    case Direction::kLayOut:
+    case Direction::kPackFilter:
       return;  // see FilterUse
   }
 }
@@ -232,10 +232,10 @@ Status FindLayout(const ConvolutionDesc& d, std::shared_ptr<Plan>* layout) {
 // float, or half and bfloat16 where oneDNN has them, on the threads of the team or, if those are OpenMP's, by oneDNN.
 Status RunWhole(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
   std::shared_ptr<Plan> plan;
-  if (d.laid_out_bytes > 0) {
+  if (d.packed_filter_bytes > 0) {
     std::shared_ptr<Plan> layout;
     XPU_RETURN_IF_ERROR(FindLayout(d, &layout));
-    XPU_RETURN_IF_ERROR(FindPlan(d, FilterUse::kLaidOut, layout->desc(1), team, &plan));
+    XPU_RETURN_IF_ERROR(FindPlan(d, FilterUse::kPacked, layout->desc(1), team, &plan));
     if (plan->usable()) return plan->Run({args.in[0], args.in[2], args.out[0]}, team);
   }
   XPU_RETURN_IF_ERROR(FindPlan(d, FilterUse::kReorders, {}, team, &plan));
@@ -270,7 +270,7 @@ Part PartOf(const ConvolutionDesc& d, int64_t image, int64_t images, int64_t row
   const SpatialStrides x(d.order, d.in_channels, d.input), y(d.order, d.out_channels, d.output);
   Part part{d, image * x.n, image * y.n};
   part.desc.epilogue = {};
-  part.desc.laid_out_bytes = 0;
+  part.desc.packed_filter_bytes = 0;
   part.desc.batch = images;
   if (rows == d.output[0]) return part;
   const int64_t begin = row * d.stride[0] - d.pad_before[0];
@@ -314,7 +314,7 @@ Panels PanelsOfFilter(const ConvolutionDesc& d, const memory::desc& wanted) {
   return PanelsOf(wanted, row, 0);
 }
 
-Status LayOut(const ConvolutionDesc& d, Plan& layout, const void* filter, void* out, const ThreadTeam& team) {
+Status PackFilter(const ConvolutionDesc& d, Plan& layout, const void* filter, void* out, const ThreadTeam& team) {
   const Panels panels = PanelsOfFilter(d, layout.desc(1));
   if (panels.width == 0) return layout.Run({filter, out}, Alone());
   panels.Pack(static_cast<const float*>(filter), d.out_channels, static_cast<float*>(out), team);
@@ -328,18 +328,18 @@ Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
   const std::vector<Part> parts = ShareOut(d, wanted);
   if (parts.size() < 2) return OkStatus();
   const ThreadTeam& alone = Alone();
-  const bool is_laid_out = d.laid_out_bytes > 0;
+  const bool is_packed = d.packed_filter_bytes > 0;
   std::shared_ptr<Plan> layout;
-  XPU_RETURN_IF_ERROR(FindLayout(is_laid_out ? d : parts[parts.size() / 2].desc, &layout));
+  XPU_RETURN_IF_ERROR(FindLayout(is_packed ? d : parts[parts.size() / 2].desc, &layout));
   if (layout->num_memories() == 0) return OkStatus();
   const bool forward = d.direction == Direction::kForward;
   const void* const filter = args.in[forward ? 1 : 0];
-  const void* laid_out = is_laid_out ? args.in[2] : filter;
+  const void* packed = is_packed ? args.in[2] : filter;
   ScratchFrame frame;
-  if (layout->usable() && !is_laid_out) {
+  if (layout->usable() && !is_packed) {
     void* const memory = frame.Bytes(layout->desc(1).get_size());
-    XPU_RETURN_IF_ERROR(LayOut(d, *layout, filter, memory, team));
-    laid_out = memory;
+    XPU_RETURN_IF_ERROR(PackFilter(d, *layout, filter, memory, team));
+    packed = memory;
   }
   runtime::SharedStatus status;
   team.ParallelFor(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
@@ -348,9 +348,9 @@ Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
       const void* const from = At(args.in[forward ? 0 : 1], forward ? part.x : part.y, d.type);
       void* const to = const_cast<void*>(At(args.out[0], forward ? part.y : part.x, d.type));
       std::shared_ptr<Plan> plan;
-      Status ran = FindPlan(part.desc, FilterUse::kLaidOut, layout->desc(1), alone, &plan);
+      Status ran = FindPlan(part.desc, FilterUse::kPacked, layout->desc(1), alone, &plan);
       if (ran.ok() && plan->usable()) {
-        ran = forward ? plan->Run({from, laid_out, to}, alone) : plan->Run({laid_out, from, to}, alone);
+        ran = forward ? plan->Run({from, packed, to}, alone) : plan->Run({packed, from, to}, alone);
       } else if (ran.ok()) {  // a part at the edge may have another form
         Args at{};
         at.in[forward ? 0 : 1] = from;
@@ -410,7 +410,7 @@ Status RunFloating(ConvolutionDesc d, const Args& args, const ThreadTeam& team, 
   const bool shared = team.size() > 1 && multiplications >= kShared;
   if (WinogradPays(d, team)) {
     if (RunWinograd(d, args, shared ? team : alone, epilogue)) return OkStatus();
-    d.laid_out_bytes = 0;  // its points say nothing to the others
+    d.packed_filter_bytes = 0;  // its points say nothing to the others
   }
   if (ProductPays(d)) return RunProduct(d, args, shared ? team : alone);
   if (!shared) return RunWhole(d, args, alone);
@@ -443,7 +443,7 @@ Status RunConverted(const ConvolutionDesc& d, const Args& args, const ThreadTeam
   buffers.out[0] = out;
   ConvolutionDesc in_float = d;
   in_float.type = DType::kFloat;
-  in_float.laid_out_bytes = 0;
+  in_float.packed_filter_bytes = 0;
   std::optional<Epilogue> none;
   XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team, &none));
   FromFloat(d.type, out, args.out[0], sizes[2], team);
@@ -474,12 +474,12 @@ Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
 ConvolutionDesc ForwardOf(ConvolutionDesc d) {
   d.direction = Direction::kForward;
   d.epilogue = {};
-  d.laid_out_bytes = 1;  // as WinogradPays has to know
+  d.packed_filter_bytes = 1;  // as WinogradPays has to know
   return d;
 }
 
-// Direction::kLayOut.
-Status RunLayOut(const ConvolutionDesc& desc, const Args& args, const ThreadTeam& team) {
+// Direction::kPackFilter.
+Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const ThreadTeam& team) {
   const ConvolutionDesc d = ForwardOf(desc);
   if (WinogradPays(d, team)) {
     WinogradFilter(d, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]), team);
@@ -487,12 +487,12 @@ Status RunLayOut(const ConvolutionDesc& desc, const Args& args, const ThreadTeam
   }
   std::shared_ptr<Plan> layout;
   XPU_RETURN_IF_ERROR(FindLayout(d, &layout));
-  return LayOut(d, *layout, args.in[0], args.out[0], team);
+  return PackFilter(d, *layout, args.in[0], args.out[0], team);
 }
 
 }  // namespace
 
-int64_t HostKernels::LaidOutBytes(const ConvolutionDesc& desc) const {
+int64_t HostKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
   const ConvolutionDesc d = ForwardOf(desc);
   if (InputSize(d) == 0 || OutputSize(d) == 0 || FilterSize(d) == 0) return 0;
   if (WinogradPays(d, Alone())) return WinogradFilterBytes(d);
@@ -505,7 +505,7 @@ int64_t HostKernels::LaidOutBytes(const ConvolutionDesc& desc) const {
 Status HostKernels::Run(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) const {
   const runtime::ScopedFloatMode mode(runtime::FloatMode::OfProducts());
   try {
-    if (d.direction == Direction::kLayOut) return RunLayOut(d, args, team);
+    if (d.direction == Direction::kPackFilter) return RunPackFilter(d, args, team);
     return WithEpilogue(d, args, team, [&](auto* epilogue) { return Convolve(d, args, team, epilogue); });
   } catch (const std::bad_alloc&) {
     return errors::ResourceExhausted("no memory for the temporaries of a convolution");

@@ -125,7 +125,7 @@ void RunWindows(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
       return windows.DataGradient(a, b, out, team);
     case Direction::kFilterGradient:
       return windows.FilterGradient(a, b, out, team);
-    case Direction::kLayOut:
+    case Direction::kPackFilter:
       return;  // has no windows
   }
 }

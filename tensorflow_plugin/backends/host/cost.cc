@@ -163,7 +163,8 @@ int64_t HostKernels::EstimateNs(const MatMulDesc& desc) const {
 }
 
 int64_t HostKernels::EstimateNs(const ConvolutionDesc& desc) const {
-  if (desc.direction == Direction::kLayOut) return Total(static_cast<double>(desc.laid_out_bytes) / kBytesPerNs);
+  if (desc.direction == Direction::kPackFilter)
+    return Total(static_cast<double>(desc.packed_filter_bytes) / kBytesPerNs);
   const double work = static_cast<double>(desc.batch) * static_cast<double>(desc.out_channels) *
                       Product(desc.output, desc.spatial_rank) * Product(desc.filter, desc.spatial_rank) *
                       static_cast<double>(desc.in_channels) / static_cast<double>(desc.groups);

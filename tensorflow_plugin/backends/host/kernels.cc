@@ -20,8 +20,8 @@ bool SupportsAsDefined(const Desc& desc) {
 }
 // A filter is laid out in one way.
 bool SupportsAsDefined(const ConvolutionDesc& desc) {
-  const bool as_it_is = desc.laid_out_bytes == 0 && desc.direction != Direction::kLayOut;
-  return IsDefined(desc) && (as_it_is || desc.laid_out_bytes == Kernels().LaidOutBytes(desc));
+  const bool as_it_is = desc.packed_filter_bytes == 0 && desc.direction != Direction::kPackFilter;
+  return IsDefined(desc) && (as_it_is || desc.packed_filter_bytes == Kernels().PackedFilterBytes(desc));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace xpu::host {
 class HostKernels final : public runtime::KernelSet {
  public:
   const char* instruction_set() const override;
-  int64_t LaidOutBytes(const ConvolutionDesc& desc) const override;
+  int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override;
 #define XPU_KERNEL(name)                                     \
   bool Supports(const name##Desc& desc) const override;      \
   int64_t EstimateNs(const name##Desc& desc) const override; \

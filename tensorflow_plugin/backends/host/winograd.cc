@@ -261,7 +261,7 @@ bool WinogradPays(const ConvolutionDesc& d, const ThreadTeam& team) {
     of_filter = static_cast<double>(blocks + Sums(d, blocks, team)) * (elements <= (1 << 12)   ? 2000
                                                                        : elements <= (1 << 15) ? 8000
                                                                                                : 16000);
-  } else if (d.laid_out_bytes == 0) {
+  } else if (d.packed_filter_bytes == 0) {
     of_filter = elements <= (1 << 15) ? 8000 : 40000;  // cached, or not
   } else {
     of_filter = elements <= (1 << 15) ? 0 : 6000;  // read
@@ -288,7 +288,7 @@ bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& t
   ScratchFrame frame;
   if (d.direction == Direction::kForward) {
     const float* filter = static_cast<const float*>(args.in[2]);
-    if (d.laid_out_bytes == 0) {
+    if (d.packed_filter_bytes == 0) {
       float* const points = frame.Get<float>(kPoints * in * out);
       WinogradFilter(d, static_cast<const float*>(args.in[1]), points, team);
       filter = points;

@@ -23,7 +23,7 @@ namespace xpu::host {
 // Whether RunWinograd computes `d`, and in less time than multiplying takes.
 bool WinogradPays(const ConvolutionDesc& d, const runtime::ThreadTeam& team);
 
-// The points of a forward convolution's filter, which its third input is if it has laid_out_bytes.
+// The points of a forward convolution's filter, which its third input is if it has packed_filter_bytes.
 int64_t WinogradFilterBytes(const ConvolutionDesc& d);
 void WinogradFilter(const ConvolutionDesc& d, const float* filter, float* points, const runtime::ThreadTeam& team);
 

@@ -144,7 +144,7 @@ Status ReferenceKernels::Run(const ConvolutionDesc& d, const Args& args, const r
         return convolution.DataGradient(a, b, out);
       case Direction::kFilterGradient:
         return convolution.FilterGradient(a, b, out);
-      case Direction::kLayOut:
+      case Direction::kPackFilter:
         return;  // not supported
     }
   };

@@ -20,7 +20,7 @@ bool SupportsAsDefined(const Desc& desc) {
 }
 // No layout of filters is better than the one they have.
 bool SupportsAsDefined(const ConvolutionDesc& desc) {
-  return IsDefined(desc) && desc.laid_out_bytes == 0 && desc.direction != Direction::kLayOut;
+  return IsDefined(desc) && desc.packed_filter_bytes == 0 && desc.direction != Direction::kPackFilter;
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ struct Operands {
         size = WSize(d);
         terms = d.batch * Product(d.output);
         break;
-      case Direction::kLayOut:
+      case Direction::kPackFilter:
         break;
     }
   }
@@ -396,7 +396,7 @@ TEST(Convolution, Epilogues) {
 }
 
 // The same with a filter that is laid out before, in whatever way the backend likes; not where it likes it as it is.
-TEST(Convolution, FiltersThatAreLaidOut) {
+TEST(Convolution, PackedFilters) {
   const ConvolutionDesc geometries[] = {
       Make({{5, 1}, {5, 1}}, 2, 16, 32),
       Make({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),         // by one thread
@@ -428,14 +428,14 @@ TEST(Convolution, FiltersThatAreLaidOut) {
           for (const Variant& variant : Variants()) {
             const UseVariant use(variant);
             ConvolutionDesc with = d;
-            with.laid_out_bytes = variant.device->device().capabilities().LaidOutBytes(d);
+            with.packed_filter_bytes = variant.device->device().capabilities().PackedFilterBytes(d);
             const std::string label = errors::Concat("Convolution of ", Name(type), " with a filter laid out");
-            if (with.laid_out_bytes == 0) {
+            if (with.packed_filter_bytes == 0) {
               CountCase(label, CaseResult::kNotSupported);
               continue;
             }
-            const Outcome layout = variant.device->Run(LayOutOf(with), {operands.in[1]},
-                                                       {{DType::kUint8, with.laid_out_bytes}}, variant.waiting);
+            const Outcome layout = variant.device->Run(PackingOf(with), {operands.in[1]},
+                                                       {{DType::kUint8, with.packed_filter_bytes}}, variant.waiting);
             ASSERT_TRUE(layout.status.ok()) << layout.status.message();
             const std::vector<Array> in = {operands.in[0], operands.in[1], layout.out[0]};
             const Outcome outcome = variant.device->Run(with, in, {{type, operands.size}}, variant.waiting);

@@ -48,7 +48,7 @@ TEST(Winograd, TakesWhatItIsQuickerAt) {
       d = Square(4, 5, 512, 512);  // too few tiles for so large a filter
       d.direction = direction;
       EXPECT_FALSE(WinogradPays(d, Team())) << Name(isa);
-      d.laid_out_bytes = 1;  // nor do they pay for reading its points
+      d.packed_filter_bytes = 1;  // nor do they pay for reading its points
       EXPECT_FALSE(WinogradPays(d, Team())) << Name(isa);
       d = Square(32, 32, 32, 32, 5);
       d.direction = direction;

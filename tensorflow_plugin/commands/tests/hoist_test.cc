@@ -105,7 +105,7 @@ TEST_F(Hoisting, NotWhatIsReadBetweenTwoWrites) {
   Expect(0, 0);
 }
 
-TEST_F(Hoisting, FiltersAreLaidOut) {
+TEST_F(Hoisting, FiltersArePacked) {
   ConvolutionDesc desc;
   desc.batch = 1, desc.in_channels = 2, desc.out_channels = kWeights / 2 / 4;
   for (int i : {0, 1}) desc.input[i] = 3, desc.output[i] = desc.filter[i] = 2;
@@ -113,8 +113,8 @@ TEST_F(Hoisting, FiltersAreLaidOut) {
   float *const x = Given(Whole(9 * 2)), *const y = Computed(4 * desc.out_channels);
   Record(desc, {x, w_}, {y});
   Want(y);
-  const size_t laid_out = TheMachine().device->capabilities().LaidOutBytes(desc) > 0 ? 1 : 0;
-  Expect(laid_out, laid_out);
+  const size_t packed = TheMachine().device->capabilities().PackedFilterBytes(desc) > 0 ? 1 : 0;
+  Expect(packed, packed);
 }
 
 // Nobody could lay them out once.

@@ -152,7 +152,7 @@ int64_t PartialsBytes(const ConvolutionPlan& plan, DType type) {
 }  // namespace
 
 bool Supports(const Abilities& abilities, const ConvolutionDesc& desc) {
-  return IsDefined(desc) && HasType(abilities, desc.type) && FitsKernels(desc) && desc.laid_out_bytes == 0 &&
+  return IsDefined(desc) && HasType(abilities, desc.type) && FitsKernels(desc) && desc.packed_filter_bytes == 0 &&
          (!HasEpilogue(desc) || HasProgram(abilities, *desc.epilogue.program));
 }
 
