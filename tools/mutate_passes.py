@@ -355,7 +355,7 @@ MUTANTS = (
     Mutant(
         "fused: 16 bits rounded more often than needed",
         "fuse_elementwise.cc",
-        "if (instr.op == EOp::kNeg || instr.op == EOp::kAbs) is_rounded = rounded[instr.a];",
+        "if (instr.op == Opcode::kNeg || instr.op == Opcode::kAbs) is_rounded = rounded[instr.a];",
         "",
     ),
     Mutant(

@@ -41,7 +41,7 @@ bool IsSum(const Program& p) {
   if (!p.constants().empty() || p.num_outputs() != 1 || p.instrs().empty()) return false;
   std::vector<int> reads(p.num_registers(), 0);
   for (const Instr& instr : p.instrs()) {
-    if (instr.op != EOp::kAdd) return false;
+    if (instr.op != Opcode::kAdd) return false;
     ++reads[instr.a];
     ++reads[instr.b];
   }
@@ -377,7 +377,7 @@ class MatMulBatcher {
           t + 1 == terms.size() ? last.out[0] : BufferSlice{NewBuffer(last.footprint.out[0].end), 0};
       ProgramBuilder builder;
       const ProgramBuilder::Reg a = builder.Input(type), b = builder.Input(type);
-      builder.Output(builder.Apply(EOp::kAdd, a, b));
+      builder.Output(builder.Apply(Opcode::kAdd, a, b));
       ElementwiseDesc desc;
       desc.program = builder.Build();
       desc.shape = of_root.shape;

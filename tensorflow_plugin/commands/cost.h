@@ -11,23 +11,23 @@ namespace xpu::commands {
 // In simple instructions. Those of several operands are simple but for some functions.
 inline int64_t CostOf(const Instr& instr) {
   switch (instr.op) {
-    case EOp::kCast:
-    case EOp::kNeg:
-    case EOp::kAbs:
-    case EOp::kSign:
-    case EOp::kSquare:
-    case EOp::kPopulationCount:
+    case Opcode::kCast:
+    case Opcode::kNeg:
+    case Opcode::kAbs:
+    case Opcode::kSign:
+    case Opcode::kSquare:
+    case Opcode::kPopulationCount:
       return 1;
-    case EOp::kPow:
-    case EOp::kAtan2:
+    case Opcode::kPow:
+    case Opcode::kAtan2:
       return 8;
-    case EOp::kIgamma:
-    case EOp::kIgammac:
-    case EOp::kIgammaGradA:
-    case EOp::kGammaSampleGrad:
-    case EOp::kPolygamma:
-    case EOp::kZeta:
-    case EOp::kBetainc:
+    case Opcode::kIgamma:
+    case Opcode::kIgammac:
+    case Opcode::kIgammaGradA:
+    case Opcode::kGammaSampleGrad:
+    case Opcode::kPolygamma:
+    case Opcode::kZeta:
+    case Opcode::kBetainc:
       return 100;
     default:
       return Info(instr.op).arity > 1 ? 1 : 8;

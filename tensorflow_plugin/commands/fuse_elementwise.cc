@@ -66,10 +66,10 @@ FusedValue* Find(Written& written, int buffer, const ByteRange& range) {
 std::vector<bool> Rounded(const Program& p) {
   std::vector<bool> rounded(p.first_instr_register(), true);
   for (const Instr& instr : p.instrs()) {
-    bool is_rounded = instr.op == EOp::kCast || !IsReducedFloat(instr.result);
-    if (instr.op == EOp::kNeg || instr.op == EOp::kAbs) is_rounded = rounded[instr.a];
-    if (instr.op == EOp::kMaximum || instr.op == EOp::kMinimum) is_rounded = rounded[instr.a] && rounded[instr.b];
-    if (instr.op == EOp::kSelect) is_rounded = rounded[instr.b] && rounded[instr.c];
+    bool is_rounded = instr.op == Opcode::kCast || !IsReducedFloat(instr.result);
+    if (instr.op == Opcode::kNeg || instr.op == Opcode::kAbs) is_rounded = rounded[instr.a];
+    if (instr.op == Opcode::kMaximum || instr.op == Opcode::kMinimum) is_rounded = rounded[instr.a] && rounded[instr.b];
+    if (instr.op == Opcode::kSelect) is_rounded = rounded[instr.b] && rounded[instr.c];
     rounded.push_back(is_rounded);
   }
   return rounded;

@@ -25,11 +25,11 @@ void Needs::Fail(std::string problem) {
 
 namespace needs {
 
-Need Op(EOp op, TypeRef type) {
+Need Op(Opcode op, TypeRef type) {
   return [=](Needs& n) {
     const DType t = type.In(n);
     if (t == DType::kInvalid) return;
-    n.AskProgram(IsDefined(op, t) && op != EOp::kCast ? SingleOpProgram(op, t) : nullptr,
+    n.AskProgram(IsDefined(op, t) && op != Opcode::kCast ? SingleOpProgram(op, t) : nullptr,
                  errors::Concat("there is no ", Info(op).name, " of ", xpu::Name(t)));
   };
 }

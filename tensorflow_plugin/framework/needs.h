@@ -63,7 +63,7 @@ struct TypeRef {
 };
 
 // Elementwise programs: of one instruction, of none (copies and fills), a conversion.
-Need Op(EOp op, TypeRef type);
+Need Op(Opcode op, TypeRef type);
 Need Identity(TypeRef type);
 Need Cast(TypeRef from, TypeRef to);
 // The reduction of an array as it is.

@@ -53,8 +53,8 @@ std::string Problem(const Need& need) {
 using Names = std::vector<std::string>;
 
 TEST(Needs, AreDescriptorsOfTheRegisteredTypes) {
-  EXPECT_EQ(Asked(needs::Op(EOp::kAdd, "T")), Names{"Add of half"});
-  EXPECT_EQ(Asked(needs::Op(EOp::kAdd, DType::kUint64)), Names{"Add of uint64"});
+  EXPECT_EQ(Asked(needs::Op(Opcode::kAdd, "T")), Names{"Add of half"});
+  EXPECT_EQ(Asked(needs::Op(Opcode::kAdd, DType::kUint64)), Names{"Add of uint64"});
   EXPECT_EQ(Asked(needs::Cast("Tidx", "T")), Names{"Cast of int32 to half"});
   EXPECT_EQ(Asked(needs::Identity("T")), Names{"a program without instructions"});
   EXPECT_EQ(Asked(needs::Reduce(ReduceKind::kArgMax, "T", "Tidx")), Names{"Reduce ArgMax of half"});
@@ -87,7 +87,7 @@ TEST(Needs, QuestionsHaveOpenExtents) {
     bool Supports(const ElementwiseDesc& desc) const override { return desc.shape != Dims({kAny}); }
   };
   const Small backend;
-  for (const Need& need : {needs::Softmax(SoftmaxKind::kSoftmax, "T"), needs::Op(EOp::kAdd, "T")}) {
+  for (const Need& need : {needs::Softmax(SoftmaxKind::kSoftmax, "T"), needs::Op(Opcode::kAdd, "T")}) {
     Needs needs(backend, kTypes);
     need(needs);
     EXPECT_FALSE(needs.supported());
@@ -96,8 +96,8 @@ TEST(Needs, QuestionsHaveOpenExtents) {
 
 // These are mistakes of the table that registers, whatever the backend.
 TEST(Needs, ProgramsThatDoNotBuildAndMissingTypesAreProblems) {
-  EXPECT_EQ(Problem(needs::Op(EOp::kLogicalAnd, "T")), "its program does not build: there is no LogicalAnd of half");
-  EXPECT_EQ(Problem(needs::Op(EOp::kCast, "T")), "its program does not build: there is no Cast of half");
+  EXPECT_EQ(Problem(needs::Op(Opcode::kLogicalAnd, "T")), "its program does not build: there is no LogicalAnd of half");
+  EXPECT_EQ(Problem(needs::Op(Opcode::kCast, "T")), "its program does not build: there is no Cast of half");
   EXPECT_EQ(Problem([](Needs& n) { n.AskProgram(nullptr, "too many inputs"); }),
             "its program does not build: too many inputs");
   EXPECT_EQ(Problem(needs::Copy("Tout")), "what it requires depends on the attribute Tout, which has no types");

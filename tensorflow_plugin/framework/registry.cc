@@ -133,7 +133,7 @@ Registry::Entry& Registry::Entry::Requires(Need need) {
   needs_.push_back(std::move(need));
   return *this;
 }
-Registry::Entry& Registry::Entry::Requires(EOp op) {
+Registry::Entry& Registry::Entry::Requires(Opcode op) {
   return Requires(needs::Op(op, constraints_.empty() ? "T" : constraints_[0].attr));
 }
 Registry::Entry& Registry::Entry::Priority(int priority) {

@@ -58,7 +58,7 @@ class Registry {
     Entry& OnHost();
     // What the backend must support for a combination of types to be registered (needs.h).
     Entry& Requires(Need need);
-    Entry& Requires(EOp op);  // as a program on the type of the first attribute
+    Entry& Requires(Opcode op);  // as a program on the type of the first attribute
     Entry& Priority(int priority);
     Entry& Label(const char* label);
 

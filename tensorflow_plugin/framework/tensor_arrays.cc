@@ -22,13 +22,13 @@ struct AnyType {};
 
 absl::Status Add(tf::OpKernelContext* native, const tf::Tensor& a, const tf::Tensor& b, tf::Tensor* sum) {
   const DType type = FastFromTf(sum->dtype());
-  if (!IsDefined(EOp::kAdd, type)) {
+  if (!IsDefined(Opcode::kAdd, type)) {
     return absl::InvalidArgumentError(
         errors::Concat("tensor_array::AddToTensor type not supported: ", tf::DataTypeString(sum->dtype())));
   }
   Context ctx(reinterpret_cast<TF_OpKernelContext*>(native), false);
   ElementwiseDesc desc;
-  desc.program = SingleOpProgram(EOp::kAdd, type);
+  desc.program = SingleOpProgram(Opcode::kAdd, type);
   desc.shape = {sum->NumElements()};
   desc.in_strides[0] = desc.in_strides[1] = {1};
   return ToNative(ctx.Launch(desc, {a.data(), b.data()}, {sum->data()}));

@@ -88,7 +88,7 @@ class BiasAddKernel : public OpKernel {
     const DType type = c.Attr<DType>("T");
     // BiasAddV1 has no data_format: channels are last.
     if (c.HasAttr("data_format")) channels_first_ = c.Attr<std::string>("data_format") == "NCHW";
-    if (c.status().ok()) program_ = SingleOpProgram(EOp::kAdd, type);
+    if (c.status().ok()) program_ = SingleOpProgram(Opcode::kAdd, type);
   }
 
   Status Compute(Context& ctx) override {
@@ -137,7 +137,7 @@ void RegisterAddN(Registry& registry) {
     registry.Op(op)
         .Types("T", DeviceTypes(kSummable))
         .AllHostFor(DType::kInt32, {"value", "bias", "output"})
-        .Requires(EOp::kAdd)
+        .Requires(Opcode::kAdd)
         .Kernel<BiasAddKernel>();
   }
 }

@@ -18,9 +18,9 @@ class MatrixBandPartKernel : public OpKernel {
       ProgramBuilder b;
       const auto x = b.Input(type);
       const auto col = b.Input(DType::kInt32), first = b.Input(DType::kInt32), last = b.Input(DType::kInt32);
-      const auto right = b.Apply(EOp::kGreaterEqual, col, first), left = b.Apply(EOp::kLessEqual, col, last);
-      const auto keep = limits == 1 ? right : limits == 2 ? left : b.Apply(EOp::kLogicalAnd, right, left);
-      b.Output(b.Apply(EOp::kSelect, keep, x, b.Const(type, 0)));
+      const auto right = b.Apply(Opcode::kGreaterEqual, col, first), left = b.Apply(Opcode::kLessEqual, col, last);
+      const auto keep = limits == 1 ? right : limits == 2 ? left : b.Apply(Opcode::kLogicalAnd, right, left);
+      b.Output(b.Apply(Opcode::kSelect, keep, x, b.Const(type, 0)));
       programs_[limits] = b.Build();
     }
   }
@@ -81,10 +81,11 @@ class OneHotKernel : public OpKernel {
     const auto index = b.Cast(b.Input(c.Attr<DType>("TI")), DType::kInt64);
     const auto base = b.Input(DType::kInt64), offset = b.Input(DType::kInt64);
     const auto depth = b.Input(DType::kInt64), suffix = b.Input(DType::kInt64);
-    const auto position = b.Apply(EOp::kAdd, b.Apply(EOp::kAdd, base, offset), b.Apply(EOp::kMul, index, suffix));
-    const auto valid = b.Apply(EOp::kLogicalAnd, b.Apply(EOp::kGreaterEqual, index, b.ConstInt(DType::kInt64, 0)),
-                               b.Apply(EOp::kLess, index, depth));
-    b.Output(b.Apply(EOp::kSelect, valid, position, b.ConstInt(DType::kInt64, -1)));
+    const auto position =
+        b.Apply(Opcode::kAdd, b.Apply(Opcode::kAdd, base, offset), b.Apply(Opcode::kMul, index, suffix));
+    const auto valid = b.Apply(Opcode::kLogicalAnd, b.Apply(Opcode::kGreaterEqual, index, b.ConstInt(DType::kInt64, 0)),
+                               b.Apply(Opcode::kLess, index, depth));
+    b.Output(b.Apply(Opcode::kSelect, valid, position, b.ConstInt(DType::kInt64, -1)));
     program_ = b.Build();
   }
 
@@ -154,14 +155,14 @@ void RegisterArrayMask(Registry& registry) {
       .Types("T", kAllTypes)
       .Host({"num_lower", "num_upper"})
       .AllHostFor(DType::kInt32, {"input", "band"})
-      .Requires(EOp::kSelect)
+      .Requires(Opcode::kSelect)
       .Kernel<MatrixBandPartKernel>();
   registry.Op("OneHot")
       .Types("T", kAllTypes)
       .Types("TI", {DType::kUint8, DType::kInt8, DType::kInt32, DType::kInt64})
       .Host({"depth"})
       .AllHostFor(DType::kInt32, {"indices", "on_value", "off_value", "output"})
-      .Requires(needs::Op(EOp::kSelect, DType::kInt64))
+      .Requires(needs::Op(Opcode::kSelect, DType::kInt64))
       .Requires(needs::Cast("TI", DType::kInt64))
       .Requires(needs::Copy("T"))
       .Requires(needs::Scatter(ScatterKind::kUpdate, "T", DType::kInt64))

@@ -234,7 +234,7 @@ class MirrorPadGradKernel : public OpKernel {
   static const Program* FoldProgram(DType type, DType to) {
     ProgramBuilder b;
     const auto inside = b.Input(type), before = b.Input(type), after = b.Input(type);
-    const auto sum = b.Apply(EOp::kAdd, b.Apply(EOp::kAdd, inside, before), after);
+    const auto sum = b.Apply(Opcode::kAdd, b.Apply(Opcode::kAdd, inside, before), after);
     b.Output(to == type ? sum : b.Cast(sum, to));
     return b.Build();
   }
@@ -299,7 +299,7 @@ void RegisterArrayPad(Registry& registry) {
       .Requires(needs::Copy("T"))
       .Requires([](Needs& n) {
         const DType type = n.type("T"), sum = WideType(type);
-        needs::Op(EOp::kAdd, sum)(n);
+        needs::Op(Opcode::kAdd, sum)(n);
         if (sum == type) return;
         needs::Cast(type, sum)(n);
         needs::Cast(sum, type)(n);

@@ -59,7 +59,7 @@ class TransposeKernel : public OpKernel {
       return CopyView(ctx, SizeOf(x.dtype()), shape, x.data(), {strides, 0}, y.mutable_data(), DenseView(shape));
     }
     ElementwiseDesc desc;
-    desc.program = SingleOpProgram(EOp::kConj, x.dtype());
+    desc.program = SingleOpProgram(Opcode::kConj, x.dtype());
     desc.shape = shape;
     desc.in_strides[0] = strides;
     return ctx.Launch(desc, {x.data()}, {y.mutable_data()});
@@ -282,7 +282,7 @@ void RegisterArrayTranspose(Registry& registry) {
         .AllHostFor(DType::kInt32, {"x", "y"})
         .Requires([conjugate](Needs& n) {
           needs::Copy("T")(n);
-          if (conjugate && IsComplex(n.type("T"))) needs::Op(EOp::kConj, "T")(n);
+          if (conjugate && IsComplex(n.type("T"))) needs::Op(Opcode::kConj, "T")(n);
         })
         .Kernel<TransposeKernel>(conjugate);
   }

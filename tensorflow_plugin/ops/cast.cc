@@ -67,12 +67,12 @@ class CastKernel : public OpKernel {
   void MakeTruncating(DType bits, int dropped) {
     ProgramBuilder mask;
     const auto x = mask.Input(bits);
-    mask.Output(mask.Apply(EOp::kBitwiseAnd, x, mask.ConstInt(bits, -(int64_t{1} << dropped))));
+    mask.Output(mask.Apply(Opcode::kBitwiseAnd, x, mask.ConstInt(bits, -(int64_t{1} << dropped))));
     mask_ = mask.Build();
     ProgramBuilder cast;
     const auto original = cast.Input(from_), masked = cast.Input(from_);
-    const auto is_number = cast.Apply(EOp::kEqual, original, original);
-    cast.Output(cast.Cast(cast.Apply(EOp::kSelect, is_number, masked, original), to_));
+    const auto is_number = cast.Apply(Opcode::kEqual, original, original);
+    cast.Output(cast.Cast(cast.Apply(Opcode::kSelect, is_number, masked, original), to_));
     program_ = cast.Build();
   }
 

@@ -135,7 +135,7 @@ const Program* HistogramProgram(DType type) {
   const Value step{&b, b.Input(DType::kDouble)}, last{&b, b.Input(DType::kDouble)}, beyond{&b, b.Input(DType::kInt32)};
   const Value distance = {&b, b.Round((Maximum(x, lowest) - lowest).reg)};
   const Value bin = Cast(Minimum(Cast(distance, DType::kDouble) / step, last), DType::kInt32);
-  b.Output(Select(Apply(EOp::kIsNan, x), beyond, bin).reg);
+  b.Output(Select(Apply(Opcode::kIsNan, x), beyond, bin).reg);
   return b.Build();
 }
 

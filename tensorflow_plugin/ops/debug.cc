@@ -17,14 +17,14 @@ enum Mode : int64_t { kCurtHealth = 2, kConciseHealth = 3, kFullHealth = 4, kSha
 
 // What elements are counted by. Infinities and NaN are of floating types alone.
 using Test = Value (*)(const Value& x);
-constexpr Test kNotFinite = [](const Value& x) { return LogicalNot(Apply(EOp::kIsFinite, x)); };
+constexpr Test kNotFinite = [](const Value& x) { return LogicalNot(Apply(Opcode::kIsFinite, x)); };
 constexpr Test kTests[] = {
-    [](const Value& x) { return Apply(EOp::kIsInf, x) && x < 0.0; },
-    [](const Value& x) { return Apply(EOp::kIsInf, x) && x > 0.0; },
-    [](const Value& x) { return Apply(EOp::kIsNan, x); },
-    [](const Value& x) { return IsFloating(x.type()) ? Apply(EOp::kIsFinite, x) && x < 0.0 : x < 0.0; },
+    [](const Value& x) { return Apply(Opcode::kIsInf, x) && x < 0.0; },
+    [](const Value& x) { return Apply(Opcode::kIsInf, x) && x > 0.0; },
+    [](const Value& x) { return Apply(Opcode::kIsNan, x); },
+    [](const Value& x) { return IsFloating(x.type()) ? Apply(Opcode::kIsFinite, x) && x < 0.0 : x < 0.0; },
     [](const Value& x) { return x == 0.0; },
-    [](const Value& x) { return IsFloating(x.type()) ? Apply(EOp::kIsFinite, x) && x > 0.0 : x > 0.0; },
+    [](const Value& x) { return IsFloating(x.type()) ? Apply(Opcode::kIsFinite, x) && x > 0.0 : x > 0.0; },
 };
 constexpr int kOfFloats = 3;
 
@@ -100,7 +100,7 @@ class NumericSummaryKernel : public OpKernel {
         n.Ask(reduce);
       }
       needs::Cast(DType::kInt64, n.type("output_dtype"))(n);
-      needs::Op(EOp::kSelect, n.type("output_dtype"))(n);
+      needs::Op(Opcode::kSelect, n.type("output_dtype"))(n);
     };
   }
 

@@ -50,7 +50,7 @@ const Program* CellsProgram(DType type, int cells, bool first, bool numbered) {
   if (first && numbered) best = base;
   for (int i = 0; i < cells; ++i) {
     const ProgramBuilder::Reg x = b.Input(type), f = b.Input(type);
-    const Value sum = {&b, b.Round(b.Apply(EOp::kAdd, x, f))}, larger = sum > largest;
+    const Value sum = {&b, b.Round(b.Apply(Opcode::kAdd, x, f))}, larger = sum > largest;
     largest = Select(larger, sum, largest);
     if (numbered) best = Select(larger, base + static_cast<double>(i), best);
   }

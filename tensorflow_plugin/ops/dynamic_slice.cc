@@ -18,7 +18,7 @@ class Windows {
     start_ = StartProgram(c.Attr<DType>("Tindices"));
     ProgramBuilder sum;
     const auto outer = sum.Input(DType::kInt64), inner = sum.Input(DType::kInt64), first = sum.Input(DType::kInt64);
-    sum.Output(sum.Apply(EOp::kAdd, sum.Apply(EOp::kAdd, outer, inner), first));
+    sum.Output(sum.Apply(Opcode::kAdd, sum.Apply(Opcode::kAdd, outer, inner), first));
     position_ = sum.Build();
   }
 
@@ -79,8 +79,8 @@ class Windows {
     ProgramBuilder b;
     const auto given = b.Cast(b.Input(index_type), DType::kInt64);
     const auto last = b.Input(DType::kInt64), stride = b.Input(DType::kInt64);
-    const auto positive = b.Apply(EOp::kMaximum, given, b.ConstInt(DType::kInt64, 0));
-    b.Output(b.Apply(EOp::kMul, b.Apply(EOp::kMinimum, positive, last), stride));
+    const auto positive = b.Apply(Opcode::kMaximum, given, b.ConstInt(DType::kInt64, 0));
+    b.Output(b.Apply(Opcode::kMul, b.Apply(Opcode::kMinimum, positive, last), stride));
     return b.Build();
   }
 
@@ -174,7 +174,7 @@ void RegisterDynamicSlice(Registry& registry) {
       .Types("T", kAllTypes)
       .Types("Tindices", index_types)
       .Requires(needs::Copy("T"))
-      .Requires(needs::Op(EOp::kAdd, DType::kInt64))
+      .Requires(needs::Op(Opcode::kAdd, DType::kInt64))
       .Requires(needs::Scatter(ScatterKind::kUpdate, "T", DType::kInt64))
       .Requires(Windows::Require)
       .Kernel<DynamicUpdateSliceKernel>();
@@ -183,7 +183,7 @@ void RegisterDynamicSlice(Registry& registry) {
       .Types("Tindices", index_types)
       .Host({"size_indices"})
       .Requires(needs::Copy("T"))
-      .Requires(needs::Op(EOp::kAdd, DType::kInt64))
+      .Requires(needs::Op(Opcode::kAdd, DType::kInt64))
       .Requires(needs::Gather("T", DType::kInt64))
       .Requires(Windows::Require)
       .Kernel<DynamicSliceKernel>();

@@ -35,7 +35,7 @@ class EinsumKernel : public OpKernel {
   explicit EinsumKernel(Construction& c) : type_(c.Attr<DType>("T")) {
     c.Fail(einsum::Parse(c.Attr<std::string>("equation"), &equation_));
     identity_ = IdentityProgram(type_);
-    multiply_ = SingleOpProgram(EOp::kMul, type_);
+    multiply_ = SingleOpProgram(Opcode::kMul, type_);
   }
 
   Status Compute(Context& ctx) override {
@@ -268,7 +268,7 @@ void RegisterEinsum(Registry& registry) {
       .Requires(needs::MatMul("T"))
       .Requires(needs::Reduce(ReduceKind::kSum, "T"))
       .Requires(needs::Copy("T"))
-      .Requires(EOp::kMul)
+      .Requires(Opcode::kMul)
       .Kernel<EinsumKernel>();
 }
 

@@ -31,10 +31,10 @@ TypeList DeviceTypes(TypeMask mask);
 
 // How an op's program is made: from one instruction, or from a formula.
 struct Recipe {
-  EOp op = EOp::kCast;
+  Opcode op = Opcode::kCast;
   Formula formula = nullptr;
 
-  constexpr Recipe(EOp single) : op(single) {}
+  constexpr Recipe(Opcode single) : op(single) {}
   template <typename F, typename = std::enable_if_t<std::is_convertible_v<F, Formula>>>
   constexpr Recipe(F f) : formula(f) {}
 };

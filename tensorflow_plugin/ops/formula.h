@@ -19,15 +19,17 @@ struct Value {
   Value Const(double c) const { return {builder, builder->Const(reg.type, c)}; }
 };
 
-inline Value Apply(EOp op, const Value& a) { return {a.builder, a.builder->Apply(op, a.reg)}; }
-inline Value Apply(EOp op, const Value& a, const Value& b) { return {a.builder, a.builder->Apply(op, a.reg, b.reg)}; }
+inline Value Apply(Opcode op, const Value& a) { return {a.builder, a.builder->Apply(op, a.reg)}; }
+inline Value Apply(Opcode op, const Value& a, const Value& b) {
+  return {a.builder, a.builder->Apply(op, a.reg, b.reg)};
+}
 inline Value Cast(const Value& a, DType to) { return {a.builder, a.builder->Cast(a.reg, to)}; }
 inline Value Select(const Value& condition, const Value& then, const Value& otherwise) {
-  return {then.builder, then.builder->Apply(EOp::kSelect, condition.reg, then.reg, otherwise.reg)};
+  return {then.builder, then.builder->Apply(Opcode::kSelect, condition.reg, then.reg, otherwise.reg)};
 }
 
 #define XPU_VALUE_UNARY(name) \
-  inline Value name(const Value& a) { return Apply(EOp::k##name, a); }
+  inline Value name(const Value& a) { return Apply(Opcode::k##name, a); }
 XPU_VALUE_UNARY(Neg)
 XPU_VALUE_UNARY(Abs)
 XPU_VALUE_UNARY(Sign)
@@ -44,12 +46,12 @@ XPU_VALUE_UNARY(Floor)
 XPU_VALUE_UNARY(LogicalNot)
 #undef XPU_VALUE_UNARY
 // Complex types only; a real value is its own conjugate.
-inline Value Conj(const Value& a) { return IsComplex(a.type()) ? Apply(EOp::kConj, a) : a; }
+inline Value Conj(const Value& a) { return IsComplex(a.type()) ? Apply(Opcode::kConj, a) : a; }
 
-#define XPU_VALUE_BINARY(name, op)                                                         \
-  inline Value name(const Value& a, const Value& b) { return Apply(EOp::k##op, a, b); }    \
-  inline Value name(const Value& a, double b) { return Apply(EOp::k##op, a, a.Const(b)); } \
-  inline Value name(double a, const Value& b) { return Apply(EOp::k##op, b.Const(a), b); }
+#define XPU_VALUE_BINARY(name, op)                                                            \
+  inline Value name(const Value& a, const Value& b) { return Apply(Opcode::k##op, a, b); }    \
+  inline Value name(const Value& a, double b) { return Apply(Opcode::k##op, a, a.Const(b)); } \
+  inline Value name(double a, const Value& b) { return Apply(Opcode::k##op, b.Const(a), b); }
 XPU_VALUE_BINARY(operator+, Add)
 XPU_VALUE_BINARY(operator-, Sub)
 XPU_VALUE_BINARY(operator*, Mul)
@@ -62,8 +64,8 @@ XPU_VALUE_BINARY(Maximum, Maximum)
 XPU_VALUE_BINARY(Minimum, Minimum)
 XPU_VALUE_BINARY(Pow, Pow)
 #undef XPU_VALUE_BINARY
-inline Value operator&&(const Value& a, const Value& b) { return Apply(EOp::kLogicalAnd, a, b); }
-inline Value operator||(const Value& a, const Value& b) { return Apply(EOp::kLogicalOr, a, b); }
+inline Value operator&&(const Value& a, const Value& b) { return Apply(Opcode::kLogicalAnd, a, b); }
+inline Value operator||(const Value& a, const Value& b) { return Apply(Opcode::kLogicalOr, a, b); }
 inline Value operator-(const Value& a) { return Neg(a); }
 
 // `in` are the op's operands, `attribute` the value of its one float attribute, if it has one.

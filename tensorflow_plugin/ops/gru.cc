@@ -12,7 +12,7 @@ namespace {
 
 constexpr DType kType = DType::kFloat;
 
-Value Tanh(const Value& v) { return Apply(EOp::kTanh, v); }
+Value Tanh(const Value& v) { return Apply(Opcode::kTanh, v); }
 
 class GruBase : public OpKernel {
  public:
@@ -171,7 +171,7 @@ void RegisterGru(Registry& registry) {
   const auto entry = [&](const char* name) {
     Registry::Entry e = registry.Op(name);
     e.Types("T", {kType}).Requires(needs::MatMul("T")).Requires(needs::Copy("T"));
-    for (EOp op : {EOp::kSigmoid, EOp::kTanh, EOp::kMul}) e.Requires(op);
+    for (Opcode op : {Opcode::kSigmoid, Opcode::kTanh, Opcode::kMul}) e.Requires(op);
     return e;
   };
   entry("GRUBlockCell").Kernel<GruKernel>();

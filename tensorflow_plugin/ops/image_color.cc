@@ -37,8 +37,8 @@ Colour HsvToRgb(const Colour& in, const Value&) {
   const auto& [h, s, v] = in;
   const Value at = h * 6.0, rest = 1.0 - s;
   const auto share = [](const Value& x) { return Minimum(Maximum(x, 0.0), 1.0); };
-  const auto peak = [&](double where) { return share(2.0 - Apply(EOp::kAbs, at - where)); };
-  const Value red = share(Apply(EOp::kAbs, at - 3.0) - 1.0);
+  const auto peak = [&](double where) { return share(2.0 - Apply(Opcode::kAbs, at - where)); };
+  const Value red = share(Apply(Opcode::kAbs, at - 3.0) - 1.0);
   return {(rest + s * red) * v, (rest + s * peak(2)) * v, (rest + s * peak(4)) * v};
 }
 
@@ -81,7 +81,7 @@ Colour ScaleSaturation(const Colour& in, const Value& scale) {
   s = Minimum(Maximum(s * scale, 0.0), 1.0);
   const Value c = s * v, m = v - c, at = h * 6.0;
   const Sixth sixth(Floor(at));
-  const Value x = c * (1.0 - Apply(EOp::kAbs, at - Floor(at * 0.5) * 2.0 - 1.0));
+  const Value x = c * (1.0 - Apply(Opcode::kAbs, at - Floor(at * 0.5) * 2.0 - 1.0));
   return {sixth.Case({c, x, zero, zero, x, c}, zero) + m, sixth.Case({x, c, c, x, zero, zero}, zero) + m,
           sixth.Case({zero, zero, x, c, c, x}, zero) + m};
 }

@@ -41,7 +41,7 @@ const Program* NumbersProgram() {
   ProgramBuilder b;
   Value finite;
   for (int k = 0; k < 4; ++k) {
-    const Value is_finite = Apply(EOp::kIsFinite, Value{&b, b.Input(DType::kFloat)});
+    const Value is_finite = Apply(Opcode::kIsFinite, Value{&b, b.Input(DType::kFloat)});
     finite = k == 0 ? is_finite : finite && is_finite;
   }
   const Value number = {&b, b.Input(DType::kInt32)};
@@ -80,7 +80,7 @@ class CropKernel : public OpKernel {
     single_ = AxisProgram({true, nearest, of_points});
     several_ = AxisProgram({false, nearest, of_points});
     numbers_ = NumbersProgram();
-    product_ = SingleOpProgram(EOp::kMul, DType::kFloat);
+    product_ = SingleOpProgram(Opcode::kMul, DType::kFloat);
     if (direction == SampleDirection::kForward) fill_ = c.Attr<float>("extrapolation_value");
   }
 
@@ -270,7 +270,7 @@ Need Crops(SampleDirection direction) {
     }
     n.AskProgram(NumbersProgram());
     ReduceDesc sum;
-    sum.source.program = SingleOpProgram(EOp::kMul, DType::kFloat);
+    sum.source.program = SingleOpProgram(Opcode::kMul, DType::kFloat);
     n.Ask(sum);
   };
 }

@@ -39,7 +39,7 @@ Value Mapped(FillMode mode, const Value& at, const Value& extent) {
   const Value inside = Select(at < 0.0, below, Select(at > last, beyond, at));
   // Beyond what 64 bits count, TensorFlow finds no remainder either.
   const Value far = mode == FillMode::kReflect ? at.Const(0) : at;
-  return clamped(Select(Apply(EOp::kAbs, at) > 1e18, far, inside));
+  return clamped(Select(Apply(Opcode::kAbs, at) > 1e18, far, inside));
 }
 
 // Along one axis, from five numbers of a transform and a point of the output, where that lies in the image.

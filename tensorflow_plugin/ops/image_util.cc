@@ -39,7 +39,7 @@ Status LaunchGrid(Context& ctx, SampleKind kind, const Tensor& images, const std
 
 Value Rounded(const Value& x) {
   const Value floor = Floor(x), part = x - floor;
-  return floor + Cast(Select(x < 0.0, part > 0.5, Apply(EOp::kGreaterEqual, part, part.Const(0.5))), x.type());
+  return floor + Cast(Select(x < 0.0, part > 0.5, Apply(Opcode::kGreaterEqual, part, part.Const(0.5))), x.type());
 }
 
 namespace needs {

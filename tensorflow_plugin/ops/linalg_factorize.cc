@@ -146,12 +146,12 @@ class SvdKernel : public OpKernel {
 // What is made of the diagonal of u: the logarithm of the product of its magnitudes, and its direction.
 const Program* LogMagnitude(DType type) {
   ProgramBuilder b;
-  b.Output(b.Apply(EOp::kLog, b.Apply(EOp::kAbs, b.Input(type))));
+  b.Output(b.Apply(Opcode::kLog, b.Apply(Opcode::kAbs, b.Input(type))));
   return b.Build();
 }
 const Program* Direction(DType type) {
   ProgramBuilder b;
-  b.Output(b.Apply(EOp::kSign, b.Input(type)));
+  b.Output(b.Apply(Opcode::kSign, b.Input(type)));
   return b.Build();
 }
 
@@ -159,12 +159,12 @@ const Program* Direction(DType type) {
 // that sum, or the determinant.
 const Program* Finish(DType type, bool logarithm) {
   ProgramBuilder b;
-  const auto sign = b.Apply(EOp::kMul, b.Input(type), b.Input(type)), sum = b.Input(RealTypeOf(type));
+  const auto sign = b.Apply(Opcode::kMul, b.Input(type), b.Input(type)), sum = b.Input(RealTypeOf(type));
   if (logarithm) {
     b.Output(sign);
     b.Output(b.Cast(sum, type));
   } else {
-    b.Output(b.Apply(EOp::kMul, sign, b.Cast(b.Apply(EOp::kExp, sum), type)));
+    b.Output(b.Apply(Opcode::kMul, sign, b.Cast(b.Apply(Opcode::kExp, sum), type)));
   }
   return b.Build();
 }

@@ -178,8 +178,8 @@ class TridiagonalSolveKernel : public OpKernel {
 const Program* Product(DType type, bool add) {
   ProgramBuilder b;
   const auto d = b.Input(type), x = b.Input(type);
-  const auto product = b.Apply(EOp::kMul, d, x);
-  b.Output(add ? b.Apply(EOp::kAdd, b.Input(type), product) : product);
+  const auto product = b.Apply(Opcode::kMul, d, x);
+  b.Output(add ? b.Apply(Opcode::kAdd, b.Input(type), product) : product);
   return b.Build();
 }
 

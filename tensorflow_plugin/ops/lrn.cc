@@ -53,7 +53,7 @@ class LrnKernel : public OpKernel {
 
   // (bias + alpha * sum)^-beta
   Value Scale(const Value& norm) const {
-    if (beta_ == 1.0f) return Apply(EOp::kReciprocal, norm);
+    if (beta_ == 1.0f) return Apply(Opcode::kReciprocal, norm);
     if (beta_ == 0.5f) return Rsqrt(norm);
     return Exp(Log(norm) * -static_cast<double>(beta_));
   }
@@ -142,8 +142,8 @@ void RegisterLrn(Registry& registry) {
     Registry::Entry e = registry.Op(name);
     e.Types("T", {DType::kHalf, DType::kBFloat16, DType::kFloat})
         .Requires(needs::Cast("T", DType::kFloat))
-        .Requires(needs::Op(EOp::kExp, DType::kFloat))
-        .Requires(needs::Op(EOp::kLog, DType::kFloat))
+        .Requires(needs::Op(Opcode::kExp, DType::kFloat))
+        .Requires(needs::Op(Opcode::kLog, DType::kFloat))
         .Requires(needs::Reduce(ReduceKind::kSum, DType::kFloat))
         .Requires(needs::Copy(DType::kFloat));
     return e;

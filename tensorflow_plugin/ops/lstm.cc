@@ -30,7 +30,7 @@ constexpr LstmOp kBackward[] = {{"LSTMBlockCellGrad", GateOrder::kInputCell, fal
                                 {"BlockLSTMGrad", GateOrder::kInputCell, true, true},
                                 {"BlockLSTMGradV2", GateOrder::kInputForget, true, true}};
 
-Value Tanh(const Value& v) { return Apply(EOp::kTanh, v); }
+Value Tanh(const Value& v) { return Apply(Opcode::kTanh, v); }
 
 class LstmBase : public OpKernel {
  protected:
@@ -186,7 +186,8 @@ class LstmKernel : public LstmBase {
     return [](xpu::Needs& n) {
       const DType type = n.type("T");
       needs::MatMul(type)(n);
-      for (EOp op : {EOp::kSigmoid, EOp::kTanh, EOp::kMul, EOp::kMinimum}) needs::Op(op, WideType(type))(n);
+      for (Opcode op : {Opcode::kSigmoid, Opcode::kTanh, Opcode::kMul, Opcode::kMinimum})
+        needs::Op(op, WideType(type))(n);
       needs::Reduce(ReduceKind::kSum, type)(n);
       needs::Copy(type)(n);
     };

@@ -247,8 +247,8 @@ void RegisterNormalize(Registry& registry) {
       .Types("T", {DType::kHalf, DType::kBFloat16, DType::kFloat})
       .Types("U", {DType::kFloat})
       .Requires(Normalizes(false))
-      .Requires(EOp::kMaximum)
-      .Requires(EOp::kAdd)
+      .Requires(Opcode::kMaximum)
+      .Requires(Opcode::kAdd)
       .Kernel<BatchNormExKernel>();
   RegisterVersions<BatchNormGradientKernel>(registry,
                                             {"FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"});

@@ -183,7 +183,7 @@ class InTopKKernel : public OpKernel {
 
  private:
   static Value IsClass(const Value& target, const Value& classes) {
-    return Apply(EOp::kGreaterEqual, target, target.Const(0)) && target < classes;
+    return Apply(Opcode::kGreaterEqual, target, target.Const(0)) && target < classes;
   }
   static const Program* SafeTarget(DType type) {
     ProgramBuilder b;

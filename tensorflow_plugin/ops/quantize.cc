@@ -288,7 +288,7 @@ const Program* QuantizeAndBack(DType type, bool clamp, bool half_up) {
     bounded = Clamp(x, low, high);
   }
   const Value scaled = bounded * scale;
-  const Value rounded = half_up ? Floor(scaled + 0.5) : Apply(EOp::kRint, scaled);
+  const Value rounded = half_up ? Floor(scaled + 0.5) : Apply(Opcode::kRint, scaled);
   b.Output((rounded * inverse).reg);
   return b.Build();
 }

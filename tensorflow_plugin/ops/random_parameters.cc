@@ -199,14 +199,14 @@ const Program* Finite(DType type) {
                         : type == DType::kBFloat16 ? -0x1.fep127
                         : type == DType::kFloat    ? -0x1.fffffep127
                                                    : -0x1.fffffffffffffp1023;
-  b.Output(Cast(Select(Apply(EOp::kIsFinite, x), x, x.Const(lowest)), DType::kDouble).reg);
+  b.Output(Cast(Select(Apply(Opcode::kIsFinite, x), x, x.Const(lowest)), DType::kDouble).reg);
   return b.Build();
 }
 const Program* Weight(DType type) {
   ProgramBuilder b;
   const Value x = {&b, b.Input(type)}, largest = {&b, b.Input(DType::kDouble)};
   const Value weight = Exp(Cast(x, DType::kDouble) - largest);
-  b.Output(Select(Apply(EOp::kIsFinite, x), weight, weight.Const(0)).reg);
+  b.Output(Select(Apply(Opcode::kIsFinite, x), weight, weight.Const(0)).reg);
   return b.Build();
 }
 
@@ -275,7 +275,7 @@ class MultinomialKernel : public OpKernel {
     SetStart(start, &random);
     XPU_RETURN_IF_ERROR(ctx.Launch(random, {}, {uniform}));
     ElementwiseDesc scale;
-    scale.program = SingleOpProgram(EOp::kMul, DType::kDouble);
+    scale.program = SingleOpProgram(Opcode::kMul, DType::kDouble);
     scale.shape = {rows, samples};
     scale.in_strides[0] = {samples, 1};
     scale.in_strides[1] = {classes, 0};
@@ -334,7 +334,7 @@ void RegisterRandomParameters(Registry& registry) {
     max.source.program = Finite(type);
     n.Ask(max);
     n.AskProgram(Weight(type));
-    n.AskProgram(SingleOpProgram(EOp::kMul, DType::kDouble));
+    n.AskProgram(SingleOpProgram(Opcode::kMul, DType::kDouble));
     ScanDesc sum;
     sum.type = DType::kDouble;
     n.Ask(sum);

@@ -141,7 +141,7 @@ class SegmentKernel : public OpKernel {
     const DType type = WideType(c.Attr<DType>("T"));
     ProgramBuilder b;
     const auto sum = b.Input(type), count = b.Cast(b.Input(DType::kInt64), type);
-    b.Output(b.Apply(EOp::kDiv, sum, count));
+    b.Output(b.Apply(Opcode::kDiv, sum, count));
     divide_ = b.Build();
   }
 
@@ -253,7 +253,7 @@ void RegisterSegment(Registry& registry) {
       .Requires(Scatters(ScatterKind::kAdd, DType::kInt32))
       .Requires(Scatters(ScatterKind::kAdd, DType::kInt64))
       .Requires(needs::Cast(DType::kInt64, "T"))
-      .Requires(EOp::kDiv)
+      .Requires(Opcode::kDiv)
       .Kernel<SegmentKernel>(ScatterKind::kAdd, true);
 }
 

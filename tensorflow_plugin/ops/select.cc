@@ -11,7 +11,7 @@ class SelectKernelBase : public OpKernel {
  public:
   explicit SelectKernelBase(Construction& c) : node_(c.NodeName()) {
     const DType type = c.Attr<DType>("T");
-    if (c.status().ok()) program_ = SingleOpProgram(EOp::kSelect, type);
+    if (c.status().ok()) program_ = SingleOpProgram(Opcode::kSelect, type);
   }
 
   Status Compute(Context& ctx) override {
@@ -128,7 +128,7 @@ void RegisterSelectOp(Registry& registry, const char* name) {
   registry.Op(name)
       .Types("T", DeviceTypes(kEverything))
       .AllHostFor(DType::kInt32, {"condition", "t", "e", "output"})
-      .Requires(EOp::kSelect)
+      .Requires(Opcode::kSelect)
       .Kernel<K>();
 }
 

@@ -56,7 +56,7 @@ class FillEmptyRowsKernel : public OpKernel {
         is_empty_(OfCount(IsEmpty)),
         filled_(OfCount(Filled)),
         missing_(OfCount(Missing)),
-        add_(SingleOpProgram(EOp::kAdd, kInt)) {}
+        add_(SingleOpProgram(Opcode::kAdd, kInt)) {}
 
   Status Compute(Context& ctx) override {
     const Tensor indices = ctx.input(0), values = ctx.input(1), shape = ctx.input(2), fill = ctx.input(3);

@@ -46,7 +46,7 @@ class SparseReorderKernel : public OpKernel {
 const Program* CoordinateProgram() {
   ProgramBuilder b;
   const auto key = b.Input(kInt), beyond = b.Input(kInt), step = b.Input(kInt);
-  b.Output(b.Apply(EOp::kTruncateDiv, b.Apply(EOp::kTruncateMod, key, beyond), step));
+  b.Output(b.Apply(Opcode::kTruncateDiv, b.Apply(Opcode::kTruncateMod, key, beyond), step));
   return b.Build();
 }
 
@@ -155,7 +155,7 @@ class SparseConcatKernel : public OpKernel {
       : n_(static_cast<int>(c.Attr<int64_t>("N"))),
         axis_(c.Attr<int64_t>("concat_dim")),
         type_(c.Attr<DType>("T")),
-        add_(SingleOpProgram(EOp::kAdd, kInt)) {}
+        add_(SingleOpProgram(Opcode::kAdd, kInt)) {}
 
   Status Compute(Context& ctx) override {
     std::vector<int64_t> numbers;

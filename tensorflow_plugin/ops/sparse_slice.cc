@@ -13,7 +13,7 @@ constexpr DType kInt = DType::kInt64;
 // Outputs `indices` and `values` become the entries at `positions` [n], moved by `offset` [rank].
 Status GivePart(Context& ctx, int indices_output, int values_output, const Tensor& indices, const Tensor& values,
                 const void* positions, int64_t n, const void* offset) {
-  static const Program* const add = SingleOpProgram(EOp::kAdd, kInt);
+  static const Program* const add = SingleOpProgram(Opcode::kAdd, kInt);
   const int64_t entries = indices.dim(0), rank = indices.dim(1);
   Tensor out_indices, out_values;
   XPU_RETURN_IF_ERROR(ctx.AllocateOutput(indices_output, {n, rank}, &out_indices));
@@ -38,7 +38,7 @@ const Program* PartProgram() {
   ProgramBuilder b;
   const Value x{&b, b.Input(kInt)}, size{&b, b.Input(kInt)}, longer{&b, b.Input(kInt)};
   const Value end = longer * (size + 1.0);
-  const auto divide = [](const Value& p, const Value& q) { return Apply(EOp::kTruncateDiv, p, q); };
+  const auto divide = [](const Value& p, const Value& q) { return Apply(Opcode::kTruncateDiv, p, q); };
   b.Output(Select(x < end, divide(x, size + 1.0), longer + divide(x - end, size)).reg);
   return b.Build();
 }
@@ -151,7 +151,7 @@ class SparseSplitKernel : public OpKernel {
 const Program* InsideProgram() {
   ProgramBuilder b;
   const Value x{&b, b.Input(kInt)}, begin{&b, b.Input(kInt)}, end{&b, b.Input(kInt)};
-  b.Output((Apply(EOp::kGreaterEqual, x, begin) && x < end).reg);
+  b.Output((Apply(Opcode::kGreaterEqual, x, begin) && x < end).reg);
   return b.Build();
 }
 
@@ -260,7 +260,7 @@ ReduceDesc ExtentsDesc(int64_t entries, int64_t rank) {
 ReduceDesc SameDesc(int64_t rows, int64_t rank) {
   ReduceDesc desc;
   desc.kind = ReduceKind::kAll;
-  desc.source.program = SingleOpProgram(EOp::kEqual, kInt);
+  desc.source.program = SingleOpProgram(Opcode::kEqual, kInt);
   desc.source.shape = {rows, rank};
   desc.source.in_strides[0] = desc.source.in_strides[1] = {rank, 1};
   desc.axes = 2;
@@ -279,7 +279,9 @@ const Program* FoundProgram() {
 class SparseSliceGradKernel : public OpKernel {
  public:
   explicit SparseSliceGradKernel(Construction&)
-      : add_(SingleOpProgram(EOp::kAdd, kInt)), last_(SingleOpProgram(EOp::kMinimum, kInt)), found_(FoundProgram()) {}
+      : add_(SingleOpProgram(Opcode::kAdd, kInt)),
+        last_(SingleOpProgram(Opcode::kMinimum, kInt)),
+        found_(FoundProgram()) {}
 
   Status Compute(Context& ctx) override {
     const Tensor gradient = ctx.input(0), whole = ctx.input(1), begin = ctx.input(2), part = ctx.input(3);
@@ -395,7 +397,7 @@ void RegisterSparseSlice(Registry& registry) {
         n.Ask(ExtentsDesc(0, 1));
         n.Ask(SameDesc(0, 1));
         n.Ask(EndsDesc(0, 0));
-        n.AskProgram(SingleOpProgram(EOp::kMinimum, kInt));
+        n.AskProgram(SingleOpProgram(Opcode::kMinimum, kInt));
         n.AskProgram(FoundProgram());
       })
       .Requires(needs::Scatter(ScatterKind::kUpdate, "T", kInt))

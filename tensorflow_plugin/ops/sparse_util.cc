@@ -10,7 +10,7 @@ constexpr DType kInt = DType::kInt64;
 // Sums of coordinates times strides.
 ReduceDesc KeysDesc(int64_t rows, int64_t rank) {
   ReduceDesc desc;
-  desc.source.program = SingleOpProgram(EOp::kMul, kInt);
+  desc.source.program = SingleOpProgram(Opcode::kMul, kInt);
   desc.source.shape = {rows, rank};
   desc.source.in_strides[0] = {rank, 1};
   desc.source.in_strides[1] = {0, 1};
@@ -153,7 +153,7 @@ namespace needs {
 
 Need Coordinates() {
   return [](Needs& n) {
-    n.AskProgram(SingleOpProgram(EOp::kAdd, kInt));
+    n.AskProgram(SingleOpProgram(Opcode::kAdd, kInt));
     Copy(kInt)(n);
   };
 }

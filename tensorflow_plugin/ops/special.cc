@@ -8,26 +8,26 @@ namespace {
 constexpr TypeMask kHalfAndWide = Mask(DType::kHalf) | kWideMask;
 
 constexpr ElementwiseOp kUnaryOps[] = {
-    {"BesselI0", kHalfAndWide, EOp::kBesselI0},  {"BesselI0e", kHalfAndWide, EOp::kBesselI0e},
-    {"BesselI1", kHalfAndWide, EOp::kBesselI1},  {"BesselI1e", kHalfAndWide, EOp::kBesselI1e},
-    {"BesselJ0", kHalfAndWide, EOp::kBesselJ0},  {"BesselJ1", kHalfAndWide, EOp::kBesselJ1},
-    {"BesselK0", kHalfAndWide, EOp::kBesselK0},  {"BesselK0e", kHalfAndWide, EOp::kBesselK0e},
-    {"BesselK1", kHalfAndWide, EOp::kBesselK1},  {"BesselK1e", kHalfAndWide, EOp::kBesselK1e},
-    {"BesselY0", kHalfAndWide, EOp::kBesselY0},  {"BesselY1", kHalfAndWide, EOp::kBesselY1},
-    {"Dawsn", kWideMask, EOp::kDawsn},           {"Expint", kWideMask, EOp::kExpint},
-    {"FresnelCos", kWideMask, EOp::kFresnelCos}, {"FresnelSin", kWideMask, EOp::kFresnelSin},
-    {"Spence", kWideMask, EOp::kSpence},
+    {"BesselI0", kHalfAndWide, Opcode::kBesselI0},  {"BesselI0e", kHalfAndWide, Opcode::kBesselI0e},
+    {"BesselI1", kHalfAndWide, Opcode::kBesselI1},  {"BesselI1e", kHalfAndWide, Opcode::kBesselI1e},
+    {"BesselJ0", kHalfAndWide, Opcode::kBesselJ0},  {"BesselJ1", kHalfAndWide, Opcode::kBesselJ1},
+    {"BesselK0", kHalfAndWide, Opcode::kBesselK0},  {"BesselK0e", kHalfAndWide, Opcode::kBesselK0e},
+    {"BesselK1", kHalfAndWide, Opcode::kBesselK1},  {"BesselK1e", kHalfAndWide, Opcode::kBesselK1e},
+    {"BesselY0", kHalfAndWide, Opcode::kBesselY0},  {"BesselY1", kHalfAndWide, Opcode::kBesselY1},
+    {"Dawsn", kWideMask, Opcode::kDawsn},           {"Expint", kWideMask, Opcode::kExpint},
+    {"FresnelCos", kWideMask, Opcode::kFresnelCos}, {"FresnelSin", kWideMask, Opcode::kFresnelSin},
+    {"Spence", kWideMask, Opcode::kSpence},
 };
 constexpr ElementwiseOp kOfGamma[] = {
-    {"Igamma", kWideMask, EOp::kIgamma},
-    {"Igammac", kWideMask, EOp::kIgammac},
-    {"IgammaGradA", kWideMask, EOp::kIgammaGradA},
-    {"Polygamma", kWideMask, EOp::kPolygamma},
+    {"Igamma", kWideMask, Opcode::kIgamma},
+    {"Igammac", kWideMask, Opcode::kIgammac},
+    {"IgammaGradA", kWideMask, Opcode::kIgammaGradA},
+    {"Polygamma", kWideMask, Opcode::kPolygamma},
 };
-constexpr ElementwiseOp kZeta[] = {{"Zeta", kWideMask, EOp::kZeta}};
-constexpr ElementwiseOp kNextAfter[] = {{"NextAfter", kWideMask, EOp::kNextAfter}};
-constexpr ElementwiseOp kGammaGrad[] = {{"RandomGammaGrad", kWideMask, EOp::kGammaSampleGrad}};
-constexpr ElementwiseOp kBetainc[] = {{"Betainc", kWideMask, EOp::kBetainc}};
+constexpr ElementwiseOp kZeta[] = {{"Zeta", kWideMask, Opcode::kZeta}};
+constexpr ElementwiseOp kNextAfter[] = {{"NextAfter", kWideMask, Opcode::kNextAfter}};
+constexpr ElementwiseOp kGammaGrad[] = {{"RandomGammaGrad", kWideMask, Opcode::kGammaSampleGrad}};
+constexpr ElementwiseOp kBetainc[] = {{"Betainc", kWideMask, Opcode::kBetainc}};
 
 // Operands have one shape, or are scalars.
 class BetaincKernel : public ProgramKernel {
@@ -63,7 +63,7 @@ class BetaincKernel : public ProgramKernel {
 // The number of bits that are 1, as uint8.
 const Program* CountBits(DType type) {
   ProgramBuilder b;
-  b.Output(b.Cast(b.Apply(EOp::kPopulationCount, b.Input(type)), DType::kUint8));
+  b.Output(b.Cast(b.Apply(Opcode::kPopulationCount, b.Input(type)), DType::kUint8));
   return b.Build();
 }
 

@@ -22,7 +22,7 @@ const Program* RoundProgram(DType from, DType to) {
   const int64_t most = (int64_t{1} << (8 * SizeOf(to) - 1)) - 1;
   const Value largest = {&b, b.ConstInt(to, most)}, least = {&b, b.ConstInt(to, -most - 1)};
   const auto limit = static_cast<double>(most);
-  const Value inside = Select(Apply(EOp::kIsNan, x), largest.Const(0), Cast(rounded, to));
+  const Value inside = Select(Apply(Opcode::kIsNan, x), largest.Const(0), Cast(rounded, to));
   const Value low = Select(x <= -limit - 1.0, least, inside);
   b.Output(Select(x.Const(limit) <= x, largest, low).reg);
   return b.Build();

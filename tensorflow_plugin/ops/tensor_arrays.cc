@@ -35,7 +35,7 @@ void RegisterTensorArrays(Registry& registry) {
   // Values that are written twice are added up. An array is where its ops can be.
   const auto sums = [](const char* type) {
     return [type](Needs& n) {
-      if (IsDefined(EOp::kAdd, n.type(type))) needs::Op(EOp::kAdd, type)(n);
+      if (IsDefined(Opcode::kAdd, n.type(type))) needs::Op(Opcode::kAdd, type)(n);
     };
   };
   for (const Op& op : ops) {

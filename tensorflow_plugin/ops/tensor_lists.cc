@@ -18,7 +18,7 @@ class AddTensorListsKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     return AddTensorLists(ctx, [&](const Tensor& a, const Tensor& b, const Tensor& sum) {
       ElementwiseDesc desc;
-      desc.program = SingleOpProgram(EOp::kAdd, a.dtype());
+      desc.program = SingleOpProgram(Opcode::kAdd, a.dtype());
       SetFlat(a.num_elements(), 2, &desc);
       return ctx.Launch(desc, {a.data(), b.data()}, {sum.mutable_data()});
     });

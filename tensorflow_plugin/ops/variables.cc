@@ -12,7 +12,7 @@ namespace {
 
 class AssignUpdateKernel : public OpKernel {
  public:
-  AssignUpdateKernel(Construction& c, EOp op, const char* type_attribute) : type_(c.Attr<DType>(type_attribute)) {
+  AssignUpdateKernel(Construction& c, Opcode op, const char* type_attribute) : type_(c.Attr<DType>(type_attribute)) {
     if (c.status().ok()) program_ = SingleOpProgram(op, type_);
   }
 
@@ -96,8 +96,8 @@ void RegisterVariables(Registry& registry) {
   const struct {
     const char* name;
     const char* reference_name;
-    EOp op;
-  } table[] = {{"AssignAddVariableOp", "AssignAdd", EOp::kAdd}, {"AssignSubVariableOp", "AssignSub", EOp::kSub}};
+    Opcode op;
+  } table[] = {{"AssignAddVariableOp", "AssignAdd", Opcode::kAdd}, {"AssignSubVariableOp", "AssignSub", Opcode::kSub}};
   // int32: the memory optimizer's temporary variables (host_ops.cc).
   const TypeList reference_types = Union(kNumberTypes, {DType::kInt32});
   for (const auto& row : table) {

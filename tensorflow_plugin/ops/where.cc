@@ -12,7 +12,7 @@ const Program* NotZero(DType type) {
   // A cast of a complex number looks at its real part alone.
   const bool is_complex = IsComplex(type);
   const ProgramBuilder::Reg not_zero =
-      is_complex ? b.Apply(EOp::kNotEqual, x, b.Const(type, 0)) : b.Cast(x, DType::kBool);
+      is_complex ? b.Apply(Opcode::kNotEqual, x, b.Const(type, 0)) : b.Cast(x, DType::kBool);
   b.Output(b.Cast(not_zero, DType::kInt64));
   return b.Build();
 }

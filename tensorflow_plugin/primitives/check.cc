@@ -53,7 +53,7 @@ std::string Name(const ElementwiseDesc& desc) {
   for (const Instr& instr : instrs) {
     if (&instr != &instrs.front()) names += ", ";
     names += errors::Concat(Info(instr.op).name, " of ", Name(instr.type));
-    if (instr.op == EOp::kCast) names += errors::Concat(" to ", Name(instr.result));
+    if (instr.op == Opcode::kCast) names += errors::Concat(" to ", Name(instr.result));
   }
   return names;
 }

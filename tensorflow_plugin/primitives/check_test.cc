@@ -60,7 +60,7 @@ void Expect(const Operand& o, DType type, int64_t elements) {
 
 ElementwiseDesc Add(const Dims& shape, const Dims& a, const Dims& b) {
   ElementwiseDesc desc;
-  desc.program = SingleOpProgram(EOp::kAdd, DType::kFloat);
+  desc.program = SingleOpProgram(Opcode::kAdd, DType::kFloat);
   desc.shape = shape;
   desc.in_strides[0] = a;
   desc.in_strides[1] = b;
@@ -129,7 +129,7 @@ TEST(Check, Reduce) {
   EXPECT_EQ(Undefined(desc,
                       [](auto* d) {
                         d->kind = ReduceKind::kMax;
-                        d->source.program = SingleOpProgram(EOp::kSquare, DType::kComplex64);
+                        d->source.program = SingleOpProgram(Opcode::kSquare, DType::kComplex64);
                       }),
             "Reduce Max of complex64 from Square of complex64 is not defined");
   EXPECT_EQ(Undefined(desc, [](auto* d) { d->kind = ReduceKind::kAll; }), "Reduce All of half is not defined");
@@ -179,7 +179,7 @@ TEST(Check, MatMul) {
 }
 
 // Of `inputs` values of a type; the first output is an operation's on the first of them, or a comparison.
-const Program* EpilogueProgram(DType type, int inputs, EOp op) {
+const Program* EpilogueProgram(DType type, int inputs, Opcode op) {
   ProgramBuilder b;
   const auto c = b.Input(type);
   for (int i = 1; i < inputs; ++i) b.Input(type);
@@ -214,26 +214,26 @@ TEST(Check, MatMulWithAnEpilogue) {
   Expect(f.in[2], DType::kFloat, 2, 0, 4 * 6);
   Expect(f.out[0], DType::kFloat, 6);
 
-  const auto with = [](DType type, int inputs, EOp op) {
+  const auto with = [](DType type, int inputs, Opcode op) {
     return [=](auto* d) {
       d->epilogue.program = EpilogueProgram(type, inputs, op);
       for (int i = 1; i < inputs; ++i) d->epilogue.in_strides[i] = {0, 0};
     };
   };
   MatMulDesc most = desc;
-  with(DType::kFloat, 15, EOp::kAdd)(&most);
+  with(DType::kFloat, 15, Opcode::kAdd)(&most);
   f = FootprintOf(most);
   EXPECT_EQ(f.num_in, 16);
   EXPECT_EQ(f.num_out, 2);
-  EXPECT_EQ(Invalid(desc, with(DType::kFloat, 16, EOp::kAdd)),
+  EXPECT_EQ(Invalid(desc, with(DType::kFloat, 16, Opcode::kAdd)),
             "MatMul: the epilogue has 16 inputs, expected 15 or fewer");
   const std::string types = "MatMul: the epilogue's first input and first output are not of float";
-  EXPECT_EQ(Invalid(desc, with(DType::kHalf, 1, EOp::kAdd)), types);
-  EXPECT_EQ(Invalid(desc, with(DType::kFloat, 1, EOp::kLess)), types);
+  EXPECT_EQ(Invalid(desc, with(DType::kHalf, 1, Opcode::kAdd)), types);
+  EXPECT_EQ(Invalid(desc, with(DType::kFloat, 1, Opcode::kLess)), types);
   EXPECT_EQ(Invalid(desc,
                     [&](auto* d) {
                       d->type = DType::kInt32;
-                      with(DType::kInt32, 1, EOp::kFloorDiv)(d);
+                      with(DType::kInt32, 1, Opcode::kFloorDiv)(d);
                     }),
             "MatMul: the epilogue may fail");
   EXPECT_EQ(Invalid(desc, [](auto* d) { d->epilogue.shape = {3, 3}; }),

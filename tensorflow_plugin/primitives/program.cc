@@ -10,12 +10,12 @@
 
 namespace xpu {
 
-const EOpInfo kEOpInfo[] = {
+const OpcodeInfo kOpcodeInfo[] = {
 #define XPU_INFO(name, arity, types, rule) {#name, arity, (types), ResultRule::rule},
-    XPU_ELEMENTWISE_OPS(XPU_INFO)
+    XPU_OPCODES(XPU_INFO)
 #undef XPU_INFO
 };
-static_assert(kNumEOps == sizeof(kEOpInfo) / sizeof(kEOpInfo[0]));
+static_assert(kNumOpcodes == sizeof(kOpcodeInfo) / sizeof(kOpcodeInfo[0]));
 
 TypeClass ClassOf(DType t) {
   if (t == DType::kBool) return kB;
@@ -28,8 +28,8 @@ namespace {
 
 bool CanFail(const Instr& i) {
   if (!IsInteger(i.type)) return false;
-  return i.op == EOp::kTruncateDiv || i.op == EOp::kFloorDiv || i.op == EOp::kFloorMod || i.op == EOp::kTruncateMod ||
-         i.op == EOp::kPow;
+  return i.op == Opcode::kTruncateDiv || i.op == Opcode::kFloorDiv || i.op == Opcode::kFloorMod ||
+         i.op == Opcode::kTruncateMod || i.op == Opcode::kPow;
 }
 
 // Bytes that are equal exactly for equal programs.
@@ -117,11 +117,11 @@ ProgramBuilder::Reg ProgramBuilder::ConstInt(DType type, int64_t value) {
   return Const(Constant{type, static_cast<double>(value), 0.0, value});
 }
 
-ProgramBuilder::Reg ProgramBuilder::Emit(EOp op, DType type, DType result, const Reg* operands, int n) {
-  const EOpInfo& info = Info(op);
+ProgramBuilder::Reg ProgramBuilder::Emit(Opcode op, DType type, DType result, const Reg* operands, int n) {
+  const OpcodeInfo& info = Info(op);
   if (info.arity != n) Fail(std::string(info.name) + " takes " + std::to_string(info.arity) + " operands");
   if (!IsDefined(op, type)) Fail(std::string(info.name) + " is not defined on " + Name(type));
-  const int first_typed = op == EOp::kSelect ? 1 : 0;
+  const int first_typed = op == Opcode::kSelect ? 1 : 0;
   if (first_typed && operands[0].type != DType::kBool) Fail("Select needs a bool condition");
   for (int i = first_typed; i < n; ++i) {
     if (operands[i].type != type) {
@@ -135,7 +135,7 @@ ProgramBuilder::Reg ProgramBuilder::Emit(EOp op, DType type, DType result, const
 }
 
 namespace {
-DType ResultType(EOp op, DType type) {
+DType ResultType(Opcode op, DType type) {
   switch (Info(op).result) {
     case ResultRule::kBool:
       return DType::kBool;
@@ -147,29 +147,29 @@ DType ResultType(EOp op, DType type) {
 }
 }  // namespace
 
-ProgramBuilder::Reg ProgramBuilder::Apply(EOp op, Reg a) { return Emit(op, a.type, ResultType(op, a.type), &a, 1); }
+ProgramBuilder::Reg ProgramBuilder::Apply(Opcode op, Reg a) { return Emit(op, a.type, ResultType(op, a.type), &a, 1); }
 
-ProgramBuilder::Reg ProgramBuilder::Apply(EOp op, Reg a, Reg b) {
+ProgramBuilder::Reg ProgramBuilder::Apply(Opcode op, Reg a, Reg b) {
   const Reg operands[] = {a, b};
   return Emit(op, a.type, ResultType(op, a.type), operands, 2);
 }
 
-ProgramBuilder::Reg ProgramBuilder::Apply(EOp op, Reg a, Reg b, Reg c) {
+ProgramBuilder::Reg ProgramBuilder::Apply(Opcode op, Reg a, Reg b, Reg c) {
   const Reg operands[] = {a, b, c};
   return Emit(op, b.type, ResultType(op, b.type), operands, 3);
 }
 
 ProgramBuilder::Reg ProgramBuilder::Cast(Reg a, DType to) {
   if (a.type == to) return a;
-  return Emit(EOp::kCast, a.type, to, &a, 1);
+  return Emit(Opcode::kCast, a.type, to, &a, 1);
 }
 
 ProgramBuilder::Reg ProgramBuilder::Round(Reg a) {
-  return IsReducedFloat(a.type) ? Emit(EOp::kCast, a.type, a.type, &a, 1) : a;
+  return IsReducedFloat(a.type) ? Emit(Opcode::kCast, a.type, a.type, &a, 1) : a;
 }
 
 ProgramBuilder::Reg ProgramBuilder::Again(const Instr& instr, Reg a, Reg b, Reg c) {
-  if (instr.op == EOp::kCast) return instr.result == a.type ? Round(a) : Cast(a, instr.result);
+  if (instr.op == Opcode::kCast) return instr.result == a.type ? Round(a) : Cast(a, instr.result);
   if (Info(instr.op).arity == 1) return Apply(instr.op, a);
   return Info(instr.op).arity == 2 ? Apply(instr.op, a, b) : Apply(instr.op, a, b, c);
 }
@@ -227,7 +227,7 @@ const Program* IdentityProgram(DType type) {
   return b.Build();
 }
 
-const Program* SingleOpProgram(EOp op, DType type) {
+const Program* SingleOpProgram(Opcode op, DType type) {
   ProgramBuilder b;
   const int arity = Info(op).arity;
   if (arity == 1) {
@@ -236,7 +236,7 @@ const Program* SingleOpProgram(EOp op, DType type) {
     auto x = b.Input(type);
     b.Output(b.Apply(op, x, b.Input(type)));
   } else {
-    auto first = b.Input(op == EOp::kSelect ? DType::kBool : type);
+    auto first = b.Input(op == Opcode::kSelect ? DType::kBool : type);
     auto x = b.Input(type);
     b.Output(b.Apply(op, first, x, b.Input(type)));
   }

@@ -30,7 +30,7 @@ enum class ResultRule : uint8_t {
 // V(name, arity, operand type classes, result rule). half and bfloat16 are computed in float, and a register of theirs
 // keeps the whole float; what is stored is rounded, and so is what is cast to such a type, be it from the same one.
 // Where not said otherwise the meaning is C++'s <cmath> function of that name, complex ones included.
-#define XPU_ELEMENTWISE_OPS(V)                                                                          \
+#define XPU_OPCODES(V)                                                                                  \
   V(Cast, 1, kF | kI | kU | kB | kC,                                                                    \
     kCast) /* static_cast; float to int truncates; to bool: != 0; complex to real: real part */         \
   V(Neg, 1, kF | kI | kU | kC, kSame)                                                                   \
@@ -128,33 +128,33 @@ enum class ResultRule : uint8_t {
   V(Betainc, 3, kF, kSame)                    /* the regularised incomplete beta function I_c(a, b) */  \
   V(Select, 3, kF | kI | kU | kB | kC, kSame) /* a (bool) ? b : c; T is the type of b and c */
 
-enum class EOp : uint8_t {
+enum class Opcode : uint8_t {
 #define XPU_ENUM(name, ...) k##name,
-  XPU_ELEMENTWISE_OPS(XPU_ENUM)
+  XPU_OPCODES(XPU_ENUM)
 #undef XPU_ENUM
 };
 
-struct EOpInfo {
+struct OpcodeInfo {
   const char* name;
   uint8_t arity;
   uint8_t types;  // TypeClass bits
   ResultRule result;
 };
-extern const EOpInfo kEOpInfo[];
+extern const OpcodeInfo kOpcodeInfo[];
 #define XPU_COUNT(name, ...) +1
-inline constexpr int kNumEOps = 0 XPU_ELEMENTWISE_OPS(XPU_COUNT);
+inline constexpr int kNumOpcodes = 0 XPU_OPCODES(XPU_COUNT);
 #undef XPU_COUNT
-inline const EOpInfo& Info(EOp op) { return kEOpInfo[static_cast<int>(op)]; }
+inline const OpcodeInfo& Info(Opcode op) { return kOpcodeInfo[static_cast<int>(op)]; }
 
 // The type class bit of a type.
 TypeClass ClassOf(DType t);
 
 // Whether `op` is defined on operand type `t`.
-inline bool IsDefined(EOp op, DType t) { return t != DType::kInvalid && (Info(op).types & ClassOf(t)); }
+inline bool IsDefined(Opcode op, DType t) { return t != DType::kInvalid && (Info(op).types & ClassOf(t)); }
 
 // One instruction. Its operands are register numbers, its result is the next register.
 struct Instr {
-  EOp op;
+  Opcode op;
   DType type;    // type of the operands (of b and c for Select)
   DType result;  // type of the result
   uint16_t a = 0, b = 0, c = 0;
@@ -215,9 +215,9 @@ class ProgramBuilder {
   Reg ConstComplex(DType type, std::complex<double> value);
   Reg ConstInt(DType type, int64_t value);  // exact for 64-bit integers
   Reg Const(const Constant& constant);      // another program's
-  Reg Apply(EOp op, Reg a);
-  Reg Apply(EOp op, Reg a, Reg b);
-  Reg Apply(EOp op, Reg a, Reg b, Reg c);
+  Reg Apply(Opcode op, Reg a);
+  Reg Apply(Opcode op, Reg a, Reg b);
+  Reg Apply(Opcode op, Reg a, Reg b, Reg c);
   Reg Cast(Reg a, DType to);  // a itself when it has that type already
   Reg Round(Reg a);           // as a would be stored and read again; a itself but for half and bfloat16
   Reg Again(const Instr& instr, Reg a, Reg b, Reg c);  // another program's; of operands that it has not: any
@@ -231,11 +231,11 @@ class ProgramBuilder {
   const std::string& error() const { return error_; }
 
  private:
-  Reg Emit(EOp op, DType type, DType result, const Reg* operands, int n);
+  Reg Emit(Opcode op, DType type, DType result, const Reg* operands, int n);
   void Fail(std::string message);
 
   struct Pending {
-    EOp op;
+    Opcode op;
     DType type, result;
     Reg operands[3];
     int n;
@@ -250,7 +250,7 @@ class ProgramBuilder {
 // The program of no instruction: its one output is its one input. Nothing but a copy.
 const Program* IdentityProgram(DType type);
 // The program of one instruction on inputs of one type (Select: bool, T, T).
-const Program* SingleOpProgram(EOp op, DType type);
+const Program* SingleOpProgram(Opcode op, DType type);
 // One input cast to another type.
 const Program* CastProgram(DType from, DType to);
 

@@ -89,9 +89,9 @@ TEST(Types, VisitTypeNamesEveryType) {
 TEST(ProgramBuilder, NumbersRegistersInputsConstantsResults) {
   ProgramBuilder b;
   const auto x = b.Input(DType::kFloat);
-  const auto scaled = b.Apply(EOp::kMul, x, b.Const(DType::kFloat, 2));
+  const auto scaled = b.Apply(Opcode::kMul, x, b.Const(DType::kFloat, 2));
   const auto y = b.Input(DType::kFloat);
-  b.Output(b.Apply(EOp::kLess, scaled, y));
+  b.Output(b.Apply(Opcode::kLess, scaled, y));
   b.Output(scaled);
   const Program* p = b.Build();
   ASSERT_NE(p, nullptr) << b.error();
@@ -108,18 +108,18 @@ TEST(ProgramBuilder, NumbersRegistersInputsConstantsResults) {
 }
 
 TEST(ProgramBuilder, EqualProgramsAreOne) {
-  auto make = [](double constant, EOp op) {
+  auto make = [](double constant, Opcode op) {
     ProgramBuilder b;
     b.Output(b.Apply(op, b.Input(DType::kFloat), b.Const(DType::kFloat, constant)));
     return b.Build();
   };
-  const Program* p = make(2, EOp::kAdd);
-  EXPECT_EQ(make(2, EOp::kAdd), p);
-  EXPECT_NE(make(3, EOp::kAdd), p);
-  EXPECT_NE(make(2, EOp::kSub), p);
-  EXPECT_NE(make(0.0, EOp::kAdd), make(-0.0, EOp::kAdd));  // they add differently to -0
-  EXPECT_EQ(SingleOpProgram(EOp::kExp, DType::kHalf), SingleOpProgram(EOp::kExp, DType::kHalf));
-  EXPECT_NE(SingleOpProgram(EOp::kExp, DType::kHalf), SingleOpProgram(EOp::kExp, DType::kBFloat16));
+  const Program* p = make(2, Opcode::kAdd);
+  EXPECT_EQ(make(2, Opcode::kAdd), p);
+  EXPECT_NE(make(3, Opcode::kAdd), p);
+  EXPECT_NE(make(2, Opcode::kSub), p);
+  EXPECT_NE(make(0.0, Opcode::kAdd), make(-0.0, Opcode::kAdd));  // they add differently to -0
+  EXPECT_EQ(SingleOpProgram(Opcode::kExp, DType::kHalf), SingleOpProgram(Opcode::kExp, DType::kHalf));
+  EXPECT_NE(SingleOpProgram(Opcode::kExp, DType::kHalf), SingleOpProgram(Opcode::kExp, DType::kBFloat16));
   EXPECT_EQ(CastProgram(DType::kFloat, DType::kFloat), IdentityProgram(DType::kFloat));
   EXPECT_NE(CastProgram(DType::kFloat, DType::kHalf), CastProgram(DType::kFloat, DType::kInt32));
 
@@ -127,7 +127,7 @@ TEST(ProgramBuilder, EqualProgramsAreOne) {
   std::vector<std::thread> threads;
   for (const Program*& slot : seen) {
     threads.emplace_back([&slot] {
-      for (int i = 0; i < 200; ++i) slot = SingleOpProgram(EOp::kAtan2, DType::kDouble);
+      for (int i = 0; i < 200; ++i) slot = SingleOpProgram(Opcode::kAtan2, DType::kDouble);
     });
   }
   for (std::thread& t : threads) t.join();
@@ -142,17 +142,17 @@ TEST(ProgramBuilder, MisuseIsNamed) {
     EXPECT_NE(b.error().find(part), std::string::npos) << b.error();
   };
   expect("Add got operands of types float and int32",
-         [](ProgramBuilder& b) { b.Output(b.Apply(EOp::kAdd, b.Input(DType::kFloat), b.Input(DType::kInt32))); });
+         [](ProgramBuilder& b) { b.Output(b.Apply(Opcode::kAdd, b.Input(DType::kFloat), b.Input(DType::kInt32))); });
   expect("Erf is not defined on int32",
-         [](ProgramBuilder& b) { b.Output(b.Apply(EOp::kErf, b.Input(DType::kInt32))); });
+         [](ProgramBuilder& b) { b.Output(b.Apply(Opcode::kErf, b.Input(DType::kInt32))); });
   expect("LogicalAnd is not defined on float", [](ProgramBuilder& b) {
     const auto x = b.Input(DType::kFloat);
-    b.Output(b.Apply(EOp::kLogicalAnd, x, x));
+    b.Output(b.Apply(Opcode::kLogicalAnd, x, x));
   });
-  expect("Add takes 2 operands", [](ProgramBuilder& b) { b.Output(b.Apply(EOp::kAdd, b.Input(DType::kFloat))); });
+  expect("Add takes 2 operands", [](ProgramBuilder& b) { b.Output(b.Apply(Opcode::kAdd, b.Input(DType::kFloat))); });
   expect("Select needs a bool condition", [](ProgramBuilder& b) {
     const auto x = b.Input(DType::kFloat);
-    b.Output(b.Apply(EOp::kSelect, x, x, x));
+    b.Output(b.Apply(Opcode::kSelect, x, x, x));
   });
   expect("1 to 8 outputs", [](ProgramBuilder& b) { b.Input(DType::kFloat); });
   expect("1 to 8 outputs", [](ProgramBuilder& b) {
@@ -164,25 +164,25 @@ TEST(ProgramBuilder, MisuseIsNamed) {
   });
   expect("too many registers", [](ProgramBuilder& b) {
     auto x = b.Input(DType::kFloat);
-    for (int i = 0; i < Program::kMaxRegisters; ++i) x = b.Apply(EOp::kNeg, x);
+    for (int i = 0; i < Program::kMaxRegisters; ++i) x = b.Apply(Opcode::kNeg, x);
     b.Output(x);
   });
 }
 
 TEST(Program, KnowsWhetherItCanFail) {
-  for (EOp op : {EOp::kTruncateDiv, EOp::kFloorDiv, EOp::kFloorMod, EOp::kTruncateMod, EOp::kPow}) {
+  for (Opcode op : {Opcode::kTruncateDiv, Opcode::kFloorDiv, Opcode::kFloorMod, Opcode::kTruncateMod, Opcode::kPow}) {
     EXPECT_TRUE(SingleOpProgram(op, DType::kInt32)->can_fail()) << Info(op).name;
   }
-  for (EOp op : {EOp::kFloorDiv, EOp::kFloorMod, EOp::kPow}) {
+  for (Opcode op : {Opcode::kFloorDiv, Opcode::kFloorMod, Opcode::kPow}) {
     EXPECT_FALSE(SingleOpProgram(op, DType::kFloat)->can_fail()) << Info(op).name;
   }
-  EXPECT_FALSE(SingleOpProgram(EOp::kAdd, DType::kInt32)->can_fail());
+  EXPECT_FALSE(SingleOpProgram(Opcode::kAdd, DType::kInt32)->can_fail());
 }
 
 TEST(Program, EveryOpMakesAProgramOnItsTypesAlone) {
-  for (int o = 0; o < kNumEOps; ++o) {
-    const EOp op = static_cast<EOp>(o);
-    if (op == EOp::kCast) continue;
+  for (int o = 0; o < kNumOpcodes; ++o) {
+    const Opcode op = static_cast<Opcode>(o);
+    if (op == Opcode::kCast) continue;
     for (int t = 1; t < kNumDTypes; ++t) {
       const DType type = static_cast<DType>(t);
       const Program* p = SingleOpProgram(op, type);
@@ -191,8 +191,8 @@ TEST(Program, EveryOpMakesAProgramOnItsTypesAlone) {
       EXPECT_EQ(p->num_inputs(), Info(op).arity);
     }
   }
-  EXPECT_EQ(SingleOpProgram(EOp::kAbs, DType::kComplex128)->output_type(0), DType::kDouble);
-  EXPECT_EQ(SingleOpProgram(EOp::kIsNan, DType::kHalf)->output_type(0), DType::kBool);
+  EXPECT_EQ(SingleOpProgram(Opcode::kAbs, DType::kComplex128)->output_type(0), DType::kDouble);
+  EXPECT_EQ(SingleOpProgram(Opcode::kIsNan, DType::kHalf)->output_type(0), DType::kBool);
 }
 
 TEST(MergeDims, WalksTheSameElements) {

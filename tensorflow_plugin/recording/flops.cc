@@ -18,7 +18,7 @@ int64_t Product(const int64_t* extents, int rank) {
 // Of one element; a conversion is none.
 int64_t OfProgram(const Program& program) {
   return std::count_if(program.instrs().begin(), program.instrs().end(),
-                       [](const Instr& instr) { return instr.op != EOp::kCast; });
+                       [](const Instr& instr) { return instr.op != Opcode::kCast; });
 }
 
 int64_t OfSource(const ElementwiseDesc& d) { return d.shape.num_elements() * OfProgram(*d.program); }

@@ -163,7 +163,7 @@ TEST(Flops, OfProgramsCountWhatIsComputedAndNoConversions) {
   ProgramBuilder b;
   const auto x = b.Input(DType::kHalf);
   const auto wide = b.Cast(x, DType::kFloat);
-  b.Output(b.Apply(EOp::kMul, wide, b.Apply(EOp::kExp, wide)));
+  b.Output(b.Apply(Opcode::kMul, wide, b.Apply(Opcode::kExp, wide)));
   d.program = b.Build();
   ASSERT_NE(d.program, nullptr) << b.error();
   d.shape = {10, 20};

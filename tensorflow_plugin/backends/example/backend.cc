@@ -100,13 +100,13 @@ class ExampleTimer final : public Timer {
 
 // What the device does for an instruction; null for one that it has not.
 using Function = float (*)(float a, float b);
-Function FunctionOf(EOp op) {
-  static const auto& functions = *new std::map<EOp, Function>{
-      {EOp::kExp, [](float a, float) { return std::exp(a); }},
-      {EOp::kAdd, [](float a, float b) { return a + b; }},
-      {EOp::kSub, [](float a, float b) { return a - b; }},
-      {EOp::kMul, [](float a, float b) { return a * b; }},
-      {EOp::kMaximum, [](float a, float b) { return a > b || std::isnan(a) ? a : b; }},
+Function FunctionOf(Opcode op) {
+  static const auto& functions = *new std::map<Opcode, Function>{
+      {Opcode::kExp, [](float a, float) { return std::exp(a); }},
+      {Opcode::kAdd, [](float a, float b) { return a + b; }},
+      {Opcode::kSub, [](float a, float b) { return a - b; }},
+      {Opcode::kMul, [](float a, float b) { return a * b; }},
+      {Opcode::kMaximum, [](float a, float b) { return a > b || std::isnan(a) ? a : b; }},
   };
   return functions.count(op) != 0 ? functions.at(op) : nullptr;
 }

@@ -71,12 +71,12 @@ const TableRow* Make(Function f) {
 
 }  // namespace
 
-const TableRow* RowsOf(EOp op) {
+const TableRow* RowsOf(Opcode op) {
   switch (op) {
-#define XPU_CASE(name, ...)                                                           \
-  case EOp::k##name: {                                                                \
-    static const TableRow* const rows = Make<Tabulated<EOp::k##name>>(&scaled::name); \
-    return rows;                                                                      \
+#define XPU_CASE(name, ...)                                                              \
+  case Opcode::k##name: {                                                                \
+    static const TableRow* const rows = Make<Tabulated<Opcode::k##name>>(&scaled::name); \
+    return rows;                                                                         \
   }
     XPU_TABULATED(XPU_CASE)
 #undef XPU_CASE

@@ -57,13 +57,13 @@ struct TableLayout {
   static constexpr uint32_t kCountRest =
       argument == TableArgument::kMagnitudeOrRest ? static_cast<uint32_t>(-kLeastRest) << bits : 0;
 };
-template <EOp op>
+template <Opcode op>
 struct Tabulated;
 #define XPU_LAYOUT(name, argument, factor, sign, bits, least, most)                                     \
   template <>                                                                                           \
-  struct Tabulated<EOp::k##name>                                                                        \
+  struct Tabulated<Opcode::k##name>                                                                     \
       : TableLayout<TableArgument::argument, TableFactor::factor, TableSign::sign, bits, least, most> { \
-    static constexpr EOp kOp = EOp::k##name;                                                            \
+    static constexpr Opcode kOp = Opcode::k##name;                                                      \
   };
 XPU_TABULATED(XPU_LAYOUT)
 #undef XPU_LAYOUT
@@ -74,7 +74,7 @@ inline constexpr int kTableTerms = 8;
 using TableRow = double[kTableTerms];
 
 // The rows of a tabulated instruction. Thread-safe; the first call makes them, in about a millisecond.
-const TableRow* RowsOf(EOp op);
+const TableRow* RowsOf(Opcode op);
 
 }  // namespace xpu::host
 

@@ -9,9 +9,9 @@ namespace xpu::host {
 // Entries are null where there is no vectorised loop. Half and bfloat16 have none of their own: their registers are
 // float's.
 struct InstrTable {
-  InstrFn op[kNumEOps][kNumDTypes] = {};
-  InstrFn of_one[2][kNumEOps][kNumDTypes] = {};  // the first or the second operand is one element for all
-  InstrFn cast[kNumDTypes][kNumDTypes] = {};     // [from][to]
+  InstrFn op[kNumOpcodes][kNumDTypes] = {};
+  InstrFn of_one[2][kNumOpcodes][kNumDTypes] = {};  // the first or the second operand is one element for all
+  InstrFn cast[kNumDTypes][kNumDTypes] = {};        // [from][to]
   InstrFn load[kNumDTypes] = {};
   InstrFn store[kNumDTypes] = {};
 };

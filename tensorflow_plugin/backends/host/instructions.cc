@@ -35,14 +35,14 @@ int Row(DType type) { return static_cast<int>(IsReducedFloat(type) ? DType::kFlo
 
 }  // namespace
 
-InstrFn FindInstr(EOp op, DType type, DType result) {
+InstrFn FindInstr(Opcode op, DType type, DType result) {
   const InstrTable& table = ActiveTable();
   const InstrFn fast =
-      op == EOp::kCast ? table.cast[Row(type)][static_cast<int>(result)] : table.op[static_cast<int>(op)][Row(type)];
+      op == Opcode::kCast ? table.cast[Row(type)][static_cast<int>(result)] : table.op[static_cast<int>(op)][Row(type)];
   return fast != nullptr ? fast : plain::FindInstr(op, type, result);
 }
 
-InstrFn FindInstrOfOne(EOp op, DType type, int operand) {
+InstrFn FindInstrOfOne(Opcode op, DType type, int operand) {
   return ActiveTable().of_one[operand][static_cast<int>(op)][Row(type)];
 }
 

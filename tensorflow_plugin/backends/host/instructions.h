@@ -9,9 +9,9 @@ namespace xpu::host {
 
 using plain::InstrFn;
 
-InstrFn FindInstr(EOp op, DType type, DType result);
+InstrFn FindInstr(Opcode op, DType type, DType result);
 // The same of one element for all as its first (0) or second (1) operand; nullptr where that has no loop of its own.
-InstrFn FindInstrOfOne(EOp op, DType type, int operand);
+InstrFn FindInstrOfOne(Opcode op, DType type, int operand);
 // Storage <-> register; nullptr where they are the same.
 InstrFn FindLoad(DType type);
 InstrFn FindStore(DType type);

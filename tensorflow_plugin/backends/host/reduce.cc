@@ -37,52 +37,52 @@ struct FoldRecipe {
   std::vector<Step> before, after;
   DType type;  // that is accumulated; a register type (float for half)
   size_t size;
-  EOp op;
+  Opcode op;
   InstrFn combine;
   FoldFn fold;  // nullptr: by `combine`
   InstrFn store;
 
   FoldRecipe(ReduceKind kind, DType source) {
     type = IsReducedFloat(source) ? DType::kFloat : source;
-    op = EOp::kAdd;
-    auto add = [](std::vector<Step>* steps, EOp step_op, DType from, DType to) {
+    op = Opcode::kAdd;
+    auto add = [](std::vector<Step>* steps, Opcode step_op, DType from, DType to) {
       steps->push_back({FindInstr(step_op, from, to), false});
     };
     switch (kind) {
       case ReduceKind::kMean:
         if (IsInteger(source)) {
           const DType wide = IsSignedInteger(source) ? DType::kInt64 : DType::kUint64;
-          if (type != wide) add(&before, EOp::kCast, type, wide);
-          after.push_back({FindInstr(EOp::kTruncateDiv, wide, wide), true});
-          if (type != wide) add(&after, EOp::kCast, wide, source);
+          if (type != wide) add(&before, Opcode::kCast, type, wide);
+          after.push_back({FindInstr(Opcode::kTruncateDiv, wide, wide), true});
+          if (type != wide) add(&after, Opcode::kCast, wide, source);
           type = wide;
         } else {
-          after.push_back({FindInstr(EOp::kDiv, type, type), true});
+          after.push_back({FindInstr(Opcode::kDiv, type, type), true});
         }
         break;
       case ReduceKind::kEuclideanNorm: {
         const DType real = type == DType::kComplex64 ? DType::kFloat : IsFloating(type) ? type : DType::kDouble;
         if (IsComplex(source)) {
-          add(&before, EOp::kAbs, type, real);
+          add(&before, Opcode::kAbs, type, real);
         } else if (type != real) {
-          add(&before, EOp::kCast, type, real);
+          add(&before, Opcode::kCast, type, real);
         }
-        add(&before, EOp::kSquare, real, real);
-        add(&after, EOp::kSqrt, real, real);
-        if (type != real) add(&after, EOp::kCast, real, type);
+        add(&before, Opcode::kSquare, real, real);
+        add(&after, Opcode::kSqrt, real, real);
+        if (type != real) add(&after, Opcode::kCast, real, type);
         type = real;
         break;
       }
       case ReduceKind::kProd:
-        op = EOp::kMul;
+        op = Opcode::kMul;
         break;
       case ReduceKind::kMax:
       case ReduceKind::kAny:
-        op = type == DType::kBool ? EOp::kLogicalOr : EOp::kMaximum;
+        op = type == DType::kBool ? Opcode::kLogicalOr : Opcode::kMaximum;
         break;
       case ReduceKind::kMin:
       case ReduceKind::kAll:
-        op = type == DType::kBool ? EOp::kLogicalAnd : EOp::kMinimum;
+        op = type == DType::kBool ? Opcode::kLogicalAnd : Opcode::kMinimum;
         break;
       default:
         break;

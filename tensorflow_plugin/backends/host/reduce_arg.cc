@@ -64,7 +64,7 @@ class Worker {
   Worker(const ReduceDesc& desc, const ReduceLayout& layout, const Args& args)
       : layout_(layout),
         runner_(layout.source, args, /*store_outputs=*/false),
-        store_(FindInstr(EOp::kCast, DType::kInt64, desc.index_type)),
+        store_(FindInstr(Opcode::kCast, DType::kInt64, desc.index_type)),
         out_(static_cast<char*>(args.out[0])),
         index_size_(SizeOf(desc.index_type)) {}
 

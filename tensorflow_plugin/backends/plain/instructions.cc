@@ -72,13 +72,13 @@ InstrFn LoopOf() {
 struct Cast;
 
 template <typename T>
-InstrFn FindLoop(EOp op) {
+InstrFn FindLoop(Opcode op) {
   using namespace scalar::ops;  // NOLINT: one struct per op, of its name
   switch (op) {
 #define XPU_CASE(name, arity, types, rule) \
-  case EOp::k##name:                       \
-    return LoopOf<name, arity, (EOp::k##name == EOp::kCast ? 0 : (types)), T>();
-    XPU_ELEMENTWISE_OPS(XPU_CASE)
+  case Opcode::k##name:                    \
+    return LoopOf<name, arity, (Opcode::k##name == Opcode::kCast ? 0 : (types)), T>();
+    XPU_OPCODES(XPU_CASE)
 #undef XPU_CASE
   }
   return nullptr;
@@ -95,8 +95,8 @@ InstrFn FindCast(DType from, DType to) {
 
 }  // namespace
 
-InstrFn FindInstr(EOp op, DType type, DType result) {
-  if (op == EOp::kCast) return FindCast(type, result);
+InstrFn FindInstr(Opcode op, DType type, DType result) {
+  if (op == Opcode::kCast) return FindCast(type, result);
   InstrFn fn = nullptr;
   VisitType(type, [&](auto tag) { fn = FindLoop<ComputeTypeT<typename decltype(tag)::type>>(op); });
   return fn;
@@ -130,8 +130,8 @@ void StoreConstant(const Constant& constant, void* dst) {
   });
 }
 
-Status InstrFailure(EOp op) {
-  if (op == EOp::kPow) return errors::InvalidArgument("Integers to negative integer powers are not allowed");
+Status InstrFailure(Opcode op) {
+  if (op == Opcode::kPow) return errors::InvalidArgument("Integers to negative integer powers are not allowed");
   return errors::InvalidArgument("Integer division by zero");
 }
 

@@ -16,7 +16,7 @@ namespace xpu::plain {
 using InstrFn = bool (*)(void* dst, const void* a, const void* b, const void* c, int64_t n);
 
 // The loop of an instruction; nullptr for an op that is not defined on its type.
-InstrFn FindInstr(EOp op, DType type, DType result);
+InstrFn FindInstr(Opcode op, DType type, DType result);
 
 // A program's inputs and outputs <-> registers: differ for half and bfloat16 only.
 InstrFn FindLoad(DType type);
@@ -28,7 +28,7 @@ size_t RegisterSize(DType type);
 void StoreConstant(const Constant& constant, void* dst);
 
 // The status of a command in which instruction `op` failed on an element.
-Status InstrFailure(EOp op);
+Status InstrFailure(Opcode op);
 
 }  // namespace xpu::plain
 

@@ -96,7 +96,7 @@ void Compare(ConvolutionDesc d, Direction direction, DType type, ChannelOrder or
 const Program* AddAndMultiply(DType type) {
   ProgramBuilder builder;
   const auto c = builder.Input(type), x = builder.Input(type), y = builder.Input(type);
-  builder.Output(builder.Apply(EOp::kMul, builder.Apply(EOp::kAdd, c, x), y));
+  builder.Output(builder.Apply(Opcode::kMul, builder.Apply(Opcode::kAdd, c, x), y));
   return builder.Build();
 }
 
@@ -352,8 +352,8 @@ TEST(Convolution, EpilogueByHand) {
     d.type = type;
     ProgramBuilder builder;
     const auto y = builder.Input(type), x = builder.Input(type);
-    builder.Output(builder.Apply(EOp::kSub, x, y));
-    builder.Output(builder.Apply(EOp::kLess, x, y));
+    builder.Output(builder.Apply(Opcode::kSub, x, y));
+    builder.Output(builder.Apply(Opcode::kLess, x, y));
     d.epilogue.program = builder.Build();
     d.epilogue.shape = {2, 2};
     d.epilogue.in_strides[1] = {1, 0};

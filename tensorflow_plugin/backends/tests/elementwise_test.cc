@@ -40,7 +40,7 @@ TEST(Elementwise, Broadcasting) {
       {{4, 0}, {0, 1}, {1, 0}},
   };
   for (DType type : {DType::kFloat, DType::kHalf, DType::kBool, DType::kInt64, DType::kComplex128}) {
-    const Program* program = SingleOpProgram(type == DType::kBool ? EOp::kLogicalOr : EOp::kAdd, type);
+    const Program* program = SingleOpProgram(type == DType::kBool ? Opcode::kLogicalOr : Opcode::kAdd, type);
     for (const Case& c : cases) {
       ElementwiseDesc desc;
       desc.program = program;
@@ -65,7 +65,7 @@ TEST(Elementwise, Broadcasting) {
 // More axes than a shape holds without memory of its own, none of which merge.
 TEST(Elementwise, ManyAxes) {
   ElementwiseDesc desc;
-  desc.program = SingleOpProgram(EOp::kSub, DType::kFloat);
+  desc.program = SingleOpProgram(Opcode::kSub, DType::kFloat);
   desc.shape = Dims(17, 2);
   const Dims dense = DenseStrides(desc.shape);
   desc.in_strides[0] = desc.in_strides[1] = Dims(17, 0);
@@ -85,10 +85,11 @@ TEST(Elementwise, GeluChain) {
     ProgramBuilder b;
     auto constant = [&](double value) { return b.Const(type, RealAt(Values(as, {value}), 0)); };
     const auto x = b.Input(type);
-    const auto cube = b.Apply(EOp::kMul, b.Apply(EOp::kSquare, x), x);
-    const auto inner = b.Apply(EOp::kAdd, x, b.Apply(EOp::kMul, cube, constant(0.044715)));
-    const auto t = b.Apply(EOp::kTanh, b.Apply(EOp::kMul, inner, constant(0.7978845608)));
-    b.Output(b.Apply(EOp::kMul, b.Apply(EOp::kAdd, t, b.Const(type, 1)), b.Apply(EOp::kMul, x, b.Const(type, 0.5))));
+    const auto cube = b.Apply(Opcode::kMul, b.Apply(Opcode::kSquare, x), x);
+    const auto inner = b.Apply(Opcode::kAdd, x, b.Apply(Opcode::kMul, cube, constant(0.044715)));
+    const auto t = b.Apply(Opcode::kTanh, b.Apply(Opcode::kMul, inner, constant(0.7978845608)));
+    b.Output(b.Apply(Opcode::kMul, b.Apply(Opcode::kAdd, t, b.Const(type, 1)),
+                     b.Apply(Opcode::kMul, x, b.Const(type, 0.5))));
     return b.Build();
   };
   for (DType type : kFloats) {
@@ -119,12 +120,12 @@ TEST(Elementwise, OutputsOverInputs) {
   for (DType type : {DType::kFloat, DType::kHalf, DType::kDouble}) {
     ProgramBuilder b;
     const auto v = b.Input(type), m = b.Input(type), g = b.Input(type);
-    const auto m2 = b.Apply(EOp::kAdd, b.Apply(EOp::kMul, m, b.Const(type, 0.5)), g);
-    const auto v2 = b.Apply(EOp::kSub, v, b.Apply(EOp::kMul, m2, b.Const(type, 0.25)));
+    const auto m2 = b.Apply(Opcode::kAdd, b.Apply(Opcode::kMul, m, b.Const(type, 0.5)), g);
+    const auto v2 = b.Apply(Opcode::kSub, v, b.Apply(Opcode::kMul, m2, b.Const(type, 0.25)));
     // m2 is stored before m is read for the last time, and v after v2 was computed.
     b.Output(m2);
     b.Output(v2);
-    b.Output(b.Apply(EOp::kSub, m2, m));
+    b.Output(b.Apply(Opcode::kSub, m2, m));
     b.Output(v);
     const ElementwiseDesc desc = Dense(b.Build(), 2500);
     const std::vector<Array> inputs = {Random(type, 2500, 1), Random(type, 2500, 2), Random(type, 2500, 3)};
@@ -163,13 +164,13 @@ TEST(Elementwise, CopiesAndConstants) {
 TEST(Elementwise, ReducedFloatsRoundWhereTheyMust) {
   ProgramBuilder b;
   const auto x = b.Input(DType::kHalf);
-  const auto sum = b.Apply(EOp::kAdd, x, b.Const(DType::kHalf, 1));  // 2048 + 1 has no half
-  b.Output(b.Apply(EOp::kSub, sum, b.Const(DType::kHalf, 2048)));
+  const auto sum = b.Apply(Opcode::kAdd, x, b.Const(DType::kHalf, 1));  // 2048 + 1 has no half
+  b.Output(b.Apply(Opcode::kSub, sum, b.Const(DType::kHalf, 2048)));
   ElementwiseDesc desc = Dense(b.Build(), 1);
   ExpectByHand(desc, {Values(DType::kHalf, {2048})}, Outputs(desc), {{Values(DType::kHalf, {1})}}, "half program");
   ProgramBuilder r;
-  const auto y = r.Apply(EOp::kAdd, r.Input(DType::kFloat), r.Const(DType::kFloat, 1));
-  r.Output(r.Apply(EOp::kSub, r.Cast(r.Cast(y, DType::kHalf), DType::kFloat), r.Const(DType::kFloat, 2048)));
+  const auto y = r.Apply(Opcode::kAdd, r.Input(DType::kFloat), r.Const(DType::kFloat, 1));
+  r.Output(r.Apply(Opcode::kSub, r.Cast(r.Cast(y, DType::kHalf), DType::kFloat), r.Const(DType::kFloat, 2048)));
   desc = Dense(r.Build(), 1);
   ExpectByHand(desc, {Values(DType::kFloat, {2048})}, Outputs(desc), {{Values(DType::kFloat, {0})}},
                "cast to half and back");
@@ -195,26 +196,27 @@ TEST(Elementwise, EveryHalfAndBFloat16) {
 }
 
 TEST(Elementwise, FailuresAreReported) {
-  auto check = [](EOp op, DType type, std::vector<double> x, std::vector<double> y, const char* message,
+  auto check = [](Opcode op, DType type, std::vector<double> x, std::vector<double> y, const char* message,
                   std::vector<double> want) {
     const ElementwiseDesc desc = Dense(SingleOpProgram(op, type), static_cast<int64_t>(x.size()));
     ExpectByHand(desc, {Values(type, x), Values(type, y)}, Outputs(desc),
                  {{Values(type, want)}, {}, Code::kInvalidArgument, message}, "failure");
   };
   for (DType type : {DType::kInt8, DType::kInt32, DType::kInt64, DType::kUint8, DType::kUint32}) {
-    check(EOp::kTruncateDiv, type, {7, 8}, {0, 2}, "Integer division by zero", {0, 4});
-    check(EOp::kFloorDiv, type, {7, 8}, {0, 2}, "Integer division by zero", {0, 4});
-    check(EOp::kFloorMod, type, {7, 8}, {0, 3}, "Integer division by zero", {0, 2});
-    check(EOp::kTruncateMod, type, {7, 8}, {0, 3}, "Integer division by zero", {0, 2});
+    check(Opcode::kTruncateDiv, type, {7, 8}, {0, 2}, "Integer division by zero", {0, 4});
+    check(Opcode::kFloorDiv, type, {7, 8}, {0, 2}, "Integer division by zero", {0, 4});
+    check(Opcode::kFloorMod, type, {7, 8}, {0, 3}, "Integer division by zero", {0, 2});
+    check(Opcode::kTruncateMod, type, {7, 8}, {0, 3}, "Integer division by zero", {0, 2});
   }
-  check(EOp::kPow, DType::kInt32, {2, 2}, {-1, 3}, "Integers to negative integer powers are not allowed", {0, 8});
+  check(Opcode::kPow, DType::kInt32, {2, 2}, {-1, 3}, "Integers to negative integer powers are not allowed", {0, 8});
 }
 
 // Programs put together by chance from instructions whose results are exact: both backends must agree to the bit.
 TEST(Elementwise, RandomPrograms) {
   constexpr DType types[] = {DType::kFloat, DType::kHalf, DType::kDouble, DType::kInt32, DType::kUint8, DType::kBool};
-  constexpr EOp numeric[] = {EOp::kAdd, EOp::kSub, EOp::kMul, EOp::kMaximum, EOp::kMinimum, EOp::kSquare, EOp::kAbs};
-  constexpr EOp compares[] = {EOp::kLess, EOp::kGreaterEqual, EOp::kEqual, EOp::kNotEqual};
+  constexpr Opcode numeric[] = {Opcode::kAdd,     Opcode::kSub,    Opcode::kMul, Opcode::kMaximum,
+                                Opcode::kMinimum, Opcode::kSquare, Opcode::kAbs};
+  constexpr Opcode compares[] = {Opcode::kLess, Opcode::kGreaterEqual, Opcode::kEqual, Opcode::kNotEqual};
   for (uint32_t seed = 0; seed < 150; ++seed) {
     std::mt19937 rng(seed);
     auto pick = [&](int n) { return static_cast<int>(rng() % n); };
@@ -245,13 +247,13 @@ TEST(Elementwise, RandomPrograms) {
         regs.push_back(b.Cast(x, types[pick(6)]));
       } else if (choice < 4) {
         regs.push_back(
-            b.Apply(EOp::kSelect, b.Cast(regs[pick(static_cast<int>(regs.size()))], DType::kBool), x, like()));
+            b.Apply(Opcode::kSelect, b.Cast(regs[pick(static_cast<int>(regs.size()))], DType::kBool), x, like()));
       } else if (x.type == DType::kBool) {
-        regs.push_back(choice < 6 ? b.Apply(EOp::kLogicalNot, x) : b.Apply(EOp::kLogicalAnd, x, like()));
+        regs.push_back(choice < 6 ? b.Apply(Opcode::kLogicalNot, x) : b.Apply(Opcode::kLogicalAnd, x, like()));
       } else if (choice < 6) {
         regs.push_back(b.Apply(compares[pick(4)], x, like()));
       } else {
-        const EOp op = numeric[pick(7)];
+        const Opcode op = numeric[pick(7)];
         regs.push_back(Info(op).arity == 1 ? b.Apply(op, x) : b.Apply(op, x, like()));
       }
     }

@@ -22,7 +22,7 @@ const double kNan = std::nan("");
 // table is exact, or rounds once and correctly, and gives the reference's value: comparisons, sums, real products,
 // selections, remainders.
 struct Accuracy {
-  EOp op;
+  Opcode op;
   double real, complex;  // 0: exact, or no such instruction
   // The same error of each argument is allowed as well: where a small one is a large one of the value, near its poles
   // and zeros.
@@ -32,67 +32,67 @@ struct Accuracy {
   double own_way = 0, difference = 0;
 };
 constexpr Accuracy kAccuracy[] = {
-    {EOp::kReciprocal, 1, 4},
-    {EOp::kSqrt, 1, 2},
-    {EOp::kDiv, 1, 4},
-    {EOp::kRsqrt, 2, 4},
-    {EOp::kExp, 2, 4},
-    {EOp::kExpm1, 3, 4},
-    {EOp::kLog, 2, 4},
-    {EOp::kLog1p, 2, 4},
-    {EOp::kSin, 2, 4},
-    {EOp::kCos, 2, 4},
-    {EOp::kTan, 2, 4},
-    {EOp::kAsin, 2, 4},
-    {EOp::kAcos, 2, 4},
-    {EOp::kAtan, 2, 4},
-    {EOp::kSinh, 2, 4},
-    {EOp::kCosh, 2, 4},
-    {EOp::kTanh, 6, 4},
-    {EOp::kAsinh, 2, 4},
-    {EOp::kAcosh, 2, 4},
-    {EOp::kAtanh, 2, 4},
-    {EOp::kSigmoid, 3, 4, true},
-    {EOp::kErf, 6, 0},
-    {EOp::kErfc, 4, 0},
-    {EOp::kErfinv, 4, 0},
-    {EOp::kNdtri, 4, 0, true},
-    {EOp::kLgamma, 4, 0, true},
-    {EOp::kDigamma, 4, 0, true},
-    {EOp::kPow, 2, 8, true},
-    {EOp::kAtan2, 2, 0},
-    {EOp::kAbs, 0, 2},
-    {EOp::kSign, 0, 2},
-    {EOp::kAngle, 0, 2},
-    {EOp::kMul, 0, 2},
-    {EOp::kSquare, 0, 2},
-    {EOp::kBesselI0, 8, 0, true},
-    {EOp::kBesselI0e, 8, 0, true},
-    {EOp::kBesselI1, 8, 0, true},
-    {EOp::kBesselI1e, 8, 0, true},
-    {EOp::kBesselJ0, 8, 0, true},
-    {EOp::kBesselJ1, 8, 0, true},
-    {EOp::kBesselK0, 8, 0, true},
-    {EOp::kBesselK0e, 8, 0, true},
-    {EOp::kBesselK1, 8, 0, true},
-    {EOp::kBesselK1e, 8, 0, true},
-    {EOp::kBesselY0, 8, 0, true},
-    {EOp::kBesselY1, 8, 0, true},
-    {EOp::kDawsn, 8, 0, true},
-    {EOp::kExpint, 8, 0, true},
-    {EOp::kFresnelCos, 8, 0, true},
-    {EOp::kFresnelSin, 8, 0, true},
-    {EOp::kSpence, 8, 0, true},
-    {EOp::kIgamma, 8, 0, true, 500},
-    {EOp::kIgammac, 8, 0, true, 500, 0x1p-46},
-    {EOp::kPolygamma, 8, 0, true},
-    {EOp::kZeta, 8, 0, true},
-    {EOp::kBetainc, 8, 0, true, 500, 0x1p-46},
-    {EOp::kIgammaGradA, 16, 0, true, 500, 0x1p-46},
-    {EOp::kGammaSampleGrad, 16, 0, true, 500, 0x1p-46},
+    {Opcode::kReciprocal, 1, 4},
+    {Opcode::kSqrt, 1, 2},
+    {Opcode::kDiv, 1, 4},
+    {Opcode::kRsqrt, 2, 4},
+    {Opcode::kExp, 2, 4},
+    {Opcode::kExpm1, 3, 4},
+    {Opcode::kLog, 2, 4},
+    {Opcode::kLog1p, 2, 4},
+    {Opcode::kSin, 2, 4},
+    {Opcode::kCos, 2, 4},
+    {Opcode::kTan, 2, 4},
+    {Opcode::kAsin, 2, 4},
+    {Opcode::kAcos, 2, 4},
+    {Opcode::kAtan, 2, 4},
+    {Opcode::kSinh, 2, 4},
+    {Opcode::kCosh, 2, 4},
+    {Opcode::kTanh, 6, 4},
+    {Opcode::kAsinh, 2, 4},
+    {Opcode::kAcosh, 2, 4},
+    {Opcode::kAtanh, 2, 4},
+    {Opcode::kSigmoid, 3, 4, true},
+    {Opcode::kErf, 6, 0},
+    {Opcode::kErfc, 4, 0},
+    {Opcode::kErfinv, 4, 0},
+    {Opcode::kNdtri, 4, 0, true},
+    {Opcode::kLgamma, 4, 0, true},
+    {Opcode::kDigamma, 4, 0, true},
+    {Opcode::kPow, 2, 8, true},
+    {Opcode::kAtan2, 2, 0},
+    {Opcode::kAbs, 0, 2},
+    {Opcode::kSign, 0, 2},
+    {Opcode::kAngle, 0, 2},
+    {Opcode::kMul, 0, 2},
+    {Opcode::kSquare, 0, 2},
+    {Opcode::kBesselI0, 8, 0, true},
+    {Opcode::kBesselI0e, 8, 0, true},
+    {Opcode::kBesselI1, 8, 0, true},
+    {Opcode::kBesselI1e, 8, 0, true},
+    {Opcode::kBesselJ0, 8, 0, true},
+    {Opcode::kBesselJ1, 8, 0, true},
+    {Opcode::kBesselK0, 8, 0, true},
+    {Opcode::kBesselK0e, 8, 0, true},
+    {Opcode::kBesselK1, 8, 0, true},
+    {Opcode::kBesselK1e, 8, 0, true},
+    {Opcode::kBesselY0, 8, 0, true},
+    {Opcode::kBesselY1, 8, 0, true},
+    {Opcode::kDawsn, 8, 0, true},
+    {Opcode::kExpint, 8, 0, true},
+    {Opcode::kFresnelCos, 8, 0, true},
+    {Opcode::kFresnelSin, 8, 0, true},
+    {Opcode::kSpence, 8, 0, true},
+    {Opcode::kIgamma, 8, 0, true, 500},
+    {Opcode::kIgammac, 8, 0, true, 500, 0x1p-46},
+    {Opcode::kPolygamma, 8, 0, true},
+    {Opcode::kZeta, 8, 0, true},
+    {Opcode::kBetainc, 8, 0, true, 500, 0x1p-46},
+    {Opcode::kIgammaGradA, 16, 0, true, 500, 0x1p-46},
+    {Opcode::kGammaSampleGrad, 16, 0, true, 500, 0x1p-46},
 };
 
-const Accuracy* Find(EOp op, DType type) {
+const Accuracy* Find(Opcode op, DType type) {
   for (const Accuracy& row : kAccuracy) {
     if (row.op == op && (IsComplex(type) ? row.complex : row.real) != 0 && Roundoff(type) != 0) return &row;
   }
@@ -127,7 +127,7 @@ std::vector<double> Sensitivity(const ElementwiseDesc& wide, const std::vector<A
 
 // The bound of one instruction on these inputs. Below the smallest normal number a value may be 0. Where the exact
 // value is computed in the same type, that may be a unit off too.
-Bound AccuracyOf(EOp op, DType type, const std::vector<Array>& inputs, const Array& exact) {
+Bound AccuracyOf(Opcode op, DType type, const std::vector<Array>& inputs, const Array& exact) {
   const Accuracy* const row = Find(op, type);
   if (row == nullptr) return Bound();
   const bool is_widest = Wide(type) == type;
@@ -142,13 +142,13 @@ Bound AccuracyOf(EOp op, DType type, const std::vector<Array>& inputs, const Arr
   return bound;
 }
 
-void ExpectAccurate(EOp op, DType type, const std::vector<Array>& inputs, const std::string& what) {
+void ExpectAccurate(Opcode op, DType type, const std::vector<Array>& inputs, const std::string& what) {
   const int64_t n = inputs[0].size();
   const ElementwiseDesc desc = Dense(SingleOpProgram(op, type), n);
   if (Find(op, type) == nullptr) {
     Want want = AsTheReference(desc, inputs, Outputs(desc));
     // Where that is zero, a device that is no host may give a subnormal number, whose floor may be -1.
-    if (!MustSupportEverything()) want.bounds = {{0, op == EOp::kFloorDiv ? 1 : Least(type)}};
+    if (!MustSupportEverything()) want.bounds = {{0, op == Opcode::kFloorDiv ? 1 : Least(type)}};
     Expect(desc, inputs, Outputs(desc), want, what);
     return;
   }
@@ -157,7 +157,7 @@ void ExpectAccurate(EOp op, DType type, const std::vector<Array>& inputs, const 
 }
 
 // By hand: `want` for literal operands.
-void Expect(EOp op, DType type, const std::vector<std::vector<double>>& operands, const std::vector<double>& want) {
+void Expect(Opcode op, DType type, const std::vector<std::vector<double>>& operands, const std::vector<double>& want) {
   const Program* program = SingleOpProgram(op, type);
   std::vector<Array> inputs;
   for (size_t i = 0; i < operands.size(); ++i) inputs.push_back(Values(program->inputs()[i], operands[i]));
@@ -176,117 +176,117 @@ constexpr DType kSigned[] = {DType::kInt8, DType::kInt16, DType::kInt32, DType::
 
 TEST(Elementwise, FloatsByHand) {
   for (DType t : kFloats) {
-    Expect(EOp::kNeg, t, {{1, -2, 0, kInf}}, {-1, 2, 0, -kInf});
-    Expect(EOp::kAbs, t, {{1, -2, -kInf, kNan}}, {1, 2, kInf, kNan});
-    Expect(EOp::kSign, t, {{3, -2, 0, kNan, -kInf}}, {1, -1, 0, kNan, -1});
-    Expect(EOp::kReciprocal, t, {{2, -4, 0, kInf}}, {0.5, -0.25, kInf, 0});
-    Expect(EOp::kSquare, t, {{3, -2}}, {9, 4});
-    Expect(EOp::kSqrt, t, {{9, 0, -1, kInf}}, {3, 0, kNan, kInf});
-    Expect(EOp::kRsqrt, t, {{4, 0, -1, kInf}}, {0.5, kInf, kNan, 0});
-    Expect(EOp::kExp, t, {{0, 1, -kInf, kInf, kNan}}, {1, 2.718281828459045, 0, kInf, kNan});
-    Expect(EOp::kExpm1, t, {{0, 1, -kInf, kInf}}, {0, 1.718281828459045, -1, kInf});
-    Expect(EOp::kLog, t, {{1, 0, -1, kInf, kNan, 8}}, {0, -kInf, kNan, kInf, kNan, 2.0794415416798357});
-    Expect(EOp::kLog1p, t, {{0, -1, -2, kInf, 1}}, {0, -kInf, kNan, kInf, 0.6931471805599453});
-    Expect(EOp::kTanh, t, {{0, 1, kInf, -kInf, kNan}}, {0, 0.7615941559557649, 1, -1, kNan});
-    Expect(EOp::kSigmoid, t, {{0, kInf, -kInf, 2}}, {0.5, 1, 0, 0.8807970779778823});
-    Expect(EOp::kErf, t, {{0, 1, -kInf, kInf, kNan}}, {0, 0.8427007929497149, -1, 1, kNan});
-    Expect(EOp::kErfc, t, {{0, 1, -kInf, kInf}}, {1, 0.15729920705028513, 2, 0});
-    Expect(EOp::kErfinv, t, {{0, 0.5, 1, -1, 2}}, {0, 0.4769362762044699, kInf, -kInf, kNan});
-    Expect(EOp::kNdtri, t, {{0.5, 0.25, 0.75, 0.9375, 0x1p-10, 0, 1, -1, 2, kNan}},
+    Expect(Opcode::kNeg, t, {{1, -2, 0, kInf}}, {-1, 2, 0, -kInf});
+    Expect(Opcode::kAbs, t, {{1, -2, -kInf, kNan}}, {1, 2, kInf, kNan});
+    Expect(Opcode::kSign, t, {{3, -2, 0, kNan, -kInf}}, {1, -1, 0, kNan, -1});
+    Expect(Opcode::kReciprocal, t, {{2, -4, 0, kInf}}, {0.5, -0.25, kInf, 0});
+    Expect(Opcode::kSquare, t, {{3, -2}}, {9, 4});
+    Expect(Opcode::kSqrt, t, {{9, 0, -1, kInf}}, {3, 0, kNan, kInf});
+    Expect(Opcode::kRsqrt, t, {{4, 0, -1, kInf}}, {0.5, kInf, kNan, 0});
+    Expect(Opcode::kExp, t, {{0, 1, -kInf, kInf, kNan}}, {1, 2.718281828459045, 0, kInf, kNan});
+    Expect(Opcode::kExpm1, t, {{0, 1, -kInf, kInf}}, {0, 1.718281828459045, -1, kInf});
+    Expect(Opcode::kLog, t, {{1, 0, -1, kInf, kNan, 8}}, {0, -kInf, kNan, kInf, kNan, 2.0794415416798357});
+    Expect(Opcode::kLog1p, t, {{0, -1, -2, kInf, 1}}, {0, -kInf, kNan, kInf, 0.6931471805599453});
+    Expect(Opcode::kTanh, t, {{0, 1, kInf, -kInf, kNan}}, {0, 0.7615941559557649, 1, -1, kNan});
+    Expect(Opcode::kSigmoid, t, {{0, kInf, -kInf, 2}}, {0.5, 1, 0, 0.8807970779778823});
+    Expect(Opcode::kErf, t, {{0, 1, -kInf, kInf, kNan}}, {0, 0.8427007929497149, -1, 1, kNan});
+    Expect(Opcode::kErfc, t, {{0, 1, -kInf, kInf}}, {1, 0.15729920705028513, 2, 0});
+    Expect(Opcode::kErfinv, t, {{0, 0.5, 1, -1, 2}}, {0, 0.4769362762044699, kInf, -kInf, kNan});
+    Expect(Opcode::kNdtri, t, {{0.5, 0.25, 0.75, 0.9375, 0x1p-10, 0, 1, -1, 2, kNan}},
            {0, -0.6744897501960817, 0.6744897501960817, 1.5341205443525463, -3.0972690781987846, -kInf, kInf, kNan,
             kNan, kNan});
-    Expect(EOp::kLgamma, t, {{1, 3, 0.5, 0, -kInf}}, {0, 0.6931471805599453, 0.5723649429247001, kInf, kInf});
-    Expect(EOp::kDigamma, t, {{1, 0, -1, -1.5, kInf}}, {-0.5772156649015329, kNan, kNan, 0.7031566406452432, kInf});
-    Expect(EOp::kSin, t, {{0, 1, kInf}}, {0, 0.8414709848078965, kNan});
-    Expect(EOp::kCos, t, {{0, 1, kNan}}, {1, 0.5403023058681398, kNan});
-    Expect(EOp::kCeil, t, {{1.5, -1.5}}, {2, -1});
-    Expect(EOp::kFloor, t, {{1.5, -1.5}}, {1, -2});
-    Expect(EOp::kRint, t, {{0.5, 1.5, 2.5, -0.5}}, {0, 2, 2, 0});
-    Expect(EOp::kIsNan, t, {{0, kNan, kInf}}, {0, 1, 0});
-    Expect(EOp::kIsInf, t, {{0, kNan, -kInf}}, {0, 0, 1});
-    Expect(EOp::kIsFinite, t, {{0, kNan, -kInf}}, {1, 0, 0});
-    Expect(EOp::kAdd, t, {{1, kInf}, {2, -kInf}}, {3, kNan});
-    Expect(EOp::kSub, t, {{1}, {2}}, {-1});
-    Expect(EOp::kMul, t, {{3, 0}, {-2, kInf}}, {-6, kNan});
-    Expect(EOp::kDiv, t, {{1, 1, 0}, {4, 0, 0}}, {0.25, kInf, kNan});
-    Expect(EOp::kFloorDiv, t, {{5, -5, 1}, {3, 3, 0}}, {1, -2, kInf});
-    Expect(EOp::kFloorMod, t, {{5, -5, 5, -5, 1, 1}, {3, 3, -3, -3, kInf, 0}}, {2, 1, -1, -2, 1, kNan});
-    Expect(EOp::kTruncateMod, t, {{5, -5, 5}, {3, 3, -3}}, {2, -2, 2});
-    Expect(EOp::kMaximum, t, {{1, kNan, 1, -kInf}, {2, 1, kNan, 3}}, {2, kNan, kNan, 3});
-    Expect(EOp::kMinimum, t, {{1, kNan, 1, -kInf}, {2, 1, kNan, 3}}, {1, kNan, kNan, -kInf});
-    Expect(EOp::kPow, t, {{2, 3, -2, -8, 0, kNan, 2}, {3, 2, 3, 0.5, 0, 0, -1}}, {8, 9, -8, kNan, 1, 1, 0.5});
-    Expect(EOp::kAtan2, t, {{0, 1}, {-1, 0}}, {3.141592653589793, 1.5707963267948966});
-    Expect(EOp::kEqual, t, {{1, kNan, 2}, {1, kNan, 3}}, {1, 0, 0});
-    Expect(EOp::kNotEqual, t, {{1, kNan, 2}, {1, kNan, 3}}, {0, 1, 1});
-    Expect(EOp::kLess, t, {{1, 2, kNan}, {2, 2, 1}}, {1, 0, 0});
-    Expect(EOp::kLessEqual, t, {{1, 2, kNan}, {2, 2, 1}}, {1, 1, 0});
-    Expect(EOp::kGreater, t, {{3, 2, kNan}, {2, 2, 1}}, {1, 0, 0});
-    Expect(EOp::kGreaterEqual, t, {{3, 2, kNan}, {2, 2, 1}}, {1, 1, 0});
-    Expect(EOp::kSelect, t, {{1, 0}, {5, 6}, {7, 8}}, {5, 8});
+    Expect(Opcode::kLgamma, t, {{1, 3, 0.5, 0, -kInf}}, {0, 0.6931471805599453, 0.5723649429247001, kInf, kInf});
+    Expect(Opcode::kDigamma, t, {{1, 0, -1, -1.5, kInf}}, {-0.5772156649015329, kNan, kNan, 0.7031566406452432, kInf});
+    Expect(Opcode::kSin, t, {{0, 1, kInf}}, {0, 0.8414709848078965, kNan});
+    Expect(Opcode::kCos, t, {{0, 1, kNan}}, {1, 0.5403023058681398, kNan});
+    Expect(Opcode::kCeil, t, {{1.5, -1.5}}, {2, -1});
+    Expect(Opcode::kFloor, t, {{1.5, -1.5}}, {1, -2});
+    Expect(Opcode::kRint, t, {{0.5, 1.5, 2.5, -0.5}}, {0, 2, 2, 0});
+    Expect(Opcode::kIsNan, t, {{0, kNan, kInf}}, {0, 1, 0});
+    Expect(Opcode::kIsInf, t, {{0, kNan, -kInf}}, {0, 0, 1});
+    Expect(Opcode::kIsFinite, t, {{0, kNan, -kInf}}, {1, 0, 0});
+    Expect(Opcode::kAdd, t, {{1, kInf}, {2, -kInf}}, {3, kNan});
+    Expect(Opcode::kSub, t, {{1}, {2}}, {-1});
+    Expect(Opcode::kMul, t, {{3, 0}, {-2, kInf}}, {-6, kNan});
+    Expect(Opcode::kDiv, t, {{1, 1, 0}, {4, 0, 0}}, {0.25, kInf, kNan});
+    Expect(Opcode::kFloorDiv, t, {{5, -5, 1}, {3, 3, 0}}, {1, -2, kInf});
+    Expect(Opcode::kFloorMod, t, {{5, -5, 5, -5, 1, 1}, {3, 3, -3, -3, kInf, 0}}, {2, 1, -1, -2, 1, kNan});
+    Expect(Opcode::kTruncateMod, t, {{5, -5, 5}, {3, 3, -3}}, {2, -2, 2});
+    Expect(Opcode::kMaximum, t, {{1, kNan, 1, -kInf}, {2, 1, kNan, 3}}, {2, kNan, kNan, 3});
+    Expect(Opcode::kMinimum, t, {{1, kNan, 1, -kInf}, {2, 1, kNan, 3}}, {1, kNan, kNan, -kInf});
+    Expect(Opcode::kPow, t, {{2, 3, -2, -8, 0, kNan, 2}, {3, 2, 3, 0.5, 0, 0, -1}}, {8, 9, -8, kNan, 1, 1, 0.5});
+    Expect(Opcode::kAtan2, t, {{0, 1}, {-1, 0}}, {3.141592653589793, 1.5707963267948966});
+    Expect(Opcode::kEqual, t, {{1, kNan, 2}, {1, kNan, 3}}, {1, 0, 0});
+    Expect(Opcode::kNotEqual, t, {{1, kNan, 2}, {1, kNan, 3}}, {0, 1, 1});
+    Expect(Opcode::kLess, t, {{1, 2, kNan}, {2, 2, 1}}, {1, 0, 0});
+    Expect(Opcode::kLessEqual, t, {{1, 2, kNan}, {2, 2, 1}}, {1, 1, 0});
+    Expect(Opcode::kGreater, t, {{3, 2, kNan}, {2, 2, 1}}, {1, 0, 0});
+    Expect(Opcode::kGreaterEqual, t, {{3, 2, kNan}, {2, 2, 1}}, {1, 1, 0});
+    Expect(Opcode::kSelect, t, {{1, 0}, {5, 6}, {7, 8}}, {5, 8});
   }
 }
 
 // Values by an arbitrary-precision library; at the edges those that TensorFlow's kernels for the CPU give.
 TEST(Elementwise, SpecialFunctionsByHand) {
   for (DType t : kFloats) {
-    Expect(EOp::kBesselI0, t, {{0, 0.5, -2, 6, kNan}},
+    Expect(Opcode::kBesselI0, t, {{0, 0.5, -2, 6, kNan}},
            {1, 1.0634833707413236, 2.2795853023360673, 67.23440697647797, kNan});
-    Expect(EOp::kBesselI0e, t, {{0, 0.5, -2, 20, kNan}},
+    Expect(Opcode::kBesselI0e, t, {{0, 0.5, -2, 20, kNan}},
            {1, 0.6450352704491501, 0.30850832255367105, 0.08978031188482602, kNan});
-    Expect(EOp::kBesselI1, t, {{0, 0.5, -2, 6, kNan}},
+    Expect(Opcode::kBesselI1, t, {{0, 0.5, -2, 6, kNan}},
            {0, 0.2578943053908963, -1.590636854637329, 61.341936777640235, kNan});
-    Expect(EOp::kBesselI1e, t, {{0, 0.5, -2, 20, kNan}},
+    Expect(Opcode::kBesselI1e, t, {{0, 0.5, -2, 20, kNan}},
            {0, 0.1564208031848717, -0.21526928924893765, 0.08750622218328867, kNan});
-    Expect(EOp::kBesselJ0, t, {{0, 0.5, -2, 6, kNan}},
+    Expect(Opcode::kBesselJ0, t, {{0, 0.5, -2, 6, kNan}},
            {1, 0.9384698072408129, 0.22389077914123567, 0.15064525725099692, kNan});
-    Expect(EOp::kBesselJ1, t, {{0, 0.5, -2, 6, kNan}},
+    Expect(Opcode::kBesselJ1, t, {{0, 0.5, -2, 6, kNan}},
            {0, 0.2422684576748739, -0.5767248077568734, -0.27668385812756563, kNan});
-    Expect(EOp::kBesselK0, t, {{0.5, 2, 6, 0, -1, kNan}},
+    Expect(Opcode::kBesselK0, t, {{0.5, 2, 6, 0, -1, kNan}},
            {0.9244190712276659, 0.11389387274953344, 0.0012439943280131232, kInf, kInf, kNan});
-    Expect(EOp::kBesselK0e, t, {{0.5, 2, 20, 0, -1, kNan}},
+    Expect(Opcode::kBesselK0e, t, {{0.5, 2, 20, 0, -1, kNan}},
            {1.5241093857739094, 0.8415682150707714, 0.27854487665718225, kInf, kInf, kNan});
-    Expect(EOp::kBesselY0, t, {{0.5, 2, 6, 0, -1, kNan}},
+    Expect(Opcode::kBesselY0, t, {{0.5, 2, 6, 0, -1, kNan}},
            {-0.44451873350670656, 0.5103756726497451, -0.28819468398157916, -kInf, -kInf, kNan});
-    Expect(EOp::kBesselK1, t, {{0.5, 2, 6, 0, -1, kNan}},
+    Expect(Opcode::kBesselK1, t, {{0.5, 2, 6, 0, -1, kNan}},
            {1.656441120003301, 0.13986588181652243, 0.001343919717735509, kInf, kInf, kNan});
-    Expect(EOp::kBesselK1e, t, {{0.5, 2, 20, 0, -1, kNan}},
+    Expect(Opcode::kBesselK1e, t, {{0.5, 2, 20, 0, -1, kNan}},
            {2.731009708211786, 1.0334768470686886, 0.28542549694072644, kInf, kInf, kNan});
-    Expect(EOp::kBesselY1, t, {{0.5, 2, 6, 0, -1, kNan}},
+    Expect(Opcode::kBesselY1, t, {{0.5, 2, 6, 0, -1, kNan}},
            {-1.471472392670243, -0.10703243154093754, -0.17501034430039825, -kInf, -kInf, kNan});
-    Expect(EOp::kDawsn, t, {{0, 0.5, -2, 7, 20, kInf, kNan}},
+    Expect(Opcode::kDawsn, t, {{0, 0.5, -2, 7, 20, kInf, kNan}},
            {0, 0.4244363835020223, -0.30134038892379195, 0.0721809746582363, 0.02503136792640367, 0, kNan});
-    Expect(EOp::kExpint, t, {{0.25, 0.5, 2, 6, 48, 0, -1, kNan}},
+    Expect(Opcode::kExpint, t, {{0.25, 0.5, 2, 6, 48, 0, -1, kNan}},
            {-0.5425432646619137, 0.4542199048631736, 4.95423435600189, 85.9897621424392, 1.4936302131129932e+19, -kInf,
             kNan, kNan});
-    Expect(EOp::kFresnelCos, t, {{0, 0.5, -1.25, 2, 6, kInf, kNan}},
+    Expect(Opcode::kFresnelCos, t, {{0, 0.5, -1.25, 2, 6, kInf, kNan}},
            {0, 0.4923442258714464, -0.6800907410754551, 0.48825340607534073, 0.4995314678555011, 0.5, kNan});
-    Expect(EOp::kFresnelSin, t, {{0, 0.5, -1.25, 2, 6, -kInf, kNan}},
+    Expect(Opcode::kFresnelSin, t, {{0, 0.5, -1.25, 2, 6, -kInf, kNan}},
            {0, 0.06473243285999927, -0.6586555116366791, 0.34341567836369824, 0.4469607612369303, -0.5, kNan});
-    Expect(EOp::kSpence, t, {{0, 0.25, 0.75, 1, 1.5, 6, -1, kNan}},
+    Expect(Opcode::kSpence, t, {{0, 0.25, 0.75, 1, 1.5, 6, -1, kNan}},
            {1.6449340668482264, 0.9784693929303061, 0.2676526390827326, 0, -0.4484142069236462, -2.7492791260608085,
             kNan, kNan});
-    Expect(EOp::kIgamma, t, {{0.5, 2, 3, 6, -1, 1, 1}, {2, 0.5, 0, 6, 1, -1, kInf}},
+    Expect(Opcode::kIgamma, t, {{0.5, 2, 3, 6, -1, 1, 1}, {2, 0.5, 0, 6, 1, -1, kInf}},
            {0.9544997361036416, 0.09020401043104986, 0, 0.5543203586353888, kNan, kNan, 1});
-    Expect(EOp::kIgammac, t, {{0.5, 2, 3, 6, -1, 1}, {2, 0.5, 0, 6, 1, kInf}},
+    Expect(Opcode::kIgammac, t, {{0.5, 2, 3, 6, -1, 1}, {2, 0.5, 0, 6, 1, kInf}},
            {0.04550026389635842, 0.9097959895689501, 1, 0.44567964136461125, kNan, 0});
-    Expect(EOp::kIgammaGradA, t, {{0.5, 2, 6, -1}, {2, 0.5, 6, 1}},
+    Expect(Opcode::kIgammaGradA, t, {{0.5, 2, 6, -1}, {2, 0.5, 6, 1}},
            {-0.13561933520399724, -0.1510342369091705, -0.16515181320823, kNan});
-    Expect(EOp::kGammaSampleGrad, t, {{0.5, 2, 6, -1}, {2, 0.5, 6, 1}},
+    Expect(Opcode::kGammaSampleGrad, t, {{0.5, 2, 6, -1}, {2, 0.5, 6, 1}},
            {2.511889376362068, 0.4980267179922236, 1.0281943942242868, kNan});
-    Expect(EOp::kPolygamma, t, {{0, 1, 2, 3, 1.5, -1}, {2, 0.5, 1, 6, 1, 1}},
+    Expect(Opcode::kPolygamma, t, {{0, 1, 2, 3, 1.5, -1}, {2, 0.5, 1, 6, 1, 1}},
            {0.42278433509846713, 4.934802200544679, -2.4041138063191885, 0.011827828192755074, kNan, kNan});
-    Expect(EOp::kZeta, t, {{2, 1.5, 6, 1, 0.5, 2}, {1, 0.5, 3, 1, 1, -1}},
+    Expect(Opcode::kZeta, t, {{2, 1.5, 6, 1, 0.5, 2}, {1, 0.5, 3, 1, 1, -1}},
            {1.6449340668482264, 4.776537947554833, 0.0017180619844491397, kInf, kNan, kInf});
-    Expect(EOp::kBetainc, t, {{0.5, 3, 2, 2, -1, 1}, {2, 1, 2, 2, 1, 1}, {0.5, 0.25, 0, 1, 0.5, 2}},
+    Expect(Opcode::kBetainc, t, {{0.5, 3, 2, 2, -1, 1}, {2, 1, 2, 2, 1, 1}, {0.5, 0.25, 0, 1, 0.5, 2}},
            {0.8838834764831844, 0.015625, 0, 1, kNan, kNan});
   }
   // Where 2p - 1 would be -1.
-  Expect(EOp::kNdtri, DType::kFloat, {{0x1p-60, 0x1p-140}}, {-8.773321169027552, -13.674855035788477});
-  Expect(EOp::kNdtri, DType::kDouble, {{0x1p-60, 0x1p-1000, 0x1p-1060}},
+  Expect(Opcode::kNdtri, DType::kFloat, {{0x1p-60, 0x1p-140}}, {-8.773321169027552, -13.674855035788477});
+  Expect(Opcode::kNdtri, DType::kDouble, {{0x1p-60, 0x1p-1000, 0x1p-1060}},
          {-8.773321169027552, -37.11101193716479, -38.214478272074906});
   for (DType t : {DType::kFloat, DType::kDouble}) {
     const double least = t == DType::kFloat ? 0x1p-149 : 0x1p-1074, next = t == DType::kFloat ? 0x1p-23 : 0x1p-52;
-    Expect(EOp::kNextAfter, t, {{1, 1, 0, -1, 1, kNan}, {2, 0, -1, kInf, 1, 0}},
+    Expect(Opcode::kNextAfter, t, {{1, 1, 0, -1, 1, kNan}, {2, 0, -1, kInf, 1, 0}},
            {1 + next, 1 - next / 2, -least, -1 + next / 2, 1, kNan});
   }
 }
@@ -294,7 +294,7 @@ TEST(Elementwise, SpecialFunctionsByHand) {
 // Divisions of 64 bits take one of two ways, by the size of the operands of a block.
 TEST(Elementwise, DivisionsOfEverySize) {
   constexpr int64_t n = 2000;
-  for (EOp op : {EOp::kTruncateDiv, EOp::kTruncateMod, EOp::kFloorDiv, EOp::kFloorMod}) {
+  for (Opcode op : {Opcode::kTruncateDiv, Opcode::kTruncateMod, Opcode::kFloorDiv, Opcode::kFloorMod}) {
     for (DType t : {DType::kInt8, DType::kInt32, DType::kUint32, DType::kInt64, DType::kUint64}) {
       const Program* program = SingleOpProgram(op, t);
       const int bits = static_cast<int>(SizeOf(t)) * 8 - 2;
@@ -317,49 +317,49 @@ TEST(Elementwise, DivisionsOfEverySize) {
 
 TEST(Elementwise, IntegersByHand) {
   for (DType t : kSigned) {
-    Expect(EOp::kNeg, t, {{1, -2}}, {-1, 2});
-    Expect(EOp::kAbs, t, {{1, -2}}, {1, 2});
-    Expect(EOp::kSign, t, {{3, -2, 0}}, {1, -1, 0});
-    Expect(EOp::kBitwiseNot, t, {{0, 5}}, {-1, -6});
-    Expect(EOp::kTruncateDiv, t, {{7, -7, 7}, {2, 2, -2}}, {3, -3, -3});
-    Expect(EOp::kFloorDiv, t, {{7, -7, 7, -6}, {2, 2, -2, 2}}, {3, -4, -4, -3});
-    Expect(EOp::kFloorMod, t, {{7, -7, 7, -7}, {3, 3, -3, -3}}, {1, 2, -2, -1});
-    Expect(EOp::kTruncateMod, t, {{7, -7, 7}, {3, 3, -3}}, {1, -1, 1});
-    Expect(EOp::kPow, t, {{2, -3, 5, 0}, {5, 3, 0, 0}}, {32, -27, 1, 1});
-    Expect(EOp::kRightShift, t, {{-8, -8, -8, 5}, {1, -3, 100, 1}}, {-4, -8, -1, 2});
-    Expect(EOp::kLeftShift, t, {{1, 3}, {2, -1}}, {4, 3});
+    Expect(Opcode::kNeg, t, {{1, -2}}, {-1, 2});
+    Expect(Opcode::kAbs, t, {{1, -2}}, {1, 2});
+    Expect(Opcode::kSign, t, {{3, -2, 0}}, {1, -1, 0});
+    Expect(Opcode::kBitwiseNot, t, {{0, 5}}, {-1, -6});
+    Expect(Opcode::kTruncateDiv, t, {{7, -7, 7}, {2, 2, -2}}, {3, -3, -3});
+    Expect(Opcode::kFloorDiv, t, {{7, -7, 7, -6}, {2, 2, -2, 2}}, {3, -4, -4, -3});
+    Expect(Opcode::kFloorMod, t, {{7, -7, 7, -7}, {3, 3, -3, -3}}, {1, 2, -2, -1});
+    Expect(Opcode::kTruncateMod, t, {{7, -7, 7}, {3, 3, -3}}, {1, -1, 1});
+    Expect(Opcode::kPow, t, {{2, -3, 5, 0}, {5, 3, 0, 0}}, {32, -27, 1, 1});
+    Expect(Opcode::kRightShift, t, {{-8, -8, -8, 5}, {1, -3, 100, 1}}, {-4, -8, -1, 2});
+    Expect(Opcode::kLeftShift, t, {{1, 3}, {2, -1}}, {4, 3});
     // The one quotient that overflows.
     const double lowest = -std::ldexp(1.0, static_cast<int>(SizeOf(t)) * 8 - 1);
-    Expect(EOp::kTruncateDiv, t, {{lowest}, {-1}}, {lowest});
-    Expect(EOp::kFloorDiv, t, {{lowest}, {-1}}, {lowest});
-    Expect(EOp::kFloorMod, t, {{lowest}, {-1}}, {0});
-    Expect(EOp::kNeg, t, {{lowest}}, {lowest});
-    Expect(EOp::kAbs, t, {{lowest}}, {lowest});
-    Expect(EOp::kPopulationCount, t, {{0, 1, 7, -1, lowest}}, {0, 1, 3, static_cast<double>(SizeOf(t)) * 8, 1});
+    Expect(Opcode::kTruncateDiv, t, {{lowest}, {-1}}, {lowest});
+    Expect(Opcode::kFloorDiv, t, {{lowest}, {-1}}, {lowest});
+    Expect(Opcode::kFloorMod, t, {{lowest}, {-1}}, {0});
+    Expect(Opcode::kNeg, t, {{lowest}}, {lowest});
+    Expect(Opcode::kAbs, t, {{lowest}}, {lowest});
+    Expect(Opcode::kPopulationCount, t, {{0, 1, 7, -1, lowest}}, {0, 1, 3, static_cast<double>(SizeOf(t)) * 8, 1});
   }
-  Expect(EOp::kAdd, DType::kInt8, {{127}, {1}}, {-128});
-  Expect(EOp::kMul, DType::kInt32, {{65536}, {65536}}, {0});
-  Expect(EOp::kSub, DType::kUint8, {{1}, {2}}, {255});
-  Expect(EOp::kSquare, DType::kUint16, {{65535}}, {1});
-  Expect(EOp::kMaximum, DType::kUint8, {{200}, {100}}, {200});
-  Expect(EOp::kMinimum, DType::kUint64, {{200}, {100}}, {100});
-  Expect(EOp::kLess, DType::kUint32, {{1}, {4294967295.0}}, {1});
-  Expect(EOp::kLeftShift, DType::kInt32, {{1, 1}, {31, 40}}, {-2147483648.0, -2147483648.0});
-  Expect(EOp::kRightShift, DType::kUint8, {{255, 255}, {1, 9}}, {127, 1});
-  Expect(EOp::kBitwiseAnd, DType::kInt32, {{12}, {10}}, {8});
-  Expect(EOp::kBitwiseOr, DType::kInt32, {{12}, {10}}, {14});
-  Expect(EOp::kBitwiseXor, DType::kInt32, {{12}, {10}}, {6});
-  Expect(EOp::kPopulationCount, DType::kUint64, {{18446744073709549568.0, 5}}, {53, 2});
-  Expect(EOp::kPopulationCount, DType::kUint8, {{255}}, {8});
-  Expect(EOp::kLogicalNot, DType::kBool, {{0, 1}}, {1, 0});
-  Expect(EOp::kLogicalAnd, DType::kBool, {{0, 1, 1}, {1, 0, 1}}, {0, 0, 1});
-  Expect(EOp::kLogicalOr, DType::kBool, {{0, 1, 0}, {1, 0, 0}}, {1, 1, 0});
-  Expect(EOp::kEqual, DType::kBool, {{0, 1}, {0, 0}}, {1, 0});
+  Expect(Opcode::kAdd, DType::kInt8, {{127}, {1}}, {-128});
+  Expect(Opcode::kMul, DType::kInt32, {{65536}, {65536}}, {0});
+  Expect(Opcode::kSub, DType::kUint8, {{1}, {2}}, {255});
+  Expect(Opcode::kSquare, DType::kUint16, {{65535}}, {1});
+  Expect(Opcode::kMaximum, DType::kUint8, {{200}, {100}}, {200});
+  Expect(Opcode::kMinimum, DType::kUint64, {{200}, {100}}, {100});
+  Expect(Opcode::kLess, DType::kUint32, {{1}, {4294967295.0}}, {1});
+  Expect(Opcode::kLeftShift, DType::kInt32, {{1, 1}, {31, 40}}, {-2147483648.0, -2147483648.0});
+  Expect(Opcode::kRightShift, DType::kUint8, {{255, 255}, {1, 9}}, {127, 1});
+  Expect(Opcode::kBitwiseAnd, DType::kInt32, {{12}, {10}}, {8});
+  Expect(Opcode::kBitwiseOr, DType::kInt32, {{12}, {10}}, {14});
+  Expect(Opcode::kBitwiseXor, DType::kInt32, {{12}, {10}}, {6});
+  Expect(Opcode::kPopulationCount, DType::kUint64, {{18446744073709549568.0, 5}}, {53, 2});
+  Expect(Opcode::kPopulationCount, DType::kUint8, {{255}}, {8});
+  Expect(Opcode::kLogicalNot, DType::kBool, {{0, 1}}, {1, 0});
+  Expect(Opcode::kLogicalAnd, DType::kBool, {{0, 1, 1}, {1, 0, 1}}, {0, 0, 1});
+  Expect(Opcode::kLogicalOr, DType::kBool, {{0, 1, 0}, {1, 0, 0}}, {1, 1, 0});
+  Expect(Opcode::kEqual, DType::kBool, {{0, 1}, {0, 0}}, {1, 0});
 }
 
 TEST(Elementwise, ComplexByHand) {
   for (DType t : {DType::kComplex64, DType::kComplex128}) {
-    auto one = [&](EOp op, std::complex<double> x, std::complex<double> y, std::complex<double> want) {
+    auto one = [&](Opcode op, std::complex<double> x, std::complex<double> y, std::complex<double> want) {
       const ElementwiseDesc desc = Dense(SingleOpProgram(op, t), 1);
       std::vector<Array> inputs = {Values(t, {x}), Values(t, {y})};
       inputs.resize(desc.program->num_inputs(), inputs[0]);
@@ -368,22 +368,22 @@ TEST(Elementwise, ComplexByHand) {
       if (bound.relative != 0) bound.absolute = Roundoff(t) * 8;  // the operands are rounded, too
       ExpectByHand(desc, inputs, Outputs(desc), {{exact}, {bound}}, "by hand");
     };
-    one(EOp::kAdd, {1, 2}, {3, -1}, {4, 1});
-    one(EOp::kMul, {1, 2}, {3, -1}, {5, 5});
-    one(EOp::kDiv, {5, 5}, {3, -1}, {1, 2});
-    one(EOp::kAbs, {3, -4}, {}, {5, 0});
-    one(EOp::kSign, {3, -4}, {}, {0.6, -0.8});
-    one(EOp::kSign, {0, 0}, {}, {0, 0});
-    one(EOp::kReal, {3, -4}, {}, {3, 0});
-    one(EOp::kImag, {3, -4}, {}, {-4, 0});
-    one(EOp::kConj, {3, -4}, {}, {3, 4});
-    one(EOp::kAngle, {0, 2}, {}, {1.5707963267948966, 0});
-    one(EOp::kExp, {0, 3.141592653589793}, {}, {-1, 0});
-    one(EOp::kExpm1, {0, 1}, {}, {-0.45969769413186023, 0.8414709848078965});
-    one(EOp::kLog1p, {0, 1}, {}, {0.34657359027997264, 0.7853981633974483});
-    one(EOp::kSqrt, {-4, 0}, {}, {0, 2});
-    one(EOp::kEqual, {1, 2}, {1, 2}, {1, 0});
-    one(EOp::kEqual, {1, 2}, {1, 3}, {0, 0});
+    one(Opcode::kAdd, {1, 2}, {3, -1}, {4, 1});
+    one(Opcode::kMul, {1, 2}, {3, -1}, {5, 5});
+    one(Opcode::kDiv, {5, 5}, {3, -1}, {1, 2});
+    one(Opcode::kAbs, {3, -4}, {}, {5, 0});
+    one(Opcode::kSign, {3, -4}, {}, {0.6, -0.8});
+    one(Opcode::kSign, {0, 0}, {}, {0, 0});
+    one(Opcode::kReal, {3, -4}, {}, {3, 0});
+    one(Opcode::kImag, {3, -4}, {}, {-4, 0});
+    one(Opcode::kConj, {3, -4}, {}, {3, 4});
+    one(Opcode::kAngle, {0, 2}, {}, {1.5707963267948966, 0});
+    one(Opcode::kExp, {0, 3.141592653589793}, {}, {-1, 0});
+    one(Opcode::kExpm1, {0, 1}, {}, {-0.45969769413186023, 0.8414709848078965});
+    one(Opcode::kLog1p, {0, 1}, {}, {0.34657359027997264, 0.7853981633974483});
+    one(Opcode::kSqrt, {-4, 0}, {}, {0, 2});
+    one(Opcode::kEqual, {1, 2}, {1, 2}, {1, 0});
+    one(Opcode::kEqual, {1, 2}, {1, 3}, {0, 0});
   }
 }
 
@@ -406,17 +406,20 @@ TEST(Elementwise, CastsByHand) {
 }
 
 // Operands that an op is interesting on, beside [-4, 4).
-double LowOf(EOp op) {
-  return op == EOp::kErfinv || op == EOp::kNdtri || op == EOp::kAtanh || op == EOp::kAsin || op == EOp::kAcos ? -1 : 0;
+double LowOf(Opcode op) {
+  return op == Opcode::kErfinv || op == Opcode::kNdtri || op == Opcode::kAtanh || op == Opcode::kAsin ||
+                 op == Opcode::kAcos
+             ? -1
+             : 0;
 }
-double HighOf(EOp op) { return LowOf(op) < 0 || op == EOp::kBetainc ? 1 : 60; }
+double HighOf(Opcode op) { return LowOf(op) < 0 || op == Opcode::kBetainc ? 1 : 60; }
 
 TEST(Elementwise, EveryOpOnEveryType) {
-  for (int o = 0; o < kNumEOps; ++o) {
-    const EOp op = static_cast<EOp>(o);
+  for (int o = 0; o < kNumOpcodes; ++o) {
+    const Opcode op = static_cast<Opcode>(o);
     for (int t = 1; t < kNumDTypes; ++t) {
       const DType type = static_cast<DType>(t);
-      if (op == EOp::kCast || !IsDefined(op, type)) continue;
+      if (op == Opcode::kCast || !IsDefined(op, type)) continue;
       const Program* program = SingleOpProgram(op, type);
       for (int64_t n : {1, 77, 1023, 2500}) {
         for (bool wide : {false, true}) {
@@ -434,10 +437,11 @@ TEST(Elementwise, EveryOpOnEveryType) {
 
 // One element as the first operand, as the second, and as both.
 TEST(Elementwise, OneElementForAll) {
-  constexpr EOp ops[] = {EOp::kAdd,     EOp::kSub,          EOp::kMul,     EOp::kDiv,  EOp::kFloorDiv,
-                         EOp::kMaximum, EOp::kMinimum,      EOp::kEqual,   EOp::kLess, EOp::kLessEqual,
-                         EOp::kGreater, EOp::kGreaterEqual, EOp::kNotEqual};
-  for (const EOp op : ops) {
+  constexpr Opcode ops[] = {Opcode::kAdd,      Opcode::kSub,       Opcode::kMul,     Opcode::kDiv,
+                            Opcode::kFloorDiv, Opcode::kMaximum,   Opcode::kMinimum, Opcode::kEqual,
+                            Opcode::kLess,     Opcode::kLessEqual, Opcode::kGreater, Opcode::kGreaterEqual,
+                            Opcode::kNotEqual};
+  for (const Opcode op : ops) {
     for (DType type : {DType::kFloat, DType::kDouble, DType::kHalf, DType::kBFloat16}) {
       for (int ones : {1, 2, 3}) {
         ElementwiseDesc desc = Dense(SingleOpProgram(op, type), 2500);
@@ -477,9 +481,9 @@ TEST(Elementwise, SpecialValues) {
         seconds.push_back(second);
       }
     }
-    for (int o = 0; o < kNumEOps; ++o) {
-      const EOp op = static_cast<EOp>(o);
-      if (op == EOp::kCast || !IsDefined(op, type) || Info(op).arity == 3) continue;
+    for (int o = 0; o < kNumOpcodes; ++o) {
+      const Opcode op = static_cast<Opcode>(o);
+      if (op == Opcode::kCast || !IsDefined(op, type) || Info(op).arity == 3) continue;
       std::vector<Array> inputs = {Values(type, firsts), Values(type, seconds)};
       inputs.resize(Info(op).arity);
       ExpectAccurate(op, type, inputs, "special values");
@@ -500,25 +504,26 @@ TEST(Elementwise, FloatFunctionsAreAccurate) {
   for (int i = -100000; i <= 100000; ++i) samples.push_back(static_cast<float>(i) * 2e-4f);
   Array x(DType::kFloat, static_cast<int64_t>(samples.size()));
   std::memcpy(x.data(), samples.data(), x.num_bytes());
-  for (EOp op : {EOp::kExp,      EOp::kExpm1,     EOp::kLog,        EOp::kLog1p,      EOp::kTanh,     EOp::kErf,
-                 EOp::kErfc,     EOp::kSin,       EOp::kCos,        EOp::kSqrt,       EOp::kRsqrt,    EOp::kSigmoid,
-                 EOp::kAtan,     EOp::kErfinv,    EOp::kNdtri,      EOp::kDigamma,    EOp::kBesselI0, EOp::kBesselI0e,
-                 EOp::kBesselI1, EOp::kBesselI1e, EOp::kBesselK0,   EOp::kBesselK0e,  EOp::kBesselK1, EOp::kBesselK1e,
-                 EOp::kDawsn,    EOp::kExpint,    EOp::kFresnelCos, EOp::kFresnelSin, EOp::kSpence}) {
+  for (Opcode op : {Opcode::kExp,      Opcode::kExpm1,      Opcode::kLog,        Opcode::kLog1p,     Opcode::kTanh,
+                    Opcode::kErf,      Opcode::kErfc,       Opcode::kSin,        Opcode::kCos,       Opcode::kSqrt,
+                    Opcode::kRsqrt,    Opcode::kSigmoid,    Opcode::kAtan,       Opcode::kErfinv,    Opcode::kNdtri,
+                    Opcode::kDigamma,  Opcode::kBesselI0,   Opcode::kBesselI0e,  Opcode::kBesselI1,  Opcode::kBesselI1e,
+                    Opcode::kBesselK0, Opcode::kBesselK0e,  Opcode::kBesselK1,   Opcode::kBesselK1e, Opcode::kDawsn,
+                    Opcode::kExpint,   Opcode::kFresnelCos, Opcode::kFresnelSin, Opcode::kSpence}) {
     ExpectAccurate(op, DType::kFloat, {x}, "all magnitudes");
   }
   // Every angle: each sample with one further on.
   std::rotate(samples.begin(), samples.begin() + 77777, samples.end());
   Array y(DType::kFloat, static_cast<int64_t>(samples.size()));
   std::memcpy(y.data(), samples.data(), y.num_bytes());
-  ExpectAccurate(EOp::kAtan2, DType::kFloat, {x, y}, "all magnitudes");
+  ExpectAccurate(Opcode::kAtan2, DType::kFloat, {x, y}, "all magnitudes");
   // Near 1, where the inverses of erf and of the normal distribution have all their tails.
   for (size_t i = 0; i < samples.size(); ++i) {
     const float share = static_cast<float>(i) / static_cast<float>(samples.size());
     samples[i] = i % 2 == 0 ? share : 1 - share * share * share * share;
   }
   std::memcpy(x.data(), samples.data(), x.num_bytes());
-  for (EOp op : {EOp::kErfinv, EOp::kNdtri}) ExpectAccurate(op, DType::kFloat, {x}, "up to 1");
+  for (Opcode op : {Opcode::kErfinv, Opcode::kNdtri}) ExpectAccurate(op, DType::kFloat, {x}, "up to 1");
 }
 
 }  // namespace

@@ -320,8 +320,8 @@ TEST(MatMul, LongSumsOfWholeNumbersAreExact) {
 const Program* TwoOutputs(DType type) {
   ProgramBuilder builder;
   const auto c = builder.Input(type), x = builder.Input(type), y = builder.Input(type);
-  builder.Output(builder.Apply(EOp::kMul, builder.Apply(EOp::kAdd, c, x), y));
-  builder.Output(builder.Apply(EOp::kEqual, c, x));
+  builder.Output(builder.Apply(Opcode::kMul, builder.Apply(Opcode::kAdd, c, x), y));
+  builder.Output(builder.Apply(Opcode::kEqual, c, x));
   return builder.Build();
 }
 

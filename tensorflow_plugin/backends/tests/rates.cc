@@ -114,9 +114,9 @@ class Rates {
     ElementwiseDesc elements;
     elements.shape = {kElements};
     for (int i = 0; i < 2; ++i) elements.in_strides[i] = {1};
-    elements.program = SingleOpProgram(EOp::kAdd, DType::kFloat);
+    elements.program = SingleOpProgram(Opcode::kAdd, DType::kFloat);
     ShowCommand("Add", 10, 3 * kBytes, "GB/s", elements, {x, y}, {z});
-    elements.program = SingleOpProgram(EOp::kTanh, DType::kFloat);
+    elements.program = SingleOpProgram(Opcode::kTanh, DType::kFloat);
     ShowCommand("Tanh", 10, 2 * kBytes, "GB/s", elements, {x}, {z});
     ReduceDesc sum;
     sum.source.program = IdentityProgram(DType::kFloat);
@@ -223,7 +223,7 @@ class Rates {
   void Commands() {
     constexpr int kCommands = 100;
     constexpr int64_t kElements = 16;
-    const Program* const add = SingleOpProgram(EOp::kAdd, DType::kFloat);
+    const Program* const add = SingleOpProgram(Opcode::kAdd, DType::kFloat);
     ElementwiseDesc desc;
     desc.program = add;
     desc.shape = {kElements};

@@ -242,7 +242,7 @@ TEST(Reduce, Prologue) {
   auto squared_distance = [](DType type) {
     ProgramBuilder b;
     const auto x = b.Input(type);
-    b.Output(b.Apply(EOp::kSquare, b.Apply(EOp::kSub, x, b.Input(type))));
+    b.Output(b.Apply(Opcode::kSquare, b.Apply(Opcode::kSub, x, b.Input(type))));
     return b.Build();
   };
   for (DType type : {DType::kFloat, DType::kHalf, DType::kDouble}) {
@@ -269,7 +269,7 @@ TEST(Reduce, ProloguesOfManyOperands) {
   for (DType type : {DType::kFloat, DType::kDouble}) {
     ProgramBuilder b;
     auto sum = b.Input(type);
-    for (int i = 1; i < kOperands; ++i) sum = b.Apply(i % 2 == 0 ? EOp::kAdd : EOp::kSub, sum, b.Input(type));
+    for (int i = 1; i < kOperands; ++i) sum = b.Apply(i % 2 == 0 ? Opcode::kAdd : Opcode::kSub, sum, b.Input(type));
     b.Output(sum);
     for (uint32_t axes : {1u, 2u, 3u}) {
       ReduceDesc desc = Make(ReduceKind::kSum, type, {5, 1900}, axes);
@@ -344,7 +344,7 @@ TEST(Reduce, ThreadsDoNotChangeTheResult) {
 
 TEST(Reduce, FailuresOfTheSourceAreReported) {
   ReduceDesc desc = Make(ReduceKind::kSum, DType::kInt32, {3}, 1);
-  desc.source.program = SingleOpProgram(EOp::kTruncateDiv, DType::kInt32);
+  desc.source.program = SingleOpProgram(Opcode::kTruncateDiv, DType::kInt32);
   desc.source.in_strides[1] = {1};
   const Want want{{Values(DType::kInt32, {4})}, {}, Code::kInvalidArgument, "division by zero"};
   ExpectByHand(desc, {Values(DType::kInt32, {4, 5, 6}), Values(DType::kInt32, {2, 0, 3})}, {{DType::kInt32, 1}}, want,

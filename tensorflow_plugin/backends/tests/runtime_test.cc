@@ -37,7 +37,7 @@ class TestKernels final : public KernelSet {
   bool Supports(const GatherDesc&) const override { return true; }
   bool Supports(const SoftmaxDesc&) const override { return true; }
   bool Supports(const ElementwiseDesc& desc) const override {
-    return desc.program == SingleOpProgram(EOp::kNeg, DType::kFloat);
+    return desc.program == SingleOpProgram(Opcode::kNeg, DType::kFloat);
   }
   int64_t EstimateNs(const RandomDesc& desc) const override { return desc.n; }
   int64_t EstimateNs(const CopyStridedDesc&) const override { return 100; }
@@ -298,7 +298,7 @@ TEST(Device, LaunchRefusesWhatWouldCrash) {
   args.in[0] = args.out[0] = memory;
   ElementwiseDesc desc;
   EXPECT_EQ(device->Launch(*stream, desc, args).code(), Code::kInvalidArgument);  // no program
-  desc.program = SingleOpProgram(EOp::kNeg, DType::kFloat);
+  desc.program = SingleOpProgram(Opcode::kNeg, DType::kFloat);
   desc.shape = {2, 2};
   desc.in_strides[0] = {1};
   EXPECT_EQ(device->Launch(*stream, desc, args).message(),
@@ -315,7 +315,7 @@ TEST(Device, LaunchRefusesWhatWouldCrash) {
   EXPECT_EQ(device->Launch(*stream, desc, args).code(), Code::kInvalidArgument);
   desc.shape = {2, 2};
   args.in[0] = memory;
-  desc.program = SingleOpProgram(EOp::kExp, DType::kFloat);
+  desc.program = SingleOpProgram(Opcode::kExp, DType::kFloat);
   EXPECT_EQ(device->Launch(*stream, desc, args).message(), "this XPU backend does not implement Exp of float");
   stream->Wait();
   EXPECT_TRUE(stream->TakeStatus().ok());

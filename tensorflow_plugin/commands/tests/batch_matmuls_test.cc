@@ -34,7 +34,7 @@ class Stacks : public Lists {
     float* sum = terms[0];
     for (size_t i = 1; i < terms.size(); ++i) {
       float* next = Computed(n);
-      Op(EOp::kAdd, {sum, terms[i]}, next, n);
+      Op(Opcode::kAdd, {sum, terms[i]}, next, n);
       sum = next;
     }
     return sum;
@@ -46,7 +46,7 @@ TEST_F(Stacks, WhatAllStepsMultiplyIsOneProduct) {
   for (int t = 0; t < 4; ++t) {
     float* y = Times(Bytes(x + t * kRows * kIn, kRows * kIn), w);
     float* next = Computed(kRows * kOut);
-    Op(EOp::kSub, {y, state}, next, kRows * kOut);
+    Op(Opcode::kSub, {y, state}, next, kRows * kOut);
     state = next;
   }
   Want(state);
@@ -58,7 +58,7 @@ TEST_F(Stacks, WhatAllStepsMultiplyIsOneProduct) {
 TEST_F(Stacks, APartThatIsWantedIsNotStacked) {
   float *x = Given(Whole(2 * kRows * kIn)), *w = Given(Whole(kIn * kOut)), *y = Computed(kRows * kOut);
   float *a = Times(x, w), *b = Times(x + kRows * kIn, w);
-  Op(EOp::kSub, {a, b}, y, kRows * kOut);
+  Op(Opcode::kSub, {a, b}, y, kRows * kOut);
   Want(a);
   Want(y);
   EXPECT_EQ(Products(ExpectSame()), 2);
@@ -75,9 +75,9 @@ TEST_F(Stacks, AProductThatHangsOnAnotherWaits) {
 TEST_F(Stacks, WeightsThatWereChangedAreOthers) {
   float *x = Given(Whole(2 * kRows * kIn)), *w = Given(Whole(kIn * kOut)), *y = Computed(kRows * kOut);
   float* a = Times(x, w);
-  Op(EOp::kNeg, {w}, w, kIn * kOut);
+  Op(Opcode::kNeg, {w}, w, kIn * kOut);
   float* b = Times(x + kRows * kIn, w);
-  Op(EOp::kSub, {a, b}, y, kRows * kOut);
+  Op(Opcode::kSub, {a, b}, y, kRows * kOut);
   Want(y);
   EXPECT_EQ(Products(ExpectSame()), 2);
 }
@@ -85,9 +85,9 @@ TEST_F(Stacks, WeightsThatWereChangedAreOthers) {
 TEST_F(Stacks, AnInputThatIsChangedInBetweenIsReadBefore) {
   float *x = Given(Whole(kRows * kIn)), *w = Given(Whole(kIn * kOut)), *y = Computed(kRows * kOut);
   float* a = Times(x, w);
-  Op(EOp::kSquare, {x}, x, kRows * kIn);
+  Op(Opcode::kSquare, {x}, x, kRows * kIn);
   float* b = Times(x, w);
-  Op(EOp::kSub, {a, b}, y, kRows * kOut);
+  Op(Opcode::kSub, {a, b}, y, kRows * kOut);
   Want(y);
   EXPECT_EQ(Products(ExpectSame()), 2);
 }
@@ -98,16 +98,16 @@ TEST_F(Stacks, AGradientOfAllStepsIsOneProduct) {
   std::vector<float*> products, sums;
   for (int t = steps - 1; t >= 0; --t) {  // as gradients come
     float *next = Computed(kRows * kOut), *of_bias = Computed(kOut);
-    Op(EOp::kFloor, {g}, next, kRows * kOut);
-    Op(t % 2 ? EOp::kNeg : EOp::kAbs, {g}, next, kRows * kOut);
+    Op(Opcode::kFloor, {g}, next, kRows * kOut);
+    Op(t % 2 ? Opcode::kNeg : Opcode::kAbs, {g}, next, kRows * kOut);
     g = next;
     products.push_back(Gradient(Bytes(x + t * kRows * kIn, kRows * kIn), g));
     SumRows(g, of_bias, kRows, kOut);
     sums.push_back(of_bias);
   }
   float* bias = Computed(kOut);
-  Op(EOp::kNeg, {Sum(sums, kOut)}, bias, kOut);
-  Op(EOp::kNeg, {Sum(products, kIn * kOut)}, last, kIn * kOut);
+  Op(Opcode::kNeg, {Sum(sums, kOut)}, bias, kOut);
+  Op(Opcode::kNeg, {Sum(products, kIn * kOut)}, last, kIn * kOut);
   Want(last);
   Want(bias);
   const List list = ExpectSame();
@@ -120,7 +120,7 @@ TEST_F(Stacks, ATermThatSomebodyElseReadsStays) {
   float *x = Given(Whole(3 * kRows * kIn)), *g = Given(Whole(3 * kRows * kOut)), *z = Computed(kIn * kOut);
   std::vector<float*> terms;
   for (int t = 0; t < 3; ++t) terms.push_back(Gradient(x + t * kRows * kIn, g + t * kRows * kOut));
-  Op(EOp::kNeg, {terms[1]}, z, kIn * kOut);
+  Op(Opcode::kNeg, {terms[1]}, z, kIn * kOut);
   Want(z);
   Want(Sum(terms, kIn * kOut));
   EXPECT_EQ(Products(ExpectSame()), 2);
@@ -131,7 +131,7 @@ TEST_F(Stacks, ATermThatSomebodyElseReadsAfterwardsStays) {
   std::vector<float*> terms;
   for (int t = 0; t < 3; ++t) terms.push_back(Gradient(x + t * kRows * kIn, g + t * kRows * kOut));
   Want(Sum(terms, kIn * kOut));
-  Op(EOp::kNeg, {terms[1]}, z, kIn * kOut);
+  Op(Opcode::kNeg, {terms[1]}, z, kIn * kOut);
   Want(z);
   EXPECT_EQ(Products(ExpectSame()), 2);
 }
@@ -139,7 +139,7 @@ TEST_F(Stacks, ATermThatSomebodyElseReadsAfterwardsStays) {
 TEST_F(Stacks, WhatIsAddedTwiceCountsTwice) {
   float *x = Given(Whole(2 * kRows * kIn)), *g = Given(Whole(2 * kRows * kOut)), *twice = Computed(kIn * kOut);
   float *a = Gradient(x, g), *b = Gradient(x + kRows * kIn, g + kRows * kOut);
-  Op(EOp::kAdd, {a, a}, twice, kIn * kOut);
+  Op(Opcode::kAdd, {a, a}, twice, kIn * kOut);
   Want(Sum({twice, b}, kIn * kOut));
   ExpectSame();
 }
@@ -160,7 +160,7 @@ TEST_P(RandomLoops, ComputeTheSame) {
   float *x = Given(signs(steps * of_step)), *w = Given(signs(of_weights)), *u = Given(signs(of_weights));
   const auto sign = [&](const float* from, int64_t count) {
     float* to = Computed(count);
-    Op(EOp::kSign, {from}, to, count);
+    Op(Opcode::kSign, {from}, to, count);
     return to;
   };
   const auto maybe_want = [&](const float* address) {
@@ -177,12 +177,12 @@ TEST_P(RandomLoops, ComputeTheSame) {
     float *a = Computed(of_step), *b = Computed(of_step), *sum = Computed(of_step);
     MatMul(input, w, a, 0, rows, n, n);
     MatMul(state, u, b, 0, rows, n, n, pick(6) == 0);
-    Op(EOp::kAdd, {a, b}, sum, of_step);
+    Op(Opcode::kAdd, {a, b}, sum, of_step);
     maybe_want(a);
     state = sign(sum, of_step);
     maybe_want(state);
-    if (pick(8) == 0) Op(EOp::kNeg, {w}, w, of_weights);
-    if (pick(8) == 0) Op(EOp::kSign, {x}, x, steps * of_step);
+    if (pick(8) == 0) Op(Opcode::kNeg, {w}, w, of_weights);
+    if (pick(8) == 0) Op(Opcode::kSign, {x}, x, steps * of_step);
     if (pick(3) == 0) Copy(state, stacked, {of_step}, {1}, {1}, 0, t * of_step);
   }
   const bool whole = pick(2) == 0;
@@ -210,7 +210,7 @@ TEST_P(RandomLoops, ComputeTheSame) {
     float *back = Computed(of_step), *product = Computed(of_step), *dx = Computed(of_step);
     MatMul(joined, u, product, 0, rows, n, n, true);
     MatMul(joined, w, dx, 0, rows, n, n, true);
-    Op(EOp::kSub, {product, states[t]}, back, of_step);
+    Op(Opcode::kSub, {product, states[t]}, back, of_step);
     float* of_input = sign(dx, of_step);
     maybe_want(of_input);
     g = sign(back, of_step);
@@ -218,7 +218,7 @@ TEST_P(RandomLoops, ComputeTheSame) {
   }
   if (pick(3) == 0) of_w.push_back(sign(w, of_weights));
   Want(Sum(of_w, of_weights));
-  Op(EOp::kAdd, {Sum(of_u, of_weights), u}, u, of_weights);
+  Op(Opcode::kAdd, {Sum(of_u, of_weights), u}, u, of_weights);
   Want(Sum(of_bias, n));
   Want(g);
   ExpectSame("seed " + std::to_string(GetParam()));

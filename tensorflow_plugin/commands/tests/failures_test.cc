@@ -65,7 +65,7 @@ class Failures : public Lists {
 TEST_F(Failures, GoodIndicesFailNowhere) {
   float *table = Table(), *indices = Indices({2, 0}), *rows = Computed(4), *y = Computed(4);
   Gather(table, indices, rows, 2);
-  Op(EOp::kNeg, {rows}, y, 4);
+  Op(Opcode::kNeg, {rows}, y, 4);
   Want(y);
   EXPECT_EQ(MayFail(ExpectSame()), 1);
   EXPECT_EQ(Run(Optimised()).back(), (std::vector<float>{-5, -6, -1, -2}));
@@ -74,10 +74,10 @@ TEST_F(Failures, GoodIndicesFailNowhere) {
 
 TEST_F(Failures, WhatFailsIsToldAndEndsTheList) {
   float *table = Table(), *v = Given({1, 1, 1, 1}), *w = Given({1, 1, 1, 1}), *rows = Computed(4);
-  Op(EOp::kAdd, {v, v}, v, 4);
+  Op(Opcode::kAdd, {v, v}, v, 4);
   Gather(table, Indices({0, 3}), rows, 2);
-  Op(EOp::kAdd, {w, w}, w, 4);
-  Op(EOp::kSub, {w, rows}, w, 4);
+  Op(Opcode::kAdd, {w, w}, w, 4);
+  Op(Opcode::kSub, {w, rows}, w, 4);
   EachRun([&](const List& list, const std::vector<std::vector<float>>& held) {
     EXPECT_EQ(failure_.code(), Code::kInvalidArgument);
     ASSERT_GE(failed_, 0);
@@ -91,9 +91,9 @@ TEST_F(Failures, LargeListsEndThereToo) {
   const int64_t n = 1 << 16;
   float *table = Table(), *x = Given(std::vector<float>(n, 1)), *v = Given(std::vector<float>(n, 1));
   float *before = Computed(n), *rows = Computed(4);
-  Op(EOp::kExp, {x}, before, n);
+  Op(Opcode::kExp, {x}, before, n);
   Gather(table, Indices({-1, 0}), rows, 2);
-  Op(EOp::kAdd, {v, before}, v, n);
+  Op(Opcode::kAdd, {v, before}, v, n);
   Want(rows);
   EachRun([&](const List&, const std::vector<std::vector<float>>& held) {
     EXPECT_EQ(failure_.code(), Code::kInvalidArgument);
@@ -105,10 +105,10 @@ TEST_F(Failures, WhatIsWrittenBehindStaysBehind) {
   // The gather reads what becomes one command with a later one; what is between the two is ready before it.
   float *x = Given({1, 2, 3, 4, 5, 6}), *v = Given({1, 1, 1}), *table = Computed(6), *rows = Computed(4);
   float* y = Computed(6);
-  Op(EOp::kNeg, {x}, table, 6);
+  Op(Opcode::kNeg, {x}, table, 6);
   Gather(table, Indices({0, 7}), rows, 2);
-  Op(EOp::kAdd, {v, v}, v, 3);
-  Op(EOp::kExp, {table}, y, 6);
+  Op(Opcode::kAdd, {v, v}, v, 3);
+  Op(Opcode::kExp, {table}, y, 6);
   Want(rows);
   Want(y);
   EXPECT_EQ(Optimised().commands.size(), 3u);
@@ -120,9 +120,9 @@ TEST_F(Failures, WhatIsWrittenBehindStaysBehind) {
 TEST_F(Failures, WhatIsWrittenBeforeStaysBefore) {
   // The update becomes one command with what stands behind the gather.
   float *table = Table(), *v = Given({1, 1, 1}), *x = Given({1, 2, 3}), *y = Computed(3), *rows = Computed(4);
-  Op(EOp::kAdd, {v, v}, v, 3);
+  Op(Opcode::kAdd, {v, v}, v, 3);
   Gather(table, Indices({0, 7}), rows, 2);
-  Op(EOp::kMul, {v, x}, y, 3);
+  Op(Opcode::kMul, {v, x}, y, 3);
   Want(rows);
   Want(y);
   EachRun([&](const List&, const std::vector<std::vector<float>>& held) {
@@ -132,10 +132,10 @@ TEST_F(Failures, WhatIsWrittenBeforeStaysBefore) {
 
 TEST_F(Failures, TheFirstOfSeveralIsTold) {
   float *x = Given({1, 2, 3, 4, 5, 6}), *table = Computed(6), *y = Computed(6), *other = Table();
-  Op(EOp::kNeg, {x}, table, 6);
+  Op(Opcode::kNeg, {x}, table, 6);
   Gather(table, Indices({0, 7}), Computed(4), 2);
   Gather(other, Indices({0, 8}), Computed(4), 2);
-  Op(EOp::kExp, {table}, y, 6);
+  Op(Opcode::kExp, {table}, y, 6);
   Want(y);
   EachRun([&](const List& list, const std::vector<std::vector<float>>&) {
     ASSERT_GE(failed_, 0);
@@ -181,8 +181,8 @@ TEST_F(Failures, TheSameIndicesFailOnce) {
 TEST_F(Failures, IndicesThatAreThereAreCheckedFirst) {
   float *table = Table(), *indices = Indices({2, 3}), *x = Given({1, 2, 3, 4}), *v = Given({1, 1, 1, 1});
   float *updates = Computed(4), *made = Computed(2);
-  Op(EOp::kNeg, {x}, updates, 4);
-  Op(EOp::kAdd, {v, updates}, v, 4);
+  Op(Opcode::kNeg, {x}, updates, 4);
+  Op(Opcode::kAdd, {v, updates}, v, 4);
   capture_.set_origin(7, false);
   Scatter(ScatterKind::kAdd, indices, updates, table, 2);
   EachRun([&](const List& list, const std::vector<std::vector<float>>& held) {
@@ -198,9 +198,9 @@ TEST_F(Failures, IndicesThatAreThereAreCheckedFirst) {
   capture_.set_origin(8, true);
   Scatter(ScatterKind::kAdd, Indices({0, 1}), updates, table, 2);
   capture_.set_origin(9, false);
-  Op(EOp::kAdd, {indices, indices}, made, 2);
+  Op(Opcode::kAdd, {indices, indices}, made, 2);
   Scatter(ScatterKind::kAdd, made, updates, table, 2);
-  Op(EOp::kAdd, {made, made}, indices, 2);
+  Op(Opcode::kAdd, {made, made}, indices, 2);
   Gather(table, indices, Computed(4), 2);
   int stay = 0;
   for (const Command& command : Optimised().commands) {
@@ -212,7 +212,7 @@ TEST_F(Failures, IndicesThatAreThereAreCheckedFirst) {
 
 TEST_F(Failures, GoodIndicesThatAreCheckedFirstChangeNothing) {
   float *table = Table(), *points = Indices({0, 1, 2, 0}), *x = Given({1, 2}), *y = Computed(2), *out = Computed(2);
-  Op(EOp::kNeg, {x}, y, 2);
+  Op(Opcode::kNeg, {x}, y, 2);
   capture_.set_origin(3, false);
   GatherDesc desc;  // elements of a matrix
   desc.element_size = sizeof(float);
@@ -234,7 +234,7 @@ TEST_F(Failures, OtherFailuresStay) {
   Scatter(ScatterKind::kAdd, indices, updates, table, 2, DType::kFloat, true);  // lets negative ones pass
   Scatter(ScatterKind::kAdd, indices, updates, table, 2);
   Scatter(ScatterKind::kDiv, indices, updates, table, 2, DType::kInt32);  // by zero
-  Op(EOp::kAdd, {indices, indices}, indices, 2);
+  Op(Opcode::kAdd, {indices, indices}, indices, 2);
   Scatter(ScatterKind::kAdd, indices, updates, table, 2);
   List list = capture_.list();
   CheckIndicesOnce(&list);

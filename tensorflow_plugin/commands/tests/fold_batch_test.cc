@@ -173,7 +173,7 @@ TEST_F(SummedProducts, NotIfTheyAreWanted) {
 TEST_F(SummedProducts, NotWhereSomethingIs) {
   float *variable = Given(Whole(kM * kN)), *before = Computed(kM * kN);
   Record(Products(true, false));
-  Op(EOp::kNeg, {variable}, before, kM * kN);
+  Op(Opcode::kNeg, {variable}, before, kM * kN);
   Sum(variable);
   Want(before);
   Expect(3);

@@ -11,7 +11,7 @@ class Epilogues : public Lists {
   Epilogues() : a_(Given(Whole(kRows * kInner))), b_(Given(Whole(kInner * kColumns))) { MatMul(); }
 
   void MatMul() { Lists::MatMul(a_, b_, c_, 0, kRows, kInner, kColumns); }
-  float* New(EOp op, std::vector<const float*> in) {
+  float* New(Opcode op, std::vector<const float*> in) {
     float* out = Computed(kElements);
     Op(op, std::move(in), out, kElements);
     return out;
@@ -40,13 +40,14 @@ class Epilogues : public Lists {
 
 TEST_F(Epilogues, ABiasAndAnActivation) {
   float *biased = Computed(kElements), *bias = Given(Whole(kColumns));
-  Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {kRows, kColumns}, {{c_, {kColumns, 1}}, {bias, {0, 1}}}, {biased});
-  Want(New(EOp::kAbs, {biased}));
+  Launch(SingleOpProgram(Opcode::kAdd, DType::kFloat), {kRows, kColumns}, {{c_, {kColumns, 1}}, {bias, {0, 1}}},
+         {biased});
+  Want(New(Opcode::kAbs, {biased}));
   Expect(1, 1);
 }
 
 TEST_F(Epilogues, OfAProductThatIsReadTwiceAtOnce) {
-  Want(New(EOp::kMul, {c_, c_}));
+  Want(New(Opcode::kMul, {c_, c_}));
   Expect(1, 1);
 }
 
@@ -61,26 +62,26 @@ TEST_F(Epilogues, OfConvolutions) {
   float *const x = Given(Whole(kOutputs)), *const y = Computed(kOutputs), *const z = Computed(kOutputs);
   Record(desc, {x, filter}, {y});
   float *const biased = Computed(kOutputs), *const bias = Given(Whole(kChannels));
-  Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {kSide * kSide, kChannels}, {{y, {kChannels, 1}}, {bias, {0, 1}}},
-         {biased});
+  Launch(SingleOpProgram(Opcode::kAdd, DType::kFloat), {kSide * kSide, kChannels},
+         {{y, {kChannels, 1}}, {bias, {0, 1}}}, {biased});
   float *const activated = Computed(kOutputs), *const sum = Computed(kOutputs);
-  Op(EOp::kAbs, {biased}, activated, kOutputs);
+  Op(Opcode::kAbs, {biased}, activated, kOutputs);
   desc.direction = Direction::kDataGradient;
   Record(desc, {filter, activated}, {z});
-  Op(EOp::kAdd, {x, z}, sum, kOutputs);
+  Op(Opcode::kAdd, {x, z}, sum, kOutputs);
   Want(sum);
   Expect(2, 2);
 }
 
 TEST_F(Epilogues, OperandsKeepTheirOrder) {
   float* x = Given(Whole(kElements));
-  Want(New(EOp::kSub, {x, c_}));
-  Want(New(EOp::kMinimum, {c_, Given(Whole(kElements))}));
+  Want(New(Opcode::kSub, {x, c_}));
+  Want(New(Opcode::kMinimum, {c_, Given(Whole(kElements))}));
   Expect(1, 1);
 }
 
 TEST_F(Epilogues, TheProductStaysIfOthersReadIt) {
-  Want(New(EOp::kAbs, {c_}));
+  Want(New(Opcode::kAbs, {c_}));
   float* sums = Computed(kColumns);
   SumRows(c_, sums, kRows, kColumns);
   Want(sums);
@@ -89,7 +90,7 @@ TEST_F(Epilogues, TheProductStaysIfOthersReadIt) {
 
 TEST_F(Epilogues, AndIfItIsWanted) {
   Want(c_);
-  Want(New(EOp::kAbs, {c_}));
+  Want(New(Opcode::kAbs, {c_}));
   Expect(1, 1);
 }
 
@@ -97,32 +98,32 @@ TEST_F(Epilogues, WhatReadsItFirstHasToBeElementwise) {
   float* sums = Computed(kColumns);
   SumRows(c_, sums, kRows, kColumns);
   Want(sums);
-  Want(New(EOp::kAbs, {c_}));
+  Want(New(Opcode::kAbs, {c_}));
   Expect(3, 0);
 }
 
 // Turned, a part of it, and each row several times.
 TEST_F(Epilogues, ElementByElement) {
   float* out = Computed(kElements);
-  Launch(SingleOpProgram(EOp::kAbs, DType::kFloat), {kColumns, kRows}, {{c_, {1, kColumns}}}, {out});
+  Launch(SingleOpProgram(Opcode::kAbs, DType::kFloat), {kColumns, kRows}, {{c_, {1, kColumns}}}, {out});
   Want(out);
   Expect(2, 0);
 }
 TEST_F(Epilogues, AllOfThem) {
   float* out = Computed(kElements - kColumns);
-  Op(EOp::kAbs, {c_}, out, kElements - kColumns);
+  Op(Opcode::kAbs, {c_}, out, kElements - kColumns);
   Want(out);
   Expect(2, 0);
 }
 TEST_F(Epilogues, FromTheFirstOn) {
   float* out = Computed(kElements - kColumns);
-  Op(EOp::kAbs, {c_ + kColumns}, out, kElements - kColumns);
+  Op(Opcode::kAbs, {c_ + kColumns}, out, kElements - kColumns);
   Want(out);
   Expect(2, 0);
 }
 TEST_F(Epilogues, OnceEach) {
   float* out = Computed(2 * kElements);
-  Launch(SingleOpProgram(EOp::kAbs, DType::kFloat), {2, kElements}, {{c_, {0, 1}}}, {out});
+  Launch(SingleOpProgram(Opcode::kAbs, DType::kFloat), {2, kElements}, {{c_, {0, 1}}}, {out});
   Want(out);
   Expect(2, 0);
 }
@@ -130,7 +131,7 @@ TEST_F(Epilogues, OnceEach) {
 TEST_F(Epilogues, OfOneOfTwoProducts) {
   float* other = Computed(kElements);
   Lists::MatMul(a_, b_, other, 0, kRows, kInner, kColumns);
-  Want(New(EOp::kAdd, {c_, other}));
+  Want(New(Opcode::kAdd, {c_, other}));
   Expect(2, 1);
 }
 
@@ -138,28 +139,28 @@ TEST_F(Epilogues, OfOneOfTwoProducts) {
 TEST_F(Epilogues, NotAcrossAnUpdateOfAMatrix) {
   float* sums = Computed(kColumns);
   SumRows(b_, sums, kInner, kColumns);
-  Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {kInner, kColumns}, {{b_, {kColumns, 1}}, {sums, {0, 1}}}, {b_});
-  Want(New(EOp::kAbs, {c_}));
+  Launch(SingleOpProgram(Opcode::kAdd, DType::kFloat), {kInner, kColumns}, {{b_, {kColumns, 1}}, {sums, {0, 1}}}, {b_});
+  Want(New(Opcode::kAbs, {c_}));
   Expect(4, 0);
 }
 TEST_F(Epilogues, NorByTheUpdateItself) {
   float* square = Given(Whole(kColumns * kColumns));
   float* product = Computed(kColumns * kColumns);
   Lists::MatMul(square, square, product, 0, kColumns, kColumns, kColumns);
-  Op(EOp::kAbs, {product}, square, kColumns * kColumns);
+  Op(Opcode::kAbs, {product}, square, kColumns * kColumns);
   Expect(2, 0);
 }
 TEST_F(Epilogues, NotInPlaceOfWhatItReads) {
   float* v = Given(Whole(kElements));
-  Op(EOp::kAdd, {v, c_}, v, kElements);
+  Op(Opcode::kAdd, {v, c_}, v, kElements);
   Expect(2, 0);
 }
 
 TEST_F(Epilogues, TheFirstOutputIsOfTheProductsType) {
   ProgramBuilder builder;
   const auto x = builder.Input(DType::kFloat), y = builder.Input(DType::kFloat);
-  builder.Output(builder.Cast(builder.Apply(EOp::kLess, x, y), DType::kInt32));
-  builder.Output(builder.Apply(EOp::kSub, x, y));
+  builder.Output(builder.Cast(builder.Apply(Opcode::kLess, x, y), DType::kInt32));
+  builder.Output(builder.Apply(Opcode::kSub, x, y));
   float *less = Computed(kElements), *difference = Computed(kElements);
   Launch(builder.Build(), {kElements}, {{c_, {1}}, {Given(Whole(kElements)), {1}}}, {less, difference});
   Want(less);
@@ -182,7 +183,7 @@ TEST_F(Epilogues, NoMoreInputsThanACommandHas) {
     auto sum = builder.Input(DType::kFloat);
     std::vector<std::pair<const float*, Dims>> in = {{c_, {1}}};
     while (static_cast<int>(in.size()) < inputs) {
-      sum = builder.Apply(EOp::kAdd, sum, builder.Input(DType::kFloat));
+      sum = builder.Apply(Opcode::kAdd, sum, builder.Input(DType::kFloat));
       in.push_back({Given(Whole(kElements)), {1}});
     }
     builder.Output(sum);

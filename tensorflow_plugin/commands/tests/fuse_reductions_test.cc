@@ -8,7 +8,7 @@ constexpr int64_t kRows = 6, kColumns = 10, kElements = kRows * kColumns;
 
 class FusedReductions : public Lists {
  protected:
-  float* New(EOp op, std::vector<const float*> in) {
+  float* New(Opcode op, std::vector<const float*> in) {
     float* out = Computed(kElements);
     Op(op, std::move(in), out, kElements);
     return out;
@@ -39,51 +39,51 @@ class FusedReductions : public Lists {
 };
 
 TEST_F(FusedReductions, AProgramThatOnlyTheyRead) {
-  Sum(New(EOp::kMul, {New(EOp::kSub, {x_, y_}), x_}));
+  Sum(New(Opcode::kMul, {New(Opcode::kSub, {x_, y_}), x_}));
   Expect(0, {2});
 }
 
 TEST_F(FusedReductions, OverOtherAxesWithRowsThatAreRepeated) {
   float *row = Given(Whole(kColumns)), *column = Given(Whole(kRows)), *a = Computed(kElements),
         *b = Computed(kElements);
-  Launch(SingleOpProgram(EOp::kSub, DType::kFloat), {2, 3, kColumns},
+  Launch(SingleOpProgram(Opcode::kSub, DType::kFloat), {2, 3, kColumns},
          {{x_, {3 * kColumns, kColumns, 1}}, {row, {0, 0, 1}}}, {a});
-  Launch(SingleOpProgram(EOp::kMaximum, DType::kFloat), {2, 3, kColumns},
+  Launch(SingleOpProgram(Opcode::kMaximum, DType::kFloat), {2, 3, kColumns},
          {{a, {3 * kColumns, kColumns, 1}}, {column, {3, 1, 0}}}, {b});
   Sum(b);
   float* largest = Computed(kRows);
-  ReduceMax(New(EOp::kNeg, {y_}), largest, kRows, kColumns, 1);
+  ReduceMax(New(Opcode::kNeg, {y_}), largest, kRows, kColumns, 1);
   Want(largest);
   Expect(0, {3, 1});
 }
 
 TEST_F(FusedReductions, WhatIsStoredAnywayIsReadThere) {
-  float* difference = New(EOp::kSub, {x_, y_});
+  float* difference = New(Opcode::kSub, {x_, y_});
   Want(difference);
-  Sum(New(EOp::kSquare, {difference}));
+  Sum(New(Opcode::kSquare, {difference}));
   Expect(1, {1});
 }
 
 TEST_F(FusedReductions, TwoOfOneProgram) {
-  float* difference = New(EOp::kSub, {x_, y_});
-  Sum(New(EOp::kSquare, {difference}));
-  float* product = New(EOp::kMul, {x_, y_});
+  float* difference = New(Opcode::kSub, {x_, y_});
+  Sum(New(Opcode::kSquare, {difference}));
+  float* product = New(Opcode::kMul, {x_, y_});
   Sum(product);
-  Want(New(EOp::kNeg, {x_}));
+  Want(New(Opcode::kNeg, {x_}));
   Expect(1, {2, 2});
 }
 
 // The first reads what the second could compute.
 TEST_F(FusedReductions, NotWhatAnotherOfThemReads) {
-  float *y = New(EOp::kNeg, {y_}), *difference = New(EOp::kSub, {x_, y});
-  Sum(New(EOp::kSquare, {difference}));
+  float *y = New(Opcode::kNeg, {y_}), *difference = New(Opcode::kSub, {x_, y});
+  Sum(New(Opcode::kSquare, {difference}));
   Sum(difference);
-  Want(New(EOp::kAbs, {x_}));
+  Want(New(Opcode::kAbs, {x_}));
   Expect(1, {1, 1});
 }
 
 TEST_F(FusedReductions, NotIfOthersReadIt) {
-  float* product = New(EOp::kMul, {x_, y_});
+  float* product = New(Opcode::kMul, {x_, y_});
   Sum(product);
   float* largest = Computed(kRows);
   ReduceMax(product, largest, kRows, kColumns, 1);
@@ -92,39 +92,39 @@ TEST_F(FusedReductions, NotIfOthersReadIt) {
 }
 
 TEST_F(FusedReductions, NotIfItIsWanted) {
-  float* product = New(EOp::kMul, {x_, y_});
+  float* product = New(Opcode::kMul, {x_, y_});
   Sum(product);
   Want(product);
   Expect(1, {1});
 }
 
 TEST_F(FusedReductions, NothingDearTwice) {
-  float* t = New(EOp::kTanh, {New(EOp::kSub, {x_, y_})});
-  Sum(New(EOp::kSign, {t}));
-  Want(New(EOp::kFloor, {x_}));
+  float* t = New(Opcode::kTanh, {New(Opcode::kSub, {x_, y_})});
+  Sum(New(Opcode::kSign, {t}));
+  Want(New(Opcode::kFloor, {x_}));
   Expect(1, {1});
 }
 
 TEST_F(FusedReductions, NorMuchMemory) {
-  float* three = New(EOp::kMul, {New(EOp::kMul, {x_, y_}), Given(Whole(kElements))});
+  float* three = New(Opcode::kMul, {New(Opcode::kMul, {x_, y_}), Given(Whole(kElements))});
   Sum(three);
-  Want(New(EOp::kFloor, {x_}));
+  Want(New(Opcode::kFloor, {x_}));
   Expect(1, {1});
 }
 
 TEST_F(FusedReductions, NotAcrossAnUpdate) {
-  float* product = New(EOp::kMul, {x_, y_});
+  float* product = New(Opcode::kMul, {x_, y_});
   float* square = Computed(kElements);
   Copy(y_ + 3, x_, {kElements}, {1}, {1});
   Sum(product);
   Want(square);
-  Op(EOp::kSquare, {x_}, square, kElements);
+  Op(Opcode::kSquare, {x_}, square, kElements);
   Expect(2, {1});
 }
 
 TEST_F(FusedReductions, NorOfWhatItsProgramUpdates) {
-  float* product = New(EOp::kMul, {x_, y_});
-  Op(EOp::kSub, {x_, y_}, x_, kElements);
+  float* product = New(Opcode::kMul, {x_, y_});
+  Op(Opcode::kSub, {x_, y_}, x_, kElements);
   Sum(product);
   Expect(1, {1});
 }
@@ -136,7 +136,7 @@ TEST_F(FusedReductions, NotInAnotherOrder) {
   desc.source.in_strides[0] = {1, kColumns};
   desc.axes = 1;
   float* sums = Computed(kRows);
-  Record(desc, {New(EOp::kMul, {x_, y_})}, {sums});
+  Record(desc, {New(Opcode::kMul, {x_, y_})}, {sums});
   Want(sums);
   Expect(1, {1});
 }
@@ -144,9 +144,9 @@ TEST_F(FusedReductions, NotInAnotherOrder) {
 TEST_F(FusedReductions, NotOfAPart) {
   for (const int64_t from : {int64_t{0}, kColumns}) {
     float* sums = Computed(kColumns);
-    SumRows(New(EOp::kMul, {x_, y_}) + from, sums, kRows - 1, kColumns);
+    SumRows(New(Opcode::kMul, {x_, y_}) + from, sums, kRows - 1, kColumns);
     Want(sums);
-    Want(New(EOp::kNeg, {y_}));
+    Want(New(Opcode::kNeg, {y_}));
   }
   Expect(1, {1, 1});
 }

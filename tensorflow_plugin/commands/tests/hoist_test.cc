@@ -10,7 +10,7 @@ constexpr int64_t kRows = 6, kInner = 8, kColumns = 10, kWeights = kInner * kCol
 
 class Hoisting : public Lists {
  protected:
-  float* New(EOp op, std::vector<const float*> in, int64_t n = kWeights) {
+  float* New(Opcode op, std::vector<const float*> in, int64_t n = kWeights) {
     float* out = Computed(n);
     Op(op, std::move(in), out, n);
     return out;
@@ -45,37 +45,37 @@ class Hoisting : public Lists {
 };
 
 TEST_F(Hoisting, WhatHangsOnNothingElse) {
-  Product(New(EOp::kAbs, {w_}));
+  Product(New(Opcode::kAbs, {w_}));
   Expect(1, 1);
 }
 
 TEST_F(Hoisting, TheLastOfAChain) {
-  Product(New(EOp::kAdd, {New(EOp::kAbs, {w_}), w_}));
+  Product(New(Opcode::kAdd, {New(Opcode::kAbs, {w_}), w_}));
   Expect(2, 1);
 }
 
 TEST_F(Hoisting, NotWhatHangsOnAnythingElse) {
   float* other = Given(Whole(kWeights));
-  Product(New(EOp::kAdd, {New(EOp::kAbs, {w_}), other}));
-  Product(New(EOp::kAbs, {other}));
+  Product(New(Opcode::kAdd, {New(Opcode::kAbs, {w_}), other}));
+  Product(New(Opcode::kAbs, {other}));
   Expect(1, 1);
 }
 
 TEST_F(Hoisting, NotOfWhatTheListWrites) {
-  Product(New(EOp::kAbs, {w_}));
-  Op(EOp::kNeg, {w_}, w_, kWeights);
+  Product(New(Opcode::kAbs, {w_}));
+  Op(Opcode::kNeg, {w_}, w_, kWeights);
   Expect(0, 0);
 }
 
 TEST_F(Hoisting, NotWhatIsWanted) {
-  float* absolute = New(EOp::kAbs, {w_});
+  float* absolute = New(Opcode::kAbs, {w_});
   Want(absolute);
   Product(absolute);
   Expect(0, 0);
 }
 
 TEST_F(Hoisting, NotWhatNobodyReads) {
-  New(EOp::kAbs, {w_});
+  New(Opcode::kAbs, {w_});
   Product(w_);
   may_ = true;
   Expect(0, 0);
@@ -84,23 +84,23 @@ TEST_F(Hoisting, NotWhatNobodyReads) {
 TEST_F(Hoisting, NotWhatIsMuchLarger) {
   constexpr int64_t kTimes = 100;
   float* repeated = Computed(kTimes * kWeights);
-  Launch(SingleOpProgram(EOp::kAbs, DType::kFloat), {kTimes, kWeights}, {{w_, {0, 1}}}, {repeated});
-  Want(New(EOp::kNeg, {repeated}, kTimes * kWeights));
+  Launch(SingleOpProgram(Opcode::kAbs, DType::kFloat), {kTimes, kWeights}, {{w_, {0, 1}}}, {repeated});
+  Want(New(Opcode::kNeg, {repeated}, kTimes * kWeights));
   Expect(0, 0);
 }
 
 TEST_F(Hoisting, NotAPartOfWhatElseIsWritten) {
   float* both = Computed(2 * kWeights);
-  Copy(New(EOp::kAbs, {w_}), both, {kWeights}, {1}, {1});
+  Copy(New(Opcode::kAbs, {w_}), both, {kWeights}, {1}, {1});
   Copy(Given(Whole(kWeights)), both, {kWeights}, {1}, {1}, 0, kWeights);
-  Want(New(EOp::kNeg, {both}, 2 * kWeights));
+  Want(New(Opcode::kNeg, {both}, 2 * kWeights));
   Expect(1, 1);
 }
 
 TEST_F(Hoisting, NotWhatIsReadBetweenTwoWrites) {
-  float* value = New(EOp::kAbs, {w_});
-  Want(New(EOp::kAdd, {value, Given(Whole(kWeights))}));
-  Op(EOp::kNeg, {w_}, value, kWeights);
+  float* value = New(Opcode::kAbs, {w_});
+  Want(New(Opcode::kAdd, {value, Given(Whole(kWeights))}));
+  Op(Opcode::kNeg, {w_}, value, kWeights);
   Product(value);
   Expect(0, 0);
 }
@@ -123,7 +123,7 @@ TEST_F(Hoisting, NotThoseThatAreComputedOfSomethingElse) {
   desc.batch = 1, desc.in_channels = 2, desc.out_channels = kWeights / 2 / 4;
   for (int i : {0, 1}) desc.input[i] = 3, desc.output[i] = desc.filter[i] = 2;
   float *const x = Given(Whole(9 * 2)), *const y = Computed(4 * desc.out_channels);
-  Record(desc, {x, New(EOp::kAdd, {w_, Given(Whole(kWeights))})}, {y});
+  Record(desc, {x, New(Opcode::kAdd, {w_, Given(Whole(kWeights))})}, {y});
   Want(y);
   Expect(0, 0);
 }

@@ -29,7 +29,7 @@ class HostCopies : public Lists {
     float bits;
     std::memcpy(&bits, &index, sizeof(bits));
     float *indices = FromHost({bits}), *table = Given({1, 2, 3}), *v = Given({1, 1, 1}), *row = Computed(1);
-    Op(EOp::kAdd, {v, v}, v, 3);
+    Op(Opcode::kAdd, {v, v}, v, 3);
     GatherDesc desc;
     desc.element_size = sizeof(float);
     desc.index_type = DType::kInt32;
@@ -49,8 +49,8 @@ class HostCopies : public Lists {
 
 TEST_F(HostCopies, ValuesComeFromTheHost) {
   float *x = FromHost({1, 2, 3}), *y = Computed(3), *v = Given({10, 20, 30});
-  Op(EOp::kSub, {x, v}, y, 3);
-  Op(EOp::kMul, {x, y}, v, 3);
+  Op(Opcode::kSub, {x, v}, y, 3);
+  Op(Opcode::kMul, {x, y}, v, 3);
   EachRun([&](const auto& held) { EXPECT_EQ(held.back(), (std::vector<float>{-9, -36, -81})); });
 }
 
@@ -62,8 +62,8 @@ TEST_F(HostCopies, TheHostsOwnMemoryIsNoResult) {
 
 TEST_F(HostCopies, TheHostsOwnMemoryIsNotUpdated) {
   float *x = FromHost({1, 2, 3}), *y = Given({0, 0, 0});
-  Op(EOp::kAdd, {x, x}, x, 3);
-  Op(EOp::kNeg, {x}, y, 3);
+  Op(Opcode::kAdd, {x, x}, x, 3);
+  Op(Opcode::kNeg, {x}, y, 3);
   EachRun([&](const auto& held) {
     EXPECT_EQ(held[0], (std::vector<float>{1, 2, 3}));
     EXPECT_EQ(held[1], (std::vector<float>{-2, -4, -6}));
@@ -74,15 +74,15 @@ TEST_F(HostCopies, APartOfABufferComesFromTheHost) {
   float *x = Computed(4), *y = Given({0, 0, 0, 0});
   Copy(Given({5, 6}), x, {2}, {1}, {1});
   CopyFromHostTo({7, 8}, x + 2);
-  Op(EOp::kNeg, {x}, y, 4);
+  Op(Opcode::kNeg, {x}, y, 4);
   EachRun([&](const auto& held) { EXPECT_EQ(held[0], (std::vector<float>{-5, -6, -7, -8})); });
 }
 
 TEST_F(HostCopies, WhatIsCopiedToTheHostIsThereAtOnce) {
   const int64_t n = 1 << 20;
   float *x = Given(std::vector<float>(n, 0.5f)), *y = Computed(n), *z = Computed(n);
-  Op(EOp::kExp, {x}, y, n);
-  Op(EOp::kLog, {y}, z, n);
+  Op(Opcode::kExp, {x}, y, n);
+  Op(Opcode::kLog, {y}, z, n);
   ToHost(z, n);
   EachRun([&](const auto& held) {
     for (int64_t i = 0; i < n; ++i) ASSERT_NEAR(held[1][i], 0.5f, 1e-6f);
@@ -93,7 +93,7 @@ TEST_F(HostCopies, WhatTheHostWaitsForComesFirst) {
   const int64_t n = 1000;
   float *x = Given(std::vector<float>(n, 2)), *table = Given(Whole(n * n)), *sums = Computed(n), *y = Computed(n);
   SumRows(table, sums, n, n);
-  Op(EOp::kSquare, {x}, y, n);
+  Op(Opcode::kSquare, {x}, y, n);
   ToHost(y, n);
   Want(sums);
   const List list = Optimised();
@@ -107,9 +107,9 @@ TEST_F(HostCopies, FewNumbersComeBeforeManyThatNobodyWaitsFor) {
   float *sum = Computed(1), *old = Computed(1), *table = Given(Whole(n * n)), *sums = Computed(n);
   SumRows(table, sums, n, n);
   SumRows(v, old, n, 1);
-  Op(EOp::kAdd, {v, x}, v, n);  // an update, behind which nobody may read the old value
+  Op(Opcode::kAdd, {v, x}, v, n);  // an update, behind which nobody may read the old value
   SumRows(v, sum, n, 1);
-  Op(EOp::kSquare, {x}, y, n);
+  Op(Opcode::kSquare, {x}, y, n);
   for (float* result : {y, sums, sum, old}) Want(result);
   const List list = Optimised();
   std::vector<int64_t> bytes;  // of what is written, in order
@@ -127,11 +127,11 @@ TEST_F(HostCopies, TheHostSeesAVariableAsItIsThere) {
   // Before an update, between two, and after both, of which none may run sooner or later for that.
   float *v = Given({1, 2, 3}), *w = Given({10, 10, 10});
   ToHost(v, 3);
-  Op(EOp::kAdd, {v, w}, v, 3);
+  Op(Opcode::kAdd, {v, w}, v, 3);
   ToHost(v, 3);
-  Op(EOp::kMul, {v, v}, v, 3);
+  Op(Opcode::kMul, {v, v}, v, 3);
   ToHost(v, 3);
-  Op(EOp::kSub, {w, v}, w, 3);
+  Op(Opcode::kSub, {w, v}, w, 3);
   EachRun([&](const auto& held) {
     EXPECT_EQ(held[1], (std::vector<float>{10 - 121, 10 - 144, 10 - 169}));
     EXPECT_EQ(held[2], (std::vector<float>{1, 2, 3}));

@@ -10,9 +10,9 @@ namespace {
 
 TEST_F(Lists, AChainIsOneCommandThatStoresItsEndAlone) {
   float *x = Given({1, -2, 3}), *a = Computed(3), *b = Computed(3), *y = Computed(3);
-  Op(EOp::kAbs, {x}, a, 3);
-  Op(EOp::kSqrt, {a}, b, 3);
-  Op(EOp::kAdd, {b, x}, y, 3);
+  Op(Opcode::kAbs, {x}, a, 3);
+  Op(Opcode::kSqrt, {a}, b, 3);
+  Op(Opcode::kAdd, {b, x}, y, 3);
   Want(y);
   const List list = ExpectSame();
   ASSERT_EQ(list.commands.size(), 1u);
@@ -24,10 +24,10 @@ TEST_F(Lists, AChainIsOneCommandThatStoresItsEndAlone) {
 TEST_F(Lists, TwoChainsThatMeetAreOneCommand) {
   float *w = Given({1, -2, 3}), *g = Given({4, 5, -6}), *m = Given({7, 8, 9});
   float *a = Computed(3), *sum = Computed(1);
-  Op(EOp::kSquare, {w}, a, 3);
+  Op(Opcode::kSquare, {w}, a, 3);
   SumRows(g, sum, 3, 1);
-  Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {3}, {{m, Dims{1}}, {sum, Dims{0}}}, {m});
-  Op(EOp::kSub, {a, m}, w, 3);
+  Launch(SingleOpProgram(Opcode::kAdd, DType::kFloat), {3}, {{m, Dims{1}}, {sum, Dims{0}}}, {m});
+  Op(Opcode::kSub, {a, m}, w, 3);
   Want(w);
   Want(m);
   const List list = ExpectSame();
@@ -37,8 +37,8 @@ TEST_F(Lists, TwoChainsThatMeetAreOneCommand) {
 
 TEST_F(Lists, WhatIsWantedInBetweenIsStored) {
   float *x = Given({1, 2, 3}), *a = Computed(3), *y = Computed(3);
-  Op(EOp::kNeg, {x}, a, 3);
-  Op(EOp::kExp, {a}, y, 3);
+  Op(Opcode::kNeg, {x}, a, 3);
+  Op(Opcode::kExp, {a}, y, 3);
   Want(a);
   Want(y);
   const List list = ExpectSame();
@@ -48,9 +48,9 @@ TEST_F(Lists, WhatIsWantedInBetweenIsStored) {
 
 TEST_F(Lists, WhatNobodyReadsGoes) {
   float *x = Given({1, 2, 3}), *a = Computed(3), *b = Computed(3), *y = Computed(3);
-  Op(EOp::kNeg, {x}, a, 3);
-  Op(EOp::kExp, {a}, b, 3);
-  Op(EOp::kSquare, {x}, y, 3);
+  Op(Opcode::kNeg, {x}, a, 3);
+  Op(Opcode::kExp, {a}, b, 3);
+  Op(Opcode::kSquare, {x}, y, 3);
   Want(y);
   const List list = ExpectSame();
   ASSERT_EQ(list.commands.size(), 1u);
@@ -59,9 +59,9 @@ TEST_F(Lists, WhatNobodyReadsGoes) {
 
 TEST_F(Lists, ARepeatedCommandIsOne) {
   float *x = Given({1, 2, 3}), *a = Computed(3), *b = Computed(3), *y = Computed(3);
-  Op(EOp::kExp, {x}, a, 3);
-  Op(EOp::kExp, {x}, b, 3);
-  Op(EOp::kAdd, {a, b}, y, 3);
+  Op(Opcode::kExp, {x}, a, 3);
+  Op(Opcode::kExp, {x}, b, 3);
+  Op(Opcode::kAdd, {a, b}, y, 3);
   Want(y);
   List list = capture_.list();
   RemoveRepeated(&list);
@@ -71,10 +71,10 @@ TEST_F(Lists, ARepeatedCommandIsOne) {
 
 TEST_F(Lists, WhatLooksRepeatedAfterAWriteIsNot) {
   float *x = Given({1, 2, 3}), *a = Computed(3), *b = Computed(3), *y = Computed(3);
-  Op(EOp::kExp, {x}, a, 3);
-  Op(EOp::kAdd, {x, a}, x, 3);  // in place
-  Op(EOp::kExp, {x}, b, 3);
-  Op(EOp::kSub, {a, b}, y, 3);
+  Op(Opcode::kExp, {x}, a, 3);
+  Op(Opcode::kAdd, {x, a}, x, 3);  // in place
+  Op(Opcode::kExp, {x}, b, 3);
+  Op(Opcode::kSub, {a, b}, y, 3);
   Want(y);
   List list = capture_.list();
   RemoveRepeated(&list);
@@ -84,19 +84,19 @@ TEST_F(Lists, WhatLooksRepeatedAfterAWriteIsNot) {
 
 TEST_F(Lists, WhatIsReadInAnotherOrderIsNotRepeated) {
   float *x = Given({1, 2, 3, 4}), *a = Computed(4), *b = Computed(4), *y = Computed(4);
-  Launch(SingleOpProgram(EOp::kNeg, DType::kFloat), {2, 2}, {{x, Dims{2, 1}}}, {a});
-  Launch(SingleOpProgram(EOp::kNeg, DType::kFloat), {2, 2}, {{x, Dims{1, 2}}}, {b});
-  Op(EOp::kSub, {a, b}, y, 4);
+  Launch(SingleOpProgram(Opcode::kNeg, DType::kFloat), {2, 2}, {{x, Dims{2, 1}}}, {a});
+  Launch(SingleOpProgram(Opcode::kNeg, DType::kFloat), {2, 2}, {{x, Dims{1, 2}}}, {b});
+  Op(Opcode::kSub, {a, b}, y, 4);
   Want(y);
   ExpectSame();
 }
 
 TEST_F(Lists, WhatIsWrittenOverStandsForNothing) {
   float *x = Given({1, 2, 3}), *a = Computed(3), *b = Computed(3), *y = Computed(3);
-  Op(EOp::kExp, {x}, a, 3);
-  Op(EOp::kNeg, {x}, a, 3);
-  Op(EOp::kExp, {x}, b, 3);
-  Op(EOp::kSub, {a, b}, y, 3);
+  Op(Opcode::kExp, {x}, a, 3);
+  Op(Opcode::kNeg, {x}, a, 3);
+  Op(Opcode::kExp, {x}, b, 3);
+  Op(Opcode::kSub, {a, b}, y, 3);
   Want(y);
   ExpectSame();
 }
@@ -105,20 +105,20 @@ TEST_F(Lists, ConstantsOfOtherValuesStayApart) {
   const auto times = [](double factor) {
     ProgramBuilder builder;
     const ProgramBuilder::Reg x = builder.Input(DType::kFloat);
-    builder.Output(builder.Apply(EOp::kMul, x, builder.Const(DType::kFloat, factor)));
+    builder.Output(builder.Apply(Opcode::kMul, x, builder.Const(DType::kFloat, factor)));
     return builder.Build();
   };
   float *x = Given(Whole(6)), *a = Computed(6), *b = Computed(6), *y = Computed(6);
   Launch(times(2), {6}, {{x, Dims{1}}}, {a});
   Launch(times(5), {6}, {{x, Dims{1}}}, {b});
-  Op(EOp::kSub, {a, b}, y, 6);
+  Op(Opcode::kSub, {a, b}, y, 6);
   Want(y);
   EXPECT_EQ(ExpectSame().commands.size(), 1u);
 }
 
 TEST_F(Lists, ConstantsOf64BitIntegersStayWhatTheyAre) {
   // Small ones are held as floating-point numbers, large ones as they are.
-  const auto apply = [](EOp op, bool large) {
+  const auto apply = [](Opcode op, bool large) {
     ProgramBuilder builder;
     const ProgramBuilder::Reg x = builder.Input(DType::kInt64);
     const ProgramBuilder::Reg c =
@@ -130,8 +130,8 @@ TEST_F(Lists, ConstantsOf64BitIntegersStayWhatTheyAre) {
   std::vector<float> bits(4);
   std::memcpy(bits.data(), numbers, sizeof(numbers));
   float *x = Given(bits), *a = Computed(4), *y = Computed(4);
-  Launch(apply(EOp::kMul, false), {2}, {{x, Dims{1}}}, {a});
-  Launch(apply(EOp::kAdd, true), {2}, {{a, Dims{1}}}, {y});
+  Launch(apply(Opcode::kMul, false), {2}, {{x, Dims{1}}}, {a});
+  Launch(apply(Opcode::kAdd, true), {2}, {{a, Dims{1}}}, {y});
   Want(y);
   const List list = ExpectSame();
   EXPECT_EQ(list.commands.size(), 1u);
@@ -143,7 +143,7 @@ TEST_F(Lists, ConstantsOf64BitIntegersStayWhatTheyAre) {
 }
 
 TEST_F(Lists, ValuesOf16BitsAreRoundedInBetween) {
-  const auto with = [](EOp op, double constant) {
+  const auto with = [](Opcode op, double constant) {
     ProgramBuilder builder;
     const ProgramBuilder::Reg x = builder.Input(DType::kHalf);
     builder.Output(builder.Apply(op, x, builder.Const(DType::kHalf, constant)));
@@ -154,9 +154,9 @@ TEST_F(Lists, ValuesOf16BitsAreRoundedInBetween) {
   float x_bits;
   std::memcpy(&x_bits, halves, sizeof(x_bits));
   float *x = Given({x_bits}), *sum = Computed(1), *negative = Computed(1), *y = Computed(1);
-  Launch(with(EOp::kAdd, 1), {2}, {{x, Dims{1}}}, {sum});
-  Launch(SingleOpProgram(EOp::kNeg, DType::kHalf), {2}, {{sum, Dims{1}}}, {negative});
-  Launch(with(EOp::kAdd, 2048), {2}, {{negative, Dims{1}}}, {y});
+  Launch(with(Opcode::kAdd, 1), {2}, {{x, Dims{1}}}, {sum});
+  Launch(SingleOpProgram(Opcode::kNeg, DType::kHalf), {2}, {{sum, Dims{1}}}, {negative});
+  Launch(with(Opcode::kAdd, 2048), {2}, {{negative, Dims{1}}}, {y});
   Want(y);
   const List list = ExpectSame();
   ASSERT_EQ(list.commands.size(), 1u);
@@ -167,7 +167,7 @@ TEST_F(Lists, ValuesOf16BitsAreRoundedInBetween) {
   EXPECT_EQ(results[1], 0xc400);  // -4
   // Once, since what is negated was rounded.
   const Program& program = *std::get<ElementwiseDesc>(list.commands[0].desc).program;
-  const auto is_cast = [](const Instr& instr) { return instr.op == EOp::kCast; };
+  const auto is_cast = [](const Instr& instr) { return instr.op == Opcode::kCast; };
   EXPECT_EQ(std::count_if(program.instrs().begin(), program.instrs().end(), is_cast), 1) << program.ToString();
 }
 
@@ -175,11 +175,11 @@ TEST_F(Lists, WhatAProgramLeavesUnroundedIsRoundedForTheNext) {
   // 2048 + 1 in four ways, of which none is rounded yet when the program ends.
   const auto formula = [](int way) {
     ProgramBuilder b;
-    const ProgramBuilder::Reg x = b.Input(DType::kHalf), sum = b.Apply(EOp::kAdd, x, b.Const(DType::kHalf, 1));
-    if (way == 0) b.Output(b.Apply(EOp::kMaximum, x, sum));
-    if (way == 1) b.Output(b.Apply(EOp::kMinimum, sum, b.Const(DType::kHalf, 3000)));
-    if (way == 2) b.Output(b.Apply(EOp::kAbs, sum));
-    if (way == 3) b.Output(b.Apply(EOp::kSelect, b.Apply(EOp::kIsNan, x), x, sum));
+    const ProgramBuilder::Reg x = b.Input(DType::kHalf), sum = b.Apply(Opcode::kAdd, x, b.Const(DType::kHalf, 1));
+    if (way == 0) b.Output(b.Apply(Opcode::kMaximum, x, sum));
+    if (way == 1) b.Output(b.Apply(Opcode::kMinimum, sum, b.Const(DType::kHalf, 3000)));
+    if (way == 2) b.Output(b.Apply(Opcode::kAbs, sum));
+    if (way == 3) b.Output(b.Apply(Opcode::kSelect, b.Apply(Opcode::kIsNan, x), x, sum));
     return b.Build();
   };
   const uint16_t halves[] = {0x6800, 0x6800};
@@ -188,7 +188,7 @@ TEST_F(Lists, WhatAProgramLeavesUnroundedIsRoundedForTheNext) {
   for (int way = 0; way < 4; ++way) {
     float *x = Given({x_bits}), *sum = Computed(1), *y = Computed(1);
     Launch(formula(way), {2}, {{x, Dims{1}}}, {sum});
-    Launch(SingleOpProgram(EOp::kSub, DType::kHalf), {2}, {{sum, Dims{1}}, {x, Dims{1}}}, {y});
+    Launch(SingleOpProgram(Opcode::kSub, DType::kHalf), {2}, {{sum, Dims{1}}, {x, Dims{1}}}, {y});
     Want(y);
     EXPECT_EQ(Run(ExpectSame()).back()[0], 0) << way;
   }
@@ -199,9 +199,9 @@ TEST_F(Lists, AnUpdateInPlaceWaitsForThoseWhoReadTheOldValueInAnotherOrder) {
   // computed at a time.
   const int64_t n = 150;
   float *x = Given(Whole(n * n)), *rows = Computed(n * n), *y = Computed(n * n);
-  Launch(SingleOpProgram(EOp::kNeg, DType::kFloat), {n, n}, {{x, Dims{1, n}}}, {rows});
-  Op(EOp::kSquare, {x}, x, n * n);
-  Op(EOp::kAdd, {rows, x}, y, n * n);
+  Launch(SingleOpProgram(Opcode::kNeg, DType::kFloat), {n, n}, {{x, Dims{1, n}}}, {rows});
+  Op(Opcode::kSquare, {x}, x, n * n);
+  Op(Opcode::kAdd, {rows, x}, y, n * n);
   Want(y);
   ExpectSame();
 }
@@ -209,9 +209,9 @@ TEST_F(Lists, AnUpdateInPlaceWaitsForThoseWhoReadTheOldValueInAnotherOrder) {
 TEST_F(Lists, SingleElementsAreOneCommand) {
   float *x = Given({2}), *y = Given({3}), *rows = Given({1, 2, 3}), *a = Computed(1), *b = Computed(1),
         *c = Computed(3);
-  Op(EOp::kNeg, {x}, a, 1);
-  Op(EOp::kSquare, {rows}, c, 3);
-  Op(EOp::kAbs, {y}, b, 1);
+  Op(Opcode::kNeg, {x}, a, 1);
+  Op(Opcode::kSquare, {rows}, c, 3);
+  Op(Opcode::kAbs, {y}, b, 1);
   Want(a);
   Want(b);
   Want(c);
@@ -220,8 +220,8 @@ TEST_F(Lists, SingleElementsAreOneCommand) {
 
 TEST_F(Lists, BroadcastInputsStay) {
   float *x = Given({1, 2, 3, 4, 5, 6}), *row = Given({10, 20, 30}), *a = Computed(6), *y = Computed(6);
-  Launch(SingleOpProgram(EOp::kAdd, DType::kFloat), {2, 3}, {{x, Dims{3, 1}}, {row, Dims{0, 1}}}, {a});
-  Op(EOp::kTanh, {a}, y, 6);  // the same elements as one row
+  Launch(SingleOpProgram(Opcode::kAdd, DType::kFloat), {2, 3}, {{x, Dims{3, 1}}, {row, Dims{0, 1}}}, {a});
+  Op(Opcode::kTanh, {a}, y, 6);  // the same elements as one row
   Want(y);
   EXPECT_EQ(ExpectSame().commands.size(), 1u);
 }
@@ -231,10 +231,10 @@ TEST_F(Lists, AShortRowThatTwoReadDoesNotMakeThemOne) {
   const Dims shape = {128, 64}, dense = {64, 1}, column = {1, 0};
   float *x = Given(Whole(8192)), *z = Given(Whole(8192)), *scale = Given(Whole(128));
   float *a = Computed(8192), *b = Computed(8192), *y = Computed(8192), *sum = Computed(1), *w = Computed(8192);
-  const Program* const mul = SingleOpProgram(EOp::kMul, DType::kFloat);
+  const Program* const mul = SingleOpProgram(Opcode::kMul, DType::kFloat);
   Launch(mul, shape, {{x, dense}, {scale, column}}, {a});
   Launch(mul, shape, {{z, dense}, {scale, column}}, {b});
-  Op(EOp::kNeg, {a}, y, 8192);
+  Op(Opcode::kNeg, {a}, y, 8192);
   SumRows(y, sum, 8192, 1);
   Launch(mul, {8192}, {{b, Dims{1}}, {sum, Dims{0}}}, {w});
   Want(y);
@@ -246,8 +246,8 @@ TEST_F(Lists, AShortRowThatTwoReadDoesNotMakeThemOne) {
 
 TEST_F(Lists, ManyElementsThatTwoReadAreReadOnce) {
   float *x = Given(Whole(8192)), *a = Computed(8192), *b = Computed(8192);
-  Op(EOp::kNeg, {x}, a, 8192);
-  Op(EOp::kSquare, {x}, b, 8192);
+  Op(Opcode::kNeg, {x}, a, 8192);
+  Op(Opcode::kSquare, {x}, b, 8192);
   Want(a);
   Want(b);
   EXPECT_EQ(ExpectSame().commands.size(), 1u);
@@ -255,9 +255,9 @@ TEST_F(Lists, ManyElementsThatTwoReadAreReadOnce) {
 
 TEST_F(Lists, NothingIsFusedAroundWhatLiesBetween) {
   float *x = Given({1, 2, 3, 4}), *a = Computed(4), *sum = Computed(1), *y = Computed(4);
-  Op(EOp::kSquare, {x}, a, 4);
+  Op(Opcode::kSquare, {x}, a, 4);
   SumRows(a, sum, 4, 1);
-  Launch(SingleOpProgram(EOp::kDiv, DType::kFloat), {4}, {{a, Dims{1}}, {sum, Dims{0}}}, {y});
+  Launch(SingleOpProgram(Opcode::kDiv, DType::kFloat), {4}, {{a, Dims{1}}, {sum, Dims{0}}}, {y});
   Want(y);
   EXPECT_EQ(ExpectSame().commands.size(), 3u);
 }
@@ -266,12 +266,12 @@ TEST_F(Lists, NothingIsFusedAroundWhatLiesBetween) {
 TEST_F(Lists, AWayAroundLeadsThroughGroupsThatGrewLater) {
   float *x = Given(Whole(8)), *z = Given(Whole(8)), *p = Computed(8), *of_p = Computed(1);
   float *r = Computed(8), *of_r = Computed(1), *s = Computed(8), *u = Computed(8);
-  Op(EOp::kSquare, {x}, p, 8);
+  Op(Opcode::kSquare, {x}, p, 8);
   SumRows(p, of_p, 8, 1);
-  Op(EOp::kSquare, {z}, r, 8);
+  Op(Opcode::kSquare, {z}, r, 8);
   SumRows(r, of_r, 8, 1);
-  Launch(SingleOpProgram(EOp::kMul, DType::kFloat), {8}, {{x, Dims{1}}, {of_r, Dims{0}}}, {s});  // joins the first
-  Launch(SingleOpProgram(EOp::kMul, DType::kFloat), {8}, {{r, Dims{1}}, {of_p, Dims{0}}}, {u});  // not the third
+  Launch(SingleOpProgram(Opcode::kMul, DType::kFloat), {8}, {{x, Dims{1}}, {of_r, Dims{0}}}, {s});  // joins the first
+  Launch(SingleOpProgram(Opcode::kMul, DType::kFloat), {8}, {{r, Dims{1}}, {of_p, Dims{0}}}, {u});  // not the third
   Want(s);
   Want(u);
   EXPECT_EQ(ExpectSame().commands.size(), 5u);
@@ -282,7 +282,7 @@ TEST_F(Lists, PartsOfARowAreReadWhereTheyAre) {
   Copy(x, q, {1, 4}, {12, 1}, {4, 1}, 0);
   Copy(x, k, {1, 4}, {12, 1}, {4, 1}, 8);
   MatMul(q, k, y, 1, 1, 4, 1, true);
-  Op(EOp::kSquare, {k}, z, 4);
+  Op(Opcode::kSquare, {k}, z, 4);
   Want(y);
   Want(z);
   EXPECT_EQ(Count<CopyStridedDesc>(ExpectSame()), 0);
@@ -317,7 +317,7 @@ TEST_F(Lists, ATransposedMatrixIsReadTransposed) {
 TEST_F(Lists, AColumnIsCopied) {  // reading it in place would cost more than the copy
   float *x = Given(Whole(12)), *column = Computed(4), *y = Computed(4);
   Copy(x, column, {4}, {3}, {1}, 1);
-  Op(EOp::kExp, {column}, y, 4);
+  Op(Opcode::kExp, {column}, y, 4);
   Want(y);
   EXPECT_EQ(ExpectSame().commands.size(), 2u);
 }
@@ -326,7 +326,7 @@ TEST_F(Lists, RowsAndRepeatedRowsAreReadWhereTheyAre) {
   float *x = Given(Whole(12)), *part = Computed(6), *rows = Computed(6), *y = Computed(6);
   Copy(x, part, {3, 2}, {4, 1}, {2, 1}, 1);
   Copy(x, rows, {3, 2}, {0, 1}, {2, 1}, 10);
-  Op(EOp::kMul, {part, rows}, y, 6);
+  Op(Opcode::kMul, {part, rows}, y, 6);
   Want(y);
   EXPECT_EQ(ExpectSame().commands.size(), 1u);
 }
@@ -334,7 +334,7 @@ TEST_F(Lists, RowsAndRepeatedRowsAreReadWhereTheyAre) {
 TEST_F(Lists, APartOfACopyIsReadWhereItIs) {
   float *x = Given(Whole(12)), *part = Computed(6), *y = Computed(2);
   Copy(x, part, {6}, {1}, {1}, 3);
-  Op(EOp::kExp, {part + 4}, y, 2);
+  Op(Opcode::kExp, {part + 4}, y, 2);
   Want(y);
   EXPECT_EQ(ExpectSame().commands.size(), 1u);
 }
@@ -342,7 +342,7 @@ TEST_F(Lists, APartOfACopyIsReadWhereItIs) {
 TEST_F(Lists, WhatIsReadAcrossRowsIsReadAcrossThem) {
   float *x = Given(Whole(18)), *rows = Computed(12), *y = Computed(8);
   Copy(x, rows, {3, 4}, {6, 1}, {4, 1});
-  Op(EOp::kExp, {rows + 2}, y, 8);  // half a row, a row, half a row
+  Op(Opcode::kExp, {rows + 2}, y, 8);  // half a row, a row, half a row
   Want(y);
   ExpectSame();
 }
@@ -350,7 +350,7 @@ TEST_F(Lists, WhatIsReadAcrossRowsIsReadAcrossThem) {
 TEST_F(Lists, ACopyMayTurnWhereItWrites) {
   float *x = Given(Whole(6)), *turned = Computed(6), *y = Computed(6);
   Copy(x, turned, {2, 3}, {3, 1}, {1, 2});
-  Op(EOp::kExp, {turned}, y, 6);
+  Op(Opcode::kExp, {turned}, y, 6);
   Want(y);
   ExpectSame();
 }
@@ -358,7 +358,7 @@ TEST_F(Lists, ACopyMayTurnWhereItWrites) {
 TEST_F(Lists, RowsThatAreReversedStayReversed) {
   float *x = Given(Whole(6)), *reversed = Computed(6), *y = Computed(6);
   Copy(x, reversed, {3, 2}, {-2, 1}, {2, 1}, 4);
-  Op(EOp::kExp, {reversed}, y, 6);
+  Op(Opcode::kExp, {reversed}, y, 6);
   Want(y);
   ExpectSame();
 }
@@ -366,8 +366,8 @@ TEST_F(Lists, RowsThatAreReversedStayReversed) {
 TEST_F(Lists, ACopyThatIsWrittenOverIsRead) {
   float *x = Given(Whole(4)), *z = Given({7, 8, 9, 10}), *copy = Computed(4), *y = Computed(4);
   Copy(x, copy, {4}, {1}, {1});
-  Op(EOp::kNeg, {z}, copy, 4);
-  Op(EOp::kExp, {copy}, y, 4);
+  Op(Opcode::kNeg, {z}, copy, 4);
+  Op(Opcode::kExp, {copy}, y, 4);
   Want(y);
   ExpectSame();
 }
@@ -375,8 +375,8 @@ TEST_F(Lists, ACopyThatIsWrittenOverIsRead) {
 TEST_F(Lists, ACopyOfWhatIsWrittenOverStays) {
   float *x = Given(Whole(12)), *part = Computed(4), *y = Computed(4);
   Copy(x, part, {4}, {1}, {1}, 4);
-  Op(EOp::kSquare, {x}, x, 12);
-  Op(EOp::kExp, {part}, y, 4);
+  Op(Opcode::kSquare, {x}, x, 12);
+  Op(Opcode::kExp, {part}, y, 4);
   Want(y);
   EXPECT_EQ(Count<CopyStridedDesc>(ExpectSame()), 1);
 }
@@ -384,7 +384,7 @@ TEST_F(Lists, ACopyOfWhatIsWrittenOverStays) {
 TEST_F(Lists, ACopyThatSomebodyWantsStays) {
   float *x = Given(Whole(12)), *part = Computed(4), *y = Computed(4);
   Copy(x, part, {4}, {1}, {1}, 4);
-  Op(EOp::kExp, {part}, y, 4);
+  Op(Opcode::kExp, {part}, y, 4);
   Want(part);
   Want(y);
   EXPECT_EQ(Count<CopyStridedDesc>(ExpectSame()), 1);
@@ -392,11 +392,11 @@ TEST_F(Lists, ACopyThatSomebodyWantsStays) {
 
 TEST_F(Lists, PartsThatAreJoinedAreWrittenInPlace) {
   float *x = Given(Whole(4)), *a = Computed(4), *b = Computed(4), *y = Computed(8), *joined = Computed(8);
-  Op(EOp::kExp, {x}, a, 4);
+  Op(Opcode::kExp, {x}, a, 4);
   MatMul(x, x, b, 1, 2, 2, 2);
   Copy(a, joined, {4}, {1}, {1}, 0, 0);
   Copy(b, joined, {4}, {1}, {1}, 0, 4);
-  Op(EOp::kNeg, {joined}, y, 8);
+  Op(Opcode::kNeg, {joined}, y, 8);
   Want(joined);
   Want(y);
   EXPECT_EQ(Count<CopyStridedDesc>(ExpectSame()), 0);
@@ -404,11 +404,11 @@ TEST_F(Lists, PartsThatAreJoinedAreWrittenInPlace) {
 
 TEST_F(Lists, WhatOthersReadAsWellLiesInItsPlaceAndIsReadThere) {
   float *x = Given(Whole(4)), *a = Computed(4), *b = Computed(4), *y = Computed(4), *joined = Computed(8);
-  Op(EOp::kExp, {x}, a, 4);
-  Op(EOp::kNeg, {a}, b, 4);
+  Op(Opcode::kExp, {x}, a, 4);
+  Op(Opcode::kNeg, {a}, b, 4);
   Copy(a, joined, {4}, {1}, {1}, 0, 0);
   Copy(b, joined, {4}, {1}, {1}, 0, 4);
-  Op(EOp::kSquare, {b}, y, 4);
+  Op(Opcode::kSquare, {b}, y, 4);
   Want(joined);
   Want(y);
   EXPECT_EQ(ExpectSame().commands.size(), 1u);  // parts are values of programs like others
@@ -424,7 +424,7 @@ TEST_F(Lists, ProductsAreWrittenSideBySide) {
   Copy(b, joined, {2, 2}, dense, rows, 0, 2);
   MatMul(x, x, c, 1, 2, 2, 2, false, true);
   Copy(c, joined + 4, {2, 2}, dense, rows);
-  Op(EOp::kNeg, {a}, y, 4);
+  Op(Opcode::kNeg, {a}, y, 4);
   Want(joined);
   Want(y);
   const List list = ExpectSame();
@@ -434,11 +434,11 @@ TEST_F(Lists, ProductsAreWrittenSideBySide) {
 
 TEST_F(Lists, APlaceThatIsWrittenOverIsNotReadAfterwards) {
   float *x = Given(Whole(4)), *a = Computed(4), *y = Computed(4), *joined = Computed(8);
-  Op(EOp::kExp, {x}, a, 4);
+  Op(Opcode::kExp, {x}, a, 4);
   Copy(a, joined, {4}, {1}, {1}, 0, 0);
   Copy(x, joined, {4}, {1}, {1}, 0, 4);
   Copy(x, joined, {4}, {1}, {1}, 0, 2);
-  Op(EOp::kNeg, {a}, y, 4);
+  Op(Opcode::kNeg, {a}, y, 4);
   Want(joined);
   Want(y);
   ExpectSame();
@@ -447,7 +447,7 @@ TEST_F(Lists, APlaceThatIsWrittenOverIsNotReadAfterwards) {
 TEST_F(Lists, PartsAreNotWrittenBeforeTheOldOnesAreRead) {
   float *x = Given(Whole(4)), *all = Given(Whole(8)), *a = Computed(4), *old = Computed(8);
   MatMul(x, x, a, 1, 2, 2, 2);
-  Op(EOp::kNeg, {all}, old, 8);
+  Op(Opcode::kNeg, {all}, old, 8);
   Copy(a, all, {4}, {1}, {1}, 0, 4);
   Want(old);
   EXPECT_EQ(Count<CopyStridedDesc>(ExpectSame()), 1);
@@ -456,7 +456,7 @@ TEST_F(Lists, PartsAreNotWrittenBeforeTheOldOnesAreRead) {
 TEST_F(Lists, OverlappingPartsAreWrittenInTheirOrder) {
   float *x = Given(Whole(4)), *a = Computed(4), *b = Computed(4), *joined = Given(Whole(8));
   MatMul(x, x, a, 1, 2, 2, 2);
-  Op(EOp::kExp, {x}, b, 4);
+  Op(Opcode::kExp, {x}, b, 4);
   Copy(b, joined, {4}, {1}, {1}, 0, 2);
   Copy(a, joined, {4}, {1}, {1}, 0, 0);
   ExpectSame();
@@ -467,7 +467,7 @@ TEST_F(Lists, MemoryOfWhatIsNoLongerReadIsUsedAgain) {
   float* x = Given(std::vector<float>(n, 1));
   for (int i = 0; i < 10; ++i) {
     float* y = Computed(n);
-    Op(EOp::kSquare, {x}, y, n);
+    Op(Opcode::kSquare, {x}, y, n);
     x = y;
   }
   Want(x);
@@ -477,8 +477,8 @@ TEST_F(Lists, MemoryOfWhatIsNoLongerReadIsUsedAgain) {
 TEST_F(Lists, AWorkspaceHasMemoryOfItsOwn) {
   const int64_t n = 250;
   float *x = Given(std::vector<float>(n, 1)), *a = Computed(n), *workspace = Computed(n), *y = Computed(n);
-  Op(EOp::kNeg, {x}, a, n);
-  Op(EOp::kExp, {a}, y, n);
+  Op(Opcode::kNeg, {x}, a, n);
+  Op(Opcode::kExp, {a}, y, n);
   Want(y);
   List list = capture_.list();
   list.commands[1].workspace = capture_.Resolve(workspace);
@@ -500,7 +500,7 @@ TEST_F(Lists, BytesFromTheHostAreTakenAtOnce) {
   float value = 3, *x = Computed(1), *y = Computed(1);
   ASSERT_TRUE(capture_.stream().CopyHostToDevice(x, &value, sizeof(value)).ok());
   value = 5;
-  Op(EOp::kSquare, {x}, y, 1);
+  Op(Opcode::kSquare, {x}, y, 1);
   Want(y);
   EXPECT_EQ(Run(capture_.list())[0][0], 9);
 }
@@ -509,7 +509,7 @@ TEST_F(Lists, WhatIsQueuedNeedsNoExecutable) {
   const float value = 3;
   float *x = Computed(1), *y = Computed(1);
   ASSERT_TRUE(capture_.stream().CopyHostToDevice(x, &value, sizeof(value)).ok());
-  Op(EOp::kSquare, {x}, y, 1);
+  Op(Opcode::kSquare, {x}, y, 1);
   Machine& m = TheMachine();
   char* const memory = static_cast<char*>(m.device->Allocate(1024));
   char* const addresses[] = {memory, memory + 512};
@@ -537,16 +537,16 @@ TEST_F(Lists, WhatIsQueuedNeedsNoExecutable) {
 TEST_F(Lists, AFailureIsTheStreamsAndWhatFollowsRuns) {
   float *x = Given({1, 2}), *y = Computed(2);
   auto *a = reinterpret_cast<int32_t*>(Given({0, 0})), *b = reinterpret_cast<int32_t*>(Computed(2));
-  Op(EOp::kNeg, {x}, x, 2);
+  Op(Opcode::kNeg, {x}, x, 2);
   ElementwiseDesc divide;
-  divide.program = SingleOpProgram(EOp::kTruncateDiv, DType::kInt32);
+  divide.program = SingleOpProgram(Opcode::kTruncateDiv, DType::kInt32);
   divide.shape = {2};
   divide.in_strides[0] = divide.in_strides[1] = {1};
   Args args;
   args.in[0] = args.in[1] = a;
   args.out[0] = b;
   ASSERT_TRUE(capture_.device().Launch(capture_.stream(), divide, args).ok());
-  Op(EOp::kSquare, {x}, y, 2);
+  Op(Opcode::kSquare, {x}, y, 2);
   Machine& m = TheMachine();
   char* const memory = static_cast<char*>(m.device->Allocate(1024));
   char* const addresses[] = {memory, memory + 256, memory + 512, memory + 768};
@@ -576,8 +576,8 @@ TEST_F(Lists, SeveralThreadsRunOneExecutable) {
   float *x = Given(std::vector<float>(kElements, 0)), *sum = x;
   for (int i = 0; i < kChain; ++i) {
     float *y = Computed(kElements), *next = Computed(kElements);
-    Op(EOp::kSquare, {x}, y, kElements);
-    Op(EOp::kAdd, {y, sum}, next, kElements);
+    Op(Opcode::kSquare, {x}, y, kElements);
+    Op(Opcode::kAdd, {y, sum}, next, kElements);
     sum = next;
   }
   Want(sum);
@@ -639,8 +639,8 @@ TEST_P(RandomLists, ComputeTheSame) {
   given(1, cols);
   given(rows, 1);
   given(1, 1);
-  const EOp unary[] = {EOp::kNeg, EOp::kAbs, EOp::kSquare, EOp::kTanh, EOp::kSigmoid, EOp::kFloor};
-  const EOp binary[] = {EOp::kAdd, EOp::kSub, EOp::kMul, EOp::kMaximum, EOp::kMinimum};
+  const Opcode unary[] = {Opcode::kNeg, Opcode::kAbs, Opcode::kSquare, Opcode::kTanh, Opcode::kSigmoid, Opcode::kFloor};
+  const Opcode binary[] = {Opcode::kAdd, Opcode::kSub, Opcode::kMul, Opcode::kMaximum, Opcode::kMinimum};
   const int length = 5 + pick(GetParam() % 8 == 1 ? 400 : 60);
   for (int i = 0; i < length; ++i) {
     const Matrix a = matrices[pick(matrices.size())], b = matrices[pick(matrices.size())];
@@ -693,8 +693,8 @@ TEST_P(RandomLists, ComputeTheSame) {
     } else if (kind == 14) {  // as signs, whose products are exact
       if (a.cols != b.rows) continue;
       Matrix x{Computed(a.rows * a.cols), a.rows, a.cols, false}, w{Computed(b.rows * b.cols), b.rows, b.cols, false};
-      Op(EOp::kSign, {a.at}, x.at, a.rows * a.cols);
-      Op(EOp::kSign, {b.at}, w.at, b.rows * b.cols);
+      Op(Opcode::kSign, {a.at}, x.at, a.rows * a.cols);
+      Op(Opcode::kSign, {b.at}, w.at, b.rows * b.cols);
       Matrix y{Computed(a.rows * b.cols), a.rows, b.cols, false};
       MatMul(x.at, w.at, y.at, 1, a.rows, a.cols, b.cols);
       matrices.insert(matrices.end(), {x, w, y});

@@ -96,7 +96,7 @@ class Lists : public ::testing::Test {
     }
     Record(desc, addresses, out);
   }
-  void Op(EOp op, std::vector<const float*> in, float* out, int64_t n) {
+  void Op(Opcode op, std::vector<const float*> in, float* out, int64_t n) {
     std::vector<std::pair<const float*, Dims>> with_strides;
     for (const float* address : in) with_strides.emplace_back(address, Dims{1});
     Launch(SingleOpProgram(op, DType::kFloat), {n}, with_strides, {out});

@@ -24,9 +24,9 @@ class LongLists : public Lists {
       float *const row = Computed(columns), *const negative = Computed(columns), *const sum = Computed(columns),
                    *const next = Computed(columns);
       Copy(rows, row, {columns}, {1}, {1}, i * columns);
-      Op(EOp::kNeg, {state}, negative, columns);
-      Op(EOp::kAdd, {negative, row}, sum, columns);
-      Op(EOp::kAbs, {sum}, next, columns);
+      Op(Opcode::kNeg, {state}, negative, columns);
+      Op(Opcode::kAdd, {negative, row}, sum, columns);
+      Op(Opcode::kAbs, {sum}, next, columns);
       states.push_back(state = next);
     }
     float* const stack = Computed(iterations * columns);
@@ -41,13 +41,13 @@ class LongLists : public Lists {
     std::vector<const float*> values{Given(Whole(columns))};
     for (int64_t i = 0; i < iterations; ++i) {
       float* const next = Computed(columns);
-      Op(EOp::kNeg, {values.back()}, next, columns);
+      Op(Opcode::kNeg, {values.back()}, next, columns);
       values.push_back(next);
     }
     const float* gradient = values.back();
     for (int64_t i = iterations; i-- > 0;) {
       float* const next = Computed(columns);
-      Op(EOp::kMaximum, {gradient, values[i]}, next, columns);
+      Op(Opcode::kMaximum, {gradient, values[i]}, next, columns);
       gradient = next;
     }
     Want(gradient);

@@ -23,7 +23,7 @@ class Recomputed : public Lists {
     }
     return const_cast<float*>(x);
   }
-  float* New(EOp op, std::vector<const float*> in) {
+  float* New(Opcode op, std::vector<const float*> in) {
     float* out = Computed(kLarge);
     Op(op, std::move(in), out, kLarge);
     return out;
@@ -48,9 +48,9 @@ class Recomputed : public Lists {
 };
 
 TEST_F(Recomputed, AnActivationAndWhatItsGradientNeeds) {
-  float *x = Product(), *t = New(EOp::kTanh, {x}), *u = New(EOp::kAdd, {t, t}), *y = New(EOp::kMul, {u, x});
+  float *x = Product(), *t = New(Opcode::kTanh, {x}), *u = New(Opcode::kAdd, {t, t}), *y = New(Opcode::kMul, {u, x});
   float* g = Through(3, y);
-  Want(New(EOp::kAdd, {New(EOp::kMul, {New(EOp::kMul, {g, u}), t}), x}));
+  Want(New(Opcode::kAdd, {New(Opcode::kMul, {New(Opcode::kMul, {g, u}), t}), x}));
   ExpectMore(2);
 }
 
@@ -59,11 +59,12 @@ TEST_F(Recomputed, NeedsLessMemory) {
   std::vector<float*> kept;
   float* y = Product();
   for (int layer = 0; layer < 4; ++layer) {
-    float *x = Through(1, y), *t = New(EOp::kTanh, {x}), *u = New(EOp::kSquare, {t}), *v = New(EOp::kAdd, {u, x});
+    float *x = Through(1, y), *t = New(Opcode::kTanh, {x}), *u = New(Opcode::kSquare, {t}),
+          *v = New(Opcode::kAdd, {u, x});
     kept.insert(kept.end(), {t, u, v, x});
     y = Through(2, v);
   }
-  for (; !kept.empty(); kept.pop_back()) y = New(EOp::kMul, {y, kept.back()});
+  for (; !kept.empty(); kept.pop_back()) y = New(Opcode::kMul, {y, kept.back()});
   Want(y);
   // Of each layer but the last, which is not far from its gradient: t, u and v.
   ExpectMore(3 * 3);
@@ -71,56 +72,56 @@ TEST_F(Recomputed, NeedsLessMemory) {
 }
 
 TEST_F(Recomputed, OnlyWhereItIsFar) {
-  float *v = Given(Tenths(kLarge)), *t = New(EOp::kTanh, {v});
-  Want(New(EOp::kMul, {Through(2, t), t}));
+  float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v});
+  Want(New(Opcode::kMul, {Through(2, t), t}));
   ExpectMore(0);
 }
 
 TEST_F(Recomputed, WhatIsReadNearbyToo) {
-  float *v = Given(Tenths(kLarge)), *t = New(EOp::kTanh, {v}), *g = Through(3, New(EOp::kSquare, {t}));
-  Want(New(EOp::kMul, {g, t}));
+  float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v}), *g = Through(3, New(Opcode::kSquare, {t}));
+  Want(New(Opcode::kMul, {g, t}));
   ExpectMore(1);
 }
 
 TEST_F(Recomputed, NotFromWhatIsWrittenSince) {
-  float *v = Given(Tenths(kLarge)), *t = New(EOp::kTanh, {v}), *g = Through(3, t);
-  Op(EOp::kAdd, {v, v}, v, kLarge);
-  Want(New(EOp::kMul, {g, t}));
+  float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v}), *g = Through(3, t);
+  Op(Opcode::kAdd, {v, v}, v, kLarge);
+  Want(New(Opcode::kMul, {g, t}));
   ExpectMore(0);
 }
 
 TEST_F(Recomputed, FromWhatIsWrittenLater) {
-  float *v = Given(Tenths(kLarge)), *t = New(EOp::kTanh, {v}), *g = Through(3, t);
-  Op(EOp::kMul, {g, t}, v, kLarge);
-  Want(New(EOp::kMul, {v, g}));
+  float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v}), *g = Through(3, t);
+  Op(Opcode::kMul, {g, t}, v, kLarge);
+  Want(New(Opcode::kMul, {v, g}));
   ExpectMore(1);
 }
 
 TEST_F(Recomputed, NotWhatAProductReads) {
-  float *v = Given(Tenths(kLarge)), *t = New(EOp::kTanh, {v}), *g = Through(3, t), *out = Computed(kRows * kRows);
+  float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v}), *g = Through(3, t), *out = Computed(kRows * kRows);
   MatMul(t, Given(Tenths(kColumns * kRows)), out, 0, kRows, kColumns, kRows);
-  Want(New(EOp::kMul, {g, t}));
+  Want(New(Opcode::kMul, {g, t}));
   Want(out);
   ExpectMore(0);
 }
 
 TEST_F(Recomputed, NotFromWhatIsAsLarge) {
-  float *t = New(EOp::kTanh, {Product()}), *g = Through(3, t);
-  Want(New(EOp::kMul, {g, t}));
+  float *t = New(Opcode::kTanh, {Product()}), *g = Through(3, t);
+  Want(New(Opcode::kMul, {g, t}));
   ExpectMore(0);
 }
 
 TEST_F(Recomputed, FromWhatAProductReads) {
-  float *x = Product(), *t = New(EOp::kTanh, {x}), *g = Through(3, t), *out = Computed(kRows * kRows);
-  Want(New(EOp::kMul, {g, t}));
+  float *x = Product(), *t = New(Opcode::kTanh, {x}), *g = Through(3, t), *out = Computed(kRows * kRows);
+  Want(New(Opcode::kMul, {g, t}));
   MatMul(x, Given(Tenths(kColumns * kRows)), out, 0, kRows, kColumns, kRows);
   Want(out);
   ExpectMore(1);
 }
 
 TEST_F(Recomputed, NotWhatIsWanted) {
-  float *v = Given(Tenths(kLarge)), *t = New(EOp::kTanh, {v}), *g = Through(3, t);
-  Want(New(EOp::kMul, {g, t}));
+  float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v}), *g = Through(3, t);
+  Want(New(Opcode::kMul, {g, t}));
   Want(t);
   ExpectMore(0);
 }
@@ -128,9 +129,9 @@ TEST_F(Recomputed, NotWhatIsWanted) {
 TEST_F(Recomputed, NotWhatTakesLong) {
   // Four simple instructions for a byte, of which a float has four and a Tanh takes eight.
   for (const bool longer : {false, true}) {
-    float *v = Given(Tenths(kLarge)), *t = New(EOp::kTanh, {New(EOp::kTanh, {v})});
-    if (longer) t = New(EOp::kAdd, {t, v});
-    Want(New(EOp::kMul, {Through(3, t), t}));
+    float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {New(Opcode::kTanh, {v})});
+    if (longer) t = New(Opcode::kAdd, {t, v});
+    Want(New(Opcode::kMul, {Through(3, t), t}));
     ExpectMore(2);  // of the first
   }
 }
@@ -138,9 +139,9 @@ TEST_F(Recomputed, NotWhatTakesLong) {
 TEST_F(Recomputed, NotWhatIsSmall) {
   const int64_t n = int64_t{16} << 10;
   float *v = Given(Tenths(n)), *t = Computed(n), *out = Computed(n);
-  Op(EOp::kTanh, {v}, t, n);
+  Op(Opcode::kTanh, {v}, t, n);
   Want(Through(3, Product()));
-  Op(EOp::kMul, {v, t}, out, n);
+  Op(Opcode::kMul, {v, t}, out, n);
   Want(out);
   ExpectMore(0);
 }
@@ -150,9 +151,9 @@ TEST_F(Recomputed, ReadersFarFromEachOtherAreNotOneProgram) {
     float *v = Given(Tenths(kLarge)), *product = Product();
     const auto programs = [this] { return Count<ElementwiseDesc>(ExpectSame()); };
     const int before = programs();
-    Want(New(EOp::kTanh, {v}));
+    Want(New(Opcode::kTanh, {v}));
     Want(Through(products, product));
-    Want(New(EOp::kExp, {v}));
+    Want(New(Opcode::kExp, {v}));
     EXPECT_EQ(programs() - before, products == 3 ? 2 : 1);
   }
 }

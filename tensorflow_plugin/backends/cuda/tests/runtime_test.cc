@@ -65,7 +65,7 @@ class Runtime : public ::testing::Test {
   // x + x to y.
   ElementwiseDesc Add(int64_t n) {
     ElementwiseDesc desc;
-    desc.program = SingleOpProgram(EOp::kAdd, DType::kFloat);
+    desc.program = SingleOpProgram(Opcode::kAdd, DType::kFloat);
     desc.shape = {n};
     for (int i = 0; i < 2; ++i) desc.in_strides[i] = {1};
     return desc;

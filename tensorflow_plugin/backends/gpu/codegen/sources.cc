@@ -46,20 +46,20 @@ const TypeText& TextOf(DType type) { return kTypes[static_cast<int>(type)]; }
 // the operands, %T their type, %U and %W the unsigned types of an integer (wrapping, same_size). What sets `failed`
 // fails.
 struct Expression {
-  EOp op;
+  Opcode op;
   const char* floating;
   const char* integer;
   const char* boolean;
 };
-#define XPU_FUNCTION(Name, function) {EOp::k##Name, function "(%a)", nullptr, nullptr}
-#define XPU_COMPARISON(Name, op, boolean) {EOp::k##Name, "(uchar)(%a " op " %b)", "(uchar)(%a " op " %b)", boolean}
-#define XPU_WRAPPING(Name, op) {EOp::k##Name, "%a " op " %b", "(%T)((%U)%a " op " (%U)%b)", nullptr}
+#define XPU_FUNCTION(Name, function) {Opcode::k##Name, function "(%a)", nullptr, nullptr}
+#define XPU_COMPARISON(Name, op, boolean) {Opcode::k##Name, "(uchar)(%a " op " %b)", "(uchar)(%a " op " %b)", boolean}
+#define XPU_WRAPPING(Name, op) {Opcode::k##Name, "%a " op " %b", "(%T)((%U)%a " op " (%U)%b)", nullptr}
 constexpr Expression kExpressions[] = {
-    {EOp::kNeg, "-%a", "(%T)(0 - (%U)%a)", nullptr},
-    {EOp::kAbs, "fabs(%a)", "(%T)(%a < 0 ? 0 - (%U)%a : (%U)%a)", nullptr},
-    {EOp::kSign, "(isnan(%a) ? %a : (%T)((%a > 0) - (%a < 0)))", "(%T)((%a > 0) - (%a < 0))", nullptr},
-    {EOp::kReciprocal, "1 / %a", nullptr, nullptr},
-    {EOp::kSquare, "%a * %a", "(%T)((%U)%a * (%U)%a)", nullptr},
+    {Opcode::kNeg, "-%a", "(%T)(0 - (%U)%a)", nullptr},
+    {Opcode::kAbs, "fabs(%a)", "(%T)(%a < 0 ? 0 - (%U)%a : (%U)%a)", nullptr},
+    {Opcode::kSign, "(isnan(%a) ? %a : (%T)((%a > 0) - (%a < 0)))", "(%T)((%a > 0) - (%a < 0))", nullptr},
+    {Opcode::kReciprocal, "1 / %a", nullptr, nullptr},
+    {Opcode::kSquare, "%a * %a", "(%T)((%U)%a * (%U)%a)", nullptr},
     XPU_FUNCTION(Sqrt, "sqrt"),
     XPU_FUNCTION(Rsqrt, "1 / sqrt"),
     XPU_FUNCTION(Exp, "exp"),
@@ -75,49 +75,50 @@ constexpr Expression kExpressions[] = {
     XPU_FUNCTION(Sinh, "sinh"),
     XPU_FUNCTION(Cosh, "cosh"),
     // A driver's may stay below 1 even at infinity. From where the type has nothing nearer it is 1.
-    {EOp::kTanh, "(fabs(%a) > (sizeof(%T) == 4 ? 9.02f : 19.1f) ? copysign((%T)1, %a) : tanh(%a))", nullptr, nullptr},
+    {Opcode::kTanh, "(fabs(%a) > (sizeof(%T) == 4 ? 9.02f : 19.1f) ? copysign((%T)1, %a) : tanh(%a))", nullptr,
+     nullptr},
     XPU_FUNCTION(Asinh, "asinh"),
     XPU_FUNCTION(Acosh, "acosh"),
     XPU_FUNCTION(Atanh, "atanh"),
-    {EOp::kSigmoid, "1 / (1 + exp(-%a))", nullptr, nullptr},
+    {Opcode::kSigmoid, "1 / (1 + exp(-%a))", nullptr, nullptr},
     XPU_FUNCTION(Erf, "erf"),
     XPU_FUNCTION(Erfc, "erfc"),
-    {EOp::kPopulationCount, nullptr, "(%T)popcount((%W)%a)", nullptr},
+    {Opcode::kPopulationCount, nullptr, "(%T)popcount((%W)%a)", nullptr},
     XPU_FUNCTION(Ceil, "ceil"),
     XPU_FUNCTION(Floor, "floor"),
     XPU_FUNCTION(Rint, "rint"),
-    {EOp::kIsNan, "(uchar)(isnan(%a) != 0)", nullptr, nullptr},
-    {EOp::kIsInf, "(uchar)(isinf(%a) != 0)", nullptr, nullptr},
-    {EOp::kIsFinite, "(uchar)(isfinite(%a) != 0)", nullptr, nullptr},
-    {EOp::kLogicalNot, nullptr, nullptr, "(uchar)!%a"},
-    {EOp::kBitwiseNot, nullptr, "(%T)~%a", nullptr},
+    {Opcode::kIsNan, "(uchar)(isnan(%a) != 0)", nullptr, nullptr},
+    {Opcode::kIsInf, "(uchar)(isinf(%a) != 0)", nullptr, nullptr},
+    {Opcode::kIsFinite, "(uchar)(isfinite(%a) != 0)", nullptr, nullptr},
+    {Opcode::kLogicalNot, nullptr, nullptr, "(uchar)!%a"},
+    {Opcode::kBitwiseNot, nullptr, "(%T)~%a", nullptr},
     XPU_WRAPPING(Add, "+"),
     XPU_WRAPPING(Sub, "-"),
     XPU_WRAPPING(Mul, "*"),
-    {EOp::kDiv, "%a / %b", nullptr, nullptr},
-    {EOp::kTruncateDiv, nullptr, "%T_truncate_div(%a, %b, &failed)", nullptr},
-    {EOp::kFloorDiv, "floor(%a / %b)", "%T_floor_div(%a, %b, &failed)", nullptr},
-    {EOp::kFloorMod, "%T_floor_mod(%a, %b)", "%T_floor_mod(%a, %b, &failed)", nullptr},
-    {EOp::kTruncateMod, "fmod(%a, %b)", "%T_truncate_mod(%a, %b, &failed)", nullptr},
-    {EOp::kMaximum, "(isnan(%a) || %a > %b ? %a : %b)", "(%a > %b ? %a : %b)", nullptr},
-    {EOp::kMinimum, "(isnan(%a) || %a < %b ? %a : %b)", "(%a < %b ? %a : %b)", nullptr},
-    {EOp::kPow, "pow(%a, %b)", "%T_power(%a, %b, &failed)", nullptr},
-    {EOp::kAtan2, "atan2(%a, %b)", nullptr, nullptr},
-    {EOp::kNextAfter, "nextafter(%a, %b)", nullptr, nullptr},
+    {Opcode::kDiv, "%a / %b", nullptr, nullptr},
+    {Opcode::kTruncateDiv, nullptr, "%T_truncate_div(%a, %b, &failed)", nullptr},
+    {Opcode::kFloorDiv, "floor(%a / %b)", "%T_floor_div(%a, %b, &failed)", nullptr},
+    {Opcode::kFloorMod, "%T_floor_mod(%a, %b)", "%T_floor_mod(%a, %b, &failed)", nullptr},
+    {Opcode::kTruncateMod, "fmod(%a, %b)", "%T_truncate_mod(%a, %b, &failed)", nullptr},
+    {Opcode::kMaximum, "(isnan(%a) || %a > %b ? %a : %b)", "(%a > %b ? %a : %b)", nullptr},
+    {Opcode::kMinimum, "(isnan(%a) || %a < %b ? %a : %b)", "(%a < %b ? %a : %b)", nullptr},
+    {Opcode::kPow, "pow(%a, %b)", "%T_power(%a, %b, &failed)", nullptr},
+    {Opcode::kAtan2, "atan2(%a, %b)", nullptr, nullptr},
+    {Opcode::kNextAfter, "nextafter(%a, %b)", nullptr, nullptr},
     XPU_COMPARISON(Equal, "==", "(uchar)(%a == %b)"),
     XPU_COMPARISON(NotEqual, "!=", "(uchar)(%a != %b)"),
     XPU_COMPARISON(Less, "<", nullptr),
     XPU_COMPARISON(LessEqual, "<=", nullptr),
     XPU_COMPARISON(Greater, ">", nullptr),
     XPU_COMPARISON(GreaterEqual, ">=", nullptr),
-    {EOp::kLogicalAnd, nullptr, nullptr, "(uchar)(%a && %b)"},
-    {EOp::kLogicalOr, nullptr, nullptr, "(uchar)(%a || %b)"},
-    {EOp::kBitwiseAnd, nullptr, "(%T)(%a & %b)", nullptr},
-    {EOp::kBitwiseOr, nullptr, "(%T)(%a | %b)", nullptr},
-    {EOp::kBitwiseXor, nullptr, "(%T)(%a ^ %b)", nullptr},
-    {EOp::kLeftShift, nullptr, "(%T)((%U)%a << %T_shift(%b))", nullptr},
-    {EOp::kRightShift, nullptr, "(%T)(%a >> %T_shift(%b))", nullptr},
-    {EOp::kSelect, "(%a ? %b : %c)", "(%a ? %b : %c)", "(%a ? %b : %c)"},
+    {Opcode::kLogicalAnd, nullptr, nullptr, "(uchar)(%a && %b)"},
+    {Opcode::kLogicalOr, nullptr, nullptr, "(uchar)(%a || %b)"},
+    {Opcode::kBitwiseAnd, nullptr, "(%T)(%a & %b)", nullptr},
+    {Opcode::kBitwiseOr, nullptr, "(%T)(%a | %b)", nullptr},
+    {Opcode::kBitwiseXor, nullptr, "(%T)(%a ^ %b)", nullptr},
+    {Opcode::kLeftShift, nullptr, "(%T)((%U)%a << %T_shift(%b))", nullptr},
+    {Opcode::kRightShift, nullptr, "(%T)(%a >> %T_shift(%b))", nullptr},
+    {Opcode::kSelect, "(%a ? %b : %c)", "(%a ? %b : %c)", "(%a ? %b : %c)"},
 };
 #undef XPU_FUNCTION
 #undef XPU_COMPARISON
@@ -125,15 +126,15 @@ constexpr Expression kExpressions[] = {
 
 // Of complex operands: %T_name is a function in complex.cl.
 struct ComplexExpression {
-  EOp op;
+  Opcode op;
   const char* text;
 };
-#define XPU_COMPLEX(Name, function) {EOp::k##Name, "%T_" function "(%a)"}
+#define XPU_COMPLEX(Name, function) {Opcode::k##Name, "%T_" function "(%a)"}
 constexpr ComplexExpression kComplexExpressions[] = {
-    {EOp::kNeg, "-%a"},
-    {EOp::kReciprocal, "%T_div(MAKE2(%T, 1, 0), %a)"},
-    {EOp::kSquare, "%T_mul(%a, %a)"},
-    {EOp::kRsqrt, "%T_div(MAKE2(%T, 1, 0), %T_sqrt(%a))"},
+    {Opcode::kNeg, "-%a"},
+    {Opcode::kReciprocal, "%T_div(MAKE2(%T, 1, 0), %a)"},
+    {Opcode::kSquare, "%T_mul(%a, %a)"},
+    {Opcode::kRsqrt, "%T_div(MAKE2(%T, 1, 0), %T_sqrt(%a))"},
     XPU_COMPLEX(Abs, "abs"),
     XPU_COMPLEX(Sign, "sign"),
     XPU_COMPLEX(Sqrt, "sqrt"),
@@ -154,22 +155,22 @@ constexpr ComplexExpression kComplexExpressions[] = {
     XPU_COMPLEX(Acosh, "acosh"),
     XPU_COMPLEX(Atanh, "atanh"),
     XPU_COMPLEX(Sigmoid, "sigmoid"),
-    {EOp::kReal, "%a.x"},
-    {EOp::kImag, "%a.y"},
-    {EOp::kAngle, "atan2(%a.y, %a.x)"},
+    {Opcode::kReal, "%a.x"},
+    {Opcode::kImag, "%a.y"},
+    {Opcode::kAngle, "atan2(%a.y, %a.x)"},
     XPU_COMPLEX(Conj, "conj"),
-    {EOp::kAdd, "%a + %b"},
-    {EOp::kSub, "%a - %b"},
-    {EOp::kMul, "%T_mul(%a, %b)"},
-    {EOp::kDiv, "%T_div(%a, %b)"},
-    {EOp::kPow, "%T_pow(%a, %b)"},
-    {EOp::kEqual, "(uchar)(%a.x == %b.x && %a.y == %b.y)"},
-    {EOp::kNotEqual, "(uchar)(%a.x != %b.x || %a.y != %b.y)"},
-    {EOp::kSelect, "(%a ? %b : %c)"},
+    {Opcode::kAdd, "%a + %b"},
+    {Opcode::kSub, "%a - %b"},
+    {Opcode::kMul, "%T_mul(%a, %b)"},
+    {Opcode::kDiv, "%T_div(%a, %b)"},
+    {Opcode::kPow, "%T_pow(%a, %b)"},
+    {Opcode::kEqual, "(uchar)(%a.x == %b.x && %a.y == %b.y)"},
+    {Opcode::kNotEqual, "(uchar)(%a.x != %b.x || %a.y != %b.y)"},
+    {Opcode::kSelect, "(%a ? %b : %c)"},
 };
 #undef XPU_COMPLEX
 
-const char* ExpressionOf(EOp op, DType type) {
+const char* ExpressionOf(Opcode op, DType type) {
   if (IsComplex(type)) {
     for (const ComplexExpression& e : kComplexExpressions) {
       if (e.op == op) return e.text;
@@ -250,7 +251,7 @@ std::string SpecialCall(const Instr& instr) {
   return text + ")";
 }
 
-bool MayFail(EOp op, DType type) {
+bool MayFail(Opcode op, DType type) {
   const char* const text = ExpressionOf(op, type);
   return text != nullptr && std::strstr(text, "&failed") != nullptr;
 }
@@ -283,7 +284,7 @@ bool HasProgram(const Abilities& abilities, const Program& program) {
     if (!HasRegister(abilities, instr.type) || !HasRegister(abilities, instr.result)) return false;
     const bool is_special = SpecialFunction(instr.op) != nullptr;
     if (is_special && !abilities.has_double) return false;
-    if (instr.op != EOp::kCast && !is_special && ExpressionOf(instr.op, instr.type) == nullptr) return false;
+    if (instr.op != Opcode::kCast && !is_special && ExpressionOf(instr.op, instr.type) == nullptr) return false;
   }
   return true;
 }
@@ -387,7 +388,7 @@ std::string Registers(const Program& program, const std::function<std::string(in
   if (program.can_fail()) text += "  int failed = 0;\n";
   for (size_t i = 0; i < program.instrs().size(); ++i) {
     const Instr& instr = program.instrs()[i];
-    if (instr.op == EOp::kCast) {
+    if (instr.op == Opcode::kCast) {
       define(Cast(instr.type, instr.result, RegisterName(instr.a)));
       continue;
     }

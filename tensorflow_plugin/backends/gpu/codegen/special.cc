@@ -24,42 +24,42 @@ constexpr char kIncomplete[] =
 constexpr const char* kSources[] = {kInverses, kGamma, kIntegrals, kBessel, kIncomplete};
 
 struct Function {
-  EOp op;
+  Opcode op;
   const char* name;
   const char* source;
 };
 constexpr Function kFunctions[] = {
-    {EOp::kErfinv, "special_erfinv", kInverses},
-    {EOp::kNdtri, "special_ndtri", kInverses},
-    {EOp::kLgamma, "special_lgamma", kGamma},
-    {EOp::kDigamma, "special_digamma", kGamma},
-    {EOp::kBesselI0, "special_bessel_i0", kBessel},
-    {EOp::kBesselI0e, "special_bessel_i0e", kBessel},
-    {EOp::kBesselI1, "special_bessel_i1", kBessel},
-    {EOp::kBesselI1e, "special_bessel_i1e", kBessel},
-    {EOp::kBesselJ0, "special_bessel_j0", kBessel},
-    {EOp::kBesselJ1, "special_bessel_j1", kBessel},
-    {EOp::kBesselK0, "special_bessel_k0", kBessel},
-    {EOp::kBesselK0e, "special_bessel_k0e", kBessel},
-    {EOp::kBesselK1, "special_bessel_k1", kBessel},
-    {EOp::kBesselK1e, "special_bessel_k1e", kBessel},
-    {EOp::kBesselY0, "special_bessel_y0", kBessel},
-    {EOp::kBesselY1, "special_bessel_y1", kBessel},
-    {EOp::kDawsn, "special_dawsn", kIntegrals},
-    {EOp::kExpint, "special_expint", kIntegrals},
-    {EOp::kFresnelCos, "special_fresnel_cos", kIntegrals},
-    {EOp::kFresnelSin, "special_fresnel_sin", kIntegrals},
-    {EOp::kSpence, "special_spence", kIntegrals},
-    {EOp::kIgamma, "special_igamma", kIncomplete},
-    {EOp::kIgammac, "special_igammac", kIncomplete},
-    {EOp::kIgammaGradA, "special_igamma_grad_a", kIncomplete},
-    {EOp::kGammaSampleGrad, "special_gamma_sample_grad", kIncomplete},
-    {EOp::kPolygamma, "special_polygamma", kIncomplete},
-    {EOp::kZeta, "special_zeta", kIncomplete},
-    {EOp::kBetainc, "special_betainc", kIncomplete},
+    {Opcode::kErfinv, "special_erfinv", kInverses},
+    {Opcode::kNdtri, "special_ndtri", kInverses},
+    {Opcode::kLgamma, "special_lgamma", kGamma},
+    {Opcode::kDigamma, "special_digamma", kGamma},
+    {Opcode::kBesselI0, "special_bessel_i0", kBessel},
+    {Opcode::kBesselI0e, "special_bessel_i0e", kBessel},
+    {Opcode::kBesselI1, "special_bessel_i1", kBessel},
+    {Opcode::kBesselI1e, "special_bessel_i1e", kBessel},
+    {Opcode::kBesselJ0, "special_bessel_j0", kBessel},
+    {Opcode::kBesselJ1, "special_bessel_j1", kBessel},
+    {Opcode::kBesselK0, "special_bessel_k0", kBessel},
+    {Opcode::kBesselK0e, "special_bessel_k0e", kBessel},
+    {Opcode::kBesselK1, "special_bessel_k1", kBessel},
+    {Opcode::kBesselK1e, "special_bessel_k1e", kBessel},
+    {Opcode::kBesselY0, "special_bessel_y0", kBessel},
+    {Opcode::kBesselY1, "special_bessel_y1", kBessel},
+    {Opcode::kDawsn, "special_dawsn", kIntegrals},
+    {Opcode::kExpint, "special_expint", kIntegrals},
+    {Opcode::kFresnelCos, "special_fresnel_cos", kIntegrals},
+    {Opcode::kFresnelSin, "special_fresnel_sin", kIntegrals},
+    {Opcode::kSpence, "special_spence", kIntegrals},
+    {Opcode::kIgamma, "special_igamma", kIncomplete},
+    {Opcode::kIgammac, "special_igammac", kIncomplete},
+    {Opcode::kIgammaGradA, "special_igamma_grad_a", kIncomplete},
+    {Opcode::kGammaSampleGrad, "special_gamma_sample_grad", kIncomplete},
+    {Opcode::kPolygamma, "special_polygamma", kIncomplete},
+    {Opcode::kZeta, "special_zeta", kIncomplete},
+    {Opcode::kBetainc, "special_betainc", kIncomplete},
 };
 
-const Function* Find(EOp op) {
+const Function* Find(Opcode op) {
   for (const Function& function : kFunctions) {
     if (function.op == op) return &function;
   }
@@ -68,7 +68,7 @@ const Function* Find(EOp op) {
 
 }  // namespace
 
-const char* SpecialFunction(EOp op) {
+const char* SpecialFunction(Opcode op) {
   const Function* const function = Find(op);
   return function == nullptr ? nullptr : function->name;
 }

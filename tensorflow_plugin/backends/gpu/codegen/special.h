@@ -9,7 +9,7 @@
 namespace xpu::gpu {
 
 // The function of doubles that an instruction is; nullptr: it is none of these.
-const char* SpecialFunction(EOp op);
+const char* SpecialFunction(Opcode op);
 // The sources of those that a program uses, each once.
 std::string SpecialSources(const Program& program);
 
