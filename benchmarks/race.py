@@ -46,8 +46,8 @@ CONTESTANTS = {
 
 
 # The XPU with something left out.
-PASSES = ("FuseElementwise", "FuseEpilogues", "FuseReductions", "ReadThroughCopies", "WriteThroughCopies")
-PASSES += ("StackProducts", "SumProducts", "RemoveRepeated", "KeepWhatStays", "Recompute")
+PASSES = ("FuseElementwise", "FuseEpilogues", "FuseReductions", "PropagateCopiesForward", "PropagateCopiesBackward")
+PASSES += ("BatchMatMuls", "FoldMatMulBatch", "EliminateCommonSubexpressions", "HoistInvariants", "Rematerialize")
 VARIANTS = {
     **{f"without {name}": Contestant({"TF_XPU_FUSION_WITHOUT": name}) for name in PASSES},
     "without direct calls": Contestant({"TF_XPU_DIRECT_CALLS": "0"}),

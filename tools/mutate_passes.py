@@ -39,7 +39,7 @@ class Mutant:
 
 
 MUTANTS = (
-    # RemoveRepeated
+    # EliminateCommonSubexpressions
     Mutant("repeated: written over since", "simple_passes.cc", "++version[place.buffer]", "(void)0"),
     Mutant("repeated: other places", "simple_passes.cc", "        Append(command.in[i].offset, &key);\n", ""),
     Mutant("repeated: other strides", "simple_passes.cc", "        Append(desc->in_strides[i], &key);\n", ""),
@@ -49,7 +49,7 @@ MUTANTS = (
     ),
     Mutant("repeated: wanted all the same", "simple_passes.cc", "if (!wanted) {", "if (true) {"),
     Mutant("repeated: written twice", "simple_passes.cc", "uses.buffers[b].writers.size() == 1 &&", ""),
-    # RemoveUnused
+    # EliminateDeadCode
     Mutant("unused: read by one", "simple_passes.cc", "readers[place.buffer] > 0", "readers[place.buffer] > 1"),
     Mutant("unused: wanted", "simple_passes.cc", "(uses.buffers[place.buffer].kept || readers", "(readers"),
     Mutant(
@@ -59,7 +59,7 @@ MUTANTS = (
         "(read.insert(place.buffer), true)) --readers",
     ),
     Mutant("unused: may fail", "simple_passes.cc", "if (command.may_fail()) gone[i] = false;", ""),
-    # CheckIndicesOnce
+    # DeduplicateIndexChecks
     Mutant("indices: written over since", "check_indices.cc", "++version[place.buffer]", "(void)0"),
     Mutant(
         "indices: fewer of them", "check_indices.cc", "Append(command.footprint.in[indices.input].elements, &key)", ""
@@ -72,7 +72,7 @@ MUTANTS = (
         "scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type)",
         "false",
     ),
-    # CheckIndicesEarly
+    # HoistIndexChecks
     Mutant("early: in spite of updates", "check_indices.cc", "command.follows_updates ||", ""),
     Mutant(
         "early: indices that are written",
@@ -92,10 +92,10 @@ MUTANTS = (
         "list->commands.insert(list->commands.begin() + num_copies",
         "list->commands.insert(list->commands.begin()",
     ),
-    # CopyToHostEarly
+    # ScheduleCopiesToHost
     Mutant("to the host: not early", "simple_passes.cc", "early[i] = early[i] ||", "early[i] = false &&"),
     Mutant("to the host: without what it hangs on", "simple_passes.cc", "for (int b : before[i]) early[b] = true;", ""),
-    # FewNumbersEarly
+    # ScheduleSmallResults
     Mutant("few numbers: none", "simple_passes.cc", "few[b] = list->buffers[b].bytes <= kFewBytes", "few[b] = false"),
     # Uses
     Mutant("uses: what is wanted is not kept", "dependencies.cc", "uses.buffers[b].kept = true", "(void)b"),
@@ -114,7 +114,7 @@ MUTANTS = (
         "",
     ),
     Mutant("order: fails before another", "dependencies.cc", "mine.push_back(last_that_may_fail)", "(void)0"),
-    # SumProducts
+    # FoldMatMulBatch
     Mutant("sum: what others read", "fold_batch.cc", " || of_terms.readers.size() != 1", ""),
     Mutant("sum: what is wanted", "fold_batch.cc", "of_terms.kept || ", ""),
     Mutant("sum: the largest", "fold_batch.cc", "d.kind != ReduceKind::kSum || ", ""),
@@ -204,7 +204,7 @@ MUTANTS = (
         "inputs.push_back(element);",
         "inputs.insert(inputs.begin(), element);",
     ),
-    # KeepWhatStays
+    # HoistInvariants
     Mutant("kept: of what is written", "hoist.cc", "return of.writers.empty();", "return true;"),
     Mutant("kept: what is wanted", "hoist.cc", "of.kept || ", ""),
     Mutant(
@@ -212,7 +212,7 @@ MUTANTS = (
     ),
     Mutant("kept: read between two writes", "hoist.cc", "once[r] || r > of.writers.back()", "true"),
     Mutant("kept: what is much larger", "hoist.cc", "return out <= kMostTimes * in + kAFew;", "return true;"),
-    # Recompute
+    # Rematerialize
     Mutant(
         "again: from what is written since",
         "rematerialize.cc",
@@ -370,7 +370,7 @@ MUTANTS = (
         "} else if (IsDense(desc.shape, desc.in_strides[k])) {",
         "} else if (!IsScalar(desc.shape, desc.in_strides[k])) {",
     ),
-    # ReadThroughCopies
+    # PropagateCopiesForward
     Mutant(
         "read: original written since",
         "propagate_copies.cc",
@@ -393,7 +393,7 @@ MUTANTS = (
         "read: a copy of two writers", "propagate_copies.cc", "of_copy.kept || of_copy.writers.size() != 1 ||", "of_copy.kept ||"
     ),
     Mutant("read: matrix not transposed", "propagate_copies.cc", "    desc->*transpose = !(desc->*transpose);\n", ""),
-    # WriteThroughCopies
+    # PropagateCopiesBackward
     Mutant(
         "written: before the old is read",
         "propagate_copies.cc",
@@ -448,7 +448,7 @@ MUTANTS = (
         "WritesGiven(list_, list_.commands[i]) && MayFail",
         "false && MayFail",
     ),
-    # StackProducts
+    # BatchMatMuls
     Mutant(
         "stacked: one behind the other but one",
         "batch_matmuls.cc",

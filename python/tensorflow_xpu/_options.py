@@ -61,22 +61,22 @@ PRIMITIVES = (
 )
 #: The passes over lists of commands: kPasses in tensorflow_plugin/commands.
 PASSES = (
-    "CopiesAreStrided",
-    "RemoveRepeated",
-    "CheckIndicesOnce",
-    "CheckIndicesEarly",
-    "RemoveUnused",
-    "ReadThroughCopies",
-    "WriteThroughCopies",
-    "SumProducts",
-    "StackProducts",
-    "KeepWhatStays",
-    "Recompute",
+    "CanonicalizeCopies",
+    "EliminateCommonSubexpressions",
+    "DeduplicateIndexChecks",
+    "HoistIndexChecks",
+    "EliminateDeadCode",
+    "PropagateCopiesForward",
+    "PropagateCopiesBackward",
+    "FoldMatMulBatch",
+    "BatchMatMuls",
+    "HoistInvariants",
+    "Rematerialize",
     "FuseElementwise",
     "FuseReductions",
     "FuseEpilogues",
-    "CopyToHostEarly",
-    "FewNumbersEarly",
+    "ScheduleCopiesToHost",
+    "ScheduleSmallResults",
 )
 _RULE = re.compile(
     r"(?:xpu:[0-9]{1,3}/)?(?P<call>alloc|copy|command)(?:=(?P<primitive>[A-Za-z]+))?:"

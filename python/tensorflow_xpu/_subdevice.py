@@ -111,7 +111,7 @@ def configure(
         isolate_memory: whether the host faults when it touches device memory (``TF_XPU_ISOLATE_MEMORY``).
         large_pages: whether memory asks for large pages (``TF_XPU_LARGE_PAGES``).
         fusion: whether graphs run in clusters (``TF_XPU_FUSION``).
-        fusion_without: passes over lists of commands to leave out, ``"Recompute,FuseEpilogues"``
+        fusion_without: passes over lists of commands to leave out, ``"Rematerialize,FuseEpilogues"``
             (``TF_XPU_FUSION_WITHOUT``).
         direct_calls: whether functions of a few ops are called without TensorFlow's executor
             (``TF_XPU_DIRECT_CALLS``).

@@ -282,7 +282,7 @@ class Capturer {
     if (how_ == Capturing::kInOneList) {
       std::vector<bool> useful;
       captured_->may_hoist =
-          !IsLeftOut("KeepWhatStays") && commands::HoistableBytes(*list, stays, &useful) >= kWorthKeeping;
+          !IsLeftOut("HoistInvariants") && commands::HoistableBytes(*list, stays, &useful) >= kWorthKeeping;
       if (captured_->may_hoist) captured_->invariant_variables = VariablesOf(useful);
       commands::Optimize(real_.capabilities(), LeftOut(), list.get());
     } else {

@@ -407,7 +407,7 @@ class MatMulBatcher {
     }
     list_.commands = std::move(all);
     // What is stacked lies so from the beginning where it can, and is found so by the next.
-    WriteThroughCopies(can_, Through::kWhatIsDense, &list_);
+    PropagateCopiesBackward(can_, Through::kWhatIsDense, &list_);
     Look();
   }
 
@@ -420,7 +420,7 @@ class MatMulBatcher {
 
 }  // namespace
 
-void StackProducts(const Capabilities& can, List* list) {
+void BatchMatMuls(const Capabilities& can, List* list) {
   MatMulBatcher batcher(can, list);
   while (batcher.StackSums() || batcher.StackRows()) {
   }

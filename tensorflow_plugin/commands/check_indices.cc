@@ -37,7 +37,7 @@ std::string RequiredOf(const Command& command, const std::vector<int64_t>& versi
 
 }  // namespace
 
-void CheckIndicesOnce(List* list) {
+void DeduplicateIndexChecks(List* list) {
   std::vector<int64_t> version(list->buffers.size(), 0);  // how often it has been written
   std::set<std::string> met;
   for (Command& command : list->commands) {
@@ -50,7 +50,7 @@ void CheckIndicesOnce(List* list) {
   }
 }
 
-void CheckIndicesEarly(const Capabilities& can, List* list) {
+void HoistIndexChecks(const Capabilities& can, List* list) {
   const BufferUses uses = UsesOf(*list);
   std::vector<Command> checks;
   // What comes from the host is there first.

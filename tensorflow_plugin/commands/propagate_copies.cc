@@ -431,7 +431,7 @@ class Writer {
 
 }  // namespace
 
-void CopiesAreStrided(const Capabilities& can, List* list) {
+void CanonicalizeCopies(const Capabilities& can, List* list) {
   for (Command& command : list->commands) {
     const auto* bytes = std::get_if<CopyBytes>(&command.desc);
     if (bytes == nullptr) continue;
@@ -443,7 +443,7 @@ void CopiesAreStrided(const Capabilities& can, List* list) {
   }
 }
 
-void ReadThroughCopies(const Capabilities& can, Through which, List* list) {
+void PropagateCopiesForward(const Capabilities& can, Through which, List* list) {
   BufferUses uses = UsesOf(*list);
   std::vector<bool> mixed(list->buffers.size(), false);
   for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
@@ -452,7 +452,7 @@ void ReadThroughCopies(const Capabilities& can, Through which, List* list) {
   }
 }
 
-void WriteThroughCopies(const Capabilities& can, Through, List* list) {
+void PropagateCopiesBackward(const Capabilities& can, Through, List* list) {
   Writer writer(can, list);
   std::vector<bool> gone(list->commands.size(), false);
   for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {

@@ -20,9 +20,9 @@ constexpr int64_t kSmall = int64_t{64} << 10;
 constexpr size_t kMaxChain = 24;
 constexpr int64_t kInstructionsPerByte = 4;
 
-class Recomputer {
+class Rematerializer {
  public:
-  explicit Recomputer(List* list) : list_(*list), uses_(UsesOf(*list)), distances_(*list) {}
+  explicit Rematerializer(List* list) : list_(*list), uses_(UsesOf(*list)), distances_(*list) {}
 
   void Run() {
     // Values that are computed from the same stand or fall together.
@@ -166,6 +166,6 @@ class Recomputer {
 
 }  // namespace
 
-void Recompute(List* list) { Recomputer(list).Run(); }
+void Rematerialize(List* list) { Rematerializer(list).Run(); }
 
 }  // namespace xpu::commands

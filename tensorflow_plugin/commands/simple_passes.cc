@@ -11,7 +11,7 @@
 #include "tensorflow_plugin/commands/passes.h"
 
 namespace xpu::commands {
-void RemoveRepeated(List* list) {
+void EliminateCommonSubexpressions(List* list) {
   const BufferUses uses = UsesOf(*list);
   std::vector<int> stands_for(list->buffers.size());  // which buffer holds the same
   for (size_t b = 0; b < stands_for.size(); ++b) stands_for[b] = static_cast<int>(b);
@@ -59,7 +59,7 @@ void RemoveRepeated(List* list) {
   Remove(gone, list);
 }
 
-void RemoveUnused(List* list) {
+void EliminateDeadCode(List* list) {
   const BufferUses uses = UsesOf(*list);
   std::vector<int> readers(list->buffers.size());
   for (size_t b = 0; b < readers.size(); ++b) readers[b] = static_cast<int>(uses.buffers[b].readers.size());
@@ -107,11 +107,11 @@ void Reorder(size_t first, const ComesFirst& comes_first, List* list) {
 
 }  // namespace
 
-void CopyToHostEarly(List* list) {
+void ScheduleCopiesToHost(List* list) {
   Reorder(0, [](const Command& command) { return std::holds_alternative<CopyToHost>(command.desc); }, list);
 }
 
-void FewNumbersEarly(List* list) {
+void ScheduleSmallResults(List* list) {
   constexpr int64_t kFewBytes = 1024;
   std::vector<bool> few(list->buffers.size(), false);
   for (int b : list->live_out) few[b] = list->buffers[b].bytes <= kFewBytes;

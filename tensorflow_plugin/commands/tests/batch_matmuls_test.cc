@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kRows = 3, kIn = 4, kOut = 5;
 
-class Stacks : public Lists {
+class BatchedMatMuls : public Lists {
  protected:
   // The list without the parts that it is made of.
   static int Products(const List& list) { return Count<MatMulDesc>(list); }
@@ -41,7 +41,7 @@ class Stacks : public Lists {
   }
 };
 
-TEST_F(Stacks, WhatAllStepsMultiplyIsOneProduct) {
+TEST_F(BatchedMatMuls, WhatAllStepsMultiplyIsOneProduct) {
   float *x = Given(Whole(4 * kRows * kIn)), *w = Given(Whole(kIn * kOut)), *state = Given(Whole(kRows * kOut));
   for (int t = 0; t < 4; ++t) {
     float* y = Times(Bytes(x + t * kRows * kIn, kRows * kIn), w);
@@ -55,7 +55,7 @@ TEST_F(Stacks, WhatAllStepsMultiplyIsOneProduct) {
   EXPECT_EQ(Count<CopyStridedDesc>(list), 0);
 }
 
-TEST_F(Stacks, APartThatIsWantedIsNotStacked) {
+TEST_F(BatchedMatMuls, APartThatIsWantedIsNotStacked) {
   float *x = Given(Whole(2 * kRows * kIn)), *w = Given(Whole(kIn * kOut)), *y = Computed(kRows * kOut);
   float *a = Times(x, w), *b = Times(x + kRows * kIn, w);
   Op(Opcode::kSub, {a, b}, y, kRows * kOut);
@@ -64,7 +64,7 @@ TEST_F(Stacks, APartThatIsWantedIsNotStacked) {
   EXPECT_EQ(Products(ExpectSame()), 2);
 }
 
-TEST_F(Stacks, AProductThatHangsOnAnotherWaits) {
+TEST_F(BatchedMatMuls, AProductThatHangsOnAnotherWaits) {
   float *x = Given(Whole(16)), *w = Given(Whole(16)), *a = Computed(16), *b = Computed(16);
   MatMul(x, w, a, 0, 4, 4, 4);
   MatMul(a, w, b, 0, 4, 4, 4);
@@ -72,7 +72,7 @@ TEST_F(Stacks, AProductThatHangsOnAnotherWaits) {
   EXPECT_EQ(Products(ExpectSame()), 2);
 }
 
-TEST_F(Stacks, WeightsThatWereChangedAreOthers) {
+TEST_F(BatchedMatMuls, WeightsThatWereChangedAreOthers) {
   float *x = Given(Whole(2 * kRows * kIn)), *w = Given(Whole(kIn * kOut)), *y = Computed(kRows * kOut);
   float* a = Times(x, w);
   Op(Opcode::kNeg, {w}, w, kIn * kOut);
@@ -82,7 +82,7 @@ TEST_F(Stacks, WeightsThatWereChangedAreOthers) {
   EXPECT_EQ(Products(ExpectSame()), 2);
 }
 
-TEST_F(Stacks, AnInputThatIsChangedInBetweenIsReadBefore) {
+TEST_F(BatchedMatMuls, AnInputThatIsChangedInBetweenIsReadBefore) {
   float *x = Given(Whole(kRows * kIn)), *w = Given(Whole(kIn * kOut)), *y = Computed(kRows * kOut);
   float* a = Times(x, w);
   Op(Opcode::kSquare, {x}, x, kRows * kIn);
@@ -92,7 +92,7 @@ TEST_F(Stacks, AnInputThatIsChangedInBetweenIsReadBefore) {
   EXPECT_EQ(Products(ExpectSame()), 2);
 }
 
-TEST_F(Stacks, AGradientOfAllStepsIsOneProduct) {
+TEST_F(BatchedMatMuls, AGradientOfAllStepsIsOneProduct) {
   const int steps = 5;
   float *x = Given(Whole(steps * kRows * kIn)), *g = Given(Whole(kRows * kOut)), *last = Computed(kIn * kOut);
   std::vector<float*> products, sums;
@@ -116,7 +116,7 @@ TEST_F(Stacks, AGradientOfAllStepsIsOneProduct) {
   EXPECT_EQ(Count<CopyStridedDesc>(list), 0) << Text(list);
 }
 
-TEST_F(Stacks, ATermThatSomebodyElseReadsStays) {
+TEST_F(BatchedMatMuls, ATermThatSomebodyElseReadsStays) {
   float *x = Given(Whole(3 * kRows * kIn)), *g = Given(Whole(3 * kRows * kOut)), *z = Computed(kIn * kOut);
   std::vector<float*> terms;
   for (int t = 0; t < 3; ++t) terms.push_back(Gradient(x + t * kRows * kIn, g + t * kRows * kOut));
@@ -126,7 +126,7 @@ TEST_F(Stacks, ATermThatSomebodyElseReadsStays) {
   EXPECT_EQ(Products(ExpectSame()), 2);
 }
 
-TEST_F(Stacks, ATermThatSomebodyElseReadsAfterwardsStays) {
+TEST_F(BatchedMatMuls, ATermThatSomebodyElseReadsAfterwardsStays) {
   float *x = Given(Whole(3 * kRows * kIn)), *g = Given(Whole(3 * kRows * kOut)), *z = Computed(kIn * kOut);
   std::vector<float*> terms;
   for (int t = 0; t < 3; ++t) terms.push_back(Gradient(x + t * kRows * kIn, g + t * kRows * kOut));
@@ -136,7 +136,7 @@ TEST_F(Stacks, ATermThatSomebodyElseReadsAfterwardsStays) {
   EXPECT_EQ(Products(ExpectSame()), 2);
 }
 
-TEST_F(Stacks, WhatIsAddedTwiceCountsTwice) {
+TEST_F(BatchedMatMuls, WhatIsAddedTwiceCountsTwice) {
   float *x = Given(Whole(2 * kRows * kIn)), *g = Given(Whole(2 * kRows * kOut)), *twice = Computed(kIn * kOut);
   float *a = Gradient(x, g), *b = Gradient(x + kRows * kIn, g + kRows * kOut);
   Op(Opcode::kAdd, {a, a}, twice, kIn * kOut);
@@ -145,7 +145,7 @@ TEST_F(Stacks, WhatIsAddedTwiceCountsTwice) {
 }
 
 // A recurrent network with steps of all kinds, whose numbers are whole and stay small.
-class RandomLoops : public Stacks, public ::testing::WithParamInterface<int> {};
+class RandomLoops : public BatchedMatMuls, public ::testing::WithParamInterface<int> {};
 
 TEST_P(RandomLoops, ComputeTheSame) {
   std::mt19937 random(GetParam());

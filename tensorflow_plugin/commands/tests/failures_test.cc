@@ -171,7 +171,7 @@ TEST_F(Failures, TheSameIndicesFailOnce) {
   Scatter(ScatterKind::kAdd, indices, rows, table, 2);
   Gather(table, indices, Computed(2), 1);  // only the first of them
   List list = capture_.list();
-  CheckIndicesOnce(&list);
+  DeduplicateIndexChecks(&list);
   std::vector<bool> may_fail;
   for (const Command& command : list.commands) may_fail.push_back(command.may_fail());
   EXPECT_EQ(may_fail, (std::vector<bool>{true, true, false, true}));
@@ -237,7 +237,7 @@ TEST_F(Failures, OtherFailuresStay) {
   Op(Opcode::kAdd, {indices, indices}, indices, 2);
   Scatter(ScatterKind::kAdd, indices, updates, table, 2);
   List list = capture_.list();
-  CheckIndicesOnce(&list);
+  DeduplicateIndexChecks(&list);
   EXPECT_EQ(MayFail(list), 4);
 }
 

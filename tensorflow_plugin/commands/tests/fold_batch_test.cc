@@ -6,7 +6,7 @@ namespace {
 
 constexpr int64_t kBatch = 5, kM = 6, kN = 7, kK = 4;
 
-class SummedProducts : public Lists {
+class FoldedBatches : public Lists {
  protected:
   // The matrices of `a` are [kK, kM] if they are turned, those of `b` [kN, kK].
   static MatMulDesc Products(bool turn_a, bool turn_b) {
@@ -40,7 +40,7 @@ class SummedProducts : public Lists {
   // That the pass leaves so many commands.
   void Expect(size_t commands) {
     List list = capture_.list();
-    SumProducts(TheMachine().device->capabilities(), &list);
+    FoldMatMulBatch(TheMachine().device->capabilities(), &list);
     EXPECT_EQ(list.commands.size(), commands) << Text(list);
     ExpectEqual(Run(capture_.list()), Run(list), Text(list));
     ExpectSame();
@@ -50,7 +50,7 @@ class SummedProducts : public Lists {
                *const c_ = Computed(kBatch * kM * kN), *const sum_ = Computed(kM * kN);
 };
 
-TEST_F(SummedProducts, TheGradientOfWeights) {
+TEST_F(FoldedBatches, TheGradientOfWeights) {
   Record(Products(true, false));
   Sum(sum_);
   Want(sum_);
@@ -66,12 +66,12 @@ class WantsMemory final : public Capabilities {
   int64_t WorkspaceBytes(const MatMulDesc& desc) const override { return desc.k > kK ? 4096 : 0; }
 };
 
-TEST_F(SummedProducts, GetTheMemoryThatTheyNeed) {
+TEST_F(FoldedBatches, GetTheMemoryThatTheyNeed) {
   Record(Products(true, false));
   Sum(sum_);
   Want(sum_);
   List list = capture_.list();
-  SumProducts(WantsMemory(), &list);
+  FoldMatMulBatch(WantsMemory(), &list);
   ASSERT_EQ(list.commands.size(), 1u) << Text(list);
   const BufferSlice& workspace = list.commands[0].workspace;
   ASSERT_EQ(workspace.buffer, static_cast<int>(list.buffers.size()) - 1);
@@ -79,7 +79,7 @@ TEST_F(SummedProducts, GetTheMemoryThatTheyNeed) {
   ExpectEqual(Run(capture_.list()), Run(list), Text(list));
 }
 
-TEST_F(SummedProducts, OfSeveralAxes) {
+TEST_F(FoldedBatches, OfSeveralAxes) {
   MatMulDesc desc = Products(true, false);
   desc.batch = {1, kBatch};
   desc.a_batch_strides = {0, kM * kK};
@@ -90,7 +90,7 @@ TEST_F(SummedProducts, OfSeveralAxes) {
   Expect(1);
 }
 
-TEST_F(SummedProducts, MatricesSideBySide) {
+TEST_F(FoldedBatches, MatricesSideBySide) {
   MatMulDesc desc = Products(false, true);
   Interleave(&desc.a_batch_strides, &desc.lda, kK);
   Interleave(&desc.b_batch_strides, &desc.ldb, kK);
@@ -100,7 +100,7 @@ TEST_F(SummedProducts, MatricesSideBySide) {
   Expect(1);
 }
 
-TEST_F(SummedProducts, NotIfTheyLieOtherwise) {
+TEST_F(FoldedBatches, NotIfTheyLieOtherwise) {
   for (int matrix : {0, 1}) {
     SCOPED_TRACE(matrix);
     capture_.list().commands.clear();
@@ -111,7 +111,7 @@ TEST_F(SummedProducts, NotIfTheyLieOtherwise) {
   }
 }
 
-TEST_F(SummedProducts, NotIfTheyShareOne) {
+TEST_F(FoldedBatches, NotIfTheyShareOne) {
   MatMulDesc desc = Products(true, false);
   desc.b_batch_strides = {0};
   Record(desc);
@@ -120,7 +120,7 @@ TEST_F(SummedProducts, NotIfTheyShareOne) {
   Expect(2);
 }
 
-TEST_F(SummedProducts, TheSumOverAllOfThemAlone) {
+TEST_F(FoldedBatches, TheSumOverAllOfThemAlone) {
   float* rows = Computed(kBatch * kN);
   Record(Products(true, false));
   Sum(rows, {kBatch, kM, kN}, 2);
@@ -128,7 +128,7 @@ TEST_F(SummedProducts, TheSumOverAllOfThemAlone) {
   Expect(2);
 }
 
-TEST_F(SummedProducts, NotOfTheirRowsAsWell) {
+TEST_F(FoldedBatches, NotOfTheirRowsAsWell) {
   float* columns = Computed(kN);
   Record(Products(true, false));
   Sum(columns, {kBatch * kM, kN}, 1);
@@ -136,7 +136,7 @@ TEST_F(SummedProducts, NotOfTheirRowsAsWell) {
   Expect(2);
 }
 
-TEST_F(SummedProducts, NotOfOtherParts) {
+TEST_F(FoldedBatches, NotOfOtherParts) {
   float* fifths = Computed(kM * kN);
   Record(Products(true, false));
   Sum(fifths, {kM * kN, kBatch}, 2);
@@ -144,14 +144,14 @@ TEST_F(SummedProducts, NotOfOtherParts) {
   Expect(2);
 }
 
-TEST_F(SummedProducts, NothingButTheSum) {
+TEST_F(FoldedBatches, NothingButTheSum) {
   Record(Products(true, false));
   Sum(sum_, {kBatch, kM, kN}, 1, ReduceKind::kMax);
   Want(sum_);
   Expect(2);
 }
 
-TEST_F(SummedProducts, NotIfOthersReadThem) {
+TEST_F(FoldedBatches, NotIfOthersReadThem) {
   float* rows = Computed(kBatch * kN);
   Record(Products(true, false));
   Sum(sum_);
@@ -161,7 +161,7 @@ TEST_F(SummedProducts, NotIfOthersReadThem) {
   Expect(3);
 }
 
-TEST_F(SummedProducts, NotIfTheyAreWanted) {
+TEST_F(FoldedBatches, NotIfTheyAreWanted) {
   Record(Products(true, false));
   Sum(sum_);
   Want(sum_);
@@ -170,7 +170,7 @@ TEST_F(SummedProducts, NotIfTheyAreWanted) {
 }
 
 // Somebody has to read first what is there.
-TEST_F(SummedProducts, NotWhereSomethingIs) {
+TEST_F(FoldedBatches, NotWhereSomethingIs) {
   float *variable = Given(Whole(kM * kN)), *before = Computed(kM * kN);
   Record(Products(true, false));
   Op(Opcode::kNeg, {variable}, before, kM * kN);

@@ -22,7 +22,7 @@ class Epilogues : public Lists {
     List list = capture_.list();
     FuseElementwise(TheMachine().device->capabilities(), &list);
     FuseEpilogues(TheMachine().device->capabilities(), &list);
-    RemoveUnused(&list);
+    EliminateDeadCode(&list);
     EXPECT_EQ(list.commands.size(), commands) << Text(list);
     int found = 0;
     for (const Command& command : list.commands) {

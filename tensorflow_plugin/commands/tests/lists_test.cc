@@ -64,7 +64,7 @@ TEST_F(Lists, ARepeatedCommandIsOne) {
   Op(Opcode::kAdd, {a, b}, y, 3);
   Want(y);
   List list = capture_.list();
-  RemoveRepeated(&list);
+  EliminateCommonSubexpressions(&list);
   EXPECT_EQ(list.commands.size(), 2u);
   ExpectSame();
 }
@@ -77,7 +77,7 @@ TEST_F(Lists, WhatLooksRepeatedAfterAWriteIsNot) {
   Op(Opcode::kSub, {a, b}, y, 3);
   Want(y);
   List list = capture_.list();
-  RemoveRepeated(&list);
+  EliminateCommonSubexpressions(&list);
   EXPECT_EQ(list.commands.size(), 4u);
   ExpectSame();
 }

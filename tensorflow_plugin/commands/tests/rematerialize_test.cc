@@ -6,7 +6,7 @@ namespace {
 
 constexpr int64_t kRows = 128, kColumns = 256, kLarge = kRows * kColumns;
 
-class Recomputed : public Lists {
+class Rematerialized : public Lists {
  protected:
   // [kRows, kColumns], of a product.
   float* Product() {
@@ -37,7 +37,7 @@ class Recomputed : public Lists {
   // How many elementwise commands the pass adds, which must be as many as `want`, to what gives the same then.
   void ExpectMore(int want) {
     List list = capture_.list();
-    Recompute(&list);
+    Rematerialize(&list);
     EXPECT_EQ(Count<ElementwiseDesc>(list) - Count<ElementwiseDesc>(capture_.list()), want) << Text(list);
     ExpectEqual(Run(capture_.list()), Run(list), Text(list));
     saved_ = PlanMemory(capture_.list()).bytes - PlanMemory(list).bytes;
@@ -47,14 +47,14 @@ class Recomputed : public Lists {
   int64_t saved_ = 0;  // bytes
 };
 
-TEST_F(Recomputed, AnActivationAndWhatItsGradientNeeds) {
+TEST_F(Rematerialized, AnActivationAndWhatItsGradientNeeds) {
   float *x = Product(), *t = New(Opcode::kTanh, {x}), *u = New(Opcode::kAdd, {t, t}), *y = New(Opcode::kMul, {u, x});
   float* g = Through(3, y);
   Want(New(Opcode::kAdd, {New(Opcode::kMul, {New(Opcode::kMul, {g, u}), t}), x}));
   ExpectMore(2);
 }
 
-TEST_F(Recomputed, NeedsLessMemory) {
+TEST_F(Rematerialized, NeedsLessMemory) {
   // Of several layers, as in the middle of one nothing else is alive.
   std::vector<float*> kept;
   float* y = Product();
@@ -71,33 +71,33 @@ TEST_F(Recomputed, NeedsLessMemory) {
   EXPECT_GE(saved_, 2 * 3 * kLarge * static_cast<int64_t>(sizeof(float)));
 }
 
-TEST_F(Recomputed, OnlyWhereItIsFar) {
+TEST_F(Rematerialized, OnlyWhereItIsFar) {
   float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v});
   Want(New(Opcode::kMul, {Through(2, t), t}));
   ExpectMore(0);
 }
 
-TEST_F(Recomputed, WhatIsReadNearbyToo) {
+TEST_F(Rematerialized, WhatIsReadNearbyToo) {
   float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v}), *g = Through(3, New(Opcode::kSquare, {t}));
   Want(New(Opcode::kMul, {g, t}));
   ExpectMore(1);
 }
 
-TEST_F(Recomputed, NotFromWhatIsWrittenSince) {
+TEST_F(Rematerialized, NotFromWhatIsWrittenSince) {
   float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v}), *g = Through(3, t);
   Op(Opcode::kAdd, {v, v}, v, kLarge);
   Want(New(Opcode::kMul, {g, t}));
   ExpectMore(0);
 }
 
-TEST_F(Recomputed, FromWhatIsWrittenLater) {
+TEST_F(Rematerialized, FromWhatIsWrittenLater) {
   float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v}), *g = Through(3, t);
   Op(Opcode::kMul, {g, t}, v, kLarge);
   Want(New(Opcode::kMul, {v, g}));
   ExpectMore(1);
 }
 
-TEST_F(Recomputed, NotWhatAProductReads) {
+TEST_F(Rematerialized, NotWhatAProductReads) {
   float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v}), *g = Through(3, t), *out = Computed(kRows * kRows);
   MatMul(t, Given(Tenths(kColumns * kRows)), out, 0, kRows, kColumns, kRows);
   Want(New(Opcode::kMul, {g, t}));
@@ -105,13 +105,13 @@ TEST_F(Recomputed, NotWhatAProductReads) {
   ExpectMore(0);
 }
 
-TEST_F(Recomputed, NotFromWhatIsAsLarge) {
+TEST_F(Rematerialized, NotFromWhatIsAsLarge) {
   float *t = New(Opcode::kTanh, {Product()}), *g = Through(3, t);
   Want(New(Opcode::kMul, {g, t}));
   ExpectMore(0);
 }
 
-TEST_F(Recomputed, FromWhatAProductReads) {
+TEST_F(Rematerialized, FromWhatAProductReads) {
   float *x = Product(), *t = New(Opcode::kTanh, {x}), *g = Through(3, t), *out = Computed(kRows * kRows);
   Want(New(Opcode::kMul, {g, t}));
   MatMul(x, Given(Tenths(kColumns * kRows)), out, 0, kRows, kColumns, kRows);
@@ -119,14 +119,14 @@ TEST_F(Recomputed, FromWhatAProductReads) {
   ExpectMore(1);
 }
 
-TEST_F(Recomputed, NotWhatIsWanted) {
+TEST_F(Rematerialized, NotWhatIsWanted) {
   float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {v}), *g = Through(3, t);
   Want(New(Opcode::kMul, {g, t}));
   Want(t);
   ExpectMore(0);
 }
 
-TEST_F(Recomputed, NotWhatTakesLong) {
+TEST_F(Rematerialized, NotWhatTakesLong) {
   // Four simple instructions for a byte, of which a float has four and a Tanh takes eight.
   for (const bool longer : {false, true}) {
     float *v = Given(Tenths(kLarge)), *t = New(Opcode::kTanh, {New(Opcode::kTanh, {v})});
@@ -136,7 +136,7 @@ TEST_F(Recomputed, NotWhatTakesLong) {
   }
 }
 
-TEST_F(Recomputed, NotWhatIsSmall) {
+TEST_F(Rematerialized, NotWhatIsSmall) {
   const int64_t n = int64_t{16} << 10;
   float *v = Given(Tenths(n)), *t = Computed(n), *out = Computed(n);
   Op(Opcode::kTanh, {v}, t, n);
@@ -146,7 +146,7 @@ TEST_F(Recomputed, NotWhatIsSmall) {
   ExpectMore(0);
 }
 
-TEST_F(Recomputed, ReadersFarFromEachOtherAreNotOneProgram) {
+TEST_F(Rematerialized, ReadersFarFromEachOtherAreNotOneProgram) {
   for (const int products : {2, 3}) {
     float *v = Given(Tenths(kLarge)), *product = Product();
     const auto programs = [this] { return Count<ElementwiseDesc>(ExpectSame()); };
