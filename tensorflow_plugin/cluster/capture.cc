@@ -288,7 +288,7 @@ class Capturer {
     } else {
       Divide(stays, list.get());
     }
-    auto ops = std::make_shared<std::vector<recording::ListOps::Names>>();
+    auto ops = std::make_shared<std::vector<trace::ListOps::Names>>();
     for (const tf::NodeDef* node : captured_->origins) ops->push_back({node->name(), node->op()});
     captured_->ops = std::move(ops);
     captured_->memory = commands::PlanMemory(*list);

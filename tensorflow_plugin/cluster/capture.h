@@ -10,7 +10,7 @@
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/primitives/backend.h"
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
 namespace xpu::cluster {
 
@@ -52,17 +52,17 @@ struct HoistedList {
 
 struct Captured {
   // Of the list's commands, each with the op that it is of; made when a profiler first listens.
-  recording::ListLabels::Labels Labels() const;
+  trace::ScopedListLabels::Labels Labels() const;
 
   std::shared_ptr<const commands::List> list;
   commands::MemoryPlan memory;
   std::unique_ptr<const Executable> executable;  // of the list
   // What commands are of: the members first, then those of their loops.
   std::vector<const tensorflow::NodeDef*> origins;
-  recording::ListOps::Ops ops;  // the names of the same
-  std::vector<int> uploaded;    // the buffer of each argument that is uploaded
-  std::vector<int> arguments;   // the buffer of each device argument
-  std::vector<int> variables;   // the buffer of each variable
+  trace::ListOps::Ops ops;     // the names of the same
+  std::vector<int> uploaded;   // the buffer of each argument that is uploaded
+  std::vector<int> arguments;  // the buffer of each device argument
+  std::vector<int> variables;  // the buffer of each variable
   std::vector<ResultValue> results;
   std::vector<VariableUpdate> variable_updates;  // by variable
   std::vector<int> written_arguments;            // buffers of device arguments that commands write into
@@ -75,7 +75,7 @@ struct Captured {
 
  private:
   mutable std::once_flag labels_made_;
-  mutable recording::ListLabels::Labels labels_;
+  mutable trace::ScopedListLabels::Labels labels_;
 };
 
 // What the capture is of: arguments and variables as they are at this call.

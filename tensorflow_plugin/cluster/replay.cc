@@ -267,15 +267,15 @@ absl::Status CopyOnHost(tf::OpKernelContext* ctx, const tf::Tensor& value, tf::T
   return absl::OkStatus();
 }
 
-recording::ListLabels::Labels Captured::Labels() const {
+trace::ScopedListLabels::Labels Captured::Labels() const {
   std::call_once(labels_made_, [this] {
-    std::vector<recording::Label> labels = recording::LabelsOf(*list);
+    std::vector<trace::Label> labels = trace::LabelsOf(*list);
     for (size_t i = 0; i < labels.size(); ++i) {
       const tf::NodeDef& node = *origins[list->commands[i].origin];
-      labels[i].op = recording::Intern(node.name());
-      labels[i].op_type = recording::Intern(node.op());
+      labels[i].op = trace::Intern(node.name());
+      labels[i].op_type = trace::Intern(node.op());
     }
-    labels_ = std::make_shared<const std::vector<recording::Label>>(std::move(labels));
+    labels_ = std::make_shared<const std::vector<trace::Label>>(std::move(labels));
   });
   return labels_;
 }
@@ -310,13 +310,13 @@ absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captur
   TF_RETURN_IF_ERROR(ToAbsl(RequireNotForked()));
   Stream& queue = *stream->stream;
   TF_RETURN_IF_ERROR(ToAbsl(TakeEarlierFailure(queue)));
-  std::optional<recording::Op> op;
-  std::optional<recording::ListLabels> labels;
-  if (recording::On()) {
+  std::optional<trace::ScopedOp> op;
+  std::optional<trace::ScopedListLabels> labels;
+  if (trace::On()) {
     op.emplace(ctx->op_kernel().name(), ctx->op_kernel().type_string());
     labels.emplace(captured->Labels());
   }
-  const recording::ListOps ops(captured->ops);
+  const trace::ListOps ops(captured->ops);
   ReplayRun run(ctx, *captured, invocation, hoisted);
   TF_RETURN_IF_ERROR(run.Allocate(queue));
   *began = true;

@@ -12,7 +12,7 @@
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/fork.h"
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
 struct SP_Event_st {
   std::unique_ptr<xpu::Event> event;
@@ -29,7 +29,7 @@ struct DeviceState {
   std::unique_ptr<Device> device;
   // For the copies that block the host, which come without a stream.
   std::unique_ptr<Stream> blocking_copies;
-  std::unique_ptr<recording::Line> allocations;
+  std::unique_ptr<trace::Line> allocations;
   // What is allocated and freed while a profiler listens comes one after the other, so that sizes are known. Only with
   // the pool, whose Deallocate waits for nothing.
   std::mutex recorded_memory;

@@ -68,12 +68,12 @@ void CreateDevice(const SP_Platform* platform, SE_CreateDeviceParams* params, TF
     state->pool_memory = platform_state.options.pool_memory;
     const std::string name = DeviceName(params->ordinal);
     {
-      const recording::Lines of_copies(name, "copies that the host waits for");
+      const trace::ScopedLines of_copies(name, "copies that the host waits for");
       state->blocking_copies = state->device->CreateStream();
     }
     {
-      const recording::Lines of_memory(name, "memory");
-      state->allocations = std::make_unique<recording::Line>();
+      const trace::ScopedLines of_memory(name, "memory");
+      state->allocations = std::make_unique<trace::Line>();
     }
     const DeviceInfo& info = state->device->info();
     SP_Device device{};

@@ -44,8 +44,8 @@ namespace {
 // instant with the bytes by which what is in use has changed: the pool rounds up, and TensorFlow gives Deallocate no
 // size. `asked` is for what changes nothing.
 template <typename F>
-void RecordMemory(DeviceState& state, recording::Kind kind, uint64_t asked, F&& f) {
-  if (!recording::On()) {
+void RecordMemory(DeviceState& state, trace::Kind kind, uint64_t asked, F&& f) {
+  if (!trace::On()) {
     f();
     return;
   }
@@ -54,8 +54,8 @@ void RecordMemory(DeviceState& state, recording::Kind kind, uint64_t asked, F&& 
   const int64_t before = state.device->Stats().bytes_in_use;
   const char* const what = f();
   const int64_t change = std::abs(state.device->Stats().bytes_in_use - before);
-  const recording::Label label = recording::LabelOf(kind, what, change != 0 ? change : static_cast<int64_t>(asked));
-  const uint64_t now = recording::NowNs();
+  const trace::Label label = trace::LabelOf(kind, what, change != 0 ? change : static_cast<int64_t>(asked));
+  const uint64_t now = trace::NowNs();
   Record(*state.allocations, label, now, now);
 }
 
@@ -63,7 +63,7 @@ void Allocate(const SP_Device* device, uint64_t size, int64_t /*memory_space*/, 
   void* address = GuardValue<void*>("allocate", nullptr, [&] {
     DeviceState& state = DeviceState::Of(device);
     void* allocated = nullptr;
-    RecordMemory(state, recording::Kind::kAllocate, size, [&] {
+    RecordMemory(state, trace::Kind::kAllocate, size, [&] {
       allocated = state.device->Allocate(size);
       return allocated != nullptr ? "allocate" : "allocate (failed)";
     });
@@ -79,7 +79,7 @@ void Deallocate(const SP_Device* device, SP_DeviceMemoryBase* memory) {
   GuardValue("deallocate", 0, [&] {
     if (forked_from_user) return 0;  // it would wait for ever
     DeviceState& state = DeviceState::Of(device);
-    RecordMemory(state, recording::Kind::kFree, memory->size, [&] {
+    RecordMemory(state, trace::Kind::kFree, memory->size, [&] {
       state.device->Deallocate(memory->opaque);
       return "free";
     });
@@ -366,7 +366,7 @@ void CreateStream(const SP_Device* device, int priority, SP_Stream* handle, TF_S
     created->device = state.device.get();
     std::lock_guard<std::mutex> lock(state.mutex);
     const std::string name = DeviceName(device->ordinal);
-    const recording::Lines of_stream(name, LineOfNewStream(created.get(), name, state.num_created++));
+    const trace::ScopedLines of_stream(name, LineOfNewStream(created.get(), name, state.num_created++));
     created->stream = state.device->CreateStream(priority);
     state.streams.push_back(created.get());
     TellWhenTheProcessEnds(created.get());

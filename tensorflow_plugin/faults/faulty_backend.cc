@@ -8,7 +8,7 @@
 
 #include "tensorflow_plugin/faults/outputs.h"
 #include "tensorflow_plugin/primitives/device_name.h"
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
 namespace xpu {
 namespace {
@@ -245,10 +245,10 @@ class OfOps final : public OneByOne {
 
  private:
   Status Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const override {
-    const recording::ListOps::Ops ops = recording::ListOps::Current();
+    const trace::ListOps::Ops ops = trace::ListOps::Current();
     if (ops == nullptr) return OneByOne::Enqueue(stream, i, addresses, on_data);
-    const recording::ListOps::Names& names = (*ops)[static_cast<size_t>(list().commands[i].origin)];
-    const recording::Op op(names.name, names.type);
+    const trace::ListOps::Names& names = (*ops)[static_cast<size_t>(list().commands[i].origin)];
+    const trace::ScopedOp op(names.name, names.type);
     return OneByOne::Enqueue(stream, i, addresses, on_data);
   }
 };

@@ -4,7 +4,7 @@
 #define TENSORFLOW_PLUGIN_FRAMEWORK_COMPUTE_SCOPE_H_
 
 #include "tensorflow_plugin/primitives/status.h"
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
 struct TF_OpKernelContext;
 
@@ -17,7 +17,7 @@ class ComputeScope {
 
  private:
   TF_OpKernelContext* native_;
-  const recording::Op op_;
+  const trace::ScopedOp op_;
 };
 
 }  // namespace xpu

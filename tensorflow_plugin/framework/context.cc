@@ -28,7 +28,7 @@ TF_Status* ThreadStatus() {
 // Each thread that runs host kernels has a stream of its own, so that they do not wait for each other.
 Stream* HostStream() {
   thread_local std::unique_ptr<Stream> stream = [] {
-    const recording::Lines of_host("XPU's ops in host memory", "a thread");
+    const trace::ScopedLines of_host("XPU's ops in host memory", "a thread");
     return host_executor->CreateStream();
   }();
   return stream.get();

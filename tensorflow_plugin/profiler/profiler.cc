@@ -11,7 +11,7 @@
 #include "tensorflow_plugin/primitives/device_name.h"
 #include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/profiler/xspace.h"
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
 namespace xpu::profiler {
 namespace {
@@ -32,7 +32,7 @@ void Start(const TP_Profiler*, TF_Status* status) {
     Session& session = TheSession();
     std::lock_guard<std::mutex> lock(session.mutex);
     session.xspace.clear();
-    XPU_REQUIRE(recording::Start(), errors::FailedPrecondition("the XPU is being profiled already"));
+    XPU_REQUIRE(trace::Start(), errors::FailedPrecondition("the XPU is being profiled already"));
     session.recording = true;
     return OkStatus();
   });
@@ -50,7 +50,7 @@ void Stop(const TP_Profiler*, TF_Status* status) {
       speeds.push_back({DeviceName(ordinal), device.info()});
     });
     session.recording = false;
-    recording::Recorded recorded = recording::Stop();
+    trace::Trace recorded = trace::Stop();
     for (auto& line : recorded.lines) line.what = UseOf(line.device, line.what);
     session.xspace = EncodeXSpace(recorded, speeds);
     return OkStatus();

@@ -10,10 +10,10 @@
 namespace xpu::profiler {
 namespace {
 
-using recording::Event;
-using recording::Kind;
-using recording::NameId;
-using recording::Recorded;
+using trace::Event;
+using trace::Kind;
+using trace::NameId;
+using trace::Trace;
 
 // Protobuf's wire format.
 class Message {
@@ -88,7 +88,7 @@ class Metadata {
 
 class Plane {
  public:
-  Plane(uint64_t id, const std::string& device, const Recorded& recorded) : recorded_(recorded) {
+  Plane(uint64_t id, const std::string& device, const Trace& recorded) : recorded_(recorded) {
     plane_.Varint(plane::kId, id);
     plane_.Bytes(plane::kName, "/device:CUSTOM:" + device);
   }
@@ -184,7 +184,7 @@ class Plane {
 
   const std::string& Text(NameId name) {
     auto [found, fresh] = texts_.try_emplace(name);
-    if (fresh) found->second = recording::TextOf(name);
+    if (fresh) found->second = trace::TextOf(name);
     return found->second;
   }
 
@@ -232,14 +232,14 @@ class Plane {
     if (fresh) found->second = events_.Id(Text(name));
     return found->second;
   }
-  uint64_t KindId(Kind kind) { return stats_.Id(recording::NameOf(kind)); }
-  uint64_t OpId(const recording::Label& label) {
+  uint64_t KindId(Kind kind) { return stats_.Id(trace::NameOf(kind)); }
+  uint64_t OpId(const trace::Label& label) {
     auto [found, fresh] = op_ids_.try_emplace(static_cast<uint64_t>(label.op) << 32 | label.op_type);
     if (fresh) found->second = stats_.Id(Text(label.op) + ":" + Text(label.op_type));
     return found->second;
   }
 
-  const Recorded& recorded_;
+  const Trace& recorded_;
   Message plane_;
   Metadata events_, stats_;
   uint64_t num_lines_ = 0;
@@ -253,7 +253,7 @@ class Plane {
 
 }  // namespace
 
-std::string EncodeXSpace(const Recorded& recorded, const std::vector<DeviceSpeed>& speeds) {
+std::string EncodeXSpace(const Trace& recorded, const std::vector<DeviceSpeed>& speeds) {
   std::map<uint32_t, std::vector<Event>> by_line;
   for (const Event& e : recorded.events) by_line[e.line].push_back(e);
   std::map<std::string, std::vector<uint32_t>> by_device;
@@ -270,7 +270,7 @@ std::string EncodeXSpace(const Recorded& recorded, const std::vector<DeviceSpeed
   }
   if (recorded.dropped > 0) {
     space.Bytes(space::kWarnings, "XPU: " + std::to_string(recorded.dropped) + " events beyond " +
-                                      std::to_string(recording::kMaxEvents) + " were not kept: profile fewer steps");
+                                      std::to_string(trace::kMaxEvents) + " were not kept: profile fewer steps");
   }
   return std::move(space.bytes());
 }

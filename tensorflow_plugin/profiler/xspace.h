@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/primitives/backend.h"
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
 namespace xpu::profiler {
 
@@ -20,9 +20,9 @@ struct DeviceSpeed {
 // Commands that ran side by side are on lines next to each other.
 //
 // An event is named after its command. Its stats, under the names of TensorFlow's tools: tf_op ("name:type"), flops and
-// bytes_accessed; and for people: kind (recording::Kind), and with flops gflop_per_second and flop_per_byte, a point of
+// bytes_accessed; and for people: kind (trace::Kind), and with flops gflop_per_second and flop_per_byte, a point of
 // the roofline. Those of a plane: what its device can do per second, which is the roof.
-std::string EncodeXSpace(const recording::Recorded& recorded, const std::vector<DeviceSpeed>& speeds);
+std::string EncodeXSpace(const trace::Trace& recorded, const std::vector<DeviceSpeed>& speeds);
 
 }  // namespace xpu::profiler
 

@@ -3,7 +3,7 @@
 
 #include "tensorflow_plugin/recording/labels.h"
 
-namespace xpu::recording {
+namespace xpu::trace {
 namespace {
 
 // A product and a sum of complex numbers are four of each of real ones.
@@ -170,7 +170,7 @@ Label LabelOf(Kind kind, const char* what, int64_t bytes) {
   label.kind = kind;
   label.what = Intern(what);
   label.bytes = kind == Kind::kCopy ? 2 * bytes : bytes;
-  Op::Fill(&label);
+  ScopedOp::Fill(&label);
   return label;
 }
 
@@ -184,4 +184,4 @@ std::vector<Label> LabelsOf(const commands::List& list) {
   return labels;
 }
 
-}  // namespace xpu::recording
+}  // namespace xpu::trace

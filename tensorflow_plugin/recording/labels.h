@@ -9,9 +9,9 @@
 
 #include "tensorflow_plugin/primitives/check.h"
 #include "tensorflow_plugin/primitives/list.h"
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
-namespace xpu::recording {
+namespace xpu::trace {
 
 // Operations of floating point (of integers, for programs of integers) that the mathematics of a command needs, an
 // addition, a multiplication and a function of the library being one each; what an implementation saves or repeats does
@@ -38,7 +38,7 @@ Label LabelOf(const Desc& desc, const Footprint& footprint) {
   label.what = WhatOf(desc);
   label.flops = Flops(desc, footprint);
   label.bytes = BytesOf(footprint);
-  Op::Fill(&label);
+  ScopedOp::Fill(&label);
   return label;
 }
 // A copy's bytes count twice, as they are read and written.
@@ -47,6 +47,6 @@ Label LabelOf(Kind kind, const char* what, int64_t bytes);
 // Of every command, the op left open.
 std::vector<Label> LabelsOf(const commands::List& list);
 
-}  // namespace xpu::recording
+}  // namespace xpu::trace
 
 #endif  // TENSORFLOW_PLUGIN_RECORDING_LABELS_H_

@@ -157,7 +157,7 @@ def test_what_knows_no_tensorflow_is_in_one_library(unpacked):
     text = subprocess.run(["nm", "-C", "--defined-only", str(unstripped)], capture_output=True, text=True).stdout
     ours = [line for line in text.splitlines() if re.search(r" [tTbBdD] xpu::", line)]
     assert [line for line in ours if " xpu::RegisterAllOps" in line] != []  # it is read
-    shared = "Backends() recording::internal::on recording::Intern( commands::Optimize( Device::Launch("
+    shared = "Backends() trace::internal::on trace::Intern( commands::Optimize( Device::Launch("
     for name in shared.split():
         assert [line for line in ours if line.split(" ", 2)[2].startswith(f"xpu::{name}")] == [], name
 

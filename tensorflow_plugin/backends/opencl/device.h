@@ -48,7 +48,7 @@ class OpenclDevice final : public Device {
 #define XPU_GPU_PRIMITIVE(name)                                                                                   \
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override { \
     Queue& queue = QueueOf(stream);                                                                               \
-    const RecordedCommand recorded(queue, [&] { return recording::LabelOf(desc, footprint); });                   \
+    const RecordedCommand recorded(queue, [&] { return trace::LabelOf(desc, footprint); });                       \
     if (args.workspace == nullptr && capabilities_.WorkspaceBytes(desc) > 0) {                                    \
       return errors::Internal("a command without the scratch memory that it needs: " #name);                      \
     }                                                                                                             \

@@ -15,24 +15,24 @@ class ShownOneByOne final : public OneByOne {
   using OneByOne::OneByOne;
 
   Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const override {
-    if (!recording::On()) return OneByOne::Run(stream, addresses, std::move(kept), failed);
-    recording::ListLabels::Labels labels = recording::ListLabels::Current(list().commands.size());
-    if (labels == nullptr) labels = std::make_shared<const std::vector<recording::Label>>(recording::LabelsOf(list()));
-    const recording::ListLabels current(std::move(labels));
-    const RecordedCommand whole(static_cast<Queue&>(stream), recording::Kind::kList, "cluster");
+    if (!trace::On()) return OneByOne::Run(stream, addresses, std::move(kept), failed);
+    trace::ScopedListLabels::Labels labels = trace::ScopedListLabels::Current(list().commands.size());
+    if (labels == nullptr) labels = std::make_shared<const std::vector<trace::Label>>(trace::LabelsOf(list()));
+    const trace::ScopedListLabels current(std::move(labels));
+    const RecordedCommand whole(static_cast<Queue&>(stream), trace::Kind::kList, "cluster");
     return OneByOne::Run(stream, addresses, std::move(kept), failed);
   }
 
  protected:
   Status Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const override {
-    const recording::ListOps::Ops ops = recording::ListOps::Current();
-    std::optional<recording::Op> op;
+    const trace::ListOps::Ops ops = trace::ListOps::Current();
+    std::optional<trace::ScopedOp> op;
     if (ops != nullptr) {
-      const recording::ListOps::Names& names = (*ops)[static_cast<size_t>(list().commands[i].origin)];
+      const trace::ListOps::Names& names = (*ops)[static_cast<size_t>(list().commands[i].origin)];
       op.emplace(names.name, names.type);
     }
-    const recording::ListLabels::Labels labels =
-        recording::On() ? recording::ListLabels::Current(list().commands.size()) : nullptr;
+    const trace::ScopedListLabels::Labels labels =
+        trace::On() ? trace::ScopedListLabels::Current(list().commands.size()) : nullptr;
     if (labels == nullptr) return OneByOne::Enqueue(stream, i, addresses, on_data);
     const RecordedCommand command(static_cast<Queue&>(stream), [&] { return (*labels)[i]; });
     return OneByOne::Enqueue(stream, i, addresses, on_data);

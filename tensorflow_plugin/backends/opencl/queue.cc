@@ -170,19 +170,19 @@ void Queue::HostCallback(std::function<Status()> callback) {
   auto ended = std::make_shared<Handle<cl_event>>(Cl().CreateUserEvent(context_, &error));
   if (error != CL_SUCCESS) Fail(ToStatus(error, "a callback on the host"));
   const auto kept = std::make_shared<std::function<Status()>>(std::move(callback));
-  const bool shown = recording::On() && records_ != nullptr;
-  const auto run = [this, ended, kept, shown, op = recording::Op::Current()] {
+  const bool shown = trace::On() && records_ != nullptr;
+  const auto run = [this, ended, kept, shown, op = trace::ScopedOp::Current()] {
     callbacks_.Run([this, ended, kept, shown, op] {
-      std::optional<recording::Label> label;
-      std::optional<recording::Span> span;
+      std::optional<trace::Label> label;
+      std::optional<trace::Span> span;
       if (shown) {
-        label = recording::LabelOf(recording::Kind::kCallback, "callback on the host", 0);
+        label = trace::LabelOf(trace::Kind::kCallback, "callback on the host", 0);
         span.emplace(line_, *label);
       }
       Status status = (*kept)();
       span.reset();
       *kept = nullptr;  // what it holds is gone before the stream goes on
-      if (!status.ok()) Fail(recording::OfOp(std::move(status), op, line_.device()));
+      if (!status.ok()) Fail(trace::OfOp(std::move(status), op, line_.device()));
       if (*ended) Cl().SetUserEventStatus(ended->get(), CL_COMPLETE);
     });
   };
@@ -204,7 +204,7 @@ void Queue::HostCallback(std::function<Status()> callback) {
 
 Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t size) {
   if (size == 0) return OkStatus();
-  const RecordedCommand recorded(*this, recording::Kind::kCopy, "copy from the host", size);
+  const RecordedCommand recorded(*this, trace::Kind::kCopy, "copy from the host", size);
   MemorySlice to;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_dst, size, &to));
   return Submit("a copy to the device", [&](cl_command_queue queue, cl_event* event) {
@@ -214,7 +214,7 @@ Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t si
 
 Status Queue::CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) {
   if (size == 0) return OkStatus();
-  const RecordedCommand recorded(*this, recording::Kind::kCopy, "copy to the host", size);
+  const RecordedCommand recorded(*this, trace::Kind::kCopy, "copy to the host", size);
   MemorySlice from;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_src, size, &from));
   return Submit("a copy to the host", [&](cl_command_queue queue, cl_event* event) {
@@ -224,7 +224,7 @@ Status Queue::CopyDeviceToHost(void* host_dst, const void* device_src, size_t si
 
 Status Queue::CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) {
   if (size == 0 || device_dst == device_src) return OkStatus();
-  const RecordedCommand recorded(*this, recording::Kind::kCopy, "copy on the device", size);
+  const RecordedCommand recorded(*this, trace::Kind::kCopy, "copy on the device", size);
   Memory* const to_memory = Memory::Owner(device_dst);
   Memory* const from_memory = Memory::Owner(device_src);
   MemorySlice to, from;
@@ -255,7 +255,7 @@ Status Queue::CopyAcross(Memory& to, void* device_dst, Memory& from, const void*
 // With the low `word_size` bytes of `word`, 1 or 4, again and again.
 Status Queue::Fill(const char* what, void* device_dst, uint32_t word, size_t word_size, size_t size) {
   if (size == 0) return OkStatus();
-  const RecordedCommand recorded(*this, recording::Kind::kFill, "fill", size);
+  const RecordedCommand recorded(*this, trace::Kind::kFill, "fill", size);
   MemorySlice to;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_dst, size, &to));
   // The longest pattern that fits: drivers write pattern by pattern.
@@ -373,7 +373,7 @@ Status Queue::JudgeReport(size_t report, std::function<Status(uint32_t number)> 
 
 void Queue::Wait() { WaitForOne(Last()); }
 
-void Queue::Tell(const recording::Label& label, Handle<cl_event> first, Handle<cl_event> last) {
+void Queue::Tell(const trace::Label& label, Handle<cl_event> first, Handle<cl_event> last) {
   if (records_ != nullptr) records_->Add(label, line_.Number(), std::move(first), std::move(last));
 }
 

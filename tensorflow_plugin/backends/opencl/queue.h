@@ -96,7 +96,7 @@ class Queue final : public gpu::Queue {
   cl_context context() const { return context_; }
 
   // Tells a profiler of a command, from the beginning of one event to the end of another.
-  void Tell(const recording::Label& label, Handle<cl_event> first, Handle<cl_event> last);
+  void Tell(const trace::Label& label, Handle<cl_event> first, Handle<cl_event> last);
 
  private:
   Queue(cl_context context, Memory& memory, Records* records, Handle<cl_command_queue> queue, Handle<cl_mem> reports)
@@ -104,7 +104,7 @@ class Queue final : public gpu::Queue {
 
   template <typename F>
   Status SubmitLocked(const char* what, const F& enqueue, Handle<cl_event>* event = nullptr) const {
-    const bool shown = recording::On();
+    const bool shown = trace::On();
     cl_event made = nullptr;
     XPU_RETURN_IF_CL_ERROR(enqueue(queue_.get(), event != nullptr || shown ? &made : nullptr), what);
     has_last_ = made != nullptr;
@@ -134,7 +134,7 @@ class Queue final : public gpu::Queue {
   const cl_context context_;
   Memory& memory_;
   Records* const records_;
-  recording::Line line_;
+  trace::Line line_;
   const Handle<cl_command_queue> queue_;
   // Taken in turns: several threads may be about to use one each.
   static constexpr size_t kReports = 1024;

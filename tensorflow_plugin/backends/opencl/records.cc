@@ -13,12 +13,12 @@ namespace {
 constexpr size_t kKept = 1024;
 
 // Of all devices: a source is one for as long as the process lives, and devices come and go.
-class AllRecords final : public recording::Source {
+class AllRecords final : public trace::EventSource {
  public:
   static AllRecords& Get() {
     static auto* const all = [] {
       auto* const made = new AllRecords;
-      recording::AddSource(made);
+      trace::AddSource(made);
       return made;
     }();
     return *all;
@@ -68,7 +68,7 @@ bool FindClock(const Hardware& hardware, cl_context context, int64_t* ahead_ns) 
     if (Cl().Flush(queue.get()) != CL_SUCCESS || Cl().WaitForEvents(1, &marker) != CL_SUCCESS) return false;
     uint64_t end = 0;
     if (!TimeOf(marker, CL_PROFILING_COMMAND_END, &end)) return false;
-    const int64_t ahead = static_cast<int64_t>(recording::NowNs() - end);
+    const int64_t ahead = static_cast<int64_t>(trace::NowNs() - end);
     *ahead_ns = found ? std::min(*ahead_ns, ahead) : ahead;
     found = true;
   }
@@ -83,7 +83,7 @@ Records::Records(const Hardware& hardware, cl_context context) : hardware_(hardw
 
 Records::~Records() { AllRecords::Get().Remove(this); }
 
-void Records::Add(const recording::Label& label, uint32_t line, Handle<cl_event> first, Handle<cl_event> last) {
+void Records::Add(const trace::Label& label, uint32_t line, Handle<cl_event> first, Handle<cl_event> last) {
   std::lock_guard<std::mutex> lock(mutex_);
   commands_.push_back({label, line, std::move(first), std::move(last)});
   if (commands_.size() % kKept == 0) DrainLocked();
@@ -114,7 +114,7 @@ void Records::DrainLocked() {
     if (TimeOf(command.first.get(), CL_PROFILING_COMMAND_START, &begin) &&
         TimeOf(command.last.get(), CL_PROFILING_COMMAND_END, &end)) {
       const uint64_t ahead = static_cast<uint64_t>(ahead_ns_);
-      recording::Record({command.label, command.line, begin + ahead, std::max(begin, end) + ahead});
+      trace::Record({command.label, command.line, begin + ahead, std::max(begin, end) + ahead});
     }
   }
   commands_ = std::move(left);
@@ -122,8 +122,8 @@ void Records::DrainLocked() {
 
 thread_local RecordedCommand* RecordedCommand::current_ = nullptr;
 
-void RecordedCommand::Begin(Queue& queue, const recording::Label& label) {
-  if (current_ != nullptr && current_->label_.kind != recording::Kind::kList) return;
+void RecordedCommand::Begin(Queue& queue, const trace::Label& label) {
+  if (current_ != nullptr && current_->label_.kind != trace::Kind::kList) return;
   queue_ = &queue;
   label_ = label;
   outer_ = std::exchange(current_, this);

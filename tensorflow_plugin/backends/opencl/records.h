@@ -9,7 +9,7 @@
 #include "tensorflow_plugin/backends/opencl/driver.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
 #include "tensorflow_plugin/recording/labels.h"
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
 namespace xpu::opencl {
 
@@ -21,7 +21,7 @@ class Records {
   ~Records();
 
   // A command that lasts from the beginning of `first` to the end of `last`.
-  void Add(const recording::Label& label, uint32_t line, Handle<cl_event> first, Handle<cl_event> last);
+  void Add(const trace::Label& label, uint32_t line, Handle<cl_event> first, Handle<cl_event> last);
 
   // Forgets what there is; and the clock, which may have gone astray.
   void Clear();
@@ -30,7 +30,7 @@ class Records {
 
  private:
   struct TimedCommand {
-    recording::Label label;
+    trace::Label label;
     uint32_t line;
     Handle<cl_event> first, last;
   };
@@ -53,10 +53,10 @@ class RecordedCommand {
   // `label()` makes the label.
   template <typename F>
   RecordedCommand(Queue& queue, const F& label) {
-    if (recording::On()) Begin(queue, label());
+    if (trace::On()) Begin(queue, label());
   }
-  RecordedCommand(Queue& queue, recording::Kind kind, const char* what, size_t bytes = 0)
-      : RecordedCommand(queue, [&] { return recording::LabelOf(kind, what, static_cast<int64_t>(bytes)); }) {}
+  RecordedCommand(Queue& queue, trace::Kind kind, const char* what, size_t bytes = 0)
+      : RecordedCommand(queue, [&] { return trace::LabelOf(kind, what, static_cast<int64_t>(bytes)); }) {}
   ~RecordedCommand() {
     if (queue_ != nullptr) End();
   }
@@ -67,12 +67,12 @@ class RecordedCommand {
   static void Note(const Queue& queue, const Handle<cl_event>& event);
 
  private:
-  void Begin(Queue& queue, const recording::Label& label);
+  void Begin(Queue& queue, const trace::Label& label);
   void End();
 
   static thread_local RecordedCommand* current_;
   Queue* queue_ = nullptr;  // null: nothing is recorded
-  recording::Label label_;
+  trace::Label label_;
   RecordedCommand* outer_ = nullptr;
   Handle<cl_event> first_, last_;
 };

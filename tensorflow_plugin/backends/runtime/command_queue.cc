@@ -165,7 +165,7 @@ CommandQueue::Command* CommandQueue::RunTaken(Command* command) {
     Command* const next = command->next;
     taken_ = command;
     Status status = command->run(command, options_.team);
-    if (!status.ok()) NoteFailure(recording::OfOp(std::move(status), command->op, line_.device()));
+    if (!status.ok()) NoteFailure(trace::OfOp(std::move(status), command->op, line_.device()));
     Complete();
     command = next;
   }
@@ -288,9 +288,9 @@ void CommandQueue::WaitForWriters(const char* begin, const char* end) const {
 void CommandQueue::WaitFor(const std::shared_ptr<CommandQueue>& other, Ticket ticket) {
   if (other.get() == this || other->Reached(ticket)) return;
   Enqueue([this, other, ticket](const ThreadTeam&) {
-    if (recording::On()) {
-      const recording::Label label = recording::LabelOf(recording::Kind::kWait, "wait for another stream", 0);
-      const recording::Span span(line_, label);
+    if (trace::On()) {
+      const trace::Label label = trace::LabelOf(trace::Kind::kWait, "wait for another stream", 0);
+      const trace::Span span(line_, label);
       WaitAside(*other, ticket);
     } else {
       WaitAside(*other, ticket);

@@ -21,7 +21,7 @@
 #include "tensorflow_plugin/backends/runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/primitives/status.h"
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
 namespace xpu::runtime {
 
@@ -100,7 +100,7 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
     Chunk* chunk;
     void* place = PlaceLocked(sizeof(CommandOf<Function>), &chunk);
     auto* const queued = new (place) CommandOf<Function>(std::forward<F>(command));
-    queued->op = recording::Op::Current();
+    queued->op = trace::ScopedOp::Current();
     return AppendLocked(queued, chunk, std::move(lock));
   }
 
@@ -142,7 +142,7 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   void WaitForWriters(const char* begin, const char* end) const;
 
   // What its commands are shown on while a profiler listens.
-  recording::Line& line() { return line_; }
+  trace::Line& line() { return line_; }
 
   // While one lives, this thread runs code of the program in one of the queue's commands.
   class ForeignCode {
@@ -205,7 +205,7 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
     Command* next = nullptr;
     Chunk* chunk = nullptr;
     // That enqueued it.
-    recording::Op::Text op;
+    trace::ScopedOp::Text op;
     // Runs the command and destroys what it captured.
     Status (*run)(Command*, const ThreadTeam&);
   };
@@ -274,7 +274,7 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   static thread_local const CommandQueue* running_here_;
 
   const Options options_;
-  recording::Line line_;
+  trace::Line line_;
 
   // Each on a cache line of its own: one is written by those who submit, the other by whoever runs commands.
   alignas(64) std::atomic<Ticket> submitted_{0};

@@ -134,17 +134,17 @@ Status HostDevice::EnqueueAny(Stream& stream, const Desc& desc, const Args& args
   const KernelSet* const kernels = &kernels_;
   const int64_t cost_ns = kernels_.EstimateNs(desc);
   auto run = [kernels, &desc, &translated](const ThreadTeam& team) { return kernels->Run(desc, translated, team); };
-  if (recording::On()) {
-    const recording::Label label = recording::LabelOf(desc, footprint);
+  if (trace::On()) {
+    const trace::Label label = trace::LabelOf(desc, footprint);
     auto recorded = [&run, &label, &queue](const ThreadTeam& team) {
-      const recording::Span span(queue.line(), label);
+      const trace::Span span(queue.line(), label);
       return run(team);
     };
     if (args.status != nullptr) {
       *args.status = queue.RunAwaited(cost_ns, recorded);
     } else if (!queue.TryRun(cost_ns, recorded)) {
       queue.Enqueue([kernels, desc, translated, label, &queue](const ThreadTeam& team) {
-        const recording::Span span(queue.line(), label);
+        const trace::Span span(queue.line(), label);
         return kernels->Run(desc, translated, team);
       });
     }

@@ -85,14 +85,14 @@ class Listener {
  public:
   Listener() = default;
   // To be made by the thread that runs the list.
-  Listener(const List& list, recording::Line* line) {
-    if (!recording::On()) return;
+  Listener(const List& list, trace::Line* line) {
+    if (!trace::On()) return;
     line_ = line;
-    labels_ = recording::ListLabels::Current(list.commands.size());
+    labels_ = trace::ScopedListLabels::Current(list.commands.size());
     if (labels_ == nullptr) {
-      labels_ = std::make_shared<const std::vector<recording::Label>>(recording::LabelsOf(list));
+      labels_ = std::make_shared<const std::vector<trace::Label>>(trace::LabelsOf(list));
     }
-    whole_ = recording::LabelOf(recording::Kind::kList, "cluster", 0);
+    whole_ = trace::LabelOf(trace::Kind::kList, "cluster", 0);
   }
 
   template <typename F>
@@ -106,14 +106,14 @@ class Listener {
 
  private:
   template <typename F>
-  Status Recorded(const recording::Label& label, const F& run) const {
-    const recording::Span span(*line_, label);
+  Status Recorded(const trace::Label& label, const F& run) const {
+    const trace::Span span(*line_, label);
     return run();
   }
 
-  recording::Line* line_ = nullptr;
-  recording::ListLabels::Labels labels_;
-  recording::Label whole_;
+  trace::Line* line_ = nullptr;
+  trace::ScopedListLabels::Labels labels_;
+  trace::Label whole_;
 };
 
 // Bytes that a command reads or writes, of a buffer or of what several buffers are parts of.
@@ -383,15 +383,15 @@ class HostExecutable::Rest final : public CommandQueue::Steps {
  public:
   // To be made by the thread that runs the list.
   Rest(std::shared_ptr<const Schedule> schedule, std::vector<char*> at)
-      : schedule_(std::move(schedule)), at_(std::move(at)), ops_(recording::ListOps::Current()) {}
+      : schedule_(std::move(schedule)), at_(std::move(at)), ops_(trace::ListOps::Current()) {}
 
   Status Run(CommandQueue& queue, const ThreadTeam& team, const Listener& listener) {
     int failed = 0;
     Status status = schedule_->RunRest(at_.data(), team, listener, [this, &queue] { queue.Done(*this); }, &failed);
     if (__builtin_expect(status.ok(), 1) || ops_ == nullptr) return status;
-    const recording::ListOps::Names& names = (*ops_)[schedule_->list().commands[failed].origin];
-    const recording::Op op(names.name, names.type);
-    return recording::OfOp(std::move(status), recording::Op::Current(), queue.line().device());
+    const trace::ListOps::Names& names = (*ops_)[schedule_->list().commands[failed].origin];
+    const trace::ScopedOp op(names.name, names.type);
+    return trace::OfOp(std::move(status), trace::ScopedOp::Current(), queue.line().device());
   }
   size_t UntilWritten(const char* begin, const char* end) const override {
     return schedule_->UntilWritten(at_.data(), begin, end);
@@ -400,7 +400,7 @@ class HostExecutable::Rest final : public CommandQueue::Steps {
  private:
   const std::shared_ptr<const Schedule> schedule_;
   const std::vector<char*> at_;  // where each buffer lies
-  const recording::ListOps::Ops ops_;
+  const trace::ListOps::Ops ops_;
 };
 
 std::unique_ptr<Executable> HostExecutable::Make(const KernelSet& kernels, const DeviceMemory* memory, int team_size,

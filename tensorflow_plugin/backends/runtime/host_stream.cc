@@ -43,16 +43,16 @@ void HostStream::WaitFor(Stream& other) {
 
 void HostStream::HostCallback(std::function<Status()> callback) {
   // Never on the submitting thread: it may hold a lock that the callback takes.
-  if (!recording::On()) {
+  if (!trace::On()) {
     queue_->Enqueue([callback = std::move(callback), queue = queue_.get()](const ThreadTeam&) {
       const CommandQueue::ForeignCode foreign(*queue);
       return callback();
     });
     return;
   }
-  const recording::Label label = recording::LabelOf(recording::Kind::kCallback, "callback on the host", 0);
+  const trace::Label label = trace::LabelOf(trace::Kind::kCallback, "callback on the host", 0);
   queue_->Enqueue([callback = std::move(callback), label, queue = queue_.get()](const ThreadTeam&) {
-    const recording::Span span(queue->line(), label);
+    const trace::Span span(queue->line(), label);
     const CommandQueue::ForeignCode foreign(*queue);
     return callback();
   });
@@ -61,9 +61,9 @@ void HostStream::HostCallback(std::function<Status()> callback) {
 // The command, shown while a profiler listens: on. Only to be made then.
 template <typename F>
 auto HostStream::Recorded(const char* what, int64_t bytes, bool copies, const F& command) const {
-  const recording::Kind kind = copies ? recording::Kind::kCopy : recording::Kind::kFill;
-  return [command, label = recording::LabelOf(kind, what, bytes), queue = queue_.get()](const ThreadTeam& team) {
-    const recording::Span span(queue->line(), label);
+  const trace::Kind kind = copies ? trace::Kind::kCopy : trace::Kind::kFill;
+  return [command, label = trace::LabelOf(kind, what, bytes), queue = queue_.get()](const ThreadTeam& team) {
+    const trace::Span span(queue->line(), label);
     return command(team);
   };
 }
@@ -74,7 +74,7 @@ void HostStream::Submit(const char* what, int64_t bytes, bool at_once, bool copi
   const auto submit = [&](const auto& run) {
     if (!(at_once && queue_->TryRunWithTeam(run))) queue_->Submit(EstimateCopyNs(bytes), run);
   };
-  if (!recording::On()) return submit(command);
+  if (!trace::On()) return submit(command);
   submit(Recorded(what, bytes, copies, command));
 }
 
@@ -113,7 +113,7 @@ Status HostStream::Write(void* device_dst, const void* host_src, size_t size) {
     runtime::Copy(to, static_cast<const char*>(host_src), bytes, team);
     return OkStatus();
   };
-  if (recording::On() ? queue_->TryRunWithTeam(Recorded(kWhat, bytes, true, copy)) : queue_->TryRunWithTeam(copy)) {
+  if (trace::On() ? queue_->TryRunWithTeam(Recorded(kWhat, bytes, true, copy)) : queue_->TryRunWithTeam(copy)) {
     return OkStatus();
   }
   const std::shared_ptr<char[]> kept(new char[size]);
@@ -136,7 +136,7 @@ Status HostStream::Read(void* host_dst, const void* device_src, size_t size) {
     return OkStatus();
   };
   const ThreadTeam alone(1);
-  return recording::On() ? Recorded("copy to the host", size, /*copies=*/true, copy)(alone) : copy(alone);
+  return trace::On() ? Recorded("copy to the host", size, /*copies=*/true, copy)(alone) : copy(alone);
 }
 Status HostStream::CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) {
   // Either may belong to another device.

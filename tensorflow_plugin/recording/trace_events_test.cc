@@ -1,5 +1,5 @@
 // What is recorded, and how much commands compute.
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "tensorflow_plugin/recording/labels.h"
 
-namespace xpu::recording {
+namespace xpu::trace {
 namespace {
 
 template <typename Desc>
@@ -23,25 +23,25 @@ Label LabelFor(const Desc& desc) {
 // A failure says of which op it is, whether a profiler listens or not.
 TEST(Recording, FailuresAreOfAnOp) {
   const Status failure = errors::Internal("no memory");
-  EXPECT_EQ(OfOp(failure, Op::Current(), "XPU:7").message(), "no memory");
-  EXPECT_TRUE(OfOp(OkStatus(), Op::Current(), "XPU:7").ok());
-  const Op outer("dense/MatMul", "MatMul");
+  EXPECT_EQ(OfOp(failure, ScopedOp::Current(), "XPU:7").message(), "no memory");
+  EXPECT_TRUE(OfOp(OkStatus(), ScopedOp::Current(), "XPU:7").ok());
+  const ScopedOp outer("dense/MatMul", "MatMul");
   {
-    const Op inner("Tanh", "Tanh");
-    EXPECT_EQ(OfOp(failure, Op::Current(), "XPU:7").message(), "no memory (Tanh on XPU:7)");
+    const ScopedOp inner("Tanh", "Tanh");
+    EXPECT_EQ(OfOp(failure, ScopedOp::Current(), "XPU:7").message(), "no memory (Tanh on XPU:7)");
   }
-  const Op::Text text = Op::Current();
+  const ScopedOp::Text text = ScopedOp::Current();
   EXPECT_EQ(OfOp(failure, text, "XPU:7").message(), "no memory (MatMul dense/MatMul on XPU:7)");
   const std::string long_name(300, 'x');
-  const Op longer(long_name, "MatMul");
-  EXPECT_EQ(Op::Current().view().substr(0, 8), "MatMul x");
-  EXPECT_EQ(Op::Current().view().size(), 111u);
+  const ScopedOp longer(long_name, "MatMul");
+  EXPECT_EQ(ScopedOp::Current().view().substr(0, 8), "MatMul x");
+  EXPECT_EQ(ScopedOp::Current().view().size(), 111u);
 }
 
 TEST(Recording, KeepsWhatHappensBetweenStartAndStop) {
   Label label;
   label.what = Intern("before");
-  Lines lines("XPU:7", "compute");
+  ScopedLines lines("XPU:7", "compute");
   Line line;
   Record(line, label, 1, 2);
   ASSERT_TRUE(Start());
@@ -51,7 +51,7 @@ TEST(Recording, KeepsWhatHappensBetweenStartAndStop) {
     const Span span(line, label);
   }
   Record(line, label, 5, 6);
-  const Recorded recorded = Stop();
+  const Trace recorded = Stop();
   label.what = Intern("after");
   Record(line, label, 7, 8);
   ASSERT_EQ(recorded.events.size(), 2u);
@@ -76,7 +76,7 @@ TEST(Recording, HasTheEventsOfAllThreadsEvenOfThoseThatAreGone) {
   Line line;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([t, &line] {
-      const Op op("node" + std::to_string(t), "MatMul");
+      const ScopedOp op("node" + std::to_string(t), "MatMul");
       for (int i = 0; i < kEach; ++i) {
         const Label label = LabelOf(Kind::kCopy, "copy", 8);
         const Span span(line, label);
@@ -84,7 +84,7 @@ TEST(Recording, HasTheEventsOfAllThreadsEvenOfThoseThatAreGone) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const Recorded recorded = Stop();
+  const Trace recorded = Stop();
   std::vector<int> of(kThreads, 0);
   for (const Event& event : recorded.events) {
     EXPECT_EQ(TextOf(event.label.op_type), "MatMul");
@@ -98,13 +98,13 @@ TEST(Recording, SaysWhatHadNoRoom) {
   ASSERT_TRUE(Start());
   Line line;
   for (int64_t i = 0; i < kMaxEvents + 3; ++i) Record(line, Label(), 1, 2);
-  const Recorded recorded = Stop();
+  const Trace recorded = Stop();
   EXPECT_EQ(static_cast<int64_t>(recorded.events.size()), kMaxEvents);
   EXPECT_EQ(recorded.dropped, 3);
 }
 
 TEST(Recording, AsksDevicesThatHaveEventsOfTheirOwn) {
-  struct Own final : Source {
+  struct Own final : EventSource {
     void Begin() override { ++begun; }
     void End() override {
       Label label;
@@ -118,29 +118,29 @@ TEST(Recording, AsksDevicesThatHaveEventsOfTheirOwn) {
   AddSource(&own);
   ASSERT_TRUE(Start());
   EXPECT_EQ(own.begun, 1);
-  const Recorded recorded = Stop();
+  const Trace recorded = Stop();
   ASSERT_EQ(recorded.events.size(), 1u);
   EXPECT_EQ(TextOf(recorded.events[0].label.what), "own");
   EXPECT_EQ(recorded.events[0].end_ns, 20u);
 }
 
-TEST(Op, IsTheInnermostOfItsThread) {
+TEST(ScopedOp, IsTheInnermostOfItsThread) {
   const auto current = [] { return TextOf(LabelOf(Kind::kFill, "fill", 1).op); };
   EXPECT_EQ(current(), "");
-  const Op outer("outer", "A");
+  const ScopedOp outer("outer", "A");
   {
-    const Op inner("inner", "B");
+    const ScopedOp inner("inner", "B");
     EXPECT_EQ(current(), "inner");
     std::thread([&] { EXPECT_EQ(current(), ""); }).join();
   }
   EXPECT_EQ(current(), "outer");
 }
 
-TEST(ListLabels, BelongToListsOfTheirLength) {
-  EXPECT_EQ(ListLabels::Current(2), nullptr);
-  const ListLabels labels(std::make_shared<const std::vector<Label>>(2));
-  EXPECT_NE(ListLabels::Current(2), nullptr);
-  EXPECT_EQ(ListLabels::Current(3), nullptr);
+TEST(ScopedListLabels, BelongToListsOfTheirLength) {
+  EXPECT_EQ(ScopedListLabels::Current(2), nullptr);
+  const ScopedListLabels labels(std::make_shared<const std::vector<Label>>(2));
+  EXPECT_NE(ScopedListLabels::Current(2), nullptr);
+  EXPECT_EQ(ScopedListLabels::Current(3), nullptr);
 }
 
 TEST(Flops, OfProducts) {
@@ -198,4 +198,4 @@ TEST(Flops, OfWhatOnlyMovesAreNone) {
 }
 
 }  // namespace
-}  // namespace xpu::recording
+}  // namespace xpu::trace

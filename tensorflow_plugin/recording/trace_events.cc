@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/recording/recording.h"
+#include "tensorflow_plugin/recording/trace_events.h"
 
 #include <time.h>
 
@@ -11,7 +11,7 @@
 
 #include "tensorflow_plugin/primitives/fork.h"
 
-namespace xpu::recording {
+namespace xpu::trace {
 
 std::atomic<bool> internal::on{false};
 
@@ -29,28 +29,28 @@ Names& TheNames() {
 }
 
 // The events of one thread: its lock is free but while they are collected.
-struct Buffer {
+struct ThreadEvents {
   Mutex mutex;
   std::deque<Event> events;
 };
 
-struct State {
+struct TraceState {
   Mutex mutex;  // guards what follows, and who starts and stops
-  std::vector<std::shared_ptr<Buffer>> buffers;
-  std::vector<Recorded::Place> lines;
-  std::vector<Source*> sources;
+  std::vector<std::shared_ptr<ThreadEvents>> buffers;
+  std::vector<Trace::LineName> lines;
+  std::vector<EventSource*> sources;
   uint64_t begin_ns = 0;
   std::atomic<int64_t> num_events{0};  // that were to be kept
 };
-State& TheState() {
-  static auto* const state = new State;
+TraceState& TheState() {
+  static auto* const state = new TraceState;
   return *state;
 }
 
-Buffer& ThreadBuffer() {
-  thread_local const std::shared_ptr<Buffer> buffer = [] {
-    auto made = std::make_shared<Buffer>();
-    State& state = TheState();
+ThreadEvents& ThreadBuffer() {
+  thread_local const std::shared_ptr<ThreadEvents> buffer = [] {
+    auto made = std::make_shared<ThreadEvents>();
+    TraceState& state = TheState();
     std::lock_guard<std::mutex> lock(state.mutex);
     state.buffers.push_back(made);
     return made;
@@ -110,19 +110,19 @@ const char* NameOf(Kind kind) {
   return "";
 }
 
-thread_local const Lines* Lines::current_ = nullptr;
-Lines::Lines(std::string device, std::string what)
+thread_local const ScopedLines* ScopedLines::current_ = nullptr;
+ScopedLines::ScopedLines(std::string device, std::string what)
     : device_(std::move(device)), what_(std::move(what)), outer_(std::exchange(current_, this)) {}
-Lines::~Lines() { current_ = outer_; }
+ScopedLines::~ScopedLines() { current_ = outer_; }
 
 Line::Line()
-    : device_(Lines::current_ != nullptr ? Lines::current_->device_ : "XPU"),
-      what_(Lines::current_ != nullptr ? Lines::current_->what_ : "a stream") {}
+    : device_(ScopedLines::current_ != nullptr ? ScopedLines::current_->device_ : "XPU"),
+      what_(ScopedLines::current_ != nullptr ? ScopedLines::current_->what_ : "a stream") {}
 
 uint32_t Line::Number() {
   uint32_t number = number_.load(std::memory_order_acquire);
   if (number != 0) return number;
-  State& state = TheState();
+  TraceState& state = TheState();
   std::lock_guard<std::mutex> lock(state.mutex);
   number = number_.load(std::memory_order_relaxed);
   if (number == 0) {
@@ -136,28 +136,28 @@ uint32_t Line::Number() {
 void Record(const Event& event) {
   if (!On()) return;
   if (TheState().num_events.fetch_add(1, std::memory_order_relaxed) >= kMaxEvents) return;
-  Buffer& buffer = ThreadBuffer();
+  ThreadEvents& buffer = ThreadBuffer();
   std::lock_guard<std::mutex> lock(buffer.mutex);
   buffer.events.push_back(event);
 }
 
-thread_local const Op* Op::current_ = nullptr;
-Op::Op(std::string_view name, std::string_view type)
+thread_local const ScopedOp* ScopedOp::current_ = nullptr;
+ScopedOp::ScopedOp(std::string_view name, std::string_view type)
     : name_(name), type_(type), outer_(std::exchange(current_, this)) {}
-Op::~Op() { current_ = outer_; }
-void Op::Fill(Label* label) {
+ScopedOp::~ScopedOp() { current_ = outer_; }
+void ScopedOp::Fill(Label* label) {
   if (current_ == nullptr) return;
   label->op = Intern(current_->name_);
   label->op_type = Intern(current_->type_);
 }
 
-void Op::Text::Append(std::string_view text) {
+void ScopedOp::Text::Append(std::string_view text) {
   const size_t n = std::min(text.size(), kMost - size_);
   std::memcpy(bytes_ + size_, text.data(), n);
   size_ = static_cast<uint8_t>(size_ + n);
 }
 
-Op::Text Op::Current() {
+ScopedOp::Text ScopedOp::Current() {
   Text text;
   if (current_ == nullptr) return text;
   text.Append(current_->type_);
@@ -172,27 +172,27 @@ ListOps::ListOps(Ops ops) : ops_(std::move(ops)), outer_(std::exchange(current_,
 ListOps::~ListOps() { current_ = outer_; }
 ListOps::Ops ListOps::Current() { return current_ == nullptr ? nullptr : current_->ops_; }
 
-Status OfOp(Status failure, const Op::Text& op, const std::string& device) {
+Status OfOp(Status failure, const ScopedOp::Text& op, const std::string& device) {
   if (failure.ok() || op.view().empty()) return failure;
   return Status(failure.code(), errors::Concat(failure.message(), " (", op.view(), " on ", device, ")"));
 }
 
-thread_local const ListLabels* ListLabels::current_ = nullptr;
-ListLabels::ListLabels(Labels labels) : labels_(std::move(labels)), outer_(std::exchange(current_, this)) {}
-ListLabels::~ListLabels() { current_ = outer_; }
-ListLabels::Labels ListLabels::Current(size_t num_commands) {
+thread_local const ScopedListLabels* ScopedListLabels::current_ = nullptr;
+ScopedListLabels::ScopedListLabels(Labels labels) : labels_(std::move(labels)), outer_(std::exchange(current_, this)) {}
+ScopedListLabels::~ScopedListLabels() { current_ = outer_; }
+ScopedListLabels::Labels ScopedListLabels::Current(size_t num_commands) {
   if (current_ == nullptr || current_->labels_->size() != num_commands) return nullptr;
   return current_->labels_;
 }
 
-void AddSource(Source* source) {
-  State& state = TheState();
+void AddSource(EventSource* source) {
+  TraceState& state = TheState();
   std::lock_guard<std::mutex> lock(state.mutex);
   state.sources.push_back(source);
 }
 
 bool Start() {
-  State& state = TheState();
+  TraceState& state = TheState();
   std::lock_guard<std::mutex> lock(state.mutex);
   if (internal::on) return false;
   for (const auto& buffer : state.buffers) {  // what ended after the last time
@@ -201,21 +201,21 @@ bool Start() {
   }
   state.num_events = 0;
   state.begin_ns = NowNs();
-  for (Source* source : state.sources) source->Begin();
+  for (EventSource* source : state.sources) source->Begin();
   internal::on = true;
   return true;
 }
 
-Recorded Stop() {
-  State& state = TheState();
-  std::vector<Source*> sources;
+Trace Stop() {
+  TraceState& state = TheState();
+  std::vector<EventSource*> sources;
   {
     std::lock_guard<std::mutex> lock(state.mutex);
     if (internal::on) sources = state.sources;
   }
-  for (Source* source : sources) source->End();  // they record, and may need new lines
+  for (EventSource* source : sources) source->End();  // they record, and may need new lines
   std::lock_guard<std::mutex> lock(state.mutex);
-  Recorded recorded;
+  Trace recorded;
   if (!internal::on.exchange(false)) return recorded;
   recorded.begin_ns = state.begin_ns;
   recorded.end_ns = NowNs();
@@ -236,4 +236,4 @@ Recorded Stop() {
   return recorded;
 }
 
-}  // namespace xpu::recording
+}  // namespace xpu::trace

@@ -4,9 +4,9 @@
 // Whoever may record asks On() first, one relaxed load; nothing else happens while nobody listens. A backend on host
 // memory gets its events from runtime/; one with timers of its own makes a Line per queue, takes the label of a command
 // when it is enqueued (LabelOf in labels.h), and calls Record when it knows when the command ran; what it knows only
-// later it records when its Source is asked.
-#ifndef TENSORFLOW_PLUGIN_RECORDING_RECORDING_H_
-#define TENSORFLOW_PLUGIN_RECORDING_RECORDING_H_
+// later it records when its EventSource is asked.
+#ifndef TENSORFLOW_PLUGIN_RECORDING_TRACE_EVENTS_H_
+#define TENSORFLOW_PLUGIN_RECORDING_TRACE_EVENTS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 #include "tensorflow_plugin/primitives/status.h"
 
-namespace xpu::recording {
+namespace xpu::trace {
 
 namespace internal {
 extern std::atomic<bool> on;  // one, wherever it is asked: inline, each library would have its own
@@ -73,18 +73,18 @@ class Line {
 
 // While one lives, the lines that this thread makes are those of a device's queue: whoever has a stream made says what
 // it is for.
-class Lines {
+class ScopedLines {
  public:
-  Lines(std::string device, std::string what);
-  ~Lines();
-  Lines(const Lines&) = delete;
-  Lines& operator=(const Lines&) = delete;
+  ScopedLines(std::string device, std::string what);
+  ~ScopedLines();
+  ScopedLines(const ScopedLines&) = delete;
+  ScopedLines& operator=(const ScopedLines&) = delete;
 
  private:
   friend class Line;
-  static thread_local const Lines* current_;
+  static thread_local const ScopedLines* current_;
   const std::string device_, what_;
-  const Lines* const outer_;
+  const ScopedLines* const outer_;
 };
 
 struct Event {
@@ -115,12 +115,12 @@ class Span {
 
 // While one lives, what this thread enqueues is of this op: for profiles, and for whoever has to say what failed when
 // the op has long returned. The texts outlive it.
-class Op {
+class ScopedOp {
  public:
-  Op(std::string_view name, std::string_view type);
-  ~Op();
-  Op(const Op&) = delete;
-  Op& operator=(const Op&) = delete;
+  ScopedOp(std::string_view name, std::string_view type);
+  ~ScopedOp();
+  ScopedOp(const ScopedOp&) = delete;
+  ScopedOp& operator=(const ScopedOp&) = delete;
 
   // Fills in the op of this thread, if there is one.
   static void Fill(Label* label);
@@ -131,7 +131,7 @@ class Op {
     std::string_view view() const { return {bytes_, size_}; }
 
    private:
-    friend class Op;
+    friend class ScopedOp;
     void Append(std::string_view text);
     static constexpr size_t kMost = 111;
     uint8_t size_ = 0;
@@ -141,9 +141,9 @@ class Op {
   static Text Current();
 
  private:
-  static thread_local const Op* current_;
+  static thread_local const ScopedOp* current_;
   const std::string_view name_, type_;
-  const Op* const outer_;
+  const ScopedOp* const outer_;
 };
 
 // While one lives, lists that this thread runs have commands of these ops, by Command::origin.
@@ -168,54 +168,54 @@ class ListOps {
 };
 
 // The failure of a command, and which op it was of on which device. As it is where no op is known.
-Status OfOp(Status failure, const Op::Text& op, const std::string& device);
+Status OfOp(Status failure, const ScopedOp::Text& op, const std::string& device);
 
 // While one lives, lists that this thread runs have commands of these labels, one each.
-class ListLabels {
+class ScopedListLabels {
  public:
   using Labels = std::shared_ptr<const std::vector<Label>>;
-  explicit ListLabels(Labels labels);
-  ~ListLabels();
-  ListLabels(const ListLabels&) = delete;
-  ListLabels& operator=(const ListLabels&) = delete;
+  explicit ScopedListLabels(Labels labels);
+  ~ScopedListLabels();
+  ScopedListLabels(const ScopedListLabels&) = delete;
+  ScopedListLabels& operator=(const ScopedListLabels&) = delete;
 
   // Those of a list of so many commands; null if they are not known.
   static Labels Current(size_t num_commands);
 
  private:
-  static thread_local const ListLabels* current_;
+  static thread_local const ScopedListLabels* current_;
   const Labels labels_;
-  const ListLabels* const outer_;
+  const ScopedListLabels* const outer_;
 };
 
 // A device that has events of its own, known only when it is asked.
-class Source {
+class EventSource {
  public:
-  virtual ~Source() = default;
+  virtual ~EventSource() = default;
   virtual void Begin() {}
   // Records all that has happened since; still On().
   virtual void End() = 0;
 };
 // For as long as the process lives.
-void AddSource(Source* source);
+void AddSource(EventSource* source);
 
 // What was recorded.
-struct Recorded {
-  struct Place {
+struct Trace {
+  struct LineName {
     std::string device, what;
   };
   uint64_t begin_ns = 0, end_ns = 0;
-  std::vector<Event> events;  // by begin, of equal ones the longest first
-  std::vector<Place> lines;   // Event::line counts from 1
-  int64_t dropped = 0;        // for which there was no room
+  std::vector<Event> events;    // by begin, of equal ones the longest first
+  std::vector<LineName> lines;  // Event::line counts from 1
+  int64_t dropped = 0;          // for which there was no room
 };
 constexpr int64_t kMaxEvents = 2'000'000;
 
 // False, and nothing has happened, if somebody listens already.
 bool Start();
 // Ends it. Empty if nobody listens.
-Recorded Stop();
+Trace Stop();
 
-}  // namespace xpu::recording
+}  // namespace xpu::trace
 
-#endif  // TENSORFLOW_PLUGIN_RECORDING_RECORDING_H_
+#endif  // TENSORFLOW_PLUGIN_RECORDING_TRACE_EVENTS_H_
