@@ -14,7 +14,7 @@
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/backends/backends.h"
-#include "tensorflow_plugin/calls/graph.h"
+#include "tensorflow_plugin/calls/function_graph.h"
 #include "tensorflow_plugin/cluster/assert_op.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/dump.h"
@@ -150,7 +150,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
     std::fprintf(stderr, "tensorflow_xpu: kernel not registered: %s\n", problem.c_str());
   }
   xpu::graph::RegisterLoopPass(device_type);
-  if (!choice.options.direct_calls) xpu::calls::SwitchOff();
+  if (!choice.options.direct_calls) xpu::direct_call::SwitchOff();
   if (choice.options.fusion) {
     xpu::cluster::LeaveOutPasses(choice.options.without_passes);
     xpu::cluster::SetDumpFolder(choice.options.dump_folder);
@@ -291,8 +291,8 @@ XPU_EXPORT int XpuCore_HostCanAddress(const void* address) {
 
 XPU_EXPORT void XpuCore_WillWrite(const void* address) { xpu::WillWrite(address); }
 
-XPU_EXPORT void XpuCore_ExpectGraph(const char* function) { xpu::calls::ExpectGraph(function); }
+XPU_EXPORT void XpuCore_ExpectGraph(const char* function) { xpu::direct_call::ExpectGraph(function); }
 
 XPU_EXPORT void* XpuCore_TakeCall(const void* library) {
-  return xpu::calls::TakeCall(*static_cast<const tensorflow::ProcessFunctionLibraryRuntime*>(library));
+  return xpu::direct_call::TakeCall(*static_cast<const tensorflow::ProcessFunctionLibraryRuntime*>(library));
 }

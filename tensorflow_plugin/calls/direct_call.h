@@ -13,12 +13,12 @@
 #include "tensorflow/core/common_runtime/device.h"
 #include "tensorflow/core/framework/tensor.h"
 
-namespace xpu::calls {
+namespace xpu::direct_call {
 
 class DirectCall {
  public:
   // Where an argument must lie, or a result does.
-  struct Place {
+  struct Placement {
     tensorflow::DataType type = tensorflow::DT_INVALID;  // DT_INVALID: an argument that nobody reads
     tensorflow::Device* device = nullptr;                // of a resource, its own
     bool in_host_memory = true;
@@ -26,8 +26,8 @@ class DirectCall {
   using Runner = std::function<void(std::function<void()>)>;
 
   virtual ~DirectCall() = default;
-  virtual const std::vector<Place>& arguments() const = 0;
-  virtual const std::vector<Place>& results() const = 0;
+  virtual const std::vector<Placement>& arguments() const = 0;
+  virtual const std::vector<Placement>& results() const = 0;
   // One op after the other, on the calling thread; any number of threads may. An error names the op. `arguments` lie
   // where they must; beyond those of arguments() there may be some that nothing reads. `runner` is for ops that have
   // work for other threads.
@@ -35,6 +35,6 @@ class DirectCall {
                            std::vector<tensorflow::Tensor>* results) const = 0;
 };
 
-}  // namespace xpu::calls
+}  // namespace xpu::direct_call
 
 #endif  // TENSORFLOW_PLUGIN_CALLS_DIRECT_CALL_H_

@@ -11,12 +11,12 @@
 
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow_plugin/calls/graph.h"
+#include "tensorflow_plugin/calls/function_graph.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/framework/labels.h"
 #include "tensorflow_plugin/graph/clusters.h"
-#include "tensorflow_plugin/graph/direct_calls.h"
+#include "tensorflow_plugin/graph/direct_call_plan.h"
 #include "tensorflow_plugin/graph/may_wait.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/shapes.h"
@@ -272,8 +272,8 @@ class ClusterPass : public tf::GraphOptimizationPass {
       std::fprintf(stderr, "tensorflow_xpu: a graph runs op by op where it could run in clusters: %s\n",
                    status.ToString().c_str());
     }
-    if (options.function_def != nullptr && calls::IsExpected(options.function_def->signature().name())) {
-      calls::SeeGraph(PlanCall(**options.graph));
+    if (options.function_def != nullptr && direct_call::IsExpected(options.function_def->signature().name())) {
+      direct_call::OfferGraph(PlanCall(**options.graph));
     }
     return absl::OkStatus();
   }

@@ -144,8 +144,8 @@ absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes
 
 void ExpectGraph(const char* function) { core.expect_graph(function); }
 
-std::unique_ptr<calls::DirectCall> TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library) {
-  return std::unique_ptr<calls::DirectCall>(static_cast<calls::DirectCall*>(core.take_call(&library)));
+std::unique_ptr<direct_call::DirectCall> TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library) {
+  return std::unique_ptr<direct_call::DirectCall>(static_cast<direct_call::DirectCall*>(core.take_call(&library)));
 }
 
 void WaitFor(SP_Stream stream) { core.wait_for_stream(stream); }

@@ -58,9 +58,9 @@ absl::Status Settle(SP_Stream stream);
 // Copies to the host what the stream's work leaves there, and returns when it has; the failure as of Settle. Without
 // the interpreter's lock, please.
 absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes);
-// See calls/graph.h. Only where the core is connected.
+// See calls/function_graph.h. Only where the core is connected.
 void ExpectGraph(const char* function);
-std::unique_ptr<calls::DirectCall> TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library);
+std::unique_ptr<direct_call::DirectCall> TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library);
 // As Settle, for those who cannot tell anybody of a failure: it stays for whoever asks next.
 void WaitFor(SP_Stream stream);
 

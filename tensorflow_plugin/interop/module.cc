@@ -6,8 +6,8 @@
 #include <string>
 
 #include "tensorflow/c/c_api.h"
-#include "tensorflow_plugin/interop/calls.h"
 #include "tensorflow_plugin/interop/devices.h"
+#include "tensorflow_plugin/interop/direct_calls.h"
 #include "tensorflow_plugin/interop/eager.h"
 #include "tensorflow_plugin/interop/exchange_api.h"
 #include "tensorflow_plugin/interop/protocol.h"

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/calls/run.h"
+#include "tensorflow_plugin/calls/call_plan.h"
 
 #include <atomic>
 #include <utility>
@@ -12,19 +12,19 @@
 #include "tensorflow/core/profiler/lib/annotated_traceme.h"
 #include "tensorflow_plugin/cluster/members.h"
 
-namespace xpu::calls {
+namespace xpu::direct_call {
 namespace {
 
 namespace tf = tensorflow;
 
-class Row final : public DirectCall {
+class CallRunner final : public DirectCall {
  public:
   // False if it cannot be.
-  bool Make(const Plan& plan, const tf::ProcessFunctionLibraryRuntime& library) {
+  bool Make(const CallPlan& plan, const tf::ProcessFunctionLibraryRuntime& library) {
     num_values_ = plan.num_values;
     result_values_ = plan.result_values;
-    for (const Plan::Step& planned : plan.steps) {
-      Step& step = steps_.emplace_back();
+    for (const CallPlan::PlannedOp& planned : plan.steps) {
+      BoundOp& step = steps_.emplace_back();
       step.library = library.GetFLR(planned.device);
       if (step.library == nullptr) return false;
       step.device = step.library->device();
@@ -46,23 +46,23 @@ class Row final : public DirectCall {
       step.input_attributes = cluster::AttributesOf(kernel->input_memory_types());
       step.output_attributes = cluster::AttributesOf(kernel->output_memory_types());
     }
-    const auto place = [&library](const Plan::Place& planned) {
+    const auto place = [&library](const CallPlan::ValuePlacement& planned) {
       tf::FunctionLibraryRuntime* const there =
           planned.type == tf::DT_INVALID ? nullptr : library.GetFLR(planned.device);
-      return Place{planned.type, there == nullptr ? nullptr : there->device(), planned.in_host_memory};
+      return Placement{planned.type, there == nullptr ? nullptr : there->device(), planned.in_host_memory};
     };
-    for (const Plan::Place& argument : plan.arguments) arguments_.push_back(place(argument));
-    for (const Plan::Place& result : plan.results) results_.push_back(place(result));
-    for (const std::vector<Place>* places : {&arguments_, &results_}) {
-      for (const Place& p : *places) {
+    for (const CallPlan::ValuePlacement& argument : plan.arguments) arguments_.push_back(place(argument));
+    for (const CallPlan::ValuePlacement& result : plan.results) results_.push_back(place(result));
+    for (const std::vector<Placement>* places : {&arguments_, &results_}) {
+      for (const Placement& p : *places) {
         if (p.type != tf::DT_INVALID && p.device == nullptr) return false;
       }
     }
     return true;
   }
 
-  const std::vector<Place>& arguments() const override { return arguments_; }
-  const std::vector<Place>& results() const override { return results_; }
+  const std::vector<Placement>& arguments() const override { return arguments_; }
+  const std::vector<Placement>& results() const override { return results_; }
 
   absl::Status Run(const std::vector<tf::Tensor>& arguments, Runner* runner,
                    std::vector<tf::Tensor>* results) const override {
@@ -71,7 +71,7 @@ class Row final : public DirectCall {
     const int64_t id = num_calls++;
     tf::CancellationManager cancellation;
     tf::ScopedStepContainer container(id, [this](const std::string& name) {
-      for (const Step& step : steps_) step.device->resource_manager()->Cleanup(name).IgnoreError();
+      for (const BoundOp& step : steps_) step.device->resource_manager()->Cleanup(name).IgnoreError();
     });
     // Those given may be more than the graph knows: of the last ones nothing may be read.
     const size_t num_arguments = arguments_.size();
@@ -80,7 +80,7 @@ class Row final : public DirectCall {
       const size_t n = number;
       return n < num_arguments ? arguments[n] : values[n - num_arguments];
     };
-    for (const Step& step : steps_) {
+    for (const BoundOp& step : steps_) {
       tf::OpKernelContext::Params params;
       params.step_id = id;
       params.op_kernel = step.kernel.get();
@@ -121,7 +121,7 @@ class Row final : public DirectCall {
   }
 
  private:
-  struct Step {
+  struct BoundOp {
     std::unique_ptr<tf::OpKernel> kernel;
     tf::Device* device = nullptr;
     tf::DeviceContext* context = nullptr;  // null: the host's device has none
@@ -130,18 +130,18 @@ class Row final : public DirectCall {
     int first_output = 0;
     std::vector<tf::AllocatorAttributes> input_attributes, output_attributes;
   };
-  std::vector<Place> arguments_, results_;
-  std::vector<Step> steps_;
+  std::vector<Placement> arguments_, results_;
+  std::vector<BoundOp> steps_;
   std::vector<int> result_values_;
   int num_values_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<DirectCall> MakeCall(const Plan& plan, const tf::ProcessFunctionLibraryRuntime& library) {
-  auto row = std::make_unique<Row>();
+std::unique_ptr<DirectCall> MakeCall(const CallPlan& plan, const tf::ProcessFunctionLibraryRuntime& library) {
+  auto row = std::make_unique<CallRunner>();
   if (!row->Make(plan, library)) return nullptr;
   return row;
 }
 
-}  // namespace xpu::calls
+}  // namespace xpu::direct_call

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/graph/direct_calls.h"
+#include "tensorflow_plugin/graph/direct_call_plan.h"
 
 #include <map>
 #include <set>
@@ -55,8 +55,8 @@ class Planner {
   explicit Planner(const tf::Graph& graph) : graph_(graph) {}
 
   // Null if the graph is not fit.
-  std::unique_ptr<calls::Plan> Run() {
-    auto plan = std::make_unique<calls::Plan>();
+  std::unique_ptr<direct_call::CallPlan> Run() {
+    auto plan = std::make_unique<direct_call::CallPlan>();
     const std::vector<tf::Node*> order = InOrder(graph_);
     const bool done = Sort(plan.get()) && WaitsInOrder(order) && AddSteps(order, plan.get()) && AddResults(plan.get());
     return done ? std::move(plan) : nullptr;
@@ -64,7 +64,7 @@ class Planner {
 
  private:
   // Arguments, results and the others.
-  bool Sort(calls::Plan* plan) {
+  bool Sort(direct_call::CallPlan* plan) {
     for (const tf::Node* node : graph_.op_nodes()) {
       if (node->IsArg()) {
         const int index = IndexOf(*node);
@@ -117,7 +117,7 @@ class Planner {
     const Memory& memory = memory_.at(&node);
     return DeviceTypeOf(node) == tf::DEVICE_CPU || (output ? memory.outputs : memory.inputs)[index] == tf::HOST_MEMORY;
   }
-  calls::Plan::Place PlaceOf(const tf::Node& node, int output) const {
+  direct_call::CallPlan::ValuePlacement PlaceOf(const tf::Node& node, int output) const {
     return {node.output_type(output), node.assigned_device_name(), IsOnHost(node, true, output)};
   }
 
@@ -133,10 +133,10 @@ class Planner {
     return tf::BuildControlFlowInfo(&graph_, &frames).ok() && WaitOrder(graph_, order, frames).IsTotal();
   }
 
-  bool AddSteps(const std::vector<tf::Node*>& order, calls::Plan* plan) {
+  bool AddSteps(const std::vector<tf::Node*>& order, direct_call::CallPlan* plan) {
     for (const tf::Node* node : order) {
       if (node->IsArg() || node->IsRetval()) continue;
-      calls::Plan::Step& step = plan->steps.emplace_back();
+      direct_call::CallPlan::PlannedOp& step = plan->steps.emplace_back();
       step.def = node->def();
       step.def.set_device(node->assigned_device_name());
       step.device = node->assigned_device_name();
@@ -152,11 +152,11 @@ class Planner {
     return static_cast<int>(plan->steps.size()) == num_steps_;
   }
 
-  bool AddResults(calls::Plan* plan) {
+  bool AddResults(direct_call::CallPlan* plan) {
     for (const tf::Node* node : results_) {
       const tf::Edge* e = nullptr;
       if (node == nullptr || !node->input_edge(0, &e).ok()) return false;
-      const calls::Plan::Place place = PlaceOf(*e->src(), e->src_output());
+      const direct_call::CallPlan::ValuePlacement place = PlaceOf(*e->src(), e->src_output());
       const bool is_object = place.type == tf::DT_VARIANT;
       if (place.type == tf::DT_RESOURCE || (is_object && place.device != node->assigned_device_name())) return false;
       if (!place.in_host_memory && place.device != node->assigned_device_name()) return false;
@@ -178,6 +178,6 @@ class Planner {
 
 }  // namespace
 
-std::unique_ptr<calls::Plan> PlanCall(const tf::Graph& graph) { return Planner(graph).Run(); }
+std::unique_ptr<direct_call::CallPlan> PlanCall(const tf::Graph& graph) { return Planner(graph).Run(); }
 
 }  // namespace xpu::graph

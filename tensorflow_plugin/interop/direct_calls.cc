@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/interop/calls.h"
+#include "tensorflow_plugin/interop/direct_calls.h"
 
 #include <memory>
 #include <sstream>
@@ -18,12 +18,12 @@ namespace xpu::interop {
 namespace {
 
 namespace tf = tensorflow;
-using calls::DirectCall;
+using direct_call::DirectCall;
 
 constexpr char kCapsule[] = "tensorflow_xpu.direct_call";
 
 // What eager tensors of a result have beside the tensor.
-struct Result {
+struct EagerResult {
   tf::Device *device, *op_device, *resource_device;
 };
 
@@ -31,13 +31,13 @@ struct Callable {
   std::string function;
   tf::EagerContext* context;
   std::unique_ptr<DirectCall> call;
-  std::vector<Result> results;
+  std::vector<EagerResult> results;
 };
 
 bool IsHost(const tf::Device* device) { return device == nullptr || device->device_type() == tf::DEVICE_CPU; }
 
 // Whether a tensor lies where the function expects it.
-bool LiesAt(const DirectCall::Place& place, const tf::TensorHandle& handle) {
+bool LiesAt(const DirectCall::Placement& place, const tf::TensorHandle& handle) {
   if (place.type == tf::DT_INVALID) return true;
   if (handle.dtype != place.type) return false;
   if (place.type == tf::DT_RESOURCE) return handle.resource_device() == place.device;
@@ -46,7 +46,7 @@ bool LiesAt(const DirectCall::Place& place, const tf::TensorHandle& handle) {
 
 // The tensors of a list of eager tensors as they lie; false if one of them is something else, does not lie where it
 // must, or is not there yet.
-bool TensorsOf(PyObject* list, const std::vector<DirectCall::Place>& places, std::vector<tf::Tensor>* tensors) {
+bool TensorsOf(PyObject* list, const std::vector<DirectCall::Placement>& places, std::vector<tf::Tensor>* tensors) {
   const Py_ssize_t n = PyList_GET_SIZE(list);
   if (n < static_cast<Py_ssize_t>(places.size())) return false;
   tensors->reserve(n);
@@ -63,7 +63,7 @@ bool TensorsOf(PyObject* list, const std::vector<DirectCall::Place>& places, std
 
 // Whether the results of a call that TensorFlow has made lie where ours will.
 bool LearnResults(PyObject* outputs, Callable* callable) {
-  const std::vector<DirectCall::Place>& places = callable->call->results();
+  const std::vector<DirectCall::Placement>& places = callable->call->results();
   const Py_ssize_t n = outputs == Py_None ? 0 : PyList_GET_SIZE(outputs);
   if (n != static_cast<Py_ssize_t>(places.size())) return false;
   for (Py_ssize_t i = 0; i < n; ++i) {
@@ -175,7 +175,7 @@ PyObject* Call(PyObject* capsule, PyObject* inputs) {
   Owned list(PyList_New(results.size()));
   if (!list) return nullptr;
   for (size_t i = 0; i < results.size(); ++i) {
-    const Result& place = callable->results[i];
+    const EagerResult& place = callable->results[i];
     PyObject* const tensor =
         EagerTensorOf(std::move(results[i]), place.device, place.op_device, place.resource_device, context);
     if (tensor == nullptr) return nullptr;

@@ -1,6 +1,6 @@
 // Python's calls of functions, made directly (calls/direct_call.h).
-#ifndef TENSORFLOW_PLUGIN_INTEROP_CALLS_H_
-#define TENSORFLOW_PLUGIN_INTEROP_CALLS_H_
+#ifndef TENSORFLOW_PLUGIN_INTEROP_DIRECT_CALLS_H_
+#define TENSORFLOW_PLUGIN_INTEROP_DIRECT_CALLS_H_
 
 #include <Python.h>
 
@@ -20,4 +20,4 @@ PyObject* Call(PyObject* capsule, PyObject* inputs);
 
 }  // namespace xpu::interop
 
-#endif  // TENSORFLOW_PLUGIN_INTEROP_CALLS_H_
+#endif  // TENSORFLOW_PLUGIN_INTEROP_DIRECT_CALLS_H_

@@ -1,6 +1,6 @@
 // How a call learns the graph of its function (direct_call.h).
-#ifndef TENSORFLOW_PLUGIN_CALLS_GRAPH_H_
-#define TENSORFLOW_PLUGIN_CALLS_GRAPH_H_
+#ifndef TENSORFLOW_PLUGIN_CALLS_FUNCTION_GRAPH_H_
+#define TENSORFLOW_PLUGIN_CALLS_FUNCTION_GRAPH_H_
 
 #include <memory>
 #include <string>
@@ -9,10 +9,10 @@ namespace tensorflow {
 class ProcessFunctionLibraryRuntime;
 }  // namespace tensorflow
 
-namespace xpu::calls {
+namespace xpu::direct_call {
 
 class DirectCall;
-struct Plan;
+struct CallPlan;
 
 // From now on functions are called as TensorFlow does.
 void SwitchOff();
@@ -26,12 +26,12 @@ bool IsExpected(const std::string& function);
 
 // The expected function's graph, placed and in clusters, as it will be divided between devices; null if it cannot be
 // called so.
-void SeeGraph(std::unique_ptr<Plan> plan);
+void OfferGraph(std::unique_ptr<CallPlan> plan);
 
 // What the thread has seen since it expected something; null if that was nothing. Kernels are made with the function's
 // library. The caller's.
 DirectCall* TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library);
 
-}  // namespace xpu::calls
+}  // namespace xpu::direct_call
 
-#endif  // TENSORFLOW_PLUGIN_CALLS_GRAPH_H_
+#endif  // TENSORFLOW_PLUGIN_CALLS_FUNCTION_GRAPH_H_
