@@ -32,8 +32,8 @@
 #include "tensorflow_plugin/framework/jit.h"
 #include "tensorflow_plugin/framework/registry.h"
 #include "tensorflow_plugin/framework/variables.h"
-#include "tensorflow_plugin/graph/loops.h"
-#include "tensorflow_plugin/graph/pass.h"
+#include "tensorflow_plugin/graph/cluster_pass.h"
+#include "tensorflow_plugin/graph/placement_pass.h"
 #include "tensorflow_plugin/ops/ops.h"
 #include "tensorflow_plugin/primitives/float_precision.h"
 #include "tensorflow_plugin/profiler/profiler.h"
@@ -149,7 +149,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
   for (const std::string& problem : registry.problems()) {
     std::fprintf(stderr, "tensorflow_xpu: kernel not registered: %s\n", problem.c_str());
   }
-  xpu::graph::RegisterLoopPass(device_type);
+  xpu::graph::RegisterPlacementPass(device_type);
   if (!choice.options.direct_calls) xpu::direct_call::SwitchOff();
   if (choice.options.fusion) {
     xpu::cluster::LeaveOutPasses(choice.options.without_passes);

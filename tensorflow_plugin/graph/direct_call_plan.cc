@@ -57,7 +57,7 @@ class Planner {
   // Null if the graph is not fit.
   std::unique_ptr<direct_call::CallPlan> Run() {
     auto plan = std::make_unique<direct_call::CallPlan>();
-    const std::vector<tf::Node*> order = InOrder(graph_);
+    const std::vector<tf::Node*> order = TopologicalOrder(graph_);
     const bool done = Sort(plan.get()) && WaitsInOrder(order) && AddSteps(order, plan.get()) && AddResults(plan.get());
     return done ? std::move(plan) : nullptr;
   }
@@ -110,11 +110,11 @@ class Planner {
   }
 
   bool LearnMemory(const tf::Node& node) {
-    Memory& memory = memory_[&node];
+    MemoryTypes& memory = memory_[&node];
     return MemoryOf(node, DeviceTypeOf(node), &memory.inputs, &memory.outputs);
   }
   bool IsOnHost(const tf::Node& node, bool output, int index) const {
-    const Memory& memory = memory_.at(&node);
+    const MemoryTypes& memory = memory_.at(&node);
     return DeviceTypeOf(node) == tf::DEVICE_CPU || (output ? memory.outputs : memory.inputs)[index] == tf::HOST_MEMORY;
   }
   direct_call::CallPlan::ValuePlacement PlaceOf(const tf::Node& node, int output) const {
@@ -166,14 +166,11 @@ class Planner {
     return true;
   }
 
-  struct Memory {
-    tf::MemoryTypeVector inputs, outputs;
-  };
   const tf::Graph& graph_;
   int num_steps_ = 0, num_counted_ = 0;
   std::vector<const tf::Node*> results_;
   std::map<const tf::Node*, int> values_;  // the first of a node
-  std::map<const tf::Node*, Memory> memory_;
+  std::map<const tf::Node*, MemoryTypes> memory_;
 };
 
 }  // namespace

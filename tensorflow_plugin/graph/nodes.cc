@@ -17,7 +17,7 @@ std::string DeviceTypeOf(const tf::Node& node) {
   return tf::DeviceNameUtils::ParseFullName(node.assigned_device_name(), &device) ? device.type : "";
 }
 
-std::vector<tf::Node*> InOrder(const tf::Graph& graph) {
+std::vector<tf::Node*> TopologicalOrder(const tf::Graph& graph) {
   std::vector<tf::Node*> order;
   tf::GetReversePostOrder(graph, &order, {}, [](const tf::Edge& e) { return !e.src()->IsNextIteration(); });
   order.erase(std::remove_if(order.begin(), order.end(), [](const tf::Node* n) { return !n->IsOp(); }), order.end());
@@ -57,7 +57,7 @@ absl::Status AddOp(tf::Graph* graph, const std::string& prefix, const std::strin
   return status;
 }
 
-void ReadInstead(tf::Graph* graph, const std::vector<const tf::Edge*>& edges, tf::Node* op, int output) {
+void RedirectReaders(tf::Graph* graph, const std::vector<const tf::Edge*>& edges, tf::Node* op, int output) {
   for (const tf::Edge* e : edges) {
     tf::Node* const reader = e->dst();
     const int at = e->dst_input();

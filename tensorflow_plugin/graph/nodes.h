@@ -15,10 +15,15 @@ std::string DeviceTypeOf(const tensorflow::Node& node);
 
 // The ops of a graph, each after those whose values it reads; edges that lead back into a loop's next iteration are no
 // edges of an iteration.
-std::vector<tensorflow::Node*> InOrder(const tensorflow::Graph& graph);
+std::vector<tensorflow::Node*> TopologicalOrder(const tensorflow::Graph& graph);
 
 // The edges of a node's inputs, in order, without control edges.
 std::vector<const tensorflow::Edge*> InputsOf(const tensorflow::Node& node);
+
+// Which inputs and outputs of a node lie in host memory.
+struct MemoryTypes {
+  tensorflow::MemoryTypeVector inputs, outputs;
+};
 
 // Where a node has its inputs and outputs on a device of this type; false if there is no kernel for it.
 bool MemoryOf(const tensorflow::Node& node, const std::string& device_type, tensorflow::MemoryTypeVector* inputs,
@@ -32,8 +37,8 @@ absl::Status AddOp(tensorflow::Graph* graph, const std::string& prefix, const st
                    tensorflow::NodeDef def, tensorflow::Node** op);
 
 // Who reads at the ends of these edges reads output `output` of `op` instead.
-void ReadInstead(tensorflow::Graph* graph, const std::vector<const tensorflow::Edge*>& edges, tensorflow::Node* op,
-                 int output);
+void RedirectReaders(tensorflow::Graph* graph, const std::vector<const tensorflow::Edge*>& edges, tensorflow::Node* op,
+                     int output);
 
 }  // namespace xpu::graph
 

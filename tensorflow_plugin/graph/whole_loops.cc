@@ -14,8 +14,8 @@
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/framework/labels.h"
-#include "tensorflow_plugin/graph/candidates.h"
 #include "tensorflow_plugin/graph/nodes.h"
+#include "tensorflow_plugin/graph/op_traits.h"
 #include "tensorflow_plugin/graph/wait_order.h"
 
 namespace xpu::graph {
@@ -79,10 +79,6 @@ class Loop {
     tf::Node* next = nullptr;  // the NextIteration
   };
 
-  struct Memory {
-    tf::MemoryTypeVector inputs, outputs;
-  };
-
   bool ReadVariables() {
     for (tf::Node* node : nodes_) {
       if (IsOfHostVariable(*node)) continue;
@@ -113,7 +109,7 @@ class Loop {
   }
 
   bool ReadMemory(const tf::Node& node) {
-    Memory& memory = memory_[&node];
+    MemoryTypes& memory = memory_[&node];
     if (DeviceTypeOf(node) == tf::DEVICE_CPU) {
       memory.inputs = memory.outputs = {tf::HOST_MEMORY};
       return true;
@@ -435,7 +431,7 @@ class Loop {
           readers.push_back(e);
         }
       }
-      ReadInstead(&graph_, readers, op, static_cast<int>(i));
+      RedirectReaders(&graph_, readers, op, static_cast<int>(i));
     }
     for (tf::Node* node : before) graph_.AddControlEdge(node, op);
     for (tf::Node* node : after) graph_.AddControlEdge(op, node);
@@ -449,7 +445,7 @@ class Loop {
   const std::vector<tf::Node*>& nodes_;
   const std::set<const tf::Node*> inside_;
   std::string device_;
-  std::map<const tf::Node*, Memory> memory_;
+  std::map<const tf::Node*, MemoryTypes> memory_;
   std::vector<tf::Node*> enters_, merges_, exits_, members_;
   tf::Node* condition_ = nullptr;  // the LoopCond
   bool is_read_from_device_ = false;
@@ -476,7 +472,7 @@ namespace {
 absl::Status FindFrames(tf::Graph* graph, std::map<std::string, std::vector<tf::Node*>>* frames) {
   std::vector<tf::ControlFlowInfo> info;
   TF_RETURN_IF_ERROR(tf::BuildControlFlowInfo(graph, &info));
-  for (tf::Node* node : InOrder(*graph)) {
+  for (tf::Node* node : TopologicalOrder(*graph)) {
     const std::string& frame = info[node->id()].frame_name;
     if (!frame.empty()) (*frames)[frame].push_back(node);
   }
@@ -498,7 +494,7 @@ absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type) {
     changed = false;
     std::vector<tf::ControlFlowInfo> info;
     TF_RETURN_IF_ERROR(tf::BuildControlFlowInfo(graph, &info));
-    const std::vector<tf::Node*> order = InOrder(*graph);
+    const std::vector<tf::Node*> order = TopologicalOrder(*graph);
     const WaitOrder wait_order(*graph, order, info);
     std::map<std::string, std::vector<tf::Node*>> frames;
     for (tf::Node* node : order) {

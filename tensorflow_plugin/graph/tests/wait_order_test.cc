@@ -89,7 +89,7 @@ class WaitOrderTest : public ::testing::Test {
 
   void Read() {
     tf::FixupSourceAndSinkEdges(&graph_);
-    in_order_ = InOrder(graph_);
+    in_order_ = TopologicalOrder(graph_);
     ASSERT_TRUE(tf::BuildControlFlowInfo(&graph_, &frames_).ok());
     order_ = std::make_unique<WaitOrder>(graph_, in_order_, frames_);
   }

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/graph/shapes.h"
+#include "tensorflow_plugin/graph/shape_placement.h"
 
 #include <set>
 #include <utility>
@@ -73,7 +73,7 @@ absl::Status Replace(tf::Graph* graph, tf::Node* node) {
 
 }  // namespace
 
-void KeepShapesWithReaders(tf::Graph* graph, const std::string& device_type) {
+void PlaceShapesWithReaders(tf::Graph* graph, const std::string& device_type) {
   static const auto* const ops = new std::set<std::string>{"Rank", "Shape", "Size"};
   for (tf::Node* node : graph->op_nodes()) {
     const tf::Edge* from = nullptr;
@@ -93,7 +93,7 @@ void KeepShapesWithReaders(tf::Graph* graph, const std::string& device_type) {
   }
 }
 
-absl::Status HoldAssertions(tf::Graph* graph, const std::string& device_type) {
+absl::Status EmbedAssertionTexts(tf::Graph* graph, const std::string& device_type) {
   std::vector<tf::Node*> assertions;
   for (tf::Node* node : graph->op_nodes()) {
     if (node->type_string() == "Assert" && DeviceTypeOf(*node) == device_type) assertions.push_back(node);

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/graph/pass.h"
+#include "tensorflow_plugin/graph/cluster_pass.h"
 
 #include <algorithm>
 #include <array>
@@ -15,11 +15,11 @@
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/framework/labels.h"
-#include "tensorflow_plugin/graph/clusters.h"
 #include "tensorflow_plugin/graph/direct_call_plan.h"
+#include "tensorflow_plugin/graph/form_clusters.h"
 #include "tensorflow_plugin/graph/may_wait.h"
 #include "tensorflow_plugin/graph/nodes.h"
-#include "tensorflow_plugin/graph/shapes.h"
+#include "tensorflow_plugin/graph/shape_placement.h"
 #include "tensorflow_plugin/graph/whole_loops.h"
 
 namespace xpu::graph {
@@ -98,7 +98,7 @@ class Replacement {
 
   // An integer's cast takes it from the host by itself; what it is would belong to a capture.
   bool IsCastFromHost(const tf::Node& node) const {
-    const Traits& traits = grouping_.traits[node.id()];
+    const OpTraits& traits = grouping_.traits[node.id()];
     return node.type_string() == "Cast" && traits.inputs[0] == tf::HOST_MEMORY &&
            traits.outputs[0] == tf::DEVICE_MEMORY;
   }
@@ -238,7 +238,7 @@ class Replacement {
             readers.push_back(e);
           }
         }
-        ReadInstead(&graph_, readers, op, output++);
+        RedirectReaders(&graph_, readers, op, output++);
       }
     }
     for (tf::Node* node : before_) graph_.AddControlEdge(node, op);
@@ -281,8 +281,8 @@ class ClusterPass : public tf::GraphOptimizationPass {
  private:
   absl::Status Divide(tf::Graph* graph) {
     DrawFromStartsOnDevice(graph);
-    KeepShapesWithReaders(graph, device_type_);
-    TF_RETURN_IF_ERROR(HoldAssertions(graph, device_type_));
+    PlaceShapesWithReaders(graph, device_type_);
+    TF_RETURN_IF_ERROR(EmbedAssertionTexts(graph, device_type_));
     TF_RETURN_IF_ERROR(KeepCountersApart(graph, device_type_));
     // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
     TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/graph/integers.h"
+#include "tensorflow_plugin/graph/integer_placement.h"
 
 #include <algorithm>
 #include <map>
@@ -8,22 +8,19 @@
 #include "tensorflow/core/framework/memory_types.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/framework/labels.h"
-#include "tensorflow_plugin/graph/candidates.h"
 #include "tensorflow_plugin/graph/nodes.h"
+#include "tensorflow_plugin/graph/op_traits.h"
 
 namespace xpu::graph {
 namespace {
 
 namespace tf = tensorflow;
 
-struct Memory {
-  tf::MemoryTypeVector inputs, outputs;
-};
-
 // The ops of one graph that are to move.
 class Moves {
  public:
-  Moves(tf::Graph* graph, const std::string& device_type) : device_type_(device_type), order_(InOrder(*graph)) {
+  Moves(tf::Graph* graph, const std::string& device_type)
+      : device_type_(device_type), order_(TopologicalOrder(*graph)) {
     for (tf::Node* node : order_) FindWay(node);
   }
 
@@ -52,21 +49,21 @@ class Moves {
     }
     MemoryNow(*node);  // without the label
     node->AddAttr(labels::kAttribute, labels::kOnDevice);
-    Traits then = TraitsOf(*node, device_type_);
+    OpTraits then = OpTraitsOf(*node, device_type_);
     if (then.role != Role::kOutside) moved_[node] = {std::move(then.inputs), std::move(then.outputs)};
     node->ClearAttr(labels::kAttribute);
   }
 
   // Whether its commands might be a cluster's.
   bool IsWithin(const tf::Node& node) const {
-    const Role role = TraitsOf(node, device_type_).role;
+    const Role role = OpTraitsOf(node, device_type_).role;
     return role == Role::kHost || (role == Role::kCompute && node.type_string() == "Cast");
   }
 
   // Something that it read in host memory is in device memory, all else that it will read there may come from the host
   // at any time, and whoever read what it gave there will read it in device memory.
   bool Gains(const tf::Node& node) {
-    const Memory &was = MemoryNow(node), &is = moved_.at(&node);
+    const MemoryTypes &was = MemoryNow(node), &is = moved_.at(&node);
     bool gains = false;
     for (const tf::Edge* e : InputsOf(node)) {
       if (was.inputs[e->dst_input()] == is.inputs[e->dst_input()]) continue;
@@ -95,13 +92,13 @@ class Moves {
     return i < types.size() && types[i] == tf::DEVICE_MEMORY;
   }
   // Of a node on the device; nothing if there is no kernel for it.
-  const Memory& MemoryNow(const tf::Node& node) {
-    const auto [found, is_new] = now_.emplace(&node, Memory());
-    Memory& memory = found->second;
-    if (is_new && !MemoryOf(node, device_type_, &memory.inputs, &memory.outputs)) memory = Memory();
+  const MemoryTypes& MemoryNow(const tf::Node& node) {
+    const auto [found, is_new] = now_.emplace(&node, MemoryTypes());
+    MemoryTypes& memory = found->second;
+    if (is_new && !MemoryOf(node, device_type_, &memory.inputs, &memory.outputs)) memory = MemoryTypes();
     return memory;
   }
-  const Memory& MemoryOfMoved(const tf::Node& node) {
+  const MemoryTypes& MemoryOfMoved(const tf::Node& node) {
     const auto found = moved_.find(&node);
     return found != moved_.end() ? found->second : MemoryNow(node);
   }
@@ -109,14 +106,14 @@ class Moves {
   // The host's arithmetic of a cluster's members, which would have to be another one's.
   bool IsOfShapes(const tf::Node& node) const {
     if (DeviceTypeOf(node) != device_type_) return false;
-    const Role role = TraitsOf(node, device_type_).role;
+    const Role role = OpTraitsOf(node, device_type_).role;
     return role == Role::kHost || role == Role::kFree;
   }
 
   const std::string& device_type_;
   const std::vector<tf::Node*> order_;
-  std::map<const tf::Node*, Memory> now_;
-  std::map<const tf::Node*, Memory> moved_;  // where those that move will have them
+  std::map<const tf::Node*, MemoryTypes> now_;
+  std::map<const tf::Node*, MemoryTypes> moved_;  // where those that move will have them
 };
 
 }  // namespace

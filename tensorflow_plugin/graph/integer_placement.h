@@ -1,6 +1,6 @@
 // 32-bit integers that are computed of what is in device memory, and read there, stay there.
-#ifndef TENSORFLOW_PLUGIN_GRAPH_INTEGERS_H_
-#define TENSORFLOW_PLUGIN_GRAPH_INTEGERS_H_
+#ifndef TENSORFLOW_PLUGIN_GRAPH_INTEGER_PLACEMENT_H_
+#define TENSORFLOW_PLUGIN_GRAPH_INTEGER_PLACEMENT_H_
 
 #include <string>
 
@@ -15,4 +15,4 @@ void KeepIntegersOnDevice(tensorflow::Graph* graph, const std::string& device_ty
 
 }  // namespace xpu::graph
 
-#endif  // TENSORFLOW_PLUGIN_GRAPH_INTEGERS_H_
+#endif  // TENSORFLOW_PLUGIN_GRAPH_INTEGER_PLACEMENT_H_

@@ -1,6 +1,6 @@
 // The graph pass that puts one op in the place of each cluster.
-#ifndef TENSORFLOW_PLUGIN_GRAPH_PASS_H_
-#define TENSORFLOW_PLUGIN_GRAPH_PASS_H_
+#ifndef TENSORFLOW_PLUGIN_GRAPH_CLUSTER_PASS_H_
+#define TENSORFLOW_PLUGIN_GRAPH_CLUSTER_PASS_H_
 
 #include <string>
 
@@ -12,4 +12,4 @@ void RegisterClusterPass(const std::string& device_type);
 
 }  // namespace xpu::graph
 
-#endif  // TENSORFLOW_PLUGIN_GRAPH_PASS_H_
+#endif  // TENSORFLOW_PLUGIN_GRAPH_CLUSTER_PASS_H_

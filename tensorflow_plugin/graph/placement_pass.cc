@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/graph/loops.h"
+#include "tensorflow_plugin/graph/placement_pass.h"
 
 #include <algorithm>
 #include <memory>
@@ -15,7 +15,7 @@
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/util/device_name_utils.h"
 #include "tensorflow_plugin/framework/labels.h"
-#include "tensorflow_plugin/graph/integers.h"
+#include "tensorflow_plugin/graph/integer_placement.h"
 #include "tensorflow_plugin/graph/nodes.h"
 
 namespace xpu::graph {
@@ -224,7 +224,7 @@ class HostMemory {
 void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
   static const Set* const logic = new Set{"LogicalAnd", "LogicalNot", "LogicalOr"};
   static const Set* const reductions = new Set{"All", "Any"};
-  for (tf::Node* node : InOrder(*graph)) {  // one may read what another gives
+  for (tf::Node* node : TopologicalOrder(*graph)) {  // one may read what another gives
     const bool reduces = reductions->count(node->type_string()) != 0;
     if ((!reduces && logic->count(node->type_string()) == 0) || DeviceTypeOf(*node) != device_type) continue;
     bool on_host = true;
@@ -290,7 +290,7 @@ class LoopPass : public tf::GraphOptimizationPass {
 
 }  // namespace
 
-void RegisterLoopPass(const std::string& device_type) {
+void RegisterPlacementPass(const std::string& device_type) {
   // Before the one that makes clusters.
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, 999,
                                                    std::make_unique<LoopPass>(device_type));

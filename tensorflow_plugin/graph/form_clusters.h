@@ -1,17 +1,17 @@
 // Groups of nodes that can become one op each: convex together, in one frame, alive together.
-#ifndef TENSORFLOW_PLUGIN_GRAPH_CLUSTERS_H_
-#define TENSORFLOW_PLUGIN_GRAPH_CLUSTERS_H_
+#ifndef TENSORFLOW_PLUGIN_GRAPH_FORM_CLUSTERS_H_
+#define TENSORFLOW_PLUGIN_GRAPH_FORM_CLUSTERS_H_
 
 #include <string>
 #include <vector>
 
 #include "tensorflow/core/graph/graph.h"
-#include "tensorflow_plugin/graph/candidates.h"
+#include "tensorflow_plugin/graph/op_traits.h"
 
 namespace xpu::graph {
 
 struct Grouping {
-  std::vector<Traits> traits;                            // by node id
+  std::vector<OpTraits> traits;                          // by node id
   std::vector<int> cluster;                              // by node id; -1: of none
   std::vector<std::vector<tensorflow::Node*>> clusters;  // their nodes, in an order that may run
 };
@@ -32,4 +32,4 @@ absl::Status Group(const tensorflow::Graph& graph, const std::string& device_typ
 
 }  // namespace xpu::graph
 
-#endif  // TENSORFLOW_PLUGIN_GRAPH_CLUSTERS_H_
+#endif  // TENSORFLOW_PLUGIN_GRAPH_FORM_CLUSTERS_H_

@@ -1,6 +1,6 @@
 // What makes an iteration of a loop cross between device and host, mended in placed graphs.
-#ifndef TENSORFLOW_PLUGIN_GRAPH_LOOPS_H_
-#define TENSORFLOW_PLUGIN_GRAPH_LOOPS_H_
+#ifndef TENSORFLOW_PLUGIN_GRAPH_PLACEMENT_PASS_H_
+#define TENSORFLOW_PLUGIN_GRAPH_PLACEMENT_PASS_H_
 
 #include <string>
 
@@ -8,8 +8,8 @@ namespace xpu::graph {
 
 // From now on graphs with nodes on devices of this type are rewritten, before they are divided into clusters and among
 // devices.
-void RegisterLoopPass(const std::string& device_type);
+void RegisterPlacementPass(const std::string& device_type);
 
 }  // namespace xpu::graph
 
-#endif  // TENSORFLOW_PLUGIN_GRAPH_LOOPS_H_
+#endif  // TENSORFLOW_PLUGIN_GRAPH_PLACEMENT_PASS_H_

@@ -1,6 +1,6 @@
 // Which nodes may be part of a cluster.
-#ifndef TENSORFLOW_PLUGIN_GRAPH_CANDIDATES_H_
-#define TENSORFLOW_PLUGIN_GRAPH_CANDIDATES_H_
+#ifndef TENSORFLOW_PLUGIN_GRAPH_OP_TRAITS_H_
+#define TENSORFLOW_PLUGIN_GRAPH_OP_TRAITS_H_
 
 #include <string>
 
@@ -21,12 +21,12 @@ enum class Role : uint8_t {
 inline constexpr char kApart[] = "_xpu_apart";
 
 // What a node of a device of this type is, by its op, types and kernel.
-struct Traits {
+struct OpTraits {
   Role role = Role::kOutside;
   bool shape_only = false;  // gives shapes of its inputs, whatever is in them
   tensorflow::MemoryTypeVector inputs, outputs;
 };
-Traits TraitsOf(const tensorflow::Node& node, const std::string& device_type);
+OpTraits OpTraitsOf(const tensorflow::Node& node, const std::string& device_type);
 
 // Whether a node is a loop that is no cluster's member (cluster/loop_op.h).
 bool RunsAlone(const tensorflow::Node& node);
@@ -38,4 +38,4 @@ bool CanBeInLoop(tensorflow::DataType dtype);
 
 }  // namespace xpu::graph
 
-#endif  // TENSORFLOW_PLUGIN_GRAPH_CANDIDATES_H_
+#endif  // TENSORFLOW_PLUGIN_GRAPH_OP_TRAITS_H_

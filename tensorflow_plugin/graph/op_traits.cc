@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/graph/candidates.h"
+#include "tensorflow_plugin/graph/op_traits.h"
 
 #include <map>
 #include <set>
@@ -141,7 +141,7 @@ bool IsSmallConstant(const tf::Node& node) {
          tf::TensorShape(value->tensor_shape()).num_elements() * 16 <= kSmall;
 }
 
-Role RoleOf(const tf::Node& node, const Traits& traits, bool ours) {
+Role RoleOf(const tf::Node& node, const OpTraits& traits, bool ours) {
   const std::string& op = node.type_string();
   if (op == cluster::kLoopOp) return RunsAlone(node) ? Role::kOutside : Role::kCompute;
   // Where it is about shapes, as in a cluster, it holds whenever there is a capture.
@@ -163,15 +163,15 @@ Role RoleOf(const tf::Node& node, const Traits& traits, bool ours) {
 }
 
 // Whether an op of those that wait, for numbers in host memory alone, has nothing to wait for.
-bool KnowsAllOnHost(const tf::Node& node, const Traits& traits) {
+bool KnowsAllOnHost(const tf::Node& node, const OpTraits& traits) {
   return Waiting().count(node.type_string()) != 0 && !node.op_def().is_stateful() &&
          All(traits.inputs, tf::HOST_MEMORY) && All(traits.outputs, tf::HOST_MEMORY);
 }
 
 }  // namespace
 
-Traits TraitsOf(const tf::Node& node, const std::string& device_type) {
-  Traits traits;
+OpTraits OpTraitsOf(const tf::Node& node, const std::string& device_type) {
+  OpTraits traits;
   if (!node.IsOp() || node.IsControlFlow() || node.IsArg() || node.IsRetval() || node.IsSend() || node.IsRecv()) {
     return traits;
   }
@@ -206,7 +206,7 @@ bool CanBeInLoop(const tf::Node& node, const std::string& device_type) {
   if (node.type_string() == cluster::kAssertOp) return false;
   return node.type_string() == cluster::kOp || node.type_string() == cluster::kLoopOp ||
          node.attrs().Find(kApart) != nullptr || (node.IsConstant() && IsWanted(node.output_type(0))) ||
-         TraitsOf(node, device_type).role != Role::kOutside;
+         OpTraitsOf(node, device_type).role != Role::kOutside;
 }
 
 bool CanBeInLoop(tf::DataType dtype) { return IsWanted(dtype) || dtype == tf::DT_VARIANT || dtype == tf::DT_RESOURCE; }
