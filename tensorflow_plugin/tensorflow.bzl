@@ -19,7 +19,7 @@ _BOUND = [
     "//tensorflow_plugin/device:interop",
     "//tensorflow_plugin/device:tensorflow_stream",
     "//tensorflow_plugin/framework:direct_copies",
-    "//tensorflow_plugin/framework:held_values",
+    "//tensorflow_plugin/framework:invariant_values",
     "//tensorflow_plugin/framework:implementation",
     "//tensorflow_plugin/framework:jit",
     "//tensorflow_plugin/graph",

@@ -45,7 +45,7 @@ void Hoister::GiveUp() {
 bool Hoister::Hold(const std::vector<int>& variables, const Invocation& invocation) {
   which_ = variables;
   for (int i : variables) {
-    held_.push_back(HeldValue::Hold(*invocation.variables[i]->tensor()));
+    held_.push_back(InvariantValue::Hold(*invocation.variables[i]->tensor()));
     if (held_.back() == nullptr) return false;
   }
   return true;

@@ -8,7 +8,7 @@
 
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/device/stream_handle.h"
-#include "tensorflow_plugin/framework/held_values.h"
+#include "tensorflow_plugin/framework/invariant_values.h"
 #include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::cluster {
@@ -45,7 +45,7 @@ class Hoister {
   bool given_up_ = false;
   int wait_ = kFirstWait, calls_ = 0, runs_ = 0;
   std::vector<int> which_;  // variables that are held
-  std::vector<std::shared_ptr<const HeldValue>> held_;
+  std::vector<std::shared_ptr<const InvariantValue>> held_;
   std::shared_ptr<const Captured> captured_;
   std::shared_ptr<const HoistedValues> values_;
 };

@@ -7,7 +7,7 @@
 
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow_plugin/framework/held_values.h"
+#include "tensorflow_plugin/framework/invariant_values.h"
 #include "tensorflow_plugin/recording/labels.h"
 
 namespace xpu::cluster {
@@ -109,7 +109,7 @@ class ReplayRun {
     for (size_t i = 0; i < captured_.arguments.size(); ++i) {
       Give(captured_.arguments[i], invocation_.device[i]);
     }
-    for (int argument : captured_.written_arguments) HeldValue::GiveUp(addresses_[argument]);
+    for (int argument : captured_.written_arguments) InvariantValue::GiveUp(addresses_[argument]);
     for (size_t i = 0; i < captured_.variables.size(); ++i) TF_RETURN_IF_ERROR(PrepareVariable(i, stream));
     for (size_t i = 0; i < hoisted_.size(); ++i) Give(captured_.hoisted.results[i], hoisted_[i]);
     TF_RETURN_IF_ERROR(PlaceInBlock(ctx_, captured_.memory, &block_, &addresses_));
@@ -219,7 +219,7 @@ class ReplayRun {
   // A variable that commands write into must be nobody else's: otherwise they get a copy of it.
   absl::Status PrepareVariable(size_t i, Stream& stream) {
     const tf::Tensor& value = *invocation_.variables[i]->tensor();
-    if (captured_.variable_updates[i].written_in_place && !value.RefCountIsOne()) HeldValue::GiveUp(value.data());
+    if (captured_.variable_updates[i].written_in_place && !value.RefCountIsOne()) InvariantValue::GiveUp(value.data());
     if (!captured_.variable_updates[i].written_in_place || value.RefCountIsOne()) {
       Give(captured_.variables[i], value);
       return absl::OkStatus();

@@ -14,11 +14,11 @@ namespace {
 constexpr uint64_t kGuard = 64;  // bytes before and after that must stay as they are
 
 // Sizes and, for each, where source and target begin.
-struct Span {
+struct CopySpan {
   uint64_t size, from, to;
 };
-std::vector<Span> Spans() {
-  std::vector<Span> spans;
+std::vector<CopySpan> Spans() {
+  std::vector<CopySpan> spans;
   for (uint64_t size = 0; size <= 33; ++size) spans.push_back({size, size % 5, size % 7});
   for (uint64_t size : {63, 64, 65, 127, 255, 256, 257, 1000, 4095, 4096, 4097, 65537}) {
     for (uint64_t offset : {0, 1, 8, 31}) spans.push_back({size, offset, 31 - offset});
@@ -28,7 +28,7 @@ std::vector<Span> Spans() {
 }
 
 // Where a copy begins or ends: one of the two is used. The host memory is the plugin's.
-struct Place {
+struct CopyEnd {
   SP_DeviceMemoryBase device;
   uint8_t* host;
 };
@@ -36,11 +36,11 @@ struct Place {
 // Copies all spans, one by one, with `copy(to, from, size)`.
 template <bool kFromDevice, bool kToDevice, typename Copy>
 void ExamineCopy(const char* call, Device& d, Copy&& copy) {
-  const std::vector<Span> spans = Spans();
+  const std::vector<CopySpan> spans = Spans();
   const uint64_t most = spans.back().size + 2 * kGuard;
-  Place source{d.Allocate(most), d.AllocateHost(most)}, target{d.Allocate(most), d.AllocateHost(most)};
+  CopyEnd source{d.Allocate(most), d.AllocateHost(most)}, target{d.Allocate(most), d.AllocateHost(most)};
   uint32_t seed = 1;
-  for (const Span& span : spans) {
+  for (const CopySpan& span : spans) {
     const uint64_t all = span.size + 2 * kGuard;
     const Bytes bytes = Pattern(all, seed++), before(all, 0xee);
     if (kFromDevice) {
@@ -53,8 +53,8 @@ void ExamineCopy(const char* call, Device& d, Copy&& copy) {
     } else {
       std::copy(before.begin(), before.end(), target.host);
     }
-    const Place from{At(source.device, span.from, span.size), source.host + span.from};
-    Place to{At(target.device, kGuard + span.to, span.size), target.host + kGuard + span.to};
+    const CopyEnd from{At(source.device, span.from, span.size), source.host + span.from};
+    CopyEnd to{At(target.device, kGuard + span.to, span.size), target.host + kGuard + span.to};
     copy(to, from, span.size);
     Bytes expected = before;
     std::copy_n(bytes.begin() + span.from, span.size, expected.begin() + kGuard + span.to);
@@ -65,7 +65,7 @@ void ExamineCopy(const char* call, Device& d, Copy&& copy) {
 
 void HostToDevice(const Subject& subject) {
   Device d(subject);
-  ExamineCopy<false, true>("memcpy_htod", d, [&d](Place& to, const Place& from, uint64_t size) {
+  ExamineCopy<false, true>("memcpy_htod", d, [&d](CopyEnd& to, const CopyEnd& from, uint64_t size) {
     d.Do(&SE::memcpy_htod, d.h2d, &to.device, static_cast<const void*>(from.host), size);
     d.Finish(d.h2d);
   });
@@ -73,7 +73,7 @@ void HostToDevice(const Subject& subject) {
 
 void DeviceToHost(const Subject& subject) {
   Device d(subject);
-  ExamineCopy<true, false>("memcpy_dtoh", d, [&d](Place& to, const Place& from, uint64_t size) {
+  ExamineCopy<true, false>("memcpy_dtoh", d, [&d](CopyEnd& to, const CopyEnd& from, uint64_t size) {
     d.Do(&SE::memcpy_dtoh, d.d2h, static_cast<void*>(to.host), &from.device, size);
     d.Finish(d.d2h);
   });
@@ -81,7 +81,7 @@ void DeviceToHost(const Subject& subject) {
 
 void DeviceToDevice(const Subject& subject) {
   Device d(subject);
-  ExamineCopy<true, true>("memcpy_dtod", d, [&d](Place& to, const Place& from, uint64_t size) {
+  ExamineCopy<true, true>("memcpy_dtod", d, [&d](CopyEnd& to, const CopyEnd& from, uint64_t size) {
     d.Do(&SE::memcpy_dtod, d.compute, &to.device, &from.device, size);
     d.Finish(d.compute);
   });
@@ -90,7 +90,7 @@ void DeviceToDevice(const Subject& subject) {
 // The blocking ones take any host memory.
 void BlockingHostToDevice(const Subject& subject) {
   Device d(subject);
-  ExamineCopy<false, true>("sync_memcpy_htod", d, [&d](Place& to, const Place& from, uint64_t size) {
+  ExamineCopy<false, true>("sync_memcpy_htod", d, [&d](CopyEnd& to, const CopyEnd& from, uint64_t size) {
     Bytes bytes(from.host, from.host + size + 1);  // one more: no null address for an empty copy
     d.Do(&SE::sync_memcpy_htod, &to.device, static_cast<const void*>(bytes.data()), size);
     std::fill(bytes.begin(), bytes.end(), 0xdd);  // it has been read
@@ -99,7 +99,7 @@ void BlockingHostToDevice(const Subject& subject) {
 
 void BlockingDeviceToHost(const Subject& subject) {
   Device d(subject);
-  ExamineCopy<true, false>("sync_memcpy_dtoh", d, [&d](Place& to, const Place& from, uint64_t size) {
+  ExamineCopy<true, false>("sync_memcpy_dtoh", d, [&d](CopyEnd& to, const CopyEnd& from, uint64_t size) {
     Bytes bytes(size + 1);
     d.Do(&SE::sync_memcpy_dtoh, static_cast<void*>(bytes.data()), &from.device, size);
     std::copy_n(bytes.begin(), size, to.host);
@@ -108,7 +108,7 @@ void BlockingDeviceToHost(const Subject& subject) {
 
 void BlockingDeviceToDevice(const Subject& subject) {
   Device d(subject);
-  ExamineCopy<true, true>("sync_memcpy_dtod", d, [&d](Place& to, const Place& from, uint64_t size) {
+  ExamineCopy<true, true>("sync_memcpy_dtod", d, [&d](CopyEnd& to, const CopyEnd& from, uint64_t size) {
     d.Do(&SE::sync_memcpy_dtod, &to.device, &from.device, size);
   });
 }

@@ -14,7 +14,7 @@ namespace xpu {
 namespace {
 
 // What is to become of a call.
-struct Verdict {
+struct FaultDecision {
   Status failure;
   std::chrono::microseconds delay{0};
   FaultRule::Result result = FaultRule::kRight;
@@ -36,11 +36,11 @@ class Judge {
   }
 
   // `primitive`: of a command that is no fill.
-  Verdict Next(FaultRule::Call call, int primitive = -1) {
+  FaultDecision Next(FaultRule::Call call, int primitive = -1) {
     const uint64_t number = 1 + counts_[call].fetch_add(1, std::memory_order_relaxed);
     const uint64_t own_number =
         primitive < 0 ? 0 : 1 + primitive_counts_[primitive].fetch_add(1, std::memory_order_relaxed);
-    Verdict verdict;
+    FaultDecision verdict;
     for (const FaultRule& rule : rules_[call]) {
       if (rule.primitive >= 0 && rule.primitive != primitive) continue;
       const uint64_t n = rule.primitive >= 0 ? own_number : number;
@@ -128,7 +128,7 @@ class FaultyStream final : public Stream {
   // `launch` enqueues a command that writes `outputs()` at `out`; `result` is Args::status.
   template <typename F, typename G>
   Status Command(int primitive, Status* result, void* const* out, G&& outputs, F&& launch) {
-    Verdict verdict = judge_.Next(FaultRule::kCommand, primitive);
+    FaultDecision verdict = judge_.Next(FaultRule::kCommand, primitive);
     Delay(verdict);
     if (verdict.failure.ok()) {
       if (verdict.result == FaultRule::kRight) return launch();
@@ -210,12 +210,12 @@ class FaultyStream final : public Stream {
   }
 
   Status JudgeCopy() {
-    const Verdict verdict = judge_.Next(FaultRule::kCopy);
+    const FaultDecision verdict = judge_.Next(FaultRule::kCopy);
     Delay(verdict);
     return verdict.failure;
   }
 
-  void Delay(const Verdict& verdict) {
+  void Delay(const FaultDecision& verdict) {
     if (verdict.delay.count() == 0) return;
     inner_->HostCallback([delay = verdict.delay] {
       std::this_thread::sleep_for(delay);
@@ -239,17 +239,17 @@ class FaultyTimer final : public Timer {
 };
 
 // A list whose commands are enqueued one by one, each as one of its own op.
-class OfOps final : public OneByOne {
+class OfOps final : public SequentialExecutable {
  public:
-  using OneByOne::OneByOne;
+  using SequentialExecutable::SequentialExecutable;
 
  private:
   Status Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const override {
     const trace::ListOps::Ops ops = trace::ListOps::Current();
-    if (ops == nullptr) return OneByOne::Enqueue(stream, i, addresses, on_data);
+    if (ops == nullptr) return SequentialExecutable::Enqueue(stream, i, addresses, on_data);
     const trace::ListOps::Names& names = (*ops)[static_cast<size_t>(list().commands[i].origin)];
     const trace::ScopedOp op(names.name, names.type);
-    return OneByOne::Enqueue(stream, i, addresses, on_data);
+    return SequentialExecutable::Enqueue(stream, i, addresses, on_data);
   }
 };
 
@@ -260,7 +260,7 @@ class FaultyDevice final : public Device {
 
   const DeviceInfo& info() const override { return inner_->info(); }
   void* Allocate(size_t size) override {
-    const Verdict verdict = judge_.Next(FaultRule::kAllocation);
+    const FaultDecision verdict = judge_.Next(FaultRule::kAllocation);
     std::this_thread::sleep_for(verdict.delay);
     return verdict.failure.ok() ? inner_->Allocate(size) : nullptr;
   }

@@ -7,7 +7,7 @@
 #include "tensorflow/c/kernels.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/framework/compute_scope.h"
-#include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/framework/tf_types.h"
 
 namespace xpu {
@@ -30,18 +30,18 @@ namespace {
 
 // What a kernel builder's create function stands for. The C API gives it no user data, so every entry gets a
 // function of its own from a fixed set of trampolines, numbered by its slot.
-struct Slot {
+struct TrampolineSlot {
   std::function<std::unique_ptr<OpKernel>(Construction&)> factory;
   bool on_host = false;
 };
 
-std::vector<Slot>& Slots() {
-  static auto* slots = new std::vector<Slot>;
+std::vector<TrampolineSlot>& Slots() {
+  static auto* slots = new std::vector<TrampolineSlot>;
   return *slots;
 }
 
 // The slot's number; -1 if there are no more.
-int AddSlot(Slot slot) {
+int AddSlot(TrampolineSlot slot) {
   if (Registry::num_entries() == Registry::kMaxEntries) return -1;
   Slots().push_back(std::move(slot));
   return Registry::num_entries() - 1;
@@ -73,7 +73,7 @@ auto Registry::AllTrampolines(std::integer_sequence<int, I...>) {
 }
 
 void* Registry::Create(int slot_number, TF_OpKernelConstruction* native) {
-  const Slot& slot = Slots()[slot_number];
+  const TrampolineSlot& slot = Slots()[slot_number];
   Construction construction(native);
   construction.on_host_ = slot.on_host;
   std::unique_ptr<OpKernel> kernel;

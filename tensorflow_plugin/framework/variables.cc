@@ -5,7 +5,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
-#include "tensorflow_plugin/framework/held_values.h"
+#include "tensorflow_plugin/framework/invariant_values.h"
 #include "tensorflow_plugin/framework/native.h"
 
 namespace xpu {
@@ -120,7 +120,7 @@ Status LockedVariable::Acquire(Context& ctx, const std::vector<int>& inputs, Loc
   return OkStatus();
 }
 
-void WillWrite(const void* data) { HeldValue::GiveUp(data); }
+void WillWrite(const void* data) { InvariantValue::GiveUp(data); }
 
 Tensor LockedVariable::value() const { return Tensor(state_->tensor()); }
 DType LockedVariable::dtype() const { return FastFromTf(state_->tensor()->dtype()); }
@@ -129,7 +129,7 @@ bool LockedVariable::IsSameAs(const LockedVariable& other) const { return state_
 
 Status LockedVariable::BeginOverwrite(Context& ctx, Tensor* dst) {
   tensorflow::Tensor* current = state_->tensor();
-  if (!state_->is_reference() && !current->RefCountIsOne()) HeldValue::GiveUp(current->data());
+  if (!state_->is_reference() && !current->RefCountIsOne()) InvariantValue::GiveUp(current->data());
   if (state_->is_reference() || current->RefCountIsOne()) {
     *dst = Tensor(current);
     return OkStatus();

@@ -14,7 +14,7 @@
 #include "tensorflow_plugin/calls/function_graph.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/members.h"
-#include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/graph/direct_call_plan.h"
 #include "tensorflow_plugin/graph/form_clusters.h"
 #include "tensorflow_plugin/graph/may_wait.h"

@@ -7,7 +7,7 @@
 
 #include "tensorflow/core/framework/memory_types.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/op_traits.h"
 

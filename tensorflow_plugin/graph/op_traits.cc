@@ -10,7 +10,7 @@
 #include "tensorflow_plugin/cluster/assert_op.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
-#include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/graph/nodes.h"
 
 namespace xpu::graph {

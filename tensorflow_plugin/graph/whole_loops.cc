@@ -13,7 +13,7 @@
 #include "tensorflow_plugin/cluster/host_variable_op.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/cluster/members.h"
-#include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/op_traits.h"
 #include "tensorflow_plugin/graph/wait_order.h"

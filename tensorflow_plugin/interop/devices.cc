@@ -16,7 +16,7 @@
 namespace xpu::interop {
 namespace {
 
-struct Core {
+struct CoreFunctions {
   decltype(XpuCore_StreamIsSettled)* stream_is_settled = nullptr;
   decltype(XpuCore_SettleStream)* settle_stream = nullptr;
   decltype(XpuCore_WaitForStream)* wait_for_stream = nullptr;
@@ -28,7 +28,7 @@ struct Core {
   decltype(XpuCore_TakeCall)* take_call = nullptr;
   decltype(XpuCore_WillWrite)* will_write = nullptr;
 };
-Core core;
+CoreFunctions core;
 
 template <typename Function>
 bool Resolve(void* library, const char* name, Function** function) {
@@ -41,7 +41,7 @@ bool Resolve(void* library, const char* name, Function** function) {
 bool ConnectCore(const char* path) {
   void* library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return false;
-  Core found;
+  CoreFunctions found;
   const bool complete = Resolve(library, "XpuCore_StreamIsSettled", &found.stream_is_settled) &&
                         Resolve(library, "XpuCore_SettleStream", &found.settle_stream) &&
                         Resolve(library, "XpuCore_WaitForStream", &found.wait_for_stream) &&
@@ -86,12 +86,12 @@ namespace {
 struct Facts {
   const tensorflow::Device* device;
   uint64_t incarnation;
-  Place place;
+  TensorLocation place;
   bool depends_on_memory;  // the place is that of memory which the host cannot address
 };
 
 Facts Examine(const tensorflow::Device& device) {
-  Facts facts{&device, device.attributes().incarnation(), Place(), false};
+  Facts facts{&device, device.attributes().incarnation(), TensorLocation(), false};
   if (device.device_type() == "CPU") return facts;
   if (!IsXpu(device)) {
     facts.place.device = DLDevice{};
@@ -120,10 +120,10 @@ const Facts& FactsOf(const tensorflow::Device& device) {
 
 }  // namespace
 
-Place PlaceOf(const tensorflow::Device* device, const void* memory) {
-  if (device == nullptr) return Place();
+TensorLocation PlaceOf(const tensorflow::Device* device, const void* memory) {
+  if (device == nullptr) return TensorLocation();
   const Facts& facts = FactsOf(*device);
-  Place place = facts.place;
+  TensorLocation place = facts.place;
   if (facts.depends_on_memory && memory != nullptr && HostCanAddress(memory)) place.device = kHost;
   return place;
 }

@@ -24,7 +24,7 @@ constexpr DLDevice kHost = {kDLCPU, 0};
 // there. Before that there are no XPUs.
 bool ConnectCore(const char* path);
 
-struct Place {
+struct TensorLocation {
   DLDevice device = kHost;
   // The compute stream of the XPU that the tensor lies on; null for host memory that no XPU knows.
   SP_Stream stream = nullptr;
@@ -35,7 +35,7 @@ struct Place {
 
 // Where memory of a TensorFlow device lies. null stands for the host's CPU. Not known for devices that are neither a
 // CPU nor an XPU. Needs the interpreter's lock.
-Place PlaceOf(const tensorflow::Device* device, const void* memory);
+TensorLocation PlaceOf(const tensorflow::Device* device, const void* memory);
 
 // Whether `device` is one of this plugin's.
 bool IsXpu(const tensorflow::Device& device);

@@ -359,7 +359,7 @@ PyObject* FromXpuMemory(Foreign* foreign, const Layout& layout, Copy copy, Devic
   if (target != nullptr && target != owner) {
     handle = CopyTo(handle.get(), target->name());
   } else if (copy == Copy::kAlways) {
-    EagerView view{static_cast<TensorHandle*>(tensorflow::unwrap(handle.get())), nullptr, Place()};
+    EagerView view{static_cast<TensorHandle*>(tensorflow::unwrap(handle.get())), nullptr, TensorLocation()};
     Tensor fresh;
     if (const absl::Status seen = view.handle->Tensor(&view.tensor); !seen.ok()) {
       Raise(seen);

@@ -23,7 +23,7 @@ bool EagerInternalsAreKnown();
 struct EagerView {
   tensorflow::TensorHandle* handle;
   const tensorflow::Tensor* tensor;
-  Place place;
+  TensorLocation place;
 };
 
 // Waits until the operation that makes the tensor has run (asynchronous eager execution); not for what it has queued

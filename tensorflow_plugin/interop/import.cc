@@ -40,17 +40,17 @@ class ForeignBuffer final : public tensorflow::TensorBuffer {
 };
 
 // One axis of a strided copy, strides in bytes.
-struct Axis {
+struct CopyAxis {
   int64_t size;
   int64_t stride;
 };
 
 template <int kBytes>
-void CopyRow(char* to, const char* from, const Axis& axis) {
+void CopyRow(char* to, const char* from, const CopyAxis& axis) {
   for (int64_t i = 0; i < axis.size; ++i) std::memcpy(to + i * kBytes, from + i * axis.stride, kBytes);
 }
 
-void CopyRow(char* to, const char* from, const Axis& axis, int bytes) {
+void CopyRow(char* to, const char* from, const CopyAxis& axis, int bytes) {
   if (axis.stride == bytes) {
     std::memcpy(to, from, axis.size * bytes);
     return;
@@ -70,8 +70,8 @@ void CopyRow(char* to, const char* from, const Axis& axis, int bytes) {
 }
 
 // Axes of size 1 dropped, neighbours that step alike made one. At least one axis is left.
-std::vector<Axis> Axes(const DLTensor& t, int element_bytes) {
-  std::vector<Axis> axes;
+std::vector<CopyAxis> Axes(const DLTensor& t, int element_bytes) {
+  std::vector<CopyAxis> axes;
   int64_t row_major = element_bytes;
   std::vector<int64_t> strides(t.ndim);
   for (int i = t.ndim - 1; i >= 0; --i) {
@@ -92,8 +92,8 @@ std::vector<Axis> Axes(const DLTensor& t, int element_bytes) {
   return axes;
 }
 
-void CopyStrided(char* to, const char* from, const std::vector<Axis>& axes, int element_bytes) {
-  const Axis& row = axes.back();
+void CopyStrided(char* to, const char* from, const std::vector<CopyAxis>& axes, int element_bytes) {
+  const CopyAxis& row = axes.back();
   const int outer = static_cast<int>(axes.size()) - 1;
   std::vector<int64_t> index(outer, 0);
   while (true) {
@@ -148,13 +148,13 @@ Status CheckStrides(const DLTensor& t, const char* first, int element_bytes, boo
 
 }  // namespace
 
-const char* Layout::obstacle() const {
+const char* TensorLayout::obstacle() const {
   if (packed) return "several elements share a byte";
   if (!row_major) return "its elements are not in row-major order without gaps";
   return "its data is not aligned to 64 bytes";
 }
 
-Status Examine(const Foreign& tensor, Layout* layout) {
+Status Examine(const Foreign& tensor, TensorLayout* layout) {
   XPU_REQUIRE(tensor.view() != nullptr,
               errors::Unimplemented("DLPack version ", tensor.version().major, ".", tensor.version().minor,
                                     " is not supported, expected ", DLPACK_MAJOR_VERSION, ".x"));
@@ -195,13 +195,13 @@ Status Examine(const Foreign& tensor, Layout* layout) {
   return OkStatus();
 }
 
-Tensor Share(Foreign tensor, const Layout& layout, std::function<void()> before_release) {
+Tensor Share(Foreign tensor, const TensorLayout& layout, std::function<void()> before_release) {
   tensorflow::core::RefCountPtr<ForeignBuffer> buffer(
       new ForeignBuffer(layout.first, layout.bytes, std::move(tensor), std::move(before_release)));
   return Tensor(layout.type, layout.shape, buffer.get());
 }
 
-Status CopyFrom(const Foreign& tensor, const Layout& layout, Tensor* out) {
+Status CopyFrom(const Foreign& tensor, const TensorLayout& layout, Tensor* out) {
   XPU_RETURN_IF_ERROR(AllocateOnHost(layout.type, layout.shape, out));
   if (layout.bytes == 0) return OkStatus();
   auto* to = static_cast<char*>(tensorflow::DMAHelper::base(out));

@@ -67,7 +67,7 @@ class Foreign {
 
 // What the fields of a DLTensor say, checked: type, dimensions, extents that fit in memory. Nothing that it points to
 // but shape and strides has been read.
-struct Layout {
+struct TensorLayout {
   tensorflow::DataType type;
   tensorflow::TensorShape shape;
   char* first;     // the element at index 0, 0, ...; null if there are none
@@ -81,14 +81,14 @@ struct Layout {
   // TensorFlow's kernels use instructions that fault on less.
   static constexpr int kAlignment = 64;
 };
-Status Examine(const Foreign& tensor, Layout* layout);
+Status Examine(const Foreign& tensor, TensorLayout* layout);
 
 // A tensor over the foreign memory. The foreign tensor is released when TensorFlow has no use for it any more, on
 // whatever thread; `before_release` is called first. TensorFlow never writes to the memory.
-tensorflow::Tensor Share(Foreign tensor, const Layout& layout, std::function<void()> before_release = nullptr);
+tensorflow::Tensor Share(Foreign tensor, const TensorLayout& layout, std::function<void()> before_release = nullptr);
 
 // A tensor of its own with the elements.
-Status CopyFrom(const Foreign& tensor, const Layout& layout, tensorflow::Tensor* out);
+Status CopyFrom(const Foreign& tensor, const TensorLayout& layout, tensorflow::Tensor* out);
 
 }  // namespace xpu::interop
 

@@ -24,7 +24,7 @@ namespace xpu::loader {
 namespace {
 
 // The core's entry points; the last three are optional.
-struct Core {
+struct CoreEntryPoints {
   decltype(SE_InitPlugin)* init_plugin = nullptr;
   void (*init_kernel)() = nullptr;
   decltype(TF_InitGraph)* init_graph = nullptr;
@@ -34,17 +34,17 @@ struct Core {
 
 // What the first initialisation decided. TensorFlow initialises one library again when it finds the same folder under
 // two spellings (lib and lib64 of a Fedora virtual environment); those later rounds get stand-ins.
-struct State {
+struct LoaderState {
   int rounds = 0;
   bool active = false;   // this library's core is registered with TensorFlow
   bool forward = false;  // the round in progress goes to the core
   int device_count = 0;
   std::string loader_path, package_path, tensorflow_version, core_path, built_for, device_type, reason, report;
   Settings settings;
-  Core core;
+  CoreEntryPoints core;
 };
-State& TheState() {
-  static State& state = *new State;  // never destroyed: TensorFlow may call until the process is gone
+LoaderState& TheState() {
+  static LoaderState& state = *new LoaderState;  // never destroyed: TensorFlow may call until the process is gone
   return state;
 }
 
@@ -100,7 +100,7 @@ std::string Recommended(const std::string& folder, const std::vector<std::string
   return found == minors.rend() ? minors.back() : *found;
 }
 
-std::string WrongVersion(const State& state, const std::string& folder, const std::vector<std::string>& minors) {
+std::string WrongVersion(const LoaderState& state, const std::string& folder, const std::vector<std::string>& minors) {
   std::string built_for;
   for (const std::string& minor : minors) {
     built_for += (built_for.empty() ? "" : minor == minors.back() ? " and " : ", ") + minor;
@@ -113,7 +113,7 @@ std::string WrongVersion(const State& state, const std::string& folder, const st
 
 // Why the core for this minor version must not serve the running TensorFlow, or "". Releases of one minor version keep
 // the layout of classes; candidates and nightlies need not.
-std::string WrongAbi(const State& state, const std::string& core) {
+std::string WrongAbi(const LoaderState& state, const std::string& core) {
   const std::string &running = state.tensorflow_version, &built_for = state.built_for;
   if (running == built_for || !(IsPrerelease(running) || IsPrerelease(built_for))) return "";
   std::string why = "was built for no version that it names";
@@ -171,7 +171,7 @@ void* OpenWithOpenMp(const std::string& path) {
 }
 
 // Finds and opens the core. Returns why not, or "".
-std::string OpenCore(State* state) {
+std::string OpenCore(LoaderState* state) {
   auto* version = TensorFlowFunction<decltype(TF_Version)>("TF_Version");
   if (!version)
     return "no TensorFlow was found in this process, so no XPU is available. Fix: load the plugin with TensorFlow";
@@ -215,7 +215,7 @@ std::string OpenCore(State* state) {
 }
 
 // Lets the core fill in `params`. Returns why they must not be used, or "".
-std::string RegisterCore(State* state, SE_PlatformRegistrationParams* params) {
+std::string RegisterCore(LoaderState* state, SE_PlatformRegistrationParams* params) {
   auto* new_status = TensorFlowFunction<decltype(TF_NewStatus)>("TF_NewStatus");
   auto* delete_status = TensorFlowFunction<decltype(TF_DeleteStatus)>("TF_DeleteStatus");
   auto* get_code = TensorFlowFunction<decltype(TF_GetCode)>("TF_GetCode");
@@ -252,7 +252,7 @@ std::string RegisterCore(State* state, SE_PlatformRegistrationParams* params) {
 }
 
 // Decides in the first round; "" means that the core is in `params`.
-std::string Decide(State* state, SE_PlatformRegistrationParams* params) {
+std::string Decide(LoaderState* state, SE_PlatformRegistrationParams* params) {
   state->loader_path = ObjectOf(reinterpret_cast<void*>(&TheState));
   state->package_path = DirName(DirName(state->loader_path)) + "/tensorflow_xpu";
   state->settings = ApplySettings();

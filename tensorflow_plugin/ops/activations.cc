@@ -11,14 +11,16 @@ constexpr TypeMask kReal = kFloatMask | kSignedMask | kUnsignedMask | kHostInt32
 constexpr double kSeluScale = 1.0507009873554804934193349852946;
 constexpr double kSeluScaleAlpha = 1.7580993408473768599402175208123;
 
-Value Relu(const Value* x, double) { return Maximum(x[0], 0.0); }
-Value Relu6(const Value* x, double) { return Minimum(Maximum(x[0], 0.0), 6.0); }
-Value LeakyRelu(const Value* x, double alpha) { return Select(x[0] > 0.0, x[0], x[0] * alpha); }
-Value Elu(const Value* x, double) { return Select(x[0] < 0.0, Expm1(x[0]), x[0]); }
-Value Selu(const Value* x, double) { return Select(x[0] < 0.0, Expm1(x[0]) * kSeluScaleAlpha, x[0] * kSeluScale); }
+FormulaValue Relu(const FormulaValue* x, double) { return Maximum(x[0], 0.0); }
+FormulaValue Relu6(const FormulaValue* x, double) { return Minimum(Maximum(x[0], 0.0), 6.0); }
+FormulaValue LeakyRelu(const FormulaValue* x, double alpha) { return Select(x[0] > 0.0, x[0], x[0] * alpha); }
+FormulaValue Elu(const FormulaValue* x, double) { return Select(x[0] < 0.0, Expm1(x[0]), x[0]); }
+FormulaValue Selu(const FormulaValue* x, double) {
+  return Select(x[0] < 0.0, Expm1(x[0]) * kSeluScaleAlpha, x[0] * kSeluScale);
+}
 // log(1 + exp(x)) without overflow and without losing small results.
-Value Softplus(const Value* x, double) { return Maximum(x[0], 0.0) + Log1p(Exp(-Abs(x[0]))); }
-Value Softsign(const Value* x, double) { return x[0] / (Abs(x[0]) + 1.0); }
+FormulaValue Softplus(const FormulaValue* x, double) { return Maximum(x[0], 0.0) + Log1p(Exp(-Abs(x[0]))); }
+FormulaValue Softsign(const FormulaValue* x, double) { return x[0] / (Abs(x[0]) + 1.0); }
 
 constexpr ElementwiseOp kActivations[] = {
     {"Relu", kReal, Relu},
@@ -32,12 +34,14 @@ constexpr ElementwiseOp kActivations[] = {
 
 // x[0] is the incoming gradient. Where the rectifiers are flat it is multiplied by zero, not replaced: an infinite
 // or NaN gradient shows as NaN, as on the CPU.
-Value Gate(const Value& gradient, const Value& open) { return gradient * Cast(open, gradient.type()); }
-Value ReluGrad(const Value* x, double) { return Gate(x[0], x[1] > 0.0); }
-Value Relu6Grad(const Value* x, double) { return Gate(x[0], x[1] > 0.0 && x[1] < 6.0); }
-Value LeakyReluGrad(const Value* x, double alpha) { return Select(x[1] > 0.0, x[0], x[0] * alpha); }
-Value SoftplusGrad(const Value* x, double) { return x[0] / (Exp(-x[1]) + 1.0); }
-Value SoftsignGrad(const Value* x, double) { return x[0] / Square(Abs(x[1]) + 1.0); }
+FormulaValue Gate(const FormulaValue& gradient, const FormulaValue& open) {
+  return gradient * Cast(open, gradient.type());
+}
+FormulaValue ReluGrad(const FormulaValue* x, double) { return Gate(x[0], x[1] > 0.0); }
+FormulaValue Relu6Grad(const FormulaValue* x, double) { return Gate(x[0], x[1] > 0.0 && x[1] < 6.0); }
+FormulaValue LeakyReluGrad(const FormulaValue* x, double alpha) { return Select(x[1] > 0.0, x[0], x[0] * alpha); }
+FormulaValue SoftplusGrad(const FormulaValue* x, double) { return x[0] / (Exp(-x[1]) + 1.0); }
+FormulaValue SoftsignGrad(const FormulaValue* x, double) { return x[0] / Square(Abs(x[1]) + 1.0); }
 constexpr ElementwiseOp kGradientsByFeatures[] = {
     {"ReluGrad", kReal, ReluGrad},
     {"Relu6Grad", kReal, Relu6Grad},
@@ -47,8 +51,8 @@ constexpr ElementwiseOp kGradientsByFeatures[] = {
 };
 
 // These two are in terms of the activation's output.
-Value EluGrad(const Value* x, double) { return Select(x[1] < 0.0, (x[1] + 1.0) * x[0], x[0]); }
-Value SeluGrad(const Value* x, double) {
+FormulaValue EluGrad(const FormulaValue* x, double) { return Select(x[1] < 0.0, (x[1] + 1.0) * x[0], x[0]); }
+FormulaValue SeluGrad(const FormulaValue* x, double) {
   return Select(x[1] < 0.0, x[0] * (x[1] + kSeluScaleAlpha), x[0] * kSeluScale);
 }
 constexpr ElementwiseOp kGradientsByOutputs[] = {

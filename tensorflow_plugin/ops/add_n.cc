@@ -13,9 +13,9 @@ constexpr TypeMask kSummable = kFloatMask | kComplexMask | kSignedMask | kUnsign
 // The sum of n operands of type `type`, the first of which may be `first`; the result is `to`.
 const Program* SumProgram(DType first, DType type, DType to, int n) {
   ProgramBuilder builder;
-  Value in[Program::kMaxInputs];
+  FormulaValue in[Program::kMaxInputs];
   for (int i = 0; i < n; ++i) in[i] = {&builder, builder.Input(i == 0 ? first : type)};
-  Value sum = Cast(in[0], WideType(type));
+  FormulaValue sum = Cast(in[0], WideType(type));
   for (int i = 1; i < n; ++i) sum = sum + Cast(in[i], WideType(type));
   builder.Output(Cast(sum, to).reg);
   return builder.Build();
@@ -58,7 +58,7 @@ class AddNKernel : public OpKernel {
       XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(sum_type_, first.dims(), &wide));
       sum = wide.data();
     }
-    for (const Step& step : steps_) {
+    for (const PartialSum& step : steps_) {
       ElementwiseDesc desc;
       desc.program = step.program;
       SetFlat(first.num_elements(), step.program->num_inputs(), &desc);
@@ -74,11 +74,11 @@ class AddNKernel : public OpKernel {
 
  private:
   const std::string node_;
-  struct Step {
+  struct PartialSum {
     const Program* program;
     int first, count;
   };
-  std::vector<Step> steps_;
+  std::vector<PartialSum> steps_;
   DType sum_type_ = DType::kInvalid;
 };
 

@@ -10,12 +10,12 @@
 namespace xpu {
 namespace {
 
-struct Padding {
+struct PadAmounts {
   int64_t before = 0, after = 0;
 };
 
 // Reads the [rank, 2] host matrix `paddings`.
-Status ReadPaddings(const Tensor& x, const Tensor& paddings, std::vector<Padding>* out) {
+Status ReadPaddings(const Tensor& x, const Tensor& paddings, std::vector<PadAmounts>* out) {
   XPU_REQUIRE(paddings.rank() == 2 && paddings.dim(1) == 2,
               errors::InvalidArgument("paddings must be a matrix with 2 columns: ", paddings.ShapeString()));
   XPU_REQUIRE(paddings.dim(0) == x.rank(),
@@ -32,7 +32,7 @@ Status ReadPaddings(const Tensor& x, const Tensor& paddings, std::vector<Padding
 }
 
 // The extent of a padded dimension.
-Status PaddedExtent(int64_t extent, const Padding& p, int64_t* padded) {
+Status PaddedExtent(int64_t extent, const PadAmounts& p, int64_t* padded) {
   XPU_REQUIRE(!__builtin_add_overflow(extent, p.before, padded) && !__builtin_add_overflow(*padded, p.after, padded),
               errors::InvalidArgument("paddings ", p.before, " and ", p.after, " of a dimension of ", extent,
                                       " do not fit in 64 bits"));
@@ -45,7 +45,7 @@ class PadKernel : public OpKernel {
 
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0);
-    std::vector<Padding> paddings;
+    std::vector<PadAmounts> paddings;
     XPU_RETURN_IF_ERROR(ReadPaddings(x, ctx.input(1), &paddings));
     Dims shape = x.dims();
     for (int i = 0; i < x.rank(); ++i) XPU_RETURN_IF_ERROR(PaddedExtent(x.dim(i), paddings[i], &shape[i]));
@@ -69,14 +69,14 @@ class PadKernel : public OpKernel {
 
 // A run of positions along one axis that is copied as a whole: `count` positions from `from`, going down when
 // mirrored, to `to`.
-struct Run {
+struct CopiedRun {
   int64_t from, to, count;
   bool mirrored;
 };
 
 // How the padded axis [before, extent, after] arises from the axis of `extent`: its inside and its two mirrors.
 // `edge` is 1 when the mirror leaves out the border itself (REFLECT), else 0.
-void MirrorRuns(int64_t extent, const Padding& p, int64_t edge, Run runs[3]) {
+void MirrorRuns(int64_t extent, const PadAmounts& p, int64_t edge, CopiedRun runs[3]) {
   runs[0] = {0, p.before, extent, false};
   runs[1] = {p.before - 1 + edge, 0, p.before, true};
   runs[2] = {extent - 1 - edge, p.before + extent, p.after, true};
@@ -90,7 +90,7 @@ int64_t MirrorEdge(Construction& c) {
   return mode == "REFLECT" ? 1 : 0;
 }
 
-Status CheckMirror(int64_t extent, const Padding& p, int64_t edge) {
+Status CheckMirror(int64_t extent, const PadAmounts& p, int64_t edge) {
   XPU_REQUIRE(p.before <= extent - edge && p.after <= extent - edge,
               errors::InvalidArgument(edge ? "paddings must be less than the dimension size: "
                                            : "paddings must be no greater than the dimension size: ",
@@ -104,7 +104,7 @@ class MirrorPadKernel : public OpKernel {
 
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0);
-    std::vector<Padding> paddings;
+    std::vector<PadAmounts> paddings;
     XPU_RETURN_IF_ERROR(ReadPaddings(x, ctx.input(1), &paddings));
     Dims shape = x.dims();
     std::vector<int> padded;
@@ -142,7 +142,7 @@ class MirrorPadKernel : public OpKernel {
 
  private:
   // One copy per combination of the three runs of every padded axis.
-  Status PadAxes(Context& ctx, size_t size, const std::vector<int>& axes, const std::vector<Padding>& paddings,
+  Status PadAxes(Context& ctx, size_t size, const std::vector<int>& axes, const std::vector<PadAmounts>& paddings,
                  const Dims& narrow, const void* source, const Dims& wide, void* target) const {
     const Dims from_strides = DenseStrides(narrow), to_strides = DenseStrides(wide);
     int pieces = 1;
@@ -152,9 +152,9 @@ class MirrorPadKernel : public OpKernel {
       View from{from_strides, 0}, to{to_strides, 0};
       int rest = piece;
       for (int axis : axes) {
-        Run runs[3];
+        CopiedRun runs[3];
         MirrorRuns(narrow[axis], paddings[axis], edge_, runs);
-        const Run& run = runs[rest % 3];
+        const CopiedRun& run = runs[rest % 3];
         rest /= 3;
         extents[axis] = run.count;
         from.offset += run.from * from_strides[axis];
@@ -184,7 +184,7 @@ class MirrorPadGradKernel : public OpKernel {
 
   Status Compute(Context& ctx) override {
     const Tensor dy = ctx.input(0);
-    std::vector<Padding> paddings;
+    std::vector<PadAmounts> paddings;
     XPU_RETURN_IF_ERROR(ReadPaddings(dy, ctx.input(1), &paddings));
     Dims shape = dy.dims();
     int last = -1;
@@ -240,16 +240,16 @@ class MirrorPadGradKernel : public OpKernel {
   }
 
   Status Fold(Context& ctx, const Program* program, const void* source, const Dims& extents, int axis,
-              const Dims& folded, const Padding& padding, void* target) {
+              const Dims& folded, const PadAmounts& padding, void* target) {
     const size_t size = SizeOf(sum_type_);
     const Dims strides = DenseStrides(extents), folded_strides = DenseStrides(folded);
-    Run runs[3];
+    CopiedRun runs[3];
     MirrorRuns(folded[axis], padding, edge_, runs);
     Temporary borders[2];
     for (int side = 0; side < 2; ++side) {
       XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(sum_type_, folded, &borders[side]));
       XPU_RETURN_IF_ERROR(FillZero(ctx, borders[side].tensor()));
-      const Run& run = runs[1 + side];
+      const CopiedRun& run = runs[1 + side];
       Dims part = folded;
       part[axis] = run.count;
       View to{folded_strides, run.from * folded_strides[axis]};

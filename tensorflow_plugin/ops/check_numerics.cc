@@ -9,10 +9,10 @@
 namespace xpu {
 namespace {
 
-Value IsFinite(const Value* x, double) { return Apply(Opcode::kIsFinite, x[0]); }
-Value IsNan(const Value* x, double) { return Apply(Opcode::kIsNan, x[0]); }
-Value IsPositiveInfinity(const Value* x, double) { return Apply(Opcode::kIsInf, x[0]) && x[0] > 0.0; }
-Value IsNegativeInfinity(const Value* x, double) { return Apply(Opcode::kIsInf, x[0]) && x[0] < 0.0; }
+FormulaValue IsFinite(const FormulaValue* x, double) { return Apply(Opcode::kIsFinite, x[0]); }
+FormulaValue IsNan(const FormulaValue* x, double) { return Apply(Opcode::kIsNan, x[0]); }
+FormulaValue IsPositiveInfinity(const FormulaValue* x, double) { return Apply(Opcode::kIsInf, x[0]) && x[0] > 0.0; }
+FormulaValue IsNegativeInfinity(const FormulaValue* x, double) { return Apply(Opcode::kIsInf, x[0]) && x[0] < 0.0; }
 
 // "A", "A and B", "A, B, and C"
 std::string List(const std::vector<std::string>& names) {

@@ -41,7 +41,7 @@ Status Count(Context& ctx, ScatterKind kind, const Temporary& indices, const voi
 // Of elements x, of which all have the same bins. A negative one gets the index beyond.
 const Program* BinProgram(DType type) {
   ProgramBuilder b;
-  const Value x{&b, b.Input(type)}, size{&b, b.Input(type)};
+  const FormulaValue x{&b, b.Input(type)}, size{&b, b.Input(type)};
   b.Output(Select(x < x.Const(0), size, Select(x < size, x, x.Const(-1))).reg);
   return b.Build();
 }
@@ -50,9 +50,10 @@ const Program* BinProgram(DType type) {
 // an index beyond those of all rows, `total` or more.
 const Program* BinOfRowProgram(DType type) {
   ProgramBuilder b;
-  const Value x = Cast({&b, b.Input(type)}, DType::kInt64);
-  const Value offset{&b, b.Input(DType::kInt64)}, size{&b, b.Input(DType::kInt64)}, total{&b, b.Input(DType::kInt64)};
-  const Value bin = Select(x < size, offset + x, x.Const(-1));
+  const FormulaValue x = Cast({&b, b.Input(type)}, DType::kInt64);
+  const FormulaValue offset{&b, b.Input(DType::kInt64)}, size{&b, b.Input(DType::kInt64)},
+      total{&b, b.Input(DType::kInt64)};
+  const FormulaValue bin = Select(x < size, offset + x, x.Const(-1));
   b.Output(Select(x < x.Const(0), total - x.Const(1) - x, bin).reg);
   return b.Build();
 }
@@ -131,10 +132,11 @@ class BincountKernel : public OpKernel {
 // double.
 const Program* HistogramProgram(DType type) {
   ProgramBuilder b;
-  const Value x{&b, b.Input(type)}, lowest{&b, b.Input(type)};
-  const Value step{&b, b.Input(DType::kDouble)}, last{&b, b.Input(DType::kDouble)}, beyond{&b, b.Input(DType::kInt32)};
-  const Value distance = {&b, b.Round((Maximum(x, lowest) - lowest).reg)};
-  const Value bin = Cast(Minimum(Cast(distance, DType::kDouble) / step, last), DType::kInt32);
+  const FormulaValue x{&b, b.Input(type)}, lowest{&b, b.Input(type)};
+  const FormulaValue step{&b, b.Input(DType::kDouble)}, last{&b, b.Input(DType::kDouble)},
+      beyond{&b, b.Input(DType::kInt32)};
+  const FormulaValue distance = {&b, b.Round((Maximum(x, lowest) - lowest).reg)};
+  const FormulaValue bin = Cast(Minimum(Cast(distance, DType::kDouble) / step, last), DType::kInt32);
   b.Output(Select(Apply(Opcode::kIsNan, x), beyond, bin).reg);
   return b.Build();
 }

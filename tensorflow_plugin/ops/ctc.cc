@@ -23,12 +23,12 @@ namespace {
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 // log(sum of exp(v)); minus infinity where all are. Below `lowest` differences would be NaN.
-Value LogSumExp(const std::vector<Value>& v) {
+FormulaValue LogSumExp(const std::vector<FormulaValue>& v) {
   constexpr double kLowest = -1e30;
-  Value most = v[0];
+  FormulaValue most = v[0];
   for (size_t i = 1; i < v.size(); ++i) most = Maximum(most, v[i]);
   most = Maximum(most, kLowest);
-  Value sum = Exp(v[0] - most);
+  FormulaValue sum = Exp(v[0] - most);
   for (size_t i = 1; i < v.size(); ++i) sum = sum + Exp(v[i] - most);
   return Log(sum) + most;
 }
@@ -39,29 +39,29 @@ struct Programs {
 
   explicit Programs(DType type) {
     // y, start
-    start = WriteProgram(type, 2, [](const auto& in) { return std::vector<Value>{in[0] + in[1]}; });
+    start = WriteProgram(type, 2, [](const auto& in) { return std::vector<FormulaValue>{in[0] + in[1]}; });
     // y, alpha of s, s - 1 and s - 2, and what steps to s from there add
     forward = WriteProgram(type, 7, [](const auto& in) {
-      return std::vector<Value>{in[0] + LogSumExp({in[1] + in[4], in[2] + in[5], in[3] + in[6]})};
+      return std::vector<FormulaValue>{in[0] + LogSumExp({in[1] + in[4], in[2] + in[5], in[3] + in[6]})};
     });
     // y, beta + y of s, s + 1 and s + 2 a step later, what steps there add; 1 at the end, beta there. Also gives beta +
     // y.
     backward = WriteProgram(type, 9, [](const auto& in) {
-      const Value sum = LogSumExp({in[1] + in[4], in[2] + in[5], in[3] + in[6]});
-      const Value beta = Select(in[7] == 1.0, in[8], sum);
-      return std::vector<Value>{beta, beta + in[0]};
+      const FormulaValue sum = LogSumExp({in[1] + in[4], in[2] + in[5], in[3] + in[6]});
+      const FormulaValue beta = Select(in[7] == 1.0, in[8], sum);
+      return std::vector<FormulaValue>{beta, beta + in[0]};
     });
     // alpha + beta of the first two states at the start; 1 for sequences that count. Gives the loss.
     total = WriteProgram(type, 5, [](const auto& in) {
-      const Value sum = LogSumExp({in[0] + in[1], in[2] + in[3]});
-      return std::vector<Value>{Select(in[4] == 1.0, -sum, sum.Const(0))};
+      const FormulaValue sum = LogSumExp({in[0] + in[1], in[2] + in[3]});
+      return std::vector<FormulaValue>{Select(in[4] == 1.0, -sum, sum.Const(0))};
     });
     // alpha, beta, loss: how likely a state is at a time. Of what no path leads to: 0, as if the loss were less.
     occupation = WriteProgram(
-        type, 3, [](const auto& in) { return std::vector<Value>{Exp(in[0] + in[1] + Minimum(in[2], 1e30))}; });
+        type, 3, [](const auto& in) { return std::vector<FormulaValue>{Exp(in[0] + in[1] + Minimum(in[2], 1e30))}; });
     // The logarithm of a class's probability, how likely the labels make it, 1 where a sequence is.
     gradient = WriteProgram(type, 3, [](const auto& in) {
-      return std::vector<Value>{Select(in[2] == 1.0, Exp(in[0]) - in[1], in[0].Const(0))};
+      return std::vector<FormulaValue>{Select(in[2] == 1.0, Exp(in[0]) - in[1], in[0].Const(0))};
     });
   }
 };

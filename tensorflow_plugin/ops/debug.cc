@@ -16,22 +16,22 @@ namespace {
 enum Mode : int64_t { kCurtHealth = 2, kConciseHealth = 3, kFullHealth = 4, kShape = 5, kThreeSlots = 8 };
 
 // What elements are counted by. Infinities and NaN are of floating types alone.
-using Test = Value (*)(const Value& x);
-constexpr Test kNotFinite = [](const Value& x) { return LogicalNot(Apply(Opcode::kIsFinite, x)); };
+using Test = FormulaValue (*)(const FormulaValue& x);
+constexpr Test kNotFinite = [](const FormulaValue& x) { return LogicalNot(Apply(Opcode::kIsFinite, x)); };
 constexpr Test kTests[] = {
-    [](const Value& x) { return Apply(Opcode::kIsInf, x) && x < 0.0; },
-    [](const Value& x) { return Apply(Opcode::kIsInf, x) && x > 0.0; },
-    [](const Value& x) { return Apply(Opcode::kIsNan, x); },
-    [](const Value& x) { return IsFloating(x.type()) ? Apply(Opcode::kIsFinite, x) && x < 0.0 : x < 0.0; },
-    [](const Value& x) { return x == 0.0; },
-    [](const Value& x) { return IsFloating(x.type()) ? Apply(Opcode::kIsFinite, x) && x > 0.0 : x > 0.0; },
+    [](const FormulaValue& x) { return Apply(Opcode::kIsInf, x) && x < 0.0; },
+    [](const FormulaValue& x) { return Apply(Opcode::kIsInf, x) && x > 0.0; },
+    [](const FormulaValue& x) { return Apply(Opcode::kIsNan, x); },
+    [](const FormulaValue& x) { return IsFloating(x.type()) ? Apply(Opcode::kIsFinite, x) && x < 0.0 : x < 0.0; },
+    [](const FormulaValue& x) { return x == 0.0; },
+    [](const FormulaValue& x) { return IsFloating(x.type()) ? Apply(Opcode::kIsFinite, x) && x > 0.0 : x > 0.0; },
 };
 constexpr int kOfFloats = 3;
 
 // 1 for the elements that pass.
 const Program* Counted(DType type, Test test) {
   ProgramBuilder builder;
-  const Value x = {&builder, builder.Input(type)};
+  const FormulaValue x = {&builder, builder.Input(type)};
   builder.Output(Cast(test(Cast(x, WideType(type))), DType::kInt64).reg);
   return builder.Build();
 }
@@ -50,9 +50,9 @@ class NumericSummaryKernel : public OpKernel {
     }
     // A count and what stands for "some" there: the count itself, 1 for some, or the number that was met.
     ProgramBuilder builder;
-    const Value count = {&builder, builder.Input(DType::kInt64)}, some = {&builder, builder.Input(result_type_)};
-    const Value result = mode_ == kCurtHealth || mode_ == kThreeSlots ? Select(count > 0.0, some, some.Const(0))
-                                                                      : Cast(count, result_type_);
+    const FormulaValue count = {&builder, builder.Input(DType::kInt64)}, some = {&builder, builder.Input(result_type_)};
+    const FormulaValue result = mode_ == kCurtHealth || mode_ == kThreeSlots ? Select(count > 0.0, some, some.Const(0))
+                                                                             : Cast(count, result_type_);
     builder.Output(result.reg);
     result_ = builder.Build();
   }

@@ -42,7 +42,7 @@ constexpr int kCells = 6;
 //   in:  the largest and its number so far, if any, and the number of the first cell here, if numbered; then pairs
 const Program* CellsProgram(DType type, int cells, bool first, bool numbered) {
   ProgramBuilder b;
-  Value largest, best, base;
+  FormulaValue largest, best, base;
   if (!first) largest = {&b, b.Input(type)};
   if (!first && numbered) best = {&b, b.Input(DType::kInt32)};
   if (numbered) base = {&b, b.Input(DType::kInt32)};
@@ -50,7 +50,7 @@ const Program* CellsProgram(DType type, int cells, bool first, bool numbered) {
   if (first && numbered) best = base;
   for (int i = 0; i < cells; ++i) {
     const ProgramBuilder::Reg x = b.Input(type), f = b.Input(type);
-    const Value sum = {&b, b.Round(b.Apply(Opcode::kAdd, x, f))}, larger = sum > largest;
+    const FormulaValue sum = {&b, b.Round(b.Apply(Opcode::kAdd, x, f))}, larger = sum > largest;
     largest = Select(larger, sum, largest);
     if (numbered) best = Select(larger, base + static_cast<double>(i), best);
   }
@@ -62,24 +62,24 @@ const Program* CellsProgram(DType type, int cells, bool first, bool numbered) {
 // Where a window's maximum lies in the image: -1 if that is outside. From its number in the window.
 const Program* InputPositionProgram() {
   ProgramBuilder b;
-  const auto integer = [&b] { return Value{&b, b.Input(DType::kInt64)}; };
-  const Value best = Cast(Value{&b, b.Input(DType::kInt32)}, DType::kDouble);
-  const Value image = integer(), top = integer(), left = integer(), channel = integer();
-  const Value columns = integer(), row_rate = integer(), column_rate = integer();
-  const Value height = integer(), width = integer(), channels = integer();
-  const Value row = Cast(Floor((best + 0.5) / Cast(columns, DType::kDouble)), DType::kInt64);
-  const Value column = Cast(best, DType::kInt64) - row * columns;
+  const auto integer = [&b] { return FormulaValue{&b, b.Input(DType::kInt64)}; };
+  const FormulaValue best = Cast(FormulaValue{&b, b.Input(DType::kInt32)}, DType::kDouble);
+  const FormulaValue image = integer(), top = integer(), left = integer(), channel = integer();
+  const FormulaValue columns = integer(), row_rate = integer(), column_rate = integer();
+  const FormulaValue height = integer(), width = integer(), channels = integer();
+  const FormulaValue row = Cast(Floor((best + 0.5) / Cast(columns, DType::kDouble)), DType::kInt64);
+  const FormulaValue column = Cast(best, DType::kInt64) - row * columns;
   // Of windows without a maximum, TensorFlow means the first pixel inside.
-  const Value y = Maximum(top + row * row_rate, 0.0), x = Maximum(left + column * column_rate, 0.0);
-  const Value position = ((image * height + y) * width + x) * channels + channel;
+  const FormulaValue y = Maximum(top + row * row_rate, 0.0), x = Maximum(left + column * column_rate, 0.0);
+  const FormulaValue position = ((image * height + y) * width + x) * channels + channel;
   b.Output(Select(y < height && x < width, position, position.Const(-1)).reg);
   return b.Build();
 }
 
 const Program* FilterPositionProgram() {
   ProgramBuilder b;
-  const Value best = Cast(Value{&b, b.Input(DType::kInt32)}, DType::kInt64);
-  const Value channel = {&b, b.Input(DType::kInt64)}, channels = {&b, b.Input(DType::kInt64)};
+  const FormulaValue best = Cast(FormulaValue{&b, b.Input(DType::kInt32)}, DType::kInt64);
+  const FormulaValue channel = {&b, b.Input(DType::kInt64)}, channels = {&b, b.Input(DType::kInt64)};
   b.Output((best * channels + channel).reg);
   return b.Build();
 }

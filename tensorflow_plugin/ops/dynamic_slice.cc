@@ -11,9 +11,9 @@ namespace xpu {
 namespace {
 
 // Windows of `extents` in an array of `dims`, as rows: those axes at the end that a window fills are a row's elements.
-class Windows {
+class SliceWindows {
  public:
-  explicit Windows(Construction& c) {
+  explicit SliceWindows(Construction& c) {
     // An axis' part of where the window begins, in rows.
     start_ = StartProgram(c.Attr<DType>("Tindices"));
     ProgramBuilder sum;
@@ -104,7 +104,7 @@ class DynamicUpdateSliceKernel : public OpKernel {
                   errors::InvalidArgument("Update dim size ", update.dim(i),
                                           " greater than dynamic slice dimension: ", x.dim(i), "."));
     }
-    const int axes = Windows::CountingAxes(x.dims(), update.dims());
+    const int axes = SliceWindows::CountingAxes(x.dims(), update.dims());
     if (axes == 0) return ctx.ShareOutput(0, update, x.dims());
     if (update.num_elements() == 0) return ctx.ShareOutput(0, x, x.dims());
     Tensor y;
@@ -120,7 +120,7 @@ class DynamicUpdateSliceKernel : public OpKernel {
   }
 
  private:
-  const Windows windows_;
+  const SliceWindows windows_;
 };
 
 class DynamicSliceKernel : public OpKernel {
@@ -147,7 +147,7 @@ class DynamicSliceKernel : public OpKernel {
                                           " in dimension ", i, " of operand"));
     }
     const Dims shape = ToDims(sizes);
-    const int axes = Windows::CountingAxes(x.dims(), shape);
+    const int axes = SliceWindows::CountingAxes(x.dims(), shape);
     if (axes == 0) return ctx.ShareOutput(0, x, shape);
     Tensor y;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &y));
@@ -163,7 +163,7 @@ class DynamicSliceKernel : public OpKernel {
   }
 
  private:
-  const Windows windows_;
+  const SliceWindows windows_;
 };
 
 }  // namespace
@@ -176,7 +176,7 @@ void RegisterDynamicSlice(Registry& registry) {
       .Requires(needs::Copy("T"))
       .Requires(needs::Op(Opcode::kAdd, DType::kInt64))
       .Requires(needs::Scatter(ScatterKind::kUpdate, "T", DType::kInt64))
-      .Requires(Windows::Require)
+      .Requires(SliceWindows::Require)
       .Kernel<DynamicUpdateSliceKernel>();
   registry.Op("XlaDynamicSlice")
       .Types("T", kAllTypes)
@@ -185,7 +185,7 @@ void RegisterDynamicSlice(Registry& registry) {
       .Requires(needs::Copy("T"))
       .Requires(needs::Op(Opcode::kAdd, DType::kInt64))
       .Requires(needs::Gather("T", DType::kInt64))
-      .Requires(Windows::Require)
+      .Requires(SliceWindows::Require)
       .Kernel<DynamicSliceKernel>();
 }
 

@@ -13,7 +13,7 @@ namespace {
 using einsum::Axis;
 using einsum::View;
 
-struct Operand {
+struct EinsumOperand {
   View view;
   const void* data = nullptr;
 };
@@ -60,8 +60,8 @@ class EinsumKernel : public OpKernel {
       XPU_RETURN_IF_ERROR(ctx.Zero(out.mutable_data(), out.bytes()));
       if (empty_sum) return OkStatus();
     }
-    Run run{*this, ctx, problem, out};
-    Operand operands[2];
+    Execution run{*this, ctx, problem, out};
+    EinsumOperand operands[2];
     for (int i = 0; i < num_inputs; ++i) operands[i] = {problem.inputs[i], inputs[i].data()};
     return num_inputs == 1 ? run.Unary(operands[0]) : run.Binary(operands[0], operands[1]);
   }
@@ -78,7 +78,7 @@ class EinsumKernel : public OpKernel {
   }
 
   // One execution, with the temporaries it needs.
-  struct Run {
+  struct Execution {
     const EinsumKernel& kernel;
     Context& ctx;
     const einsum::Problem& problem;
@@ -94,7 +94,7 @@ class EinsumKernel : public OpKernel {
     }
 
     // Copies between two views of the same labels, which `to` has in the order to walk.
-    Status Copy(const Operand& from, const View& to, void* data) {
+    Status Copy(const EinsumOperand& from, const View& to, void* data) {
       CopyStridedDesc desc;
       desc.element_size = SizeOf(kernel.type_);
       const std::vector<int> labels = Labels(to);
@@ -104,7 +104,7 @@ class EinsumKernel : public OpKernel {
       return ctx.Launch(desc, {from.data}, {data});
     }
 
-    Status Pack(Operand* operand, const View& to) {
+    Status Pack(EinsumOperand* operand, const View& to) {
       void* data;
       XPU_RETURN_IF_ERROR(Temp(to, &data));
       XPU_RETURN_IF_ERROR(Copy(*operand, to, data));
@@ -114,8 +114,8 @@ class EinsumKernel : public OpKernel {
 
     // Sums `program` of the operands over the labels that are not in `kept`, to a dense result in the order of
     // `order`, which has the labels of both.
-    Status Sum(const Program* program, const std::vector<int>& order, const View& kept, const Operand& a,
-               const Operand* b, void* result) {
+    Status Sum(const Program* program, const std::vector<int>& order, const View& kept, const EinsumOperand& a,
+               const EinsumOperand* b, void* result) {
       ReduceDesc desc;
       desc.kind = ReduceKind::kSum;
       desc.source.program = program;
@@ -131,7 +131,7 @@ class EinsumKernel : public OpKernel {
       return ctx.Launch(desc, {a.data, b != nullptr ? b->data : nullptr}, {result});
     }
 
-    Status Unary(Operand input) {
+    Status Unary(EinsumOperand input) {
       // The cheapest walk is along the input's memory; the result has that order too.
       const View kept = Kept(input.view, nullptr);
       if (kept.size() == input.view.size()) return Copy(input, problem.output, out.mutable_data());
@@ -153,7 +153,7 @@ class EinsumKernel : public OpKernel {
       return Dense(kept);
     }
 
-    Status Reduce(Operand* operand, const View& kept) {
+    Status Reduce(EinsumOperand* operand, const View& kept) {
       if (kept.size() == operand->view.size()) return OkStatus();
       void* data;
       XPU_RETURN_IF_ERROR(Temp(kept, &data));
@@ -162,7 +162,7 @@ class EinsumKernel : public OpKernel {
       return OkStatus();
     }
 
-    Status Binary(Operand left, Operand right) {
+    Status Binary(EinsumOperand left, EinsumOperand right) {
       const View kept_left = Kept(left.view, &right.view), kept_right = Kept(right.view, &left.view);
       XPU_RETURN_IF_ERROR(Reduce(&left, kept_left));
       XPU_RETURN_IF_ERROR(Reduce(&right, kept_right));
@@ -195,7 +195,7 @@ class EinsumKernel : public OpKernel {
     }
 
     // Products element by element, summed where axes are contracted: no MatMul is in it.
-    Status Elementwise(const Operand& left, const Operand& right, bool contracts) {
+    Status Elementwise(const EinsumOperand& left, const EinsumOperand& right, bool contracts) {
       View product = Dense(problem.output);
       std::vector<int> labels = Labels(product);
       if (contracts) {
@@ -227,7 +227,7 @@ class EinsumKernel : public OpKernel {
       return in_place ? OkStatus() : Copy({product, result}, problem.output, out.mutable_data());
     }
 
-    Status Multiply(Operand left, Operand right) {
+    Status Multiply(EinsumOperand left, EinsumOperand right) {
       View product = problem.output;
       void* result = out.mutable_data();
       einsum::Contraction plan;

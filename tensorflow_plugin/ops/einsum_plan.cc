@@ -43,12 +43,12 @@ Status Expand(const Subscripts& subscripts, int rank, int input, Subscripts* lab
 }
 
 // Whether `a` and `b` walk `axes` (outermost first) as one dimension; its strides. A view may be null.
-struct Run {
+struct MergedAxis {
   int64_t extent = 1;
   int64_t stride[2] = {0, 0};
 };
-bool Merge(const std::vector<int>& labels, const View& a, const View* b, Run* run) {
-  *run = Run();
+bool Merge(const std::vector<int>& labels, const View& a, const View* b, MergedAxis* run) {
+  *run = MergedAxis();
   const View* views[] = {&a, b};
   for (size_t i = labels.size(); i-- > 0;) {
     for (int v = 0; v < 2 && views[v] != nullptr; ++v) {
@@ -71,12 +71,12 @@ std::vector<int> ByStride(std::vector<int> labels, const View& view) {
 
 // Splits `labels` (free axes of `input`, in the output's order): the longest tail that both views walk as one goes to
 // `run`, the rest becomes batch dimensions.
-void InnerRun(const std::vector<int>& labels, const View& input, const View& output, Run* run,
+void InnerRun(const std::vector<int>& labels, const View& input, const View& output, MergedAxis* run,
               std::vector<int>* batch) {
   size_t first = labels.size();
-  *run = Run();
+  *run = MergedAxis();
   while (first > 0) {
-    Run longer;
+    MergedAxis longer;
     const std::vector<int> tail(labels.begin() + first - 1, labels.end());
     if (!Merge(tail, input, &output, &longer)) break;
     *run = longer;
@@ -96,7 +96,7 @@ View Ordered(const View& extents, const std::vector<int>& a, const std::vector<i
 // Rows of fewer elements than this are not worth a product of their own: rather copy to larger ones.
 constexpr int64_t kSmallRun = 16;
 
-bool WorthPacking(const Run& run, int64_t all) { return run.extent < all && run.extent < kSmallRun; }
+bool WorthPacking(const MergedAxis& run, int64_t all) { return run.extent < all && run.extent < kSmallRun; }
 
 }  // namespace
 
@@ -237,12 +237,12 @@ Obstacle PlanContraction(const View& left, const View& right, const View& output
   }
 
   // Contracted axes must be one dimension in both inputs, in the same order.
-  Run inner;
+  MergedAxis inner;
   const std::vector<int> left_order = ByStride(contracted, left), right_order = ByStride(contracted, right);
   if (Merge(left_order, left, &right, &inner)) {
     contracted = left_order;
   } else {
-    Run alone;
+    MergedAxis alone;
     const bool left_merges = Merge(left_order, left, nullptr, &alone);
     const bool right_merges = Merge(right_order, right, nullptr, &alone);
     const bool pack_left = right_merges && (!left_merges || left.num_elements() < right.num_elements());
@@ -257,18 +257,18 @@ Obstacle PlanContraction(const View& left, const View& right, const View& output
   if (inner.extent == 1) inner.stride[0] = inner.stride[1] = 1;  // nothing to sum: an outer product
 
   // Rows of the product come from one input, columns from the other.
-  Run rows, columns;
+  MergedAxis rows, columns;
   std::vector<int> outer;
   InnerRun(free_left, left, output, &rows, &outer);
   InnerRun(free_right, right, output, &columns, &outer);
   const struct {
     const View& view;
-    const Run& run;
+    const MergedAxis& run;
     const std::vector<int>& free;
     Obstacle obstacle;
   } sides[] = {{left, rows, free_left, Obstacle::kLeft}, {right, columns, free_right, Obstacle::kRight}};
   for (const auto& side : sides) {
-    Run alone;
+    MergedAxis alone;
     int64_t all = 1;
     for (int label : side.free) all *= side.view.Find(label)->extent;
     const bool unaligned =
@@ -285,7 +285,7 @@ Obstacle PlanContraction(const View& left, const View& right, const View& output
   }
 
   // A row of the product is dense in the output.
-  const auto is_row = [](const Run& run) { return run.extent == 1 || run.stride[1] == 1; };
+  const auto is_row = [](const MergedAxis& run) { return run.extent == 1 || run.stride[1] == 1; };
   out->swapped = !is_row(columns);
   if (out->swapped && !is_row(rows)) {
     out->packed = Ordered(output, batch, free_left, free_right);

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/framework/kernel_labels.h"
 
 namespace xpu {
 
@@ -18,10 +18,10 @@ TypeList DeviceTypes(TypeMask mask) {
 const Program* MakeProgram(const Recipe& recipe, int arity, DType type, double attribute, std::string* error) {
   if (recipe.formula == nullptr) return SingleOpProgram(recipe.op, type);
   ProgramBuilder builder;
-  Value in[3];
+  FormulaValue in[3];
   for (int i = 0; i < arity; ++i) in[i] = {&builder, builder.Input(type)};
   for (int i = 0; i < arity; ++i) in[i] = Cast(in[i], WideType(type));
-  const Value result = recipe.formula(in, attribute);
+  const FormulaValue result = recipe.formula(in, attribute);
   builder.Output(result.type() == WideType(type) ? Cast(result, type).reg : result.reg);
   const Program* program = builder.Build();
   if (program == nullptr) *error = builder.error();

@@ -1,6 +1,6 @@
-// Programs written as formulas: Value is a register of a program under construction, with arithmetic.
+// Programs written as formulas: FormulaValue is a register of a program under construction, with arithmetic.
 //
-//   Value Softsign(const Value* x, double) { return x[0] / (Abs(x[0]) + 1.0); }
+//   FormulaValue Softsign(const FormulaValue* x, double) { return x[0] / (Abs(x[0]) + 1.0); }
 //
 // A formula is called once per type when a kernel is made; it emits instructions, it computes nothing.
 #ifndef TENSORFLOW_PLUGIN_OPS_FORMULA_H_
@@ -10,26 +10,26 @@
 
 namespace xpu {
 
-struct Value {
+struct FormulaValue {
   ProgramBuilder* builder = nullptr;
   ProgramBuilder::Reg reg;
 
   DType type() const { return reg.type; }
   // A constant of this value's type.
-  Value Const(double c) const { return {builder, builder->Const(reg.type, c)}; }
+  FormulaValue Const(double c) const { return {builder, builder->Const(reg.type, c)}; }
 };
 
-inline Value Apply(Opcode op, const Value& a) { return {a.builder, a.builder->Apply(op, a.reg)}; }
-inline Value Apply(Opcode op, const Value& a, const Value& b) {
+inline FormulaValue Apply(Opcode op, const FormulaValue& a) { return {a.builder, a.builder->Apply(op, a.reg)}; }
+inline FormulaValue Apply(Opcode op, const FormulaValue& a, const FormulaValue& b) {
   return {a.builder, a.builder->Apply(op, a.reg, b.reg)};
 }
-inline Value Cast(const Value& a, DType to) { return {a.builder, a.builder->Cast(a.reg, to)}; }
-inline Value Select(const Value& condition, const Value& then, const Value& otherwise) {
+inline FormulaValue Cast(const FormulaValue& a, DType to) { return {a.builder, a.builder->Cast(a.reg, to)}; }
+inline FormulaValue Select(const FormulaValue& condition, const FormulaValue& then, const FormulaValue& otherwise) {
   return {then.builder, then.builder->Apply(Opcode::kSelect, condition.reg, then.reg, otherwise.reg)};
 }
 
 #define XPU_VALUE_UNARY(name) \
-  inline Value name(const Value& a) { return Apply(Opcode::k##name, a); }
+  inline FormulaValue name(const FormulaValue& a) { return Apply(Opcode::k##name, a); }
 XPU_VALUE_UNARY(Neg)
 XPU_VALUE_UNARY(Abs)
 XPU_VALUE_UNARY(Sign)
@@ -46,12 +46,12 @@ XPU_VALUE_UNARY(Floor)
 XPU_VALUE_UNARY(LogicalNot)
 #undef XPU_VALUE_UNARY
 // Complex types only; a real value is its own conjugate.
-inline Value Conj(const Value& a) { return IsComplex(a.type()) ? Apply(Opcode::kConj, a) : a; }
+inline FormulaValue Conj(const FormulaValue& a) { return IsComplex(a.type()) ? Apply(Opcode::kConj, a) : a; }
 
-#define XPU_VALUE_BINARY(name, op)                                                            \
-  inline Value name(const Value& a, const Value& b) { return Apply(Opcode::k##op, a, b); }    \
-  inline Value name(const Value& a, double b) { return Apply(Opcode::k##op, a, a.Const(b)); } \
-  inline Value name(double a, const Value& b) { return Apply(Opcode::k##op, b.Const(a), b); }
+#define XPU_VALUE_BINARY(name, op)                                                                              \
+  inline FormulaValue name(const FormulaValue& a, const FormulaValue& b) { return Apply(Opcode::k##op, a, b); } \
+  inline FormulaValue name(const FormulaValue& a, double b) { return Apply(Opcode::k##op, a, a.Const(b)); }     \
+  inline FormulaValue name(double a, const FormulaValue& b) { return Apply(Opcode::k##op, b.Const(a), b); }
 XPU_VALUE_BINARY(operator+, Add)
 XPU_VALUE_BINARY(operator-, Sub)
 XPU_VALUE_BINARY(operator*, Mul)
@@ -64,13 +64,15 @@ XPU_VALUE_BINARY(Maximum, Maximum)
 XPU_VALUE_BINARY(Minimum, Minimum)
 XPU_VALUE_BINARY(Pow, Pow)
 #undef XPU_VALUE_BINARY
-inline Value operator&&(const Value& a, const Value& b) { return Apply(Opcode::kLogicalAnd, a, b); }
-inline Value operator||(const Value& a, const Value& b) { return Apply(Opcode::kLogicalOr, a, b); }
-inline Value operator-(const Value& a) { return Neg(a); }
+inline FormulaValue operator&&(const FormulaValue& a, const FormulaValue& b) {
+  return Apply(Opcode::kLogicalAnd, a, b);
+}
+inline FormulaValue operator||(const FormulaValue& a, const FormulaValue& b) { return Apply(Opcode::kLogicalOr, a, b); }
+inline FormulaValue operator-(const FormulaValue& a) { return Neg(a); }
 
 // `in` are the op's operands, `attribute` the value of its one float attribute, if it has one.
 // Formulas over half and bfloat16 run in float: only the result is rounded.
-using Formula = Value (*)(const Value* in, double attribute);
+using Formula = FormulaValue (*)(const FormulaValue* in, double attribute);
 
 // The type a formula over `t` computes in.
 constexpr DType WideType(DType t) { return IsReducedFloat(t) ? DType::kFloat : t; }

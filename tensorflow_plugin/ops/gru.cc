@@ -12,7 +12,7 @@ namespace {
 
 constexpr DType kType = DType::kFloat;
 
-Value Tanh(const Value& v) { return Apply(Opcode::kTanh, v); }
+FormulaValue Tanh(const FormulaValue& v) { return Apply(Opcode::kTanh, v); }
 
 class GruBase : public OpKernel {
  public:
@@ -91,14 +91,14 @@ class GruKernel : public GruBase {
 
  private:
   // The inputs' part, the state's and the bias of r and u; h before. Gives r, u, r * h.
-  const Program* const gates_ = WriteProgram(kType, 7, [](const std::vector<Value>& in) {
-    const Value r = Sigmoid(in[0] + in[1] + in[2]), u = Sigmoid(in[3] + in[4] + in[5]);
-    return std::vector<Value>{r, u, in[6] * r};
+  const Program* const gates_ = WriteProgram(kType, 7, [](const std::vector<FormulaValue>& in) {
+    const FormulaValue r = Sigmoid(in[0] + in[1] + in[2]), u = Sigmoid(in[3] + in[4] + in[5]);
+    return std::vector<FormulaValue>{r, u, in[6] * r};
   });
   // The same of c; u, h before. Gives c, h.
-  const Program* const state_ = WriteProgram(kType, 5, [](const std::vector<Value>& in) {
-    const Value c = Tanh(in[0] + in[1] + in[2]);
-    return std::vector<Value>{c, in[3] * (in[4] - c) + c};
+  const Program* const state_ = WriteProgram(kType, 5, [](const std::vector<FormulaValue>& in) {
+    const FormulaValue c = Tanh(in[0] + in[1] + in[2]);
+    return std::vector<FormulaValue>{c, in[3] * (in[4] - c) + c};
   });
 };
 
@@ -151,18 +151,20 @@ class GruGradientKernel : public GruBase {
 
  private:
   // h before, u, c, the gradient of h: those before the functions of c and u.
-  const Program* const before_ = WriteProgram(kType, 4, [](const std::vector<Value>& in) {
-    const Value &h = in[0], &u = in[1], &c = in[2], &dh = in[3];
-    return std::vector<Value>{dh * (1.0 - u) * (1.0 - c * c), dh * (h - c) * u * (1.0 - u)};
+  const Program* const before_ = WriteProgram(kType, 4, [](const std::vector<FormulaValue>& in) {
+    const FormulaValue &h = in[0], &u = in[1], &c = in[2], &dh = in[3];
+    return std::vector<FormulaValue>{dh * (1.0 - u) * (1.0 - c * c), dh * (h - c) * u * (1.0 - u)};
   });
   // The gradient of r * h, h before, r: that before the function of r.
-  const Program* const reset_ = WriteProgram(
-      kType, 3, [](const std::vector<Value>& in) { return std::vector<Value>{in[0] * in[1] * in[2] * (1.0 - in[2])}; });
+  const Program* const reset_ = WriteProgram(kType, 3, [](const std::vector<FormulaValue>& in) {
+    return std::vector<FormulaValue>{in[0] * in[1] * in[2] * (1.0 - in[2])};
+  });
   // The part of r and u, the gradient of r * h, r, that of h, u.
-  const Program* const after_ = WriteProgram(
-      kType, 5, [](const std::vector<Value>& in) { return std::vector<Value>{in[0] + in[1] * in[2] + in[3] * in[4]}; });
-  const Program* const sum_ =
-      WriteProgram(kType, 2, [](const std::vector<Value>& in) { return std::vector<Value>{in[0] + in[1]}; });
+  const Program* const after_ = WriteProgram(kType, 5, [](const std::vector<FormulaValue>& in) {
+    return std::vector<FormulaValue>{in[0] + in[1] * in[2] + in[3] * in[4]};
+  });
+  const Program* const sum_ = WriteProgram(
+      kType, 2, [](const std::vector<FormulaValue>& in) { return std::vector<FormulaValue>{in[0] + in[1]}; });
 };
 
 }  // namespace

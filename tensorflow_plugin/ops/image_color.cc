@@ -8,87 +8,88 @@ namespace {
 
 // A pixel's three numbers.
 struct Colour {
-  Value a, b, c;
+  FormulaValue a, b, c;
 };
 
 // Which sixth of the circle of hues: 0 to 5, else none.
 struct Sixth {
-  explicit Sixth(const Value& number) {
+  explicit Sixth(const FormulaValue& number) {
     for (int i = 0; i < 6; ++i) is[i] = number == static_cast<double>(i);
   }
-  Value Case(const Value (&cases)[6], const Value& none) const {
-    Value result = none;
+  FormulaValue Case(const FormulaValue (&cases)[6], const FormulaValue& none) const {
+    FormulaValue result = none;
     for (int i = 5; i >= 0; --i) result = Select(is[i], cases[i], result);
     return result;
   }
-  Value is[6];
+  FormulaValue is[6];
 };
 
-Colour RgbToHsv(const Colour& in, const Value&) {
+Colour RgbToHsv(const Colour& in, const FormulaValue&) {
   const auto& [r, g, b] = in;
-  const Value v = Maximum(r, Maximum(g, b)), range = v - Minimum(r, Minimum(g, b)), zero = v.Const(0);
-  const Value s = Select(v > 0.0, range / v, zero), unit = 1.0 / range * (1.0 / 6);
-  Value h = Select(r == v, unit * (g - b), Select(g == v, unit * (b - r) + 2.0 / 6, unit * (r - g) + 4.0 / 6));
+  const FormulaValue v = Maximum(r, Maximum(g, b)), range = v - Minimum(r, Minimum(g, b)), zero = v.Const(0);
+  const FormulaValue s = Select(v > 0.0, range / v, zero), unit = 1.0 / range * (1.0 / 6);
+  FormulaValue h = Select(r == v, unit * (g - b), Select(g == v, unit * (b - r) + 2.0 / 6, unit * (r - g) + 4.0 / 6));
   h = Select(range > 0.0, h, zero);
   return {Select(h < 0.0, h + 1.0, h), s, v};
 }
 
-Colour HsvToRgb(const Colour& in, const Value&) {
+Colour HsvToRgb(const Colour& in, const FormulaValue&) {
   const auto& [h, s, v] = in;
-  const Value at = h * 6.0, rest = 1.0 - s;
-  const auto share = [](const Value& x) { return Minimum(Maximum(x, 0.0), 1.0); };
+  const FormulaValue at = h * 6.0, rest = 1.0 - s;
+  const auto share = [](const FormulaValue& x) { return Minimum(Maximum(x, 0.0), 1.0); };
   const auto peak = [&](double where) { return share(2.0 - Apply(Opcode::kAbs, at - where)); };
-  const Value red = share(Apply(Opcode::kAbs, at - 3.0) - 1.0);
+  const FormulaValue red = share(Apply(Opcode::kAbs, at - 3.0) - 1.0);
   return {(rest + s * red) * v, (rest + s * peak(2)) * v, (rest + s * peak(4)) * v};
 }
 
 // Turned by `delta` of the whole circle; the largest and the smallest of the three stay what they are.
-Colour TurnHue(const Colour& in, const Value& delta) {
+Colour TurnHue(const Colour& in, const FormulaValue& delta) {
   const auto& [r, g, b] = in;
   const auto constant = [&r = r](double c) { return r.Const(c); };
-  const Value red_low = r < g, below_r = b<r, below_g = b<g, above_r = b> r, above_g = b> g;
-  const Value largest = Select(red_low, Select(above_g, b, g), Select(above_r, b, r));
-  const Value smallest = Select(red_low, Select(below_r, b, r), Select(below_g, b, g));
-  const Value middle =
+  const FormulaValue red_low = r < g, below_r = b<r, below_g = b<g, above_r = b> r, above_g = b> g;
+  const FormulaValue largest = Select(red_low, Select(above_g, b, g), Select(above_r, b, r));
+  const FormulaValue smallest = Select(red_low, Select(below_r, b, r), Select(below_g, b, g));
+  const FormulaValue middle =
       Select(red_low, Select(below_r, r, Select(above_g, g, b)), Select(below_g, g, Select(above_r, r, b)));
   // Which sixth of the circle, and how far in it; in the odd ones what is in the middle falls.
-  const auto turned = [](const Value& odd, const Value& part) { return Select(odd, 1.0 - part, part); };
-  const Value of_low = Select(below_r, constant(1), Select(above_g, constant(3), constant(2)));
-  const Value sixth = Select(red_low, of_low, Select(below_g, constant(0), Select(above_r, constant(4), constant(5))));
-  const Value odd = Select(red_low, below_r || above_g, LogicalNot(below_g || above_r));
-  const Value range = largest - smallest;
-  Value h = Select(largest == smallest, constant(0), sixth + turned(odd, (middle - smallest) / range));
+  const auto turned = [](const FormulaValue& odd, const FormulaValue& part) { return Select(odd, 1.0 - part, part); };
+  const FormulaValue of_low = Select(below_r, constant(1), Select(above_g, constant(3), constant(2)));
+  const FormulaValue sixth =
+      Select(red_low, of_low, Select(below_g, constant(0), Select(above_r, constant(4), constant(5))));
+  const FormulaValue odd = Select(red_low, below_r || above_g, LogicalNot(below_g || above_r));
+  const FormulaValue range = largest - smallest;
+  FormulaValue h = Select(largest == smallest, constant(0), sixth + turned(odd, (middle - smallest) / range));
   h = h + delta * 6.0;
   h = h - Floor(h * (1.0 / 6)) * 6.0;
   h = Select(h < 0.0, h + 6.0, h);
   h = Select(h < 6.0, h, h - 6.0);
-  const Value now = Floor(h);
+  const FormulaValue now = Floor(h);
   const Sixth in_which(now);
-  const Value odd_now = in_which.is[1] || in_which.is[3] || in_which.is[5];
-  const Value &hi = largest, &lo = smallest, mid = lo + turned(odd_now, h - now) * range;
+  const FormulaValue odd_now = in_which.is[1] || in_which.is[3] || in_which.is[5];
+  const FormulaValue &hi = largest, &lo = smallest, mid = lo + turned(odd_now, h - now) * range;
   return {in_which.Case({hi, mid, lo, lo, mid, hi}, hi), in_which.Case({mid, hi, hi, mid, lo, lo}, lo),
           in_which.Case({lo, lo, mid, hi, hi, mid}, mid)};
 }
 
-Colour ScaleSaturation(const Colour& in, const Value& scale) {
+Colour ScaleSaturation(const Colour& in, const FormulaValue& scale) {
   const auto& [r, g, b] = in;
-  const Value v = Maximum(r, Maximum(g, b)), range = v - Minimum(r, Minimum(g, b)), zero = v.Const(0);
-  Value s = Select(v > 0.0, range / v, zero);
-  const Value unit = 1.0 / (range * 6.0);
-  Value h = Select(r == v, unit * (g - b), Select(g == v, unit * (b - r) + 2.0 / 6, unit * (r - g) + 4.0 / 6));
+  const FormulaValue v = Maximum(r, Maximum(g, b)), range = v - Minimum(r, Minimum(g, b)), zero = v.Const(0);
+  FormulaValue s = Select(v > 0.0, range / v, zero);
+  const FormulaValue unit = 1.0 / (range * 6.0);
+  FormulaValue h = Select(r == v, unit * (g - b), Select(g == v, unit * (b - r) + 2.0 / 6, unit * (r - g) + 4.0 / 6));
   h = Select(range > 0.0, h, zero);
   h = Select(h < 0.0, h + 1.0, h);
   s = Minimum(Maximum(s * scale, 0.0), 1.0);
-  const Value c = s * v, m = v - c, at = h * 6.0;
+  const FormulaValue c = s * v, m = v - c, at = h * 6.0;
   const Sixth sixth(Floor(at));
-  const Value x = c * (1.0 - Apply(Opcode::kAbs, at - Floor(at * 0.5) * 2.0 - 1.0));
+  const FormulaValue x = c * (1.0 - Apply(Opcode::kAbs, at - Floor(at * 0.5) * 2.0 - 1.0));
   return {sixth.Case({c, x, zero, zero, x, c}, zero) + m, sixth.Case({x, c, c, x, zero, zero}, zero) + m,
           sixth.Case({zero, zero, x, c, c, x}, zero) + m};
 }
 
 struct ColourOp {
   const char* name;
-  Colour (*formula)(const Colour& in, const Value& number);
+  Colour (*formula)(const Colour& in, const FormulaValue& number);
   const char* number;  // what the messages call the second argument, a float; nullptr: there is none
 };
 
@@ -102,14 +103,14 @@ constexpr ColourOp kOps[] = {
 const Program* ColourProgram(const ColourOp& op, DType type) {
   ProgramBuilder b;
   // A sixth is no number of half's.
-  const auto input = [&] { return Cast(Value{&b, b.Input(type)}, WideType(type)); };
+  const auto input = [&] { return Cast(FormulaValue{&b, b.Input(type)}, WideType(type)); };
   Colour in;
   in.a = input();
   in.b = input();
   in.c = input();
-  const Value number = op.number == nullptr ? Value() : Value{&b, b.Input(DType::kFloat)};
+  const FormulaValue number = op.number == nullptr ? FormulaValue() : FormulaValue{&b, b.Input(DType::kFloat)};
   const Colour out = op.formula(in, number);
-  for (const Value& value : {out.a, out.b, out.c}) b.Output(Cast(value, type).reg);
+  for (const FormulaValue& value : {out.a, out.b, out.c}) b.Output(Cast(value, type).reg);
   return b.Build();
 }
 
@@ -172,8 +173,8 @@ class ColourKernel : public OpKernel {
 // mean + (x - mean) * factor, with the mean over an image's pixels of each channel.
 const Program* ContrastProgram(DType type) {
   ProgramBuilder b;
-  const Value x = Cast(Value{&b, b.Input(type)}, DType::kFloat);
-  const Value mean = {&b, b.Input(DType::kFloat)}, factor = {&b, b.Input(DType::kFloat)};
+  const FormulaValue x = Cast(FormulaValue{&b, b.Input(type)}, DType::kFloat);
+  const FormulaValue mean = {&b, b.Input(DType::kFloat)}, factor = {&b, b.Input(DType::kFloat)};
   b.Output(Cast(mean + (x - mean) * factor, type).reg);
   return b.Build();
 }

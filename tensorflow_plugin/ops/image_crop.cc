@@ -20,13 +20,13 @@ struct AxisForm {
 
 const Program* AxisProgram(const AxisForm& form) {
   ProgramBuilder b;
-  const auto input = [&b] { return Value{&b, b.Input(DType::kFloat)}; };
-  const Value begin = input(), end = input(), i = input(), last = input(), steps = input();
-  Value at = begin;
+  const auto input = [&b] { return FormulaValue{&b, b.Input(DType::kFloat)}; };
+  const FormulaValue begin = input(), end = input(), i = input(), last = input(), steps = input();
+  FormulaValue at = begin;
   if (form.single) {
     at = (begin + end) * 0.5 * last;
   } else {
-    const Value step = form.ratio ? (end - begin) * (last / steps) : (end - begin) * last / steps;
+    const FormulaValue step = form.ratio ? (end - begin) * (last / steps) : (end - begin) * last / steps;
     at = begin * last + i * step;
   }
   if (form.nearest) at = Select(at < 0.0 || at > last, at, Rounded(at));
@@ -39,13 +39,13 @@ constexpr int64_t kNotFinite = INT32_MIN;
 
 const Program* NumbersProgram() {
   ProgramBuilder b;
-  Value finite;
+  FormulaValue finite;
   for (int k = 0; k < 4; ++k) {
-    const Value is_finite = Apply(Opcode::kIsFinite, Value{&b, b.Input(DType::kFloat)});
+    const FormulaValue is_finite = Apply(Opcode::kIsFinite, FormulaValue{&b, b.Input(DType::kFloat)});
     finite = k == 0 ? is_finite : finite && is_finite;
   }
-  const Value number = {&b, b.Input(DType::kInt32)};
-  b.Output(Select(finite, number, Value{&b, b.ConstInt(DType::kInt32, kNotFinite)}).reg);
+  const FormulaValue number = {&b, b.Input(DType::kInt32)};
+  b.Output(Select(finite, number, FormulaValue{&b, b.ConstInt(DType::kInt32, kNotFinite)}).reg);
   return b.Build();
 }
 

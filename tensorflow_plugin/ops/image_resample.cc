@@ -65,8 +65,8 @@ float Share(int64_t i, float begin, float end, float scale) {
 }
 
 // An axis as the primitive takes it: of each output pixel a span, and the weights in it.
-struct Axis {
-  Axis(const Taps& all, int64_t n) : spans(2 * n, 0) {
+struct ResampleAxis {
+  ResampleAxis(const Taps& all, int64_t n) : spans(2 * n, 0) {
     std::vector<std::pair<int64_t, int64_t>> ranges(n, {std::numeric_limits<int64_t>::max(), -1});
     for (const Tap& tap : all) {
       auto& [first, last] = ranges[tap.to];
@@ -200,7 +200,7 @@ Taps Transposed(Taps taps) {
 }
 
 Status LaunchResample(Context& ctx, const Tensor& images, const Taps& y, const Taps& x, const Tensor& out) {
-  const Axis ys(y, out.dim(1)), xs(x, out.dim(2));
+  const ResampleAxis ys(y, out.dim(1)), xs(x, out.dim(2));
   // All of it in one array, which is one copy to the device.
   static_assert(sizeof(int32_t) == sizeof(float));
   std::vector<float> tables(ys.size() + xs.size());

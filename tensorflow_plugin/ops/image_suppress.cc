@@ -29,8 +29,8 @@ constexpr SuppressionOp kOps[] = {
 // Kept, and with a score above the threshold, as 1 or 0.
 const Program* ValidProgram(DType result) {
   ProgramBuilder b;
-  const Value kept = {&b, b.Input(DType::kBool)}, score = {&b, b.Input(DType::kFloat)};
-  const Value threshold = {&b, b.Input(DType::kFloat)};
+  const FormulaValue kept = {&b, b.Input(DType::kBool)}, score = {&b, b.Input(DType::kFloat)};
+  const FormulaValue threshold = {&b, b.Input(DType::kFloat)};
   b.Output(Cast(kept && score > threshold, result).reg);
   return b.Build();
 }

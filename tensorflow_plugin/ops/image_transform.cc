@@ -20,14 +20,14 @@ constexpr struct {
 
 // Where a coordinate beyond an axis of `extent` pixels is brought to. A reflection is [dcba|abcd|dcba], a wrap
 // [abcd|abcd|abcd]; what is left between two pixels at the seam goes to the nearer end.
-Value Mapped(FillMode mode, const Value& at, const Value& extent) {
+FormulaValue Mapped(FillMode mode, const FormulaValue& at, const FormulaValue& extent) {
   if (mode == FillMode::kConstant) return at;
-  const Value last = extent - 1.0;
-  const auto clamped = [&last](const Value& v) { return Minimum(Maximum(v, 0.0), last); };
+  const FormulaValue last = extent - 1.0;
+  const auto clamped = [&last](const FormulaValue& v) { return Minimum(Maximum(v, 0.0), last); };
   if (mode == FillMode::kNearest) return clamped(at);
-  Value below = at, beyond = at;
+  FormulaValue below = at, beyond = at;
   if (mode == FillMode::kReflect) {
-    const Value period = extent * 2.0;
+    const FormulaValue period = extent * 2.0;
     below = period * Floor(-at / period) + at;
     below = Select(below < -extent, below + period, -below - 1.0);
     beyond = at - period * Floor(at / period);
@@ -36,20 +36,20 @@ Value Mapped(FillMode mode, const Value& at, const Value& extent) {
     below = at + extent * (Floor(-at / last) + 1.0);
     beyond = at - extent * Floor(at / last);
   }
-  const Value inside = Select(at < 0.0, below, Select(at > last, beyond, at));
+  const FormulaValue inside = Select(at < 0.0, below, Select(at > last, beyond, at));
   // Beyond what 64 bits count, TensorFlow finds no remainder either.
-  const Value far = mode == FillMode::kReflect ? at.Const(0) : at;
+  const FormulaValue far = mode == FillMode::kReflect ? at.Const(0) : at;
   return clamped(Select(Apply(Opcode::kAbs, at) > 1e18, far, inside));
 }
 
 // Along one axis, from five numbers of a transform and a point of the output, where that lies in the image.
 const Program* PointProgram(FillMode mode, bool nearest) {
   ProgramBuilder b;
-  const auto input = [&b] { return Value{&b, b.Input(DType::kFloat)}; };
-  const Value of_x = input(), of_y = input(), offset = input(), projected_x = input(), projected_y = input();
-  const Value x = input(), y = input(), extent = input();
-  const Value projection = projected_x * x + projected_y * y + 1.0;
-  const Value at = Mapped(mode, (of_x * x + of_y * y + offset) / projection, extent);
+  const auto input = [&b] { return FormulaValue{&b, b.Input(DType::kFloat)}; };
+  const FormulaValue of_x = input(), of_y = input(), offset = input(), projected_x = input(), projected_y = input();
+  const FormulaValue x = input(), y = input(), extent = input();
+  const FormulaValue projection = projected_x * x + projected_y * y + 1.0;
+  const FormulaValue at = Mapped(mode, (of_x * x + of_y * y + offset) / projection, extent);
   // At infinity there is no pixel.
   b.Output(Select(projection == 0.0, at.Const(-2), nearest ? Rounded(at) : at).reg);
   return b.Build();

@@ -37,8 +37,8 @@ Status LaunchGrid(Context& ctx, SampleKind kind, const Tensor& images, const std
   return ctx.Launch(desc, {images.data(), y, y + out.dim(1), nullptr}, {out.mutable_data()});
 }
 
-Value Rounded(const Value& x) {
-  const Value floor = Floor(x), part = x - floor;
+FormulaValue Rounded(const FormulaValue& x) {
+  const FormulaValue floor = Floor(x), part = x - floor;
   return floor + Cast(Select(x < 0.0, part > 0.5, Apply(Opcode::kGreaterEqual, part, part.Const(0.5))), x.type());
 }
 

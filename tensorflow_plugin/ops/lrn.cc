@@ -52,18 +52,18 @@ class LrnKernel : public OpKernel {
   }
 
   // (bias + alpha * sum)^-beta
-  Value Scale(const Value& norm) const {
+  FormulaValue Scale(const FormulaValue& norm) const {
     if (beta_ == 1.0f) return Apply(Opcode::kReciprocal, norm);
     if (beta_ == 0.5f) return Rsqrt(norm);
     return Exp(Log(norm) * -static_cast<double>(beta_));
   }
-  Value Norm(const Value& sum) const { return sum * alpha_ + bias_; }
+  FormulaValue Norm(const FormulaValue& sum) const { return sum * alpha_ + bias_; }
 
   // A program that `make` writes on `n` inputs, which it gets as float; the first `own` of them are of type T.
   template <typename F>
   static const Program* Formula(DType type, int n, int own, DType result, F&& make) {
     ProgramBuilder builder;
-    Value in[4];
+    FormulaValue in[4];
     for (int i = 0; i < n; ++i) in[i] = {&builder, builder.Input(i < own ? type : DType::kFloat)};
     for (int i = 0; i < n; ++i) in[i] = Cast(in[i], DType::kFloat);
     builder.Output(Cast(make(in), result).reg);
@@ -73,7 +73,8 @@ class LrnKernel : public OpKernel {
   const DType type_;
   const int64_t radius_;
   const float bias_, alpha_, beta_;
-  const Program* const square_ = Formula(type_, 1, 1, DType::kFloat, [](const Value* x) { return Square(x[0]); });
+  const Program* const square_ =
+      Formula(type_, 1, 1, DType::kFloat, [](const FormulaValue* x) { return Square(x[0]); });
 };
 
 class LrnForwardKernel : public LrnKernel {
@@ -96,7 +97,7 @@ class LrnForwardKernel : public LrnKernel {
 
  private:
   const Program* const result_ =
-      Formula(type_, 2, 1, type_, [this](const Value* in) { return in[0] * Scale(Norm(in[1])); });
+      Formula(type_, 2, 1, type_, [this](const FormulaValue* in) { return in[0] * Scale(Norm(in[1])); });
 };
 
 // dx = dy * norm^-beta - 2 * alpha * beta * x * (sum of dy * y / norm over the channels around)
@@ -128,8 +129,8 @@ class LrnGradientKernel : public LrnKernel {
 
  private:
   const Program* const term_ =
-      Formula(type_, 3, 2, DType::kFloat, [this](const Value* in) { return in[0] * in[1] / Norm(in[2]); });
-  const Program* const result_ = Formula(type_, 4, 2, type_, [this](const Value* in) {
+      Formula(type_, 3, 2, DType::kFloat, [this](const FormulaValue* in) { return in[0] * in[1] / Norm(in[2]); });
+  const Program* const result_ = Formula(type_, 4, 2, type_, [this](const FormulaValue* in) {
     const double factor = -2.0 * alpha_ * beta_;
     return in[0] * Scale(Norm(in[2])) + in[1] * factor * in[3];
   });

@@ -30,7 +30,7 @@ constexpr LstmOp kBackward[] = {{"LSTMBlockCellGrad", GateOrder::kInputCell, fal
                                 {"BlockLSTMGrad", GateOrder::kInputCell, true, true},
                                 {"BlockLSTMGradV2", GateOrder::kInputForget, true, true}};
 
-Value Tanh(const Value& v) { return Apply(Opcode::kTanh, v); }
+FormulaValue Tanh(const FormulaValue& v) { return Apply(Opcode::kTanh, v); }
 
 class LstmBase : public OpKernel {
  protected:
@@ -124,19 +124,19 @@ class LstmKernel : public LstmBase {
     const double clip = c.Attr<float>("cell_clip");
     const bool peephole = peephole_;
     // For each of i, c, f, o: the inputs' part, the state's, the bias; the cell's state; the peepholes of i, f, o.
-    step_ = WriteProgram(type_, peephole ? 16 : 13, [=](const std::vector<Value>& in) {
+    step_ = WriteProgram(type_, peephole ? 16 : 13, [=](const std::vector<FormulaValue>& in) {
       const auto gate = [&](int g) { return in[3 * g] + in[3 * g + 1] + in[3 * g + 2]; };
-      const Value& before = in[12];
-      Value i = gate(0), f = gate(2) + bias, o = gate(3);
-      const Value ci = Tanh(gate(1));
+      const FormulaValue& before = in[12];
+      FormulaValue i = gate(0), f = gate(2) + bias, o = gate(3);
+      const FormulaValue ci = Tanh(gate(1));
       if (peephole) i = i + before * in[13], f = f + before * in[14];
       i = Sigmoid(i), f = Sigmoid(f);
-      Value cs = ci * i + before * f;
+      FormulaValue cs = ci * i + before * f;
       if (clip > 0) cs = Minimum(Maximum(cs, -clip), clip);
       if (peephole) o = o + cs * in[15];
       o = Sigmoid(o);
-      const Value co = Tanh(cs);
-      return std::vector<Value>{i, cs, f, o, ci, co, o * co};
+      const FormulaValue co = Tanh(cs);
+      return std::vector<FormulaValue>{i, cs, f, o, ci, co, o * co};
     });
   }
 
@@ -204,20 +204,21 @@ class LstmGradientKernel : public LstmBase {
     // i, cs before, f, o, ci, co, the gradients of cs and h; of a sequence those that later steps give; the peepholes.
     // Gives di, dci, df, do and the gradient of cs before.
     const int given = sum ? 10 : 8;
-    step_ = WriteProgram(type_, given + (peephole ? 3 : 0), [=](const std::vector<Value>& in) {
-      const Value &i = in[0], &before = in[1], &f = in[2], &o = in[3], &ci = in[4], &co = in[5];
-      const Value dcs_given = sum ? in[6] + in[8] : in[6], dh = sum ? in[7] + in[9] : in[7];
-      const Value do_ = o * (1.0 - o) * dh * co;
-      Value dcs = (1.0 - co * co) * dh * o + dcs_given;
+    step_ = WriteProgram(type_, given + (peephole ? 3 : 0), [=](const std::vector<FormulaValue>& in) {
+      const FormulaValue &i = in[0], &before = in[1], &f = in[2], &o = in[3], &ci = in[4], &co = in[5];
+      const FormulaValue dcs_given = sum ? in[6] + in[8] : in[6], dh = sum ? in[7] + in[9] : in[7];
+      const FormulaValue do_ = o * (1.0 - o) * dh * co;
+      FormulaValue dcs = (1.0 - co * co) * dh * o + dcs_given;
       if (peephole) dcs = dcs + do_ * in[given + 2];
-      const Value dci = (1.0 - ci * ci) * dcs * i;
-      const Value df = f * (1.0 - f) * dcs * before;
-      const Value di = i * (1.0 - i) * dcs * ci;
-      Value dbefore = dcs * f;
+      const FormulaValue dci = (1.0 - ci * ci) * dcs * i;
+      const FormulaValue df = f * (1.0 - f) * dcs * before;
+      const FormulaValue di = i * (1.0 - i) * dcs * ci;
+      FormulaValue dbefore = dcs * f;
       if (peephole) dbefore = dbefore + di * in[given] + df * in[given + 1];
-      return std::vector<Value>{di, dci, df, do_, dbefore};
+      return std::vector<FormulaValue>{di, dci, df, do_, dbefore};
     });
-    product_ = WriteProgram(type_, 2, [](const std::vector<Value>& in) { return std::vector<Value>{in[0] * in[1]}; });
+    product_ = WriteProgram(
+        type_, 2, [](const std::vector<FormulaValue>& in) { return std::vector<FormulaValue>{in[0] * in[1]}; });
   }
 
   Status Compute(Context& ctx) override { return op_.sequence ? Sequence(ctx) : Cell(ctx); }

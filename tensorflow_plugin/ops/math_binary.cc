@@ -10,25 +10,27 @@ constexpr TypeMask kIU = kSignedMask | kUnsignedMask;
 constexpr TypeMask kReal = kFloatMask | kIU;
 
 // The result, but 0 where x is, whatever the other operand.
-Value UnlessZero(const Value& x, const Value& result) { return Select(x == 0.0, x.Const(0.0), result); }
-Value DivNoNan(const Value* x, double) { return UnlessZero(x[1], x[0] / x[1]); }
-Value MulNoNan(const Value* x, double) { return UnlessZero(x[1], x[0] * x[1]); }
-Value Xdivy(const Value* x, double) { return UnlessZero(x[0], x[0] / x[1]); }
-Value Xlogy(const Value* x, double) { return UnlessZero(x[0], x[0] * Log(x[1])); }
-Value Xlog1py(const Value* x, double) { return UnlessZero(x[0], x[0] * Log1p(x[1])); }
+FormulaValue UnlessZero(const FormulaValue& x, const FormulaValue& result) {
+  return Select(x == 0.0, x.Const(0.0), result);
+}
+FormulaValue DivNoNan(const FormulaValue* x, double) { return UnlessZero(x[1], x[0] / x[1]); }
+FormulaValue MulNoNan(const FormulaValue* x, double) { return UnlessZero(x[1], x[0] * x[1]); }
+FormulaValue Xdivy(const FormulaValue* x, double) { return UnlessZero(x[0], x[0] / x[1]); }
+FormulaValue Xlogy(const FormulaValue* x, double) { return UnlessZero(x[0], x[0] * Log(x[1])); }
+FormulaValue Xlog1py(const FormulaValue* x, double) { return UnlessZero(x[0], x[0] * Log1p(x[1])); }
 // Quotients of half and bfloat16 are rounded to that type before their fraction is dropped, as on the CPU.
 template <DType T>
-Value FloorDivide(const Value* x, double) {
+FormulaValue FloorDivide(const FormulaValue* x, double) {
   return Floor(Cast(Cast(x[0] / x[1], T), x[0].type()));
 }
 template <DType T>
-Value TruncateDivide(const Value* x, double) {
-  const Value q = Cast(Cast(x[0] / x[1], T), x[0].type());
+FormulaValue TruncateDivide(const FormulaValue* x, double) {
+  const FormulaValue q = Cast(Cast(x[0] / x[1], T), x[0].type());
   return Select(q < 0.0, Ceil(q), Floor(q));
 }
 // |x - y|^2 for complex operands.
-Value SquaredDifference(const Value* x, double) {
-  const Value d = x[0] - x[1];
+FormulaValue SquaredDifference(const FormulaValue* x, double) {
+  const FormulaValue d = x[0] - x[1];
   return d * Conj(d);
 }
 
@@ -79,18 +81,18 @@ constexpr ElementwiseOp kAtan2[] = {{"Atan2", kFloatMask, Opcode::kAtan2}};
 
 // Gradients in terms of the result y and its gradient dy. Those of sigmoid and tanh leave it to their callers to
 // conjugate a complex y. Where dy is 0, so are those of functions with a pole, even at the pole, as on the CPU.
-Value ReciprocalGrad(const Value* x, double) {
-  const Value y = Conj(x[0]);
+FormulaValue ReciprocalGrad(const FormulaValue* x, double) {
+  const FormulaValue y = Conj(x[0]);
   return UnlessZero(x[1], -(y * x[1] * y));
 }
 // Twice a root is in the type's range; half of dy may be below it.
-Value SqrtGrad(const Value* x, double) { return UnlessZero(x[1], x[1] / (Conj(x[0]) * 2.0)); }
-Value RsqrtGrad(const Value* x, double) {
-  const Value y = Conj(x[0]);
+FormulaValue SqrtGrad(const FormulaValue* x, double) { return UnlessZero(x[1], x[1] / (Conj(x[0]) * 2.0)); }
+FormulaValue RsqrtGrad(const FormulaValue* x, double) {
+  const FormulaValue y = Conj(x[0]);
   return UnlessZero(x[1], (x[1] * y) * (y * y * -0.5));
 }
-Value SigmoidGrad(const Value* x, double) { return x[1] * (x[0] * (1.0 - x[0])); }
-Value TanhGrad(const Value* x, double) { return x[1] * (1.0 - Square(x[0])); }
+FormulaValue SigmoidGrad(const FormulaValue* x, double) { return x[1] * (x[0] * (1.0 - x[0])); }
+FormulaValue TanhGrad(const FormulaValue* x, double) { return x[1] * (1.0 - Square(x[0])); }
 constexpr ElementwiseOp kGradients[] = {
     {"InvGrad", kFC, ReciprocalGrad}, {"ReciprocalGrad", kFC, ReciprocalGrad},
     {"RsqrtGrad", kFC, RsqrtGrad},    {"SigmoidGrad", kFC, SigmoidGrad},
@@ -98,7 +100,7 @@ constexpr ElementwiseOp kGradients[] = {
 };
 
 // |x - y| <= tolerance, as on the CPU, whatever TensorFlow's documentation says of equality.
-Value ApproximateEqual(const Value* x, double tolerance) { return Abs(x[0] - x[1]) <= tolerance; }
+FormulaValue ApproximateEqual(const FormulaValue* x, double tolerance) { return Abs(x[0] - x[1]) <= tolerance; }
 constexpr ElementwiseOp kApproximate[] = {{"ApproximateEqual", kWideMask, ApproximateEqual, "tolerance"}};
 
 class ApproximateEqualKernel : public PairwiseKernel {

@@ -9,7 +9,7 @@ constexpr TypeMask kFC = kFloatMask | kComplexMask;
 constexpr TypeMask kHalfAndWide = Mask(DType::kHalf) | kWideMask;
 
 // An integer is its own nearest integer.
-Value Itself(const Value* x, double) { return x[0]; }
+FormulaValue Itself(const FormulaValue* x, double) { return x[0]; }
 
 constexpr ElementwiseOp kUnaryOps[] = {
     {"Abs", kFloatMask | kSignedMask, Opcode::kAbs},

@@ -144,9 +144,9 @@ class BatchNormExKernel : public BatchNormKernel {
     has_side_input_ = side_inputs == 1;
     if (!has_side_input_ && activation == "Identity") return;
     ProgramBuilder builder;
-    Value y = {&builder, builder.Input(base_.type)};
+    FormulaValue y = {&builder, builder.Input(base_.type)};
     if (has_side_input_) {
-      const Value side = {&builder, builder.Input(base_.type)};
+      const FormulaValue side = {&builder, builder.Input(base_.type)};
       y = Cast(y, WideType(base_.type)) + Cast(side, WideType(base_.type));
     }
     if (activation == "Relu") y = Maximum(y, 0.0);

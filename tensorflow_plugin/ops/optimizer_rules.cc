@@ -5,59 +5,59 @@
 namespace xpu {
 namespace {
 
-void GradientDescent(const Value* in, bool, Value* out) { out[0] = in[0] - in[1] * in[2]; }
+void GradientDescent(const FormulaValue* in, bool, FormulaValue* out) { out[0] = in[0] - in[1] * in[2]; }
 
 // var, accum, lr, grad, momentum
-void Momentum(const Value* in, bool nesterov, Value* out) {
-  const Value &lr = in[2], &grad = in[3], &momentum = in[4];
+void Momentum(const FormulaValue* in, bool nesterov, FormulaValue* out) {
+  const FormulaValue &lr = in[2], &grad = in[3], &momentum = in[4];
   out[1] = in[1] * momentum + grad;
   out[0] = nesterov ? in[0] - (grad * lr + out[1] * momentum * lr) : in[0] - out[1] * lr;
 }
-void KerasMomentum(const Value* in, bool nesterov, Value* out) {
-  const Value step = in[2] * in[3];
+void KerasMomentum(const FormulaValue* in, bool nesterov, FormulaValue* out) {
+  const FormulaValue step = in[2] * in[3];
   out[1] = in[1] * in[4] - step;
   out[0] = nesterov ? in[0] + (out[1] * in[4] - step) : in[0] + out[1];
 }
 
 // The moving averages of Adam and its kin.
-Value Toward(const Value& average, const Value& value, const Value& decay) {
+FormulaValue Toward(const FormulaValue& average, const FormulaValue& value, const FormulaValue& decay) {
   return average + (value - average) * (1.0 - decay);
 }
-Value AdamRate(const Value& lr, const Value& beta1_power, const Value& beta2_power) {
+FormulaValue AdamRate(const FormulaValue& lr, const FormulaValue& beta1_power, const FormulaValue& beta2_power) {
   return lr * Sqrt(1.0 - beta2_power) / (1.0 - beta1_power);
 }
 // var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad
-void Adam(const Value* in, bool nesterov, Value* out) {
-  const Value &beta1 = in[6], &grad = in[9];
-  const Value rate = AdamRate(in[5], in[3], in[4]);
+void Adam(const FormulaValue* in, bool nesterov, FormulaValue* out) {
+  const FormulaValue &beta1 = in[6], &grad = in[9];
+  const FormulaValue rate = AdamRate(in[5], in[3], in[4]);
   out[1] = Toward(in[1], grad, beta1);
   out[2] = Toward(in[2], Square(grad), in[7]);
-  const Value direction = nesterov ? out[1] * beta1 + (1.0 - beta1) * grad : out[1];
+  const FormulaValue direction = nesterov ? out[1] * beta1 + (1.0 - beta1) * grad : out[1];
   out[0] = in[0] - rate * direction / (Sqrt(out[2]) + in[8]);
 }
 // var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad
-void AdamWithAmsgrad(const Value* in, bool, Value* out) {
-  const Value rate = AdamRate(in[6], in[4], in[5]);
+void AdamWithAmsgrad(const FormulaValue* in, bool, FormulaValue* out) {
+  const FormulaValue rate = AdamRate(in[6], in[4], in[5]);
   out[1] = Toward(in[1], in[10], in[7]);
   out[2] = Toward(in[2], Square(in[10]), in[8]);
   out[3] = Maximum(in[3], out[2]);
   out[0] = in[0] - rate * out[1] / (Sqrt(out[3]) + in[9]);
 }
 // var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad
-void AdaMax(const Value* in, bool, Value* out) {
+void AdaMax(const FormulaValue* in, bool, FormulaValue* out) {
   out[1] = Toward(in[1], in[8], in[5]);
   out[2] = Maximum(in[6] * in[2], Abs(in[8]));
   out[0] = in[0] - in[4] / (1.0 - in[3]) * (out[1] / (out[2] + in[7]));
 }
 
 // var, ms, mom, lr, rho, momentum, epsilon, grad
-void RmsProp(const Value* in, bool, Value* out) {
+void RmsProp(const FormulaValue* in, bool, FormulaValue* out) {
   out[1] = Toward(in[1], Square(in[7]), in[4]);
   out[2] = in[2] * in[5] + in[3] * in[7] / Sqrt(out[1] + in[6]);
   out[0] = in[0] - out[2];
 }
 // var, mg, ms, mom, lr, rho, momentum, epsilon, grad
-void CenteredRmsProp(const Value* in, bool, Value* out) {
+void CenteredRmsProp(const FormulaValue* in, bool, FormulaValue* out) {
   out[1] = Toward(in[1], in[8], in[5]);
   out[2] = Toward(in[2], Square(in[8]), in[5]);
   out[3] = in[3] * in[6] + in[4] * in[8] / Sqrt(out[2] - Square(out[1]) + in[7]);
@@ -65,73 +65,75 @@ void CenteredRmsProp(const Value* in, bool, Value* out) {
 }
 
 // var, accum, lr, grad
-void Adagrad(const Value* in, bool update_slots, Value* out) {
-  const Value accum = update_slots ? in[1] + Square(in[3]) : in[1];
+void Adagrad(const FormulaValue* in, bool update_slots, FormulaValue* out) {
+  const FormulaValue accum = update_slots ? in[1] + Square(in[3]) : in[1];
   if (update_slots) out[1] = accum;
   out[0] = in[0] - in[2] * in[3] / Sqrt(accum);
 }
 // var, accum, lr, epsilon, grad
-void AdagradV2(const Value* in, bool update_slots, Value* out) {
-  const Value accum = update_slots ? in[1] + Square(in[4]) : in[1];
+void AdagradV2(const FormulaValue* in, bool update_slots, FormulaValue* out) {
+  const FormulaValue accum = update_slots ? in[1] + Square(in[4]) : in[1];
   if (update_slots) out[1] = accum;
   out[0] = in[0] - in[2] * in[4] / (Sqrt(accum) + in[3]);
 }
 // var, accum, accum_update, lr, rho, epsilon, grad
-void Adadelta(const Value* in, bool, Value* out) {
-  const Value &rho = in[4], &epsilon = in[5], &grad = in[6];
-  const Value rest = 1.0 - rho;
+void Adadelta(const FormulaValue* in, bool, FormulaValue* out) {
+  const FormulaValue &rho = in[4], &epsilon = in[5], &grad = in[6];
+  const FormulaValue rest = 1.0 - rho;
   out[1] = in[1] * rho + Square(grad) * rest;
-  const Value update = Sqrt(in[2] + epsilon) / Sqrt(out[1] + epsilon) * grad;
+  const FormulaValue update = Sqrt(in[2] + epsilon) / Sqrt(out[1] + epsilon) * grad;
   out[2] = in[2] * rho + Square(update) * rest;
   out[0] = in[0] - update * in[3];
 }
 
 // var, m, lr, alpha, sign_decay, beta, grad
-void AddSign(const Value* in, bool, Value* out) {
+void AddSign(const FormulaValue* in, bool, FormulaValue* out) {
   out[1] = Toward(in[1], in[6], in[5]);
-  const Value agreement = Sign(in[6]) * Sign(out[1]);
+  const FormulaValue agreement = Sign(in[6]) * Sign(out[1]);
   out[0] = in[0] - in[2] * (in[3] + in[4] * agreement) * in[6];
 }
 // var, m, lr, logbase, sign_decay, beta, grad
-void PowerSign(const Value* in, bool, Value* out) {
+void PowerSign(const FormulaValue* in, bool, FormulaValue* out) {
   out[1] = Toward(in[1], in[6], in[5]);
-  const Value agreement = Sign(in[6]) * Sign(out[1]);
+  const FormulaValue agreement = Sign(in[6]) * Sign(out[1]);
   out[0] = in[0] - in[2] * Exp(in[3] * in[4] * agreement) * in[6];
 }
 
 // The step of a proximal method: shrinks by l1, scales by l2.
 // A negative l1 shrinks nothing.
-Value Proximal(const Value& stepped, const Value& rate, const Value& l1, const Value& l2) {
+FormulaValue Proximal(const FormulaValue& stepped, const FormulaValue& rate, const FormulaValue& l1,
+                      const FormulaValue& l2) {
   return Sign(stepped) * Maximum(Abs(stepped) - rate * Maximum(l1, 0.0), 0.0) / (l2 * rate + 1.0);
 }
 // var, alpha, l1, l2, delta
-void ProximalGradientDescent(const Value* in, bool, Value* out) {
+void ProximalGradientDescent(const FormulaValue* in, bool, FormulaValue* out) {
   out[0] = Proximal(in[0] - in[1] * in[4], in[1], in[2], in[3]);
 }
 // var, accum, lr, l1, l2, grad
-void ProximalAdagrad(const Value* in, bool, Value* out) {
+void ProximalAdagrad(const FormulaValue* in, bool, FormulaValue* out) {
   out[1] = in[1] + Square(in[5]);
-  const Value rate = in[2] / Sqrt(out[1]);
+  const FormulaValue rate = in[2] / Sqrt(out[1]);
   out[0] = Proximal(in[0] - rate * in[5], rate, in[3], in[4]);
 }
 
 // var, gradient_accumulator, gradient_squared_accumulator, grad, lr, l1, l2, global_step
-void AdagradDA(const Value* in, bool, Value* out) {
-  const Value &lr = in[4], &step = in[7];
+void AdagradDA(const FormulaValue* in, bool, FormulaValue* out) {
+  const FormulaValue &lr = in[4], &step = in[7];
   out[1] = in[1] + in[3];
   out[2] = in[2] + Square(in[3]);
-  const Value shrunk = Sign(out[1]) * Maximum(Abs(out[1]) - step * Maximum(in[5], 0.0), 0.0);
+  const FormulaValue shrunk = Sign(out[1]) * Maximum(Abs(out[1]) - step * Maximum(in[5], 0.0), 0.0);
   out[0] = -(lr * shrunk) / (in[6] * (step * lr) + Sqrt(out[2]));
 }
 
 // "Ad Click Prediction: a View from the Trenches" (McMahan et al., 2013), as TensorFlow documents it.
-void FtrlStep(const Value* in, const Value& grad, const Value& shrunk, const Value& lr, const Value& l1,
-              const Value& l2, const Value& lr_power, bool multiply_linear_by_lr, Value* out) {
-  const Value accum = in[1] + Square(grad);
-  const Value power = -lr_power;
-  const Value new_power = Pow(accum, power);
-  const Value sigma_lr = (new_power - Pow(in[1], power)) * in[0];
-  Value bound, quadratic;
+void FtrlStep(const FormulaValue* in, const FormulaValue& grad, const FormulaValue& shrunk, const FormulaValue& lr,
+              const FormulaValue& l1, const FormulaValue& l2, const FormulaValue& lr_power, bool multiply_linear_by_lr,
+              FormulaValue* out) {
+  const FormulaValue accum = in[1] + Square(grad);
+  const FormulaValue power = -lr_power;
+  const FormulaValue new_power = Pow(accum, power);
+  const FormulaValue sigma_lr = (new_power - Pow(in[1], power)) * in[0];
+  FormulaValue bound, quadratic;
   if (multiply_linear_by_lr) {
     out[2] = in[2] + shrunk * lr - sigma_lr;
     quadratic = new_power + l2 * lr * 2.0;
@@ -145,11 +147,11 @@ void FtrlStep(const Value* in, const Value& grad, const Value& shrunk, const Val
   out[0] = (Minimum(Maximum(out[2], -bound), bound) - out[2]) / quadratic;
 }
 // var, accum, linear, grad, lr, l1, l2, lr_power
-void Ftrl(const Value* in, bool multiply, Value* out) {
+void Ftrl(const FormulaValue* in, bool multiply, FormulaValue* out) {
   FtrlStep(in, in[3], in[3], in[4], in[5], in[6], in[7], multiply, out);
 }
 // var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power
-void FtrlV2(const Value* in, bool multiply, Value* out) {
+void FtrlV2(const FormulaValue* in, bool multiply, FormulaValue* out) {
   FtrlStep(in, in[3], in[3] + in[7] * in[0] * 2.0, in[4], in[5], in[6], in[8], multiply, out);
 }
 
@@ -283,7 +285,7 @@ UpdateProgram MakeUpdate(const ApplyOp& op, DType type, bool flag) {
   const int num_inputs = num_variables + static_cast<int>(op.arguments.size());
   UpdateProgram update;
   ProgramBuilder builder;
-  Value in[Program::kMaxInputs], out[Program::kMaxOutputs];
+  FormulaValue in[Program::kMaxInputs], out[Program::kMaxOutputs];
   for (int i = 0; i < num_inputs; ++i) {
     const bool is_step = i >= num_variables && op.arguments[i - num_variables] == std::string("global_step");
     in[i] = {&builder, builder.Input(is_step ? DType::kInt64 : type)};

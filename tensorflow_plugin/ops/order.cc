@@ -182,27 +182,27 @@ class InTopKKernel : public OpKernel {
   }
 
  private:
-  static Value IsClass(const Value& target, const Value& classes) {
+  static FormulaValue IsClass(const FormulaValue& target, const FormulaValue& classes) {
     return Apply(Opcode::kGreaterEqual, target, target.Const(0)) && target < classes;
   }
   static const Program* SafeTarget(DType type) {
     ProgramBuilder b;
-    const Value target = Cast({&b, b.Input(type)}, DType::kInt64), classes{&b, b.Input(DType::kInt64)};
+    const FormulaValue target = Cast({&b, b.Input(type)}, DType::kInt64), classes{&b, b.Input(DType::kInt64)};
     b.Output(Select(IsClass(target, classes), target, target.Const(0)).reg);
     return b.Build();
   }
   // How much a class counts: 1 where it has a higher score, NaN where its own is not finite. Floats count up to 2^24.
   static const Program* Better() {
     ProgramBuilder b;
-    const Value x{&b, b.Input(DType::kFloat)}, score{&b, b.Input(DType::kFloat)};
+    const FormulaValue x{&b, b.Input(DType::kFloat)}, score{&b, b.Input(DType::kFloat)};
     b.Output((Cast(x > score, DType::kFloat) + x * 0.0).reg);
     return b.Build();
   }
   static const Program* Verdict(DType type, bool k_is_attribute) {
     ProgramBuilder b;
-    const Value target = Cast({&b, b.Input(type)}, DType::kInt64);
-    const Value better{&b, b.Input(DType::kFloat)}, classes{&b, b.Input(DType::kInt64)};
-    const Value k{&b, b.Input(k_is_attribute ? DType::kInt64 : type)};
+    const FormulaValue target = Cast({&b, b.Input(type)}, DType::kInt64);
+    const FormulaValue better{&b, b.Input(DType::kFloat)}, classes{&b, b.Input(DType::kInt64)};
+    const FormulaValue k{&b, b.Input(k_is_attribute ? DType::kInt64 : type)};
     b.Output((IsClass(target, classes) && better < Cast(k, DType::kFloat)).reg);
     return b.Build();
   }

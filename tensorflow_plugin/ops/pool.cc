@@ -40,7 +40,7 @@ constexpr PoolOp kSecondGradients[] = {
     {"MaxPool3DGradGrad", PoolKind::kMax, true, 3, false, "MaxPooling3dGradGrad"},
 };
 
-struct Windows {
+struct PoolWindows {
   int64_t size[kMaxSpatial] = {1, 1, 1}, stride[kMaxSpatial] = {1, 1, 1};
   int64_t depth = 1;  // the window over the channels; 1: over spatial dimensions alone
 };
@@ -53,7 +53,7 @@ std::string Join(const std::vector<int64_t>& values) {
 
 // Windows that reach over the channels: TensorFlow has them in maximum pooling of 2 dimensions, instead of spatial
 // ones.
-Status ReadDepth(const PoolOp& op, int64_t window, int64_t stride, Windows* out) {
+Status ReadDepth(const PoolOp& op, int64_t window, int64_t stride, PoolWindows* out) {
   if (op.spatial_rank == 3 || op.gradient) {
     XPU_REQUIRE(window == 1 && stride == 1,
                 errors::Unimplemented(op.over_depth, " is not yet supported on the depth dimension."));
@@ -71,7 +71,7 @@ Status ReadDepth(const PoolOp& op, int64_t window, int64_t stride, Windows* out)
 }
 
 Status ReadWindows(const PoolOp& op, const Layout& layout, const std::vector<int64_t>& ksize,
-                   const std::vector<int64_t>& strides, Windows* out) {
+                   const std::vector<int64_t>& strides, PoolWindows* out) {
   const size_t rank = layout.rank();
   XPU_REQUIRE(ksize.size() == rank, errors::InvalidArgument("Sliding window ksize field must specify ", rank,
                                                             " dimensions, but got ", ksize.size()));
@@ -115,7 +115,7 @@ class PoolKernel : public OpKernel {
   }
 
   Status Compute(Context& ctx) override {
-    Windows windows = windows_;
+    PoolWindows windows = windows_;
     if (op_.host_windows) XPU_RETURN_IF_ERROR(ReadWindowInputs(ctx, &windows));
     if (op_.gradient) return op_.kind == PoolKind::kMax ? MaxGradient(ctx, windows) : AverageGradient(ctx, windows);
 
@@ -130,7 +130,7 @@ class PoolKernel : public OpKernel {
   }
 
  protected:
-  Status ReadWindowInputs(Context& ctx, Windows* windows) const {
+  Status ReadWindowInputs(Context& ctx, PoolWindows* windows) const {
     const int first = op_.gradient ? 3 : 1;
     std::vector<int64_t> ksize, strides;
     XPU_RETURN_IF_ERROR(HostIntegers(ctx.input(first), "ksize", &ksize));
@@ -148,7 +148,7 @@ class PoolKernel : public OpKernel {
   }
 
   // Everything about the pooling that follows from the shape of its input.
-  Status Resolve(const Dims& input, const Windows& windows, PoolDesc* d) const {
+  Status Resolve(const Dims& input, const PoolWindows& windows, PoolDesc* d) const {
     XPU_RETURN_IF_ERROR(CheckInputRank(input));
     d->kind = op_.kind;
     d->gradient = op_.gradient;
@@ -184,7 +184,7 @@ class PoolKernel : public OpKernel {
   const DType type_;
   Layout layout_;
   Padding padding_;
-  Windows windows_;
+  PoolWindows windows_;
 
  private:
   // Each `window` channels give one; the windows do not overlap. The channels are the one spatial dimension of a
@@ -212,7 +212,7 @@ class PoolKernel : public OpKernel {
     return ctx.Launch(desc, {x.data()}, {y.mutable_data()});
   }
 
-  Status MaxGradient(Context& ctx, const Windows& windows) const {
+  Status MaxGradient(Context& ctx, const PoolWindows& windows) const {
     const Tensor x = ctx.input(0), y = ctx.input(1), dy = ctx.input(2);
     PoolDesc desc;
     XPU_RETURN_IF_ERROR(Resolve(x.dims(), windows, &desc));
@@ -225,7 +225,7 @@ class PoolKernel : public OpKernel {
     return ctx.Launch(desc, {x.data(), y.data(), dy.data()}, {dx.mutable_data()});
   }
 
-  Status AverageGradient(Context& ctx, const Windows& windows) const {
+  Status AverageGradient(Context& ctx, const PoolWindows& windows) const {
     const Tensor shape = ctx.input(0), dy = ctx.input(1);
     XPU_REQUIRE(shape.IsVector() && shape.num_elements() == layout_.rank(),
                 errors::InvalidArgument("orig_input_shape must be 1-dimensional and ", layout_.rank(),
@@ -259,7 +259,7 @@ class SecondGradientKernel : public PoolKernel {
 
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0), y = ctx.input(1), g = ctx.input(2);
-    Windows windows = windows_;
+    PoolWindows windows = windows_;
     if (op_.host_windows) XPU_RETURN_IF_ERROR(ReadWindowInputs(ctx, &windows));
     PoolDesc desc;
     XPU_RETURN_IF_ERROR(Resolve(x.dims(), windows, &desc));
@@ -374,8 +374,9 @@ class GradientAtPositionsKernel : public PositionsKernel {
 
   static const Program* MakeInBatch() {
     ProgramBuilder builder;
-    const Value position = {&builder, builder.Input(DType::kInt64)}, image = {&builder, builder.Input(DType::kInt64)},
-                size = {&builder, builder.Input(DType::kInt64)};
+    const FormulaValue position = {&builder, builder.Input(DType::kInt64)},
+                       image = {&builder, builder.Input(DType::kInt64)},
+                       size = {&builder, builder.Input(DType::kInt64)};
     builder.Output(Select(position < 0.0 || size <= position, position.Const(-1), position + image * size).reg);
     return builder.Build();
   }

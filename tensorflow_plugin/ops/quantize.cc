@@ -37,18 +37,18 @@ class RangeRows {
 };
 
 // How elements go with ranges: all with one, or those of each channel with its own.
-struct Layout {
+struct RangeLayout {
   Dims shape, element_strides, range_strides;
   int64_t ranges = 1;
 };
 
-Layout OneRange(int64_t n) { return {{n}, {1}, {0}, 1}; }
-Layout RangePerChannel(int64_t outer, int64_t channels, int64_t inner) {
+RangeLayout OneRange(int64_t n) { return {{n}, {1}, {0}, 1}; }
+RangeLayout RangePerChannel(int64_t outer, int64_t channels, int64_t inner) {
   return {{outer, channels, inner}, {channels * inner, inner, 1}, {0, 1, 0}, channels};
 }
 
 // The first `elements` inputs are elements, the others rows of ranges.
-ElementwiseDesc Over(const Layout& layout, const Program* program, int elements) {
+ElementwiseDesc Over(const RangeLayout& layout, const Program* program, int elements) {
   ElementwiseDesc desc;
   desc.program = program;
   desc.shape = layout.shape;
@@ -59,7 +59,7 @@ ElementwiseDesc Over(const Layout& layout, const Program* program, int elements)
 }
 
 // The reduction of such a program to one number for each range. A single range leaves no axis.
-ReduceDesc PerRange(ReduceKind kind, const Layout& layout, const Program* program, int elements) {
+ReduceDesc PerRange(ReduceKind kind, const RangeLayout& layout, const Program* program, int elements) {
   ReduceDesc desc;
   desc.kind = kind;
   desc.source = Over(layout, program, elements);
@@ -67,14 +67,16 @@ ReduceDesc PerRange(ReduceKind kind, const Layout& layout, const Program* progra
   return desc;
 }
 
-Value Input(ProgramBuilder* b, DType type) { return {b, b->Input(type)}; }
+FormulaValue Input(ProgramBuilder* b, DType type) { return {b, b->Input(type)}; }
 // As on the CPU, a NaN stays.
-Value Clamp(const Value& x, const Value& low, const Value& high) { return Maximum(Minimum(x, high), low); }
+FormulaValue Clamp(const FormulaValue& x, const FormulaValue& low, const FormulaValue& high) {
+  return Maximum(Minimum(x, high), low);
+}
 
 // --- FakeQuantWithMinMax*: float alone. -----------------------------------------------------------------------------
 
 // The integers that stand for a range's ends.
-struct Steps {
+struct QuantizedRange {
   double low = 0, high = 255;
 };
 
@@ -85,18 +87,18 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // From the ends of a range, inputs or constants: the ends moved so that 0 is an integer, the scale, its inverse, and
 // that integer. In the range from 0 to 0 all elements become 0, and gradients pass: its ends are infinite.
-void AddNudge(ProgramBuilder* b, const Value& min, const Value& max, const Steps& steps) {
+void AddNudge(ProgramBuilder* b, const FormulaValue& min, const FormulaValue& max, const QuantizedRange& steps) {
   const double count = steps.high - steps.low;
-  const Value width = max - min;
-  const Value scale = width / count;
-  const Value exact = steps.low - min / scale;
+  const FormulaValue width = max - min;
+  const FormulaValue scale = width / count;
+  const FormulaValue exact = steps.low - min / scale;
   // Rounded, halves up: a value and its fraction, which adding 1/2 first might round.
-  const Value whole = Floor(exact);
-  const Value rounded = whole + Cast(0.5 <= exact - whole, DType::kFloat);
-  const Value point = Clamp(rounded, exact.Const(steps.low), exact.Const(steps.high));
-  const Value low = (steps.low - point) * scale, high = (steps.high - point) * scale;
-  const Value per_step = count / width;
-  const Value none = (min == 0.0) && (max == 0.0);
+  const FormulaValue whole = Floor(exact);
+  const FormulaValue rounded = whole + Cast(0.5 <= exact - whole, DType::kFloat);
+  const FormulaValue point = Clamp(rounded, exact.Const(steps.low), exact.Const(steps.high));
+  const FormulaValue low = (steps.low - point) * scale, high = (steps.high - point) * scale;
+  const FormulaValue per_step = count / width;
+  const FormulaValue none = (min == 0.0) && (max == 0.0);
   b->Output(Select(none, low.Const(-kInfinity), low).reg);
   b->Output(Select(none, high.Const(kInfinity), high).reg);
   b->Output(scale.reg);
@@ -104,13 +106,13 @@ void AddNudge(ProgramBuilder* b, const Value& min, const Value& max, const Steps
   b->Output(Floor(-low * per_step + 0.5).reg);
 }
 
-const Program* Nudge(const Steps& steps) {
+const Program* Nudge(const QuantizedRange& steps) {
   ProgramBuilder b;
-  const Value min = Input(&b, DType::kFloat), max = Input(&b, DType::kFloat);
+  const FormulaValue min = Input(&b, DType::kFloat), max = Input(&b, DType::kFloat);
   AddNudge(&b, min, max, steps);
   return b.Build();
 }
-const Program* NudgeOf(float min, float max, const Steps& steps) {
+const Program* NudgeOf(float min, float max, const QuantizedRange& steps) {
   ProgramBuilder b;
   AddNudge(&b, {&b, b.Const(DType::kFloat, min)}, {&b, b.Const(DType::kFloat, max)}, steps);
   return b.Build();
@@ -120,12 +122,12 @@ const Program* NudgeOf(float min, float max, const Steps& steps) {
 // the CPU: it decides on which side of a step an element falls.
 const Program* FakeQuantize(bool divide) {
   ProgramBuilder b;
-  const Value x = Input(&b, DType::kFloat);
-  Value row[kFakeRows];
-  for (Value& v : row) v = Input(&b, DType::kFloat);
-  const Value shifted = Clamp(x, row[kLow], row[kHigh]) - row[kLow];
-  const Value steps = divide ? shifted / row[kScale] : shifted * row[kPerStep];
-  const Value result = Floor(steps - row[kZero] + 0.5) * row[kScale];
+  const FormulaValue x = Input(&b, DType::kFloat);
+  FormulaValue row[kFakeRows];
+  for (FormulaValue& v : row) v = Input(&b, DType::kFloat);
+  const FormulaValue shifted = Clamp(x, row[kLow], row[kHigh]) - row[kLow];
+  const FormulaValue steps = divide ? shifted / row[kScale] : shifted * row[kPerStep];
+  const FormulaValue result = Floor(steps - row[kZero] + 0.5) * row[kScale];
   b.Output(Select(row[kLow] == -kInfinity, x.Const(0), result).reg);
   return b.Build();
 }
@@ -133,9 +135,9 @@ const Program* FakeQuantize(bool divide) {
 // In: gradients, elements, the rows of both ends.
 const Program* PassWithin() {
   ProgramBuilder b;
-  const Value dy = Input(&b, DType::kFloat), x = Input(&b, DType::kFloat);
-  const Value low = Input(&b, DType::kFloat), high = Input(&b, DType::kFloat);
-  const Value within = low <= x && x <= high;
+  const FormulaValue dy = Input(&b, DType::kFloat), x = Input(&b, DType::kFloat);
+  const FormulaValue low = Input(&b, DType::kFloat), high = Input(&b, DType::kFloat);
+  const FormulaValue within = low <= x && x <= high;
   b.Output((dy * Cast(within || (low == -kInfinity), DType::kFloat)).reg);
   return b.Build();
 }
@@ -143,7 +145,7 @@ const Program* PassWithin() {
 // In: gradients, elements, the row of an end.
 const Program* PassBeyond(bool high) {
   ProgramBuilder b;
-  const Value dy = Input(&b, DType::kFloat), x = Input(&b, DType::kFloat), end = Input(&b, DType::kFloat);
+  const FormulaValue dy = Input(&b, DType::kFloat), x = Input(&b, DType::kFloat), end = Input(&b, DType::kFloat);
   b.Output((dy * Cast(high ? x > end : x < end, DType::kFloat)).reg);
   return b.Build();
 }
@@ -162,12 +164,12 @@ class FakeQuantKernel : public OpKernel {
     const int64_t bits = c.Attr<int64_t>("num_bits");
     if (bits < 2 || bits > 16) c.Fail(errors::InvalidArgument("num_bits must be between 2 and 16, inclusive"));
     if (!c.status().ok()) return;
-    const Steps steps = {c.Attr<bool>("narrow_range") ? 1.0 : 0.0, static_cast<double>((1 << bits) - 1)};
+    const QuantizedRange steps = {c.Attr<bool>("narrow_range") ? 1.0 : 0.0, static_cast<double>((1 << bits) - 1)};
     nudge_ = from == RangeFrom::kAttributes ? NudgeOf(min, max, steps) : Nudge(steps);
   }
 
   // Checks the ends of the ranges, inputs `first` and the one after it, and computes their rows.
-  Status ComputeRows(Context& ctx, const Tensor& x, int first, Layout* layout, RangeRows* rows) {
+  Status ComputeRows(Context& ctx, const Tensor& x, int first, RangeLayout* layout, RangeRows* rows) {
     *layout = OneRange(x.num_elements());
     if (from_ == RangeFrom::kAttributes) return rows->Compute(ctx, nudge_, 1, nullptr, nullptr);
     const Tensor ends[2] = {ctx.input(first), ctx.input(first + 1)};
@@ -201,7 +203,7 @@ class FakeQuantForward : public FakeQuantKernel {
 
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0);
-    Layout layout;
+    RangeLayout layout;
     RangeRows rows;
     XPU_RETURN_IF_ERROR(ComputeRows(ctx, x, 1, &layout, &rows));
     Tensor out;
@@ -232,7 +234,7 @@ class FakeQuantGradient : public FakeQuantKernel {
                                   dy.ShapeString(), " != input 1: ", x.ShapeString()));
     }
     XPU_REQUIRE(dy.dims() == x.dims(), errors::InvalidArgument("gradient and input must be the same size"));
-    Layout layout;
+    RangeLayout layout;
     RangeRows rows;
     XPU_RETURN_IF_ERROR(ComputeRows(ctx, x, 2, &layout, &rows));
     Tensor dx;
@@ -264,13 +266,13 @@ enum QuantRow { kQuantScale, kInverse, kRangeLow, kRangeHigh };
 // that then belongs to the integers. The end that asks for the smaller factor decides.
 const Program* Quantization(DType type, double low, double high) {
   ProgramBuilder b;
-  const Value min = Input(&b, type), max = Input(&b, type);
-  const Value largest =
+  const FormulaValue min = Input(&b, type), max = Input(&b, type);
+  const FormulaValue largest =
       min.Const(type == DType::kFloat ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max());
-  const Value by_min = Select(low * min > 0.0, low / min, largest);
-  const Value by_max = Select(high * max > 0.0, high / max, largest);
-  const Value min_decides = by_min < by_max;
-  const Value inverse = Select(min_decides, min / low, max / high);
+  const FormulaValue by_min = Select(low * min > 0.0, low / min, largest);
+  const FormulaValue by_max = Select(high * max > 0.0, high / max, largest);
+  const FormulaValue min_decides = by_min < by_max;
+  const FormulaValue inverse = Select(min_decides, min / low, max / high);
   b.Output(Select(min_decides, by_min, by_max).reg);
   b.Output(inverse.reg);
   b.Output(Select(min_decides, min, inverse * low).reg);
@@ -281,14 +283,14 @@ const Program* Quantization(DType type, double low, double high) {
 // In: elements, the rows scale and inverse; with `clamp` those of the range, too.
 const Program* QuantizeAndBack(DType type, bool clamp, bool half_up) {
   ProgramBuilder b;
-  const Value x = Input(&b, type), scale = Input(&b, type), inverse = Input(&b, type);
-  Value bounded = x;
+  const FormulaValue x = Input(&b, type), scale = Input(&b, type), inverse = Input(&b, type);
+  FormulaValue bounded = x;
   if (clamp) {
-    const Value low = Input(&b, type), high = Input(&b, type);
+    const FormulaValue low = Input(&b, type), high = Input(&b, type);
     bounded = Clamp(x, low, high);
   }
-  const Value scaled = bounded * scale;
-  const Value rounded = half_up ? Floor(scaled + 0.5) : Apply(Opcode::kRint, scaled);
+  const FormulaValue scaled = bounded * scale;
+  const FormulaValue rounded = half_up ? Floor(scaled + 0.5) : Apply(Opcode::kRint, scaled);
   b.Output((rounded * inverse).reg);
   return b.Build();
 }
@@ -302,7 +304,7 @@ Status Upload(Context& ctx, const Tensor& min, const Tensor& max, Temporary* end
 }
 
 // The layout of a tensor whose ranges are along an axis; -1: there is one range.
-Layout AlongAxis(const Tensor& x, int64_t axis) {
+RangeLayout AlongAxis(const Tensor& x, int64_t axis) {
   if (axis == -1) return OneRange(x.num_elements());
   const int a = static_cast<int>(axis);
   return RangePerChannel(Product(x.dims(), 0, a), x.dim(a), Product(x.dims(), a + 1, x.rank()));
@@ -339,7 +341,7 @@ class QuantizeKernel : public OpKernel {
       XPU_RETURN_IF_ERROR(HostInteger(given, "num_bits", &bits));
       XPU_RETURN_IF_ERROR(CheckBits(bits, "`signed_input_`"));
     }
-    const Layout layout = AlongAxis(x, axis_);
+    const RangeLayout layout = AlongAxis(x, axis_);
     if (range_given_) XPU_RETURN_IF_ERROR(CheckRange(ctx.input(1), ctx.input(2), layout.ranges));
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutputLike(0, x, &out));
@@ -427,7 +429,7 @@ class QuantizeKernel : public OpKernel {
 // In: gradients, elements, the ends of their range.
 const Program* PassInRange(DType type) {
   ProgramBuilder b;
-  const Value dy = Input(&b, type), x = Input(&b, type), low = Input(&b, type), high = Input(&b, type);
+  const FormulaValue dy = Input(&b, type), x = Input(&b, type), low = Input(&b, type), high = Input(&b, type);
   b.Output((dy * Cast(low <= x && x <= high, type)).reg);
   return b.Build();
 }
@@ -447,7 +449,7 @@ class QuantizeGradient : public OpKernel {
                 errors::InvalidArgument("Axis should be -1 or 0 or a positive value less than ", x.rank(),
                                         "but given axis value was ", axis_));
     XPU_REQUIRE(dy.dims() == x.dims(), errors::InvalidArgument("gradient and input must be the same size"));
-    const Layout layout = AlongAxis(x, axis_);
+    const RangeLayout layout = AlongAxis(x, axis_);
     for (int i = 0; i < 2; ++i)
       XPU_RETURN_IF_ERROR(CheckEnd(i == 0 ? min : max, i == 0 ? "min" : "max", layout.ranges));
     Tensor dx, none;

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/ops/array_util.h"
 #include "tensorflow_plugin/ops/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
@@ -194,7 +194,7 @@ class NormalKernel : public OpKernel {
 // A logit less the row's largest, as weight: nothing for what is not finite.
 const Program* Finite(DType type) {
   ProgramBuilder b;
-  const Value x = {&b, b.Input(type)};
+  const FormulaValue x = {&b, b.Input(type)};
   const double lowest = type == DType::kHalf       ? -65504
                         : type == DType::kBFloat16 ? -0x1.fep127
                         : type == DType::kFloat    ? -0x1.fffffep127
@@ -204,8 +204,8 @@ const Program* Finite(DType type) {
 }
 const Program* Weight(DType type) {
   ProgramBuilder b;
-  const Value x = {&b, b.Input(type)}, largest = {&b, b.Input(DType::kDouble)};
-  const Value weight = Exp(Cast(x, DType::kDouble) - largest);
+  const FormulaValue x = {&b, b.Input(type)}, largest = {&b, b.Input(DType::kDouble)};
+  const FormulaValue weight = Exp(Cast(x, DType::kDouble) - largest);
   b.Output(Select(Apply(Opcode::kIsFinite, x), weight, weight.Const(0)).reg);
   return b.Build();
 }

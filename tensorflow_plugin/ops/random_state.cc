@@ -46,10 +46,10 @@ Status LockState(Context& ctx, LockedVariable* variable) {
 // (low, high, delta) -> (low, high) + delta, in 128 bits.
 const Program* AdvanceProgram() {
   ProgramBuilder builder;
-  Value in[3];
-  for (Value& v : in) v = {&builder, builder.Input(DType::kUint64)};
-  const Value low = in[0] + in[2];
-  const Value high = in[1] + Cast(low < in[2], DType::kUint64);
+  FormulaValue in[3];
+  for (FormulaValue& v : in) v = {&builder, builder.Input(DType::kUint64)};
+  const FormulaValue low = in[0] + in[2];
+  const FormulaValue high = in[1] + Cast(low < in[2], DType::kUint64);
   builder.Output(low.reg);
   builder.Output(high.reg);
   return builder.Build();

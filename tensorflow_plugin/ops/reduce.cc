@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/ops/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
 #include "tensorflow_plugin/ops/reduction.h"
@@ -143,7 +143,7 @@ class BiasAddGradKernel : public OpKernel {
 // x^2 / 2, in float for narrower types.
 const Program* HalfSquare(DType type) {
   ProgramBuilder builder;
-  const Value x = Cast(Value{&builder, builder.Input(type)}, WideType(type));
+  const FormulaValue x = Cast(FormulaValue{&builder, builder.Input(type)}, WideType(type));
   builder.Output((Square(x) * 0.5).reg);
   return builder.Build();
 }

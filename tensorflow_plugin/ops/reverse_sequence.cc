@@ -13,11 +13,12 @@ namespace {
 // cannot be: below 0, or beyond all.
 const Program* SourceProgram(DType length_type) {
   ProgramBuilder b;
-  const Value length = Cast({&b, b.Input(length_type)}, DType::kInt64);
-  const Value step{&b, b.Input(DType::kInt64)}, base{&b, b.Input(DType::kInt64)};
-  const Value scale{&b, b.Input(DType::kInt64)}, steps{&b, b.Input(DType::kInt64)}, beyond{&b, b.Input(DType::kInt64)};
-  const Value source = Select(step < length, length - step.Const(1) - step, step);
-  const Value index = Select(length > steps, beyond, base + scale * source);
+  const FormulaValue length = Cast({&b, b.Input(length_type)}, DType::kInt64);
+  const FormulaValue step{&b, b.Input(DType::kInt64)}, base{&b, b.Input(DType::kInt64)};
+  const FormulaValue scale{&b, b.Input(DType::kInt64)}, steps{&b, b.Input(DType::kInt64)},
+      beyond{&b, b.Input(DType::kInt64)};
+  const FormulaValue source = Select(step < length, length - step.Const(1) - step, step);
+  const FormulaValue index = Select(length > steps, beyond, base + scale * source);
   b.Output(Select(length < length.Const(0), length.Const(-1), index).reg);
   return b.Build();
 }

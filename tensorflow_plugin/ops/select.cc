@@ -90,8 +90,8 @@ class SelectV2Kernel : public SelectKernelBase {
 };
 
 // Bounds that are NaN bind nothing, and the lower one wins where they cross: not Minimum and Maximum.
-Value Clip(const Value* x, double) {
-  const Value below = Select(x[2] < x[0], x[2], x[0]);
+FormulaValue Clip(const FormulaValue* x, double) {
+  const FormulaValue below = Select(x[2] < x[0], x[2], x[0]);
   return Select(below < x[1], x[1], below);
 }
 constexpr ElementwiseOp kClip[] = {

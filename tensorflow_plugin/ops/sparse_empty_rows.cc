@@ -12,15 +12,15 @@ namespace {
 constexpr DType kInt = DType::kInt64;
 
 // Of a row's number of entries: whether it has none; how many it is to have; whether it has none, as a number.
-using CountFormula = Value (*)(const Value& count);
+using CountFormula = FormulaValue (*)(const FormulaValue& count);
 const Program* OfCount(CountFormula formula) {
   ProgramBuilder b;
   b.Output(formula({&b, b.Input(kInt)}).reg);
   return b.Build();
 }
-Value IsEmpty(const Value& count) { return count == 0.0; }
-Value Filled(const Value& count) { return Maximum(count, 1.0); }
-Value Missing(const Value& count) { return Cast(count == 0.0, kInt); }
+FormulaValue IsEmpty(const FormulaValue& count) { return count == 0.0; }
+FormulaValue Filled(const FormulaValue& count) { return Maximum(count, 1.0); }
+FormulaValue Missing(const FormulaValue& count) { return Cast(count == 0.0, kInt); }
 
 ElementwiseDesc FlatDesc(const Program* program, int64_t n, int inputs) {
   ElementwiseDesc desc;

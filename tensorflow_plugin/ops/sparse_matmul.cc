@@ -16,8 +16,8 @@ constexpr int64_t kBlock = 768 << 10, kMostBlocks = 128;
 // An element of b times a value of a, either of them conjugated, in the type of sums.
 const Program* ProductProgram(DType type, bool conjugate_a, bool conjugate_b) {
   ProgramBuilder builder;
-  const Value b{&builder, builder.Input(type)}, a{&builder, builder.Input(type)};
-  const Value x = Cast(b, WideType(type)), y = Cast(a, WideType(type));
+  const FormulaValue b{&builder, builder.Input(type)}, a{&builder, builder.Input(type)};
+  const FormulaValue x = Cast(b, WideType(type)), y = Cast(a, WideType(type));
   builder.Output(((conjugate_b ? Conj(x) : x) * (conjugate_a ? Conj(y) : y)).reg);
   return builder.Build();
 }

@@ -13,10 +13,10 @@ enum class Mean : uint8_t { kSum, kMean, kSqrtN };
 // Rows by the number of rows in their segment, or its root, in the type that sums are computed in.
 const Program* ScaleProgram(DType from, DType to, Mean mean) {
   ProgramBuilder b;
-  const Value x = Cast({&b, b.Input(from)}, WideType(from));
-  const Value n{&b, b.Input(DType::kInt64)};
-  const Value count = Cast(Maximum(n, n.Const(1)), x.type());
-  const Value scaled = mean == Mean::kSum ? x : x / (mean == Mean::kMean ? count : Sqrt(count));
+  const FormulaValue x = Cast({&b, b.Input(from)}, WideType(from));
+  const FormulaValue n{&b, b.Input(DType::kInt64)};
+  const FormulaValue count = Cast(Maximum(n, n.Const(1)), x.type());
+  const FormulaValue scaled = mean == Mean::kSum ? x : x / (mean == Mean::kMean ? count : Sqrt(count));
   b.Output(Cast(scaled, to).reg);
   return b.Build();
 }
@@ -26,7 +26,7 @@ const Program* ScaleProgram(DType from, DType to, Mean mean) {
 constexpr int64_t kNotIncreasing = -(int64_t{1} << 40);
 const Program* CheckedIdProgram(DType type) {
   ProgramBuilder b;
-  const Value id = Cast({&b, b.Input(type)}, DType::kInt64), before = Cast({&b, b.Input(type)}, DType::kInt64);
+  const FormulaValue id = Cast({&b, b.Input(type)}, DType::kInt64), before = Cast({&b, b.Input(type)}, DType::kInt64);
   b.Output(Select(id < before, id.Const(static_cast<double>(kNotIncreasing)), id).reg);
   return b.Build();
 }

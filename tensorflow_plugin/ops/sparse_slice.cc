@@ -36,9 +36,9 @@ Status GiveShape(Context& ctx, int output, const std::vector<int64_t>& shape) {
 // Which part a coordinate is in, when the first parts are `size` + 1 long and those from `longer` on `size`.
 const Program* PartProgram() {
   ProgramBuilder b;
-  const Value x{&b, b.Input(kInt)}, size{&b, b.Input(kInt)}, longer{&b, b.Input(kInt)};
-  const Value end = longer * (size + 1.0);
-  const auto divide = [](const Value& p, const Value& q) { return Apply(Opcode::kTruncateDiv, p, q); };
+  const FormulaValue x{&b, b.Input(kInt)}, size{&b, b.Input(kInt)}, longer{&b, b.Input(kInt)};
+  const FormulaValue end = longer * (size + 1.0);
+  const auto divide = [](const FormulaValue& p, const FormulaValue& q) { return Apply(Opcode::kTruncateDiv, p, q); };
   b.Output(Select(x < end, divide(x, size + 1.0), longer + divide(x - end, size)).reg);
   return b.Build();
 }
@@ -150,7 +150,7 @@ class SparseSplitKernel : public OpKernel {
 // Whether a coordinate is in [begin, end).
 const Program* InsideProgram() {
   ProgramBuilder b;
-  const Value x{&b, b.Input(kInt)}, begin{&b, b.Input(kInt)}, end{&b, b.Input(kInt)};
+  const FormulaValue x{&b, b.Input(kInt)}, begin{&b, b.Input(kInt)}, end{&b, b.Input(kInt)};
   b.Output((Apply(Opcode::kGreaterEqual, x, begin) && x < end).reg);
   return b.Build();
 }
@@ -243,7 +243,7 @@ class SparseSliceKernel : public OpKernel {
 ReduceDesc ExtentsDesc(int64_t entries, int64_t rank) {
   static const Program* const next = [] {
     ProgramBuilder b;
-    const Value x{&b, b.Input(kInt)};
+    const FormulaValue x{&b, b.Input(kInt)};
     b.Output((x + 1.0).reg);
     return b.Build();
   }();
@@ -270,7 +270,7 @@ ReduceDesc SameDesc(int64_t rows, int64_t rank) {
 // A position, or -1 where it is not the right one.
 const Program* FoundProgram() {
   ProgramBuilder b;
-  const Value same{&b, b.Input(DType::kBool)}, position{&b, b.Input(kInt)};
+  const FormulaValue same{&b, b.Input(DType::kBool)}, position{&b, b.Input(kInt)};
   b.Output(Select(same, position, position.Const(-1)).reg);
   return b.Build();
 }

@@ -9,7 +9,7 @@ namespace {
 // One more coordinate of a row-major position.
 const Program* PositionProgram(DType type) {
   ProgramBuilder b;
-  const Value position{&b, b.Input(DType::kInt64)}, extent{&b, b.Input(DType::kInt64)};
+  const FormulaValue position{&b, b.Input(DType::kInt64)}, extent{&b, b.Input(DType::kInt64)};
   b.Output((position * extent + Cast({&b, b.Input(type)}, DType::kInt64)).reg);
   return b.Build();
 }
@@ -18,9 +18,9 @@ const Program* PositionProgram(DType type) {
 // where the two are not equal.
 const Program* OrderProgram() {
   ProgramBuilder b;
-  const Value position{&b, b.Input(DType::kInt64)}, before{&b, b.Input(DType::kInt64)};
-  const Value wrong = position.Const(-2) - position - position;
-  const Value code = Select(position < before, wrong + position.Const(1), wrong);
+  const FormulaValue position{&b, b.Input(DType::kInt64)}, before{&b, b.Input(DType::kInt64)};
+  const FormulaValue wrong = position.Const(-2) - position - position;
+  const FormulaValue code = Select(position < before, wrong + position.Const(1), wrong);
   b.Output(Select(before < position, position.Const(0), code).reg);
   return b.Build();
 }

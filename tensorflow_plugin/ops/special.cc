@@ -91,10 +91,10 @@ class PopulationCountKernel : public OpKernel {
 // The three components of the cross product of two vectors, of their three each.
 const Program* CrossProduct(DType type) {
   ProgramBuilder b;
-  Value in[6];
-  for (Value& v : in) v = {&b, b.Input(type)};
-  for (Value& v : in) v = Cast(v, WideType(type));
-  const Value *x = in, *y = in + 3;
+  FormulaValue in[6];
+  for (FormulaValue& v : in) v = {&b, b.Input(type)};
+  for (FormulaValue& v : in) v = Cast(v, WideType(type));
+  const FormulaValue *x = in, *y = in + 3;
   for (int i = 0; i < 3; ++i) {
     const int j = (i + 1) % 3, k = (i + 2) % 3;
     b.Output(Cast(x[j] * y[k] - x[k] * y[j], type).reg);

@@ -12,18 +12,18 @@ namespace {
 const Program* RoundProgram(DType from, DType to) {
   ProgramBuilder b;
   const DType wide = WideType(from);
-  const Value x = Cast({&b, b.Input(from)}, wide), u = {&b, b.Input(wide)};
-  const Value below = Floor(x);
+  const FormulaValue x = Cast({&b, b.Input(from)}, wide), u = {&b, b.Input(wide)};
+  const FormulaValue below = Floor(x);
   // Numbers of both signs go away from zero where the random number is less than their fraction.
-  Value rounded = Select(x < 0.0, Floor(x + u), Floor(x + (1.0 - u)));
+  FormulaValue rounded = Select(x < 0.0, Floor(x + u), Floor(x + (1.0 - u)));
   // x + 1 may have been rounded, to two integers further.
   rounded = Minimum(Maximum(rounded, below), below + 1.0);
   rounded = Select(below == x, x, rounded);
   const int64_t most = (int64_t{1} << (8 * SizeOf(to) - 1)) - 1;
-  const Value largest = {&b, b.ConstInt(to, most)}, least = {&b, b.ConstInt(to, -most - 1)};
+  const FormulaValue largest = {&b, b.ConstInt(to, most)}, least = {&b, b.ConstInt(to, -most - 1)};
   const auto limit = static_cast<double>(most);
-  const Value inside = Select(Apply(Opcode::kIsNan, x), largest.Const(0), Cast(rounded, to));
-  const Value low = Select(x <= -limit - 1.0, least, inside);
+  const FormulaValue inside = Select(Apply(Opcode::kIsNan, x), largest.Const(0), Cast(rounded, to));
+  const FormulaValue low = Select(x <= -limit - 1.0, least, inside);
   b.Output(Select(x.Const(limit) <= x, largest, low).reg);
   return b.Build();
 }

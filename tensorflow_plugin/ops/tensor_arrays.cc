@@ -14,7 +14,7 @@ void RegisterTensorArrays(Registry& registry) {
                   "TensorArrayGradV2", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArraySize",
                   "TensorArraySizeV2", "TensorArraySizeV3"});
 
-  struct Op {
+  struct TensorArrayOp {
     const char* name;
     OnTensorArray what;
     const char* type;  // the type attribute
@@ -22,7 +22,7 @@ void RegisterTensorArrays(Registry& registry) {
     std::vector<const char*> versions;
   };
   const std::vector<const char*> three = {"", "V2", "V3"}, one = {""};
-  const Op ops[] = {
+  const TensorArrayOp ops[] = {
       {"Write", OnTensorArray::kWrite, "T", {"handle", "index"}, three},
       {"Read", OnTensorArray::kRead, "dtype", {"handle", "index"}, three},
       {"Gather", OnTensorArray::kGather, "dtype", {"handle", "indices"}, three},
@@ -38,7 +38,7 @@ void RegisterTensorArrays(Registry& registry) {
       if (IsDefined(Opcode::kAdd, n.type(type))) needs::Op(Opcode::kAdd, type)(n);
     };
   };
-  for (const Op& op : ops) {
+  for (const TensorArrayOp& op : ops) {
     const char* type = op.type;
     for (const char* version : op.versions) {
       registry.Op((std::string("TensorArray") + op.name + version).c_str())

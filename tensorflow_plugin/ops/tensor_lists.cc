@@ -4,7 +4,7 @@
 #include "tensorflow_plugin/framework/tensor_lists.h"
 
 #include "tensorflow_plugin/framework/cpu_kernel.h"
-#include "tensorflow_plugin/framework/labels.h"
+#include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/ops/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -40,22 +40,22 @@ void RegisterTensorLists(Registry& registry) {
   // and fill elements on the device's stream.
   const TypeList missing = {DType::kBool,   DType::kInt8,   DType::kInt16,     DType::kUint8,     DType::kUint16,
                             DType::kUint32, DType::kUint64, DType::kComplex64, DType::kComplex128};
-  struct Op {
+  struct TensorListOp {
     const char* name;
     std::vector<const char*> host;
   };
-  for (const Op& op : {Op{"TensorListConcat", {"lengths"}},
-                       {"TensorListConcatV2", {"element_shape", "leading_dims", "lengths"}},
-                       {"TensorListFromTensor", {"element_shape"}},
-                       {"TensorListGather", {"indices", "element_shape"}},
-                       {"TensorListGetItem", {"index", "element_shape"}},
-                       {"TensorListPopBack", {"element_shape"}},
-                       {"TensorListScatter", {"indices", "element_shape"}},
-                       {"TensorListScatterIntoExistingList", {"indices"}},
-                       {"TensorListScatterV2", {"indices", "element_shape", "num_elements"}},
-                       {"TensorListSetItem", {"index"}},
-                       {"TensorListSplit", {"element_shape", "lengths"}},
-                       {"TensorListStack", {"element_shape"}}}) {
+  for (const TensorListOp& op : {TensorListOp{"TensorListConcat", {"lengths"}},
+                                 {"TensorListConcatV2", {"element_shape", "leading_dims", "lengths"}},
+                                 {"TensorListFromTensor", {"element_shape"}},
+                                 {"TensorListGather", {"indices", "element_shape"}},
+                                 {"TensorListGetItem", {"index", "element_shape"}},
+                                 {"TensorListPopBack", {"element_shape"}},
+                                 {"TensorListScatter", {"indices", "element_shape"}},
+                                 {"TensorListScatterIntoExistingList", {"indices"}},
+                                 {"TensorListScatterV2", {"indices", "element_shape", "num_elements"}},
+                                 {"TensorListSetItem", {"index"}},
+                                 {"TensorListSplit", {"element_shape", "lengths"}},
+                                 {"TensorListStack", {"element_shape"}}}) {
     registry.Op(op.name).Types("element_dtype", missing).Host(op.host).Kernel<CpuKernel>();
   }
 

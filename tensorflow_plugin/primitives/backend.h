@@ -232,10 +232,10 @@ class Device {
 };
 
 // Whose commands are enqueued one by one; a device's own may tell somebody of each.
-class OneByOne : public Executable {
+class SequentialExecutable : public Executable {
  public:
   // The device outlives it.
-  OneByOne(Device& device, std::shared_ptr<const commands::List> list);
+  SequentialExecutable(Device& device, std::shared_ptr<const commands::List> list);
   Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const override;
 
  protected:

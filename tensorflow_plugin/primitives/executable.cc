@@ -47,19 +47,21 @@ Args ArgsOf(const Command& command, char* const* addresses) {
   return args;
 }
 
-OneByOne::OneByOne(Device& device, std::shared_ptr<const List> list) : device_(device), list_(std::move(list)) {
+SequentialExecutable::SequentialExecutable(Device& device, std::shared_ptr<const List> list)
+    : device_(device), list_(std::move(list)) {
   for (const Command& command : list_->commands) {
     has_uploads_ = has_uploads_ || std::holds_alternative<commands::Upload>(command.desc);
     has_copies_to_host_ = has_copies_to_host_ || std::holds_alternative<commands::CopyToHost>(command.desc);
   }
 }
 
-Status OneByOne::Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const {
+Status SequentialExecutable::Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const {
   const Command& command = list_->commands[i];
   return std::visit(Enqueuer{device_, stream, command, addresses, on_data}, command.desc);
 }
 
-Status OneByOne::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const {
+Status SequentialExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+                                 int* failed) const {
   Status status;
   for (size_t i = 0; i < list_->commands.size(); ++i) {
     Status on_data;
@@ -76,7 +78,7 @@ Status OneByOne::Run(Stream& stream, char* const* addresses, std::shared_ptr<con
 }
 
 std::unique_ptr<Executable> Device::Prepare(std::shared_ptr<const List> list, const commands::MemoryPlan&) {
-  return std::make_unique<OneByOne>(*this, std::move(list));
+  return std::make_unique<SequentialExecutable>(*this, std::move(list));
 }
 
 }  // namespace xpu

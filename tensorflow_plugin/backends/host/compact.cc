@@ -82,7 +82,7 @@ Status Compact(const CompactDesc& desc, const T* x, int64_t* out, const runtime:
 
 }  // namespace
 
-Status HostKernels::Run(const CompactDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const CompactDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   Status status;
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -138,17 +138,17 @@ bool LosesChannels(const ConvolutionDesc& d) {
 }
 
 // The filter as the primitive wants it, made from the caller's next buffer.
-int Filter(const memory::desc& given, const memory::desc& wanted, FilterUse use, Plan* plan) {
+int Filter(const memory::desc& given, const memory::desc& wanted, FilterUse use, OnednnPlan* plan) {
   return use == FilterUse::kPacked ? plan->Buffer(wanted) : plan->Reordered(plan->Buffer(given), wanted);
 }
 
 // A plan that lays a filter out, its memory 0, as its memory 1, and does nothing else: not usable where both are alike.
-void PlanLayout(const memory::desc& given, const memory::desc& wanted, Plan* plan) {
+void PlanLayout(const memory::desc& given, const memory::desc& wanted, OnednnPlan* plan) {
   const int from = plan->Buffer(given), to = plan->Buffer(wanted);
   if (given != wanted) plan->Finish(from, to);
 }
 
-void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layout, Plan* plan) {
+void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layout, OnednnPlan* plan) {
   if (LosesChannels(d)) return;
   const Form form(d, layout);
   switch (d.direction) {
@@ -197,7 +197,7 @@ void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layo
 }
 
 Status FindPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layout, const ThreadTeam& team,
-                std::shared_ptr<Plan>* plan) {
+                std::shared_ptr<OnednnPlan>* plan) {
   PlanKey key{static_cast<int64_t>(Primitive::kConvolution),
               static_cast<int64_t>(use),
               Hash(layout),
@@ -216,7 +216,7 @@ Status FindPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& lay
   key.Add(d.dilation);
   key.Add(d.pad_before);
   key.Add(d.pad_after);
-  return GetPlan(key, team, [&](Plan* p) { BuildPlan(d, use, layout, p); }, plan);
+  return GetPlan(key, team, [&](OnednnPlan* p) { BuildPlan(d, use, layout, p); }, plan);
 }
 
 const ThreadTeam& Alone() {
@@ -225,15 +225,15 @@ const ThreadTeam& Alone() {
 }
 
 // How the filter of a forward convolution is laid out for all its runs, and the plan that does it.
-Status FindLayout(const ConvolutionDesc& d, std::shared_ptr<Plan>* layout) {
+Status FindLayout(const ConvolutionDesc& d, std::shared_ptr<OnednnPlan>* layout) {
   return FindPlan(d, FilterUse::kOnly, {}, Alone(), layout);
 }
 
 // float, or half and bfloat16 where oneDNN has them, on the threads of the team or, if those are OpenMP's, by oneDNN.
 Status RunWhole(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
-  std::shared_ptr<Plan> plan;
+  std::shared_ptr<OnednnPlan> plan;
   if (d.packed_filter_bytes > 0) {
-    std::shared_ptr<Plan> layout;
+    std::shared_ptr<OnednnPlan> layout;
     XPU_RETURN_IF_ERROR(FindLayout(d, &layout));
     XPU_RETURN_IF_ERROR(FindPlan(d, FilterUse::kPacked, layout->desc(1), team, &plan));
     if (plan->usable()) return plan->Run({args.in[0], args.in[2], args.out[0]}, team);
@@ -260,15 +260,15 @@ constexpr int64_t kFilterOfParts = 1 << 17;  // elements
 constexpr int64_t kPixelsOfPart = 128;
 
 // Some images of a convolution or, of one image, some rows of the output; where its x and y begin, in elements.
-struct Part {
+struct ConvolutionPart {
   ConvolutionDesc desc;
   int64_t x, y;
 };
 
 // Rows [row, row + rows) of the output of some images from `image` on.
-Part PartOf(const ConvolutionDesc& d, int64_t image, int64_t images, int64_t row, int64_t rows) {
+ConvolutionPart PartOf(const ConvolutionDesc& d, int64_t image, int64_t images, int64_t row, int64_t rows) {
   const SpatialStrides x(d.order, d.in_channels, d.input), y(d.order, d.out_channels, d.output);
-  Part part{d, image * x.n, image * y.n};
+  ConvolutionPart part{d, image * x.n, image * y.n};
   part.desc.epilogue = {};
   part.desc.packed_filter_bytes = 0;
   part.desc.batch = images;
@@ -285,13 +285,13 @@ Part PartOf(const ConvolutionDesc& d, int64_t image, int64_t images, int64_t row
   return part;
 }
 
-std::vector<Part> ShareOut(const ConvolutionDesc& d, int64_t wanted) {
+std::vector<ConvolutionPart> ShareOut(const ConvolutionDesc& d, int64_t wanted) {
   const int64_t images = Count(d.batch, std::min(wanted, d.batch));
   int64_t rows = d.output[0];
   // Rows next to each other read what lies next to each other.
   const bool has_rows = d.direction == Direction::kForward && d.order == ChannelOrder::kLast && d.batch < wanted;
   if (has_rows) rows = Count(d.output[0], std::min(Count(wanted, d.batch), d.output[0]));
-  std::vector<Part> parts;
+  std::vector<ConvolutionPart> parts;
   for (int64_t image = 0; image < d.batch; image += images) {
     for (int64_t row = 0; row < d.output[0]; row += rows) {
       parts.push_back(PartOf(d, image, std::min(images, d.batch - image), row, std::min(rows, d.output[0] - row)));
@@ -314,7 +314,7 @@ Panels PanelsOfFilter(const ConvolutionDesc& d, const memory::desc& wanted) {
   return PanelsOf(wanted, row, 0);
 }
 
-Status PackFilter(const ConvolutionDesc& d, Plan& layout, const void* filter, void* out, const ThreadTeam& team) {
+Status PackFilter(const ConvolutionDesc& d, OnednnPlan& layout, const void* filter, void* out, const ThreadTeam& team) {
   const Panels panels = PanelsOfFilter(d, layout.desc(1));
   if (panels.width == 0) return layout.Run({filter, out}, Alone());
   panels.Pack(static_cast<const float*>(filter), d.out_channels, static_cast<float*>(out), team);
@@ -325,11 +325,11 @@ Status PackFilter(const ConvolutionDesc& d, Plan& layout, const void* filter, vo
 Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted,
                   std::optional<Epilogue>* epilogue, bool* done) {
   if (*epilogue) wanted = std::max(wanted, Outputs(d) / Epilogue::kPartElements);
-  const std::vector<Part> parts = ShareOut(d, wanted);
+  const std::vector<ConvolutionPart> parts = ShareOut(d, wanted);
   if (parts.size() < 2) return OkStatus();
   const ThreadTeam& alone = Alone();
   const bool is_packed = d.packed_filter_bytes > 0;
-  std::shared_ptr<Plan> layout;
+  std::shared_ptr<OnednnPlan> layout;
   XPU_RETURN_IF_ERROR(FindLayout(is_packed ? d : parts[parts.size() / 2].desc, &layout));
   if (layout->num_memories() == 0) return OkStatus();
   const bool forward = d.direction == Direction::kForward;
@@ -344,10 +344,10 @@ Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
   runtime::SharedStatus status;
   team.ParallelFor(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const Part& part = parts[i];
+      const ConvolutionPart& part = parts[i];
       const void* const from = At(args.in[forward ? 0 : 1], forward ? part.x : part.y, d.type);
       void* const to = const_cast<void*>(At(args.out[0], forward ? part.y : part.x, d.type));
-      std::shared_ptr<Plan> plan;
+      std::shared_ptr<OnednnPlan> plan;
       Status ran = FindPlan(part.desc, FilterUse::kPacked, layout->desc(1), alone, &plan);
       if (ran.ok() && plan->usable()) {
         ran = forward ? plan->Run({from, packed, to}, alone) : plan->Run({packed, from, to}, alone);
@@ -377,7 +377,7 @@ Status RunInPartialSums(const ConvolutionDesc& d, const Args& args, const Thread
   const int64_t elements = FilterSize(d);
   wanted = std::min(wanted, kSumElements / elements);
   if (d.type != DType::kFloat || wanted < team.size() || d.batch < team.size()) return OkStatus();
-  const std::vector<Part> parts = ShareOut(d, wanted);
+  const std::vector<ConvolutionPart> parts = ShareOut(d, wanted);
   const ThreadTeam& alone = Alone();
   ScratchFrame frame;
   float* const sums = frame.Get<float>(static_cast<int64_t>(parts.size() - 1) * elements);
@@ -485,24 +485,24 @@ Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const Thread
     WinogradFilter(d, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]), team);
     return OkStatus();
   }
-  std::shared_ptr<Plan> layout;
+  std::shared_ptr<OnednnPlan> layout;
   XPU_RETURN_IF_ERROR(FindLayout(d, &layout));
   return PackFilter(d, *layout, args.in[0], args.out[0], team);
 }
 
 }  // namespace
 
-int64_t HostKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
+int64_t CpuKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
   const ConvolutionDesc d = ForwardOf(desc);
   if (InputSize(d) == 0 || OutputSize(d) == 0 || FilterSize(d) == 0) return 0;
   if (WinogradPays(d, Alone())) return WinogradFilterBytes(d);
   if (ProductPays(d) || (d.type != DType::kFloat && !HasNative(d.type))) return 0;
-  std::shared_ptr<Plan> layout;
+  std::shared_ptr<OnednnPlan> layout;
   if (!FindLayout(d, &layout).ok() || !layout->usable()) return 0;
   return static_cast<int64_t>(layout->desc(1).get_size());
 }
 
-Status HostKernels::Run(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) const {
+Status CpuKernels::Run(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) const {
   const runtime::ScopedFloatMode mode(runtime::FloatMode::OfProducts());
   try {
     if (d.direction == Direction::kPackFilter) return RunPackFilter(d, args, team);

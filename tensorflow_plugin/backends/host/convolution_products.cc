@@ -20,8 +20,8 @@ constexpr int64_t kGrain = 1 << 15;
 
 // The windows of a convolution with channels last as rows of a matrix: for each cell of the output what each cell of
 // the filter, the last axis fastest, meets there.
-struct Windows {
-  explicit Windows(const ConvolutionDesc& desc)
+struct WindowRows {
+  explicit WindowRows(const ConvolutionDesc& desc)
       : d(desc),
         cells(Cells(desc.output)),
         rows(desc.batch * cells),
@@ -52,13 +52,13 @@ struct Windows {
 }  // namespace
 
 bool ProductPays(const ConvolutionDesc& d) {
-  const Windows windows(d);
+  const WindowRows windows(d);
   return d.order == ChannelOrder::kLast && d.groups == 1 && windows.depth * d.out_channels > kLargeFilter &&
          windows.rows * windows.depth <= kMostWindows && d.direction != Direction::kDataGradient;
 }
 
 Status RunProduct(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
-  const Windows windows(d);
+  const WindowRows windows(d);
   ScratchFrame frame;
   char* const rows = frame.Get<char>(windows.rows * windows.taps * windows.size);
   windows.LayOut(static_cast<const char*>(args.in[0]), rows, team);

@@ -51,7 +51,7 @@ class Windows {
         const int64_t g = i % d_.groups, n = i / d_.groups;
         for (int64_t first = 0; first < cells_; first += chunk_) {
           const int64_t count = std::min(chunk_, cells_ - first);
-          const Matrix<const T> filter = Filter(w, g);
+          const StridedMatrix<const T> filter = Filter(w, g);
           Gemm<T>(count, depth_, out_per_group_, Output(dy, n, g, first),
                   {filter.data, filter.col_stride, filter.row_stride}, {rows, depth_, 1}, T(1), false, ThreadTeam(1));
           Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) {
@@ -84,12 +84,12 @@ class Windows {
 
  private:
   template <typename P>
-  Matrix<P> Filter(P* w, int64_t g) const {
+  StridedMatrix<P> Filter(P* w, int64_t g) const {
     return {w + g * out_per_group_, d_.out_channels, 1};
   }
   // The rows from cell `first` on: cells are equally spaced in both layouts.
   template <typename P>
-  Matrix<P> Output(P* y, int64_t n, int64_t g, int64_t first) const {
+  StridedMatrix<P> Output(P* y, int64_t n, int64_t g, int64_t first) const {
     return {y + n * y_.n + g * out_per_group_ * y_.c + first * y_.s[2], y_.s[2], y_.c};
   }
 

@@ -219,7 +219,7 @@ void CopyTransposed(CopyPlan p, int across, const runtime::ThreadTeam& team) {
 
 }  // namespace
 
-Status HostKernels::Run(const CopyStridedDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const CopyStridedDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   if (desc.shape.num_elements() == 0) return OkStatus();
   const CopyPlan plan = Simplify(desc, args);
   const int across = TransposedDim(plan);

@@ -1,5 +1,5 @@
 // What programs cost on one thread of this backend, roughly: good enough to tell what is worth another thread. What
-// commands cost is HostKernels::EstimateNs.
+// commands cost is CpuKernels::EstimateNs.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_COST_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_COST_H_
 

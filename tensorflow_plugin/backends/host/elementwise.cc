@@ -7,7 +7,7 @@
 
 namespace xpu::host {
 
-Status HostKernels::Run(const ElementwiseDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const ElementwiseDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   const ElementwiseDesc merged = Merged(desc);
   const int64_t n = merged.shape.num_elements();
   if (n == 0) return OkStatus();

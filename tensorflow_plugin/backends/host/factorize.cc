@@ -65,11 +65,11 @@ Status RunBatch(const Desc& desc, const Args& args, int64_t ns, const runtime::T
 
 }  // namespace
 
-Status HostKernels::Run(const FactorizeDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const FactorizeDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   return RunBatch(desc, args, EstimateNs(desc), team);
 }
 
-Status HostKernels::Run(const SolveDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const SolveDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   return RunBatch(desc, args, EstimateNs(desc), team);
 }
 

@@ -28,8 +28,8 @@ constexpr int64_t kGrainElements = 1 << 16;
 }  // namespace
 
 template <typename T>
-void MultiplyFewRows(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b, Matrix<T> c,
-                     const runtime::ThreadTeam& team) {
+void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b,
+                     StridedMatrix<T> c, const runtime::ThreadTeam& team) {
   const auto multiply = XPU_PICK_ISA(FewRows<T>);
   const auto store = XPU_PICK_ISA(StoreSums<T>);
   const bool in_columns = b.row_stride == 1;
@@ -71,9 +71,9 @@ void MultiplyFewRows(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<
   });
 }
 
-#define XPU_FEW_ROWS(T)                                                                                    \
-  template void MultiplyFewRows<T>(int64_t, int64_t, int64_t, Matrix<const T>, Matrix<const T>, Matrix<T>, \
-                                   const runtime::ThreadTeam&)
+#define XPU_FEW_ROWS(T)                                                                                       \
+  template void MultiplyFewRows<T>(int64_t, int64_t, int64_t, StridedMatrix<const T>, StridedMatrix<const T>, \
+                                   StridedMatrix<T>, const runtime::ThreadTeam&)
 XPU_FEW_ROWS(float);
 XPU_FEW_ROWS(Half);
 XPU_FEW_ROWS(BFloat16);

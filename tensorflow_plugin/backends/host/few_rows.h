@@ -13,8 +13,8 @@ constexpr int64_t kMaxFewRows = 4;
 // c = a * b for [m,k] by [k,n], 0 < m <= kMaxFewRows, k > 0, where the rows or the columns of b are without gaps. T is
 // float, or half or bfloat16, which are summed in float. The order of summation does not depend on the team.
 template <typename T>
-void MultiplyFewRows(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b, Matrix<T> c,
-                     const runtime::ThreadTeam& team);
+void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b,
+                     StridedMatrix<T> c, const runtime::ThreadTeam& team);
 
 }  // namespace xpu::host
 

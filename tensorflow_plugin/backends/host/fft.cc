@@ -118,7 +118,7 @@ void RunAxes(const FftDesc& d, const Args& args, const runtime::ThreadTeam& team
 
 }  // namespace
 
-Status HostKernels::Run(const FftDesc& d, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const FftDesc& d, const Args& args, const runtime::ThreadTeam& team) const {
   try {
     d.type == DType::kComplex64 ? RunAxes<float>(d, args, team) : RunAxes<double>(d, args, team);
   } catch (const std::bad_alloc&) {

@@ -91,12 +91,12 @@ void MakeChirp(FftPlan<R>* plan) {
 template <typename Made>
 std::shared_ptr<const Made> Remember(int64_t n, const std::function<std::shared_ptr<const Made>()>& make) {
   constexpr int64_t kMost = 1 << 22;  // elements
-  struct Table {
+  struct TwiddleTable {
     Mutex mutex;
     std::map<int64_t, std::shared_ptr<const Made>> made;
     int64_t elements = 0;
   };
-  static Table* const table = new Table;
+  static TwiddleTable* const table = new TwiddleTable;
   {
     const std::lock_guard<std::mutex> lock(table->mutex);
     const auto found = table->made.find(n);

@@ -97,7 +97,7 @@ Status Gather(const GatherDesc& desc, const char* params, const I* indices, char
 
 }  // namespace
 
-Status HostKernels::Run(const GatherDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const GatherDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   return runtime::VisitIndexType(desc.index_type, [&](auto tag) {
     using I = typename decltype(tag)::type;
     return Gather(desc, static_cast<const char*>(args.in[0]), static_cast<const I*>(args.in[1]),

@@ -17,15 +17,15 @@ namespace {
 constexpr int64_t kBlockRows = 96, kBlockCols = 256, kBlockDepth = 256;
 
 template <typename T>
-Matrix<T> At(const Matrix<T>& m, int64_t row, int64_t col) {
+StridedMatrix<T> At(const StridedMatrix<T>& m, int64_t row, int64_t col) {
   return {m.data + row * m.row_stride + col * m.col_stride, m.row_stride, m.col_stride};
 }
 
 }  // namespace
 
 template <typename T>
-void Gemm(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b, Matrix<T> c, T alpha, bool accumulate,
-          const runtime::ThreadTeam& team) {
+void Gemm(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b, StridedMatrix<T> c,
+          T alpha, bool accumulate, const runtime::ThreadTeam& team) {
   const int64_t row_blocks = (m + kBlockRows - 1) / kBlockRows, col_blocks = (n + kBlockCols - 1) / kBlockCols;
   const auto multiply = XPU_PICK_ISA(MultiplyBlock<T>);
   const auto panel_elements = XPU_PICK_ISA(PanelElements<T>);
@@ -45,9 +45,9 @@ void Gemm(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b,
   });
 }
 
-#define XPU_GEMM(T)                                                                                      \
-  template void Gemm<T>(int64_t, int64_t, int64_t, Matrix<const T>, Matrix<const T>, Matrix<T>, T, bool, \
-                        const runtime::ThreadTeam&)
+#define XPU_GEMM(T)                                                                                                  \
+  template void Gemm<T>(int64_t, int64_t, int64_t, StridedMatrix<const T>, StridedMatrix<const T>, StridedMatrix<T>, \
+                        T, bool, const runtime::ThreadTeam&)
 XPU_GEMM(float);
 XPU_GEMM(double);
 XPU_GEMM(uint32_t);

@@ -9,7 +9,7 @@
 namespace xpu::host {
 
 template <typename T>
-struct Matrix {
+struct StridedMatrix {
   T* data;
   int64_t row_stride, col_stride;  // in elements
 };
@@ -17,8 +17,8 @@ struct Matrix {
 // c = alpha * a * b, or c += alpha * a * b, for [m,k] by [k,n], k > 0. T is float, double, uint32_t or uint64_t (for
 // signed types too: the low bits are the same). The order of summation does not depend on the team.
 template <typename T>
-void Gemm(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b, Matrix<T> c, T alpha, bool accumulate,
-          const runtime::ThreadTeam& team);
+void Gemm(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b, StridedMatrix<T> c,
+          T alpha, bool accumulate, const runtime::ThreadTeam& team);
 
 }  // namespace xpu::host
 

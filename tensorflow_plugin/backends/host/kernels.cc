@@ -4,13 +4,13 @@
 
 namespace xpu::host {
 
-const HostKernels& Kernels() {
+const CpuKernels& Kernels() {
   // Never destroyed: worker threads may be at work when the process ends.
-  static const auto* const kernels = new HostKernels;
+  static const auto* const kernels = new CpuKernels;
   return *kernels;
 }
 
-const char* HostKernels::instruction_set() const { return Name(ActiveIsa()); }
+const char* CpuKernels::instruction_set() const { return Name(ActiveIsa()); }
 
 namespace {
 
@@ -28,7 +28,7 @@ bool SupportsAsDefined(const ConvolutionDesc& desc) {
 
 // All that the descriptors define: what has no fast form here has a plain one.
 #define XPU_SUPPORTS(name) \
-  bool HostKernels::Supports(const name##Desc& desc) const { return SupportsAsDefined(desc); }
+  bool CpuKernels::Supports(const name##Desc& desc) const { return SupportsAsDefined(desc); }
 XPU_PRIMITIVES(XPU_SUPPORTS)
 #undef XPU_SUPPORTS
 

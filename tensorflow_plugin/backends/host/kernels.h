@@ -6,7 +6,7 @@
 
 namespace xpu::host {
 
-class HostKernels final : public runtime::KernelSet {
+class CpuKernels final : public runtime::KernelSet {
  public:
   const char* instruction_set() const override;
   int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override;
@@ -19,7 +19,7 @@ class HostKernels final : public runtime::KernelSet {
 };
 
 // The one instance: kernels have no state.
-const HostKernels& Kernels();
+const CpuKernels& Kernels();
 
 }  // namespace xpu::host
 

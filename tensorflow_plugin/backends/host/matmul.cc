@@ -97,11 +97,11 @@ int64_t Span(const Dims& batch, const Dims& strides, int64_t rows, int64_t cols,
 }
 
 template <typename T>
-Matrix<T> View(T* data, bool transpose, int64_t ld) {
+StridedMatrix<T> View(T* data, bool transpose, int64_t ld) {
   return {data, transpose ? 1 : ld, transpose ? ld : 1};
 }
 template <typename T>
-Matrix<T> Transposed(const Matrix<T>& m) {
+StridedMatrix<T> Transposed(const StridedMatrix<T>& m) {
   return {m.data, m.col_stride, m.row_stride};
 }
 
@@ -141,7 +141,7 @@ void RunComplexGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
     auto part = [](auto view, int imaginary) {
       using P = decltype(view.data);
       using R = std::conditional_t<std::is_const_v<std::remove_pointer_t<P>>, const Real, Real>;
-      return Matrix<R>{reinterpret_cast<R*>(view.data) + imaginary, 2 * view.row_stride, 2 * view.col_stride};
+      return StridedMatrix<R>{reinterpret_cast<R*>(view.data) + imaginary, 2 * view.row_stride, 2 * view.col_stride};
     };
     auto a = [&](int i) { return part(View(pa, d.transpose_a, d.lda), i); };
     auto b = [&](int i) { return part(View(pb, d.transpose_b, d.ldb), i); };
@@ -153,7 +153,7 @@ void RunComplexGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   });
 }
 
-void BuildPlan(const MatMulDesc& d, Plan* plan) {
+void BuildPlan(const MatMulDesc& d, OnednnPlan* plan) {
   using dnnl::memory;
   const memory::data_type type = DnnlType(d.type);
   auto describe = [&](const Dims& batch_strides, int64_t rows, int64_t cols, bool transpose, int64_t ld) {
@@ -185,8 +185,8 @@ bool RunFewRows(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   const bool by_b = d.m <= kMaxFewRows;
   if (!by_b && d.n != 1) return false;
   ForEachProduct<T>(d, args, team, [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
-    const Matrix<const T> a = View(pa, d.transpose_a, d.lda), b = View(pb, d.transpose_b, d.ldb);
-    const Matrix<T> c = View(pc, false, d.ldc);
+    const StridedMatrix<const T> a = View(pa, d.transpose_a, d.lda), b = View(pb, d.transpose_b, d.ldb);
+    const StridedMatrix<T> c = View(pc, false, d.ldc);
     if (by_b) {
       MultiplyFewRows<T>(d.m, d.n, d.k, a, b, c, inner);
     } else {
@@ -228,9 +228,9 @@ Status RunPlan(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
               d.ldb,
               d.ldc};
   for (const Dims* dims : {&d.batch, &d.a_batch_strides, &d.b_batch_strides, &d.c_batch_strides}) key.Add(*dims);
-  std::shared_ptr<Plan> plan;
+  std::shared_ptr<OnednnPlan> plan;
   if (key.fits()) {
-    XPU_RETURN_IF_ERROR(GetPlan(key, team, [&](Plan* p) { BuildPlan(d, p); }, &plan));
+    XPU_RETURN_IF_ERROR(GetPlan(key, team, [&](OnednnPlan* p) { BuildPlan(d, p); }, &plan));
     if (plan->usable()) return plan->Run({args.in[0], args.in[1], args.out[0]}, team);
   }
   if (d.type != DType::kFloat) return errors::Unimplemented("no oneDNN matrix product of type ", Name(d.type));
@@ -240,14 +240,14 @@ Status RunPlan(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
 
 // How a product is shared out: so many of the first batch dimension, rows and columns at a time. Of some columns of a
 // matrix that is read transposed oneDNN makes a slow product, three times as slow where there are few rows.
-struct Part {
+struct MatMulPart {
   int64_t batches, rows, cols;
 };
 
 // In fewer rows oneDNN is slow.
 constexpr int64_t kPieceRows = 128, kCopiedElements = 1 << 18;
 
-Part ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
+MatMulPart ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
   // Parts of fewer columns or rows would have oneDNN copy more than it multiplies.
   constexpr int64_t kCols = 64, kRows = 16;
   const int64_t batches = d.batch.empty() ? 1 : d.batch[0];
@@ -292,7 +292,7 @@ Part ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
 // product. The epilogue, if there is one, sees each part while it is in the cache.
 Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team, const Epilogue* epilogue) {
   static const ThreadTeam alone(1);
-  const Part part = ShareOut(d, team.size(), epilogue != nullptr);
+  const MatMulPart part = ShareOut(d, team.size(), epilogue != nullptr);
   // c is dense if there is an epilogue; parts of it are in one piece if they are whole rows of one matrix, or matrices.
   const bool in_pieces =
       part.cols == d.n && (part.rows == d.m || d.batch.empty() || (d.batch.rank() == 1 && part.batches == 1));
@@ -478,7 +478,7 @@ Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team
 
 }  // namespace
 
-Status HostKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTeam& team) const {
+Status CpuKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTeam& team) const {
   const runtime::ScopedFloatMode mode(runtime::FloatMode::OfProducts());
   try {
     return WithEpilogue(desc, args, team, [&](auto* epilogue) { return Multiply(desc, args, team, epilogue); });

@@ -26,7 +26,7 @@ using runtime::ThreadTeam;
 // order of summation.
 class Blocks {
  public:
-  struct Block {
+  struct ChannelBlock {
     int64_t index, offset, rows, cols;
     int64_t channel;  // of the first column
   };
@@ -48,7 +48,7 @@ class Blocks {
   int64_t cols() const { return fold_ * period_; }  // of the widest block
   int64_t block_elements() const { return std::min(rows_, block_rows_) * cols(); }
 
-  Block operator[](int64_t i) const {
+  ChannelBlock operator[](int64_t i) const {
     const int64_t segment = i / blocks_, k = i % blocks_;
     const int64_t start = segment * length_ * period_, channel = segment * period_ % channels_;
     if (k == whole_) return {i, start + rows_ * cols(), 1, length_ % fold_ * period_, channel};
@@ -78,7 +78,7 @@ void Moments(const NormalizeDesc& d, const Blocks& blocks, const T* x, double* m
     ScratchFrame inner;
     float *column_mean = inner.Get<float>(blocks.cols()), *column_squares = inner.Get<float>(blocks.cols());
     for (int64_t i = begin; i < end; ++i) {
-      const Blocks::Block b = blocks[i];
+      const Blocks::ChannelBlock b = blocks[i];
       column_moments(x + b.offset, b.rows, b.cols, column_mean, column_squares);
       const int64_t fold = b.cols / period;
       for (int64_t p = 0; p < period; ++p) {
@@ -98,12 +98,12 @@ void Moments(const NormalizeDesc& d, const Blocks& blocks, const T* x, double* m
   std::fill_n(mean, d.channels, 0.0);
   std::fill_n(variance, d.channels, 0.0);
   for (int64_t i = 0; i < blocks.size(); ++i) {
-    const Blocks::Block b = blocks[i];
+    const Blocks::ChannelBlock b = blocks[i];
     const double weight = static_cast<double>(b.rows * (b.cols / period)) / count;
     for (int64_t p = 0; p < period; ++p) mean[b.channel + p] += weight * means[i * period + p];
   }
   for (int64_t i = 0; i < blocks.size(); ++i) {
-    const Blocks::Block b = blocks[i];
+    const Blocks::ChannelBlock b = blocks[i];
     const double weight = static_cast<double>(b.rows * (b.cols / period)) / count;
     for (int64_t p = 0; p < period; ++p) {
       const double away = means[i * period + p] - mean[b.channel + p];
@@ -121,7 +121,7 @@ void ForEachBlock(const Blocks& blocks, const float* const (&params)[count], con
     for (float*& c : columns) c = frame.Get<float>(blocks.cols());
     int64_t channel = -1;
     for (int64_t i = begin; i < end; ++i) {
-      const Blocks::Block b = blocks[i];
+      const Blocks::ChannelBlock b = blocks[i];
       if (b.channel != channel) {
         channel = b.channel;
         for (int k = 0; k < count; ++k) {
@@ -168,7 +168,7 @@ void Forward(const NormalizeDesc& d, const Args& args, const ThreadTeam& team) {
   }
   const auto apply = XPU_PICK_ISA(ColumnApply<T>);
   const float* const params[] = {center, scale, param[1]};
-  ForEachBlock(blocks, params, team, [&](const Blocks::Block& b, float* const* columns) {
+  ForEachBlock(blocks, params, team, [&](const Blocks::ChannelBlock& b, float* const* columns) {
     apply(x + b.offset, y + b.offset, b.rows, b.cols, columns[0], columns[1], columns[2]);
   });
 }
@@ -186,7 +186,7 @@ void Gradient(const NormalizeDesc& d, const Args& args, const ThreadTeam& team) 
   float* dots = frame.Get<float>(blocks.size() * blocks.cols());
   const auto gradient_sums = XPU_PICK_ISA(ColumnGradientSums<T>);
   const float* const centers[] = {mean};
-  ForEachBlock(blocks, centers, team, [&](const Blocks::Block& b, float* const* columns) {
+  ForEachBlock(blocks, centers, team, [&](const Blocks::ChannelBlock& b, float* const* columns) {
     const int64_t i = b.index * blocks.cols();
     gradient_sums(dy + b.offset, x + b.offset, columns[0], b.rows, b.cols, sums + i, dots + i);
   });
@@ -194,7 +194,7 @@ void Gradient(const NormalizeDesc& d, const Args& args, const ThreadTeam& team) 
   std::fill_n(sum, d.channels, 0.0);
   std::fill_n(dot, d.channels, 0.0);
   for (int64_t i = 0; i < blocks.size(); ++i) {
-    const Blocks::Block b = blocks[i];
+    const Blocks::ChannelBlock b = blocks[i];
     for (int64_t c = 0; c < b.cols; c += period) {
       const int64_t at = i * blocks.cols() + c;
       for (int64_t p = 0; p < period; ++p) {
@@ -216,14 +216,14 @@ void Gradient(const NormalizeDesc& d, const Args& args, const ThreadTeam& team) 
   }
   const auto apply = XPU_PICK_ISA(ColumnApplyGradient<T>);
   const float* const applied[] = {mean, params[0], params[1], params[2]};
-  ForEachBlock(blocks, applied, team, [&](const Blocks::Block& b, float* const* columns) {
+  ForEachBlock(blocks, applied, team, [&](const Blocks::ChannelBlock& b, float* const* columns) {
     apply(dy + b.offset, x + b.offset, dx + b.offset, b.rows, b.cols, columns[0], columns[1], columns[2], columns[3]);
   });
 }
 
 }  // namespace
 
-Status HostKernels::Run(const NormalizeDesc& d, const Args& args, const ThreadTeam& team) const {
+Status CpuKernels::Run(const NormalizeDesc& d, const Args& args, const ThreadTeam& team) const {
   const bool has_type = d.type == DType::kFloat || IsReducedFloat(d.type);
   if (!has_type || d.batch * d.spatial * d.channels == 0) return plain::Run(d, args);
   try {

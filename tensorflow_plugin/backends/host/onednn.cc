@@ -27,7 +27,7 @@ constexpr size_t kMaxPlans = 1024;
 // A least-recently-used table. Plans in use outlive their eviction by their shared pointers.
 class PlanTable {
  public:
-  std::shared_ptr<Plan> Find(const PlanKey& key) {
+  std::shared_ptr<OnednnPlan> Find(const PlanKey& key) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto it = index_.find(key);
     if (it == index_.end()) return nullptr;
@@ -35,7 +35,7 @@ class PlanTable {
     return it->second->second;
   }
   // Keeps the first of two plans that were made at the same time.
-  std::shared_ptr<Plan> Insert(const PlanKey& key, std::shared_ptr<Plan> plan) {
+  std::shared_ptr<OnednnPlan> Insert(const PlanKey& key, std::shared_ptr<OnednnPlan> plan) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto it = index_.find(key);
     if (it != index_.end()) return it->second->second;
@@ -52,7 +52,7 @@ class PlanTable {
   struct Hash {
     size_t operator()(const PlanKey& key) const { return key.Hash(); }
   };
-  using Order = std::list<std::pair<PlanKey, std::shared_ptr<Plan>>>;
+  using Order = std::list<std::pair<PlanKey, std::shared_ptr<OnednnPlan>>>;
   Mutex mutex_;
   Order order_;
   std::unordered_map<PlanKey, Order::iterator, Hash> index_;
@@ -131,28 +131,28 @@ bool PlanKey::operator==(const PlanKey& o) const {
   return size_ == o.size_ && std::memcmp(values_, o.values_, sizeof(values_[0]) * size_) == 0;
 }
 
-int Plan::Buffer(const dnnl::memory::desc& desc) {
+int OnednnPlan::Buffer(const dnnl::memory::desc& desc) {
   slots_.push_back({desc, -1});
   return static_cast<int>(slots_.size()) - 1;
 }
 
-int Plan::Temporary(const dnnl::memory::desc& desc) {
+int OnednnPlan::Temporary(const dnnl::memory::desc& desc) {
   slots_.push_back({desc, static_cast<int64_t>(temporary_bytes_)});
   temporary_bytes_ += (desc.get_size() + 63) / 64 * 64;
   return static_cast<int>(slots_.size()) - 1;
 }
 
-int Plan::Reordered(int memory, const dnnl::memory::desc& desc) {
+int OnednnPlan::Reordered(int memory, const dnnl::memory::desc& desc) {
   const int to = WriteLike(memory, desc);
   Finish(memory, to);
   return to;
 }
 
-int Plan::WriteLike(int memory, const dnnl::memory::desc& desc) {
+int OnednnPlan::WriteLike(int memory, const dnnl::memory::desc& desc) {
   return slots_[memory].desc == desc ? memory : Temporary(desc);
 }
 
-void Plan::Finish(int written, int memory) {
+void OnednnPlan::Finish(int written, int memory) {
   if (written == memory) return;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -160,17 +160,17 @@ void Plan::Finish(int written, int memory) {
   Add(dnnl::reorder(reorder), reorder.scratchpad_desc(), {{DNNL_ARG_FROM, written}, {DNNL_ARG_TO, memory}});
 }
 
-void Plan::Add(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad,
-               std::initializer_list<std::pair<int, int>> arguments) {
-  Step step{primitive, arguments};
+void OnednnPlan::Add(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad,
+                     std::initializer_list<std::pair<int, int>> arguments) {
+  PlannedPrimitive step{primitive, arguments};
   if (scratchpad.get_size() > 0) step.arguments.emplace_back(DNNL_ARG_SCRATCHPAD, Temporary(scratchpad));
   steps_.push_back(std::move(step));
 }
 
-std::unique_ptr<Plan::State> Plan::MakeState() const {
-  auto state = std::make_unique<State>();
-  for (const Slot& slot : slots_) state->memories.emplace_back(slot.desc, Engine(), nullptr);
-  for (const Step& step : steps_) {
+std::unique_ptr<OnednnPlan::MemoryObjects> OnednnPlan::MakeState() const {
+  auto state = std::make_unique<MemoryObjects>();
+  for (const MemorySlot& slot : slots_) state->memories.emplace_back(slot.desc, Engine(), nullptr);
+  for (const PlannedPrimitive& step : steps_) {
     std::vector<dnnl_exec_arg_t> arguments;
     for (const auto& [index, memory] : step.arguments) arguments.push_back({index, state->memories[memory].get()});
     state->arguments.push_back(std::move(arguments));
@@ -178,7 +178,7 @@ std::unique_ptr<Plan::State> Plan::MakeState() const {
   return state;
 }
 
-void Plan::Execute(State* state, std::initializer_list<const void*> buffers) const {
+void OnednnPlan::Execute(MemoryObjects* state, std::initializer_list<const void*> buffers) const {
   ScratchFrame frame;
   char* temporary = temporary_bytes_ > 0 ? frame.Get<char>(temporary_bytes_) : nullptr;
   const void* const* buffer = buffers.begin();
@@ -194,9 +194,9 @@ void Plan::Execute(State* state, std::initializer_list<const void*> buffers) con
   }
 }
 
-Status Plan::Run(std::initializer_list<const void*> buffers, const runtime::ThreadTeam& team) {
+Status OnednnPlan::Run(std::initializer_list<const void*> buffers, const runtime::ThreadTeam& team) {
   ScopedOmpThreads threads(team.size());
-  std::unique_ptr<State> state;
+  std::unique_ptr<MemoryObjects> state;
   try {
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -217,20 +217,20 @@ Status Plan::Run(std::initializer_list<const void*> buffers, const runtime::Thre
   return OkStatus();
 }
 
-Status GetPlan(PlanKey key, const runtime::ThreadTeam& team, runtime::FunctionRef<void(Plan*)> build,
-               std::shared_ptr<Plan>* plan) {
+Status GetPlan(PlanKey key, const runtime::ThreadTeam& team, runtime::FunctionRef<void(OnednnPlan*)> build,
+               std::shared_ptr<OnednnPlan>* plan) {
   key.Add(team.size());
   XPU_REQUIRE(key.fits(), errors::Internal("a oneDNN plan's key does not fit"));
   *plan = Table().Find(key);
   if (*plan != nullptr) return OkStatus();
   ScopedOmpThreads threads(team.size());
-  auto made = std::make_shared<Plan>();
+  auto made = std::make_shared<OnednnPlan>();
   try {
     build(made.get());
   } catch (const dnnl::error& e) {
     // What oneDNN does not do, which it also calls invalid, leaves a plan that is not usable: there are other ways.
     if (e.status != dnnl_unimplemented && e.status != dnnl_invalid_arguments) return FromError(e);
-    made = std::make_shared<Plan>();
+    made = std::make_shared<OnednnPlan>();
   } catch (const std::bad_alloc&) {
     return errors::ResourceExhausted("no memory to prepare a oneDNN primitive");
   }

@@ -56,7 +56,7 @@ class PlanKey {
 };
 
 // A few primitives in a row over numbered memories: the caller's buffers first, then temporaries.
-class Plan {
+class OnednnPlan {
  public:
   // A buffer of the caller, in the order Run gets them.
   int Buffer(const dnnl::memory::desc& desc);
@@ -79,34 +79,34 @@ class Plan {
   Status Run(std::initializer_list<const void*> buffers, const runtime::ThreadTeam& team);
 
  private:
-  struct Step {
+  struct PlannedPrimitive {
     dnnl::primitive primitive;
     std::vector<std::pair<int, int>> arguments;  // oneDNN's argument, memory
   };
-  struct Slot {
+  struct MemorySlot {
     dnnl::memory::desc desc;
     int64_t offset;  // of a temporary in scratch memory; -1: the caller's buffer
   };
   // oneDNN memory objects, made once and given new addresses at each run.
-  struct State {
+  struct MemoryObjects {
     std::vector<dnnl::memory> memories;
     std::vector<std::vector<dnnl_exec_arg_t>> arguments;
   };
-  std::unique_ptr<State> MakeState() const;
-  void Execute(State* state, std::initializer_list<const void*> buffers) const;
+  std::unique_ptr<MemoryObjects> MakeState() const;
+  void Execute(MemoryObjects* state, std::initializer_list<const void*> buffers) const;
 
-  std::vector<Step> steps_;
-  std::vector<Slot> slots_;
+  std::vector<PlannedPrimitive> steps_;
+  std::vector<MemorySlot> slots_;
   size_t temporary_bytes_ = 0;
   // As many as ever ran this plan at once.
   Mutex mutex_;
-  std::vector<std::unique_ptr<State>> idle_;
+  std::vector<std::unique_ptr<MemoryObjects>> idle_;
 };
 
 // The plan for `key`, built by `build` (with OpenMP set to the team) if it is not in the table. `build` leaves the
 // plan empty, or lets dnnl::error escape as Unimplemented, to say that oneDNN has nothing for it: that is kept too.
-Status GetPlan(PlanKey key, const runtime::ThreadTeam& team, runtime::FunctionRef<void(Plan*)> build,
-               std::shared_ptr<Plan>* plan);
+Status GetPlan(PlanKey key, const runtime::ThreadTeam& team, runtime::FunctionRef<void(OnednnPlan*)> build,
+               std::shared_ptr<OnednnPlan>* plan);
 
 }  // namespace xpu::host
 

@@ -155,7 +155,7 @@ Status RunImages(PoolDesc d, const Args& args, const ThreadTeam& team) {
 
 }  // namespace
 
-Status HostKernels::Run(const PoolDesc& d, const Args& args, const ThreadTeam& team) const {
+Status CpuKernels::Run(const PoolDesc& d, const Args& args, const ThreadTeam& team) const {
   const bool empty = d.batch * d.channels * runtime::Cells(d.gradient ? d.input : d.output) == 0;
   if (empty) return OkStatus();
   try {

@@ -77,7 +77,7 @@ void FillTruncated(const RandomDesc& desc, int64_t begin, int64_t end, T* out) {
 
 }  // namespace
 
-Status HostKernels::Run(const RandomDesc& given, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const RandomDesc& given, const Args& args, const runtime::ThreadTeam& team) const {
   if (given.kind == RandomKind::kBoundedNormal) return plain::BoundedNormal(given, args);
   if (given.kind == RandomKind::kGamma) {
     team.ParallelFor(given.n, 128, [&](int64_t begin, int64_t end) { plain::Gamma(given, args, begin, end); });

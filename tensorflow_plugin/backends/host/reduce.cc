@@ -30,11 +30,11 @@ struct alignas(64) Tile {
 
 // A kind on a type as: instructions on the source, a combination of two values, instructions on the result.
 struct FoldRecipe {
-  struct Step {
+  struct FoldStep {
     InstrFn fn;
     bool by_count;  // the second operand is the number of elements reduced
   };
-  std::vector<Step> before, after;
+  std::vector<FoldStep> before, after;
   DType type;  // that is accumulated; a register type (float for half)
   size_t size;
   Opcode op;
@@ -45,7 +45,7 @@ struct FoldRecipe {
   FoldRecipe(ReduceKind kind, DType source) {
     type = IsReducedFloat(source) ? DType::kFloat : source;
     op = Opcode::kAdd;
-    auto add = [](std::vector<Step>* steps, Opcode step_op, DType from, DType to) {
+    auto add = [](std::vector<FoldStep>* steps, Opcode step_op, DType from, DType to) {
       steps->push_back({FindInstr(step_op, from, to), false});
     };
     switch (kind) {
@@ -142,7 +142,7 @@ class Worker {
   const void* Elements(int64_t begin, int64_t n) {
     runner_.Run(begin, n);
     const void* values = runner_.Result(0);
-    for (const FoldRecipe::Step& step : recipe_.before) {
+    for (const FoldRecipe::FoldStep& step : recipe_.before) {
       step.fn(prepared_.bytes, values, nullptr, nullptr, n);
       values = prepared_.bytes;
     }
@@ -214,7 +214,7 @@ class Worker {
   // Finishes n <= kTile results (a Tile's, which it overwrites) and stores them from output number `output` on.
   void Store(void* results, int64_t output, int64_t n, DType result_type) {
     void* spare = lanes_.bytes;
-    for (const FoldRecipe::Step& step : recipe_.after) {
+    for (const FoldRecipe::FoldStep& step : recipe_.after) {
       if (step.by_count) FillCount(n);
       step.fn(spare, results, step.by_count ? prepared_.bytes : nullptr, nullptr, n);
       std::swap(spare, results);
@@ -344,7 +344,7 @@ struct Reduction {
 
 }  // namespace
 
-Status HostKernels::Run(const ReduceDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const ReduceDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   const ReduceLayout layout(desc);
   if (layout.outer == 0 || layout.inner == 0) return OkStatus();
   // Nothing but identities to write.

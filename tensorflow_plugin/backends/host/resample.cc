@@ -70,7 +70,7 @@ void Resample(const ResampleDesc& d, const Args& args, const ThreadTeam& team) {
 
 }  // namespace
 
-Status HostKernels::Run(const ResampleDesc& d, const Args& args, const ThreadTeam& team) const {
+Status CpuKernels::Run(const ResampleDesc& d, const Args& args, const ThreadTeam& team) const {
   try {
     VisitType(d.type, [&](auto type) {
       VisitType(d.result_type, [&](auto result_type) {

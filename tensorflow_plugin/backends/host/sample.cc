@@ -152,7 +152,7 @@ void Grid(const SampleDesc& d, const Args& args, const ThreadTeam& team) {
 
 }  // namespace
 
-Status HostKernels::Run(const SampleDesc& d, const Args& args, const ThreadTeam& team) const {
+Status CpuKernels::Run(const SampleDesc& d, const Args& args, const ThreadTeam& team) const {
   const bool image_gradient = d.direction == SampleDirection::kImageGradient;
   try {
     if (IsGrid(d) && d.images > 0 && d.height > 0 && d.width > 0) {

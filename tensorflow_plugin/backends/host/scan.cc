@@ -51,7 +51,7 @@ class Scan {
     const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(20000 / unit_ns));
     team.ParallelFor(lines_ * parts, grain, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
-        const Unit u = UnitAt(unit, parts);
+        const ScanUnit u = UnitAt(unit, parts);
         const C* start = parts > 1 ? &starts_[unit * width_] : nullptr;
         if (desc_.inner > 1) {
           Columns(u, start);
@@ -64,7 +64,7 @@ class Scan {
 
  private:
   // Elements first, first + step, ... of `width` neighbouring columns, n in each.
-  struct Unit {
+  struct ScanUnit {
     int64_t first, n, width;
   };
 
@@ -72,13 +72,13 @@ class Scan {
   static C Next(C total, T x) { return plain::Total<kind>(total, static_cast<C>(x)); }
   int64_t step() const { return desc_.reverse ? -desc_.inner : desc_.inner; }
 
-  Unit UnitAt(int64_t unit, int64_t parts) const {
+  ScanUnit UnitAt(int64_t unit, int64_t parts) const {
     const int64_t line = unit / parts, begin = unit % parts * part_, n = std::min(part_, desc_.n - begin);
     const int64_t column = line % chunks_ * width_, row = desc_.reverse ? desc_.n - 1 - begin : begin;
     return {(line / chunks_ * desc_.n + row) * desc_.inner + column, n, std::min(width_, desc_.inner - column)};
   }
 
-  void Sum(const Unit& u, C* total) const {
+  void Sum(const ScanUnit& u, C* total) const {
     const T* x = x_ + u.first;
     if (u.width > 1 || kind == ScanKind::kLogSumExp) {
       for (int64_t i = 0; i < u.n; ++i, x += step()) {
@@ -96,7 +96,7 @@ class Scan {
     for (C t : totals) *total = plain::Total<kind>(*total, t);
   }
 
-  void Columns(const Unit& u, const C* start) const {
+  void Columns(const ScanUnit& u, const C* start) const {
     C total[kWidth];
     if (start != nullptr) {
       std::copy_n(start, u.width, total);
@@ -120,7 +120,7 @@ class Scan {
     }
   }
 
-  void Row(const Unit& u, C total) const {
+  void Row(const ScanUnit& u, C total) const {
     int64_t i = 0;
     if constexpr (kind != ScanKind::kLogSumExp) {  // whose function costs more than waiting does
       for (; i + kTile <= u.n; i += kTile) total = Tile(u.first + i * step(), total);
@@ -170,7 +170,7 @@ class Scan {
 
 }  // namespace
 
-Status HostKernels::Run(const ScanDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const ScanDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   plain::VisitScan(desc, [&](auto tag, auto kind) {
     using T = typename decltype(tag)::type;
     Scan<T, kind()>(desc, static_cast<const T*>(args.in[0]), static_cast<T*>(args.out[0])).Run(team);

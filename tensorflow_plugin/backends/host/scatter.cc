@@ -20,7 +20,7 @@ constexpr int64_t kShortRow = 4;
 
 // The part of the buffer that one thread writes. Every thread walks all indices in order, so duplicates combine in
 // order whatever the number of threads.
-struct Part {
+struct ScatterPart {
   int64_t row_begin, row_end;
   int64_t column_begin, column_end;
   int64_t index_begin, index_end;  // what it looks at for that
@@ -41,8 +41,8 @@ void CombineRow(const T* __restrict updates, int64_t step, int64_t n, T* __restr
 
 // Combines the updates of the indices first + at[0], first + at[1], ..., whose rows are rows[at[...]].
 template <ScatterKind kind, typename T>
-void CombineBlock(const ScatterDesc& desc, const Part& part, const int64_t* rows, int64_t first, const int32_t* at,
-                  int64_t n, const T* updates, T* buffer, FirstBad* zero_divisor) {
+void CombineBlock(const ScatterDesc& desc, const ScatterPart& part, const int64_t* rows, int64_t first,
+                  const int32_t* at, int64_t n, const T* updates, T* buffer, FirstBad* zero_divisor) {
   const int64_t columns = part.column_end - part.column_begin;
   const int64_t step = desc.scalar_update ? 0 : 1;
   for (int64_t i = 0; i < n; ++i) {
@@ -142,7 +142,7 @@ using Resolve = runtime::FunctionRef<void(int64_t first, int64_t n, int64_t* row
 void Scatter(const ScatterDesc& desc, Resolve resolve, const void* updates, void* buffer,
              const runtime::ThreadTeam& team, FirstBad* zero_divisor) {
   const int64_t rows = desc.dims.num_elements();
-  auto run = [&](const Part& part, void* buffer) {
+  auto run = [&](const ScatterPart& part, void* buffer) {
     int64_t list[kRowBlock];
     int32_t at[kRowBlock];
     for (int64_t first = part.index_begin; first < part.index_end; first += kRowBlock) {
@@ -195,7 +195,7 @@ void Scatter(const ScatterDesc& desc, Resolve resolve, const void* updates, void
     });
   } else {
     team.ParallelFor(threads, 1, [&](int64_t begin, int64_t end) {
-      const Part part{begin * rows / threads, end * rows / threads, 0, desc.inner, 0, all};
+      const ScatterPart part{begin * rows / threads, end * rows / threads, 0, desc.inner, 0, all};
       if (part.row_begin < part.row_end) run(part, buffer);
     });
   }
@@ -203,7 +203,7 @@ void Scatter(const ScatterDesc& desc, Resolve resolve, const void* updates, void
 
 }  // namespace
 
-Status HostKernels::Run(const ScatterDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const ScatterDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   return runtime::VisitIndexType(desc.index_type, [&](auto index_tag) {
     using I = typename decltype(index_tag)::type;
     const I* indices = static_cast<const I*>(args.in[0]);

@@ -11,20 +11,20 @@ constexpr size_t kAlign = 64;
 constexpr size_t kSmallestChunk = size_t{1} << 20;
 constexpr size_t kMostKept = size_t{256} << 20;  // an idle thread holds no more than this
 
-struct Arena {
-  struct Chunk {
+struct ScratchArena {
+  struct ScratchChunk {
     char* data;
     size_t size;
   };
-  std::vector<Chunk> chunks;
+  std::vector<ScratchChunk> chunks;
   size_t chunk = 0;  // the one in use
   size_t used = 0;   // of that one
   int frames = 0;
   size_t next_chunk = kSmallestChunk;
 
-  ~Arena() { Clear(); }
+  ~ScratchArena() { Clear(); }
   void Clear() {
-    for (const Chunk& c : chunks) ::operator delete(c.data, std::align_val_t(kAlign));
+    for (const ScratchChunk& c : chunks) ::operator delete(c.data, std::align_val_t(kAlign));
     chunks.clear();
   }
   void* Bytes(size_t size) {
@@ -46,7 +46,7 @@ struct Arena {
   // With all frames gone, several chunks become one of their size at the next use.
   void Settle() {
     size_t total = 0;
-    for (const Chunk& c : chunks) total += c.size;
+    for (const ScratchChunk& c : chunks) total += c.size;
     if (chunks.size() > 1 || total > kMostKept) {
       Clear();
       next_chunk = std::clamp(total, kSmallestChunk, kMostKept);
@@ -55,22 +55,22 @@ struct Arena {
   }
 };
 
-Arena& ThreadArena() {
-  thread_local Arena arena;
+ScratchArena& ThreadArena() {
+  thread_local ScratchArena arena;
   return arena;
 }
 
 }  // namespace
 
 ScratchFrame::ScratchFrame() {
-  Arena& arena = ThreadArena();
+  ScratchArena& arena = ThreadArena();
   chunk_ = arena.chunk;
   used_ = arena.used;
   ++arena.frames;
 }
 
 ScratchFrame::~ScratchFrame() {
-  Arena& arena = ThreadArena();
+  ScratchArena& arena = ThreadArena();
   arena.chunk = chunk_;
   arena.used = used_;
   if (--arena.frames == 0) arena.Settle();

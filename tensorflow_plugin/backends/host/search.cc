@@ -60,7 +60,7 @@ void Search(const SearchDesc& desc, const Args& args, int64_t grain, const runti
 
 }  // namespace
 
-Status HostKernels::Run(const SearchDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const SearchDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   const double ns = static_cast<double>(EstimateNs(desc)) / static_cast<double>(desc.rows * desc.m);
   const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(20000 / ns));
   VisitType(desc.type, [&](auto tag) {

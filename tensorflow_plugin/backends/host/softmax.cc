@@ -69,7 +69,7 @@ void RunRows(const SoftmaxDesc& d, const Args& args, int64_t begin, int64_t end)
 
 }  // namespace
 
-Status HostKernels::Run(const SoftmaxDesc& d, const Args& args, const ThreadTeam& team) const {
+Status CpuKernels::Run(const SoftmaxDesc& d, const Args& args, const ThreadTeam& team) const {
   const bool labels_fit =
       d.kind != SoftmaxKind::kSparseCrossEntropy || d.label_type == DType::kInt32 || d.label_type == DType::kInt64;
   // Refused there, or too rare to deserve vectors of double.

@@ -135,10 +135,10 @@ class Sorter {
     ScratchFrame scratch;
     Item* items = scratch.Get<Item>(parts * stride);
     Item* room = scratch.Get<Item>(parts * stride);
-    struct Run {
+    struct SortedRun {
       int64_t begin, n;
     };
-    std::vector<Run> runs(parts);
+    std::vector<SortedRun> runs(parts);
     team.ParallelFor(parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         const int64_t first = std::min(p * part, n), last = std::min(first + part, n);
@@ -147,9 +147,9 @@ class Sorter {
       }
     });
     while (runs.size() > 1) {
-      std::vector<Run> merged;
+      std::vector<SortedRun> merged;
       for (size_t i = 0; i < runs.size(); i += 2) {
-        const Run a = runs[i], b = i + 1 < runs.size() ? runs[i + 1] : Run{a.begin, 0};
+        const SortedRun a = runs[i], b = i + 1 < runs.size() ? runs[i + 1] : SortedRun{a.begin, 0};
         merged.push_back({a.begin, std::min(a.n + b.n, k_)});
         team.ParallelFor(merged.back().n, kSegment, [&](int64_t begin, int64_t end) {
           MergePart(items + a.begin, a.n, items + b.begin, b.n, begin, end, room + a.begin);
@@ -256,7 +256,7 @@ void Sort(const SortDesc& desc, const Args& args, double row_ns, const runtime::
 
 }  // namespace
 
-Status HostKernels::Run(const SortDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status CpuKernels::Run(const SortDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
   const double row_ns = static_cast<double>(EstimateNs(desc)) / static_cast<double>(desc.rows);
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -4,7 +4,7 @@
 namespace xpu::host {
 
 // One candidate after the other: what is kept decides about the next.
-Status HostKernels::Run(const SuppressDesc& d, const Args& args, const runtime::ThreadTeam&) const {
+Status CpuKernels::Run(const SuppressDesc& d, const Args& args, const runtime::ThreadTeam&) const {
   return plain::Run(d, args);
 }
 

@@ -319,7 +319,7 @@ void TileRunner::RunTile(int64_t begin, int64_t n) {
     }
   }
   for (int k = 0; k < num_steps_; ++k) {
-    const Step& step = steps_[k];
+    const TileStep& step = steps_[k];
     const Instr& instr = p.instrs()[step.instr];
     const int r = first + step.instr;
     void* dst = tile_[r];

@@ -69,11 +69,11 @@ class TileRunner {
   alignas(16) char element_[Program::kMaxRegisters][16];  // of inputs and results that are, as a register holds it
   bool in_full_[Program::kMaxRegisters];                  // something reads a tile of them
   // What is computed for each tile.
-  struct Step {
+  struct TileStep {
     InstrFn run;
     int instr;
   };
-  Step steps_[Program::kMaxRegisters];
+  TileStep steps_[Program::kMaxRegisters];
   int num_steps_ = 0;
   void* tile_[Program::kMaxRegisters];            // buffer of a register, or null if it is read or written in place
   const void* reg_[Program::kMaxRegisters];       // where each register is for the current tile

@@ -25,9 +25,9 @@ uint64_t BitsOf(const T& x) {
 
 // A table of row numbers, open to the next free place; a power of two of places, half of them free at least.
 template <typename T>
-class Table {
+class HashTable {
  public:
-  Table(const T* x, int64_t inner, int64_t* firsts) : x_(x), inner_(inner), firsts_(firsts) { Resize(256); }
+  HashTable(const T* x, int64_t inner, int64_t* firsts) : x_(x), inner_(inner), firsts_(firsts) { Resize(256); }
 
   // The number of row i, its own if no row before was equal.
   int64_t NumberOf(int64_t i) {
@@ -82,12 +82,12 @@ class Table {
 
 }  // namespace
 
-Status HostKernels::Run(const UniqueDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+Status CpuKernels::Run(const UniqueDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
   VisitType(desc.type, [&](auto tag) {
     using Stored = typename decltype(tag)::type;
     using T = std::conditional_t<std::is_same_v<Stored, bool>, uint8_t, Stored>;
     int64_t* firsts = static_cast<int64_t*>(args.out[1]);
-    Table<T> table(static_cast<const T*>(args.in[0]), desc.inner, firsts);
+    HashTable<T> table(static_cast<const T*>(args.in[0]), desc.inner, firsts);
     VisitType(desc.index_type, [&](auto index_tag) {
       using I = typename decltype(index_tag)::type;
       if constexpr (IsSignedInteger(DTypeOf<I>::value)) {

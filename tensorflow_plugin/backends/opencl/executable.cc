@@ -10,17 +10,17 @@ namespace {
 
 // Shows its commands to a profiler that listens. A driver's own lists (cl_khr_command_buffer) keep the places of their
 // operands, which another run has elsewhere.
-class ShownOneByOne final : public OneByOne {
+class ShownOneByOne final : public SequentialExecutable {
  public:
-  using OneByOne::OneByOne;
+  using SequentialExecutable::SequentialExecutable;
 
   Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const override {
-    if (!trace::On()) return OneByOne::Run(stream, addresses, std::move(kept), failed);
+    if (!trace::On()) return SequentialExecutable::Run(stream, addresses, std::move(kept), failed);
     trace::ScopedListLabels::Labels labels = trace::ScopedListLabels::Current(list().commands.size());
     if (labels == nullptr) labels = std::make_shared<const std::vector<trace::Label>>(trace::LabelsOf(list()));
     const trace::ScopedListLabels current(std::move(labels));
     const RecordedCommand whole(static_cast<Queue&>(stream), trace::Kind::kList, "cluster");
-    return OneByOne::Run(stream, addresses, std::move(kept), failed);
+    return SequentialExecutable::Run(stream, addresses, std::move(kept), failed);
   }
 
  protected:
@@ -33,9 +33,9 @@ class ShownOneByOne final : public OneByOne {
     }
     const trace::ScopedListLabels::Labels labels =
         trace::On() ? trace::ScopedListLabels::Current(list().commands.size()) : nullptr;
-    if (labels == nullptr) return OneByOne::Enqueue(stream, i, addresses, on_data);
+    if (labels == nullptr) return SequentialExecutable::Enqueue(stream, i, addresses, on_data);
     const RecordedCommand command(static_cast<Queue&>(stream), [&] { return (*labels)[i]; });
-    return OneByOne::Enqueue(stream, i, addresses, on_data);
+    return SequentialExecutable::Enqueue(stream, i, addresses, on_data);
   }
 };
 

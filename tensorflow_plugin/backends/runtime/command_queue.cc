@@ -31,7 +31,7 @@ thread_local const CommandQueue* CommandQueue::running_here_ = nullptr;
 
 CommandQueue::~CommandQueue() {
   Unregister();
-  for (Chunk* list : {first_chunk_, spare_chunks_}) {
+  for (EntryChunk* list : {first_chunk_, spare_chunks_}) {
     while (list != nullptr) delete std::exchange(list, list->next);
   }
 }
@@ -105,18 +105,18 @@ std::unique_lock<std::mutex> CommandQueue::LockForAppend() {
   return LockSoon(mutex_);
 }
 
-void* CommandQueue::PlaceLocked(size_t size, Chunk** chunk) {
+void* CommandQueue::PlaceLocked(size_t size, EntryChunk** chunk) {
   constexpr size_t kAlign = alignof(std::max_align_t);
   size = (size + kAlign - 1) / kAlign * kAlign;
   if (last_chunk_ == nullptr || last_chunk_->used + size > kChunkBytes) {
-    Chunk* fresh = spare_chunks_;
+    EntryChunk* fresh = spare_chunks_;
     if (fresh != nullptr) {
       spare_chunks_ = fresh->next;
       --num_spare_chunks_;
       fresh->next = nullptr;
       fresh->used = 0;
     } else {
-      fresh = new Chunk;
+      fresh = new EntryChunk;
     }
     (last_chunk_ == nullptr ? first_chunk_ : last_chunk_->next) = fresh;
     last_chunk_ = fresh;
@@ -127,7 +127,8 @@ void* CommandQueue::PlaceLocked(size_t size, Chunk** chunk) {
   return place;
 }
 
-CommandQueue::Ticket CommandQueue::AppendLocked(Command* command, Chunk* chunk, std::unique_lock<std::mutex> lock) {
+CommandQueue::Ticket CommandQueue::AppendLocked(QueueEntry* command, EntryChunk* chunk,
+                                                std::unique_lock<std::mutex> lock) {
   command->chunk = chunk;
   (tail_ == nullptr ? head_ : tail_->next) = command;
   tail_ = command;
@@ -142,9 +143,9 @@ CommandQueue::Ticket CommandQueue::AppendLocked(Command* command, Chunk* chunk, 
 }
 
 // Everything up to and including the commands in `last` that were taken has run.
-void CommandQueue::RecycleLocked(Chunk* last) {
+void CommandQueue::RecycleLocked(EntryChunk* last) {
   while (first_chunk_ != last) {
-    Chunk* done = std::exchange(first_chunk_, first_chunk_->next);
+    EntryChunk* done = std::exchange(first_chunk_, first_chunk_->next);
     if (num_spare_chunks_ == kMaxSpareChunks) {
       delete done;
       continue;
@@ -160,9 +161,9 @@ void CommandQueue::SpinForWork() const {
 }
 
 // Returns the first that is left, if it has been stopped.
-CommandQueue::Command* CommandQueue::RunTaken(Command* command) {
+CommandQueue::QueueEntry* CommandQueue::RunTaken(QueueEntry* command) {
   while (command != nullptr && !stopped_.load(std::memory_order_relaxed)) {
-    Command* const next = command->next;
+    QueueEntry* const next = command->next;
     taken_ = command;
     Status status = command->run(command, options_.team);
     if (!status.ok()) NoteFailure(trace::OfOp(std::move(status), command->op, line_.device()));
@@ -173,7 +174,7 @@ CommandQueue::Command* CommandQueue::RunTaken(Command* command) {
 }
 
 // Commands that were taken, from `first` to the last one.
-void CommandQueue::PutBackLocked(Command* first) {
+void CommandQueue::PutBackLocked(QueueEntry* first) {
   last_taken_->next = head_;
   if (head_ == nullptr) tail_ = last_taken_;
   head_ = first;
@@ -194,15 +195,15 @@ void CommandQueue::Work() {
   for (;;) {
     if (head_ != nullptr && !inline_running_ && !stopped_) {
       // Take all there is: one lock for a whole chain of small commands.
-      Command* const first = std::exchange(head_, nullptr);
+      QueueEntry* const first = std::exchange(head_, nullptr);
       last_taken_ = std::exchange(tail_, nullptr);
       worker_runs_ = true;
       has_work_.store(false, std::memory_order_relaxed);
       lock.unlock();
-      Command* const left = RunTaken(first);
+      QueueEntry* const left = RunTaken(first);
       lock = LockSoon(mutex_);
       worker_runs_ = false;
-      Chunk* const last = left == nullptr ? last_taken_->chunk : left->chunk;
+      EntryChunk* const last = left == nullptr ? last_taken_->chunk : left->chunk;
       if (left != nullptr) PutBackLocked(left);
       RecycleLocked(last);
       spun = false;
@@ -233,13 +234,13 @@ void CommandQueue::Wait(Ticket ticket) const {
   waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void CommandQueue::Know(Ticket ticket, std::shared_ptr<Steps> steps) {
+void CommandQueue::Know(Ticket ticket, std::shared_ptr<SteppedEntry> steps) {
   std::lock_guard<std::mutex> lock(steps_mutex_);
   while (!steps_.empty() && Reached(steps_.front().first)) steps_.pop_front();
   steps_.emplace_back(ticket, std::move(steps));
 }
 
-std::shared_ptr<CommandQueue::Steps> CommandQueue::StepsOf(Ticket ticket) const {
+std::shared_ptr<CommandQueue::SteppedEntry> CommandQueue::StepsOf(Ticket ticket) const {
   std::lock_guard<std::mutex> lock(steps_mutex_);
   for (const auto& [of, steps] : steps_) {
     if (of == ticket) return steps;
@@ -247,14 +248,14 @@ std::shared_ptr<CommandQueue::Steps> CommandQueue::StepsOf(Ticket ticket) const 
   return nullptr;
 }
 
-void CommandQueue::Done(Steps& steps) {
+void CommandQueue::Done(SteppedEntry& steps) {
   const size_t done = steps.done_.load(std::memory_order_relaxed) + 1;
   steps.done_.store(done, std::memory_order_seq_cst);
   if (steps.wanted_.load(std::memory_order_seq_cst) > done) return;
   {
     // Orders this against a waiter that has checked but does not sleep yet. All others will say again what they want.
     std::lock_guard<std::mutex> lock(wait_mutex_);
-    steps.wanted_.store(Steps::kNone, std::memory_order_seq_cst);
+    steps.wanted_.store(SteppedEntry::kNone, std::memory_order_seq_cst);
   }
   progress_.notify_all();
 }
@@ -263,7 +264,7 @@ void CommandQueue::WaitForWriters(const char* begin, const char* end) const {
   if (running_here_ == this) return;
   // Commands run in order: the last one that writes there is the one to wait for.
   for (Ticket ticket = submitted(); !Reached(ticket); --ticket) {
-    const std::shared_ptr<Steps> steps = StepsOf(ticket);
+    const std::shared_ptr<SteppedEntry> steps = StepsOf(ticket);
     if (steps == nullptr) return Wait(ticket);
     const size_t until = steps->UntilWritten(begin, end);
     if (until == 0) continue;

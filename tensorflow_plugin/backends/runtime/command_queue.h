@@ -97,7 +97,7 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
       return 0;  // done
     }
     std::unique_lock<std::mutex> lock = LockForAppend();
-    Chunk* chunk;
+    EntryChunk* chunk;
     void* place = PlaceLocked(sizeof(CommandOf<Function>), &chunk);
     auto* const queued = new (place) CommandOf<Function>(std::forward<F>(command));
     queued->op = trace::ScopedOp::Current();
@@ -110,9 +110,9 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   }
 
   // How far a command of several steps has come, for who wants no more than what one of them writes.
-  class Steps {
+  class SteppedEntry {
    public:
-    virtual ~Steps() = default;
+    virtual ~SteppedEntry() = default;
     // How many have to be done until none writes to [begin, end) any more; 0: none does.
     virtual size_t UntilWritten(const char* begin, const char* end) const = 0;
 
@@ -129,13 +129,13 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   // The same as Submit for a command that calls Done(*steps) after each of its steps, in order. One that fails does not
   // call it any more.
   template <typename F>
-  void SubmitSteps(Where where, int64_t cost_ns, const std::shared_ptr<Steps>& steps, F&& command) {
+  void SubmitSteps(Where where, int64_t cost_ns, const std::shared_ptr<SteppedEntry>& steps, F&& command) {
     const bool done = where == Where::kByCost || options_.synchronous
                           ? TryRun(cost_ns, command)
                           : where == Where::kHere && options_.inline_below_ns > 0 && TryRunWithTeam(command);
     if (!done) Know(Enqueue(std::forward<F>(command)), steps);
   }
-  void Done(Steps& steps);
+  void Done(SteppedEntry& steps);
 
   // Blocks until nothing that has been submitted and has yet to run writes to [begin, end), for all that is known:
   // commands that were submitted without steps may.
@@ -196,24 +196,24 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   // A submitter this far ahead of the worker waits: the queue may not eat the memory of the machine.
   static constexpr Ticket kMaxDepth = 1024;
 
-  struct Chunk {
-    Chunk* next = nullptr;
+  struct EntryChunk {
+    EntryChunk* next = nullptr;
     size_t used = 0;
     alignas(std::max_align_t) unsigned char bytes[kChunkBytes];
   };
-  struct Command {
-    Command* next = nullptr;
-    Chunk* chunk = nullptr;
+  struct QueueEntry {
+    QueueEntry* next = nullptr;
+    EntryChunk* chunk = nullptr;
     // That enqueued it.
     trace::ScopedOp::Text op;
     // Runs the command and destroys what it captured.
-    Status (*run)(Command*, const ThreadTeam&);
+    Status (*run)(QueueEntry*, const ThreadTeam&);
   };
   template <typename F>
-  struct CommandOf : Command {
+  struct CommandOf : QueueEntry {
     template <typename G>
     explicit CommandOf(G&& g) : function(std::forward<G>(g)) {
-      this->run = [](Command* command, const ThreadTeam& team) {
+      this->run = [](QueueEntry* command, const ThreadTeam& team) {
         auto* self = static_cast<CommandOf*>(command);
         Status status = Guarded(self->function, team);
         self->function.~F();
@@ -250,12 +250,12 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   void EndInline(Status status);
   bool EnsureWorker();
   std::unique_lock<std::mutex> LockForAppend();
-  void* PlaceLocked(size_t size, Chunk** chunk);
-  Ticket AppendLocked(Command* command, Chunk* chunk, std::unique_lock<std::mutex> lock);
-  void RecycleLocked(Chunk* last);
+  void* PlaceLocked(size_t size, EntryChunk** chunk);
+  Ticket AppendLocked(QueueEntry* command, EntryChunk* chunk, std::unique_lock<std::mutex> lock);
+  void RecycleLocked(EntryChunk* last);
   void Work();
-  Command* RunTaken(Command* command);
-  void PutBackLocked(Command* first);
+  QueueEntry* RunTaken(QueueEntry* command);
+  void PutBackLocked(QueueEntry* first);
   void SpinForWork() const;
   void WaitAside(const CommandQueue& other, Ticket ticket);
 
@@ -266,9 +266,9 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
 
   void Complete();
   void NoteFailure(Status status);
-  void Know(Ticket ticket, std::shared_ptr<Steps> steps);
+  void Know(Ticket ticket, std::shared_ptr<SteppedEntry> steps);
   // Null if nothing is known of them.
-  std::shared_ptr<Steps> StepsOf(Ticket ticket) const;
+  std::shared_ptr<SteppedEntry> StepsOf(Ticket ticket) const;
 
   // The queue whose command this thread runs, if any.
   static thread_local const CommandQueue* running_here_;
@@ -288,22 +288,22 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
 
   alignas(64) Mutex mutex_;  // guards what follows
   std::condition_variable work_;
-  Command* head_ = nullptr;
-  Command* tail_ = nullptr;
-  Chunk* first_chunk_ = nullptr;  // in the order they were filled
-  Chunk* last_chunk_ = nullptr;
-  Chunk* spare_chunks_ = nullptr;
+  QueueEntry* head_ = nullptr;
+  QueueEntry* tail_ = nullptr;
+  EntryChunk* first_chunk_ = nullptr;  // in the order they were filled
+  EntryChunk* last_chunk_ = nullptr;
+  EntryChunk* spare_chunks_ = nullptr;
   int num_spare_chunks_ = 0;
   bool inline_running_ = false;
   bool worker_sleeps_ = false;
-  bool worker_runs_ = false;   // commands that it has taken
-  bool worker_waits_ = false;  // in one of them, for another queue: nothing is half done
-  Command* taken_ = nullptr;   // the one that it runs; its own, unless it waits
-  Command* last_taken_ = nullptr;
+  bool worker_runs_ = false;     // commands that it has taken
+  bool worker_waits_ = false;    // in one of them, for another queue: nothing is half done
+  QueueEntry* taken_ = nullptr;  // the one that it runs; its own, unless it waits
+  QueueEntry* last_taken_ = nullptr;
   bool closing_ = false;
 
   mutable Mutex steps_mutex_;
-  std::deque<std::pair<Ticket, std::shared_ptr<Steps>>> steps_;  // by ticket, of commands that may still run
+  std::deque<std::pair<Ticket, std::shared_ptr<SteppedEntry>>> steps_;  // by ticket, of commands that may still run
 
   mutable Mutex wait_mutex_;
   mutable std::condition_variable progress_;

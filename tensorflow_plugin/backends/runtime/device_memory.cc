@@ -29,12 +29,12 @@ void* Reserve(size_t size) {
 size_t ExtentOf(size_t size) { return RoundUp(size, kPage) + kPage; }
 
 // The memories of all devices there are.
-struct Registry {
+struct MemoryRegistry {
   Mutex mutex;
   std::vector<const DeviceMemory*> memories;
 };
-Registry& AllMemories() {
-  static auto* const registry = new Registry;
+MemoryRegistry& AllMemories() {
+  static auto* const registry = new MemoryRegistry;
   return *registry;
 }
 

@@ -17,16 +17,16 @@ std::array<std::atomic<const IsolatedRange*>, kMaxRanges> all_ranges;
 struct sigaction previous_action;
 
 // Text in a fixed buffer: a signal handler has no heap and no stdio. What does not fit is cut off.
-class Line {
+class SignalSafeText {
  public:
-  Line& operator<<(const char* text) {
+  SignalSafeText& operator<<(const char* text) {
     const size_t n = std::min(std::strlen(text), sizeof(text_) - used_);
     std::memcpy(text_ + used_, text, n);
     used_ += n;
     return *this;
   }
-  Line& operator<<(uint64_t number) { return Number(number, 10); }
-  Line& Hex(uintptr_t number) {
+  SignalSafeText& operator<<(uint64_t number) { return Number(number, 10); }
+  SignalSafeText& Hex(uintptr_t number) {
     *this << "0x";
     return Number(number, 16);
   }
@@ -39,7 +39,7 @@ class Line {
   }
 
  private:
-  Line& Number(uint64_t number, unsigned base) {
+  SignalSafeText& Number(uint64_t number, unsigned base) {
     char digits[24];
     char* p = digits + sizeof(digits);
     *--p = 0;
@@ -98,7 +98,7 @@ void InstallHandler() {
 }  // namespace
 
 IsolatedRange::IsolatedRange(std::string device, uintptr_t begin, size_t size, bool pooled)
-    : device_(std::move(device)), begin_(begin), size_(size), pooled_(pooled), slots_(new Slot[kSlots]) {
+    : device_(std::move(device)), begin_(begin), size_(size), pooled_(pooled), slots_(new HandlerSlot[kSlots]) {
   static std::once_flag once;
   std::call_once(once, InstallHandler);
   for (auto& entry : all_ranges) {
@@ -151,7 +151,7 @@ bool IsolatedRange::Report(uintptr_t address, const char* verb) const {
     begin = b;
     size = slots_[i].size.load(std::memory_order_relaxed);
   }
-  Line line;
+  SignalSafeText line;
   line << "E XPU: the host " << verb << " address ";
   line.Hex(address) << " in the memory of device " << device_.c_str()
                     << ", which TF_XPU_ISOLATE_MEMORY=1 keeps from it.\nE XPU: ";

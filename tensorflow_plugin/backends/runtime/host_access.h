@@ -34,7 +34,7 @@ class IsolatedRange {
 
  private:
   // An address of 0 marks a free slot.
-  struct Slot {
+  struct HandlerSlot {
     std::atomic<uintptr_t> begin{0};
     std::atomic<size_t> size{0};
   };
@@ -45,7 +45,7 @@ class IsolatedRange {
   const uintptr_t begin_;
   const size_t size_;
   const bool pooled_;
-  const std::unique_ptr<Slot[]> slots_;
+  const std::unique_ptr<HandlerSlot[]> slots_;
   std::atomic<size_t> used_slots_{0};  // the slots from here on were never used
 
   Mutex mutex_;

@@ -268,7 +268,7 @@ class HostExecutable::Schedule {
 
  private:
   // Commands [begin, end) of the list; several run side by side.
-  struct Step {
+  struct CommandGroup {
     int begin, end;
   };
 
@@ -342,7 +342,7 @@ class HostExecutable::Schedule {
     return std::max(longest, total / team_size) + kSideBySideNs < one_by_one;
   }
 
-  void RunStep(const Step& step, char* const* at, const ThreadTeam& team, const Listener& listener,
+  void RunStep(const CommandGroup& step, char* const* at, const ThreadTeam& team, const Listener& listener,
                SharedStatus* status) const {
     static const ThreadTeam alone(1);
     if (step.end == step.begin + 1) {
@@ -372,14 +372,14 @@ class HostExecutable::Schedule {
   const std::shared_ptr<const List> list_;
   std::vector<int64_t> costs_;  // by command
   std::vector<int> copies_left_out_;
-  std::vector<Step> steps_;
+  std::vector<CommandGroup> steps_;
   size_t num_awaited_ = 0;
   bool awaits_host_memory_alone_ = false;
   Cost cost_of_awaited_, cost_of_rest_;
 };
 
 // What of a list is not awaited, over the buffers of one run.
-class HostExecutable::Rest final : public CommandQueue::Steps {
+class HostExecutable::Rest final : public CommandQueue::SteppedEntry {
  public:
   // To be made by the thread that runs the list.
   Rest(std::shared_ptr<const Schedule> schedule, std::vector<char*> at)

@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
+#include "tensorflow_plugin/backends/runtime/adaptive_choice.h"
 #include "tensorflow_plugin/backends/runtime/device_memory.h"
 #include "tensorflow_plugin/backends/runtime/kernels.h"
-#include "tensorflow_plugin/backends/runtime/quicker_way.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::runtime {
@@ -30,7 +30,7 @@ class HostExecutable final : public Executable {
   const DeviceMemory* const memory_;
   const std::shared_ptr<const Schedule> schedule_;  // what is queued shares it
   // Whether the thread that enqueues what is not awaited runs it, if that has to be found out.
-  mutable std::optional<QuickerWay> here_;
+  mutable std::optional<AdaptiveChoice> here_;
 };
 
 }  // namespace xpu::runtime

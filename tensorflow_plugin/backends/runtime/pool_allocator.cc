@@ -51,7 +51,7 @@ void* PoolAllocator::TakeLocked(size_t exact) {
     if (it->second.empty()) continue;
     char* const p = it->second.back();
     it->second.pop_back();
-    Block& block = blocks_.at(p);
+    PoolBlock& block = blocks_.at(p);
     block.used = true;
     ++block.segment->second.used_blocks;
     const int64_t bytes = static_cast<int64_t>(block.segment->second.block_size);

@@ -58,7 +58,7 @@ class PoolAllocator {
     size_t block_size = 0;
     int used_blocks = 0;
   };
-  struct Block {
+  struct PoolBlock {
     std::map<char*, Segment>::iterator segment;
     bool used = false;
   };
@@ -76,7 +76,7 @@ class PoolAllocator {
   Mutex grow_mutex_;  // held while the system gives or takes, which may take long; before mutex_
   mutable Mutex mutex_;
   std::map<char*, Segment> segments_;
-  std::unordered_map<void*, Block> blocks_;
+  std::unordered_map<void*, PoolBlock> blocks_;
   std::map<size_t, std::vector<char*>> free_;  // by the blocks' size; the last freed is the next to be used
   AllocatorStats stats_;
 };

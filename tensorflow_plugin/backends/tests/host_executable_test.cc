@@ -306,17 +306,17 @@ TEST_F(HostExecutables, WhoRunsMoreOfThemIsFoundByTrying) {
     here_ = here;
   };
   int here = 0;
-  for (int i = 0; i < 2 * QuickerWay::kRuns + 3; ++i) {
+  for (int i = 0; i < 2 * AdaptiveChoice::kRuns + 3; ++i) {
     run(/*waits_long=*/true);
     here += here_;
   }
-  EXPECT_GE(here, QuickerWay::kRuns);
-  EXPECT_LE(here, QuickerWay::kRuns + 3);
+  EXPECT_GE(here, AdaptiveChoice::kRuns);
+  EXPECT_LE(here, AdaptiveChoice::kRuns + 3);
   for (int i = 0; i < 20; ++i) {
     run(/*waits_long=*/true);
     EXPECT_TRUE(here_);
   }
-  for (int64_t i = 0; i < QuickerWay::kSettled + 2 * QuickerWay::kRuns + 3; ++i) run(/*waits_long=*/false);
+  for (int64_t i = 0; i < AdaptiveChoice::kSettled + 2 * AdaptiveChoice::kRuns + 3; ++i) run(/*waits_long=*/false);
   for (int i = 0; i < 20; ++i) {
     run(/*waits_long=*/false);
     EXPECT_FALSE(here_);

@@ -1,9 +1,8 @@
-#include "tensorflow_plugin/backends/runtime/quicker_way.h"
-
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/runtime/adaptive_choice.h"
 
 namespace xpu::runtime {
 namespace {
@@ -14,7 +13,7 @@ struct Program {
   int64_t now_ns = 1000000;
 
   // How many of n runs took the way `true`.
-  int Run(QuickerWay* way, int n) {
+  int Run(AdaptiveChoice* way, int n) {
     int count = 0;
     for (int i = 0; i < n; ++i) {
       const bool taken = way->Next(now_ns);
@@ -25,12 +24,12 @@ struct Program {
   }
 };
 
-constexpr int kBothTrials = 2 * QuickerWay::kRuns + 3;
+constexpr int kBothTrials = 2 * AdaptiveChoice::kRuns + 3;
 
-TEST(QuickerWay, FindsTheQuickerOneWhateverWasGuessed) {
+TEST(AdaptiveChoice, FindsTheQuickerOneWhateverWasGuessed) {
   for (bool guess : {false, true}) {
     for (bool quicker : {false, true}) {
-      QuickerWay way(guess);
+      AdaptiveChoice way(guess);
       Program program{quicker ? 1100 : 1000, quicker ? 1000 : 1100};
       program.Run(&way, kBothTrials);
       EXPECT_EQ(program.Run(&way, 100), quicker ? 100 : 0) << "guess " << guess;
@@ -38,24 +37,24 @@ TEST(QuickerWay, FindsTheQuickerOneWhateverWasGuessed) {
   }
 }
 
-TEST(QuickerWay, TriesBothEquallyOften) {
-  QuickerWay way(false);
+TEST(AdaptiveChoice, TriesBothEquallyOften) {
+  AdaptiveChoice way(false);
   Program program{1000, 1000};
-  EXPECT_EQ(program.Run(&way, QuickerWay::kRuns + 1), 0);
-  EXPECT_EQ(program.Run(&way, QuickerWay::kRuns + 1), QuickerWay::kRuns + 1);
+  EXPECT_EQ(program.Run(&way, AdaptiveChoice::kRuns + 1), 0);
+  EXPECT_EQ(program.Run(&way, AdaptiveChoice::kRuns + 1), AdaptiveChoice::kRuns + 1);
 }
 
-TEST(QuickerWay, StaysWithTheGuessWhereNothingSpeaksAgainstIt) {
+TEST(AdaptiveChoice, StaysWithTheGuessWhereNothingSpeaksAgainstIt) {
   for (bool guess : {false, true}) {
-    QuickerWay way(guess);
+    AdaptiveChoice way(guess);
     Program program{guess ? 990 : 1000, guess ? 1000 : 990};
     program.Run(&way, kBothTrials);
     EXPECT_EQ(program.Run(&way, 100), guess ? 100 : 0);
   }
 }
 
-TEST(QuickerWay, IsNotMisledByPauses) {
-  QuickerWay way(false);
+TEST(AdaptiveChoice, IsNotMisledByPauses) {
+  AdaptiveChoice way(false);
   Program program{1000, 900};
   for (int i = 0; i < kBothTrials; ++i) {
     program.Run(&way, 1);
@@ -64,24 +63,24 @@ TEST(QuickerWay, IsNotMisledByPauses) {
   EXPECT_EQ(program.Run(&way, 100), 100);
 }
 
-TEST(QuickerWay, LooksAgainLater) {
-  QuickerWay way(false);
+TEST(AdaptiveChoice, LooksAgainLater) {
+  AdaptiveChoice way(false);
   Program program{1000, 1100};
-  program.Run(&way, kBothTrials + QuickerWay::kSettled);
+  program.Run(&way, kBothTrials + AdaptiveChoice::kSettled);
   std::swap(program.false_ns, program.true_ns);
   program.Run(&way, kBothTrials);
   EXPECT_EQ(program.Run(&way, 100), 100);
 }
 
-TEST(QuickerWay, TrialsBecomeRare) {
-  QuickerWay way(false);
+TEST(AdaptiveChoice, TrialsBecomeRare) {
+  AdaptiveChoice way(false);
   Program program{1000, 1100};
   program.Run(&way, 100000);
-  EXPECT_LT(program.Run(&way, 10 * QuickerWay::kMostSettled), 12 * (QuickerWay::kRuns + 2));
+  EXPECT_LT(program.Run(&way, 10 * AdaptiveChoice::kMostSettled), 12 * (AdaptiveChoice::kRuns + 2));
 }
 
-TEST(QuickerWay, ManyThreads) {
-  QuickerWay way(false);
+TEST(AdaptiveChoice, ManyThreads) {
+  AdaptiveChoice way(false);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&way] {

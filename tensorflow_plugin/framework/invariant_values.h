@@ -2,8 +2,8 @@
 //
 // A variable is written in place only if nobody else refers to its buffer. So who holds a reference knows that the
 // value stays as it is; and who is about to write has it given up first, rather than work on a copy.
-#ifndef TENSORFLOW_PLUGIN_FRAMEWORK_HELD_VALUES_H_
-#define TENSORFLOW_PLUGIN_FRAMEWORK_HELD_VALUES_H_
+#ifndef TENSORFLOW_PLUGIN_FRAMEWORK_INVARIANT_VALUES_H_
+#define TENSORFLOW_PLUGIN_FRAMEWORK_INVARIANT_VALUES_H_
 
 #include <atomic>
 #include <memory>
@@ -12,18 +12,18 @@
 
 namespace xpu {
 
-class HeldValue : public std::enable_shared_from_this<HeldValue> {
+class InvariantValue : public std::enable_shared_from_this<InvariantValue> {
  public:
   // Holds the value of a variable, which the caller has locked; null if somebody else refers to it, who may write into
   // it, but for those that hold it, too.
-  static std::shared_ptr<const HeldValue> Hold(const tensorflow::Tensor& value);
+  static std::shared_ptr<const InvariantValue> Hold(const tensorflow::Tensor& value);
   // To be called before anybody writes at this address: what is held there is not any more. A nanosecond if nothing is.
   static void GiveUp(const void* data);
 
-  explicit HeldValue(tensorflow::Tensor value);
-  ~HeldValue();
-  HeldValue(const HeldValue&) = delete;
-  HeldValue& operator=(const HeldValue&) = delete;
+  explicit InvariantValue(tensorflow::Tensor value);
+  ~InvariantValue();
+  InvariantValue(const InvariantValue&) = delete;
+  InvariantValue& operator=(const InvariantValue&) = delete;
 
   // Whether the variable with this value, which the caller has locked, still has the one that is held.
   bool Is(const tensorflow::Tensor& value) const { return valid_.load() && value.data() == data_; }
@@ -39,4 +39,4 @@ class HeldValue : public std::enable_shared_from_this<HeldValue> {
 
 }  // namespace xpu
 
-#endif  // TENSORFLOW_PLUGIN_FRAMEWORK_HELD_VALUES_H_
+#endif  // TENSORFLOW_PLUGIN_FRAMEWORK_INVARIANT_VALUES_H_

@@ -1,11 +1,11 @@
-#include "tensorflow_plugin/backends/runtime/quicker_way.h"
+#include "tensorflow_plugin/backends/runtime/adaptive_choice.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace xpu::runtime {
 
-bool QuickerWay::Next(int64_t now_ns) {
+bool AdaptiveChoice::Next(int64_t now_ns) {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return way_.load(std::memory_order_relaxed);
   const int64_t time_ns = now_ns - std::exchange(last_ns_, now_ns);
@@ -19,7 +19,7 @@ bool QuickerWay::Next(int64_t now_ns) {
   return way_.load(std::memory_order_relaxed);
 }
 
-void QuickerWay::EndTrial() {
+void AdaptiveChoice::EndTrial() {
   run_ = 1;  // the one that begins
   const auto middle = times_.begin() + kRuns / 2;
   std::nth_element(times_.begin(), middle, times_.end());

@@ -1,6 +1,6 @@
 // Which of two ways to do something is quicker, found by trying.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_QUICKER_WAY_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_QUICKER_WAY_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_ADAPTIVE_CHOICE_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_ADAPTIVE_CHOICE_H_
 
 #include <array>
 #include <atomic>
@@ -12,10 +12,10 @@ namespace xpu::runtime {
 
 // For what a program does again and again. How long it takes itself says little where it can go on beside the program;
 // what counts is the time from one beginning to the next. Thread-safe: the runs of all threads are one row.
-class QuickerWay {
+class AdaptiveChoice {
  public:
   // `guess`: the first way to be tried, and the one that stays unless the other is clearly quicker.
-  explicit QuickerWay(bool guess) : way_(guess) {}
+  explicit AdaptiveChoice(bool guess) : way_(guess) {}
 
   // The way of the run that begins now, `now_ns` by a steady clock: the first or the second, false or true.
   bool Next(int64_t now_ns);
@@ -41,4 +41,4 @@ class QuickerWay {
 
 }  // namespace xpu::runtime
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_QUICKER_WAY_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_RUNTIME_ADAPTIVE_CHOICE_H_

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/framework/held_values.h"
+#include "tensorflow_plugin/framework/invariant_values.h"
 
 #include <map>
 #include <mutex>
@@ -9,33 +9,33 @@
 namespace xpu {
 
 // Those that are held, by their addresses. Never destroyed: kernels may be after the program's own objects.
-struct HeldValue::Registry {
+struct InvariantValue::Registry {
   Mutex mutex;
-  std::map<const char*, HeldValue*> values;
+  std::map<const char*, InvariantValue*> values;
   std::atomic<int> count{0};
 
-  void Erase(std::map<const char*, HeldValue*>::iterator at) {
+  void Erase(std::map<const char*, InvariantValue*>::iterator at) {
     values.erase(at);
     --count;
   }
 };
 
-HeldValue::Registry& HeldValue::All() {
+InvariantValue::Registry& InvariantValue::All() {
   static auto* const registry = new Registry;
   return *registry;
 }
 
-HeldValue::HeldValue(tensorflow::Tensor value)
+InvariantValue::InvariantValue(tensorflow::Tensor value)
     : data_(static_cast<const char*>(value.data())), value_(std::move(value)) {}
 
-HeldValue::~HeldValue() {
+InvariantValue::~InvariantValue() {
   Registry& all = All();
   const std::lock_guard<std::mutex> lock(all.mutex);
   const auto found = all.values.find(data_);
   if (found != all.values.end() && found->second == this) all.Erase(found);
 }
 
-std::shared_ptr<const HeldValue> HeldValue::Hold(const tensorflow::Tensor& value) {
+std::shared_ptr<const InvariantValue> InvariantValue::Hold(const tensorflow::Tensor& value) {
   if (value.NumElements() == 0) return nullptr;
   const auto* const data = static_cast<const char*>(value.data());
   Registry& all = All();
@@ -43,17 +43,17 @@ std::shared_ptr<const HeldValue> HeldValue::Hold(const tensorflow::Tensor& value
   const auto found = all.values.find(data);
   if (found != all.values.end()) {
     // Null where its last holder is about to take it out.
-    const std::shared_ptr<HeldValue> held = found->second->weak_from_this().lock();
+    const std::shared_ptr<InvariantValue> held = found->second->weak_from_this().lock();
     return held != nullptr && held->value_.TotalBytes() == value.TotalBytes() ? held : nullptr;
   }
   if (!value.RefCountIsOne()) return nullptr;
-  auto held = std::make_shared<HeldValue>(value);
+  auto held = std::make_shared<InvariantValue>(value);
   all.values.emplace(data, held.get());
   ++all.count;
   return held;
 }
 
-void HeldValue::GiveUp(const void* data) {
+void InvariantValue::GiveUp(const void* data) {
   Registry& all = All();
   if (all.count.load() == 0) return;
   tensorflow::Tensor value;  // freed when the lock is
@@ -61,7 +61,7 @@ void HeldValue::GiveUp(const void* data) {
   const auto* const address = static_cast<const char*>(data);
   auto found = all.values.upper_bound(address);
   if (found == all.values.begin()) return;
-  HeldValue& held = *(--found)->second;
+  InvariantValue& held = *(--found)->second;
   if (address >= held.data_ + held.value_.TotalBytes()) return;
   held.valid_.store(false);
   value = std::move(held.value_);

@@ -1,7 +1,7 @@
 // Labels of kernels that no program asks for by name: the graph passes give them to nodes (TensorFlow's attribute
 // _kernel) that they fit.
-#ifndef TENSORFLOW_PLUGIN_FRAMEWORK_LABELS_H_
-#define TENSORFLOW_PLUGIN_FRAMEWORK_LABELS_H_
+#ifndef TENSORFLOW_PLUGIN_FRAMEWORK_KERNEL_LABELS_H_
+#define TENSORFLOW_PLUGIN_FRAMEWORK_KERNEL_LABELS_H_
 
 namespace xpu::labels {
 
@@ -20,4 +20,4 @@ inline constexpr char kTensorLists[] = "XpuTensorLists";
 
 }  // namespace xpu::labels
 
-#endif  // TENSORFLOW_PLUGIN_FRAMEWORK_LABELS_H_
+#endif  // TENSORFLOW_PLUGIN_FRAMEWORK_KERNEL_LABELS_H_
