@@ -9,9 +9,9 @@ COMMANDS = {
     "doctor": ("doctor", "main", "say whether TensorFlow can use an XPU here, and if not, why"),
     "selftest": ("selftest", "main", "check what is installed, by what it computes: a minute"),
     "bench": ("bench", "main", "compare the XPU with TensorFlow's CPU on this machine: a minute"),
-    "devices": ("commands", "devices", "list the devices that are installed, those that are not enabled, too"),
-    "use": ("commands", "use", "choose the backend for all programs"),
-    "config": ("commands", "config", "show the options and who set them, or change the configuration file"),
+    "devices": ("cli", "devices", "list the devices that are installed, those that are not enabled, too"),
+    "use": ("cli", "use", "choose the backend for all programs"),
+    "config": ("cli", "config", "show the options and who set them, or change the configuration file"),
     "ops": ("ops", "main", "list the ops that have kernels for an XPU, by name, type or family"),
     "conformance": ("conformance", "main", "examine the library of this plugin or of another"),
 }

@@ -10,7 +10,7 @@
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/primitives/backend.h"
-#include "tensorflow_plugin/recording/trace_events.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::cluster {
 

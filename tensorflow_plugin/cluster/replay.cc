@@ -8,7 +8,7 @@
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow_plugin/framework/invariant_values.h"
-#include "tensorflow_plugin/recording/labels.h"
+#include "tensorflow_plugin/trace/labels.h"
 
 namespace xpu::cluster {
 

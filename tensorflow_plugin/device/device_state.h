@@ -12,7 +12,7 @@
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/fork.h"
-#include "tensorflow_plugin/recording/trace_events.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 struct SP_Event_st {
   std::unique_ptr<xpu::Event> event;

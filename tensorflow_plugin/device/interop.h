@@ -36,8 +36,8 @@ int XpuCore_SharesHostMemory();
 // computed of what lies there is counted on any more.
 void XpuCore_WillWrite(const void* address);
 
-// Calls of functions: calls/function_graph.h's ExpectGraph and TakeCall. The latter gives a direct_call::DirectCall,
-// the caller's, for a tensorflow::ProcessFunctionLibraryRuntime.
+// Calls of functions: direct_call/function_graph.h's ExpectGraph and TakeCall. The latter gives a
+// direct_call::DirectCall, the caller's, for a tensorflow::ProcessFunctionLibraryRuntime.
 void XpuCore_ExpectGraph(const char* function);
 void* XpuCore_TakeCall(const void* library);
 

@@ -33,7 +33,7 @@
 #include "tensorflow_plugin/device/stream_uses.h"
 #include "tensorflow_plugin/device/untold.h"
 #include "tensorflow_plugin/primitives/device_name.h"
-#include "tensorflow_plugin/recording/labels.h"
+#include "tensorflow_plugin/trace/labels.h"
 
 namespace xpu {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "tensorflow_plugin/faults/outputs.h"
 #include "tensorflow_plugin/primitives/device_name.h"
-#include "tensorflow_plugin/recording/trace_events.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu {
 namespace {

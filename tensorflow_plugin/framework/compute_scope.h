@@ -4,7 +4,7 @@
 #define TENSORFLOW_PLUGIN_FRAMEWORK_COMPUTE_SCOPE_H_
 
 #include "tensorflow_plugin/primitives/status.h"
-#include "tensorflow_plugin/recording/trace_events.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 struct TF_OpKernelContext;
 

@@ -11,9 +11,9 @@
 
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow_plugin/calls/function_graph.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/members.h"
+#include "tensorflow_plugin/direct_call/function_graph.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/graph/direct_call_plan.h"
 #include "tensorflow_plugin/graph/form_clusters.h"

@@ -1,11 +1,11 @@
-// Which graphs can be called directly (calls/direct_call.h).
+// Which graphs can be called directly (direct_call/direct_call.h).
 #ifndef TENSORFLOW_PLUGIN_GRAPH_DIRECT_CALL_PLAN_H_
 #define TENSORFLOW_PLUGIN_GRAPH_DIRECT_CALL_PLAN_H_
 
 #include <memory>
 
 #include "tensorflow/core/graph/graph.h"
-#include "tensorflow_plugin/calls/call_plan.h"
+#include "tensorflow_plugin/direct_call/call_plan.h"
 
 namespace xpu::graph {
 

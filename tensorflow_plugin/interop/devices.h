@@ -14,7 +14,7 @@
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/core/common_runtime/device.h"
 #include "tensorflow/core/common_runtime/process_function_library_runtime.h"
-#include "tensorflow_plugin/calls/direct_call.h"
+#include "tensorflow_plugin/direct_call/direct_call.h"
 
 namespace xpu::interop {
 
@@ -58,7 +58,7 @@ absl::Status Settle(SP_Stream stream);
 // Copies to the host what the stream's work leaves there, and returns when it has; the failure as of Settle. Without
 // the interpreter's lock, please.
 absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes);
-// See calls/function_graph.h. Only where the core is connected.
+// See direct_call/function_graph.h. Only where the core is connected.
 void ExpectGraph(const char* function);
 std::unique_ptr<direct_call::DirectCall> TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library);
 // As Settle, for those who cannot tell anybody of a failure: it stays for whoever asks next.

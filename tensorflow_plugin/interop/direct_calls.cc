@@ -9,7 +9,7 @@
 #include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
 #include "tensorflow/core/common_runtime/eager/context.h"
 #include "tensorflow/core/common_runtime/eager/tensor_handle.h"
-#include "tensorflow_plugin/calls/direct_call.h"
+#include "tensorflow_plugin/direct_call/direct_call.h"
 #include "tensorflow_plugin/interop/devices.h"
 #include "tensorflow_plugin/interop/eager.h"
 #include "tensorflow_plugin/interop/python_error.h"

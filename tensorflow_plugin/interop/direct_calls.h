@@ -1,4 +1,4 @@
-// Python's calls of functions, made directly (calls/direct_call.h).
+// Python's calls of functions, made directly (direct_call/direct_call.h).
 #ifndef TENSORFLOW_PLUGIN_INTEROP_DIRECT_CALLS_H_
 #define TENSORFLOW_PLUGIN_INTEROP_DIRECT_CALLS_H_
 

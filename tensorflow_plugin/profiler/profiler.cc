@@ -11,7 +11,7 @@
 #include "tensorflow_plugin/primitives/device_name.h"
 #include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/profiler/xspace.h"
-#include "tensorflow_plugin/recording/trace_events.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::profiler {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/primitives/backend.h"
-#include "tensorflow_plugin/recording/trace_events.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::profiler {
 

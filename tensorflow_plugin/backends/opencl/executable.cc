@@ -10,7 +10,7 @@ namespace {
 
 // Shows its commands to a profiler that listens. A driver's own lists (cl_khr_command_buffer) keep the places of their
 // operands, which another run has elsewhere.
-class ShownOneByOne final : public SequentialExecutable {
+class TracedSequentialExecutable final : public SequentialExecutable {
  public:
   using SequentialExecutable::SequentialExecutable;
 
@@ -43,7 +43,7 @@ class ShownOneByOne final : public SequentialExecutable {
 
 std::unique_ptr<Executable> OpenclDevice::Prepare(std::shared_ptr<const commands::List> list,
                                                   const commands::MemoryPlan&) {
-  return std::make_unique<ShownOneByOne>(*this, std::move(list));
+  return std::make_unique<TracedSequentialExecutable>(*this, std::move(list));
 }
 
 }  // namespace xpu::opencl

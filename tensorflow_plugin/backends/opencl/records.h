@@ -8,8 +8,8 @@
 
 #include "tensorflow_plugin/backends/opencl/driver.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
-#include "tensorflow_plugin/recording/labels.h"
-#include "tensorflow_plugin/recording/trace_events.h"
+#include "tensorflow_plugin/trace/labels.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::opencl {
 

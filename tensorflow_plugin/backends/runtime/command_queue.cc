@@ -12,7 +12,7 @@
 #include "tensorflow_plugin/backends/runtime/float_mode.h"
 #include "tensorflow_plugin/backends/runtime/log.h"
 #include "tensorflow_plugin/backends/runtime/spin.h"
-#include "tensorflow_plugin/recording/labels.h"
+#include "tensorflow_plugin/trace/labels.h"
 
 namespace xpu::runtime {
 namespace {

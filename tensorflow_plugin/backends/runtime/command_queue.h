@@ -21,7 +21,7 @@
 #include "tensorflow_plugin/backends/runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/primitives/status.h"
-#include "tensorflow_plugin/recording/trace_events.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::runtime {
 

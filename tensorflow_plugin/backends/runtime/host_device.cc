@@ -8,7 +8,7 @@
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
 #include "tensorflow_plugin/backends/runtime/machine.h"
-#include "tensorflow_plugin/recording/labels.h"
+#include "tensorflow_plugin/trace/labels.h"
 
 namespace xpu::runtime {
 namespace {

@@ -9,7 +9,7 @@
 #include "tensorflow_plugin/backends/runtime/copies.h"
 #include "tensorflow_plugin/backends/runtime/host_stream.h"
 #include "tensorflow_plugin/backends/runtime/shared_status.h"
-#include "tensorflow_plugin/recording/labels.h"
+#include "tensorflow_plugin/trace/labels.h"
 
 namespace xpu::runtime {
 namespace {

@@ -6,7 +6,7 @@
 #include "tensorflow_plugin/backends/runtime/clock.h"
 #include "tensorflow_plugin/backends/runtime/copies.h"
 #include "tensorflow_plugin/backends/runtime/large_pages.h"
-#include "tensorflow_plugin/recording/labels.h"
+#include "tensorflow_plugin/trace/labels.h"
 
 namespace xpu::runtime {
 namespace {

@@ -1,9 +1,9 @@
-#include "tensorflow_plugin/calls/function_graph.h"
+#include "tensorflow_plugin/direct_call/function_graph.h"
 
 #include <atomic>
 #include <utility>
 
-#include "tensorflow_plugin/calls/call_plan.h"
+#include "tensorflow_plugin/direct_call/call_plan.h"
 
 namespace xpu::direct_call {
 namespace {

@@ -1,8 +1,9 @@
+#include "tensorflow_plugin/backends/runtime/adaptive_choice.h"
+
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tensorflow_plugin/backends/runtime/adaptive_choice.h"
 
 namespace xpu::runtime {
 namespace {

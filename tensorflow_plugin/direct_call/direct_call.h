@@ -4,8 +4,8 @@
 // from call to call: keys of caches, copies of handles, an executor's node for each argument, two threads for a graph
 // with ops on two devices. In a training step of a small model, whose variables are arguments and whose ops are one
 // cluster, that is most of the time.
-#ifndef TENSORFLOW_PLUGIN_CALLS_DIRECT_CALL_H_
-#define TENSORFLOW_PLUGIN_CALLS_DIRECT_CALL_H_
+#ifndef TENSORFLOW_PLUGIN_DIRECT_CALL_DIRECT_CALL_H_
+#define TENSORFLOW_PLUGIN_DIRECT_CALL_DIRECT_CALL_H_
 
 #include <functional>
 #include <vector>
@@ -37,4 +37,4 @@ class DirectCall {
 
 }  // namespace xpu::direct_call
 
-#endif  // TENSORFLOW_PLUGIN_CALLS_DIRECT_CALL_H_
+#endif  // TENSORFLOW_PLUGIN_DIRECT_CALL_DIRECT_CALL_H_

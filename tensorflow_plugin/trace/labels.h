@@ -1,6 +1,6 @@
 // What is known of a command before it runs: its name, its op, and how much it computes and moves.
-#ifndef TENSORFLOW_PLUGIN_RECORDING_LABELS_H_
-#define TENSORFLOW_PLUGIN_RECORDING_LABELS_H_
+#ifndef TENSORFLOW_PLUGIN_TRACE_LABELS_H_
+#define TENSORFLOW_PLUGIN_TRACE_LABELS_H_
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "tensorflow_plugin/primitives/check.h"
 #include "tensorflow_plugin/primitives/list.h"
-#include "tensorflow_plugin/recording/trace_events.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::trace {
 
@@ -49,4 +49,4 @@ std::vector<Label> LabelsOf(const commands::List& list);
 
 }  // namespace xpu::trace
 
-#endif  // TENSORFLOW_PLUGIN_RECORDING_LABELS_H_
+#endif  // TENSORFLOW_PLUGIN_TRACE_LABELS_H_

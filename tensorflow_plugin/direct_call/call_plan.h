@@ -1,6 +1,6 @@
 // A graph as a row of steps, and their kernels.
-#ifndef TENSORFLOW_PLUGIN_CALLS_CALL_PLAN_H_
-#define TENSORFLOW_PLUGIN_CALLS_CALL_PLAN_H_
+#ifndef TENSORFLOW_PLUGIN_DIRECT_CALL_CALL_PLAN_H_
+#define TENSORFLOW_PLUGIN_DIRECT_CALL_CALL_PLAN_H_
 
 #include <memory>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "tensorflow/core/common_runtime/process_function_library_runtime.h"
 #include "tensorflow/core/framework/node_def.pb.h"
-#include "tensorflow_plugin/calls/direct_call.h"
+#include "tensorflow_plugin/direct_call/direct_call.h"
 
 namespace xpu::direct_call {
 
@@ -36,4 +36,4 @@ std::unique_ptr<DirectCall> MakeCall(const CallPlan& plan, const tensorflow::Pro
 
 }  // namespace xpu::direct_call
 
-#endif  // TENSORFLOW_PLUGIN_CALLS_CALL_PLAN_H_
+#endif  // TENSORFLOW_PLUGIN_DIRECT_CALL_CALL_PLAN_H_

@@ -5,8 +5,8 @@
 // memory gets its events from runtime/; one with timers of its own makes a Line per queue, takes the label of a command
 // when it is enqueued (LabelOf in labels.h), and calls Record when it knows when the command ran; what it knows only
 // later it records when its EventSource is asked.
-#ifndef TENSORFLOW_PLUGIN_RECORDING_TRACE_EVENTS_H_
-#define TENSORFLOW_PLUGIN_RECORDING_TRACE_EVENTS_H_
+#ifndef TENSORFLOW_PLUGIN_TRACE_TRACE_EVENTS_H_
+#define TENSORFLOW_PLUGIN_TRACE_TRACE_EVENTS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -218,4 +218,4 @@ Trace Stop();
 
 }  // namespace xpu::trace
 
-#endif  // TENSORFLOW_PLUGIN_RECORDING_TRACE_EVENTS_H_
+#endif  // TENSORFLOW_PLUGIN_TRACE_TRACE_EVENTS_H_

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/calls/call_plan.h"
+#include "tensorflow_plugin/direct_call/call_plan.h"
 
 #include <atomic>
 #include <utility>

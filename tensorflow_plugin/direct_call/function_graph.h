@@ -1,6 +1,6 @@
 // How a call learns the graph of its function (direct_call.h).
-#ifndef TENSORFLOW_PLUGIN_CALLS_FUNCTION_GRAPH_H_
-#define TENSORFLOW_PLUGIN_CALLS_FUNCTION_GRAPH_H_
+#ifndef TENSORFLOW_PLUGIN_DIRECT_CALL_FUNCTION_GRAPH_H_
+#define TENSORFLOW_PLUGIN_DIRECT_CALL_FUNCTION_GRAPH_H_
 
 #include <memory>
 #include <string>
@@ -34,4 +34,4 @@ DirectCall* TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library);
 
 }  // namespace xpu::direct_call
 
-#endif  // TENSORFLOW_PLUGIN_CALLS_FUNCTION_GRAPH_H_
+#endif  // TENSORFLOW_PLUGIN_DIRECT_CALL_FUNCTION_GRAPH_H_

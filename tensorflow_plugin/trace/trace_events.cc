@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/recording/trace_events.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 #include <time.h>
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "tensorflow_plugin/recording/labels.h"
+#include "tensorflow_plugin/trace/labels.h"
 
 namespace xpu::trace {
 namespace {
