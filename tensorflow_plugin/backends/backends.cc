@@ -1,7 +1,7 @@
 #include "tensorflow_plugin/backends/backends.h"
 
+#include "tensorflow_plugin/backends/cpu/backend.h"
 #include "tensorflow_plugin/backends/cuda/backend.h"
-#include "tensorflow_plugin/backends/host/backend.h"
 #include "tensorflow_plugin/backends/opencl/backend.h"
 #include "tensorflow_plugin/backends/reference/backend.h"
 
@@ -9,7 +9,7 @@ namespace xpu {
 
 const std::vector<const Backend*>& Backends() {
   static const std::vector<const Backend*> backends = {
-      &host::TheBackend(),
+      &cpu::TheBackend(),
       &reference::TheBackend(),
       &opencl::TheBackend(),
       &cuda::TheBackend(),

@@ -2,9 +2,9 @@
 // moved.
 //
 // Whoever may record asks On() first, one relaxed load; nothing else happens while nobody listens. A backend on host
-// memory gets its events from runtime/; one with timers of its own makes a Line per queue, takes the label of a command
-// when it is enqueued (LabelOf in labels.h), and calls Record when it knows when the command ran; what it knows only
-// later it records when its EventSource is asked.
+// memory gets its events from host_runtime/; one with timers of its own makes a Line per queue, takes the label of a
+// command when it is enqueued (LabelOf in labels.h), and calls Record when it knows when the command ran; what it knows
+// only later it records when its EventSource is asked.
 #ifndef TENSORFLOW_PLUGIN_TRACE_TRACE_EVENTS_H_
 #define TENSORFLOW_PLUGIN_TRACE_TRACE_EVENTS_H_
 

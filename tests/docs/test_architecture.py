@@ -77,7 +77,7 @@ def built_edges(package):
 
 
 # What any folder under backends/ may use.
-FOR_BACKENDS = {"backends/plain", "backends/runtime", "primitives", "trace"}
+FOR_BACKENDS = {"backends/plain", "backends/host_runtime", "primitives", "trace"}
 
 
 def stated_edges():

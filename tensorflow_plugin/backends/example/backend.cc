@@ -9,16 +9,16 @@
 #include <cstring>
 #include <map>
 
+#include "tensorflow_plugin/backends/host_runtime/clock.h"
+#include "tensorflow_plugin/backends/host_runtime/command_queue.h"
+#include "tensorflow_plugin/backends/host_runtime/device_memory.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
-#include "tensorflow_plugin/backends/runtime/clock.h"
-#include "tensorflow_plugin/backends/runtime/command_queue.h"
-#include "tensorflow_plugin/backends/runtime/device_memory.h"
 
 namespace xpu::example {
 namespace {
 
-using runtime::CommandQueue;
-using runtime::DeviceMemory;
+using host_runtime::CommandQueue;
+using host_runtime::DeviceMemory;
 
 // ---- Streams, events and timers. The queue numbers its commands, so a number says how far the device is.
 
@@ -39,7 +39,7 @@ class ExampleStream final : public Stream {
   ~ExampleStream() override { Wait(); }
   // Commands that cannot fail.
   Status Add(std::function<void()> command) {
-    queue_.Enqueue([command = std::move(command)](const runtime::ThreadTeam&) {
+    queue_.Enqueue([command = std::move(command)](const host_runtime::ThreadTeam&) {
       command();
       return OkStatus();
     });
@@ -51,7 +51,7 @@ class ExampleStream final : public Stream {
   void WaitFor(Stream&) override {}
   // The queue keeps the failure, and destroys the callback before it goes on.
   void HostCallback(std::function<Status()> callback) override {
-    queue_.Enqueue([callback = std::move(callback)](const runtime::ThreadTeam&) { return callback(); });
+    queue_.Enqueue([callback = std::move(callback)](const host_runtime::ThreadTeam&) { return callback(); });
   }
   // Translate leaves the host's addresses alone.
   Status CopyHostToDevice(void* to, const void* from, size_t n) override { return CopyDeviceToDevice(to, from, n); }
@@ -66,7 +66,7 @@ class ExampleStream final : public Stream {
     return Add([to = static_cast<uint32_t*>(memory_.Translate(to)), value, n] { std::fill_n(to, n / 4, value); });
   }
   void Stamp(const Time& time) {
-    (void)Add([time] { *time = runtime::NowNs(); });
+    (void)Add([time] { *time = host_runtime::NowNs(); });
   }
   bool Idle() const override { return queue_.Idle(); }
   void Wait() override { queue_.Wait(queue_.submitted()); }

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/backends/host_runtime/machine.h"
 #include "tensorflow_plugin/backends/opencl/device.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
-#include "tensorflow_plugin/backends/runtime/machine.h"
 #include "tensorflow_plugin/primitives/device_name.h"
 
 namespace xpu::opencl {
@@ -70,7 +70,7 @@ class OpenclBackend final : public Backend {
  private:
   // A processor's memory is the host's: of a container's share the driver may know nothing.
   static int64_t MemoryOf(const Hardware& hardware) {
-    const int64_t of_machine = hardware.is_processor ? runtime::TotalMachineMemory() : 0;
+    const int64_t of_machine = hardware.is_processor ? host_runtime::TotalMachineMemory() : 0;
     return of_machine > 0 ? std::min(of_machine, hardware.memory_bytes) : hardware.memory_bytes;
   }
 

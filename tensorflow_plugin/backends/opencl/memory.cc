@@ -8,8 +8,8 @@
 #include <mutex>
 #include <utility>
 
-#include "tensorflow_plugin/backends/runtime/log.h"
-#include "tensorflow_plugin/backends/runtime/machine.h"
+#include "tensorflow_plugin/backends/host_runtime/log.h"
+#include "tensorflow_plugin/backends/host_runtime/machine.h"
 
 namespace xpu::opencl {
 namespace {
@@ -51,8 +51,9 @@ Memory::Memory(const Hardware& hardware, cl_context context, const Options& opti
       options_(options),
       begin_(begin),
       span_(span),
-      explained_(options.explain ? std::make_unique<runtime::IsolatedRange>(options.device, begin, span, options.pooled)
-                                 : nullptr),
+      explained_(options.explain
+                     ? std::make_unique<host_runtime::IsolatedRange>(options.device, begin, span, options.pooled)
+                     : nullptr),
       next_(begin) {
   stats_.bytes_limit = options.limit;
   Ranges& ranges = AllRanges();
@@ -102,7 +103,7 @@ void* Memory::Allocate(size_t size) {
   if (hardware_.largest_allocation > 0 && size > static_cast<size_t>(hardware_.largest_allocation)) return nullptr;
   const int64_t bytes = static_cast<int64_t>(size);
   // The host's memory is given on first touch, where a shortage would kill the process: ask before, not then.
-  const int64_t available = hardware_.is_processor ? runtime::AvailableMachineMemory() : 0;
+  const int64_t available = hardware_.is_processor ? host_runtime::AvailableMachineMemory() : 0;
   if (available > 0 && bytes > available) return nullptr;
   std::lock_guard<std::shared_mutex> lock(mutex_);
   if (bytes > options_.limit - stats_.bytes_in_use) return nullptr;
@@ -129,7 +130,8 @@ void Memory::Deallocate(void* address) {
   std::lock_guard<std::shared_mutex> lock(mutex_);
   const auto arena = arenas_.find(reinterpret_cast<uintptr_t>(address));
   if (arena == arenas_.end()) {
-    runtime::LogError("deallocation of ", address, ", which is not allocated device memory (or no longer): ignored");
+    host_runtime::LogError("deallocation of ", address,
+                           ", which is not allocated device memory (or no longer): ignored");
     return;
   }
   if (explained_ != nullptr) explained_->Remove(address);
@@ -151,7 +153,7 @@ void Memory::ResetStats() {
 }
 
 void Memory::Usage(int64_t* free_bytes, int64_t* total_bytes) const {
-  const int64_t available = hardware_.is_processor ? runtime::AvailableMachineMemory() : 0;
+  const int64_t available = hardware_.is_processor ? host_runtime::AvailableMachineMemory() : 0;
   std::shared_lock<std::shared_mutex> lock(mutex_);
   *total_bytes = options_.limit;
   *free_bytes = options_.limit - stats_.bytes_in_use;

@@ -16,9 +16,9 @@
 #include <shared_mutex>
 #include <string>
 
+#include "tensorflow_plugin/backends/host_runtime/host_access.h"
 #include "tensorflow_plugin/backends/opencl/driver.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
-#include "tensorflow_plugin/backends/runtime/host_access.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::opencl {
@@ -82,7 +82,7 @@ class Memory {
   const Options options_;
   const uintptr_t begin_;
   const size_t span_;
-  const std::unique_ptr<runtime::IsolatedRange> explained_;  // null if nothing is to be explained
+  const std::unique_ptr<host_runtime::IsolatedRange> explained_;  // null if nothing is to be explained
 
   mutable std::shared_mutex mutex_;
   std::map<uintptr_t, AddressRange> arenas_;  // by address

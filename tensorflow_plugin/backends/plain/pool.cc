@@ -2,14 +2,14 @@
 #include <type_traits>
 #include <vector>
 
+#include "tensorflow_plugin/backends/host_runtime/spatial.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
-#include "tensorflow_plugin/backends/runtime/spatial.h"
 
 namespace xpu::plain {
 namespace {
 
-using runtime::CellRange;
-using runtime::SpatialStrides;
+using host_runtime::CellRange;
+using host_runtime::SpatialStrides;
 
 // float sums in double, which makes this the better oracle; integers sum in int64.
 template <typename T>
@@ -105,7 +105,7 @@ void WithPositions(const PoolDesc& d, const T* x, T* y, P* positions) {
 
 template <typename T>
 void Gradient(const PoolDesc& d, const T* x, const T* dy, T* dx) {
-  std::vector<Sum<T>> sums(d.batch * d.channels * runtime::Cells(d.input), 0);
+  std::vector<Sum<T>> sums(d.batch * d.channels * host_runtime::Cells(d.input), 0);
   ForEachWindow(d, [&](int64_t out, int64_t base, const int64_t* begin, const int64_t* end, const SpatialStrides& s) {
     const Sum<T> g = static_cast<Sum<T>>(dy[out]);
     if (d.kind == PoolKind::kMax) {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "tensorflow_plugin/backends/runtime/random_numbers.h"
+#include "tensorflow_plugin/backends/host_runtime/random_numbers.h"
 
 namespace xpu::plain {
 namespace {
@@ -39,8 +39,8 @@ class Doubles {
   int left_ = 0;
 };
 
-void UniformPair(const uint32_t* bits, double* out) { runtime::UniformGroup(bits, out); }
-void NormalPair(const uint32_t* bits, double* out) { runtime::BoxMuller(bits, out); }
+void UniformPair(const uint32_t* bits, double* out) { host_runtime::UniformGroup(bits, out); }
+void NormalPair(const uint32_t* bits, double* out) { host_runtime::BoxMuller(bits, out); }
 
 // Marsaglia and Tsang, "A simple method for generating gamma variables", ACM Trans. Math. Softw. 26, 2000: d v is
 // gamma(d + 1/3, 1), for v = (1 + c x)^3 of a normal x, if accepted with a probability that is 0.95 and more.
@@ -73,7 +73,7 @@ template <typename T>
 void GammaOf(const RandomDesc& desc, const Args& args, int64_t begin, int64_t end) {
   const T* const alphas = Parameters<T>(desc, args, 0);
   const int64_t samples = desc.n / desc.parameters;
-  const Philox start = runtime::GeneratorOf(runtime::WithStart(desc, args));
+  const Philox start = host_runtime::GeneratorOf(host_runtime::WithStart(desc, args));
   for (int64_t i = begin; i < end; ++i) {
     const int64_t parameter = i / samples, sample = i % samples;
     Philox generator = start;
@@ -90,7 +90,7 @@ template <typename T>
 class Candidates {
  public:
   using C = ComputeTypeT<T>;
-  static constexpr int kGroup = runtime::kGroupSize<T>;
+  static constexpr int kGroup = host_runtime::kGroupSize<T>;
   static constexpr int kMost = 1000;  // refusals in a row
 
   Candidates(C low, C high) : low_(low), high_(high) {
@@ -117,17 +117,17 @@ class Candidates {
     generator.Next(bits);
     count = kGroup;
     if (method_ == Method::kNormal) {
-      runtime::NormalGroup(bits, drawn);
+      host_runtime::NormalGroup(bits, drawn);
       for (int i = 0; i < count; ++i) {
         value[i] = drawn[i];
         accepted[i] = value[i] >= low_ && value[i] <= high_;
       }
       return;
     }
-    runtime::UniformGroup(bits, drawn);
+    host_runtime::UniformGroup(bits, drawn);
     if (method_ == Method::kUniform) {
       generator.Next(bits);
-      runtime::UniformGroup(bits, second);
+      host_runtime::UniformGroup(bits, second);
       for (int i = 0; i < count; ++i) {
         value[i] = R(R(C(drawn[i]) * difference_) + low_);
         const C g = R(R(plus_ - R(value[i] * value[i])) / 2);
@@ -172,7 +172,7 @@ Status BoundedNormalOf(const RandomDesc& desc, const Args& args) {
   using C = ComputeTypeT<T>;
   const auto R = &Candidates<T>::R;
   const int64_t samples = desc.n / desc.parameters;
-  Philox generator = runtime::GeneratorOf(runtime::WithStart(desc, args));
+  Philox generator = host_runtime::GeneratorOf(host_runtime::WithStart(desc, args));
   for (int64_t p = 0; p < desc.parameters; ++p) {
     const auto parameter = [&](int i) { return static_cast<C>(Parameters<T>(desc, args, i)[p]); };
     const C mean = parameter(0);

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tensorflow_plugin/backends/host_runtime/float_mode.h"
 #include "tensorflow_plugin/backends/plain/special_functions.h"
-#include "tensorflow_plugin/backends/runtime/float_mode.h"
 #include "xpu_eigen/SpecialFunctions.h"
 
 namespace xpu::plain::special {
@@ -61,7 +61,7 @@ double Zeta(double x, double q) {
   // Eigen 3.4 divides by the sum, which may be 0; TensorFlow's is later and ends there.
   if (x > 1 && q > 0 && std::pow(q, -x) == 0) return 0;
   // Its terms are a fraction of a result that may be near the least number.
-  const runtime::ScopedFloatMode mode(runtime::FloatMode::WithSubnormalResults());
+  const host_runtime::ScopedFloatMode mode(host_runtime::FloatMode::WithSubnormalResults());
   const double zeta = numext::zeta(x, q);
   return std::abs(zeta) < std::numeric_limits<double>::min() ? 0 : zeta;
 }

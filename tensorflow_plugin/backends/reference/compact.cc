@@ -28,7 +28,7 @@ Status Compact(const CompactDesc& desc, const T* x, int64_t* out) {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const CompactDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+Status ReferenceKernels::Run(const CompactDesc& desc, const Args& args, const host_runtime::ThreadTeam&) const {
   Status status;
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;

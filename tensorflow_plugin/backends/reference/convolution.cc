@@ -1,10 +1,10 @@
+#include "tensorflow_plugin/backends/host_runtime/spatial.h"
 #include "tensorflow_plugin/backends/reference/kernels.h"
-#include "tensorflow_plugin/backends/runtime/spatial.h"
 
 namespace xpu::reference {
 namespace {
 
-using runtime::SpatialStrides;
+using host_runtime::SpatialStrides;
 
 template <typename F>
 void ForEachCell(const int64_t* extent, F&& f) {
@@ -131,7 +131,7 @@ struct Accumulator<double> {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const ConvolutionDesc& d, const Args& args, const runtime::ThreadTeam& team) const {
+Status ReferenceKernels::Run(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team) const {
   auto run = [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Convolution<T, typename Accumulator<T>::type> convolution(d);

@@ -5,7 +5,7 @@
 
 namespace xpu::reference {
 
-Status ReferenceKernels::Run(const CopyStridedDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+Status ReferenceKernels::Run(const CopyStridedDesc& desc, const Args& args, const host_runtime::ThreadTeam&) const {
   const int rank = desc.shape.rank();
   const char* src = static_cast<const char*>(args.in[0]);
   char* dst = static_cast<char*>(args.out[0]);

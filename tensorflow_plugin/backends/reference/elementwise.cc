@@ -5,7 +5,7 @@
 
 namespace xpu::reference {
 
-Status ReferenceKernels::Run(const ElementwiseDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+Status ReferenceKernels::Run(const ElementwiseDesc& desc, const Args& args, const host_runtime::ThreadTeam&) const {
   if (desc.shape.num_elements() == 0) return OkStatus();
   const Program& program = *desc.program;
   plain::Evaluator evaluator(desc, args);

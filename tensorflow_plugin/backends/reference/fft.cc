@@ -71,7 +71,7 @@ void Run(const FftDesc& d, const Args& args) {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const FftDesc& d, const Args& args, const runtime::ThreadTeam&) const {
+Status ReferenceKernels::Run(const FftDesc& d, const Args& args, const host_runtime::ThreadTeam&) const {
   d.type == DType::kComplex64 ? reference::Run<float>(d, args) : reference::Run<double>(d, args);
   return OkStatus();
 }

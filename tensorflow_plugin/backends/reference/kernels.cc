@@ -46,7 +46,7 @@ double Product(const Dims& dims) {
 
 template <typename Desc>
 int64_t Estimate(const Desc&) {
-  return runtime::KernelSet::kNoEstimate;
+  return host_runtime::KernelSet::kNoEstimate;
 }
 int64_t Estimate(const ElementwiseDesc& desc) {
   return Total(Product(desc.shape) * static_cast<double>(1 + desc.program->instrs().size()));
@@ -63,9 +63,9 @@ int64_t Estimate(const CompactDesc& desc) { return Total(Product(desc.shape)); }
 XPU_PRIMITIVES(XPU_ESTIMATE)
 #undef XPU_ESTIMATE
 
-#define XPU_PLAIN(name)                                                                                      \
-  Status ReferenceKernels::Run(const name##Desc& desc, const Args& args, const runtime::ThreadTeam&) const { \
-    return plain::Run(desc, args);                                                                           \
+#define XPU_PLAIN(name)                                                                                           \
+  Status ReferenceKernels::Run(const name##Desc& desc, const Args& args, const host_runtime::ThreadTeam&) const { \
+    return plain::Run(desc, args);                                                                                \
   }
 XPU_PLAIN(Reduce)
 XPU_PLAIN(Pool)
@@ -78,12 +78,12 @@ XPU_PLAIN(Factorize)
 XPU_PLAIN(Solve)
 #undef XPU_PLAIN
 
-Status ReferenceKernels::Run(const MatMulDesc& desc, const Args& args, const runtime::ThreadTeam& team) const {
+Status ReferenceKernels::Run(const MatMulDesc& desc, const Args& args, const host_runtime::ThreadTeam& team) const {
   XPU_RETURN_IF_ERROR(plain::Run(desc, args));
   return HasEpilogue(desc) ? RunEpilogue(plain::EpilogueOf(desc, args), team) : OkStatus();
 }
 
-Status ReferenceKernels::RunEpilogue(const plain::Epilogue& epilogue, const runtime::ThreadTeam& team) const {
+Status ReferenceKernels::RunEpilogue(const plain::Epilogue& epilogue, const host_runtime::ThreadTeam& team) const {
   return Run(epilogue.desc, epilogue.args, team);
 }
 

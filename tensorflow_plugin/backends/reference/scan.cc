@@ -5,7 +5,7 @@
 
 namespace xpu::reference {
 
-Status ReferenceKernels::Run(const ScanDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+Status ReferenceKernels::Run(const ScanDesc& desc, const Args& args, const host_runtime::ThreadTeam&) const {
   plain::VisitScan(desc, [&](auto tag, auto kind) {
     using T = typename decltype(tag)::type;
     using C = ComputeTypeT<T>;

@@ -4,9 +4,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "tensorflow_plugin/backends/host_runtime/indices.h"
+#include "tensorflow_plugin/backends/host_runtime/scatter_op.h"
 #include "tensorflow_plugin/backends/reference/kernels.h"
-#include "tensorflow_plugin/backends/runtime/indices.h"
-#include "tensorflow_plugin/backends/runtime/scatter_op.h"
 
 namespace xpu::reference {
 namespace {
@@ -23,11 +23,11 @@ Targets TargetsOf(const ScatterDesc& desc, const I* indices) {
   Targets targets{std::vector<int64_t>(desc.num_indices), OkStatus()};
   for (int64_t j = 0; j < desc.num_indices; ++j) {
     const I* index = indices + j * depth;
-    targets.rows[j] = runtime::RowOf(index, desc.dims);
+    targets.rows[j] = host_runtime::RowOf(index, desc.dims);
     if (targets.rows[j] >= 0 || !targets.status.ok()) continue;
     const bool negative = std::any_of(index, index + depth, [](I i) { return i < I{0}; });
     if (desc.skip_negative && negative) continue;
-    targets.status = runtime::IndexError(std::to_string(j), index, desc.dims);
+    targets.status = host_runtime::IndexError(std::to_string(j), index, desc.dims);
   }
   return targets;
 }
@@ -41,9 +41,9 @@ Status Scatter(const ScatterDesc& desc, const Targets& targets, const T* updates
       const T update = desc.scalar_update ? updates[0] : updates[j * desc.inner + k];
       T& element = buffer[targets.rows[j] * desc.inner + k];
       if constexpr (kind == ScatterKind::kDiv && std::is_integral_v<T>) {
-        if (update == T{0} && division.ok()) division = runtime::DivisionByZero(j, k);
+        if (update == T{0} && division.ok()) division = host_runtime::DivisionByZero(j, k);
       }
-      element = runtime::Combine<kind>(element, update);
+      element = host_runtime::Combine<kind>(element, update);
     }
   }
   return targets.status.ok() ? division : targets.status;
@@ -51,9 +51,9 @@ Status Scatter(const ScatterDesc& desc, const Targets& targets, const T* updates
 
 }  // namespace
 
-Status ReferenceKernels::Run(const ScatterDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+Status ReferenceKernels::Run(const ScatterDesc& desc, const Args& args, const host_runtime::ThreadTeam&) const {
   Targets targets;
-  XPU_RETURN_IF_ERROR(runtime::VisitIndexType(desc.index_type, [&](auto tag) {
+  XPU_RETURN_IF_ERROR(host_runtime::VisitIndexType(desc.index_type, [&](auto tag) {
     using I = typename decltype(tag)::type;
     targets = TargetsOf(desc, static_cast<const I*>(args.in[0]));
     return OkStatus();
@@ -61,7 +61,7 @@ Status ReferenceKernels::Run(const ScatterDesc& desc, const Args& args, const ru
   Status status;
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    runtime::VisitScatter<T>(desc.kind, [&](auto kind) {
+    host_runtime::VisitScatter<T>(desc.kind, [&](auto kind) {
       status = Scatter<kind.value>(desc, targets, static_cast<const T*>(args.in[1]), static_cast<T*>(args.out[0]));
     });
   });

@@ -25,7 +25,7 @@ int64_t Search(const T* row, int64_t n, T x, bool upper) {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const SearchDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+Status ReferenceKernels::Run(const SearchDesc& desc, const Args& args, const host_runtime::ThreadTeam&) const {
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (IsFloating(DTypeOf<T>::value) || IsInteger(DTypeOf<T>::value)) {

@@ -28,7 +28,7 @@ void Sort(const SortDesc& desc, const T* x, T* elements, I* positions) {
 
 }  // namespace
 
-Status ReferenceKernels::Run(const SortDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+Status ReferenceKernels::Run(const SortDesc& desc, const Args& args, const host_runtime::ThreadTeam&) const {
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (IsFloating(DTypeOf<T>::value) || IsInteger(DTypeOf<T>::value)) {

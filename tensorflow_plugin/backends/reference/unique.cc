@@ -26,7 +26,7 @@ void Unique(const UniqueDesc& desc, const T* x, I* numbers, int64_t* firsts, int
 
 }  // namespace
 
-Status ReferenceKernels::Run(const UniqueDesc& desc, const Args& args, const runtime::ThreadTeam&) const {
+Status ReferenceKernels::Run(const UniqueDesc& desc, const Args& args, const host_runtime::ThreadTeam&) const {
   VisitType(desc.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     VisitType(desc.index_type, [&](auto index_tag) {

@@ -1,11 +1,11 @@
-#include "tensorflow_plugin/backends/runtime/adaptive_choice.h"
+#include "tensorflow_plugin/backends/host_runtime/adaptive_choice.h"
 
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
 
-namespace xpu::runtime {
+namespace xpu::host_runtime {
 namespace {
 
 // A program whose runs take so long, by the way that they take.
@@ -93,4 +93,4 @@ TEST(AdaptiveChoice, ManyThreads) {
 }
 
 }  // namespace
-}  // namespace xpu::runtime
+}  // namespace xpu::host_runtime

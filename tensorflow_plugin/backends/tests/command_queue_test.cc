@@ -1,5 +1,5 @@
 // The command queue under many threads: order, exclusion, dependencies, failures. Clean under the thread sanitizer.
-#include "tensorflow_plugin/backends/runtime/command_queue.h"
+#include "tensorflow_plugin/backends/host_runtime/command_queue.h"
 
 #include <signal.h>
 #if defined(__x86_64__)
@@ -15,7 +15,7 @@
 
 #include "gtest/gtest.h"
 
-namespace xpu::runtime {
+namespace xpu::host_runtime {
 namespace {
 
 void Sleep(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
@@ -468,4 +468,4 @@ TEST(CommandQueue, WaitingInsideAnOwnCommandReturns) {
 }
 
 }  // namespace
-}  // namespace xpu::runtime
+}  // namespace xpu::host_runtime

@@ -14,8 +14,8 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/backends.h"
+#include "tensorflow_plugin/backends/cpu/isa.h"
 #include "tensorflow_plugin/backends/example/backend.h"
-#include "tensorflow_plugin/backends/host/isa.h"
 #include "tensorflow_plugin/faults/faulty_backend.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -335,17 +335,17 @@ bool MustSupportEverything() { return kComplete.count(BackendUnderTest().subdevi
 const std::vector<Variant>& Variants() {
   static const auto* const variants = [] {
     auto* const list = new std::vector<Variant>;
-    auto add = [&](const std::string& name, int threads, Waiting waiting, const std::vector<host::Isa>& isas) {
+    auto add = [&](const std::string& name, int threads, Waiting waiting, const std::vector<cpu::Isa>& isas) {
       auto* const device = new TestDevice(BackendUnderTest(), OptionsUnderTest(threads));
       if (isas.empty()) list->push_back({name, device, waiting, -1});
-      for (host::Isa isa : isas) {
-        list->push_back({errors::Concat(name, " ", host::Name(isa)), device, waiting, static_cast<int>(isa)});
+      for (cpu::Isa isa : isas) {
+        list->push_back({errors::Concat(name, " ", cpu::Name(isa)), device, waiting, static_cast<int>(isa)});
       }
     };
     if (IsHostBackend()) {
-      std::vector<host::Isa> isas;
-      for (int i = 0; i < host::kNumIsas; ++i) {
-        if (host::HasIsa(static_cast<host::Isa>(i))) isas.push_back(static_cast<host::Isa>(i));
+      std::vector<cpu::Isa> isas;
+      for (int i = 0; i < cpu::kNumIsas; ++i) {
+        if (cpu::HasIsa(static_cast<cpu::Isa>(i))) isas.push_back(static_cast<cpu::Isa>(i));
       }
       add("1 thread", 1, Waiting::kAwaited, isas);
       add("3 threads", 3, Waiting::kQueued, isas);
@@ -359,7 +359,7 @@ const std::vector<Variant>& Variants() {
 }
 
 UseVariant::UseVariant(const Variant& variant) {
-  if (variant.isa >= 0) scoped_isa_ = std::make_shared<host::ScopedIsa>(static_cast<host::Isa>(variant.isa));
+  if (variant.isa >= 0) scoped_isa_ = std::make_shared<cpu::ScopedIsa>(static_cast<cpu::Isa>(variant.isa));
 }
 
 UseVariant::~UseVariant() = default;

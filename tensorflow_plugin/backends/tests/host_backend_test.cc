@@ -1,5 +1,5 @@
 // How a backend on host memory makes its devices: how many, with what, and how they share the machine.
-#include "tensorflow_plugin/backends/runtime/host_backend.h"
+#include "tensorflow_plugin/backends/host_runtime/host_backend.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tensorflow_plugin/backends/runtime/machine.h"
+#include "tensorflow_plugin/backends/host_runtime/machine.h"
 
-namespace xpu::runtime {
+namespace xpu::host_runtime {
 namespace {
 
 // Random notes the size of the team that runs it. There is nothing else.
@@ -306,4 +306,4 @@ TEST(Machine, TheNodeIsTheOneOfAllProcessorsOrNone) {
 }
 
 }  // namespace
-}  // namespace xpu::runtime
+}  // namespace xpu::host_runtime

@@ -1,6 +1,6 @@
 // Lists of commands on host memory as one entry of a stream: which of them run at the same time, on how many threads,
 // and what becomes of failures. The kernels are the test's own.
-#include "tensorflow_plugin/backends/runtime/host_executable.h"
+#include "tensorflow_plugin/backends/host_runtime/host_executable.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tensorflow_plugin/backends/runtime/host_device.h"
+#include "tensorflow_plugin/backends/host_runtime/host_device.h"
 #include "tensorflow_plugin/primitives/check.h"
 
-namespace xpu::runtime {
+namespace xpu::host_runtime {
 namespace {
 
 using commands::Buffer;
@@ -384,4 +384,4 @@ TEST_F(HostExecutables, ACommandThatThrowsFails) {
 }
 
 }  // namespace
-}  // namespace xpu::runtime
+}  // namespace xpu::host_runtime

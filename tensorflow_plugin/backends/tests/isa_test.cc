@@ -1,10 +1,10 @@
-#include "tensorflow_plugin/backends/host/isa.h"
+#include "tensorflow_plugin/backends/cpu/isa.h"
 
 #include <string>
 
 #include "gtest/gtest.h"
 
-namespace xpu::host {
+namespace xpu::cpu {
 namespace {
 
 TEST(Isa, ChoosesByName) {
@@ -21,4 +21,4 @@ TEST(Isa, ChoosesByName) {
 }
 
 }  // namespace
-}  // namespace xpu::host
+}  // namespace xpu::cpu

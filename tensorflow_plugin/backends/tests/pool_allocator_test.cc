@@ -1,5 +1,5 @@
 // The pool of blocks over device memory: sizes, reuse, limits, pressure, threads.
-#include "tensorflow_plugin/backends/runtime/pool_allocator.h"
+#include "tensorflow_plugin/backends/host_runtime/pool_allocator.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace xpu::runtime {
+namespace xpu::host_runtime {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -225,4 +225,4 @@ TEST_F(PoolTest, ManyThreadsNearTheLimit) {
 }
 
 }  // namespace
-}  // namespace xpu::runtime
+}  // namespace xpu::host_runtime

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tensorflow_plugin/backends/runtime/host_backend.h"
-#include "tensorflow_plugin/backends/runtime/host_device.h"
-#include "tensorflow_plugin/backends/runtime/machine.h"
+#include "tensorflow_plugin/backends/host_runtime/host_backend.h"
+#include "tensorflow_plugin/backends/host_runtime/host_device.h"
+#include "tensorflow_plugin/backends/host_runtime/machine.h"
 
-namespace xpu::runtime {
+namespace xpu::host_runtime {
 namespace {
 
 using std::chrono::milliseconds;
@@ -674,4 +674,4 @@ TEST(ExitTest, QueuedWorkDoesNotHoldUpTheProcess) {
 #endif
 
 }  // namespace
-}  // namespace xpu::runtime
+}  // namespace xpu::host_runtime

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/runtime/thread_team.h"
+#include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace xpu::runtime {
+namespace xpu::host_runtime {
 namespace {
 
 void SleepMs(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
@@ -125,4 +125,4 @@ TEST(ThreadTeam, WhatABodyThrowsReachesTheCaller) {
 }
 
 }  // namespace
-}  // namespace xpu::runtime
+}  // namespace xpu::host_runtime

@@ -1,15 +1,15 @@
 // Which convolutions Winograd's algorithm takes, and what it says of infinities. Its results are those that
 // convolution_test expects of every device.
-#include "tensorflow_plugin/backends/host/winograd.h"
+#include "tensorflow_plugin/backends/cpu/winograd.h"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tensorflow_plugin/backends/host/isa.h"
+#include "tensorflow_plugin/backends/cpu/isa.h"
 
-namespace xpu::host {
+namespace xpu::cpu {
 namespace {
 
 ConvolutionDesc Square(int64_t batch, int64_t side, int64_t in, int64_t out, int64_t filter = 3) {
@@ -29,8 +29,8 @@ ConvolutionDesc Square(int64_t batch, int64_t side, int64_t in, int64_t out, int
   return d;
 }
 
-const runtime::ThreadTeam& Team() {
-  static const runtime::ThreadTeam team(2);
+const host_runtime::ThreadTeam& Team() {
+  static const host_runtime::ThreadTeam team(2);
   return team;
 }
 
@@ -99,4 +99,4 @@ TEST(Winograd, SaysWhetherAllIsFinite) {
 }
 
 }  // namespace
-}  // namespace xpu::host
+}  // namespace xpu::cpu

@@ -15,7 +15,7 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
-#include "tensorflow_plugin/backends/runtime/host_backend.h"
+#include "tensorflow_plugin/backends/host_runtime/host_backend.h"
 #include "tensorflow_plugin/device/platform.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 
@@ -24,11 +24,11 @@ namespace xpu {
 inline void Sleep(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 // A device needs no kernels to be driven.
-class NoKernels final : public runtime::KernelSet {
+class NoKernels final : public host_runtime::KernelSet {
  public:
-#define XPU_NONE(name)                                                                    \
-  Status Run(const name##Desc&, const Args&, const runtime::ThreadTeam&) const override { \
-    return errors::Unimplemented(#name);                                                  \
+#define XPU_NONE(name)                                                                         \
+  Status Run(const name##Desc&, const Args&, const host_runtime::ThreadTeam&) const override { \
+    return errors::Unimplemented(#name);                                                       \
   }
   XPU_PRIMITIVES(XPU_NONE)
 #undef XPU_NONE
@@ -36,7 +36,7 @@ class NoKernels final : public runtime::KernelSet {
 
 inline const Backend& TestBackend() {
   static const NoKernels kernels;
-  static const runtime::HostBackend backend("XPU_TEST", kernels);
+  static const host_runtime::HostBackend backend("XPU_TEST", kernels);
   return backend;
 }
 

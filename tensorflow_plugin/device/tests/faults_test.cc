@@ -14,13 +14,13 @@
 namespace xpu {
 namespace {
 
-class OneKernel final : public runtime::KernelSet {
+class OneKernel final : public host_runtime::KernelSet {
  public:
   bool Supports(const RandomDesc&) const override { return true; }
-#define XPU_RUN(name)                                                                          \
-  Status Run(const name##Desc&, const Args& args, const runtime::ThreadTeam&) const override { \
-    std::fill_n(static_cast<uint8_t*>(args.out[0]), 8, uint8_t{5});                            \
-    return OkStatus();                                                                         \
+#define XPU_RUN(name)                                                                               \
+  Status Run(const name##Desc&, const Args& args, const host_runtime::ThreadTeam&) const override { \
+    std::fill_n(static_cast<uint8_t*>(args.out[0]), 8, uint8_t{5});                                 \
+    return OkStatus();                                                                              \
   }
   XPU_PRIMITIVES(XPU_RUN)
 #undef XPU_RUN
@@ -32,7 +32,7 @@ class Faults : public ::testing::Test {
     std::vector<FaultRule> rules;
     ASSERT_TRUE(ParseFaultRules(text, &rules));
     static const OneKernel kernels;
-    static const runtime::HostBackend inner("XPU_TEST", kernels);
+    static const host_runtime::HostBackend inner("XPU_TEST", kernels);
     const auto* backend = new FaultyBackend(inner, rules);  // TensorFlow's backends live for ever
     core_ = std::make_unique<Core>(OneThread(), 0, *backend);
     other_ = std::make_unique<Core>(OneThread(), 1, *backend);

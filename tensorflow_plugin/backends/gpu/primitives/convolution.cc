@@ -9,8 +9,8 @@
 
 #include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
 #include "tensorflow_plugin/backends/gpu/primitives/product.h"
+#include "tensorflow_plugin/backends/host_runtime/spatial.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
-#include "tensorflow_plugin/backends/runtime/spatial.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::gpu {
@@ -59,8 +59,8 @@ ConvolutionPlan::ConvolutionPlan(const ConvolutionDesc& as_given, int64_t item_r
   const int64_t* const positions = to_data ? desc.input : desc.output;
   const int64_t source_channels = to_data ? desc.out_channels : desc.in_channels;
   const int64_t dense_channels = to_data ? desc.in_channels : desc.out_channels;
-  const int64_t channels = source_channels / desc.groups, cells = runtime::Cells(positions);
-  const int64_t num_positions = desc.batch * cells, num_taps = runtime::Cells(desc.filter) * channels;
+  const int64_t channels = source_channels / desc.groups, cells = host_runtime::Cells(positions);
+  const int64_t num_positions = desc.batch * cells, num_taps = host_runtime::Cells(desc.filter) * channels;
 
   m = to_filter ? num_taps : num_positions;
   n = dense_channels / desc.groups;
@@ -79,8 +79,8 @@ ConvolutionPlan::ConvolutionPlan(const ConvolutionDesc& as_given, int64_t item_r
     parts = step == 0 ? 1 : (k + step - 1) / step;
   }
 
-  const runtime::SpatialStrides of_source(desc.order, source_channels, source);
-  const runtime::SpatialStrides dense(desc.order, dense_channels, positions);
+  const host_runtime::SpatialStrides of_source(desc.order, source_channels, source);
+  const host_runtime::SpatialStrides dense(desc.order, dense_channels, positions);
   const auto add = [&](std::initializer_list<int64_t> numbers) { table.insert(table.end(), numbers); };
   for (const int64_t* extents : {positions, desc.filter, source}) add({extents[0], extents[1], extents[2]});
   for (int64_t stride : desc.stride) add({to_data ? 1 : stride});
@@ -139,7 +139,7 @@ CopyStridedDesc ExchangeChannels(const ConvolutionDesc& desc) {
   const int64_t in = desc.in_channels / desc.groups, out = desc.out_channels / desc.groups;
   CopyStridedDesc copy;
   copy.element_size = SizeOf(desc.type);
-  copy.shape = {runtime::Cells(desc.filter), out, desc.groups, in};
+  copy.shape = {host_runtime::Cells(desc.filter), out, desc.groups, in};
   copy.src_strides = {in * desc.out_channels, 1, out, desc.out_channels};
   copy.dst_strides = DenseStrides(copy.shape);
   return copy;

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/gpu/codegen/sources.h"
-#include "tensorflow_plugin/backends/runtime/indices.h"
+#include "tensorflow_plugin/backends/host_runtime/indices.h"
 
 namespace xpu::gpu {
 
@@ -28,9 +28,9 @@ Status IndexFailure(Machine& machine, DType index_type, const Dims& dims, const 
   const size_t size = static_cast<size_t>(dims.rank()) * SizeOf(index_type);
   std::vector<uint64_t> index(size / sizeof(uint64_t) + 1);
   XPU_RETURN_IF_ERROR(machine.Read(index.data(), static_cast<const char*>(indices) + number * size, size));
-  return runtime::VisitIndexType(index_type, [&](auto tag) {
+  return host_runtime::VisitIndexType(index_type, [&](auto tag) {
     using I = typename decltype(tag)::type;
-    return runtime::IndexError(position, reinterpret_cast<const I*>(index.data()), dims);
+    return host_runtime::IndexError(position, reinterpret_cast<const I*>(index.data()), dims);
   });
 }
 

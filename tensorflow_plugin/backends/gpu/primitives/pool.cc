@@ -4,7 +4,7 @@
 
 #include "tensorflow_plugin/backends/gpu/codegen/walk.h"
 #include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
-#include "tensorflow_plugin/backends/runtime/spatial.h"
+#include "tensorflow_plugin/backends/host_runtime/spatial.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::gpu {
@@ -69,7 +69,7 @@ std::string Source(const PoolDesc& desc, Step step, int width, const char* index
 }
 
 int64_t Items(const PoolDesc& desc, Step step) {
-  return desc.batch * desc.channels * runtime::Cells(step == kGradient ? desc.input : desc.output);
+  return desc.batch * desc.channels * host_runtime::Cells(step == kGradient ? desc.input : desc.output);
 }
 
 }  // namespace

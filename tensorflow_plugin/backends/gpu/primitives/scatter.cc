@@ -6,7 +6,7 @@
 #include "tensorflow_plugin/backends/gpu/codegen/walk.h"
 #include "tensorflow_plugin/backends/gpu/primitives/indices.h"
 #include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
-#include "tensorflow_plugin/backends/runtime/scatter_op.h"
+#include "tensorflow_plugin/backends/host_runtime/scatter_op.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::gpu {
@@ -130,7 +130,7 @@ Status Enqueue(Machine& machine, Queue& queue, const ScatterDesc& desc, const Ar
         return IndexFailure(machine, desc.index_type, desc.dims, indices, number, std::to_string(number));
       }
       const int64_t element = number - desc.num_indices;
-      return runtime::DivisionByZero(element / desc.inner, element % desc.inner);
+      return host_runtime::DivisionByZero(element / desc.inner, element % desc.inner);
     });
   };
   XPU_RETURN_IF_ERROR(run(kRows, 0, n));

@@ -1,0 +1,23 @@
+// Convolutions with large filters over few cells, and such filters' gradients: one product of the windows, laid out as
+// rows, and the filter or the output's gradient.
+//
+// oneDNN lays a filter out anew in each call, which takes as long as the convolution itself if there are few cells to
+// convolve. A product reads the filter as it is, once. (Gradients of the input gain nothing: their windows would have
+// to be added up.)
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_PRODUCTS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_PRODUCTS_H_
+
+#include "tensorflow_plugin/backends/host_runtime/thread_team.h"
+#include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::cpu {
+
+// Whether it is of that kind.
+bool ProductPays(const ConvolutionDesc& d);
+
+Status RunProduct(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team);
+
+}  // namespace xpu::cpu
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_PRODUCTS_H_

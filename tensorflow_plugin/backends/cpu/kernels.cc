@@ -1,0 +1,35 @@
+#include "tensorflow_plugin/backends/cpu/kernels.h"
+
+#include "tensorflow_plugin/backends/cpu/isa.h"
+
+namespace xpu::cpu {
+
+const CpuKernels& Kernels() {
+  // Never destroyed: worker threads may be at work when the process ends.
+  static const auto* const kernels = new CpuKernels;
+  return *kernels;
+}
+
+const char* CpuKernels::instruction_set() const { return Name(ActiveIsa()); }
+
+namespace {
+
+template <typename Desc>
+bool SupportsAsDefined(const Desc& desc) {
+  return IsDefined(desc);
+}
+// A filter is laid out in one way.
+bool SupportsAsDefined(const ConvolutionDesc& desc) {
+  const bool as_it_is = desc.packed_filter_bytes == 0 && desc.direction != Direction::kPackFilter;
+  return IsDefined(desc) && (as_it_is || desc.packed_filter_bytes == Kernels().PackedFilterBytes(desc));
+}
+
+}  // namespace
+
+// All that the descriptors define: what has no fast form here has a plain one.
+#define XPU_SUPPORTS(name) \
+  bool CpuKernels::Supports(const name##Desc& desc) const { return SupportsAsDefined(desc); }
+XPU_PRIMITIVES(XPU_SUPPORTS)
+#undef XPU_SUPPORTS
+
+}  // namespace xpu::cpu

@@ -1,0 +1,452 @@
+#include "tensorflow_plugin/backends/host_runtime/host_executable.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "tensorflow_plugin/backends/host_runtime/clock.h"
+#include "tensorflow_plugin/backends/host_runtime/command_queue.h"
+#include "tensorflow_plugin/backends/host_runtime/copies.h"
+#include "tensorflow_plugin/backends/host_runtime/host_stream.h"
+#include "tensorflow_plugin/backends/host_runtime/shared_status.h"
+#include "tensorflow_plugin/trace/labels.h"
+
+namespace xpu::host_runtime {
+namespace {
+
+using commands::BufferSlice;
+using commands::Command;
+using commands::List;
+using commands::MemoryPlan;
+
+// Commands that cost less run on one thread: to share them out costs more than it saves. The others are shared out by
+// their kernels, a thread for so much work at most.
+constexpr int64_t kWorthSharingNs = 20000;
+// To be woken takes a thread tens of microseconds. That pays for a single command much sooner than for many small ones,
+// which may be so many times as long together.
+constexpr int64_t kHandedOverPerCommand = 10;
+// Whoever hands them over can go on meanwhile. What that is worth depends on the program: on whether it has something
+// else to do until it wants the results, or waits for them, and is woken in its turn. Of lists that take less than the
+// first and more than the second, one command after the other, it is known; of all others it is tried.
+constexpr int64_t kHereNs = 30000, kElsewhereNs = 2000000;
+// What it costs to have several commands run side by side.
+constexpr int64_t kSideBySideNs = 5000;
+// Each is compared with all others.
+constexpr int kMostTogether = 64;
+
+template <typename Desc>
+int64_t EstimateNs(const KernelSet& kernels, const Desc& desc) {
+  return kernels.EstimateNs(desc);
+}
+int64_t EstimateNs(const KernelSet&, const commands::CopyBytes& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const commands::FillBytes& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const commands::FillWords& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const commands::Upload& d) { return EstimateCopyNs(d.bytes->size()); }
+int64_t EstimateNs(const KernelSet&, const commands::CopyFromHost& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const commands::CopyToHost& d) { return EstimateCopyNs(d.bytes); }
+
+// One command, buffer i of its list lying at at[i].
+struct Runner {
+  const KernelSet& kernels;
+  const Command& command;
+  char* const* at;
+  const ThreadTeam& team;
+
+  char* in(int i) const { return command.in[i].In(at); }
+  char* out(int i) const { return command.out[i].In(at); }
+
+  Status operator()(const commands::CopyBytes& d) const { return CopyInto(d.bytes); }
+  Status operator()(const commands::CopyFromHost& d) const { return CopyInto(d.bytes); }
+  Status operator()(const commands::CopyToHost& d) const { return CopyInto(d.bytes); }
+  Status CopyInto(size_t bytes) const {
+    Copy(out(0), in(0), bytes, team);
+    return OkStatus();
+  }
+  Status operator()(const commands::FillBytes& d) const {
+    Fill(out(0), d.value, d.bytes, team);
+    return OkStatus();
+  }
+  Status operator()(const commands::FillWords& d) const {
+    FillWords(out(0), d.value, d.bytes, team);
+    return OkStatus();
+  }
+  Status operator()(const commands::Upload& d) const {
+    Copy(out(0), d.bytes->data(), d.bytes->size(), team);
+    return OkStatus();
+  }
+  template <typename Desc>
+  Status operator()(const Desc& d) const {
+    return kernels.Run(d, ArgsOf(command, at), team);
+  }
+};
+
+// What is recorded of a run of a list, if anything is.
+class Listener {
+ public:
+  Listener() = default;
+  // To be made by the thread that runs the list.
+  Listener(const List& list, trace::Line* line) {
+    if (!trace::On()) return;
+    line_ = line;
+    labels_ = trace::ScopedListLabels::Current(list.commands.size());
+    if (labels_ == nullptr) {
+      labels_ = std::make_shared<const std::vector<trace::Label>>(trace::LabelsOf(list));
+    }
+    whole_ = trace::LabelOf(trace::Kind::kList, "cluster", 0);
+  }
+
+  template <typename F>
+  Status Command(int64_t i, const F& run) const {
+    return line_ == nullptr ? run() : Recorded((*labels_)[i], run);
+  }
+  template <typename F>
+  Status Whole(const F& run) const {
+    return line_ == nullptr ? run() : Recorded(whole_, run);
+  }
+
+ private:
+  template <typename F>
+  Status Recorded(const trace::Label& label, const F& run) const {
+    const trace::Span span(*line_, label);
+    return run();
+  }
+
+  trace::Line* line_ = nullptr;
+  trace::ScopedListLabels::Labels labels_;
+  trace::Label whole_;
+};
+
+// Bytes that a command reads or writes, of a buffer or of what several buffers are parts of.
+struct Touched {
+  int of;
+  commands::ByteRange range;
+  bool written;
+};
+
+// Commands that touch nothing that another of them writes.
+class Independent {
+ public:
+  Independent(const List& list, const MemoryPlan& plan) : list_(list), plan_(plan) {}
+
+  // Adds the command, if it is such a one.
+  bool Add(const Command& command) {
+    const size_t before = touched_.size();
+    for (size_t k = 0; k < command.in.size(); ++k) Touch(command.in[k].buffer, RangeOfInput(command, k), false);
+    for (size_t k = 0; k < command.out.size(); ++k) Touch(command.out[k].buffer, RangeOfOutput(command, k), true);
+    if (const BufferSlice& place = command.workspace; place.buffer != BufferSlice::kNowhere) {
+      Touch(place.buffer, {place.offset, place.offset + list_.buffers[place.buffer].bytes}, true);
+    }
+    for (size_t i = before; i < touched_.size(); ++i) {
+      for (size_t j = 0; j < before; ++j) {
+        const Touched &a = touched_[i], &b = touched_[j];
+        if (a.of == b.of && a.range.Overlaps(b.range) && (a.written || b.written)) {
+          touched_.resize(before);
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+  void Clear() { touched_.clear(); }
+
+ private:
+  void Touch(int number, const commands::ByteRange& range, bool written) {
+    // Planned buffers are parts of one block, and fixed ones may be of each other.
+    constexpr int kBlock = -1, kAnyAddress = -2;
+    if (number == BufferSlice::kNowhere) return;
+    const commands::Buffer& buffer = list_.buffers[number];
+    int of = number;
+    int64_t start = 0;
+    if (buffer.kind == commands::Buffer::Kind::kFixed) {
+      of = kAnyAddress;
+      start = static_cast<int64_t>(reinterpret_cast<intptr_t>(buffer.address));
+    } else if (plan_.offsets[number] != MemoryPlan::kElsewhere) {
+      of = kBlock;
+      start = plan_.offsets[number];
+    }
+    touched_.push_back({of, {start + range.begin, start + range.end}, written});
+  }
+
+  const List& list_;
+  const MemoryPlan& plan_;
+  std::vector<Touched> touched_;
+};
+
+}  // namespace
+
+// Who runs which command. Immutable.
+class HostExecutable::Schedule {
+ public:
+  Schedule(const KernelSet& kernels, int team_size, std::shared_ptr<const List> list, const MemoryPlan& plan,
+           std::vector<int64_t> costs)
+      : kernels_(kernels), list_(std::move(list)), costs_(std::move(costs)) {
+    const int count = static_cast<int>(costs_.size());
+    LeaveOutCopies();
+    Independent together(*list_, plan);
+    for (int begin = 0, end; begin < count; begin = end) {
+      together.Clear();
+      end = begin;
+      while (end < std::min(count, begin + kMostTogether) && costs_[end] < 2 * kWorthSharingNs &&
+             together.Add(list_->commands[end])) {
+        ++end;
+      }
+      end = std::max(end, begin + 1);
+      if (SideBySidePays(begin, end, team_size)) {
+        steps_.push_back({begin, end});
+      } else {
+        for (int i = begin; i < end; ++i) steps_.push_back({i, i + 1});
+      }
+      for (int i = begin; i < end; ++i) {
+        if (list_->commands[i].is_awaited()) num_awaited_ = steps_.size();
+      }
+    }
+    awaits_host_memory_alone_ = ReadHostMemoryAlone(num_awaited_);
+    cost_of_awaited_ = CostOf(0, num_awaited_);
+    cost_of_rest_ = CostOf(num_awaited_, steps_.size());
+  }
+
+  // Lets buffers that hold nothing but what the host has lie there.
+  void UseHostMemory(char** at) const {
+    for (int i : copies_left_out_) at[list_->commands[i].out[0].buffer] = list_->commands[i].in[0].In(at);
+  }
+
+  size_t num_buffers() const { return list_->buffers.size(); }
+  // The steps that are waited for come first: all up to the last one with a command that is awaited.
+  bool has_awaited() const { return num_awaited_ > 0; }
+  // They need not wait for anything, nor keep to the order of a stream.
+  bool awaits_host_memory_alone() const { return awaits_host_memory_alone_; }
+  bool has_rest() const { return num_awaited_ < steps_.size(); }
+  // One command after the other, on one thread.
+  struct Cost {
+    int64_t total_ns = 0;
+    int64_t longest_ns = 0;
+    // That of a single command which is as good to have handed to another thread.
+    int64_t AsOne() const { return std::max(longest_ns, total_ns / kHandedOverPerCommand); }
+  };
+  const Cost& cost_of_awaited() const { return cost_of_awaited_; }
+  const Cost& cost_of_rest() const { return cost_of_rest_; }
+
+  // Buffer i lies at the host's address at[i]. The first command that fails, `failed`, is in the last step that runs.
+  Status RunAwaited(char* const* at, const ThreadTeam& team, const Listener& listener, int* failed) const {
+    return listener.Whole([&] {
+      SharedStatus status;
+      for (size_t s = 0; s < num_awaited_ && status.get().ok(); ++s) RunStep(steps_[s], at, team, listener, &status);
+      if (!status.get().ok()) *failed = status.number();
+      return status.get();
+    });
+  }
+  // `done`: called after each step, until one has failed. `failed`: the first command that does.
+  template <typename Done>
+  Status RunRest(char* const* at, const ThreadTeam& team, const Listener& listener, const Done& done,
+                 int* failed) const {
+    return listener.Whole([&] {
+      SharedStatus status;
+      for (size_t s = num_awaited_; s < steps_.size(); ++s) {
+        RunStep(steps_[s], at, team, listener, &status);
+        if (status.get().ok()) done();
+      }
+      *failed = status.number();
+      return status.get();
+    });
+  }
+  // After how many of those steps nothing is written to [begin, end) any more.
+  size_t UntilWritten(char* const* at, const char* begin, const char* end) const {
+    for (size_t s = steps_.size(); s > num_awaited_; --s) {
+      for (int i = steps_[s - 1].begin; i < steps_[s - 1].end; ++i) {
+        const Command& command = list_->commands[i];
+        for (size_t k = 0; k < command.out.size(); ++k) {
+          const int buffer = command.out[k].buffer;
+          if (buffer == BufferSlice::kNowhere) continue;
+          const commands::ByteRange range = RangeOfOutput(command, k);
+          if (at[buffer] + range.begin < end && begin < at[buffer] + range.end) return s - num_awaited_;
+        }
+      }
+    }
+    return 0;
+  }
+  const List& list() const { return *list_; }
+
+ private:
+  // Commands [begin, end) of the list; several run side by side.
+  struct CommandGroup {
+    int begin, end;
+  };
+
+  // Copies from the host of which nobody could tell that they are copies.
+  void LeaveOutCopies() {
+    std::vector<int> writers(list_->buffers.size(), 0);
+    const auto count = [&writers](const BufferSlice& place) {
+      if (place.buffer != BufferSlice::kNowhere) ++writers[place.buffer];
+    };
+    for (const Command& command : list_->commands) {
+      for (const BufferSlice& place : command.out) count(place);
+      count(command.workspace);
+    }
+    for (int live_out : list_->live_out) ++writers[live_out];
+    for (size_t i = 0; i < costs_.size(); ++i) {
+      const Command& command = list_->commands[i];
+      if (!std::holds_alternative<commands::CopyFromHost>(command.desc)) continue;
+      const BufferSlice& to = command.out[0];
+      if (to.offset != 0 || writers[to.buffer] != 1 ||
+          list_->buffers[to.buffer].kind != commands::Buffer::Kind::kComputed) {
+        continue;
+      }
+      copies_left_out_.push_back(static_cast<int>(i));
+      costs_[i] = 0;
+    }
+  }
+
+  bool IsLeftOut(int i) const {
+    return std::find(copies_left_out_.begin(), copies_left_out_.end(), i) != copies_left_out_.end();
+  }
+
+  // Whether the first steps do no more than look at what the host has.
+  bool ReadHostMemoryAlone(size_t num_steps) const {
+    std::vector<int> on_host{BufferSlice::kNowhere};
+    for (int i : copies_left_out_) on_host.push_back(list_->commands[i].out[0].buffer);
+    const auto is_on_host = [&on_host](const BufferSlice& place) {
+      return std::find(on_host.begin(), on_host.end(), place.buffer) != on_host.end();
+    };
+    const auto is_nowhere = [](const BufferSlice& place) { return place.buffer == BufferSlice::kNowhere; };
+    for (size_t s = 0; s < num_steps; ++s) {
+      for (int i = steps_[s].begin; i < steps_[s].end; ++i) {
+        const Command& command = list_->commands[i];
+        if (!IsLeftOut(i) &&
+            !(std::all_of(command.in.begin(), command.in.end(), is_on_host) &&
+              std::all_of(command.out.begin(), command.out.end(), is_nowhere) && is_nowhere(command.workspace))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  Cost CostOf(size_t first, size_t end) const {
+    Cost cost;
+    for (size_t s = first; s < end; ++s) {
+      for (int i = steps_[s].begin; i < steps_[s].end; ++i) {
+        cost.total_ns = std::min(cost.total_ns + costs_[i], KernelSet::kNoEstimate / 2);
+        cost.longest_ns = std::max(cost.longest_ns, costs_[i]);
+      }
+    }
+    return cost;
+  }
+
+  bool SideBySidePays(int begin, int end, int team_size) const {
+    int64_t total = 0, longest = 0, one_by_one = 0;
+    for (int i = begin; i < end; ++i) {
+      total += costs_[i];
+      longest = std::max(longest, costs_[i]);
+      one_by_one += costs_[i] / std::clamp<int64_t>(costs_[i] / kWorthSharingNs, 1, team_size);
+    }
+    return std::max(longest, total / team_size) + kSideBySideNs < one_by_one;
+  }
+
+  void RunStep(const CommandGroup& step, char* const* at, const ThreadTeam& team, const Listener& listener,
+               SharedStatus* status) const {
+    static const ThreadTeam alone(1);
+    if (step.end == step.begin + 1) {
+      const ThreadTeam& threads = costs_[step.begin] < kWorthSharingNs ? alone : team;
+      status->Update(RunOne(step.begin, at, threads, listener), step.begin);
+      return;
+    }
+    team.ParallelFor(step.end - step.begin, 1, [&](int64_t begin, int64_t end) {
+      for (int i = step.begin + static_cast<int>(begin); i < step.begin + end; ++i) {
+        status->Update(RunOne(i, at, alone, listener), i);
+      }
+    });
+  }
+
+  Status RunOne(int64_t i, char* const* at, const ThreadTeam& team, const Listener& listener) const {
+    const Command& command = list_->commands[i];
+    if (std::holds_alternative<commands::CopyFromHost>(command.desc) && IsLeftOut(static_cast<int>(i))) {
+      return OkStatus();
+    }
+    auto run = [&](const ThreadTeam& threads) {
+      return std::visit(Runner{kernels_, command, at, threads}, command.desc);
+    };
+    return listener.Command(i, [&] { return CommandQueue::Guarded(run, team); });
+  }
+
+  const KernelSet& kernels_;
+  const std::shared_ptr<const List> list_;
+  std::vector<int64_t> costs_;  // by command
+  std::vector<int> copies_left_out_;
+  std::vector<CommandGroup> steps_;
+  size_t num_awaited_ = 0;
+  bool awaits_host_memory_alone_ = false;
+  Cost cost_of_awaited_, cost_of_rest_;
+};
+
+// What of a list is not awaited, over the buffers of one run.
+class HostExecutable::Rest final : public CommandQueue::SteppedEntry {
+ public:
+  // To be made by the thread that runs the list.
+  Rest(std::shared_ptr<const Schedule> schedule, std::vector<char*> at)
+      : schedule_(std::move(schedule)), at_(std::move(at)), ops_(trace::ListOps::Current()) {}
+
+  Status Run(CommandQueue& queue, const ThreadTeam& team, const Listener& listener) {
+    int failed = 0;
+    Status status = schedule_->RunRest(at_.data(), team, listener, [this, &queue] { queue.Done(*this); }, &failed);
+    if (__builtin_expect(status.ok(), 1) || ops_ == nullptr) return status;
+    const trace::ListOps::Names& names = (*ops_)[schedule_->list().commands[failed].origin];
+    const trace::ScopedOp op(names.name, names.type);
+    return trace::OfOp(std::move(status), trace::ScopedOp::Current(), queue.line().device());
+  }
+  size_t UntilWritten(const char* begin, const char* end) const override {
+    return schedule_->UntilWritten(at_.data(), begin, end);
+  }
+
+ private:
+  const std::shared_ptr<const Schedule> schedule_;
+  const std::vector<char*> at_;  // where each buffer lies
+  const trace::ListOps::Ops ops_;
+};
+
+std::unique_ptr<Executable> HostExecutable::Make(const KernelSet& kernels, const DeviceMemory* memory, int team_size,
+                                                 std::shared_ptr<const List> list, const MemoryPlan& plan) {
+  std::vector<int64_t> costs;
+  for (const Command& command : list->commands) {
+    costs.push_back(std::visit([&](const auto& desc) { return EstimateNs(kernels, desc); }, command.desc));
+    if (costs.back() == KernelSet::kNoEstimate) return nullptr;
+  }
+  auto schedule = std::make_shared<const Schedule>(kernels, team_size, std::move(list), plan, std::move(costs));
+  return std::unique_ptr<Executable>(new HostExecutable(memory, std::move(schedule)));
+}
+
+HostExecutable::HostExecutable(const DeviceMemory* memory, std::shared_ptr<const Schedule> schedule)
+    : memory_(memory), schedule_(std::move(schedule)) {
+  const Schedule::Cost& cost = schedule_->cost_of_rest();
+  if (cost.total_ns < kHereNs || cost.total_ns > kElsewhereNs) return;
+  here_.emplace(/*guess=*/cost.AsOne() < CommandQueue::Options().inline_below_ns);
+}
+
+Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+                           int* failed) const {
+  std::vector<char*> at(addresses, addresses + schedule_->num_buffers());
+  if (memory_ != nullptr) {
+    for (char*& address : at) address = memory_->Translate(address);
+  }
+  schedule_->UseHostMemory(at.data());
+  CommandQueue& queue = static_cast<HostStream&>(stream).queue();
+  Listener listener(schedule_->list(), &queue.line());
+  if (schedule_->has_awaited() && schedule_->awaits_host_memory_alone()) {
+    XPU_RETURN_IF_ERROR(schedule_->RunAwaited(at.data(), ThreadTeam(1), listener, failed));
+  } else if (schedule_->has_awaited()) {
+    XPU_RETURN_IF_ERROR(queue.RunAwaited(schedule_->cost_of_awaited().AsOne(), [&](const ThreadTeam& team) {
+      return schedule_->RunAwaited(at.data(), team, listener, failed);
+    }));
+  }
+  if (schedule_->has_rest()) {
+    const auto rest = std::make_shared<Rest>(schedule_, std::move(at));
+    CommandQueue::Where where = CommandQueue::Where::kByCost;
+    if (here_.has_value()) where = here_->Next(NowNs()) ? CommandQueue::Where::kHere : CommandQueue::Where::kElsewhere;
+    queue.SubmitSteps(where, schedule_->cost_of_rest().AsOne(), rest,
+                      [&queue, rest, kept = std::move(kept), listener = std::move(listener)](const ThreadTeam& team) {
+                        return rest->Run(queue, team, listener);
+                      });
+  }
+  return OkStatus();
+}
+
+}  // namespace xpu::host_runtime

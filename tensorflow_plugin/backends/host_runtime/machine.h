@@ -1,0 +1,28 @@
+// What this machine is and has, read from /proc and /sys. `root`, for tests, is a folder that holds the two.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_MACHINE_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_MACHINE_H_
+
+#include <cstdint>
+#include <string>
+
+namespace xpu::host_runtime {
+
+// Bytes of memory that this process may use in all, and what is left of it now; both respect the control group
+// (container) the process is in. 0 if it cannot be told.
+int64_t TotalMachineMemory(const std::string& root = "");
+int64_t AvailableMachineMemory(const std::string& root = "");
+
+// "AMD EPYC 7B13", "AuthenticAMD"; the machine's architecture and "unknown" where /proc/cpuinfo does not say.
+std::string ProcessorName();
+std::string ProcessorVendor();
+
+// The node that all processors lie on that this process may run on; -1 if they span several, or it cannot be told.
+int NumaNode(const std::string& root = "");
+
+// Processors' worth of time that this process may use, at least 1: those it may run on, or less where the control group
+// (container) limits the time.
+int UsableProcessors(const std::string& root = "");
+
+}  // namespace xpu::host_runtime
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_MACHINE_H_

@@ -1,0 +1,50 @@
+// Looking for news before going to sleep: waking a thread costs tens of microseconds on a virtual machine.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_SPIN_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_SPIN_H_
+
+#include <sched.h>
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+namespace xpu::host_runtime {
+
+inline void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Polls `done` for a while. Yields the core between polls, so that on a small machine the thread that is waited for
+// can have it.
+template <typename Done>
+bool SpinUntil(std::chrono::microseconds limit, Done done) {
+  static const bool alone = std::thread::hardware_concurrency() <= 1;
+  if (done()) return true;
+  if (alone) return false;
+  const auto end = std::chrono::steady_clock::now() + limit;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (done()) return true;
+      Pause();
+    }
+    sched_yield();
+  } while (std::chrono::steady_clock::now() < end);
+  return done();
+}
+
+// Locks a mutex whose sections are tens of nanoseconds long: spinning for it is far cheaper than sleeping.
+inline std::unique_lock<std::mutex> LockSoon(std::mutex& mutex) {
+  for (int i = 0; i < 200; ++i) {
+    if (mutex.try_lock()) return std::unique_lock<std::mutex>(mutex, std::adopt_lock);
+    Pause();
+  }
+  return std::unique_lock<std::mutex>(mutex);
+}
+
+}  // namespace xpu::host_runtime
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_SPIN_H_
