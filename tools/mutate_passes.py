@@ -47,7 +47,7 @@ MUTANTS = (
     Mutant(
         "repeated: another program", "simple_passes.cc", "Append(reinterpret_cast<intptr_t>(desc->program), &key)", ""
     ),
-    Mutant("repeated: wanted all the same", "simple_passes.cc", "if (!wanted) {", "if (true) {"),
+    Mutant("repeated: wanted all the same", "simple_passes.cc", "if (!live_out) {", "if (true) {"),
     Mutant("repeated: written twice", "simple_passes.cc", "uses.buffers[b].writers.size() == 1 &&", ""),
     # EliminateDeadCode
     Mutant("unused: read by one", "simple_passes.cc", "readers[place.buffer] > 0", "readers[place.buffer] > 1"),
@@ -210,7 +210,7 @@ MUTANTS = (
     Mutant(
         "kept: of one of two writers", "hoist.cc", "std::all_of(of.writers.begin()", "std::any_of(of.writers.begin()"
     ),
-    Mutant("kept: read between two writes", "hoist.cc", "once[r] || r > of.writers.back()", "true"),
+    Mutant("kept: read between two writes", "hoist.cc", "hoisted[r] || r > of.writers.back()", "true"),
     Mutant("kept: what is much larger", "hoist.cc", "return out <= kMostTimes * in + kAFew;", "return true;"),
     # Rematerialize
     Mutant(
@@ -380,8 +380,8 @@ MUTANTS = (
     Mutant(
         "read: an element off",
         "propagate_copies.cc",
-        "*offset = walk_.offset + start_;",
-        "*offset = walk_.offset + start_ + (start_ > 0);",
+        "*offset = view_.offset + start_;",
+        "*offset = view_.offset + start_ + (start_ > 0);",
     ),
     Mutant(
         "read: the start forgotten",
@@ -409,8 +409,8 @@ MUTANTS = (
     Mutant(
         "written: what somebody wants",
         "propagate_copies.cc",
-        "if (uses_.buffers[from.buffer].kept || !WalkOfTarget",
-        "if (!WalkOfTarget",
+        "if (uses_.buffers[from.buffer].kept || !ViewOfTarget",
+        "if (!ViewOfTarget",
     ),
     Mutant(
         "written: an element off",
@@ -452,8 +452,8 @@ MUTANTS = (
     Mutant(
         "stacked: one behind the other but one",
         "batch_matmuls.cc",
-        "const Place part{buffer, bytes * static_cast<int64_t>(t)};",
-        "const Place part{buffer, bytes * static_cast<int64_t>(t > 0 ? t - 1 : 0)};",
+        "const BufferSlice part{buffer, bytes * static_cast<int64_t>(t)};",
+        "const BufferSlice part{buffer, bytes * static_cast<int64_t>(t > 0 ? t - 1 : 0)};",
     ),
     Mutant(
         "stacked: parts read at the beginning",
@@ -470,8 +470,8 @@ MUTANTS = (
     Mutant(
         "stacked: the rest of a sum forgotten",
         "batch_matmuls.cc",
-        "std::vector<Place> terms = sum.rest;",
-        "std::vector<Place> terms;",
+        "std::vector<BufferSlice> terms = sum.rest;",
+        "std::vector<BufferSlice> terms;",
     ),
     Mutant(
         "stacked: what others read, too",
@@ -487,11 +487,11 @@ MUTANTS = (
         "if (inner < 2 || reached[j] >= end) return false;",
         "if (inner < 2) return false;",
     ),
-    Mutant("walk: an offset forgotten", "strided_view.cc", "walk->offset = copy.src_offset;", "walk->offset = 0;"),
+    Mutant("walk: an offset forgotten", "strided_view.cc", "view->offset = copy.src_offset;", "view->offset = 0;"),
     Mutant(
         "walk: a part for the whole", "strided_view.cc", "|| elements * static_cast<int64_t>(copy.element_size) != bytes", ""
     ),
-    Mutant("walk: not dense", "strided_view.cc", "if (there != DenseStrides(walk->shape)) return false;", ""),
+    Mutant("walk: not dense", "strided_view.cc", "if (there != DenseStrides(view->shape)) return false;", ""),
     # PlanMemory
     Mutant(
         "plan: used again too early",
