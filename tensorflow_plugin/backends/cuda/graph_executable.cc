@@ -22,7 +22,7 @@ bool NeedsHost(const commands::Command& command) {
 }  // namespace
 
 GraphExecutable::GraphExecutable(Device& device, CaptureStream& capture, std::shared_ptr<const commands::List> list)
-    : OneByOne(device, list), capture_(capture), list_(std::move(list)) {
+    : SequentialExecutable(device, list), capture_(capture), list_(std::move(list)) {
   const std::vector<commands::Command>& all = list_->commands;
   for (size_t i = 0; i < all.size(); ++i) {
     has_uploads_ = has_uploads_ || std::holds_alternative<commands::Upload>(all[i].desc);

@@ -34,7 +34,7 @@ class Graph {
 
 // Runs of commands that need nothing of the host become graphs; the other commands are enqueued one by one. A graph has
 // the addresses and the stream that it was captured for. It is captured when these come for the second time.
-class GraphExecutable final : public OneByOne {
+class GraphExecutable final : public SequentialExecutable {
  public:
   // Device and capture stream outlive it.
   GraphExecutable(Device& device, CaptureStream& capture, std::shared_ptr<const commands::List> list);

@@ -4,7 +4,7 @@
 #include <shared_mutex>
 #include <utility>
 
-#include "tensorflow_plugin/backends/runtime/log.h"
+#include "tensorflow_plugin/backends/host_runtime/log.h"
 
 namespace xpu::cuda {
 namespace {
@@ -82,7 +82,7 @@ void Memory::Deallocate(void* address) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto block = blocks_.find(reinterpret_cast<uintptr_t>(address));
   if (block == blocks_.end() || block->second.asked == 0) {
-    runtime::LogError("deallocation of ", address, ", which is not allocated device memory (or no longer): ignored");
+    host_runtime::LogError("deallocation of ", address, ", which is not allocated device memory (or no longer): ignored");
     return;
   }
   stats_.bytes_in_use -= static_cast<int64_t>(std::exchange(block->second.asked, 0));
@@ -98,7 +98,7 @@ void Memory::Trim() {
       all.all.erase(address);
     }
     const Result error = Cu().MemFree(address);
-    if (error != kSuccess) runtime::LogError("cuMemFree on ", device_, " failed with ", ErrorName(error));
+    if (error != kSuccess) host_runtime::LogError("cuMemFree on ", device_, " failed with ", ErrorName(error));
     stats_.bytes_reserved -= static_cast<int64_t>(size);
     blocks_.erase(address);
   }
