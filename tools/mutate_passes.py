@@ -219,14 +219,18 @@ MUTANTS = (
         "if (std::any_of(uses.writers.begin(), uses.writers.end(), in_between)) return false;",
         "(void)in_between;",
     ),
-    Mutant("again: from what will be written", "rematerialize.cc", "w > command && w < chain->first_reader", "w > command"),
+    Mutant(
+        "again: from what will be written", "rematerialize.cc", "w > command && w < chain->first_reader", "w > command"
+    ),
     Mutant(
         "again: what products read",
         "rematerialize.cc",
         "if (!std::all_of(far, readers.end(), [this](int r) { return ElementwiseOf(r) != nullptr; })) return false;",
         "",
     ),
-    Mutant("again: what is wanted", "rematerialize.cc", "if (uses.kept || uses.writers.size()", "if (uses.writers.size()"),
+    Mutant(
+        "again: what is wanted", "rematerialize.cc", "if (uses.kept || uses.writers.size()", "if (uses.writers.size()"
+    ),
     Mutant("again: what is small", "rematerialize.cc", "IsLarge(buffer) ? WriterOf(buffer) : -1", "WriterOf(buffer)"),
     Mutant(
         "again: of the first values",
@@ -248,7 +252,9 @@ MUTANTS = (
         "(void)sources;",
     ),
     Mutant("again: sources are always kept", "rematerialize.cc", "chain->sources.insert(place.buffer);", ""),
-    Mutant("again: sources are never kept", "rematerialize.cc", "|| IsKeptAnyway(place.buffer, chain->first_reader)", ""),
+    Mutant(
+        "again: sources are never kept", "rematerialize.cc", "|| IsKeptAnyway(place.buffer, chain->first_reader)", ""
+    ),
     Mutant("again: whatever it takes", "rematerialize.cc", "&& cost <= kInstructionsPerByte * saved", ""),
     Mutant("again: all or nothing", "rematerialize.cc", "chain.sources.empty() ? *chain.commands.begin() : -1", "-1"),
     Mutant(
@@ -390,7 +396,10 @@ MUTANTS = (
         "c.in[k] = {from.buffer, offset * size};",
     ),
     Mutant(
-        "read: a copy of two writers", "propagate_copies.cc", "of_copy.kept || of_copy.writers.size() != 1 ||", "of_copy.kept ||"
+        "read: a copy of two writers",
+        "propagate_copies.cc",
+        "of_copy.kept || of_copy.writers.size() != 1 ||",
+        "of_copy.kept ||",
     ),
     Mutant("read: matrix not transposed", "propagate_copies.cc", "    desc->*transpose = !(desc->*transpose);\n", ""),
     # PropagateCopiesBackward
@@ -489,7 +498,10 @@ MUTANTS = (
     ),
     Mutant("walk: an offset forgotten", "strided_view.cc", "view->offset = copy.src_offset;", "view->offset = 0;"),
     Mutant(
-        "walk: a part for the whole", "strided_view.cc", "|| elements * static_cast<int64_t>(copy.element_size) != bytes", ""
+        "walk: a part for the whole",
+        "strided_view.cc",
+        "|| elements * static_cast<int64_t>(copy.element_size) != bytes",
+        "",
     ),
     Mutant("walk: not dense", "strided_view.cc", "if (there != DenseStrides(view->shape)) return false;", ""),
     # PlanMemory

@@ -3,8 +3,8 @@
 TensorFlow's way into a function takes 50 microseconds and 2.5 for each argument, and the variables of a model and of
 its optimizer are arguments: a training step of many small layers spends most of its time there. With this hook the
 first call of a function goes as always, and shows its graph as it runs, with clusters in it. Where that is a few ops,
-later calls run their kernels on the calling thread (tensorflow_plugin/direct_call). All that TensorFlow's own call looks at
-is looked at: what it would not take from its caches goes its way.
+later calls run their kernels on the calling thread (tensorflow_plugin/direct_call). All that TensorFlow's own call
+looks at is looked at: what it would not take from its caches goes its way.
 
 A process that was forked from one with a context has none of the threads that TensorFlow's executor hands ops to, and
 would wait for them for ever. There such a call is refused.

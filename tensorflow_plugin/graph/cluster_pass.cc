@@ -26,7 +26,7 @@ namespace xpu::graph {
 namespace {
 
 namespace tf = tensorflow;
-using cluster::Source;
+using cluster::ValueRef;
 
 using Output = std::pair<tf::Node*, int>;
 
@@ -103,7 +103,7 @@ class Replacement {
            traits.outputs[0] == tf::DEVICE_MEMORY;
   }
 
-  Source ArgumentOf(const tf::Node& node, const tf::Edge& e) {
+  ValueRef ArgumentOf(const tf::Node& node, const tf::Edge& e) {
     const std::vector<Output>& kind = KindOf(node, e);
     const auto found = std::find(kind.begin(), kind.end(), Output(e.src(), e.src_output()));
     int index = static_cast<int>(found - kind.begin());
@@ -111,14 +111,14 @@ class Replacement {
       if (before == &kind) break;
       index += static_cast<int>(before->size());
     }
-    return {Source::kArgument, index};
+    return {ValueRef::kArgument, index};
   }
 
   void AddMember(tf::Node* node) {
     tf::NodeDef def = node->def();
     def.clear_input();
     for (const tf::Edge* e : InputsOf(*node)) {
-      Source source;
+      ValueRef source;
       if (IsMember(*e->src())) {
         source = {numbers_.at(e->src()), e->src_output()};
       } else if (IsOwnConstant(*e)) {
@@ -210,7 +210,8 @@ class Replacement {
   void Describe(tf::NodeDef* def) {
     std::vector<std::string> results;
     for (const std::vector<Output>* kind : Results()) {
-      for (const Output& output : *kind) results.push_back(ToString(Source{numbers_.at(output.first), output.second}));
+      for (const Output& output : *kind)
+        results.push_back(ToString(ValueRef{numbers_.at(output.first), output.second}));
     }
     tf::AddNodeAttr(cluster::attr::kHost, TypesOf(host_), def);
     tf::AddNodeAttr(cluster::attr::kUploaded, TypesOf(uploaded_), def);

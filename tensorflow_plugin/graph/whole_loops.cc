@@ -22,7 +22,7 @@ namespace xpu::graph {
 namespace {
 
 namespace tf = tensorflow;
-using cluster::Source;
+using cluster::ValueRef;
 
 // Ops of numbers that cannot fail and change nothing, which TensorFlow's kernels for the CPU do in host memory.
 bool IsPlain(const tf::Node& node) {
@@ -322,7 +322,7 @@ class Loop {
     return true;
   }
 
-  Source SourceOf(const Member& reader, const tf::Edge& e) const {
+  ValueRef SourceOf(const Member& reader, const tf::Edge& e) const {
     const Member read = ReadBy(reader, e);
     const auto member = number_of_.find(read);
     if (member != number_of_.end()) return {member->second, e.src_output()};
@@ -330,7 +330,7 @@ class Loop {
     if (!source->IsEnter()) {
       source = variables_[source->IsMerge() ? variable_of_.at(source) : switched_.at(source)].enter;
     }
-    return {Source::kArgument, (read.is_shadow ? argument_of_shadow_ : argument_of_).at(source)};
+    return {ValueRef::kArgument, (read.is_shadow ? argument_of_shadow_ : argument_of_).at(source)};
   }
 
   static void MakeShadow(tf::NodeDef* node) {

@@ -106,7 +106,7 @@ std::function<void()> Waiter(SP_Stream stream) {
 Status NoCopy(const char* why) { return errors::InvalidArgument("copy=False, but a copy is needed: ", why); }
 
 // The foreign tensor, which the host can address, as a tensor for the host or for an XPU that shares its memory.
-Status FromHost(Foreign* foreign, const Layout& layout, Copy copy, SP_Stream xpu, Tensor* out) {
+Status FromHost(Foreign* foreign, const TensorLayout& layout, Copy copy, SP_Stream xpu, Tensor* out) {
   const bool copied = foreign->flags() & DLPACK_FLAG_BITMASK_IS_COPIED;
   if (layout.shareable() && (copy != Copy::kAlways || copied)) {
     *out = Share(std::move(*foreign), layout, xpu == nullptr ? std::function<void()>() : Waiter(xpu));
@@ -116,7 +116,7 @@ Status FromHost(Foreign* foreign, const Layout& layout, Copy copy, SP_Stream xpu
   XPU_RETURN_IF_ERROR(CopyFrom(*foreign, layout, out));
   foreign->Release();
   if (xpu == nullptr || layout.bytes == 0) return OkStatus();
-  Layout made = layout;
+  TensorLayout made = layout;
   made.first = static_cast<char*>(tensorflow::DMAHelper::base(out));
   *out = Share(Foreign(), made, [xpu, owner = *out] { WaitFor(xpu); });
   return OkStatus();
@@ -315,7 +315,7 @@ PyObject* Alias(PyObject* object) {
 namespace {
 
 // Of a foreign tensor in memory that the host can address.
-PyObject* FromHostMemory(Foreign* foreign, const Layout& layout, Copy copy, Device* target) {
+PyObject* FromHostMemory(Foreign* foreign, const TensorLayout& layout, Copy copy, Device* target) {
   const bool on_xpu = target != nullptr && IsXpu(*target);
   const bool direct = target == nullptr || target->device_type() == "CPU" || (on_xpu && SharesHostMemory());
   if (!direct && copy == Copy::kNever) {
@@ -339,7 +339,7 @@ PyObject* FromHostMemory(Foreign* foreign, const Layout& layout, Copy copy, Devi
 }
 
 // Of memory of an XPU that the host cannot address.
-PyObject* FromXpuMemory(Foreign* foreign, const Layout& layout, Copy copy, Device* target) {
+PyObject* FromXpuMemory(Foreign* foreign, const TensorLayout& layout, Copy copy, Device* target) {
   const DLDevice place = foreign->view()->device;
   Device* const owner = FindDevice(XpuName(place.device_id).c_str());
   Status status;
@@ -376,7 +376,7 @@ PyObject* FromXpuMemory(Foreign* foreign, const Layout& layout, Copy copy, Devic
 PyObject* ToEager(Foreign* foreign, Copy copy, const char* device_name) {
   Device* target = nullptr;
   if (!EnsureContext() || (device_name != nullptr && (target = FindDevice(device_name)) == nullptr)) return nullptr;
-  Layout layout;
+  TensorLayout layout;
   Status status = Examine(*foreign, &layout);
   if (status.ok()) {
     switch (foreign->view()->device.device_type) {

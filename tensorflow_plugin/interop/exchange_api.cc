@@ -42,7 +42,7 @@ Status Allocate(const DLTensor& prototype, DLManagedTensorVersioned** out) {
   described.dl_tensor.data = &described;
   described.dl_tensor.strides = nullptr;
   described.dl_tensor.byte_offset = 0;
-  Layout layout;
+  TensorLayout layout;
   XPU_RETURN_IF_ERROR(Examine(Foreign(&described), &layout));
   if (prototype.device.device_type == kDLCPU) return ExportFresh(layout.type, layout.shape, out);
   tensorflow::Device* const xpu = XpuOf(prototype.device);

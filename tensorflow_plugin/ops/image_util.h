@@ -25,7 +25,7 @@ Status LaunchGrid(Context& ctx, SampleKind kind, const Tensor& images, const std
                   const Tensor& out);
 
 // The nearest whole number, halves away from zero.
-Value Rounded(const Value& x);
+FormulaValue Rounded(const FormulaValue& x);
 
 namespace needs {
 Need Sample(SampleKind kind, Outside outside, TypeRef type, TypeRef result_type,

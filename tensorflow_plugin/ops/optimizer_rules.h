@@ -13,7 +13,7 @@ namespace xpu {
 
 // `in` are the op's inputs in order, the variables first. Sets out[i] to the new value of variable i, where it
 // changes. `flag` is the op's boolean attribute.
-using UpdateRule = void (*)(const Value* in, bool flag, Value* out);
+using UpdateRule = void (*)(const FormulaValue* in, bool flag, FormulaValue* out);
 
 struct ApplyOp {
   const char* name;  // ResourceApply<Rule>

@@ -15,10 +15,10 @@ namespace xpu {
 template <typename F>
 const Program* WriteProgram(DType type, int n, F&& make) {
   ProgramBuilder builder;
-  std::vector<Value> in;
+  std::vector<FormulaValue> in;
   for (int i = 0; i < n; ++i) in.push_back({&builder, builder.Input(type)});
-  for (Value& v : in) v = Cast(v, WideType(type));
-  for (const Value& out : make(in)) builder.Output(Cast(out, type).reg);
+  for (FormulaValue& v : in) v = Cast(v, WideType(type));
+  for (const FormulaValue& out : make(in)) builder.Output(Cast(out, type).reg);
   return builder.Build();
 }
 

@@ -30,8 +30,8 @@ class Registration:
         return f"{self.op}({types})"
 
 
-# The labels of kernels that graph passes give to 32-bit integers that are data (tensorflow_plugin/graph/integer_placement.cc),
-# and to what is decided on the host (placement_pass.cc).
+# The labels of kernels that graph passes give to 32-bit integers that are data
+# (tensorflow_plugin/graph/integer_placement.cc), and to what is decided on the host (placement_pass.cc).
 ON_DEVICE, ON_HOST = "XpuOnDevice", "XpuOnHost"
 
 

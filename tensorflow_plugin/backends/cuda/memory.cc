@@ -82,7 +82,8 @@ void Memory::Deallocate(void* address) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto block = blocks_.find(reinterpret_cast<uintptr_t>(address));
   if (block == blocks_.end() || block->second.asked == 0) {
-    host_runtime::LogError("deallocation of ", address, ", which is not allocated device memory (or no longer): ignored");
+    host_runtime::LogError("deallocation of ", address,
+                           ", which is not allocated device memory (or no longer): ignored");
     return;
   }
   stats_.bytes_in_use -= static_cast<int64_t>(std::exchange(block->second.asked, 0));

@@ -280,7 +280,7 @@ TEST(CommandQueue, SubmittersFarAheadWait) {
 }
 
 // Three steps, of which each writes a byte of its own when it is told to go on.
-class ThreeSteps final : public CommandQueue::Steps {
+class ThreeSteps final : public CommandQueue::SteppedEntry {
  public:
   size_t UntilWritten(const char* begin, const char* end) const override {
     for (size_t i = 3; i > 0; --i) {

@@ -234,7 +234,7 @@ class Rates {
     auto list = std::make_shared<commands::List>();
     list->buffers.resize(2);
     for (commands::Buffer& buffer : list->buffers) {
-      buffer.kind = commands::Buffer::Kind::kGiven;
+      buffer.kind = commands::Buffer::Kind::kInput;
       buffer.bytes = 4 * kElements;
     }
     commands::Command command;

@@ -225,7 +225,7 @@ TEST(Import, SharesAndReleases) {
   Producer producer({4, 8});
   {
     Foreign foreign(&producer.managed);
-    Layout layout;
+    TensorLayout layout;
     ASSERT_TRUE(Examine(foreign, &layout).ok());
     ASSERT_TRUE(layout.shareable());
     bool settled = false;
@@ -271,7 +271,7 @@ TEST(Import, CopiesEveryLayout) {
     Producer producer(c.shape, c.strides);
     producer.managed.dl_tensor.byte_offset = c.first * sizeof(float);
     Foreign foreign(&producer.managed);
-    Layout layout;
+    TensorLayout layout;
     ASSERT_TRUE(Examine(foreign, &layout).ok());
     Tensor copy;
     ASSERT_TRUE(CopyFrom(foreign, layout, &copy).ok());
@@ -293,7 +293,7 @@ TEST(Import, UnpacksWhatSharesBytes) {
   const unsigned char packed[] = {0x21, 0xf8, 0x07};
   std::memcpy(producer.data, packed, sizeof packed);
   Foreign foreign(&producer.managed);
-  Layout layout;
+  TensorLayout layout;
   ASSERT_TRUE(Examine(foreign, &layout).ok());
   EXPECT_FALSE(layout.shareable());
   Tensor tensor;
@@ -309,7 +309,7 @@ TEST(Import, UnpacksWhatSharesBytes) {
 
 TEST(Import, StridesOfAxesOfOneElementMeanNothing) {
   Producer producer({1, 5, 1}, {99, 1, -7});
-  Layout layout;
+  TensorLayout layout;
   ASSERT_TRUE(Examine(Foreign(&producer.managed), &layout).ok());
   EXPECT_TRUE(layout.shareable());
 }
@@ -323,7 +323,7 @@ TEST(Import, StridesMayNotLeadOutsideTheAddressSpace) {
   for (const auto& c : cases) {  // two steps of 128 bytes, and an element of 4; nothing there is read
     Producer producer({3}, {c.stride});
     producer.managed.dl_tensor.data = reinterpret_cast<void*>(c.data);
-    Layout layout;
+    TensorLayout layout;
     const Status status = Examine(Foreign(&producer.managed), &layout);
     EXPECT_EQ(status.ok(), c.ok) << c.data;
     if (!c.ok) EXPECT_EQ(status.message(), "the strides lead outside the address space");
@@ -336,7 +336,7 @@ TEST(Import, OfAnotherMajorVersionOnlyTheDeleterIsTouched) {
   std::memset(static_cast<void*>(&producer.managed.flags), 0xff, sizeof(uint64_t) + sizeof(DLTensor));
   {
     const Foreign foreign(&producer.managed);
-    Layout layout;
+    TensorLayout layout;
     EXPECT_EQ(Examine(foreign, &layout).message(), "DLPack version 2.0 is not supported, expected 1.x");
   }
   EXPECT_EQ(producer.deleted, 1);
@@ -368,7 +368,7 @@ TEST(Import, Fuzz) {
     if (random() % 16 == 0) producer.managed.flags = random();
     {
       Foreign foreign(&producer.managed);
-      Layout layout;
+      TensorLayout layout;
       const Status status = Examine(foreign, &layout);
       if (!status.ok()) {
         ++refused;
@@ -420,7 +420,7 @@ TEST(ImportAndExport, ThreadsReleaseEachOthersTensors) {
   each([&](int thread) {
     for (int i = 0; i < kRounds; ++i) {
       Foreign foreign(&producers[thread * kRounds + i]->managed);
-      Layout layout;
+      TensorLayout layout;
       ASSERT_TRUE(Examine(foreign, &layout).ok());
       const Tensor tensor = Share(std::move(foreign), layout);
       DLManagedTensorVersioned* managed = nullptr;

@@ -226,7 +226,7 @@ TEST_F(Runtime, KernelsGetTheirArguments) {
 TEST_F(Runtime, ListsBecomeGraphs) {
   auto list = std::make_shared<commands::List>();
   list->buffers.resize(2);
-  for (commands::Buffer& buffer : list->buffers) buffer.kind = commands::Buffer::Kind::kGiven;
+  for (commands::Buffer& buffer : list->buffers) buffer.kind = commands::Buffer::Kind::kInput;
   commands::Command command;
   const ElementwiseDesc desc = Add(16);
   command.desc = desc;

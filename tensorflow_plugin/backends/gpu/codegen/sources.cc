@@ -258,14 +258,23 @@ bool MayFail(Opcode op, DType type) {
 
 }  // namespace
 
-const std::string kOpenclPrelude =
-#include "tensorflow_plugin/backends/gpu/kernels/prelude.cl.inc"
+namespace {
+
+// One by one: a formatter would put them in the order of their names.
+const std::string kOpenclWords =
 #include "tensorflow_plugin/backends/gpu/kernels/prelude_opencl.cl.inc"
     ;
-const std::string kCudaPrelude =
-#include "tensorflow_plugin/backends/gpu/kernels/prelude.cl.inc"
+const std::string kCudaWords =
 #include "tensorflow_plugin/backends/gpu/kernels/prelude_cuda.cl.inc"
     ;
+const std::string kCommonWords =
+#include "tensorflow_plugin/backends/gpu/kernels/prelude.cl.inc"
+    ;
+
+}  // namespace
+
+const std::string kOpenclPrelude = kOpenclWords + kCommonWords;
+const std::string kCudaPrelude = kCudaWords + kCommonWords;
 
 bool HasType(const Abilities& abilities, DType type) {
   return !IsComplex(type) && TextOf(type).storage != nullptr && (type != DType::kDouble || abilities.has_double);
