@@ -28,7 +28,7 @@ struct CUstream_st;
 
 namespace {
 
-constexpr Result kInvalidValue = 1, kCaptureInvalidated = 901;
+constexpr Result kInvalidValue = 1, kNotFound = 500, kCaptureInvalidated = 901;
 constexpr size_t kMemory = size_t{1} << 30;
 
 struct Failure {
@@ -143,6 +143,27 @@ struct CUstream_st {
 
 namespace {
 
+// 90: compute capability 9.0, unless the environment says otherwise.
+int Capability() {
+  const char* const text = std::getenv("STAND_IN_CAPABILITY");
+  return text == nullptr ? 90 : std::atoi(text);
+}
+
+// Of an image: a text, or an ELF file, which ends with the table of its sections.
+std::string Contents(const char* image) {
+  if (std::strncmp(image,
+                   "\x7f"
+                   "ELF",
+                   4) != 0)
+    return image;
+  uint64_t table = 0;
+  uint16_t entry = 0, entries = 0;
+  std::memcpy(&table, image + 40, sizeof(table));
+  std::memcpy(&entry, image + 58, sizeof(entry));
+  std::memcpy(&entries, image + 60, sizeof(entries));
+  return std::string(image, table + uint64_t{entry} * entries);
+}
+
 void* Pointer(DeviceAddress address) { return reinterpret_cast<void*>(address); }
 
 Result Note(FunctionHandle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -226,7 +247,10 @@ EXPORT Result cuDeviceGetAttribute(int* value, int attribute, DeviceId) {
       *value = 132;
       break;
     case kComputeCapabilityMajor:
-      *value = 9;
+      *value = Capability() / 10;
+      break;
+    case kComputeCapabilityMinor:
+      *value = Capability() % 10;
       break;
     default:
       *value = 0;
@@ -451,17 +475,21 @@ EXPORT Result cuModuleLoadData(ModuleHandle* module, const void* image) {
     std::unique_lock<std::mutex> lock(stream->mutex);
     stream->changed.wait(lock, [&] { return stream->pending == 0; });
   }
-  *module = new CUmod_st{static_cast<const char*>(image)};
+  *module = new CUmod_st{Contents(static_cast<const char*>(image))};
   return kSuccess;
 }
 EXPORT Result cuModuleUnload(ModuleHandle module) {
   delete module;
   return kSuccess;
 }
-EXPORT Result cuModuleGetFunction(FunctionHandle* function, ModuleHandle, const char*) {
+// Machine code has its kernel in a section of its name. NVRTC compiles a source without a kernel, too.
+EXPORT Result cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const char* name) {
   static CUfunc_st one{};
   *function = &one;
-  return kSuccess;
+  const bool is_code = module->image.compare(0, 4,
+                                             "\x7f"
+                                             "ELF") == 0;
+  return is_code && module->image.find(std::string(".text.") + name) == std::string::npos ? kNotFound : kSuccess;
 }
 EXPORT Result cuFuncGetAttribute(int* value, int, FunctionHandle) {
   *value = 1024;
