@@ -14,7 +14,7 @@ MINORS = [MINOR] + [minor.replace(".", "_") for minor in TENSORFLOWS if minor.re
 # The libraries that are made by tensorflow_library, as other packages name them.
 _BOUND = [
     "//tensorflow_plugin/direct_call",
-    "//tensorflow_plugin/direct_call:direct_call",
+    "//tensorflow_plugin/direct_call:interface",
     "//tensorflow_plugin/cluster",
     "//tensorflow_plugin/device:interop",
     "//tensorflow_plugin/device:tensorflow_stream",

@@ -112,7 +112,7 @@ def test_no_tensorflow(plugin_site):
 @pytest.mark.host_only
 def test_tensorflow_dies(xpu_device, plugin_site, compile_plugin):
     """Another plugin that comes later and takes the same device type ends the process that imports TensorFlow."""
-    other = compile_plugin(ROOT / "tests" / "plugins" / "other_owner.cc", "later")
+    other = compile_plugin(ROOT / "tests" / "support" / "other_owner.cc", "later")
     environment = plugin_site.environment(TF_PLUGGABLE_DEVICE_LIBRARY_PATH=str(other))
     outcome = doctor("--json", environment=environment, python=plugin_site.python)
     problem(outcome, "import tensorflow", "SIGABRT", "Duplicate registration of device factory")

@@ -289,7 +289,7 @@ def test_a_second_copy(plugin_site, tmp_path):
     ],
 )
 def test_another_plugin_came_first(plugin_site, compile_plugin, name, options, words):
-    other = compile_plugin(ROOT / "tests" / "plugins" / "other_owner.cc", name, *options)
+    other = compile_plugin(ROOT / "tests" / "support" / "other_owner.cc", name, *options)
     hidden = plugin_site.plugins.rename(plugin_site.folder / "later-plugins")
     code = f"""
 import tensorflow

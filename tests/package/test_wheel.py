@@ -83,7 +83,8 @@ def test_layout(unpacked, wheel):
     hooks = {path.name for path in (unpacked / "tensorflow_xpu" / "__pyinstaller").iterdir()}
     assert hooks == {"__init__.py", "hook-tensorflow-plugins.py", "hook-tensorflow_xpu.py"}
     metadata = next(unpacked.glob("*.dist-info")) / "METADATA"
-    assert "Requires-Dist" not in metadata.read_text()
+    required = [line for line in metadata.read_text().splitlines() if line.startswith("Requires-Dist")]
+    assert all('extra == "cuda"' in line for line in required), required
 
 
 def test_licenses_travel_with_it(unpacked):
