@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from tests.conftest import BACKENDS, PACKAGES, ROOT, run_code
+from tensorflow_xpu import SUBDEVICE_TYPES
+from tests.conftest import PACKAGES, ROOT, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 
@@ -103,7 +104,7 @@ print(json.dumps([loaded, listed, device]))
     loaded, listed, device = outcome.json
     assert loaded == [[f"/physical_device:XPU:{i}", "XPU", "ANO_SAMPLE", True] for i in range(2)]
     assert listed[:2] == loaded
-    assert sorted(listed[2:]) == [["/physical_device:XPU:0", "XPU", name, False] for name in sorted(BACKENDS)]
+    assert sorted(listed[2:]) == [["/physical_device:XPU:0", "XPU", name, False] for name in sorted(SUBDEVICE_TYPES)]
     assert device.endswith("XPU:1")
     (notice,) = outcome.warnings
     assert "another plugin already provides the device type XPU" in notice
