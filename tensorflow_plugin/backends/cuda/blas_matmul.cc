@@ -92,7 +92,7 @@ struct BlasMatmul::Plan {
   bool is_usable = false;
 };
 
-BlasMatmul::BlasMatmul(ContextHandle context) : context_(context) {}
+BlasMatmul::BlasMatmul() = default;
 
 BlasMatmul::~BlasMatmul() {
   plans_.clear();
@@ -150,19 +150,17 @@ std::unique_ptr<BlasMatmul::Plan> BlasMatmul::MakePlan(const Key& key) {
   return plan;
 }
 
-Status BlasMatmul::FindPlan(const Key& key, const Plan** plan) {
+const BlasMatmul::Plan* BlasMatmul::FindPlan(const Key& key) {
   std::lock_guard<std::mutex> lock(mutex_);
-  *plan = nullptr;
-  if (is_absent_) return OkStatus();
+  if (is_absent_) return nullptr;
   if (handle_ == nullptr) {
     const CublasLt* const blas = FindCublasLt(nullptr);
     is_absent_ = blas == nullptr || blas->Create(&handle_) != 0;
-    if (is_absent_) return OkStatus();
+    if (is_absent_) return nullptr;
   }
   std::unique_ptr<Plan>& found = plans_[key];
   if (found == nullptr) found = MakePlan(key);
-  if (found->is_usable) *plan = found.get();
-  return OkStatus();
+  return found->is_usable ? found.get() : nullptr;
 }
 
 namespace {
@@ -219,8 +217,7 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
   key[kAlignmentC] = AlignmentOf(out);
   key[kTf32] = desc.type == DType::kFloat && AllowsTf32();
   XPU_RETURN_IF_ERROR(queue.Enter());
-  const Plan* plan = nullptr;
-  XPU_RETURN_IF_ERROR(FindPlan(key, &plan));
+  const Plan* const plan = FindPlan(key);
   if (plan == nullptr) return OkStatus();
 
   void* scratch = nullptr;

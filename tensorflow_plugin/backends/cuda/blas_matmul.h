@@ -20,7 +20,7 @@ class Queue;
 
 class BlasMatmul {
  public:
-  explicit BlasMatmul(ContextHandle context);
+  BlasMatmul();
   ~BlasMatmul();
   BlasMatmul(const BlasMatmul&) = delete;
   BlasMatmul& operator=(const BlasMatmul&) = delete;
@@ -32,10 +32,10 @@ class BlasMatmul {
   struct Plan;
   // What a plan depends on.
   using Key = std::vector<int64_t>;
-  Status FindPlan(const Key& key, const Plan** plan);
+  // Null: there is none.
+  const Plan* FindPlan(const Key& key);
   std::unique_ptr<Plan> MakePlan(const Key& key);
 
-  const ContextHandle context_;
   std::mutex mutex_;
   BlasHandle handle_ = nullptr;
   bool is_absent_ = false;

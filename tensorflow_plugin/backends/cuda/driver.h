@@ -30,7 +30,6 @@ inline constexpr Result kNotReady = 600;   // CUDA_ERROR_NOT_READY
 enum DeviceAttribute {
   kMaxThreadsPerBlock = 1,
   kMaxSharedMemoryPerBlock = 8,
-  kClockRateKhz = 13,
   kMultiprocessorCount = 16,
   kMemoryClockRateKhz = 36,
   kMemoryBusWidthBits = 37,
@@ -59,7 +58,6 @@ inline constexpr int kCaptureRelaxed = 2;              // CU_STREAM_CAPTURE_MODE
   V(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (ContextHandle * context, DeviceId device))                   \
   V(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (DeviceId device))                                       \
   V(CtxSetCurrent, "cuCtxSetCurrent", (ContextHandle context))                                                        \
-  V(CtxEnablePeerAccess, "cuCtxEnablePeerAccess", (ContextHandle peer, unsigned flags))                               \
   V(MemAlloc, "cuMemAlloc_v2", (DeviceAddress * address, size_t bytes))                                               \
   V(MemFree, "cuMemFree_v2", (DeviceAddress address))                                                                 \
   V(MemGetInfo, "cuMemGetInfo_v2", (size_t* free, size_t* total))                                                     \

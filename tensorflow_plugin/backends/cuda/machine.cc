@@ -14,7 +14,7 @@ Status Machine::Create(const Hardware& hardware, int64_t memory_limit, const std
                            "a stream on " + hardware.name);
   made->memory_ = std::make_unique<Memory>(made->context_, memory_limit, device);
   made->compiler_ = std::make_unique<Compiler>(hardware, made->context_, gpu::BinaryCache::UsersFolder("cuda"));
-  made->blas_ = std::make_unique<BlasMatmul>(made->context_);
+  made->blas_ = std::make_unique<BlasMatmul>();
   *machine = std::move(made);
   return OkStatus();
 }

@@ -271,7 +271,6 @@ EXPORT Result cuCtxSetCurrent(ContextHandle) {
   AwaitDriver();
   return kSuccess;
 }
-EXPORT Result cuCtxEnablePeerAccess(ContextHandle, unsigned) { return kSuccess; }
 EXPORT Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
   *greatest = -5;
