@@ -403,8 +403,12 @@ def test_every_op_that_may_wait_has_a_graph_or_a_reason():
 
 
 def in_process(code):
-    """What a program prints, in a process that is stopped if it hangs."""
-    outcome = run_code(f"import queue, threading\nimport numpy as np, tensorflow as tf\n{textwrap.dedent(code)}")
+    """What a program prints, in a process that is stopped if it hangs.
+
+    The process ends at once. When Python ends, TensorFlow waits for elements that a generator is to give, on any device.
+    """
+    start = "import os, queue, sys, threading\nimport numpy as np, tensorflow as tf\n"
+    outcome = run_code(f"{start}{textwrap.dedent(code)}\nsys.stdout.flush()\nos._exit(0)\n")
     assert outcome.returncode == 0, outcome
     return [float(word) for word in outcome.stdout.split()]
 
