@@ -1,6 +1,7 @@
 """docs/architecture.md says who depends on whom: the BUILD files, their visibility and the includes agree."""
 
 import builtins
+import collections
 import pathlib
 import re
 
@@ -8,6 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "tensorflow_plugin"
+MOST_FILES = 40  # of a folder
 EXTERNAL = {
     "@tensorflow": "TensorFlow",
     "@onednn": "oneDNN",
@@ -124,7 +126,9 @@ def test_includes_are_of_stated_dependencies(package):
 @pytest.mark.parametrize("package", [p for p in packages() if p.split("/")[0] in ("primitives", "backends")])
 def test_backends_and_what_they_implement_build_without_tensorflow(package):
     assert not built_edges(package) & {"TensorFlow", "framework", "device", "ops", "."}
-    for source in (PLUGIN / package).glob("*.*"):
+    for source in (PLUGIN / package).rglob("*.*"):
+        if package_of(source.relative_to(PLUGIN)) != package:
+            continue
         assert not re.search(r'#include [<"](tensorflow|tsl|xla|absl)/', source.read_text()), source
 
 
@@ -164,3 +168,9 @@ def test_what_is_compiled_for_each_tensorflow_is_used_for_each():
         (package, t["name"]) for package in packages() for t in targets(package) if t["rule"] == "tensorflow_library"
     }
     assert {label(row, "") for row in rows} == made
+
+
+def test_folders_are_of_a_size_that_one_can_look_through():
+    files = (path for path in PLUGIN.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    folders = collections.Counter(path.parent.relative_to(PLUGIN).as_posix() for path in files)
+    assert {folder: count for folder, count in folders.items() if count > MOST_FILES} == {}

@@ -248,7 +248,7 @@ def test_a_sanitizers_report_tells_our_leaks_from_others():
         stack = "".join(f"    #{i + 1} 0x7f in {function}\n" for i, function in enumerate(functions))
         return f"Direct leak of 8 byte(s) in 1 object(s) allocated from:\n    #0 0x7f in malloc\n{stack}\n"
 
-    ours = leak("Launch tensorflow_plugin/ops/pool.cc:205", "Compute (/x/libtensorflow_framework.so.2+0x1)")
+    ours = leak("Launch tensorflow_plugin/ops/nn/pool.cc:205", "Compute (/x/libtensorflow_framework.so.2+0x1)")
     leaks = [
         leak("gc_alloc"),
         ours,
@@ -259,7 +259,7 @@ def test_a_sanitizers_report_tells_our_leaks_from_others():
     assert [f.strip() for f in found] == [ours.strip()]
     error = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n    #0 0x7f in somebody\n"
     assert len(sanitized.findings(error + header + ours)) == 2
-    undefined = "tensorflow_plugin/ops/pool.cc:7:3: runtime error: signed integer overflow\n"
+    undefined = "tensorflow_plugin/ops/nn/pool.cc:7:3: runtime error: signed integer overflow\n"
     assert sanitized.findings(undefined) == [undefined]
     assert sanitized.findings(header + leaks[0]) == sanitized.findings("") == []
 

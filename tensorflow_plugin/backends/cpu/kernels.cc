@@ -1,6 +1,6 @@
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 
-#include "tensorflow_plugin/backends/cpu/isa.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {
 

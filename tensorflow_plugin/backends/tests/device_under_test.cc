@@ -14,7 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/backends.h"
-#include "tensorflow_plugin/backends/cpu/isa.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/example/backend.h"
 #include "tensorflow_plugin/faults/faulty_backend.h"
 

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cpu/isa.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 #include <string>
 

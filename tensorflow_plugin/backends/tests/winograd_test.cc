@@ -1,13 +1,13 @@
 // Which convolutions Winograd's algorithm takes, and what it says of infinities. Its results are those that
 // convolution_test expects of every device.
-#include "tensorflow_plugin/backends/cpu/winograd.h"
+#include "tensorflow_plugin/backends/cpu/convolution/winograd.h"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tensorflow_plugin/backends/cpu/isa.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {
 namespace {

@@ -1,5 +1,5 @@
 // Runs the plans of Einsum with plain loops and compares with the definition: a sum over all labels.
-#include "tensorflow_plugin/ops/einsum_plan.h"
+#include "tensorflow_plugin/ops/linalg/einsum_plan.h"
 
 #include <gtest/gtest.h>
 

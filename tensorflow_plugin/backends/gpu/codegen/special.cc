@@ -7,19 +7,19 @@ namespace {
 
 // Sources are compiled only into kernels that call them.
 constexpr char kInverses[] =
-#include "tensorflow_plugin/backends/gpu/kernels/special_inverses.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/special/inverses.cl.inc"
     ;
 constexpr char kGamma[] =
-#include "tensorflow_plugin/backends/gpu/kernels/special_gamma.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/special/gamma.cl.inc"
     ;
 constexpr char kIntegrals[] =
-#include "tensorflow_plugin/backends/gpu/kernels/special_integrals.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/special/integrals.cl.inc"
     ;
 constexpr char kBessel[] =
-#include "tensorflow_plugin/backends/gpu/kernels/special_bessel.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/special/bessel.cl.inc"
     ;
 constexpr char kIncomplete[] =
-#include "tensorflow_plugin/backends/gpu/kernels/special_incomplete.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/special/incomplete.cl.inc"
     ;
 constexpr const char* kSources[] = {kInverses, kGamma, kIntegrals, kBessel, kIncomplete};
 

@@ -10,7 +10,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/compact.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/arrays/compact.cl.inc"
     ;
 
 enum Stage : int32_t { kCount, kPositions, kWrite };  // in compact.cl

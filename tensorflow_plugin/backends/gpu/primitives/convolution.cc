@@ -17,10 +17,10 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kGeometry =
-#include "tensorflow_plugin/backends/gpu/kernels/convolution.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/nn/convolution.cl.inc"
     ;
 const std::string kDirect =
-#include "tensorflow_plugin/backends/gpu/kernels/convolution_direct.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/nn/convolution_direct.cl.inc"
     ;
 
 // A product of fewer columns would compute mostly what nobody wants.

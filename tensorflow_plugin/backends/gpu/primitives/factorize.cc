@@ -9,22 +9,22 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kCholesky =
-#include "tensorflow_plugin/backends/gpu/kernels/factorize_cholesky.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/factorize_cholesky.cl.inc"
     ;
 const std::string kLu =
-#include "tensorflow_plugin/backends/gpu/kernels/factorize_lu.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/factorize_lu.cl.inc"
     ;
 const std::string kQr =
-#include "tensorflow_plugin/backends/gpu/kernels/factorize_qr.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/factorize_qr.cl.inc"
     ;
 const std::string kJacobi =
-#include "tensorflow_plugin/backends/gpu/kernels/matrix_jacobi.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/matrix_jacobi.cl.inc"
     ;
 const std::string kEigen =
-#include "tensorflow_plugin/backends/gpu/kernels/factorize_eigen.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/factorize_eigen.cl.inc"
     ;
 const std::string kSvd =
-#include "tensorflow_plugin/backends/gpu/kernels/factorize_svd.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/factorize_svd.cl.inc"
     ;
 
 std::string KernelOf(FactorizeKind kind) {

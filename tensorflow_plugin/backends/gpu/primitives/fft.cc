@@ -10,7 +10,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/fft.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/fft.cl.inc"
     ;
 
 // In fft.cl. Loads and stores are in the order of FftKind: complex, from real and to the half, and back.

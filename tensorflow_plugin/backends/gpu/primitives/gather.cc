@@ -10,7 +10,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/gather.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/arrays/gather.cl.inc"
     ;
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kOperands =
-#include "tensorflow_plugin/backends/gpu/kernels/matmul.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/matmul/matmul.cl.inc"
     ;
 
 // Gradients to weights are sums of many terms for few elements: parts of those, as many as keep a large device busy,

@@ -6,7 +6,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kMatrix =
-#include "tensorflow_plugin/backends/gpu/kernels/matrix.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/matrix.cl.inc"
     ;
 
 // Items that work on a matrix. A processor's work alone, and need no barriers.
@@ -18,7 +18,7 @@ size_t LanesOf(const Hardware& hardware) {
 }  // namespace
 
 const std::string kLuSource =
-#include "tensorflow_plugin/backends/gpu/kernels/matrix_lu.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/matrix_lu.cl.inc"
     ;
 
 bool HasMatrices(const Abilities& abilities, DType type) {

@@ -9,7 +9,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/normalize.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/nn/normalize.cl.inc"
     ;
 
 // As in normalize.cl.

@@ -11,7 +11,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/pool.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/nn/pool.cl.inc"
     ;
 
 // As in pool.cl.

@@ -10,16 +10,16 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kTiles =
-#include "tensorflow_plugin/backends/gpu/kernels/product_tiles.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/matmul/product_tiles.cl.inc"
     ;
 const std::string kSum =
-#include "tensorflow_plugin/backends/gpu/kernels/product_sum.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/matmul/product_sum.cl.inc"
     ;
 const std::string kProcessor =
-#include "tensorflow_plugin/backends/gpu/kernels/product_processor.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/matmul/product_processor.cl.inc"
     ;
 const std::string kComplexProcessor =
-#include "tensorflow_plugin/backends/gpu/kernels/product_complex.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/matmul/product_complex.cl.inc"
     ;
 
 constexpr int kRows = 6;  // of a processor's item: ROWS there

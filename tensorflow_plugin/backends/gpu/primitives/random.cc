@@ -7,22 +7,22 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kPhilox =
-#include "tensorflow_plugin/backends/gpu/kernels/random_philox.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/random/philox.cl.inc"
     ;
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/random.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/random/random.cl.inc"
     ;
 const std::string kGamma =
-#include "tensorflow_plugin/backends/gpu/kernels/random_gamma.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/random/gamma.cl.inc"
     ;
 const std::string kExactFloat =
-#include "tensorflow_plugin/backends/gpu/kernels/random_exact.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/random/exact.cl.inc"
     ;
 const std::string kExactDouble =
-#include "tensorflow_plugin/backends/gpu/kernels/random_exact_double.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/random/exact_double.cl.inc"
     ;
 
-// KIND in random_philox.cl; -1: there is none.
+// KIND in random/philox.cl; -1: there is none.
 int KindOf(RandomKind kind) {
   switch (kind) {
     case RandomKind::kUniform:
@@ -48,12 +48,12 @@ bool IsExact(const RandomDesc& desc) {
 }
 
 // Whether the C library's functions of doubles, which TensorFlow's CPU kernels call here, are those that fuse products
-// and sums, as random_exact_double.cl does.
+// and sums, as random/exact_double.cl does.
 bool HostFuses() { return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"); }
 
 int GroupOf(DType type) { return SizeOf(type) == 8 ? 2 : 4; }
 
-// random_philox.cl, with what it wants in front, for numbers that are computed in `real`.
+// random/philox.cl, with what it wants in front, for numbers that are computed in `real`.
 std::string Words(const RandomDesc& desc, DType real, bool exact) {
   const std::string functions = real == DType::kDouble ? kExactDouble : kExactFloat;
   return errors::Concat(exact ? "#define EXACT\n" + functions : "", "#define KIND ", KindOf(desc.kind),

@@ -14,7 +14,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/reduce.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/reduction/reduce.cl.inc"
     ;
 
 // The axes that are kept and those that are reduced, of each at least one, merged.

@@ -7,7 +7,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/resample.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/nn/resample.cl.inc"
     ;
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/sample.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/nn/sample.cl.inc"
     ;
 
 enum Stage : int32_t { kCompute, kCheck };  // in sample.cl

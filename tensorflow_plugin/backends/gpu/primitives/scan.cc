@@ -9,7 +9,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/scan.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/reduction/scan.cl.inc"
     ;
 
 enum Stage : int32_t { kTotals, kBefore, kWrite };  // in scan.cl

@@ -13,7 +13,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/scatter.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/arrays/scatter.cl.inc"
     ;
 
 enum Step : int32_t { kRows, kCount, kPositions, kPlace, kUpdate };

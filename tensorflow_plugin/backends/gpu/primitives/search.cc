@@ -7,7 +7,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/search.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/arrays/search.cl.inc"
     ;
 
 }  // namespace

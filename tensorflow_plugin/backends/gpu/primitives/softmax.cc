@@ -8,14 +8,14 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/softmax.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/nn/softmax.cl.inc"
     ;
 const std::string kRows =
-#include "tensorflow_plugin/backends/gpu/kernels/softmax_rows.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/nn/softmax_rows.cl.inc"
     ;
 
 const std::string kGroups =
-#include "tensorflow_plugin/backends/gpu/kernels/softmax_group.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/nn/softmax_group.cl.inc"
     ;
 
 // Of the kernel's runs, by the steps that they do.

@@ -8,10 +8,10 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSolve =
-#include "tensorflow_plugin/backends/gpu/kernels/solve.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/solve.cl.inc"
     ;
 const std::string kTridiagonal =
-#include "tensorflow_plugin/backends/gpu/kernels/solve_tridiagonal.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/linalg/solve_tridiagonal.cl.inc"
     ;
 
 // Of a batch: what elimination leaves of each matrix.

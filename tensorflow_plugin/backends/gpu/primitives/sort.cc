@@ -11,7 +11,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/sort.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/arrays/sort.cl.inc"
     ;
 
 enum Stage : int32_t { kRanks, kCount, kStretches, kDigitSums, kPlace, kFetch };  // in sort.cl

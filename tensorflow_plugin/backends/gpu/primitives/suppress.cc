@@ -6,7 +6,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/suppress.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/nn/suppress.cl.inc"
     ;
 
 }  // namespace

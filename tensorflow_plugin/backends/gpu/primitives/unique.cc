@@ -9,7 +9,7 @@ namespace xpu::gpu {
 namespace {
 
 const std::string kSource =
-#include "tensorflow_plugin/backends/gpu/kernels/unique.cl.inc"
+#include "tensorflow_plugin/backends/gpu/kernels/arrays/unique.cl.inc"
     ;
 
 enum Stage : int32_t { kClear, kInsert, kCount, kPositions, kFirsts, kNumbers };  // in unique.cl

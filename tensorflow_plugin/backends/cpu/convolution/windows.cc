@@ -1,0 +1,136 @@
+#include "tensorflow_plugin/backends/cpu/convolution/windows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/matmul/gemm.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/host_runtime/spatial.h"
+
+namespace xpu::cpu {
+namespace {
+
+using host_runtime::SpatialStrides;
+using host_runtime::ThreadTeam;
+
+template <typename T>
+class Windows {
+ public:
+  explicit Windows(const ConvolutionDesc& d)
+      : d_(d),
+        in_per_group_(d.in_channels / d.groups),
+        out_per_group_(d.out_channels / d.groups),
+        depth_(host_runtime::Cells(d.filter) * in_per_group_),
+        cells_(host_runtime::Cells(d.output)),
+        // Rows at a time: as many as keep the matrix within the second-level cache.
+        chunk_(std::min(cells_, std::max<int64_t>(16, (int64_t{1} << 19) / static_cast<int64_t>(sizeof(T)) / depth_))),
+        x_(d.order, d.in_channels, d.input),
+        y_(d.order, d.out_channels, d.output) {}
+
+  void Forward(const T* x, const T* w, T* y, const ThreadTeam& team) const {
+    const int64_t chunks = (cells_ + chunk_ - 1) / chunk_;
+    team.ParallelFor(d_.batch * d_.groups * chunks, 1, [&](int64_t begin, int64_t end) {
+      ScratchFrame frame;
+      T* rows = frame.Get<T>(chunk_ * depth_);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % chunks * chunk_, g = i / chunks % d_.groups, n = i / chunks / d_.groups;
+        const int64_t count = std::min(chunk_, cells_ - first);
+        Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) { rows[row] = inside ? x[at] : T(0); });
+        Gemm<T>(count, out_per_group_, depth_, {rows, depth_, 1}, Filter(w, g), Output(y, n, g, first), T(1), false,
+                ThreadTeam(1));
+      }
+    });
+  }
+
+  void DataGradient(const T* w, const T* dy, T* dx, const ThreadTeam& team) const {
+    std::memset(static_cast<void*>(dx), 0, d_.batch * d_.in_channels * host_runtime::Cells(d_.input) * sizeof(T));
+    team.ParallelFor(d_.batch * d_.groups, 1, [&](int64_t begin, int64_t end) {
+      ScratchFrame frame;
+      T* rows = frame.Get<T>(chunk_ * depth_);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t g = i % d_.groups, n = i / d_.groups;
+        for (int64_t first = 0; first < cells_; first += chunk_) {
+          const int64_t count = std::min(chunk_, cells_ - first);
+          const StridedMatrix<const T> filter = Filter(w, g);
+          Gemm<T>(count, depth_, out_per_group_, Output(dy, n, g, first),
+                  {filter.data, filter.col_stride, filter.row_stride}, {rows, depth_, 1}, T(1), false, ThreadTeam(1));
+          Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) {
+            if (inside) dx[at] += rows[row];
+          });
+        }
+      }
+    });
+  }
+
+  void FilterGradient(const T* x, const T* dy, T* dw, const ThreadTeam& team) const {
+    // Groups write apart from each other; within one, the products share the team.
+    const ThreadTeam inner(d_.groups >= team.size() ? 1 : team.size());
+    const ThreadTeam outer(inner.size() == 1 ? team.size() : 1);
+    outer.ParallelFor(d_.groups, 1, [&](int64_t begin, int64_t end) {
+      ScratchFrame frame;
+      T* rows = frame.Get<T>(chunk_ * depth_);
+      for (int64_t g = begin; g < end; ++g) {
+        for (int64_t n = 0; n < d_.batch; ++n) {
+          for (int64_t first = 0; first < cells_; first += chunk_) {
+            const int64_t count = std::min(chunk_, cells_ - first);
+            Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) { rows[row] = inside ? x[at] : T(0); });
+            Gemm<T>(depth_, out_per_group_, count, {rows, 1, depth_}, Output(dy, n, g, first), Filter(dw, g), T(1),
+                    n > 0 || first > 0, inner);
+          }
+        }
+      }
+    });
+  }
+
+ private:
+  template <typename P>
+  StridedMatrix<P> Filter(P* w, int64_t g) const {
+    return {w + g * out_per_group_, d_.out_channels, 1};
+  }
+  // The rows from cell `first` on: cells are equally spaced in both layouts.
+  template <typename P>
+  StridedMatrix<P> Output(P* y, int64_t n, int64_t g, int64_t first) const {
+    return {y + n * y_.n + g * out_per_group_ * y_.c + first * y_.s[2], y_.s[2], y_.c};
+  }
+
+  // Calls f(offset in the window matrix, offset in x, inside) for all elements of `count` windows.
+  template <typename F>
+  void Visit(int64_t n, int64_t g, int64_t first, int64_t count, F&& f) const {
+    const int64_t image = n * x_.n + g * in_per_group_ * x_.c;
+    int64_t row = 0;
+    for (int64_t cell = first; cell < first + count; ++cell) {
+      host_runtime::ForEachTap(d_, cell, [&](int64_t, int64_t met) {
+        const int64_t at = image + met * x_.s[2];  // cells are equally spaced in both layouts
+        for (int64_t channel = 0; channel < in_per_group_; ++channel) f(row++, at + channel * x_.c, met >= 0);
+      });
+    }
+  }
+
+  const ConvolutionDesc& d_;
+  const int64_t in_per_group_, out_per_group_, depth_, cells_, chunk_;
+  const SpatialStrides x_, y_;
+};
+
+}  // namespace
+
+template <typename T>
+void RunWindows(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
+  const Windows<T> windows(d);
+  const T *a = static_cast<const T*>(args.in[0]), *b = static_cast<const T*>(args.in[1]);
+  T* out = static_cast<T*>(args.out[0]);
+  switch (d.direction) {
+    case Direction::kForward:
+      return windows.Forward(a, b, out, team);
+    case Direction::kDataGradient:
+      return windows.DataGradient(a, b, out, team);
+    case Direction::kFilterGradient:
+      return windows.FilterGradient(a, b, out, team);
+    case Direction::kPackFilter:
+      return;  // has no windows
+  }
+}
+
+template void RunWindows<float>(const ConvolutionDesc&, const Args&, const ThreadTeam&);
+template void RunWindows<double>(const ConvolutionDesc&, const Args&, const ThreadTeam&);
+
+}  // namespace xpu::cpu

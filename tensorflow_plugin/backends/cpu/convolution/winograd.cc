@@ -1,0 +1,315 @@
+#include "tensorflow_plugin/backends/cpu/convolution/winograd.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "tensorflow_plugin/backends/cpu/arrays/transpose.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/primitives/types.h"
+
+namespace xpu::cpu {
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/convolution/winograd_loops.inc"
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
+
+namespace {
+
+using host_runtime::ThreadTeam;
+
+constexpr int64_t kPoints = 36, kTileIn = 6, kTileOut = 4, kFilter = 3;
+
+int64_t Up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+// Images with channels last.
+template <typename T>
+struct Images {
+  T* data;
+  int64_t height, width, channels;
+
+  // The addresses of `side` x `side` cells from (row, column) of an image on; `outside` for those that it has not.
+  void Cells(int64_t image, int64_t row, int64_t column, int64_t side, T* outside, T** cells) const {
+    for (int64_t i = 0; i < side; ++i) {
+      for (int64_t j = 0; j < side; ++j) {
+        const int64_t r = row + i, c = column + j;
+        const bool inside = r >= 0 && r < height && c >= 0 && c < width;
+        cells[i * side + j] = inside ? data + ((image * height + r) * width + c) * channels : outside;
+      }
+    }
+  }
+};
+
+// Tiles of four by four cells.
+struct Tiles {
+  Tiles(int64_t images, int64_t height, int64_t width)
+      : down((height + kTileOut - 1) / kTileOut),
+        across((width + kTileOut - 1) / kTileOut),
+        all(images * down * across) {}
+  int64_t image(int64_t tile) const { return tile / (down * across); }
+  int64_t row(int64_t tile) const { return tile / across % down * kTileOut; }
+  int64_t column(int64_t tile) const { return tile % across * kTileOut; }
+  const int64_t down, across, all;
+};
+
+// f(begin, n) of all elements of tiles [first, first + count), of those of a row at a time that lie in one piece.
+template <typename F>
+void EachPiece(const Tiles& tiles, int64_t first, int64_t count, const Images<float>& y, F f) {
+  for (int64_t t = first, next; t < first + count; t = next) {
+    next = std::min(first + count, (t / tiles.across + 1) * tiles.across);
+    const int64_t row = tiles.row(t), column = tiles.column(t);
+    const int64_t cells = std::min((next - t) * kTileOut, y.width - column);
+    for (int64_t r = row; r < std::min(row + kTileOut, y.height); ++r) {
+      f(((tiles.image(t) * y.height + r) * y.width + column) * y.channels, cells * y.channels);
+    }
+  }
+}
+
+// Numbers of points that go through the second-level cache without being pushed out.
+constexpr int64_t kCached = 160 << 10;
+
+// The tiles of a block, each of which has `numbers` at a point, so that all its points' are at most `cached`.
+int64_t BlockTiles(const Tiles& tiles, int64_t numbers, int64_t cached, const ThreadTeam& team) {
+  const int64_t tall = XPU_PICK_ISA(TallRows)(), fitting = cached / (kPoints * numbers) / tall * tall;
+  const int64_t fair = Up((tiles.all + 2 * team.size() - 1) / (2 * team.size()), tall);  // two for each thread
+  return std::clamp(std::min(fitting, fair), 2 * tall, 8 * tall);
+}
+
+// Of the filter's gradient: there, the sums that a block's products are added to had better stay in the cache.
+int64_t GradientBlockTiles(const ConvolutionDesc& d, const Tiles& tiles, const ThreadTeam& team) {
+  const int64_t sums = kPoints * d.in_channels * d.out_channels;
+  return BlockTiles(tiles, d.in_channels + d.out_channels, std::max(kCached, sums), team);
+}
+
+// How many sums of the filter's gradient there are at a time, of 36 numbers for each of its elements.
+int64_t Sums(const ConvolutionDesc& d, int64_t blocks, const ThreadTeam& team) {
+  constexpr int64_t kMost = 1 << 22;  // numbers of all of them
+  const int64_t fitting = kMost / (kPoints * d.in_channels * d.out_channels);
+  return std::min<int64_t>(blocks, std::clamp<int64_t>(fitting, team.size(), 2 * team.size()));
+}
+
+// The points of a filter, of which `w(c, cells)` gives the addresses of the nine cells for input channel c.
+template <typename Filter>
+void FilterPoints(int64_t depth, int64_t columns, Filter w, float* points, const ThreadTeam& team) {
+  const auto filter_to_points = XPU_PICK_ISA(FilterToPoints);
+  team.ParallelFor(depth, std::max<int64_t>(1, (1 << 14) / columns), [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      const float* cells[kFilter * kFilter];
+      w(c, cells);
+      filter_to_points(cells, columns, points, depth * columns, c, depth);
+    }
+  });
+}
+
+// The cells of a filter as it is.
+auto CellsOf(const float* filter, int64_t in, int64_t out) {
+  return [=](int64_t c, const float** cells) {
+    for (int64_t i = 0; i < kFilter * kFilter; ++i) cells[i] = filter + (i * in + c) * out;
+  };
+}
+
+// y = x convolved with the filter that has these points.
+bool Convolve(const Images<const float>& x, const Images<float>& y, int64_t images, const int64_t* pad,
+              const float* filter, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+  const auto input_to_points = XPU_PICK_ISA(InputToPoints);
+  const auto multiply = XPU_PICK_ISA(MultiplyPanel);
+  const auto output_from_points = XPU_PICK_ISA(OutputFromPoints);
+  const int64_t panel = XPU_PICK_ISA(PanelColumns)(), few = XPU_PICK_ISA(ShortRows)();
+  const Tiles tiles(images, y.height, y.width);
+  const int64_t depth = x.channels, columns = y.channels, block = BlockTiles(tiles, depth + panel, kCached, team);
+
+  ScratchFrame frame;
+  float* const zeros = frame.Get<float>(depth);
+  std::fill_n(zeros, depth, 0.0f);
+  std::atomic<bool> finite{true};
+  team.ParallelFor((tiles.all + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
+    ScratchFrame frame;
+    float* const input = frame.Get<float>(kPoints * block * depth);
+    float* const output = frame.Get<float>(kPoints * block * panel);
+    float* const unused = frame.Get<float>(columns);
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t first = b * block, count = std::min(block, tiles.all - first), rows = Up(count, few);
+      for (int64_t t = 0; t < count; ++t) {
+        const float* cells[kTileIn * kTileIn];
+        x.Cells(tiles.image(first + t), tiles.row(first + t) - pad[0], tiles.column(first + t) - pad[1], kTileIn, zeros,
+                cells);
+        input_to_points(cells, depth, input, rows * depth, t);
+      }
+      for (int64_t p = 0; p < kPoints; ++p) {  // rows that are no tile's
+        std::fill(input + (p * rows + count) * depth, input + (p + 1) * rows * depth, 0.0f);
+      }
+      for (int64_t j = 0; j < columns; j += panel) {
+        const int64_t width = std::min(panel, columns - j);
+        for (int64_t p = 0; p < kPoints; ++p) {
+          multiply(rows, depth, input + p * rows * depth, depth, filter + (p * columns + j) * depth, width,
+                   output + p * rows * width, width);
+        }
+        for (int64_t t = 0; t < count; ++t) {
+          float* cells[kTileOut * kTileOut];
+          const Images<float> from{y.data + j, y.height, y.width, y.channels};
+          from.Cells(tiles.image(first + t), tiles.row(first + t), tiles.column(first + t), kTileOut, unused, cells);
+          if (!output_from_points(output + t * width, rows * width, width, cells)) finite = false;
+        }
+      }
+      if (!*epilogue || !finite) continue;
+      TileRunner runner = (*epilogue)->Runner();
+      EachPiece(tiles, first, count, y, [&](int64_t begin, int64_t n) { runner.Run(begin, n); });
+    }
+  });
+  if (finite) epilogue->reset();
+  return finite;
+}
+
+bool FilterGradient(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
+  const auto input_to_points = XPU_PICK_ISA(InputToPoints);
+  const auto gradient_to_points = XPU_PICK_ISA(OutputGradientToPoints);
+  const auto multiply = XPU_PICK_ISA(MultiplyTransposed);
+  const auto filter_from_points = XPU_PICK_ISA(FilterGradientFromPoints);
+  const Images<const float> x{static_cast<const float*>(args.in[0]), d.input[0], d.input[1], d.in_channels};
+  const Images<const float> dy{static_cast<const float*>(args.in[1]), d.output[0], d.output[1], d.out_channels};
+  const Tiles tiles(d.batch, dy.height, dy.width);
+  const int64_t rows = x.channels, columns = dy.channels, block = GradientBlockTiles(d, tiles, team);
+  const int64_t blocks = (tiles.all + block - 1) / block, sums = Sums(d, blocks, team), one = rows * columns;
+
+  ScratchFrame frame;
+  float* const sum = frame.Get<float>(sums * kPoints * one);
+  float* const zeros = frame.Get<float>(std::max(rows, columns));
+  std::fill_n(zeros, std::max(rows, columns), 0.0f);
+  team.ParallelFor(sums, 1, [&](int64_t begin, int64_t end) {
+    ScratchFrame frame;
+    float* const input = frame.Get<float>(kPoints * block * rows);
+    float* const gradient = frame.Get<float>(kPoints * block * columns);
+    for (int64_t s = begin; s < end; ++s) {
+      const int64_t from = s * blocks / sums;
+      for (int64_t b = from; b < (s + 1) * blocks / sums; ++b) {
+        const int64_t first = b * block, count = std::min(block, tiles.all - first);
+        for (int64_t t = 0; t < count; ++t) {
+          const int64_t image = tiles.image(first + t), row = tiles.row(first + t), column = tiles.column(first + t);
+          const float* cells[kTileIn * kTileIn];
+          x.Cells(image, row - d.pad_before[0], column - d.pad_before[1], kTileIn, zeros, cells);
+          input_to_points(cells, rows, input, count * rows, t);
+          dy.Cells(image, row, column, kTileOut, zeros, cells);
+          gradient_to_points(cells, columns, gradient, count * columns, t, count);
+        }
+        for (int64_t p = 0; p < kPoints; ++p) {
+          multiply(rows, count, input + p * count * rows, gradient + p * count * columns, columns,
+                   sum + (s * kPoints + p) * one, b > from);
+        }
+      }
+    }
+  });
+  float* const out = static_cast<float*>(args.out[0]);
+  std::atomic<bool> finite{true};
+  team.ParallelFor(rows, std::max<int64_t>(1, (1 << 13) / columns), [&](int64_t begin, int64_t end) {
+    for (int64_t s = 1; s < sums; ++s) {
+      for (int64_t p = 0; p < kPoints; ++p) {
+        float* const to = sum + p * one;
+        const float* const from = sum + (s * kPoints + p) * one;
+        for (int64_t i = begin * columns; i < end * columns; ++i) to[i] += from[i];
+      }
+    }
+    for (int64_t c = begin; c < end; ++c) {
+      float* cells[kFilter * kFilter];
+      for (int64_t i = 0; i < kFilter * kFilter; ++i) cells[i] = out + (i * rows + c) * columns;
+      if (!filter_from_points(sum + c * columns, one, columns, cells)) finite = false;
+    }
+  });
+  return finite;
+}
+
+// An output of nothing but padding is zero, and here it would be nearly so.
+bool AllHaveInputs(const ConvolutionDesc& d) {
+  for (int i = 0; i < 2; ++i) {
+    const int64_t before = d.pad_before[i], after = d.output[i] + kFilter - 1 - d.input[i] - before;
+    if (std::min(before, after) < 0 || std::max(before, after) >= kFilter) return false;
+  }
+  return true;
+}
+
+// TF_XPU_WINOGRAD, which is not set where it is nullptr. Who reads the options says which values make no sense.
+bool Wanted(const char* value) { return value == nullptr || std::string_view(value) != "0"; }
+
+}  // namespace
+
+bool WinogradPays(const ConvolutionDesc& d, const ThreadTeam& team) {
+  static const bool wanted = Wanted(std::getenv("TF_XPU_WINOGRAD"));
+  const int64_t lanes = XPU_PICK_ISA(Lanes)();
+  const bool fits = d.type == DType::kFloat && d.order == ChannelOrder::kLast && d.spatial_rank == 2 && d.groups == 1 &&
+                    d.filter[0] == kFilter && d.filter[1] == kFilter && d.stride[0] == 1 && d.stride[1] == 1 &&
+                    d.dilation[0] == 1 && d.dilation[1] == 1 && d.in_channels % lanes == 0 &&
+                    d.out_channels % lanes == 0;
+  if (!wanted || !fits || !AllHaveInputs(d) || ActiveIsa() == Isa::kBaseline) return false;
+
+  // Picoseconds of one thread, measured on a Zen 4, whose cores multiply and add 57 pairs in a nanosecond. Others
+  // differ, but all three kinds of work go with the width of their vectors.
+  constexpr double kMultiply = 17.5, kChannelOfTile = 6300;
+  const bool to_input = d.direction == Direction::kDataGradient;
+  const int64_t* const outputs = to_input ? d.input : d.output;
+  const Tiles tiles(d.batch, outputs[0], outputs[1]);
+  const double elements = static_cast<double>(d.in_channels) * static_cast<double>(d.out_channels);
+  const double all = static_cast<double>(tiles.all);
+  const double channels = static_cast<double>(d.in_channels + d.out_channels);
+  double of_filter = 0;  // for each of its elements, written and read as 36 numbers
+  if (d.direction == Direction::kFilterGradient) {
+    const int64_t block = GradientBlockTiles(d, tiles, team), blocks = (tiles.all + block - 1) / block;
+    of_filter = static_cast<double>(blocks + Sums(d, blocks, team)) * (elements <= (1 << 12)   ? 2000
+                                                                       : elements <= (1 << 15) ? 8000
+                                                                                               : 16000);
+  } else if (d.packed_filter_bytes == 0) {
+    of_filter = elements <= (1 << 15) ? 8000 : 40000;  // cached, or not
+  } else {
+    of_filter = elements <= (1 << 15) ? 0 : 6000;  // read
+  }
+  const double direct =
+      kFilter * kFilter * elements * static_cast<double>(d.batch * outputs[0] * outputs[1]) * kMultiply;
+  const double by_points = (kPoints * elements * kMultiply + channels * kChannelOfTile) * all + elements * of_filter;
+  return by_points * 1.1 < direct;
+}
+
+int64_t WinogradFilterBytes(const ConvolutionDesc& d) {
+  return kPoints * d.in_channels * d.out_channels * static_cast<int64_t>(sizeof(float));
+}
+
+void WinogradFilter(const ConvolutionDesc& d, const float* filter, float* points, const ThreadTeam& team) {
+  FilterPoints(d.in_channels, d.out_channels, CellsOf(filter, d.in_channels, d.out_channels), points, team);
+}
+
+bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+                 std::optional<Epilogue>* epilogue) {
+  const int64_t in = d.in_channels, out = d.out_channels;
+  const Images<const float> read{static_cast<const float*>(args.in[0]), d.input[0], d.input[1], in};
+  if (d.direction == Direction::kFilterGradient) return FilterGradient(d, args, team);
+  ScratchFrame frame;
+  if (d.direction == Direction::kForward) {
+    const float* filter = static_cast<const float*>(args.in[2]);
+    if (d.packed_filter_bytes == 0) {
+      float* const points = frame.Get<float>(kPoints * in * out);
+      WinogradFilter(d, static_cast<const float*>(args.in[1]), points, team);
+      filter = points;
+    }
+    return Convolve(read, {static_cast<float*>(args.out[0]), d.output[0], d.output[1], out}, d.batch, d.pad_before,
+                    filter, team, epilogue);
+  }
+  // The gradient of the input is the gradient of the output convolved with the filter turned round, from the output's
+  // channels to the input's.
+  float* const points = frame.Get<float>(kPoints * in * out);
+  float* const turned = frame.Get<float>(kFilter * kFilter * in * out);
+  const auto transpose = TransposeFunctionFor(sizeof(float));
+  for (int64_t i = 0; i < kFilter * kFilter; ++i) {
+    const float* const from = static_cast<const float*>(args.in[0]) + (kFilter * kFilter - 1 - i) * in * out;
+    transpose(reinterpret_cast<const char*>(from), out * 4, reinterpret_cast<char*>(turned + i * in * out), in * 4, 4,
+              out, in);
+  }
+  FilterPoints(out, in, CellsOf(turned, out, in), points, team);
+  const int64_t pad[] = {kFilter - 1 - d.pad_before[0], kFilter - 1 - d.pad_before[1]};
+  return Convolve({static_cast<const float*>(args.in[1]), d.output[0], d.output[1], out},
+                  {static_cast<float*>(args.out[0]), d.input[0], d.input[1], in}, d.batch, pad, points, team, epilogue);
+}
+
+}  // namespace xpu::cpu

@@ -1,0 +1,81 @@
+#include "tensorflow_plugin/backends/cpu/matmul/few_rows.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/primitives/types.h"
+
+namespace xpu::cpu {
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/few_rows_loops.inc"
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
+
+namespace {
+
+// Columns are shared out, and summed, in multiples of a cache line; at a time so many that their sums stay in the first
+// cache.
+constexpr int64_t kColumns = 64, kBlockSums = 4096;
+// Elements of b worth handing to another thread.
+constexpr int64_t kGrainElements = 1 << 16;
+
+}  // namespace
+
+template <typename T>
+void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b,
+                     StridedMatrix<T> c, const host_runtime::ThreadTeam& team) {
+  const auto multiply = XPU_PICK_ISA(FewRows<T>);
+  const auto store = XPU_PICK_ISA(StoreSums<T>);
+  const bool in_columns = b.row_stride == 1;
+  ScratchFrame frame;
+  const float* rows = nullptr;
+  int64_t ld_rows = a.row_stride;
+  if constexpr (std::is_same_v<T, float>) {
+    if (a.col_stride == 1) rows = a.data;
+  }
+  if (rows == nullptr) {
+    float* dense = frame.Get<float>(m * k);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t l = 0; l < k; ++l) {
+        dense[i * k + l] = static_cast<float>(a.data[i * a.row_stride + l * a.col_stride]);
+      }
+    }
+    rows = dense;
+    ld_rows = k;
+  }
+  const int64_t grain = (kGrainElements / k / kColumns + 1) * kColumns;
+  const int64_t block = std::min(kBlockSums / m / kColumns * kColumns, (n + kColumns - 1) / kColumns * kColumns);
+  team.ParallelFor(n, grain, [&](int64_t begin, int64_t end) {
+    ScratchFrame inner;
+    float* sums = inner.Get<float>(m * block);
+    for (int64_t j = begin; j < end; j += block) {
+      const int64_t here = std::min(block, end - j);
+      multiply(in_columns, m, here, k, rows, ld_rows, b.data + j * b.col_stride,
+               in_columns ? b.col_stride : b.row_stride, sums, block);
+      for (int64_t i = 0; i < m; ++i) {
+        T* to = c.data + i * c.row_stride + j * c.col_stride;
+        const float* from = sums + i * block;
+        if (c.col_stride == 1) {
+          store(from, here, to);
+        } else {
+          for (int64_t l = 0; l < here; ++l) to[l * c.col_stride] = static_cast<T>(from[l]);
+        }
+      }
+    }
+  });
+}
+
+#define XPU_FEW_ROWS(T)                                                                                       \
+  template void MultiplyFewRows<T>(int64_t, int64_t, int64_t, StridedMatrix<const T>, StridedMatrix<const T>, \
+                                   StridedMatrix<T>, const host_runtime::ThreadTeam&)
+XPU_FEW_ROWS(float);
+XPU_FEW_ROWS(Half);
+XPU_FEW_ROWS(BFloat16);
+
+}  // namespace xpu::cpu

@@ -1,0 +1,491 @@
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <initializer_list>
+#include <new>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "tensorflow_plugin/backends/cpu/cost.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/convert.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/cpu/kernels.h"
+#include "tensorflow_plugin/backends/cpu/matmul/few_rows.h"
+#include "tensorflow_plugin/backends/cpu/matmul/gemm.h"
+#include "tensorflow_plugin/backends/cpu/onednn.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/backends/host_runtime/float_mode.h"
+#include "tensorflow_plugin/backends/host_runtime/shared_status.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
+
+namespace xpu::cpu {
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/matmul_loops.inc"
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
+
+namespace {
+
+using host_runtime::ThreadTeam;
+
+// Below this many multiplications a call of oneDNN costs more than the product.
+constexpr int64_t kSmall = 4096;
+// Multiplications worth handing to another thread, and those from which a product is shared out.
+constexpr int64_t kGrainWork = 1 << 18, kShared = 1 << 20;
+// One may be held up, and the others take what would have been its parts.
+constexpr int64_t kPartsPerThread = 2;
+
+// Elements of a product of long sums, of which each thread has some to itself.
+constexpr int64_t kFewElements = 1 << 14;
+// Of both matrices, that such a thread multiplies at a time.
+constexpr int64_t kCachedElements = 1 << 16;
+
+// Rows that narrow products are computed by; for fewer, packing the other operand does not pay.
+constexpr int64_t kNarrowRows = 8;
+
+// Says every stride in numbers; batches that all operands walk as one become one, and a batch that only stacks rows of
+// `a` and `c` becomes rows.
+MatMulDesc Canonical(MatMulDesc d) {
+  if (d.lda == 0) d.lda = d.transpose_a ? d.m : d.k;
+  if (d.ldb == 0) d.ldb = d.transpose_b ? d.k : d.n;
+  if (d.ldc == 0) d.ldc = d.n;
+  if (d.c_batch_strides.empty()) {
+    d.c_batch_strides = DenseStrides(d.batch);
+    for (int i = 0; i < d.batch.rank(); ++i) d.c_batch_strides[i] *= d.m * d.n;
+  }
+  Dims* strides[] = {&d.a_batch_strides, &d.b_batch_strides, &d.c_batch_strides};
+  MergeDims(&d.batch, strides, 3);
+  if (d.batch.rank() == 1) {
+    if (!d.transpose_a && d.b_batch_strides[0] == 0 && d.a_batch_strides[0] == d.m * d.lda &&
+        d.c_batch_strides[0] == d.m * d.ldc) {
+      d.m *= d.batch[0];
+      d.batch[0] = 1;
+    }
+    if (d.batch[0] == 1) d.batch = d.a_batch_strides = d.b_batch_strides = d.c_batch_strides = Dims();
+  }
+  return d;
+}
+
+// What follows takes canonical descriptors.
+
+// Calls f(a offset, b offset, c offset) for every batch in [begin, end).
+template <typename F>
+void ForEachBatch(const MatMulDesc& d, int64_t begin, int64_t end, F&& f) {
+  for (int64_t i = begin; i < end; ++i) {
+    int64_t a = 0, b = 0, c = 0, rest = i;
+    for (int axis = d.batch.rank() - 1; axis >= 0; --axis) {
+      const int64_t at = rest % d.batch[axis];
+      rest /= d.batch[axis];
+      a += at * d.a_batch_strides[axis];
+      b += at * d.b_batch_strides[axis];
+      c += at * d.c_batch_strides[axis];
+    }
+    f(a, b, c);
+  }
+}
+
+// The elements that an operand spans, for conversions of the whole.
+int64_t Span(const Dims& batch, const Dims& strides, int64_t rows, int64_t cols, int64_t ld) {
+  int64_t span = (rows - 1) * ld + cols;
+  for (int i = 0; i < batch.rank(); ++i) span += (batch[i] - 1) * strides[i];
+  return span;
+}
+
+template <typename T>
+StridedMatrix<T> View(T* data, bool transpose, int64_t ld) {
+  return {data, transpose ? 1 : ld, transpose ? ld : 1};
+}
+template <typename T>
+StridedMatrix<T> Transposed(const StridedMatrix<T>& m) {
+  return {m.data, m.col_stride, m.row_stride};
+}
+
+// Runs one product per batch: with many batches a thread takes whole products, else all threads share each.
+template <typename T, typename Multiply>
+void ForEachProduct(const MatMulDesc& d, const Args& args, const ThreadTeam& team, Multiply&& multiply) {
+  const T *a = static_cast<const T*>(args.in[0]), *b = static_cast<const T*>(args.in[1]);
+  T* c = static_cast<T*>(args.out[0]);
+  const int64_t batches = d.batch.num_elements(), work = std::max<int64_t>(1, d.m * d.n * d.k);
+  auto run = [&](int64_t begin, int64_t end, const ThreadTeam& inner) {
+    ForEachBatch(d, begin, end, [&](int64_t a_offset, int64_t b_offset, int64_t c_offset) {
+      multiply(a + a_offset, b + b_offset, c + c_offset, inner);
+    });
+  };
+  if (batches >= 2 * team.size()) {
+    team.ParallelFor(batches, std::max<int64_t>(1, kGrainWork / work),
+                     [&](int64_t begin, int64_t end) { run(begin, end, ThreadTeam(1)); });
+  } else {
+    run(0, batches, team);
+  }
+}
+
+template <typename T>
+void RunGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  ForEachProduct<T>(d, args, team, [&](const T* a, const T* b, T* c, const ThreadTeam& inner) {
+    Gemm<T>(d.m, d.n, d.k, View(a, d.transpose_a, d.lda), View(b, d.transpose_b, d.ldb), View(c, false, d.ldc), T(1),
+            false, inner);
+  });
+}
+
+// Four products of the real and imaginary parts. `Real` matrices are views with strides of two.
+template <typename Real>
+void RunComplexGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  using T = std::complex<Real>;
+  const Real a_sign = d.conjugate_a ? -1 : 1, b_sign = d.conjugate_b ? -1 : 1;
+  ForEachProduct<T>(d, args, team, [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
+    auto part = [](auto view, int imaginary) {
+      using P = decltype(view.data);
+      using R = std::conditional_t<std::is_const_v<std::remove_pointer_t<P>>, const Real, Real>;
+      return StridedMatrix<R>{reinterpret_cast<R*>(view.data) + imaginary, 2 * view.row_stride, 2 * view.col_stride};
+    };
+    auto a = [&](int i) { return part(View(pa, d.transpose_a, d.lda), i); };
+    auto b = [&](int i) { return part(View(pb, d.transpose_b, d.ldb), i); };
+    auto c = [&](int i) { return part(View(pc, false, d.ldc), i); };
+    Gemm<Real>(d.m, d.n, d.k, a(0), b(0), c(0), Real(1), false, inner);
+    Gemm<Real>(d.m, d.n, d.k, a(1), b(1), c(0), -a_sign * b_sign, true, inner);
+    Gemm<Real>(d.m, d.n, d.k, a(0), b(1), c(1), b_sign, false, inner);
+    Gemm<Real>(d.m, d.n, d.k, a(1), b(0), c(1), a_sign, true, inner);
+  });
+}
+
+void BuildPlan(const MatMulDesc& d, OnednnPlan* plan) {
+  using dnnl::memory;
+  const memory::data_type type = DnnlType(d.type);
+  auto describe = [&](const Dims& batch_strides, int64_t rows, int64_t cols, bool transpose, int64_t ld) {
+    memory::dims dims, strides;
+    for (int i = 0; i < d.batch.rank(); ++i) {
+      const bool broadcast = batch_strides[i] == 0;
+      dims.push_back(broadcast ? 1 : d.batch[i]);
+      strides.push_back(broadcast ? rows * cols : batch_strides[i]);
+    }
+    dims.insert(dims.end(), {rows, cols});
+    strides.insert(strides.end(), {transpose ? 1 : ld, transpose ? ld : 1});
+    return memory::desc(dims, type, strides);
+  };
+  const memory::desc a = describe(d.a_batch_strides, d.m, d.k, d.transpose_a, d.lda);
+  const memory::desc b = describe(d.b_batch_strides, d.k, d.n, d.transpose_b, d.ldb);
+  const memory::desc c = describe(d.c_batch_strides, d.m, d.n, false, d.ldc);
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::matmul::primitive_desc product(Engine(), a, b, c, attr);
+  if (std::string(product.impl_info_str()).find("ref") != std::string::npos) return;
+  const int src = plan->Buffer(a), weights = plan->Buffer(b), dst = plan->Buffer(c);
+  plan->Add(dnnl::matmul(product), product.scratchpad_desc(),
+            {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, dst}});
+}
+
+// c = op(a) * op(b) with one or a few rows of c, or one column: false if there are more. oneDNN is slow at these.
+template <typename T>
+bool RunFewRows(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  const bool by_b = d.m <= kMaxFewRows;
+  if (!by_b && d.n != 1) return false;
+  ForEachProduct<T>(d, args, team, [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
+    const StridedMatrix<const T> a = View(pa, d.transpose_a, d.lda), b = View(pb, d.transpose_b, d.ldb);
+    const StridedMatrix<T> c = View(pc, false, d.ldc);
+    if (by_b) {
+      MultiplyFewRows<T>(d.m, d.n, d.k, a, b, c, inner);
+    } else {
+      MultiplyFewRows<T>(d.n, d.m, d.k, Transposed(b), Transposed(a), Transposed(c), inner);
+    }
+  });
+  return true;
+}
+
+// Few columns, such as the classes that a network ends in: false if there are many. oneDNN is slow at these too.
+bool RunNarrow(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  if (d.n > XPU_PICK_ISA(NarrowColumns)() || d.m < kNarrowRows) return false;
+  const auto pack = XPU_PICK_ISA(PackNarrow);
+  const auto multiply = XPU_PICK_ISA(NarrowMatMul);
+  const int64_t a_row = d.transpose_a ? 1 : d.lda, a_col = d.transpose_a ? d.lda : 1;
+  const int64_t width = XPU_PICK_ISA(NarrowWidth)(d.n);
+  const int64_t grain = (kGrainWork / width / d.k / kNarrowRows + 1) * kNarrowRows;
+  ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam& inner) {
+    ScratchFrame frame;
+    float* packed = frame.Get<float>(d.k * width);
+    pack(d.n, d.k, b, d.transpose_b ? 1 : d.ldb, d.transpose_b ? d.ldb : 1, packed);
+    inner.ParallelFor(d.m, grain, [&](int64_t begin, int64_t end) {
+      multiply(end - begin, d.n, d.k, a + begin * a_row, a_row, a_col, packed, c + begin * d.ldc, d.ldc);
+    });
+  });
+  return true;
+}
+
+// By oneDNN, if it has the product and can do it quickly.
+Status RunPlan(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  PlanKey key{static_cast<int64_t>(Primitive::kMatMul),
+              static_cast<int64_t>(d.type),
+              d.m,
+              d.n,
+              d.k,
+              d.transpose_a,
+              d.transpose_b,
+              d.lda,
+              d.ldb,
+              d.ldc};
+  for (const Dims* dims : {&d.batch, &d.a_batch_strides, &d.b_batch_strides, &d.c_batch_strides}) key.Add(*dims);
+  std::shared_ptr<OnednnPlan> plan;
+  if (key.fits()) {
+    XPU_RETURN_IF_ERROR(GetPlan(key, team, [&](OnednnPlan* p) { BuildPlan(d, p); }, &plan));
+    if (plan->usable()) return plan->Run({args.in[0], args.in[1], args.out[0]}, team);
+  }
+  if (d.type != DType::kFloat) return errors::Unimplemented("no oneDNN matrix product of type ", Name(d.type));
+  RunGemm<float>(d, args, team);
+  return OkStatus();
+}
+
+// How a product is shared out: so many of the first batch dimension, rows and columns at a time. Of some columns of a
+// matrix that is read transposed oneDNN makes a slow product, three times as slow where there are few rows.
+struct MatMulPart {
+  int64_t batches, rows, cols;
+};
+
+// In fewer rows oneDNN is slow.
+constexpr int64_t kPieceRows = 128, kCopiedElements = 1 << 18;
+
+MatMulPart ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
+  // Parts of fewer columns or rows would have oneDNN copy more than it multiplies.
+  constexpr int64_t kCols = 64, kRows = 16;
+  const int64_t batches = d.batch.empty() ? 1 : d.batch[0];
+  const int64_t work = d.batch.num_elements() * d.m * d.n * d.k, all_rows = d.batch.num_elements() * d.m;
+  int64_t wanted = team_size == 1 ? 1 : std::min<int64_t>(work / kGrainWork, kPartsPerThread * team_size);
+  // An epilogue wants whole rows, and few enough, but not very few; for each part oneDNN reads all of b then.
+  const bool whole_rows = has_epilogue && all_rows >= kPieceRows / 2 * wanted && d.k * d.n <= kCopiedElements;
+  if (whole_rows) wanted = std::max(wanted, std::min(all_rows / kPieceRows, all_rows * d.n / Epilogue::kPartElements));
+  int64_t stacks = 1, down = 1, across = 1;  // parts in each direction
+  for (int64_t parts = 1; parts < wanted; parts *= 2) {
+    const int64_t rows = Count(d.m, down), cols = Count(d.n, across);
+    if (stacks < batches) {
+      stacks *= 2;
+    } else if (d.transpose_b && rows >= 2 * kRows) {
+      down *= 2;
+    } else if (d.transpose_b && down > 1 && parts >= team_size) {
+      break;
+    } else if (cols >= 2 * kCols && ((cols >= rows && !whole_rows) || rows < 2 * kRows)) {
+      across *= 2;
+    } else if (rows >= 2 * kRows) {
+      down *= 2;
+    } else {
+      break;
+    }
+  }
+  // Parts of about the same size, of whole blocks of oneDNN's if that makes none much smaller.
+  const auto even = [](int64_t all, int64_t parts, std::initializer_list<int64_t> blocks) {
+    int64_t size = all;
+    for (int64_t block : blocks) {
+      size = std::min(all, Count(Count(all, parts), block) * block);
+      if (size * parts * 10 <= all * 11) break;
+    }
+    return size;
+  };
+  // Rows of a transposed matrix lie next to each other.
+  return {even(batches, stacks, {1}), d.transpose_a ? even(d.m, down, {64, 32, 16}) : even(d.m, down, {16, 4}),
+          even(d.n, across, {64, 32, 16})};
+}
+
+// In parts, each by oneDNN on one thread of the team. oneDNN's own threads are OpenMP's, which all have to arrive at
+// the end of a product however short: where the program keeps the processors busy that takes longer than a medium
+// product. The epilogue, if there is one, sees each part while it is in the cache.
+Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team, const Epilogue* epilogue) {
+  static const ThreadTeam alone(1);
+  const MatMulPart part = ShareOut(d, team.size(), epilogue != nullptr);
+  // c is dense if there is an epilogue; parts of it are in one piece if they are whole rows of one matrix, or matrices.
+  const bool in_pieces =
+      part.cols == d.n && (part.rows == d.m || d.batch.empty() || (d.batch.rank() == 1 && part.batches == 1));
+  const int64_t batches = d.batch.empty() ? 1 : d.batch[0];
+  const int64_t down = Count(d.m, part.rows), across = Count(d.n, part.cols);
+  const int64_t size = static_cast<int64_t>(SizeOf(d.type));
+  host_runtime::SharedStatus status;
+  team.ParallelFor(Count(batches, part.batches) * down * across, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t batch = i / (down * across) * part.batches;
+      const int64_t row = i / across % down * part.rows, col = i % across * part.cols;
+      MatMulDesc here = d;
+      here.m = std::min(part.rows, d.m - row);
+      here.n = std::min(part.cols, d.n - col);
+      int64_t a = row * (d.transpose_a ? 1 : d.lda), b = col * (d.transpose_b ? d.ldb : 1), c = row * d.ldc + col;
+      if (!d.batch.empty()) {
+        here.batch[0] = std::min(part.batches, batches - batch);
+        a += batch * d.a_batch_strides[0];
+        b += batch * d.b_batch_strides[0];
+        c += batch * d.c_batch_strides[0];
+      }
+      Args at{};
+      at.in[0] = static_cast<const char*>(args.in[0]) + a * size;
+      at.in[1] = static_cast<const char*>(args.in[1]) + b * size;
+      at.out[0] = static_cast<char*>(args.out[0]) + c * size;
+      const Status product = RunPlan(here, at, alone);
+      status.Update(product);
+      if (product.ok() && epilogue != nullptr && in_pieces) {
+        epilogue->Runner().Run(c, here.batch.num_elements() * here.m * here.n);
+      }
+    }
+  });
+  XPU_RETURN_IF_ERROR(status.get());
+  return epilogue == nullptr || in_pieces ? OkStatus() : epilogue->RunAll(team);
+}
+
+Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue);
+
+// A small matrix of long sums, such as the gradient of weights that many pixels were multiplied with: every thread adds
+// up parts of the sums.
+Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  static const ThreadTeam alone(1);
+  const int64_t work = d.m * d.n * d.k, elements = d.m * d.n;
+  const int64_t parts = std::min<int64_t>(work / kGrainWork, kPartsPerThread * team.size());
+  const int64_t length = (d.k + parts - 1) / parts;
+  const int64_t at_once = std::max<int64_t>(16, kCachedElements / (d.m + d.n));
+  ScratchFrame frame;
+  float* const sums = frame.Get<float>(parts * elements);
+  host_runtime::SharedStatus status;
+  team.ParallelFor(d.k, length, [&](int64_t begin, int64_t end) {
+    ScratchFrame inner;
+    float* const terms = inner.Get<float>(elements);
+    for (int64_t l = begin; l < end;) {
+      float* const sum = sums + l / length * elements;
+      const bool first = l % length == 0;
+      MatMulDesc part = d;
+      part.k = std::min({at_once, length - l % length, end - l});
+      part.ldc = d.n;
+      Args at{};
+      at.in[0] = static_cast<const float*>(args.in[0]) + l * (d.transpose_a ? d.lda : 1);
+      at.in[1] = static_cast<const float*>(args.in[1]) + l * (d.transpose_b ? 1 : d.ldb);
+      at.out[0] = first ? sum : terms;
+      std::optional<Epilogue> none;
+      status.Update(RunFloating(part, at, alone, &none));
+      for (int64_t i = 0; !first && i < elements; ++i) sum[i] += terms[i];
+      l += part.k;
+    }
+  });
+  XPU_RETURN_IF_ERROR(status.get());
+  const int64_t used = (d.k + length - 1) / length;
+  for (int64_t i = 1; i < used; ++i) {
+    for (int64_t j = 0; j < elements; ++j) sums[j] += sums[i * elements + j];
+  }
+  for (int64_t row = 0; row < d.m; ++row) {
+    std::copy_n(sums + row * d.n, d.n, static_cast<float*>(args.out[0]) + row * d.ldc);
+  }
+  return OkStatus();
+}
+
+// float, or half and bfloat16 where oneDNN has them. An epilogue that has been run is taken away.
+Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+  if (d.type == DType::kFloat && d.m * d.n * d.k <= kSmall) {
+    const auto multiply = XPU_PICK_ISA(SmallMatMul);
+    ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
+      multiply(d.m, d.n, d.k, a, d.transpose_a, d.lda, b, d.transpose_b, d.ldb, c, d.ldc);
+    });
+    return OkStatus();
+  }
+  const int64_t work = d.batch.num_elements() * d.m * d.n * d.k;
+  if (d.type == DType::kFloat && d.batch.empty() && team.size() > 1 && work >= kShared && d.m * d.n <= kFewElements &&
+      d.k >= d.m * d.n) {
+    return RunInPartialSums(d, args, team);
+  }
+  if (d.type == DType::kFloat && (RunFewRows<float>(d, args, team) || RunNarrow(d, args, team))) return OkStatus();
+  if (work < kShared || (team.size() == 1 && !*epilogue)) return RunPlan(d, args, ThreadTeam(1));
+  XPU_RETURN_IF_ERROR(RunInParts(d, args, team, epilogue->has_value() ? &**epilogue : nullptr));
+  epilogue->reset();
+  return OkStatus();
+}
+
+// half and bfloat16 by way of float.
+Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  const int64_t a_size = d.transpose_a ? Span(d.batch, d.a_batch_strides, d.k, d.m, d.lda)
+                                       : Span(d.batch, d.a_batch_strides, d.m, d.k, d.lda);
+  const int64_t b_size = d.transpose_b ? Span(d.batch, d.b_batch_strides, d.n, d.k, d.ldb)
+                                       : Span(d.batch, d.b_batch_strides, d.k, d.n, d.ldb);
+  const int64_t c_size = d.batch.num_elements() * d.m * d.n;
+  ScratchFrame frame;
+  float *a = frame.Get<float>(a_size), *b = frame.Get<float>(b_size), *c = frame.Get<float>(c_size);
+  ToFloat(d.type, args.in[0], a, a_size, team);
+  ToFloat(d.type, args.in[1], b, b_size, team);
+  // Without gaps between its rows c can be converted as a whole, in whatever order its batches lie.
+  const bool gapless = c_size == Span(d.batch, d.c_batch_strides, d.m, d.n, d.ldc);
+  MatMulDesc in_float = d;
+  in_float.type = DType::kFloat;
+  if (!gapless) {
+    in_float.ldc = d.n;
+    in_float.c_batch_strides = Dims();
+    in_float = Canonical(in_float);
+  }
+  Args buffers{};
+  buffers.in[0] = a;
+  buffers.in[1] = b;
+  buffers.out[0] = c;
+  std::optional<Epilogue> none;  // which sees what has been rounded
+  XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team, &none));
+  if (gapless) {
+    FromFloat(d.type, c, args.out[0], c_size, team);
+    return OkStatus();
+  }
+  // What lies between the rows of c stays as it is.
+  ForEachBatch(d, 0, d.batch.num_elements(), [&](int64_t, int64_t, int64_t offset) {
+    for (int64_t row = 0; row < d.m; ++row, c += d.n, offset += d.ldc) {
+      FromFloat(d.type, c, static_cast<uint16_t*>(args.out[0]) + offset, d.n, ThreadTeam(1));
+    }
+  });
+  return OkStatus();
+}
+
+// The product; an epilogue that has been run with it is taken away.
+Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+  const int64_t out_elements = desc.batch.num_elements() * desc.m * desc.n;
+  const int rank = desc.batch.rank();
+  const bool ranks_agree = desc.a_batch_strides.rank() == rank && desc.b_batch_strides.rank() == rank &&
+                           (desc.c_batch_strides.empty() || desc.c_batch_strides.rank() == rank);
+  // The reference refuses what is wrong, and does nothing, or writes zeros, quickly.
+  if (desc.type < DType::kInt8 || !ranks_agree || out_elements == 0 || desc.k == 0) {
+    return plain::Run(desc, args);
+  }
+  const MatMulDesc d = Canonical(desc);
+  switch (d.type) {
+    case DType::kHalf:
+    case DType::kBFloat16:
+      if (d.type == DType::kHalf ? RunFewRows<Half>(d, args, team) : RunFewRows<BFloat16>(d, args, team)) {
+        return OkStatus();
+      }
+      if (!HasNative(d.type) || d.m * d.n * d.k <= kSmall) return RunConverted(d, args, team);
+      if (Status status = RunFloating(d, args, team, epilogue); status.code() != Code::kUnimplemented) return status;
+      return RunConverted(d, args, team);
+    case DType::kFloat:
+      return RunFloating(d, args, team, epilogue);
+    case DType::kDouble:
+      RunGemm<double>(d, args, team);
+      return OkStatus();
+    case DType::kInt32:
+    case DType::kUint32:
+      RunGemm<uint32_t>(d, args, team);
+      return OkStatus();
+    case DType::kInt64:
+    case DType::kUint64:
+      RunGemm<uint64_t>(d, args, team);
+      return OkStatus();
+    case DType::kComplex64:
+      RunComplexGemm<float>(d, args, team);
+      return OkStatus();
+    case DType::kComplex128:
+      RunComplexGemm<double>(d, args, team);
+      return OkStatus();
+    default:
+      return plain::Run(desc, args);
+  }
+}
+
+}  // namespace
+
+Status CpuKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTeam& team) const {
+  const host_runtime::ScopedFloatMode mode(host_runtime::FloatMode::OfProducts());
+  try {
+    return WithEpilogue(desc, args, team, [&](auto* epilogue) { return Multiply(desc, args, team, epilogue); });
+  } catch (const std::bad_alloc&) {
+    return errors::ResourceExhausted("no memory for the temporaries of a matrix product ", desc.m, "x", desc.k, "x",
+                                     desc.n);
+  }
+}
+
+}  // namespace xpu::cpu
