@@ -30,6 +30,7 @@
 #include "tensorflow_plugin/direct_call/function_graph.h"
 #include "tensorflow_plugin/faults/faulty_backend.h"
 #include "tensorflow_plugin/framework/jit.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/framework/registry.h"
 #include "tensorflow_plugin/framework/variables.h"
 #include "tensorflow_plugin/graph/cluster_pass.h"
@@ -204,6 +205,20 @@ XPU_EXPORT const char* XpuCore_DescribeOthers() {
     if (backend->subdevice_type() != options.subdevice) others.push_back(xpu::DevicesOf(*backend, options));
   }
   json = xpu::DescribeDevices(options, others);
+  return json.c_str();
+}
+
+// The traits of ops: JSON, see framework/op_traits.h. Good until the next call of this thread.
+XPU_EXPORT const char* XpuCore_DescribeOps() {
+  thread_local std::string json;
+  json = xpu::DescribeTraits();
+  return json.c_str();
+}
+
+// For tests of traits: what kernels have done since the last call. The first call begins to look. JSON, as above.
+XPU_EXPORT const char* XpuCore_TakeDeeds() {
+  thread_local std::string json;
+  json = xpu::TakeDeeds();
   return json.c_str();
 }
 

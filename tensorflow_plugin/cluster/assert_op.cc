@@ -10,6 +10,7 @@
 #include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/register_op.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu::cluster {
 namespace {
@@ -45,6 +46,7 @@ class AssertKernel final : public tf::OpKernel {
 }  // namespace
 
 std::string RegisterAssertOp(const std::string& device_type) {
+  AddTraits(kAssertOp, OpTrait::kCannotWait);
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(kAssertOp);
   TF_OpDefinitionBuilderAddAttr(op, absl::StrCat(attr::kValueTypes, ": list(type) >= 0").c_str());
   TF_OpDefinitionBuilderAddAttr(op, absl::StrCat(attr::kTexts, ": list(string)").c_str());

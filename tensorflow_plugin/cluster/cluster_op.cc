@@ -21,6 +21,7 @@
 #include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/cluster/replay.h"
 #include "tensorflow_plugin/device/stream_handle.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu::cluster {
 namespace {
@@ -61,7 +62,8 @@ class ClusterKernel final : public tf::OpKernel {
     for (const Members::Member& member : members().members()) {
       for (const ValueRef& source : member.inputs) {
         const int resource = source.index - num_host_ - num_uploaded_ - num_device_;
-        if (source.member == ValueRef::kArgument && resource >= 0 && !OnlyReads(member.kernel->type_string())) {
+        if (source.member == ValueRef::kArgument && resource >= 0 &&
+            !TraitsOf(member.kernel->type_string()).Has(OpTrait::kOnlyReads)) {
           writes_[resource] = true;
         }
       }
@@ -346,11 +348,8 @@ class ClusterKernel final : public tf::OpKernel {
 
 }  // namespace
 
-bool OnlyReads(const std::string& op) {
-  return op == "ReadVariableOp" || op == "VariableShape" || op == "ResourceGather" || op == "ResourceGatherNd";
-}
-
 std::string RegisterClusterOp(const std::string& device_type) {
+  AddTraits(kOp, OpTrait::kKeepsNothing);  // kernels share what is kept
   return RegisterOp<ClusterKernel>(kOp, {}, device_type);
 }
 

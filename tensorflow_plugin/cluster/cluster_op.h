@@ -36,9 +36,6 @@ inline constexpr char kFollowsNoUpdate[] = "_xpu_follows_no_update";
 inline constexpr char kOnCpu[] = "_xpu_on_cpu";
 }  // namespace attr
 
-// Whether an op whose arguments are variables, among others, leaves them as they are.
-bool OnlyReads(const std::string& op);
-
 // From now on captured lists go without these passes (commands::PassNames).
 void LeaveOutPasses(std::vector<std::string> names);
 

@@ -14,6 +14,7 @@
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow_plugin/cluster/register_op.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu::cluster {
 namespace {
@@ -63,6 +64,7 @@ class HostVariableKernel final : public tf::OpKernel {
 }  // namespace
 
 std::string RegisterHostVariableOp(const std::string& device_type) {
+  AddTraits(kHostVariableOp, OpTrait::kCannotWait);
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(kHostVariableOp);
   TF_OpDefinitionBuilderAddAttr(op, "dtype: type");
   TF_OpDefinitionBuilderAddInput(op, "resource: resource");

@@ -7,6 +7,7 @@
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu::cluster {
 
@@ -28,6 +29,7 @@ absl::Status CreateMembers(tf::OpKernelConstruction* c, Members* members) {
 
 std::string RegisterOp(const char* name, const std::vector<std::string>& more, const std::string& device_type,
                        std::unique_ptr<tf::kernel_factory::OpKernelFactory> factory) {
+  AddTraits(name, OpTrait::kCannotWait);
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(name);
   for (const char* list :
        {attr::kHost, attr::kUploaded, attr::kDevice, attr::kHostResults, attr::kFetched, attr::kDeviceResults}) {

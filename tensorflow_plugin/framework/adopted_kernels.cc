@@ -33,7 +33,8 @@ class GpuKernelFactory : public tf::kernel_factory::OpKernelFactory {
 
 }  // namespace
 
-void Registry::Adopt(const std::vector<const char*>& ops) {
+void Registry::Adopt(const std::vector<const char*>& ops, OpTraits traits) {
+  for (const char* op : ops) AddTraits(op, traits);
   if (device_type_ == kGpu) return;  // it has them
   for (const char* op : ops) {
     bool found = false;

@@ -8,6 +8,7 @@
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/framework/compute_scope.h"
 #include "tensorflow_plugin/framework/native.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu {
 namespace {
@@ -231,8 +232,15 @@ Status Context::CopyToHost(void* host_dst, const void* device_src, size_t bytes)
   return Finish();
 }
 
+void Context::NoteWait() const {
+  if (!on_host_ && deeds_are_noted.load(std::memory_order_relaxed)) {
+    NoteDeed(KernelOf(native_).type_string(), OpDeed::kWaited);
+  }
+}
+
 Status Context::Finish() {
   XPU_RETURN_IF_ERROR(Prepare());
+  NoteWait();
   stream_->Wait();
   return TakeEarlierFailure();
 }

@@ -66,6 +66,7 @@ class Context {
     Args args = MakeArgs(in, out, &workspace);
     args.status = &result;
     args.explain = explain;
+    if (explain == nullptr) NoteWait();
     XPU_RETURN_IF_ERROR(device_->Launch(*stream_, desc, args));
     return result.ok() ? TakeEarlierFailure() : result;
   }
@@ -112,6 +113,7 @@ class Context {
   }
   Status Prepare() { return stream_ ? OkStatus() : FindStream(); }
   Status FindStream();
+  void NoteWait() const;  // for tests of traits
   Status TakeEarlierFailure() const;
   // What to return after enqueuing a command.
   Status Enqueued(Status status) const { return status.ok() ? stream_->TakeStatus() : status; }

@@ -19,6 +19,7 @@
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/util/device_name_utils.h"
 #include "tensorflow_plugin/framework/direct_copies.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu {
 namespace {
@@ -166,9 +167,7 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
   static constexpr char kMark[] = "_lower_using_switch_merge";
 
   static bool LacksMark(const tf::NodeDef& node) {
-    static const auto* ops =
-        new std::set<std::string>{"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"};
-    return ops->count(node.op()) != 0 && node.attr().find(kMark) == node.attr().end();
+    return node.attr().find(kMark) == node.attr().end() && TraitsOf(node.op()).Has(OpTrait::kInlined);
   }
 
   // Adds the functions that a node names, unless they are functions for XLA: each of those passes by here by itself.

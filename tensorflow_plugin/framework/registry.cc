@@ -136,6 +136,10 @@ Registry::Entry& Registry::Entry::Requires(Need need) {
 Registry::Entry& Registry::Entry::Requires(Opcode op) {
   return Requires(needs::Op(op, constraints_.empty() ? "T" : constraints_[0].attr));
 }
+Registry::Entry& Registry::Entry::Traits(OpTraits traits) {
+  traits_ = traits_ | traits;
+  return *this;
+}
 Registry::Entry& Registry::Entry::Priority(int priority) {
   priority_ = priority;
   return *this;
@@ -157,6 +161,7 @@ bool Registry::Entry::Supported(const std::vector<TypeBinding>& types) const {
 }
 
 void Registry::Entry::Finish(Factory factory) {
+  AddTraits(op_, traits_);
   const int slot = AddSlot({factory, on_host_});
   const bool has_host_type = all_host_type_ != DType::kInvalid && !constraints_.empty();
   const int host_slot = has_host_type ? AddSlot({factory, true}) : slot;

@@ -5,6 +5,7 @@
 //       .Host({"reduction_indices"})                   // arguments in host memory
 //       .AllHostFor(DType::kInt32, {"input", "output"}) // int32 lives in host memory: everything there for it
 //       .Requires(needs::Reduce(ReduceKind::kSum, "T"))
+//       .Traits(OpTrait::kWaitsForDevice)              // facts for passes over graphs (op_traits.h)
 //       .Kernel<ReduceKernel>(ReduceKind::kSum);       // further arguments go to the kernel's constructor
 //
 // A type whose requirements the backend denies is not registered, so that TensorFlow places the op on the CPU.
@@ -19,6 +20,7 @@
 
 #include "tensorflow_plugin/framework/kernel.h"
 #include "tensorflow_plugin/framework/needs.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 struct TF_OpKernelContext;
@@ -59,6 +61,8 @@ class Registry {
     // What the backend must support for a combination of types to be registered (needs.h).
     Entry& Requires(Need need);
     Entry& Requires(Opcode op);  // as a program on the type of the first attribute
+    // Facts about the op, which hold on any device. No kernel of ours waits for another op (OpTrait::kCannotWait).
+    Entry& Traits(OpTraits traits);
     Entry& Priority(int priority);
     Entry& Label(const char* label);
 
@@ -88,6 +92,7 @@ class Registry {
     bool on_host_ = false;
     std::vector<const char*> all_host_args_;
     std::vector<Need> needs_;
+    OpTraits traits_ = OpTrait::kCannotWait;
     int priority_ = 0;
     const char* label_ = nullptr;
   };
@@ -95,7 +100,7 @@ class Registry {
   Entry Op(const char* name) { return Entry(this, name); }
   // Registers for this device what TensorFlow has for GPUs, with the same types and arguments in host memory. Only for
   // ops whose kernels have nothing of a GPU in them, never touch device memory, and are in TensorFlow without CUDA.
-  void Adopt(const std::vector<const char*>& ops);
+  void Adopt(const std::vector<const char*>& ops, OpTraits traits = {});
   // Errors met so far, one line each; registration goes on after one.
   const std::vector<std::string>& problems() const { return problems_; }
   int num_registered() const { return num_registered_; }

@@ -7,6 +7,7 @@
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/framework/invariant_values.h"
 #include "tensorflow_plugin/framework/native.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu {
 
@@ -96,6 +97,9 @@ Status LockedVariable::LockToAssign(Context& ctx, int i, LockedVariable* out) {
 
 Status LockedVariable::Acquire(Context& ctx, const std::vector<int>& inputs, LockMode mode,
                                std::vector<LockedVariable>* out) {
+  if (mode == LockMode::kExclusive && deeds_are_noted.load(std::memory_order_relaxed)) {
+    NoteDeed(Native(ctx)->op_kernel().type_string(), OpDeed::kLockedToWrite);
+  }
   out->clear();
   std::vector<State*> order;
   for (int i : inputs) {

@@ -11,10 +11,12 @@
 
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/direct_call/function_graph.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/direct_call_plan.h"
 #include "tensorflow_plugin/graph/form_clusters.h"
 #include "tensorflow_plugin/graph/may_wait.h"
@@ -98,7 +100,7 @@ class Replacement {
 
   // An integer's cast takes it from the host by itself; what it is would belong to a capture.
   bool IsCastFromHost(const tf::Node& node) const {
-    const OpTraits& traits = grouping_.traits[node.id()];
+    const NodeTraits& traits = grouping_.traits[node.id()];
     return node.type_string() == "Cast" && traits.inputs[0] == tf::HOST_MEMORY &&
            traits.outputs[0] == tf::DEVICE_MEMORY;
   }
@@ -159,7 +161,7 @@ class Replacement {
   static bool MayUpdate(const tf::Node& node) {
     const auto& types = node.input_types();
     return std::find(types.begin(), types.end(), tf::DT_RESOURCE) != types.end() &&
-           !cluster::OnlyReads(node.type_string());
+           !TraitsOf(node.type_string()).Has(OpTrait::kOnlyReads);
   }
 
   int NumberOfConstant(tf::Node* constant) {
@@ -294,15 +296,16 @@ class ClusterPass : public tf::GraphOptimizationPass {
   // Random ops that get their seeds, or keys and counters, in host memory get them on the device, where Keras has them
   // in a variable. What the host knew would be part of a cluster's signature, and another one with every step.
   void DrawFromStartsOnDevice(tf::Graph* graph) {
-    static const auto* const ops = new std::set<std::string>{
-        "StatelessRandomGetKeyCounter", "StatelessRandomUniformV2",        "StatelessRandomNormalV2",
-        "StatelessTruncatedNormalV2",   "StatelessRandomUniformFullIntV2", "StatelessRandomUniformIntV2"};
     for (tf::Node* node : graph->op_nodes()) {
-      if (ops->count(node->type_string()) == 0 || DeviceTypeOf(*node) != device_type_) continue;
-      tf::MemoryTypeVector inputs, outputs;
+      if (node->op_def().is_stateful() || DeviceTypeOf(*node) != device_type_ ||
+          !TraitsOf(node->type_string()).Has(OpTrait::kDrawsFromStart)) {
+        continue;
+      }
       node->AddAttr(labels::kAttribute, labels::kOnDevice);
-      // There is none if the device cannot draw so.
-      if (!MemoryOf(*node, device_type_, &inputs, &outputs)) node->ClearAttr(labels::kAttribute);
+      // There is no such kernel of some ops, or if the device cannot draw so.
+      if (!tf::FindKernelDef(tf::DeviceType(device_type_), node->def(), nullptr, nullptr).ok()) {
+        node->ClearAttr(labels::kAttribute);
+      }
     }
   }
 

@@ -1,7 +1,6 @@
 #include "tensorflow_plugin/graph/direct_call_plan.h"
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,7 +8,7 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/graph/control_flow.h"
-#include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/wait_order.h"
 
@@ -23,31 +22,10 @@ constexpr int kMostSteps = 24;
 
 // On the CPU only what brings data, says its shape and hands it on: for the others TensorFlow has passes and threads of
 // its own. (It puts ops that read shapes alone beside what they are the shapes of.)
-bool MayRunOnHost(const std::string& op) {
-  static const auto* const ops = new std::set<std::string>{"Const",
-                                                           "Identity",
-                                                           "IteratorGetNext",
-                                                           "IteratorGetNextAsOptional",
-                                                           "NoOp",
-                                                           "OptionalFromValue",
-                                                           "OptionalNone",
-                                                           "OptionalGetValue",
-                                                           "OptionalHasValue",
-                                                           "Rank",
-                                                           "Shape",
-                                                           "ShapeN",
-                                                           "Size"};
-  return ops->count(op) != 0;
-}
+bool MayRunOnHost(const tf::Node& node) { return TraitsOf(node.type_string()).Has(OpTrait::kServesDirectCalls); }
 
-// Ops that TensorFlow calls stateful for what they refer to: their kernels keep nothing from call to call. A cluster's
-// kernels share it (cluster_op.h).
 bool KeepsNothing(const tf::Node& node) {
-  static const auto* const ops = new std::set<std::string>{
-      cluster::kOp,       "IteratorGetNext",     "IteratorGetNextAsOptional", "ReadVariableOp",
-      "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp",       "ResourceGather",
-      "VarHandleOp",      "VarIsInitializedOp"};
-  return !node.op_def().is_stateful() || ops->count(node.type_string()) != 0;
+  return !node.op_def().is_stateful() || TraitsOf(node.type_string()).Has(OpTrait::kKeepsNothing);
 }
 
 class Planner {
@@ -106,7 +84,7 @@ class Planner {
     for (tf::DataType type : node.output_types()) {
       if (tf::IsRefType(type)) return false;
     }
-    return KeepsNothing(node) && (DeviceTypeOf(node) != tf::DEVICE_CPU || MayRunOnHost(node.type_string()));
+    return KeepsNothing(node) && (DeviceTypeOf(node) != tf::DEVICE_CPU || MayRunOnHost(node));
   }
 
   bool LearnMemory(const tf::Node& node) {

@@ -105,8 +105,8 @@ class Grouper {
   void Classify(const tf::Node& node) {
     if (DeviceTypeOf(node) != device_type_) return;
     const bool in_loop = !frames_[node.id()].frame_name.empty();
-    OpTraits& traits = out_.traits[node.id()];
-    traits = OpTraitsOf(node, device_type_);
+    NodeTraits& traits = out_.traits[node.id()];
+    traits = NodeTraitsOf(node, device_type_);
     static_[node.id()] = traits.role == Role::kConstant || traits.shape_only ||
                          (traits.role == Role::kHost && InputsAreStatic(node, false));
     // Numbers that the host makes anew in every step would need a capture each.
@@ -131,7 +131,7 @@ class Grouper {
   void LeaveOutShapesOfOthers(const std::vector<tf::Node*>& order) {
     std::vector<bool> apart(graph_.num_node_ids(), false);  // no member computes what it reads
     for (const tf::Node* node : order) {
-      const OpTraits& traits = out_.traits[node->id()];
+      const NodeTraits& traits = out_.traits[node->id()];
       bool is_apart = traits.role == Role::kHost || traits.shape_only;
       for (const tf::Edge* e : node->in_edges()) is_apart = is_apart && (!e->src()->IsOp() || apart[e->src()->id()]);
       apart[node->id()] = is_apart || keys_[node->id()] < 0;

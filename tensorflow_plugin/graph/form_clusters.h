@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "tensorflow/core/graph/graph.h"
-#include "tensorflow_plugin/graph/op_traits.h"
+#include "tensorflow_plugin/graph/node_traits.h"
 
 namespace xpu::graph {
 
 struct Grouping {
-  std::vector<OpTraits> traits;                          // by node id
+  std::vector<NodeTraits> traits;                        // by node id
   std::vector<int> cluster;                              // by node id; -1: of none
   std::vector<std::vector<tensorflow::Node*>> clusters;  // their nodes, in an order that may run
 };

@@ -8,8 +8,8 @@
 #include "tensorflow/core/framework/memory_types.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
+#include "tensorflow_plugin/graph/node_traits.h"
 #include "tensorflow_plugin/graph/nodes.h"
-#include "tensorflow_plugin/graph/op_traits.h"
 
 namespace xpu::graph {
 namespace {
@@ -49,14 +49,14 @@ class Moves {
     }
     MemoryNow(*node);  // without the label
     node->AddAttr(labels::kAttribute, labels::kOnDevice);
-    OpTraits then = OpTraitsOf(*node, device_type_);
+    NodeTraits then = NodeTraitsOf(*node, device_type_);
     if (then.role != Role::kOutside) moved_[node] = {std::move(then.inputs), std::move(then.outputs)};
     node->ClearAttr(labels::kAttribute);
   }
 
   // Whether its commands might be a cluster's.
   bool IsWithin(const tf::Node& node) const {
-    const Role role = OpTraitsOf(node, device_type_).role;
+    const Role role = NodeTraitsOf(node, device_type_).role;
     return role == Role::kHost || (role == Role::kCompute && node.type_string() == "Cast");
   }
 
@@ -106,7 +106,7 @@ class Moves {
   // The host's arithmetic of a cluster's members, which would have to be another one's.
   bool IsOfShapes(const tf::Node& node) const {
     if (DeviceTypeOf(node) != device_type_) return false;
-    const Role role = OpTraitsOf(node, device_type_).role;
+    const Role role = NodeTraitsOf(node, device_type_).role;
     return role == Role::kHost || role == Role::kFree;
   }
 

@@ -4,10 +4,9 @@
 #include <set>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/strip.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu::graph {
 namespace {
@@ -19,38 +18,6 @@ std::set<std::string>& KnownOps() {
   return *ops;
 }
 
-// Ops that wait though TensorFlow calls them stateless: Python runs, or a batch is filled.
-bool WaitsWithoutState(const std::string& op) {
-  static const auto* const ops =
-      new std::set<std::string>{"Batch", "BatchFunction", "PyFuncStateless", "Unbatch", "UnbatchGrad"};
-  return ops->count(op) != 0;
-}
-
-// Ops that run functions and do nothing else.
-bool OnlyCalls(const std::string& op) {
-  static const auto* const ops = new std::set<std::string>{"Case",
-                                                           "For",
-                                                           "If",
-                                                           "MapDefun",
-                                                           "PartitionedCall",
-                                                           "StatefulPartitionedCall",
-                                                           "StatelessCase",
-                                                           "StatelessIf",
-                                                           "StatelessWhile",
-                                                           "While",
-                                                           "_If",
-                                                           "_While"};
-  return ops->count(op) != 0;
-}
-
-bool NeverWaits(const std::string& op) {
-  for (const std::string& entry : OpsThatNeverWait()) {
-    const absl::string_view beginning = absl::StripSuffix(entry, "*");
-    if (beginning.size() == entry.size() ? op == entry : absl::StartsWith(op, beginning)) return true;
-  }
-  return false;
-}
-
 // Whether an argument is a handle of TensorFlow 1: a reference to the name of a queue, a reader or a barrier.
 bool TakesHandle(const tf::OpDef& op) {
   return std::any_of(op.input_arg().begin(), op.input_arg().end(), [](const tf::OpDef::ArgDef& argument) {
@@ -59,33 +26,6 @@ bool TakesHandle(const tf::OpDef& op) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& OpsThatNeverWait() {
-  static const auto* const ops = new std::vector<std::string>{
-      // A function's arguments and results are there when it starts and ends.
-      "_Arg", "_Retval", "_DeviceArg", "_DeviceRetval",
-      // The plugin's own ops.
-      "_Xpu*",
-      // Variables.
-      "Assign*", "DestroyResourceOp", "DestroyTemporaryVariable", "DisableCopyOnRead", "IsVariableInitialized",
-      "ReadVariableOp", "ResourceApply*", "ResourceCountUpTo", "ResourceGather*", "ResourceScatter*",
-      "ResourceSparseApply*", "ResourceStridedSliceAssign", "TemporaryVariable", "VarHandleOp", "VarIsInitializedOp",
-      "Variable*", "_ReadVariablesOp", "_VarHandlesOp",
-      // Random numbers.
-      "AllCandidateSampler", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
-      "LogUniformCandidateSampler", "Multinomial", "NonDeterministicInts", "ParameterizedTruncatedNormal", "Random*",
-      "RngReadAndSkip", "RngSkip", "SampleDistortedBoundingBox*", "StatefulRandomBinomial", "StatefulStandardNormal*",
-      "StatefulTruncatedNormal", "StatefulUniform*", "StatelessRandomGetAlg", "ThreadUnsafeUnigramCandidateSampler",
-      "TruncatedNormal", "UniformCandidateSampler",
-      // Containers that fail where they lack something.
-      "AnonymousHashTable", "AnonymousMutable*", "HashTable*", "LookupTable*", "MutableDenseHashTable*",
-      "MutableHashTable*", "Stack*", "TensorArray*",
-      // Assertions, messages and clocks.
-      "Assert", "CheckNumerics*", "Print*", "Timestamp", "Write*",
-      // Memory that is not yet written.
-      "Empty", "_ParallelConcatStart"};
-  return *ops;
-}
 
 void RememberKnownOps() {
   std::vector<tf::OpDef> ops;
@@ -106,9 +46,10 @@ bool MayWait::operator()(const tf::NodeDef& node) {
 }
 
 bool MayWait::Op(const tf::OpDef& op, tf::AttrSlice attributes) {
-  if (WaitsWithoutState(op.name())) return true;
-  if (OnlyCalls(op.name())) return AnyFunction(attributes);
-  if (NeverWaits(op.name())) return false;
+  const OpTraits traits = TraitsOf(op.name());
+  if (traits.Has(OpTrait::kMayWait)) return true;
+  if (traits.Has(OpTrait::kOnlyCalls)) return AnyFunction(attributes);
+  if (traits.Has(OpTrait::kCannotWait)) return false;
   return op.is_stateful() || KnownOps().count(op.name()) == 0 || TakesHandle(op) || AnyFunction(attributes);
 }
 

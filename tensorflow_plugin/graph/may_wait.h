@@ -38,10 +38,6 @@ class MayWait {
   std::map<std::string, bool> functions_;
 };
 
-// An entry of the table of stateful ops that cannot wait: a name, or the beginning of names that ends with '*'.
-// For tests.
-const std::vector<std::string>& OpsThatNeverWait();
-
 }  // namespace xpu::graph
 
 #endif  // TENSORFLOW_PLUGIN_GRAPH_MAY_WAIT_H_

@@ -15,6 +15,7 @@
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/util/device_name_utils.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/integer_placement.h"
 #include "tensorflow_plugin/graph/nodes.h"
 
@@ -22,16 +23,8 @@ namespace xpu::graph {
 namespace {
 
 namespace tf = tensorflow;
-using Set = std::set<std::string>;
 
-// Ops whose first output is a TensorList of the elements that their attribute element_dtype says.
-const Set& MakeLists() {
-  static const Set* ops = new Set{
-      "EmptyTensorList",    "TensorListConcatLists", "TensorListFromTensor", "TensorListPopBack",
-      "TensorListPushBack", "TensorListReserve",     "TensorListScatterV2",  "TensorListScatterIntoExistingList",
-      "TensorListSetItem",  "TensorListSplit"};
-  return *ops;
-}
+bool Has(const tf::Node& node, OpTrait trait) { return TraitsOf(node.type_string()).Has(trait); }
 
 bool PassesOn(const tf::Node& node) {
   return node.IsIdentity() || node.IsEnter() || node.IsExit() || node.IsNextIteration() || node.IsSwitch() ||
@@ -43,7 +36,7 @@ class Lists {
  public:
   bool IsList(const tf::Node& node, int output) {
     if (!seen_.insert(&node).second) return true;  // around a loop: the other ways into it decide
-    if (MakeLists().count(node.type_string()) != 0) {
+    if (Has(node, OpTrait::kMakesTensorList)) {
       tf::DataType element = tf::DT_INVALID;
       return output == 0 && tf::GetNodeAttr(node.attrs(), "element_dtype", &element).ok() &&
              (tf::DataTypeIsFloating(element) || tf::DataTypeIsComplex(element));
@@ -59,7 +52,7 @@ class Lists {
 
   // An op that gives a list where it gets lists.
   static bool IsAboutLists(const tf::Node& node) {
-    return (node.type_string() == "AddN" || node.type_string() == "ZerosLike") && node.output_type(0) == tf::DT_VARIANT;
+    return Has(node, OpTrait::kAddsTensorLists) && node.output_type(0) == tf::DT_VARIANT;
   }
 
  private:
@@ -82,7 +75,7 @@ std::string DeviceOfLists(const tf::Node& node, const std::string& device_type) 
 // nothing.
 std::string DeviceOfUpdate(const tf::Node& node, const std::string& device_type) {
   const tf::Node* list = nullptr;
-  if (MakeLists().count(node.type_string()) == 0 || DeviceTypeOf(node) != tf::DEVICE_CPU || node.num_inputs() == 0 ||
+  if (!Has(node, OpTrait::kMakesTensorList) || DeviceTypeOf(node) != tf::DEVICE_CPU || node.num_inputs() == 0 ||
       node.input_type(0) != tf::DT_VARIANT || !node.input_node(0, &list).ok() || DeviceTypeOf(*list) != device_type ||
       !tf::FindKernelDef(tf::DeviceType(device_type), node.def(), nullptr, nullptr).ok()) {
     return "";
@@ -91,7 +84,7 @@ std::string DeviceOfUpdate(const tf::Node& node, const std::string& device_type)
 }
 
 bool IsPushOrPop(const tf::Node& node) {
-  return node.type_string() == "TensorListPushBack" || node.type_string() == "TensorListPopBack";
+  return Has(node, OpTrait::kAccumulates) && node.input_type(0) == tf::DT_VARIANT;
 }
 
 // The nodes that lists of one int32 accumulator pass through, `from` being one; empty if a list comes from, or gets to,
@@ -102,7 +95,7 @@ std::set<tf::Node*> AccumulatorOf(tf::Node* from) {
   while (!open.empty()) {
     tf::Node* node = open.back();
     open.pop_back();
-    const bool is_list = IsPushOrPop(*node) || node->type_string() == "EmptyTensorList";
+    const bool is_list = Has(*node, OpTrait::kAccumulates);
     tf::DataType element = tf::DT_INVALID;
     if (is_list && (!tf::GetNodeAttr(node->attrs(), "element_dtype", &element).ok() || element != tf::DT_INT32)) {
       return {};
@@ -222,11 +215,9 @@ class HostMemory {
 // Logic of a device whose operands are all in host memory (comparisons of counters are) stays there: a loop's condition
 // is decided on the host. So are assertions about shapes, which are of all dimensions at once.
 void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
-  static const Set* const logic = new Set{"LogicalAnd", "LogicalNot", "LogicalOr"};
-  static const Set* const reductions = new Set{"All", "Any"};
   for (tf::Node* node : TopologicalOrder(*graph)) {  // one may read what another gives
-    const bool reduces = reductions->count(node->type_string()) != 0;
-    if ((!reduces && logic->count(node->type_string()) == 0) || DeviceTypeOf(*node) != device_type) continue;
+    if (!Has(*node, OpTrait::kFollowsOperands) || DeviceTypeOf(*node) != device_type) continue;
+    const bool reduces = Has(*node, OpTrait::kFollowsReaders);
     bool on_host = true;
     for (const tf::Edge* e : node->in_edges()) on_host = on_host && (e->IsControlEdge() || IsInHostMemory(*e));
     for (const tf::Edge* e : node->out_edges()) {

@@ -1,6 +1,5 @@
 #include "tensorflow_plugin/graph/shape_placement.h"
 
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow_plugin/cluster/assert_op.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/nodes.h"
 
 namespace xpu::graph {
@@ -51,6 +51,12 @@ bool Describe(const tf::Node& node, tf::NodeDef* def, std::vector<const tf::Edge
   return true;
 }
 
+// Whether a node gives a shape of its one argument, which is no variable and no list.
+bool IsShapeOfOne(const tf::Node& node) {
+  return TraitsOf(node.type_string()).Has(OpTrait::kGivesShapes) && node.num_inputs() == 1 &&
+         node.op_def().input_arg(0).number_attr().empty() && node.input_type(0) != tf::DT_RESOURCE;
+}
+
 absl::Status Replace(tf::Graph* graph, tf::Node* node) {
   tf::NodeDef def;
   std::vector<const tf::Edge*> values;
@@ -74,12 +80,11 @@ absl::Status Replace(tf::Graph* graph, tf::Node* node) {
 }  // namespace
 
 void PlaceShapesWithReaders(tf::Graph* graph, const std::string& device_type) {
-  static const auto* const ops = new std::set<std::string>{"Rank", "Shape", "Size"};
   for (tf::Node* node : graph->op_nodes()) {
     const tf::Edge* from = nullptr;
     // 32-bit integers would be read in host memory there, too.
-    if (ops->count(node->type_string()) == 0 || DeviceTypeOf(*node) != tf::DEVICE_CPU ||
-        !node->input_edge(0, &from).ok() || node->input_type(0) == tf::DT_INT32) {
+    if (!IsShapeOfOne(*node) || DeviceTypeOf(*node) != tf::DEVICE_CPU || !node->input_edge(0, &from).ok() ||
+        node->input_type(0) == tf::DT_INT32) {
       continue;
     }
     for (const tf::Edge* e : from->src()->out_edges()) {

@@ -14,8 +14,9 @@
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
+#include "tensorflow_plugin/framework/op_traits.h"
+#include "tensorflow_plugin/graph/node_traits.h"
 #include "tensorflow_plugin/graph/nodes.h"
-#include "tensorflow_plugin/graph/op_traits.h"
 #include "tensorflow_plugin/graph/wait_order.h"
 
 namespace xpu::graph {
@@ -24,17 +25,13 @@ namespace {
 namespace tf = tensorflow;
 using cluster::ValueRef;
 
-// Ops of numbers that cannot fail and change nothing, which TensorFlow's kernels for the CPU do in host memory.
+// Arithmetic of numbers that TensorFlow's kernels for the CPU do in host memory.
 bool IsPlain(const tf::Node& node) {
-  static const auto* const ops = new std::set<std::string>{
-      "Abs",          "Add",      "AddV2", "Cast",      "Const",      "Equal",      "Greater",
-      "GreaterEqual", "Identity", "Less",  "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr",
-      "Maximum",      "Minimum",  "Mul",   "Neg",       "NotEqual",   "Sub"};
   const auto is_number = [](tf::DataType type) {
     return type == tf::DT_BOOL || type == tf::DT_INT32 || type == tf::DT_INT64 || type == tf::DT_FLOAT ||
            type == tf::DT_DOUBLE;
   };
-  return ops->count(node.type_string()) != 0 &&
+  return TraitsOf(node.type_string()).Has(OpTrait::kCounts) &&
          std::all_of(node.input_types().begin(), node.input_types().end(), is_number) &&
          std::all_of(node.output_types().begin(), node.output_types().end(), is_number);
 }

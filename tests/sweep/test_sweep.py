@@ -9,7 +9,7 @@ import zlib
 import pytest
 import tensorflow as tf
 
-from tests.sweep import absent, document
+from tests.sweep import absent, document, traits
 from tests.sweep.adopted import OPS as ADOPTED
 from tests.sweep.cases import CASES
 from tests.sweep.registrations import ON_DEVICE, ON_HOST, Registration, all_registrations, problems
@@ -103,7 +103,31 @@ def test_op(op, xpu_device):
         chosen = calls_of(op, CASES.get(op, []), registration.type_map)
         assert chosen, f"{registration} has no case that runs it"
         calls += chosen
-    run_calls(op, calls, device=xpu_device)
+    with traits.Watch() as watch:
+        run_calls(op, calls, device=xpu_device)
+    all_kernels = AT_MOST == 0 or len(BY_OP[op]) <= AT_MOST
+    assert traits.problems(op, watch, traits.has_variable(calls), all_kernels) == []
+
+
+def test_wrong_traits_are_found():
+    """The check itself: each kind of mistake is named, and right traits are none."""
+
+    def problems(op, waited=(), locked=(), has_variable=False):
+        watch = traits.Watch()
+        watch.waited, watch.locked_to_write = set(waited), set(locked)
+        return "".join(traits.problems(op, watch, has_variable, all_kernels=True))
+
+    assert "Tanh: a kernel waited" in problems("Tanh", waited=["Tanh"])
+    assert "Where: no kernel waited" in problems("Where")
+    assert "ResourceGather: it locked a variable" in problems("ResourceGather", locked=["ResourceGather"])
+    assert "AssignAddVariableOp: it locked no variable" in problems("AssignAddVariableOp", has_variable=True)
+    assert problems("Where", waited=["Where"]) == problems("Tanh", waited=["Where"]) == ""
+    assert problems("ResourceGather", has_variable=True) == ""
+
+
+def test_traits_fit_registrations():
+    of_every_label = [r for label in ("", ON_DEVICE, ON_HOST) for r in all_registrations(label=label)]
+    assert traits.registration_problems([r for r in of_every_label if r.op not in ADOPTED]) == []
 
 
 @functools.cache

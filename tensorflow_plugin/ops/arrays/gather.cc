@@ -177,11 +177,13 @@ void RegisterGather(Registry& registry) {
   registry.Op("ResourceGather")
       .Types("dtype", kAllTypes)
       .Host({"resource"})
+      .Traits(OpTrait::kOnlyReads | OpTrait::kKeepsNothing)
       .Requires(needs::Gather("dtype"))
       .Kernel<ResourceGatherKernel>();
   registry.Op("ResourceGatherNd")
       .Types("dtype", kAllTypes)
       .Host({"resource"})
+      .Traits(OpTrait::kOnlyReads)
       .Requires(needs::Gather("dtype"))
       .Kernel<ResourceGatherNdKernel>();
 }

@@ -332,6 +332,7 @@ void RegisterScatter(Registry& registry) {
         .Kernel<ResourceScatterKernel>(row.kind);
   }
   registry.Op("DynamicStitch")
+      .Traits(OpTrait::kReadsNewNumbers)
       .Types("T", kAllTypes)
       .Host({"indices"})
       .AllHostFor(DType::kInt32, {"data", "merged"})

@@ -244,12 +244,14 @@ void RegisterSegment(Registry& registry) {
     registry.Op(row.name)
         .Types("T", row.types)
         .AllHostFor(DType::kInt32, {"data", "segment_ids", "output"})
+        .Traits(OpTrait::kWaitsForDevice)
         .Requires(Scatters(row.kind, DType::kInt32))
         .Requires(Scatters(row.kind, DType::kInt64))
         .Kernel<SegmentKernel>(row.kind, false);
   }
   registry.Op("SegmentMean")
       .Types("T", Union(kFloatTypes, kComplexTypes))
+      .Traits(OpTrait::kWaitsForDevice)
       .Requires(Scatters(ScatterKind::kAdd, DType::kInt32))
       .Requires(Scatters(ScatterKind::kAdd, DType::kInt64))
       .Requires(needs::Cast(DType::kInt64, "T"))

@@ -312,7 +312,11 @@ void RegisterArrayTranspose(Registry& registry) {
       .AllHostFor(DType::kInt32, {"input", "output"})
       .Requires(needs::Copy("T"))
       .Kernel<RollKernel>();
-  registry.Op("Snapshot").Types("T", kAllTypes).AllHostFor(DType::kInt32, {"input", "output"}).Kernel<SnapshotKernel>();
+  registry.Op("Snapshot")
+      .Types("T", kAllTypes)
+      .AllHostFor(DType::kInt32, {"input", "output"})
+      .Traits(OpTrait::kPassesOn)
+      .Kernel<SnapshotKernel>();
 }
 
 }  // namespace xpu

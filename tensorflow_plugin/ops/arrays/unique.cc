@@ -142,7 +142,7 @@ void RegisterUnique(Registry& registry) {
     if (op[std::char_traits<char>::length(op) - 1] == '2') {
       entry.Host({"axis"});
     }
-    entry
+    entry.Traits(OpTrait::kWaitsForDevice)
         .Requires([](Needs& n) {
           UniqueDesc desc;
           desc.type = n.type("T");
@@ -156,6 +156,7 @@ void RegisterUnique(Registry& registry) {
   }
   registry.Op("DynamicPartition")
       .Types("T", Union(kAllTypes, {DType::kInt32}))
+      .Traits(OpTrait::kWaitsForDevice)
       .Requires(needs::Gather("T", DType::kInt64))
       .Kernel<DynamicPartitionKernel>();
 }

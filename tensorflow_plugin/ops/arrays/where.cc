@@ -61,6 +61,7 @@ class WhereKernel : public OpKernel {
 void RegisterWhere(Registry& registry) {
   registry.Op("Where")
       .Types("T", kAllTypes)
+      .Traits(OpTrait::kWaitsForDevice)
       .Requires([](Needs& n) {
         ReduceDesc count;
         count.source.program = NotZero(n.type("T"));

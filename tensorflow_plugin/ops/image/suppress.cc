@@ -206,7 +206,7 @@ void RegisterImageSuppress(Registry& registry) {
     if (!op.pairs) entry.Types("T", {DType::kFloat}).Types("T_threshold", {DType::kFloat});
     std::vector<const char*> host = {"max_output_size", op.pairs ? "overlap_threshold" : "iou_threshold"};
     if (op.scored) host.push_back("score_threshold");
-    entry.Host(host).Requires(Suppresses(op.pairs)).Kernel<SuppressionKernel>(&op);
+    entry.Host(host).Traits(OpTrait::kWaitsForDevice).Requires(Suppresses(op.pairs)).Kernel<SuppressionKernel>(&op);
   }
 }
 

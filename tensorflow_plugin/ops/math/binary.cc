@@ -36,10 +36,10 @@ FormulaValue SquaredDifference(const FormulaValue* x, double) {
 
 // In the order of TensorFlow's documentation. int32 is absent where TensorFlow itself has a kernel for every device.
 constexpr ElementwiseOp kArithmetic[] = {
-    {"Add", kFC | kSignedMask | Mask(DType::kUint8), Opcode::kAdd},
-    {"AddV2", kFC | kIU, Opcode::kAdd},
-    {"Sub", kFC | kIU, Opcode::kSub},
-    {"Mul", kFC | kIU, Opcode::kMul},
+    {"Add", kFC | kSignedMask | Mask(DType::kUint8), Opcode::kAdd, OpTrait::kCounts},
+    {"AddV2", kFC | kIU, Opcode::kAdd, OpTrait::kCounts},
+    {"Sub", kFC | kIU, Opcode::kSub, OpTrait::kCounts},
+    {"Mul", kFC | kIU, Opcode::kMul, OpTrait::kCounts},
     {"Div", kFC, Opcode::kDiv},
     {"Div", kIU, Opcode::kTruncateDiv},
     {"RealDiv", kFC, Opcode::kDiv},
@@ -56,21 +56,21 @@ constexpr ElementwiseOp kArithmetic[] = {
     {"TruncateMod", kWideMask | Mask(DType::kInt64), Opcode::kTruncateMod},
     {"DivNoNan", kFC, DivNoNan},
     {"MulNoNan", kFC, MulNoNan},
-    {"Maximum", kReal, Opcode::kMaximum},
-    {"Minimum", kReal, Opcode::kMinimum},
+    {"Maximum", kReal, Opcode::kMaximum, OpTrait::kCounts},
+    {"Minimum", kReal, Opcode::kMinimum, OpTrait::kCounts},
     {"Pow", kFC | kSignedMask | kHostInt32Mask, Opcode::kPow},
     {"SquaredDifference", kFC | Mask(DType::kInt64), SquaredDifference},
     {"Xdivy", kFC, Xdivy},
     {"Xlogy", kFC, Xlogy},
     {"Xlog1py", kFC, Xlog1py},
-    {"Equal", kFC | kIU | kBoolMask, Opcode::kEqual},
-    {"NotEqual", kFC | kIU | kBoolMask, Opcode::kNotEqual},
-    {"Less", kReal, Opcode::kLess},
-    {"LessEqual", kReal, Opcode::kLessEqual},
-    {"Greater", kReal, Opcode::kGreater},
-    {"GreaterEqual", kReal, Opcode::kGreaterEqual},
-    {"LogicalAnd", kBoolMask, Opcode::kLogicalAnd},
-    {"LogicalOr", kBoolMask, Opcode::kLogicalOr},
+    {"Equal", kFC | kIU | kBoolMask, Opcode::kEqual, OpTrait::kCounts},
+    {"NotEqual", kFC | kIU | kBoolMask, Opcode::kNotEqual, OpTrait::kCounts},
+    {"Less", kReal, Opcode::kLess, OpTrait::kCounts},
+    {"LessEqual", kReal, Opcode::kLessEqual, OpTrait::kCounts},
+    {"Greater", kReal, Opcode::kGreater, OpTrait::kCounts},
+    {"GreaterEqual", kReal, Opcode::kGreaterEqual, OpTrait::kCounts},
+    {"LogicalAnd", kBoolMask, Opcode::kLogicalAnd, OpTrait::kCounts},
+    {"LogicalOr", kBoolMask, Opcode::kLogicalOr, OpTrait::kCounts},
     {"BitwiseAnd", kIU | kHostInt32Mask, Opcode::kBitwiseAnd},
     {"BitwiseOr", kIU | kHostInt32Mask, Opcode::kBitwiseOr},
     {"BitwiseXor", kIU | kHostInt32Mask, Opcode::kBitwiseXor},
@@ -101,7 +101,7 @@ constexpr ElementwiseOp kGradients[] = {
 
 // |x - y| <= tolerance, as on the CPU, whatever TensorFlow's documentation says of equality.
 FormulaValue ApproximateEqual(const FormulaValue* x, double tolerance) { return Abs(x[0] - x[1]) <= tolerance; }
-constexpr ElementwiseOp kApproximate[] = {{"ApproximateEqual", kWideMask, ApproximateEqual, "tolerance"}};
+constexpr ElementwiseOp kApproximate[] = {{"ApproximateEqual", kWideMask, ApproximateEqual, {}, "tolerance"}};
 
 class ApproximateEqualKernel : public PairwiseKernel {
  public:

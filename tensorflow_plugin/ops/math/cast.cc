@@ -139,6 +139,7 @@ void RegisterCast(Registry& registry) {
   const TypeList device_types = DeviceTypes(kDeviceMask);
   const TypeList int32 = {DType::kInt32};
   registry.Op("Cast")
+      .Traits(OpTrait::kCounts)
       .Types("SrcT", device_types)
       .Types("DstT", Union(device_types, int32))
       .Requires(needs::Cast("SrcT", "DstT"))

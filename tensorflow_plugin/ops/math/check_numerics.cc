@@ -86,6 +86,7 @@ void RegisterCheckNumerics(Registry& registry) {
   for (bool signs : {false, true}) {
     registry.Op(signs ? "CheckNumericsV2" : "CheckNumerics")
         .Types("T", kFloatTypes)
+        .Traits(OpTrait::kWaitsForDevice)
         .Requires([](Needs& n) {
           for (const ReduceKind kind : {ReduceKind::kAll, ReduceKind::kAny}) {
             for (const Formula formula : kTests) {

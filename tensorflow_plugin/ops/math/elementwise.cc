@@ -31,6 +31,7 @@ const Program* MakeProgram(const Recipe& recipe, int arity, DType type, double a
 void RegisterRow(Registry& registry, const ElementwiseOp& op, int arity, const std::vector<const char*>& arguments,
                  AddKernel add) {
   Registry::Entry entry = registry.Op(op.name);
+  entry.Traits(op.traits);
   const bool untyped = op.types == kBoolMask;
   if (!untyped) entry.Types("T", DeviceTypes(op.types));
   if (op.types & kHostInt32Mask) {
@@ -47,6 +48,7 @@ void RegisterRow(Registry& registry, const ElementwiseOp& op, int arity, const s
   if (!untyped) return;
   // Logic is what loops end by, which the host decides.
   Registry::Entry on_host = registry.Op(op.name).Host(arguments).OnHost().Label(labels::kOnHost);
+  on_host.Traits(OpTrait::kFollowsOperands);
   add(on_host, op);
 }
 

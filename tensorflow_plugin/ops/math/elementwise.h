@@ -44,6 +44,7 @@ struct ElementwiseOp {
   const char* name;
   TypeMask types;
   Recipe recipe;
+  OpTraits traits = {};
   const char* attribute = nullptr;  // the float attribute that the formula reads
 };
 

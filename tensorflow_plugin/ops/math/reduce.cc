@@ -222,6 +222,7 @@ void RegisterReduce(Registry& registry) {
         .Host({"input", "reduction_indices", "output"})
         .OnHost()
         .Label(labels::kOnHost)
+        .Traits(OpTrait::kFollowsOperands | OpTrait::kFollowsReaders)
         .Kernel<ReduceKernel>(op.kind);
   }
   for (const ReduceOp& op : kArgReductions) {

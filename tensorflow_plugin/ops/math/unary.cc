@@ -12,7 +12,7 @@ constexpr TypeMask kHalfAndWide = Mask(DType::kHalf) | kWideMask;
 FormulaValue Itself(const FormulaValue* x, double) { return x[0]; }
 
 constexpr ElementwiseOp kUnaryOps[] = {
-    {"Abs", kFloatMask | kSignedMask, Opcode::kAbs},
+    {"Abs", kFloatMask | kSignedMask, Opcode::kAbs, OpTrait::kCounts},
     {"Acos", kFC, Opcode::kAcos},
     {"Acosh", kFC, Opcode::kAcosh},
     {"Asin", kFC, Opcode::kAsin},
@@ -37,9 +37,9 @@ constexpr ElementwiseOp kUnaryOps[] = {
     {"Lgamma", kHalfAndWide, Opcode::kLgamma},
     {"Log", kFC, Opcode::kLog},
     {"Log1p", kFC, Opcode::kLog1p},
-    {"LogicalNot", kBoolMask, Opcode::kLogicalNot},
+    {"LogicalNot", kBoolMask, Opcode::kLogicalNot, OpTrait::kCounts},
     {"Ndtri", kWideMask, Opcode::kNdtri},
-    {"Neg", kFC | kSignedMask, Opcode::kNeg},
+    {"Neg", kFC | kSignedMask, Opcode::kNeg, OpTrait::kCounts},
     {"Reciprocal", kFC, Opcode::kReciprocal},
     {"Rint", kHalfAndWide, Opcode::kRint},
     {"Round", kFloatMask, Opcode::kRint},

@@ -25,7 +25,7 @@ FormulaValue Softsign(const FormulaValue* x, double) { return x[0] / (Abs(x[0]) 
 constexpr ElementwiseOp kActivations[] = {
     {"Relu", kReal, Relu},
     {"Relu6", kReal, Relu6},
-    {"LeakyRelu", kFloatMask, LeakyRelu, "alpha"},
+    {"LeakyRelu", kFloatMask, LeakyRelu, {}, "alpha"},
     {"Elu", kFloatMask, Elu},
     {"Selu", kFloatMask, Selu},
     {"Softplus", kFloatMask, Softplus},
@@ -45,7 +45,7 @@ FormulaValue SoftsignGrad(const FormulaValue* x, double) { return x[0] / Square(
 constexpr ElementwiseOp kGradientsByFeatures[] = {
     {"ReluGrad", kReal, ReluGrad},
     {"Relu6Grad", kReal, Relu6Grad},
-    {"LeakyReluGrad", kFloatMask, LeakyReluGrad, "alpha"},
+    {"LeakyReluGrad", kFloatMask, LeakyReluGrad, {}, "alpha"},
     {"SoftplusGrad", kFloatMask, SoftplusGrad},
     {"SoftsignGrad", kFloatMask, SoftsignGrad},
 };

@@ -360,9 +360,14 @@ void RegisterCtc(Registry& registry) {
   registry.Op("CTCLoss")
       .Types("T", {DType::kFloat, DType::kDouble})
       .Host(labels)
+      .Traits(OpTrait::kReadsNewNumbers)
       .Requires(Solves("T"))
       .Kernel<CtcKernel>(false);
-  registry.Op("CTCLossV2").Host(labels).Requires(Solves(DType::kFloat)).Kernel<CtcKernel>(true);
+  registry.Op("CTCLossV2")
+      .Host(labels)
+      .Traits(OpTrait::kReadsNewNumbers)
+      .Requires(Solves(DType::kFloat))
+      .Kernel<CtcKernel>(true);
 }
 
 }  // namespace xpu

@@ -118,6 +118,7 @@ void RegisterCtcDecode(Registry& registry) {
   registry.Op("CTCGreedyDecoder")
       .Types("T", {DType::kFloat, DType::kDouble})
       .Host({"sequence_length", "decoded_shape"})
+      .Traits(OpTrait::kWaitsForDevice)
       .Requires(&CtcGreedyDecoderKernel::Requires)
       .Kernel<CtcGreedyDecoderKernel>();
 }

@@ -301,11 +301,13 @@ class MultinomialKernel : public OpKernel {
 void RegisterRandomParameters(Registry& registry) {
   const TypeList floats = {DType::kHalf, DType::kFloat, DType::kDouble};
   registry.Op("StatelessRandomGammaV2")
+      .Traits(OpTrait::kDrawsFromStart)
       .Types("dtype", floats)
       .Host({"shape", "seed"})
       .Requires(needs::Random(RandomKind::kGamma, "dtype", true))
       .Kernel<GammaKernel>(From::kSeed);
   registry.Op("StatelessRandomGammaV3")
+      .Traits(OpTrait::kDrawsFromStart)
       .Types("dtype", floats)
       .Host({"shape", "alg"})
       .Requires(needs::Random(RandomKind::kGamma, "dtype", true, RandomStart::kGiven))
@@ -316,12 +318,14 @@ void RegisterRandomParameters(Registry& registry) {
       .Requires(needs::Random(RandomKind::kGamma, "T", false))
       .Kernel<GammaKernel>(From::kSequence);
   registry.Op("StatelessParameterizedTruncatedNormal")
+      .Traits(OpTrait::kDrawsFromStart | OpTrait::kWaitsForDevice)
       .Types("dtype", floats)
       .Host({"shape", "seed"})
       .Requires(needs::Random(RandomKind::kBoundedNormal, "dtype", true))
       .Requires(needs::Copy("dtype"))
       .Kernel<StatelessNormalKernel>();
   registry.Op("ParameterizedTruncatedNormal")
+      .Traits(OpTrait::kWaitsForDevice)
       .Types("dtype", floats)
       .Host({"shape"})
       .Requires(needs::Random(RandomKind::kBoundedNormal, "dtype", false))
@@ -346,6 +350,7 @@ void RegisterRandomParameters(Registry& registry) {
   };
   for (bool stateless : {false, true}) {
     registry.Op(stateless ? "StatelessMultinomial" : "Multinomial")
+        .Traits(OpTrait::kDrawsFromStart)
         .Types("T", kFloatTypes)
         .Types("output_dtype", {DType::kInt32, DType::kInt64})
         .Host(stateless ? std::vector<const char*>{"num_samples", "seed"} : std::vector<const char*>{"num_samples"})

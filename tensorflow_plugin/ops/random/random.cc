@@ -330,11 +330,13 @@ void RegisterRandom(Registry& registry) {
       return args;
     };
     registry.Op(f.from_seed)
+        .Traits(OpTrait::kDrawsFromStart)
         .Types("dtype", f.types)
         .Host(host({"shape", "seed"}))
         .Requires(needs::Random(f.kind, "dtype", true))
         .Kernel<StatelessKernel>(f.kind, false);
     registry.Op(f.from_key)
+        .Traits(OpTrait::kDrawsFromStart)
         .Types("dtype", f.types)
         .Host(host({"shape", "key", "counter", "alg"}))
         .Requires(needs::Random(f.kind, "dtype", true))
@@ -352,7 +354,11 @@ void RegisterRandom(Registry& registry) {
         .Requires(needs::Random(f.kind, f.stateful_type, false))
         .Kernel<StatefulKernel>(f.kind);
   }
-  registry.Op("StatelessRandomGetKeyCounter").Host({"seed", "key", "counter"}).OnHost().Kernel<SeedKernel>(true, false);
+  registry.Op("StatelessRandomGetKeyCounter")
+      .Host({"seed", "key", "counter"})
+      .OnHost()
+      .Traits(OpTrait::kDrawsFromStart)
+      .Kernel<SeedKernel>(true, false);
   registry.Op("StatelessRandomGetKeyCounter")
       .Types("Tseed", kShortIntegers)
       .Label(labels::kOnDevice)
@@ -361,6 +367,7 @@ void RegisterRandom(Registry& registry) {
   registry.Op("StatelessRandomGetAlg").Host({"alg"}).OnHost().Kernel<SeedKernel>(false, true);
   registry.Op("StatelessRandomGetKeyCounterAlg")
       .Host({"seed", "key", "counter", "alg"})
+      .Traits(OpTrait::kDrawsFromStart)
       .OnHost()
       .Kernel<SeedKernel>(true, true);
   registry.Op("RandomShuffle")

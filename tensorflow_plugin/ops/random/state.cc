@@ -132,14 +132,23 @@ class DrawKernel : public OpKernel {
 
 void RegisterRandomState(Registry& registry) {
   const Need add = [](Needs& n) { n.AskProgram(AdvanceProgram()); };
-  registry.Op("RngReadAndSkip").Host({"resource", "alg", "delta"}).Requires(add).Kernel<SkipKernel>(true);
-  registry.Op("RngSkip").Host({"resource", "algorithm", "delta"}).Requires(add).Kernel<SkipKernel>(false);
+  registry.Op("RngReadAndSkip")
+      .Host({"resource", "alg", "delta"})
+      .Traits(OpTrait::kReadsNewNumbers)
+      .Requires(add)
+      .Kernel<SkipKernel>(true);
+  registry.Op("RngSkip")
+      .Host({"resource", "algorithm", "delta"})
+      .Traits(OpTrait::kReadsNewNumbers)
+      .Requires(add)
+      .Kernel<SkipKernel>(false);
   for (const RandomFamily& f : RandomFamilies()) {
     std::vector<const char*> host = {"resource", "algorithm", "shape"};
     if (f.has_range) host.insert(host.end(), {"minval", "maxval"});
     registry.Op(f.from_variable)
         .Types("dtype", f.types)
         .Host(host)
+        .Traits(OpTrait::kWaitsForDevice)
         .Requires(needs::Random(f.kind, "dtype", true))
         .Kernel<DrawKernel>(f.kind);
   }

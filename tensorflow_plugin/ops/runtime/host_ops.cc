@@ -17,7 +17,7 @@ class SyncDeviceKernel : public OpKernel {
 }  // namespace
 
 void RegisterHostOps(Registry& registry) {
-  registry.Op("SyncDevice").Kernel<SyncDeviceKernel>();
+  registry.Op("SyncDevice").Traits(OpTrait::kWaitsForDevice).Kernel<SyncDeviceKernel>();
 
   // The remapper makes it of AsString and StringToHashBucketFast, on the device of what AsString reads.
   // The CPU's kernel refuses unsigned types, and the remapper leaves those alone.

@@ -229,6 +229,7 @@ void RegisterSparseEmptyRows(Registry& registry) {
     registry.Op(sparse ? "SparseFillEmptyRows" : "RaggedFillEmptyRows")
         .Types("T", Union(kAllTypes, {DType::kInt32}))
         .Host({sparse ? "dense_shape" : "nrows"})
+        .Traits(OpTrait::kWaitsForDevice)
         .Requires(needs::SortedKeys())
         .Requires(needs::Coordinates())
         .Requires(needs::Scan(ScanKind::kSum))

@@ -394,11 +394,12 @@ void RegisterSparseSegment(Registry& registry) {
       entry.Requires([mean](Needs& n) { Requires(n, mean); });
       return entry;
     };
-    begin(row.op).Kernel<SparseSegmentKernel>(mean, false);
+    begin(row.op).Traits(OpTrait::kWaitsForDevice).Kernel<SparseSegmentKernel>(mean, false);
     begin(row.with_rows).Host({"num_segments"}).Kernel<SparseSegmentKernel>(mean, true);
     begin(row.gradient).Host({"output_dim0"}).Kernel<SparseSegmentGradKernel>(mean, false);
     begin(row.compact)
         .Host({"dense_output_dim0"})
+        .Traits(OpTrait::kWaitsForDevice)
         .Requires(&RequiresCompact)
         .Kernel<SparseSegmentGradKernel>(mean, true);
   }

@@ -368,6 +368,7 @@ void RegisterSparseSlice(Registry& registry) {
   registry.Op("SparseSplit")
       .Types("T", types)
       .Host({"split_dim", "shape", "output_shape"})
+      .Traits(OpTrait::kWaitsForDevice)
       .Requires(needs::SortedKeys())
       .Requires(needs::Coordinates())
       .Requires([](Needs& n) {
@@ -379,6 +380,7 @@ void RegisterSparseSlice(Registry& registry) {
   registry.Op("SparseSlice")
       .Types("T", types)
       .Host({"shape", "start", "size", "output_shape"})
+      .Traits(OpTrait::kWaitsForDevice)
       .Requires(needs::Coordinates())
       .Requires([](Needs& n) {
         n.Ask(InsideDesc(0, 1));

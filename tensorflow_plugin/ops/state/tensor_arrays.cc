@@ -10,9 +10,10 @@
 namespace xpu {
 
 void RegisterTensorArrays(Registry& registry) {
-  registry.Adopt({"TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3", "TensorArrayGrad",
-                  "TensorArrayGradV2", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArraySize",
-                  "TensorArraySizeV2", "TensorArraySizeV3"});
+  registry.Adopt(
+      {"TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3", "TensorArrayGrad", "TensorArrayGradV2",
+       "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArraySize", "TensorArraySizeV2", "TensorArraySizeV3"},
+      OpTrait::kCannotWait | OpTrait::kUsesTensorArray);
 
   struct TensorArrayOp {
     const char* name;
@@ -44,6 +45,7 @@ void RegisterTensorArrays(Registry& registry) {
       registry.Op((std::string("TensorArray") + op.name + version).c_str())
           .Types(type, kAllTypes)
           .Host(op.host)
+          .Traits(OpTrait::kUsesTensorArray)
           .Requires(sums(type))
           .Kernel<TensorArrayKernel>(op.what);
     }
@@ -54,12 +56,14 @@ void RegisterTensorArrays(Registry& registry) {
     registry.Op((std::string("TensorArray") + version).c_str())
         .Types("dtype", kAllTypes)
         .Host({"size", "handle"})
+        .Traits(OpTrait::kUsesTensorArray)
         .Requires(sums("dtype"))
         .Kernel<CpuKernel>();
   }
   registry.Op("TensorArrayV3")
       .Types("dtype", kAllTypes)
       .Host({"size", "handle", "flow"})
+      .Traits(OpTrait::kUsesTensorArray)
       .Requires(sums("dtype"))
       .Kernel<CpuKernel>();
 }

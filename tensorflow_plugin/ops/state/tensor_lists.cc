@@ -34,8 +34,8 @@ class ZeroTensorListKernel : public OpKernel {
 }  // namespace
 
 void RegisterTensorLists(Registry& registry) {
-  registry.Op("AddN").Label(labels::kTensorLists).Kernel<AddTensorListsKernel>();
-  registry.Op("ZerosLike").Label(labels::kTensorLists).Kernel<ZeroTensorListKernel>();
+  registry.Op("AddN").Traits(OpTrait::kAddsTensorLists).Label(labels::kTensorLists).Kernel<AddTensorListsKernel>();
+  registry.Op("ZerosLike").Traits(OpTrait::kAddsTensorLists).Label(labels::kTensorLists).Kernel<ZeroTensorListKernel>();
   // Lists of types for which TensorFlow has no kernels but the CPU's, which are the same: masks, above all. They copy
   // and fill elements on the device's stream.
   const TypeList missing = {DType::kBool,   DType::kInt8,   DType::kInt16,     DType::kUint8,     DType::kUint16,

@@ -104,6 +104,7 @@ void RegisterVariables(Registry& registry) {
     registry.Op(row.name)
         .Types("dtype", kNumberTypes)
         .Host({"resource"})
+        .Traits(OpTrait::kKeepsNothing)
         .Requires(row.op)
         .Kernel<AssignUpdateKernel>(row.op, "dtype");
     registry.Op(row.reference_name)
@@ -113,8 +114,12 @@ void RegisterVariables(Registry& registry) {
   }
   registry.Op("Assign").Types("T", Union(reference_types, {DType::kBool})).Kernel<AssignKernel>();
   // Variables of int32 are in host memory and on the CPU.
-  registry.Op("ResourceCountUpTo").Types("T", {DType::kInt64}).Host({"resource"}).Kernel<CountUpToKernel>();
-  registry.Op("CountUpTo").Types("T", {DType::kInt64}).Kernel<CountUpToKernel>();
+  registry.Op("ResourceCountUpTo")
+      .Types("T", {DType::kInt64})
+      .Host({"resource"})
+      .Traits(OpTrait::kWaitsForDevice)
+      .Kernel<CountUpToKernel>();
+  registry.Op("CountUpTo").Types("T", {DType::kInt64}).Traits(OpTrait::kWaitsForDevice).Kernel<CountUpToKernel>();
 }
 
 }  // namespace xpu

@@ -1,11 +1,12 @@
-// Which nodes may be part of a cluster.
-#ifndef TENSORFLOW_PLUGIN_GRAPH_OP_TRAITS_H_
-#define TENSORFLOW_PLUGIN_GRAPH_OP_TRAITS_H_
+// Which nodes may be part of a cluster, by the traits of their ops, their types and their kernels.
+#ifndef TENSORFLOW_PLUGIN_GRAPH_NODE_TRAITS_H_
+#define TENSORFLOW_PLUGIN_GRAPH_NODE_TRAITS_H_
 
 #include <string>
 
 #include "tensorflow/core/framework/memory_types.h"
 #include "tensorflow/core/graph/graph.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu::graph {
 
@@ -21,12 +22,13 @@ enum class Role : uint8_t {
 inline constexpr char kApart[] = "_xpu_apart";
 
 // What a node of a device of this type is, by its op, types and kernel.
-struct OpTraits {
+struct NodeTraits {
+  OpTraits op;
   Role role = Role::kOutside;
   bool shape_only = false;  // gives shapes of its inputs, whatever is in them
   tensorflow::MemoryTypeVector inputs, outputs;
 };
-OpTraits OpTraitsOf(const tensorflow::Node& node, const std::string& device_type);
+NodeTraits NodeTraitsOf(const tensorflow::Node& node, const std::string& device_type);
 
 // Whether a node is a loop that is no cluster's member (cluster/loop_op.h).
 bool RunsAlone(const tensorflow::Node& node);
@@ -38,4 +40,4 @@ bool CanBeInLoop(tensorflow::DataType dtype);
 
 }  // namespace xpu::graph
 
-#endif  // TENSORFLOW_PLUGIN_GRAPH_OP_TRAITS_H_
+#endif  // TENSORFLOW_PLUGIN_GRAPH_NODE_TRAITS_H_
