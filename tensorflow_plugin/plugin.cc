@@ -208,6 +208,23 @@ XPU_EXPORT const char* XpuCore_DescribeOthers() {
   return json.c_str();
 }
 
+// The names that options may have: JSON, {"subdevice_types": [str], "primitives": [str], "passes": [str]}. Good until
+// the next call of this thread.
+XPU_EXPORT const char* XpuCore_DescribeVocabulary() {
+  thread_local std::string json;
+  const auto list = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "\"" : ", \"") + name + "\"";
+    return "[" + text + "]";
+  };
+#define XPU_NAME(name) #name,
+  json = "{\"subdevice_types\": " + list(xpu::SubdeviceTypes()) +
+         ", \"primitives\": " + list({XPU_PRIMITIVES(XPU_NAME)}) + ", \"passes\": " + list(xpu::commands::PassNames()) +
+         "}";
+#undef XPU_NAME
+  return json.c_str();
+}
+
 // The traits of ops: JSON, see framework/op_traits.h. Good until the next call of this thread.
 XPU_EXPORT const char* XpuCore_DescribeOps() {
   thread_local std::string json;

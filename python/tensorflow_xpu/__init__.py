@@ -33,7 +33,6 @@ from tensorflow_xpu._distribute import multi_worker_mirrored_strategy
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._kernels import Explanation, explain
 from tensorflow_xpu._memory import MemoryInfo, memory_info, reset_memory_stats
-from tensorflow_xpu._options import SUBDEVICE_TYPES
 from tensorflow_xpu._placement import PlacementReport
 from tensorflow_xpu._plugins import load_plugin, load_plugin_with_highest_priority
 from tensorflow_xpu._profile import MemoryEvent, Profile, ProfileEvent, profile
@@ -41,6 +40,7 @@ from tensorflow_xpu._settings import Setting
 from tensorflow_xpu._subdevice import configure, get_subdevice_mapping, set_subdevice_mapping
 from tensorflow_xpu._trace import placement_callback, trace_placement
 from tensorflow_xpu._version import __version__
+from tensorflow_xpu._vocabulary import SUBDEVICE_TYPES
 
 __all__ = [
     "SUBDEVICE_TYPES",

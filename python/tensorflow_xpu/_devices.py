@@ -10,8 +10,8 @@ from typing import Any
 from tensorflow_xpu import _core
 from tensorflow_xpu._core import LOADER, PACKAGE, core_description, loader_report
 from tensorflow_xpu._errors import XPUError
-from tensorflow_xpu._options import SUBDEVICE_TYPES
 from tensorflow_xpu._subdevice import device_type as xpu_type
+from tensorflow_xpu._vocabulary import SUBDEVICE_TYPES
 
 __all__ = [
     "LOADER",

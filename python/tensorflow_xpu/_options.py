@@ -14,12 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorflow_xpu._errors import XPUError
+from tensorflow_xpu._vocabulary import PASSES, PRIMITIVES, SUBDEVICE_TYPES
 
 #: What the devices may be to TensorFlow, the default first.
 DEVICE_TYPES = ("XPU", "GPU")
-
-#: The backends in the wheel, the default first.
-SUBDEVICE_TYPES = ("XPU_HOST", "XPU_REFERENCE", "XPU_OPENCL", "XPU_CUDA")
 
 #: In any place where a value is expected: what the option is if nobody says anything.
 DEFAULT = "default"
@@ -34,50 +32,6 @@ _UNITS = {"": 1} | {
 _SMALLEST_MEMORY = 1 << 20
 _LARGEST_MEMORY = (1 << 63) - 1
 
-#: What TF_XPU_FAULT may name: XPU_PRIMITIVES in tensorflow_plugin/primitives.
-PRIMITIVES = (
-    "Elementwise",
-    "Reduce",
-    "MatMul",
-    "Convolution",
-    "Pool",
-    "Normalize",
-    "Softmax",
-    "CopyStrided",
-    "Gather",
-    "Scatter",
-    "Random",
-    "Compact",
-    "Scan",
-    "Sort",
-    "Search",
-    "Unique",
-    "Sample",
-    "Resample",
-    "Fft",
-    "Factorize",
-    "Solve",
-    "Suppress",
-)
-#: The passes over lists of commands: kPasses in tensorflow_plugin/commands.
-PASSES = (
-    "CanonicalizeCopies",
-    "EliminateCommonSubexpressions",
-    "DeduplicateIndexChecks",
-    "HoistIndexChecks",
-    "EliminateDeadCode",
-    "PropagateCopiesForward",
-    "PropagateCopiesBackward",
-    "FoldMatMulBatch",
-    "BatchMatMuls",
-    "HoistInvariants",
-    "Rematerialize",
-    "FuseElementwise",
-    "FuseReductions",
-    "FuseEpilogues",
-    "ScheduleCopiesToHost",
-    "ScheduleSmallResults",
-)
 _RULE = re.compile(
     r"(?:xpu:[0-9]{1,3}/)?(?P<call>alloc|copy|command)(?:=(?P<primitive>[A-Za-z]+))?:"
     r"(?:fail|delay=[0-9]{1,9}(?:us|ms|s)|(?P<result>result=(?:zeros|scale|one|last|stale))|"
@@ -103,6 +57,10 @@ def _number(smallest: int, largest: int) -> Parse:
 
 def _choice(*names: str) -> Parse:
     return lambda value: value if isinstance(value, str) and value in names else None
+
+
+def _one_of(*names: str) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _passes(value: Any) -> str | None:
@@ -212,8 +170,8 @@ OPTIONS = (
     Option(
         "TF_XPU_SUBDEVICE",
         "subdevice",
-        "XPU_HOST, XPU_REFERENCE, XPU_OPENCL or XPU_CUDA",
-        "XPU_HOST",
+        _one_of(*SUBDEVICE_TYPES),
+        SUBDEVICE_TYPES[0],
         "the backend behind /xpu: vectorised loops and oneDNN; plain loops that are easy to trust and slow; the "
         "OpenCL devices of this machine (docs/opencl.md); or its NVIDIA GPUs (docs/cuda.md)",
         _choice(*SUBDEVICE_TYPES),

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from tensorflow_xpu import _settings
 from tensorflow_xpu._errors import XPUError
-from tensorflow_xpu._options import DEVICE_TYPES, SUBDEVICE_TYPES, named
+from tensorflow_xpu._options import DEVICE_TYPES, named
+from tensorflow_xpu._vocabulary import SUBDEVICE_TYPES
 
 VARIABLE = "TF_XPU_SUBDEVICE"
 TYPE_VARIABLE = "TF_XPU_DEVICE_TYPE"

@@ -15,8 +15,9 @@ from typing import Any
 
 from tensorflow_xpu import _config, _options, _settings, _tables
 from tensorflow_xpu._errors import XPUError
-from tensorflow_xpu._options import DEFAULT, DEVICE_TYPES, SUBDEVICE_TYPES, named
+from tensorflow_xpu._options import DEFAULT, DEVICE_TYPES, named
 from tensorflow_xpu._terminal import Progress
+from tensorflow_xpu._vocabulary import SUBDEVICE_TYPES
 
 PROGRAM = "python -m tensorflow_xpu"
 

@@ -468,17 +468,6 @@ def test_the_folder_for_clusters_is_made(tmp_path):
     assert [path.stat().st_size > 100 for path in folder.iterdir()].count(True) > 0
 
 
-def test_primitives_are_those_of_the_core():
-    header = (ROOT / "tensorflow_plugin" / "primitives" / "descriptors.h").read_text()
-    (macro,) = re.findall(r"#define XPU_PRIMITIVES\(V\) \\\n((?:.*\\\n)*.*\n)", header)
-    assert tuple(re.findall(r"V\((\w+)\)", macro)) == _options.PRIMITIVES
-
-
-def test_passes_are_those_of_the_core():
-    source = (ROOT / "tensorflow_plugin" / "commands" / "optimize.cc").read_text()
-    assert tuple(dict.fromkeys(re.findall(r'^    {"(\w+)",', source, re.M))) == _options.PASSES
-
-
 def test_every_option_of_the_core_is_in_the_table():
     names = set()
     for path in [

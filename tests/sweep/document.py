@@ -1,6 +1,6 @@
 """docs/ops.md: the table of ops, generated from what is registered; and the families of `python -m tensorflow_xpu ops`.
 
-python -m tests.sweep.document        writes docs/ops.md and python/tensorflow_xpu/_families.py
+python -m tests.sweep.document        writes docs/ops.md, and _families.py and _vocabulary.py in python/tensorflow_xpu
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import collections
 import pathlib
 import textwrap
 
+from tensorflow_xpu import _core
 from tests.sweep.absent import absent
 from tests.sweep.adopted import OPS as ADOPTED
 from tests.sweep.cases import FAMILIES
@@ -17,6 +18,7 @@ from tests.sweep.registrations import all_registrations
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATH = ROOT / "docs" / "ops.md"
 FAMILIES_PATH = ROOT / "python" / "tensorflow_xpu" / "_families.py"
+VOCABULARY_PATH = ROOT / "python" / "tensorflow_xpu" / "_vocabulary.py"
 
 HEADER = """# Ops
 
@@ -93,14 +95,33 @@ def render_families() -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
+def render_vocabulary() -> str:
+    """The names that the core has, for code that runs before TensorFlow is imported."""
+    lists = _core.ask_core("XpuCore_DescribeVocabulary")
+    meanings = {
+        "subdevice_types": "The backends in the wheel, the default first.",
+        "primitives": "The primitives, which TF_XPU_FAULT may name.",
+        "passes": "The passes over lists of commands, which TF_XPU_FUSION_WITHOUT may name.",
+    }
+    lines = ['"""The names that the core has: written by `python -m tests.sweep.document`."""']
+    for name, meaning in meanings.items():
+        lines += ["", f"#: {meaning}", f"{name.upper()} = (", *(f'    "{word}",' for word in lists[name]), ")"]
+    return "\n".join(lines) + "\n"
+
+
+def pages() -> dict[pathlib.Path, str]:
+    """What is generated, by where it belongs."""
+    return {PATH: render(), FAMILIES_PATH: render_families(), VOCABULARY_PATH: render_vocabulary()}
+
+
 def check() -> None:
     """Raises AssertionError if a file on disk is not what is generated."""
-    for path, text in ((PATH, render()), (FAMILIES_PATH, render_families())):
+    for path, text in pages().items():
         assert path.exists() and path.read_text() == text, f"{path} is stale: run python -m tests.sweep.document"
 
 
 if __name__ == "__main__":
     PATH.parent.mkdir(exist_ok=True)
-    for path, text in ((PATH, render()), (FAMILIES_PATH, render_families())):
+    for path, text in pages().items():
         path.write_text(text)
         print(f"wrote {path}")

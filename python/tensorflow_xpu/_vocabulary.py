@@ -1,0 +1,55 @@
+"""The names that the core has: written by `python -m tests.sweep.document`."""
+
+#: The backends in the wheel, the default first.
+SUBDEVICE_TYPES = (
+    "XPU_HOST",
+    "XPU_REFERENCE",
+    "XPU_OPENCL",
+    "XPU_CUDA",
+)
+
+#: The primitives, which TF_XPU_FAULT may name.
+PRIMITIVES = (
+    "Elementwise",
+    "Reduce",
+    "MatMul",
+    "Convolution",
+    "Pool",
+    "Normalize",
+    "Softmax",
+    "CopyStrided",
+    "Gather",
+    "Scatter",
+    "Random",
+    "Compact",
+    "Scan",
+    "Sort",
+    "Search",
+    "Unique",
+    "Sample",
+    "Resample",
+    "Fft",
+    "Factorize",
+    "Solve",
+    "Suppress",
+)
+
+#: The passes over lists of commands, which TF_XPU_FUSION_WITHOUT may name.
+PASSES = (
+    "CanonicalizeCopies",
+    "EliminateCommonSubexpressions",
+    "DeduplicateIndexChecks",
+    "HoistIndexChecks",
+    "EliminateDeadCode",
+    "PropagateCopiesForward",
+    "PropagateCopiesBackward",
+    "FoldMatMulBatch",
+    "BatchMatMuls",
+    "HoistInvariants",
+    "Rematerialize",
+    "FuseElementwise",
+    "FuseReductions",
+    "FuseEpilogues",
+    "ScheduleCopiesToHost",
+    "ScheduleSmallResults",
+)
