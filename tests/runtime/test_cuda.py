@@ -5,8 +5,10 @@ The stand-in for the driver copies, and its kernels do nothing. So programs are 
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -45,8 +47,66 @@ print("ran")
 """
 
 
+PROFILE = """
+import json
+import tensorflow as tf
+import tensorflow_xpu
+
+a, b = tf.ones([30, 20]), tf.ones([20, 10])
+
+@tf.function
+def step(a, b):
+    return tf.nn.softmax(tf.matmul(a, b, name="scores"), name="shares")
+
+for _ in range(4):
+    step(a, b).numpy()
+tf.matmul(a, b).numpy()
+with tensorflow_xpu.profile("FOLDER") as profile:
+    for _ in range(3):
+        step(a, b).numpy()
+    tf.matmul(a, b).numpy()
+print(json.dumps({"events": [vars(event) for event in profile.events], "warnings": profile.warnings}))
+"""
+
+
+@pytest.fixture
+def environment(driver, tmp_path):
+    return {"TF_XPU_SUBDEVICE": "XPU_CUDA", "LD_LIBRARY_PATH": str(driver), "XDG_CACHE_HOME": str(tmp_path)}
+
+
 @pytest.mark.host_only
-def test_a_program_runs(driver, tmp_path):
-    environment = {"TF_XPU_SUBDEVICE": "XPU_CUDA", "LD_LIBRARY_PATH": str(driver), "XDG_CACHE_HOME": str(tmp_path)}
+def test_a_program_runs(environment):
     outcome = run_code(PROGRAM, environment=environment)
     assert outcome.returncode == 0 and "ran" in outcome.stdout, outcome.stderr
+
+
+@pytest.mark.host_only
+def test_a_profile_has_the_commands(environment, tmp_path):
+    outcome = run_code(PROFILE.replace("FOLDER", str(tmp_path / "profile")), environment=environment)
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.json["warnings"] == []
+    events = [event for event in outcome.json["events"] if event["device"] == "XPU:0" and event["line"] == "compute"]
+    (eager,) = [event for event in events if event["op"] == "MatMul"]
+    assert (eager["name"], eager["op_type"], eager["flops"]) == ("MatMul of float", "MatMul", 2 * 30 * 20 * 10)
+    clusters = [event for event in events if event["kind"] == "cluster"]
+    assert len(clusters) == 3
+    for cluster in clusters:
+        end = cluster["start_ns"] + cluster["duration_ns"]
+        within = [
+            event["op"].rpartition("/")[2]
+            for event in events
+            if event["kind"] == "command"
+            and cluster["start_ns"] <= event["start_ns"]
+            and event["start_ns"] + event["duration_ns"] <= end
+        ]
+        assert {"scores", "shares"} <= set(within), within
+    copies = [event for event in events if event["name"] == "copy to the host"]
+    assert {event["bytes"] for event in copies} == {2 * 4 * 30 * 10}  # read and written
+
+
+@pytest.mark.slow
+@pytest.mark.host_only
+def test_the_device_conforms(environment):
+    command = [sys.executable, "-m", "tensorflow_xpu", "conformance", "--timeout", "60"]
+    outcome = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0 and " 0 failed" in outcome.stdout, outcome.stdout

@@ -222,8 +222,8 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
 
   void* scratch = nullptr;
   XPU_RETURN_IF_ERROR(queue.Scratch(&scratch));
-  XPU_RETURN_IF_ERROR(queue.Submit([this, plan, type = desc.type, a = args.in[0], b = args.in[1], out, scratch,
-                                    m = desc.m, n = desc.n, k = desc.k, stream = queue.stream()] {
+  XPU_RETURN_IF_ERROR(queue.SubmitCommand([this, plan, type = desc.type, a = args.in[0], b = args.in[1], out, scratch,
+                                           m = desc.m, n = desc.n, k = desc.k, stream = queue.stream()] {
     // Numbers of the type of sums, 16 bytes at most.
     const double one_double[2] = {1, 0}, zero[2] = {0, 0};
     const float one_float[2] = {1, 0};

@@ -7,11 +7,16 @@
 namespace xpu::cuda {
 namespace {
 
-// 0: the driver does not tell.
-double NanosecondsBetween(EventHandle begin, EventHandle end) {
+// False: the driver does not tell.
+bool FindNanosecondsBetween(EventHandle begin, EventHandle end, double* ns) {
   float milliseconds = 0;
-  if (Cu().EventElapsedTime(&milliseconds, begin, end) != kSuccess) return 0;
-  return std::max(0.0, static_cast<double>(milliseconds) * 1e6);
+  if (Cu().EventElapsedTime(&milliseconds, begin, end) != kSuccess) return false;
+  *ns = std::max(0.0, static_cast<double>(milliseconds) * 1e6);
+  return true;
+}
+double NanosecondsBetween(EventHandle begin, EventHandle end) {
+  double ns = 0;
+  return FindNanosecondsBetween(begin, end, &ns) ? ns : 0;
 }
 
 }  // namespace
@@ -67,6 +72,24 @@ uint64_t QueueTimer::Nanoseconds() {
   return static_cast<uint64_t>(NanosecondsBetween(start_->get(), stop_->get()));
 }
 
+bool ReferenceEvent::TimeOf(EventHandle later, double* later_ns) const {
+  double passed = 0;
+  if (!FindNanosecondsBetween(event.get(), later, &passed)) return false;
+  *later_ns = ns + passed;
+  return true;
+}
+
 double EventPair::Nanoseconds() const { return NanosecondsBetween(begin_.get(), end_.get()); }
+
+bool EventPair::Read(uint64_t* begin_ns, uint64_t* end_ns) const {
+  double begin = 0, took = 0;
+  if (reference_ == nullptr || !reference_->TimeOf(begin_.get(), &begin) ||
+      !FindNanosecondsBetween(begin_.get(), end_.get(), &took)) {
+    return false;
+  }
+  *begin_ns = static_cast<uint64_t>(begin);
+  *end_ns = static_cast<uint64_t>(begin + took);
+  return true;
+}
 
 }  // namespace xpu::cuda

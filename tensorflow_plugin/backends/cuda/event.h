@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "tensorflow_plugin/backends/cuda/driver.h"
-#include "tensorflow_plugin/backends/gpu/tile_search.h"
+#include "tensorflow_plugin/backends/gpu/event_times.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::cuda {
@@ -76,10 +77,22 @@ class QueueTimer final : public Timer {
   const std::shared_ptr<EventState> start_, stop_;
 };
 
-// When a kernel ran.
-class EventPair final : public gpu::LaunchTime {
+// An event that is over, and its time by a clock (clock.h).
+struct ReferenceEvent {
+  explicit ReferenceEvent(ContextHandle context) : event(context, 0) {}
+  // Of an event that was recorded later, and is over; false: the driver does not tell.
+  bool TimeOf(EventHandle later, double* later_ns) const;
+
+  const EventObject event;
+  double ns = 0;
+};
+
+// When a command ran.
+class EventPair final : public gpu::CommandTime {
  public:
-  explicit EventPair(ContextHandle context) : begin_(context, 0), end_(context, 0) {
+  // Without a reference it tells how long the command took, but not when it began.
+  EventPair(ContextHandle context, std::shared_ptr<const ReferenceEvent> reference)
+      : reference_(std::move(reference)), begin_(context, 0), end_(context, 0) {
     begin_number_ = begin_.Request();
     end_number_ = end_.Request();
   }
@@ -87,8 +100,10 @@ class EventPair final : public gpu::LaunchTime {
   Status RecordEnd(StreamHandle stream) { return end_.Record(end_number_, stream); }
   bool Ended() const override { return end_.Done(); }
   double Nanoseconds() const override;
+  bool Read(uint64_t* begin_ns, uint64_t* end_ns) const override;
 
  private:
+  const std::shared_ptr<const ReferenceEvent> reference_;
   EventState begin_, end_;
   uint64_t begin_number_ = 0, end_number_ = 0;
 };

@@ -22,7 +22,7 @@ bool NeedsHost(const commands::Command& command) {
 }  // namespace
 
 GraphExecutable::GraphExecutable(Device& device, CaptureStream& capture, std::shared_ptr<const commands::List> list)
-    : SequentialExecutable(device, list), capture_(capture), list_(std::move(list)) {
+    : TracedExecutable(device, list), capture_(capture), list_(std::move(list)) {
   const std::vector<commands::Command>& all = list_->commands;
   for (size_t i = 0; i < all.size(); ++i) {
     has_uploads_ = has_uploads_ || std::holds_alternative<commands::Upload>(all[i].desc);
@@ -105,15 +105,16 @@ Status GraphExecutable::RunGraph(Queue& queue, const Segment& segment, const Key
   return RunOneByOne(queue, segment, addresses, failed);
 }
 
-Status GraphExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
-                            int* failed) const {
+Status GraphExecutable::RunCommands(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+                                    int* failed) const {
   Queue& queue = static_cast<Queue&>(stream);
   XPU_RETURN_IF_ERROR(queue.Enter());
   const Key key = KeyOf(queue, addresses);
+  const bool traced = trace::On();
   Status status;
   for (const Segment& segment : segments_) {
-    status = segment.is_graph ? RunGraph(queue, segment, key, addresses, failed)
-                              : RunOneByOne(queue, segment, addresses, failed);
+    status = segment.is_graph && !traced ? RunGraph(queue, segment, key, addresses, failed)
+                                         : RunOneByOne(queue, segment, addresses, failed);
     if (!status.ok()) break;
   }
   if (has_uploads_) queue.KeepUntilRun(list_);  // which has what they read

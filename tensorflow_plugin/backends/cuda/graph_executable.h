@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/cuda/queue.h"
+#include "tensorflow_plugin/backends/gpu/traced_executable.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::cuda {
@@ -33,16 +34,19 @@ class Graph {
 };
 
 // Runs of commands that need nothing of the host become graphs; the other commands are enqueued one by one. A graph has
-// the addresses and the stream that it was captured for. It is captured when these come for the second time.
-class GraphExecutable final : public SequentialExecutable {
+// the addresses and the stream that it was captured for. It is captured when these come for the second time. While a
+// profiler listens all commands are enqueued one by one, so that it sees them.
+class GraphExecutable final : public gpu::TracedExecutable {
  public:
   // Device and capture stream outlive it.
   GraphExecutable(Device& device, CaptureStream& capture, std::shared_ptr<const commands::List> list);
 
-  Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const override;
-
   // How many graphs there are, for tests.
   int NumGraphs() const;
+
+ protected:
+  Status RunCommands(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+                     int* failed) const override;
 
  private:
   // The number of the stream, the precision of products, and where the buffers on the device lie.

@@ -28,6 +28,8 @@ Hardware Look(DeviceId device) {
   size_t bytes = 0;
   if (Cu().DeviceTotalMem(&bytes, device) == kSuccess) h.memory_bytes = static_cast<int64_t>(bytes);
   h.capability = 10 * AttributeOf(device, kComputeCapabilityMajor) + AttributeOf(device, kComputeCapabilityMinor);
+  h.vendor = "NVIDIA";
+  h.version = errors::Concat("compute capability ", h.capability / 10, ".", h.capability % 10);
   h.has_double = true;
   h.local_memory_bytes = AttributeOf(device, kMaxSharedMemoryPerBlock);
   h.largest_group = static_cast<size_t>(std::max(1, AttributeOf(device, kMaxThreadsPerBlock)));
@@ -36,8 +38,7 @@ Hardware Look(DeviceId device) {
   const int64_t clock_khz = AttributeOf(device, kMemoryClockRateKhz), bits = AttributeOf(device, kMemoryBusWidthBits);
   if (clock_khz > 0 && bits > 0) h.bandwidth_bytes_per_s = 2 * clock_khz * 1000 * (bits / 8);
   if (h.capability < kLeastCapability) {
-    h.lacks =
-        errors::Concat("it has compute capability ", h.capability / 10, ".", h.capability % 10, ", and 7.0 is needed");
+    h.lacks = "it has " + h.version + ", and 7.0 is needed";
   }
   return h;
 }

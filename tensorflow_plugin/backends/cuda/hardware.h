@@ -14,11 +14,7 @@ namespace xpu::cuda {
 // A GPU, as its driver describes it.
 struct Hardware : public gpu::Hardware {
   DeviceId id = 0;
-  std::string name;
-  std::string pci_bus_id;  // "0000:3b:00.0"
-  int capability = 0;      // 90: compute capability 9.0
-  int64_t memory_bytes = 0;
-  int64_t bandwidth_bytes_per_s = -1;  // of its memory, by its clock; -1: not known
+  int capability = 0;  // 90: compute capability 9.0
   // What the backend needs and this GPU has not; empty: it can be used.
   std::string lacks;
 };

@@ -12,6 +12,9 @@ Status Machine::Create(const Hardware& hardware, int64_t memory_limit, const std
   XPU_RETURN_IF_CUDA_ERROR(Cu().CtxSetCurrent(made->context_), "the context of " + hardware.name);
   XPU_RETURN_IF_CUDA_ERROR(Cu().StreamCreateWithPriority(&made->transfers_, kStreamNonBlocking, 0),
                            "a stream on " + hardware.name);
+  made->clock_ = std::make_unique<Clock>(made->context_, made->transfers_);
+  made->event_times_ =
+      std::make_unique<gpu::EventTimes>([clock = made->clock_.get()](uint64_t* ns) { return clock->Read(ns); });
   made->memory_ = std::make_unique<Memory>(made->context_, memory_limit, device);
   made->compiler_ = std::make_unique<Compiler>(hardware, made->context_, gpu::BinaryCache::UsersFolder("cuda"));
   made->blas_ = std::make_unique<BlasMatmul>();
@@ -22,6 +25,8 @@ Status Machine::Create(const Hardware& hardware, int64_t memory_limit, const std
 Machine::~Machine() {
   if (context_ == nullptr) return;
   (void)Cu().CtxSetCurrent(context_);
+  event_times_ = nullptr;
+  clock_ = nullptr;
   ForgetTables();
   blas_ = nullptr;
   compiler_ = nullptr;

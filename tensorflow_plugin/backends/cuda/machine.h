@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/cuda/blas_matmul.h"
+#include "tensorflow_plugin/backends/cuda/clock.h"
 #include "tensorflow_plugin/backends/cuda/compiler.h"
 #include "tensorflow_plugin/backends/cuda/driver.h"
 #include "tensorflow_plugin/backends/cuda/hardware.h"
 #include "tensorflow_plugin/backends/cuda/memory.h"
+#include "tensorflow_plugin/backends/gpu/event_times.h"
 #include "tensorflow_plugin/backends/gpu/machine.h"
 
 namespace xpu::cuda {
@@ -33,7 +35,9 @@ class Machine final : public gpu::Machine {
   Status Read(void* host_dst, const void* device_src, size_t size) override;
 
   ContextHandle context() const { return context_; }
-  Memory& memory() { return *memory_; }
+  Memory& memory() override { return *memory_; }
+  Clock& clock() { return *clock_; }
+  gpu::EventTimes& event_times() { return *event_times_; }
   BlasMatmul& blas() { return *blas_; }
 
  protected:
@@ -51,6 +55,8 @@ class Machine final : public gpu::Machine {
   // Copies that wait for no stream of the caller's.
   std::mutex transfers_mutex_;
   StreamHandle transfers_ = nullptr;
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<gpu::EventTimes> event_times_;
   // Tables lie one behind the other in blocks of device memory. They stay as long as the machine.
   static constexpr size_t kTableBlock = size_t{1} << 20;
   DeviceAddress table_block_ = 0;

@@ -10,26 +10,25 @@
 #include <string>
 
 #include "tensorflow_plugin/backends/cuda/driver.h"
+#include "tensorflow_plugin/backends/gpu/machine.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::cuda {
 
-class Memory {
+class Memory final : public gpu::Memory {
  public:
   // Of a context; `device` is the name for messages.
   Memory(ContextHandle context, int64_t limit, std::string device);
-  ~Memory();
+  ~Memory() override;
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // 256-byte aligned; nullptr beyond the limit, or where the driver has none.
-  void* Allocate(size_t size);
-  // At once: a later block at this address is used behind the commands of the same stream.
-  void Deallocate(void* address);
-
-  AllocatorStats Stats() const;
-  void ResetStats();
-  void Usage(int64_t* free_bytes, int64_t* total_bytes) const;
+  void* Allocate(size_t size) override;
+  // A later block at this address is used behind the commands of the same stream.
+  void Deallocate(void* address) override;
+  AllocatorStats Stats() const override;
+  void ResetStats() override;
+  void Usage(int64_t* free_bytes, int64_t* total_bytes) const override;
 
   // Whether the address lies in an allocation of some device of this process.
   static bool IsDeviceMemory(const void* address);

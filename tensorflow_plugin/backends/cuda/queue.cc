@@ -16,9 +16,16 @@ constexpr size_t kMostGroups = 65535;
 
 }  // namespace
 
-Status Queue::Create(ContextHandle context, Memory& memory, int priority, std::unique_ptr<Queue>* queue,
-                     bool is_capturing) {
-  std::unique_ptr<Queue> made(new Queue(context, memory, is_capturing));
+Queue::Queue(Machine& machine, bool is_capturing)
+    : gpu::Queue(is_capturing ? nullptr : &machine.event_times()),
+      context_(machine.context()),
+      memory_(machine.memory()),
+      clock_(machine.clock()),
+      is_capturing_(is_capturing),
+      staging_(machine.context()) {}
+
+Status Queue::Create(Machine& machine, int priority, std::unique_ptr<Queue>* queue, bool is_capturing) {
+  std::unique_ptr<Queue> made(new Queue(machine, is_capturing));
   XPU_RETURN_IF_ERROR(made->Enter());
   // The driver's greatest priority has the lowest number; 0 is its usual one, and so it is the plugin's.
   int least = 0, greatest = 0;
@@ -26,7 +33,7 @@ Status Queue::Create(ContextHandle context, Memory& memory, int priority, std::u
   XPU_RETURN_IF_CUDA_ERROR(
       Cu().StreamCreateWithPriority(&made->stream_, kStreamNonBlocking, std::clamp(priority, greatest, least)),
       "creating a stream");
-  made->reports_ = memory.Allocate(kReports * sizeof(uint32_t));
+  made->reports_ = machine.memory().Allocate(kReports * sizeof(uint32_t));
   XPU_REQUIRE(made->reports_ != nullptr, errors::ResourceExhausted("there is no device memory for a stream"));
   void* pinned = nullptr;
   XPU_RETURN_IF_CUDA_ERROR(Cu().MemHostAlloc(&pinned, kReports * sizeof(uint32_t), kHostPortable),
@@ -42,7 +49,7 @@ Queue::~Queue() {
   if (stream_ != nullptr) Wait();
   thread_ = nullptr;
   keeper_ = nullptr;
-  if (on_destruction_) on_destruction_();
+  NotifyOfDestruction();
   if (stream_ != nullptr) (void)Cu().StreamDestroy(stream_);
   if (seen_reports_ != nullptr) (void)Cu().MemFreeHost(seen_reports_);
   memory_.Deallocate(reports_);
@@ -86,10 +93,17 @@ void Queue::AwaitDeferred() const {
 void Queue::HostCallback(std::function<Status()> callback) {
   std::lock_guard<std::mutex> lock(mutex_);
   // All commands so far are the driver's when the thread comes to this, and no later one is.
-  Defer([this, callback = std::move(callback)] {
+  Defer([this, shown = trace().Shown(std::move(callback))] {
     (void)Cu().StreamSynchronize(stream_);  // an error is the stream's (NoteFailure)
-    return callback();
+    return shown();
   });
+}
+
+std::shared_ptr<EventPair> Queue::NewTime() {
+  if (!gpu::TracedCommand::IsOpen(trace())) return nullptr;
+  auto time = std::make_shared<EventPair>(context_, clock_.Reference());
+  gpu::TracedCommand::Note(time);
+  return time;
 }
 
 void Queue::KeepUntilRun(std::shared_ptr<const void> kept) {
@@ -162,7 +176,8 @@ void Queue::WaitFor(Stream& other) {
 
 Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t size) {
   if (size == 0) return OkStatus();
-  return Submit([=] {
+  const gpu::TracedCommand traced(trace(), trace::Kind::kCopy, "copy from the host", size);
+  return SubmitCommand([=] {
     if (!IsPinned(host_src)) return staging_.ToDevice(device_dst, host_src, size, stream_);
     return ToStatus(Cu().MemcpyHtoDAsync(AddressOf(device_dst), host_src, size, stream_),
                     errors::Concat("a copy of ", size, " bytes to the device"));
@@ -172,12 +187,14 @@ Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t si
 Status Queue::CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) {
   if (size == 0) return OkStatus();
   XPU_RETURN_IF_ERROR(Enter());
+  const gpu::TracedCommand traced(trace(), trace::Kind::kCopy, "copy to the host", size);
   if (!IsPinned(host_dst)) {
+    auto copy = Timed([=] { return staging_.ToHost(host_dst, device_src, size, stream_); }, NewTime());
     std::lock_guard<std::mutex> lock(mutex_);
-    Defer([=] { return staging_.ToHost(host_dst, device_src, size, stream_); });
+    Defer(std::move(copy));
     return OkStatus();
   }
-  return Submit([=] {
+  return SubmitCommand([=] {
     return ToStatus(Cu().MemcpyDtoHAsync(host_dst, AddressOf(device_src), size, stream_),
                     errors::Concat("a copy of ", size, " bytes to the host"));
   });
@@ -188,8 +205,10 @@ Status Queue::Read(void* host_dst, const void* device_src, size_t size) {
   XPU_RETURN_IF_ERROR(Enter());
   AwaitDeferred();
   if (!IsPinned(host_dst)) {
+    const gpu::TracedCommand traced(trace(), trace::Kind::kCopy, "copy to the host", size);
+    auto copy = Timed([=] { return staging_.ToHost(host_dst, device_src, size, stream_); }, NewTime());
     std::unique_lock<std::mutex> lock(mutex_);
-    if (deferred_ == 0) return staging_.ToHost(host_dst, device_src, size, stream_);
+    if (deferred_ == 0) return copy();
   }
   XPU_RETURN_IF_ERROR(CopyDeviceToHost(host_dst, device_src, size));
   Wait();
@@ -198,7 +217,8 @@ Status Queue::Read(void* host_dst, const void* device_src, size_t size) {
 
 Status Queue::CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) {
   if (size == 0 || device_dst == device_src) return OkStatus();
-  return Submit([=] {
+  const gpu::TracedCommand traced(trace(), trace::Kind::kCopy, "copy on the device", size);
+  return SubmitCommand([=] {
     return ToStatus(Cu().MemcpyAsync(AddressOf(device_dst), AddressOf(device_src), size, stream_),
                     errors::Concat("a copy of ", size, " bytes on the device"));
   });
@@ -206,7 +226,8 @@ Status Queue::CopyDeviceToDevice(void* device_dst, const void* device_src, size_
 
 Status Queue::Memset(void* device_dst, uint8_t value, size_t size) {
   if (size == 0) return OkStatus();
-  return Submit([=] {
+  const gpu::TracedCommand traced(trace(), trace::Kind::kFill, "fill", size);
+  return SubmitCommand([=] {
     return ToStatus(Cu().MemsetD8Async(AddressOf(device_dst), value, size, stream_), "a fill of the device's memory");
   });
 }
@@ -214,27 +235,31 @@ Status Queue::Memset(void* device_dst, uint8_t value, size_t size) {
 Status Queue::MemsetU32(void* device_dst, uint32_t value, size_t size) {
   XPU_REQUIRE(size % 4 == 0, errors::InvalidArgument("memset32 of ", size, " bytes, which is no multiple of 4"));
   if (size == 0) return OkStatus();
-  return Submit([=] {
+  const gpu::TracedCommand traced(trace(), trace::Kind::kFill, "fill", size);
+  return SubmitCommand([=] {
     return ToStatus(Cu().MemsetD32Async(AddressOf(device_dst), value, size / 4, stream_),
                     "a fill of the device's memory");
   });
 }
 
-Status Queue::Run(const gpu::Launch& launch, std::shared_ptr<const gpu::LaunchTime>* time) {
+Status Queue::Run(const gpu::Launch& launch, std::shared_ptr<const gpu::CommandTime>* time) {
   XPU_REQUIRE(launch.groups[1] <= kMostGroups && launch.groups[2] <= kMostGroups &&
                   launch.groups[0] <= static_cast<size_t>(std::numeric_limits<int32_t>::max()),
               errors::Unimplemented("a kernel of ", launch.groups[0], " x ", launch.groups[1], " x ", launch.groups[2],
                                     " groups: a grid has at most 2^31 - 1 x 65535 x 65535"));
   XPU_RETURN_IF_ERROR(Enter());
-  const std::shared_ptr<EventPair> timed = time != nullptr ? std::make_shared<EventPair>(context_) : nullptr;
-  if (time != nullptr) *time = timed;
+  std::shared_ptr<EventPair> timed = NewTime();
+  if (time != nullptr) {
+    if (timed == nullptr) timed = std::make_shared<EventPair>(context_, nullptr);
+    *time = timed;
+  }
   std::lock_guard<std::mutex> lock(mutex_);
-  if (deferred_ == 0) return RunNow(launch, timed.get());
-  Defer([this, launch, timed] { return RunNow(launch, timed.get()); });
+  if (deferred_ == 0) return Timed([&] { return RunNow(launch); }, std::move(timed))();
+  Defer(Timed([this, launch] { return RunNow(launch); }, std::move(timed)));
   return OkStatus();
 }
 
-Status Queue::RunNow(const gpu::Launch& launch, EventPair* time) {
+Status Queue::RunNow(const gpu::Launch& launch) {
   // The driver reads each argument's value at an address: of a pointer, the pointer. A null ends them, for tools.
   std::vector<DeviceAddress> pointers(launch.arguments.size());
   std::vector<void*> arguments(launch.arguments.size() + 1, nullptr);
@@ -258,12 +283,10 @@ Status Queue::RunNow(const gpu::Launch& launch, EventPair* time) {
   }
   const auto group = [&](int axis) { return static_cast<unsigned>(launch.groups[axis]); };
   const auto local = [&](int axis) { return static_cast<unsigned>(launch.local[axis]); };
-  if (time != nullptr) XPU_RETURN_IF_ERROR(time->RecordBegin(stream_));
-  XPU_RETURN_IF_CUDA_ERROR(
+  return ToStatus(
       Cu().LaunchKernel(static_cast<const Kernel*>(launch.kernel)->function, group(0), group(1), group(2), local(0),
                         local(1), local(2), /*shared_bytes=*/0, stream_, arguments.data(), nullptr),
       "a kernel");
-  return time != nullptr ? time->RecordEnd(stream_) : OkStatus();
 }
 
 Status Queue::NewReport(uint32_t initial, size_t* report) {

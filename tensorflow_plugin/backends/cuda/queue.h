@@ -12,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "tensorflow_plugin/backends/cuda/clock.h"
 #include "tensorflow_plugin/backends/cuda/driver.h"
 #include "tensorflow_plugin/backends/cuda/event.h"
 #include "tensorflow_plugin/backends/cuda/staging.h"
@@ -22,13 +23,13 @@
 
 namespace xpu::cuda {
 
+class Machine;
 class Memory;
 
 class Queue final : public gpu::Queue {
  public:
-  // The context and the memory outlive it. A capturing one gets no callbacks.
-  static Status Create(ContextHandle context, Memory& memory, int priority, std::unique_ptr<Queue>* queue,
-                       bool is_capturing = false);
+  // The machine outlives it. A capturing one gets no callbacks.
+  static Status Create(Machine& machine, int priority, std::unique_ptr<Queue>* queue, bool is_capturing = false);
   ~Queue() override;
 
   void Record(Event& event) override { RecordState(static_cast<QueueEvent&>(event).state()); }
@@ -49,7 +50,7 @@ class Queue final : public gpu::Queue {
   Status TakeStatus() override;
   Status PeekStatus() const override;
 
-  Status Run(const gpu::Launch& launch, std::shared_ptr<const gpu::LaunchTime>* time) override;
+  Status Run(const gpu::Launch& launch, std::shared_ptr<const gpu::CommandTime>* time) override;
   bool is_capturing() const override { return is_capturing_; }
   Status NewReport(uint32_t initial, size_t* report) override;
   Status ReadReport(size_t report, uint32_t* number) override;
@@ -64,6 +65,11 @@ class Queue final : public gpu::Queue {
     if (deferred_ == 0) return command();
     Defer(std::move(command));
     return OkStatus();
+  }
+  // The same for commands that compute or move data: a profiler sees when they run.
+  template <typename F>
+  Status SubmitCommand(F command) {
+    return Submit(Timed(std::move(command), NewTime()));
   }
   // Records an event.
   void RecordState(const std::shared_ptr<EventState>& state);
@@ -81,18 +87,27 @@ class Queue final : public gpu::Queue {
   // Keeps it until the commands so far have run. They run on meanwhile.
   void KeepUntilRun(std::shared_ptr<const void> kept);
 
-  // Called when the queue is destroyed, with nothing left to run.
-  void OnDestruction(std::function<void()> call) { on_destruction_ = std::move(call); }
-
  private:
-  Queue(ContextHandle context, Memory& memory, bool is_capturing)
-      : context_(context), memory_(memory), is_capturing_(is_capturing), staging_(context) {}
+  Queue(Machine& machine, bool is_capturing);
   static uint64_t NextNumber();
   // Under mutex_: the queue's thread runs it behind what it has.
   void Defer(std::function<Status()> command);
   // Until the thread has nothing left.
   void AwaitDeferred() const;
-  Status RunNow(const gpu::Launch& launch, EventPair* time);
+  // The time of a command that this thread is about to enqueue, if a profiler asks for it; else null.
+  std::shared_ptr<EventPair> NewTime();
+  // `command`, and the records of its time, which may be null.
+  template <typename F>
+  auto Timed(F command, std::shared_ptr<EventPair> time) {
+    return [this, command = std::move(command), time = std::move(time)]() mutable -> Status {
+      if (time == nullptr) return command();
+      XPU_RETURN_IF_ERROR(time->RecordBegin(stream_));
+      Status status = command();
+      const Status recorded = time->RecordEnd(stream_);
+      return status.ok() ? recorded : status;
+    };
+  }
+  Status RunNow(const gpu::Launch& launch);
   void Fail(Status status) const { failure_.Add(std::move(status)); }
   void FailUnlessOk(Status status) const {
     if (!status.ok()) Fail(std::move(status));
@@ -102,6 +117,7 @@ class Queue final : public gpu::Queue {
 
   const ContextHandle context_;
   Memory& memory_;
+  Clock& clock_;
   const bool is_capturing_;
   const uint64_t number_ = NextNumber();
   StreamHandle stream_ = nullptr;
@@ -123,7 +139,6 @@ class Queue final : public gpu::Queue {
 
   mutable gpu::FirstFailure failure_;
   mutable std::atomic<bool> lost_{false};
-  std::function<void()> on_destruction_;
   // Made when there is something to do: one thread for deferred commands, one that lets go of what was kept.
   std::unique_ptr<gpu::HostThread> thread_, keeper_;
 };

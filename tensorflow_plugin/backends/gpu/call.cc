@@ -39,7 +39,7 @@ Status Call::Run(int64_t items) {
   return RunGroups(groups, local);
 }
 
-Status Call::RunGroups(const size_t groups[3], const size_t local[3], std::shared_ptr<const LaunchTime>* time) {
+Status Call::RunGroups(const size_t groups[3], const size_t local[3], std::shared_ptr<const CommandTime>* time) {
   XPU_RETURN_IF_ERROR(status_);
   std::copy_n(groups, 3, launch_.groups);
   std::copy_n(local, 3, launch_.local);

@@ -54,7 +54,7 @@ class Call {
   // Enqueues at least `items` of work in groups of group(), along one axis: what is beyond, the kernel leaves out.
   Status Run(int64_t items);
   // So many groups, each of `local` items, along three axes. `time` may be null.
-  Status RunGroups(const size_t groups[3], const size_t local[3], std::shared_ptr<const LaunchTime>* time = nullptr);
+  Status RunGroups(const size_t groups[3], const size_t local[3], std::shared_ptr<const CommandTime>* time = nullptr);
 
   // What a failure is: `judge` gets the least number that any item reported.
   using Judge = std::function<Status(uint32_t number)>;

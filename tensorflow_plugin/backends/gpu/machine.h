@@ -9,9 +9,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "tensorflow_plugin/backends/gpu/compiler.h"
+#include "tensorflow_plugin/backends/gpu/event_times.h"
 #include "tensorflow_plugin/backends/gpu/hardware.h"
 #include "tensorflow_plugin/backends/gpu/tile_search.h"
 #include "tensorflow_plugin/primitives/backend.h"
@@ -54,8 +56,11 @@ struct Launch {
 // A stream that runs kernels.
 class Queue : public Stream {
  public:
+  // `times` are told when commands ran, and outlive the queue. They may be null.
+  explicit Queue(EventTimes* times) : trace_(times) {}
+
   // Enqueues a kernel. `time`, if not null, gets a clock that tells how long the kernel ran.
-  virtual Status Run(const Launch& launch, std::shared_ptr<const LaunchTime>* time) = 0;
+  virtual Status Run(const Launch& launch, std::shared_ptr<const CommandTime>* time) = 0;
 
   // Whether kernels are only noted down, to run later: then there is nothing to time.
   virtual bool is_capturing() const { return false; }
@@ -66,15 +71,45 @@ class Queue : public Stream {
   virtual Status ReadReport(size_t report, uint32_t* number) = 0;
   // Reads it in stream order and calls `judge`, before later commands run. The status that it returns is the stream's.
   virtual Status JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) = 0;
+
+  // Called when the queue is destroyed, with nothing left to run.
+  void OnDestruction(std::function<void()> call) { on_destruction_ = std::move(call); }
+  // What a profiler sees of it.
+  QueueTrace& trace() { return trace_; }
+  const QueueTrace& trace() const { return trace_; }
+
+ protected:
+  // For destructors.
+  void NotifyOfDestruction() {
+    if (on_destruction_) on_destruction_();
+  }
+
+ private:
+  QueueTrace trace_;
+  std::function<void()> on_destruction_;
 };
 
-// A device's kernels and what they share.
+// A device's memory.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  // 256-byte aligned; nullptr beyond the limit, or where the driver has none.
+  virtual void* Allocate(size_t size) = 0;
+  // At once, even if commands that use it are queued.
+  virtual void Deallocate(void* address) = 0;
+  virtual AllocatorStats Stats() const = 0;
+  virtual void ResetStats() = 0;
+  virtual void Usage(int64_t* free_bytes, int64_t* total_bytes) const = 0;
+};
+
+// A device's memory, its kernels and what they share.
 class Machine {
  public:
   virtual ~Machine() = default;
 
   virtual const Hardware& hardware() const = 0;
   virtual Compiler& compiler() = 0;
+  virtual Memory& memory() = 0;
   // Copies what lies in the device's memory to the host, in no stream's order; it is there when this returns.
   virtual Status Read(void* host_dst, const void* device_src, size_t size) = 0;
 

@@ -46,7 +46,7 @@ TileSearch::Choice TileSearch::Next(Compiler& notes, uint64_t key, int ways, dou
 }
 
 void TileSearch::Ran(uint64_t key, const Choice& run, double work, double seconds,
-                     std::shared_ptr<const LaunchTime> time) {
+                     std::shared_ptr<const CommandTime> time) {
   std::lock_guard<std::mutex> lock(mutex_);
   WorkKind& kind = kinds_[key];
   Way& way = kind.ways[static_cast<size_t>(run.way)];

@@ -14,18 +14,9 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/gpu/compiler.h"
+#include "tensorflow_plugin/backends/gpu/event_times.h"
 
 namespace xpu::gpu {
-
-// When a launch ran, by the device's clock; each runtime has a class of its own.
-class LaunchTime {
- public:
-  virtual ~LaunchTime() = default;
-  // Whether it has run, or failed to.
-  virtual bool Ended() const = 0;
-  // Of one that has; 0: the device does not tell.
-  virtual double Nanoseconds() const = 0;
-};
 
 class TileSearch {
  public:
@@ -46,7 +37,7 @@ class TileSearch {
   // For one of `work` multiplications; `name` says what else the answer depends on, and is asked once for a kind.
   Choice Next(Compiler& notes, uint64_t kind, int ways, double work, const std::function<std::string()>& name);
   // It was enqueued, and `time` tells when it runs, after so many seconds in which a kernel may have been compiled.
-  void Ran(uint64_t kind, const Choice& run, double work, double seconds, std::shared_ptr<const LaunchTime> time);
+  void Ran(uint64_t kind, const Choice& run, double work, double seconds, std::shared_ptr<const CommandTime> time);
   // It cannot be run in that way.
   void CannotRun(uint64_t kind, const Choice& run);
 
@@ -63,7 +54,7 @@ class TileSearch {
   struct Timed {
     int way;
     double work;
-    std::shared_ptr<const LaunchTime> time;
+    std::shared_ptr<const CommandTime> time;
   };
   struct WorkKind {
     std::string name;

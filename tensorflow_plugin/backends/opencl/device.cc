@@ -1,10 +1,11 @@
 #include "tensorflow_plugin/backends/opencl/device.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <stdexcept>
 #include <utility>
+#include <vector>
+
+#include "tensorflow_plugin/backends/gpu/traced_executable.h"
 
 namespace xpu::opencl {
 namespace {
@@ -22,10 +23,7 @@ Status OpenclDevice::Create(const Hardware& hardware, DeviceInfo info, const Mem
 }
 
 OpenclDevice::OpenclDevice(const Hardware& hardware, DeviceInfo info, std::unique_ptr<Machine> machine)
-    : hardware_(hardware),
-      info_(std::move(info)),
-      capabilities_(gpu::AbilitiesOf(hardware)),
-      machine_(std::move(machine)) {}
+    : GpuDevice(std::move(info), *machine), hardware_(hardware), machine_(std::move(machine)) {}
 
 OpenclDevice::~OpenclDevice() = default;
 
@@ -63,26 +61,24 @@ void OpenclDevice::DeallocateHost(void* address) {
   pinned_.erase(found);
 }
 
-std::unique_ptr<Stream> OpenclDevice::CreateStream(int) {
-  std::unique_ptr<Queue> queue;
-  const Status status = Queue::Create(hardware_, machine_->context(), machine_->memory(), &machine_->records(), &queue);
-  if (!status.ok()) throw std::runtime_error(status.message());
-  std::lock_guard<std::mutex> lock(queues_mutex_);
-  queues_.push_back(queue.get());
-  queue->OnDestruction([this, gone = queue.get()] {
-    std::lock_guard<std::mutex> destroying(queues_mutex_);
-    queues_.erase(std::remove(queues_.begin(), queues_.end(), gone), queues_.end());
-  });
-  return queue;
+Status OpenclDevice::MakeQueue(int, std::unique_ptr<gpu::Queue>* queue) {
+  std::unique_ptr<Queue> made;
+  XPU_RETURN_IF_ERROR(
+      Queue::Create(hardware_, machine_->context(), machine_->memory(), &machine_->event_times(), &made));
+  *queue = std::move(made);
+  return OkStatus();
 }
 
 void OpenclDevice::Synchronize() {
   std::vector<Handle<cl_event>> last;
-  {
-    std::lock_guard<std::mutex> lock(queues_mutex_);
-    for (const Queue* queue : queues_) last.push_back(queue->Last());
-  }
+  ForEachQueue([&last](gpu::Queue& queue) { last.push_back(static_cast<Queue&>(queue).Last()); });
   for (const Handle<cl_event>& event : last) WaitForOne(event);
+}
+
+std::unique_ptr<Executable> OpenclDevice::Prepare(std::shared_ptr<const commands::List> list,
+                                                  const commands::MemoryPlan&) {
+  // A driver's own lists (cl_khr_command_buffer) keep the addresses of their operands, which another run has elsewhere.
+  return std::make_unique<gpu::TracedExecutable>(*this, std::move(list));
 }
 
 }  // namespace xpu::opencl

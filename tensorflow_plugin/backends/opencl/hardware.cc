@@ -7,6 +7,8 @@
 #include <map>
 #include <mutex>
 
+#include "tensorflow_plugin/backends/host_runtime/machine.h"
+
 namespace xpu::opencl {
 namespace {
 
@@ -94,6 +96,9 @@ Hardware Look(cl_platform_id platform, cl_device_id device) {
       (ValueOf<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   h.shares_host_memory = ValueOf<cl_bool>(device, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   h.memory_bytes = static_cast<int64_t>(ValueOf<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE));
+  // A processor's memory is the host's: of a container's share the driver may know nothing.
+  const int64_t of_machine = h.is_processor ? host_runtime::TotalMachineMemory() : 0;
+  if (of_machine > 0) h.memory_bytes = std::min(h.memory_bytes, of_machine);
   h.largest_allocation = static_cast<int64_t>(ValueOf<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
   h.local_memory_bytes = static_cast<int64_t>(ValueOf<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE));
   h.largest_group = std::max<size_t>(ValueOf<size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE), 1);

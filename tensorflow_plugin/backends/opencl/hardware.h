@@ -16,13 +16,11 @@ namespace xpu::opencl {
 struct Hardware : public gpu::Hardware {
   cl_device_id id = nullptr;
   cl_platform_id platform = nullptr;
-  std::string name, vendor, platform_name;
-  std::string version;            // "OpenCL 3.0 CUDA"
+  std::string platform_name;
   std::string driver_version;     // the driver's own
-  std::string pci_bus_id;         // "0000:3b:00.0"; empty: not known
   bool rounds_correctly = false;  // single-precision division and square root, if asked to
   bool shares_host_memory = false;
-  int64_t memory_bytes = 0, largest_allocation = 0;
+  int64_t largest_allocation = 0;
   // What the backend needs and this device has not; empty: it can be used.
   std::string lacks;
 };

@@ -6,12 +6,12 @@
 #include <memory>
 #include <vector>
 
+#include "tensorflow_plugin/backends/gpu/event_times.h"
 #include "tensorflow_plugin/backends/gpu/machine.h"
 #include "tensorflow_plugin/backends/opencl/compiler.h"
 #include "tensorflow_plugin/backends/opencl/driver.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
 #include "tensorflow_plugin/backends/opencl/memory.h"
-#include "tensorflow_plugin/backends/opencl/records.h"
 
 namespace xpu::opencl {
 
@@ -30,8 +30,8 @@ class Machine final : public gpu::Machine {
     return memory_->Read(host_dst, device_src, size);
   }
   cl_context context() const { return context_.get(); }
-  Memory& memory() { return *memory_; }
-  Records& records() { return records_; }
+  Memory& memory() override { return *memory_; }
+  gpu::EventTimes& event_times() { return event_times_; }
 
  protected:
   Status MakeTable(const std::vector<int64_t>& numbers, std::shared_ptr<const gpu::Table>* table) override;
@@ -41,7 +41,7 @@ class Machine final : public gpu::Machine {
 
   const Hardware& hardware_;
   const Handle<cl_context> context_;
-  Records records_;
+  gpu::EventTimes event_times_;
   Compiler compiler_;
   std::unique_ptr<Memory> memory_;
 };

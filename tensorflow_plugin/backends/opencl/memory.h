@@ -16,6 +16,7 @@
 #include <shared_mutex>
 #include <string>
 
+#include "tensorflow_plugin/backends/gpu/machine.h"
 #include "tensorflow_plugin/backends/host_runtime/host_access.h"
 #include "tensorflow_plugin/backends/opencl/driver.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
@@ -29,7 +30,7 @@ struct MemorySlice {
   size_t offset = 0;
 };
 
-class Memory {
+class Memory final : public gpu::Memory {
  public:
   struct Options {
     int64_t limit = 0;     // bytes, all allocations together
@@ -40,18 +41,16 @@ class Memory {
   // The hardware and the context outlive it.
   static Status Create(const Hardware& hardware, cl_context context, const Options& options,
                        std::unique_ptr<Memory>* memory);
-  ~Memory();
+  ~Memory() override;
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // 256-byte aligned; nullptr beyond the limit, or where the driver has none.
-  void* Allocate(size_t size);
-  // At once, even if commands that use it are queued: the driver keeps the buffer for those.
-  void Deallocate(void* address);
-
-  AllocatorStats Stats() const;
-  void ResetStats();
-  void Usage(int64_t* free_bytes, int64_t* total_bytes) const;
+  void* Allocate(size_t size) override;
+  // The driver keeps the buffer for commands that are queued.
+  void Deallocate(void* address) override;
+  AllocatorStats Stats() const override;
+  void ResetStats() override;
+  void Usage(int64_t* free_bytes, int64_t* total_bytes) const override;
 
   // Where `size` bytes at an address lie; false if they are not all in one allocation of this device.
   bool Find(const void* address, size_t size, MemorySlice* place) const;

@@ -1,7 +1,6 @@
 #include "tensorflow_plugin/backends/opencl/queue.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "tensorflow_plugin/backends/opencl/machine.h"
@@ -31,17 +30,22 @@ void WhenDone(cl_event event, std::function<void()> work) {
 }
 
 // Of one command.
-class EventTime final : public gpu::LaunchTime {
+class EventTime final : public gpu::CommandTime {
  public:
   explicit EventTime(Handle<cl_event> event) : event_(std::move(event)) {}
   bool Ended() const override { return IsDone(event_); }
   double Nanoseconds() const override {
-    cl_ulong begin = 0, end = 0;
-    const auto read = [this](cl_profiling_info which, cl_ulong* time) {
-      return Cl().GetEventProfilingInfo(event_.get(), which, sizeof(*time), time, nullptr) == CL_SUCCESS;
+    uint64_t begin = 0, end = 0;
+    return Read(&begin, &end) && end > begin ? static_cast<double>(end - begin) : 0;
+  }
+  bool Read(uint64_t* begin_ns, uint64_t* end_ns) const override {
+    const auto read = [this](cl_profiling_info which, uint64_t* ns) {
+      cl_ulong time = 0;
+      if (Cl().GetEventProfilingInfo(event_.get(), which, sizeof(time), &time, nullptr) != CL_SUCCESS) return false;
+      *ns = time;
+      return true;
     };
-    if (!read(CL_PROFILING_COMMAND_START, &begin) || !read(CL_PROFILING_COMMAND_END, &end)) return 0;
-    return end > begin ? static_cast<double>(end - begin) : 0;
+    return read(CL_PROFILING_COMMAND_START, begin_ns) && read(CL_PROFILING_COMMAND_END, end_ns);
   }
 
  private:
@@ -71,20 +75,20 @@ void QueueEvent::Set(Handle<cl_event> event, cl_context context) {
   context_ = context;
 }
 
-Status Queue::Create(const Hardware& hardware, cl_context context, Memory& memory, Records* records,
+Status Queue::Create(const Hardware& hardware, cl_context context, Memory& memory, gpu::EventTimes* times,
                      std::unique_ptr<Queue>* queue) {
   cl_int error = CL_SUCCESS;
   Handle<cl_command_queue> made(Cl().CreateCommandQueue(context, hardware.id, CL_QUEUE_PROFILING_ENABLE, &error));
   XPU_RETURN_IF_CL_ERROR(error, "a queue on " + hardware.name);
   Handle<cl_mem> reports(Cl().CreateBuffer(context, CL_MEM_READ_WRITE, kReports * sizeof(uint32_t), nullptr, &error));
   XPU_RETURN_IF_CL_ERROR(error, "the reports of a queue on " + hardware.name);
-  queue->reset(new Queue(context, memory, records, std::move(made), std::move(reports)));
+  queue->reset(new Queue(context, memory, times, std::move(made), std::move(reports)));
   return OkStatus();
 }
 
 Queue::~Queue() {
   Wait();
-  if (on_destruction_) on_destruction_();
+  NotifyOfDestruction();
 }
 
 Handle<cl_event> Queue::Last() const {
@@ -169,20 +173,12 @@ void Queue::HostCallback(std::function<Status()> callback) {
   cl_int error = CL_SUCCESS;
   auto ended = std::make_shared<Handle<cl_event>>(Cl().CreateUserEvent(context_, &error));
   if (error != CL_SUCCESS) Fail(ToStatus(error, "a callback on the host"));
-  const auto kept = std::make_shared<std::function<Status()>>(std::move(callback));
-  const bool shown = trace::On() && records_ != nullptr;
-  const auto run = [this, ended, kept, shown, op = trace::ScopedOp::Current()] {
-    callbacks_.Run([this, ended, kept, shown, op] {
-      std::optional<trace::Label> label;
-      std::optional<trace::Span> span;
-      if (shown) {
-        label = trace::LabelOf(trace::Kind::kCallback, "callback on the host", 0);
-        span.emplace(line_, *label);
-      }
-      Status status = (*kept)();
-      span.reset();
-      *kept = nullptr;  // what it holds is gone before the stream goes on
-      if (!status.ok()) Fail(trace::OfOp(std::move(status), op, line_.device()));
+  const auto shown = std::make_shared<std::function<Status()>>(trace().Shown(std::move(callback)));
+  const auto run = [this, ended, shown] {
+    callbacks_.Run([this, ended, shown] {
+      Status status = (*shown)();
+      *shown = nullptr;
+      if (!status.ok()) Fail(std::move(status));
       if (*ended) Cl().SetUserEventStatus(ended->get(), CL_COMPLETE);
     });
   };
@@ -204,7 +200,7 @@ void Queue::HostCallback(std::function<Status()> callback) {
 
 Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t size) {
   if (size == 0) return OkStatus();
-  const RecordedCommand recorded(*this, trace::Kind::kCopy, "copy from the host", size);
+  const gpu::TracedCommand traced(trace(), trace::Kind::kCopy, "copy from the host", size);
   MemorySlice to;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_dst, size, &to));
   return Submit("a copy to the device", [&](cl_command_queue queue, cl_event* event) {
@@ -214,7 +210,7 @@ Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t si
 
 Status Queue::CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) {
   if (size == 0) return OkStatus();
-  const RecordedCommand recorded(*this, trace::Kind::kCopy, "copy to the host", size);
+  const gpu::TracedCommand traced(trace(), trace::Kind::kCopy, "copy to the host", size);
   MemorySlice from;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_src, size, &from));
   return Submit("a copy to the host", [&](cl_command_queue queue, cl_event* event) {
@@ -224,7 +220,7 @@ Status Queue::CopyDeviceToHost(void* host_dst, const void* device_src, size_t si
 
 Status Queue::CopyDeviceToDevice(void* device_dst, const void* device_src, size_t size) {
   if (size == 0 || device_dst == device_src) return OkStatus();
-  const RecordedCommand recorded(*this, trace::Kind::kCopy, "copy on the device", size);
+  const gpu::TracedCommand traced(trace(), trace::Kind::kCopy, "copy on the device", size);
   Memory* const to_memory = Memory::Owner(device_dst);
   Memory* const from_memory = Memory::Owner(device_src);
   MemorySlice to, from;
@@ -255,7 +251,7 @@ Status Queue::CopyAcross(Memory& to, void* device_dst, Memory& from, const void*
 // With the low `word_size` bytes of `word`, 1 or 4, again and again.
 Status Queue::Fill(const char* what, void* device_dst, uint32_t word, size_t word_size, size_t size) {
   if (size == 0) return OkStatus();
-  const RecordedCommand recorded(*this, trace::Kind::kFill, "fill", size);
+  const gpu::TracedCommand traced(trace(), trace::Kind::kFill, "fill", size);
   MemorySlice to;
   XPU_RETURN_IF_ERROR(memory_.Locate(device_dst, size, &to));
   // The longest pattern that fits: drivers write pattern by pattern.
@@ -317,7 +313,7 @@ Status Queue::SetArguments(const gpu::Launch& launch) {
   return OkStatus();
 }
 
-Status Queue::Run(const gpu::Launch& launch, std::shared_ptr<const gpu::LaunchTime>* time) {
+Status Queue::Run(const gpu::Launch& launch, std::shared_ptr<const gpu::CommandTime>* time) {
   Kernel& kernel = *static_cast<Kernel*>(launch.kernel);
   std::lock_guard<std::mutex> lock(kernel.mutex);
   XPU_RETURN_IF_ERROR(SetArguments(launch));
@@ -332,8 +328,12 @@ Status Queue::Run(const gpu::Launch& launch, std::shared_ptr<const gpu::LaunchTi
                                          event);
       },
       time != nullptr ? &kept : nullptr));
-  if (time != nullptr) *time = std::make_shared<EventTime>(std::move(kept));
+  if (time != nullptr) *time = TimeOf(std::move(kept));
   return OkStatus();
+}
+
+std::shared_ptr<const gpu::CommandTime> Queue::TimeOf(Handle<cl_event> event) {
+  return std::make_shared<EventTime>(std::move(event));
 }
 
 Status Queue::NewReport(uint32_t initial, size_t* report) {
@@ -372,10 +372,6 @@ Status Queue::JudgeReport(size_t report, std::function<Status(uint32_t number)> 
 }
 
 void Queue::Wait() { WaitForOne(Last()); }
-
-void Queue::Tell(const trace::Label& label, Handle<cl_event> first, Handle<cl_event> last) {
-  if (records_ != nullptr) records_->Add(label, line_.Number(), std::move(first), std::move(last));
-}
 
 uint64_t QueueTimer::Nanoseconds() {
   if (!start_ || !stop_) return 0;

@@ -17,7 +17,6 @@
 #include "tensorflow_plugin/backends/gpu/machine.h"
 #include "tensorflow_plugin/backends/opencl/driver.h"
 #include "tensorflow_plugin/backends/opencl/memory.h"
-#include "tensorflow_plugin/backends/opencl/records.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::opencl {
@@ -45,9 +44,8 @@ class QueueEvent final : public Event {
 
 class Queue final : public gpu::Queue {
  public:
-  // The memory, its device and the context outlive the queue; so do the records, which may be null: nobody is told then
-  // when commands ran.
-  static Status Create(const Hardware& hardware, cl_context context, Memory& memory, Records* records,
+  // The memory, its device and the context outlive the queue.
+  static Status Create(const Hardware& hardware, cl_context context, Memory& memory, gpu::EventTimes* times,
                        std::unique_ptr<Queue>* queue);
   ~Queue() override;
 
@@ -85,31 +83,28 @@ class Queue final : public gpu::Queue {
   Handle<cl_event> Last() const;
   // The event of a command that does nothing.
   Handle<cl_event> Mark();
-  // Called when the queue is destroyed, with nothing left to run.
-  void OnDestruction(std::function<void()> call) { on_destruction_ = std::move(call); }
 
-  Status Run(const gpu::Launch& launch, std::shared_ptr<const gpu::LaunchTime>* time) override;
+  Status Run(const gpu::Launch& launch, std::shared_ptr<const gpu::CommandTime>* time) override;
   Status NewReport(uint32_t initial, size_t* report) override;
   Status ReadReport(size_t report, uint32_t* number) override;
   Status JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) override;
 
   cl_context context() const { return context_; }
 
-  // Tells a profiler of a command, from the beginning of one event to the end of another.
-  void Tell(const trace::Label& label, Handle<cl_event> first, Handle<cl_event> last);
-
  private:
-  Queue(cl_context context, Memory& memory, Records* records, Handle<cl_command_queue> queue, Handle<cl_mem> reports)
-      : context_(context), memory_(memory), records_(records), queue_(std::move(queue)), reports_(std::move(reports)) {}
+  Queue(cl_context context, Memory& memory, gpu::EventTimes* times, Handle<cl_command_queue> queue,
+        Handle<cl_mem> reports)
+      : gpu::Queue(times), context_(context), memory_(memory), queue_(std::move(queue)), reports_(std::move(reports)) {}
+  static std::shared_ptr<const gpu::CommandTime> TimeOf(Handle<cl_event> event);
 
   template <typename F>
   Status SubmitLocked(const char* what, const F& enqueue, Handle<cl_event>* event = nullptr) const {
-    const bool shown = trace::On();
+    const bool traced = gpu::TracedCommand::IsOpen(trace());
     cl_event made = nullptr;
-    XPU_RETURN_IF_CL_ERROR(enqueue(queue_.get(), event != nullptr || shown ? &made : nullptr), what);
+    XPU_RETURN_IF_CL_ERROR(enqueue(queue_.get(), event != nullptr || traced ? &made : nullptr), what);
     has_last_ = made != nullptr;
     if (has_last_) last_ = Handle<cl_event>(made);
-    if (shown) RecordedCommand::Note(*this, last_);
+    if (traced) gpu::TracedCommand::Note(TimeOf(Share(last_)));
     if (event != nullptr) *event = Share(last_);
     // Often enough that the device need not wait, and seldom enough that it costs little.
     constexpr int kFlushEvery = 16;
@@ -133,8 +128,6 @@ class Queue final : public gpu::Queue {
 
   const cl_context context_;
   Memory& memory_;
-  Records* const records_;
-  trace::Line line_;
   const Handle<cl_command_queue> queue_;
   // Taken in turns: several threads may be about to use one each.
   static constexpr size_t kReports = 1024;
@@ -146,7 +139,6 @@ class Queue final : public gpu::Queue {
   mutable bool has_last_ = true;   // no command came after it
   mutable int unflushed_ = 0;
   mutable gpu::FirstFailure failure_;
-  std::function<void()> on_destruction_;
   gpu::HostThread callbacks_;
 };
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,6 +17,7 @@
 #include "tensorflow_plugin/backends/cuda/device.h"
 #include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
 #include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::cuda {
 namespace {
@@ -81,6 +84,25 @@ TEST_F(Runtime, DescribesTheGpu) {
   EXPECT_EQ(info.pci_bus_id, "0000:3b:00.0");
   EXPECT_EQ(info.memory_bytes, int64_t{1} << 30);
   EXPECT_EQ(info.instruction_set, "compute capability 9.0");
+}
+
+TEST_F(Runtime, DevicesBeyondTheHardwareShareItsMemory) {
+  BackendOptions options;
+  EXPECT_EQ(TheBackend().DeviceCount(options), 1);
+  options.device_count = 4;
+  EXPECT_EQ(TheBackend().DeviceCount(options), 4);
+  DeviceInfo info;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(TheBackend().Describe(i, options, &info).ok());
+    EXPECT_EQ(info.memory_bytes, int64_t{1} << 28) << i;
+  }
+  EXPECT_EQ(TheBackend().Describe(4, options, &info).message(), "XPU_CUDA has 4 devices, there is none of ordinal 4");
+  options.memory_limit = 1000;
+  ASSERT_TRUE(TheBackend().Describe(3, options, &info).ok());
+  EXPECT_EQ(info.memory_bytes, 1000);
+  options.memory_limit = -1;
+  EXPECT_EQ(TheBackend().Describe(3, options, &info).message(), "a memory limit of -1 bytes, expected 0 or more");
+  EXPECT_EQ(TheBackend().TotalMemory(), int64_t{1} << 30);
 }
 
 TEST_F(Runtime, CopiesComeAndGoInOrder) {
@@ -260,6 +282,104 @@ TEST_F(Runtime, ListsBecomeGraphs) {
   other->Wait();
   stream_->Wait();
   EXPECT_EQ(Launches().size(), 35u);
+  // A profiler sees each command within the list.
+  ASSERT_TRUE(trace::Start());
+  ASSERT_TRUE(executable->Run(*stream_, addresses, nullptr, &failed).ok());
+  stream_->Wait();
+  const trace::Trace trace = trace::Stop();
+  EXPECT_EQ(Launches().size(), 40u);
+  ASSERT_EQ(trace.events.size(), 6u);
+  EXPECT_EQ(trace.events[0].label.kind, trace::Kind::kList);
+  for (size_t i = 1; i < 6; ++i) {
+    EXPECT_EQ(trace.events[i].label.kind, trace::Kind::kCommand);
+    EXPECT_GE(trace.events[i].begin_ns, trace.events[0].begin_ns);
+    EXPECT_LE(trace.events[i].end_ns, trace.events[0].end_ns);
+  }
+}
+
+// Each command of one kind has a name of its own here.
+trace::Event EventNamed(const trace::Trace& trace, const std::string& name) {
+  trace::Event found;
+  int count = 0;
+  for (const trace::Event& event : trace.events) {
+    if (trace::TextOf(event.label.what) != name) continue;
+    found = event;
+    ++count;
+  }
+  EXPECT_EQ(count, 1) << name;
+  return found;
+}
+
+TEST_F(Runtime, AProfilerSeesWhenCommandsRan) {
+  constexpr uint64_t kSlackNs = 1000;  // the driver's times are floats
+  std::vector<char> bytes(4 << 20);
+  void* const x = device_->Allocate(bytes.size());
+  void* const y = device_->Allocate(bytes.size());
+  Args args{};
+  args.in[0] = args.in[1] = x;
+  args.out[0] = y;
+  ASSERT_TRUE(device_->Launch(*stream_, Add(16), args).ok());  // compiles the kernel
+  stream_->Wait();
+  ASSERT_TRUE(trace::Start());
+  ASSERT_TRUE(stream_->CopyHostToDevice(x, bytes.data(), bytes.size()).ok());
+  ASSERT_TRUE(stream_->Memset(y, 0, 64).ok());
+  uint64_t woke_ns = 0;
+  stream_->HostCallback([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    woke_ns = trace::NowNs();
+    return OkStatus();
+  });
+  {
+    // Given to the driver behind the callback; by then the op has returned.
+    const trace::ScopedOp op("model/add", "AddV2");
+    ASSERT_TRUE(device_->Launch(*stream_, Add(16), args).ok());
+  }
+  ASSERT_TRUE(stream_->CopyDeviceToDevice(x, y, 100).ok());
+  ASSERT_TRUE(stream_->CopyDeviceToHost(bytes.data(), x, 100).ok());
+  stream_->Wait();
+  const trace::Trace trace = trace::Stop();
+  ASSERT_EQ(trace.events.size(), 6u);
+  const trace::Event from_host = EventNamed(trace, "copy from the host"), fill = EventNamed(trace, "fill"),
+                     callback = EventNamed(trace, "callback on the host"),
+                     copy = EventNamed(trace, "copy on the device"), to_host = EventNamed(trace, "copy to the host");
+  const trace::Event* add = nullptr;
+  for (const trace::Event& event : trace.events) {
+    if (event.label.kind == trace::Kind::kCommand) add = &event;
+  }
+  ASSERT_NE(add, nullptr);
+  EXPECT_EQ(trace::TextOf(add->label.op), "model/add");
+  EXPECT_EQ(trace::TextOf(add->label.op_type), "AddV2");
+  EXPECT_EQ(add->label.flops, 16);
+  EXPECT_EQ(from_host.label.bytes, 2 * (4 << 20));
+  EXPECT_GT(from_host.end_ns, from_host.begin_ns);
+  const trace::Event* order[] = {&from_host, &fill, add, &copy, &to_host};
+  for (size_t i = 0; i < std::size(order); ++i) {
+    EXPECT_LE(order[i]->begin_ns, order[i]->end_ns + kSlackNs) << i;
+    EXPECT_EQ(order[i]->line, from_host.line) << i;
+    if (i > 0) EXPECT_LE(order[i - 1]->end_ns, order[i]->begin_ns + kSlackNs) << i;
+  }
+  // The clock is at most too late, by as long as the host took to see the end of an event.
+  EXPECT_GE(from_host.begin_ns + kSlackNs, trace.begin_ns);
+  EXPECT_GE(callback.end_ns, woke_ns);
+  EXPECT_GE(add->begin_ns + kSlackNs, woke_ns);
+  EXPECT_GE(add->begin_ns + kSlackNs, fill.end_ns + 20'000'000);
+  // Another profile has nothing of the first one, and nobody asks for times without one.
+  ASSERT_TRUE(stream_->Memset(y, 0, 64).ok());
+  ASSERT_TRUE(trace::Start());
+  ASSERT_TRUE(stream_->Memset(y, 0, 64).ok());
+  stream_->Wait();
+  EXPECT_EQ(trace::Stop().events.size(), 1u);
+}
+
+TEST_F(Runtime, AFailureOfACallbackNamesItsOp) {
+  {
+    const trace::ScopedOp op("model/gather", "Gather");
+    stream_->HostCallback([] { return errors::InvalidArgument("index 7"); });
+  }
+  stream_->Wait();
+  const std::string message = stream_->TakeStatus().message();
+  EXPECT_NE(message.find("index 7"), std::string::npos) << message;
+  EXPECT_NE(message.find("Gather model/gather"), std::string::npos) << message;
 }
 
 TEST_F(Runtime, WithoutMemoryThereIsNullAndWhatIsKeptGoesFirst) {

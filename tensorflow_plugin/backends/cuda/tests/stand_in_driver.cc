@@ -28,7 +28,7 @@ struct CUstream_st;
 
 namespace {
 
-constexpr Result kInvalidValue = 1, kNotFound = 500, kCaptureInvalidated = 901;
+constexpr Result kInvalidValue = 1, kInvalidHandle = 400, kNotFound = 500, kCaptureInvalidated = 901;
 constexpr size_t kMemory = size_t{1} << 30;
 
 struct Failure {
@@ -94,6 +94,7 @@ struct CUevent_st : std::enable_shared_from_this<CUevent_st> {
   std::shared_ptr<CUevent_st> own;  // until it is destroyed
   std::mutex mutex;
   std::condition_variable changed;
+  bool has_time = true;
   uint64_t recorded = 0, reached = 0;
   std::chrono::steady_clock::time_point time;
 };
@@ -384,8 +385,9 @@ EXPORT Result cuStreamQuery(StreamHandle stream) {
   std::lock_guard<std::mutex> lock(stream->mutex);
   return stream->pending == 0 ? kSuccess : kNotReady;
 }
-EXPORT Result cuEventCreate(EventHandle* event, unsigned) {
+EXPORT Result cuEventCreate(EventHandle* event, unsigned flags) {
   const auto made = std::make_shared<CUevent_st>();
+  made->has_time = (flags & kEventDisableTiming) == 0;
   made->own = made;
   *event = made.get();
   return kSuccess;
@@ -419,7 +421,15 @@ EXPORT Result cuEventSynchronize(EventHandle event) {
   return The().sticky;
 }
 EXPORT Result cuEventElapsedTime(float* milliseconds, EventHandle begin, EventHandle end) {
-  *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
+  std::chrono::steady_clock::time_point times[2];
+  for (int i = 0; i < 2; ++i) {
+    const EventHandle event = i == 0 ? begin : end;
+    std::lock_guard<std::mutex> lock(event->mutex);
+    if (!event->has_time || event->recorded == 0) return kInvalidHandle;
+    if (event->reached != event->recorded) return kNotReady;
+    times[i] = event->time;
+  }
+  *milliseconds = std::chrono::duration<float, std::milli>(times[1] - times[0]).count();
   return kSuccess;
 }
 EXPORT Result cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {

@@ -113,7 +113,7 @@ std::string NameOf(uint64_t kind, const std::vector<Tile>& tiles) {
 
 // Enqueues them in groups of these tiles.
 Status RunWith(const Tile& tile, Machine& machine, Queue& queue, const Products& products, const Args& args,
-               const Epilogue& epilogue, std::shared_ptr<const LaunchTime>* time) {
+               const Epilogue& epilogue, std::shared_ptr<const CommandTime>* time) {
   const Hardware& hardware = machine.hardware();
   const char* const dense = hardware.is_processor ? ""
                             : products.a_dense    ? products.b_dense ? " ab" : " a"
@@ -188,7 +188,7 @@ Status RunProducts(Machine& machine, Queue& queue, const Products& products, con
                                                 [&] { return NameOf(kind, tiles); });
   run.timed = run.timed && !queue.is_capturing();
   const Clock::time_point began = Clock::now();
-  std::shared_ptr<const LaunchTime> time;
+  std::shared_ptr<const CommandTime> time;
   const Status status = RunWith(tiles[static_cast<size_t>(run.way)], machine, queue, products, args, epilogue,
                                 run.timed ? &time : nullptr);
   if (!status.ok() && run.way != 0) {
