@@ -133,6 +133,14 @@ def xpu_device():
     return "/xpu:0"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def hooks_stay_on():
+    """A hook that fails is taken out with one line, which nobody would read here."""
+    yield
+    off = [(hook.name, hook.state) for hook in tensorflow_xpu.hooks.HOOKS if hook.state.startswith("off: ")]
+    assert off == []
+
+
 def is_bus(bus, ordinal):
     """Whether a device of that ordinal may say it is at that PCI address: hardware on a bus is where it is, and several
     XPUs may be one piece; others are in a domain in which no machine has a device.

@@ -19,7 +19,7 @@ It also gives TensorFlow the whole of DLPack, once TensorFlow is imported: :mod:
 
 import sys as _sys
 
-from tensorflow_xpu import _after_import
+from tensorflow_xpu import hooks
 from tensorflow_xpu._config import Config, show_config
 from tensorflow_xpu._devices import (
     LogicalDevice,
@@ -41,6 +41,7 @@ from tensorflow_xpu._subdevice import configure, get_subdevice_mapping, set_subd
 from tensorflow_xpu._trace import placement_callback, trace_placement
 from tensorflow_xpu._version import __version__
 from tensorflow_xpu._vocabulary import SUBDEVICE_TYPES
+from tensorflow_xpu.hooks.after_import import AfterImport
 
 __all__ = [
     "SUBDEVICE_TYPES",
@@ -60,6 +61,7 @@ __all__ = [
     "explain",
     "get_device_details",
     "get_subdevice_mapping",
+    "hooks",
     "list_logical_devices",
     "list_physical_devices",
     "load_plugin",
@@ -88,4 +90,4 @@ def _install_dlpack(_tensorflow: object) -> None:
 if "tensorflow" in _sys.modules:
     _install_dlpack(_sys.modules["tensorflow"])
 else:
-    _sys.meta_path.insert(0, _after_import.AfterImport("tensorflow", _install_dlpack))
+    _sys.meta_path.insert(0, AfterImport("tensorflow", _install_dlpack))

@@ -15,6 +15,7 @@ from typing import Any
 
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._vocabulary import PASSES, PRIMITIVES, SUBDEVICE_TYPES
+from tensorflow_xpu.hooks import NAMES
 
 #: What the devices may be to TensorFlow, the default first.
 DEVICE_TYPES = ("XPU", "GPU")
@@ -63,8 +64,8 @@ def _one_of(*names: str) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def _passes(value: Any) -> str | None:
-    return value if isinstance(value, str) and value and set(value.split(",")) <= set(PASSES) else None
+def _some_of(*names: str) -> Parse:
+    return lambda value: value if isinstance(value, str) and value and set(value.split(",")) <= set(names) else None
 
 
 def _memory(value: Any) -> str | None:
@@ -260,7 +261,7 @@ OPTIONS = (
         "names of passes, with commas between",
         "none",
         "the passes over lists of commands (docs/clusters.md) that are left out, to see what one does",
-        _passes,
+        _some_of(*PASSES),
         at_import=True,
     ),
     Option(
@@ -270,6 +271,25 @@ OPTIONS = (
         "1",
         "1: a function that is a few ops and clusters is called without TensorFlow's executor (docs/clusters.md)",
         _flag,
+        at_import=True,
+    ),
+    Option(
+        "TF_XPU_HOOKS",
+        "hooks",
+        "0 or 1",
+        "1",
+        "0: none of the hooks into TensorFlow and Keras that save time (docs/internals.md), only those without which "
+        "something would be wrong",
+        _flag,
+        at_import=True,
+    ),
+    Option(
+        "TF_XPU_HOOKS_WITHOUT",
+        "hooks_without",
+        "names of hooks, with commas between",
+        "none",
+        "the hooks into TensorFlow and Keras (docs/internals.md) that are left out, to see what one does",
+        _some_of(*NAMES),
         at_import=True,
     ),
     Option(

@@ -262,7 +262,7 @@ def load_plugin_with_highest_priority(path: str | os.PathLike[str]) -> list[Phys
 @contextlib.contextmanager
 def _first(plugin: Plugin) -> Iterator[None]:
     """While TensorFlow is imported in this block it loads ``plugin`` first, and no other that would clash with it."""
-    from tensorflow_xpu import _after_import
+    from tensorflow_xpu.hooks.after_import import AfterImport
 
     restore: list[Any] = []
 
@@ -287,7 +287,7 @@ def _first(plugin: Plugin) -> Iterator[None]:
         replace("load_pluggable_device_library")
 
     name = "tensorflow.python.framework.load_library"
-    hook = _after_import.AfterImport(name, patch)
+    hook = AfterImport(name, patch)
     if name in sys.modules:
         patch(sys.modules[name])
     else:

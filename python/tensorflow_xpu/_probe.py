@@ -5,6 +5,7 @@ A process of its own because a broken installation can end the one that imports 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from typing import Any
@@ -41,7 +42,7 @@ def observe() -> dict[str, Any]:
     """Everything the doctor reports that needs TensorFlow in the process."""
     import tensorflow as tf
 
-    from tensorflow_xpu import _devices, dlpack
+    from tensorflow_xpu import _devices, dlpack, hooks
 
     seen: dict[str, Any] = {
         "tensorflow": tf.__version__,
@@ -52,7 +53,7 @@ def observe() -> dict[str, Any]:
         "compute": None,
         "compute_error": None,
         "keras": None,
-        "keras_ready": None,
+        "hooks": [],
         "c_api_missing": dlpack.c_api_missing,
     }
     if tf.config.list_physical_devices(device_type()):
@@ -60,14 +61,11 @@ def observe() -> dict[str, Any]:
             seen["compute"] = compute(tf)
         except Exception as error:
             seen["compute_error"] = f"{type(error).__name__}: {error}"
-        try:
+        with contextlib.suppress(ImportError):  # of Keras, which need not be there
             import keras
-            from keras.src.trainers import trainer
 
             seen["keras"] = keras.__version__
-            seen["keras_ready"] = hasattr(trainer.model_supports_jit, "__wrapped__")
-        except ImportError:
-            seen["keras"] = None
+        seen["hooks"] = hooks.report()
     return seen
 
 

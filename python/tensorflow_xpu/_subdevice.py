@@ -86,6 +86,8 @@ def configure(
     fusion: bool | str | None = None,
     fusion_without: str | None = None,
     direct_calls: bool | str | None = None,
+    hooks: bool | str | None = None,
+    hooks_without: str | None = None,
     dump_fusion: str | os.PathLike[str] | None = None,
     isa: str | None = None,
     opencl_device: str | int | None = None,
@@ -116,6 +118,8 @@ def configure(
             (``TF_XPU_FUSION_WITHOUT``).
         direct_calls: whether functions of a few ops are called without TensorFlow's executor
             (``TF_XPU_DIRECT_CALLS``).
+        hooks: whether hooks into TensorFlow and Keras save time (``TF_XPU_HOOKS``).
+        hooks_without: hooks to leave out, ``"batches,calls"`` (``TF_XPU_HOOKS_WITHOUT``).
         dump_fusion: a folder for clusters as text (``TF_XPU_DUMP_FUSION``).
         isa: ``baseline``, ``avx2`` or ``avx512`` (``TF_XPU_ISA``).
         opencl_device: a part of a device's name, or its number (``TF_XPU_OPENCL_DEVICE``).

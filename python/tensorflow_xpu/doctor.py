@@ -177,6 +177,15 @@ def _computing(seen: dict[str, Any]) -> Finding:
     return _ok("computing", f"a matrix product and a ReLU ran on {compute['device']} and are right")
 
 
+def _hook(hook: dict[str, str]) -> Finding:
+    """How a hook into TensorFlow or Keras is doing (docs/internals.md)."""
+    topic, state = f"hook {hook['name']}", hook["state"]
+    if state == "on":
+        return _ok(topic, f"on: {hook['purpose']}")
+    # What waits for Keras, or has nothing to do in this process, costs nothing.
+    return _note(topic, state, hook["without"] if state.startswith(("off: ", "off by")) else "")
+
+
 def _process(seen: dict[str, Any] | None, code: int, stderr: str) -> list[Finding]:
     """What a process with TensorFlow saw."""
     prefix = "tensorflow_xpu: "
@@ -208,11 +217,9 @@ def _process(seen: dict[str, Any] | None, code: int, stderr: str) -> list[Findin
         facts += [f"{device['gflops']:.3g} GFLOP/s"] if device["gflops"] else []
         findings.append(_ok(name.removeprefix("/physical_device:"), ", ".join(facts)))
     findings.append(_computing(seen))
-    if seen["keras"] and seen["keras_ready"]:
-        findings.append(_ok("Keras", f"{seen['keras']}, default compile() works"))
-    elif seen["keras"]:
-        text = f"{seen['keras']}, default compile() asks for XLA, which knows no XPU"
-        findings.append(_problem("Keras", text, "compile(jit_compile=False)"))
+    if seen["keras"]:
+        findings.append(_ok("Keras", seen["keras"]))
+    findings += [_hook(hook) for hook in seen["hooks"]]
     if seen["c_api_missing"] is None:
         findings.append(_ok("DLPack", "through the C exchange API"))
     else:

@@ -3,13 +3,24 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "tensorflow_plugin/loader/json.h"
 #include "tensorflow_plugin/loader/process.h"
 
 namespace xpu::loader {
+namespace {
+
+// An option as a Python string: os.environ, older than the configuration file's options, does not have those.
+std::string Setting(const char* name) {
+  const char* value = std::getenv(name);
+  return JsonString(value ? value : "");
+}
+
+}  // namespace
 
 void RunPythonHooks(const std::string& package_path, const std::string& device_type) {
-  const std::string path = package_path + "/_hooks.py";
+  const std::string path = package_path + "/hooks/start.py";
   // The interpreter's symbols are global, whether Python is the executable or libpython; elsewhere there are none.
   const auto is_initialized = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
   const auto ensure = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_Ensure"));
@@ -26,8 +37,9 @@ void RunPythonHooks(const std::string& package_path, const std::string& device_t
   const std::string quoted = JsonString(path);
   const std::string statement =
       "exec(compile(__import__('importlib.machinery').machinery.SourceFileLoader('', " + quoted + ").get_data(" +
-      quoted + "), " + quoted + ", 'exec'), {'__name__': 'tensorflow_xpu._hooks', '__file__': " + quoted +
-      ", 'DEVICE_TYPE': " + JsonString(device_type) + ", '__builtins__': __builtins__}, None)\n";
+      quoted + "), " + quoted + ", 'exec'), {'__name__': 'tensorflow_xpu.hooks.start', '__file__': " + quoted +
+      ", 'DEVICE_TYPE': " + JsonString(device_type) + ", 'HOOKS': " + Setting("TF_XPU_HOOKS") +
+      ", 'HOOKS_WITHOUT': " + Setting("TF_XPU_HOOKS_WITHOUT") + ", '__builtins__': __builtins__}, None)\n";
   const int state = ensure();
   run(statement.c_str(), nullptr);  // prints what it raises
   release(state);

@@ -26,11 +26,11 @@ def test_all_is_well(xpu_device, backend):
         "XPU:0",
         "XPU:1",
         "are right",
-        "default compile() works",
         "C exchange API",
         f"built for TensorFlow {TENSORFLOW}",
     ):
         assert words in outcome.stdout, outcome
+    assert re.search(r"ok  hook xla +on: Keras does not ask for XLA", outcome.stdout), outcome
     assert "TF_XPU_DEVICE_COUNT" in outcome.stdout
     assert "\033[" not in outcome.stdout, "colours are for terminals"
 
@@ -89,6 +89,7 @@ def test_a_missing_exchange_api(plugin_site):
     outcome = doctor(environment=plugin_site.environment(), python=plugin_site.python)
     assert outcome.returncode == 0, outcome
     assert "in Python only, by copy: " in outcome.stdout, outcome
+    assert re.search(r"--  hook reading +off: the wheel has no native module .*\n +-> Reading a tensor", outcome.stdout)
 
 
 @pytest.mark.host_only

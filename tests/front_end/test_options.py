@@ -73,12 +73,11 @@ def test_the_file_may_choose_the_type_which_the_hooks_then_know(file):
         import json, sys
         import tensorflow as tf, tensorflow_xpu
         seen = [d.name for d in tf.config.list_physical_devices("GPU")]
-        hooks = [finder for finder in sys.meta_path if hasattr(finder, "last_name")]
-        known = [hook.action.__globals__["DEVICE_TYPE"] for hook in hooks]
+        known = tensorflow_xpu.hooks.runtime.Devices.type
         print(json.dumps([seen, tensorflow_xpu.get_subdevice_mapping(), known]))
     """
     outcome = run_code(code, environment={"TF_XPU_CONFIG": str(file)})
-    assert outcome.json == [["/physical_device:GPU:0"], {"GPU": "XPU_HOST"}, ["GPU", "GPU"]], outcome
+    assert outcome.json == [["/physical_device:GPU:0"], {"GPU": "XPU_HOST"}, "GPU"], outcome
 
 
 @pytest.mark.parametrize(
@@ -315,6 +314,8 @@ GOOD = {
     "fusion": [False],
     "fusion_without": ["Rematerialize", "FuseEpilogues,FuseElementwise"],
     "direct_calls": [True, "0"],
+    "hooks": [True, "0"],
+    "hooks_without": ["batches", "xla,calls"],
     "dump_fusion": ["/tmp"],
     "isa": ["baseline"],
     "winograd": [True, False, "0", "1", 1],
@@ -340,6 +341,8 @@ BAD = {
     "fusion": ["on"],
     "fusion_without": ["", "Nothing", "Rematerialize, FuseEpilogues", 3],
     "direct_calls": ["off", 2],
+    "hooks": ["off", 2],
+    "hooks_without": ["", "batch", "batches, calls", 3],
     "dump_fusion": ["/dev/null", "/dev/null/folder", 3],
     "isa": ["sse"],
     "winograd": ["fast", 2],
@@ -362,7 +365,7 @@ BAD = {
 
 
 def test_values_are_refused_as_the_core_refuses_them():
-    """The core's answer to each text is the truth; DISABLE, folders and what backends read it does not judge so."""
+    """The core's answer to each text is the truth, but for DISABLE, folders, and what backends and hooks read."""
     assert set(GOOD) == set(BAD) == set(_options.BY_PARAMETER)
     texts = []
     for name, values in GOOD.items():
@@ -372,7 +375,7 @@ def test_values_are_refused_as_the_core_refuses_them():
             with pytest.raises(tensorflow_xpu.XPUError, match=rf"^{name}=.* makes no sense: expected "):
                 _options.named(name).text(value)
         texts += [(_options.named(name).variable, value, False) for value in values if isinstance(value, str) and value]
-    elsewhere = ("TF_XPU_DISABLE", "TF_XPU_ISA", "TF_XPU_OPENCL_DEVICE")
+    elsewhere = ("TF_XPU_DISABLE", "TF_XPU_ISA", "TF_XPU_OPENCL_DEVICE", "TF_XPU_HOOKS", "TF_XPU_HOOKS_WITHOUT")
     judged = [text for text in texts if text[0] not in elsewhere]
     code = f"""
         import json, os
@@ -404,6 +407,8 @@ SENSELESS = {
     "TF_XPU_FUSION": ("on", "expected 1 or 0"),
     "TF_XPU_FUSION_WITHOUT": ("Everything", "expected of these, with commas between: "),
     "TF_XPU_DIRECT_CALLS": ("no", "expected 1 or 0"),
+    "TF_XPU_HOOKS": ("no", "expected 1 or 0"),
+    "TF_XPU_HOOKS_WITHOUT": ("all", "expected of these, with commas between: ops, "),
     "TF_XPU_DUMP_FUSION": ("/dev/null/folder", "Not a directory"),
     "TF_XPU_FAULT": ("alloc:explode", "expected "),
     "TF_XPU_ISOLATE_MEMORY": ("maybe", "expected 0 or 1"),

@@ -8,9 +8,6 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from tests.conftest import in_threads, run_code
-from tests.support.hooks import needs_hook
-
-pytestmark = needs_hook(hasattr(context.Context.call_function, "__wrapped__"), "the hook of calls")
 
 
 def is_direct(function, *args):

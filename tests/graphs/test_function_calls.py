@@ -6,10 +6,8 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from tests.conftest import in_threads, run_code
-from tests.support.hooks import needs_hook
 
 Function = polymorphic_function.Function
-pytestmark = needs_hook(hasattr(Function.__call__, "_xpu_hook"), "the hook of functions")
 
 
 @pytest.fixture(autouse=True)

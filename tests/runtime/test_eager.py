@@ -42,8 +42,8 @@ def test_threads_keep_their_arguments(xpu_device):
 
 def test_without_the_hook_nothing_breaks(plugin_site):
     """A TensorFlow whose context is another one: said in a line, and everything else works."""
-    path = plugin_site.package / "_eager_hook.py"
-    path.write_text(path.read_text().replace("_initialize_logical_devices", "_not_there"))
+    path = plugin_site.package / "hooks" / "ops.py"
+    path.write_text(path.read_text().replace("Context._initialize_logical_devices", "Context._not_there"))
     outcome = plugin_site.run_code("import tensorflow as tf\nprint(tf.add(1.0, 2.0).device, len(tf.ones(3)))")
     assert outcome.returncode == 0 and "XPU:0 3" in outcome.stdout, outcome
     assert len(outcome.warnings) == 1 and "one thread at a time" in outcome.warnings[0], outcome
@@ -53,13 +53,22 @@ def test_a_new_context_is_prepared_too(xpu_device):
     """As tests and multi-worker programs make one."""
     outcome = run_code(
         """
-        import tensorflow as tf
+        import tensorflow as tf, tensorflow_xpu
         from tensorflow.python import pywrap_tfe
         from tensorflow.python.eager import context
 
         calls = []
         original = pywrap_tfe.TFE_ContextSetRunEagerOpAsFunction
-        pywrap_tfe.TFE_ContextSetRunEagerOpAsFunction = lambda *a: (calls.append(a[1]), original(*a))
+
+        class Counting:
+            def __call__(self, *a):
+                calls.append(a[1])
+                original(*a)
+
+        hook = tensorflow_xpu.hooks.HOOKS[0]
+        hook.uninstall()
+        pywrap_tfe.TFE_ContextSetRunEagerOpAsFunction = Counting()
+        hook.install()
         tf.ones(3)
         context._reset_context()
         tf.ones(3)

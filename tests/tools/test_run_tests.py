@@ -13,7 +13,6 @@ import pytest
 
 from tests import conftest
 from tests.conftest import ROOT
-from tests.support import hooks
 from tests.support.requirements import need
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
@@ -192,16 +191,6 @@ def test_a_missing_package_is_a_failure():
     need("pytest", "numpy")
     with pytest.raises(pytest.fail.Exception, match=r"not installed: no_such_package. Fix: tools/setup.sh requirement"):
         need("numpy", "no_such_package")
-
-
-def test_a_hook_may_be_missing_with_other_versions_alone(monkeypatch):
-    assert hooks.needs_hook(True, "reading").args == (False,)
-    monkeypatch.setattr(hooks, "keras_version", lambda: "3.0.0")
-    assert hooks.needs_hook(False, "reading").args == (True,)
-    monkeypatch.undo()
-    if hooks.is_tested_pair():
-        with pytest.raises(AssertionError, match="reading is not in force with TensorFlow"):
-            hooks.needs_hook(False, "reading")
 
 
 @pytest.mark.parametrize("folder", conftest.SLOW_FOLDERS)

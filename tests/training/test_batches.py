@@ -8,10 +8,8 @@ from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 
 from tests.conftest import in_threads
-from tests.support.hooks import needs_hook
 
-ordinary = getattr(ArrayDataAdapter.get_tf_dataset, "__wrapped__", None)
-pytestmark = needs_hook(ordinary is not None, "the hook of Keras's batches")
+ordinary = ArrayDataAdapter.get_tf_dataset.__wrapped__
 
 X = np.random.default_rng(0).standard_normal((20, 6)).astype(np.float32)
 

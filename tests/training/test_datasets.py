@@ -11,7 +11,6 @@ from tensorflow.python.data.util import structure
 
 import tensorflow_xpu
 from tests.conftest import run_code
-from tests.support.hooks import needs_hook
 from tests.sweep.adopted import OPS
 from tests.sweep.runner import hard_placement
 
@@ -220,9 +219,6 @@ def test_several_devices(xpu_device, isolate):
     assert outcome.stdout.strip() == "[257.0, 1285.0, 2313.0, 3341.0]", outcome
 
 
-hooked = needs_hook(hasattr(structure.normalize_element, "__wrapped__"), "the hook of data sets")
-
-
 def peak_of(make):
     """What it returns, and how many bytes of the device's memory it takes for a while."""
     tensorflow_xpu.reset_memory_stats()
@@ -231,7 +227,6 @@ def peak_of(make):
     return made, tensorflow_xpu.memory_info().peak - before
 
 
-@hooked
 def test_arrays_of_data_sets_stay_on_the_host(xpu_device):
     x = np.arange(1 << 20, dtype=np.float32).reshape(1 << 10, 1 << 10)
     with tf.device(xpu_device):
@@ -258,7 +253,6 @@ def test_arrays_of_data_sets_stay_on_the_host(xpu_device):
         np.testing.assert_allclose(in_graph(), x.sum(dtype=np.float64), rtol=1e-4)
 
 
-@hooked
 def test_keras_leaves_what_it_is_given_on_the_host(xpu_device):
     with tf.device(xpu_device):
         model = tf.keras.Sequential([tf.keras.Input([1 << 10]), tf.keras.layers.Dense(2)])
@@ -301,10 +295,6 @@ def plain(value):
     return type(value), repr(value.to_list() if isinstance(value, tf.RaggedTensor) else tf.sparse.to_dense(value))
 
 
-quick = needs_hook(hasattr(OwnedIterator._next_internal, "__wrapped__"), "the hook of iterators")
-
-
-@quick
 @pytest.mark.parametrize("kind", ELEMENTS)
 def test_python_gets_elements_as_tensorflow_makes_them(kind, xpu_device, monkeypatch):
     dataset = tf.data.Dataset.range(4).map(ELEMENTS[kind])
@@ -314,7 +304,6 @@ def test_python_gets_elements_as_tensorflow_makes_them(kind, xpu_device, monkeyp
         assert got == [plain(element) for element in dataset]
 
 
-@quick
 def test_elements_of_tensors_are_made_without_types(xpu_device, monkeypatch):
     """But for those that are more than tensors, tuples and dicts."""
     made = []

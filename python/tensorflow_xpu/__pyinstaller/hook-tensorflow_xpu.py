@@ -5,5 +5,5 @@ from PyInstaller.utils.hooks import collect_data_files, collect_dynamic_libs, co
 hiddenimports = collect_submodules("tensorflow_xpu", filter=lambda name: "__pyinstaller" not in name)
 binaries = collect_dynamic_libs("tensorflow_xpu", search_patterns=["*.so", "*.so.*", "bin/conformance"])
 datas = collect_data_files("tensorflow_xpu", includes=["lib/*.abi", "py.typed"])
-# The loader runs some modules as files (tensorflow_xpu/_hooks.py).
+# The loader runs tensorflow_xpu/hooks/start.py as a file.
 module_collection_mode = "pyz+py"

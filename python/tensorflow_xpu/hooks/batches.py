@@ -10,8 +10,6 @@ An iterator of tf.data has a thread that tunes it, and wakes up after 10 millise
 destroys the iterator waits for that. There is nothing to tune in gathering rows: what ``fit`` and ``evaluate`` get is
 told not to. And Keras makes two iterators for each epoch, of which it uses one: they are made when somebody uses them.
 
-``_hooks`` runs this file while TensorFlow is being imported: it imports nothing, and waits for Keras.
-
 Source of the behaviour: keras/src/trainers/data_adapters/array_data_adapter.py, ``ArrayDataAdapter.get_tf_dataset``;
 keras/src/backend/tensorflow/trainer.py, ``TensorFlowTrainer.predict``; tensorflow/core/data/root_dataset.cc.
 """
@@ -19,19 +17,15 @@ keras/src/backend/tensorflow/trainer.py, ``TensorFlowTrainer.predict``; tensorfl
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
 
-TYPE_CHECKING = False  # a name that type checkers know: nothing is imported for them
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
-    from typing import Any
+from tensorflow_xpu.hooks.patch import SPEED, Patch
+from tensorflow_xpu.hooks.runtime import AFTER_KERAS, keras_uses_xpu
 
 PYTHON = "tensorflow.python."
-TARGET = "keras.src.trainers.data_adapters.array_data_adapter"
-ADAPTER = "ArrayDataAdapter"
-# The devices' type, and what acts on a module that is imported later: ``_hooks`` has put them here.
-DEVICE_TYPE: str = globals().get("DEVICE_TYPE", "XPU")
-AfterImport: Any = globals().get("AfterImport")
 # Where a stand-in keeps what makes the ordinary object; what takes the next batch; what makes an iterator.
 MAKE, TAKE, ITERATOR = "_xpu_make", "_xpu_take", "_xpu_iterator"
 # The types of numbers, as NumPy calls them, that are TensorFlow's, too.
@@ -39,7 +33,7 @@ NUMBERS = "?bhilqBHILQefdFD"
 # Where TensorFlow's data sets have their elements.
 HOST = "/device:CPU:0"
 # Of those that turn objects into others.
-LOCK = sys.modules["_thread"].RLock()
+LOCK = threading.RLock()
 
 
 class _StandIn:
@@ -55,7 +49,7 @@ class _StandIn:
 
 def _become(stand_in: Any) -> Any:
     """Turns an object into the one that it stands for, which is no part of the graph that may be under way."""
-    with LOCK, sys.modules[f"{PYTHON}framework.ops"].init_scope():
+    with LOCK, sys.modules["tensorflow"].init_scope():
         if MAKE in stand_in.__dict__:
             ordinary = stand_in.__dict__[MAKE]()
             del stand_in.__dict__[MAKE]
@@ -67,11 +61,10 @@ def _become(stand_in: Any) -> Any:
 class _Arrays:
     """What Keras's adapter of arrays has been given, and how batches are made of it."""
 
-    def __init__(self, to_sliceable: Callable[..., Any]) -> None:
-        modules = sys.modules
-        numpy, ops = modules["numpy"], modules[f"{PYTHON}framework.ops"]
-        self.arrays, self.tensor, self.dtype = (numpy.ndarray, numpy.memmap), ops.EagerTensor, numpy.dtype
-        self.to_sliceable = to_sliceable
+    def __init__(self, found: SimpleNamespace) -> None:
+        numpy: Any = sys.modules["numpy"]
+        self.arrays, self.tensor, self.dtype = (numpy.ndarray, numpy.memmap), found.tensor, numpy.dtype
+        self.to_sliceable = found.to_sliceable
 
     def are(self, value: Any) -> bool:
         """Whether a value is arrays, or eager tensors, of TensorFlow's and NumPy's numbers, and what holds such."""
@@ -102,31 +95,26 @@ class _Arrays:
         return self.tensor(value[rows], HOST, None)
 
 
-def _late(dataset_type: type) -> type:
+def _late(found: SimpleNamespace, dataset_type: type) -> type:
     """The type of data sets, with iterators that are made when something is asked of them."""
-    modules = sys.modules
-    iterator_type, context = modules[f"{PYTHON}data.ops.iterator_ops"].OwnedIterator, modules[f"{PYTHON}eager.context"]
 
-    class LateIterator(iterator_type, _StandIn):  # type: ignore[misc,valid-type]
+    class LateIterator(found.iterator, _StandIn):  # type: ignore[name-defined]
         def __init__(self, make: Callable[[], Any]) -> None:
             self.__dict__[MAKE] = make
 
     class LateDataset(dataset_type):
         def __iter__(self) -> Any:
             make = super().__iter__
-            return LateIterator(make) if context.executing_eagerly() else make()
+            return LateIterator(make) if found.executing_eagerly() else make()
 
     return LateDataset
 
 
-def _classes(arrays: _Arrays) -> type:
+def _classes(found: SimpleNamespace, arrays: _Arrays) -> type:
     """The stand-in for a data set, which makes one for its iterator."""
-    modules = sys.modules
-    dataset_type = modules[f"{PYTHON}data.ops.dataset_ops"].DatasetV2
-    iterator_type = modules[f"{PYTHON}data.ops.iterator_ops"].OwnedIterator
-    context, errors = modules[f"{PYTHON}eager.context"], modules[f"{PYTHON}framework.errors_impl"]
+    executing_eagerly = found.executing_eagerly
 
-    class ArrayIterator(iterator_type, _StandIn):  # type: ignore[misc,valid-type]
+    class ArrayIterator(found.iterator, _StandIn):  # type: ignore[name-defined]
         def __init__(self, adapter: Any, dataset: Any, values: list[Any]) -> None:
             rows, size = adapter._num_samples, adapter._batch_size
             starts: Any = iter(range(0, rows, size))  # each is taken once, also by several threads
@@ -143,22 +131,22 @@ def _classes(arrays: _Arrays) -> type:
                     values.append(arrays.read(adapter._inputs))
                 for start in starts:
                     return arrays.batch(values[0], slice(start, start + size))
-                raise errors.OutOfRangeError(None, None, "End of sequence")
+                raise sys.modules["tensorflow"].errors.OutOfRangeError(None, None, "End of sequence")
 
             self.__dict__.update({MAKE: at_same_place, TAKE: take})
 
         def _next_internal(self) -> Any:
-            if context.executing_eagerly():
+            if executing_eagerly():
                 return self.__dict__[TAKE]()
             return _become(self)._next_internal()
 
-    class ArrayDataset(dataset_type, _StandIn):  # type: ignore[misc,valid-type]
+    class ArrayDataset(found.dataset, _StandIn):  # type: ignore[name-defined]
         def __init__(self, adapter: Any, make: Callable[[], Any]) -> None:
             values: list[Any] = []  # what was read, for the next iterator, too
             self.__dict__.update({MAKE: make, ITERATOR: lambda: ArrayIterator(adapter, self, values)})
 
         def __iter__(self) -> Any:
-            return self.__dict__[ITERATOR]() if context.executing_eagerly() else iter(_become(self))
+            return self.__dict__[ITERATOR]() if executing_eagerly() else iter(_become(self))
 
         # What TensorFlow leaves to the classes of its data sets.
         def _inputs(self) -> Any:
@@ -171,27 +159,17 @@ def _classes(arrays: _Arrays) -> type:
     return ArrayDataset
 
 
-def patch(module: ModuleType) -> None:
-    """Replaces what makes a data set of arrays."""
-    adapter = getattr(module, ADAPTER, None)
-    original = getattr(adapter, "get_tf_dataset", None)
-    to_sliceable = getattr(getattr(module, "array_slicing", None), "convert_to_sliceable", None)
-    if adapter is None or original is None or to_sliceable is None or hasattr(original, "__wrapped__"):
-        return
-    known: list[Any] = []
-    late_types: dict[type, type] = {}
+def _make(found: SimpleNamespace) -> Mapping[str, Any]:
+    original, arrays = found.get_tf_dataset, _Arrays(found)
+    dataset_type, late_types = _classes(found, arrays), dict[type, type]()
 
     def stand_in(self: Any) -> Any:
-        """That for the data set of an adapter; None if there is none. Raises AttributeError in another Keras."""
+        """That for the data set of an adapter; None if there is none."""
         inputs = self._inputs
         # Where there are targets it is fit or evaluate.
         if self._shuffle or not self._num_samples or (type(inputs) is tuple and len(inputs) > 1):
             return None
-        if not known:
-            arrays = _Arrays(to_sliceable)
-            known.extend((arrays, _classes(arrays)))
-        arrays, dataset = known
-        return dataset(self, lambda: untuned(self)) if arrays.are(inputs) else None
+        return dataset_type(self, lambda: untuned(self)) if arrays.are(inputs) else None
 
     def untuned(self: Any) -> Any:
         options = sys.modules["tensorflow"].data.Options()
@@ -201,25 +179,53 @@ def patch(module: ModuleType) -> None:
     def late(dataset: Any) -> Any:
         kind = type(dataset)
         if kind not in late_types:
-            late_types[kind] = _late(kind)
+            late_types[kind] = _late(found, kind)
         dataset.__class__ = late_types[kind]
         return dataset
 
     def get_tf_dataset(self: Any) -> Any:
-        tensorflow = sys.modules["tensorflow"]
-        if not tensorflow.executing_eagerly() or not tensorflow.config.list_physical_devices(DEVICE_TYPE):
+        if not found.executing_eagerly() or not keras_uses_xpu():
             return original(self)
-        try:
-            found = stand_in(self)
-        except AttributeError:
-            found = None
-        return late(untuned(self)) if found is None else found
+        stand_in_dataset = stand_in(self)
+        return late(untuned(self)) if stand_in_dataset is None else stand_in_dataset
 
-    get_tf_dataset.__doc__ = original.__doc__
-    get_tf_dataset.__wrapped__ = original  # type: ignore[attr-defined]
-    adapter.get_tf_dataset = get_tf_dataset
+    return {"get_tf_dataset": get_tf_dataset}
 
 
-def install() -> None:
-    """Patches Keras now if it is imported, else as soon as it is."""
-    AfterImport.install(TARGET, patch, ADAPTER)
+KERAS = "keras.src."
+ADAPTERS = f"{KERAS}trainers.data_adapters."
+TRAINER = f"{KERAS}backend.tensorflow.trainer"
+HOOK = Patch(
+    name="batches",
+    kind=SPEED,
+    purpose="Keras's `predict` takes batches from arrays without a data set, and `fit` makes a cheaper one.",
+    without="Keras makes data sets of arrays, which takes longer.",
+    needs={
+        "get_tf_dataset": f"{ADAPTERS}array_data_adapter:ArrayDataAdapter.get_tf_dataset(self)",
+        "to_sliceable": f"{ADAPTERS}array_slicing:convert_to_sliceable(arrays, target_backend=)",
+        "executing_eagerly": f"{PYTHON}eager.context:executing_eagerly()",
+        "tensor": f"{PYTHON}framework.ops:EagerTensor[class]",
+        "dataset": f"{PYTHON}data.ops.dataset_ops:DatasetV2[class]",
+        "iterator": f"{PYTHON}data.ops.iterator_ops:OwnedIterator[class]",
+    },
+    relies=(
+        f"{ADAPTERS}array_data_adapter:ArrayDataAdapter.__init__",
+        f"{TRAINER}:TensorFlowTrainer.predict",
+        f"{TRAINER}:TFEpochIterator.__init__",
+        f"{TRAINER}:TFEpochIterator._get_iterator",
+        f"{KERAS}trainers.epoch_iterator:EpochIterator._enumerate_iterator",
+        f"{PYTHON}data.ops.dataset_ops:DatasetV2.__iter__",
+        f"{PYTHON}data.ops.iterator_ops:OwnedIterator.__init__",
+        f"{PYTHON}data.ops.iterator_ops:OwnedIterator.__next__",
+        f"{PYTHON}framework.ops:_EagerTensorBase._numpy",
+    ),
+    attributes={
+        f"{ADAPTERS}array_data_adapter:ArrayDataAdapter": ("_batch_size", "_inputs", "_num_samples", "_shuffle"),
+        f"{PYTHON}data.ops.dataset_ops:DatasetV2": ("_inputs",),
+        f"{PYTHON}data.ops.iterator_ops:OwnedIterator": ("_next_internal",),
+        f"{PYTHON}framework.ops:EagerTensor": ("_numpy",),
+    },
+    after=AFTER_KERAS,
+    public="`tf.data` from arrays on the host without functions, or a `predict` that takes NumPy batches",
+    make=_make,
+)

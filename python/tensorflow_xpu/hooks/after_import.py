@@ -1,6 +1,6 @@
 """Acts on a module as soon as it has been imported: for what has to wait for TensorFlow, or for Keras.
 
-Both this package and ``_hooks`` use it, which runs it as a file while TensorFlow is being imported: it imports nothing.
+It is used while TensorFlow is being imported, and imports nothing then.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 class AfterImport:
-    """Import hook that calls ``action(module)`` as soon as a module has been imported, then removes itself."""
+    """Import hook that calls actions with a module as soon as it has been imported, then removes itself."""
 
     def __init__(self, target: str, action: Callable[[ModuleType], None], last_name: str | None = None) -> None:
         """For the module ``target``; ``last_name``: a name that it has when its import is, in effect, complete."""
-        self.target, self.action, self.last_name = target, action, last_name
+        self.target, self.actions, self.last_name = target, [action], last_name
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Finds the module with the other finders and arranges for the action; leaves all else to them."""
+        """Finds the module with the other finders and arranges for the actions; leaves all else to them."""
         if name != self.target:
             # It may have been half imported when this hook was installed: the module then appears by itself.
             module = sys.modules.get(self.target)
             if module is not None and self.last_name is not None and hasattr(module, self.last_name):
                 self.finish(module)
             return None
-        for finder in sys.meta_path:
+        for finder in list(sys.meta_path):
             find_spec = getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = find_spec(name, path, target) if finder is not self and find_spec else None
             if spec is not None:
@@ -54,20 +54,21 @@ class AfterImport:
         loader.exec_module = exec_module
 
     def finish(self, module: ModuleType) -> None:
-        """Acts on the module and removes the hook."""
-        self.action(module)
+        """Acts on the module, once, and removes the hook."""
+        actions, self.actions = self.actions, []
+        for action in actions:
+            action(module)
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
     @classmethod
     def install(cls, target: str, action: Callable[[ModuleType], None], last_name: str) -> None:
-        """Acts on the module now if it has that name, else as soon as it is imported; once if asked for again."""
+        """Acts on the module now if it has that name, else as soon as it is imported."""
         module = sys.modules.get(target)
         if module is not None and hasattr(module, last_name):
-            action(module)
-        # The class of another run of this file is another one, though of the same name.
-        elif not any(
-            type(finder).__name__ == cls.__name__ and getattr(finder, "target", None) == target
-            for finder in sys.meta_path
-        ):
-            sys.meta_path.insert(0, cls(target, action, last_name))
+            return action(module)
+        # Two finders for one module would ask each other for ever.
+        for finder in sys.meta_path:
+            if isinstance(finder, cls) and finder.target == target:
+                return finder.actions.append(action)
+        return sys.meta_path.insert(0, cls(target, action, last_name))

@@ -1,0 +1,30 @@
+"""No change of a private name makes a wrong result, a strange exception or silence (tests/hooks/mutations.py)."""
+
+import time
+
+import pytest
+
+from tests.conftest import ROOT, run
+from tests.hooks import mutations
+
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
+
+
+def outcomes(*options):
+    outcome = run("-m", "tests.hooks.mutations", *options, cwd=ROOT, timeout=1200)
+    assert outcome.returncode == 0 and "BAD" not in outcome.stdout, outcome
+    return [line.split("\t") for line in outcome.stdout.splitlines()]
+
+
+def test_the_most_telling_ones(xpu_device):
+    found = {name.rpartition(":")[2].rpartition(".")[2]: (how, words) for name, how, words in outcomes("--telling")}
+    assert {name: how for name, (how, _) in found.items()} == mutations.TELLING
+    off = {"context_safe": "calls", "normalize_element": "host_data", "model_supports_jit": "xla"}
+    off |= {"TFE_ContextSetRunEagerOpAsFunction": "ops", "get_tf_dataset": "batches"}
+    assert all(off[name] in words for name, (_, words) in found.items()), found
+
+
+@pytest.mark.slow
+def test_others(xpu_device):
+    """Others every day, so that each has its turn within a week or so."""
+    assert len(outcomes("--part", f"{int(time.time() // 86400) % 8}/8")) > 20

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Finds out which sources of TensorFlow and Keras the speed hooks rely on, and what becomes of each hook with them.
+
+`tools/hook_digests.py` reads the sources of each version in VERSIONS, which pip brings from the package index into
+build/hooks, and of the nightly of Keras if the index has one. It writes their digests into
+python/tensorflow_xpu/hooks/known.py: run the tests of hooks with a version before a digest of it is in there.
+`--check` writes nothing, and prints what differs; the exit status is then 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+from tensorflow_xpu import hooks  # noqa: E402
+from tensorflow_xpu.hooks.patch import SPEED, Need, block, digest_of  # noqa: E402
+
+FOLDER = ROOT / "build" / "hooks"
+KNOWN = ROOT / "python" / "tensorflow_xpu" / "hooks" / "known.py"
+HEAD = '"""The sources that the speed hooks were tested with. Generated: `tools/hook_digests.py` writes it."""\n'
+VERSIONS = {
+    "tensorflow": ("2.19.1", "2.20.0", "2.21.0", "2.22.0rc0"),
+    "keras": (
+        "3.8.0", "3.9.0", "3.9.1", "3.9.2", "3.10.0", "3.11.0", "3.11.1", "3.11.2", "3.11.3", "3.12.0", "3.12.1",
+        "3.12.2", "3.12.3", "3.12.4", "3.13.0", "3.13.1", "3.13.2", "3.14.0", "3.14.1", "3.15.0", "3.15.1",
+    ),
+}  # fmt: skip
+DISTRIBUTIONS = {"tensorflow": "tensorflow-cpu", "keras": "keras"}
+
+
+def wheel(requirement: str) -> pathlib.Path:
+    """The wheel of such a distribution, which pip brings if it is not there."""
+    folder = FOLDER / requirement
+    if not list(folder.glob("*.whl")):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        subprocess.run([*command, "--dest", str(folder), requirement], check=True)
+    return next(folder.glob("*.whl"))
+
+
+class Sources:
+    """The Python files of a version."""
+
+    def __init__(self, package: str, version: str) -> None:
+        self.package, self.version = package, version
+        self._archive = zipfile.ZipFile(wheel(f"{DISTRIBUTIONS[package]}=={version}"))
+        self._files = set(self._archive.namelist())
+
+    def digest(self, need: Need) -> str | None:
+        """Of the function of that name; None if there is none."""
+        file = need.module.replace(".", "/") + ".py"
+        if file not in self._files:
+            return None
+        text = self._archive.read(file).decode()
+        node: ast.AST | None = ast.parse(text)
+        for name in need.names:
+            node = definition(node, name)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return None
+        first = min(n.lineno for n in (node, *node.decorator_list)) - 1
+        return digest_of(block(text.splitlines(), first))
+
+
+def definition(node: ast.AST | None, name: str) -> ast.AST | None:
+    """What a module or class defines by that name; of a property, that which reads it."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    found = [n for n in getattr(node, "body", ()) if isinstance(n, kinds) and n.name == name]
+    return found[0] if found else None
+
+
+def needs() -> list[Need]:
+    """The names whose sources are of interest, each once."""
+    paths = {need.path: need for hook in hooks.HOOKS if hook.kind == SPEED for need in hook.all_needs()}
+    return [paths[path] for path in sorted(paths)]
+
+
+def digests() -> dict[str, dict[str, str]]:
+    """By path and digest: the versions that have such a source."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for package, versions in VERSIONS.items():
+        for version in versions:
+            sources = Sources(package, version)
+            for need in needs():
+                digest = sources.digest(need) if need.is_private_to == package else None
+                if digest is not None:
+                    found.setdefault(need.path, {}).setdefault(digest, []).append(version)
+    return {path: {digest: span(of) for digest, of in found[path].items()} for path in sorted(found)}
+
+
+def span(versions: list[str]) -> str:
+    """Those in a row, in short."""
+    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+
+
+def text_of(found: dict[str, dict[str, str]]) -> str:
+    """The module with the table."""
+    lines = [HEAD, "# ruff: noqa: E501", "DIGESTS: dict[str, dict[str, str]] = {"]
+    for path, known in found.items():
+        lines.append(f'    "{path}": {{')
+        lines += [f'        "{digest}": "{versions}",' for digest, versions in known.items()]
+        lines.append("    },")
+    return "\n".join([*lines, "}\n"])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; say what would change")
+    options = parser.parse_args()
+    text = text_of(digests())
+    if not options.check:
+        KNOWN.write_text(text)
+        return 0
+    new = set(text.splitlines()) ^ set(KNOWN.read_text().splitlines())
+    print("\n".join(sorted(new)) or "the table is as the sources are")
+    return 1 if new else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
