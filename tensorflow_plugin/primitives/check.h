@@ -52,14 +52,24 @@ struct Footprint {
 //
 // Name tells the descriptor's kind and types for messages: "Reduce Max of complex64".
 //
-// OpenExtents: the same kind on the same types with every extent open, to ask Capabilities::Supports with.
 #define XPU_CHECK(name)                                       \
   Status Check(const name##Desc& desc, Footprint* footprint); \
   bool IsDefined(const name##Desc& desc);                     \
-  std::string Name(const name##Desc& desc);                   \
-  name##Desc OpenExtents(name##Desc desc);
+  std::string Name(const name##Desc& desc);
 XPU_PRIMITIVES(XPU_CHECK)
 #undef XPU_CHECK
+
+// The same kind on the same types with every extent open, to ask Capabilities::Supports with.
+template <typename Desc>
+Desc OpenExtents(Desc desc) {
+  struct Opener {
+    void operator()(int64_t& extent) const { extent = kAny; }
+    void operator()(Dims& dims) const { dims = {kAny}; }
+    void operator()(uint32_t& axes) const { axes = 1; }  // stands for any axes of the open shape
+  };
+  desc.ForEachExtent(Opener());
+  return desc;
+}
 
 // Which kinds of scatter a type has: a bool can only be replaced, complex numbers have no order.
 constexpr bool IsDefined(ScatterKind kind, DType type) {

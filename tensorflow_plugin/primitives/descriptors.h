@@ -1,7 +1,10 @@
 // The primitives' descriptors: plain structs that say everything about a command except where its buffers are.
 //
-// A new primitive is a descriptor here and a name in XPU_PRIMITIVES, its functions in check.cc, an Enqueue in each
-// backend, and tests (docs/architecture.md).
+// A new primitive is a descriptor here and a name in XPU_PRIMITIVES, its functions in check*.cc, its definition in the
+// reference backend, and tests (CONTRIBUTING.md).
+//
+// ForEachExtent calls visit(field) for each extent, stride, offset, step or count of a descriptor, an int64_t or a
+// Dims, and for the set of axes of a reduction, a uint32_t. What needs all of them needs no other list.
 //
 // Conventions. Extents and strides count elements. Dense means row-major without gaps. `in` and `out` below name
 // the entries of Args (backend.h) in order. Inputs and outputs may not overlap, except that an elementwise output
@@ -28,6 +31,12 @@ struct ElementwiseDesc {
   const Program* program = nullptr;
   Dims shape;
   Dims in_strides[Program::kMaxInputs];
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    visit(shape);
+    for (int i = 0; program != nullptr && i < program->num_inputs(); ++i) visit(in_strides[i]);
+  }
 };
 
 enum class ReduceKind : uint8_t {
@@ -55,6 +64,12 @@ struct ReduceDesc {
   ElementwiseDesc source;
   uint32_t axes = 0;  // bit i: axis i of source.shape is reduced
   DType index_type = DType::kInt64;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    source.ForEachExtent(visit);
+    visit(axes);
+  }
 };
 
 // c[b] = op(a[b]) * op(b[b]) for every b of `batch`. Matrices are row-major; lda, ldb and ldc are the elements from
@@ -75,6 +90,13 @@ struct MatMulDesc {
   bool transpose_a = false, transpose_b = false;
   bool conjugate_a = false, conjugate_b = false;  // complex types
   ElementwiseDesc epilogue;                       // none without a program
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (Dims* dims : {&batch, &a_batch_strides, &b_batch_strides, &c_batch_strides}) visit(*dims);
+    for (int64_t* extent : {&m, &n, &k, &lda, &ldb, &ldc}) visit(*extent);
+    epilogue.ForEachExtent(visit);
+  }
 };
 
 enum class Direction : uint8_t { kForward, kDataGradient, kFilterGradient, kPackFilter };
@@ -105,6 +127,15 @@ struct ConvolutionDesc {
   int64_t pad_before[kMaxSpatial] = {0, 0, 0}, pad_after[kMaxSpatial] = {0, 0, 0};
   int64_t packed_filter_bytes = 0;
   ElementwiseDesc epilogue;  // none without a program
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&batch, &in_channels, &out_channels, &groups}) visit(*extent);
+    for (int64_t* extents : {input, filter, output, stride, dilation, pad_before, pad_after}) {
+      for (int i = 0; i < spatial_rank; ++i) visit(extents[i]);
+    }
+    epilogue.ForEachExtent(visit);
+  }
 };
 
 enum class PoolKind : uint8_t { kMax, kAverage };
@@ -128,6 +159,14 @@ struct PoolDesc {
   int64_t input[kMaxSpatial] = {1, 1, 1}, window[kMaxSpatial] = {1, 1, 1}, output[kMaxSpatial] = {1, 1, 1};
   int64_t stride[kMaxSpatial] = {1, 1, 1};
   int64_t pad_before[kMaxSpatial] = {0, 0, 0}, pad_after[kMaxSpatial] = {0, 0, 0};
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&batch, &channels}) visit(*extent);
+    for (int64_t* extents : {input, window, output, stride, pad_before, pad_after}) {
+      for (int i = 0; i < spatial_rank; ++i) visit(extents[i]);
+    }
+  }
 };
 
 // Batch normalization over [batch, spatial, channels] (kLast) or [batch, channels, spatial] (kFirst).
@@ -148,6 +187,11 @@ struct NormalizeDesc {
   int64_t batch = 0, spatial = 1, channels = 0;
   float epsilon = 1e-3f;
   float factor = 1.0f;  // exponential_avg_factor
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&batch, &spatial, &channels}) visit(*extent);
+  }
 };
 
 enum class SoftmaxKind : uint8_t { kSoftmax, kLogSoftmax, kCrossEntropy, kSparseCrossEntropy };
@@ -165,6 +209,13 @@ struct SoftmaxDesc {
   int64_t rows = 0, cols = 0;
   int64_t logits_row_stride = 0, logits_col_stride = 1;
   int64_t labels_row_stride = 0, labels_col_stride = 1;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent :
+         {&rows, &cols, &logits_row_stride, &logits_col_stride, &labels_row_stride, &labels_col_stride})
+      visit(*extent);
+  }
 };
 
 // Copies one strided view to another; only the element size matters. Strides may be negative, the source's may be 0.
@@ -174,6 +225,12 @@ struct CopyStridedDesc {
   Dims shape;
   Dims src_strides, dst_strides;
   int64_t src_offset = 0, dst_offset = 0;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (Dims* dims : {&shape, &src_strides, &dst_strides}) visit(*dims);
+    for (int64_t* extent : {&src_offset, &dst_offset}) visit(*extent);
+  }
 };
 
 // out[b, o, j, :] = params[b, o, index(b, j), :] where index j reads `depth` coordinates over `dims`.
@@ -187,6 +244,12 @@ struct GatherDesc {
   DType index_type = DType::kInt64;
   int64_t batch = 1, outer = 1, inner = 1, num_indices = 0;
   Dims dims;  // rank = depth
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&batch, &outer, &inner, &num_indices}) visit(*extent);
+    visit(dims);
+  }
 };
 
 enum class ScatterKind : uint8_t { kUpdate, kAdd, kSub, kMul, kDiv, kMin, kMax };
@@ -204,6 +267,12 @@ struct ScatterDesc {
   bool scalar_update = false;  // updates is one element, used for all
   bool skip_negative = false;
   Dims dims;  // rank = depth
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&num_indices, &inner}) visit(*extent);
+    visit(dims);
+  }
 };
 
 enum class RandomKind : uint8_t {
@@ -244,6 +313,11 @@ struct RandomDesc {
   uint64_t key = 0;
   uint64_t counter[2] = {0, 0};  // low, high
   int64_t low = 0, high = 0;     // kUniformInt; read as unsigned for unsigned types
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&n, &parameters}) visit(*extent);
+  }
 };
 
 // The row-major coordinates of the elements that are not zero or false (a NaN is not zero), in order.
@@ -255,6 +329,12 @@ struct CompactDesc {
   DType type = DType::kFloat;
   Dims shape;
   int64_t count = 0;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    visit(shape);
+    visit(count);
+  }
 };
 
 enum class ScanKind : uint8_t { kSum, kProd, kLogSumExp };
@@ -268,6 +348,11 @@ struct ScanDesc {
   DType type = DType::kFloat;
   int64_t outer = 1, n = 0, inner = 1;
   bool exclusive = false, reverse = false;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&outer, &n, &inner}) visit(*extent);
+  }
 };
 
 // The first k elements of each row [rows, n] in ascending or descending order, and where they were. Equal ones keep
@@ -278,6 +363,11 @@ struct SortDesc {
   DType index_type = DType::kInt32;
   int64_t rows = 1, n = 0, k = 0;
   bool descending = false;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&rows, &n, &k}) visit(*extent);
+  }
 };
 
 // Where numbers belong in sorted rows: how many elements of its row are less than each; with `upper`, not greater.
@@ -288,6 +378,11 @@ struct SearchDesc {
   DType index_type = DType::kInt32;
   int64_t rows = 1, n = 0, m = 0;
   bool upper = false;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&rows, &n, &m}) visit(*extent);
+  }
 };
 
 // Numbers the distinct rows of [n, inner] in the order in which they first appear. Floats are compared as numbers, and
@@ -299,6 +394,11 @@ struct UniqueDesc {
   DType type = DType::kFloat;
   DType index_type = DType::kInt32;
   int64_t n = 0, inner = 1;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&n, &inner}) visit(*extent);
+  }
 };
 
 enum class SampleKind : uint8_t { kNearest, kBilinear };
@@ -337,6 +437,12 @@ struct SampleDesc {
   Dims y_strides, x_strides;  // of rank 3; 0 repeats
   bool numbered = false;
   float fill = 0;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&images, &height, &width, &channels, &batch, &out_h, &out_w}) visit(*extent);
+    for (Dims* dims : {&y_strides, &x_strides}) visit(*dims);
+  }
 };
 
 // Images resampled along both axes with weights that do not depend on one another:
@@ -351,6 +457,11 @@ struct ResampleDesc {
   int64_t batch = 0, height = 0, width = 0, channels = 0;
   int64_t out_h = 0, out_w = 0;
   int64_t y_taps = 0, x_taps = 0;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&batch, &height, &width, &channels, &out_h, &out_w, &y_taps, &x_taps}) visit(*extent);
+  }
 };
 
 enum class FftKind : uint8_t {
@@ -368,6 +479,12 @@ struct FftDesc {
   DType type = DType::kComplex64;
   int64_t batch = 1;
   Dims shape;  // of the transform: its real side where there is one
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    visit(batch);
+    visit(shape);
+  }
 };
 
 enum class FactorizeKind : uint8_t { kCholesky, kLu, kQr, kEigen, kSvd };
@@ -389,6 +506,11 @@ struct FactorizeDesc {
   DType type = DType::kFloat;
   int64_t batch = 1, rows = 0, cols = 0;
   bool full = false, vectors = true, regular = false;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&batch, &rows, &cols}) visit(*extent);
+  }
 };
 
 enum class SolveKind : uint8_t { kGeneral, kLower, kUpper, kTridiagonal };
@@ -406,6 +528,11 @@ struct SolveDesc {
   DType type = DType::kFloat;
   bool adjoint = false, pivoting = true, perturb = false;
   int64_t batch = 1, n = 0, columns = 0;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&batch, &n, &columns}) visit(*extent);
+  }
 };
 
 // Greedy suppression of what overlaps: candidate i of n is kept unless an earlier one that is kept overlaps it by more
@@ -417,6 +544,11 @@ struct SuppressDesc {
   int64_t n = 0, most = 0;
   float threshold = 0;
   bool pairs = false;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&n, &most}) visit(*extent);
+  }
 };
 
 // V(name): every primitive, once. Name##Desc is its descriptor.

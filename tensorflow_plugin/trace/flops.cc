@@ -65,70 +65,58 @@ NameId WhatOf(const ElementwiseDesc& desc) {
   return name;
 }
 
-int64_t Flops(const ElementwiseDesc& d, const Footprint&) { return OfSource(d); }
+int64_t Flops(const ElementwiseDesc& d) { return OfSource(d); }
 
-int64_t Flops(const ReduceDesc& d, const Footprint&) { return d.source.shape.num_elements() + OfSource(d.source); }
+int64_t Flops(const ReduceDesc& d) { return d.source.shape.num_elements() + OfSource(d.source); }
 
-int64_t Flops(const MatMulDesc& d, const Footprint&) {
+int64_t Flops(const MatMulDesc& d) {
   const int64_t products = PerMultiplyAdd(d.type) * d.batch.num_elements() * d.m * d.n * d.k;
   return products + OfEpilogue(d);
 }
 
 // The same in every direction: each element of the output, or of its gradient, meets each of its window.
-int64_t Flops(const ConvolutionDesc& d, const Footprint&) {
+int64_t Flops(const ConvolutionDesc& d) {
   if (d.direction == Direction::kPackFilter) return 0;
   const int64_t outputs = d.batch * Product(d.output, d.spatial_rank) * d.out_channels;
   const int64_t products = outputs * Product(d.filter, d.spatial_rank) * (d.in_channels / d.groups);
   return PerMultiplyAdd(d.type) * products + OfEpilogue(d);
 }
 
-int64_t Flops(const PoolDesc& d, const Footprint&) {
+int64_t Flops(const PoolDesc& d) {
   return d.batch * d.channels * Product(d.output, d.spatial_rank) * Product(d.window, d.spatial_rank);
 }
 
 // Forward: the two statistics, where they are taken, and a multiplication and an addition. Backward: two sums of
 // products, and what is left of each element.
-int64_t Flops(const NormalizeDesc& d, const Footprint&) {
+int64_t Flops(const NormalizeDesc& d) {
   const int64_t elements = d.batch * d.spatial * d.channels;
   if (d.gradient) return (d.training ? 9 : 5) * elements;
   return (d.training ? 6 : 2) * elements;
 }
 
 // The maximum, a subtraction, an exponential, a sum, a division; entropies multiply, add and subtract, too.
-int64_t Flops(const SoftmaxDesc& d, const Footprint&) {
-  return (d.kind == SoftmaxKind::kCrossEntropy ? 8 : 5) * d.rows * d.cols;
-}
+int64_t Flops(const SoftmaxDesc& d) { return (d.kind == SoftmaxKind::kCrossEntropy ? 8 : 5) * d.rows * d.cols; }
 
-int64_t Flops(const CopyStridedDesc&, const Footprint&) { return 0; }
-int64_t Flops(const GatherDesc&, const Footprint&) { return 0; }
-int64_t Flops(const ScatterDesc& d, const Footprint&) {
-  return d.kind == ScatterKind::kUpdate ? 0 : d.num_indices * d.inner;
-}
-int64_t Flops(const RandomDesc&, const Footprint&) { return 0; }
-int64_t Flops(const CompactDesc&, const Footprint&) { return 0; }
-int64_t Flops(const ScanDesc& d, const Footprint&) { return d.outer * d.n * d.inner; }
-int64_t Flops(const SortDesc&, const Footprint&) { return 0; }
-int64_t Flops(const SearchDesc&, const Footprint&) { return 0; }
-int64_t Flops(const UniqueDesc&, const Footprint&) { return 0; }
+int64_t Flops(const ScatterDesc& d) { return d.kind == ScatterKind::kUpdate ? 0 : d.num_indices * d.inner; }
+
+int64_t Flops(const ScanDesc& d) { return d.outer * d.n * d.inner; }
 
 // Three interpolations of three operations each.
-int64_t Flops(const SampleDesc& d, const Footprint&) {
+int64_t Flops(const SampleDesc& d) {
   return d.kind == SampleKind::kNearest ? 0 : 9 * d.batch * d.out_h * d.out_w * d.channels;
 }
 
-int64_t Flops(const ResampleDesc& d, const Footprint&) {
-  return 2 * d.batch * d.out_h * d.out_w * d.channels * (d.y_taps + d.x_taps);
-}
+int64_t Flops(const ResampleDesc& d) { return 2 * d.batch * d.out_h * d.out_w * d.channels * (d.y_taps + d.x_taps); }
 
 // The customary 5 n log2 n, half of it where one side is real.
-int64_t Flops(const FftDesc& d, const Footprint&) {
+int64_t Flops(const FftDesc& d) {
   const int64_t n = d.shape.num_elements();
   return d.batch * 5 * n * Log2(n) / (d.kind == FftKind::kComplex ? 1 : 2);
 }
 
 // Those of the textbook's algorithms (Golub, Van Loan), of which the iterations of eigenvalues and singular values are
 // an estimate.
-int64_t Flops(const FactorizeDesc& d, const Footprint&) {
+int64_t Flops(const FactorizeDesc& d) {
   const int64_t m = std::max(d.rows, d.cols), n = std::min(d.rows, d.cols);
   const auto each = [&]() -> int64_t {
     switch (d.kind) {
@@ -148,15 +136,13 @@ int64_t Flops(const FactorizeDesc& d, const Footprint&) {
   return PerMultiplyAdd(d.type) / 2 * d.batch * each();
 }
 
-int64_t Flops(const SolveDesc& d, const Footprint&) {
+int64_t Flops(const SolveDesc& d) {
   const int64_t factor = PerMultiplyAdd(d.type) / 2 * d.batch;
   if (d.kind == SolveKind::kTridiagonal) return factor * 8 * d.n * d.columns;
   const int64_t substitution = d.n * d.n * d.columns;
   if (d.kind != SolveKind::kGeneral) return factor * substitution;
   return factor * (2 * d.n * d.n * d.n / 3 + 2 * substitution);
 }
-
-int64_t Flops(const SuppressDesc&, const Footprint&) { return 0; }
 
 int64_t BytesOf(const Footprint& footprint) {
   int64_t bytes = 0;

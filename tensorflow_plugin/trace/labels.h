@@ -16,9 +16,24 @@ namespace xpu::trace {
 // Operations of floating point (of integers, for programs of integers) that the mathematics of a command needs, an
 // addition, a multiplication and a function of the library being one each; what an implementation saves or repeats does
 // not count. 0 where elements are only moved, compared or made up, or where the number depends on data.
-#define XPU_FLOPS(name) int64_t Flops(const name##Desc& desc, const Footprint& footprint);
-XPU_PRIMITIVES(XPU_FLOPS)
-#undef XPU_FLOPS
+template <typename Desc>
+int64_t Flops(const Desc&) {
+  return 0;
+}
+int64_t Flops(const ElementwiseDesc& desc);
+int64_t Flops(const ReduceDesc& desc);
+int64_t Flops(const MatMulDesc& desc);
+int64_t Flops(const ConvolutionDesc& desc);
+int64_t Flops(const PoolDesc& desc);
+int64_t Flops(const NormalizeDesc& desc);
+int64_t Flops(const SoftmaxDesc& desc);
+int64_t Flops(const ScatterDesc& desc);
+int64_t Flops(const ScanDesc& desc);
+int64_t Flops(const SampleDesc& desc);
+int64_t Flops(const ResampleDesc& desc);
+int64_t Flops(const FftDesc& desc);
+int64_t Flops(const FactorizeDesc& desc);
+int64_t Flops(const SolveDesc& desc);
 
 // Those of its operands, each once.
 int64_t BytesOf(const Footprint& footprint);
@@ -36,7 +51,7 @@ template <typename Desc>
 Label LabelOf(const Desc& desc, const Footprint& footprint) {
   Label label;
   label.what = WhatOf(desc);
-  label.flops = Flops(desc, footprint);
+  label.flops = Flops(desc);
   label.bytes = BytesOf(footprint);
   ScopedOp::Fill(&label);
   return label;

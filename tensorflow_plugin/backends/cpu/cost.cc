@@ -147,13 +147,19 @@ double NsPerElement(const Program& program) {
   return ns + bytes / kBytesPerNs / 4;  // within the caches
 }
 
-int64_t CpuKernels::EstimateNs(const ElementwiseDesc& desc) const { return Total(ProgramNs(desc)); }
+namespace {
 
-int64_t CpuKernels::EstimateNs(const ReduceDesc& desc) const {
-  return Total(ProgramNs(desc.source) + Product(desc.source.shape) * 0.3);
+// A primitive that is not priced.
+template <typename Desc>
+int64_t Estimate(const Desc&) {
+  return host_runtime::KernelSet::kNoEstimate;
 }
 
-int64_t CpuKernels::EstimateNs(const MatMulDesc& desc) const {
+int64_t Estimate(const ElementwiseDesc& desc) { return Total(ProgramNs(desc)); }
+
+int64_t Estimate(const ReduceDesc& desc) { return Total(ProgramNs(desc.source) + Product(desc.source.shape) * 0.3); }
+
+int64_t Estimate(const MatMulDesc& desc) {
   const double rows = Product(desc.batch) * static_cast<double>(desc.m), n = static_cast<double>(desc.n);
   const double k = static_cast<double>(desc.k), batches = Product(desc.batch);
   // With few rows or columns it is reading that takes the time; it is faster than copying.
@@ -162,7 +168,7 @@ int64_t CpuKernels::EstimateNs(const MatMulDesc& desc) const {
   return Total(std::max(rows * n * k * MultiplyAddNs(desc.type), reading) + EpilogueNs(desc));
 }
 
-int64_t CpuKernels::EstimateNs(const ConvolutionDesc& desc) const {
+int64_t Estimate(const ConvolutionDesc& desc) {
   if (desc.direction == Direction::kPackFilter)
     return Total(static_cast<double>(desc.packed_filter_bytes) / kBytesPerNs);
   const double work = static_cast<double>(desc.batch) * static_cast<double>(desc.out_channels) *
@@ -171,91 +177,91 @@ int64_t CpuKernels::EstimateNs(const ConvolutionDesc& desc) const {
   return Total(work * MultiplyAddNs(desc.type) + EpilogueNs(desc));
 }
 
-int64_t CpuKernels::EstimateNs(const PoolDesc& desc) const {
+int64_t Estimate(const PoolDesc& desc) {
   const double planes = static_cast<double>(desc.batch) * static_cast<double>(desc.channels);
   return Total(planes * (Product(desc.output, desc.spatial_rank) * Product(desc.window, desc.spatial_rank) * 0.3 +
                          (desc.gradient ? Product(desc.input, desc.spatial_rank) * 0.3 : 0)));
 }
 
-int64_t CpuKernels::EstimateNs(const NormalizeDesc& desc) const {
+int64_t Estimate(const NormalizeDesc& desc) {
   const int64_t extents[] = {desc.batch, desc.spatial, desc.channels};
   return Total(Product(extents, 3) * (desc.training || desc.gradient ? 1.2 : 0.4));
 }
 
-int64_t CpuKernels::EstimateNs(const SoftmaxDesc& desc) const {
+int64_t Estimate(const SoftmaxDesc& desc) {
   return Total(static_cast<double>(desc.rows) * static_cast<double>(desc.cols) * 2.5);
 }
 
-int64_t CpuKernels::EstimateNs(const CopyStridedDesc& desc) const {
+int64_t Estimate(const CopyStridedDesc& desc) {
   return Total(Product(desc.shape) * (0.4 + static_cast<double>(desc.element_size) / kBytesPerNs));
 }
 
-int64_t CpuKernels::EstimateNs(const GatherDesc& desc) const {
+int64_t Estimate(const GatherDesc& desc) {
   const double slices =
       static_cast<double>(desc.batch) * static_cast<double>(desc.outer) * static_cast<double>(desc.num_indices);
   return Total(slices * (5 + static_cast<double>(desc.inner) * static_cast<double>(desc.element_size) / kBytesPerNs));
 }
 
-int64_t CpuKernels::EstimateNs(const ScatterDesc& desc) const {
+int64_t Estimate(const ScatterDesc& desc) {
   return Total(static_cast<double>(desc.num_indices) * (5 + static_cast<double>(desc.inner) * 0.6));
 }
 
-int64_t CpuKernels::EstimateNs(const RandomDesc& desc) const {
+int64_t Estimate(const RandomDesc& desc) {
   const bool normal = desc.kind == RandomKind::kNormal || desc.kind == RandomKind::kTruncatedNormal;
   const double ns = ParameterInputs(desc.kind) > 0 ? 100 : normal ? 12 : 2.5;
   return Total(static_cast<double>(desc.n) * ns);
 }
 
-int64_t CpuKernels::EstimateNs(const CompactDesc& desc) const {
+int64_t Estimate(const CompactDesc& desc) {
   return Total(Product(desc.shape) * 1.5 + static_cast<double>(desc.count) * desc.shape.rank());
 }
 
-int64_t CpuKernels::EstimateNs(const ScanDesc& desc) const {
+int64_t Estimate(const ScanDesc& desc) {
   const int64_t extents[] = {desc.outer, desc.n, desc.inner};
   return Total(Product(extents, 3) * (desc.kind == ScanKind::kLogSumExp ? 25 : IsComplex(desc.type) ? 4 : 1.2));
 }
 
-int64_t CpuKernels::EstimateNs(const SortDesc& desc) const {
+int64_t Estimate(const SortDesc& desc) {
   const double n = static_cast<double>(desc.n), k = static_cast<double>(desc.k);
   const double row = desc.k * 8 > desc.n ? n * std::min(2 + 2 * std::log2(n + 1), 20.0) : n + k * 20;
   return Total(static_cast<double>(desc.rows) * row);
 }
 
-int64_t CpuKernels::EstimateNs(const SearchDesc& desc) const {
+int64_t Estimate(const SearchDesc& desc) {
   const double steps = 1 + std::log2(static_cast<double>(desc.n) + 1);
   return Total(static_cast<double>(desc.rows) * static_cast<double>(desc.m) * steps * 1.5);
 }
 
-int64_t CpuKernels::EstimateNs(const UniqueDesc& desc) const {
+int64_t Estimate(const UniqueDesc& desc) {
   return Total(static_cast<double>(desc.n) * (10 + 2 * static_cast<double>(desc.inner)));
 }
 
-int64_t CpuKernels::EstimateNs(const SampleDesc& desc) const {
+int64_t Estimate(const SampleDesc& desc) {
   const double points =
                    static_cast<double>(desc.batch) * static_cast<double>(desc.out_h) * static_cast<double>(desc.out_w),
                channels = static_cast<double>(desc.channels);
   return Total(points * (10 + 2 * channels));
 }
 
-int64_t CpuKernels::EstimateNs(const ResampleDesc& desc) const {
+int64_t Estimate(const ResampleDesc& desc) {
   const double rows = static_cast<double>(desc.batch) * static_cast<double>(desc.out_h);
   const double columns = static_cast<double>(desc.width) * static_cast<double>(desc.y_taps) * 0.2 +
                          static_cast<double>(desc.out_w) * static_cast<double>(desc.x_taps);
   return Total(rows * columns * static_cast<double>(desc.channels));
 }
 
-int64_t CpuKernels::EstimateNs(const SuppressDesc& desc) const {
+int64_t Estimate(const SuppressDesc& desc) {
   return Total(static_cast<double>(desc.n) * static_cast<double>(std::min(desc.n, desc.most)) * 3);
 }
 
-int64_t CpuKernels::EstimateNs(const FftDesc& desc) const {
+int64_t Estimate(const FftDesc& desc) {
   const double n = Product(desc.shape);
   const double half = desc.kind == FftKind::kComplex ? 1 : 0.6;
   return Total(static_cast<double>(desc.batch) *
                (200 + half * n * (3 + std::log2(std::max(n, 1.0))) * (desc.type == DType::kComplex64 ? 0.4 : 0.8)));
 }
 
-int64_t CpuKernels::EstimateNs(const FactorizeDesc& desc) const {
+int64_t Estimate(const FactorizeDesc& desc) {
   // Multiply-adds in units of rows * cols * min(rows, cols), and what the steps of each row and column take.
   double work = 0;
   switch (desc.kind) {
@@ -279,11 +285,18 @@ int64_t CpuKernels::EstimateNs(const FactorizeDesc& desc) const {
   return Total(static_cast<double>(desc.batch) * MatrixNs(rows, cols, std::min(rows, cols) * work, desc.type));
 }
 
-int64_t CpuKernels::EstimateNs(const SolveDesc& desc) const {
+int64_t Estimate(const SolveDesc& desc) {
   const double n = static_cast<double>(desc.n), columns = static_cast<double>(desc.columns);
   const double batch = static_cast<double>(desc.batch);
   if (desc.kind == SolveKind::kTridiagonal) return Total(batch * (100 + n * (20 + columns * 2)));
   return Total(batch * MatrixNs(n, n, desc.kind == SolveKind::kGeneral ? n / 3 + columns : columns / 2, desc.type));
 }
+
+}  // namespace
+
+#define XPU_ESTIMATE(name) \
+  int64_t CpuKernels::EstimateNs(const name##Desc& desc) const { return Estimate(desc); }
+XPU_PRIMITIVES(XPU_ESTIMATE)
+#undef XPU_ESTIMATE
 
 }  // namespace xpu::cpu

@@ -1,6 +1,7 @@
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 
 namespace xpu::cpu {
 
@@ -31,5 +32,13 @@ bool SupportsAsDefined(const ConvolutionDesc& desc) {
   bool CpuKernels::Supports(const name##Desc& desc) const { return SupportsAsDefined(desc); }
 XPU_PRIMITIVES(XPU_SUPPORTS)
 #undef XPU_SUPPORTS
+
+// What nobody has made faster.
+#define XPU_PLAIN(name)                                                                                     \
+  Status CpuKernels::Run(const name##Desc& desc, const Args& args, const host_runtime::ThreadTeam&) const { \
+    return plain::Run(desc, args);                                                                          \
+  }
+XPU_PLAIN(Suppress)  // one candidate after the other: what is kept decides about the next
+#undef XPU_PLAIN
 
 }  // namespace xpu::cpu

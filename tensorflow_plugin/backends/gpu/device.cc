@@ -40,7 +40,7 @@ Status GpuDevice::EnqueueTraced(Stream& stream, const Desc& desc, const Args& ar
   Status GpuDevice::Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) { \
     return EnqueueTraced(stream, desc, args, footprint);                                                            \
   }
-XPU_GPU_PRIMITIVES(XPU_GPU_PRIMITIVE)
+XPU_PRIMITIVES(XPU_GPU_PRIMITIVE)
 #undef XPU_GPU_PRIMITIVE
 
 }  // namespace xpu::gpu

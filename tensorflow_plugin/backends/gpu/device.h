@@ -32,7 +32,7 @@ class GpuDevice : public Device {
   using Device::Enqueue;
 #define XPU_GPU_PRIMITIVE(name) \
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) final;
-  XPU_GPU_PRIMITIVES(XPU_GPU_PRIMITIVE)
+  XPU_PRIMITIVES(XPU_GPU_PRIMITIVE)
 #undef XPU_GPU_PRIMITIVE
 
  protected:

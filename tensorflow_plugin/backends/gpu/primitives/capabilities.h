@@ -24,7 +24,7 @@ class KernelCapabilities : public Capabilities {
 #define XPU_GPU_PRIMITIVE(name)                                                                    \
   bool Supports(const name##Desc& desc) const override { return gpu::Supports(abilities_, desc); } \
   int64_t WorkspaceBytes(const name##Desc& desc) const override { return gpu::WorkspaceBytes(abilities_, desc); }
-  XPU_GPU_PRIMITIVES(XPU_GPU_PRIMITIVE)
+  XPU_PRIMITIVES(XPU_GPU_PRIMITIVE)
 #undef XPU_GPU_PRIMITIVE
 
  private:

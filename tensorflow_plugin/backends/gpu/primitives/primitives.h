@@ -1,4 +1,4 @@
-// The primitives that there are kernels for: three functions each, in a file of its own.
+// The primitives that there are kernels for: two or three functions each, in a file of its own.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_PRIMITIVES_PRIMITIVES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_GPU_PRIMITIVES_PRIMITIVES_H_
 
@@ -10,31 +10,6 @@
 
 namespace xpu::gpu {
 
-// V(name): a new primitive is a name here and a file that defines its functions.
-#define XPU_GPU_PRIMITIVES(V) \
-  V(Elementwise)              \
-  V(Reduce)                   \
-  V(MatMul)                   \
-  V(Convolution)              \
-  V(Pool)                     \
-  V(Normalize)                \
-  V(Softmax)                  \
-  V(CopyStrided)              \
-  V(Gather)                   \
-  V(Scatter)                  \
-  V(Random)                   \
-  V(Compact)                  \
-  V(Scan)                     \
-  V(Sort)                     \
-  V(Search)                   \
-  V(Unique)                   \
-  V(Sample)                   \
-  V(Resample)                 \
-  V(Fft)                      \
-  V(Factorize)                \
-  V(Solve)                    \
-  V(Suppress)
-
 // Scratch memory that a command needs; none unless a primitive's own function says otherwise.
 template <typename Desc>
 int64_t WorkspaceBytes(const Desc&) {
@@ -43,11 +18,41 @@ int64_t WorkspaceBytes(const Desc&) {
 
 // Supports: whether kernels can be made for the descriptor, whose extents may be open (kAny).
 // Enqueue: as Device::Enqueue (primitives/backend.h).
-#define XPU_GPU_PRIMITIVE(name)                                      \
+// There are no kernels of a primitive that has no line below.
+template <typename Desc>
+bool Supports(const Abilities&, const Desc&) {
+  return false;
+}
+template <typename Desc>
+Status Enqueue(Machine&, Queue&, const Desc& desc, const Args&, const Footprint&) {
+  return errors::Unimplemented(Name(desc), " has no kernel");
+}
+#define XPU_HAS_KERNELS(name)                                        \
   bool Supports(const Abilities& abilities, const name##Desc& desc); \
   Status Enqueue(Machine& machine, Queue& queue, const name##Desc& desc, const Args& args, const Footprint& footprint);
-XPU_GPU_PRIMITIVES(XPU_GPU_PRIMITIVE)
-#undef XPU_GPU_PRIMITIVE
+XPU_HAS_KERNELS(Elementwise)
+XPU_HAS_KERNELS(Reduce)
+XPU_HAS_KERNELS(MatMul)
+XPU_HAS_KERNELS(Convolution)
+XPU_HAS_KERNELS(Pool)
+XPU_HAS_KERNELS(Normalize)
+XPU_HAS_KERNELS(Softmax)
+XPU_HAS_KERNELS(CopyStrided)
+XPU_HAS_KERNELS(Gather)
+XPU_HAS_KERNELS(Scatter)
+XPU_HAS_KERNELS(Random)
+XPU_HAS_KERNELS(Compact)
+XPU_HAS_KERNELS(Scan)
+XPU_HAS_KERNELS(Sort)
+XPU_HAS_KERNELS(Search)
+XPU_HAS_KERNELS(Unique)
+XPU_HAS_KERNELS(Sample)
+XPU_HAS_KERNELS(Resample)
+XPU_HAS_KERNELS(Fft)
+XPU_HAS_KERNELS(Factorize)
+XPU_HAS_KERNELS(Solve)
+XPU_HAS_KERNELS(Suppress)
+#undef XPU_HAS_KERNELS
 
 // Each descriptor's WorkspaceBytes that is not 0 is declared here, too.
 int64_t WorkspaceBytes(const ConvolutionDesc& desc);
