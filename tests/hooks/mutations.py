@@ -32,6 +32,7 @@ TELLING = {
 }
 HOW = ("absent", "other signature", "raises", "returns something else")
 _ABSENT = object()
+IS_BASE = 1 << 10  # of a type's flags: others may derive from it
 
 
 def ours(depth):
@@ -99,7 +100,8 @@ def mutant_of(need, original, how):
     if isinstance(original, property):
         return property(misbehaving(need, original.fget, how), original.fset, original.fdel)
     if isinstance(original, type) and how != "raises":
-        return type(original.__name__ + "Changed", (original,), {})
+        bases = (original,) if original.__flags__ & IS_BASE else ()
+        return type(original.__name__ + "Changed", bases, {})
     if not callable(original) and how == "returns something else":
         return something_else(original)
     return misbehaving(need, original, how)

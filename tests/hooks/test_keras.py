@@ -137,6 +137,19 @@ def test_failures_of_the_device_are_told_before_logs_are_read(fake_keras, device
     assert pythonify_logs({"loss": device.tensor}) == {"loss": 1.0}
 
 
+def test_the_function_alone(fake_keras, device, capsys):
+    """As in Keras 3.8 to 3.13, whose trainer does not import it."""
+    (fake_keras.folder / "src/backend/tensorflow/trainer.py").write_text(
+        "from keras.src.trainers import trainer\nclass TensorFlowTrainer:\n    pass\n"
+    )
+    hook = fresh(logs.HOOK)
+    importlib.import_module(LAST)
+    assert (hook.state, capsys.readouterr().err) == ("on", "")
+    device.fails = True
+    with pytest.raises(OSError, match="the device failed"):
+        importlib.import_module("keras.src.utils.python_utils").pythonify_logs({"loss": device.tensor})
+
+
 def test_the_method_of_older_ones(fake_keras, device):
     (fake_keras.folder / "src/utils/python_utils.py").write_text("pythonify_logs = None\n")
     method = "class Trainer:\n    def _pythonify_logs(self, logs):\n        return logs\n"

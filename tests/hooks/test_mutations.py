@@ -28,3 +28,11 @@ def test_the_most_telling_ones(xpu_device):
 def test_others(xpu_device):
     """Others every day, so that each has its turn within a week or so."""
     assert len(outcomes("--part", f"{int(time.time() // 86400) % 8}/8")) > 20
+
+
+def test_the_table_has_every_name():
+    names = {line.split("\t")[0] for line in mutations.TABLE.read_text().splitlines()[1:]}
+    import keras  # noqa: F401
+
+    assert names == {need.path for need in mutations.targets()}, "python -m tests.hooks.mutations --write"
+    assert "wrong" not in mutations.TABLE.read_text()

@@ -17,7 +17,9 @@ from typing import Any
 from tensorflow_xpu.hooks.patch import CORRECTNESS, Patch
 from tensorflow_xpu.hooks.runtime import AFTER_KERAS, keras_uses_xpu, native
 
-TENSOR = "tensorflow.python.framework.ops:EagerTensor[class]"
+TENSOR = {"tensor": "tensorflow.python.framework.ops:EagerTensor[class]"}
+FUNCTION = {**TENSOR, "function": "keras.src.utils.python_utils:pythonify_logs(logs)"}
+METHOD = {**TENSOR, "method": "keras.src.trainers.trainer:Trainer._pythonify_logs(self, logs)"}
 # Values that no device has computed, or not any more.
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
@@ -63,13 +65,12 @@ HOOK = Patch(
     kind=CORRECTNESS,
     purpose="Keras does not swallow the errors of a device when it reads the loss.",
     without="An error of the device may be lost at the end of an epoch.",
+    # Keras 3.14 and later have the first, 3.8 to 3.13 the third of these.
     needs=(
-        {
-            "function": "keras.src.utils.python_utils:pythonify_logs(logs)",
-            "imported": "keras.src.backend.tensorflow.trainer:pythonify_logs(logs)",
-            "tensor": TENSOR,
-        },
-        {"method": "keras.src.trainers.trainer:Trainer._pythonify_logs(self, logs)", "tensor": TENSOR},
+        {**FUNCTION, "imported": f"{AFTER_KERAS.partition(':')[0]}:pythonify_logs(logs)"},
+        {**FUNCTION, **METHOD},
+        FUNCTION,
+        METHOD,
     ),
     after=AFTER_KERAS,
     public="a Keras that catches no more than TypeError and ValueError there",
