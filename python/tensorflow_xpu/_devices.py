@@ -90,7 +90,8 @@ def _cpu(name: str) -> PhysicalDevice:
     if flags:
         avx2 = {"avx2", "fma", "f16c"} <= flags
         avx512 = avx2 and {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags
-        instruction_set = "avx512" if avx512 else "avx2" if avx2 else "baseline"
+        vnni = avx512 and "avx512_vnni" in flags
+        instruction_set = "avx512_vnni" if vnni else "avx512" if avx512 else "avx2" if avx2 else "baseline"
     return PhysicalDevice(
         name=name,
         device_type="CPU",

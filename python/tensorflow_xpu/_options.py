@@ -222,10 +222,10 @@ OPTIONS = (
     Option(
         "TF_XPU_ISA",
         "isa",
-        "baseline, avx2 or avx512",
+        "baseline, avx2, avx512 or avx512_vnni",
         "the best there is",
         "the instruction set that XPU_HOST's own loops use (oneDNN chooses its own)",
-        _choice("baseline", "avx2", "avx512"),
+        _choice("baseline", "avx2", "avx512", "avx512_vnni"),
         at_import=True,
     ),
     Option(

@@ -109,7 +109,7 @@ class MatMulBatcher {
   // What tells products that can be stacked from others, but for where their matrices are.
   static std::string KeyOf(const MatMulDesc& d) {
     std::string key("MatMul");
-    Append(static_cast<int64_t>(d.type), &key);
+    for (DType type : {d.type, TypeOfB(d), TypeOfC(d)}) Append(static_cast<int64_t>(type), &key);
     for (int64_t extent : {d.m, d.n, d.k}) Append(extent, &key);
     for (bool flag : {d.transpose_a, d.transpose_b, d.conjugate_a, d.conjugate_b}) Append(flag ? 1 : 0, &key);
     return key;
@@ -184,7 +184,8 @@ class MatMulBatcher {
   bool StackRows(std::vector<int> members) {
     MatMulDesc desc = std::get<MatMulDesc>(list_.commands[members[0]].desc);
     const int64_t size = static_cast<int64_t>(SizeOf(desc.type));
-    const int64_t of_a = desc.m * desc.k * size, of_c = desc.m * desc.n * size;
+    const int64_t of_a = desc.m * desc.k * size;
+    const int64_t of_c = desc.m * desc.n * static_cast<int64_t>(SizeOf(TypeOfC(desc)));
     const size_t most = static_cast<size_t>(kMaxStackBytes / std::max<int64_t>({of_a, of_c, 1}));
     if (most < 2) return false;
     Sort(&members);

@@ -113,12 +113,12 @@ class EpilogueFuser {
       builder.Output(reg);
       fused.out.push_back(place);
     };
-    // The first output, of the product's type, is the product itself if somebody else reads that.
+    // The first output, of the size of the product's type, is the product itself if somebody else reads that.
     int first = -1;
     if (uses_.buffers[c].kept || uses_.buffers[c].readers.size() > 1) {
       output(element, product.out[0]);
     } else {
-      while (++first < p.num_outputs() && p.output_type(first) != type) {
+      while (++first < p.num_outputs() && SizeOf(p.output_type(first)) != SizeOf(type)) {
       }
       if (first == p.num_outputs()) return false;
       output(registers[p.outputs()[first]], reader->out[first]);

@@ -157,7 +157,7 @@ class Reader {
     return Accept(can_, changed, &d, footprint);
   }
   bool Change(MatMulDesc& d, Footprint* footprint) {
-    if (SizeOf(d.type) != element_size_ || in_ > 1) return false;  // nor what an epilogue reads
+    if (in_ > 1 || SizeOf(in_ == 0 ? d.type : TypeOfB(d)) != element_size_) return false;  // nor what an epilogue reads
     MatMulDesc changed = d;
     const bool a = in_ == 0;
     const bool transposed = a ? d.transpose_a : d.transpose_b;
@@ -247,7 +247,7 @@ void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& 
 // A product writes its matrices in rows to where `view` says.
 bool WriteRows(const Capabilities& can, const StridedView& view, size_t element_size, Command* c, int64_t* offset) {
   auto* d = std::get_if<MatMulDesc>(&c->desc);
-  if (d == nullptr || SizeOf(d->type) != element_size || !d->c_batch_strides.empty() || d->ldc != 0 ||
+  if (d == nullptr || SizeOf(TypeOfC(*d)) != element_size || !d->c_batch_strides.empty() || d->ldc != 0 ||
       HasEpilogue(*d)) {
     return false;
   }

@@ -52,10 +52,14 @@ Need Reduce(ReduceKind kind, TypeRef type, TypeRef index_type) {
   };
 }
 
-Need MatMul(TypeRef type) {
+Need MatMul(TypeRef type) { return MatMul(type, DType::kInvalid, DType::kInvalid); }
+
+Need MatMul(TypeRef type, TypeRef b_type, TypeRef c_type) {
   return [=](Needs& n) {
     MatMulDesc desc;
     desc.type = type.In(n);
+    desc.b_type = b_type.In(n);
+    desc.c_type = c_type.In(n);
     for (bool a : {false, true}) {
       for (bool b : {false, true}) {
         desc.transpose_a = a;

@@ -70,6 +70,7 @@ Need Cast(TypeRef from, TypeRef to);
 Need Reduce(ReduceKind kind, TypeRef type, TypeRef index_type = DType::kInt64);
 // Transposed or not, on both sides; for complex types with the conjugate transpose.
 Need MatMul(TypeRef type);
+Need MatMul(TypeRef type, TypeRef b_type, TypeRef c_type);
 Need Softmax(SoftmaxKind kind, TypeRef type, TypeRef label_type = DType::kInt64);
 // Copies of elements of a type's size.
 Need Copy(TypeRef type);

@@ -126,8 +126,10 @@ const char* WithEpilogue(const Desc& desc) {
 // An epilogue of what `c` says.
 Status CheckEpilogue(const char* what, const ElementwiseDesc& desc, const Operand& c, Footprint* f) {
   const Program& p = *desc.program;
-  XPU_REQUIRE(p.num_inputs() >= 1 && p.inputs()[0] == c.type && p.num_outputs() >= 1 && p.output_type(0) == c.type,
-              errors::InvalidArgument(what, ": the epilogue's first input and first output are not of ", Name(c.type)));
+  XPU_REQUIRE(p.num_inputs() >= 1 && p.inputs()[0] == c.type,
+              errors::InvalidArgument(what, ": the epilogue's first input is not of ", Name(c.type)));
+  XPU_REQUIRE(p.num_outputs() >= 1 && SizeOf(p.output_type(0)) == SizeOf(c.type),
+              errors::InvalidArgument(what, ": the epilogue's first output is not of ", SizeOf(c.type), " bytes"));
   XPU_REQUIRE(f->num_in + p.num_inputs() - 1 <= Program::kMaxInputs,
               errors::InvalidArgument(what, ": the epilogue has ", p.num_inputs(), " inputs, expected ",
                                       Program::kMaxInputs + 1 - f->num_in, " or fewer"));
@@ -149,21 +151,21 @@ Status Check(const MatMulDesc& desc, Footprint* f) {
   const int64_t row_strides[] = {desc.lda, desc.ldb, desc.ldc};
   XPU_RETURN_IF_ERROR(RequireAtLeast(0, "MatMul: a row stride", row_strides, 3));
   XPU_RETURN_IF_ERROR(RequireDefined(desc));
-  const auto matrix = [&](const Dims& batch_strides, int64_t rows, int64_t columns, int64_t row_stride,
+  const auto matrix = [&](const Dims& batch_strides, int64_t rows, int64_t columns, int64_t row_stride, DType type,
                           Operand* operand) {
     return View("MatMul")
         .Strided(desc.batch, batch_strides)
         .Strided(rows, row_stride != 0 ? row_stride : columns)
         .Strided(columns, 1)
-        .As(desc.type, operand);
+        .As(type, operand);
   };
   const auto [a_rows, a_columns] = desc.transpose_a ? std::pair(desc.k, desc.m) : std::pair(desc.m, desc.k);
   const auto [b_rows, b_columns] = desc.transpose_b ? std::pair(desc.n, desc.k) : std::pair(desc.k, desc.n);
-  XPU_RETURN_IF_ERROR(matrix(desc.a_batch_strides, a_rows, a_columns, desc.lda, NextIn(f)));
-  XPU_RETURN_IF_ERROR(matrix(desc.b_batch_strides, b_rows, b_columns, desc.ldb, NextIn(f)));
+  XPU_RETURN_IF_ERROR(matrix(desc.a_batch_strides, a_rows, a_columns, desc.lda, desc.type, NextIn(f)));
+  XPU_RETURN_IF_ERROR(matrix(desc.b_batch_strides, b_rows, b_columns, desc.ldb, TypeOfB(desc), NextIn(f)));
   const bool dense = desc.c_batch_strides.empty() && (desc.ldc == 0 || desc.ldc == desc.n);
   Operand c;
-  if (dense) XPU_RETURN_IF_ERROR(View("MatMul").Dense(desc.batch).Dense({desc.m, desc.n}).As(desc.type, &c));
+  if (dense) XPU_RETURN_IF_ERROR(View("MatMul").Dense(desc.batch).Dense({desc.m, desc.n}).As(TypeOfC(desc), &c));
   if (HasEpilogue(desc)) {
     XPU_REQUIRE(dense, errors::InvalidArgument("MatMul: c has strides, and an epilogue"));
     return CheckEpilogue("MatMul", desc.epilogue, c, f);
@@ -173,11 +175,21 @@ Status Check(const MatMulDesc& desc, Footprint* f) {
     return OkStatus();
   }
   XPU_RETURN_IF_ERROR(RequireRank("MatMul: batch strides of c", desc.c_batch_strides, desc.batch));
-  return matrix(desc.c_batch_strides, desc.m, desc.n, desc.ldc, NextOut(f));
+  return matrix(desc.c_batch_strides, desc.m, desc.n, desc.ldc, TypeOfC(desc), NextOut(f));
 }
 
-bool IsDefined(const MatMulDesc& desc) { return desc.type >= DType::kInt8; }
-std::string Name(const MatMulDesc& desc) { return errors::Concat("MatMul of ", Name(desc.type), WithEpilogue(desc)); }
+bool IsDefined(const MatMulDesc& desc) {
+  const auto is_byte = [](DType type) { return type == DType::kInt8 || type == DType::kUint8; };
+  if (!IsMixed(desc)) return desc.type >= DType::kInt8;
+  return is_byte(desc.type) && is_byte(TypeOfB(desc)) && TypeOfC(desc) == DType::kInt32;
+}
+
+std::string Name(const MatMulDesc& desc) {
+  std::string name = errors::Concat("MatMul of ", Name(desc.type));
+  if (TypeOfB(desc) != desc.type) name += errors::Concat(" and ", Name(TypeOfB(desc)));
+  if (TypeOfC(desc) != desc.type) name += errors::Concat(" to ", Name(TypeOfC(desc)));
+  return name + WithEpilogue(desc);
+}
 
 namespace {
 

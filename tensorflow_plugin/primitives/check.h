@@ -86,6 +86,12 @@ inline DType ResultType(const ReduceDesc& desc) { return IsArgKind(desc.kind) ? 
 // How the filter of a forward convolution with packed_filter_bytes is laid out.
 ConvolutionDesc PackingOf(ConvolutionDesc desc);
 
+inline DType TypeOfB(const MatMulDesc& desc) { return desc.b_type == DType::kInvalid ? desc.type : desc.b_type; }
+inline DType TypeOfC(const MatMulDesc& desc) { return desc.c_type == DType::kInvalid ? desc.type : desc.c_type; }
+
+// Whether the matrices of a product are of more than one type.
+inline bool IsMixed(const MatMulDesc& desc) { return TypeOfB(desc) != desc.type || TypeOfC(desc) != desc.type; }
+
 // Of a MatMulDesc or ConvolutionDesc.
 template <typename Desc>
 bool HasEpilogue(const Desc& desc) {

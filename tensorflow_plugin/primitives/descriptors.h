@@ -76,13 +76,16 @@ struct ReduceDesc {
 // one stored row to the next (0: dense, that is k or m, n or k, and n), batches are strided (0 broadcasts a or b).
 //   in:  a [m,k] (or [k,m] if transpose_a), b [k,n] (or [n,k] if transpose_b), the epilogue's inputs but its first
 //   out: c [batch..., m, n]; dense if c_batch_strides is empty; zeros when k is 0; or the epilogue's outputs
-// half and bfloat16 accumulate in float.
+// half and bfloat16 accumulate in float; integers wrap.
+//
+// All three are of `type`, or a and b are each of int8 or uint8 and c is of int32: then b_type and c_type are set.
 //
 // An epilogue is a program over c, which is dense then, element by element in row-major order, whatever the epilogue's
-// shape. Its first input is the element, rounded to `type`; in_strides[0] means nothing. Its first output is of `type`,
-// too; all of them are dense. It cannot fail.
+// shape. Its first input is the element, rounded to c's type; in_strides[0] means nothing. Its first output has
+// elements of c's size; all of them are dense. It cannot fail.
 struct MatMulDesc {
   DType type = DType::kFloat;
+  DType b_type = DType::kInvalid, c_type = DType::kInvalid;  // kInvalid: `type`
   Dims batch;
   Dims a_batch_strides, b_batch_strides, c_batch_strides;
   int64_t m = 0, n = 0, k = 0;

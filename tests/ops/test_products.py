@@ -180,3 +180,21 @@ def test_batches_broadcast(op, dtype, a, b):
         if dtype == tf.bfloat16:
             want = tf.cast(want, tf.bfloat16)  # exact sums, rounded once
         np.testing.assert_array_equal(tf.cast(got, tf.complex128), tf.cast(want, tf.complex128))
+
+
+@pytest.mark.host_only
+@pytest.mark.parametrize("types", [("int8", "int8"), ("int8", "uint8"), ("uint8", "int8"), ("uint8", "uint8")])
+@pytest.mark.parametrize(("rows", "terms", "columns"), [(1, 300, 200), (5, 1100, 65), (70, 33, 130)])
+def test_bytes_make_integers(types, rows, terms, columns):
+    """Sums of the extremes leave what float32 counts exactly."""
+    random = np.random.default_rng(0)
+    x, y = (
+        random.choice([np.iinfo(dtype).min, np.iinfo(dtype).max, 3], shape).astype(dtype)
+        for dtype, shape in zip(types, [(2, rows, terms), (terms, columns)])
+    )
+    with tf.device(XPU):
+        got = raw.BatchMatMulV3(x=x, y=y, Tout=tf.int32)
+        turned = raw.BatchMatMulV3(x=x, y=y.T, Tout=tf.int32, adj_y=True)
+    assert "XPU" in got.backing_device
+    for product in (got, turned):
+        np.testing.assert_array_equal(product, np.matmul(x.astype(np.int64), y.astype(np.int64)))

@@ -165,7 +165,8 @@ int64_t Estimate(const MatMulDesc& desc) {
   // With few rows or columns it is reading that takes the time; it is faster than copying.
   const double elements = rows * k + batches * k * n;
   const double reading = elements * static_cast<double>(SizeOf(desc.type)) / (2 * kBytesPerNs);
-  return Total(std::max(rows * n * k * MultiplyAddNs(desc.type), reading) + EpilogueNs(desc));
+  const double multiply_add = IsMixed(desc) ? 0.01 : MultiplyAddNs(desc.type);  // bytes are four to a lane
+  return Total(std::max(rows * n * k * multiply_add, reading) + EpilogueNs(desc));
 }
 
 int64_t Estimate(const ConvolutionDesc& desc) {

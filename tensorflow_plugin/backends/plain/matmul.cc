@@ -21,9 +21,9 @@ std::complex<T> MaybeConjugate(std::complex<T> v, bool conjugate) {
   return conjugate ? std::conj(v) : v;
 }
 
-template <typename T>
-void Multiply(const MatMulDesc& d, const T* a, const T* b, T* c) {
-  using A = Accumulator<T>;
+template <typename C, typename TA, typename TB>
+void Multiply(const MatMulDesc& d, const TA* a, const TB* b, C* c) {
+  using A = Accumulator<C>;
   const int64_t lda = d.lda ? d.lda : d.transpose_a ? d.m : d.k;
   const int64_t ldb = d.ldb ? d.ldb : d.transpose_b ? d.k : d.n;
   const int64_t ldc = d.ldc ? d.ldc : d.n;
@@ -36,7 +36,7 @@ void Multiply(const MatMulDesc& d, const T* a, const T* b, T* c) {
         sum += static_cast<A>(MaybeConjugate(a[i * a_row + l * a_col], d.conjugate_a)) *
                static_cast<A>(MaybeConjugate(b[l * b_row + j * b_col], d.conjugate_b));
       }
-      c[i * ldc + j] = static_cast<T>(sum);
+      c[i * ldc + j] = static_cast<C>(sum);
     }
   }
 }
@@ -49,8 +49,11 @@ Status Run(const MatMulDesc& d, const Args& args) {
     c_strides = DenseStrides(d.batch);
     for (int i = 0; i < c_strides.rank(); ++i) c_strides[i] *= d.m * d.n;
   }
-  VisitType(d.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  // The types' order is a's, b's and c's.
+  const auto multiply = [&](auto a_tag, auto b_tag, auto c_tag) {
+    using A = typename decltype(a_tag)::type;
+    using B = typename decltype(b_tag)::type;
+    using C = typename decltype(c_tag)::type;
     const int64_t batches = d.batch.num_elements();
     for (int64_t i = 0; i < batches; ++i) {
       int64_t a_offset = 0, b_offset = 0, c_offset = 0, rest = i;
@@ -61,10 +64,18 @@ Status Run(const MatMulDesc& d, const Args& args) {
         b_offset += at * d.b_batch_strides[axis];
         c_offset += at * c_strides[axis];
       }
-      Multiply<T>(d, static_cast<const T*>(args.in[0]) + a_offset, static_cast<const T*>(args.in[1]) + b_offset,
-                  static_cast<T*>(args.out[0]) + c_offset);
+      Multiply(d, static_cast<const A*>(args.in[0]) + a_offset, static_cast<const B*>(args.in[1]) + b_offset,
+               static_cast<C*>(args.out[0]) + c_offset);
     }
-  });
+  };
+  if (IsMixed(d)) {
+    const auto visit_byte = [](DType type, auto&& f) {
+      return type == DType::kInt8 ? f(TypeTag<int8_t>{}) : f(TypeTag<uint8_t>{});
+    };
+    visit_byte(d.type, [&](auto a) { visit_byte(TypeOfB(d), [&](auto b) { multiply(a, b, TypeTag<int32_t>{}); }); });
+  } else {
+    VisitType(d.type, [&](auto tag) { multiply(tag, tag, tag); });
+  }
   return OkStatus();
 }
 

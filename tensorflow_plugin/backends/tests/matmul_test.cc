@@ -325,6 +325,119 @@ const Program* TwoOutputs(DType type) {
   return builder.Build();
 }
 
+const DType kBytes[] = {DType::kInt8, DType::kUint8};
+
+MatMulDesc OfBytes(MatMulDesc d, DType b_type) {
+  d.b_type = b_type;
+  d.c_type = DType::kInt32;
+  return d;
+}
+
+// Products of bytes as CompareWithGaps has them, against sums in 64 bits.
+void CompareBytes(MatMulDesc d, int flags, int64_t gap, bool share_b) {
+  d.transpose_a = flags & 1;
+  d.transpose_b = flags & 2;
+  const int64_t a_rows = d.transpose_a ? d.k : d.m, b_rows = d.transpose_b ? d.n : d.k;
+  d.lda = (d.transpose_a ? d.m : d.k) + gap;
+  d.ldb = (d.transpose_b ? d.k : d.n) + gap;
+  d.ldc = d.n + gap;
+  d.a_batch_strides = d.b_batch_strides = d.c_batch_strides = DenseStrides(d.batch);
+  for (int i = 0; i < d.batch.rank(); ++i) {
+    d.a_batch_strides[i] *= a_rows * d.lda;
+    d.b_batch_strides[i] *= share_b ? 0 : b_rows * d.ldb;
+    d.c_batch_strides[i] *= d.m * d.ldc;
+  }
+  const int64_t batches = d.batch.num_elements(), c_size = batches * d.m * d.ldc;
+  const Array a = Random(d.type, batches * a_rows * d.lda, 1, -128.9, 255.9);
+  const Array b = Random(d.b_type, (share_b ? 1 : batches) * b_rows * d.ldb, 2, -128.9, 255.9);
+  const Array before = Random(DType::kInt32, c_size, 3);
+  MatMulDesc wide = d;
+  wide.type = wide.b_type = wide.c_type = DType::kInt64;
+  const auto widened = [](const Array& bytes) {
+    std::vector<double> values(bytes.size());
+    for (int64_t i = 0; i < bytes.size(); ++i) values[i] = RealAt(bytes, i);
+    return Values(DType::kInt64, values);
+  };
+  const Array initial = widened(before);
+  const Array sums = AsTheReference(wide, {widened(a), widened(b)}, {{DType::kInt64, c_size, &initial}}).out[0];
+  std::vector<double> want(c_size);
+  for (int64_t i = 0; i < c_size; ++i) want[i] = RealAt(sums, i);
+  Expect(d, {a, b}, {{DType::kInt32, c_size, &before}}, {{Values(DType::kInt32, want)}},
+         errors::Concat("bytes, batch ", d.batch.ToString(), " ", d.m, "x", d.k, "x", d.n, " flags ", flags, " gap ",
+                        gap));
+}
+
+// On both sides of a register tile, of the rows for which b is read as it lies, of a group of columns and of a block of
+// terms.
+TEST(MatMul, Bytes) {
+  const int64_t sizes[][3] = {{1, 1, 1},    {1, 64, 64},   {2, 129, 70}, {4, 1100, 33},  {5, 63, 31},
+                              {6, 200, 65}, {33, 65, 130}, {70, 40, 7},  {13, 31, 2051}, {1, 5, 4099}};
+  for (DType a : kBytes) {
+    for (DType b : kBytes) {
+      for (const auto& s : sizes) {
+        for (int flags = 0; flags < 4; ++flags) {
+          const int64_t gap = s[0] % 2 == 1 ? 3 : 0;
+          CompareBytes(OfBytes(Dense(a, s[0], s[1], s[2], {2}), b), flags, gap, gap == 0);
+        }
+      }
+    }
+  }
+}
+
+// Large enough to be shared out, by columns and by rows.
+TEST(MatMul, LargeProductsOfBytes) {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{200, 300, 520}, {520, 64, 300}, {3, 5000, 300}}) {
+    CompareBytes(OfBytes(Dense(DType::kInt8, m, n, k), DType::kInt8), 0, 0, false);
+    CompareBytes(OfBytes(Dense(DType::kUint8, m, n, k), DType::kInt8), 2, 1, false);
+  }
+}
+
+// Sums of extremes are beyond what 16 bits hold, and float; those that leave 32 bits wrap.
+TEST(MatMul, ExtremesOfBytes) {
+  const auto extremes = [](DType type) {
+    return type == DType::kInt8 ? std::vector<double>{-128, 127} : std::vector<double>{255, 0};
+  };
+  for (DType a_type : kBytes) {
+    for (DType b_type : kBytes) {
+      for (int64_t k : {2, 1029}) {
+        for (int64_t m : {1, 7}) {
+          for (const double a : extremes(a_type)) {
+            for (const double b : extremes(b_type)) {
+              const MatMulDesc d = OfBytes(Dense(a_type, m, 70, k), b_type);
+              const std::vector<double> all_a(m * k, a), all_b(70 * k, b), sums(m * 70, a * b * static_cast<double>(k));
+              ExpectByHand(d, {Values(a_type, all_a), Values(b_type, all_b)}, {{DType::kInt32, m * 70}},
+                           {{Values(DType::kInt32, sums)}}, errors::Concat("extremes ", a, " and ", b, ", k ", k));
+            }
+          }
+        }
+      }
+    }
+  }
+  const int64_t k = 140'000;
+  const MatMulDesc d = OfBytes(Dense(DType::kInt8, 1, 1, k), DType::kInt8);
+  const Array low = Values(DType::kInt8, std::vector<double>(k, -128));
+  ExpectByHand(d, {low, low}, {{DType::kInt32, 1}}, {{Values(DType::kInt32, std::vector<double>{-2001207296.0})}},
+               "a sum that wraps");
+}
+
+// The epilogue makes float numbers of the integers, in their place.
+TEST(MatMul, EpilogueOfBytes) {
+  ProgramBuilder builder;
+  const auto element = builder.Input(DType::kInt32), scale = builder.Input(DType::kFloat);
+  builder.Output(builder.Apply(Opcode::kMul, builder.Cast(element, DType::kFloat), scale));
+  const Program* const program = builder.Build();
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{2, 3, 5}, {300, 130, 200}}) {
+    MatMulDesc d = OfBytes(Dense(DType::kInt8, m, n, k), DType::kInt8);
+    d.epilogue.program = program;
+    d.epilogue.shape = {m, n};
+    d.epilogue.in_strides[1] = {0, 1};
+    ExpectAsTheReference(d,
+                         {Random(DType::kInt8, m * k, 1, -128, 127), Random(DType::kInt8, k * n, 2, -128, 127),
+                          Random(DType::kFloat, n, 3)},
+                         {{DType::kFloat, m * n}}, errors::Concat("epilogue of bytes ", m, "x", n));
+  }
+}
+
 TEST(MatMul, EpilogueByHand) {
   for (DType type : kTypes) {
     MatMulDesc d = Dense(type, 2, 2, 3);

@@ -1,5 +1,6 @@
 // MatMul and BatchMatMul: shapes and broadcasting; the work is one MatMul primitive.
 #include <algorithm>
+#include <string_view>
 
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -77,7 +78,13 @@ void FoldBatch(MatMulDesc* desc) {
 
 class MatMulKernel : public OpKernel {
  public:
-  MatMulKernel(Construction& c, BatchRule rule, const char* type_attr) : rule_(rule), type_(c.Attr<DType>(type_attr)) {
+  MatMulKernel(Construction& c, BatchRule rule, const char* type_attr)
+      : rule_(rule), type_(c.Attr<DType>(type_attr)), b_type_(type_), c_type_(type_) {
+    // BatchMatMulV3
+    if (std::string_view(type_attr) == "Ta") {
+      b_type_ = c.Attr<DType>("Tb");
+      c_type_ = c.Attr<DType>("Tout");
+    }
     transpose_a_ = c.Attr<bool>(rule == BatchRule::kNone ? "transpose_a" : "adj_x");
     transpose_b_ = c.Attr<bool>(rule == BatchRule::kNone ? "transpose_b" : "adj_y");
   }
@@ -90,6 +97,8 @@ class MatMulKernel : public OpKernel {
 
     MatMulDesc desc;
     desc.type = type_;
+    desc.b_type = b_type_;
+    desc.c_type = c_type_;
     desc.transpose_a = transpose_a_;
     desc.transpose_b = transpose_b_;
     // adj_x and adj_y mean the conjugate transpose.
@@ -118,6 +127,7 @@ class MatMulKernel : public OpKernel {
  private:
   const BatchRule rule_;
   const DType type_;
+  DType b_type_, c_type_;
   bool transpose_a_, transpose_b_;
 };
 
@@ -141,7 +151,7 @@ void RegisterMatMul(Registry& registry) {
       .AllHostFor(DType::kInt32, {"x", "y", "output"})
       .Requires(needs::MatMul("T"))
       .Kernel<MatMulKernel>(BatchRule::kBroadcast, "T");
-  // All three types are the same.
+  // All three types are the same, or bytes make integers.
   for (DType type : Union(types, {DType::kInt16, DType::kInt32})) {
     const bool host = type == DType::kInt32;
     auto entry = registry.Op("BatchMatMulV3");
@@ -149,6 +159,12 @@ void RegisterMatMul(Registry& registry) {
     if (host) entry.AllHostFor(type, {"x", "y", "output"});
     entry.Requires(needs::MatMul("Ta")).Kernel<MatMulKernel>(BatchRule::kBroadcast, "Ta");
   }
+  registry.Op("BatchMatMulV3")
+      .Types("Ta", {DType::kInt8, DType::kUint8})
+      .Types("Tb", {DType::kInt8, DType::kUint8})
+      .Types("Tout", {DType::kInt32})
+      .Requires(needs::MatMul("Ta", "Tb", "Tout"))
+      .Kernel<MatMulKernel>(BatchRule::kBroadcast, "Ta");
 }
 
 }  // namespace xpu

@@ -38,7 +38,7 @@ def batch_matmul(broadcast):
                 dtype = t.get("T") or t["Ta"]
                 kwargs = {
                     "x": r.uniform((*a, 5, 7), dtype, -2, 2),
-                    "y": r.uniform((*b, 9, 7) if adj else (*b, 7, 9), dtype, -2, 2),
+                    "y": r.uniform((*b, 9, 7) if adj else (*b, 7, 9), t.get("Tb", dtype), -2, 2),
                     "adj_y": adj,
                 }
                 if "Ta" in t or "Tout" in t:

@@ -15,7 +15,8 @@ const InstrTable& ActiveTable() {
   };
   // One each, since tests change the instruction set.
   switch (ActiveIsa()) {
-    case Isa::kAvx512: {
+    case Isa::kAvx512:
+    case Isa::kAvx512Vnni: {
       static const InstrTable table = make();
       return table;
     }

@@ -17,6 +17,7 @@
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/matmul/few_rows.h"
 #include "tensorflow_plugin/backends/cpu/matmul/gemm.h"
+#include "tensorflow_plugin/backends/cpu/matmul/integer_matmul.h"
 #include "tensorflow_plugin/backends/cpu/onednn.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
@@ -106,10 +107,10 @@ StridedMatrix<T> Transposed(const StridedMatrix<T>& m) {
 }
 
 // Runs one product per batch: with many batches a thread takes whole products, else all threads share each.
-template <typename T, typename Multiply>
+template <typename T, typename C = T, typename Multiply>
 void ForEachProduct(const MatMulDesc& d, const Args& args, const ThreadTeam& team, Multiply&& multiply) {
   const T *a = static_cast<const T*>(args.in[0]), *b = static_cast<const T*>(args.in[1]);
-  T* c = static_cast<T*>(args.out[0]);
+  C* c = static_cast<C*>(args.out[0]);
   const int64_t batches = d.batch.num_elements(), work = std::max<int64_t>(1, d.m * d.n * d.k);
   auto run = [&](int64_t begin, int64_t end, const ThreadTeam& inner) {
     ForEachBatch(d, begin, end, [&](int64_t a_offset, int64_t b_offset, int64_t c_offset) {
@@ -150,6 +151,18 @@ void RunComplexGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
     Gemm<Real>(d.m, d.n, d.k, a(1), b(1), c(0), -a_sign * b_sign, true, inner);
     Gemm<Real>(d.m, d.n, d.k, a(0), b(1), c(1), b_sign, false, inner);
     Gemm<Real>(d.m, d.n, d.k, a(1), b(0), c(1), a_sign, true, inner);
+  });
+}
+
+void RunBytes(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  using Byte = uint8_t;
+  const auto view = [](const Byte* data, bool transpose, int64_t ld, DType type) {
+    const StridedMatrix<const Byte> m = View(data, transpose, ld);
+    return ByteMatrix{m.data, m.row_stride, m.col_stride, type == DType::kInt8};
+  };
+  ForEachProduct<Byte, int32_t>(d, args, team, [&](const Byte* a, const Byte* b, int32_t* c, const ThreadTeam& inner) {
+    MultiplyBytes(d.m, d.n, d.k, view(a, d.transpose_a, d.lda, d.type), view(b, d.transpose_b, d.ldb, TypeOfB(d)),
+                  View(c, false, d.ldc), inner);
   });
 }
 
@@ -443,6 +456,10 @@ Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team
     return plain::Run(desc, args);
   }
   const MatMulDesc d = Canonical(desc);
+  if (IsMixed(d)) {
+    RunBytes(d, args, team);
+    return OkStatus();
+  }
   switch (d.type) {
     case DType::kHalf:
     case DType::kBFloat16:

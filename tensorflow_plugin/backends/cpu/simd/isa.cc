@@ -11,8 +11,9 @@ namespace {
 std::atomic<int> override_isa{-1};
 
 Isa Best() {
-  if (HasIsa(Isa::kAvx512)) return Isa::kAvx512;
-  return HasIsa(Isa::kAvx2) ? Isa::kAvx2 : Isa::kBaseline;
+  int best = kNumIsas - 1;
+  while (!HasIsa(static_cast<Isa>(best))) --best;
+  return static_cast<Isa>(best);
 }
 
 Isa FromEnvironment() {
@@ -25,7 +26,7 @@ Isa FromEnvironment() {
 }  // namespace
 
 const char* Name(Isa isa) {
-  constexpr const char* names[kNumIsas] = {"baseline", "avx2", "avx512"};
+  constexpr const char* names[kNumIsas] = {"baseline", "avx2", "avx512", "avx512_vnni"};
   return names[static_cast<int>(isa)];
 }
 
@@ -39,6 +40,8 @@ bool HasIsa(Isa isa) {
     case Isa::kAvx512:
       return HasIsa(Isa::kAvx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    case Isa::kAvx512Vnni:
+      return HasIsa(Isa::kAvx512) && __builtin_cpu_supports("avx512vnni");
   }
   return false;
 #else
@@ -58,7 +61,7 @@ Isa ChooseIsa(const char* requested, std::string* warning) {
     return best;
   }
   *warning = std::string("tensorflow_xpu: TF_XPU_ISA=\"") + requested +
-             "\" is unknown; expected baseline, avx2 or avx512; using " + Name(best);
+             "\" is unknown; expected baseline, avx2, avx512 or avx512_vnni; using " + Name(best);
   return best;
 }
 

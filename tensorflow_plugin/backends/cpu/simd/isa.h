@@ -13,11 +13,11 @@
 
 namespace xpu::cpu {
 
-enum class Isa { kBaseline, kAvx2, kAvx512 };
-inline constexpr int kNumIsas = 3;
+enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Vnni };  // each has what those before it have
+inline constexpr int kNumIsas = 4;
 
-// The spelling of the environment variable TF_XPU_ISA: "baseline", "avx2" (with FMA and F16C) or "avx512" (F, BW, DQ
-// and VL).
+// The spelling of the environment variable TF_XPU_ISA: "baseline", "avx2" (with FMA and F16C), "avx512" (F, BW, DQ
+// and VL) or "avx512_vnni".
 const char* Name(Isa isa);
 
 // Whether this CPU has it.
@@ -44,7 +44,7 @@ class ScopedIsa {
 
 #if defined(__x86_64__)
 #define XPU_PICK_ISA(...)                                                     \
-  (::xpu::cpu::ActiveIsa() == ::xpu::cpu::Isa::kAvx512 ? &avx512::__VA_ARGS__ \
+  (::xpu::cpu::ActiveIsa() >= ::xpu::cpu::Isa::kAvx512 ? &avx512::__VA_ARGS__ \
    : ::xpu::cpu::ActiveIsa() == ::xpu::cpu::Isa::kAvx2 ? &avx2::__VA_ARGS__   \
                                                        : &baseline::__VA_ARGS__)
 #else

@@ -48,7 +48,7 @@ int64_t WorkspaceBytes(const Abilities& abilities, const MatMulDesc& desc) {
 }
 
 bool Supports(const Abilities& abilities, const MatMulDesc& desc) {
-  return HasRegister(abilities, desc.type) && desc.type != DType::kBool &&
+  return !IsMixed(desc) && HasRegister(abilities, desc.type) && desc.type != DType::kBool &&
          (!HasEpilogue(desc) || HasProgram(abilities, *desc.epilogue.program));
 }
 

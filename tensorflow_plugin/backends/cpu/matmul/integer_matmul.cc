@@ -1,0 +1,156 @@
+#include "tensorflow_plugin/backends/cpu/matmul/integer_matmul.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+
+namespace xpu::cpu {
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/integer_matmul_loops.inc"
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,prefer-vector-width=512")
+#define XPU_VECTOR_BYTES 64
+#define XPU_VNNI
+namespace vnni {
+#include "tensorflow_plugin/backends/cpu/matmul/integer_matmul_loops.inc"
+}
+#undef XPU_VNNI
+#undef XPU_VECTOR_BYTES
+#pragma GCC pop_options
+#endif
+
+namespace {
+
+using host_runtime::ThreadTeam;
+
+#if defined(__x86_64__)
+#define XPU_PICK_BYTES(function) (ActiveIsa() == Isa::kAvx512Vnni ? &vnni::function : XPU_PICK_ISA(function))
+#else
+#define XPU_PICK_BYTES(function) XPU_PICK_ISA(function)
+#endif
+
+// Terms of the sums that are packed at a time, a multiple of 4, and columns: together they fit into the second cache.
+constexpr int64_t kBlockTerms = 2048, kBlockColumns = 256;
+// Columns whose sums stay in the first cache, where b is read as it lies.
+constexpr int64_t kDirectColumns = 1024;
+// Multiplications, or elements of b that are read once, worth handing to another thread.
+constexpr int64_t kGrainWork = 1 << 20, kGrainBytes = 1 << 17;
+// What follows a row of a, in elements: a vector of any width may be read from its last element on.
+constexpr int64_t kPadding = 64;
+
+int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+// The rows of a, each followed by zeros, and what is to be added to the sums of each.
+struct Rows {
+  uint8_t* data;
+  int64_t stride;
+  int32_t* corrections;
+};
+
+// `factor` times the sum of a row corrects its sums.
+Rows CopyRows(int64_t m, int64_t k, const ByteMatrix& a, int32_t factor, const ThreadTeam& team, ScratchFrame* frame) {
+  Rows rows{};
+  rows.stride = RoundUp(k, kPadding);
+  rows.data = frame->Get<uint8_t>(m * rows.stride);
+  rows.corrections = frame->Get<int32_t>(m);
+  team.ParallelFor(m, kGrainBytes / k + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      uint8_t* to = rows.data + i * rows.stride;
+      const uint8_t* from = a.data + i * a.row_stride;
+      if (a.col_stride == 1) {
+        std::memcpy(to, from, static_cast<size_t>(k));
+      } else {
+        for (int64_t l = 0; l < k; ++l) to[l] = from[l * a.col_stride];
+      }
+      std::memset(to + k, 0, static_cast<size_t>(rows.stride - k));
+      uint32_t sum = 0;
+      if (factor != 0) {
+        for (int64_t l = 0; l < k; ++l) sum += static_cast<uint32_t>(a.is_signed ? static_cast<int8_t>(to[l]) : to[l]);
+      }
+      rows.corrections[i] = static_cast<int32_t>(sum * static_cast<uint32_t>(factor));
+    }
+  });
+  return rows;
+}
+
+}  // namespace
+
+void MultiplyBytes(int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b, StridedMatrix<int32_t> c,
+                   const ThreadTeam& team) {
+  const auto pack = XPU_PICK_BYTES(PackBytes);
+  const auto multiply_group = XPU_PICK_BYTES(MultiplyGroup);
+  const auto multiply_directly = XPU_PICK_BYTES(MultiplyDirectly);
+  const int64_t group = XPU_PICK_BYTES(GroupColumns)(), rows_at_once = XPU_PICK_BYTES(RowsAtOnce)();
+  const int64_t direct_rows = XPU_PICK_BYTES(DirectRows)();
+
+  // One side is signed, the other is not. A signed b has 128 added to become unsigned, an unsigned one subtracted.
+  const bool flips = a.is_signed == b.is_signed;
+  const uint8_t flip = flips ? 0x80 : 0;
+  const int32_t factor = !flips ? 0 : b.is_signed ? -128 : 128;
+  const bool in_columns = b.row_stride == 1 && (b.col_stride != 1 || n == 1);
+  const int64_t ldb = in_columns ? b.col_stride : b.row_stride;
+  const auto b_at = [&](int64_t l, int64_t j) { return b.data + l * b.row_stride + j * b.col_stride; };
+
+  ScratchFrame frame;
+  const Rows rows = CopyRows(m, k, a, factor, team, &frame);
+
+  // Packs some columns of b, and multiplies them with some rows of a.
+  const auto multiply_packed = [&](int64_t row_begin, int64_t row_end, int64_t begin, int64_t end) {
+    ScratchFrame inner;
+    const int64_t terms = std::min(RoundUp(k, 4), kBlockTerms), group_bytes = terms * group;
+    uint8_t* const packed = inner.Get<uint8_t>(RoundUp(end - begin, group) * terms);
+    for (int64_t l = 0; l < k; l += kBlockTerms) {
+      const int64_t deep = std::min(kBlockTerms, k - l);
+      pack(in_columns, b_at(l, begin), ldb, flip, deep, end - begin, packed, group_bytes);
+      for (int64_t i = row_begin; i < row_end; i += rows_at_once) {
+        for (int64_t j = begin; j < end; j += group) {
+          multiply_group(a.is_signed, std::min(rows_at_once, row_end - i), RoundUp(deep, 4) / 4,
+                         rows.data + i * rows.stride + l, rows.stride, packed + (j - begin) / group * group_bytes,
+                         std::min(group, end - j), rows.corrections + i, l > 0, c.data + i * c.row_stride + j,
+                         c.row_stride);
+        }
+      }
+    }
+  };
+
+  if (m <= direct_rows) {
+    const int64_t unit = in_columns ? 1 : group;
+    team.ParallelFor(n, RoundUp(kGrainBytes / k + 1, 64), [&](int64_t begin, int64_t end) {
+      ScratchFrame inner;
+      int32_t* const sums = inner.Get<int32_t>(m * kDirectColumns);
+      for (int64_t j = begin; j < end; j += kDirectColumns) {
+        const int64_t here = std::min(kDirectColumns, end - j), whole = here / unit * unit;
+        if (whole > 0) {
+          multiply_directly(a.is_signed, in_columns, m, whole, k, rows.data, rows.stride, b_at(0, j), ldb, flip,
+                            rows.corrections, sums, c.data + j, c.row_stride);
+        }
+        if (whole < here) multiply_packed(0, m, j + whole, j + here);
+      }
+    });
+    return;
+  }
+
+  // Each part packs what it needs of b, so that parts have all rows if there are columns enough.
+  const int64_t parts = std::clamp<int64_t>(m * n * k / kGrainWork, 1, 2 * team.size());
+  const int64_t columns = std::clamp(RoundUp((n + parts - 1) / parts, group), group, kBlockColumns);
+  const int64_t across = (n + columns - 1) / columns, down = std::max<int64_t>(1, parts / across);
+  const int64_t tall = RoundUp((m + down - 1) / down, rows_at_once);
+  const int64_t stacks = (m + tall - 1) / tall;
+  team.ParallelFor(across * stacks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      const int64_t row = part / across * tall, column = part % across * columns;
+      multiply_packed(row, std::min(m, row + tall), column, std::min(n, column + columns));
+    }
+  });
+}
+
+}  // namespace xpu::cpu
