@@ -9,6 +9,8 @@
 #include <thread>
 #include <unordered_set>
 
+#include "tensorflow_plugin/primitives/other_threads.h"
+
 namespace xpu {
 namespace {
 
@@ -22,6 +24,9 @@ constexpr std::chrono::milliseconds kStopped{50};
 constexpr std::chrono::microseconds kBetweenLooks{20};
 constexpr std::chrono::milliseconds kBetweenTries{1};
 constexpr int kTriesPerLock = 50;
+// How long the threads that TensorFlow and the program run may take until all of them sleep. One that always runs
+// would hold up every fork: each time in vain halves the patience.
+constexpr std::chrono::milliseconds kPatienceWithThreads{500}, kLeastPatienceWithThreads{10};
 
 // Lives for ever.
 struct State {
@@ -29,6 +34,7 @@ struct State {
   std::unordered_set<ForkLock*> locks;
   std::unordered_set<ForkParticipant*> participants;
   bool all_stopped = true;
+  std::chrono::milliseconds patience_with_threads = kPatienceWithThreads;
 };
 void BeforeFork();
 void AfterForkInParent();
@@ -69,9 +75,23 @@ void Resume(State& state) {
   for (ForkParticipant* p : state.participants) p->Resume();
 }
 
+// Other threads may be inside TensorFlow and hold its locks, which nobody would give back in the child. They hold none
+// for long: whoever sleeps has come to where it waits for work, for Python, or for a device.
+void AwaitThreads(State& state) {
+  state.mutex.lock();
+  const auto patience = state.participants.empty() ? std::chrono::milliseconds(0) : state.patience_with_threads;
+  state.mutex.unlock();
+  if (patience.count() == 0) return;
+  const bool asleep = AwaitOtherThreadsAsleep(patience);
+  state.mutex.lock();
+  state.patience_with_threads = asleep ? kPatienceWithThreads : std::max(patience / 2, kLeastPatienceWithThreads);
+  state.mutex.unlock();
+}
+
 void BeforeFork() {
   using Running = ForkParticipant::Running;
   State& state = TheState();
+  AwaitThreads(state);
   const auto begin = Clock::now();
   for (;;) {
     state.mutex.lock();

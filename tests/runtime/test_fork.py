@@ -213,6 +213,55 @@ print("well")
 
 
 @pytest.mark.slow
+def test_while_other_threads_run_ops():
+    """TensorFlow takes locks of its own in each op; a child in which one is held waits for ever."""
+    outcome = run_code(
+        f"""{CHILDREN}{WORK}
+LIMIT = 20
+known(x), known(x), step(tf.zeros([1000])), step(tf.zeros([1000]))
+stop = False
+
+def until_stopped(use):
+    while not stop:
+        use()
+
+@tf.function
+def branches(a):
+    return tf.cond(tf.reduce_sum(a) > 0, lambda: a @ a, lambda: a - 1)
+
+def eagerly():
+    y = x
+    for _ in range(10):
+        y = tf.tanh(y @ x) * 0.5
+    return y.numpy()
+
+branches(x)
+USES = [
+    eagerly, lambda: known(x).numpy(), lambda: branches(x).numpy(), gradient, lambda: tf.Variable(x).assign_add(x),
+]
+want, value = known(x).numpy(), (x + 1).numpy()
+hung = []
+for running in (USES[:1], USES[:2], USES[2:3], USES):
+    stop, threads = False, [threading.Thread(target=until_stopped, args=[use]) for use in running]
+    for thread in threads:
+        thread.start()
+    for i in range(40):
+        time.sleep(0.01 + 0.003 * (i % 7))
+        kind, seen = in_child(lambda: ((x + 1).numpy(), known(x).numpy()))
+        if kind != "is" or not same(seen[0], value) or not same(seen[1], want):
+            hung.append((len(running), i, kind, str(seen)[:200]))
+    stop = True
+    for thread in threads:
+        thread.join()
+assert not hung, hung
+print("well")
+""",
+        timeout=900,
+    )
+    assert outcome.stdout == "well\n", outcome
+
+
+@pytest.mark.slow
 def test_a_server_forks_workers_for_its_model(tmp_path):
     """As Keras's own test of loading a model in another process does, and with a pool."""
     outcome = run_code(

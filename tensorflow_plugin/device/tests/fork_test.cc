@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -140,6 +141,41 @@ TEST_F(Fork, WhileOthersUseTheDevice) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(UseAll(memory_, 30), 0);
+}
+
+// Such as TensorFlow's, of which nobody here knows: a thread that holds one runs, and sleeps when it has given it back.
+TEST_F(Fork, NobodyHoldsALockOfOthers) {
+  std::mutex of_others;
+  std::atomic<bool> stop{false};
+  std::thread thread([&] {
+    while (!stop) {
+      {
+        const std::lock_guard<std::mutex> lock(of_others);
+        const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(4);
+        while (std::chrono::steady_clock::now() < until) {
+        }
+      }
+      Sleep(2);
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(InChild([&] { return of_others.try_lock() ? 0 : 1; }), 0) << i;
+    Sleep(1 + i % 5);
+  }
+  stop = true;
+  thread.join();
+}
+
+// A thread that never sleeps holds up forks, but less and less.
+TEST_F(Fork, DoesNotWaitForEverForAThreadThatRuns) {
+  std::atomic<bool> stop{false};
+  std::thread thread([&] {
+    while (!stop) {
+    }
+  });
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(InChild([this] { return UseAll(memory_, 40); }), 0) << i;
+  stop = true;
+  thread.join();
 }
 
 // The fork does not wait for ever for what may wait for it: the child is told (exit_test.cc), and the parent goes on.
