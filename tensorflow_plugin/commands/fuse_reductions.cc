@@ -18,7 +18,7 @@ constexpr int64_t kMaxTwice = 4;
 constexpr int kMaxArrays = 2;
 
 // An input of a program in the making.
-struct ProgramInput {
+struct ExcerptInput {
   BufferSlice place;
   Dims shape, strides;
   int command_output = -1;  // which of those of the command whose excerpt this is; -1: none
@@ -28,7 +28,7 @@ struct ProgramInput {
 class Excerpt {
  public:
   // Values that the command stores, but at output `but`, are read from there, unless this is null.
-  Excerpt(const Command& command, const int* but, ProgramBuilder* builder, std::vector<ProgramInput>* sources)
+  Excerpt(const Command& command, const int* but, ProgramBuilder* builder, std::vector<ExcerptInput>* sources)
       : command_(command),
         desc_(std::get<ElementwiseDesc>(command.desc)),
         but_(but),
@@ -62,7 +62,7 @@ class Excerpt {
     const ProgramBuilder::Reg b = Info(instr.op).arity > 1 ? Of(instr.b) : a;
     return builder_.Again(instr, a, b, Info(instr.op).arity > 2 ? Of(instr.c) : a);
   }
-  ProgramBuilder::Reg Read(ProgramInput source, DType type) {
+  ProgramBuilder::Reg Read(ExcerptInput source, DType type) {
     sources_.push_back(std::move(source));
     return builder_.Input(type);
   }
@@ -71,13 +71,13 @@ class Excerpt {
   const ElementwiseDesc& desc_;
   const int* const but_;
   ProgramBuilder& builder_;
-  std::vector<ProgramInput>& sources_;
+  std::vector<ExcerptInput>& sources_;
   std::map<int, ProgramBuilder::Reg> known_;
   int64_t cost_ = 0;
 };
 
 // The strides over another shape of as many elements; false if an axis of it has no one stride.
-bool StridesOver(const Dims& shape, const ProgramInput& source, Dims* strides) {
+bool StridesOver(const Dims& shape, const ExcerptInput& source, Dims* strides) {
   StridedView view{source.shape, source.strides};
   Dims* const merged[] = {&view.strides};
   MergeDims(&view.shape, merged, 1);
@@ -140,7 +140,7 @@ class ReductionFuser {
     const Program& of_writer = *std::get<ElementwiseDesc>(from.desc).program;
 
     ProgramBuilder builder;
-    std::vector<ProgramInput> sources;
+    std::vector<ExcerptInput> sources;
     Excerpt excerpt(from, &output, &builder, &sources);
     std::vector<ProgramBuilder::Reg> inputs;
     for (int i = 0; i < p.num_inputs(); ++i) {
@@ -185,8 +185,8 @@ class ReductionFuser {
     return true;
   }
 
-  static int NumArrays(const std::vector<ProgramInput>& sources) {
-    return static_cast<int>(std::count_if(sources.begin(), sources.end(), [](const ProgramInput& source) {
+  static int NumArrays(const std::vector<ExcerptInput>& sources) {
+    return static_cast<int>(std::count_if(sources.begin(), sources.end(), [](const ExcerptInput& source) {
       return IsDense(source.shape, source.strides) && source.shape.num_elements() != 1;
     }));
   }
@@ -199,7 +199,7 @@ class ReductionFuser {
     ElementwiseDesc changed;
     changed.shape = desc.shape;
     ProgramBuilder builder;
-    std::vector<ProgramInput> sources;
+    std::vector<ExcerptInput> sources;
     Excerpt excerpt(*command, nullptr, &builder, &sources);
     for (int o = 0; o < desc.program->num_outputs(); ++o) {
       if (o == output) continue;
