@@ -176,8 +176,7 @@ TEST(Check, MatMul) {
   EXPECT_EQ(Invalid(desc, [](auto* d) { d->m = -1; }), "MatMul: an extent is -1, expected 0 or more");
   EXPECT_EQ(Invalid(desc, [](auto* d) { d->type = DType::kInvalid; }), "MatMul: the type is not set");
   EXPECT_EQ(Undefined(desc, [](auto* d) { d->type = DType::kBool; }), "MatMul of bool is not defined");
-  EXPECT_EQ(Undefined(desc, [](auto* d) { d->b_type = DType::kInt8; }),
-            "MatMul of float and int8 is not defined");
+  EXPECT_EQ(Undefined(desc, [](auto* d) { d->b_type = DType::kInt8; }), "MatMul of float and int8 is not defined");
   EXPECT_EQ(Undefined(desc,
                       [](auto* d) {
                         d->type = DType::kInt8;
@@ -235,8 +234,7 @@ TEST(Check, MatMulWithAnEpilogue) {
   EXPECT_EQ(f.num_out, 2);
   EXPECT_EQ(Invalid(desc, with(DType::kFloat, 16, Opcode::kAdd)),
             "MatMul: the epilogue has 16 inputs, expected 15 or fewer");
-  EXPECT_EQ(Invalid(desc, with(DType::kHalf, 1, Opcode::kAdd)),
-            "MatMul: the epilogue's first input is not of float");
+  EXPECT_EQ(Invalid(desc, with(DType::kHalf, 1, Opcode::kAdd)), "MatMul: the epilogue's first input is not of float");
   EXPECT_EQ(Invalid(desc, with(DType::kFloat, 1, Opcode::kLess)),
             "MatMul: the epilogue's first output is not of 4 bytes");
   EXPECT_EQ(Invalid(desc,
