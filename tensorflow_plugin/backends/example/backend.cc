@@ -120,9 +120,7 @@ struct ExampleCapabilities final : Capabilities {
     return all;
   }
   bool Supports(const CopyStridedDesc&) const override { return true; }
-  bool Supports(const MatMulDesc& d) const override {
-    return d.type == DType::kFloat && !IsMixed(d) && d.epilogue.program == nullptr;
-  }
+  bool Supports(const MatMulDesc& d) const override { return d.type == DType::kFloat && d.epilogue.program == nullptr; }
 } const kCapabilities;
 
 // Where element i of `shape`, counted row by row, lies by these strides.
