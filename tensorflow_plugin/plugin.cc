@@ -35,6 +35,7 @@
 #include "tensorflow_plugin/framework/variables.h"
 #include "tensorflow_plugin/graph/cluster_pass.h"
 #include "tensorflow_plugin/graph/placement_pass.h"
+#include "tensorflow_plugin/loader/json.h"
 #include "tensorflow_plugin/ops/ops.h"
 #include "tensorflow_plugin/primitives/float_precision.h"
 #include "tensorflow_plugin/profiler/profiler.h"
@@ -212,16 +213,12 @@ XPU_EXPORT const char* XpuCore_DescribeOthers() {
 // the next call of this thread.
 XPU_EXPORT const char* XpuCore_DescribeVocabulary() {
   thread_local std::string json;
-  const auto list = [](const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "\"" : ", \"") + name + "\"";
-    return "[" + text + "]";
-  };
 #define XPU_NAME(name) #name,
-  json = "{\"subdevice_types\": " + list(xpu::SubdeviceTypes()) +
-         ", \"primitives\": " + list({XPU_PRIMITIVES(XPU_NAME)}) + ", \"passes\": " + list(xpu::commands::PassNames()) +
-         "}";
+  const std::vector<std::string> primitives = {XPU_PRIMITIVES(XPU_NAME)};
 #undef XPU_NAME
+  json = "{\"subdevice_types\": " + xpu::JsonStrings(xpu::SubdeviceTypes()) +
+         ", \"primitives\": " + xpu::JsonStrings(primitives) +
+         ", \"passes\": " + xpu::JsonStrings(xpu::commands::PassNames()) + "}";
   return json.c_str();
 }
 

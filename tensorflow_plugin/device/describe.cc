@@ -50,11 +50,9 @@ std::string Devices(const Options& options, const Described& backend) {
 std::string DescribeDevices(const std::vector<std::string>& subdevice_types, const Options& options,
                             const Described& used) {
   const std::string isa = used.devices.empty() ? "" : used.devices[0].instruction_set;
-  std::string types;
-  for (const std::string& type : subdevice_types) types += (types.empty() ? "" : ", ") + JsonString(type);
   return Object({{"subdevice_type", JsonString(options.subdevice)},
                  {"instruction_set", JsonString(isa)},
-                 {"subdevice_types", "[" + types + "]"},
+                 {"subdevice_types", JsonStrings(subdevice_types)},
                  {"options", Object({{"device_count", std::to_string(options.backend.device_count)},
                                      {"memory_limit", std::to_string(options.backend.memory_limit)},
                                      {"isolate", options.backend.isolate_memory ? "true" : "false"}})},

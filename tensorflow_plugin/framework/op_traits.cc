@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "tensorflow_plugin/loader/json.h"
+
 namespace xpu {
 namespace {
 
@@ -36,13 +38,6 @@ std::map<std::string, Known>& All() {
   return *all;
 }
 
-template <typename Names>
-std::string JsonList(const Names& names) {
-  std::string json = "[";
-  for (const auto& name : names) json += std::string(json.size() > 1 ? ", " : "") + "\"" + name + "\"";
-  return json + "]";
-}
-
 }  // namespace
 
 std::vector<const char*> OpTraits::Names() const {
@@ -66,7 +61,7 @@ OpTraits TraitsOf(const std::string& op) {
 std::string DescribeTraits() {
   std::string json = "{";
   for (const auto& [op, known] : All()) {
-    json += std::string(json.size() > 1 ? ", " : "") + "\"" + op + "\": " + JsonList(known.traits.Names());
+    json += std::string(json.size() > 1 ? ", " : "") + "\"" + op + "\": " + JsonStrings(known.traits.Names());
   }
   return json + "}";
 }
@@ -86,7 +81,7 @@ std::string TakeDeeds() {
     for (auto& [op, known] : All()) {
       if (known.deeds[deed].exchange(false, std::memory_order_relaxed)) ops.push_back(op);
     }
-    json += std::string(deed > 0 ? ", " : "") + "\"" + kDeedNames[deed] + "\": " + JsonList(ops);
+    json += std::string(deed > 0 ? ", " : "") + "\"" + kDeedNames[deed] + "\": " + JsonStrings(ops);
   }
   return json + "}";
 }

@@ -86,7 +86,7 @@ const std::vector<TensorflowOps>& TableOfTensorflowOps() {
       {T::kKeepsNothing | T::kServesDirectCalls, {"IteratorGetNext", "IteratorGetNextAsOptional"}},
       {T::kServesDirectCalls, {"OptionalFromValue", "OptionalGetValue", "OptionalHasValue", "OptionalNone"}},
 
-      // TensorLists. (For a few types the plugin registers the CPU's kernels: ops/tensor_lists.cc.)
+      // TensorLists. (For a few types the plugin registers the CPU's kernels: ops/state/tensor_lists.cc.)
       {T::kOfTensorLists, {"TensorListElementShape", "TensorListGetItem", "TensorListLength", "TensorListResize"}},
       {T::kOfTensorLists | T::kMakesTensorList, {"TensorListConcatLists", "TensorListReserve", "TensorListSetItem"}},
       {T::kOfTensorLists | T::kMakesTensorList | T::kAccumulates,

@@ -1,4 +1,4 @@
-// Strings in JSON: header-only, since the loader links against nothing.
+// Strings in JSON, and lists of them: header-only, since the loader links against nothing.
 #ifndef TENSORFLOW_PLUGIN_LOADER_JSON_H_
 #define TENSORFLOW_PLUGIN_LOADER_JSON_H_
 
@@ -21,6 +21,14 @@ inline std::string JsonString(const std::string& text) {
     }
   }
   return json + '"';
+}
+
+// The texts as a JSON array.
+template <typename Texts>
+std::string JsonStrings(const Texts& texts) {
+  std::string json;
+  for (const std::string& text : texts) json += (json.empty() ? "" : ", ") + JsonString(text);
+  return "[" + json + "]";
 }
 
 }  // namespace xpu

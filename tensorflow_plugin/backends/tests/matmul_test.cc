@@ -42,28 +42,40 @@ void Compare(const MatMulDesc& d, int64_t a_batches, int64_t b_batches) {
           d.batch.num_elements() * d.m * d.n);
 }
 
-// The same with `gap` elements between the rows of all matrices, which in c keep what was there, transposed as bits 0
-// (a) and 1 (b) of `flags` say; all of the batch share b, if they are to.
-void CompareWithGaps(MatMulDesc d, int flags, int64_t gap, bool share_b) {
-  d.transpose_a = flags & 1;
-  d.transpose_b = flags & 2;
-  const int64_t a_rows = d.transpose_a ? d.k : d.m, b_rows = d.transpose_b ? d.n : d.k;
-  d.lda = (d.transpose_a ? d.m : d.k) + gap;
-  d.ldb = (d.transpose_b ? d.k : d.n) + gap;
-  d.ldc = d.n + gap;
-  d.a_batch_strides = d.b_batch_strides = d.c_batch_strides = DenseStrides(d.batch);
-  for (int i = 0; i < d.batch.rank(); ++i) {
-    d.a_batch_strides[i] *= a_rows * d.lda;
-    d.b_batch_strides[i] *= share_b ? 0 : b_rows * d.ldb;
-    d.c_batch_strides[i] *= d.m * d.ldc;
+// A product with gaps, and how many elements its matrices span.
+struct WithGaps {
+  // With `gap` elements between the rows of all matrices, transposed as bits 0 (a) and 1 (b) of `flags` say; all of the
+  // batch share b, if they are to.
+  WithGaps(const MatMulDesc& dense, int flags, int64_t gap, bool share_b) : d(dense) {
+    d.transpose_a = flags & 1;
+    d.transpose_b = flags & 2;
+    const int64_t a_rows = d.transpose_a ? d.k : d.m, b_rows = d.transpose_b ? d.n : d.k;
+    d.lda = (d.transpose_a ? d.m : d.k) + gap;
+    d.ldb = (d.transpose_b ? d.k : d.n) + gap;
+    d.ldc = d.n + gap;
+    d.a_batch_strides = d.b_batch_strides = d.c_batch_strides = DenseStrides(d.batch);
+    for (int i = 0; i < d.batch.rank(); ++i) {
+      d.a_batch_strides[i] *= a_rows * d.lda;
+      d.b_batch_strides[i] *= share_b ? 0 : b_rows * d.ldb;
+      d.c_batch_strides[i] *= d.m * d.ldc;
+    }
+    const int64_t batches = d.batch.num_elements();
+    a_size = batches * a_rows * d.lda;
+    b_size = (share_b ? 1 : batches) * b_rows * d.ldb;
+    c_size = batches * d.m * d.ldc;
+    what = errors::Concat("batch ", d.batch.ToString(), " ", d.m, "x", d.k, "x", d.n, " flags ", flags, " gap ", gap);
   }
-  const int64_t batches = d.batch.num_elements(), c_size = batches * d.m * d.ldc;
-  const Array a = Random(d.type, batches * a_rows * d.lda, 1);
-  const Array b = Random(d.type, (share_b ? 1 : batches) * b_rows * d.ldb, 2), before = Random(d.type, c_size, 3);
+  MatMulDesc d;
+  int64_t a_size, b_size, c_size;
+  std::string what;
+};
+
+// What lies in the gaps of c stays.
+void CompareWithGaps(const MatMulDesc& dense, int flags, int64_t gap, bool share_b) {
+  const auto [d, a_size, b_size, c_size, what] = WithGaps(dense, flags, gap, share_b);
+  const Array a = Random(d.type, a_size, 1), b = Random(d.type, b_size, 2), before = Random(d.type, c_size, 3);
   MatMulDesc wide = d;
   wide.type = Wide(d.type);
-  const std::string what =
-      errors::Concat("batch ", d.batch.ToString(), " ", d.m, "x", d.k, "x", d.n, " flags ", flags, " gap ", gap);
   ExpectSums(d, wide, {a, b}, {d.type, c_size, &before}, static_cast<double>(d.k), what);
 }
 
@@ -334,22 +346,9 @@ MatMulDesc OfBytes(MatMulDesc d, DType b_type) {
 }
 
 // Products of bytes as CompareWithGaps has them, against sums in 64 bits.
-void CompareBytes(MatMulDesc d, int flags, int64_t gap, bool share_b) {
-  d.transpose_a = flags & 1;
-  d.transpose_b = flags & 2;
-  const int64_t a_rows = d.transpose_a ? d.k : d.m, b_rows = d.transpose_b ? d.n : d.k;
-  d.lda = (d.transpose_a ? d.m : d.k) + gap;
-  d.ldb = (d.transpose_b ? d.k : d.n) + gap;
-  d.ldc = d.n + gap;
-  d.a_batch_strides = d.b_batch_strides = d.c_batch_strides = DenseStrides(d.batch);
-  for (int i = 0; i < d.batch.rank(); ++i) {
-    d.a_batch_strides[i] *= a_rows * d.lda;
-    d.b_batch_strides[i] *= share_b ? 0 : b_rows * d.ldb;
-    d.c_batch_strides[i] *= d.m * d.ldc;
-  }
-  const int64_t batches = d.batch.num_elements(), c_size = batches * d.m * d.ldc;
-  const Array a = Random(d.type, batches * a_rows * d.lda, 1, -128.9, 255.9);
-  const Array b = Random(d.b_type, (share_b ? 1 : batches) * b_rows * d.ldb, 2, -128.9, 255.9);
+void CompareBytes(const MatMulDesc& dense, int flags, int64_t gap, bool share_b) {
+  const auto [d, a_size, b_size, c_size, what] = WithGaps(dense, flags, gap, share_b);
+  const Array a = Random(d.type, a_size, 1, -128.9, 255.9), b = Random(d.b_type, b_size, 2, -128.9, 255.9);
   const Array before = Random(DType::kInt32, c_size, 3);
   MatMulDesc wide = d;
   wide.type = wide.b_type = wide.c_type = DType::kInt64;
@@ -362,9 +361,7 @@ void CompareBytes(MatMulDesc d, int flags, int64_t gap, bool share_b) {
   const Array sums = AsTheReference(wide, {widened(a), widened(b)}, {{DType::kInt64, c_size, &initial}}).out[0];
   std::vector<double> want(c_size);
   for (int64_t i = 0; i < c_size; ++i) want[i] = RealAt(sums, i);
-  Expect(d, {a, b}, {{DType::kInt32, c_size, &before}}, {{Values(DType::kInt32, want)}},
-         errors::Concat("bytes, batch ", d.batch.ToString(), " ", d.m, "x", d.k, "x", d.n, " flags ", flags, " gap ",
-                        gap));
+  Expect(d, {a, b}, {{DType::kInt32, c_size, &before}}, {{Values(DType::kInt32, want)}}, "bytes, " + what);
 }
 
 // On both sides of a register tile, of the rows for which b is read as it lies, of a group of columns and of a block of

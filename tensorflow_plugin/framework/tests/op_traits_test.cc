@@ -1,4 +1,4 @@
-// Traits of ops: where they are said, and those that no run of an op shows (tests/sweep/test_traits.py sees the
+// Traits of ops: where they are said, and those that no run of an op shows (tests/sweep/traits.py sees the
 // others).
 #include "tensorflow_plugin/framework/op_traits.h"
 

@@ -1,6 +1,5 @@
 // MatMul and BatchMatMul: shapes and broadcasting; the work is one MatMul primitive.
 #include <algorithm>
-#include <string_view>
 
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -78,13 +77,10 @@ void FoldBatch(MatMulDesc* desc) {
 
 class MatMulKernel : public OpKernel {
  public:
-  MatMulKernel(Construction& c, BatchRule rule, const char* type_attr)
-      : rule_(rule), type_(c.Attr<DType>(type_attr)), b_type_(type_), c_type_(type_) {
-    // BatchMatMulV3
-    if (std::string_view(type_attr) == "Ta") {
-      b_type_ = c.Attr<DType>("Tb");
-      c_type_ = c.Attr<DType>("Tout");
-    }
+  // With the attributes that have the matrices' types.
+  MatMulKernel(Construction& c, BatchRule rule, const char* a_attr = "T", const char* b_attr = "T",
+               const char* out_attr = "T")
+      : rule_(rule), type_(c.Attr<DType>(a_attr)), b_type_(c.Attr<DType>(b_attr)), c_type_(c.Attr<DType>(out_attr)) {
     transpose_a_ = c.Attr<bool>(rule == BatchRule::kNone ? "transpose_a" : "adj_x");
     transpose_b_ = c.Attr<bool>(rule == BatchRule::kNone ? "transpose_b" : "adj_y");
   }
@@ -126,8 +122,7 @@ class MatMulKernel : public OpKernel {
 
  private:
   const BatchRule rule_;
-  const DType type_;
-  DType b_type_, c_type_;
+  const DType type_, b_type_, c_type_;
   bool transpose_a_, transpose_b_;
 };
 
@@ -140,31 +135,31 @@ void RegisterMatMul(Registry& registry) {
       .Types("T", types)
       .AllHostFor(DType::kInt32, {"a", "b", "product"})
       .Requires(needs::MatMul("T"))
-      .Kernel<MatMulKernel>(BatchRule::kNone, "T");
+      .Kernel<MatMulKernel>(BatchRule::kNone);
   registry.Op("BatchMatMul")
       .Types("T", types)
       .AllHostFor(DType::kInt32, {"x", "y", "output"})
       .Requires(needs::MatMul("T"))
-      .Kernel<MatMulKernel>(BatchRule::kEqual, "T");
+      .Kernel<MatMulKernel>(BatchRule::kEqual);
   registry.Op("BatchMatMulV2")
       .Types("T", Union(types, {DType::kInt16}))
       .AllHostFor(DType::kInt32, {"x", "y", "output"})
       .Requires(needs::MatMul("T"))
-      .Kernel<MatMulKernel>(BatchRule::kBroadcast, "T");
+      .Kernel<MatMulKernel>(BatchRule::kBroadcast);
   // All three types are the same, or bytes make integers.
   for (DType type : Union(types, {DType::kInt16, DType::kInt32})) {
     const bool host = type == DType::kInt32;
     auto entry = registry.Op("BatchMatMulV3");
     entry.Types("Ta", host ? TypeList{} : TypeList{type}).Types("Tb", {type}).Types("Tout", {type});
     if (host) entry.AllHostFor(type, {"x", "y", "output"});
-    entry.Requires(needs::MatMul("Ta")).Kernel<MatMulKernel>(BatchRule::kBroadcast, "Ta");
+    entry.Requires(needs::MatMul("Ta")).Kernel<MatMulKernel>(BatchRule::kBroadcast, "Ta", "Tb", "Tout");
   }
   registry.Op("BatchMatMulV3")
       .Types("Ta", {DType::kInt8, DType::kUint8})
       .Types("Tb", {DType::kInt8, DType::kUint8})
       .Types("Tout", {DType::kInt32})
       .Requires(needs::MatMul("Ta", "Tb", "Tout"))
-      .Kernel<MatMulKernel>(BatchRule::kBroadcast, "Ta");
+      .Kernel<MatMulKernel>(BatchRule::kBroadcast, "Ta", "Tb", "Tout");
 }
 
 }  // namespace xpu
