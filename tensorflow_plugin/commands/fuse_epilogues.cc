@@ -39,6 +39,15 @@ bool Give(const ElementwiseDesc& epilogue, const Capabilities& can, Command* pro
       product->desc);
 }
 
+bool MayReplace(const Descriptor& product, DType c, DType output) {
+  return std::visit(
+      [&](const auto& desc) {
+        if constexpr (kMayHaveEpilogue<std::decay_t<decltype(desc)>>) return MayReplaceResult(desc, c, output);
+        return false;
+      },
+      product);
+}
+
 class EpilogueFuser {
  public:
   EpilogueFuser(const Capabilities& can, List* list) : can_(can), list_(*list), uses_(UsesOf(*list)) {}
@@ -113,12 +122,13 @@ class EpilogueFuser {
       builder.Output(reg);
       fused.out.push_back(place);
     };
-    // The first output, of the size of the product's type, is the product itself if somebody else reads that.
+    // The first output, of the product's type, is the product itself if somebody else reads that. It may be of another
+    // type after a product of more than one.
     int first = -1;
     if (uses_.buffers[c].kept || uses_.buffers[c].readers.size() > 1) {
       output(element, product.out[0]);
     } else {
-      while (++first < p.num_outputs() && SizeOf(p.output_type(first)) != SizeOf(type)) {
+      while (++first < p.num_outputs() && !MayReplace(product.desc, type, p.output_type(first))) {
       }
       if (first == p.num_outputs()) return false;
       output(registers[p.outputs()[first]], reader->out[first]);

@@ -123,13 +123,14 @@ const char* WithEpilogue(const Desc& desc) {
   return HasEpilogue(desc) ? " with an epilogue" : "";
 }
 
-// An epilogue of what `c` says.
-Status CheckEpilogue(const char* what, const ElementwiseDesc& desc, const Operand& c, Footprint* f) {
+// The epilogue of what `c` says.
+template <typename Desc>
+Status CheckEpilogue(const char* what, const Desc& product, const Operand& c, Footprint* f) {
+  const ElementwiseDesc& desc = product.epilogue;
   const Program& p = *desc.program;
-  XPU_REQUIRE(p.num_inputs() >= 1 && p.inputs()[0] == c.type,
-              errors::InvalidArgument(what, ": the epilogue's first input is not of ", Name(c.type)));
-  XPU_REQUIRE(p.num_outputs() >= 1 && SizeOf(p.output_type(0)) == SizeOf(c.type),
-              errors::InvalidArgument(what, ": the epilogue's first output is not of ", SizeOf(c.type), " bytes"));
+  XPU_REQUIRE(p.num_inputs() >= 1 && p.inputs()[0] == c.type && p.num_outputs() >= 1 &&
+                  MayReplaceResult(product, c.type, p.output_type(0)),
+              errors::InvalidArgument(what, ": the epilogue's first input and first output are not of ", Name(c.type)));
   XPU_REQUIRE(f->num_in + p.num_inputs() - 1 <= Program::kMaxInputs,
               errors::InvalidArgument(what, ": the epilogue has ", p.num_inputs(), " inputs, expected ",
                                       Program::kMaxInputs + 1 - f->num_in, " or fewer"));
@@ -168,7 +169,7 @@ Status Check(const MatMulDesc& desc, Footprint* f) {
   if (dense) XPU_RETURN_IF_ERROR(View("MatMul").Dense(desc.batch).Dense({desc.m, desc.n}).As(TypeOfC(desc), &c));
   if (HasEpilogue(desc)) {
     XPU_REQUIRE(dense, errors::InvalidArgument("MatMul: c has strides, and an epilogue"));
-    return CheckEpilogue("MatMul", desc.epilogue, c, f);
+    return CheckEpilogue("MatMul", desc, c, f);
   }
   if (dense) {
     *NextOut(f) = c;
@@ -263,7 +264,7 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
     default:
       return errors::InvalidArgument("Convolution: there is no direction ", static_cast<int>(desc.direction));
   }
-  if (HasEpilogue(desc)) return CheckEpilogue("Convolution", desc.epilogue, out, f);
+  if (HasEpilogue(desc)) return CheckEpilogue("Convolution", desc, out, f);
   *NextOut(f) = out;
   return OkStatus();
 }

@@ -89,8 +89,15 @@ ConvolutionDesc PackingOf(ConvolutionDesc desc);
 inline DType TypeOfB(const MatMulDesc& desc) { return desc.b_type == DType::kInvalid ? desc.type : desc.b_type; }
 inline DType TypeOfC(const MatMulDesc& desc) { return desc.c_type == DType::kInvalid ? desc.type : desc.c_type; }
 
-// Whether the matrices of a product are of more than one type.
+// Whether the operands and the result are of more than one type.
 inline bool IsMixed(const MatMulDesc& desc) { return TypeOfB(desc) != desc.type || TypeOfC(desc) != desc.type; }
+inline bool IsMixed(const ConvolutionDesc&) { return false; }
+
+// Whether an epilogue's first output may be of type `output` where the result, of type `c`, would lie.
+template <typename Desc>
+bool MayReplaceResult(const Desc& desc, DType c, DType output) {
+  return output == c || (IsMixed(desc) && SizeOf(output) == SizeOf(c));
+}
 
 // Of a MatMulDesc or ConvolutionDesc.
 template <typename Desc>

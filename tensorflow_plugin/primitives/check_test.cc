@@ -234,9 +234,16 @@ TEST(Check, MatMulWithAnEpilogue) {
   EXPECT_EQ(f.num_out, 2);
   EXPECT_EQ(Invalid(desc, with(DType::kFloat, 16, Opcode::kAdd)),
             "MatMul: the epilogue has 16 inputs, expected 15 or fewer");
-  EXPECT_EQ(Invalid(desc, with(DType::kHalf, 1, Opcode::kAdd)), "MatMul: the epilogue's first input is not of float");
-  EXPECT_EQ(Invalid(desc, with(DType::kFloat, 1, Opcode::kLess)),
-            "MatMul: the epilogue's first output is not of 4 bytes");
+  const std::string types = "MatMul: the epilogue's first input and first output are not of float";
+  EXPECT_EQ(Invalid(desc, with(DType::kHalf, 1, Opcode::kAdd)), types);
+  EXPECT_EQ(Invalid(desc, with(DType::kFloat, 1, Opcode::kLess)), types);
+  EXPECT_EQ(Invalid(desc,
+                    [&](auto* d) {
+                      d->type = d->b_type = DType::kInt8;
+                      d->c_type = DType::kInt32;
+                      with(DType::kInt32, 1, Opcode::kLess)(d);
+                    }),
+            "MatMul: the epilogue's first input and first output are not of int32");
   EXPECT_EQ(Invalid(desc,
                     [&](auto* d) {
                       d->type = DType::kInt32;

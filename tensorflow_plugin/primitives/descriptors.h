@@ -81,8 +81,9 @@ struct ReduceDesc {
 // All three are of `type`, or a and b are each of int8 or uint8 and c is of int32: then b_type and c_type are set.
 //
 // An epilogue is a program over c, which is dense then, element by element in row-major order, whatever the epilogue's
-// shape. Its first input is the element, rounded to c's type; in_strides[0] means nothing. Its first output has
-// elements of c's size; all of them are dense. It cannot fail.
+// shape. Its first input is the element, rounded to c's type; in_strides[0] means nothing. Its first output is of
+// c's type, too, or after a product of more than one type of one of the same size; all of them are dense. It cannot
+// fail.
 struct MatMulDesc {
   DType type = DType::kFloat;
   DType b_type = DType::kInvalid, c_type = DType::kInvalid;  // kInvalid: `type`

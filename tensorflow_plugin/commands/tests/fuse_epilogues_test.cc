@@ -176,6 +176,21 @@ TEST_F(Epilogues, OrThereIsNone) {
   Expect(2, 0);
 }
 
+TEST_F(Epilogues, FloatsTakeThePlaceOfIntegersThatBytesMade) {
+  capture_.list().commands.clear();
+  MatMulDesc desc;
+  desc.type = DType::kInt8;
+  desc.c_type = DType::kInt32;
+  desc.m = kRows, desc.k = kInner, desc.n = kColumns;
+  Record(desc, {a_, b_}, {c_});
+  ProgramBuilder builder;
+  builder.Output(builder.Cast(builder.Input(DType::kInt32), DType::kFloat));
+  float* whole = Computed(kElements);
+  Launch(builder.Build(), {kElements}, {{c_, {1}}}, {whole});
+  Want(whole);
+  Expect(1, 1);
+}
+
 TEST_F(Epilogues, NoMoreInputsThanACommandHas) {
   for (int inputs : {Program::kMaxInputs - 1, Program::kMaxInputs}) {
     SCOPED_TRACE(inputs);
