@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.support.missing_capabilities import needs
 from tests.support.op_checks import CPU, XPU, on, on_xpu, whole
 from tests.sweep.runner import hard_placement
 
@@ -182,7 +183,7 @@ def test_batches_broadcast(op, dtype, a, b):
         np.testing.assert_array_equal(tf.cast(got, tf.complex128), tf.cast(want, tf.complex128))
 
 
-@pytest.mark.host_only
+@needs("bytes")
 @pytest.mark.parametrize("types", [("int8", "int8"), ("int8", "uint8"), ("uint8", "int8"), ("uint8", "uint8")])
 @pytest.mark.parametrize(("rows", "terms", "columns"), [(1, 300, 200), (5, 1100, 65), (70, 33, 130)])
 def test_bytes_make_integers(types, rows, terms, columns):

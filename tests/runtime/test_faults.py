@@ -180,7 +180,7 @@ goes_on()
 """,
     ),
     "a failing command before Keras reads logs, in which it swallows all errors": (
-        "command:fail@400-",
+        "command:fail@400-,command:delay=2ms@400-",
         {},
         """
 import keras
@@ -189,9 +189,17 @@ from tensorflow.python.framework import errors_impl
 
 def failing():
     with tf.device("/xpu:0"):
-        return tf.tanh(tf.ones([300, 300]))
+        return tf.tanh(ones)
+
+def failing_later():  # its command fails after the call, which tells nothing; on a busy machine not at the first try
+    while True:
+        try:
+            return failing()
+        except tf.errors.InternalError:
+            pass
 
 with tf.device("/xpu:0"):
+    ones = tf.ones([300, 300])
     ready, variable = tf.constant(2.0), tf.Variable(3.0)
     ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
 while True:  # until commands fail
@@ -202,10 +210,10 @@ while True:  # until commands fail
 class Number:
     def __float__(self):
         return float(ready)
-for value in (failing, variable, Number(), ragged, {"more": variable}):
-    if value is not failing:
-        failing()
-    logs = {"loss": value() if value is failing else value}
+for value in (failing_later, variable, Number(), ragged, {"more": variable}):
+    if value is not failing_later:
+        failing_later()
+    logs = {"loss": value() if value is failing_later else value}
     message = says(tf.errors.InternalError, lambda: pythonify_logs(logs))
     assert "TF_XPU_FAULT" in message, (value, message)
 """,

@@ -25,6 +25,8 @@ BAD_VALUES = {
     "TF_XPU_FUSION_WITHOUT": "Nothing",
     "TF_XPU_DIRECT_CALLS": "no",
     "TF_XPU_DUMP_FUSION": "/dev/null/folder",
+    "TF_XPU_HOOKS": "some",
+    "TF_XPU_HOOKS_WITHOUT": "nothing",
     "TF_XPU_FAULT": "alloc",
     "TF_XPU_ISOLATE_MEMORY": "yes",
 }
