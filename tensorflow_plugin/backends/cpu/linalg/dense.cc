@@ -46,11 +46,11 @@ bool IsRegular(const Lu<T>& lu) {
 template <typename T>
 class Factorizer {
  public:
-  Factorizer(const FactorizeDesc& desc, const Args& args, int64_t matrix)
-      : d_(desc), args_(args), matrix_(matrix), k_(std::min(desc.rows, desc.cols)) {}
+  Factorizer(const FactorizeDesc& desc, const Matrices& buffers, int64_t matrix)
+      : d_(desc), buffers_(buffers), matrix_(matrix), k_(std::min(desc.rows, desc.cols)) {}
 
   bool Run() {
-    const ConstMap<T> a(static_cast<const T*>(args_.in[0]) + matrix_ * d_.rows * d_.cols, d_.rows, d_.cols);
+    const ConstMap<T> a(static_cast<const T*>(buffers_.in[0]) + matrix_ * d_.rows * d_.cols, d_.rows, d_.cols);
     switch (d_.kind) {
       case FactorizeKind::kCholesky:
         return Cholesky(a);
@@ -69,7 +69,7 @@ class Factorizer {
  private:
   template <typename E = T>
   Map<E> Out(int i, int64_t rows, int64_t cols) const {
-    return {static_cast<E*>(args_.out[i]) + matrix_ * rows * cols, rows, cols};
+    return {static_cast<E*>(buffers_.out[i]) + matrix_ * rows * cols, rows, cols};
   }
 
   bool Cholesky(const ConstMap<T>& a) {
@@ -144,16 +144,16 @@ class Factorizer {
   }
 
   const FactorizeDesc& d_;
-  const Args& args_;
+  const Matrices& buffers_;
   const int64_t matrix_, k_;
 };
 
 template <typename T>
-bool SolveOne(const SolveDesc& d, const Args& args, int64_t matrix) {
-  const ConstMap<T> a(static_cast<const T*>(args.in[0]) + matrix * d.n * d.n, d.n, d.n);
+bool SolveOne(const SolveDesc& d, const Matrices& buffers, int64_t matrix) {
+  const ConstMap<T> a(static_cast<const T*>(buffers.in[0]) + matrix * d.n * d.n, d.n, d.n);
   const int64_t first = matrix * d.n * d.columns;
-  const ConstMap<T> b(static_cast<const T*>(args.in[1]) + first, d.n, d.columns);
-  Map<T> x(static_cast<T*>(args.out[0]) + first, d.n, d.columns);
+  const ConstMap<T> b(static_cast<const T*>(buffers.in[1]) + first, d.n, d.columns);
+  Map<T> x(static_cast<T*>(buffers.out[0]) + first, d.n, d.columns);
   if (d.kind == SolveKind::kGeneral) {
     Lu<T> lu(d.n);
     d.adjoint ? lu.compute(a.adjoint()) : lu.compute(a);
@@ -193,19 +193,20 @@ using Element = TypeOf<DType::XPU_DENSE_TYPE>::type;
 }  // namespace
 
 template <>
-int64_t FactorizeDense<DType::XPU_DENSE_TYPE>(const FactorizeDesc& desc, const Args& args, int64_t begin, int64_t end) {
+int64_t FactorizeDense<DType::XPU_DENSE_TYPE>(const FactorizeDesc& desc, const Matrices& buffers, int64_t begin,
+                                              int64_t end) {
   int64_t bad = -1;
   for (int64_t i = begin; i < end; ++i) {
-    if (!Factorizer<Element>(desc, args, i).Run() && bad < 0) bad = i;
+    if (!Factorizer<Element>(desc, buffers, i).Run() && bad < 0) bad = i;
   }
   return bad;
 }
 
 template <>
-int64_t SolveDense<DType::XPU_DENSE_TYPE>(const SolveDesc& desc, const Args& args, int64_t begin, int64_t end) {
+int64_t SolveDense<DType::XPU_DENSE_TYPE>(const SolveDesc& desc, const Matrices& buffers, int64_t begin, int64_t end) {
   int64_t bad = -1;
   for (int64_t i = begin; i < end; ++i) {
-    if (!SolveOne<Element>(desc, args, i) && bad < 0) bad = i;
+    if (!SolveOne<Element>(desc, buffers, i) && bad < 0) bad = i;
   }
   return bad;
 }

@@ -5,10 +5,15 @@
 
 #include <cstdint>
 
-#include "tensorflow_plugin/primitives/backend.h"
-#include "tensorflow_plugin/primitives/descriptors.h"
+#include "tensorflow_plugin/primitives/factorize_descriptors.h"
 
 namespace xpu::cpu {
+
+// A command's dense buffers, in the order of its descriptor.
+struct Matrices {
+  const void* const* in;
+  void* const* out;
+};
 
 // V(type): those that matrices can have.
 #define XPU_DENSE_TYPES(V) \
@@ -20,16 +25,16 @@ namespace xpu::cpu {
 // Run the descriptor's matrices [begin, end) of the batch on the calling thread; the first of them that fails, or -1.
 // They throw std::bad_alloc.
 template <DType type>
-int64_t FactorizeDense(const FactorizeDesc& desc, const Args& args, int64_t begin, int64_t end);
+int64_t FactorizeDense(const FactorizeDesc& desc, const Matrices& buffers, int64_t begin, int64_t end);
 // Not for kTridiagonal.
 template <DType type>
-int64_t SolveDense(const SolveDesc& desc, const Args& args, int64_t begin, int64_t end);
+int64_t SolveDense(const SolveDesc& desc, const Matrices& buffers, int64_t begin, int64_t end);
 
-#define XPU_DENSE(type)                                                                     \
-  template <>                                                                               \
-  int64_t FactorizeDense<DType::type>(const FactorizeDesc&, const Args&, int64_t, int64_t); \
-  template <>                                                                               \
-  int64_t SolveDense<DType::type>(const SolveDesc&, const Args&, int64_t, int64_t);
+#define XPU_DENSE(type)                                                                         \
+  template <>                                                                                   \
+  int64_t FactorizeDense<DType::type>(const FactorizeDesc&, const Matrices&, int64_t, int64_t); \
+  template <>                                                                                   \
+  int64_t SolveDense<DType::type>(const SolveDesc&, const Matrices&, int64_t, int64_t);
 XPU_DENSE_TYPES(XPU_DENSE)
 #undef XPU_DENSE
 

@@ -14,11 +14,16 @@ namespace {
 template <typename Desc>
 using Work = int64_t (*)(const Desc& desc, const Args& args, int64_t begin, int64_t end);
 
+template <typename Desc, int64_t (*run)(const Desc&, const Matrices&, int64_t, int64_t)>
+int64_t OnBuffers(const Desc& desc, const Args& args, int64_t begin, int64_t end) {
+  return run(desc, {args.in, args.out}, begin, end);
+}
+
 Work<FactorizeDesc> WorkOf(const FactorizeDesc& desc) {
   switch (desc.type) {
 #define XPU_CASE(type) \
   case DType::type:    \
-    return &FactorizeDense<DType::type>;
+    return &OnBuffers<FactorizeDesc, &FactorizeDense<DType::type>>;
     XPU_DENSE_TYPES(XPU_CASE)
 #undef XPU_CASE
     default:
@@ -36,7 +41,7 @@ Work<SolveDesc> WorkOf(const SolveDesc& desc) {
   switch (desc.type) {
 #define XPU_CASE(type) \
   case DType::type:    \
-    return &SolveDense<DType::type>;
+    return &OnBuffers<SolveDesc, &SolveDense<DType::type>>;
     XPU_DENSE_TYPES(XPU_CASE)
 #undef XPU_CASE
     default:
