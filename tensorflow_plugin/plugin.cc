@@ -56,7 +56,7 @@ std::vector<std::string> SubdeviceTypes() {
   return names;
 }
 
-// What the environment chose, and what was wrong with it.
+// The options that the environment chose, and the mistakes in it.
 struct Choice {
   Options options;
   const Backend* backend = nullptr;
@@ -96,7 +96,7 @@ std::atomic<const Choice*>& CurrentChoice() {
 }
 const Choice& TheChoice() { return *CurrentChoice().load(); }
 
-// What cannot change any more once the plugin is registered; empty if nothing of it does.
+// The change that is too late once the plugin is registered; empty if there is none.
 std::string FixedChange(const Options& now, const Options& next) {
   if (next.device_type != now.device_type) return "TF_XPU_DEVICE_TYPE";
   if (next.backend.pool_memory != now.backend.pool_memory) return "TF_XPU_ALLOCATOR";
@@ -121,7 +121,7 @@ Described DevicesOf(const Backend& backend, const Options& options) {
   return described;
 }
 
-// Kernels with all arguments in host memory run at once, on the host whatever the device is: with the loops of its
+// Kernels with all arguments in host memory run at once on the host, whatever the device is. They use the loops of its
 // backend, or of another where that has none.
 std::unique_ptr<Device> NewHostExecutor(const Choice& choice) {
   const int threads = choice.options.backend.threads;
@@ -188,8 +188,8 @@ XPU_EXPORT void XpuCore_TF_InitProfiler(TF_ProfilerRegistrationParams* params, T
   TF_SetStatus(status, TF_OK, "");
 }
 
-// What the Python package shows: JSON, see device/describe.h. Makes no device, and TensorFlow need not have made its.
-// Good until the next call of this thread.
+// The description that the Python package shows: JSON, see device/describe.h. Makes no device, and TensorFlow need not
+// have made its. Good until the next call of this thread.
 XPU_EXPORT const char* XpuCore_DescribeDevices() {
   thread_local std::string json;
   const xpu::Choice& choice = xpu::TheChoice();

@@ -134,7 +134,7 @@ class Capturer {
     return ToAbsl(capture_.stream().CopyHostToDevice(on_device->data(), NewOnHost(bytes, &buffer), bytes));
   }
 
-  // What `tensor` is on the host once the list has run.
+  // Fetches the value that `tensor` has once the list has run, to the host.
   absl::Status Fetch(const tf::Tensor& tensor, ResultValue* value) {
     value->dtype = tensor.dtype();
     value->shape = tensor.shape();
@@ -151,7 +151,7 @@ class Capturer {
     return it->second;
   }
 
-  // What comes before an op in a loop is not known.
+  // The value before an op in a loop is not known.
   void Begin(const tf::OpKernel& member) {
     const int origin = OriginOf(member);
     const bool of_cluster = origin < static_cast<int>(members_.members().size());
@@ -227,7 +227,7 @@ class Capturer {
     return buffer != BufferSlice::kNowhere && buffers_of_variables_.count(buffer) != 0;
   }
 
-  // What `tensor` is, seen from outside.
+  // Describes `tensor` as a result of the cluster.
   absl::Status Describe(const tf::Tensor& tensor, ResultValue* value) {
     value->dtype = tensor.dtype();
     value->shape = tensor.shape();

@@ -34,14 +34,14 @@ struct ResultValue {
   tensorflow::TensorShape shape;
 };
 
-// What a run does to a variable.
+// The effect of a run on one variable.
 struct VariableUpdate {
   bool written_in_place = false;  // commands write into the memory that it has when the run starts
   bool assigned = false;          // afterwards it holds `value`
   ResultValue value;
 };
 
-// What is computed of variables that stay as they are, before anything else. Its list has the buffers of the capture's.
+// The commands that compute invariants. They run before all others. Its list has the buffers of the capture's.
 struct HoistedList {
   std::shared_ptr<const commands::List> list;  // null if there is nothing
   commands::MemoryPlan memory;
@@ -51,13 +51,13 @@ struct HoistedList {
 };
 
 struct Captured {
-  // Of the list's commands, each with the op that it is of; made when a profiler first listens.
+  // The list's commands, each with the op that made it. They are made when a profiler first listens.
   trace::ScopedListLabels::Labels Labels() const;
 
   std::shared_ptr<const commands::List> list;
   commands::MemoryPlan memory;
   std::unique_ptr<const Executable> executable;  // of the list
-  // What commands are of: the members first, then those of their loops.
+  // The op that each command is of. The members come first, then those of their loops.
   std::vector<const tensorflow::NodeDef*> origins;
   trace::ListOps::Ops ops;     // the names of the same
   std::vector<int> uploaded;   // the buffer of each argument that is uploaded
@@ -78,7 +78,7 @@ struct Captured {
   mutable trace::ScopedListLabels::Labels labels_;
 };
 
-// What the capture is of: arguments and variables as they are at this call.
+// The arguments and variables of the call that is captured.
 struct Invocation {
   // Arguments, in this order: in host memory, there but read on the device, in device memory.
   std::vector<tensorflow::Tensor> host, uploaded, device;
@@ -94,7 +94,7 @@ enum class Capturing {
   kHoisted,  // into two lists: see HoistedList
 };
 
-// What stood in the way of a capture.
+// The reason why a capture failed.
 struct Obstacle {
   std::string why;                   // for people
   bool has_many_iterations = false;  // of loops, more than it was to capture

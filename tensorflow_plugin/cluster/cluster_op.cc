@@ -32,7 +32,8 @@ namespace tf = tensorflow;
 constexpr size_t kMaxCaptures = 64;
 constexpr size_t kMaxCommands = 65536;  // of all of them, some 2 KB each: those of whole loops are long
 constexpr uint64_t kUnused = 1000;
-// Of so many signatures the first call captures; of others the second, since some never come again.
+// The first call captures up to this many signatures. Later signatures are captured at their second call, since some
+// never come again.
 constexpr size_t kEagerCaptures = 4;
 constexpr size_t kMaxSeen = 256;
 constexpr int kMaxMisfits = 3;
@@ -71,7 +72,7 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
   void Compute(tf::OpKernelContext* ctx) override {
-    // Of a loop that is being captured: its members are.
+    // A loop that is being captured needs none: its members have it.
     const SP_Stream stream = CaptureObserver::Current() == nullptr ? StreamOf(ctx) : nullptr;
     if (stream != nullptr) {
       std::shared_ptr<const Captured> captured;
@@ -248,7 +249,7 @@ class ClusterKernel final : public tf::OpKernel {
     return captured;
   }
 
-  // Whether a signature without a capture gets one now.
+  // True if a signature without a capture gets one now.
   bool IsTurnOf(const std::string& key) {
     Shared& my = *shared_;
     const int calls = my.is_long ? kCallsOfLong : my.num_captures >= kEagerCaptures ? 1 : 0;
@@ -270,7 +271,7 @@ class ClusterKernel final : public tf::OpKernel {
     return my.captures.size() >= kMaxCaptures || commands >= kMaxCommands;
   }
 
-  // What does not fit time and again is not tried any more.
+  // A capture that fails to fit again and again is not tried any more.
   void DidNotFit(const Captured* captured) {
     Shared& my = *shared_;
     tf::mutex_lock lock(my.mutex);

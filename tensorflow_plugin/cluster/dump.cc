@@ -59,7 +59,7 @@ void Dump(const std::string& name, const Members& members, const Captured* captu
   for (size_t i = 0; i < captured->list->commands.size(); ++i) {
     const commands::Command& command = captured->list->commands[i];
     out << i << ": " << commands::ToString(command) << "  # ";
-    // Of a member, or of an op within one.
+    // The origin is a member, or an op within one.
     if (command.origin < static_cast<int>(members.members().size())) {
       out << command.origin << "\n";
     } else {

@@ -1,4 +1,4 @@
-// What runs of a capture have computed of variables that stay as they are, and later runs need not.
+// The invariants that runs of a capture have computed, so that later runs need not.
 #ifndef TENSORFLOW_PLUGIN_CLUSTER_HOISTED_H_
 #define TENSORFLOW_PLUGIN_CLUSTER_HOISTED_H_
 
@@ -21,7 +21,7 @@ struct HoistedValues {
 // Finds out for one capture whether its variables stay as they are. Its methods are called with them locked.
 class Hoister {
  public:
-  // What a run may go by instead of `plain`; null if it has to be that.
+  // The invariants that a run may use instead of running `plain`; null if it must run that.
   std::shared_ptr<const HoistedValues> Find(tensorflow::OpKernelContext* ctx, const std::string& name,
                                             const Members& members, const Captured& plain, const Invocation& invocation,
                                             SP_Stream_st* stream);

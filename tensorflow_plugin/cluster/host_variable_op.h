@@ -6,8 +6,8 @@
 
 namespace xpu::cluster {
 
-// Gives what ReadVariableOp gives on the CPU, of which its argument is a variable: the argument and the value, of type
-// `dtype`, are in host memory.
+// Gives the same as ReadVariableOp on the CPU. The argument is a variable; the argument and the value, of type `dtype`,
+// are in host memory.
 inline constexpr char kHostVariableOp[] = "_XpuReadHostVariable";
 
 // Registers the op, and its kernel for devices of this type. Returns what went wrong, or nothing.

@@ -79,7 +79,7 @@ class LoopKernel final : public tf::OpKernel {
       }
       OP_REQUIRES_OK(ctx, iteration.Until(static_cast<int>(members_.members().size()), false));
       for (size_t i = 0; i < variables_.size(); ++i) next[i] = iteration.Take(results[i + 1]);
-      // What changes is nobody's but the next iteration's, which may write into it.
+      // A value that changes belongs to the next iteration alone, which may write into it.
       for (size_t i = 0; i < variables_.size(); ++i) environment.arguments[variables_[i]] = std::move(next[i]);
     }
     for (size_t i = 0; i < exits_.size(); ++i) {

@@ -27,8 +27,8 @@ struct ValueRef {
 std::string ToString(const ValueRef& source);
 absl::Status ParseValueRef(const std::string& text, ValueRef* source);
 
-// While one lives, its thread captures: it is told of each member before that runs, and shown each tensor that it
-// gives; those of loops and clusters among the members as well.
+// While an object of this class lives, its thread captures. The object is told of each member before that runs, and
+// shown each tensor that it gives. That includes the members of loops and of clusters within.
 class CaptureObserver {
  public:
   // `max_iterations`: of loops, all of them together.

@@ -1,4 +1,4 @@
-// What the ops that hold other ops have in common: attributes, and how they and their kernels are registered.
+// The common parts of ops that hold other ops: attributes, and the registration of ops and kernels.
 #ifndef TENSORFLOW_PLUGIN_CLUSTER_REGISTER_OP_H_
 #define TENSORFLOW_PLUGIN_CLUSTER_REGISTER_OP_H_
 

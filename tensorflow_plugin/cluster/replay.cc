@@ -61,7 +61,7 @@ absl::Status AllocateAtOnce(tf::OpKernelContext* ctx, tf::DataType dtype, const 
   return ctx->allocate_temp(dtype, shape, tensor, tf::AllocatorAttributes(), attributes);
 }
 
-// Of the buffers that lie at addresses of their own.
+// Places the buffers that have addresses of their own.
 void PlaceFixed(const commands::List& list, std::vector<char*>* addresses) {
   for (size_t i = 0; i < addresses->size(); ++i) {
     const commands::Buffer& buffer = list.buffers[i];
@@ -71,7 +71,7 @@ void PlaceFixed(const commands::List& list, std::vector<char*>* addresses) {
   }
 }
 
-// Of the buffers that share a block, which is allocated.
+// Places the buffers that share a block, and allocates the block.
 absl::Status PlaceInBlock(tf::OpKernelContext* ctx, const MemoryPlan& plan, tf::Tensor* block,
                           std::vector<char*>* addresses) {
   if (plan.bytes == 0) return absl::OkStatus();
@@ -161,7 +161,7 @@ class ReplayRun {
   }
 
  private:
-  // What the command's indices are; none if it has none. Nothing that ran after it has written over them.
+  // The values of the command's indices; none if it has no indices. Nothing that ran after it has written over them.
   Status ReadIndices(const commands::Command& command, Stream& stream, std::vector<int64_t>* indices) const {
     const commands::IndexOperand operand = commands::IndicesOf(command);
     if (operand.input < 0) return OkStatus();

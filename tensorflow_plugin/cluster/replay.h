@@ -44,8 +44,8 @@ absl::Status Replay(tensorflow::OpKernelContext* ctx, const std::shared_ptr<cons
 absl::Status RunHoisted(tensorflow::OpKernelContext* ctx, const Captured& captured, const Invocation& invocation,
                         SP_Stream_st* stream, std::vector<tensorflow::Tensor>* results);
 
-// A copy of what the host has, which is read when its time comes: nobody keeps the owner of shared memory, such as that
-// of a NumPy array, from writing into it once the op has returned.
+// A copy of the host's data, which the list reads later. The owner of shared memory, such as a NumPy array, may write
+// into it once the op has returned.
 absl::Status CopyOnHost(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& value, tensorflow::Tensor* copy);
 
 }  // namespace xpu::cluster

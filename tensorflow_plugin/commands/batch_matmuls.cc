@@ -1,5 +1,5 @@
-// Products of small matrices that are one product of large ones, stacked on each other: those that a loop makes in each
-// iteration with the same weights, and those whose sum is the weights' gradient.
+// Makes one large product of several small ones by stacking their matrices. These are products that a loop makes in
+// each iteration with the same weights, and products whose sum is the weights' gradient.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -18,7 +18,7 @@ namespace {
 
 // A product of so many rows fills the machine by itself.
 constexpr int64_t kManyRows = 512;
-// What is stacked lives until all of it has been used.
+// The stacked operands live until all of them have been used.
 constexpr int64_t kMaxStackBytes = 32 << 20;
 
 bool IsDense(const MatMulDesc& d) {
@@ -53,7 +53,7 @@ class MatMulBatcher {
  public:
   MatMulBatcher(const Capabilities& can, List* list) : can_(can), list_(*list) { Look(); }
 
-  // Of a1 b, a2 b ... one product; they are its parts. False if there are none.
+  // Makes one product of a1 b, a2 b ...; their results are its parts. False if there are none.
   bool StackRows() {
     std::map<std::string, std::vector<int>> groups;
     for (int i = 0; i < size(); ++i) {
@@ -75,8 +75,8 @@ class MatMulBatcher {
     return false;
   }
 
-  // Of a1' b1 + a2' b2 ... one product, and of sums over rows that are added one sum. False if there are none. The
-  // largest first: what the others stack is part of that.
+  // Makes one product of a1' b1 + a2' b2 ..., and one sum of several sums over rows that are added. False if there are
+  // none. The largest comes first, which includes what the others stack.
   bool StackSums() {
     std::pair<bool, size_t> best;  // those whose order is given come before those that can be stacked in any
     Sum largest;
@@ -106,7 +106,7 @@ class MatMulBatcher {
     before_ = Dependencies(list_);
   }
 
-  // What tells products that can be stacked from others, but for where their matrices are.
+  // A key that is the same for all products that can be stacked. It leaves out the addresses of their matrices.
   static std::string KeyOf(const MatMulDesc& d) {
     std::string key("MatMul");
     for (DType type : {d.type, TypeOfB(d), TypeOfC(d)}) Append(static_cast<int64_t>(type), &key);
@@ -115,7 +115,7 @@ class MatMulBatcher {
     return key;
   }
 
-  // Whether a command's only output is all of a buffer that nobody else writes, and that goes with the list.
+  // True if a command's only output fills a buffer of the list's own that no other command writes.
   bool IsOwn(int i) const {
     const Command& command = list_.commands[i];
     if (command.workspace.buffer != BufferSlice::kNowhere || command.out.size() != 1 ||
@@ -127,7 +127,7 @@ class MatMulBatcher {
     return !use.kept && use.writers.size() == 1;
   }
 
-  // As many as there are of which none hangs on another, from the first on.
+  // The longest run, from the first on, in which none depends on another.
   std::vector<int> Independent(const std::vector<int>& members) const {
     std::vector<int> found;
     std::vector<bool> hangs(list_.commands.size(), false), is_member(list_.commands.size(), false);
@@ -240,7 +240,7 @@ class MatMulBatcher {
     return true;
   }
 
-  // Whether all that a command makes is read by an addition alone, and once.
+  // True if one addition alone reads all that a command writes, and reads it once.
   bool IsPartOfSum(int i) const {
     if (!IsOwn(i)) return false;
     const BufferUses::OfBuffer& use = uses_.buffers[OutputOf(i).buffer];
@@ -251,7 +251,7 @@ class MatMulBatcher {
                          [&](const BufferSlice& p) { return p.buffer == OutputOf(i).buffer; }) == 1;
   }
 
-  // What is added up, by an addition and those that it alone reads.
+  // The terms of a sum: an addition, and the additions that it alone reads.
   struct Sum {
     std::vector<int> additions;            // the last one first
     std::vector<std::vector<int>> groups;  // commands whose results are added, and which can be stacked
@@ -302,7 +302,7 @@ class MatMulBatcher {
     return sum;
   }
 
-  // What can be stacked with others that have this key; nothing: it cannot.
+  // The key that a term shares with those it can be stacked with; no value if it cannot be stacked.
   std::string KeyOfTerm(int i) const {
     std::string key;
     if (!IsPartOfSum(i)) return key;
@@ -389,7 +389,7 @@ class MatMulBatcher {
     return true;
   }
 
-  // `commands` take the place of `members`, behind all that those hang on.
+  // `commands` take the place of `members`, after everything that those depend on.
   void Replace(const std::vector<int>& members, std::vector<Command> commands) {
     std::vector<bool> needed(list_.commands.size(), false), gone(list_.commands.size(), false);
     for (int i : members) needed[i] = gone[i] = true;
@@ -407,7 +407,7 @@ class MatMulBatcher {
       if (!needed[i]) all.push_back(std::move(list_.commands[i]));
     }
     list_.commands = std::move(all);
-    // What is stacked lies so from the beginning where it can, and is found so by the next.
+    // Operands are written to their place in the stack where they can be, and the next pass finds them there.
     PropagateCopiesBackward(can_, Through::kWhatIsDense, &list_);
     Look();
   }

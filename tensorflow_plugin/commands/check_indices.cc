@@ -12,7 +12,7 @@
 namespace xpu::commands {
 namespace {
 
-// Whether a command fails if, and only if, one of its indices is beyond its extents.
+// True if a command fails exactly when one of its indices is out of range.
 bool FailsForIndicesAlone(const Command& command) {
   const IndexOperand indices = IndicesOf(command);
   if (indices.input < 0 || command.in[indices.input].buffer == BufferSlice::kNowhere) return false;
@@ -53,7 +53,7 @@ void DeduplicateIndexChecks(List* list) {
 void HoistIndexChecks(const Capabilities& can, List* list) {
   const BufferUses uses = UsesOf(*list);
   std::vector<Command> checks;
-  // What comes from the host is there first.
+  // Copies from the host come first.
   const auto is_no_copy = [](const Command& c) { return !std::holds_alternative<CopyFromHost>(c.desc); };
   const auto first = std::find_if(list->commands.begin(), list->commands.end(), is_no_copy);
   const int num_copies = static_cast<int>(first - list->commands.begin());

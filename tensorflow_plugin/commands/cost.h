@@ -1,4 +1,4 @@
-// What instructions cost, roughly, on any device.
+// The rough cost of instructions on any device.
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_COST_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_COST_H_
 

@@ -68,7 +68,7 @@ std::vector<std::vector<int>> Dependencies(const List& list) {
       states[command.in[k].buffer].reads.Add(RangeOfInput(command, k), number);
     }
     each_output([&](int buffer, const ByteRange& range) {
-      // Whoever would have to wait for those waits for this command, which waits for them.
+      // The command at hand waits for those, so a command that they wait for cannot wait for it.
       states[buffer].writes.EraseWithin(range);
       states[buffer].reads.EraseWithin(range);
       states[buffer].writes.Add(range, number);

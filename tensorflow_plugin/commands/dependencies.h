@@ -18,12 +18,12 @@ struct BufferUses {
 BufferUses UsesOf(const List& list);
 
 // For every command, those before it that must run before it: they write what it reads, or touch what it writes.
-// Those that may fail, and those that write what was there before the list runs, keep their order, too: the first that
-// fails is told, with what stands before it done and what stands behind it not.
+// Commands that may fail keep their order, and so do those that write buffers given to the list. The first failure is
+// reported; commands before it are done, and commands after it are not.
 std::vector<std::vector<int>> Dependencies(const List& list);
 
-// Which commands are far from each other: several products or convolutions are between them, so that a value that lives
-// from one to the other fills memory at a time when it is scarce.
+// Tells which commands are far apart: several products or convolutions stand between them. A value that lives from one
+// to the other fills memory when it is scarce.
 class Distances {
  public:
   explicit Distances(const List& list);
@@ -34,18 +34,18 @@ class Distances {
   std::vector<int> heavy_before_;  // by command
 };
 
-// Whether any of the commands `after` < i <= `until` writes some of these bytes of a buffer.
+// True if any of the commands `after` < i <= `until` writes some of these bytes of a buffer.
 bool IsWritten(const List& list, const BufferUses& uses, int buffer, const ByteRange& range, int after, int until);
 
-// Whether a command writes what was there before the list runs: a variable, in its place.
+// True if a command writes in place to a buffer that is given to the list, such as a variable.
 bool WritesGiven(const List& list, const Command& command);
 
 // Takes commands out of the list.
 void Remove(const std::vector<bool>& gone, List* list);
 
-// Whether a command writes all that lies between the ends of its output i, which begins at its place.
+// True if a command writes every byte from the begin to the end of its output i, which begins at its place.
 bool WritesAll(const Command& command, int i);
-// Whether that is a whole buffer.
+// True if that is a whole buffer.
 bool WritesWhole(const List& list, const Command& command, int i);
 
 }  // namespace xpu::commands

@@ -1,5 +1,5 @@
-// A product for each of a batch, all of which are added up, is one product over a longer sum: the gradient of weights
-// that a whole batch was multiplied with.
+// Replaces a product for each of a batch, whose results are all added up, by one product over a longer sum. The
+// gradient of weights that a whole batch was multiplied with is such a sum.
 #include <utility>
 #include <vector>
 

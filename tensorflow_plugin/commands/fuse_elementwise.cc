@@ -18,8 +18,8 @@ namespace {
 // A command of so many elements costs about as much as its being one.
 constexpr int64_t kFewElements = 4096;
 
-// Of the commands that read the same as another, so many before it are looked at. And so far is a command taken forth,
-// past so many that it does not hang on, to become one with another: a loop's first iteration and its last are not.
+// The limits of the search for commands that read the same buffer. A command moves at most this far, past commands that
+// it does not depend on, to join another. A loop's first and last iterations are further apart.
 constexpr int kMostReaders = 16, kMostTaken = 256, kFurthest = 1024;
 
 // Strides of axes of one element mean nothing.
@@ -38,7 +38,7 @@ struct Group {
   size_t instructions = 0;   // of their programs
 };
 
-// What a program reads at an input: from where, and how it walks.
+// A program's input: where it reads, and with which strides.
 struct Read {
   BufferSlice place;
   Dims strides;
@@ -46,7 +46,7 @@ struct Read {
   ByteRange range;
 };
 
-// What a group has written to a part of a buffer.
+// A value that a group has written to a part of a buffer.
 struct FusedValue {
   int buffer;
   ByteRange range;
@@ -62,7 +62,7 @@ FusedValue* Find(Written& written, int buffer, const ByteRange& range) {
   return nullptr;
 }
 
-// Of each register, whether it holds what can be stored without rounding.
+// For each register: true if its value can be stored without rounding.
 std::vector<bool> Rounded(const Program& p) {
   std::vector<bool> rounded(p.first_instr_register(), true);
   for (const Instr& instr : p.instrs()) {
@@ -123,9 +123,8 @@ class Fuser {
 
   bool IsElementwise(int group) const { return can_fuse_[groups_[group].members[0]]; }
 
-  // Whether commands that read from the same buffer gain by being one: much that both read is read once. Of few
-  // elements, one command less is worth it; many that have nothing else in common are better with those who read what
-  // they give.
+  // True if commands that read the same buffer gain by fusion: they read it once. For few elements, one command less is
+  // a gain. Commands over many elements are better fused with those that read their results.
   bool IsWorthOnePass(int a, int b) const {
     const Command &one = list_.commands[a], &other = list_.commands[b];
     const int64_t elements = DescOf(b).shape.num_elements();
@@ -140,7 +139,7 @@ class Fuser {
     return false;
   }
 
-  // Groups of those that it hangs on, then of those that read the same not long before, the latest first; single
+  // First the groups that it depends on, then those that read the same shortly before, the latest first; single
   // elements go with any.
   std::vector<int> CandidatesFor(int i) const {
     std::vector<int> found;
@@ -199,7 +198,7 @@ class Fuser {
     return true;
   }
 
-  // Other groups that a command hangs on become one with its own: what was decayed and then updated, for one.
+  // Another group that a command depends on joins the command's own, such as a decay before an update.
   void MergeSources(int i) {
     for (int b : before_[i]) {
       const int own = group_of_[i], source = group_of_[b];
@@ -239,8 +238,8 @@ class Fuser {
     return Build(group, false, &desc, &in, &out);
   }
 
-  // Has all that commands hang on which are to join group g stand before it; false if some of it hangs on g, or is too
-  // much or too far. They are those of group `own`, if there is one.
+  // Moves all that the joining commands depend on before them. False if some of it depends on g, or is too much or too
+  // far away. They are those of group `own`, if there is one.
   bool PutSourcesBefore(int g, const std::vector<int>& commands, int own) {
     std::unordered_set<int> found;
     std::vector<int> open;
@@ -336,7 +335,7 @@ class Fuser {
         }
       }
     }
-    // What is written over must have been read element by element.
+    // A value that is written over must have been read element by element.
     for (const Read& read : reads) {
       const FusedValue* value = Find(written, read.place.buffer, read.range);
       if (value == nullptr) continue;
@@ -378,7 +377,7 @@ class Fuser {
     return false;
   }
 
-  // Groups in an order that keeps what hangs on what; the earliest first where there is a choice. Those without members
+  // Puts groups in an order that keeps dependencies; the earliest first where there is a choice. Those without members
   // have become part of others.
   void Emit() {
     std::vector<int> waits(groups_.size(), 0);
@@ -440,7 +439,7 @@ class Fuser {
   std::vector<Group> groups_;
   std::vector<int> group_of_;   // by command
   std::vector<bool> can_fuse_;  // by command, so far
-  // The groups so far, each after those that it hangs on, and where each stands.
+  // The groups so far, each after those that it depends on, and where each stands.
   std::vector<int> order_, position_;
   int last_scalar_ = -1;  // a group of single elements
 };

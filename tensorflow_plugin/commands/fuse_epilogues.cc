@@ -1,5 +1,4 @@
-// What is done with the elements of a product or a convolution, by its own command, which has them at hand. Both are
-// products here.
+// Fuses elementwise commands into the product or convolution that makes their elements. Both are products here.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -16,7 +15,7 @@ namespace {
 template <typename Desc>
 constexpr bool kMayHaveEpilogue = std::is_same_v<Desc, MatMulDesc> || std::is_same_v<Desc, ConvolutionDesc>;
 
-// Whether it is a product that has none yet.
+// True if it is a product without an epilogue.
 bool MayGetEpilogue(const Descriptor& descriptor) {
   return std::visit(
       [](const auto& desc) {
@@ -63,8 +62,8 @@ class EpilogueFuser {
   }
 
  private:
-  // The first command that reads the product of this one, if it is elementwise and the product may be made there: of
-  // the same matrices, nor does it write to them.
+  // The first command that reads this product, if it is elementwise and the product can be computed there. Nothing may
+  // write the product's matrices before that, nor may the reader.
   int FindReader(int product) const {
     const Command& command = list_.commands[product];
     if (!MayGetEpilogue(command.desc) || command.workspace.buffer != BufferSlice::kNowhere ||
@@ -145,7 +144,7 @@ class EpilogueFuser {
     return true;
   }
 
-  // Whether an elementwise command reads the product element by element at its input k.
+  // True if an elementwise command reads the product element by element at its input k.
   static bool IsElement(const Command& reader, const ElementwiseDesc& desc, int k, const Operand& product) {
     return IsDense(desc.shape, desc.in_strides[k]) && desc.program->inputs()[k] == product.type &&
            desc.shape.num_elements() == product.elements;

@@ -1,4 +1,4 @@
-// What only a reduction reads is computed by the reduction, which has no need to store it.
+// Fuses elementwise commands into the reduction that alone reads their results, so that these are never stored.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -52,7 +52,7 @@ class Excerpt {
     if (r < p.num_inputs()) return Read({command_.in[r], desc_.shape, desc_.in_strides[r]}, p.type(r));
     if (r < p.first_instr_register()) return builder_.Const(p.constants()[r - p.num_inputs()]);
     for (int o = 0; but_ != nullptr && o < p.num_outputs(); ++o) {
-      // What is stored in 16 bits is rounded.
+      // A value that is stored in 16 bits is rounded.
       if (o == *but_ || p.outputs()[o] != r || IsReducedFloat(p.type(r))) continue;
       return Read({command_.out[o], desc_.shape, DenseStrides(desc_.shape), o}, p.type(r));
     }
@@ -191,8 +191,8 @@ class ReductionFuser {
     }));
   }
 
-  // Takes an output away from an elementwise command that has others, and whatever only that needs. What is left does
-  // the same if the device does not support less.
+  // Takes an output away from an elementwise command that has others, and whatever only that needs. The rest does the
+  // same if the device supports no less.
   void TakeAway(int output, Command* command) const {
     const auto& desc = std::get<ElementwiseDesc>(command->desc);
     Command less;

@@ -9,8 +9,8 @@
 namespace xpu::commands {
 namespace {
 
-// What is computed once may be so many times as large as what it is computed of: Winograd's algorithm makes four
-// numbers of each of a filter's. A few bytes are always there.
+// A hoisted value may be this many times as large as its operands. Winograd's algorithm makes four numbers of each
+// number of a filter. A few bytes are always there.
 constexpr int64_t kMostTimes = 4, kAFew = 4096;
 
 int64_t BytesOf(const Operand& operand) { return operand.end - operand.begin; }
@@ -37,7 +37,7 @@ std::vector<bool> Known(const List& list, const std::vector<bool>& invariant, co
   return known;
 }
 
-// Whether input k is a filter that might be laid out.
+// True if input k is a filter that could be packed.
 bool IsFilter(const Command& command, size_t k) {
   const auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
   return desc != nullptr && desc->direction == Direction::kForward && k == 1 && desc->packed_filter_bytes == 0 &&
@@ -51,8 +51,8 @@ std::vector<bool> InvariantCommands(const List& list, const std::vector<bool>& i
   const int count = static_cast<int>(list.commands.size());
   std::vector<bool> hoisted(count);
   for (int i = 0; i < count; ++i) hoisted[i] = CanBeHoisted(list.commands[i]);
-  // Whoever reads the buffer, or writes it, finds what it would find: all that writes it runs once, and has run when
-  // anybody else reads it.
+  // Every reader and writer of the buffer finds what it would find without hoisting. All commands that write the buffer
+  // run once, and have run before anything else reads it.
   const auto is_known = [&](int buffer) {
     const BufferUses::OfBuffer& of = uses.buffers[buffer];
     if (invariant[buffer]) return of.writers.empty();
@@ -63,7 +63,7 @@ std::vector<bool> InvariantCommands(const List& list, const std::vector<bool>& i
   };
   std::vector<bool> known(list.buffers.size());
   std::vector<int> open;  // commands that do not run once, whose buffers have not been looked at
-  // One that does not takes along whoever reads what it writes, or writes there, too.
+  // One that does not takes along the commands that read or write what it writes.
   const auto leave_out = [&](int buffer) {
     known[buffer] = false;
     for (const std::vector<int>* users : {&uses.buffers[buffer].readers, &uses.buffers[buffer].writers}) {

@@ -1,5 +1,5 @@
-// What a list computes of values that stay as they are from one run to the next, such as weights that nobody trains:
-// it need be computed once.
+// The commands of a list whose operands are the same in each run, such as weights that nobody trains. They need to run
+// only once.
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_HOIST_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_HOIST_H_
 
@@ -13,12 +13,12 @@ namespace xpu::commands {
 
 // `invariant`, by buffer: the same bytes lie there whenever the list runs.
 
-// The commands that hang on nothing else, and need no run of their own: they cannot fail, touch no variable that
-// changes, and what they compute is not much larger than what they are given.
+// The commands that depend on nothing else and can run once. They cannot fail, touch no variable that changes, and
+// their results are not much larger than their operands.
 std::vector<bool> InvariantCommands(const List& list, const std::vector<bool>& invariant);
 
-// Bytes that might be read once instead of in each run, and of which buffers that stay: before the passes, which may
-// find less, but nothing else.
+// The bytes that need to be read only once, and the number of buffers that stay. It is counted before the passes, which
+// may find less but never more.
 int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std::vector<bool>* of);
 
 // Convolutions get the filters that stay, or are computed of what stays, as the backend reads them best.

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kAlignment = 256;
 
-// So many buffers get the places that are best for them, each compared with all others. What is smaller than those gets
-// a place when it is written, as an allocator would give it.
+// So many buffers get the places that are best for them, each compared with all others. A smaller buffer gets its place
+// when it is written, as an allocator would place it.
 constexpr size_t kCompared = 2048;
 
 struct Life {

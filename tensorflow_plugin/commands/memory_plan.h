@@ -1,5 +1,4 @@
-// Where the buffers that a list computes for itself lie in one block of memory: those that are not needed at the same
-// time share it.
+// The places of a list's own buffers in one block of memory. Buffers that are not needed at the same time share memory.
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_MEMORY_PLAN_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_MEMORY_PLAN_H_
 

@@ -1,5 +1,5 @@
-// Copies that only put elements elsewhere, taken out: who reads the copy reads the original, and who makes what is
-// copied writes it to where the copy would have put it.
+// Removes copies that only move elements. The reader of a copy reads the original, or the writer of the original writes
+// to the copy's place.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -52,7 +52,7 @@ bool IsWhole(const Pieces& pieces) {
   return std::all_of(pieces.begin(), pieces.end(), [](const std::vector<ViewAxis>& axis) { return axis.size() == 1; });
 }
 
-// Axes far apart in memory are for whoever makes a copy of them; rows are as good as dense ones.
+// True if each row is dense or repeats one element; only a command that copies reads other rows.
 bool HasRows(const Dims& shape, const Dims& strides) {
   for (int i = shape.rank() - 1; i >= 0; --i) {
     if (shape[i] != 1) return strides[i] == 0 || strides[i] == 1;
@@ -73,8 +73,8 @@ MatrixAxes MatrixOf(const Dims& batch, const Dims& batch_strides, int64_t rows, 
   return m;
 }
 
-// Gives the input or output of a product that has these strides the place that `pieces` are, those of its matrix; false
-// if it can have none such. `transpose` is null where rows must stay rows.
+// Lets an input or output of a product, which has these strides, be at the place that `pieces` say. False if its matrix
+// cannot be there. `transpose` is null where rows must stay rows.
 bool PlaceMatrix(const Pieces& pieces, MatMulDesc* desc, Dims MatMulDesc::* batch_strides,
                  int64_t MatMulDesc::* row_stride, bool MatMulDesc::* transpose) {
   const size_t batch = pieces.size() - 2;
@@ -261,7 +261,7 @@ bool WriteRows(const Capabilities& can, const StridedView& view, size_t element_
          Accept(can, changed, d, &c->footprint);
 }
 
-// Whether a command touches nothing of this range of a buffer.
+// True if a command touches nothing in this range of a buffer.
 bool KeepsOff(const Command& c, int buffer, const ByteRange& range) {
   if (c.workspace.buffer == buffer) return false;
   for (size_t k = 0; k < c.in.size(); ++k) {
@@ -288,7 +288,7 @@ class Writer {
     }
   }
 
-  // Whether what command i copies is written to where it is copied to from now on. Command i is then nothing.
+  // Makes the writers of what copy i reads write to its target; false if they cannot. Command i is then nothing.
   bool WriteThrough(const CopyStridedDesc& copy, int i) {
     const BufferSlice from = list_.commands[i].in[0], to = list_.commands[i].out[0];
     if (from.buffer == BufferSlice::kNowhere || to.buffer == BufferSlice::kNowhere || from.offset != 0) return false;
@@ -300,7 +300,7 @@ class Writer {
   }
 
  private:
-  // What touches a buffer, and where. Commands may have changed since: they have to be looked at.
+  // The commands that touch a buffer, each with its range. Commands may have changed since: they have to be looked at.
   const Ranges& TouchesOf(int buffer) {
     const auto [found, is_new] = touches_.try_emplace(buffer);
     if (is_new) {
@@ -319,14 +319,14 @@ class Writer {
     }
   }
 
-  // Whether none of the commands [first, end) touches this range of a buffer.
+  // True if none of the commands [first, end) touches this range of a buffer.
   bool KeepOff(int first, int end, int buffer, const ByteRange& range) {
     return !is_workspace_[buffer] && TouchesOf(buffer).EachOverlapping(range, [&](int c) {
       return c < first || c >= end || KeepsOff(list_.commands[c], buffer, range);
     });
   }
 
-  // Whether nobody writes to this range of a buffer from command `first` on.
+  // True if nothing writes to this range of a buffer from command `first` on.
   bool NobodyWrites(int first, int buffer, const ByteRange& range) {
     return !is_workspace_[buffer] && TouchesOf(buffer).EachOverlapping(range, [&](int number) {
       const Command& c = list_.commands[number];
@@ -337,7 +337,7 @@ class Writer {
     });
   }
 
-  // Whether there is a command that may fail between the first of `writers` and command i.
+  // True if a command between the first of `writers` and command i may fail.
   bool MayFail(const std::vector<int>& writers, int i) const {
     return !writers.empty() && writers[0] < i && may_fail_[i] > may_fail_[writers[0] + 1];
   }
@@ -398,8 +398,7 @@ class Writer {
     return true;
   }
 
-  // The product that makes all that command i copies, for it alone, writes it in rows to where it is copied to; false
-  // if it cannot.
+  // The product whose result command i alone copies writes in rows to the copy's target. False if it cannot.
   bool WriteRowsThrough(const CopyStridedDesc& copy, const StridedView& view, int i) {
     const BufferSlice from = list_.commands[i].in[0], to = list_.commands[i].out[0];
     BufferUses::OfBuffer& source = uses_.buffers[from.buffer];

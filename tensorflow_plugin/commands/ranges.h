@@ -14,8 +14,8 @@
 
 namespace xpu::commands {
 
-// Ranges of one buffer, each with a number: a command that touches it. A few lie in a row; more of them lie sorted, by
-// powers of two of their lengths, so that a search meets few that do not overlap.
+// Ranges of one buffer, each with a number: a command that touches it. A few ranges lie in a row. More of them are
+// sorted by powers of two of their lengths, so that a search meets few that do not overlap.
 class Ranges {
  public:
   void Add(const ByteRange& range, int number) {

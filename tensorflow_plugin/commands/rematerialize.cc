@@ -1,5 +1,5 @@
-// What a gradient needs of the forward part lives as long as all that is between the two. An elementwise chain need
-// not: it is computed again, in the program that reads it, from what is there at that time.
+// A value of the forward part that a gradient needs lives as long as all that is between the two. An elementwise chain
+// need not: it is computed again, in the program that reads it, from what is there at that time.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@ namespace {
 
 // Bytes up to which a buffer costs nobody anything.
 constexpr int64_t kSmall = int64_t{64} << 10;
-// What a chain may be: as many commands, and so many simple instructions on an element for each byte that is saved.
+// The limits of a chain: its commands, and its simple instructions on an element for each byte that is saved.
 constexpr size_t kMaxChain = 24;
 constexpr int64_t kInstructionsPerByte = 4;
 
@@ -95,7 +95,7 @@ class Rematerializer {
     return true;
   }
 
-  // Whether something that is not elementwise reads a buffer then or later.
+  // True if something that is not elementwise reads a buffer then or later.
   bool IsKeptAnyway(int buffer, int command) const {
     const std::vector<int>& readers = uses_.buffers[buffer].readers;
     return std::any_of(readers.begin(), readers.end(),

@@ -83,8 +83,8 @@ void EliminateDeadCode(List* list) {
 
 namespace {
 
-// Of the commands from the one numbered `first` on, those that `comes_first` names, and all that they hang on, come
-// before the others.
+// Moves the commands that `comes_first` names, and all that they depend on, before the others. It moves none before the
+// command numbered `first`.
 template <typename ComesFirst>
 void Reorder(size_t first, const ComesFirst& comes_first, List* list) {
   const std::vector<std::vector<int>> before = Dependencies(*list);

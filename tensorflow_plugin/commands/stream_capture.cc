@@ -21,8 +21,8 @@ class StreamCapture::CaptureStream final : public Stream {
   void Record(Event&) override {}
   void WaitFor(Event&) override {}
   void WaitFor(Stream&) override {}
-  // What stands before it has been taken over. Why a callback fails is told when the members run one by one, as they do
-  // once their list cannot be recorded; that, CannotCapture notes as well as it returns it.
+  // Everything before it has been taken over. The reason why a callback fails is told when the members run one by one,
+  // as they do if the capture fails. CannotCapture notes it and returns it.
   void HostCallback(std::function<Status()> callback) override {
     if (!callback().ok()) (void)capture_.CannotCapture("a failing callback");
   }

@@ -1,5 +1,5 @@
 // A device that runs nothing: what is launched on it becomes a list of commands. Its memory is addresses at which there
-// is nothing; whoever reads or writes there faults.
+// is nothing: a read or a write there faults.
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_STREAM_CAPTURE_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_STREAM_CAPTURE_H_
 
@@ -30,13 +30,13 @@ class StreamCapture {
   BufferSlice Resolve(const void* address);
   static bool IsVirtual(const void* address);
 
-  // What is recorded from now on is of this op. `follows_updates`: see Command.
+  // The commands that follow belong to this op. `follows_updates`: see Command.
   void set_origin(int origin, bool follows_updates = true) {
     origin_ = origin;
     follows_updates_ = follows_updates;
   }
 
-  // What could not be recorded, if anything: a command whose outcome somebody waits for.
+  // The first thing that could not be captured, if any: a command whose outcome somebody waits for.
   const std::string& why_uncapturable() const { return why_uncapturable_; }
   // There were more commands than a list may have.
   bool is_full() const { return list_.commands.size() >= kMaxCommands; }
@@ -46,7 +46,7 @@ class StreamCapture {
   const List& list() const { return list_; }
 
  private:
-  // Of a loop with more iterations than that, captured whole, the list would cost more than it saves.
+  // A capture of a loop with more iterations than that would cost more than it saves.
   static constexpr size_t kMaxCommands = 16384;
 
   class CaptureDevice;

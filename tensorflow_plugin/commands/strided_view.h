@@ -8,7 +8,7 @@
 
 namespace xpu::commands {
 
-// Whether these are the strides of a dense array; those of axes of one element mean nothing.
+// True if these are the strides of a dense array; strides of axes of one element mean nothing.
 bool IsDense(const Dims& shape, const Dims& strides);
 
 // Element i of a dense buffer, i counting through `shape`, is element `offset` + its index times `strides` elsewhere.

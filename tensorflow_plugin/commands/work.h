@@ -1,5 +1,5 @@
-// Steps of passes that might be too many in a long list, counted for tests: a list of ten thousand commands needs ten
-// times the steps of a thousand, not a hundred times.
+// Counts the steps of passes that might be too many in a long list, for tests. A list of ten thousand commands may need
+// ten times the steps of a thousand, not a hundred times.
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_WORK_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_WORK_H_
 

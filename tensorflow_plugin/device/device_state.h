@@ -1,4 +1,4 @@
-// What the opaque handles of the StreamExecutor C API point to, but streams (stream_handle.h).
+// The structs behind the opaque handles of the StreamExecutor C API, except that of streams (stream_handle.h).
 #ifndef TENSORFLOW_PLUGIN_DEVICE_DEVICE_STATE_H_
 #define TENSORFLOW_PLUGIN_DEVICE_DEVICE_STATE_H_
 
@@ -30,7 +30,7 @@ struct DeviceState {
   // For the copies that block the host, which come without a stream.
   std::unique_ptr<Stream> blocking_copies;
   std::unique_ptr<trace::Line> allocations;
-  // What is allocated and freed while a profiler listens comes one after the other, so that sizes are known. Only with
+  // Allocations and deallocations come one after the other while a profiler listens, so that sizes are known. Only with
   // the pool, whose Deallocate waits for nothing.
   std::mutex recorded_memory;
   bool pool_memory = false;
@@ -49,7 +49,7 @@ struct DeviceState {
     for (SP_Stream handle : streams) f(*handle->stream);
   }
 
-  // Whether a copy is on its way that will tell of failures.
+  // True if a copy is on its way that will tell of failures.
   bool ACopyTells() {
     std::lock_guard<std::mutex> lock(mutex);
     return std::any_of(streams.begin(), streams.end(), [](SP_Stream s) { return s->copies_that_tell.load() > 0; });

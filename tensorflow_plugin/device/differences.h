@@ -1,5 +1,5 @@
-// What differs between the TensorFlow versions that there are cores for (third_party/tensorflows.bzl), as far as this
-// project's C++ meets it. Whoever includes TensorFlow's headers for stream executors includes this first.
+// The differences between the TensorFlow versions that there are cores for (third_party/tensorflows.bzl), as far as
+// this project's C++ meets them. Include this file before TensorFlow's headers for stream executors.
 #ifndef TENSORFLOW_PLUGIN_DEVICE_DIFFERENCES_H_
 #define TENSORFLOW_PLUGIN_DEVICE_DIFFERENCES_H_
 

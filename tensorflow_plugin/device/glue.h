@@ -55,8 +55,8 @@ T GuardValue(const char* callback, T failed, F&& f) noexcept {
   return value;
 }
 
-// Fills a struct of the C API that TensorFlow owns. Its struct_size says how much of it the TensorFlow that runs knows
-// of, which may be less than this plugin was built with: nothing beyond is written. Left behind is our own size.
+// Fills a struct of the C API that TensorFlow owns. Its struct_size says how much of it the running TensorFlow knows.
+// That may be less than this plugin was built with; nothing beyond it is written. Left behind is our own size.
 template <typename Struct>
 void Fill(Struct* to, Struct from, size_t own_size) {
   const size_t known = std::min(to->struct_size, own_size);

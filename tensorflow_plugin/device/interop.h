@@ -1,5 +1,5 @@
-// What the core tells the DLPack exchange (interop/) of its devices: C functions, found with dlsym, since the two are
-// separate libraries.
+// The core's answers to the DLPack exchange (interop/) about its devices. They are C functions, found with dlsym, since
+// the two are separate libraries.
 #ifndef TENSORFLOW_PLUGIN_DEVICE_INTEROP_H_
 #define TENSORFLOW_PLUGIN_DEVICE_INTEROP_H_
 
@@ -14,26 +14,26 @@ int XpuCore_StreamIsSettled(SP_Stream stream);
 // Blocks until everything enqueued on the stream has run. `status`: the first failure since somebody last asked.
 void XpuCore_SettleStream(SP_Stream stream, TF_Status* status);
 
-// The same, and a failure stays for whoever asks next. In a process forked from one that has used the device, where
-// nothing more will run, it returns at once.
+// The same, and a failure stays for the next caller that asks. In a process forked from one that has used the device,
+// where nothing more will run, it returns at once.
 void XpuCore_WaitForStream(SP_Stream stream);
 
-// Copies `size` bytes of the stream's device to the host, and returns when they are there: what the stream's work that
-// may write them has left (xpu::Stream::Read). `status`: the first failure so far that nobody has been told of; what
-// was copied is then no result.
+// Copies `size` bytes of the stream's device to the host. It returns when the stream's commands that may write them
+// have run and the bytes are there (xpu::Stream::Read). `status`: the first failure so far that nobody has been told
+// of; what was copied is then no result.
 void XpuCore_Read(SP_Stream stream, void* host, const void* device, size_t size, TF_Status* status);
 
 // 1 if the host may read and write what lies at this address, 0 if only the device that gave it out can.
 int XpuCore_HostCanAddress(const void* address);
 
-// What TensorFlow calls the devices' type.
+// TensorFlow's name of the devices' type.
 const char* XpuCore_DeviceType();
 
 // 1 if the devices work on host memory as they do on their own.
 int XpuCore_SharesHostMemory();
 
-// To be called before memory of the device is shared with somebody who may write into it: nothing that has been
-// computed of what lies there is counted on any more.
+// Call this before device memory is shared with somebody who may write into it. Nothing that was computed from its
+// contents is reused after that.
 void XpuCore_WillWrite(const void* address);
 
 // Calls of functions: direct_call/function_graph.h's ExpectGraph and TakeCall. The latter gives a

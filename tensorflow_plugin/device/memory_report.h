@@ -13,9 +13,9 @@ namespace xpu {
 void AddReportedDevice(int ordinal, Device* device, const char* allocator);
 void RemoveReportedDevice(int ordinal, const Device* device);
 
-// JSON {"allocator": str, "bytes_in_use": int, "peak_bytes_in_use": int, "bytes_reserved": int, "peak_bytes_reserved":
-// int, "bytes_limit": int, "num_allocs": int, "largest_alloc_size": int}; "null" for a device that TensorFlow has not
-// made.
+// JSON: `{"allocator": str, "bytes_in_use": int, "peak_bytes_in_use": int, "bytes_reserved": int,
+// "peak_bytes_reserved": int, "bytes_limit": int, "num_allocs": int, "largest_alloc_size": int}`; "null" for a device
+// that TensorFlow has not made.
 std::string MemoryReport(int ordinal);
 // Device::ResetStats, where there is such a device.
 void ResetMemoryReport(int ordinal);

@@ -1,7 +1,7 @@
-// What the environment variables ask of the core. A value that makes no sense never stops TensorFlow: it gives one
-// warning that names it and what was expected, and the default is used. Nor is any value without effect in silence.
-// People find the variables in the table of tensorflow_xpu/_options.py, of which the documentation and the doctor are
-// made.
+// The options of the core, as the environment variables give them. A value that makes no sense never stops TensorFlow:
+// it gives one warning that names it and what was expected, and the default is used. Nor is any value without effect in
+// silence. People find the variables in the table of tensorflow_xpu/_options.py, of which the documentation and the
+// doctor are made.
 #ifndef TENSORFLOW_PLUGIN_DEVICE_OPTIONS_H_
 #define TENSORFLOW_PLUGIN_DEVICE_OPTIONS_H_
 
@@ -28,9 +28,9 @@ struct Options {
   BackendOptions backend;  // TF_XPU_DEVICE_COUNT, TF_XPU_MEMORY_LIMIT, TF_XPU_ALLOCATOR, ...
 };
 
-// Reads the environment. `subdevices` are the backends there are, the default first, `passes` those over lists of
-// commands; `total_memory` is the bytes of a backend, of which a memory limit may name a share. Appends a sentence per
-// value that was not understood.
+// Reads the environment. `subdevices` are the backends, the default first; `passes` are those over command lists.
+// `total_memory` is the bytes of a backend, of which a memory limit may name a share. Appends a sentence per value that
+// was not understood.
 Options ReadOptions(const std::vector<std::string>& subdevices, const std::vector<std::string>& passes,
                     const std::function<int64_t(const std::string&)>& total_memory, std::vector<std::string>* warnings);
 

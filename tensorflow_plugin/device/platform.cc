@@ -38,7 +38,7 @@ void AfterForkInChild() {
   other_threads_are_missing = true;
 }
 
-// What the platform is to be for one call of TensorFlow's.
+// The platform's state for one call of TensorFlow's.
 PlatformState Now(const SP_Platform* platform) {
   std::lock_guard<std::mutex> lock(states_mutex);
   return PlatformState::Of(platform);

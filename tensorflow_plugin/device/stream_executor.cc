@@ -1,26 +1,26 @@
 // The order rules of this device, all in one place. TensorFlow relies on the first three; it forgets the last.
 //
 // 1. A stream runs what is enqueued on it in order, from whatever threads it comes.
-// 2. create_stream_dependency(a, b) and wait_for_event hold back what is enqueued on `a` afterwards until what was
-//    enqueued on `b`, or before the record of the event, has run. Work enqueued later on `b` is not waited for.
+// 2. create_stream_dependency(a, b) and wait_for_event make work that is enqueued on `a` later wait. It waits for the
+//    work that was enqueued on `b`, or before the record of the event. Work enqueued later on `b` is not waited for.
 // 3. deallocate, and every copy that blocks the host, first waits for all work enqueued on the device. With the pool
 //    (TF_XPU_ALLOCATOR=pool) deallocate waits for nothing and the memory is used again in the order of the streams.
 // 4. Every copy from host to device waits for all work already enqueued on the device's other streams.
 //
-// Why the last: TensorFlow's allocator hands freed memory out again at host time, while kernels that use it may still
-// be queued; only the order of the compute stream protects them. A copy to the device runs on a stream of its own, and
-// for graph constants TensorFlow does not make that stream wait for the compute stream (MakeTensorFromProto copies
-// with sync_dst_compute = false). The copy would overwrite the operands of kernels that have yet to run: wrong
-// numbers, in silence. Waiting for idle streams costs nothing, and where TensorFlow did ask, the second wait is free.
+// The reason for the last: TensorFlow's allocator reuses freed memory at host time, while kernels that use it may still
+// be queued. Only the order of the compute stream protects them. A copy to the device runs on a stream of its own. For
+// graph constants TensorFlow does not make that stream wait for the compute stream (MakeTensorFromProto copies with
+// sync_dst_compute = false). The copy would overwrite the operands of kernels that have yet to run: wrong numbers, in
+// silence. Waiting for idle streams costs nothing, and where TensorFlow did ask, the second wait is free.
 //
-// And how the failure of a command, which is known only after its enqueuer has gone on, reaches the user: once, as the
-// error of whatever uses the device next and can carry its message. That is a kernel (framework/context.h), or a copy
-// of data off the device, for which the failure is known if the device is idle: nothing computed after a failure leaves
-// the device unnoticed. TensorFlow synchronises before each copy to an eager tensor, and drops the message of
-// synchronize_all_activity: this callback therefore leaves the failure to the copy that follows, unless it is overdue,
-// because data may have left the device while the command that failed was still queued. Copies in graphs tell of it
-// when they have run (framework/direct_copies.cc); of others the cause is a line on stderr. So it is if the process
-// ends first (untold.h).
+// A command's failure is known only after its enqueuer has gone on. It reaches the user once, as the error of the next
+// use of the device that can carry its message. That is a kernel (framework/context.h), or a copy of data off the
+// device. Such a copy knows of the failure if the device is idle: nothing computed after a failure leaves the device
+// unnoticed. TensorFlow synchronises before each copy to an eager tensor, and drops the message of
+// synchronize_all_activity. This callback therefore leaves the failure to the copy that follows. It reports an overdue
+// failure itself, because data may have left the device while the failed command was still queued. Copies in graphs
+// tell of it when they have run (framework/direct_copies.cc); of others the cause is a line on stderr. So it is if the
+// process ends first (untold.h).
 #include "tensorflow_plugin/device/stream_executor.h"
 
 #include <algorithm>
@@ -40,8 +40,8 @@ namespace {
 
 // ---- Memory
 
-// Calls f, which takes memory or gives it back, and says what to call that. If a profiler listens, it is told of an
-// instant with the bytes by which what is in use has changed: the pool rounds up, and TensorFlow gives Deallocate no
+// Calls f, which takes memory or gives it back, and says what to call that. A profiler that listens is told of an
+// instant with the bytes by which memory in use has changed. The pool rounds up, and TensorFlow gives Deallocate no
 // size. `asked` is for what changes nothing.
 template <typename F>
 void RecordMemory(DeviceState& state, trace::Kind kind, uint64_t asked, F&& f) {
@@ -311,8 +311,8 @@ void CopyOnDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase
   });
 }
 
-// Rule 3. `copy` enqueues on the stream it is given. Callers on several threads share that stream: each waits until
-// its copy is done, and a copy has no failure of its own beyond what `copy` returns.
+// Rule 3. `copy` enqueues on the stream it is given. Callers on several threads share that stream, and each waits until
+// its copy is done. A copy has no failure of its own beyond the result of `copy`.
 template <typename F>
 void CopyBlocking(const SP_Device* device, TF_Status* status, F&& copy) {
   Guard(status, [&]() -> Status {

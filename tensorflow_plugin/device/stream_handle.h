@@ -1,4 +1,4 @@
-// What TensorFlow's opaque SP_Stream points to.
+// The struct behind TensorFlow's opaque SP_Stream.
 #ifndef TENSORFLOW_PLUGIN_DEVICE_STREAM_HANDLE_H_
 #define TENSORFLOW_PLUGIN_DEVICE_STREAM_HANDLE_H_
 
@@ -25,8 +25,8 @@ inline Status RequireNotForked() {
   return OkStatus();
 }
 
-// In a process that was forked from one with a device that does survive it, TensorFlow's own threads for the device are
-// missing all the same. Whoever knows them says here how to start others.
+// A process may be forked from one with a device that survives it. TensorFlow's own threads for the device are missing
+// in it all the same. The code that knows them says here how to start others.
 inline std::atomic<void (*)()> start_other_threads{nullptr};
 inline std::atomic<bool> other_threads_are_missing{false};
 // Before TensorFlow may want them.
@@ -35,16 +35,16 @@ inline void EnsureOtherThreads() {
   if (void (*const start)() = start_other_threads) start();
 }
 
-// The first failure among the commands that a stream has run, once. It is told to whoever next uses the device, who is
-// not its cause, and so says what it is.
+// The first failure among the commands that a stream has run, once. The next user of the device is told of it. That
+// user is not its cause, so the message says what it is.
 inline Status TakeEarlierFailure(Stream& stream) {
   const Status failure = stream.TakeStatus();
   if (failure.ok()) return OkStatus();
   return Status(failure.code(), "an operation enqueued on the XPU before this one failed: " + failure.message());
 }
 
-// A copy off the device whose caller is told, when it has run, of the failures of the commands before it. Whoever
-// waits for the device meanwhile leaves them to it. From its making to Told.
+// A copy off the device whose caller is told, when it has run, of the failures of the commands before it. Other callers
+// that wait for the device meanwhile leave them to it. From its making to Told.
 class CopyThatTells {
  public:
   explicit CopyThatTells(SP_Stream_st& compute) : compute_(compute) { compute_.copies_that_tell.fetch_add(1); }
@@ -72,8 +72,8 @@ class CopyThatTells {
   SP_Stream_st& compute_;
 };
 
-// While one lives, what TensorFlow's own kernels copy and fill on device memory from this thread goes to another stream
-// than the one that they name: to one that records.
+// While an object of this class lives, this thread's copies and fills of device memory by TensorFlow's own kernels are
+// captured. They go to another stream than they name.
 class RedirectedStream {
  public:
   explicit RedirectedStream(Stream& stream) { current_ = &stream; }

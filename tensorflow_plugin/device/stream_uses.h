@@ -1,5 +1,6 @@
-// What TensorFlow uses its streams for, as profiles name their lines. Each version makes the streams of a device in an
-// order of its own, so a stream has a number until somebody who knows its use says so (framework/direct_copies.cc).
+// TensorFlow's use of each of its streams, by which profiles name their lines. Each version makes the streams of a
+// device in an order of its own. So a stream has a number until a caller knows its use and says it
+// (framework/direct_copies.cc).
 #ifndef TENSORFLOW_PLUGIN_DEVICE_STREAM_USES_H_
 #define TENSORFLOW_PLUGIN_DEVICE_STREAM_USES_H_
 
@@ -13,7 +14,7 @@ namespace xpu {
 
 // The line of a new stream, the number-th of its device ("XPU:0"): "stream 2".
 std::string LineOfNewStream(const SP_Stream_st* stream, const std::string& device, int number);
-// `use`: "compute". Of a stream that serves several, the last one counts.
+// `use`: "compute". For a stream with several uses, the last one counts.
 void SetUse(const SP_Stream_st* stream, const std::string& use);
 // Before the stream is destroyed.
 void ForgetStream(const SP_Stream_st* stream);

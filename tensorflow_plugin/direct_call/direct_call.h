@@ -1,9 +1,9 @@
 // A function whose graph is a few ops in a row, called without TensorFlow's executor.
 //
-// TensorFlow's way into a function costs 50 microseconds and 2.5 for each argument, most of it for what does not change
-// from call to call: keys of caches, copies of handles, an executor's node for each argument, two threads for a graph
-// with ops on two devices. In a training step of a small model, whose variables are arguments and whose ops are one
-// cluster, that is most of the time.
+// TensorFlow's way into a function costs 50 microseconds and 2.5 for each argument. Most of it repeats in each call:
+// keys of caches, copies of handles, an executor's node for each argument. A graph with ops on two devices takes two
+// threads. In a training step of a small model, whose variables are arguments and whose ops are one cluster, that is
+// most of the time.
 #ifndef TENSORFLOW_PLUGIN_DIRECT_CALL_DIRECT_CALL_H_
 #define TENSORFLOW_PLUGIN_DIRECT_CALL_DIRECT_CALL_H_
 

@@ -17,19 +17,19 @@ struct CallPlan;
 // From now on functions are called as TensorFlow does.
 void SwitchOff();
 
-// This thread is about to call the function of this name, for the first time maybe: TensorFlow optimises a function's
+// This thread is about to call the function of this name, maybe for the first time. TensorFlow optimises a function's
 // graph on the thread that calls it.
 void ExpectGraph(const std::string& function);
 
-// Whether this thread waits for the graph of that function.
+// True if this thread waits for the graph of that function.
 bool IsExpected(const std::string& function);
 
 // The expected function's graph, placed and in clusters, as it will be divided between devices; null if it cannot be
 // called so.
 void OfferGraph(std::unique_ptr<CallPlan> plan);
 
-// What the thread has seen since it expected something; null if that was nothing. Kernels are made with the function's
-// library. The caller's.
+// The graph that the thread has seen since it expected one; null if none. Kernels are made with the function's library.
+// The caller's.
 DirectCall* TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library);
 
 }  // namespace xpu::direct_call

@@ -184,7 +184,7 @@ Status Context::FindStream() {
 
 Status Context::TakeEarlierFailure() const { return xpu::TakeEarlierFailure(*stream_); }
 
-// The tensor may go as soon as the command is enqueued: whoever gets its memory next enqueues behind it.
+// The tensor may go as soon as the command is enqueued: the next owner of its memory enqueues behind it.
 Status Context::Workspace::Allocate(int64_t bytes, void** address) {
   constexpr int64_t kAlignment = 256;  // of device memory; TensorFlow's host memory has less
   const int64_t room = context_.on_host() ? kAlignment - 1 : 0;

@@ -1,8 +1,8 @@
 // Context: what a kernel sees of one execution: inputs, outputs, temporaries, the device and its stream.
 //
 // The C kernel API allocates a TF_Tensor for every input and output it hands out; that alone costs more than
-// launching a small command. The core is built for one TensorFlow minor version in any case (framework/variables.h
-// says why), so context.cc talks to TensorFlow's own OpKernelContext and nothing is allocated per argument.
+// launching a small command. The core is built for one TensorFlow minor version in any case (framework/variables.h says
+// why). So context.cc talks to TensorFlow's own OpKernelContext and allocates nothing per argument.
 #ifndef TENSORFLOW_PLUGIN_FRAMEWORK_CONTEXT_H_
 #define TENSORFLOW_PLUGIN_FRAMEWORK_CONTEXT_H_
 
@@ -29,8 +29,8 @@ class Context {
   DType input_dtype(int i) const;  // kInvalid for resources, strings and the like
   DType output_dtype(int i) const;
 
-  // Outputs. The forwarding forms reuse the buffer of one of `candidates` (input numbers) when nobody else holds it
-  // and type, size and memory fit; the result then aliases that input.
+  // Outputs. The forwarding forms reuse the buffer of one of `candidates` (input numbers). They do so when nobody else
+  // holds it and type, size and memory fit; the result then aliases that input.
   Status AllocateOutput(int i, const Dims& shape, Tensor* out);
   Status AllocateOutputLike(int i, const Tensor& like, Tensor* out);
   Status ForwardOrAllocate(std::initializer_list<int> candidates, int i, const Dims& shape, Tensor* out);
@@ -41,16 +41,16 @@ class Context {
   void ForwardReference(int input, int i);
   Status AllocateTemporary(DType dtype, const Dims& shape, Temporary* out);
 
-  // Commands. What an earlier command on the device failed with, if nobody was told yet, is this op's error; so is the
+  // Commands. The failure of an earlier command on the device, if nobody was told yet, is this op's error. So is the
   // failure of its own command where that ran at once. LaunchChecked waits and returns failures that depend on data (a
-  // bad index): for kernels that can meet them, since TensorFlow must see the error from the op that caused it.
+  // bad index). Kernels that can meet them call it, since TensorFlow must see the error from the op that caused it.
   template <typename Desc>
   Status Launch(const Desc& desc, std::initializer_list<const void*> in, std::initializer_list<void*> out) {
     XPU_RETURN_IF_ERROR(Prepare());
     Workspace workspace(*this);
     return Enqueued(device_->Launch(*stream_, desc, MakeArgs(in, out, &workspace)));
   }
-  // Whether the device runs such a command, for ops that have several ways.
+  // True if the device runs such a command, for ops that have several ways.
   template <typename Desc>
   bool Supports(const Desc& desc) {
     return Prepare().ok() && device_->Supports(desc);
@@ -115,7 +115,7 @@ class Context {
   Status FindStream();
   void NoteWait() const;  // for tests of traits
   Status TakeEarlierFailure() const;
-  // What to return after enqueuing a command.
+  // The status to return after enqueuing a command.
   Status Enqueued(Status status) const { return status.ok() ? stream_->TakeStatus() : status; }
 
   TF_OpKernelContext* native_;
@@ -124,7 +124,7 @@ class Context {
   Stream* stream_ = nullptr;
 };
 
-// While it lives, kernels that this thread computes launch here, whatever stream TensorFlow has for them; those with
+// While it lives, kernels that this thread computes launch here, whatever stream TensorFlow has for them. Kernels with
 // all arguments in host memory keep to the host.
 class ScopedStream {
  public:

@@ -1,6 +1,6 @@
-// CpuKernel: TensorFlow's kernel for the CPU, run with this device's arguments. For ops that hand buffers around
-// without looking into them, and, registered with all arguments in host memory, for ops that no device computes, such
-// as those on strings.
+// CpuKernel: TensorFlow's kernel for the CPU, run with this device's arguments. It serves ops that hand buffers around
+// without looking into them. Registered with all arguments in host memory, it also serves ops that no device computes,
+// such as those on strings.
 #ifndef TENSORFLOW_PLUGIN_FRAMEWORK_CPU_KERNEL_H_
 #define TENSORFLOW_PLUGIN_FRAMEWORK_CPU_KERNEL_H_
 

@@ -51,10 +51,10 @@ void NameStreams(const Usual& usual) {
   SetUse(HandleOf(usual.stream()), "compute");
 }
 
-// What TensorFlow's device asks for copies. What it declines its base class does, as ever.
+// TensorFlow's device asks this object for copies. It leaves to its base class all that it declines.
 class DirectCopies final : public Usual {
  public:
-  // Keeps `usual`, which whoever runs at this moment may have.
+  // Keeps `usual`, which a running thread may have in use.
   explicit DirectCopies(const Usual& usual)
       : Usual(usual.stream_id(), usual.stream(), usual.host_to_device_stream(), usual.device_to_host_stream(),
               StreamsBetweenDevices(usual)),
@@ -127,7 +127,7 @@ void CopyDirectly(tf::Device* device) {
   const auto* info = pluggable->tensorflow_accelerator_device_info();
   if (info == nullptr || info->default_context != context || dynamic_cast<DirectCopies*>(context) != nullptr) return;
   NameStreams(*context);
-  // The device gives up what it has here when it goes. The one before stays, for whoever may have it just now.
+  // The device gives up what it has here when it goes. The one before stays, since a running thread may have it in use.
   context = new DirectCopies(*context);
   PrepareForForks(pluggable, context);
   const_cast<tf::DeviceBase::AcceleratorDeviceInfo*>(info)->default_context = context;

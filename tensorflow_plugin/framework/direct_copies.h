@@ -1,7 +1,7 @@
 // Copies between the host and an XPU that are done when they are asked for.
 //
-// TensorFlow 2.21 has each copy enqueued on a stream of its own behind an event, polls for that, and hands its end to
-// another thread: 60 microseconds in which the graph waits for its inputs, every step, though the host could have moved
+// TensorFlow 2.21 enqueues each copy on a stream of its own behind an event, polls for that, and hands its end to
+// another thread. That takes 60 microseconds in which the graph waits for its inputs, every step. The host could move
 // the bytes in one.
 #ifndef TENSORFLOW_PLUGIN_FRAMEWORK_DIRECT_COPIES_H_
 #define TENSORFLOW_PLUGIN_FRAMEWORK_DIRECT_COPIES_H_

@@ -74,8 +74,8 @@ struct Devices {
   std::unordered_map<const void*, DeviceFacts*> infos;        // by owner
   std::unordered_map<const tf::Allocator*, bool> allocators;  // that are locked for forks
 
-  // The objects that the missing threads belong to stay as they are: whoever had asked them for something is missing,
-  // too.
+  // The objects that the missing threads belong to stay as they are: callers that had asked them for something are
+  // missing, too.
   void StartThreads() {
     const std::lock_guard<std::mutex> lock(mutex);
     if (!other_threads_are_missing) return;

@@ -1,7 +1,7 @@
 // Values of variables that somebody counts on to stay as they are, because of what has been computed of them.
 //
-// A variable is written in place only if nobody else refers to its buffer. So who holds a reference knows that the
-// value stays as it is; and who is about to write has it given up first, rather than work on a copy.
+// A variable is written in place only if nobody else refers to its buffer. So a holder of a reference knows that the
+// value does not change. A writer has the value given up first, rather than work on a copy.
 #ifndef TENSORFLOW_PLUGIN_FRAMEWORK_INVARIANT_VALUES_H_
 #define TENSORFLOW_PLUGIN_FRAMEWORK_INVARIANT_VALUES_H_
 
@@ -14,8 +14,8 @@ namespace xpu {
 
 class InvariantValue : public std::enable_shared_from_this<InvariantValue> {
  public:
-  // Holds the value of a variable, which the caller has locked; null if somebody else refers to it, who may write into
-  // it, but for those that hold it, too.
+  // Holds the value of a variable, which the caller has locked. Null if somebody else who may write into it refers to
+  // it; other holders do not count.
   static std::shared_ptr<const InvariantValue> Hold(const tensorflow::Tensor& value);
   // To be called before anybody writes at this address: what is held there is not any more. A nanosecond if nothing is.
   static void GiveUp(const void* data);
@@ -25,7 +25,7 @@ class InvariantValue : public std::enable_shared_from_this<InvariantValue> {
   InvariantValue(const InvariantValue&) = delete;
   InvariantValue& operator=(const InvariantValue&) = delete;
 
-  // Whether the variable with this value, which the caller has locked, still has the one that is held.
+  // True if the variable with this value, which the caller has locked, still has the one that is held.
   bool Is(const tensorflow::Tensor& value) const { return valid_.load() && value.data() == data_; }
 
  private:

@@ -32,7 +32,7 @@ constexpr char kMustCompile[] = "_XlaMustCompile";
 constexpr char kConfig[] = "config_proto";
 constexpr char kExecutor[] = "executor_type";
 
-// Of a NodeDef or FunctionDef.
+// For a NodeDef or FunctionDef.
 template <typename Def>
 bool MustCompile(const Def& def) {
   const auto found = def.attr().find(kMustCompile);
@@ -121,9 +121,9 @@ class KernelCreator : public tf::CustomKernelCreator {
 };
 
 // Loops and branches that are traced for XLA lack the mark by which TensorFlow turns them into nodes of the graph
-// around them. Without it each body runs on one device, without soft placement. This pass, which runs before
-// TensorFlow's, sets the mark in the functions that run here without XLA, and in others, too, once there are any: a
-// function that both kinds call is traced once.
+// around them. Without it each body runs on one device, without soft placement. This pass runs before TensorFlow's and
+// sets the mark in the functions that run here without XLA. Once there are any, it sets it in others, too: a function
+// that both kinds call is traced once.
 class MarkControlFlow : public tf::GraphOptimizationPass {
  public:
   explicit MarkControlFlow(std::string device_type) : device_type_(std::move(device_type)) {}
@@ -182,9 +182,9 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
   const std::string device_type_;
 };
 
-// What a node of a graph that calls a function for XLA has in device memory are all its arguments and results. An
-// ordinary function has its integers of 32 bits in host memory, and so the calls that were placed here become calls of
-// that kind; Grappler may then inline them, too.
+// A node of a graph that calls a function for XLA has all its arguments and results in device memory. An ordinary
+// function has its integers of 32 bits in host memory. So the calls that were placed here become calls of that kind;
+// Grappler may then inline them, too.
 class MakeCallsOrdinary : public tf::GraphOptimizationPass {
  public:
   explicit MakeCallsOrdinary(std::string device_type) : device_type_(std::move(device_type)) {}

@@ -6,7 +6,7 @@
 
 namespace xpu {
 
-// From now on functions that are to be compiled with XLA run as ordinary functions on devices of this type, and one
+// After this call, functions that are to be compiled with XLA run as ordinary functions on devices of this type. One
 // line per process says so; on other devices nothing changes. Returns what went wrong, or nothing; call it once.
 std::string RunJitFunctionsWithoutXla(const std::string& device_type);
 

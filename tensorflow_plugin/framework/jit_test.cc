@@ -1,4 +1,4 @@
-// What becomes of TensorFlow's creator of custom kernels. How functions run: tests/graphs/test_jit.py.
+// Tests the state of TensorFlow's creator of custom kernels. How functions run: tests/graphs/test_jit.py.
 #include "tensorflow_plugin/framework/jit.h"
 
 #include <gtest/gtest.h>

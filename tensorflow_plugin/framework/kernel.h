@@ -36,7 +36,7 @@ class Construction {
   const Status& status() const { return status_; }
   bool on_host() const { return on_host_; }
   TF_OpKernelConstruction* native() const { return native_; }
-  // Whether the program has asked for the same results in every run (tf.config.experimental.enable_op_determinism).
+  // True if the program has asked for the same results in every run (tf.config.experimental.enable_op_determinism).
   static bool DeterminismRequired();
 
  private:

@@ -1,5 +1,5 @@
-// What a kernel needs of the backend: descriptors made from the types that are being registered, with their extents
-// open.
+// The needs of a kernel: descriptors made from the types that are being registered, with their extents open, which the
+// backend must support.
 //
 //   registry.Op("Cast").Types("SrcT", ...).Types("DstT", ...).Requires(needs::Cast("SrcT", "DstT"))
 //

@@ -1,4 +1,4 @@
-// What registrations ask of a backend.
+// Tests what registrations ask of a backend.
 #include "tensorflow_plugin/framework/needs.h"
 
 #include <string>

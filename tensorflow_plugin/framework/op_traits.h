@@ -70,7 +70,7 @@ void AddTraits(const std::string& op, OpTraits traits);
 // None of an op that nobody has said anything about.
 OpTraits TraitsOf(const std::string& op);
 
-// Of all ops that have traits, as JSON: {"Cast": ["CannotWait", "Counts"], ...}.
+// All ops that have traits, as JSON: `{"Cast": ["CannotWait", "Counts"], ...}`.
 std::string DescribeTraits();
 
 // A row of the table of TensorFlow's own ops.
@@ -80,15 +80,14 @@ struct TensorflowOps {
 };
 const std::vector<TensorflowOps>& TableOfTensorflowOps();
 
-// What kernels of ours do, noted by op once somebody asks: tests compare it with traits (tests/sweep).
+// The deeds of our kernels, noted by op once somebody asks: tests compare them with traits (tests/sweep).
 enum class OpDeed : uint8_t {
   kWaited,         // for the device
   kLockedToWrite,  // a variable
 };
 extern std::atomic<bool> deeds_are_noted;
 void NoteDeed(const std::string& op, OpDeed deed);
-// What was done since the last call, as JSON: {"waited": ["Where"], "locked_to_write": []}. The first call gives
-// nothing.
+// The deeds since the last call, as JSON: `{"waited": ["Where"], "locked_to_write": []}`. The first call gives nothing.
 std::string TakeDeeds();
 
 }  // namespace xpu

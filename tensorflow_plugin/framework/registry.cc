@@ -28,8 +28,8 @@ TypeList Union(const TypeList& a, const TypeList& b) {
 
 namespace {
 
-// What a kernel builder's create function stands for. The C API gives it no user data, so every entry gets a
-// function of its own from a fixed set of trampolines, numbered by its slot.
+// The entry behind a kernel builder's create function. The C API gives it no user data. So every entry gets a function
+// of its own from a fixed set of trampolines, numbered by its slot.
 struct TrampolineSlot {
   std::function<std::unique_ptr<OpKernel>(Construction&)> factory;
   bool on_host = false;

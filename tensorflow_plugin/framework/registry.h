@@ -58,7 +58,7 @@ class Registry {
     Entry& LabelledFor(DType type);
     // The kernel keeps to host memory for every type (all arguments are named in Host): commands run there.
     Entry& OnHost();
-    // What the backend must support for a combination of types to be registered (needs.h).
+    // The backend must support this for a combination of types to be registered (needs.h).
     Entry& Requires(Need need);
     Entry& Requires(Opcode op);  // as a program on the type of the first attribute
     // Facts about the op, which hold on any device. No kernel of ours waits for another op (OpTrait::kCannotWait).

@@ -51,8 +51,8 @@ class Tensor {
 // TensorFlow's number of a type, which some of its messages name instead of the type.
 int EnumValue(DType t);
 
-// The integers of an int32 or int64 tensor in host memory (a shape, axes, paddings); `what` names the argument in
-// the message when it has another type.
+// The integers of an int32 or int64 tensor in host memory (a shape, axes, paddings). `what` names the argument in the
+// message when it has another type.
 Status HostIntegers(const Tensor& t, const char* what, std::vector<int64_t>* values);
 // The one integer of a host tensor with one element.
 Status HostInteger(const Tensor& t, const char* what, int64_t* value);

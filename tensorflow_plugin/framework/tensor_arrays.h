@@ -9,8 +9,8 @@
 
 namespace xpu {
 
-// What ops do with elements. Each has a version for every way in which TensorFlow has named a TensorArray: by a
-// reference, a string or a resource, which is input 0.
+// The ways in which ops treat elements. Each has a version for every way in which TensorFlow has named a TensorArray:
+// by a reference, a string or a resource. That is input 0.
 enum class OnTensorArray : uint8_t {
   kWrite,    // index, value: sets an element, or adds to it
   kRead,     // index: gives an element

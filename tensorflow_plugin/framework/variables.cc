@@ -168,7 +168,7 @@ Status LockedVariable::Assign(Context& ctx, int i) {
   tensorflow::Tensor& referred = state_->referred;
   tensorflow::Tensor dst;
   if (referred.IsInitialized() && referred.NumElements() == value.NumElements()) {
-    // Whoever has read the variable, and by a later op uses what it read, expects to see this.
+    // An op that has read the variable, and later uses what it read, expects to see this.
     if (!dst.CopyFrom(referred, value.shape())) {
       return errors::Internal("Unable to copy the value tensor to the ref input");
     }

@@ -17,9 +17,9 @@ enum class LockMode { kShared, kExclusive };
 
 // A variable, found and locked; unlocks when destroyed, which must be before the Context is.
 //
-// A resource's values are immutable once shared: whoever updates one whose buffer somebody else holds (a read_value()
-// result, a queued gradient) works on a copy. A reference is written in place: TensorFlow 1 reads a variable once, when
-// it is made, and what it read is to show what is written later. Kernels only enqueue while they hold the lock, so
+// A resource's values are immutable once shared. An op that updates a value whose buffer somebody else holds (a
+// read_value() result, a queued gradient) works on a copy. A reference is written in place: TensorFlow 1 reads a
+// variable once, when it is made. Its value must show later writes. Kernels only enqueue while they hold the lock, so
 // references are locked whatever their attribute use_locking says: its false allows updates to mix, no more.
 class LockedVariable {
  public:
@@ -42,7 +42,7 @@ class LockedVariable {
 
   Tensor value() const;
   DType dtype() const;
-  // Whether both are one variable. Two variables may share a buffer until one of them is written.
+  // True if both are one variable. Two variables may share a buffer until one of them is written.
   bool IsSameAs(const LockedVariable& other) const;
 
   // For updates that write every element: *dst is the variable's own buffer when nobody else holds it, else a fresh
@@ -58,8 +58,8 @@ class LockedVariable {
   std::unique_ptr<State> state_;
 };
 
-// To be called by who writes into a buffer that is not its own, such as an in-place op: what was computed of a
-// variable's value that lies there is computed again.
+// A kernel calls this before it writes into a buffer that is not its own, such as an in-place op. Values computed from
+// a variable's value that lies there are then computed again.
 void WillWrite(const void* data);
 
 }  // namespace xpu

@@ -63,8 +63,8 @@ class Replacement {
   bool IsMember(const tf::Node& node) const { return IsGrouped(node) && grouping_.cluster[node.id()] == number_; }
   bool IsOwnConstant(const tf::Edge& e) const { return IsGrouped(*e.src()) && GetsOwnConstant(grouping_, e); }
 
-  // Whether members read a value on the device that comes from the host, or one of theirs is read there: then the
-  // cluster copies it. Not in loops, where what crosses would keep a loop from being captured.
+  // True if members read a value on the device that comes from the host, or the host reads a member's value there. The
+  // cluster then copies it. Not in loops, where a transfer would keep a loop from being captured.
   bool IsUploaded(const tf::Edge& e) const {
     const bool near = DeviceTypeOf(*e.src()) == tf::DEVICE_CPU || IsOnDevice(*e.src());
     return scope_ == Scope::kOutside && near && IsInHostMemory(e);
@@ -76,8 +76,8 @@ class Replacement {
     return node.assigned_device_name() == nodes_[0]->assigned_device_name();
   }
 
-  // Arguments are those in host memory, those that cross to the device, those in device memory and variables, each kind
-  // in the order in which it is met.
+  // Arguments are those in host memory, those that are copied to the device, those in device memory, and variables.
+  // Each kind is in the order in which it is met.
   void FindArguments() {
     for (tf::Node* node : nodes_) {
       for (const tf::Edge* e : InputsOf(*node)) {
@@ -91,7 +91,7 @@ class Replacement {
 
   std::vector<Output>& KindOf(const tf::Node& node, const tf::Edge& e) {
     if (node.input_type(e.dst_input()) == tf::DT_RESOURCE) return resources_;
-    // Of what only its shape is read, the values are no part of a signature.
+    // If only the shape of a value is read, its elements are no part of a signature.
     const bool is_shape = grouping_.traits[node.id()].shape_only;
     if ((IsCastFromHost(node) || (is_shape && IsUploaded(e))) && scope_ == Scope::kOutside) return uploaded_;
     if (grouping_.traits[node.id()].inputs[e.dst_input()] == tf::HOST_MEMORY) return host_;
@@ -145,7 +145,7 @@ class Replacement {
     *members_.add_node() = std::move(def);
   }
 
-  // Whether a member that may update a variable comes before it by some way through the cluster.
+  // True if some path through the cluster leads to it from a member that may update a variable.
   bool FollowsUpdates(const tf::Node& node) const {
     for (const tf::Edge* e : node.in_edges()) {
       const tf::Node& source = *e->src();
@@ -169,7 +169,7 @@ class Replacement {
     if (found != numbers_.end()) return found->second;
     tf::NodeDef def = constant->def();
     def.clear_input();
-    // What holds a constant in its frame holds the cluster there.
+    // An edge that holds a constant in its frame holds the cluster there.
     for (const tf::Edge* e : constant->in_edges()) {
       if (e->src()->IsOp() && !IsMember(*e->src())) before_.insert(e->src());
     }
@@ -268,7 +268,8 @@ class ClusterPass : public tf::GraphOptimizationPass {
  public:
   explicit ClusterPass(std::string device_type) : device_type_(std::move(device_type)) {}
 
-  // An error here would be the user's. What fails has not changed the graph, which runs as it is: a line says why.
+  // An error here would be the user's. A pass that fails has not changed the graph, which runs as it is: a line says
+  // why.
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
     if (const absl::Status status = Divide(options.graph->get()); !status.ok()) {
@@ -294,7 +295,8 @@ class ClusterPass : public tf::GraphOptimizationPass {
   }
 
   // Random ops that get their seeds, or keys and counters, in host memory get them on the device, where Keras has them
-  // in a variable. What the host knew would be part of a cluster's signature, and another one with every step.
+  // in a variable. A value that the host knew would be part of a cluster's signature, and there would be another
+  // signature for every step.
   void DrawFromStartsOnDevice(tf::Graph* graph) {
     for (tf::Node* node : graph->op_nodes()) {
       if (node->op_def().is_stateful() || DeviceTypeOf(*node) != device_type_ ||

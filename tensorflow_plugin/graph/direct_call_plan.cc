@@ -49,7 +49,7 @@ class Planner {
         if (index < 0 || !LearnMemory(*node)) return false;
         if (index >= static_cast<int>(plan->arguments.size())) plan->arguments.resize(index + 1);
         plan->arguments[index] = PlaceOf(*node, 0);
-        // What has its device's name and lies with the host, TensorFlow would have to bring there.
+        // TensorFlow would have to copy a value that is in host memory but carries the device's name.
         if (plan->arguments[index].in_host_memory && node->output_type(0) != tf::DT_RESOURCE &&
             DeviceTypeOf(*node) != tf::DEVICE_CPU) {
           return false;
@@ -99,7 +99,7 @@ class Planner {
     return {node.output_type(output), node.assigned_device_name(), IsOnHost(node, true, output)};
   }
 
-  // Whether who reads the value finds it where it lies.
+  // True if the reader of the value finds it where it lies.
   bool IsThere(const tf::Edge& e) const {
     const bool from_host = IsOnHost(*e.src(), true, e.src_output()), on_host = IsOnHost(*e.dst(), false, e.dst_input());
     return from_host == on_host && (on_host || e.src()->assigned_device_name() == e.dst()->assigned_device_name());

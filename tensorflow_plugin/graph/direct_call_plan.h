@@ -9,8 +9,8 @@
 
 namespace xpu::graph {
 
-// The steps of a graph with its clusters in it; null if it has many ops, control flow, ops with a state of their own,
-// or values that cross between devices by more than being read.
+// The steps of a graph with its clusters in it. Null if it has many ops, control flow or ops with a state of their own.
+// Null also if values pass between devices in another way than by being read.
 std::unique_ptr<direct_call::CallPlan> PlanCall(const tensorflow::Graph& graph);
 
 }  // namespace xpu::graph

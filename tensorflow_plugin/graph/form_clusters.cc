@@ -16,8 +16,8 @@ namespace {
 
 namespace tf = tensorflow;
 
-// What makes a node's values dead: (predicate, its value) of every switch that it hangs on. The predicate is a node
-// and its output.
+// The reason why a node's values may be dead: (predicate, its value) of every switch that it depends on. The predicate
+// is a node and its output.
 struct Condition {
   int predicate = 0, output = 0, value = 0;
   bool operator<(const Condition& o) const {
@@ -64,7 +64,7 @@ class Grouper {
   void FindConditions(const tf::Node& node) {
     Conditions& mine = conditions_[node.id()];
     if (node.IsMerge()) {
-      // Of a loop: alive as its entry is. Otherwise alive if one of the branches is.
+      // A loop is alive as its entry is. Otherwise alive if one of the branches is.
       bool first = true;
       for (const tf::Edge* e : node.in_edges()) {
         if (e->IsControlEdge() || e->src()->IsNextIteration()) continue;
@@ -90,7 +90,7 @@ class Grouper {
     }
   }
 
-  // What an edge's end hangs on.
+  // The conditions of an edge's end.
   Conditions Through(const tf::Edge& e) const {
     Conditions conditions = conditions_[e.src()->id()];
     if (e.src()->IsSwitch() && !e.IsControlEdge()) {
@@ -116,7 +116,8 @@ class Grouper {
     keys_[node.id()] = KeyOf(node);
   }
 
-  // Whether the inputs in host memory, but variables, follow from shapes and constants. `device`: some are not there.
+  // True if the inputs in host memory, except variables, follow from shapes and constants. `device`: some are not
+  // there.
   bool InputsAreStatic(const tf::Node& node, bool device) const {
     for (const tf::Edge* e : node.in_edges()) {
       if (e->IsControlEdge() || node.input_type(e->dst_input()) == tf::DT_RESOURCE) continue;
@@ -126,8 +127,8 @@ class Grouper {
     return true;
   }
 
-  // Shapes of what is no member, which something else reads that is none, are computed beside it: it would wait for the
-  // cluster, and what reads it in turn be another one.
+  // A shape of a value outside the cluster, read outside the cluster, is computed there as well. Inside, it would wait
+  // for the cluster, and its reader could be in yet another one.
   void LeaveOutShapesOfOthers(const std::vector<tf::Node*>& order) {
     std::vector<bool> apart(graph_.num_node_ids(), false);  // no member computes what it reads
     for (const tf::Node* node : order) {
@@ -153,7 +154,7 @@ class Grouper {
 
   // False if there are none, which no graph that can run leads to.
   bool FindLevels(const std::vector<tf::Node*>& order) {
-    // A loop gives nothing before all of it has run, whatever way leads through its iterations: its exits have the
+    // A loop gives nothing before all of it has run, whatever path leads through its iterations. Its exits have the
     // level of all that is in it, which may come later in the order.
     std::map<std::string, int> of_frame;
     for (size_t round = 0; round <= order.size(); ++round) {
@@ -174,7 +175,7 @@ class Grouper {
     return false;
   }
 
-  // Whether there was a node whose list would leave or enter a group.
+  // True if there was a node whose list would leave or enter a group.
   bool LeaveOutCrossingLists(const std::vector<tf::Node*>& order) {
     bool found = false;
     for (const tf::Node* node : order) {
@@ -198,7 +199,7 @@ class Grouper {
         level = std::max(level, LevelAfter(source, node, e));
         continue;
       }
-      // What the constant comes after, the cluster comes after, or holds itself.
+      // A node that comes before the constant comes before the cluster, or is in it.
       for (const tf::Edge* before : source.in_edges()) {
         if (before->src()->IsOp()) level = std::max(level, LevelAfter(*before->src(), node, nullptr));
       }

@@ -16,8 +16,8 @@ struct Grouping {
   std::vector<std::vector<tensorflow::Node*>> clusters;  // their nodes, in an order that may run
 };
 
-// Whether a cluster that the edge leads to gets a copy of the constant that it leads from; not of one that TensorFlow
-// has to copy to the host.
+// True if a cluster that the edge leads to gets a copy of the constant that it leads from. A constant that TensorFlow
+// has to copy to the host gets none.
 bool GetsOwnConstant(const Grouping& grouping, const tensorflow::Edge& e);
 
 // Which nodes to group: those in the iterations of loops, or those outside.
@@ -26,7 +26,7 @@ enum class Scope { kLoops, kOutside };
 // Groups the nodes of a scope that are placed on devices of this type.
 //
 // Every node gets a level: that of a node it reads from, or one more where the edge between them leaves a group. Nodes
-// of one device, frame, condition and level form a cluster; as every edge that leaves one leads to a higher level, no
+// of one device, frame, condition and level form a cluster. Every edge that leaves one leads to a higher level, so no
 // path leads out of a cluster and back, nor around several. TensorLists stay within a cluster.
 absl::Status Group(const tensorflow::Graph& graph, const std::string& device_type, Scope scope, Grouping* grouping);
 

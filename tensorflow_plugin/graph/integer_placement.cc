@@ -54,14 +54,14 @@ class Moves {
     node->ClearAttr(labels::kAttribute);
   }
 
-  // Whether its commands might be a cluster's.
+  // True if its commands might be a cluster's.
   bool IsWithin(const tf::Node& node) const {
     const Role role = NodeTraitsOf(node, device_type_).role;
     return role == Role::kHost || (role == Role::kCompute && node.type_string() == "Cast");
   }
 
-  // Something that it read in host memory is in device memory, all else that it will read there may come from the host
-  // at any time, and whoever read what it gave there will read it in device memory.
+  // It read something in host memory that is in device memory. All else that it will read there may come from the host
+  // at any time. The readers of its results will read them in device memory.
   bool Gains(const tf::Node& node) {
     const MemoryTypes &was = MemoryNow(node), &is = moved_.at(&node);
     bool gains = false;
@@ -91,7 +91,7 @@ class Moves {
   static bool IsDevice(const tf::MemoryTypeVector& types, size_t i) {
     return i < types.size() && types[i] == tf::DEVICE_MEMORY;
   }
-  // Of a node on the device; nothing if there is no kernel for it.
+  // For a node on the device; nothing if there is no kernel for it.
   const MemoryTypes& MemoryNow(const tf::Node& node) {
     const auto [found, is_new] = now_.emplace(&node, MemoryTypes());
     MemoryTypes& memory = found->second;

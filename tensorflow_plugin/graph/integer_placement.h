@@ -8,9 +8,9 @@
 
 namespace xpu::graph {
 
-// TensorFlow has 32-bit integers of any device in host memory, since most are shapes. Those that are data (tokens that
-// were cast, say, and the rows of an embedding that they choose) would be copied to the host, which waits for them, and
-// back. Ops between two such copies get the kernels that leave them in device memory.
+// TensorFlow has 32-bit integers of any device in host memory, since most are shapes. Some are data, such as tokens
+// that were cast and the rows of an embedding that they choose. These would be copied to the host, which waits for
+// them, and back. Ops between two such copies get the kernels that leave them in device memory.
 void KeepIntegersOnDevice(tensorflow::Graph* graph, const std::string& device_type);
 
 }  // namespace xpu::graph

@@ -18,7 +18,7 @@ std::set<std::string>& KnownOps() {
   return *ops;
 }
 
-// Whether an argument is a handle of TensorFlow 1: a reference to the name of a queue, a reader or a barrier.
+// True if an argument is a handle of TensorFlow 1: a reference to the name of a queue, a reader or a barrier.
 bool TakesHandle(const tf::OpDef& op) {
   return std::any_of(op.input_arg().begin(), op.input_arg().end(), [](const tf::OpDef::ArgDef& argument) {
     return argument.is_ref() && argument.type() == tf::DT_STRING;

@@ -18,7 +18,7 @@ namespace tf = tensorflow;
 // Bytes up to which each cluster gets its own copy of a constant.
 constexpr int64_t kSmall = 1024;
 
-// Whether no capture could have it: its commands depend on what the device computes, or on what differs with every
+// True if no capture could have it: its commands depend on values of the device, or on values that differ with every
 // step. Where random numbers start, the device may know (labels::kOnDevice).
 bool IsUncapturable(const tf::Node& node, OpTraits op) {
   if (op.HasAnyOf(OpTrait::kWaitsForDevice | OpTrait::kReadsNewNumbers | OpTrait::kUsesTensorArray)) return true;
@@ -27,7 +27,7 @@ bool IsUncapturable(const tf::Node& node, OpTraits op) {
          !(tf::GetNodeAttr(node.attrs(), labels::kAttribute, &label).ok() && label == labels::kOnDevice);
 }
 
-// Whether the variants that an op reads or gives are TensorLists, as far as one can tell.
+// True if the variants that an op reads or gives may be TensorLists.
 bool MayHoldLists(const tf::Node& node, OpTraits op) {
   return node.type_string() == cluster::kLoopOp ||
          op.HasAnyOf(OpTrait::kAddsTensorLists | OpTrait::kPassesOn | OpTrait::kOfTensorLists);
@@ -71,7 +71,7 @@ Role RoleOf(const tf::Node& node, const NodeTraits& traits, bool ours) {
   return ours ? Role::kCompute : Role::kOutside;
 }
 
-// Whether an op that depends on numbers has all of them in host memory, so that it has nothing to wait for.
+// True if an op that depends on numbers has all of them in host memory, so that it has nothing to wait for.
 bool KnowsAllOnHost(const tf::Node& node, const NodeTraits& traits) {
   return traits.op.HasAnyOf(OpTrait::kWaitsForDevice | OpTrait::kReadsNewNumbers) && !node.op_def().is_stateful() &&
          All(traits.inputs, tf::HOST_MEMORY) && All(traits.outputs, tf::HOST_MEMORY);

@@ -21,7 +21,7 @@ enum class Role : uint8_t {
 // An attribute of nodes that are in no cluster: the host counts along with them (whole_loops.h).
 inline constexpr char kApart[] = "_xpu_apart";
 
-// What a node of a device of this type is, by its op, types and kernel.
+// The traits of a node of a device of this type, by its op, types and kernel.
 struct NodeTraits {
   OpTraits op;
   Role role = Role::kOutside;
@@ -30,11 +30,11 @@ struct NodeTraits {
 };
 NodeTraits NodeTraitsOf(const tensorflow::Node& node, const std::string& device_type);
 
-// Whether a node is a loop that is no cluster's member (cluster/loop_op.h).
+// True if a node is a loop that is no cluster's member (cluster/loop_op.h).
 bool RunsAlone(const tensorflow::Node& node);
 
-// Whether a node of a device of this type that is placed there may be in a loop that becomes one op, and whether values
-// of a type may be.
+// True if a node of a device of this type that is placed there may be in a loop that becomes one op. The second
+// function says so of values of a type.
 bool CanBeInLoop(const tensorflow::Node& node, const std::string& device_type);
 bool CanBeInLoop(tensorflow::DataType dtype);
 

@@ -1,4 +1,4 @@
-// What the passes ask of placed nodes.
+// Questions of the passes about placed nodes.
 #ifndef TENSORFLOW_PLUGIN_GRAPH_NODES_H_
 #define TENSORFLOW_PLUGIN_GRAPH_NODES_H_
 
@@ -13,8 +13,8 @@ namespace xpu::graph {
 // The type of the device that a node was placed on; empty if it was not.
 std::string DeviceTypeOf(const tensorflow::Node& node);
 
-// The ops of a graph, each after those whose values it reads; edges that lead back into a loop's next iteration are no
-// edges of an iteration.
+// The ops of a graph, each after those whose values it reads. Edges that lead back into a loop's next iteration do not
+// count.
 std::vector<tensorflow::Node*> TopologicalOrder(const tensorflow::Graph& graph);
 
 // The edges of a node's inputs, in order, without control edges.
@@ -29,7 +29,8 @@ struct MemoryTypes {
 bool MemoryOf(const tensorflow::Node& node, const std::string& device_type, tensorflow::MemoryTypeVector* inputs,
               tensorflow::MemoryTypeVector* outputs);
 
-// Whether what an edge leads from (or to) has its value in host memory: on the CPU, or kept there by a device's kernel.
+// True if the source (or target) of an edge has its value in host memory: on the CPU, or kept there by a device's
+// kernel.
 bool IsInHostMemory(const tensorflow::Edge& e, bool source = true);
 
 // Adds an op on `device` that stands for others. Its name begins with `prefix`.

@@ -31,7 +31,7 @@ bool PassesOn(const tf::Node& node) {
          node.IsMerge();
 }
 
-// Whether all that an output can be is a TensorList of numbers that have gradients.
+// True if an output can only be a TensorList of numbers that have gradients.
 class Lists {
  public:
   bool IsList(const tf::Node& node, int output) {
@@ -71,7 +71,7 @@ std::string DeviceOfLists(const tf::Node& node, const std::string& device_type) 
   return device;
 }
 
-// The device of the list that an op on the CPU updates, if it is of this type and has a kernel for that op; else
+// The device of the list that an op on the CPU updates, if it is of this type and has a kernel for that op. Otherwise
 // nothing.
 std::string DeviceOfUpdate(const tf::Node& node, const std::string& device_type) {
   const tf::Node* list = nullptr;
@@ -87,8 +87,8 @@ bool IsPushOrPop(const tf::Node& node) {
   return Has(node, OpTrait::kAccumulates) && node.input_type(0) == tf::DT_VARIANT;
 }
 
-// The nodes that lists of one int32 accumulator pass through, `from` being one; empty if a list comes from, or gets to,
-// where somebody expects its elements in device memory.
+// The nodes that lists of one int32 accumulator pass through; `from` is one of them. Empty if a list comes from a
+// place, or gets to one, where its elements are expected in device memory.
 std::set<tf::Node*> AccumulatorOf(tf::Node* from) {
   std::set<tf::Node*> found = {from};
   std::vector<tf::Node*> open = {from};
@@ -114,9 +114,9 @@ std::set<tf::Node*> AccumulatorOf(tf::Node* from) {
   return found;
 }
 
-// Nodes of loops that TensorFlow placed on the CPU, though they are as well on a device, which has them in host memory:
-// what a function's 32-bit integers pass through. With them on the CPU a loop that they bound would ask it before every
-// iteration.
+// Nodes of loops that TensorFlow placed on the CPU, though a device can have them, too, with their values in host
+// memory. A function's 32-bit integers pass through them. With them on the CPU a loop that they bound would ask it
+// before every iteration.
 class HostMemory {
  public:
   HostMemory(tf::Graph* graph, const std::string& device_type) : graph_(*graph), device_type_(device_type) {}
@@ -142,8 +142,8 @@ class HostMemory {
     bool operator()(const tf::Node* a, const tf::Node* b) const { return a->id() < b->id(); }
   };
 
-  // Whether the device would have it with all its values in host memory. What a program puts on the CPU stays there,
-  // but for what only passes on.
+  // True if the device would have it with all its values in host memory. A node that a program puts on the CPU stays
+  // there, unless it only passes a value on.
   bool MayMove(const tf::Node& node) const {
     if (DeviceTypeOf(node) != tf::DEVICE_CPU || node.op_def().is_stateful() || node.num_outputs() == 0) return false;
     if (!PassesOn(node)) {
@@ -227,9 +227,9 @@ void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
   }
 }
 
-// Sums and zeros of TensorLists, for which TensorFlow has kernels on the CPU alone, go to the device that all their
-// lists are on, and with them the updates of lists that TensorFlow placed beside them. With them on the CPU every
-// iteration that a gradient goes back through would copy a whole list to the host, and back.
+// Sums and zeros of TensorLists, for which TensorFlow has kernels on the CPU alone, go to the device of all their
+// lists. So do the updates of lists that TensorFlow placed beside them. With them on the CPU every iteration that a
+// gradient goes back through would copy a whole list to the host, and back.
 void KeepListsOnDevice(tf::Graph* graph, const std::string& device_type) {
   bool moved = true;
   while (moved) {  // one may read what another gives

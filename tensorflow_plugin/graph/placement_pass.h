@@ -1,4 +1,4 @@
-// What makes an iteration of a loop cross between device and host, mended in placed graphs.
+// Changes to placed graphs that save transfers in the iterations of a loop.
 #ifndef TENSORFLOW_PLUGIN_GRAPH_PLACEMENT_PASS_H_
 #define TENSORFLOW_PLUGIN_GRAPH_PLACEMENT_PASS_H_
 

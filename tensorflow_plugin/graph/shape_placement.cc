@@ -51,7 +51,7 @@ bool Describe(const tf::Node& node, tf::NodeDef* def, std::vector<const tf::Edge
   return true;
 }
 
-// Whether a node gives a shape of its one argument, which is no variable and no list.
+// True if a node gives a shape of its one argument, which is no variable and no list.
 bool IsShapeOfOne(const tf::Node& node) {
   return TraitsOf(node.type_string()).Has(OpTrait::kGivesShapes) && node.num_inputs() == 1 &&
          node.op_def().input_arg(0).number_attr().empty() && node.input_type(0) != tf::DT_RESOURCE;

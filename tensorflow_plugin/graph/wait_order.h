@@ -26,12 +26,12 @@ class WaitOrder {
   // `group_of`: by node id; -1 for nodes that stay as they are.
   std::vector<int> PointsThatDelayOthers(const std::vector<int>& group_of) const;
 
-  // Whether of any two points one leads to the other, so that the ops can run one after the other on one thread.
+  // True if of any two points one leads to the other, so that the ops can run one after the other on one thread.
   bool IsTotal() const;
 
-  // Whether a node leads to a point that the given point does not lead to. Where each group agrees about a point, that
-  // point delays no other: all nodes on a new path from the point would lead to such a point, but its first node, which
-  // the point leads to, does not.
+  // True if a node leads to a point that the given point does not lead to. Where each group agrees about a point, that
+  // point delays no other. All nodes on a new path from the point would lead to such a point. The first of them does
+  // not, as the point leads to it.
   bool IsNeededBefore(const tensorflow::Node& node, int point) const;
 
  private:

@@ -92,8 +92,8 @@ class Loop {
     return ReadSwitches();
   }
 
-  // Whether a node reads a variable of 32-bit integers, which TensorFlow has on the CPU, or brings its handle to those
-  // that do. What it is may change while the loop runs.
+  // True if a node reads a variable of 32-bit integers, which TensorFlow has on the CPU, or brings its handle to those
+  // that do. Its value may change while the loop runs.
   static bool IsOfHostVariable(const tf::Node& node) {
     const auto reads = [](const tf::Node& reader) {
       return DeviceTypeOf(reader) == tf::DEVICE_CPU && reader.type_string() == "ReadVariableOp" &&
@@ -171,7 +171,7 @@ class Loop {
   bool IsOnDevice(const tf::Edge& e) const { return memory_.at(e.src()).outputs[e.src_output()] == tf::DEVICE_MEMORY; }
 
   // The condition may be the device's, by its types alone: of 64-bit integers and floating-point numbers. If all that
-  // it hangs on is counted by plain ops, the host counts along, so that no iteration has to ask the device: each such
+  // it depends on is counted by plain ops, the host counts along, so that no iteration has to ask the device. Each such
   // node has a shadow, which computes the same in host memory. If there is more to it, the condition is read from the
   // device.
   void FindShadows() {
@@ -284,12 +284,12 @@ class Loop {
     bool is_shadow;
     bool operator<(const Member& o) const { return std::tie(node, is_shadow) < std::tie(o.node, o.is_shadow); }
   };
-  // What a member reads at an edge.
+  // The value that a member reads at an edge.
   Member ReadBy(const Member& member, const tf::Edge& e) const {
     return {e.src(), member.is_shadow && shadowed_.count(e.src()) != 0};
   }
 
-  // What the condition needs comes first; that must not need the condition.
+  // The ops that the condition depends on come first; they must not depend on the condition.
   bool NumberMembers() {
     std::set<Member> needed;
     const Member root{condition_, true};
@@ -446,14 +446,14 @@ class Loop {
   std::vector<tf::Node*> enters_, merges_, exits_, members_;
   tf::Node* condition_ = nullptr;  // the LoopCond
   bool is_read_from_device_ = false;
-  bool is_alone_ = false;  // what it hangs on may not be captured
+  bool is_alone_ = false;  // an op that it depends on may not be captured
   std::vector<Variable> variables_;
   std::map<const tf::Node*, int> variable_of_, switched_;  // of merges, of switches: numbers of variables
   std::vector<tf::Node*> host_, on_device_, resources_;    // arguments: their Enters
   std::map<const tf::Node*, int> argument_of_;             // of Enters
   std::map<Member, int> number_of_;
   std::set<const tf::Node*> needed_;         // of those below, by the device, too
-  std::set<const tf::Node*> shadowed_;       // whose values the condition hangs on, and which are the device's
+  std::set<const tf::Node*> shadowed_;       // whose values decide the condition, and which are the device's
   std::vector<tf::Node*> shadows_;           // members among them
   std::vector<tf::Node*> shadow_arguments_;  // and Enters
   std::map<const tf::Node*, int> argument_of_shadow_;

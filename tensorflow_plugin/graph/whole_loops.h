@@ -8,14 +8,14 @@
 
 namespace xpu::graph {
 
-// To be called before there are clusters: keeps apart what decides a loop's condition and is the device's by its types
-// alone, so that the host can count along.
+// Call this before clusters are formed. It separates the ops that decide a loop's condition and are on the device by
+// their types alone, so that the host can count along.
 absl::Status KeepCountersApart(tensorflow::Graph* graph, const std::string& device_type);
 
-// Each loop whose ops could all be members of a cluster, on one device of this type, whose condition is decided in host
-// memory and in which no value passes between host and device, becomes one op (cluster/loop_op.h), loops within loops
-// first. A loop like this needs nobody to start its iterations; and as every op in it is the same whenever the shapes
-// and the host's values are, a cluster can have it as a member, whose commands are those of all iterations.
+// Makes one op (cluster/loop_op.h) of each loop whose ops could all be members of a cluster, on one device of this
+// type. The condition must be decided in host memory, and no value may pass between host and device. Inner loops come
+// first. Nobody needs to start the iterations of such a loop. Every op in it is the same whenever the shapes and the
+// host's values are, so a cluster can have it as a member. Its commands are those of all iterations.
 absl::Status MakeLoopOps(tensorflow::Graph* graph, const std::string& device_type);
 
 }  // namespace xpu::graph

@@ -82,7 +82,7 @@ bool SharesHostMemory() { return core.shares_host_memory() != 0; }
 
 namespace {
 
-// What all tensors of a device have in common.
+// The facts that all tensors of a device have in common.
 struct Facts {
   const tensorflow::Device* device;
   uint64_t incarnation;

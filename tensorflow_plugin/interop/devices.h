@@ -29,7 +29,7 @@ struct TensorLocation {
   // The compute stream of the XPU that the tensor lies on; null for host memory that no XPU knows.
   SP_Stream stream = nullptr;
   bool known() const { return device.device_type != 0; }
-  // Whether the stream must have run before somebody may look at the memory.
+  // True if the stream must have run before somebody may look at the memory.
   bool must_wait() const { return stream != nullptr && device.device_type == kDLCPU; }
 };
 
@@ -37,20 +37,20 @@ struct TensorLocation {
 // CPU nor an XPU. Needs the interpreter's lock.
 TensorLocation PlaceOf(const tensorflow::Device* device, const void* memory);
 
-// Whether `device` is one of this plugin's.
+// True if `device` is one of this plugin's.
 bool IsXpu(const tensorflow::Device& device);
 // The name of the XPU of this number, which the devices' type is part of: "/device:XPU:0". Without a core there is
 // none.
 std::string XpuName(int index);
 SP_Stream ComputeStream(const tensorflow::Device& xpu);
 bool HostCanAddress(const void* memory);
-// Whether the XPUs work on host memory as they do on their own.
+// True if the XPUs work on host memory as they do on their own.
 bool SharesHostMemory();
 
 // To be called before somebody else gets memory of an XPU's tensor, who may write into it.
 void WillWrite(const void* memory);
 
-// Whether everything enqueued on the stream has run and none of it failed.
+// True if everything enqueued on the stream has run and none of it failed.
 bool IsSettled(SP_Stream stream);
 // Blocks until everything enqueued has run. The first failure since this or TensorFlow last asked. Without the
 // interpreter's lock, please.
@@ -61,7 +61,7 @@ absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes
 // See direct_call/function_graph.h. Only where the core is connected.
 void ExpectGraph(const char* function);
 std::unique_ptr<direct_call::DirectCall> TakeCall(const tensorflow::ProcessFunctionLibraryRuntime& library);
-// As Settle, for those who cannot tell anybody of a failure: it stays for whoever asks next.
+// As Settle, for callers that cannot tell anybody of a failure: it stays for the next one that asks.
 void WaitFor(SP_Stream stream);
 
 }  // namespace xpu::interop

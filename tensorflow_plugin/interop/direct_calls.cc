@@ -22,7 +22,7 @@ using direct_call::DirectCall;
 
 constexpr char kCapsule[] = "tensorflow_xpu.direct_call";
 
-// What eager tensors of a result have beside the tensor.
+// The parts of an eager tensor of a result that are not the tensor.
 struct EagerResult {
   tf::Device *device, *op_device, *resource_device;
 };
@@ -36,7 +36,7 @@ struct Callable {
 
 bool IsHost(const tf::Device* device) { return device == nullptr || device->device_type() == tf::DEVICE_CPU; }
 
-// Whether a tensor lies where the function expects it.
+// True if a tensor lies where the function expects it.
 bool LiesAt(const DirectCall::Placement& place, const tf::TensorHandle& handle) {
   if (place.type == tf::DT_INVALID) return true;
   if (handle.dtype != place.type) return false;
@@ -44,8 +44,8 @@ bool LiesAt(const DirectCall::Placement& place, const tf::TensorHandle& handle) 
   return place.in_host_memory ? IsHost(handle.device()) : handle.device() == place.device;
 }
 
-// The tensors of a list of eager tensors as they lie; false if one of them is something else, does not lie where it
-// must, or is not there yet.
+// The tensors of a list of eager tensors as they lie. False if one is something else, does not lie where it must, or is
+// not there yet.
 bool TensorsOf(PyObject* list, const std::vector<DirectCall::Placement>& places, std::vector<tf::Tensor>* tensors) {
   const Py_ssize_t n = PyList_GET_SIZE(list);
   if (n < static_cast<Py_ssize_t>(places.size())) return false;
@@ -61,7 +61,7 @@ bool TensorsOf(PyObject* list, const std::vector<DirectCall::Placement>& places,
   return true;
 }
 
-// Whether the results of a call that TensorFlow has made lie where ours will.
+// True if the results of a call that TensorFlow has made lie where ours will.
 bool LearnResults(PyObject* outputs, Callable* callable) {
   const std::vector<DirectCall::Placement>& places = callable->call->results();
   const Py_ssize_t n = outputs == Py_None ? 0 : PyList_GET_SIZE(outputs);
@@ -79,7 +79,7 @@ bool LearnResults(PyObject* outputs, Callable* callable) {
   return true;
 }
 
-// What is between two marks of a text, the first such; empty if there is nothing.
+// The text between two marks, the first such; empty if there is none.
 std::string Between(const std::string& text, const std::string& first, const std::string& last) {
   const size_t begin = text.find(first);
   const size_t end = begin == std::string::npos ? begin : text.find(last, begin + first.size());

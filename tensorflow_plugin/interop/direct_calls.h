@@ -10,12 +10,12 @@ namespace xpu::interop {
 // is no name.
 bool ExpectCall(PyObject* name);
 
-// Whether that call can be made directly from now on: a capsule for `Call`, or None. `inputs` and `outputs`, lists of
+// Makes the call direct from now on, if it can be: a capsule for `Call`, or None. `inputs` and `outputs`, lists of
 // eager tensors (or None for no outputs), are those of the call that has been made. Null with an exception set.
 PyObject* DirectCallOf(PyObject* name, PyObject* inputs, PyObject* outputs);
 
-// Calls the function: a list of eager tensors; or None if TensorFlow has to do it, because the arguments are not those
-// of the function as it was optimised, or somebody looks on. Null with the exception set that TensorFlow would raise.
+// Calls the function: a list of eager tensors. None if TensorFlow has to call it, because the arguments do not fit the
+// optimised function, or somebody looks on. Null with the exception set that TensorFlow would raise.
 PyObject* Call(PyObject* capsule, PyObject* inputs);
 
 }  // namespace xpu::interop

@@ -314,7 +314,7 @@ PyObject* Alias(PyObject* object) {
 
 namespace {
 
-// Of a foreign tensor in memory that the host can address.
+// For a foreign tensor in memory that the host can address.
 PyObject* FromHostMemory(Foreign* foreign, const TensorLayout& layout, Copy copy, Device* target) {
   const bool on_xpu = target != nullptr && IsXpu(*target);
   const bool direct = target == nullptr || target->device_type() == "CPU" || (on_xpu && SharesHostMemory());
@@ -338,7 +338,7 @@ PyObject* FromHostMemory(Foreign* foreign, const TensorLayout& layout, Copy copy
   return handle == nullptr ? nullptr : ObjectOf(std::move(handle));
 }
 
-// Of memory of an XPU that the host cannot address.
+// For memory of an XPU that the host cannot address.
 PyObject* FromXpuMemory(Foreign* foreign, const TensorLayout& layout, Copy copy, Device* target) {
   const DLDevice place = foreign->view()->device;
   Device* const owner = FindDevice(XpuName(place.device_id).c_str());

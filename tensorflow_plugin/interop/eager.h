@@ -15,11 +15,11 @@
 
 namespace xpu::interop {
 
-// Whether TensorFlow's classes do what the functions below expect, as far as a tensor of its own shows. If not, they
+// True if TensorFlow's classes do what the functions below expect, as far as a tensor of its own shows. If not, they
 // must not be called.
 bool EagerInternalsAreKnown();
 
-// What is behind an eager tensor; valid while the Python object lives.
+// The C++ side of an eager tensor; valid while the Python object lives.
 struct EagerView {
   tensorflow::TensorHandle* handle;
   const tensorflow::Tensor* tensor;
@@ -35,7 +35,7 @@ bool ViewOf(PyObject* object, EagerView* view);
 bool Settle(const EagerView& view);
 inline bool SettledViewOf(PyObject* object, EagerView* view) { return ViewOf(object, view) && Settle(*view); }
 
-// What is behind an eager tensor that is there and in this process's memory; null for anything else, without an
+// The handle of an eager tensor that is ready and in this process's memory; null for anything else, without an
 // exception.
 tensorflow::TensorHandle* ReadyHandleOf(PyObject* object);
 
@@ -46,16 +46,16 @@ tensorflow::EagerContext* EagerContextOfPython();
 PyObject* EagerTensorOf(tensorflow::Tensor tensor, tensorflow::Device* device, tensorflow::Device* op_device,
                         tensorflow::Device* resource_device, tensorflow::EagerContext* context);
 
-// Whether nothing else in TensorFlow uses the tensor's memory. What has been exported of it does not count, if it keeps
-// the handle alive and not the buffer.
+// True if nothing else in TensorFlow uses the tensor's memory. Exports of it do not count, if they keep the handle
+// alive and not the buffer.
 bool IsExclusive(const EagerView& view);
 
 // Another eager tensor over the same memory, which keeps it from being exclusive.
 PyObject* Alias(PyObject* object);
 
-// Gives an XPU's tensor the copy in host memory that TensorFlow would make and keep when it is read, and then finds: in
-// a microsecond, where TensorFlow waits for all of the device's work and for threads that poll. Leaves other objects
-// alone, and tensors that TensorFlow has to read itself. False with an exception set if the device's work failed.
+// Gives an XPU's tensor the copy in host memory that TensorFlow would make and keep when it is read. That takes a
+// microsecond; TensorFlow waits for all of the device's work and for threads that poll. Leaves other objects alone, and
+// tensors that TensorFlow has to read itself. False with an exception set if the device's work failed.
 bool MirrorOnHost(PyObject* object);
 
 // Waits until all XPUs have run what has been enqueued on them. False with an exception set if some of it failed.

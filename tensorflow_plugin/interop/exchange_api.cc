@@ -1,5 +1,5 @@
 // The five functions. "No sync" they are where the consumer could synchronise by itself, with current_work_stream: for
-// memory of an XPU that the host cannot address. What is exported as CPU memory is ready to be read.
+// memory of an XPU that the host cannot address. Memory that is exported as CPU memory is ready to be read.
 #include "tensorflow_plugin/interop/exchange_api.h"
 
 #include <string>

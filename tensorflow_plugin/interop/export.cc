@@ -40,8 +40,8 @@ Status NeedsFlags(DLDataType type) {
                                "(max_version=(1, 0) or later)");
 }
 
-// A managed tensor and what it points to, in one allocation: the struct, 2 * rank numbers of shape and strides, and
-// where the elements are not a shared tensor's, the elements, aligned.
+// A managed tensor and its data, in one allocation: the struct, then 2 * rank numbers of shape and strides. Where the
+// elements are not a shared tensor's, they follow, aligned.
 template <typename Managed>
 struct Block {
   Managed managed;
@@ -149,7 +149,7 @@ bool IsHeldBy(int holders, const Tensor& tensor) {
 }
 
 Status AllocateOnHost(tensorflow::DataType type, const tensorflow::TensorShape& shape, Tensor* out) {
-  // What cannot be had is refused here: TensorFlow's allocator would wait ten seconds for somebody to free it.
+  // More than the machine has is refused here: TensorFlow's allocator would wait ten seconds for somebody to free it.
   static const auto machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   const double bytes = static_cast<double>(shape.num_elements()) * ElementBytes(type);
   if (bytes <= machine) *out = Tensor(tensorflow::cpu_allocator(), type, shape);

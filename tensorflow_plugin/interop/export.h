@@ -18,8 +18,8 @@ enum class Access {
   kFresh,
 };
 
-// Fills in a view without an owner. The shape is shared (shapes.h); the data is the tensor's, and for a scalar in host
-// memory a copy that lasts until this thread has made kScalarRing more: TensorFlow keeps one tensor for all equal
+// Fills in a view without an owner. The shape is shared (shapes.h); the data is the tensor's. For a scalar in host
+// memory it is a copy that lasts until this thread has made kScalarRing more. TensorFlow keeps one tensor for all equal
 // scalar constants of a process, so a consumer that writes to one would change all.
 constexpr int kScalarRing = 1024;
 Status View(const tensorflow::Tensor& tensor, DLDevice device, DLTensor* out);
@@ -30,7 +30,7 @@ Status View(const tensorflow::Tensor& tensor, DLDevice device, DLTensor* out);
 template <typename Managed>
 Status Export(const tensorflow::Tensor& tensor, const tsl::core::RefCounted* owner, DLDevice device, Access access,
               Managed** out);
-// What keeps the memory of any tensor; null if there are no elements.
+// The object that keeps the memory of any tensor; null if there are no elements.
 const tsl::core::RefCounted* BufferOf(const tensorflow::Tensor& tensor);
 
 // A managed tensor of uninitialised host memory, 64-byte aligned, that belongs to no tensor yet.
@@ -42,8 +42,8 @@ Status CopyOnHost(const tensorflow::Tensor& tensor, tensorflow::Tensor* copy);
 // Uninitialised host memory, 64-byte aligned.
 Status AllocateOnHost(tensorflow::DataType type, const tensorflow::TensorShape& shape, tensorflow::Tensor* out);
 
-// Whether at most `holders` tensors of TensorFlow use the memory, the one given included: not a slice or a reshaped
-// tensor, a variable, the constant of a graph, or an operation that runs.
+// True if at most `holders` tensors of TensorFlow use the memory, the one given included. Other holders are a slice or
+// a reshaped tensor, a variable, the constant of a graph, or an operation that runs.
 bool IsHeldBy(int holders, const tensorflow::Tensor& tensor);
 
 // True for a tensor that TensorFlow may share among all who need its value.

@@ -124,7 +124,7 @@ void Unpack(unsigned char* to, const unsigned char* from, int64_t count, DLDataT
   }
 }
 
-// Whether the elements lie behind each other; also that addresses of all elements exist.
+// True if the elements lie behind each other; also checks that addresses of all elements exist.
 Status CheckStrides(const DLTensor& t, const char* first, int element_bytes, bool* row_major) {
   *row_major = true;
   if (t.strides == nullptr) return OkStatus();

@@ -14,12 +14,12 @@
 
 namespace xpu::interop {
 
-// A managed tensor of another library, owned: its deleter is called once, here or by whoever takes it.
+// A managed tensor of another library, owned: its deleter is called once, here or by the next owner.
 class Foreign {
  public:
   Foreign() = default;
   explicit Foreign(DLManagedTensor* m) : managed_(m), view_(&m->dl_tensor), delete_(&Delete<DLManagedTensor>) {}
-  // Of another major version nothing but the deleter may be touched: view() is null then.
+  // If it is of another major version, nothing but the deleter may be touched: view() is null then.
   explicit Foreign(DLManagedTensorVersioned* m)
       : managed_(m),
         view_(m->version.major == DLPACK_MAJOR_VERSION ? &m->dl_tensor : nullptr),
@@ -48,7 +48,7 @@ class Foreign {
   void Release() {
     if (void* managed = std::exchange(managed_, nullptr)) UntilTheEnd([&] { delete_(managed); });
   }
-  // Leaves the tensor to whoever owned it before.
+  // Leaves the tensor to its previous owner.
   void GiveBack() { managed_ = nullptr; }
 
  private:
@@ -65,8 +65,8 @@ class Foreign {
   void (*delete_)(void*) = nullptr;
 };
 
-// What the fields of a DLTensor say, checked: type, dimensions, extents that fit in memory. Nothing that it points to
-// but shape and strides has been read.
+// The fields of a DLTensor, checked: type, dimensions, extents that fit in memory. Nothing that it points to but shape
+// and strides has been read.
 struct TensorLayout {
   tensorflow::DataType type;
   tensorflow::TensorShape shape;

@@ -91,8 +91,8 @@ bool ParseExport(PyObject* const values[4], DLDevice device, ExportArguments* ou
   return true;
 }
 
-// Whose tensor is exported: one of TensorFlow's, whose memory a consumer that writes to it may not share with others;
-// or the value of a variable, which was asked for by name.
+// The owner of the exported tensor. It is TensorFlow, whose memory a writing consumer may not share with others, or a
+// variable, whose value was asked for by name.
 enum class Source { kTensor, kVariable };
 
 PyObject* ExportCapsule(const EagerView& view, const ExportArguments& arguments, Source source) {

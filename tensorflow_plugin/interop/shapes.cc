@@ -16,8 +16,8 @@ using tensorflow::TensorShape;
 constexpr size_t kLimitBytes = size_t{4} << 20;
 constexpr int kCacheSize = 256;
 
-// TensorShape's first 16 bytes: dimensions of 2 or 4 bytes, then at 13 the data type of the tensor that it belongs to,
-// at 14 the rank, at 15 which of the two (2: the dimensions are elsewhere).
+// TensorShape's first 16 bytes: dimensions of 2 or 4 bytes, then the data type of its tensor at 13, and the rank at 14.
+// At 15 is which of the two (2: the dimensions are elsewhere).
 struct Packed {
   uint64_t low, high;
 };
@@ -33,7 +33,7 @@ Packed Load(const TensorShape& shape) {
   return packed;
 }
 
-// What of the bytes identifies a shape, by tag and rank: the data type and unused dimensions may hold anything.
+// The bytes that identify a shape, by tag and rank: the data type and unused dimensions may hold anything.
 constexpr int kMaxPackedRank = 6;
 constexpr std::array<std::array<Packed, kMaxPackedRank + 1>, 2> Masks() {
   std::array<std::array<Packed, kMaxPackedRank + 1>, 2> masks{};

@@ -1,8 +1,8 @@
 // Where the dimensions and strides lie that a DLTensor points to, when nobody owns it.
 //
-// TensorFlow packs a shape into 16 bytes, so there is no array to point at. A shape is a value: every distinct one gets
-// one block, [dims, row-major strides], that stays for ever in memory without write access, so that no consumer can
-// change the shape of another tensor. Up to a limit; beyond it each thread has a ring of blocks.
+// TensorFlow packs a shape into 16 bytes, so there is no array to point at. A shape is a value. Every distinct one gets
+// one block, [dims, row-major strides], that stays for ever in memory without write access. So no consumer can change
+// the shape of another tensor. Up to a limit; beyond it each thread has a ring of blocks.
 #ifndef TENSORFLOW_PLUGIN_INTEROP_SHAPES_H_
 #define TENSORFLOW_PLUGIN_INTEROP_SHAPES_H_
 
@@ -20,12 +20,13 @@ namespace xpu::interop {
 // Writes the dimensions, then the row-major strides in elements: 2 * rank numbers.
 void WriteShape(const tensorflow::TensorShape& shape, int64_t* dims_and_strides);
 
-// The same, in memory that stays valid for ever while the limit is not reached (some 100,000 distinct shapes), else
-// until this thread has asked for kRingSize more. Thread-safe; 4 ns for a shape that the thread has seen.
+// The same, in memory that stays valid for ever while the limit is not reached (some 100,000 distinct shapes). Beyond
+// it, memory stays until this thread has asked for kRingSize more. Thread-safe; 4 ns for a shape that the thread has
+// seen.
 constexpr int kRingSize = 256;
 const int64_t* SharedShape(const tensorflow::TensorShape& shape);
 
-// Whether TensorShape is laid out as SharedShape expects. If not, it must not be called.
+// True if TensorShape is laid out as SharedShape expects. If not, it must not be called.
 bool ShapeLayoutIsKnown();
 
 // The blocks of all shapes. Exposed for tests; SharedShape uses one of its own.

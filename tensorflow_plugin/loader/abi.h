@@ -1,5 +1,5 @@
-// Whether a core fits a TensorFlow of its minor version that it was not compiled with: tools/abi.py writes down which
-// headers it was.
+// Says whether a core fits a TensorFlow of its minor version that it was not compiled with. The list of headers that it
+// was compiled with is from tools/abi.py.
 #ifndef TENSORFLOW_PLUGIN_LOADER_ABI_H_
 #define TENSORFLOW_PLUGIN_LOADER_ABI_H_
 
@@ -7,12 +7,12 @@
 
 namespace xpu::loader {
 
-// The version of TensorFlow that the core at this path was compiled with, as TF_Version() writes it; empty if the file
+// The version of TensorFlow that the core at this path was compiled with, as TF_Version() writes it. Empty if the file
 // beside the core does not say.
 std::string BuiltFor(const std::string& core);
 
-// The first of the headers of that TensorFlow which the one in the folder `tensorflow` does not have, or has otherwise;
-// empty if it has them all.
+// The first header of that TensorFlow which the one in the folder `tensorflow` lacks, or has otherwise. Empty if it has
+// them all.
 std::string DifferingHeader(const std::string& core, const std::string& tensorflow);
 
 // "2.22.0-rc0", "2.22.0-dev20260905": versions whose classes may still change.

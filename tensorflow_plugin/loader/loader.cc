@@ -1,6 +1,6 @@
-// The library in site-packages/tensorflow-plugins. TensorFlow calls the four entry points at the end of this file
-// while it is imported; they go to the core (tensorflow_plugin/plugin.cc) built for the running TensorFlow, or, when
-// there is a reason not to, to stand-ins with zero devices, after one line on stderr that says why and what to do.
+// The library in site-packages/tensorflow-plugins. TensorFlow calls the four entry points at the end of this file while
+// it is imported. They go to the core (tensorflow_plugin/plugin.cc) built for the running TensorFlow. If there is a
+// reason not to, they go to stand-ins with zero devices, after one line on stderr with the reason and the remedy.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -32,8 +32,8 @@ struct CoreEntryPoints {
   void (*came_from)(const char* name, const char* origin) = nullptr;
 };
 
-// What the first initialisation decided. TensorFlow initialises one library again when it finds the same folder under
-// two spellings (lib and lib64 of a Fedora virtual environment); those later rounds get stand-ins.
+// The decision of the first initialisation. TensorFlow initialises one library again when it finds the same folder
+// under two spellings (lib and lib64 of a Fedora virtual environment). Those later rounds get stand-ins.
 struct LoaderState {
   int rounds = 0;
   bool active = false;   // this library's core is registered with TensorFlow
@@ -136,17 +136,17 @@ std::string OtherActiveCopy() {
   return "";
 }
 
-// Whether TensorFlow already has a device factory of this type. The function is C++ but stable: it takes a
-// std::string and returns a pointer.
+// True if TensorFlow already has a device factory of this type. The function is C++ but stable: it takes a std::string
+// and returns a pointer.
 bool TypeIsTaken(const char* type) {
   auto* get_factory = reinterpret_cast<void* (*)(const std::string&)>(TensorFlowSymbol(
       "_ZN10tensorflow13DeviceFactory10GetFactoryERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"));
   return get_factory && get_factory(type);
 }
 
-// Whether TensorFlow already has a StreamExecutor platform of this name. Only asked of a TensorFlow that a core was
-// built for, so the layout of absl::StatusOr<Platform*> is known: a word that is 1 for OK, then the pointer. The
-// error of the usual answer, "not found", is a few bytes that are not freed.
+// True if TensorFlow already has a StreamExecutor platform of this name. It is asked only of a TensorFlow that a core
+// was built for, so the layout of absl::StatusOr<Platform*> is known. That is a word that is 1 for OK, then the
+// pointer. The error of the usual answer, "not found", is a few bytes that are not freed.
 bool PlatformIsTaken(const char* name) {
   struct StatusOrPlatform {
     uintptr_t status = 0;
@@ -159,8 +159,8 @@ bool PlatformIsTaken(const char* name) {
 }
 
 // Opens the core, and with it libgomp, which reads its settings at that moment. Without any, its idle threads poll for
-// some 10 ms before they sleep and take the cores from TensorFlow's threads: a busy machine runs many times slower.
-// This makes it some 50 microseconds, enough to bridge two commands, unless the user has chosen.
+// some 10 ms before they sleep and take the cores from TensorFlow's threads. A busy machine then runs many times
+// slower. This makes it some 50 microseconds, enough to bridge two commands, unless the user has chosen.
 void* OpenWithOpenMp(const std::string& path) {
   constexpr char kSpinCount[] = "GOMP_SPINCOUNT";
   const bool choose = Environment(kSpinCount).empty() && Environment("OMP_WAIT_POLICY").empty();
@@ -284,9 +284,9 @@ using xpu::loader::TheState;
 // 1 if this library gave TensorFlow its XPU devices.
 XPU_EXPORT int XpuLoader_Active() { return TheState().active; }
 
-// What was decided, as JSON: {"active": bool, "reason": str, "loader": path, "core": path, "built_for": the TensorFlow
-// that the core was compiled with, "tensorflow_version": str, "device_count": int, "settings_file": path, "settings":
-// {variable: value that came from this file}}. Valid until the next call.
+// The decision, as JSON: `{"active": bool, "reason": str, "loader": path, "core": path, "built_for": version,
+// "tensorflow_version": str, "device_count": int, "settings_file": path, "settings": {variable: value}}`. "built_for"
+// is the TensorFlow that the core was compiled with, "settings" are from the file. Valid until the next call.
 XPU_EXPORT const char* XpuLoader_Report() {
   using xpu::JsonString;
   auto& state = TheState();
@@ -332,7 +332,7 @@ XPU_EXPORT void TF_InitKernel() {
 
 XPU_EXPORT void TF_InitGraph(TP_OptimizerRegistrationParams* params, TF_Status* status) {
   auto& state = TheState();
-  // TensorFlow ends the process where there is no optimizer: one that changes nothing, for a device type that nobody
+  // TensorFlow ends the process where there is no optimizer. This one changes nothing, for a device type that nobody
   // has unless the core names its own.
   xpu::loader::StandInOptimizer(params);
   if (state.forward && state.core.init_graph) state.core.init_graph(params, status);

@@ -1,5 +1,5 @@
-// What the loader asks of the process it was loaded into: where files are and which symbols exist. The loader links
-// against nothing but libc, so that it can say what is wrong even where TensorFlow is not the one it was built for.
+// Questions to the process that the loader was loaded into: where files are and which symbols exist. The loader links
+// against nothing but libc. So it can say what is wrong even where TensorFlow is not the one it was built for.
 #ifndef TENSORFLOW_PLUGIN_LOADER_PROCESS_H_
 #define TENSORFLOW_PLUGIN_LOADER_PROCESS_H_
 
@@ -33,8 +33,8 @@ std::string DirName(const std::string& path);
 // Names in a folder; empty if it cannot be read.
 std::vector<std::string> ListFolder(const std::string& path);
 
-// Whether the file has all the bytes that a shared library's headers promise. dlopen() maps a file that was cut short
-// (a full disk, an interrupted copy) without complaint, and the process then ends with SIGBUS.
+// True if the file has all the bytes that a shared library's headers promise. A full disk or an interrupted copy may
+// cut a file short. dlopen() maps it without complaint, and the process then ends with SIGBUS.
 bool IsWholeLibrary(const std::string& path);
 
 // The value of an environment variable, "" if unset.

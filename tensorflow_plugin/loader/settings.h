@@ -15,8 +15,8 @@ struct Settings {
   std::string error;                          // why the file is ignored as a whole; empty: it is not
 };
 
-// The file that the XDG Base Directory Specification leads to: tensorflow_xpu/config in $XDG_CONFIG_HOME (~/.config),
-// else in the first of $XDG_CONFIG_DIRS (/etc/xdg) that has one; TF_XPU_CONFIG names another, or "none".
+// The file that the XDG Base Directory Specification leads to: tensorflow_xpu/config in $XDG_CONFIG_HOME (~/.config).
+// If that is missing, the first of $XDG_CONFIG_DIRS (/etc/xdg) that has one. TF_XPU_CONFIG names another, or "none".
 std::string SettingsPath();
 
 // Lines "TF_XPU_... = value"; empty lines and those that begin with # say nothing.

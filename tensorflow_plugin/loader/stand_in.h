@@ -1,4 +1,4 @@
-// Registrations that are valid and do nothing. TensorFlow aborts the process when a plugin's registration fails, so a
+// Registrations that are valid and do nothing. TensorFlow aborts the process when a plugin's registration fails. So a
 // plugin that has nothing to offer registers a platform with zero devices under a name nobody else uses.
 #ifndef TENSORFLOW_PLUGIN_LOADER_STAND_IN_H_
 #define TENSORFLOW_PLUGIN_LOADER_STAND_IN_H_

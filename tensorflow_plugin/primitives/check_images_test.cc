@@ -1,4 +1,4 @@
-// What descriptors of primitives on images are refused, and what their commands touch.
+// Tests that Check refuses bad descriptors of primitives on images, and which memory their commands touch.
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/primitives/check.h"
 

@@ -1,4 +1,4 @@
-// What the checks of transforms, factors and solutions refuse, and what those commands touch.
+// Tests that Check refuses bad transforms, factors and solutions, and which memory those commands touch.
 #include "tensorflow_plugin/primitives/check_testing.h"
 
 namespace xpu {

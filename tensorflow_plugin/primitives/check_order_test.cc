@@ -1,4 +1,4 @@
-// What the checks of scans, sorts, searches and numberings refuse, and what those commands touch.
+// Tests that Check refuses bad scans, sorts, searches and numberings, and which memory those commands touch.
 #include "tensorflow_plugin/primitives/check_testing.h"
 
 namespace xpu {

@@ -1,4 +1,4 @@
-// What descriptors are refused, and what commands touch.
+// Tests that Check refuses bad descriptors, and which memory commands touch.
 #include "tensorflow_plugin/primitives/check.h"
 
 #include <memory>
@@ -21,7 +21,7 @@ Footprint FootprintOf(const Desc& desc) {
   return footprint;
 }
 
-// What Check says, after `spoil` was at a good descriptor.
+// The status of Check after `spoil` has changed a good descriptor.
 template <typename Desc, typename F>
 std::string Refusal(Desc desc, Code code, F spoil) {
   FootprintOf(desc);
@@ -35,7 +35,7 @@ template <typename Desc, typename F>
 std::string Invalid(const Desc& desc, F spoil) {
   return Refusal(desc, Code::kInvalidArgument, spoil);
 }
-// Of what has no meaning.
+// For combinations that have no meaning.
 template <typename Desc, typename F>
 std::string Undefined(const Desc& desc, F spoil) {
   Desc spoilt = desc;
@@ -185,7 +185,7 @@ TEST(Check, MatMul) {
             "MatMul of int8 to float is not defined");
 }
 
-// Of `inputs` values of a type; the first output is an operation's on the first of them, or a comparison.
+// A program of `inputs` values of a type. Its first output is an operation on the first of them, or a comparison.
 const Program* EpilogueProgram(DType type, int inputs, Opcode op) {
   ProgramBuilder b;
   const auto c = b.Input(type);

@@ -16,8 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a fork is tried for while foreign code runs, which may wait for the thread that forks; and while nothing
-// runs and some lock is never free.
+// The time for which a fork is tried while foreign code runs, which may wait for the thread that forks. Then the time
+// for the case that nothing runs and some lock is never free.
 constexpr std::chrono::seconds kPatienceWithCode{5}, kPatienceWithLocks{60};
 // How long everything may have stopped before it goes on for a moment: what is still to end may need what has stopped.
 constexpr std::chrono::milliseconds kStopped{50};
@@ -76,7 +76,7 @@ void Resume(State& state) {
 }
 
 // Other threads may be inside TensorFlow and hold its locks, which nobody would give back in the child. They hold none
-// for long: whoever sleeps has come to where it waits for work, for Python, or for a device.
+// for long: a thread that sleeps has come to where it waits for work, for Python, or for a device.
 void AwaitThreads(State& state) {
   state.mutex.lock();
   const auto patience = state.participants.empty() ? std::chrono::milliseconds(0) : state.patience_with_threads;

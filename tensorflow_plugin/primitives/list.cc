@@ -46,7 +46,7 @@ std::string NameOf(const Desc& d) {
   return Name(d);
 }
 
-// Of either sign, with any address added.
+// From any address, both ways.
 constexpr ByteRange kAll{INT64_MIN / 2, INT64_MAX / 2};
 
 ByteRange Bytes(const BufferSlice& place, size_t bytes) {
@@ -56,7 +56,7 @@ ByteRange Bytes(const BufferSlice& place, const Operand& operand) {
   return {place.offset + operand.begin, place.offset + operand.end};
 }
 
-// Of commands that are no primitives.
+// For commands that are no primitives.
 ByteRange RangeOf(const Command& command, const BufferSlice& place) {
   if (const auto* copy = std::get_if<CopyBytes>(&command.desc)) return Bytes(place, copy->bytes);
   if (const auto* fill = std::get_if<FillBytes>(&command.desc)) return Bytes(place, fill->bytes);

@@ -25,7 +25,7 @@ constexpr std::chrono::microseconds kBetweenLooks{100};
 constexpr std::chrono::milliseconds kForProof{100};
 constexpr int kLooks = 3;
 
-// Of a file of a thread, what it begins with; "" if the thread has ended.
+// The beginning of a thread's file; "" if the thread has ended.
 struct Text {
   Text(const char* thread, const char* name) {
     char path[64];
@@ -54,7 +54,7 @@ long TimesItRan(const char* thread) {
   return std::sscanf(schedstat.text, "%ld %ld %ld", &ran, &waited, &times) == 3 ? times : 0;
 }
 
-// Whether all other threads sleep, and how often each has run.
+// True if all other threads sleep; says how often each has run.
 bool AllSleep(std::map<long, long>* times_ran) {
   times_ran->clear();
   DIR* const threads = opendir(kThreads);

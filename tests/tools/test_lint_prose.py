@@ -14,8 +14,8 @@ import lint_prose
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
 
-def found(text):
-    return [said.partition(":")[0] for _, said in lint_prose.problems(text)]
+def found(text, suffix=".md"):
+    return [said.partition(":")[0] for _, said in lint_prose.problems(text, suffix)]
 
 
 def words(count):
@@ -26,15 +26,15 @@ def words(count):
     ("text", "said"),
     [
         ("Short. And short, too.", []),
-        (f"W {words(29)}.", []),
-        (f"W {words(30)}.", ["31 words, more than 30"]),
+        (f"W {words(24)}.", []),
+        (f"W {words(25)}.", ["26 words, more than 25"]),
         (f"W {words(16)}.\nW {words(16)}.", []),  # two sentences
-        (f"W {words(16)}\n{words(16)}.", ["33 words, more than 30"]),  # one on two lines
+        (f"W {words(16)}\n{words(16)}.", ["33 words, more than 25"]),  # one on two lines
         (f"W {words(16)}\n\n{words(16)}.", []),
         (f"- W {words(16)}\n- {words(16)}.", []),
         (f"| {words(16)} | {words(16)} |", []),
-        (f"| a | {words(31)} |", ["31 words, more than 30"]),
-        (f"W {words(27)} `several words of code` [a link](to/a/page.md).", ["31 words, more than 30"]),
+        (f"| a | {words(26)} |", ["26 words, more than 25"]),
+        (f"W {words(22)} `several words of code` [a link](to/a/page.md).", ["26 words, more than 25"]),
         (f"```sh\n{words(40)}\n```\n\n    {words(40)}\n", []),
         (f"| {', '.join(['Name'] * 40)} |", []),
         ("What it reads is copied.", ['opens with "What"']),
@@ -47,6 +47,42 @@ def words(count):
 )
 def test_sentences(text, said):
     assert found(text) == said
+
+
+W26 = words(26)
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix", "said"),
+    [
+        (f"// W {words(16)}\n// {words(16)}.\nint i;", ".cc", ["33 words, more than 25"]),
+        (f"// W {words(16)}.\n// W {words(16)}.\nint i;", ".h", []),
+        (f"// W {words(16)}\n\n// {words(16)}.\nint i;", ".h", []),  # two comments
+        (f"// W {words(16)}\n//\n// {words(16)}.\nint i;", ".h", []),  # two paragraphs
+        (f"// - W {words(16)}\n//   {words(16)}.\n// - W.", ".h", ["33 words, more than 25"]),  # an item
+        (f"// {words(16)}   {words(16)}\n// {words(16)}", ".h", []),  # the row of a table
+        (f"int i;  // w {words(16)}\n        // {words(16)}", ".cc", ["33 words, more than 25"]),
+        (f"int i;  // w {words(16)}\n// {words(16)}", ".cc", []),  # the second belongs to the next line
+        ('auto url = "http://a";  // What it is.', ".inc", ['opens with "What"']),
+        (f'const char* url = "http://{W26}";', ".cl", []),
+        ("// Whether `i` is.\nint i;  // of two", ".h", ['opens with "Whether"']),
+        (f'"""W {words(16)}\n{words(16)}.\n\nOf it.\n"""\n', ".py", ["33 words, more than 25", 'opens with "Of"']),
+        (f'def f():\n    """What it is."""\n    return "What {W26}"\n', ".py", ['opens with "What"']),
+        (f"# W {words(16)}\n# {words(16)}.\ni = 1  # Of it.\n", ".py", ["33 words, more than 25", 'opens with "Of"']),
+        (f"i = 1  # w {words(16)}\n# w {words(16)}\nj = 2\n", ".py", []),
+    ],
+)
+def test_comments(text, suffix, said):
+    assert found(text, suffix) == said
+
+
+def test_words_that_the_glossary_replaces():
+    assert found("Whoever reads it waits. A value crosses. `crosses`") == [
+        'says "Whoever" for "the caller, the owner, the reader',
+        'says "crosses" for "transfer, or is copied"',
+    ]
+    assert found("// It hangs on that.", ".cc") == ['says "hangs on" for "depends on"']
+    assert found("The crossbar, and changes on it.") == []
 
 
 def test_the_line_is_that_of_the_paragraph():

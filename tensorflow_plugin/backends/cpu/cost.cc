@@ -26,7 +26,7 @@ struct Price {
   double of_float, of_double, of_integer, of_complex;
 };
 
-// Of what is not in the table: arithmetic, comparisons, selections, casts between numbers.
+// For instructions that are not in the table: arithmetic, comparisons, selections, casts between numbers.
 constexpr Price kCheap = {0.1, 0.2, 0.1, 1.5};
 
 // Measured with this backend's loops on tiles of 1024 elements (AVX-512 at 2.5 GHz); 0 where there is no such
@@ -126,7 +126,7 @@ double MultiplyAddNs(DType type) {
   return IsComplex(type) ? 1 : 0.5;
 }
 
-// What Eigen takes for a matrix, with `work` multiply-adds per element.
+// Eigen's time for a matrix, with `work` multiply-adds per element.
 template <typename Desc>
 double EpilogueNs(const Desc& desc) {
   return HasEpilogue(desc) ? ProgramNs(desc.epilogue) : 0;

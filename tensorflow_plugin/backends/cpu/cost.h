@@ -1,5 +1,5 @@
-// What programs cost on one thread of this backend, roughly: good enough to tell what is worth another thread. What
-// commands cost is CpuKernels::EstimateNs.
+// The rough cost of programs on one thread of this backend: good enough to tell if a second thread is worth it.
+// CpuKernels::EstimateNs says the cost of commands.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_COST_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_COST_H_
 
@@ -16,7 +16,7 @@ double NsPerElement(const Program& program);
 // How many parts of so many there are in all, the last one perhaps smaller.
 inline int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
 
-// Of `items` that take `ns` together, as many as ThreadTeam::ParallelFor wants in a grain.
+// The items in a grain that ThreadTeam::ParallelFor wants, for `items` that take `ns` together.
 inline int64_t Grain(int64_t ns, int64_t items) {
   const double each = static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(items, 1));
   return std::max<int64_t>(1, static_cast<int64_t>(20000 / std::max(each, 1.0)));

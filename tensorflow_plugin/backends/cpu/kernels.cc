@@ -33,7 +33,7 @@ bool SupportsAsDefined(const ConvolutionDesc& desc) {
 XPU_PRIMITIVES(XPU_SUPPORTS)
 #undef XPU_SUPPORTS
 
-// What nobody has made faster.
+// The primitives without a faster form.
 #define XPU_PLAIN(name)                                                                                     \
   Status CpuKernels::Run(const name##Desc& desc, const Args& args, const host_runtime::ThreadTeam&) const { \
     return plain::Run(desc, args);                                                                          \

@@ -228,7 +228,7 @@ Status GetPlan(PlanKey key, const host_runtime::ThreadTeam& team, host_runtime::
   try {
     build(made.get());
   } catch (const dnnl::error& e) {
-    // What oneDNN does not do, which it also calls invalid, leaves a plan that is not usable: there are other ways.
+    // oneDNN also calls invalid what it does not support. The plan is then not usable: there are other ways.
     if (e.status != dnnl_unimplemented && e.status != dnnl_invalid_arguments) return FromError(e);
     made = std::make_shared<OnednnPlan>();
   } catch (const std::bad_alloc&) {

@@ -1,5 +1,5 @@
-// oneDNN behind a table: a primitive with its reorders is made once per descriptor and thread count, kept as a
-// Plan, and run with nothing but buffer addresses.
+// oneDNN behind a table. A primitive with its reorders is made once per descriptor and thread count and kept as a Plan.
+// A run needs nothing but buffer addresses.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ONEDNN_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ONEDNN_H_
 
@@ -25,7 +25,7 @@ bool HasNative(DType type);
 // The oneDNN name of float, half or bfloat16.
 dnnl::memory::data_type DnnlType(DType type);
 
-// What tells one plan from another.
+// The key that tells one plan from another.
 class PlanKey {
  public:
   static constexpr int kMax = 40;
@@ -73,7 +73,7 @@ class OnednnPlan {
 
   // False: oneDNN has nothing good for this descriptor, or there is nothing to do.
   bool usable() const { return !steps_.empty(); }
-  // Of a plan without memories nothing has become.
+  // A plan without memories could not be made.
   int num_memories() const { return static_cast<int>(slots_.size()); }
   const dnnl::memory::desc& desc(int memory) const { return slots_[memory].desc; }
   Status Run(std::initializer_list<const void*> buffers, const host_runtime::ThreadTeam& team);

@@ -49,7 +49,7 @@ int64_t AlignmentOf(const void* address) {
   return static_cast<int64_t>(std::min<uint64_t>(256, at & (~at + 1)));
 }
 
-// Of a key, in this order.
+// The fields of a key, in this order.
 enum Field {
   kType,
   kM,

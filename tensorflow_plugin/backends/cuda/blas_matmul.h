@@ -1,4 +1,5 @@
-// Matmuls by cuBLASLt. What it cannot do, and all of them where it is not there, kernels of backends/gpu compute.
+// Matmuls by cuBLASLt. The kernels of backends/gpu compute the products that it does not support, and all products
+// where it is missing.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_MATMUL_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_MATMUL_H_
 
@@ -30,7 +31,7 @@ class BlasMatmul {
 
  private:
   struct Plan;
-  // What a plan depends on.
+  // All that a plan depends on.
   using Key = std::vector<int64_t>;
   // Null: there is none.
   const Plan* FindPlan(const Key& key);

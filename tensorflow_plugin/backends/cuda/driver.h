@@ -105,12 +105,12 @@ struct Driver {
 
 // nullptr where there is no driver, or one that is too old. `why` may be null.
 const Driver* FindDriver(std::string* why);
-// Of a process that has found it.
+// For a process that has found the driver.
 const Driver& Cu();
 
 // "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)".
 std::string ErrorName(Result error);
-// OK of success. What ran out is ResourceExhausted, all else Internal: "a kernel failed with CUDA_ERROR_...".
+// OK of success. Lack of memory is ResourceExhausted, all else Internal: "a kernel failed with CUDA_ERROR_...".
 Status ToStatus(Result error, const std::string& what);
 
 #define XPU_RETURN_IF_CUDA_ERROR(error, what)                                                \

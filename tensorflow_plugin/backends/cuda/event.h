@@ -37,11 +37,11 @@ class EventState {
   uint64_t last() const;
   // Makes that record.
   Status Record(uint64_t number, StreamHandle stream);
-  // Whether it was made, and waiting for that.
+  // Says whether that record was made, and waits for it.
   bool IsRecorded(uint64_t number) const;
   void AwaitRecord(uint64_t number) const;
 
-  // Whether what stands before the last record has run, or failed to.
+  // True if all before the last record has run, or failed to.
   bool Done() const { return IsRecorded(last()) && Cu().EventQuery(event_.get()) != kNotReady; }
   void Wait() const;
   EventHandle get() const { return event_.get(); }
@@ -80,7 +80,7 @@ class QueueTimer final : public Timer {
 // An event that is over, and its time by a clock (clock.h).
 struct ReferenceEvent {
   explicit ReferenceEvent(ContextHandle context) : event(context, 0) {}
-  // Of an event that was recorded later, and is over; false: the driver does not tell.
+  // The time until an event that was recorded later, and is over; false if the driver does not tell.
   bool TimeOf(EventHandle later, double* later_ns) const;
 
   const EventObject event;

@@ -15,7 +15,7 @@ namespace xpu::cuda {
 struct Hardware : public gpu::Hardware {
   DeviceId id = 0;
   int capability = 0;  // 90: compute capability 9.0
-  // What the backend needs and this GPU has not; empty: it can be used.
+  // The part that the backend needs and this GPU lacks; empty: it can be used.
   std::string lacks;
 };
 

@@ -8,8 +8,8 @@
 namespace xpu::cuda {
 
 // Opens the first of these file names that is found. It looks in the folders of the nvidia packages of the Python
-// environment that this library is in, then where the system's loader looks (LD_LIBRARY_PATH among them), then in
-// /usr/local/cuda. nullptr: none is there, and `why` says so and which package has it.
+// environment that this library is in. Then it looks where the system's loader does (LD_LIBRARY_PATH among them), then
+// in /usr/local/cuda. The result is nullptr if none is there; `why` says so and which package has it.
 void* OpenLibrary(const std::vector<std::string>& names, const std::string& package, std::string* why);
 
 }  // namespace xpu::cuda

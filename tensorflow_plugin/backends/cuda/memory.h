@@ -17,7 +17,7 @@ namespace xpu::cuda {
 
 class Memory final : public gpu::Memory {
  public:
-  // Of a context; `device` is the name for messages.
+  // Memory of a context; `device` is the name for messages.
   Memory(ContextHandle context, int64_t limit, std::string device);
   ~Memory() override;
   Memory(const Memory&) = delete;
@@ -30,7 +30,7 @@ class Memory final : public gpu::Memory {
   void ResetStats() override;
   void Usage(int64_t* free_bytes, int64_t* total_bytes) const override;
 
-  // Whether the address lies in an allocation of some device of this process.
+  // True if the address lies in an allocation of some device of this process.
   static bool IsDeviceMemory(const void* address);
 
  private:

@@ -1,4 +1,4 @@
-// A stream is one of the driver's. The GPU never waits for the host: the driver may wait for the GPU when it loads a
+// A stream is one of the driver's. The GPU never waits for the host. The driver may wait for the GPU when it loads a
 // kernel or frees memory, with locks that the host's side needs. So what comes behind a callback is not given to the
 // driver before the callback has ended. Until then the queue's thread has it, in order.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_QUEUE_H_
@@ -112,7 +112,7 @@ class Queue final : public gpu::Queue {
   void FailUnlessOk(Status status) const {
     if (!status.ok()) Fail(std::move(status));
   }
-  // Of a command that the device could not run.
+  // Notes that the device could not run a command.
   void NoteFailure() const;
 
   const ContextHandle context_;

@@ -12,7 +12,7 @@
 namespace xpu::cuda {
 
 class EventObject;
-// Whether the driver copies to and from this host memory without a detour.
+// True if the driver copies to and from this host memory without a detour.
 bool IsPinned(const void* address);
 
 // Blocks of pinned memory, taken in turns. Not thread-safe.

@@ -98,7 +98,7 @@ class ExampleTimer final : public Timer {
 
 // ---- Primitives
 
-// What the device does for an instruction; null for one that it has not.
+// The device's function for an instruction; null if it has none.
 using Function = float (*)(float a, float b);
 Function FunctionOf(Opcode op) {
   static const auto& functions = *new std::map<Opcode, Function>{

@@ -10,8 +10,8 @@
 
 namespace xpu::host_runtime {
 
-// For what a program does again and again. How long it takes itself says little where it can go on beside the program;
-// what counts is the time from one beginning to the next. Thread-safe: the runs of all threads are one row.
+// For what a program does again and again. Its own time says little where it can go on beside the program. The time
+// from one beginning to the next counts. Thread-safe: the runs of all threads are one row.
 class AdaptiveChoice {
  public:
   // `guess`: the first way to be tried, and the one that stays unless the other is clearly quicker.

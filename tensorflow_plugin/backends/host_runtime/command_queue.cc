@@ -184,7 +184,7 @@ void CommandQueue::Work() {
   pthread_setname_np(pthread_self(), "xpu-stream");
   running_here_ = this;
   const ScopedFloatMode mode(FloatMode::OfCommands());  // which they then find
-  // Of this thread alone, on Linux. What the system refuses is not granted.
+  // On Linux this concerns the thread alone. The thread goes on if the system refuses.
   if (options_.niceness != 0) {
     constexpr int kRange = 39;  // from -20 to 19
     const int change = std::clamp(options_.niceness, -kRange, kRange);

@@ -1,7 +1,7 @@
 // An in-order asynchronous queue of commands: what a stream on host memory is made of.
 //
-// Every command has a ticket, counted from 1 in the order of submission; commands finish in that order, so one
-// counter says what is done, an event is a ticket, and recording one costs a load.
+// Every command has a ticket, counted from 1 in the order of submission. Commands finish in that order, so one counter
+// says which are done, an event is a ticket, and recording one costs a load.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_COMMAND_QUEUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_COMMAND_QUEUE_H_
 
@@ -61,8 +61,8 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   }
 
   // Runs `command` behind all that was submitted before and returns its failure, which is not the queue's. With the
-  // queue idle the submitting thread does it with the full team: as it waits in any case, handing the command to
-  // another thread and being woken by it would only cost time.
+  // queue idle, the submitting thread does it with the full team. It waits in any case, and to hand the command to
+  // another thread and be woken by it would only cost time.
   template <typename F>
   Status RunAwaited(int64_t cost_ns, F&& command) {
     if (options_.synchronous) return Guarded(command, options_.team);
@@ -123,8 +123,9 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
     static constexpr size_t kNone = ~size_t{0};
   };
 
-  // Who runs a command: whoever Submit would have run it, or, if the queue is idle, the submitting thread with the full
-  // team, unless everything is to be queued; or the worker thread.
+  // The thread that runs a command. By cost, it is the one that Submit would choose. With kHere, if the queue is idle,
+  // it is the submitting thread with the full team, unless everything is to be queued. With kElsewhere it is the worker
+  // thread.
   enum class Where { kByCost, kHere, kElsewhere };
   // The same as Submit for a command that calls Done(*steps) after each of its steps, in order. One that fails does not
   // call it any more.
@@ -137,11 +138,11 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   }
   void Done(SteppedEntry& steps);
 
-  // Blocks until nothing that has been submitted and has yet to run writes to [begin, end), for all that is known:
-  // commands that were submitted without steps may.
+  // Blocks until no submitted command that has yet to run writes to [begin, end), as far as is known. Commands that
+  // were submitted without steps may.
   void WaitForWriters(const char* begin, const char* end) const;
 
-  // What its commands are shown on while a profiler listens.
+  // The line of a profile that shows its commands while a profiler listens.
   trace::Line& line() { return line_; }
 
   // While one lives, this thread runs code of the program in one of the queue's commands.
@@ -163,7 +164,7 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   // Blocks until the command with this ticket has run. Called from one of this queue's own commands it returns at
   // once: waiting for oneself would never end.
   void Wait(Ticket ticket) const;
-  // What is submitted from now on runs after `ticket` of `other`.
+  // Later submissions run after `ticket` of `other`.
   void WaitFor(const std::shared_ptr<CommandQueue>& other, Ticket ticket);
 
   // The first failure since the last TakeStatus.
@@ -276,7 +277,7 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   const Options options_;
   trace::Line line_;
 
-  // Each on a cache line of its own: one is written by those who submit, the other by whoever runs commands.
+  // Each is on a cache line of its own: submitting threads write one, and running threads the other.
   alignas(64) std::atomic<Ticket> submitted_{0};
   alignas(64) std::atomic<Ticket> completed_{0};
   mutable std::atomic<int> waiters_{0};

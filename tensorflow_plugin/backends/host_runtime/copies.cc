@@ -6,9 +6,9 @@
 namespace xpu::host_runtime {
 namespace {
 
-// What one thread copies at a time when a team shares a copy: 25 microseconds worth from the caches, twice that from
-// memory. How much of the memory's bandwidth one thread gets differs: on some machines nearly all, on others half of
-// what two get.
+// The bytes that one thread copies at a time when a team shares a copy. That takes 25 microseconds from the caches,
+// twice that from memory. How much of the memory's bandwidth one thread gets differs: on some machines nearly all, on
+// others half of what two get.
 constexpr int64_t kGrain = 256 << 10;
 
 }  // namespace

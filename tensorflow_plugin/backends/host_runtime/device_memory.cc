@@ -78,7 +78,7 @@ DeviceMemory::~DeviceMemory() {
 void* DeviceMemory::TranslateAny(void* address) {
   std::lock_guard<std::mutex> lock(AllMemories().mutex);
   for (const DeviceMemory* memory : AllMemories().memories) {
-    // What comes out lies in no range of addresses given out: translating it once more changes nothing.
+    // The result lies in no range of addresses given out: translating it once more changes nothing.
     void* const translated = memory->Translate(address);
     if (translated != address) return translated;
   }

@@ -23,9 +23,9 @@ struct DeviceMemoryOptions {
 // Thread-safe. Made for few and large allocations: TensorFlow's best-fit allocator or a
 // PoolAllocator sits above.
 //
-// With `isolate`, the addresses given out lie in a second range of the same layout that has no access rights, and
-// only Translate leads to the memory: whoever uses a device address on the host faults at once. The two ranges lie
-// a constant distance apart, so that a translation is one comparison and one addition.
+// With `isolate`, the addresses given out lie in a second range of the same layout that has no access rights. Only
+// Translate leads to the memory: a use of a device address on the host faults at once. The two ranges lie a constant
+// distance apart, so that a translation is one comparison and one addition.
 class DeviceMemory {
  public:
   static Status Create(const DeviceMemoryOptions& options, std::unique_ptr<DeviceMemory>* memory);
@@ -33,8 +33,8 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // Zeroed memory, aligned to a page (2 MiB from that size on, so that huge pages serve it). nullptr for size 0,
-  // and when the limit, the machine's memory or the reserved range does not allow it.
+  // Zeroed memory, aligned to a page (2 MiB from that size on, so that huge pages serve it). The result is nullptr for
+  // size 0, and when the limit, the machine's memory or the reserved range are too small.
   void* Allocate(size_t size);
   // The memory is gone at once. nullptr is permitted; an address that is not allocated is logged and left alone.
   void Deallocate(void* address);
@@ -51,7 +51,7 @@ class DeviceMemory {
 
   AllocatorStats Stats() const;
   void ResetStats();
-  // What could still be allocated, and the limit.
+  // The bytes that could still be allocated, and the limit.
   void Usage(int64_t* free_bytes, int64_t* total_bytes) const;
   bool large_pages() const { return large_pages_; }
   // The range of the addresses given out.

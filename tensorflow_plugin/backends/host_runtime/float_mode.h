@@ -1,11 +1,11 @@
-// How commands compute with floating-point numbers, whatever thread they run on: to the nearest, ties to even; results
-// below the least normal number of their type are zeros, arguments below it are what they are.
+// The floating-point mode of commands, whatever thread they run on: to the nearest, ties to even. Results below the
+// least normal number of their type are zeros; arguments below it are kept.
 //
 // The threads of TensorFlow and of Python have modes of their own, and a thread begins with its maker's. Results that
 // are zeros cost nothing; computed subnormal numbers would slow down whatever reads them (moments of optimizers decay
 // towards them and stay there). Arguments come from elsewhere, and their logarithms, roots and quotients are normal.
-// Only what multiplies matrices takes them for zeros, too: a sum of products loses nothing by it, and some processors
-// take a hundred times as long for one that has such an argument.
+// Only products of matrices take such arguments for zeros, too. A sum of products loses nothing by it, and some
+// processors take a hundred times as long for one that has such an argument.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_FLOAT_MODE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_FLOAT_MODE_H_
 

@@ -16,7 +16,7 @@ constexpr size_t kMaxRanges = 256;
 std::array<std::atomic<const IsolatedRange*>, kMaxRanges> all_ranges;
 struct sigaction previous_action;
 
-// Text in a fixed buffer: a signal handler has no heap and no stdio. What does not fit is cut off.
+// Text in a fixed buffer: a signal handler has no heap and no stdio. Text that does not fit is cut off.
 class SignalSafeText {
  public:
   SignalSafeText& operator<<(const char* text) {
@@ -62,7 +62,7 @@ const char* VerbOf(const void* context) {
 #endif
 }
 
-// What would have happened without this handler.
+// Does what would have happened without this handler.
 void PassOn(int signal, siginfo_t* info, void* context) {
   if (previous_action.sa_flags & SA_SIGINFO) {
     previous_action.sa_sigaction(signal, info, context);

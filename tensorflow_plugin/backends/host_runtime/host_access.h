@@ -15,12 +15,12 @@
 namespace xpu::host_runtime {
 
 // A range of addresses without access rights, and the allocations in it. While it lives, an access is reported on
-// stderr: the device, the allocation, its size, and what to do instead. The report is made in a handler of SIGSEGV,
-// which then leaves the signal to whoever handled it before, so that the process ends as it would have.
-// Thread-safe.
+// stderr: the device, the allocation, its size, and what to do instead. The report is made in a handler of SIGSEGV.
+// That leaves the signal to the previous handler, so that the process ends as it would have. Thread-safe.
 class IsolatedRange {
  public:
-  // `device` names the owner. `pooled`: allocations are single tensors; otherwise whoever allocates divides them.
+  // `device` names the owner. `pooled`: allocations are single tensors; otherwise the caller of the allocator divides
+  // them.
   IsolatedRange(std::string device, uintptr_t begin, size_t size, bool pooled);
   ~IsolatedRange();
   IsolatedRange(const IsolatedRange&) = delete;

@@ -41,7 +41,7 @@ int64_t MeasureBandwidth(const ThreadTeam& team) {
   return static_cast<int64_t>(2 * kBytes / seconds);
 }
 
-// Of a single-precision matrix product; -1 if the kernels have none.
+// The speed of a single-precision matrix product; -1 if the kernels have none.
 double MeasureGflops(const KernelSet& kernels, const ThreadTeam& team) {
   constexpr int64_t kN = 160;
   MatMulDesc desc;
@@ -95,7 +95,7 @@ Status HostBackend::Describe(int ordinal, const BackendOptions& options, DeviceI
               errors::InvalidArgument("a memory limit of ", options.memory_limit, " bytes, expected 0 or more"));
   XPU_REQUIRE(options.threads >= 0, errors::InvalidArgument(options.threads, " threads, expected 0 or more"));
   *info = DescribeProcessor();
-  // There is no bus. The form is PCI's, the bus number tells the devices apart, and the domain is one in which no
+  // There is no bus. The form is PCI's, and the bus number tells the devices apart. The domain is one in which no
   // machine has a device that could be taken for this one.
   char bus_id[32];
   std::snprintf(bus_id, sizeof(bus_id), "ffff:%02x:00.0", static_cast<unsigned>(ordinal) & 0xff);

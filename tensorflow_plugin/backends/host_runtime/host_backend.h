@@ -39,8 +39,8 @@ class HostBackend final : public Backend {
     int64_t bandwidth_bytes_per_s = -1;
     double gflops = -1;
   };
-  // What only an experiment tells, of a device of so many threads that has the machine to itself. Made once for each
-  // number of threads, when the first such device is created: some 30 ms.
+  // The figures that only an experiment gives, for a device of so many threads that has the machine to itself. Made
+  // once for each number of threads, when the first such device is created: some 30 ms.
   Speed MeasuredSpeed(int threads) const;
   // That share a command of this device.
   int Threads(int ordinal, const BackendOptions& options) const;

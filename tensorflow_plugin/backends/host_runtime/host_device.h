@@ -37,8 +37,8 @@ class HostDevice final : public Device {
   const DeviceInfo& info() const override { return info_; }
 
   void* Allocate(size_t size) override;
-  // Commands that use the memory may still be queued: the pool reuses it in the order of the streams; without one, this
-  // waits for the device.
+  // Commands that use the memory may still be queued. The pool reuses it in the order of the streams; without a pool,
+  // this waits for the device.
   void Deallocate(void* address) override;
   void* AllocateHost(size_t size) override;
   void DeallocateHost(void* address) override;

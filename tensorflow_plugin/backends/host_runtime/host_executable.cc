@@ -25,11 +25,12 @@ constexpr int64_t kWorthSharingNs = 20000;
 // To be woken takes a thread tens of microseconds. That pays for a single command much sooner than for many small ones,
 // which may be so many times as long together.
 constexpr int64_t kHandedOverPerCommand = 10;
-// Whoever hands them over can go on meanwhile. What that is worth depends on the program: on whether it has something
-// else to do until it wants the results, or waits for them, and is woken in its turn. Of lists that take less than the
-// first and more than the second, one command after the other, it is known; of all others it is tried.
+// The thread that hands them over can go on meanwhile. The gain depends on the program. It may have something else to
+// do until it wants the results, or it waits for them and is woken in its turn. Lists that take less than the first
+// time, one command after the other, run here. Lists that take more than the second are handed over. For all others,
+// both are tried.
 constexpr int64_t kHereNs = 30000, kElsewhereNs = 2000000;
-// What it costs to have several commands run side by side.
+// The cost of running several commands side by side.
 constexpr int64_t kSideBySideNs = 5000;
 // Each is compared with all others.
 constexpr int kMostTogether = 64;
@@ -80,7 +81,7 @@ struct Runner {
   }
 };
 
-// What is recorded of a run of a list, if anything is.
+// Records a run of a list, if a profiler listens.
 class Listener {
  public:
   Listener() = default;
@@ -300,7 +301,7 @@ class HostExecutable::Schedule {
     return std::find(copies_left_out_.begin(), copies_left_out_.end(), i) != copies_left_out_.end();
   }
 
-  // Whether the first steps do no more than look at what the host has.
+  // True if the first steps do no more than look at host memory.
   bool ReadHostMemoryAlone(size_t num_steps) const {
     std::vector<int> on_host{BufferSlice::kNowhere};
     for (int i : copies_left_out_) on_host.push_back(list_->commands[i].out[0].buffer);
@@ -378,7 +379,7 @@ class HostExecutable::Schedule {
   Cost cost_of_awaited_, cost_of_rest_;
 };
 
-// What of a list is not awaited, over the buffers of one run.
+// The part of a list that is not awaited, over the buffers of one run.
 class HostExecutable::Rest final : public CommandQueue::SteppedEntry {
  public:
   // To be made by the thread that runs the list.

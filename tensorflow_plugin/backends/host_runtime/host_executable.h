@@ -29,7 +29,7 @@ class HostExecutable final : public Executable {
 
   const DeviceMemory* const memory_;
   const std::shared_ptr<const Schedule> schedule_;  // what is queued shares it
-  // Whether the thread that enqueues what is not awaited runs it, if that has to be found out.
+  // Set if it has to be found out which thread runs the rest: true for the one that enqueues it.
   mutable std::optional<AdaptiveChoice> here_;
 };
 

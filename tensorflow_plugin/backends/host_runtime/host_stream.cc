@@ -11,15 +11,15 @@
 namespace xpu::host_runtime {
 namespace {
 
-// TensorFlow waits for most copies between host and device as soon as it has enqueued them, and polls for their end:
-// done by the time that it looks, they save it three wake-ups of threads, some 100 microseconds. Of larger ones that is
-// little, and a thread that does not wait can use the time.
+// TensorFlow waits for most copies between host and device as soon as it has enqueued them, and polls for their end. If
+// they are done by the time that it looks, that saves three wake-ups of threads, some 100 microseconds. For larger
+// copies that is little, and a thread that does not wait can use the time.
 constexpr size_t kAtOnceUpTo = 32 << 20;
 
 // Copies to the host from this size on go to memory that is fresh from the system more often than not.
 constexpr size_t kFreshFrom = 8 << 20;
 
-// What is read and no larger is copied beside what else runs, by the reader alone.
+// A read that is no larger is copied beside what else runs, by the reader alone.
 constexpr size_t kReadAtOnceUpTo = 1 << 20;
 
 Status RequireAddress(const char* what, const void* address, size_t size) {
@@ -97,7 +97,7 @@ Status HostStream::CopyHostToDevice(void* device_dst, const void* host_src, size
   return Copy("copy from the host", device_dst, host_src, size, size <= kAtOnceUpTo);
 }
 Status HostStream::CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) {
-  // TensorFlow makes the host's memory anew for each copy; small pages would be faulted in one by one, which takes
+  // TensorFlow makes the host's memory anew for each copy. Small pages would be faulted in one by one, which takes
   // several times as long as the copy itself.
   if (size >= kFreshFrom && memory_ != nullptr && memory_->large_pages()) AdviseLargePages(host_dst, size, true);
   return Copy("copy to the host", host_dst, device_src, size, size <= kAtOnceUpTo);

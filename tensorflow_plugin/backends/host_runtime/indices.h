@@ -1,4 +1,4 @@
-// What Gather and Scatter share: how an index out of range is named.
+// The part that Gather and Scatter share: the name of an index out of range.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_INDICES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_INDICES_H_
 

@@ -1,4 +1,4 @@
-// What this machine is and has, read from /proc and /sys. `root`, for tests, is a folder that holds the two.
+// The facts of this machine, read from /proc and /sys. `root`, for tests, is a folder that holds the two.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_MACHINE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_MACHINE_H_
 
@@ -7,8 +7,8 @@
 
 namespace xpu::host_runtime {
 
-// Bytes of memory that this process may use in all, and what is left of it now; both respect the control group
-// (container) the process is in. 0 if it cannot be told.
+// Bytes of memory that this process may use in all, and those left now; both respect the control group (container) of
+// the process. 0 if it cannot be told.
 int64_t TotalMachineMemory(const std::string& root = "");
 int64_t AvailableMachineMemory(const std::string& root = "");
 
@@ -19,8 +19,8 @@ std::string ProcessorVendor();
 // The node that all processors lie on that this process may run on; -1 if they span several, or it cannot be told.
 int NumaNode(const std::string& root = "");
 
-// Processors' worth of time that this process may use, at least 1: those it may run on, or less where the control group
-// (container) limits the time.
+// Processors' worth of time that this process may use, at least 1. It is the processors that it may run on, or less
+// where the control group (container) limits the time.
 int UsableProcessors(const std::string& root = "");
 
 }  // namespace xpu::host_runtime

@@ -38,7 +38,7 @@ void* PoolAllocator::Allocate(size_t size) {
   }
   std::lock_guard<std::mutex> grow(grow_mutex_);
   {
-    // Whoever held the lock before may have brought what is needed.
+    // The previous holder of the lock may have brought what is needed.
     std::lock_guard<std::mutex> lock(mutex_);
     if (void* p = TakeLocked(exact)) return p;
   }

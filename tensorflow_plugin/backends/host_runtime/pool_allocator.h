@@ -18,20 +18,20 @@ namespace xpu::host_runtime {
 
 // Thread-safe.
 //
-// Freed memory is handed out again at once, though commands that use it may still be queued. That is sound for the
-// same reason for which TensorFlow's own allocator may do it: whoever gets the memory next uses it in commands that
-// come later in the order of the streams (rules 1, 2 and 4 of device/stream_executor.cc). In particular
+// Freed memory is handed out again at once, though commands that use it may still be queued. That is sound for the same
+// reason for which TensorFlow's own allocator may do it. The next owner of the memory uses it in commands later in the
+// order of the streams (rules 1, 2 and 4 of device/stream_executor.cc). In particular
 //  - kernels run on one compute stream per device, in order;
-//  - a copy to the device, on a stream of its own, waits for all work enqueued before it, whether the caller asked or
-//    not, so it cannot overwrite what a queued kernel still reads;
-//  - a copy from the device or to another one is awaited by the caller before it frees what the copy reads or writes,
-//    and work on the compute stream that uses a copied tensor waits for the copy.
-// Only memory that goes back to the system leaves this order, as nothing holds back the commands that still use it:
-// then, and only then, the allocator waits for the device.
+//  - a copy to the device, on a stream of its own, waits for all work enqueued before it. So it cannot overwrite what a
+//    queued kernel still reads;
+//  - a copy from the device or to another one is awaited by the caller before it frees the copy's memory. Work on the
+//    compute stream that uses a copied tensor waits for the copy. Only memory that goes back to the system leaves this
+//    order, as nothing holds back the commands that still use it. Then, and only then, the allocator waits for the
+//    device.
 //
-// Sizes are rounded up to a multiple of an eighth of the power of two below (and of 256 bytes), so that at most a ninth
-// of a large block is wasted and that tensors of nearly the same size share blocks. Small blocks are cut from a common
-// segment; a large one is a segment by itself.
+// Sizes are rounded up to a multiple of an eighth of the power of two below (and of 256 bytes). So at most a ninth of a
+// large block is wasted, and tensors of nearly the same size share blocks. Small blocks are cut from a common segment;
+// a large one is a segment by itself.
 class PoolAllocator {
  public:
   // `wait` returns when all commands enqueued on the device so far have run. `memory` outlives the pool.
@@ -39,8 +39,8 @@ class PoolAllocator {
   PoolAllocator(const PoolAllocator&) = delete;
   PoolAllocator& operator=(const PoolAllocator&) = delete;
 
-  // Aligned to 256 bytes; what it holds is undefined. nullptr for size 0, and when there is not enough even after all
-  // that was kept for reuse has gone back to the system.
+  // Aligned to 256 bytes, with undefined contents. The result is nullptr for size 0. It is nullptr also when memory is
+  // short even after all that was kept for reuse has gone back to the system.
   void* Allocate(size_t size);
   // nullptr is permitted; an address that is not allocated is logged and left alone.
   void Deallocate(void* address);
@@ -48,11 +48,11 @@ class PoolAllocator {
   // bytes_in_use are those of the blocks; bytes_reserved include what is kept for reuse.
   AllocatorStats Stats() const;
   void ResetStats();
-  // What could still be allocated, and the limit.
+  // The bytes that could still be allocated, and the limit.
   void Usage(int64_t* free_bytes, int64_t* total_bytes) const;
 
  private:
-  // What came from `memory_` in one piece.
+  // A piece of memory that came from `memory_`.
   struct Segment {
     size_t size = 0;
     size_t block_size = 0;

@@ -75,8 +75,8 @@ inline void BoxMuller(const uint32_t* bits, double out[2]) {
 template <typename T>
 inline constexpr int kGroupSize = sizeof(T) == 8 ? 2 : 4;
 
-// A truncated normal draws as often as it must, so every group of outputs has a stretch of the sequence of its own:
-// 256 words per output.
+// A truncated normal draws as often as it must. So every group of outputs has a stretch of the sequence of its own: 256
+// words per output.
 template <typename T>
 inline constexpr uint64_t kTruncatedGroupSkip = kGroupSize<T> * 256 / 4;
 

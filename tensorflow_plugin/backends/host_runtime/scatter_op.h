@@ -12,8 +12,8 @@
 
 namespace xpu::host_runtime {
 
-// old op update. Integers wrap around; an integer divided by zero is left as it was (the caller reports it). What is
-// replaced is not read: it may never have been written, and be neither of the two values of a bool.
+// old op update. Integers wrap around; an integer divided by zero is left as it was (the caller reports it). A value
+// that is replaced is not read: it may never have been written, and be neither of the two values of a bool.
 template <ScatterKind kind, typename T>
 T Combine(const T& old_value, T update) {
   if constexpr (kind == ScatterKind::kUpdate) {
@@ -45,7 +45,7 @@ T Combine(const T& old_value, T update) {
   }
 }
 
-// What an integer update of 0 in a division gives; `j` and `k` are its place in updates.
+// The error of an integer update of 0 in a division; `j` and `k` are its place in updates.
 inline Status DivisionByZero(int64_t j, int64_t k) {
   return errors::InvalidArgument("integer division by zero: updates[", j, "] has a 0 at position ", k);
 }

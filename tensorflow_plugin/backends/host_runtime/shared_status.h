@@ -1,4 +1,4 @@
-// What the parts of a ParallelFor failed with.
+// The first failure of the parts of a ParallelFor.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_SHARED_STATUS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_SHARED_STATUS_H_
 

@@ -25,8 +25,8 @@ struct SpatialStrides {
   }
 };
 
-// The filter or window cells [begin, end) of one axis that fall inside an input of `extent`, for the window whose
-// first cell is at `start` (negative in the padding) and whose cells are `dilation` apart.
+// The filter or window cells [begin, end) of one axis that fall inside an input of `extent`. The window's first cell is
+// at `start` (negative in the padding), and its cells are `dilation` apart.
 struct CellRange {
   int64_t begin, end;
   CellRange(int64_t start, int64_t window, int64_t dilation, int64_t extent) {
@@ -36,8 +36,8 @@ struct CellRange {
   }
 };
 
-// Of a convolution, and one cell of its output, which counts within its image: f(cell of the filter, cell of the input
-// that it meets there, or -1 where that is padding) for all cells of the filter, the last axis fastest.
+// Visits one cell of a convolution's output, counted within its image. It calls f(cell of the filter, cell of the input
+// there) for all cells of the filter, the last axis fastest. The input's cell is -1 in the padding.
 template <typename F>
 void ForEachTap(const ConvolutionDesc& d, int64_t cell, F&& f) {
   const int64_t o[3] = {cell / (d.output[1] * d.output[2]), cell / d.output[2] % d.output[1], cell % d.output[2]};

@@ -25,8 +25,9 @@ namespace {
 constexpr std::chrono::microseconds kHelperSpin{30};
 constexpr std::chrono::microseconds kLeaderSpin{50};
 
-// OpenMP keeps threads for each thread that has led some. In a forked process it would wait for them, so whoever forks
-// lets its own go before; they come again with its next loop. All other threads that have any are gone in the child.
+// OpenMP keeps threads for each thread that has led some. In a forked process it would wait for them. So a thread that
+// forks lets its own go before; they come again with its next loop. All other threads that have any are gone in the
+// child.
 class OmpThreads final : public ForkParticipant {
  public:
   OmpThreads() { Register(); }
@@ -45,8 +46,8 @@ class ThreadTeam::Helpers final : private ForkParticipant {
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
-  // One ParallelFor; lives on its leader's stack. A helper that has begun is counted in `inside`, and nobody touches
-  // the job after the leader has seen it at 0 with the job no longer in the list.
+  // One ParallelFor; lives on its leader's stack. A helper that has begun is counted in `inside`. Nobody touches the
+  // job after the leader has seen it at 0 with the job no longer in the list.
   struct Job {
     Job(int64_t n, int64_t per_range, int helpers_wanted, FunctionRef<void(int64_t, int64_t)> body)
         : n(n), per_range(per_range), helpers_wanted(helpers_wanted), body(body) {}
@@ -116,7 +117,7 @@ void ThreadTeam::Helpers::Start() {
   pthread_sigmask(SIG_SETMASK, &saved, nullptr);
 }
 
-// Whoever leads a job is not there, nor are the threads, which nobody can join.
+// The leader of a job is not there, nor are the threads, which nobody can join.
 void ThreadTeam::Helpers::Restart() {
   new (&started_) std::once_flag;
   new (&threads_) std::vector<std::thread>;

@@ -1,4 +1,4 @@
-// The threads that share one command's work. One team per device; whoever runs a command leads it.
+// The threads that share one command's work. One team per device; the thread that runs a command leads it.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_THREAD_TEAM_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_THREAD_TEAM_H_
 
@@ -37,7 +37,7 @@ class ThreadTeam {
 
   // Calls body(begin, end) over disjoint ranges that cover [0, n), each a multiple of `grain` long but the last;
   // returns when all are done. Runs on the calling thread alone when n <= grain or the team has one thread.
-  // `grain` is in indices: choose it so that one grain is worth some 20 microseconds. What a body throws is thrown
+  // `grain` is in indices: choose it so that one grain is worth some 20 microseconds. An exception of a body is thrown
   // to the caller once all threads have left; the ranges that had not begun are not run then.
   void ParallelFor(int64_t n, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body) const;
 

@@ -68,8 +68,8 @@ Status Compiler::Compile(const std::string& body, std::unique_ptr<gpu::Kernel>* 
     XPU_RETURN_IF_ERROR(Build(source, options, &program));
     const std::string binary = BinaryOf(program.get());
     cache().Store(key, binary);
-    // A program from source PoCL compiles again for each kind of size that it is run with, half a second each; one from
-    // a binary it takes as it is, and that is as fast.
+    // PoCL compiles a program from source again for each kind of size that it is run with, half a second each. It takes
+    // one from a binary as it is, and that is as fast.
     Handle<cl_program> again = hardware_.is_processor ? BuildFromBinary(binary, options) : Handle<cl_program>();
     if (again) program = std::move(again);
   }

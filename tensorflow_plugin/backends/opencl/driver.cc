@@ -25,7 +25,7 @@ constexpr int kDeepBind = 0;  // the sanitizer replaces malloc, and forbids what
 constexpr int kDeepBind = RTLD_DEEPBIND;
 #endif
 
-// What ICD loaders read: files that name a driver's library each.
+// The files that ICD loaders read, which name a driver's library each.
 std::vector<std::string> DriverLibraries() {
   std::string folder = "/etc/OpenCL/vendors";
   for (const char* variable : {"OPENCL_VENDOR_PATH", "OCL_ICD_VENDORS"}) {
@@ -51,9 +51,9 @@ std::vector<std::string> DriverLibraries() {
 
 Found Open() {
   Found found;
-  // Drivers bring an LLVM of their own, and TensorFlow has another one among the symbols that everybody sees: a driver
-  // that is bound to that crashes. Opened so before the loader opens it, it has its own. What cannot be opened, the
-  // loader will not open either; a driver is never closed.
+  // Drivers bring an LLVM of their own, and TensorFlow has another one among the symbols that everybody sees. A driver
+  // that is bound to that one crashes. Opened so before the loader opens it, it has its own. If one cannot be opened
+  // here, the loader will not open it either; a driver is never closed.
   for (const std::string& driver : DriverLibraries()) dlopen(driver.c_str(), RTLD_NOW | RTLD_LOCAL | kDeepBind);
   void* library = nullptr;
   for (const char* name : kLibraries) {

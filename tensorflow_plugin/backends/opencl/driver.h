@@ -2,7 +2,7 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_DRIVER_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_DRIVER_H_
 
-// What every device since OpenCL 1.2 has; functions of later versions are not even declared.
+// The functions that every device since OpenCL 1.2 has; functions of later versions are not even declared.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -63,12 +63,13 @@ struct Driver {
 
 // nullptr where there is no ICD loader, or one that lacks a function. `why` may be null.
 const Driver* FindDriver(std::string* why);
-// Of a process that has found it: whoever holds one of its objects has.
+// For a process that has found it: an owner of one of its objects has.
 const Driver& Cl();
 
 // "CL_OUT_OF_RESOURCES"; "OpenCL error -9999" of one that has no name.
 std::string ErrorName(cl_int error);
-// OK of CL_SUCCESS. What ran out is ResourceExhausted, all else Internal: "clFlush failed with CL_DEVICE_NOT_FOUND".
+// OK of CL_SUCCESS. Lack of resources is ResourceExhausted, all else Internal: "clFlush failed with
+// CL_DEVICE_NOT_FOUND".
 Status ToStatus(cl_int error, const std::string& what);
 
 #define XPU_RETURN_IF_CL_ERROR(error, what)                                         \

@@ -21,12 +21,12 @@ struct Hardware : public gpu::Hardware {
   bool rounds_correctly = false;  // single-precision division and square root, if asked to
   bool shares_host_memory = false;
   int64_t largest_allocation = 0;
-  // What the backend needs and this device has not; empty: it can be used.
+  // The part that the backend needs and this device lacks; empty: it can be used.
   std::string lacks;
 };
 
-// Whether the device can be used, and which number and name TF_XPU_OPENCL_DEVICE may call it by, for people:
-// "0: NVIDIA H100 PCIe (NVIDIA CUDA)".
+// Says for people if the device can be used, and which number and name TF_XPU_OPENCL_DEVICE may call it by: "0: NVIDIA
+// H100 PCIe (NVIDIA CUDA)".
 std::string Describe(const Hardware& hardware, size_t number);
 
 // Every device of every platform, in the drivers' order; looked for once.
@@ -36,8 +36,9 @@ const std::vector<Hardware>& AllHardware();
 // Without it all that can be used. They live for ever.
 std::vector<const Hardware*> UsedHardware();
 
-// Those of `all` that a value of TF_XPU_OPENCL_DEVICE names: a number counts them from 0, else it is a part of the name
-// of a device or its platform, in whatever case. All if it is empty or names none; the latter makes a warning.
+// The devices of `all` that a value of TF_XPU_OPENCL_DEVICE names. A number counts them from 0. Any other text is a
+// part of the name of a device or its platform, in whatever case. All if it is empty or names none; the latter makes a
+// warning.
 std::vector<const Hardware*> Choose(const std::vector<Hardware>& all, const std::string& value, std::string* warning);
 
 // Why UsedHardware is empty, and what to do.

@@ -1,10 +1,10 @@
 // Device memory: buffers of the driver's, at addresses of our own.
 //
 // OpenCL's buffers have no addresses, and TensorFlow's allocator wants some to divide. So a device reserves a range of
-// the process's addresses, without memory behind them and without access rights: whoever touches one on the host faults
-// at once. Each allocation takes a part of the range and a buffer; what lies at an address is an offset in a buffer.
-// Shared virtual memory would save kernels that offset, and ask for a second way to do everything: no descriptor makes
-// a kernel follow a pointer.
+// the process's addresses, without memory behind them and without access rights. An access of the host to one of them
+// faults at once. Each allocation takes a part of the range and a buffer; what lies at an address is an offset in a
+// buffer. Shared virtual memory would save kernels that offset, and ask for a second way to do everything: no
+// descriptor makes a kernel follow a pointer.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_MEMORY_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_MEMORY_H_
 
@@ -57,8 +57,8 @@ class Memory final : public gpu::Memory {
   // The same, as a status that names the device.
   Status Locate(const void* address, size_t size, MemorySlice* place) const;
 
-  // Copies between the host and this device that are done when they return, in no stream's order: for what crosses
-  // devices, and for callbacks on the host.
+  // Copies between the host and this device that are done when they return, in no stream's order. They serve copies
+  // between devices, and callbacks on the host.
   Status Read(void* host_dst, const void* device_src, size_t size);
   Status Write(void* device_dst, const void* host_src, size_t size);
 

@@ -8,7 +8,7 @@
 namespace xpu::opencl {
 namespace {
 
-// What copies between devices are cut into.
+// The size of the pieces of copies between devices.
 constexpr size_t kPieceBytes = size_t{16} << 20;
 
 // A negative number is the error of a command that failed.
@@ -18,8 +18,8 @@ cl_int StateOf(cl_event event) {
   return error == CL_SUCCESS ? state : error;
 }
 
-// Runs `work` on a thread of the driver's once the event's command has run, or failed to; at once where the driver
-// would not remember it.
+// Runs `work` on a thread of the driver's once the event's command has run, or failed to. It runs at once where the
+// driver would not remember it.
 void WhenDone(cl_event event, std::function<void()> work) {
   auto* const kept = new std::function<void()>(std::move(work));
   const auto call = [](cl_event, cl_int, void* data) {
@@ -29,7 +29,7 @@ void WhenDone(cl_event event, std::function<void()> work) {
   if (Cl().SetEventCallback(event, CL_COMPLETE, call, kept) != CL_SUCCESS) call(event, CL_COMPLETE, kept);
 }
 
-// Of one command.
+// The time of one command.
 class EventTime final : public gpu::CommandTime {
  public:
   explicit EventTime(Handle<cl_event> event) : event_(std::move(event)) {}

@@ -1,6 +1,6 @@
-// A stream is an in-order queue of the driver's. What orders it with other streams and with the host is an event behind
-// its last command: when that is done, so is all before it. Commands have events of their own only where somebody wants
-// to know of that very one: an event takes NVIDIA's driver longer than the command (10.8 us instead of 3.6).
+// A stream is an in-order queue of the driver's. An event behind its last command orders it with other streams and with
+// the host: when that is done, so is all before it. Commands have events of their own only where somebody wants to know
+// of that very one. An event takes NVIDIA's driver longer than the command (10.8 us instead of 3.6).
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_OPENCL_QUEUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_OPENCL_QUEUE_H_
 
@@ -21,7 +21,7 @@
 
 namespace xpu::opencl {
 
-// Whether the command of an event has run, or failed to; true of none.
+// True if the command of an event has run, or failed to; true if there is no event.
 bool IsDone(const Handle<cl_event>& event);
 
 // Until that is so.
@@ -114,7 +114,7 @@ class Queue final : public gpu::Queue {
   // Makes last_ the event behind the last command.
   void MarkLastLocked() const;
   void FlushLocked() const;
-  // Of a command that the device could not run, once.
+  // Notes once that the device could not run the last command.
   void NoteFailureOfLast() const;
   // Later commands wait for an event of this context's.
   void BarrierLocked(cl_event event);

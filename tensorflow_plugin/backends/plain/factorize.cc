@@ -120,7 +120,7 @@ bool Eigenvalues(const Matrix<T>& a, Matrix<T> values, Matrix<T>* vectors) {
   v.SetIdentity();
   RealOf<T> norm = 0;
   for (T x : m_storage) norm += Norm2(x);
-  // What is far below a rounding of the largest eigenvalue.
+  // Smaller eigenvalues are far below a rounding of the largest one.
   const RealOf<T> tiny = std::sqrt(norm) * std::numeric_limits<RealOf<T>>::epsilon() / 64;
   bool turned = true;
   for (int sweep = 0; turned && sweep < kMaxSweeps; ++sweep) {
@@ -173,7 +173,7 @@ void Complete(Matrix<T>* q, int64_t have) {
     }
     RealOf<T> norm = 0;
     for (int64_t i = 0; i < q->rows(); ++i) norm += Norm2((*q)(i, have));
-    // Of the unit vectors that are left, one has at least this much beside the columns there are.
+    // One of the unit vectors that are left has at least this much beside the columns there are.
     if (norm * static_cast<RealOf<T>>(q->rows()) < RealOf<T>(0.5)) continue;
     for (int64_t i = 0; i < q->rows(); ++i) (*q)(i, have) /= std::sqrt(norm);
     ++have;

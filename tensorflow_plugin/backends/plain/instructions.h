@@ -1,4 +1,4 @@
-// Every instruction as a loop over registers: the reference runs it on one element, and the host backend on a tile
+// Every instruction as a loop over registers. The reference runs it on one element, and the host backend on a tile
 // where it has nothing faster.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_PLAIN_INSTRUCTIONS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_PLAIN_INSTRUCTIONS_H_
@@ -12,7 +12,8 @@
 namespace xpu::plain {
 
 // dst[i] = op(a[i], b[i], c[i]) for i in [0, n). Arrays hold registers: float for half and bfloat16, bool as a byte
-// that is 0 or 1. dst may be one of the operands if its elements have the same size. True if an element failed.
+// that is 0 or 1. The array dst may be one of the operands if its elements have the same size. True if an element
+// failed.
 using InstrFn = bool (*)(void* dst, const void* a, const void* b, const void* c, int64_t n);
 
 // The loop of an instruction; nullptr for an op that is not defined on its type.

@@ -24,7 +24,7 @@ void SolveTridiagonal(const SolveDesc& desc, const Args& args, int64_t begin, in
 // Parts of Sample: rows [begin, end) of the batch * out_h that the points lie in, and of a gradient of images the
 // images [begin, end).
 void RunSamplePart(const SampleDesc& desc, const Args& args, int64_t begin, int64_t end);
-// Whether the image numbers are in range.
+// Fails if an image number is out of range.
 Status CheckImageNumbers(const SampleDesc& desc, const Args& args);
 
 // The epilogue of a product, which MatMul above leaves out, or of a convolution as a command of its own, over what lies

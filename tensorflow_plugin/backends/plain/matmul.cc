@@ -6,8 +6,8 @@
 namespace xpu::plain {
 namespace {
 
-// Integers accumulate in uint64 so that they wrap instead of overflowing; float accumulates in double, which makes
-// this the better oracle; half and bfloat16 accumulate in float.
+// Integers accumulate in uint64 so that they wrap instead of overflowing. Those of float accumulate in double, which
+// makes this the better oracle; half and bfloat16 accumulate in float.
 template <typename T>
 using Accumulator = std::conditional_t<std::is_integral_v<T>, uint64_t,
                                        std::conditional_t<std::is_same_v<T, float>, double, ComputeTypeT<T>>>;
@@ -81,7 +81,7 @@ Status Run(const MatMulDesc& d, const Args& args) {
 
 namespace {
 
-// Of what has so many operands.
+// The epilogue as a command of its own, behind so many operands.
 Epilogue AsCommand(const ElementwiseDesc& desc, int operands, const Args& args) {
   Epilogue epilogue{desc, args};
   epilogue.desc.in_strides[0] = DenseStrides(desc.shape);

@@ -42,15 +42,15 @@ class Doubles {
 void UniformPair(const uint32_t* bits, double* out) { host_runtime::UniformGroup(bits, out); }
 void NormalPair(const uint32_t* bits, double* out) { host_runtime::BoxMuller(bits, out); }
 
-// Marsaglia and Tsang, "A simple method for generating gamma variables", ACM Trans. Math. Softw. 26, 2000: d v is
-// gamma(d + 1/3, 1), for v = (1 + c x)^3 of a normal x, if accepted with a probability that is 0.95 and more.
+// Marsaglia and Tsang, "A simple method for generating gamma variables", ACM Trans. Math. Softw. 26, 2000.
+// There d v is gamma(d + 1/3, 1), for v = (1 + c x)^3 of a normal x, if accepted with a probability of 0.95 or more.
 // Smaller alphas than 1 take the one of alpha + 1, times u^(1/alpha).
 double GammaSample(double alpha, Philox generator) {
   Doubles normal(&NormalPair), uniform(&UniformPair);
   if (alpha == 1) return -std::log1p(-uniform.Next(generator));  // exponential
   const bool small = alpha < 1;
   const double d = alpha + (small ? 2.0 / 3 : -1.0 / 3);
-  // Of such an alpha nothing is ever accepted.
+  // With such an alpha nothing is ever accepted.
   if (!(d > 0)) return std::numeric_limits<double>::quiet_NaN();
   const double c = 1.0 / 3 / std::sqrt(d);
   for (;;) {

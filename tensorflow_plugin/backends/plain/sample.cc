@@ -8,7 +8,7 @@
 namespace xpu::plain {
 namespace {
 
-// What a command's points share.
+// The values that a command's points share.
 struct Points {
   Points(const SampleDesc& d, const Args& args) : d(d) {
     const int first = d.direction == SampleDirection::kPointGradient ? 2 : 1;

@@ -1,4 +1,4 @@
-// What Sample's loops are made of: where a point lies, and how pixels are blended. To be compiled without fused
+// The parts of Sample's loops: where a point lies, and how pixels are blended. To be compiled without fused
 // multiplication and addition, since each operation is rounded by itself.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_PLAIN_SAMPLE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_PLAIN_SAMPLE_H_

@@ -29,8 +29,8 @@ constexpr uint64_t Wide(T x) {
   return static_cast<uint64_t>(x);
 }
 
-// A complex number times a power of two that keeps its magnitude, its root's parts and their squares in the range of
-// the type; of most numbers that is 1.
+// A power of two that brings a complex number into the range of the type, with its magnitude, its root's parts and
+// their squares. For most numbers it is 1.
 template <typename T>
 struct Scaled {
   using R = typename T::value_type;
@@ -274,8 +274,8 @@ struct Select {
 
 }  // namespace ops
 
-// A floating value cut to an integer. Out of range (undefined in C++) it is what x86 gives: the lowest integer of 32
-// or 64 bits, of which narrower and unsigned types keep the low bits.
+// A floating value cut to an integer. Out of range (undefined in C++) it is the result of x86: the lowest integer of 32
+// or 64 bits. Narrower and unsigned types keep the low bits of that.
 template <typename To, typename From>
 To TruncateTo(From x) {
   using Carrier = std::conditional_t<(sizeof(To) < 4 || std::is_same_v<To, int32_t>), int32_t, int64_t>;

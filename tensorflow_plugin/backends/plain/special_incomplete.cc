@@ -39,8 +39,8 @@ bool IsNearLargeA(double a, double x) {
   return a >= 1e4 && a <= std::numeric_limits<double>::max() && std::abs(x - a) < 0.3 * a;
 }
 
-// Temme's uniform expansion ("Asymptotic expansions of special functions", Boca Raton 2015, section 7): half of erfc
-// and a rest of the order of 1 / sqrt(a), whose coefficients are series in e.
+// Temme's uniform expansion ("Asymptotic expansions of special functions", Boca Raton 2015, section 7). It is half of
+// erfc and a rest of the order of 1 / sqrt(a), whose coefficients are series in e.
 IncompleteGamma NearLargeA(double a, double x) {
   const double m = (x - a) / a, half_square = LessLog1p(m);
   const double e = std::copysign(std::sqrt(2 * half_square), m);

@@ -1,5 +1,5 @@
 // Integrals that have no closed form, by series where these do not cancel, and by asymptotic series or continued
-// fractions (Abramowitz and Stegun, "Handbook of Mathematical Functions", chapters 5, 7 and 27).
+// fractions elsewhere. The source is Abramowitz and Stegun, "Handbook of Mathematical Functions", chapters 5, 7 and 27.
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -47,8 +47,8 @@ Fresnel FresnelSeries(double x) {
   return sum;
 }
 
-// C + iS = (1 + i)/2 (1 - exp(i pi x^2 / 2) h), where h = (1 - i) x / (z + 1 - 1*2 / (z + 5 - 3*4 / (z + 9 - ...))) and
-// z = -i pi x^2, which is the continued fraction of erfc.
+// `C + iS = (1 + i)/2 (1 - exp(i pi x^2 / 2) h)`, with `h = (1 - i) x / (z + 1 - 1*2 / (z + 5 - 3*4 / (z + 9 - ...)))`
+// and z = -i pi x^2, which is the continued fraction of erfc.
 Fresnel FresnelFraction(double x) {
   const double x2 = x * x;
   const std::complex<double> z(0, -M_PI * x2);

@@ -72,7 +72,7 @@ class Elimination {
     for (int64_t c = 0; c < d_.columns; ++c) row[c] -= factor * other[c];
   }
 
-  // Whether the row below is the better pivot. With `perturb`, as LAPACK's xLAGTF decides: each compared with the size
+  // True if the row below is the better pivot. With `perturb`, as LAPACK's xLAGTF decides: each compared with the size
   // of its row.
   bool Exchange(T pivot, T below, Real scale, Real below_scale) const {
     if (!d_.pivoting) return false;
@@ -82,8 +82,8 @@ class Elimination {
     return own < std::abs(below) / below_scale;
   }
 
-  // Makes a pivot so large that no quotient of its row overflows, in steps that begin with a rounding of the largest
-  // element, as LAPACK's xLAGTS does.
+  // Makes a pivot so large that no quotient of its row overflows. It does so in steps that begin with a rounding of the
+  // largest element, as LAPACK's xLAGTS does.
   void Enlarge(T* pivot, T* row) {
     constexpr Real kSmallest = std::numeric_limits<Real>::min();
     Real step = std::max(largest_ * std::numeric_limits<Real>::epsilon(), kSmallest);

@@ -24,7 +24,7 @@ class BatchedMatMuls : public Lists {
     MatMul(x, w, y, 0, kRows, kIn, kOut);
     return y;
   }
-  // What the gradient of w is.
+  // The gradient of w.
   float* Gradient(const float* x, const float* g) {
     float* d = Computed(kIn * kOut);
     MatMul(x, g, d, 0, kIn, kRows, kOut, false, true);

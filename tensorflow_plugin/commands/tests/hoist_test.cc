@@ -1,4 +1,4 @@
-// What is computed of values that stay as they are, once, and what must not be.
+// Invariants are computed once, and values that change are not.
 #include "tensorflow_plugin/commands/hoist.h"
 
 #include "tensorflow_plugin/commands/tests/lists_testing.h"

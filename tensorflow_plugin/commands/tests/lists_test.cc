@@ -226,7 +226,8 @@ TEST_F(Lists, BroadcastInputsStay) {
   EXPECT_EQ(ExpectSame().commands.size(), 1u);
 }
 
-// Of many elements one waits for who reads it, rather than go along with another because both are scaled alike.
+// A command over many elements waits for the command that reads it, rather than join another because both are scaled
+// alike.
 TEST_F(Lists, AShortRowThatTwoReadDoesNotMakeThemOne) {
   const Dims shape = {128, 64}, dense = {64, 1}, column = {1, 0};
   float *x = Given(Whole(8192)), *z = Given(Whole(8192)), *scale = Given(Whole(128));
@@ -262,7 +263,7 @@ TEST_F(Lists, NothingIsFusedAroundWhatLiesBetween) {
   EXPECT_EQ(ExpectSame().commands.size(), 3u);
 }
 
-// A sum that was made before the first of a group may hang on what joined another group after that.
+// A sum that was made before the first command of a group may depend on a command that joined another group later.
 TEST_F(Lists, AWayAroundLeadsThroughGroupsThatGrewLater) {
   float *x = Given(Whole(8)), *z = Given(Whole(8)), *p = Computed(8), *of_p = Computed(1);
   float *r = Computed(8), *of_r = Computed(1), *s = Computed(8), *u = Computed(8);
@@ -614,7 +615,7 @@ TEST_F(Lists, SeveralThreadsRunOneExecutable) {
 }
 
 // Lists of random commands: chains, broadcasts, transposed reads, updates in place, single elements, products,
-// reductions, and copies of parts, to parts and of axes in another order.
+// reductions, and copies. The copies are of parts, to parts, and of axes in another order.
 class RandomLists : public Lists, public ::testing::WithParamInterface<int> {};
 
 TEST_P(RandomLists, ComputeTheSame) {

@@ -1,5 +1,5 @@
-// What the tests of lists share: lists of commands, recorded, optimised, prepared and run on the device under test
-// (backends/tests/device_under_test.h), against the same commands launched one by one.
+// Common code of the tests of lists. It captures, optimises, prepares and runs a list on the device under test
+// (backends/tests/device_under_test.h). It compares the result with the same commands launched one by one.
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_TESTS_LISTS_TESTING_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_TESTS_LISTS_TESTING_H_
 
@@ -168,8 +168,8 @@ class Lists : public ::testing::Test {
                                  : device.Device::Prepare(std::move(list), plan);
   }
 
-  // What the given and the wanted buffers hold after a run, in the order of their numbers. Those on the host are looked
-  // at as soon as Run has returned, and what the list reads there is spoiled once it is no longer kept.
+  // The contents of the given and the wanted buffers after a run, in the order of their numbers. Host buffers are read
+  // as soon as Run has returned. Host memory that the list reads is spoiled once the list no longer keeps it.
   std::vector<std::vector<float>> Run(const List& list, Way way = Way::kPrepared) {
     Machine& m = TheMachine();
     const MemoryPlan plan = PlanMemory(list);
@@ -236,7 +236,7 @@ class Lists : public ::testing::Test {
     return results;
   }
 
-  // What runs once before the rest.
+  // The commands that run once before the rest.
   static void Prepend(const List& hoisted, List* rest) {
     for (int b : hoisted.live_out) rest->buffers[b].kind = Buffer::Kind::kComputed;
     rest->commands.insert(rest->commands.begin(), hoisted.commands.begin(), hoisted.commands.end());
@@ -254,8 +254,8 @@ class Lists : public ::testing::Test {
     return rest;
   }
 
-  // Runs the list one by one as it was recorded, prepared as it was recorded, and prepared once it is optimised, also
-  // in two lists, which must all give the same, bit for bit.
+  // Runs the list one by one, prepared as captured, prepared after optimisation, and split in two lists. All must give
+  // the same, bit for bit.
   List ExpectSame(const std::string& what = "") {
     List optimised = capture_.list();
     Optimize(TheMachine().device->capabilities(), {}, &optimised);

@@ -55,7 +55,7 @@ TEST_F(Rematerialized, AnActivationAndWhatItsGradientNeeds) {
 }
 
 TEST_F(Rematerialized, NeedsLessMemory) {
-  // Of several layers, as in the middle of one nothing else is alive.
+  // Several layers, since within one nothing else is alive.
   std::vector<float*> kept;
   float* y = Product();
   for (int layer = 0; layer < 4; ++layer) {
@@ -66,7 +66,7 @@ TEST_F(Rematerialized, NeedsLessMemory) {
   }
   for (; !kept.empty(); kept.pop_back()) y = New(Opcode::kMul, {y, kept.back()});
   Want(y);
-  // Of each layer but the last, which is not far from its gradient: t, u and v.
+  // One for each of t, u and v in every layer but the last, which is not far from its gradient.
   ExpectMore(3 * 3);
   EXPECT_GE(saved_, 2 * 3 * kLarge * static_cast<int64_t>(sizeof(float)));
 }

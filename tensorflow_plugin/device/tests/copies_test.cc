@@ -53,8 +53,8 @@ TEST(Copies, ThereAndBack) {
   }
 }
 
-// TensorFlow copies between devices on a stream of the one that sends, which waits for what both compute: the copy
-// comes after the work that makes its source, and after the work that used its target for something else.
+// TensorFlow copies between devices on a stream of the sender, which waits for the compute streams of both. The copy
+// comes after the work that makes its source, and after earlier uses of its target.
 TEST(Copies, FromDeviceToDeviceBehindQueuedWork) {
   for (bool isolate : {false, true}) {
     BackendOptions options = OneThread();
@@ -127,7 +127,7 @@ TEST(Fills, AndCopiesThatMakeNoSenseAreErrorsAtOnce) {
             "copy to of 9 bytes at a null address");
   EXPECT_EQ(message([&](TF_Status* t) { core.se.sync_memcpy_dtod(d, &memory, &null, 9, t); }),
             "copy from of 9 bytes at a null address");
-  // Of nothing, anywhere: tensors without elements have no address.
+  // Copies of nothing work at any address: tensors without elements have none.
   core.se.memcpy_htod(d, s, &null, nullptr, 0, Checked());
   core.se.memcpy_dtoh(d, s, nullptr, &null, 0, Checked());
   core.se.memcpy_dtod(d, s, &null, &null, 0, Checked());
@@ -154,9 +154,8 @@ TEST(Copies, ThatBlockWaitForQueuedWork) {
   EXPECT_EQ(core.Read(a), std::vector<uint8_t>(64, 4));
 }
 
-// Rule 4 of stream_executor.cc, for each way to copy to the device: a delayed command, on the compute stream or any
-// other, reads memory that TensorFlow has freed meanwhile and filled anew for a constant. TensorFlow asks for no
-// dependency.
+// Rule 4 of stream_executor.cc, for each way to copy to the device. A delayed command on any stream reads memory that
+// TensorFlow has freed meanwhile and filled anew for a constant. TensorFlow asks for no dependency.
 class CopyToDevice : public ::testing::TestWithParam<bool> {};
 TEST_P(CopyToDevice, WaitsForQueuedWorkThatUsesTheMemory) {
   const bool blocking = GetParam();

@@ -1,5 +1,5 @@
-// What TensorFlow holds of a plugin, for tests that drive the StreamExecutor callbacks as TensorFlow does, without its
-// runtime. The backend is a device without kernels, on host memory.
+// The parts of a plugin that TensorFlow holds, for tests that drive the StreamExecutor callbacks as TensorFlow does,
+// without its runtime. The backend is a device without kernels, on host memory.
 #ifndef TENSORFLOW_PLUGIN_DEVICE_TESTS_CORE_H_
 #define TENSORFLOW_PLUGIN_DEVICE_TESTS_CORE_H_
 
@@ -92,7 +92,7 @@ class Gate {
   std::atomic<bool> open_{false};
 };
 
-// What TensorFlow holds of a plugin, made in its order.
+// The parts of a plugin that TensorFlow holds, made in its order.
 class Core {
  public:
   explicit Core(const BackendOptions& options = OneThread(), int ordinal = 0, const Backend& backend = TestBackend()) {

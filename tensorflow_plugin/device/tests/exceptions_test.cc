@@ -167,7 +167,7 @@ TEST(Exceptions, BecomeStatusesAndValuesOfFailure) {
     core.platform_fns.destroy_device(&core.platform, &device);
     thrown = Thrown::kNothing;
   }
-  // What has no status says so, once.
+  // A callback without a status says so, once.
   std::multiset<std::string> told;
   for (const char* callback :
        {"allocate", "deallocate", "host_memory_allocate", "host_memory_deallocate", "get_allocator_stats",

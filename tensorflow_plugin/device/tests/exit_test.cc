@@ -62,7 +62,7 @@ int UseInAForkedProcess(Core& core, SP_DeviceMemoryBase memory) {
     const Failure failure = StatusOf(call);
     wrong += failure.code != TF_FAILED_PRECONDITION || failure.message.find("spawn") == std::string::npos;
   }
-  // What tells nobody does not wait for work that never runs.
+  // A call that tells nobody does not wait for work that never runs.
   wrong += StatusOf([&](TF_Status* t) { se.synchronize_all_activity(d, t); }).code != TF_OK;
   se.deallocate(d, &memory);
   se.destroy_stream(d, core.compute);

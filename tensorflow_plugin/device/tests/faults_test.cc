@@ -39,7 +39,7 @@ class Faults : public ::testing::Test {
     memory_ = core_->Allocate(8);
   }
 
-  // What launching the kernel on the compute stream reports at once, and what Args::status says afterwards.
+  // The status of launching the kernel on the compute stream; `result` gets the later one of Args::status.
   Status Launch(Core& core, SP_DeviceMemoryBase& memory, Status* result = nullptr) {
     RandomDesc desc;
     desc.n = 2;
@@ -95,7 +95,7 @@ TEST_F(Faults, CommandsThatAskForMemory) {
   EXPECT_EQ(core_->Read(scratch), expected);
   EXPECT_EQ(core_->Read(memory_), std::vector<uint8_t>(8, 5));
 
-  // What a command does not keep apart from its results is lost.
+  // A fault loses data that a command does not keep apart from its results.
   SP_DeviceMemoryBase both = core_->Allocate(16);
   args.out[0] = args.workspace = both.opaque;
   EXPECT_TRUE(core_->compute->device->Launch(*core_->compute->stream, desc, args).ok());

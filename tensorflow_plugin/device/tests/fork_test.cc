@@ -17,7 +17,7 @@ namespace xpu {
 namespace {
 
 #if !defined(__SANITIZE_THREAD__)  // it cannot follow a fork into a process of threads
-// What `body`, which returns how many checks failed, gives in a forked process; -1 if it does not end.
+// Gives the result of `body` in a forked process, which is the number of failed checks; -1 if the process does not end.
 int InChild(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body());
@@ -94,7 +94,7 @@ TEST_F(Fork, BothUseTheDevice) {
   EXPECT_EQ(UseAll(memory_, 30), 0);
 }
 
-// Of two streams the one waits for the other, and both have more to do.
+// One of two streams waits for the other, and both have more to do.
 TEST_F(Fork, BothGoOnWithWhatIsQueued) {
   SP_DeviceMemoryBase other = core_.Allocate(kBytes);
   for (int round = 0; round < 10; ++round) {

@@ -69,8 +69,8 @@ TEST(Order, DeallocateWaitsForQueuedWork) {
   core.se.synchronize_all_activity(&core.device, Checked());
 }
 
-// With the pool deallocate does not wait, and the memory is used again in the order of the streams: by a kernel, and by
-// copies to the device, whether TensorFlow asked them to wait or not.
+// With the pool, deallocate does not wait, and the memory is used again in the order of the streams. The next user is a
+// kernel, or a copy to the device, whether TensorFlow asked it to wait or not.
 class PoolOrder : public ::testing::TestWithParam<bool> {};
 TEST_P(PoolOrder, MemoryInQueuedCommandsIsReusedWithoutHarm) {
   BackendOptions options = OneThread();

@@ -1,4 +1,4 @@
-// What the platform and its devices say of themselves, and structs that differ in size between versions.
+// The platform's and devices' answers about themselves, and structs that differ in size between versions.
 #include <algorithm>
 #include <cstring>
 #include <string>

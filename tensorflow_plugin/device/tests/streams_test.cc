@@ -279,7 +279,7 @@ TEST(Callbacks, RunInOrderOnAnotherThread) {
   EXPECT_EQ(threads.count(std::this_thread::get_id()), 0u);
 }
 
-// What a kernel or a copy fails with. The tests' device has no kernels: the stream stands for one.
+// The status of a failed kernel or copy. The tests' device has no kernels: the stream stands for one.
 void EnqueueFailedCommand(SP_Stream stream) {
   stream->stream->HostCallback([] { return errors::Internal("out of scratch memory"); });
 }
@@ -358,7 +358,7 @@ TEST(CommandFailures, AreToldBySynchronisingAfterACopy) {
   }
 }
 
-// Whoever is called when the copy has run can carry the message: synchronising leaves it to them.
+// The callback after the copy can carry the message: synchronising leaves it to that.
 TEST(CopiesThatTell, DoSoThoughTheFailureWasNotKnown) {
   for (bool reads_again : {false, true}) {  // a copy beside it that does not tell
     Core core;

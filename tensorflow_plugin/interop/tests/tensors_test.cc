@@ -117,7 +117,7 @@ TEST(Shapes, ThreadsAgree) {
 
 TEST(Shapes, BeyondTheLimitTheyLastForSomeCalls) {
   std::vector<const int64_t*> blocks;
-  // Of rank 200: a block has 3200 bytes, so some 1300 of them fill the store.
+  // Shapes of rank 200: a block has 3200 bytes, so some 1300 of them fill the store.
   std::vector<int64_t> dims(200, 1);
   for (int i = 1; i <= 3000; ++i) {
     dims[0] = i;

@@ -10,15 +10,16 @@
 
 namespace xpu::cpu {
 
-// Whether a type has an order.
+// True if a type has an order.
 template <typename T>
 inline constexpr bool kHasOrder = IsFloating(DTypeOf<T>::value) || IsInteger(DTypeOf<T>::value);
 
 template <typename T>
 using OrderKey = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
-// Equal numbers, which the two zeros are, have equal keys, lesser ones smaller keys; with a `flip` of ~0 instead of 0
-// it is larger ones that do. That of a NaN is the largest, either way. Without branches, so that loops vectorise.
+// Equal numbers, which the two zeros are, have equal keys, and smaller numbers have smaller keys. With a `flip` of ~0
+// instead of 0, larger numbers have smaller keys. That of a NaN is the largest, either way. Without branches, so that
+// loops vectorise.
 template <typename T>
 OrderKey<T> OrderKeyOf(T x, OrderKey<T> flip) {
   using Key = OrderKey<T>;

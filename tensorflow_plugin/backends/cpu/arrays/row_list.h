@@ -31,7 +31,7 @@ class FirstBad {
   std::atomic<int64_t> position_{kNone};
 };
 
-// rows[i] = the row that index first + i names, or -1 if it is out of range, which is reported unless it has a
+// rows[i] = the row that index first + i names, or -1 if it is out of range. That is reported, unless the index has a
 // negative coordinate and skip_negative is set.
 template <typename I>
 void ResolveRows(const I* indices, int64_t first, int64_t n, const Dims& dims, bool skip_negative, int64_t* rows,

@@ -73,12 +73,12 @@ int64_t Select(const int64_t* rows, int64_t n, int64_t begin, int64_t end, int32
   return count;
 }
 
-// Whether numbers are added up that no rounding tells apart, one by one.
+// True if integers are added up, one by one, whose sum does not depend on the order.
 bool IsCount(const ScatterDesc& desc) {
   return desc.kind == ScatterKind::kAdd && IsInteger(desc.type) && desc.inner == 1;
 }
 
-// Whether one number is added for every index, and there are many more of these than of rows: each thread may count in
+// True if one number is added for every index, and there are many more indices than rows. Each thread may then count in
 // a table of its own, which costs as much as to count so many more.
 bool IsHistogram(const ScatterDesc& desc, int64_t threads) {
   return IsCount(desc) && desc.scalar_update && desc.dims.rank() == 1 && desc.num_indices < (int64_t{1} << 32) &&
@@ -137,7 +137,7 @@ void Histogram(const ScatterDesc& desc, const I* indices, const void* update, vo
   });
 }
 
-// What does not depend on the index type, with indices resolved by `resolve`.
+// The part that does not depend on the index type, with indices resolved by `resolve`.
 using Resolve = host_runtime::FunctionRef<void(int64_t first, int64_t n, int64_t* rows)>;
 void Scatter(const ScatterDesc& desc, Resolve resolve, const void* updates, void* buffer,
              const host_runtime::ThreadTeam& team, FirstBad* zero_divisor) {

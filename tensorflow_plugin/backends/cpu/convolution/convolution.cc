@@ -33,7 +33,7 @@ int64_t FilterSize(const ConvolutionDesc& d) {
   return host_runtime::Cells(d.filter) * (d.in_channels / d.groups) * d.out_channels;
 }
 
-// What is computed, forward or to the data.
+// The extent of the result, forward or to the data.
 int64_t Outputs(const ConvolutionDesc& d) { return d.direction == Direction::kForward ? OutputSize(d) : InputSize(d); }
 
 // The sizes of in[0], in[1] and out[0].
@@ -77,7 +77,7 @@ memory::desc Any(const memory::desc& d) {
   return memory::desc(d.get_dims(), d.get_data_type(), memory::format_tag::any);
 }
 
-// What a plan does with the filter, which oneDNN wants in a layout of its own.
+// A plan's treatment of the filter, which oneDNN wants in a layout of its own.
 enum class FilterUse : int64_t {
   kReorders,  // lays it out anew, and convolves
   kOnly,      // lays it out, and nothing else
@@ -93,7 +93,8 @@ struct Form {
       stride.push_back(d.stride[i]);
       dilation.push_back(d.dilation[i] - 1);
       before.push_back(d.pad_before[i]);
-      // What makes the extents agree: less than pad_after, even negative, where the last stride does not fit.
+      // This padding makes the extents agree. It is less than pad_after, even negative, where the last stride does not
+      // fit.
       const int64_t covered = (d.output[i] - 1) * d.stride[i] + (d.filter[i] - 1) * d.dilation[i] + 1;
       after.push_back(covered - d.input[i] - d.pad_before[i]);
     }
@@ -115,7 +116,7 @@ struct Form {
   dnnl::convolution_forward::primitive_desc forward;
 };
 
-// What tells one layout from another.
+// A hash that tells layouts apart.
 int64_t Hash(const memory::desc& layout) {
   if (layout.is_zero()) return 0;
   PlanKey key;
@@ -128,8 +129,8 @@ int64_t Hash(const memory::desc& layout) {
 // oneDNN's plain loops are slower than ours.
 bool IsPlain(const char* implementation) { return std::string(implementation).find("ref") != std::string::npos; }
 
-// Of dilated filters' gradients in 16 bits, where the input's channels fill 16 lanes more than once and not evenly,
-// oneDNN 3.2 leaves the last channels unwritten.
+// For dilated filters' gradients in 16 bits, oneDNN 3.2 leaves the last channels unwritten in some cases. It does so if
+// the input's channels fill 16 lanes more than once and not evenly.
 bool LosesChannels(const ConvolutionDesc& d) {
   const int64_t channels = d.in_channels / d.groups;
   const bool dilated = std::any_of(d.dilation, d.dilation + d.spatial_rank, [](int64_t by) { return by > 1; });
@@ -247,15 +248,16 @@ Status RunWhole(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
 
 // ---- In parts, each by oneDNN on one thread of the team ----
 //
-// oneDNN's own threads are OpenMP's, which all have to arrive at the end of each convolution: where something else
-// keeps a processor busy, Python for example, all wait for the one that it holds up. Parts go to whoever is free.
+// oneDNN's own threads are OpenMP's, which all have to arrive at the end of each convolution. Where something else
+// keeps a processor busy, Python for example, all wait for the one that it holds up. The next free thread takes the
+// next part.
 
 // Multiplications that are worth a part.
 constexpr int64_t kPartWork = 1 << 20;
 // One thread may be held up, and the others take what would have been its parts.
 constexpr int64_t kPartsPerThread = 2;
-// Every part reads the whole filter, which should stay in a core's cache beside what it convolves: of larger ones
-// oneDNN's threads read a share each or, where it meets enough pixels of the output, each thread has one part.
+// Every part reads the whole filter, which should stay in a core's cache beside the data. Where the filter is larger,
+// oneDNN's threads read a share of it each. Where it meets enough pixels of the output, each thread has one part.
 constexpr int64_t kFilterOfParts = 1 << 17;  // elements
 constexpr int64_t kPixelsOfPart = 128;
 
@@ -321,7 +323,7 @@ Status PackFilter(const ConvolutionDesc& d, OnednnPlan& layout, const void* filt
   return OkStatus();
 }
 
-// Forward and data gradient: the filter is laid out once for all parts. What a part computes lies in one piece.
+// Forward and data gradient: the filter is laid out once for all parts. The results of a part lie in one piece.
 Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted,
                   std::optional<Epilogue>* epilogue, bool* done) {
   if (*epilogue) wanted = std::max(wanted, Outputs(d) / Epilogue::kPartElements);
@@ -470,7 +472,7 @@ Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
   return RunConverted(d, args, team);
 }
 
-// Of a filter that is laid out.
+// The forward convolution of a packed filter.
 ConvolutionDesc ForwardOf(ConvolutionDesc d) {
   d.direction = Direction::kForward;
   d.epilogue = {};

@@ -1,5 +1,5 @@
-// A filter as oneDNN's convolutions read it: a matrix of all that a pixel of the output meets by output channels, in
-// panels of a few columns, each a dense matrix of its own.
+// A filter as oneDNN's convolutions read it. It is a matrix of all that a pixel of the output meets by output channels,
+// in panels of a few columns. Each panel is a dense matrix of its own.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_PANELS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_PANELS_H_
 
@@ -21,8 +21,8 @@ struct Panels {
   void Pack(const float* matrix, int64_t stride, float* to, const host_runtime::ThreadTeam& team) const;
 };
 
-// How oneDNN wants a matrix whose columns are dimension `col`, and its rows the dimensions `row`, the last one fastest;
-// a width of 0 if that is in some other way.
+// The layout that oneDNN wants for a matrix whose columns are dimension `col`. Its rows are the dimensions `row`, the
+// last one fastest. A width of 0 if oneDNN wants something else.
 Panels PanelsOf(const dnnl::memory::desc& wanted, const std::vector<int>& row, int col);
 
 }  // namespace xpu::cpu

@@ -18,8 +18,8 @@ constexpr int64_t kLargeFilter = 1 << 20, kMostWindows = 1 << 22;
 // Elements that are worth a thread.
 constexpr int64_t kGrain = 1 << 15;
 
-// The windows of a convolution with channels last as rows of a matrix: for each cell of the output what each cell of
-// the filter, the last axis fastest, meets there.
+// The windows of a convolution with channels last as rows of a matrix. Each cell of the output has a row: the input's
+// channels at each cell of the filter, the last axis fastest.
 struct WindowRows {
   explicit WindowRows(const ConvolutionDesc& desc)
       : d(desc),

@@ -1,5 +1,5 @@
-// Convolutions with large filters over few cells, and such filters' gradients: one product of the windows, laid out as
-// rows, and the filter or the output's gradient.
+// Convolutions with large filters over few cells, and such filters' gradients. Each is one product of the windows, laid
+// out as rows, and the filter or the output's gradient.
 //
 // oneDNN lays a filter out anew in each call, which takes as long as the convolution itself if there are few cells to
 // convolve. A product reads the filter as it is, once. (Gradients of the input gain nothing: their windows would have
@@ -13,7 +13,7 @@
 
 namespace xpu::cpu {
 
-// Whether it is of that kind.
+// True if it is of that kind.
 bool ProductPays(const ConvolutionDesc& d);
 
 Status RunProduct(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team);

@@ -81,7 +81,7 @@ int64_t BlockTiles(const Tiles& tiles, int64_t numbers, int64_t cached, const Th
   return std::clamp(std::min(fitting, fair), 2 * tall, 8 * tall);
 }
 
-// Of the filter's gradient: there, the sums that a block's products are added to had better stay in the cache.
+// For the filter's gradient: there, the sums that a block's products are added to had better stay in the cache.
 int64_t GradientBlockTiles(const ConvolutionDesc& d, const Tiles& tiles, const ThreadTeam& team) {
   const int64_t sums = kPoints * d.in_channels * d.out_channels;
   return BlockTiles(tiles, d.in_channels + d.out_channels, std::max(kCached, sums), team);

@@ -1,4 +1,4 @@
-// What is done with the results of a product or a convolution, part by part, while they are in the cache.
+// The epilogue of a product or a convolution, computed part by part while the results are in the cache.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_EPILOGUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_EPILOGUE_H_
 
@@ -14,10 +14,10 @@ namespace xpu::cpu {
 
 class Epilogue {
  public:
-  // What a part has of results at most, so that they are still in the core's own cache when the epilogue sees them.
+  // The most results of a part, so that they are still in the core's own cache when the epilogue sees them.
   static constexpr int64_t kPartElements = 1 << 17;
 
-  // Of a MatMulDesc or ConvolutionDesc that has one.
+  // For a MatMulDesc or ConvolutionDesc that has one.
   template <typename Desc>
   Epilogue(const Desc& d, const Args& args) : rest_(plain::EpilogueOf(d, args)) {
     rest_.desc = Merged(rest_.desc);
@@ -31,8 +31,8 @@ class Epilogue {
   plain::Epilogue rest_;
 };
 
-// `compute(epilogue)` with the epilogue of `desc`, if it has one: it runs that with its parts, and takes it away, or
-// leaves it to be run on everything.
+// Calls `compute(epilogue)` with the epilogue of `desc`, if it has one. The function runs it with its parts and takes
+// it away, or leaves it to be run on everything.
 template <typename Desc, typename Compute>
 Status WithEpilogue(const Desc& desc, const Args& args, const host_runtime::ThreadTeam& team, Compute compute) {
   std::optional<Epilogue> epilogue;

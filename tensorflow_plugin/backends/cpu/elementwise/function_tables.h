@@ -10,7 +10,7 @@
 
 namespace xpu::cpu {
 
-// What u, of which a table is a function, is of an instruction's operand x.
+// A table is a function of u. This says how u follows from an instruction's operand x.
 enum class TableArgument {
   kItself,
   kMagnitude,        // |x|
@@ -42,7 +42,7 @@ enum class TableSign { kOwn, kOfX, kOfXMinusHalf };
   V(FresnelSin, kMagnitude, kNone, kOfX, 5, -10, 2)    \
   V(Spence, kItself, kNone, kOwn, 4, -12, 8)
 
-// What is known of a table when loops are compiled.
+// The facts of a table that are known when loops are compiled.
 template <TableArgument argument, TableFactor factor, TableSign sign, int bits, int least, int most>
 struct TableLayout {
   static constexpr TableArgument kArgument = argument;
@@ -68,8 +68,8 @@ struct Tabulated;
 XPU_TABULATED(XPU_LAYOUT)
 #undef XPU_LAYOUT
 
-// The coefficients of a row, of the powers of a number that goes from 0 at its start, where the value is exact, to 2 at
-// its end.
+// The coefficients of a row. They are of the powers of a number that goes from 0 at its start, where the value is
+// exact, to 2 at its end.
 inline constexpr int kTableTerms = 8;
 using TableRow = double[kTableTerms];
 

@@ -16,7 +16,7 @@ struct InstrTable {
   InstrFn store[kNumDTypes] = {};
 };
 
-// Of the active instruction set.
+// For the active instruction set.
 void AddFloatInstrs(InstrTable* table);
 void AddIntegerInstrs(InstrTable* table);
 

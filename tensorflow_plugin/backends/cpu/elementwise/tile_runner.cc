@@ -171,8 +171,8 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
   if (raw_size != 0) raw_ = NewBuffer(raw_size);
   for (int reg = p.num_inputs(); reg < p.first_instr_register(); ++reg) whole_range_ = whole_range_ && !in_full_[reg];
   PlaceResults();
-  // What a program of many registers works on should stay in the nearest cache, too. (Results that stay in tiles are
-  // those of all that was run.)
+  // The registers of a large program should stay in the nearest cache, too. (Results that stay in tiles are those of
+  // all that was run.)
   constexpr int64_t kNearestCache = 40 << 10;
   if (store_outputs && BytesAtOnce() * kTile > kNearestCache) at_once_ = kTile / 2;
 }
@@ -201,7 +201,8 @@ void TileRunner::ReadElement(int input) {
   reg_[input] = element_[input];
 }
 
-// What all elements share is computed once; where one of two operands is, it takes no place in the cache.
+// Values that all elements share are computed once; if one of two operands is such a value, it takes no place in the
+// cache.
 void TileRunner::ChooseSteps() {
   const Program& p = *prepared_.program;
   for (size_t k = 0; k < p.instrs().size(); ++k) {

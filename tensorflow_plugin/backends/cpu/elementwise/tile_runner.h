@@ -1,4 +1,4 @@
-// Runs an elementwise program over ranges of its (flattened) shape, a tile at a time, so that intermediate values never
+// Runs an elementwise program over ranges of its (flattened) shape, a tile at a time. So intermediate values never
 // leave the cache nearest to the core.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_TILE_RUNNER_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_TILE_RUNNER_H_
@@ -68,7 +68,7 @@ class TileRunner {
   bool is_one_[Program::kMaxRegisters];
   alignas(16) char element_[Program::kMaxRegisters][16];  // of inputs and results that are, as a register holds it
   bool in_full_[Program::kMaxRegisters];                  // something reads a tile of them
-  // What is computed for each tile.
+  // A step that computes one instruction for each tile.
   struct TileStep {
     InstrFn run;
     int instr;

@@ -1,6 +1,6 @@
-// Eigen chooses its vectors by the compiler's flags. So that none of its functions here is taken for one that was
-// compiled with other flags, in TensorFlow or elsewhere, this file is compiled with -fno-weak, which keeps templates'
-// functions to itself, and Eigen's namespace has another name.
+// Eigen chooses its vectors by the compiler's flags. This file is compiled with -fno-weak, which keeps templates'
+// functions to itself, and Eigen's namespace has another name. So no function here is taken for one that was compiled
+// with other flags, in TensorFlow or elsewhere.
 #define Eigen XpuEigen
 
 #include "tensorflow_plugin/backends/cpu/linalg/dense.h"

@@ -52,7 +52,7 @@ Work<SolveDesc> WorkOf(const SolveDesc& desc) {
 // Each thread takes matrices of its own.
 template <typename Desc>
 Status RunBatch(const Desc& desc, const Args& args, int64_t ns, const host_runtime::ThreadTeam& team) {
-  // What Eigen does here takes instructions that an old CPU has not.
+  // Eigen's code here takes instructions that an old CPU lacks.
   const Work<Desc> work = WorkOf(desc);
   if (work == nullptr || ActiveIsa() == Isa::kBaseline) return plain::Run(desc, args);
   FirstBad bad;

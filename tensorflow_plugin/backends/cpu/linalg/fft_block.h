@@ -27,7 +27,7 @@ struct FftBlock {
   FftKind kind;
   bool inverse;
   int64_t n;  // of the real side, where there is one
-  // Of n elements, or of n / 2 where n is even and one side is real: then neighbours are taken for a complex number.
+  // For n elements, or for n / 2 where n is even and one side is real: then neighbours are taken for a complex number.
   const FftPlan<R>* plan;
   const FftRoots<R>* roots;  // of n, for such a real transform; else null
   R scale;

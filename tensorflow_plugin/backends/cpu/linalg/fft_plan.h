@@ -1,4 +1,4 @@
-// What a transform of n elements needs to know, computed once per length and kept.
+// The numbers that a transform of n elements needs, computed once per length and kept.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_LINALG_FFT_PLAN_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_LINALG_FFT_PLAN_H_
 
@@ -15,12 +15,12 @@ struct ComplexList {
 };
 
 // A length is the product of small factors, each one pass over the data (Stockham's algorithm, which leaves elements in
-// order); else it is Bluestein's convolution, of a longer length that is such a product.
+// order). Any other length is Bluestein's convolution, of a longer length that is such a product.
 template <typename R>
 struct FftPlan {
   int64_t n = 0;
   std::vector<int> factors;
-  // Of each pass in turn: exp(-2 pi i p k / length) for p < length / factor, 0 < k < factor; length shrinks by the
+  // For each pass in turn: exp(-2 pi i p k / length) for p < length / factor, 0 < k < factor; length shrinks by the
   // factors.
   ComplexList<R> twiddles;
 

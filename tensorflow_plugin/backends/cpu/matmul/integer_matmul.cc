@@ -44,7 +44,7 @@ constexpr int64_t kBlockTerms = 2048, kBlockColumns = 256;
 constexpr int64_t kDirectColumns = 1024;
 // Multiplications, or elements of b that are read once, worth handing to another thread.
 constexpr int64_t kGrainWork = 1 << 20, kGrainBytes = 1 << 17;
-// What follows a row of a, in elements: a vector of any width may be read from its last element on.
+// The padding after a row of a, in elements: a vector of any width may be read from its last element on.
 constexpr int64_t kPadding = 64;
 
 int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }

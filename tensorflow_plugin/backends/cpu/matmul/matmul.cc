@@ -43,13 +43,13 @@ constexpr int64_t kPartsPerThread = 2;
 
 // Elements of a product of long sums, of which each thread has some to itself.
 constexpr int64_t kFewElements = 1 << 14;
-// Of both matrices, that such a thread multiplies at a time.
+// The elements of both matrices that such a thread multiplies at a time.
 constexpr int64_t kCachedElements = 1 << 16;
 
 // Rows that narrow products are computed by; for fewer, packing the other operand does not pay.
 constexpr int64_t kNarrowRows = 8;
 
-// Says every stride in numbers; batches that all operands walk as one become one, and a batch that only stacks rows of
+// Says every stride in numbers. Batches that all operands walk as one become one, and a batch that only stacks rows of
 // `a` and `c` becomes rows.
 MatMulDesc Canonical(MatMulDesc d) {
   if (d.lda == 0) d.lda = d.transpose_a ? d.m : d.k;
@@ -72,7 +72,7 @@ MatMulDesc Canonical(MatMulDesc d) {
   return d;
 }
 
-// What follows takes canonical descriptors.
+// All code below takes canonical descriptors.
 
 // Calls f(a offset, b offset, c offset) for every batch in [begin, end).
 template <typename F>
@@ -251,8 +251,8 @@ Status RunPlan(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   return OkStatus();
 }
 
-// How a product is shared out: so many of the first batch dimension, rows and columns at a time. Of some columns of a
-// matrix that is read transposed oneDNN makes a slow product, three times as slow where there are few rows.
+// How a product is shared out: so many of the first batch dimension, rows and columns at a time. For some columns of a
+// matrix that is read transposed, oneDNN makes a slow product: three times as slow where there are few rows.
 struct MatMulPart {
   int64_t batches, rows, cols;
 };
@@ -300,9 +300,9 @@ MatMulPart ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
           even(d.n, across, {64, 32, 16})};
 }
 
-// In parts, each by oneDNN on one thread of the team. oneDNN's own threads are OpenMP's, which all have to arrive at
-// the end of a product however short: where the program keeps the processors busy that takes longer than a medium
-// product. The epilogue, if there is one, sees each part while it is in the cache.
+// In parts, each by oneDNN on one thread of the team, because oneDNN's own threads are OpenMP's. All of these have to
+// arrive at the end of a product, however short. Where the program keeps the processors busy, that takes longer than a
+// medium product. The epilogue, if there is one, sees each part while it is in the cache.
 Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team, const Epilogue* epilogue) {
   static const ThreadTeam alone(1);
   const MatMulPart part = ShareOut(d, team.size(), epilogue != nullptr);
@@ -344,7 +344,7 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
 
 Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue);
 
-// A small matrix of long sums, such as the gradient of weights that many pixels were multiplied with: every thread adds
+// A small matrix of long sums, such as the gradient of weights that many pixels were multiplied with. Every thread adds
 // up parts of the sums.
 Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   static const ThreadTeam alone(1);
@@ -436,7 +436,7 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
     FromFloat(d.type, c, args.out[0], c_size, team);
     return OkStatus();
   }
-  // What lies between the rows of c stays as it is.
+  // Memory between the rows of c stays as it is.
   ForEachBatch(d, 0, d.batch.num_elements(), [&](int64_t, int64_t, int64_t offset) {
     for (int64_t row = 0; row < d.m; ++row, c += d.n, offset += d.ldc) {
       FromFloat(d.type, c, static_cast<uint16_t*>(args.out[0]) + offset, d.n, ThreadTeam(1));

@@ -21,9 +21,9 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-// The data as blocks of [rows, cols] whose columns repeat the channels: narrow rows are folded into wider ones, and
-// with channels first every plane is rows of one channel. The split depends on the descriptor alone, and so does the
-// order of summation.
+// The data as blocks of [rows, cols] whose columns repeat the channels. Narrow rows are folded into wider ones; with
+// channels first, every plane is rows of one channel. The split depends on the descriptor alone, and so does the order
+// of summation.
 class Blocks {
  public:
   struct ChannelBlock {

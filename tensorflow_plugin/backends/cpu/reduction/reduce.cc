@@ -1,7 +1,7 @@
 // Reductions: the source program runs tile by tile, and each tile is folded while it is in the nearest cache.
 //
-// Sums are blocked, so that their error grows with the logarithm of the number of terms; and where the work is split
-// depends on the shape alone, so that the result does not depend on the number of threads.
+// Sums are blocked, so that their error grows with the logarithm of the number of terms. The shape alone decides where
+// the work is split, so the result does not depend on the number of threads.
 #include <algorithm>
 #include <cstring>
 #include <memory>

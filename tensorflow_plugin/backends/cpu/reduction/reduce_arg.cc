@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kTile = TileRunner::kTile;
 
-// What an element must beat to be the extremum. NaN beats nothing, as in TensorFlow.
+// The value that an element must beat to be the extremum. NaN beats nothing, as in TensorFlow.
 template <typename T>
 T Start(bool max) {
   using L = std::numeric_limits<T>;

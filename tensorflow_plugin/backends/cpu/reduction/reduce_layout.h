@@ -13,8 +13,9 @@
 namespace xpu::cpu {
 
 // The source's axes in the order [outer kept, reduced, inner kept]: the source is never stored, so its axes may be
-// walked in any order. Element (k, r, i) is number (k * reduced + r) * inner + i of the walk, and belongs to output
-// k * inner + i. inner > 1 where the fastest axes of the source are kept (a column reduction), else a row reduction.
+// walked in any order. Element (k, r, i) is number (k * reduced + r) * inner + i of the walk, and belongs to output k *
+// inner + i. A column reduction has inner > 1: the fastest axes of the source are kept. Otherwise it is a row
+// reduction.
 struct ReduceLayout {
   ElementwiseDesc source;  // merged
   int64_t outer = 1, reduced = 1, inner = 1;

@@ -4,8 +4,8 @@
 //   #define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/x_loops.inc"
 //   #include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
 // inside namespace xpu::cpu, and calls XPU_PICK_ISA(Function)(arguments). Inside the file XPU_VECTOR_BYTES is the
-// width of a register. Lambdas and templates of other headers do not inherit the instruction set under GCC, and could
-// be merged with code for another one by the linker: the loops are plain functions.
+// width of a register. Lambdas and templates of other headers do not inherit the instruction set under GCC, and the
+// linker could merge them with code for another one. So the loops are plain functions.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_SIMD_ISA_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_SIMD_ISA_H_
 
@@ -20,11 +20,11 @@ inline constexpr int kNumIsas = 4;
 // and VL) or "avx512_vnni".
 const char* Name(Isa isa);
 
-// Whether this CPU has it.
+// True if this CPU has it.
 bool HasIsa(Isa isa);
 
-// The set for a value of TF_XPU_ISA (nullptr: unset): the best this CPU has when unset, unknown, or not on this CPU;
-// for the latter two `warning` says so.
+// The set for a value of TF_XPU_ISA (nullptr: unset). It is the best this CPU has when the value is unset, unknown, or
+// not on this CPU; for the latter two `warning` says so.
 Isa ChooseIsa(const char* requested, std::string* warning);
 
 // ChooseIsa of the environment, decided (and warned about on stderr) at the first call.

@@ -275,7 +275,7 @@ TEST_F(Runtime, ListsBecomeGraphs) {
   const std::unique_ptr<Stream> other = device_->CreateStream();
   for (int run = 0; run < 2; ++run) ASSERT_TRUE(executable->Run(*other, addresses, nullptr, &failed).ok());
   EXPECT_EQ(graphs.NumGraphs(), 2);
-  // What cannot be captured is enqueued.
+  // A list that cannot be captured is enqueued.
   Fail("cuGraphInstantiateWithFlags", 0, kIllegalAddress);
   ASSERT_TRUE(executable->Run(*stream_, others, nullptr, &failed).ok());
   EXPECT_EQ(graphs.NumGraphs(), 2);

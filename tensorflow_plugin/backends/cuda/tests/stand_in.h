@@ -1,4 +1,4 @@
-// What a test may ask the stand-in for NVIDIA's driver: see stand_in_driver.cc.
+// The switches of the stand-in for NVIDIA's driver: see stand_in_driver.cc.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_TESTS_STAND_IN_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CUDA_TESTS_STAND_IN_H_
 

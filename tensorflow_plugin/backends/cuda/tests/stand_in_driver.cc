@@ -1,6 +1,6 @@
 // A stand-in for libcuda.so.1, for tests on machines without a GPU. Device memory is the host's. A stream is a thread
-// that runs its commands in order, each only when its turn comes, so that whoever does not wait reads old data. Kernels
-// do nothing and are noted down. As the driver does, loading a kernel waits until all streams are empty, and meanwhile
+// that runs its commands in order, each only when its turn comes. So code that does not wait reads old data. Kernels do
+// nothing and are noted down. As the driver does, loading a kernel waits until all streams are empty, and meanwhile
 // holds what other calls need. Errors are injected (stand_in.h).
 #include <atomic>
 #include <chrono>
@@ -72,7 +72,7 @@ void AwaitDriver() { std::lock_guard<std::mutex> lock(The().driver); }
 
 }  // namespace
 
-// What the driver's handles point to.
+// The structs behind the driver's handles.
 namespace xpu::cuda {
 
 struct CUctx_st {};
@@ -150,7 +150,7 @@ int Capability() {
   return text == nullptr ? 90 : std::atoi(text);
 }
 
-// Of an image: a text, or an ELF file, which ends with the table of its sections.
+// Takes an image: a text, or an ELF file, which ends with the table of its sections.
 std::string Contents(const char* image) {
   if (std::strncmp(image,
                    "\x7f"

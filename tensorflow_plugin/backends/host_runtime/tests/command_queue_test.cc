@@ -416,13 +416,15 @@ TEST(CommandQueue, LeavesSignalsToTheProgramsThreads) {
 }
 
 #if defined(__x86_64__)
-// Whether this thread computes as commands do, or, `zero_arguments`, as products of matrices. Hidden from the compiler.
+// True if this thread computes as commands do, or, with `zero_arguments`, as products of matrices. Hidden from the
+// compiler.
 bool ComputesRight(bool zero_arguments) {
   volatile float least = 0x1p-126f, below = 0x1p-130f, half = 0.5f, large = 0x1p100f, one = 1, tiny = 0x1p-60f;
   return least * half == 0 && below * large == (zero_arguments ? 0.0f : 0x1p-30f) && one + tiny == 1;
 }
 
-// By whoever submits a command, by the queue's thread, and by the team, whose threads begin with their maker's mode.
+// The thread that submits a command runs some, the queue's thread and the team others; the team's threads begin with
+// their maker's mode.
 TEST(CommandQueue, CommandsHaveAModeOfTheirOwn) {
   const unsigned before = _mm_getcsr();
   for (unsigned mode : {0x1f80u, 0x1f80u | _MM_FLUSH_ZERO_ON | 0x40u, 0x1f80u | _MM_ROUND_UP}) {

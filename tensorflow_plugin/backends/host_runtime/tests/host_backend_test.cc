@@ -236,7 +236,7 @@ class FakeMachine {
   const std::string root_;
 };
 
-// Of both versions, whichever is stricter.
+// The limits of both versions hold: the stricter one counts.
 TEST(Machine, TheControlGroupsLimitsHold) {
   constexpr int64_t kKiB = 1024;
   {
@@ -251,7 +251,7 @@ TEST(Machine, TheControlGroupsLimitsHold) {
     machine.Write(group + "current", std::to_string(1500 * kKiB));
     EXPECT_EQ(TotalMachineMemory(machine.root()), 2000 * kKiB);
     EXPECT_EQ(AvailableMachineMemory(machine.root()), 500 * kKiB);
-    // What the system would take back first is available.
+    // Memory that the system would take back first is available.
     machine.Write(group + "stat", "anon 5\ninactive_file " + std::to_string(100 * kKiB) + "\n");
     EXPECT_EQ(AvailableMachineMemory(machine.root()), 600 * kKiB);
     machine.Write(group + "current", std::to_string(9000 * kKiB));

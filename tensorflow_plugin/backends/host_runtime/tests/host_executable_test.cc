@@ -1,5 +1,5 @@
-// Lists of commands on host memory as one entry of a stream: which of them run at the same time, on how many threads,
-// and what becomes of failures. The kernels are the test's own.
+// Tests lists of commands on host memory as one entry of a stream. They show which commands run at the same time, on
+// how many threads, and the effect of failures. The kernels are the test's own.
 #include "tensorflow_plugin/backends/host_runtime/host_executable.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using commands::MemoryPlan;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Random waits for another one to run at the same time, but not for ever, and writes `key` to its n floats; it costs n
+// Random waits for another one to run at the same time, but not for ever. It writes `key` to its n floats and costs n
 // ns. Gather fails, and Softmax throws.
 class TestKernels final : public KernelSet {
  public:
@@ -286,7 +286,7 @@ TEST_F(HostExecutables, AFewSmallCommandsRunOnTheThreadThatEnqueuesThem) {
   EXPECT_EQ(kKernels.team_sizes, std::vector<int>(10, 1));
 }
 
-// What several times takes longer, over time.
+// The slower choice, once it has been slower several times, is made no more for a while.
 TEST_F(HostExecutables, WhoRunsMoreOfThemIsFoundByTrying) {
   UseDevice(20000);
   kKernels.patience_ms = 0;

@@ -99,7 +99,7 @@ TEST_F(PoolTest, StatisticsAndReset) {
   EXPECT_EQ(stats.peak_bytes_reserved, stats.bytes_reserved);
   EXPECT_EQ(stats.largest_alloc_size, 0);
   pool->Deallocate(b);
-  // What went back to the system is reserved no longer, and was.
+  // Memory that went back to the system is reserved no longer, and was.
   pool->Deallocate(pool->Allocate(40 * kMiB));
   pool->Deallocate(pool->Allocate(32 * kMiB));
   stats = pool->Stats();

@@ -86,7 +86,7 @@ TEST(ThreadTeam, SeveralLeadersShareTheHelpers) {
   for (int t = 0; t < 4; ++t) {
     leaders.emplace_back([&, mine = team] {
       for (int i = 0; i < 300; ++i) {
-        std::vector<int> values(257, 1);  // on this leader's side; written by whoever helps
+        std::vector<int> values(257, 1);  // on this leader's side; written by the helpers
         mine.ParallelFor(257, 16, [&](int64_t begin, int64_t end) {
           for (int64_t k = begin; k < end; ++k) values[k] = static_cast<int>(k);
         });

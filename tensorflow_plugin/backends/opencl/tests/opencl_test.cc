@@ -1,4 +1,4 @@
-// The parts of the OpenCL backend. What needs a device is left out, loudly, where there is none.
+// The parts of the OpenCL backend. A test that needs a device is left out, loudly, where there is none.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -36,7 +36,7 @@ std::string ContentsOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Of those in a test's table.
+// A row of a test's table.
 Hardware Named(const char* name, const char* platform, const char* lacks = "") {
   Hardware hardware;
   hardware.name = name;
@@ -109,7 +109,7 @@ TEST(Cache, DamagedFilesAreAsIfTheyWereNotThere) {
     std::ofstream(path, std::ios::binary) << good.substr(0, i);
     EXPECT_EQ(cache.Load("the key"), "") << "only " << i << " bytes";
   }
-  // Of another key whose file has this name.
+  // The program of another key whose file has this name.
   std::ofstream(folder + "/" + gpu::HashOf("other"), std::ios::binary) << good;
   EXPECT_EQ(cache.Load("other"), "");
   cache.Store("the key", "the binary");
@@ -199,7 +199,7 @@ TEST_F(OnDevice, KernelsAreKeptOnDiskAndCompiledAgainWhereThatIsDamaged) {
       ASSERT_NE(std::fgets(name, sizeof(name), list), nullptr) << "nothing is in " << folder;
       pclose(list);
       path = folder + "/" + std::string(name, std::strcspn(name, "\n"));
-      // What is used is left alone: its time does not change.
+      // A file in use is left alone: its time does not change.
       const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
       ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
     } else if (round == 1) {

@@ -74,7 +74,7 @@ class Tiles : public ::testing::Test {
     return found;
   }
 
-  // What the command makes of these.
+  // The command's results for these operands.
   template <typename T, typename Desc>
   std::vector<T> Run(const Desc& desc, const std::vector<T>& a, const std::vector<T>& b, size_t size) {
     Memory& memory = machine_->memory();
