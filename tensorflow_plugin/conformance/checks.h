@@ -22,7 +22,7 @@ std::vector<Check> ThreadChecks();
 // All of them, in this order.
 const std::vector<Check>& AllChecks();
 
-// What measures instead: the reason with which one passes is a time, "0.4 us".
+// The measurements: the reason with which one passes is a time, "0.4 us".
 const std::vector<Check>& Measurements();
 
 }  // namespace xpu::conformance

@@ -113,8 +113,8 @@ void BlockingDeviceToDevice(const Subject& subject) {
   });
 }
 
-// TensorFlow uploads a graph's constants on the stream for copies to the device without making it wait for the compute
-// stream, into memory that work queued there may still read.
+// TensorFlow uploads a graph's constants on the stream for copies to the device, without making it wait for the compute
+// stream. Work queued there may still read the memory.
 void AfterCompute(const Subject& subject) {
   Device d(subject);
   constexpr uint64_t kSize = 4096;

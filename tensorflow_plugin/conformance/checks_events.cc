@@ -95,7 +95,7 @@ void Pooled(const Subject& subject) {
   for (SP_Event event : events) d.Ask(&SE::destroy_event, event);
 }
 
-// Of the process, in bytes.
+// The memory of the process, in bytes.
 int64_t ResidentMemory() {
   int64_t size = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> size >> resident;

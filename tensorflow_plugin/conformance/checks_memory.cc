@@ -125,7 +125,7 @@ void UsageIsReal(const Subject& subject) {
     Fail("device_memory_usage says ", before.free, " bytes free of ", before.total);
   }
   // Memory may be shared with others and backed when it is written to, by pages that the system had not counted as
-  // free: what free does is not known, but it does not stay.
+  // free. So the effect of free is not known, but memory does not stay.
   uint64_t more = 0;
   uint64_t size = LargeSize(before);
   do {
@@ -201,8 +201,8 @@ void UnifiedMemory(const Subject& subject) {
 }
 
 // Without TensorFlow's own allocator in between, memory is given back when the host is done with it, while work that
-// uses it may be queued. Who gets the memory next uses it on the compute stream or copies into it: nothing else makes
-// its work come after what is queued there.
+// uses it may be queued. The next owner of the memory uses it on the compute stream or copies into it. Nothing else
+// makes its work come after the queued work there.
 void DeallocateInUse(const Subject& subject) {
   Device d(subject);
   constexpr uint64_t kSize = 1 << 20;

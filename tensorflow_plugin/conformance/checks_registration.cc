@@ -1,4 +1,4 @@
-// What TensorFlow does while it is imported. Any error here ends the user's process.
+// The calls of TensorFlow while it is imported. Any error here ends the user's process.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

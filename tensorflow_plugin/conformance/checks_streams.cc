@@ -156,7 +156,7 @@ void StatusDoesNotBlock(const Subject& subject) {
   gate.Open();
 }
 
-// Whether `wait` waits for the work behind a gate on each of the streams.
+// True if `wait` waits for the work behind a gate on each of the streams.
 template <typename Wait>
 void ExamineWait(const char* call, Device& d, const std::vector<SP_Stream>& streams, Wait&& wait) {
   auto& left = *new std::atomic<int>(static_cast<int>(streams.size()));

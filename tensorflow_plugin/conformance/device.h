@@ -1,5 +1,5 @@
-// What a check works with: a registered platform and a device of it, made in TensorFlow's order, and the callbacks as
-// C++. A call that fails fails the check; one that is null is not offered (registration.* says whether that is wrong).
+// The tools of a check: a registered platform and a device of it, made in TensorFlow's order, and the callbacks as C++.
+// A call that fails fails the check; one that is null is not offered (registration.* says whether that is wrong).
 #ifndef TENSORFLOW_PLUGIN_CONFORMANCE_DEVICE_H_
 #define TENSORFLOW_PLUGIN_CONFORMANCE_DEVICE_H_
 
@@ -106,10 +106,10 @@ class Device {
 
   // An event recorded now on the stream.
   SP_Event Record(SP_Stream stream);
-  // Whether the event is complete; fails if it is neither that nor pending.
+  // True if the event is complete; fails if it is neither that nor pending.
   bool Complete(SP_Event event);
-  // Waits for the work on a stream, once by polling, as TensorFlow does, and once more with
-  // synchronize_all_activity: a fault in one of them fails the checks of that one and no others.
+  // Waits for the work on a stream, once by polling, as TensorFlow does, and once more with synchronize_all_activity. A
+  // fault in one of them fails the checks of that one and no others.
   void Finish(SP_Stream stream);
 
   // Enqueues a function on a stream. It may return a code other than TF_OK as its status.
@@ -126,8 +126,8 @@ class Device {
 // Part of an allocation.
 SP_DeviceMemoryBase At(const SP_DeviceMemoryBase& memory, uint64_t offset, uint64_t size);
 
-// What is enqueued on a stream behind a closed gate waits for Open. While it is closed, only callbacks that must not
-// block are to be called. A stream that runs its commands on the calling thread cannot be held back: such a check
+// Work that is enqueued on a stream behind a closed gate waits for Open. While it is closed, only callbacks that must
+// not block are to be called. A stream that runs its commands on the calling thread cannot be held back: such a check
 // ends as not offered.
 class Gate {
  public:
@@ -136,7 +136,7 @@ class Gate {
   // From another thread, after a while.
   void OpenAfter(Milliseconds delay);
   bool open();
-  // Whether the stream waits at it, or has.
+  // True if the stream waits at it, or has.
   bool reached();
 
  private:

@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a check's process leaves behind, in memory that the parent sees.
+// The result of a check's process, in memory that the parent sees.
 struct Verdict {
   std::atomic<bool> taken{false};  // some thread has the word
   std::atomic<bool> complete{false};
@@ -95,7 +95,7 @@ std::string LastLine(int file) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-// What became of the process, as a reason; empty if it ended as it should.
+// The end of the process, as a reason; empty if it ended as it should.
 std::string Ending(const Running& running, int status, Milliseconds timeout) {
   const char* call = running.verdict->call.load();
   const std::string where = call ? Text("; the last call was ", call) : "";

@@ -12,7 +12,7 @@ namespace xpu::conformance {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// What is examined.
+// The library that is examined.
 struct Subject {
   std::string library;
 };
@@ -55,8 +55,8 @@ std::string Text(const Parts&... parts) {
   return text.str();
 }
 
-// End the process of the check at once, from any of its threads; destructors do not run, since the library may not
-// be fit for it.
+// Ends the process of the check at once, from any of its threads. Destructors do not run, since the library may not be
+// fit for it.
 [[noreturn]] void End(Outcome outcome, const std::string& reason);
 template <typename... Parts>
 [[noreturn]] void Fail(const Parts&... parts) {

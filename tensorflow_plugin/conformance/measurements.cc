@@ -1,5 +1,5 @@
-// How long the callbacks take on an idle device, with the calls that TensorFlow makes around them. What TensorFlow adds
-// (it polls events from a thread of its own, every 10 microseconds or more) is not in it.
+// How long the callbacks take on an idle device, with the calls that TensorFlow makes around them. The time that
+// TensorFlow adds (it polls events from a thread of its own, every 10 microseconds or more) is not in it.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -13,7 +13,7 @@
 namespace xpu {
 namespace {
 
-// What is to become of a call.
+// The fate of a call.
 struct FaultDecision {
   Status failure;
   std::chrono::microseconds delay{0};
@@ -62,7 +62,7 @@ class Judge {
   std::atomic<uint64_t> primitive_counts_[kNumPrimitives] = {};
 };
 
-// What `inner` can do, and the scratch memory that the rules ask for.
+// The capabilities of `inner`, and the scratch memory that the rules ask for.
 class FaultyCapabilities final : public Capabilities {
  public:
   FaultyCapabilities(const Capabilities& inner, const std::vector<FaultRule>& rules, int ordinal) : inner_(inner) {
@@ -83,7 +83,7 @@ class FaultyCapabilities final : public Capabilities {
 #undef XPU_CAPABILITIES
   int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override { return inner_.PackedFilterBytes(desc); }
 
-  // Of a primitive, what the rules ask for.
+  // The bytes that the rules ask for a primitive.
   int64_t asked(Primitive primitive) const { return bytes_[static_cast<int>(primitive)]; }
 
  private:

@@ -1,5 +1,4 @@
-// A backend that does what another does, except where it is told to fail, to take its time, to be wrong or to ask for
-// memory.
+// A backend that does the same as another. Where it is told to, it fails, takes its time, is wrong or asks for memory.
 #ifndef TENSORFLOW_PLUGIN_FAULTS_FAULTY_BACKEND_H_
 #define TENSORFLOW_PLUGIN_FAULTS_FAULTY_BACKEND_H_
 
@@ -15,9 +14,9 @@ namespace xpu {
 // - an allocation of device memory; it fails as if there were no memory left
 // - a copy to, from or within the device; it fails when it is enqueued
 // - a command, a primitive or a fill; it fails when its turn comes on the stream, and does nothing
-// What is delayed holds up its stream, an allocation its caller. Wrong results are made in stream order: by a fill, or
-// by copies to the host and back; a stale one by not running the command. The scratch memory that a command is told to
-// ask for is filled before and after it runs: what lies there besides is lost.
+// Wrong results are made in stream order, by a fill, or by copies to the host and back. A stale one is made by not
+// running the command. The scratch memory that a command is told to ask for is filled before and after it runs: other
+// contents of it are lost.
 class FaultyBackend final : public Backend {
  public:
   // `inner` lives for ever.
@@ -42,8 +41,8 @@ class FaultyBackend final : public Backend {
   const std::vector<FaultRule> rules_;
 };
 
-// `inner` with those of the rules that are about results, which it counts for itself, and about scratch memory: kernels
-// whose arguments are all in host memory are run by a device of their own.
+// `inner` with the rules about results, which it counts for itself, and about scratch memory. A device of their own
+// runs kernels whose arguments are all in host memory.
 std::unique_ptr<Device> WithWrongResults(std::unique_ptr<Device> inner, const std::vector<FaultRule>& rules);
 
 }  // namespace xpu

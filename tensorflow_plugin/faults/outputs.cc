@@ -74,7 +74,7 @@ void AlterElement(FaultRule::Result result, const Output& output, char* address)
 }  // namespace
 
 Output OutputOf(size_t size) {
-  // Of any type: the widest that it can be, so that the bit to flip is one of an exponent whatever the type is.
+  // For any type: the widest that it can be, so that the bit to flip is one of an exponent whatever the type is.
   int64_t element = 16;
   const int64_t bytes = static_cast<int64_t>(size);
   while (bytes % element != 0) element /= 2;

@@ -1,4 +1,4 @@
-// What a command writes, and results that are wrong on purpose.
+// The outputs of a command, and results that are wrong on purpose.
 #ifndef TENSORFLOW_PLUGIN_FAULTS_OUTPUTS_H_
 #define TENSORFLOW_PLUGIN_FAULTS_OUTPUTS_H_
 
@@ -11,23 +11,23 @@
 
 namespace xpu {
 
-// What a command writes at one address of Args::out.
+// The output of a command at one address of Args::out.
 struct Output {
   DType type = DType::kInvalid;  // kInvalid where only the size of elements matters
   int64_t element_size = 0;      // in bytes
   int64_t elements = 0;
   // Bytes from the address, outside which nothing is written.
   int64_t begin = 0, end = 0;
-  // Of each element, in bytes from the address; empty where they fill all from begin to end.
+  // The place of each element, in bytes from the address; empty where they fill all from begin to end.
   std::vector<int64_t> offsets;
 
   int64_t offset(int64_t i) const { return offsets.empty() ? begin + i * element_size : offsets[i]; }
 };
 
-// Of a fill.
+// The output of a fill.
 Output OutputOf(size_t size);
-// Of the commands that `footprint` and its descriptor describe. The gaps of a view are left alone, except between the
-// rows of a matrix.
+// The outputs of the commands that `footprint` and its descriptor describe. The gaps of a view are left alone, except
+// between the rows of a matrix.
 std::vector<Output> OutputsOf(const Footprint& footprint);
 std::vector<Output> OutputsOf(const Footprint& footprint, const CopyStridedDesc& desc);
 template <typename Desc>

@@ -44,7 +44,7 @@ bool ParseRule(const std::string& text, FaultRule* rule) {
   } else if (match[7].matched) {
     const int64_t unit = match[8] == "B" ? 1 : match[8] == "KiB" ? 1 << 10 : 1 << 20;
     rule->workspace = static_cast<int64_t>(number(7)) * unit;
-    // What a backend asks for does not change from command to command.
+    // The memory that a backend asks for does not change from command to command.
     if (rule->call != FaultRule::kCommand || rule->workspace == 0 || match[9].matched) return false;
   } else {
     rule->fail = true;

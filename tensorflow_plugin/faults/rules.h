@@ -15,8 +15,8 @@ namespace xpu {
 struct FaultRule {
   enum Call { kAllocation, kCopy, kCommand };
   static constexpr int kNumCalls = 3;
-  // What becomes of a command's result: all of it zero; 5% too large (whole numbers and truth values: the next one);
-  // one element, in the middle, wrong; the last one, or all, left as they were before.
+  // The fault in a command's result. It is all zero, or 5% too large (whole numbers and truth values: the next one). Or
+  // one element, in the middle, is wrong, or the last one, or all, are left as they were before.
   enum Result { kRight, kZeros, kScale, kOne, kLast, kStale };
 
   Call call = kAllocation;

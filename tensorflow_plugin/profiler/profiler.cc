@@ -43,7 +43,7 @@ void Stop(const TP_Profiler*, TF_Status* status) {
     Session& session = TheSession();
     std::lock_guard<std::mutex> lock(session.mutex);
     if (!session.recording) return OkStatus();
-    // What the program has enqueued is of the session.
+    // Work that the program has enqueued belongs to the session.
     std::vector<DeviceSpeed> speeds;
     ForEachReportedDevice([&speeds](int ordinal, Device& device) {
       if (!forked_from_user) device.Synchronize();

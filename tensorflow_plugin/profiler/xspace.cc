@@ -109,7 +109,7 @@ class Plane {
     plane_.Sub(plane::kStats, vendor);
   }
 
-  // Of one queue, by begin.
+  // The events of one queue, by begin.
   void Queue(const std::string& what, const std::vector<Event>& events) {
     // Within a list are its commands; whatever else overlaps was side by side.
     struct Open {
@@ -157,7 +157,7 @@ class Plane {
         last.label.bytes += e.label.bytes;
         continue;
       }
-      // What began side by side with the last is shown behind it.
+      // An event that began side by side with the last is shown behind it.
       ops.push_back(e);
       if (ops.size() > 1) {
         uint64_t& begin = ops.back().begin_ns;
@@ -190,7 +190,7 @@ class Plane {
 
   void Write(const Event& e, bool ops, Message* out) {
     out->Clear();
-    // What was enqueued before the session began with it.
+    // An event that was enqueued before the session began with it.
     const uint64_t begin = std::max(e.begin_ns, recorded_.begin_ns), end = std::max(e.end_ns, begin);
     out->Varint(event::kMetadataId, EventId(ops ? e.label.op : e.label.what));
     out->Varint(event::kOffsetPs, (begin - recorded_.begin_ns) * 1000);

@@ -19,8 +19,8 @@ struct DeviceSpeed {
 // A plane per device, "/device:CUSTOM:XPU:0", with a line for each queue: its commands, and whose they are, op by op.
 // Commands that ran side by side are on lines next to each other.
 //
-// An event is named after its command. Its stats, under the names of TensorFlow's tools: tf_op ("name:type"), flops and
-// bytes_accessed; and for people: kind (trace::Kind), and with flops gflop_per_second and flop_per_byte, a point of
+// An event is named after its command. Its stats have the names of TensorFlow's tools: tf_op ("name:type"), flops and
+// bytes_accessed. For people it has kind (trace::Kind), and with flops gflop_per_second and flop_per_byte, a point of
 // the roofline. Those of a plane: what its device can do per second, which is the roof.
 std::string EncodeXSpace(const trace::Trace& recorded, const std::vector<DeviceSpeed>& speeds);
 

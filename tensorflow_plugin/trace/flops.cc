@@ -15,7 +15,7 @@ int64_t Product(const int64_t* extents, int rank) {
   return product;
 }
 
-// Of one element; a conversion is none.
+// The operations of one element; a conversion is none.
 int64_t OfProgram(const Program& program) {
   return std::count_if(program.instrs().begin(), program.instrs().end(),
                        [](const Instr& instr) { return instr.op != Opcode::kCast; });

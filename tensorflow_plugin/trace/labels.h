@@ -1,4 +1,4 @@
-// What is known of a command before it runs: its name, its op, and how much it computes and moves.
+// The facts that are known of a command before it runs: its name, its op, and how much it computes and moves.
 #ifndef TENSORFLOW_PLUGIN_TRACE_LABELS_H_
 #define TENSORFLOW_PLUGIN_TRACE_LABELS_H_
 
@@ -13,9 +13,9 @@
 
 namespace xpu::trace {
 
-// Operations of floating point (of integers, for programs of integers) that the mathematics of a command needs, an
-// addition, a multiplication and a function of the library being one each; what an implementation saves or repeats does
-// not count. 0 where elements are only moved, compared or made up, or where the number depends on data.
+// Operations of floating point (of integers, for programs of integers) that the mathematics of a command needs. An
+// addition, a multiplication and a function of the library are one each; operations that an implementation saves or
+// repeats do not count. 0 where elements are only moved, compared or made up, or where the number depends on data.
 template <typename Desc>
 int64_t Flops(const Desc&) {
   return 0;
@@ -59,7 +59,7 @@ Label LabelOf(const Desc& desc, const Footprint& footprint) {
 // A copy's bytes count twice, as they are read and written.
 Label LabelOf(Kind kind, const char* what, int64_t bytes);
 
-// Of every command, the op left open.
+// The labels of every command, the op left open.
 std::vector<Label> LabelsOf(const commands::List& list);
 
 }  // namespace xpu::trace

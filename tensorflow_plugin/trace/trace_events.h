@@ -1,10 +1,10 @@
-// What devices record while a profiler listens: which command ran when, of which op, and how much it computed and
-// moved.
+// The events that devices record while a profiler listens: which command ran when, of which op, and how much it
+// computed and moved.
 //
-// Whoever may record asks On() first, one relaxed load; nothing else happens while nobody listens. A backend on host
-// memory gets its events from host_runtime/; one with timers of its own makes a Line per queue, takes the label of a
-// command when it is enqueued (LabelOf in labels.h), and calls Record when it knows when the command ran; what it knows
-// only later it records when its EventSource is asked.
+// Code that may record asks On() first, one relaxed load; nothing else happens while nobody listens. A backend on host
+// memory gets its events from host_runtime/. One with timers of its own makes a Line per queue and takes the label of a
+// command when it is enqueued (LabelOf in labels.h). It calls Record when it knows when the command ran, or records it
+// later, when its EventSource is asked.
 #ifndef TENSORFLOW_PLUGIN_TRACE_TRACE_EVENTS_H_
 #define TENSORFLOW_PLUGIN_TRACE_TRACE_EVENTS_H_
 
@@ -22,7 +22,7 @@ namespace xpu::trace {
 namespace internal {
 extern std::atomic<bool> on;  // one, wherever it is asked: inline, each library would have its own
 }
-// Whether a profiler listens.
+// True if a profiler listens.
 inline bool On() { return __builtin_expect(internal::on.load(std::memory_order_relaxed), 0); }
 
 // Nanoseconds since 1970: the clock of TensorFlow's own profiler.
@@ -46,7 +46,7 @@ enum class Kind : uint8_t {
 };
 const char* NameOf(Kind kind);
 
-// What is known of a command before it runs.
+// The facts that are known of a command before it runs.
 struct Label {
   Kind kind = Kind::kCommand;
   NameId what = 0;             // "MatMul of float"
@@ -71,8 +71,8 @@ class Line {
   std::atomic<uint32_t> number_{0};
 };
 
-// While one lives, the lines that this thread makes are those of a device's queue: whoever has a stream made says what
-// it is for.
+// While an object of this class lives, the lines that this thread makes are those of a device's queue. The code that
+// has a stream made says what it is for.
 class ScopedLines {
  public:
   ScopedLines(std::string device, std::string what);
@@ -113,8 +113,8 @@ class Span {
   const uint64_t begin_ns_;
 };
 
-// While one lives, what this thread enqueues is of this op: for profiles, and for whoever has to say what failed when
-// the op has long returned. The texts outlive it.
+// While an object of this class lives, this thread's commands belong to this op. Profiles use that, and so do failures
+// that are told when the op has long returned. The texts outlive it.
 class ScopedOp {
  public:
   ScopedOp(std::string_view name, std::string_view type);
@@ -137,7 +137,7 @@ class ScopedOp {
     uint8_t size_ = 0;
     char bytes_[kMost];
   };
-  // Of this thread's op.
+  // The name of this thread's op.
   static Text Current();
 
  private:
@@ -199,7 +199,7 @@ class EventSource {
 // For as long as the process lives.
 void AddSource(EventSource* source);
 
-// What was recorded.
+// The recorded events.
 struct Trace {
   struct LineName {
     std::string device, what;

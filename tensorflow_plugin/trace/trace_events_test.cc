@@ -1,4 +1,4 @@
-// What is recorded, and how much commands compute.
+// Tests the recorded events, and how much commands compute.
 #include "tensorflow_plugin/trace/trace_events.h"
 
 #include <gtest/gtest.h>

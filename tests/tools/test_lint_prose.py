@@ -61,6 +61,7 @@ W26 = words(26)
         (f"// W {words(16)}\n//\n// {words(16)}.\nint i;", ".h", []),  # two paragraphs
         (f"// - W {words(16)}\n//   {words(16)}.\n// - W.", ".h", ["33 words, more than 25"]),  # an item
         (f"// {words(16)}   {words(16)}\n// {words(16)}", ".h", []),  # the row of a table
+        (f"// - {words(16)}\n// {words(16)}", ".h", []),  # no part of the item
         (f"int i;  // w {words(16)}\n        // {words(16)}", ".cc", ["33 words, more than 25"]),
         (f"int i;  // w {words(16)}\n// {words(16)}", ".cc", []),  # the second belongs to the next line
         ('auto url = "http://a";  // What it is.', ".inc", ['opens with "What"']),

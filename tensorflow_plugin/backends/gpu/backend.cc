@@ -9,8 +9,8 @@
 namespace xpu::gpu {
 namespace {
 
-// Where there is no bus, or the driver does not tell: an ID in PCI's form, in a domain in which no machine has a
-// device.
+// The device has no bus, or the driver does not tell. This is an ID in PCI's form, in a domain in which no machine has
+// a device.
 std::string NoBus(int ordinal) {
   char id[32];
   std::snprintf(id, sizeof(id), "ffff:%02x:00.0", static_cast<unsigned>(ordinal) & 0xff);

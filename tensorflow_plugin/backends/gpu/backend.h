@@ -1,4 +1,5 @@
-// What the backends of all runtimes share: which device is on which piece of hardware, and with how much of its memory.
+// The common part of the backends of all runtimes: which device is on which piece of hardware, and with how much of its
+// memory.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_BACKEND_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_GPU_BACKEND_H_
 
@@ -20,7 +21,7 @@ class GpuBackend : public Backend {
   Status Describe(int ordinal, const BackendOptions& options, DeviceInfo* info) const final;
   Status CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const final;
   int64_t TotalMemory() const final;
-  // What the devices on all hardware can do.
+  // The capabilities that the devices on all hardware have.
   const Capabilities& capabilities() const final;
 
  protected:

@@ -16,7 +16,8 @@ class BinaryCache {
   // tensorflow_xpu/`runtime` in the user's folder for caches; empty if there is none.
   static std::string UsersFolder(const std::string& runtime);
 
-  // What was stored for exactly this key (which says all that the binary depends on); empty: nothing.
+  // The binary that was stored for exactly this key (which says all that the binary depends on); empty if there is
+  // none.
   std::string Load(const std::string& key) const;
   void Store(const std::string& key, const std::string& binary) const;
 
@@ -24,7 +25,7 @@ class BinaryCache {
   const std::string folder_;
 };
 
-// Of a text, for names of files: 16 hexadecimal digits.
+// The hash of a text, for names of files: 16 hexadecimal digits.
 std::string HashOf(const std::string& text);
 
 }  // namespace xpu::gpu

@@ -22,8 +22,8 @@ namespace xpu::gpu {
 //   return call.Run(n);
 class Call {
  public:
-  // `key` names the kernel among all of the device's; `source` makes its source when it is needed for the first time,
-  // to which the preludes (codegen/sources.h) are put in front.
+  // `key` names the kernel among all of the device's. `source` makes its source when it is needed for the first time;
+  // the preludes (codegen/sources.h) come before it.
   Call(Machine& machine, Queue& queue, const std::string& key, const std::function<std::string()>& source);
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -56,7 +56,7 @@ class Call {
   // So many groups, each of `local` items, along three axes. `time` may be null.
   Status RunGroups(const size_t groups[3], const size_t local[3], std::shared_ptr<const CommandTime>* time = nullptr);
 
-  // What a failure is: `judge` gets the least number that any item reported.
+  // Turns a failure into a status: `judge` gets the least number that any item reported.
   using Judge = std::function<Status(uint32_t number)>;
   // The same as Run for a kernel with a report. With args.status this waits and leaves the failure there, else in the
   // stream.

@@ -1,4 +1,4 @@
-// From source to kernels: each source is compiled once for a device, kept for the life of the device and, as the
+// From source to kernels: each source is compiled once for a device. It is kept for the life of the device and, as the
 // driver's binary, on disk.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_COMPILER_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_GPU_COMPILER_H_
@@ -25,7 +25,7 @@ class Kernel {
 
 class Compiler {
  public:
-  // Of a source, the name of its one kernel.
+  // The name of the one kernel of a source.
   static constexpr char kKernelName[] = "run";
 
   explicit Compiler(std::string cache_folder) : cache_(std::move(cache_folder)) {}
@@ -37,14 +37,14 @@ class Compiler {
   // is in a file, with what the compiler said, that the message names. Kernels live as long as the compiler.
   Status Get(const std::string& key, const std::function<std::string()>& source, Kernel** kernel);
 
-  // What was found out about this device with this driver, for later processes; empty: nothing is known of that.
+  // A fact that was found out about this device with this driver, for later processes; empty if it is not known.
   std::string Note(const std::string& what) const { return cache_.Load(Device() + "\nnote\n" + what); }
   void WriteNote(const std::string& what, const std::string& note) const {
     cache_.Store(Device() + "\nnote\n" + what, note);
   }
 
  protected:
-  // Of a source without the prelude, which is the runtime's own.
+  // Takes a source without the prelude, which is the runtime's own.
   virtual Status Compile(const std::string& source, std::unique_ptr<Kernel>* kernel) = 0;
   // Which device it is, and its driver.
   virtual std::string Device() const = 0;

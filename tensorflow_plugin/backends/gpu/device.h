@@ -1,4 +1,4 @@
-// What the devices of all runtimes share: their queues, and how commands become kernels.
+// The common part of the devices of all runtimes: their queues, and how commands become kernels.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_DEVICE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_GPU_DEVICE_H_
 

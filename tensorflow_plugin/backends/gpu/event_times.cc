@@ -11,7 +11,7 @@ namespace {
 // After so many commands those that have run are recorded.
 constexpr size_t kDrainEvery = 1024;
 
-// Of all devices: a source is one for as long as the process lives, and devices come and go.
+// One for all devices: a source is one for as long as the process lives, and devices come and go.
 class AllEventTimes final : public trace::EventSource {
  public:
   static AllEventTimes& Get() {

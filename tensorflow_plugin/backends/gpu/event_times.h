@@ -18,9 +18,9 @@ namespace xpu::gpu {
 class CommandTime {
  public:
   virtual ~CommandTime() = default;
-  // Whether it has run, or failed to.
+  // True if it has run, or failed to.
   virtual bool Ended() const = 0;
-  // Of one that has; 0: the device does not tell.
+  // The time of a command that has run; 0 if the device does not tell.
   virtual double Nanoseconds() const = 0;
   // The same as two times; false: the device does not tell.
   virtual bool Read(uint64_t* begin_ns, uint64_t* end_ns) const = 0;
@@ -95,7 +95,8 @@ class TracedCommand {
   TracedCommand(const TracedCommand&) = delete;
   TracedCommand& operator=(const TracedCommand&) = delete;
 
-  // Whether the times of what this thread enqueues on the queue are asked for; and the time of one such command.
+  // True if the times of commands that this thread enqueues on the queue are asked for. The second function takes the
+  // time of one such command.
   static bool IsOpen(const QueueTrace& queue) {
     return trace::On() && current_ != nullptr && current_->queue_ == &queue;
   }

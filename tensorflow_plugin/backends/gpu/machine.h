@@ -1,5 +1,5 @@
-// What the primitives' files see of a device: its hardware, its kernels and its queues. A runtime, such as OpenCL's,
-// implements Machine and Queue.
+// The view that the primitives' files have of a device: its hardware, its kernels and its queues. A runtime, such as
+// OpenCL's, implements Machine and Queue.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_MACHINE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_GPU_MACHINE_H_
 
@@ -62,7 +62,7 @@ class Queue : public Stream {
   // Enqueues a kernel. `time`, if not null, gets a clock that tells how long the kernel ran.
   virtual Status Run(const Launch& launch, std::shared_ptr<const CommandTime>* time) = 0;
 
-  // Whether kernels are only noted down, to run later: then there is nothing to time.
+  // True if kernels are only noted down, to run later: then there is nothing to time.
   virtual bool is_capturing() const { return false; }
 
   // A word of the device's memory in which a kernel reports, set to `initial` in stream order.
@@ -74,7 +74,7 @@ class Queue : public Stream {
 
   // Called when the queue is destroyed, with nothing left to run.
   void OnDestruction(std::function<void()> call) { on_destruction_ = std::move(call); }
-  // What a profiler sees of it.
+  // A profiler's view of it.
   QueueTrace& trace() { return trace_; }
   const QueueTrace& trace() const { return trace_; }
 

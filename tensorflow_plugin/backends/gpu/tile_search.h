@@ -1,6 +1,6 @@
-// Which of a few ways to compute a product is the quickest for products like it: each is tried on products that are
-// asked for, of which the device's clock tells how long they took. What was found is kept beside the compiled kernels.
-// The ways differ in speed alone, so that nobody's results depend on what is tried, or on how the clock ran.
+// Finds the quickest of a few ways to compute a product, for products like it. Each is tried on products that are asked
+// for, and the device's clock tells how long they took. The result is kept beside the compiled kernels. The ways differ
+// in speed alone, so that nobody's results depend on what is tried, or on how the clock ran.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_TILE_SEARCH_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_GPU_TILE_SEARCH_H_
 
@@ -41,7 +41,7 @@ class TileSearch {
   // It cannot be run in that way.
   void CannotRun(uint64_t kind, const Choice& run);
 
-  // Of how many kinds the quickest way is known.
+  // The number of kinds whose quickest way is known.
   int Settled();
 
  private:

@@ -16,7 +16,7 @@ class TracedExecutable : public SequentialExecutable {
   Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const final;
 
  protected:
-  // What Run does. While a profiler listens, commands that are enqueued by Enqueue are in the profile.
+  // Does the work of Run. While a profiler listens, commands that are enqueued by Enqueue are in the profile.
   virtual Status RunCommands(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
                              int* failed) const {
     return SequentialExecutable::Run(stream, addresses, std::move(kept), failed);

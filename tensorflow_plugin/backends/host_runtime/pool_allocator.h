@@ -25,9 +25,9 @@ namespace xpu::host_runtime {
 //  - a copy to the device, on a stream of its own, waits for all work enqueued before it. So it cannot overwrite what a
 //    queued kernel still reads;
 //  - a copy from the device or to another one is awaited by the caller before it frees the copy's memory. Work on the
-//    compute stream that uses a copied tensor waits for the copy. Only memory that goes back to the system leaves this
-//    order, as nothing holds back the commands that still use it. Then, and only then, the allocator waits for the
-//    device.
+//    compute stream that uses a copied tensor waits for the copy.
+// Only memory that goes back to the system leaves this order, as nothing holds back the commands that still use it.
+// Then, and only then, the allocator waits for the device.
 //
 // Sizes are rounded up to a multiple of an eighth of the power of two below (and of 256 bytes). So at most a ninth of a
 // large block is wasted, and tensors of nearly the same size share blocks. Small blocks are cut from a common segment;

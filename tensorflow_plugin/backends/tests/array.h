@@ -11,8 +11,8 @@
 
 namespace xpu::testing {
 
-// What memory holds that nobody has written: in new arrays, in a command's outputs before it runs, and around them.
-// No type has a plausible value there (as a bool it is neither true nor false).
+// The contents of memory that nobody has written: in new arrays, in a command's outputs before it runs, and around
+// them. No type has a plausible value there (as a bool it is neither true nor false).
 inline constexpr uint8_t kUnwritten = 0xa5;
 
 class Array {
@@ -56,8 +56,8 @@ Array Bytes(int64_t n);
 // Row by row coordinates in range for `dims`, n rows of dims.size() integers.
 Array Coordinates(DType type, int64_t n, const int64_t* dims, int rank, uint32_t seed);
 
-// The type with more digits that exact values are computed in: double for the shorter floating types, complex128 for
-// complex64; any other type is its own.
+// The type with more digits in which exact values are computed: double for the shorter floating types, complex128 for
+// complex64. Any other type is its own.
 DType Wide(DType type);
 // The same values, exactly, in the wider type.
 Array Widened(const Array& a);

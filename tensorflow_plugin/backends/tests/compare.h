@@ -1,5 +1,5 @@
-// What the tests of primitives are made of: a descriptor with its inputs, run in every way that there is on the device
-// under test, and what it should give.
+// The parts of the tests of primitives. They are a descriptor with its inputs, the ways to run it on the device under
+// test, and the expected result.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_TESTS_COMPARE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_TESTS_COMPARE_H_
 
@@ -23,7 +23,7 @@ std::string Label(const Desc& desc) {
 // Programs of several instructions are one case, and those of none are told apart by their type.
 std::string Label(const ElementwiseDesc& desc);
 
-// What a command should give.
+// The result that a command should give.
 struct Want {
   std::vector<Array> out;
   std::vector<Bound> bounds;  // of each output; those without one are exact
@@ -31,7 +31,7 @@ struct Want {
   std::string message;  // part of the failure's; empty: any
 };
 
-// Whether a run gave that, with a failure for what is different.
+// True if a run gave that; adds a failure for each difference.
 bool Judge(const Outcome& outcome, const Want& want, const std::string& what);
 
 template <typename Desc>
@@ -40,7 +40,8 @@ bool ExpectOn(TestDevice& device, Waiting waiting, const Desc& desc, const std::
   return Judge(device.Run(desc, inputs, outputs, waiting), want, what);
 }
 
-// Runs a command in every variant and expects the same of each. What the backend denies is counted, if it may deny it.
+// Runs a command in every variant and expects the same of each. A descriptor that the backend denies is counted, if it
+// may deny it.
 template <typename Desc>
 void Expect(const Desc& desc, const std::vector<Array>& inputs, const std::vector<Output>& outputs, const Want& want,
             const std::string& what) {
@@ -66,7 +67,7 @@ void ExpectByHand(const Desc& desc, const std::vector<Array>& inputs, const std:
   Expect(desc, inputs, outputs, want, what);
 }
 
-// What the reference gives for this very descriptor. It has to support it.
+// The result of the reference for this very descriptor. It has to support it.
 template <typename Desc>
 Want AsTheReference(const Desc& desc, const std::vector<Array>& inputs, const std::vector<Output>& outputs) {
   Outcome outcome = Reference().Run(desc, inputs, outputs, Waiting::kAwaited);
@@ -94,9 +95,9 @@ std::vector<Array> Exact(const Desc& wide_desc, const std::vector<Array>& inputs
   return AsTheReference(wide_desc, WidenedInputs(inputs), WidenedOutputs(outputs)).out;
 }
 
-// The one output of a descriptor that is linear in each of its inputs, such as a product of matrices: its elements are
-// sums of `terms` products at most, whose magnitudes are what the same descriptor gives for the inputs' magnitudes.
-// `wide_desc` is the descriptor in the wider type. Types that do not round are exact.
+// The one output of a descriptor that is linear in each of its inputs, such as a product of matrices. Its elements are
+// sums of `terms` products at most. The magnitudes of those are the result of the same descriptor for the inputs'
+// magnitudes. `wide_desc` is the descriptor in the wider type. Types that do not round are exact.
 template <typename Desc>
 void ExpectSums(const Desc& desc, const Desc& wide_desc, const std::vector<Array>& inputs, const Output& output,
                 double terms, const std::string& what) {
@@ -111,10 +112,10 @@ void ExpectSums(const Desc& desc, const Desc& wide_desc, const std::vector<Array
   Expect(desc, inputs, {output}, want, what);
 }
 
-// The same of whole numbers, whose sums of magnitudes the type that is computed in counts: every partial sum is then a
-// number of that type, whatever the order in which it is added up, and the only rounding is that of what is stored. The
-// bound of a long sum grows with its length: from 11,000 terms on, in float, it lets through 5% of a thousandth of it,
-// which a part may be. Here nothing is let through.
+// The same for whole numbers, whose sums of magnitudes fit the type of the computation. Every partial sum is then a
+// number of that type, whatever the order, and the only rounding is that of the stored result. The bound of a long sum
+// grows with its length. From 11,000 terms on, in float, it lets through 5% of a thousandth of it, which a part may be.
+// Here nothing is let through.
 template <typename Desc>
 void ExpectExactSums(const Desc& desc, const Desc& wide_desc, const std::vector<Array>& inputs, const Output& output,
                      const std::string& what) {

@@ -1,5 +1,5 @@
-// The contract of Deallocate and HostCallback in backend.h, through Device: what conformance, which sees the C API
-// alone, cannot tell of primitives and of what a callback holds.
+// The contract of Deallocate and HostCallback in backend.h, through Device. Conformance sees the C API alone, and
+// cannot tell of primitives and of the contents of a callback.
 #include <atomic>
 #include <chrono>
 #include <future>

@@ -45,7 +45,7 @@ std::string Text(const ConvolutionDesc& d) {
                         " stride ", d.stride[0], " dilation ", d.dilation[0]);
 }
 
-// What a convolution, or a gradient, is of; an element of its result is a sum of `terms` products at most.
+// The operands of a convolution, or a gradient; an element of its result is a sum of `terms` products at most.
 struct Operands {
   template <typename Numbers>  // numbers(n, seed)
   Operands(const ConvolutionDesc& d, uint32_t seed, Numbers numbers) {
@@ -76,7 +76,7 @@ struct Operands {
 };
 
 // Each product is rounded once (exact in float for 16-bit types) before it is added: SumError(terms) of the sum of the
-// products' magnitudes. Of whole numbers it is exact.
+// products' magnitudes. For whole numbers it is exact.
 void Compare(ConvolutionDesc d, Direction direction, DType type, ChannelOrder order, uint32_t seed,
              bool of_whole_numbers = false) {
   d.direction = direction;
@@ -100,8 +100,8 @@ const Program* AddAndMultiply(DType type) {
   return builder.Build();
 }
 
-// Gives it that, with a number for each of the last axis and one for each element. Two more roundings, of what is no
-// larger than the sum of all magnitudes; in 16 bits, which are rounded in between, whole numbers that need none.
+// Gives it that, with a number for each of the last axis and one for each element. Two more roundings, each no larger
+// than that of the sum of all magnitudes. In 16 bits, which are rounded in between, whole numbers that need none.
 // `value` is put among the numbers that are convolved.
 void CompareWithEpilogue(ConvolutionDesc d, Direction direction, DType type, ChannelOrder order, uint32_t seed,
                          double value = 0) {
@@ -245,8 +245,8 @@ TEST(Convolution, LargeOnesAreSharedOut) {
   }
 }
 
-// What a backend may compute with fewer multiplications: filters of three by three, tiles of the output that its edges
-// cut, channels that do and do not fill vectors and panels.
+// Cases that a backend may compute with fewer multiplications: filters of three by three, and tiles of the output that
+// its edges cut. Channels do and do not fill vectors and panels.
 TEST(Convolution, ThreeByThree) {
   const ConvolutionDesc geometries[] = {
       Make({{12, 3, 1, 1, 1, 1}, {16, 3, 1, 1, 1, 1}}, 2, 16, 16),
@@ -364,8 +364,8 @@ TEST(Convolution, EpilogueByHand) {
   }
 }
 
-// In every way that a convolution is computed, and shared out: by images, by rows, with filters that are large, by
-// Winograd's algorithm with tiles that edges cut, as a product, by one thread.
+// In every way that a convolution is computed and shared out: by images, by rows, with filters that are large, by one
+// thread. Also as a product, and by Winograd's algorithm with tiles that edges cut.
 TEST(Convolution, Epilogues) {
   const ConvolutionDesc geometries[] = {
       Make({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),

@@ -201,7 +201,7 @@ class Scratch final : public WorkspaceSource {
   }
   // Enqueues a copy of what is there now.
   Status Fetch() { return stream_.CopyDeviceToHost(after_.data(), memory_, after_.size()); }
-  // Whether the guards of what was fetched are as they were.
+  // True if the guards of the fetched result are as they were.
   bool IsIntact() const {
     const auto equal = [&](size_t from, size_t size) {
       return size == 0 || std::memcmp(before_.data() + from, after_.data() + from, size) == 0;

@@ -105,15 +105,15 @@ class UseVariant {
 // The backend under test, as XPU_TEST_BACKEND and XPU_TEST_FAULTS say, and the options it gets.
 const Backend& BackendUnderTest();
 BackendOptions OptionsUnderTest(int threads);
-// Whether everything that the descriptors define must be supported: true of the backends named in the list there. What
-// another one denies is counted and left out.
+// True if everything that the descriptors define must be supported. That holds for the backends named in the list
+// there. A command that another backend denies is counted and left out.
 bool MustSupportEverything();
 
 // The reference, which is the specification.
 TestDevice& Reference();
 
-// Counts a case of a primitive (with its kind and type, such as "MatMul half") for the summary that is printed after
-// all tests: how many were run, how many went wrong, and how many the backend does not support.
+// Counts a case of a primitive (with its kind and type, such as "MatMul half") for the summary after all tests. It says
+// how many were run, how many went wrong, and how many the backend does not support.
 enum class CaseResult { kRight, kWrong, kNotSupported };
 void CountCase(const std::string& label, CaseResult result);
 

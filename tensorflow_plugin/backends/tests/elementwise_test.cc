@@ -58,11 +58,11 @@ TEST(Elementwise, Broadcasting) {
   }
 }
 
-// 0.5 x (1 + tanh(z)), z = 0.79788 (x + 0.044715 x^3), by hand at three points and over tiles. z errs by 8 u of itself,
-// which makes tanh(z) err by less than 4 u as |z (1 - tanh(z)^2)| < 0.45, and tanh itself may be 6 units in the last
-// place off, 12 u; 1 + tanh(z) takes another rounding of at most 2 u. So the sum errs by 18 u at most, however small it
-// is, and the result by 9 u |x|, and by 2 u of itself for the products.
-// More axes than a shape holds without memory of its own, none of which merge.
+// 0.5 x (1 + tanh(z)), z = 0.79788 (x + 0.044715 x^3), by hand at three points and over tiles. First, z errs by 8 u of
+// itself, which makes tanh(z) err by less than 4 u as |z (1 - tanh(z)^2)| < 0.45. Then tanh itself may be 6 units in
+// the last place off, 12 u; and 1 + tanh(z) takes another rounding of at most 2 u. So the sum errs by 18 u at most,
+// however small it is. The result errs by 9 u |x|, and by 2 u of itself for the products. More axes than a shape holds
+// without memory of its own, none of which merge.
 TEST(Elementwise, ManyAxes) {
   ElementwiseDesc desc;
   desc.program = SingleOpProgram(Opcode::kSub, DType::kFloat);

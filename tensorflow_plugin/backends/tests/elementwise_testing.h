@@ -1,4 +1,4 @@
-// What the tests of elementwise programs share.
+// The common code of the tests of elementwise programs.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_TESTS_ELEMENTWISE_TESTING_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_TESTS_ELEMENTWISE_TESTING_H_
 
@@ -26,7 +26,7 @@ inline std::vector<Output> Outputs(const ElementwiseDesc& desc) {
   return outputs;
 }
 
-// Of a program whose instructions are exact, or round once and correctly.
+// The expected results of a program whose instructions are exact, or round once and correctly.
 inline std::vector<Array> ExpectAsTheReference(const ElementwiseDesc& desc, const std::vector<Array>& inputs,
                                                const std::string& what) {
   return ExpectAsTheReference(desc, inputs, Outputs(desc), what);

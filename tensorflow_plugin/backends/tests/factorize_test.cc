@@ -1,5 +1,5 @@
 // Factors are examined: their product is the matrix, and they are what they are called. The bounds are those of
-// backward error analysis (Higham, chapters 9, 10 and 19; Golub and Van Loan for eigenvalues), to first order; an
+// backward error analysis (Higham, chapters 9, 10 and 19; Golub and Van Loan for eigenvalues), to first order. An
 // operation on complex numbers counts four times.
 #include <limits>
 
@@ -118,8 +118,8 @@ bool IsLu(const FactorizeDesc& d, const Array& a, const std::vector<Array>& out,
   return true;
 }
 
-// q r is a, and q unitary, within 2 m n u of the columns' norms; r is triangular, and the first element of each
-// reflection decides the sign of r's diagonal: against it.
+// The product of q and r is a, and q is unitary, within 2 m n u of the columns' norms. The matrix r is triangular. The
+// first element of each reflection decides the sign of r's diagonal: against it.
 bool IsQr(const FactorizeDesc& d, const Array& a, const std::vector<Array>& out, const std::string& what) {
   const int64_t k = std::min(d.rows, d.cols), size = d.full ? d.rows : k;
   const double u = 2 * static_cast<double>(d.rows * std::max<int64_t>(k, 1)) * Unit(d.type);
@@ -181,7 +181,7 @@ bool IsSvd(const FactorizeDesc& d, const Array& a, const Array& exact, const std
   return true;
 }
 
-// What the reference gives in the wider type: the first output.
+// The result of the reference in the wider type: the first output.
 Array ExactValues(FactorizeDesc desc, const Array& a) {
   desc.vectors = false;
   const std::vector<Output> outputs = OutputsOf(desc);

@@ -1,6 +1,6 @@
-// A fast transform of n elements x errs by less than c log2(n) u sqrt(n) |x|, as a whole and so in each element, where
-// |x| is the Euclidean norm (Higham, chapter 24); c is 8 for the factors up to 5, twice that and more for the larger
-// ones and for convolutions, so 20 is taken; that is without the division by n of an inverse. The reference sums in
+// A fast transform of n elements x errs by less than c log2(n) u sqrt(n) |x|, as a whole and so in each element. Here
+// |x| is the Euclidean norm (Higham, chapter 24). For factors up to 5, c is 8; it is twice that and more for the larger
+// ones and for convolutions, so 20 is taken. That is without the division by n of an inverse. The reference sums in
 // long double.
 #include <cmath>
 
@@ -60,7 +60,7 @@ TEST(Fft, ByHand) {
     const Array r = Values(real, {1, 2, 3, 4});
     const Array h = Values(type, {{10, 0}, {-2, 2}, {-2, 0}});
     ExpectByHand(Describe(FftKind::kRealForward, false, type, 1, {4}), {r}, {{type, 3}}, {{h}, {bound}}, "real");
-    // What a real sequence's transform cannot have, imaginary parts at both ends, is not read.
+    // Imaginary parts at both ends, which a real sequence's transform cannot have, are not read.
     const Array wrong = Values(type, {{10, 7}, {-2, 2}, {-2, -9}});
     ExpectByHand(Describe(FftKind::kRealInverse, true, type, 1, {4}), {wrong}, {{real, 4}}, {{r}, {bound}}, "to real");
     ExpectByHand(Describe(FftKind::kComplex, false, type, 1, {2, 2}), {x}, {{type, 4}},

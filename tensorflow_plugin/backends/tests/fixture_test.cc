@@ -1,4 +1,4 @@
-// Of what the tests of primitives stand on: the comparison, and that nothing a command writes goes unseen.
+// Tests the base of the tests of primitives: the comparison, and that nothing a command writes goes unseen.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
 
-// Whether `got` in `type` is right where the exact value is `want`.
+// True if `got` in `type` is right where the exact value is `want`.
 bool Accepts(DType type, double got, double want, const Bound& bound = {}) {
   const Array g = Values(type, {got}), w = Values(Wide(type), {want});
   ::testing::TestPartResultArray failures;
@@ -41,7 +41,7 @@ TEST(ExpectWithin, AllowsOneRounding) {
   EXPECT_TRUE(Accepts(DType::kDouble, 1, 1 + 0x1p-52, {0x1p-52}));
 }
 
-// What the tolerances of old let through: a bound that grows with the number of terms, but also with the value.
+// Earlier tolerances let these through: a bound that grows with the number of terms, but also with the value.
 TEST(ExpectWithin, RefusesZerosAndSmallErrors) {
   for (DType type : {DType::kHalf, DType::kBFloat16, DType::kFloat, DType::kDouble}) {
     const Bound bound = {SumError(4096, type)};

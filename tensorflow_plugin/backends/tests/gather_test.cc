@@ -84,7 +84,7 @@ TEST(Gather, BadIndexIsNamedAndGivesZeros) {
       {1, 30000, 3, {4}, 1, {4}, "indices[1] = 4 is not in [0, 4)"},
       {3, 2, 4, {10}, 9, {10}, "indices[2,1] = 10 is not in [0, 10)"},
       {1, 2, 4, {2, 10}, 1, {0, 12}, "indices[1] = [0, 12] does not index into shape [2,10]"},
-      // Of rows without elements the indices alone are checked.
+      // For rows without elements the indices alone are checked.
       {1, 0, 5000, {10}, 4321, {-1}, "indices[4321] = -1 is not in [0, 10)"},
       {3, 0, 4, {10}, 9, {10}, "indices[2,1] = 10 is not in [0, 10)"},
       {1, 0, 4, {2, 10}, 1, {0, 12}, "indices[1] = [0, 12] does not index into shape [2,10]"},

@@ -15,19 +15,19 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
 
-// How accurate an instruction has to be: by so many units in the last place it may miss the exact value, each of which
-// is 2 u of the value at most, and on complex types of its magnitude. They are what a good implementation gives: one
-// unit for what IEEE 754 rounds correctly, two for other functions, more for the rational approximations of Tanh, Erf
-// and Erfc, for what is put together from several functions, and for series and continued fractions. What is not in the
-// table is exact, or rounds once and correctly, and gives the reference's value: comparisons, sums, real products,
-// selections, remainders.
+// The accuracy that an instruction must have: the units in the last place by which it may miss the exact value. Each is
+// 2 u of the value at most, and on complex types of its magnitude. They are the results of a good implementation. That
+// is one unit for the operations that IEEE 754 rounds correctly, and two for other functions. More is allowed for the
+// rational approximations of Tanh, Erf and Erfc, for combinations of several functions, and for series and continued
+// fractions. An instruction that is not in the table is exact, or rounds once and correctly, and gives the reference's
+// value. Such are comparisons, sums, real products, selections and remainders.
 struct Accuracy {
   Opcode op;
   double real, complex;  // 0: exact, or no such instruction
-  // The same error of each argument is allowed as well: where a small one is a large one of the value, near its poles
-  // and zeros.
+  // The same error of each argument is allowed as well. Near the value's poles and zeros, a small error of an argument
+  // is a large one of the value.
   bool of_the_arguments = false;
-  // The units where the exact value is computed in the same type, by a way of its own: a factor is the exponential of
+  // The units where the exact value is computed in the same type, by a way of its own. A factor is the exponential of
   // logarithms in the hundreds, with all their roundings. And what the difference of numbers of about 1 may miss.
   double own_way = 0, difference = 0;
 };

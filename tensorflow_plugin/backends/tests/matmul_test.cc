@@ -26,8 +26,8 @@ MatMulDesc Dense(DType type, int64_t m, int64_t n, int64_t k, Dims batch = {}) {
   return d;
 }
 
-// An element is a sum of k products, each of which is rounded once (exact in float for 16-bit types) before it is
-// added: SumError(k) of the sum of the products' magnitudes.
+// An element is a sum of k products. Each is rounded once (exact in float for 16-bit types) before it is added:
+// SumError(k) of the sum of the products' magnitudes.
 void Compare(const MatMulDesc& d, const Array& a, const Array& b, int64_t c_size) {
   const std::string what =
       errors::Concat("batch ", d.batch.ToString(), " ", d.m, "x", d.k, "x", d.n, d.transpose_a ? " ta" : "",
@@ -44,7 +44,7 @@ void Compare(const MatMulDesc& d, int64_t a_batches, int64_t b_batches) {
 
 // A product with gaps, and how many elements its matrices span.
 struct WithGaps {
-  // With `gap` elements between the rows of all matrices, transposed as bits 0 (a) and 1 (b) of `flags` say; all of the
+  // With `gap` elements between the rows of all matrices, transposed as bits 0 (a) and 1 (b) of `flags` say. All of the
   // batch share b, if they are to.
   WithGaps(const MatMulDesc& dense, int flags, int64_t gap, bool share_b) : d(dense) {
     d.transpose_a = flags & 1;
@@ -70,7 +70,7 @@ struct WithGaps {
   std::string what;
 };
 
-// What lies in the gaps of c stays.
+// Elements in the gaps of c stay.
 void CompareWithGaps(const MatMulDesc& dense, int flags, int64_t gap, bool share_b) {
   const auto [d, a_size, b_size, c_size, what] = WithGaps(dense, flags, gap, share_b);
   const Array a = Random(d.type, a_size, 1), b = Random(d.type, b_size, 2), before = Random(d.type, c_size, 3);
@@ -150,8 +150,9 @@ TEST(MatMul, Vectors) {
   }
 }
 
-// One to five rows or one column, on both sides of a vector, a register tile, a block of rows of b and one of columns;
-// with gaps between the rows of all matrices, and in a batch that shares one of them.
+// One to five rows or one column, on both sides of a vector and of a register tile. Also on both sides of a block of
+// rows of b and of one of columns. Also with gaps between the rows of all matrices, and in a batch that shares one of
+// them.
 TEST(MatMul, FewRows) {
   const int64_t sizes[][2] = {{3, 1500}, {16, 300}, {17, 31}, {63, 100}, {80, 64}, {131, 65}, {1100, 33}, {4200, 7}};
   for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf}) {
@@ -168,7 +169,7 @@ TEST(MatMul, FewRows) {
   }
 }
 
-// What is not finite shows in its column, though it be multiplied with 0, and in no other.
+// A value that is not finite shows in its column, though it be multiplied with 0, and in no other.
 TEST(MatMul, FewRowsKeepWhatIsNotFinite) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf}) {
@@ -228,8 +229,8 @@ TEST(MatMul, Batches) {
   }
 }
 
-// Attention's layout: [batch, row, head, depth] seen as one matrix per batch and head, and the output the same way,
-// with and without a gap after each row.
+// Attention's layout: [batch, row, head, depth] seen as one matrix per batch and head. The output is the same way, with
+// and without a gap after each row.
 TEST(MatMul, StridedRowsAndOutputBatches) {
   const int64_t batch = 2, heads = 3;
   for (DType type : kTypes) {
@@ -286,7 +287,7 @@ TEST(MatMul, Sizes) {
 }
 
 // Large enough for several threads: in parts of rows, of columns, of both, of products, and of rows in each of a few
-// products; none of which divides the whole.
+// products. None of these divides the whole.
 TEST(MatMul, SharedOut) {
   const int64_t sizes[][3] = {{530, 35, 61}, {35, 530, 61}, {130, 150, 61}, {150, 130, 61}};
   for (DType type : {DType::kFloat, DType::kBFloat16}) {
@@ -364,8 +365,8 @@ void CompareBytes(const MatMulDesc& dense, int flags, int64_t gap, bool share_b)
   Expect(d, {a, b}, {{DType::kInt32, c_size, &before}}, {{Values(DType::kInt32, want)}}, "bytes, " + what);
 }
 
-// On both sides of a register tile, of the rows for which b is read as it lies, of a group of columns and of a block of
-// terms.
+// On both sides of a register tile, and of the rows for which b is read as it lies. Also on both sides of a group of
+// columns and of a block of terms.
 TEST(MatMul, Bytes) {
   const int64_t sizes[][3] = {{1, 1, 1},    {1, 64, 64},   {2, 129, 70}, {4, 1100, 33},  {5, 63, 31},
                               {6, 200, 65}, {33, 65, 130}, {70, 40, 7},  {13, 31, 2051}, {1, 5, 4099}};
@@ -449,7 +450,7 @@ TEST(MatMul, EpilogueByHand) {
   }
 }
 
-// Of -1, 0 and 1, whose sums are exact in every type.
+// Numbers -1, 0 and 1, whose sums are exact in every type.
 Array Signs(DType type, int64_t n, uint32_t seed) {
   const Array random = Random(DType::kInt32, n, seed, -1.9, 1.9);
   std::vector<double> values(n);

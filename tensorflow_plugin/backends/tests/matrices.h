@@ -72,7 +72,7 @@ class Dense {
   std::vector<Number> x_;
 };
 
-// Whether x and y differ by no more than the bound, element by element; NaN is too far from everything.
+// True if x and y differ by no more than the bound, element by element; NaN is too far from everything.
 inline bool Near(const Dense& x, const Dense& y, const std::function<double(int64_t, int64_t)>& bound,
                  const std::string& what) {
   for (int64_t r = 0; r < x.rows(); ++r) {
@@ -90,8 +90,8 @@ inline bool Near(const Dense& x, const Dense& y, double bound, const std::string
   return Near(x, y, [bound](int64_t, int64_t) { return bound; }, what);
 }
 
-// Runs a command on the reference and in every variant, and has each of the results examined: `examine` gets the
-// outputs and what they are of, and says whether they are right, with a failure if not.
+// Runs a command on the reference and in every variant, and has each of the results examined. `examine` gets the
+// outputs and their name, and says if they are right, with a failure if not.
 template <typename Desc>
 void ExpectThat(const Desc& desc, const std::vector<Array>& inputs, const std::vector<Output>& outputs,
                 const std::function<bool(const std::vector<Array>&, const std::string&)>& examine,

@@ -35,8 +35,8 @@ std::string Describe(const PoolDesc& d) {
 }
 
 // A maximum is exact. An average is a sum of the window's cells, and a division: SumError(cells + 1) of the mean
-// magnitude. A cell's gradient is the sum of those of the windows that it lies in, of which there are no more than a
-// window has cells, each after a division if it is that of an average.
+// magnitude. A cell's gradient is the sum of those of the windows that it lies in, each after a division if the pooling
+// averages. There are no more such windows than a window has cells.
 double Terms(const PoolDesc& d) { return static_cast<double>(d.window[0] * d.window[1] * d.window[2] + 1); }
 
 PoolDesc Widened(PoolDesc d) {
@@ -108,8 +108,8 @@ TEST(Pool, PositionsByHand) {
   }
 }
 
-// As TensorFlow's CPU kernels: NaN never wins a maximum, which starts at the lowest finite value; a gradient goes to
-// a NaN only where the window starts with it.
+// As TensorFlow's CPU kernels: NaN never wins a maximum, which starts at the lowest finite value. A gradient goes to a
+// NaN only where the window starts with it.
 TEST(Pool, NanAndInfinity) {
   const PoolDesc d = Make({{3, 3, 3}}, 5, 1);
   const double inf = INFINITY, lowest = std::numeric_limits<float>::lowest();

@@ -14,9 +14,9 @@ namespace {
 constexpr DType kFloats[] = {DType::kHalf, DType::kBFloat16, DType::kFloat, DType::kDouble};
 constexpr DType kInts[] = {DType::kInt32, DType::kInt64, DType::kUint32, DType::kUint64};
 
-// What TensorFlow 2.21's CPU kernels gave (StatelessRandomUniformV2 and its siblings, glibc 2.36, x86-64) for the key
-// and the counter below, whose low half carries into the high one: the first 7 elements, and the FNV-1a hash of the
-// bytes of the first 5003.
+// The results of TensorFlow 2.21's CPU kernels (StatelessRandomUniformV2 and its siblings, glibc 2.36, x86-64). The key
+// and the counter are those below, whose low half carries into the high one. They are the first 7 elements, and the
+// FNV-1a hash of the bytes of the first 5003.
 constexpr uint64_t kKey = 0x0123456789abcdef;
 constexpr uint64_t kCounter[2] = {0xfffffffffffffffd, 0x00000000fffffffe};
 constexpr int64_t kHashed = 5003;
@@ -259,8 +259,8 @@ TEST(Random, ManyOfParametersAgreeWithTheReference) {
   }
 }
 
-// The reference's numbers all the same, but for the roundings of a power and of a logarithm in double. What is narrower
-// than float was a float in between.
+// The reference's numbers all the same, but for the roundings of a power and of a logarithm in double. Types that are
+// narrower than float were a float in between.
 TEST(Random, GammasThatNeedNotBeExact) {
   constexpr int64_t kNumbers = 8000;
   for (DType type : kFloats) {
@@ -340,7 +340,7 @@ TEST(Random, EverySizeAgreesWithTheReference) {
   }
 }
 
-// A million pairs of words, of the 2^23 values that each word can become: a logarithm or a sine that is now and then
+// A million pairs of words, of the 2^23 values that each word can become. A logarithm or a sine that is now and then
 // rounded the other way is one of them.
 TEST(Random, NormalsOfManySeedsAgreeWithTheReference) {
   constexpr int64_t kNumbers = 200001;
@@ -353,8 +353,8 @@ TEST(Random, NormalsOfManySeedsAgreeWithTheReference) {
   }
 }
 
-// Whichever numbers they are: Kolmogorov's distance between what was drawn and the distribution is beyond 2.5 / sqrt(n)
-// once in 100000 times, and 0.0088 here; numbers 5% too large are 0.012 off. No number comes again in the next group.
+// For any numbers: Kolmogorov's distance between the sample and the distribution is beyond 2.5 / sqrt(n) once in 100000
+// times, and 0.0088 here. Numbers 5% too large are 0.012 off. No number comes again in the next group.
 TEST(Random, NormalsThatNeedNotBeExact) {
   constexpr int64_t kSamples = 80001;
   TestDevice device(BackendUnderTest(), OptionsUnderTest(2));

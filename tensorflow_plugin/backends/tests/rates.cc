@@ -219,7 +219,7 @@ class Rates {
     }
   }
 
-  // What a command costs beside its work.
+  // The cost of a command beside its work.
   void Commands() {
     constexpr int kCommands = 100;
     constexpr int64_t kElements = 16;

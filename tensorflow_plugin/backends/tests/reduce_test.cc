@@ -313,8 +313,8 @@ TEST(Reduce, LongSumsOfWholeNumbersAreExact) {
   }
 }
 
-// A million equal terms, of which one float that is added to in order makes 3.7% too much: that is beyond SumError,
-// which holds for roundings that are independent, as those of partial sums are.
+// A million equal terms. One float that is added to in order makes 3.7% too much. That is beyond SumError, which holds
+// for independent roundings, as those of partial sums are.
 TEST(Reduce, LongSumsAreAccurate) {
   constexpr int64_t kTerms = 1 << 20;
   for (const Dims& shape : {Dims{kTerms, 1}, Dims{kTerms, 2}, Dims{1, kTerms}}) {

@@ -21,7 +21,7 @@ double Rounded(double v) {
 }
 
 // T is the real type that `got` is stored in. Rounding is monotone, so that the results of all computations within the
-// bound lie between these two; beyond the largest number of T they are infinite, or that number.
+// bound lie between these two. Beyond the largest number of T they are infinite, or that number.
 template <typename T>
 bool RealWithin(double got, double want, double bound) {
   if (std::isnan(want)) return std::isnan(got);
@@ -39,7 +39,7 @@ bool Equal(const T& a, const T& b) {
   }
 }
 
-// Whether element i is right; `got` and `want` are of one type and there is no bound.
+// True if element i is right; `got` and `want` are of one type and there is no bound.
 template <typename T>
 bool Same(const Array& got, const Array& want, int64_t i) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -63,7 +63,7 @@ struct Parts<std::complex<R>> {
   static double Im(const std::complex<R>& v) { return static_cast<double>(v.imag()); }
 };
 
-// Whether `got` is within `bound.relative` of `want`, and `more` beyond that.
+// True if `got` is within `bound.relative` of `want`, and `more` beyond that.
 template <typename T, typename W>
 bool Within(const T& got, const W& want, double relative, double more) {
   using Real = typename Parts<T>::Real;

@@ -15,7 +15,7 @@ int64_t ImagesSize(const SampleDesc& d) { return d.images * d.height * d.width *
 int64_t NumPoints(const SampleDesc& d) { return d.batch * d.out_h * d.out_w; }
 int64_t ResultSize(const SampleDesc& d) { return NumPoints(d) * d.channels; }
 
-// What the coordinates' strides reach.
+// The elements that the coordinates' strides reach.
 int64_t Reach(const SampleDesc& d, const Dims& strides) {
   if (NumPoints(d) == 0) return 0;
   return 1 + (d.batch - 1) * strides[0] + (d.out_h - 1) * strides[1] + (d.out_w - 1) * strides[2];

@@ -65,7 +65,7 @@ TEST(Scan, ByHand) {
       ExpectByHand(d, {Values(type, x)}, {{type, 6}}, {{Values(type, c.want)}}, "by hand");
     }
   }
-  // log(e^log 1 + e^log 2) = log 3, and so on. What overflows as an exponential does not in its logarithm.
+  // log(e^log 1 + e^log 2) = log 3, and so on. Exponentials that overflow have logarithms that do not.
   for (DType type : kFloats) {
     ScanDesc d = Make(ScanKind::kLogSumExp, type, 1, 4, 1);
     d.exclusive = true;
@@ -96,7 +96,7 @@ TEST(Scan, Sums) {
   }
 }
 
-// Of whole numbers, whose sums float counts: a part of a long sum that is off, or one term, is wrong.
+// For whole numbers, whose sums float counts: a part of a long sum that is off, or one term, is wrong.
 TEST(Scan, SumsOfWholeNumbersAreExact) {
   for (DType type : kFloats) {
     EveryWay(ScanKind::kSum, type, [&](const ScanDesc& d, const std::string& what) {
@@ -105,8 +105,8 @@ TEST(Scan, SumsOfWholeNumbersAreExact) {
   }
 }
 
-// Of n factors: each multiplication errs by u of its result, of complex numbers by sqrt(5) u at most (Brent, Percival,
-// Zimmermann, "Error bounds on complex floating-point multiplication", Math. Comp. 76, 2007).
+// The error of n factors: each multiplication errs by u of its result, of complex numbers by sqrt(5) u at most. See
+// Brent, Percival, Zimmermann, "Error bounds on complex floating-point multiplication" (Math. Comp. 76, 2007).
 TEST(Scan, Products) {
   for (DType type : kNumbers) {
     EveryWay(ScanKind::kProd, type, [&](const ScanDesc& d, const std::string& what) {
@@ -133,8 +133,8 @@ TEST(Scan, Products) {
   }
 }
 
-// A step from totals a >= b to a + log1p(exp(b - a)): the logarithm is log 2 at most and errs by 4 u of that, with the
-// difference's rounding, and the sum by u of itself. What a total erred by before is not made larger. Partial results
+// A step from totals a >= b to a + log1p(exp(b - a)). The logarithm is log 2 at most and errs by 4 u of that, with the
+// difference's rounding, and the sum by u of itself. An earlier error of a total is not made larger. Partial results
 // are not larger than the largest element and log n.
 TEST(Scan, LogarithmsOfSumsOfExponentials) {
   for (DType type : kFloats) {

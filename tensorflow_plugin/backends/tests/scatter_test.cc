@@ -28,13 +28,13 @@ ScatterDesc Describe(ScatterKind kind, DType type, DType index_type, int64_t num
   return desc;
 }
 
-// Updates that divide: between 1 and 4, so that products stay in range too; for a maximum, which has to exceed what was
-// there, more than that.
+// Updates that divide are between 1 and 4, so that products stay in range too. Those of a maximum are more, to exceed
+// the values that were there.
 Array Updates(ScatterKind kind, DType type, int64_t n, uint32_t seed) {
   return Random(type, n, seed, 1, kind == ScatterKind::kMax ? 120 : 4);
 }
 
-// What the buffer starts as: of the integers, most are large enough for a small part to be more than nothing.
+// The buffer's first contents: most integers are large enough for a small part to be more than nothing.
 Array Before(DType type, int64_t n, uint32_t seed) {
   return IsInteger(type) ? Random(type, n, seed, -100, 100) : Random(type, n, seed);
 }

@@ -1,5 +1,5 @@
-// Solutions are put into their equations. What is left is small against the matrix times the solution: the bounds are
-// those of backward error analysis (Higham, chapters 8 and 9), an operation on complex numbers counting four times.
+// Solutions are put into their equations. The rest is small against the matrix times the solution. The bounds are those
+// of backward error analysis (Higham, chapters 8 and 9), an operation on complex numbers counting four times.
 #include <limits>
 
 #include "tensorflow_plugin/backends/tests/matrices.h"
@@ -35,8 +35,8 @@ Dense MatrixOf(const SolveDesc& d, const Array& a, int64_t i) {
   return d.adjoint ? whole.Adjoint() : whole;
 }
 
-// Of triangular systems: n u |a| |x|, element by element. Of others: 3 n u |l| |u| |x|, where partial pivoting keeps
-// |l| within 1 and |u|, with the matrices here, within the largest elements of a; and |l| |u| is a sum of n such.
+// For triangular systems: n u |a| |x|, element by element. For others: 3 n u |l| |u| |x|, where partial pivoting keeps
+// |l| within 1. With the matrices here |u| is within the largest elements of a, and |l| |u| is a sum of n such.
 void ExpectSolution(const SolveDesc& d, const Array& a, const Array& b, const std::string& what) {
   const double n = static_cast<double>(d.n), unit = Roundoff(d.type) * (IsComplex(d.type) ? 4 : 1);
   const bool triangular = d.kind == SolveKind::kLower || d.kind == SolveKind::kUpper;

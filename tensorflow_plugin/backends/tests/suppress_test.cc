@@ -17,8 +17,8 @@ void ExpectKept(const SuppressDesc& d, const Array& in, const std::vector<double
 }
 
 TEST(Suppress, Boxes) {
-  // The second covers half of the first, in any order of corners; the third lies apart; the fourth is the third; the
-  // fifth has no area; the last is the first.
+  // The second covers half of the first, in any order of corners, and the third lies apart. The fourth is the third,
+  // the fifth has no area, and the last is the first.
   const Array boxes = Values(DType::kFloat, {0, 0, 1, 2, 1, 1, 0, 0, 5, 5, 6, 6, 5, 5, 6, 6, 0, 0, 0, 2, 0, 0, 1, 2});
   ExpectKept(Make(6, 6, 0.5f), boxes, {1, 1, 1, 0, 1, 0});  // an overlap of just the threshold is none
   ExpectKept(Make(6, 6, 0.49f), boxes, {1, 0, 1, 0, 1, 0});
@@ -29,7 +29,7 @@ TEST(Suppress, Boxes) {
   ExpectKept(Make(6, 0, 0.49f), boxes, {0, 0, 0, 0, 0, 0});
 }
 
-// What is suppressed suppresses nothing.
+// A suppressed candidate suppresses nothing.
 TEST(Suppress, Pairs) {
   const Array overlaps = Values(DType::kFloat, {1, 0.9, 0.1, 0.9, 1, 0.9, 0.1, 0.9, 1});
   ExpectKept(Make(3, 3, 0.5f, true), overlaps, {1, 0, 1});

@@ -1,5 +1,5 @@
-// The checks pass on a correct library, and each finds the defect it is there for: sample_plugin.cc is a correct one
-// that can be made defective in eighty ways.
+// The checks pass on a correct library, and each finds the defect it is there for. The library of sample_plugin.cc is
+// correct and can be made defective in eighty ways.
 #include <sys/wait.h>
 
 #include <chrono>
@@ -281,7 +281,7 @@ const Lack kLacks[] = {
     {"one_queue", "streams.dependency_on_the_past", "a stream waits for later work of another too"},
 };
 
-// What a library need not have is not held against it; what cannot be examined without is said so.
+// An optional part that a library lacks is not held against it; a check that needs the part says so.
 TEST(Conformance, WhatIsNotOffered) {
   if (kSanitized) GTEST_SKIP() << "takes long";
   std::map<std::string, std::vector<Result>> runs;
@@ -330,8 +330,8 @@ TEST(Conformance, WhatDoesNotLoad) {
   }
 }
 
-// What a library needs of TensorFlow and does not use is not needed: sample_plugin.cc, linked against two libraries
-// that are nowhere.
+// Parts of TensorFlow that a library asks for and does not use are not needed: sample_plugin.cc, linked against two
+// libraries that are nowhere.
 TEST(Conformance, AbsentLibrariesOfTensorFlow) {
   if (kSanitized) GTEST_SKIP() << "as the one that passes";
   for (const Result& result : Examine(std::string(kFolder) + "tests/libneedy_plugin.so")) {

@@ -1,5 +1,5 @@
-// A small and correct PluggableDevice of two devices on host memory, with a thread per stream; and, where the
-// environment variable SAMPLE_DEFECT names one, the same with that one defect, for the tests of the checks.
+// A small and correct PluggableDevice of two devices on host memory, with a thread per stream. Where the environment
+// variable SAMPLE_DEFECT names a defect, it has that one, for the tests of the checks.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

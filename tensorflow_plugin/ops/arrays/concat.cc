@@ -5,7 +5,7 @@
 namespace xpu {
 namespace {
 
-// A dense array seen as [outer, middle, inner] around an axis: a part of it that is `extent` thick copies between
+// A dense array seen as [outer, middle, inner] around an axis. A part of it that is `extent` thick copies between
 // `whole` (offset and pitch along the axis) and a dense tensor of its own.
 struct Around {
   int64_t outer = 1, inner = 1;

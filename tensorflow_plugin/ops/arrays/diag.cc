@@ -77,8 +77,8 @@ Status CopyDiagonals(Context& ctx, size_t size, int64_t batch, const Band& band,
   return OkStatus();
 }
 
-// Copies a host scalar's bytes to `value` (16 bytes of zeros before). Of MatrixDiagPart alone any shape of one element
-// will do, as on the CPU.
+// Copies a host scalar's bytes to `value` (16 bytes of zeros before). MatrixDiagPart alone takes any shape of one
+// element, as on the CPU.
 Status ReadPaddingValue(const Tensor& t, bool any_rank, char* value) {
   XPU_REQUIRE(t.IsScalar() || (any_rank && t.num_elements() == 1),
               errors::InvalidArgument("padding_value must be a scalar, received shape: ", t.ShapeString()));

@@ -1,6 +1,7 @@
-// XlaDynamicSlice and XlaDynamicUpdateSlice, which are ordinary ops outside XLA: windows of an array that begin where
-// the device says, moved inside where they would reach out. Keras writes keys and values of attention with them, one
-// token after the other: where it is stays on the device, so that clusters need not be captured anew for each.
+// XlaDynamicSlice and XlaDynamicUpdateSlice, which are ordinary ops outside XLA. Their windows of an array begin where
+// the device says, and are moved inside where they would reach out. Keras writes keys and values of attention with
+// them, one token after the other. The position stays on the device, so that clusters need not be captured anew for
+// each.
 #include <numeric>
 
 #include "tensorflow_plugin/ops/arrays/util.h"

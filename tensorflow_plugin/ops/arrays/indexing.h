@@ -1,4 +1,4 @@
-// What the ops with index tensors share.
+// The common part of the ops with index tensors.
 #ifndef TENSORFLOW_PLUGIN_OPS_ARRAYS_INDEXING_H_
 #define TENSORFLOW_PLUGIN_OPS_ARRAYS_INDEXING_H_
 
@@ -10,7 +10,7 @@
 
 namespace xpu {
 
-// What to do about an index out of range: fail, or go on without it.
+// The treatment of an index out of range: fail, or go on without it.
 enum class BadIndices { kError, kIgnore };
 // Reads attribute bad_indices_policy. As on the CPU, an unspecified policy is an error.
 BadIndices ReadBadIndicesPolicy(Construction& c);
@@ -18,7 +18,7 @@ BadIndices ReadBadIndicesPolicy(Construction& c);
 // Waits for the stream and copies an integer tensor of any width to the host.
 Status FetchIntegers(Context& ctx, const Tensor& t, std::vector<int64_t>* values);
 
-// How a failure names its index: "<what>[0,1] = 9 is not in [0, 5)" where each index is one number, or
+// The name of an index in a failure. It is "<what>[0,1] = 9 is not in [0, 5)" where each index is one number. It is
 // "<what>[0,1] = [9, 2] does not index into <whole> [5,5]" where it is the last dimension of the index tensor.
 struct IndexNaming {
   const char* what = "indices";
@@ -29,7 +29,7 @@ struct IndexNaming {
   Dims whole_shape;
 };
 
-// What a command that was refused one of its indices fails with in TensorFlow's words. `shape` is that of the index
+// The failure, in TensorFlow's words, of a command that was refused one of its indices. `shape` is that of the index
 // tensor, `dims` are the extents that an index addresses.
 commands::DescribeError BadIndex(const Dims& shape, const Dims& dims, const IndexNaming& naming);
 

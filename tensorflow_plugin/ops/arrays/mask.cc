@@ -72,8 +72,8 @@ class MatrixBandPartKernel : public OpKernel {
   const Program* programs_[4] = {};  // by limits: 1 to the left, 2 to the right, 3 both
 };
 
-// off_value everywhere, then on_value where an index says so: indices become positions in the output (-1 for those
-// that are out of range), which Scatter writes.
+// off_value everywhere, then on_value where an index says so. Indices become positions in the output (-1 for those that
+// are out of range), which Scatter writes.
 class OneHotKernel : public OpKernel {
  public:
   explicit OneHotKernel(Construction& c) : axis_(c.Attr<int64_t>("axis")) {

@@ -1,4 +1,4 @@
-// What depends on the order of elements: TopK, InTopK, NthElement, and where numbers belong in sorted rows.
+// Ops that depend on the order of elements: TopK, InTopK, NthElement, and the place of numbers in sorted rows.
 #include <algorithm>
 #include <limits>
 
@@ -29,8 +29,8 @@ Need Sorts(needs::TypeRef type, needs::TypeRef index_type) {
   };
 }
 
-// The k largest or smallest elements of each row, sorted whether that is asked for or not, and their positions. k is an
-// input or an attribute.
+// The k largest or smallest elements of each row and their positions. They are sorted even if that is not asked for; k
+// is an input or an attribute.
 class TopKKernel : public OpKernel {
  public:
   explicit TopKKernel(Construction& c) {
@@ -103,7 +103,7 @@ class NthElementKernel : public OpKernel {
   const bool reverse_;
 };
 
-// Whether the target's prediction is among the k highest of its row. A row that is not finite says nothing, nor does a
+// True if the target's prediction is among the k highest of its row. A row that is not finite says nothing, nor does a
 // target that is no class.
 class InTopKKernel : public OpKernel {
  public:

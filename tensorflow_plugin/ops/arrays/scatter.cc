@@ -16,7 +16,7 @@ void AddTruthValues(ScatterKind* kind, DType* type) {
   *kind = ScatterKind::kMax;
 }
 
-// What Scatter, below, launches for the type of an attribute; with indices of one type or of both.
+// The launch of Scatter, below, for the type of an attribute; with indices of one type or of both.
 template <typename... IndexType>
 Need NeedsScatter(ScatterKind kind, const char* attr, IndexType... index_type) {
   return [=](Needs& n) {

@@ -10,7 +10,7 @@
 namespace xpu {
 namespace {
 
-// What a segment without rows holds: 0, 1, or the far end of T's range.
+// The value of a segment without rows: 0, 1, or the far end of T's range.
 template <typename T>
 T Identity(ScatterKind kind) {
   if constexpr (!IsComplex(DTypeOf<T>::value) && DTypeOf<T>::value != DType::kBool) {
@@ -59,7 +59,7 @@ class WideRows {
     narrow_ = CastProgram(DType::kFloat, type);
   }
 
-  // Of one computation: where it finds its rows and leaves its results.
+  // The places of one computation's rows and results.
   struct Buffers {
     Tensor data, out;
     Temporary wide_data, wide_out;

@@ -1,5 +1,5 @@
-// What there is of elements and rows, once each: UniqueV2, UniqueWithCounts, UniqueWithCountsV2; and rows dealt out by
-// numbers: DynamicPartition. Shapes of their results depend on data, so the kernels wait.
+// The distinct elements and rows: UniqueV2, UniqueWithCounts, UniqueWithCountsV2. Also rows dealt out by numbers:
+// DynamicPartition. Shapes of their results depend on data, so the kernels wait.
 #include "tensorflow_plugin/ops/arrays/indexing.h"
 #include "tensorflow_plugin/ops/ops.h"
 

@@ -1,4 +1,4 @@
-// What the array ops share: strided copies, fills, axes.
+// The common part of the array ops: strided copies, fills, axes.
 #ifndef TENSORFLOW_PLUGIN_OPS_ARRAYS_UTIL_H_
 #define TENSORFLOW_PLUGIN_OPS_ARRAYS_UTIL_H_
 

@@ -10,8 +10,8 @@
 namespace xpu {
 namespace {
 
-// The crop's rows along y or its columns along x: where point i of n lies in the image, of whose pixels `last` is the
-// last one. TensorFlow's gradient of boxes multiplies in another order.
+// The crop's rows along y or its columns along x: the place of point i of n in the image, whose last pixel is `last`.
+// TensorFlow's gradient of boxes multiplies in another order.
 struct AxisForm {
   bool single;   // n is 1: the point lies in the middle of the box
   bool nearest;  // points inside are moved to the nearest pixel
@@ -133,7 +133,7 @@ class CropKernel : public OpKernel {
     SampleDesc desc = SampleOf(image, out);
     Temporary points, checked;
     XPU_RETURN_IF_ERROR(MakePoints(ctx, boxes, &desc, &points));
-    // What is not finite is refused here alone: gradients pass over it.
+    // Only this op refuses values that are not finite: gradients pass over them.
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kInt32, {n}, &checked));
     const float* const corners = static_cast<const float*>(boxes.data());
     ElementwiseDesc check;
@@ -198,8 +198,8 @@ class CropKernel : public OpKernel {
     return AddUp(ctx, dx, grid, 2, desc.width - 1, out, 1);
   }
 
-  // Columns `column` and `column` + 2 of the boxes' gradient `out`, of those of points along an axis of the grid: each
-  // moves with both ends of the box, the more the nearer it is to one.
+  // Columns `column` and `column` + 2 of the boxes' gradient `out`, from the gradient of points along an axis of the
+  // grid. Each point moves with both ends of the box, the more the nearer it is to one.
   Status AddUp(Context& ctx, const Temporary& of_points, const Dims& grid, int axis, int64_t last, const Tensor& out,
                int64_t column) const {
     const int64_t n = grid[axis];

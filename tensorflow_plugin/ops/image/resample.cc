@@ -32,7 +32,7 @@ float Lanczos(float x) {
   if (x <= 1e-3f) return 1;
   return kRadius * std::sin(kPi * x) * std::sin(kPi * x / kRadius) / (kPi * kPi * x * x);
 }
-// Of a deviation of a half.
+// For a deviation of a half.
 float Gaussian(float x) { return x >= 1.5f ? 0 : static_cast<float>(std::exp(-x * x / (2.0 * 0.5 * 0.5))); }
 float Box(float x) { return x < 0.5f ? 1 : x == 0.5f ? 0.5f : 0; }
 float Triangle(float x) { return x < 1 ? 1 - x : 0; }

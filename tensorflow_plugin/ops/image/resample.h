@@ -1,5 +1,5 @@
-// Images resampled with weights that the host works out: of each pixel of the output along an axis, which pixels of the
-// input it is made of.
+// Images resampled with weights that the host works out. Each pixel of the output along an axis has the pixels of the
+// input that make it.
 #ifndef TENSORFLOW_PLUGIN_OPS_IMAGE_RESAMPLE_H_
 #define TENSORFLOW_PLUGIN_OPS_IMAGE_RESAMPLE_H_
 

@@ -1,4 +1,4 @@
-// What the ops on images share: points at which images are sampled.
+// The common part of the ops on images: points at which images are sampled.
 #ifndef TENSORFLOW_PLUGIN_OPS_IMAGE_UTIL_H_
 #define TENSORFLOW_PLUGIN_OPS_IMAGE_UTIL_H_
 

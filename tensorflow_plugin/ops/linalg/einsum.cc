@@ -1,5 +1,5 @@
-// Einsum: sums over one input are a Reduce, products of two inputs a MatMul (or an elementwise product where nothing
-// is summed), on strided views; tensors are copied to another order only where a MatMul can not walk them as they are.
+// Einsum on strided views. Sums over one input are a Reduce, products of two inputs a MatMul, or an elementwise product
+// where nothing is summed. Tensors are copied to another order only where a MatMul cannot walk them as they are.
 #include <algorithm>
 #include <limits>
 
@@ -112,7 +112,7 @@ class EinsumKernel : public OpKernel {
       return OkStatus();
     }
 
-    // Sums `program` of the operands over the labels that are not in `kept`, to a dense result in the order of
+    // Sums `program` of the operands over the labels that are not in `kept`. The result is dense and in the order of
     // `order`, which has the labels of both.
     Status Sum(const Program* program, const std::vector<int>& order, const View& kept, const EinsumOperand& a,
                const EinsumOperand* b, void* result) {
@@ -172,8 +172,9 @@ class EinsumKernel : public OpKernel {
         free_left = free_left || !right.view.Has(axis.label);
         free_right = free_right || !left.view.Has(axis.label);
       }
-      // An outer product is a MatMul too. Many products with a vector are, where each matrix is dense in memory; else
-      // they are faster as one sum. half and bfloat16 would round each product before a sum: MatMul does not.
+      // An outer product is a MatMul too. Many products with a vector are, where each matrix is dense in memory;
+      // otherwise they are faster as one sum. For half and bfloat16 that would round each product before a sum; MatMul
+      // does not.
       const bool both = free_left && free_right;
       const bool dense =
           free_left ? BatchIsOuter(left.view, right.view) : free_right && BatchIsOuter(right.view, left.view);
@@ -181,7 +182,7 @@ class EinsumKernel : public OpKernel {
       return by_matmul ? Multiply(left, right) : Elementwise(left, right, contracts);
     }
 
-    // Whether the batch axes of `view` (in the other input and the output too) come before its matrix in memory.
+    // True if the batch axes of `view` (in the other input and the output too) come before its matrix in memory.
     bool BatchIsOuter(const View& view, const View& other) const {
       int64_t batch = std::numeric_limits<int64_t>::max(), matrix = 0;
       for (const Axis& axis : view) {

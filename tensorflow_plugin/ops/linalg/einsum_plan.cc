@@ -42,7 +42,7 @@ Status Expand(const Subscripts& subscripts, int rank, int input, Subscripts* lab
   return OkStatus();
 }
 
-// Whether `a` and `b` walk `axes` (outermost first) as one dimension; its strides. A view may be null.
+// `merged`, if `a` and `b` walk `axes` (outermost first) as one dimension, with its strides. A view may be null.
 struct MergedAxis {
   int64_t extent = 1;
   int64_t stride[2] = {0, 0};
@@ -69,8 +69,8 @@ std::vector<int> ByStride(std::vector<int> labels, const View& view) {
   return labels;
 }
 
-// Splits `labels` (free axes of `input`, in the output's order): the longest tail that both views walk as one goes to
-// `run`, the rest becomes batch dimensions.
+// Splits `labels` (free axes of `input`, in the output's order). The longest tail that both views walk as one goes to
+// `run`; the rest becomes batch dimensions.
 void InnerRun(const std::vector<int>& labels, const View& input, const View& output, MergedAxis* run,
               std::vector<int>* batch) {
   size_t first = labels.size();

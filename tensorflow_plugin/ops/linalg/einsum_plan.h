@@ -25,7 +25,7 @@ struct Equation {
 };
 Status Parse(const std::string& text, Equation* equation);
 
-// The axes of a tensor by label, each label once: a repeated label is a walk along the diagonal, whose stride is the
+// The axes of a tensor by label, each label once. A repeated label is a walk along the diagonal, whose stride is the
 // sum of the strides. Axes of extent 1 are left out: they neither move nor multiply.
 struct Axis {
   int label;
@@ -62,7 +62,7 @@ struct Problem {
 };
 Status Resolve(const Equation& equation, const Dims* shapes, int num_inputs, Problem* problem);
 
-// What stands between two views and one MatMul.
+// The obstacle between two views and one MatMul.
 enum class Obstacle : uint8_t { kNone, kLeft, kRight, kOutput };
 
 struct Contraction {
@@ -72,9 +72,9 @@ struct Contraction {
   // For kOutput: the dense view to compute to first.
   View packed;
 };
-// Fills in `out->matmul` such that it computes `output` (every label of it is in an input) from `left` and `right`
-// (every label that is in one of them alone is in `output`), or says which tensor must be in another order first. After
-// at most one copy of each there is no obstacle.
+// Fills in `out->matmul` such that it computes `output` from `left` and `right`, or says which tensor must be in
+// another order first. Every label of the output is in an input, and every label that is in one input alone is in
+// `output`. After at most one copy of each there is no obstacle.
 Obstacle PlanContraction(const View& left, const View& right, const View& output, Contraction* out);
 
 }  // namespace xpu::einsum

@@ -143,7 +143,7 @@ class SvdKernel : public OpKernel {
   const bool vectors_, full_;
 };
 
-// What is made of the diagonal of u: the logarithm of the product of its magnitudes, and its direction.
+// The result from the diagonal of u: the logarithm of the product of its magnitudes, and its direction.
 const Program* LogMagnitude(DType type) {
   ProgramBuilder b;
   b.Output(b.Apply(Opcode::kLog, b.Apply(Opcode::kAbs, b.Input(type))));

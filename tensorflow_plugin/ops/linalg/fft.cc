@@ -1,5 +1,5 @@
-// Fourier transforms: those of one to three axes, and the ND ones of any number. What the transform does not take is
-// left away, and what an ND one lacks is zero.
+// Fourier transforms: those of one to three axes, and the ND ones of any number. Elements beyond the transform's length
+// are left away, and elements that an ND one lacks are zero.
 #include <algorithm>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// What the ops on batches of matrices share.
+// The common part of the ops on batches of matrices.
 #ifndef TENSORFLOW_PLUGIN_OPS_LINALG_LINALG_H_
 #define TENSORFLOW_PLUGIN_OPS_LINALG_LINALG_H_
 

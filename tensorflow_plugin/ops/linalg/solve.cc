@@ -214,7 +214,7 @@ class TridiagonalMatMulKernel : public OpKernel {
     desc.in_strides[1] = {n * columns, columns, 1};
     XPU_RETURN_IF_ERROR(ctx.Launch(desc, {ctx.input(1).data(), x.data()}, {y.mutable_data()}));
     if (n == 1) return OkStatus();
-    // What is computed is dense, as outputs are: the rows next to the ends apart.
+    // The computation is dense, as outputs are: the rows next to the ends apart.
     for (const bool above : {true, false}) {
       Temporary sum;
       XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(x.dtype(), {m.batch, n - 1, columns}, &sum));

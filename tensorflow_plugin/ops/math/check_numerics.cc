@@ -25,7 +25,7 @@ std::string List(const std::vector<std::string>& names) {
   return list;
 }
 
-// What is asked of the elements: that all are, or that any is.
+// The question about the elements: that all are, or that any is.
 enum Test { kFinite, kNegative, kPositive, kNan, kNumTests };
 constexpr Formula kTests[kNumTests] = {IsFinite, IsNegativeInfinity, IsPositiveInfinity, IsNan};
 

@@ -1,5 +1,5 @@
 // How often numbers occur: Bincount, DenseBincount, HistogramFixedWidth. Each element becomes the index of its bin, and
-// a scatter counts. What no bin is for gets an index that the scatter passes over (-1), or one that it refuses.
+// a scatter counts. An element without a bin gets an index that the scatter passes over (-1), or one that it refuses.
 #include "tensorflow_plugin/ops/arrays/indexing.h"
 #include "tensorflow_plugin/ops/math/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
@@ -38,7 +38,7 @@ Status Count(Context& ctx, ScatterKind kind, const Temporary& indices, const voi
   return ctx.Launch(cast, {counts.data()}, {out.mutable_data()});
 }
 
-// Of elements x, of which all have the same bins. A negative one gets the index beyond.
+// For elements x that all have the same bins. A negative one gets the index beyond.
 const Program* BinProgram(DType type) {
   ProgramBuilder b;
   const FormulaValue x{&b, b.Input(type)}, size{&b, b.Input(type)};
@@ -46,8 +46,8 @@ const Program* BinProgram(DType type) {
   return b.Build();
 }
 
-// Of rows of elements x, of which a row has `size` bins and its first one the index `offset`. A negative element gets
-// an index beyond those of all rows, `total` or more.
+// For rows of elements x: a row has `size` bins, and its first one has the index `offset`. A negative element gets an
+// index beyond those of all rows, `total` or more.
 const Program* BinOfRowProgram(DType type) {
   ProgramBuilder b;
   const FormulaValue x = Cast({&b, b.Input(type)}, DType::kInt64);
@@ -197,7 +197,7 @@ class HistogramKernel : public OpKernel {
   const Program* bins_ = nullptr;
 };
 
-// What a count of elements of this type asks for.
+// The needs of a count of elements of this type.
 void Counts(Needs& n, DType type) {
   n.AskProgram(BinProgram(type));
   n.AskProgram(BinOfRowProgram(type));

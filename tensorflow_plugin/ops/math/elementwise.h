@@ -1,4 +1,4 @@
-// What the elementwise op families share: tables of ops and the kernels that run their programs.
+// The common part of the elementwise op families: tables of ops and the kernels that run their programs.
 #ifndef TENSORFLOW_PLUGIN_OPS_MATH_ELEMENTWISE_H_
 #define TENSORFLOW_PLUGIN_OPS_MATH_ELEMENTWISE_H_
 

@@ -1,7 +1,7 @@
 // Numbers as they come back from quantization: FakeQuantWithMinMax*, QuantizeAndDequantize*, and their gradients.
 //
-// What follows from a range (scale, zero point, ...) is computed on the device, by a program over the ranges: one of
-// them, or one for each channel. So a range that is learned is never fetched.
+// The numbers that follow from a range (scale, zero point, ...) are computed on the device. A program does it over the
+// ranges: one of them, or one for each channel. So a range that is learned is never fetched.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -119,7 +119,7 @@ const Program* NudgeOf(float min, float max, const QuantizedRange& steps) {
 }
 
 // In: elements, the rows. A single range from variables divides by the scale, the others multiply by its inverse, as on
-// the CPU: it decides on which side of a step an element falls.
+// the CPU. That decides on which side of a step an element falls.
 const Program* FakeQuantize(bool divide) {
   ProgramBuilder b;
   const FormulaValue x = Input(&b, DType::kFloat);
@@ -262,8 +262,8 @@ class FakeQuantGradient : public FakeQuantKernel {
 
 enum QuantRow { kQuantScale, kInverse, kRangeLow, kRangeHigh };
 
-// Rows from the ends of ranges: the factor that takes a range into the integers [low, high], its inverse, and the range
-// that then belongs to the integers. The end that asks for the smaller factor decides.
+// Rows from the ends of ranges. They are the factor that takes a range into the integers [low, high], its inverse, and
+// the range that then belongs to the integers. The end that asks for the smaller factor decides.
 const Program* Quantization(DType type, double low, double high) {
   ProgramBuilder b;
   const FormulaValue min = Input(&b, type), max = Input(&b, type);

@@ -6,7 +6,7 @@
 
 namespace xpu {
 
-// Of each axis of a shape, whether it is meant.
+// For each axis of a shape: true if it is meant.
 using AxisSet = SmallVector<bool, 32>;
 
 // Reduces the axes in `reduced` of desc->source, whose program, shape and strides are set. Neighbouring axes that are

@@ -1,4 +1,4 @@
-// What ops share that go through a sequence step by step: programs over views of arrays, products of matrices.
+// The common part of ops that go through a sequence step by step: programs over views of arrays, products of matrices.
 #ifndef TENSORFLOW_PLUGIN_OPS_MATH_STEPS_H_
 #define TENSORFLOW_PLUGIN_OPS_MATH_STEPS_H_
 

@@ -115,8 +115,8 @@ Status Resolve(const Geometry& g, ConvolutionForm form, int64_t groups, const Di
   return OkStatus();
 }
 
-// A filter of one pixel is a matrix, which each pixel's channels are multiplied with: the convolution as a product, of
-// the same operands or, if `swapped`, the other way round. False if it is none.
+// A filter of one pixel is a matrix, which each pixel's channels are multiplied with. So the convolution is a product
+// of the same operands, or, if `swapped`, the other way round. False if it is none.
 bool AsProduct(const ConvolutionDesc& d, MatMulDesc* product, bool* swapped) {
   if (d.groups != 1 || d.order != ChannelOrder::kLast) return false;
   int64_t pixels = d.batch;
@@ -284,7 +284,7 @@ class ConvolutionGradientKernel : public OpKernel {
     return OkStatus();
   }
 
-  // Whether the gradient has the shape of the forward pass's output.
+  // Fails if the gradient has another shape than the forward pass's output.
   Status CheckGradient(const ConvolutionDesc& d, const Tensor& dy) const {
     const Layout& layout = geometry_.layout;
     XPU_REQUIRE(dy.dim(0) == d.batch,

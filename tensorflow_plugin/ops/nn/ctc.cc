@@ -1,7 +1,7 @@
 // Connectionist temporal classification: the loss of sequences of labels, and its gradient.
 //
-// What the labels say is in host memory and becomes small arrays of masks. A state of a sequence is a label or one of
-// the blanks around each; all recursions are over [batch, states] arrays, one program per step in time, in logarithms:
+// The labels are in host memory and become small arrays of masks. A state of a sequence is a label or one of the blanks
+// around each. All recursions are over [batch, states] arrays, one program per step in time, in logarithms:
 //
 //   alpha[t, s] = y[t, s] + log(sum of exp(alpha[t - 1, s - 2 .. s]))    of the ways to s at t, that at t included
 //   beta[t, s]  = log(sum of exp(beta[t + 1, s .. s + 2] + y[t + 1, s .. s + 2]))    of those from there to the end
@@ -56,7 +56,8 @@ struct Programs {
       const FormulaValue sum = LogSumExp({in[0] + in[1], in[2] + in[3]});
       return std::vector<FormulaValue>{Select(in[4] == 1.0, -sum, sum.Const(0))};
     });
-    // alpha, beta, loss: how likely a state is at a time. Of what no path leads to: 0, as if the loss were less.
+    // alpha, beta, loss: how likely a state is at a time. A state that no path leads to has 0, as if the loss were
+    // less.
     occupation = WriteProgram(
         type, 3, [](const auto& in) { return std::vector<FormulaValue>{Exp(in[0] + in[1] + Minimum(in[2], 1e30))}; });
     // The logarithm of a class's probability, how likely the labels make it, 1 where a sequence is.

@@ -69,7 +69,7 @@ const Program* InputPositionProgram() {
   const FormulaValue height = integer(), width = integer(), channels = integer();
   const FormulaValue row = Cast(Floor((best + 0.5) / Cast(columns, DType::kDouble)), DType::kInt64);
   const FormulaValue column = Cast(best, DType::kInt64) - row * columns;
-  // Of windows without a maximum, TensorFlow means the first pixel inside.
+  // For windows without a maximum, TensorFlow means the first pixel inside.
   const FormulaValue y = Maximum(top + row * row_rate, 0.0), x = Maximum(left + column * column_rate, 0.0);
   const FormulaValue position = ((image * height + y) * width + x) * channels + channel;
   b.Output(Select(y < height && x < width, position, position.Const(-1)).reg);
@@ -177,7 +177,7 @@ class DilationKernel : public OpKernel {
     return ctx.Launch(desc, {positions.data(), gradient.data()}, {out.mutable_data()});
   }
 
-  // Of each window the largest sum and, if `best` is not null, the number of its first cell with that.
+  // The largest sum of each window and, if `best` is not null, the number of its first cell with that.
   Status Largest(Context& ctx, const Patches& patches, const Tensor& image, const Tensor& filter, void* largest,
                  void* best) const {
     Temporary padded, numbers;

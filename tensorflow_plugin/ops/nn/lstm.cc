@@ -1,8 +1,8 @@
 // LSTM cells and sequences of them, with their gradients, as one op each: products of matrices and one program per
 // step.
 //
-// Of a sequence, the inputs' part of the gates is one product over all steps, and so are the gradients of the weights
-// and of the inputs: what is left to each step is the product with the state before.
+// The inputs' part of the gates is one product over all steps of a sequence. So are the gradients of the weights and of
+// the inputs: each step has only the product with the state before.
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -174,7 +174,7 @@ class LstmKernel : public LstmBase {
       XPU_RETURN_IF_ERROR(RunOver(ctx, step_, {s.batch, s.cells}, in, results));
       cs = results[1], h = results[6];
     }
-    // What comes after the end.
+    // The steps after the end.
     const int64_t rest = (s.time - s.steps) * s.state();
     for (int i = 0; rest > 0 && i < 7; ++i) {
       XPU_RETURN_IF_ERROR(ctx.Zero(At(out[i].data(), s.steps * s.state()), rest * SizeOf(type_)));
@@ -263,7 +263,7 @@ class LstmGradientKernel : public LstmBase {
     return SumOfProducts(ctx, rows, s, dgates, output_gate(), cs, out[2].mutable_data());
   }
 
-  // Whether inputs from `first` on have the shape of a state, over time or not.
+  // Fails unless inputs from `first` on have the shape of a state, over time or not.
   static Status CheckStates(Context& ctx, int first, int count, const Dims& shape) {
     const char* const names[] = {"i", "cs", "f", "o", "ci", "co", "h", "cs_grad", "h_grad"};
     for (int i = 0; i < count; ++i) {

@@ -9,7 +9,7 @@
 namespace xpu {
 namespace {
 
-// What x is, as the primitive sees it. All spatial dimensions are one to it.
+// Resolves the layout of x, as the primitive sees it. All spatial dimensions are one to it.
 Status ResolveInput(const Tensor& x, ChannelOrder order, NormalizeDesc* desc, Layout* layout) {
   XPU_REQUIRE(x.rank() == 4 || x.rank() == 5,
               errors::InvalidArgument("input must be 4 or 5-dimensional", x.ShapeString()));
@@ -129,7 +129,7 @@ class BatchNormKernel : public BatchNormBase {
   const Program* nan_;
 };
 
-// What TensorFlow's remapper makes of a normalisation and what follows it: a residual's addition, a Relu.
+// TensorFlow's remapper makes this of a normalisation and the ops after it: a residual's addition, a Relu.
 class BatchNormExKernel : public BatchNormKernel {
  public:
   explicit BatchNormExKernel(Construction& c) : BatchNormKernel(c, 3) {

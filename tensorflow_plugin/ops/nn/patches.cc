@@ -35,7 +35,7 @@ Dims Patches::OutputShape() const {
 
 Status ViewPatches(Context& ctx, const Patches& p, const Tensor& image, const void* outside, Temporary* padded,
                    PatchView* view) {
-  // What the windows reach, in the image's own coordinates; and the part of that which is image.
+  // The part that the windows reach, in the image's own coordinates; and the part of that which is image.
   Dims reached = {p.batch}, inside = {p.batch};
   bool beyond = false;
   for (int i = 0; i < p.spatial_rank; ++i) {

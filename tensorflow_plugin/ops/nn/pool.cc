@@ -352,7 +352,7 @@ class MaximaKernel : public PositionsKernel {
   }
 };
 
-// What a position that is none fails with.
+// The failure of a position that is none.
 Status NoPosition(const Status& failure, int64_t size) {
   if (failure.code() != Code::kInvalidArgument) return failure;
   return errors::InvalidArgument("Invalid output gradient index: argmax has elements outside of [0, ", size, ")");
@@ -471,7 +471,7 @@ Need Pools(const PoolOp& op) {
   };
 }
 
-// What positions are made by, for the images of `rank` dimensions.
+// The command that makes positions, for the images of `rank` dimensions.
 Need Positions(int rank, DType type) {
   return [=](Needs& n) {
     PoolDesc desc;

@@ -43,14 +43,14 @@ std::vector<int64_t> WindowAttr(Construction& c, const char* name);
 // may be anything, as they may in pooling.
 Padding PaddingAttr(Construction& c, const Layout& layout, bool ignore_unused = false);
 
-// What a convolution's form says where TensorFlow's kernels differ.
+// The words of a convolution's form where TensorFlow's kernels differ.
 struct WindowWording {
   const char* positive;        // of strides that are not
   bool unimplemented = false;  // strides of batch and channels are Unimplemented, not InvalidArgument
 };
 
-// An attribute with one value per axis of the layout (strides, dilations, ksize): its spatial values, checked to be
-// positive, and 1 for the batch and the channels. `what` names it in messages.
+// The spatial values of an attribute with one value per axis of the layout (strides, dilations, ksize). They are
+// checked to be positive, and 1 for the batch and the channels. `what` names it in messages.
 Status SpatialValues(const std::vector<int64_t>& values, const char* what, const Layout& layout,
                      const WindowWording& wording, int64_t spatial[kMaxSpatial]);
 

@@ -142,8 +142,8 @@ class StatelessKernel : public OpKernel {
   const bool from_key_;
 };
 
-// The same from a key and a counter on the device: nobody on the host has to know them, nor need a cluster be captured
-// for each.
+// The same from a key and a counter on the device. The host need not know them, and a cluster need not be captured for
+// each.
 class DeviceKeyKernel : public OpKernel {
  public:
   DeviceKeyKernel(Construction&, RandomKind kind) : kind_(kind) {}
@@ -172,8 +172,8 @@ class DeviceKeyKernel : public OpKernel {
   const RandomKind kind_;
 };
 
-// StatelessRandomGetKeyCounter of a seed on the device: four words of the scrambler, of which the first two are the key
-// and the others the counter's high half.
+// StatelessRandomGetKeyCounter of a seed on the device. It makes four words of the scrambler: the first two are the
+// key, and the others the counter's high half.
 class DeviceSeedKernel : public OpKernel {
  public:
   explicit DeviceSeedKernel(Construction& c) : to_counter_(CastProgram(c.Attr<DType>("Tseed"), DType::kUint64)) {}

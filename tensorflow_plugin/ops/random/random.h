@@ -1,4 +1,4 @@
-// What the ops that draw random numbers share, wherever their sequence starts: in a seed, a key or a variable.
+// The common part of the ops that draw random numbers, wherever their sequence starts: in a seed, a key or a variable.
 #ifndef TENSORFLOW_PLUGIN_OPS_RANDOM_RANDOM_H_
 #define TENSORFLOW_PLUGIN_OPS_RANDOM_RANDOM_H_
 
@@ -16,7 +16,7 @@ namespace xpu {
 // start depends on it.
 inline constexpr uint64_t kGroupsPerNumber = 256;
 
-// What an algorithm's argument may say. XLA alone knows ThreeFry.
+// The values of an algorithm's argument. XLA alone knows ThreeFry.
 inline constexpr int64_t kPhiloxAlgorithm = 1, kThreeFryAlgorithm = 2, kAutoSelectAlgorithm = 3;
 
 // Where a sequence starts.

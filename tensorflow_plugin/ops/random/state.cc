@@ -1,5 +1,5 @@
-// Ops on the state of a tf.random.Generator, a variable of int64 [counter low, counter high, key]: RngReadAndSkip and
-// RngSkip, which only move the counter, on the device, so that nothing waits for it; Stateful*, which draw.
+// Ops on the state of a tf.random.Generator, a variable of int64 [counter low, counter high, key]. RngReadAndSkip and
+// RngSkip only move the counter, on the device, so that nothing waits for it; Stateful* draw.
 #include <cstdint>
 
 #include "tensorflow_plugin/framework/variables.h"

@@ -8,7 +8,7 @@
 namespace xpu {
 namespace {
 
-// Of x and a random number from [0, 1). What is beyond the integers becomes the last of them, NaN 0.
+// Rounds x by a random number from [0, 1). Numbers beyond the integers become the last of them, NaN 0.
 const Program* RoundProgram(DType from, DType to) {
   ProgramBuilder b;
   const DType wide = WideType(from);

@@ -15,7 +15,7 @@ namespace {
 // TensorFlow's numbers of the vectors there are.
 enum Mode : int64_t { kCurtHealth = 2, kConciseHealth = 3, kFullHealth = 4, kShape = 5, kThreeSlots = 8 };
 
-// What elements are counted by. Infinities and NaN are of floating types alone.
+// A test by which elements are counted. Infinities and NaN are of floating types alone.
 using Test = FormulaValue (*)(const FormulaValue& x);
 constexpr Test kNotFinite = [](const FormulaValue& x) { return LogicalNot(Apply(Opcode::kIsFinite, x)); };
 constexpr Test kTests[] = {
@@ -105,7 +105,7 @@ class NumericSummaryKernel : public OpKernel {
   }
 
  private:
-  // What is counted, the last slots of the vector.
+  // The tests of the elements that are counted, the last slots of the vector.
   std::vector<Test> Tests() const {
     if (mode_ == kCurtHealth) return {kNotFinite};
     if (mode_ == kConciseHealth || mode_ == kThreeSlots) return {kTests, kTests + kOfFloats};

@@ -27,8 +27,8 @@ void RegisterHostOps(Registry& registry) {
       .OnHost()
       .Kernel<CpuKernel>();
 
-  // TensorFlow has these for every device, but not for these types, of which AddN is here; the memory optimizer makes
-  // a temporary variable of an AddN. A temporary variable of int32 is in device memory: nobody but AssignAdd reads it.
+  // TensorFlow has these for every device, but not for these types, of which AddN is here. The memory optimizer makes a
+  // temporary variable of an AddN. A temporary variable of int32 is in device memory: nobody but AssignAdd reads it.
   const TypeList missing = {DType::kInt8, DType::kInt16, DType::kUint8, DType::kUint16, DType::kUint64};
   for (const char* op : {"Variable", "VariableV2"}) registry.Op(op).Types("dtype", missing).Kernel<CpuKernel>();
   registry.Op("IsVariableInitialized").Types("dtype", missing).Host({"is_initialized"}).Kernel<CpuKernel>();

@@ -1,6 +1,6 @@
 // Datasets and iterators on the device: what tf.data.experimental.prefetch_to_device and copy_to_device and the
-// iterators of tf.distribute consist of. Their kernels move references to tensors about and never look into them; what
-// copies elements to the device is the RemoteCall inside, which TensorFlow has for every device.
+// iterators of tf.distribute consist of. Their kernels move references to tensors about and never look into them. The
+// RemoteCall inside, which TensorFlow has for every device, copies elements to the device.
 #include "tensorflow_plugin/ops/ops.h"
 
 namespace xpu {

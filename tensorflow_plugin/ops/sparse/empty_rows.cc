@@ -11,7 +11,7 @@ namespace {
 
 constexpr DType kInt = DType::kInt64;
 
-// Of a row's number of entries: whether it has none; how many it is to have; whether it has none, as a number.
+// A formula of a row's number of entries: if it has none; how many it is to have; if it has none, as a number.
 using CountFormula = FormulaValue (*)(const FormulaValue& count);
 const Program* OfCount(CountFormula formula) {
   ProgramBuilder b;
@@ -84,7 +84,7 @@ class FillEmptyRowsKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, out_shape, &out_indices));
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(1, {entries + added}, &out_values));
     if (entries > 0) XPU_RETURN_IF_ERROR(Place(ctx, row_of.tensor(), rows, emptied.data(), reverse));
-    // What an empty row gets every row gets first.
+    // Every row first gets the value for empty rows.
     if (added > 0) {
       XPU_RETURN_IF_ERROR(CopyView(ctx, SizeOf(values.dtype()), {entries + added}, fill.data(), {{0}, 0},
                                    out_values.mutable_data(), {{1}, 0}));
@@ -155,8 +155,8 @@ class FillEmptyRowsKernel : public OpKernel {
     return ctx.Launch(TotalsDesc(rows, false), {numbers.data()}, {emptied->data()});
   }
 
-  // Where each entry goes: its place among the entries in the order of their rows, and one more for each empty row
-  // before its own, which is not empty.
+  // The place of each entry. That is its place among the entries in the order of their rows, and one more for each
+  // empty row before its own.
   Status Place(Context& ctx, const Tensor& row_of, int64_t rows, const void* emptied, const Tensor& reverse) {
     const int64_t entries = row_of.dim(0);
     Temporary sorted, positions, places, numbers;

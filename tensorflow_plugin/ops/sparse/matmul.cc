@@ -9,8 +9,8 @@
 namespace xpu {
 namespace {
 
-// Products are made in blocks of this many elements, little enough to stay in a cache, and then summed up; of many
-// products there are no more blocks than these, each three commands.
+// Products are made in blocks of this many elements, little enough to stay in a cache, and then summed up. There are
+// never more blocks than these, each three commands.
 constexpr int64_t kBlock = 768 << 10, kMostBlocks = 128;
 
 // An element of b times a value of a, either of them conjugated, in the type of sums.

@@ -21,7 +21,7 @@ const Program* ScaleProgram(DType from, DType to, Mean mean) {
   return b.Build();
 }
 
-// Segment ids as scatter may see them: one that is smaller than the one before it (the input after the first) gets a
+// Segment ids as scatter may see them. One that is smaller than the one before it (the input after the first) gets a
 // number that no segment has.
 constexpr int64_t kNotIncreasing = -(int64_t{1} << 40);
 const Program* CheckedIdProgram(DType type) {
@@ -31,7 +31,7 @@ const Program* CheckedIdProgram(DType type) {
   return b.Build();
 }
 
-// What the three kernels share.
+// The common part of the three kernels.
 class SparseSegmentBase : public OpKernel {
  protected:
   SparseSegmentBase(Construction& c, Mean mean)
@@ -256,7 +256,7 @@ class SparseSegmentGradKernel : public SparseSegmentBase {
     Temporary scaled, counts, gathered, sums;
     if (n > 0 && (compact_ || size > 0)) {
       if (mean_ != Mean::kSum) XPU_RETURN_IF_ERROR(CountIds(ctx, ids.data(), id_type_, n, segments, bad_id, &counts));
-      // Of the sum's and of segments without elements the ids are checked by the gather alone.
+      // For the sum, and for segments without elements, the gather alone checks the ids.
       XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(wide_, {segments, inner}, &scaled));
       XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(wide_, {n, inner}, &gathered));
       if (mean_ != Mean::kSum) {
@@ -285,7 +285,7 @@ class SparseSegmentGradKernel : public SparseSegmentBase {
     const void* indices;
     DType type;
     int64_t count;
-    // Of the compact form: the numbers of indices, the indices in order, and which of these are the first of their
+    // For the compact form: the numbers of indices, the indices in order, and which of these are the first of their
     // kind.
     Temporary numbers, sorted, firsts;
   };

@@ -147,7 +147,7 @@ class SparseSplitKernel : public OpKernel {
   const Program* const part_;
 };
 
-// Whether a coordinate is in [begin, end).
+// True if a coordinate is in [begin, end).
 const Program* InsideProgram() {
   ProgramBuilder b;
   const FormulaValue x{&b, b.Input(kInt)}, begin{&b, b.Input(kInt)}, end{&b, b.Input(kInt)};
@@ -200,7 +200,7 @@ class SparseSliceKernel : public OpKernel {
     for (int64_t extent : size) {
       XPU_REQUIRE(extent >= 0, errors::InvalidArgument("Expected a non-negative size, got ", extent));
     }
-    // What the coordinates are to lose, where they begin, where they end (which wraps around, as on the CPU).
+    // The amounts that the coordinates lose, where they begin, and where they end (which wraps around, as on the CPU).
     std::vector<int64_t> numbers(3 * rank), out_shape(rank);
     for (int64_t d = 0; d < rank; ++d) {
       numbers[d] = -begin[d];
@@ -256,7 +256,7 @@ ReduceDesc ExtentsDesc(int64_t entries, int64_t rank) {
   return desc;
 }
 
-// Whether two rows are the same.
+// True if two rows are the same.
 ReduceDesc SameDesc(int64_t rows, int64_t rank) {
   ReduceDesc desc;
   desc.kind = ReduceKind::kAll;
@@ -315,7 +315,7 @@ class SparseSliceGradKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(kInt, {n}, &positions));
     XPU_RETURN_IF_ERROR(TakeRows(ctx, SizeOf(kInt), order.data(), entries, 1, ranks.data(), n, positions.data()));
 
-    // Whether they are there.
+    // True for those that are there.
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(kInt, part.dims(), &rows));
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kBool, {n}, &same));
     XPU_RETURN_IF_ERROR(TakeRows(ctx, SizeOf(kInt), whole.data(), entries, rank, positions.data(), n, rows.data()));

@@ -14,8 +14,8 @@ const Program* PositionProgram(DType type) {
   return b.Build();
 }
 
-// 0 for a position that is beyond the one before it, else what says which it is and what is wrong: below 0, and odd
-// where the two are not equal.
+// 0 for a position that is beyond the one before it. Otherwise a number that says which it is and the mistake: below 0,
+// and odd where the two are not equal.
 const Program* OrderProgram() {
   ProgramBuilder b;
   const FormulaValue position{&b, b.Input(DType::kInt64)}, before{&b, b.Input(DType::kInt64)};

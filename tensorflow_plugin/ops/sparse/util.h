@@ -1,4 +1,4 @@
-// What the ops on sparse tensors share. Their coordinates are int64 [entries, rank] in device memory.
+// The common part of the ops on sparse tensors. Their coordinates are int64 [entries, rank] in device memory.
 #ifndef TENSORFLOW_PLUGIN_OPS_SPARSE_UTIL_H_
 #define TENSORFLOW_PLUGIN_OPS_SPARSE_UTIL_H_
 
@@ -18,7 +18,7 @@ Status CheckExtents(const std::vector<int64_t>& extents);
 Status CheckCoordinates(Context& ctx, const Tensor& indices, const Dims& extents,
                         const commands::DescribeError& explain);
 
-// What `program` gives for each coordinate of [rows, rank] and the number in `row` [rank] of its column. May be in
+// The result of `program` for each coordinate of [rows, rank] and the number in `row` [rank] of its column. May be in
 // place.
 Status WithRow(Context& ctx, const Program* program, const void* indices, int64_t rows, int64_t rank, const void* row,
                void* out);
@@ -46,7 +46,7 @@ Status TakeRows(Context& ctx, size_t size, const void* from, int64_t rows, int64
 Status PutRows(Context& ctx, DType type, const void* from, const void* positions, int64_t n, int64_t rows,
                int64_t length, void* out);
 
-// What these ask of a backend.
+// The needs of these ops.
 namespace needs {
 Need Coordinates();  // WithRow and Column
 Need Keys();

@@ -1,4 +1,4 @@
-// Ops that write into the buffer of an input on purpose, whoever else holds it, and those that make such buffers.
+// Ops that write into the buffer of an input on purpose, even if it is shared, and those that make such buffers.
 // TensorFlow's rewrites and programs rely on the aliasing; the stream orders what is written and read.
 #include <vector>
 

@@ -1,5 +1,5 @@
-// TensorArrays of TensorFlow 1. What makes them, counts their elements or closes them TensorFlow has for every device;
-// what moves or adds elements is framework/tensor_arrays.cc.
+// TensorArrays of TensorFlow 1. TensorFlow has the ops that make them, count their elements or close them for every
+// device. Those that move or add elements are in framework/tensor_arrays.cc.
 #include "tensorflow_plugin/framework/tensor_arrays.h"
 
 #include <string>

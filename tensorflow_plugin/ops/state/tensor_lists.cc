@@ -1,6 +1,6 @@
-// What TensorFlow lacks of TensorLists on devices, and loops and their gradients need: sums and zeros of them, and
-// lists of masks, which it has for the CPU alone; and lists of counters, which are in host memory and which it would
-// copy to the device and back.
+// TensorFlow lacks some ops of TensorLists on devices that loops and their gradients need. Sums and zeros of them, and
+// lists of masks, it has for the CPU alone. Lists of counters are in host memory, and it would copy them to the device
+// and back.
 #include "tensorflow_plugin/framework/tensor_lists.h"
 
 #include "tensorflow_plugin/framework/cpu_kernel.h"

@@ -1,7 +1,7 @@
 // AssignAdd, AssignSub and CountUpTo on variables, Assign on references.
 //
 // TensorFlow's kernels for every device of the first two do the arithmetic on the host, whatever memory the resource is
-// in; ours take precedence by naming the device type. On references it has kernels for the CPU alone.
+// in. Ours take precedence by naming the device type. On references it has kernels for the CPU alone.
 #include "tensorflow_plugin/framework/variables.h"
 
 #include "tensorflow_plugin/ops/math/elementwise.h"

@@ -31,7 +31,7 @@ struct ApplyOp {
 };
 
 const std::vector<ApplyOp>& ApplyOps();
-// Whether TensorFlow has the op on the references of TensorFlow 1 too: Apply<Rule>, SparseApply<Rule>.
+// True if TensorFlow has the op on the references of TensorFlow 1 too: Apply<Rule>, SparseApply<Rule>.
 bool HasReferenceForm(const ApplyOp& op);
 
 // The program of an update, and which variable each of its outputs is.

@@ -1,4 +1,4 @@
-// ResourceApply* and Apply*, on references: one step of an optimizer, as one program that reads the variables, the
+// ResourceApply* and Apply*, on references: one step of an optimizer. It is one program that reads the variables, the
 // hyperparameters and the gradient, and writes the variables in place.
 #include <cstring>
 #include <vector>

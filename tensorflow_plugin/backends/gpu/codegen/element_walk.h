@@ -11,8 +11,8 @@
 
 namespace xpu::gpu {
 
-// How the inputs of a program are walked is part of a kernel; extents and strides are not, so that it is compiled once
-// whatever the shapes.
+// The strides' pattern of a program's inputs is part of a kernel. Extents and strides are not, so that it is compiled
+// once whatever the shapes.
 class ElementWalk {
  public:
   // Inputs before `first` are not in memory: an epilogue's first one is the element itself.
@@ -24,9 +24,10 @@ class ElementWalk {
   // The integer type of an element's number.
   const char* index_type() const;
 
-  // What a kernel's key says of this, the program included.
+  // The part of a kernel's key that describes this, the program included.
   std::string Key() const;
-  // Of a kernel, or of a function that it calls: ", MEMORY(in1), ..., MEMORY(out0), ...", and a table if there is one.
+  // The parameters of a kernel, or of a function that it calls: ", MEMORY(in1), ..., MEMORY(out0), ...", and a table if
+  // there is one.
   std::string Parameters() const;
   // The same, passed on by the kernel.
   std::string Arguments() const;

@@ -42,9 +42,9 @@ constexpr TypeText kTypes[kNumDTypes] = {
 };
 const TypeText& TextOf(DType type) { return kTypes[static_cast<int>(type)]; }
 
-// The expression of an instruction on floating, integer and bool operands; nullptr: there is none. %a, %b and %c are
-// the operands, %T their type, %U and %W the unsigned types of an integer (wrapping, same_size). What sets `failed`
-// fails.
+// The expression of an instruction on floating, integer and bool operands; nullptr if there is none. The operands are
+// %a, %b and %c, and %T is their type. The unsigned types of an integer are %U and %W (wrapping, same_size). An
+// expression that sets `failed` fails.
 struct Expression {
   Opcode op;
   const char* floating;
@@ -124,7 +124,7 @@ constexpr Expression kExpressions[] = {
 #undef XPU_COMPARISON
 #undef XPU_WRAPPING
 
-// Of complex operands: %T_name is a function in complex.cl.
+// For complex operands: %T_name is a function in complex.cl.
 struct ComplexExpression {
   Opcode op;
   const char* text;
@@ -350,7 +350,7 @@ std::string ProductText(DType type, const std::string& a, const std::string& b) 
 std::string Extreme(DType type, bool highest) {
   if (type == DType::kBool) return highest ? "1" : "0";
   if (IsFloating(type)) return highest ? "INFINITY" : "-INFINITY";
-  // Of b bits: 2^(b - 1) - 1 and the number below its negative, or 2^b - 1 and 0.
+  // For b bits: 2^(b - 1) - 1 and the number below its negative, or 2^b - 1 and 0.
   const bool is_unsigned = RegisterOf(type)[0] == 'u';
   const uint64_t largest = UINT64_MAX >> (64 - 8 * SizeOf(type) + (is_unsigned ? 0 : 1));
   if (highest) return errors::Concat("((", RegisterOf(type), ")", largest, "ul)");

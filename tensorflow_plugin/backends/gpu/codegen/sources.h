@@ -9,20 +9,21 @@
 
 namespace xpu::gpu {
 
-// What a kernel may count on, whichever device it is for.
+// The features that a kernel may count on, whichever device it is for.
 struct Abilities {
   bool has_double = true;
   bool only_processors = true;  // nothing takes as many items, and the memory for what they find, as other devices do
 };
 
-// Whether there is OpenCL C for real elements of the type, and for its elements, complex ones too.
+// True if there is OpenCL C for real elements of the type. The second function says so of all elements, complex ones
+// too.
 bool HasType(const Abilities& abilities, DType type);
 bool HasRegister(const Abilities& abilities, DType type);
-// Whether there is for every instruction of a program.
+// True if there is OpenCL C for every instruction of a program.
 bool HasProgram(const Abilities& abilities, const Program& program);
 
-// What every kernel has in front: parameters, conversions, arithmetic of integers, for a compiler of OpenCL C and for
-// one of CUDA C++. Comments in prelude_opencl.cl and prelude.cl say what a kernel writes.
+// The beginning of every kernel, for a compiler of OpenCL C and for one of CUDA C++: parameters, conversions,
+// arithmetic of integers. Comments in prelude_opencl.cl and prelude.cl say what a kernel writes.
 extern const std::string kOpenclPrelude, kCudaPrelude;
 
 // The type in OpenCL C of a stored element, and of a register: float for half and bfloat16; both uchar for bool.

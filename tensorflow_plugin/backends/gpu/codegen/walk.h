@@ -1,5 +1,5 @@
-// How kernels walk strided arrays: the host merges what can be walked as one, and writes extents and strides into a
-// table; the kernel takes a row-major position apart.
+// Strided arrays in kernels: the host merges axes where it can, and writes extents and strides into a table. The kernel
+// takes a row-major position apart.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_CODEGEN_WALK_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_GPU_CODEGEN_WALK_H_
 

@@ -34,7 +34,7 @@ C F(sqrt)(C z) {
 }
 
 C F(exp)(C z) {
-  // Of a large one a part may be finite that is a small share of an infinite length.
+  // A part of a large number may be finite that is a small share of an infinite length.
   const R root = fabs(z.x) > 80 ? exp(z.x / 2) : (R)1, length = fabs(z.x) > 80 ? root : exp(z.x);
   return MAKE2(C, length * cos(z.y) * root, z.y == 0 ? z.y : length * sin(z.y) * root);
 }

@@ -1,4 +1,4 @@
-// What every kernel has in front, behind the prelude of its language. A kernel is `kernel void run(...)`; see Call
+// Every kernel begins with this, after the prelude of its language. A kernel is `kernel void run(...)`; see Call
 // (machine.h) for its parameters.
 
 // The command fails; the least number that any item gives tells how.

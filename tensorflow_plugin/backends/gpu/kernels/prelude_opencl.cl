@@ -26,7 +26,7 @@
 #define SPLAT(type, x) ((type)(x))
 #define SELECT(condition, yes, no) ((condition) ? (yes) : (no))
 
-// Of an array, behind its name.
+// For an array, after its name.
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))
 
 // 16-bit floats are stored in a ushort and computed in float.

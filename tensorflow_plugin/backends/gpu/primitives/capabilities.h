@@ -1,4 +1,4 @@
-// What kernels can be made for, as a device and a backend state it.
+// The features that kernels can be made for, as a device and a backend state them.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_PRIMITIVES_CAPABILITIES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_GPU_PRIMITIVES_CAPABILITIES_H_
 

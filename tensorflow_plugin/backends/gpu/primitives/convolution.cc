@@ -68,8 +68,8 @@ ConvolutionPlan::ConvolutionPlan(const ConvolutionDesc& as_given, int64_t item_r
   items = m * dense_channels;
   direct = n < kFewColumns;
   if (to_filter && items > 0) {
-    // As many as keep a large device busy, each of a number of lines of positions; by the shape alone, so that results
-    // are the same on every device, and scratch memory is known early.
+    // As many as keep a large device busy, each of a number of lines of positions. The shape alone decides, so that
+    // results are the same on every device, and scratch memory is known early.
     constexpr int64_t kTile = 128, kTiles = 264, kItems = 16384, kShortest = 256;
     const auto tiles = [](int64_t extent) { return (extent + kTile - 1) / kTile; };
     const int64_t wanted = direct ? kItems / items : kTiles / (tiles(m) * tiles(n) * desc.groups);
@@ -104,7 +104,7 @@ ConvolutionPlan::ConvolutionPlan(const ConvolutionDesc& as_given, int64_t item_r
 // Kernels count the cells of all images, the elements of one, and taps in 31 bits.
 bool FitsKernels(const ConvolutionDesc& desc) {
   constexpr int64_t kMost = int64_t{1} << 30;
-  // Whether a product is no more than that; it is left at the first factor's place. Open extents count as 1.
+  // True if a product is no more than that; it is left at the first factor's place. Open extents count as 1.
   const auto fits = [](int64_t* total, int64_t factor) {
     if (factor > 0 && *total > kMost / factor) return false;
     *total *= std::max<int64_t>(factor, 1);
@@ -124,7 +124,7 @@ bool FitsKernels(const ConvolutionDesc& desc) {
   return fits(&taps, std::max(desc.in_channels, desc.out_channels));
 }
 
-// What of the geometry a kernel is made for.
+// The part of the geometry that a kernel is made for.
 std::string Definitions(const Hardware& hardware, const ConvolutionDesc& desc) {
   const bool has_strides = std::any_of(desc.stride, desc.stride + desc.spatial_rank, [](int64_t s) { return s != 1; });
   // A processor's items look at axes once for a segment, and kernels take long to compile there.
@@ -171,7 +171,7 @@ Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, cons
     const plain::Epilogue rest = plain::EpilogueOf(desc, args);
     return Enqueue(machine, queue, rest.desc, rest.args, Footprint());
   }
-  // Of parts, the sum is what has an epilogue.
+  // If there are parts, their sum has the epilogue.
   const Epilogue none(desc.type), whole(desc);
   const Epilogue& epilogue = plan.parts == 1 ? whole : none;
   const std::string definitions = Definitions(machine.hardware(), desc);

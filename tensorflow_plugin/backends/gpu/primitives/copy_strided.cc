@@ -17,13 +17,13 @@ int DenseAxis(const Dims& shape, const Dims& strides) {
   return found;
 }
 
-// What an item copies: so many elements along the last axis but one, and along the last one.
+// The elements that an item copies: so many along the last axis but one, and along the last one.
 struct CopyBlock {
   int64_t rows = 1, columns = 1;
 };
 
 // Puts the axes last along which elements are neighbours in the source and in the destination, so that an item copies a
-// block of both. What is dense in both, items of a processor copy in pieces; others have neighbours each.
+// block of both. Items of a processor copy axes that are dense in both in pieces; others have neighbours each.
 CopyBlock Arrange(const Hardware& hardware, Dims* shape, Dims* src, Dims* dst) {
   const int64_t side = hardware.is_processor ? 8 : 4;
   const int of_dst = DenseAxis(*shape, *dst), of_src = DenseAxis(*shape, *src);

@@ -16,7 +16,7 @@ const std::string kSource =
 // In fft.cl. Loads and stores are in the order of FftKind: complex, from real and to the half, and back.
 enum Step : int32_t { kLoadReal, kLoadHalf, kLoad, kRoots, kPass, kMirror, kStoreReal, kStoreHalf, kStore };
 
-// Of a length: fours, a two, and odd primes, by which an element of a pass takes as many products.
+// The factors of a length: fours, a two, and odd primes, by which an element of a pass takes as many products.
 std::vector<int64_t> FactorsOf(int64_t n) {
   std::vector<int64_t> factors;
   for (int64_t factor = 4; n > 1; factor = factor == 4 ? 2 : factor == 2 ? 3 : factor + 2) {
@@ -41,7 +41,7 @@ bool Supports(const Abilities& abilities, const FftDesc& desc) {
 }
 
 int64_t WorkspaceBytes(const FftDesc& desc) {
-  // What a pass reads and what it writes, and the roots of unity.
+  // The bytes that a pass reads and writes, and the roots of unity.
   return static_cast<int64_t>(SizeOf(desc.type)) * (2 * desc.batch * desc.shape.num_elements() + LongestAxis(desc));
 }
 

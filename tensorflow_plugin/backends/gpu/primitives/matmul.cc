@@ -13,7 +13,7 @@ const std::string kOperands =
 #include "tensorflow_plugin/backends/gpu/kernels/matmul/matmul.cl.inc"
     ;
 
-// Gradients to weights are sums of many terms for few elements: parts of those, as many as keep a large device busy,
+// Gradients to weights are sums of many terms for few elements. Parts of those, as many as keep a large device busy,
 // are products of a batch, which are added up. By the shape alone, so that scratch memory is known early; 1: no parts.
 int64_t PartsOf(const MatMulDesc& desc) {
   constexpr int64_t kTile = 128, kTiles = 264, kShortest = 512;

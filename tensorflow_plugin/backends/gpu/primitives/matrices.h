@@ -11,7 +11,7 @@
 
 namespace xpu::gpu {
 
-// Whether there are kernels for matrices of the type.
+// True if there are kernels for matrices of the type.
 bool HasMatrices(const Abilities& abilities, DType type);
 
 // Partial pivoting in place, for kernels of a source that stands behind it.

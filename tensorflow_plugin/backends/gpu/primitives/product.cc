@@ -95,8 +95,7 @@ int BitsOf(int64_t extent) {
   return bits;
 }
 
-// What is tried on one of them counts for all of a kind: of the same operands, with extents between the same powers
-// of two.
+// A trial counts for all products of a kind: of the same operands, with extents between the same powers of two.
 uint64_t KindOf(const Products& products) {
   uint64_t kind = static_cast<uint64_t>(products.kind) << 8 | static_cast<uint64_t>(products.type);
   for (int64_t extent : {products.m, products.n, products.k, products.batches}) {

@@ -44,10 +44,10 @@ int64_t ItemRows(const Hardware& hardware);
 // The bytes of a sum of products.
 size_t SumSize(DType type);
 
-// What is done with an element when it is there: it is stored, or a program makes something of it.
+// The treatment of a finished element: it is stored, or a program makes something of it.
 class Epilogue {
  public:
-  // Of a MatMulDesc or ConvolutionDesc, which lives as long.
+  // Made from a MatMulDesc or ConvolutionDesc, which lives as long.
   template <typename Desc>
   explicit Epilogue(const Desc& desc) : type_(desc.type) {
     if (!HasEpilogue(desc)) return;
@@ -57,7 +57,7 @@ class Epilogue {
   // Nothing but a store of that type.
   explicit Epilogue(DType type) : type_(type) {}
 
-  // What a kernel's key says of it.
+  // The part of a kernel's key that describes it.
   std::string Key() const { return walk_ ? " " + walk_->Key() : ""; }
   // FINISH(i, x) and EPILOGUE_PARAMETERS. In front stand ProductElements.
   std::string Text() const;
@@ -77,9 +77,9 @@ std::string ProductElements(DType type);
 struct Products {
   DType type;
   int64_t m, n, k, batches;
-  // What else than extents tells which tiles are quick: a number below 16.
+  // A number below 16 that tells, beside the extents, which tiles are quick.
   int kind;
-  // Whether elements of a row of a, and of b, are neighbours in memory: for tiles.
+  // True if elements of a row of a, and of b, are neighbours in memory: for tiles.
   bool a_dense, b_dense;
   // Names the kernel, and says what its operands are.
   std::string key;
@@ -93,8 +93,8 @@ struct Tile {
   int side;   // items along both of a group's sides; 1 on processors
   int width;  // elements along both of the tile's sides that an item computes; on processors, of its vectors
 };
-// Those that fit the device, of which the first is used where nothing is known of their speeds: of products of these
-// extents, of which the power of two that is not larger counts.
+// The tiles that fit the device. The first is used where nothing is known of their speeds for products of these
+// extents. The power of two that is not larger counts.
 std::vector<Tile> TilesFor(const Hardware& hardware, DType type, int64_t m, int64_t n, int64_t batches);
 
 // Adds up [parts, items] in the workspace, as SUM, to the result.

@@ -42,13 +42,13 @@ int KindOf(RandomKind kind) {
   return -1;
 }
 
-// Whether logarithms and sines have to be the C library's.
+// True if logarithms and sines have to be the C library's.
 bool IsExact(const RandomDesc& desc) {
   return desc.exact && (desc.kind == RandomKind::kNormal || desc.kind == RandomKind::kTruncatedNormal);
 }
 
-// Whether the C library's functions of doubles, which TensorFlow's CPU kernels call here, are those that fuse products
-// and sums, as random/exact_double.cl does.
+// True if the C library's functions of doubles fuse products and sums, as random/exact_double.cl does. TensorFlow's CPU
+// kernels call them here.
 bool HostFuses() { return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"); }
 
 int GroupOf(DType type) { return SizeOf(type) == 8 ? 2 : 4; }

@@ -1,4 +1,4 @@
-// One kernel for a kind and a source program, whatever shapes and strides: rows of which there are few are reduced in
+// One kernel for a kind and a source program, whatever shapes and strides. If there are few rows, they are reduced in
 // parts, and the parts in further runs.
 #include <cstdint>
 #include <string>
@@ -51,7 +51,7 @@ ReductionPlan MakePlan(const ReduceDesc& desc) {
   return plan;
 }
 
-// Of devices that are no processors, where items next to each other are to read elements next to each other.
+// The parts for devices that are no processors, where neighbouring items are to read neighbouring elements.
 Parts ManyParts(const ReductionPlan& plan) {
   const int64_t n = plan.reduced.shape.num_elements();
   if (plan.is_one_run) return {};
@@ -65,7 +65,7 @@ Parts FirstParts(bool on_processor, const ReductionPlan& plan) {
   return plan.is_one_run ? Parts() : Parts::Of(plan.kept.shape.num_elements(), plan.reduced.shape.num_elements());
 }
 
-// Of as many parts as there were before.
+// The parts of a run that follows one of so many parts.
 Parts NextParts(const Hardware& hardware, int64_t outputs, int64_t before) {
   return hardware.is_processor ? Parts() : Parts::OfMany(outputs, before);
 }

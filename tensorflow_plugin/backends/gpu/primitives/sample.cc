@@ -17,7 +17,7 @@ enum Stage : int32_t { kCompute, kCheck };  // in sample.cl
 
 constexpr int64_t kCorners = 4;
 
-// What an update of a pixel is made of.
+// The numbers of which an update of a pixel is made.
 struct Updates {
   explicit Updates(const SampleDesc& d)
       : type(SizeOf(d.type) == 2 ? DType::kFloat : d.type),

@@ -18,7 +18,7 @@ const std::string kGroups =
 #include "tensorflow_plugin/backends/gpu/kernels/nn/softmax_group.cl.inc"
     ;
 
-// Of the kernel's runs, by the steps that they do.
+// The kernel's runs, by the steps that they do.
 constexpr int32_t kAllSteps = 7;
 constexpr int32_t kSteps[] = {1, 2, 4};
 constexpr int64_t kPartialNumbers = 4;
@@ -47,8 +47,8 @@ std::string Operands(const SoftmaxDesc& desc) {
                         "\n#define STORE_BACKPROP(i, x) ", Store(type, "backprop", "i", "x"));
 }
 
-// Items of a group that has a row; 0: items have rows, or parts of them, as on processors, and where rows are short or
-// too few for groups to keep a device busy.
+// Items of a group that has a row. If it is 0, items have rows, or parts of them. That is so on processors, and where
+// rows are short or too few for groups to keep a device busy.
 int64_t GroupOf(const Hardware& hardware, const SoftmaxDesc& desc, const Parts& parts) {
   constexpr int64_t kSmall = 64, kLarge = 256, kEnoughRows = 256;
   if (hardware.is_processor || desc.cols < kSmall || (parts.count > 1 && desc.rows < kEnoughRows)) return 0;

@@ -14,7 +14,7 @@ const std::string kTridiagonal =
 #include "tensorflow_plugin/backends/gpu/kernels/linalg/solve_tridiagonal.cl.inc"
     ;
 
-// Of a batch: what elimination leaves of each matrix.
+// The scratch of a batch: the rest of each matrix after elimination.
 int64_t ScratchBytes(const SolveDesc& desc) {
   const int64_t size = static_cast<int64_t>(SizeOf(desc.type));
   if (desc.kind == SolveKind::kTridiagonal) return desc.batch * 3 * desc.n * size;

@@ -1,6 +1,6 @@
-// The coordinates of elements that are not zero. Some items have a stretch of the elements each: they count, one item
-// makes positions of the counts, and each writes from its position on; or nobody, if the count is not the one that was
-// expected. In front of this stand WORD, the unsigned type that elements are made of, WORDS, how many of them, and
+// The coordinates of elements that are not zero. Some items have a stretch of the elements each. They count, one item
+// makes positions of the counts, and each writes from its position on. None writes if the count is not the expected
+// one. In front of this stand WORD, the unsigned type that elements are made of, WORDS, how many of them, and
 // WITHOUT_SIGN(word), 0 for zeros alone.
 #define STEP_COUNT 0
 #define STEP_POSITIONS 1

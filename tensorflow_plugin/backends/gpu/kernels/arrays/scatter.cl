@@ -1,11 +1,12 @@
-// In front of this stand row_of (indices.h), and of an update that computes: T, a register; ROUND(x), the register that
-// a stored x is read as; LOAD_UPDATE(i), LOAD_BUFFER(i), STORE_BUFFER(i, x), and COMBINE(old, update); DIVIDES, if it is
-// a division of integers. Of one that replaces: UNIT, what elements are made of, and how many of it a scalar update has.
+// These stand before this source: row_of (indices.h), and for an update that computes the following names. T is a
+// register and ROUND(x) the register that a stored x is read as. LOAD_UPDATE(i), LOAD_BUFFER(i) and STORE_BUFFER(i, x)
+// move elements. COMBINE(old, update) computes, and DIVIDES says that it is a division of integers. For an update that
+// replaces: UNIT, the unit of elements, and how many of it a scalar update has.
 //
 // Updates are sorted by the rows that they go to, and stay in their order in each. An item then updates one element of a
 // row with all that there is for it: the result does not depend on who comes first.
 //
-// The sort takes 8 bits of the rows at a time, the lowest first: each of some items counts its stretch of the updates,
+// The sort takes 8 bits of the rows at a time, the lowest first. Each of some items counts its stretch of the updates,
 // one item makes positions of the counts, and each item puts its stretch there. Index j of no row is in row `rows`.
 #define STEP_ROWS 0
 #define STEP_COUNT 1

@@ -1,12 +1,13 @@
-// Rows in order, by keys: unsigned words whose order is the one wanted. In front of this stand WORD, which elements and
-// keys are read as, SIGN, its highest bit, INDEX, the type of positions, and KIND: 0 unsigned integers, 1 signed ones,
-// 2 floating ones, of which INFINITE is the word of infinity.
+// Rows in order, by keys: unsigned words whose order is the one wanted. These stand before this source. WORD is the
+// type that elements and keys are read as, SIGN its highest bit, and INDEX the type of positions. KIND is 0 for
+// unsigned integers, 1 for signed ones, 2 for floating ones. INFINITE is the word of infinity for the last.
 //
 // Short rows: an item counts what is before its element, which is where that goes (STEP_RANKS).
 //
-// Longer ones are sorted by 8 bits of the keys at a time, the lowest first, each time stably: some items count a stretch
-// of a row each; an item for each digit of a row makes positions of the counts, and one for each row, of the digits'
-// sums; then each of the first items puts its stretch there. Last, the first k elements of each row are fetched.
+// Longer ones are sorted by 8 bits of the keys at a time, the lowest first, each time stably. Some items count a
+// stretch of a row each. An item for each digit of a row makes positions of the counts, and one for each row, of the
+// digits' sums. Then each of the first items puts its stretch there. Last, the first k elements of each row are
+// fetched.
 #define STEP_RANKS 0
 #define STEP_COUNT 1
 #define STEP_STRETCHES 2

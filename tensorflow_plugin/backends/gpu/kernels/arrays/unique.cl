@@ -1,10 +1,10 @@
 // A table of the rows that differ, open to the next free place. Which of equal rows comes into it first, and where, is
-// up to chance; the least number of them, which each leaves there, is not. Then those that are the first of their kind
-// are numbered, as compact.cl does it: each of some items counts a stretch of them, and one makes positions of the counts.
+// up to chance; the least number of them, which each leaves there, is not. Then the first of each kind are numbered, as
+// compact.cl does it. Each of some items counts a stretch of them, and one makes positions of the counts.
 //
-// In front of this stand WORD, which elements are read as, WORDS, how many an element has; INDEX, the type of numbers;
-// FLOATING, and then SIGN, a word's highest bit, and INFINITE, the word of infinity. Words are compared, not numbers:
-// no device's arithmetic takes a denormal one for 0.
+// These stand before this source: WORD, the type that elements are read as; WORDS, how many an element has; INDEX, the
+// type of numbers. FLOATING comes with SIGN, a word's highest bit, and INFINITE, the word of infinity. Words are
+// compared, not numbers: no device's arithmetic takes a denormal one for 0.
 #define STEP_CLEAR 0
 #define STEP_INSERT 1
 #define STEP_COUNT 2
@@ -34,8 +34,8 @@ kernel void run(const int step, const ulong n, const ulong inner, const ulong st
                 const ulong mask, MEMORY(x), MEMORY(rows), MEMORY(leasts), MEMORY(places), MEMORY(counts),
                 MEMORY(numbers), MEMORY(firsts), MEMORY(count)) {
   const ulong id = get_global_id(0), words = inner * WORDS;
-  // Of a place: a row there, the least one that is equal to it, and at last its number. Of a row: its place, NONE if it
-  // is like no other.
+  // For a place: a row there, the least one that is equal to it, and at last its number. For a row: its place, NONE if
+  // it is like no other.
   GLOBAL uint *row_at = AT(uint, rows), *least_at = AT(uint, leasts), *place_of = AT(uint, places);
   GLOBAL uint *positions = AT(uint, counts);  // and the count of all
   if (step == STEP_CLEAR) {

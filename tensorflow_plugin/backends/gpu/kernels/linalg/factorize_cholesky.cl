@@ -1,5 +1,5 @@
-// a = l l^H. Of the matrix that is worked on, the part above the diagonal keeps the adjoint of what is below, so that
-// items read neighbours.
+// a = l l^H. The part of the matrix above the diagonal keeps the adjoint of the part below, so that items read
+// neighbours.
 kernel void run(const ulong n, MEMORY(a), MEMORY(l)) {
   const ulong matrix = get_group_id(0);
   const Matrix from = AT(T, a) + matrix * n * n, to = AT(T, l) + matrix * n * n;

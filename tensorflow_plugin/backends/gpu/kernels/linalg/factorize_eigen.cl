@@ -18,7 +18,7 @@ kernel void run(const ulong n, const int vectors, MEMORY(a), MEMORY(values), MEM
       part += NORM2(m[i * n + j]);
     }
   }
-  // What is far below a rounding of the largest eigenvalue.
+  // Smaller eigenvalues are far below a rounding of the largest one.
   const REAL tiny = sqrt(sum_of_lanes(part, lanes)) * EPSILON / 64;
   bad = any_of_lanes(bad, lanes);
   if (bad && LANE == 0) FAIL(min(matrix, (ulong)UINT_MAX - 1));

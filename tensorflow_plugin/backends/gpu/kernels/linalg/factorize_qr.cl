@@ -1,8 +1,8 @@
 // Householder's reflections I - tau v v^H with v(0) = 1, which take what is left of column k to beta e1. The matrix that
 // is worked on keeps v below beta.
 
-// `vector` times the rows from k on of columns [begin, columns) of m, in `row`; and these less with * v times that. m has
-// `width` columns, and v is column k of `of`, which has `of_width`.
+// `vector` times the rows from k on of columns [begin, columns) of m, in `row`. Those rows then lose * v times that. m
+// has `width` columns, and v is column k of `of`, which has `of_width`.
 void reflect(Matrix m, const ulong rows, const ulong width, const ulong begin, Matrix of, const ulong of_width,
              const ulong k, const T with, Matrix row) {
   // Each item has columns of its own.
@@ -18,8 +18,8 @@ void reflect(Matrix m, const ulong rows, const ulong width, const ulong begin, M
   }
 }
 
-// q is [rows, size], r [size, cols]; the scratch of a matrix is [rows, cols], what is worked on, a tau for each column
-// of r's diagonal, and a row of the wider of q and r.
+// The sizes are q [rows, size] and r [size, cols]. The scratch of a matrix has [rows, cols] for the work. It also has a
+// tau for each column of the diagonal of r, and a row of the wider of q and r.
 kernel void run(const ulong rows, const ulong cols, const ulong size, const ulong scratch_size, MEMORY(a), MEMORY(q),
                 MEMORY(r), MEMORY(scratch)) {
   SHARED REAL lanes[LANES];

@@ -14,7 +14,7 @@ REAL norm2(const Matrix x, const ulong length, const ulong step, SHARED_POINTER(
   return sum_of_lanes(sum, lanes);
 }
 
-// Of neighbours: x^H y, and the sums of squares, in several sums, which are added up at the same time.
+// For neighbours: x^H y, and the sums of squares, in several sums, which are added up at the same time.
 #define SUMS 8
 T products_of(const Matrix x, const Matrix y, const ulong length, REAL *xx, REAL *yy, SHARED_POINTER(REAL) lanes) {
   T xy[SUMS];
@@ -60,7 +60,7 @@ void complete(Matrix q, const ulong rows, const ulong cols, ulong have, SHARED_P
       }
     }
     const REAL norm = norm2(q + have, rows, cols, lanes);
-    // Of the unit vectors that are left, one has at least this much beside the columns there are.
+    // One of the unit vectors that are left has at least this much beside the columns there are.
     if (norm * (REAL)rows >= (REAL)0.5) {
       FOR_LANES(i, 0, rows) q[i * cols + have] /= sqrt(norm);
       ++have;
@@ -123,7 +123,7 @@ kernel void run(const ulong rows, const ulong cols, const ulong u_cols, const ul
       if (LANE == 0) norms[j] = norm;
     }
     SYNC
-    // Of the vectors beside which values are, and of the others.
+    // The vectors beside which values are, and the others.
     const Matrix q = is_tall ? of_u : of_v, other = is_tall ? of_v : of_u;
     const ulong q_cols = is_tall ? u_cols : v_cols, other_cols = is_tall ? v_cols : u_cols;
     ulong rank = 0;

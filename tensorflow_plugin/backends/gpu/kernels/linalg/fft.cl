@@ -1,6 +1,6 @@
-// Discrete Fourier transforms along one axis of complex arrays, by Stockham's method: a pass for each factor of the axis'
-// length, of which an item computes an element. In front of this stand REAL, COMPLEX, a vector of two, and ANGLE, the
-// type that roots of unity are computed in.
+// Discrete Fourier transforms along one axis of complex arrays, by Stockham's method. There is a pass for each factor
+// of the axis' length, in which an item computes an element. In front of this stand REAL, COMPLEX, a vector of two, and
+// ANGLE, the type that roots of unity are computed in.
 #define STEP_LOAD_REAL 0
 #define STEP_LOAD_HALF 1
 #define STEP_LOAD 2
@@ -11,7 +11,7 @@
 #define STEP_STORE_HALF 7
 #define STEP_STORE 8
 
-// `axis` elements that are `stride` apart make a transform; of it, factors of a product `done` have had their passes,
+// `axis` elements that are `stride` apart make a transform. The factors whose product is `done` have had their passes,
 // and this one is for `factor`. The last axis of the arrays has `last` elements, or `last` / 2 + 1 on the side where
 // those are all that is kept.
 kernel void run(const int step, const ulong items, const ulong axis, const ulong stride, const ulong done,

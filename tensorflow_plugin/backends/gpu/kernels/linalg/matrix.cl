@@ -38,7 +38,7 @@ typedef GLOBAL T *Matrix;
 #define SYNC barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
 #endif
 
-// What an item knows of its place in its group.
+// An item's place in its group.
 #define LANE ((ulong)get_local_id(0))
 // for (i = begin; i < end), the items in turns.
 #define FOR_LANES(i, begin, end) for (ulong i = (begin) + LANE; i < (end); i += LANES)
@@ -56,7 +56,7 @@ typedef GLOBAL T *Matrix;
 #define FOR_COLUMNS(c, columns) \
   for (ulong c = LANE % COLUMN_LANES(columns); c < (columns); c += COLUMN_LANES(columns))
 
-// Of what each item has, in the order of the items, for all of them.
+// Takes a value from each item, in the order of the items, for all of them.
 #if LANES == 1
 #define OF_LANES(name, JOINED) \
   REAL name(const REAL mine, SHARED_POINTER(REAL) lanes) { return mine; }

@@ -1,5 +1,5 @@
-// The rotation that makes [[p, z], [conj(z), q]] diagonal, by the smaller angle: cosine and sine; and by how much p
-// becomes less then, and q more.
+// The rotation that makes [[p, z], [conj(z), q]] diagonal, by the smaller angle: cosine and sine. Also by how much p
+// then becomes less, and q more.
 REAL rotation(const REAL p, const REAL q, const T z, REAL *c, T *s) {
   const REAL size = SIZE(z), theta = (q - p) / (2 * size);
   const REAL tangent = (theta < 0 ? -1 : 1) / (fabs(theta) + hypot((REAL)1, theta));

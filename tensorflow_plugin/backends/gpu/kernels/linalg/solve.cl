@@ -1,7 +1,7 @@
 // Solves with a matrix, or with a triangle of it, for all right-hand sides at once.
 
-// Solves with a triangle of the matrix whose element [r, c] is at r * row + c * column of m, conjugate if it is to be;
-// with ones on its diagonal, if `unit`. In place on x [n, columns].
+// Solves with a triangle of the matrix whose element [r, c] is at r * row + c * column of m. The element is conjugate
+// if it is to be; the diagonal is ones if `unit`. In place on x [n, columns].
 void solve_triangle(const Matrix m, const ulong row, const ulong column, const int conjugate, const int lower,
                     const int unit, const ulong n, const ulong columns, Matrix x) {
   for (ulong step = 0; step < n; ++step) {

@@ -1,7 +1,7 @@
 // One system by Gaussian elimination, as plain/tridiagonal.cc: every item goes through the matrix, and eliminates the
-// right-hand sides that are its own. What remains of a row, the diagonal and two superdiagonals, is in the scratch.
+// right-hand sides that are its own. The rest of a row, the diagonal and two superdiagonals, is in the scratch.
 
-// Whether the row below is the better pivot. With `perturb` each is compared with the size of its row.
+// True if the row below is the better pivot. With `perturb` each is compared with the size of its row.
 int exchanges(const int pivoting, const int perturb, const T pivot, const T below, const REAL scale,
               const REAL below_scale) {
   if (!pivoting) return 0;
@@ -30,7 +30,7 @@ kernel void run(const int pivoting, const int perturb, const ulong n, const ulon
   FOR_LANES(c, 0, columns) {
     for (ulong i = 0; i < n; ++i) to[i * columns + c] = from[i * columns + c];
   }
-  // Of the row that is left.
+  // The row that is left.
   T pivot = diagonal[0], first = n > 1 ? above[0] : ZERO, second = ZERO;
   REAL scale = SIZE(pivot) + SIZE(first), largest = 0;
   int has_zero = 0;

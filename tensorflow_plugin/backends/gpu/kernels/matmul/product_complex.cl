@@ -1,6 +1,6 @@
-// As product_processor.cl, for complex numbers: an item computes ROWS rows of WIDTH columns, the real and the imaginary
-// parts in vectors of their own, so that a product is four of vectors. In front of this stand the operands (product.h),
-// REAL, the type of a part, and the matrices' signs.
+// As product_processor.cl, for complex numbers. An item computes ROWS rows of WIDTH columns, the real and the imaginary
+// parts in vectors of their own. So a product is four products of vectors. In front of this stand the operands
+// (product.h), REAL, the type of a part, and the matrices' signs.
 #pragma OPENCL FP_CONTRACT ON
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)

@@ -1,11 +1,11 @@
-// A group of SIDE x SIDE items computes a tile of TILE x TILE elements of a product, EACH x EACH of them per item, from
-// tiles of a and b that it brings into local memory, STEP terms of each sum at a time. While items add up the products
-// of one such step, what they brought from memory for the next one is on its way to their registers.
+// A group of SIDE x SIDE items computes a tile of TILE x TILE elements of a product, EACH x EACH of them per item. It
+// brings tiles of a and b into local memory, STEP terms of each sum at a time. While items add up the products of one
+// such step, the elements for the next one are on their way from memory to registers.
 //
-// An item has PIECE rows and columns that are neighbours, which it reads from local memory as a VECTOR; its pieces are
+// An item has PIECE rows and columns that are neighbours, which it reads from local memory as a VECTOR. Its pieces are
 // SIDE pieces apart, so that neighbours among items read neighbours. Every tile adds the terms of a sum in the same
-// order. In front of this stand SUM, what products are added in, ADD_PRODUCT(x, y, sum), A_DENSE and B_DENSE, whether
-// elements of a row are neighbours in memory, and the operands (product.h).
+// order. These stand before this source: SUM, the type of sums; ADD_PRODUCT(x, y, sum); and the operands (product.h).
+// A_DENSE and B_DENSE say if elements of a row are neighbours in memory.
 #define TILE (SIDE * EACH)
 #define ITEMS (SIDE * SIDE)
 #define LOADS (TILE * STEP / ITEMS)

@@ -1,13 +1,13 @@
 // The operands of a convolution as a product, and its geometry. T is the type of a register.
 //
-// There are positions, each of an image and a cell of what is dense over them, and taps, each of a cell of the filter
-// and a channel of the source. Together they say which element of the source meets which of the filter:
+// A position is an image and a cell of the array that is dense over positions. A tap is a cell of the filter and a
+// channel of the source. Together they say which element of the source meets which of the filter:
 //   source cell = (position's cell * SCALE + tap's cell * SPREAD + SHIFT) / DIVISOR, if that is whole and inside
 //                        source   dense over positions   product
 //   forward              x        y                      y [positions, columns] = source [positions, taps] filter
 //   gradient to data     dy       dx                     dx, likewise, with the filter's channels exchanged
 //   gradient to filter   x        dy                     filter [taps, columns] = source [taps, positions] dy
-// of which there is one for each group of channels, and the last one may be cut along its positions into parts.
+// There is one product for each group of channels, and the last kind may be cut along its positions into parts.
 #define POSITIONS(d) ((int)shape[d])
 #define FILTER(d) ((int)shape[3 + (d)])
 #define SOURCE(d) ((int)shape[6 + (d)])
@@ -27,7 +27,8 @@
 // AXES of the three, the last ones, are more than one cell: the others need not be looked at.
 #define FIRST_AXIS (3 - AXES)
 
-// What a position or a tap adds to a cell's coordinates, before the division, and to where its elements lie.
+// The amounts that a position or a tap adds to a cell's coordinates, before the division, and to the place of its
+// elements.
 typedef struct {
   int cell[3];
   long at;
@@ -57,7 +58,7 @@ Point tap_at(CONSTANT long *shape, uint tap) {
   return p;
 }
 
-// Where their element of the source lies, in *at; whether there is one. Of the axes beyond `axes` it has coordinates
+// Where their element of the source lies, in *at; whether there is one. For the axes beyond `axes` it has coordinates
 // as they come, which a caller who walks along them looks at.
 int meets(CONSTANT long *shape, const Point *a, const Point *b, int axes, long *at) {
   int inside = 1;

@@ -1,4 +1,4 @@
-// Convolutions of few channels per group, such as depthwise ones: an item computes one element of the result, or of a
+// Convolutions of few channels per group, such as depthwise ones. An item computes one element of the result, or for a
 // gradient to the filter a part of one. In front of this stand the geometry of convolution.cl, LOAD_A, LOAD_B, FINISH
 // and SUM. `n` is the columns of a group, `k` the positions or the taps.
 #if TO_FILTER
@@ -38,8 +38,8 @@ kernel void run(const ulong items, const uint n, const uint groups, const uint k
 
 #else
 
-// The filter's element of a cell, a channel of the source and a column of the group is at steps that the table ends
-// with: FILTER_CELL, FILTER_CHANNEL, FILTER_COLUMN, FILTER_GROUP.
+// The table ends with steps that lead to the filter's element: FILTER_CELL, FILTER_CHANNEL (of the source),
+// FILTER_COLUMN (of the group), FILTER_GROUP.
 #define FILTER_CELL shape[31]
 #define FILTER_CHANNEL shape[32]
 #define FILTER_COLUMN shape[33]

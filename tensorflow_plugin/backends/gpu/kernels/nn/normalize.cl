@@ -1,9 +1,9 @@
 // Batch normalization. In front of this stand LANES, how many channels an item has; LOAD_X(i), LOAD_DY(i) and
 // STORE_Y(i, x); and GRADIENT.
 //
-// Channels are summed up in parts, each by an item for LANES channels that are neighbours in memory: the elements of
-// [first part, first part + span) that are `step` apart. The next run adds up the parts for itself. The statistics of a
-// channel become what the last run computes each element with.
+// Channels are summed up in parts. Each part is an item for LANES channels that are neighbours in memory. It has the
+// elements of [first part, first part + span) that are `step` apart. The next run adds up the parts for itself. The
+// statistics of a channel become what the last run computes each element with.
 #define STEP_SUMS 0     // of x, or of dy and of dy (x - mean)
 #define STEP_SQUARES 1  // of x - mean
 #define STEP_CHANNELS 2

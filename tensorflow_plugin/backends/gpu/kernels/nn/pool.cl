@@ -1,8 +1,9 @@
 // Pooling: an item computes one element of the result, or a vector of channels that are neighbours, which is an element
-// here. In front of this stand T, a register of an element; SUM, what averages are added in; CELL, a cell's number for
-// each of a vector, of as many bits as T has where that is one; POSITION, the type of given out positions; LOWEST, what
-// a maximum starts from, so that it is never less or NaN; INDEX, the type of elements' numbers; AVERAGE; STEP, what
-// this kernel is for; LOAD_X(i), LOAD_DY(i), STORE_Y(i, x), LOAD_CELL(i) and STORE_CELL(i, x).
+// here. These stand before this source. T is a register of an element, and SUM the type in which averages are added.
+// CELL is a cell's number for each of a vector, of as many bits as T has where that is one. POSITION is the type of
+// positions in the result, and INDEX the type of elements' numbers. LOWEST is the start of a maximum, so that it is
+// never less or NaN. AVERAGE says which pooling it is, and STEP the purpose of this kernel. LOAD_X(i), LOAD_DY(i),
+// STORE_Y(i, x), LOAD_CELL(i) and STORE_CELL(i, x) move elements.
 //
 // A gradient of maxima takes two runs: the first finds for each window the cell of its first maximum.
 #define STEP_FORWARD 0
@@ -43,7 +44,7 @@ INDEX channel_at(const MemorySlice* p, uint channels, int channels_last, const i
   return channels_last ? p->image * cells * channels + p->channel : (p->image * channels + p->channel) * cells;
 }
 
-// What of a window lies inside.
+// The part of a window that lies inside.
 void window_of(CONSTANT long* table, const int* output, int* begin, int* end) {
   for (int d = 0; d < 3; ++d) {
     const int start = output[d] * STRIDE(d) - PAD(d);

@@ -1,10 +1,11 @@
-// Images at points, as plain/sample.cc: each operation is rounded by itself. An item computes an element of the result;
-// of a gradient of images, what an element of the gradient adds to each of four pixels, and which pixels those are (-1:
-// none); of one of points, a point.
+// Images at points, as plain/sample.cc: each operation is rounded by itself. An item computes an element of the result,
+// which for a gradient of points is a point. For a gradient of images it computes the part of the gradient that goes to
+// each of four pixels, and their numbers (-1: none).
 //
-// In front of this stand NEAREST; OUTSIDE: 0 the edge, 1 the fill value, 2 the same by pixels; DIRECTION: 0 forward, 1
-// gradient of images, 2 of points; LOAD_PIXEL(i), LOAD_GRADIENT(i); FILL(x), the fill value as one of its type; RESULT,
-// the register of a result, RESULT_OF(x) and RESULT_OF_PIXEL(x), a float and a pixel as one, and STORE_RESULT(i, x).
+// These stand before this source: NEAREST; LOAD_PIXEL(i), LOAD_GRADIENT(i) and STORE_RESULT(i, x); FILL(x), the fill
+// value as one of its type. OUTSIDE is 0 for the edge, 1 for the fill value, 2 for the same by pixels. DIRECTION is 0
+// for forward, 1 for the gradient of images, 2 for that of points. RESULT is the register of a result; RESULT_OF(x) and
+// RESULT_OF_PIXEL(x) are a float and a pixel as one.
 #define STEP_CHECK 1
 #define LEAST(x, y) ((y) < (x) ? (y) : (x))
 #define GREATEST(x, y) ((x) < (y) ? (y) : (x))

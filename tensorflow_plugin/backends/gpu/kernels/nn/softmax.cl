@@ -1,10 +1,10 @@
-// In front of this stand REAL, what is computed in; LOAD_LOGIT(i), LOAD_LABEL(i), STORE_FIRST(i, x) and
-// STORE_BACKPROP(i, x); LABEL_INDEX, the integer type of a sparse label; and KIND: 0 softmax, 1 logarithm,
-// 2 cross-entropy, 3 sparse.
+// These stand before this source: REAL, the type of the computation; LOAD_LOGIT(i), LOAD_LABEL(i), STORE_FIRST(i, x)
+// and STORE_BACKPROP(i, x). LABEL_INDEX is the integer type of a sparse label. KIND is 0 for softmax, 1 for the
+// logarithm, 2 for cross-entropy, 3 for sparse.
 //
-// An item works on a part of a row: the elements of [first part, first part + span) that are `step` apart. The steps are
-// its maximum, its sums and its results: in one run where a row is one part, else in a run each, which find what the
-// others found in `partials`, [rows, parts] of them.
+// An item works on a part of a row: the elements of [first part, first part + span) that are `step` apart. The steps
+// are its maximum, its sums and its results. They are one run where a row is one part. Otherwise each has a run, which
+// finds the results of the others in `partials`, [rows, parts] of them.
 #define STEP_MAX 1
 #define STEP_SUMS 2
 #define STEP_RESULTS 4

@@ -1,5 +1,5 @@
-// As softmax.cl, for rows that are dense and short: an item has a row, which it walks in vectors of WIDTH elements. What
-// is in front is the same, and NUMBERS, the vector; elements are REAL where they are stored, too.
+// As softmax.cl, for rows that are dense and short: an item has a row, which it walks in vectors of WIDTH elements. The
+// same names stand before this source, and NUMBERS, the vector; elements are REAL where they are stored, too.
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 #define LOAD_NUMBERS(name, i) PASTE(vload, WIDTH)(i, AT(REAL, name) + from)

@@ -1,6 +1,6 @@
-// The logarithm, the sine and the cosine of a float as the C library has them on x86-64 (glibc 2.28 and later), to the
-// last bit: in double, by tables and polynomials whose constants are its own. Of the 2^23 floats that words become, all
-// come out the same whether or not products and sums are fused.
+// The logarithm, the sine and the cosine of a float, as the C library has them on x86-64 (glibc 2.28 and later). They
+// are right to the last bit: computed in double, by tables and polynomials whose constants are the library's. All 2^23
+// floats that words become give the same result whether or not products and sums are fused.
 
 // log x = log(z / c) + log c + k log 2, for x = 2^k z; of 16 intervals of z, 1 / c and log c.
 CONSTANT double kLog[16][2] = {
@@ -23,7 +23,7 @@ float exact_log(float x) {
   return (float)((-0x1.00ea348b88334p-2 * square + upper) * square + (k * M_LN2 + kLog[interval][1] + r));
 }
 
-// Of an angle in [0, 2 pi): x is what it is beyond the next multiple of pi / 2.
+// For an angle in [0, 2 pi): x is the part beyond the next multiple of pi / 2.
 void exact_sincos(float angle, float *sine, float *cosine) {
   if (angle < 0x1p-12f) {
     *sine = angle;

@@ -1,6 +1,6 @@
 // random/exact.cl's functions of a double: glibc's for processors with fused products, which are fused here as there.
 
-// Of 128 intervals, 1 / c and log c, which is cut so that a multiple of log 2 can be added without rounding.
+// For each of 128 intervals, 1 / c and log c, which is cut so that a multiple of log 2 can be added without rounding.
 CONSTANT double kLog[128][2] = {
     {0x1.734f0c3e0de9fp+0, -0x1.7cc7f79e69p-2}, {0x1.713786a2ce91fp+0, -0x1.76feec20dp-2},
     {0x1.6f26008fab5ap+0, -0x1.713e31351ep-2}, {0x1.6d1a61f138c7dp+0, -0x1.6b85b382878p-2},
@@ -214,7 +214,7 @@ double cosine_of_rest(double x) {
   return square * fma(square, fma(square, 0x1.6c16bedd9e239p-10, -0x1.5555555555535p-5), 0.5);
 }
 
-// Of x + dx, where x is at most 0.86.
+// The sine of x + dx, where x is at most 0.86.
 double sine_of(double x, double dx) {
   const double length = fabs(x);
   if (length < 0.126) {
@@ -250,7 +250,7 @@ void exact_sincos(double angle, double *sine, double *cosine) {
     *sine = cosine_of(x, dx);
     *cosine = sine_of(x, dx);
   } else {
-    // What is beyond the nearest multiple of pi / 2, which is a sum of four.
+    // The part beyond the nearest multiple of pi / 2, which is a sum of four.
     const double n = fma(angle, M_2_PI, 0x1.8p52) - 0x1.8p52;
     const double first = fma(-n, -0x1.dde973cp-27, fma(-n, 0x1.921fb58p+0, angle));
     const double second = fma(-n, -0x1.cb3b398p-55, first), x = fma(-n, -0x1.d747f23e32ed7p-83, second);

@@ -6,7 +6,7 @@ typedef struct {
   int left;
 } Doubles;
 
-// Of the two numbers that four words give the second one comes first.
+// The second of the two numbers that four words give comes first.
 double next_normal(Doubles *d, Generator *g) {
   if (d->left == 0) {
     normal_pair(next(g), d->values);

@@ -1,6 +1,7 @@
-// Philox 4x32-10, as primitives/philox.h has it, and what becomes of a group of four words. In front of this stand KIND:
-// 0 uniform, 1 integers, 2 normal, 3 truncated normal, 4 gamma; GROUP, numbers of a group; REAL, what they are computed
-// in; and EXACT, if normal numbers are to be the CPU's to the bit, with exact_log and exact_sincos.
+// Philox 4x32-10, as primitives/philox.h has it, and what becomes of a group of four words. These stand before this
+// source: GROUP, the numbers of a group, and REAL, the type of the computation. KIND is 0 for uniform, 1 for integers,
+// 2 for normal, 3 for truncated normal, 4 for gamma. EXACT says that normal numbers are to be the CPU's to the bit,
+// with exact_log and exact_sincos.
 typedef struct {
   ulong key, low, high;
 } Generator;

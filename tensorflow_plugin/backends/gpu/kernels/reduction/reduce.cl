@@ -1,10 +1,10 @@
-// In front of this stand VALUE (the source program, as a function of where its inputs' elements lie), INPUTS (how many
-// it has), and of the kind: ACC, what is carried; IDENTITY; TERM(value, e), what element e is; COMBINE(a, b); and
-// RESULT(a, divisor).
+// These stand before this source: VALUE (the source program, as a function of its inputs' places), and INPUTS (how many
+// it has). The kind gives the rest: ACC, the type that is carried; IDENTITY; TERM(value, e), the term of element e;
+// COMBINE(a, b); and RESULT(a, divisor).
 //
 // An item reduces a part of an output's elements: those of [first part, first part + span) that are `step` apart. One
-// part is all of them. Else the results are partials [parts, outputs], of which another run, with `again`, makes fewer
-// partials, or one: it finds them from partial `found` on, and puts its own from `put` on.
+// part is all of them. Otherwise the results are partials [parts, outputs], of which another run, with `again`, makes
+// fewer partials, or one. It finds them from partial `found` on, and puts its own from `put` on.
 //
 // Elements are combined in blocks first, as sums of few numbers lose less.
 #define BLOCK 64

@@ -1,5 +1,5 @@
-// Bessel functions of orders 0 and 1 (Abramowitz and Stegun, "Handbook of Mathematical Functions", chapter 9): power
-// series where they do not cancel, recurrences, and asymptotic series beyond.
+// Bessel functions of orders 0 and 1 (Abramowitz and Stegun, "Handbook of Mathematical Functions", chapter 9). They are
+// power series where these do not cancel, recurrences, and asymptotic series beyond.
 #ifndef DOUBLE_EPSILON
 #define DOUBLE_EPSILON 0x1p-54  // what a term no longer adds
 #endif
@@ -10,7 +10,7 @@ typedef struct {
   double of_0, of_1;
 } Orders;
 
-// The power series of the first and of the second kind, of which the latter leaves out the logarithm and a pole: sums
+// The power series of the first and of the second kind. The latter leaves out the logarithm and a pole. They are sums
 // over k of (q^k / (k!)^2, q^k / (k! (k + 1)!)) and of those times (H_k, H_k + H_(k+1)), the harmonic numbers.
 typedef struct {
   Orders first, second;
@@ -30,8 +30,8 @@ Series bessel_series(double q) {
   return sum;
 }
 
-// Hankel's series of order 0 or 1 in 1 / 8x: the terms with even and with odd powers, each with alternating signs, or
-// the sum of all with one of `sign`.
+// Hankel's series of order 0 or 1 in 1 / 8x. It is the terms with even and with odd powers, each with alternating
+// signs, or the sum of all with one of `sign`.
 typedef struct {
   double even, odd, all;
 } Hankel;

@@ -60,7 +60,7 @@ double by_fraction(double a, double x) {
 }
 int is_beyond(double a, double x) { return !(x >= 0) || !(a > 0); }
 
-// Of large a and x near it, as plain/special_incomplete.cc: the lower function, or the upper one.
+// For large a and x near it, as plain/special_incomplete.cc: the lower function, or the upper one.
 int is_near_large_a(double a, double x) { return a >= 1e4 && a <= DBL_MAX && fabs(x - a) < 0.3 * a; }
 double near_large_a(double a, double x, int upper) {
   const double m = (x - a) / a, r = m / (2 + m), r2 = r * r;
