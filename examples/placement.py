@@ -1,6 +1,6 @@
 """Shows where the operations of a compiled TensorFlow function ran, as TensorFlow itself reports it.
 
-TensorFlow can hand out the graphs that it executes, after its optimizer and placer have done their work; each node
+TensorFlow can hand out the graphs that it executes, after its optimizer and placer have done their work. Each node
 names its operation and its device. Soft placement hides what a device cannot do (the operation runs on the CPU); this
 shows it.
 """
@@ -12,7 +12,7 @@ import re
 import keras
 from tensorflow.python.eager import context
 
-# What feeds a program rather than computes: data pipelines, arguments, constants, copies between devices.
+# Ops that feed a program rather than compute: data pipelines, arguments, constants, copies between devices.
 HOUSEKEEPING = re.compile(
     r".*Dataset.*|.*Iterator.*|Optional.*|_Arg|_Retval|_?(Host)?(Send|Recv)|NoOp|Const|VarHandleOp|VarIsInitializedOp|"
     r"StatelessRandomGetKeyCounter|Assert|Identity"

@@ -1,8 +1,8 @@
-"""What a core expects of TensorFlow's C++ beyond its symbols: the headers that it was compiled with.
+"""A core's expectations of TensorFlow's C++ beyond its symbols: the headers that it was compiled with.
 
 A core refers to classes whose layout no symbol tells. Releases of one minor version keep it; a nightly or a candidate
-may not. TensorFlow installs its headers, so that the loader (tensorflow_plugin/loader/abi.cc) can compare those of a
-TensorFlow it does not know with the list that lies beside each core and is written here:
+may not. TensorFlow installs its headers. So the loader (tensorflow_plugin/loader/abi.cc) can compare those of a
+TensorFlow it does not know with the list beside each core, which is written here:
 
     tensorflow 2.22.0-rc0
     9c1f03f1 38405 tensorflow/core/framework/op_kernel.h

@@ -5,7 +5,7 @@ tools/bazel_build.py --wheel                what setup.py puts into the wheel, f
 tools/bazel_build.py build //some:target    any command of Bazel
 
 On a terminal one line moves: actions done of how many, the time, the time left, what is being done. Elsewhere there is
-a line every 30 seconds. What else Bazel says is shown if it fails. The exit status is Bazel's.
+a line every 30 seconds. Bazel's other output is shown if it fails. The exit status is Bazel's.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def spoken(seconds: float) -> str:
 
 
 class Progress:
-    """What Bazel's lines say of how far it has come.
+    """The progress that Bazel's lines tell.
 
     It counts actions: a compilation, a link, a test. It finds them while it looks at targets, so that their number
     grows at first.
@@ -122,7 +122,7 @@ class Progress:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether people see what is written there, on something that knows escape sequences."""
+    """True if people see the output, on something that knows escape sequences."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 

@@ -16,18 +16,18 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Compilations, with those of the tests.
 QUERY = 'mnemonic("CppCompile", deps(//tensorflow_plugin/... + //python/...))'
-# What Bazel's options say to gcc alone.
+# Bazel's options that are for gcc alone.
 GCC_ONLY = {"-fno-canonical-system-headers", "-Wunused-but-set-parameter", "-Wno-free-nonheap-object"}
 
 
 def bazel(*arguments: str) -> str:
-    """What Bazel prints."""
+    """The output of Bazel."""
     command = [str(ROOT / "tools" / "bazel.sh"), *arguments]
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def actions(query: str) -> list[dict[str, Any]]:
-    """What Bazel does, as its action graph describes it."""
+    """The actions of Bazel, as its action graph describes them."""
     return json.loads(bazel("aquery", "--output=jsonproto", query)).get("actions", [])
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Finds out which sources of TensorFlow and Keras the speed hooks rely on, and what becomes of each hook with them.
 
-`tools/hook_digests.py` reads the sources of each version in VERSIONS, which pip brings from the package index into
-build/hooks, and of the nightly of Keras if the index has one. It writes their digests into
-python/tensorflow_xpu/hooks/known.py: run the tests of hooks with a version before a digest of it is in there.
-`--check` writes nothing, and prints what differs; the exit status is then 1.
+`tools/hook_digests.py` reads the sources of each version in VERSIONS, and of the nightly of Keras if the index has one.
+They come from the package index into build/hooks. It writes their digests into python/tensorflow_xpu/hooks/known.py:
+run the tests of hooks with a version before a digest of it is in there. `--check` writes nothing, and prints what
+differs; the exit status is then 1.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Sources:
         self._files = set(self._archive.namelist())
 
     def digest(self, need: Need) -> str | None:
-        """Of the function of that name; None if there is none."""
+        """The digest of the function of that name; None if there is none."""
         file = need.module.replace(".", "/") + ".py"
         if file not in self._files:
             return None
@@ -67,7 +67,7 @@ class Sources:
 
 
 def definition(node: ast.AST | None, name: str) -> ast.AST | None:
-    """What a module or class defines by that name; of a property, that which reads it."""
+    """The definition of that name in a module or class; for a property, the function that reads it."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     found = [n for n in getattr(node, "body", ()) if isinstance(n, kinds) and n.name == name]
     return found[0] if found else None

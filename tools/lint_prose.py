@@ -35,7 +35,7 @@ _END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)[)\"”*_]*\s
 _OPENING = re.compile(r"[\"“(*_]*(What|Whether|Of)\b")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 _APART = re.compile(r"\s{2,}")  # a line of a drawing
-_FIELD = re.compile(r"\s{2,}[\w.*, ]+: ")  # an argument or attribute, as in "Args:"
+_FIELD = re.compile(r"\s*[\w.*]+(?:, [\w.*]+)*: ")  # an argument or attribute, as in "Args:"
 _GAP = re.compile(r"(?<=\S)\s{2,}(?=\S)")  # between the cells of a table
 _TRAILING = re.compile(r"[;,{})\\\s]\s*//+ (.*)$")
 
@@ -84,19 +84,20 @@ def blocks(text: str) -> Iterator[tuple[int, str]]:
 
 def paragraphs(lines: Sequence[str], begin: int) -> Iterator[tuple[int, str]]:
     """The paragraphs and list items of one comment, given without its marks."""
-    first, gathered, indented = begin, list[str](), False
+    first, gathered = begin, list[str]()
+    indented: bool | None = False  # the rest of the paragraph; None: it may be either
     for number, line in enumerate([*lines, ""], begin):
         item, field = _ITEM.match(line), _FIELD.match(line)
         cells = _GAP.split(line)
         apart = _APART.match(line) is not None
-        if gathered and (not line.strip() or apart != indented or item or field or len(cells) > 1):
+        if gathered and (not line.strip() or indented not in (None, apart) or item or field or len(cells) > 1):
             yield first, " ".join(gathered)
             gathered = []
         if len(cells) > 1:
             yield from ((number, cell.strip()) for cell in cells)
         elif line.strip():
             if not gathered:
-                first, indented = number, apart or item is not None
+                first, indented = number, None if field else apart or item is not None
             gathered.append(_ITEM.sub("", line).strip())
 
 

@@ -3,10 +3,10 @@
 
     tools/mutate_passes.py [--jobs N] [NAME ...]
 
-A mutant is one source file of commands with one piece of its text replaced by another (MUTANTS): an operand swapped, a
-buffer used again too early, an order dropped. It is compiled as Bazel compiles the file, and linked in its place into
-the tests of commands, of which one has to fail. Exits with 1 if any mutant survives, with 2 for a wrong command line;
-the sources stay as they are. Takes ten minutes on two cores, once built.
+A mutant is one source file of commands with one piece of its text replaced by another (MUTANTS). Such are an operand
+swapped, a buffer used again too early, an order dropped. It is compiled as Bazel compiles the file, and linked in its
+place into the tests of commands, of which one has to fail. Exits with 1 if any mutant survives, with 2 for a wrong
+command line; the sources stay as they are. Takes ten minutes on two cores, once built.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ SECONDS = 120  # of one test
 
 @dataclasses.dataclass(frozen=True)
 class Mutant:
-    """What the change breaks, in which file of commands, and the texts before and after; the first is there once."""
+    """The defect that the change makes, its file of commands, and the texts before and after; the first is there
+    once."""
 
     name: str
     file: str
@@ -551,7 +552,7 @@ class Builder:
         self.links = [line for line in links if line[line.index("-o") + 1].endswith("_test")]
 
     def verdict(self, mutant: Mutant | None) -> str:
-        """What became of the tests: "noticed", "survived", or why they could not be run."""
+        """The result of the tests: "noticed", "survived", or why they could not be run."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             instead: dict[str, str] = {}  # of object files
@@ -587,7 +588,7 @@ class Builder:
         return line, of_bazel
 
     def _run(self, line: list[str], libraries: Sequence[str] = ()) -> str | None:
-        """What a command that fails says; None for one that does not. With folders of shared libraries."""
+        """The output of a command that fails; None for one that does not. With folders of shared libraries."""
         environment = os.environ | {"LD_LIBRARY_PATH": ":".join(str(self.root / folder) for folder in libraries)}
         ran = subprocess.run(
             line, cwd=self.root, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False

@@ -5,8 +5,8 @@
 
 A test is a program of tensorflow_plugin/backends/tests such as matmul_test; all of them if none is named. Each runs
 once for each kind of wrong result that TF_XPU_FAULT knows (tensorflow_plugin/faults/rules.h), all outputs zero for
-example. Of every primitive, kind and type (a line of a test's summary, such as "MatMul of half") at least one case has
-to go wrong then; what does not is a survivor. So is a test that no kind of wrong result breaks. Survivors that are as
+example. In every line of a test's summary (primitive, kind and type, such as "MatMul of half") at least one case has to
+go wrong then. Any other line is a survivor. So is a test that no kind of wrong result breaks. Survivors that are as
 they should be have a line in EXPLAINED below. Prints what survives and exits with 1 if anything does that is not
 explained, with 2 for a wrong command line. Takes two minutes on two cores, once built.
 """
@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = "tensorflow_plugin/backends/tests"
 MUTATIONS = ("zeros", "scale", "one", "last", "stale")
 
-# What may survive, as patterns of the whole line that is printed, and why.
+# Survivors that are allowed, as patterns of the whole line that is printed, and why.
 EXPLAINED = {
     r"\S+ notices nothing: \w+\.Reference\w+": "examines the reference, which is not spoiled",
     r"\S+ notices nothing: \w+\.BackpropIsTheDerivativeOfTheLoss": "examines the reference, which is not spoiled",
@@ -38,7 +38,7 @@ EXPLAINED = {
 
 @dataclasses.dataclass
 class Outcome:
-    """Of one test program under one mutation: the tests that passed, and the cases and wrong ones by label."""
+    """For one test program under one mutation: the tests that passed, and the cases and wrong ones by label."""
 
     passed: set[str]
     cases: collections.Counter[str]

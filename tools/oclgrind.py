@@ -3,11 +3,11 @@
 
     tools/oclgrind.py [--seconds N] [TEST ...]
 
-Oclgrind simulates a device that is no processor to the backend: groups have many items, which share tiles in local
-memory and wait for one another. Of each primitive's test (matmul_test; all of them if none is named) it runs what SMALL
-says, a few hundred commands, as an item takes thousands of times what it takes elsewhere. Fails if a test does, or if
-Oclgrind reports anything: it is first seen to report a race. After N seconds (200) the rest is left out, and named.
-Where Oclgrind is not installed it fails and says what to do. The programs have to be built.
+Oclgrind simulates a device that is no processor to the backend. Groups have many items, which share tiles in local
+memory and wait for one another. For each primitive's test (matmul_test; all of them if none is named) it runs the
+filter in SMALL, a few hundred commands. An item takes thousands of times what it takes elsewhere. Fails if a test does,
+or if Oclgrind reports anything: it is first seen to report a race. After N seconds (200) the rest is left out, and
+named. Where Oclgrind is not installed it fails and says what to do. The programs have to be built.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "bazel-bin/tensorflow_plugin/backends/tests"
 
-# Which tests of a program run, as a filter of googletest. Others take too long, or meet a fault of Oclgrind 21.10: it
+# Which tests of a program run, as a filter of googletest. Others take too long, or meet a fault of Oclgrind 21.10. It
 # knows no abs of 8 and 16 bits, and takes comparisons within an epilogue for -1.
 SMALL = {
     "compact_test": "*.GivesRowMajorCoordinatesInOrder",
@@ -63,7 +63,7 @@ def driver_of(oclgrind: str) -> pathlib.Path:
 
 
 def finds_a_race(folder: pathlib.Path) -> bool:
-    """Whether Oclgrind reports one that there is."""
+    """True if Oclgrind reports a race where there is one."""
     (folder / "race.cl").write_text(RACE)
     (folder / "race.sim").write_text(RACE_RUN)
     command = ["oclgrind-kernel", "--data-races", "race.sim"]
@@ -72,7 +72,7 @@ def finds_a_race(folder: pathlib.Path) -> bool:
 
 
 def problem_of(program: str, driver: pathlib.Path, folder: pathlib.Path, seconds: float) -> str:
-    """What is wrong with the kernels of a test; nothing: they are right. Raises TimeoutExpired."""
+    """The mistake in the kernels of a test; empty if they are right. Raises TimeoutExpired."""
     vendors, log = folder / "vendors", folder / f"{program}.log"
     vendors.mkdir(exist_ok=True)
     (vendors / "oclgrind.icd").write_text(f"{driver}\n")

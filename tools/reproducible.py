@@ -2,8 +2,8 @@
 """Builds once more, in another folder and without any cache, and compares what is compiled with what this checkout has.
 
 Without arguments that is all that the wheel has, in half an hour and more; with names of Bazel's targets only those.
-Prints how many files are the same, and each that differs or is missing; the exit status is 1 if there is one. --archive
-compares two wheels instead, and names the files in them that differ.
+Prints how many files are the same, and each that differs or is missing; the exit status is 1 if there is one. The
+option --archive compares two wheels instead, and names the files in them that differ.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ COMPILED = (".o", ".so", ".a", "")
 
 
 def compiled(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """What compilers and linkers made, relative to the folder."""
+    """The files that compilers and linkers made, relative to the folder."""
     for path in sorted(folder.rglob("*")):
-        # What a test runs with is linked into such a folder.
+        # The files that a test runs with are linked into such a folder.
         if path.suffix in COMPILED and path.is_file() and not any(part.endswith(".runfiles") for part in path.parts):
             yield path.relative_to(folder)
 

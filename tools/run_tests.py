@@ -2,7 +2,7 @@
 """Runs the tests: `make test` (tools/run_tests.py test) and `make test-all` (tools/run_tests.py rest).
 
 `test` stops at the first step that fails. `rest` goes on and lists all that failed at the end. With --seconds a run
-ends in about that time: steps that no longer fit are left out, and so is the rest of one that turns out slow; the
+ends in about that time. Steps that no longer fit are left out, and so is the rest of one that turns out slow; the
 closing lines name both. The exit status is 1 if anything failed, 0 otherwise, and 2 for a wrong command line.
 """
 
@@ -34,7 +34,7 @@ class Step:
     """One command of a run.
 
     seconds: what it takes on a slow machine of two cores, without `build`.
-    build: a command to run before, which takes minutes where nothing is cached. If it runs out of time, the step is
+    build: a command to run before, which takes minutes where nothing is cached. A step whose build runs out of time is
         left out.
     divisible: whether the command leaves out its last tests by itself where time is over, as those of pytest do
         (tests/conftest.py).
@@ -73,7 +73,7 @@ def sanitized(title: str, config: str, seconds: int) -> Step:
 def python_tests(
     title: str, seconds: int, *arguments: str, marks: Sequence[str] = (), backend: str = "XPU_HOST", **environment: str
 ) -> Step:
-    """Python tests, in two processes: most of a test's time is TensorFlow's tracing, on one thread. Whoever has none
+    """Python tests, in two processes: most of a test's time is TensorFlow's tracing, on one thread. A worker with none
     left takes tests from the other.
     """
     command = [PYTHON, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "--durations", "15"]
@@ -84,8 +84,8 @@ def python_tests(
     return Step(title, (*command, *arguments), seconds, divisible=True, environment=environment)
 
 
-# The folders of the Python tests that most changes would break, and that say so soonest. tests/README.md says what
-# belongs in a folder, and which marks decide where a test runs.
+# The folders of the Python tests that most changes would break, and that say so soonest. See tests/README.md for the
+# place of a test, and the marks that decide where it runs.
 OPS = ("tests/ops", "tests/bad_input", "tests/sweep")
 FIRST = ("tests/docs", *OPS)
 
@@ -99,12 +99,12 @@ TEST = (
     python_tests("Python tests of all else", 500, *(f"--ignore={path}" for path in FIRST), marks=["not slow"]),
 )
 
-# What changes from day to day.
+# It changes from day to day.
 DAY = str(int(time.time() // 86400))
 
 # Every run of the second tier begins with these.
 ALWAYS = (
-    # Whoever touches device memory from the host dies at once, and every tensor is an allocation of its own. The sweep
+    # A host access to device memory ends the process at once, and every tensor is an allocation of its own. The sweep
     # has all kernels here.
     python_tests(
         "Python tests, device memory isolated and from the plugin's pool",
@@ -143,8 +143,8 @@ IN_TURN = (
     ),
     python_tests("slow Python tests", 1200, marks=["slow"]),
     Step("mutations of passes", ("tools/mutate_passes.py",), 900, build=bazel("build")),
-    # PoCL takes most of a second to compile a kernel: the backend's cache on disk makes all but the first run short. Of
-    # the sweep another kernel of each op every day.
+    # PoCL takes most of a second to compile a kernel: the backend's cache on disk makes all but the first run short.
+    # The sweep takes another kernel of each op every day.
     python_tests(
         "Python tests, OpenCL backend",
         900,
@@ -256,7 +256,7 @@ class Run:
         return False
 
     def close(self) -> int:
-        """Prints the closing lines; the exit status. What failed long ago is told once more, where people look."""
+        """Prints the closing lines; the exit status. An early failure is told once more, where people look."""
         for report in self.reports:
             say(f"failed in {report}", sys.stderr)
         if self.left_out:

@@ -2,8 +2,8 @@
 """Python tests with the plugin's libraries under the address, undefined-behaviour and leak sanitizers.
 
 `tools/sanitized.py build` compiles them and makes build/sanitized, a virtual environment with the packages of .venv and
-with the libraries in the place of the installed plugin. `tools/sanitized.py test [ARGUMENT]...` runs pytest there, by
-default over a third of the sweep and of the tests of bad input: all of them take a quarter of an hour. Which third, the
+with the libraries in the place of the installed plugin. `tools/sanitized.py test [ARGUMENT]...` runs pytest there. The
+default is a third of the sweep and of the tests of bad input: all of them take a quarter of an hour. Which third, the
 day says, so that three days see them all; `--part 0/1` runs everything, `--part 2/3` one part again. The exit status is
 pytest's, or 1 if a sanitizer has something to say about this project's code, which is then printed.
 """
@@ -25,7 +25,7 @@ REPORTS = VENV / "reports"
 PACKAGES = pathlib.Path("lib") / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
 OURS = ("tensorflow-plugins", "tensorflow_xpu")
 
-# What is found in other people's code, or is none of a sanitizer's business here.
+# Findings in other people's code, or none of a sanitizer's business here.
 ASAN_OPTIONS = {
     "log_path": REPORTS / "report",
     "detect_leaks": 1,
@@ -123,8 +123,8 @@ def test(arguments: list[str]) -> int:
         arguments = ["--part", f"{int(time.time() // 86400) % PARTS}/{PARTS}", *arguments]  # the last one holds
         arguments += ["-n", "2", "--dist", "worksteal", *TESTS]
     print(f"tools/sanitized.py: pytest {' '.join(arguments)}", flush=True)
-    # Without pytest's handler of signals: the sanitizer's says more. What undefined behaviour has to say before it ends
-    # the process goes to stderr, whatever log_path says, and must not end in pytest's hands.
+    # Without pytest's handler of signals: the sanitizer's says more. A report of undefined behaviour before the process
+    # ends goes to stderr, whatever log_path says, and must not end in pytest's hands.
     command = [str(VENV / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:faulthandler", "-p", "tests.support.leaks"]
     command += ["--capture=sys", *arguments]
     status = subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode

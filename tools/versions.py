@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 """One wheel for several versions of TensorFlow: `make wheel-all` and `make test-versions`.
 
-`fetch` puts the headers and libraries of each version in third_party/tensorflows.bzl into build/versions, but for the
-one that .venv has. `wheel` fetches them, too, and builds into dist/all a wheel with a core for each of them, for every
-Python 3.10 to 3.13 of this machine, for those that the variable PYTHONS names ("python3.11 /opt/py/bin/python"), or,
-with --own, for the Python of .venv alone. `list` prints the environments of the matrix, and which of them this machine
-can make. `test` makes them, runs tests/versions/checks.py in each, and the sweep with one kernel of each op, and says
-what failed: all that can be made, those that the options leave, or with --nth the one whose turn it is; --write puts
-what it saw into docs/versions.md, beside what others have put there. `suite` runs the Python tests of `make test`, or
-those that pytest's arguments at its end name, in the one environment that the options leave, which it makes at first
-and keeps. The exit status is 1 if anything failed, and 2 if there is nothing to test.
+The commands:
+
+- `fetch` puts the headers and libraries of each version in third_party/tensorflows.bzl into build/versions, but for the
+  one that .venv has.
+- `wheel` fetches them, too, and builds into dist/all a wheel with a core for each of them. It does so for every Python
+  3.10 to 3.13 of this machine, or for those that the variable PYTHONS names ("python3.11 /opt/py/bin/python"). With
+  --own it does so for the Python of .venv alone.
+- `list` prints the environments of the matrix, and which of them this machine can make.
+- `test` makes them, and runs in each tests/versions/checks.py, and the sweep with one kernel of each op. It says what
+  failed. It takes all that can be made, those that the options leave, or with --nth the one whose turn it is. With
+  --write its results go into docs/versions.md, beside those of earlier runs.
+- `suite` runs the Python tests of `make test`, or those that pytest's arguments at its end name. It does so in the one
+  environment that the options leave, which it makes at first and keeps.
+
+The exit status is 1 if anything failed, and 2 if there is nothing to test.
 
 The Python is that of .venv, where there is one, whichever runs this file.
 """
@@ -37,13 +43,14 @@ BUILD = ROOT / "build" / "versions"
 WHEELS = ROOT / "dist" / "all"  # apart from the wheel of `make wheel`, which `make install` takes
 PAGE = ROOT / "docs" / "versions.md"
 PYTHON_MINORS = (10, 11, 12, 13)
-# What third_party/repositories.bzl takes of a TensorFlow.
+# The parts that third_party/repositories.bzl takes of a TensorFlow.
 NEEDED = re.compile(
     r"tensorflow/(include/.*|libtensorflow_(framework|cc)\.so\.2|python/lib_pywrap_tensorflow_common\.so)"
 )
-# What the checks use. pip chooses the SciPy that goes with Python and NumPy, and what TensorFlow itself asks for.
+# The packages that the checks use. pip chooses the SciPy that goes with Python and NumPy, and the needs of TensorFlow
+# itself.
 BESIDE = ("pytest==9.2.0", "pytest-xdist==3.8.0", "scipy")
-# What the whole suite uses besides: these files, but for what goes with TensorFlow's version and is pip's to choose.
+# The whole suite uses these files besides, but for packages that go with TensorFlow's version and are pip's to choose.
 SUITE = ("requirements-dev.txt", "requirements-test.txt")
 WITH_TENSORFLOW = ("tensorflow-cpu", "tensorboard", "keras", "numpy")
 # The words of tests/conftest.py where a test did not begin before XPU_TESTS_UNTIL.
@@ -169,7 +176,7 @@ def build_wheels(chosen: dict[str, str]) -> None:
 
 @dataclasses.dataclass
 class Row:
-    """What was seen of one environment."""
+    """The findings in one environment."""
 
     name: str
     cells: dict[str, str] = dataclasses.field(default_factory=dict)  # versions, and when
@@ -230,7 +237,7 @@ def make(environment: Environment, python: str, venv: pathlib.Path, others: Sequ
 
 
 def suite_requirements() -> list[str]:
-    """What the whole suite needs of pip, as the files have it: "torch==2.13.0"."""
+    """The needs of the whole suite for pip, as the files have them: "torch==2.13.0"."""
     lines = [line.split("#")[0].strip() for name in SUITE for line in (ROOT / name).read_text().splitlines()]
     return [line for line in lines if line and line.split("==")[0] not in WITH_TENSORFLOW]
 
@@ -260,7 +267,7 @@ def suite(options: argparse.Namespace) -> int:
 
 
 def run_pytest(program: str, xml_file: pathlib.Path, *arguments: str) -> list[tuple[str, str]]:
-    """What became of these tests, in that Python."""
+    """The results of these tests, in that Python."""
     command = [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={xml_file}", *arguments]
     environment = {"XPU_SWEEP_KERNELS": "1", "TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
     environment.pop("XPU_TESTS_LEFT_OUT", "")  # it is one for all, see below
@@ -302,7 +309,7 @@ def examine(environment: Environment, python: str, processes: int) -> Row:
 
 
 class UnknownError(Exception):
-    """What was named is not in the matrix."""
+    """A name that is not in the matrix."""
 
 
 def known(what: str, value: str, values: Iterable[str]) -> str:
@@ -336,7 +343,7 @@ def nth(rows: Sequence[Environment], n: int, own: Environment) -> list[Environme
 
 
 def own() -> Environment:
-    """What .venv is."""
+    """The environment .venv."""
     return Environment(".".join(installed_tensorflow().split(".")[:2]), minor_of(sys.executable))
 
 

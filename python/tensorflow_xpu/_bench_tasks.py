@@ -1,4 +1,4 @@
-"""What ``bench`` measures, in processes of its own: functions that return the seconds of each round, XPU and CPU."""
+"""The measurements of ``bench``, in processes of its own: functions that return the seconds of each round."""
 
 from __future__ import annotations
 

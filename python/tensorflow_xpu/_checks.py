@@ -1,4 +1,4 @@
-"""What ``selftest`` examines: functions that return what they found, or raise a ``TaskError``."""
+"""The checks of ``selftest``: functions that return what they found, or raise a ``TaskError``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _same(found: Any, right: Any, what: str, tolerance: float = 0.0) -> None:
 
 
 def devices(tf: Any) -> str:
-    """What TensorFlow lists, and who is behind it."""
+    """The devices that TensorFlow lists, and the library behind them."""
     report = loader_report()
     _require(report is not None, "TensorFlow did not load the plugin")
     assert report is not None
@@ -225,7 +225,7 @@ def memory(tf: Any) -> str:
 
 
 def errors(tf: Any) -> str:
-    """What the CPU refuses is refused, by the same exception, and the device goes on."""
+    """The device refuses bad input with the CPU's exceptions, and goes on."""
     wrong: dict[str, Callable[[], Any]] = {
         "a product of shapes that do not fit": lambda: tf.linalg.matmul(tf.ones([2, 3]), tf.ones([2, 3])),
         "an index out of range": lambda: tf.raw_ops.GatherNd(params=tf.ones([3]), indices=[[7]]),
@@ -257,7 +257,7 @@ def profiler(tf: Any) -> str:
 
 
 def out_of_memory(tf: Any) -> str:
-    """What does not fit is an error, and what fits afterwards does."""
+    """A tensor that does not fit is an error, and a smaller one afterwards fits."""
     limit = tensorflow_xpu.memory_info().limit
     _require(limit == 512 * MEBI, f"TF_XPU_MEMORY_LIMIT=512MiB makes {limit} bytes")
     with tf.device(_xpu()):
@@ -271,7 +271,7 @@ def out_of_memory(tf: Any) -> str:
 
 
 def configuration_file(tf: Any) -> str:
-    """What the file says is done, and the devices it makes exchange tensors."""
+    """The file's settings hold, and the devices that it makes exchange tensors."""
     listed = len(tf.config.list_physical_devices(device_type()))
     _require(listed == 2, f"{os.environ['TF_XPU_CONFIG']} says TF_XPU_DEVICE_COUNT=2, TensorFlow lists {listed}")
     values = np.arange(1000, dtype=np.float32)
@@ -307,7 +307,7 @@ def disabled(tf: Any) -> str:
     return "no device, and the CPU computes"
 
 
-# By what the process's environment has to have; "" is the user's own. What stands first is needed by all.
+# By what the process's environment has to have; "" is the user's own. The first checks are needed by all others.
 CHECKS: dict[str, dict[str, Callable[[Any], str]]] = {
     "": {
         "devices": devices,

@@ -1,4 +1,4 @@
-"""What the options are and who says so: ``show_config()``."""
+"""The options, each with its source: ``show_config()``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plugin's libraries say of themselves, as TensorFlow has loaded them."""
+"""The reports of the plugin's libraries about themselves, as TensorFlow has loaded them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def how_to_install_tensorflow() -> str:
 
 
 def loader_report() -> dict[str, Any] | None:
-    """What the plugin's loader decided when TensorFlow was imported; ``None`` if TensorFlow did not load it.
+    """The decision of the plugin's loader when TensorFlow was imported; ``None`` if TensorFlow did not load it.
 
     Keys: ``active``, ``reason`` (why it offers no devices), ``loader``, ``core``, ``built_for`` (the TensorFlow for
     which it was compiled), ``tensorflow_version``, ``device_count``, ``settings_file`` and ``settings`` (what came
@@ -57,7 +57,7 @@ def ask_core(function: str) -> Any:
 
 
 def core_description() -> dict[str, Any] | None:
-    """What the core says of its backend and devices (see tensorflow_plugin/device/describe.h); ``None`` if unused."""
+    """The core's account of its backend and devices (tensorflow_plugin/device/describe.h); ``None`` if unused."""
     return ask_core("XpuCore_DescribeDevices")
 
 

@@ -126,7 +126,7 @@ def _another(device: Any) -> PhysicalDevice:
 
 
 def _said_by_tensorflow(device: Any) -> dict[str, Any]:
-    """What TensorFlow says of a device: in 2.22 nothing until it has made its devices."""
+    """TensorFlow's details of a device: in 2.22 there are none until it has made its devices."""
     import tensorflow as tf
 
     try:
@@ -136,7 +136,7 @@ def _said_by_tensorflow(device: Any) -> dict[str, Any]:
 
 
 def _bytes_in_use(index: int) -> int:
-    """Of tensors on our device; 0 if TensorFlow has not made it. Makes none."""
+    """The bytes of tensors on our device; 0 if TensorFlow has not made it. Makes none."""
     from tensorflow_xpu import _memory
 
     return _memory.in_use(index)
@@ -300,7 +300,7 @@ def physical_index(device: Any) -> int:
 
 
 def get_device_details(device: Any) -> dict[str, Any]:
-    """What is known of a device, its real name first (RFC 262, "physical device name").
+    """The details of a device, its real name first (RFC 262, "physical device name").
 
     ``tf.config.experimental.get_device_details``, of which the RFC says so, gives the platform's name.
 
@@ -338,8 +338,8 @@ def get_device_details(device: Any) -> dict[str, Any]:
 def synchronize(device: Any = None) -> None:
     """Waits until all work that has been given to XPUs is done.
 
-    TensorFlow's ops on an XPU return before they are computed; whoever measures time calls this before and after.
-    Errors of ops are not raised here: what next uses the device or the result raises them.
+    TensorFlow's ops on an XPU return before they are computed; a program that measures time calls this before and
+    after. Errors of ops are not raised here: what next uses the device or the result raises them.
 
     Args:
         device: an index, a name such as ``"/xpu:0"`` or an entry of a list of devices; None: all of them.

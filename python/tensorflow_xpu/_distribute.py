@@ -17,7 +17,7 @@ def multi_worker_mirrored_strategy(
     """``tf.distribute.MultiWorkerMirroredStrategy`` with one replica per visible XPU of each worker.
 
     TensorFlow's own constructor counts GPUs and TPUs only, and puts one replica on the CPU of a worker that has
-    neither; nothing else in the strategy, nor in the collectives below it, minds the type of the device. As with
+    neither. Nothing else in the strategy, nor in the collectives below it, minds the type of the device. As with
     TensorFlow's, call this at the start of the program, before anything has run: it starts the worker's gRPC server.
 
     Args:
@@ -45,7 +45,7 @@ def multi_worker_mirrored_strategy(
         ) -> tuple[tuple[str, ...], str]:
             return tuple(f"{worker_device}/device:{device_type()}:{i}" for i in range(count)), device_type()
 
-    # What the strategy's own constructor does, with these devices.
+    # This does the work of the strategy's own constructor, with these devices.
     strategy = object.__new__(tf.distribute.MultiWorkerMirroredStrategy)
     options = communication_options or tf.distribute.experimental.CommunicationOptions()
     extended = Extended(strategy, cluster_resolver=cluster_resolver, communication_options=options)

@@ -1,8 +1,8 @@
 """DLPack through TensorFlow's public API only: what tensorflow_xpu.dlpack uses without its native module.
 
-TensorFlow's own functions abort the process for types they do not know, and on import of memory that is not aligned
-to 64 bytes; so exports are checked here first, and imports go through NumPy and copy. What is exported is copied as
-well: the API does not tell whether others use a tensor's memory, whom a consumer that writes to it would disturb.
+TensorFlow's own functions abort the process for types they do not know, and on import of memory that is not aligned to
+64 bytes. So exports are checked here first, and imports go through NumPy and copy. Exports are copied as well. The API
+does not tell if others use a tensor's memory, whom a consumer that writes to it would disturb.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def dlpack(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A capsule with the tensor in host memory. Of the old kind, which consumers of all versions take."""
+    """A capsule with the tensor in host memory. A capsule of the old kind, which consumers of all versions take."""
     if self.dtype not in _TYPES:
         raise BufferError(f"tensors of {self.dtype.name} cannot be exported")
     if stream not in (None, -1):
@@ -47,7 +47,7 @@ def dlpack(
 
 
 class _FromCapsule:
-    """What NumPy needs to import a capsule."""
+    """The methods that NumPy needs to import a capsule."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class XPUError(RuntimeError):
-    """What was asked of this package cannot be done; nothing of it has been.
+    """A request to this package that cannot be met; nothing has been changed.
 
     The message says what was found, what was expected and what to do. It is the one class that the package's functions
-    raise for bad input, calls that come too late, and files that are not what they should be.
+    raise. They raise it for bad input, calls that come too late, and files that are not what they should be.
 
     >>> import tensorflow_xpu
     >>> try:

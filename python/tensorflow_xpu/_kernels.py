@@ -37,7 +37,7 @@ class Kernel:
     priority: int
 
     def takes(self, types: Mapping[str, tuple[int, ...]]) -> bool:
-        """Whether it serves a node whose type attributes are these; attributes that are not named may be anything."""
+        """True if it serves a node with these type attributes; attributes that are not named may be anything."""
         return all(allowed.issuperset(types.get(name, ())) for name, allowed in self.types)
 
 
@@ -102,7 +102,7 @@ def tensor_args(op: str) -> frozenset[str]:
 
 
 def in_host_memory(kernel: Kernel) -> bool:
-    """Whether it has all its inputs and outputs, handles apart, in host memory: the device does nothing then."""
+    """True if all its inputs and outputs, handles apart, are in host memory: the device does nothing then."""
     args = tensor_args(kernel.op)
     return bool(args) and args <= kernel.host_args
 
@@ -124,7 +124,7 @@ def served_types(op: str, attribute: str) -> dict[str, bool]:
 
 
 def works_on_strings(op: str, types: Mapping[str, tuple[int, ...]]) -> bool:
-    """Whether an input or output of it is a string."""
+    """True if an input or output of it is a string."""
     from tensorflow.python.framework import dtypes
 
     string = dtypes.string.as_datatype_enum
@@ -163,7 +163,7 @@ class Explanation:
 
     @property
     def on_xpu(self) -> bool:
-        """Whether the device itself computes it."""
+        """True if the device itself computes it."""
         return self.where == device_type()
 
     def __str__(self) -> str:

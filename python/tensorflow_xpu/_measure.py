@@ -72,7 +72,7 @@ def repeated(op: Callable[..., Any], inputs: list[Any], device: str, repeats: in
 def middle(rounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """The round whose ratio of the two times is the median of all rounds' ratios.
 
-    Least times would be steadier, but each side has its own from another spell of the machine, and their ratio is not
+    Least times would be steadier. But each side has its own from another spell of the machine, and their ratio is not
     one that was ever seen.
     """
     median = statistics.median_low(a / b for a, b in rounds)
@@ -80,7 +80,7 @@ def middle(rounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def seconds(f: Callable[[], Any]) -> float:
-    """What a call takes."""
+    """The time of a call."""
     start = time.perf_counter()
     f()
     return time.perf_counter() - start

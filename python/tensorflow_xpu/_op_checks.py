@@ -1,4 +1,4 @@
-"""What ``selftest`` computes for each family of ops: a table of functions, run on the device and on the CPU."""
+"""The computations of ``selftest`` for each family of ops: a table of functions, run on the device and on the CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensorflow_xpu._worker import TaskError
 
 
 class Arrays(NamedTuple):
-    """What the ops are given. In functions these are arguments, so that no optimizer computes with them beforehand."""
+    """The arguments of the ops; functions take them as arguments, too, so that no optimizer computes with them."""
 
     x: Any
     square: Any
@@ -151,7 +151,7 @@ def compare(tf: Any, family: str, device: str) -> str:
     """Runs the ops of a family on a device and on the CPU, op by op and in a function, without leave to move them.
 
     Returns:
-        What was compared.
+        The results that were compared.
 
     Raises:
         TaskError: if a result is another one, or is not on the device.

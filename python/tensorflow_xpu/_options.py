@@ -143,7 +143,7 @@ class Option:
         return text
 
     def understands(self, text: str) -> bool:
-        """Whether the core takes this text of the variable as it is."""
+        """True if the core takes this text of the variable as it is."""
         return text == "" or self.parse(text) is not None
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._subdevice import device_type
 
-# Ops that TensorFlow's core runs for every device, that only pass values on, or that work on strings, shapes and
-# handles in host memory: a device has nothing to compute in them.
+# Ops in which a device has nothing to compute. TensorFlow's core runs them for every device, or they only pass values
+# on, or they work on strings, shapes and handles in host memory.
 BOOKKEEPING = frozenset(
     """
     _Arg _Retval _DeviceArg _DeviceRetval _Send _Recv _HostSend _HostRecv NoOp Const Identity IdentityN Placeholder
@@ -42,23 +42,23 @@ class Row:
 
     @property
     def on_xpu(self) -> bool:
-        """Whether the device itself computed it."""
+        """True if the device itself computed it."""
         return self.where.startswith(device_type() + ":")
 
     @property
     def bookkeeping(self) -> bool:
-        """Whether a device has nothing to compute in it: constants, arguments, shapes, reads of variables ..."""
+        """True if a device has nothing to compute in it: constants, arguments, shapes, reads of variables ..."""
         return self.op in BOOKKEEPING
 
 
 class PlacementReport:
-    """What ran where inside a ``with trace_placement()``. It is complete when the block has ended.
+    """The ops that ran inside a ``with trace_placement()``, and where. It is complete when the block has ended.
 
     ``print(report)`` is a table, ``report.to_pandas()`` a data frame, and a notebook shows it as HTML. An op is one
     that TensorFlow executes, after its optimizers: those inside clusters (docs/clusters.md) have their own names.
 
-    Counts are executions, with two exceptions that TensorFlow does not tell of: what is in a loop of a function is
-    counted once per call (``in_loop``), and both branches of a condition are (``in_branch``).
+    Counts are executions, with two exceptions that TensorFlow does not tell of. Ops in a loop of a function are counted
+    once per call (``in_loop``), and so are both branches of a condition (``in_branch``).
     """
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ class PlacementReport:
         return cells
 
     def _notes(self) -> list[str]:
-        """What stands below the table."""
+        """The lines below the table."""
         rows = self.rows()
         moved = sum(n for row, n in self.counts.items() if row.bookkeeping)
         notes = [
@@ -200,7 +200,7 @@ class PlacementReport:
         return f"<PlacementReport: {self.on_xpu()} ops on the {device_type()}, {self.elsewhere()} elsewhere>"
 
     def to_html(self) -> str:
-        """The table as an HTML fragment: a ``<table>`` and its notes. What did not run on the XPU is shaded."""
+        """The table as an HTML fragment: a ``<table>`` and its notes. Ops that did not run on the XPU are shaded."""
         if not self.complete or not self.counts:
             return f"<p>{html.escape(str(self))}</p>"
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self._headings())

@@ -1,8 +1,8 @@
 """Other plugins: loads a PluggableDevice library by its path, and settles who serves a type that several claim.
 
-TensorFlow 2.21 has one priority for all plugins and ends the process when two claim the same device type or platform
+TensorFlow 2.21 has one priority for all plugins. It ends the process when two claim the same device type or platform
 name, and also when a library's registration fails. So a library is first loaded by a program of its own
-(``bin/conformance``), which says what it registers; what would end the process is not loaded here.
+(``bin/conformance``), which says what it registers. A library that would end the process is not loaded here.
 
 Source of the functions: RFC 262 (PluggableDevice), its scenarios and ``load_plugin_with_highest_priority``.
 """
@@ -29,7 +29,7 @@ from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._subdevice import device_type as xpu_type
 
 _EXAMINER = _core.PACKAGE / "bin" / "conformance"
-# What TensorFlow ends the process for.
+# The checks whose failure makes TensorFlow end the process.
 _CHECKS = ["library.loads", "registration.succeeds", "registration.names", "registration.platform_callbacks"]
 _CHECKS += ["registration.executor_callbacks"]
 _SECONDS = 60  # for a library to register in the examining program
@@ -38,7 +38,7 @@ _TAKEN_ALWAYS = {"CPU": "TensorFlow's own CPU"}
 
 @dataclasses.dataclass(frozen=True)
 class Plugin:
-    """What a library registers."""
+    """The names that a library registers."""
 
     path: pathlib.Path
     platform: str  #: its platform's name, which is its subdevice type
@@ -76,7 +76,7 @@ def _library(path: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def _plugin_at(path: str | os.PathLike[str]) -> Plugin:
-    """What the library registers when a program loads it beside TensorFlow's libraries.
+    """The names that the library registers when a program loads it beside TensorFlow's libraries.
 
     Raises:
         XPUError: if it is no plugin, needs what this TensorFlow has not, or its registration fails or ends the process.
@@ -219,9 +219,9 @@ def _devices_of(plugin: Plugin) -> list[PhysicalDevice]:
 def load_plugin_with_highest_priority(path: str | os.PathLike[str]) -> list[PhysicalDevice]:
     """Loads a PluggableDevice library before all others that claim its device type (RFC 262, scenario 4).
 
-    Call it before ``import tensorflow``, which it does. Of the plugins in ``site-packages/tensorflow-plugins`` and of
-    ``TF_PLUGGABLE_DEVICE_LIBRARY_PATH``, those that claim the same device type or platform are skipped, each with a
-    line on stderr; all others are loaded as ever. Later it works if nobody serves the type yet.
+    Call it before ``import tensorflow``, which it does. It looks at the plugins in ``site-packages/tensorflow-plugins``
+    and of ``TF_PLUGGABLE_DEVICE_LIBRARY_PATH``. Those that claim the same device type or platform are skipped, each
+    with a line on stderr; all others are loaded as ever. Later it works if nobody serves the type yet.
 
     Args:
         path: of the library, which may also be one in these folders.
@@ -230,8 +230,8 @@ def load_plugin_with_highest_priority(path: str | os.PathLike[str]) -> list[Phys
         The devices that it gave TensorFlow.
 
     Raises:
-        XPUError: if there is no such file, it is not a plugin for this TensorFlow, or it is too late: the type is
-            another's, or TensorFlow has created its devices. Nothing is loaded then.
+        XPUError: if there is no such file, or it is not a plugin for this TensorFlow. Also if it is too late: the type
+        is another's, or TensorFlow has created its devices. Nothing is loaded then.
 
     Example::
 
@@ -309,7 +309,7 @@ def _libraries(location: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _clashes(library: pathlib.Path, chosen: Plugin) -> bool:
-    """Whether the library claims what the chosen one has; then a line says that it is skipped."""
+    """True if the library claims a name of the chosen one; then a line says that it is skipped."""
     if library.resolve() == _core.LOADER.resolve():
         return False  # it sees by itself that its type is taken, and says so
     try:

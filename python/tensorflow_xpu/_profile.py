@@ -54,7 +54,7 @@ class MemoryEvent:
 
 @dataclasses.dataclass
 class Profile:
-    """What :func:`profile` recorded; complete when its ``with`` block has ended. Printed, it is a table of kernels."""
+    """The recording of :func:`profile`; complete when its ``with`` block has ended. It prints a table of kernels."""
 
     directory: pathlib.Path  #: for ``tensorboard --logdir``
     xplane: pathlib.Path | None = None  #: TensorFlow's file, of the host and of the XPU
@@ -124,13 +124,13 @@ def _device_events(space: Any) -> list[ProfileEvent]:
     return sorted(events, key=lambda event: (event.start_ns, -event.duration_ns))
 
 
-# Of TensorFlow's own allocator, on the host's plane; it numbers devices as the plugin does.
+# The events of TensorFlow's own allocator, on the host's plane; it numbers devices as the plugin does.
 _ALLOCATIONS = {"MemoryAllocation": "allocate", "MemoryDeallocation": "free"}
 _ALLOCATOR = re.compile(r"PluggableDevice_(\d+)_bfc")
 
 
 def _memory_of_tensorflow(space: Any) -> Iterator[MemoryEvent]:
-    """What the allocator ``bfc`` tells of tensors."""
+    """The events of tensors from the allocator ``bfc``."""
     for plane in space.planes:
         known = {number: _ALLOCATIONS[m.name] for number, m in plane.event_metadata.items() if m.name in _ALLOCATIONS}
         for line in plane.lines if known else ():
@@ -150,7 +150,7 @@ def _memory_of_tensorflow(space: Any) -> Iterator[MemoryEvent]:
 
 
 def _memory_of_pool(events: list[ProfileEvent], before: dict[str, int]) -> Iterator[MemoryEvent]:
-    """What the plugin's own allocator has in the line ``memory``, from what was in use when the profile began."""
+    """The events of the plugin's own allocator in the line ``memory``, from the bytes in use when the profile began."""
     in_use = dict(before)
     for event in events:
         if event.line == "memory" and event.device in in_use and event.name in ("allocate", "free"):
@@ -159,7 +159,7 @@ def _memory_of_pool(events: list[ProfileEvent], before: dict[str, int]) -> Itera
 
 
 def _memory_events(space: Any, events: list[ProfileEvent], before: dict[str, int]) -> list[MemoryEvent]:
-    """Of all devices. With ``bfc`` the line ``memory`` has what TensorFlow took for many tensors at once."""
+    """The events of all devices. With ``bfc`` the line ``memory`` has what TensorFlow took for many tensors at once."""
     report = _core.ask_about(0, "XpuCore_MemoryReport")
     pool = report is not None and report["allocator"] == "pool"
     found = _memory_of_pool(events, before) if pool else _memory_of_tensorflow(space)
@@ -167,7 +167,7 @@ def _memory_events(space: Any, events: list[ProfileEvent], before: dict[str, int
 
 
 def _bytes_in_use() -> dict[str, int]:
-    """Of tensors, by device."""
+    """The bytes of tensors, by device."""
     import tensorflow as tf
 
     count = len(tf.config.list_physical_devices(device_type()))
@@ -245,10 +245,10 @@ def _finish(result: Profile, before: dict[str, int]) -> None:
 def profile(path: str | os.PathLike[str]) -> Iterator[Profile]:
     """Records what the XPUs and TensorFlow do in a ``with`` block.
 
-    It is ``tf.profiler.experimental.start(path)`` and ``stop()``, for which the XPU has events of its own: every
-    command of every stream with the op that it is of, those inside clusters, copies, waits, and what was allocated on
-    the device, with floating-point operations and bytes. The work that is still queued when the block ends belongs to
-    it. Beside TensorFlow's file a trace for Chrome is written.
+    It is ``tf.profiler.experimental.start(path)`` and ``stop()``, for which the XPU has events of its own. They are
+    every command of every stream with its op, those inside clusters, copies, waits, and allocations on the device, with
+    floating-point operations and bytes. The work that is still queued when the block ends belongs to it. Beside
+    TensorFlow's file a trace for Chrome is written.
 
     Args:
         path: the folder for the files, made if it is not there.

@@ -1,7 +1,7 @@
 """Where options come from: a call, the environment, the configuration file; in this order.
 
 The plugin's loader reads the file when TensorFlow is imported, by the same rules
-(tensorflow_plugin/loader/settings.cc), so that it holds in programs that never import this package.
+(tensorflow_plugin/loader/settings.cc). So it holds in programs that never import this package.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _HEADER = (
     "# The environment and calls of tensorflow_xpu.configure() go before them.\n"
 )
 
-# What calls of this process have put into the environment, by variable.
+# The values that calls of this process have put into the environment, by variable.
 _called: dict[str, str] = {}
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What one option is, and who says so."""
+    """The value of one option, and its source."""
 
     variable: str  #: ``TF_XPU_DEVICE_COUNT``
     parameter: str  #: of ``configure``: ``devices``
@@ -147,7 +147,7 @@ def current() -> list[Setting]:
 
 
 def value_of(variable: str) -> str:
-    """What an option is: its text where that makes sense, else empty, which means the default."""
+    """The value of an option: its text where that makes sense, else empty, which means the default."""
     text = os.environ.get(variable)
     if text is None:
         text = _from_file()[1].get(variable, "")

@@ -32,10 +32,10 @@ def get_subdevice_mapping() -> dict[str, str]:
 def set_subdevice_mapping(mapping: str | Mapping[str, str]) -> None:
     """Chooses the backend behind the device type (RFC 262, "Front-end Mirroring", option 2).
 
-    It takes effect in this process if TensorFlow has not created its devices yet, which the first op does; a mapping
+    It takes effect in this process if TensorFlow has not created its devices yet, which the first op does. A mapping
     that changes the device type has to come before ``import tensorflow``. It goes before the environment and the
-    configuration file, and processes started from this one inherit it. ``python -m tensorflow_xpu use`` makes the
-    choice for all programs.
+    configuration file, and processes started from this one inherit it. The command ``python -m tensorflow_xpu use``
+    makes the choice for all programs.
 
     TensorFlow's own ``get_device_details`` goes on naming the backend that was chosen when TensorFlow was imported.
 

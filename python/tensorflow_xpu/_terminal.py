@@ -1,4 +1,4 @@
-"""What commands show on a terminal and nowhere else: colours, and how far a long task has come."""
+"""Output for terminals alone: colours, and the progress of a long task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH = 24  # of a bar, in characters
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether people see what is written there, on something that knows escape sequences."""
+    """True if people see the output, on something that knows escape sequences."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 

@@ -1,9 +1,9 @@
 """``trace_placement``: finds out where ops run.
 
 Two sources, both TensorFlow's. Eager ops come to a callback (``op_callbacks.add_op_callback``) with their results,
-whose device is known. Of a function TensorFlow hands out the graphs that it executes, one per device, but only when it
-prepares the function: so its cache of prepared ones is emptied at the beginning, and the calls that follow are counted
-by the callback, to which they are ops like others.
+whose device is known. TensorFlow hands out the graphs of a function that it executes, one per device, but only when it
+prepares the function. So its cache of prepared ones is emptied at the beginning. The calls that follow are counted by
+the callback, to which they are ops like others.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._placement import BOOKKEEPING, PlacementReport, Row
 from tensorflow_xpu._subdevice import device_type
 
-# What the names of nodes have when a function, a loop's or a branch's, was put into the graph around it.
+# The names of nodes contain this when a function, a loop's or a branch's, was put into the graph around it.
 INLINED = re.compile(r"/_\d+/")
 BRANCH = re.compile(r"/(then|else|branch\d*)/_\d+/")
 LOOP = re.compile(r"/(body|cond)/_\d+/")
 
-# What prepares data and hands it over.
+# Ops that prepare data and hand it over.
 PIPELINE = re.compile(r"Dataset|Iterator|^Optional")
 
 
@@ -38,8 +38,7 @@ def short(device: str) -> str:
 def hand_out_graphs() -> None:
     """Has TensorFlow hand out the graphs that it has collected.
 
-    It does so after each op that runs; those of a function that failed would be handed out with the next one, whoever
-    asks then.
+    It does so after each op that runs; those of a function that failed would be handed out with the next one.
     """
     from tensorflow.python.framework import ops
     from tensorflow.python.ops import control_flow_ops
@@ -80,7 +79,7 @@ def _named(types: dict[str, tuple[int, ...]]) -> str:
 def _reason(
     op: str, types: dict[str, tuple[int, ...]], label: str, device: str, pinned: str, resource: str
 ) -> tuple[str, str, str]:
-    """Of an op: where it ran, and the kind of the reason and the reason for that, "" on the XPU itself.
+    """The place where an op ran, the kind of the reason and the reason for that, "" on the XPU itself.
 
     ``device`` is where it ran, ``pinned`` what the program asked for, and ``resource`` where one among its arguments
     is: ``CPU:0``, ``CPU`` or "".
@@ -156,7 +155,7 @@ class _Graphs:
 
 
 def _gives_resource(node: Any) -> bool:
-    """Whether a node's first result is a resource: an argument, or a handle made here."""
+    """True if a node's first result is a resource: an argument, or a handle made here."""
     from tensorflow.python.framework import dtypes
 
     resource = dtypes.resource.as_datatype_enum
@@ -167,7 +166,7 @@ def _gives_resource(node: Any) -> bool:
 
 
 def _in_loops(nodes: Any) -> set[str]:
-    """The names of nodes that are in a loop: whatever hangs on an Enter and is not behind its Exit."""
+    """The names of nodes that are in a loop: all that depend on an Enter and are not behind its Exit."""
     readers: dict[str, list[Any]] = collections.defaultdict(list)
     for node in nodes:
         for name in node.input:
@@ -293,7 +292,7 @@ _active: tuple[_Tracer, bool] | None = None
 
 
 def _begin(report: PlacementReport, may_be_left: bool = False) -> _Tracer:
-    """Starts the one tracer there may be. Of one that may be left, another one takes the place."""
+    """Starts the one tracer there may be. A trace that may be left is replaced by another one."""
     import tensorflow as tf
 
     global _active
@@ -324,13 +323,13 @@ def _end(tracer: _Tracer) -> None:
 def trace_placement() -> Iterator[PlacementReport]:
     """Finds out where the ops inside the ``with`` run, and why not on the XPU.
 
-    Around any code: eager ops, functions, Keras. What it sees: eager ops of the thread that it is called on and of
-    threads that begin inside; functions that any thread calls (of threads that began before, each once); the ops inside
-    clusters and loops. What it does not see: the functions of ``tf.data``, which always run on the CPU, and sessions of
-    TensorFlow 1.
+    Around any code: eager ops, functions, Keras. It sees eager ops of the thread that it is called on and of threads
+    that begin inside. It sees functions that any thread calls (of threads that began before, each once), and the ops
+    inside clusters and loops. It does not see the functions of ``tf.data``, which always run on the CPU, and sessions
+    of TensorFlow 1.
 
-    TensorFlow prepares each function anew inside the block, so that the first call takes as long as a first call does;
-    random ops with a seed and a state of their own begin it anew, as after ``tf.random.set_seed``. Without the block
+    TensorFlow prepares each function anew inside the block, so that the first call takes as long as a first call does.
+    Random ops with a seed and a state of their own begin it anew, as after ``tf.random.set_seed``. Without the block
     nothing is slower.
 
     Yields:

@@ -29,7 +29,7 @@ class TaskError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What became of a task."""
+    """The result of a task."""
 
     name: str
     result: Any = None  #: what it returned
@@ -122,7 +122,7 @@ def _end_of(code: int) -> str:
 
 
 def _last_words(said: IO[str]) -> str:
-    """What TensorFlow says when it ends a process, or the last lines."""
+    """TensorFlow's message when it ends a process, or the last lines."""
     said.seek(0)
     lines = [line for line in said.read().splitlines() if line.strip()]
     fatal = [line for line in lines if re.match(r"F\d{4} ", line) or line.startswith("tensorflow_xpu: ")]

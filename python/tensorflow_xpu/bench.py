@@ -40,7 +40,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """What it is called here."""
+        """Its name here."""
         return f"{self.name} {self.size}".rstrip() + (" step" if self.group == MODELS else "")
 
 
@@ -64,7 +64,7 @@ CASES = (
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """Of one case. Times are medians of all rounds, in seconds of one op or step."""
+    """The figures of one case. Times are medians of all rounds, in seconds of one op or step."""
 
     title: str
     xpu: float
@@ -96,7 +96,7 @@ def _line(measured: Measurement, width: int) -> str:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Of ratios, as faster and slower should cancel out."""
+    """The mean of ratios, as faster and slower should cancel out."""
     return math.exp(statistics.fmean(map(math.log, values)))
 
 

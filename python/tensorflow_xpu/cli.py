@@ -152,7 +152,7 @@ def config(arguments: Sequence[str]) -> int:
                 raise XPUError(f"{item!r} is not NAME=VALUE: expected such as devices=4")
             changes[named(name).variable] = named(name).text(value) or None
         for name in options.unset or []:
-            # What is no option any more, or never was, must be possible to take out.
+            # It must be possible to take out a name that is no option any more, or never was.
             path = _settings.file_in_use()
             in_file = path is not None and path.exists() and name in _settings.read_file()[1]
             changes[name if in_file else named(name).variable] = None

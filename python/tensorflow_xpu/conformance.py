@@ -1,7 +1,7 @@
 """``python -m tensorflow_xpu conformance [OPTION]... [LIBRARY]``: examines a PluggableDevice library.
 
-The program is ``bin/conformance`` of this package (docs/conformance.md). It needs neither Python nor TensorFlow; here
-it is given this plugin's loader where no library is named, and the folder of the installed TensorFlow's libraries.
+The program is ``bin/conformance`` of this package (docs/conformance.md). It needs neither Python nor TensorFlow. Where
+no library is named it gets this plugin's loader, and the folder of the installed TensorFlow's libraries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WITH_VALUE = ("--tensorflow", "--only", "--timeout", "--jobs")
 
 
 def _library_named(arguments: Sequence[str]) -> bool:
-    """Whether one of the arguments is a library: neither an option nor the value of one."""
+    """True if one of the arguments is a library: neither an option nor the value of one."""
     previous = ["", *arguments]
     return any(not now.startswith("-") and before not in WITH_VALUE for before, now in zip(previous, arguments))
 

@@ -106,7 +106,7 @@ def _size(size: int) -> str:
 
 
 def _files() -> list[Finding]:
-    """What lies on the disk."""
+    """The files on the disk."""
     findings = []
     tensorflows = _installed_tensorflows()
     if not tensorflows:
@@ -165,7 +165,7 @@ def _died(code: int, stderr: str, said: list[str]) -> Finding:
 
 
 def _computing(seen: dict[str, Any]) -> Finding:
-    """Whether an op really ran on the device and was right."""
+    """True if an op really ran on the device and was right."""
     compute = seen["compute"]
     if compute is None:
         return _problem("computing", f"an op on /xpu:0 failed: {seen['compute_error']}")
@@ -182,12 +182,12 @@ def _hook(hook: dict[str, str]) -> Finding:
     topic, state = f"hook {hook['name']}", hook["state"]
     if state == "on":
         return _ok(topic, f"on: {hook['purpose']}")
-    # What waits for Keras, or has nothing to do in this process, costs nothing.
+    # A hook that waits for Keras, or has nothing to do in this process, costs nothing.
     return _note(topic, state, hook["without"] if state.startswith(("off: ", "off by")) else "")
 
 
 def _process(seen: dict[str, Any] | None, code: int, stderr: str) -> list[Finding]:
-    """What a process with TensorFlow saw."""
+    """The findings of a process with TensorFlow."""
     prefix = "tensorflow_xpu: "
     said = [line.removeprefix(prefix) for line in stderr.splitlines() if line.startswith(prefix)]
     if seen is None:

@@ -1,4 +1,4 @@
-"""What PyInstaller has to know of this package: it finds the folder by the entry point ``pyinstaller40``."""
+"""Tells PyInstaller about this package: it finds the folder by the entry point ``pyinstaller40``."""
 
 from __future__ import annotations
 

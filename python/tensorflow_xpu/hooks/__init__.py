@@ -74,7 +74,7 @@ def uninstall() -> bool:
 
 
 def report() -> list[dict[str, str]]:
-    """What there is to say of each hook in this process: name, kind, state, purpose and what happens without it."""
+    """A description of each hook in this process: name, kind, state, purpose and what happens without it."""
     return [{name: getattr(hook, name) for name in ("name", "kind", "state", "purpose", "without")} for hook in HOOKS]
 
 

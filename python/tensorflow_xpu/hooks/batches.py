@@ -1,14 +1,14 @@
 """How Keras gets batches of arrays: ``predict`` without a data set of TensorFlow's, ``fit`` from one that costs less.
 
-Keras makes a data set of the arrays that it is given. It traces three functions for it, for each call, and that one's
-iterator gathers each batch's rows into new memory on threads of its own: 30 milliseconds before the first batch of
+Keras makes a data set of the arrays that it is given. It traces three functions for it, for each call. Its iterator
+gathers each batch's rows into new memory on threads of its own. That takes 30 milliseconds before the first batch of
 ``predict``, which takes batches in Python. With this hook they are views of the arrays. In all other cases Keras has to
-get what TensorFlow makes: what stands in for the data set, and for its iterator, turns into the ordinary one as soon as
-anything else than the next element in Python is asked of it, at the place where it is then.
+get what TensorFlow makes. Our data set and iterator turn into ordinary ones when anything but the next element in
+Python is asked of them. They do so at the place where they are then.
 
-An iterator of tf.data has a thread that tunes it, and wakes up after 10 milliseconds, 20 more, 40 more ...; whoever
-destroys the iterator waits for that. There is nothing to tune in gathering rows: what ``fit`` and ``evaluate`` get is
-told not to. And Keras makes two iterators for each epoch, of which it uses one: they are made when somebody uses them.
+An iterator of tf.data has a thread that tunes it, and wakes up after 10 milliseconds, 20 more, 40 more ... Its
+destructor waits for that. There is nothing to tune in gathering rows: what ``fit`` and ``evaluate`` get is told not to.
+And Keras makes two iterators for each epoch, of which it uses one: they are made when somebody uses them.
 
 Source of the behaviour: keras/src/trainers/data_adapters/array_data_adapter.py, ``ArrayDataAdapter.get_tf_dataset``;
 keras/src/backend/tensorflow/trainer.py, ``TensorFlowTrainer.predict``; tensorflow/core/data/root_dataset.cc.
@@ -32,7 +32,7 @@ MAKE, TAKE, ITERATOR = "_xpu_make", "_xpu_take", "_xpu_iterator"
 NUMBERS = "?bhilqBHILQefdFD"
 # Where TensorFlow's data sets have their elements.
 HOST = "/device:CPU:0"
-# Of those that turn objects into others.
+# For the functions that turn objects into others.
 LOCK = threading.RLock()
 
 
@@ -59,7 +59,7 @@ def _become(stand_in: Any) -> Any:
 
 
 class _Arrays:
-    """What Keras's adapter of arrays has been given, and how batches are made of it."""
+    """The arrays that Keras's adapter has been given, and the way in which batches are made of them."""
 
     def __init__(self, found: SimpleNamespace) -> None:
         numpy: Any = sys.modules["numpy"]
@@ -67,7 +67,7 @@ class _Arrays:
         self.to_sliceable = found.to_sliceable
 
     def are(self, value: Any) -> bool:
-        """Whether a value is arrays, or eager tensors, of TensorFlow's and NumPy's numbers, and what holds such."""
+        """True if a value is arrays or eager tensors, of TensorFlow's and NumPy's numbers, or a structure of such."""
         if type(value) in (tuple, list):
             return all(self.are(item) for item in value)
         if type(value) is dict:
@@ -148,7 +148,7 @@ def _classes(found: SimpleNamespace, arrays: _Arrays) -> type:
         def __iter__(self) -> Any:
             return self.__dict__[ITERATOR]() if executing_eagerly() else iter(_become(self))
 
-        # What TensorFlow leaves to the classes of its data sets.
+        # TensorFlow leaves these to the classes of its data sets.
         def _inputs(self) -> Any:
             return _become(self)._inputs()
 

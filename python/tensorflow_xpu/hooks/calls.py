@@ -1,10 +1,10 @@
 """Has Python call functions that are a few ops in a row without TensorFlow's executor.
 
-TensorFlow's way into a function takes 50 microseconds and 2.5 for each argument, and the variables of a model and of
-its optimizer are arguments: a training step of many small layers spends most of its time there. With this hook the
-first call of a function goes as always, and shows its graph as it runs, with clusters in it. Where that is a few ops,
-later calls run their kernels on the calling thread (tensorflow_plugin/direct_call). All that TensorFlow's own call
-looks at is looked at: what it would not take from its caches goes its way.
+TensorFlow's way into a function takes 50 microseconds and 2.5 for each argument. The variables of a model and of its
+optimizer are arguments: a training step of many small layers spends most of its time there. With this hook the first
+call of a function goes as always, and shows its graph as it runs, with clusters in it. Where that is a few ops, later
+calls run their kernels on the calling thread (tensorflow_plugin/direct_call). All that TensorFlow's own call looks at
+is looked at: what it would not take from its caches goes its way.
 
 Source of the behaviour: tensorflow/python/eager/context.py, ``Context.call_function``;
 tensorflow/core/common_runtime/eager/execute.cc, ``GetOrCreateKernelAndDevice``.

@@ -17,7 +17,7 @@ from typing import Any
 from tensorflow_xpu.hooks.patch import CORRECTNESS, Patch
 
 CONTEXT = "tensorflow.python.eager.context"
-# What a context has in a process that was forked from the one in which it was made.
+# A context has this in a process that was forked from the one in which it was made.
 INHERITED = "_xpu_inherited"
 FORKED = (
     "this process was forked from one that had used TensorFlow, whose executor has no threads here. Eager ops run, and "

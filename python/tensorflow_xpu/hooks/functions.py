@@ -1,11 +1,11 @@
 """Has Python find what a `tf.function` runs without building its arguments' types anew for each call.
 
-To find the graph that it has traced for such arguments, TensorFlow makes types of them and of all captured variables,
-binds them to parameters, and looks the types up: 100 microseconds for a small model, 250 for one of 25 layers. With
-this hook the second call with arguments like these, by their types and shapes, keeps what was found; later ones go
-straight to the call of the graph (``calls``). That is for functions that are called directly there, with
-tensors, iterators, and tuples, lists and dicts of these; anything that TensorFlow would look at besides (a gradient
-tape, a strategy, a graph being built) has the call go its way.
+To find the graph that it has traced for such arguments, TensorFlow makes types of them and of all captured variables.
+It binds them to parameters and looks the types up. That takes 100 microseconds for a small model, 250 for one of 25
+layers. With this hook the second call with arguments like these, by their types and shapes, keeps the graph that was
+found. Later ones go straight to the call of the graph (``calls``). That is for functions that are called directly
+there, with tensors, iterators, and tuples, lists and dicts of these. If TensorFlow would look at anything besides (a
+gradient tape, a strategy, a graph being built), the call goes its way.
 
 Source of the behaviour: tensorflow/python/eager/polymorphic_function/polymorphic_function.py, ``Function.__call__``;
 tracing_compilation.py, ``call_function``; concrete_function.py, ``ConcreteFunction._call_flat``.
@@ -36,12 +36,12 @@ HANDLES = (20, 21)
 
 
 class _Arguments:
-    """What tells one kind of arguments from another, and the tensors in them."""
+    """A key that tells kinds of arguments apart, and the tensors in them."""
 
     def __init__(self, tensor: type, iterator: type) -> None:
         self.tensor, self.iterator = tensor, iterator
         self.kinds: dict[Any, int] = {}  # of iterators' elements
-        # The same by the identity of what says what they are, which an iterator has from its data set: an epoch's is
+        # The same by the identity of the iterator's types, which it has from its data set. So an epoch's iterator is
         # known from the last one's, without the hash of a type.
         self.seen: dict[int, tuple[Any, tuple[str, int]]] = {}
 
@@ -127,7 +127,7 @@ class _Graphs:
         )
 
     def learn(self, function: Any, args: Any, flat: list[Any]) -> tuple[Any, ...] | None:
-        """What a call with these arguments runs, if nothing else can come of it."""
+        """The graph that a call with these arguments runs, if nothing else can come of it."""
         config = function._no_variable_creation_config if function._created_variables else None
         config = config or function._variable_creation_config
         if config is None:
@@ -156,7 +156,7 @@ class _Graphs:
 
 
 def _runner(found: SimpleNamespace) -> Callable[..., Any]:
-    """What calls a graph that is known, with TensorFlow's trace events."""
+    """A function that calls a known graph, with TensorFlow's trace events."""
     detectors, event, tracings = found.detectors, found.event, found.tracings
     profiler: Any = sys.modules[f"{PYTHON}profiler.trace"]
     # Before 2.21 it is no function, but a number that the profiler sets.
@@ -229,7 +229,7 @@ def _caller(found: SimpleNamespace) -> Callable[..., Any]:
 
 
 def _replaces_in_place(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Of a concrete function's captures, whose list is known again by its identity."""
+    """Replaces a concrete function's capture so that the list of captures is known again by its identity."""
 
     def replacement(self: Any, *arguments: Any, **named: Any) -> Any:
         self._captured_inputs = list(self._captured_inputs)

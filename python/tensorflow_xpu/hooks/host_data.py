@@ -1,8 +1,8 @@
 """Has `tf.data` keep NumPy arrays in the host's memory, where its data sets are.
 
-TensorFlow makes tensors of the arrays that a data set is made of, on the device that eager ops run on, and copies them
-back, since data sets live on the CPU. What Keras's `fit` and `predict` are given goes that way with each call: twice
-through memory, and for a while the device holds all of it. With this hook such arrays become tensors on the CPU.
+TensorFlow makes tensors of the arrays that a data set is made of, on the device that eager ops run on. It copies them
+back, since data sets live on the CPU. The data of Keras's `fit` and `predict` goes that way with each call: twice
+through memory. For a while the device holds all of it. With this hook such arrays become tensors on the CPU.
 
 Source of the behaviour: tensorflow/python/data/util/structure.py, ``normalize_element``.
 """

@@ -1,6 +1,6 @@
 """Has Python take elements from iterators, and values from optionals, without building types for each.
 
-The elements that Python takes from an iterator need 110 microseconds of types for three tensors, and so do the
+The elements that Python takes from an iterator need 110 microseconds of types for three tensors. So do the
 ``tf.experimental.Optional`` values that a step of Keras returns. With this hook both keep how a value is made of
 tensors; the op compares their shapes with its own.
 
@@ -36,7 +36,7 @@ class _Elements:
         self.known: dict[int, tuple[Any, list[Any], list[Any], Callable[[Iterator[Any]], Any] | None]] = {}
 
     def maker(self, spec: Any) -> Callable[[Iterator[Any]], Any]:
-        """What takes the tensors of such a value, one after the other. Raises UnlikeError."""
+        """A function that takes the tensors of such a value, one after the other. Raises UnlikeError."""
         if type(spec) is self.tensor_spec:
             return next
         if type(spec) is tuple:
@@ -46,7 +46,7 @@ class _Elements:
         raise UnlikeError
 
     def find(self, spec: Any) -> tuple[Any, list[Any], list[Any], Callable[[Iterator[Any]], Any] | None]:
-        """What is kept of a specification."""
+        """The kept facts of a specification."""
         found = self.known.get(id(spec))
         if found is not None and found[0] is spec:
             return found

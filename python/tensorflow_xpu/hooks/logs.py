@@ -1,7 +1,7 @@
 """Keras swallows no error of a device.
 
 At the end of an epoch Keras reads the loss and the metrics with ``try: float(value)``, ``except: pass``. An XPU tells
-the failure of a command once, by whatever uses it next: by such a read, it would be lost, and the model be wrong in
+the failure of a command once, by the next use of it. By such a read it would be lost, and the model be wrong in
 silence. So the XPU is asked before, where its error reaches the user. The values themselves are not touched: Keras
 tolerates what cannot be read, whatever the reason.
 

@@ -1,9 +1,9 @@
 """Has TensorFlow run eager ops on an XPU as ops, not as functions.
 
-TensorFlow 2.21 runs an eager op on any device but the CPU as a function of one op, and all these functions hand over
-their arguments in host memory (shapes, axes) through one rendezvous: ops that several Python threads run at the same
-time get each other's, and compute something else without a word. Run as ops, as they always are on the CPU, they do
-not, and are dispatched faster.
+TensorFlow 2.21 runs an eager op on any device but the CPU as a function of one op. All these functions hand over their
+arguments in host memory (shapes, axes) through one rendezvous. So ops that several Python threads run at the same time
+get each other's, and compute something else without a word. Run as ops, as they always are on the CPU, they do not, and
+are dispatched faster.
 
 Source of the behaviour: tensorflow/python/eager/context.py, ``Context.ensure_initialized``;
 tensorflow/core/common_runtime/eager/execute.cc, ``GetOrCreateKernelAndDevice``.

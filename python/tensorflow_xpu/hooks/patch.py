@@ -1,8 +1,8 @@
 """The one mechanism by which the package changes TensorFlow and Keras: a ``Patch`` for each hook.
 
 A patch says which private names it needs. Installing it resolves all of them, then replaces all that it replaces. If a
-name is absent, has another signature or, for a hook that is there for speed, another source than any that the hook was
-tested with, nothing is replaced, and one line says so. A hook that fails later is taken out in the same way.
+name is absent or has another signature, nothing is replaced, and one line says so. The same holds for a speed hook
+whose names have another source than any that it was tested with. A hook that fails later is taken out in the same way.
 
 It runs while TensorFlow is being imported: it imports the standard library alone, and never this package.
 """
@@ -81,13 +81,13 @@ class Need:
         return found
 
     def find_any(self) -> Any:
-        """What has the name: a property itself, otherwise what one gets. None if there is nothing."""
+        """The object with the name: a property itself, otherwise its value. None if there is nothing."""
         owner, name = self.owner(), self.names[-1]
         found = inspect.getattr_static(owner, name, None)
         return found if isinstance(found, property) else getattr(owner, name, None)
 
     def find(self) -> Any:
-        """What has the name, if it has the signature or is of the kind."""
+        """The object with the name, if it has the signature or is of the kind."""
         found = self.find_any()
         if found is None:
             raise UnknownError(f"{version_of(self.module)} has no {self.path}")
@@ -279,7 +279,7 @@ class Patch:
 
     @property
     def is_on(self) -> bool:
-        """Whether it is installed."""
+        """True if it is installed."""
         return self.state == "on"
 
     def variants(self) -> Sequence[Mapping[str, str]]:
@@ -317,7 +317,7 @@ class Patch:
             self.state = "on"
 
     def _resolve(self) -> dict[str, tuple[Need, Any]]:
-        """What the first table of needs that fits has found."""
+        """The objects of the first table of needs that fits."""
         reasons = []
         for variant in self.variants():
             try:

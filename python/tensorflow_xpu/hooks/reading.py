@@ -1,10 +1,10 @@
 """Has an eager tensor on an XPU read by Python in a microsecond.
 
-To read a tensor (``numpy()``, ``float()``, ``if``, ``print``) TensorFlow waits until the device has nothing left to do,
-and then for three of its threads, which hand the end of the copy to each other and poll: 70 microseconds for the loss
-of a training step, on top of the rest of the step. With this hook the reader waits for the commands that the value
-comes from, no others, and copies it itself. TensorFlow keeps a copy of each tensor that it has read; that is where it
-then finds this one, so all else is as it was.
+To read a tensor (``numpy()``, ``float()``, ``if``, ``print``) TensorFlow waits until the device has nothing left to do.
+Then it waits for three of its threads, which hand the end of the copy to each other and poll. That is 70 microseconds
+for the loss of a training step, on top of the rest of the step. With this hook the reader waits for the commands that
+the value comes from, no others, and copies it itself. TensorFlow keeps a copy of each tensor that it has read. It then
+finds this one there, so all else is as it was.
 
 Source of the behaviour: tensorflow/python/framework/ops.py, ``_EagerTensorBase._numpy``;
 tensorflow/core/common_runtime/eager/tensor_handle.cc, ``TensorHandle::CopyToDevice``.

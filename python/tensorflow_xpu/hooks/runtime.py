@@ -1,4 +1,4 @@
-"""What the hooks know of this process: the devices' type, and the native module."""
+"""The hooks' facts of this process: the devices' type, and the native module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensorflow_xpu.hooks.patch import UnknownError
 
 
 class Devices:
-    """What the loader has said of the devices."""
+    """The loader's facts of the devices."""
 
     type = "XPU"  # to TensorFlow
 
@@ -57,6 +57,6 @@ AFTER_KERAS = "keras.src.backend.tensorflow.trainer:TensorFlowTrainer"
 
 
 def keras_uses_xpu() -> bool:
-    """Whether Keras computes with TensorFlow, and TensorFlow lists an XPU."""
+    """True if Keras computes with TensorFlow, and TensorFlow lists an XPU."""
     tensorflow, keras = sys.modules["tensorflow"], sys.modules["keras"]
     return keras.config.backend() == "tensorflow" and bool(tensorflow.config.list_physical_devices(Devices.type))
