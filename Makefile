@@ -23,7 +23,7 @@ test: install
 	@tools/run_tests.py test
 
 test-all: install
-	@tools/setup.sh requirements-test.txt requirements-models.txt requirements-search.txt
+	@tools/setup.sh requirements-test.txt requirements-models.txt requirements-search.txt requirements-engines.txt
 	@tools/run_tests.py rest $(if $(TEST_SECONDS),--seconds $(TEST_SECONDS))
 
 lint: setup
@@ -39,12 +39,12 @@ stress: install
 	$(PYTHON) -m tests.stress --seconds 600
 
 bench: install
-	@tools/setup.sh requirements-test.txt
+	@tools/setup.sh requirements-test.txt requirements-engines.txt
 	$(PYTHON) -m benchmarks
 	$(PYTHON) -m benchmarks.contest --write
 
 contest: install
-	@tools/setup.sh requirements-test.txt
+	@tools/setup.sh requirements-test.txt requirements-engines.txt
 	$(PYTHON) -m benchmarks.contest $(or $(BENCH),--write)
 
 setup:

@@ -1,10 +1,11 @@
 """The XPU against what else a user of the same machine could choose: stock TensorFlow in three settings, JAX, PyTorch.
 
-    python -m benchmarks.contest [contest] [scales] [variants] [--quick] [--write] [--workloads "NAME;NAME"]
+    python -m benchmarks.contest [contest] [inference] [scales] [variants] [--quick] [--write] [--workloads "NAME;NAME"]
 
 Each contestant runs a workload (workloads.py) in a process of its own, and all of them wait for their turn: the rounds
 alternate, and there are more of them where they differ. A figure is the median of the rounds; what it is compared with
-comes from the same rounds. `contest` is all against all; `scales` shows how a step's time grows with batch, sequence,
+comes from the same rounds. `contest` is all against all; `inference` is deployed models against OpenVINO, ONNX Runtime
+and LiteRT, too (inference.py); `scales` shows how a step's time grows with batch, sequence,
 layers and small ops; `variants` what each pass and direct calls are worth. --write puts the tables and plots into
 docs/, and all figures into benchmarks/results/.
 """
@@ -16,7 +17,9 @@ import dataclasses
 import json
 import statistics
 import sys
+from collections.abc import Sequence
 
+from benchmarks import engines, inference, inference_models
 from benchmarks.measure import in_process
 from benchmarks.race import CONTESTANTS, VARIANTS, XPU, Row, measured
 from benchmarks.roofline import Roof
@@ -73,24 +76,31 @@ def variants_table(rows: list[Row]) -> str:
 
 @dataclasses.dataclass
 class Race:
-    """What is asked for: workloads, contestants and rounds; whether to write."""
+    """What is asked for: workloads and contestants, deployed models and engines, rounds; whether to write."""
 
     workloads: list[str]
     contestants: list[str]
+    deployed: list[str]
+    engines: list[str]
     rounds: int
     write: bool
 
-    def keep(self, name: str, rows: list[Row], text: str) -> None:
+    def keep(self, name: str, rows: Sequence[Row], text: str) -> None:
         if self.write:
-            from benchmarks import document
+            from benchmarks import document, plots
 
             document.keep(name, rows, text)
+            plots.means(document.answers(), document.machine())
+
+    def roof(self) -> Roof:
+        roof = Roof(**json.loads(in_process("benchmarks.roofline").splitlines()[-1]))
+        print(f"   {roof}", flush=True)
+        return roof
 
     def contest(self) -> None:
         from benchmarks.document import machine, wrapped
 
-        roof = Roof(**json.loads(in_process("benchmarks.roofline").splitlines()[-1]))
-        print(f"   {roof}", flush=True)
+        roof = self.roof()
         rows: list[Row] = []
         text = ""
         for row in measured(self.workloads, self.contestants, self.rounds, counted=True):
@@ -100,11 +110,27 @@ class Race:
             if self.write:
                 from benchmarks import plots
 
-                plots.means(rows, machine())
                 plot = f"\n![the contest](plots/{plots.contest(rows, machine()).name})\n"
             # What is there stays if the rest is broken off.
             self.keep("contest", rows, f"{wrapped(CONTEST.format(machine=machine(), roof=roof))}\n{plot}\n{text}")
         print(text)
+
+    def inference(self) -> None:
+        from benchmarks.document import machine, wrapped
+
+        roof = self.roof()
+        rows: list[inference.Deployment] = []
+        for row in inference.measured(self.deployed, self.engines, self.rounds):
+            rows.append(row)
+            plot = ""
+            if self.write:
+                from benchmarks import plots
+
+                plot = f"\n![the contest of inference](plots/{plots.contest(rows, machine(), 'inference').name})\n"
+            text = f"{inference.table(rows, roof)}\n\n{wrapped(COSTS_TEXT)}\n{inference.costs_table(rows)}"
+            self.keep("inference", rows, f"{wrapped(INFERENCE.format(machine=machine(), roof=roof))}\n{plot}\n{text}")
+        print(inference.table(rows, roof))
+        print(inference.costs_table(rows))
 
     def scales(self) -> None:
         names = {f"{kind}={size}": (kind, size) for kind, sizes in SCALES.items() for size in sizes}
@@ -140,6 +166,18 @@ own, and they take turns.
 
 The roof follows from rates measured in the same run: {roof}.
 """
+INFERENCE = """Milliseconds of a call on NumPy arrays, by `python -m benchmarks.contest inference` on {machine}. Each
+engine loads the same Keras model by Keras's own exporters, has a process of its own, and takes turns with the others. A
+dash is an engine that cannot: the exporter or the engine refuses the model, or its result differs by more than 1%.
+
+- **best other / XPU** is the time of the fastest other engine divided by the XPU's. Above 1 the XPU is first.
+- **roof** is the least time that the call's commands need, as a share of the XPU's time, as in the contest.
+
+The roof follows from rates measured in the same run: {roof}.
+"""
+COSTS_TEXT = """Until the first result, from the start of the process: seconds beyond the engine's own import, and MiB
+that the process holds at most beyond it.
+"""
 SCALES_TEXT = "Milliseconds of a step, measured as in the contest, by the size of a model or of its data.\n"
 VARIANTS_TEXT = """How many times as long a step takes without one [fusion pass](glossary.md#passes), without direct
 calls, without clusters, or with one thread.
@@ -147,24 +185,30 @@ calls, without clusters, or with one thread.
 
 
 def main() -> int:
-    parts = {"contest": Race.contest, "scales": Race.scales, "variants": Race.variants}
+    parts = {"contest": Race.contest, "inference": Race.inference, "scales": Race.scales, "variants": Race.variants}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.contest", description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], *parts], metavar="PART", help=f"of {', '.join(parts)}; all")
     parser.add_argument("--workloads", help="of the contest, with semicolons between; default: all")
+    parser.add_argument("--models", help="of the part inference, with semicolons between; default: all")
     parser.add_argument(
         "--quick", action="store_true", help="the contest of a few workloads and rounds, under 5 minutes"
     )
-    parser.add_argument("--against", help="contestants, with semicolons between; default: all")
+    parser.add_argument("--against", help="contestants or engines, with semicolons between; default: all")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md, plots and benchmarks/results")
     options = parser.parse_args()
     workloads = options.workloads.split(";") if options.workloads else list(QUICK if options.quick else WORKLOADS)
     contestants = ["TensorFlow", "JAX"] if options.quick else [name for name in CONTESTANTS if name != XPU]
     contestants = [XPU, *(options.against.split(";") if options.against else contestants)]
-    for given, known in ((workloads, WORKLOADS), (contestants, CONTESTANTS)):
+    deployed = options.models.split(";") if options.models else list(inference_models.MODELS)
+    rivals = [name for name in options.against.split(";") if name in engines.ENGINES] if options.against else []
+    rivals = [XPU, *(rivals or [name for name in engines.ENGINES if name != XPU])]
+    contestants = [name for name in contestants if name in CONTESTANTS or name not in engines.ENGINES]
+    for given, known in ((workloads, WORKLOADS), (contestants, CONTESTANTS), (deployed, inference_models.MODELS)):
         if unknown := [name for name in given if name not in known]:
             parser.error(f"there is no {unknown[0]!r}; expected some of: {'; '.join(known)}")
-    race = Race(workloads, contestants, options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS), options.write)
+    rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
+    race = Race(workloads, contestants, deployed, rivals, rounds, options.write)
     for part in options.parts or (["contest"] if options.quick else parts):
         parts[part](race)
     return 0

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from benchmarks import suite
 from benchmarks.families import SLOW
 from benchmarks.measure import Result
-from benchmarks.race import CONTESTANTS, Row
+from benchmarks.race import Row
 from tensorflow_xpu._bench_ops import SINGLE_OPS
 from tensorflow_xpu._measure import amount
 
@@ -29,7 +29,7 @@ PATH, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results"
 RUNS = RESULTS / "runs.json"
 
 #: The sections about whole models (contest.py); the second is written by hand.
-CONTEST = ("contest", "where the lead is smallest", "scales", "variants")
+CONTEST = ("contest", "where the lead is smallest", "inference", "scales", "variants")
 #: Groups of so many rows that the page has the slowest of them only.
 LONG = (*SINGLE_OPS, "op table")
 ORDER = (
@@ -144,9 +144,15 @@ compiled, and stock TensorFlow: as it is, without oneDNN, and with XLA. The [con
 """
 
 
-def contest_rows() -> list[Row]:
-    """The contest's last result."""
-    return [Row(r["workload"], r["rounds"], r["first"], r["failed"]) for r in json.loads(data("contest").read_text())]
+def rows_of(part: str) -> list[Row]:
+    """The last result of a part of the contest; none if it was not measured."""
+    records = json.loads(data(part).read_text()) if data(part).exists() else []
+    return [Row(r["workload"], r["rounds"], r["first"], r["failed"]) for r in records]
+
+
+def answers() -> dict[str, list[Row]]:
+    """The parts that answer how fast whole models are, by what the plot of their means says above them."""
+    return {"training and inference in Keras": rows_of("contest"), "deployed models": rows_of("inference")}
 
 
 def data(part: str) -> pathlib.Path:
@@ -156,8 +162,9 @@ def data(part: str) -> pathlib.Path:
 
 def means(rows: Sequence[Row]) -> dict[str, float]:
     """By contestant: the geometric mean of how many times as long as the XPU it takes, where it ran."""
-    ratios = {name: [row.times_as_fast(name) for row in rows if name in row.rounds] for name in CONTESTANTS}
-    return {name: statistics.geometric_mean(values) for name, values in ratios.items() if values}
+    names = dict.fromkeys(name for row in rows for name in row.rounds)
+    ratios = {name: [row.times_as_fast(name) for row in rows if name in row.rounds] for name in names}
+    return {name: statistics.geometric_mean(values) for name, values in ratios.items()}
 
 
 def best_ratios(rows: Sequence[Row]) -> dict[str, float]:
@@ -201,7 +208,7 @@ def parts(text: str) -> dict[str, str]:
     """The sections that the figures give: all but those about whole models."""
     runs = json.loads(RUNS.read_text())
     usual = runs["models"]
-    made = {"": head(contest_rows()), "how the rest is measured": wrapped(HOW.format(**usual))}
+    made = {"": head(rows_of("contest")), "how the rest is measured": wrapped(HOW.format(**usual))}
     made["single ops"] = single_ops({group: read_data(group) for group in LONG})
     made |= {group: table(group, read_data(group)) for group in suite.GROUPS if group not in LONG}
     for group in (*LONG, *made):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pathlib
 import statistics
+from collections.abc import Sequence
 
 import matplotlib
 from matplotlib.figure import Figure
 
 from benchmarks import document
+from benchmarks.engines import ENGINES
 from benchmarks.race import CONTESTANTS, XPU, Row
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "docs" / "plots"
-COLOURS = dict(zip([name for name in CONTESTANTS if name != XPU], matplotlib.colormaps["tab10"].colors, strict=False))
+OTHERS = [name for name in dict.fromkeys([*CONTESTANTS, *ENGINES]) if name != XPU]
+COLOURS = dict(zip(OTHERS, matplotlib.colormaps["tab10"].colors, strict=False))
 
 
 def save(figure: Figure, name: str) -> pathlib.Path:
@@ -24,17 +27,17 @@ def save(figure: Figure, name: str) -> pathlib.Path:
     return path
 
 
-def contest(rows: list[Row], machine: str) -> pathlib.Path:
+def contest(rows: Sequence[Row], machine: str, name: str = "contest") -> pathlib.Path:
     """For each workload how many times as long as the XPU's step the others' take; the best of them decides."""
     rows = sorted(rows, key=lambda row: -row.times_as_fast(row.best()))
     figure = Figure(figsize=(9, 1.6 + 0.3 * len(rows)), layout="constrained")
     axes = figure.subplots()
     axes.axvspan(1e-3, 1, color="#b5533c", alpha=0.08, linewidth=0)
     axes.axvline(1, color="black", linewidth=0.8)
-    for name, colour in COLOURS.items():
-        points = [(row.times_as_fast(name), y) for y, row in enumerate(rows) if name in row.rounds]
+    for other, colour in COLOURS.items():
+        points = [(row.times_as_fast(other), y) for y, row in enumerate(rows) if other in row.rounds]
         if points:
-            axes.scatter(*zip(*points, strict=True), label=name, color=[colour], s=26, zorder=3)
+            axes.scatter(*zip(*points, strict=True), label=other, color=[colour], s=26, zorder=3)
     best = [row.times_as_fast(row.best()) for row in rows]
     axes.plot(best, range(len(rows)), color="#444444", linewidth=1, label="best of the others")
     everything = [row.times_as_fast(name) for row in rows for name in row.rounds if name != XPU]
@@ -47,24 +50,30 @@ def contest(rows: list[Row], machine: str) -> pathlib.Path:
     title = f"{statistics.geometric_mean(best):.2f} times as fast as the best of the others\n{machine}"
     figure.suptitle(title, fontsize=10)
     figure.legend(fontsize=8, loc="outside lower center", ncols=4)
-    return save(figure, "contest")
+    return save(figure, name)
 
 
-def means(rows: list[Row], machine: str) -> pathlib.Path:
-    """The geometric mean of a step's time / the XPU's: of each contestant, and of the best of them in each row."""
-    ratios = document.means(rows)
-    best = statistics.geometric_mean(document.best_ratios(rows).values())
-    bars = [(XPU, 1.0, "black"), ("the best of the others", best, "#444444")]
-    bars += [(name, ratio, COLOURS[name]) for name, ratio in sorted(ratios.items(), key=lambda x: x[1]) if name != XPU]
-    figure = Figure(figsize=(7, 2.9), layout="constrained")
-    axes = figure.subplots()
-    names = [name for name, _, _ in bars]
-    drawn = axes.barh(names, [ratio for _, ratio, _ in bars], color=[colour for _, _, colour in bars], height=0.65)
-    axes.bar_label(drawn, fmt="%.2f", padding=3, fontsize=8)
-    axes.invert_yaxis()
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel(f"time of a step / the XPU's, geometric mean of {len(rows)} models on {machine}", fontsize=8)
+def means(parts: dict[str, Sequence[Row]], machine: str) -> pathlib.Path:
+    """For each part of the contest the geometric mean of a step's time / the XPU's: of each contestant, and of the best
+    of them in each row.
+    """
+    parts = {title: rows for title, rows in parts.items() if rows}
+    figure = Figure(figsize=(7, 2.9 * len(parts)), layout="constrained")
+    for axes, (title, rows) in zip(figure.subplots(len(parts), squeeze=False)[:, 0], parts.items(), strict=True):
+        ratios = document.means(rows)
+        best = statistics.geometric_mean(document.best_ratios(rows).values())
+        bars = [(XPU, 1.0, "black"), ("the best of the others", best, "#444444")]
+        others = sorted(ratios.items(), key=lambda pair: pair[1])
+        bars += [(name, ratio, COLOURS[name]) for name, ratio in others if name != XPU]
+        names = [name for name, _, _ in bars]
+        drawn = axes.barh(names, [ratio for _, ratio, _ in bars], color=[colour for _, _, colour in bars], height=0.65)
+        axes.bar_label(drawn, fmt="%.2f", padding=3, fontsize=8)
+        axes.invert_yaxis()
+        axes.tick_params(labelsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_title(title, fontsize=9, loc="left")
+        label = f"time of a step / the XPU's, geometric mean of {len(rows)} models on {machine}"
+        axes.set_xlabel(label, fontsize=8)
     return save(figure, "means")
 
 

@@ -98,10 +98,15 @@ class Process:
         """Has it run the steps once: {"seconds": of a step, "whole": of the turn, "loss": ...}; or what `profiled`
         gives, for "profile". Raises RuntimeError if it cannot.
         """
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(f"{what}\n")
             self._process.stdin.flush()
+        return self.answer()
+
+    def answer(self) -> dict[str, Any]:
+        """Its next line of JSON. Raises RuntimeError if it ends without one."""
+        assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.startswith("{"):
                 return json.loads(line)
@@ -115,12 +120,12 @@ class Process:
 
 def run(jit_compile: bool, workload: str) -> None:
     """What a process does: a turn for each line of its input."""
-    from benchmarks.workloads import make
+    from benchmarks.workloads import find, make
 
     work = None
     for line in sys.stdin:
         if work is not None and line == "profile\n":
-            print(json.dumps(profiled(work, workload)), flush=True)
+            print(json.dumps(profiled(work, find(workload).steps)), flush=True)
             continue
         start = time.perf_counter()
         work = work or make(workload, jit_compile)
@@ -129,15 +134,14 @@ def run(jit_compile: bool, workload: str) -> None:
         print(json.dumps({"seconds": seconds, "whole": whole, "loss": loss}), flush=True)
 
 
-def profiled(work: Callable[[], tuple[float, float]], workload: str) -> dict[str, list[list[int]]]:
+def profiled(work: Callable[[], object], steps: int) -> dict[str, Any]:
     """Operations and bytes of each command and copy of a turn on an XPU, and how many steps it has."""
     import tensorflow_xpu
-    from benchmarks.workloads import find
 
     with tempfile.TemporaryDirectory() as folder, tensorflow_xpu.profile(folder) as profile:
         work()
     events = [[event.flops, event.bytes] for event in profile.events if event.kind in ("command", "copy", "fill")]
-    return {"events": events, "steps": find(workload).steps}
+    return {"events": events, "steps": steps}
 
 
 # Where the middle half of a contestant's rounds is further apart than this, the machine was another one meanwhile, and
