@@ -1,8 +1,10 @@
-"""What people run trained models with: each engine takes the same Keras model, and NumPy arrays in and out.
+"""The engines that run trained models: each takes the same Keras model, and NumPy arrays in and out.
 
-`python -m benchmarks.engines export MODEL BATCH FOLDER` writes the files that engines load, by Keras's own exporters,
-and prints what each of them said if it could not. `python -m benchmarks.engines ENGINE MODEL BATCH FOLDER` is a process
-that runs a model: a turn of calls for each line of its input, "profile" for one of which the operations are counted.
+`python -m benchmarks.engines export MODEL BATCH FOLDER` writes the files that engines load, by Keras's own exporters.
+It prints what each of them said if it could not.
+
+`python -m benchmarks.engines ENGINE MODEL BATCH FOLDER` is a process that runs a model. It makes a turn of calls for
+each line of its input. For the line "profile" it counts the operations of one call.
 """
 
 from __future__ import annotations
@@ -186,7 +188,7 @@ def turn(run: Run, arguments: list[np.ndarray]) -> list[float]:
 
 
 def serve(name: str, model: str, batch: int, folder: pathlib.Path) -> None:
-    """What a process does. Its first line says how long the import took, what came out, and the memory for that."""
+    """The process of an engine. Its first line says how long the import took, what came out, and the memory for that."""
     start = time.perf_counter()
     engine = ENGINES[name]
     importlib.import_module(engine.package)

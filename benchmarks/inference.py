@@ -1,8 +1,13 @@
 """The XPU against the engines that people deploy trained models with: `python -m benchmarks.contest inference`.
 
-Each engine (engines.py) loads the same Keras model (inference_models.py) in a process of its own; the processes wait
-for their turns, there and back, and take NumPy arrays in and out. A row has the median and the 99th percentile of a
-call, seconds from the start of a process to its first result, and the memory that it takes beyond its imports.
+Each engine (engines.py) loads the same Keras model (inference_models.py) in a process of its own. The processes take
+turns, there and back. They take NumPy arrays and give NumPy arrays.
+
+A row has, for each engine:
+
+- the median and the 99th percentile of a call,
+- the seconds from the start of its process to its first result,
+- the memory that it takes beyond its imports.
 """
 
 from __future__ import annotations
@@ -34,8 +39,9 @@ PERCENTILE = 99
 class Deployment(Row):
     """A Row whose steps are calls; of each engine also the slow calls, the memory, and the import.
 
-    slow: seconds, the 99th percentile of all calls. imported: seconds of `first`, which counts from the start of the
-    process. bytes: held at most, beyond what the import took.
+    slow: seconds, the 99th percentile of all calls.
+    imported: the seconds of `first` that the import took. `first` counts from the start of the process.
+    bytes: held at most, beyond what the import took.
     """
 
     slow: dict[str, float] = dataclasses.field(default_factory=dict)

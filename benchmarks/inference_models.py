@@ -15,8 +15,11 @@ from benchmarks.workloads import application, images, one_token, recurrent, same
 
 @dataclasses.dataclass(frozen=True)
 class Deployed:
-    """make: -> (model, a function of the number of examples and a generator of numbers to what the model takes, and
-    something that nobody reads), as in workloads.py; size: as users would say it.
+    """A model that is deployed.
+
+    make: -> (model, a function of the number of examples and a generator of numbers), as in workloads.py. That function
+    gives the model's arguments and something that nobody reads.
+    size: as users would say it.
     """
 
     make: Callable[[], tuple[keras.Model, Callable]]

@@ -54,7 +54,7 @@ def contest(rows: Sequence[Row], machine: str, name: str = "contest") -> pathlib
 
 
 def means(parts: dict[str, Sequence[Row]], machine: str) -> pathlib.Path:
-    """A panel for each part of the contest: the geometric mean of each contestant's time / the XPU's, and of the best."""
+    """A panel for each part of the contest: the geometric means of the times / the XPU's, and of the best."""
     parts = {title: rows for title, rows in parts.items() if rows}
     figure = Figure(figsize=(7, 2.9 * len(parts)), layout="constrained")
     for axes, (title, rows) in zip(figure.subplots(len(parts), squeeze=False)[:, 0], parts.items(), strict=True):
