@@ -188,7 +188,7 @@ def turn(run: Run, arguments: list[np.ndarray]) -> list[float]:
 
 
 def serve(name: str, model: str, batch: int, folder: pathlib.Path) -> None:
-    """The process of an engine. Its first line says how long the import took, what came out, and the memory for that."""
+    """The process of an engine. Its first line says how long the import took, the result, and its memory."""
     start = time.perf_counter()
     engine = ENGINES[name]
     importlib.import_module(engine.package)
