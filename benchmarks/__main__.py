@@ -1,8 +1,8 @@
 """`python -m benchmarks [group ...]`: measures and prints; for all groups, or with --write, writes docs/benchmarks.md.
 
 The figures go into benchmarks/results, from which the page is made; --render makes the page without measuring. The
-group dlpack compares libraries instead of devices and writes docs/dlpack.md; the group opencl, which is measured only
-if it is named, compares backends and with --write writes docs/opencl.md.
+group dlpack compares libraries instead of devices and writes docs/dlpack.md. The group opencl compares backends, only
+if it is named, and with --write writes docs/opencl.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What copies cost at the callbacks of the C API, without TensorFlow: the conformance program measures them."""
+"""The cost of copies at the callbacks of the C API, without TensorFlow: the conformance program measures them."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 
     python -m benchmarks.contest [contest] [inference] [scales] [variants] [--quick] [--write] [--workloads "NAME;NAME"]
 
-Each contestant runs a workload (workloads.py) in a process of its own, and all of them wait for their turn: the rounds
+Each contestant runs a workload (workloads.py) in a process of its own, and all of them wait for their turn. The rounds
 alternate, and there are more of them where they differ. A figure is the median of the rounds; what it is compared with
-comes from the same rounds. `contest` is all against all; `inference` is deployed models against OpenVINO, ONNX Runtime
-and LiteRT, too (inference.py); `scales` shows how a step's time grows with batch, sequence,
-layers and small ops; `variants` what each pass and direct calls are worth. --write puts the tables and plots into
-docs/, and all figures into benchmarks/results/.
+comes from the same rounds. `contest` is all against all. `inference` is deployed models against OpenVINO, ONNX Runtime
+and LiteRT, too (inference.py). `scales` shows how a step's time grows with batch, sequence, layers and small ops.
+`variants` shows the worth of each pass and of direct calls. --write puts the tables and plots into docs/, and all
+figures into benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def mean(ratios: list[float]) -> str:
 
 
 def table(rows: list[Row], sizes: dict[str, str], roof: Roof | None = None) -> str:
-    """Markdown: milliseconds of a step, how many times as fast as the best of the others the XPU is, and which share of
-    its step the machine needs at least.
+    """Markdown: milliseconds of a step, and how many times as fast as the best of the others the XPU is. Also the share
+    of its step that the machine needs at least.
     """
     names = list(CONTESTANTS)
     lines = [f"| workload | {' | '.join(names)} | best other / XPU | roof |", "|---|" + "---|" * (len(names) + 2)]
@@ -76,7 +76,7 @@ def variants_table(rows: list[Row]) -> str:
 
 @dataclasses.dataclass
 class Race:
-    """What is asked for: workloads and contestants, deployed models and engines, rounds; whether to write."""
+    """The task: workloads and contestants, deployed models and engines, rounds; and if the pages are written."""
 
     workloads: list[str]
     contestants: list[str]
@@ -111,7 +111,7 @@ class Race:
                 from benchmarks import plots
 
                 plot = f"\n![the contest](plots/{plots.contest(rows, machine()).name})\n"
-            # What is there stays if the rest is broken off.
+            # These results stay if the rest is broken off.
             self.keep("contest", rows, f"{wrapped(CONTEST.format(machine=machine(), roof=roof))}\n{plot}\n{text}")
         print(text)
 

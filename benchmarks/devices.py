@@ -1,4 +1,4 @@
-"""What a second device brings: two independent chains of matrix products, on two devices or on one.
+"""The worth of a second device: two independent chains of matrix products, on two devices or on one.
 
 As a program, `python -m benchmarks.devices N`, it is a process that spreads them over N devices and prints seconds.
 """
@@ -46,7 +46,7 @@ def main() -> None:
         with tf.device(place):
             matrices.append(tf.constant(np.eye(SIZE, dtype=np.float32)))
 
-    # One function per device: what a function returns lies on one device, and TensorFlow polls for the end of a copy
+    # One function per device, since a function's results lie on one device. TensorFlow polls for the end of a copy
     # between devices on a thread of its own as long as the chain before it runs.
     @tf.function(autograph=False)
     def chain(start):

@@ -1,5 +1,5 @@
 // Times the functions of a DLPack exchange API from C. Each call runs `batches` batches of `count` calls with the
-// interpreter's lock held, and writes the nanoseconds of one call of each batch to `ns`; it returns 0 or -1.
+// interpreter's lock held, and writes the nanoseconds of one call of each batch to `ns`. It returns 0 or -1.
 #include <Python.h>
 #include <dlpack/dlpack.h>
 

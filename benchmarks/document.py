@@ -93,7 +93,7 @@ def table(group: str, results: Iterable[Result]) -> str:
 
 
 def is_slow(r: Result) -> bool:
-    """Whether the page has the row of an op: the XPU is slower than the CPU, by more than chance."""
+    """True if the page has the row of an op: the XPU is slower than the CPU, by more than chance."""
     return r.ratio > SLOW
 
 

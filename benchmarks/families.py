@@ -585,7 +585,7 @@ def table() -> Iterator[Result]:
 def main() -> None:
     """Prints the results of the families that the arguments name, or of all, a line of JSON each.
 
-    What an XPU cannot do is an error: the CPU, on which TensorFlow would put it, is what it is measured against.
+    An op that an XPU lacks is an error: TensorFlow would put it on the CPU, with which it is compared.
     """
     tf.config.set_soft_device_placement(False)
     for family in sys.argv[1:] or FAMILIES:

@@ -57,7 +57,7 @@ class Result:
 
 
 def in_process(module: str, *arguments: str, **environment: str) -> str:
-    """What `python -m module` prints, in a process of its own with these environment variables."""
+    """The output of `python -m module`, in a process of its own with these environment variables."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
     return done.stdout

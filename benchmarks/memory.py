@@ -1,4 +1,4 @@
-"""What the options of device memory cost or bring: the same work in processes with and without each.
+"""The cost or worth of the options of device memory: the same work in processes with and without each.
 
 As a program, `python -m benchmarks.memory step|stream`, it is such a process and prints seconds.
 """
@@ -42,7 +42,7 @@ CASES = (
 
 
 def seconds(work: str, variable: str, value: str) -> float:
-    """Of one piece of work in a process with this environment variable."""
+    """The seconds of one piece of work in a process with this environment variable."""
     return float(in_process("benchmarks.memory", work, **{variable: value}).split()[-1])
 
 

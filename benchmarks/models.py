@@ -1,6 +1,6 @@
 """Whole models: a step of each, what its first call takes, and the memory that a step holds.
 
-Steps of both devices alternate in one process. First calls and memory are those of processes of their own, in turns; as
+Steps of both devices alternate in one process. First calls and memory are those of processes of their own, in turns. As
 a program, `python -m benchmarks.models MODEL DEVICE`, it is such a process and prints seconds and bytes.
 """
 
@@ -28,7 +28,7 @@ def steps() -> Iterator[Result]:
 
 @functools.cache
 def in_processes(name: str) -> list[tuple[dict[str, float], dict[str, float]]]:
-    """What processes on XPU and CPU, in turns, print of a model."""
+    """The output of processes on XPU and CPU, in turns, about a model."""
 
     def printed(device: str) -> dict[str, float]:
         return json.loads(in_process("benchmarks.models", name, device))

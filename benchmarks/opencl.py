@@ -1,9 +1,10 @@
 """`python -m benchmarks opencl`: what the OpenCL backend costs, with --write put into docs/opencl.md.
 
-Each primitive, by an op that is one, beside the reference backend's and TensorFlow's own CPU kernel; and the demo's
+Each primitive, by an op that is one, beside the reference backend's and TensorFlow's own CPU kernel. Also the demo's
 first steps, while kernels are compiled, and in a second process, which finds them on disk. Backends have a process of
-their own each, which run an op in turns: as a program, `python -m benchmarks.opencl BACKEND` is such a process, a turn
-for each line of its input, "PRIMITIVE SIZE"; `python -m benchmarks.opencl BACKEND steps` prints the seconds of steps.
+their own each, which run an op in turns. As a program, `python -m benchmarks.opencl BACKEND` is such a process, a turn
+for each line of its input, "PRIMITIVE SIZE". The command `python -m benchmarks.opencl BACKEND steps` prints the seconds
+of steps.
 """
 
 from __future__ import annotations
@@ -114,8 +115,8 @@ def measured(primitives: Sequence[str], rounds: int = ROUNDS) -> Iterator[Row]:
 
 
 def first_steps() -> dict[str, list[dict[str, float]]]:
-    """Of the demo's network, the seconds of the first three steps, in processes without and with kernels on disk, and
-    on the CPU; and how many kernels there were on disk at the end.
+    """The seconds of the first three steps of the demo's network, in processes without and with kernels on disk, and on
+    the CPU. Also the number of kernels on disk at the end.
     """
     seen: dict[str, list[dict[str, float]]] = {"compiles": [], "finds them": [], STOCK: []}
     for _ in range(PROCESSES):
@@ -221,7 +222,7 @@ def main() -> None:
 
         print(tensorflow_xpu.list_physical_devices("XPU")[0].hardware_name)
     else:
-        # What a backend lacks is an error: the CPU, on which TensorFlow would put it, is measured by itself.
+        # An op that a backend lacks is an error: the CPU, on which TensorFlow would put it, is measured by itself.
         tf.config.set_soft_device_placement(False)
         turns(device)
 

@@ -1,7 +1,7 @@
 """Contestants that run a workload in turns, each in a process of its own.
 
-As a program, `python -m benchmarks.race CONTESTANT WORKLOAD`, it is such a process: a turn for each line of its input,
-"profile" for one of which the operations are counted.
+As a program, `python -m benchmarks.race CONTESTANT WORKLOAD`, it is such a process. It takes a turn for each line of
+its input; if the line is "profile", the operations are counted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Row:
     rounds: dict[str, list[float]]
     first: dict[str, float]  # seconds until the steps had run once
     failed: dict[str, str]
-    # Of a step on the XPU, if they were counted: operations and bytes of each command.
+    # The operations and bytes of each command of a step on the XPU, if they were counted.
     commands: list[tuple[float, float]] = dataclasses.field(default_factory=list)
 
     def median(self, contestant: str) -> float:
@@ -119,7 +119,7 @@ class Process:
 
 
 def run(jit_compile: bool, workload: str) -> None:
-    """What a process does: a turn for each line of its input."""
+    """The work of a process: a turn for each line of its input."""
     from benchmarks.workloads import find, make
 
     work = None
@@ -144,13 +144,13 @@ def profiled(work: Callable[[], object], steps: int) -> dict[str, Any]:
     return {"events": events, "steps": steps}
 
 
-# Where the middle half of a contestant's rounds is further apart than this, the machine was another one meanwhile, and
-# the row gets more rounds, up to so many times as many.
+# If the middle half of a contestant's rounds is further apart than this, the machine was another one meanwhile. The row
+# then gets more rounds, up to so many times as many.
 STEADY, MOST = 1.15, 3
 
 
 def is_steady(times: list[float]) -> bool:
-    """Whether the middle half of rounds is close together."""
+    """True if the middle half of rounds is close together."""
     outside = len(times) // 4
     middle = sorted(times)[outside : len(times) - outside]
     return not middle or middle[-1] <= STEADY * middle[0]

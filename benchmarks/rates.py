@@ -38,7 +38,7 @@ def normal(*shape: int, dtype: tf.DType = tf.float32) -> tf.Tensor:
 
 
 def of_memory(n: int, times: int) -> Iterator[tuple[str, float, float, str]]:
-    """What, seconds, how much of it, and of what; of vectors of n floats."""
+    """Name, seconds, amount and unit; for vectors of n floats."""
     host, x, y = np.ones(n, np.float32), normal(n), normal(n)
     kept = tf.Variable(tf.zeros(n))
     bytes_of_one = 4 * n

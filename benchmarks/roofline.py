@@ -1,7 +1,7 @@
-"""What the machine can do at most: products, and memory. `python -m benchmarks.roofline` prints it as JSON.
+"""The best that the machine can do: products, and memory. `python -m benchmarks.roofline` prints it as JSON.
 
-No step is quicker than the sum of what its commands need at these rates; what a workload's step needs is in the
-contest's table as a share of the time that it takes.
+No step is quicker than the sum of the times that its commands need at these rates. The contest's table has that sum as
+a share of the time of a workload's step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Roof:
     cached: float
 
     def seconds(self, commands: Iterable[tuple[float, float]], bfloat16: bool = False) -> float:
-        """What commands of so many (operations, bytes) need at least, one after the other."""
+        """The least time of commands of so many (operations, bytes), one after the other."""
         flops = self.bfloat16_flops if bfloat16 else self.flops
         return sum(
             max(n / flops, size / (self.cached if size <= CACHED_BYTES else self.memory)) for n, size in commands

@@ -1,4 +1,4 @@
-"""What is measured: one generator of results per group."""
+"""The measurements: one generator of results per group."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def dispatch() -> Iterator[Result]:
 def copies() -> Iterator[Result]:
     """Copies to and from the device, against memcpy between memory of the same kind (the column 'memcpy').
 
-    TensorFlow keeps the copy of an eager tensor that it made once, so each round copies a tensor of its own, and the
-    memcpy has another source than the round before, too: memory of the CPU's tensors, which nobody frees meanwhile.
-    To the device both write to memory that was in use before. From the device both make the host's memory, as
-    TensorFlow does for each copy, and give it back. (`tensor.numpy()` copies once more, on the host.)
+    TensorFlow keeps the copy of an eager tensor that it made once, so each round copies a tensor of its own. The memcpy
+    has another source than the round before, too: memory of the CPU's tensors, which nobody frees meanwhile. To the
+    device both write to memory that was in use before. From the device both make the host's memory, as TensorFlow does
+    for each copy, and give it back. (`tensor.numpy()` copies once more, on the host.)
     """
     rounds = 12
     for label, n in (("4 KiB", 1 << 10), ("1 MiB", 1 << 18), ("16 MiB", 1 << 22), ("64 MiB", 1 << 24)):

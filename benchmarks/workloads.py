@@ -1,7 +1,7 @@
 """Ordinary models in Keras alone, so that each runs as it is on TensorFlow, on an XPU or not, on JAX and on PyTorch.
 
 A workload is a model with data of its own. It trains by `fit` or infers by `predict`, as a user would have it, on NumPy
-arrays; the weights and the data are the same wherever it runs. None has dropout, whose numbers are not.
+arrays. The weights and the data are the same wherever it runs. None has dropout, whose numbers are not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from keras import layers, ops
 class Workload:
     """A model to be measured.
 
-    make: -> (model, what `data` gives it: a function of the number of examples and a generator of numbers)
+    make: the model and its `data`, a function of the number of examples and a generator of numbers.
     size: as users would say it.
     batch: examples in a step.
     steps: that are timed at once.
@@ -307,8 +307,8 @@ def same_weights(model: keras.Model) -> None:
 
 class Clock(keras.callbacks.Callback):
     """Times steps as `fit` and `predict` run them, from the first one's beginning until the last one's results are
-    there: without the set-up of the data's iterator and without its end, which waits for tf.data's own tuning of it,
-    10, 150, 310 or 630 milliseconds.
+    there. It leaves out the set-up of the data's iterator. It leaves out its end, too, which waits for tf.data's own
+    tuning of it: 10, 150, 310 or 630 milliseconds.
     """
 
     async_safe = True  # as Keras's own are: the next step need not wait for the results of this one

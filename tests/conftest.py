@@ -1,4 +1,4 @@
-"""What the tests share: the device, fresh processes, and site-packages folders with a plugin in any condition."""
+"""Common code of the tests: the device, fresh processes, and site-packages folders with a plugin in any condition."""
 
 import concurrent.futures
 import faulthandler
@@ -142,8 +142,8 @@ def hooks_stay_on():
 
 
 def is_bus(bus, ordinal):
-    """Whether a device of that ordinal may say it is at that PCI address: hardware on a bus is where it is, and several
-    XPUs may be one piece; others are in a domain in which no machine has a device.
+    """True if a device of that ordinal may say it is at that PCI address. Hardware on a bus is where it is, and several
+    XPUs may be one piece. Other devices are in a domain in which no machine has a device.
     """
     real = os.environ.get("TF_XPU_SUBDEVICE") == "XPU_OPENCL" and not bus.startswith("ffff:")
     wanted = r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]" if real else rf"ffff:{ordinal:02x}:00\.0"
@@ -193,7 +193,7 @@ def run(*arguments, environment=(), python=sys.executable, timeout=300, cwd=None
     return Outcome(completed)
 
 
-# What TensorFlow imports if it can, though few programs use it.
+# TensorFlow imports these if it can, though few programs use them.
 IMPORTED_BY_TENSORFLOW = ("keras", "jax")
 
 

@@ -36,7 +36,7 @@ _OPENING = re.compile(r"[\"“(*_]*(What|Whether|Of)\b")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 _APART = re.compile(r"\s{2,}")  # a line of a drawing
 _FIELD = re.compile(r"\s*[\w.*]+(?:, [\w.*]+)*: ")  # an argument or attribute, as in "Args:"
-_GAP = re.compile(r"(?<=\S)\s{2,}(?=\S)")  # between the cells of a table
+_GAP = re.compile(r"(?<=\S)\s{2,}(?=\S)|\s*(?<!\|)\|(?!\|)\s(?=.*\|$)")  # between the cells of a table
 _TRAILING = re.compile(r"[;,{})\\\s]\s*//+ (.*)$")
 
 

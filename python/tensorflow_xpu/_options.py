@@ -173,8 +173,8 @@ OPTIONS = (
         "subdevice",
         _one_of(*SUBDEVICE_TYPES),
         SUBDEVICE_TYPES[0],
-        "the backend behind /xpu: vectorised loops and oneDNN; plain loops that are easy to trust and slow; the "
-        "OpenCL devices of this machine (docs/opencl.md); or its NVIDIA GPUs (docs/cuda.md)",
+        "the backend behind /xpu. In this order: vectorised loops and oneDNN; plain loops, easy to trust and slow; "
+        "OpenCL devices (docs/opencl.md); NVIDIA GPUs (docs/cuda.md)",
         _choice(*SUBDEVICE_TYPES),
     ),
     Option(
@@ -233,7 +233,7 @@ OPTIONS = (
         "winograd",
         "0 or 1",
         "1",
-        "0: XPU_HOST multiplies convolutions out; 1: those of 3x3 go by Winograd's algorithm where that is quicker, "
+        "0: XPU_HOST multiplies convolutions out. 1: those of 3x3 go by Winograd's algorithm where that is quicker, "
         "with rounding errors a few times as large (docs/runtime.md)",
         _flag,
         at_import=True,

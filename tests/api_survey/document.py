@@ -67,7 +67,7 @@ def examined(numbers: list[int]) -> list[Row]:
 
 
 def examine_all(processes: int = 2) -> list[Row]:
-    """What became of each of ITEMS."""
+    """The result of each of ITEMS."""
     chunks = [list(range(at, min(at + CHUNK, len(ITEMS)))) for at in range(0, len(ITEMS), CHUNK)]
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(processes, context) as pool:

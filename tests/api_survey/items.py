@@ -1,4 +1,4 @@
-"""What is examined: an item is a layer, a loss, a function or a model, written as the expression that uses it."""
+"""The items that are examined: a layer, a loss, a function or a model, written as the expression that uses it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-# Absolute difference allowed, as a part of the largest value: some hundred roundings of float32, as sums in another
-# order make them in a training step.
+# Absolute difference allowed, as a part of the largest value. Sums in another order make some hundred roundings of
+# float32 in a training step.
 TOLERANCE = 1e-4
 
 

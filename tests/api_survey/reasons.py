@@ -54,7 +54,7 @@ ON_CPU = {
 }
 # Moves what others have computed.
 NOT_COMPUTING = {"IteratorGetNext"}
-# Of these there are kernels for XPU, too: what is on the CPU stands beside what has to be.
+# For these there are kernels for XPU, too: they are on the CPU beside others that must be.
 BESIDE = {"Cast", "IteratorGetNext", "SparseToDense", "XlaDynamicUpdateSlice", "_TensorToHashBucketFast"}
 
 

@@ -20,7 +20,7 @@ SMALL = 1e-2
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of an item: the compute ops by the device that they ran on, and what went wrong, or ""."""
+    """The result of an item: the compute ops by the device that they ran on, and the error, or ""."""
 
     item: Item
     on_xpu: set[str]

@@ -10,7 +10,7 @@ from tests.api_survey.items import Item
 from tests.api_survey.reasons import BESIDE, ON_CPU
 from tests.api_survey.runner import examine, registered
 
-# What most programs have; the others are slow for all of them together.
+# The parts of most programs; the others are slow for all of them together.
 FAST = (
     "keras.layers: Dense(4, activation='relu')",
     "keras.layers: Conv2D(4, 3, strides=2, padding='same')",

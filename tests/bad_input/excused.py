@@ -98,7 +98,7 @@ EXCUSED: dict[tuple[str, str, str], str] = {
         "other results",
         "nan|inf",
     ): "which of a NaN and a number is the larger one goes by the CPU's vectors",
-    # What the sweep does not ask, or says otherwise.
+    # The arguments that the sweep does not ask, or says otherwise.
     (
         "(Resource)?SparseApply.*",
         "other results",

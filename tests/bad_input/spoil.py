@@ -25,14 +25,14 @@ from tests.sweep.runner import Rng, Var, calls_of
 
 # Arrays of at most so many elements are changed: nothing is wrong with large ones that small ones could not have.
 LARGEST = 1 << 16
-# Of arguments with at most so many elements each one may say how the op works, though it is no integer.
+# An argument with at most so many elements may say how the op works, though it is no integer.
 FEW = 4
 
 INTEGERS = (-(2**63), -(2**31), -1000, -3, -2, -1, 0, 1, 2, 3, 5, 7, 1000, 2**31 - 1, 2**31, 2**63 - 1)
 FLOATS = (-math.inf, -1.0, 0.0, 0.5, 2.0, 1e30, math.inf, math.nan)
 TYPES = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint8", "bool", "complex64", "string")
 
-# What can be done to the shape of an array `a` at axis `i`; to one with less than two axes, some of it.
+# The changes of the shape of an array `a` at axis `i`; an array with less than two axes takes some of them.
 SHAPES = {
     "has one more axis": lambda a, i: np.expand_dims(a, i),
     "has one axis less": lambda a, i: a.take(0, i) if a.shape[i] else np.zeros(np.delete(a.shape, i), a.dtype),
@@ -58,9 +58,13 @@ def one(a: np.ndarray, axis: int) -> list[int]:
 class Spoiled:
     """A call of the sweep, and what is changed in it.
 
-    types, case: which call. argument: its name, or an attribute's. item: which of a list; None for the argument itself.
-    change: how. at: the axis or the element that is changed. value: what becomes of it. traced: the call is made in a
-    tf.function that knows the types of its tensors alone.
+    types, case: which call.
+    argument: its name, or an attribute's.
+    item: which of a list; None for the argument itself.
+    change: how.
+    at: the axis or the element that is changed.
+    value: the new one.
+    traced: the call is made in a tf.function that knows the types of its tensors alone.
     """
 
     op: str
@@ -97,7 +101,7 @@ class Spoiled:
         )
 
     def arguments(self) -> dict:
-        """Of tf.raw_ops.<op>, as the sweep's cases have them, with the change made."""
+        """The arguments of tf.raw_ops.<op>, as the sweep's cases have them, with the change made."""
         with tf.device("/cpu:0"):
             return self._arguments()
 

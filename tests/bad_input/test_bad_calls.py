@@ -65,7 +65,7 @@ def test_all_ops_in_functions(xpu_device):
     assert kinds(judged)["refused"] >= 600, kinds(judged)
 
 
-# What follows is about the test itself.
+# The rest is about the test itself.
 
 
 def test_other_results_are_seen(xpu_device):

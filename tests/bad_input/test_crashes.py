@@ -1,6 +1,7 @@
 """No spoiled call ends the process that makes it: calls of all ops, in parts, which tools/sanitized.py runs, too.
 
-What the calls give, test_bad_calls.py compares with the CPU; here nothing but this project's code is looked at.
+The test in test_bad_calls.py compares the results of the calls with the CPU; this one examines this project's code
+alone.
 """
 
 import zlib

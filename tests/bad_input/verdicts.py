@@ -1,4 +1,4 @@
-"""What becomes of spoiled calls on the XPU and on the CPU, each in processes of its own, which may die of it."""
+"""The verdicts on spoiled calls on the XPU and on the CPU, each in processes of its own, which may die of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NO_KERNEL = (
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a device makes of a call: its results, or the class of an exception and what it says."""
+    """A device's answer to a call: its results, or the class of an exception and its message."""
 
     results: list[tuple[str, np.ndarray]] = dataclasses.field(default_factory=list)
     error: str = ""
@@ -58,8 +58,12 @@ REFERENCE = {"TF_ENABLE_ONEDNN_OPTS": "0"}
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """kind: "refused" by both; "aborts", the CPU, and the XPU does not; "accepted" by both, with the same results;
-    "no kernel" for what the call has become. All else is wrong. details: what was seen.
+    """The fate of a spoiled call; all but the following kinds are wrong.
+
+    - "refused" by both,
+    - "aborts" if the CPU does, and the XPU does not,
+    - "accepted" by both, with the same results,
+    - "no kernel" for the spoiled call.
     """
 
     kind: str
@@ -104,7 +108,7 @@ def traced(op: str, kwargs: dict, device: str) -> Callable[[], list]:
 
 
 def attempt(call: Callable[[], list]) -> Answer:
-    """What comes of a call."""
+    """The answer to a call."""
     import tensorflow as tf
 
     try:
@@ -216,7 +220,7 @@ def serve(calls: str, out: str) -> None:
 
 
 def read_all(path: pathlib.Path) -> Iterator:
-    """What was written to a file."""
+    """The objects in a file."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -238,8 +242,8 @@ def fork_server():
 
 
 def in_processes(function: Callable, calls: list, environment: dict[str, str], ended, progress) -> list:
-    """What a function of a module gives for each (spoiled call, argument). Where a process dies of one, `ended(how)`
-    stands for it, and another process goes on.
+    """The results of a function of a module for each (spoiled call, argument). Where a process dies of one,
+    `ended(how)` stands for it, and another process goes on.
     """
     from tests.conftest import environment_of
 
@@ -279,13 +283,13 @@ def answers_of_xpu(spoiled: list, environment: dict[str, str], progress=lambda w
 
 
 def endings(spoiled: list) -> dict:
-    """Of the calls that end the process which makes them: how."""
+    """The calls that end the process which makes them, and how it ends."""
     answers = answers_of_xpu(spoiled, {})
     return {call: a.message for call, a in zip(spoiled, answers, strict=True) if a.error == CRASH}
 
 
 def verdicts(spoiled: list, environment: dict[str, str], progress=lambda words: None) -> list[Verdict]:
-    """Of each call, on XPUs with these environment variables."""
+    """The verdict on each call, on XPUs with these environment variables."""
     answers = answers_of_xpu(spoiled, environment, progress)
     aborts = lambda how: Verdict("aborts", how[:200])  # noqa: E731
     whole = [(s, a) for s, a in zip(spoiled, answers) if a.error != CRASH]

@@ -105,7 +105,7 @@ def test_import(device, maker, shape):
 _COMMON = {"bool", "float16", "float32", "float64", "complex64", "complex128"}
 _COMMON |= {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _FLOAT8 = {"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"}
-# What of TensorFlow's types each of them imports.
+# The types of TensorFlow that each of them imports.
 TAKES = {
     "numpy": _COMMON,
     "torch": _COMMON | {"bfloat16"} | _FLOAT8,

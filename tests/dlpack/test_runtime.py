@@ -333,9 +333,9 @@ def test_isolated_memory(xpu_device):
     assert outcome.returncode == 0, outcome
 
 
-# Libraries that are loaded before TensorFlow's and put something else in the place of what those define: the version
-# alone, and what the native module finds inside of TensorFlow. With what the module then says, and whether the plugin
-# still offers the XPU.
+# Libraries that are loaded before TensorFlow's and replace definitions of those: the version alone, and the parts of
+# TensorFlow that the native module looks into. With what the module then says, and whether the plugin still offers the
+# XPU.
 PATCHED = MINOR.replace("_", ".") + ".7"
 NOT_AS_BUILT = "TensorFlow is not built as expected"
 MISMATCHES = {

@@ -68,7 +68,7 @@ def is_test(target):
 
 
 def built_edges(package):
-    """What the package's targets depend on, by package."""
+    """The dependencies of the package's targets, by package."""
     found = set()
     for target in targets(package):
         for dep in target.get("deps", []) if not is_test(target) else []:
@@ -78,7 +78,7 @@ def built_edges(package):
     return found
 
 
-# What any folder under backends/ may use.
+# The packages that any folder under backends/ may use.
 FOR_BACKENDS = {"backends/plain", "backends/host_runtime", "primitives", "trace"}
 
 
@@ -133,7 +133,7 @@ def test_backends_and_what_they_implement_build_without_tensorflow(package):
 
 
 def test_visibility_is_stated_edge_by_edge():
-    """What others of the plugin may use names each of them; it grants no edge that is not there."""
+    """A target that others of the plugin may use names each of them; it grants no edge that is not there."""
     users = {}  # target -> packages
     for build in PLUGIN.rglob("BUILD"):
         package = build.parent.relative_to(PLUGIN).as_posix()

@@ -115,7 +115,7 @@ def missing_of_python(arguments):
 
 
 def names_a_test(file):
-    """Whether `path::test_function[parameter]` names a function that is there; true of a path alone."""
+    """True if `path::test_function[parameter]` names a function that is there; true of a path alone."""
     path, _, test = file.partition("::")
     return not test or f"def {test.partition('[')[0]}(" in (ROOT / path).read_text()
 

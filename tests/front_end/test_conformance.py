@@ -119,7 +119,7 @@ def test_the_documentation_lists_them(option, heading):
     table = "\n".join([heading, "|---|---|", *rows])
     page = (ROOT / "docs" / "conformance.md").read_text()
     assert f"{table}\n\n" in page, f"docs/conformance.md should have\n{table}"
-    # What else it calls a check is one.
+    # Everything else that it calls a check is one.
     names = {row.split("`")[1] for row in rows}
     themes = {name.split(".")[0] for name in names}
     mentioned = {name for name in re.findall(r"`([a-z_]+\.\w+)`", page) if name.split(".")[0] in themes}

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.
 
 NO_SUBDEVICE = "subdevice='XPU_BANANA' makes no sense: expected XPU_HOST, XPU_REFERENCE, XPU_OPENCL or XPU_CUDA"
 
-# What a program that does not know of the package has.
+# A program that does not know of the package has this.
 SEEN = """
 import json
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""What TensorFlow's profiler and tensorflow_xpu.profile see of the XPU."""
+"""The XPU's events in TensorFlow's profiler and tensorflow_xpu.profile."""
 
 import collections
 import json

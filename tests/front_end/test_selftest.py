@@ -169,7 +169,7 @@ print(paint("green", GREEN))
 
 
 def on_a_terminal(code, **variables):
-    """What is seen on a terminal."""
+    """The output on a terminal."""
     parent, child = pty.openpty()
     environment = {**environment_of({"TERM": "xterm", **variables})}
     process = subprocess.Popen([sys.executable, "-c", code], stdout=child, stderr=child, env=environment)

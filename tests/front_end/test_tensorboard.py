@@ -90,7 +90,7 @@ def test_tensorboard_serves_the_timeline_and_the_memory(profiled, tmp_path):
 
 
 def test_xprof_reads_every_page(profiled):
-    """What a page computes of devices, it computes of GPUs and TPUs alone (docs/front-end.md); none fails."""
+    """A page computes of GPUs and TPUs alone what it says of devices (docs/front-end.md); none fails."""
     _, xplane, _ = profiled
     code = f"""
 from xprof.convert import raw_to_tool_data as convert

@@ -1,4 +1,4 @@
-"""What ran where: `trace_placement`, its reports, and the callback for Keras."""
+"""Tests of `trace_placement`, its reports, and the callback for Keras: which ops ran where."""
 
 import collections
 import re
@@ -59,7 +59,7 @@ def test_eager_ops_each_with_its_reason(xpu_device):
         results = mixed(*ARGUMENTS)
     expected = {**MIXED, ("AddV2", "host", "host memory"): 1}
     assert {key: n for key, n in found(report).items() if key[0] != "Fill"} == expected
-    # What TensorFlow says of the results themselves.
+    # TensorFlow's word on the devices of the results.
     assert [value.device[-5:] for value in results[:4]] == ["XPU:0", "CPU:0", "XPU:0", "CPU:0"]
     assert (results[5].device[-5:], results[5].backing_device[-5:]) == ("XPU:0", "CPU:0")
     assert report.on_xpu("Sinh") == 1
@@ -134,7 +134,7 @@ def test_an_eager_loop(xpu_device):
             weight.assign_sub(0.1 * tape.gradient(loss, weight))
     ran = found(report)
     for op in ("MatMul", "Tanh", "Sum", "TanhGrad", "AssignSubVariableOp"):
-        # Of the gradient of x @ weight, weight's part alone is computed.
+        # In the gradient of x @ weight, weight's part alone is computed.
         assert ran.pop((op, "XPU", "")) == (10 if op == "MatMul" else 5), report
     assert {where for _, where, kind in ran if kind != "host memory"} <= {"XPU"}, report
     assert report.functions == 0
@@ -198,7 +198,7 @@ def network():
 
 
 DATA = (np.ones([12, 8], np.float32), np.ones([12, 4], np.float32))
-# Of two dense layers: forward, and backward without the gradient of the input.
+# The ops of two dense layers: forward, and backward without the gradient of the input.
 STEP = {"Relu": 1, "ReluGrad": 1, "MatMul": 5, "BiasAddGrad": 2, "AssignSubVariableOp": 4}
 
 

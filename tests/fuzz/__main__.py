@@ -3,11 +3,12 @@
     python -m tests.fuzz --graphs 5000 --seed 0   these seeds and the 4999 that follow
     python -m tests.fuzz --show 17                the program of a seed, as a person can run it
 
-A graph is made of the sweep's cases, whose arguments are results of other ops where these fit, with variables, control
-edges, branches, loops with TensorArrays, empty tensors, shapes that change from call to call, and now and then an index
-out of range. It is called three or four times; results and variables have to be what the CPU gives op by op, bit for
-bit where no rounding is involved and within rounding where it is (tests/fuzz/reference.py), and exceptions of the same
-type. What differs is reduced and printed as a program. Ends with a table; the exit code is 1 if anything differed.
+A graph is made of the sweep's cases, whose arguments are results of other ops where these fit. It has variables,
+control edges, branches, and loops with TensorArrays. It has empty tensors, shapes that change from call to call, and
+now and then an index out of range. It is called three or four times. Results and variables have to be those of the CPU
+op by op. They agree bit for bit where no rounding is involved, and within rounding where it is
+(tests/fuzz/reference.py). Exceptions have to be of the same type. A graph that differs is reduced and printed as a
+program. Ends with a table; the exit code is 1 if anything differed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.fuzz.workers import Clusters, EndedError
 
 
 class Report:
-    """What a run has seen so far."""
+    """The findings of a run so far."""
 
     def __init__(self):
         self.graphs, self.steps, self.calls = 0, 0, 0

@@ -30,16 +30,16 @@ COMMON = (
     *("ResourceStridedSliceAssign", "ResourceScatterAdd"),
 )
 
-# What TensorFlow folds, hoists or rewrites to something else than it computes, on the CPU as on any device.
+# Ops that TensorFlow folds, hoists or rewrites to something else than it computes, on the CPU as on any device.
 NOT_EVERYWHERE = {
     "OnesLike": (tf.uint32, tf.uint64),  # folded to zeros
     "ZerosLike": (tf.uint32, tf.uint64),
 }
 # The CPU's kernels write their result over the gradient before they have read it, where nobody else has it.
 WRONG_ON_CPU = {op for op in CASES if op.startswith("MaxPool") and op.endswith(("GradGrad", "GradGradV2"))}
-# What the CPU takes on trust, and computes nonsense or ends the process where it is not so (constant folding divides by
-# the rank of what is reversed): shapes of these families are those of the cases, and these arguments of these ops the
-# cases' own.
+# Arguments that the CPU takes on trust: if they are wrong, it computes nonsense or ends the process. For example,
+# constant folding divides by the rank of what is reversed. Shapes of these families are those of the cases, and these
+# arguments of these ops the cases' own.
 CASES_SHAPES = {*nn.CASES, *nets.CASES, *(op for op in state.CASES if "Sparse" in op), "ReverseV2"}
 CASES_OWN = {
     **dict.fromkeys((op for op in CASES if op.startswith("MaxPool") and "Grad" in op), ("orig_input", "orig_output")),
@@ -50,7 +50,7 @@ CASES_OWN = {
     **dict.fromkeys(("LowerBound", "UpperBound"), ("sorted_inputs",)),
     **dict.fromkeys(("TopKV2", "ApproxTopK", "NthElement"), ("input",)),
     **dict.fromkeys((op for op in order.CASES if op.startswith("SparseSegment")), ("indices", "segment_ids")),
-    # Of rows that are named twice 16 bits are rounded in between, or are not.
+    # In rows that are named twice, 16 bits are rounded in between, or are not.
     **dict.fromkeys((op for op in state.CASES if "Sparse" in op), ("indices",)),
 }
 # Ops that refuse an index out of range, wherever they run, and the argument that holds indices.
@@ -84,7 +84,7 @@ class DyadicRng(Rng):
 
 @functools.cache
 def kernels() -> dict[str, list[Registration]]:
-    """What may be a step, by op: the registered kernels that have cases, and TensorFlow's own ops."""
+    """The possible steps, by op: the registered kernels that have cases, and TensorFlow's own ops."""
     by_op = collections.defaultdict(list)
     for registration in all_registrations():
         if registration.op in CASES and registration.op not in WRONG_ON_CPU and not registration.label:
@@ -181,7 +181,7 @@ class Generator:
             machine.values[number] = Bounded(np.asarray(rng.uniform(shape, dtype).numpy()))
 
     def outputs_of(self, steps) -> tuple[int, ...]:
-        """What nobody reads, and some of what somebody does."""
+        """The values that no step reads, and some of the others."""
         made = [r for step in steps for r in step.results]
         read = {u for step in steps for u in step.uses()}
         return tuple(r for r in made if r not in read or self.chance(0.15))
@@ -203,13 +203,13 @@ class Generator:
         return steps
 
     def attempt(self, make) -> list[Step]:
-        """What make() gives if it suits all sets of arguments; or nothing."""
+        """The result of make() if it suits all sets of arguments; or nothing."""
         saved = [m.copy() for m in self.machines]
         scope, variables, inputs = list(self.scope), len(self.variables), len(self.inputs)
         try:
             return make()
         except UnsuitableError:
-            # What was added for it goes, too.
+            # The additions for it go, too.
             del self.variables[variables:], self.inputs[inputs:]
             self.machines, self.scope = saved, scope
             return []
@@ -412,7 +412,7 @@ class Generator:
         if not made:
             raise UnsuitableError(None, "a branch that makes nothing")
         result = int(self.choose(made))
-        # Of the other branch the values are made beside those of the first, which says what fits.
+        # The values of the other branch are made beside those of the first, which says what fits.
         second, made = self.inner(int(self.rng.integers(0, 6)))
         other = int(self.choose(self.alike(result, [*made, *self.scope]) or [-1]))
         self.rewind(saved)

@@ -1,4 +1,4 @@
-"""What is run: steps over numbered values, and the Python text of them, which is what the devices get."""
+"""The programs that run: steps over numbered values, and the Python text of them, which is what the devices get."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def block_text(steps: tuple[Step, ...], namer: Namer) -> list[str]:
 
 
 def flat(argument: Argument) -> Iterator[Argument]:
-    """What an argument, or a dict of them, consists of."""
+    """The parts of an argument, or of a dict of them."""
     if isinstance(argument, dict):
         argument = list(argument.values())
     if isinstance(argument, list | tuple):
@@ -254,7 +254,7 @@ def without(steps: tuple[Step, ...], gone: set[Step], known: set[int]) -> tuple[
 
 
 def reduced(program: Program, gone: list[Step]) -> Program:
-    """The program without some steps and whatever hangs on them."""
+    """The program without some steps and all that depend on them."""
     known = set(program.inputs)
     steps = without(program.steps, {id(step) for step in gone}, known)
     return dataclasses.replace(program, steps=steps, outputs=tuple(o for o in program.outputs if o in known))

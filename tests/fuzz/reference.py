@@ -1,14 +1,14 @@
-"""What a program gives, and how far rounding may take a device from that: the ops one by one on the CPU.
+"""The results of a program, and how far rounding may take a device from them: the ops one by one on the CPU.
 
 Two devices round differently, and a step such as tf.floor, a comparison or a cast makes a whole number of a rounding
-error. So every value comes with a bound of its error, and most have none: inputs are small multiples of powers of two,
-of which sums, products and moves are exact, so that nearly all of a graph has to agree bit for bit, and only what
-comes after a function such as tf.exp within its bound. The bound of a step's result is
+error. So every value comes with a bound of its error, and most have none. Inputs are small multiples of powers of two,
+of which sums, products and moves are exact. So nearly all of a graph has to agree bit for bit, and only the values
+behind a function such as tf.exp within its bound. The bound of a step's result is
 
     what the op itself may err by (tests/sweep/rounding.py) + how far its result moves with its inputs in their bounds
 
 The second is measured: the op is run with inputs that were moved up, down and at random. Where that changes a whole
-number, a shape, or much of anything, the step is not suitable for comparisons, and the program is made without it.
+number, a shape, or much of anything, the step is not suitable for comparisons. The program is then made without it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tests.sweep.runner import Case, Var
 
 CASES = {**cases.CASES, **own_ops.CASES}
 
-# Of numbers, and of elements: what is larger leaves the range in which all is exact, or takes long.
+# The largest numbers, and elements: a larger one leaves the range in which all is exact, or takes long.
 LARGEST = {tf.float16: 2.0**9, tf.bfloat16: 2.0**9}
 LARGEST_OF_OTHERS = 2.0**14
 MOST_ELEMENTS = 20000
 # A step whose result moves by more than this is not suitable: relative to 1 and to the result.
 UNSTABLE = 2.0**-4
-# Of three directions only: how much farther another one may lead.
+# Only three directions are tried: another one may lead so much farther.
 SAFETY = 4.0
 
 
@@ -70,9 +70,9 @@ def constant(array: np.ndarray) -> tf.Tensor:
 
 
 def exact_on_any_device(case: Case, native: np.ndarray, exact: np.ndarray | None, arguments: dict) -> bool:
-    """Whether an op's result, of exact arguments, is the same wherever it is computed: it is one IEEE operation, which
-    the CPU has rounded to the nearest (it does not always, for reciprocals of whole vectors), a move, or made of sums
-    and products of which none was rounded."""
+    """True if an op's result, of exact arguments, is the same wherever it is computed. It is then one IEEE operation
+    which the CPU has rounded to the nearest (it does not always, for reciprocals of whole vectors). Or it is a move, or
+    made of sums and products of which none was rounded."""
     n = case.roundings(arguments) if callable(case.roundings) else case.roundings
     if case.compare == "bits":
         return True
@@ -248,7 +248,7 @@ class Machine:
 
 
 def divides_by_constant(step: Op) -> bool:
-    """Whether a graph's optimizer multiplies by the reciprocal instead, which rounds twice; halves stay exact."""
+    """True if a graph's optimizer multiplies by the reciprocal instead, which rounds twice; halves stay exact."""
     divisor = step.arguments.get("y")
     if step.op not in ("Div", "RealDiv") or not isinstance(divisor, np.ndarray):
         return False
@@ -259,7 +259,7 @@ def divides_by_constant(step: Op) -> bool:
 
 
 def reads_beyond(op: str, arguments: dict) -> bool:
-    """Whether the CPU's kernel would take rows of updates for rows of a variable that are longer, or shorter."""
+    """True if the CPU's kernel would take rows of updates for rows of a variable that are longer, or shorter."""
     if not op.startswith("ResourceScatter") or "Nd" in op:
         return False
     variable, indices, updates = (arguments[name] for name in ("resource", "indices", "updates"))
@@ -267,7 +267,7 @@ def reads_beyond(op: str, arguments: dict) -> bool:
 
 
 def beyond_range(t: tf.Tensor, to: tf.DType) -> bool:
-    """Whether floating-point numbers do not fit an integer type: what the CPU gives depends on how many there are."""
+    """True if floating-point numbers do not fit an integer type: the CPU's result depends on how many there are."""
     if t.dtype not in FORMATS or not to.is_integer:
         return False
     wide = np.trunc(rounding.to_wide(t).real)
@@ -275,7 +275,7 @@ def beyond_range(t: tf.Tensor, to: tf.DType) -> bool:
 
 
 def has_subnormals(t: tf.Tensor) -> bool:
-    """Whether there are numbers below the least normal one of the type that they are computed in."""
+    """True if there are numbers below the least normal one of the type that they are computed in."""
     wide = rounding.to_wide(t)
     parts = np.abs([wide.real, wide.imag] if t.dtype.is_complex else wide)
     least = 2.0 ** rounding.COMPUTED_IN[t.dtype].least_exponent
@@ -291,7 +291,7 @@ def flat_list(argument) -> list:
 
 
 def own_error(case, expected, i, native, arguments, exact_inputs) -> np.ndarray | None:
-    """What the op itself may differ by; None for nothing."""
+    """The error that the op itself may make; None for nothing."""
     wide = expected.wide(i)
     if exact_inputs and exact_on_any_device(case, native.numpy(), wide, arguments):
         return None
@@ -301,7 +301,7 @@ def own_error(case, expected, i, native, arguments, exact_inputs) -> np.ndarray 
 
 
 def results(program: Program) -> tuple[list[list[Bounded]], list[Bounded]]:
-    """What each call returns, and the variables at the end."""
+    """The results of each call, and the variables at the end."""
     variables = [Bounded(v) for v in program.variables]
     returned = []
     for call in program.calls:
@@ -316,5 +316,5 @@ def results(program: Program) -> tuple[list[list[Bounded]], list[Bounded]]:
 
 
 def usable(case: Case, arguments: dict) -> bool:
-    """Whether the CPU's own answer, in the same types, is what the case expects."""
+    """True if the CPU's own answer, in the same types, is the expected one of the case."""
     return not (case.check or case.stateful or case.expect or sessions.needs_session(arguments))

@@ -24,7 +24,7 @@ ONCE_WRONG = (8, 53, 70, 448, 708)
 
 
 def run(seeds, **environment):
-    """What the fuzzer says of these seeds."""
+    """The output of the fuzzer for these seeds."""
     report, said = Report(), []
     check(seeds, report, said.append, reduce=False, environment=environment)
     return report, "\n".join(said)

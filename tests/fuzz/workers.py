@@ -25,7 +25,8 @@ class EndedError(Exception):
 
 @dataclasses.dataclass
 class Outcome:
-    """What a program did on a device: the arrays of each call and the variables at the end, or its exception's type."""
+    """The result of a program on a device: the arrays of each call and the variables at the end, or its exception's
+    type."""
 
     calls: list[list[np.ndarray]]
     variables: list[np.ndarray]
@@ -35,7 +36,7 @@ class Outcome:
 
 @dataclasses.dataclass
 class Clusters:
-    """What became of clusters, and the ops that were in them."""
+    """The fate of clusters, and the ops that were in them."""
 
     captured: int = 0
     not_captured: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
@@ -74,7 +75,7 @@ def execute(program, device: str) -> Outcome:
 
 
 def read_dumps(folder: pathlib.Path) -> Clusters:
-    """What clusters wrote there, which goes."""
+    """The dumps that clusters wrote there; they are removed."""
     found = Clusters()
     for file in folder.iterdir():
         text = file.read_text(errors="replace")
@@ -106,7 +107,7 @@ def make(seed: int, source: str = "tests.fuzz.generate"):
 
 
 def expected(program):
-    """What reference.results says; None if the program is not suitable after all."""
+    """The value of reference.results; None if the program is not suitable after all."""
     from tests.fuzz import reference
     from tests.sweep.runner import hard_placement
 
@@ -132,7 +133,7 @@ class Worker:
 
     def ask(self, name: str, *arguments) -> Any:
         """The result of a function of this module in the process. Raises EndedError."""
-        # What TensorFlow keeps of functions is never freed.
+        # TensorFlow never frees what it keeps of functions.
         self._asked += 1
         if self._process is None or self._asked % 1000 == 0:
             self.restart()

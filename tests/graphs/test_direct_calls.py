@@ -11,7 +11,7 @@ from tests.conftest import in_threads, run_code
 
 
 def is_direct(function, *args):
-    """Whether the function has been called so, or would be: TensorFlow's context keeps what it takes."""
+    """True if the function has been called so, or would be: TensorFlow's context keeps what it takes."""
     name = function.get_concrete_function(*args)._inference_function.name
     return any(context.context().__dict__["_xpu_direct_calls"].get(name, {}).values())
 
@@ -66,7 +66,7 @@ def test_no_results(xpu_device):
 
 
 def test_batches_of_any_size(xpu_device):
-    """What asks for their shape TensorFlow puts on the CPU, where the elements come from."""
+    """TensorFlow puts the ops that ask for their shape on the CPU, where the elements come from."""
     with tf.device(xpu_device):
         v = tf.Variable(0.0)
 

@@ -1,4 +1,4 @@
-"""What TensorFlow's own optimizers and rewrites put on the device behind the user's back, made to happen."""
+"""Ops that TensorFlow's own optimizers and rewrites put on the device behind the user's back, made to happen."""
 
 import contextlib
 
@@ -9,9 +9,10 @@ from tensorflow.python.framework import kernels, op_def_registry
 
 from tests.support import placement
 
-# Every op that TensorFlow 2.21 can put into a graph on a node that a device may hold, by the source that makes it
-# (tensorflow/core/grappler/optimizers/, tensorflow/core/common_runtime/); the types of the first type attribute for
-# which it does so where that is not every type with a kernel, and ALL for what has no such attribute.
+# Every op that TensorFlow 2.21 can put into a graph on a node that a device may hold, by the source that makes it. The
+# sources are in tensorflow/core/grappler/optimizers/ and tensorflow/core/common_runtime/. With each are the types of
+# the first type attribute for which it does so, where that is not every type with a kernel. ALL stands for an op
+# without such an attribute.
 ALL, FLOATS = (), (tf.float16, tf.bfloat16, tf.float32, tf.float64)
 NUMBERS = (*FLOATS, tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64)
 ANY = (*NUMBERS, tf.bool, tf.complex64, tf.complex128)
@@ -84,7 +85,8 @@ EMITTED = {
         "TemporaryVariable": NUMBERS,
         "ZerosLike": NUMBERS,
     },
-    # What a batch normalisation in inference is taken apart into, and the fusions that are made on every device.
+    # The ops that a batch normalisation in inference is taken apart into, and the fusions that are made on every
+    # device.
     "remapper.cc": {
         "Add": (tf.float32,),
         "Mul": (tf.float32,),
@@ -132,7 +134,7 @@ EMITTED = {
     "function runtime": {"_Arg": ANY, "_Retval": ANY, "_DeviceArg": ALL, "_DeviceRetval": ALL},
 }
 
-# What they make only for nodes that they know to be on another device, or when an option asks for it by name.
+# They make these only for nodes that they know to be on another device, or when an option asks for it by name.
 NEVER_ON_AN_XPU = {
     "_FusedBatchNormGradEx": "remapper.cc: CPU or GPU",
     "_FusedConv2D": "remapper.cc: CPU or GPU",
@@ -181,7 +183,7 @@ def test_a_missing_kernel_is_noticed(xpu_device):
 
 
 class Ran:
-    """What TensorFlow executed: filled when the block ends."""
+    """The nodes that TensorFlow executed: filled when the block ends."""
 
     def __init__(self):
         self.ops = {}

@@ -1,4 +1,4 @@
-"""What clusters compute of variables that stay as they are is computed once, until somebody writes them.
+"""Clusters compute invariants of variables once, until a variable is written.
 
 Every way in which a variable's value can change has a test: each fails if the change is not noticed.
 """

@@ -1,5 +1,5 @@
-"""Values that pass between host and device at the edge of a cluster: int32 arguments and results, which TensorFlow has
-in host memory, and arguments on the CPU; and integers that need not pass.
+"""Values that pass between host and device at the edge of a cluster. They are int32 arguments and results, which
+TensorFlow has in host memory, and arguments on the CPU. Also integers that need not pass.
 """
 
 import re
@@ -81,7 +81,7 @@ def test_memory_shared_with_the_host_has_been_read_when_the_call_returns(xpu_dev
 
 
 def test_a_variable_keeps_its_value(xpu_device):
-    """What was assigned from the host is the variable's own."""
+    """A value that was assigned from the host is the variable's own."""
     with tf.device(xpu_device):
         v = tf.Variable(tf.zeros([4]))
 
@@ -193,7 +193,7 @@ def test_threads(xpu_device):
 
 
 def test_tokens_stay_on_the_device(tmp_path):
-    """Rows chosen by tokens that were cast: nothing crosses, and all is one cluster."""
+    """Rows chosen by tokens that were cast: no transfer is needed, and all is one cluster."""
     code = """
 import numpy as np, tensorflow as tf
 with tf.device("/xpu:0"):

@@ -253,7 +253,7 @@ def nested(x):
 
 @pytest.mark.parametrize("way", [jit(not_for_xla), nested], ids=["eagerly", "nested"])
 def test_the_cpu_still_compiles(xpu_device, way):
-    """What XLA cannot compile runs on an XPU, and on the CPU XLA says that it cannot."""
+    """A function that XLA cannot compile runs on an XPU, and on the CPU XLA says that it cannot."""
     assert run_on(xpu_device, way)[0].shape == (3, 4)
     with pytest.raises(tf.errors.InvalidArgumentError, match="compil"):
         run_on("/cpu:0", way)

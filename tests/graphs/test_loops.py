@@ -15,7 +15,7 @@ COPIES = {"_Send", "_Recv", "_HostSend", "_HostRecv"}
 
 
 def run(function, *arguments, device):
-    """What a function gives and the nodes that were executed."""
+    """The results of a function and the nodes that were executed."""
     with tf.device(device):
         arguments = [tf.constant(a) for a in arguments]
         with placement.record_nodes() as nodes:
@@ -179,7 +179,7 @@ def test_logic_on_host_broadcasts(xpu_device):
 
 
 def test_counters_that_leave_the_function(xpu_device):
-    """Whoever gets a list expects its elements in device memory."""
+    """The reader of a list expects its elements in device memory."""
 
     def push(x):
         counters = raw.EmptyTensorList(element_shape=SCALAR, max_num_elements=-1, element_dtype=tf.int32)

@@ -19,7 +19,7 @@ def in_session(code):
 
 
 def test_a_session_that_is_fed_in_turns(xpu_device):
-    """Of what a partial run is fed late, nothing waits that does not hang on it."""
+    """Only ops that depend on the late feeds of a partial run wait for them."""
     assert in_session("""
         a, b = (v1.placeholder(tf.float32, [None]) for _ in range(2))
         c = tf.tanh(a * 2.0) + 1.0
@@ -70,7 +70,7 @@ def test_python_that_waits_for_python(xpu_device):
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_python_that_decides_a_condition(xpu_device, sign):
-    """What hangs on its value is alive whichever branch is."""
+    """An op that depends on its value is alive whichever branch is."""
 
     def function(x):
         positive = tf.numpy_function(lambda v: v[0] > 0, [x], tf.bool)

@@ -18,8 +18,8 @@ def clusters_of(code, folder):
 
 
 def test_a_step_of_batches_of_any_size_is_one_cluster(tmp_path):
-    """What Keras traces when the last batch is smaller: shapes of integers in host memory, stitched together, and
-    assertions that they agree.
+    """The ops that Keras traces when the last batch is smaller: shapes of integers in host memory, stitched together,
+    and assertions that they agree.
     """
     code = """
 import numpy as np, tensorflow as tf

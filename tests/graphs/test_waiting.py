@@ -322,7 +322,7 @@ GRAPHS = {
     "ReduceDataset": lambda: data(reduced),
     "Batch": batch,
     "BatchFunction": batch_function,
-    # What runs functions waits if they do.
+    # An op that runs functions waits if they do.
     "a call": lambda: python(wrap=in_function),
     "a loop": lambda: python(wrap=in_loop),
     "a branch": lambda: python(wrap=in_branch),
@@ -403,7 +403,7 @@ def test_every_op_that_may_wait_has_a_graph_or_a_reason():
 
 
 def in_process(code):
-    """What a program prints, in a process that is stopped if it hangs.
+    """The output of a program, in a process that is stopped if it hangs.
 
     The process ends at once. When Python ends, TensorFlow waits for elements that a generator is to give.
     """

@@ -13,7 +13,8 @@ X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
 
 
 def run(function, *arguments, device, calls=2):
-    """What each call of a function gives, and the ops that were executed, without what clusters and loops hold."""
+    """The results of each call of a function, and the ops that were executed, without those within clusters and
+    loops."""
     with tf.device(device):
         arguments = [tf.constant(a) for a in arguments]
         traced = tf.function(function)
@@ -165,7 +166,7 @@ def in_other_numbers(x, n):
 
 
 def cast_within(x, n):
-    """What the host counts along with reads what it has anyway."""
+    """An op that the host counts along with reads a value that it has anyway."""
     return tf.while_loop(
         lambda i, x: i < tf.cast(n, tf.float64),
         lambda i, x: (i + 1.0, tf.sin(x) * 1.5),
@@ -369,7 +370,7 @@ def test_a_bound_that_is_a_variable(xpu_device):
 
 @pytest.mark.parametrize("function", [branches, random, gathers, strings])
 def test_loops_that_stay(xpu_device, function):
-    """What such a loop does depends on data, or is not for clusters."""
+    """Such a loop's work depends on data, or is not for clusters."""
     agree(function, X, device=xpu_device, whole=False)
 
 

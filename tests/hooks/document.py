@@ -23,7 +23,7 @@ def hooks():
 
 
 def guard(need, hook):
-    """What is looked at before the name is used."""
+    """The checks before the name is used."""
     parts = ["is there"]
     if need.signature:
         parts.append("signature")

@@ -1,8 +1,9 @@
 """Every private name that the hooks need, changed in every way: what becomes of a program then.
 
-`python -m tests.hooks.mutations` runs tests/hooks/program.py once for each mutation, in a process of its own, forked
-from one that has imported TensorFlow and Keras, and compares its numbers with the CPU's. `--write` puts the outcomes
-into docs/data/hook_mutations.tsv; `--names` and `--part 2/7` run some of them. The exit status is 1 if one is bad.
+`python -m tests.hooks.mutations` runs tests/hooks/program.py once for each mutation, in a process of its own. That is
+forked from one that has imported TensorFlow and Keras. It compares the numbers with the CPU's. `--write` puts the
+outcomes into docs/data/hook_mutations.tsv; `--names` and `--part 2/7` run some of them. The exit status is 1 if one is
+bad.
 
 A mutation is what a TensorFlow or Keras of another version may look like to a hook. The rest of TensorFlow bears it, as
 it would bear a change of its own: only code of the hooks sees it.
@@ -22,7 +23,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TABLE = ROOT / "docs" / "data" / "hook_mutations.tsv"
-# Of hooks that are installed all the same, and of those that are not.
+# Lines about hooks that are installed all the same, and about those that are not.
 TELLING = {
     "TFE_ContextSetRunEagerOpAsFunction": "raises",
     "context_safe": "returns something else",
@@ -36,7 +37,7 @@ IS_BASE = 1 << 10  # of a type's flags: others may derive from it
 
 
 def ours(depth):
-    """Whether it is code of the hooks that is on the stack there."""
+    """True if code of the hooks is on the stack there."""
     return sys._getframe(depth).f_globals.get("__name__", "").startswith("tensorflow_xpu.hooks")
 
 
@@ -94,7 +95,7 @@ def misbehaving(need, original, how):
 
 
 def mutant_of(need, original, how):
-    """What has the name after the mutation; _ABSENT for nothing."""
+    """The object with the name after the mutation; _ABSENT for nothing."""
     if how == "absent":
         return _ABSENT
     if isinstance(original, property):
@@ -144,7 +145,7 @@ def mutated_program(need, how):
 
 
 def in_child(work):
-    """What a function returns in a forked process, or how that process ended."""
+    """The result of a function in a forked process, or how that process ended."""
     with tempfile.NamedTemporaryFile("w+") as file:
         child = os.fork()
         if child == 0:
@@ -160,7 +161,7 @@ def in_child(work):
 
 
 def differences(results, expected):
-    """What a program has otherwise than another one."""
+    """The differences between the results of two programs."""
     return [step for step, numbers in expected.items() if not alike(results.get(step), numbers)]
 
 

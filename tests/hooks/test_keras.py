@@ -89,7 +89,7 @@ def test_several_hooks_wait_for_one_module(fake_keras, device):
 
 @pytest.fixture
 def device(monkeypatch):
-    """What the hook of logs asks: a device that fails if it is told to, and the type of its tensors."""
+    """The device of the hook of logs: one that fails if it is told to, and the type of its tensors."""
 
     class Untouched:
         def __getattribute__(self, name):

@@ -5,9 +5,9 @@ python -m tests.mutation --ops 'MatMul|Conv.*'    only ops of these names
 python -m tests.mutation --results zeros,one      only these faults
 python -m tests.mutation --sample 7               60 kernels, drawn with this seed; --each 7: one of each op
 
-Each fault is one process with TF_XPU_FAULT=command:result=... (docs/runtime.md), in which each op and type runs its
-cases, eagerly and once, until one notices: a quarter of an hour for all of them, two minutes for one of each op. What
-survives and is not explained in EQUIVALENT makes the exit code 1.
+Each fault is one process with TF_XPU_FAULT=command:result=... (docs/runtime.md). In it each op and type runs its cases,
+eagerly and once, until one notices. That takes a quarter of an hour for all of them, two minutes for one of each op.
+The exit code is 1 if a mutation survives that is not explained in EQUIVALENT.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def explained(op: str, types: str, result: str) -> str | None:
 
 
 def fill_free_memory(byte: int) -> None:
-    """What a command does not write is then this, not a right result of an earlier call."""
+    """An element that a command does not write is then this, not a right result of an earlier call."""
     import numpy as np
     import tensorflow as tf
 
-    # As many blocks as may be free, of each size that an allocator keeps apart: on the device it divides memory into
+    # As many blocks as may be free, of each size that an allocator keeps apart. On the device it divides memory into
     # pieces of 256 bytes, and begins with the least that is large enough.
     powers = [256 << i for i in range(9) for _ in range(8 + (256 >> i))]
     for device, sizes in (("/xpu:0", powers), ("/cpu:0", [*range(16, 1040, 16)] * 8)):
@@ -74,7 +74,7 @@ def types_of(types: dict) -> str:
 
 
 def verdict_on(prepared, device: str) -> str:
-    """Whether a call notices that the device's results are wrong."""
+    """True if a call notices that the device's results are wrong."""
     import tensorflow as tf
 
     try:
@@ -87,7 +87,7 @@ def verdict_on(prepared, device: str) -> str:
 
 
 def drawn(registrations: list, sample: int | None, each: int | None) -> list:
-    """What --sample or --each, if given, leave of the registrations."""
+    """The part of the registrations that --sample or --each, if given, leave."""
     if sample is not None:
         registrations = random.Random(sample).sample(registrations, min(len(registrations), SAMPLE))
     if each is not None:
@@ -110,8 +110,8 @@ def verdicts(result: str, ops: str, skip: int, sample: int | None, each: int | N
     for registration in chosen[skip:]:
         types = registration.type_map
         calls = [Prepared(call) for call in calls_of(registration.op, CASES[registration.op], types)]
-        # As memory happens to be, and with other bytes there, should it hold what is expected where nothing is written:
-        # truth values, and what no rounding explains in a number of any type.
+        # With memory as it happens to be, and with other bytes there, should it hold the expected values where nothing
+        # is written. Those are truth values, and numbers that no rounding explains.
         once = explained(registration.op, types_of(types), result) or result not in ("last", "stale")
         for byte in (None,) if once else (None, 0, 1, 0x41):
             if byte is not None:

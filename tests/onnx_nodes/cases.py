@@ -119,7 +119,7 @@ def in_function(case: Case, device: str, calls: int = 2) -> list[list]:
     """The outputs of each call of a tf.function.
 
     Its arguments are tensors. Where TensorFlow needs the value of one to make the graph, vectors of integers and bools
-    are constants, and where that is not enough, all vectors. Raises NotKnownError where a value is missing still.
+    are constants. Where that is not enough, all vectors are. Raises NotKnownError where a value is missing still.
     """
     inputs = [tensors(v) for v in case.inputs]
 

@@ -1,4 +1,4 @@
-"""What ops give for tensors of more dimensions than anybody counts with, and NumPy's answer: for
+"""Results of ops for tensors of more dimensions than anybody counts with, and NumPy's answer: for
 test_many_dimensions.py. `python -m tests.ops.ranks DEVICE SHAPE...` prints which of them a device computes.
 """
 
@@ -145,7 +145,7 @@ broadcasting(
 
 
 def array(name, compute, expected, dtype=np.float32):
-    """Of one array; `compute` gets its shape, too."""
+    """A case of one array; `compute` gets its shape, too."""
 
     def make(shape):
         x = integers(shape, dtype=dtype)
@@ -316,7 +316,7 @@ array("tensor list", lambda x, s: tf.TensorArray(tf.float32, s[0]).unstack(x).st
 
 
 def batch(name, compute, expected):
-    """Of a batch of matrices that can be inverted."""
+    """A case of a batch of matrices that can be inverted."""
 
     def make(shape):
         x = np.random.default_rng(0).uniform(-1, 1, [*shape[:-2], 2, 2]).astype(np.float32) + 3 * np.eye(

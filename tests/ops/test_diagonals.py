@@ -20,7 +20,7 @@ def placed_hard():
 
 
 def outcome(device, call):
-    """What `call` gives on `device`, or what it says."""
+    """The result of `call` on `device`, or its error."""
     with tf.device(device):
         try:
             return call().numpy()
@@ -29,7 +29,7 @@ def outcome(device, call):
 
 
 def compare(device, call, what):
-    """Whether `call` succeeded; on `device` it does the same as on the CPU."""
+    """True if `call` succeeded; on `device` it does the same as on the CPU."""
     want, got = outcome("/cpu:0", call), outcome(device, call)
     if isinstance(want, str):
         assert isinstance(got, str), f"{what}: {got} where the CPU says {want}"

@@ -192,7 +192,7 @@ def failure_of(call, device):
     with hard_placement(), tf.device(device), pytest.raises(tf.errors.OpError) as raised:
         call()
     message = raised.value.message
-    # What names the op and the device differs, as it should.
+    # The names of the op and the device differ, as they should.
     return type(raised.value), message.split("{{function_node")[0].split(" [Op:")[0].split("} ")[-1]
 
 
@@ -202,7 +202,7 @@ def test_errors_are_the_cpus(name, xpu_device):
 
 
 def same(call, xpu_device):
-    """What a call gives on both devices, which must be the same."""
+    """The result of a call on both devices, which must be the same."""
     with hard_placement():
         with tf.device(xpu_device):
             got = call()
@@ -365,7 +365,7 @@ GRADIENTS = [name for name in TF_IMAGE if name.startswith("resize by")] + [
     "dilation",
     "HSV",
 ]
-# Of these TensorFlow has no gradient.
+# TensorFlow has no gradient for these.
 NO_GRADIENT = ("area",)
 
 

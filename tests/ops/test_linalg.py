@@ -23,7 +23,7 @@ def ones(*shape):
 
 
 def projections(a):
-    """Of the eigenvectors, times 1 to 4: what does not depend on their signs."""
+    """The eigenvectors, times 1 to 4: the part that does not depend on their signs."""
     v = tf.linalg.eigh(a)[1]
     return tf.matmul(v * np.arange(1.0, 5.0), v, transpose_b=True)
 

@@ -4,13 +4,13 @@ import pytest
 
 from tests.ops import ranks
 
-# Extents of 1 and others in an order in which few axes can be walked as one; and more of those than shapes hold without
-# memory of their own.
+# Extents of 1 and others in an order in which few axes can be walked as one. Also more of those than shapes hold
+# without memory of their own.
 SMALL = [2, 1, 2, 3, 1, 2, 2, 1, 1, 3, 2, 2, 1, 2, 2, 1, 2, 1, 2, 2]
 STATE = [2] * 17
 LARGE = [[3, *[2] * 16, 3], [1, 2, 1, *[2] * 5, 1, *[2] * 5, 1, *[2] * 6, 1, 2, 3]]
 
-# What cannot be folded in a state vector of 17 qubits, by its kind.
+# Ops that cannot be folded in a state vector of 17 qubits, by their kind.
 UNFOLDED = [
     "transpose",
     "transpose in between",

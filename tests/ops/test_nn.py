@@ -1,4 +1,4 @@
-"""What the sweep does not ask of the neural network ops: other data formats, groups, empty tensors."""
+"""Neural network ops in cases that the sweep lacks: other data formats, groups, empty tensors."""
 
 import itertools
 

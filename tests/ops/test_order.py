@@ -1,4 +1,4 @@
-"""What orders, counts and finds: through the public API on the XPU with the CPU's results, and with bad arguments."""
+"""Ops that order, count and find: through the public API on the XPU with the CPU's results, and with bad arguments."""
 
 import keras
 import numpy as np

@@ -339,7 +339,7 @@ def test_sums_are_the_same_every_time(xpu_device, op):
     rng = np.random.default_rng(7)
     with tf.device(xpu_device):
         i = tf.constant(rng.integers(0, 50, 40000), tf.int64)
-        # Of very different sizes, so that another order gives other bits.
+        # The sizes are very different, so that another order gives other bits.
         x = tf.constant((rng.standard_normal((40000, 3)) * 10.0 ** rng.integers(-4, 5, (40000, 3))).astype(np.float32))
         first = SUMS[op](i, x).numpy()
         for _ in range(20):

@@ -27,7 +27,7 @@ def reference(name, value):
 
 
 def in_session(device, build):
-    """What build() returns, run in a session on `device` where nothing may leave it; build makes the variables."""
+    """The result of build(), run in a session on `device` where nothing may leave it; build makes the variables."""
     with tf.Graph().as_default() as graph, graph.device(device):
         fetches = build()
         with tf1.Session(graph=graph, config=config()) as session:

@@ -203,7 +203,7 @@ BAD = [(op, change) for op, changes in CHANGES.items() for change in changes]
 
 
 def words(error):
-    """What an error says, without the node and the op that TensorFlow adds."""
+    """The words of an error, without the node and the op that TensorFlow adds."""
     return error.message.split("}} ")[-1].split(" [Op:")[0]
 
 
@@ -226,7 +226,7 @@ def test_bad_input(number, xpu_device):
 
 @pytest.mark.parametrize("op", sorted(GOOD))
 def test_good_input(op, xpu_device):
-    """What the bad input is a change of."""
+    """The good input that the bad ones are changes of."""
     for x, y in zip(outcome(xpu_device, op, GOOD[op]), outcome("/cpu:0", op, GOOD[op]), strict=True):
         np.testing.assert_array_equal(x.numpy(), y.numpy())
 
@@ -243,7 +243,7 @@ TABLE = np.linspace(-1, 2, 20, dtype=np.float32).reshape(5, 4)
 
 
 def with_gradients(f, *arguments):
-    """What f gives for the arguments, and the gradients of the sum of its squares."""
+    """The results of f for the arguments, and the gradients of the sum of its squares."""
     arguments = [tf.identity(a) for a in arguments]
     with tf.GradientTape() as tape:
         tape.watch(arguments)
@@ -284,7 +284,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_programs(name, xpu_device):
-    """Of the public functions, with gradients: nothing is left to the CPU."""
+    """The public functions, with gradients: nothing is left to the CPU."""
     results = []
     for device in "/cpu:0", xpu_device:
         with tf.device(device), placement.record() as places:
@@ -295,7 +295,7 @@ def test_programs(name, xpu_device):
 
 
 def test_lists_of_masks(xpu_device):
-    """What a layer with a mask reads in each step of its loop."""
+    """A layer with a mask reads these in each step of its loop."""
 
     def f(x, mask):
         n = tf.shape(x)[0]

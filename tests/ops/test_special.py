@@ -91,7 +91,7 @@ def test_gradients_are_the_cpus(name, graph):
             results[device] = call(*map(tf.constant, arguments))
     for got, want in zip(results["/xpu:0"], results["/cpu:0"]):
         assert "XPU" in got.device
-        # What several floats may be off by: the sums in gradients lose a digit or two.
+        # The allowed error of several floats: the sums in gradients lose a digit or two.
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=2e-5, atol=2e-6)
 
 

@@ -20,14 +20,14 @@ def loops_of_tensorflow_1():
 
 
 def words(error):
-    """What an error says, without where: the node, the lines of the program, which number an array has."""
+    """The words of an error without its place: the node, the lines of the program, which number an array has."""
     message = re.sub(r".*\nNode: '[^\n]*'\n", "", error.message, flags=re.S)
     message = re.sub(r"^[0-9]+ root error\(s\) found.\n *\(0\) [A-Z_ ]+: ", "", message)
     return re.sub(r"TensorArrayV3[_0-9]*", "TensorArrayV3", message.split("\n")[0])
 
 
 def run(device, build, soft=False):
-    """What `build` gives in a session that puts everything on the device; an error is its class and words."""
+    """The result of `build` in a session that puts everything on the device; an error is its class and words."""
     with tf.Graph().as_default() as graph, graph.device(device):
         tf1.set_random_seed(1)
         fetches = build()

@@ -12,7 +12,7 @@ from tests.support.requirements import need
 pytestmark = [pytest.mark.slow, pytest.mark.host_only, pytest.mark.without_isolation]
 
 
-# What each library computes: products and a convolution on threads of its own, of the same numbers.
+# The computations of each library: products and a convolution on threads of its own, of the same numbers.
 LIBRARIES = {
     "torch": """
 import torch
@@ -129,7 +129,7 @@ def test_frozen(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(FROZEN)
     folders = ["--distpath", tmp_path / "dist", "--workpath", tmp_path / "work", "--specpath", tmp_path]
-    # What TensorFlow and Keras import if it is there, which makes the folder large and the test slow.
+    # TensorFlow and Keras import these if they are there, which makes the folder large and the test slow.
     without = [f"--exclude-module={name}" for name in ("torch", "jax", "scipy", "pandas", "matplotlib", "IPython")]
     options = ["--noconfirm", "--log-level", "WARN", *without, *folders]
     outcome = run("-m", "PyInstaller", *options, program, timeout=1800)

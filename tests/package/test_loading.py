@@ -153,7 +153,7 @@ def reads_and_calls_as_tensorflow_does(outcome):
 
 @pytest.mark.parametrize("damage", ["another", "gone", "no list"])
 def test_a_nightly_whose_headers_differ(plugin_site, as_version, damage):
-    """What the core knows of TensorFlow's classes may not hold there."""
+    """The core's knowledge of TensorFlow's classes may not hold there."""
     header = "tensorflow/core/framework/op_kernel.h"
     listing = plugin_site.core.with_suffix(".abi")
     lines = listing.read_text().splitlines(keepends=True)

@@ -85,7 +85,7 @@ def test_one_line_says_what_is_missing(source, tmp_path):
 
 
 def test_the_build_environment_has_what_is_tested():
-    """What pip brings for a build admits the versions of .venv; of what the wheel says who made it, that one alone."""
+    """The packages for a build admit the versions of .venv; setuptools, which the wheel names, is pinned."""
     listed = (ROOT / "requirements-dev.txt").read_text()
     tested = dict(re.findall(r"^([\w-]+)==(\S+)", listed, re.M))
     text = (ROOT / "pyproject.toml").read_text()

@@ -22,7 +22,7 @@ TENSORFLOW = {"libtensorflow_framework.so.2", "libtensorflow_cc.so.2"}
 # The versions that the installed wheel has cores for: one, or several (tools/versions.py).
 CORES = (SITE / "tensorflow_xpu" / "lib").glob(CORE.replace(MINOR, "*"))
 MINORS = sorted(path.stem.removeprefix(CORE.removesuffix(f"{MINOR}.so")) for path in CORES)
-# What each library may need beyond the system's and the wheel's.
+# The needs of each library beyond the system's and the wheel's.
 ALLOWED = {}
 for minor in MINORS:
     ALLOWED[CORE.replace(MINOR, minor)] = TENSORFLOW
@@ -30,7 +30,7 @@ for minor in MINORS:
 
 
 def files_of(record):
-    """What a RECORD says of the wheel's files; pip adds what it writes itself."""
+    """The entries of a RECORD about the wheel's files; pip adds the ones that it writes itself."""
     return {line for line in record.splitlines() if not line.startswith("tensorflow_xpu-")}
 
 

@@ -10,12 +10,12 @@ from tests.sweep.digests import DIFFERS
 pytestmark = pytest.mark.host_only
 
 
-# Of these the bits hang on the number of threads: oneDNN divides what is summed up among them.
+# The bits of these depend on the number of threads: oneDNN divides the sums among them.
 BY_THREADS = {"Conv3DBackpropFilterV2"}
 
 
 def digests_with(threads, kernels, folder):
-    """What tests.sweep.digests writes in a process of its own."""
+    """The output of tests.sweep.digests in a process of its own."""
     path = folder / f"{threads}.json"
     # TensorFlow's threads, too: they decide who enqueues.
     environment = {"TF_XPU_THREADS": str(threads), "TF_NUM_INTEROP_THREADS": str(threads)}
@@ -42,8 +42,8 @@ def test_all_kernels_give_the_same_bits(tmp_path):
     check_all(0, (2, 5), tmp_path)
 
 
-# Of float32 with sums in all directions: gathers with repeated indices, whose gradients are scattered, dropout, a
-# convolution, normalization, products.
+# A training in float32 with sums in all directions: gathers with repeated indices, whose gradients are scattered,
+# dropout, a convolution, normalization, products.
 TRAINING = """
 import hashlib, json, sys
 import numpy as np, tensorflow as tf

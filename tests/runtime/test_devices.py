@@ -10,7 +10,7 @@ from tests.support.missing_capabilities import BACKEND
 
 
 def run(code, count, **environment):
-    """What a program prints last, as JSON, when there are `count` devices."""
+    """The last output of a program, as JSON, when there are `count` devices."""
     prelude = "import json\nimport numpy as np\nimport tensorflow as tf\ntf.config.set_soft_device_placement(False)\n"
     variables = {"TF_XPU_DEVICE_COUNT": str(count), "TF_XPU_MEMORY_LIMIT": "512MiB", **environment}
     outcome = run_code(prelude + code, environment=variables)
@@ -21,7 +21,7 @@ def run(code, count, **environment):
 
 @pytest.fixture(scope="module", params=["0", "1"], ids=["shared", "isolated"])
 def four(request, xpu_device):
-    """What a program sees of four devices."""
+    """A program's view of four devices."""
     return run(
         """
 import tensorflow_xpu

@@ -87,7 +87,7 @@ def test_fork(before, child):
 
 @pytest.mark.host_only
 def test_a_forked_child_drops_an_imported_tensor_with_work_queued():
-    """What was queued runs there, too."""
+    """Queued work runs there, too."""
     use = """
 import numpy as np
 from tensorflow_xpu import dlpack

@@ -1,4 +1,4 @@
-"""What a user sees of each fault that TF_XPU_FAULT injects: an exception, a wait or a wrong result, and a process that
+"""The user's view of each fault that TF_XPU_FAULT injects: an exception, a wait or a wrong result, and a process that
 goes on."""
 
 import subprocess
@@ -58,7 +58,7 @@ with tf.Graph().as_default(), tf.device("/xpu:0"):
     x = v1.placeholder(tf.float32, [8], name="in")
 """
 
-# What happens: the fault, other variables, and a program that sees it and goes on.
+# The cases: the fault, other variables, and a program that sees it and goes on.
 FAULTS = {
     "a failing command is the error of the next op": (
         "command:fail@4",
@@ -84,7 +84,8 @@ assert "enqueued on the XPU before this one failed: TF_XPU_FAULT" in message and
 goes_on()
 """,
     ),
-    # Whoever drops an imported tensor waits for the commands that may use its memory, and can tell nobody of a failure.
+    # The thread that drops an imported tensor waits for the commands that may use its memory, and can tell nobody of a
+    # failure.
     **{
         f"a failing command that is queued when a tensor imported {how} is dropped": (
             f"command:fail@{number},command:delay=300ms@{number}",

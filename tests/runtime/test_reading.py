@@ -170,7 +170,7 @@ def test_without_the_native_module_tensorflow_reads(plugin_site):
     assert outcome.returncode == 0 and outcome.stdout.strip().endswith("XPU:0 3.0"), outcome
 
 
-# What the host has may change as soon as it has been handed over, and the device is busy with something else.
+# The host's data may change as soon as it has been handed over, and the device is busy with something else.
 WRITES = """
 import numpy as np
 import tensorflow as tf

@@ -2,8 +2,8 @@
 
     python -m tests.stress [--seconds 600] [--checks N] [--threads 4] [--seed N]
 
-Threads compute chains of ops that hop between the devices, eagerly and in graphs; copy back and forth; update
-variables; hand tensors on while their memory is freed; and hold blocks that fill the devices up to their limit and
+Threads compute chains of ops that hop between the devices, eagerly and in graphs. They copy back and forth, update
+variables, and hand tensors on while their memory is freed. They hold blocks that fill the devices up to their limit and
 beyond, where ResourceExhaustedError is the right answer. Ends at the first wrong result or unexpected error with exit
 code 1, after two minutes without progress with 2. The seed gives each thread's sequence of work; how the threads
 interleave is the machine's choice.
@@ -38,7 +38,7 @@ class WrongResultError(Exception):
 
 @dataclasses.dataclass
 class Progress:
-    """What one thread has done."""
+    """The work that one thread has done."""
 
     checks: int = 0
     exhausted: int = 0
@@ -50,7 +50,7 @@ class Progress:
 
 
 def out_of_memory(error: Exception) -> bool:
-    """Whether a device was full. TensorFlow calls it an InternalError when it was a copy that found no room."""
+    """True if a device was full. TensorFlow calls it an InternalError when it was a copy that found no room."""
     no_room = isinstance(error, tf.errors.InternalError) and "Dst tensor is not initialized" in str(error)
     return no_room or isinstance(error, tf.errors.ResourceExhaustedError)
 

@@ -135,12 +135,12 @@ class OnHost:
 
 
 def shares(tensor):
-    """Whether consumers of host memory get at the tensor's own: not on an XPU whose memory is isolated."""
+    """True if consumers of host memory get at the tensor's own: not on an XPU whose memory is isolated."""
     return tensor.__dlpack_device__() == HOST
 
 
 def reachable(tensor):
-    """What consumers of host memory can import: the tensor, or where the host cannot address it, a copy."""
+    """A tensor that consumers of host memory can import: the tensor, or where the host cannot address it, a copy."""
     return tensor if shares(tensor) else OnHost(tensor)
 
 
@@ -173,7 +173,7 @@ def opened(capsule):
 
 
 def export(api, tensor):
-    """Calls managed_tensor_from_py_object_no_sync; whoever calls this calls the deleter."""
+    """Calls managed_tensor_from_py_object_no_sync; the caller calls the deleter."""
     out = c_void_p()
     api.from_py_object(tensor, out)
     return DLManagedTensorVersioned.from_address(out.value)

@@ -1,7 +1,7 @@
 """Pytest plugin of tools/sanitized.py: runs a part of the tests, and has the leak sanitizer look at what they leave.
 
-Leaks are looked for when the tests are done, not at the end of the process, when half of what Python and TensorFlow
-still hold looks lost. tools/sanitized.py reads what it writes.
+Leaks are looked for when the tests are done. At the end of the process, half of what Python and TensorFlow still hold
+looks lost. tools/sanitized.py reads what it writes.
 """
 
 import ctypes

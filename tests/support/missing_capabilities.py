@@ -1,8 +1,8 @@
-"""What a backend may lack: tests of it are skipped there (`needs`), and all else has to run.
+"""The capabilities that a backend may lack: tests of them are skipped there (`needs`), and all else has to run.
 
-A backend that denies what an op needs has no kernel for it (docs/architecture.md). Whether it has something of MAY_LACK
-is read from TensorFlow's registry, by the kernel of one op; tests/runtime/test_opencl.py compares all other kernels
-with the default backend's. So an op that is missing by mistake fails there, and in its own tests.
+A backend that denies what an op needs has no kernel for it (docs/architecture.md). TensorFlow's registry says if it has
+a capability of MAY_LACK, by the kernel of one op. All other kernels are compared with the default backend's in
+tests/runtime/test_opencl.py. So an op that is missing by mistake fails there, and in its own tests.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ MAY_LACK = {
 
 @functools.cache
 def kernels() -> frozenset[str]:
-    """What is registered in this process."""
+    """The kernels that are registered in this process."""
     from tests.sweep.registrations import all_registrations
 
     return frozenset(map(str, all_registrations()))
 
 
 def lacks(what: str) -> bool:
-    """Whether the backend under test says that it has nothing of this."""
+    """True if the backend under test says that it lacks this."""
     return BACKEND == "XPU_OPENCL" and MAY_LACK[what].kernel not in kernels()
 
 

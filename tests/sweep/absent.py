@@ -1,6 +1,6 @@
 """The ops that TensorFlow has for GPUs, or another accelerator's plugin has, and XPU has not; and why.
 
-The lists: TensorFlow 2.21's kernels of the type GPU beyond those for every device, and the ops of Intel's extension,
+The lists: TensorFlow 2.21's kernels of the type GPU beyond those for every device. Also the ops of Intel's extension,
 DirectML's, Metal's and the community's sample plugin.
 """
 

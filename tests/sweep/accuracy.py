@@ -109,13 +109,13 @@ def units(got: tf.Tensor, exact: np.ndarray) -> np.ndarray:
 
 
 def wider(dtype: tf.DType, than: tf.DType) -> bool:
-    """Whether results of this type say what is exact: some ops give float32 for arguments of any type."""
+    """True if results of this type say what is exact: some ops give float32 for arguments of any type."""
     return rounding.FORMATS[dtype].digits > rounding.FORMATS[than].digits
 
 
 @dataclasses.dataclass
 class Row:
-    """What is known of an op."""
+    """The figures of an op."""
 
     by_type: dict[tf.DType, Errors] = dataclasses.field(default_factory=lambda: collections.defaultdict(Errors))
     cpu: Errors = dataclasses.field(default_factory=Errors)

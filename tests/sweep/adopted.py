@@ -1,9 +1,8 @@
 """Ops whose kernels are TensorFlow's own, registered for XPU too (`Registry::Adopt`): datasets, iterators, collectives.
 
 They take and give resources and variants, which the sweep can neither make nor compare. Each has a function here that
-runs it on the device in scope and gives tensors that show what it did; `tests/training/test_datasets.py` calls them on
-both devices. Being here excuses an op from having a case only if TensorFlow has it for GPUs, with the same
-registrations.
+runs it on the device in scope and gives tensors that show its work. On both devices `tests/training/test_datasets.py`
+calls them. Being here excuses an op from having a case only if TensorFlow has it for GPUs, with the same registrations.
 """
 
 import itertools
@@ -16,7 +15,7 @@ ELEMENT = {"output_types": [tf.float32], "output_shapes": [[2]]}
 
 
 def dataset(device):
-    """Of three elements, on the device: a GeneratorDataset."""
+    """A dataset of three elements, on the device: a GeneratorDataset."""
     with tf.device("/cpu:0"):
         on_host = tf.data.Dataset.from_tensor_slices(VALUES)
     return on_host.apply(tf.data.experimental.copy_to_device(device))._variant_tensor
@@ -30,7 +29,7 @@ def iterator(device, variant=None):
 
 
 def elements(device, variant):
-    """What an iterator over a dataset gives."""
+    """The elements of an iterator over a dataset."""
     resource, found = iterator(device, variant), []
     while True:
         try:
@@ -44,12 +43,12 @@ def following(resource):
 
 
 def over(make):
-    """Of an op that makes a dataset of another: the elements."""
+    """The elements, for an op that makes a dataset of another."""
     return lambda device: elements(device, make(dataset(device)))
 
 
 def through(make):
-    """Of an op that makes an iterator: its first element."""
+    """The first element, for an op that makes an iterator."""
 
     def run(device):
         resource = make()

@@ -21,7 +21,7 @@ DIFFERS = "differs"
 
 
 def digest(op: str, kwargs: dict, device: str) -> str:
-    """Of all results of a call."""
+    """The digest of all results of a call."""
     hashed = hashlib.sha256()
     for t in _call(op, kwargs, device):
         array = t.numpy()
@@ -30,7 +30,7 @@ def digest(op: str, kwargs: dict, device: str) -> str:
 
 
 def draws_without_a_seed(call: Call) -> bool:
-    """Whether two calls are meant to differ: the results of those are not compared, but examined by the case."""
+    """True if two calls are meant to differ: the case examines their results, and no comparison is made."""
     return call.case.check is not None or call.case.stateful
 
 

@@ -24,8 +24,8 @@ HEADER = """# Ops
 
 Every TensorFlow op with a kernel for XPU, generated from TensorFlow's kernel registry by
 `python -m tests.sweep.document`. The sweep (`tests/sweep/`) runs each one with each type on `/xpu:0` and on
-`/cpu:0`, eagerly and in a `tf.function`, twice, with soft placement off, and compares the results. How far they lie
-from the exact ones is in [accuracy.md](accuracy.md).
+`/cpu:0`, eagerly and in a `tf.function`, twice, with soft placement off. It compares the results. How far they lie from
+the exact ones is in [accuracy.md](accuracy.md).
 
 Types in *italics* have all their arguments in host memory, as TensorFlow does for int32 on every accelerator.
 TensorFlow itself provides other ops for every device (Const, Identity, Reshape, control flow, TensorList and others).
@@ -38,8 +38,8 @@ elements about and never look into them. `tests/training/test_datasets.py` runs 
 host memory.
 """
 
-ABSENT = """Ops that TensorFlow has for GPUs, beyond those for every device, or that another accelerator's plugin has
-(Intel's extension, DirectML's, Metal's), and that are not here. Those for which TensorFlow has a kernel for the CPU run
+ABSENT = """Ops that are not here, but that TensorFlow has for GPUs, beyond those for every device. Also ops of another
+accelerator's plugin (Intel's extension, DirectML's, Metal's). Those for which TensorFlow has a kernel for the CPU run
 there by soft placement.
 """
 
@@ -110,7 +110,7 @@ def render_vocabulary() -> str:
 
 
 def pages() -> dict[pathlib.Path, str]:
-    """What is generated, by where it belongs."""
+    """The generated texts, by their place."""
     return {PATH: render(), FAMILIES_PATH: render_families(), VOCABULARY_PATH: render_vocabulary()}
 
 

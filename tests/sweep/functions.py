@@ -174,7 +174,7 @@ def arguments(dtype: tf.DType, mantissas: int = MANTISSAS) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Errors:
-    """Of a function at many arguments."""
+    """The errors of a function at many arguments."""
 
     units: float  # the largest error, in units in the last place of the exact value
     where: float  # its argument

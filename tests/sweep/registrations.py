@@ -1,4 +1,5 @@
-"""What is registered for XPU, read back from TensorFlow's own kernel registry, and what is wrong with it."""
+"""The kernels that are registered for XPU, read back from TensorFlow's own kernel registry, and the mistakes in
+them."""
 
 from __future__ import annotations
 

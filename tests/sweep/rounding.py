@@ -1,6 +1,6 @@
 """How far a result may lie from the exact one: a rounding analysis, not a tolerance that someone chose.
 
-What every kernel promises: half and bfloat16 are computed in float, the other types in themselves, and the output is
+The promise of every kernel: half and bfloat16 are computed in float, the other types in themselves, and the output is
 rounded once. So for each element
 
     |result - exact| <= h + n * u * m
@@ -21,12 +21,12 @@ m  what each of them is relative to (Case.relative_to); by family:
 CONDITION is abs(f) + sum_i abs(x_i df/dx_i): an intermediate rounding is a relative change of something that a relative
 change of an argument could have made. ABSOLUTE is the same op's result on absolute values.
 
-terms(k) is k at most, the bound that nothing can break, and 6 * sqrt(k) for long sums, where roundings that all go one
-way do not happen (Higham and Mary, SIAM J. Sci. Comput. 41, 2019: with this factor, once in 10^7 elements).
+terms(k) is k at most, the bound that nothing can break, and 6 * sqrt(k) for long sums, where roundings never all go one
+way. See Higham and Mary (SIAM J. Sci. Comput. 41, 2019: with this factor, once in 10^7 elements).
 
-The exact value is the CPU's result of the same op on the same inputs, converted to double (or complex128), where the
-CPU has such a kernel; where that is the type itself, or it has none, its result has an error of the same kind, and n
-counts twice. Results that are not floating-point numbers must be equal.
+The exact value is the CPU's result of the same op on the same inputs, converted to double (or complex128), where there
+is one. If that is the type itself, or the CPU has none, the exact value has an error of the same kind, and n counts
+twice. Results that are not floating-point numbers must be equal.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def distance(got: np.ndarray, exact: np.ndarray, allowed: np.ndarray, units: np.
     with np.errstate(invalid="ignore"):
         error = np.abs(got - exact)
     same = (got == exact) | (np.isnan(got) & np.isnan(exact))
-    # What is left and not finite is as wrong as can be.
+    # An error that is left and not finite is as wrong as can be.
     error = np.where(same, 0.0, np.where(np.isfinite(error), error, np.inf))
     with np.errstate(invalid="ignore", divide="ignore"):
         fraction = np.where(error == 0, 0.0, error / allowed)

@@ -57,12 +57,12 @@ class Case:
     """One way to call an op.
 
     make: (types, rng) -> keyword arguments of tf.raw_ops.<Op>; `types` maps the op's type attributes to dtypes.
-    roundings, relative_to: n and m of rounding.py. n may be a function of the arguments; m is CONDITION, ABSOLUTE, the
-        name of another op to take the absolute values' result of, or a function of (arguments as double, exact
-        outputs) that gives an array per output.
+    roundings, relative_to: n and m of rounding.py. The first may be a function of the arguments. The second is
+        CONDITION, ABSOLUTE, or the name of another op to take the absolute values' result of. It may be a function of
+        (arguments as double, exact outputs) that gives an array per output.
     stored: each of the n roundings is to the output's type: an op that updates an element of a buffer again and again.
-    compare: "close"; "bits" for equality with the CPU's own result in the same type, call by call for `stateful` ops,
-        which may have a function of both results instead that raises AssertionError.
+    compare: "close"; "bits" for equality with the CPU's own result in the same type, call by call for `stateful` ops.
+        Those may have a function of both results instead that raises AssertionError.
     expect: the right outputs for the arguments, where TensorFlow's CPU kernel answers something else.
     check: instead of a comparison: is given the outputs of all calls, a list of arrays for each.
     outputs: how many leading outputs to compare; None for all.
@@ -196,7 +196,7 @@ def _wide(op: str, kwargs: dict, types: dict) -> tuple[dict, list] | None:
 
 
 class Expected:
-    """What a case should give: the CPU's own results, the exact ones, and how far from these a result may be."""
+    """The expected results of a case: the CPU's own, the exact ones, and how far from these a result may be."""
 
     def __init__(self, op: str, case: Case, kwargs: dict):
         self._op, self._case, self._kwargs = op, case, kwargs
@@ -272,7 +272,7 @@ class Expected:
         return self._bounds(i, self.exact(i, dtype), dtype, self._conditioned)[0]
 
     def _bounds(self, i, exact, dtype, conditioned) -> tuple[np.ndarray, np.ndarray]:
-        """What the roundings explain, and one of them."""
+        """The error that the roundings explain, and one of them."""
         finite = np.where(np.isfinite(exact), np.abs(exact), 0.0)
         n = self._roundings()
         roundoff = (FORMATS if self._case.stored else COMPUTED_IN)[dtype].roundoff

@@ -88,7 +88,7 @@ def run(op: str, calls: list[dict], device: str, times: int = 1, known: bool = T
                 session.run([v.initializer for own in references for v in own])
                 out_values = session.run(outputs)
                 values = session.run([[v._ref() for v in own] for own in references])
-            # What an op on a reference gives is the reference.
+            # The result of an op on a reference is the reference.
             results.append([v or o for o, v in zip(out_values, values)])
     with tf.device("/cpu:0"):
         return [[list(map(tf.constant, all_of)) for all_of in by_call] for by_call in results]

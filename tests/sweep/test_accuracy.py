@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
 
 def test_units():
-    """In float32, 1 + 2^-23 is next to 1, and 0.5 + 2^-24 next to 0.5. What is no normal number does not count."""
+    """In float32, 1 + 2^-23 is next to 1, and 0.5 + 2^-24 next to 0.5. A number that is not normal does not count."""
     got = tf.constant([1 + 2**-23, 0.5 + 2**-24, 3.0, np.inf, 1e-42, np.nan], tf.float32)
     exact = np.array([1.0, 0.5, 3.0 + 2**-23, np.inf, 0.0, np.nan])
     np.testing.assert_allclose(accuracy.units(got, exact), [1, 1, 0.5])
@@ -41,7 +41,7 @@ def test_an_op_is_measured(xpu_device):
 
 
 def test_cancellation_is_no_loss(xpu_device):
-    """What is thousands of units off, since it is nearly nothing, is a rounding or two of the terms off."""
+    """A result that is nearly nothing, and so thousands of units off, is a rounding or two of the terms off."""
     row = accuracy.measured("BatchMatMulV2")["BatchMatMulV2"]
     assert row.by_type[tf.float32].largest > 100
     assert 0.5 < row.roundings.largest < 4 and 0.5 < row.cpu_roundings.largest < 4

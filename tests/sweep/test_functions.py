@@ -8,7 +8,7 @@ from tests.conftest import ROOT, run
 from tests.sweep import accuracy, functions, pairs, rounding
 
 pytestmark = [pytest.mark.without_isolation]
-# Of an element in 16 bits: half a unit, and what the units of float32 are that its value missed before it was rounded.
+# For an element in 16 bits: half a unit, and the units of float32 by which its value missed before it was rounded.
 HALF = 0.5 + 2.0**-10
 
 
@@ -20,7 +20,7 @@ def limit_of(name, dtype):
 
 
 def faults(mantissas):
-    """What is wrong, a line for each function and type."""
+    """The mistakes, a line for each function and type."""
     lines = []
     for name, types in functions.types_of().items():
         for dtype in types:

@@ -20,7 +20,7 @@ def test_half_a_unit_in_the_last_place(dtype):
             continue  # half of its least number is none
         unit = 2.0 ** (max(exponent, form.least_exponent) - form.digits + 1)
         assert rounding.half_unit(np.array(x), form) * 2 == unit
-    # What a conversion rounds away is never more.
+    # The part that a conversion rounds away is never more.
     values = np.random.default_rng(1).uniform(-9, 9, 1000) * 10.0 ** np.random.default_rng(2).integers(-4, 4, 1000)
     if not dtype.is_complex:
         rounded = rounding.to_wide(tf.cast(tf.constant(values), dtype))

@@ -1,8 +1,8 @@
-"""What the core says of ops (tensorflow_plugin/framework/op_traits.h), compared with what their kernels do.
+"""The core's traits of ops (tensorflow_plugin/framework/op_traits.h), compared with the deeds of their kernels.
 
 A trait that is forgotten, or wrong, changes no result: a cluster is never captured, or an op stays out of clusters. So
-the core notes for each op whether a kernel of it has waited for the device, and whether it has locked a variable to
-write. tensorflow_plugin/framework/tests/op_traits_test.cc lists the ops of traits that no run shows.
+the core notes for each op two deeds of its kernels: waiting for the device, and locking a variable to write. The ops of
+traits that no run shows are in tensorflow_plugin/framework/tests/op_traits_test.cc.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def problems(op: str, watch: Watch, has_variable: bool, all_kernels: bool) -> li
 
 
 def has_variable(calls: list[Call]) -> bool:
-    """Whether the op gets a variable, be it a resource or a reference."""
+    """True if the op gets a variable, be it a resource or a reference."""
     with tf.device("/cpu:0"):
         arguments = calls[0].case.make(calls[0].types, Rng(calls[0].seed)).values()
     return any(isinstance(argument, (Var, Like)) for argument in arguments)
 
 
 def registration_problems(registrations: list[Registration]) -> list[str]:
-    """What the registrations of ops show of their traits."""
+    """The mistakes in traits that the registrations of ops show."""
     found = []
     for r in registrations:
         if "CannotWait" not in of(r.op):

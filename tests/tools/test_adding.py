@@ -1,4 +1,4 @@
-"""What has to be touched to add an op, an instruction, a primitive, a pass, a backend or an option.
+"""The files to touch to add an op, an instruction, a primitive, a pass, a backend or an option.
 
 One of each is added to a copy of the sources. The additions are compiled, and run where no TensorFlow is needed. They
 touch the files that CONTRIBUTING.md names. Who adds another list of primitives or instructions breaks the build here.
@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.host_only, pytest.mark.without_isola
 
 PLUGIN = "tensorflow_plugin"
 
-# What is added: by kind and file, what comes before which text. A file that does not exist is made of its text.
+# The additions: by kind and file, the new text and the text that follows it. A file that does not exist is made of its
+# text.
 ADDITIONS = {
     "an op": {
         "ops/math/unary.cc": [

@@ -1,4 +1,4 @@
-"""What tools/bazel_build.py shows while Bazel compiles."""
+"""The output of tools/bazel_build.py while Bazel compiles."""
 
 import io
 import re
@@ -56,7 +56,7 @@ def test_actions_are_counted():
 
 
 def test_the_time_left_follows_from_the_last_actions():
-    """What was in a cache is done at once, and says nothing of the rest."""
+    """An action from a cache is done at once, and says nothing of the rest."""
     progress = bazel_build.Progress(0.0)
     for second in range(200):
         progress.read(f"[{1000 + second} / 1300] Compiling", float(second))
@@ -71,7 +71,7 @@ def test_times_are_for_people(seconds, said):
 
 
 def shown_until(words, stream, progress):
-    """What a reporter has written when these words are in it."""
+    """The text that a reporter has written when these words are in it."""
     with bazel_build.Reporter(progress, stream) as reporter:
         for line in LINES.splitlines():
             reporter.read(line)

@@ -170,7 +170,7 @@ def test_tests_that_no_longer_fit_are_left_out_and_counted(tmp_path):
 
 
 def test_every_python_test_is_in_a_step():
-    """What runs first runs, and the step of all else leaves out no more than that. Folders say what it is."""
+    """The first tests run first, and the step of all else leaves out no more than those. Folders say what it is."""
     assert [path for path in run_tests.FIRST if not (ROOT / path).is_dir()] == []
     rest = next(step for step in run_tests.TEST if "all else" in step.title)
     assert [a.removeprefix("--ignore=") for a in rest.command if a.startswith("--ignore=")] == list(run_tests.FIRST)
@@ -255,6 +255,6 @@ def test_a_sanitizers_report_tells_our_leaks_from_others():
 
 @pytest.mark.parametrize("mutant", mutate_passes.MUTANTS, ids=lambda mutant: mutant.name)
 def test_what_a_mutant_replaces_is_there_once(mutant):
-    """Whoever changes such a line changes the row."""
+    """A change of such a line changes the row."""
     assert (ROOT / mutate_passes.PACKAGE / mutant.file).read_text().count(mutant.before) == 1
     assert mutant.before != mutant.after

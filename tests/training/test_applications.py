@@ -55,7 +55,7 @@ DEEP = ["EfficientNetB3", "EfficientNetB4", "EfficientNetB5", "EfficientNetB6", 
 DEEP += ["EfficientNetV2L", "EfficientNetV2M", "ResNet101", "ResNet101V2", "ResNet152", "ResNet152V2"]
 SIZES = {"InceptionResNetV2": 75, "InceptionV3": 75, "ResNet50V2": 80, "Xception": 71, **dict.fromkeys(DEEP, 64)}
 FAST = {"MobileNet"}
-# Of larger models, two with Adam's slots have no room beside each other.
+# Two larger models with Adam's slots have no room beside each other.
 ADAMS_PARAMETERS = 60e6
 
 CLASSES, IMAGES = 10, 4

@@ -117,7 +117,7 @@ def test_what_is_shuffled_is_a_data_set(xpu_device):
 
 
 def test_nothing_tunes_what_fit_gets(xpu_device):
-    """Whoever destroys an iterator waits for the thread that tunes it to wake up."""
+    """The destructor of an iterator waits for the thread that tunes it to wake up."""
     for shuffle in (True, False):
         dataset = ArrayDataAdapter(X, X, batch_size=4, shuffle=shuffle).get_tf_dataset()
         assert dataset.options().autotune.enabled is False
@@ -142,7 +142,7 @@ def test_iterators_that_nobody_uses_are_not_made(xpu_device, monkeypatch):
         assert int(tf.function(lambda: sum(1 for _ in range(2) if next(iter(dataset)) is not None))()) == 2
 
 
-# What makes an ordinary iterator of a stand-in: each takes the next element.
+# Calls that make an ordinary iterator of ours: each takes the next element.
 TAKERS = {
     "function of it": tf.function(lambda iterator: next(iterator)),
     "optional": lambda iterator: iterator.get_next_as_optional().get_value(),

@@ -220,7 +220,7 @@ def test_several_devices(xpu_device, isolate):
 
 
 def peak_of(make):
-    """What it returns, and how many bytes of the device's memory it takes for a while."""
+    """The result of the call, and how many bytes of the device's memory it takes for a while."""
     tensorflow_xpu.reset_memory_stats()
     before = tensorflow_xpu.memory_info().current
     made = make()
@@ -243,7 +243,7 @@ def test_arrays_of_data_sets_stay_on_the_host(xpu_device):
         for i, (row, word) in enumerate(slices.take(3)):
             np.testing.assert_array_equal(row, x[i])
             assert word.numpy() == text[i].encode()
-        # What is on the device already, and what is no array.
+        # A tensor that is on the device already, and a value that is no array.
         same(next(iter(tf.data.Dataset.from_tensors((on_device, variable)))), (x + 1, x[:2]))
         (got,) = tf.data.Dataset.from_tensors(ragged)
         assert got.to_list() == [[1.0], [2.0, 3.0]]

@@ -31,7 +31,7 @@ STRATEGIES = {
 
 
 def run(code, **environment):
-    """What a program prints last, as JSON, when there are two devices."""
+    """The last output of a program, as JSON, when there are two devices."""
     outcome = run_code(PRELUDE + code, environment={"TF_XPU_DEVICE_COUNT": "2", **environment})
     assert outcome.returncode == 0, outcome
     assert outcome.warnings == [], outcome
@@ -96,8 +96,8 @@ def test_sums_and_means(reductions, strategy):
     assert seen["eager mean"] == [2, 4]
 
 
-# Four steps over a dataset, with an embedding (whose gradient is sparse), synchronised batch normalisation (which
-# Keras 3 cannot do under CentralStorageStrategy, on no device) and dense layers; the reference is the same on the CPU
+# Four steps over a dataset, with an embedding (whose gradient is sparse), synchronised batch normalisation and dense
+# layers. Keras 3 cannot synchronise it under CentralStorageStrategy, on no device. The reference is the same on the CPU
 # with the whole batch.
 LOOP = """
 rng = np.random.default_rng(0)

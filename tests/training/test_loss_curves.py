@@ -28,7 +28,7 @@ def lstm():
 
 
 class Block(L.Layer):
-    """Of a Transformer: attention and a dense layer, each normalised and added to what it reads."""
+    """A block of a Transformer: attention and a dense layer, each normalised and added to its input."""
 
     def __init__(self):
         super().__init__()
@@ -100,5 +100,5 @@ def test_losses_are_the_cpus(name, xpu_device):
 @pytest.mark.parametrize("wrong", ["gradient", "slot"])
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_wrong_is_seen(name, wrong):
-    """Of one kernel of many: the tolerance is worth something."""
+    """One kernel of many is wrong: the tolerance is worth something."""
     assert distance(losses(name, "/cpu:0", wrong), losses(name, "/cpu:0")) > 10 * TOLERANCE

@@ -1,4 +1,5 @@
-"""What tools/versions.py runs in an environment with one TensorFlow: each function is a column of docs/versions.md.
+"""The checks that tools/versions.py runs in an environment with one TensorFlow: each function is a column of
+docs/versions.md.
 
 Nothing here knows a version: what is the same everywhere is what is checked.
 """
@@ -193,7 +194,7 @@ def test_declines(plugin_site):
 def test_another_plugin(compile_plugin):
     """Beside another PluggableDevice: both compute, and data goes from one to the other."""
     source = ROOT / "tensorflow_plugin" / "conformance" / "tests" / "sample_plugin.cc"
-    # As plugins are: 2.22 does not show its C API to whoever is not linked against it.
+    # As plugins are: 2.22 shows its C API only to libraries that are linked against it.
     folder = PACKAGES / "tensorflow"
     libraries = [
         "-Wl,--no-as-needed",

@@ -86,7 +86,7 @@ BACKBONES = [
 ]
 
 
-# Of a sound.
+# The length of a sound.
 SAMPLES = 1500
 
 

@@ -33,7 +33,7 @@ SCATTER = {"roundings": repeats, "stored": True}
 
 
 def sums_like(op):
-    """What the magnitude of a sum is computed with: sums of absolute values, also for differences."""
+    """The function that computes the magnitude of a sum: sums of absolute values, also for differences."""
     return {"relative_to": op.replace("Sub", "Add") if "Sub" in op else ABSOLUTE}
 
 

@@ -23,7 +23,7 @@ def in_place(op):
             v = tf.constant(~x.numpy()[rows])
         return {"x": x, "v": v, "rows": rows, "build": Built(build)}
 
-    # Of the first, every element that is written changes.
+    # Every element of the first that is written changes.
     return [
         Case(lambda t, r, case=case: arguments(t, r, *case))
         for case in [([2, -1], [3], 3.0), ([1, 1, 0], [], -3.0), ([], [2, 3], -3.0)]

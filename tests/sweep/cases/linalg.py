@@ -1,9 +1,9 @@
 """Ops on matrices: factors, determinants, systems of equations.
 
-Their errors are those of backward stable algorithms: the result is exact for a matrix that differs by a few roundings,
-n of them at most for n rows, of its norm. What that does to the result is its condition, by perturbation theory
-(Higham, chapters 7 to 10 and 19; Golub and Van Loan, chapter 8), and m of rounding.py beside each table. Vectors that
-are unique but for their phases are not compared: their case checks that they are what they are called.
+Their errors are those of backward stable algorithms. The result is exact for a matrix that differs by a few roundings
+of its norm, n of them at most for n rows. The effect of that on the result is its condition, by perturbation theory.
+See Higham, chapters 7 to 10 and 19, and Golub and Van Loan, chapter 8. It is m of rounding.py beside each table.
+Vectors that are unique but for their phases are not compared: their case checks that they are what they are called.
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ def case(make, n, relative_to, **kw):
 
 
 def lu_condition(a):
-    """Of the factors of a without pivoting; rows are exchanged beforehand here."""
+    """The condition of the factors of a without pivoting; rows are exchanged beforehand here."""
     n = a.shape[-1]
     u = np.array(np.roll(a, -1, axis=-2))
     lower = np.zeros_like(u) + np.eye(n)
@@ -121,7 +121,7 @@ def singular_vectors(full, *shape):
 
 
 def q_r(arguments, exact):
-    """Of q and r, Householder's: the condition of the columns; of q, whose columns have norm 1, alone."""
+    """For q and r, Householder's: the condition of the columns. For q, whose columns have norm 1, alone."""
     a = arguments["input"]
     c = norm(a) * norm(np.linalg.pinv(a))
     return [c * np.ones(exact[0].shape), c * norm(exact[1]) * np.ones(exact[1].shape)]
@@ -138,7 +138,7 @@ def log_determinant(arguments, exact):
 
 
 def values_of(arguments, exact):
-    """Of eigenvalues and singular values: the norm, by Weyl."""
+    """For eigenvalues and singular values: the norm, by Weyl."""
     return [norm(arguments["input"])[..., 0] * np.ones(exact[0].shape), *exact[1:]]
 
 

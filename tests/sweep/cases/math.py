@@ -10,7 +10,7 @@ from tests.sweep.rounding import terms
 from tests.sweep.runner import ABSOLUTE, CONDITION, Case
 
 # From 2.22 on TensorFlow's CPU kernels say something else of a few arguments that are NaN, infinite or at an edge
-# (docs/versions.md); kernels of XPU say what they say up to 2.21.
+# (docs/versions.md). Kernels of XPU say what they say up to 2.21.
 EDGES_AS_EVER = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 22)
 
 SHAPES = [(), (7,), (3, 5), (2, 0, 3), (17, 129)]
@@ -37,9 +37,9 @@ def first_type(types):
     return next(iter(types.values()))
 
 
-# How many roundings the functions may err by: none where the result is one IEEE operation or a number that is there
-# already, a few where a polynomial follows a reduction of the argument, more where several functions follow each other
-# or the function has a zero that cancellation makes (Lgamma, Digamma, Ndtri).
+# The roundings by which the functions may err. There are none where the result is one IEEE operation or a number that
+# is there already. There are a few where a polynomial follows a reduction of the argument. There are more where several
+# functions follow each other or the function has a zero that cancellation makes (Lgamma, Digamma, Ndtri).
 FUNCTIONS = {
     **dict.fromkeys(("Neg", "Abs", "Sign", "Ceil", "Floor", "Rint", "Conj", "Snapshot", "ZerosLike", "OnesLike"), 0),
     **dict.fromkeys(("IsNan", "IsInf", "IsFinite", "Square", "Sqrt", "Reciprocal", "Inv", "Relu", "Relu6"), 0),
@@ -146,7 +146,7 @@ def reduction(
     relative_to=ABSOLUTE,
     edge_types=(),
 ):
-    """Of sums, products and extrema; the extent that is reduced is the number of terms."""
+    """Sums, products and extrema; the extent that is reduced is the number of terms."""
 
     def roundings(args):
         extents, axes = args["input"].shape, args["axis"].numpy()
@@ -227,8 +227,8 @@ CASES = {
             "OnesLike",
         )
     },
-    # On the CPU, Erf of a double infinity is NaN, Round of any integer 0, Elu of a double exp(x) - 1; Erfinv of one
-    # is wrong by 3e-13.
+    # On the CPU, Erf of a double infinity is NaN, Round of any integer 0, Elu of a double exp(x) - 1. There Erfinv of
+    # one is wrong by 3e-13.
     "Erf": exactly(unary_special("Erf"), scipy.special.erf),
     "Round": [
         Case(lambda t, r: {"x": r.uniform((7, 9), first_type(t))}, types=FLOATS),
@@ -438,6 +438,6 @@ CASES["Cast"] = [
     ),
     Case(lambda t, r: {"x": r.uniform((), t["SrcT"], 0, 2), "DstT": t["DstT"]}, compare="bits"),
     Case(lambda t, r: {"x": r.uniform((0, 3), t["SrcT"], 0, 2), "DstT": t["DstT"]}, compare="bits"),
-    # What is false, since nearly all numbers are true.
+    # An element is false here, since nearly all numbers are true.
     Case(lambda t, r: {"x": tf.zeros((9,), t["SrcT"]), "DstT": t["DstT"]}, compare="bits"),
 ]

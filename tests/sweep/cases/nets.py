@@ -90,8 +90,8 @@ RESPONSES = [
 
 
 def lrn(gradient):
-    """Roundings: the sum of 2r + 1 squares, 1 more for each, the factor and the bias; the power of what is 1 to 100, so
-    that the logarithm's error is at most 5 times as large; the product. A gradient has a second sum of products of 3.
+    """Roundings: the sum of 2r + 1 squares, 1 more for each, the factor and the bias; the product. The power is of 1 to
+    100, so that the logarithm's error is at most 5 times as large. A gradient has a second sum of products of 3.
     """
     cases = []
     for shape, radius, bias, alpha, beta in RESPONSES:
@@ -134,9 +134,9 @@ RECURRENT = [(3, 4, 2, 3, False, 3.0), (5, 2, 3, 2, True, 0.4), (1, 6, 1, 1, Tru
 
 
 def lstm(op):
-    """Roundings: a step's gates are sums of inputs + cells products and 3 more, through functions whose slope is at
-    most 1, with 2 roundings of their own; then 8 more, and each step goes through those before it. Of half, what is
-    stored counts: two products and the state, or the gates' gradients, a product and its sum.
+    """Roundings: a step's gates are sums of inputs + cells products and 3 more. They go through functions with a slope
+    of 1 at most and 2 roundings of their own. Then come 8 more, and each step goes through those before it. For half,
+    the stored values count: two products and the state, or the gates' gradients, a product and its sum.
     """
     cases = []
     sequence, gradient, second = op.startswith("Block"), "Grad" in op, op.endswith("V2")
@@ -222,8 +222,8 @@ SEQUENCES = [
 
 
 def ctc(blank_first):
-    """Roundings: a step adds 3 numbers' exponentials, takes their logarithm and adds a probability's, each of which is
-    no larger than the loss: 8, of each step, both ways; the softmax's sum of the classes.
+    """Roundings: a step adds 3 numbers' exponentials, takes their logarithm and adds a probability's, each no larger
+    than the loss. That is 8 for each step, both ways, and the softmax's sum of the classes.
     """
     cases = []
     for time, batch, classes, labels, lengths, attrs in SEQUENCES:

@@ -30,8 +30,8 @@ def scan(relative_to, low, high):
 
 
 def of_logarithms(arguments, exact):
-    """A step to a + log1p(exp(b - a)) errs by some roundings of log 2 and of what it gives, which is no larger than the
-    largest element and the logarithm of their number."""
+    """A step to a + log1p(exp(b - a)) errs by some roundings of log 2 and of its result. The result is no larger than
+    the largest element and the logarithm of their number."""
     largest = np.abs(arguments["x"]).max() + np.log(arguments["x"].size)
     return [np.full(exact[0].shape, largest + 4 * np.log(2))]
 

@@ -1,6 +1,6 @@
 """FakeQuantWithMinMax* and QuantizeAndDequantize*.
 
-Results jump from step to step, so that one rounding more or less could make a whole step: all roundings are the CPU's,
+Results jump from step to step, so that one rounding more or less could make a whole step. All roundings are the CPU's,
 and so are the bits. Only sums of gradients depend on their order.
 """
 
@@ -32,7 +32,7 @@ def forward(ranges, as_range):
 
 
 def magnitudes(args, exact):
-    """Of the gradients: those of the ranges' ends are sums of them, over the elements that go with an end."""
+    """For the gradients: those of the ranges' ends are sums of them, over the elements that go with an end."""
     dy = np.abs(args["gradients"].astype(np.float64))
     rows = dy.reshape(-1, dy.shape[-1]).sum(0)
     return [np.abs(exact[0]), *(rows if e.ndim else rows.sum() for e in exact[1:])]

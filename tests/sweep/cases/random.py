@@ -81,8 +81,8 @@ def distribution(op):
             assert x.shape == (COUNT,), f"{x.shape} values"
             assert low <= x.min(), f"{x.min()} is below {low}"
             assert x.max() <= high, f"{x.max()} is above {high}"
-            # Kolmogorov and Smirnov: a step of the sample's distribution function is as large as one value is frequent;
-            # 2.7 / sqrt(n) is exceeded once in a million samples.
+            # Kolmogorov and Smirnov: a step of the sample's distribution function is as large as one value is frequent.
+            # A distance of 2.7 / sqrt(n) is exceeded once in a million samples.
             steps, counts = np.unique(x, return_counts=True)
             above = np.cumsum(counts) / COUNT
             expected = DISTRIBUTIONS[op](steps)
@@ -97,8 +97,8 @@ def distribution(op):
     return check
 
 
-# Stateful ops promise no bits, and a device rounds logarithms and sines as it likes. How many numbers may differ by
-# more: one at the end of its range may be drawn again, and then the rest of its group is another.
+# Stateful ops promise no bits, and a device rounds logarithms and sines as it likes. The numbers that may differ by
+# more. One at the end of its range may be drawn again, and then the rest of its group is another.
 MOVED = {"RandomStandardNormal": 0, "TruncatedNormal": 4} if BACKEND == "XPU_OPENCL" else {}
 
 

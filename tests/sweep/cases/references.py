@@ -77,7 +77,7 @@ def counted():
 
 
 def temporary(attribute, types=()):
-    """What the memory optimizer makes of a sum. int32 is there for this alone."""
+    """The ops that the memory optimizer makes of a sum. int32 is there for this alone."""
 
     def build(value):
         name = unique_name("temporary")

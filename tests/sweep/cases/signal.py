@@ -1,7 +1,7 @@
 """Fourier transforms.
 
-A fast one of n elements x errs by less than 8 log2(n) u sqrt(n) |x| (Higham, chapter 24), where |x| is the Euclidean
-norm of the input, and an inverse by that divided by n; 20 instead of 8 for lengths with large prime factors.
+A fast one of n elements x errs by less than 8 log2(n) u sqrt(n) |x| (Higham, chapter 24). Here |x| is the Euclidean
+norm of the input. An inverse errs by that divided by n. For lengths with large prime factors it is 20 instead of 8.
 """
 
 import numpy as np

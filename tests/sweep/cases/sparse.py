@@ -150,7 +150,7 @@ def slices():
 
 
 def slice_grad():
-    """Of parts that SparseSlice would give."""
+    """The gradient of parts that SparseSlice would give."""
 
     def make(t, r, s, n, start, size):
         whole = coordinates(r, s, n)

@@ -32,7 +32,7 @@ def from_tensor(x):
 
 
 def get_item(x):
-    """Of a list in which one element was never set: zeros."""
+    """An element of a list that was never set: zeros."""
     return elements(raw.TensorListSetItem(input_handle=reserved(x), index=1, item=x[1]), x)
 
 
