@@ -12,6 +12,16 @@ from tests.conftest import ROOT, run_code
 pytestmark = pytest.mark.without_isolation
 
 
+def test_every_row_of_a_table_is_one_line():
+    """Markdown ends a row at the end of its line."""
+    broken = []
+    for page in [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        rows = [line.strip() for line in text.splitlines() if line.strip().startswith("|")]
+        broken += [f"{page.name}: {row}" for row in rows if not row.endswith("|") or row.count("|") < 2]
+    assert broken == []
+
+
 def test_configuration_lists_every_variable():
     from tensorflow_xpu._options import documentation
 
