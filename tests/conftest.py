@@ -1,55 +1,20 @@
-"""Common code of the tests: the device, fresh processes, and site-packages folders with a plugin in any condition."""
+"""Fixtures of the tests, and pytest's hooks that leave tests out and report failures."""
 
-import concurrent.futures
 import faulthandler
-import functools
-import importlib.metadata
-import importlib.util
-import json
 import os
 import pathlib
-import re
-import shutil
 import subprocess
-import sys
-import textwrap
 import time
 import venv
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("TF_XPU_CONFIG", "none")  # the tests' options are the tests' choice
-# PoCL, an OpenCL device on the processor: on two threads, and without a cache of its own beside the plugin's.
-os.environ.setdefault("POCL_MAX_PTHREAD_COUNT", "2")
-os.environ.setdefault("POCL_KERNEL_CACHE", "0")
 
 import pytest
 
 pytest.register_assert_rewrite("tests.support")  # its checks say what they compared, as those of tests do
 
 import tensorflow_xpu  # noqa: E402
-from tests.support.forkserver import ForkServer  # noqa: E402
+from tests.support.installed import PACKAGES, ROOT  # noqa: E402
+from tests.support.plugin_site import PluginSite  # noqa: E402
 from tests.support.requirements import need  # noqa: E402
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-
-
-def site_of(package):
-    """The folder that an installed package lies in."""
-    return pathlib.Path(importlib.util.find_spec(package).origin).parent.parent
-
-
-PACKAGES, SITE = site_of("tensorflow"), site_of("tensorflow_xpu")
-LOADER = "libtensorflow_xpu_loader.so"
-# The TensorFlow that the tests run with, as it writes its version, and what of the plugin is for its minor version.
-TENSORFLOW = next(
-    distribution.version.replace("rc", "-rc").replace(".dev", "-dev")
-    for distribution in importlib.metadata.distributions(path=[str(PACKAGES)])
-    if distribution.metadata["Name"].replace("_", "-") in ("tensorflow", "tensorflow-cpu", "tf-nightly-cpu")
-)
-MINOR = "_".join(TENSORFLOW.split(".")[:2])
-SHARED = "libtensorflow_xpu_backends.so"
-CORE = f"libtensorflow_xpu_core_{MINOR}.so"
-
 
 # The folder for what tools/run_tests.py repeats at the end of a run of many steps.
 REPORTS = os.environ.get("XPU_TESTS_REPORTS")
@@ -141,92 +106,6 @@ def hooks_stay_on():
     assert off == []
 
 
-def is_bus(bus, ordinal):
-    """True if a device of that ordinal may say it is at that PCI address. Hardware on a bus is where it is, and several
-    XPUs may be one piece. Other devices are in a domain in which no machine has a device.
-    """
-    real = os.environ.get("TF_XPU_SUBDEVICE") == "XPU_OPENCL" and not bus.startswith("ffff:")
-    wanted = r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]" if real else rf"ffff:{ordinal:02x}:00\.0"
-    return re.fullmatch(wanted, bus) is not None
-
-
-# The subdevice types that have a device where tests run: tools/setup.sh installs a driver of OpenCL, and no GPU.
-BACKENDS = tuple(name for name in tensorflow_xpu.SUBDEVICE_TYPES if name != "XPU_CUDA")
-
-
-class Outcome:
-    """How a process ended and what it said."""
-
-    def __init__(self, completed):
-        self.returncode = completed.returncode
-        self.stdout, self.stderr = completed.stdout, completed.stderr
-        self.warnings = [line for line in self.stderr.splitlines() if line.startswith("tensorflow_xpu: ")]
-
-    def __repr__(self):
-        return f"exit code {self.returncode}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr[-4000:]}"
-
-    @property
-    def json(self):
-        """The last line of stdout, read as JSON."""
-        return json.loads(self.stdout.strip().splitlines()[-1])
-
-
-def environment_of(variables):
-    """The environment of a process on the backend that is under test, with these variables."""
-    dropped = ("PYTHON", "PYTEST", "TF_XPU_DISABLE", "TF_XPU_DEVICE_COUNT", "TF_XPU_MEMORY_LIMIT")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    return {**inherited, "TF_CPP_MIN_LOG_LEVEL": "2", **dict(variables)}
-
-
-def run(*arguments, environment=(), python=sys.executable, timeout=300, cwd=None):
-    """Runs Python with these arguments."""
-    completed = subprocess.run(
-        [str(python), *map(str, arguments)],
-        env=environment_of(environment),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=timeout,
-        cwd=cwd,
-        check=False,
-    )
-    return Outcome(completed)
-
-
-# TensorFlow imports these if it can, though few programs use them.
-IMPORTED_BY_TENSORFLOW = ("keras", "jax")
-
-
-@functools.cache
-def fork_server():
-    """The one of this process, whose environment has the variables that no plugin reads."""
-    return ForkServer({name: value for name, value in environment_of(()).items() if not read_by_plugin(name)}, SITE)
-
-
-def read_by_plugin(name):
-    return name.startswith("TF_XPU_")
-
-
-def in_threads(work, count=4):
-    """Calls work(0), work(1), ... side by side, in threads of their own; raises what one of them raises."""
-    with concurrent.futures.ThreadPoolExecutor(count) as threads:
-        for called in [threads.submit(work, i) for i in range(count)]:
-            called.result()
-
-
-def run_code(code, *, environment=(), python=sys.executable, timeout=300, cwd=None):
-    """Runs Python code in a process of its own, forked from one that has imported TensorFlow where that will do."""
-    code, environment = textwrap.dedent(code), environment_of(environment)
-    unused = [name for name in IMPORTED_BY_TENSORFLOW if name not in code]
-    code = f"import sys; sys.modules.update(dict.fromkeys({unused}))\n{code}"
-    same = {name: value for name, value in environment.items() if not read_by_plugin(name)}
-    if python == sys.executable and len(unused) == len(IMPORTED_BY_TENSORFLOW) and same == fork_server().environment:
-        completed = fork_server().run(code, environment, timeout, cwd)
-        if completed is not None:
-            return Outcome(completed)
-    return run("-c", code, environment=environment, python=python, timeout=timeout, cwd=cwd)
-
-
 @pytest.fixture(scope="session")
 def bare_python(tmp_path_factory):
     """A Python with an empty site-packages, so that nothing but what a test puts on its path is found."""
@@ -244,29 +123,6 @@ def packages(tmp_path_factory):
         if not entry.name.startswith(("tensorflow-plugins", "tensorflow_xpu", "__pycache__")):
             (folder / entry.name).symlink_to(entry)
     return folder
-
-
-class PluginSite:
-    """A site-packages folder with a copy of the plugin, to be damaged and then used by a fresh process."""
-
-    def __init__(self, folder, packages, python):
-        self.folder, self.packages, self.python = folder / "site-packages", packages, python
-        self.plugins = self.folder / "tensorflow-plugins"
-        self.package = self.folder / "tensorflow_xpu"
-        self.lib = self.package / "lib"
-        shutil.copytree(SITE / "tensorflow-plugins", self.plugins)
-        shutil.copytree(SITE / "tensorflow_xpu", self.package, ignore=shutil.ignore_patterns("__pycache__", "libdnnl*"))
-        for library in (SITE / "tensorflow_xpu" / "lib").glob("libdnnl*"):
-            (self.lib / library.name).symlink_to(library)
-        self.core, self.loader = self.lib / CORE, self.plugins / LOADER
-
-    def environment(self, **variables):
-        """The environment of a process that finds this copy and no other."""
-        return {"PYTHONPATH": f"{self.folder}:{self.packages}", **variables}
-
-    def run_code(self, code, **variables):
-        """Runs Python code with this copy of the plugin installed."""
-        return run_code(code, environment=self.environment(**variables), python=self.python)
 
 
 @pytest.fixture

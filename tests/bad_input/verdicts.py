@@ -234,8 +234,9 @@ def read_all(path: pathlib.Path) -> Iterator:
 @functools.cache
 def fork_server():
     """Whose children take TensorFlow's own kernels on the CPU: those of oneDNN check less."""
-    from tests.conftest import SITE, environment_of, read_by_plugin
     from tests.support.forkserver import ForkServer
+    from tests.support.installed import SITE
+    from tests.support.processes import environment_of, read_by_plugin
 
     same = {name: value for name, value in environment_of(REFERENCE).items() if not read_by_plugin(name)}
     return ForkServer(same, SITE)
@@ -245,7 +246,7 @@ def in_processes(function: Callable, calls: list, environment: dict[str, str], e
     """The results of a function of a module for each (spoiled call, argument). Where a process dies of one,
     `ended(how)` stands for it, and another process goes on.
     """
-    from tests.conftest import environment_of
+    from tests.support.processes import environment_of
 
     server, environment = fork_server(), environment_of(environment)
     found: dict[int, object] = {}

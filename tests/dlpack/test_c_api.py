@@ -12,7 +12,6 @@ import tvm_ffi
 from tensorflow.python.framework import ops
 
 from tensorflow_xpu import dlpack
-from tests.conftest import ROOT, run_code
 from tests.support.dlpack_c import (
     CPU,
     CUDA,
@@ -31,6 +30,8 @@ from tests.support.dlpack_c import (
     opened,
     reachable,
 )
+from tests.support.installed import ROOT
+from tests.support.processes import run_code
 
 
 @pytest.fixture(scope="module")

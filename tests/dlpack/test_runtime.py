@@ -13,8 +13,9 @@ import tensorflow as tf
 import torch
 
 from tensorflow_xpu import dlpack
-from tests.conftest import MINOR, ROOT, TENSORFLOW, in_threads, run_code
 from tests.support.dlpack_c import HOST, PLACES, Producer, opened, reachable
+from tests.support.installed import MINOR, ROOT, TENSORFLOW
+from tests.support.processes import in_threads, run_code
 
 
 def test_export_waits_for_queued_work(xpu_device):

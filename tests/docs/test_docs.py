@@ -7,7 +7,8 @@ import shlex
 
 import pytest
 
-from tests.conftest import ROOT, run_code
+from tests.support.installed import ROOT
+from tests.support.processes import run_code
 
 pytestmark = pytest.mark.without_isolation
 

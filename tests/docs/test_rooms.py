@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.installed import ROOT
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

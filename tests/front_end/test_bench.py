@@ -7,7 +7,7 @@ import pytest
 
 from tensorflow_xpu import bench
 from tensorflow_xpu.bench import CASES, Measurement, draw, geometric_mean
-from tests.conftest import run
+from tests.support.processes import run
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from tests.conftest import BACKENDS, LOADER, ROOT, run
+from tests.support.installed import BACKENDS, LOADER, ROOT
+from tests.support.processes import run
 
 pytestmark = pytest.mark.without_isolation
 

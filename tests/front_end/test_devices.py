@@ -8,8 +8,9 @@ import pathlib
 import pytest
 
 import tensorflow_xpu
-from tests.conftest import BACKENDS, is_bus, run_code
+from tests.support.installed import BACKENDS, is_bus
 from tests.support.missing_capabilities import BACKEND
+from tests.support.processes import run_code
 
 pytestmark = pytest.mark.without_isolation
 

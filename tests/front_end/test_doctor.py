@@ -7,7 +7,8 @@ import shutil
 import pytest
 
 import tensorflow_xpu
-from tests.conftest import BACKENDS, ROOT, TENSORFLOW, run
+from tests.support.installed import BACKENDS, ROOT, TENSORFLOW
+from tests.support.processes import run
 
 pytestmark = pytest.mark.without_isolation
 

@@ -7,7 +7,8 @@ import re
 import pytest
 
 import tensorflow_xpu
-from tests.conftest import ROOT, run_code
+from tests.support.installed import ROOT
+from tests.support.processes import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 

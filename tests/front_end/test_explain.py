@@ -12,7 +12,8 @@ import tensorflow as tf
 
 import tensorflow_xpu
 from tensorflow_xpu import XPUError, _kernels, _trace, ops
-from tests.conftest import ROOT, run
+from tests.support.installed import ROOT
+from tests.support.processes import run
 from tests.sweep.registrations import all_registrations
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]

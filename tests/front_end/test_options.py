@@ -7,7 +7,8 @@ import pytest
 
 import tensorflow_xpu
 from tensorflow_xpu import _options
-from tests.conftest import ROOT, run, run_code
+from tests.support.installed import ROOT
+from tests.support.processes import run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 

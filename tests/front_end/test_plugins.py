@@ -5,7 +5,8 @@ import shutil
 import pytest
 
 from tensorflow_xpu import SUBDEVICE_TYPES
-from tests.conftest import PACKAGES, ROOT, run_code
+from tests.support.installed import PACKAGES, ROOT
+from tests.support.processes import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 

@@ -7,9 +7,10 @@ import re
 
 import pytest
 
-from tests.conftest import ROOT, run_code
 from tests.support.differences import COPIES_BETWEEN_DEVICES
+from tests.support.installed import ROOT
 from tests.support.missing_capabilities import BACKEND
+from tests.support.processes import run_code
 
 PROGRAM = """
 import json, time

@@ -12,7 +12,7 @@ import pytest
 
 from tensorflow_xpu import _checks, _families, _op_checks, _worker
 from tensorflow_xpu._terminal import Progress, paint
-from tests.conftest import environment_of, run
+from tests.support.processes import environment_of, run
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 

@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 
-from tests.conftest import environment_of, run, run_code
+from tests.support.processes import environment_of, run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.slow]
 

@@ -15,8 +15,8 @@ from tensorflow.python.eager import context, execute
 import tensorflow_xpu
 from tensorflow_xpu import XPUError, _trace
 from tensorflow_xpu._placement import PlacementReport, Row
-from tests.conftest import run, run_code
 from tests.support import placement
+from tests.support.processes import run, run_code
 from tests.sweep.registrations import all_registrations
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]

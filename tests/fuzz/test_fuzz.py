@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import run as run_python
 from tests.fuzz import generate, programs, reference
 from tests.fuzz.__main__ import Report, check
 from tests.fuzz.comparison import Comparison
 from tests.fuzz.programs import Op, Program, Value
 from tests.fuzz.workers import EndedError, Worker, execute, make
+from tests.support.processes import run as run_python
 from tests.sweep.cases import CASES
 from tests.sweep.runner import hard_placement
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import in_threads, run_code
+from tests.support.processes import in_threads, run_code
 
 SIZES = (0, 1, 3, 4, 17)
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from tests.conftest import in_threads, run_code
+from tests.support.processes import in_threads, run_code
 
 
 def is_direct(function, *args):

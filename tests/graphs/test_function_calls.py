@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
-from tests.conftest import in_threads, run_code
+from tests.support.processes import in_threads, run_code
 
 Function = polymorphic_function.Function
 

@@ -12,8 +12,8 @@ import tensorflow as tf
 import torch
 
 import tensorflow_xpu.dlpack
-from tests.conftest import in_threads, run_code
 from tests.support.dlpack_c import HOST, PLACES
+from tests.support.processes import in_threads, run_code
 
 MANY = 12  # calls of a function after which it has kept what it can
 SIZE = 128

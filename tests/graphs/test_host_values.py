@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import in_threads, run_code
+from tests.support.processes import in_threads, run_code
 
 
 def step(device):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import in_threads, run_code
+from tests.support.processes import in_threads, run_code
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 

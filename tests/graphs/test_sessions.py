@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import run_code
+from tests.support.processes import run_code
 
 
 def in_session(code):

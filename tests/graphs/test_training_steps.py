@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tensorflow_xpu import _options
-from tests.conftest import run_code
+from tests.support.processes import run_code
 
 
 def clusters_of(code, folder):

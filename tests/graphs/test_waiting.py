@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import run_code
+from tests.support.processes import run_code
 
 LISTED = pathlib.Path(__file__).parents[2] / "tensorflow_plugin" / "graph" / "tests" / "may_wait.txt"
 SECONDS = 60  # after which a step hangs

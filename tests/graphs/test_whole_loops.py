@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import in_threads, run_code
 from tests.support import placement
+from tests.support.processes import in_threads, run_code
 
 X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
 

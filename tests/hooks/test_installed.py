@@ -6,7 +6,7 @@ import pytest
 
 from tensorflow_xpu import hooks
 from tensorflow_xpu.hooks.patch import Need, UnknownError
-from tests.conftest import run_code
+from tests.support.processes import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

@@ -4,8 +4,9 @@ import time
 
 import pytest
 
-from tests.conftest import ROOT, run
 from tests.hooks import mutations
+from tests.support.installed import ROOT
+from tests.support.processes import run
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

@@ -11,8 +11,8 @@ import pytest
 from tensorflow_xpu.hooks import HOOKS
 from tensorflow_xpu.hooks import known as known_sources
 from tensorflow_xpu.hooks.patch import CORRECTNESS, SPEED, Need, Patch, block, digest_of, one_line_each
-from tests.conftest import run_code
 from tests.hooks import document
+from tests.support.processes import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

@@ -5,10 +5,10 @@ import re
 import onnx
 import pytest
 
-from tests.conftest import ROOT
-from tests.conftest import run as run_python
 from tests.onnx_nodes import cases, exceptions
 from tests.onnx_nodes.interpreter import OPERATORS, NotKnownError, normal
+from tests.support.installed import ROOT
+from tests.support.processes import run as run_python
 from tests.sweep.runner import hard_placement
 
 pytestmark = [pytest.mark.slow, pytest.mark.host_only]

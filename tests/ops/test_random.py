@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import run_code
+from tests.support.processes import run_code
 from tests.sweep.cases.random import MOVED, of_the_same_bits
 from tests.sweep.runner import hard_placement
 

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from tests.conftest import LEFT_OUT, environment_of, run
+from tests.conftest import LEFT_OUT
+from tests.support.processes import environment_of, run
 from tests.support.requirements import need
 
 pytestmark = [pytest.mark.slow, pytest.mark.host_only, pytest.mark.without_isolation]

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from tests.conftest import BACKENDS, CORE, ROOT, SHARED, TENSORFLOW, run_code
+from tests.support.installed import BACKENDS, CORE, ROOT, SHARED, TENSORFLOW
+from tests.support.processes import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

@@ -1,7 +1,7 @@
 """The package tensorflow_xpu."""
 
 import tensorflow_xpu
-from tests.conftest import run_code
+from tests.support.processes import run_code
 
 
 def test_tensorflow_names_the_backend(xpu_device):

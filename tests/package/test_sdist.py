@@ -7,7 +7,8 @@ import tarfile
 import pytest
 from packaging.requirements import Requirement
 
-from tests.conftest import ROOT, run
+from tests.support.installed import ROOT
+from tests.support.processes import run
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT, environment_of, run
+from tests.support.installed import ROOT
+from tests.support.processes import environment_of, run
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

@@ -10,7 +10,8 @@ import zipfile
 
 import pytest
 
-from tests.conftest import CORE, LOADER, MINOR, ROOT, SHARED, SITE, run, run_code
+from tests.support.installed import CORE, LOADER, MINOR, ROOT, SHARED, SITE
+from tests.support.processes import run, run_code
 from tests.support.requirements import need
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]

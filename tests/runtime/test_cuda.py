@@ -12,7 +12,8 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT, run_code
+from tests.support.installed import ROOT
+from tests.support.processes import run_code
 
 SOURCES = ROOT / "tensorflow_plugin/backends/cuda/tests"
 LIBRARIES = {"libcuda.so.1": "stand_in_driver.cc", "libnvrtc.so.13": "stand_in_nvrtc.cc"}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.conftest import run
+from tests.support.processes import run
 from tests.sweep.digests import DIFFERS
 
 pytestmark = pytest.mark.host_only

@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from tests.conftest import is_bus, run_code
+from tests.support.installed import is_bus
 from tests.support.missing_capabilities import BACKEND
+from tests.support.processes import run_code
 
 
 def run(code, count, **environment):

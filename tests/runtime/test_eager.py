@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import run_code
+from tests.support.processes import run_code
 
 # Every thread asks for shapes of its own; TensorFlow hands shapes to the kernels in host memory.
 THREADS = """

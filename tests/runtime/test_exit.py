@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from tests.conftest import run_code
+from tests.support.processes import run_code
 
 # Eight seconds of work are on the device when the process is to end.
 WITH_WORK_QUEUED = """

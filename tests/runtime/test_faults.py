@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from tests.conftest import LOADER, PACKAGES, SITE, Outcome, environment_of, run, run_code
+from tests.support.installed import LOADER, PACKAGES, SITE
+from tests.support.processes import Outcome, environment_of, run, run_code
 
 pytestmark = pytest.mark.host_only
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import run_code
+from tests.support.processes import run_code
 
 # Each use is made in a child of its own, and once more in the parent, whose result the child's has to be.
 CHILDREN = """

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT, run_code
+from tests.support.installed import ROOT
+from tests.support.processes import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

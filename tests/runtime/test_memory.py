@@ -8,7 +8,7 @@ import signal
 import pytest
 
 import tensorflow_xpu
-from tests.conftest import run_code
+from tests.support.processes import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.conftest import ROOT, run, run_code
 from tests.support import missing_capabilities
+from tests.support.installed import ROOT
+from tests.support.processes import run, run_code
 
 pytestmark = [
     pytest.mark.without_isolation,

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tests.conftest import ROOT, run, run_code
+from tests.support.installed import ROOT
+from tests.support.processes import run, run_code
 
 pytestmark = pytest.mark.host_only
 

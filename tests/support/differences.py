@@ -5,7 +5,7 @@ Tests that run with several of them ask here, and nowhere for a number. They say
 
 import tensorflow as tf
 
-from tests.conftest import MINOR
+from tests.support.installed import MINOR
 
 
 def has_type(name):

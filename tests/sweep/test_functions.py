@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import ROOT, run
+from tests.support.installed import ROOT
+from tests.support.processes import run
 from tests.sweep import accuracy, functions, pairs, rounding
 
 pytestmark = [pytest.mark.without_isolation]

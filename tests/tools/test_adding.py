@@ -14,7 +14,7 @@ import textwrap
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.installed import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.host_only, pytest.mark.without_isolation]
 

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from tests.conftest import ROOT, run
+from tests.support.installed import ROOT
+from tests.support.processes import run
 
 sys.path.insert(0, str(ROOT / "tools"))
 import bazel_build

@@ -17,7 +17,8 @@ from benchmarks.measure import CPU, XPU, Result, alternate, middle, put
 from benchmarks.roofline import Roof
 from tensorflow_xpu import _families
 from tensorflow_xpu._measure import amount
-from tests.conftest import ROOT, run, run_code
+from tests.support.installed import ROOT
+from tests.support.processes import run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

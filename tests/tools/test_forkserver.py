@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from tests.conftest import LOADER, environment_of, fork_server, run, run_code
+from tests.support.installed import LOADER
+from tests.support.processes import environment_of, fork_server, run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.installed import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import lint_prose

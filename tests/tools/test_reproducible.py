@@ -4,7 +4,8 @@ import zipfile
 
 import pytest
 
-from tests.conftest import ROOT, run
+from tests.support.installed import ROOT
+from tests.support.processes import run
 from tests.tools.test_run_tests import load
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]

@@ -12,7 +12,7 @@ import types
 import pytest
 
 from tests import conftest
-from tests.conftest import ROOT
+from tests.support.installed import BACKENDS, ROOT
 from tests.support.requirements import need
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
@@ -27,7 +27,8 @@ def load(name):
 
 
 compile_commands, run_tests, sanitized = load("compile_commands"), load("run_tests"), load("sanitized")
-mutate_passes = load("mutate_passes")  # which imports compile_commands
+load("pass_mutants")
+mutate_passes = load("mutate_passes")  # which imports these two
 Run, Step = run_tests.Run, run_tests.Step
 
 
@@ -205,7 +206,7 @@ def test_folders_of_slow_tests_are_looked_into_where_slow_tests_run(folder):
 
 def test_every_backend_has_its_python_tests():
     steps = [step for step in (*run_tests.TEST, *run_tests.rest(0)) if "pytest" in step.command]
-    assert {step.environment["TF_XPU_SUBDEVICE"] for step in steps} == set(conftest.BACKENDS)
+    assert {step.environment["TF_XPU_SUBDEVICE"] for step in steps} == set(BACKENDS)
     assert all(step.divisible for step in steps)
 
 

@@ -5,7 +5,9 @@ import pathlib
 
 import pytest
 
-from tests.conftest import LEFT_OUT, ROOT, run
+from tests.conftest import LEFT_OUT
+from tests.support.installed import ROOT
+from tests.support.processes import run
 from tests.tools.test_run_tests import load
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import ROOT, run_code
 from tests.support import placement
+from tests.support.installed import ROOT
+from tests.support.processes import run_code
 
 MODELS = [
     "ConvNeXtBase",

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 
-from tests.conftest import in_threads
+from tests.support.processes import in_threads
 
 ordinary = ArrayDataAdapter.get_tf_dataset.__wrapped__
 

@@ -10,7 +10,7 @@ from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 from tensorflow.python.data.util import structure
 
 import tensorflow_xpu
-from tests.conftest import run_code
+from tests.support.processes import run_code
 from tests.sweep.adopted import OPS
 from tests.sweep.runner import hard_placement
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.conftest import ROOT, run, run_code
+from tests.support.installed import ROOT
+from tests.support.processes import run, run_code
 
 SCRIPT = """
 import json, sys

@@ -10,7 +10,8 @@ import shutil
 
 import pytest
 
-from tests.conftest import CORE, PACKAGES, ROOT, SITE, run
+from tests.support.installed import CORE, PACKAGES, ROOT, SITE
+from tests.support.processes import run
 
 LIST_DEVICES = """
 import json
