@@ -285,7 +285,7 @@ class ClusterKernel final : public tf::OpKernel {
     environment.device = ctx->device();
     environment.resources = ctx->resource_manager();
     for (int i = 0; i < ctx->num_inputs(); ++i) environment.arguments.push_back(ctx->input(i));
-    // While a loop is captured none is: such clusters have no values that cross between host and device.
+    // While a loop is captured there is no stream: clusters in a loop upload and fetch nothing.
     const SP_Stream stream = num_uploaded_ + num_fetched_ > 0 ? StreamOf(ctx) : nullptr;
     OP_REQUIRES(ctx, stream != nullptr || num_uploaded_ + num_fetched_ == 0,
                 absl::InternalError("a cluster's device has no stream"));

@@ -1,4 +1,5 @@
-// Fuses elementwise commands into the product or convolution that makes their elements. Both are products here.
+// Fuses elementwise commands into the matmul or the convolution that makes their elements. A product is either of them
+// here. docs/clusters.md lists the conditions (Epilogues).
 #include <algorithm>
 #include <type_traits>
 #include <utility>

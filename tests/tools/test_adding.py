@@ -1,7 +1,7 @@
 """The files to touch to add an op, an instruction, a primitive, a pass, a backend or an option.
 
 One of each is added to a copy of the sources. The additions are compiled, and run where no TensorFlow is needed. They
-touch the files that CONTRIBUTING.md names. Who adds another list of primitives or instructions breaks the build here.
+touch the files that CONTRIBUTING.md names. Another list of primitives or instructions breaks the build here.
 """
 
 import concurrent.futures

@@ -126,12 +126,12 @@ double MultiplyAddNs(DType type) {
   return IsComplex(type) ? 1 : 0.5;
 }
 
-// Eigen's time for a matrix, with `work` multiply-adds per element.
 template <typename Desc>
 double EpilogueNs(const Desc& desc) {
   return HasEpilogue(desc) ? ProgramNs(desc.epilogue) : 0;
 }
 
+// Eigen's time for a matrix, with `work` multiply-adds per element.
 double MatrixNs(double rows, double cols, double work, DType type) {
   const double parts = IsComplex(type) ? 4 : 1, size = RealTypeOf(type) == DType::kDouble ? 2 : 1;
   return 500 + (rows + cols) * 50 + rows * cols * (3 + work * parts * size * 0.05);

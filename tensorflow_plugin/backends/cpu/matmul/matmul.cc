@@ -385,7 +385,7 @@ Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam&
   return OkStatus();
 }
 
-// float, or half and bfloat16 where oneDNN has them. An epilogue that has been run is taken away.
+// float, or half and bfloat16 where oneDNN has them. If it has also run the epilogue, *epilogue is empty afterwards.
 Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
   if (d.type == DType::kFloat && d.m * d.n * d.k <= kSmall) {
     const auto multiply = XPU_PICK_ISA(SmallMatMul);
@@ -445,7 +445,7 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   return OkStatus();
 }
 
-// The product; an epilogue that has been run with it is taken away.
+// The product. If it has also run the epilogue, *epilogue is empty afterwards.
 Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
   const int64_t out_elements = desc.batch.num_elements() * desc.m * desc.n;
   const int rank = desc.batch.rank();
