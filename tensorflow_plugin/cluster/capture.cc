@@ -73,7 +73,7 @@ class CapturingDevice final : public tf::DeviceBase {
   tf::Allocator& memory_;
 };
 
-// Bytes whose reading, once instead of in each run, is worth another capture.
+// Another capture, for hoisting, is worth its cost if this many bytes need not be read in each run.
 constexpr int64_t kWorthKeeping = 1 << 15;
 
 class Capturer {
@@ -173,8 +173,8 @@ class Capturer {
     }
     TF_RETURN_IF_ERROR(MakeVariables(&environment.arguments));
     for (const Members::Member& member : members_.members()) OriginOf(*member.kernel);
-    // Held, so that no kernel writes into a buffer that has been written: each is written by one op. Variables alone
-    // are updated in place, or their updates would copy them.
+    // All values are held, so that one op alone writes each buffer: no kernel reuses the buffer of a value that
+    // somebody holds. Variables are not held, because an update would copy a held one.
     const CaptureObserver observer([this](const tf::OpKernel& member) { Begin(member); },
                                    [this](const tf::Tensor& value) {
                                      if (StreamCapture::IsVirtual(value.data()) && !IsOfVariable(value))

@@ -37,8 +37,8 @@ constexpr uint64_t kUnused = 1000;
 constexpr size_t kEagerCaptures = 4;
 constexpr size_t kMaxSeen = 256;
 constexpr int kMaxMisfits = 3;
-// Loops of so many iterations the first call captures. Longer ones take longer to capture than to run: a cluster that
-// has such loops captures signatures that have come so often before.
+// The first call captures loops of up to this many iterations. Longer ones take longer to capture than to run. A
+// cluster that has such loops captures a signature once it has come this often before.
 constexpr int64_t kEagerIterations = 256;
 constexpr int kCallsOfLong = 2;
 // Bytes of host arguments that a signature may have.
@@ -125,7 +125,7 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
   static SP_Stream StreamOf(tf::OpKernelContext* ctx) {
-    // All that it could say is that the device has none.
+    // Its only error is that the device has no stream.
     std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
     return TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
   }
@@ -166,7 +166,7 @@ class ClusterKernel final : public tf::OpKernel {
     return true;
   }
 
-  // Most handles hold their variable. The graph has put the cluster where it is: no names need be compared.
+  // Most handles hold their variable. The cluster was placed beside its variables, so no device names are compared.
   static bool FindVariable(tf::OpKernelContext* ctx, const tf::ResourceHandle& handle,
                            tf::core::RefCountPtr<tf::Var>* variable) {
     if (!handle.IsRefCounting()) return tf::LookupResource(ctx, handle, variable).ok();

@@ -74,7 +74,7 @@ std::shared_ptr<const HoistedValues> Hoister::Make(tf::OpKernelContext* ctx, con
                         /*max_iterations=*/INT64_MAX, &obstacle);
     Dump(name + ", hoisted", members, captured_.get(), obstacle.why);
   }
-  // Another list may be read of other variables, but not of more.
+  // The list must not read a variable that is not held.
   const auto is_held = [&](int variable) { return std::find(which_.begin(), which_.end(), variable) != which_.end(); };
   if (captured_ == nullptr || captured_->hoisted.list == nullptr ||
       !std::all_of(captured_->hoisted.variables.begin(), captured_->hoisted.variables.end(), is_held)) {

@@ -178,7 +178,8 @@ class ReplayRun {
     return OkStatus();
   }
 
-  // Where the host has what a buffer gets from there, of which an executable need not make a copy.
+  // The place in the host's memory that is copied to a buffer; null if there is none. An executable may read it there
+  // and leave out the copy.
   const commands::BufferSlice* OnHost(int buffer) const {
     for (const commands::Command& command : captured_.list->commands) {
       if (std::holds_alternative<commands::CopyFromHost>(command.desc) && command.out[0].buffer == buffer) {
@@ -190,7 +191,7 @@ class ReplayRun {
 
   absl::Status GiveUploaded() {
     const std::vector<commands::Command>& commands = captured_.list->commands;
-    // Who has waited for the last command has nothing left to read.
+    // If the run waits for the last command, nothing reads the host's memory after it.
     const bool in_place = !commands.empty() && commands.back().is_awaited();
     std::vector<tf::Tensor> values = invocation_.uploaded;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -216,7 +217,7 @@ class ReplayRun {
     addresses_[buffer] = static_cast<char*>(tensor.data());
   }
 
-  // A variable that commands write into must be nobody else's: otherwise they get a copy of it.
+  // Commands write into a variable's buffer only if nobody else refers to it. Otherwise they get a copy.
   absl::Status PrepareVariable(size_t i, Stream& stream) {
     const tf::Tensor& value = *invocation_.variables[i]->tensor();
     if (captured_.variable_updates[i].written_in_place && !value.RefCountIsOne()) InvariantValue::GiveUp(value.data());

@@ -107,7 +107,7 @@ class EpilogueFuser {
         inputs.push_back(element);
         continue;
       }
-      // An epilogue does not read where the product or it writes.
+      // An epilogue reads no buffer that it writes.
       for (const BufferSlice& out : reader->out) {
         if (out.buffer == reader->in[k].buffer) return false;
       }
@@ -122,8 +122,8 @@ class EpilogueFuser {
       builder.Output(reg);
       fused.out.push_back(place);
     };
-    // The first output, of the product's type, is the product itself if somebody else reads that. It may be of another
-    // type after a product of more than one.
+    // The first output takes the place of the product's result and has its type. It is the result itself if somebody
+    // else reads that. After a product of several types the same size is enough.
     int first = -1;
     if (uses_.buffers[c].kept || uses_.buffers[c].readers.size() > 1) {
       output(element, product.out[0]);

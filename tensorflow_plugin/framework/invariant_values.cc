@@ -8,7 +8,7 @@
 
 namespace xpu {
 
-// Those that are held, by their addresses. Never destroyed: kernels may be after the program's own objects.
+// The values that are held, by their addresses. Never destroyed: kernels may outlive the program's own objects.
 struct InvariantValue::Registry {
   Mutex mutex;
   std::map<const char*, InvariantValue*> values;

@@ -81,7 +81,7 @@ Status Run(const MatMulDesc& d, const Args& args) {
 
 namespace {
 
-// The epilogue as a command of its own, behind so many operands.
+// The epilogue as a command of its own. The product's inputs, `operands` of them, come before the epilogue's.
 Epilogue AsCommand(const ElementwiseDesc& desc, int operands, const Args& args) {
   Epilogue epilogue{desc, args};
   epilogue.desc.in_strides[0] = DenseStrides(desc.shape);

@@ -36,12 +36,12 @@ using host_runtime::ThreadTeam;
 
 // Below this many multiplications a call of oneDNN costs more than the product.
 constexpr int64_t kSmall = 4096;
-// Multiplications worth handing to another thread, and those from which a product is shared out.
+// Multiplications that are worth another thread, and those from which threads share a product.
 constexpr int64_t kGrainWork = 1 << 18, kShared = 1 << 20;
-// One may be held up, and the others take what would have been its parts.
+// If one thread is held up, the others take its parts.
 constexpr int64_t kPartsPerThread = 2;
 
-// Elements of a product of long sums, of which each thread has some to itself.
+// The most elements of a product whose long sums are divided among threads (RunInPartialSums).
 constexpr int64_t kFewElements = 1 << 14;
 // The elements of both matrices that such a thread multiplies at a time.
 constexpr int64_t kCachedElements = 1 << 16;
