@@ -30,12 +30,10 @@ constexpr char kFusionWithout[] = "TF_XPU_FUSION_WITHOUT";
 constexpr char kDirectCalls[] = "TF_XPU_DIRECT_CALLS";
 constexpr char kDumpFusion[] = "TF_XPU_DUMP_FUSION";
 constexpr char kWinograd[] = "TF_XPU_WINOGRAD";  // the host backend's, which asks the environment itself
-// All that somebody reads: the loader, backends and the Python package have some of their own.
-constexpr const char* kNames[] = {kDeviceType,      kSubdevice,      kDeviceCount,   kMemoryLimit,
-                                  kFault,           kIsolateMemory,  kAllocator,     kLargePages,
-                                  kThreads,         kFusion,         kFusionWithout, kDirectCalls,
-                                  kDumpFusion,      kWinograd,       "TF_XPU_ISA",   "TF_XPU_OPENCL_DEVICE",
-                                  "TF_XPU_DISABLE", "TF_XPU_CONFIG", "TF_XPU_HOOKS", "TF_XPU_HOOKS_WITHOUT"};
+// All options, those of the loader, of backends and of the Python package too, and the variable with the file's name.
+constexpr const char* kNames[] = {
+#include "tensorflow_plugin/device/option_names.inc"
+    "TF_XPU_CONFIG"};
 constexpr char kSystemsLargePages[] = "/sys/kernel/mm/transparent_hugepage/enabled";
 constexpr int kMaxDevices = 64;
 constexpr int kMaxThreads = 1024;

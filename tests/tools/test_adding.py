@@ -125,8 +125,7 @@ ADDITIONS = {
     },
     "an option": {
         "device/options.cc": [
-            ("// All that somebody reads:", 'constexpr char kMine[] = "TF_XPU_MINE";\n'),
-            ('"TF_XPU_ISA",', "kMine, "),
+            ("// All options, those of the loader", 'constexpr char kMine[] = "TF_XPU_MINE";\n'),
             ("  options.backend.large_pages =", '  read_choice(kMine, "0", "1");\n'),
         ],
         "../python/tensorflow_xpu/_options.py": [
@@ -260,6 +259,10 @@ def test_one_more_of_each_is_compiled_and_runs(scratch):
         if not source.stem.endswith("_test")
     ]
     (scratch / PLUGIN / "gpu.cc").write_text(OF_GPUS)
+    rows = (scratch / "python" / "tensorflow_xpu" / "_options.py").read_text()
+    names = re.findall(r'^ +"TF_XPU_[A-Z_]+",$', rows, re.MULTILINE)  # as tensorflow_plugin/device/BUILD has it
+    assert '        "TF_XPU_MINE",' in names
+    (scratch / PLUGIN / "device" / "option_names.inc").write_text("\n".join(names))
     main = scratch / "main.cc"
     main.write_text(PROGRAM)
     objects = [scratch / f"{number}.o" for number in range(len(sources) + 1)]
