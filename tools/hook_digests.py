@@ -46,18 +46,30 @@ def wheel(requirement: str) -> pathlib.Path:
 class Sources:
     """The Python files of a version."""
 
-    def __init__(self, package: str, version: str) -> None:
+    def __init__(self, package: str, version: str, requirement: str = "") -> None:
         self.package, self.version = package, version
-        self._archive = zipfile.ZipFile(wheel(f"{DISTRIBUTIONS[package]}=={version}"))
+        path = wheel(requirement or f"{DISTRIBUTIONS[package]}=={version}")
+        self.name = path.name.split("-")[1] if requirement else version
+        self._archive = zipfile.ZipFile(path)
         self._files = set(self._archive.namelist())
+        self._trees: dict[str, ast.Module | None] = {}
+
+    def text(self, module: str) -> str:
+        """A module's source; empty if there is none."""
+        file = module.replace(".", "/") + ".py"
+        return self._archive.read(file).decode() if file in self._files else ""
+
+    def tree(self, module: str) -> ast.Module | None:
+        """A module's syntax tree; None if there is no such module."""
+        if module not in self._trees:
+            text = self.text(module)
+            self._trees[module] = ast.parse(text) if text else None
+        return self._trees[module]
 
     def digest(self, need: Need) -> str | None:
         """The digest of the function of that name; None if there is none."""
-        file = need.module.replace(".", "/") + ".py"
-        if file not in self._files:
-            return None
-        text = self._archive.read(file).decode()
-        node: ast.AST | None = ast.parse(text)
+        text = self.text(need.module)
+        node: ast.AST | None = self.tree(need.module)
         for name in need.names:
             node = definition(node, name)
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -7,11 +7,12 @@ import pathlib
 import re
 from typing import Any
 
-from tensorflow_xpu import _core
+from tensorflow_xpu import _core, _internals
 from tensorflow_xpu._core import LOADER, PACKAGE, core_description, loader_report
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._subdevice import device_type as xpu_type
 from tensorflow_xpu._vocabulary import SUBDEVICE_TYPES
+from tensorflow_xpu.hooks.features import DEVICES
 
 __all__ = [
     "LOADER",
@@ -355,10 +356,12 @@ def synchronize(device: Any = None) -> None:
     import tensorflow as tf
 
     indexes = range(len(tf.config.list_physical_devices(xpu_type()))) if device is None else [physical_index(device)]
-    from tensorflow_xpu._settings import tensorflow_context
-
-    context = tensorflow_context()
-    if context._context_handle is not None:
-        context.executor.wait()  # where eager ops are asynchronous
+    try:
+        if _internals.devices_are_made("synchronize()"):
+            with _internals.private(DEVICES, "synchronize()") as found:
+                wait = found.executor.fget(found.context()).wait
+            wait()  # where eager ops are asynchronous
+    except XPUError as error:
+        _internals.note_once(DEVICES, f"asynchronous eager ops are not waited for: {error}")
     for index in indexes:
         _core.ask_about(index, "XpuCore_Synchronize")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tensorflow_xpu._internals import private
 from tensorflow_xpu._subdevice import device_type
+from tensorflow_xpu.hooks.features import WORKERS
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -29,15 +31,17 @@ def multi_worker_mirrored_strategy(
 
     Raises:
         RuntimeError: no XPU is visible, or something has already run in this TensorFlow (TensorFlow's own error).
+        XPUError: this TensorFlow chooses a worker's devices in another way; a RuntimeError, too.
     """
     import tensorflow as tf
-    from tensorflow.python.distribute.collective_all_reduce_strategy import CollectiveAllReduceExtended
 
+    with private(WORKERS, "multi_worker_mirrored_strategy()") as found:
+        extended_class: Any = found.extended
     count = len(tf.config.get_visible_devices(device_type()))
     if count == 0:
         raise RuntimeError("no XPU is visible: run `python -m tensorflow_xpu doctor`")
 
-    class Extended(CollectiveAllReduceExtended):
+    class Extended(extended_class):
         """TensorFlow's, but for the one place where it chooses a worker's devices."""
 
         def _initialize_local_devices(

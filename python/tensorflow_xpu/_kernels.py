@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tensorflow_xpu._errors import XPUError
+from tensorflow_xpu._internals import private
 from tensorflow_xpu._subdevice import device_type
+from tensorflow_xpu.hooks.features import REGISTRY
 
 #: The ops that stand for others in a graph (docs/clusters.md).
 CLUSTERS = ("_XpuCluster", "_XpuLoop")
@@ -43,10 +45,10 @@ class Kernel:
 
 @functools.cache
 def _all(its_type: str, _count: int) -> dict[str, list[Kernel]]:
-    from tensorflow.python.framework import kernels
-
     found: dict[str, list[Kernel]] = collections.defaultdict(list)
-    for k in kernels.get_all_registered_kernels().kernel:
+    with private(REGISTRY, "a list of kernels") as names:
+        registered = names.kernels().kernel
+    for k in registered:
         if k.device_type in (its_type, EVERY_DEVICE) and k.op not in (*CLUSTERS, *INSTEAD):
             types = tuple((c.name, frozenset(c.allowed_values.list.type)) for c in k.constraint)
             kernel = Kernel(k.op, k.device_type, types, frozenset(k.host_memory_arg), k.label, k.priority)
@@ -79,9 +81,8 @@ def find(op: str, types: Mapping[str, tuple[int, ...]], label: str = "") -> Kern
 
 def op_def(op: str) -> Any:
     """TensorFlow's definition of an op, ``None`` if there is none (a function's name, say)."""
-    from tensorflow.python.framework import op_def_registry
-
-    return op_def_registry.get(op)
+    with private(REGISTRY, "a description of ops") as names:
+        return names.op_def(op)
 
 
 @functools.cache
@@ -94,11 +95,11 @@ def type_attributes(op: str) -> tuple[str, ...]:
 @functools.cache
 def tensor_args(op: str) -> frozenset[str]:
     """The inputs and outputs of an op that are neither resources nor references to them."""
-    from tensorflow.python.framework import dtypes
+    import tensorflow as tf
 
     definition = op_def(op)
     args = [*definition.input_arg, *definition.output_arg] if definition is not None else []
-    return frozenset(arg.name for arg in args if arg.type != dtypes.resource.as_datatype_enum)
+    return frozenset(arg.name for arg in args if arg.type != tf.resource.as_datatype_enum)
 
 
 def in_host_memory(kernel: Kernel) -> bool:
@@ -109,9 +110,9 @@ def in_host_memory(kernel: Kernel) -> bool:
 
 def type_name(value: int) -> str:
     """``float32`` of a ``DataType``."""
-    from tensorflow.python.framework import dtypes
+    import tensorflow as tf
 
-    return str(dtypes.as_dtype(value).name)
+    return str(tf.as_dtype(value).name)
 
 
 def served_types(op: str, attribute: str) -> dict[str, bool]:
@@ -125,9 +126,9 @@ def served_types(op: str, attribute: str) -> dict[str, bool]:
 
 def works_on_strings(op: str, types: Mapping[str, tuple[int, ...]]) -> bool:
     """True if an input or output of it is a string."""
-    from tensorflow.python.framework import dtypes
+    import tensorflow as tf
 
-    string = dtypes.string.as_datatype_enum
+    string = tf.string.as_datatype_enum
     definition = op_def(op)
     args = [*definition.input_arg, *definition.output_arg] if definition is not None else []
     return any(arg.type == string for arg in args) or any(string in values for values in types.values())
@@ -229,11 +230,11 @@ def explain(op: str, dtype: Any = None) -> Explanation:
 
 def host_memory_reason(types: Mapping[str, tuple[int, ...]]) -> str:
     """Why a kernel has everything in host memory, in words."""
-    from tensorflow.python.framework import dtypes
+    import tensorflow as tf
 
     values = {v for of_attribute in types.values() for v in of_attribute}
-    if dtypes.int32.as_datatype_enum in values:
+    if tf.int32.as_datatype_enum in values:
         return "int32, which TensorFlow keeps in host memory"
-    if dtypes.string.as_datatype_enum in values:
+    if tf.string.as_datatype_enum in values:
         return "works on strings, which are in host memory"
     return "shapes and other small values, which TensorFlow keeps in host memory"

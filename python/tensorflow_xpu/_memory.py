@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from tensorflow_xpu import _core, _devices, _settings
+from tensorflow_xpu import _core, _devices, _internals
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._subdevice import device_type
+from tensorflow_xpu.hooks.features import DEVICES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,12 +45,21 @@ def in_use(index: int) -> int:
     report = _core.ask_about(index, "XpuCore_MemoryReport")
     if report is None:
         return 0
-    if report["allocator"] == "bfc" and _settings.tensorflow_context()._context_handle is not None:
+    if report["allocator"] == "bfc" and _tells_of_memory():
         try:
             return int(tf.config.experimental.get_memory_info(_logical_name(index))["current"])
         except ValueError:  # of a session of TensorFlow 1, with other devices
             pass
     return int(report["bytes_in_use"])
+
+
+def _tells_of_memory() -> bool:
+    """True if TensorFlow has made its devices, so that it can be asked without making them."""
+    try:
+        return _internals.devices_are_made("the exact count of bytes in use")
+    except XPUError as error:
+        _internals.note_once(DEVICES, str(error))
+        return False
 
 
 def _logical_name(index: int) -> str:

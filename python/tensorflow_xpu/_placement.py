@@ -66,6 +66,7 @@ class PlacementReport:
         self.optimized_away: collections.Counter[str] = collections.Counter()
         """Ops of functions of which nothing was left to run, by type: folded into a constant, replaced or unused."""
         self.functions = 0  #: how many calls of functions were counted
+        self.failure = ""  #: why the trace ended before the block, so that the report has a part of the ops only
         self.complete = False  #: whether the block has ended
 
     def rows(self, bookkeeping: bool = False) -> list[Row]:
@@ -166,6 +167,8 @@ class PlacementReport:
             f"{self.on_xpu()} on the {device_type()}, {self.elsewhere()} elsewhere; "
             f"{moved} that move or name values are not listed"
         ]
+        if self.failure:
+            notes.append(f"not all of the ops are here: {self.failure}")
         if any(row.in_loop for row in rows):
             notes.append("+ in a loop: counted once per call of the function")
         if any(row.kind == "input" for row in rows):

@@ -23,10 +23,12 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tensorflow_xpu import _core, _settings
+from tensorflow_xpu import _core, _internals
 from tensorflow_xpu._devices import PhysicalDevice, list_physical_devices
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._subdevice import device_type as xpu_type
+from tensorflow_xpu.hooks.features import LIBRARIES
+from tensorflow_xpu.hooks.patch import UnknownError
 
 _EXAMINER = _core.PACKAGE / "bin" / "conformance"
 # The checks whose failure makes TensorFlow end the process.
@@ -125,25 +127,28 @@ def _loader() -> ctypes.CDLL:
 
 def _register(plugin: Plugin) -> None:
     """Has TensorFlow load a library that registers what nobody else has."""
-    from tensorflow.python.framework import load_library
-
     try:
-        _original(load_library)(str(plugin.path))
-    except Exception as error:
+        load = LIBRARIES.find().load_plugin
+    except UnknownError as error:
+        raise XPUError(f"{plugin.path} cannot be loaded with this TensorFlow: {error}. {LIBRARIES.without}") from error
+    try:
+        getattr(load, "__wrapped__", load)(str(plugin.path))
+    except (RuntimeError, _op_error()) as error:
         text = f"TensorFlow does not load {plugin.path}: {error}. Expected one that was built for this TensorFlow"
         raise XPUError(text) from error
     _loaded.append(plugin)
 
 
-def _original(load_library: Any) -> Any:
-    function = load_library.load_pluggable_device_library
-    return getattr(function, "__wrapped__", function)
+def _op_error() -> type[Exception]:
+    """``tf.errors.OpError``, also while TensorFlow is being imported."""
+    found = getattr(sys.modules.get("tensorflow.python.framework.errors_impl"), "OpError", RuntimeError)
+    return found if isinstance(found, type) and issubclass(found, Exception) else RuntimeError
 
 
 def _require_no_devices(call: str) -> None:
     if "tensorflow" not in sys.modules:
         return
-    if _settings.tensorflow_context()._context_handle is not None:
+    if _internals.devices_are_made(call):
         raise XPUError(
             f"{call} came after TensorFlow had created its devices, and a plugin's would not be among them: call it "
             "before the first op, best before `import tensorflow`"
@@ -267,6 +272,10 @@ def _first(plugin: Plugin) -> Iterator[None]:
     restore: list[Any] = []
 
     def patch(load_library: Any) -> None:
+        try:
+            LIBRARIES.find()
+        except UnknownError:
+            return  # _register says so
         clashes = functools.cache(lambda library: _clashes(library, plugin))
 
         def replace(name: str) -> None:

@@ -14,11 +14,11 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from tensorflow_xpu import _core
+from tensorflow_xpu import _core, _internals
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._options import BY_VARIABLE, OPTIONS
+from tensorflow_xpu.hooks.features import DEVICES
 
 FILE_VARIABLE = "TF_XPU_CONFIG"
 NO_FILE = "none"
@@ -199,13 +199,6 @@ def write_file(changes: Mapping[str, str | None]) -> pathlib.Path:
     return path
 
 
-def tensorflow_context() -> Any:
-    """TensorFlow's eager context."""
-    from tensorflow.python.eager import context
-
-    return context.context()
-
-
 @contextlib.contextmanager
 def _in_environment(changes: Mapping[str, str]) -> Iterator[None]:
     """Puts texts into the environment; takes them out again if the block raises."""
@@ -237,7 +230,8 @@ def apply(changes: Mapping[str, str], call: str) -> None:
         call: for messages, how the user wrote it.
 
     Raises:
-        XPUError: if it is too late for one of them, or the plugin takes none any more.
+        XPUError: if it is too late for one of them, or this TensorFlow does not say so; or if the plugin takes none any
+            more.
     """
     new = [name for name, text in changes.items() if _plain(name, value_of(name)) != _plain(name, text)]
     report = _core.loader_report() if "tensorflow" in sys.modules else None
@@ -257,8 +251,7 @@ def apply(changes: Mapping[str, str], call: str) -> None:
         raise XPUError(
             f"{call} came after TensorFlow was imported, which is when {', '.join(fixed)} is read: {in_time}"
         )
-    context = tensorflow_context()
-    if context._context_handle is not None:
+    if _internals.devices_are_made(f"{call} after `import tensorflow`"):
         raise XPUError(f"{call} came after TensorFlow had created its devices: {in_time}, or before the first op")
     with _in_environment(changes):
         from tensorflow_xpu import _native
@@ -267,19 +260,22 @@ def apply(changes: Mapping[str, str], call: str) -> None:
         if trouble:
             raise XPUError(f"{call} is not possible: {trouble}. {in_time[0].upper()}{in_time[1:]}")
     if "TF_XPU_DEVICE_COUNT" in new:
-        _relist(context)
+        _relist(call)
 
 
 def _plain(name: str, text: str) -> str:
     return "" if text == BY_VARIABLE[name].default else text
 
 
-def _relist(context: Any) -> None:
+def _relist(call: str) -> None:
     """Has TensorFlow count its devices again; what other types' devices are visible stays."""
-    visible = [device for device in context.get_visible_devices() if device.device_type != _device_type()]
-    context.reinitialize_physical_devices()
-    for device_type in {device.device_type for device in context.list_physical_devices()} - {_device_type()}:
-        context.set_visible_devices([d for d in visible if d.device_type == device_type], device_type)
+    import tensorflow as tf
+
+    visible = [device for device in tf.config.get_visible_devices() if device.device_type != _device_type()]
+    with _internals.private(DEVICES, call) as found:
+        found.reinitialize(found.context())
+    for device_type in {device.device_type for device in tf.config.list_physical_devices()} - {_device_type()}:
+        tf.config.set_visible_devices([d for d in visible if d.device_type == device_type], device_type)
 
 
 def _device_type() -> str:

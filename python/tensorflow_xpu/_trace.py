@@ -14,13 +14,17 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu import _kernels
 from tensorflow_xpu._errors import XPUError
+from tensorflow_xpu._internals import note_once, private
 from tensorflow_xpu._placement import BOOKKEEPING, PlacementReport, Row
 from tensorflow_xpu._subdevice import device_type
+from tensorflow_xpu.hooks.features import PLACEMENT
 
+CALL = "trace_placement()"
 # The names of nodes contain this when a function, a loop's or a branch's, was put into the graph around it.
 INLINED = re.compile(r"/_\d+/")
 BRANCH = re.compile(r"/(then|else|branch\d*)/_\d+/")
@@ -40,23 +44,22 @@ def hand_out_graphs() -> None:
 
     It does so after each op that runs; those of a function that failed would be handed out with the next one.
     """
-    from tensorflow.python.framework import ops
-    from tensorflow.python.ops import control_flow_ops
+    import tensorflow as tf
 
-    with ops.init_scope():
-        control_flow_ops.no_op()
+    with tf.init_scope():
+        tf.no_op()
 
 
 def with_members(nodes: Iterable[Any]) -> Iterator[Any]:
     """Nodes that were executed, with those that a cluster or a loop stands for behind it."""
-    from tensorflow.core.framework import graph_pb2
+    import tensorflow as tf
 
     for node in nodes:
         node.op = _kernels.INSTEAD.get(node.op, node.op)
         if node.op != "_XpuCluster":
             yield node
         if node.op in _kernels.CLUSTERS:
-            members = graph_pb2.GraphDef.FromString(node.attr["members"].s).node
+            members = tf.compat.v1.GraphDef.FromString(node.attr["members"].s).node
             for member in members:
                 member.device = node.device
             yield from with_members(members)
@@ -156,9 +159,9 @@ class _Graphs:
 
 def _gives_resource(node: Any) -> bool:
     """True if a node's first result is a resource: an argument, or a handle made here."""
-    from tensorflow.python.framework import dtypes
+    import tensorflow as tf
 
-    resource = dtypes.resource.as_datatype_enum
+    resource = tf.resource.as_datatype_enum
     if "T" in node.attr:
         return node.attr["T"].type == resource
     definition = _kernels.op_def(node.op)
@@ -185,49 +188,66 @@ class _Tracer:
     """Fills a report."""
 
     def __init__(self, report: PlacementReport) -> None:
-        from tensorflow.python.eager import context
-        from tensorflow.python.framework import op_callbacks
-
         self._report = report
-        self._callbacks = op_callbacks
-        self._context = context.context()
+        self._names = SimpleNamespace()  # TensorFlow's private ones
+        self._context: Any = None
         # The graphs of the functions that were called, by name and by the devices of the arguments.
         self._functions: dict[tuple[str, ...], list[_Graphs]] = {}
         self._lock = threading.Lock()  # callbacks come from all threads that are traced
         self._profile: Any = None  # what others have threads begin with
 
     def start(self) -> None:
-        self._context.ensure_initialized()
-        self._context.clear_kernel_cache()
-        self._context.enable_graph_collection()
-        hand_out_graphs()
-        self._context.export_run_metadata()  # and forgets: what a tracing that was stopped without asking left there
-        self._callbacks.add_op_callback(self._callback)
+        """Begins it. If a private name is absent or fails, nothing is traced, and an XPUError says why."""
+        with private(PLACEMENT, CALL) as self._names:
+            self._context = self._names.context()
+            self._names.ensure_initialized(self._context)
+            self._names.clear_kernel_cache(self._context)
+            self._names.enable_graph_collection(self._context)
+        try:
+            hand_out_graphs()
+            with private(PLACEMENT, CALL):
+                self._names.export_run_metadata(self._context)  # and forgets those of an earlier tracing
+                self._names.add_op_callback(self._callback)
+        except XPUError:
+            with self._contained():
+                self._names.disable_graph_collection(self._context)
+            raise
         # Callbacks belong to threads: those that begin from now on get theirs before they do anything.
         self._profile = threading.getprofile()
         threading.setprofile(self._begin_thread)
 
+    @contextlib.contextmanager
+    def _contained(self) -> Iterator[None]:
+        """Around all that runs in the middle of the user's program: it goes on, and the report says what failed."""
+        try:
+            yield
+        except Exception as error:
+            if not self._report.failure:
+                self._report.failure = f"the trace ended early: {error!r}"
+                note_once(PLACEMENT, f"{CALL} saw a part of the ops: it failed with {error!r}")
+
     def _begin_thread(self, frame: Any, event: str, argument: Any) -> None:
         sys.setprofile(self._profile)
         if not self._report.complete:
-            self._callbacks.add_op_callback(self._callback)
+            with self._contained():
+                self._names.add_op_callback(self._callback)
 
     def stop(self) -> None:
         """Ends it; the report is complete then, whatever happened."""
         if threading.getprofile() == self._begin_thread:
             threading.setprofile(self._profile)
-        try:
-            with contextlib.suppress(ValueError, KeyError):  # of another thread
-                self._callbacks.remove_op_callback(self._callback)
+        with self._contained():
+            with contextlib.suppress(ValueError, KeyError):  # remove_op_callback(): it belongs to another thread
+                self._names.remove_op_callback(self._callback)
             hand_out_graphs()
             for graphs in self._new_graphs():  # of functions that failed, or that other threads called
                 self._report.counts.update(graphs.rows)
-        finally:
-            self._context.disable_graph_collection()  # disable_run_metadata() would have it go on collecting
-            self._report.complete = True
+        with self._contained():
+            self._names.disable_graph_collection(self._context)  # disable_run_metadata() would go on collecting
+        self._report.complete = True
 
     def _new_graphs(self) -> list[_Graphs]:
-        metadata = self._context.export_run_metadata()
+        metadata = self._names.export_run_metadata(self._context)
         new = [_Graphs(graphs) for graphs in metadata.function_graphs]
         for graphs in new:
             self._report.optimized_away.update(graphs.gone)
@@ -238,13 +258,13 @@ class _Tracer:
     ) -> None:
         """As ``tensorflow/python/framework/op_callbacks.py`` has it; ``graph`` is that of a function being traced."""
         if self._report.complete:  # on a thread that began inside the block and is still there
-            with contextlib.suppress(ValueError, KeyError):
-                self._context.remove_op_callback(self._callback)
+            with self._contained(), contextlib.suppress(ValueError, KeyError):
+                self._names.remove(self._context, self._callback)
             return
-        if graph is not None:
+        if graph is not None or self._report.failure:
             return
         op = op_type.decode() if isinstance(op_type, bytes) else str(op_type)
-        with self._lock:
+        with self._contained(), self._lock:
             if _kernels.op_def(op) is None or op in ("PartitionedCall", "StatefulPartitionedCall"):
                 self._call(op, inputs)
             else:
@@ -264,7 +284,7 @@ class _Tracer:
 
     def _eager(self, op: str, inputs: Any, attrs: Any, outputs: Any) -> None:
         types = _types_of_call(op, attrs, inputs)
-        scope = short(self._context.device_name or "")
+        scope = short(self._names.device_name.fget(self._context) or "")
         handles = [value for value in inputs if getattr(value, "dtype", None) == "resource"]
         resource = next((short(value.device) for value in handles), "")
         device = next((short(value.device) for value in outputs if getattr(value, "device", None)), "")
@@ -336,7 +356,8 @@ def trace_placement() -> Iterator[PlacementReport]:
         A :class:`PlacementReport`, complete when the block has ended, be it by an exception.
 
     Raises:
-        XPUError: if a block is inside another or inside a function, or TensorFlow lists no XPU.
+        XPUError: if a block is inside another or inside a function, or TensorFlow lists no XPU. Also if this TensorFlow
+            does not tell of the ops that it runs.
 
     >>> import tensorflow as tf
     >>> import tensorflow_xpu

@@ -20,15 +20,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from types import ModuleType
+from collections.abc import Mapping
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.eager import context
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import resource_variable_ops
 
 from tensorflow_xpu import _devices, _dlpack_public
+from tensorflow_xpu.hooks.patch import CORRECTNESS, Patch
 
 __all__ = ["c_api_missing", "from_dlpack", "install", "uninstall"]
 
@@ -46,7 +45,8 @@ def _load_native() -> tuple[ModuleType | None, str | None]:
     return native, None
 
 
-_native, c_api_missing = _load_native()
+_native, _native_missing = _load_native()
+c_api_missing: str | None = _native_missing
 _from_dlpack = _native.from_dlpack if _native else _dlpack_public.from_dlpack
 
 
@@ -83,7 +83,7 @@ def _variable_dlpack(
     copy: bool | None = None,
 ) -> Any:
     """A capsule with the variable's memory, see ``tf.Tensor.__dlpack__``. Later assignments are not seen in it."""
-    export = _native.dlpack_of_variable if _native else _dlpack_public.dlpack
+    export = _native.dlpack_of_variable if _native and NATIVE.is_on else _dlpack_public.dlpack
     return export(self.value(), stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
@@ -92,50 +92,87 @@ def _variable_dlpack_device(self: tf.Variable) -> tuple[int, int]:
     return self.value().__dlpack_device__()
 
 
-_put = context._EagerTensorCache.put
+def _make_native(found: SimpleNamespace) -> Mapping[str, Any]:
+    assert _native is not None, "unless() says that there is none"
+    native, put = _native, found.put
+
+    def put_and_mark(self: Any, key: Any, value: tf.Tensor) -> None:
+        """Marks what TensorFlow caches (gradients of zero) as used by somebody else, so that it is exported by copy."""
+        # alias() raises these for tensors that cannot be exported either.
+        with NATIVE.contained(), contextlib.suppress(TypeError, BufferError, tf.errors.OpError):
+            value._xpu_alias = native.alias(value)
+        put(self, key, value)
+
+    return {
+        "tensor": native.dlpack,
+        "tensor_device": native.dlpack_device,
+        "exchange_api": native.exchange_api,
+        "variable": _variable_dlpack,
+        "variable_device": _variable_dlpack_device,
+        "put": put_and_mark,
+    }
 
 
-def _put_and_mark(self: context._EagerTensorCache, key: Any, tensor: tf.Tensor) -> None:
-    """Marks what TensorFlow caches (gradients of zero) as used by somebody else, so that it is exported by copy."""
-    assert _native is not None  # it is what this is installed for
-    with contextlib.suppress(Exception):  # tensors without an alias cannot be exported either
-        tensor._xpu_alias = _native.alias(tensor)
-    _put(self, key, tensor)
+_TENSOR = "tensorflow.python.framework.ops:EagerTensor"
+_VARIABLE = "tensorflow.python.ops.resource_variable_ops:BaseResourceVariable"
+_PUBLIC_NEEDS = {
+    "tensors": f"{_TENSOR}[class]",
+    "variables": f"{_VARIABLE}[class]",
+    "tensor": f"{_TENSOR}.__dlpack__[added]",
+    "tensor_device": f"{_TENSOR}.__dlpack_device__[added]",
+    "variable": f"{_VARIABLE}.__dlpack__[added]",
+    "variable_device": f"{_VARIABLE}.__dlpack_device__[added]",
+}
 
+#: Not among ``hooks.HOOKS``, which programs have that never import this package.
+NATIVE = Patch(
+    name="dlpack",
+    kind=CORRECTNESS,
+    purpose="Tensors and variables go to other libraries without a copy, also by DLPack's C functions.",
+    without="DLPack goes through TensorFlow's public API and copies.",
+    needs={
+        **_PUBLIC_NEEDS,
+        "exchange_api": f"{_TENSOR}.__dlpack_c_exchange_api__[added]",
+        "put": "tensorflow.python.eager.context:_EagerTensorCache.put(self, key, value)",
+    },
+    public="DLPack's methods and C functions in TensorFlow itself",
+    unless=lambda: f"since there is {_native_missing}" if _native_missing else "",
+    make=_make_native,
+)
 
-_PATCHES: list[tuple[type, str, Any]] = [
-    (resource_variable_ops.BaseResourceVariable, "__dlpack__", _variable_dlpack),
-    (resource_variable_ops.BaseResourceVariable, "__dlpack_device__", _variable_dlpack_device),
-    (ops.EagerTensor, "__dlpack__", _native.dlpack if _native else _dlpack_public.dlpack),
-    (ops.EagerTensor, "__dlpack_device__", _native.dlpack_device if _native else _dlpack_public.dlpack_device),
-]
-if _native:
-    _PATCHES += [
-        (ops.EagerTensor, "__dlpack_c_exchange_api__", _native.exchange_api),
-        (context._EagerTensorCache, "put", _put_and_mark),
-    ]
-
-_ABSENT = object()
-_replaced: list[tuple[type, str, Any]] = []
+#: In place of the other one.
+BY_COPY = Patch(
+    name="dlpack_by_copy",
+    kind=CORRECTNESS,
+    purpose="The same through TensorFlow's public API, where there is no native module.",
+    without="Tensors and variables have TensorFlow's own DLPack.",
+    needs=_PUBLIC_NEEDS,
+    public="DLPack's methods with all arguments of the array API in TensorFlow itself",
+    make=lambda found: {
+        "tensor": _dlpack_public.dlpack,
+        "tensor_device": _dlpack_public.dlpack_device,
+        "variable": _variable_dlpack,
+        "variable_device": _variable_dlpack_device,
+    },
+)
 
 
 def install() -> None:
     """Puts DLPack's methods and C functions onto TensorFlow's classes; importing this module has done it."""
-    if _replaced:
+    global c_api_missing
+    if NATIVE.is_on or BY_COPY.is_on:
         return
-    for owner, name, value in _PATCHES:
-        _replaced.append((owner, name, vars(owner).get(name, _ABSENT)))
-        setattr(owner, name, value)
+    NATIVE.install()
+    if not NATIVE.is_on:
+        BY_COPY.install()
+    c_api_missing = None if NATIVE.is_on else _native_missing or NATIVE.state.removeprefix("off: ")
 
 
 def uninstall() -> None:
     """Restores what TensorFlow has by itself. :func:`from_dlpack` still works; :func:`install` undoes it."""
-    while _replaced:
-        owner, name, value = _replaced.pop()
-        if value is _ABSENT:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, value)
+    for patch in (NATIVE, BY_COPY):
+        if patch.is_on:
+            patch.uninstall()
 
 
 install()

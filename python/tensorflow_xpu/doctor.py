@@ -180,7 +180,7 @@ def _computing(seen: dict[str, Any]) -> Finding:
 def _hook(hook: dict[str, str]) -> Finding:
     """How a hook into TensorFlow or Keras is doing (docs/internals.md)."""
     topic, state = f"hook {hook['name']}", hook["state"]
-    if state == "on":
+    if state == "on" or state.startswith("on since "):
         return _ok(topic, f"on: {hook['purpose']}")
     # A hook that waits for Keras, or has nothing to do in this process, costs nothing.
     return _note(topic, state, hook["without"] if state.startswith(("off: ", "off by")) else "")

@@ -5,7 +5,9 @@ python -m tests.hooks.document        writes them
 
 import pathlib
 
+from tensorflow_xpu import dlpack
 from tensorflow_xpu.hooks import HOOKS
+from tensorflow_xpu.hooks.features import FEATURES
 from tensorflow_xpu.hooks.known import DIGESTS
 from tensorflow_xpu.hooks.patch import SPEED, Need
 
@@ -22,6 +24,12 @@ def hooks():
     return "\n".join(lines)
 
 
+def features():
+    lines = ["| feature | effect | without it |", "|---|---|---|"]
+    lines += [f"| {feature.name} | {feature.purpose} | {feature.without} |" for feature in FEATURES]
+    return "\n".join(lines)
+
+
 def guard(need, hook):
     """The checks before the name is used."""
     parts = ["is there"]
@@ -29,7 +37,9 @@ def guard(need, hook):
         parts.append("signature")
     elif need.kind:
         parts.append("kind")
-    if hook.kind == SPEED and need.path in DIGESTS:
+    if need.kind == "added":
+        parts = ["its class is there"]
+    if getattr(hook, "kind", "") == SPEED and need.path in DIGESTS:
         count = len(DIGESTS[need.path])
         parts.append("source" if count == 1 else f"source, {count} known")
     return ", ".join(parts)
@@ -38,7 +48,7 @@ def guard(need, hook):
 def names():
     """A section for each hook: its names, why, and the public interface that it would need instead."""
     sections = []
-    for hook in HOOKS:
+    for hook in (*HOOKS, dlpack.NATIVE, dlpack.BY_COPY):
         lines = [f"### {hook.name}", "", f"In their place it would take {hook.public}.", ""]
         lines += ["| private name | use | guarded by |", "|---|---|---|"]
         uses = {}
@@ -53,6 +63,18 @@ def names():
             which = ", ".join(f"`{name}`" for name in attributes)
             lines.append(f"| `{short(owner)}`: {which} | read from instances | {by} |")
         sections.append("\n".join(lines))
+    for feature in FEATURES:
+        lines = [f"### {feature.name}", "", f"In their place it would take {feature.public}.", ""]
+        lines += ["| private name | use | guarded by |", "|---|---|---|"]
+        lines += [
+            f"| `{short(n.path)}` | resolved when first used | {guard(n, feature)} |" for n in feature.all_needs()
+        ]
+        for owner, attributes in feature.attributes.items():
+            which = ", ".join(f"`{name}`" for name in attributes)
+            lines.append(
+                f"| `{short(owner)}`: {which} | read from instances | whatever reading it raises is an XPUError |"
+            )
+        sections.append("\n".join(lines))
     return "\n\n".join(sections)
 
 
@@ -61,7 +83,7 @@ def short(path):
 
 
 def render(text):
-    for name, table in (("hooks", hooks()), ("names", names())):
+    for name, table in (("hooks", hooks()), ("features", features()), ("names", names())):
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, _, rest = text.partition(begin)
         text = f"{before}{begin}{table}\n{end}{rest.partition(end)[2]}"

@@ -1,9 +1,9 @@
-"""Every private name that the hooks need, changed in every way: what becomes of a program then.
+"""Every private name that the package needs, changed in every way: what becomes of a program then.
 
-`python -m tests.hooks.mutations` runs tests/hooks/program.py once for each mutation, in a process of its own. That is
-forked from one that has imported TensorFlow and Keras. It compares the numbers with the CPU's. `--write` puts the
-outcomes into docs/data/hook_mutations.tsv; `--names` and `--part 2/7` run some of them. The exit status is 1 if one is
-bad.
+`python -m tests.hooks.mutations` runs tests/hooks/program.py once for each mutation of a hook's name, in a process of
+its own. That is forked from one that has imported TensorFlow and Keras. It compares the numbers with the CPU's. For a
+name that functions of the package use (hooks/features.py) it runs tests/hooks/uses.py. `--write` puts the outcomes into
+docs/data/hook_mutations.tsv; `--names` and `--part 2/7` run some of them. The exit status is 1 if one is bad.
 
 A mutation is what a TensorFlow or Keras of another version may look like to a hook. The rest of TensorFlow bears it, as
 it would bear a change of its own: only code of the hooks sees it.
@@ -26,10 +26,12 @@ TABLE = ROOT / "docs" / "data" / "hook_mutations.tsv"
 # Lines about hooks that are installed all the same, and about those that are not.
 TELLING = {
     "TFE_ContextSetRunEagerOpAsFunction": "raises",
-    "context_safe": "returns something else",
+    "context_safe": "absent",
     "normalize_element": "absent",
     "model_supports_jit": "other signature",
     "get_tf_dataset": "raises",
+    "put": "absent",
+    "export_run_metadata": "raises",
 }
 HOW = ("absent", "other signature", "raises", "returns something else")
 _ABSENT = object()
@@ -37,8 +39,8 @@ IS_BASE = 1 << 10  # of a type's flags: others may derive from it
 
 
 def ours(depth):
-    """True if code of the hooks is on the stack there."""
-    return sys._getframe(depth).f_globals.get("__name__", "").startswith("tensorflow_xpu.hooks")
+    """True if code of the package is on the stack there."""
+    return sys._getframe(depth).f_globals.get("__name__", "").startswith("tensorflow_xpu")
 
 
 def something_else(value):
@@ -101,7 +103,7 @@ def mutant_of(need, original, how):
     if isinstance(original, property):
         return property(misbehaving(need, original.fget, how), original.fset, original.fdel)
     if isinstance(original, type) and how != "raises":
-        bases = (original,) if original.__flags__ & IS_BASE else ()
+        bases = (original,) if original.__flags__ & IS_BASE and type(original) is type else ()
         return type(original.__name__ + "Changed", bases, {})
     if not callable(original) and how == "returns something else":
         return something_else(original)
@@ -131,17 +133,41 @@ def apply(need, how):
 
 def mutated_program(need, how):
     """Runs in a process of its own: the program's results, and what the hooks say of themselves."""
-    from tensorflow_xpu import hooks
+    from tensorflow_xpu import dlpack, hooks
     from tests.hooks import program
 
     hooks.uninstall()
+    dlpack.uninstall()
     restore = apply(need, how)
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         hooks.install()
+        dlpack.install()
         restore()
         results = program.run("/xpu:0")
-    return {"results": results, "said": said.getvalue(), "states": {hook.name: hook.state for hook in hooks.HOOKS}}
+    return {"results": results, "said": said.getvalue(), "states": {hook.name: hook.state for hook in all_hooks()}}
+
+
+def mutated_use(feature, need, how):
+    """Runs in a process of its own: the numbers that functions of the package give, or their error, and their lines."""
+    from tensorflow_xpu.hooks.patch import UnknownError
+    from tests.hooks import uses
+
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        restore = apply(need, how)
+        with contextlib.suppress(UnknownError):  # which the first use says again
+            feature.find()
+        restore()
+        results = uses.run(feature.name)
+    return {"results": results, "said": said.getvalue()}
+
+
+def all_hooks():
+    """Those of every program, and those of programs that import the package."""
+    from tensorflow_xpu import dlpack, hooks
+
+    return [*hooks.HOOKS, dlpack.NATIVE, dlpack.BY_COPY]
 
 
 def in_child(work):
@@ -175,12 +201,14 @@ def verdict(need, outcome, expected):
     """The outcome in words, and whether it is bad."""
     if "died" in outcome:
         return f"the process ended with {outcome['died']}", True
+    off = [name for name, state in outcome["states"].items() if state.startswith("off: ")]
     wrong = differences(outcome["results"], expected)
+    if {"dlpack", "dlpack_by_copy"} <= set(off):  # what TensorFlow's own DLPack says of an XPU
+        wrong = [step for step in wrong if step != "dlpack"]
     if wrong:
         return f"wrong: {wrong[0]}: {str(outcome['results'][wrong[0]])[:120]}", True
     lines = re.findall(r"^tensorflow_xpu: the hooks? (.*?) (?:is|are) off: ", outcome["said"], re.MULTILINE)
     said = [name for line in lines for name in re.split(", | and ", line)]
-    off = [name for name, state in outcome["states"].items() if state.startswith("off: ")]
     if sorted(said) != sorted(off):
         return f"off are {', '.join(off) or 'none'}, said of {', '.join(said) or 'none'}", True
     if not off:
@@ -188,12 +216,33 @@ def verdict(need, outcome, expected):
     return f"{', '.join(off)} off with a line, results are right", False
 
 
+def verdict_of_use(outcome, expected):
+    """The same for functions of the package."""
+    results = outcome.get("results")
+    if results is None:
+        return f"the process ended with {outcome['died']}", True
+    lines = outcome["said"].count("\ntensorflow_xpu: ") + outcome["said"].startswith("tensorflow_xpu: ")
+    if isinstance(results, str):
+        return (results[:60], True) if not results.startswith("XPUError: ") else ("an XPUError says why", False)
+    if lines > 1:
+        return f"{lines} lines", True
+    with_line = " with a line" if lines else ""
+    if alike(results, expected):
+        return f"the results are right{with_line}", False
+    return f"a part of the results{with_line}", not lines
+
+
+def uses_of():
+    """The features with a private name each."""
+    from tensorflow_xpu.hooks.features import FEATURES
+
+    return [(feature, need) for feature in FEATURES for need in feature.all_needs()]
+
+
 def targets():
     """The private names of all hooks that are of use here, each once."""
-    from tensorflow_xpu import hooks
-
     needs = {}
-    for hook in hooks.HOOKS:
+    for hook in all_hooks():
         if not hook.unless():
             for need in hook.all_needs():
                 needs.setdefault(need.path, need)
@@ -212,13 +261,23 @@ def exists(need):
 
 def run(rows):
     """Yields each mutation with its outcome and whether it is bad."""
-    from tests.hooks import program
+    from tests.hooks import program, uses
 
-    expected = in_child(lambda: program.run("/cpu:0"))
+    if any(feature for feature, _, _ in rows):
+        of_uses = {feature.name: in_child(lambda name=feature.name: uses.run(name)) for feature, _ in uses_of()}
+        assert not any(isinstance(numbers, (str, dict)) for numbers in of_uses.values()), of_uses
+    of_hooks = [row for row in rows if row[0] is None]
+    expected = in_child(lambda: program.run("/cpu:0")) if of_hooks else {}
     strange = [step for step, numbers in expected.items() if isinstance(numbers, str) or not numbers]
     assert not strange, (strange, expected)
-    for need, how in rows:
-        yield need, how, *verdict(need, in_child(lambda need=need, how=how: mutated_program(need, how)), expected)
+    for feature, need, how in rows:
+        if feature is None:
+            outcome = in_child(lambda need=need, how=how: mutated_program(need, how))
+            yield need, how, *verdict(need, outcome, expected)
+        else:
+            outcome = in_child(lambda feature=feature, need=need, how=how: mutated_use(feature, need, how))
+            words, bad = verdict_of_use(outcome, of_uses[feature.name])
+            yield need, how, f"{feature.name}: {words}", bad
 
 
 def main():
@@ -234,10 +293,11 @@ def main():
     import tensorflow_xpu  # noqa: F401
 
     part, parts = map(int, options.part.split("/"))
-    rows = [(need, how) for need in targets() for how in HOW]
-    rows = [row for row in rows if re.search(options.names, row[0].path)]
+    rows = [(None, need, how) for need in targets() for how in HOW]
+    rows += [(feature, need, how) for feature, need in uses_of() for how in HOW]
+    rows = [row for row in rows if re.search(options.names, row[1].path)]
     if options.telling:
-        rows = [(need, how) for need, how in rows if TELLING.get(need.names[-1]) == how]
+        rows = [row for row in rows if TELLING.get(row[1].names[-1]) == row[2]]
     lines, bad = ["name\tmutation\toutcome"], 0
     for need, how, words, is_bad in run(rows[part % parts :: parts]):
         bad += is_bad

@@ -138,10 +138,12 @@ def test_failures_of_the_device_are_told_before_logs_are_read(fake_keras, device
 
 
 def test_the_function_alone(fake_keras, device, capsys):
-    """As in Keras 3.8 to 3.13, whose trainer does not import it."""
+    """As in Keras 3.8 to 3.13, whose trainer does not import it; a base class calls it."""
     (fake_keras.folder / "src/backend/tensorflow/trainer.py").write_text(
         "from keras.src.trainers import trainer\nclass TensorFlowTrainer:\n    pass\n"
     )
+    base = fake_keras.folder / "src/trainers/trainer.py"
+    base.write_text("from keras.src.utils import python_utils\n" + base.read_text())
     hook = fresh(logs.HOOK)
     importlib.import_module(LAST)
     assert (hook.state, capsys.readouterr().err) == ("on", "")

@@ -1,16 +1,23 @@
 """The mechanism: all or nothing, one line for what fails, the original objects again; other libraries and versions."""
 
+import ast
 import dataclasses
 import importlib
 import sys
 import textwrap
+import threading
 import types
 
 import pytest
 
+from tensorflow_xpu import XPUError
+from tensorflow_xpu._internals import private
 from tensorflow_xpu.hooks import HOOKS
 from tensorflow_xpu.hooks import known as known_sources
+from tensorflow_xpu.hooks import patch as patch_module
+from tensorflow_xpu.hooks.features import Feature
 from tensorflow_xpu.hooks.patch import CORRECTNESS, SPEED, Need, Patch, block, digest_of, one_line_each
+from tensorflow_xpu.hooks.trial import NotNowError
 from tests.hooks import document
 from tests.support.processes import run_code
 
@@ -244,6 +251,178 @@ def test_needs_are_of_their_kind(library, capsys):
     other = hook(needs=good, make=lambda found: {})
     other.install()
     one_line(capsys, "some_library:number is a str in some_library of unknown version, no int")
+
+
+def test_a_name_that_is_added_need_not_be_there(library, capsys):
+    module = library(SOURCE)
+    added = {"first": f"{FIRST}[added]", "fourth": "some_library:Thing.fourth[added]"}
+    patch = hook(needs=added, make=lambda found: {"first": len, "fourth": "a capsule"})
+    patch.install()
+    assert patch.is_on and module.Thing.first is len and module.Thing.fourth == "a capsule"
+    assert patch.uninstall() and module.Thing().first(1) == 3 and not hasattr(module.Thing, "fourth")
+    other = hook(needs={"fifth": "some_library:Other.fifth[added]"}, make=lambda found: {"fifth": len})
+    other.install()
+    one_line(capsys, "has no some_library:Other.fifth")
+
+
+def on_trial(library, monkeypatch, check, make=make):
+    """A speed hook beside a version of the library that it was not tested with."""
+    module = library(SOURCE)
+    monkeypatch.setattr(patch_module, "DIGESTS", {})
+    patch = hook(kind=SPEED, make=make, check=("third", check))
+    patch.install()
+    assert patch.state.startswith("waits for its self-check: some_library") and not patch.is_on
+    return module, patch
+
+
+def test_a_self_check_that_gives_the_same(library, monkeypatch, capsys):
+    """The originals serve all calls until it has been, and the threads besides that it runs in."""
+    seen = []
+
+    def check():
+        seen.append(module.third(2))
+        other = threading.Thread(target=lambda: seen.append(module.third(3)))
+        other.start()
+        other.join()
+        return [abs(seen[-2])]
+
+    module, patch = on_trial(library, monkeypatch, check)
+    assert module.Thing().first(1) == 3 and seen == []  # the first call of another function does not decide
+    assert module.third(4) == -12 and seen == [6, 9, -6, 9]
+    assert patch.is_on and patch.state.startswith("on since its self-check: ")
+    assert module.Thing().first(1) == -3
+    assert capsys.readouterr().err == "" and patch.uninstall()
+    assert module.third(4) == 12 and not hasattr(module.third, "__wrapped__")
+
+
+def raises():
+    raise KeyError("x")
+
+
+@pytest.mark.parametrize("how", ["something else", "fewer", "raises with the hook", "raises"])
+def test_a_self_check_that_does_not(library, monkeypatch, capsys, how):
+    def check():
+        value = module.third(2)
+        if how == "raises" or (how == "raises with the hook" and value < 0):
+            raises()
+        return [] if how == "fewer" and value < 0 else [value]
+
+    module, patch = on_trial(library, monkeypatch, check)
+    assert [module.third(4) for _ in range(3)] == [12] * 3
+    assert not hasattr(module.third, "__wrapped__") and patch.state.startswith("off: ")
+    one_line(capsys, "some_library", "self-check")
+
+
+def test_a_hook_that_gives_up_in_its_self_check(library, monkeypatch, capsys):
+    def check():
+        value = module.third(2)
+        with patch.contained():
+            if value < 0:
+                raises()
+        return [abs(value)]
+
+    module, patch = on_trial(library, monkeypatch, check)
+    assert [module.third(4) for _ in range(2)] == [12, 12] and not patch.is_on
+    one_line(capsys, "KeyError")
+
+
+def test_a_self_check_that_cannot_be_now(library, monkeypatch, capsys):
+    now = []
+
+    def check():
+        if not now:
+            raise NotNowError
+        return [abs(module.third(2))]
+
+    module, patch = on_trial(library, monkeypatch, check)
+    assert module.third(4) == 12 and patch.state.startswith("waits ")
+    now.append(True)
+    assert module.third(4) == -12 and patch.is_on
+    assert capsys.readouterr().err == "" and patch.uninstall()
+
+
+def test_another_library_comes_before_the_self_check(library, monkeypatch, capsys):
+    module, patch = on_trial(library, monkeypatch, lambda: [1])
+    ours = module.third
+    module.third = lambda x: ours(x) + 100
+    assert module.third(4) == 112 and not patch.is_on
+    one_line(capsys, "another library")
+    assert module.third(4) == 112
+
+
+def test_no_self_check_makes_up_for_another_library(library, monkeypatch, capsys):
+    module = library(SOURCE)
+    monkeypatch.setattr(patch_module, "DIGESTS", {})
+    module.third = lambda x: 0
+    patch = hook(kind=SPEED, check=("third", lambda: [1]))
+    patch.install()
+    assert not patch.is_on and module.third(1) == 0
+    one_line(capsys, "has replaced")
+
+
+def test_self_checks_of_an_unknown_tensorflow(xpu_device):
+    """All hooks but that of batches are on once a program has used what they replace, and its numbers are right."""
+    code = """
+        import tensorflow_xpu.hooks.known as known
+        for path in known.DIGESTS:
+            known.DIGESTS[path] = {}
+        import tensorflow as tf, tensorflow_xpu
+        states = lambda: [(hook.name, hook.state.partition(":")[0]) for hook in tensorflow_xpu.hooks.HOOKS
+                          if hook.kind == "speed" and hook.name != "batches"]
+        print(states())
+        f = tf.function(lambda x, i: tf.tanh(x) * i)
+        with tf.GradientTape() as tape:  # the first call is within it
+            x = tf.constant([0.5, 1.0])
+            tape.watch(x)
+            y = f(x, 2.0)
+        print(tape.gradient(y, x).numpy().astype(float).round(3).tolist())
+        print([f(x, float(i)).numpy().astype(float).round(3).tolist() for i in range(3)])
+        print([int(x) for x in tf.data.Dataset.range(3)])
+        print(states())
+    """
+    outcome = run_code(code)
+    before, gradient, values, elements, after = map(ast.literal_eval, outcome.stdout.splitlines())
+    names = ["reading", "calls", "functions", "iterators"]
+    assert before == [(name, "waits for its self-check") for name in names], outcome
+    assert after == [(name, "on since its self-check") for name in names], outcome
+    assert gradient == [1.573, 0.84] and elements == [0, 1, 2]
+    assert values == [[0, 0], [0.462, 0.762], [0.924, 1.523]]
+    assert [line for line in outcome.warnings if "batches" not in line] == []
+
+
+def feature(**needs):
+    return Feature(name="thing", purpose="It counts.", without="Count by hand.", needs=needs)
+
+
+def test_a_feature_finds_its_names_once(library, monkeypatch):
+    module = library(SOURCE)
+    thing = feature(third="some_library:third(x)")
+    with private(thing, "count()") as found:
+        assert found.third(2) == 6
+    monkeypatch.delattr(module, "third")
+    assert thing.find().third(2) == 6 and thing.state == "on"
+
+
+@pytest.mark.parametrize("needs", [{"gone": "some_library:gone(x)"}, {"third": "some_library:third(x, y)"}])
+def test_a_feature_without_its_names_is_an_error_of_ours(library, needs):
+    library(SOURCE)
+    thing = feature(**needs)
+    for _ in range(2):
+        with (
+            pytest.raises(XPUError, match=r"count\(\) is not possible.*some_library.*Count by hand\."),
+            private(thing, "count()"),
+        ):
+            pass
+    assert thing.state.startswith("off: ")
+
+
+def test_whatever_a_feature_raises_is_an_error_of_ours(library):
+    library(SOURCE + "\n\ndef fails():\n    raise KeyError('x')\n")
+    thing = feature(fails="some_library:fails()")
+    with pytest.raises(XPUError, match="it failed with KeyError"), private(thing, "count()") as found:
+        found.fails()
+    with pytest.raises(XPUError, match="it failed with KeyError"), private(thing, "count()"):
+        pass
 
 
 def test_the_documents_tables_are_those_of_the_hooks():

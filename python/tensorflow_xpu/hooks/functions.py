@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import SPEED, Patch
-from tensorflow_xpu.hooks.runtime import CALLS
+from tensorflow_xpu.hooks.runtime import CALLS, check_calls
 from tensorflow_xpu.hooks.structures import UnlikeError, dict_maker, tuple_maker
 
 PYTHON = "tensorflow.python."
@@ -313,4 +313,5 @@ HOOK = Patch(
     },
     public="a `tf.function` that keeps what it runs for arguments like the last ones",
     make=_make,
+    check=("call", check_calls),
 )

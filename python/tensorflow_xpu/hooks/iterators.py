@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import SPEED, Patch
+from tensorflow_xpu.hooks.runtime import eager_device
 from tensorflow_xpu.hooks.structures import UnlikeError, dict_maker, tuple_maker
 
 PYTHON = "tensorflow.python."
@@ -103,6 +104,18 @@ def _make(found: SimpleNamespace) -> Mapping[str, Any]:
     return {"next_internal": next_internal, **_optionals(found, elements)}
 
 
+def _check() -> Any:
+    """Elements that are tuples and dicts, the end of a data set, and optional values with and without one."""
+    with eager_device() as tf:
+        data = {"x": [[1.5, 2.0], [3.0, 4.5], [5.0, 6.0]], "y": ([1, 2, 3], ["a", "b", "c"])}
+        dataset = tf.data.Dataset.from_tensor_slices(data).batch(2)
+        found = [tf.nest.map_structure(lambda t: t.numpy().tolist(), element) for element in dataset]
+        iterator = iter(dataset)
+        optionals = [iterator.get_next_as_optional() for _ in range(3)]
+        found += [tf.nest.map_structure(lambda t: t.numpy().tolist(), o.get_value()) for o in optionals[:2]]
+        return [*found, [bool(optional.has_value()) for optional in optionals]]
+
+
 HOOK = Patch(
     name="iterators",
     kind=SPEED,
@@ -142,4 +155,5 @@ HOOK = Patch(
     },
     public="a `tf.data` whose iterators keep what their elements' types say",
     make=_make,
+    check=("next_internal", _check),
 )

@@ -57,7 +57,7 @@ def _make(found: SimpleNamespace) -> Mapping[str, Any]:
 
         return pythonify_logs
 
-    return {name: telling(original) for name, original in vars(found).items() if name != "tensor"}
+    return {name: telling(original) for name, original in vars(found).items() if name not in ("tensor", "caller")}
 
 
 HOOK = Patch(
@@ -65,11 +65,12 @@ HOOK = Patch(
     kind=CORRECTNESS,
     purpose="Keras does not swallow the errors of a device when it reads the loss.",
     without="An error of the device may be lost at the end of an epoch.",
-    # Keras 3.14 and later have the first, 3.8 to 3.13 the third of these.
+    # Keras 3.14 and later have the first, 3.8 to 3.13 the third of these. Each names the callers: the hook would be on
+    # and without effect if one had the function by another name.
     needs=(
         {**FUNCTION, "imported": f"{AFTER_KERAS.partition(':')[0]}:pythonify_logs(logs)"},
         {**FUNCTION, **METHOD},
-        FUNCTION,
+        {**FUNCTION, "caller": "keras.src.trainers.trainer:python_utils[module]"},
         METHOD,
     ),
     after=AFTER_KERAS,

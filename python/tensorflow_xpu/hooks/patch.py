@@ -23,6 +23,7 @@ from typing import Any
 
 from tensorflow_xpu.hooks.after_import import AfterImport
 from tensorflow_xpu.hooks.known import DIGESTS
+from tensorflow_xpu.hooks.trial import Trial
 
 #: A hook without which something would be wrong: it is installed wherever its names are.
 CORRECTNESS = "correctness"
@@ -42,12 +43,17 @@ class UnknownError(Exception):
     """Why a hook cannot be installed here; the text is for people."""
 
 
+class NewSourceError(UnknownError):
+    """A function has a source that the hook was not tested with: a self-check may make up for that."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Need:
     """A private name: ``module:Class.method(self, x, y=)``, or ``module:name[kind]`` for what is no Python function.
 
     A signature has the names of parameters, and ``=`` where there is a default. A kind is the name of a type, ``class``
-    for any class that has this very name, or ``C`` for a function that is not written in Python.
+    for any class that has this very name, or ``C`` for a function that is not written in Python. A name that is
+    ``added`` need not be there, but what it is added to.
     """
 
     path: str
@@ -89,6 +95,8 @@ class Need:
     def find(self) -> Any:
         """The object with the name, if it has the signature or is of the kind."""
         found = self.find_any()
+        if self.kind == "added":
+            return found
         if found is None:
             raise UnknownError(f"{version_of(self.module)} has no {self.path}")
         if self.signature is not None:
@@ -110,12 +118,12 @@ class Need:
         """Raises if it is a Python function, and none of those that the hooks were tested with."""
         if not hasattr(function_of(found), "__code__"):
             if self.path in DIGESTS:
-                raise UnknownError(f"{version_of(self.module)} changed {self.path} (it is no Python function)")
+                raise NewSourceError(f"{version_of(self.module)} changed {self.path} (it is no Python function)")
             return
         function = original_of(function_of(found), self.is_private_to)
         digest = digest_of(source_of(function))
         if digest not in DIGESTS.get(self.path, {}):
-            raise UnknownError(f"{version_of(self.module)} changed {self.path} (its source is {digest})")
+            raise NewSourceError(f"{version_of(self.module)} changed {self.path} (its source is {digest})")
 
 
 # Hooks that have failed and the reasons, of which nothing has been said yet.
@@ -260,6 +268,8 @@ class Patch:
         public: the public interface that would make the hook unnecessary, for docs/internals.md.
         after: ``module:name``: nothing is done before that module has that name.
         unless: says why the hook has nothing to do in this process; empty if it has.
+        check: a speed hook's self-check, which decides where a source is unknown. It is a name among the replacements,
+            whose first call runs the check, and a program. Its results have to be the same with and without the hook.
     """
 
     name: str
@@ -273,6 +283,7 @@ class Patch:
     public: str = ""
     after: str = ""
     unless: Callable[[], str] = lambda: ""
+    check: tuple[str, Callable[[], Any]] | None = None
 
     state: str = dataclasses.field(default="not started", init=False)
     _replaced: list[tuple[Any, str, Any, Any]] = dataclasses.field(default_factory=list, init=False)
@@ -280,7 +291,7 @@ class Patch:
     @property
     def is_on(self) -> bool:
         """True if it is installed."""
-        return self.state == "on"
+        return self.state == "on" or self.state.startswith("on since ")
 
     def variants(self) -> Sequence[Mapping[str, str]]:
         """The tables of needs, one of which has to fit."""
@@ -310,33 +321,64 @@ class Patch:
         with _LOCK, self.contained():
             if self.is_on:
                 return
-            found = self._resolve()
+            found, unknown = self._resolve()
             replacements = self.make(SimpleNamespace(**{name: value for name, (_, value) in found.items()}))
+            if unknown:
+                replacements = self._on_trial(unknown, found, replacements)
             for name, replacement in replacements.items():
                 self._replace(found[name][0], replacement)
-            self.state = "on"
+            self.state = f"waits for its self-check: {unknown}" if unknown else "on"
 
-    def _resolve(self) -> dict[str, tuple[Need, Any]]:
-        """The objects of the first table of needs that fits."""
+    def _resolve(self) -> tuple[dict[str, tuple[Need, Any]], str]:
+        """The objects of the first table of needs that fits, and what of their sources is unknown; "" if nothing is."""
         reasons = []
         for variant in self.variants():
+            unknown = ""
             try:
                 found = {name: (need, need.find()) for name, need in _parsed(variant)}
-                if self.kind == SPEED:
-                    for need, value in found.values():
+                relied_on = [(need, need.find()) for need in map(Need.parse, self.relies)]
+                for need, value in [*found.values(), *relied_on] if self.kind == SPEED else ():
+                    try:
                         need.require_known_source(value)
-                    for need in map(Need.parse, self.relies):
-                        need.require_known_source(need.find())
+                    except NewSourceError as error:
+                        if self.check is None:
+                            raise
+                        unknown = unknown or str(error)
             except UnknownError as error:
                 reasons.append(str(error))
             else:
-                return found
+                return found, unknown
         raise UnknownError(reasons[0])
+
+    def _on_trial(
+        self, unknown: str, found: Mapping[str, tuple[Need, Any]], replacements: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """The functions that stand in the replacements' place until the self-check has been."""
+        assert self.check is not None, "_resolve() has seen that there is one"
+        for need in (found[name][0] for name in replacements):
+            if need.names[-1] not in vars(need.owner()):  # it has moved to a base class
+                raise UnknownError(f"{version_of(need.module)} has no {need.path} of its own")
+
+        def decide(wrong: str) -> bool:
+            with _LOCK, self.contained():
+                if not self.state.startswith("waits "):  # it has failed meanwhile, or somebody has taken it out
+                    return False
+                if wrong:
+                    raise UnknownError(f"{unknown}, and {wrong}")
+                if not self.uninstall():
+                    raise UnknownError(f"another library has replaced what {self.name} replaces, before its self-check")
+                for name, replacement in replacements.items():
+                    self._replace(found[name][0], replacement)
+                self.state = f"on since its self-check: {unknown}"
+            return self.is_on
+
+        originals = {name: found[name][1] for name in replacements}
+        return Trial(self.check[1], originals, replacements, self.check[0], decide).functions()
 
     def _replace(self, need: Need, replacement: Any) -> None:
         owner, name = need.owner(), need.names[-1]
         before = vars(owner).get(name, _ABSENT)
-        if callable(replacement):
+        if callable(replacement) and need.kind != "added":
             original = getattr(owner, name)
             for attribute in ("__doc__", "__module__", "__name__", "__qualname__"):
                 setattr(replacement, attribute, getattr(original, attribute))

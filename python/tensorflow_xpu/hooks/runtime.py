@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import pathlib
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import UnknownError
+from tensorflow_xpu.hooks.trial import NotNowError
 
 
 class Devices:
@@ -50,6 +53,42 @@ def native() -> Any:
     if not module.connect_core(str(folder / "lib" / f"libtensorflow_xpu_core_{minor}.so")):
         raise UnknownError("the native module does not find its core")
     return module
+
+
+@contextlib.contextmanager
+def eager_device() -> Iterator[Any]:
+    """Around the program of a self-check: TensorFlow, whose eager ops in the block run on the first device.
+
+    Raises:
+        NotNowError: in a graph, or in the scope of a strategy.
+    """
+    tensorflow = sys.modules["tensorflow"]
+    if not tensorflow.executing_eagerly() or tensorflow.distribute.has_strategy():
+        raise NotNowError
+    with tensorflow.init_scope(), tensorflow.device(f"/{Devices.type}:0"):
+        yield tensorflow
+
+
+def check_calls() -> Any:
+    """The program of the hooks that call functions: structures, a variable, two shapes, and functions in functions."""
+    with eager_device() as tf:
+        variable = tf.Variable(2.0, trainable=False)
+
+        def step(x: Any, scale: Any, more: Any) -> Any:
+            variable.assign_add(scale)
+            return {"y": tf.tanh(x) * variable, "z": [x + scale, (variable * 2,)], "n": more["n"] + 1}
+
+        function = tf.function(step, autograph=False)
+        inner = tf.function(lambda x, i: tf.gather(tf.tanh(x), i), autograph=False)
+        outer = tf.function(lambda x, i: inner(x, i) + inner(x, i + 1), autograph=False)
+        found: list[Any] = []
+        for size in (3, 3, 3, 2, 2, 3):
+            x = tf.range(size, dtype=tf.float32) / 4
+            given = function(x, tf.constant(0.5), {"n": tf.constant([size, len(found)])})
+            found.append([value.numpy().tolist() for value in tf.nest.flatten(given)])
+        x = tf.constant([1.0, 2.0, 3.0])
+        found += [float(outer(x, tf.constant(i))) for i in (1, 0, 1, 0)]
+        return [*found, float(variable)]
 
 
 # The last of Keras's modules that the hooks are about: when its class is there, all of them are.
