@@ -97,7 +97,7 @@ def paragraphs(lines: Sequence[str], begin: int) -> Iterator[tuple[int, str]]:
             yield from ((number, cell.strip()) for cell in cells)
         elif line.strip():
             if not gathered:
-                first, indented = number, None if field else apart or item is not None
+                first, indented = number, None if field and not apart else apart or item is not None
             gathered.append(_ITEM.sub("", line).strip())
 
 

@@ -13,8 +13,9 @@ inline constexpr char kOp[] = "_XpuCluster";
 //   host, uploaded, device:       types of the arguments in host memory, of those there that members read on the
 //                                 device, and of those in device memory
 //   resources:                    how many variables follow as arguments
-//   host_results, fetched, device_results: types of what it gives: values that are in host memory, values on the
-//                                 device that are read in host memory, and the others
+//   host_results:                 types of its values in host memory
+//   fetched:                      types of its values on the device that are read in host memory
+//   device_results:               types of its other values
 //   members:                      a GraphDef, serialized: nodes in an order that may run; their inputs are written as
 //                                 members.h says, arguments being numbered through
 //   results:                      what it gives: values as in a node's inputs, in the order above

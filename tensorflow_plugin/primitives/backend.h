@@ -1,5 +1,5 @@
-// What a vendor implements: a Backend that makes Devices; a Device has memory, streams, events, timers and one
-// Launch per primitive. Nothing here knows TensorFlow.
+// The interface that a vendor implements: a Backend that makes Devices. A Device has memory, streams, events, timers
+// and one Launch per primitive. Nothing here knows TensorFlow.
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_BACKEND_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_BACKEND_H_
 
@@ -53,12 +53,12 @@ class Stream {
   virtual Status Memset(void* device_dst, uint8_t value, size_t size) = 0;
   virtual Status MemsetU32(void* device_dst, uint32_t value, size_t size) = 0;
 
-  // As CopyHostToDevice, but the host's memory may be written and freed when it returns: what cannot be copied at once
-  // is kept until its turn comes.
+  // As CopyHostToDevice, but the host's memory may be written and freed when it returns. Bytes that cannot be copied at
+  // once are kept until their turn comes.
   virtual Status Write(void* device_dst, const void* host_src, size_t size);
 
-  // Copies to the host what lies there when all has run that was enqueued so far and may write there, and returns when
-  // that has happened. What else is queued, a stream that knows what its commands write need not wait for.
+  // Copies bytes to the host once all commands that were enqueued so far and may write them have run, and then returns.
+  // A stream that knows the memory that its commands write need not wait for other queued commands.
   virtual Status Read(void* host_dst, const void* device_src, size_t size);
 
   // True when nothing is queued or running.
@@ -120,8 +120,8 @@ struct Args {
   // is none, Launch takes it from `workspace_source`; it must stay until the command has run.
   void* workspace = nullptr;
   WorkspaceSource* workspace_source = nullptr;
-  // If set, Launch returns when the command has run, and a failure that depends on data (a bad index, a division by
-  // zero) is written here instead of to the stream.
+  // If set, Launch returns when the command has run. A failure that depends on data (a bad index, a division by zero)
+  // is then written here instead of to the stream.
   Status* status = nullptr;
   // With `status`: what makes the op's error of it, for a device that records the command to run it later. If there is
   // none, the op does not leave it at that.
@@ -131,12 +131,12 @@ struct Args {
 // Those of a list's command, buffer i of the list lying at addresses[i].
 Args ArgsOf(const commands::Command& command, char* const* addresses);
 
-// What a backend can do, asked with whole descriptors. Answers never change, and any thread may ask.
+// The abilities of a backend, asked with whole descriptors. Answers never change, and any thread may ask.
 class Capabilities {
  public:
   virtual ~Capabilities() = default;
 
-  // Whether commands of this descriptor run. A descriptor may leave its extents open (see kAny): then, whether all do
+  // True if commands of this descriptor run. A descriptor may leave its extents open (see kAny): then, whether all do
   // whose extents are filled in. Only what makes sense is asked: what check.h's IsDefined denies, nobody launches.
 #define XPU_SUPPORTS(name) \
   virtual bool Supports(const name##Desc&) const { return false; }
@@ -158,12 +158,12 @@ class Executable {
  public:
   virtual ~Executable() = default;
   // Enqueues the list on one of the device's streams and returns: what the commands do is what they would do enqueued
-  // one by one. Buffer i lies at addresses[i]. What belongs to the list stays until it has run, even without the
-  // executable, and so does `kept`: what it reads in the host's memory.
-  // If some commands are awaited (Command::is_awaited), it returns when the last of those has run. One that fails is
-  // the last: its failure is returned, `failed` says which it is, and no command runs that stands behind it, but for
-  // such as ran at its side because neither touches what the other writes. The same holds for a command that cannot be
-  // enqueued. The failure of any other command behind those is the stream's, and keeps none from running.
+  // one by one. Buffer i lies at addresses[i]. The parts of the list stay until it has run, even without the
+  // executable. So does `kept`: the host memory that it reads. If some commands are awaited (Command::is_awaited), it
+  // returns when the last of those has run. A command that fails is the last: its failure is returned, and `failed`
+  // says which it is. No later command runs, except those that ran at its side because neither touches what the other
+  // writes. The same holds for a command that cannot be enqueued. The failure of any other command behind those is the
+  // stream's, and keeps none from running.
   virtual Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const = 0;
 };
 
@@ -176,8 +176,8 @@ class Device {
   // Device memory, 256-byte aligned; nullptr when there is not enough. It may wait as Deallocate does.
   virtual void* Allocate(size_t size) = 0;
   // Takes memory back; null is permitted. Commands that use the memory may still be queued or running. The caller
-  // enqueues no further ones. Those commands find their data there and never reach memory outside of their device: the
-  // backend waits for all that is enqueued, or keeps the memory until they have run. It may give the memory out again
+  // enqueues no further ones. Those commands find their data there and never reach memory outside of their device. The
+  // backend waits for all enqueued commands, or keeps the memory until they have run. It may give the memory out again
   // at once. Callers enqueue the next owner's commands so that they run after all that was enqueued before.
   virtual void Deallocate(void* address) = 0;
   // Host memory suited to copies, 256-byte aligned.
@@ -189,14 +189,14 @@ class Device {
   virtual void MemoryUsage(int64_t* free_bytes, int64_t* total_bytes) const = 0;
 
   // Where streams compete for the machine, those of a lower priority number go first, as far as the backend can grant
-  // it; 0 is the usual one.
+  // it. The usual number is 0.
   virtual std::unique_ptr<Stream> CreateStream(int priority) = 0;
   std::unique_ptr<Stream> CreateStream() { return CreateStream(0); }
   virtual std::unique_ptr<Event> CreateEvent() = 0;
   virtual std::unique_ptr<Timer> CreateTimer() = 0;
   // Blocks until every stream is empty.
   virtual void Synchronize() = 0;
-  // Whether a process that was forked from one with this device can use it (fork.h). There it has what it had.
+  // True if a process that was forked from one with this device can use it (fork.h). There it has what it had.
   virtual bool SurvivesFork() const { return false; }
 
   // At least what the backend's capabilities say.
@@ -207,15 +207,15 @@ class Device {
   }
 
   // Enqueues a primitive on one of this device's streams and returns (but see Args::status). The descriptor is copied.
-  // Fails at once with InvalidArgument for a descriptor that makes no sense (check.h), for a null address where there
-  // are elements and for a missing workspace, and with Unimplemented for what Supports denies; a descriptor with empty
-  // extents is a no-op that succeeds.
+  // Fails at once with InvalidArgument for a descriptor that makes no sense (check.h), and for a missing workspace. It
+  // does so, too, for a null address where there are elements. It fails with Unimplemented for descriptors that
+  // Supports denies. A descriptor with empty extents is a no-op that succeeds.
 #define XPU_LAUNCH(name) Status Launch(Stream& stream, const name##Desc& desc, const Args& args);
   XPU_PRIMITIVES(XPU_LAUNCH)
 #undef XPU_LAUNCH
 
-  // What a backend writes: Launch of a descriptor that it supports, that has been checked and has something to do. To
-  // be called by Launch, and by a device around this one.
+  // The part that a backend writes: Launch of a descriptor that it supports, that has been checked and has something to
+  // do. To be called by Launch, and by a device around this one.
 #define XPU_ENQUEUE(name) \
   virtual Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint);
   XPU_PRIMITIVES(XPU_ENQUEUE)
@@ -269,28 +269,29 @@ class Backend {
   // The devices this machine offers under these options; 0 is no error.
   virtual int DeviceCount(const BackendOptions& options) const = 0;
   virtual Status CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const = 0;
-  // What such a device's info() would say.
+  // The info() of such a device.
   virtual Status Describe(int ordinal, const BackendOptions& options, DeviceInfo* info) const = 0;
   // Bytes of memory there are for all devices together, for limits that name a share of it; 0: not known.
   virtual int64_t TotalMemory() const { return 0; }
 
-  // What every device of this backend supports, askable before one is created (kernels register at load).
+  // The capabilities of every device of this backend, askable before one is created (kernels register at load).
   virtual const Capabilities& capabilities() const = 0;
   template <typename Desc>
   bool Supports(const Desc& desc) const {
     return capabilities().Supports(desc);
   }
 
-  // Whether the host may read and write what lies at the address of some tensor: true of host memory, and of device
+  // True if the host may read and write at the address of some tensor. That holds for host memory, and for device
   // memory that the host sees at the same address.
   virtual bool HostCanAddress(const void* address, const BackendOptions& options) const = 0;
-  // Whether that is so for all memory of all devices, which then work on host memory just as well.
+  // True if that is so for all memory of all devices, which then work on host memory just as well.
   virtual bool SharesHostMemory(const BackendOptions&) const { return false; }
 
-  // A device without memory of its own whose commands run before Launch returns, on host addresses, on the calling
-  // thread and those that help it (`threads` in all; 0: as many as this process may use processors): for tensors that
-  // TensorFlow keeps in host memory (int32, by its convention). Any number of threads may launch on one of its streams;
-  // their failures are told apart by Args::status. nullptr: this backend has none, another's will do.
+  // A device without memory of its own, for tensors that TensorFlow keeps in host memory (int32, by its convention).
+  // Its commands run before Launch returns, on host addresses, on the calling thread and those that help it. There are
+  // `threads` of these in all; 0 stands for as many as this process may use processors. Any number of threads may
+  // launch on one of its streams; their failures are told apart by Args::status. If it is nullptr, this backend has
+  // none, and another's will do.
   virtual std::unique_ptr<Device> NewHostExecutor(int /*threads*/) const { return nullptr; }
 };
 

@@ -1,5 +1,5 @@
-// What a descriptor must pass before a backend sees it, and what its command then touches. Device::Launch asks both, so
-// that a kernel may rely on them and none checks again.
+// The conditions that a descriptor must meet before a backend sees it, and the memory that its command then touches.
+// Device::Launch asks both, so that a kernel may rely on them and none checks again.
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_H_
 
@@ -11,7 +11,7 @@
 
 namespace xpu {
 
-// What a command touches at one address of Args.
+// The memory that a command touches at one address of Args.
 struct Operand {
   DType type;            // of the elements; kInvalid where only their size matters
   int64_t element_size;  // in bytes
@@ -43,9 +43,9 @@ struct Footprint {
 
 // For every primitive:
 //
-// Check refuses with InvalidArgument what a kernel could only crash on: a missing program, strides of another rank than
-// the shape, negative extents, more elements or bytes than 64 bits count, steps of 0; and with Unimplemented what
-// IsDefined denies. Otherwise it fills in the footprint.
+// Check refuses with InvalidArgument whatever would crash a kernel. That is a missing program, strides of another rank
+// than the shape, negative extents, or steps of 0. So are more elements or bytes than 64 bits count. It refuses with
+// Unimplemented whatever IsDefined denies. Otherwise it fills in the footprint.
 //
 // IsDefined: whether the vocabulary gives the descriptor's kind on its types a meaning (a maximum of complex numbers
 // has none). It looks at no extent.
@@ -78,7 +78,7 @@ constexpr bool IsDefined(ScatterKind kind, DType type) {
   return !(IsComplex(type) && (kind == ScatterKind::kMin || kind == ScatterKind::kMax));
 }
 
-// What the source of a reduction yields, and what is stored.
+// The type of a reduction's source, and the type that is stored.
 inline DType SourceType(const ReduceDesc& desc) { return desc.source.program->output_type(0); }
 inline bool IsArgKind(ReduceKind kind) { return kind == ReduceKind::kArgMax || kind == ReduceKind::kArgMin; }
 inline DType ResultType(const ReduceDesc& desc) { return IsArgKind(desc.kind) ? desc.index_type : SourceType(desc); }
@@ -89,17 +89,17 @@ ConvolutionDesc PackingOf(ConvolutionDesc desc);
 inline DType TypeOfB(const MatMulDesc& desc) { return desc.b_type == DType::kInvalid ? desc.type : desc.b_type; }
 inline DType TypeOfC(const MatMulDesc& desc) { return desc.c_type == DType::kInvalid ? desc.type : desc.c_type; }
 
-// Whether the operands and the result are of more than one type.
+// True if the operands and the result are of more than one type.
 inline bool IsMixed(const MatMulDesc& desc) { return TypeOfB(desc) != desc.type || TypeOfC(desc) != desc.type; }
 inline bool IsMixed(const ConvolutionDesc&) { return false; }
 
-// Whether an epilogue's first output may be of type `output` where the result, of type `c`, would lie.
+// True if an epilogue's first output may be of type `output` where the result, of type `c`, would lie.
 template <typename Desc>
 bool MayReplaceResult(const Desc& desc, DType c, DType output) {
   return output == c || (IsMixed(desc) && SizeOf(output) == SizeOf(c));
 }
 
-// Of a MatMulDesc or ConvolutionDesc.
+// For a MatMulDesc or ConvolutionDesc.
 template <typename Desc>
 bool HasEpilogue(const Desc& desc) {
   return desc.epilogue.program != nullptr;

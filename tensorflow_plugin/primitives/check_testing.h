@@ -1,4 +1,4 @@
-// What the tests of checks ask of a descriptor.
+// The questions of the tests of checks to a descriptor.
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_TESTING_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_TESTING_H_
 

@@ -1,4 +1,4 @@
-// What the checks of descriptors (check_*.cc) are written in.
+// The tools with which the checks of descriptors (check_*.cc) are written.
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_CHECKING_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_CHECKING_H_
 
@@ -10,8 +10,8 @@
 
 namespace xpu::checking {
 
-// An operand in the making: axis by axis, then an entry of the footprint. What is wrong on the way is told at the end,
-// out of line: every command comes through here, some of which take no longer than a few of these lines.
+// An operand in the making: axis by axis, then an entry of the footprint. A mistake on the way is told at the end, out
+// of line. Every command comes through here, and some take no longer than a few of these lines.
 class View {
  public:
   explicit View(const char* what) : what_(what) {}

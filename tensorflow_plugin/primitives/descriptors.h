@@ -3,12 +3,13 @@
 // A new primitive is a descriptor here and a name in XPU_PRIMITIVES, its functions in check*.cc, its definition in the
 // reference backend, and tests (CONTRIBUTING.md).
 //
-// ForEachExtent calls visit(field) for each extent, stride, offset, step or count of a descriptor, an int64_t or a
-// Dims, and for the set of axes of a reduction, a uint32_t. What needs all of them needs no other list.
+// ForEachExtent calls visit(field) for each extent, stride, offset, step or count of a descriptor, which is an int64_t
+// or a Dims. It also calls it for the set of axes of a reduction, a uint32_t. Code that needs all of them needs no
+// other list.
 //
 // Conventions. Extents and strides count elements. Dense means row-major without gaps. `in` and `out` below name
-// the entries of Args (backend.h) in order. Inputs and outputs may not overlap, except that an elementwise output
-// may be exactly one of its dense inputs of the same element size, and where a comment says "in place".
+// the entries of Args (backend.h) in order. Inputs and outputs may not overlap, with two exceptions. An elementwise
+// output may be exactly one of its dense inputs of the same element size. The other is where a comment says "in place".
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_DESCRIPTORS_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_DESCRIPTORS_H_
 
@@ -73,17 +74,18 @@ struct ReduceDesc {
   }
 };
 
-// c[b] = op(a[b]) * op(b[b]) for every b of `batch`. Matrices are row-major; lda, ldb and ldc are the elements from
-// one stored row to the next (0: dense, that is k or m, n or k, and n), batches are strided (0 broadcasts a or b).
+// c[b] = op(a[b]) * op(b[b]) for every b of `batch`. Matrices are row-major, and batches are strided (0 broadcasts a or
+// b). The elements from one stored row to the next are lda, ldb and ldc. With 0 they are dense, that is k or m, n or k,
+// and n.
 //   in:  a [m,k] (or [k,m] if transpose_a), b [k,n] (or [n,k] if transpose_b), the epilogue's inputs but its first
 //   out: c [batch..., m, n]; dense if c_batch_strides is empty; zeros when k is 0; or the epilogue's outputs
 // half and bfloat16 accumulate in float; integers wrap.
 //
-// All three are of `type`, or a and b are each of int8 or uint8 and c is of int32: then b_type and c_type are set.
+// All three are of `type`. Or a and b are each of int8 or uint8 and c is of int32: then b_type and c_type are set.
 //
 // An epilogue is a program over c, which is dense then, element by element in row-major order, whatever the epilogue's
-// shape. Its first input is the element, rounded to c's type; in_strides[0] means nothing. Its first output is of
-// c's type, too, or after a product of more than one type of one of the same size; all of them are dense. It cannot
+// shape. Its first input is the element, rounded to c's type; in_strides[0] means nothing. Its first output is of c's
+// type, too; after a product of more than one type it may be one of the same size. All of them are dense. It cannot
 // fail.
 struct MatMulDesc {
   DType type = DType::kFloat;
@@ -110,16 +112,16 @@ enum class Direction : uint8_t { kForward, kDataGradient, kFilterGradient, kPack
 enum class ChannelOrder : uint8_t { kLast, kFirst };
 
 // N-D convolution (cross-correlation) of 1 to 3 spatial dimensions, and its gradients.
-// The filter is dense [spatial..., in_channels / groups, out_channels], as TensorFlow keeps it; a depthwise
-// convolution is groups == in_channels. input/output extents are those of the forward pass in every direction.
+// The filter is dense [spatial..., in_channels / groups, out_channels], as TensorFlow keeps it; a depthwise convolution
+// is groups == in_channels. The extents of input and output are those of the forward pass in every direction.
 //   kForward:        in: x, filter   out: y
 //   kDataGradient:   in: filter, dy  out: dx
 //   kFilterGradient: in: x, dy       out: dfilter
 //   kPackFilter:         in: filter      out: packed_filter_bytes bytes
-// What is laid out is the filter, as the backend's forward convolution reads it best; Capabilities::PackedFilterBytes
-// says how many bytes, by the descriptor of that. With these as its third input a forward convolution computes the
-// same. An epilogue is as a product's: a program over what is out, which it takes the place of. Its other inputs come
-// behind.
+// The filter is laid out as the backend's forward convolution reads it best. Capabilities::PackedFilterBytes says how
+// many bytes that takes, by the descriptor of that convolution. With these as its third input a forward convolution
+// computes the same. An epilogue is as a product's: a program over what is out, which it takes the place of. Its other
+// inputs come behind.
 struct ConvolutionDesc {
   static constexpr int kMaxSpatial = 3;
   Direction direction = Direction::kForward;
@@ -178,8 +180,8 @@ struct PoolDesc {
 // Statistics and parameters are float [channels]; x, y and their gradients are `type`.
 //   forward, training:  in: x, scale, offset, running_mean, running_variance
 //                       out: y, new_mean, new_variance, saved_mean, saved_variance
-//        new_* = running * (1 - factor) + batch statistic * factor (the batch statistic alone for factor 1, when
-//        running_* may be empty, the variance with Bessel's correction n/(n-1)); saved_* = the batch mean and the
+//        new_* = `running * (1 - factor) + batch statistic * factor`, the variance with Bessel's correction n/(n-1).
+//        For factor 1 it is the batch statistic alone, and running_* may be empty. saved_* = the batch mean and the
 //        uncorrected batch variance
 //   forward, inference: in: the same, normalised with running_*; out: y alone
 //   gradient, training:  in: dy, x, scale, saved_mean, saved_variance   out: dx, dscale, doffset
@@ -262,8 +264,8 @@ enum class ScatterKind : uint8_t { kUpdate, kAdd, kSub, kMul, kDiv, kMin, kMax }
 // buffer[index(j), :] op= updates[j, :], in the order of j for duplicate indices. In place on out.
 //   in:  indices dense [num_indices, depth] of index_type, updates dense [num_indices, inner]
 //   out: buffer dense [dims..., inner]
-// An index out of range fails the command with InvalidArgument and leaves its row out; with skip_negative,
-// negative ones are passed over in silence (segment ids).
+// An index out of range fails the command with InvalidArgument and leaves its row out. With skip_negative, negative
+// ones are passed over in silence (segment ids).
 struct ScatterDesc {
   ScatterKind kind = ScatterKind::kUpdate;
   DType type = DType::kFloat;
@@ -303,8 +305,8 @@ enum class RandomStart : uint8_t { kHere, kCounterGiven, kGiven };
 //   in:  kHere: nothing   kCounterGiven: counter   kGiven: key, counter; uint64 [1] and [2] (low, high)
 //        and kGamma: alpha   kBoundedNormal: mean, deviation, low, high; dense [parameters] of `type`
 //   out: dense, n elements of `type`; of these two kinds [n / parameters, parameters]
-// kBoundedNormal fails with InvalidArgument where the deviation is not positive, low not below high, or neither finite;
-// its exact numbers are those that TensorFlow makes on one thread.
+// kBoundedNormal fails with InvalidArgument where the deviation is not positive, low not below high, or neither finite.
+// Its exact numbers are those that TensorFlow makes on one thread.
 struct RandomDesc {
   RandomKind kind = RandomKind::kUniform;
   DType type = DType::kFloat;
@@ -344,8 +346,9 @@ struct CompactDesc {
 
 enum class ScanKind : uint8_t { kSum, kProd, kLogSumExp };
 
-// Running totals along the middle axis of [outer, n, inner]: element i is the total of the elements up to i, from the
-// far end where `reverse`; without the element itself where `exclusive` (the first is then 0, 1 or minus infinity).
+// Running totals along the middle axis of [outer, n, inner]. Element i is the total of the elements up to i, from the
+// far end where `reverse`. Where `exclusive`, it leaves out the element itself (the first is then 0, 1 or minus
+// infinity).
 //   in: x dense, of `type`   out: dense
 // half and bfloat16 accumulate in float. kLogSumExp is the logarithm of the sum of exponentials, of floating types.
 struct ScanDesc {
@@ -393,8 +396,8 @@ struct SearchDesc {
 // Numbers the distinct rows of [n, inner] in the order in which they first appear. Floats are compared as numbers, and
 // a NaN is like no other.
 //   in:  x dense, of `type`
-//   out: the number of each row, dense [n] of index_type; where each number first appears, dense [n] int64, of which
-//        what is beyond the count is -1; the count, int64 [1]
+//   out: the number of each row, dense [n] of index_type; the place where each number first appears, dense [n] int64;
+//        the count, int64 [1]. Places beyond the count are -1
 struct UniqueDesc {
   DType type = DType::kFloat;
   DType index_type = DType::kInt32;
@@ -408,7 +411,7 @@ struct UniqueDesc {
 
 enum class SampleKind : uint8_t { kNearest, kBilinear };
 
-// What lies outside of an image, when a point or one of the four pixels around it does.
+// The value outside of an image, when a point or one of the four pixels around it lies there.
 enum class Outside : uint8_t {
   kEdge,    // the pixel is the nearest one inside
   kFill,    // a point beyond the centres of the outermost pixels, or at NaN, gives the fill value
@@ -428,8 +431,8 @@ enum class SampleDirection : uint8_t { kForward, kImageGradient, kPointGradient 
 // `numbered`: image numbers are int32 [batch]; one out of range fails the command with InvalidArgument, and its
 // elements are the fill value or nothing. Otherwise that input is nothing, and image b is meant.
 //
-// Interpolation is along x, then along y, in float whatever the types: a + (b - a) t, or with kPixels (1 - t) a + t b,
-// each operation rounded by itself, so that whole results are the same everywhere, and the fill value is one of the
+// Interpolation is along x, then along y, in float whatever the types: a + (b - a) t, or with kPixels (1 - t) a + t b.
+// Each operation is rounded by itself, so that whole results are the same everywhere. The fill value is one of the
 // result's type. An integer result loses its fraction. Gradients of images are summed in their type, those of half and
 // bfloat16 in float.
 struct SampleDesc {
@@ -492,8 +495,8 @@ struct FftDesc {
   }
 };
 
-// Greedy suppression of what overlaps: candidate i of n is kept unless an earlier one that is kept overlaps it by more
-// than the threshold, and until `most` are.
+// Greedy suppression of overlapping candidates. Candidate i of n is kept unless an earlier one that is kept overlaps it
+// by more than the threshold, and until `most` are.
 //   in:  boxes dense [n, 4] float (two opposite corners), or with `pairs` the overlaps themselves, dense [n, n] float
 //   out: kept, dense [n] bool
 // The overlap of boxes is that of their areas: intersection over union; 0 where an area is not positive.

@@ -1,4 +1,4 @@
-// What a device is called in messages and profiles: its type to TensorFlow, and its number.
+// The name of a device in messages and profiles: its type to TensorFlow, and its number.
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_DEVICE_NAME_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_DEVICE_NAME_H_
 

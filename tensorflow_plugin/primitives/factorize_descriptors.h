@@ -41,10 +41,9 @@ enum class SolveKind : uint8_t { kGeneral, kLower, kUpper, kTridiagonal };
 //   in:  a, b dense [batch, n, columns]   out: x dense [batch, n, columns]
 //   kGeneral:        a dense [batch, n, n], by LU with partial pivoting; fails as a `regular` kLu does
 //   kLower, kUpper:  reads that triangle of a [batch, n, n] alone, and divides by its diagonal whatever that is
-//   kTridiagonal:    a dense [batch, 3, n]: superdiagonal, diagonal, subdiagonal, of which the first one's last element
-//                    and the last one's first are not read; `pivoting`: partial, else none; not adjoint. x is NaN
-//                    where a pivot is 0, unless `perturb`, with pivoting, makes those that are too small to divide by a
-//                    little larger
+//   kTridiagonal:    a dense [batch, 3, n]: superdiagonal, diagonal, subdiagonal. The first one's last element and the
+//                    last one's first are not read. `pivoting`: partial, else none; not adjoint. x is NaN where a pivot
+//                    is 0. `perturb`, with pivoting, makes pivots a little larger that are too small to divide by
 struct SolveDesc {
   SolveKind kind = SolveKind::kGeneral;
   DType type = DType::kFloat;

@@ -4,7 +4,7 @@
 
 namespace xpu {
 
-// Whether matmuls and convolutions of float32 may round their inputs to TF32, which has 10 bits of mantissa. False
+// True if matmuls and convolutions of float32 may round their inputs to TF32, which has 10 bits of mantissa. False
 // until SetTf32Query.
 bool AllowsTf32();
 

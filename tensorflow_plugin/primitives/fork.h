@@ -1,8 +1,8 @@
 // How the plugin comes through a fork.
 //
-// Of all threads the child has the one that forked. So before a fork whatever runs here comes to a point where its data
-// is whole, and stops; and no lock is held, since nobody would give it back in the child. There all of it begins anew,
-// with threads of its own, and with what was queued. In the parent it goes on.
+// A child has only one of the threads: the one that forked. So before a fork all work here comes to a point where its
+// data is whole, and stops. No lock is held then, since nobody would give it back in the child. There all of it begins
+// anew, with threads of its own, and with what was queued. In the parent it goes on.
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_FORK_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_FORK_H_
 
@@ -10,7 +10,7 @@
 
 namespace xpu {
 
-// A lock that whoever forks takes before.
+// A lock that the forking thread takes before.
 class ForkLock {
  public:
   virtual bool TryToTake() = 0;
@@ -37,7 +37,7 @@ class Mutex final : public std::mutex, private ForkLock {
   void Renew() override;
 };
 
-// What runs on threads of its own.
+// An object that runs threads of its own.
 class ForkParticipant {
  public:
   // Before a fork; perhaps several times. From now on nothing begins.
@@ -62,7 +62,7 @@ class ForkParticipant {
   void Unregister();
 };
 
-// Of the last fork that this process comes from: whether all participants had stopped. If not, none was restarted.
+// True if all participants had stopped at the last fork that this process comes from. If not, none was restarted.
 bool AllStoppedForFork();
 
 }  // namespace xpu

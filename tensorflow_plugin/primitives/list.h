@@ -33,7 +33,7 @@ struct Upload {  // from the host; the bytes belong to the list
 struct CopyFromHost {  // in[0], in the host's memory, to out[0]
   size_t bytes = 0;
 };
-struct CopyToHost {  // in[0] to out[0], in the host's memory; whoever runs the list waits for it
+struct CopyToHost {  // in[0] to out[0], in the host's memory; the thread that runs the list waits for it
   size_t bytes = 0;
 };
 
@@ -54,7 +54,7 @@ struct BufferSlice {
 
 struct Buffer {
   enum class Kind : uint8_t {
-    kInput,     // by whoever runs the list: an input, or the value of a variable
+    kInput,     // by the code that runs the list: an input, or the value of a variable
     kOnHost,    // the same, in the host's memory: CopyFromHost and CopyToHost alone touch it
     kFixed,     // at `address` on the device, which outlives the list
     kComputed,  // by the list's commands, of which some write it before any reads it
@@ -64,8 +64,8 @@ struct Buffer {
   const void* address = nullptr;  // of a fixed one
 };
 
-// What a command that fails on data failed with, in the words of its op: `failure` is the command's, `indices` are
-// those that it read, if it has any (IndicesOf).
+// The failure of a command, in the words of its op. `failure` is the command's own, and `indices` are those that it
+// read, if it has any (IndicesOf).
 using DescribeError = std::function<Status(const Status& failure, const std::vector<int64_t>& indices)>;
 
 struct Command {
@@ -80,7 +80,7 @@ struct Command {
   bool follows_updates = true;
 
   bool may_fail() const { return explain != nullptr; }
-  // Whoever runs the list waits until it has run.
+  // The thread that runs the list waits until it has run.
   bool is_awaited() const { return may_fail() || std::holds_alternative<CopyToHost>(desc); }
 };
 
@@ -109,8 +109,7 @@ struct List {
   std::vector<int> live_out;
 };
 
-// Where the buffers that a list computes for itself lie in one block of memory: those that are not needed at the same
-// time share it.
+// The places of a list's own buffers in one block of memory. Buffers that are not needed at the same time share memory.
 struct MemoryPlan {
   int64_t bytes = 0;             // of the block
   std::vector<int64_t> offsets;  // by buffer; kElsewhere for those that are given, fixed, live out or never touched

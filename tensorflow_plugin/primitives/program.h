@@ -1,9 +1,9 @@
 // Elementwise programs: a short list of typed instructions over virtual registers, in single-assignment form.
 //
-// One mechanism serves every unary, binary, comparison, cast, select and activation op, the optimizer updates,
-// and every fused chain of them: a single op is a program of one instruction. Programs are built once, interned
-// for the life of the process and shared by pointer, so that launching one copies nothing and a backend may
-// keep what it compiled from one in a table keyed by the pointer.
+// One mechanism serves every unary, binary, comparison, cast, select and activation op, the optimizer updates, and
+// every fused chain of them. A single op is a program of one instruction. Programs are built once, interned for the
+// life of the process and shared by pointer. So launching one copies nothing, and a backend may keep a program in
+// compiled form in a table keyed by the pointer.
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_PROGRAM_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_PROGRAM_H_
 
@@ -19,7 +19,7 @@ namespace xpu {
 // Operand type classes, for the table below.
 enum TypeClass : uint8_t { kF = 1, kI = 2, kU = 4, kB = 8, kC = 16 };
 
-// What an instruction yields, given operand type T.
+// The type of an instruction's result, given operand type T.
 enum class ResultRule : uint8_t {
   kSame,  // T
   kBool,  // bool
@@ -27,9 +27,10 @@ enum class ResultRule : uint8_t {
   kCast,  // the type named by the instruction
 };
 
-// V(name, arity, operand type classes, result rule). half and bfloat16 are computed in float, and a register of theirs
-// keeps the whole float; what is stored is rounded, and so is what is cast to such a type, be it from the same one.
-// Where not said otherwise the meaning is C++'s <cmath> function of that name, complex ones included.
+// V(name, arity, operand type classes, result rule). The types half and bfloat16 are computed in float, and a register
+// of theirs keeps the whole float. Values are rounded when they are stored, and when they are cast to such a type, be
+// it from the same one. Where not said otherwise the meaning is C++'s <cmath> function of that name, complex ones
+// included.
 #define XPU_OPCODES(V)                                                                                  \
   V(Cast, 1, kF | kI | kU | kB | kC,                                                                    \
     kCast) /* static_cast; float to int truncates; to bool: != 0; complex to real: real part */         \
@@ -149,7 +150,7 @@ inline const OpcodeInfo& Info(Opcode op) { return kOpcodeInfo[static_cast<int>(o
 // The type class bit of a type.
 TypeClass ClassOf(DType t);
 
-// Whether `op` is defined on operand type `t`.
+// True if `op` is defined on operand type `t`.
 inline bool IsDefined(Opcode op, DType t) { return t != DType::kInvalid && (Info(op).types & ClassOf(t)); }
 
 // One instruction. Its operands are register numbers, its result is the next register.
