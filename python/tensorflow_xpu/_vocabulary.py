@@ -50,6 +50,7 @@ PASSES = (
     "FuseElementwise",
     "FuseReductions",
     "FuseEpilogues",
+    "UpdateInPlace",
     "ScheduleCopiesToHost",
     "ScheduleSmallResults",
 )

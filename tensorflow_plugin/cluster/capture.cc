@@ -166,9 +166,9 @@ class Capturer {
     for (const tf::Tensor& argument : invocation_.uploaded) {
       TF_RETURN_IF_ERROR(Upload(argument, &environment.arguments.emplace_back()));
     }
-    for (const tf::Tensor& argument : invocation_.device) {
+    for (const tf::Tensor* argument : invocation_.device) {
       int buffer;
-      environment.arguments.push_back(Given(argument.dtype(), argument.shape(), &buffer));
+      environment.arguments.push_back(Given(argument->dtype(), argument->shape(), &buffer));
       captured_->arguments.push_back(buffer);
     }
     TF_RETURN_IF_ERROR(MakeVariables(&environment.arguments));
@@ -288,6 +288,7 @@ class Capturer {
     } else {
       Divide(stays, list.get());
     }
+    if (!IsLeftOut("UpdateInPlace")) FindDonations(list.get());
     auto ops = std::make_shared<std::vector<trace::ListOps::Names>>();
     for (const tf::NodeDef* node : captured_->origins) ops->push_back({node->name(), node->op()});
     captured_->ops = std::move(ops);
@@ -295,6 +296,24 @@ class Capturer {
     captured_->executable = real_.Prepare(list, captured_->memory);
     captured_->list = std::move(list);
     return absl::OkStatus();
+  }
+
+  // Finds arguments that other buffers begin as copies of.
+  void FindDonations(commands::List* list) {
+    std::vector<int> may_be_given;
+    for (size_t i = 0; i < captured_->arguments.size(); ++i) {
+      const int buffer = captured_->arguments[i];
+      const auto is_argument = [&](const ResultValue& value) {
+        return value.kind == ResultValue::Kind::kArgument && value.index == static_cast<int>(i);
+      };
+      bool stays = std::any_of(captured_->results.begin(), captured_->results.end(), is_argument);
+      for (const VariableUpdate& update : captured_->variable_updates) stays = stays || is_argument(update.value);
+      if (buffer != BufferSlice::kNowhere && !stays) may_be_given.push_back(buffer);
+    }
+    for (const auto& [given, result] : commands::UpdateInPlace(may_be_given, list)) {
+      const auto found = std::find(captured_->arguments.begin(), captured_->arguments.end(), given);
+      captured_->donations.push_back({static_cast<int>(found - captured_->arguments.begin()), result});
+    }
   }
 
   void Divide(const std::vector<bool>& stays, commands::List* list) {

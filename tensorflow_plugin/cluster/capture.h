@@ -66,6 +66,12 @@ struct Captured {
   std::vector<ResultValue> results;
   std::vector<VariableUpdate> variable_updates;  // by variable
   std::vector<int> written_arguments;            // buffers of device arguments that commands write into
+  // Device arguments, by number, whose memory becomes a buffer that commands write. The buffer is a copy if anything
+  // else refers to the argument.
+  struct Donation {
+    int argument, buffer;
+  };
+  std::vector<Donation> donations;
 
   // For Capturing::kInOneList: whether anything is computed of nothing but variables that no run writes, and of which.
   bool may_hoist = false;
@@ -80,8 +86,10 @@ struct Captured {
 
 // The arguments and variables of the call that is captured.
 struct Invocation {
-  // Arguments, in this order: in host memory, there but read on the device, in device memory.
-  std::vector<tensorflow::Tensor> host, uploaded, device;
+  // Arguments, in this order: in host memory, there but read on the device, in device memory. The last are the
+  // kernel's own: further references would keep commands from writing them in place.
+  std::vector<tensorflow::Tensor> host, uploaded;
+  std::vector<const tensorflow::Tensor*> device;
   std::vector<tensorflow::Var*> variables;                 // each once, locked
   std::vector<int> variable_of_resource;                   // resource arguments follow: which variable each one is
   std::vector<const tensorflow::ResourceHandle*> handles;  // by resource argument; they live as long as the call

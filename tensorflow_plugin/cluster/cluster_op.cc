@@ -17,6 +17,7 @@
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/hoisted.h"
+#include "tensorflow_plugin/cluster/integers_on_device.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/cluster/replay.h"
@@ -145,7 +146,7 @@ class ClusterKernel final : public tf::OpKernel {
     invocation->variable_of_resource.reserve(num_resources_);
     int input = num_host_;
     for (int i = 0; i < num_uploaded_; ++i) invocation->uploaded.push_back(ctx->input(input++));
-    for (int i = 0; i < num_device_; ++i) invocation->device.push_back(ctx->input(input++));
+    for (int i = 0; i < num_device_; ++i) invocation->device.push_back(&ctx->input(input++));
     for (int i = 0; i < num_resources_; ++i) {
       const tf::Tensor& argument = ctx->input(input++);
       if (argument.dtype() != tf::DT_RESOURCE || argument.NumElements() != 1) return false;
@@ -197,7 +198,7 @@ class ClusterKernel final : public tf::OpKernel {
       Append(t.data(), t.TotalBytes(), &key);
     }
     for (const tf::Tensor& t : invocation.uploaded) AppendShape(t, &key);
-    for (const tf::Tensor& t : invocation.device) AppendShape(t, &key);
+    for (const tf::Tensor* t : invocation.device) AppendShape(*t, &key);
     for (tf::Var* variable : invocation.variables) {
       AppendShape(*variable->tensor(), &key);
       const int dtype = variable->tensor()->dtype();
@@ -351,6 +352,7 @@ class ClusterKernel final : public tf::OpKernel {
 
 std::string RegisterClusterOp(const std::string& device_type) {
   AddTraits(kOp, OpTrait::kKeepsNothing);  // kernels share what is kept
+  RegisterIntegersOnDevice(device_type);
   return RegisterOp<ClusterKernel>(kOp, {}, device_type);
 }
 

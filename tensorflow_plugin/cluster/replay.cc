@@ -107,9 +107,10 @@ class ReplayRun {
     PlaceFixed(*captured_.list, &addresses_);
     TF_RETURN_IF_ERROR(GiveUploaded());
     for (size_t i = 0; i < captured_.arguments.size(); ++i) {
-      Give(captured_.arguments[i], invocation_.device[i]);
+      Give(captured_.arguments[i], *invocation_.device[i]);
     }
     for (int argument : captured_.written_arguments) InvariantValue::GiveUp(addresses_[argument]);
+    for (const Captured::Donation& donation : captured_.donations) TF_RETURN_IF_ERROR(Take(donation, stream));
     for (size_t i = 0; i < captured_.variables.size(); ++i) TF_RETURN_IF_ERROR(PrepareVariable(i, stream));
     for (size_t i = 0; i < hoisted_.size(); ++i) Give(captured_.hoisted.results[i], hoisted_[i]);
     TF_RETURN_IF_ERROR(PlaceInBlock(ctx_, captured_.memory, &block_, &addresses_));
@@ -217,6 +218,20 @@ class ReplayRun {
     addresses_[buffer] = static_cast<char*>(tensor.data());
   }
 
+  // Commands write into an argument only if nothing else refers to it. Otherwise they get a copy.
+  absl::Status Take(const Captured::Donation& donation, Stream& stream) {
+    const tf::Tensor& value = *invocation_.device[donation.argument];
+    tensors_[captured_.arguments[donation.argument]] = tf::Tensor();
+    if (value.RefCountIsOne()) {
+      Give(donation.buffer, value);
+      return absl::OkStatus();
+    }
+    tf::Tensor copy;
+    TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype(), value.shape(), &copy));
+    Give(donation.buffer, copy);
+    return ToAbsl(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
+  }
+
   // Commands write into a variable's buffer only if nobody else refers to it. Otherwise they get a copy.
   absl::Status PrepareVariable(size_t i, Stream& stream) {
     const tf::Tensor& value = *invocation_.variables[i]->tensor();
@@ -285,7 +300,7 @@ absl::Status RunHoisted(tf::OpKernelContext* ctx, const Captured& captured, cons
                         SP_Stream_st* stream, std::vector<tf::Tensor>* results) {
   const HoistedList& hoisted = captured.hoisted;
   constexpr int64_t kShare = 4;
-  int64_t bytes = 0, free_bytes = 0, total = 0;
+  int64_t bytes = hoisted.memory.bytes, free_bytes = 0, total = 0;
   for (int b : hoisted.results) bytes += hoisted.list->buffers[b].bytes;
   stream->device->MemoryUsage(&free_bytes, &total);
   if (bytes > free_bytes / kShare) return absl::ResourceExhaustedError("too little memory is free to keep values");

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <set>
 #include <string>
@@ -35,6 +36,37 @@ std::string RequiredOf(const Command& command, const std::vector<int64_t>& versi
   return key;
 }
 
+int64_t IntegerAt(const char* bytes, DType type, int64_t i) {
+  if (type == DType::kInt32) {
+    int32_t value;
+    std::memcpy(&value, bytes + i * sizeof(value), sizeof(value));
+    return value;
+  }
+  int64_t value;
+  std::memcpy(&value, bytes + i * sizeof(value), sizeof(value));
+  return value;
+}
+
+// True if the indices are constants within their extents.
+bool IsKnownToSucceed(const List& list, const BufferUses& uses, const Command& command) {
+  const IndexOperand indices = IndicesOf(command);
+  const BufferSlice& place = command.in[indices.input];
+  const std::vector<int>& writers = uses.buffers[place.buffer].writers;
+  if (writers.size() != 1 || (indices.type != DType::kInt32 && indices.type != DType::kInt64)) return false;
+  const Command& writer = list.commands[writers[0]];
+  const auto* constant = std::get_if<Upload>(&writer.desc);
+  if (constant == nullptr || &writer > &command) return false;
+  const Dims& dims = DimsOfIndices(command);
+  const int64_t n = command.footprint.in[indices.input].elements;
+  const int64_t begin = place.offset - writer.out[0].offset, size = static_cast<int64_t>(SizeOf(indices.type));
+  if (begin < 0 || begin + n * size > static_cast<int64_t>(constant->bytes->size()) || dims.rank() == 0) return false;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t index = IntegerAt(constant->bytes->data() + begin, indices.type, i);
+    if (index < 0 || index >= dims[static_cast<int>(i % dims.rank())]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void DeduplicateIndexChecks(List* list) {
@@ -52,6 +84,11 @@ void DeduplicateIndexChecks(List* list) {
 
 void HoistIndexChecks(const Capabilities& can, List* list) {
   const BufferUses uses = UsesOf(*list);
+  for (Command& command : list->commands) {
+    if (command.may_fail() && FailsForIndicesAlone(command) && IsKnownToSucceed(*list, uses, command)) {
+      command.explain = nullptr;
+    }
+  }
   std::vector<Command> checks;
   // Copies from the host come first.
   const auto is_no_copy = [](const Command& c) { return !std::holds_alternative<CopyFromHost>(c.desc); };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "tensorflow_plugin/commands/dependencies.h"
@@ -9,21 +11,16 @@
 namespace xpu::commands {
 namespace {
 
-// A hoisted value may be this many times as large as its operands. Winograd's algorithm makes four numbers of each
-// number of a filter. A few bytes are always there.
-constexpr int64_t kMostTimes = 4, kAFew = 4096;
+// A kept value may be this many times as large as the values that it is computed of. Weights of 4 bits become floats,
+// and Winograd's algorithm makes four numbers of each number of a filter. A few bytes are always there.
+constexpr int64_t kMostTimes = 8, kAFew = 4096;
+
+bool IsMuchLarger(int64_t result, int64_t sources) { return result > kMostTimes * sources + kAFew; }
 
 int64_t BytesOf(const Operand& operand) { return operand.end - operand.begin; }
 
 bool CanBeHoisted(const Command& command) {
-  if (command.is_awaited() || std::holds_alternative<CopyFromHost>(command.desc)) return false;
-  const Footprint& f = command.footprint;
-  int64_t in = 0, out = 0;
-  for (int i = 0; i < f.num_in; ++i) in += BytesOf(f.in[i]);
-  for (int i = 0; i < f.num_out; ++i) out += BytesOf(f.out[i]);
-  if (const auto* fill = std::get_if<FillBytes>(&command.desc)) out = static_cast<int64_t>(fill->bytes);
-  if (const auto* fill = std::get_if<FillWords>(&command.desc)) out = static_cast<int64_t>(fill->bytes);
-  return out <= kMostTimes * in + kAFew;
+  return !std::holds_alternative<CopyToHost>(command.desc) && !std::holds_alternative<CopyFromHost>(command.desc);
 }
 
 // Which buffers stay, or are there once for all when the commands `hoisted` have run.
@@ -42,6 +39,78 @@ bool IsFilter(const Command& command, size_t k) {
   const auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
   return desc != nullptr && desc->direction == Direction::kForward && k == 1 && desc->packed_filter_bytes == 0 &&
          command.in[1].buffer != BufferSlice::kNowhere;
+}
+
+// True if input k is a matrix of bytes that could be transposed. The dot products of bytes read several terms of a sum
+// at a time, which lie next to each other then.
+bool IsMatrixOfBytes(const Command& command, size_t k) {
+  const auto* desc = std::get_if<MatMulDesc>(&command.desc);
+  if (desc == nullptr || k != 1 || !IsMixed(*desc) || desc->transpose_b || desc->n <= 1 || desc->k <= 1) return false;
+  const Dims& strides = desc->b_batch_strides;
+  return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 0; }) &&
+         command.in[1].buffer != BufferSlice::kNowhere;
+}
+
+// For each buffer, the buffers that stay and that `hoisted` commands compute it of, in order.
+std::vector<std::vector<int>> SourcesOf(const List& list, const std::vector<bool>& invariant,
+                                        const std::vector<bool>& hoisted) {
+  std::vector<std::vector<int>> sources(list.buffers.size());
+  std::vector<int> merged, both;
+  for (size_t i = 0; i < hoisted.size(); ++i) {
+    if (!hoisted[i]) continue;
+    merged.clear();
+    const auto add = [&](const std::vector<int>& more) {
+      both.clear();
+      std::set_union(merged.begin(), merged.end(), more.begin(), more.end(), std::back_inserter(both));
+      merged.swap(both);
+    };
+    for (const BufferSlice& place : list.commands[i].in) {
+      if (place.buffer != BufferSlice::kNowhere) {
+        add(invariant[place.buffer] ? std::vector<int>{place.buffer} : sources[place.buffer]);
+      }
+    }
+    for (const BufferSlice& place : list.commands[i].out) {
+      if (place.buffer == BufferSlice::kNowhere) continue;
+      std::vector<int>& of = sources[place.buffer];
+      both.clear();
+      std::set_union(merged.begin(), merged.end(), of.begin(), of.end(), std::back_inserter(both));
+      of = both;
+    }
+  }
+  return sources;
+}
+
+// How many bytes of each buffer that stays the commands read.
+std::vector<int64_t> BytesRead(const List& list, const std::vector<bool>& invariant) {
+  std::vector<int64_t> bytes(list.buffers.size(), 0);
+  for (const Command& command : list.commands) {
+    for (size_t k = 0; k < command.in.size(); ++k) {
+      const int b = command.in[k].buffer;
+      if (b == BufferSlice::kNowhere || !invariant[b] || static_cast<int>(k) >= command.footprint.num_in) continue;
+      bytes[b] = std::max(bytes[b], BytesOf(command.footprint.in[k]));
+    }
+  }
+  return bytes;
+}
+
+// The results of hoisted commands that other commands read and that are too large to be kept.
+std::vector<int> TooLarge(const List& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted,
+                          const std::vector<bool>& known, const std::vector<int64_t>& bytes_read) {
+  const std::vector<std::vector<int>> sources = SourcesOf(list, invariant, hoisted);
+  std::vector<bool> seen(list.buffers.size(), false);
+  std::vector<int> found;
+  for (size_t i = 0; i < hoisted.size(); ++i) {
+    if (hoisted[i]) continue;
+    for (const BufferSlice& place : list.commands[i].in) {
+      const int b = place.buffer;
+      if (b == BufferSlice::kNowhere || invariant[b] || !known[b] || seen[b]) continue;
+      seen[b] = true;
+      int64_t of = 0;
+      for (int source : sources[b]) of += bytes_read[source];
+      if (IsMuchLarger(list.buffers[b].bytes, of)) found.push_back(b);
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -78,20 +147,26 @@ std::vector<bool> InvariantCommands(const List& list, const std::vector<bool>& i
   for (size_t b = 0; b < known.size(); ++b) {
     if (!known[b]) leave_out(static_cast<int>(b));
   }
-  while (!open.empty()) {
-    const int i = open.back();
-    open.pop_back();
-    const auto may_change = [&](const BufferSlice& place) {
-      return place.buffer != BufferSlice::kNowhere && known[place.buffer] && !invariant[place.buffer];
-    };
-    for (const BufferSlice& place : list.commands[i].out) {
-      if (may_change(place)) leave_out(place.buffer);
+  const std::vector<int64_t> bytes_read = BytesRead(list, invariant);
+  for (;;) {
+    while (!open.empty()) {
+      const int i = open.back();
+      open.pop_back();
+      const auto may_change = [&](const BufferSlice& place) {
+        return place.buffer != BufferSlice::kNowhere && known[place.buffer] && !invariant[place.buffer];
+      };
+      for (const BufferSlice& place : list.commands[i].out) {
+        if (may_change(place)) leave_out(place.buffer);
+      }
+      for (const BufferSlice& place : list.commands[i].in) {
+        if (may_change(place) && i <= uses.buffers[place.buffer].writers.back()) leave_out(place.buffer);
+      }
     }
-    for (const BufferSlice& place : list.commands[i].in) {
-      if (may_change(place) && i <= uses.buffers[place.buffer].writers.back()) leave_out(place.buffer);
-    }
+    // The sources of a large value are kept instead, unless they are too large, too.
+    const std::vector<int> large = TooLarge(list, invariant, hoisted, known, bytes_read);
+    if (large.empty()) return hoisted;
+    for (int buffer : large) leave_out(buffer);
   }
-  return hoisted;
 }
 
 int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std::vector<bool>* of) {
@@ -102,7 +177,9 @@ int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std
     const Command& command = list.commands[i];
     for (size_t k = 0; k < command.in.size(); ++k) {
       const int buffer = command.in[k].buffer;
-      if (buffer == BufferSlice::kNowhere || !known[buffer] || !(hoisted[i] || IsFilter(command, k))) continue;
+      if (buffer == BufferSlice::kNowhere || !known[buffer] ||
+          !(hoisted[i] || IsFilter(command, k) || IsMatrixOfBytes(command, k)))
+        continue;
       (*of)[buffer] = invariant[buffer];
       bytes += BytesOf(command.footprint.in[k]);
     }
@@ -110,31 +187,72 @@ int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std
   return bytes;
 }
 
-void PackFilters(const Capabilities& can, const std::vector<bool>& invariant, List* list) {
+namespace {
+
+// The command that packs the filter of a convolution, which reads the result; none if the filter is best as it is.
+std::optional<Command> PackFilter(const Capabilities& can, List* list, Command* convolution) {
+  auto* desc = std::get_if<ConvolutionDesc>(&convolution->desc);
+  desc->packed_filter_bytes = can.PackedFilterBytes(*desc);
+  Command layout;
+  layout.desc = PackingOf(*desc);
+  const auto& its_desc = std::get<ConvolutionDesc>(layout.desc);
+  if (desc->packed_filter_bytes == 0 || !Check(its_desc, &layout.footprint).ok() ||
+      IsMuchLarger(BytesOf(layout.footprint.out[0]), BytesOf(layout.footprint.in[0])) || !can.Supports(its_desc) ||
+      !can.Supports(*desc)) {
+    desc->packed_filter_bytes = 0;
+    return std::nullopt;
+  }
+  layout.in = {convolution->in[1]};
+  layout.out = {{static_cast<int>(list->buffers.size()), 0}};
+  list->buffers.push_back({Buffer::Kind::kComputed, desc->packed_filter_bytes, nullptr});
+  convolution->in.push_back(layout.out[0]);
+  convolution->footprint = Footprint();
+  if (!Check(*desc, &convolution->footprint).ok()) std::abort();  // it was valid without
+  return layout;
+}
+
+// The command that transposes the second matrix of a product, which reads the result; none if the backend cannot.
+std::optional<Command> TransposeMatrix(const Capabilities& can, List* list, Command* product) {
+  auto turned = std::get<MatMulDesc>(product->desc);
+  CopyStridedDesc copy;
+  copy.element_size = SizeOf(TypeOfB(turned));
+  copy.shape = {turned.n, turned.k};
+  copy.src_strides = {1, turned.ldb != 0 ? turned.ldb : turned.n};
+  copy.dst_strides = {turned.k, 1};
+  turned.transpose_b = true;
+  turned.ldb = 0;
+  Command transposition;
+  Footprint footprint;
+  if (!can.Supports(copy) || !can.Supports(turned) || !Check(copy, &transposition.footprint).ok() ||
+      !Check(turned, &footprint).ok()) {
+    return std::nullopt;
+  }
+  transposition.desc = copy;
+  transposition.in = {product->in[1]};
+  transposition.out = {{static_cast<int>(list->buffers.size()), 0}};
+  list->buffers.push_back({Buffer::Kind::kComputed, BytesOf(transposition.footprint.out[0]), nullptr});
+  product->desc = turned;
+  product->in[1] = transposition.out[0];
+  product->footprint = footprint;
+  return transposition;
+}
+
+}  // namespace
+
+void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, List* list) {
   const std::vector<bool> known = Known(*list, invariant, InvariantCommands(*list, invariant));
   std::vector<Command> commands;
   commands.reserve(list->commands.size());
   for (Command& command : list->commands) {
+    std::optional<Command> before;
     if (command.in.size() > 1 && IsFilter(command, 1) && known[command.in[1].buffer]) {
-      auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
-      desc->packed_filter_bytes = can.PackedFilterBytes(*desc);
-      Command layout;
-      layout.desc = PackingOf(*desc);
-      layout.in = {command.in[1]};
-      layout.origin = command.origin;
-      const auto& its_desc = std::get<ConvolutionDesc>(layout.desc);
-      if (desc->packed_filter_bytes > 0 && Check(its_desc, &layout.footprint).ok() && CanBeHoisted(layout) &&
-          can.Supports(its_desc) && can.Supports(*desc)) {
-        const BufferSlice at{static_cast<int>(list->buffers.size()), 0};
-        list->buffers.push_back({Buffer::Kind::kComputed, desc->packed_filter_bytes, nullptr});
-        layout.out = {at};
-        commands.push_back(std::move(layout));
-        command.in.push_back(at);
-        command.footprint = Footprint();
-        if (!Check(*desc, &command.footprint).ok()) std::abort();  // it was valid without
-      } else {
-        desc->packed_filter_bytes = 0;
-      }
+      before = PackFilter(can, list, &command);
+    } else if (command.in.size() > 1 && IsMatrixOfBytes(command, 1) && known[command.in[1].buffer]) {
+      before = TransposeMatrix(can, list, &command);
+    }
+    if (before) {
+      before->origin = command.origin;
+      commands.push_back(*std::move(before));
     }
     commands.push_back(std::move(command));
   }
@@ -161,6 +279,12 @@ List SplitInvariants(const std::vector<bool>& invariant, List* list) {
     (hoisted[i] ? taken.commands : rest).push_back(std::move(list->commands[i]));
   list->commands = std::move(rest);
   for (int b : taken.live_out) list->buffers[b].kind = Buffer::Kind::kInput;
+  // Each checks its own indices: the command that checked them for all may not be hoisted.
+  for (Command& command : taken.commands) {
+    if (IndicesOf(command).input >= 0 && !command.may_fail()) {
+      command.explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+    }
+  }
   return taken;
 }
 

@@ -40,6 +40,7 @@ const Pass kPasses[] = {
     {"EliminateDeadCode", [](const Capabilities&, List* list) { EliminateDeadCode(list); }},
     {"FuseReductions", FuseReductions},
     {"FuseEpilogues", FuseEpilogues},
+    {"UpdateInPlace", [](const Capabilities&, List* list) { UpdateInPlace({}, list); }},
     {"ScheduleCopiesToHost", [](const Capabilities&, List* list) { ScheduleCopiesToHost(list); }},
     {"ScheduleSmallResults", [](const Capabilities&, List* list) { ScheduleSmallResults(list); }},
 };
@@ -67,7 +68,7 @@ void Optimize(const Capabilities& can, const std::vector<std::string>& without, 
       if (hoisted != nullptr && !hoisted->commands.empty()) pass.run(can, hoisted);
     } else if (hoisted != nullptr) {
       invariant.resize(list->buffers.size(), false);  // those that the passes before have added are computed
-      PackFilters(can, invariant, list);
+      PackOperands(can, invariant, list);
       invariant.resize(list->buffers.size(), false);
       *hoisted = SplitInvariants(invariant, list);
     }

@@ -11,7 +11,7 @@
 
 namespace xpu::commands {
 
-// Keeps the first of several elementwise commands that compute the same.
+// Keeps the first of several elementwise commands or reductions that compute the same, and of equal constants.
 void EliminateCommonSubexpressions(List* list);
 
 // Computes large values of elementwise chains a second time, where elementwise commands read them much later. It does
@@ -36,7 +36,7 @@ void FuseEpilogues(const Capabilities& can, List* list);
 void DeduplicateIndexChecks(List* list);
 
 // Indices that are known when the list runs are checked first, or with the first commands. The thread that runs the
-// list waits for no more than that. The commands that read them cannot fail then.
+// list waits for no more than that. The commands that read them cannot fail then. Constant indices are checked at once.
 void HoistIndexChecks(const Capabilities& can, List* list);
 
 // Copies to the host, and all that they depend on, come first, because the thread that runs the list waits for them.
@@ -45,6 +45,14 @@ void ScheduleCopiesToHost(List* list);
 // Small results, and all that they depend on, come before results that nobody waits for, unless that needs more memory.
 // Losses and metrics are then read while gradients are computed (Stream::Read).
 void ScheduleSmallResults(List* list);
+
+// Gives a buffer that begins as a copy of another one the other one's place, if nothing reads the other one later. The
+// copies go. `given`: inputs of the list that commands may write. The result lists the inputs that other buffers
+// replace: such a buffer has the input's contents when the list begins.
+struct InPlace {
+  int given, result;
+};
+std::vector<InPlace> UpdateInPlace(const std::vector<int>& given, List* list);
 
 // Takes out commands whose results nobody reads.
 void EliminateDeadCode(List* list);

@@ -11,6 +11,39 @@
 #include "tensorflow_plugin/commands/passes.h"
 
 namespace xpu::commands {
+namespace {
+
+void AppendProgram(const ElementwiseDesc& desc, std::string* key) {
+  Append(reinterpret_cast<intptr_t>(desc.program), key);
+  Append(desc.shape, key);
+  for (int i = 0; i < desc.program->num_inputs(); ++i) Append(desc.in_strides[i], key);
+}
+
+// A key of the function that a command computes, without its inputs. It is empty for commands that this pass leaves
+// alone, such as those that may fail.
+std::string MeaningOf(const Command& command) {
+  constexpr size_t kMostBytes = 1024;  // of constants that are compared
+  std::string key;
+  if (command.may_fail()) return key;
+  Append(static_cast<int64_t>(command.desc.index()), &key);
+  if (const auto* desc = std::get_if<ElementwiseDesc>(&command.desc)) {
+    AppendProgram(*desc, &key);
+  } else if (const auto* desc = std::get_if<ReduceDesc>(&command.desc)) {
+    Append(static_cast<int64_t>(desc->kind), &key);
+    Append(static_cast<int64_t>(desc->axes), &key);
+    Append(static_cast<int64_t>(desc->index_type), &key);
+    AppendProgram(desc->source, &key);
+  } else if (const auto* desc = std::get_if<Upload>(&command.desc);
+             desc != nullptr && desc->bytes->size() <= kMostBytes) {
+    Append(desc->bytes->data(), desc->bytes->size(), &key);
+  } else {
+    key.clear();
+  }
+  return key;
+}
+
+}  // namespace
+
 void EliminateCommonSubexpressions(List* list) {
   const BufferUses uses = UsesOf(*list);
   std::vector<int> stands_for(list->buffers.size());  // which buffer holds the same
@@ -29,13 +62,13 @@ void EliminateCommonSubexpressions(List* list) {
       fresh = fresh && b != BufferSlice::kNowhere && uses.buffers[b].writers.size() == 1 &&
               list->buffers[b].kind == Buffer::Kind::kComputed;
     }
-    const auto* desc = std::get_if<ElementwiseDesc>(&command.desc);
-    if (desc != nullptr && fresh) {
-      std::string key;
-      Append(reinterpret_cast<intptr_t>(desc->program), &key);
-      Append(desc->shape, &key);
+    std::string key = fresh ? MeaningOf(command) : "";
+    if (!key.empty()) {
+      for (const BufferSlice& place : command.out) {
+        Append(place.offset, &key);
+        Append(list->buffers[place.buffer].bytes, &key);
+      }
       for (size_t i = 0; i < command.in.size(); ++i) {
-        Append(desc->in_strides[i], &key);
         Append(command.in[i].buffer, &key);
         Append(command.in[i].offset, &key);
         Append(command.in[i].buffer == BufferSlice::kNowhere ? 0 : version[command.in[i].buffer], &key);

@@ -13,6 +13,7 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/cluster/integers_on_device.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/direct_call/function_graph.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
@@ -124,7 +125,7 @@ class Replacement {
       if (IsMember(*e->src())) {
         source = {numbers_.at(e->src()), e->src_output()};
       } else if (IsOwnConstant(*e)) {
-        source = {NumberOfConstant(e->src()), 0};
+        source = {NumberOfConstant(e->src(), IsConstantOnDevice(grouping_, *e)), 0};
       } else {
         source = ArgumentOf(*node, *e);
         if (IsCastFromHost(*node) && &KindOf(*node, *e) == &uploaded_) {
@@ -164,18 +165,24 @@ class Replacement {
            !TraitsOf(node.type_string()).Has(OpTrait::kOnlyReads);
   }
 
-  int NumberOfConstant(tf::Node* constant) {
-    const auto found = numbers_.find(constant);
-    if (found != numbers_.end()) return found->second;
+  // `on_device`: members read it in device memory, though TensorFlow has it in host memory.
+  int NumberOfConstant(tf::Node* constant, bool on_device) {
+    const std::pair<const tf::Node*, bool> key(constant, on_device);
+    const auto found = numbers_of_constants_.find(key);
+    if (found != numbers_of_constants_.end()) return found->second;
     tf::NodeDef def = constant->def();
     def.clear_input();
+    if (on_device) {
+      def.set_name(def.name() + "/on_device");
+      tf::AddNodeAttr(labels::kAttribute, cluster::kConstantOnDevice, &def);
+    }
     // An edge that holds a constant in its frame holds the cluster there.
     for (const tf::Edge* e : constant->in_edges()) {
       if (e->src()->IsOp() && !IsMember(*e->src())) before_.insert(e->src());
     }
-    constants_.push_back(constant);
+    if (std::find(constants_.begin(), constants_.end(), constant) == constants_.end()) constants_.push_back(constant);
     const int number = members_.node_size();
-    numbers_[constant] = number;
+    numbers_of_constants_[key] = number;
     *members_.add_node() = std::move(def);
     return number;
   }
@@ -258,6 +265,7 @@ class Replacement {
   std::vector<Output> host_, uploaded_, device_, resources_;  // arguments
   std::vector<Output> host_results_, fetched_, device_results_;
   std::map<const tf::Node*, int> numbers_;  // of members
+  std::map<std::pair<const tf::Node*, bool>, int> numbers_of_constants_;
   std::vector<tf::Node*> constants_;
   std::set<tf::Node*> before_, after_;        // by control edges
   std::set<const tf::Node*> follow_updates_;  // members

@@ -46,6 +46,7 @@ class Grouper {
       Classify(*node);
     }
     LeaveOutShapesOfOthers(order);
+    LeaveOutWhatOthersRead(order);
     const WaitOrder wait_order(graph_, order, frames_);
     for (;;) {
       do {
@@ -144,6 +145,25 @@ class Grouper {
           keys_[(*node)->id()] = -1;
         }
       }
+    }
+  }
+
+  // Leaves out ops that cost nothing, such as reads of variables, if only ops outside of clusters read them. Those ops
+  // would wait for the cluster otherwise, and the ops that read their results would be another cluster.
+  void LeaveOutWhatOthersRead(const std::vector<tf::Node*>& order) {
+    for (auto node = order.rbegin(); node != order.rend(); ++node) {
+      int& key = keys_[(*node)->id()];
+      if (key < 0 || out_.traits[(*node)->id()].role != Role::kFree) continue;
+      int readers = 0;
+      bool is_apart = true;
+      for (const tf::Edge* e : (*node)->out_edges()) {
+        if (e->IsControlEdge() || !e->dst()->IsOp()) continue;
+        ++readers;
+        is_apart = is_apart && keys_[e->dst()->id()] < 0 && !e->dst()->IsRetval();
+      }
+      for (const tf::Edge* e : (*node)->in_edges())
+        is_apart = is_apart && (!e->src()->IsOp() || keys_[e->src()->id()] < 0);
+      if (is_apart && readers > 0) key = -1;
     }
   }
 
@@ -290,7 +310,14 @@ bool GetsOwnConstant(const Grouping& grouping, const tf::Edge& e) {
   const tf::Node &constant = *e.src(), &reader = *e.dst();
   return !e.IsControlEdge() && grouping.traits[constant.id()].role == Role::kConstant &&
          constant.assigned_device_name() == reader.assigned_device_name() &&
-         grouping.traits[constant.id()].outputs[0] == grouping.traits[reader.id()].inputs[e.dst_input()];
+         (grouping.traits[constant.id()].outputs[0] == grouping.traits[reader.id()].inputs[e.dst_input()] ||
+          IsConstantOnDevice(grouping, e));
+}
+
+bool IsConstantOnDevice(const Grouping& grouping, const tf::Edge& e) {
+  return e.src()->IsConstant() && e.src()->output_type(e.src_output()) == tf::DT_INT32 &&
+         grouping.traits[e.src()->id()].outputs[0] == tf::HOST_MEMORY &&
+         grouping.traits[e.dst()->id()].inputs[e.dst_input()] == tf::DEVICE_MEMORY;
 }
 
 absl::Status Group(const tf::Graph& graph, const std::string& device_type, Scope scope, Grouping* grouping) {

@@ -19,6 +19,8 @@ struct Grouping {
 // True if a cluster that the edge leads to gets a copy of the constant that it leads from. A constant that TensorFlow
 // has to copy to the host gets none.
 bool GetsOwnConstant(const Grouping& grouping, const tensorflow::Edge& e);
+// True if the edge leads from an integer constant, which TensorFlow has in host memory, to device memory.
+bool IsConstantOnDevice(const Grouping& grouping, const tensorflow::Edge& e);
 
 // Which nodes to group: those in the iterations of loops, or those outside.
 enum class Scope { kLoops, kOutside };

@@ -18,6 +18,7 @@
 #include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/integer_placement.h"
 #include "tensorflow_plugin/graph/nodes.h"
+#include "tensorflow_plugin/graph/restore_sums.h"
 
 namespace xpu::graph {
 namespace {
@@ -267,6 +268,7 @@ class LoopPass : public tf::GraphOptimizationPass {
 
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
+    TF_RETURN_IF_ERROR(RestoreSums(options.graph->get(), device_type_));
     TF_RETURN_IF_ERROR(HostMemory(options.graph->get(), device_type_).KeepOnDevice());
     KeepListsOnDevice(options.graph->get(), device_type_);
     KeepIntegersOnDevice(options.graph->get(), device_type_);

@@ -286,3 +286,52 @@ def test_a_constant_filter(xpu_device):
         function = tf.function(lambda x: tf.nn.conv2d(x, tf.constant(w), 1, "SAME"))
         for _ in range(MANY):
             np.testing.assert_allclose(function(x).numpy(), expected, rtol=1e-4)
+
+
+FOUR_BITS = {
+    "by channel": keras.quantizers.Int4QuantizationConfig(block_size=None),
+    "in groups": keras.quantizers.Int4QuantizationConfig(block_size=32),
+}
+
+
+def dense_of_4_bits(config) -> tuple[keras.layers.Dense, tf.types.experimental.PolymorphicFunction]:
+    keras.utils.set_random_seed(5)
+    with tf.device("/xpu:0"):
+        layer = keras.layers.Dense(SIZE, activation="relu")
+        layer.build((None, SIZE))
+        layer.quantize("int4", config=config)
+    return layer, tf.function(lambda x: layer(x))
+
+
+@pytest.mark.parametrize("config", FOUR_BITS.values(), ids=FOUR_BITS)
+def test_weights_of_4_bits_are_unpacked_once(xpu_device, tmp_path, config):
+    layer, function = dense_of_4_bits(config)
+    with tf.device("/xpu:0"):
+        x = tf.constant(np.random.default_rng(0).standard_normal((3, SIZE), np.float32))
+        first = function(x).numpy()
+        for _ in range(MANY):
+            np.testing.assert_array_equal(function(x).numpy(), first)
+        # The product, with all that comes after it.
+        assert commands(function, x, folder=tmp_path) == 1
+    with tf.device("/cpu:0"):
+        expected = layer(x)
+    np.testing.assert_allclose(first, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_groups_of_weights_that_do_not_exist(xpu_device, tmp_path):
+    """Indices that stay are checked once, and again when somebody has changed them."""
+    layer, function = dense_of_4_bits(FOUR_BITS["in groups"])
+    groups = layer.g_idx.numpy()
+    with tf.device("/xpu:0"):
+        x = tf.ones([3, SIZE])
+        first = function(x).numpy()
+        for wrong in (4.0, -5.0):
+            for _ in range(MANY):
+                function(x)
+            layer.g_idx.assign(np.where(np.arange(SIZE) == 7, wrong, groups))
+            for _ in range(MANY):
+                with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[7\] = .* is not in \[0, 4\)"):
+                    function(x)
+            layer.g_idx.assign(groups)
+            for _ in range(MANY):
+                np.testing.assert_array_equal(function(x).numpy(), first)

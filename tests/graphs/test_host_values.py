@@ -226,6 +226,33 @@ with tf.device("/xpu:0"):
     assert all("bytes to the host" not in dump and " SelectV2 " in dump for dump in dumps)
 
 
+def test_products_of_bytes_stay_on_the_device(tmp_path):
+    """Their integers get another shape before they become floats, as in Keras's EinsumDense."""
+    code = """
+import numpy as np, tensorflow as tf
+rng = np.random.default_rng(0)
+a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((1, 3, 8), (8, 6)))
+with tf.device("/xpu:0"):
+    weights = tf.Variable(b)
+
+    @tf.function
+    def f(a, x):
+        c = tf.raw_ops.BatchMatMulV3(x=a, y=weights, Tout=tf.int32)
+        c = tf.expand_dims(tf.squeeze(tf.reshape(c, [1, 3, 2, 3]), [0]), 1)
+        return tf.cast(c, tf.float32) * tf.tanh(x)
+
+    for _ in range(6):
+        got = f(tf.constant(a), tf.constant(1.0))
+        want = (a.astype(np.int64) @ b.astype(np.int64)).reshape(3, 1, 2, 3) * np.tanh(1.0)
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+"""
+    outcome = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(tmp_path)})
+    assert outcome.returncode == 0, outcome
+    dumps = [path.read_text() for path in tmp_path.glob("*.txt")]
+    assert {dump.splitlines()[0].split("/")[0] for dump in dumps} == {"Cluster xpu_cluster_0"}
+    assert all("bytes to the host" not in dump and " Cast " in dump for dump in dumps)
+
+
 # int32 of int32, each four.
 MADE = (
     lambda a, b, c: a + b * c,
@@ -240,6 +267,7 @@ MADE = (
     lambda a, b, c: tf.zeros_like(a) - tf.sign(b),
     lambda a, b, c: tf.reshape(tf.reshape(a, [2, 2]) + b[:2], [4]),
     lambda a, b, c: tf.cast(tf.argmax(tf.stack([a, b, c]), 0), tf.int32),
+    lambda a, b, c: tf.squeeze(tf.expand_dims(a, 1) * tf.expand_dims(b[1:2], 0), 1) + c,
 )
 # Who reads four int32, beside four int64 and floats.
 READ = (

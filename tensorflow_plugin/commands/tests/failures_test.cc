@@ -259,5 +259,22 @@ TEST_F(Failures, AFailureThatNobodyExplainsIsNotRecorded) {
   EXPECT_NE(capture_.why_uncapturable(), "");
 }
 
+// Nobody has to wait for what is known before anything runs.
+TEST_F(Failures, ConstantIndicesAreCheckedOnce) {
+  const auto gather_at = [&](std::vector<int32_t> indices) {
+    float* const constant = Computed(static_cast<int64_t>(indices.size()));
+    EXPECT_TRUE(capture_.stream().CopyHostToDevice(constant, indices.data(), indices.size() * sizeof(int32_t)).ok());
+    float* const out = Computed(static_cast<int64_t>(indices.size()) * kColumns);
+    Gather(Table(), constant, out, static_cast<int64_t>(indices.size()));
+    Want(out);
+  };
+  gather_at({2, 0});
+  EXPECT_EQ(MayFail(Optimised()), 0);
+  gather_at({1, -1});
+  EXPECT_EQ(MayFail(Optimised()), 1);
+  gather_at({3});
+  EXPECT_EQ(MayFail(Optimised()), 2);
+}
+
 }  // namespace
 }  // namespace xpu::commands

@@ -30,7 +30,7 @@ class Hoisting : public Lists {
     invariant[capture_.Resolve(w_).buffer] = true;
     std::vector<bool> of;
     EXPECT_EQ(HoistableBytes(list, invariant, &of) > 0, hoisted > 0 || may_);
-    PackFilters(TheMachine().device->capabilities(), invariant, &list);
+    PackOperands(TheMachine().device->capabilities(), invariant, &list);
     invariant.resize(list.buffers.size(), false);
     const List first = SplitInvariants(invariant, &list);
     EXPECT_EQ(first.commands.size(), hoisted) << Text(first);
@@ -89,6 +89,61 @@ TEST_F(Hoisting, NotWhatIsMuchLarger) {
   Expect(0, 0);
 }
 
+// A small value is kept, whatever it is computed of.
+TEST_F(Hoisting, WhatIsMuchLargerInBetween) {
+  constexpr int64_t kTimes = 100;
+  float *repeated = Computed(kTimes * kWeights), *sums = Computed(kWeights);
+  Launch(SingleOpProgram(Opcode::kAbs, DType::kFloat), {kTimes, kWeights}, {{w_, {0, 1}}}, {repeated});
+  SumRows(repeated, sums, kTimes, kWeights);
+  Product(sums);
+  Expect(2, 1);
+}
+
+// A large value's own sources are kept.
+TEST_F(Hoisting, WhatIsMuchLargerIsComputedOfWhatIsKept) {
+  constexpr int64_t kTimes = 100;
+  float* repeated = Computed(kTimes * kWeights);
+  Launch(SingleOpProgram(Opcode::kNeg, DType::kFloat), {kTimes, kWeights}, {{New(Opcode::kAbs, {w_}), {0, 1}}},
+         {repeated});
+  float* both = Computed(kTimes * kWeights);
+  Op(Opcode::kAdd, {repeated, Given(Whole(kTimes * kWeights))}, both, kTimes * kWeights);
+  Want(both);
+  Expect(1, 1);
+}
+
+TEST_F(Hoisting, WhatMayFail) {
+  const DescribeError explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+  const auto gather = [&](float index, const DescribeError* may_fail) {
+    // Bits of small integers.
+    int32_t bits[2] = {static_cast<int32_t>(index), 0};
+    std::vector<float> indices(2);
+    std::memcpy(indices.data(), bits, sizeof(bits));
+    float* const address = Given(indices);
+    GatherDesc desc;
+    desc.element_size = sizeof(float);
+    desc.index_type = DType::kInt32;
+    desc.inner = kColumns;
+    desc.num_indices = 2;
+    desc.dims = {kInner};
+    float* const out = Computed(2 * kColumns);
+    Record(desc, {w_, address}, {out}, may_fail);
+    Want(New(Opcode::kNeg, {out}, 2 * kColumns));
+    return capture_.Resolve(address).buffer;
+  };
+  // Only the first of two equal ones is checked.
+  const int indices[] = {gather(3, &explain), gather(3, nullptr)};
+  List list = capture_.list();
+  std::vector<bool> invariant(list.buffers.size(), false);
+  invariant[capture_.Resolve(w_).buffer] = invariant[indices[1]] = true;
+  // The one of indices that may change stays where it is; the other one is checked by itself.
+  const List first = SplitInvariants(invariant, &list);
+  ASSERT_EQ(first.commands.size(), 1u) << Text(first);
+  EXPECT_TRUE(first.commands[0].may_fail());
+  invariant[indices[0]] = true;
+  list = capture_.list();
+  EXPECT_EQ(SplitInvariants(invariant, &list).commands.size(), 2u);
+}
+
 TEST_F(Hoisting, NotAPartOfWhatElseIsWritten) {
   float* both = Computed(2 * kWeights);
   Copy(New(Opcode::kAbs, {w_}), both, {kWeights}, {1}, {1});
@@ -115,6 +170,25 @@ TEST_F(Hoisting, FiltersArePacked) {
   Want(y);
   const size_t packed = TheMachine().device->capabilities().PackedFilterBytes(desc) > 0 ? 1 : 0;
   Expect(packed, packed);
+}
+
+TEST_F(Hoisting, MatricesOfBytesAreTransposed) {
+  MatMulDesc desc;
+  desc.type = desc.b_type = DType::kInt8;
+  desc.c_type = DType::kInt32;
+  desc.m = 3, desc.n = kColumns, desc.k = 4 * kInner;
+  if (!TheMachine().device->capabilities().Supports(desc)) GTEST_SKIP() << "the backend has no products of bytes";
+  const auto multiply = [&](bool transpose_b) {
+    desc.transpose_b = transpose_b;
+    float* const product = Computed(desc.m * desc.n);
+    Record(desc, {x_, w_}, {product});
+    Want(product);
+  };
+  multiply(true);
+  Expect(0, 0);
+  multiply(false);
+  may_ = true;
+  Expect(1, 1);
 }
 
 // Nobody could lay them out once.

@@ -90,6 +90,7 @@ void MultiplyBytes(int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b, 
   const auto multiply_group = XPU_PICK_BYTES(MultiplyGroup);
   const auto multiply_directly = XPU_PICK_BYTES(MultiplyDirectly);
   const int64_t group = XPU_PICK_BYTES(GroupColumns)(), rows_at_once = XPU_PICK_BYTES(RowsAtOnce)();
+  const auto multiply_columns = XPU_PICK_BYTES(MultiplyColumns);
   const int64_t direct_rows = XPU_PICK_BYTES(DirectRows)();
 
   // One side is signed, the other is not. A signed b has 128 added to become unsigned, an unsigned one subtracted.
@@ -110,7 +111,7 @@ void MultiplyBytes(int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b, 
     uint8_t* const packed = inner.Get<uint8_t>(RoundUp(end - begin, group) * terms);
     for (int64_t l = 0; l < k; l += kBlockTerms) {
       const int64_t deep = std::min(kBlockTerms, k - l);
-      pack(in_columns, b_at(l, begin), ldb, flip, deep, end - begin, packed, group_bytes);
+      pack(b_at(l, begin), ldb, flip, deep, end - begin, packed, group_bytes);
       for (int64_t i = row_begin; i < row_end; i += rows_at_once) {
         for (int64_t j = begin; j < end; j += group) {
           multiply_group(a.is_signed, std::min(rows_at_once, row_end - i), RoundUp(deep, 4) / 4,
@@ -122,16 +123,15 @@ void MultiplyBytes(int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b, 
     }
   };
 
-  if (m <= direct_rows) {
-    const int64_t unit = in_columns ? 1 : group;
+  if (m <= direct_rows && !in_columns) {
     team.ParallelFor(n, RoundUp(kGrainBytes / k + 1, 64), [&](int64_t begin, int64_t end) {
       ScratchFrame inner;
       int32_t* const sums = inner.Get<int32_t>(m * kDirectColumns);
       for (int64_t j = begin; j < end; j += kDirectColumns) {
-        const int64_t here = std::min(kDirectColumns, end - j), whole = here / unit * unit;
+        const int64_t here = std::min(kDirectColumns, end - j), whole = here / group * group;
         if (whole > 0) {
-          multiply_directly(a.is_signed, in_columns, m, whole, k, rows.data, rows.stride, b_at(0, j), ldb, flip,
-                            rows.corrections, sums, c.data + j, c.row_stride);
+          multiply_directly(a.is_signed, m, whole, k, rows.data, rows.stride, b_at(0, j), ldb, flip, rows.corrections,
+                            sums, c.data + j, c.row_stride);
         }
         if (whole < here) multiply_packed(0, m, j + whole, j + here);
       }
@@ -140,15 +140,25 @@ void MultiplyBytes(int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b, 
   }
 
   // Each part packs what it needs of b, so that parts have all rows if there are columns enough.
-  const int64_t parts = std::clamp<int64_t>(m * n * k / kGrainWork, 1, 2 * team.size());
-  const int64_t columns = std::clamp(RoundUp((n + parts - 1) / parts, group), group, kBlockColumns);
+  // A product of few rows reads columns once.
+  const int64_t work = in_columns ? std::max(m * n * k / kGrainWork, n * k / kGrainBytes) : m * n * k / kGrainWork;
+  const int64_t parts = std::clamp<int64_t>(work, 1, 2 * team.size());
+  const int64_t most_columns = in_columns ? std::max(n, group) : kBlockColumns;
+  const int64_t columns = std::clamp(RoundUp((n + parts - 1) / parts, group), group, most_columns);
   const int64_t across = (n + columns - 1) / columns, down = std::max<int64_t>(1, parts / across);
   const int64_t tall = RoundUp((m + down - 1) / down, rows_at_once);
   const int64_t stacks = (m + tall - 1) / tall;
   team.ParallelFor(across * stacks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       const int64_t row = part / across * tall, column = part % across * columns;
-      multiply_packed(row, std::min(m, row + tall), column, std::min(n, column + columns));
+      const int64_t rows_here = std::min(tall, m - row), columns_here = std::min(columns, n - column);
+      if (in_columns) {
+        multiply_columns(a.is_signed, rows_here, columns_here, k, rows.data + row * rows.stride, rows.stride,
+                         b_at(0, column), ldb, flip, rows.corrections + row, c.data + row * c.row_stride + column,
+                         c.row_stride);
+      } else {
+        multiply_packed(row, row + rows_here, column, column + columns_here);
+      }
     }
   });
 }
