@@ -27,6 +27,8 @@ from tensorflow_xpu._version import __version__
 
 MODELS = "models"
 DEVICE = "the device"  # the task that says what is measured
+MEMORY = "memory"  # the task that says how fast a product of one row reads it
+MODES = ("float32", "int8", "int4")  # of Keras's quantize(), but the first
 LIMIT = 300  # seconds that a case may take, with the start of its process
 
 
@@ -170,6 +172,12 @@ def _parser() -> argparse.ArgumentParser:
         "else the machine does meanwhile is measured, too.",
     )
     parser.add_argument("case", nargs="*", help="part of a case's name, or a pattern such as 'MatMul*' (default: all)")
+    parser.add_argument(
+        "--generate",
+        action="store_true",
+        help="measure tokens per second of a small language model in floats, int8 and int4, beside what memory allows; "
+        "needs Keras Hub",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--list", action="store_true", help="print the names of the cases and measure none")
     parser.add_argument("--plot", type=pathlib.Path, metavar="FILE", help="draw the result: .png, .svg, .pdf ...")
@@ -184,6 +192,8 @@ def main(arguments: Sequence[str]) -> int:
     titles = [c.title for c in CASES if not wanted or any(fnmatch.fnmatchcase(c.title.lower(), w) for w in wanted)]
     if not titles:
         parser.error(f"no case is called {' or '.join(map(repr, options.case))}: --list names them")
+    if options.generate and (options.case or options.list or options.plot):
+        parser.error("--generate goes with --json only")
     if options.list:
         print("\n".join(titles))
         return 0
@@ -194,7 +204,40 @@ def main(arguments: Sequence[str]) -> int:
             parser.error(str(error))
     if importlib.util.find_spec("tensorflow") is None:
         return _refuse('TensorFlow is not installed: pip install "tensorflow-cpu==2.21.*"', options)
-    return _report(options, titles)
+    return _report_generation(options) if options.generate else _report(options, titles)
+
+
+def _report_generation(options: argparse.Namespace) -> int:
+    results: dict[str, Any] = {}
+    failed: dict[str, str] = {}
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")}
+    with Progress(2 + len(MODES)) as progress:
+        names = [DEVICE, MEMORY, *MODES]
+        for outcome in _worker.run("tensorflow_xpu._bench_generate", names, environment, LIMIT, progress.step):
+            if outcome.error:
+                failed[outcome.name] = outcome.error
+                if outcome.name in (DEVICE, MEMORY):
+                    return _refuse(outcome.error, options)
+                lines = [paint(f"{outcome.name:<8}  {outcome.error}", RED), *outcome.details.splitlines()]
+            elif outcome.name == DEVICE:
+                results[DEVICE] = outcome.result
+                lines = [f"{outcome.result['backend']} on {outcome.result['hardware']}"]
+            elif outcome.name == MEMORY:
+                results[MEMORY] = outcome.result
+                lines = [f"A product of one row reads {outcome.result * 1e-9:.1f} GB/s.", ""]
+                lines += [f"{'weights':<8}  {'tokens/s':>9}  {'limit':>9}  {'share':>6}"]
+            else:
+                limit = results[MEMORY] / outcome.result["weight_bytes"]
+                speed = outcome.result["tokens_per_second"]
+                results[outcome.name] = {**outcome.result, "limit": limit, "share": speed / limit}
+                lines = [f"{outcome.name:<8}  {speed:>9.1f}  {limit:>9.1f}  {speed / limit:>6.0%}"]
+            if not options.json:
+                progress.print("\n".join(lines))
+    if options.json:
+        modes = {mode: results[mode] for mode in MODES if mode in results}
+        report = {"version": __version__, **results[DEVICE], "bytes_per_second": results[MEMORY]}
+        print(json.dumps({**report, "modes": modes, "failed": failed}, indent=2))
+    return 1 if failed else 0
 
 
 def _refuse(text: str, options: argparse.Namespace) -> int:

@@ -102,3 +102,32 @@ def test_without_matplotlib_or_an_xpu(monkeypatch, tmp_path, capsys):
     outcome = benchmark("--json", environment={"TF_XPU_DISABLE": "1"})
     assert outcome.returncode == 1, outcome
     assert "TensorFlow lists no XPU" in json.loads(outcome.stdout)["error"]
+
+
+@pytest.mark.slow
+def test_tokens_per_second(xpu_device):
+    pytest.importorskip("keras_hub")
+    from tensorflow_xpu import _bench_generate
+
+    size = {"vocabulary_size": 100, "num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
+    weights = {}
+    for mode in bench.MODES:
+        result = _bench_generate.generate(mode, size, prompt=4, new=8)
+        assert 1 < result["tokens_per_second"] < 1e6
+        weights[mode] = result["weight_bytes"]
+    # Words, four products of attention and two behind it, which are twice as wide.
+    assert 4 * (100 * 16 + 8 * 16 * 16) < weights["float32"] < 5 * (100 * 16 + 8 * 16 * 16)
+    assert weights["float32"] > weights["int8"] > weights["int4"] > 0
+    assert 1e8 < _bench_generate.bandwidth(256) < 1e13
+
+
+def test_generation_goes_alone():
+    outcome = benchmark("--generate", "MLP")
+    assert outcome.returncode == 2, outcome
+    assert "--generate goes with --json only" in outcome.stderr
+
+
+def test_generation_without_an_xpu(monkeypatch, capsys):
+    monkeypatch.setenv("TF_XPU_DISABLE", "1")
+    assert bench.main(["--generate", "--json"]) == 1
+    assert "doctor" in json.loads(capsys.readouterr().out)["error"]
