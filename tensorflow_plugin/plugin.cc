@@ -29,7 +29,7 @@
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/direct_call/function_graph.h"
 #include "tensorflow_plugin/faults/faulty_backend.h"
-#include "tensorflow_plugin/framework/jit.h"
+#include "tensorflow_plugin/framework/left_out.h"
 #include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/framework/registry.h"
 #include "tensorflow_plugin/framework/variables.h"
@@ -39,11 +39,9 @@
 #include "tensorflow_plugin/ops/ops.h"
 #include "tensorflow_plugin/primitives/float_precision.h"
 #include "tensorflow_plugin/profiler/profiler.h"
-
-// tf.config.experimental.tensor_float_32_execution_enabled. A TensorFlow without it computes float32 exactly.
-namespace tsl {
-bool tensor_float_32_execution_enabled() __attribute__((weak));
-}
+#include "tensorflow_plugin/tf_internals/checks.h"
+#include "tensorflow_plugin/tf_internals/jit.h"
+#include "tensorflow_plugin/tf_internals/table.h"
 
 #define XPU_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -132,13 +130,26 @@ std::unique_ptr<Device> NewHostExecutor(const Choice& choice) {
   return WithWrongResults(std::move(executor), choice.options.faults);
 }
 
+// Checks the hooks, and leaves out whatever those that are off are for.
+void HeedHooks(const Options& options) {
+  if (!options.fusion) tf_internals::LeaveOut("clusters", "TF_XPU_FUSION=0");
+  if (!options.direct_calls) tf_internals::LeaveOut("direct_calls", "TF_XPU_DIRECT_CALLS=0");
+  tf_internals::CheckOthers();
+  if (tf_internals::IsOn("tf32")) SetTf32Query(tf_internals::Tf32Query());
+  if (!tf_internals::IsOn("tensor_lists")) LeaveOutOpsWith(OpTrait::kAddsTensorLists);
+  if (!tf_internals::IsOn("tensor_arrays")) LeaveOutOpsWith(OpTrait::kUsesTensorArray);
+  if (!tf_internals::IsOn("fork_threads")) RefuseForkedProcesses();
+  if (!tf_internals::IsOn("direct_calls")) direct_call::SwitchOff();
+}
+
 }  // namespace
 }  // namespace xpu
 
 XPU_EXPORT void XpuCore_SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_Status* status) {
   const xpu::Choice& choice = xpu::TheChoice();
+  const std::string why = xpu::tf_internals::WhyNoXpu();
+  if (!why.empty()) return TF_SetStatus(status, TF_FAILED_PRECONDITION, why.c_str());
   xpu::InitPlatform(params, *choice.backend, choice.options.backend, choice.options.device_type.c_str());
-  xpu::SetTf32Query(tsl::tensor_float_32_execution_enabled);
   TF_SetStatus(status, TF_OK, "");
 }
 
@@ -147,13 +158,13 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
   xpu::SetHostExecutor(xpu::NewHostExecutor(choice).release());
   const std::string& device_type = choice.options.device_type;
   xpu::Registry registry(*choice.backend, device_type);
+  xpu::HeedHooks(choice.options);
   xpu::RegisterAllOps(registry);
   for (const std::string& problem : registry.problems()) {
     std::fprintf(stderr, "tensorflow_xpu: kernel not registered: %s\n", problem.c_str());
   }
-  xpu::graph::RegisterPlacementPass(device_type);
-  if (!choice.options.direct_calls) xpu::direct_call::SwitchOff();
-  if (choice.options.fusion) {
+  if (xpu::tf_internals::IsOn("graphs")) xpu::graph::RegisterPlacementPass(device_type);
+  if (xpu::tf_internals::IsOn("clusters")) {
     xpu::cluster::LeaveOutPasses(choice.options.without_passes);
     xpu::cluster::SetDumpFolder(choice.options.dump_folder);
     std::string trouble = xpu::cluster::RegisterClusterOp(device_type);
@@ -166,10 +177,8 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
       std::fprintf(stderr, "tensorflow_xpu: ops run one by one: %s\n", trouble.c_str());
     }
   }
-  const std::string problem = xpu::RunJitFunctionsWithoutXla(device_type);
-  if (!problem.empty()) {
-    std::fprintf(stderr, "tensorflow_xpu: jit_compile=True does not work on an XPU: %s\n", problem.c_str());
-  }
+  xpu::RunJitFunctionsWithoutXla(device_type,
+                                 [](const std::string& op) { return xpu::TraitsOf(op).Has(xpu::OpTrait::kInlined); });
 }
 
 // Grappler knows what GPUs are good at, and rewrites their graphs: layouts that cuDNN prefers, ops that cuDNN fuses. A
@@ -219,6 +228,13 @@ XPU_EXPORT const char* XpuCore_DescribeVocabulary() {
   json = "{\"subdevice_types\": " + xpu::JsonStrings(xpu::SubdeviceTypes()) +
          ", \"primitives\": " + xpu::JsonStrings(primitives) +
          ", \"passes\": " + xpu::JsonStrings(xpu::commands::PassNames()) + "}";
+  return json.c_str();
+}
+
+// The hooks of this library: JSON, see tf_internals/table.h. Good until the next call of this thread.
+XPU_EXPORT const char* XpuCore_DescribeInternals() {
+  thread_local std::string json;
+  json = xpu::tf_internals::Describe();
   return json.c_str();
 }
 
@@ -319,6 +335,8 @@ XPU_EXPORT int XpuCore_HostCanAddress(const void* address) {
 }
 
 XPU_EXPORT void XpuCore_WillWrite(const void* address) { xpu::WillWrite(address); }
+
+XPU_EXPORT void XpuCore_TakeHook(const char* name, const char* state) { xpu::tf_internals::Take(name, state); }
 
 XPU_EXPORT void XpuCore_ExpectGraph(const char* function) { xpu::direct_call::ExpectGraph(function); }
 

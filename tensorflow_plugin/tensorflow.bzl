@@ -17,13 +17,14 @@ _BOUND = [
     "//tensorflow_plugin/direct_call:interface",
     "//tensorflow_plugin/cluster",
     "//tensorflow_plugin/device:interop",
-    "//tensorflow_plugin/device:tensorflow_stream",
-    "//tensorflow_plugin/framework:direct_copies",
     "//tensorflow_plugin/framework:invariant_values",
     "//tensorflow_plugin/framework:implementation",
-    "//tensorflow_plugin/framework:jit",
     "//tensorflow_plugin/graph",
     "//tensorflow_plugin/interop:tensors",
+    "//tensorflow_plugin/tf_internals",
+    "//tensorflow_plugin/tf_internals:eager_tensors",
+    "//tensorflow_plugin/tf_internals:tensorflow_stream",
+    "//tensorflow_plugin/tf_internals:tensors",
 ]
 
 # What every file that includes TensorFlow's C++ headers is compiled with.

@@ -61,6 +61,16 @@ def core_description() -> dict[str, Any] | None:
     return ask_core("XpuCore_DescribeDevices")
 
 
+def internals() -> list[dict[str, Any]]:
+    """The parts of TensorFlow behind its C API that the core uses, and the state of each such hook.
+
+    Keys: ``name``, ``kind``, ``state``, ``purpose``, ``without``, ``instead``, ``source`` and ``parts``: the private
+    parts of TensorFlow with what guards them (tensorflow_plugin/tf_internals/table.h). Empty if no core is in use.
+    """
+    found: list[dict[str, Any]] | None = ask_core("XpuCore_DescribeInternals")
+    return found or []
+
+
 def ask_about(index: int, function: str) -> Any:
     """The JSON that a function of the core returns for the device of this index; ``None`` where there is none."""
     from tensorflow_xpu import _native

@@ -16,6 +16,7 @@ from typing import Any
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._vocabulary import PASSES, PRIMITIVES, SUBDEVICE_TYPES
 from tensorflow_xpu.hooks import NAMES
+from tensorflow_xpu.hooks.internals import MAY_BE_LEFT_OUT
 
 #: What the devices may be to TensorFlow, the default first.
 DEVICE_TYPES = ("XPU", "GPU")
@@ -38,6 +39,9 @@ _RULE = re.compile(
     r"(?:fail|delay=[0-9]{1,9}(?:us|ms|s)|(?P<result>result=(?:zeros|scale|one|last|stale))|"
     r"(?P<workspace>workspace=0*[1-9][0-9]{0,8}(?:B|KiB|MiB)))(?P<which>@(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})?)?)?"
 )
+
+
+_LIE = re.compile(r"internal=[a-z0-9_]+:lie(?:@[1-9][0-9]{0,2})?")
 
 
 def _flag(value: Any) -> str | None:
@@ -94,6 +98,8 @@ def _name_or_number(value: Any) -> str | None:
 
 
 def _rule_is_good(text: str) -> bool:
+    if _LIE.fullmatch(text):
+        return True
     match = _RULE.fullmatch(text)
     if match is None:
         return False
@@ -289,7 +295,7 @@ OPTIONS = (
         "names of hooks, with commas between",
         "none",
         "the hooks into TensorFlow and Keras (docs/internals.md) that are left out, to see what one does",
-        _some_of(*NAMES),
+        _some_of(*NAMES, *MAY_BE_LEFT_OUT),
         at_import=True,
     ),
     Option(

@@ -42,7 +42,7 @@ def observe() -> dict[str, Any]:
     """Everything the doctor reports that needs TensorFlow in the process."""
     import tensorflow as tf
 
-    from tensorflow_xpu import _devices, dlpack, hooks
+    from tensorflow_xpu import _core, _devices, dlpack, hooks
 
     seen: dict[str, Any] = {
         "tensorflow": tf.__version__,
@@ -65,7 +65,7 @@ def observe() -> dict[str, Any]:
             import keras
 
             seen["keras"] = keras.__version__
-        seen["hooks"] = hooks.report()
+        seen["hooks"] = [*hooks.report(), *_core.internals()]
     return seen
 
 

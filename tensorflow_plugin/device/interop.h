@@ -36,6 +36,9 @@ int XpuCore_SharesHostMemory();
 // contents is reused after that.
 void XpuCore_WillWrite(const void* address);
 
+// The state of a hook that is not the core's (tf_internals/table.h).
+void XpuCore_TakeHook(const char* name, const char* state);
+
 // Calls of functions: direct_call/function_graph.h's ExpectGraph and TakeCall. The latter gives a
 // direct_call::DirectCall, the caller's, for a tensorflow::ProcessFunctionLibraryRuntime.
 void XpuCore_ExpectGraph(const char* function);

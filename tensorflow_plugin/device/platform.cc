@@ -38,6 +38,12 @@ void AfterForkInChild() {
   other_threads_are_missing = true;
 }
 
+}  // namespace
+
+void RefuseForkedProcesses() { all_survive_forks = false; }
+
+namespace {
+
 // The platform's state for one call of TensorFlow's.
 PlatformState Now(const SP_Platform* platform) {
   std::lock_guard<std::mutex> lock(states_mutex);

@@ -17,6 +17,9 @@ void InitPlatform(SE_PlatformRegistrationParams* params, const Backend& backend,
 // False, and nothing is changed, if TensorFlow has made one of its devices. `backend` lives for ever.
 bool ChangePlatform(const Backend& backend, const BackendOptions& options);
 
+// From now on a process that is forked after it has made a device is told so when it uses one.
+void RefuseForkedProcesses();
+
 }  // namespace xpu
 
 #endif  // TENSORFLOW_PLUGIN_DEVICE_PLATFORM_H_

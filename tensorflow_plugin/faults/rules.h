@@ -35,7 +35,8 @@ struct FaultRule {
 extern const char kFaultGrammar[];
 
 // Rules separated by commas, such as "alloc:fail@3", "copy:delay=20ms", "xpu:1/command:fail@10-12",
-// "command=MatMul:result=zeros". False, and no rules, if any of them is not of that form.
+// "command=MatMul:result=zeros". False, and no rules, if any of them is not of that form. "internal=jit:lie@2" is none
+// of a device: tf_internals/table.h reads it.
 bool ParseFaultRules(const std::string& text, std::vector<FaultRule>* rules);
 
 }  // namespace xpu

@@ -58,6 +58,15 @@ TEST(FaultRules, SayWhatWhichAndWhere) {
   EXPECT_EQ(rules.size(), 3u);
 }
 
+TEST(FaultRules, LiesToHooksAreNoneOfDevices) {
+  std::vector<FaultRule> rules;
+  ASSERT_TRUE(ParseFaultRules("internal=jit:lie", &rules));
+  EXPECT_TRUE(rules.empty());
+  ASSERT_TRUE(ParseFaultRules("internal=tf32:lie@12,copy:fail,internal=direct_copies:lie", &rules));
+  ASSERT_EQ(rules.size(), 1u);
+  EXPECT_EQ(rules[0].call, FaultRule::kCopy);
+}
+
 TEST(FaultRules, OfAnyOtherFormAreNone) {
   for (const char* text : {"",
                            ",",
@@ -101,6 +110,11 @@ TEST(FaultRules, OfAnyOtherFormAreNone) {
                            ",copy:fail",
                            "copy:fail;alloc:fail",
                            "copy:fail@1@2",
+                           "internal=:lie",
+                           "internal=jit",
+                           "internal=jit:fail",
+                           "internal=jit:lie@0",
+                           "xpu:0/internal=jit:lie",
                            "copy:fail@99999999999999999999"}) {
     std::vector<FaultRule> rules(1);
     EXPECT_FALSE(ParseFaultRules(text, &rules)) << text;

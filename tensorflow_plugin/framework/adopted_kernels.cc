@@ -6,6 +6,7 @@
 #include "tensorflow/core/framework/node_properties.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow_plugin/framework/left_out.h"
 #include "tensorflow_plugin/framework/registry.h"
 
 namespace xpu {
@@ -34,6 +35,7 @@ class GpuKernelFactory : public tf::kernel_factory::OpKernelFactory {
 }  // namespace
 
 void Registry::Adopt(const std::vector<const char*>& ops, OpTraits traits) {
+  if (IsLeftOut(traits)) return;
   for (const char* op : ops) AddTraits(op, traits);
   if (device_type_ == kGpu) return;  // it has them
   for (const char* op : ops) {

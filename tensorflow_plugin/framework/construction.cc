@@ -2,7 +2,7 @@
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/framework/kernel.h"
 #include "tensorflow_plugin/framework/native.h"
-#include "tensorflow_plugin/framework/tf_types.h"
+#include "tensorflow_plugin/tf_internals/tf_types.h"
 #include "xla/tsl/util/determinism.h"
 
 namespace xpu {

@@ -6,7 +6,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/framework/context.h"
 #include "tensorflow_plugin/framework/tensor.h"
-#include "tensorflow_plugin/framework/tf_types.h"
+#include "tensorflow_plugin/tf_internals/tf_types.h"
 
 namespace xpu {
 

@@ -8,7 +8,8 @@
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow_plugin/framework/compute_scope.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
-#include "tensorflow_plugin/framework/tf_types.h"
+#include "tensorflow_plugin/framework/left_out.h"
+#include "tensorflow_plugin/tf_internals/tf_types.h"
 
 namespace xpu {
 
@@ -59,6 +60,13 @@ using StatusPtr = std::unique_ptr<TF_Status, StatusDeleter>;
 using CreateFn = void* (*)(TF_OpKernelConstruction*);
 
 }  // namespace
+
+namespace {
+OpTraits left_out;
+}  // namespace
+
+void LeaveOutOpsWith(OpTraits traits) { left_out = left_out | traits; }
+bool IsLeftOut(OpTraits traits) { return traits.HasAnyOf(left_out); }
 
 int Registry::num_entries() { return static_cast<int>(Slots().size()); }
 
@@ -161,6 +169,7 @@ bool Registry::Entry::Supported(const std::vector<TypeBinding>& types) const {
 }
 
 void Registry::Entry::Finish(Factory factory) {
+  if (IsLeftOut(traits_)) return;
   AddTraits(op_, traits_);
   const int slot = AddSlot({factory, on_host_});
   const bool has_host_type = all_host_type_ != DType::kInvalid && !constraints_.empty();

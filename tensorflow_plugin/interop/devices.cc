@@ -11,7 +11,7 @@
 #include "tensorflow/c/tf_status_helper.h"
 #include "tensorflow/core/framework/device_base.h"
 #include "tensorflow_plugin/device/interop.h"
-#include "tensorflow_plugin/device/tensorflow_stream.h"
+#include "tensorflow_plugin/tf_internals/tensorflow_stream.h"
 
 namespace xpu::interop {
 namespace {
@@ -27,6 +27,7 @@ struct CoreFunctions {
   decltype(XpuCore_ExpectGraph)* expect_graph = nullptr;
   decltype(XpuCore_TakeCall)* take_call = nullptr;
   decltype(XpuCore_WillWrite)* will_write = nullptr;
+  decltype(XpuCore_TakeHook)* take_hook = nullptr;
 };
 CoreFunctions core;
 
@@ -51,7 +52,8 @@ bool ConnectCore(const char* path) {
                         Resolve(library, "XpuCore_DeviceType", &found.device_type) &&
                         Resolve(library, "XpuCore_ExpectGraph", &found.expect_graph) &&
                         Resolve(library, "XpuCore_TakeCall", &found.take_call) &&
-                        Resolve(library, "XpuCore_WillWrite", &found.will_write);
+                        Resolve(library, "XpuCore_WillWrite", &found.will_write) &&
+                        Resolve(library, "XpuCore_TakeHook", &found.take_hook);
   dlclose(library);  // TensorFlow never unloads it
   if (complete) core = found;
   return complete;
@@ -141,6 +143,8 @@ absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes
   core.read(stream, host, device, bytes, status.get());
   return tensorflow::StatusFromTF_Status(status.get());
 }
+
+void TakeHook(const char* name, const char* state) { core.take_hook(name, state); }
 
 void ExpectGraph(const char* function) { core.expect_graph(function); }
 

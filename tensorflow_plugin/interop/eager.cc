@@ -10,17 +10,13 @@
 #include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/common_runtime/eager/context.h"
-#include "tensorflow_plugin/device/differences.h"
 #include "tensorflow_plugin/interop/export.h"
 #include "tensorflow_plugin/interop/python_error.h"
 #include "tensorflow_plugin/interop/types.h"
+#include "tensorflow_plugin/tf_internals/differences.h"
+#include "tensorflow_plugin/tf_internals/eager_tensors.h"
+#include "tensorflow_plugin/tf_internals/holders.h"
 #include "xla/stream_executor/stream.h"
-
-// TensorFlow's own, from python/eager/pywrap_tensor.h and pywrap_tfe.h, which need a NumPy to build with.
-bool EagerTensor_CheckExact(const PyObject* object);
-TFE_TensorHandle* EagerTensor_Handle(const PyObject* object);
-PyObject* EagerTensorFromHandle(TFE_TensorHandle* handle, bool is_packed);
-PyObject* GetPyEagerContext();
 
 namespace xpu::interop {
 namespace {
@@ -28,18 +24,9 @@ namespace {
 using tensorflow::Device;
 using tensorflow::Tensor;
 using tensorflow::TensorHandle;
-
-// TensorHandle::IsReady is private. The language lets an explicit instantiation name private members.
-using IsReadyMethod = bool (TensorHandle::*)() const;
-IsReadyMethod IsReady();
-template <IsReadyMethod method>
-struct Expose {
-  friend IsReadyMethod IsReady() { return method; }
-};
-template struct Expose<&TensorHandle::IsReady>;
-
-// A handle (LocalTensorHandleData) holds its tensor twice, so that operations do not reuse its memory.
-constexpr int kOfOneHandle = 2;
+using tf_internals::IsHeldBy;
+using tf_internals::IsReady;
+using tf_internals::kOfOneHandle;
 
 // Copies of less than this are made with the interpreter's lock held.
 constexpr int64_t kLongCopyBytes = 64 << 10;
@@ -144,7 +131,7 @@ bool ViewOf(PyObject* object, EagerView* view) {
   absl::Status status;
   {
     // The operation may be waiting for the lock, being a Python function.
-    WithoutLock unlocked(!(handle->*IsReady())());
+    WithoutLock unlocked(!IsReady(*handle));
     status = handle->Tensor(&view->tensor);
   }
   if (!status.ok()) return Raise(status) == 0;
@@ -167,17 +154,6 @@ bool Settle(const EagerView& view) {
   return status.ok() || Raise(status) == 0;
 }
 
-bool EagerInternalsAreKnown() {
-  Tensor tensor(tensorflow::DT_FLOAT, tensorflow::TensorShape({2, 3}));
-  const void* const data = tensorflow::DMAHelper::base(&tensor);
-  tensorflow::core::RefCountPtr<TensorHandle> handle(
-      TensorHandle::CreateLocalHandle(std::move(tensor), nullptr, nullptr, nullptr));
-  const Tensor* seen = nullptr;
-  return TensorHandle::classof(handle.get()) && handle->Type() == TensorHandle::LOCAL && handle->device() == nullptr &&
-         (handle.get()->*IsReady())() && handle->Tensor(&seen).ok() && tensorflow::DMAHelper::base(seen) == data &&
-         IsHeldBy(kOfOneHandle, *seen) && !IsHeldBy(kOfOneHandle - 1, *seen);
-}
-
 bool IsExclusive(const EagerView& view) { return IsHeldBy(kOfOneHandle, *view.tensor); }
 
 TensorHandle* ReadyHandleOf(PyObject* object) {
@@ -186,7 +162,7 @@ TensorHandle* ReadyHandleOf(PyObject* object) {
   auto* const interface = wrapped == nullptr ? nullptr : tensorflow::unwrap(wrapped);
   if (interface == nullptr || !TensorHandle::classof(interface)) return nullptr;
   auto* const handle = static_cast<TensorHandle*>(interface);
-  return handle->Type() == TensorHandle::LOCAL && (handle->*IsReady())() ? handle : nullptr;
+  return handle->Type() == TensorHandle::LOCAL && IsReady(*handle) ? handle : nullptr;
 }
 
 tensorflow::EagerContext* EagerContextOfPython() {

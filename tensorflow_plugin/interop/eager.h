@@ -1,5 +1,6 @@
 // Python's eager tensors from inside. Bound to one version of TensorFlow: it uses C++ that TensorFlow keeps to itself.
-// All functions need the interpreter's lock, and give it up while they wait.
+// All functions need the interpreter's lock, and give it up while they wait. None may be called where
+// tf_internals/eager_tensors.h does not know TensorFlow's classes.
 #ifndef TENSORFLOW_PLUGIN_INTEROP_EAGER_H_
 #define TENSORFLOW_PLUGIN_INTEROP_EAGER_H_
 
@@ -14,10 +15,6 @@
 #include "tensorflow_plugin/interop/import.h"
 
 namespace xpu::interop {
-
-// True if TensorFlow's classes do what the functions below expect, as far as a tensor of its own shows. If not, they
-// must not be called.
-bool EagerInternalsAreKnown();
 
 // The C++ side of an eager tensor; valid while the Python object lives.
 struct EagerView {

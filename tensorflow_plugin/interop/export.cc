@@ -140,14 +140,6 @@ Status ExportFresh(tensorflow::DataType type, const tensorflow::TensorShape& sha
   return Block<DLManagedTensorVersioned>::New(nullptr, shape, ToDl(type), {kDLCPU, 0}, bytes, out);
 }
 
-bool IsHeldBy(int holders, const Tensor& tensor) {
-  auto* const buffer = const_cast<tensorflow::TensorBuffer*>(tensorflow::DMAHelper::buffer(&tensor));
-  if (buffer == nullptr) return true;
-  // A part of a buffer is one holder of the whole.
-  const tensorflow::TensorBuffer* const whole = buffer->root_buffer();
-  return buffer->RefCount() <= holders && (whole == buffer || whole->RefCount() <= 1);
-}
-
 Status AllocateOnHost(tensorflow::DataType type, const tensorflow::TensorShape& shape, Tensor* out) {
   // More than the machine has is refused here: TensorFlow's allocator would wait ten seconds for somebody to free it.
   static const auto machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));

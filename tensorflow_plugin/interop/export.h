@@ -42,10 +42,6 @@ Status CopyOnHost(const tensorflow::Tensor& tensor, tensorflow::Tensor* copy);
 // Uninitialised host memory, 64-byte aligned.
 Status AllocateOnHost(tensorflow::DataType type, const tensorflow::TensorShape& shape, tensorflow::Tensor* out);
 
-// True if at most `holders` tensors of TensorFlow use the memory, the one given included. Other holders are a slice or
-// a reshaped tensor, a variable, the constant of a graph, or an operation that runs.
-bool IsHeldBy(int holders, const tensorflow::Tensor& tensor);
-
 // True for a tensor that TensorFlow may share among all who need its value.
 inline bool IsSharedScalar(const tensorflow::Tensor& tensor, DLDevice device) {
   return tensor.dims() == 0 && device.device_type == kDLCPU;

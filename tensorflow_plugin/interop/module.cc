@@ -13,6 +13,9 @@
 #include "tensorflow_plugin/interop/protocol.h"
 #include "tensorflow_plugin/interop/python_error.h"
 #include "tensorflow_plugin/interop/shapes.h"
+#include "tensorflow_plugin/tf_internals/eager_tensors.h"
+#include "tensorflow_plugin/tf_internals/shape_layout.h"
+#include "tensorflow_plugin/tf_internals/table.h"
 
 // TensorFlow's type of eager tensors; null until TensorFlow's Python modules have been imported.
 extern "C" PyTypeObject* EagerTensorType;
@@ -25,6 +28,8 @@ namespace {
 #define XPU_JOIN_OF(a, b) a##b
 #define XPU_JOIN(a, b) XPU_JOIN_OF(a, b)
 constexpr char kBuiltFor[] = XPU_TEXT(XPU_TENSORFLOW_VERSION);
+// Hooks in the table of tf_internals/rows.cc.
+constexpr char kEagerTensors[] = "eager_tensors", kShapes[] = "shapes";
 constexpr char kName[] = "_interop_" XPU_TEXT(XPU_TENSORFLOW_MINOR);
 
 constexpr char kDoc[] =
@@ -35,7 +40,12 @@ constexpr char kDoc[] =
 
 PyObject* Connect(PyObject*, PyObject* path) {
   const char* const text = PyUnicode_AsUTF8(path);
-  return text == nullptr ? nullptr : PyBool_FromLong(ConnectCore(text));
+  if (text == nullptr) return nullptr;
+  const bool connected = ConnectCore(text);
+  if (connected) {
+    for (const char* hook : {kEagerTensors, kShapes}) TakeHook(hook, tf_internals::StateOf(hook).c_str());
+  }
+  return PyBool_FromLong(connected);
 }
 
 PyObject* AliasOf(PyObject*, PyObject* tensor) {
@@ -106,10 +116,16 @@ bool Matches() {
     PyErr_Format(PyExc_ImportError, "built for TensorFlow %s, but %s is running", kBuiltFor, running.c_str());
     return false;
   }
-  if (EagerTensorType == nullptr || !ShapeLayoutIsKnown() || !EagerInternalsAreKnown()) {
-    PyErr_SetString(PyExc_ImportError, "TensorFlow is not built as expected");
+  if (EagerTensorType == nullptr) {
+    PyErr_SetString(PyExc_ImportError, "TensorFlow has no type for eager tensors");
     return false;
   }
+  const std::string why = tf_internals::WhyOff(kEagerTensors, tf_internals::CheckEagerTensors);
+  if (!why.empty()) {
+    PyErr_Format(PyExc_ImportError, "the hook %s is off: %s", kEagerTensors, why.c_str());
+    return false;
+  }
+  UseShapeLayout(tf_internals::WhyOff(kShapes, tf_internals::CheckShapes).empty());
   return true;
 }
 

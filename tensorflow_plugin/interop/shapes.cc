@@ -4,53 +4,24 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <utility>
+
+#include "tensorflow_plugin/tf_internals/shape_layout.h"
 
 namespace xpu::interop {
 namespace {
 
 using tensorflow::TensorShape;
+using tf_internals::Pack;
+using tf_internals::PackedShape;
 
 constexpr size_t kLimitBytes = size_t{4} << 20;
 constexpr int kCacheSize = 256;
 
-// TensorShape's first 16 bytes: dimensions of 2 or 4 bytes, then the data type of its tensor at 13, and the rank at 14.
-// At 15 is which of the two (2: the dimensions are elsewhere).
-struct Packed {
-  uint64_t low, high;
-};
-constexpr int kRankByte = 14, kTagByte = 15;
-enum Tag { kTwoByteDims = 0, kFourByteDims = 1, kElsewhere = 2 };
-
-int Byte(const Packed& packed, int i) { return packed.high >> (8 * (i - 8)) & 0xff; }
-
-Packed Load(const TensorShape& shape) {
-  Packed packed;
-  static_assert(sizeof(TensorShape) >= sizeof(Packed));
-  std::memcpy(&packed, static_cast<const void*>(&shape), sizeof packed);
-  return packed;
-}
-
-// The bytes that identify a shape, by tag and rank: the data type and unused dimensions may hold anything.
-constexpr int kMaxPackedRank = 6;
-constexpr std::array<std::array<Packed, kMaxPackedRank + 1>, 2> Masks() {
-  std::array<std::array<Packed, kMaxPackedRank + 1>, 2> masks{};
-  for (int tag = 0; tag < 2; ++tag) {
-    for (int rank = 0; rank <= kMaxPackedRank; ++rank) {
-      const int bytes = rank * (tag == kTwoByteDims ? 2 : 4);
-      Packed mask{0, 0xffffull << 48};
-      for (int i = 0; i < bytes && i < 12; ++i) (i < 8 ? mask.low : mask.high) |= 0xffull << (8 * (i % 8));
-      masks[tag][rank] = mask;
-    }
-  }
-  return masks;
-}
-constexpr auto kMasks = Masks();
+bool layout_is_used = false;
 
 struct CacheEntry {
-  Packed key;
+  PackedShape key;
   const int64_t* block;
 };
 // Plain data: nothing to construct or destroy when threads come and go.
@@ -90,16 +61,14 @@ void WriteShape(const TensorShape& shape, int64_t* dims_and_strides) {
   }
 }
 
+void UseShapeLayout(bool use) { layout_is_used = use; }
+
 const int64_t* SharedShape(const TensorShape& shape) {
-  Packed key = Load(shape);
-  const int tag = Byte(key, kTagByte);
-  if (tag == kElsewhere) {
+  PackedShape key;
+  if (!layout_is_used || !Pack(shape, &key)) {
     const int64_t* block = TheStore().Find(shape);
     return block != nullptr ? block : RingBlock(shape);
   }
-  const Packed& mask = kMasks[tag][Byte(key, kRankByte)];
-  key.low &= mask.low;
-  key.high &= mask.high;
   const uint64_t hash = (key.low * 0x9e3779b97f4a7c15ull) ^ (key.high * 0xc2b2ae3d27d4eb4full);
   CacheEntry& entry = cache[hash >> 56];
   if (entry.block != nullptr && entry.key.low == key.low && entry.key.high == key.high) return entry.block;
@@ -107,27 +76,6 @@ const int64_t* SharedShape(const TensorShape& shape) {
   if (block == nullptr) return RingBlock(shape);
   entry = {key, block};
   return block;
-}
-
-bool ShapeLayoutIsKnown() {
-  struct Case {
-    TensorShape shape;
-    int tag;
-    uint64_t low, high;
-  };
-  const Case cases[] = {
-      {TensorShape({}), kTwoByteDims, 0, 0},
-      {TensorShape({2, 3, 4, 5, 6, 7}), kTwoByteDims, 0x0005000400030002ull, 0x00070006ull},
-      {TensorShape({1 << 20, 3, 5}), kFourByteDims, 0x0000000300100000ull, 5},
-  };
-  for (const Case& c : cases) {
-    const Packed packed = Load(c.shape);
-    const int rank = Byte(packed, kRankByte);
-    if (rank != c.shape.dims() || Byte(packed, kTagByte) != c.tag) return false;
-    const Packed& mask = kMasks[c.tag][rank];
-    if ((packed.low & mask.low) != c.low || (packed.high & mask.high & 0xffffffffull) != c.high) return false;
-  }
-  return Byte(Load(TensorShape({1, 1, 1, 1, 1, 1, 1})), kTagByte) == kElsewhere;
 }
 
 size_t ShapeStore::Hash::operator()(const std::vector<int64_t>& dims) const {

@@ -26,8 +26,9 @@ void WriteShape(const tensorflow::TensorShape& shape, int64_t* dims_and_strides)
 constexpr int kRingSize = 256;
 const int64_t* SharedShape(const tensorflow::TensorShape& shape);
 
-// True if TensorShape is laid out as SharedShape expects. If not, it must not be called.
-bool ShapeLayoutIsKnown();
+// From now on SharedShape tells shapes apart by TensorShape's bytes, if `use`: its layout must be known
+// (tf_internals/shape_layout.h). Otherwise a shape takes some 100 ns.
+void UseShapeLayout(bool use);
 
 // The blocks of all shapes. Exposed for tests; SharedShape uses one of its own.
 class ShapeStore {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tensorflow/core/framework/types.h"
-#include "tensorflow_plugin/device/differences.h"
+#include "tensorflow_plugin/tf_internals/differences.h"
 
 namespace xpu::interop {
 namespace {

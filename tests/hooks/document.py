@@ -1,17 +1,21 @@
-"""docs/internals.md: its tables of hooks and of the private names that they need.
+"""docs/internals.md: its tables of hooks and of the private names that they need; and hooks/internals.py.
 
 python -m tests.hooks.document        writes them
 """
 
+import importlib
 import pathlib
 
-from tensorflow_xpu import dlpack
+from tensorflow_xpu import _core, dlpack
 from tensorflow_xpu.hooks import HOOKS
 from tensorflow_xpu.hooks.features import FEATURES
 from tensorflow_xpu.hooks.known import DIGESTS
 from tensorflow_xpu.hooks.patch import SPEED, Need
 
-PATH = pathlib.Path(__file__).resolve().parents[2] / "docs" / "internals.md"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PATH = ROOT / "docs" / "internals.md"
+NAMES = ROOT / "python" / "tensorflow_xpu" / "hooks" / "internals.py"
+HEAD = '"""The hooks that the core has in C++. Generated: `python -m tests.hooks.document` writes it."""\n'
 
 
 def hooks():
@@ -78,12 +82,53 @@ def names():
     return "\n\n".join(sections)
 
 
+def in_cpp():
+    """The core's rows, by the core itself."""
+    importlib.import_module("tensorflow")
+    return _core.internals()
+
+
+def cpp_hooks():
+    lines = ["| hook | for | effect | without it |", "|---|---|---|---|"]
+    lines += [
+        f"| [`{row['name']}`](../tensorflow_plugin/tf_internals/{row['source']}) | {row['kind']} | {row['purpose']} "
+        f"| {row['without']} |"
+        for row in in_cpp()
+    ]
+    return "\n".join(lines)
+
+
+def cpp_names():
+    sections = []
+    for row in in_cpp():
+        lines = [f"### {row['name']}", "", f"In their place it would take {row['instead']}.", ""]
+        lines += ["| private part | guarded by |", "|---|---|"]
+        lines += [f"| {name} | {guarded} |" for name, guarded in row["parts"]]
+        sections.append("\n".join(lines))
+    return "\n\n".join(sections)
+
+
+def names_in_python():
+    """The text of hooks/internals.py."""
+
+    def listed(rows):
+        return "".join(f'    "{row["name"]}",\n' for row in rows)
+
+    optional = [row for row in in_cpp() if row["kind"] != "required"]
+    return (
+        f"{HEAD}\n#: In the order of their table.\nINTERNALS = (\n{listed(in_cpp())})\n\n"
+        f"#: All but those without which there is no XPU.\nMAY_BE_LEFT_OUT = (\n{listed(optional)})\n"
+    )
+
+
 def short(path):
     return path.replace(":", ".")
 
 
 def render(text):
-    for name, table in (("hooks", hooks()), ("features", features()), ("names", names())):
+    tables = {"hooks": hooks(), "features": features(), "names": names()}
+    tables |= {"hooks in C++": cpp_hooks(), "parts": cpp_names()}
+    for name, table in tables.items():
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, _, rest = text.partition(begin)
         text = f"{before}{begin}{table}\n{end}{rest.partition(end)[2]}"
@@ -92,3 +137,4 @@ def render(text):
 
 if __name__ == "__main__":
     PATH.write_text(render(PATH.read_text()))
+    NAMES.write_text(names_in_python())

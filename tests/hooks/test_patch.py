@@ -428,6 +428,7 @@ def test_whatever_a_feature_raises_is_an_error_of_ours(library):
 def test_the_documents_tables_are_those_of_the_hooks():
     text = document.PATH.read_text()
     assert text == document.render(text), "python -m tests.hooks.document writes them"
+    assert document.NAMES.read_text() == document.names_in_python(), "python -m tests.hooks.document writes it"
 
 
 def test_every_source_that_is_relied_on_is_known_for_a_version():

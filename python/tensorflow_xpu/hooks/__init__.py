@@ -3,7 +3,8 @@
 ``start`` installs them while TensorFlow is being imported, for programs that know nothing of this package. It imports
 this package of modules without ``tensorflow_xpu``, so nothing here may import that; ``from tensorflow_xpu.hooks import
 batches`` would, ``from tensorflow_xpu.hooks.batches import HOOK`` does not.
-docs/internals.md lists the hooks, and every private name that they need.
+docs/internals.md lists the hooks, and every private name that they need. Those that the core has in C++ are there, too,
+and in ``internals``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tensorflow_xpu.hooks.cudnn import HOOK as CUDNN
 from tensorflow_xpu.hooks.forks import HOOK as FORKS
 from tensorflow_xpu.hooks.functions import HOOK as FUNCTIONS
 from tensorflow_xpu.hooks.host_data import HOOK as HOST_DATA
+from tensorflow_xpu.hooks.internals import MAY_BE_LEFT_OUT
 from tensorflow_xpu.hooks.iterators import HOOK as ITERATORS
 from tensorflow_xpu.hooks.logs import HOOK as LOGS
 from tensorflow_xpu.hooks.ops import HOOK as OPS
@@ -55,8 +57,9 @@ def install(device_type: str = "XPU", hooks: str = "", without: str = "") -> Non
     if hooks not in ("", "0", "1"):
         _ignored("TF_XPU_HOOKS", hooks, "1 or 0", "1")
     left_out = set(filter(None, without.split(",")))
-    if not left_out <= set(NAMES):
-        _ignored("TF_XPU_HOOKS_WITHOUT", without, f"of these, with commas between: {', '.join(NAMES)}", "all")
+    known = (*NAMES, *MAY_BE_LEFT_OUT)  # the core looks for its own
+    if not left_out <= set(known):
+        _ignored("TF_XPU_HOOKS_WITHOUT", without, f"of these, with commas between: {', '.join(known)}", "all")
         left_out = set()
     with one_line_each():
         for hook in HOOKS:

@@ -74,6 +74,7 @@ HOOK = Patch(
         METHOD,
     ),
     after=AFTER_KERAS,
+    requires=native,
     public="a Keras that catches no more than TypeError and ValueError there",
     make=_make,
 )

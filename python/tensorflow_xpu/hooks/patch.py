@@ -270,6 +270,7 @@ class Patch:
         unless: says why the hook has nothing to do in this process; empty if it has.
         check: a speed hook's self-check, which decides where a source is unknown. It is a name among the replacements,
             whose first call runs the check, and a program. Its results have to be the same with and without the hook.
+        requires: raises UnknownError where something else is missing, before the hook waits for a module.
     """
 
     name: str
@@ -284,6 +285,7 @@ class Patch:
     after: str = ""
     unless: Callable[[], str] = lambda: ""
     check: tuple[str, Callable[[], Any]] | None = None
+    requires: Callable[[], object] = lambda: None
 
     state: str = dataclasses.field(default="not started", init=False)
     _replaced: list[tuple[Any, str, Any, Any]] = dataclasses.field(default_factory=list, init=False)
@@ -311,11 +313,19 @@ class Patch:
         reason = self.unless()
         if reason:
             return self.turn_off(reason)
+        if not self._has_all():
+            return None
         if not self.after:
             return self._install()
         module, _, last_name = self.after.partition(":")
         self.state = f"waits for {module}"
         return AfterImport.install(module, lambda _: self._install(), last_name)
+
+    def _has_all(self) -> bool:
+        with _LOCK, self.contained():
+            self.requires()
+            return True
+        return False
 
     def _install(self) -> None:
         with _LOCK, self.contained():

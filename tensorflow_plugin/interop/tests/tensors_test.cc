@@ -14,12 +14,14 @@
 #include "tensorflow_plugin/interop/import.h"
 #include "tensorflow_plugin/interop/shapes.h"
 #include "tensorflow_plugin/interop/types.h"
+#include "tensorflow_plugin/tf_internals/holders.h"
 
 namespace xpu::interop {
 namespace {
 
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
+using tf_internals::IsHeldBy;
 
 // A foreign float tensor over memory of its own; counts the calls of its deleter.
 struct Producer {
@@ -66,8 +68,14 @@ TEST(Types, EveryOneComesBack) {
   EXPECT_EQ(NameOf(DLDevice{kDLTrn, 2}), "Trn:2");
 }
 
-TEST(Shapes, EqualOnesAreOne) {
-  ASSERT_TRUE(ShapeLayoutIsKnown());
+class Shapes : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override { UseShapeLayout(GetParam()); }
+  void TearDown() override { UseShapeLayout(false); }
+};
+INSTANTIATE_TEST_SUITE_P(WithTheLayout, Shapes, testing::Bool());
+
+TEST_P(Shapes, EqualOnesAreOne) {
   for (const std::vector<int64_t>& dims : std::vector<std::vector<int64_t>>{
            {}, {3}, {2, 3, 4}, {70000, 2}, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6, 7}, {1 << 20, 1, 2, 3}, {0, 4}}) {
     TensorShape a, b;
@@ -88,7 +96,7 @@ TEST(Shapes, EqualOnesAreOne) {
   }
 }
 
-TEST(Shapes, TheStoreIsBounded) {
+TEST(ShapeStore, IsBounded) {
   ShapeStore store(4096);
   int stored = 0;
   for (int i = 1; i <= 1000; ++i) {
@@ -102,7 +110,7 @@ TEST(Shapes, TheStoreIsBounded) {
   EXPECT_EQ(stored, 4096 / 32);
 }
 
-TEST(Shapes, ThreadsAgree) {
+TEST_P(Shapes, ThreadsAgree) {
   std::vector<std::vector<const int64_t*>> seen(4);
   std::vector<std::thread> threads;
   for (auto& blocks : seen) {
@@ -115,7 +123,7 @@ TEST(Shapes, ThreadsAgree) {
   EXPECT_EQ(seen[0][1999][0], 2006);
 }
 
-TEST(Shapes, BeyondTheLimitTheyLastForSomeCalls) {
+TEST_P(Shapes, BeyondTheLimitTheyLastForSomeCalls) {
   std::vector<const int64_t*> blocks;
   // Shapes of rank 200: a block has 3200 bytes, so some 1300 of them fill the store.
   std::vector<int64_t> dims(200, 1);

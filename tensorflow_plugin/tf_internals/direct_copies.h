@@ -3,8 +3,8 @@
 // TensorFlow 2.21 enqueues each copy on a stream of its own behind an event, polls for that, and hands its end to
 // another thread. That takes 60 microseconds in which the graph waits for its inputs, every step. The host could move
 // the bytes in one.
-#ifndef TENSORFLOW_PLUGIN_FRAMEWORK_DIRECT_COPIES_H_
-#define TENSORFLOW_PLUGIN_FRAMEWORK_DIRECT_COPIES_H_
+#ifndef TENSORFLOW_PLUGIN_TF_INTERNALS_DIRECT_COPIES_H_
+#define TENSORFLOW_PLUGIN_TF_INTERNALS_DIRECT_COPIES_H_
 
 namespace tensorflow {
 class Device;
@@ -18,4 +18,4 @@ void CopyDirectly(tensorflow::Device* device);
 
 }  // namespace xpu
 
-#endif  // TENSORFLOW_PLUGIN_FRAMEWORK_DIRECT_COPIES_H_
+#endif  // TENSORFLOW_PLUGIN_TF_INTERNALS_DIRECT_COPIES_H_

@@ -1,18 +1,24 @@
-#include "tensorflow_plugin/framework/direct_copies.h"
+#include "tensorflow_plugin/tf_internals/direct_copies.h"
 
+#include <atomic>
 #include <exception>
 #include <mutex>
+#include <string>
+#include <typeinfo>
 #include <utility>
 
-#include "tensorflow_plugin/device/tensorflow_stream.h"
+#include "tensorflow_plugin/tf_internals/tensorflow_stream.h"
 // After it:
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/common_runtime/pluggable_device/pluggable_device.h"
 #include "tensorflow/core/common_runtime/pluggable_device/pluggable_device_context.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/device/stream_uses.h"
-#include "tensorflow_plugin/framework/forked.h"
 #include "tensorflow_plugin/primitives/fork.h"
+#include "tensorflow_plugin/tf_internals/checks.h"
+#include "tensorflow_plugin/tf_internals/forked.h"
+#include "tensorflow_plugin/tf_internals/table.h"
+#include "tensorflow_plugin/tf_internals/virtual_tables.h"
 
 namespace xpu {
 namespace {
@@ -22,6 +28,9 @@ using Usual = tf::PluggableDeviceContext;
 
 // Up to this size what comes from the host is kept until its turn comes: the copy is cheaper than waiting for it.
 constexpr size_t kKeptUpTo = 1 << 20;
+
+constexpr char kHook[] = "direct_copies";
+std::atomic<bool> given_up{false};
 
 // PluggableDevice::device_context_ is private. The language lets an explicit instantiation name private members.
 using ContextMember = Usual* tf::PluggableDevice::*;
@@ -116,20 +125,74 @@ class DirectCopies final : public Usual {
   Stream& compute_;
 };
 
+// From now on no further device copies so. A process that is forked then has none of TensorFlow's threads for this one.
+void GiveUp(const std::string& why) {
+  given_up = true;
+  tf_internals::TurnOff(kHook, why);
+  tf_internals::TurnOff("fork_threads", std::string("it needs ") + kHook, /*quietly=*/true);
+  start_other_threads = [] { forked_from_user = true; };
+}
+
+// The first thing of a device that is not as expected; empty if there is none.
+std::string WhyUnknown(const Usual* context, const tf::DeviceBase::AcceleratorDeviceInfo* info) {
+  if (info == nullptr || info->default_context != context) {
+    return "a device's context is not where PluggableDevice is expected to have it";
+  }
+  if (std::string(typeid(*context).name()) != "N10tensorflow22PluggableDeviceContextE") {
+    return std::string("a device's context is an unknown class, ") + typeid(*context).name();
+  }
+  if (std::string(typeid(*context->stream()).name()) != "N15stream_executor7CStreamE") {
+    return std::string("a device's stream is an unknown class, ") + typeid(*context->stream()).name();
+  }
+  return "";
+}
+
 }  // namespace
 
+namespace tf_internals {
+
+void CheckDirectCopies(Check& check) {
+  const VirtualTable table = FindTable("N10tensorflow22PluggableDeviceContextE");
+  if (!check.Is("whether TensorFlow has a PluggableDeviceContext", table != nullptr, true)) return;
+  const auto is_at = [&](int place, const char* name) { return NameAt(table, place).rfind(name, 0) == 0; };
+  if (!check.Is("whether CopyCPUTensorToDevice is in its place",
+                is_at(PlaceOf(&Usual::CopyCPUTensorToDevice),
+                      "_ZNK10tensorflow22PluggableDeviceContext21CopyCPUTensorToDeviceE"),
+                true) ||
+      !check.Is("whether CopyDeviceTensorToCPU is in its place",
+                is_at(PlaceOf(&Usual::CopyDeviceTensorToCPU),
+                      "_ZN10tensorflow22PluggableDeviceContext21CopyDeviceTensorToCPUE"),
+                true) ||
+      !check.Is("whether CopyTensorInSameDevice is in its place",
+                is_at(PlaceOf(&Usual::CopyTensorInSameDevice),
+                      "_ZNK10tensorflow22PluggableDeviceContext22CopyTensorInSameDeviceE"),
+                true)) {
+    return;
+  }
+  check.Is("whether IsPluggableDevice is in its place",
+           is_at(PlaceOf(&Usual::IsPluggableDevice), "_ZN10tensorflow22PluggableDeviceContext17IsPluggableDeviceE"),
+           true);
+}
+
+}  // namespace tf_internals
+
 void CopyDirectly(tf::Device* device) {
+  // Asked once: a process may be forked at any time, also while another thread asks.
+  static const bool is_on = tf_internals::IsOn(kHook), forks = tf_internals::IsOn("fork_threads");
+  if (!is_on || given_up) return;
   static auto* const one_at_a_time = new Mutex;
   auto* const pluggable = dynamic_cast<tf::PluggableDevice*>(device->UnderlyingDevice());
   if (pluggable == nullptr) return;
   const std::lock_guard<std::mutex> lock(*one_at_a_time);
   Usual*& context = pluggable->*ContextOf();
   const auto* info = pluggable->tensorflow_accelerator_device_info();
-  if (info == nullptr || info->default_context != context || dynamic_cast<DirectCopies*>(context) != nullptr) return;
+  if (info != nullptr && info->default_context == context && dynamic_cast<DirectCopies*>(context) != nullptr) return;
+  const std::string why = WhyUnknown(context, info);
+  if (!why.empty()) return GiveUp(why);
   NameStreams(*context);
   // The device gives up what it has here when it goes. The one before stays, since a running thread may have it in use.
   context = new DirectCopies(*context);
-  PrepareForForks(pluggable, context);
+  if (forks) PrepareForForks(pluggable, context);
   const_cast<tf::DeviceBase::AcceleratorDeviceInfo*>(info)->default_context = context;
 }
 

@@ -1,8 +1,8 @@
 // How C++ that has one of TensorFlow's streams gets to ours.
-#ifndef TENSORFLOW_PLUGIN_DEVICE_TENSORFLOW_STREAM_H_
-#define TENSORFLOW_PLUGIN_DEVICE_TENSORFLOW_STREAM_H_
+#ifndef TENSORFLOW_PLUGIN_TF_INTERNALS_TENSORFLOW_STREAM_H_
+#define TENSORFLOW_PLUGIN_TF_INTERNALS_TENSORFLOW_STREAM_H_
 
-#include "tensorflow_plugin/device/differences.h"
+#include "tensorflow_plugin/tf_internals/differences.h"
 // After it:
 #include "tensorflow/c/experimental/stream_executor/stream_executor_internal.h"
 
@@ -15,4 +15,4 @@ inline SP_Stream HandleOf(stream_executor::Stream* stream) {
 
 }  // namespace xpu
 
-#endif  // TENSORFLOW_PLUGIN_DEVICE_TENSORFLOW_STREAM_H_
+#endif  // TENSORFLOW_PLUGIN_TF_INTERNALS_TENSORFLOW_STREAM_H_

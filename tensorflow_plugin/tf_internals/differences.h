@@ -1,7 +1,7 @@
 // The differences between the TensorFlow versions that there are cores for (third_party/tensorflows.bzl), as far as
 // this project's C++ meets them. Include this file before TensorFlow's headers for stream executors.
-#ifndef TENSORFLOW_PLUGIN_DEVICE_DIFFERENCES_H_
-#define TENSORFLOW_PLUGIN_DEVICE_DIFFERENCES_H_
+#ifndef TENSORFLOW_PLUGIN_TF_INTERNALS_DIFFERENCES_H_
+#define TENSORFLOW_PLUGIN_TF_INTERNALS_DIFFERENCES_H_
 
 #if XPU_TENSORFLOW < 2020
 // 2.19's stream_executor.h includes a header that needs LLVM's, which the wheel lacks, for a parameter of one function
@@ -32,4 +32,4 @@ using DeviceAddress = stream_executor::DeviceMemoryBase;
 
 }  // namespace xpu
 
-#endif  // TENSORFLOW_PLUGIN_DEVICE_DIFFERENCES_H_
+#endif  // TENSORFLOW_PLUGIN_TF_INTERNALS_DIFFERENCES_H_

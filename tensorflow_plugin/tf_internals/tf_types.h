@@ -1,6 +1,6 @@
 // DType <-> TensorFlow's type numbers (TF_DataType and tensorflow::DataType share them).
-#ifndef TENSORFLOW_PLUGIN_FRAMEWORK_TF_TYPES_H_
-#define TENSORFLOW_PLUGIN_FRAMEWORK_TF_TYPES_H_
+#ifndef TENSORFLOW_PLUGIN_TF_INTERNALS_TF_TYPES_H_
+#define TENSORFLOW_PLUGIN_TF_INTERNALS_TF_TYPES_H_
 
 #include "tensorflow_plugin/primitives/types.h"
 
@@ -32,4 +32,4 @@ inline DType FastFromTf(int code) { return static_cast<unsigned>(code) < 128u ? 
 
 }  // namespace xpu
 
-#endif  // TENSORFLOW_PLUGIN_FRAMEWORK_TF_TYPES_H_
+#endif  // TENSORFLOW_PLUGIN_TF_INTERNALS_TF_TYPES_H_

@@ -1,9 +1,10 @@
 // Tests the state of TensorFlow's creator of custom kernels. How functions run: tests/graphs/test_jit.py.
-#include "tensorflow_plugin/framework/jit.h"
+#include "tensorflow_plugin/tf_internals/jit.h"
 
 #include <gtest/gtest.h>
 
 #include "tensorflow/core/common_runtime/function.h"
+#include "tensorflow_plugin/tf_internals/table.h"
 
 namespace xpu {
 namespace {
@@ -20,18 +21,26 @@ class UnknownCreator : public tf::CustomKernelCreator {
   }
 };
 
+const IsInlined never = [](const std::string&) { return false; };
+
 // This program has no XLA.
 TEST(JitFunctions, NeedNoXla) {
   ASSERT_EQ(tf::GetDefaultCustomKernelCreator(), nullptr);
-  EXPECT_EQ(RunJitFunctionsWithoutXla("XPU"), "");
+  RunJitFunctionsWithoutXla("XPU", never);
+  EXPECT_TRUE(tf_internals::IsOn("jit"));
   EXPECT_NE(tf::GetDefaultCustomKernelCreator(), nullptr);
 }
 
-TEST(JitFunctions, ACompilerThatNobodyKnowsIsLeftAlone) {
+TEST(JitFunctions, ACompilerThatNobodyKnowsIsNotAsked) {
   auto* unknown = new UnknownCreator;
   tf::RegisterDefaultCustomKernelCreator(unknown);
-  EXPECT_NE(RunJitFunctionsWithoutXla("XPU").find("UnknownCreator"), std::string::npos);
-  EXPECT_EQ(tf::GetDefaultCustomKernelCreator(), unknown);
+  testing::internal::CaptureStderr();
+  RunJitFunctionsWithoutXla("XPU", never);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("the hook jit is off: the class that compiles"), std::string::npos) << said;
+  EXPECT_NE(said.find("UnknownCreator"), std::string::npos) << said;
+  EXPECT_FALSE(tf_internals::IsOn("jit"));
+  EXPECT_NE(tf::GetDefaultCustomKernelCreator(), unknown);
 }
 
 }  // namespace

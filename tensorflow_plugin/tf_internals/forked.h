@@ -1,7 +1,7 @@
 // TensorFlow's threads for a device that a forked process lacks: those that poll events and run the callbacks of
 // waiters. And what the child may find locked: the allocators of a device's memory.
-#ifndef TENSORFLOW_PLUGIN_FRAMEWORK_FORKED_H_
-#define TENSORFLOW_PLUGIN_FRAMEWORK_FORKED_H_
+#ifndef TENSORFLOW_PLUGIN_TF_INTERNALS_FORKED_H_
+#define TENSORFLOW_PLUGIN_TF_INTERNALS_FORKED_H_
 
 namespace tensorflow {
 class Device;
@@ -17,4 +17,4 @@ void ForgetForForks(const void* owner);
 
 }  // namespace xpu
 
-#endif  // TENSORFLOW_PLUGIN_FRAMEWORK_FORKED_H_
+#endif  // TENSORFLOW_PLUGIN_TF_INTERNALS_FORKED_H_

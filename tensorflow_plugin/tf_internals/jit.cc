@@ -1,10 +1,12 @@
-#include "tensorflow_plugin/framework/jit.h"
+#include "tensorflow_plugin/tf_internals/jit.h"
+
+#include <cxxabi.h>
 
 #include <atomic>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <set>
+#include <string>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -18,8 +20,9 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/util/device_name_utils.h"
-#include "tensorflow_plugin/framework/direct_copies.h"
-#include "tensorflow_plugin/framework/op_traits.h"
+#include "tensorflow_plugin/tf_internals/direct_copies.h"
+#include "tensorflow_plugin/tf_internals/table.h"
+#include "tensorflow_plugin/tf_internals/virtual_tables.h"
 
 namespace xpu {
 namespace {
@@ -66,28 +69,94 @@ tf::NodeDef OrdinaryCall(const tf::NodeProperties& props) {
   return call;
 }
 
+// XLA's two functions, which TensorFlow's creator has in its table. TensorFlow deletes a creator that is replaced, so
+// that object cannot be kept. It has no members: all that the functions get of it is where its table is.
+class XlaFunctions {
+ public:
+  XlaFunctions() = default;  // none
+  explicit XlaFunctions(const tf::CustomKernelCreator& creator) : table_(tf_internals::TableOf(&creator)) {}
+
+  bool there() const { return table_ != nullptr; }
+  bool CanCreateKernel(const tf::FunctionLibraryRuntime& runtime, const Properties& props) const {
+    using Function = bool (*)(const void*, const tf::FunctionLibraryRuntime&, const Properties&);
+    return At<Function>(kCanCreate)(&table_, runtime, props);
+  }
+  absl::Status CreateKernel(tf::FunctionLibraryRuntime* runtime, const Properties& props,
+                            std::unique_ptr<tf::OpKernel>* kernel) const {
+    using Function =
+        absl::Status (*)(const void*, tf::FunctionLibraryRuntime*, const Properties&, std::unique_ptr<tf::OpKernel>*);
+    return At<Function>(kCreate)(&table_, runtime, props, kernel);
+  }
+
+  static void Check(const tf::CustomKernelCreator& creator, tf_internals::Check& check) {
+    const tf_internals::VirtualTable table = tf_internals::TableOf(&creator);
+    const auto is_at = [](const void* address, const char* symbol) {
+      return tf_internals::IsAt(address, "libtensorflow_cc.so.2", symbol);
+    };
+    const auto* const type = dynamic_cast<const abi::__si_class_type_info*>(&typeid(creator));
+    // A class with another base or another table has other members, too.
+    if (!check.Is("the class that compiles functions of jit_compile=True", typeid(creator).name(),
+                  "N10tensorflow16XlaKernelCreatorE") ||
+        !check.Is("whether it has one base", type != nullptr, true) ||
+        !check.Is("its base", type->__base_type->name(), "N10tensorflow19CustomKernelCreatorE") ||
+        !check.Is("whether its table is that of the class",
+                  is_at(table - tf_internals::kBeforeFunctions, "_ZTVN10tensorflow16XlaKernelCreatorE"), true) ||
+        !check.Is("the place of CanCreateKernel", tf_internals::PlaceOf(&tf::CustomKernelCreator::CanCreateKernel),
+                  kCanCreate) ||
+        !check.Is("the place of CreateKernel", tf_internals::PlaceOf(&tf::CustomKernelCreator::CreateKernel),
+                  kCreate) ||
+        !check.Is(
+            "whether CanCreateKernel is there",
+            is_at(table[kCanCreate],
+                  "_ZNK10tensorflow16XlaKernelCreator15CanCreateKernelERKNS_22FunctionLibraryRuntimeERKSt10shared_"
+                  "ptrIKNS_14NodePropertiesEE"),
+            true)) {
+      return;
+    }
+    check.Is("whether CreateKernel is there",
+             is_at(table[kCreate],
+                   "_ZNK10tensorflow16XlaKernelCreator12CreateKernelEPNS_22FunctionLibraryRuntimeERKSt10shared_ptrIKNS_"
+                   "14NodePropertiesEEPSt10unique_ptrINS_8OpKernelESt14default_deleteISA_EE"),
+             true);
+  }
+
+ private:
+  // Behind two destructors.
+  static constexpr int kCanCreate = 2, kCreate = 3;
+
+  template <typename Function>
+  Function At(int place) const {
+    return reinterpret_cast<Function>(table_[place]);
+  }
+
+  tf_internals::VirtualTable table_ = nullptr;
+};
+
 // TensorFlow asks its one creator of custom kernels before it makes any kernel. XLA's makes a kernel that compiles out
-// of every call of a function that must be compiled, whatever the device; this one stands before it.
+// of every call of a function that must be compiled, whatever the device; this one stands before it. Without XLA's
+// functions it treats other devices as it treats ours.
 class KernelCreator : public tf::CustomKernelCreator {
  public:
-  KernelCreator(std::string device_type, const tf::CustomKernelCreator* xla)
-      : device_type_(std::move(device_type)), xla_(xla) {}
+  KernelCreator(std::string device_type, XlaFunctions xla, bool had_xla)
+      : device_type_(std::move(device_type)), xla_(xla), had_xla_(had_xla) {}
 
   // A call in a graph is a PartitionedCall, a kernel like others once XLA's creator has no say. An eager call has the
   // function's name for its op. TensorFlow would run that on this device alone, without its graph optimizers and
   // without soft placement: it must become a call of the other kind.
   bool CanCreateKernel(const tf::FunctionLibraryRuntime& runtime, const Properties& props) const override {
     if (MustCompile(props->node_def)) xla_was_asked_for = true;
-    if (!Ours(runtime)) return xla_ != nullptr && xla_->CanCreateKernel(runtime, props);
-    CopyDirectly(const_cast<tf::Device*>(runtime.device()));  // before any kernel runs there
+    const bool ours = Ours(runtime);
+    if (!ours && xla_.there()) return xla_.CanCreateKernel(runtime, props);
+    if (!ours && !had_xla_) return false;
+    if (ours) CopyDirectly(const_cast<tf::Device*>(runtime.device()));  // before any kernel runs there
     if (!MustCompile(props->node_def)) return false;
-    SayOnce();
+    if (ours) SayOnce();
     return runtime.GetFunctionLibraryDefinition()->Find(props->node_def.op()) != nullptr;
   }
 
   absl::Status CreateKernel(tf::FunctionLibraryRuntime* runtime, const Properties& props,
                             std::unique_ptr<tf::OpKernel>* kernel) const override {
-    if (!Ours(*runtime)) return xla_->CreateKernel(runtime, props, kernel);
+    if (!Ours(*runtime) && xla_.there()) return xla_.CreateKernel(runtime, props, kernel);
     Properties call;
     absl::Status status = tf::NodeProperties::CreateFromNodeDef(OrdinaryCall(*props), tf::OpRegistry::Global(), &call);
     if (!status.ok()) return status;
@@ -117,7 +186,8 @@ class KernelCreator : public tf::CustomKernelCreator {
   }
 
   const std::string device_type_;
-  const tf::CustomKernelCreator* const xla_;
+  const XlaFunctions xla_;
+  const bool had_xla_;
 };
 
 // Loops and branches that are traced for XLA lack the mark by which TensorFlow turns them into nodes of the graph
@@ -126,7 +196,8 @@ class KernelCreator : public tf::CustomKernelCreator {
 // that both kinds call is traced once.
 class MarkControlFlow : public tf::GraphOptimizationPass {
  public:
-  explicit MarkControlFlow(std::string device_type) : device_type_(std::move(device_type)) {}
+  MarkControlFlow(std::string device_type, IsInlined is_inlined)
+      : device_type_(std::move(device_type)), is_inlined_(is_inlined) {}
 
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     const tf::Device* device = options.default_function_device;
@@ -166,8 +237,8 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
  private:
   static constexpr char kMark[] = "_lower_using_switch_merge";
 
-  static bool LacksMark(const tf::NodeDef& node) {
-    return node.attr().find(kMark) == node.attr().end() && TraitsOf(node.op()).Has(OpTrait::kInlined);
+  bool LacksMark(const tf::NodeDef& node) const {
+    return node.attr().find(kMark) == node.attr().end() && is_inlined_(node.op());
   }
 
   // Adds the functions that a node names, unless they are functions for XLA: each of those passes by here by itself.
@@ -180,6 +251,7 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
   }
 
   const std::string device_type_;
+  const IsInlined is_inlined_;
 };
 
 // A node of a graph that calls a function for XLA has all its arguments and results in device memory. An ordinary
@@ -208,34 +280,27 @@ class MakeCallsOrdinary : public tf::GraphOptimizationPass {
 // TensorFlow's own pass that looks for the mark is in phase 10.
 constexpr int kBeforeLowering = 9;
 
-// TensorFlow deletes a creator that is replaced, so that XLA's cannot be kept. It has no state: an object with the same
-// virtual functions does the same.
-const tf::CustomKernelCreator* Copy(const tf::CustomKernelCreator& xla) {
-  struct alignas(void*) Bytes {
-    unsigned char bytes[sizeof(tf::CustomKernelCreator)];
-  };
-  auto* copy = new Bytes;
-  std::memcpy(copy->bytes, static_cast<const void*>(&xla), sizeof(copy->bytes));
-  return reinterpret_cast<const tf::CustomKernelCreator*>(copy->bytes);
-}
-
 }  // namespace
 
-std::string RunJitFunctionsWithoutXla(const std::string& device_type) {
-  const tf::CustomKernelCreator* xla = tf::GetDefaultCustomKernelCreator();
-  if (xla != nullptr) {
-    const char* name = typeid(*xla).name();
-    if (std::strcmp(name, "N10tensorflow16XlaKernelCreatorE") != 0) {
-      return std::string("the functions of jit_compile=True are compiled by an unknown class, ") + name;
-    }
-    xla = Copy(*xla);
-  }
-  tf::RegisterDefaultCustomKernelCreator(new KernelCreator(device_type, xla));
+namespace tf_internals {
+
+void CheckJit(Check& check) {
+  const tf::CustomKernelCreator* const xla = tf::GetDefaultCustomKernelCreator();
+  if (xla != nullptr) XlaFunctions::Check(*xla, check);
+}
+
+}  // namespace tf_internals
+
+void RunJitFunctionsWithoutXla(const std::string& device_type, IsInlined is_inlined) {
+  const tf::CustomKernelCreator* const xla = tf::GetDefaultCustomKernelCreator();
+  const bool known = tf_internals::TurnOn("jit", tf_internals::CheckJit);
+  const XlaFunctions functions = xla != nullptr && known ? XlaFunctions(*xla) : XlaFunctions();
+  tf::RegisterDefaultCustomKernelCreator(new KernelCreator(device_type, functions, xla != nullptr));
+  if (!tf_internals::IsOn("graphs")) return;
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::PRE_PLACEMENT, kBeforeLowering,
-                                                   std::make_unique<MarkControlFlow>(device_type));
+                                                   std::make_unique<MarkControlFlow>(device_type, is_inlined));
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_PLACEMENT, 0,
                                                    std::make_unique<MakeCallsOrdinary>(device_type));
-  return "";
 }
 
 }  // namespace xpu

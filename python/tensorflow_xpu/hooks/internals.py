@@ -1,0 +1,33 @@
+"""The hooks that the core has in C++. Generated: `python -m tests.hooks.document` writes it."""
+
+#: In the order of their table.
+INTERNALS = (
+    "kernels",
+    "variables",
+    "tensor_lists",
+    "tensor_arrays",
+    "graphs",
+    "clusters",
+    "direct_calls",
+    "direct_copies",
+    "fork_threads",
+    "jit",
+    "tf32",
+    "eager_tensors",
+    "shapes",
+)
+
+#: All but those without which there is no XPU.
+MAY_BE_LEFT_OUT = (
+    "tensor_lists",
+    "tensor_arrays",
+    "graphs",
+    "clusters",
+    "direct_calls",
+    "direct_copies",
+    "fork_threads",
+    "jit",
+    "tf32",
+    "eager_tensors",
+    "shapes",
+)

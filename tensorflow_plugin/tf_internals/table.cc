@@ -1,0 +1,164 @@
+#include "tensorflow_plugin/tf_internals/table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "tensorflow_plugin/loader/json.h"
+
+namespace xpu::tf_internals {
+namespace {
+
+constexpr char kOn[] = "on";
+constexpr char kNotUsed[] = "not in use yet";
+constexpr char kOff[] = "off: ";
+constexpr char kByOption[] = "off by option (";
+
+struct States {
+  std::mutex mutex;
+  std::map<std::string, std::string> all;
+};
+States& TheStates() {
+  static auto* const states = new States;
+  return *states;
+}
+
+// Returns what it was before.
+std::string SetState(const std::string& name, const std::string& state) {
+  States& states = TheStates();
+  const std::lock_guard<std::mutex> lock(states.mutex);
+  std::string& known = states.all[name];
+  const std::string before = known;
+  known = state;
+  return before;
+}
+
+const Internal& Named(const std::string& name) {
+  for (const Internal& internal : Internals()) {
+    if (internal.name == name) return internal;
+  }
+  std::abort();  // a mistake in this library
+}
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::vector<std::string> Names(const std::string& text) {
+  std::vector<std::string> names;
+  std::stringstream all(text);
+  for (std::string name; std::getline(all, name, ',');) {
+    if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+bool MayBeLeftOut(const std::string& name) {
+  for (const Internal& internal : Internals()) {
+    if (internal.name == name) return internal.kind != Kind::kRequired;
+  }
+  return false;
+}
+
+// Why an option leaves the hook out; empty if none does.
+std::string LeftOut(const Internal& internal) {
+  const std::vector<std::string> without = Names(Environment("TF_XPU_HOOKS_WITHOUT"));
+  const std::vector<std::string>& in_python = HooksInPython();
+  const bool all_known = std::all_of(without.begin(), without.end(), [&](const std::string& name) {
+    return MayBeLeftOut(name) || std::find(in_python.begin(), in_python.end(), name) != in_python.end();
+  });
+  if (all_known && std::find(without.begin(), without.end(), internal.name) != without.end()) {
+    return "TF_XPU_HOOKS_WITHOUT";
+  }
+  return internal.is_small && Environment("TF_XPU_HOOKS") == "0" ? "TF_XPU_HOOKS=0" : "";
+}
+
+const char* NameOf(Kind kind) {
+  switch (kind) {
+    case Kind::kRequired:
+      return "required";
+    case Kind::kCorrectness:
+      return "correctness";
+    case Kind::kSpeed:
+      return "speed";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string StateOf(const std::string& name) {
+  States& states = TheStates();
+  const std::lock_guard<std::mutex> lock(states.mutex);
+  const auto found = states.all.find(name);
+  return found == states.all.end() ? kNotUsed : found->second;
+}
+
+std::string WhyOff(const std::string& name, const std::function<void(Check&)>& examine) {
+  if (StateOf(name).rfind(kByOption, 0) == 0) return StateOf(name);
+  const std::string option = LeftOut(Named(name));
+  if (!option.empty()) {
+    LeaveOut(name, option);
+    return StateOf(name);
+  }
+  Check check(LieAbout(name));
+  examine(check);
+  SetState(name, check.why().empty() ? kOn : kOff + check.why());
+  return check.why();
+}
+
+bool TurnOn(const std::string& name, const std::function<void(Check&)>& examine) {
+  const std::string why = WhyOff(name, examine);
+  if (StateOf(name).rfind(kOff, 0) == 0) {
+    SetState(name, kNotUsed);
+    TurnOff(name, why);
+  }
+  return why.empty();
+}
+
+void TurnOff(const std::string& name, const std::string& why, bool quietly) {
+  const std::string before = SetState(name, kOff + why);
+  if (quietly || before.rfind(kOff, 0) == 0) return;
+  const std::string line = "tensorflow_xpu: the hook " + name + " is off: " + why + ". " + Named(name).without + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void LeaveOut(const std::string& name, const std::string& option) { SetState(name, kByOption + option + ")"); }
+
+void Take(const std::string& name, const std::string& state) {
+  if (state.rfind(kOff, 0) == 0) return TurnOff(name, state.substr(sizeof(kOff) - 1));
+  SetState(name, state);
+}
+
+bool IsOn(const std::string& name) { return StateOf(name) == kOn; }
+
+int LieAbout(const std::string& name) {
+  for (const std::string& rule : Names(Environment("TF_XPU_FAULT"))) {
+    const std::string start = "internal=" + name + ":lie";
+    if (rule == start) return Check::kAllLies;
+    if (rule.rfind(start + "@", 0) == 0) return std::atoi(rule.c_str() + start.size() + 1);
+  }
+  return Check::kNoLie;
+}
+
+std::string Describe() {
+  std::string json;
+  for (const Internal& internal : Internals()) {
+    std::string parts;
+    for (const PrivatePart& part : internal.parts) {
+      parts += (parts.empty() ? "" : ", ") + JsonStrings(std::vector<std::string>{part.name, part.guard});
+    }
+    json += (json.empty() ? "" : ", ") + ("{\"name\": " + JsonString(internal.name)) +
+            ", \"kind\": " + JsonString(NameOf(internal.kind)) + ", \"state\": " + JsonString(StateOf(internal.name)) +
+            ", \"purpose\": " + JsonString(internal.purpose) + ", \"without\": " + JsonString(internal.without) +
+            ", \"instead\": " + JsonString(internal.instead) + ", \"source\": " + JsonString(internal.source) +
+            ", \"parts\": [" + parts + "]}";
+  }
+  return "[" + json + "]";
+}
+
+}  // namespace xpu::tf_internals

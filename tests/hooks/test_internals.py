@@ -1,0 +1,103 @@
+"""The hooks in C++ (tensorflow_plugin/tf_internals): all are on, and a program bears it if the check of one fails."""
+
+import functools
+import json
+import re
+
+import pytest
+
+from tensorflow_xpu.hooks.internals import INTERNALS, MAY_BE_LEFT_OUT
+from tests.hooks.mutations import differences
+from tests.support.installed import ROOT
+from tests.support.processes import run, run_code
+
+pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
+
+# Those of Python that need one of these.
+ALSO_OFF = {"eager_tensors": "logs, reading and calls"}
+# A forked child is refused without them.
+FOR_FORKS = ("direct_copies", "fork_threads")
+
+
+def outcome_of(device, environment=(), steps=()):
+    outcome = run("-m", "tests.hooks.internals_program", device, *steps, environment=environment, cwd=ROOT, timeout=900)
+    assert outcome.returncode == 0, outcome
+    lines = [line for line in outcome.stderr.splitlines() if line.startswith("tensorflow_xpu: the hook")]
+    return json.loads(outcome.stdout.splitlines()[-1]), lines, outcome
+
+
+@functools.cache
+def expected():
+    """The CPU's numbers."""
+    results = outcome_of("/cpu:0", {"TF_XPU_DISABLE": "1"})[0]["results"]
+    assert [step for step, numbers in results.items() if isinstance(numbers, str) or not numbers] == []
+    return results
+
+
+def judge(name, found):
+    results = dict(found["results"])
+    if name in FOR_FORKS and "forked" in results:
+        assert results.pop("forked") == "RuntimeError: refused"
+    wanted = {step: numbers for step, numbers in expected().items() if step in results}
+    assert differences(results, wanted) == [], results
+
+
+def test_all_are_on(xpu_device):
+    code = """
+        import json
+        import tensorflow as tf, tensorflow_xpu
+        from tensorflow_xpu import _core
+        with tf.device("/xpu:0"):
+            tf.function(lambda x: x + 1)(tf.constant(1.0)).numpy()
+        print(json.dumps({row["name"]: row["state"] for row in _core.internals()}))
+    """
+    outcome = run_code(code)
+    assert outcome.json == dict.fromkeys(INTERNALS, "on"), outcome
+    assert outcome.warnings == []
+
+
+def test_a_failing_check_costs_a_line(xpu_device):
+    """The quick form of the next test."""
+    lies = {"TF_XPU_FAULT": "internal=clusters:lie@2,internal=shapes:lie"}
+    found, lines, outcome = outcome_of("/cpu:0,/xpu:0", lies, ("loop", "compiled", "exchanged", "error"))
+    assert differences(found["results"], found["others"]["/cpu:0"]) == [], found
+    starts = [re.match(r"tensorflow_xpu: the hook (\w+) is off: ", line)[1] for line in lines]
+    assert starts == ["clusters", "shapes"], outcome
+    assert found["states"]["clusters"].startswith("off: ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MAY_BE_LEFT_OUT)
+def test_each_failing_check_costs_a_line_and_no_result(name, xpu_device):
+    found, _, outcome = outcome_of("/xpu:0", {"TF_XPU_FAULT": f"internal={name}:lie"})
+    judge(name, found)
+    said = re.findall(r"^tensorflow_xpu: the hooks? (.*?) (?:is|are) off: ", outcome.stderr, re.MULTILINE)
+    assert said == [ALSO_OFF.get(name, name)], outcome
+    off = {hook for hook, state in found["states"].items() if state != "on"}
+    assert name in off
+    expected_off = {"graphs": {"clusters", "direct_calls"}, "clusters": {"direct_calls"}}
+    expected_off |= {"direct_copies": {"fork_threads"}, "eager_tensors": {"shapes"}}
+    assert off - {name} == expected_off.get(name, set())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in INTERNALS if name not in MAY_BE_LEFT_OUT])
+def test_without_a_required_one_there_is_no_xpu(name):
+    code = """
+        import tensorflow as tf
+        print(tf.config.list_physical_devices(), tf.function(lambda x: x + 1)(tf.constant(1.0)).numpy())
+    """
+    outcome = run_code(code, environment={"TF_XPU_FAULT": f"internal={name}:lie"})
+    assert "XPU" not in outcome.stdout and "2.0" in outcome.stdout, outcome
+    assert len(outcome.warnings) == 1
+    assert f"TensorFlow's {name} are not built as expected" in outcome.warnings[0]
+
+
+@pytest.mark.slow
+def test_options_leave_them_out_in_silence(xpu_device):
+    names = ("jit", "clusters", "shapes", "reading")
+    found, lines, outcome = outcome_of("/xpu:0", {"TF_XPU_HOOKS_WITHOUT": ",".join(names)})
+    judge("", found)
+    assert lines == [], outcome
+    off = {hook for hook, state in found["states"].items() if state == "off by option (TF_XPU_HOOKS_WITHOUT)"}
+    assert off == set(names) - {"reading"}
