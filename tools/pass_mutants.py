@@ -112,6 +112,22 @@ MUTANTS = (
     ),
     Mutant("sum: too early", "fold_batch.cc", "kind != Buffer::Kind::kComputed", "bytes == 0"),
     Mutant("sum: not longer", "fold_batch.cc", "d->k *= d->batch[0];", ""),
+    # FoldPadding
+    Mutant("padding: of any number", "fold_padding.cc", "some->value == 0 && ", ""),
+    Mutant("padding: more is written", "fold_padding.cc", "of.writers.size() != 2", "of.writers.size() < 2"),
+    Mutant(
+        "padding: of an older image",
+        "fold_padding.cc",
+        "IsWritten(list_, uses_, copy.in[0].buffer, RangeOfInput(copy, 0), of.writers[1], reader)",
+        "false",
+    ),
+    Mutant("padding: of channels", "fold_padding.cc", " || box.extent[channels] != d->in_channels", ""),
+    Mutant("padding: of images", "fold_padding.cc", " || box.extent[0] != d->batch", ""),
+    Mutant("padding: of swapped axes", "fold_padding.cc", "if (rest != 1 || next >= 0) return false;", ""),
+    Mutant("padding: none in front", "fold_padding.cc", "d->pad_before[i] += begin;", ""),
+    Mutant(
+        "padding: of no filter's gradient", "fold_padding.cc", " && desc->direction != Direction::kFilterGradient", ""
+    ),
     # FuseReductions
     Mutant(
         "reduction: what others read", "fuse_reductions.cc", " || uses.readers.size() != 1) return -1", ") return -1"

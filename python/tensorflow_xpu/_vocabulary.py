@@ -41,6 +41,7 @@ PASSES = (
     "DeduplicateIndexChecks",
     "HoistIndexChecks",
     "EliminateDeadCode",
+    "FoldPadding",
     "PropagateCopiesForward",
     "PropagateCopiesBackward",
     "FoldMatMulBatch",

@@ -18,6 +18,7 @@ const Pass kPasses[] = {
     {"DeduplicateIndexChecks", [](const Capabilities&, List* list) { DeduplicateIndexChecks(list); }},
     {"HoistIndexChecks", HoistIndexChecks},
     {"EliminateDeadCode", [](const Capabilities&, List* list) { EliminateDeadCode(list); }},
+    {"FoldPadding", FoldPadding},
     // Dense copies only: BatchMatMuls stacks dense matrices and no others.
     {"PropagateCopiesForward",
      [](const Capabilities& can, List* list) { PropagateCopiesForward(can, Through::kWhatIsDense, list); }},

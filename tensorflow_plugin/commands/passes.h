@@ -23,6 +23,9 @@ void Rematerialize(List* list);
 // are rounded all the same, as TensorFlow rounds between any two ops.
 void FuseElementwise(const Capabilities& can, List* list);
 
+// A convolution of an image that was copied into zeros reads the image, and pads it itself.
+void FoldPadding(const Capabilities& can, List* list);
+
 // The products of a batch that are added up, and nothing else, become one product over a longer sum.
 void FoldMatMulBatch(const Capabilities& can, List* list);
 

@@ -92,7 +92,7 @@ def losses_and_clusters(folder, **environment):
             sentence = keras.Input((6,), dtype="int32")
             x = L.LayerNormalization()(L.Embedding(30, 16)(sentence))
             x = x + L.MultiHeadAttention(2, 8)(x, x)
-            x = L.Conv1D(8, 3, activation="relu")(x)
+            x = L.Conv1D(8, 3, activation="relu")(L.ZeroPadding1D((2, 1))(x))
             x = L.Concatenate()([L.LSTM(12, unroll=True)(x), L.GlobalMaxPooling1D()(x)])
             model = keras.Model(sentence, L.Dense(5)(x))
             model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
