@@ -335,3 +335,36 @@ def test_groups_of_weights_that_do_not_exist(xpu_device, tmp_path):
             layer.g_idx.assign(groups)
             for _ in range(MANY):
                 np.testing.assert_array_equal(function(x).numpy(), first)
+
+
+def bottleneck():
+    """Padding, a depthwise convolution and one of one pixel, each normalised and with an activation."""
+    layers = keras.layers
+    inputs = keras.Input((21, 17, 40))
+    x = layers.DepthwiseConv2D(5, strides=2, use_bias=False)(layers.ZeroPadding2D(((2, 1), (1, 2)))(inputs))
+    x = layers.ReLU(6.0)(layers.BatchNormalization()(x))
+    x = layers.BatchNormalization()(layers.Conv2D(33, 1, use_bias=False)(x))
+    return keras.Model(inputs, layers.Activation("hard_silu")(x))
+
+
+def test_convolutions_follow_their_weights_at_once(xpu_device):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 21, 17, 40)).astype(np.float32)
+    with tf.device("/cpu:0"):
+        control = bottleneck()
+    with tf.device("/xpu:0"):
+        model = bottleneck()
+        infer = tf.function(lambda t: model(t, training=False))
+    for index in range(len(model.weights)):
+        for _ in range(4):  # three calls settle it
+            result = infer(x).numpy()
+        weight = rng.uniform(0.5, 2, model.weights[index].shape).astype(np.float32)
+        model.weights[index].assign(weight)
+        for ours, theirs in zip(control.weights, model.weights, strict=True):
+            ours.assign(theirs.numpy())
+        with tf.device("/cpu:0"):
+            expected = control(x, training=False).numpy()
+        assert np.abs(result - expected).max() > 1e-3 * np.abs(expected).max(), model.weights[index].path
+        with tf.device("/xpu:0"):
+            result = infer(x).numpy()
+        np.testing.assert_allclose(result, expected, atol=1e-5 * np.abs(expected).max())

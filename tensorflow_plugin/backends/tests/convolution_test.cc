@@ -395,6 +395,39 @@ TEST(Convolution, Epilogues) {
   }
 }
 
+// Depthwise filters of each width and stride that has loops of its own, and of others. Channels fill vectors or do not,
+// rows have few cells or many. Padding is on either side, and one batch is empty.
+std::vector<ConvolutionDesc> DepthwiseGeometries() {
+  std::vector<ConvolutionDesc> geometries;
+  for (int64_t filter : {3, 5, 7}) {
+    for (int64_t stride : {1, 2}) {
+      for (int64_t channels : {1, 7, 16, 33}) {
+        const int64_t half = filter / 2;
+        geometries.push_back(Make({{9, filter, stride, 1, half, half}, {24, filter, stride, 1, half, half}}, 2,
+                                  channels, channels, channels));
+      }
+      geometries.push_back(Make({{6, 3, 2, 1, 0, 1}, {40, filter, stride, 1, 0, 3}}, 1, 17, 17, 17));
+      geometries.push_back(Make({{5, 2, 1, 1, 1, 0}, {filter, filter, stride, 1, 4, 0}}, 1, 20, 20, 20));
+      geometries.push_back(Make({{3, 3, 1, 1, 5, 5}, {2, filter, stride, 1, 9, 8}}, 1, 24, 24, 24));  // mostly padding
+    }
+  }
+  geometries.push_back(Make({{8, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 0, 8, 8, 8));
+  geometries.push_back(Make({{9, 3, 1, 2, 2, 2}, {9, 3, 1, 2, 2, 2}}, 1, 16, 16, 16));  // dilated
+  geometries.push_back(Make({{9, 3, 3, 1, 1, 1}, {17, 3, 3, 1, 1, 1}}, 1, 16, 16, 16));
+  geometries.push_back(Make({{9, 4, 1, 1, 1, 2}, {9, 4, 1, 1, 1, 2}}, 1, 16, 16, 16));
+  geometries.push_back(Make({{60, 3, 1, 1, 1, 1}, {63, 5, 1, 1, 2, 2}}, 2, 72, 72, 72));  // shared out
+  return geometries;
+}
+
+TEST(Convolution, Depthwise) {
+  uint32_t seed = 20000;
+  for (const ConvolutionDesc& d : DepthwiseGeometries()) {
+    Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 3);
+    Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 3, /*of_whole_numbers=*/true);
+    CompareWithEpilogue(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 5);
+  }
+}
+
 // The same with a filter that is laid out before, in whatever way the backend likes; not where it likes it as it is.
 TEST(Convolution, PackedFilters) {
   const ConvolutionDesc geometries[] = {

@@ -484,6 +484,37 @@ TEST(MatMul, Epilogues) {
   }
 }
 
+// Epilogues that a kernel may apply to its sums: a scale and an offset for each column, and an element. Columns fill
+// vectors and panels or do not, rows fill tiles or do not. Both matrices have gaps between rows or none.
+TEST(MatMul, EpiloguesOfColumns) {
+  const int64_t sizes[][3] = {{32, 17, 4},   {33, 16, 5},    {50, 40, 16},  {97, 24, 88},   {131, 300, 129},
+                              {49, 576, 96}, {40, 1000, 33}, {64, 12, 240}, {3000, 16, 72}, {35, 100, 2000}};
+  ProgramBuilder builder;
+  const auto c = builder.Input(DType::kFloat), x = builder.Input(DType::kFloat), y = builder.Input(DType::kFloat);
+  const auto z = builder.Input(DType::kFloat);
+  const auto scaled = builder.Apply(Opcode::kAdd, builder.Apply(Opcode::kMul, c, x), y);
+  const auto sum = builder.Apply(Opcode::kAdd, z, scaled);
+  builder.Output(builder.Apply(Opcode::kMaximum, sum, builder.Const(DType::kFloat, -100)));
+  const Program* const program = builder.Build();
+  for (const auto& s : sizes) {
+    for (int64_t gap : {0, 3}) {
+      MatMulDesc d = Dense(DType::kFloat, s[0], s[1], s[2]);
+      d.lda = d.k + gap;
+      d.ldb = d.n + gap;
+      const int64_t elements = d.m * d.n;
+      d.epilogue.program = program;
+      d.epilogue.shape = {d.m, d.n};
+      d.epilogue.in_strides[0] = d.epilogue.in_strides[3] = {d.n, 1};
+      d.epilogue.in_strides[1] = d.epilogue.in_strides[2] = {0, 1};
+      ExpectAsTheReference(
+          d,
+          {Whole(DType::kFloat, d.m * d.lda, 1, 3), Whole(DType::kFloat, d.k * d.ldb, 2, 3),
+           Whole(DType::kFloat, d.n, 3, 3), Whole(DType::kFloat, d.n, 4, 3), Whole(DType::kFloat, elements, 5, 3)},
+          {{DType::kFloat, elements}}, errors::Concat("columns of ", d.m, "x", d.k, "x", d.n, ", gap ", gap));
+    }
+  }
+}
+
 // Parts of rows that share a large matrix, whose columns and rows fill no blocks.
 TEST(MatMul, PartsOfRowsShareALargeMatrix) {
   const int64_t sizes[][3] = {{530, 200, 333}, {261, 70, 1000}, {1003, 64, 1040}};

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/panels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/products.h"
 #include "tensorflow_plugin/backends/cpu/convolution/windows.h"
@@ -360,7 +361,7 @@ Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
         at.out[0] = to;
         ran = RunWhole(part.desc, at, alone);
       }
-      if (ran.ok() && *epilogue) (*epilogue)->Runner().Run(forward ? part.y : part.x, Outputs(part.desc));
+      if (ran.ok() && *epilogue) (*epilogue)->Run(forward ? part.y : part.x, Outputs(part.desc));
       status.Update(ran);
     }
   });
@@ -410,6 +411,10 @@ Status RunFloating(ConvolutionDesc d, const Args& args, const ThreadTeam& team, 
   const ThreadTeam& alone = Alone();
   const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * host_runtime::Cells(d.filter);
   const bool shared = team.size() > 1 && multiplications >= kShared;
+  if (IsDepthwise(d)) {
+    RunDepthwise(d, args, team, epilogue);
+    return OkStatus();
+  }
   if (WinogradPays(d, team)) {
     if (RunWinograd(d, args, shared ? team : alone, epilogue)) return OkStatus();
     d.packed_filter_bytes = 0;  // its points say nothing to the others
@@ -497,6 +502,7 @@ Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const Thread
 int64_t CpuKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
   const ConvolutionDesc d = ForwardOf(desc);
   if (InputSize(d) == 0 || OutputSize(d) == 0 || FilterSize(d) == 0) return 0;
+  if (IsDepthwise(d)) return 0;  // reads the filter as it is
   if (WinogradPays(d, Alone())) return WinogradFilterBytes(d);
   if (ProductPays(d) || (d.type != DType::kFloat && !HasNative(d.type))) return 0;
   std::shared_ptr<OnednnPlan> layout;

@@ -158,8 +158,7 @@ bool Convolve(const Images<const float>& x, const Images<float>& y, int64_t imag
         }
       }
       if (!*epilogue || !finite) continue;
-      TileRunner runner = (*epilogue)->Runner();
-      EachPiece(tiles, first, count, y, [&](int64_t begin, int64_t n) { runner.Run(begin, n); });
+      EachPiece(tiles, first, count, y, [&](int64_t begin, int64_t n) { (*epilogue)->Run(begin, n); });
     }
   });
   if (finite) epilogue->reset();

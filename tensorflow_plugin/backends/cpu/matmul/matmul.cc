@@ -15,6 +15,7 @@
 #include "tensorflow_plugin/backends/cpu/elementwise/convert.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
+#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
 #include "tensorflow_plugin/backends/cpu/matmul/few_rows.h"
 #include "tensorflow_plugin/backends/cpu/matmul/gemm.h"
 #include "tensorflow_plugin/backends/cpu/matmul/integer_matmul.h"
@@ -334,7 +335,7 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
       const Status product = RunPlan(here, at, alone);
       status.Update(product);
       if (product.ok() && epilogue != nullptr && in_pieces) {
-        epilogue->Runner().Run(c, here.batch.num_elements() * here.m * here.n);
+        epilogue->Run(c, here.batch.num_elements() * here.m * here.n);
       }
     }
   });
@@ -398,6 +399,10 @@ Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team
   if (d.type == DType::kFloat && d.batch.empty() && team.size() > 1 && work >= kShared && d.m * d.n <= kFewElements &&
       d.k >= d.m * d.n) {
     return RunInPartialSums(d, args, team);
+  }
+  if (DirectPays(d)) {
+    RunDirect(d, args, work < kShared / 2 ? ThreadTeam(1) : team, epilogue);
+    return OkStatus();
   }
   if (d.type == DType::kFloat && (RunFewRows<float>(d, args, team) || RunNarrow(d, args, team))) return OkStatus();
   if (work < kShared || (team.size() == 1 && !*epilogue)) return RunPlan(d, args, ThreadTeam(1));

@@ -1,0 +1,159 @@
+#include "tensorflow_plugin/backends/cpu/elementwise/finish.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/primitives/types.h"
+
+namespace xpu::cpu {
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/finish_in_place.inc"
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
+
+namespace {
+
+// Lanes that may be read behind the last column: those of four vectors of any instruction set.
+constexpr int64_t kMostLanes = 64;
+
+// Makes the steps of one program.
+class FinishMaker {
+ public:
+  FinishMaker(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, Finish* finish)
+      : desc_(desc), p_(*desc.program), args_(args), frame_(*frame), finish_(*finish) {}
+
+  bool Make() {
+    finish_.num_steps = 0;
+    finish_.columns = 0;
+    if (p_.num_outputs() != 1 || p_.instrs().empty() || p_.outputs()[0] != p_.num_registers() - 1) return false;
+    for (int r = 0; r < p_.num_registers(); ++r) {
+      if (p_.type(r) != DType::kFloat) return false;
+    }
+    for (size_t k = 0; k < p_.instrs().size(); ++k) {
+      if (!Step(p_.instrs()[k], static_cast<int>(k))) return false;
+    }
+    return kept_ < 0;
+  }
+
+ private:
+  using Kind = FinishStep::Kind;
+  using Reads = FinishStep::Reads;
+
+  bool Add(const FinishStep& step) {
+    if (finish_.num_steps == Finish::kMaxSteps) return false;
+    finish_.steps[finish_.num_steps++] = step;
+    return true;
+  }
+
+  // True if an instruction from number `first` on reads a register.
+  bool IsRead(int reg, size_t first) const {
+    for (size_t k = first; k < p_.instrs().size(); ++k) {
+      const Instr& i = p_.instrs()[k];
+      if (i.a == reg || (Info(i.op).arity > 1 && i.b == reg) || (Info(i.op).arity > 2 && i.c == reg)) return true;
+    }
+    return false;
+  }
+
+  bool Step(const Instr& instr, int number) {
+    const int result = p_.first_instr_register() + number, arity = Info(instr.op).arity;
+    if (arity == 2 && kept_ >= 0 && instr.op == Opcode::kMul &&
+        ((instr.a == current_ && instr.b == kept_) || (instr.a == kept_ && instr.b == current_))) {
+      if (IsRead(kept_, number + 1) || IsRead(current_, number + 1)) return false;
+      kept_ = -1;
+      current_ = result;
+      return Add({Kind::kTimesKept});
+    }
+    if (instr.a != current_ && (arity != 2 || instr.b != current_)) return false;
+    if (IsRead(current_, number + 1)) {
+      if (kept_ >= 0) return false;
+      kept_ = current_;
+      if (!Add({Kind::kKeep})) return false;
+    }
+    const bool swapped = instr.a != current_;
+    const int other = swapped ? instr.a : instr.b;
+    current_ = result;
+    if (arity == 1) return instr.op == Opcode::kSigmoid && Add({Kind::kSigmoid});
+    if (arity != 2) return false;
+    FinishStep step;
+    switch (instr.op) {
+      case Opcode::kAdd:
+        step.kind = Kind::kAdd;
+        break;
+      case Opcode::kSub:
+        if (swapped) return false;
+        step.kind = Kind::kSub;
+        break;
+      case Opcode::kMul:
+        step.kind = Kind::kMul;
+        break;
+      case Opcode::kMaximum:
+        step.kind = Kind::kMaximum;
+        break;
+      case Opcode::kMinimum:
+        step.kind = Kind::kMinimum;
+        break;
+      default:
+        return false;
+    }
+    return Operand(other, &step) && Add(step);
+  }
+
+  bool Operand(int reg, FinishStep* step) {
+    if (reg == 0 || reg >= p_.first_instr_register()) return false;  // the sums, or something computed
+    if (reg >= p_.num_inputs()) {
+      step->reads = Reads::kOne;
+      step->one = static_cast<float>(p_.constants()[reg - p_.num_inputs()].re);
+      return true;
+    }
+    const Dims &shape = desc_.shape, &strides = desc_.in_strides[reg];
+    int64_t elements = 1, columns = 1;
+    bool repeats = false, of_columns = true;  // the innermost axes are dense, and all others repeat them
+    for (int d = shape.rank() - 1; d >= 0; --d) {
+      if (shape[d] == 1) continue;
+      repeats = repeats || strides[d] == 0;
+      of_columns = of_columns && strides[d] == (repeats ? 0 : elements);
+      elements *= shape[d];
+      if (!repeats) columns = elements;
+    }
+    step->data = static_cast<const float*>(args_.in[reg]);
+    if (!of_columns) return false;
+    if (columns == 1 && elements > 1) {
+      step->reads = Reads::kOne;
+      step->one = *step->data;
+    } else if (!repeats) {
+      if (step->data == args_.out[0]) return false;  // each is read when others have been stored
+      step->reads = Reads::kElements;
+    } else {
+      if (finish_.columns != 0 && finish_.columns != columns) return false;
+      finish_.columns = columns;
+      step->reads = Reads::kColumns;
+      float* const padded = frame_.Get<float>(columns + kMostLanes);
+      std::memcpy(padded, step->data, columns * sizeof(float));
+      std::memset(padded + columns, 0, kMostLanes * sizeof(float));
+      step->data = padded;
+    }
+    return true;
+  }
+
+  const ElementwiseDesc& desc_;
+  const Program& p_;
+  const Args& args_;
+  ScratchFrame& frame_;
+  Finish& finish_;
+  int current_ = 0, kept_ = -1;  // the register that the last step made, and one that is needed again
+};
+
+}  // namespace
+
+bool MakeFinish(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, Finish* finish) {
+  return FinishMaker(desc, args, frame, finish).Make();
+}
+
+void FinishInPlace(const Finish& finish, int64_t first, int64_t count, float* out) {
+  XPU_PICK_ISA(FinishAll)(finish, first, count, out);
+}
+
+}  // namespace xpu::cpu

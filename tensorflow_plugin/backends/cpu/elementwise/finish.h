@@ -1,0 +1,42 @@
+// An epilogue in registers: the steps that a kernel applies to its sums before it stores them. A program qualifies if
+// it is a chain from the sum to its only result. Steps are scales and offsets for each column, an element that is
+// added, and bounds. One value may be kept and multiplied in later, as in x * sigmoid(x). Other programs run tile by
+// tile (epilogue.h).
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FINISH_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FINISH_H_
+
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::cpu {
+
+struct FinishStep {
+  enum class Kind : uint8_t { kAdd, kSub, kMul, kMaximum, kMinimum, kSigmoid, kKeep, kTimesKept };
+  // The other operand: one number, one for each column, or one for each element.
+  enum class Reads : uint8_t { kNothing, kOne, kColumns, kElements };
+  Kind kind;
+  Reads reads = Reads::kNothing;
+  const float* data = nullptr;
+  float one = 0;
+};
+
+struct Finish {
+  static constexpr int kMaxSteps = 16;
+  int64_t columns = 0;  // of a row; 0: no step reads columns
+  int num_steps = 0;
+  FinishStep steps[kMaxSteps];
+};
+
+// The steps of an epilogue; false if it is none of steps. Operands for each column get room for whole vectors in
+// `frame`. `desc` and `args` are those of the program, input 0 the sums.
+bool MakeFinish(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, Finish* finish);
+
+// The same for sums that lie where the results shall be: rows [first, first + count) of `columns` elements of `out`.
+void FinishInPlace(const Finish& finish, int64_t first, int64_t count, float* out);
+
+}  // namespace xpu::cpu
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FINISH_H_

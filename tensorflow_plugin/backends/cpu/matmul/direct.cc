@@ -1,0 +1,91 @@
+#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/finish.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/primitives/types.h"
+
+namespace xpu::cpu {
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/direct_loops.inc"
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
+
+namespace {
+
+using host_runtime::ThreadTeam;
+
+// With fewer rows copying `b` costs too much. oneDNN splits longer sums better, and a larger `b` of many rows.
+constexpr int64_t kFewestRows = 32, kLongestSum = 2048;
+constexpr int64_t kMostOfB = 1 << 18, kMostOfBForFewRows = 1 << 20, kFewRows = 256;  // elements
+// Elements of `a` that stay in the second cache, and rows that a panel is copied for.
+constexpr int64_t kCachedElements = 1 << 16, kRowsOfPanel = 96;
+// Multiplications worth a part, and parts for each thread: one may be held up.
+constexpr int64_t kPartWork = 1 << 18, kPartsPerThread = 2;
+
+// The columns of a product in panels of about the same number of vectors.
+struct ColumnPanels {
+  explicit ColumnPanels(int64_t n)
+      : n(n),
+        lanes(XPU_PICK_ISA(LanesOfDirect)()),
+        vectors((n + lanes - 1) / lanes),
+        count((vectors + XPU_PICK_ISA(VectorsOfDirect)() - 1) / XPU_PICK_ISA(VectorsOfDirect)()) {}
+
+  int64_t first(int64_t panel) const { return vectors * panel / count; }  // in vectors
+
+  int64_t n, lanes, vectors, count;
+};
+
+}  // namespace
+
+bool DirectPays(const MatMulDesc& d) {
+  return d.type == DType::kFloat && d.batch.empty() && !d.transpose_a && !d.transpose_b && d.m >= kFewestRows &&
+         d.n >= 4 && d.k <= kLongestSum && d.k * d.n <= (d.m <= kFewRows ? kMostOfBForFewRows : kMostOfB) &&
+         ActiveIsa() != Isa::kBaseline;
+}
+
+void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+  const auto pack = XPU_PICK_ISA(PackDirect);
+  const auto multiply = XPU_PICK_ISA(MultiplyPanel);
+  const ColumnPanels panels(d.n);
+  const Finish* const finish = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
+  const bool has_rest = *epilogue && finish == nullptr;  // which is run on whole rows
+
+  // Parts of some rows and, where there are few rows, some panels.
+  const int64_t work = d.m * d.n * d.k;
+  const int64_t wanted = team.size() == 1 ? 1 : std::clamp<int64_t>(work / kPartWork, 1, kPartsPerThread * team.size());
+  int64_t rows = std::min(d.m, std::max(kRowsOfPanel, kCachedElements / d.k));
+  if (has_rest) rows = std::min(rows, std::max<int64_t>(kFewestRows, Epilogue::kPartElements / d.n));
+  rows = std::min(rows, std::max(kRowsOfPanel, (d.m + wanted - 1) / wanted));
+  const int64_t down = (d.m + rows - 1) / rows;
+  const int64_t across = has_rest ? 1 : std::clamp<int64_t>((wanted + down - 1) / down, 1, panels.count);
+  const auto* const a = static_cast<const float*>(args.in[0]);
+  const auto* const b = static_cast<const float*>(args.in[1]);
+  auto* const c = static_cast<float*>(args.out[0]);
+  team.ParallelFor(down * across, 1, [&](int64_t begin, int64_t end) {
+    ScratchFrame inner;
+    float* const packed = inner.Get<float>(d.k * XPU_PICK_ISA(VectorsOfDirect)() * panels.lanes);
+    for (int64_t part = begin; part < end; ++part) {
+      const int64_t row = d.m * (part / across) / down, count = d.m * (part / across + 1) / down - row;
+      const int64_t first = panels.count * (part % across) / across, last = panels.count * (part % across + 1) / across;
+      for (int64_t panel = first; panel < last; ++panel) {
+        const int64_t col = panels.first(panel) * panels.lanes;
+        const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
+        const int64_t cols = std::min(vectors * panels.lanes, d.n - col);
+        pack(d.k, cols, vectors, b + col, d.ldb, packed);
+        multiply(count, d.k, a + row * d.lda, d.lda, packed, c + row * d.ldc + col, d.ldc, row * d.ldc + col, col,
+                 vectors, static_cast<int>(cols - (vectors - 1) * panels.lanes), finish);
+      }
+      if (has_rest) (*epilogue)->Run(row * d.n, count * d.n);
+    }
+  });
+  epilogue->reset();
+}
+
+}  // namespace xpu::cpu

@@ -1,0 +1,27 @@
+// Products of a few hundred columns and any number of rows, such as a convolution of one pixel. Rows of `a` are read as
+// they lie. Columns of `b` are copied to panels that stay in the first caches. Sums and epilogue are in registers.
+//
+// oneDNN multiplies as quickly, but an epilogue then reads and writes all results again, operand by operand. For sums
+// of some ten terms that takes as long as the product.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_H_
+
+#include <optional>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/host_runtime/thread_team.h"
+#include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::cpu {
+
+// True if `d`, all of whose strides are numbers, is such a product.
+bool DirectPays(const MatMulDesc& d);
+
+// An epilogue that has been run is taken away. Throws std::bad_alloc.
+void RunDirect(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
+               std::optional<Epilogue>* epilogue);
+
+}  // namespace xpu::cpu
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_H_

@@ -1,0 +1,253 @@
+// Which epilogues are finished in registers, and that they give what the program gives. Which products and convolutions
+// do that themselves: matmul_test and convolution_test have their results.
+#include "tensorflow_plugin/backends/cpu/elementwise/finish.h"
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/tile_runner.h"
+#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+
+namespace xpu::cpu {
+namespace {
+
+using Reg = ProgramBuilder::Reg;
+
+// A program over (sum, scale and offset by column, an element, one number).
+struct Chain {
+  std::string name;
+  std::function<Reg(ProgramBuilder&, const std::vector<Reg>&)> build;
+  bool exact = true;  // to the last bit
+};
+
+Reg Scaled(ProgramBuilder& b, const std::vector<Reg>& in) {
+  return b.Apply(Opcode::kAdd, b.Apply(Opcode::kMul, in[0], in[1]), in[2]);
+}
+
+std::vector<Chain> Chains() {
+  const auto number = [](ProgramBuilder& b, double value) { return b.Const(DType::kFloat, value); };
+  return {
+      {"offset", [](ProgramBuilder& b, const std::vector<Reg>& in) { return b.Apply(Opcode::kAdd, in[2], in[0]); }},
+      {"difference",
+       [](ProgramBuilder& b, const std::vector<Reg>& in) {
+         return b.Apply(Opcode::kMul, b.Apply(Opcode::kSub, in[0], in[1]), in[4]);
+       }},
+      {"bounds",
+       [=](ProgramBuilder& b, const std::vector<Reg>& in) {
+         return b.Apply(Opcode::kMinimum, b.Apply(Opcode::kMaximum, Scaled(b, in), number(b, 0)), number(b, 1.5));
+       }},
+      {"element first",
+       [](ProgramBuilder& b, const std::vector<Reg>& in) {
+         return b.Apply(Opcode::kAdd, b.Apply(Opcode::kAdd, in[3], b.Apply(Opcode::kMul, in[0], in[1])), in[2]);
+       }},
+      {"hard swish",
+       [=](ProgramBuilder& b, const std::vector<Reg>& in) {
+         const Reg x = Scaled(b, in), up = b.Apply(Opcode::kAdd, in[4], x);
+         const Reg gate = b.Apply(Opcode::kMinimum, b.Apply(Opcode::kMaximum, up, number(b, 0)), number(b, 6));
+         return b.Apply(Opcode::kMul, b.Apply(Opcode::kMul, number(b, 1.0 / 6), gate), x);
+       }},
+      {"swish",
+       [](ProgramBuilder& b, const std::vector<Reg>& in) {
+         const Reg x = Scaled(b, in);
+         return b.Apply(Opcode::kMul, b.Apply(Opcode::kSigmoid, x), x);
+       },
+       false},
+  };
+}
+
+// The program of a chain over `rows` rows of `columns` elements.
+struct Case {
+  Case(const Chain& chain, int64_t rows, int64_t columns) {
+    ProgramBuilder builder;
+    std::vector<Reg> in;
+    for (int i = 0; i < 5; ++i) in.push_back(builder.Input(DType::kFloat));
+    builder.Output(chain.build(builder, in));
+    desc.program = builder.Build();
+    desc.shape = {rows, columns};
+    desc.in_strides[0] = desc.in_strides[3] = {columns, 1};
+    desc.in_strides[1] = desc.in_strides[2] = {0, 1};
+    desc.in_strides[4] = {0, 0};
+    uint32_t state = 7;
+    for (int64_t n : {rows * columns, columns, columns, rows * columns, int64_t{1}}) {
+      std::vector<float> values;
+      for (int64_t i = 0; i < n; ++i) {
+        state = state * 1664525 + 1013904223;
+        values.push_back(static_cast<float>(state >> 8) / (1 << 22) - 2);
+      }
+      data.push_back(std::move(values));
+    }
+    if (rows * columns > 2) {  // among the sums
+      data[0][0] = std::numeric_limits<float>::quiet_NaN();
+      data[0][1] = std::numeric_limits<float>::infinity();
+      data[0][rows * columns - 1] = -std::numeric_limits<float>::infinity();
+    }
+  }
+
+  Args ArgsTo(float* out) const {
+    Args args{};
+    args.in[0] = out;
+    for (int i = 1; i < 5; ++i) args.in[i] = data[i].data();
+    args.out[0] = out;
+    return args;
+  }
+
+  ElementwiseDesc desc;
+  std::vector<std::vector<float>> data;
+};
+
+TEST(Finish, GivesWhatTheProgramGives) {
+  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
+    if (!HasIsa(isa)) continue;
+    const ScopedIsa use(isa);
+    for (const Chain& chain : Chains()) {
+      for (int64_t columns : {2, 3, 8, 15, 16, 17, 33, 64, 100, 129}) {
+        constexpr int64_t kRows = 7, kFirst = 2;
+        const Case test(chain, kRows, columns);
+        std::vector<float> want = test.data[0], got = test.data[0];
+        const ElementwiseDesc merged = Merged(test.desc);
+        const Args to_want = test.ArgsTo(want.data()), to_got = test.ArgsTo(got.data());
+        TileRunner(merged, to_want).Run(kFirst * columns, (kRows - kFirst) * columns);
+        ScratchFrame frame;
+        Finish finish;
+        ASSERT_TRUE(MakeFinish(merged, to_got, &frame, &finish)) << chain.name;
+        ASSERT_EQ(finish.columns, columns) << chain.name;
+        FinishInPlace(finish, kFirst, kRows - kFirst, got.data());
+        for (size_t i = 0; i < want.size(); ++i) {
+          const bool same = std::isnan(want[i]) ? std::isnan(got[i])
+                            : chain.exact
+                                ? got[i] == want[i]
+                                : got[i] == want[i] || std::abs(got[i] - want[i]) <= 1e-6f * std::abs(want[i]);
+          ASSERT_TRUE(same) << chain.name << " of " << columns << " columns, " << Name(isa) << ": element " << i
+                            << " is " << got[i] << ", expected " << want[i];
+        }
+      }
+    }
+  }
+}
+
+TEST(Finish, DeniesOtherPrograms) {
+  ScratchFrame frame;
+  Finish finish;
+  const auto accepts = [&](const std::function<void(ProgramBuilder&, const std::vector<Reg>&)>& build) {
+    ProgramBuilder builder;
+    std::vector<Reg> in;
+    for (int i = 0; i < 5; ++i) in.push_back(builder.Input(DType::kFloat));
+    build(builder, in);
+    Case test(Chains()[0], 4, 6);
+    test.desc.program = builder.Build();
+    std::vector<float> out(24);
+    return MakeFinish(Merged(test.desc), test.ArgsTo(out.data()), &frame, &finish);
+  };
+  const auto apply = [](Opcode op, int a, int b) {
+    return
+        [=](ProgramBuilder& builder, const std::vector<Reg>& in) { builder.Output(builder.Apply(op, in[a], in[b])); };
+  };
+  EXPECT_TRUE(accepts(apply(Opcode::kAdd, 0, 1)));
+  EXPECT_TRUE(accepts(apply(Opcode::kSub, 0, 3)));
+  EXPECT_FALSE(accepts(apply(Opcode::kSub, 1, 0)));  // the other way round
+  EXPECT_FALSE(accepts(apply(Opcode::kDiv, 0, 1)));
+  EXPECT_FALSE(accepts(apply(Opcode::kMul, 1, 2)));                         // of no sum
+  EXPECT_FALSE(accepts([](ProgramBuilder& b, const std::vector<Reg>& in) {  // two outputs
+    b.Output(b.Apply(Opcode::kAdd, in[0], in[1]));
+    b.Output(in[0]);
+  }));
+  EXPECT_FALSE(accepts([](ProgramBuilder& b, const std::vector<Reg>& in) {  // the sum is needed a third time
+    const Reg x = b.Apply(Opcode::kMul, b.Apply(Opcode::kSigmoid, in[0]), in[0]);
+    b.Output(b.Apply(Opcode::kAdd, x, in[0]));
+  }));
+  EXPECT_FALSE(accepts([](ProgramBuilder& b, const std::vector<Reg>& in) {  // a product of other inputs
+    b.Output(b.Apply(Opcode::kAdd, in[0], b.Apply(Opcode::kMul, in[1], in[2])));
+  }));
+  // By row, or an element that is overwritten before it is read.
+  Case test(Chains()[0], 4, 6);
+  std::vector<float> out(24);
+  test.desc.in_strides[2] = {1, 0};
+  EXPECT_FALSE(MakeFinish(Merged(test.desc), test.ArgsTo(out.data()), &frame, &finish));
+  test.desc.in_strides[2] = {6, 1};
+  Args args = test.ArgsTo(out.data());
+  args.in[2] = args.out[0];
+  EXPECT_FALSE(MakeFinish(Merged(test.desc), args, &frame, &finish));
+}
+
+TEST(Finish, WhichProductsAreDirect) {
+  const ScopedIsa use(HasIsa(Isa::kAvx2) ? Isa::kAvx2 : Isa::kBaseline);
+  MatMulDesc d;
+  d.type = DType::kFloat;
+  d.m = 196, d.k = d.lda = 40, d.n = d.ldb = d.ldc = 240;
+  EXPECT_EQ(DirectPays(d), HasIsa(Isa::kAvx2));
+  const auto denied = [&](const std::function<void(MatMulDesc*)>& change) {
+    MatMulDesc other = d;
+    change(&other);
+    return !DirectPays(other);
+  };
+  EXPECT_TRUE(denied([](MatMulDesc* o) { o->m = 8; }));
+  EXPECT_TRUE(denied([](MatMulDesc* o) { o->transpose_a = true; }));
+  EXPECT_TRUE(denied([](MatMulDesc* o) { o->transpose_b = true; }));
+  EXPECT_TRUE(denied([](MatMulDesc* o) { o->type = DType::kHalf; }));
+  EXPECT_TRUE(denied([](MatMulDesc* o) { o->k = 4096; }));
+  EXPECT_TRUE(denied([](MatMulDesc* o) { o->n = 1 << 20; }));
+  EXPECT_TRUE(denied([](MatMulDesc* o) { o->batch = {2}; }));
+  const ScopedIsa baseline(Isa::kBaseline);
+  EXPECT_FALSE(DirectPays(d));
+}
+
+TEST(Finish, WhichConvolutionsAreDepthwise) {
+  const ScopedIsa use(HasIsa(Isa::kAvx2) ? Isa::kAvx2 : Isa::kBaseline);
+  ConvolutionDesc d;
+  d.batch = 1, d.in_channels = d.out_channels = d.groups = 20;
+  for (int i = 0; i < 2; ++i) {
+    d.input[i] = d.output[i] = 14;
+    d.filter[i] = 5;
+    d.pad_before[i] = d.pad_after[i] = 2;
+  }
+  EXPECT_EQ(IsDepthwise(d), HasIsa(Isa::kAvx2));
+  const auto denied = [&](const std::function<void(ConvolutionDesc*)>& change) {
+    ConvolutionDesc other = d;
+    change(&other);
+    return !IsDepthwise(other);
+  };
+  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->dilation[0] = 2; }));
+  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->dilation[1] = 2; }));
+  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->stride[1] = 3; }));
+  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->filter[1] = 4; }));
+  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->groups = 10; }));
+  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->out_channels = 40; }));
+  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->order = ChannelOrder::kFirst; }));
+  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->type = DType::kBFloat16; }));
+  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->direction = Direction::kDataGradient; }));
+  const ScopedIsa baseline(Isa::kBaseline);
+  EXPECT_FALSE(IsDepthwise(d));
+}
+
+// Padding is no operand: an infinite weight that meets nothing else leaves no NaN.
+TEST(Finish, DepthwisePaddingIsNoOperand) {
+  for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    if (!HasIsa(isa)) continue;
+    const ScopedIsa use(isa);
+    ConvolutionDesc d;
+    d.batch = d.in_channels = d.out_channels = d.groups = 1;
+    d.input[0] = d.output[0] = 2;
+    d.input[1] = d.output[1] = 9;
+    for (int i = 0; i < 2; ++i) d.filter[i] = 3, d.pad_before[i] = d.pad_after[i] = 1;
+    ASSERT_TRUE(IsDepthwise(d));
+    std::vector<float> x(18, 1), w(9, 1), y(18);
+    w[3] = std::numeric_limits<float>::infinity();  // left of the cell in the middle
+    Args args{};
+    args.in[0] = x.data();
+    args.in[1] = w.data();
+    args.out[0] = y.data();
+    std::optional<Epilogue> none;
+    RunDepthwise(d, args, host_runtime::ThreadTeam(1), &none);
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], i % 9 == 0 ? 4 : w[3]) << i;
+  }
+}
+
+}  // namespace
+}  // namespace xpu::cpu
