@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <iterator>
-#include <map>
-#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -31,13 +29,6 @@ bool SameWalk(const Dims& shape, const Dims& a, const Dims& b) {
 }
 bool IsScalar(const Dims& shape, const Dims& strides) { return SameWalk(shape, strides, Dims(shape.rank(), 0)); }
 
-// Commands that become one.
-struct Group {
-  Dims shape;
-  std::vector<int> members;  // in order
-  size_t instructions = 0;   // of their programs
-};
-
 // A program's input: where it reads, and with which strides.
 struct Read {
   BufferSlice place;
@@ -52,18 +43,76 @@ struct FusedValue {
   ByteRange range;
   ProgramBuilder::Reg reg;
   bool rounded;  // as TensorFlow rounds between any two ops; if not, it has to be before it is read
+  bool escapes;  // others read the buffer, too, or it is kept
 };
-using Written = std::vector<FusedValue>;  // in order, each part once
 
-FusedValue* Find(Written& written, int buffer, const ByteRange& range) {
-  for (FusedValue& value : written) {
-    if (value.buffer == buffer && value.range.Overlaps(range)) return &value;
+// The size of a group's program so far. It grows command by command, in a few steps for each.
+struct Fusion {
+  std::vector<Read> reads;
+  std::vector<FusedValue> written;  // in order, each part once
+  std::vector<Constant> constants;  // each once
+  size_t instructions = 0;
+  int outputs = 0;  // how many of `written` escape
+
+  FusedValue* Find(int buffer, const ByteRange& range) {
+    for (FusedValue& value : written) {
+      if (value.buffer == buffer && value.range.Overlaps(range)) return &value;
+    }
+    return nullptr;
   }
-  return nullptr;
-}
+};
 
-// For each register: true if its value can be stored without rounding.
+// Brings a fusion back to its state before a command was added.
+class Restorer {
+ public:
+  explicit Restorer(Fusion* fusion)
+      : fusion_(*fusion),
+        reads_(fusion->reads.size()),
+        written_(fusion->written.size()),
+        constants_(fusion->constants.size()),
+        instructions_(fusion->instructions),
+        outputs_(fusion->outputs) {}
+
+  // The caller calls it before it changes an element of `written`.
+  void Keep(const FusedValue& value) {
+    const size_t number = static_cast<size_t>(&value - fusion_.written.data());
+    if (number < written_) changed_.emplace_back(number, value);
+  }
+  void Restore() {
+    fusion_.reads.resize(reads_);
+    for (size_t i = changed_.size(); i-- > 0;) fusion_.written[changed_[i].first] = changed_[i].second;
+    fusion_.written.erase(fusion_.written.begin() + written_, fusion_.written.end());
+    fusion_.constants.resize(constants_);
+    fusion_.instructions = instructions_;
+    fusion_.outputs = outputs_;
+  }
+
+ private:
+  Fusion& fusion_;
+  const size_t reads_, written_, constants_, instructions_;
+  const int outputs_;
+  std::vector<std::pair<size_t, FusedValue>> changed_;
+};
+
+// Commands that become one.
+struct Group {
+  Dims shape;
+  std::vector<int> members;  // in order
+  size_t instructions = 0;   // of their programs
+  Fusion fusion;
+};
+
+// A program in the making: its builder, and the registers of its inputs and constants.
+struct Registers {
+  ProgramBuilder builder;
+  std::vector<ProgramBuilder::Reg> reads, constants;
+};
+
+// For each register: true if its value can be stored without rounding. Empty if that is true of all.
 std::vector<bool> Rounded(const Program& p) {
+  const bool all = std::none_of(p.instrs().begin(), p.instrs().end(),
+                                [](const Instr& instr) { return IsReducedFloat(instr.result); });
+  if (all) return {};
   std::vector<bool> rounded(p.first_instr_register(), true);
   for (const Instr& instr : p.instrs()) {
     bool is_rounded = instr.op == Opcode::kCast || !IsReducedFloat(instr.result);
@@ -95,7 +144,7 @@ class Fuser {
       } else {
         MergeSources(i);
       }
-      if (DescOf(i).shape.num_elements() == 1) last_scalar_ = group_of_[i];
+      if (can_fuse_[i] && DescOf(i).shape.num_elements() == 1) last_scalar_ = group_of_[i];
     }
     Emit();
   }
@@ -115,7 +164,8 @@ class Fuser {
   int NewGroup(int i, Dims shape) {
     const int g = static_cast<int>(groups_.size());
     const auto* desc = std::get_if<ElementwiseDesc>(&list_.commands[i].desc);
-    groups_.push_back({std::move(shape), {i}, desc == nullptr ? 0 : desc->program->instrs().size()});
+    groups_.push_back({std::move(shape), {i}, desc == nullptr ? 0 : desc->program->instrs().size(), {}});
+    if (can_fuse_[i] && !Rebuild(&groups_[g])) can_fuse_[i] = false;
     position_.push_back(static_cast<int>(order_.size()));
     order_.push_back(g);
     return g;
@@ -163,37 +213,42 @@ class Fuser {
     return found;
   }
 
-  // The strides of a command's inputs over another shape of as many elements; false if there are none.
-  bool StridesOver(int i, const Dims& shape, std::vector<Dims>* strides) const {
-    const ElementwiseDesc& desc = DescOf(i);
-    for (int k = 0; k < desc.program->num_inputs(); ++k) {
-      if (desc.shape == shape) {
-        strides->push_back(desc.in_strides[k]);
-      } else if (IsDense(desc.shape, desc.in_strides[k])) {
-        strides->push_back(DenseStrides(shape));
-      } else if (IsScalar(desc.shape, desc.in_strides[k])) {
-        strides->push_back(Dims(shape.rank(), 0));
-      } else {
-        return false;
-      }
+  // The strides of a command's input over another shape of as many elements. False if there are none.
+  static bool StridesOver(const ElementwiseDesc& desc, int k, const Dims& shape, Dims* strides) {
+    if (desc.shape == shape) {
+      *strides = desc.in_strides[k];
+    } else if (IsDense(desc.shape, desc.in_strides[k])) {
+      *strides = DenseStrides(shape);
+    } else if (IsScalar(desc.shape, desc.in_strides[k])) {
+      *strides = Dims(shape.rank(), 0);
+    } else {
+      return false;
     }
     return true;
   }
 
+  // Adds command i, which comes after all of group g, to it if that is possible.
   bool Join(int g, int i) {
+    Group& group = groups_[g];
     const Dims& shape = DescOf(i).shape;
-    const size_t instructions = groups_[g].instructions + DescOf(i).program->instrs().size();
-    if (groups_[g].shape.num_elements() != shape.num_elements() || instructions > Program::kMaxRegisters) return false;
-    Group joined = groups_[g];
-    joined.members.push_back(i);
-    joined.instructions = instructions;
-    bool fits = Fits(joined);
-    if (!fits && joined.shape != shape) {
-      joined.shape = shape;
-      fits = Fits(joined);
+    const size_t instructions = group.instructions + DescOf(i).program->instrs().size();
+    if (group.shape.num_elements() != shape.num_elements() || instructions > Program::kMaxRegisters) return false;
+    group.members.push_back(i);
+    Restorer restorer(&group.fusion);
+    bool fits = Append(group, i, &group.fusion, &restorer, nullptr) && IsSmallEnough(group.fusion);
+    if (!fits) restorer.Restore();
+    Group reshaped;
+    if (!fits && group.shape != shape) {
+      reshaped = {shape, group.members, 0, {}};
+      fits = Rebuild(&reshaped);
     }
-    if (!fits || !PutSourcesBefore(g, {i}, -1)) return false;
-    groups_[g] = std::move(joined);
+    if (!fits || !PutSourcesBefore(g, {i}, -1)) {
+      if (fits && reshaped.members.empty()) restorer.Restore();
+      group.members.pop_back();
+      return false;
+    }
+    if (!reshaped.members.empty()) group = std::move(reshaped);
+    group.instructions = instructions;
     group_of_[i] = g;
     return true;
   }
@@ -213,29 +268,38 @@ class Fuser {
 
   // Group h, which stands behind g, becomes part of it, if that can be.
   void Merge(int g, int h) {
-    Group merged{groups_[g].shape, {}, groups_[g].instructions + groups_[h].instructions};
+    Group merged{groups_[g].shape, {}, groups_[g].instructions + groups_[h].instructions, {}};
     const std::vector<int>&first = groups_[g].members, &second = groups_[h].members;
     if (merged.shape.num_elements() != groups_[h].shape.num_elements() ||
         merged.instructions > Program::kMaxRegisters) {
       return;
     }
     std::merge(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(merged.members));
-    bool fits = Fits(merged);
+    bool fits = Rebuild(&merged);
     if (!fits && merged.shape != groups_[h].shape) {
       merged.shape = groups_[h].shape;
-      fits = Fits(merged);
+      fits = Rebuild(&merged);
     }
     if (!fits || !PutSourcesBefore(g, second, h)) return;
     for (int member : second) group_of_[member] = g;
     groups_[h].members.clear();  // it keeps its place in the order
+    groups_[h].fusion = {};
     groups_[g] = std::move(merged);
     if (last_scalar_ == h) last_scalar_ = g;
   }
 
-  bool Fits(const Group& group) const {
-    ElementwiseDesc desc;
-    std::vector<BufferSlice> in, out;
-    return Build(group, false, &desc, &in, &out);
+  // Makes the group's fusion from its members. False if they cannot be one command.
+  bool Rebuild(Group* group) const {
+    group->fusion = {};
+    for (int i : group->members) {
+      if (!Append(*group, i, &group->fusion, nullptr, nullptr)) return false;
+    }
+    return IsSmallEnough(group->fusion);
+  }
+
+  static bool IsSmallEnough(const Fusion& fusion) {
+    return fusion.outputs > 0 && fusion.outputs <= Program::kMaxOutputs &&
+           fusion.reads.size() + fusion.constants.size() + fusion.instructions <= Program::kMaxRegisters;
   }
 
   // Moves all that the joining commands depend on before them. False if some of it depends on g, or is too much or too
@@ -272,94 +336,134 @@ class Fuser {
     return true;
   }
 
-  // The group as one command; false if there is no such program. Programs live for ever: one is made only if `make`.
-  bool Build(const Group& group, bool make, ElementwiseDesc* desc, std::vector<BufferSlice>* in,
-             std::vector<BufferSlice>* out) const {
-    ProgramBuilder builder;
-    size_t instructions = 0;
-    std::vector<Read> reads;
-    std::vector<ProgramBuilder::Reg> read_registers;
-    Written written;
-    std::map<std::tuple<DType, double, double, int64_t>, ProgramBuilder::Reg> constants;
-    for (int i : group.members) {
-      ++Steps();
-      const Command& command = list_.commands[i];
-      const Program& p = *DescOf(i).program;
-      std::vector<Dims> strides;
-      if (!StridesOver(i, group.shape, &strides)) return false;
-      std::vector<ProgramBuilder::Reg> regs;
-      for (int k = 0; k < p.num_inputs(); ++k) {
-        const BufferSlice& place = command.in[k];
-        if (FusedValue* const value = Find(written, place.buffer, RangeOfInput(command, k))) {
-          if (place.offset != value->range.begin || !IsDense(group.shape, strides[k]) ||
-              value->reg.type != p.inputs()[k]) {
-            return false;
-          }
-          if (!value->rounded) {
-            value->reg = builder.Round(value->reg);
-            value->rounded = true;
-            ++instructions;
-          }
-          regs.push_back(value->reg);
-          continue;
-        }
-        const Read read{place, strides[k], p.inputs()[k], RangeOfInput(command, k)};
-        size_t r = 0;
-        while (r < reads.size() && !Same(group.shape, reads[r], read)) ++r;
-        if (r == reads.size()) {
-          if (reads.size() == Program::kMaxInputs) return false;
-          reads.push_back(read);
-          read_registers.push_back(builder.Input(read.type));
-        }
-        regs.push_back(read_registers[r]);
-      }
-      for (const Constant& c : p.constants()) {
-        const auto key = std::make_tuple(c.type, c.re, c.im, c.bits);
-        auto found = constants.find(key);
-        if (found == constants.end()) found = constants.emplace(key, builder.Const(c)).first;
-        regs.push_back(found->second);
-      }
-      instructions += p.instrs().size();
-      regs = builder.Inline(p, std::move(regs));
-      const std::vector<bool> rounded = Rounded(p);
-      for (int o = 0; o < p.num_outputs(); ++o) {
-        const int r = p.outputs()[o];
-        const FusedValue value{command.out[o].buffer, RangeOfOutput(command, o), regs[r], rounded[r]};
-        FusedValue* const old = Find(written, value.buffer, value.range);
-        if (old == nullptr) {
-          written.push_back(value);
-        } else if (old->range.begin == value.range.begin && old->range.end == value.range.end) {
-          *old = value;
-        } else {
-          return false;
-        }
-      }
+  // Adds command i, a member of the group, to a fusion. False if it cannot be part of that, which may have changed all
+  // the same. With `registers` the program is built, too.
+  bool Append(const Group& group, int i, Fusion* fusion, Restorer* restorer, Registers* registers) const {
+    ++Steps();
+    const Command& command = list_.commands[i];
+    const ElementwiseDesc& desc = DescOf(i);
+    const Program& p = *desc.program;
+    std::vector<ProgramBuilder::Reg> regs;
+    for (int k = 0; k < p.num_inputs(); ++k) {
+      ProgramBuilder::Reg reg{};
+      if (!AppendInput(group, command, desc, k, fusion, restorer, registers, &reg)) return false;
+      if (registers != nullptr) regs.push_back(reg);
     }
+    for (const Constant& c : p.constants()) {
+      const auto same = [&c](const Constant& o) {
+        return o.type == c.type && o.re == c.re && o.im == c.im && o.bits == c.bits;
+      };
+      const auto known = std::find_if(fusion->constants.begin(), fusion->constants.end(), same);
+      const size_t number = static_cast<size_t>(known - fusion->constants.begin());
+      if (known == fusion->constants.end()) {
+        fusion->constants.push_back(c);
+        if (registers != nullptr) registers->constants.push_back(registers->builder.Const(c));
+      }
+      if (registers != nullptr) regs.push_back(registers->constants[number]);
+    }
+    fusion->instructions += p.instrs().size();
+    if (registers != nullptr) regs = registers->builder.Inline(p, std::move(regs));
+    const std::vector<bool> rounded = Rounded(p);
+    for (int o = 0; o < p.num_outputs(); ++o) {
+      const int r = p.outputs()[o];
+      FusedValue value{command.out[o].buffer, RangeOfOutput(command, o), {}, rounded.empty() || rounded[r], false};
+      value.reg.type = p.type(r);
+      if (registers != nullptr) value.reg = regs[r];
+      if (!AppendOutput(group, value, fusion, restorer)) return false;
+    }
+    return true;
+  }
+
+  // Adds input k of a command. The program may have its value already.
+  bool AppendInput(const Group& group, const Command& command, const ElementwiseDesc& desc, int k, Fusion* fusion,
+                   Restorer* restorer, Registers* registers, ProgramBuilder::Reg* reg) const {
+    const BufferSlice& place = command.in[k];
+    const DType type = desc.program->inputs()[k];
+    Read read{place, {}, type, RangeOfInput(command, k)};
+    if (!StridesOver(desc, k, group.shape, &read.strides)) return false;
+    UpdateEscapes(group, place.buffer, fusion, restorer);
+    if (FusedValue* const value = fusion->Find(place.buffer, read.range)) {
+      if (place.offset != value->range.begin || !IsDense(group.shape, read.strides) || value->reg.type != type) {
+        return false;
+      }
+      if (!value->rounded) {
+        if (restorer != nullptr) restorer->Keep(*value);
+        if (registers != nullptr) value->reg = registers->builder.Round(value->reg);
+        value->rounded = true;
+        ++fusion->instructions;
+      }
+      *reg = value->reg;
+      return true;
+    }
+    size_t r = 0;
+    while (r < fusion->reads.size() && !Same(group.shape, fusion->reads[r], read)) ++r;
+    if (r == fusion->reads.size()) {
+      if (r == Program::kMaxInputs) return false;
+      fusion->reads.push_back(std::move(read));
+      if (registers != nullptr) registers->reads.push_back(registers->builder.Input(type));
+    }
+    if (registers != nullptr) *reg = registers->reads[r];
+    return true;
+  }
+
+  bool AppendOutput(const Group& group, FusedValue value, Fusion* fusion, Restorer* restorer) const {
     // A value that is written over must have been read element by element.
-    for (const Read& read : reads) {
-      const FusedValue* value = Find(written, read.place.buffer, read.range);
-      if (value == nullptr) continue;
-      if (read.place.offset != value->range.begin || !IsDense(group.shape, read.strides) ||
-          SizeOf(read.type) != SizeOf(value->reg.type)) {
+    for (const Read& read : fusion->reads) {
+      if (read.place.buffer != value.buffer || !read.range.Overlaps(value.range)) continue;
+      if (read.place.offset != value.range.begin || !IsDense(group.shape, read.strides) ||
+          SizeOf(read.type) != SizeOf(value.reg.type)) {
         return false;
       }
     }
+    FusedValue* const old = fusion->Find(value.buffer, value.range);
+    if (old == nullptr) {
+      value.escapes = IsReadOutside(value.buffer, group);
+      fusion->outputs += value.escapes;
+      fusion->written.push_back(value);
+      return true;
+    }
+    if (old->range.begin != value.range.begin || old->range.end != value.range.end) return false;
+    if (restorer != nullptr) restorer->Keep(*old);
+    value.escapes = old->escapes;
+    *old = value;
+    return true;
+  }
+
+  // Looks again at who reads a buffer that the group has written, for a member that reads it.
+  void UpdateEscapes(const Group& group, int buffer, Fusion* fusion, Restorer* restorer) const {
+    for (FusedValue& value : fusion->written) {
+      if (value.buffer != buffer) continue;
+      const bool escapes = IsReadOutside(buffer, group);
+      if (value.escapes == escapes) continue;
+      if (restorer != nullptr) restorer->Keep(value);
+      fusion->outputs += escapes ? 1 : -1;
+      value.escapes = escapes;
+    }
+  }
+
+  // The group as one command. False if there is no such program, or the device does not support it. Programs live for
+  // ever.
+  bool Build(const Group& group, ElementwiseDesc* desc, std::vector<BufferSlice>* in,
+             std::vector<BufferSlice>* out) const {
+    Fusion fusion;
+    Registers registers;
+    for (int i : group.members) {
+      if (!Append(group, i, &fusion, nullptr, &registers)) return false;
+    }
+    if (!IsSmallEnough(fusion)) return false;
     out->clear();
-    for (const FusedValue& value : written) {
-      if (!IsReadOutside(value.buffer, group)) continue;
-      if (out->size() == Program::kMaxOutputs) return false;
-      builder.Output(value.reg);
+    for (const FusedValue& value : fusion.written) {
+      if (!value.escapes) continue;
+      registers.builder.Output(value.reg);
       out->push_back({value.buffer, value.range.begin});
     }
-    if (out->empty() || reads.size() + constants.size() + instructions > Program::kMaxRegisters) return false;
-    if (!make) return true;
-    desc->program = builder.Build();
+    desc->program = registers.builder.Build();
     if (desc->program == nullptr) return false;
     desc->shape = group.shape;
     in->clear();
-    for (size_t r = 0; r < reads.size(); ++r) {
-      desc->in_strides[r] = reads[r].strides;
-      in->push_back(reads[r].place);
+    for (size_t r = 0; r < fusion.reads.size(); ++r) {
+      desc->in_strides[r] = fusion.reads[r].strides;
+      in->push_back(fusion.reads[r].place);
     }
     return can_.Supports(*desc);
   }
@@ -421,7 +525,7 @@ class Fuser {
   void AddCommands(const Group& group, std::vector<Command>* commands) {
     Command command;
     ElementwiseDesc desc;
-    if (group.members.size() > 1 && Build(group, true, &desc, &command.in, &command.out) &&
+    if (group.members.size() > 1 && Build(group, &desc, &command.in, &command.out) &&
         Check(desc, &command.footprint).ok()) {
       command.desc = desc;
       command.origin = list_.commands[group.members[0]].origin;

@@ -64,6 +64,22 @@ class LongLists : public Lists {
   }
 };
 
+TEST_F(LongLists, AChainIsFusedInFewStepsForEachCommand) {
+  constexpr int64_t kCommands = 4000;
+  const float* value = Given(Whole(3));
+  for (int64_t i = 0; i < kCommands; ++i) {
+    float* const next = Computed(3);
+    Op(Opcode::kNeg, {value}, next, 3);
+    value = next;
+  }
+  Want(value);
+  List list = capture_.list();
+  const int64_t before = Steps();
+  FuseElementwise(TheMachine().device->capabilities(), &list);
+  EXPECT_LT(Steps() - before, 8 * kCommands);
+  EXPECT_LT(list.commands.size(), kCommands / 100);
+}
+
 // Another one within a test.
 struct Another final : LongLists {
   void TestBody() override {}
