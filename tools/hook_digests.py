@@ -3,8 +3,8 @@
 
 `tools/hook_digests.py` reads the sources of each version in VERSIONS, and of the nightly of Keras if the index has one.
 They come from the package index into build/hooks. It writes their digests into python/tensorflow_xpu/hooks/known.py:
-run the tests of hooks with a version before a digest of it is in there. `--check` writes nothing, and prints what
-differs; the exit status is then 1.
+run the tests of hooks with a version before a digest of it is in there. The hooks are those of the installed package,
+so run `make install` before. `--check` writes nothing, and prints what differs; the exit status is then 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+sys.path.append(str(ROOT / "python"))  # at the end: tests that import this file are to see the installed package
 from tensorflow_xpu import hooks  # noqa: E402
 from tensorflow_xpu.hooks.patch import SPEED, Need, block, digest_of  # noqa: E402
 

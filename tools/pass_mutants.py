@@ -20,10 +20,10 @@ MUTANTS = (
     # EliminateCommonSubexpressions
     Mutant("repeated: written over since", "simple_passes.cc", "++version[place.buffer]", "(void)0"),
     Mutant("repeated: other places", "simple_passes.cc", "        Append(command.in[i].offset, &key);\n", ""),
-    Mutant("repeated: other strides", "simple_passes.cc", "        Append(desc->in_strides[i], &key);\n", ""),
+    Mutant("repeated: other strides", "simple_passes.cc", "++i) Append(desc.in_strides[i], key);\n", "++i) {\n  }\n"),
     Mutant("repeated: another buffer", "simple_passes.cc", "        Append(command.in[i].buffer, &key);\n", ""),
     Mutant(
-        "repeated: another program", "simple_passes.cc", "Append(reinterpret_cast<intptr_t>(desc->program), &key)", ""
+        "repeated: another program", "simple_passes.cc", "Append(reinterpret_cast<intptr_t>(desc.program), key);", ""
     ),
     Mutant("repeated: wanted all the same", "simple_passes.cc", "if (!live_out) {", "if (true) {"),
     Mutant("repeated: written twice", "simple_passes.cc", "uses.buffers[b].writers.size() == 1 &&", ""),
@@ -205,7 +205,7 @@ MUTANTS = (
         "kept: of one of two writers", "hoist.cc", "std::all_of(of.writers.begin()", "std::any_of(of.writers.begin()"
     ),
     Mutant("kept: read between two writes", "hoist.cc", "hoisted[r] || r > of.writers.back()", "true"),
-    Mutant("kept: what is much larger", "hoist.cc", "return out <= kMostTimes * in + kAFew;", "return true;"),
+    Mutant("kept: what is much larger", "hoist.cc", "return result > kMostTimes * sources + kAFew;", "return false;"),
     # Rematerialize
     Mutant(
         "again: from what is written since",
@@ -279,14 +279,14 @@ MUTANTS = (
     Mutant(
         "fused: an operand swapped",
         "fuse_elementwise.cc",
-        "regs = builder.Inline(p, std::move(regs));",
-        "std::swap(regs[0], regs[p.num_inputs() - 1]);\n      regs = builder.Inline(p, std::move(regs));",
+        "regs = registers->builder.Inline(p, std::move(regs));",
+        "std::swap(regs[0], regs[p.num_inputs() - 1]), regs = registers->builder.Inline(p, std::move(regs));",
     ),
-    Mutant("fused: the value before", "fuse_elementwise.cc", "          *old = value;\n", "          (void)value;\n"),
+    Mutant("fused: the value before", "fuse_elementwise.cc", "    *old = value;\n", "    (void)value;\n"),
     Mutant(
         "fused: a value read in another order",
         "fuse_elementwise.cc",
-        "place.offset != value->range.begin || !IsDense(group.shape, strides[k]) ||\n              value->reg.type",
+        "place.offset != value->range.begin || !IsDense(group.shape, read.strides) || value->reg.type",
         "value->reg.type",
     ),
     Mutant("fused: reads of other places", "fuse_elementwise.cc", "a.place.offset == b.place.offset && ", ""),
@@ -299,14 +299,14 @@ MUTANTS = (
     Mutant(
         "fused: written over before it is read",
         "fuse_elementwise.cc",
-        "read.place.offset != value->range.begin || !IsDense(group.shape, read.strides) ||\n",
+        "read.place.offset != value.range.begin || !IsDense(group.shape, read.strides) ||\n",
         "",
     ),
     Mutant(
         "fused: around what lies between",
         "fuse_elementwise.cc",
-        "if (!fits || !PutSourcesBefore(g, {i}, -1)) return false;",
-        "if (!fits) return false;",
+        "if (!fits || !PutSourcesBefore(g, {i}, -1)) {",
+        "if (!fits) {",
     ),
     Mutant(
         "merged: around what lies between",
@@ -348,8 +348,8 @@ MUTANTS = (
     Mutant(
         "fused: constants of other values",
         "fuse_elementwise.cc",
-        "std::make_tuple(c.type, c.re, c.im, c.bits)",
-        "std::make_tuple(c.type, 0.0, 0.0, int64_t{0})",
+        "return o.type == c.type && o.re == c.re && o.im == c.im && o.bits == c.bits;",
+        "return o.type == c.type;",
     ),
     Mutant("fused: 16 bits unrounded", "fuse_elementwise.cc", "if (!value->rounded) {", "if (false) {"),
     Mutant(

@@ -36,7 +36,7 @@ struct ResultValue {
 
 // The effect of a run on one variable.
 struct VariableUpdate {
-  bool written_in_place = false;  // commands write into the memory that it has when the run starts
+  bool written_in_place = false;  // commands write into its buffer, or into a copy if somebody else holds that
   bool assigned = false;          // afterwards it holds `value`
   ResultValue value;
 };

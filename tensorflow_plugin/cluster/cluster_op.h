@@ -20,7 +20,7 @@ inline constexpr char kOp[] = "_XpuCluster";
 //                                 members.h says, arguments being numbered through
 //   results:                      what it gives: values as in a node's inputs, in the order above
 // No other cluster of the process has its name (graph/nodes.h, AddOp). Kernels of one name share their members and
-// captures: TensorFlow's executor has one, calls/ another.
+// captures: TensorFlow's executor has one, direct_call/ another.
 namespace attr {
 inline constexpr char kHost[] = "host_types";
 inline constexpr char kUploaded[] = "uploaded_types";

@@ -100,8 +100,7 @@ void Memory(const Subject& subject) {
 std::vector<Check> ThreadChecks() {
   return {
       {"threads.one_stream",
-       "Of the commands that eight threads enqueue on one stream, all run, one at a time, those of each thread in "
-       "order.",
+       "All commands that eight threads enqueue on one stream run, one at a time, those of each thread in order.",
        OneStream},
       {"threads.own_streams", "Eight threads with streams and events of their own do not disturb each other.",
        OwnStreams},

@@ -13,7 +13,7 @@ namespace xpu {
 // V(Name, what the op is or does). docs/architecture.md says who sets them and what tests them.
 #define XPU_OP_TRAITS(V)                                                                                            \
   /* Ops that wait for other ops of the same step, though no edge says so (graph/may_wait.h). */                    \
-  V(CannotWait, "waits for no other op, though TensorFlow calls it stateful; so does any op with a kernel of ours") \
+  V(CannotWait, "waits for no other op, though TensorFlow calls it stateful; nor does an op with a kernel of ours") \
   V(MayWait, "may wait for another op, though TensorFlow calls it stateless")                                       \
   V(OnlyCalls, "runs functions and does nothing else: it waits if they do")                                         \
   V(Inlined, "is a branch or a loop that TensorFlow can replace by nodes of the graph around it")                   \

@@ -22,30 +22,10 @@ using direct_call::DirectCall;
 
 constexpr char kCapsule[] = "tensorflow_xpu.direct_call";
 
-// The parts of an eager tensor of a result that are not the tensor.
-struct EagerResult {
-  tf::Device *device, *op_device, *resource_device;
-};
-
-struct Callable {
-  std::string function;
-  tf::EagerContext* context;
-  std::unique_ptr<DirectCall> call;
-  std::vector<EagerResult> results;
-};
-
 bool IsHost(const tf::Device* device) { return device == nullptr || device->device_type() == tf::DEVICE_CPU; }
 
-// True if a tensor lies where the function expects it.
-bool LiesAt(const DirectCall::Placement& place, const tf::TensorHandle& handle) {
-  if (place.type == tf::DT_INVALID) return true;
-  if (handle.dtype != place.type) return false;
-  if (place.type == tf::DT_RESOURCE) return handle.resource_device() == place.device;
-  return place.in_host_memory ? IsHost(handle.device()) : handle.device() == place.device;
-}
-
-// The tensors of a list of eager tensors as they lie. False if one is something else, does not lie where it must, or is
-// not there yet.
+// Gives the tensors of a list of eager tensors as they lie. False if one of them is something else, does not lie where
+// it must, or is not there yet.
 bool TensorsOf(PyObject* list, const std::vector<DirectCall::Placement>& places, std::vector<tf::Tensor>* tensors) {
   const Py_ssize_t n = PyList_GET_SIZE(list);
   if (n < static_cast<Py_ssize_t>(places.size())) return false;
@@ -54,7 +34,10 @@ bool TensorsOf(PyObject* list, const std::vector<DirectCall::Placement>& places,
     tf::TensorHandle* const handle = ReadyHandleOf(PyList_GET_ITEM(list, i));
     if (handle == nullptr) return false;
     const tf::Tensor* tensor = nullptr;
-    if (i < static_cast<Py_ssize_t>(places.size()) && !LiesAt(places[i], *handle)) return false;
+    if (i < static_cast<Py_ssize_t>(places.size()) &&
+        !LiesAt(places[i], handle->dtype, handle->device(), handle->resource_device())) {
+      return false;
+    }
     if (!handle->Tensor(&tensor).ok()) return false;
     tensors->push_back(*tensor);
   }
@@ -128,6 +111,47 @@ void Delete(PyObject* capsule) {
 
 }  // namespace
 
+bool LiesAt(const DirectCall::Placement& place, tf::DataType type, const tf::Device* device,
+            const tf::Device* resource_device) {
+  if (place.type == tf::DT_INVALID) return true;
+  if (type != place.type) return false;
+  if (type == tf::DT_RESOURCE) return resource_device == place.device;
+  return place.in_host_memory ? IsHost(device) : device == place.device;
+}
+
+Callable* CallableOf(PyObject* capsule) { return static_cast<Callable*>(PyCapsule_GetPointer(capsule, kCapsule)); }
+
+bool Retire(PyObject* capsule) {
+  Callable* const callable = CallableOf(capsule);
+  if (callable != nullptr) callable->is_retired = true;
+  return callable != nullptr;
+}
+
+bool Callable::Run(std::vector<tf::Tensor> arguments, std::vector<PyObject*>* outputs) const {
+  std::vector<tf::Tensor> made;
+  absl::Status status;
+  {
+    const WithoutLock unlocked;
+    status = call->Run(arguments, context->runner(), &made);
+    arguments.clear();
+    if (!status.ok()) status = Worded(status, *this);
+  }
+  if (!status.ok()) return Raise(status) == 0;
+  outputs->reserve(made.size());
+  for (size_t i = 0; i < made.size(); ++i) {
+    const EagerResult& place = results[i];
+    PyObject* const tensor =
+        EagerTensorOf(std::move(made[i]), place.device, place.op_device, place.resource_device, context);
+    if (tensor == nullptr) {
+      for (PyObject* output : *outputs) Py_DECREF(output);
+      outputs->clear();
+      return false;
+    }
+    outputs->push_back(tensor);
+  }
+  return true;
+}
+
 bool ExpectCall(PyObject* name) {
   const char* const text = PyBytes_AsString(name);
   if (text != nullptr) ExpectGraph(text);
@@ -153,35 +177,23 @@ PyObject* DirectCallOf(PyObject* name, PyObject* inputs, PyObject* outputs) {
 }
 
 PyObject* Call(PyObject* capsule, PyObject* inputs) {
-  const auto* const callable = static_cast<const Callable*>(PyCapsule_GetPointer(capsule, kCapsule));
+  const Callable* const callable = CallableOf(capsule);
   if (callable == nullptr) return nullptr;
-  tf::EagerContext* const context = callable->context;
-  std::vector<tf::Tensor> arguments, results;
-  if (!PyList_Check(inputs) || context->Executor().Async() || context->ShouldStoreGraphs() ||
-      !TensorsOf(inputs, callable->call->arguments(), &arguments)) {
+  std::vector<tf::Tensor> arguments;
+  if (!PyList_Check(inputs) || !callable->MayRun() || !TensorsOf(inputs, callable->call->arguments(), &arguments)) {
     Py_RETURN_NONE;
   }
-  absl::Status status;
-  {
-    const WithoutLock unlocked;
-    status = callable->call->Run(arguments, context->runner(), &results);
-    arguments.clear();
-    if (!status.ok()) status = Worded(status, *callable);
+  std::vector<PyObject*> outputs;
+  if (!callable->Run(std::move(arguments), &outputs)) return nullptr;
+  PyObject* const list = PyList_New(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (list != nullptr) {
+      PyList_SET_ITEM(list, i, outputs[i]);
+    } else {
+      Py_DECREF(outputs[i]);
+    }
   }
-  if (!status.ok()) {
-    Raise(status);
-    return nullptr;
-  }
-  Owned list(PyList_New(results.size()));
-  if (!list) return nullptr;
-  for (size_t i = 0; i < results.size(); ++i) {
-    const EagerResult& place = callable->results[i];
-    PyObject* const tensor =
-        EagerTensorOf(std::move(results[i]), place.device, place.op_device, place.resource_device, context);
-    if (tensor == nullptr) return nullptr;
-    PyList_SET_ITEM(list.get(), i, tensor);
-  }
-  return Py_NewRef(list.get());
+  return list;
 }
 
 }  // namespace xpu::interop

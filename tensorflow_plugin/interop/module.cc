@@ -4,12 +4,14 @@
 #include <Python.h>
 
 #include <string>
+#include <utility>
 
 #include "tensorflow/c/c_api.h"
 #include "tensorflow_plugin/interop/devices.h"
 #include "tensorflow_plugin/interop/direct_calls.h"
 #include "tensorflow_plugin/interop/eager.h"
 #include "tensorflow_plugin/interop/exchange_api.h"
+#include "tensorflow_plugin/interop/known_calls.h"
 #include "tensorflow_plugin/interop/protocol.h"
 #include "tensorflow_plugin/interop/python_error.h"
 #include "tensorflow_plugin/interop/shapes.h"
@@ -35,8 +37,8 @@ constexpr char kName[] = "_interop_" XPU_TEXT(XPU_TENSORFLOW_MINOR);
 constexpr char kDoc[] =
     "DLPack for eager tensors, through TensorFlow's C++.\n\n"
     "exchange_api: the capsule for __dlpack_c_exchange_api__. dlpack, dlpack_of_variable, dlpack_device: method "
-    "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, settle, expect_call, direct_call, call, "
-    "connect_core: functions.";
+    "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, settle, connect_core, and for calls expect_call, "
+    "direct_call, call, retire, watch, call_known, tensors_in, learn, take_count, kinds: functions.";
 
 PyObject* Connect(PyObject*, PyObject* path) {
   const char* const text = PyUnicode_AsUTF8(path);
@@ -106,6 +108,57 @@ PyMethodDef call = {"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void 
                     "call(direct_call, inputs, /)\n--\n\nThe function's outputs, a list of eager tensors; None if "
                     "TensorFlow has to call it."};
 
+PyObject* RetireOf(PyObject*, PyObject* capsule) {
+  if (!Guarded([&] { return Retire(capsule); })) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef retire = {"retire", RetireOf, METH_O,
+                      "retire(direct_call, /)\n--\n\nHas the function not be called directly any more."};
+
+// A function of known_calls.h for Python.
+template <auto function>
+PyObject* OfOne(PyObject*, PyObject* object) {
+  PyObject* result = nullptr;
+  Guarded([&] { return (result = function(object)) != nullptr; });
+  return result;
+}
+
+// The same of one that takes so many arguments.
+template <auto function, size_t... i>
+PyObject* Apply(PyObject* const* args, std::index_sequence<i...>) {
+  PyObject* result = nullptr;
+  Guarded([&] { return (result = function(args[i]...)) != nullptr; });
+  return result;
+}
+template <auto function, size_t count>
+PyObject* OfSeveral(PyObject*, PyObject* const* args, Py_ssize_t given) {
+  if (given != count) return PyErr_Format(PyExc_TypeError, "expected %zu arguments, not %zd", count, given);
+  return Apply<function>(args, std::make_index_sequence<count>());
+}
+template <auto function, size_t count>
+PyCFunction Fast() {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(OfSeveral<function, count>));
+}
+
+PyMethodDef known_calls[] = {
+    {"watch", OfOne<Watch>, METH_O, "watch(objects, /)\n--\n\nSays what a call may depend on besides its arguments."},
+    {"call_known", Fast<CallKnown, 5>(), METH_FASTCALL,
+     "call_known(function, args, named, learn, leave, /)\n--\n\nThe results of what is known of a function's "
+     "arguments; `learn` if nothing is, `leave` if TensorFlow has to make the call."},
+    {"tensors_in", Fast<TensorsIn, 2>(), METH_FASTCALL,
+     "tensors_in(args, named, /)\n--\n\nThe tensors in arguments, in the order of `learn`; None if there is something "
+     "in them that is TensorFlow's business."},
+    {"learn", Fast<Learn, 4>(), METH_FASTCALL,
+     "learn(function, args, named, description, /)\n--\n\nKeeps what calls with such arguments run; None: "
+     "TensorFlow's business."},
+    {"take_count", OfOne<TakeCount>, METH_O,
+     "take_count(function, /)\n--\n\nThe calls that have been made since it was asked the last time."},
+    {"kinds", OfOne<Kinds>, METH_O,
+     "kinds(function, /)\n--\n\nKinds of arguments that are known by what they call, those that are TensorFlow's "
+     "business, and calls that have been made."},
+};
+
 PyMethodDef connect_core = {"connect_core", Connect, METH_O,
                             "connect_core(path, /)\n--\n\nTells where the plugin's core is loaded; false if it lacks "
                             "the functions for tensors on XPUs."};
@@ -136,6 +189,9 @@ bool Add(PyObject* module, const char* name, PyObject* value) {
 }
 
 bool AddAll(PyObject* module) {
+  for (PyMethodDef& method : known_calls) {
+    if (!Add(module, method.ml_name, PyCFunction_New(&method, nullptr))) return false;
+  }
   void* const api = const_cast<DLPackExchangeAPI*>(ExchangeApi());
   return Add(module, "exchange_api", PyCapsule_New(api, "dlpack_exchange_api", nullptr)) &&
          Add(module, "dlpack", PyDescr_NewMethod(EagerTensorType, &kDlpackMethod)) &&
@@ -148,6 +204,7 @@ bool AddAll(PyObject* module) {
          Add(module, "expect_call", PyCFunction_New(&expect_call, nullptr)) &&
          Add(module, "direct_call", PyCFunction_New(&direct_call, nullptr)) &&
          Add(module, "call", PyCFunction_New(&call, nullptr)) &&
+         Add(module, "retire", PyCFunction_New(&retire, nullptr)) &&
          Add(module, "connect_core", PyCFunction_New(&connect_core, nullptr));
 }
 

@@ -8,6 +8,7 @@ import pytest
 from tensorflow_xpu import bench
 from tensorflow_xpu.bench import CASES, Measurement, draw, geometric_mean
 from tests.support.processes import run
+from tests.support.requirements import need
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation, pytest.mark.usefixtures("no_options")]
 
@@ -106,7 +107,7 @@ def test_without_matplotlib_or_an_xpu(monkeypatch, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_tokens_per_second(xpu_device):
-    pytest.importorskip("keras_hub")
+    need("keras_hub", file="requirements-models.txt")
     from tensorflow_xpu import _bench_generate
 
     size = {"vocabulary_size": 100, "num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}

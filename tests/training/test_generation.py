@@ -11,11 +11,16 @@ import tensorflow as tf
 
 import tensorflow_xpu
 from tests.conftest import ROOT
+from tests.support.requirements import need
 
-keras_hub = pytest.importorskip("keras_hub")
 pytestmark = [pytest.mark.slow, pytest.mark.without_isolation]
 
 PROMPT, LENGTH, VOCABULARY = 6, 20, 50
+
+
+@pytest.fixture(autouse=True)
+def keras_hub():
+    need("keras_hub", file="requirements-models.txt")
 
 
 def test_the_example_runs(xpu_device):
@@ -28,6 +33,8 @@ def test_the_example_runs(xpu_device):
 
 
 def model_of(mode: str | None):
+    import keras_hub
+
     keras.utils.set_random_seed(2)
     backbone = keras_hub.models.GPT2Backbone(
         vocabulary_size=VOCABULARY,

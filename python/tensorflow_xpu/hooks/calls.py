@@ -63,20 +63,33 @@ def _hasher(original: Callable[[Any], int]) -> Callable[[Any], int]:
     return kept
 
 
-def _remover(original: Callable[..., Any]) -> Callable[..., Any]:
+def _retire(calls: Mapping[Any, Any], module: Any) -> None:
+    """Ends direct calls of a function, also those that ``functions`` keeps."""
+    for call in list(calls.values()):
+        if call:
+            module.retire(call)
+
+
+def _remover(original: Callable[..., Any], module: Any) -> Callable[..., Any]:
     def remove_function(self: Any, name: Any) -> Any:
-        self.__dict__.get(CALLS, {}).pop(name if isinstance(name, bytes) else str(name).encode(), None)
+        name_in_c = name if isinstance(name, bytes) else str(name).encode()
+        _retire(self.__dict__.get(CALLS, {}).pop(name_in_c, {}), module)
         return original(self, name)
 
     return remove_function
 
 
-def _forgetting(original: Callable[..., Any]) -> Callable[..., Any]:
+def _forget(context: Any, module: Any) -> None:
+    for calls in list(context.__dict__.pop(CALLS, {}).values()):
+        _retire(calls, module)
+
+
+def _forgetting(original: Callable[..., Any], module: Any) -> Callable[..., Any]:
     def reset(self: Any, *arguments: Any, **named: Any) -> Any:
         try:
             return original(self, *arguments, **named)
         finally:
-            self.__dict__.pop(CALLS, None)
+            _forget(self, module)
 
     return reset
 
@@ -93,14 +106,14 @@ RESETS = {
 
 
 def _make(found: SimpleNamespace) -> Mapping[str, Any]:
-    context = found.context_safe()
+    context, module = found.context_safe(), native()
     if context is not None:
-        context.__dict__.pop(CALLS, None)  # of an earlier installation
+        _forget(context, module)  # of an earlier installation
     return {
-        **{name: _forgetting(getattr(found, name)) for name in RESETS},
-        "remove_function": _remover(found.remove_function),
+        **{name: _forgetting(getattr(found, name), module) for name in RESETS},
+        "remove_function": _remover(found.remove_function, module),
         "hash": _hasher(found.hash),
-        "call_function": _caller(found, native()),
+        "call_function": _caller(found, module),
     }
 
 

@@ -36,6 +36,9 @@ DIGESTS: dict[str, dict[str, str]] = {
     "tensorflow.core.function.polymorphism.function_type:FunctionType.unpack_inputs": {
         "b824d98e7f14": "2.19.1 to 2.22.0rc0",
     },
+    "tensorflow.core.function.polymorphism.function_type:sanitize_arg_name": {
+        "380462652d18": "2.19.1 to 2.22.0rc0",
+    },
     "tensorflow.python.data.ops.dataset_ops:DatasetV2.__iter__": {
         "a3d8d3bcf1d0": "2.19.1 to 2.22.0rc0",
     },
@@ -136,8 +139,20 @@ DIGESTS: dict[str, dict[str, str]] = {
     "tensorflow.python.eager.polymorphic_function.atomic_function:InterpolateRuntimeError.__exit__": {
         "7cc2febcdfe6": "2.19.1 to 2.22.0rc0",
     },
+    "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction.__call__": {
+        "e8a469812ac9": "2.19.1 to 2.22.0rc0",
+    },
     "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction._call_flat": {
         "8c5830bcf4d6": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction._call_impl": {
+        "410573f028b5": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction._call_with_flat_signature": {
+        "5d5bd4d7b77a": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction._call_with_structured_signature": {
+        "70bdea4418e5": "2.19.1 to 2.22.0rc0",
     },
     "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction.captured_inputs": {
         "5d30453588ce": "2.19.1 to 2.22.0rc0",
@@ -163,14 +178,29 @@ DIGESTS: dict[str, dict[str, str]] = {
     "tensorflow.python.eager.polymorphic_function.polymorphic_function:Function._run_functions_eagerly": {
         "ae2b87592880": "2.19.1 to 2.22.0rc0",
     },
-    "tensorflow.python.eager.polymorphic_function.polymorphic_function:Function.experimental_get_tracing_count": {
-        "f621dcf22ef8": "2.19.1 to 2.22.0rc0",
+    "tensorflow.python.eager.polymorphic_function.polymorphic_function:_FrequentTracingDetector.called_without_tracing": {
+        "01c7c4505eff": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.eager.polymorphic_function.polymorphic_function:_FrequentTracingDetectorManager._get_detector": {
+        "e6b0707364f6": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.eager.polymorphic_function.polymorphic_function:_FrequentTracingDetectorManager.called_without_tracing": {
+        "561ae56bcd66": "2.19.1 to 2.22.0rc0",
     },
     "tensorflow.python.eager.polymorphic_function.tracing_compilation:call_function": {
         "098be69e3632": "2.19.1 to 2.22.0rc0",
     },
     "tensorflow.python.eager.polymorphic_function.tracing_compilation:trace_function": {
         "386901f9fd47": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.framework.constant_op:convert_to_eager_tensor": {
+        "cb4f67f78959": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.framework.ops:Graph._distribution_strategy_stack": {
+        "9b96f9af446b": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.framework.ops:_DefaultGraphStack.get_default": {
+        "9b00c2864534": "2.19.1 to 2.22.0rc0",
     },
     "tensorflow.python.framework.ops:_EagerTensorBase._numpy": {
         "2f2682b921cb": "2.19.1 to 2.22.0rc0",
@@ -189,6 +219,15 @@ DIGESTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.ops.gen_optional_ops:optional_has_value": {
         "2fd62dd1be75": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.saved_model.load:_WrapperFunction.__init__": {
+        "f8ca41f7634e": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.saved_model.load:_WrapperFunction._call_flat": {
+        "ea0bdc6dd456": "2.19.1 to 2.22.0rc0",
+    },
+    "tensorflow.python.saved_model.save_context:SaveContext.in_save_context": {
+        "ccf5d11a1376": "2.19.1 to 2.22.0rc0",
     },
     "tensorflow.python.saved_model.save_context:in_save_context": {
         "a79951621399": "2.19.1 to 2.22.0rc0",

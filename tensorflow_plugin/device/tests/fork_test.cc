@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -145,24 +146,34 @@ TEST_F(Fork, WhileOthersUseTheDevice) {
 
 // Such as TensorFlow's, of which nobody here knows: a thread that holds one runs, and sleeps when it has given it back.
 TEST_F(Fork, NobodyHoldsALockOfOthers) {
+  constexpr int kRounds = 20;
   std::mutex of_others;
-  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  std::condition_variable next;
+  int round = 0;  // which the thread may begin
+  std::atomic<int> held{0};
   std::thread thread([&] {
-    while (!stop) {
+    for (int i = 1; i <= kRounds; ++i) {
       {
-        const std::lock_guard<std::mutex> lock(of_others);
-        const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(4);
-        while (std::chrono::steady_clock::now() < until) {
-        }
+        std::unique_lock<std::mutex> lock(mutex);
+        next.wait(lock, [&] { return round >= i; });
       }
-      Sleep(2);
+      const std::lock_guard<std::mutex> lock(of_others);
+      held = i;
+      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+      while (std::chrono::steady_clock::now() < until) {
+      }
     }
   });
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 1; i <= kRounds; ++i) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      round = i;
+    }
+    next.notify_one();
+    while (held < i) Sleep(1);
     EXPECT_EQ(InChild([&] { return of_others.try_lock() ? 0 : 1; }), 0) << i;
-    Sleep(1 + i % 5);
   }
-  stop = true;
   thread.join();
 }
 
