@@ -21,11 +21,14 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-// With fewer rows copying `b` costs too much. oneDNN splits longer sums better, and a larger `b` of many rows.
-constexpr int64_t kFewestRows = 32, kLongestSum = 2048;
+// With fewer rows copying `b` costs too much. There are also too few parts for all threads.
+// oneDNN splits longer sums better, and a larger `b` of many rows.
+constexpr int64_t kFewestRows = 128, kLongestSum = 2048;
 constexpr int64_t kMostOfB = 1 << 18, kMostOfBForFewRows = 1 << 20, kFewRows = 256;  // elements
 // Elements of `a` that stay in the second cache, and rows that a panel is copied for.
 constexpr int64_t kCachedElements = 1 << 16, kRowsOfPanel = 96;
+// Rows of a part whose epilogue follows it, at least.
+constexpr int64_t kFewestRowsOfPart = 32;
 // Multiplications worth a part, and parts for each thread: one may be held up.
 constexpr int64_t kPartWork = 1 << 18, kPartsPerThread = 2;
 
@@ -61,7 +64,7 @@ void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
   const int64_t work = d.m * d.n * d.k;
   const int64_t wanted = team.size() == 1 ? 1 : std::clamp<int64_t>(work / kPartWork, 1, kPartsPerThread * team.size());
   int64_t rows = std::min(d.m, std::max(kRowsOfPanel, kCachedElements / d.k));
-  if (has_rest) rows = std::min(rows, std::max<int64_t>(kFewestRows, Epilogue::kPartElements / d.n));
+  if (has_rest) rows = std::min(rows, std::max<int64_t>(kFewestRowsOfPart, Epilogue::kPartElements / d.n));
   rows = std::min(rows, std::max(kRowsOfPanel, (d.m + wanted - 1) / wanted));
   const int64_t down = (d.m + rows - 1) / rows;
   const int64_t across = has_rest ? 1 : std::clamp<int64_t>((wanted + down - 1) / down, 1, panels.count);

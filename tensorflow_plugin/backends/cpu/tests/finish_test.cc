@@ -187,7 +187,7 @@ TEST(Finish, WhichProductsAreDirect) {
     change(&other);
     return !DirectPays(other);
   };
-  EXPECT_TRUE(denied([](MatMulDesc* o) { o->m = 8; }));
+  EXPECT_TRUE(denied([](MatMulDesc* o) { o->m = 64; }));
   EXPECT_TRUE(denied([](MatMulDesc* o) { o->transpose_a = true; }));
   EXPECT_TRUE(denied([](MatMulDesc* o) { o->transpose_b = true; }));
   EXPECT_TRUE(denied([](MatMulDesc* o) { o->type = DType::kHalf; }));
