@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import SPEED, Patch
-from tensorflow_xpu.hooks.runtime import CALLS, check_calls, native
+from tensorflow_xpu.hooks.runtime import CALLS, DirectCalls, check_calls, native
 
 CONTEXT = "tensorflow.python.eager.context"
 
@@ -31,7 +31,7 @@ def _caller(found: SimpleNamespace, module: Any) -> Callable[..., Any]:
             return original(self, name, tensor_inputs, num_outputs)
         options = self.function_call_options
         key = (self.device_name, options.executor_type, options.config_proto_serialized)
-        calls = self.__dict__.setdefault(CALLS, {}).setdefault(name, {})
+        calls = self.__dict__.setdefault(CALLS, {}).setdefault(name, DirectCalls())
         known = calls.get(key, False)
         if known:
             outputs = call(known, tensor_inputs)
@@ -39,13 +39,20 @@ def _caller(found: SimpleNamespace, module: Any) -> Callable[..., Any]:
                 return outputs or None
         if known is not False:
             return original(self, name, tensor_inputs, num_outputs)
+        calls.under_way.append(None)
         expect_call(name)
         try:
             outputs = original(self, name, tensor_inputs, num_outputs)
+            seen = direct_call(name, tensor_inputs, outputs)
+            if seen is not None:
+                calls[key] = seen
         except BaseException:
             expect_call(b"")
             raise
-        calls[key] = direct_call(name, tensor_inputs, outputs)
+        finally:
+            calls.under_way.pop()
+        if not calls.under_way:
+            calls.setdefault(key, None)
         return outputs
 
     return call_function

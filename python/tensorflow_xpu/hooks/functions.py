@@ -89,6 +89,10 @@ class _Arguments:
         return value
 
 
+class UndecidedError(Exception):
+    """Another thread's call may find out what a call like this one runs. The next call is looked at again."""
+
+
 class _Results:
     """Makes a function's results of tensors, as their types would."""
 
@@ -177,7 +181,10 @@ class _Graphs:
         now, graph = self.found.context(), concrete._inference_function
         options = now.function_call_options
         key = (now.device_name, options.executor_type, options.config_proto_serialized)
-        direct = now.__dict__.get(CALLS, {}).get(graph.name, {}).get(key)
+        calls = now.__dict__.get(CALLS, {}).get(graph.name)
+        if calls is not None and key not in calls and calls.under_way:
+            raise UndecidedError
+        direct = None if calls is None else calls.get(key)
         flat = self.tensors_in(args, named)
         if graph._bound_context is not now or not direct or flat is None:
             return None
@@ -265,7 +272,7 @@ def _caller(found: SimpleNamespace, graphs: _Graphs) -> Callable[..., Any]:
         graphs_before = len(self._function_cache)
         done = original(self, *args, **named)
         if result is LEARN and graphs_before == len(self._function_cache):
-            with HOOK.contained():
+            with HOOK.contained(), contextlib.suppress(UndecidedError):
                 learn(self, args, named, graphs.of_function(self, args, named))
         return done
 
@@ -284,7 +291,7 @@ def _concrete_caller(found: SimpleNamespace, graphs: _Graphs) -> Callable[..., A
             return result
         done = original(self, *args, **named)
         if result is LEARN:
-            with HOOK.contained():
+            with HOOK.contained(), contextlib.suppress(UndecidedError):
                 learn(self, args, named, graphs.of_concrete(self, args, named))
         return done
 

@@ -25,6 +25,17 @@ class Devices:
 CALLS = "_xpu_direct_calls"
 
 
+class DirectCalls(dict[Any, Any]):
+    """The direct calls of a function; None where it has none. What no call has decided yet is not in it.
+
+    Of several threads' first calls, one alone sees the graph. The others decide nothing as long as that may come.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.under_way: list[None] = []  # an entry for each call that may see the graph: append and pop are atomic
+
+
 def native() -> Any:
     """The native module for this TensorFlow, connected with the core.
 
