@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks.engines import ENGINES, XPU
 from benchmarks.inference_models import BATCHES
-from benchmarks.race import MOST, Process, Row, is_steady
+from benchmarks.race import Process, Row, take_turns
 from benchmarks.roofline import Roof
 
 #: Of an engine's calls, the one that so many of a hundred are not slower than.
@@ -91,22 +91,24 @@ def measure(model: str, batch: int, engines: list[str], rounds: int, folder: pat
                 continue
             row.first[engine], row.imported[engine], results[engine] = first["whole"], first["imported"], first["loss"]
             row.rounds[engine], calls[engine] = [], []
-        for number in range(MOST * rounds):
-            if number >= rounds and all(is_steady(times) for times in row.rounds.values()):
-                break
-            for engine in list(row.rounds)[:: -1 if number % 2 else 1]:
-                seen = servers[engine].turn()
-                row.rounds[engine].append(statistics.median(seen["times"]))
-                calls[engine] += seen["times"]
-                row.bytes[engine] = seen["bytes"]
-        row.slow = {engine: float(np.percentile(times, PERCENTILE)) for engine, times in calls.items()}
+
+        def seconds(engine: str) -> float:
+            seen = servers[engine].turn()
+            calls[engine] += seen["times"]
+            row.bytes[engine] = seen["bytes"]
+            return statistics.median(seen["times"])
+
+        take_turns(row, rounds, seconds)
+        row.slow = {engine: float(np.percentile(calls[engine], PERCENTILE)) for engine in row.rounds}
         if XPU in row.rounds:
             row.commands = [(flops, size) for flops, size in servers[XPU].turn("profile")["events"]]
     finally:
         for server in servers.values():
             server.end()
     for engine, result in results.items():
-        if not math.isclose(result, expected := statistics.median(results.values()), rel_tol=0.01):
+        if engine in row.rounds and not math.isclose(
+            result, expected := statistics.median(results.values()), rel_tol=0.01
+        ):
             row.failed[engine] = f"its result is {result:.5g}, that of most {expected:.5g}"
             del row.rounds[engine]
     return row

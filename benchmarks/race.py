@@ -156,6 +156,23 @@ def is_steady(times: list[float]) -> bool:
     return not middle or middle[-1] <= STEADY * middle[0]
 
 
+def take_turns(row: Row, rounds: int, seconds: Callable[[str], float]) -> None:
+    """Adds rounds to a row, at least so many. One that raises RuntimeError is out, and its words are kept.
+
+    seconds: of a step, in a turn of the contestant of that name.
+    """
+    for number in range(MOST * rounds):
+        if number >= rounds and all(is_steady(times) for times in row.rounds.values()):
+            break
+        # There and back: nobody is always behind the same one, whose threads may spin for a while.
+        for contestant in list(row.rounds)[:: -1 if number % 2 else 1]:
+            try:
+                row.rounds[contestant].append(seconds(contestant))
+            except RuntimeError as error:
+                row.failed[contestant] = str(error)
+                del row.rounds[contestant]
+
+
 def measure(workload: str, contestants: list[str], rounds: int, counted: bool = False) -> Row:
     """Runs the workload in turns, in at least so many rounds. counted: then one of the XPU's is profiled."""
     row = Row(workload, {}, {}, {})
@@ -172,16 +189,7 @@ def measure(workload: str, contestants: list[str], rounds: int, counted: bool = 
                 continue
             row.first[contestant], losses[contestant] = first["whole"], first["loss"]
             row.rounds[contestant] = []
-        for number in range(MOST * rounds):
-            if number >= rounds and all(is_steady(times) for times in row.rounds.values()):
-                break
-            # There and back: nobody is always behind the same one, whose threads may spin for a while.
-            for contestant in list(row.rounds)[:: -1 if number % 2 else 1]:
-                try:
-                    row.rounds[contestant].append(processes[contestant].turn()["seconds"])
-                except RuntimeError as error:
-                    row.failed[contestant] = str(error)
-                    del row.rounds[contestant]
+        take_turns(row, rounds, lambda contestant: processes[contestant].turn()["seconds"])
         if counted and XPU in row.rounds:
             seen = processes[XPU].turn("profile")
             row.commands = [(flops / seen["steps"], size / seen["steps"]) for flops, size in seen["events"]]

@@ -72,6 +72,25 @@ def test_a_wrong_result_is_no_time(monkeypatch, tmp_path):
     assert row.best() == "LiteRT" and row.slow["LiteRT"] == pytest.approx(40.0)
 
 
+def test_an_engine_that_fails_late_is_out(monkeypatch, tmp_path):
+    class FailsLate(Server):
+        turns = 0
+
+        def turn(self, what=""):
+            self.turns += 1
+            if self.seconds == 1.0 and self.turns > 2:
+                raise RuntimeError("out of strength")
+            return super().turn(what)
+
+    monkeypatch.setattr(inference, "Server", FailsLate)
+    monkeypatch.setattr(inference, "export", lambda *_: {})
+    Server.made = {"XPU": (2.0, 1.0), "LiteRT": (1.0, 1.0)}
+    row = inference.measure("tabular MLP", 1, ["XPU", "LiteRT"], 2, tmp_path)
+    assert row.rounds == {"XPU": [2.0, 2.0]}
+    assert row.failed == {"LiteRT": "out of strength"}
+    assert list(row.slow) == ["XPU"]
+
+
 @pytest.mark.slow
 def test_engines_run_what_keras_exports(tmp_path):
     """Each of them, in its own process: the same result of the same weights, and as many calls as fit into a turn."""
