@@ -17,8 +17,7 @@
 #include "tensorflow_plugin/interop/direct_calls.h"
 #include "tensorflow_plugin/interop/eager.h"
 #include "tensorflow_plugin/interop/python_error.h"
-
-PyObject* GetPyEagerContext();
+#include "tensorflow_plugin/tf_internals/eager_tensors.h"
 
 namespace xpu::interop {
 namespace {

@@ -114,10 +114,11 @@ def names_in_python():
     def listed(rows):
         return "".join(f'    "{row["name"]}",\n' for row in rows)
 
+    required = [row for row in in_cpp() if row["kind"] == "required"]
     optional = [row for row in in_cpp() if row["kind"] != "required"]
     return (
-        f"{HEAD}\n#: In the order of their table.\nINTERNALS = (\n{listed(in_cpp())})\n\n"
-        f"#: All but those without which there is no XPU.\nMAY_BE_LEFT_OUT = (\n{listed(optional)})\n"
+        f"{HEAD}\n#: Those without which there is no XPU.\nREQUIRED = (\n{listed(required)})\n\n"
+        f"#: All others.\nMAY_BE_LEFT_OUT = (\n{listed(optional)})\n"
     )
 
 

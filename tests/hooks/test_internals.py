@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tensorflow_xpu.hooks.internals import INTERNALS, MAY_BE_LEFT_OUT
+from tensorflow_xpu.hooks.internals import MAY_BE_LEFT_OUT, REQUIRED
 from tests.hooks.mutations import differences
 from tests.support.installed import ROOT
 from tests.support.processes import run, run_code
@@ -52,7 +52,7 @@ def test_all_are_on(xpu_device):
         print(json.dumps({row["name"]: row["state"] for row in _core.internals()}))
     """
     outcome = run_code(code)
-    assert outcome.json == dict.fromkeys(INTERNALS, "on"), outcome
+    assert outcome.json == dict.fromkeys((*REQUIRED, *MAY_BE_LEFT_OUT), "on"), outcome
     assert outcome.warnings == []
 
 
@@ -81,7 +81,7 @@ def test_each_failing_check_costs_a_line_and_no_result(name, xpu_device):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in INTERNALS if name not in MAY_BE_LEFT_OUT])
+@pytest.mark.parametrize("name", REQUIRED)
 def test_without_a_required_one_there_is_no_xpu(name):
     code = """
         import tensorflow as tf

@@ -1,23 +1,12 @@
 """The hooks that the core has in C++. Generated: `python -m tests.hooks.document` writes it."""
 
-#: In the order of their table.
-INTERNALS = (
+#: Those without which there is no XPU.
+REQUIRED = (
     "kernels",
     "variables",
-    "tensor_lists",
-    "tensor_arrays",
-    "graphs",
-    "clusters",
-    "direct_calls",
-    "direct_copies",
-    "fork_threads",
-    "jit",
-    "tf32",
-    "eager_tensors",
-    "shapes",
 )
 
-#: All but those without which there is no XPU.
+#: All others.
 MAY_BE_LEFT_OUT = (
     "tensor_lists",
     "tensor_arrays",
