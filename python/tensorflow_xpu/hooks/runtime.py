@@ -26,9 +26,9 @@ CALLS = "_xpu_direct_calls"
 
 
 class DirectCalls(dict[Any, Any]):
-    """The direct calls of a function; None where it has none. What no call has decided yet is not in it.
+    """The direct calls of a function; None where it has none. An undecided call is not in it.
 
-    Of several threads' first calls, one alone sees the graph. The others decide nothing as long as that may come.
+    If several threads make the first call at once, one of them sees the graph. The others decide nothing until then.
     """
 
     def __init__(self) -> None:
