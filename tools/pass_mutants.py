@@ -50,7 +50,7 @@ MUTANTS = (
         "scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type)",
         "false",
     ),
-    # HoistIndexChecks
+    # ScheduleIndexChecks
     Mutant("early: in spite of updates", "check_indices.cc", "command.follows_updates ||", ""),
     Mutant(
         "early: indices that are written",

@@ -39,7 +39,7 @@ PASSES = (
     "CanonicalizeCopies",
     "EliminateCommonSubexpressions",
     "DeduplicateIndexChecks",
-    "HoistIndexChecks",
+    "ScheduleIndexChecks",
     "EliminateDeadCode",
     "FoldPadding",
     "PropagateCopiesForward",

@@ -27,8 +27,6 @@ std::vector<std::string>& LeftOut() {
 bool IsLeftOut(const char* pass) { return std::find(LeftOut().begin(), LeftOut().end(), pass) != LeftOut().end(); }
 
 namespace tf = tensorflow;
-using commands::Buffer;
-using commands::BufferSlice;
 using commands::StreamCapture;
 
 // Gives addresses at which there is nothing.
@@ -278,7 +276,7 @@ class Capturer {
       }
     }
     const std::vector<bool> stays = Staying();
-    auto list = std::make_shared<commands::List>(std::move(capture_.list()));
+    auto list = std::make_shared<CommandList>(std::move(capture_.list()));
     if (how_ == Capturing::kInOneList) {
       std::vector<bool> useful;
       captured_->may_hoist =
@@ -299,7 +297,7 @@ class Capturer {
   }
 
   // Finds arguments that other buffers begin as copies of.
-  void FindDonations(commands::List* list) {
+  void FindDonations(CommandList* list) {
     std::vector<int> may_be_given;
     for (size_t i = 0; i < captured_->arguments.size(); ++i) {
       const int buffer = captured_->arguments[i];
@@ -316,13 +314,13 @@ class Capturer {
     }
   }
 
-  void Divide(const std::vector<bool>& stays, commands::List* list) {
-    auto first = std::make_shared<commands::List>();
+  void Divide(const std::vector<bool>& stays, CommandList* list) {
+    auto first = std::make_shared<CommandList>();
     commands::Optimize(real_.capabilities(), LeftOut(), stays, list, first.get());
     if (first->commands.empty()) return;
     HoistedList& hoisted = captured_->hoisted;
     std::vector<bool> read(first->buffers.size(), false);
-    for (const commands::Command& command : first->commands) {
+    for (const Command& command : first->commands) {
       for (const BufferSlice& place : command.in) {
         if (place.buffer != BufferSlice::kNowhere) read[place.buffer] = true;
       }
@@ -336,7 +334,7 @@ class Capturer {
 
   // The buffers that are the same in every run, if nobody writes the variables in between.
   std::vector<bool> Staying() const {
-    const commands::List& list = capture_.list();
+    const CommandList& list = capture_.list();
     std::vector<bool> stays(list.buffers.size(), false);
     for (size_t b = 0; b < stays.size(); ++b) stays[b] = list.buffers[b].kind == Buffer::Kind::kFixed;
     for (size_t i = 0; i < captured_->variables.size(); ++i) {

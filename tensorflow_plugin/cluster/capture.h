@@ -43,8 +43,8 @@ struct VariableUpdate {
 
 // The commands that compute invariants. They run before all others. Its list has the buffers of the capture's.
 struct HoistedList {
-  std::shared_ptr<const commands::List> list;  // null if there is nothing
-  commands::MemoryPlan memory;
+  std::shared_ptr<const CommandList> list;  // null if there is nothing
+  MemoryPlan memory;
   std::unique_ptr<const Executable> executable;
   std::vector<int> results;    // buffers
   std::vector<int> variables;  // that it reads
@@ -54,8 +54,8 @@ struct Captured {
   // The list's commands, each with the op that made it. They are made when a profiler first listens.
   trace::ScopedListLabels::Labels Labels() const;
 
-  std::shared_ptr<const commands::List> list;
-  commands::MemoryPlan memory;
+  std::shared_ptr<const CommandList> list;
+  MemoryPlan memory;
   std::unique_ptr<const Executable> executable;  // of the list
   // The op that each command is of. The members come first, then those of their loops.
   std::vector<const tensorflow::NodeDef*> origins;

@@ -57,8 +57,8 @@ void Dump(const std::string& name, const Members& members, const Captured* captu
   }
   out << captured->list->commands.size() << " commands, " << captured->memory.bytes << " bytes for what is between\n";
   for (size_t i = 0; i < captured->list->commands.size(); ++i) {
-    const commands::Command& command = captured->list->commands[i];
-    out << i << ": " << commands::ToString(command) << "  # ";
+    const Command& command = captured->list->commands[i];
+    out << i << ": " << xpu::ToString(command) << "  # ";
     // The origin is a member, or an op within one.
     if (command.origin < static_cast<int>(members.members().size())) {
       out << command.origin << "\n";

@@ -1,6 +1,5 @@
 #include "tensorflow_plugin/cluster/replay.h"
 
-#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -13,42 +12,24 @@
 namespace xpu::cluster {
 
 namespace tf = tensorflow;
-using commands::MemoryPlan;
-
-VariableLocks::~VariableLocks() {
-  for (auto it = locked_.rbegin(); it != locked_.rend(); ++it) {
-    if (write_[*it]) {
-      variables_[*it]->mu()->unlock();
-    } else {
-      variables_[*it]->mu()->unlock_shared();
-    }
-  }
-}
 
 int VariableLocks::Add(tf::core::RefCountPtr<tf::Var> variable, bool write) {
   const auto [known, is_new] = numbers_.try_emplace(variable.get(), static_cast<int>(variables_.size()));
-  if (!is_new) {
-    write_[known->second] = write_[known->second] || write;
-    return known->second;
+  if (is_new) {
+    variables_.push_back(variable.get());
+    locks_.emplace_back(variable->mu(), write ? LockMode::kExclusive : LockMode::kShared);
+    owned_.push_back(std::move(variable));
+  } else if (write) {
+    locks_[known->second].MakeExclusive();
   }
-  variables_.push_back(variable.get());
-  write_.push_back(write);
-  owned_.push_back(std::move(variable));
-  return static_cast<int>(variables_.size()) - 1;
+  return known->second;
 }
 
 void VariableLocks::Lock() {
-  std::vector<int> order(variables_.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
-  std::sort(order.begin(), order.end(), [&](int a, int b) { return variables_[a]->mu() < variables_[b]->mu(); });
-  for (int i : order) {
-    if (write_[i]) {
-      variables_[i]->mu()->lock();
-    } else {
-      variables_[i]->mu()->lock_shared();
-    }
-    locked_.push_back(i);
-  }
+  std::vector<VariableLock*> locks;
+  locks.reserve(locks_.size());
+  for (VariableLock& lock : locks_) locks.push_back(&lock);
+  LockInOrder(std::move(locks));
 }
 
 namespace {
@@ -62,10 +43,10 @@ absl::Status AllocateAtOnce(tf::OpKernelContext* ctx, tf::DataType dtype, const 
 }
 
 // Places the buffers that have addresses of their own.
-void PlaceFixed(const commands::List& list, std::vector<char*>* addresses) {
+void PlaceFixed(const CommandList& list, std::vector<char*>* addresses) {
   for (size_t i = 0; i < addresses->size(); ++i) {
-    const commands::Buffer& buffer = list.buffers[i];
-    if (buffer.kind == commands::Buffer::Kind::kFixed) {
+    const Buffer& buffer = list.buffers[i];
+    if (buffer.kind == Buffer::Kind::kFixed) {
       (*addresses)[i] = const_cast<char*>(static_cast<const char*>(buffer.address));
     }
   }
@@ -93,7 +74,7 @@ class ReplayRun {
   }
 
   // The failure of a command as the error of the op that it is of.
-  absl::Status Explained(const Status& failure, const commands::Command& command, Stream& stream) const {
+  absl::Status Explained(const Status& failure, const Command& command, Stream& stream) const {
     Status error = failure;
     if (command.may_fail() && failure.code() == Code::kInvalidArgument) {
       std::vector<int64_t> indices;
@@ -163,13 +144,13 @@ class ReplayRun {
 
  private:
   // The values of the command's indices; none if it has no indices. Nothing that ran after it has written over them.
-  Status ReadIndices(const commands::Command& command, Stream& stream, std::vector<int64_t>* indices) const {
-    const commands::IndexOperand operand = commands::IndicesOf(command);
+  Status ReadIndices(const Command& command, Stream& stream, std::vector<int64_t>* indices) const {
+    const IndexOperand operand = IndicesOf(command);
     if (operand.input < 0) return OkStatus();
     const int64_t n = command.footprint.in[operand.input].elements;
-    const commands::BufferSlice& place = command.in[operand.input];
+    const BufferSlice& place = command.in[operand.input];
     std::vector<char> bytes(n * SizeOf(operand.type));
-    if (const commands::BufferSlice* on_host = OnHost(place.buffer)) {
+    if (const BufferSlice* on_host = OnHost(place.buffer)) {
       std::memcpy(bytes.data(), on_host->In(addresses_.data()) + place.offset, bytes.size());
     } else {
       XPU_RETURN_IF_ERROR(stream.CopyDeviceToHost(bytes.data(), place.In(addresses_.data()), bytes.size()));
@@ -181,9 +162,9 @@ class ReplayRun {
 
   // The place in the host's memory that is copied to a buffer; null if there is none. An executable may read it there
   // and leave out the copy.
-  const commands::BufferSlice* OnHost(int buffer) const {
-    for (const commands::Command& command : captured_.list->commands) {
-      if (std::holds_alternative<commands::CopyFromHost>(command.desc) && command.out[0].buffer == buffer) {
+  const BufferSlice* OnHost(int buffer) const {
+    for (const Command& command : captured_.list->commands) {
+      if (std::holds_alternative<CopyFromHost>(command.desc) && command.out[0].buffer == buffer) {
         return &command.in[0];
       }
     }
@@ -191,7 +172,7 @@ class ReplayRun {
   }
 
   absl::Status GiveUploaded() {
-    const std::vector<commands::Command>& commands = captured_.list->commands;
+    const std::vector<Command>& commands = captured_.list->commands;
     // If the run waits for the last command, nothing reads the host's memory after it.
     const bool in_place = !commands.empty() && commands.back().is_awaited();
     std::vector<tf::Tensor> values = invocation_.uploaded;
@@ -213,7 +194,7 @@ class ReplayRun {
   }
 
   void Give(int buffer, const tf::Tensor& tensor) {
-    if (buffer == commands::BufferSlice::kNowhere) return;
+    if (buffer == BufferSlice::kNowhere) return;
     tensors_[buffer] = tensor;
     addresses_[buffer] = static_cast<char*>(tensor.data());
   }
@@ -235,8 +216,7 @@ class ReplayRun {
   // Commands write into a variable's buffer only if nobody else refers to it. Otherwise they get a copy.
   absl::Status PrepareVariable(size_t i, Stream& stream) {
     const tf::Tensor& value = *invocation_.variables[i]->tensor();
-    if (captured_.variable_updates[i].written_in_place && !value.RefCountIsOne()) InvariantValue::GiveUp(value.data());
-    if (!captured_.variable_updates[i].written_in_place || value.RefCountIsOne()) {
+    if (!captured_.variable_updates[i].written_in_place || MayWriteInPlace(value)) {
       Give(captured_.variables[i], value);
       return absl::OkStatus();
     }

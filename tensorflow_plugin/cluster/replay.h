@@ -9,17 +9,13 @@
 #include "tensorflow/core/platform/refcount.h"
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/device/stream_handle.h"
+#include "tensorflow_plugin/framework/variable_lock.h"
 
 namespace xpu::cluster {
 
 // The variables of a cluster, each once, locked in the order that all kernels keep.
 class VariableLocks {
  public:
-  VariableLocks() = default;
-  ~VariableLocks();
-  VariableLocks(const VariableLocks&) = delete;
-  VariableLocks& operator=(const VariableLocks&) = delete;
-
   // The number of the variable; the same for one that was added before.
   int Add(tensorflow::core::RefCountPtr<tensorflow::Var> variable, bool write);
   void Lock();
@@ -29,8 +25,7 @@ class VariableLocks {
   std::vector<tensorflow::core::RefCountPtr<tensorflow::Var>> owned_;
   std::vector<tensorflow::Var*> variables_;
   absl::flat_hash_map<tensorflow::Var*, int> numbers_;
-  std::vector<bool> write_;
-  std::vector<int> locked_;  // in the order of locking
+  std::vector<VariableLock> locks_;  // by number; unlocked before the variables are released
 };
 
 // Allocates, enqueues, and sets the outputs of `ctx` and the variables of `invocation`. `began`: commands have been

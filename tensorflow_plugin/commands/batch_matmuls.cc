@@ -51,7 +51,7 @@ bool IsSum(const Program& p) {
 
 class MatMulBatcher {
  public:
-  MatMulBatcher(const Capabilities& can, List* list) : can_(can), list_(*list) { Look(); }
+  MatMulBatcher(const Capabilities& can, CommandList* list) : can_(can), list_(*list) { Look(); }
 
   // Makes one product of a1 b, a2 b ...; their results are its parts. False if there are none.
   bool StackRows() {
@@ -413,7 +413,7 @@ class MatMulBatcher {
   }
 
   const Capabilities& can_;
-  List& list_;
+  CommandList& list_;
   BufferUses uses_;
   std::vector<std::vector<int>> before_;
   std::set<std::string> tried_;
@@ -421,7 +421,7 @@ class MatMulBatcher {
 
 }  // namespace
 
-void BatchMatMuls(const Capabilities& can, List* list) {
+void BatchMatMuls(const Capabilities& can, CommandList* list) {
   MatMulBatcher batcher(can, list);
   while (batcher.StackSums() || batcher.StackRows()) {
   }

@@ -48,13 +48,13 @@ int64_t IntegerAt(const char* bytes, DType type, int64_t i) {
 }
 
 // True if the indices are constants within their extents.
-bool IsKnownToSucceed(const List& list, const BufferUses& uses, const Command& command) {
+bool IsKnownToSucceed(const CommandList& list, const BufferUses& uses, const Command& command) {
   const IndexOperand indices = IndicesOf(command);
   const BufferSlice& place = command.in[indices.input];
   const std::vector<int>& writers = uses.buffers[place.buffer].writers;
   if (writers.size() != 1 || (indices.type != DType::kInt32 && indices.type != DType::kInt64)) return false;
   const Command& writer = list.commands[writers[0]];
-  const auto* constant = std::get_if<Upload>(&writer.desc);
+  const auto* constant = std::get_if<CopyConstant>(&writer.desc);
   if (constant == nullptr || &writer > &command) return false;
   const Dims& dims = DimsOfIndices(command);
   const int64_t n = command.footprint.in[indices.input].elements;
@@ -69,7 +69,7 @@ bool IsKnownToSucceed(const List& list, const BufferUses& uses, const Command& c
 
 }  // namespace
 
-void DeduplicateIndexChecks(List* list) {
+void DeduplicateIndexChecks(CommandList* list) {
   std::vector<int64_t> version(list->buffers.size(), 0);  // how often it has been written
   std::set<std::string> met;
   for (Command& command : list->commands) {
@@ -82,7 +82,7 @@ void DeduplicateIndexChecks(List* list) {
   }
 }
 
-void HoistIndexChecks(const Capabilities& can, List* list) {
+void ScheduleIndexChecks(const Capabilities& can, CommandList* list) {
   const BufferUses uses = UsesOf(*list);
   for (Command& command : list->commands) {
     if (command.may_fail() && FailsForIndicesAlone(command) && IsKnownToSucceed(*list, uses, command)) {

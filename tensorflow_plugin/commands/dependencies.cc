@@ -7,7 +7,7 @@
 
 namespace xpu::commands {
 
-BufferUses UsesOf(const List& list) {
+BufferUses UsesOf(const CommandList& list) {
   BufferUses uses;
   uses.buffers.resize(list.buffers.size());
   for (size_t b = 0; b < list.buffers.size(); ++b)
@@ -30,7 +30,7 @@ BufferUses UsesOf(const List& list) {
   return uses;
 }
 
-std::vector<std::vector<int>> Dependencies(const List& list) {
+std::vector<std::vector<int>> Dependencies(const CommandList& list) {
   static constexpr ByteRange kAll{INT64_MIN, INT64_MAX};  // of a workspace
   struct BufferState {
     Ranges writes, reads;  // that nobody has written over since
@@ -89,7 +89,7 @@ std::vector<std::vector<int>> Dependencies(const List& list) {
   return before;
 }
 
-Distances::Distances(const List& list) {
+Distances::Distances(const CommandList& list) {
   int heavy = 0;
   for (const Command& command : list.commands) {
     heavy_before_.push_back(heavy);
@@ -97,7 +97,8 @@ Distances::Distances(const List& list) {
   }
 }
 
-bool IsWritten(const List& list, const BufferUses& uses, int buffer, const ByteRange& range, int after, int until) {
+bool IsWritten(const CommandList& list, const BufferUses& uses, int buffer, const ByteRange& range, int after,
+               int until) {
   if (buffer == BufferSlice::kNowhere) return false;
   const std::vector<int>& writers = uses.buffers[buffer].writers;
   for (auto writer = std::upper_bound(writers.begin(), writers.end(), after);
@@ -110,7 +111,7 @@ bool IsWritten(const List& list, const BufferUses& uses, int buffer, const ByteR
   return false;
 }
 
-bool WritesGiven(const List& list, const Command& command) {
+bool WritesGiven(const CommandList& list, const Command& command) {
   for (const BufferSlice& place : command.out) {
     if (place.buffer != BufferSlice::kNowhere && list.buffers[place.buffer].kind != Buffer::Kind::kComputed)
       return true;
@@ -118,7 +119,7 @@ bool WritesGiven(const List& list, const Command& command) {
   return false;
 }
 
-void Remove(const std::vector<bool>& gone, List* list) {
+void Remove(const std::vector<bool>& gone, CommandList* list) {
   size_t kept = 0;
   for (size_t i = 0; i < gone.size(); ++i) {
     if (gone[i]) continue;
@@ -133,7 +134,7 @@ bool WritesAll(const Command& command, int i) {
   return command.out[i].buffer != BufferSlice::kNowhere && operand.begin == 0 && operand.dense();
 }
 
-bool WritesWhole(const List& list, const Command& command, int i) {
+bool WritesWhole(const CommandList& list, const Command& command, int i) {
   const BufferSlice& place = command.out[i];
   return WritesAll(command, i) && place.offset == 0 && command.footprint.out[i].end == list.buffers[place.buffer].bytes;
 }

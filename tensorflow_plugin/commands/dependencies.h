@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 
 namespace xpu::commands {
 
@@ -15,18 +15,18 @@ struct BufferUses {
   };
   std::vector<OfBuffer> buffers;
 };
-BufferUses UsesOf(const List& list);
+BufferUses UsesOf(const CommandList& list);
 
 // For every command, those before it that must run before it: they write what it reads, or touch what it writes.
 // Commands that may fail keep their order, and so do those that write buffers given to the list. The first failure is
 // reported; commands before it are done, and commands after it are not.
-std::vector<std::vector<int>> Dependencies(const List& list);
+std::vector<std::vector<int>> Dependencies(const CommandList& list);
 
 // Tells which commands are far apart: several products or convolutions stand between them. A value that lives from one
 // to the other fills memory when it is scarce.
 class Distances {
  public:
-  explicit Distances(const List& list);
+  explicit Distances(const CommandList& list);
   bool AreFar(int earlier, int later) const { return heavy_before_[later] - heavy_before_[earlier] >= kFar; }
 
  private:
@@ -35,18 +35,19 @@ class Distances {
 };
 
 // True if any of the commands `after` < i <= `until` writes some of these bytes of a buffer.
-bool IsWritten(const List& list, const BufferUses& uses, int buffer, const ByteRange& range, int after, int until);
+bool IsWritten(const CommandList& list, const BufferUses& uses, int buffer, const ByteRange& range, int after,
+               int until);
 
 // True if a command writes in place to a buffer that is given to the list, such as a variable.
-bool WritesGiven(const List& list, const Command& command);
+bool WritesGiven(const CommandList& list, const Command& command);
 
 // Takes commands out of the list.
-void Remove(const std::vector<bool>& gone, List* list);
+void Remove(const std::vector<bool>& gone, CommandList* list);
 
 // True if a command writes every byte from the begin to the end of its output i, which begins at its place.
 bool WritesAll(const Command& command, int i);
 // True if that is a whole buffer.
-bool WritesWhole(const List& list, const Command& command, int i);
+bool WritesWhole(const CommandList& list, const Command& command, int i);
 
 }  // namespace xpu::commands
 

@@ -47,7 +47,7 @@ bool Lengthen(MatMulDesc* d) {
 
 }  // namespace
 
-void FoldMatMulBatch(const Capabilities& can, List* list) {
+void FoldMatMulBatch(const Capabilities& can, CommandList* list) {
   const BufferUses uses = UsesOf(*list);
   std::vector<bool> gone(list->commands.size(), false);
   for (Command& sum : list->commands) {

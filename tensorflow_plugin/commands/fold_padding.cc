@@ -48,7 +48,7 @@ bool BoxOf(const StridedView& view, const Dims& shape, Box* box) {
 
 class PaddingFolder {
  public:
-  PaddingFolder(const Capabilities& can, List* list) : can_(can), list_(*list), uses_(UsesOf(*list)) {}
+  PaddingFolder(const Capabilities& can, CommandList* list) : can_(can), list_(*list), uses_(UsesOf(*list)) {}
 
   void Run() {
     for (size_t i = 0; i < list_.commands.size(); ++i) Fold(static_cast<int>(i));
@@ -107,12 +107,12 @@ class PaddingFolder {
   }
 
   const Capabilities& can_;
-  List& list_;
+  CommandList& list_;
   const BufferUses uses_;
 };
 
 }  // namespace
 
-void FoldPadding(const Capabilities& can, List* list) { PaddingFolder(can, list).Run(); }
+void FoldPadding(const Capabilities& can, CommandList* list) { PaddingFolder(can, list).Run(); }
 
 }  // namespace xpu::commands

@@ -126,7 +126,7 @@ std::vector<bool> Rounded(const Program& p) {
 
 class Fuser {
  public:
-  Fuser(const Capabilities& can, List* list)
+  Fuser(const Capabilities& can, CommandList* list)
       : can_(can), list_(*list), uses_(UsesOf(*list)), before_(Dependencies(*list)), distances_(*list) {}
 
   void Run() {
@@ -536,7 +536,7 @@ class Fuser {
   }
 
   const Capabilities& can_;
-  List& list_;
+  CommandList& list_;
   const BufferUses uses_;
   const std::vector<std::vector<int>> before_;
   const Distances distances_;
@@ -550,6 +550,6 @@ class Fuser {
 
 }  // namespace
 
-void FuseElementwise(const Capabilities& can, List* list) { Fuser(can, list).Run(); }
+void FuseElementwise(const Capabilities& can, CommandList* list) { Fuser(can, list).Run(); }
 
 }  // namespace xpu::commands

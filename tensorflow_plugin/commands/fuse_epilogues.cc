@@ -50,7 +50,7 @@ bool MayReplace(const Descriptor& product, DType c, DType output) {
 
 class EpilogueFuser {
  public:
-  EpilogueFuser(const Capabilities& can, List* list) : can_(can), list_(*list), uses_(UsesOf(*list)) {}
+  EpilogueFuser(const Capabilities& can, CommandList* list) : can_(can), list_(*list), uses_(UsesOf(*list)) {}
 
   void Run() {
     std::vector<bool> gone(list_.commands.size(), false);
@@ -152,12 +152,12 @@ class EpilogueFuser {
   }
 
   const Capabilities& can_;
-  List& list_;
+  CommandList& list_;
   const BufferUses uses_;
 };
 
 }  // namespace
 
-void FuseEpilogues(const Capabilities& can, List* list) { EpilogueFuser(can, list).Run(); }
+void FuseEpilogues(const Capabilities& can, CommandList* list) { EpilogueFuser(can, list).Run(); }
 
 }  // namespace xpu::commands

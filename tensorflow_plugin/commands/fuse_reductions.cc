@@ -94,7 +94,7 @@ bool StridesOver(const Dims& shape, const ExcerptInput& source, Dims* strides) {
 
 class ReductionFuser {
  public:
-  ReductionFuser(const Capabilities& can, List* list) : can_(can), list_(*list), uses_(UsesOf(*list)) {}
+  ReductionFuser(const Capabilities& can, CommandList* list) : can_(can), list_(*list), uses_(UsesOf(*list)) {}
 
   void Run() {
     std::vector<bool> gone(list_.commands.size(), false);
@@ -218,12 +218,12 @@ class ReductionFuser {
   }
 
   const Capabilities& can_;
-  List& list_;
+  CommandList& list_;
   BufferUses uses_;  // with what fused reductions read, in no order
 };
 
 }  // namespace
 
-void FuseReductions(const Capabilities& can, List* list) { ReductionFuser(can, list).Run(); }
+void FuseReductions(const Capabilities& can, CommandList* list) { ReductionFuser(can, list).Run(); }
 
 }  // namespace xpu::commands

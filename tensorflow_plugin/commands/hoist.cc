@@ -24,7 +24,7 @@ bool CanBeHoisted(const Command& command) {
 }
 
 // Which buffers stay, or are there once for all when the commands `hoisted` have run.
-std::vector<bool> Known(const List& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted) {
+std::vector<bool> Known(const CommandList& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted) {
   std::vector<bool> known = invariant;
   for (size_t i = 0; i < hoisted.size(); ++i) {
     for (const BufferSlice& place : list.commands[i].out) {
@@ -52,7 +52,7 @@ bool IsMatrixOfBytes(const Command& command, size_t k) {
 }
 
 // For each buffer, the buffers that stay and that `hoisted` commands compute it of, in order.
-std::vector<std::vector<int>> SourcesOf(const List& list, const std::vector<bool>& invariant,
+std::vector<std::vector<int>> SourcesOf(const CommandList& list, const std::vector<bool>& invariant,
                                         const std::vector<bool>& hoisted) {
   std::vector<std::vector<int>> sources(list.buffers.size());
   std::vector<int> merged, both;
@@ -81,7 +81,7 @@ std::vector<std::vector<int>> SourcesOf(const List& list, const std::vector<bool
 }
 
 // How many bytes of each buffer that stays the commands read.
-std::vector<int64_t> BytesRead(const List& list, const std::vector<bool>& invariant) {
+std::vector<int64_t> BytesRead(const CommandList& list, const std::vector<bool>& invariant) {
   std::vector<int64_t> bytes(list.buffers.size(), 0);
   for (const Command& command : list.commands) {
     for (size_t k = 0; k < command.in.size(); ++k) {
@@ -94,7 +94,7 @@ std::vector<int64_t> BytesRead(const List& list, const std::vector<bool>& invari
 }
 
 // The results of hoisted commands that other commands read and that are too large to be kept.
-std::vector<int> TooLarge(const List& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted,
+std::vector<int> TooLarge(const CommandList& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted,
                           const std::vector<bool>& known, const std::vector<int64_t>& bytes_read) {
   const std::vector<std::vector<int>> sources = SourcesOf(list, invariant, hoisted);
   std::vector<bool> seen(list.buffers.size(), false);
@@ -115,7 +115,7 @@ std::vector<int> TooLarge(const List& list, const std::vector<bool>& invariant, 
 
 }  // namespace
 
-std::vector<bool> InvariantCommands(const List& list, const std::vector<bool>& invariant) {
+std::vector<bool> InvariantCommands(const CommandList& list, const std::vector<bool>& invariant) {
   const BufferUses uses = UsesOf(list);
   const int count = static_cast<int>(list.commands.size());
   std::vector<bool> hoisted(count);
@@ -169,7 +169,7 @@ std::vector<bool> InvariantCommands(const List& list, const std::vector<bool>& i
   }
 }
 
-int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std::vector<bool>* of) {
+int64_t HoistableBytes(const CommandList& list, const std::vector<bool>& invariant, std::vector<bool>* of) {
   const std::vector<bool> hoisted = InvariantCommands(list, invariant), known = Known(list, invariant, hoisted);
   of->assign(invariant.size(), false);
   int64_t bytes = 0;
@@ -190,7 +190,7 @@ int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std
 namespace {
 
 // The command that packs the filter of a convolution, which reads the result; none if the filter is best as it is.
-std::optional<Command> PackFilter(const Capabilities& can, List* list, Command* convolution) {
+std::optional<Command> PackFilter(const Capabilities& can, CommandList* list, Command* convolution) {
   auto* desc = std::get_if<ConvolutionDesc>(&convolution->desc);
   desc->packed_filter_bytes = can.PackedFilterBytes(*desc);
   Command layout;
@@ -212,7 +212,7 @@ std::optional<Command> PackFilter(const Capabilities& can, List* list, Command* 
 }
 
 // The command that transposes the second matrix of a product, which reads the result; none if the backend cannot.
-std::optional<Command> TransposeMatrix(const Capabilities& can, List* list, Command* product) {
+std::optional<Command> TransposeMatrix(const Capabilities& can, CommandList* list, Command* product) {
   auto turned = std::get<MatMulDesc>(product->desc);
   CopyStridedDesc copy;
   copy.element_size = SizeOf(TypeOfB(turned));
@@ -239,7 +239,7 @@ std::optional<Command> TransposeMatrix(const Capabilities& can, List* list, Comm
 
 }  // namespace
 
-void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, List* list) {
+void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list) {
   const std::vector<bool> known = Known(*list, invariant, InvariantCommands(*list, invariant));
   std::vector<Command> commands;
   commands.reserve(list->commands.size());
@@ -259,9 +259,9 @@ void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, L
   list->commands = std::move(commands);
 }
 
-List SplitInvariants(const std::vector<bool>& invariant, List* list) {
+CommandList SplitInvariants(const std::vector<bool>& invariant, CommandList* list) {
   const std::vector<bool> hoisted = InvariantCommands(*list, invariant);
-  List taken;
+  CommandList taken;
   std::vector<Command> rest;
   const std::vector<bool> known = Known(*list, invariant, hoisted);
   std::vector<bool> read(list->buffers.size(), false);  // by the others

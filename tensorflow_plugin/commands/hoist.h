@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/primitives/backend.h"
-#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 
 namespace xpu::commands {
 
@@ -15,20 +15,20 @@ namespace xpu::commands {
 
 // The commands that depend on nothing else and can run once. They touch no variable that changes. The results that are
 // kept are not much larger than the values that they are computed of.
-std::vector<bool> InvariantCommands(const List& list, const std::vector<bool>& invariant);
+std::vector<bool> InvariantCommands(const CommandList& list, const std::vector<bool>& invariant);
 
 // The bytes that need to be read only once, and the number of buffers that stay. It is counted before the passes, which
 // may find less but never more.
-int64_t HoistableBytes(const List& list, const std::vector<bool>& invariant, std::vector<bool>* of);
+int64_t HoistableBytes(const CommandList& list, const std::vector<bool>& invariant, std::vector<bool>* of);
 
 // Has operands that stay, or are computed of values that stay, laid out as commands read them best. These are filters
 // of convolutions, which the backend packs, and matrices of bytes, which are transposed.
-void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, List* list);
+void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
 
 // Takes what is to run once out of the list, to which its results are given from then on. They are live out of
 // the list that is returned, of the same buffers: it has no commands if there is nothing to keep. Where it fails, the
 // list as it was has to run.
-List SplitInvariants(const std::vector<bool>& invariant, List* list);
+CommandList SplitInvariants(const std::vector<bool>& invariant, CommandList* list);
 
 }  // namespace xpu::commands
 

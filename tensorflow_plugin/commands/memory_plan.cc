@@ -134,7 +134,7 @@ void PlaceAsWritten(std::vector<Life> lives, MemoryPlan* plan) {
 
 }  // namespace
 
-MemoryPlan PlanMemory(const List& list) {
+MemoryPlan PlanMemory(const CommandList& list) {
   MemoryPlan plan;
   plan.offsets.assign(list.buffers.size(), MemoryPlan::kElsewhere);
   std::vector<Life> lives(list.buffers.size());

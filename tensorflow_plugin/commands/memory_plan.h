@@ -2,11 +2,11 @@
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_MEMORY_PLAN_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_MEMORY_PLAN_H_
 
-#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 
 namespace xpu::commands {
 
-MemoryPlan PlanMemory(const List& list);
+MemoryPlan PlanMemory(const CommandList& list);
 
 }  // namespace xpu::commands
 

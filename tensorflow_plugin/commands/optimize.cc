@@ -8,42 +8,43 @@ namespace {
 
 struct Pass {
   const char* name;
-  void (*run)(const Capabilities&, List*);  // null: the list is divided
+  void (*run)(const Capabilities&, CommandList*);  // null: the list is divided
 };
 
 // In this order. A name may stand here more than once.
 const Pass kPasses[] = {
     {"CanonicalizeCopies", CanonicalizeCopies},
-    {"EliminateCommonSubexpressions", [](const Capabilities&, List* list) { EliminateCommonSubexpressions(list); }},
-    {"DeduplicateIndexChecks", [](const Capabilities&, List* list) { DeduplicateIndexChecks(list); }},
-    {"HoistIndexChecks", HoistIndexChecks},
-    {"EliminateDeadCode", [](const Capabilities&, List* list) { EliminateDeadCode(list); }},
+    {"EliminateCommonSubexpressions",
+     [](const Capabilities&, CommandList* list) { EliminateCommonSubexpressions(list); }},
+    {"DeduplicateIndexChecks", [](const Capabilities&, CommandList* list) { DeduplicateIndexChecks(list); }},
+    {"ScheduleIndexChecks", ScheduleIndexChecks},
+    {"EliminateDeadCode", [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"FoldPadding", FoldPadding},
     // Dense copies only: BatchMatMuls stacks dense matrices and no others.
     {"PropagateCopiesForward",
-     [](const Capabilities& can, List* list) { PropagateCopiesForward(can, Through::kWhatIsDense, list); }},
+     [](const Capabilities& can, CommandList* list) { PropagateCopiesForward(can, Through::kWhatIsDense, list); }},
     {"PropagateCopiesBackward",
-     [](const Capabilities& can, List* list) { PropagateCopiesBackward(can, Through::kWhatIsDense, list); }},
-    {"EliminateDeadCode", [](const Capabilities&, List* list) { EliminateDeadCode(list); }},
+     [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kWhatIsDense, list); }},
+    {"EliminateDeadCode", [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"FoldMatMulBatch", FoldMatMulBatch},
     {"BatchMatMuls", BatchMatMuls},
     {"PropagateCopiesForward",
-     [](const Capabilities& can, List* list) { PropagateCopiesForward(can, Through::kAll, list); }},
+     [](const Capabilities& can, CommandList* list) { PropagateCopiesForward(can, Through::kAll, list); }},
     {"PropagateCopiesBackward",
-     [](const Capabilities& can, List* list) { PropagateCopiesBackward(can, Through::kWhatIsDense, list); }},
-    {"EliminateDeadCode", [](const Capabilities&, List* list) { EliminateDeadCode(list); }},
+     [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kWhatIsDense, list); }},
+    {"EliminateDeadCode", [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"HoistInvariants", nullptr},
-    {"Rematerialize", [](const Capabilities&, List* list) { Rematerialize(list); }},
-    {"EliminateDeadCode", [](const Capabilities&, List* list) { EliminateDeadCode(list); }},
+    {"Rematerialize", [](const Capabilities&, CommandList* list) { Rematerialize(list); }},
+    {"EliminateDeadCode", [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"FuseElementwise", FuseElementwise},
     {"PropagateCopiesBackward",
-     [](const Capabilities& can, List* list) { PropagateCopiesBackward(can, Through::kAll, list); }},
-    {"EliminateDeadCode", [](const Capabilities&, List* list) { EliminateDeadCode(list); }},
+     [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kAll, list); }},
+    {"EliminateDeadCode", [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"FuseReductions", FuseReductions},
     {"FuseEpilogues", FuseEpilogues},
-    {"UpdateInPlace", [](const Capabilities&, List* list) { UpdateInPlace({}, list); }},
-    {"ScheduleCopiesToHost", [](const Capabilities&, List* list) { ScheduleCopiesToHost(list); }},
-    {"ScheduleSmallResults", [](const Capabilities&, List* list) { ScheduleSmallResults(list); }},
+    {"UpdateInPlace", [](const Capabilities&, CommandList* list) { UpdateInPlace({}, list); }},
+    {"ScheduleCopiesToHost", [](const Capabilities&, CommandList* list) { ScheduleCopiesToHost(list); }},
+    {"ScheduleSmallResults", [](const Capabilities&, CommandList* list) { ScheduleSmallResults(list); }},
 };
 
 }  // namespace
@@ -56,12 +57,12 @@ std::vector<std::string> PassNames() {
   return names;
 }
 
-void Optimize(const Capabilities& can, const std::vector<std::string>& without, List* list) {
+void Optimize(const Capabilities& can, const std::vector<std::string>& without, CommandList* list) {
   Optimize(can, without, {}, list, nullptr);
 }
 
-void Optimize(const Capabilities& can, const std::vector<std::string>& without, std::vector<bool> invariant, List* list,
-              List* hoisted) {
+void Optimize(const Capabilities& can, const std::vector<std::string>& without, std::vector<bool> invariant,
+              CommandList* list, CommandList* hoisted) {
   for (const Pass& pass : kPasses) {
     if (std::find(without.begin(), without.end(), pass.name) != without.end()) continue;
     if (pass.run != nullptr) {

@@ -7,47 +7,47 @@
 #include <vector>
 
 #include "tensorflow_plugin/primitives/backend.h"
-#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 
 namespace xpu::commands {
 
 // Keeps the first of several elementwise commands or reductions that compute the same, and of equal constants.
-void EliminateCommonSubexpressions(List* list);
+void EliminateCommonSubexpressions(CommandList* list);
 
 // Computes large values of elementwise chains a second time, where elementwise commands read them much later. It does
 // so where that saves memory and costs little.
-void Rematerialize(List* list);
+void Rematerialize(CommandList* list);
 
 // Makes one program with several outputs of elementwise commands over the same elements. These are chains, commands
 // that read the same, and commands of a single element. Values that only they read are never stored. Those of 16 bits
 // are rounded all the same, as TensorFlow rounds between any two ops.
-void FuseElementwise(const Capabilities& can, List* list);
+void FuseElementwise(const Capabilities& can, CommandList* list);
 
 // A convolution of an image that was copied into zeros reads the image, and pads it itself.
-void FoldPadding(const Capabilities& can, List* list);
+void FoldPadding(const Capabilities& can, CommandList* list);
 
 // The products of a batch that are added up, and nothing else, become one product over a longer sum.
-void FoldMatMulBatch(const Capabilities& can, List* list);
+void FoldMatMulBatch(const Capabilities& can, CommandList* list);
 
 // A reduction computes the elementwise command that it alone reads, so that the result is never stored.
-void FuseReductions(const Capabilities& can, List* list);
+void FuseReductions(const Capabilities& can, CommandList* list);
 
 // Elementwise commands over a product's elements become its epilogue: the product is made where they are.
-void FuseEpilogues(const Capabilities& can, List* list);
+void FuseEpilogues(const Capabilities& can, CommandList* list);
 
 // Where several commands fail for the same indices, only the first still checks them.
-void DeduplicateIndexChecks(List* list);
+void DeduplicateIndexChecks(CommandList* list);
 
 // Indices that are known when the list runs are checked first, or with the first commands. The thread that runs the
 // list waits for no more than that. The commands that read them cannot fail then. Constant indices are checked at once.
-void HoistIndexChecks(const Capabilities& can, List* list);
+void ScheduleIndexChecks(const Capabilities& can, CommandList* list);
 
 // Copies to the host, and all that they depend on, come first, because the thread that runs the list waits for them.
-void ScheduleCopiesToHost(List* list);
+void ScheduleCopiesToHost(CommandList* list);
 
 // Small results, and all that they depend on, come before results that nobody waits for, unless that needs more memory.
 // Losses and metrics are then read while gradients are computed (Stream::Read).
-void ScheduleSmallResults(List* list);
+void ScheduleSmallResults(CommandList* list);
 
 // Gives a buffer that begins as a copy of another one the other one's place, if nothing reads the other one later. The
 // copies go. `given`: inputs of the list that commands may write. The result lists the inputs that other buffers
@@ -55,34 +55,34 @@ void ScheduleSmallResults(List* list);
 struct InPlace {
   int given, result;
 };
-std::vector<InPlace> UpdateInPlace(const std::vector<int>& given, List* list);
+std::vector<InPlace> UpdateInPlace(const std::vector<int>& given, CommandList* list);
 
 // Takes out commands whose results nobody reads.
-void EliminateDeadCode(List* list);
+void EliminateDeadCode(CommandList* list);
 
 // Copies of bytes become copies of elements in a row, which the passes below know.
-void CanonicalizeCopies(const Capabilities& can, List* list);
+void CanonicalizeCopies(const Capabilities& can, CommandList* list);
 
 // Which copies: of elements that lie in a row at both ends, or all.
 enum class Through { kWhatIsDense, kAll };
 
 // A command that reads a copy reads the original instead, where that costs nothing. The copy may be a part of a buffer,
 // its axes in another order, or repeated elements. The original must be dense, in rows, or a matrix of a product.
-void PropagateCopiesForward(const Capabilities& can, Through which, List* list);
+void PropagateCopiesForward(const Capabilities& can, Through which, CommandList* list);
 
 // A value that is copied to its place in a buffer is written there at once. Such values are parts that are joined, or
 // axes in another order.
-void PropagateCopiesBackward(const Capabilities& can, Through which, List* list);
+void PropagateCopiesBackward(const Capabilities& can, Through which, CommandList* list);
 
 // Makes one product of small products with the same right matrix, or of small products and column sums that are added
 // up. A loop makes such products in each iteration.
-void BatchMatMuls(const Capabilities& can, List* list);
+void BatchMatMuls(const Capabilities& can, CommandList* list);
 
 // All of them, but for those that `without` names.
-void Optimize(const Capabilities& can, const std::vector<std::string>& without, List* list);
+void Optimize(const Capabilities& can, const std::vector<std::string>& without, CommandList* list);
 // The same, and what is computed of nothing but invariant buffers (hoist.h) becomes the list `hoisted`.
-void Optimize(const Capabilities& can, const std::vector<std::string>& without, std::vector<bool> invariant, List* list,
-              List* hoisted);
+void Optimize(const Capabilities& can, const std::vector<std::string>& without, std::vector<bool> invariant,
+              CommandList* list, CommandList* hoisted);
 
 // The names of all, in the order in which they begin.
 std::vector<std::string> PassNames();

@@ -204,7 +204,7 @@ void SortOnce(std::vector<int>* numbers) {
 
 // Who reads what command i copies reads the original instead, if all who do can. `uses` stay those of the list, but for
 // the order of a buffer's readers, which is lost where `mixed`.
-void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, List* list,
+void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& copy, int i, CommandList* list,
                  BufferUses* uses, std::vector<bool>* mixed) {
   const Command& command = list->commands[i];
   const BufferSlice from = command.in[0], to = command.out[0];
@@ -276,7 +276,7 @@ bool KeepsOff(const Command& c, int buffer, const ByteRange& range) {
 // Makes copies lie where they are copied to.
 class Writer {
  public:
-  Writer(const Capabilities& can, List* list)
+  Writer(const Capabilities& can, CommandList* list)
       : can_(can),
         list_(*list),
         uses_(UsesOf(*list)),
@@ -419,7 +419,7 @@ class Writer {
   }
 
   const Capabilities& can_;
-  List& list_;
+  CommandList& list_;
   BufferUses uses_;
   std::vector<bool> mixed_;                  // by buffer: its users are in no order, and some are gone
   std::vector<bool> is_workspace_;           // by buffer
@@ -430,7 +430,7 @@ class Writer {
 
 }  // namespace
 
-void CanonicalizeCopies(const Capabilities& can, List* list) {
+void CanonicalizeCopies(const Capabilities& can, CommandList* list) {
   for (Command& command : list->commands) {
     const auto* bytes = std::get_if<CopyBytes>(&command.desc);
     if (bytes == nullptr) continue;
@@ -442,7 +442,7 @@ void CanonicalizeCopies(const Capabilities& can, List* list) {
   }
 }
 
-void PropagateCopiesForward(const Capabilities& can, Through which, List* list) {
+void PropagateCopiesForward(const Capabilities& can, Through which, CommandList* list) {
   BufferUses uses = UsesOf(*list);
   std::vector<bool> mixed(list->buffers.size(), false);
   for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {
@@ -451,7 +451,7 @@ void PropagateCopiesForward(const Capabilities& can, Through which, List* list) 
   }
 }
 
-void PropagateCopiesBackward(const Capabilities& can, Through, List* list) {
+void PropagateCopiesBackward(const Capabilities& can, Through, CommandList* list) {
   Writer writer(can, list);
   std::vector<bool> gone(list->commands.size(), false);
   for (int i = 0; i < static_cast<int>(list->commands.size()); ++i) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/commands/work.h"
-#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 
 namespace xpu::commands {
 

@@ -22,7 +22,7 @@ constexpr int64_t kInstructionsPerByte = 4;
 
 class Rematerializer {
  public:
-  explicit Rematerializer(List* list) : list_(*list), uses_(UsesOf(*list)), distances_(*list) {}
+  explicit Rematerializer(CommandList* list) : list_(*list), uses_(UsesOf(*list)), distances_(*list) {}
 
   void Run() {
     // Values that are computed from the same stand or fall together.
@@ -158,7 +158,7 @@ class Rematerializer {
     list_.commands = std::move(commands);
   }
 
-  List& list_;
+  CommandList& list_;
   const BufferUses uses_;
   const Distances distances_;
   std::map<int, std::vector<Command>> inserted_;  // by the command that they come before
@@ -166,6 +166,6 @@ class Rematerializer {
 
 }  // namespace
 
-void Rematerialize(List* list) { Rematerializer(list).Run(); }
+void Rematerialize(CommandList* list) { Rematerializer(list).Run(); }
 
 }  // namespace xpu::commands

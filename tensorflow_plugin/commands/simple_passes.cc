@@ -33,7 +33,7 @@ std::string MeaningOf(const Command& command) {
     Append(static_cast<int64_t>(desc->axes), &key);
     Append(static_cast<int64_t>(desc->index_type), &key);
     AppendProgram(desc->source, &key);
-  } else if (const auto* desc = std::get_if<Upload>(&command.desc);
+  } else if (const auto* desc = std::get_if<CopyConstant>(&command.desc);
              desc != nullptr && desc->bytes->size() <= kMostBytes) {
     Append(desc->bytes->data(), desc->bytes->size(), &key);
   } else {
@@ -44,7 +44,7 @@ std::string MeaningOf(const Command& command) {
 
 }  // namespace
 
-void EliminateCommonSubexpressions(List* list) {
+void EliminateCommonSubexpressions(CommandList* list) {
   const BufferUses uses = UsesOf(*list);
   std::vector<int> stands_for(list->buffers.size());  // which buffer holds the same
   for (size_t b = 0; b < stands_for.size(); ++b) stands_for[b] = static_cast<int>(b);
@@ -92,7 +92,7 @@ void EliminateCommonSubexpressions(List* list) {
   Remove(gone, list);
 }
 
-void EliminateDeadCode(List* list) {
+void EliminateDeadCode(CommandList* list) {
   const BufferUses uses = UsesOf(*list);
   std::vector<int> readers(list->buffers.size());
   for (size_t b = 0; b < readers.size(); ++b) readers[b] = static_cast<int>(uses.buffers[b].readers.size());
@@ -119,7 +119,7 @@ namespace {
 // Moves the commands that `comes_first` names, and all that they depend on, before the others. It moves none before the
 // command numbered `first`.
 template <typename ComesFirst>
-void Reorder(size_t first, const ComesFirst& comes_first, List* list) {
+void Reorder(size_t first, const ComesFirst& comes_first, CommandList* list) {
   const std::vector<std::vector<int>> before = Dependencies(*list);
   std::vector<bool> early(list->commands.size(), false);
   for (size_t i = early.size(); i-- > first;) {
@@ -140,17 +140,17 @@ void Reorder(size_t first, const ComesFirst& comes_first, List* list) {
 
 }  // namespace
 
-void ScheduleCopiesToHost(List* list) {
+void ScheduleCopiesToHost(CommandList* list) {
   Reorder(0, [](const Command& command) { return std::holds_alternative<CopyToHost>(command.desc); }, list);
 }
 
-void ScheduleSmallResults(List* list) {
+void ScheduleSmallResults(CommandList* list) {
   constexpr int64_t kFewBytes = 1024;
   std::vector<bool> few(list->buffers.size(), false);
   for (int b : list->live_out) few[b] = list->buffers[b].bytes <= kFewBytes;
   size_t first = list->commands.size();
   while (first > 0 && !list->commands[first - 1].is_awaited()) --first;
-  List reordered = *list;
+  CommandList reordered = *list;
   Reorder(
       first,
       [&few](const Command& command) {

@@ -31,8 +31,8 @@ class StreamCapture::CaptureStream final : public Stream {
     if (IsVirtual(src)) return AddCopy(CopyFromHost{size}, dst, src);
     const char* bytes = static_cast<const char*>(src);
     XPU_RETURN_IF_ERROR(capture_.RequireRoom());
-    Upload upload{std::make_shared<const std::vector<char>>(bytes, bytes + size)};
-    capture_.Add(std::move(upload)).out = {capture_.Resolve(dst)};
+    CopyConstant constant{std::make_shared<const std::vector<char>>(bytes, bytes + size)};
+    capture_.Add(std::move(constant)).out = {capture_.Resolve(dst)};
     return OkStatus();
   }
   Status CopyDeviceToHost(void* dst, const void* src, size_t size) override {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/primitives/backend.h"
-#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 
 namespace xpu::commands {
 
@@ -42,8 +42,8 @@ class StreamCapture {
   bool is_full() const { return list_.commands.size() >= kMaxCommands; }
 
   // The list so far, with everything in it.
-  List& list() { return list_; }
-  const List& list() const { return list_; }
+  CommandList& list() { return list_; }
+  const CommandList& list() const { return list_; }
 
  private:
   // A capture of a loop with more iterations than that would cost more than it saves.
@@ -59,7 +59,7 @@ class StreamCapture {
   int origin_ = 0;
   bool follows_updates_ = true;
   std::string why_uncapturable_;
-  List list_;
+  CommandList list_;
   std::vector<uint64_t> starts_;  // of the virtual buffers, ascending
   std::vector<int> virtual_;      // their numbers
   uint64_t next_;

@@ -25,7 +25,7 @@ int SourceOfCopy(const Command& command) {
 
 class Updates {
  public:
-  explicit Updates(List* list) : list_(*list), uses_(UsesOf(*list)) {
+  explicit Updates(CommandList* list) : list_(*list), uses_(UsesOf(*list)) {
     for (const Command& command : list->commands) sources_.push_back(SourceOfCopy(command));
   }
 
@@ -119,13 +119,15 @@ class Updates {
     return command.workspace.buffer == buffer;
   }
 
-  List& list_;
+  CommandList& list_;
   const BufferUses uses_;
   std::vector<int> sources_;  // by command: see SourceOfCopy
 };
 
 }  // namespace
 
-std::vector<InPlace> UpdateInPlace(const std::vector<int>& given, List* list) { return Updates(list).Run(given); }
+std::vector<InPlace> UpdateInPlace(const std::vector<int>& given, CommandList* list) {
+  return Updates(list).Run(given);
+}
 
 }  // namespace xpu::commands

@@ -285,8 +285,8 @@ void WaitForOtherStreams(DeviceState& state, Stream& stream) {
   });
 }
 
-void CopyToDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase* to, const void* from, uint64_t size,
-                  TF_Status* status) {
+void EnqueueCopyToDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase* to, const void* from,
+                         uint64_t size, TF_Status* status) {
   Guard(status, [&]() -> Status {
     XPU_RETURN_IF_ERROR(RequireNotForked());
     WaitForOtherStreams(DeviceState::Of(device), *handle->stream);
@@ -294,8 +294,8 @@ void CopyToDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase
   });
 }
 
-void CopyToHost(const SP_Device* device, SP_Stream handle, void* to, const SP_DeviceMemoryBase* from, uint64_t size,
-                TF_Status* status) {
+void EnqueueCopyToHost(const SP_Device* device, SP_Stream handle, void* to, const SP_DeviceMemoryBase* from,
+                       uint64_t size, TF_Status* status) {
   Guard(status, [&]() -> Status {
     XPU_RETURN_IF_ERROR(TakeFailure(DeviceState::Of(device)));
     return handle->stream->CopyDeviceToHost(to, from->opaque, size);
@@ -399,8 +399,8 @@ SP_StreamExecutor StreamExecutorTable() {
   table.destroy_timer = DestroyTimer;
   table.start_timer = StartTimer;
   table.stop_timer = StopTimer;
-  table.memcpy_dtoh = CopyToHost;
-  table.memcpy_htod = CopyToDevice;
+  table.memcpy_dtoh = EnqueueCopyToHost;
+  table.memcpy_htod = EnqueueCopyToDevice;
   table.memcpy_dtod = CopyOnDevice;
   table.sync_memcpy_dtoh = CopyToHostBlocking;
   table.sync_memcpy_htod = CopyToDeviceBlocking;

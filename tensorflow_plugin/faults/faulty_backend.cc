@@ -280,8 +280,7 @@ class FaultyDevice final : public Device {
   void Synchronize() override { inner_->Synchronize(); }
   bool SurvivesFork() const override { return inner_->SurvivesFork(); }
   const Capabilities& capabilities() const override { return capabilities_; }
-  std::unique_ptr<Executable> Prepare(std::shared_ptr<const commands::List> list,
-                                      const commands::MemoryPlan&) override {
+  std::unique_ptr<Executable> Prepare(std::shared_ptr<const CommandList> list, const MemoryPlan&) override {
     return std::make_unique<OfOps>(*this, std::move(list));
   }
 

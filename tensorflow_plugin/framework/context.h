@@ -59,7 +59,7 @@ class Context {
   // it runs. Without it, the kernel goes on after a failure, and cannot be captured.
   template <typename Desc>
   Status LaunchChecked(const Desc& desc, std::initializer_list<const void*> in, std::initializer_list<void*> out,
-                       const commands::DescribeError* explain) {
+                       const DescribeError* explain) {
     XPU_RETURN_IF_ERROR(Prepare());
     Status result;
     Workspace workspace(*this);

@@ -1,6 +1,6 @@
 #include "tensorflow_plugin/framework/variables.h"
 
-#include <algorithm>
+#include <optional>
 
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -8,6 +8,7 @@
 #include "tensorflow_plugin/framework/invariant_values.h"
 #include "tensorflow_plugin/framework/native.h"
 #include "tensorflow_plugin/framework/op_traits.h"
+#include "tensorflow_plugin/framework/variable_lock.h"
 
 namespace xpu {
 
@@ -16,9 +17,7 @@ struct LockedVariable::State {
   Context* ctx = nullptr;
   int input = 0;
   tensorflow::core::RefCountPtr<tensorflow::Var> var;  // null for a reference
-  tensorflow::mutex* mu = nullptr;
-  LockMode mode = LockMode::kShared;
-  bool locked = false;
+  std::optional<VariableLock> lock;
   bool pending = false;  // a fresh buffer waits for Commit
   tensorflow::Tensor fresh;
   tensorflow::Tensor referred;  // a reference's tensor, while it is locked
@@ -27,34 +26,27 @@ struct LockedVariable::State {
   bool is_reference() const { return var == nullptr; }
   tensorflow::Tensor* tensor() const { return first->is_reference() ? &first->referred : first->var->tensor(); }
 
-  ~State() {
-    if (!locked) return;
-    if (mode == LockMode::kShared) {
-      mu->unlock_shared();
-    } else {
-      mu->unlock();
-    }
-  }
-  void Acquire() {
-    if (mode == LockMode::kShared) {
-      mu->lock_shared();
-    } else {
-      mu->lock();
-    }
-    locked = true;
-    if (is_reference()) referred = Native(*ctx)->mutable_input(input, true);
-  }
-  Status Find() {
+  Status Find(LockMode mode) {
     tensorflow::OpKernelContext* native = Native(*ctx);
     if (native->input_is_ref(input)) {
-      mu = native->input_ref_mutex(input);
+      lock.emplace(native->input_ref_mutex(input), mode);
       return OkStatus();
     }
     tensorflow::ResourceHandle handle;
     XPU_RETURN_IF_ERROR(FromNative(tensorflow::HandleFromInput(native, input, &handle)));
     XPU_RETURN_IF_ERROR(FromNative(tensorflow::LookupResource(native, handle, &var)));
-    mu = var->mu();
+    lock.emplace(var->mu(), mode);
     return OkStatus();
+  }
+  // After the locks: of `all`, the one that holds this one's variable.
+  void FindFirst(const std::vector<LockedVariable>& all) {
+    if (lock->is_locked()) {
+      if (is_reference()) referred = Native(*ctx)->mutable_input(input, true);
+      return;
+    }
+    for (const LockedVariable& other : all) {
+      if (other.state_->lock->is_locked() && other.state_->lock->mutex() == lock->mutex()) first = other.state_.get();
+    }
   }
   Status CheckUsable() const {
     if (is_reference() && !tensor()->IsInitialized()) {
@@ -62,8 +54,10 @@ struct LockedVariable::State {
                                         Native(*ctx)->op_kernel().requested_input(input));
     }
     if (!is_reference() && !var->is_initialized) {
-      return errors::FailedPrecondition(
-          "Error while reading resource variable: it is uninitialized, or it has been destroyed.");
+      tensorflow::ResourceHandle handle;
+      XPU_RETURN_IF_ERROR(FromNative(tensorflow::HandleFromInput(Native(*ctx), input, &handle)));
+      return errors::FailedPrecondition("Error while reading resource variable ", handle.name(),
+                                        ": it is uninitialized, or it has been destroyed.");
     }
     return OkStatus();
   }
@@ -101,26 +95,18 @@ Status LockedVariable::Acquire(Context& ctx, const std::vector<int>& inputs, Loc
     NoteDeed(Native(ctx)->op_kernel().type_string(), OpDeed::kLockedToWrite);
   }
   out->clear();
-  std::vector<State*> order;
+  std::vector<VariableLock*> locks;
   for (int i : inputs) {
     LockedVariable v;
     v.state_ = std::make_unique<State>();
     v.state_->ctx = &ctx;
     v.state_->input = i;
-    v.state_->mode = mode;
-    XPU_RETURN_IF_ERROR(v.state_->Find());
-    order.push_back(v.state_.get());
+    XPU_RETURN_IF_ERROR(v.state_->Find(mode));
+    locks.push_back(&*v.state_->lock);
     out->push_back(std::move(v));
   }
-  // Locked by address: the one order that all kernels agree on. The first state of a variable named twice holds it.
-  std::stable_sort(order.begin(), order.end(), [](State* a, State* b) { return a->mu < b->mu; });
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (i > 0 && order[i]->mu == order[i - 1]->mu) {
-      order[i]->first = order[i - 1]->first;
-    } else {
-      order[i]->Acquire();
-    }
-  }
+  LockInOrder(std::move(locks));
+  for (const LockedVariable& v : *out) v.state_->FindFirst(*out);
   return OkStatus();
 }
 
@@ -129,12 +115,13 @@ void WillWrite(const void* data) { InvariantValue::GiveUp(data); }
 Tensor LockedVariable::value() const { return Tensor(state_->tensor()); }
 DType LockedVariable::dtype() const { return FastFromTf(state_->tensor()->dtype()); }
 
-bool LockedVariable::IsSameAs(const LockedVariable& other) const { return state_->mu == other.state_->mu; }
+bool LockedVariable::IsSameAs(const LockedVariable& other) const {
+  return state_->lock->mutex() == other.state_->lock->mutex();
+}
 
 Status LockedVariable::BeginOverwrite(Context& ctx, Tensor* dst) {
   tensorflow::Tensor* current = state_->tensor();
-  if (!state_->is_reference() && !current->RefCountIsOne()) InvariantValue::GiveUp(current->data());
-  if (state_->is_reference() || current->RefCountIsOne()) {
+  if (state_->is_reference() || MayWriteInPlace(*current)) {
     *dst = Tensor(current);
     return OkStatus();
   }

@@ -375,8 +375,8 @@ class Loop {
     std::vector<tf::Node*> host = host_;
     host.insert(host.end(), shadow_arguments_.begin(), shadow_arguments_.end());
     tf::AddNodeAttr(cluster::attr::kHost, TypesOf(host), def);
-    for (const char* crossing : {cluster::attr::kUploaded, cluster::attr::kFetched}) {
-      tf::AddNodeAttr(crossing, std::vector<tf::DataType>(), def);
+    for (const char* transferred : {cluster::attr::kUploaded, cluster::attr::kFetched}) {
+      tf::AddNodeAttr(transferred, std::vector<tf::DataType>(), def);
     }
     tf::AddNodeAttr(cluster::attr::kDevice, TypesOf(on_device_), def);
     tf::AddNodeAttr(cluster::attr::kResources, static_cast<int64_t>(resources_.size()), def);

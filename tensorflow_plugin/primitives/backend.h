@@ -10,8 +10,8 @@
 #include <string>
 
 #include "tensorflow_plugin/primitives/check.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
-#include "tensorflow_plugin/primitives/list.h"
 #include "tensorflow_plugin/primitives/status.h"
 #include "tensorflow_plugin/primitives/types.h"
 
@@ -125,11 +125,11 @@ struct Args {
   Status* status = nullptr;
   // With `status`: what makes the op's error of it, for a device that records the command to run it later. If there is
   // none, the op does not leave it at that.
-  const commands::DescribeError* explain = nullptr;
+  const DescribeError* explain = nullptr;
 };
 
 // Those of a list's command, buffer i of the list lying at addresses[i].
-Args ArgsOf(const commands::Command& command, char* const* addresses);
+Args ArgsOf(const Command& command, char* const* addresses);
 
 // The abilities of a backend, asked with whole descriptors. Answers never change, and any thread may ask.
 class Capabilities {
@@ -223,8 +223,7 @@ class Device {
 
   // Makes a list ready to run, of commands that Launch would enqueue on this device, which outlives the executable.
   // In every run the buffers that are in `memory` lie in one block as it says. By default they are enqueued one by one.
-  virtual std::unique_ptr<Executable> Prepare(std::shared_ptr<const commands::List> list,
-                                              const commands::MemoryPlan& memory);
+  virtual std::unique_ptr<Executable> Prepare(std::shared_ptr<const CommandList> list, const MemoryPlan& memory);
 
  private:
   template <typename Desc>
@@ -235,18 +234,18 @@ class Device {
 class SequentialExecutable : public Executable {
  public:
   // The device outlives it.
-  SequentialExecutable(Device& device, std::shared_ptr<const commands::List> list);
+  SequentialExecutable(Device& device, std::shared_ptr<const CommandList> list);
   Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const override;
 
  protected:
   // Command i; of one that may fail on data, `on_data` is what it failed with.
   virtual Status Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const;
-  const commands::List& list() const { return *list_; }
+  const CommandList& list() const { return *list_; }
 
  private:
   Device& device_;
-  const std::shared_ptr<const commands::List> list_;
-  bool has_uploads_ = false, has_copies_to_host_ = false;
+  const std::shared_ptr<const CommandList> list_;
+  bool has_constants_ = false, has_copies_to_host_ = false;
 };
 
 struct BackendOptions {

@@ -28,7 +28,9 @@ void ExpectRefused(Desc desc, Code code, F spoil) {
   f = {};
   const Status status = Check(desc, &f);
   EXPECT_EQ(status.code(), code) << status.message();
-  if (code == Code::kUnimplemented) EXPECT_FALSE(IsDefined(desc));
+  if (code == Code::kUnimplemented) {
+    EXPECT_FALSE(IsDefined(desc));
+  }
 }
 
 TEST(CheckImages, Sample) {

@@ -47,7 +47,9 @@ std::string Undefined(const Desc& desc, F spoil) {
 
 void Expect(const Operand& o, DType type, int64_t elements, int64_t begin, int64_t end) {
   EXPECT_EQ(o.type, type);
-  if (type != DType::kInvalid) EXPECT_EQ(o.element_size, static_cast<int64_t>(SizeOf(type)));
+  if (type != DType::kInvalid) {
+    EXPECT_EQ(o.element_size, static_cast<int64_t>(SizeOf(type)));
+  }
   EXPECT_EQ(o.elements, elements);
   EXPECT_EQ(o.begin, begin);
   EXPECT_EQ(o.end, end);

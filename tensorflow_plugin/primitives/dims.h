@@ -11,7 +11,7 @@
 
 namespace xpu {
 
-class Dims : public SmallVector<int64_t, 16> {
+class Dims : public SmallVector<int64_t, 6> {
  public:
   Dims() = default;
   Dims(std::initializer_list<int64_t> v) {

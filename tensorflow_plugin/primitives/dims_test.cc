@@ -26,10 +26,10 @@ bool IsCountedUp(const Dims& dims, int rank) {
 
 // From those that lie in the object to those that have memory of their own, and back.
 TEST(Dims, OfAnyRank) {
-  for (int from : {0, 1, 16, 17, 40, 254}) {
+  for (int from : {0, 1, 6, 7, 40, 254}) {
     const Dims source = CountedUp(from);
     EXPECT_TRUE(IsCountedUp(source, from));
-    for (int to : {0, 3, 16, 17, 33, 254}) {
+    for (int to : {0, 3, 6, 7, 33, 254}) {
       Dims target = CountedUp(to);
       target = source;
       EXPECT_TRUE(IsCountedUp(target, from)) << from << " over " << to;

@@ -5,9 +5,6 @@
 namespace xpu {
 namespace {
 
-using commands::Command;
-using commands::List;
-
 struct Enqueuer {
   Device& device;
   Stream& stream;
@@ -18,14 +15,14 @@ struct Enqueuer {
   char* in(int i) const { return command.in[i].In(addresses); }
   char* out(int i) const { return command.out[i].In(addresses); }
 
-  Status operator()(const commands::CopyBytes& d) const { return stream.CopyDeviceToDevice(out(0), in(0), d.bytes); }
-  Status operator()(const commands::FillBytes& d) const { return stream.Memset(out(0), d.value, d.bytes); }
-  Status operator()(const commands::FillWords& d) const { return stream.MemsetU32(out(0), d.value, d.bytes); }
-  Status operator()(const commands::Upload& d) const {
+  Status operator()(const CopyBytes& d) const { return stream.CopyDeviceToDevice(out(0), in(0), d.bytes); }
+  Status operator()(const FillBytes& d) const { return stream.Memset(out(0), d.value, d.bytes); }
+  Status operator()(const FillWords& d) const { return stream.MemsetU32(out(0), d.value, d.bytes); }
+  Status operator()(const CopyConstant& d) const {
     return stream.CopyHostToDevice(out(0), d.bytes->data(), d.bytes->size());
   }
-  Status operator()(const commands::CopyFromHost& d) const { return stream.CopyHostToDevice(out(0), in(0), d.bytes); }
-  Status operator()(const commands::CopyToHost& d) const { return stream.CopyDeviceToHost(out(0), in(0), d.bytes); }
+  Status operator()(const CopyFromHost& d) const { return stream.CopyHostToDevice(out(0), in(0), d.bytes); }
+  Status operator()(const CopyToHost& d) const { return stream.CopyDeviceToHost(out(0), in(0), d.bytes); }
   template <typename Desc>
   Status operator()(const Desc& d) const {
     Args args = ArgsOf(command, addresses);
@@ -47,11 +44,11 @@ Args ArgsOf(const Command& command, char* const* addresses) {
   return args;
 }
 
-SequentialExecutable::SequentialExecutable(Device& device, std::shared_ptr<const List> list)
+SequentialExecutable::SequentialExecutable(Device& device, std::shared_ptr<const CommandList> list)
     : device_(device), list_(std::move(list)) {
   for (const Command& command : list_->commands) {
-    has_uploads_ = has_uploads_ || std::holds_alternative<commands::Upload>(command.desc);
-    has_copies_to_host_ = has_copies_to_host_ || std::holds_alternative<commands::CopyToHost>(command.desc);
+    has_constants_ = has_constants_ || std::holds_alternative<CopyConstant>(command.desc);
+    has_copies_to_host_ = has_copies_to_host_ || std::holds_alternative<CopyToHost>(command.desc);
   }
 }
 
@@ -71,13 +68,13 @@ Status SequentialExecutable::Run(Stream& stream, char* const* addresses, std::sh
     *failed = static_cast<int>(i);
     break;
   }
-  if (has_uploads_) stream.HostCallback([list = list_] { return OkStatus(); });
+  if (has_constants_) stream.HostCallback([list = list_] { return OkStatus(); });
   if (kept != nullptr) stream.HostCallback([kept = std::move(kept)] { return OkStatus(); });
   if (has_copies_to_host_) stream.Wait();
   return status;
 }
 
-std::unique_ptr<Executable> Device::Prepare(std::shared_ptr<const List> list, const commands::MemoryPlan&) {
+std::unique_ptr<Executable> Device::Prepare(std::shared_ptr<const CommandList> list, const MemoryPlan&) {
   return std::make_unique<SequentialExecutable>(*this, std::move(list));
 }
 

@@ -33,22 +33,22 @@ int64_t Log2(int64_t n) {
   return log;
 }
 
-Label LabelOfDescriptor(const commands::CopyBytes& d, const Footprint&) {
+Label LabelOfDescriptor(const CopyBytes& d, const Footprint&) {
   return LabelOf(Kind::kCopy, "copy on the device", static_cast<int64_t>(d.bytes));
 }
-Label LabelOfDescriptor(const commands::FillBytes& d, const Footprint&) {
+Label LabelOfDescriptor(const FillBytes& d, const Footprint&) {
   return LabelOf(Kind::kFill, "fill", static_cast<int64_t>(d.bytes));
 }
-Label LabelOfDescriptor(const commands::FillWords& d, const Footprint&) {
+Label LabelOfDescriptor(const FillWords& d, const Footprint&) {
   return LabelOf(Kind::kFill, "fill", static_cast<int64_t>(d.bytes));
 }
-Label LabelOfDescriptor(const commands::Upload& d, const Footprint&) {
+Label LabelOfDescriptor(const CopyConstant& d, const Footprint&) {
   return LabelOf(Kind::kCopy, "copy from the host", static_cast<int64_t>(d.bytes->size()));
 }
-Label LabelOfDescriptor(const commands::CopyFromHost& d, const Footprint&) {
+Label LabelOfDescriptor(const CopyFromHost& d, const Footprint&) {
   return LabelOf(Kind::kCopy, "copy from the host", static_cast<int64_t>(d.bytes));
 }
-Label LabelOfDescriptor(const commands::CopyToHost& d, const Footprint&) {
+Label LabelOfDescriptor(const CopyToHost& d, const Footprint&) {
   return LabelOf(Kind::kCopy, "copy to the host", static_cast<int64_t>(d.bytes));
 }
 template <typename Desc>
@@ -160,9 +160,9 @@ Label LabelOf(Kind kind, const char* what, int64_t bytes) {
   return label;
 }
 
-std::vector<Label> LabelsOf(const commands::List& list) {
+std::vector<Label> LabelsOf(const CommandList& list) {
   std::vector<Label> labels;
-  for (const commands::Command& command : list.commands) {
+  for (const Command& command : list.commands) {
     labels.push_back(
         std::visit([&](const auto& desc) { return LabelOfDescriptor(desc, command.footprint); }, command.desc));
     labels.back().op = labels.back().op_type = 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/primitives/check.h"
-#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 #include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::trace {
@@ -60,7 +60,7 @@ Label LabelOf(const Desc& desc, const Footprint& footprint) {
 Label LabelOf(Kind kind, const char* what, int64_t bytes);
 
 // The labels of every command, the op left open.
-std::vector<Label> LabelsOf(const commands::List& list);
+std::vector<Label> LabelsOf(const CommandList& list);
 
 }  // namespace xpu::trace
 

@@ -106,11 +106,11 @@ ADDITIONS = {
                 """,
             )
         ],
-        "commands/passes.h": [("// All of them, but for those that", "void DoNothing(List* list);\n\n")],
+        "commands/passes.h": [("// All of them, but for those that", "void DoNothing(CommandList* list);\n\n")],
         "commands/optimize.cc": [
             (
-                '    {"HoistIndexChecks", HoistIndexChecks},',
-                '    {"DoNothing", [](const Capabilities&, List* list) { DoNothing(list); }},\n',
+                '    {"ScheduleIndexChecks", ScheduleIndexChecks},',
+                '    {"DoNothing", [](const Capabilities&, CommandList* list) { DoNothing(list); }},\n',
             )
         ],
     },

@@ -18,8 +18,7 @@ Status CudaDevice::Create(const Hardware& hardware, DeviceInfo info, const std::
 CudaDevice::CudaDevice(DeviceInfo info, std::unique_ptr<Machine> machine)
     : GpuDevice(std::move(info), *machine), machine_(std::move(machine)) {}
 
-std::unique_ptr<Executable> CudaDevice::Prepare(std::shared_ptr<const commands::List> list,
-                                                const commands::MemoryPlan&) {
+std::unique_ptr<Executable> CudaDevice::Prepare(std::shared_ptr<const CommandList> list, const MemoryPlan&) {
   return std::make_unique<GraphExecutable>(*this, capture_, std::move(list));
 }
 

@@ -13,20 +13,19 @@ constexpr size_t kLeastCommands = 3;
 // Sets of addresses of a segment. More are a sign that they never come again.
 constexpr size_t kMostGraphs = 16;
 
-bool NeedsHost(const commands::Command& command) {
-  return command.may_fail() || std::holds_alternative<commands::Upload>(command.desc) ||
-         std::holds_alternative<commands::CopyFromHost>(command.desc) ||
-         std::holds_alternative<commands::CopyToHost>(command.desc);
+bool NeedsHost(const Command& command) {
+  return command.may_fail() || std::holds_alternative<CopyConstant>(command.desc) ||
+         std::holds_alternative<CopyFromHost>(command.desc) || std::holds_alternative<CopyToHost>(command.desc);
 }
 
 }  // namespace
 
-GraphExecutable::GraphExecutable(Device& device, CaptureStream& capture, std::shared_ptr<const commands::List> list)
+GraphExecutable::GraphExecutable(Device& device, CaptureStream& capture, std::shared_ptr<const CommandList> list)
     : TracedExecutable(device, list), capture_(capture), list_(std::move(list)) {
-  const std::vector<commands::Command>& all = list_->commands;
+  const std::vector<Command>& all = list_->commands;
   for (size_t i = 0; i < all.size(); ++i) {
-    has_uploads_ = has_uploads_ || std::holds_alternative<commands::Upload>(all[i].desc);
-    copies_to_host_ = copies_to_host_ || std::holds_alternative<commands::CopyToHost>(all[i].desc);
+    has_constants_ = has_constants_ || std::holds_alternative<CopyConstant>(all[i].desc);
+    copies_to_host_ = copies_to_host_ || std::holds_alternative<CopyToHost>(all[i].desc);
     const bool is_graph = !NeedsHost(all[i]);
     if (segments_.empty() || segments_.back().is_graph != is_graph) segments_.push_back({i, i, is_graph, {}});
     segments_.back().end = i + 1;
@@ -44,11 +43,11 @@ int GraphExecutable::NumGraphs() const {
 }
 
 GraphExecutable::Key GraphExecutable::KeyOf(const Queue& queue, char* const* addresses) const {
-  const std::vector<commands::Buffer>& buffers = list_->buffers;
+  const std::vector<Buffer>& buffers = list_->buffers;
   Key key = {queue.number(), AllowsTf32()};
   key.reserve(2 + buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
-    key.push_back(buffers[i].kind == commands::Buffer::Kind::kOnHost ? 0 : AddressOf(addresses[i]));
+    key.push_back(buffers[i].kind == Buffer::Kind::kOnHost ? 0 : AddressOf(addresses[i]));
   }
   return key;
 }
@@ -117,7 +116,7 @@ Status GraphExecutable::RunCommands(Stream& stream, char* const* addresses, std:
                                          : RunOneByOne(queue, segment, addresses, failed);
     if (!status.ok()) break;
   }
-  if (has_uploads_) queue.KeepUntilRun(list_);  // which has what they read
+  if (has_constants_) queue.KeepUntilRun(list_);  // which has what they read
   if (kept != nullptr) queue.KeepUntilRun(std::move(kept));
   if (copies_to_host_) queue.Wait();
   return status;

@@ -39,7 +39,7 @@ class Graph {
 class GraphExecutable final : public gpu::TracedExecutable {
  public:
   // Device and capture stream outlive it.
-  GraphExecutable(Device& device, CaptureStream& capture, std::shared_ptr<const commands::List> list);
+  GraphExecutable(Device& device, CaptureStream& capture, std::shared_ptr<const CommandList> list);
 
   // How many graphs there are, for tests.
   int NumGraphs() const;
@@ -64,8 +64,8 @@ class GraphExecutable final : public gpu::TracedExecutable {
 
   CaptureStream& capture_;
   std::vector<Segment> segments_;
-  const std::shared_ptr<const commands::List> list_;
-  bool has_uploads_ = false, copies_to_host_ = false;
+  const std::shared_ptr<const CommandList> list_;
+  bool has_constants_ = false, copies_to_host_ = false;
   mutable std::mutex mutex_;  // of the segments' graphs
 };
 

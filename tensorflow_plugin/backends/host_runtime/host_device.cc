@@ -165,8 +165,7 @@ Status HostDevice::EnqueueAny(Stream& stream, const Desc& desc, const Args& args
 XPU_PRIMITIVES(XPU_ENQUEUE)
 #undef XPU_ENQUEUE
 
-std::unique_ptr<Executable> HostDevice::Prepare(std::shared_ptr<const commands::List> list,
-                                                const commands::MemoryPlan& memory) {
+std::unique_ptr<Executable> HostDevice::Prepare(std::shared_ptr<const CommandList> list, const MemoryPlan& memory) {
   auto executable = HostExecutable::Make(kernels_, memory_.get(), options_.queue.team.size(), list, memory);
   return executable != nullptr ? std::move(executable) : Device::Prepare(std::move(list), memory);
 }

@@ -60,8 +60,7 @@ class HostDevice final : public Device {
 #undef XPU_ENQUEUE
 
   // One entry of the stream, if the kernels estimate what commands cost.
-  std::unique_ptr<Executable> Prepare(std::shared_ptr<const commands::List> list,
-                                      const commands::MemoryPlan& memory) override;
+  std::unique_ptr<Executable> Prepare(std::shared_ptr<const CommandList> list, const MemoryPlan& memory) override;
 
  private:
   HostDevice(const KernelSet& kernels, DeviceInfo info, const HostDeviceOptions& options,

@@ -14,11 +14,6 @@
 namespace xpu::host_runtime {
 namespace {
 
-using commands::BufferSlice;
-using commands::Command;
-using commands::List;
-using commands::MemoryPlan;
-
 // Commands that cost less run on one thread: to share them out costs more than it saves. The others are shared out by
 // their kernels, a thread for so much work at most.
 constexpr int64_t kWorthSharingNs = 20000;
@@ -39,12 +34,12 @@ template <typename Desc>
 int64_t EstimateNs(const KernelSet& kernels, const Desc& desc) {
   return kernels.EstimateNs(desc);
 }
-int64_t EstimateNs(const KernelSet&, const commands::CopyBytes& d) { return EstimateCopyNs(d.bytes); }
-int64_t EstimateNs(const KernelSet&, const commands::FillBytes& d) { return EstimateCopyNs(d.bytes); }
-int64_t EstimateNs(const KernelSet&, const commands::FillWords& d) { return EstimateCopyNs(d.bytes); }
-int64_t EstimateNs(const KernelSet&, const commands::Upload& d) { return EstimateCopyNs(d.bytes->size()); }
-int64_t EstimateNs(const KernelSet&, const commands::CopyFromHost& d) { return EstimateCopyNs(d.bytes); }
-int64_t EstimateNs(const KernelSet&, const commands::CopyToHost& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const CopyBytes& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const FillBytes& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const xpu::FillWords& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const CopyConstant& d) { return EstimateCopyNs(d.bytes->size()); }
+int64_t EstimateNs(const KernelSet&, const CopyFromHost& d) { return EstimateCopyNs(d.bytes); }
+int64_t EstimateNs(const KernelSet&, const CopyToHost& d) { return EstimateCopyNs(d.bytes); }
 
 // One command, buffer i of its list lying at at[i].
 struct Runner {
@@ -56,22 +51,22 @@ struct Runner {
   char* in(int i) const { return command.in[i].In(at); }
   char* out(int i) const { return command.out[i].In(at); }
 
-  Status operator()(const commands::CopyBytes& d) const { return CopyInto(d.bytes); }
-  Status operator()(const commands::CopyFromHost& d) const { return CopyInto(d.bytes); }
-  Status operator()(const commands::CopyToHost& d) const { return CopyInto(d.bytes); }
+  Status operator()(const CopyBytes& d) const { return CopyInto(d.bytes); }
+  Status operator()(const CopyFromHost& d) const { return CopyInto(d.bytes); }
+  Status operator()(const CopyToHost& d) const { return CopyInto(d.bytes); }
   Status CopyInto(size_t bytes) const {
     Copy(out(0), in(0), bytes, team);
     return OkStatus();
   }
-  Status operator()(const commands::FillBytes& d) const {
+  Status operator()(const FillBytes& d) const {
     Fill(out(0), d.value, d.bytes, team);
     return OkStatus();
   }
-  Status operator()(const commands::FillWords& d) const {
+  Status operator()(const xpu::FillWords& d) const {
     FillWords(out(0), d.value, d.bytes, team);
     return OkStatus();
   }
-  Status operator()(const commands::Upload& d) const {
+  Status operator()(const CopyConstant& d) const {
     Copy(out(0), d.bytes->data(), d.bytes->size(), team);
     return OkStatus();
   }
@@ -86,7 +81,7 @@ class Listener {
  public:
   Listener() = default;
   // To be made by the thread that runs the list.
-  Listener(const List& list, trace::Line* line) {
+  Listener(const CommandList& list, trace::Line* line) {
     if (!trace::On()) return;
     line_ = line;
     labels_ = trace::ScopedListLabels::Current(list.commands.size());
@@ -120,14 +115,14 @@ class Listener {
 // Bytes that a command reads or writes, of a buffer or of what several buffers are parts of.
 struct Touched {
   int of;
-  commands::ByteRange range;
+  ByteRange range;
   bool written;
 };
 
 // Commands that touch nothing that another of them writes.
 class Independent {
  public:
-  Independent(const List& list, const MemoryPlan& plan) : list_(list), plan_(plan) {}
+  Independent(const CommandList& list, const MemoryPlan& plan) : list_(list), plan_(plan) {}
 
   // Adds the command, if it is such a one.
   bool Add(const Command& command) {
@@ -151,14 +146,14 @@ class Independent {
   void Clear() { touched_.clear(); }
 
  private:
-  void Touch(int number, const commands::ByteRange& range, bool written) {
+  void Touch(int number, const ByteRange& range, bool written) {
     // Planned buffers are parts of one block, and fixed ones may be of each other.
     constexpr int kBlock = -1, kAnyAddress = -2;
     if (number == BufferSlice::kNowhere) return;
-    const commands::Buffer& buffer = list_.buffers[number];
+    const Buffer& buffer = list_.buffers[number];
     int of = number;
     int64_t start = 0;
-    if (buffer.kind == commands::Buffer::Kind::kFixed) {
+    if (buffer.kind == Buffer::Kind::kFixed) {
       of = kAnyAddress;
       start = static_cast<int64_t>(reinterpret_cast<intptr_t>(buffer.address));
     } else if (plan_.offsets[number] != MemoryPlan::kElsewhere) {
@@ -168,7 +163,7 @@ class Independent {
     touched_.push_back({of, {start + range.begin, start + range.end}, written});
   }
 
-  const List& list_;
+  const CommandList& list_;
   const MemoryPlan& plan_;
   std::vector<Touched> touched_;
 };
@@ -178,7 +173,7 @@ class Independent {
 // Who runs which command. Immutable.
 class HostExecutable::Schedule {
  public:
-  Schedule(const KernelSet& kernels, int team_size, std::shared_ptr<const List> list, const MemoryPlan& plan,
+  Schedule(const KernelSet& kernels, int team_size, std::shared_ptr<const CommandList> list, const MemoryPlan& plan,
            std::vector<int64_t> costs)
       : kernels_(kernels), list_(std::move(list)), costs_(std::move(costs)) {
     const int count = static_cast<int>(costs_.size());
@@ -258,14 +253,14 @@ class HostExecutable::Schedule {
         for (size_t k = 0; k < command.out.size(); ++k) {
           const int buffer = command.out[k].buffer;
           if (buffer == BufferSlice::kNowhere) continue;
-          const commands::ByteRange range = RangeOfOutput(command, k);
+          const ByteRange range = RangeOfOutput(command, k);
           if (at[buffer] + range.begin < end && begin < at[buffer] + range.end) return s - num_awaited_;
         }
       }
     }
     return 0;
   }
-  const List& list() const { return *list_; }
+  const CommandList& list() const { return *list_; }
 
  private:
   // Commands [begin, end) of the list; several run side by side.
@@ -286,10 +281,9 @@ class HostExecutable::Schedule {
     for (int live_out : list_->live_out) ++writers[live_out];
     for (size_t i = 0; i < costs_.size(); ++i) {
       const Command& command = list_->commands[i];
-      if (!std::holds_alternative<commands::CopyFromHost>(command.desc)) continue;
+      if (!std::holds_alternative<CopyFromHost>(command.desc)) continue;
       const BufferSlice& to = command.out[0];
-      if (to.offset != 0 || writers[to.buffer] != 1 ||
-          list_->buffers[to.buffer].kind != commands::Buffer::Kind::kComputed) {
+      if (to.offset != 0 || writers[to.buffer] != 1 || list_->buffers[to.buffer].kind != Buffer::Kind::kComputed) {
         continue;
       }
       copies_left_out_.push_back(static_cast<int>(i));
@@ -360,7 +354,7 @@ class HostExecutable::Schedule {
 
   Status RunOne(int64_t i, char* const* at, const ThreadTeam& team, const Listener& listener) const {
     const Command& command = list_->commands[i];
-    if (std::holds_alternative<commands::CopyFromHost>(command.desc) && IsLeftOut(static_cast<int>(i))) {
+    if (std::holds_alternative<CopyFromHost>(command.desc) && IsLeftOut(static_cast<int>(i))) {
       return OkStatus();
     }
     auto run = [&](const ThreadTeam& threads) {
@@ -370,7 +364,7 @@ class HostExecutable::Schedule {
   }
 
   const KernelSet& kernels_;
-  const std::shared_ptr<const List> list_;
+  const std::shared_ptr<const CommandList> list_;
   std::vector<int64_t> costs_;  // by command
   std::vector<int> copies_left_out_;
   std::vector<CommandGroup> steps_;
@@ -405,7 +399,7 @@ class HostExecutable::Rest final : public CommandQueue::SteppedEntry {
 };
 
 std::unique_ptr<Executable> HostExecutable::Make(const KernelSet& kernels, const DeviceMemory* memory, int team_size,
-                                                 std::shared_ptr<const List> list, const MemoryPlan& plan) {
+                                                 std::shared_ptr<const CommandList> list, const MemoryPlan& plan) {
   std::vector<int64_t> costs;
   for (const Command& command : list->commands) {
     costs.push_back(std::visit([&](const auto& desc) { return EstimateNs(kernels, desc); }, command.desc));

@@ -17,7 +17,7 @@ class HostExecutable final : public Executable {
   // nullptr if `kernels` do not estimate what each command costs: then nothing can be said about who should run it.
   // `memory` translates device addresses; null: they are what they are. Both outlive the executable and its runs.
   static std::unique_ptr<Executable> Make(const KernelSet& kernels, const DeviceMemory* memory, int team_size,
-                                          std::shared_ptr<const commands::List> list, const commands::MemoryPlan& plan);
+                                          std::shared_ptr<const CommandList> list, const MemoryPlan& plan);
 
   Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const override;
 

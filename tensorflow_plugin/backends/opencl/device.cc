@@ -75,8 +75,7 @@ void OpenclDevice::Synchronize() {
   for (const Handle<cl_event>& event : last) WaitForOne(event);
 }
 
-std::unique_ptr<Executable> OpenclDevice::Prepare(std::shared_ptr<const commands::List> list,
-                                                  const commands::MemoryPlan&) {
+std::unique_ptr<Executable> OpenclDevice::Prepare(std::shared_ptr<const CommandList> list, const MemoryPlan&) {
   // A driver's own lists (cl_khr_command_buffer) keep the addresses of their operands, which another run has elsewhere.
   return std::make_unique<gpu::TracedExecutable>(*this, std::move(list));
 }

@@ -29,8 +29,7 @@ class OpenclDevice final : public gpu::GpuDevice {
   std::unique_ptr<Timer> CreateTimer() override { return std::make_unique<QueueTimer>(); }
   void Synchronize() override;
 
-  std::unique_ptr<Executable> Prepare(std::shared_ptr<const commands::List> list,
-                                      const commands::MemoryPlan& memory) override;
+  std::unique_ptr<Executable> Prepare(std::shared_ptr<const CommandList> list, const MemoryPlan& memory) override;
 
  protected:
   Status MakeQueue(int priority, std::unique_ptr<gpu::Queue>* queue) override;

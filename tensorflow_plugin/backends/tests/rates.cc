@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/backends.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 #include "tensorflow_plugin/primitives/float_precision.h"
-#include "tensorflow_plugin/primitives/list.h"
 
 namespace xpu {
 namespace {
@@ -231,13 +231,13 @@ class Rates {
     void* const x = Random(4 * kElements);
     void* const y = Empty(4 * kElements);
     ShowCommand("Add of 16 elements, enqueued", 1000, 1e6, "thousands/s", desc, {x, x}, {y});
-    auto list = std::make_shared<commands::List>();
+    auto list = std::make_shared<CommandList>();
     list->buffers.resize(2);
-    for (commands::Buffer& buffer : list->buffers) {
-      buffer.kind = commands::Buffer::Kind::kInput;
+    for (Buffer& buffer : list->buffers) {
+      buffer.kind = Buffer::Kind::kInput;
       buffer.bytes = 4 * kElements;
     }
-    commands::Command command;
+    Command command;
     command.desc = desc;
     DieUnlessOk(Check(desc, &command.footprint), "a command");
     command.in.resize(2);

@@ -11,7 +11,7 @@ constexpr int64_t kRows = 3, kIn = 4, kOut = 5;
 class BatchedMatMuls : public Lists {
  protected:
   // The list without the parts that it is made of.
-  static int Products(const List& list) { return Count<MatMulDesc>(list); }
+  static int Products(const CommandList& list) { return Count<MatMulDesc>(list); }
 
   float* Bytes(const float* from, int64_t n) {
     float* to = Computed(n);
@@ -50,7 +50,7 @@ TEST_F(BatchedMatMuls, WhatAllStepsMultiplyIsOneProduct) {
     state = next;
   }
   Want(state);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   EXPECT_EQ(Products(list), 1);
   EXPECT_EQ(Count<CopyStridedDesc>(list), 0);
 }
@@ -110,7 +110,7 @@ TEST_F(BatchedMatMuls, AGradientOfAllStepsIsOneProduct) {
   Op(Opcode::kNeg, {Sum(products, kIn * kOut)}, last, kIn * kOut);
   Want(last);
   Want(bias);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   EXPECT_EQ(Products(list), 1) << Text(list);
   EXPECT_EQ(Count<ReduceDesc>(list), 1) << Text(list);
   EXPECT_EQ(Count<CopyStridedDesc>(list), 0) << Text(list);

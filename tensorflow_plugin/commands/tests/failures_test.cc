@@ -35,12 +35,12 @@ class Failures : public Lists {
     desc.skip_negative = skip_negative;
     Record(desc, {indices, updates}, {table}, &explain_);
   }
-  List Optimised() {
-    List list = capture_.list();
+  CommandList Optimised() {
+    CommandList list = capture_.list();
     Optimize(TheMachine().device->capabilities(), {}, &list);
     return list;
   }
-  static int MayFail(const List& list) {
+  static int MayFail(const CommandList& list) {
     int count = 0;
     for (const Command& command : list.commands) count += command.may_fail();
     return count;
@@ -49,7 +49,7 @@ class Failures : public Lists {
   template <typename F>
   void EachRun(F&& check) {
     expects_failure_ = true;
-    for (const List& list : {capture_.list(), Optimised()}) {
+    for (const CommandList& list : {capture_.list(), Optimised()}) {
       for (const Way way : {Way::kPrepared, Way::kOneByOne}) {
         const auto held = Run(list, way);
         SCOPED_TRACE(Text(list));
@@ -78,7 +78,7 @@ TEST_F(Failures, WhatFailsIsToldAndEndsTheList) {
   Gather(table, Indices({0, 3}), rows, 2);
   Op(Opcode::kAdd, {w, w}, w, 4);
   Op(Opcode::kSub, {w, rows}, w, 4);
-  EachRun([&](const List& list, const std::vector<std::vector<float>>& held) {
+  EachRun([&](const CommandList& list, const std::vector<std::vector<float>>& held) {
     EXPECT_EQ(failure_.code(), Code::kInvalidArgument);
     ASSERT_GE(failed_, 0);
     EXPECT_TRUE(std::holds_alternative<GatherDesc>(list.commands[failed_].desc));
@@ -95,7 +95,7 @@ TEST_F(Failures, LargeListsEndThereToo) {
   Gather(table, Indices({-1, 0}), rows, 2);
   Op(Opcode::kAdd, {v, before}, v, n);
   Want(rows);
-  EachRun([&](const List&, const std::vector<std::vector<float>>& held) {
+  EachRun([&](const CommandList&, const std::vector<std::vector<float>>& held) {
     EXPECT_EQ(failure_.code(), Code::kInvalidArgument);
     EXPECT_EQ(held[2], std::vector<float>(n, 1));  // v
   });
@@ -112,7 +112,7 @@ TEST_F(Failures, WhatIsWrittenBehindStaysBehind) {
   Want(rows);
   Want(y);
   EXPECT_EQ(Optimised().commands.size(), 3u);
-  EachRun([&](const List&, const std::vector<std::vector<float>>& held) {
+  EachRun([&](const CommandList&, const std::vector<std::vector<float>>& held) {
     EXPECT_EQ(held[1], std::vector<float>(3, 1));  // v
   });
 }
@@ -125,7 +125,7 @@ TEST_F(Failures, WhatIsWrittenBeforeStaysBefore) {
   Op(Opcode::kMul, {v, x}, y, 3);
   Want(rows);
   Want(y);
-  EachRun([&](const List&, const std::vector<std::vector<float>>& held) {
+  EachRun([&](const CommandList&, const std::vector<std::vector<float>>& held) {
     EXPECT_EQ(held[1], std::vector<float>(3, 2));  // v
   });
 }
@@ -137,7 +137,7 @@ TEST_F(Failures, TheFirstOfSeveralIsTold) {
   Gather(other, Indices({0, 8}), Computed(4), 2);
   Op(Opcode::kExp, {table}, y, 6);
   Want(y);
-  EachRun([&](const List& list, const std::vector<std::vector<float>>&) {
+  EachRun([&](const CommandList& list, const std::vector<std::vector<float>>&) {
     ASSERT_GE(failed_, 0);
     EXPECT_NE(list.commands[failed_].in[0].buffer, capture_.Resolve(other).buffer);
   });
@@ -150,14 +150,14 @@ TEST_F(Failures, WhatIsCopiedBehindIsNotWrittenBefore) {
   Gather(table, Indices({0, 7}), rows, 2);
   Copy(t, v, {2, 2}, {2, 1}, {3, 1});
   Want(rows);
-  EachRun([&](const List&, const std::vector<std::vector<float>>& held) {
+  EachRun([&](const CommandList&, const std::vector<std::vector<float>>& held) {
     EXPECT_EQ(held[2], std::vector<float>(6, 1));  // v
   });
 }
 
 TEST_F(Failures, WhatMayFailIsNeverUnused) {
   Gather(Table(), Indices({0, 3}), Computed(4), 2);
-  const List list = Optimised();
+  const CommandList list = Optimised();
   EXPECT_EQ(list.commands.size(), 1u);
   expects_failure_ = true;
   Run(list);
@@ -170,7 +170,7 @@ TEST_F(Failures, TheSameIndicesFailOnce) {
   Gather(wider, indices, Computed(4), 2, kRows + 1);  // other extents
   Scatter(ScatterKind::kAdd, indices, rows, table, 2);
   Gather(table, indices, Computed(2), 1);  // only the first of them
-  List list = capture_.list();
+  CommandList list = capture_.list();
   DeduplicateIndexChecks(&list);
   std::vector<bool> may_fail;
   for (const Command& command : list.commands) may_fail.push_back(command.may_fail());
@@ -185,7 +185,7 @@ TEST_F(Failures, IndicesThatAreThereAreCheckedFirst) {
   Op(Opcode::kAdd, {v, updates}, v, 4);
   capture_.set_origin(7, false);
   Scatter(ScatterKind::kAdd, indices, updates, table, 2);
-  EachRun([&](const List& list, const std::vector<std::vector<float>>& held) {
+  EachRun([&](const CommandList& list, const std::vector<std::vector<float>>& held) {
     const bool optimised = list.commands.size() == 3 && !list.commands[2].may_fail();
     EXPECT_TRUE(optimised || list.commands[2].may_fail());
     EXPECT_EQ(failed_, optimised ? 0 : 2);
@@ -222,7 +222,7 @@ TEST_F(Failures, GoodIndicesThatAreCheckedFirstChangeNothing) {
   Record(desc, {table, points}, {out}, &explain_);
   Want(out);
   Want(y);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   ASSERT_EQ(list.commands.size(), 3u);
   EXPECT_TRUE(list.commands[0].may_fail());
   EXPECT_EQ(MayFail(list), 1);
@@ -236,7 +236,7 @@ TEST_F(Failures, OtherFailuresStay) {
   Scatter(ScatterKind::kDiv, indices, updates, table, 2, DType::kInt32);  // by zero
   Op(Opcode::kAdd, {indices, indices}, indices, 2);
   Scatter(ScatterKind::kAdd, indices, updates, table, 2);
-  List list = capture_.list();
+  CommandList list = capture_.list();
   DeduplicateIndexChecks(&list);
   EXPECT_EQ(MayFail(list), 4);
 }

@@ -39,7 +39,7 @@ class FoldedBatches : public Lists {
 
   // That the pass leaves so many commands.
   void Expect(size_t commands) {
-    List list = capture_.list();
+    CommandList list = capture_.list();
     FoldMatMulBatch(TheMachine().device->capabilities(), &list);
     EXPECT_EQ(list.commands.size(), commands) << Text(list);
     ExpectEqual(Run(capture_.list()), Run(list), Text(list));
@@ -70,7 +70,7 @@ TEST_F(FoldedBatches, GetTheMemoryThatTheyNeed) {
   Record(Products(true, false));
   Sum(sum_);
   Want(sum_);
-  List list = capture_.list();
+  CommandList list = capture_.list();
   FoldMatMulBatch(WantsMemory(), &list);
   ASSERT_EQ(list.commands.size(), 1u) << Text(list);
   const BufferSlice& workspace = list.commands[0].workspace;

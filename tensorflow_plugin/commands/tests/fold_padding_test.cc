@@ -60,7 +60,7 @@ class FoldedPadding : public Lists {
 
   // That the pass, and the one that clears up behind it, leave so many commands.
   void Expect(size_t commands) {
-    List list = capture_.list();
+    CommandList list = capture_.list();
     FoldPadding(TheMachine().device->capabilities(), &list);
     EliminateDeadCode(&list);
     EXPECT_EQ(list.commands.size(), commands) << Text(list);

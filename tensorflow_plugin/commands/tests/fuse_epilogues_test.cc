@@ -19,7 +19,7 @@ class Epilogues : public Lists {
 
   // That the pass makes the list one of so many commands, of which so many have an epilogue.
   void Expect(size_t commands, int epilogues) {
-    List list = capture_.list();
+    CommandList list = capture_.list();
     FuseElementwise(TheMachine().device->capabilities(), &list);
     FuseEpilogues(TheMachine().device->capabilities(), &list);
     EliminateDeadCode(&list);

@@ -22,7 +22,7 @@ class FusedReductions : public Lists {
 
   // That elementwise programs and reductions become so many commands, with so many inputs of reductions.
   void Expect(int elementwise, std::vector<size_t> inputs) {
-    List list = capture_.list();
+    CommandList list = capture_.list();
     FuseElementwise(TheMachine().device->capabilities(), &list);
     FuseReductions(TheMachine().device->capabilities(), &list);
     EXPECT_EQ(Count<ElementwiseDesc>(list), elementwise) << Text(list);

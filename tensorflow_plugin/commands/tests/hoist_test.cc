@@ -25,14 +25,14 @@ class Hoisting : public Lists {
   // That so many commands run once, of the weights alone, and so many results of them are kept; and that all computes
   // what it did.
   void Expect(size_t hoisted, size_t kept) {
-    List list = capture_.list();
+    CommandList list = capture_.list();
     std::vector<bool> invariant(list.buffers.size(), false);
     invariant[capture_.Resolve(w_).buffer] = true;
     std::vector<bool> of;
     EXPECT_EQ(HoistableBytes(list, invariant, &of) > 0, hoisted > 0 || may_);
     PackOperands(TheMachine().device->capabilities(), invariant, &list);
     invariant.resize(list.buffers.size(), false);
-    const List first = SplitInvariants(invariant, &list);
+    const CommandList first = SplitInvariants(invariant, &list);
     EXPECT_EQ(first.commands.size(), hoisted) << Text(first);
     EXPECT_EQ(first.live_out.size(), kept) << Text(first);
     for (int b : first.live_out) EXPECT_EQ(list.buffers[b].kind, Buffer::Kind::kInput);
@@ -132,11 +132,11 @@ TEST_F(Hoisting, WhatMayFail) {
   };
   // Only the first of two equal ones is checked.
   const int indices[] = {gather(3, &explain), gather(3, nullptr)};
-  List list = capture_.list();
+  CommandList list = capture_.list();
   std::vector<bool> invariant(list.buffers.size(), false);
   invariant[capture_.Resolve(w_).buffer] = invariant[indices[1]] = true;
   // The one of indices that may change stays where it is; the other one is checked by itself.
-  const List first = SplitInvariants(invariant, &list);
+  const CommandList first = SplitInvariants(invariant, &list);
   ASSERT_EQ(first.commands.size(), 1u) << Text(first);
   EXPECT_TRUE(first.commands[0].may_fail());
   invariant[indices[0]] = true;

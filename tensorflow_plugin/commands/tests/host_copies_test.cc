@@ -8,15 +8,15 @@ namespace {
 
 class HostCopies : public Lists {
  protected:
-  List Optimised() {
-    List list = capture_.list();
+  CommandList Optimised() {
+    CommandList list = capture_.list();
     Optimize(TheMachine().device->capabilities(), {}, &list);
     return list;
   }
   // As recorded and as optimised, by the device and one by one.
   template <typename F>
   void EachRun(F&& check) {
-    for (const List& list : {capture_.list(), Optimised()}) {
+    for (const CommandList& list : {capture_.list(), Optimised()}) {
       for (const Way way : {Way::kPrepared, Way::kOneByOne}) {
         SCOPED_TRACE(Text(list));
         const auto held = Run(list, way);
@@ -41,7 +41,7 @@ class HostCopies : public Lists {
   }
   // The number of the first command of a kind.
   template <typename Desc>
-  static int First(const List& list) {
+  static int First(const CommandList& list) {
     const auto is_one = [](const Command& command) { return std::holds_alternative<Desc>(command.desc); };
     return static_cast<int>(std::find_if(list.commands.begin(), list.commands.end(), is_one) - list.commands.begin());
   }
@@ -96,7 +96,7 @@ TEST_F(HostCopies, WhatTheHostWaitsForComesFirst) {
   Op(Opcode::kSquare, {x}, y, n);
   ToHost(y, n);
   Want(sums);
-  const List list = Optimised();
+  const CommandList list = Optimised();
   EXPECT_LT(First<CopyToHost>(list), First<ReduceDesc>(list)) << Text(list);
   EachRun([&](const auto& held) { EXPECT_EQ(held.back(), std::vector<float>(n, 4)); });
 }
@@ -111,7 +111,7 @@ TEST_F(HostCopies, FewNumbersComeBeforeManyThatNobodyWaitsFor) {
   SumRows(v, sum, n, 1);
   Op(Opcode::kSquare, {x}, y, n);
   for (float* result : {y, sums, sum, old}) Want(result);
-  const List list = Optimised();
+  const CommandList list = Optimised();
   std::vector<int64_t> bytes;  // of what is written, in order
   for (const Command& command : list.commands) {
     for (const BufferSlice& place : command.out) bytes.push_back(list.buffers[place.buffer].bytes);
@@ -142,7 +142,7 @@ TEST_F(HostCopies, TheHostSeesAVariableAsItIsThere) {
 
 TEST_F(HostCopies, IndicesOfTheHostAreCheckedFirst) {
   GatherBehindAnUpdate(1);
-  const List list = Optimised();
+  const CommandList list = Optimised();
   const auto is_first = [](const Command& command) {
     return std::holds_alternative<CopyFromHost>(command.desc) || command.may_fail();
   };

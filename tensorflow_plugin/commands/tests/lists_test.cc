@@ -14,7 +14,7 @@ TEST_F(Lists, AChainIsOneCommandThatStoresItsEndAlone) {
   Op(Opcode::kSqrt, {a}, b, 3);
   Op(Opcode::kAdd, {b, x}, y, 3);
   Want(y);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   ASSERT_EQ(list.commands.size(), 1u);
   EXPECT_EQ(list.commands[0].out.size(), 1u);
   EXPECT_EQ(PlanMemory(list).bytes, 0);
@@ -30,7 +30,7 @@ TEST_F(Lists, TwoChainsThatMeetAreOneCommand) {
   Op(Opcode::kSub, {a, m}, w, 3);
   Want(w);
   Want(m);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   ASSERT_EQ(list.commands.size(), 2u);  // the sum is the other
   EXPECT_EQ(list.commands[1].out.size(), 2u);
 }
@@ -41,7 +41,7 @@ TEST_F(Lists, WhatIsWantedInBetweenIsStored) {
   Op(Opcode::kExp, {a}, y, 3);
   Want(a);
   Want(y);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   ASSERT_EQ(list.commands.size(), 1u);
   EXPECT_EQ(list.commands[0].out.size(), 2u);
 }
@@ -52,7 +52,7 @@ TEST_F(Lists, WhatNobodyReadsGoes) {
   Op(Opcode::kExp, {a}, b, 3);
   Op(Opcode::kSquare, {x}, y, 3);
   Want(y);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   ASSERT_EQ(list.commands.size(), 1u);
   EXPECT_EQ(std::get<ElementwiseDesc>(list.commands[0].desc).program->instrs().size(), 1u);
 }
@@ -63,7 +63,7 @@ TEST_F(Lists, ARepeatedCommandIsOne) {
   Op(Opcode::kExp, {x}, b, 3);
   Op(Opcode::kAdd, {a, b}, y, 3);
   Want(y);
-  List list = capture_.list();
+  CommandList list = capture_.list();
   EliminateCommonSubexpressions(&list);
   EXPECT_EQ(list.commands.size(), 2u);
   ExpectSame();
@@ -76,7 +76,7 @@ TEST_F(Lists, WhatLooksRepeatedAfterAWriteIsNot) {
   Op(Opcode::kExp, {x}, b, 3);
   Op(Opcode::kSub, {a, b}, y, 3);
   Want(y);
-  List list = capture_.list();
+  CommandList list = capture_.list();
   EliminateCommonSubexpressions(&list);
   EXPECT_EQ(list.commands.size(), 4u);
   ExpectSame();
@@ -133,7 +133,7 @@ TEST_F(Lists, ConstantsOf64BitIntegersStayWhatTheyAre) {
   Launch(apply(Opcode::kMul, false), {2}, {{x, Dims{1}}}, {a});
   Launch(apply(Opcode::kAdd, true), {2}, {{a, Dims{1}}}, {y});
   Want(y);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   EXPECT_EQ(list.commands.size(), 1u);
   const std::vector<float> found = Run(list).back();
   int64_t sums[2];
@@ -158,7 +158,7 @@ TEST_F(Lists, ValuesOf16BitsAreRoundedInBetween) {
   Launch(SingleOpProgram(Opcode::kNeg, DType::kHalf), {2}, {{sum, Dims{1}}}, {negative});
   Launch(with(Opcode::kAdd, 2048), {2}, {{negative, Dims{1}}}, {y});
   Want(y);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   ASSERT_EQ(list.commands.size(), 1u);
   const std::vector<float> found = Run(list).back();
   uint16_t results[2];
@@ -240,7 +240,7 @@ TEST_F(Lists, AShortRowThatTwoReadDoesNotMakeThemOne) {
   Launch(mul, {8192}, {{b, Dims{1}}, {sum, Dims{0}}}, {w});
   Want(y);
   Want(w);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   ASSERT_EQ(list.commands.size(), 3u);
   EXPECT_EQ(list.commands[0].out.size(), 1u);
 }
@@ -296,7 +296,7 @@ TEST_F(Lists, AWorkspaceHasMemoryOfItsOwn) {
   Op(Opcode::kNeg, {x}, a, n);
   Op(Opcode::kExp, {a}, y, n);
   Want(y);
-  List list = capture_.list();
+  CommandList list = capture_.list();
   list.commands[1].workspace = capture_.Resolve(workspace);
   const MemoryPlan plan = PlanMemory(list);
   const int64_t of_a = plan.offsets[capture_.Resolve(a).buffer];
@@ -338,7 +338,7 @@ TEST_F(Lists, WhatIsQueuedNeedsNoExecutable) {
       return OkStatus();
     });
     ASSERT_TRUE(m.stream->Memset(memory, 0, 1024).ok());
-    auto list = std::make_shared<const List>(capture_.list());
+    auto list = std::make_shared<const CommandList>(capture_.list());
     int failed = -1;
     ASSERT_TRUE(Prepare(way, std::move(list), plan)->Run(*m.stream, addresses, nullptr, &failed).ok());
     go = true;
@@ -374,7 +374,7 @@ TEST_F(Lists, AFailureIsTheStreamsAndWhatFollowsRuns) {
     ASSERT_TRUE(m.stream->Memset(memory, 0, 1024).ok());
     ASSERT_TRUE(m.stream->CopyHostToDevice(addresses[0], values, sizeof(values)).ok());
     int failed = -1;
-    const auto executable = Prepare(way, std::make_shared<const List>(capture_.list()), plan);
+    const auto executable = Prepare(way, std::make_shared<const CommandList>(capture_.list()), plan);
     ASSERT_TRUE(executable->Run(*m.stream, addresses, nullptr, &failed).ok());
     ASSERT_TRUE(m.stream->CopyDeviceToHost(got, addresses[1], sizeof(got)).ok());
     m.stream->Wait();
@@ -397,7 +397,7 @@ TEST_F(Lists, SeveralThreadsRunOneExecutable) {
     sum = next;
   }
   Want(sum);
-  const auto list = std::make_shared<const List>(capture_.list());
+  const auto list = std::make_shared<const CommandList>(capture_.list());
   const MemoryPlan plan = PlanMemory(*list);
   const auto executable = Prepare(Way::kPrepared, list, plan);
   const auto work = [&](int number) {

@@ -19,7 +19,7 @@
 #include "tensorflow_plugin/commands/memory_plan.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/stream_capture.h"
-#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 
 namespace xpu::commands {
 
@@ -154,7 +154,7 @@ class Lists : public ::testing::Test {
     return values;
   }
   template <typename Desc>
-  static int Count(const List& list) {
+  static int Count(const CommandList& list) {
     int count = 0;
     for (const Command& command : list.commands) count += std::holds_alternative<Desc>(command.desc);
     return count;
@@ -162,7 +162,7 @@ class Lists : public ::testing::Test {
 
   // As the device does it, or as any does that has no way of its own.
   enum class Way { kPrepared, kOneByOne };
-  static std::unique_ptr<Executable> Prepare(Way way, std::shared_ptr<const List> list, const MemoryPlan& plan) {
+  static std::unique_ptr<Executable> Prepare(Way way, std::shared_ptr<const CommandList> list, const MemoryPlan& plan) {
     Device& device = *TheMachine().device;
     return way == Way::kPrepared ? device.Prepare(std::move(list), plan)
                                  : device.Device::Prepare(std::move(list), plan);
@@ -170,7 +170,7 @@ class Lists : public ::testing::Test {
 
   // The contents of the given and the wanted buffers after a run, in the order of their numbers. Host buffers are read
   // as soon as Run has returned. Host memory that the list reads is spoiled once the list no longer keeps it.
-  std::vector<std::vector<float>> Run(const List& list, Way way = Way::kPrepared) {
+  std::vector<std::vector<float>> Run(const CommandList& list, Way way = Way::kPrepared) {
     Machine& m = TheMachine();
     const MemoryPlan plan = PlanMemory(list);
     std::vector<char*> addresses(list.buffers.size(), nullptr);
@@ -204,7 +204,7 @@ class Lists : public ::testing::Test {
       EXPECT_TRUE(m.stream->CopyHostToDevice(addresses[buffer], values.data(), values.size() * sizeof(float)).ok());
       kept.insert(buffer);
     }
-    const auto executable = Prepare(way, std::make_shared<const List>(list), plan);
+    const auto executable = Prepare(way, std::make_shared<const CommandList>(list), plan);
     failed_ = -1;
     const auto seen = std::make_shared<std::vector<std::vector<float>>>();
     const auto spoil = [&, seen](void*) {
@@ -237,13 +237,13 @@ class Lists : public ::testing::Test {
   }
 
   // The commands that run once before the rest.
-  static void Prepend(const List& hoisted, List* rest) {
+  static void Prepend(const CommandList& hoisted, CommandList* rest) {
     for (int b : hoisted.live_out) rest->buffers[b].kind = Buffer::Kind::kComputed;
     rest->commands.insert(rest->commands.begin(), hoisted.commands.begin(), hoisted.commands.end());
   }
   // Optimised, with what is computed of every other given buffer, as far as nobody writes it, kept from an earlier run.
-  List WithWhatIsKept() {
-    List rest = capture_.list(), hoisted;
+  CommandList WithWhatIsKept() {
+    CommandList rest = capture_.list(), hoisted;
     const BufferUses uses = UsesOf(rest);
     std::vector<bool> invariant(rest.buffers.size(), false);
     for (size_t b = 0; b < invariant.size(); b += 2) {
@@ -256,12 +256,12 @@ class Lists : public ::testing::Test {
 
   // Runs the list one by one, prepared as captured, prepared after optimisation, and split in two lists. All must give
   // the same, bit for bit.
-  List ExpectSame(const std::string& what = "") {
-    List optimised = capture_.list();
+  CommandList ExpectSame(const std::string& what = "") {
+    CommandList optimised = capture_.list();
     Optimize(TheMachine().device->capabilities(), {}, &optimised);
-    List kept = WithWhatIsKept();
+    CommandList kept = WithWhatIsKept();
     const auto want = Run(capture_.list(), Way::kOneByOne);
-    for (const List* list : {&capture_.list(), &optimised, &kept}) {
+    for (const CommandList* list : {&capture_.list(), &optimised, &kept}) {
       ExpectEqual(want, Run(*list), what + ":\n" + Text(capture_.list()) + "became\n" + Text(*list));
     }
     return optimised;
@@ -276,7 +276,7 @@ class Lists : public ::testing::Test {
           << "result " << i << " of " << what;
     }
   }
-  static std::string Text(const List& list) {
+  static std::string Text(const CommandList& list) {
     std::string text;
     for (const Command& command : list.commands) text += ToString(command) + "\n";
     return text;

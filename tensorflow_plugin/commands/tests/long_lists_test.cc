@@ -56,7 +56,7 @@ class LongLists : public Lists {
   // Steps that all passes and the plan of memory take.
   int64_t StepsOfAll() {
     const int64_t before = Steps();
-    List list = capture_.list();
+    CommandList list = capture_.list();
     Optimize(TheMachine().device->capabilities(), {}, &list);
     (void)PlanMemory(list);
     EXPECT_LT(list.commands.size(), capture_.list().commands.size() / 2);
@@ -73,7 +73,7 @@ TEST_F(LongLists, AChainIsFusedInFewStepsForEachCommand) {
     value = next;
   }
   Want(value);
-  List list = capture_.list();
+  CommandList list = capture_.list();
   const int64_t before = Steps();
   FuseElementwise(TheMachine().device->capabilities(), &list);
   EXPECT_LT(Steps() - before, 8 * kCommands);
@@ -113,7 +113,7 @@ TEST(Plans, OfManyBuffersLetNoneShareMemoryWithAnother) {
   std::mt19937 random(7);
   const auto pick = [&](int n) { return static_cast<int>(random() % n); };
   constexpr int kBuffers = 6000;
-  List list;
+  CommandList list;
   std::vector<std::pair<int, int>> lives;
   list.commands.resize(kBuffers);
   for (int b = 0; b < kBuffers; ++b) {

@@ -154,7 +154,7 @@ TEST_F(Lists, ProductsAreWrittenSideBySide) {
   Op(Opcode::kNeg, {a}, y, 4);
   Want(joined);
   Want(y);
-  const List list = ExpectSame();
+  const CommandList list = ExpectSame();
   EXPECT_EQ(Count<MatMulDesc>(list), 3);
   EXPECT_EQ(Count<CopyStridedDesc>(list), 1);  // of what somebody else reads
 }

@@ -117,7 +117,7 @@ TEST_P(RandomLists, ComputeTheSame) {
     if (!m.given && pick(4) == 0) Want(m.at);
   }
   const size_t before = capture_.list().commands.size();
-  const List optimised = ExpectSame("seed " + std::to_string(GetParam()));
+  const CommandList optimised = ExpectSame("seed " + std::to_string(GetParam()));
   EXPECT_LE(optimised.commands.size(), before);
 }
 

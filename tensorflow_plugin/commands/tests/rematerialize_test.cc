@@ -36,7 +36,7 @@ class Rematerialized : public Lists {
 
   // How many elementwise commands the pass adds, which must be as many as `want`, to what gives the same then.
   void ExpectMore(int want) {
-    List list = capture_.list();
+    CommandList list = capture_.list();
     Rematerialize(&list);
     EXPECT_EQ(Count<ElementwiseDesc>(list) - Count<ElementwiseDesc>(capture_.list()), want) << Text(list);
     ExpectEqual(Run(capture_.list()), Run(list), Text(list));

@@ -20,7 +20,7 @@ class UpdatesInPlace : public Lists {
 
   // That so many copies are left, and the same results are there.
   void Expect(int copies, const std::vector<const float*>& given = {}) {
-    List list = capture_.list();
+    CommandList list = capture_.list();
     std::vector<int> may_be_written;
     for (const float* address : given) may_be_written.push_back(capture_.Resolve(address).buffer);
     const std::vector<InPlace> pairs = UpdateInPlace(may_be_written, &list);
@@ -44,7 +44,7 @@ class UpdatesInPlace : public Lists {
   }
 
   // Which of Run's results a buffer is; `without`: contents that are not there.
-  int IndexOf(const List& list, int buffer, int without = -1) const {
+  int IndexOf(const CommandList& list, int buffer, int without = -1) const {
     std::set<int> kept(list.live_out.begin(), list.live_out.end());
     for (const auto& [given, values] : contents_) {
       if (given != without) kept.insert(given);

@@ -19,7 +19,7 @@ Status FetchIntegers(Context& ctx, const Tensor& t, std::vector<int64_t>* values
   return OkStatus();
 }
 
-Status Explained(Context& ctx, const Status& failure, const Indices& indices, const commands::DescribeError& explain) {
+Status Explained(Context& ctx, const Status& failure, const Indices& indices, const DescribeError& explain) {
   std::vector<char> bytes(static_cast<size_t>(indices.n) * SizeOf(indices.type));
   XPU_RETURN_IF_ERROR(ctx.CopyToHost(bytes.data(), indices.data, bytes.size()));
   return explain(failure, IntegersAt(bytes.data(), indices.type, indices.n));
@@ -45,7 +45,7 @@ std::string Join(const int64_t* values, int n) {
 
 }  // namespace
 
-commands::DescribeError BadIndex(const Dims& shape, const Dims& dims, const IndexNaming& naming) {
+DescribeError BadIndex(const Dims& shape, const Dims& dims, const IndexNaming& naming) {
   return [shape, dims, naming](const Status& failure, const std::vector<int64_t>& values) -> Status {
     Dims outer = shape;
     if (naming.nd) outer.resize(outer.rank() - 1);

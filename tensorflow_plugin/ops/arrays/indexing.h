@@ -31,7 +31,7 @@ struct IndexNaming {
 
 // The failure, in TensorFlow's words, of a command that was refused one of its indices. `shape` is that of the index
 // tensor, `dims` are the extents that an index addresses.
-commands::DescribeError BadIndex(const Dims& shape, const Dims& dims, const IndexNaming& naming);
+DescribeError BadIndex(const Dims& shape, const Dims& dims, const IndexNaming& naming);
 
 // The indices of a command, in device memory: n coordinates.
 struct Indices {
@@ -45,12 +45,12 @@ inline Indices IndicesOf(const GatherDesc& desc, const std::initializer_list<con
 inline Indices IndicesOf(const ScatterDesc& desc, const std::initializer_list<const void*>& in) {
   return {in.begin()[0], desc.index_type, desc.num_indices * desc.dims.rank()};
 }
-Status Explained(Context& ctx, const Status& failure, const Indices& indices, const commands::DescribeError& explain);
+Status Explained(Context& ctx, const Status& failure, const Indices& indices, const DescribeError& explain);
 
 // Launches a gather or scatter and waits for its failure, which `explain` words.
 template <typename Desc>
 Status LaunchExplained(Context& ctx, const Desc& desc, std::initializer_list<const void*> in, void* out,
-                       const commands::DescribeError& explain) {
+                       const DescribeError& explain) {
   const Status status = ctx.LaunchChecked(desc, in, {out}, &explain);
   if (status.code() != Code::kInvalidArgument) return status;
   return Explained(ctx, status, IndicesOf(desc, in), explain);
@@ -60,7 +60,7 @@ Status LaunchExplained(Context& ctx, const Desc& desc, std::initializer_list<con
 template <typename Desc>
 Status LaunchIndexed(Context& ctx, const Desc& desc, std::initializer_list<const void*> in, void* out,
                      const Tensor& indices, BadIndices policy, const IndexNaming& naming) {
-  const commands::DescribeError explain = BadIndex(indices.dims(), desc.dims, naming);
+  const DescribeError explain = BadIndex(indices.dims(), desc.dims, naming);
   const bool ignore = policy == BadIndices::kIgnore;
   const Status status = ctx.LaunchChecked(desc, in, {out}, ignore ? nullptr : &explain);
   if (status.code() != Code::kInvalidArgument) return status;

@@ -78,8 +78,8 @@ class ReverseSequenceKernel : public OpKernel {
     gather.num_indices = places;
     gather.dims = {places};
     const int64_t per_batch = batch_first ? middle * steps : 1;
-    const commands::DescribeError bad_length = [=, seq_dim = seq_dim_](const Status& failure,
-                                                                       const std::vector<int64_t>& values) -> Status {
+    const DescribeError bad_length = [=, seq_dim = seq_dim_](const Status& failure,
+                                                             const std::vector<int64_t>& values) -> Status {
       int64_t bad = -1, value = 0;
       for (int64_t i = 0; i < places; ++i) {
         const int64_t b = i / per_batch % batch;

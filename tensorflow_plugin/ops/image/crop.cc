@@ -60,7 +60,7 @@ Status BadNumber(const Status& failure, const std::vector<int64_t>&) {
 // Samples, with TensorFlow's words for a box without an image.
 Status Launch(Context& ctx, const SampleDesc& desc, std::initializer_list<const void*> in,
               std::initializer_list<void*> out) {
-  static const commands::DescribeError explain = BadNumber;
+  static const DescribeError explain = BadNumber;
   const Status status = ctx.LaunchChecked(desc, in, out, &explain);
   return status.ok() ? status : BadNumber(status, {});
 }

@@ -32,7 +32,7 @@ Status ReadSquare(Context& ctx, Matrices* m);
 template <typename Desc>
 Status LaunchOrSay(Context& ctx, const Desc& desc, std::initializer_list<const void*> in,
                    std::initializer_list<void*> out, const char* words) {
-  const commands::DescribeError explain = [words](const Status&, const std::vector<int64_t>&) {
+  const DescribeError explain = [words](const Status&, const std::vector<int64_t>&) {
     return errors::InvalidArgument(words);
   };
   const Status status = ctx.LaunchChecked(desc, in, out, &explain);

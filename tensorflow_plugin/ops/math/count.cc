@@ -10,7 +10,7 @@ namespace {
 // Counts indices into all of `out`; with weights, adds those. Floats are counted as integers, which are exact and may
 // be added up in any order.
 Status Count(Context& ctx, ScatterKind kind, const Temporary& indices, const void* weights, const Tensor& out,
-             const commands::DescribeError& explain) {
+             const DescribeError& explain) {
   const int64_t n = indices.tensor().num_elements();
   if (n == 0) return FillZero(ctx, out);
   const bool as_integers = weights == nullptr && IsFloating(out.dtype());
@@ -108,7 +108,7 @@ class BincountKernel : public OpKernel {
       bins.in_strides[1] = {0};
       XPU_RETURN_IF_ERROR(ctx.Launch(bins, {x.data(), uploaded.data()}, {indices.data()}));
     }
-    const commands::DescribeError explain = [by_row, total](const Status& failure, const std::vector<int64_t>& values) {
+    const DescribeError explain = [by_row, total](const Status& failure, const std::vector<int64_t>& values) {
       if (!by_row) return errors::InvalidArgument("Input arr must be non-negative!");
       for (int64_t v : values) {
         if (v < total) continue;
@@ -186,7 +186,7 @@ class HistogramKernel : public OpKernel {
     for (int i = 1; i < 5; ++i) bins.in_strides[i] = {0};
     const double* const s = static_cast<const double*>(scale.data());
     XPU_RETURN_IF_ERROR(ctx.Launch(bins, {x.data(), lowest.data(), s, s + 1, beyond.data()}, {indices.data()}));
-    static const commands::DescribeError has_nan = [](const Status&, const std::vector<int64_t>&) {
+    static const DescribeError has_nan = [](const Status&, const std::vector<int64_t>&) {
       return errors::InvalidArgument("Histogram values must not contain NaN");
     };
     return Count(ctx, ScatterKind::kAdd, indices, nullptr, out, has_nan);

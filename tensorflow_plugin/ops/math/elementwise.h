@@ -59,9 +59,7 @@ void RegisterRow(Registry& registry, const ElementwiseOp& op, int arity, const s
 // Runs `program` on a context, waiting for its status if it can fail on data.
 inline Status RunProgram(Context& ctx, const ElementwiseDesc& desc, std::initializer_list<const void*> in, void* out) {
   if (__builtin_expect(desc.program->can_fail(), 0)) {
-    static const commands::DescribeError as_it_is = [](const Status& failure, const std::vector<int64_t>&) {
-      return failure;
-    };
+    static const DescribeError as_it_is = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
     return ctx.LaunchChecked(desc, in, {out}, &as_it_is);
   }
   return ctx.Launch(desc, in, {out});

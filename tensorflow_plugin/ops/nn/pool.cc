@@ -360,7 +360,7 @@ Status NoPosition(const Status& failure, int64_t size) {
 
 template <typename Desc>
 Status LaunchAt(Context& ctx, const Desc& desc, int64_t size, std::initializer_list<const void*> in, void* out) {
-  const commands::DescribeError explain = [size](const Status& failure, const std::vector<int64_t>&) {
+  const DescribeError explain = [size](const Status& failure, const std::vector<int64_t>&) {
     return NoPosition(failure, size);
   };
   const Status status = ctx.LaunchChecked(desc, in, {out}, &explain);

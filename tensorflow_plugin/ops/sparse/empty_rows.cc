@@ -137,7 +137,7 @@ class FillEmptyRowsKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(kInt, {rows}, emptied));
     XPU_RETURN_IF_ERROR(FillZero(ctx, counts.tensor()));
     if (entries > 0) {
-      const commands::DescribeError out_of_bounds = [rows](const Status& failure, const std::vector<int64_t>& values) {
+      const DescribeError out_of_bounds = [rows](const Status& failure, const std::vector<int64_t>& values) {
         for (size_t i = 0; i < values.size(); ++i) {
           if (values[i] >= 0 && values[i] < rows) continue;
           return errors::InvalidArgument("indices(", i, ", 0) is invalid: ", values[i], " >= ", rows);
@@ -191,7 +191,7 @@ class FillEmptyRowsGradKernel : public OpKernel {
     Temporary rest, zero;
     const void* left = gradient.data();
     if (entries > 0) {
-      const commands::DescribeError out_of_bounds = [all](const Status& failure, const std::vector<int64_t>& values) {
+      const DescribeError out_of_bounds = [all](const Status& failure, const std::vector<int64_t>& values) {
         for (int64_t v : values) {
           if (v >= 0 && v < all) continue;
           return errors::InvalidArgument("Elements in reverse index must be in [0, ", all, ") but got ", v);

@@ -81,7 +81,7 @@ class SparseDenseMatMulKernel : public OpKernel {
 
  private:
   // Names the first index beyond the matrices as the CPU does: k is what is summed over, m a row of the result.
-  commands::DescribeError OutOfBounds(int64_t rows, int64_t inner) const {
+  DescribeError OutOfBounds(int64_t rows, int64_t inner) const {
     const int k_column = adjoint_a_ ? 0 : 1, m_column = 1 - k_column;
     return [=](const Status& failure, const std::vector<int64_t>& values) {
       for (size_t i = 0; 2 * i < values.size(); ++i) {

@@ -50,8 +50,8 @@ class SparseSegmentBase : public OpKernel {
   }
 
   // How often each of the numbers below `rows` is among ids.
-  Status CountIds(Context& ctx, const void* ids, DType id_type, int64_t n, int64_t rows,
-                  const commands::DescribeError& explain, Temporary* counts) const {
+  Status CountIds(Context& ctx, const void* ids, DType id_type, int64_t n, int64_t rows, const DescribeError& explain,
+                  Temporary* counts) const {
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kInt64, {rows}, counts));
     XPU_RETURN_IF_ERROR(FillZero(ctx, counts->tensor()));
     Temporary one;
@@ -67,7 +67,7 @@ class SparseSegmentBase : public OpKernel {
   }
 
   Status Gather(Context& ctx, const void* from, int64_t rows, int64_t inner, size_t size, const Tensor& indices,
-                void* to, const commands::DescribeError& explain) const {
+                void* to, const DescribeError& explain) const {
     GatherDesc desc;
     desc.element_size = size;
     desc.index_type = indices.dtype();
@@ -79,7 +79,7 @@ class SparseSegmentBase : public OpKernel {
 
   // rows[index] += x, in the wide type, from zero on.
   Status Add(Context& ctx, const void* indices, DType index_type, int64_t n, int64_t inner, const void* x,
-             const Tensor& rows, const commands::DescribeError& explain) const {
+             const Tensor& rows, const DescribeError& explain) const {
     XPU_RETURN_IF_ERROR(FillZero(ctx, rows));
     ScatterDesc desc;
     desc.kind = ScatterKind::kAdd;
@@ -156,7 +156,7 @@ class SparseSegmentKernel : public SparseSegmentBase {
     }
     XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(DType::kInt64, {n}, &checked));
     XPU_RETURN_IF_ERROR(CheckIds(ctx, ids, &checked));
-    const commands::DescribeError bad_id = BadId(rows);
+    const DescribeError bad_id = BadId(rows);
     // The sum alone needs no counts, but the ids are checked where rows have no elements, too.
     if (mean_ != Mean::kSum || inner == 0) {
       XPU_RETURN_IF_ERROR(CountIds(ctx, checked.data(), DType::kInt64, n, rows, bad_id, &counts));
@@ -193,7 +193,7 @@ class SparseSegmentKernel : public SparseSegmentBase {
     return ctx.Launch(desc, {first + SizeOf(id_type_), first}, {static_cast<int64_t*>(checked->data()) + 1});
   }
 
-  static commands::DescribeError BadDataIndex(int64_t rows) {
+  static DescribeError BadDataIndex(int64_t rows) {
     return [rows](const Status& failure, const std::vector<int64_t>& indices) -> Status {
       for (size_t i = 0; i < indices.size(); ++i) {
         if (indices[i] >= 0 && indices[i] < rows) continue;
@@ -202,7 +202,7 @@ class SparseSegmentKernel : public SparseSegmentBase {
       return failure;
     };
   }
-  static commands::DescribeError BadId(int64_t rows) {
+  static DescribeError BadId(int64_t rows) {
     return [rows](const Status& failure, const std::vector<int64_t>& ids) -> Status {
       if (ids.back() >= rows) return errors::InvalidArgument("segment ids must be < num_segments");
       for (int64_t id : ids) {
@@ -237,15 +237,13 @@ class SparseSegmentGradKernel : public SparseSegmentBase {
     XPU_REQUIRE(grad.rank() >= 1, errors::InvalidArgument("Index must be less than 0, got 0"));
     XPU_REQUIRE(size >= 0, errors::InvalidArgument("Expected a non-negative size, got ", size));
     const int64_t n = ids.num_elements(), segments = grad.dim(0), inner = Product(grad.dims(), 1, grad.rank());
-    const commands::DescribeError bad_id = [segments](const Status& failure,
-                                                      const std::vector<int64_t>& values) -> Status {
+    const DescribeError bad_id = [segments](const Status& failure, const std::vector<int64_t>& values) -> Status {
       if (values.back() >= segments) return errors::InvalidArgument("Invalid number of segments");
       const int64_t bad = FirstOutside(values, segments);
       return bad < 0 ? failure
                      : errors::InvalidArgument("Segment id ", values[bad], " out of range [0, ", segments, ").");
     };
-    const commands::DescribeError bad_index = [size](const Status& failure,
-                                                     const std::vector<int64_t>& values) -> Status {
+    const DescribeError bad_index = [size](const Status& failure, const std::vector<int64_t>& values) -> Status {
       const int64_t bad = FirstOutside(values, size);
       return bad < 0 ? failure : errors::InvalidArgument("Index ", values[bad], " out of range [0, ", size, ").");
     };
@@ -297,7 +295,7 @@ class SparseSegmentGradKernel : public SparseSegmentBase {
     return -1;
   }
 
-  Status Compact(Context& ctx, const Tensor& indices, const commands::DescribeError& bad_index, Rows* rows) const {
+  Status Compact(Context& ctx, const Tensor& indices, const DescribeError& bad_index, Rows* rows) const {
     const int64_t n = indices.num_elements();
     XPU_RETURN_IF_ERROR(Gather(ctx, nullptr, rows->count, 0, 1, indices, nullptr, bad_index));  // checks them
     Temporary positions, sorted_numbers, count;

@@ -110,7 +110,7 @@ class SparseSplitKernel : public OpKernel {
   }
 
  private:
-  static commands::DescribeError OutOfBounds(const std::vector<int64_t>& shape) {
+  static DescribeError OutOfBounds(const std::vector<int64_t>& shape) {
     return [shape](const Status& failure, const std::vector<int64_t>& values) {
       const size_t rank = shape.size();
       for (size_t i = 0; i < values.size(); ++i) {
@@ -323,7 +323,7 @@ class SparseSliceGradKernel : public OpKernel {
     flat.program = found_;
     SetFlat(n, 2, &flat);
     XPU_RETURN_IF_ERROR(ctx.Launch(flat, {same.data(), positions.data()}, {positions.data()}));
-    const commands::DescribeError not_all = [](const Status&, const std::vector<int64_t>& values) {
+    const DescribeError not_all = [](const Status&, const std::vector<int64_t>& values) {
       const auto lost = std::find(values.begin(), values.end(), -1);
       return errors::Internal("Elements of backprop_val_grad aren't all propagated. Num elements:", values.size(),
                               ", used: ", lost - values.begin());

@@ -61,7 +61,7 @@ class SparseToDenseKernel : public OpKernel {
     desc.num_indices = n;
     desc.scalar_update = values.IsScalar();
     desc.dims = shape;
-    const commands::DescribeError outside = [shape](const Status&, const std::vector<int64_t>&) {
+    const DescribeError outside = [shape](const Status&, const std::vector<int64_t>&) {
       return errors::InvalidArgument("Indices are not valid (out of bounds).  Shape: ", shape.ToString());
     };
     return LaunchExplained(ctx, desc, {indices.data(), values.data()}, out.mutable_data(), outside);
@@ -75,8 +75,7 @@ class SparseToDenseKernel : public OpKernel {
     check.inner = 0;
     check.num_indices = n;
     check.dims = shape;
-    const commands::DescribeError explain = [shape](const Status& failure,
-                                                    const std::vector<int64_t>& values) -> Status {
+    const DescribeError explain = [shape](const Status& failure, const std::vector<int64_t>& values) -> Status {
       const int depth = shape.rank();
       for (size_t i = 0; i < values.size(); i += depth) {
         Dims index;
@@ -121,8 +120,7 @@ class SparseToDenseKernel : public OpKernel {
     check.inner = 0;
     check.num_indices = n - 1;
     check.dims = {1};
-    const commands::DescribeError explain = [shape](const Status& failure,
-                                                    const std::vector<int64_t>& values) -> Status {
+    const DescribeError explain = [shape](const Status& failure, const std::vector<int64_t>& values) -> Status {
       for (size_t i = 0; i < values.size(); ++i) {
         if (values[i] == 0) continue;
         const bool repeated = values[i] % 2 == 0;

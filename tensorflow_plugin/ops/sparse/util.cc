@@ -62,8 +62,7 @@ Status CheckExtents(const std::vector<int64_t>& extents) {
   return OkStatus();
 }
 
-Status CheckCoordinates(Context& ctx, const Tensor& indices, const Dims& extents,
-                        const commands::DescribeError& explain) {
+Status CheckCoordinates(Context& ctx, const Tensor& indices, const Dims& extents, const DescribeError& explain) {
   // A gather of rows of nothing does nothing but look at its indices.
   GatherDesc desc;
   desc.element_size = 1;

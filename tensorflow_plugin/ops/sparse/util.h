@@ -15,8 +15,7 @@ Status CheckSparse(const Tensor& indices, const Tensor& values, const Tensor& sh
 Status CheckExtents(const std::vector<int64_t>& extents);
 
 // Fails with what `explain` says unless each of the coordinates [n, extents] of `indices` is within the extents.
-Status CheckCoordinates(Context& ctx, const Tensor& indices, const Dims& extents,
-                        const commands::DescribeError& explain);
+Status CheckCoordinates(Context& ctx, const Tensor& indices, const Dims& extents, const DescribeError& explain);
 
 // The result of `program` for each coordinate of [rows, rank] and the number in `row` [rank] of its column. May be in
 // place.

@@ -97,6 +97,10 @@ PreparedProgram Make(const Program* program) {
     p.stores.push_back(FindStore(program->output_type(i)));
     p.last_use[program->outputs()[i]] = number;
   }
+  p.read_last.resize(program->instrs().size());
+  for (int reg = 0; reg < program->num_registers(); ++reg) {
+    if (p.last_use[reg] >= 0 && p.last_use[reg] < number) p.read_last[p.last_use[reg]].push_back(reg);
+  }
   return p;
 }
 
@@ -271,8 +275,8 @@ void TileRunner::PlaceResults() {
       }
       if (tile_[r] == nullptr) tile_[r] = NewBuffer(size);
     }
-    for (int q = first; q < r; ++q) {
-      if (tile_[q] != nullptr && !is_one_[q] && prepared_.last_use[q] == r - first) {
+    for (int q : prepared_.read_last[r - first]) {
+      if (q >= first && tile_[q] != nullptr && !is_one_[q]) {
         free.push_back({tile_[q], plain::RegisterSize(p.type(q))});
       }
     }

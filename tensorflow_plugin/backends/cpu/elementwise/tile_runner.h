@@ -27,8 +27,9 @@ struct PreparedProgram {
   std::vector<InstrFn> loads;                      // per input
   std::vector<InstrFn> stores;                     // per output
   std::vector<std::unique_ptr<char[]>> constants;  // per constant: a tile full of it
-  std::vector<int> last_use;    // per register: the last instruction that reads it; after all for outputs
-  double cost_per_element = 0;  // ns, roughly, on one core
+  std::vector<int> last_use;                // per register: the last instruction that reads it; after all for outputs
+  std::vector<std::vector<int>> read_last;  // per instruction: the registers that it is the last to read
+  double cost_per_element = 0;              // ns, roughly, on one core
 };
 const PreparedProgram& Prepare(const Program* program);
 

@@ -16,7 +16,7 @@
 #include "tensorflow_plugin/backends/cuda/backend.h"
 #include "tensorflow_plugin/backends/cuda/device.h"
 #include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
-#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 #include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::cuda {
@@ -246,10 +246,10 @@ TEST_F(Runtime, KernelsGetTheirArguments) {
 }
 
 TEST_F(Runtime, ListsBecomeGraphs) {
-  auto list = std::make_shared<commands::List>();
+  auto list = std::make_shared<CommandList>();
   list->buffers.resize(2);
-  for (commands::Buffer& buffer : list->buffers) buffer.kind = commands::Buffer::Kind::kInput;
-  commands::Command command;
+  for (Buffer& buffer : list->buffers) buffer.kind = Buffer::Kind::kInput;
+  Command command;
   const ElementwiseDesc desc = Add(16);
   command.desc = desc;
   ASSERT_TRUE(Check(desc, &command.footprint).ok());

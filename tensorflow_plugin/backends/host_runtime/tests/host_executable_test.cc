@@ -17,10 +17,6 @@
 namespace xpu::host_runtime {
 namespace {
 
-using commands::Buffer;
-using commands::Command;
-using commands::List;
-using commands::MemoryPlan;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
@@ -119,7 +115,7 @@ class HostExecutables : public ::testing::Test {
         addresses.push_back(static_cast<char*>(device_->Allocate(list_.buffers[i].bytes)));
       }
     }
-    const auto executable = device_->Prepare(std::make_shared<const List>(list_), plan);
+    const auto executable = device_->Prepare(std::make_shared<const CommandList>(list_), plan);
     failed_ = -1;
     EXPECT_EQ(executable->Run(*stream_, addresses.data(), nullptr, &failed_).code(), expected);
     stream_->Wait();
@@ -133,7 +129,7 @@ class HostExecutables : public ::testing::Test {
 
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
-  List list_;
+  CommandList list_;
   int failed_ = -1;    // which command, in the last run
   bool here_ = false;  // whether this thread alone ran the last list
 };
@@ -152,7 +148,7 @@ TEST_F(HostExecutables, AResultIsReadWhileTheRestRuns) {
   for (const Buffer& buffer : list_.buffers) addresses.push_back(static_cast<char*>(device_->Allocate(buffer.bytes)));
   MemoryPlan plan;
   plan.offsets.assign(list_.buffers.size(), MemoryPlan::kElsewhere);
-  const auto executable = device_->Prepare(std::make_shared<const List>(list_), plan);
+  const auto executable = device_->Prepare(std::make_shared<const CommandList>(list_), plan);
   for (int run = 0; run < 2; ++run) {  // the second queues behind the first, and writes the same once more
     ASSERT_TRUE(executable->Run(*stream_, addresses.data(), nullptr, &failed_).ok());
   }
@@ -217,7 +213,7 @@ TEST_F(HostExecutables, WhatTheHostHasIsLookedAtWithoutWaiting) {
   int32_t index = 7;
   list_.buffers = {{Buffer::Kind::kOnHost, 4, nullptr}, {Buffer::Kind::kComputed, 4, nullptr}};
   Command& copy = list_.commands.emplace_back();
-  copy.desc = commands::CopyFromHost{4};
+  copy.desc = CopyFromHost{4};
   copy.in = {{0, 0}};
   copy.out = {{1, 0}};
   GatherDesc check;
@@ -235,7 +231,7 @@ TEST_F(HostExecutables, WhatTheHostHasIsLookedAtWithoutWaiting) {
   plan.offsets = {MemoryPlan::kElsewhere, 0};
   char* const block = static_cast<char*>(device_->Allocate(plan.bytes));
   char* addresses[] = {reinterpret_cast<char*>(&index), block};
-  const auto executable = device_->Prepare(std::make_shared<const List>(list_), plan);
+  const auto executable = device_->Prepare(std::make_shared<const CommandList>(list_), plan);
   EXPECT_EQ(executable->Run(*stream_, addresses, nullptr, &failed_).code(), Code::kInvalidArgument);
   EXPECT_EQ(failed_, 1);
   seen = true;
@@ -294,7 +290,7 @@ TEST_F(HostExecutables, WhoRunsMoreOfThemIsFoundByTrying) {
   for (int i = 0; i < 5; ++i) AddFill(kSmall, buffer);
   MemoryPlan plan;
   plan.offsets.resize(1, MemoryPlan::kElsewhere);
-  const auto executable = device_->Prepare(std::make_shared<const List>(list_), plan);
+  const auto executable = device_->Prepare(std::make_shared<const CommandList>(list_), plan);
   char* const address = static_cast<char*>(device_->Allocate(4 * kSmall));
   // Who waits for a command that another thread runs loses so much time.
   const auto run = [&](bool waits_long) {
@@ -328,7 +324,7 @@ TEST_F(HostExecutables, ManyOrLargeOnesDoNot) {
   AddFill(10 * kSmall, NewBuffer(10 * kSmall));
   Run();
   EXPECT_EQ(kKernels.threads.count(std::this_thread::get_id()), 0u);
-  list_ = List();
+  list_ = CommandList();
   const int buffer = NewBuffer(kSmall);
   for (int i = 0; i < 20; ++i) AddFill(kSmall, buffer);
   Run();
@@ -348,9 +344,9 @@ TEST_F(HostExecutables, TheFirstFailureIsTheStreamsAndTheRestRuns) {
 }
 
 TEST_F(HostExecutables, AFailureThatIsWaitedForEndsTheList) {
-  const commands::DescribeError explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+  const DescribeError explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
   for (const int64_t n : {kSmall, int64_t{1} << 20}) {
-    list_ = List();
+    list_ = CommandList();
     const int buffer = NewBuffer(n);
     AddFill(n, buffer, 0, 3);
     list_.commands.emplace_back().desc = GatherDesc();

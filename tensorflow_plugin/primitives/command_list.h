@@ -1,7 +1,7 @@
 // A captured list of commands over virtual buffers: what a cluster of ops enqueues, known before any memory is. A
 // device makes it ready to run (Device::Prepare).
-#ifndef TENSORFLOW_PLUGIN_PRIMITIVES_LIST_H_
-#define TENSORFLOW_PLUGIN_PRIMITIVES_LIST_H_
+#ifndef TENSORFLOW_PLUGIN_PRIMITIVES_COMMAND_LIST_H_
+#define TENSORFLOW_PLUGIN_PRIMITIVES_COMMAND_LIST_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,7 @@
 #include "tensorflow_plugin/primitives/check.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 
-namespace xpu::commands {
+namespace xpu {
 
 // The commands of a stream that are no primitives.
 struct CopyBytes {  // in[0] to out[0], both on the device
@@ -27,7 +27,7 @@ struct FillWords {
   uint32_t value = 0;
   size_t bytes = 0;  // a multiple of 4
 };
-struct Upload {  // from the host; the bytes belong to the list
+struct CopyConstant {  // from the host; the bytes belong to the list
   std::shared_ptr<const std::vector<char>> bytes;
 };
 struct CopyFromHost {  // in[0], in the host's memory, to out[0]
@@ -39,7 +39,7 @@ struct CopyToHost {  // in[0] to out[0], in the host's memory; the thread that r
 
 #define XPU_DESC(name) , name##Desc
 using Descriptor =
-    std::variant<CopyBytes, FillBytes, FillWords, Upload, CopyFromHost, CopyToHost XPU_PRIMITIVES(XPU_DESC)>;
+    std::variant<CopyBytes, FillBytes, FillWords, CopyConstant, CopyFromHost, CopyToHost XPU_PRIMITIVES(XPU_DESC)>;
 #undef XPU_DESC
 
 // Where an address lies: so many bytes into a buffer of the list.
@@ -102,7 +102,7 @@ struct ByteRange {
 ByteRange RangeOfInput(const Command& command, size_t k);
 ByteRange RangeOfOutput(const Command& command, size_t k);
 
-struct List {
+struct CommandList {
   std::vector<Buffer> buffers;
   std::vector<Command> commands;
   // Buffers whose contents are needed after the list has run: results, new values of variables.
@@ -119,6 +119,6 @@ struct MemoryPlan {
 // One line per command, for people: "3: Elementwise (Mul float) b7, b2 -> b9".
 std::string ToString(const Command& command);
 
-}  // namespace xpu::commands
+}  // namespace xpu
 
-#endif  // TENSORFLOW_PLUGIN_PRIMITIVES_LIST_H_
+#endif  // TENSORFLOW_PLUGIN_PRIMITIVES_COMMAND_LIST_H_

@@ -1,6 +1,6 @@
-#include "tensorflow_plugin/primitives/list.h"
+#include "tensorflow_plugin/primitives/command_list.h"
 
-namespace xpu::commands {
+namespace xpu {
 namespace {
 
 std::string ToString(const BufferSlice& place) {
@@ -19,7 +19,7 @@ std::string ToString(const std::vector<BufferSlice>& places) {
 std::string NameOf(const CopyBytes& d) { return "copy of " + std::to_string(d.bytes) + " bytes"; }
 std::string NameOf(const FillBytes& d) { return "fill of " + std::to_string(d.bytes) + " bytes"; }
 std::string NameOf(const FillWords& d) { return "fill of " + std::to_string(d.bytes) + " bytes"; }
-std::string NameOf(const Upload& d) { return "upload of " + std::to_string(d.bytes->size()) + " bytes"; }
+std::string NameOf(const CopyConstant& d) { return "constant of " + std::to_string(d.bytes->size()) + " bytes"; }
 std::string NameOf(const CopyFromHost& d) { return "copy of " + std::to_string(d.bytes) + " bytes from the host"; }
 std::string NameOf(const CopyToHost& d) { return "copy of " + std::to_string(d.bytes) + " bytes to the host"; }
 std::string TextOf(const ElementwiseDesc& d) { return d.shape.ToString() + " {" + d.program->ToString() + "}"; }
@@ -61,7 +61,7 @@ ByteRange RangeOf(const Command& command, const BufferSlice& place) {
   if (const auto* copy = std::get_if<CopyBytes>(&command.desc)) return Bytes(place, copy->bytes);
   if (const auto* fill = std::get_if<FillBytes>(&command.desc)) return Bytes(place, fill->bytes);
   if (const auto* fill = std::get_if<FillWords>(&command.desc)) return Bytes(place, fill->bytes);
-  if (const auto* upload = std::get_if<Upload>(&command.desc)) return Bytes(place, upload->bytes->size());
+  if (const auto* constant = std::get_if<CopyConstant>(&command.desc)) return Bytes(place, constant->bytes->size());
   if (const auto* copy = std::get_if<CopyFromHost>(&command.desc)) return Bytes(place, copy->bytes);
   if (const auto* copy = std::get_if<CopyToHost>(&command.desc)) return Bytes(place, copy->bytes);
   return kAll;
@@ -95,4 +95,4 @@ ByteRange RangeOfOutput(const Command& command, size_t k) {
                                                          : RangeOf(command, command.out[k]);
 }
 
-}  // namespace xpu::commands
+}  // namespace xpu
