@@ -21,6 +21,10 @@ class WaitOrder {
   WaitOrder(const tensorflow::Graph& graph, const std::vector<tensorflow::Node*>& order,
             const std::vector<tensorflow::ControlFlowInfo>& frames);
 
+  // False if no op of the graph has another one to wait for. Then no group delays anything, in a changed graph either.
+  // Otherwise the graph must be as it was when this was made.
+  bool HasPoints() const { return !points_.empty(); }
+
   // The points that lead to others once each group is one op, though they do not in the graph. A point is an op that
   // may wait, or the beginning or end of an iteration of a loop with such an op.
   // `group_of`: by node id; -1 for nodes that stay as they are.

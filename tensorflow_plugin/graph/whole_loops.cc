@@ -168,6 +168,8 @@ class Loop {
   }
 
   const tf::Edge& ConditionEdge() const { return *InputsOf(*condition_)[0]; }
+  // False for what another loop in this one gives.
+  bool IsInside(const tf::Edge& e) const { return inside_.count(e.src()) != 0; }
   bool IsOnDevice(const tf::Edge& e) const { return memory_.at(e.src()).outputs[e.src_output()] == tf::DEVICE_MEMORY; }
 
   // The condition may be the device's, by its types alone: of 64-bit integers and floating-point numbers. If all that
@@ -175,20 +177,20 @@ class Loop {
   // node has a shadow, which computes the same in host memory. If there is more to it, the condition is read from the
   // device.
   void FindShadows() {
-    if (!IsOnDevice(ConditionEdge())) return;
+    if (IsInside(ConditionEdge()) && !IsOnDevice(ConditionEdge())) return;
     std::vector<const tf::Edge*> to_visit{&ConditionEdge()};
     while (!to_visit.empty()) {
       const tf::Edge& e = *to_visit.back();
       to_visit.pop_back();
       const tf::Node* node = e.src();
-      if (!IsOnDevice(e) || !shadowed_.insert(node).second) continue;
+      if (IsInside(e) && (!IsOnDevice(e) || !shadowed_.insert(node).second)) continue;
       if (node->IsSwitch() || node->IsMerge()) {
         const Variable& variable = variables_[node->IsMerge() ? variable_of_.at(node) : switched_.at(node)];
         // Its shadow begins with what it begins with.
         shadowed_.insert(variable.enter);
         to_visit.push_back(InputsOf(*variable.next)[0]);
       } else if (!node->IsEnter()) {
-        if (!IsPlain(*node)) {
+        if (!IsInside(e) || !IsPlain(*node)) {
           shadowed_.clear();
           is_read_from_device_ = is_alone_ = true;
           return;
@@ -506,6 +508,7 @@ absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type) {
       if (!loop.Read() || !wait_order.PointsThatDelayOthers(group_of).empty()) continue;
       TF_RETURN_IF_ERROR(loop.Replace());
       changed = true;
+      if (wait_order.HasPoints()) break;  // it is of the nodes that were there
     }
   }
   return absl::OkStatus();

@@ -483,3 +483,31 @@ def test_two_data_sets_that_meet(xpu_device):
         print(*(f().numpy() for _ in range(4)))
     """
     assert in_process(code) == [(i + 1) * 2.0 + (10 + i) * 100.0 for i in range(4)]
+
+
+def test_several_loops_beside_ops_that_may_wait(xpu_device):
+    """One loop after the other becomes one op, and each time the ops that may wait are looked at anew."""
+    code = """
+        def shifted(x):
+            return tf.ensure_shape(tf.numpy_function(lambda x: x + np.float32(1), [x], tf.float32), [2])
+
+        def loop(body, n, x):
+            return tf.while_loop(lambda i, _: i < n, lambda i, x: (i + 1, body(x)), (0, x))[1]
+
+        @tf.function
+        def several(x, n):
+            halved = loop(lambda x: x * 0.5 + 1.0, n, shifted(x))
+            turned = loop(lambda x: tf.sin(x) + 1.0, n, x)
+            back = loop(lambda x: tf.cos(x) + 1.0, n, turned)
+            return tf.concat([shifted(halved), turned, back], 0)
+
+        print(*several(tf.constant([1.0, 0.5]), tf.constant(5)).numpy())
+    """
+    x = np.array([1.0, 0.5])
+    halved, turned = x + 1, x
+    for _ in range(5):
+        halved, turned = halved * 0.5 + 1, np.sin(turned) + 1
+    back = turned
+    for _ in range(5):
+        back = np.cos(back) + 1
+    np.testing.assert_allclose(in_process(code), [*(halved + 1), *turned, *back], 1e-5)

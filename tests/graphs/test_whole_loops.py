@@ -345,6 +345,32 @@ def test_a_condition_of_data(xpu_device):
     assert ops.count("_XpuLoop") == 1
 
 
+def ended_by_an_inner_count(x):
+    """The outer loop ends by what an inner one has counted."""
+
+    def step(i, x):
+        return i + tf.while_loop(lambda j: j < i + 2, lambda j: j + 1, [tf.constant(0, tf.int64)])[0], tf.sin(x)
+
+    return tf.while_loop(lambda i, x: i < 30, step, [tf.constant(0, tf.int64), x])
+
+
+def ended_by_an_inner_loop(x):
+    """The condition itself is the result of a loop."""
+
+    def goes_on(i, x):
+        return tf.while_loop(lambda j, more: j < 2, lambda j, more: (j + 1, i < 3.0), [0, tf.constant(True)])[1]
+
+    return tf.while_loop(goes_on, lambda i, x: (i + 1.0, tf.sin(x)), [0.0, x])
+
+
+@pytest.mark.parametrize("function", [ended_by_an_inner_count, ended_by_an_inner_loop])
+def test_a_condition_of_an_inner_loop(xpu_device, function):
+    """The inner loop alone may be one op."""
+    expected, _, _ = run(function, X, device="/cpu:0")
+    results, _, _ = run(function, X, device=xpu_device)
+    tf.nest.map_structure(lambda r, e: np.testing.assert_allclose(r, e, rtol=1e-5, atol=1e-6), results, expected)
+
+
 def test_a_bound_that_is_a_variable(xpu_device):
     """TensorFlow has it on the CPU. The loop sees what becomes of it while it runs."""
     with tf.device(xpu_device):
