@@ -6,7 +6,9 @@ import tensorflow as tf
 
 from tests.support.installed import ROOT
 from tests.support.processes import run
-from tests.sweep import accuracy, functions, pairs, rounding
+from tests.sweep import accuracy, cases, functions, pairs, rounding
+from tests.sweep.registrations import all_registrations
+from tests.sweep.runner import Rng
 
 pytestmark = [pytest.mark.without_isolation]
 # For an element in 16 bits: half a unit, and the units of float32 by which its value missed before it was rounded.
@@ -103,6 +105,37 @@ def test_the_arguments():
         assert value in x and -value in x
     for dtype in (tf.float16, tf.bfloat16):
         assert np.unique(functions.arguments(dtype).view(np.uint16)).size == 1 << 16
+
+
+def is_of_each_element(op, arguments):
+    """True of a function of one tensor's elements that moves with them, and is neither they themselves nor constant."""
+    tensors = [name for name, value in arguments.items() if isinstance(value, tf.Tensor)]
+    others = {type(value) for name, value in arguments.items() if name not in tensors}
+    if len(tensors) != 1 or arguments[tensors[0]].dtype != tf.float32 or len(arguments) > 2 or not others <= {float}:
+        return False
+    x = arguments[tensors[0]].numpy()
+    order = np.random.default_rng(1).permutation(x.size)
+    moved = tf.constant(x.ravel()[order].reshape(x.shape))
+    with tf.device("/xpu:0"):
+        y, of_moved = (getattr(tf.raw_ops, op)(**{**arguments, tensors[0]: t}) for t in (tf.constant(x), moved))
+    if not isinstance(y, tf.Tensor) or y.shape != x.shape or y.dtype != tf.float32 or np.unique(y).size < 2:
+        return False
+    same = np.array_equal(y.numpy().ravel()[order], of_moved.numpy().ravel(), equal_nan=True)
+    return same and not np.array_equal(y, x, equal_nan=True)
+
+
+@pytest.mark.host_only
+def test_every_function_of_one_number_is_measured(xpu_device):
+    """Each op whose case in the sweep shows it to be one has a row."""
+    kernels = {r.op: r.type_map for r in all_registrations() if tf.float32 in r.type_map.values()}
+    found = set()
+    for op in kernels.keys() & cases.CASES.keys():
+        for case in cases.CASES[op]:
+            arguments = case.make(kernels[op], Rng(0)) if not case.types or tf.float32 in case.types else {}
+            if any(isinstance(v, tf.Tensor) and v.shape.num_elements() > 3 for v in arguments.values()):
+                found |= {op} if is_of_each_element(op, arguments) else set()
+                break
+    assert found == functions.FUNCTIONS.keys()
 
 
 def test_the_page_has_them():
