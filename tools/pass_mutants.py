@@ -374,7 +374,7 @@ MUTANTS = (
     Mutant(
         "read: original written since",
         "propagate_copies.cc",
-        "if (next != writers.end() && *next <= of_copy.readers.back()) return;",
+        "if (IsWritten(*list, *uses, from.buffer, RangeOfInput(command, 0), i, of_copy.readers.back())) return;",
         "",
     ),
     Mutant(

@@ -220,9 +220,7 @@ void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& 
   for (int64_t stride : view.strides) {
     if (stride < 0) return;
   }
-  const std::vector<int>& writers = of_original.writers;
-  const auto next = std::upper_bound(writers.begin(), writers.end(), i);
-  if (next != writers.end() && *next <= of_copy.readers.back()) return;
+  if (IsWritten(*list, *uses, from.buffer, RangeOfInput(command, 0), i, of_copy.readers.back())) return;
   const int64_t size = static_cast<int64_t>(copy.element_size);
   std::vector<Command> changed;
   for (int reader : of_copy.readers) {

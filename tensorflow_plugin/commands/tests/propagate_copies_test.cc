@@ -108,6 +108,19 @@ TEST_F(Lists, ACopyOfWhatIsWrittenOverStays) {
   EXPECT_EQ(Count<CopyStridedDesc>(ExpectSame()), 1);
 }
 
+// Both parts of a cache are written, and read transposed: one before the other is written.
+TEST_F(Lists, ACopyOfAPartIsReadWhereItIsThoughAnotherPartIsWritten) {
+  for (const bool overlaps : {false, true}) {
+    SCOPED_TRACE(overlaps);
+    float *cache = Given(Whole(24)), *turned = Computed(12), *x = Given(Whole(4)), *y = Computed(4);
+    Copy(cache, turned, {4, 3}, {1, 4}, {3, 1}, 12);
+    Copy(Given(Whole(4)), cache, {4}, {1}, {1}, 0, overlaps ? 12 : 8);
+    MatMul(turned, x, y, 1, 4, 3, 1);
+    Want(y);
+    EXPECT_EQ(Count<CopyStridedDesc>(ExpectSame()), overlaps ? 3 : 1);  // of both lists
+  }
+}
+
 TEST_F(Lists, ACopyThatSomebodyWantsStays) {
   float *x = Given(Whole(12)), *part = Computed(4), *y = Computed(4);
   Copy(x, part, {4}, {1}, {1}, 4);
