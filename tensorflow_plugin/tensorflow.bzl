@@ -18,6 +18,7 @@ _BOUND = [
     "//tensorflow_plugin/cluster",
     "//tensorflow_plugin/device:interop",
     "//tensorflow_plugin/framework:invariant_values",
+    "//tensorflow_plugin/framework:variable_lock",
     "//tensorflow_plugin/framework:implementation",
     "//tensorflow_plugin/graph",
     "//tensorflow_plugin/interop:tensors",
