@@ -66,6 +66,10 @@ def _tags(minor):
 
 def tensorflow_library(name, deps, copts = TENSORFLOW_COPTS, **arguments):
     """A cc_library that is compiled against TensorFlow's C++. Its row in _BOUND is what has others use the right one."""
+    package = native.package_name()
+    label = "//" + package + ("" if package.split("/")[-1] == name else ":" + name)
+    if label not in _BOUND:  # cores for other versions would get this one's TensorFlow beside theirs
+        fail("%s is missing in _BOUND of tensorflow_plugin/tensorflow.bzl" % label)
     for minor in MINORS:
         native.cc_library(
             name = name + _ending(minor),

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tensorflow_plugin/tf_internals/differences.h"
+// After it:
 #include "tensorflow/core/common_runtime/bfc_allocator.h"
 #include "tensorflow/core/common_runtime/device.h"
 #include "tensorflow/core/common_runtime/device/device_event_mgr.h"
