@@ -29,7 +29,22 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "without_isolation: does not depend on isolation, or chooses it for itself")
     config.addinivalue_line("markers", "host_only: says nothing about the other backends, or takes too long on them")
     config.addinivalue_line("markers", "slow: takes longer than `make test` has time for; `make test-all` runs it")
+    config.addinivalue_line("markers", "of_hooks(*names): is about these hooks, or needs them: left out where one is")
 
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out the tests of hooks that an option leaves out. The state of a hook is no reason."""
+    names = set(os.environ.get("TF_XPU_HOOKS_WITHOUT", "").split(","))
+    if os.environ.get("TF_XPU_HOOKS") == "0":
+        names |= {hook.name for hook in tensorflow_xpu.hooks.HOOKS if hook.kind == "speed"} | SMALL
+    of_these = [item for item in items if names & {n for mark in item.iter_markers("of_hooks") for n in mark.args}]
+    if of_these:
+        config.hook.pytest_deselected(items=of_these)
+        items[:] = [item for item in items if item not in of_these]
+
+
+# The hooks in C++ that TF_XPU_HOOKS=0 turns off, and those that need them.
+SMALL = {"direct_copies", "fork_threads", "shapes"}
 
 LEFT_OUT = "left out for time"
 

@@ -62,8 +62,12 @@ def state_of(hook: Patch, sources: Sources) -> str:
     """The state of a hook with a version of the package that its names belong to: "", "?" or "off"."""
     states = []
     for variant in hook.variants():
-        needs = [Need.parse(text) for text in (*variant.values(), *hook.relies)]
+        needs = [Need.parse(text) for text in variant.values()]
         troubles = {trouble_with(need, sources, hook) for need in needs if need.is_private_to == sources.package}
+        relies = [need for need in map(Need.parse, hook.relies) if need.is_private_to == sources.package]
+        unknown = any(sources.digest(need) not in DIGESTS.get(need.path, {}) for need in relies)
+        if hook.kind == SPEED and unknown:
+            troubles.add("off" if hook.check is None else "?")
         states.append("off" if "off" in troubles else "?" if "?" in troubles else "")
     return min(states, key=["", "?", "off"].index)
 

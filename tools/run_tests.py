@@ -155,6 +155,13 @@ IN_TURN = (
     # Races, and what a device that is no processor does.
     Step("kernels of the OpenCL backend under Oclgrind", ("tools/oclgrind.py",), 120, build=bazel("build")),
     Step("C++ tests, OpenCL backend", bazel("test", "--test_tag_filters=opencl"), 1200, build=bazel("build")),
+    # Another hook every day.
+    Step(
+        f"Python tests with a hook left out (tests.hooks.each_off --nth {DAY})",
+        (PYTHON, "-m", "tests.hooks.each_off", "--nth", DAY),
+        300,
+        divisible=True,
+    ),
     # Fetches TensorFlows, and compiles what depends on their C++.
     Step(
         f"another version of TensorFlow (tools/versions.py test --nth {DAY})",

@@ -1,16 +1,25 @@
 """Every hook of the package is in force, with each TensorFlow and Keras that the tests run with."""
 
 import importlib
+import pathlib
+import re
 
 import pytest
 
 from tensorflow_xpu import hooks
 from tensorflow_xpu.hooks.patch import Need, UnknownError
+from tests.support.installed import ROOT
 from tests.support.processes import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
 HERE = [hook for hook in hooks.HOOKS if not hook.unless()]
+
+
+def is_as_expected(state):
+    """On; with a nightly of Keras, whose sources nobody knows, after a self-check at least."""
+    is_nightly = "dev" in importlib.import_module("keras").__version__
+    return state == "on" or (is_nightly and "its self-check" in state and not state.startswith("off"))
 
 
 def imported():
@@ -21,11 +30,13 @@ def imported():
 @pytest.mark.parametrize("hook", HERE, ids=lambda hook: hook.name)
 def test_is_on(hook, xpu_device):
     imported()
-    assert hook.state == "on", f"{hook.name}: {hook.state}. {hook.without}"
+    assert is_as_expected(hook.state), f"{hook.name}: {hook.state}. {hook.without}"
     for variant in hook.variants():
-        found = [Need.parse(text) for text in variant.values()]
-        replaced = [n for n in found if "xpu" in getattr(getattr(n.find(), "__code__", None), "co_filename", "")]
-        if replaced:
+        try:
+            found = [Need.parse(text).find() for text in variant.values()]
+        except UnknownError:  # the variant is for other versions
+            continue
+        if any("xpu" in getattr(getattr(value, "__code__", None), "co_filename", "") for value in found):
             return
     assert hook.name == "tracebacks", "nothing is replaced"
 
@@ -95,10 +106,52 @@ def test_uninstall_restores_the_very_objects(xpu_device):
         assert ours == []
     finally:
         hooks.install()
-    assert [hook.state for hook in HERE] == ["on"] * len(HERE)
+    assert [hook.name for hook in HERE if not is_as_expected(hook.state)] == []
     again = {path for path, now in current(replaced).items() if "xpu" in str(getattr(now, "__code__", ""))}
     assert again == changed - {"tensorflow.python.util.traceback_utils:_EXCLUDED_PATHS"}
 
 
 def current(paths):
     return {path: vars(Need.parse(path).owner())[Need.parse(path).names[-1]] for path in paths}
+
+
+# Calls that skip a test, with the reasons that tests/README.md allows. None is the state of a hook.
+SKIPS = {
+    "tests/conftest.py": "the run's time is over",
+    "tests/graphs/test_hoisting.py": "the device's memory is not the host's",
+    "tests/package/test_interplay.py": "the run's time is over",
+    "tests/support/missing_capabilities.py": "the backend lacks a capability",
+    "tests/versions/checks.py": "another environment has Keras 2",
+}
+SKIPPING = re.compile(r"\bpytest\.(?:skip|importorskip|xfail)\(|\bmark\.(?:skip|skipif|xfail)\b|unittest\.skip")
+
+
+def test_no_test_is_skipped_where_a_hook_is_off():
+    """A hook that is off by mistake fails tests. Those with the mark of_hooks are left out by option alone."""
+    files = [path for path in (ROOT / "tests").rglob("*.py") if path != pathlib.Path(__file__)]
+    skipping = {str(path.relative_to(ROOT)) for path in files if SKIPPING.search(path.read_text())}
+    assert skipping == set(SKIPS)
+
+
+# Every `except` and `suppress` of whatever is raised, and the reason for each.
+CATCH_ALL = {
+    "__init__.py": "the import of the package says what failed, and goes on",
+    "_probe.py": "the doctor examines what may be broken, and says what it met",
+    "_trace.py": "the traced program goes on, and the report says what failed",
+    "_worker.py": "a worker's failure is told to the process that asked",
+    "hooks/features.py": "a private function may raise anything; an error of ours names it",
+    "hooks/patch.py": "a private function may raise anything; the hook is out, and a line names it",
+    "hooks/start.py": "a broken installation costs a line, not the import of TensorFlow",
+    "hooks/trial.py": "whatever a self-check meets keeps the hook off, with a line",
+}
+EVERYTHING = re.compile(r"^\s*except(?: \(?(?:Base)?Exception\b.*)?:|suppress\((?:Base)?Exception\)", re.MULTILINE)
+RAISES_AGAIN = re.compile(r"except BaseException:\n(?:.*\n)*?\s+raise\n")
+
+
+def test_every_catch_of_everything_has_a_reason():
+    package = ROOT / "python" / "tensorflow_xpu"
+    catching = set()
+    for path in package.rglob("*.py"):
+        if EVERYTHING.search(RAISES_AGAIN.sub("", path.read_text())):
+            catching.add(str(path.relative_to(package)))
+    assert catching == set(CATCH_ALL)

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tensorflow_xpu.hooks.patch import Need
 from tests.hooks import mutations
 from tests.support.installed import ROOT
 from tests.support.processes import run
@@ -32,10 +33,20 @@ def test_others(xpu_device):
     assert len(outcomes("--part", f"{int(time.time() // 86400) % 8}/8")) > 20
 
 
+def of_some_versions():
+    """The names that one variant of a hook has and another one lacks."""
+    found = set()
+    for hook in mutations.all_hooks():
+        paths = [{Need.parse(text).path for text in variant.values()} for variant in hook.variants()]
+        found |= set.union(*paths) - set.intersection(*paths)
+    return found
+
+
 def test_the_table_has_every_name():
     names = {line.split("\t")[0] for line in mutations.TABLE.read_text().splitlines()[1:]}
     import keras  # noqa: F401
 
     needed = {need.path for need in mutations.targets()} | {need.path for _, need in mutations.uses_of()}
-    assert names == needed, "python -m tests.hooks.mutations --write"
+    # The table is of the Keras that is pinned; others have other variants of some hooks.
+    assert (names ^ needed) <= of_some_versions(), "python -m tests.hooks.mutations --write"
     assert "wrong" not in mutations.TABLE.read_text()

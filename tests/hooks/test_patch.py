@@ -9,6 +9,7 @@ import threading
 import types
 
 import pytest
+import tensorflow as tf
 
 from tensorflow_xpu import XPUError
 from tensorflow_xpu._internals import private
@@ -16,7 +17,7 @@ from tensorflow_xpu.hooks import HOOKS
 from tensorflow_xpu.hooks import known as known_sources
 from tensorflow_xpu.hooks import patch as patch_module
 from tensorflow_xpu.hooks.features import Feature
-from tensorflow_xpu.hooks.patch import CORRECTNESS, SPEED, Need, Patch, block, digest_of, one_line_each
+from tensorflow_xpu.hooks.patch import CORRECTNESS, SPEED, Need, NeedsHookError, Patch, block, digest_of, one_line_each
 from tensorflow_xpu.hooks.trial import NotNowError
 from tests.hooks import document
 from tests.support.processes import run_code
@@ -265,17 +266,17 @@ def test_a_name_that_is_added_need_not_be_there(library, capsys):
     one_line(capsys, "has no some_library:Other.fifth")
 
 
-def on_trial(library, monkeypatch, check, make=make):
+def on_trial(library, monkeypatch, check, expected=(-6,), **options):
     """A speed hook beside a version of the library that it was not tested with."""
     module = library(SOURCE)
     monkeypatch.setattr(patch_module, "DIGESTS", {})
-    patch = hook(kind=SPEED, make=make, check=("third", check))
+    patch = hook(kind=SPEED, check=("third", check, expected), **options)
     patch.install()
     assert patch.state.startswith("waits for its self-check: some_library") and not patch.is_on
     return module, patch
 
 
-def test_a_self_check_that_gives_the_same(library, monkeypatch, capsys):
+def test_a_self_check_that_gives_what_it_must(library, monkeypatch, capsys):
     """The originals serve all calls until it has been, and the threads besides that it runs in."""
     seen = []
 
@@ -284,11 +285,11 @@ def test_a_self_check_that_gives_the_same(library, monkeypatch, capsys):
         other = threading.Thread(target=lambda: seen.append(module.third(3)))
         other.start()
         other.join()
-        return [abs(seen[-2])]
+        return [seen[-2]]
 
     module, patch = on_trial(library, monkeypatch, check)
     assert module.Thing().first(1) == 3 and seen == []  # the first call of another function does not decide
-    assert module.third(4) == -12 and seen == [6, 9, -6, 9]
+    assert module.third(4) == -12 and seen == [-6, 9]
     assert patch.is_on and patch.state.startswith("on since its self-check: ")
     assert module.Thing().first(1) == -3
     assert capsys.readouterr().err == "" and patch.uninstall()
@@ -299,13 +300,13 @@ def raises():
     raise KeyError("x")
 
 
-@pytest.mark.parametrize("how", ["something else", "fewer", "raises with the hook", "raises"])
+@pytest.mark.parametrize("how", ["something else", "fewer", "more", "raises"])
 def test_a_self_check_that_does_not(library, monkeypatch, capsys, how):
     def check():
         value = module.third(2)
-        if how == "raises" or (how == "raises with the hook" and value < 0):
+        if how == "raises":
             raises()
-        return [] if how == "fewer" and value < 0 else [value]
+        return {"fewer": [], "more": [value, value], "something else": [-value]}[how]
 
     module, patch = on_trial(library, monkeypatch, check)
     assert [module.third(4) for _ in range(3)] == [12] * 3
@@ -315,11 +316,9 @@ def test_a_self_check_that_does_not(library, monkeypatch, capsys, how):
 
 def test_a_hook_that_gives_up_in_its_self_check(library, monkeypatch, capsys):
     def check():
-        value = module.third(2)
         with patch.contained():
-            if value < 0:
-                raises()
-        return [abs(value)]
+            raises()
+        return [module.third(2)]
 
     module, patch = on_trial(library, monkeypatch, check)
     assert [module.third(4) for _ in range(2)] == [12, 12] and not patch.is_on
@@ -332,7 +331,7 @@ def test_a_self_check_that_cannot_be_now(library, monkeypatch, capsys):
     def check():
         if not now:
             raise NotNowError
-        return [abs(module.third(2))]
+        return [module.third(2)]
 
     module, patch = on_trial(library, monkeypatch, check)
     assert module.third(4) == 12 and patch.state.startswith("waits ")
@@ -341,8 +340,32 @@ def test_a_self_check_that_cannot_be_now(library, monkeypatch, capsys):
     assert capsys.readouterr().err == "" and patch.uninstall()
 
 
+def test_a_self_check_makes_up_for_what_is_relied_on_and_gone(library, monkeypatch, capsys):
+    """No code of the hook names it: its self-check shows the same as for another source."""
+    module, patch = on_trial(library, monkeypatch, lambda: [module.third(2)], relies=("some_library:fourth",))
+    assert module.third(4) == -12 and patch.is_on and patch.uninstall()
+    without = hook(kind=SPEED, relies=("some_library:fourth",))
+    monkeypatch.setattr(Need, "require_known_source", lambda self, found: None)
+    without.install()
+    assert not without.is_on
+    one_line(capsys, "has no some_library:fourth")
+
+
+def test_a_hook_that_needs_another_one_is_off_without_a_line(library, capsys):
+    """That one has said what is lost."""
+    module = library(SOURCE)
+
+    def requires():
+        raise NeedsHookError("it needs other, which is off by option")
+
+    patch = hook(requires=requires)
+    patch.install()
+    assert patch.state == "off since it needs other, which is off by option" and module.third(2) == 6
+    assert capsys.readouterr().err == ""
+
+
 def test_another_library_comes_before_the_self_check(library, monkeypatch, capsys):
-    module, patch = on_trial(library, monkeypatch, lambda: [1])
+    module, patch = on_trial(library, monkeypatch, lambda: [-6])
     ours = module.third
     module.third = lambda x: ours(x) + 100
     assert module.third(4) == 112 and not patch.is_on
@@ -354,21 +377,21 @@ def test_no_self_check_makes_up_for_another_library(library, monkeypatch, capsys
     module = library(SOURCE)
     monkeypatch.setattr(patch_module, "DIGESTS", {})
     module.third = lambda x: 0
-    patch = hook(kind=SPEED, check=("third", lambda: [1]))
+    patch = hook(kind=SPEED, check=("third", lambda: [1], [1]))
     patch.install()
     assert not patch.is_on and module.third(1) == 0
     one_line(capsys, "has replaced")
 
 
-def test_self_checks_of_an_unknown_tensorflow(xpu_device):
-    """All hooks but that of batches are on once a program has used what they replace, and its numbers are right."""
+def test_self_checks_of_unknown_versions(xpu_device):
+    """All hooks are on once a program has used what they replace, and its numbers are right."""
     code = """
         import tensorflow_xpu.hooks.known as known
         for path in known.DIGESTS:
             known.DIGESTS[path] = {}
-        import tensorflow as tf, tensorflow_xpu
+        import keras, tensorflow as tf, tensorflow_xpu
         states = lambda: [(hook.name, hook.state.partition(":")[0]) for hook in tensorflow_xpu.hooks.HOOKS
-                          if hook.kind == "speed" and hook.name != "batches"]
+                          if hook.kind == "speed"]
         print(states())
         f = tf.function(lambda x, i: tf.tanh(x) * i)
         with tf.GradientTape() as tape:  # the first call is within it
@@ -378,16 +401,35 @@ def test_self_checks_of_an_unknown_tensorflow(xpu_device):
         print(tape.gradient(y, x).numpy().astype(float).round(3).tolist())
         print([f(x, float(i)).numpy().astype(float).round(3).tolist() for i in range(3)])
         print([int(x) for x in tf.data.Dataset.range(3)])
+        model = keras.Sequential([keras.Input([2]), keras.layers.Rescaling(3)])
+        print(model.predict(tf.reshape(tf.range(6.0), (3, 2)), batch_size=2, verbose=0).tolist())
         print(states())
     """
     outcome = run_code(code)
-    before, gradient, values, elements, after = map(ast.literal_eval, outcome.stdout.splitlines())
-    names = ["reading", "calls", "functions", "iterators"]
+    before, gradient, values, elements, predicted, after = map(ast.literal_eval, outcome.stdout.splitlines())
+    names = ["reading", "calls", "functions", "iterators", "batches"]
     assert before == [(name, "waits for its self-check") for name in names], outcome
     assert after == [(name, "on since its self-check") for name in names], outcome
-    assert gradient == [1.573, 0.84] and elements == [0, 1, 2]
+    assert gradient == [1.573, 0.84] and elements == [0, 1, 2] and predicted == [[0, 3], [6, 9], [12, 15]]
     assert values == [[0, 0], [0.462, 0.762], [0.924, 1.523]]
-    assert [line for line in outcome.warnings if "batches" not in line] == []
+    assert outcome.warnings == []
+
+
+SPEED_HOOKS = [hook for hook in HOOKS if hook.kind == SPEED]
+
+
+@pytest.mark.parametrize("hook", SPEED_HOOKS, ids=lambda hook: hook.name)
+def test_each_self_check_gives_the_same_without_the_hook(hook, xpu_device):
+    """Its results are those of TensorFlow and Keras."""
+    importlib.import_module("keras")
+    _, program, expected = hook.check
+    assert list(program()) == list(expected)
+    with tf.device("/xpu:0"):
+        try:
+            assert hook.uninstall() and list(program()) == list(expected)
+        finally:
+            hook.install()
+    assert hook.state == "on"
 
 
 def feature(**needs):

@@ -295,6 +295,7 @@ def plain(value):
     return type(value), repr(value.to_list() if isinstance(value, tf.RaggedTensor) else tf.sparse.to_dense(value))
 
 
+@pytest.mark.of_hooks("iterators")
 @pytest.mark.parametrize("kind", ELEMENTS)
 def test_python_gets_elements_as_tensorflow_makes_them(kind, xpu_device, monkeypatch):
     dataset = tf.data.Dataset.range(4).map(ELEMENTS[kind])
@@ -304,6 +305,7 @@ def test_python_gets_elements_as_tensorflow_makes_them(kind, xpu_device, monkeyp
         assert got == [plain(element) for element in dataset]
 
 
+@pytest.mark.of_hooks("iterators")
 def test_elements_of_tensors_are_made_without_types(xpu_device, monkeypatch):
     """But for those that are more than tensors, tuples and dicts."""
     made = []

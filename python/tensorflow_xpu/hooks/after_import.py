@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def _is_there(module: ModuleType, last_name: str | None) -> bool:
+    """True if a module's import is complete, or has come as far as that name. A new version may lack the name."""
+    being_imported = getattr(getattr(module, "__spec__", None), "_initializing", False)  # as importlib itself asks
+    return not being_imported or (last_name is not None and hasattr(module, last_name))
+
+
 class AfterImport:
     """Import hook that calls actions with a module as soon as it has been imported, then removes itself."""
 
@@ -29,7 +35,7 @@ class AfterImport:
         if name != self.target:
             # It may have been half imported when this hook was installed: the module then appears by itself.
             module = sys.modules.get(self.target)
-            if module is not None and self.last_name is not None and hasattr(module, self.last_name):
+            if module is not None and _is_there(module, self.last_name):
                 self.finish(module)
             return None
         for finder in list(sys.meta_path):
@@ -65,7 +71,7 @@ class AfterImport:
     def install(cls, target: str, action: Callable[[ModuleType], None], last_name: str) -> None:
         """Acts on the module now if it has that name, else as soon as it is imported."""
         module = sys.modules.get(target)
-        if module is not None and hasattr(module, last_name):
+        if module is not None and _is_there(module, last_name):
             return action(module)
         # Two finders for one module would ask each other for ever.
         for finder in sys.meta_path:

@@ -23,7 +23,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import SPEED, Patch
-from tensorflow_xpu.hooks.runtime import AFTER_KERAS, keras_uses_xpu
+from tensorflow_xpu.hooks.runtime import AFTER_KERAS, eager_device, keras_uses_xpu
+from tensorflow_xpu.hooks.trial import NotNowError
 
 PYTHON = "tensorflow.python."
 # Where a stand-in keeps what makes the ordinary object; what takes the next batch; what makes an iterator.
@@ -159,6 +160,11 @@ def _classes(found: SimpleNamespace, arrays: _Arrays) -> type:
     return ArrayDataset
 
 
+def _is_distributed() -> bool:
+    """True if Keras may divide a data set among processes."""
+    return sys.modules["keras"].distribution.distribution() is not None
+
+
 def _make(found: SimpleNamespace) -> Mapping[str, Any]:
     original, arrays = found.get_tf_dataset, _Arrays(found)
     dataset_type, late_types = _classes(found, arrays), dict[type, type]()
@@ -184,13 +190,51 @@ def _make(found: SimpleNamespace) -> Mapping[str, Any]:
         return dataset
 
     def get_tf_dataset(self: Any) -> Any:
-        if not found.executing_eagerly() or not keras_uses_xpu():
+        if not found.executing_eagerly() or not keras_uses_xpu() or _is_distributed():
             return original(self)
         stand_in_dataset = stand_in(self)
         return late(untuned(self)) if stand_in_dataset is None else stand_in_dataset
 
     return {"get_tf_dataset": get_tf_dataset}
 
+
+def _check() -> list[Any]:
+    """Batches of ``fit`` and ``predict``, of NumPy's arrays and of tensors, as the steps of a model get them."""
+    if not keras_uses_xpu() or _is_distributed():
+        raise NotNowError
+    keras: Any = sys.modules["keras"]
+    numpy: Any = sys.modules["numpy"]
+    seen: list[Any] = []
+    with eager_device() as tf:
+
+        def note(data: Any) -> Any:
+            seen.append([tensor.numpy().tolist() for tensor in tf.nest.flatten(data)])
+            return tf.nest.flatten(data)[0]
+
+        class Probe(keras.Model):
+            def call(self, x: Any) -> Any:
+                return x
+
+            def train_step(self, data: Any) -> Any:
+                return {"loss": tf.reduce_sum(note(data))}
+
+            def predict_step(self, data: Any) -> Any:
+                return note(data) * 2
+
+        model = Probe()
+        model.compile(run_eagerly=True)
+        model.built = True
+        x, y = numpy.arange(6.0).reshape(3, 2), numpy.arange(3)
+        model.fit(x, y, batch_size=2, shuffle=False, verbose=0)
+        results = [
+            model.predict({"a": x, "b": y}, batch_size=2, verbose=0),
+            model.predict(tf.constant(x, tf.float32), batch_size=2, steps=1, verbose=0),
+        ]
+    return [*seen, *(result.tolist() for result in results)]
+
+
+BOTH, LAST = [[[0, 1], [2, 3]], [0, 1]], [[[4, 5]], [2]]
+BATCHES = (BOTH, LAST, BOTH, LAST, BOTH[:1], [[0, 2], [4, 6], [8, 10]], [[0, 2], [4, 6]])
 
 KERAS = "keras.src."
 ADAPTERS = f"{KERAS}trainers.data_adapters."
@@ -228,4 +272,5 @@ HOOK = Patch(
     after=AFTER_KERAS,
     public="`tf.data` from arrays on the host without functions, or a `predict` that takes NumPy batches",
     make=_make,
+    check=("get_tf_dataset", _check, BATCHES),
 )

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import SPEED, Patch
-from tensorflow_xpu.hooks.runtime import CALLS, DirectCalls, check_calls, native
+from tensorflow_xpu.hooks.runtime import CALLING, CALLS, DirectCalls, native
 
 CONTEXT = "tensorflow.python.eager.context"
 
@@ -147,5 +147,5 @@ HOOK = Patch(
     attributes={f"{CONTEXT}:FunctionCallOptions": ("executor_type", "config_proto_serialized")},
     public="a C API to call a function's kernels, or an executor without threads for small functions",
     make=_make,
-    check=("call_function", check_calls),
+    check=("call_function", *CALLING),
 )

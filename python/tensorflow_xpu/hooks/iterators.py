@@ -104,16 +104,19 @@ def _make(found: SimpleNamespace) -> Mapping[str, Any]:
     return {"next_internal": next_internal, **_optionals(found, elements)}
 
 
-def _check() -> Any:
+def _check() -> list[Any]:
     """Elements that are tuples and dicts, the end of a data set, and optional values with and without one."""
     with eager_device() as tf:
-        data = {"x": [[1.5, 2.0], [3.0, 4.5], [5.0, 6.0]], "y": ([1, 2, 3], ["a", "b", "c"])}
-        dataset = tf.data.Dataset.from_tensor_slices(data).batch(2)
-        found = [tf.nest.map_structure(lambda t: t.numpy().tolist(), element) for element in dataset]
+        data = {"x": [[1.5, 2.0], [3.0, 4.5]], "y": ([1, 2], [["a"], ["b"]])}
+        dataset = tf.data.Dataset.from_tensor_slices(data)
         iterator = iter(dataset)
-        optionals = [iterator.get_next_as_optional() for _ in range(3)]
-        found += [tf.nest.map_structure(lambda t: t.numpy().tolist(), o.get_value()) for o in optionals[:2]]
-        return [*found, [bool(optional.has_value()) for optional in optionals]]
+        optional, element = iterator.get_next_as_optional(), next(iterator)
+        elements = [*dataset, element, optional.get_value()]
+        found = [tf.nest.map_structure(lambda t: t.numpy().tolist(), element) for element in elements]
+        return [*found, bool(optional.has_value()), bool(iterator.get_next_as_optional().has_value())]
+
+
+FIRST, SECOND = {"x": [1.5, 2.0], "y": (1, [b"a"])}, {"x": [3.0, 4.5], "y": (2, [b"b"])}
 
 
 HOOK = Patch(
@@ -155,5 +158,5 @@ HOOK = Patch(
     },
     public="a `tf.data` whose iterators keep what their elements' types say",
     make=_make,
-    check=("next_internal", _check),
+    check=("next_internal", _check, (FIRST, SECOND, SECOND, FIRST, True, False)),
 )

@@ -17,7 +17,7 @@ import inspect
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,6 +41,10 @@ _LOCK = threading.RLock()
 
 class UnknownError(Exception):
     """Why a hook cannot be installed here; the text is for people."""
+
+
+class NeedsHookError(UnknownError):
+    """A hook needs another one, which is off, and has said so if there is anything to say."""
 
 
 class NewSourceError(UnknownError):
@@ -268,8 +272,8 @@ class Patch:
         public: the public interface that would make the hook unnecessary, for docs/internals.md.
         after: ``module:name``: nothing is done before that module has that name.
         unless: says why the hook has nothing to do in this process; empty if it has.
-        check: a speed hook's self-check, which decides where a source is unknown. It is a name among the replacements,
-            whose first call runs the check, and a program. Its results have to be the same with and without the hook.
+        check: a speed hook's self-check, which decides where a source is unknown. It has a name among the
+            replacements, whose first call runs the check, then a program and the results that it must give.
         requires: raises UnknownError where something else is missing, before the hook waits for a module.
     """
 
@@ -284,7 +288,7 @@ class Patch:
     public: str = ""
     after: str = ""
     unless: Callable[[], str] = lambda: ""
-    check: tuple[str, Callable[[], Any]] | None = None
+    check: tuple[str, Callable[[], Sequence[Any]], Sequence[Any]] | None = None
     requires: Callable[[], object] = lambda: None
 
     state: str = dataclasses.field(default="not started", init=False)
@@ -346,19 +350,42 @@ class Patch:
             unknown = ""
             try:
                 found = {name: (need, need.find()) for name, need in _parsed(variant)}
-                relied_on = [(need, need.find()) for need in map(Need.parse, self.relies)]
-                for need, value in [*found.values(), *relied_on] if self.kind == SPEED else ():
-                    try:
-                        need.require_known_source(value)
-                    except NewSourceError as error:
-                        if self.check is None:
-                            raise
-                        unknown = unknown or str(error)
+                if self.kind == SPEED:
+                    unknown = self._unknown_source(found.values())
             except UnknownError as error:
                 reasons.append(str(error))
             else:
                 return found, unknown
         raise UnknownError(reasons[0])
+
+    def _unknown_source(self, found: Iterable[tuple[Need, Any]]) -> str:
+        """The first function with an unknown source, or that is relied on and gone; "" if there is none.
+
+        Raises:
+            UnknownError: for the same, if the hook has no self-check; if another library has replaced one.
+        """
+
+        def gone(need: Need) -> str:
+            try:
+                need.find()
+            except UnknownError as error:
+                return str(error)
+            return ""
+
+        def changed(need: Need, value: Any) -> str:
+            try:
+                need.require_known_source(value)
+            except NewSourceError as error:
+                return str(error)
+            return ""
+
+        reasons = [changed(need, value) for need, value in found]
+        for need in map(Need.parse, self.relies):
+            reasons.append(gone(need) or changed(need, need.find()))
+        unknown = next(filter(None, reasons), "")
+        if unknown and self.check is None:
+            raise UnknownError(unknown)
+        return unknown
 
     def _on_trial(
         self, unknown: str, found: Mapping[str, tuple[Need, Any]], replacements: Mapping[str, Any]
@@ -382,8 +409,9 @@ class Patch:
                 self.state = f"on since its self-check: {unknown}"
             return self.is_on
 
+        at, program, expected = self.check
         originals = {name: found[name][1] for name in replacements}
-        return Trial(self.check[1], originals, replacements, self.check[0], decide).functions()
+        return Trial(program, expected, originals, replacements, at, decide).functions()
 
     def _replace(self, need: Need, replacement: Any) -> None:
         owner, name = need.owner(), need.names[-1]
@@ -404,6 +432,9 @@ class Patch:
         """
         try:
             yield
+        except NeedsHookError as error:
+            self.uninstall()
+            self.turn_off(f"since {error}")
         except UnknownError as error:
             self._give_up(f"{error}")
         except Exception as error:

@@ -30,14 +30,16 @@ def _make(found: SimpleNamespace) -> Mapping[str, Any]:
     return {"numpy": _numpy}
 
 
-def _check() -> Any:
-    """Values of several types and shapes, read in the ways that Python has."""
+def _check() -> list[Any]:
+    """Values of several types and shapes, read in the ways that Python has, and one of them twice."""
     with eager_device() as tf:
         x = tf.constant([[1.5, -2.0], [3.25, 0.5]]) * 2 + 1
         whole, empty = tf.constant([7, 8], tf.int64) * 3, tf.zeros([0, 2]) + 1
-        again = x.numpy().tolist()
-        values = [x.numpy().tolist(), float(x[0, 0]), int(whole[1]), bool(x[1, 0] > 7), empty.numpy().shape, str(x)]
-        return [*values, again == x.numpy().tolist(), (x > 0).numpy().tolist()]
+        values = [x.numpy().tolist(), float(x[0, 0]), int(whole[1]), bool(x[1, 0] > 7), empty.numpy().shape]
+        return [*values, x.numpy().tolist(), (x > 0).numpy().tolist()]
+
+
+READ = [[4.0, -3.0], [7.5, 2.0]]
 
 
 HOOK = Patch(
@@ -48,5 +50,5 @@ HOOK = Patch(
     needs={"numpy": "tensorflow.python.framework.ops:_EagerTensorBase._numpy(self)"},
     public="a callback of the C API for copies to the host that are done at once",
     make=_make,
-    check=("numpy", _check),
+    check=("numpy", _check, (READ, 4.0, 24, True, (0, 2), READ, [[True, False], [True, True]])),
 )

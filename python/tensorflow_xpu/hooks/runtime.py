@@ -80,26 +80,41 @@ def eager_device() -> Iterator[Any]:
         yield tensorflow
 
 
-def check_calls() -> Any:
-    """The program of the hooks that call functions: structures, a variable, two shapes, and functions in functions."""
+def _call_functions() -> list[Any]:
+    """The program of the self-check of ``calls``: a structure, a variable, and a function in a function."""
     with eager_device() as tf:
         variable = tf.Variable(2.0, trainable=False)
+        inner = tf.function(lambda x, i: tf.gather(tf.abs(x), i), autograph=False)
 
-        def step(x: Any, scale: Any, more: Any) -> Any:
-            variable.assign_add(scale)
-            return {"y": tf.tanh(x) * variable, "z": [x + scale, (variable * 2,)], "n": more["n"] + 1}
+        def step(x: Any, i: Any, more: Any) -> Any:
+            variable.assign_add(0.5)
+            return {"y": [x * variable, (inner(x, i) + inner(x, i + 1),)], "n": more["n"] + 1}
 
         function = tf.function(step, autograph=False)
-        inner = tf.function(lambda x, i: tf.gather(tf.tanh(x), i), autograph=False)
-        outer = tf.function(lambda x, i: inner(x, i) + inner(x, i + 1), autograph=False)
         found: list[Any] = []
-        for size in (3, 3, 3, 2, 2, 3):
-            x = tf.range(size, dtype=tf.float32) / 4
-            given = function(x, tf.constant(0.5), {"n": tf.constant([size, len(found)])})
+        for i in (1, 0, 1):
+            given = function(tf.constant([1.0, -2.0, 4.0]), tf.constant(i), {"n": tf.constant([i, len(found)])})
             found.append([value.numpy().tolist() for value in tf.nest.flatten(given)])
-        x = tf.constant([1.0, 2.0, 3.0])
-        found += [float(outer(x, tf.constant(i))) for i in (1, 0, 1, 0)]
         return [*found, float(variable)]
+
+
+CALLED = ([[2, 1], [2.5, -5, 10], 6], [[1, 2], [3, -6, 12], 3], [[2, 3], [3.5, -7, 14], 6], 3.5)
+CALLING = (_call_functions, CALLED)
+
+
+def _find_functions() -> list[Any]:
+    """The program of the self-check of ``functions``: arguments of two shapes in turns, in a structure."""
+    with eager_device() as tf:
+        function = tf.function(lambda x, more: {"y": x * 2 + more["n"], "n": more["n"]}, autograph=False)
+        found: list[Any] = []
+        for size in (3, 3, 3, 2, 2, 2, 3):
+            given = function(tf.constant([1.0, -2.0, 4.0][:size]), {"n": tf.constant(float(len(found)))})
+            found.append([given["y"].numpy().tolist(), float(given["n"])])
+        return found
+
+
+FOUND = tuple([[2 * x + i for x in [1, -2, 4][:size]], i] for i, size in enumerate((3, 3, 3, 2, 2, 2, 3)))
+FINDING = (_find_functions, FOUND)
 
 
 # The last of Keras's modules that the hooks are about: when its class is there, all of them are.

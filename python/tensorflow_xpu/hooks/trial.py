@@ -1,8 +1,8 @@
 """The self-check of a speed hook that meets sources which nobody has tested it with.
 
 Until it is decided, functions in the place of the replacements do what the originals do. The first call of one of them,
-which the hook names, runs a small program twice. It runs with the originals, then with the replacements, which only
-this thread has. If both give the same, the hook is on from then on; otherwise it is off, and one line says so.
+which the hook names, runs a small program. Only this thread has the replacements then. If the program gives the right
+numbers, the hook is on from then on. Otherwise it is off, and one line says so.
 """
 
 from __future__ import annotations
@@ -20,22 +20,24 @@ class Trial:
     """One self-check.
 
     Args:
-        program: gives the results that must be the same; it raises ``NotNowError`` where it cannot run.
+        program: gives results; it raises ``NotNowError`` where it cannot run.
+        expected: the results that it must give.
         originals: what TensorFlow or Keras has, by name.
         replacements: what the hook puts in its place, by name.
         at: the name whose first call decides.
-        decide: is told the outcome, "" if both results are the same, else what is wrong; says if the hook is on then.
+        decide: is told the outcome, "" if the results are right, else what is wrong; says if the hook is on then.
     """
 
     def __init__(
         self,
         program: Callable[[], Sequence[Any]],
+        expected: Sequence[Any],
         originals: Mapping[str, Callable[..., Any]],
         replacements: Mapping[str, Callable[..., Any]],
         at: str,
         decide: Callable[[str], bool],
     ) -> None:
-        self._program, self._decide, self._at = program, decide, at
+        self._program, self._expected, self._decide, self._at = program, expected, decide, at
         self._originals, self._replacements = originals, replacements
         self._lock = threading.Lock()
         self._thread = 0  # that runs the program with the replacements
@@ -69,10 +71,9 @@ class Trial:
             self._lock.release()
 
     def _compare(self) -> str:
-        """The difference between the two results; whatever the program raises is one."""
+        """The first wrong result of the program with the replacements; whatever it raises is wrong, too."""
+        self._thread = threading.get_ident()
         try:
-            expected = self._program()
-            self._thread = threading.get_ident()
             found = self._program()
         except NotNowError:
             raise
@@ -80,7 +81,7 @@ class Trial:
             return f"its self-check failed with {error!r}"
         finally:
             self._thread = 0
-        for i, (new, old) in enumerate(zip(found, expected)):
-            if new != old:
-                return f"result {i} of its self-check was {str(new)[:60]}, not {str(old)[:60]}"
-        return "" if len(found) == len(expected) else "its self-check had another number of results"
+        for i, (new, right) in enumerate(zip(found, self._expected)):
+            if new != right:
+                return f"result {i} of its self-check was {str(new)[:60]}, not {str(right)[:60]}"
+        return "" if len(found) == len(self._expected) else "its self-check had another number of results"

@@ -1,0 +1,61 @@
+"""The tests of the front end and of training with each hook left out: they give the same results, or else fail.
+
+`python -m tests.hooks.each_off` runs them once for each hook that may be left out, in Python and in C++, and once
+without all that are for speed. `--names calls,clusters` takes some of the hooks, `--nth 7` the one whose turn it is;
+arguments after `--` are pytest's, in place of the folders. Tests that are about a hook have the mark `of_hooks` and are
+left out with it (tests/conftest.py). The exit status is 1 if a test failed, and a line for each hook says so.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+
+from tensorflow_xpu.hooks import HOOKS
+from tensorflow_xpu.hooks.internals import MAY_BE_LEFT_OUT
+from tensorflow_xpu.hooks.patch import SPEED
+from tests.support.installed import ROOT
+
+ALL = "all for speed"
+FOLDERS = ("tests/front_end", "tests/training")
+
+
+def rows():
+    """The hooks, and the variables that leave each out."""
+    names = [*(hook.name for hook in HOOKS if hook.kind == SPEED), *MAY_BE_LEFT_OUT]
+    return {ALL: {"TF_XPU_HOOKS": "0"}} | {name: {"TF_XPU_HOOKS_WITHOUT": name} for name in names}
+
+
+def chosen(names, nth):
+    every = list(rows())
+    if nth is not None:
+        return [every[nth % len(every)]]
+    wanted = [name for name in names.split(",") if name] or every
+    unknown = sorted(set(wanted) - set(every))
+    if unknown:
+        raise SystemExit(f"each_off: {unknown[0]!r} may not be left out, expected some of {', '.join(every)}")
+    return wanted
+
+
+def run(name, arguments):
+    """True if all tests pass without the hook."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
+    environment = {**os.environ, **rows()[name]}
+    print(f"each_off: without {name}", flush=True)
+    return subprocess.run([*command, *(arguments or FOLDERS)], env=environment, cwd=ROOT, check=False).returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--names", default="", help="hooks, with commas between; all if there are none")
+    parser.add_argument("--nth", type=int, help="the one whose turn it is on such a day")
+    parser.add_argument("arguments", nargs="*", help="pytest's, after --")
+    options = parser.parse_args()
+    failed = [name for name in chosen(options.names, options.nth) if not run(name, options.arguments)]
+    for name in failed:
+        print(f"each_off: a test failed without {name}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
