@@ -1,7 +1,7 @@
 """The XPU against the engines that people deploy trained models with: `python -m benchmarks.contest inference`.
 
 Each engine (engines.py) loads the same Keras model (inference_models.py) in a process of its own. The processes take
-turns, there and back. They take NumPy arrays and give NumPy arrays.
+turns, there and back. They take NumPy arrays and give NumPy arrays. All compute in float32.
 
 A row has, for each engine:
 
