@@ -21,7 +21,7 @@ namespace {
 
 // Columns are shared out, and summed, in multiples of a cache line; at a time so many that their sums stay in the first
 // cache.
-constexpr int64_t kColumns = 64, kBlockSums = 4096;
+constexpr int64_t kColumns = 64, kBlockSums = 2048;
 // Elements of b worth handing to another thread.
 constexpr int64_t kGrainElements = 1 << 16;
 
@@ -53,7 +53,7 @@ void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, 
   const int64_t block = std::min(kBlockSums / m / kColumns * kColumns, (n + kColumns - 1) / kColumns * kColumns);
   team.ParallelFor(n, grain, [&](int64_t begin, int64_t end) {
     ScratchFrame inner;
-    float* sums = inner.Get<float>(m * block);
+    float* sums = inner.Get<float>(2 * m * block);
     for (int64_t j = begin; j < end; j += block) {
       const int64_t here = std::min(block, end - j);
       multiply(in_columns, m, here, k, rows, ld_rows, b.data + j * b.col_stride,
