@@ -133,6 +133,36 @@ void CompareWithEpilogue(ConvolutionDesc d, Direction direction, DType type, Cha
   ExpectSums(d, wide, operands.in, output, static_cast<double>(operands.terms + 2), what);
 }
 
+// A scale and an offset for each channel, an element and a bound, of whole numbers: all results are exact.
+void CompareWithAffineEpilogue(ConvolutionDesc d, uint32_t seed) {
+  d.direction = Direction::kForward;
+  d.type = DType::kFloat;
+  d.order = ChannelOrder::kLast;
+  Operands operands(d, seed, [](int64_t n, uint32_t its_seed) { return Whole(DType::kFloat, n, its_seed, 3); });
+  const int64_t row = d.out_channels, rows = row == 0 ? 0 : operands.size / row;
+  for (bool bounded : {false, true}) {
+    ProgramBuilder builder;
+    std::vector<ProgramBuilder::Reg> in;
+    for (int i = 0; i < 4; ++i) in.push_back(builder.Input(DType::kFloat));
+    auto sum = builder.Apply(Opcode::kAdd, builder.Apply(Opcode::kMul, in[0], in[1]), in[2]);
+    if (bounded) {
+      sum = builder.Apply(Opcode::kAdd, sum, in[3]);
+      const auto low = builder.Apply(Opcode::kMaximum, sum, builder.Const(DType::kFloat, -7));
+      sum = builder.Apply(Opcode::kMinimum, low, builder.Const(DType::kFloat, 20));
+    }
+    builder.Output(sum);
+    d.epilogue.program = builder.Build();
+    d.epilogue.shape = {rows, row};
+    d.epilogue.in_strides[0] = d.epilogue.in_strides[3] = {row, 1};
+    d.epilogue.in_strides[1] = d.epilogue.in_strides[2] = {0, 1};
+    std::vector<Array> all = operands.in;
+    all.push_back(Whole(DType::kFloat, row, seed + 3, 3));
+    all.push_back(Whole(DType::kFloat, row, seed + 4, 3));
+    all.push_back(Whole(DType::kFloat, operands.size, seed + 5, 3));
+    ExpectAsTheReference(d, all, {{DType::kFloat, operands.size}}, Text(d) + " with an affine epilogue");
+  }
+}
+
 std::vector<ConvolutionDesc> Geometries() {
   return {
       Make({{1, 1}}, 1, 1, 1),
@@ -425,6 +455,33 @@ TEST(Convolution, Depthwise) {
     Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 3);
     Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 3, /*of_whole_numbers=*/true);
     CompareWithEpilogue(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 5);
+    CompareWithAffineEpilogue(d, seed += 6);
+  }
+}
+
+// Images of a few channels. The filter is read once for several rows of the output, or for a part of a long one.
+// Padding is on either side or none, and some cells meet nothing else. Output channels fill vectors and panels or do
+// not.
+TEST(Convolution, FewChannels) {
+  std::vector<ConvolutionDesc> geometries = {
+      Make({{34, 3, 2, 1, 0, 1}, {34, 3, 2, 1, 0, 1}}, 2, 3, 16),
+      Make({{30, 7, 2, 1, 3, 3}, {37, 7, 2, 1, 3, 3}}, 1, 3, 64),
+      Make({{1, 1}, {4100, 80, 4, 1, 38, 38}}, 2, 1, 20),  // longer than what is computed at once
+      Make({{32, 16, 16}, {48, 16, 16}}, 2, 3, 70),        // no padding
+      Make({{9, 2, 3}, {1200, 3, 1, 1, 1, 1}}, 1, 4, 130),
+      Make({{5, 3, 1, 1, 7, 9}, {4, 5, 2, 1, 11, 8}}, 2, 2, 9),
+      Make({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 3, 1, 4),
+      Make({{9, 3, 1, 2}, {9, 3, 1, 2}}, 1, 3, 8),  // dilated
+  };
+  for (int64_t cells : {1, 2, 3, 5, 6, 7, 11, 12, 13, 23}) {  // tiles and their remainders
+    geometries.push_back(Make({{4, 3, 1, 1, 1, 1}, {cells, 3, 1, 1, 1, 1}}, 1, 3, 4 + 13 * (cells % 5)));
+  }
+  uint32_t seed = 30000;
+  for (const ConvolutionDesc& d : geometries) {
+    Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 3);
+    Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 3, /*of_whole_numbers=*/true);
+    CompareWithEpilogue(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 5);
+    CompareWithAffineEpilogue(d, seed += 6);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
+#include "tensorflow_plugin/backends/cpu/convolution/few_channels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/panels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/products.h"
 #include "tensorflow_plugin/backends/cpu/convolution/windows.h"
@@ -415,6 +416,10 @@ Status RunFloating(ConvolutionDesc d, const Args& args, const ThreadTeam& team, 
     RunDepthwise(d, args, team, epilogue);
     return OkStatus();
   }
+  if (HasFewChannels(d)) {
+    RunFewChannels(d, args, team, epilogue);
+    return OkStatus();
+  }
   if (WinogradPays(d, team)) {
     if (RunWinograd(d, args, shared ? team : alone, epilogue)) return OkStatus();
     d.packed_filter_bytes = 0;  // its points say nothing to the others
@@ -502,7 +507,7 @@ Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const Thread
 int64_t CpuKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
   const ConvolutionDesc d = ForwardOf(desc);
   if (InputSize(d) == 0 || OutputSize(d) == 0 || FilterSize(d) == 0) return 0;
-  if (IsDepthwise(d)) return 0;  // reads the filter as it is
+  if (IsDepthwise(d) || HasFewChannels(d)) return 0;  // they read the filter as it is
   if (WinogradPays(d, Alone())) return WinogradFilterBytes(d);
   if (ProductPays(d) || (d.type != DType::kFloat && !HasNative(d.type))) return 0;
   std::shared_ptr<OnednnPlan> layout;

@@ -5,6 +5,7 @@
 #endif
 
 #include <cstring>
+#include <limits>
 
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
@@ -35,15 +36,75 @@ class FinishMaker {
     for (size_t k = 0; k < p_.instrs().size(); ++k) {
       if (!Step(p_.instrs()[k], static_cast<int>(k))) return false;
     }
-    return kept_ < 0;
+    if (kept_ >= 0) return false;
+    SumUp();
+    return true;
   }
 
  private:
   using Kind = FinishStep::Kind;
   using Reads = FinishStep::Reads;
 
-  bool Add(const FinishStep& step) {
+  // Finds out whether the steps are those of AffineFinish.
+  void SumUp() {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    AffineFinish& affine = finish_.affine;
+    affine = {nullptr, nullptr, nullptr, -kInfinity, kInfinity};
+    int at = 0;
+    const auto next_is = [&](Kind kind, Reads reads) {
+      return at < finish_.num_steps && finish_.steps[at].kind == kind && finish_.steps[at].reads == reads;
+    };
+    if (next_is(Kind::kMulAdd, Reads::kColumns)) {
+      affine.scale = finish_.steps[at].data;
+      affine.shift = finish_.steps[at++].more;
+    } else if (next_is(Kind::kMul, Reads::kColumns)) {
+      affine.scale = finish_.steps[at++].data;
+    } else if (next_is(Kind::kAdd, Reads::kColumns)) {
+      affine.shift = finish_.steps[at++].data;
+    }
+    if (next_is(Kind::kAdd, Reads::kElements)) affine.elements = finish_.steps[at++].data;
+    if (next_is(Kind::kBounds, Reads::kNothing)) {
+      affine.low = finish_.steps[at].low;
+      affine.high = finish_.steps[at++].high;
+    }
+    finish_.is_affine = at == finish_.num_steps;
+  }
+
+  // True if it has become part of the last step.
+  bool Joins(const FinishStep& step) {
+    if (finish_.num_steps == 0) return false;
+    FinishStep& last = finish_.steps[finish_.num_steps - 1];
+    const bool is_bound = step.reads == Reads::kOne && step.one == step.one;
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    if (step.kind == Kind::kAdd && step.reads == Reads::kColumns && last.kind == Kind::kMul &&
+        last.reads == Reads::kColumns) {
+      last.kind = Kind::kMulAdd;
+      last.more = step.data;
+      return true;
+    }
+    if (step.kind == Kind::kMaximum && is_bound && last.kind == Kind::kAdd && last.reads == Reads::kOne) {
+      last.kind = Kind::kBounds;
+      last.low = step.one;
+      last.high = kInfinity;
+      return true;
+    }
+    if (step.kind == Kind::kMinimum && is_bound && last.kind == Kind::kBounds && last.high == kInfinity) {
+      last.high = step.one;
+      return true;
+    }
+    if (step.kind == Kind::kTimesKept && last.kind == Kind::kMul && last.reads == Reads::kOne) {
+      last.kind = Kind::kTimesKept;
+      return true;
+    }
+    return false;
+  }
+
+  bool Add(FinishStep step) {
+    if (Joins(step)) return true;
     if (finish_.num_steps == Finish::kMaxSteps) return false;
+    if (step.kind == Kind::kMaximum && step.reads == Reads::kOne && step.one == step.one) {
+      step = {Kind::kBounds, Reads::kNothing, nullptr, nullptr, 0, step.one, std::numeric_limits<float>::infinity()};
+    }
     finish_.steps[finish_.num_steps++] = step;
     return true;
   }

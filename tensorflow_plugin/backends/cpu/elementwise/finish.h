@@ -14,13 +14,26 @@
 namespace xpu::cpu {
 
 struct FinishStep {
-  enum class Kind : uint8_t { kAdd, kSub, kMul, kMaximum, kMinimum, kSigmoid, kKeep, kTimesKept };
+  // The last three are several steps in one. kMulAdd rounds between them, kBounds adds first, kTimesKept multiplies.
+  enum class Kind : uint8_t { kAdd, kSub, kMul, kMaximum, kMinimum, kSigmoid, kKeep, kMulAdd, kBounds, kTimesKept };
   // The other operand: one number, one for each column, or one for each element.
   enum class Reads : uint8_t { kNothing, kOne, kColumns, kElements };
+
+  static constexpr int Code(Kind kind, Reads reads) { return static_cast<int>(kind) * 4 + static_cast<int>(reads); }
+
   Kind kind;
   Reads reads = Reads::kNothing;
   const float* data = nullptr;
-  float one = 0;
+  const float* more = nullptr;  // of kMulAdd: what is added
+  float one = 0, low = 0, high = 0;
+};
+
+// The commonest steps: sum * scale + shift, by column, + an element, within bounds. A null one is left out.
+struct AffineFinish {
+  const float* scale = nullptr;
+  const float* shift = nullptr;
+  const float* elements = nullptr;
+  float low = 0, high = 0;
 };
 
 struct Finish {
@@ -28,6 +41,8 @@ struct Finish {
   int64_t columns = 0;  // of a row; 0: no step reads columns
   int num_steps = 0;
   FinishStep steps[kMaxSteps];
+  bool is_affine = false;  // then the steps are those of `affine`
+  AffineFinish affine;
 };
 
 // The steps of an epilogue; false if it is none of steps. Operands for each column get room for whole vectors in

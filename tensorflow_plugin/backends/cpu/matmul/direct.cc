@@ -21,9 +21,10 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-// With fewer rows copying `b` costs too much. There are also too few parts for all threads.
-// oneDNN splits longer sums better, and a larger `b` of many rows.
-constexpr int64_t kFewestRows = 128, kLongestSum = 2048;
+// With fewer rows copying `b` costs too much. There are also too few parts for all threads. Neither is so if the
+// epilogue is in registers and `b` small. oneDNN splits longer sums better, and a larger `b` of many rows.
+constexpr int64_t kFewestRows = 128, kFewestRowsOfSmall = 24, kLongestSum = 2048;
+constexpr int64_t kSmallB = 1 << 16;                                                 // elements
 constexpr int64_t kMostOfB = 1 << 18, kMostOfBForFewRows = 1 << 20, kFewRows = 256;  // elements
 // Elements of `a` that stay in the second cache, and rows that a panel is copied for.
 constexpr int64_t kCachedElements = 1 << 16, kRowsOfPanel = 96;
@@ -47,10 +48,11 @@ struct ColumnPanels {
 
 }  // namespace
 
-bool DirectPays(const MatMulDesc& d) {
-  return d.type == DType::kFloat && d.batch.empty() && !d.transpose_a && !d.transpose_b && d.m >= kFewestRows &&
-         d.n >= 4 && d.k <= kLongestSum && d.k * d.n <= (d.m <= kFewRows ? kMostOfBForFewRows : kMostOfB) &&
-         ActiveIsa() != Isa::kBaseline;
+bool DirectPays(const MatMulDesc& d, const std::optional<Epilogue>& epilogue) {
+  const bool is_small = epilogue && epilogue->InRegisters(d.n) != nullptr && d.k * d.n <= kSmallB;
+  return d.type == DType::kFloat && d.batch.empty() && !d.transpose_a && !d.transpose_b &&
+         d.m >= (is_small ? kFewestRowsOfSmall : kFewestRows) && d.n >= 4 && d.k <= kLongestSum &&
+         d.k * d.n <= (d.m <= kFewRows ? kMostOfBForFewRows : kMostOfB) && ActiveIsa() != Isa::kBaseline;
 }
 
 void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
@@ -71,6 +73,7 @@ void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
   const auto* const a = static_cast<const float*>(args.in[0]);
   const auto* const b = static_cast<const float*>(args.in[1]);
   auto* const c = static_cast<float*>(args.out[0]);
+  const DirectTerms terms{1, d.k, 0};
   team.ParallelFor(down * across, 1, [&](int64_t begin, int64_t end) {
     ScratchFrame inner;
     float* const packed = inner.Get<float>(d.k * XPU_PICK_ISA(VectorsOfDirect)() * panels.lanes);
@@ -82,13 +85,36 @@ void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
         const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
         const int64_t cols = std::min(vectors * panels.lanes, d.n - col);
         pack(d.k, cols, vectors, b + col, d.ldb, packed);
-        multiply(count, d.k, a + row * d.lda, d.lda, packed, c + row * d.ldc + col, d.ldc, row * d.ldc + col, col,
+        multiply(count, terms, a + row * d.lda, d.lda, packed, c + row * d.ldc + col, d.ldc, row * d.ldc + col, col,
                  vectors, static_cast<int>(cols - (vectors - 1) * panels.lanes), finish);
       }
       if (has_rest) (*epilogue)->Run(row * d.n, count * d.n);
     }
   });
   epilogue->reset();
+}
+
+DirectPanels::DirectPanels(int64_t k, int64_t n, const float* b, ScratchFrame* frame) : k_(k), n_(n) {
+  const ColumnPanels panels(n);
+  packed_ = frame->Get<float>(k * panels.vectors * panels.lanes);
+  for (int64_t panel = 0; panel < panels.count; ++panel) {
+    const int64_t col = panels.first(panel) * panels.lanes;
+    const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
+    XPU_PICK_ISA(PackDirect)(k, std::min(vectors * panels.lanes, n - col), vectors, b + col, n, packed_ + k * col);
+  }
+}
+
+void DirectPanels::Multiply(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
+                            const Finish* finish) const {
+  const auto multiply = XPU_PICK_ISA(MultiplyPanel);
+  const ColumnPanels panels(n_);
+  for (int64_t panel = 0; panel < panels.count; ++panel) {
+    const int64_t col = panels.first(panel) * panels.lanes;
+    const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
+    const int64_t cols = std::min(vectors * panels.lanes, n_ - col);
+    multiply(m, terms, a, lda, packed_ + k_ * col, c + col, n_, offset + col, col, vectors,
+             static_cast<int>(cols - (vectors - 1) * panels.lanes), finish);
+  }
 }
 
 }  // namespace xpu::cpu

@@ -9,18 +9,39 @@
 #include <optional>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 
 namespace xpu::cpu {
 
+// Where a row of `a` lies: so many pieces of adjacent terms, `stride` apart.
+struct DirectTerms {
+  int64_t pieces, length, stride;
+};
+
 // True if `d`, all of whose strides are numbers, is such a product.
-bool DirectPays(const MatMulDesc& d);
+bool DirectPays(const MatMulDesc& d, const std::optional<Epilogue>& epilogue);
 
 // An epilogue that has been run is taken away. Throws std::bad_alloc.
 void RunDirect(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                std::optional<Epilogue>* epilogue);
+
+// All columns of `b`, k rows of n elements without gaps, as panels.
+class DirectPanels {
+ public:
+  // Copies them to `frame`, which stays.
+  DirectPanels(int64_t k, int64_t n, const float* b, ScratchFrame* frame);
+
+  // m rows of the product, whose elements begin at `offset` of the whole result. `finish` may be null.
+  void Multiply(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
+                const Finish* finish) const;
+
+ private:
+  int64_t k_, n_;
+  float* packed_;
+};
 
 }  // namespace xpu::cpu
 

@@ -400,7 +400,7 @@ Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team
       d.k >= d.m * d.n) {
     return RunInPartialSums(d, args, team);
   }
-  if (DirectPays(d)) {
+  if (DirectPays(d, *epilogue)) {
     RunDirect(d, args, work < kShared / 2 ? ThreadTeam(1) : team, epilogue);
     return OkStatus();
   }

@@ -53,6 +53,31 @@ std::vector<Chain> Chains() {
          const Reg gate = b.Apply(Opcode::kMinimum, b.Apply(Opcode::kMaximum, up, number(b, 0)), number(b, 6));
          return b.Apply(Opcode::kMul, b.Apply(Opcode::kMul, number(b, 1.0 / 6), gate), x);
        }},
+      {"a bound alone",
+       [=](ProgramBuilder& b, const std::vector<Reg>& in) {
+         return b.Apply(Opcode::kMul, b.Apply(Opcode::kMaximum, Scaled(b, in), number(b, 0.25)), in[4]);
+       }},
+      {"bounds the other way round",
+       [=](ProgramBuilder& b, const std::vector<Reg>& in) {
+         return b.Apply(Opcode::kMaximum, b.Apply(Opcode::kMinimum, Scaled(b, in), number(b, 0.5)), number(b, -0.5));
+       }},
+      {"a bound that is no number",
+       [=](ProgramBuilder& b, const std::vector<Reg>& in) {
+         const Reg up = b.Apply(Opcode::kAdd, Scaled(b, in), in[4]);
+         return b.Apply(Opcode::kMaximum, up, number(b, std::numeric_limits<double>::quiet_NaN()));
+       }},
+      {"three bounds",
+       [=](ProgramBuilder& b, const std::vector<Reg>& in) {
+         const Reg low = b.Apply(Opcode::kMaximum, b.Apply(Opcode::kAdd, Scaled(b, in), in[4]), number(b, -0.5));
+         return b.Apply(Opcode::kMinimum, b.Apply(Opcode::kMinimum, low, number(b, 1)), number(b, 0.75));
+       }},
+      {"each operand",
+       [](ProgramBuilder& b, const std::vector<Reg>& in) {
+         const Reg sum =
+             b.Apply(Opcode::kSub, b.Apply(Opcode::kAdd, b.Apply(Opcode::kMul, in[0], in[3]), in[4]), in[2]);
+         const Reg high = b.Apply(Opcode::kMaximum, b.Apply(Opcode::kMinimum, sum, in[3]), in[1]);
+         return b.Apply(Opcode::kMinimum, b.Apply(Opcode::kSub, high, in[4]), in[2]);
+       }},
       {"swish",
        [](ProgramBuilder& b, const std::vector<Reg>& in) {
          const Reg x = Scaled(b, in);
@@ -132,6 +157,42 @@ TEST(Finish, GivesWhatTheProgramGives) {
   }
 }
 
+// 1 / (1 + exp(-x)) within 3 units in the last place where it is a normal number, and 0 or 1 beyond.
+TEST(Finish, SigmoidIsExact) {
+  ProgramBuilder builder;
+  const Reg in = builder.Input(DType::kFloat);
+  builder.Output(builder.Apply(Opcode::kSigmoid, in));
+  std::vector<float> x;
+  for (float v = -100; v <= 100; v += 0.0137f) x.push_back(v);
+  for (float v : {0.0f, 1e-30f, -1e-30f, 3e38f, -3e38f}) x.push_back(v);
+  x.push_back(std::numeric_limits<float>::infinity());
+  x.push_back(-std::numeric_limits<float>::infinity());
+  const int64_t n = static_cast<int64_t>(x.size());
+  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
+    if (!HasIsa(isa)) continue;
+    const ScopedIsa use(isa);
+    std::vector<float> got = x;
+    ElementwiseDesc desc;
+    desc.program = builder.Build();
+    desc.shape = {n};
+    desc.in_strides[0] = {1};
+    Args args{};
+    args.in[0] = args.out[0] = got.data();
+    ScratchFrame frame;
+    Finish finish;
+    ASSERT_TRUE(MakeFinish(desc, args, &frame, &finish));
+    finish.columns = n;
+    FinishInPlace(finish, 0, 1, got.data());
+    for (int64_t i = 0; i < n; ++i) {
+      const double want = 1 / (1 + std::exp(-static_cast<double>(x[i])));
+      const double allowed = std::max(want * 3 * std::numeric_limits<float>::epsilon(), 2e-38);
+      ASSERT_NEAR(got[i], want, allowed) << "of " << x[i] << ", " << Name(isa);
+    }
+    ASSERT_EQ(got[n - 1], 0) << Name(isa);
+    ASSERT_EQ(got[n - 2], 1) << Name(isa);
+  }
+}
+
 TEST(Finish, DeniesOtherPrograms) {
   ScratchFrame frame;
   Finish finish;
@@ -181,13 +242,13 @@ TEST(Finish, WhichProductsAreDirect) {
   MatMulDesc d;
   d.type = DType::kFloat;
   d.m = 196, d.k = d.lda = 40, d.n = d.ldb = d.ldc = 240;
-  EXPECT_EQ(DirectPays(d), HasIsa(Isa::kAvx2));
+  EXPECT_EQ(DirectPays(d, std::nullopt), HasIsa(Isa::kAvx2));
   const auto denied = [&](const std::function<void(MatMulDesc*)>& change) {
     MatMulDesc other = d;
     change(&other);
-    return !DirectPays(other);
+    return !DirectPays(other, std::nullopt);
   };
-  EXPECT_TRUE(denied([](MatMulDesc* o) { o->m = 64; }));
+  EXPECT_TRUE(denied([](MatMulDesc* o) { o->m = 64; }));  // unless its epilogue is finished in registers
   EXPECT_TRUE(denied([](MatMulDesc* o) { o->transpose_a = true; }));
   EXPECT_TRUE(denied([](MatMulDesc* o) { o->transpose_b = true; }));
   EXPECT_TRUE(denied([](MatMulDesc* o) { o->type = DType::kHalf; }));
@@ -195,7 +256,7 @@ TEST(Finish, WhichProductsAreDirect) {
   EXPECT_TRUE(denied([](MatMulDesc* o) { o->n = 1 << 20; }));
   EXPECT_TRUE(denied([](MatMulDesc* o) { o->batch = {2}; }));
   const ScopedIsa baseline(Isa::kBaseline);
-  EXPECT_FALSE(DirectPays(d));
+  EXPECT_FALSE(DirectPays(d, std::nullopt));
 }
 
 TEST(Finish, WhichConvolutionsAreDepthwise) {

@@ -1,0 +1,118 @@
+#include "tensorflow_plugin/backends/cpu/convolution/few_channels.h"
+
+#include <algorithm>
+
+#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/backends/host_runtime/spatial.h"
+#include "tensorflow_plugin/primitives/types.h"
+
+namespace xpu::cpu {
+namespace {
+
+using host_runtime::ThreadTeam;
+
+constexpr int64_t kMostChannels = 4;
+// Elements of the filter, which stays in a core's cache, and terms of a sum.
+constexpr int64_t kLargestFilter = 1 << 16, kLongestSum = 2048;
+// Cells of the output that are computed together.
+constexpr int64_t kCells = 512;
+// Multiplications worth handing to another thread.
+constexpr int64_t kGrainWork = 1 << 18;
+
+int64_t Parts(int64_t all, int64_t size) { return (all + size - 1) / size; }
+
+// Cells of the output in blocks of some rows and columns.
+class Blocks {
+ public:
+  Blocks(const ConvolutionDesc& d, const Args& args)
+      : d_(d),
+        x_(static_cast<const float*>(args.in[0])),
+        y_(static_cast<float*>(args.out[0])),
+        cols_(std::min(d.output[1], kCells)),
+        rows_(std::min(d.output[0], std::max<int64_t>(1, kCells / cols_))),
+        down_(Parts(d.output[0], rows_)),
+        across_(Parts(d.output[1], cols_)) {}
+
+  int64_t count() const { return d_.batch * down_ * across_; }
+  int64_t cells() const { return rows_ * cols_; }
+
+  void Run(int64_t block, const DirectPanels& filter, const Finish* finish, const Epilogue* rest) const {
+    const int64_t image = block / (down_ * across_);
+    const int64_t row = block / across_ % down_ * rows_, col = block % across_ * cols_;
+    const int64_t rows = std::min(rows_, d_.output[0] - row), cols = std::min(cols_, d_.output[1] - col);
+    ScratchFrame frame;
+    const Window window =
+        WindowOf(image, {row * d_.stride[0] - d_.pad_before[0], (rows - 1) * d_.stride[0] + d_.filter[0]},
+                 {col * d_.stride[1] - d_.pad_before[1], (cols - 1) * d_.stride[1] + d_.filter[1]}, &frame);
+    const DirectTerms terms{d_.filter[0], d_.filter[1] * d_.in_channels, window.stride};
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t to = (((image * d_.output[0]) + row + i) * d_.output[1] + col) * d_.out_channels;
+      filter.Multiply(cols, terms, window.data + i * d_.stride[0] * window.stride, d_.stride[1] * d_.in_channels,
+                      y_ + to, to, finish);
+      if (rest != nullptr) rest->Run(to, cols * d_.out_channels);
+    }
+  }
+
+ private:
+  struct Extent {
+    int64_t begin, size;  // of an image's rows or columns, padding included
+  };
+  struct Window {
+    const float* data;
+    int64_t stride;  // from row to row
+  };
+
+  // Part of an image. Where some of it is padding, that is a copy.
+  Window WindowOf(int64_t image, Extent rows, Extent cols, ScratchFrame* frame) const {
+    const int64_t channels = d_.in_channels, stride = d_.input[1] * channels;
+    const float* const from = x_ + image * d_.input[0] * stride;
+    const auto is_inside = [](const Extent& e, int64_t all) { return e.begin >= 0 && e.begin + e.size <= all; };
+    if (is_inside(rows, d_.input[0]) && is_inside(cols, d_.input[1])) {
+      return {from + rows.begin * stride + cols.begin * channels, stride};
+    }
+    const int64_t width = cols.size * channels;
+    const int64_t first = std::max<int64_t>(cols.begin, 0), last = std::min(cols.begin + cols.size, d_.input[1]);
+    float* const copy = frame->Get<float>(rows.size * width);
+    std::fill_n(copy, rows.size * width, 0.0f);
+    for (int64_t i = std::max<int64_t>(0, -rows.begin); i < std::min(rows.size, d_.input[0] - rows.begin); ++i) {
+      if (first >= last) break;
+      std::copy_n(from + (rows.begin + i) * stride + first * channels, (last - first) * channels,
+                  copy + i * width + (first - cols.begin) * channels);
+    }
+    return {copy, width};
+  }
+
+  const ConvolutionDesc& d_;
+  const float* const x_;
+  float* const y_;
+  const int64_t cols_, rows_, down_, across_;
+};
+
+int64_t TermsOf(const ConvolutionDesc& d) { return host_runtime::Cells(d.filter) * d.in_channels; }
+
+}  // namespace
+
+bool HasFewChannels(const ConvolutionDesc& d) {
+  return d.direction == Direction::kForward && d.type == DType::kFloat && d.order == ChannelOrder::kLast &&
+         d.spatial_rank == 2 && d.groups == 1 && d.dilation[0] == 1 && d.dilation[1] == 1 &&
+         d.in_channels <= kMostChannels && d.out_channels >= 4 && TermsOf(d) <= kLongestSum &&
+         TermsOf(d) * d.out_channels <= kLargestFilter && ActiveIsa() != Isa::kBaseline;
+}
+
+void RunFewChannels(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+                    std::optional<Epilogue>* epilogue) {
+  ScratchFrame frame;
+  const DirectPanels filter(TermsOf(d), d.out_channels, static_cast<const float*>(args.in[1]), &frame);
+  const Finish* const finish = *epilogue ? (*epilogue)->InRegisters(d.out_channels) : nullptr;
+  const Epilogue* const rest = *epilogue && finish == nullptr ? &**epilogue : nullptr;
+  const Blocks blocks(d, args);
+  const int64_t work = blocks.cells() * TermsOf(d) * d.out_channels;
+  team.ParallelFor(blocks.count(), std::max<int64_t>(1, kGrainWork / work), [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) blocks.Run(block, filter, finish, rest);
+  });
+  epilogue->reset();
+}
+
+}  // namespace xpu::cpu

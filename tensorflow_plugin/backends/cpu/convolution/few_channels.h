@@ -1,0 +1,27 @@
+// Convolutions of images of a few channels, such as the first of a network. They are products: each cell of the output
+// is a row. The kernel of matmul/direct.h reads the rows from the image. Where padding is met, it reads them from a
+// copy of some rows of the image with zeros around.
+//
+// oneDNN has half of this speed there, and an epilogue then reads and writes all results again.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_FEW_CHANNELS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_FEW_CHANNELS_H_
+
+#include <optional>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/host_runtime/thread_team.h"
+#include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::cpu {
+
+// True if it is such a convolution.
+bool HasFewChannels(const ConvolutionDesc& d);
+
+// An epilogue that has been run is taken away. Throws std::bad_alloc.
+void RunFewChannels(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
+                    std::optional<Epilogue>* epilogue);
+
+}  // namespace xpu::cpu
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_FEW_CHANNELS_H_
