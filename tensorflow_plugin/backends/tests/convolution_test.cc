@@ -133,19 +133,22 @@ void CompareWithEpilogue(ConvolutionDesc d, Direction direction, DType type, Cha
   ExpectSums(d, wide, operands.in, output, static_cast<double>(operands.terms + 2), what);
 }
 
-// A scale and an offset for each channel, an element and a bound, of whole numbers: all results are exact.
+// A scale and an offset for each channel, alone, with an element and bounds, and with what no kernel has in registers.
+// All numbers are whole, so results are exact.
 void CompareWithAffineEpilogue(ConvolutionDesc d, uint32_t seed) {
   d.direction = Direction::kForward;
   d.type = DType::kFloat;
   d.order = ChannelOrder::kLast;
   Operands operands(d, seed, [](int64_t n, uint32_t its_seed) { return Whole(DType::kFloat, n, its_seed, 3); });
   const int64_t row = d.out_channels, rows = row == 0 ? 0 : operands.size / row;
-  for (bool bounded : {false, true}) {
+  enum class With { kNothing, kBounds, kMagnitude };
+  for (With with : {With::kNothing, With::kBounds, With::kMagnitude}) {
     ProgramBuilder builder;
     std::vector<ProgramBuilder::Reg> in;
     for (int i = 0; i < 4; ++i) in.push_back(builder.Input(DType::kFloat));
     auto sum = builder.Apply(Opcode::kAdd, builder.Apply(Opcode::kMul, in[0], in[1]), in[2]);
-    if (bounded) {
+    if (with == With::kMagnitude) sum = builder.Apply(Opcode::kAdd, sum, builder.Apply(Opcode::kAbs, in[0]));
+    if (with == With::kBounds) {
       sum = builder.Apply(Opcode::kAdd, sum, in[3]);
       const auto low = builder.Apply(Opcode::kMaximum, sum, builder.Const(DType::kFloat, -7));
       sum = builder.Apply(Opcode::kMinimum, low, builder.Const(DType::kFloat, 20));
