@@ -29,7 +29,7 @@ TELLING = {
     "context_safe": "absent",
     "normalize_element": "absent",
     "model_supports_jit": "other signature",
-    "get_tf_dataset": "raises",
+    "get_tf_dataset": "absent",
     "put": "absent",
     "export_run_metadata": "raises",
 }
