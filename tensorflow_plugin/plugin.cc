@@ -29,6 +29,7 @@
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/direct_call/function_graph.h"
 #include "tensorflow_plugin/faults/faulty_backend.h"
+#include "tensorflow_plugin/framework/bookkeeping.h"
 #include "tensorflow_plugin/framework/left_out.h"
 #include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/framework/registry.h"
@@ -242,6 +243,13 @@ XPU_EXPORT const char* XpuCore_DescribeInternals() {
 XPU_EXPORT const char* XpuCore_DescribeOps() {
   thread_local std::string json;
   json = xpu::DescribeTraits();
+  return json.c_str();
+}
+
+// Ops in which no device has anything to compute: a JSON list. As above.
+XPU_EXPORT const char* XpuCore_DescribeBookkeeping() {
+  thread_local std::string json;
+  json = xpu::JsonStrings(xpu::BookkeepingOps());
   return json.c_str();
 }
 

@@ -26,6 +26,7 @@ _BOUND = [
     "//tensorflow_plugin/tf_internals:eager_tensors",
     "//tensorflow_plugin/tf_internals:tensorflow_stream",
     "//tensorflow_plugin/tf_internals:tensors",
+    "//tensorflow_plugin/tf_internals:thread_state",
 ]
 
 # What every file that includes TensorFlow's C++ headers is compiled with.

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import html
 from collections.abc import Collection
 from typing import Any
 
+from tensorflow_xpu import _core
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._subdevice import device_type
-
-# Ops in which a device has nothing to compute. TensorFlow's core runs them for every device, or they only pass values
-# on, or they work on strings, shapes and handles in host memory.
-BOOKKEEPING = frozenset(
-    """
-    _Arg _Retval _DeviceArg _DeviceRetval _Send _Recv _HostSend _HostRecv NoOp Const Identity IdentityN Placeholder
-    VarHandleOp ReadVariableOp AssignVariableOp VarIsInitializedOp DestroyResourceOp VariableShape PartitionedCall
-    StatefulPartitionedCall If StatelessIf While StatelessWhile Switch Merge Enter Exit NextIteration LoopCond Assert
-    StringFormat PrintV2 Shape ShapeN Size Rank Reshape Squeeze ExpandDims BroadcastGradientArgs StopGradient
-    PreventGradient EnsureShape
-    """.split()  # noqa: SIM905
-)
 
 #: The kinds of reasons, in the order in which a report has them. Those of HARMLESS are as it should be.
 KINDS = ("no kernel", "no type", "pinned", "resource", "beside", "string", "input", "host memory")
 HARMLESS = frozenset(["input", "host memory"])
+
+
+@functools.cache
+def ops_of_bookkeeping() -> frozenset[str]:
+    """The ops in which a device has nothing to compute, as the core knows them (framework/bookkeeping.h).
+
+    They pass values on, call functions, give shapes, steer loops and branches, or have handles, constants and messages.
+    """
+    ops: list[str] | None = _core.ask_core("XpuCore_DescribeBookkeeping")
+    if ops is None:
+        raise XPUError("no report can be made: TensorFlow lists no XPU (`python -m tensorflow_xpu doctor` says why)")
+    return frozenset(ops)
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -48,7 +50,7 @@ class Row:
     @property
     def bookkeeping(self) -> bool:
         """True if a device has nothing to compute in it: constants, arguments, shapes, reads of variables ..."""
-        return self.op in BOOKKEEPING
+        return self.op in ops_of_bookkeeping()
 
 
 class PlacementReport:

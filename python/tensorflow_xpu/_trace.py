@@ -20,7 +20,7 @@ from typing import Any
 from tensorflow_xpu import _kernels
 from tensorflow_xpu._errors import XPUError
 from tensorflow_xpu._internals import note_once, private
-from tensorflow_xpu._placement import BOOKKEEPING, PlacementReport, Row
+from tensorflow_xpu._placement import PlacementReport, Row, ops_of_bookkeeping
 from tensorflow_xpu._subdevice import device_type
 from tensorflow_xpu.hooks.features import PLACEMENT
 
@@ -126,7 +126,11 @@ class _Graphs:
         )
         ran = {row.op for row in self.rows}
         self.gone = collections.Counter(
-            {op: n for op, n in before.items() if op not in ran and op not in BOOKKEEPING and _kernels.op_def(op)}
+            {
+                op: n
+                for op, n in before.items()
+                if op not in ran and op not in ops_of_bookkeeping() and _kernels.op_def(op)
+            }
         )
 
     def _pinned(self, node: Any) -> str:

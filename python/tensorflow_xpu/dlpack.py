@@ -28,6 +28,7 @@ import tensorflow as tf
 
 from tensorflow_xpu import _devices, _dlpack_public
 from tensorflow_xpu.hooks.patch import CORRECTNESS, Patch
+from tensorflow_xpu.hooks.runtime import ALL_NATIVE
 
 __all__ = ["c_api_missing", "from_dlpack", "install", "uninstall"]
 
@@ -42,7 +43,12 @@ def _load_native() -> tuple[ModuleType | None, str | None]:
     report = _devices.loader_report()
     if report is not None and report["active"]:
         native.connect_core(report["core"])
-    return native, None
+    state = native.hooks[ALL_NATIVE]
+    return (
+        (native, None)
+        if state == "on"
+        else (None, f"no native module for TensorFlow {tf.__version__}: the hook {ALL_NATIVE} is {state}")
+    )
 
 
 _native, _native_missing = _load_native()

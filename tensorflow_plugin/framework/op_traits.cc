@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "tensorflow_plugin/framework/bookkeeping.h"
 #include "tensorflow_plugin/loader/json.h"
 
 namespace xpu {
@@ -64,6 +65,22 @@ std::string DescribeTraits() {
     json += std::string(json.size() > 1 ? ", " : "") + "\"" + op + "\": " + JsonStrings(known.traits.Names());
   }
   return json + "}";
+}
+
+std::set<std::string> BookkeepingOps() {
+  // Values from elsewhere, a function's arguments and results, handles.
+  std::set<std::string> found = {"Const", "DestroyResourceOp", "Placeholder",   "VarHandleOp", "VarIsInitializedOp",
+                                 "_Arg",  "_DeviceArg",        "_DeviceRetval", "_HostRecv",   "_HostSend",
+                                 "_Recv", "_Retval",           "_Send"};
+  // The steps of loops and branches; messages, and shapes that gradients need.
+  for (const char* op : {"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch", "Assert",
+                         "BroadcastGradientArgs", "PrintV2", "StringFormat"}) {
+    found.insert(op);
+  }
+  for (const auto& [op, known] : All()) {
+    if (known.traits.HasAnyOf(OpTrait::kPassesOn | OpTrait::kGivesShapes | OpTrait::kOnlyCalls)) found.insert(op);
+  }
+  return found;
 }
 
 std::atomic<bool> deeds_are_noted{false};

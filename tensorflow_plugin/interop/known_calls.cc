@@ -11,13 +11,13 @@
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/common_runtime/eager/tensor_handle.h"
 #include "tensorflow/core/profiler/lib/traceme.h"
-#include "tensorflow/python/eager/pywrap_tfe.h"
 #include "tensorflow_plugin/interop/call_arguments.h"
 #include "tensorflow_plugin/interop/devices.h"
 #include "tensorflow_plugin/interop/direct_calls.h"
 #include "tensorflow_plugin/interop/eager.h"
 #include "tensorflow_plugin/interop/python_error.h"
 #include "tensorflow_plugin/tf_internals/eager_tensors.h"
+#include "tensorflow_plugin/tf_internals/thread_state.h"
 
 namespace xpu::interop {
 namespace {
@@ -223,9 +223,7 @@ int HasNoStrategy() {
 int IsPlain(const tf::EagerContextThreadLocalData& here) {
   if (!here.is_eager || here.function_call_options == nullptr || tf::profiler::TraceMe::Active()) return 0;
   if (here.op_callbacks != nullptr && PyObject_IsTrue(here.op_callbacks.get()) != 0) return 0;
-  const Owned no_tape(TFE_Py_TapeSetIsEmpty());
-  if (!no_tape) return -1;
-  if (no_tape.get() != Py_True) return 0;
+  if (const int no_tape = tf_internals::HasNoTape(); no_tape != 1) return no_tape;
   PyObject* const eagerly = PyDict_GetItemWithError(watched.variables_of_run_eagerly, names().run_eagerly);
   if (eagerly != Py_False) return PyErr_Occurred() ? -1 : 0;
   const Owned cancellation(PyObject_CallNoArgs(watched.cancellation));
@@ -402,7 +400,7 @@ PyObject* CallKnown(PyObject* function, PyObject* args, PyObject* named, PyObjec
     PyErr_Clear();  // there is none yet
     return Py_NewRef(leave);
   }
-  const tf::EagerContextThreadLocalData* const here = tf::GetEagerContextThreadLocalData(context.get());
+  const tf::EagerContextThreadLocalData* const here = tf_internals::StateOfThread(context.get());
   if (here == nullptr) {
     PyErr_Clear();
     return Py_NewRef(leave);
@@ -523,7 +521,7 @@ PyObject* Learn(PyObject* function, PyObject* args, PyObject* named, PyObject* d
   }
   const Owned context(GetPyEagerContext());
   if (!context) return nullptr;
-  const tf::EagerContextThreadLocalData* const here = tf::GetEagerContextThreadLocalData(context.get());
+  const tf::EagerContextThreadLocalData* const here = tf_internals::StateOfThread(context.get());
   if (here == nullptr) return nullptr;
   auto call = std::make_shared<KnownCall>();
   call->kind = std::string(arguments.kind());

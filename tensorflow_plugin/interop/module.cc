@@ -18,6 +18,7 @@
 #include "tensorflow_plugin/tf_internals/eager_tensors.h"
 #include "tensorflow_plugin/tf_internals/shape_layout.h"
 #include "tensorflow_plugin/tf_internals/table.h"
+#include "tensorflow_plugin/tf_internals/thread_state.h"
 
 // TensorFlow's type of eager tensors; null until TensorFlow's Python modules have been imported.
 extern "C" PyTypeObject* EagerTensorType;
@@ -30,22 +31,27 @@ namespace {
 #define XPU_JOIN_OF(a, b) a##b
 #define XPU_JOIN(a, b) XPU_JOIN_OF(a, b)
 constexpr char kBuiltFor[] = XPU_TEXT(XPU_TENSORFLOW_VERSION);
-// Hooks in the table of tf_internals/rows.cc.
-constexpr char kEagerTensors[] = "eager_tensors", kShapes[] = "shapes";
+// The hooks of this library, which has a table of its own (tf_internals/rows.cc). All of it needs the first.
+constexpr char kEagerTensors[] = "eager_tensors", kShapes[] = "shapes", kThreadState[] = "thread_state";
+constexpr std::pair<const char*, void (*)(tf_internals::Check&)> kHooks[] = {
+    {kEagerTensors, tf_internals::CheckEagerTensors},
+    {kShapes, tf_internals::CheckShapes},
+    {kThreadState, tf_internals::CheckThreadState}};
 constexpr char kName[] = "_interop_" XPU_TEXT(XPU_TENSORFLOW_MINOR);
 
 constexpr char kDoc[] =
     "DLPack for eager tensors, through TensorFlow's C++.\n\n"
     "exchange_api: the capsule for __dlpack_c_exchange_api__. dlpack, dlpack_of_variable, dlpack_device: method "
     "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, settle, connect_core, and for calls expect_call, "
-    "direct_call, call, retire, watch, call_known, tensors_in, learn, take_count, kinds: functions.";
+    "direct_call, call, retire, watch, call_known, tensors_in, learn, take_count, kinds: functions. hooks: the states "
+    "of this library's hooks, of which it has all that but connect_core and check_hook only if eager_tensors is on.";
 
 PyObject* Connect(PyObject*, PyObject* path) {
   const char* const text = PyUnicode_AsUTF8(path);
   if (text == nullptr) return nullptr;
   const bool connected = ConnectCore(text);
   if (connected) {
-    for (const char* hook : {kEagerTensors, kShapes}) TakeHook(hook, tf_internals::StateOf(hook).c_str());
+    for (const auto& [hook, check] : kHooks) TakeHook(hook, tf_internals::StateOf(hook).c_str());
   }
   return PyBool_FromLong(connected);
 }
@@ -163,6 +169,24 @@ PyMethodDef connect_core = {"connect_core", Connect, METH_O,
                             "connect_core(path, /)\n--\n\nTells where the plugin's core is loaded; false if it lacks "
                             "the functions for tensors on XPUs."};
 
+// For tests: a check that does not notice a lie is none.
+PyObject* CheckOf(PyObject*, PyObject* args) {
+  const char* name = nullptr;
+  int lie = 0;
+  if (!PyArg_ParseTuple(args, "si", &name, &lie)) return nullptr;
+  for (const auto& [hook, function] : kHooks) {
+    if (std::string(hook) != name) continue;
+    tf_internals::Check check(lie);
+    if (!Guarded([&, examine = function] { return examine(check), true; })) return nullptr;
+    return Py_BuildValue("(is)", check.observations(), check.why().c_str());
+  }
+  return PyErr_Format(PyExc_KeyError, "%s", name);
+}
+
+PyMethodDef check_hook = {"check_hook", CheckOf, METH_VARARGS,
+                          "check_hook(name, lie, /)\n--\n\nHow many things the check of a hook looks at, and what is "
+                          "wrong, if it is lied to about the one with that number, from 1."};
+
 bool Matches() {
   const std::string running = TF_Version();
   if (running != kBuiltFor) {
@@ -173,12 +197,11 @@ bool Matches() {
     PyErr_SetString(PyExc_ImportError, "TensorFlow has no type for eager tensors");
     return false;
   }
-  const std::string why = tf_internals::WhyOff(kEagerTensors, tf_internals::CheckEagerTensors);
-  if (!why.empty()) {
-    PyErr_Format(PyExc_ImportError, "the hook %s is off: %s", kEagerTensors, why.c_str());
-    return false;
+  for (const auto& [hook, check] : kHooks) {
+    if (hook != kEagerTensors) tf_internals::TurnOffWithout(kEagerTensors, hook);
+    if (hook == kEagerTensors || tf_internals::IsOn(kEagerTensors)) tf_internals::WhyOff(hook, check);
   }
-  UseShapeLayout(tf_internals::WhyOff(kShapes, tf_internals::CheckShapes).empty());
+  UseShapeLayout(tf_internals::IsOn(kShapes));
   return true;
 }
 
@@ -188,7 +211,22 @@ bool Add(PyObject* module, const char* name, PyObject* value) {
   return owned && PyModule_AddObjectRef(module, name, owned.get()) == 0;
 }
 
+// All that tells of the hooks: it is there whatever their states are.
+bool AddHooks(PyObject* module) {
+  const Owned states(PyDict_New());
+  if (!states) return false;
+  for (const auto& [hook, check] : kHooks) {
+    const Owned state(PyUnicode_FromString(tf_internals::StateOf(hook).c_str()));
+    if (!state || PyDict_SetItemString(states.get(), hook, state.get()) != 0) return false;
+  }
+  return Add(module, "hooks", Py_NewRef(states.get())) &&
+         Add(module, "check_hook", PyCFunction_New(&check_hook, nullptr)) &&
+         Add(module, "connect_core", PyCFunction_New(&connect_core, nullptr));
+}
+
 bool AddAll(PyObject* module) {
+  if (!AddHooks(module)) return false;
+  if (!tf_internals::IsOn(kEagerTensors)) return true;
   for (PyMethodDef& method : known_calls) {
     if (!Add(module, method.ml_name, PyCFunction_New(&method, nullptr))) return false;
   }
@@ -204,8 +242,7 @@ bool AddAll(PyObject* module) {
          Add(module, "expect_call", PyCFunction_New(&expect_call, nullptr)) &&
          Add(module, "direct_call", PyCFunction_New(&direct_call, nullptr)) &&
          Add(module, "call", PyCFunction_New(&call, nullptr)) &&
-         Add(module, "retire", PyCFunction_New(&retire, nullptr)) &&
-         Add(module, "connect_core", PyCFunction_New(&connect_core, nullptr));
+         Add(module, "retire", PyCFunction_New(&retire, nullptr));
 }
 
 }  // namespace

@@ -22,11 +22,6 @@ const std::vector<std::pair<const char*, CheckFunction>> kOtherChecks = {{"tenso
                                                                          {"fork_threads", CheckForkThreads},
                                                                          {"tf32", CheckTf32}};
 
-// For a hook that needs another one: the line of that one says what is lost.
-void TurnOffWithout(const char* needed, const char* name) {
-  if (!IsOn(needed) && IsOn(name)) TurnOff(name, std::string("it needs ") + needed, /*quietly=*/true);
-}
-
 }  // namespace
 
 std::string WhyNoXpu() {

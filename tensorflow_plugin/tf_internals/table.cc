@@ -16,6 +16,9 @@ constexpr char kOn[] = "on";
 constexpr char kNotUsed[] = "not in use yet";
 constexpr char kOff[] = "off: ";
 constexpr char kByOption[] = "off by option (";
+constexpr char kNeeds[] = "it needs ";
+
+bool StartsWith(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
 
 struct States {
   std::mutex mutex;
@@ -99,7 +102,7 @@ std::string StateOf(const std::string& name) {
 }
 
 std::string WhyOff(const std::string& name, const std::function<void(Check&)>& examine) {
-  if (StateOf(name).rfind(kByOption, 0) == 0) return StateOf(name);
+  if (StartsWith(StateOf(name), kByOption)) return StateOf(name);
   const std::string option = LeftOut(Named(name));
   if (!option.empty()) {
     LeaveOut(name, option);
@@ -113,7 +116,7 @@ std::string WhyOff(const std::string& name, const std::function<void(Check&)>& e
 
 bool TurnOn(const std::string& name, const std::function<void(Check&)>& examine) {
   const std::string why = WhyOff(name, examine);
-  if (StateOf(name).rfind(kOff, 0) == 0) {
+  if (StartsWith(StateOf(name), kOff)) {
     SetState(name, kNotUsed);
     TurnOff(name, why);
   }
@@ -122,16 +125,25 @@ bool TurnOn(const std::string& name, const std::function<void(Check&)>& examine)
 
 void TurnOff(const std::string& name, const std::string& why, bool quietly) {
   const std::string before = SetState(name, kOff + why);
-  if (quietly || before.rfind(kOff, 0) == 0) return;
+  if (quietly || StartsWith(before, kOff)) return;
   const std::string line = "tensorflow_xpu: the hook " + name + " is off: " + why + ". " + Named(name).without + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void TurnOffWithout(const std::string& needed, const std::string& name) {
+  if (IsOn(needed) || StartsWith(StateOf(name), kOff) || StartsWith(StateOf(name), kByOption)) return;
+  TurnOff(name, kNeeds + needed + ", which is " + StateOf(needed), /*quietly=*/true);
 }
 
 void LeaveOut(const std::string& name, const std::string& option) { SetState(name, kByOption + option + ")"); }
 
 void Take(const std::string& name, const std::string& state) {
-  if (state.rfind(kOff, 0) == 0) return TurnOff(name, state.substr(sizeof(kOff) - 1));
-  SetState(name, state);
+  if (!StartsWith(state, kOff)) {
+    SetState(name, state);
+    return;
+  }
+  const std::string why = state.substr(sizeof(kOff) - 1);
+  TurnOff(name, why, /*quietly=*/StartsWith(why, kNeeds));
 }
 
 bool IsOn(const std::string& name) { return StateOf(name) == kOn; }

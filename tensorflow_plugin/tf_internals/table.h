@@ -49,6 +49,9 @@ std::string WhyOff(const std::string& name, const std::function<void(Check&)>& c
 // says it.
 void TurnOff(const std::string& name, const std::string& why, bool quietly = false);
 
+// The hook `name` is off where `needed` is: the line of that one, if there is any, says what is lost.
+void TurnOffWithout(const std::string& needed, const std::string& name);
+
 // The hook is off by an option of its own, before its check.
 void LeaveOut(const std::string& name, const std::string& option);
 

@@ -129,4 +129,6 @@ if __name__ == "__main__":
     import tensorflow_xpu._core
 
     states = {row["name"]: row["state"] for row in tensorflow_xpu._core.internals()}
-    print(json.dumps({"results": found[sys.argv[1].rpartition(",")[2]], "others": found, "states": states}))
+    in_python = {hook.name: hook.state for hook in tensorflow_xpu.hooks.HOOKS}
+    results = found[sys.argv[1].rpartition(",")[2]]
+    print(json.dumps({"results": results, "others": found, "states": states, "in_python": in_python}))

@@ -7,14 +7,21 @@ import re
 import pytest
 
 from tensorflow_xpu.hooks.internals import MAY_BE_LEFT_OUT, REQUIRED
+from tensorflow_xpu.hooks.runtime import native
 from tests.hooks.mutations import differences
 from tests.support.installed import ROOT
 from tests.support.processes import run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
-# Those of Python that need one of these.
-ALSO_OFF = {"eager_tensors": "logs, reading and calls"}
+# Those that need one of these, which says what is lost.
+NEED = {
+    "graphs": {"clusters", "direct_calls"},
+    "clusters": {"direct_calls"},
+    "direct_copies": {"fork_threads"},
+    "eager_tensors": {"shapes", "thread_state"},
+}
+NEED_IN_PYTHON = {"eager_tensors": {"logs", "reading", "calls", "functions"}, "thread_state": {"functions"}}
 # A forked child is refused without them.
 FOR_FORKS = ("direct_copies", "fork_threads")
 
@@ -72,12 +79,52 @@ def test_each_failing_check_costs_a_line_and_no_result(name, xpu_device):
     found, _, outcome = outcome_of("/xpu:0", {"TF_XPU_FAULT": f"internal={name}:lie"})
     judge(name, found)
     said = re.findall(r"^tensorflow_xpu: the hooks? (.*?) (?:is|are) off: ", outcome.stderr, re.MULTILINE)
-    assert said == [ALSO_OFF.get(name, name)], outcome
+    assert said == [name], outcome
     off = {hook for hook, state in found["states"].items() if state != "on"}
-    assert name in off
-    expected_off = {"graphs": {"clusters", "direct_calls"}, "clusters": {"direct_calls"}}
-    expected_off |= {"direct_copies": {"fork_threads"}, "eager_tensors": {"shapes"}}
-    assert off - {name} == expected_off.get(name, set())
+    assert off == {name} | NEED.get(name, set())
+    needing = {hook for hook, state in found["in_python"].items() if f"needs {name}, which is off" in state}
+    assert needing == NEED_IN_PYTHON.get(name, set())
+
+
+@pytest.mark.parametrize("name", ["eager_tensors", "shapes", "thread_state"])
+def test_each_lie_is_noticed(name, xpu_device):
+    """As in tf_internals/checks_test.cc, for those that need Python."""
+    check = native().check_hook
+    count, why = check(name, 0)
+    assert count > 5 and why == ""
+    for lie in range(1, count + 1):
+        observations, why = check(name, lie)
+        assert why and observations == lie, (name, lie, why)
+    assert check(name, 0) == (count, ""), "a check leaves nothing behind"
+
+
+@pytest.mark.parametrize("name", ["eager_tensors", "thread_state"])
+def test_what_needs_a_hook_is_off_with_it(name, xpu_device):
+    """By option in silence, by a failing check with the line of that hook alone; the doctor shows both."""
+    code = """
+        import json
+        import tensorflow as tf, tensorflow_xpu
+        from tensorflow_xpu import _core
+        f = tf.function(lambda x: x + 1)
+        assert [float(f(tf.constant(1.0))) for _ in range(3)] == [2, 2, 2]
+        states = {hook.name: hook.state for hook in tensorflow_xpu.hooks.HOOKS}
+        print(json.dumps([states, {row["name"]: row["state"] for row in _core.internals()}]))
+    """
+    for environment, state, lines in (
+        ({"TF_XPU_HOOKS_WITHOUT": name}, "off by option (TF_XPU_HOOKS_WITHOUT)", 0),
+        ({"TF_XPU_FAULT": f"internal={name}:lie"}, "off: ", 1),
+    ):
+        outcome = run_code(code, environment=environment)
+        in_python, in_cpp = outcome.json
+        assert in_cpp[name].startswith(state), outcome
+        assert len(outcome.warnings) == lines, outcome
+        needing = {
+            hook for hook, its in in_python.items() if its.startswith(f"off since it needs {name}, which is off")
+        }
+        # That of logs waits for Keras.
+        assert needing == NEED_IN_PYTHON[name] - ({"logs"} if not in_python["logs"].startswith("off") else set())
+        needing = {hook for hook, its in in_cpp.items() if its.startswith(f"off: it needs {name}, which is off")}
+        assert needing == NEED.get(name, set()), outcome
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.eager import context
 
-from tensorflow_xpu._placement import BOOKKEEPING
+from tensorflow_xpu._placement import ops_of_bookkeeping
 from tensorflow_xpu._trace import hand_out_graphs, with_members
 
-__all__ = ["BOOKKEEPING", "compute_ops_on", "record", "record_nodes", "with_members"]
+__all__ = ["compute_ops_on", "ops_of_bookkeeping", "record", "record_nodes", "with_members"]
 
 
 @contextlib.contextmanager
@@ -48,4 +48,4 @@ def record() -> Iterator[dict[str, set[str]]]:
 
 def compute_ops_on(placement: dict[str, set[str]], device: str) -> set[str]:
     """Op types, other than bookkeeping, that ran on `device`."""
-    return {op for op, devices in placement.items() if device in devices and op not in BOOKKEEPING}
+    return {op for op, devices in placement.items() if device in devices and op not in ops_of_bookkeeping()}

@@ -24,7 +24,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import SPEED, Patch
-from tensorflow_xpu.hooks.runtime import CALLS, FINDING, native
+from tensorflow_xpu.hooks.runtime import CALLS, FINDING, THREAD_STATE, native
 from tensorflow_xpu.hooks.structures import UnlikeError, dict_maker, tuple_maker
 
 PYTHON = "tensorflow.python."
@@ -414,5 +414,6 @@ HOOK = Patch(
     },
     public="a `tf.function` that keeps what it runs for arguments like the last ones",
     make=_make,
+    requires=lambda: native(THREAD_STATE),
     check=("call", *FINDING),
 )

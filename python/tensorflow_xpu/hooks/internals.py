@@ -18,5 +18,6 @@ MAY_BE_LEFT_OUT = (
     "jit",
     "tf32",
     "eager_tensors",
+    "thread_state",
     "shapes",
 )

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tensorflow_xpu.hooks.patch import UnknownError
+from tensorflow_xpu.hooks.patch import NeedsHookError, UnknownError
 from tensorflow_xpu.hooks.trial import NotNowError
 
 
@@ -25,6 +25,10 @@ class Devices:
 CALLS = "_xpu_direct_calls"
 
 
+# The hook in C++ that all of the native module needs, and the one that functions' arguments need.
+ALL_NATIVE, THREAD_STATE = "eager_tensors", "thread_state"
+
+
 class DirectCalls(dict[Any, Any]):
     """The direct calls of a function; None where it has none. An undecided call is not in it.
 
@@ -36,13 +40,17 @@ class DirectCalls(dict[Any, Any]):
         self.under_way: list[None] = []  # an entry for each call that may see the graph: append and pop are atomic
 
 
-def native() -> Any:
+def native(*needed: str) -> Any:
     """The native module for this TensorFlow, connected with the core.
 
     The package is not imported for it: that would replace TensorFlow's DLPack for who has not asked.
 
+    Args:
+        needed: hooks in C++ of that module which have to be on, besides the one that all of it needs.
+
     Raises:
         UnknownError: if there is none.
+        NeedsHookError: if such a hook is off.
     """
     folder = pathlib.Path(__file__).parent.parent
     version = sys.modules["tensorflow"].__version__
@@ -63,6 +71,9 @@ def native() -> Any:
         sys.modules[name] = module
     if not module.connect_core(str(folder / "lib" / f"libtensorflow_xpu_core_{minor}.so")):
         raise UnknownError("the native module does not find its core")
+    for hook in (ALL_NATIVE, *needed):
+        if module.hooks[hook] != "on":
+            raise NeedsHookError(f"it needs {hook}, which is {module.hooks[hook]}")
     return module
 
 

@@ -13,6 +13,7 @@
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/framework/any_backend.h"
+#include "tensorflow_plugin/framework/bookkeeping.h"
 #include "tensorflow_plugin/framework/registry.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -124,6 +125,64 @@ TEST(OpTraits, KernelsThatPassDeviceMemoryOn) {
             (Names{"AssignVariableOp", "EnsureShape", "ExpandDims", "Identity", "IdentityN", "NoOp", "PreventGradient",
                    "ReadVariableOp", "Reshape", "Snapshot", "Squeeze", "StopGradient"}));
   EXPECT_EQ(With(OpTrait::kGivesShapes), (Names{"Rank", "Shape", "ShapeN", "Size", "VariableShape"}));
+}
+
+// Reports of where ops ran leave them out: none that computes may be among them.
+TEST(OpTraits, Bookkeeping) {
+  const Names found = BookkeepingOps();
+  for (const std::string& op : found) EXPECT_EQ(Ops().count(op), 1u) << op;
+  EXPECT_EQ(found, (Names{"Assert",
+                          "AssignVariableOp",
+                          "BroadcastGradientArgs",
+                          "Case",
+                          "Const",
+                          "DestroyResourceOp",
+                          "EnsureShape",
+                          "Enter",
+                          "Exit",
+                          "ExpandDims",
+                          "For",
+                          "Identity",
+                          "IdentityN",
+                          "If",
+                          "LoopCond",
+                          "MapDefun",
+                          "Merge",
+                          "NextIteration",
+                          "NoOp",
+                          "PartitionedCall",
+                          "Placeholder",
+                          "PreventGradient",
+                          "PrintV2",
+                          "Rank",
+                          "ReadVariableOp",
+                          "Reshape",
+                          "Shape",
+                          "ShapeN",
+                          "Size",
+                          "Snapshot",
+                          "Squeeze",
+                          "StatefulPartitionedCall",
+                          "StatelessCase",
+                          "StatelessIf",
+                          "StatelessWhile",
+                          "StopGradient",
+                          "StringFormat",
+                          "Switch",
+                          "VarHandleOp",
+                          "VarIsInitializedOp",
+                          "VariableShape",
+                          "While",
+                          "_Arg",
+                          "_DeviceArg",
+                          "_DeviceRetval",
+                          "_HostRecv",
+                          "_HostSend",
+                          "_If",
+                          "_Recv",
+                          "_Retval",
+                          "_Send",
+                          "_While"}));
 }
 
 TEST(OpTraits, KernelsThatKeepNothing) {
