@@ -7,6 +7,7 @@
 
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/hoist.h"
@@ -80,6 +81,7 @@ class Capturer {
            Capturing how, int64_t max_iterations)
       : how_(how),
         max_iterations_(max_iterations),
+        iterations_left_(max_iterations),
         members_(members),
         outer_(outer),
         real_(real),
@@ -103,8 +105,12 @@ class Capturer {
     obstacle->why = capture_.why_uncapturable().empty()
                         ? std::string(status.message())
                         : capture_.why_uncapturable() + " (" + std::string(status.message()) + ")";
+    if (expected_iterations_ > 0) {
+      obstacle->why = absl::StrCat("the commands of ", expected_iterations_, " iterations would be too many");
+    }
     obstacle->has_many_iterations = has_many_iterations_;
-    obstacle->has_many_commands = capture_.is_full();
+    obstacle->iterations = iterations_;
+    obstacle->has_many_commands = expected_iterations_ > 0 || capture_.is_full();
     return nullptr;
   }
 
@@ -156,6 +162,29 @@ class Capturer {
     capture_.set_origin(origin, !of_cluster || member.def().attr().count(attr::kFollowsNoUpdate) == 0);
   }
 
+  // True if the capture takes one more iteration. After a few of them it knows how many commands all would be.
+  bool BeginIteration(CapturedLoop* loop) {
+    constexpr int64_t kFew = 32;
+    const int64_t commands = static_cast<int64_t>(capture_.list().commands.size());
+    if (loop->begun == 0) loop->commands_before = commands;
+    const bool is_power = (loop->begun & (loop->begun - 1)) == 0;
+    if (loop->begun >= kFew && is_power && loop->iterations > loop->begun) {
+      const int64_t expected =
+          loop->commands_before + (commands - loop->commands_before) * loop->iterations / loop->begun;
+      if (expected > static_cast<int64_t>(StreamCapture::kMaxCommands)) {
+        expected_iterations_ = loop->iterations;
+        return false;
+      }
+      capture_.Reserve(expected);
+    }
+    const int64_t to_come = std::max<int64_t>(loop->iterations - loop->begun, 1);
+    has_many_iterations_ = to_come > iterations_left_;
+    iterations_ = max_iterations_ - iterations_left_ + to_come;
+    ++loop->begun;
+    --iterations_left_;
+    return !has_many_iterations_;
+  }
+
   absl::Status RunMembers(std::vector<tf::Tensor>* results) {
     Members::Environment environment;
     environment.device = &device_;
@@ -178,14 +207,13 @@ class Capturer {
                                      if (StreamCapture::IsVirtual(value.data()) && !IsOfVariable(value))
                                        held_.push_back(value);
                                    },
-                                   max_iterations_);
+                                   [this](CapturedLoop* loop) { return BeginIteration(loop); }, &iterations_left_);
     for (const tf::Tensor& argument : environment.arguments) {
       if (StreamCapture::IsVirtual(argument.data())) held_.push_back(argument);
     }
     const ScopedStream stream(capture_.device(), capture_.stream());
     const RedirectedStream tensorflows(capture_.stream());
     const absl::Status status = members_.RunAll(outer_, environment, results);
-    has_many_iterations_ = observer.TooManyIterations();
     TF_RETURN_IF_ERROR(status);
     if (!capture_.why_uncapturable().empty()) return absl::FailedPreconditionError(capture_.why_uncapturable());
     return absl::OkStatus();
@@ -197,18 +225,23 @@ class Capturer {
       const tf::Tensor& value = *invocation_.variables[i]->tensor();
       auto* variable = new tf::Var(value.dtype());
       variable->is_initialized = true;
-      int buffer;
-      *variable->tensor() = Given(value.dtype(), value.shape(), &buffer);
+      int buffer = BufferSlice::kNowhere;
+      *variable->tensor() = invocation_.is_of_cpu[i] ? value : Given(value.dtype(), value.shape(), &buffer);
       captured_->variables.push_back(buffer);
       buffers_of_variables_.insert(buffer);
       variables_.push_back(variable);
-      TF_RETURN_IF_ERROR(resources_.Create("xpu_capture", std::to_string(i), variable));
+      TF_RETURN_IF_ERROR(resources_.Create(kCaptureContainer, std::to_string(i), variable));
+      if (!invocation_.known_values[i]) continue;
+      auto* known = new tf::Var(value.dtype());
+      known->is_initialized = true;
+      *known->tensor() = tf::tensor::DeepCopy(*invocation_.known_values[i]);
+      TF_RETURN_IF_ERROR(resources_.Create(kKnownValuesContainer, std::to_string(i), known));
     }
     for (size_t i = 0; i < invocation_.handles.size(); ++i) {
       const tf::ResourceHandle& real = *invocation_.handles[i];
       tf::ResourceHandle handle;
       handle.set_device(real.device());
-      handle.set_container("xpu_capture");
+      handle.set_container(kCaptureContainer);
       handle.set_name(std::to_string(invocation_.variable_of_resource[i]));
       handle.set_hash_code(real.hash_code());
       handle.set_maybe_type_name(real.maybe_type_name());
@@ -261,6 +294,7 @@ class Capturer {
     const commands::BufferUses uses = commands::UsesOf(capture_.list());
     for (size_t i = 0; i < variables_.size(); ++i) {
       VariableUpdate& update = captured_->variable_updates.emplace_back();
+      if (invocation_.is_of_cpu[i]) continue;  // nobody writes it
       const int own = captured_->variables[i];
       update.written_in_place = own != BufferSlice::kNowhere && !uses.buffers[own].writers.empty();
       TF_RETURN_IF_ERROR(Describe(*variables_[i]->tensor(), &update.value));
@@ -357,7 +391,10 @@ class Capturer {
 
   const Capturing how_;
   const int64_t max_iterations_;
+  int64_t iterations_left_;
+  int64_t iterations_ = 0;  // at least
   bool has_many_iterations_ = false;
+  int64_t expected_iterations_ = 0;  // whose commands would be too many
   const Members& members_;
   tf::OpKernelContext* const outer_;
   Device& real_;

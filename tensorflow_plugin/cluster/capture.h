@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,7 +91,10 @@ struct Invocation {
   // kernel's own: further references would keep commands from writing them in place.
   std::vector<tensorflow::Tensor> host, uploaded;
   std::vector<const tensorflow::Tensor*> device;
-  std::vector<tensorflow::Var*> variables;                 // each once, locked
+  std::vector<tensorflow::Var*> variables;  // each once, locked
+  // By variable, if members look at its value: that value, in host memory. Variables of the CPU have no other place.
+  std::vector<std::optional<tensorflow::Tensor>> known_values;
+  std::vector<bool> is_of_cpu;
   std::vector<int> variable_of_resource;                   // resource arguments follow: which variable each one is
   std::vector<const tensorflow::ResourceHandle*> handles;  // by resource argument; they live as long as the call
   // The results that are fetched from the device: so many, after so many others.
@@ -106,7 +110,8 @@ enum class Capturing {
 struct Obstacle {
   std::string why;                   // for people
   bool has_many_iterations = false;  // of loops, more than it was to capture
-  bool has_many_commands = false;    // more than a list may have
+  int64_t iterations = 0;            // so many at least
+  bool has_many_commands = false;    // more than a list may have, or would have with all iterations
 };
 
 // Captures the members' commands for `real`, the device of the cluster: not more than `max_iterations` of its loops,

@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,9 +19,12 @@
 #include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/hoisted.h"
 #include "tensorflow_plugin/cluster/integers_on_device.h"
+#include "tensorflow_plugin/cluster/known_values.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/cluster/replay.h"
+#include "tensorflow_plugin/cluster/variable_uses.h"
+#include "tensorflow_plugin/commands/stream_capture.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/framework/op_traits.h"
 
@@ -38,10 +42,13 @@ constexpr uint64_t kUnused = 1000;
 constexpr size_t kEagerCaptures = 4;
 constexpr size_t kMaxSeen = 256;
 constexpr int kMaxMisfits = 3;
-// The first call captures loops of up to this many iterations. Longer ones take longer to capture than to run. A
-// cluster that has such loops captures a signature once it has come this often before.
-constexpr int64_t kEagerIterations = 256;
-constexpr int kCallsOfLong = 2;
+// Loops take longer to capture than to run. A signature is captured with at most so many iterations of its loops, once
+// it has come so often before.
+struct Patience {
+  int calls;
+  int64_t iterations;
+};
+constexpr Patience kPatience[] = {{0, 32}, {2, 256}, {8, commands::StreamCapture::kMaxCommands}};
 // Bytes of host arguments that a signature may have.
 constexpr int64_t kMaxHostBytes = 4096;
 
@@ -60,15 +67,14 @@ class ClusterKernel final : public tf::OpKernel {
     }
     OP_REQUIRES_OK(c, c->GetAttr(attr::kResources, &num_resources_));
     OP_REQUIRES_OK(c, Share(c));
-    writes_.assign(num_resources_, false);
+    uses_.resize(num_resources_);
     for (const Members::Member& member : members().members()) {
+      std::vector<int> variables;
       for (const ValueRef& source : member.inputs) {
         const int resource = source.index - num_host_ - num_uploaded_ - num_device_;
-        if (source.member == ValueRef::kArgument && resource >= 0 &&
-            !TraitsOf(member.kernel->type_string()).Has(OpTrait::kOnlyReads)) {
-          writes_[resource] = true;
-        }
+        variables.push_back(source.member == ValueRef::kArgument ? resource : -1);
       }
+      AddUses(member.kernel->def(), variables, &uses_);
     }
   }
 
@@ -80,7 +86,9 @@ class ClusterKernel final : public tf::OpKernel {
       std::shared_ptr<Hoister> hoister;
       Invocation invocation;
       VariableLocks locks;
-      if (Look(ctx, &invocation, &locks)) captured = Find(ctx, *stream->device, invocation, &hoister);
+      if (Look(ctx, *stream->stream, &invocation, &locks)) {
+        captured = Find(ctx, *stream->device, invocation, &hoister);
+      }
       if (captured != nullptr) {
         const auto cached = hoister->Find(ctx, name(), members(), *captured, invocation, stream);
         bool began = false;
@@ -132,7 +140,7 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
   // Fills in the invocation and locks its variables; false if there is something that no capture can have.
-  bool Look(tf::OpKernelContext* ctx, Invocation* invocation, VariableLocks* locks) const {
+  bool Look(tf::OpKernelContext* ctx, Stream& stream, Invocation* invocation, VariableLocks* locks) const {
     int64_t host_bytes = 0;
     for (int i = 0; i < num_host_; ++i) {
       const tf::Tensor& t = ctx->input(i);
@@ -155,7 +163,7 @@ class ClusterKernel final : public tf::OpKernel {
       tf::core::RefCountPtr<tf::Var> variable;
       if (!FindVariable(ctx, *handle, &variable)) return false;
       invocation->handles.push_back(handle);
-      invocation->variable_of_resource.push_back(locks->Add(std::move(variable), writes_[i]));
+      invocation->variable_of_resource.push_back(locks->Add(std::move(variable), uses_[i].is_written));
     }
     invocation->first_fetched = num_host_results_;
     invocation->num_fetched = num_fetched_;
@@ -164,13 +172,46 @@ class ClusterKernel final : public tf::OpKernel {
       if (!variable->is_initialized || variable->copy_on_read_mode.load()) return false;
       invocation->variables.push_back(variable);
     }
+    return ReadKnownValues(ctx, stream, &host_bytes, invocation);
+  }
+
+  // A loop may count to a variable. False if that one's value is not known before the members run.
+  bool ReadKnownValues(tf::OpKernelContext* ctx, Stream& stream, int64_t* host_bytes, Invocation* invocation) const {
+    invocation->known_values.resize(invocation->variables.size());
+    invocation->is_of_cpu.assign(invocation->variables.size(), false);
+    for (int resource = 0; resource < num_resources_; ++resource) {
+      if (!uses_[resource].is_read_on_host) continue;
+      const int number = invocation->variable_of_resource[resource];
+      std::optional<tf::Tensor>& known = invocation->known_values[number];
+      if (known) continue;
+      if (Writes(*invocation, number)) return false;
+      const tf::Tensor& value = *invocation->variables[number]->tensor();
+      *host_bytes += value.TotalBytes();
+      if (*host_bytes > kMaxHostBytes) return false;
+      if (IsOfCpu(*invocation->handles[resource])) {
+        invocation->is_of_cpu[number] = true;
+        known = value;
+      } else if (!ReadToHost(ctx, stream, value, &known.emplace()).ok()) {
+        return false;
+      }
+    }
     return true;
+  }
+
+  // True if members write the variable, by whatever handle.
+  bool Writes(const Invocation& invocation, int variable) const {
+    for (int resource = 0; resource < num_resources_; ++resource) {
+      if (invocation.variable_of_resource[resource] == variable && uses_[resource].is_written) return true;
+    }
+    return false;
   }
 
   // Most handles hold their variable. The cluster was placed beside its variables, so no device names are compared.
   static bool FindVariable(tf::OpKernelContext* ctx, const tf::ResourceHandle& handle,
                            tf::core::RefCountPtr<tf::Var>* variable) {
-    if (!handle.IsRefCounting()) return tf::LookupResource(ctx, handle, variable).ok();
+    if (!handle.IsRefCounting()) {
+      return tf::LookupResource(ctx, handle, variable).ok() || FindVariableAnywhere(ctx, handle, variable).ok();
+    }
     const auto found = handle.GetResource<tf::Var>();
     if (!found.ok()) return false;
     found.value()->Ref();
@@ -199,10 +240,15 @@ class ClusterKernel final : public tf::OpKernel {
     }
     for (const tf::Tensor& t : invocation.uploaded) AppendShape(t, &key);
     for (const tf::Tensor* t : invocation.device) AppendShape(*t, &key);
-    for (tf::Var* variable : invocation.variables) {
-      AppendShape(*variable->tensor(), &key);
-      const int dtype = variable->tensor()->dtype();
+    for (size_t i = 0; i < invocation.variables.size(); ++i) {
+      const tf::Tensor& value = *invocation.variables[i]->tensor();
+      AppendShape(value, &key);
+      const int dtype = value.dtype();
       Append(&dtype, sizeof(dtype), &key);
+      const std::optional<tf::Tensor>& known = invocation.known_values[i];
+      const bool is_known = known.has_value();
+      Append(&is_known, sizeof(is_known), &key);
+      if (is_known) Append(known->data(), known->TotalBytes(), &key);
     }
     for (int variable : invocation.variable_of_resource) Append(&variable, sizeof(variable), &key);
     return key;
@@ -212,7 +258,7 @@ class ClusterKernel final : public tf::OpKernel {
                                        std::shared_ptr<Hoister>* hoister) {
     std::string key = Signature(invocation);
     Shared& my = *shared_;
-    int64_t max_iterations = INT64_MAX;
+    Patience patience{};
     {
       tf::mutex_lock lock(my.mutex);
       if (my.uncapturable) return nullptr;
@@ -225,17 +271,24 @@ class ClusterKernel final : public tf::OpKernel {
         return it->captured;
       }
       if (IsFull() && my.captures.back().last_call + kUnused > my.num_calls) return nullptr;
-      if (!IsTurnOf(key)) return nullptr;
-      if (!my.is_long) max_iterations = kEagerIterations;
+      if (!IsTurnOf(key, &patience)) return nullptr;
     }
     Obstacle obstacle;
     std::shared_ptr<const Captured> captured =
-        Capture(my.members, ctx, device, invocation, Capturing::kInOneList, max_iterations, &obstacle);
+        Capture(my.members, ctx, device, invocation, Capturing::kInOneList, patience.iterations, &obstacle);
     Dump(name(), my.members, captured.get(), obstacle.why);
     tf::mutex_lock lock(my.mutex);
     if (captured == nullptr && (obstacle.has_many_iterations || obstacle.has_many_commands)) {
       my.is_long = true;
-      my.seen[key] = obstacle.has_many_commands ? kNever : 1;
+      Seen& seen = my.seen[key];
+      seen.calls = patience.calls + 1;
+      seen.awaited = kNever;
+      if (obstacle.has_many_commands) return nullptr;
+      for (const Patience& more : kPatience) {
+        if (seen.awaited == kNever && more.iterations > patience.iterations && more.iterations >= obstacle.iterations) {
+          seen.awaited = more.calls;
+        }
+      }
       return nullptr;
     }
     if (captured == nullptr) {
@@ -250,18 +303,22 @@ class ClusterKernel final : public tf::OpKernel {
     return captured;
   }
 
-  // True if a signature without a capture gets one now.
-  bool IsTurnOf(const std::string& key) {
+  // True if a signature without a capture gets one now. `patience`: with so many iterations.
+  bool IsTurnOf(const std::string& key, Patience* patience) {
     Shared& my = *shared_;
-    const int calls = my.is_long ? kCallsOfLong : my.num_captures >= kEagerCaptures ? 1 : 0;
-    if (calls == 0) return true;
     if (my.seen.size() > kMaxSeen) my.seen.clear();
-    int& seen = my.seen[key];
-    if (seen != kNever && seen < calls) {
-      ++seen;
+    const auto [it, added] = my.seen.try_emplace(key);
+    Seen& seen = it->second;
+    if (added) seen.awaited = my.is_long ? kPatience[1].calls : my.num_captures >= kEagerCaptures ? 1 : 0;
+    if (seen.awaited == kNever) return false;
+    if (seen.calls < seen.awaited) {
+      ++seen.calls;
       return false;
     }
-    return seen != kNever;
+    for (const Patience& so_far : kPatience) {
+      if (so_far.calls <= seen.calls) *patience = so_far;
+    }
+    return true;
   }
 
   bool IsFull() const {
@@ -324,7 +381,7 @@ class ClusterKernel final : public tf::OpKernel {
 
   int num_host_ = 0, num_uploaded_ = 0, num_device_ = 0, num_resources_ = 0;  // arguments
   int num_host_results_ = 0, num_fetched_ = 0;
-  std::vector<bool> writes_;  // by resource argument
+  std::vector<VariableUses> uses_;  // by resource argument
 
   static constexpr int kNever = -1;
 
@@ -335,11 +392,15 @@ class ClusterKernel final : public tf::OpKernel {
     uint64_t last_call;
     int did_not_fit = 0;  // so often memory did not suffice
   };
+  struct Seen {
+    int calls = 0;    // that came
+    int awaited = 0;  // so many calls come before the next try
+  };
   struct Shared {
     Members members;
     tf::mutex mutex;
     std::list<CachedCapture> captures;  // the last used one first
-    std::map<std::string, int> seen;    // how often signatures without a capture came
+    std::map<std::string, Seen> seen;   // signatures without a capture
     bool is_long = false;               // there were loops of many iterations
     size_t num_captures = 0, num_failures = 0;
     uint64_t num_calls = 0;

@@ -37,6 +37,11 @@ inline constexpr char kFollowsNoUpdate[] = "_xpu_follows_no_update";
 inline constexpr char kOnCpu[] = "_xpu_on_cpu";
 }  // namespace attr
 
+// In a capture, the containers of the variables' stand-ins: by number, those on the device, and those of known values
+// in host memory (host_variable_op.h).
+inline constexpr char kCaptureContainer[] = "xpu_capture";
+inline constexpr char kKnownValuesContainer[] = "xpu_capture_known_values";
+
 // From now on captured lists go without these passes (commands::PassNames).
 void LeaveOutPasses(std::vector<std::string> names);
 

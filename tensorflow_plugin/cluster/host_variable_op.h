@@ -1,4 +1,4 @@
-// The op that reads a variable of the CPU in a loop that is one op.
+// The op that reads a variable in host memory, for the condition of a loop that is one op.
 #ifndef TENSORFLOW_PLUGIN_CLUSTER_HOST_VARIABLE_OP_H_
 #define TENSORFLOW_PLUGIN_CLUSTER_HOST_VARIABLE_OP_H_
 
@@ -6,8 +6,8 @@
 
 namespace xpu::cluster {
 
-// Gives the same as ReadVariableOp on the CPU. The argument is a variable; the argument and the value, of type `dtype`,
-// are in host memory.
+// Gives the same as ReadVariableOp, of type `dtype`, in host memory. The variable is the CPU's or the device's. A
+// cluster knows the values that its members read so: they are part of its signature.
 inline constexpr char kHostVariableOp[] = "_XpuReadHostVariable";
 
 // Registers the op, and its kernel for devices of this type. Returns what went wrong, or nothing.

@@ -12,6 +12,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/cluster/loop_counter.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/device/stream_handle.h"
@@ -20,6 +21,9 @@ namespace xpu::cluster {
 namespace {
 
 namespace tf = tensorflow;
+
+// So many iterations are counted at least, for the next try of a capture.
+constexpr int64_t kCountedAhead = 256;
 
 class LoopKernel final : public tf::OpKernel {
  public:
@@ -46,6 +50,9 @@ class LoopKernel final : public tf::OpKernel {
       OP_REQUIRES(c, variable >= 0 && variable < static_cast<int>(variables_.size()),
                   absl::InvalidArgumentError(absl::StrCat(name(), " has no variable ", variable)));
     }
+    std::vector<tf::DataType> host;
+    OP_REQUIRES_OK(c, c->GetAttr(attr::kHost, &host));
+    if (!condition_on_device_) counter_ = LoopCounter(members_, variables_, static_cast<int>(host.size()));
   }
 
   void Compute(tf::OpKernelContext* ctx) override {
@@ -59,6 +66,12 @@ class LoopKernel final : public tf::OpKernel {
     }
     const std::vector<ValueRef>& results = members_.results();
     std::vector<tf::Tensor> next(variables_.size());
+    const CaptureObserver* const observer = CaptureObserver::Current();
+    CapturedLoop captured;
+    if (observer != nullptr) {
+      const int64_t most = std::max(observer->iterations_left(), kCountedAhead);
+      captured.iterations = counter_.Count(ctx, environment, most);
+    }
     Members::Execution iteration(members_, ctx, environment, invariant_arguments);
     for (;; iteration.Again()) {
       OP_REQUIRES(ctx, ctx->cancellation_manager() == nullptr || !ctx->cancellation_manager()->IsCancelled(),
@@ -72,7 +85,7 @@ class LoopKernel final : public tf::OpKernel {
       bool goes_on = false;
       OP_REQUIRES_OK(ctx, Read(ctx, condition, &goes_on));
       if (!goes_on) break;
-      if (CaptureObserver::Current() != nullptr && !CaptureObserver::Current()->BeginIteration()) {
+      if (observer != nullptr && !observer->BeginIteration(&captured)) {
         // Not by OP_REQUIRES, which tells the user of it.
         ctx->SetStatus(absl::FailedPreconditionError("so many iterations are captured when they come again"));
         return;
@@ -102,6 +115,7 @@ class LoopKernel final : public tf::OpKernel {
   }
 
   Members members_;
+  LoopCounter counter_;
   bool condition_on_device_ = false;
   int condition_members_ = 0;
   std::vector<int> variables_, exits_;

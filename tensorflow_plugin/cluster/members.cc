@@ -44,8 +44,12 @@ thread_local const CaptureObserver* current_observer = nullptr;
 }  // namespace
 
 CaptureObserver::CaptureObserver(std::function<void(const tf::OpKernel&)> on_member,
-                                 std::function<void(const tf::Tensor&)> on_value, int64_t max_iterations)
-    : on_member_(std::move(on_member)), on_value_(std::move(on_value)), max_iterations_(max_iterations) {
+                                 std::function<void(const tf::Tensor&)> on_value,
+                                 std::function<bool(CapturedLoop*)> on_iteration, const int64_t* iterations_left)
+    : on_member_(std::move(on_member)),
+      on_value_(std::move(on_value)),
+      on_iteration_(std::move(on_iteration)),
+      iterations_left_(iterations_left) {
   current_observer = this;
 }
 CaptureObserver::~CaptureObserver() { current_observer = nullptr; }
@@ -108,6 +112,37 @@ absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::G
     CountUse(source);
   }
   return absl::OkStatus();
+}
+
+Members Members::Part(const std::vector<ValueRef>& results) const {
+  std::vector<bool> needed(members_.size(), false);
+  for (const ValueRef& source : results) {
+    if (source.member >= 0) needed[source.member] = true;
+  }
+  for (size_t i = members_.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    for (const ValueRef& source : members_[i].inputs) {
+      if (source.member >= 0) needed[source.member] = true;
+    }
+  }
+  Members part;
+  std::vector<int> number(members_.size(), -1);
+  const auto add_use = [&](ValueRef source) {
+    if (source.member >= 0) source.member = number[source.member];
+    part.CountUse(source);
+    return source;
+  };
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (!needed[i]) continue;
+    Member member = members_[i];
+    for (ValueRef& source : member.inputs) source = add_use(source);
+    number[i] = static_cast<int>(part.members_.size());
+    member.first_value = static_cast<int>(part.uses_.size());
+    part.uses_.resize(part.uses_.size() + member.kernel->num_outputs(), 0);
+    part.members_.push_back(std::move(member));
+  }
+  for (const ValueRef& source : results) part.results_.push_back(add_use(source));
+  return part;
 }
 
 Members::Execution::Execution(const Members& members, tf::OpKernelContext* outer, Environment& environment,

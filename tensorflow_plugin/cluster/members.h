@@ -27,13 +27,22 @@ struct ValueRef {
 std::string ToString(const ValueRef& source);
 absl::Status ParseValueRef(const std::string& text, ValueRef* source);
 
+// A loop that is being captured.
+struct CapturedLoop {
+  int64_t iterations = -1;  // that it will have; -1: not known
+  int64_t begun = 0;        // of them
+  int64_t commands_before = 0;
+};
+
 // While an object of this class lives, its thread captures. The object is told of each member before that runs, and
 // shown each tensor that it gives. That includes the members of loops and of clusters within.
 class CaptureObserver {
  public:
-  // `max_iterations`: of loops, all of them together.
+  // `on_iteration`: is asked before each iteration of a loop; false if the capture ends there. So many iterations,
+  // `iterations_left`, may still begin, of all loops together.
   CaptureObserver(std::function<void(const tensorflow::OpKernel&)> on_member,
-                  std::function<void(const tensorflow::Tensor&)> on_value, int64_t max_iterations);
+                  std::function<void(const tensorflow::Tensor&)> on_value,
+                  std::function<bool(CapturedLoop*)> on_iteration, const int64_t* iterations_left);
   ~CaptureObserver();
   CaptureObserver(const CaptureObserver&) = delete;
   CaptureObserver& operator=(const CaptureObserver&) = delete;
@@ -42,21 +51,20 @@ class CaptureObserver {
   static const CaptureObserver* Current();
   void Begin(const tensorflow::OpKernel& member) const { on_member_(member); }
   void Show(const tensorflow::Tensor& value) const { on_value_(value); }
-  // False if there have been too many.
-  bool BeginIteration() const { return ++iterations_ <= max_iterations_; }
-  bool TooManyIterations() const { return iterations_ > max_iterations_; }
+  bool BeginIteration(CapturedLoop* loop) const { return on_iteration_(loop); }
+  int64_t iterations_left() const { return *iterations_left_; }
 
  private:
   const std::function<void(const tensorflow::OpKernel&)> on_member_;
   const std::function<void(const tensorflow::Tensor&)> on_value_;
-  const int64_t max_iterations_;
-  mutable int64_t iterations_ = 0;
+  const std::function<bool(CapturedLoop*)> on_iteration_;
+  const int64_t* const iterations_left_;
 };
 
 class Members {
  public:
   struct Member {
-    std::unique_ptr<tensorflow::OpKernel> kernel;
+    std::shared_ptr<tensorflow::OpKernel> kernel;
     std::vector<ValueRef> inputs;
     std::vector<tensorflow::AllocatorAttributes> input_attrs, output_attrs;
     int first_value = 0;  // the number of its first output among those of all members
@@ -66,6 +74,9 @@ class Members {
   // `results` are the values that will be taken.
   absl::Status Create(tensorflow::OpKernelConstruction* construction, const tensorflow::GraphDef& graph,
                       std::vector<ValueRef> results);
+
+  // Those of the members that `results` need, with the same kernels and arguments.
+  Members Part(const std::vector<ValueRef>& results) const;
 
   const std::vector<Member>& members() const { return members_; }
   const std::vector<ValueRef>& results() const { return results_; }

@@ -6,45 +6,62 @@
 namespace xpu::commands {
 namespace {
 
+// True if one of the commands is of these kinds.
+template <typename... Desc>
+bool Has(const CommandList& list) {
+  return std::any_of(list.commands.begin(), list.commands.end(),
+                     [](const Command& command) { return (std::holds_alternative<Desc>(command.desc) || ...); });
+}
+
+bool HasChecks(const CommandList& list) {
+  return std::any_of(list.commands.begin(), list.commands.end(),
+                     [](const Command& command) { return command.may_fail(); });
+}
+
 struct Pass {
   const char* name;
+  bool (*applies)(const CommandList&);             // false if there is nothing to do; null: it always applies
   void (*run)(const Capabilities&, CommandList*);  // null: the list is divided
 };
 
 // In this order. A name may stand here more than once.
 const Pass kPasses[] = {
-    {"CanonicalizeCopies", CanonicalizeCopies},
-    {"EliminateCommonSubexpressions",
+    {"CanonicalizeCopies", nullptr, CanonicalizeCopies},
+    {"EliminateCommonSubexpressions", nullptr,
      [](const Capabilities&, CommandList* list) { EliminateCommonSubexpressions(list); }},
-    {"DeduplicateIndexChecks", [](const Capabilities&, CommandList* list) { DeduplicateIndexChecks(list); }},
-    {"ScheduleIndexChecks", ScheduleIndexChecks},
-    {"EliminateDeadCode", [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
-    {"FoldPadding", FoldPadding},
+    {"DeduplicateIndexChecks", HasChecks, [](const Capabilities&, CommandList* list) { DeduplicateIndexChecks(list); }},
+    {"ScheduleIndexChecks", HasChecks, ScheduleIndexChecks},
+    {"EliminateDeadCode", nullptr, [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
+    {"FoldPadding", Has<ConvolutionDesc>, FoldPadding},
     // Dense copies only: BatchMatMuls stacks dense matrices and no others.
-    {"PropagateCopiesForward",
+    {"PropagateCopiesForward", Has<CopyStridedDesc>,
      [](const Capabilities& can, CommandList* list) { PropagateCopiesForward(can, Through::kWhatIsDense, list); }},
-    {"PropagateCopiesBackward",
+    {"PropagateCopiesBackward", Has<CopyStridedDesc>,
      [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kWhatIsDense, list); }},
-    {"EliminateDeadCode", [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
-    {"FoldMatMulBatch", FoldMatMulBatch},
-    {"BatchMatMuls", BatchMatMuls},
-    {"PropagateCopiesForward",
+    {"EliminateDeadCode", Has<CopyStridedDesc, ConvolutionDesc>,
+     [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
+    {"FoldMatMulBatch", Has<MatMulDesc>, FoldMatMulBatch},
+    {"BatchMatMuls", Has<MatMulDesc, ReduceDesc>, BatchMatMuls},
+    {"PropagateCopiesForward", Has<CopyStridedDesc>,
      [](const Capabilities& can, CommandList* list) { PropagateCopiesForward(can, Through::kAll, list); }},
-    {"PropagateCopiesBackward",
+    {"PropagateCopiesBackward", Has<CopyStridedDesc>,
      [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kWhatIsDense, list); }},
-    {"EliminateDeadCode", [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
-    {"HoistInvariants", nullptr},
-    {"Rematerialize", [](const Capabilities&, CommandList* list) { Rematerialize(list); }},
-    {"EliminateDeadCode", [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
-    {"FuseElementwise", FuseElementwise},
-    {"PropagateCopiesBackward",
+    {"EliminateDeadCode", Has<CopyStridedDesc, MatMulDesc, ReduceDesc>,
+     [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
+    {"HoistInvariants", nullptr, nullptr},
+    {"Rematerialize", Has<MatMulDesc, ConvolutionDesc>,
+     [](const Capabilities&, CommandList* list) { Rematerialize(list); }},
+    {"EliminateDeadCode", nullptr, [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
+    {"FuseElementwise", nullptr, FuseElementwise},
+    {"PropagateCopiesBackward", Has<CopyStridedDesc>,
      [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kAll, list); }},
-    {"EliminateDeadCode", [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
-    {"FuseReductions", FuseReductions},
-    {"FuseEpilogues", FuseEpilogues},
-    {"UpdateInPlace", [](const Capabilities&, CommandList* list) { UpdateInPlace({}, list); }},
-    {"ScheduleCopiesToHost", [](const Capabilities&, CommandList* list) { ScheduleCopiesToHost(list); }},
-    {"ScheduleSmallResults", [](const Capabilities&, CommandList* list) { ScheduleSmallResults(list); }},
+    {"EliminateDeadCode", nullptr, [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
+    {"FuseReductions", Has<ReduceDesc>, FuseReductions},
+    {"FuseEpilogues", Has<MatMulDesc, ConvolutionDesc>, FuseEpilogues},
+    {"UpdateInPlace", Has<CopyStridedDesc>, [](const Capabilities&, CommandList* list) { UpdateInPlace({}, list); }},
+    {"ScheduleCopiesToHost", Has<CopyToHost>,
+     [](const Capabilities&, CommandList* list) { ScheduleCopiesToHost(list); }},
+    {"ScheduleSmallResults", nullptr, [](const Capabilities&, CommandList* list) { ScheduleSmallResults(list); }},
 };
 
 }  // namespace
@@ -66,8 +83,9 @@ void Optimize(const Capabilities& can, const std::vector<std::string>& without, 
   for (const Pass& pass : kPasses) {
     if (std::find(without.begin(), without.end(), pass.name) != without.end()) continue;
     if (pass.run != nullptr) {
-      pass.run(can, list);
-      if (hoisted != nullptr && !hoisted->commands.empty()) pass.run(can, hoisted);
+      for (CommandList* part : {list, hoisted}) {
+        if (part != nullptr && (pass.applies == nullptr || pass.applies(*part))) pass.run(can, part);
+      }
     } else if (hoisted != nullptr) {
       invariant.resize(list->buffers.size(), false);  // those that the passes before have added are computed
       PackOperands(can, invariant, list);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,47 +92,70 @@ void EliminateCommonSubexpressions(CommandList* list) {
 }
 
 void EliminateDeadCode(CommandList* list) {
-  const BufferUses uses = UsesOf(*list);
-  std::vector<int> readers(list->buffers.size());
-  for (size_t b = 0; b < readers.size(); ++b) readers[b] = static_cast<int>(uses.buffers[b].readers.size());
+  std::vector<int> readers(list->buffers.size(), 0);
+  std::vector<bool> kept(list->buffers.size());
+  for (size_t b = 0; b < kept.size(); ++b) kept[b] = list->buffers[b].kind != Buffer::Kind::kComputed;
+  for (int b : list->live_out) kept[b] = true;
+  // Calls the function for each buffer that a command reads, once.
+  const auto each_read = [](const Command& command, const auto& function) {
+    for (size_t i = 0; i < command.in.size(); ++i) {
+      const int b = command.in[i].buffer;
+      const auto is_same = [b](const BufferSlice& place) { return place.buffer == b; };
+      if (b != BufferSlice::kNowhere && std::none_of(command.in.begin(), command.in.begin() + i, is_same)) function(b);
+    }
+  };
+  for (const Command& command : list->commands) {
+    each_read(command, [&](int b) { ++readers[b]; });
+    if (!std::holds_alternative<ScatterDesc>(command.desc)) continue;
+    // It reads what it writes into, and stays.
+    for (const BufferSlice& place : command.out) {
+      if (place.buffer != BufferSlice::kNowhere) ++readers[place.buffer];
+    }
+  }
   std::vector<bool> gone(list->commands.size(), true);
   for (size_t i = list->commands.size(); i-- > 0;) {
     const Command& command = list->commands[i];
     if (command.may_fail()) gone[i] = false;  // that it has not failed is wanted
     for (const BufferSlice& place : command.out) {
-      if (place.buffer != BufferSlice::kNowhere && (uses.buffers[place.buffer].kept || readers[place.buffer] > 0)) {
-        gone[i] = false;
-      }
+      if (place.buffer != BufferSlice::kNowhere && (kept[place.buffer] || readers[place.buffer] > 0)) gone[i] = false;
     }
-    if (!gone[i]) continue;
-    std::set<int> read;
-    for (const BufferSlice& place : command.in) {
-      if (place.buffer != BufferSlice::kNowhere && read.insert(place.buffer).second) --readers[place.buffer];
-    }
+    if (gone[i]) each_read(command, [&](int b) { --readers[b]; });
   }
   Remove(gone, list);
 }
 
 namespace {
 
-// Moves the commands that `comes_first` names, and all that they depend on, before the others. It moves none before the
-// command numbered `first`.
+// The order in which the commands that `comes_first` names, and all that they depend on, come before the others. None
+// comes before the command numbered `first`. Empty if that is their order already.
 template <typename ComesFirst>
-void Reorder(size_t first, const ComesFirst& comes_first, CommandList* list) {
-  const std::vector<std::vector<int>> before = Dependencies(*list);
-  std::vector<bool> early(list->commands.size(), false);
+std::vector<size_t> OrderOf(size_t first, const ComesFirst& comes_first, const CommandList& list) {
+  const std::vector<std::vector<int>> before = Dependencies(list);
+  std::vector<bool> early(list.commands.size(), false);
   for (size_t i = early.size(); i-- > first;) {
-    early[i] = early[i] || comes_first(list->commands[i]);
+    early[i] = early[i] || comes_first(list.commands[i]);
     if (!early[i]) continue;
     for (int b : before[i]) early[b] = true;
   }
-  std::vector<Command> commands;
-  commands.reserve(early.size());
-  for (size_t i = 0; i < first; ++i) commands.push_back(std::move(list->commands[i]));
+  std::vector<size_t> order;
+  order.reserve(early.size());
+  for (size_t i = 0; i < first; ++i) order.push_back(i);
   for (const bool part : {true, false}) {
     for (size_t i = first; i < early.size(); ++i) {
-      if (early[i] == part) commands.push_back(std::move(list->commands[i]));
+      if (early[i] == part) order.push_back(i);
     }
+  }
+  if (std::is_sorted(order.begin(), order.end())) order.clear();
+  return order;
+}
+
+// Moves command order[i] to place i, or back to where it was.
+void Reorder(const std::vector<size_t>& order, bool back, CommandList* list) {
+  if (order.empty()) return;
+  std::vector<Command> commands(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t from = back ? i : order[i], to = back ? order[i] : i;
+    commands[to] = std::move(list->commands[from]);
   }
   list->commands = std::move(commands);
 }
@@ -141,25 +163,26 @@ void Reorder(size_t first, const ComesFirst& comes_first, CommandList* list) {
 }  // namespace
 
 void ScheduleCopiesToHost(CommandList* list) {
-  Reorder(0, [](const Command& command) { return std::holds_alternative<CopyToHost>(command.desc); }, list);
+  const auto is_copy = [](const Command& command) { return std::holds_alternative<CopyToHost>(command.desc); };
+  Reorder(OrderOf(0, is_copy, *list), /*back=*/false, list);
 }
 
 void ScheduleSmallResults(CommandList* list) {
   constexpr int64_t kFewBytes = 1024;
   std::vector<bool> few(list->buffers.size(), false);
   for (int b : list->live_out) few[b] = list->buffers[b].bytes <= kFewBytes;
+  const auto is_small = [&few](const Command& command) {
+    return std::any_of(command.out.begin(), command.out.end(), [&few](const BufferSlice& place) {
+      return place.buffer != BufferSlice::kNowhere && few[place.buffer];
+    });
+  };
   size_t first = list->commands.size();
   while (first > 0 && !list->commands[first - 1].is_awaited()) --first;
-  CommandList reordered = *list;
-  Reorder(
-      first,
-      [&few](const Command& command) {
-        return std::any_of(command.out.begin(), command.out.end(), [&few](const BufferSlice& place) {
-          return place.buffer != BufferSlice::kNowhere && few[place.buffer];
-        });
-      },
-      &reordered);
-  if (PlanMemory(reordered).bytes <= PlanMemory(*list).bytes) *list = std::move(reordered);
+  const std::vector<size_t> order = OrderOf(first, is_small, *list);
+  if (order.empty()) return;
+  const int64_t bytes = PlanMemory(*list).bytes;
+  Reorder(order, /*back=*/false, list);
+  if (PlanMemory(*list).bytes > bytes) Reorder(order, /*back=*/true, list);
 }
 
 }  // namespace xpu::commands

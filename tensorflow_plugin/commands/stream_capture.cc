@@ -31,8 +31,8 @@ class StreamCapture::CaptureStream final : public Stream {
     if (IsVirtual(src)) return AddCopy(CopyFromHost{size}, dst, src);
     const char* bytes = static_cast<const char*>(src);
     XPU_RETURN_IF_ERROR(capture_.RequireRoom());
-    CopyConstant constant{std::make_shared<const std::vector<char>>(bytes, bytes + size)};
-    capture_.Add(std::move(constant)).out = {capture_.Resolve(dst)};
+    const CopyConstant constant{std::make_shared<const std::vector<char>>(bytes, bytes + size)};
+    capture_.Add(constant).out = {capture_.Resolve(dst)};
     return OkStatus();
   }
   Status CopyDeviceToHost(void* dst, const void* src, size_t size) override {
@@ -58,9 +58,10 @@ class StreamCapture::CaptureStream final : public Stream {
   Status PeekStatus() const override { return OkStatus(); }
 
  private:
-  Status AddCopy(Descriptor copy, void* dst, const void* src) {
+  template <typename Copy>
+  Status AddCopy(const Copy& copy, void* dst, const void* src) {
     XPU_RETURN_IF_ERROR(capture_.RequireRoom());
-    Command& command = capture_.Add(std::move(copy));
+    Command& command = capture_.Add(copy);
     command.in = {capture_.Resolve(src)};
     command.out = {capture_.Resolve(dst)};
     return OkStatus();
@@ -107,6 +108,8 @@ class StreamCapture::CaptureDevice final : public Device {
     XPU_RETURN_IF_ERROR(capture_.RequireRoom());
     Command& command = capture_.Add(desc);
     command.footprint = footprint;
+    command.in.reserve(footprint.num_in);
+    command.out.reserve(footprint.num_out);
     for (int i = 0; i < footprint.num_in; ++i) command.in.push_back(capture_.Resolve(args.in[i]));
     for (int i = 0; i < footprint.num_out; ++i) command.out.push_back(capture_.Resolve(args.out[i]));
     command.workspace = capture_.Resolve(args.workspace);
@@ -148,14 +151,6 @@ BufferSlice StreamCapture::Resolve(const void* address) {
   const auto [found, added] = fixed_.emplace(address, static_cast<int>(list_.buffers.size()));
   if (added) list_.buffers.push_back({Buffer::Kind::kFixed, 0, address});
   return {found->second, 0};
-}
-
-Command& StreamCapture::Add(Descriptor desc) {
-  Command& command = list_.commands.emplace_back();
-  command.desc = std::move(desc);
-  command.origin = origin_;
-  command.follows_updates = follows_updates_;
-  return command;
 }
 
 Status StreamCapture::RequireRoom() { return is_full() ? CannotCapture("so many commands") : OkStatus(); }

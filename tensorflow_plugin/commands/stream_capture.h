@@ -3,6 +3,7 @@
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_STREAM_CAPTURE_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_STREAM_CAPTURE_H_
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -15,6 +16,9 @@ namespace xpu::commands {
 
 class StreamCapture {
  public:
+  // A longer list, of loops with very many iterations, would take more memory than it is worth: some 4 KB each.
+  static constexpr size_t kMaxCommands = 32768;
+
   // For commands that `real` is to run.
   explicit StreamCapture(Device& real);
   ~StreamCapture();
@@ -41,18 +45,28 @@ class StreamCapture {
   // There were more commands than a list may have.
   bool is_full() const { return list_.commands.size() >= kMaxCommands; }
 
+  // So many commands are expected, all together.
+  void Reserve(size_t commands) {
+    const size_t capacity = list_.commands.capacity();
+    if (commands > capacity) list_.commands.reserve(std::max(commands, 2 * capacity));
+  }
+
   // The list so far, with everything in it.
   CommandList& list() { return list_; }
   const CommandList& list() const { return list_; }
 
  private:
-  // A capture of a loop with more iterations than that would cost more than it saves.
-  static constexpr size_t kMaxCommands = 16384;
-
   class CaptureDevice;
   class CaptureStream;
 
-  Command& Add(Descriptor desc);
+  template <typename Desc>
+  Command& Add(const Desc& desc) {
+    Command& command = list_.commands.emplace_back();
+    command.desc.emplace<Desc>(desc);
+    command.origin = origin_;
+    command.follows_updates = follows_updates_;
+    return command;
+  }
   Status RequireRoom();
   Status CannotCapture(const char* what);
 

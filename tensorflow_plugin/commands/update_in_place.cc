@@ -127,6 +127,8 @@ class Updates {
 }  // namespace
 
 std::vector<InPlace> UpdateInPlace(const std::vector<int>& given, CommandList* list) {
+  const auto is_copy = [](const Command& command) { return std::holds_alternative<CopyStridedDesc>(command.desc); };
+  if (std::none_of(list->commands.begin(), list->commands.end(), is_copy)) return {};
   return Updates(list).Run(given);
 }
 

@@ -9,8 +9,8 @@ const std::vector<TensorflowOps>& TableOfTensorflowOps() {
       // Values that are passed on.
       {T::kPassesOn | T::kServesDirectCalls | T::kCounts, {"Identity"}},
       {T::kPassesOn | T::kServesDirectCalls, {"NoOp"}},
-      {T::kPassesOn,
-       {"EnsureShape", "ExpandDims", "IdentityN", "PreventGradient", "Reshape", "Squeeze", "StopGradient"}},
+      {T::kPassesOn, {"EnsureShape", "IdentityN", "PreventGradient", "Reshape", "Squeeze", "StopGradient"}},
+      {T::kPassesOn | T::kCounts, {"ExpandDims"}},
       {T::kServesDirectCalls | T::kCounts, {"Const"}},
       {T::kGivesShapes | T::kServesDirectCalls, {"Rank", "Shape", "ShapeN", "Size"}},
 

@@ -13,6 +13,7 @@
 #include "tensorflow_plugin/cluster/host_variable_op.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/cluster/members.h"
+#include "tensorflow_plugin/cluster/variable_uses.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/node_traits.h"
@@ -25,15 +26,43 @@ namespace {
 namespace tf = tensorflow;
 using cluster::ValueRef;
 
+bool IsNumber(tf::DataType type) {
+  return type == tf::DT_BOOL || type == tf::DT_INT32 || type == tf::DT_INT64 || type == tf::DT_FLOAT ||
+         type == tf::DT_DOUBLE;
+}
+
 // Arithmetic of numbers that TensorFlow's kernels for the CPU do in host memory.
 bool IsPlain(const tf::Node& node) {
-  const auto is_number = [](tf::DataType type) {
-    return type == tf::DT_BOOL || type == tf::DT_INT32 || type == tf::DT_INT64 || type == tf::DT_FLOAT ||
-           type == tf::DT_DOUBLE;
-  };
   return TraitsOf(node.type_string()).Has(OpTrait::kCounts) &&
-         std::all_of(node.input_types().begin(), node.input_types().end(), is_number) &&
-         std::all_of(node.output_types().begin(), node.output_types().end(), is_number);
+         std::all_of(node.input_types().begin(), node.input_types().end(), IsNumber) &&
+         std::all_of(node.output_types().begin(), node.output_types().end(), IsNumber);
+}
+
+// True if the op at the end of an edge may write the variable whose handle it gets there.
+bool Writes(const tf::Edge& e) {
+  std::vector<int> variables(e.dst()->num_inputs(), -1);
+  variables[e.dst_input()] = 0;
+  std::vector<cluster::VariableUses> uses(1);
+  cluster::AddUses(e.dst()->def(), variables, &uses);
+  return uses[0].is_written;
+}
+
+// True if an op of the graph may write the variable whose handle an output gives.
+bool MayBeWritten(const tf::Node& handle, int output) {
+  std::vector<std::pair<const tf::Node*, int>> to_visit{{&handle, output}};
+  while (!to_visit.empty()) {
+    const auto [node, index] = to_visit.back();
+    to_visit.pop_back();
+    for (const tf::Edge* e : node->out_edges()) {
+      if (e->IsControlEdge() || e->src_output() != index || !e->dst()->IsOp()) continue;
+      if (e->dst()->IsEnter() || e->dst()->type_string() == "Identity") {
+        to_visit.emplace_back(e->dst(), 0);
+      } else if (Writes(*e)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 // The nodes of one frame, read as a loop.
@@ -50,12 +79,19 @@ class Loop {
     return ReadEnters() && NothingElseLeaves() && MemoryAgrees() && NumberMembers();
   }
 
-  void KeepCountersApart() {
-    if (!ReadVariables()) return;
+  // `counted`: the Enters of all loops whose values the host has to know. True if there are more of them now.
+  bool KeepCountersApart(std::set<const tf::Node*>* counted) {
+    counted_ = counted;
+    if (!ReadVariables()) return false;
     FindShadows();
     for (tf::Node* node : shadows_) {
       if (!node->IsConstant()) node->AddAttr(kApart, true);
     }
+    const size_t before = counted->size();
+    for (const tf::Node* enter : enters_) {
+      if (shadowed_.count(enter) != 0) counted->insert(enter);
+    }
+    return counted->size() > before;
   }
 
   // Puts the op in its place, which Read has found to be possible.
@@ -93,7 +129,7 @@ class Loop {
   }
 
   // True if a node reads a variable of 32-bit integers, which TensorFlow has on the CPU, or brings its handle to those
-  // that do. Its value may change while the loop runs.
+  // that do.
   static bool IsOfHostVariable(const tf::Node& node) {
     const auto reads = [](const tf::Node& reader) {
       return DeviceTypeOf(reader) == tf::DEVICE_CPU && reader.type_string() == "ReadVariableOp" &&
@@ -126,7 +162,7 @@ class Loop {
       exits_.push_back(node);
     } else if (!node->IsSwitch() && !node->IsNextIteration()) {
       members_.push_back(node);
-      is_alone_ = is_alone_ || RunsAlone(*node) || IsOfHostVariable(*node);
+      is_alone_ = is_alone_ || RunsAlone(*node);
       return IsOfHostVariable(*node) || CanBeInLoop(*node, device_type_);
     }
     return true;
@@ -168,41 +204,72 @@ class Loop {
   }
 
   const tf::Edge& ConditionEdge() const { return *InputsOf(*condition_)[0]; }
-  // False for what another loop in this one gives.
-  bool IsInside(const tf::Edge& e) const { return inside_.count(e.src()) != 0; }
-  bool IsOnDevice(const tf::Edge& e) const { return memory_.at(e.src()).outputs[e.src_output()] == tf::DEVICE_MEMORY; }
+  bool IsOnDevice(const tf::Edge& e) const {
+    const auto memory = memory_.find(e.src());
+    if (memory == memory_.end()) return !IsInHostMemory(e);
+    return memory->second.outputs[e.src_output()] == tf::DEVICE_MEMORY;
+  }
+
+  // True if an op of the loop needs a value in host memory that is the device's.
+  bool CrossesToHost(const tf::Edge& e) const {
+    const tf::Node* reader = e.dst();
+    if (reader->IsControlFlow()) {
+      return counted_ != nullptr && reader->IsEnter() && counted_->count(reader) != 0 && inside_.count(reader) == 0;
+    }
+    return inside_.count(reader) != 0 && memory_.at(reader).inputs[e.dst_input()] == tf::HOST_MEMORY && IsOnDevice(e);
+  }
 
   // The condition may be the device's, by its types alone: of 64-bit integers and floating-point numbers. If all that
   // it depends on is counted by plain ops, the host counts along, so that no iteration has to ask the device. Each such
   // node has a shadow, which computes the same in host memory. If there is more to it, the condition is read from the
-  // device.
+  // device. The same holds for other values that ops need in host memory, such as the bounds of a loop within.
   void FindShadows() {
-    if (IsInside(ConditionEdge()) && !IsOnDevice(ConditionEdge())) return;
-    std::vector<const tf::Edge*> to_visit{&ConditionEdge()};
-    while (!to_visit.empty()) {
-      const tf::Edge& e = *to_visit.back();
-      to_visit.pop_back();
-      const tf::Node* node = e.src();
-      if (IsInside(e) && (!IsOnDevice(e) || !shadowed_.insert(node).second)) continue;
-      if (node->IsSwitch() || node->IsMerge()) {
-        const Variable& variable = variables_[node->IsMerge() ? variable_of_.at(node) : switched_.at(node)];
-        // Its shadow begins with what it begins with.
-        shadowed_.insert(variable.enter);
-        to_visit.push_back(InputsOf(*variable.next)[0]);
-      } else if (!node->IsEnter()) {
-        if (!IsInside(e) || !IsPlain(*node)) {
-          shadowed_.clear();
-          is_read_from_device_ = is_alone_ = true;
-          return;
-        }
-        const std::vector<const tf::Edge*> inputs = InputsOf(*node);
-        to_visit.insert(to_visit.end(), inputs.begin(), inputs.end());
+    if (IsOnDevice(ConditionEdge()) && !AddShadows(ConditionEdge())) is_read_from_device_ = is_alone_ = true;
+    for (const tf::Node* node : nodes_) {
+      for (const tf::Edge* e : node->out_edges()) {
+        if (!e->IsControlEdge() && IsOnDevice(*e) && CrossesToHost(*e)) AddShadows(*e);
       }
     }
+    if (shadowed_.empty()) return;
     for (tf::Node* node : members_) {
       if (shadowed_.count(node) != 0) shadows_.push_back(node);
     }
     FindNeeded();
+  }
+
+  // False if no plain ops lead to the value at an edge. Then there is nothing new.
+  bool AddShadows(const tf::Edge& root) {
+    std::set<const tf::Node*> added;
+    std::vector<const tf::Edge*> to_visit{&root};
+    while (!to_visit.empty()) {
+      const tf::Edge& e = *to_visit.back();
+      to_visit.pop_back();
+      const tf::Node* node = e.src();
+      if (!IsOnDevice(e) || shadowed_.count(node) != 0 || !added.insert(node).second) continue;
+      if (node->IsSwitch() || node->IsMerge()) {
+        const Variable& variable = variables_[node->IsMerge() ? variable_of_.at(node) : switched_.at(node)];
+        // Its shadow begins with what it begins with.
+        added.insert(variable.enter);
+        to_visit.push_back(InputsOf(*variable.next)[0]);
+      } else if (!node->IsEnter() && !ReadsVariable(*node)) {
+        if (inside_.count(node) == 0 || !IsPlain(*node)) return false;
+        const std::vector<const tf::Edge*> inputs = InputsOf(*node);
+        to_visit.insert(to_visit.end(), inputs.begin(), inputs.end());
+      }
+    }
+    shadowed_.insert(added.begin(), added.end());
+    return true;
+  }
+
+  // True if a node reads a number that stays as it is while the loop runs, for all that the graph says.
+  bool ReadsVariable(const tf::Node& node) const {
+    if (node.type_string() != "ReadVariableOp" || !IsNumber(node.output_type(0))) return false;
+    const tf::Node* enter = InputsOf(node)[0]->src();
+    if (!enter->IsEnter() || inside_.count(enter) == 0) return false;
+    const tf::Edge* handle = InputsOf(*enter)[0];
+    // The handle may have come into a loop around this one.
+    while (handle->src()->IsEnter()) handle = InputsOf(*handle->src())[0];
+    return !MayBeWritten(*handle->src(), handle->src_output());
   }
 
   // Which of what has a shadow the device needs all the same.
@@ -211,7 +278,9 @@ class Loop {
     for (const tf::Node* node : nodes_) {
       const bool is_inner = node->IsSwitch() || node->IsMerge() || node->IsEnter() || node->IsNextIteration();
       if (is_inner || node == condition_ || shadowed_.count(node) != 0) continue;
-      for (const tf::Edge* e : InputsOf(*node)) to_visit.push_back(e);
+      for (const tf::Edge* e : InputsOf(*node)) {
+        if (!CrossesToHost(*e)) to_visit.push_back(e);
+      }
     }
     for (const Variable& variable : variables_) {
       if (shadowed_.count(variable.enter) == 0) to_visit.push_back(InputsOf(*variable.next)[0]);
@@ -274,6 +343,7 @@ class Loop {
       for (const tf::Edge* e : InputsOf(*node)) {
         if (IsShadowAlone(node)) continue;
         if (node == condition_ && (is_read_from_device_ || shadowed_.count(e->src()) != 0)) continue;
+        if (CrossesToHost(*e) && shadowed_.count(e->src()) != 0) continue;
         if (memory_.at(e->src()).outputs[e->src_output()] != memory_.at(node).inputs[e->dst_input()]) return false;
       }
     }
@@ -288,7 +358,7 @@ class Loop {
   };
   // The value that a member reads at an edge.
   Member ReadBy(const Member& member, const tf::Edge& e) const {
-    return {e.src(), member.is_shadow && shadowed_.count(e.src()) != 0};
+    return {e.src(), (member.is_shadow || CrossesToHost(e)) && shadowed_.count(e.src()) != 0};
   }
 
   // The ops that the condition depends on come first; they must not depend on the condition.
@@ -334,6 +404,10 @@ class Loop {
 
   static void MakeShadow(tf::NodeDef* node) {
     node->set_name(node->name() + "/on_host");
+    if (node->op() == "ReadVariableOp") {
+      node->set_op(cluster::kHostVariableOp);
+      return;
+    }
     if (node->op() == "Const") node->set_op("HostConst");
     node->mutable_attr()->erase(labels::kAttribute);
     tf::AddNodeAttr(cluster::attr::kOnCpu, true, node);
@@ -443,6 +517,7 @@ class Loop {
   const std::string& device_type_;
   const std::vector<tf::Node*>& nodes_;
   const std::set<const tf::Node*> inside_;
+  const std::set<const tf::Node*>* counted_ = nullptr;
   std::string device_;
   std::map<const tf::Node*, MemoryTypes> memory_;
   std::vector<tf::Node*> enters_, merges_, exits_, members_;
@@ -483,7 +558,12 @@ absl::Status FindFrames(tf::Graph* graph, std::map<std::string, std::vector<tf::
 absl::Status KeepCountersApart(tf::Graph* graph, const std::string& device_type) {
   std::map<std::string, std::vector<tf::Node*>> frames;
   TF_RETURN_IF_ERROR(FindFrames(graph, &frames));
-  for (const auto& [name, nodes] : frames) Loop(graph, device_type, nodes).KeepCountersApart();
+  // A loop around others counts along with them.
+  std::set<const tf::Node*> counted;
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const auto& [name, nodes] : frames) grew |= Loop(graph, device_type, nodes).KeepCountersApart(&counted);
+  }
   return absl::OkStatus();
 }
 

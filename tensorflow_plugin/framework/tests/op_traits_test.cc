@@ -198,10 +198,11 @@ TEST(OpTraits, ServeDirectCallsOnTheCpu) {
 }
 
 TEST(OpTraits, ArithmeticThatCannotFail) {
-  EXPECT_EQ(With(OpTrait::kCounts),
-            (Names{"Abs",          "Add",      "AddV2", "Cast",      "Const",      "Equal",      "Greater",
-                   "GreaterEqual", "Identity", "Less",  "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr",
-                   "Maximum",      "Minimum",  "Mul",   "Neg",       "NotEqual",   "Sub"}));
+  EXPECT_EQ(
+      With(OpTrait::kCounts),
+      (Names{"Abs",          "Add",      "AddV2", "Cast",      "Const",      "Equal",      "ExpandDims", "Greater",
+             "GreaterEqual", "Identity", "Less",  "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr",  "Maximum",
+             "Minimum",      "Mul",      "Neg",   "NotEqual",  "Pack",       "Sub"}));
 }
 
 TEST(OpTraits, ControlFlow) {

@@ -274,6 +274,7 @@ void RegisterArrayConcat(Registry& registry) {
       .Types("T", kAllTypes)
       .AllHostFor(DType::kInt32, {"values", "output"})
       .Requires(needs::Copy("T"))
+      .Traits(OpTrait::kCounts)
       .Kernel<PackKernel>();
   registry.Op("Unpack")
       .Types("T", Without(kAllTypes, DType::kInt64))

@@ -1,0 +1,33 @@
+// The number of a loop's iterations, known before the loop runs.
+#ifndef TENSORFLOW_PLUGIN_CLUSTER_LOOP_COUNTER_H_
+#define TENSORFLOW_PLUGIN_CLUSTER_LOOP_COUNTER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow_plugin/cluster/members.h"
+
+namespace xpu::cluster {
+
+// Runs the members of a loop that decide its condition, and no others, if all their values are in host memory.
+class LoopCounter {
+ public:
+  static constexpr int64_t kUnknown = -1;
+
+  // `members` and `variables` are the loop's (loop_op.h). Its first arguments, `num_host` of them, are in host memory.
+  LoopCounter(const Members& members, const std::vector<int>& variables, int num_host);
+  LoopCounter() = default;
+
+  // The number of iterations from `arguments` on, or `most` + 1 if there are more.
+  int64_t Count(tensorflow::OpKernelContext* ctx, Members::Environment arguments, int64_t most) const;
+
+ private:
+  bool counts_ = false;
+  Members members_;  // their results are the condition and the next values of the variables
+  std::vector<int> variables_, invariant_arguments_;
+};
+
+}  // namespace xpu::cluster
+
+#endif  // TENSORFLOW_PLUGIN_CLUSTER_LOOP_COUNTER_H_
