@@ -29,12 +29,12 @@ MUTANTS = (
     Mutant("repeated: written twice", "simple_passes.cc", "uses.buffers[b].writers.size() == 1 &&", ""),
     # EliminateDeadCode
     Mutant("unused: read by one", "simple_passes.cc", "readers[place.buffer] > 0", "readers[place.buffer] > 1"),
-    Mutant("unused: wanted", "simple_passes.cc", "(uses.buffers[place.buffer].kept || readers", "(readers"),
+    Mutant("unused: wanted", "simple_passes.cc", "(kept[place.buffer] || readers", "(readers"),
     Mutant(
         "unused: readers counted twice",
         "simple_passes.cc",
-        "read.insert(place.buffer).second) --readers",
-        "(read.insert(place.buffer), true)) --readers",
+        "if (gone[i]) each_read(command, [&](int b) { --readers[b]; });",
+        "if (gone[i]) each_read(command, [&](int b) { readers[b] -= 2; });",
     ),
     Mutant("unused: may fail", "simple_passes.cc", "if (command.may_fail()) gone[i] = false;", ""),
     # DeduplicateIndexChecks
@@ -198,6 +198,61 @@ MUTANTS = (
         "inputs.push_back(element);",
         "inputs.insert(inputs.begin(), element);",
     ),
+    # FuseQuantization
+    Mutant(
+        "quantized: clipped the other way", "fuse_quantization.cc", "levels, most, least};", "levels, least, most};"
+    ),
+    Mutant("quantized: what others read", "fuse_quantization.cc", "!uses.kept && uses.readers.size() == 1", "true"),
+    Mutant("quantized: by others' maxima", "fuse_quantization.cc", "of_magnitudes.buffer != x.buffer || ", ""),
+    Mutant(
+        "quantized: of an older x",
+        "fuse_quantization.cc",
+        "std::min(first, at), last)) return false;",
+        "last, last)) return false;",
+    ),
+    Mutant(
+        "quantized: columns for rows",
+        "fuse_quantization.cc",
+        "if (reduced && !is_reduced && source.shape[axis] != 1) return 0;",
+        "",
+    ),
+    Mutant(
+        "quantized: one scale for all", "fuse_quantization.cc", "stride != (inner < cols ? 0 : inner / cols)", "false"
+    ),
+    Mutant(
+        "quantized: to other integers",
+        "fuse_quantization.cc",
+        "Elementwise(cast).program->output_type(0) != DType::kInt8 || ",
+        "",
+    ),
+    # ReadPackedWeights
+    Mutant("weights: whichever come last", "packed_weights.cc", "        if (found) return std::nullopt;\n", ""),
+    Mutant(
+        "weights: of what changes", "packed_weights.cc", "[&](int w) { return hoisted[w]; }", "[](int) { return true; }"
+    ),
+    Mutant(
+        "weights: zeros and scales swapped",
+        "packed_weights.cc",
+        "Weights{packed, scales, zeros,",
+        "Weights{packed, zeros, scales,",
+    ),
+    Mutant("weights: one group", "packed_weights.cc", "find.groups = weights.groups;", "find.groups = 1;"),
+    Mutant(
+        "weights: rows apart",
+        "packed_weights.cc",
+        "if (d.batch[i] != 1 && d.a_batch_strides[i]",
+        "if (false && d.a_batch_strides[i]",
+    ),
+    Mutant("weights: one of a batch", "packed_weights.cc", "desc.m = d.m * d.batch.num_elements();", "desc.m = d.m;"),
+    Mutant(
+        "weights: as if not transposed",
+        "packed_weights.cc",
+        "find.transposed = std::get",
+        "find.transposed = false && std::get",
+    ),
+    Mutant(
+        "weights: not where they are read", "packed_weights.cc", "finders.emplace_back(i, ", "finders.emplace_back(0, "
+    ),
     # HoistInvariants
     Mutant("kept: of what is written", "hoist.cc", "return of.writers.empty();", "return true;"),
     Mutant("kept: what is wanted", "hoist.cc", "of.kept || ", ""),
@@ -254,7 +309,8 @@ MUTANTS = (
     Mutant(
         "far: products count for nothing",
         "dependencies.cc",
-        "std::holds_alternative<MatMulDesc>(command.desc) || ",
+        "std::holds_alternative<MatMulDesc>(command.desc) ||\n"
+        "             std::holds_alternative<WeightMatMulDesc>(command.desc) ||",
         "",
     ),
     # FuseElementwise

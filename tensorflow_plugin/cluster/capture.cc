@@ -350,7 +350,9 @@ class Capturer {
 
   void Divide(const std::vector<bool>& stays, CommandList* list) {
     auto first = std::make_shared<CommandList>();
-    commands::Optimize(real_.capabilities(), LeftOut(), stays, list, first.get());
+    std::vector<std::string> left_out = LeftOut();
+    if (how_ == Capturing::kHoistedAsFloats) left_out.emplace_back("ReadPackedWeights");
+    commands::Optimize(real_.capabilities(), left_out, stays, list, first.get());
     if (first->commands.empty()) return;
     HoistedList& hoisted = captured_->hoisted;
     std::vector<bool> read(first->buffers.size(), false);

@@ -103,7 +103,8 @@ struct Invocation {
 
 enum class Capturing {
   kInOneList,
-  kHoisted,  // into two lists: see HoistedList
+  kHoisted,          // into two lists: see HoistedList
+  kHoistedAsFloats,  // the same, without ReadPackedWeights, where that has failed
 };
 
 // The reason why a capture failed.

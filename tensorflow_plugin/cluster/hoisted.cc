@@ -11,6 +11,15 @@ namespace xpu::cluster {
 
 namespace tf = tensorflow;
 
+namespace {
+
+bool FindsWeights(const CommandList& list) {
+  return std::any_of(list.commands.begin(), list.commands.end(),
+                     [](const Command& command) { return std::holds_alternative<FindWeightsDesc>(command.desc); });
+}
+
+}  // namespace
+
 std::shared_ptr<const HoistedValues> Hoister::Find(tf::OpKernelContext* ctx, const std::string& name,
                                                    const Members& members, const Captured& plain,
                                                    const Invocation& invocation, SP_Stream_st* stream) {
@@ -70,8 +79,7 @@ std::shared_ptr<const HoistedValues> Hoister::Make(tf::OpKernelContext* ctx, con
                                                    SP_Stream_st* stream) {
   if (captured_ == nullptr) {
     Obstacle obstacle;
-    captured_ = Capture(members, ctx, *stream->device, invocation, Capturing::kHoisted,
-                        /*max_iterations=*/INT64_MAX, &obstacle);
+    captured_ = Capture(members, ctx, *stream->device, invocation, how_, /*max_iterations=*/INT64_MAX, &obstacle);
     Dump(name + ", hoisted", members, captured_.get(), obstacle.why);
   }
   // The list must not read a variable that is not held.
@@ -86,6 +94,11 @@ std::shared_ptr<const HoistedValues> Hoister::Make(tf::OpKernelContext* ctx, con
   auto values = std::make_shared<HoistedValues>();
   values->captured = captured_;
   if (!RunHoisted(ctx, *captured_, invocation, stream, &values->tensors).ok()) {
+    if (how_ == Capturing::kHoisted && FindsWeights(*captured_->hoisted.list)) {
+      how_ = Capturing::kHoistedAsFloats;
+      captured_ = nullptr;
+      return Make(ctx, name, members, invocation, stream);
+    }
     given_up_ = true;
     Drop();
     return nullptr;

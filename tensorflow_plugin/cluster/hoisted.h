@@ -29,10 +29,10 @@ class Hoister {
   void GiveUp();
 
  private:
-  // Calls before values are held, at first: those of programs that train are given up at once. As many pass again, and
-  // twice as many each time, when that has happened.
+  // Calls that pass before the variables are watched. A program that trains writes them soon. Each time that happens,
+  // the wait doubles.
   static constexpr int kFirstWait = 2, kMostWait = 1024;
-  // Runs that pay for what keeping has cost.
+  // After so many runs hoisting has paid, and the wait starts small again.
   static constexpr int kMany = 64;
 
   bool Hold(const std::vector<int>& variables, const Invocation& invocation);
@@ -43,6 +43,7 @@ class Hoister {
 
   Mutex mutex_;
   bool given_up_ = false;
+  Capturing how_ = Capturing::kHoisted;
   int wait_ = kFirstWait, calls_ = 0, runs_ = 0;
   std::vector<int> which_;  // variables that are held
   std::vector<std::shared_ptr<const InvariantValue>> held_;

@@ -216,7 +216,7 @@ class ReplayRun {
   // Commands write into a variable's buffer only if nobody else refers to it. Otherwise they get a copy.
   absl::Status PrepareVariable(size_t i, Stream& stream) {
     const tf::Tensor& value = *invocation_.variables[i]->tensor();
-    if (!captured_.variable_updates[i].written_in_place || MayWriteInPlace(value)) {
+    if (!captured_.variable_updates[i].written_in_place || ClaimForWriting(value)) {
       Give(captured_.variables[i], value);
       return absl::OkStatus();
     }

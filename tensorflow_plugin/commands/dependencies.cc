@@ -93,7 +93,9 @@ Distances::Distances(const CommandList& list) {
   int heavy = 0;
   for (const Command& command : list.commands) {
     heavy_before_.push_back(heavy);
-    heavy += std::holds_alternative<MatMulDesc>(command.desc) || std::holds_alternative<ConvolutionDesc>(command.desc);
+    heavy += std::holds_alternative<MatMulDesc>(command.desc) ||
+             std::holds_alternative<WeightMatMulDesc>(command.desc) ||
+             std::holds_alternative<ConvolutionDesc>(command.desc);
   }
 }
 

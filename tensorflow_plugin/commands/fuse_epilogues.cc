@@ -14,10 +14,10 @@ namespace xpu::commands {
 namespace {
 
 template <typename Desc>
-constexpr bool kMayHaveEpilogue = std::is_same_v<Desc, MatMulDesc> || std::is_same_v<Desc, ConvolutionDesc>;
+constexpr bool kMayHaveEpilogue =
+    std::is_same_v<Desc, MatMulDesc> || std::is_same_v<Desc, WeightMatMulDesc> || std::is_same_v<Desc, ConvolutionDesc>;
 
-// True if it is a product without an epilogue.
-bool MayGetEpilogue(const Descriptor& descriptor) {
+bool IsProductWithoutEpilogue(const Descriptor& descriptor) {
   return std::visit(
       [](const auto& desc) {
         if constexpr (kMayHaveEpilogue<std::decay_t<decltype(desc)>>) return !HasEpilogue(desc);
@@ -27,7 +27,7 @@ bool MayGetEpilogue(const Descriptor& descriptor) {
 }
 
 // The product with an epilogue, if that is valid and can be done.
-bool Give(const ElementwiseDesc& epilogue, const Capabilities& can, Command* product) {
+bool AttachEpilogue(const ElementwiseDesc& epilogue, const Capabilities& can, Command* product) {
   return std::visit(
       [&](auto& desc) {
         if constexpr (kMayHaveEpilogue<std::decay_t<decltype(desc)>>) {
@@ -63,11 +63,11 @@ class EpilogueFuser {
   }
 
  private:
-  // The first command that reads this product, if it is elementwise and the product can be computed there. Nothing may
-  // write the product's matrices before that, nor may the reader.
+  // The first command that reads this product, if it is elementwise and the product can be moved to the reader's place.
+  // Nothing in between writes the product's operands, nor does the reader.
   int FindReader(int product) const {
     const Command& command = list_.commands[product];
-    if (!MayGetEpilogue(command.desc) || command.workspace.buffer != BufferSlice::kNowhere ||
+    if (!IsProductWithoutEpilogue(command.desc) || command.workspace.buffer != BufferSlice::kNowhere ||
         !WritesWhole(list_, command, 0)) {
       return -1;
     }
@@ -140,7 +140,7 @@ class EpilogueFuser {
     epilogue.shape = source.shape;
     epilogue.in_strides[0] = DenseStrides(source.shape);
     epilogue.program = builder.Build();
-    if (epilogue.program == nullptr || !Give(epilogue, can_, &fused)) return false;
+    if (epilogue.program == nullptr || !AttachEpilogue(epilogue, can_, &fused)) return false;
     *reader = std::move(fused);
     return true;
   }

@@ -25,9 +25,13 @@ int64_t HoistableBytes(const CommandList& list, const std::vector<bool>& invaria
 // of convolutions, which the backend packs, and matrices of bytes, which are transposed.
 void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
 
-// Takes what is to run once out of the list, to which its results are given from then on. They are live out of
-// the list that is returned, of the same buffers: it has no commands if there is nothing to keep. Where it fails, the
-// list as it was has to run.
+// Has products read weights of 4 bits instead of matrices that are computed of such weights and nothing that changes.
+// A command that may fail is added for each, which can run once: it looks whether the matrix is what the weights give.
+void ReadPackedWeights(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
+
+// Moves the commands that can run once to the list that is returned. Their results are live out there, and become
+// inputs of `list`; both lists number buffers alike. The returned list has no commands if there is nothing to hoist. If
+// it fails when it runs, the list as it was has to run.
 CommandList SplitInvariants(const std::vector<bool>& invariant, CommandList* list);
 
 }  // namespace xpu::commands

@@ -21,8 +21,18 @@ bool HasChecks(const CommandList& list) {
 struct Pass {
   const char* name;
   bool (*applies)(const CommandList&);             // false if there is nothing to do; null: it always applies
-  void (*run)(const Capabilities&, CommandList*);  // null: the list is divided
+  void (*run)(const Capabilities&, CommandList*);  // null: a pass that needs to know what is invariant
+  // Changes `list`. Commands of it that need to run only once may become `hoisted`.
+  void (*divide)(const Capabilities&, const std::vector<bool>& invariant, CommandList* list,
+                 CommandList* hoisted) = nullptr;
 };
+
+void Divide(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list, CommandList* hoisted) {
+  PackOperands(can, invariant, list);
+  std::vector<bool> of_all = invariant;
+  of_all.resize(list->buffers.size(), false);
+  *hoisted = SplitInvariants(of_all, list);
+}
 
 // In this order. A name may stand here more than once.
 const Pass kPasses[] = {
@@ -48,8 +58,13 @@ const Pass kPasses[] = {
      [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kWhatIsDense, list); }},
     {"EliminateDeadCode", Has<CopyStridedDesc, MatMulDesc, ReduceDesc>,
      [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
-    {"HoistInvariants", nullptr, nullptr},
-    {"Rematerialize", Has<MatMulDesc, ConvolutionDesc>,
+    {"ReadPackedWeights", Has<MatMulDesc>, nullptr,
+     [](const Capabilities& can, const std::vector<bool>& invariant, CommandList* list, CommandList*) {
+       ReadPackedWeights(can, invariant, list);
+     }},
+    {"HoistInvariants", nullptr, nullptr, Divide},
+    {"FuseQuantization", Has<ReduceDesc>, FuseQuantization},
+    {"Rematerialize", Has<MatMulDesc, WeightMatMulDesc, ConvolutionDesc>,
      [](const Capabilities&, CommandList* list) { Rematerialize(list); }},
     {"EliminateDeadCode", nullptr, [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"FuseElementwise", nullptr, FuseElementwise},
@@ -57,7 +72,7 @@ const Pass kPasses[] = {
      [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kAll, list); }},
     {"EliminateDeadCode", nullptr, [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"FuseReductions", Has<ReduceDesc>, FuseReductions},
-    {"FuseEpilogues", Has<MatMulDesc, ConvolutionDesc>, FuseEpilogues},
+    {"FuseEpilogues", Has<MatMulDesc, WeightMatMulDesc, ConvolutionDesc>, FuseEpilogues},
     {"UpdateInPlace", Has<CopyStridedDesc>, [](const Capabilities&, CommandList* list) { UpdateInPlace({}, list); }},
     {"ScheduleCopiesToHost", Has<CopyToHost>,
      [](const Capabilities&, CommandList* list) { ScheduleCopiesToHost(list); }},
@@ -88,9 +103,7 @@ void Optimize(const Capabilities& can, const std::vector<std::string>& without, 
       }
     } else if (hoisted != nullptr) {
       invariant.resize(list->buffers.size(), false);  // those that the passes before have added are computed
-      PackOperands(can, invariant, list);
-      invariant.resize(list->buffers.size(), false);
-      *hoisted = SplitInvariants(invariant, list);
+      pass.divide(can, invariant, list, hoisted);
     }
   }
 }

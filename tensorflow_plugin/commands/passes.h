@@ -32,6 +32,9 @@ void FoldMatMulBatch(const Capabilities& can, CommandList* list);
 // A reduction computes the elementwise command that it alone reads, so that the result is never stored.
 void FuseReductions(const Capabilities& can, CommandList* list);
 
+// The commands that make 8-bit integers of rows of floats, by the largest magnitude of each row, become one.
+void FuseQuantization(const Capabilities& can, CommandList* list);
+
 // Elementwise commands over a product's elements become its epilogue: the product is made where they are.
 void FuseEpilogues(const Capabilities& can, CommandList* list);
 

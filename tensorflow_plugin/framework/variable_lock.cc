@@ -34,7 +34,7 @@ void LockInOrder(std::vector<VariableLock*> locks) {
   }
 }
 
-bool MayWriteInPlace(const tensorflow::Tensor& value) {
+bool ClaimForWriting(const tensorflow::Tensor& value) {
   if (value.RefCountIsOne()) return true;
   InvariantValue::GiveUp(value.data());
   // The holder that gave it up may have been the only other one.

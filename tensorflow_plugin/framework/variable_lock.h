@@ -39,9 +39,10 @@ class VariableLock {
 // one mutex, only the first of them is locked.
 void LockInOrder(std::vector<VariableLock*> locks);
 
-// True if nobody else refers to the buffer of a variable's value, which the caller has locked. Otherwise the caller
-// writes into a copy, and values computed from the old one are given up (InvariantValue).
-bool MayWriteInPlace(const tensorflow::Tensor& value);
+// To be called before a variable's value, which the caller has locked, is written. Holders of values that were computed
+// from it give it up (InvariantValue). True if nobody else refers to its buffer then; otherwise the caller writes into
+// a copy.
+bool ClaimForWriting(const tensorflow::Tensor& value);
 
 }  // namespace xpu
 

@@ -121,7 +121,7 @@ bool LockedVariable::IsSameAs(const LockedVariable& other) const {
 
 Status LockedVariable::BeginOverwrite(Context& ctx, Tensor* dst) {
   tensorflow::Tensor* current = state_->tensor();
-  if (state_->is_reference() || MayWriteInPlace(*current)) {
+  if (state_->is_reference() || ClaimForWriting(*current)) {
     *dst = Tensor(current);
     return OkStatus();
   }

@@ -102,7 +102,7 @@ struct DeviceInfo {
   std::string instruction_set;         // of the kernels, for people: "avx2"
 };
 
-// Who launches may lend scratch memory only when it is needed.
+// Lets a caller of Launch allocate scratch memory only if the command needs it.
 class WorkspaceSource {
  public:
   virtual ~WorkspaceSource() = default;
@@ -117,14 +117,15 @@ struct Args {
   const void* in[kMaxIn];
   void* out[kMaxOut];
   // Scratch memory of the device, of as many bytes as Capabilities::WorkspaceBytes says, where that is not 0. If there
-  // is none, Launch takes it from `workspace_source`; it must stay until the command has run.
+  // is none, Launch takes it from `workspace_source`. The rule of Deallocate holds for it: it may be freed once the
+  // command is enqueued.
   void* workspace = nullptr;
   WorkspaceSource* workspace_source = nullptr;
   // If set, Launch returns when the command has run. A failure that depends on data (a bad index, a division by zero)
   // is then written here instead of to the stream.
   Status* status = nullptr;
-  // With `status`: what makes the op's error of it, for a device that records the command to run it later. If there is
-  // none, the op does not leave it at that.
+  // With `status`: turns the failure into the op's error. A device that only records the command needs it. If it is
+  // null, the op handles the failure itself, so the command cannot be recorded.
   const DescribeError* explain = nullptr;
 };
 
@@ -136,8 +137,9 @@ class Capabilities {
  public:
   virtual ~Capabilities() = default;
 
-  // True if commands of this descriptor run. A descriptor may leave its extents open (see kAny): then, whether all do
-  // whose extents are filled in. Only what makes sense is asked: what check.h's IsDefined denies, nobody launches.
+  // True if commands of this descriptor run. A descriptor may leave its extents open (see kAny). Then true means that
+  // every descriptor with those extents filled in is supported. Nobody asks about a descriptor that IsDefined (check.h)
+  // denies.
 #define XPU_SUPPORTS(name) \
   virtual bool Supports(const name##Desc&) const { return false; }
   XPU_PRIMITIVES(XPU_SUPPORTS)
@@ -159,11 +161,10 @@ class Executable {
   virtual ~Executable() = default;
   // Enqueues the list on one of the device's streams and returns: what the commands do is what they would do enqueued
   // one by one. Buffer i lies at addresses[i]. The parts of the list stay until it has run, even without the
-  // executable. So does `kept`: the host memory that it reads. If some commands are awaited (Command::is_awaited), it
-  // returns when the last of those has run. A command that fails is the last: its failure is returned, and `failed`
-  // says which it is. No later command runs, except those that ran at its side because neither touches what the other
-  // writes. The same holds for a command that cannot be enqueued. The failure of any other command behind those is the
-  // stream's, and keeps none from running.
+  // executable. `kept` owns host memory that the list reads, and stays until then, too. Run waits for the last awaited
+  // command (Command::is_awaited). If a command up to there fails, or cannot be enqueued, its failure is returned, and
+  // `failed` says which it is. No later command runs then, except those that ran at its side because neither touches
+  // what the other writes. A command after the last awaited one leaves its failure in the stream, and the others run.
   virtual Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const = 0;
 };
 
@@ -188,8 +189,8 @@ class Device {
   virtual void ResetStats() = 0;
   virtual void MemoryUsage(int64_t* free_bytes, int64_t* total_bytes) const = 0;
 
-  // Where streams compete for the machine, those of a lower priority number go first, as far as the backend can grant
-  // it. The usual number is 0.
+  // A lower number is more urgent where streams compete for the machine. A backend may ignore it. The usual number is
+  // 0.
   virtual std::unique_ptr<Stream> CreateStream(int priority) = 0;
   std::unique_ptr<Stream> CreateStream() { return CreateStream(0); }
   virtual std::unique_ptr<Event> CreateEvent() = 0;
@@ -215,14 +216,14 @@ class Device {
 #undef XPU_LAUNCH
 
   // The part that a backend writes: Launch of a descriptor that it supports, that has been checked and has something to
-  // do. To be called by Launch, and by a device around this one.
+  // do. Launch calls it, and so do executables and a device around this one.
 #define XPU_ENQUEUE(name) \
   virtual Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint);
   XPU_PRIMITIVES(XPU_ENQUEUE)
 #undef XPU_ENQUEUE
 
-  // Makes a list ready to run, of commands that Launch would enqueue on this device, which outlives the executable.
-  // In every run the buffers that are in `memory` lie in one block as it says. By default they are enqueued one by one.
+  // Prepares a list whose commands this device supports. The device outlives the executable. In every run the buffers
+  // that are in `memory` lie in one block as it says. By default the executable enqueues the commands one by one.
   virtual std::unique_ptr<Executable> Prepare(std::shared_ptr<const CommandList> list, const MemoryPlan& memory);
 
  private:
@@ -230,7 +231,7 @@ class Device {
   Status LaunchAny(Stream& stream, const Desc& desc, const Args& args);
 };
 
-// Whose commands are enqueued one by one; a device's own may tell somebody of each.
+// The default: enqueues the commands one by one. A device may override Enqueue to observe each.
 class SequentialExecutable : public Executable {
  public:
   // The device outlives it.
@@ -265,7 +266,8 @@ class Backend {
   virtual ~Backend() = default;
   // The subdevice type, such as "XPU_HOST".
   virtual const char* subdevice_type() const = 0;
-  // The devices this machine offers under these options; 0 is no error.
+  // The devices this machine offers under these options; 0 is no error. Describe then fails with the reason and the
+  // remedy.
   virtual int DeviceCount(const BackendOptions& options) const = 0;
   virtual Status CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const = 0;
   // The info() of such a device.
@@ -290,7 +292,7 @@ class Backend {
   // Its commands run before Launch returns, on host addresses, on the calling thread and those that help it. There are
   // `threads` of these in all; 0 stands for as many as this process may use processors. Any number of threads may
   // launch on one of its streams; their failures are told apart by Args::status. If it is nullptr, this backend has
-  // none, and another's will do.
+  // none, and another backend's host executor is used.
   virtual std::unique_ptr<Device> NewHostExecutor(int /*threads*/) const { return nullptr; }
 };
 

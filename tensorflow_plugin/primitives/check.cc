@@ -194,6 +194,64 @@ std::string Name(const MatMulDesc& desc) {
 
 namespace {
 
+// Weights of 4 bits: their bytes, scales and zeros.
+template <typename Desc>
+Status CheckWeights(const char* what, const Desc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireAtLeast(1, errors::Concat(what, ": groups").c_str(), &desc.groups, 1));
+  XPU_RETURN_IF_ERROR(View(what).Dense({desc.bytes}).As(DType::kInt8, NextIn(f)));
+  XPU_RETURN_IF_ERROR(View(what).Dense({desc.groups, desc.n}).As(DType::kFloat, NextIn(f)));
+  return View(what).Dense({desc.groups, desc.n}).As(DType::kInt8, NextIn(f));
+}
+
+Status Form(const char* what, Operand* operand) { return View(what).Dense({2}).As(DType::kInt64, operand); }
+
+}  // namespace
+
+Status Check(const FindWeightsDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  XPU_RETURN_IF_ERROR(View("FindWeights").Dense({desc.k, desc.n}).As(desc.type, NextIn(f)));
+  XPU_RETURN_IF_ERROR(CheckWeights("FindWeights", desc, f));
+  return Form("FindWeights", NextOut(f));
+}
+
+bool IsDefined(const FindWeightsDesc& desc) { return desc.type == DType::kFloat; }
+std::string Name(const FindWeightsDesc& desc) { return errors::Concat("FindWeights of ", Name(desc.type)); }
+
+Status Check(const WeightMatMulDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireAtLeast(0, "WeightMatMul: a row stride", &desc.lda, 1));
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  XPU_RETURN_IF_ERROR(View("WeightMatMul")
+                          .Strided(desc.m, desc.lda != 0 ? desc.lda : desc.k)
+                          .Strided(desc.k, 1)
+                          .As(desc.type, NextIn(f)));
+  XPU_RETURN_IF_ERROR(CheckWeights("WeightMatMul", desc, f));
+  XPU_RETURN_IF_ERROR(Form("WeightMatMul", NextIn(f)));
+  Operand c;
+  XPU_RETURN_IF_ERROR(View("WeightMatMul").Dense({desc.m, desc.n}).As(desc.type, &c));
+  if (HasEpilogue(desc)) return CheckEpilogue("WeightMatMul", desc, c, f);
+  *NextOut(f) = c;
+  return OkStatus();
+}
+
+bool IsDefined(const WeightMatMulDesc& desc) { return desc.type == DType::kFloat; }
+std::string Name(const WeightMatMulDesc& desc) {
+  return errors::Concat("WeightMatMul of ", Name(desc.type), WithEpilogue(desc));
+}
+
+Status Check(const QuantizeRowsDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  XPU_RETURN_IF_ERROR(RequireAtLeast(1, "QuantizeRows: columns", &desc.cols, 1));
+  XPU_RETURN_IF_ERROR(View("QuantizeRows").Dense({desc.rows, desc.cols}).As(desc.type, NextIn(f)));
+  for (int i = 0; i < 4; ++i) XPU_RETURN_IF_ERROR(View("QuantizeRows").Dense({1}).As(desc.type, NextIn(f)));
+  XPU_RETURN_IF_ERROR(View("QuantizeRows").Dense({desc.rows, desc.cols}).As(DType::kInt8, NextOut(f)));
+  return View("QuantizeRows").Dense({desc.rows}).As(desc.type, NextOut(f));
+}
+
+bool IsDefined(const QuantizeRowsDesc& desc) { return desc.type == DType::kFloat; }
+std::string Name(const QuantizeRowsDesc& desc) { return errors::Concat("QuantizeRows of ", Name(desc.type)); }
+
+namespace {
+
 // The rank, and that the axes beyond it have extents of 1.
 Status CheckAxes(const char* what, int rank, std::initializer_list<const int64_t*> extents) {
   XPU_REQUIRE(rank >= 1 && rank <= 3,

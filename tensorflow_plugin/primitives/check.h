@@ -92,14 +92,15 @@ inline DType TypeOfC(const MatMulDesc& desc) { return desc.c_type == DType::kInv
 // True if the operands and the result are of more than one type.
 inline bool IsMixed(const MatMulDesc& desc) { return TypeOfB(desc) != desc.type || TypeOfC(desc) != desc.type; }
 inline bool IsMixed(const ConvolutionDesc&) { return false; }
+inline bool IsMixed(const WeightMatMulDesc&) { return false; }
 
-// True if an epilogue's first output may be of type `output` where the result, of type `c`, would lie.
+// True if an epilogue's first output of type `output` may be stored in place of a result of type `c`.
 template <typename Desc>
 bool MayReplaceResult(const Desc& desc, DType c, DType output) {
   return output == c || (IsMixed(desc) && SizeOf(output) == SizeOf(c));
 }
 
-// For a MatMulDesc or ConvolutionDesc.
+// For a MatMulDesc, WeightMatMulDesc or ConvolutionDesc.
 template <typename Desc>
 bool HasEpilogue(const Desc& desc) {
   return desc.epilogue.program != nullptr;

@@ -33,6 +33,9 @@ std::string NameOf(const MatMulDesc& d) {
   return errors::Concat(Name(d), batch, " ", d.m, "x", d.k, d.transpose_a ? " turned" : "", " by ", d.k, "x", d.n,
                         d.transpose_b ? " turned" : "", NameOfEpilogue(d));
 }
+std::string NameOf(const WeightMatMulDesc& d) {
+  return errors::Concat(Name(d), " ", d.m, "x", d.k, " by ", d.k, "x", d.n, NameOfEpilogue(d));
+}
 std::string NameOf(const ConvolutionDesc& d) {
   std::string filter, output;
   for (int i = 0; i < d.spatial_rank; ++i) {

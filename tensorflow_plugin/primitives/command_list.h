@@ -1,4 +1,4 @@
-// A captured list of commands over virtual buffers: what a cluster of ops enqueues, known before any memory is. A
+// Commands over numbered buffers, recorded before their memory exists. A cluster of ops enqueues them as one list. A
 // device makes it ready to run (Device::Prepare).
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_COMMAND_LIST_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_COMMAND_LIST_H_
@@ -54,10 +54,10 @@ struct BufferSlice {
 
 struct Buffer {
   enum class Kind : uint8_t {
-    kInput,     // by the code that runs the list: an input, or the value of a variable
+    kInput,     // the code that runs the list provides it: an input, or the value of a variable
     kOnHost,    // the same, in the host's memory: CopyFromHost and CopyToHost alone touch it
-    kFixed,     // at `address` on the device, which outlives the list
-    kComputed,  // by the list's commands, of which some write it before any reads it
+    kFixed,     // it is at `address` on the device, which outlives the list
+    kComputed,  // the list's commands make it: some write it before any reads it
   };
   Kind kind = Kind::kComputed;
   int64_t bytes = 0;              // of a fixed one 0: not known
@@ -74,9 +74,9 @@ struct Command {
   std::vector<BufferSlice> in, out;
   BufferSlice workspace;
   int origin = 0;         // which of the cluster's ops it is of
-  DescribeError explain;  // set if it may fail on data; what comes after it counts on that it has not
+  DescribeError explain;  // set if it may fail on data; later commands rely on its success
 
-  // For all that is known, the program has updated variables before it gets to this command's op.
+  // True if an update of a variable may come before this command's op in the program.
   bool follows_updates = true;
 
   bool may_fail() const { return explain != nullptr; }

@@ -18,6 +18,7 @@
 #include "tensorflow_plugin/primitives/dims.h"
 #include "tensorflow_plugin/primitives/factorize_descriptors.h"
 #include "tensorflow_plugin/primitives/program.h"
+#include "tensorflow_plugin/primitives/quantize_descriptors.h"
 #include "tensorflow_plugin/primitives/types.h"
 
 namespace xpu {
@@ -106,6 +107,45 @@ struct MatMulDesc {
   }
 };
 
+// Weights of 4 bits stand for a matrix w [k,n] of float: w = (weight - zero) * scale, each operation rounded. Weights
+// are -8 to 7. A byte holds two of them, the first in its lower half. A scale and a zero (int8) are for a group of
+// `group` rows of a column; the last group may have fewer rows. With `groups` = (k + group - 1) / group:
+//   kAcross: bytes [k, (n + 1) / 2], with columns 2 j and 2 j + 1 of a row;     scales and zeros [groups, n]
+//   kDown:   bytes [(k + 1) / 2, n], with rows 2 i and 2 i + 1 of a column;     scales and zeros [groups, n]
+//   kTurned: bytes [n, (k + 1) / 2], the same, of which each column is a row;   scales and zeros [n, groups]
+// A group of the last two begins with the first half of a byte.
+enum class Halves : uint8_t { kAcross, kDown, kTurned };
+
+// Finds the form of weights that stand for a given matrix bit for bit, and fails with InvalidArgument where none does.
+//   in:  w dense [k,n] (or [n,k] if transposed), the bytes, scales, zeros
+//   out: the form, int64 [2]: the Halves and `group`
+struct FindWeightsDesc {
+  DType type = DType::kFloat;
+  int64_t k = 0, n = 0, groups = 1, bytes = 0;
+  bool transposed = false;
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&k, &n, &groups, &bytes}) visit(*extent);
+  }
+};
+
+// c = a * w, with weights of 4 bits.
+//   in:  a [m,k] in rows of lda elements (0: k), the bytes, scales, zeros, a form that FindWeights has found, the
+//        epilogue's inputs but its first
+//   out: c dense [m,n], or the epilogue's outputs, as of a MatMul
+struct WeightMatMulDesc {
+  DType type = DType::kFloat;
+  int64_t m = 0, n = 0, k = 0, lda = 0, groups = 1, bytes = 0;
+  ElementwiseDesc epilogue;  // none without a program
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&m, &n, &k, &lda, &groups, &bytes}) visit(*extent);
+    epilogue.ForEachExtent(visit);
+  }
+};
+
 enum class Direction : uint8_t { kForward, kDataGradient, kFilterGradient, kPackFilter };
 
 // Where the channels are: last (NHWC, NDHWC, NWC) or right after the batch (NCHW, ...).
@@ -120,8 +160,8 @@ enum class ChannelOrder : uint8_t { kLast, kFirst };
 //   kPackFilter:         in: filter      out: packed_filter_bytes bytes
 // The filter is laid out as the backend's forward convolution reads it best. Capabilities::PackedFilterBytes says how
 // many bytes that takes, by the descriptor of that convolution. With these as its third input a forward convolution
-// computes the same. An epilogue is as a product's: a program over what is out, which it takes the place of. Its other
-// inputs come behind.
+// computes the same. An epilogue is as in MatMulDesc: a program over the result, which its first output replaces. Its
+// inputs follow the convolution's.
 struct ConvolutionDesc {
   static constexpr int kMaxSpatial = 3;
   Direction direction = Direction::kForward;
@@ -516,6 +556,9 @@ struct SuppressDesc {
   V(Elementwise)          \
   V(Reduce)               \
   V(MatMul)               \
+  V(FindWeights)          \
+  V(WeightMatMul)         \
+  V(QuantizeRows)         \
   V(Convolution)          \
   V(Pool)                 \
   V(Normalize)            \

@@ -28,105 +28,104 @@ enum class ResultRule : uint8_t {
 };
 
 // V(name, arity, operand type classes, result rule). The types half and bfloat16 are computed in float, and a register
-// of theirs keeps the whole float. Values are rounded when they are stored, and when they are cast to such a type, be
-// it from the same one. Where not said otherwise the meaning is C++'s <cmath> function of that name, complex ones
-// included.
-#define XPU_OPCODES(V)                                                                                  \
-  V(Cast, 1, kF | kI | kU | kB | kC,                                                                    \
-    kCast) /* static_cast; float to int truncates; to bool: != 0; complex to real: real part */         \
-  V(Neg, 1, kF | kI | kU | kC, kSame)                                                                   \
-  V(Abs, 1, kF | kI | kU | kC, kReal)                                                                   \
-  V(Sign, 1, kF | kI | kU | kC, kSame) /* -1, 0, 1; NaN stays; complex: x / |x|, 0 at 0 */              \
-  V(Reciprocal, 1, kF | kC, kSame)                                                                      \
-  V(Square, 1, kF | kI | kU | kC, kSame)                                                                \
-  V(Sqrt, 1, kF | kC, kSame)                                                                            \
-  V(Rsqrt, 1, kF | kC, kSame)                                                                           \
-  V(Exp, 1, kF | kC, kSame)                                                                             \
-  V(Expm1, 1, kF | kC, kSame)                                                                           \
-  V(Log, 1, kF | kC, kSame)                                                                             \
-  V(Log1p, 1, kF | kC, kSame)                                                                           \
-  V(Sin, 1, kF | kC, kSame)                                                                             \
-  V(Cos, 1, kF | kC, kSame)                                                                             \
-  V(Tan, 1, kF | kC, kSame)                                                                             \
-  V(Asin, 1, kF | kC, kSame)                                                                            \
-  V(Acos, 1, kF | kC, kSame)                                                                            \
-  V(Atan, 1, kF | kC, kSame)                                                                            \
-  V(Sinh, 1, kF | kC, kSame)                                                                            \
-  V(Cosh, 1, kF | kC, kSame)                                                                            \
-  V(Tanh, 1, kF | kC, kSame)                                                                            \
-  V(Asinh, 1, kF | kC, kSame)                                                                           \
-  V(Acosh, 1, kF | kC, kSame)                                                                           \
-  V(Atanh, 1, kF | kC, kSame)                                                                           \
-  V(Sigmoid, 1, kF | kC, kSame) /* 1 / (1 + exp(-x)) */                                                 \
-  V(Erf, 1, kF, kSame)                                                                                  \
-  V(Erfc, 1, kF, kSame)                                                                                 \
-  V(Erfinv, 1, kF, kSame)                                                                               \
-  V(Ndtri, 1, kF, kSame) /* the quantile function of the normal distribution */                         \
-  V(Lgamma, 1, kF, kSame)                                                                               \
-  V(Digamma, 1, kF, kSame)                                                                              \
-  V(BesselI0, 1, kF, kSame) /* modified Bessel functions; an e: divided by exp(|x|) or exp(-x) */       \
-  V(BesselI0e, 1, kF, kSame)                                                                            \
-  V(BesselI1, 1, kF, kSame)                                                                             \
-  V(BesselI1e, 1, kF, kSame)                                                                            \
-  V(BesselJ0, 1, kF, kSame)                                                                             \
-  V(BesselJ1, 1, kF, kSame)                                                                             \
-  V(BesselK0, 1, kF, kSame)                                                                             \
-  V(BesselK0e, 1, kF, kSame)                                                                            \
-  V(BesselK1, 1, kF, kSame)                                                                             \
-  V(BesselK1e, 1, kF, kSame)                                                                            \
-  V(BesselY0, 1, kF, kSame)                                                                             \
-  V(BesselY1, 1, kF, kSame)                                                                             \
-  V(Dawsn, 1, kF, kSame)      /* exp(-x^2) times the integral of exp(t^2) from 0 to x */                \
-  V(Expint, 1, kF, kSame)     /* the exponential integral Ei */                                         \
-  V(FresnelCos, 1, kF, kSame) /* the integral of cos(pi t^2 / 2) from 0 to x */                         \
-  V(FresnelSin, 1, kF, kSame)                                                                           \
-  V(Spence, 1, kF, kSame)               /* the integral of log(t) / (1 - t) from 1 to x */              \
-  V(PopulationCount, 1, kI | kU, kSame) /* bits that are 1 */                                           \
-  V(Ceil, 1, kF, kSame)                                                                                 \
-  V(Floor, 1, kF, kSame)                                                                                \
-  V(Rint, 1, kF, kSame) /* halves to even */                                                            \
-  V(IsNan, 1, kF, kBool)                                                                                \
-  V(IsInf, 1, kF, kBool)                                                                                \
-  V(IsFinite, 1, kF, kBool)                                                                             \
-  V(LogicalNot, 1, kB, kSame)                                                                           \
-  V(BitwiseNot, 1, kI | kU, kSame)                                                                      \
-  V(Real, 1, kC, kReal)                                                                                 \
-  V(Imag, 1, kC, kReal)                                                                                 \
-  V(Angle, 1, kC, kReal)                                                                                \
-  V(Conj, 1, kC, kSame)                                                                                 \
-  V(Add, 2, kF | kI | kU | kC, kSame) /* integers wrap, here and below */                               \
-  V(Sub, 2, kF | kI | kU | kC, kSame)                                                                   \
-  V(Mul, 2, kF | kI | kU | kC, kSame)                                                                   \
-  V(Div, 2, kF | kC, kSame)                                                                             \
-  V(TruncateDiv, 2, kI | kU, kSame)      /* by zero: 0, and the command fails; so for the next three */ \
-  V(FloorDiv, 2, kF | kI | kU, kSame)    /* float: floor(a / b), no failure */                          \
-  V(FloorMod, 2, kF | kI | kU, kSame)    /* sign of the divisor */                                      \
-  V(TruncateMod, 2, kF | kI | kU, kSame) /* sign of the dividend */                                     \
-  V(Maximum, 2, kF | kI | kU, kSame)     /* NaN if either is NaN */                                     \
-  V(Minimum, 2, kF | kI | kU, kSame)                                                                    \
-  V(Pow, 2, kF | kI | kC, kSame) /* integer to a negative power: 0, and the command fails */            \
-  V(Atan2, 2, kF, kSame)                                                                                \
-  V(NextAfter, 2, kF, kSame)                                                                            \
-  V(Igamma, 2, kF, kSame) /* the regularised incomplete gamma function P(a, x), and 1 - P */            \
-  V(Igammac, 2, kF, kSame)                                                                              \
-  V(IgammaGradA, 2, kF, kSame)     /* dP(a, x) / da */                                                  \
-  V(GammaSampleGrad, 2, kF, kSame) /* d sample / d alpha of a gamma(alpha, 1) sample */                 \
-  V(Polygamma, 2, kF, kSame)       /* the derivative of order a of digamma, at b */                     \
-  V(Zeta, 2, kF, kSame)            /* Hurwitz's: the sum of (k + b)^-a over k = 0, 1, ... */            \
-  V(Equal, 2, kF | kI | kU | kB | kC, kBool)                                                            \
-  V(NotEqual, 2, kF | kI | kU | kB | kC, kBool)                                                         \
-  V(Less, 2, kF | kI | kU, kBool)                                                                       \
-  V(LessEqual, 2, kF | kI | kU, kBool)                                                                  \
-  V(Greater, 2, kF | kI | kU, kBool)                                                                    \
-  V(GreaterEqual, 2, kF | kI | kU, kBool)                                                               \
-  V(LogicalAnd, 2, kB, kSame)                                                                           \
-  V(LogicalOr, 2, kB, kSame)                                                                            \
-  V(BitwiseAnd, 2, kI | kU, kSame)                                                                      \
-  V(BitwiseOr, 2, kI | kU, kSame)                                                                       \
-  V(BitwiseXor, 2, kI | kU, kSame)                                                                      \
-  V(LeftShift, 2, kI | kU, kSame) /* the count is clamped to 0 .. bits-1 */                             \
-  V(RightShift, 2, kI | kU, kSame)                                                                      \
-  V(Betainc, 3, kF, kSame)                    /* the regularised incomplete beta function I_c(a, b) */  \
+// of theirs keeps the whole float. A value is rounded when it is stored, and by a Cast to half or bfloat16, even from
+// that same type. Where not said otherwise the meaning is C++'s <cmath> function of that name, complex ones included.
+#define XPU_OPCODES(V)                                                                                         \
+  V(Cast, 1, kF | kI | kU | kB | kC,                                                                           \
+    kCast) /* static_cast; float to int truncates; to bool: != 0; complex to real: real part */                \
+  V(Neg, 1, kF | kI | kU | kC, kSame)                                                                          \
+  V(Abs, 1, kF | kI | kU | kC, kReal)                                                                          \
+  V(Sign, 1, kF | kI | kU | kC, kSame) /* -1, 0, 1; NaN stays; complex: x / |x|, 0 at 0 */                     \
+  V(Reciprocal, 1, kF | kC, kSame)                                                                             \
+  V(Square, 1, kF | kI | kU | kC, kSame)                                                                       \
+  V(Sqrt, 1, kF | kC, kSame)                                                                                   \
+  V(Rsqrt, 1, kF | kC, kSame)                                                                                  \
+  V(Exp, 1, kF | kC, kSame)                                                                                    \
+  V(Expm1, 1, kF | kC, kSame)                                                                                  \
+  V(Log, 1, kF | kC, kSame)                                                                                    \
+  V(Log1p, 1, kF | kC, kSame)                                                                                  \
+  V(Sin, 1, kF | kC, kSame)                                                                                    \
+  V(Cos, 1, kF | kC, kSame)                                                                                    \
+  V(Tan, 1, kF | kC, kSame)                                                                                    \
+  V(Asin, 1, kF | kC, kSame)                                                                                   \
+  V(Acos, 1, kF | kC, kSame)                                                                                   \
+  V(Atan, 1, kF | kC, kSame)                                                                                   \
+  V(Sinh, 1, kF | kC, kSame)                                                                                   \
+  V(Cosh, 1, kF | kC, kSame)                                                                                   \
+  V(Tanh, 1, kF | kC, kSame)                                                                                   \
+  V(Asinh, 1, kF | kC, kSame)                                                                                  \
+  V(Acosh, 1, kF | kC, kSame)                                                                                  \
+  V(Atanh, 1, kF | kC, kSame)                                                                                  \
+  V(Sigmoid, 1, kF | kC, kSame) /* 1 / (1 + exp(-x)) */                                                        \
+  V(Erf, 1, kF, kSame)                                                                                         \
+  V(Erfc, 1, kF, kSame)                                                                                        \
+  V(Erfinv, 1, kF, kSame)                                                                                      \
+  V(Ndtri, 1, kF, kSame) /* the quantile function of the normal distribution */                                \
+  V(Lgamma, 1, kF, kSame)                                                                                      \
+  V(Digamma, 1, kF, kSame)                                                                                     \
+  V(BesselI0, 1, kF, kSame) /* modified Bessel functions; an e: divided by exp(|x|) or exp(-x) */              \
+  V(BesselI0e, 1, kF, kSame)                                                                                   \
+  V(BesselI1, 1, kF, kSame)                                                                                    \
+  V(BesselI1e, 1, kF, kSame)                                                                                   \
+  V(BesselJ0, 1, kF, kSame)                                                                                    \
+  V(BesselJ1, 1, kF, kSame)                                                                                    \
+  V(BesselK0, 1, kF, kSame)                                                                                    \
+  V(BesselK0e, 1, kF, kSame)                                                                                   \
+  V(BesselK1, 1, kF, kSame)                                                                                    \
+  V(BesselK1e, 1, kF, kSame)                                                                                   \
+  V(BesselY0, 1, kF, kSame)                                                                                    \
+  V(BesselY1, 1, kF, kSame)                                                                                    \
+  V(Dawsn, 1, kF, kSame)      /* exp(-x^2) times the integral of exp(t^2) from 0 to x */                       \
+  V(Expint, 1, kF, kSame)     /* the exponential integral Ei */                                                \
+  V(FresnelCos, 1, kF, kSame) /* the integral of cos(pi t^2 / 2) from 0 to x */                                \
+  V(FresnelSin, 1, kF, kSame)                                                                                  \
+  V(Spence, 1, kF, kSame)               /* the integral of log(t) / (1 - t) from 1 to x */                     \
+  V(PopulationCount, 1, kI | kU, kSame) /* bits that are 1 */                                                  \
+  V(Ceil, 1, kF, kSame)                                                                                        \
+  V(Floor, 1, kF, kSame)                                                                                       \
+  V(Rint, 1, kF, kSame) /* halves to even */                                                                   \
+  V(IsNan, 1, kF, kBool)                                                                                       \
+  V(IsInf, 1, kF, kBool)                                                                                       \
+  V(IsFinite, 1, kF, kBool)                                                                                    \
+  V(LogicalNot, 1, kB, kSame)                                                                                  \
+  V(BitwiseNot, 1, kI | kU, kSame)                                                                             \
+  V(Real, 1, kC, kReal)                                                                                        \
+  V(Imag, 1, kC, kReal)                                                                                        \
+  V(Angle, 1, kC, kReal)                                                                                       \
+  V(Conj, 1, kC, kSame)                                                                                        \
+  V(Add, 2, kF | kI | kU | kC, kSame) /* integers wrap, here and below */                                      \
+  V(Sub, 2, kF | kI | kU | kC, kSame)                                                                          \
+  V(Mul, 2, kF | kI | kU | kC, kSame)                                                                          \
+  V(Div, 2, kF | kC, kSame)                                                                                    \
+  V(TruncateDiv, 2, kI | kU, kSame)      /* by zero: 0, and the command fails; so do the integer ones below */ \
+  V(FloorDiv, 2, kF | kI | kU, kSame)    /* float: floor(a / b), no failure */                                 \
+  V(FloorMod, 2, kF | kI | kU, kSame)    /* sign of the divisor */                                             \
+  V(TruncateMod, 2, kF | kI | kU, kSame) /* sign of the dividend */                                            \
+  V(Maximum, 2, kF | kI | kU, kSame)     /* NaN if either is NaN */                                            \
+  V(Minimum, 2, kF | kI | kU, kSame)                                                                           \
+  V(Pow, 2, kF | kI | kC, kSame) /* integer to a negative power: 0, and the command fails */                   \
+  V(Atan2, 2, kF, kSame)                                                                                       \
+  V(NextAfter, 2, kF, kSame)                                                                                   \
+  V(Igamma, 2, kF, kSame) /* the regularised incomplete gamma function P(a, x), and 1 - P */                   \
+  V(Igammac, 2, kF, kSame)                                                                                     \
+  V(IgammaGradA, 2, kF, kSame)     /* dP(a, x) / da */                                                         \
+  V(GammaSampleGrad, 2, kF, kSame) /* d sample / d alpha of a gamma(alpha, 1) sample */                        \
+  V(Polygamma, 2, kF, kSame)       /* the derivative of order a of digamma, at b */                            \
+  V(Zeta, 2, kF, kSame)            /* Hurwitz's: the sum of (k + b)^-a over k = 0, 1, ... */                   \
+  V(Equal, 2, kF | kI | kU | kB | kC, kBool)                                                                   \
+  V(NotEqual, 2, kF | kI | kU | kB | kC, kBool)                                                                \
+  V(Less, 2, kF | kI | kU, kBool)                                                                              \
+  V(LessEqual, 2, kF | kI | kU, kBool)                                                                         \
+  V(Greater, 2, kF | kI | kU, kBool)                                                                           \
+  V(GreaterEqual, 2, kF | kI | kU, kBool)                                                                      \
+  V(LogicalAnd, 2, kB, kSame)                                                                                  \
+  V(LogicalOr, 2, kB, kSame)                                                                                   \
+  V(BitwiseAnd, 2, kI | kU, kSame)                                                                             \
+  V(BitwiseOr, 2, kI | kU, kSame)                                                                              \
+  V(BitwiseXor, 2, kI | kU, kSame)                                                                             \
+  V(LeftShift, 2, kI | kU, kSame) /* the count is clamped to 0 .. bits-1 */                                    \
+  V(RightShift, 2, kI | kU, kSame)                                                                             \
+  V(Betainc, 3, kF, kSame)                    /* the regularised incomplete beta function I_c(a, b) */         \
   V(Select, 3, kF | kI | kU | kB | kC, kSame) /* a (bool) ? b : c; T is the type of b and c */
 
 enum class Opcode : uint8_t {
@@ -221,7 +220,7 @@ class ProgramBuilder {
   Reg Apply(Opcode op, Reg a, Reg b, Reg c);
   Reg Cast(Reg a, DType to);  // a itself when it has that type already
   Reg Round(Reg a);           // as a would be stored and read again; a itself but for half and bfloat16
-  Reg Again(const Instr& instr, Reg a, Reg b, Reg c);  // another program's; of operands that it has not: any
+  Reg Again(const Instr& instr, Reg a, Reg b, Reg c);  // another program's; operands beyond its arity are ignored
   // Another program's instructions. The registers are its own, by number; its inputs are given, and so may its
   // constants be.
   std::vector<Reg> Inline(const Program& program, std::vector<Reg> registers);

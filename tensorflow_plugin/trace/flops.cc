@@ -74,6 +74,11 @@ int64_t Flops(const MatMulDesc& d) {
   return products + OfEpilogue(d);
 }
 
+// An element has a product and a rounding, a row a sum and a quotient.
+int64_t Flops(const QuantizeRowsDesc& d) { return d.rows * (2 * d.cols + 2); }
+
+int64_t Flops(const WeightMatMulDesc& d) { return PerMultiplyAdd(d.type) * d.m * d.n * d.k + OfEpilogue(d); }
+
 // The same in every direction: each element of the output, or of its gradient, meets each of its window.
 int64_t Flops(const ConvolutionDesc& d) {
   if (d.direction == Direction::kPackFilter) return 0;

@@ -23,6 +23,8 @@ int64_t Flops(const Desc&) {
 int64_t Flops(const ElementwiseDesc& desc);
 int64_t Flops(const ReduceDesc& desc);
 int64_t Flops(const MatMulDesc& desc);
+int64_t Flops(const WeightMatMulDesc& desc);
+int64_t Flops(const QuantizeRowsDesc& desc);
 int64_t Flops(const ConvolutionDesc& desc);
 int64_t Flops(const PoolDesc& desc);
 int64_t Flops(const NormalizeDesc& desc);

@@ -5,12 +5,15 @@ Every way in which a variable's value can change has a test: each fails if the c
 
 from __future__ import annotations
 
+import gc
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 import torch
 
+import tensorflow_xpu
 import tensorflow_xpu.dlpack
 from tests.support.dlpack_c import HOST, PLACES
 from tests.support.processes import in_threads, run_code
@@ -335,6 +338,112 @@ def test_groups_of_weights_that_do_not_exist(xpu_device, tmp_path):
             layer.g_idx.assign(groups)
             for _ in range(MANY):
                 np.testing.assert_array_equal(function(x).numpy(), first)
+
+
+@pytest.mark.parametrize("rows", [1, 40])
+def test_a_layer_of_8_bits_is_two_commands(xpu_device, tmp_path, rows):
+    """Rows become integers in one, and the product with all that comes after it is the other."""
+    keras.utils.set_random_seed(8)
+    with tf.device("/xpu:0"):
+        layer = keras.layers.Dense(SIZE, activation="relu")
+        layer.build((None, SIZE))
+        layer.quantize("int8")
+        function = tf.function(lambda x: layer(x))
+        x = tf.constant(np.random.default_rng(0).standard_normal((rows, SIZE), np.float32))
+        first = function(x).numpy()
+        for _ in range(MANY):
+            np.testing.assert_array_equal(function(x).numpy(), first)
+        assert commands(function, x, folder=tmp_path) == 2
+    with tf.device("/cpu:0"):
+        expected = layer(tf.identity(x)).numpy()
+    np.testing.assert_allclose(first, expected, rtol=1e-5, atol=1e-6)
+
+
+def held_bytes(function, x) -> tuple[int, np.ndarray]:
+    """How many bytes more are in use once the function has kept what it can, and its result."""
+    function(x).numpy()
+    gc.collect()
+    before = tensorflow_xpu.memory_info().current
+    for _ in range(MANY):
+        result = function(x).numpy()
+    gc.collect()
+    return tensorflow_xpu.memory_info().current - before, result
+
+
+@pytest.mark.parametrize("rows", [1, 3, 9, 70])
+@pytest.mark.parametrize("shape", [(256, 256), (301, 130), (90, 77)])
+def test_weights_of_4_bits_stay_packed(xpu_device, shape, rows):
+    """No float is kept for them, whether rows, columns or groups fill bytes and vectors or not."""
+    keras.utils.set_random_seed(6)
+    with tf.device("/xpu:0"):
+        layer = keras.layers.Dense(shape[1], activation="relu")
+        layer.build((None, shape[0]))
+        layer.quantize("int4")
+        x = tf.constant(np.random.default_rng(0).standard_normal((rows, shape[0]), np.float32))
+        held, result = held_bytes(tf.function(lambda x: layer(x)), x)
+    assert held < 4096, f"{held} bytes are held"
+    with tf.device("/cpu:0"):
+        expected = layer(tf.identity(x)).numpy()
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
+def test_an_embedding_of_4_bits_gives_logits_as_it_lies(xpu_device):
+    keras.utils.set_random_seed(7)
+    with tf.device("/xpu:0"):
+        layer = keras.layers.ReversibleEmbedding(500, 256)
+        layer.build((None,))
+        layer.quantize("int4")
+        x = tf.constant(np.random.default_rng(0).standard_normal((2, 256), np.float32))
+        held, result = held_bytes(tf.function(lambda x: layer(x, reverse=True)), x)
+    assert held < 4096, f"{held} bytes are held"
+    with tf.device("/cpu:0"):
+        expected = layer(tf.identity(x), reverse=True).numpy()
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
+def test_what_is_not_what_weights_of_4_bits_stand_for(xpu_device):
+    """A matrix that is computed of such weights and is another one becomes floats, which are kept."""
+    layer, _ = dense_of_4_bits(FOUR_BITS["in groups"])
+
+    def function(x):
+        weights = keras.src.quantizers.quantizers.dequantize_with_sz_map(
+            keras.quantizers.unpack_int4(layer._kernel, SIZE, axis=-1),
+            layer.kernel_scale,
+            layer.kernel_zero,
+            layer.g_idx,
+            group_axis=0,
+        )
+        return x @ (weights * tf.cast(tf.range(SIZE), tf.float32))
+
+    with tf.device("/xpu:0"):
+        x = tf.constant(np.random.default_rng(0).standard_normal((3, SIZE), np.float32))
+        held, result = held_bytes(tf.function(function), x)
+    assert held >= 4 * SIZE * SIZE
+    with tf.device("/cpu:0"):
+        expected = function(tf.identity(x)).numpy()
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
+def test_products_follow_their_weights_of_4_bits(xpu_device):
+    """Each of the variables, once its values are kept: bytes, scales, zeros and groups."""
+    layer, function = dense_of_4_bits(FOUR_BITS["in groups"])
+    rng = np.random.default_rng(1)
+    x = tf.constant(rng.standard_normal((3, SIZE), np.float32))
+    changes = [
+        (layer._kernel, rng.integers(-128, 128, (SIZE, SIZE // 2))),
+        (layer.kernel_scale, rng.uniform(-2, 2, (4, SIZE))),
+        (layer.kernel_zero, rng.integers(-8, 8, (4, SIZE))),
+        (layer.g_idx, rng.permutation(layer.g_idx.numpy())),
+    ]
+    for variable, value in changes:
+        for _ in range(MANY):
+            before = function(x).numpy()
+        variable.assign(value.astype(variable.dtype))
+        with tf.device("/cpu:0"):
+            expected = layer(tf.identity(x)).numpy()
+        assert np.abs(before - expected).max() > 1e-2 * np.abs(expected).max()
+        for _ in range(MANY):
+            np.testing.assert_allclose(function(x).numpy(), expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
 def bottleneck():

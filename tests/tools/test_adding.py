@@ -101,7 +101,7 @@ ADDITIONS = {
                 #include "tensorflow_plugin/commands/passes.h"
 
                 namespace xpu::commands {
-                void DoNothing(List*) {}
+                void DoNothing(CommandList*) {}
                 }  // namespace xpu::commands
                 """,
             )
@@ -109,8 +109,8 @@ ADDITIONS = {
         "commands/passes.h": [("// All of them, but for those that", "void DoNothing(CommandList* list);\n\n")],
         "commands/optimize.cc": [
             (
-                '    {"ScheduleIndexChecks", ScheduleIndexChecks},',
-                '    {"DoNothing", [](const Capabilities&, CommandList* list) { DoNothing(list); }},\n',
+                '    {"ScheduleIndexChecks", HasChecks, ScheduleIndexChecks},',
+                '    {"DoNothing", nullptr, [](const Capabilities&, CommandList* list) { DoNothing(list); }},\n',
             )
         ],
     },

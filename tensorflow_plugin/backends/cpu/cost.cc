@@ -169,6 +169,21 @@ int64_t Estimate(const MatMulDesc& desc) {
   return Total(std::max(rows * n * k * multiply_add, reading) + EpilogueNs(desc));
 }
 
+int64_t Estimate(const FindWeightsDesc& desc) {
+  return Total(3 * static_cast<double>(desc.k) * static_cast<double>(desc.n));
+}
+
+int64_t Estimate(const WeightMatMulDesc& desc) {
+  const double m = static_cast<double>(desc.m), weights = static_cast<double>(desc.k) * static_cast<double>(desc.n);
+  // Weights become floats again for every few rows, or once.
+  const double few = std::ceil(m / 4) * weights * 0.04, many = weights * 0.15 + m * weights * 0.04;
+  return Total(std::min(few, many) + EpilogueNs(desc));
+}
+
+int64_t Estimate(const QuantizeRowsDesc& desc) {
+  return Total(0.25 * static_cast<double>(desc.rows) * static_cast<double>(desc.cols));
+}
+
 int64_t Estimate(const ConvolutionDesc& desc) {
   if (desc.direction == Direction::kPackFilter)
     return Total(static_cast<double>(desc.packed_filter_bytes) / kBytesPerNs);

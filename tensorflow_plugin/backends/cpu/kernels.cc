@@ -38,7 +38,8 @@ XPU_PRIMITIVES(XPU_SUPPORTS)
   Status CpuKernels::Run(const name##Desc& desc, const Args& args, const host_runtime::ThreadTeam&) const { \
     return plain::Run(desc, args);                                                                          \
   }
-XPU_PLAIN(Suppress)  // one candidate after the other: what is kept decides about the next
+XPU_PLAIN(FindWeights)  // runs once
+XPU_PLAIN(Suppress)     // one candidate after the other: what is kept decides about the next
 #undef XPU_PLAIN
 
 }  // namespace xpu::cpu

@@ -168,7 +168,7 @@ class ExampleDevice final : public Device {
     Synchronize();  // commands may still use it
     memory_->Deallocate(address);
   }
-  void* AllocateHost(size_t size) override { return std::aligned_alloc(256, size); }
+  void* AllocateHost(size_t size) override { return std::aligned_alloc(256, (size + 255) / 256 * 256); }
   void DeallocateHost(void* address) override { std::free(address); }
   AllocatorStats Stats() const override { return memory_->Stats(); }
   void ResetStats() override { memory_->ResetStats(); }

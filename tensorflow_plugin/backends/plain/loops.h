@@ -9,6 +9,9 @@ namespace xpu::plain {
 // Run the primitive to its end on the calling thread. The descriptor has passed Check; addresses are the host's.
 Status Run(const ReduceDesc& desc, const Args& args);
 Status Run(const MatMulDesc& desc, const Args& args);
+Status Run(const FindWeightsDesc& desc, const Args& args);
+Status Run(const WeightMatMulDesc& desc, const Args& args);
+Status Run(const QuantizeRowsDesc& desc, const Args& args);
 Status Run(const PoolDesc& desc, const Args& args);
 Status Run(const NormalizeDesc& desc, const Args& args);
 Status Run(const SoftmaxDesc& desc, const Args& args);
@@ -27,13 +30,14 @@ void RunSamplePart(const SampleDesc& desc, const Args& args, int64_t begin, int6
 // Fails if an image number is out of range.
 Status CheckImageNumbers(const SampleDesc& desc, const Args& args);
 
-// The epilogue of a product, which MatMul above leaves out, or of a convolution as a command of its own, over what lies
+// The epilogue of a product, which Run above leaves out, or of a convolution as a command of its own, over what lies
 // in out[0].
 struct Epilogue {
   ElementwiseDesc desc;
   Args args;
 };
 Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args);
+Epilogue EpilogueOf(const WeightMatMulDesc& desc, const Args& args);
 Epilogue EpilogueOf(const ConvolutionDesc& desc, const Args& args);
 
 }  // namespace xpu::plain

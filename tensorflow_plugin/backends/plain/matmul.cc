@@ -93,6 +93,7 @@ Epilogue AsCommand(const ElementwiseDesc& desc, int operands, const Args& args) 
 }  // namespace
 
 Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, 2, args); }
+Epilogue EpilogueOf(const WeightMatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, 5, args); }
 Epilogue EpilogueOf(const ConvolutionDesc& desc, const Args& args) {
   return AsCommand(desc.epilogue, desc.packed_filter_bytes > 0 ? 3 : 2, args);
 }

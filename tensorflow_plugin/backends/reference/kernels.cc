@@ -68,6 +68,8 @@ XPU_PRIMITIVES(XPU_ESTIMATE)
     return plain::Run(desc, args);                                                                                \
   }
 XPU_PLAIN(Reduce)
+XPU_PLAIN(FindWeights)
+XPU_PLAIN(QuantizeRows)
 XPU_PLAIN(Pool)
 XPU_PLAIN(Normalize)
 XPU_PLAIN(Softmax)
@@ -79,6 +81,12 @@ XPU_PLAIN(Solve)
 #undef XPU_PLAIN
 
 Status ReferenceKernels::Run(const MatMulDesc& desc, const Args& args, const host_runtime::ThreadTeam& team) const {
+  XPU_RETURN_IF_ERROR(plain::Run(desc, args));
+  return HasEpilogue(desc) ? RunEpilogue(plain::EpilogueOf(desc, args), team) : OkStatus();
+}
+
+Status ReferenceKernels::Run(const WeightMatMulDesc& desc, const Args& args,
+                             const host_runtime::ThreadTeam& team) const {
   XPU_RETURN_IF_ERROR(plain::Run(desc, args));
   return HasEpilogue(desc) ? RunEpilogue(plain::EpilogueOf(desc, args), team) : OkStatus();
 }

@@ -418,21 +418,35 @@ TEST(MatMul, ExtremesOfBytes) {
                "a sum that wraps");
 }
 
-// The epilogue makes float numbers of the integers, in their place.
+// The epilogue makes float numbers of the integers, in their place. It has a number of each column, row and element.
+// Threads run it for their parts. These are rows, columns, and columns that are read as they lie.
 TEST(MatMul, EpilogueOfBytes) {
   ProgramBuilder builder;
   const auto element = builder.Input(DType::kInt32), scale = builder.Input(DType::kFloat);
-  builder.Output(builder.Apply(Opcode::kMul, builder.Cast(element, DType::kFloat), scale));
+  const auto of_row = builder.Input(DType::kFloat), x = builder.Input(DType::kFloat);
+  const auto scaled = builder.Apply(Opcode::kMul, builder.Cast(element, DType::kFloat), scale);
+  builder.Output(builder.Apply(Opcode::kAdd, builder.Apply(Opcode::kDiv, scaled, of_row), x));
   const Program* const program = builder.Build();
-  for (const auto& [m, n, k] : {std::array<int64_t, 3>{2, 3, 5}, {300, 130, 200}}) {
-    MatMulDesc d = OfBytes(Dense(DType::kInt8, m, n, k), DType::kInt8);
-    d.epilogue.program = program;
-    d.epilogue.shape = {m, n};
-    d.epilogue.in_strides[1] = {0, 1};
-    ExpectAsTheReference(d,
-                         {Random(DType::kInt8, m * k, 1, -128, 127), Random(DType::kInt8, k * n, 2, -128, 127),
-                          Random(DType::kFloat, n, 3)},
-                         {{DType::kFloat, m * n}}, errors::Concat("epilogue of bytes ", m, "x", n));
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{2, 3, 5},
+                                {300, 130, 200},
+                                {1, 3000, 513},
+                                {3, 1100, 700},
+                                {700, 37, 300},
+                                {40, 600, 2100}}) {
+    for (bool turned : {false, true}) {
+      MatMulDesc d = OfBytes(Dense(DType::kInt8, m, n, k), DType::kInt8);
+      d.transpose_b = turned;
+      d.epilogue.program = program;
+      d.epilogue.shape = {m, n};
+      d.epilogue.in_strides[1] = {0, 1};
+      d.epilogue.in_strides[2] = {1, 0};
+      d.epilogue.in_strides[3] = {n, 1};
+      ExpectAsTheReference(
+          d,
+          {Random(DType::kInt8, m * k, 1, -128, 127), Random(DType::kInt8, k * n, 2, -128, 127),
+           Random(DType::kFloat, n, 3), Random(DType::kFloat, m, 4, 1, 2), Random(DType::kFloat, m * n, 5)},
+          {{DType::kFloat, m * n}}, errors::Concat("epilogue of bytes ", m, "x", n, turned ? " turned" : ""));
+    }
   }
 }
 

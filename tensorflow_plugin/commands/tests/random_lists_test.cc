@@ -9,8 +9,47 @@ namespace xpu::commands {
 namespace {
 
 // Lists of random commands: chains, broadcasts, transposed reads, updates in place, single elements, products,
-// reductions, and copies. The copies are of parts, to parts, and of axes in another order.
-class RandomLists : public Lists, public ::testing::WithParamInterface<int> {};
+// reductions, layers of 8-bit integers, and copies. The copies are of parts, to parts, and of axes in another order.
+class RandomLists : public Lists, public ::testing::WithParamInterface<int> {
+ protected:
+  // Rows as 8-bit integers, by the largest magnitude of each; their products with one another, and floats of those.
+  // Some steps' results are values of the list, too.
+  template <typename New>
+  void QuantizedProduct(const float* x, int64_t rows, int64_t cols, bool shows_steps, New make) {
+    const int64_t n = rows * cols;
+    const Dims number{0}, one{1};
+    const auto step = [&](int64_t r, int64_t c) { return shows_steps ? make(r, c) : Computed(r * c); };
+    const auto two = [&](Opcode op, const Dims& shape, std::pair<const float*, Dims> a, std::pair<const float*, Dims> b,
+                         float* y) {
+      Launch(SingleOpProgram(op, DType::kFloat), shape, {std::move(a), std::move(b)}, {y});
+    };
+    float *const magnitudes = step(rows, cols), *const largest = step(rows, 1), *const sums = Computed(rows);
+    float *const scales = make(rows, 1), *const scaled = Computed(n), *const rounded = step(rows, cols);
+    float *const below = Computed(n), *const between = Computed(n);
+    const float *const levels = Given({127}), *const least = Given({-127});
+    Op(Opcode::kAbs, {x}, magnitudes, n);
+    ReduceMax(magnitudes, largest, rows, cols, 1);
+    two(Opcode::kAdd, {rows}, {largest, one}, {Given({1e-7f}), number}, sums);
+    two(Opcode::kDiv, {rows}, {levels, number}, {sums, one}, scales);
+    two(Opcode::kMul, {rows, cols}, {x, {cols, 1}}, {scales, {1, 0}}, scaled);
+    Op(Opcode::kRint, {scaled}, rounded, n);
+    two(Opcode::kMinimum, {n}, {rounded, one}, {levels, number}, below);
+    two(Opcode::kMaximum, {n}, {below, one}, {least, number}, between);
+    auto* const q = static_cast<float*>(capture_.NewBuffer(n, Buffer::Kind::kComputed));
+    Launch(CastProgram(DType::kFloat, DType::kInt8), {n}, {{between, one}}, {q});
+    MatMulDesc product;
+    product.type = product.b_type = DType::kInt8;
+    product.c_type = DType::kInt32;
+    product.m = product.n = rows;
+    product.k = cols;
+    product.transpose_b = true;
+    float* const integers = Computed(rows * rows);
+    Record(product, {q, q}, {integers});
+    float* const floats = Computed(rows * rows);
+    Launch(CastProgram(DType::kInt32, DType::kFloat), {rows * rows}, {{integers, one}}, {floats});
+    two(Opcode::kDiv, {rows, rows}, {floats, {rows, 1}}, {scales, {1, 0}}, make(rows, rows));
+  }
+};
 
 TEST_P(RandomLists, ComputeTheSame) {
   std::mt19937 random(GetParam());
@@ -39,7 +78,7 @@ TEST_P(RandomLists, ComputeTheSame) {
   const int length = 5 + pick(GetParam() % 8 == 1 ? 400 : 60);
   for (int i = 0; i < length; ++i) {
     const Matrix a = matrices[pick(matrices.size())], b = matrices[pick(matrices.size())];
-    const int kind = pick(18);
+    const int kind = pick(19);
     const auto computed = [&](int64_t r, int64_t c, DType type) {
       const int64_t bytes = r * c * static_cast<int64_t>(SizeOf(type));
       return Matrix{static_cast<float*>(capture_.NewBuffer(bytes, Buffer::Kind::kComputed)), r, c, false, type};
@@ -93,6 +132,11 @@ TEST_P(RandomLists, ComputeTheSame) {
       Matrix y{Computed(a.rows * b.cols), a.rows, b.cols, false};
       MatMul(x.at, w.at, y.at, 1, a.rows, a.cols, b.cols);
       matrices.insert(matrices.end(), {x, w, y});
+    } else if (kind == 18) {
+      QuantizedProduct(a.at, a.rows, a.cols, pick(4) == 0, [&](int64_t r, int64_t c) {
+        matrices.push_back({Computed(r * c), r, c, false});
+        return matrices.back().at;
+      });
     } else if (kind >= 15) {
       const int axis = pick(2);
       Matrix y{Computed(axis == 0 ? a.cols : a.rows), axis == 0 ? 1 : a.rows, axis == 0 ? a.cols : 1, false};

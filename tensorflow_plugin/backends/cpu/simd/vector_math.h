@@ -36,6 +36,29 @@ static inline float Sum(VF v) {
   }
   return s[0];
 }
+typedef float V4 __attribute__((vector_size(16)));
+// Four sums with the same sum as v's lanes.
+static inline V4 Fold(VF v) {
+#if XPU_VECTOR_BYTES == 64
+  typedef float V8 __attribute__((vector_size(32)));
+  const V8 half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                  __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+  return __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
+#elif XPU_VECTOR_BYTES == 32
+  return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+#else
+  return v;
+#endif
+}
+
+// The sums of the lanes of four vectors.
+static inline V4 Sums(VF v0, VF v1, VF v2, VF v3) {
+  const V4 a = Fold(v0), b = Fold(v1), c = Fold(v2), d = Fold(v3);
+  const V4 ab = __builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  const V4 cd = __builtin_shufflevector(c, d, 0, 1, 4, 5) + __builtin_shufflevector(c, d, 2, 3, 6, 7);
+  return __builtin_shufflevector(ab, cd, 0, 2, 4, 6) + __builtin_shufflevector(ab, cd, 1, 3, 5, 7);
+}
+
 static inline float Maximum(VF v) {
   float s[kLanes];
   std::memcpy(s, &v, sizeof(v));
@@ -88,6 +111,20 @@ static inline void Store(Half* p, VF v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
 #else
   for (int i = 0; i < kLanes; ++i) p[i] = Half(v[i]);
+#endif
+}
+
+// To memory, lanes of x and y in turns.
+static inline void StoreInterleaved(float* p, VF x, VF y) {
+#if XPU_VECTOR_BYTES == 64
+  Store(p, __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
+  Store(p + kLanes, __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
+#elif XPU_VECTOR_BYTES == 32
+  Store(p, __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11));
+  Store(p + kLanes, __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15));
+#else
+  Store(p, __builtin_shufflevector(x, y, 0, 4, 1, 5));
+  Store(p + kLanes, __builtin_shufflevector(x, y, 2, 6, 3, 7));
 #endif
 }
 

@@ -291,7 +291,7 @@ bool HasProgram(const Abilities& abilities, const Program& program) {
   }
   for (const Instr& instr : program.instrs()) {
     if (!HasRegister(abilities, instr.type) || !HasRegister(abilities, instr.result)) return false;
-    const bool is_special = SpecialFunction(instr.op) != nullptr;
+    const bool is_special = !IsComplex(instr.type) && SpecialFunction(instr.op) != nullptr;  // of real numbers
     if (is_special && !abilities.has_double) return false;
     if (instr.op != Opcode::kCast && !is_special && ExpressionOf(instr.op, instr.type) == nullptr) return false;
   }

@@ -1,0 +1,210 @@
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/cpu/kernels.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/backends/host_runtime/float_mode.h"
+#include "tensorflow_plugin/backends/host_runtime/shared_status.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
+#include "tensorflow_plugin/backends/plain/weights.h"
+
+namespace xpu::cpu {
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/weight_matmul_loops.inc"
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
+
+namespace {
+
+using host_runtime::ThreadTeam;
+using plain::Weights;
+
+// Rows of a whose sums are made of weights in registers, so many at a time. For more rows, weights become floats in the
+// cache, so many at a time, and meet all rows.
+constexpr int64_t kFewRows = 16, kRowsAtOnce = 4, kPanel = 1 << 18;
+// Sums that stay in the first cache.
+constexpr int64_t kBlockSums = 4096;
+// Bytes of weights worth handing to another thread.
+constexpr int64_t kGrainBytes = 1 << 15;
+
+int64_t Count(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+// a's matrix [m,k], whose rows are lda elements apart.
+struct Rows {
+  const float* data;
+  int64_t m, lda;
+};
+
+// kAcross, kDown: the columns of the units [begin, end), each a vector of bytes wide. The last may have fewer columns.
+void MultiplyUnits(const Weights& w, const Rows& a, int64_t begin, int64_t end, float* c) {
+  const bool down = w.halves == Halves::kDown;
+  const auto store = XPU_PICK_ISA(StoreUnit);
+  const int64_t lanes = XPU_PICK_ISA(Lanes)(), columns = down ? lanes : 2 * lanes;
+  const int64_t most = std::max<int64_t>(1, kBlockSums / kRowsAtOnce / columns);
+  ScratchFrame frame;
+  float* const sums = frame.Get<float>(kRowsAtOnce * most * columns);
+  float* const ordered = frame.Get<float>(columns);
+  const uint8_t* bytes = w.bytes + begin * lanes;
+  const float* scales = w.scales + begin * columns;
+  const int8_t* zeros = w.zeros + begin * columns;
+  int64_t row_bytes = w.row_bytes(), ld_scales = w.n, units;
+  for (int64_t u = begin; u < end;
+       u += units, bytes += units * lanes, scales += units * columns, zeros += units * columns) {
+    units = std::min(most, std::min(end, w.n / columns) - u);
+    const int64_t here = std::min(columns, w.n - u * columns);
+    if (units <= 0) {  // columns that fill no vector, copied to where there is room for one
+      units = 1;
+      const int64_t rows = down ? Count(w.k, 2) : w.k, used = down ? here : Count(here, 2);
+      auto* const padded = frame.Get<uint8_t>(rows * lanes);
+      auto* const padded_scales = frame.Get<float>(w.groups * columns);
+      auto* const padded_zeros = frame.Get<int8_t>(w.groups * columns);
+      std::memset(padded, 0, static_cast<size_t>(rows * lanes));
+      std::fill_n(padded_scales, w.groups * columns, 0.0f);
+      std::fill_n(padded_zeros, w.groups * columns, int8_t{0});
+      for (int64_t i = 0; i < rows; ++i) std::copy_n(bytes + i * row_bytes, used, padded + i * lanes);
+      for (int64_t g = 0; g < w.groups; ++g) {
+        std::copy_n(scales + g * ld_scales, here, padded_scales + g * columns);
+        std::copy_n(zeros + g * ld_scales, here, padded_zeros + g * columns);
+      }
+      bytes = padded;
+      scales = padded_scales;
+      zeros = padded_zeros;
+      row_bytes = lanes;
+      ld_scales = columns;
+    }
+    for (int64_t i = 0; i < a.m; i += kRowsAtOnce) {
+      const int64_t rows = std::min(kRowsAtOnce, a.m - i);
+      XPU_PICK_ISA(SumUnitsFor)(down, rows)(units, w.k, w.group, a.data + i * a.lda, a.lda, bytes, row_bytes, scales,
+                                            zeros, ld_scales, sums, most * columns);
+      for (int64_t r = 0; r < rows; ++r) {
+        float* const to = c + (i + r) * w.n + u * columns;
+        const float* const from = sums + r * most * columns;
+        if (here < columns) {
+          store(down, from, ordered);
+          std::copy_n(ordered, here, to);
+        } else {
+          for (int64_t j = 0; j < units * columns; j += columns) store(down, from + j, to + j);
+        }
+      }
+    }
+  }
+}
+
+// A few rows of a.
+void MultiplyFew(const Weights& w, const Rows& a, float* c, const ThreadTeam& team) {
+  if (w.halves == Halves::kTurned) {
+    // a's elements of even and odd rows apart, and zeros up to a whole vector.
+    ScratchFrame frame;
+    const int64_t lda = Count(w.k, 2);
+    float* const even = frame.Get<float>(2 * a.m * lda);
+    float* const odd = even + a.m * lda;
+    for (int64_t i = 0; i < a.m; ++i) {
+      for (int64_t l = 0; l < w.k; ++l) (l % 2 == 0 ? even : odd)[i * lda + l / 2] = a.data[i * a.lda + l];
+    }
+    team.ParallelFor(w.n, kGrainBytes / w.row_bytes() + 1, [&](int64_t begin, int64_t end) {
+      constexpr int64_t kColumns = 64;  // whose bytes stay in the first cache for all rows
+      for (int64_t j = begin; j < end; j += kColumns) {
+        for (int64_t i = 0; i < a.m; i += kRowsAtOnce) {
+          XPU_PICK_ISA(SumTurnedFor)(std::min(kRowsAtOnce, a.m - i))(
+              std::min(kColumns, end - j), w.k, w.group, w.groups, even + i * lda, odd + i * lda, lda,
+              w.bytes + j * w.row_bytes(), w.row_bytes(), w.scales + j * w.groups, w.zeros + j * w.groups,
+              c + i * w.n + j, w.n);
+        }
+      }
+    });
+  } else {
+    const int64_t columns = XPU_PICK_ISA(Lanes)() * (w.halves == Halves::kDown ? 1 : 2);
+    const int64_t unit_bytes = XPU_PICK_ISA(Lanes)() * w.k;
+    team.ParallelFor(Count(w.n, columns), kGrainBytes / unit_bytes + 1,
+                     [&](int64_t begin, int64_t end) { MultiplyUnits(w, a, begin, end, c); });
+  }
+}
+
+// The floats of the columns [begin, end): [k, columns], or [columns, k] of weights that lie turned.
+void Unpack(const Weights& w, int64_t begin, int64_t end, float* to, const ThreadTeam& team) {
+  const auto unpack = XPU_PICK_ISA(UnpackBytes);
+  const int64_t columns = end - begin;
+  if (w.halves == Halves::kTurned) {
+    team.ParallelFor(columns, kGrainBytes / w.row_bytes() + 1, [&](int64_t from, int64_t until) {
+      for (int64_t j = from; j < until; ++j) {
+        const uint8_t* const bytes = w.bytes + (begin + j) * w.row_bytes();
+        for (int64_t g = 0; g < w.groups; ++g) {
+          const int64_t first = g * w.group, last = std::min(w.k, first + w.group), scale = w.ScaleAt(g, begin + j);
+          unpack(true, true, (last - first) / 2, bytes + first / 2, w.scales + scale, w.zeros + scale,
+                 to + j * w.k + first, nullptr);
+        }
+        if (w.k % 2 != 0) to[j * w.k + w.k - 1] = w.At(w.k - 1, begin + j);
+      }
+    });
+    return;
+  }
+  const bool down = w.halves == Halves::kDown;
+  const int64_t rows = down ? Count(w.k, 2) : w.k, row_bytes = w.row_bytes(), width = down ? columns : columns / 2;
+  team.ParallelFor(rows, kGrainBytes / width + 1, [&](int64_t from, int64_t until) {
+    ScratchFrame frame;
+    float* const unused = frame.Get<float>(columns);
+    for (int64_t i = from; i < until; ++i) {
+      const int64_t row = down ? 2 * i : i, scale = row / w.group * w.n + begin;
+      const uint8_t* const bytes = w.bytes + i * row_bytes + (down ? begin : begin / 2);
+      float* const first = to + row * columns;
+      unpack(!down, false, width, bytes, w.scales + scale, w.zeros + scale, first,
+             row + 1 < w.k ? first + columns : unused);
+      if (!down && columns % 2 != 0) first[columns - 1] = w.At(row, end - 1);
+    }
+  });
+}
+
+Status MultiplyMany(const Weights& w, const Rows& a, float* c, const ThreadTeam& team) {
+  // An even number of columns begins with a whole byte.
+  const int64_t width = std::clamp<int64_t>(kPanel / w.k / 64 * 64, 64, Count(w.n, 64) * 64);
+  ScratchFrame frame;
+  float* const panel = frame.Get<float>(w.k * std::min(width, w.n));
+  for (int64_t j = 0; j < w.n; j += width) {
+    MatMulDesc product;
+    product.m = a.m;
+    product.n = std::min(width, w.n - j);
+    product.k = w.k;
+    product.lda = a.lda;
+    product.ldc = w.n;
+    product.transpose_b = w.halves == Halves::kTurned;
+    Unpack(w, j, j + product.n, panel, team);
+    Args args{};
+    args.in[0] = a.data;
+    args.in[1] = panel;
+    args.out[0] = c + j;
+    XPU_RETURN_IF_ERROR(Kernels().Run(product, args, team));
+  }
+  return OkStatus();
+}
+
+Status Multiply(const WeightMatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  if (d.m == 0 || d.n == 0) return OkStatus();
+  Weights weights;
+  XPU_RETURN_IF_ERROR(plain::WeightsOf(d, args, &weights));
+  if (d.k == 0) return plain::Run(d, args);
+  const Rows a{static_cast<const float*>(args.in[0]), d.m, d.lda != 0 ? d.lda : d.k};
+  auto* const c = static_cast<float*>(args.out[0]);
+  if (d.m > kFewRows) return MultiplyMany(weights, a, c, team);
+  MultiplyFew(weights, a, c, team);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CpuKernels::Run(const WeightMatMulDesc& desc, const Args& args, const ThreadTeam& team) const {
+  const host_runtime::ScopedFloatMode mode(host_runtime::FloatMode::OfProducts());
+  try {
+    return WithEpilogue(desc, args, team, [&](auto*) { return Multiply(desc, args, team); });
+  } catch (const std::bad_alloc&) {
+    return errors::ResourceExhausted("no memory for the temporaries of a product of weights ", desc.m, "x", desc.k, "x",
+                                     desc.n);
+  }
+}
+
+}  // namespace xpu::cpu
