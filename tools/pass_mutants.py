@@ -76,7 +76,7 @@ MUTANTS = (
     # ScheduleSmallResults
     Mutant("few numbers: none", "simple_passes.cc", "few[b] = list->buffers[b].bytes <= kFewBytes", "few[b] = false"),
     # Uses
-    Mutant("uses: what is wanted is not kept", "dependencies.cc", "uses.buffers[b].kept = true", "(void)b"),
+    Mutant("uses: what is wanted is not kept", "dependencies.cc", "kept[b] = true", "(void)b"),
     Mutant(
         "order: read after written",
         "dependencies.cc",
@@ -309,9 +309,8 @@ MUTANTS = (
     Mutant(
         "far: products count for nothing",
         "dependencies.cc",
-        "std::holds_alternative<MatMulDesc>(command.desc) ||\n"
-        "             std::holds_alternative<WeightMatMulDesc>(command.desc) ||",
-        "",
+        "heavy += IsProduct(command);",
+        "heavy += std::holds_alternative<ConvolutionDesc>(command.desc);",
     ),
     # FuseElementwise
     Mutant(

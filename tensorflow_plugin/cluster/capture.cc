@@ -226,15 +226,16 @@ class Capturer {
       auto* variable = new tf::Var(value.dtype());
       variable->is_initialized = true;
       int buffer = BufferSlice::kNowhere;
-      *variable->tensor() = invocation_.is_of_cpu[i] ? value : Given(value.dtype(), value.shape(), &buffer);
+      *variable->tensor() = invocation_.IsOfCpu(i) ? value : Given(value.dtype(), value.shape(), &buffer);
       captured_->variables.push_back(buffer);
       buffers_of_variables_.insert(buffer);
       variables_.push_back(variable);
       TF_RETURN_IF_ERROR(resources_.Create(kCaptureContainer, std::to_string(i), variable));
-      if (!invocation_.known_values[i]) continue;
+      const tf::Tensor* const known_value = invocation_.KnownValue(i);
+      if (known_value == nullptr) continue;
       auto* known = new tf::Var(value.dtype());
       known->is_initialized = true;
-      *known->tensor() = tf::tensor::DeepCopy(*invocation_.known_values[i]);
+      *known->tensor() = tf::tensor::DeepCopy(*known_value);
       TF_RETURN_IF_ERROR(resources_.Create(kKnownValuesContainer, std::to_string(i), known));
     }
     for (size_t i = 0; i < invocation_.handles.size(); ++i) {
@@ -294,7 +295,7 @@ class Capturer {
     const commands::BufferUses uses = commands::UsesOf(capture_.list());
     for (size_t i = 0; i < variables_.size(); ++i) {
       VariableUpdate& update = captured_->variable_updates.emplace_back();
-      if (invocation_.is_of_cpu[i]) continue;  // nobody writes it
+      if (invocation_.IsOfCpu(i)) continue;  // nobody writes it
       const int own = captured_->variables[i];
       update.written_in_place = own != BufferSlice::kNowhere && !uses.buffers[own].writers.empty();
       TF_RETURN_IF_ERROR(Describe(*variables_[i]->tensor(), &update.value));

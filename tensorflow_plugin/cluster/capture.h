@@ -93,8 +93,13 @@ struct Invocation {
   std::vector<const tensorflow::Tensor*> device;
   std::vector<tensorflow::Var*> variables;  // each once, locked
   // By variable, if members look at its value: that value, in host memory. Variables of the CPU have no other place.
+  // Both are empty if members look at no value.
   std::vector<std::optional<tensorflow::Tensor>> known_values;
   std::vector<bool> is_of_cpu;
+  const tensorflow::Tensor* KnownValue(size_t variable) const {
+    return known_values.empty() || !known_values[variable] ? nullptr : &*known_values[variable];
+  }
+  bool IsOfCpu(size_t variable) const { return !is_of_cpu.empty() && is_of_cpu[variable]; }
   std::vector<int> variable_of_resource;                   // resource arguments follow: which variable each one is
   std::vector<const tensorflow::ResourceHandle*> handles;  // by resource argument; they live as long as the call
   // The results that are fetched from the device: so many, after so many others.

@@ -76,6 +76,7 @@ class ClusterKernel final : public tf::OpKernel {
       }
       AddUses(member.kernel->def(), variables, &uses_);
     }
+    reads_on_host_ = std::any_of(uses_.begin(), uses_.end(), [](const auto& use) { return use.is_read_on_host; });
   }
 
   void Compute(tf::OpKernelContext* ctx) override {
@@ -161,7 +162,7 @@ class ClusterKernel final : public tf::OpKernel {
       // A copy of a handle is half a dozen strings.
       const auto* handle = static_cast<const tf::ResourceHandle*>(argument.data());
       tf::core::RefCountPtr<tf::Var> variable;
-      if (!FindVariable(ctx, *handle, &variable)) return false;
+      if (!FindVariable(ctx, *handle, uses_[i].is_read_on_host, &variable)) return false;
       invocation->handles.push_back(handle);
       invocation->variable_of_resource.push_back(locks->Add(std::move(variable), uses_[i].is_written));
     }
@@ -172,7 +173,7 @@ class ClusterKernel final : public tf::OpKernel {
       if (!variable->is_initialized || variable->copy_on_read_mode.load()) return false;
       invocation->variables.push_back(variable);
     }
-    return ReadKnownValues(ctx, stream, &host_bytes, invocation);
+    return !reads_on_host_ || ReadKnownValues(ctx, stream, &host_bytes, invocation);
   }
 
   // A loop may count to a variable. False if that one's value is not known before the members run.
@@ -207,10 +208,12 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
   // Most handles hold their variable. The cluster was placed beside its variables, so no device names are compared.
-  static bool FindVariable(tf::OpKernelContext* ctx, const tf::ResourceHandle& handle,
+  // Those that members read in host memory may be the CPU's, `anywhere`.
+  static bool FindVariable(tf::OpKernelContext* ctx, const tf::ResourceHandle& handle, bool anywhere,
                            tf::core::RefCountPtr<tf::Var>* variable) {
     if (!handle.IsRefCounting()) {
-      return tf::LookupResource(ctx, handle, variable).ok() || FindVariableAnywhere(ctx, handle, variable).ok();
+      return tf::LookupResource(ctx, handle, variable).ok() ||
+             (anywhere && FindVariableAnywhere(ctx, handle, variable).ok());
     }
     const auto found = handle.GetResource<tf::Var>();
     if (!found.ok()) return false;
@@ -231,7 +234,7 @@ class ClusterKernel final : public tf::OpKernel {
     }
   }
 
-  static std::string Signature(const Invocation& invocation) {
+  std::string Signature(const Invocation& invocation) const {
     std::string key;
     key.reserve(64 + 24 * (invocation.device.size() + invocation.variables.size()));
     for (const tf::Tensor& t : invocation.host) {
@@ -245,8 +248,9 @@ class ClusterKernel final : public tf::OpKernel {
       AppendShape(value, &key);
       const int dtype = value.dtype();
       Append(&dtype, sizeof(dtype), &key);
-      const std::optional<tf::Tensor>& known = invocation.known_values[i];
-      const bool is_known = known.has_value();
+      if (!reads_on_host_) continue;
+      const tf::Tensor* const known = invocation.KnownValue(i);
+      const bool is_known = known != nullptr;
       Append(&is_known, sizeof(is_known), &key);
       if (is_known) Append(known->data(), known->TotalBytes(), &key);
     }
@@ -382,6 +386,7 @@ class ClusterKernel final : public tf::OpKernel {
   int num_host_ = 0, num_uploaded_ = 0, num_device_ = 0, num_resources_ = 0;  // arguments
   int num_host_results_ = 0, num_fetched_ = 0;
   std::vector<VariableUses> uses_;  // by resource argument
+  bool reads_on_host_ = false;      // one of those variables
 
   static constexpr int kNever = -1;
 

@@ -6,19 +6,11 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/replay.h"
+#include "tensorflow_plugin/commands/dependencies.h"
 
 namespace xpu::cluster {
 
 namespace tf = tensorflow;
-
-namespace {
-
-bool FindsWeights(const CommandList& list) {
-  return std::any_of(list.commands.begin(), list.commands.end(),
-                     [](const Command& command) { return std::holds_alternative<FindWeightsDesc>(command.desc); });
-}
-
-}  // namespace
 
 std::shared_ptr<const HoistedValues> Hoister::Find(tf::OpKernelContext* ctx, const std::string& name,
                                                    const Members& members, const Captured& plain,
@@ -94,7 +86,7 @@ std::shared_ptr<const HoistedValues> Hoister::Make(tf::OpKernelContext* ctx, con
   auto values = std::make_shared<HoistedValues>();
   values->captured = captured_;
   if (!RunHoisted(ctx, *captured_, invocation, stream, &values->tensors).ok()) {
-    if (how_ == Capturing::kHoisted && FindsWeights(*captured_->hoisted.list)) {
+    if (how_ == Capturing::kHoisted && commands::Has<FindWeightsDesc>(*captured_->hoisted.list)) {
       how_ = Capturing::kHoistedAsFloats;
       captured_ = nullptr;
       return Make(ctx, name, members, invocation, stream);

@@ -7,12 +7,24 @@
 
 namespace xpu::commands {
 
+bool IsProduct(const Command& command) {
+  return std::visit([](const auto& desc) { return kIsProduct<std::decay_t<decltype(desc)>>; }, command.desc);
+}
+
+bool ReadsOutputs(const Command& command) { return std::holds_alternative<ScatterDesc>(command.desc); }
+
+std::vector<bool> KeptBuffers(const CommandList& list) {
+  std::vector<bool> kept(list.buffers.size());
+  for (size_t b = 0; b < kept.size(); ++b) kept[b] = list.buffers[b].kind != Buffer::Kind::kComputed;
+  for (int b : list.live_out) kept[b] = true;
+  return kept;
+}
+
 BufferUses UsesOf(const CommandList& list) {
   BufferUses uses;
   uses.buffers.resize(list.buffers.size());
-  for (size_t b = 0; b < list.buffers.size(); ++b)
-    uses.buffers[b].kept = list.buffers[b].kind != Buffer::Kind::kComputed;
-  for (int b : list.live_out) uses.buffers[b].kept = true;
+  const std::vector<bool> kept = KeptBuffers(list);
+  for (size_t b = 0; b < kept.size(); ++b) uses.buffers[b].kept = kept[b];
   const auto add = [](std::vector<int>* commands, int i) {
     if (commands->empty() || commands->back() != i) commands->push_back(i);
   };
@@ -20,7 +32,7 @@ BufferUses UsesOf(const CommandList& list) {
     for (const BufferSlice& place : list.commands[i].in) {
       if (place.buffer != BufferSlice::kNowhere) add(&uses.buffers[place.buffer].readers, static_cast<int>(i));
     }
-    const bool reads_too = std::holds_alternative<ScatterDesc>(list.commands[i].desc);  // what it writes into
+    const bool reads_too = ReadsOutputs(list.commands[i]);
     for (const BufferSlice& place : list.commands[i].out) {
       if (place.buffer == BufferSlice::kNowhere) continue;
       add(&uses.buffers[place.buffer].writers, static_cast<int>(i));
@@ -93,9 +105,7 @@ Distances::Distances(const CommandList& list) {
   int heavy = 0;
   for (const Command& command : list.commands) {
     heavy_before_.push_back(heavy);
-    heavy += std::holds_alternative<MatMulDesc>(command.desc) ||
-             std::holds_alternative<WeightMatMulDesc>(command.desc) ||
-             std::holds_alternative<ConvolutionDesc>(command.desc);
+    heavy += IsProduct(command);
   }
 }
 
@@ -129,6 +139,18 @@ void Remove(const std::vector<bool>& gone, CommandList* list) {
     ++kept;
   }
   list->commands.resize(kept);
+}
+
+void InsertBefore(std::vector<std::pair<size_t, Command>> inserted, CommandList* list) {
+  if (inserted.empty()) return;
+  std::vector<Command> commands;
+  commands.reserve(list->commands.size() + inserted.size());
+  auto next = inserted.begin();
+  for (size_t i = 0; i < list->commands.size(); ++i) {
+    for (; next != inserted.end() && next->first == i; ++next) commands.push_back(std::move(next->second));
+    commands.push_back(std::move(list->commands[i]));
+  }
+  list->commands = std::move(commands);
 }
 
 bool WritesAll(const Command& command, int i) {

@@ -2,11 +2,34 @@
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_DEPENDENCIES_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_DEPENDENCIES_H_
 
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "tensorflow_plugin/primitives/command_list.h"
 
 namespace xpu::commands {
+
+// True if a command of the list is of one of these kinds.
+template <typename... Desc>
+bool Has(const CommandList& list) {
+  return std::any_of(list.commands.begin(), list.commands.end(),
+                     [](const Command& command) { return (std::holds_alternative<Desc>(command.desc) || ...); });
+}
+
+// Products are matmuls and convolutions: heavy commands, which may have an epilogue.
+template <typename Desc>
+inline constexpr bool kIsProduct =
+    std::is_same_v<Desc, MatMulDesc> || std::is_same_v<Desc, WeightMatMulDesc> || std::is_same_v<Desc, ConvolutionDesc>;
+bool IsProduct(const Command& command);
+
+// True if a command reads what it writes into.
+bool ReadsOutputs(const Command& command);
+
+// By buffer: true if its contents are not the list's own, or are needed after the list has run.
+std::vector<bool> KeptBuffers(const CommandList& list);
 
 struct BufferUses {
   struct OfBuffer {
@@ -43,6 +66,8 @@ bool WritesGiven(const CommandList& list, const Command& command);
 
 // Takes commands out of the list.
 void Remove(const std::vector<bool>& gone, CommandList* list);
+// Puts each command before the one with that number. The numbers do not descend.
+void InsertBefore(std::vector<std::pair<size_t, Command>> inserted, CommandList* list);
 
 // True if a command writes every byte from the begin to the end of its output i, which begins at its place.
 bool WritesAll(const Command& command, int i);

@@ -13,14 +13,10 @@
 namespace xpu::commands {
 namespace {
 
-template <typename Desc>
-constexpr bool kMayHaveEpilogue =
-    std::is_same_v<Desc, MatMulDesc> || std::is_same_v<Desc, WeightMatMulDesc> || std::is_same_v<Desc, ConvolutionDesc>;
-
 bool IsProductWithoutEpilogue(const Descriptor& descriptor) {
   return std::visit(
       [](const auto& desc) {
-        if constexpr (kMayHaveEpilogue<std::decay_t<decltype(desc)>>) return !HasEpilogue(desc);
+        if constexpr (kIsProduct<std::decay_t<decltype(desc)>>) return !HasEpilogue(desc);
         return false;
       },
       descriptor);
@@ -30,7 +26,7 @@ bool IsProductWithoutEpilogue(const Descriptor& descriptor) {
 bool AttachEpilogue(const ElementwiseDesc& epilogue, const Capabilities& can, Command* product) {
   return std::visit(
       [&](auto& desc) {
-        if constexpr (kMayHaveEpilogue<std::decay_t<decltype(desc)>>) {
+        if constexpr (kIsProduct<std::decay_t<decltype(desc)>>) {
           desc.epilogue = epilogue;
           return Check(desc, &product->footprint).ok() && can.Supports(desc);
         }
@@ -42,7 +38,7 @@ bool AttachEpilogue(const ElementwiseDesc& epilogue, const Capabilities& can, Co
 bool MayReplace(const Descriptor& product, DType c, DType output) {
   return std::visit(
       [&](const auto& desc) {
-        if constexpr (kMayHaveEpilogue<std::decay_t<decltype(desc)>>) return MayReplaceResult(desc, c, output);
+        if constexpr (kIsProduct<std::decay_t<decltype(desc)>>) return MayReplaceResult(desc, c, output);
         return false;
       },
       product);

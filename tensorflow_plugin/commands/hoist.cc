@@ -241,22 +241,20 @@ std::optional<Command> TransposeMatrix(const Capabilities& can, CommandList* lis
 
 void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list) {
   const std::vector<bool> known = Known(*list, invariant, InvariantCommands(*list, invariant));
-  std::vector<Command> commands;
-  commands.reserve(list->commands.size());
-  for (Command& command : list->commands) {
+  std::vector<std::pair<size_t, Command>> inserted;
+  for (size_t i = 0; i < list->commands.size(); ++i) {
+    Command& command = list->commands[i];
     std::optional<Command> before;
     if (command.in.size() > 1 && IsFilter(command, 1) && known[command.in[1].buffer]) {
       before = PackFilter(can, list, &command);
     } else if (command.in.size() > 1 && IsMatrixOfBytes(command, 1) && known[command.in[1].buffer]) {
       before = TransposeMatrix(can, list, &command);
     }
-    if (before) {
-      before->origin = command.origin;
-      commands.push_back(*std::move(before));
-    }
-    commands.push_back(std::move(command));
+    if (!before) continue;
+    before->origin = command.origin;
+    inserted.emplace_back(i, *std::move(before));
   }
-  list->commands = std::move(commands);
+  InsertBefore(std::move(inserted), list);
 }
 
 CommandList SplitInvariants(const std::vector<bool>& invariant, CommandList* list) {

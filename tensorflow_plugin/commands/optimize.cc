@@ -1,17 +1,13 @@
 #include <algorithm>
 
+#include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/hoist.h"
 #include "tensorflow_plugin/commands/passes.h"
 
 namespace xpu::commands {
 namespace {
 
-// True if one of the commands is of these kinds.
-template <typename... Desc>
-bool Has(const CommandList& list) {
-  return std::any_of(list.commands.begin(), list.commands.end(),
-                     [](const Command& command) { return (std::holds_alternative<Desc>(command.desc) || ...); });
-}
+bool HasProducts(const CommandList& list) { return std::any_of(list.commands.begin(), list.commands.end(), IsProduct); }
 
 bool HasChecks(const CommandList& list) {
   return std::any_of(list.commands.begin(), list.commands.end(),
@@ -64,15 +60,14 @@ const Pass kPasses[] = {
      }},
     {"HoistInvariants", nullptr, nullptr, Divide},
     {"FuseQuantization", Has<ReduceDesc>, FuseQuantization},
-    {"Rematerialize", Has<MatMulDesc, WeightMatMulDesc, ConvolutionDesc>,
-     [](const Capabilities&, CommandList* list) { Rematerialize(list); }},
+    {"Rematerialize", HasProducts, [](const Capabilities&, CommandList* list) { Rematerialize(list); }},
     {"EliminateDeadCode", nullptr, [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"FuseElementwise", nullptr, FuseElementwise},
     {"PropagateCopiesBackward", Has<CopyStridedDesc>,
      [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kAll, list); }},
     {"EliminateDeadCode", nullptr, [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"FuseReductions", Has<ReduceDesc>, FuseReductions},
-    {"FuseEpilogues", Has<MatMulDesc, WeightMatMulDesc, ConvolutionDesc>, FuseEpilogues},
+    {"FuseEpilogues", HasProducts, FuseEpilogues},
     {"UpdateInPlace", Has<CopyStridedDesc>, [](const Capabilities&, CommandList* list) { UpdateInPlace({}, list); }},
     {"ScheduleCopiesToHost", Has<CopyToHost>,
      [](const Capabilities&, CommandList* list) { ScheduleCopiesToHost(list); }},

@@ -18,8 +18,8 @@ namespace {
 constexpr int64_t kFewestRows = 8;
 
 // How many bytes of each buffer that stays the elements of a matrix are computed of. Indices do not count.
-std::vector<int64_t> SourcesOf(const CommandList& list, const BufferUses& uses, const std::vector<bool>& invariant,
-                               int matrix) {
+std::vector<int64_t> SourceBytesOf(const CommandList& list, const BufferUses& uses, const std::vector<bool>& invariant,
+                                   int matrix) {
   std::vector<int64_t> bytes(invariant.size(), 0);
   std::vector<bool> seen(list.buffers.size(), false);
   std::vector<int> open = {matrix};
@@ -147,20 +147,13 @@ void ReadPackedWeights(const Capabilities& can, const std::vector<bool>& invaria
     const std::optional<WeightMatMulDesc> changed = OfWeights(*desc);
     if (!changed) continue;
     const std::optional<Weights> weights =
-        WeightsAmong(SourcesOf(*list, uses, invariant, command.in[1].buffer), changed->k, changed->n);
+        WeightsAmong(SourceBytesOf(*list, uses, invariant, command.in[1].buffer), changed->k, changed->n);
     if (!weights) continue;
     if (std::optional<Command> finder = ReadWeights(can, *weights, *changed, list, &command)) {
       finders.emplace_back(i, *std::move(finder));
     }
   }
-  std::vector<Command> commands;
-  commands.reserve(list->commands.size() + finders.size());
-  auto next = finders.begin();
-  for (size_t i = 0; i < list->commands.size(); ++i) {
-    if (next != finders.end() && next->first == i) commands.push_back(std::move(next++->second));
-    commands.push_back(std::move(list->commands[i]));
-  }
-  list->commands = std::move(commands);
+  InsertBefore(std::move(finders), list);
 }
 
 }  // namespace xpu::commands

@@ -149,13 +149,11 @@ class Rematerializer {
   }
 
   void Emit() {
-    std::vector<Command> commands;
-    for (size_t i = 0; i < list_.commands.size(); ++i) {
-      const auto found = inserted_.find(static_cast<int>(i));
-      if (found != inserted_.end()) std::move(found->second.begin(), found->second.end(), std::back_inserter(commands));
-      commands.push_back(std::move(list_.commands[i]));
+    std::vector<std::pair<size_t, Command>> inserted;
+    for (auto& [before, commands] : inserted_) {
+      for (Command& command : commands) inserted.emplace_back(before, std::move(command));
     }
-    list_.commands = std::move(commands);
+    InsertBefore(std::move(inserted), &list_);
   }
 
   CommandList& list_;

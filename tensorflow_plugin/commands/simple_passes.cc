@@ -93,9 +93,7 @@ void EliminateCommonSubexpressions(CommandList* list) {
 
 void EliminateDeadCode(CommandList* list) {
   std::vector<int> readers(list->buffers.size(), 0);
-  std::vector<bool> kept(list->buffers.size());
-  for (size_t b = 0; b < kept.size(); ++b) kept[b] = list->buffers[b].kind != Buffer::Kind::kComputed;
-  for (int b : list->live_out) kept[b] = true;
+  const std::vector<bool> kept = KeptBuffers(*list);
   // Calls the function for each buffer that a command reads, once.
   const auto each_read = [](const Command& command, const auto& function) {
     for (size_t i = 0; i < command.in.size(); ++i) {
@@ -106,8 +104,8 @@ void EliminateDeadCode(CommandList* list) {
   };
   for (const Command& command : list->commands) {
     each_read(command, [&](int b) { ++readers[b]; });
-    if (!std::holds_alternative<ScatterDesc>(command.desc)) continue;
-    // It reads what it writes into, and stays.
+    if (!ReadsOutputs(command)) continue;
+    // It stays.
     for (const BufferSlice& place : command.out) {
       if (place.buffer != BufferSlice::kNowhere) ++readers[place.buffer];
     }

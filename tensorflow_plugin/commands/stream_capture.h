@@ -16,7 +16,7 @@ namespace xpu::commands {
 
 class StreamCapture {
  public:
-  // A longer list, of loops with very many iterations, would take more memory than it is worth: some 4 KB each.
+  // A longer list, of loops with very many iterations, would take more memory than it is worth: some 2 KB each.
   static constexpr size_t kMaxCommands = 32768;
 
   // For commands that `real` is to run.

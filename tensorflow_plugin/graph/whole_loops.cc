@@ -211,7 +211,7 @@ class Loop {
   }
 
   // True if an op of the loop needs a value in host memory that is the device's.
-  bool CrossesToHost(const tf::Edge& e) const {
+  bool IsReadOnHost(const tf::Edge& e) const {
     const tf::Node* reader = e.dst();
     if (reader->IsControlFlow()) {
       return counted_ != nullptr && reader->IsEnter() && counted_->count(reader) != 0 && inside_.count(reader) == 0;
@@ -227,7 +227,7 @@ class Loop {
     if (IsOnDevice(ConditionEdge()) && !AddShadows(ConditionEdge())) is_read_from_device_ = is_alone_ = true;
     for (const tf::Node* node : nodes_) {
       for (const tf::Edge* e : node->out_edges()) {
-        if (!e->IsControlEdge() && IsOnDevice(*e) && CrossesToHost(*e)) AddShadows(*e);
+        if (!e->IsControlEdge() && IsOnDevice(*e) && IsReadOnHost(*e)) AddShadows(*e);
       }
     }
     if (shadowed_.empty()) return;
@@ -279,7 +279,7 @@ class Loop {
       const bool is_inner = node->IsSwitch() || node->IsMerge() || node->IsEnter() || node->IsNextIteration();
       if (is_inner || node == condition_ || shadowed_.count(node) != 0) continue;
       for (const tf::Edge* e : InputsOf(*node)) {
-        if (!CrossesToHost(*e)) to_visit.push_back(e);
+        if (!IsReadOnHost(*e)) to_visit.push_back(e);
       }
     }
     for (const Variable& variable : variables_) {
@@ -343,7 +343,7 @@ class Loop {
       for (const tf::Edge* e : InputsOf(*node)) {
         if (IsShadowAlone(node)) continue;
         if (node == condition_ && (is_read_from_device_ || shadowed_.count(e->src()) != 0)) continue;
-        if (CrossesToHost(*e) && shadowed_.count(e->src()) != 0) continue;
+        if (IsReadOnHost(*e) && shadowed_.count(e->src()) != 0) continue;
         if (memory_.at(e->src()).outputs[e->src_output()] != memory_.at(node).inputs[e->dst_input()]) return false;
       }
     }
@@ -358,7 +358,7 @@ class Loop {
   };
   // The value that a member reads at an edge.
   Member ReadBy(const Member& member, const tf::Edge& e) const {
-    return {e.src(), (member.is_shadow || CrossesToHost(e)) && shadowed_.count(e.src()) != 0};
+    return {e.src(), (member.is_shadow || IsReadOnHost(e)) && shadowed_.count(e.src()) != 0};
   }
 
   // The ops that the condition depends on come first; they must not depend on the condition.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/matmul/direct.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
@@ -21,8 +22,6 @@ constexpr int64_t kCells = 512;
 // Multiplications worth handing to another thread.
 constexpr int64_t kGrainWork = 1 << 18;
 
-int64_t Parts(int64_t all, int64_t size) { return (all + size - 1) / size; }
-
 // Cells of the output in blocks of some rows and columns.
 class Blocks {
  public:
@@ -32,8 +31,8 @@ class Blocks {
         y_(static_cast<float*>(args.out[0])),
         cols_(std::min(d.output[1], kCells)),
         rows_(std::min(d.output[0], std::max<int64_t>(1, kCells / cols_))),
-        down_(Parts(d.output[0], rows_)),
-        across_(Parts(d.output[1], cols_)) {}
+        down_(Count(d.output[0], rows_)),
+        across_(Count(d.output[1], cols_)) {}
 
   int64_t count() const { return d_.batch * down_ * across_; }
   int64_t cells() const { return rows_ * cols_; }

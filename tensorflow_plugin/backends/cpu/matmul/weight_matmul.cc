@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
@@ -32,8 +33,6 @@ constexpr int64_t kFewRows = 16, kRowsAtOnce = 4, kPanel = 1 << 18;
 constexpr int64_t kBlockSums = 4096;
 // Bytes of weights worth handing to another thread.
 constexpr int64_t kGrainBytes = 1 << 15;
-
-int64_t Count(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 // a's matrix [m,k], whose rows are lda elements apart.
 struct Rows {
