@@ -95,6 +95,7 @@ SOME_KERNELS = {"XPU_SWEEP_KERNELS": "5"}
 TEST = (
     Step("style and types", ("tools/lint.sh",), 30),
     Step("C++ tests", bazel("test", "--test_tag_filters=-slow"), 150, build=bazel("build")),
+    Step("kernels of the CUDA backend compile", (PYTHON, "tools/compile_kernels.py"), 60, build=bazel("build")),
     python_tests("Python tests of ops", 300, *FIRST, marks=["not slow"], **SOME_KERNELS),
     python_tests("Python tests of all else", 500, *(f"--ignore={path}" for path in FIRST), marks=["not slow"]),
 )
@@ -151,6 +152,13 @@ IN_TURN = (
         marks=["not host_only", "not slow"],
         backend="XPU_OPENCL",
         XPU_SWEEP_KERNELS="1",
+    ),
+    # For another architecture every day.
+    Step(
+        "all kernels of the CUDA backend compile",
+        (PYTHON, "tools/compile_kernels.py", "--all", "--architecture", ("80", "90", "120")[int(DAY) % 3]),
+        600,
+        build=bazel("build"),
     ),
     # Races, and what a device that is no processor does.
     Step("kernels of the OpenCL backend under Oclgrind", ("tools/oclgrind.py",), 120, build=bazel("build")),

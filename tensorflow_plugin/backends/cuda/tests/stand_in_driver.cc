@@ -510,4 +510,10 @@ EXPORT Result cuLaunchKernel(FunctionHandle function, unsigned gx, unsigned gy, 
   return Note(function, gx, gy, gz, bx, by, bz, stream, arguments);
 }
 
+// NVRTC asks for tables of the driver's own; it compiles without them.
+EXPORT Result cuGetExportTable(const void** table, const void*) {
+  *table = nullptr;
+  return kNotFound;
+}
+
 }  // extern "C"

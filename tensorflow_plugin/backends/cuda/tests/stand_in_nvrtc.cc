@@ -1,8 +1,29 @@
 // A stand-in for libnvrtc.so.13: what it compiles are images of one word. A source with "no_such_thing" does not
-// compile.
+// compile. The folder that STAND_IN_NVRTC_SOURCES names gets each source, in a file named by the source's hash
+// (tools/compile_cuda.py).
+#include <unistd.h>
+
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <functional>
 #include <string>
+
+namespace {
+
+void Keep(const std::string& source) {
+  const char* const folder = std::getenv("STAND_IN_NVRTC_SOURCES");
+  if (folder == nullptr) return;
+  // Other processes may write the same source.
+  const std::string path = folder + ("/" + std::to_string(std::hash<std::string>()(source))) + ".cu";
+  const std::string part = path + "." + std::to_string(getpid());
+  std::ofstream(part) << source;
+  if (std::rename(part.c_str(), path.c_str()) != 0) std::perror(path.c_str());
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -24,6 +45,7 @@ EXPORT int nvrtcGetSupportedArchs(int* archs) {
 }
 EXPORT int nvrtcCreateProgram(void** program, const char* source, const char*, int, const char* const*,
                               const char* const*) {
+  Keep(source);
   *program = new std::string(source);
   return 0;
 }
