@@ -39,6 +39,16 @@ Status Call::Run(int64_t items) {
   return RunGroups(groups, local);
 }
 
+Status Call::RunEach(int64_t things, int64_t each) {
+  constexpr size_t kLeast = 64, kGroupsPerUnit = 4;
+  const auto items = static_cast<size_t>((things + each - 1) / each);
+  const size_t enough = kGroupsPerUnit * static_cast<size_t>(machine_.hardware().compute_units);
+  size_t group = group_;
+  while (group > kLeast && items < enough * group) group /= 2;
+  const size_t groups[] = {(items + group - 1) / group, 1, 1}, local[] = {group, 1, 1};
+  return RunGroups(groups, local);
+}
+
 Status Call::RunGroups(const size_t groups[3], const size_t local[3], std::shared_ptr<const CommandTime>* time) {
   XPU_RETURN_IF_ERROR(status_);
   std::copy_n(groups, 3, launch_.groups);

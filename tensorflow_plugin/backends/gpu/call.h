@@ -53,6 +53,8 @@ class Call {
 
   // Enqueues at least `items` of work in groups of group(), along one axis: what is beyond, the kernel leaves out.
   Status Run(int64_t items);
+  // The same for items that do `each` things, a group's items apart. Few of them are spread over smaller groups.
+  Status RunEach(int64_t things, int64_t each);
   // So many groups, each of `local` items, along three axes. `time` may be null.
   Status RunGroups(const size_t groups[3], const size_t local[3], std::shared_ptr<const CommandTime>* time = nullptr);
 

@@ -13,6 +13,8 @@ namespace xpu::opencl {
 namespace {
 
 constexpr char kVariable[] = "TF_XPU_OPENCL_DEVICE";
+// "1": processors run what other devices do, kernels of whole groups. They are slower at that, and it is for tests.
+constexpr char kGroupsVariable[] = "XPU_TEST_OPENCL_GROUPS";
 
 // PCI addresses: cl_khr_pci_bus_info, whose header opencl-c-headers has had since 2021.
 constexpr cl_device_info kPciBusInfo = 0x410F;
@@ -90,7 +92,9 @@ Hardware Look(cl_platform_id platform, cl_device_id device) {
   }
   // A simulator, which is of every type, runs what other devices do.
   const auto type = ValueOf<cl_device_type>(device, CL_DEVICE_TYPE);
-  h.is_processor = (type & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU)) == CL_DEVICE_TYPE_CPU;
+  const char* const groups = std::getenv(kGroupsVariable);
+  h.is_processor = (type & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU)) == CL_DEVICE_TYPE_CPU &&
+                   (groups == nullptr || std::string(groups) != "1");
   h.has_double = ValueOf<cl_device_fp_config>(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   h.rounds_correctly =
       (ValueOf<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;

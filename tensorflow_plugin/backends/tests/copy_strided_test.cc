@@ -75,6 +75,16 @@ TEST(CopyStrided, Transposes) {
   }
 }
 
+// Whole tiles and parts of them, with rows that begin at multiples of words and elsewhere.
+TEST(CopyStrided, Tiles) {
+  for (size_t size : {1, 2, 4, 12, 16}) {
+    for (const Dims& shape : {Dims{2, 36, 40}, Dims{1, 33, 70}}) {
+      const int64_t n = shape.num_elements();
+      Check(Transpose(size, shape, {0, 2, 1}), n, n, "size " + std::to_string(size) + " shape " + shape.ToString());
+    }
+  }
+}
+
 // More axes than a shape holds without memory of its own, none of which merge.
 TEST(CopyStrided, ManyAxes) {
   std::vector<int> reversed(18), shuffled;

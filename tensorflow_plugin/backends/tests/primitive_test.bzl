@@ -11,6 +11,14 @@ _WAYS = {
         "POCL_MAX_PTHREAD_COUNT": "2",
         "XDG_CACHE_HOME": "/tmp/xpu_tests_cache",
     },
+    # The same with the kernels of devices that are no processors.
+    "groups": {
+        "XPU_TEST_BACKEND": "XPU_OPENCL",
+        "XPU_TEST_OPENCL_GROUPS": "1",
+        "POCL_KERNEL_CACHE": "0",
+        "POCL_MAX_PTHREAD_COUNT": "2",
+        "XDG_CACHE_HOME": "/tmp/xpu_tests_cache",
+    },
     "example": {
         "XPU_TEST_BACKEND": "XPU_EXAMPLE",
         # Plain loops take seconds for the large matrices of these.
@@ -22,6 +30,9 @@ _WAYS = {
 
 # The tests of what the example has, which take seconds.
 _EXAMPLE = ["contract_test", "copy_strided_test", "elementwise_test", "matmul_test"]
+
+# The tests of what has kernels of groups.
+_GROUPS = ["copy_strided_test", "elementwise_test", "gather_test"]
 
 def _run_test(context):
     link = context.actions.declare_file(context.label.name)
@@ -56,10 +67,12 @@ def primitive_test(name, deps):
     for way, environment in _WAYS.items():
         if way == "example" and name not in _EXAMPLE:
             continue
+        if way == "groups" and name not in _GROUPS:
+            continue
         run_test(
             name = name + "_" + way,
-            size = "large" if way == "opencl" else "medium",
+            size = "large" if way in ["opencl", "groups"] else "medium",
             environment = environment,
             program = name,
-            tags = {"example": [], "opencl": ["opencl", "slow"]}.get(way, ["slow"]),
+            tags = {"example": [], "opencl": ["opencl", "slow"], "groups": ["opencl", "slow"]}.get(way, ["slow"]),
         )

@@ -118,6 +118,17 @@ class Rates {
     ShowCommand("Add", 10, 3 * kBytes, "GB/s", elements, {x, y}, {z});
     elements.program = SingleOpProgram(Opcode::kTanh, DType::kFloat);
     ShowCommand("Tanh", 10, 2 * kBytes, "GB/s", elements, {x}, {z});
+    elements.program = CastProgram(DType::kFloat, DType::kBFloat16);
+    ShowCommand("cast to bfloat16", 10, 6 * kElements, "GB/s", elements, {x}, {z});
+    elements.program = CastProgram(DType::kBFloat16, DType::kFloat);
+    ShowCommand("cast from bfloat16", 10, 6 * kElements, "GB/s", elements, {x}, {z});
+    elements.program = SingleOpProgram(Opcode::kAdd, DType::kBFloat16);
+    ShowCommand("Add, bfloat16", 10, 6 * kElements, "GB/s", elements, {x, y}, {z});
+    elements.program = SingleOpProgram(Opcode::kAdd, DType::kFloat);
+    elements.shape = {kRows, kRow};
+    elements.in_strides[0] = {kRow, 1};
+    elements.in_strides[1] = {0, 1};
+    ShowCommand("Add of a row", 10, 2 * kBytes, "GB/s", elements, {x, y}, {z});
     ReduceDesc sum;
     sum.source.program = IdentityProgram(DType::kFloat);
     sum.source.shape = {kRows, kRow};
@@ -127,17 +138,23 @@ class Rates {
       sum.axes = axes;
       ShowCommand(what, 10, kBytes, "GB/s", sum, {x}, {z});
     }
+    sum.source.shape = {64, 64, kElements / 4096};  // of images, channels first
+    sum.source.in_strides[0] = DenseStrides(sum.source.shape);
+    sum.axes = 5u;
+    ShowCommand("Sum of all but channels", 10, kBytes, "GB/s", sum, {x}, {z});
+    sum.source.program = IdentityProgram(DType::kBFloat16);
+    sum.source.shape = {kRows, kRow};
+    sum.source.in_strides[0] = {kRow, 1};
+    for (const auto& [what, axes] :
+         {std::pair{"Sum of rows of 1024, bfloat16", 2u}, std::pair{"Sum of columns, bfloat16", 1u}}) {
+      sum.axes = axes;
+      ShowCommand(what, 10, kBytes / 2, "GB/s", sum, {x}, {z});
+    }
     SoftmaxDesc softmax;
     softmax.rows = kRows;
     softmax.cols = kRow;
     softmax.logits_row_stride = kRow;
     ShowCommand("Softmax of rows of 1024", 10, 2 * kBytes, "GB/s", softmax, {x}, {z});
-    CopyStridedDesc transpose;
-    transpose.element_size = 4;
-    transpose.shape = {kRow, kRows};
-    transpose.src_strides = {1, kRow};
-    transpose.dst_strides = {kRows, 1};
-    ShowCommand("Transpose", 10, 2 * kBytes, "GB/s", transpose, {x}, {z});
     std::vector<int32_t> rows(kRows);
     std::mt19937 random(2);
     for (int32_t& row : rows) row = static_cast<int32_t>(random() % kRows);
@@ -153,6 +170,40 @@ class Rates {
     RandomDesc numbers;
     numbers.n = kElements;
     ShowCommand("random numbers", 10, kBytes, "GB/s", numbers, {}, {z});
+    Free();
+  }
+
+  // The axes of a dense array in another order.
+  void Transpose(const std::string& what, size_t size, const Dims& shape, const std::vector<int>& order, const void* x,
+                 void* z) {
+    CopyStridedDesc desc;
+    desc.element_size = size;
+    const Dims strides = DenseStrides(shape);
+    for (int axis : order) {
+      desc.shape.push_back(shape[axis]);
+      desc.src_strides.push_back(strides[axis]);
+    }
+    desc.dst_strides = DenseStrides(desc.shape);
+    const double bytes = 2.0 * static_cast<double>(size) * static_cast<double>(shape.num_elements());
+    ShowCommand("Transpose " + what, 10, bytes, "GB/s", desc, {x}, {z});
+  }
+
+  void Transposes() {
+    constexpr int64_t kBytes = int64_t{1} << 28, kRow = 1024;
+    void* const x = Random(kBytes);
+    void* const z = Empty(kBytes);
+    for (size_t size : {1, 2, 4, 8, 16}) {
+      Transpose(errors::Concat("of rows of 1024, ", size, " bytes"), size,
+                {kBytes / kRow / static_cast<int64_t>(size), kRow}, {1, 0}, x, z);
+    }
+    Transpose("of 1000 x 999 x 67, 4 bytes", 4, {67, 1000, 999}, {0, 2, 1}, x, z);
+    Transpose("of 256 matrices of 512 x 512, 4 bytes", 4, {256, 512, 512}, {0, 2, 1}, x, z);
+    Transpose("of 512 matrices of 512 x 512, 2 bytes", 2, {512, 512, 512}, {0, 2, 1}, x, z);
+    Transpose("to channels first, 64 of 4 bytes", 4, {64, 128, 128, 64}, {0, 3, 1, 2}, x, z);
+    Transpose("to channels last, 64 of 4 bytes", 4, {64, 64, 128, 128}, {0, 2, 3, 1}, x, z);
+    Transpose("to channels first, 3 of 4 bytes", 4, {256, 224, 224, 3}, {0, 3, 1, 2}, x, z);
+    Transpose("to channels last, 3 of 4 bytes", 4, {256, 3, 224, 224}, {0, 2, 3, 1}, x, z);
+    Transpose("of heads, 64 of 2 bytes", 2, {32, 2048, 16, 64}, {0, 2, 1, 3}, x, z);
     Free();
   }
 
@@ -246,7 +297,9 @@ class Rates {
     command.in[1].buffer = 1;
     command.out[0].buffer = 1;
     list->commands.assign(kCommands, command);
-    const std::unique_ptr<Executable> executable = device_.Prepare(list, {});
+    MemoryPlan plan;
+    plan.offsets.assign(list->buffers.size(), MemoryPlan::kElsewhere);
+    const std::unique_ptr<Executable> executable = device_.Prepare(list, plan);
     char* const addresses[] = {static_cast<char*>(x), static_cast<char*>(y)};
     int failed = -1;
     Show("the same, 100 in a list, one of them", 20, 1e6 * kCommands, "thousands/s",
@@ -272,6 +325,7 @@ int Main() {
   rates.Commands();
   rates.Copies();
   rates.Elements();
+  rates.Transposes();
   rates.MatMuls();
   rates.Convolutions();
   return 0;

@@ -4,14 +4,27 @@
 
 namespace xpu::gpu {
 
+// With 2^bits / 2 < extent <= 2^bits, the multiplier is the next integer above 2^(31 + bits) / extent, which has 32
+// bits. That is too large by at most 1, and the quotient by less than 2^31 / 2^(31 + bits) <= 1 / extent.
+int64_t ReciprocalOf(int64_t extent) {
+  if (extent < 1 || extent >= int64_t{1} << 31) return 0;
+  int shift = 31;
+  while (int64_t{1} << (shift - 31) < extent) ++shift;
+  return ((int64_t{1} << shift) / extent + 1) | int64_t{shift} << 32;
+}
+
 std::string WalkText(int rank, int operands, const std::string& position, const std::string& index_type, int first) {
   std::string text;
   for (int k = 0; k < operands; ++k) text += errors::Concat("  long o", k, " = 0;\n");
   text += errors::Concat("  {\n    ", index_type, " rest = ", position, ";\n");
   for (int d = rank - 1; d >= 0; --d) {
     if (d > 0) {
-      text += errors::Concat("    const ", index_type, " q", d, " = rest / (", index_type, ")table[", first + d, "];\n",
-                             "    const long p", d, " = rest - q", d, " * (", index_type, ")table[", first + d,
+      const int reciprocal = first + (operands + 1) * rank + d;
+      text += errors::Concat("    const ", index_type, " q", d, " = ");
+      text += index_type == "uint" ? errors::Concat("(uint)((ulong)rest * (uint)table[", reciprocal,
+                                                    "] >> (int)(table[", reciprocal, "] >> 32));\n")
+                                   : errors::Concat("rest / (", index_type, ")table[", first + d, "];\n");
+      text += errors::Concat("    const long p", d, " = rest - q", d, " * (", index_type, ")table[", first + d,
                              "];\n    rest = q", d, ";\n");
     } else {
       text += "    const long p0 = rest;\n";
@@ -21,6 +34,17 @@ std::string WalkText(int rank, int operands, const std::string& position, const 
     }
   }
   return text + "  }\n";
+}
+
+std::string WalkFunction(int rank, const std::string& index_type) {
+  constexpr int kMostHeld = 24;  // what an item has registers for
+  const int numbers = 4 * rank;  // WalkTable's
+  const bool held = numbers <= kMostHeld;
+  return errors::Concat(
+      "void walk(const ", index_type, " i, ", held ? "const" : "CONSTANT", " long *table, long *from, long *to) {\n",
+      WalkText(rank, 2, "i", index_type), "  *from = o0;\n  *to = o1;\n}\n#define TABLE(name) ",
+      held ? errors::Concat("long name[", numbers, "]; for (int k = 0; k < ", numbers, "; ++k) name[k] = table[k]\n")
+           : "CONSTANT long *name = table\n");
 }
 
 }  // namespace xpu::gpu

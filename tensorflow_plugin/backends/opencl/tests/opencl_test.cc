@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -17,6 +18,7 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/gpu/binary_cache.h"
+#include "tensorflow_plugin/backends/gpu/codegen/walk.h"
 #include "tensorflow_plugin/backends/opencl/backend.h"
 #include "tensorflow_plugin/backends/opencl/compiler.h"
 #include "tensorflow_plugin/backends/opencl/hardware.h"
@@ -83,6 +85,30 @@ TEST(Errors, HaveTheirNames) {
   EXPECT_EQ(ToStatus(CL_OUT_OF_RESOURCES, "a kernel").message(), "a kernel failed with CL_OUT_OF_RESOURCES");
   EXPECT_EQ(ToStatus(CL_INVALID_EVENT, "a kernel").code(), Code::kInternal);
   EXPECT_TRUE(ToStatus(CL_SUCCESS, "a kernel").ok());
+}
+
+TEST(Walk, ReciprocalsDivideEveryPosition) {
+  constexpr uint64_t kLast = (uint64_t{1} << 31) - 1;
+  std::vector<uint64_t> extents;
+  for (uint64_t extent = 1; extent < 300; ++extent) extents.push_back(extent);
+  for (int bit = 9; bit < 32; ++bit) {
+    for (int64_t near : {-3, -1, 0, 1, 5}) extents.push_back(std::min((uint64_t{1} << bit) + near, kLast));
+  }
+  for (uint64_t extent : extents) {
+    const auto reciprocal = static_cast<uint64_t>(gpu::ReciprocalOf(static_cast<int64_t>(extent)));
+    const auto check = [&](uint64_t position) {
+      const uint64_t quotient = position * (reciprocal & UINT32_MAX) >> (reciprocal >> 32);
+      ASSERT_EQ(quotient, position / extent) << position << " / " << extent;
+    };
+    // Where a quotient begins and before that, at both ends of the range.
+    for (uint64_t i = 0; i < 2000; ++i) {
+      for (uint64_t at : {i * extent, (kLast / extent - std::min(i, kLast / extent)) * extent}) {
+        if (at <= kLast) check(at);
+        if (at > 0 && at <= kLast) check(at - 1);
+      }
+    }
+    check(kLast);
+  }
 }
 
 TEST(Cache, KeepsWhatWasStoredForAKeyAndNothingElse) {
