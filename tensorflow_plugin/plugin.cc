@@ -30,6 +30,7 @@
 #include "tensorflow_plugin/direct_call/function_graph.h"
 #include "tensorflow_plugin/faults/faulty_backend.h"
 #include "tensorflow_plugin/framework/bookkeeping.h"
+#include "tensorflow_plugin/framework/kernel.h"
 #include "tensorflow_plugin/framework/left_out.h"
 #include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/framework/registry.h"
@@ -38,6 +39,7 @@
 #include "tensorflow_plugin/graph/placement_pass.h"
 #include "tensorflow_plugin/loader/json.h"
 #include "tensorflow_plugin/ops/ops.h"
+#include "tensorflow_plugin/primitives/determinism.h"
 #include "tensorflow_plugin/primitives/float_precision.h"
 #include "tensorflow_plugin/profiler/profiler.h"
 #include "tensorflow_plugin/tf_internals/checks.h"
@@ -137,6 +139,7 @@ void HeedHooks(const Options& options) {
   if (!options.direct_calls) tf_internals::LeaveOut("direct_calls", "TF_XPU_DIRECT_CALLS=0");
   tf_internals::CheckOthers();
   if (tf_internals::IsOn("tf32")) SetTf32Query(tf_internals::Tf32Query());
+  SetDeterminismQuery(&Construction::DeterminismRequired);
   if (!tf_internals::IsOn("tensor_lists")) LeaveOutOpsWith(OpTrait::kAddsTensorLists);
   if (!tf_internals::IsOn("tensor_arrays")) LeaveOutOpsWith(OpTrait::kUsesTensorArray);
   if (!tf_internals::IsOn("fork_threads")) RefuseForkedProcesses();

@@ -221,7 +221,7 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
   if (plan == nullptr) return OkStatus();
 
   void* scratch = nullptr;
-  XPU_RETURN_IF_ERROR(queue.Scratch(&scratch));
+  XPU_RETURN_IF_ERROR(queue.Scratch(Queue::kScratchBytes, &scratch));
   XPU_RETURN_IF_ERROR(queue.SubmitCommand([this, plan, type = desc.type, a = args.in[0], b = args.in[1], out, scratch,
                                            m = desc.m, n = desc.n, k = desc.k, stream = queue.stream()] {
     // Numbers of the type of sums, 16 bytes at most.

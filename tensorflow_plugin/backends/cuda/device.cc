@@ -44,6 +44,10 @@ Status CudaDevice::EnqueueByLibrary(gpu::Queue& queue, const MatMulDesc& desc, c
   return machine_->blas().Enqueue(*machine_, static_cast<Queue&>(queue), desc, args, enqueued);
 }
 
+Status CudaDevice::EnqueueByLibrary(gpu::Queue& queue, const ConvolutionDesc& desc, const Args& args, bool* enqueued) {
+  return machine_->convolutions().Enqueue(*machine_, static_cast<Queue&>(queue), desc, args, enqueued);
+}
+
 void CudaDevice::Synchronize() {
   // An event for each: a queue may be destroyed meanwhile.
   std::vector<std::unique_ptr<QueueEvent>> last;

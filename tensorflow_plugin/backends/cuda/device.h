@@ -31,8 +31,9 @@ class CudaDevice final : public gpu::GpuDevice {
 
  protected:
   Status MakeQueue(int priority, std::unique_ptr<gpu::Queue>* queue) override;
-  // By cuBLASLt.
+  // By cuBLASLt and cuDNN.
   Status EnqueueByLibrary(gpu::Queue& queue, const MatMulDesc& desc, const Args& args, bool* enqueued) override;
+  Status EnqueueByLibrary(gpu::Queue& queue, const ConvolutionDesc& desc, const Args& args, bool* enqueued) override;
 
  private:
   CudaDevice(DeviceInfo info, std::unique_ptr<Machine> machine);

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "tensorflow_plugin/primitives/determinism.h"
 #include "tensorflow_plugin/primitives/float_precision.h"
 
 namespace xpu::cuda {
@@ -44,8 +45,8 @@ int GraphExecutable::NumGraphs() const {
 
 GraphExecutable::Key GraphExecutable::KeyOf(const Queue& queue, char* const* addresses) const {
   const std::vector<Buffer>& buffers = list_->buffers;
-  Key key = {queue.number(), AllowsTf32()};
-  key.reserve(2 + buffers.size());
+  Key key = {queue.number(), AllowsTf32(), RequiresDeterminism()};
+  key.reserve(key.size() + buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
     key.push_back(buffers[i].kind == Buffer::Kind::kOnHost ? 0 : AddressOf(addresses[i]));
   }
@@ -67,10 +68,10 @@ Status GraphExecutable::RunOneByOne(Queue& queue, const Segment& segment, char* 
 std::shared_ptr<const Graph> GraphExecutable::Capture(Queue& queue, const Segment& segment,
                                                       char* const* addresses) const {
   void* scratch = nullptr;
-  if (!queue.Scratch(&scratch).ok()) return nullptr;
+  if (!queue.Scratch(Queue::kScratchBytes, &scratch).ok()) return nullptr;
   std::lock_guard<std::mutex> lock(capture_.mutex);
   Queue& capture = *capture_.queue;
-  capture.LendScratch(scratch);
+  capture.BorrowScratch(queue);
   if (Cu().StreamBeginCapture(capture.stream(), kCaptureRelaxed) != kSuccess) return nullptr;
   int failed = 0;
   const Status status = RunOneByOne(capture, segment, addresses, &failed);

@@ -49,7 +49,7 @@ class GraphExecutable final : public gpu::TracedExecutable {
                      int* failed) const override;
 
  private:
-  // The number of the stream, the precision of products, and where the buffers on the device lie.
+  // The number of the stream, what the program asks of products, and where the buffers on the device lie.
   using Key = std::vector<uint64_t>;
   struct Segment {
     size_t begin, end;  // of the list's commands

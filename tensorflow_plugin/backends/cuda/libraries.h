@@ -1,4 +1,4 @@
-// Libraries of CUDA that are opened when they are first needed: NVRTC and cuBLASLt.
+// Libraries of CUDA that are opened when they are first needed: NVRTC, cuBLASLt and cuDNN.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_LIBRARIES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CUDA_LIBRARIES_H_
 

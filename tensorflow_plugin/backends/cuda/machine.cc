@@ -18,6 +18,7 @@ Status Machine::Create(const Hardware& hardware, int64_t memory_limit, const std
   made->memory_ = std::make_unique<Memory>(made->context_, memory_limit, device);
   made->compiler_ = std::make_unique<Compiler>(hardware, made->context_, gpu::BinaryCache::UsersFolder("cuda"));
   made->blas_ = std::make_unique<BlasMatmul>();
+  made->convolutions_ = std::make_unique<DnnConvolution>();
   *machine = std::move(made);
   return OkStatus();
 }
@@ -28,6 +29,7 @@ Machine::~Machine() {
   event_times_ = nullptr;
   clock_ = nullptr;
   ForgetTables();
+  convolutions_ = nullptr;
   blas_ = nullptr;
   compiler_ = nullptr;
   memory_ = nullptr;

@@ -11,6 +11,7 @@
 #include "tensorflow_plugin/backends/cuda/blas_matmul.h"
 #include "tensorflow_plugin/backends/cuda/clock.h"
 #include "tensorflow_plugin/backends/cuda/compiler.h"
+#include "tensorflow_plugin/backends/cuda/dnn_convolution.h"
 #include "tensorflow_plugin/backends/cuda/driver.h"
 #include "tensorflow_plugin/backends/cuda/hardware.h"
 #include "tensorflow_plugin/backends/cuda/memory.h"
@@ -39,6 +40,7 @@ class Machine final : public gpu::Machine {
   Clock& clock() { return *clock_; }
   gpu::EventTimes& event_times() { return *event_times_; }
   BlasMatmul& blas() { return *blas_; }
+  DnnConvolution& convolutions() { return *convolutions_; }
 
  protected:
   Status MakeTable(const std::vector<int64_t>& numbers, std::shared_ptr<const gpu::Table>* table) override;
@@ -51,6 +53,7 @@ class Machine final : public gpu::Machine {
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Compiler> compiler_;
   std::unique_ptr<BlasMatmul> blas_;
+  std::unique_ptr<DnnConvolution> convolutions_;
 
   // Copies that wait for no stream of the caller's.
   std::mutex transfers_mutex_;

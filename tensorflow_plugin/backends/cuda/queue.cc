@@ -53,7 +53,7 @@ Queue::~Queue() {
   if (stream_ != nullptr) (void)Cu().StreamDestroy(stream_);
   if (seen_reports_ != nullptr) (void)Cu().MemFreeHost(seen_reports_);
   memory_.Deallocate(reports_);
-  memory_.Deallocate(own_scratch_);
+  for (const ScratchBlock& block : scratch_) memory_.Deallocate(block.address);
 }
 
 uint64_t Queue::NextNumber() {
@@ -63,12 +63,18 @@ uint64_t Queue::NextNumber() {
 
 Status Queue::Enter() const { return ToStatus(Cu().CtxSetCurrent(context_), "making a GPU's context current"); }
 
-Status Queue::Scratch(void** address) {
+Status Queue::Scratch(size_t bytes, void** address) {
+  if (lender_ != nullptr) return lender_->Scratch(bytes, address);
   std::lock_guard<std::mutex> lock(scratch_mutex_);
-  if (scratch_ == nullptr) scratch_ = own_scratch_ = memory_.Allocate(kScratchBytes);
-  XPU_REQUIRE(scratch_ != nullptr, errors::ResourceExhausted("there are no ", kScratchBytes,
-                                                             " bytes of device memory for a stream's scratch memory"));
-  *address = scratch_;
+  if (scratch_.empty() || scratch_.back().bytes < bytes) {
+    size_t size = kScratchBytes;
+    while (size < bytes) size *= 2;
+    void* const made = memory_.Allocate(size);
+    XPU_REQUIRE(made != nullptr, errors::ResourceExhausted("there are no ", size,
+                                                           " bytes of device memory for a stream's scratch memory"));
+    scratch_.push_back({made, size});
+  }
+  *address = scratch_.back().address;
   return OkStatus();
 }
 

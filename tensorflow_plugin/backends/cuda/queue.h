@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "tensorflow_plugin/backends/cuda/clock.h"
 #include "tensorflow_plugin/backends/cuda/driver.h"
@@ -77,11 +78,12 @@ class Queue final : public gpu::Queue {
   StreamHandle stream() const { return stream_; }
   // Makes the context the calling thread's.
   Status Enter() const;
-  // Scratch memory of the queue's own, kScratchBytes, for commands that come one after the other.
-  static constexpr size_t kScratchBytes = size_t{32} << 20;
-  Status Scratch(void** address);
+  // Scratch memory of the queue's own, for commands that come one after the other. It grows from kScratchBytes to what
+  // is asked for, kMostScratchBytes at most.
+  static constexpr size_t kScratchBytes = size_t{32} << 20, kMostScratchBytes = size_t{256} << 20;
+  Status Scratch(size_t bytes, void** address);
   // Commands from now on use another queue's, in whose order they will run.
-  void LendScratch(void* scratch) { scratch_ = scratch; }
+  void BorrowScratch(Queue& lender) { lender_ = &lender; }
   // A number that no other queue of the process has.
   uint64_t number() const { return number_; }
   // Keeps it until the commands so far have run. They run on meanwhile.
@@ -128,9 +130,14 @@ class Queue final : public gpu::Queue {
   uint32_t* seen_reports_ = nullptr;  // what was read of them, in pinned memory
   std::atomic<size_t> next_report_{0};
 
+  // Each is larger than the one before. Graphs use those that there were when they were captured.
+  struct ScratchBlock {
+    void* address;
+    size_t bytes;
+  };
   std::mutex scratch_mutex_;
-  void* own_scratch_ = nullptr;
-  void* scratch_ = nullptr;
+  std::vector<ScratchBlock> scratch_;
+  Queue* lender_ = nullptr;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

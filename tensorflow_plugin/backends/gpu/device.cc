@@ -24,6 +24,8 @@ std::unique_ptr<Stream> GpuDevice::CreateStream(int priority) {
 
 Status GpuDevice::EnqueueByLibrary(Queue&, const MatMulDesc&, const Args&, bool*) { return OkStatus(); }
 
+Status GpuDevice::EnqueueByLibrary(Queue&, const ConvolutionDesc&, const Args&, bool*) { return OkStatus(); }
+
 template <typename Desc>
 Status GpuDevice::EnqueueTraced(Stream& stream, const Desc& desc, const Args& args, const Footprint& footprint) {
   Queue& queue = static_cast<Queue&>(stream);

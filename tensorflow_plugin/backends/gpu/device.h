@@ -42,6 +42,7 @@ class GpuDevice : public Device {
   virtual Status MakeQueue(int priority, std::unique_ptr<Queue>* queue) = 0;
   // By a library of the vendor's. `enqueued` stays false where a kernel of ours has to do it.
   virtual Status EnqueueByLibrary(Queue& queue, const MatMulDesc& desc, const Args& args, bool* enqueued);
+  virtual Status EnqueueByLibrary(Queue& queue, const ConvolutionDesc& desc, const Args& args, bool* enqueued);
 
   // Calls `visit` with each queue there is; none goes meanwhile.
   template <typename F>

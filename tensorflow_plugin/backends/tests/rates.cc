@@ -243,7 +243,9 @@ class Rates {
   }
 
   void Convolutions() {
-    for (DType type : {DType::kFloat, DType::kBFloat16}) {
+    for (const auto& [type, tf32] :
+         {std::pair{DType::kFloat, false}, std::pair{DType::kFloat, true}, std::pair{DType::kBFloat16, false}}) {
+      if (tf32) SetTf32Query([] { return true; });
       for (const auto& [name, direction] :
            {std::pair{"", Direction::kForward}, std::pair{", gradient of images", Direction::kDataGradient},
             std::pair{", gradient of filters", Direction::kFilterGradient}}) {
@@ -263,10 +265,12 @@ class Rates {
             direction == Direction::kFilterGradient ? std::vector<const void*>{Random(image), Random(image)}
             : direction == Direction::kForward      ? std::vector<const void*>{Random(image), Random(filter)}
                                                     : std::vector<const void*>{Random(filter), Random(image)};
-        ShowCommand(errors::Concat("convolution 3x3 of 64 x 56 x 56 x 64, ", Name(type), name), 5,
-                    2.0 * 64 * 56 * 56 * 64 * 64 * 9, "GFLOP/s", desc, in, {Empty(image)});
+        ShowCommand(
+            errors::Concat("convolution 3x3 of 64 x 56 x 56 x 64, ", Name(type), tf32 ? " with TF32" : "", name), 5,
+            2.0 * 64 * 56 * 56 * 64 * 64 * 9, "GFLOP/s", desc, in, {Empty(image)});
         Free();
       }
+      SetTf32Query(nullptr);
     }
   }
 

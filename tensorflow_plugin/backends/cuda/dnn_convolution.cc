@@ -1,0 +1,429 @@
+#include "tensorflow_plugin/backends/cuda/dnn_convolution.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tensorflow_plugin/backends/cuda/dnn_descriptor.h"
+#include "tensorflow_plugin/backends/cuda/machine.h"
+#include "tensorflow_plugin/backends/cuda/queue.h"
+#include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
+#include "tensorflow_plugin/backends/host_runtime/spatial.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
+#include "tensorflow_plugin/primitives/check.h"
+#include "tensorflow_plugin/primitives/determinism.h"
+#include "tensorflow_plugin/primitives/float_precision.h"
+
+namespace xpu::cuda {
+namespace {
+
+// cuDNN's number type; false: convolutions of this one are not its.
+bool NumberOf(DType type, DnnNumber* number) {
+  switch (type) {
+    case DType::kFloat:
+      *number = kDnnFloat;
+      return true;
+    case DType::kDouble:
+      *number = kDnnDouble;
+      return true;
+    case DType::kHalf:
+      *number = kDnnHalf;
+      return true;
+    case DType::kBFloat16:
+      *number = kDnnBFloat16;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool HasNumber(DType type) {
+  DnnNumber unused;
+  return NumberOf(type, &unused);
+}
+
+// The greatest power of two up to 16 that divides the address. No engine asks for more.
+int64_t AlignmentOf(const void* address) {
+  const uint64_t at = AddressOf(address);
+  return static_cast<int64_t>(std::min<uint64_t>(16, at & (~at + 1)));
+}
+
+constexpr size_t kScratchAlignment = 256;
+size_t Aligned(size_t bytes) { return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment; }
+
+bool HasElements(const ConvolutionDesc& d) {
+  if (d.batch <= 0 || d.in_channels <= 0 || d.out_channels <= 0) return false;
+  for (int i = 0; i < d.spatial_rank; ++i) {
+    if (d.input[i] <= 0 || d.filter[i] <= 0 || d.output[i] <= 0) return false;
+  }
+  return true;
+}
+
+// The tensors of a graph, by their numbers in it.
+enum Tensor : int64_t { kImages = 1, kFilter = 2, kResults = 3 };
+
+// cuDNN has two spatial axes or three. A line is an image one cell high.
+using Extents = std::vector<int64_t>;
+Extents SpatialOf(const ConvolutionDesc& desc, const int64_t* extents, int64_t of_missing) {
+  Extents spatial(extents, extents + desc.spatial_rank);
+  if (spatial.size() == 1) spatial.insert(spatial.begin(), of_missing);
+  return spatial;
+}
+
+Status MakeTensor(const ConvolutionDesc& desc, Tensor id, int64_t first, int64_t channels, const int64_t* spatial,
+                  int64_t alignment, DnnDescriptor* tensor) {
+  Extents shape = {first, channels};
+  const Extents cells = SpatialOf(desc, spatial, 1);
+  shape.insert(shape.end(), cells.begin(), cells.end());
+  Extents strides(shape.size());
+  int64_t stride = 1;
+  const auto lay = [&](size_t axis) {
+    strides[axis] = stride;
+    stride *= shape[axis];
+  };
+  if (desc.order == ChannelOrder::kLast) lay(1);
+  for (size_t axis = shape.size() - 1; axis >= 2; --axis) lay(axis);
+  if (desc.order == ChannelOrder::kFirst) lay(1);
+  lay(0);
+  DnnNumber number;
+  (void)NumberOf(desc.type, &number);
+  XPU_RETURN_IF_ERROR(tensor->Create(kDnnTensor));
+  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorId, kDnnTypeInt64, static_cast<int64_t>(id)));
+  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorNumber, kDnnTypeNumber, number));
+  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorAlignment, kDnnTypeInt64, alignment));
+  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorShape, kDnnTypeInt64, shape));
+  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorStrides, kDnnTypeInt64, strides));
+  return tensor->Finalize();
+}
+
+// The filter as cuDNN has it, [out_channels, spatial..., channels] or [out_channels, channels, spatial...], from
+// TensorFlow's [spatial..., channels, out_channels].
+CopyStridedDesc TurnFilter(const ConvolutionDesc& desc) {
+  const int64_t cells = host_runtime::Cells(desc.filter), channels = desc.in_channels / desc.groups;
+  CopyStridedDesc copy;
+  copy.element_size = SizeOf(desc.type);
+  if (desc.order == ChannelOrder::kLast) {
+    copy.shape = {desc.out_channels, cells, channels};
+    copy.src_strides = {1, channels * desc.out_channels, desc.out_channels};
+  } else {
+    copy.shape = {desc.out_channels, channels, cells};
+    copy.src_strides = {1, desc.out_channels, channels * desc.out_channels};
+  }
+  copy.dst_strides = DenseStrides(copy.shape);
+  return copy;
+}
+
+size_t FilterBytes(const ConvolutionDesc& desc) {
+  return static_cast<size_t>(TurnFilter(desc).shape.num_elements()) * SizeOf(desc.type);
+}
+
+Status Copy(Machine& machine, Queue& queue, const CopyStridedDesc& copy, const void* from, void* to) {
+  Args args{};
+  args.in[0] = from;
+  args.out[0] = to;
+  Footprint footprint;
+  XPU_RETURN_IF_ERROR(Check(copy, &footprint));
+  return gpu::Enqueue(machine, queue, copy, args, footprint);
+}
+
+const char* NameOf(Direction direction) {
+  switch (direction) {
+    case Direction::kDataGradient:
+      return "a gradient to the images of a convolution";
+    case Direction::kFilterGradient:
+      return "a gradient to the filter of a convolution";
+    default:
+      return "a convolution";
+  }
+}
+
+// The convolution and its one operation as a graph. A graph keeps what it is made of.
+struct GraphParts {
+  DnnDescriptor images, filter, results, convolution, operation, graph;
+};
+
+Status MakeGraph(DnnHandle handle, const ConvolutionDesc& desc, const int64_t* alignments, GraphParts* parts) {
+  XPU_RETURN_IF_ERROR(
+      MakeTensor(desc, kImages, desc.batch, desc.in_channels, desc.input, alignments[0], &parts->images));
+  XPU_RETURN_IF_ERROR(MakeTensor(desc, kFilter, desc.out_channels, desc.in_channels / desc.groups, desc.filter,
+                                 alignments[1], &parts->filter));
+  XPU_RETURN_IF_ERROR(
+      MakeTensor(desc, kResults, desc.batch, desc.out_channels, desc.output, alignments[2], &parts->results));
+
+  const bool is_double = desc.type == DType::kDouble;
+  DnnDescriptor& convolution = parts->convolution;
+  XPU_RETURN_IF_ERROR(convolution.Create(kDnnConvolution));
+  XPU_RETURN_IF_ERROR(convolution.Set(kDnnConvolutionSums, kDnnTypeNumber, is_double ? kDnnDouble : kDnnFloat));
+  XPU_RETURN_IF_ERROR(convolution.Set(kDnnConvolutionMode, kDnnTypeConvolutionMode, kDnnCrossCorrelation));
+  const int64_t rank = std::max(2, desc.spatial_rank);
+  XPU_RETURN_IF_ERROR(convolution.Set(kDnnConvolutionRank, kDnnTypeInt64, rank));
+  const auto set = [&](DnnAttribute attribute, const int64_t* extents, int64_t of_missing) {
+    return convolution.Set(attribute, kDnnTypeInt64, SpatialOf(desc, extents, of_missing));
+  };
+  XPU_RETURN_IF_ERROR(set(kDnnConvolutionDilations, desc.dilation, 1));
+  XPU_RETURN_IF_ERROR(set(kDnnConvolutionStrides, desc.stride, 1));
+  XPU_RETURN_IF_ERROR(set(kDnnConvolutionPadBefore, desc.pad_before, 0));
+  XPU_RETURN_IF_ERROR(set(kDnnConvolutionPadAfter, desc.pad_after, 0));
+  XPU_RETURN_IF_ERROR(convolution.Finalize());
+
+  DnnKind kind = kDnnForward;
+  int first = kDnnForwardFirst;
+  if (desc.direction == Direction::kDataGradient) {
+    kind = kDnnDataGradient;
+    first = kDnnDataGradientFirst;
+  } else if (desc.direction == Direction::kFilterGradient) {
+    kind = kDnnFilterGradient;
+    first = kDnnFilterGradientFirst;
+  }
+  // The attributes of all three come in the same order.
+  DnnDescriptor& operation = parts->operation;
+  XPU_RETURN_IF_ERROR(operation.Create(kind));
+  if (is_double) {
+    XPU_RETURN_IF_ERROR(operation.Set(first, kDnnTypeDouble, 1.0));
+    XPU_RETURN_IF_ERROR(operation.Set(first + 1, kDnnTypeDouble, 0.0));
+  } else {
+    XPU_RETURN_IF_ERROR(operation.Set(first, kDnnTypeFloat, 1.0F));
+    XPU_RETURN_IF_ERROR(operation.Set(first + 1, kDnnTypeFloat, 0.0F));
+  }
+  XPU_RETURN_IF_ERROR(operation.Set(first + 2, convolution));
+  XPU_RETURN_IF_ERROR(operation.Set(first + 3, parts->filter));
+  XPU_RETURN_IF_ERROR(operation.Set(first + 4, parts->images));
+  XPU_RETURN_IF_ERROR(operation.Set(first + 5, parts->results));
+  XPU_RETURN_IF_ERROR(operation.Finalize());
+
+  XPU_RETURN_IF_ERROR(parts->graph.Create(kDnnGraph));
+  XPU_RETURN_IF_ERROR(parts->graph.Set(kDnnGraphHandle, kDnnTypeHandle, handle));
+  XPU_RETURN_IF_ERROR(parts->graph.Set(kDnnGraphOperations, operation));
+  return parts->graph.Finalize();
+}
+
+// The configurations of engines that cuDNN proposes, the one it expects to be the fastest first.
+Status Propose(const DnnDescriptor& graph, DnnHeuristic mode, std::vector<DnnDescriptor>* configs) {
+  DnnDescriptor heuristics;
+  XPU_RETURN_IF_ERROR(heuristics.Create(kDnnHeuristics));
+  XPU_RETURN_IF_ERROR(heuristics.Set(kDnnHeuristicsGraph, graph));
+  XPU_RETURN_IF_ERROR(heuristics.Set(kDnnHeuristicsMode, kDnnTypeHeuristic, mode));
+  XPU_RETURN_IF_ERROR(heuristics.Finalize());
+  int64_t count = 0;
+  XPU_RETURN_IF_ERROR(heuristics.Get(kDnnHeuristicsResults, kDnnTypeDescriptor, 0, nullptr, &count));
+  configs->resize(static_cast<size_t>(std::max<int64_t>(0, count)));
+  std::vector<DnnDescriptorHandle> handles;
+  for (DnnDescriptor& config : *configs) {
+    XPU_RETURN_IF_ERROR(config.Create(kDnnEngineConfig));
+    handles.push_back(config.handle());
+  }
+  if (count <= 0) return OkStatus();
+  XPU_RETURN_IF_ERROR(heuristics.Get(kDnnHeuristicsResults, kDnnTypeDescriptor, count, handles.data(), &count));
+  // It proposes fewer than it says there may be.
+  configs->resize(std::min(configs->size(), static_cast<size_t>(std::max<int64_t>(0, count))));
+  return OkStatus();
+}
+
+Status NotesOf(const DnnDescriptor& config, std::vector<int>* notes, int64_t* index) {
+  DnnDescriptor engine;
+  XPU_RETURN_IF_ERROR(engine.Create(kDnnEngine));
+  DnnDescriptorHandle handle = engine.handle();
+  XPU_RETURN_IF_ERROR(config.Get(kDnnConfigEngine, kDnnTypeDescriptor, 1, &handle));
+  XPU_RETURN_IF_ERROR(engine.Get(kDnnEngineIndex, kDnnTypeInt64, 1, index));
+  notes->resize(kDnnNotes);
+  int64_t count = 0;
+  XPU_RETURN_IF_ERROR(engine.Get(kDnnEngineNotes, kDnnTypeNote, kDnnNotes, notes->data(), &count));
+  notes->resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, kDnnNotes)));
+  return OkStatus();
+}
+
+}  // namespace
+
+struct DnnConvolution::Plan {
+  DnnDescriptor config, descriptor;
+  size_t workspace_bytes = 0, scratch_bytes = 0;  // of the scratch, the filter's come first
+  bool is_usable = false;
+  std::string how;  // the engine, or why there is none
+};
+
+std::vector<int64_t> DnnConvolution::Key::numbers() const {
+  std::vector<int64_t> all = {static_cast<int64_t>(desc.direction),
+                              static_cast<int64_t>(desc.type),
+                              static_cast<int64_t>(desc.order),
+                              desc.spatial_rank,
+                              desc.batch,
+                              desc.in_channels,
+                              desc.out_channels,
+                              desc.groups,
+                              tf32,
+                              deterministic,
+                              static_cast<int64_t>(most_scratch)};
+  all.insert(all.end(), std::begin(alignments), std::end(alignments));
+  for (const int64_t* extents :
+       {desc.input, desc.filter, desc.output, desc.stride, desc.dilation, desc.pad_before, desc.pad_after}) {
+    all.insert(all.end(), extents, extents + desc.spatial_rank);
+  }
+  return all;
+}
+
+DnnConvolution::DnnConvolution() = default;
+
+DnnConvolution::~DnnConvolution() {
+  plans_.clear();
+  if (handle_ != nullptr) (void)FindCudnn(nullptr)->Destroy(handle_);
+}
+
+Status DnnConvolution::MakePlan(const Key& key, Plan* plan) {
+  GraphParts parts;
+  XPU_RETURN_IF_ERROR(MakeGraph(handle_, key.desc, key.alignments, &parts));
+  const size_t filter_bytes = Aligned(FilterBytes(key.desc));
+  // Sums are of exact products, so that whole numbers have exact results and a NaN stays where it belongs. A filter
+  // turned for Fourier's or Winograd's method has neither.
+  std::vector<int> unwanted = {kDnnRoundsInputs, kDnnReducedSums, kDnnFft, kDnnWinograd};
+  if (key.desc.type == DType::kFloat && !key.tf32) unwanted.push_back(kDnnTensorCores);
+  if (key.deterministic) unwanted.push_back(kDnnNondeterministic);
+  int proposed = 0, of_other_numbers = 0, too_large = 0;
+  Status last;
+  for (DnnHeuristic mode : {kDnnModeA, kDnnFallback}) {
+    std::vector<DnnDescriptor> configs;
+    last = Propose(parts.graph, mode, &configs);
+    for (DnnDescriptor& config : configs) {
+      ++proposed;
+      std::vector<int> notes;
+      int64_t index = 0;
+      last = NotesOf(config, &notes, &index);
+      if (!last.ok()) continue;
+      if (std::find_first_of(notes.begin(), notes.end(), unwanted.begin(), unwanted.end()) != notes.end()) {
+        ++of_other_numbers;
+        continue;
+      }
+      DnnDescriptor descriptor;
+      int64_t bytes = 0;
+      last = [&] {
+        XPU_RETURN_IF_ERROR(descriptor.Create(kDnnPlan));
+        XPU_RETURN_IF_ERROR(descriptor.Set(kDnnPlanHandle, kDnnTypeHandle, handle_));
+        XPU_RETURN_IF_ERROR(descriptor.Set(kDnnPlanConfig, config));
+        XPU_RETURN_IF_ERROR(descriptor.Finalize());
+        return descriptor.Get(kDnnPlanWorkspaceBytes, kDnnTypeInt64, 1, &bytes);
+      }();
+      if (!last.ok()) continue;
+      if (filter_bytes + static_cast<size_t>(bytes) > key.most_scratch) {
+        ++too_large;
+        continue;
+      }
+      plan->config = std::move(config);
+      plan->descriptor = std::move(descriptor);
+      plan->workspace_bytes = static_cast<size_t>(bytes);
+      plan->scratch_bytes = filter_bytes + plan->workspace_bytes;
+      plan->is_usable = true;
+      plan->how = errors::Concat("engine ", index, " of cuDNN with ", bytes, " bytes of scratch memory, number ",
+                                 proposed, " of those proposed");
+      return OkStatus();
+    }
+  }
+  return errors::Unimplemented("cuDNN proposes ", proposed, " engines; ", of_other_numbers, " round in other ways, ",
+                               too_large, " need more than ", key.most_scratch, " bytes of scratch memory",
+                               last.ok() ? "" : ", and the last failure was: ", last.message());
+}
+
+const DnnConvolution::Plan* DnnConvolution::FindPlan(const Key& key, std::string* why) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (handle_ == nullptr && why_absent_.empty()) {
+    const Cudnn* const dnn = FindCudnn(&why_absent_);
+    if (dnn != nullptr) {
+      const Status created = ToDnnStatus(dnn->Create(&handle_), "cudnnCreate");
+      if (!created.ok()) {
+        handle_ = nullptr;
+        why_absent_ = created.message();
+      }
+    }
+  }
+  if (handle_ == nullptr) {
+    *why = why_absent_;
+    return nullptr;
+  }
+  std::unique_ptr<Plan>& found = plans_[key.numbers()];
+  if (found == nullptr) {
+    found = std::make_unique<Plan>();
+    const Status status = MakePlan(key, found.get());
+    if (!status.ok()) found->how = status.message();
+  }
+  return found.get();
+}
+
+Status DnnConvolution::Execute(const Plan& plan, StreamHandle stream, void* const* pointers, void* workspace) {
+  DnnDescriptor pack;
+  XPU_RETURN_IF_ERROR(pack.Create(kDnnVariantPack));
+  XPU_RETURN_IF_ERROR(pack.Set(kDnnPackIds, kDnnTypeInt64, Extents{kImages, kFilter, kResults}));
+  XPU_RETURN_IF_ERROR(
+      pack.Set(kDnnPackPointers, kDnnTypePointer, std::vector<void*>{pointers[0], pointers[1], pointers[2]}));
+  XPU_RETURN_IF_ERROR(pack.Set(kDnnPackWorkspace, kDnnTypePointer, workspace));
+  XPU_RETURN_IF_ERROR(pack.Finalize());
+  const Cudnn& dnn = *FindCudnn(nullptr);
+  std::lock_guard<std::mutex> lock(mutex_);
+  XPU_RETURN_IF_ERROR(ToDnnStatus(dnn.SetStream(handle_, stream), "cudnnSetStream"));
+  return ToDnnStatus(dnn.Execute(handle_, plan.descriptor.handle(), pack.handle()), "cudnnBackendExecute");
+}
+
+Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, const Args& args,
+                               bool* enqueued, std::string* how) {
+  *enqueued = false;
+  std::string unused;
+  if (how == nullptr) how = &unused;
+  if (!HasNumber(desc.type) || !HasElements(desc) || desc.packed_filter_bytes != 0 ||
+      desc.direction == Direction::kPackFilter) {
+    *how = "cuDNN has no such convolution";
+    return OkStatus();
+  }
+  const bool to_data = desc.direction == Direction::kDataGradient;
+  const bool to_filter = desc.direction == Direction::kFilterGradient;
+  // In the order of Tensor; null: the filter as cuDNN has it.
+  void* pointers[3] = {const_cast<void*>(args.in[0]), nullptr, args.out[0]};
+  if (to_data) {
+    pointers[0] = args.out[0];
+    pointers[2] = const_cast<void*>(args.in[1]);
+  } else if (to_filter) {
+    pointers[2] = const_cast<void*>(args.in[1]);
+  }
+  Key key{};
+  key.desc = desc;
+  key.desc.epilogue = ElementwiseDesc();
+  for (int i = 0; i < 3; ++i) key.alignments[i] = pointers[i] == nullptr ? 16 : AlignmentOf(pointers[i]);
+  key.tf32 = desc.type == DType::kFloat && AllowsTf32();
+  key.deterministic = RequiresDeterminism();
+  XPU_RETURN_IF_ERROR(queue.Enter());
+  const Plan* plan = nullptr;
+  void* scratch = nullptr;
+  // Where memory is scarce, engines that need little of it may do.
+  for (size_t most : {Queue::kMostScratchBytes, Queue::kScratchBytes}) {
+    key.most_scratch = most;
+    plan = FindPlan(key, how);
+    if (plan == nullptr) return OkStatus();
+    *how = plan->how;
+    if (!plan->is_usable) return OkStatus();
+    const Status status = queue.Scratch(plan->scratch_bytes, &scratch);
+    if (status.ok()) break;
+    if (most == Queue::kScratchBytes) return status;
+  }
+  void* const filter = scratch;
+  void* const workspace = static_cast<char*>(scratch) + Aligned(FilterBytes(desc));
+  pointers[1] = filter;
+
+  CopyStridedDesc turn = TurnFilter(desc);
+  if (!to_filter) XPU_RETURN_IF_ERROR(Copy(machine, queue, turn, args.in[to_data ? 0 : 1], filter));
+  XPU_RETURN_IF_ERROR(queue.SubmitCommand([this, plan, images = pointers[0], filter, results = pointers[2], workspace,
+                                           type = desc.type, direction = desc.direction, batch = desc.batch,
+                                           in = desc.in_channels, out = desc.out_channels, stream = queue.stream()] {
+    void* const of_graph[] = {images, filter, results};
+    const Status status = Execute(*plan, stream, of_graph, workspace);
+    if (status.ok()) return status;
+    return Status(status.code(), errors::Concat(NameOf(direction), " of ", batch, " images with ", in, " channels to ",
+                                                out, ", ", Name(type), ": ", status.message(), "; ", plan->how));
+  }));
+  *enqueued = true;
+  if (to_filter) {
+    std::swap(turn.src_strides, turn.dst_strides);
+    XPU_RETURN_IF_ERROR(Copy(machine, queue, turn, filter, args.out[0]));
+  }
+  if (!HasEpilogue(desc)) return OkStatus();
+  const plain::Epilogue rest = plain::EpilogueOf(desc, args);
+  Footprint footprint;
+  XPU_RETURN_IF_ERROR(Check(rest.desc, &footprint));
+  return gpu::Enqueue(machine, queue, rest.desc, rest.args, footprint);
+}
+
+}  // namespace xpu::cuda

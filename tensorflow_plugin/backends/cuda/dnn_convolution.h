@@ -1,0 +1,59 @@
+// Convolutions by cuDNN. The kernels of backends/gpu compute those that it does not support, and all where it is
+// missing.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_CONVOLUTION_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_CONVOLUTION_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tensorflow_plugin/backends/cuda/cudnn.h"
+#include "tensorflow_plugin/backends/cuda/driver.h"
+#include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::cuda {
+
+class Machine;
+class Queue;
+
+class DnnConvolution {
+ public:
+  DnnConvolution();
+  ~DnnConvolution();
+  DnnConvolution(const DnnConvolution&) = delete;
+  DnnConvolution& operator=(const DnnConvolution&) = delete;
+
+  // Enqueues the convolution if cuDNN can compute it; else `enqueued` is false and nothing has happened. `how`, which
+  // may be null, gets the engine, or why there is none.
+  Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, const Args& args, bool* enqueued,
+                 std::string* how = nullptr);
+
+ private:
+  struct Plan;
+  // All that a plan depends on.
+  struct Key {
+    ConvolutionDesc desc;  // of its epilogue, nothing
+    int64_t alignments[3];
+    bool tf32, deterministic;
+    size_t most_scratch;
+    std::vector<int64_t> numbers() const;
+  };
+  // Null: cuDNN is not there.
+  const Plan* FindPlan(const Key& key, std::string* why);
+  Status MakePlan(const Key& key, Plan* plan);
+  Status Execute(const Plan& plan, StreamHandle stream, void* const* pointers, void* workspace);
+
+  // A handle is one thread's at a time.
+  std::mutex mutex_;
+  DnnHandle handle_ = nullptr;
+  std::string why_absent_;
+  std::map<std::vector<int64_t>, std::unique_ptr<Plan>> plans_;
+};
+
+}  // namespace xpu::cuda
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_CONVOLUTION_H_

@@ -1,0 +1,374 @@
+// Convolutions by cuDNN, on stand-ins for it and the driver. The tests look at what cuDNN is asked for and when it
+// runs, and at what happens without it.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/cuda/backend.h"
+#include "tensorflow_plugin/backends/cuda/cudnn.h"
+#include "tensorflow_plugin/backends/cuda/device.h"
+#include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
+#include "tensorflow_plugin/primitives/command_list.h"
+#include "tensorflow_plugin/primitives/determinism.h"
+#include "tensorflow_plugin/primitives/float_precision.h"
+
+namespace xpu::cuda {
+namespace {
+
+// Opened by path, libraries are found by name afterwards.
+void Open(const std::string& name) {
+  const std::string folder = "tensorflow_plugin/backends/cuda/tests/";
+  if (dlopen((folder + name).c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
+  std::fprintf(stderr, "%s\n", dlerror());
+  std::abort();
+}
+
+template <typename F>
+F* Function(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
+}
+
+// Each in a process of its own: a process looks once.
+class Lack : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  [[noreturn]] static void Say(const std::vector<std::string>& libraries) {
+    for (const std::string& library : libraries) Open(library);
+    std::string why;
+    const bool found = FindCudnn(&why) != nullptr;
+    std::fprintf(stderr, "%s: %s\n", found ? "found" : "absent", why.c_str());
+    std::exit(0);
+  }
+};
+
+TEST_F(Lack, SaysWhatIsMissing) {
+  const auto good = ::testing::ExitedWithCode(0);
+  EXPECT_EXIT(Say({"libcublasLt.so.13", "libcudnn.so.9"}), good, "found: \n");
+  EXPECT_EXIT(Say({"libcudnn.so.9"}), good, "absent: cuDNN needs cuBLASLt: libcublasLt.so.13 was not found");
+  EXPECT_EXIT(Say({"libcublasLt.so.13"}), good,
+              "absent: libcudnn.so.9 was not found \\(pip install tensorflow_xpu\\[cuda\\]\\)");
+  EXPECT_EXIT(Say({"libcublasLt.so.13", "libcudnn_8.so"}), good,
+              "absent: libcudnn.so.9 says that it is version 8907, and 9 is needed");
+  EXPECT_EXIT(Say({"libcublasLt.so.13", "libcudnn_lacking.so"}), good, "absent: libcudnn lacks cudnnBackendExecute");
+}
+
+struct Axis {
+  int64_t input, filter, stride = 1, dilation = 1, before = 0, after = 0;
+};
+
+ConvolutionDesc Make(std::vector<Axis> axes, int64_t batch, int64_t in, int64_t out, int64_t groups = 1) {
+  ConvolutionDesc d;
+  d.spatial_rank = static_cast<int>(axes.size());
+  d.batch = batch;
+  d.in_channels = in;
+  d.out_channels = out;
+  d.groups = groups;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const Axis& a = axes[i];
+    d.input[i] = a.input;
+    d.filter[i] = a.filter;
+    d.stride[i] = a.stride;
+    d.dilation[i] = a.dilation;
+    d.pad_before[i] = a.before;
+    d.pad_after[i] = a.after;
+    d.output[i] = (a.input + a.before + a.after - (a.filter - 1) * a.dilation - 1) / a.stride + 1;
+  }
+  return d;
+}
+
+const ConvolutionDesc& Small() {
+  static const auto& small = *new ConvolutionDesc(Make({{8, 3, 2, 1, 0, 1}, {9, 5, 1, 2, 4, 4}}, 2, 6, 4, 2));
+  return small;
+}
+
+class Convolutions : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
+    for (const char* name : {"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9"}) Open(name);
+  }
+  void SetUp() override {
+    Forget();
+    MakeDevice(BackendOptions());
+  }
+  void TearDown() override {
+    SetTf32Query(nullptr);
+    SetDeterminismQuery(nullptr);
+    Fail(0, 0);
+    stream_ = nullptr;
+    device_ = nullptr;
+    int handles = 0, descriptors = 0, plans = 0;
+    Count(&handles, &descriptors, &plans);
+    EXPECT_EQ(handles, 0);
+    EXPECT_EQ(descriptors, 0);
+    Forget();
+  }
+
+  void MakeDevice(const BackendOptions& options) {
+    stream_ = nullptr;
+    device_ = nullptr;
+    const Status status = TheBackend().CreateDevice(0, options, &device_);
+    ASSERT_TRUE(status.ok()) << status.message();
+    stream_ = device_->CreateStream();
+    for (void*& address : memory_) address = nullptr;
+  }
+  static void Forget() {
+    Function<void()>("StandInReset")();
+    (void)Function<const char*()>("StandInDnnExecutions")();
+  }
+  static void Fail(int execute_error, int create_error) {
+    Function<void(int, int)>("StandInDnnFail")(execute_error, create_error);
+  }
+  static void Count(int* handles, int* descriptors, int* plans) {
+    Function<void(int*, int*, int*)>("StandInDnnCounts")(handles, descriptors, plans);
+  }
+  static int Plans() {
+    int handles = 0, descriptors = 0, plans = 0;
+    Count(&handles, &descriptors, &plans);
+    return plans;
+  }
+  int Launches() {
+    stream_->Wait();
+    return Function<int(StandInLaunch*, int)>("StandInLaunches")(nullptr, 0);
+  }
+  // One a line.
+  std::string Executions() {
+    stream_->Wait();
+    return Function<const char*()>("StandInDnnExecutions")();
+  }
+
+  // Operands and result in memory of their own. A result has room for any of them.
+  Status Run(const ConvolutionDesc& desc) {
+    for (void*& address : memory_) {
+      if (address == nullptr) address = device_->Allocate(1 << 20);
+    }
+    Args args{};
+    for (int i = 0; i < 4; ++i) args.in[i] = memory_[i];
+    args.out[0] = memory_[4];
+    args.workspace = memory_[5];
+    return device_->Launch(*stream_, desc, args);
+  }
+  std::string Address(int index) const {
+    char text[40];
+    std::snprintf(text, sizeof(text), "%p", memory_[index]);
+    return text;
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_;
+  void* memory_[6] = {};
+};
+
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_F(Convolutions, HaveTheGeometryOfTheDescriptor) {
+  ASSERT_TRUE(Run(Small()).ok());
+  const std::string last = Executions();
+  EXPECT_EQ(
+      last.find("engine 12 forward x [2,6,8,9][432,1,54,6] w [4,3,3,5][45,1,15,3] y [2,4,4,9][144,1,36,4] strides "
+                "[2,1] dilations [1,2] pads [0,4][1,4] number 0 sums 0 alignments [16,16,16] " +
+                Address(0) + " "),
+      0u)
+      << last;
+  EXPECT_TRUE(Contains(last, " " + Address(4) + " ")) << last;
+  EXPECT_TRUE(Contains(last, " behind 1\n")) << last;  // the filter has been turned
+  EXPECT_EQ(Launches(), 1);
+
+  ConvolutionDesc first = Small();
+  first.order = ChannelOrder::kFirst;
+  first.type = DType::kBFloat16;
+  ASSERT_TRUE(Run(first).ok());
+  const std::string text = Executions();
+  EXPECT_EQ(
+      text.find("engine 10 forward x [2,6,8,9][432,72,9,1] w [4,3,3,5][45,15,5,1] y [2,4,4,9][144,36,9,1] strides "
+                "[2,1] dilations [1,2] pads [0,4][1,4] number 9 sums 0 "),
+      0u)
+      << text;
+}
+
+TEST_F(Convolutions, OfLinesAreOfImagesOneCellHigh) {
+  ASSERT_TRUE(Run(Make({{10, 3, 2, 3, 1, 2}}, 2, 3, 4)).ok());
+  const std::string text = Executions();
+  EXPECT_TRUE(Contains(text,
+                       "x [2,3,1,10][30,1,30,3] w [4,3,1,3][9,1,9,3] y [2,4,1,4][16,1,16,4] strides [1,2] "
+                       "dilations [1,3] pads [0,1][0,2] "))
+      << text;
+}
+
+TEST_F(Convolutions, OfVolumes) {
+  ConvolutionDesc desc = Make({{4, 2}, {5, 2}, {6, 3}}, 1, 2, 3);
+  desc.type = DType::kDouble;
+  ASSERT_TRUE(Run(desc).ok());
+  const std::string text = Executions();
+  EXPECT_TRUE(Contains(text,
+                       "x [1,2,4,5,6][240,1,60,12,2] w [3,2,2,2,3][24,1,12,6,2] y [1,3,3,4,4][144,1,48,12,3] "
+                       "strides [1,1,1] dilations [1,1,1] pads [0,0,0][0,0,0] number 1 sums 1 "))
+      << text;
+}
+
+TEST_F(Convolutions, GradientsHaveTheirOperandsInPlace) {
+  ConvolutionDesc desc = Small();
+  desc.direction = Direction::kDataGradient;
+  ASSERT_TRUE(Run(desc).ok());
+  std::string text = Executions();
+  EXPECT_EQ(text.find("engine 12 to images x [2,6,8,9]"), 0u) << text;
+  EXPECT_TRUE(Contains(text, "[16,16,16] " + Address(4) + " ")) << text;  // images are the result
+  EXPECT_TRUE(Contains(text, " " + Address(1) + " ")) << text;
+  EXPECT_FALSE(Contains(text, " " + Address(0) + " ")) << text;  // the filter as TensorFlow has it
+  EXPECT_TRUE(Contains(text, " behind 1\n")) << text;
+
+  desc.direction = Direction::kFilterGradient;
+  ASSERT_TRUE(Run(desc).ok());
+  text = Executions();
+  EXPECT_EQ(text.find("engine 12 to filter x [2,6,8,9]"), 0u) << text;
+  EXPECT_TRUE(Contains(text, "[16,16,16] " + Address(0) + " ")) << text;
+  EXPECT_TRUE(Contains(text, " " + Address(1) + " ")) << text;
+  EXPECT_FALSE(Contains(text, " " + Address(4) + " ")) << text;
+  EXPECT_TRUE(Contains(text, " behind 1\n")) << text;  // the filter is turned afterwards
+  EXPECT_EQ(Launches(), 2);
+}
+
+TEST_F(Convolutions, AnEpilogueRunsOverTheResult) {
+  ConvolutionDesc desc = Small();
+  ProgramBuilder builder;
+  const auto y = builder.Input(DType::kFloat), x = builder.Input(DType::kFloat);
+  builder.Output(builder.Apply(Opcode::kAdd, y, x));
+  desc.epilogue.program = builder.Build();
+  desc.epilogue.shape = {2 * 4 * 9, 4};
+  desc.epilogue.in_strides[0] = {4, 1};
+  desc.epilogue.in_strides[1] = {0, 1};
+  ASSERT_TRUE(Run(desc).ok());
+  EXPECT_TRUE(Contains(Executions(), " behind 1\n"));
+  EXPECT_EQ(Launches(), 2);
+}
+
+TEST_F(Convolutions, EnginesRoundAsTheProgramWants) {
+  const int before = Plans();
+  ASSERT_TRUE(Run(Small()).ok());
+  SetDeterminismQuery([] { return true; });
+  ASSERT_TRUE(Run(Small()).ok());
+  SetTf32Query([] { return true; });
+  ASSERT_TRUE(Run(Small()).ok());
+  ConvolutionDesc half = Small();
+  half.type = DType::kHalf;
+  SetTf32Query(nullptr);
+  ASSERT_TRUE(Run(half).ok());
+  const std::string text = Executions();
+  std::vector<std::string> engines;
+  for (size_t at = text.find("engine "); at != std::string::npos; at = text.find("engine ", at + 1)) {
+    engines.push_back(text.substr(at + 7, 2));
+  }
+  EXPECT_EQ(engines, (std::vector<std::string>{"12", "13", "10", "10"}));
+  EXPECT_EQ(Plans(), before + 4);
+  ASSERT_TRUE(Run(half).ok());
+  EXPECT_EQ(Plans(), before + 4);
+}
+
+TEST_F(Convolutions, WhereMemoryIsScarceAnEngineNeedsLittle) {
+  BackendOptions options;
+  options.memory_limit = int64_t{100} << 20;
+  MakeDevice(options);
+  SetDeterminismQuery([] { return true; });
+  ASSERT_TRUE(Run(Small()).ok());
+  const std::string text = Executions();
+  EXPECT_EQ(text.find("engine 16 "), 0u) << text;
+}
+
+TEST_F(Convolutions, AddressesOfFewBytesAreSaid) {
+  ASSERT_TRUE(Run(Small()).ok());
+  (void)Executions();
+  memory_[0] = static_cast<char*>(memory_[0]) + 4;
+  memory_[4] = static_cast<char*>(memory_[4]) + 8;
+  ASSERT_TRUE(Run(Small()).ok());
+  const std::string text = Executions();
+  EXPECT_TRUE(Contains(text, " alignments [4,16,8] ")) << text;
+}
+
+TEST_F(Convolutions, KernelsComputeWhatCudnnDoesNot) {
+  ASSERT_TRUE(Run(Make({{20, 13}, {20, 3}}, 1, 8, 16)).ok());
+  EXPECT_EQ(Executions(), "");
+  EXPECT_GE(Launches(), 1);
+  Fail(0, 1001);
+  MakeDevice(BackendOptions());
+  Forget();
+  ASSERT_TRUE(Run(Small()).ok());
+  EXPECT_EQ(Executions(), "");
+  EXPECT_GE(Launches(), 1);
+}
+
+TEST_F(Convolutions, SayWhyThereIsNoPlan) {
+  std::unique_ptr<Machine> machine;
+  ASSERT_TRUE(Machine::Create(UsedHardware()[0], int64_t{1} << 29, "XPU:0", &machine).ok());
+  std::unique_ptr<Queue> queue;
+  ASSERT_TRUE(Queue::Create(*machine, 0, &queue).ok());
+  bool enqueued = true;
+  std::string how;
+  const Args args{};
+  ASSERT_TRUE(machine->convolutions()
+                  .Enqueue(*machine, *queue, Make({{20, 13}, {20, 3}}, 1, 8, 16), args, &enqueued, &how)
+                  .ok());
+  EXPECT_FALSE(enqueued);
+  EXPECT_EQ(how, "cuDNN proposes 0 engines; 0 round in other ways, 0 need more than 268435456 bytes of scratch memory");
+  ConvolutionDesc wrong = Small();
+  wrong.output[0] = 7;
+  ASSERT_TRUE(machine->convolutions().Enqueue(*machine, *queue, wrong, args, &enqueued, &how).ok());
+  EXPECT_FALSE(enqueued);
+  EXPECT_EQ(how, "making a cuDNN descriptor of kind 10 final failed with CUDNN_STATUS_BAD_PARAM (y's dimension 0)");
+}
+
+TEST_F(Convolutions, AFailureNamesTheConvolution) {
+  Fail(5000, 0);
+  const Status status = Run(Small());
+  EXPECT_EQ(status.code(), Code::kInternal);
+  EXPECT_EQ(status.message(),
+            "a convolution of 2 images with 6 channels to 4, float: cudnnBackendExecute failed with "
+            "CUDNN_STATUS_EXECUTION_FAILED (a launch failed); engine 12 of cuDNN with 1000 bytes of scratch memory, "
+            "number 3 of those proposed");
+  Fail(0, 0);
+  EXPECT_TRUE(Run(Small()).ok());
+}
+
+TEST_F(Convolutions, AreCapturedWithPlansThatAreThere) {
+  auto list = std::make_shared<CommandList>();
+  list->buffers.resize(4);
+  for (Buffer& buffer : list->buffers) buffer.kind = Buffer::Kind::kInput;
+  Command command;
+  const ConvolutionDesc desc = Small();
+  command.desc = desc;
+  ASSERT_TRUE(Check(desc, &command.footprint).ok());
+  command.in.resize(2);
+  command.out.resize(1);
+  command.in[1].buffer = 1;
+  command.out[0].buffer = 2;
+  command.workspace.buffer = 3;
+  list->commands.assign(3, command);
+  const std::unique_ptr<Executable> executable = device_->Prepare(list, {});
+  const auto& graphs = static_cast<const GraphExecutable&>(*executable);
+  std::vector<char*> addresses;
+  for (int i = 0; i < 4; ++i) addresses.push_back(static_cast<char*>(device_->Allocate(1 << 20)));
+  const int before = Plans();
+  int failed = -1;
+  for (int run = 0; run < 4; ++run) {
+    ASSERT_TRUE(executable->Run(*stream_, addresses.data(), nullptr, &failed).ok());
+    EXPECT_EQ(graphs.NumGraphs(), run == 0 ? 0 : 1);
+    EXPECT_EQ(Plans(), before + 1);
+    const std::string text = Executions();
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(Contains(text, " behind " + std::to_string(3 * run + i + 1) + "\n")) << text;
+    }
+  }
+  EXPECT_EQ(Launches(), 12);
+  // A wish for determinism is heeded by a graph of its own.
+  SetDeterminismQuery([] { return true; });
+  ASSERT_TRUE(executable->Run(*stream_, addresses.data(), nullptr, &failed).ok());
+  const std::string text = Executions();
+  EXPECT_EQ(text.find("engine 13 "), 0u) << text;
+}
+
+}  // namespace
+}  // namespace xpu::cuda
