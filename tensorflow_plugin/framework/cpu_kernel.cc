@@ -1,10 +1,14 @@
 #include "tensorflow_plugin/framework/cpu_kernel.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tensorflow/core/framework/node_properties.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/framework/native.h"
+#include "tensorflow_plugin/framework/variables.h"
 
 namespace xpu {
 
@@ -35,6 +39,76 @@ CpuKernel::~CpuKernel() = default;
 Status CpuKernel::Compute(Context& ctx) {
   native_->kernel->Compute(xpu::Native(ctx));
   return OkStatus();  // a failure is in the context already
+}
+
+namespace {
+
+tensorflow::AllocatorAttributes HostMemory() {
+  tensorflow::AllocatorAttributes attributes;
+  attributes.set_on_host(true);
+  return attributes;
+}
+
+// Output `i`, which is `value` in host memory.
+Status SetOutput(Context& ctx, int i, const tensorflow::Tensor& value) {
+  tensorflow::OpKernelContext* native = Native(ctx);
+  if (native->output_alloc_attr(i).on_host()) {
+    native->set_output(i, value);
+    return OkStatus();
+  }
+  Tensor out;
+  XPU_RETURN_IF_ERROR(ctx.AllocateOutputLike(i, Tensor(&value), &out));
+  return ctx.CopyFromHost(out.mutable_data(), value.data(), out.bytes());
+}
+
+}  // namespace
+
+Status CpuKernelOnCopy::Compute(Context& ctx) {
+  tensorflow::OpKernelContext* outer = xpu::Native(ctx);
+  LockedVariable variable;
+  XPU_RETURN_IF_ERROR(LockedVariable::Lock(ctx, 0, LockMode::kExclusive, &variable));
+  const Tensor original = variable.value();
+  const tensorflow::Tensor& native_original = xpu::Native(original);
+  tensorflow::core::RefCountPtr<tensorflow::Var> copy(new tensorflow::Var(native_original.dtype()));
+  XPU_RETURN_IF_ERROR(
+      FromNative(outer->allocate_temp(native_original.dtype(), native_original.shape(), copy->tensor(), HostMemory())));
+  copy->is_initialized = true;
+  XPU_RETURN_IF_ERROR(ctx.CopyToHost(copy->tensor()->data(), original.data(), original.bytes()));
+
+  tensorflow::Tensor handle(tensorflow::DT_RESOURCE, {});
+  copy->Ref();  // of the handle
+  handle.scalar<tensorflow::ResourceHandle>()() =
+      tensorflow::ResourceHandle::MakeRefCountingHandle(copy.get(), outer->device()->attributes().name());
+  std::vector<tensorflow::Tensor> tensors = {std::move(handle)};
+  for (int i = 1; i < outer->num_inputs(); ++i) tensors.push_back(outer->input(i));
+  std::vector<tensorflow::TensorValue> inputs;
+  for (tensorflow::Tensor& tensor : tensors) inputs.emplace_back(&tensor);
+  const std::vector<tensorflow::AllocatorAttributes> of_inputs(inputs.size(), HostMemory());
+  const std::vector<tensorflow::AllocatorAttributes> of_outputs(outer->num_outputs(), HostMemory());
+
+  tensorflow::OpKernelContext::Params params;
+  params.step_id = outer->step_id();
+  params.op_kernel = native_->kernel.get();
+  params.device = outer->device();
+  params.resource_manager = outer->resource_manager();
+  params.cancellation_manager = outer->cancellation_manager();
+  params.function_library = outer->function_library();
+  params.inputs = inputs;
+  params.input_alloc_attrs = of_inputs;
+  params.output_attr_array = of_outputs.data();
+  tensorflow::OpKernelContext inner(&params, outer->num_outputs());
+  native_->kernel->Compute(&inner);
+  XPU_RETURN_IF_ERROR(FromNative(inner.status()));
+
+  for (int i = 0; i < outer->num_outputs(); ++i) {
+    const std::unique_ptr<tensorflow::Tensor> result(inner.release_output(i).tensor);
+    XPU_RETURN_IF_ERROR(SetOutput(ctx, i, *result));
+  }
+  Tensor buffer;
+  XPU_RETURN_IF_ERROR(variable.BeginOverwrite(ctx, &buffer));
+  XPU_RETURN_IF_ERROR(ctx.CopyFromHost(buffer.mutable_data(), copy->tensor()->data(), buffer.bytes()));
+  variable.Commit();
+  return OkStatus();
 }
 
 }  // namespace xpu

@@ -30,8 +30,7 @@ const std::vector<TensorflowOps>& TableOfTensorflowOps() {
        {"AllCandidateSampler", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
         "LogUniformCandidateSampler", "NonDeterministicInts", "RandomCrop", "RandomDataset", "RandomDatasetV2",
         "RandomPoisson", "RandomPoissonV2", "SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2",
-        "StatefulRandomBinomial", "StatefulStandardNormal", "ThreadUnsafeUnigramCandidateSampler",
-        "UniformCandidateSampler"}},
+        "StatefulStandardNormal", "ThreadUnsafeUnigramCandidateSampler", "UniformCandidateSampler"}},
 
       // Queues, until somebody takes from them.
       {T::kCannotWait, {"RandomShuffleQueue", "RandomShuffleQueueV2"}},

@@ -35,6 +35,7 @@ EQUIVALENT = {
         r"Variable(V2)?\(.*|IsVariableInitialized\(.*|DeepCopy\(.*|_ParallelConcat(Start|Update)\(.*",
         RESULTS,
     ): NO_COMMAND,
+    (r"StatefulRandomBinomial\(.*", RESULTS): NO_COMMAND,
     (
         r"TensorArray(Scatter|Split|Unpack|Size|Grad)(V[23])?\(.*|"
         r"TensorList(FromTensor|PopBack|Scatter|ScatterV2|Split)\(.*",

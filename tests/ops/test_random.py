@@ -261,6 +261,83 @@ def test_bad_draws_from_a_variable(xpu_device, state, algorithm, shape, error, m
             )
 
 
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.float16, tf.float64])
+def test_binomial_numbers_of_a_generator(xpu_device, dtype):
+    """TensorFlow has them on the CPU alone, where it cannot place an op on a variable of another device."""
+
+    def run(device):
+        with tf.device(device):
+            generator = tf.random.Generator.from_state([1, 2, 3], alg="philox")
+
+            def draw():
+                of_one = generator.binomial([2, 5], counts=3.0, probs=0.5, dtype=dtype)
+                return of_one, generator.binomial([4, 2], counts=[900.0, 7.0], probs=[0.3, 0.9], dtype=dtype)
+
+            function = tf.function(draw)
+            return [*draw(), *function(), generator.normal([3]), *function(), generator.state.read_value()]
+
+    got = run(xpu_device)
+    same_bits(got, run("/cpu:0"))
+    if dtype != tf.int32:  # which is in host memory
+        assert got[0].device.endswith(xpu_device[1:].upper())
+
+
+def test_a_state_read_before_binomial_numbers(xpu_device):
+    """It keeps its value. (TensorFlow's kernel writes to it, and leaves the variable as it is.)"""
+    with tf.device(xpu_device):
+        state = tf.Variable(tf.constant([-2, -1, 9], tf.int64))
+        before = state.read_value()
+        one = {"algorithm": tf.constant(1, tf.int64), "shape": [2], "counts": 40.0, "probs": 0.5}
+        raw.StatefulRandomBinomial(resource=state.handle, **one)
+        assert before.numpy().tolist() == [-2, -1, 9]
+        assert state.numpy().tolist() == [63998, 0, 9]
+
+
+@pytest.mark.parametrize(
+    ("state", "change"),
+    [
+        ([1, 2], {}),
+        ([[1, 2, 3]], {}),
+        ([1.0, 2.0, 3.0], {}),
+        ([1, 2, 3], {"algorithm": tf.constant(7, tf.int64)}),
+        ([1, 2, 3], {"algorithm": tf.constant(2, tf.int64)}),
+        ([1, 2, 3], {"algorithm": tf.constant([1], tf.int64)}),
+        ([1, 2, 3], {"shape": tf.constant([-3])}),
+        ([1, 2, 3], {"shape": tf.constant([[3]])}),
+        ([1, 2, 3], {"shape": tf.constant([2])}),
+        ([1, 2, 3], {"counts": tf.constant([1.0, 2.0])}),
+        ([1, 2, 3], {"probs": tf.constant([[0.5, 0.5]])}),
+    ],
+)
+def test_bad_binomial_numbers(xpu_device, state, change):
+    """The words are the CPU's, and the state stays as it is."""
+
+    def run(device):
+        with tf.device(device):
+            variable = tf.Variable(tf.constant(state, tf.float32 if isinstance(state[0], float) else tf.int64))
+            arguments = {
+                "algorithm": tf.constant(1, tf.int64),
+                "shape": tf.constant([3]),
+                "counts": tf.constant([1.0, 2.0, 3.0]),
+                "probs": tf.constant([0.5]),
+            }
+            with pytest.raises(tf.errors.OpError) as error:
+                raw.StatefulRandomBinomial(resource=variable.handle, **{**arguments, **change})
+            assert np.array_equal(variable.numpy(), state)
+            return type(error.value), error.value.message
+
+    assert run(xpu_device) == run("/cpu:0")
+
+
+def test_binomial_numbers_up_to_nan(xpu_device):
+    """TensorFlow's kernel would search without end."""
+    with tf.device(xpu_device):
+        state = tf.Variable(tf.constant([1, 2, 3], tf.int64))
+        one = {"algorithm": tf.constant(1, tf.int64), "shape": [2], "probs": 0.5}
+        with pytest.raises(tf.errors.InvalidArgumentError, match="counts must be numbers, got nan as element 1"):
+            raw.StatefulRandomBinomial(resource=state.handle, counts=[3.0, np.nan], **one)
+
+
 def test_an_empty_range(xpu_device):
     """Refused when a number has to be drawn from it; for no numbers at all, only where TensorFlow does."""
     three = {"minval": tf.constant(3), "maxval": tf.constant(3)}

@@ -4,16 +4,26 @@
 
 #include "tensorflow_plugin/framework/variables.h"
 #include "tensorflow_plugin/ops/arrays/indexing.h"
+#include "tensorflow_plugin/ops/math/elementwise.h"
+#include "tensorflow_plugin/ops/math/formula.h"
 #include "tensorflow_plugin/ops/ops.h"
 
 namespace xpu {
 namespace {
 
-// The sum of truth values is their disjunction: the maximum of bytes.
+// The sum of truth values is their disjunction: the maximum of bytes. A difference is true where an odd number of the
+// values are: the lowest bit of the bytes' difference, which LowestBitProgram leaves.
 void AddTruthValues(ScatterKind* kind, DType* type) {
-  if (*type != DType::kBool || *kind != ScatterKind::kAdd) return;
+  if (*type != DType::kBool || (*kind != ScatterKind::kAdd && *kind != ScatterKind::kSub)) return;
   *type = DType::kUint8;
-  *kind = ScatterKind::kMax;
+  if (*kind == ScatterKind::kAdd) *kind = ScatterKind::kMax;
+}
+
+const Program* LowestBitProgram() {
+  ProgramBuilder builder;
+  const FormulaValue byte = {&builder, builder.Input(DType::kUint8)};
+  builder.Output(Apply(Opcode::kBitwiseAnd, byte, byte.Const(1)).reg);
+  return builder.Build();
 }
 
 // The launch of Scatter, below, for the type of an attribute; with indices of one type or of both.
@@ -24,6 +34,7 @@ Need NeedsScatter(ScatterKind kind, const char* attr, IndexType... index_type) {
     DType type = n.type(attr);
     AddTruthValues(&launched, &type);
     needs::Scatter(launched, type, index_type...)(n);
+    if (n.type(attr) == DType::kBool && kind == ScatterKind::kSub) n.AskProgram(LowestBitProgram());
   };
 }
 
@@ -157,7 +168,14 @@ class ResourceScatterNdKernel : public OpKernel {
     XPU_RETURN_IF_ERROR(CheckPoints(variable.value().dims(), indices, updates, PointsWording::kVariable));
     Tensor buffer;
     XPU_RETURN_IF_ERROR(variable.BeginUpdate(ctx, &buffer));
-    XPU_RETURN_IF_ERROR(ScatterPoints(ctx, kind_, indices, updates, buffer, policy_));
+    const Status scattered = ScatterPoints(ctx, kind_, indices, updates, buffer, policy_);
+    if (updates.dtype() == DType::kBool && kind_ == ScatterKind::kSub) {
+      ElementwiseDesc desc;
+      desc.program = LowestBitProgram();
+      SetFlat(buffer.num_elements(), 1, &desc);
+      XPU_RETURN_IF_ERROR(ctx.Launch(desc, {buffer.data()}, {buffer.mutable_data()}));
+    }
+    XPU_RETURN_IF_ERROR(scattered);
     variable.Commit();
     return OkStatus();
   }
@@ -299,7 +317,7 @@ void RegisterScatter(Registry& registry) {
       .Kernel<TensorScatterKernel>(ScatterKind::kAdd, PointsWording::kVariable);
   for (const Row& row : {Row{"ResourceScatterNdUpdate", ScatterKind::kUpdate, kAllTypes},
                          {"ResourceScatterNdAdd", ScatterKind::kAdd, kAllTypes},
-                         {"ResourceScatterNdSub", ScatterKind::kSub, kNumberTypes},
+                         {"ResourceScatterNdSub", ScatterKind::kSub, kAllTypes},
                          {"ResourceScatterNdMin", ScatterKind::kMin, kRealTypes},
                          {"ResourceScatterNdMax", ScatterKind::kMax, kRealTypes}}) {
     registry.Op(row.op)

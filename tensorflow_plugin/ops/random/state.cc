@@ -1,7 +1,9 @@
 // Ops on the state of a tf.random.Generator, a variable of int64 [counter low, counter high, key]. RngReadAndSkip and
 // RngSkip only move the counter, on the device, so that nothing waits for it; Stateful* draw.
+#include <cmath>
 #include <cstdint>
 
+#include "tensorflow_plugin/framework/cpu_kernel.h"
 #include "tensorflow_plugin/framework/variables.h"
 #include "tensorflow_plugin/ops/math/elementwise.h"
 #include "tensorflow_plugin/ops/math/formula.h"
@@ -128,6 +130,31 @@ class DrawKernel : public OpKernel {
   const RandomKind kind_;
 };
 
+template <typename T>
+Status CheckIsNumber(const Tensor& t, const char* what) {
+  for (int64_t i = 0; i < t.num_elements(); ++i) {
+    XPU_REQUIRE(!std::isnan(static_cast<double>(static_cast<float>(t.host<T>()[i]))),
+                errors::InvalidArgument(what, " must be numbers, got nan as element ", i));
+  }
+  return OkStatus();
+}
+
+// inputs: resource, algorithm, shape, counts, probs. No device draws binomial numbers: a number takes as many words of
+// the sequence as it happens to need. TensorFlow's kernel searches without end where it is to count up to a NaN.
+class BinomialKernel : public CpuKernelOnCopy {
+ public:
+  using CpuKernelOnCopy::CpuKernelOnCopy;
+
+  Status Compute(Context& ctx) override {
+    const Tensor counts = ctx.input(3);
+    XPU_RETURN_IF_ERROR(counts.dtype() == DType::kHalf     ? CheckIsNumber<Half>(counts, "counts")
+                        : counts.dtype() == DType::kFloat  ? CheckIsNumber<float>(counts, "counts")
+                        : counts.dtype() == DType::kDouble ? CheckIsNumber<double>(counts, "counts")
+                                                           : OkStatus());
+    return CpuKernelOnCopy::Compute(ctx);
+  }
+};
+
 }  // namespace
 
 void RegisterRandomState(Registry& registry) {
@@ -151,6 +178,17 @@ void RegisterRandomState(Registry& registry) {
         .Traits(OpTrait::kWaitsForDevice)
         .Requires(needs::Random(f.kind, "dtype", true))
         .Kernel<DrawKernel>(f.kind);
+  }
+  for (const bool of_int32 : {false, true}) {
+    std::vector<const char*> host = {"resource", "algorithm", "shape", "counts", "probs"};
+    if (of_int32) host.push_back("output");
+    registry.Op("StatefulRandomBinomial")
+        .Types("dtype", of_int32 ? TypeList{DType::kInt32}
+                                 : TypeList{DType::kHalf, DType::kFloat, DType::kDouble, DType::kInt64})
+        .Types("T", {DType::kHalf, DType::kFloat, DType::kDouble})
+        .Host(host)
+        .Traits(OpTrait::kWaitsForDevice)
+        .Kernel<BinomialKernel>();
   }
 }
 

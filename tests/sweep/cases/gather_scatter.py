@@ -139,8 +139,12 @@ def resource_scatter_nd(op):
         no = tf.zeros((5, 3), tf.bool)
         return {"ref": Var(no), "indices": tf.range(5, dtype=index_type(t))[:, None], "updates": no}
 
+    def make_true(t, r):
+        yes = tf.ones((5, 3), tf.bool)
+        return {"ref": Var(yes), "indices": tf.constant([[0], [4], [4], [0], [0]], index_type(t)), "updates": yes}
+
     cases = [Case(m, **SCATTER, **sums_like(op)) for m in (make, make_everywhere)]
-    return [*cases, Case(make_false, types=(tf.bool,))]
+    return [*cases, Case(make_false, types=(tf.bool,)), Case(make_true, types=(tf.bool,))]
 
 
 def unsorted_segment(op):

@@ -156,6 +156,31 @@ def from_state(bounds=False):
     return [Case(lambda t, r, s=s: make(t, s), compare="bits") for s in SHAPES]
 
 
+def binomial():
+    """Few successes are counted by inversion, many by rejection.
+
+    The CPU's kernel does not move on a state whose buffer a constant shares, but changes the constant.
+    """
+
+    def make(t, s):
+        return {
+            "resource": Var(tf.constant([-3, 5, 7], tf.int64)),
+            "algorithm": tf.constant(1, tf.int64),
+            "shape": shape_tensor(s),
+            "counts": tf.constant([3.0, 1000.0, 0.0], t["T"]),
+            "probs": tf.constant([0.25, 0.5, 0.875], t["T"]),
+            "dtype": t["dtype"],
+        }
+
+    def on_cpu(arguments):
+        with tf.device("/cpu:0"):
+            state = tf.Variable(arguments["resource"].value + 0)
+            drawn = tf.raw_ops.StatefulRandomBinomial(**{**arguments, "resource": state.handle})
+            return [drawn, state.read_value()]
+
+    return [Case(lambda t, r, s=s: make(t, s), compare="bits", expect=on_cpu) for s in [(3,), (0, 3), (500, 3)]]
+
+
 CASES = {
     **{
         op: v1()
@@ -229,6 +254,7 @@ CASES = {
         )
     },
     "StatefulUniformInt": from_state(bounds=True),
+    "StatefulRandomBinomial": binomial(),
     "RngReadAndSkip": [
         Case(
             lambda t, r: {
