@@ -51,19 +51,28 @@ def record(folder: pathlib.Path, filter_of_tests: str) -> dict[str, str]:
     programs = sorted(path for path in PROGRAMS.glob("*_test") if path.name not in ("backends_test", "fixture_test"))
     if not programs or not (STAND_INS / "libnvrtc.so.13").exists():
         raise SystemExit("the tests of primitives are not built: tools/bazel.sh build //tensorflow_plugin/backends/...")
+    # Nothing else that is there: vendors' libraries would do what kernels do otherwise.
+    libraries = folder / "libraries"
+    libraries.mkdir()
+    for name in ("libcuda.so.1", "libnvrtc.so.13"):
+        (libraries / name).symlink_to(STAND_INS / name)
+
+    def sources_of(program: pathlib.Path) -> pathlib.Path:
+        return run(program, folder / program.name, libraries, filter_of_tests)
+
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        folders = list(pool.map(lambda program: run(program, folder / program.name, filter_of_tests), programs))
+        folders = list(pool.map(sources_of, programs))
     return {path.read_text(): of.name for of in folders for path in sorted(of.glob("*.cu"))}
 
 
-def run(program: pathlib.Path, sources: pathlib.Path, filter_of_tests: str) -> pathlib.Path:
+def run(program: pathlib.Path, sources: pathlib.Path, libraries: pathlib.Path, filter_of_tests: str) -> pathlib.Path:
     """Runs a test on the stand-ins; the folder with its sources."""
     sources.mkdir()
     environment = {
         **os.environ,
         "XPU_TEST_BACKEND": "XPU_CUDA",
         "XPU_TEST_AWAITED": "1",  # each command once
-        "LD_LIBRARY_PATH": str(STAND_INS),
+        "LD_LIBRARY_PATH": str(libraries),
         "XDG_CACHE_HOME": str(sources),  # what is in the user's cache would not be compiled
         "STAND_IN_NVRTC_SOURCES": str(sources),
     }

@@ -1,6 +1,7 @@
-"""The CUDA backend under TensorFlow without a GPU: on stand-ins for the driver and the compiler.
+"""The CUDA backend under TensorFlow without a GPU: on stand-ins for the driver, the compiler and cuBLASLt.
 
-The stand-in for the driver copies, and its kernels do nothing. So programs are tested to run, and copies to arrive.
+The stand-in for the driver copies, and its kernels do nothing. So programs are tested to run, and copies to arrive. The
+compiler is NVRTC where its package is installed, and products of float are computed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ from tests.support.installed import ROOT
 from tests.support.processes import run_code
 
 SOURCES = ROOT / "tensorflow_plugin/backends/cuda/tests"
-LIBRARIES = {"libcuda.so.1": "stand_in_driver.cc", "libnvrtc.so.13": "stand_in_nvrtc.cc"}
+LIBRARIES = {
+    "libcuda.so.1": "stand_in_driver.cc",
+    "libnvrtc.so.13": "stand_in_nvrtc.cc",
+    "libcublasLt.so.13": "stand_in_cublaslt.cc",
+}
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +30,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     folder = tmp_path_factory.mktemp("driver")
     for name, source in LIBRARIES.items():
         command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", f"-Wl,-soname,{name}", f"-I{ROOT}"]
-        subprocess.run([*command, str(SOURCES / source), "-o", str(folder / name), "-lpthread"], check=True)
+        subprocess.run([*command, str(SOURCES / source), "-o", str(folder / name), "-lpthread", "-ldl"], check=True)
     return folder
 
 
@@ -70,6 +75,23 @@ print(json.dumps({"events": [vars(event) for event in profile.events], "warnings
 """
 
 
+PRODUCT = """
+import numpy as np, tensorflow as tf
+import tensorflow_xpu
+a, b, bias = (np.random.default_rng(i).integers(-3, 4, shape).astype(np.float32)
+              for i, shape in enumerate([(30, 20), (20, 10), (10,)]))
+
+@tf.function
+def layer(a, b, bias):
+    return tf.nn.relu(tf.nn.bias_add(a @ b, bias))
+
+with tf.device("/xpu:0"):
+    for _ in range(4):
+        assert np.array_equal(layer(a, b, bias), np.maximum(a @ b + bias, 0))
+print("right")
+"""
+
+
 @pytest.fixture
 def environment(driver, tmp_path):
     return {"TF_XPU_SUBDEVICE": "XPU_CUDA", "LD_LIBRARY_PATH": str(driver), "XDG_CACHE_HOME": str(tmp_path)}
@@ -79,6 +101,13 @@ def environment(driver, tmp_path):
 def test_a_program_runs(environment):
     outcome = run_code(PROGRAM, environment=environment)
     assert outcome.returncode == 0 and "ran" in outcome.stdout, outcome.stderr
+
+
+# No kernel runs: all that there is to do is in the library's epilogue. The third call's commands become a graph.
+@pytest.mark.host_only
+def test_a_layer_is_one_product_of_the_library(environment):
+    outcome = run_code(PRODUCT, environment=environment)
+    assert outcome.returncode == 0 and "right" in outcome.stdout, outcome.stderr
 
 
 @pytest.mark.host_only

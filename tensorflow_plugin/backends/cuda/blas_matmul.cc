@@ -1,8 +1,11 @@
 #include "tensorflow_plugin/backends/cuda/blas_matmul.h"
 
 #include <algorithm>
+#include <cstring>
+#include <string>
 #include <utility>
 
+#include "tensorflow_plugin/backends/cuda/blas_epilogue.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
 #include "tensorflow_plugin/backends/cuda/queue.h"
 #include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
@@ -68,8 +71,24 @@ enum Field {
   kAlignmentB,
   kAlignmentC,
   kTf32,
+  kEpilogue,        // BlasEpilogueBits
+  kAlignmentBias,   // 0: there is none
+  kAlignmentAdded,  // 0: there is none
   kFields,
 };
+
+// Elements of a floating type, little-endian: NaN has all bits of the exponent and one of the fraction.
+bool IsAllNan(DType type, const std::vector<unsigned char>& bytes) {
+  const size_t size = SizeOf(type);
+  const uint32_t infinity = type == DType::kHalf ? 0x7c00 : type == DType::kBFloat16 ? 0x7f80 : 0x7f800000;
+  const uint32_t sign = size == 2 ? 0x8000 : 0x80000000;
+  for (size_t i = 0; i + size <= bytes.size(); i += size) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, &bytes[i], size);
+    if ((bits & ~sign) <= infinity) return false;
+  }
+  return true;
+}
 
 template <typename T>
 void Set(const CublasLt& blas, LayoutHandle layout, LayoutAttribute attribute, T value) {
@@ -90,6 +109,10 @@ struct BlasMatmul::Plan {
   LayoutHandle a = nullptr, b = nullptr, c = nullptr;
   MatmulHeuristic best{};
   bool is_usable = false;
+  DType type = DType::kInvalid;
+  std::string what;  // for messages
+  // A call sets the bias in `desc`, which the library has read when the call returns.
+  mutable std::mutex mutex;
 };
 
 BlasMatmul::BlasMatmul() = default;
@@ -103,6 +126,8 @@ std::unique_ptr<BlasMatmul::Plan> BlasMatmul::MakePlan(const Key& key) {
   const CublasLt& blas = *FindCublasLt(nullptr);
   auto plan = std::make_unique<Plan>();
   const auto type = static_cast<DType>(key[kType]);
+  plan->type = type;
+  plan->what = errors::Concat(key[kM], " x ", key[kK], " and ", key[kK], " x ", key[kN], " ", Name(type));
   BlasType of_elements, of_sums;
   if (!TypeOf(type, &of_elements) || !TypeOf(IsReducedFloat(type) ? DType::kFloat : type, &of_sums)) return plan;
   const int compute = RealTypeOf(type) == DType::kDouble ? kCompute64F
@@ -133,12 +158,22 @@ std::unique_ptr<BlasMatmul::Plan> BlasMatmul::MakePlan(const Key& key) {
       blas.DescSet(plan->desc, kMatmulTransB, &second, sizeof(second)) != 0) {
     return plan;
   }
+  const auto epilogue = static_cast<int32_t>(key[kEpilogue]);
+  if (epilogue != kEpilogueNone && blas.DescSet(plan->desc, kMatmulEpilogue, &epilogue, sizeof(epilogue)) != 0) {
+    return plan;
+  }
+  if ((epilogue & kEpilogueBias) != 0) {
+    // The search looks at the alignment of this address, and at nothing behind it.
+    const auto bias = static_cast<uint64_t>(key[kAlignmentBias]);
+    if (blas.DescSet(plan->desc, kMatmulBias, &bias, sizeof(bias)) != 0) return plan;
+  }
   PreferenceHandle preference = nullptr;
   if (blas.PreferenceCreate(&preference) != 0) return plan;
   const uint64_t scratch = Queue::kScratchBytes;
   (void)blas.PreferenceSet(preference, kPreferenceWorkspaceBytes, &scratch, sizeof(scratch));
   int attribute = kPreferenceAlignmentA;
-  for (Field field : {kAlignmentB, kAlignmentA, kAlignmentC, kAlignmentC}) {
+  for (Field field :
+       {kAlignmentB, kAlignmentA, key[kAlignmentAdded] != 0 ? kAlignmentAdded : kAlignmentC, kAlignmentC}) {
     const auto alignment = static_cast<uint32_t>(key[field]);
     (void)blas.PreferenceSet(preference, attribute++, &alignment, sizeof(alignment));
   }
@@ -150,7 +185,7 @@ std::unique_ptr<BlasMatmul::Plan> BlasMatmul::MakePlan(const Key& key) {
   return plan;
 }
 
-const BlasMatmul::Plan* BlasMatmul::FindPlan(const Key& key) {
+const BlasMatmul::Plan* BlasMatmul::FindPlan(Machine& machine, Queue& queue, const Key& key) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (is_absent_) return nullptr;
   if (handle_ == nullptr) {
@@ -158,9 +193,69 @@ const BlasMatmul::Plan* BlasMatmul::FindPlan(const Key& key) {
     is_absent_ = blas == nullptr || blas->Create(&handle_) != 0;
     if (is_absent_) return nullptr;
   }
-  std::unique_ptr<Plan>& found = plans_[key];
-  if (found == nullptr) found = MakePlan(key);
-  return found->is_usable ? found.get() : nullptr;
+  const auto found = plans_.find(key);
+  if (found != plans_.end()) return found->second->is_usable ? found->second.get() : nullptr;
+  const bool has_relu = (key[kEpilogue] & kEpilogueRelu) != 0;
+  if (has_relu && queue.is_capturing()) return nullptr;  // nothing can be tried now
+  std::unique_ptr<Plan> plan = MakePlan(key);
+  if (plan->is_usable && has_relu) plan->is_usable = KeepsNan(machine, key, *plan);
+  const Plan* const made = plan.get();
+  plans_[key] = std::move(plan);
+  return made->is_usable ? made : nullptr;
+}
+
+bool BlasMatmul::KeepsNan(Machine& machine, const Key& key, const Plan& plan) {
+  // The product with the extents that it will have. All operands but the result are one block of NaN.
+  const auto bytes = [&](int64_t rows, int64_t leading, Field stride) {
+    const int64_t elements = rows * leading + (key[kBatches] - 1) * key[stride];
+    return static_cast<size_t>(elements) * SizeOf(plan.type);
+  };
+  const size_t of_a = bytes(key[kOperationA] == kBlasN ? key[kM] : key[kK], key[kLda], kStrideA);
+  const size_t of_b = bytes(key[kOperationB] == kBlasN ? key[kK] : key[kN], key[kLdb], kStrideB);
+  const size_t of_c = bytes(key[kM], key[kLdc], kStrideC), size = std::max({of_a, of_b, of_c});
+  Memory& memory = machine.memory();
+  void* const nan = memory.Allocate(size);
+  void* const out = memory.Allocate(of_c);
+  void* const scratch = memory.Allocate(std::max<size_t>(plan.best.workspace_bytes, 1));
+  bool keeps = false;
+  if (nan != nullptr && out != nullptr && scratch != nullptr) {
+    const Operands operands = {nan, nan, key[kAlignmentBias] != 0 ? nan : nullptr,
+                               key[kAlignmentAdded] != 0 ? nan : nullptr, out};
+    // The first and the last elements: remainders may have other code.
+    std::vector<unsigned char> seen(std::min<size_t>(of_c, 8192));
+    const size_t half = seen.size() / 2 / sizeof(double) * sizeof(double), rest = seen.size() - half;
+    const Status status = machine.RunAside([&](StreamHandle stream) {
+      // All bits set are NaN in each of the types.
+      XPU_RETURN_IF_CUDA_ERROR(Cu().MemsetD8Async(AddressOf(nan), 0xff, size, stream), "a fill of memory");
+      XPU_RETURN_IF_CUDA_ERROR(Cu().MemsetD8Async(AddressOf(out), 0, of_c, stream), "a fill of memory");
+      XPU_RETURN_IF_ERROR(Run(plan, operands, scratch, stream));
+      XPU_RETURN_IF_CUDA_ERROR(Cu().MemcpyDtoHAsync(seen.data(), AddressOf(out), half, stream), "a copy");
+      return ToStatus(Cu().MemcpyDtoHAsync(seen.data() + half, AddressOf(out) + of_c - rest, rest, stream), "a copy");
+    });
+    keeps = status.ok() && IsAllNan(plan.type, seen);
+  }
+  for (void* block : {nan, out, scratch}) memory.Deallocate(block);
+  return keeps;
+}
+
+Status BlasMatmul::Run(const Plan& plan, const Operands& operands, void* scratch, StreamHandle stream) const {
+  // Numbers of the type of sums, 16 bytes at most.
+  const double one_double[2] = {1, 0}, zero[2] = {0, 0};
+  const float one_float[2] = {1, 0};
+  const bool is_double = RealTypeOf(plan.type) == DType::kDouble;
+  const void* const one = is_double ? static_cast<const void*>(one_double) : one_float;
+  const bool has_added = operands.added != nullptr;
+  const CublasLt& blas = *FindCublasLt(nullptr);
+  std::lock_guard<std::mutex> lock(plan.mutex);
+  int error = 0;
+  if (operands.bias != nullptr) error = blas.DescSet(plan.desc, kMatmulBias, &operands.bias, sizeof(operands.bias));
+  if (error == 0) {
+    error = blas.Matmul(handle_, plan.desc, one, operands.b, plan.b, operands.a, plan.a,
+                        has_added ? one : static_cast<const void*>(zero), has_added ? operands.added : operands.out,
+                        plan.c, operands.out, plan.c, &plan.best.algorithm, scratch, plan.best.workspace_bytes, stream);
+  }
+  return error == 0 ? OkStatus()
+                    : errors::Internal("cublasLtMatmul of ", plan.what, " failed with cublasStatus_t ", error);
 }
 
 namespace {
@@ -216,28 +311,34 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
   key[kAlignmentB] = AlignmentOf(args.in[1]);
   key[kAlignmentC] = AlignmentOf(out);
   key[kTf32] = desc.type == DType::kFloat && AllowsTf32();
+  key[kEpilogue] = kEpilogueNone;
   XPU_RETURN_IF_ERROR(queue.Enter());
-  const Plan* const plan = FindPlan(key);
+
+  Operands operands = {args.in[0], args.in[1], nullptr, nullptr, out};
+  const Plan* plan = nullptr;
+  bool applies = false;  // the library the epilogue
+  if (BlasEpilogue epilogue; has_epilogue && FindBlasEpilogue(desc, &epilogue)) {
+    Key with = key;
+    const int64_t steps = (epilogue.bias != 0 ? kEpilogueBias : 0) | (epilogue.relu ? kEpilogueRelu : 0);
+    if (steps != 0) with[kEpilogue] = steps;
+    // Input i of the program is argument i + 1.
+    const void* const bias = epilogue.bias != 0 ? args.in[epilogue.bias + 1] : nullptr;
+    const void* const added = epilogue.added != 0 ? args.in[epilogue.added + 1] : nullptr;
+    if (bias != nullptr) with[kAlignmentBias] = AlignmentOf(bias);
+    if (added != nullptr) with[kAlignmentAdded] = AlignmentOf(added);
+    plan = FindPlan(machine, queue, with);
+    applies = plan != nullptr;
+    if (applies) operands = {args.in[0], args.in[1], bias, added, out};
+  }
+  if (plan == nullptr) plan = FindPlan(machine, queue, key);
   if (plan == nullptr) return OkStatus();
 
   void* scratch = nullptr;
   XPU_RETURN_IF_ERROR(queue.Scratch(Queue::kScratchBytes, &scratch));
-  XPU_RETURN_IF_ERROR(queue.SubmitCommand([this, plan, type = desc.type, a = args.in[0], b = args.in[1], out, scratch,
-                                           m = desc.m, n = desc.n, k = desc.k, stream = queue.stream()] {
-    // Numbers of the type of sums, 16 bytes at most.
-    const double one_double[2] = {1, 0}, zero[2] = {0, 0};
-    const float one_float[2] = {1, 0};
-    const bool is_double = RealTypeOf(type) == DType::kDouble;
-    const void* const one = is_double ? static_cast<const void*>(one_double) : one_float;
-    const int error =
-        FindCublasLt(nullptr)->Matmul(handle_, plan->desc, one, b, plan->b, a, plan->a, zero, out, plan->c, out,
-                                      plan->c, &plan->best.algorithm, scratch, plan->best.workspace_bytes, stream);
-    return error == 0 ? OkStatus()
-                      : errors::Internal("cublasLtMatmul of ", m, " x ", k, " and ", k, " x ", n, " ", Name(type),
-                                         " failed with cublasStatus_t ", error);
-  }));
+  XPU_RETURN_IF_ERROR(queue.SubmitCommand(
+      [this, plan, operands, scratch, stream = queue.stream()] { return Run(*plan, operands, scratch, stream); }));
   *enqueued = true;
-  return has_epilogue ? EnqueueEpilogue(machine, queue, desc, args) : OkStatus();
+  return has_epilogue && !applies ? EnqueueEpilogue(machine, queue, desc, args) : OkStatus();
 }
 
 }  // namespace xpu::cuda

@@ -33,9 +33,18 @@ class BlasMatmul {
   struct Plan;
   // All that a plan depends on.
   using Key = std::vector<int64_t>;
+  struct Operands {
+    const void *a, *b;
+    const void *bias, *added;  // null where the plan has none
+    void* out;
+  };
   // Null: there is none.
-  const Plan* FindPlan(const Key& key);
+  const Plan* FindPlan(Machine& machine, Queue& queue, const Key& key);
   std::unique_ptr<Plan> MakePlan(const Key& key);
+  // True if the Relu of a plan gives NaN for NaN, as it must.
+  bool KeepsNan(Machine& machine, const Key& key, const Plan& plan);
+  // Gives the product to a stream.
+  Status Run(const Plan& plan, const Operands& operands, void* scratch, StreamHandle stream) const;
 
   std::mutex mutex_;
   BlasHandle handle_ = nullptr;

@@ -16,7 +16,9 @@ enum BlasType { kR32F = 0, kR64F = 1, kR16F = 2, kC32F = 4, kC64F = 5, kR16BF = 
 enum BlasCompute { kCompute32F = 68, kCompute64F = 70, kCompute32FFastTf32 = 77 };
 // cublasOperation_t.
 enum BlasOperation { kBlasN = 0, kBlasT = 1, kBlasC = 2 };
-enum MatmulAttribute { kMatmulTransA = 3, kMatmulTransB = 4 };
+enum MatmulAttribute { kMatmulTransA = 3, kMatmulTransB = 4, kMatmulEpilogue = 7, kMatmulBias = 8 };
+// cublasLtEpilogue_t: kEpilogueNone, or a sum of the others.
+enum BlasEpilogueBits { kEpilogueNone = 1, kEpilogueRelu = 2, kEpilogueBias = 4 };
 enum LayoutAttribute { kLayoutBatchCount = 5, kLayoutBatchStride = 6 };
 enum PreferenceAttribute { kPreferenceWorkspaceBytes = 1, kPreferenceAlignmentA = 5 };  // then those of B, C and D
 

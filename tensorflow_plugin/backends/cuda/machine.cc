@@ -37,13 +37,18 @@ Machine::~Machine() {
   (void)Cu().DevicePrimaryCtxRelease(hardware_.id);
 }
 
-Status Machine::Read(void* host_dst, const void* device_src, size_t size) {
-  if (size == 0) return OkStatus();
+Status Machine::RunAside(const std::function<Status(StreamHandle stream)>& enqueue) {
   std::lock_guard<std::mutex> lock(transfers_mutex_);
   XPU_RETURN_IF_CUDA_ERROR(Cu().CtxSetCurrent(context_), "the context of " + hardware_.name);
-  XPU_RETURN_IF_CUDA_ERROR(Cu().MemcpyDtoHAsync(host_dst, AddressOf(device_src), size, transfers_),
-                           "a copy to the host");
-  return ToStatus(Cu().StreamSynchronize(transfers_), "a copy to the host");
+  XPU_RETURN_IF_ERROR(enqueue(transfers_));
+  return ToStatus(Cu().StreamSynchronize(transfers_), "a command on the device");
+}
+
+Status Machine::Read(void* host_dst, const void* device_src, size_t size) {
+  if (size == 0) return OkStatus();
+  return RunAside([&](StreamHandle stream) {
+    return ToStatus(Cu().MemcpyDtoHAsync(host_dst, AddressOf(device_src), size, stream), "a copy to the host");
+  });
 }
 
 Status Machine::MakeTable(const std::vector<int64_t>& numbers, std::shared_ptr<const gpu::Table>* table) {

@@ -3,6 +3,7 @@
 #define TENSORFLOW_PLUGIN_BACKENDS_CUDA_MACHINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,6 +35,8 @@ class Machine final : public gpu::Machine {
   const Hardware& hardware() const override { return hardware_; }
   Compiler& compiler() override { return *compiler_; }
   Status Read(void* host_dst, const void* device_src, size_t size) override;
+  // Gives commands to the driver's stream of the machine's own, beside all queues, and waits for them.
+  Status RunAside(const std::function<Status(StreamHandle stream)>& enqueue);
 
   ContextHandle context() const { return context_; }
   Memory& memory() override { return *memory_; }

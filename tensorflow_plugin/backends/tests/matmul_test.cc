@@ -530,6 +530,41 @@ TEST(MatMul, EpiloguesOfColumns) {
   }
 }
 
+// Epilogues that a vendor's library may have: a bias, a matrix that is added, Relu, which keeps NaN.
+TEST(MatMul, BiasAndRelu) {
+  const int64_t sizes[][3] = {{2, 3, 5}, {64, 64, 64}, {33, 72, 40}, {130, 256, 128}, {16, 500, 24}};
+  for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf}) {
+    for (const auto& s : sizes) {
+      for (int flags = 1; flags < 8; ++flags) {
+        const bool has_bias = flags & 1, has_added = flags & 2, has_relu = flags & 4;
+        MatMulDesc d = Dense(type, s[0], s[1], s[2], s[0] == 33 ? Dims{2} : Dims{});
+        const int64_t batches = d.batch.num_elements(), elements = batches * d.m * d.n;
+        const Array signs = Signs(type, batches * d.m * d.k, 1);
+        std::vector<double> a(signs.size());
+        for (int64_t i = 0; i < signs.size(); ++i) a[i] = RealAt(signs, i);
+        a[d.k + 1] = std::numeric_limits<double>::quiet_NaN();  // in the second row
+        std::vector<Array> in = {Values(type, a), Signs(type, batches * d.k * d.n, 2)};
+        ProgramBuilder builder;
+        auto value = builder.Input(type);
+        const auto add = [&](const Array& numbers, const Dims& strides) {
+          d.epilogue.in_strides[in.size() - 1] = strides;
+          in.push_back(numbers);
+          value = builder.Round(builder.Apply(Opcode::kAdd, value, builder.Input(type)));
+        };
+        d.epilogue.shape = {batches * d.m, d.n};
+        d.epilogue.in_strides[0] = {d.n, 1};
+        if (has_bias) add(Whole(type, d.n, 3, 3), {0, 1});
+        if (has_added) add(Whole(type, elements, 4, 3), {d.n, 1});
+        if (has_relu) value = builder.Apply(Opcode::kMaximum, value, builder.Const(type, 0));
+        builder.Output(value);
+        d.epilogue.program = builder.Build();
+        ExpectAsTheReference(d, in, {{type, elements}},
+                             errors::Concat("bias and relu ", flags, " of ", d.m, "x", d.k, "x", d.n));
+      }
+    }
+  }
+}
+
 // Parts of rows that share a large matrix, whose columns and rows fill no blocks.
 TEST(MatMul, PartsOfRowsShareALargeMatrix) {
   const int64_t sizes[][3] = {{530, 200, 333}, {261, 70, 1000}, {1003, 64, 1040}};

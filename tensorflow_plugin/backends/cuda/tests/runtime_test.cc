@@ -1,6 +1,4 @@
 // The runtime of the CUDA backend on a stand-in for the driver: order, failures and what is kept.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -15,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/cuda/backend.h"
 #include "tensorflow_plugin/backends/cuda/device.h"
-#include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
+#include "tensorflow_plugin/backends/cuda/tests/stand_ins.h"
 #include "tensorflow_plugin/primitives/command_list.h"
 #include "tensorflow_plugin/trace/trace_events.h"
 
@@ -24,47 +22,8 @@ namespace {
 
 constexpr int kIllegalAddress = 700;
 
-// Opened by path, libraries are found by name afterwards.
-void* Open(const std::string& name) {
-  const std::string folder = "tensorflow_plugin/backends/cuda/tests/";
-  void* const library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) std::fprintf(stderr, "%s\n", dlerror());
-  return library;
-}
-
-template <typename F>
-F* Function(const char* name) {
-  return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
-}
-
-class Runtime : public ::testing::Test {
+class Runtime : public OnStandIns {
  protected:
-  static void SetUpTestSuite() {
-    setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
-    ASSERT_NE(Open("libcuda.so.1"), nullptr);
-    ASSERT_NE(Open("libnvrtc.so.13"), nullptr);
-  }
-  void SetUp() override {
-    Function<void()>("StandInReset")();
-    const Status status = TheBackend().CreateDevice(0, BackendOptions(), &device_);
-    ASSERT_TRUE(status.ok()) << status.message();
-    stream_ = device_->CreateStream();
-  }
-  void TearDown() override {
-    stream_ = nullptr;
-    device_ = nullptr;
-    Function<void()>("StandInReset")();
-  }
-
-  void Fail(const char* symbol, int skipped, int error, bool for_ever = false) {
-    Function<void(const char*, int, int, bool)>("StandInFail")(symbol, skipped, error, for_ever);
-  }
-  std::vector<StandInLaunch> Launches() {
-    std::vector<StandInLaunch> launches(1000);
-    launches.resize(static_cast<size_t>(
-        Function<int(StandInLaunch*, int)>("StandInLaunches")(launches.data(), static_cast<int>(launches.size()))));
-    return launches;
-  }
   // x + x to y.
   ElementwiseDesc Add(int64_t n) {
     ElementwiseDesc desc;
@@ -73,9 +32,6 @@ class Runtime : public ::testing::Test {
     for (int i = 0; i < 2; ++i) desc.in_strides[i] = {1};
     return desc;
   }
-
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Stream> stream_;
 };
 
 TEST_F(Runtime, DescribesTheGpu) {

@@ -1,4 +1,4 @@
-// The switches of the stand-in for NVIDIA's driver: see stand_in_driver.cc.
+// The switches of the stand-ins for NVIDIA's driver and for cuBLASLt: see stand_in_driver.cc, stand_in_cublaslt.cc.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_TESTS_STAND_IN_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CUDA_TESTS_STAND_IN_H_
 
@@ -11,6 +11,12 @@ struct StandInLaunch {
   uint64_t arguments[kArguments];
 };
 
+// Products of cuBLASLt: how many there were, and what the last was asked to do behind its sums.
+struct StandInProducts {
+  int count, epilogue;
+  float beta;
+};
+
 extern "C" {
 // The call of `symbol` after `skipped` others returns `error`; calls after that work again, unless `for_ever`.
 void StandInFail(const char* symbol, int skipped, int error, bool for_ever);
@@ -18,6 +24,10 @@ void StandInFail(const char* symbol, int skipped, int error, bool for_ever);
 void StandInReset();
 // Kernels that have run, in order of their running; returns how many there are.
 int StandInLaunches(StandInLaunch* launches, int most);
+// Products since the last call.
+StandInProducts StandInTakeProducts();
+// From now on Relu of NaN is 0.
+void StandInReluDropsNan(bool drops);
 }
 
 #endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_TESTS_STAND_IN_H_

@@ -1,0 +1,151 @@
+// Products by cuBLASLt, on a stand-in that computes them: which epilogues it applies, and to what.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/cuda/cublaslt.h"
+#include "tensorflow_plugin/backends/cuda/tests/stand_ins.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::cuda {
+namespace {
+
+using Reg = ProgramBuilder::Reg;
+using Numbers = std::vector<float>;
+
+class Blas : public OnStandIns {
+ protected:
+  void SetUp() override {
+    OnStandIns::SetUp();
+    Function<StandInProducts()>("StandInTakeProducts")();
+  }
+  void TearDown() override {
+    Function<void(bool)>("StandInReluDropsNan")(false);
+    OnStandIns::TearDown();
+  }
+
+  // The result of a product. Kernels do nothing on the stand-in.
+  Numbers Run(const MatMulDesc& desc, const std::vector<Numbers>& inputs) {
+    Args args{};
+    std::vector<void*> blocks;
+    const auto place = [&](const Numbers& numbers) {
+      blocks.push_back(device_->Allocate(numbers.size() * sizeof(float)));
+      EXPECT_TRUE(stream_->CopyHostToDevice(blocks.back(), numbers.data(), numbers.size() * sizeof(float)).ok());
+      return blocks.back();
+    };
+    for (size_t i = 0; i < inputs.size(); ++i) args.in[i] = place(inputs[i]);
+    Numbers out(static_cast<size_t>(desc.m * desc.n * desc.batch.num_elements()), -1);
+    args.out[0] = place(out);
+    const Status status = device_->Launch(*stream_, desc, args);
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_TRUE(stream_->CopyDeviceToHost(out.data(), args.out[0], out.size() * sizeof(float)).ok());
+    stream_->Wait();
+    for (void* block : blocks) device_->Deallocate(block);
+    return out;
+  }
+  StandInProducts Products() { return Function<StandInProducts()>("StandInTakeProducts")(); }
+};
+
+const Numbers kA = {1, 2, 3, 4, 5, 6}, kB = {1, -1, 0, 2, 1, -3};  // the product is {4, -6, 10, -12}
+
+MatMulDesc Product(const Program* program = nullptr) {
+  MatMulDesc desc;
+  desc.m = desc.n = 2;
+  desc.k = 3;
+  desc.epilogue.program = program;
+  if (program == nullptr) return desc;
+  desc.epilogue.shape = {2, 2};
+  desc.epilogue.in_strides[0] = {2, 1};
+  return desc;
+}
+
+const Program* Relu(ProgramBuilder& builder, Reg x) {
+  builder.Output(builder.Apply(Opcode::kMaximum, x, builder.Const(x.type, 0)));
+  return builder.Build();
+}
+
+TEST_F(Blas, AProductIsComputed) {
+  EXPECT_EQ(Run(Product(), {kA, kB}), Numbers({4, -6, 10, -12}));
+  EXPECT_EQ(Products().count, 1);
+  EXPECT_TRUE(Launches().empty());
+}
+
+TEST_F(Blas, BiasAndReluAreTheLibrarys) {
+  ProgramBuilder builder;
+  const Reg c = builder.Input(DType::kFloat), bias = builder.Input(DType::kFloat);
+  MatMulDesc desc = Product(Relu(builder, builder.Apply(Opcode::kAdd, bias, c)));
+  desc.epilogue.in_strides[1] = {0, 1};
+  EXPECT_EQ(Run(desc, {kA, kB, {-5, 7}}), Numbers({0, 1, 5, 0}));
+  const StandInProducts products = Products();
+  EXPECT_EQ(products.count, 2);  // one of NaN, to see what becomes of it
+  EXPECT_EQ(products.epilogue, kEpilogueBias | kEpilogueRelu);
+  EXPECT_TRUE(Launches().empty());
+  // Another bias, at another address, with the same plan. NaN stays.
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Numbers seen = Run(desc, {kA, kB, {-3, nan}});
+  EXPECT_EQ(Numbers({seen[0], seen[2]}), Numbers({1, 7}));
+  EXPECT_TRUE(std::isnan(seen[1]) && std::isnan(seen[3]));
+  EXPECT_EQ(Products().count, 1);
+}
+
+TEST_F(Blas, AMatrixIsAdded) {
+  ProgramBuilder builder;
+  const Reg c = builder.Input(DType::kFloat), bias = builder.Input(DType::kFloat), x = builder.Input(DType::kFloat);
+  builder.Output(builder.Apply(Opcode::kAdd, builder.Apply(Opcode::kAdd, c, bias), x));
+  MatMulDesc desc = Product(builder.Build());
+  desc.batch = {2};
+  desc.b_batch_strides = {0};
+  desc.a_batch_strides = {6};
+  desc.epilogue.shape = {4, 2};
+  desc.epilogue.in_strides[0] = desc.epilogue.in_strides[2] = {2, 1};
+  desc.epilogue.in_strides[1] = {0, 1};
+  Numbers both = kA;
+  for (float number : kA) both.push_back(-number);
+  const Numbers added = {10, 20, 30, 40, 50, 60, 70, 80};
+  EXPECT_EQ(Run(desc, {both, kB, {1, 2}, added}), Numbers({15, 16, 41, 30, 47, 68, 61, 94}));
+  const StandInProducts products = Products();
+  EXPECT_EQ(products.epilogue, kEpilogueBias);
+  EXPECT_EQ(products.beta, 1);
+  EXPECT_TRUE(Launches().empty());
+}
+
+// The result is the product itself: the kernel does nothing.
+TEST_F(Blas, OtherEpiloguesAreKernels) {
+  const auto is_kernel = [&](const MatMulDesc& desc, const std::vector<Numbers>& inputs, const char* what) {
+    EXPECT_EQ(Run(desc, inputs), Numbers({4, -6, 10, -12})) << what;  // as the kernel finds it
+    const StandInProducts products = Products();
+    EXPECT_EQ(products.epilogue, kEpilogueNone) << what;
+    EXPECT_EQ(products.beta, 0) << what;
+    EXPECT_EQ(Launches().size(), 1u) << what;
+    Function<void()>("StandInReset")();
+  };
+  const auto with = [](Opcode op, const Dims& strides, double bound, bool twice = false) {
+    ProgramBuilder builder;
+    const Reg c = builder.Input(DType::kFloat), x = builder.Input(DType::kFloat);
+    const Reg sum = builder.Apply(op, c, twice ? c : x);
+    builder.Output(builder.Apply(Opcode::kMaximum, sum, builder.Const(DType::kFloat, bound)));
+    MatMulDesc desc = Product(builder.Build());
+    desc.epilogue.in_strides[1] = strides;
+    return desc;
+  };
+  is_kernel(with(Opcode::kSub, {0, 1}, 0), {kA, kB, {1, 2}}, "a difference");
+  is_kernel(with(Opcode::kAdd, {1, 0}, 0), {kA, kB, {1, 2}}, "a number for each row");
+  is_kernel(with(Opcode::kAdd, {0, 0}, 0), {kA, kB, {1}}, "one number");
+  is_kernel(with(Opcode::kAdd, {1, 2}, 0), {kA, kB, {1, 2, 3, 4}}, "a transposed matrix");
+  is_kernel(with(Opcode::kAdd, {0, 1}, 1), {kA, kB, {1, 2}}, "another bound");
+  is_kernel(with(Opcode::kAdd, {0, 1}, 0, /*twice=*/true), {kA, kB, {1, 2}}, "the product twice");
+}
+
+TEST_F(Blas, AReluThatDropsNanIsNotUsed) {
+  Function<void(bool)>("StandInReluDropsNan")(true);
+  ProgramBuilder builder;
+  const MatMulDesc desc = Product(Relu(builder, builder.Input(DType::kFloat)));
+  EXPECT_EQ(Run(desc, {kA, kB}), Numbers({4, -6, 10, -12}));
+  EXPECT_EQ(Products().epilogue, kEpilogueNone);
+  EXPECT_EQ(Launches().size(), 1u);
+}
+
+}  // namespace
+}  // namespace xpu::cuda
