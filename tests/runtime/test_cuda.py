@@ -22,15 +22,20 @@ LIBRARIES = {
     "libnvrtc.so.13": "stand_in_nvrtc.cc",
     "libcublasLt.so.13": "stand_in_cublaslt.cc",
 }
+CUDNN = {"libcudnn.so.9": "stand_in_cudnn.cc"}
+
+
+def compile_into(folder: pathlib.Path, libraries: dict[str, str]) -> None:
+    for name, source in libraries.items():
+        command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", f"-Wl,-soname,{name}", f"-I{ROOT}"]
+        subprocess.run([*command, str(SOURCES / source), "-o", str(folder / name), "-lpthread", "-ldl"], check=True)
 
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """The folder that has the stand-ins."""
     folder = tmp_path_factory.mktemp("driver")
-    for name, source in LIBRARIES.items():
-        command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", f"-Wl,-soname,{name}", f"-I{ROOT}"]
-        subprocess.run([*command, str(SOURCES / source), "-o", str(folder / name), "-lpthread", "-ldl"], check=True)
+    compile_into(folder, LIBRARIES)
     return folder
 
 
@@ -92,6 +97,45 @@ print("right")
 """
 
 
+CONVOLUTIONS = """
+import ctypes, json
+import tensorflow as tf
+import tensorflow_xpu
+
+x = tf.ones([2, 8, 9, 6])
+w = tf.Variable(tf.ones([3, 5, 6, 4]))
+cudnn = None
+
+def engines(step):
+    # What cuDNN has been asked for: the engine, and the first word of the direction.
+    global cudnn
+    for number in tf.nest.flatten(step()):
+        number.numpy()
+    cudnn = cudnn or ctypes.CDLL("libcudnn.so.9")
+    cudnn.StandInDnnExecutions.restype = ctypes.c_char_p
+    lines = cudnn.StandInDnnExecutions().decode().splitlines()
+    return [(int(line.split()[1]), " ".join(line.split(" x ")[0].split()[2:])) for line in lines]
+
+def forward():
+    return tf.nn.conv2d(x, w, 2, "SAME")
+
+@tf.function
+def training():
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        loss = tf.reduce_sum(tf.square(forward()))
+    return tape.gradient(loss, [x, w])
+
+seen = {"tf32": engines(forward)}
+tf.config.experimental.enable_tensor_float_32_execution(False)
+seen["float"] = engines(forward)
+seen["steps"] = [engines(training) for _ in range(3)]
+tf.config.experimental.enable_op_determinism()
+seen["deterministic"] = engines(forward)
+print(json.dumps(seen))
+"""
+
+
 @pytest.fixture
 def environment(driver, tmp_path):
     return {"TF_XPU_SUBDEVICE": "XPU_CUDA", "LD_LIBRARY_PATH": str(driver), "XDG_CACHE_HOME": str(tmp_path)}
@@ -132,6 +176,19 @@ def test_a_profile_has_the_commands(environment, tmp_path):
         assert {"scores", "shares"} <= set(within), within
     copies = [event for event in events if event["name"] == "copy to the host"]
     assert {event["bytes"] for event in copies} == {2 * 4 * 30 * 10}  # read and written
+
+
+@pytest.mark.host_only
+def test_convolutions_are_cudnns_and_round_as_the_program_wants(environment, driver, tmp_path):
+    compile_into(tmp_path, CUDNN)
+    outcome = run_code(CONVOLUTIONS, environment={**environment, "LD_LIBRARY_PATH": f"{driver}:{tmp_path}"})
+    assert outcome.returncode == 0, outcome.stderr
+    # stand_in_cudnn.cc says what its engines do.
+    assert outcome.json["tf32"] == [[10, "forward"]]
+    assert outcome.json["float"] == [[12, "forward"]]
+    for step in outcome.json["steps"]:
+        assert sorted(step) == [[12, "forward"], [12, "to filter"], [12, "to images"]]
+    assert outcome.json["deterministic"] == [[13, "forward"]]
 
 
 @pytest.mark.slow

@@ -396,8 +396,9 @@ EXPORT int cudnnBackendExecute(DnnHandle handle, void* plan, void* pack) {
   text << " " << the_pack.One<void*>(1003);
   using Launch = Result(StreamHandle, void (*)(void*), void*);
   using Launches = int(StandInLaunch*, int);
-  static auto* const launch = reinterpret_cast<Launch*>(dlsym(RTLD_DEFAULT, "cuLaunchHostFunc"));
-  static auto* const launches = reinterpret_cast<Launches*>(dlsym(RTLD_DEFAULT, "StandInLaunches"));
+  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  static auto* const launch = reinterpret_cast<Launch*>(dlsym(driver, "cuLaunchHostFunc"));
+  static auto* const launches = reinterpret_cast<Launches*>(dlsym(driver, "StandInLaunches"));
   // A graph runs it often: the text stays.
   return launch(
       *reinterpret_cast<StreamHandle*>(handle),
