@@ -36,15 +36,17 @@ std::string WalkText(int rank, int operands, const std::string& position, const 
   return text + "  }\n";
 }
 
-std::string WalkFunction(int rank, const std::string& index_type) {
+std::string WalkFunction(const std::string& name, int rank, int operands, const std::string& index_type, int first) {
   constexpr int kMostHeld = 24;  // what an item has registers for
-  const int numbers = 4 * rank;  // WalkTable's
+  const int numbers = (2 + operands) * rank;
   const bool held = numbers <= kMostHeld;
-  return errors::Concat(
-      "void walk(const ", index_type, " i, ", held ? "const" : "CONSTANT", " long *table, long *from, long *to) {\n",
-      WalkText(rank, 2, "i", index_type), "  *from = o0;\n  *to = o1;\n}\n#define TABLE(name) ",
-      held ? errors::Concat("long name[", numbers, "]; for (int k = 0; k < ", numbers, "; ++k) name[k] = table[k]\n")
-           : "CONSTANT long *name = table\n");
+  std::string text = errors::Concat("void ", name, "(const ", index_type, " i, ", held ? "const" : "CONSTANT",
+                                    " long *table, long *places) {\n", WalkText(rank, operands, "i", index_type));
+  for (int k = 0; k < operands; ++k) text += errors::Concat("  places[", k, "] = o", k, ";\n");
+  text += errors::Concat("}\n#define ", name, "_TABLE(name) ");
+  if (!held) return text + errors::Concat("CONSTANT long *name = table + ", first, "\n");
+  return text + errors::Concat("long name[", numbers, "]; for (int k = 0; k < ", numbers, "; ++k) name[k] = table[",
+                               first, " + k]\n");
 }
 
 }  // namespace xpu::gpu

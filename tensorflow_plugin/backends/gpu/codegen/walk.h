@@ -31,9 +31,9 @@ inline std::vector<int64_t> WalkTable(const Dims& shape, const std::vector<const
 // that of the position, and `first` the entry of `table` at which the walk's numbers begin.
 std::string WalkText(int rank, int operands, const std::string& position, const std::string& index_type, int first = 0);
 
-// walk(i, numbers, from, to), for kernels that copy: the places of position `i` in two operands. TABLE(numbers) makes
-// the parameter `table` its numbers, which an item that walks several positions reads once.
-std::string WalkFunction(int rank, const std::string& index_type);
+// A function NAME(i, numbers, places): the places of position `i` in each operand. NAME_TABLE(numbers) defines the
+// numbers, from entry `first` of the parameter `table` on. An item that walks several positions reads them once.
+std::string WalkFunction(const std::string& name, int rank, int operands, const std::string& index_type, int first = 0);
 
 // Divides a position, of type INDEX, by what the parameter `const ulong by` is: DivisorOf(extent, index_type).
 inline uint64_t DivisorOf(int64_t extent, const std::string& index_type) {

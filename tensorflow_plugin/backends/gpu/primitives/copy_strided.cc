@@ -263,7 +263,7 @@ class Copy {
     const std::string key = errors::Concat("copy elements ", size_, " ", shape_.rank(), " ", index_type);
     Call call(machine, queue, key, [&] {
       return errors::Concat(ElementText(), "#define EACH ", each, "\n#define INDEX ", index_type, "\n",
-                            WalkFunction(shape_.rank(), index_type), kCopy);
+                            WalkFunction("walk", shape_.rank(), 2, index_type), kCopy);
     });
     call.Value(static_cast<uint64_t>(n)).Memory(in_).Memory(out_);
     for (int i = 0; i < 2; ++i) call.Value(int64_t{0});
@@ -288,7 +288,7 @@ class Copy {
       return errors::Concat(ElementText(), "#define STRIP\n#define EACH ", each, "\n#define INDEX ", index_type, "\n",
                             wide_in ? errors::Concat("#define WIDE_IN ", NumberOf(bytes), "\n") : "",
                             wide_out ? errors::Concat("#define WIDE_OUT ", NumberOf(bytes), "\n") : "",
-                            WalkFunction(shape_.rank(), index_type), kCopy);
+                            WalkFunction("walk", shape_.rank(), 2, index_type), kCopy);
     });
     call.Value(static_cast<uint64_t>(n)).Memory(in_).Memory(out_);
     for (int64_t step : steps) call.Value(static_cast<int64_t>(step));
@@ -325,7 +325,7 @@ class Copy {
       };
       return errors::Concat(ElementText(), "#define X ", x, "\n#define Y ", y, "\n#define ITEMS ", items, "\n",
                             word_text("IN", in_each), word_text("OUT", out_each), "#define INDEX ", index_type, "\n",
-                            WalkFunction(shape_.rank(), index_type), kTranspose);
+                            WalkFunction("walk", shape_.rank(), 2, index_type), kTranspose);
     });
     call.Memory(in_).Memory(out_);
     for (int64_t extent : {columns, rows}) call.Value(static_cast<uint64_t>(extent));

@@ -16,6 +16,9 @@ namespace {
 const std::string kSource =
 #include "tensorflow_plugin/backends/gpu/kernels/reduction/reduce.cl.inc"
     ;
+const std::string kGroups =
+#include "tensorflow_plugin/backends/gpu/kernels/reduction/reduce_group.cl.inc"
+    ;
 
 // The axes that are kept and those that are reduced, of each at least one, merged.
 struct ReductionPlan {
@@ -69,6 +72,59 @@ Parts FirstParts(bool on_processor, const ReductionPlan& plan) {
 Parts NextParts(const Hardware& hardware, int64_t outputs, int64_t before) {
   return hardware.is_processor ? Parts() : Parts::OfMany(outputs, before);
 }
+
+// How groups reduce. A group has items / lanes outputs, or a part of each.
+struct GroupPlan {
+  int lanes_log2 = 0;  // items for an output
+  bool lanes_are_neighbours = false;
+  int64_t groups = 1, parts = 1, span = 0;
+  int64_t lanes() const { return int64_t{1} << lanes_log2; }
+};
+
+// Numbers in kernels have 32 bits.
+bool FitsGroups(const ReductionPlan& plan) {
+  return std::max(plan.kept.shape.num_elements(), plan.reduced.shape.num_elements()) < int64_t{1} << 31;
+}
+
+GroupPlan PlanGroups(int64_t items, bool lanes_are_neighbours, int64_t outputs, int64_t neighbours, int64_t n,
+                     bool is_one_run) {
+  // As many groups as large devices have room for at a time, six for each of some hundred units.
+  constexpr int64_t kEnough = 768, kLine = 32, kFew = 4, kMany = 64;
+  GroupPlan plan;
+  plan.lanes_are_neighbours = lanes_are_neighbours;
+  plan.span = n;
+  const auto blocks = [&] { return (outputs * plan.lanes() + items - 1) / items; };
+  // Outputs that are neighbours go to neighbouring items, as many as there are up to a limit.
+  int64_t beside = 1;
+  while (!lanes_are_neighbours && beside < std::min({neighbours, kMany, items})) beside *= 2;
+  const int64_t most = items / beside;
+  while (plan.lanes() < std::min(most, kLine) && plan.lanes() * kFew < n) ++plan.lanes_log2;
+  while (plan.lanes() < most && blocks() < kEnough && plan.lanes() * kFew < n) ++plan.lanes_log2;
+  if (!is_one_run) {
+    constexpr int64_t kShortest = 8;  // elements of an item
+    plan.parts = std::clamp<int64_t>(kEnough / blocks(), 1, std::max<int64_t>(1, n / (plan.lanes() * kShortest)));
+    // Parts begin where a line of items would.
+    plan.span = ((n + plan.parts - 1) / plan.parts + plan.lanes() - 1) / plan.lanes() * plan.lanes();
+    plan.parts = std::max<int64_t>(1, (n + plan.span - 1) / std::max<int64_t>(1, plan.span));
+  }
+  plan.groups = blocks() * plan.parts;
+  return plan;
+}
+
+GroupPlan FirstGroups(int64_t items, const ReductionPlan& plan) {
+  const Dims& kept = plan.kept.shape;
+  return PlanGroups(items, plan.ends_reduced, kept.num_elements(), kept[kept.rank() - 1],
+                    plan.reduced.shape.num_elements(), plan.is_one_run);
+}
+
+// The run that puts parts together: [parts, outputs], of which few neighbours are enough to read whole sectors.
+GroupPlan LastGroups(int64_t items, int64_t outputs, int64_t parts) {
+  constexpr int64_t kSector = 8;
+  return PlanGroups(items, false, outputs, std::min(outputs, kSector), parts, true);
+}
+
+constexpr int64_t kGroupItems[] = {64, 256};
+int64_t ItemsOf(const Hardware& hardware) { return hardware.largest_group < 256 ? kGroupItems[0] : kGroupItems[1]; }
 
 int64_t AccBytes(const ReduceDesc& desc) {
   if (IsArgKind(desc.kind)) return 16;  // an element and its position
@@ -138,7 +194,16 @@ std::string KindSource(const ReduceDesc& desc) {
   return text;
 }
 
-std::string Source(const ReduceDesc& desc) {
+// Elements that an item of a group has on their way at a time: enough bytes, and not too much code.
+int64_t EachOf(const ReduceDesc& desc) {
+  const Program& program = *desc.source.program;
+  size_t bytes = 0;
+  for (DType type : program.inputs()) bytes += SizeOf(type);
+  const size_t instructions = program.instrs().size();
+  return instructions > 32 ? 2 : instructions > 8 || bytes > 16 || IsArgKind(desc.kind) ? 4 : bytes < 4 ? 16 : 8;
+}
+
+std::string Source(const ReduceDesc& desc, const std::string& before_kernel, const std::string& kernel) {
   const Program& program = *desc.source.program;
   std::string parameters, arguments;
   const auto memory = [&](const std::string& name) {
@@ -158,7 +223,57 @@ std::string Source(const ReduceDesc& desc) {
   return errors::Concat(functions, "#define INPUTS ", program.num_inputs(), "\n#define SOURCE_PARAMETERS ", parameters,
                         "\n#define SOURCE_ARGUMENTS ", arguments, "\n", KindSource(desc),
                         "VALUE_TYPE VALUE(const long *o SOURCE_PARAMETERS) {\n", body, "  return r",
-                        program.outputs()[0], ";\n}\n", kSource);
+                        program.outputs()[0], ";\n}\n", before_kernel, kernel);
+}
+
+// Programs are interned: the address is the program. A sum is a mean that is divided by 1.
+std::string KeyOf(const ReduceDesc& desc) {
+  const ReduceKind kind = desc.kind == ReduceKind::kMean ? ReduceKind::kSum : desc.kind;
+  return errors::Concat(static_cast<int>(kind), " ", desc.source.program, " ",
+                        IsArgKind(kind) ? Name(desc.index_type) : "");
+}
+
+Call::Judge JudgeOf(const Program& program) {
+  return [&program](uint32_t instr) { return plain::InstrFailure(program.instrs()[instr].op); };
+}
+
+Status EnqueueGroups(Machine& machine, Queue& queue, const ReduceDesc& desc, const Args& args,
+                     const ReductionPlan& plan) {
+  const Program& program = *desc.source.program;
+  const int inputs = program.num_inputs(), kept = plan.kept.shape.rank(), reduced = plan.reduced.shape.rank();
+  const int64_t outputs = plan.kept.shape.num_elements(), n = plan.reduced.shape.num_elements();
+  const int64_t items = ItemsOf(machine.hardware());
+  std::vector<int64_t> table;
+  for (const ReductionPlan::Axes* axes : {&plan.kept, &plan.reduced}) {
+    std::vector<const Dims*> strides;
+    for (int k = 0; k < inputs; ++k) strides.push_back(&axes->strides[k]);
+    const std::vector<int64_t> walk = WalkTable(axes->shape, strides);
+    table.insert(table.end(), walk.begin(), walk.end());
+  }
+  const std::string key = errors::Concat("reduce in groups ", items, " ", kept, " ", reduced, " ", KeyOf(desc));
+  const GroupPlan first = FirstGroups(items, plan);
+  for (const bool again : {false, true}) {
+    const GroupPlan groups = again ? LastGroups(items, outputs, first.parts) : first;
+    Call call(machine, queue, key, [&] {
+      const std::string walks = WalkFunction("kept", kept, inputs, "uint") +
+                                WalkFunction("reduced", reduced, inputs, "uint", kept * (2 + inputs));
+      return Source(desc, errors::Concat("#define ITEMS ", items, "\n#define EACH ", EachOf(desc), "\n", walks),
+                    kGroups);
+    });
+    for (int64_t value : {outputs, again ? first.parts : n, groups.parts, groups.span}) {
+      call.Value(static_cast<uint32_t>(value));
+    }
+    call.Value(static_cast<int32_t>(groups.lanes_log2)).Value(static_cast<int32_t>(groups.lanes_are_neighbours));
+    call.Value(static_cast<int64_t>(desc.kind == ReduceKind::kMean ? n : 1)).Value(static_cast<int32_t>(again));
+    call.Table(table).Memory(args.workspace).Memory(args.out[0]);
+    for (int k = 0; k < inputs; ++k) call.Memory(args.in[k]);
+    if (program.can_fail()) call.Report();
+    const size_t counts[] = {static_cast<size_t>(groups.groups), 1, 1}, local[] = {static_cast<size_t>(items), 1, 1};
+    XPU_RETURN_IF_ERROR(call.RunGroups(counts, local));
+    if (program.can_fail()) return call.Check(args, JudgeOf(program));
+    if (groups.parts == 1) break;
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -178,6 +293,13 @@ int64_t WorkspaceBytes(const Abilities& abilities, const ReduceDesc& desc) {
   if (!abilities.only_processors) {
     const int64_t first = ManyParts(plan).count;
     if (first > 1) partials = std::max(partials, first + Parts::OfMany(outputs, first).count);
+    if (FitsGroups(plan)) {
+      partials = of_processors == 1 ? 0 : of_processors;
+      for (int64_t items : kGroupItems) {
+        const int64_t parts = FirstGroups(items, plan).parts;
+        if (parts > 1) partials = std::max(partials, parts);
+      }
+    }
   }
   return partials * outputs * AccBytes(desc);
 }
@@ -186,16 +308,14 @@ Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Arg
   const Program& program = *desc.source.program;
   const int inputs = program.num_inputs();
   const ReductionPlan plan = MakePlan(desc);
+  if (!machine.hardware().is_processor && FitsGroups(plan)) return EnqueueGroups(machine, queue, desc, args, plan);
   const int64_t outputs = plan.kept.shape.num_elements(), n = plan.reduced.shape.num_elements();
   std::vector<int64_t> table;
   for (const ReductionPlan::Axes* axes : {&plan.kept, &plan.reduced}) {
     table.insert(table.end(), axes->shape.begin(), axes->shape.end());
     for (int k = 0; k < inputs; ++k) table.insert(table.end(), axes->strides[k].begin(), axes->strides[k].end());
   }
-  // Programs are interned: the address is the program. A sum is a mean that is divided by 1.
-  const ReduceKind kind = desc.kind == ReduceKind::kMean ? ReduceKind::kSum : desc.kind;
-  const std::string key = errors::Concat("reduce ", static_cast<int>(kind), " ", &program, " ",
-                                         IsArgKind(kind) ? Name(desc.index_type) : "");
+  const std::string key = "reduce " + KeyOf(desc);
   const Parts first = FirstParts(machine.hardware().is_processor, plan);
   const int64_t first_partials = first.count * outputs;
   int64_t before = n;  // elements, or parts of the run before
@@ -203,7 +323,7 @@ Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Arg
     const bool again = number > 0;
     const Parts parts = again ? NextParts(machine.hardware(), outputs, before) : first;
     const Parts::PartWalk walk = parts.WalkOn(machine.hardware(), before);
-    Call call(machine, queue, key, [&] { return Source(desc); });
+    Call call(machine, queue, key, [&] { return Source(desc, "", kSource); });
     for (int64_t value : {outputs, before, parts.count, walk.first, walk.step, walk.span}) {
       call.Value(static_cast<uint64_t>(value));
     }
@@ -218,8 +338,7 @@ Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Arg
     for (int k = 0; k < inputs; ++k) call.Memory(args.in[k]);
     if (program.can_fail()) {
       call.Report();
-      return call.RunChecked(outputs, args,
-                             [&program](uint32_t instr) { return plain::InstrFailure(program.instrs()[instr].op); });
+      return call.RunChecked(outputs, args, JudgeOf(program));
     }
     XPU_RETURN_IF_ERROR(call.Run(outputs * parts.count));
     if (parts.count == 1) return OkStatus();

@@ -1,5 +1,5 @@
 // One view to another, for devices that are no processors. In front of this stand ELEMENT, INDEX, which counts what is
-// walked, and walk(i, numbers, from, to), the places of one, with TABLE.
+// walked, and walk(i, numbers, places), the places of one in both, with walk_TABLE (walk.h).
 //
 // An item copies EACH elements. Those of STRIPs are neighbours along an axis that is short, at steps of from_step and
 // to_step. Otherwise they are a group's items apart. All of them are on their way at a time. A strip that is dense is
@@ -19,39 +19,40 @@ kernel void run(const ulong n, MEMORY(in), MEMORY(out), const long from_step, co
   const GLOBAL ELEMENT *source = AT(ELEMENT, in);
   GLOBAL ELEMENT *destination = AT(ELEMENT, out);
   Values values;
-  TABLE(numbers);
+  walk_TABLE(numbers);
 #ifdef STRIP
   const INDEX i = get_global_id(0);
   if (i >= n) return;
-  long from_here, to_here;
-  walk(i, numbers, &from_here, &to_here);
+  long places[2];
+  walk(i, numbers, places);
 #ifdef WIDE_IN
-  values.in = *(const GLOBAL WIDE_IN *)(source + from_here);
+  values.in = *(const GLOBAL WIDE_IN *)(source + places[0]);
 #else
 #pragma unroll
-  for (uint k = 0; k < EACH; ++k) values.parts[k] = source[from_here + k * from_step];
+  for (uint k = 0; k < EACH; ++k) values.parts[k] = source[places[0] + k * from_step];
 #endif
 #ifdef WIDE_OUT
-  *(GLOBAL WIDE_OUT *)(destination + to_here) = values.out;
+  *(GLOBAL WIDE_OUT *)(destination + places[1]) = values.out;
 #else
 #pragma unroll
-  for (uint k = 0; k < EACH; ++k) destination[to_here + k * to_step] = values.parts[k];
+  for (uint k = 0; k < EACH; ++k) destination[places[1] + k * to_step] = values.parts[k];
 #endif
 #else
   const uint items = get_local_size(0);
   const INDEX first = (INDEX)get_group_id(0) * (items * EACH) + (uint)get_local_id(0);
-  long places[EACH];
+  long to[EACH];
 #pragma unroll
   for (uint k = 0; k < EACH; ++k) {
     if (first + k * items < n) {
-      long from_here;
-      walk(first + k * items, numbers, &from_here, &places[k]);
-      values.parts[k] = source[from_here];
+      long places[2];
+      walk(first + k * items, numbers, places);
+      values.parts[k] = source[places[0]];
+      to[k] = places[1];
     }
   }
 #pragma unroll
   for (uint k = 0; k < EACH; ++k) {
-    if (first + k * items < n) destination[places[k]] = values.parts[k];
+    if (first + k * items < n) destination[to[k]] = values.parts[k];
   }
 #endif
 }

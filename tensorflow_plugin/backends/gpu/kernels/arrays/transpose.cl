@@ -1,7 +1,7 @@
 // One view to another whose neighbours are other elements, through local memory. A group of ITEMS items copies a tile:
 // X elements along the axis of the source's neighbours, and Y along that of the destination's. In front of this stand
-// ELEMENT, INDEX, which counts tiles, and walk(tile, numbers, from, to), the places of a tile's first element, with
-// TABLE.
+// ELEMENT, INDEX, which counts tiles, and walk(tile, numbers, places), the places of a tile's first element, with
+// walk_TABLE (walk.h).
 //
 // An item reads IN_EACH neighbours as one number, IN_WORD, and writes OUT_EACH, an OUT_WORD. With more than one, they
 // are dense. All that an item reads is on its way at a time.
@@ -25,11 +25,11 @@ kernel void run(MEMORY(in), MEMORY(out), const ulong columns, const ulong rows, 
   const INDEX number = get_group_id(0), across = (INDEX)((columns + X - 1) / X), down = (INDEX)((rows + Y - 1) / Y);
   const uint left_x = (uint)min((ulong)X, columns - (ulong)(number % across) * X);
   const uint left_y = (uint)min((ulong)Y, rows - (ulong)(number / across % down) * Y);
-  long from_here, to_here;
-  TABLE(numbers);
-  walk(number, numbers, &from_here, &to_here);
-  const GLOBAL ELEMENT *source = AT(ELEMENT, in) + from_here;
-  GLOBAL ELEMENT *destination = AT(ELEMENT, out) + to_here;
+  long places[2];
+  walk_TABLE(numbers);
+  walk(number, numbers, places);
+  const GLOBAL ELEMENT *source = AT(ELEMENT, in) + places[0];
+  GLOBAL ELEMENT *destination = AT(ELEMENT, out) + places[1];
   const uint item = get_local_id(0);
   {
     const uint x = item % IN_ACROSS * IN_EACH, first = item / IN_ACROSS;
