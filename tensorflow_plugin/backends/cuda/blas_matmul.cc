@@ -171,6 +171,8 @@ std::unique_ptr<BlasMatmul::Plan> BlasMatmul::MakePlan(const Key& key) {
   if (blas.PreferenceCreate(&preference) != 0) return plan;
   const uint64_t scratch = Queue::kScratchBytes;
   (void)blas.PreferenceSet(preference, kPreferenceWorkspaceBytes, &scratch, sizeof(scratch));
+  // Parts of a sum that are rounded to 16 bits would make its error larger than that of one rounding.
+  (void)blas.PreferenceSet(preference, kPreferenceReductionSchemes, &kReduceInTypeOfSums, sizeof(kReduceInTypeOfSums));
   int attribute = kPreferenceAlignmentA;
   for (Field field :
        {kAlignmentB, kAlignmentA, key[kAlignmentAdded] != 0 ? kAlignmentAdded : kAlignmentC, kAlignmentC}) {

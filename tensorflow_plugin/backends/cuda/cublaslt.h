@@ -20,7 +20,13 @@ enum MatmulAttribute { kMatmulTransA = 3, kMatmulTransB = 4, kMatmulEpilogue = 7
 // cublasLtEpilogue_t: kEpilogueNone, or a sum of the others.
 enum BlasEpilogueBits { kEpilogueNone = 1, kEpilogueRelu = 2, kEpilogueBias = 4 };
 enum LayoutAttribute { kLayoutBatchCount = 5, kLayoutBatchStride = 6 };
-enum PreferenceAttribute { kPreferenceWorkspaceBytes = 1, kPreferenceAlignmentA = 5 };  // then those of B, C and D
+enum PreferenceAttribute {
+  kPreferenceWorkspaceBytes = 1,
+  kPreferenceReductionSchemes = 3,
+  kPreferenceAlignmentA = 5,  // then those of B, C and D
+};
+// cublasLtReductionScheme_t: how parts of a sum are added up. A bit says that parts are in the type of sums.
+constexpr uint32_t kReduceInTypeOfSums = 2;
 
 struct MatmulAlgorithm {
   uint64_t data[8];

@@ -379,6 +379,15 @@ TEST(Convolution, LongSumsOfWholeNumbersAreExact) {
   }
 }
 
+// Small, but of several products: one for each group of channels, or for each part of the positions.
+TEST(Convolution, GroupsAndPartsOfWholeNumbers) {
+  const ConvolutionDesc groups = Make({{3, 2}}, 1, 4, 16, 2), parts = Make({{513, 2}}, 1, 1, 8);
+  for (ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
+    for (Direction direction : kDirections) Compare(groups, direction, DType::kFloat, order, 1, true);
+    Compare(parts, Direction::kFilterGradient, DType::kFloat, order, 2, true);
+  }
+}
+
 TEST(Convolution, EpilogueByHand) {
   for (DType type : {DType::kFloat, DType::kDouble, DType::kHalf, DType::kBFloat16}) {
     ConvolutionDesc d = Make({{3, 2}, {3, 2}}, 1, 1, 1);

@@ -98,7 +98,7 @@ ConvolutionPlan::ConvolutionPlan(const ConvolutionDesc& as_given, int64_t item_r
   const bool rows_of_one_cell = to_filter && !direct && channels >= item_rows;
   const int64_t row_channels = rows_of_one_cell ? (channels + item_rows - 1) / item_rows * item_rows : channels;
   if (channels > 0 && to_filter) m = m / channels * row_channels;
-  add({row_channels});
+  add({row_channels, dense_channels});
 }
 
 // Kernels count the cells of all images, the elements of one, and taps in 31 bits.

@@ -23,6 +23,7 @@
 #define DENSE_IMAGE shape[28]
 #define DENSE_CELL shape[29]
 #define DENSE_CHANNEL shape[30]
+#define DENSE_CHANNELS ((ulong)shape[36])  // of all groups
 
 // AXES of the three, the last ones, are more than one cell: the others need not be looked at.
 #define FIRST_AXIS (3 - AXES)
@@ -91,7 +92,7 @@ long dense_at(CONSTANT long *shape, uint position) {
 // o0, o1: where the group's channels begin in the source and in b; `columns` are those of all groups.
 #define BEGIN(batch)                                                    \
   const uint part = (batch) % parts, group = (batch) / parts;           \
-  const ulong columns = n * (get_num_groups(2) / parts);                \
+  const ulong columns = DENSE_CHANNELS;                                 \
   const long o0 = (long)(group * CHANNELS) * SOURCE_CHANNEL;            \
   const long o1 = (long)group * (long)n * (TO_FILTER ? DENSE_CHANNEL : 1);
 
