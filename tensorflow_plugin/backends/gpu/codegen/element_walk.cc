@@ -65,11 +65,57 @@ std::string ElementWalk::Statements(const std::string& given) const {
                                                           : "o" + std::to_string(next_strided++);
     return Load(program_.inputs()[static_cast<size_t>(input)], "in" + std::to_string(input), index);
   });
+  return text + Stores();
+}
+
+std::string ElementWalk::Stores() const {
+  std::string text;
   for (int i = 0; i < program_.num_outputs(); ++i) {
     const std::string value = "r" + std::to_string(program_.outputs()[static_cast<size_t>(i)]);
     text += "  " + Store(program_.output_type(i), "out" + std::to_string(i), "i", value);
   }
   return text;
+}
+
+std::string ElementWalk::StatementsOfEach(int64_t each) const {
+  constexpr int kMostHeld = 24;  // numbers of the table that an item has registers for
+  const int strided = static_cast<int>(strided_.size()), numbers = (2 + strided) * shape_.rank();
+  const bool held = strided != 0 && numbers <= kMostHeld;
+  std::string arrays, loads;
+  int next_strided = 0;
+  for (int input = first_; input < program_.num_inputs(); ++input) {
+    const PartWalk walk{walks_[static_cast<size_t>(input - first_)]};
+    const char* const storage = StorageOf(program_.inputs()[static_cast<size_t>(input)]);
+    const std::string element = errors::Concat("AT(", storage, ", in", input, ")");
+    if (walk == PartWalk::kScalar) {
+      arrays += errors::Concat("  const ", storage, " v", input, " = ", element, "[0];\n");
+      continue;
+    }
+    arrays += errors::Concat("  ", storage, " v", input, "[", each, "];\n");
+    const std::string index = walk == PartWalk::kDense ? "i" : "o" + std::to_string(next_strided++);
+    loads += errors::Concat("  v", input, "[k] = ", element, "[", index, "];\n");
+  }
+  if (held) {
+    arrays += errors::Concat("  long held[", numbers, "];\n#pragma unroll\n  for (int k = 0; k < ", numbers,
+                             "; ++k) held[k] = table[k];\n");
+  }
+  const std::string loop = errors::Concat("#pragma unroll\n  for (uint k = 0; k < ", each, "; ++k) {\n  const ",
+                                          index_type(), " i = first + k * items;\n  if (i < n) {\n");
+  std::string text = arrays;
+  if (!loads.empty()) {
+    text += loop + (held ? "  const long *table = held;\n" : "");
+    if (strided != 0) text += WalkText(shape_.rank(), strided, "i", index_type());
+    text += loads + "  }\n  }\n";
+  }
+  const std::string registers = Registers(program_, [&](int input) {
+    const PartWalk walk{walks_[static_cast<size_t>(input - first_)]};
+    const std::string value = errors::Concat("v", input, walk == PartWalk::kScalar ? "" : "[k]");
+    const DType type = program_.inputs()[static_cast<size_t>(input)];
+    return type == DType::kHalf       ? "from_half(" + value + ")"
+           : type == DType::kBFloat16 ? "from_bfloat16(" + value + ")"
+                                      : value;
+  });
+  return text + loop + registers + Stores() + "  }\n  }\n";
 }
 
 void ElementWalk::SetArguments(Call& call, const void* const* in, void* const* out) const {

@@ -33,10 +33,15 @@ class ElementWalk {
   std::string Arguments() const;
   // Statements that compute and store element `i`. Inputs that are not in memory are the expression `given`.
   std::string Statements(const std::string& given = "") const;
+  // The same for an item that has `each` elements, from `first` on and `items` apart, of which those below `n` are
+  // there. All of them are on their way before the first is computed.
+  std::string StatementsOfEach(int64_t each) const;
   // Sets the parameters: `in` has the inputs from `first` on.
   void SetArguments(Call& call, const void* const* in, void* const* out) const;
 
  private:
+  std::string Stores() const;
+
   const Program& program_;
   const int first_;
   Dims shape_;  // as far as it can be, merged

@@ -53,6 +53,9 @@ bool HostFuses() { return __builtin_cpu_supports("fma") && __builtin_cpu_support
 
 int GroupOf(DType type) { return SizeOf(type) == 8 ? 2 : 4; }
 
+// The numbers of a group, in memory.
+size_t WideBytes(DType type) { return SizeOf(type) * static_cast<size_t>(GroupOf(type)); }
+
 // random/philox.cl, with what it wants in front, for numbers that are computed in `real`.
 std::string Words(const RandomDesc& desc, DType real, bool exact) {
   const std::string functions = real == DType::kDouble ? kExactDouble : kExactFloat;
@@ -69,7 +72,12 @@ std::string Source(const RandomDesc& desc) {
   }
   const int mantissa = type == DType::kHalf ? 10 : type == DType::kBFloat16 ? 7 : 23;
   return errors::Concat(Words(desc, type, IsExact(desc)), "#define WORD ", SizeOf(type) == 8 ? "ulong" : "uint",
-                        "\n#define MANTISSA ", mantissa, "\n", store, kSource);
+                        "\n#define MANTISSA ", mantissa, "\n#define STORED ", StorageOf(type), "\n#define WIDE ",
+                        WideBytes(type) == 16 ? "uint4" : "ulong", "\n#define TO_STORED(x) ",
+                        type == DType::kHalf       ? "to_half(x)"
+                        : type == DType::kBFloat16 ? "to_bfloat16(x)"
+                                                   : "(x)",
+                        "\n", store, kSource);
 }
 
 }  // namespace
@@ -96,6 +104,7 @@ Status Enqueue(Machine& machine, Queue& queue, const RandomDesc& desc, const Arg
     const bool has_range = desc.kind == RandomKind::kUniformInt;
     const uint64_t low = static_cast<uint64_t>(desc.low), range = static_cast<uint64_t>(desc.high) - low;
     call.Value(static_cast<uint64_t>(low)).Value(static_cast<uint64_t>(has_range ? range : 0));
+    call.Value(static_cast<int32_t>(reinterpret_cast<uintptr_t>(args.out[0]) % WideBytes(desc.type) == 0));
   }
   call.Memory(has_key ? args.in[0] : nullptr).Memory(has_counter ? args.in[starts - 1] : nullptr);
   if (is_gamma) return call.Memory(args.in[starts]).Memory(args.out[0]).Run(desc.n);

@@ -65,13 +65,23 @@ Strides StridesOf(const SoftmaxDesc& desc) {
           desc.labels_col_stride};
 }
 
+// Elements of a row that an item of its group has in registers; 0: they are too many.
+int64_t HeldOf(const SoftmaxDesc& desc, int64_t items) {
+  for (int64_t held : {4, 8, 16}) {
+    if (desc.cols <= items * held) return held;
+  }
+  return 0;
+}
+
 // A group for each row.
 Status EnqueueGroups(Machine& machine, Queue& queue, const SoftmaxDesc& desc, const Args& args,
                      const Footprint& footprint, int64_t items) {
-  const std::string key = errors::Concat("softmax of groups ", items, " ", static_cast<int>(desc.kind), " ",
+  const int64_t held = HeldOf(desc, items);
+  const std::string key = errors::Concat("softmax of groups ", items, " ", held, " ", static_cast<int>(desc.kind), " ",
                                          Name(desc.type), " ", IsSparse(desc) ? Name(desc.label_type) : "");
-  Call call(machine, queue, key,
-            [&] { return errors::Concat(Operands(desc), "#define ITEMS ", items, "\n", kGroups); });
+  Call call(machine, queue, key, [&] {
+    return errors::Concat(Operands(desc), "#define ITEMS ", items, "\n#define HELD ", held, "\n", kGroups);
+  });
   const Strides strides = StridesOf(desc);
   call.Value(static_cast<uint64_t>(desc.cols));
   for (int64_t stride : {strides.logits_row, strides.logits_col, strides.labels_row, strides.labels_col}) {

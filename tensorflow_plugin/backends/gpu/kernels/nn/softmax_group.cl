@@ -1,5 +1,6 @@
 // As softmax.cl, with the same in front, for devices that are no processors: a group of ITEMS items has a row. They read
-// neighbours, and what each of them found they put together in local memory.
+// neighbours, and what each of them found they put together in local memory. A row of at most ITEMS * HELD elements is
+// read once and held in registers; HELD is 0 for longer ones.
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define TOGETHER(value, COMBINE)                                                         \
   BARRIER; /* all have read what was there */                                            \
@@ -12,6 +13,13 @@
   value = shared[0];
 #define LARGER(x, y) ((x) > (y) ? (x) : (y))
 #define SUM_OF(x, y) ((x) + (y))
+#if HELD > 0
+#define EACH_COLUMN(c) _Pragma("unroll") for (uint k = 0; k < HELD; ++k) for (ulong c = item + k * ITEMS; c < n; c = n)
+#define FOUND(c) held[k]
+#else
+#define EACH_COLUMN(c) for (ulong c = item; c < n; c += ITEMS)
+#define FOUND(c) LOGIT(c)
+#endif
 #define LOGIT(c) LOAD_LOGIT(logits_at_row + (long)(c)*logits_column)
 #define LABEL(c) LOAD_LABEL((long)row * labels_row + (long)(c)*labels_column)
 
@@ -21,15 +29,21 @@ kernel void run(const ulong n, const long logits_row, const long logits_column, 
   const uint item = get_local_id(0);
   const ulong row = get_group_id(0);
   const long logits_at_row = (long)row * logits_row;
+#if HELD > 0
+  // All of them are on their way at a time; those beyond the last are that one.
+  REAL held[HELD];
+#pragma unroll
+  for (uint k = 0; k < HELD; ++k) held[k] = LOGIT(min((ulong)(item + k * ITEMS), n - 1));
+#endif
   REAL max = -INFINITY;
-  for (ulong c = item; c < n; c += ITEMS) {
-    const REAL logit = LOGIT(c);
+  EACH_COLUMN(c) {
+    const REAL logit = FOUND(c);
     max = LARGER(logit, max);
   }
   TOGETHER(max, LARGER)
   REAL exponentials = 0, of_labels = 0, distances = 0;
-  for (ulong c = item; c < n; c += ITEMS) {
-    const REAL shifted = LOGIT(c) - max;
+  EACH_COLUMN(c) {
+    const REAL shifted = FOUND(c) - max;
     exponentials += exp(shifted);
 #if KIND == 2
     const REAL label = LABEL(c);
@@ -51,8 +65,8 @@ kernel void run(const ulong n, const long logits_row, const long logits_column, 
     STORE_FIRST(row, loss);
   }
 #endif
-  for (ulong c = item; c < n; c += ITEMS) {
-    const REAL shifted = LOGIT(c) - max;
+  EACH_COLUMN(c) {
+    const REAL shifted = FOUND(c) - max;
 #if KIND == 0
     STORE_FIRST(row * n + c, exp(shifted) / exponentials);
 #elif KIND == 1

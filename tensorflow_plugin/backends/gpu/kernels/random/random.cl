@@ -1,7 +1,13 @@
 // An item makes the numbers of a group of words. In front of this stand random/philox.cl, WORD, the unsigned type of
-// integers, MANTISSA, that of floating numbers, and STORE(i, x).
+// integers, MANTISSA, that of floating numbers, and STORE(i, x). STORED is the type in memory, TO_STORED(x) a number as
+// one, and WIDE a word of a group's numbers. `wide` says that out is aligned to those.
+typedef union {
+  STORED parts[GROUP];
+  WIDE word;
+} Numbers;
+
 kernel void run(const ulong n, const int given, const ulong key_value, const ulong low_value, const ulong high_value,
-                const ulong range_low, const ulong range, MEMORY(key), MEMORY(counter), MEMORY(out)) {
+                const ulong range_low, const ulong range, const int wide, MEMORY(key), MEMORY(counter), MEMORY(out)) {
   const ulong group = get_global_id(0), first = group * GROUP;
   if (first >= n) return;
   Generator g;
@@ -37,8 +43,10 @@ kernel void run(const ulong n, const int given, const ulong key_value, const ulo
 #else
   const WORD values[] = {words.x, words.y, words.z, words.w};
 #endif
-  for (uint k = 0; k < count; ++k) {
-    AT(WORD, out)[first + k] = (WORD)(range == 0 ? values[k] : (WORD)range_low + values[k] % (WORD)range);
+  Numbers numbers;
+#pragma unroll
+  for (uint k = 0; k < GROUP; ++k) {
+    numbers.parts[k] = (STORED)(range == 0 ? values[k] : (WORD)range_low + values[k] % (WORD)range);
   }
 #else
 #if KIND == 2
@@ -53,10 +61,17 @@ kernel void run(const ulong n, const int given, const ulong key_value, const ulo
   const REAL values[] = {UNIT_OF(words.x, MANTISSA), UNIT_OF(words.y, MANTISSA), UNIT_OF(words.z, MANTISSA),
                          UNIT_OF(words.w, MANTISSA)};
 #endif
-  for (uint k = 0; k < count; ++k) {
-    const REAL value = values[k];
-    STORE(first + k, value);
-  }
+  Numbers numbers;
+#pragma unroll
+  for (uint k = 0; k < GROUP; ++k) numbers.parts[k] = TO_STORED(values[k]);
 #endif
+  if (wide && count == GROUP) {
+    AT(WIDE, out)[group] = numbers.word;
+  } else {
+#pragma unroll
+    for (uint k = 0; k < GROUP; ++k) {
+      if (k < count) AT(STORED, out)[first + k] = numbers.parts[k];
+    }
+  }
 #endif
 }
