@@ -335,7 +335,11 @@ def make(name: str, jit_compile: bool = False) -> Callable[[], tuple[float, floa
     """A callable that runs the workload's steps once: seconds of a step, and the loss of training or a mean of what is
     inferred.
     """
-    workload = find(name)
+    return prepared(find(name), jit_compile)
+
+
+def prepared(workload: Workload, jit_compile: bool = False) -> Callable[[], tuple[float, float]]:
+    """As make, of a workload that need not have a name."""
     keras.config.set_dtype_policy(workload.policy)
     model, data = workload.make()
     same_weights(model)
