@@ -5,8 +5,8 @@ namespace {
 
 class Finder {
  public:
-  Finder(const MatMulDesc& desc, BlasEpilogue* found)
-      : desc_(desc.epilogue), program_(*desc.epilogue.program), type_(desc.type), n_(desc.n), found_(*found) {}
+  Finder(DType type, int64_t columns, const ElementwiseDesc& desc, BlasEpilogue* found)
+      : desc_(desc), program_(*desc.program), type_(type), n_(columns), found_(*found) {}
 
   bool Run() {
     if (program_.num_outputs() != 1 || program_.output_type(0) != type_) return false;
@@ -82,9 +82,9 @@ class Finder {
 
 }  // namespace
 
-bool FindBlasEpilogue(const MatMulDesc& desc, BlasEpilogue* epilogue) {
-  if (desc.type != DType::kFloat && !IsReducedFloat(desc.type)) return false;
-  return Finder(desc, epilogue).Run();
+bool FindBlasEpilogue(DType type, int64_t columns, const ElementwiseDesc& desc, BlasEpilogue* epilogue) {
+  if (type != DType::kFloat && !IsReducedFloat(type)) return false;
+  return Finder(type, columns, desc, epilogue).Run();
 }
 
 }  // namespace xpu::cuda

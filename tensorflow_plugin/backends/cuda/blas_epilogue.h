@@ -1,6 +1,8 @@
-// The epilogues that cuBLASLt applies to its sums: a bias for each column, a matrix that is added, Relu.
+// The epilogues that cuBLASLt and cuDNN apply to their sums: a bias for each column, a matrix that is added, Relu.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_EPILOGUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_EPILOGUE_H_
+
+#include <cstdint>
 
 #include "tensorflow_plugin/primitives/descriptors.h"
 
@@ -13,9 +15,9 @@ struct BlasEpilogue {
   bool relu = false;
 };
 
-// True if the epilogue of a product is nothing but these. Sums of 16-bit types are rounded once, at the end, where the
-// program would round each.
-bool FindBlasEpilogue(const MatMulDesc& desc, BlasEpilogue* epilogue);
+// True if the epilogue of a product of that type with that many columns is nothing but these. Sums of 16-bit types are
+// rounded once, at the end, where the program would round each.
+bool FindBlasEpilogue(DType type, int64_t columns, const ElementwiseDesc& desc, BlasEpilogue* epilogue);
 
 }  // namespace xpu::cuda
 

@@ -7,6 +7,7 @@
 
 #include "tensorflow_plugin/backends/cuda/blas_epilogue.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
+#include "tensorflow_plugin/backends/cuda/nan_trial.h"
 #include "tensorflow_plugin/backends/cuda/queue.h"
 #include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
 #include "tensorflow_plugin/primitives/check.h"
@@ -76,19 +77,6 @@ enum Field {
   kAlignmentAdded,  // 0: there is none
   kFields,
 };
-
-// Elements of a floating type, little-endian: NaN has all bits of the exponent and one of the fraction.
-bool IsAllNan(DType type, const std::vector<unsigned char>& bytes) {
-  const size_t size = SizeOf(type);
-  const uint32_t infinity = type == DType::kHalf ? 0x7c00 : type == DType::kBFloat16 ? 0x7f80 : 0x7f800000;
-  const uint32_t sign = size == 2 ? 0x8000 : 0x80000000;
-  for (size_t i = 0; i + size <= bytes.size(); i += size) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, &bytes[i], size);
-    if ((bits & ~sign) <= infinity) return false;
-  }
-  return true;
-}
 
 template <typename T>
 void Set(const CublasLt& blas, LayoutHandle layout, LayoutAttribute attribute, T value) {
@@ -215,29 +203,12 @@ bool BlasMatmul::KeepsNan(Machine& machine, const Key& key, const Plan& plan) {
   const size_t of_a = bytes(key[kOperationA] == kBlasN ? key[kM] : key[kK], key[kLda], kStrideA);
   const size_t of_b = bytes(key[kOperationB] == kBlasN ? key[kK] : key[kN], key[kLdb], kStrideB);
   const size_t of_c = bytes(key[kM], key[kLdc], kStrideC), size = std::max({of_a, of_b, of_c});
-  Memory& memory = machine.memory();
-  void* const nan = memory.Allocate(size);
-  void* const out = memory.Allocate(of_c);
-  void* const scratch = memory.Allocate(std::max<size_t>(plan.best.workspace_bytes, 1));
-  bool keeps = false;
-  if (nan != nullptr && out != nullptr && scratch != nullptr) {
-    const Operands operands = {nan, nan, key[kAlignmentBias] != 0 ? nan : nullptr,
-                               key[kAlignmentAdded] != 0 ? nan : nullptr, out};
-    // The first and the last elements: remainders may have other code.
-    std::vector<unsigned char> seen(std::min<size_t>(of_c, 8192));
-    const size_t half = seen.size() / 2 / sizeof(double) * sizeof(double), rest = seen.size() - half;
-    const Status status = machine.RunAside([&](StreamHandle stream) {
-      // All bits set are NaN in each of the types.
-      XPU_RETURN_IF_CUDA_ERROR(Cu().MemsetD8Async(AddressOf(nan), 0xff, size, stream), "a fill of memory");
-      XPU_RETURN_IF_CUDA_ERROR(Cu().MemsetD8Async(AddressOf(out), 0, of_c, stream), "a fill of memory");
-      XPU_RETURN_IF_ERROR(Run(plan, operands, scratch, stream));
-      XPU_RETURN_IF_CUDA_ERROR(Cu().MemcpyDtoHAsync(seen.data(), AddressOf(out), half, stream), "a copy");
-      return ToStatus(Cu().MemcpyDtoHAsync(seen.data() + half, AddressOf(out) + of_c - rest, rest, stream), "a copy");
-    });
-    keeps = status.ok() && IsAllNan(plan.type, seen);
-  }
-  for (void* block : {nan, out, scratch}) memory.Deallocate(block);
-  return keeps;
+  return xpu::cuda::KeepsNan(machine, plan.type, size, of_c, plan.best.workspace_bytes,
+                             [&](void* nan, void* out, void* scratch, StreamHandle stream) {
+                               const Operands operands = {nan, nan, key[kAlignmentBias] != 0 ? nan : nullptr,
+                                                          key[kAlignmentAdded] != 0 ? nan : nullptr, out};
+                               return Run(plan, operands, scratch, stream);
+                             });
 }
 
 Status BlasMatmul::Run(const Plan& plan, const Operands& operands, void* scratch, StreamHandle stream) const {
@@ -319,7 +290,7 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
   Operands operands = {args.in[0], args.in[1], nullptr, nullptr, out};
   const Plan* plan = nullptr;
   bool applies = false;  // the library the epilogue
-  if (BlasEpilogue epilogue; has_epilogue && FindBlasEpilogue(desc, &epilogue)) {
+  if (BlasEpilogue epilogue; has_epilogue && FindBlasEpilogue(desc.type, desc.n, desc.epilogue, &epilogue)) {
     Key with = key;
     const int64_t steps = (epilogue.bias != 0 ? kEpilogueBias : 0) | (epilogue.relu ? kEpilogueRelu : 0);
     if (steps != 0) with[kEpilogue] = steps;

@@ -13,7 +13,10 @@ namespace xpu::cuda {
 
 // cudnnDataType_t.
 enum DnnNumber { kDnnFloat = 0, kDnnDouble = 1, kDnnHalf = 2, kDnnBFloat16 = 9 };
-inline constexpr int kDnnCrossCorrelation = 1;  // CUDNN_CROSS_CORRELATION
+inline constexpr int kDnnCrossCorrelation = 1;     // CUDNN_CROSS_CORRELATION
+inline constexpr int kDnnPropagateNan = 1;         // CUDNN_PROPAGATE_NAN
+inline constexpr int kDnnCompiledAtRuntime = 0;    // CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION
+inline constexpr int kDnnAdd = 0, kDnnRelu = 100;  // of cudnnPointwiseMode_t
 
 // cudnnBackendHeurMode_t: the order of engines that its rules expect, and engines that are there for all else.
 enum DnnHeuristic { kDnnFallback = 2, kDnnModeA = 3 };
@@ -26,11 +29,12 @@ enum DnnNote {
   kDnnFft = 3,
   kDnnNondeterministic = 4,
   kDnnWinograd = 5,
-  kDnnNotes = 32,  // there is room for that many; version 9.28 has 10
+  kDnnNotes = 32,  // there is room for that many, and so of its behavior; version 9.28 has 10
 };
 
 // cudnnBackendDescriptorType_t.
 enum DnnKind {
+  kDnnPointwise = 0,
   kDnnConvolution = 1,
   kDnnEngine = 2,
   kDnnEngineConfig = 3,
@@ -39,6 +43,7 @@ enum DnnKind {
   kDnnForward = 10,
   kDnnFilterGradient = 11,
   kDnnDataGradient = 12,
+  kDnnPointwiseOperation = 13,
   kDnnGraph = 15,
   kDnnVariantPack = 16,
   kDnnTensor = 17,
@@ -48,18 +53,25 @@ enum DnnKind {
 enum DnnType {
   kDnnTypeHandle = 0,
   kDnnTypeNumber = 1,
+  kDnnTypeBool = 2,
   kDnnTypeInt64 = 3,
   kDnnTypeFloat = 4,
   kDnnTypeDouble = 5,
   kDnnTypePointer = 6,
   kDnnTypeConvolutionMode = 7,
   kDnnTypeHeuristic = 8,
+  kDnnTypeNan = 10,
   kDnnTypeNote = 11,
+  kDnnTypePointwiseMode = 14,
   kDnnTypeDescriptor = 15,
+  kDnnTypeBehavior = 19,
 };
 
 // cudnnBackendAttributeName_t.
 enum DnnAttribute {
+  kDnnPointwiseMode = 0,
+  kDnnPointwiseNumber = 1,
+  kDnnPointwiseNan = 2,
   kDnnConvolutionSums = 100,
   kDnnConvolutionMode = 101,
   kDnnConvolutionDilations = 102,
@@ -78,6 +90,10 @@ enum DnnAttribute {
   kDnnForwardFirst = 700,
   kDnnDataGradientFirst = 706,
   kDnnFilterGradientFirst = 712,
+  kDnnPointwiseOf = 750,
+  kDnnPointwiseFirst = 751,
+  kDnnPointwiseSecond = 752,
+  kDnnPointwiseResult = 753,
   kDnnGraphHandle = 800,
   kDnnGraphOperations = 801,
   kDnnTensorAlignment = 900,
@@ -85,11 +101,13 @@ enum DnnAttribute {
   kDnnTensorShape = 902,
   kDnnTensorStrides = 903,
   kDnnTensorId = 906,
+  kDnnTensorIsVirtual = 907,
   kDnnPackIds = 1000,
   kDnnPackPointers = 1001,
   kDnnPackWorkspace = 1003,
   kDnnEngineIndex = 1301,
   kDnnEngineNotes = 1303,
+  kDnnEngineBehavior = 1305,
 };
 
 using DnnHandle = struct cudnnContext*;

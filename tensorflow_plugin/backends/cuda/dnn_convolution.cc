@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "tensorflow_plugin/backends/cuda/blas_epilogue.h"
 #include "tensorflow_plugin/backends/cuda/dnn_descriptor.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
+#include "tensorflow_plugin/backends/cuda/nan_trial.h"
 #include "tensorflow_plugin/backends/cuda/queue.h"
 #include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
@@ -58,8 +60,9 @@ bool HasElements(const ConvolutionDesc& d) {
   return true;
 }
 
-// The tensors of a graph, by their numbers in it.
-enum Tensor : int64_t { kImages = 1, kFilter = 2, kResults = 3 };
+// The tensors of a graph that have memory, by their numbers in it, and those between its operations.
+enum Tensor : int64_t { kImages = 1, kFilter = 2, kResults = 3, kBias = 4, kAdded = 5, kFirstBetween = 10 };
+constexpr int kTensors = 5;
 
 // cuDNN has two spatial axes or three. A line is an image one cell high.
 using Extents = std::vector<int64_t>;
@@ -69,7 +72,7 @@ Extents SpatialOf(const ConvolutionDesc& desc, const int64_t* extents, int64_t o
   return spatial;
 }
 
-Status MakeTensor(const ConvolutionDesc& desc, Tensor id, int64_t first, int64_t channels, const int64_t* spatial,
+Status MakeTensor(const ConvolutionDesc& desc, int64_t id, int64_t first, int64_t channels, const int64_t* spatial,
                   int64_t alignment, DnnDescriptor* tensor) {
   Extents shape = {first, channels};
   const Extents cells = SpatialOf(desc, spatial, 1);
@@ -84,10 +87,12 @@ Status MakeTensor(const ConvolutionDesc& desc, Tensor id, int64_t first, int64_t
   for (size_t axis = shape.size() - 1; axis >= 2; --axis) lay(axis);
   if (desc.order == ChannelOrder::kFirst) lay(1);
   lay(0);
-  DnnNumber number;
-  (void)NumberOf(desc.type, &number);
+  const bool is_virtual = id >= kFirstBetween;
+  DnnNumber number = kDnnFloat;
+  if (!is_virtual) (void)NumberOf(desc.type, &number);
   XPU_RETURN_IF_ERROR(tensor->Create(kDnnTensor));
-  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorId, kDnnTypeInt64, static_cast<int64_t>(id)));
+  if (is_virtual) XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorIsVirtual, kDnnTypeBool, is_virtual));
+  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorId, kDnnTypeInt64, id));
   XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorNumber, kDnnTypeNumber, number));
   XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorAlignment, kDnnTypeInt64, alignment));
   XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorShape, kDnnTypeInt64, shape));
@@ -136,35 +141,38 @@ const char* NameOf(Direction direction) {
   }
 }
 
-// The convolution and its one operation as a graph. A graph keeps what it is made of.
-struct GraphParts {
-  DnnDescriptor images, filter, results, convolution, operation, graph;
+// The steps that follow the convolution in its graph.
+struct Steps {
+  bool added = false, bias = false, relu = false;
+  bool any() const { return added || bias || relu; }
 };
 
-Status MakeGraph(DnnHandle handle, const ConvolutionDesc& desc, const int64_t* alignments, GraphParts* parts) {
-  XPU_RETURN_IF_ERROR(
-      MakeTensor(desc, kImages, desc.batch, desc.in_channels, desc.input, alignments[0], &parts->images));
-  XPU_RETURN_IF_ERROR(MakeTensor(desc, kFilter, desc.out_channels, desc.in_channels / desc.groups, desc.filter,
-                                 alignments[1], &parts->filter));
-  XPU_RETURN_IF_ERROR(
-      MakeTensor(desc, kResults, desc.batch, desc.out_channels, desc.output, alignments[2], &parts->results));
+// A graph, and what it is made of.
+struct GraphParts {
+  DnnDescriptor convolution, graph;
+  std::vector<DnnDescriptor> tensors, pointwise, operations;
+};
 
-  const bool is_double = desc.type == DType::kDouble;
-  DnnDescriptor& convolution = parts->convolution;
-  XPU_RETURN_IF_ERROR(convolution.Create(kDnnConvolution));
-  XPU_RETURN_IF_ERROR(convolution.Set(kDnnConvolutionSums, kDnnTypeNumber, is_double ? kDnnDouble : kDnnFloat));
-  XPU_RETURN_IF_ERROR(convolution.Set(kDnnConvolutionMode, kDnnTypeConvolutionMode, kDnnCrossCorrelation));
+Status MakeConvolution(const ConvolutionDesc& desc, DnnDescriptor* convolution) {
+  XPU_RETURN_IF_ERROR(convolution->Create(kDnnConvolution));
+  XPU_RETURN_IF_ERROR(
+      convolution->Set(kDnnConvolutionSums, kDnnTypeNumber, desc.type == DType::kDouble ? kDnnDouble : kDnnFloat));
+  XPU_RETURN_IF_ERROR(convolution->Set(kDnnConvolutionMode, kDnnTypeConvolutionMode, kDnnCrossCorrelation));
   const int64_t rank = std::max(2, desc.spatial_rank);
-  XPU_RETURN_IF_ERROR(convolution.Set(kDnnConvolutionRank, kDnnTypeInt64, rank));
+  XPU_RETURN_IF_ERROR(convolution->Set(kDnnConvolutionRank, kDnnTypeInt64, rank));
   const auto set = [&](DnnAttribute attribute, const int64_t* extents, int64_t of_missing) {
-    return convolution.Set(attribute, kDnnTypeInt64, SpatialOf(desc, extents, of_missing));
+    return convolution->Set(attribute, kDnnTypeInt64, SpatialOf(desc, extents, of_missing));
   };
   XPU_RETURN_IF_ERROR(set(kDnnConvolutionDilations, desc.dilation, 1));
   XPU_RETURN_IF_ERROR(set(kDnnConvolutionStrides, desc.stride, 1));
   XPU_RETURN_IF_ERROR(set(kDnnConvolutionPadBefore, desc.pad_before, 0));
   XPU_RETURN_IF_ERROR(set(kDnnConvolutionPadAfter, desc.pad_after, 0));
-  XPU_RETURN_IF_ERROR(convolution.Finalize());
+  return convolution->Finalize();
+}
 
+// `results` may be what later steps read.
+Status MakeOperation(const ConvolutionDesc& desc, const DnnDescriptor& convolution, const DnnDescriptor& images,
+                     const DnnDescriptor& filter, const DnnDescriptor& results, DnnDescriptor* operation) {
   DnnKind kind = kDnnForward;
   int first = kDnnForwardFirst;
   if (desc.direction == Direction::kDataGradient) {
@@ -175,24 +183,88 @@ Status MakeGraph(DnnHandle handle, const ConvolutionDesc& desc, const int64_t* a
     first = kDnnFilterGradientFirst;
   }
   // The attributes of all three come in the same order.
-  DnnDescriptor& operation = parts->operation;
-  XPU_RETURN_IF_ERROR(operation.Create(kind));
-  if (is_double) {
-    XPU_RETURN_IF_ERROR(operation.Set(first, kDnnTypeDouble, 1.0));
-    XPU_RETURN_IF_ERROR(operation.Set(first + 1, kDnnTypeDouble, 0.0));
+  XPU_RETURN_IF_ERROR(operation->Create(kind));
+  if (desc.type == DType::kDouble) {
+    XPU_RETURN_IF_ERROR(operation->Set(first, kDnnTypeDouble, 1.0));
+    XPU_RETURN_IF_ERROR(operation->Set(first + 1, kDnnTypeDouble, 0.0));
   } else {
-    XPU_RETURN_IF_ERROR(operation.Set(first, kDnnTypeFloat, 1.0F));
-    XPU_RETURN_IF_ERROR(operation.Set(first + 1, kDnnTypeFloat, 0.0F));
+    XPU_RETURN_IF_ERROR(operation->Set(first, kDnnTypeFloat, 1.0F));
+    XPU_RETURN_IF_ERROR(operation->Set(first + 1, kDnnTypeFloat, 0.0F));
   }
-  XPU_RETURN_IF_ERROR(operation.Set(first + 2, convolution));
-  XPU_RETURN_IF_ERROR(operation.Set(first + 3, parts->filter));
-  XPU_RETURN_IF_ERROR(operation.Set(first + 4, parts->images));
-  XPU_RETURN_IF_ERROR(operation.Set(first + 5, parts->results));
-  XPU_RETURN_IF_ERROR(operation.Finalize());
+  XPU_RETURN_IF_ERROR(operation->Set(first + 2, convolution));
+  XPU_RETURN_IF_ERROR(operation->Set(first + 3, filter));
+  XPU_RETURN_IF_ERROR(operation->Set(first + 4, images));
+  XPU_RETURN_IF_ERROR(operation->Set(first + 5, results));
+  return operation->Finalize();
+}
 
+Status MakePointwise(int mode, const DnnDescriptor& first, const DnnDescriptor* second, const DnnDescriptor& result,
+                     DnnDescriptor* pointwise, DnnDescriptor* operation) {
+  XPU_RETURN_IF_ERROR(pointwise->Create(kDnnPointwise));
+  XPU_RETURN_IF_ERROR(pointwise->Set(kDnnPointwiseMode, kDnnTypePointwiseMode, mode));
+  XPU_RETURN_IF_ERROR(pointwise->Set(kDnnPointwiseNumber, kDnnTypeNumber, kDnnFloat));
+  if (mode == kDnnRelu) XPU_RETURN_IF_ERROR(pointwise->Set(kDnnPointwiseNan, kDnnTypeNan, kDnnPropagateNan));
+  XPU_RETURN_IF_ERROR(pointwise->Finalize());
+  XPU_RETURN_IF_ERROR(operation->Create(kDnnPointwiseOperation));
+  XPU_RETURN_IF_ERROR(operation->Set(kDnnPointwiseOf, *pointwise));
+  XPU_RETURN_IF_ERROR(operation->Set(kDnnPointwiseFirst, first));
+  if (second != nullptr) XPU_RETURN_IF_ERROR(operation->Set(kDnnPointwiseSecond, *second));
+  XPU_RETURN_IF_ERROR(operation->Set(kDnnPointwiseResult, result));
+  return operation->Finalize();
+}
+
+// The convolution, then what is added, the bias and Relu: engines that need not be compiled know this order alone.
+Status MakeGraph(DnnHandle handle, const ConvolutionDesc& desc, const Steps& steps, const int64_t* alignments,
+                 GraphParts* parts) {
+  XPU_RETURN_IF_ERROR(MakeConvolution(desc, &parts->convolution));
+  DnnDescriptor images, filter, results;
+  XPU_RETURN_IF_ERROR(MakeTensor(desc, kImages, desc.batch, desc.in_channels, desc.input, alignments[0], &images));
+  XPU_RETURN_IF_ERROR(MakeTensor(desc, kFilter, desc.out_channels, desc.in_channels / desc.groups, desc.filter,
+                                 alignments[1], &filter));
+  int left = steps.added + steps.bias + steps.relu;
+  int64_t next = kFirstBetween;
+  const auto make_result = [&](DnnDescriptor* result) {
+    return MakeTensor(desc, left == 0 ? int64_t{kResults} : next++, desc.batch, desc.out_channels, desc.output,
+                      alignments[2], result);
+  };
+  XPU_RETURN_IF_ERROR(make_result(&results));
+  DnnDescriptor operation;
+  XPU_RETURN_IF_ERROR(MakeOperation(desc, parts->convolution, images, filter, results, &operation));
+  parts->operations.push_back(std::move(operation));
+  parts->tensors.push_back(std::move(images));
+  parts->tensors.push_back(std::move(filter));
+  const auto add_step = [&](int mode, DnnDescriptor* second) -> Status {
+    --left;
+    DnnDescriptor result, pointwise, its_operation;
+    XPU_RETURN_IF_ERROR(make_result(&result));
+    XPU_RETURN_IF_ERROR(MakePointwise(mode, results, second, result, &pointwise, &its_operation));
+    parts->pointwise.push_back(std::move(pointwise));
+    parts->operations.push_back(std::move(its_operation));
+    parts->tensors.push_back(std::move(results));
+    if (second != nullptr) parts->tensors.push_back(std::move(*second));
+    results = std::move(result);
+    return OkStatus();
+  };
+  if (steps.added) {
+    DnnDescriptor added;
+    XPU_RETURN_IF_ERROR(
+        MakeTensor(desc, kAdded, desc.batch, desc.out_channels, desc.output, alignments[kAdded - 1], &added));
+    XPU_RETURN_IF_ERROR(add_step(kDnnAdd, &added));
+  }
+  if (steps.bias) {
+    constexpr int64_t kOneCell[ConvolutionDesc::kMaxSpatial] = {1, 1, 1};
+    DnnDescriptor bias;
+    XPU_RETURN_IF_ERROR(MakeTensor(desc, kBias, 1, desc.out_channels, kOneCell, alignments[kBias - 1], &bias));
+    XPU_RETURN_IF_ERROR(add_step(kDnnAdd, &bias));
+  }
+  if (steps.relu) XPU_RETURN_IF_ERROR(add_step(kDnnRelu, nullptr));
+  parts->tensors.push_back(std::move(results));
+
+  std::vector<DnnDescriptorHandle> operations;
+  for (const DnnDescriptor& each : parts->operations) operations.push_back(each.handle());
   XPU_RETURN_IF_ERROR(parts->graph.Create(kDnnGraph));
   XPU_RETURN_IF_ERROR(parts->graph.Set(kDnnGraphHandle, kDnnTypeHandle, handle));
-  XPU_RETURN_IF_ERROR(parts->graph.Set(kDnnGraphOperations, operation));
+  XPU_RETURN_IF_ERROR(parts->graph.Set(kDnnGraphOperations, kDnnTypeDescriptor, operations));
   return parts->graph.Finalize();
 }
 
@@ -218,17 +290,30 @@ Status Propose(const DnnDescriptor& graph, DnnHeuristic mode, std::vector<DnnDes
   return OkStatus();
 }
 
-Status NotesOf(const DnnDescriptor& config, std::vector<int>* notes, int64_t* index) {
+struct EngineInfo {
+  int64_t index = 0;
+  std::vector<int> notes, behavior;
+};
+
+Status Describe(const DnnDescriptor& config, EngineInfo* info) {
   DnnDescriptor engine;
   XPU_RETURN_IF_ERROR(engine.Create(kDnnEngine));
   DnnDescriptorHandle handle = engine.handle();
   XPU_RETURN_IF_ERROR(config.Get(kDnnConfigEngine, kDnnTypeDescriptor, 1, &handle));
-  XPU_RETURN_IF_ERROR(engine.Get(kDnnEngineIndex, kDnnTypeInt64, 1, index));
-  notes->resize(kDnnNotes);
-  int64_t count = 0;
-  XPU_RETURN_IF_ERROR(engine.Get(kDnnEngineNotes, kDnnTypeNote, kDnnNotes, notes->data(), &count));
-  notes->resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, kDnnNotes)));
-  return OkStatus();
+  XPU_RETURN_IF_ERROR(engine.Get(kDnnEngineIndex, kDnnTypeInt64, 1, &info->index));
+  const auto get = [&](DnnAttribute attribute, DnnType type, std::vector<int>* notes) -> Status {
+    notes->resize(kDnnNotes);
+    int64_t count = 0;
+    XPU_RETURN_IF_ERROR(engine.Get(attribute, type, kDnnNotes, notes->data(), &count));
+    notes->resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, kDnnNotes)));
+    return OkStatus();
+  };
+  XPU_RETURN_IF_ERROR(get(kDnnEngineNotes, kDnnTypeNote, &info->notes));
+  return get(kDnnEngineBehavior, kDnnTypeBehavior, &info->behavior);
+}
+
+bool HasAny(const std::vector<int>& all, const std::vector<int>& wanted) {
+  return std::find_first_of(all.begin(), all.end(), wanted.begin(), wanted.end()) != all.end();
 }
 
 }  // namespace
@@ -240,6 +325,16 @@ struct DnnConvolution::Plan {
   std::string how;  // the engine, or why there is none
 };
 
+// All that a plan depends on.
+struct DnnConvolution::Key {
+  ConvolutionDesc desc;  // of its epilogue, nothing
+  Steps steps;
+  int64_t alignments[kTensors];
+  bool tf32, deterministic;
+  size_t most_scratch;
+  std::vector<int64_t> numbers() const;
+};
+
 std::vector<int64_t> DnnConvolution::Key::numbers() const {
   std::vector<int64_t> all = {static_cast<int64_t>(desc.direction),
                               static_cast<int64_t>(desc.type),
@@ -249,6 +344,9 @@ std::vector<int64_t> DnnConvolution::Key::numbers() const {
                               desc.in_channels,
                               desc.out_channels,
                               desc.groups,
+                              steps.added,
+                              steps.bias,
+                              steps.relu,
                               tf32,
                               deterministic,
                               static_cast<int64_t>(most_scratch)};
@@ -269,7 +367,7 @@ DnnConvolution::~DnnConvolution() {
 
 Status DnnConvolution::MakePlan(const Key& key, Plan* plan) {
   GraphParts parts;
-  XPU_RETURN_IF_ERROR(MakeGraph(handle_, key.desc, key.alignments, &parts));
+  XPU_RETURN_IF_ERROR(MakeGraph(handle_, key.desc, key.steps, key.alignments, &parts));
   const size_t filter_bytes = Aligned(FilterBytes(key.desc));
   // Sums are of exact products, so that whole numbers have exact results and a NaN stays where it belongs. A filter
   // turned for Fourier's or Winograd's method has neither.
@@ -279,16 +377,21 @@ Status DnnConvolution::MakePlan(const Key& key, Plan* plan) {
   int proposed = 0, of_other_numbers = 0, too_large = 0;
   Status last;
   for (DnnHeuristic mode : {kDnnModeA, kDnnFallback}) {
+    if (key.steps.any() && mode == kDnnFallback) break;
     std::vector<DnnDescriptor> configs;
     last = Propose(parts.graph, mode, &configs);
     for (DnnDescriptor& config : configs) {
       ++proposed;
-      std::vector<int> notes;
-      int64_t index = 0;
-      last = NotesOf(config, &notes, &index);
+      EngineInfo engine;
+      last = Describe(config, &engine);
       if (!last.ok()) continue;
-      if (std::find_first_of(notes.begin(), notes.end(), unwanted.begin(), unwanted.end()) != notes.end()) {
+      if (HasAny(engine.notes, unwanted)) {
         ++of_other_numbers;
+        continue;
+      }
+      // A kernel for the steps is better than an engine that is slow, or compiled for a second.
+      if (key.steps.any() &&
+          (!HasAny(engine.notes, {kDnnTensorCores}) || HasAny(engine.behavior, {kDnnCompiledAtRuntime}))) {
         continue;
       }
       DnnDescriptor descriptor;
@@ -309,9 +412,8 @@ Status DnnConvolution::MakePlan(const Key& key, Plan* plan) {
       plan->descriptor = std::move(descriptor);
       plan->workspace_bytes = static_cast<size_t>(bytes);
       plan->scratch_bytes = filter_bytes + plan->workspace_bytes;
-      plan->is_usable = true;
-      plan->how = errors::Concat("engine ", index, " of cuDNN with ", bytes, " bytes of scratch memory, number ",
-                                 proposed, " of those proposed");
+      plan->how = errors::Concat("engine ", engine.index, " of cuDNN with ", bytes, " bytes of scratch memory, number ",
+                                 proposed, " of those proposed", key.steps.any() ? ", with the epilogue" : "");
       return OkStatus();
     }
   }
@@ -320,7 +422,24 @@ Status DnnConvolution::MakePlan(const Key& key, Plan* plan) {
                                last.ok() ? "" : ", and the last failure was: ", last.message());
 }
 
-const DnnConvolution::Plan* DnnConvolution::FindPlan(const Key& key, std::string* why) {
+// Relu has to keep NaN, or a kernel takes over.
+Status DnnConvolution::TryOnNan(Machine& machine, const Key& key, const Plan& plan) {
+  const ConvolutionDesc& desc = key.desc;
+  const auto bytes = [&](int64_t channels, const int64_t* cells) {
+    return static_cast<size_t>(desc.batch * channels * host_runtime::Cells(cells)) * SizeOf(desc.type);
+  };
+  const size_t results = bytes(desc.out_channels, desc.output);
+  const size_t operands = std::max({bytes(desc.in_channels, desc.input), results, FilterBytes(desc)});
+  const bool keeps = KeepsNan(machine, desc.type, operands, results, plan.workspace_bytes,
+                              [&](void* nan, void* out, void* scratch, StreamHandle stream) {
+                                const std::vector<void*> pointers = {nan, nan, out, key.steps.bias ? nan : nullptr,
+                                                                     key.steps.added ? nan : nullptr};
+                                return Execute(plan, stream, pointers, scratch);
+                              });
+  return keeps ? OkStatus() : errors::Unimplemented("Relu loses NaN in ", plan.how);
+}
+
+const DnnConvolution::Plan* DnnConvolution::FindPlan(Machine& machine, Queue& queue, const Key& key, std::string* why) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (handle_ == nullptr && why_absent_.empty()) {
     const Cudnn* const dnn = FindCudnn(&why_absent_);
@@ -336,25 +455,54 @@ const DnnConvolution::Plan* DnnConvolution::FindPlan(const Key& key, std::string
     *why = why_absent_;
     return nullptr;
   }
-  std::unique_ptr<Plan>& found = plans_[key.numbers()];
-  if (found == nullptr) {
-    found = std::make_unique<Plan>();
-    const Status status = MakePlan(key, found.get());
-    if (!status.ok()) found->how = status.message();
+  std::vector<int64_t> numbers = key.numbers();
+  const auto found = plans_.find(numbers);
+  if (found != plans_.end()) return found->second.get();
+  if (key.steps.relu && queue.is_capturing()) {
+    *why = "nothing can be tried while commands are captured";
+    return nullptr;
   }
-  return found.get();
+  auto plan = std::make_unique<Plan>();
+  Status status = MakePlan(key, plan.get());
+  if (status.ok() && key.steps.relu) status = TryOnNan(machine, key, *plan);
+  plan->is_usable = status.ok();
+  if (!status.ok()) plan->how = status.message();
+  return (plans_[std::move(numbers)] = std::move(plan)).get();
 }
 
-Status DnnConvolution::Execute(const Plan& plan, StreamHandle stream, void* const* pointers, void* workspace) {
+Status DnnConvolution::FindPlanAndScratch(Machine& machine, Queue& queue, Key* key, const Plan** plan, void** scratch,
+                                          std::string* how) {
+  // Where memory is scarce, engines that need little of it may do.
+  for (size_t most : {Queue::kMostScratchBytes, Queue::kScratchBytes}) {
+    key->most_scratch = most;
+    *plan = FindPlan(machine, queue, *key, how);
+    if (*plan == nullptr) return OkStatus();
+    *how = (*plan)->how;
+    if (!(*plan)->is_usable) break;
+    const Status status = queue.Scratch((*plan)->scratch_bytes, scratch);
+    if (status.ok()) return status;
+    if (most == Queue::kScratchBytes) return status;
+  }
+  *plan = nullptr;
+  return OkStatus();
+}
+
+Status DnnConvolution::Execute(const Plan& plan, StreamHandle stream, const std::vector<void*>& pointers,
+                               void* workspace) {
   DnnDescriptor pack;
+  Extents ids;
+  std::vector<void*> of_ids;
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    if (pointers[i] == nullptr) continue;
+    ids.push_back(static_cast<int64_t>(i) + 1);
+    of_ids.push_back(pointers[i]);
+  }
   XPU_RETURN_IF_ERROR(pack.Create(kDnnVariantPack));
-  XPU_RETURN_IF_ERROR(pack.Set(kDnnPackIds, kDnnTypeInt64, Extents{kImages, kFilter, kResults}));
-  XPU_RETURN_IF_ERROR(
-      pack.Set(kDnnPackPointers, kDnnTypePointer, std::vector<void*>{pointers[0], pointers[1], pointers[2]}));
+  XPU_RETURN_IF_ERROR(pack.Set(kDnnPackIds, kDnnTypeInt64, ids));
+  XPU_RETURN_IF_ERROR(pack.Set(kDnnPackPointers, kDnnTypePointer, of_ids));
   XPU_RETURN_IF_ERROR(pack.Set(kDnnPackWorkspace, kDnnTypePointer, workspace));
   XPU_RETURN_IF_ERROR(pack.Finalize());
   const Cudnn& dnn = *FindCudnn(nullptr);
-  std::lock_guard<std::mutex> lock(mutex_);
   XPU_RETURN_IF_ERROR(ToDnnStatus(dnn.SetStream(handle_, stream), "cudnnSetStream"));
   return ToDnnStatus(dnn.Execute(handle_, plan.descriptor.handle(), pack.handle()), "cudnnBackendExecute");
 }
@@ -371,8 +519,10 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
   }
   const bool to_data = desc.direction == Direction::kDataGradient;
   const bool to_filter = desc.direction == Direction::kFilterGradient;
-  // In the order of Tensor; null: the filter as cuDNN has it.
-  void* pointers[3] = {const_cast<void*>(args.in[0]), nullptr, args.out[0]};
+  // In the order of Tensor. The filter is not the one that cuDNN reads or writes.
+  std::vector<void*> pointers(kTensors, nullptr);
+  pointers[0] = const_cast<void*>(args.in[0]);
+  pointers[2] = args.out[0];
   if (to_data) {
     pointers[0] = args.out[0];
     pointers[2] = const_cast<void*>(args.in[1]);
@@ -382,34 +532,47 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
   Key key{};
   key.desc = desc;
   key.desc.epilogue = ElementwiseDesc();
-  for (int i = 0; i < 3; ++i) key.alignments[i] = pointers[i] == nullptr ? 16 : AlignmentOf(pointers[i]);
   key.tf32 = desc.type == DType::kFloat && AllowsTf32();
   key.deterministic = RequiresDeterminism();
+  const auto align = [&] {
+    for (int i = 0; i < kTensors; ++i) key.alignments[i] = pointers[i] == nullptr ? 16 : AlignmentOf(pointers[i]);
+  };
+  align();
   XPU_RETURN_IF_ERROR(queue.Enter());
   const Plan* plan = nullptr;
   void* scratch = nullptr;
-  // Where memory is scarce, engines that need little of it may do.
-  for (size_t most : {Queue::kMostScratchBytes, Queue::kScratchBytes}) {
-    key.most_scratch = most;
-    plan = FindPlan(key, how);
-    if (plan == nullptr) return OkStatus();
-    *how = plan->how;
-    if (!plan->is_usable) return OkStatus();
-    const Status status = queue.Scratch(plan->scratch_bytes, &scratch);
-    if (status.ok()) break;
-    if (most == Queue::kScratchBytes) return status;
+  bool applies = false;  // cuDNN the epilogue
+  if (BlasEpilogue epilogue; HasEpilogue(desc) && desc.direction == Direction::kForward &&
+                             desc.order == ChannelOrder::kLast &&
+                             FindBlasEpilogue(desc.type, desc.out_channels, desc.epilogue, &epilogue)) {
+    key.steps.bias = epilogue.bias != 0;
+    key.steps.added = epilogue.added != 0;
+    key.steps.relu = epilogue.relu;
+    // Input i of the program is argument i + 1.
+    if (key.steps.bias) pointers[kBias - 1] = const_cast<void*>(args.in[epilogue.bias + 1]);
+    if (key.steps.added) pointers[kAdded - 1] = const_cast<void*>(args.in[epilogue.added + 1]);
+    align();
+    XPU_RETURN_IF_ERROR(FindPlanAndScratch(machine, queue, &key, &plan, &scratch, how));
+    applies = plan != nullptr;
+    if (!applies) {
+      key.steps = Steps();
+      pointers[kBias - 1] = pointers[kAdded - 1] = nullptr;
+      align();
+    }
   }
+  if (plan == nullptr) XPU_RETURN_IF_ERROR(FindPlanAndScratch(machine, queue, &key, &plan, &scratch, how));
+  if (plan == nullptr) return OkStatus();
   void* const filter = scratch;
   void* const workspace = static_cast<char*>(scratch) + Aligned(FilterBytes(desc));
   pointers[1] = filter;
 
   CopyStridedDesc turn = TurnFilter(desc);
   if (!to_filter) XPU_RETURN_IF_ERROR(Copy(machine, queue, turn, args.in[to_data ? 0 : 1], filter));
-  XPU_RETURN_IF_ERROR(queue.SubmitCommand([this, plan, images = pointers[0], filter, results = pointers[2], workspace,
-                                           type = desc.type, direction = desc.direction, batch = desc.batch,
-                                           in = desc.in_channels, out = desc.out_channels, stream = queue.stream()] {
-    void* const of_graph[] = {images, filter, results};
-    const Status status = Execute(*plan, stream, of_graph, workspace);
+  XPU_RETURN_IF_ERROR(queue.SubmitCommand([this, plan, pointers, workspace, type = desc.type,
+                                           direction = desc.direction, batch = desc.batch, in = desc.in_channels,
+                                           out = desc.out_channels, stream = queue.stream()] {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const Status status = Execute(*plan, stream, pointers, workspace);
     if (status.ok()) return status;
     return Status(status.code(), errors::Concat(NameOf(direction), " of ", batch, " images with ", in, " channels to ",
                                                 out, ", ", Name(type), ": ", status.message(), "; ", plan->how));
@@ -419,7 +582,7 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
     std::swap(turn.src_strides, turn.dst_strides);
     XPU_RETURN_IF_ERROR(Copy(machine, queue, turn, filter, args.out[0]));
   }
-  if (!HasEpilogue(desc)) return OkStatus();
+  if (!HasEpilogue(desc) || applies) return OkStatus();
   const plain::Epilogue rest = plain::EpilogueOf(desc, args);
   Footprint footprint;
   XPU_RETURN_IF_ERROR(Check(rest.desc, &footprint));

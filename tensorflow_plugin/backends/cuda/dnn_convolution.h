@@ -34,18 +34,16 @@ class DnnConvolution {
 
  private:
   struct Plan;
-  // All that a plan depends on.
-  struct Key {
-    ConvolutionDesc desc;  // of its epilogue, nothing
-    int64_t alignments[3];
-    bool tf32, deterministic;
-    size_t most_scratch;
-    std::vector<int64_t> numbers() const;
-  };
+  struct Key;
   // Null: cuDNN is not there.
-  const Plan* FindPlan(const Key& key, std::string* why);
+  const Plan* FindPlan(Machine& machine, Queue& queue, const Key& key, std::string* why);
+  // The same, with the scratch memory that it needs. Null: there is none.
+  Status FindPlanAndScratch(Machine& machine, Queue& queue, Key* key, const Plan** plan, void** scratch,
+                            std::string* how);
   Status MakePlan(const Key& key, Plan* plan);
-  Status Execute(const Plan& plan, StreamHandle stream, void* const* pointers, void* workspace);
+  Status TryOnNan(Machine& machine, const Key& key, const Plan& plan);
+  // Under mutex_.
+  Status Execute(const Plan& plan, StreamHandle stream, const std::vector<void*>& pointers, void* workspace);
 
   // A handle is one thread's at a time.
   std::mutex mutex_;

@@ -233,18 +233,46 @@ TEST_F(Convolutions, GradientsHaveTheirOperandsInPlace) {
   EXPECT_EQ(Launches(), 2);
 }
 
-TEST_F(Convolutions, AnEpilogueRunsOverTheResult) {
-  ConvolutionDesc desc = Small();
+// Relu((c + bias) + added) in bfloat16, or with a product in place of the first sum.
+ConvolutionDesc WithEpilogue(ConvolutionDesc desc, Opcode first) {
+  desc.type = DType::kBFloat16;
   ProgramBuilder builder;
-  const auto y = builder.Input(DType::kFloat), x = builder.Input(DType::kFloat);
-  builder.Output(builder.Apply(Opcode::kAdd, y, x));
+  const auto c = builder.Input(desc.type), bias = builder.Input(desc.type), added = builder.Input(desc.type);
+  const auto sum = builder.Apply(Opcode::kAdd, builder.Apply(first, c, bias), added);
+  builder.Output(builder.Apply(Opcode::kMaximum, sum, builder.Const(desc.type, 0)));
   desc.epilogue.program = builder.Build();
-  desc.epilogue.shape = {2 * 4 * 9, 4};
-  desc.epilogue.in_strides[0] = {4, 1};
+  desc.epilogue.shape = {desc.batch * desc.output[0] * desc.output[1], desc.out_channels};
+  for (int i : {0, 2}) desc.epilogue.in_strides[i] = {desc.out_channels, 1};
   desc.epilogue.in_strides[1] = {0, 1};
-  ASSERT_TRUE(Run(desc).ok());
-  EXPECT_TRUE(Contains(Executions(), " behind 1\n"));
+  return desc;
+}
+
+TEST_F(Convolutions, AnEpilogueOfSumsIsCudnns) {
+  ASSERT_TRUE(Run(WithEpilogue(Small(), Opcode::kAdd)).ok());
+  const std::string text = Executions();
+  EXPECT_EQ(text.find("engine 21 forward x "), 0u) << text;
+  EXPECT_TRUE(Contains(text, " add [2,4,4,9][144,1,36,4] add [1,4,1,1][4,1,4,4] relu " + Address(0) + " ")) << text;
+  // The result, the bias and what is added, by their numbers.
+  EXPECT_TRUE(Contains(text, " " + Address(4) + " " + Address(2) + " " + Address(3) + " ")) << text;
+  EXPECT_EQ(Launches(), 1);  // the filter is turned
+}
+
+TEST_F(Convolutions, AnotherEpilogueRunsOverTheResult) {
+  ASSERT_TRUE(Run(WithEpilogue(Small(), Opcode::kMul)).ok());
+  std::string text = Executions();
+  EXPECT_EQ(text.find("engine 10 forward x "), 0u) << text;
+  EXPECT_FALSE(Contains(text, " add ")) << text;
+  EXPECT_TRUE(Contains(text, " behind 1\n"));
   EXPECT_EQ(Launches(), 2);
+  // So does one whose engine would have to be compiled, or loses NaN.
+  for (int64_t cells : {11, 7}) {
+    Forget();
+    ASSERT_TRUE(Run(WithEpilogue(Make({{20, cells}, {20, 3}}, 1, 8, 16), Opcode::kAdd)).ok());
+    text = Executions();
+    EXPECT_EQ(text.find("engine 10 forward x "), 0u) << text;
+    EXPECT_FALSE(Contains(text, " add ")) << text;
+    EXPECT_EQ(Launches(), 2);
+  }
 }
 
 TEST_F(Convolutions, EnginesRoundAsTheProgramWants) {
@@ -343,6 +371,7 @@ TEST_F(Convolutions, AreCapturedWithPlansThatAreThere) {
   ASSERT_TRUE(Check(desc, &command.footprint).ok());
   command.in.resize(2);
   command.out.resize(1);
+  command.in[0].buffer = 0;
   command.in[1].buffer = 1;
   command.out[0].buffer = 2;
   command.workspace.buffer = 3;

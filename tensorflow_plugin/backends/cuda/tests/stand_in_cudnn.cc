@@ -8,7 +8,12 @@
 //   14                                                 makes no plan
 //   15                                                 2^40 bytes
 //   16                                                 no scratch memory; a fallback
-// None has a convolution with a filter of 13 cells in a row.
+// A graph of several operations has these, all from mode A:
+//   20  tensor cores, compiled when the plan is made   no scratch memory
+//   21  tensor cores                                   no scratch memory
+// The results of such a graph are NaN where images begin with one, and that is not noted down. With a filter of 7 cells
+// in a row Relu loses it.
+// None has a convolution with a filter of 13 cells in a row, and 21 none with one of 11.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -34,12 +39,20 @@ constexpr int kBadParam = 2000, kNotFinal = 2004, kWrongType = 2010, kNotSupport
 struct Attribute {
   int type;
   bool is_list;
+  bool is_optional = false;
 };
 
-// The attributes that may be set of a kind, all of which it needs.
+// The attributes that may be set of a kind.
 const std::map<int, std::map<int, Attribute>>& Kinds() {
   static const auto& kinds = *[] {
     auto* const made = new std::map<int, std::map<int, Attribute>>{
+        {kDnnPointwise,
+         {{0, {kDnnTypePointwiseMode, false}}, {1, {kDnnTypeNumber, false}}, {2, {kDnnTypeNan, false, true}}}},
+        {kDnnPointwiseOperation,
+         {{750, {kDnnTypeDescriptor, false}},
+          {751, {kDnnTypeDescriptor, false}},
+          {752, {kDnnTypeDescriptor, false, true}},
+          {753, {kDnnTypeDescriptor, false}}}},
         {kDnnConvolution,
          {{100, {kDnnTypeNumber, false}},
           {101, {kDnnTypeConvolutionMode, false}},
@@ -60,7 +73,8 @@ const std::map<int, std::map<int, Attribute>>& Kinds() {
           {901, {kDnnTypeNumber, false}},
           {902, {kDnnTypeInt64, true}},
           {903, {kDnnTypeInt64, true}},
-          {906, {kDnnTypeInt64, false}}}},
+          {906, {kDnnTypeInt64, false}},
+          {907, {kDnnTypeBool, false, true}}}},
     };
     for (const auto& [kind, first] :
          {std::pair<int, int>{kDnnForward, 700}, {kDnnDataGradient, 706}, {kDnnFilterGradient, 712}}) {
@@ -74,6 +88,8 @@ const std::map<int, std::map<int, Attribute>>& Kinds() {
 
 size_t SizeOfType(int type) {
   switch (type) {
+    case kDnnTypeBool:
+      return 1;
     case kDnnTypeHandle:
     case kDnnTypeInt64:
     case kDnnTypeDouble:
@@ -89,6 +105,7 @@ struct Engine {
   int64_t index;
   std::vector<int> notes;
   int64_t bytes;
+  std::vector<int> behavior = {};
 };
 const std::vector<Engine>& Engines() {
   static const auto& engines = *new std::vector<Engine>{{10, {kDnnTensorCores}, 0},
@@ -97,7 +114,9 @@ const std::vector<Engine>& Engines() {
                                                         {13, {}, int64_t{64} << 20},
                                                         {14, {}, 0},
                                                         {15, {}, int64_t{1} << 40},
-                                                        {16, {}, 0}};
+                                                        {16, {}, 0},
+                                                        {20, {kDnnTensorCores}, 0, {kDnnCompiledAtRuntime}},
+                                                        {21, {kDnnTensorCores}, 0}};
   return engines;
 }
 
@@ -107,7 +126,10 @@ struct Descriptor {
   std::map<int, std::string> values;  // their bytes
   int engine = -1;                    // of an engine or a configuration: its place
   std::string text;                   // of an operation, a graph, a configuration and a plan
-  bool is_supported = true;
+  int cells = 0;                      // of the filter, in the longest row
+  bool is_fused = false;              // the graph has several operations
+  std::vector<int64_t> ids;           // of tensors that have memory
+  size_t result_bytes = 0;
 
   template <typename T>
   std::vector<T> List(int attribute) const {
@@ -149,8 +171,30 @@ std::string Text(const std::vector<int64_t>& numbers) {
   return out.str();
 }
 
+bool IsVirtual(const Descriptor& tensor) { return tensor.values.count(907) != 0 && tensor.One<char>(907) != 0; }
+
 std::string TensorText(const Descriptor& tensor) {
   return Text(tensor.List<int64_t>(902)) + Text(tensor.List<int64_t>(903));
+}
+
+void NoteTensors(std::initializer_list<const Descriptor*> tensors, Descriptor* operation) {
+  for (const Descriptor* tensor : tensors) {
+    if (!IsVirtual(*tensor)) operation->ids.push_back(tensor->One<int64_t>(906));
+  }
+}
+
+int FinalizePointwise(Descriptor* operation) {
+  const Descriptor &of = operation->Object(750), &first = operation->Object(751), &result = operation->Object(753);
+  const bool is_sum = of.One<int>(0) == kDnnAdd;
+  if (!is_sum && of.One<int>(0) != kDnnRelu) return Fail(kBadParam, "a mode");
+  if (is_sum != (operation->values.count(752) != 0)) return Fail(kBadParam, "a second operand");
+  if (!IsVirtual(first) || first.One<int>(901) != kDnnFloat) return Fail(kBadParam, "what comes before");
+  if (first.List<int64_t>(902) != result.List<int64_t>(902)) return Fail(kBadParam, "a shape");
+  if (!is_sum && of.One<int>(2) != kDnnPropagateNan) return Fail(kBadParam, "NaN");
+  operation->text = is_sum ? " add " + TensorText(operation->Object(752)) : " relu";
+  NoteTensors({&result}, operation);
+  if (is_sum) NoteTensors({&operation->Object(752)}, operation);
+  return 0;
 }
 
 int FinalizeOperation(Descriptor* operation) {
@@ -172,9 +216,12 @@ int FinalizeOperation(Descriptor* operation) {
   for (size_t i = 0; i < rank; ++i) {
     const int64_t windows = (x[i + 2] + before[i] + after[i] - dilations[i] * (w[i + 2] - 1) - 1) / strides[i] + 1;
     if (windows != y[i + 2]) return Fail(kBadParam, "y's dimension " + std::to_string(i));
-    if (w[i + 2] == 13) operation->is_supported = false;
+    operation->cells = std::max(operation->cells, static_cast<int>(w[i + 2]));
   }
   if (operation->One<float>(first) != 1 || operation->One<float>(first + 1) != 0) return Fail(kBadParam, "alpha");
+  NoteTensors({&images, &filter, &results}, operation);
+  operation->result_bytes = images.One<int>(901) == kDnnFloat ? 4 : 2;
+  for (int64_t extent : y) operation->result_bytes *= static_cast<size_t>(extent);
   operation->text = (operation->kind == kDnnForward        ? "forward"
                      : operation->kind == kDnnDataGradient ? "to images"
                                                            : "to filter") +
@@ -300,8 +347,9 @@ EXPORT int cudnnBackendSetAttribute(void* descriptor, int attribute, int type, i
 }
 EXPORT int cudnnBackendFinalize(void* descriptor) {
   auto* const that = static_cast<Descriptor*>(descriptor);
-  for (const auto& [attribute, unused] : Kinds().at(that->kind)) {
-    if (that->values.count(attribute) == 0) return Fail(kBadParam, "without attribute " + std::to_string(attribute));
+  for (const auto& [attribute, about] : Kinds().at(that->kind)) {
+    if (!about.is_optional && that->values.count(attribute) == 0)
+      return Fail(kBadParam, "without attribute " + std::to_string(attribute));
   }
   switch (that->kind) {
     case kDnnTensor:
@@ -312,22 +360,36 @@ EXPORT int cudnnBackendFinalize(void* descriptor) {
     case kDnnFilterGradient:
       if (const int error = FinalizeOperation(that); error != 0) return error;
       break;
-    case kDnnGraph:
-      that->text = that->Object(801).text;
-      that->is_supported = that->Object(801).is_supported;
+    case kDnnPointwiseOperation:
+      if (const int error = FinalizePointwise(that); error != 0) return error;
       break;
+    case kDnnGraph: {
+      const auto operations = that->List<const Descriptor*>(801);
+      for (const Descriptor* operation : operations) {
+        that->text += operation->text;
+        that->cells = std::max(that->cells, operation->cells);
+        that->result_bytes = std::max(that->result_bytes, operation->result_bytes);
+        that->ids.insert(that->ids.end(), operation->ids.begin(), operation->ids.end());
+      }
+      std::sort(that->ids.begin(), that->ids.end());
+      that->is_fused = operations.size() > 1;
+      break;
+    }
     case kDnnPlan: {
       const Descriptor& config = that->Object(401);
       if (Engines()[static_cast<size_t>(config.engine)].index == 14) return Fail(kNotSupported, "no engine 14");
       that->engine = config.engine;
       that->text = config.text;
+      that->ids = config.ids;
+      that->is_fused = config.is_fused;
+      that->cells = config.cells;
+      that->result_bytes = config.result_bytes;
       std::lock_guard<std::mutex> lock(The().mutex);
       ++The().plans;
       break;
     }
     case kDnnVariantPack:
-      if (that->List<int64_t>(1000) != std::vector<int64_t>{1, 2, 3}) return Fail(kBadParam, "ids");
-      if (that->List<void*>(1001).size() != 3) return Fail(kBadParam, "pointers");
+      if (that->List<void*>(1001).size() != that->List<int64_t>(1000).size()) return Fail(kBadParam, "pointers");
       break;
     default:
       break;
@@ -346,16 +408,24 @@ EXPORT int cudnnBackendGetAttribute(void* descriptor, int attribute, int type, i
   if (is(kDnnHeuristics, 202, kDnnTypeDescriptor)) {
     const bool is_fallback = that->One<int>(200) == kDnnFallback;
     const Descriptor& graph = that->Object(201);
-    const size_t first = is_fallback ? 6 : 0, end = is_fallback ? 7 : 6;
+    size_t first = is_fallback ? 6 : 0, end = is_fallback ? 7 : 6;
+    if (graph.is_fused) {
+      first = 7;
+      end = is_fallback ? 7 : graph.cells == 11 ? 8 : 9;
+    }
     // The library promises more than it has.
     *count = static_cast<int64_t>(end - first) + 5;
     if (most == 0) return 0;
-    *count = graph.is_supported ? std::min<int64_t>(most, static_cast<int64_t>(end - first)) : 0;
+    *count = graph.cells != 13 ? std::min<int64_t>(most, static_cast<int64_t>(end - first)) : 0;
     for (int64_t i = 0; i < *count; ++i) {
       Descriptor* const config = static_cast<Descriptor**>(values)[i];
       if (config->kind != kDnnEngineConfig) return Fail(kBadParam, "a result");
       config->engine = static_cast<int>(first) + static_cast<int>(i);
       config->text = graph.text;
+      config->ids = graph.ids;
+      config->is_fused = graph.is_fused;
+      config->cells = graph.cells;
+      config->result_bytes = graph.result_bytes;
       config->is_final = true;
     }
     return 0;
@@ -372,8 +442,9 @@ EXPORT int cudnnBackendGetAttribute(void* descriptor, int attribute, int type, i
     *static_cast<int64_t*>(values) = engines[static_cast<size_t>(that->engine)].index;
     return 0;
   }
-  if (is(kDnnEngine, 1303, kDnnTypeNote)) {
-    const std::vector<int>& notes = engines[static_cast<size_t>(that->engine)].notes;
+  if (is(kDnnEngine, 1303, kDnnTypeNote) || is(kDnnEngine, 1305, kDnnTypeBehavior)) {
+    const Engine& engine = engines[static_cast<size_t>(that->engine)];
+    const std::vector<int>& notes = attribute == 1303 ? engine.notes : engine.behavior;
     *count = static_cast<int64_t>(notes.size());
     std::copy(notes.begin(), notes.end(), static_cast<int*>(values));
     return 0;
@@ -389,6 +460,7 @@ EXPORT int cudnnBackendExecute(DnnHandle handle, void* plan, void* pack) {
   const auto& the_pack = *static_cast<const Descriptor*>(pack);
   if (!the_plan.is_final || the_plan.kind != kDnnPlan) return Fail(kNotFinal, "a plan");
   if (!the_pack.is_final || the_pack.kind != kDnnVariantPack) return Fail(kNotFinal, "a pack");
+  if (the_pack.List<int64_t>(1000) != the_plan.ids) return Fail(kBadParam, "ids");
   if (The().execute_error != 0) return Fail(The().execute_error, "a launch failed");
   std::ostringstream text;
   text << "engine " << Engines()[static_cast<size_t>(the_plan.engine)].index << " " << the_plan.text;
@@ -399,15 +471,28 @@ EXPORT int cudnnBackendExecute(DnnHandle handle, void* plan, void* pack) {
   static void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   static auto* const launch = reinterpret_cast<Launch*>(dlsym(driver, "cuLaunchHostFunc"));
   static auto* const launches = reinterpret_cast<Launches*>(dlsym(driver, "StandInLaunches"));
-  // A graph runs it often: the text stays.
+  struct Execution {
+    std::string text;
+    bool is_fused, loses_nan;
+    void *images, *results;
+    size_t bytes;
+  };
+  const auto pointers = the_pack.List<void*>(1001);
+  // A graph runs it often: the data stay.
   return launch(
       *reinterpret_cast<StreamHandle*>(handle),
       [](void* data) {
+        const auto& run = *static_cast<const Execution*>(data);
         const int before = launches(nullptr, 0);
+        if (run.is_fused && std::memcmp(run.images, "\xff\xff\xff\xff", 4) == 0) {
+          std::memset(run.results, run.loses_nan ? 0 : 0xff, run.bytes);
+          return;
+        }
         std::lock_guard<std::mutex> lock(The().mutex);
-        The().executions.push_back(*static_cast<std::string*>(data) + " behind " + std::to_string(before));
+        The().executions.push_back(run.text + " behind " + std::to_string(before));
       },
-      new std::string(text.str()));
+      new Execution{text.str(), the_plan.is_fused, the_plan.cells == 7, pointers[0], pointers[2],
+                    the_plan.result_bytes});
 }
 
 }  // extern "C"
