@@ -37,7 +37,7 @@ STAND_INS = ROOT / "bazel-bin/tensorflow_plugin/backends/cuda/tests"
 ARCHITECTURES = (80, 90, 120)
 
 # Files that no kernel for a GPU has.
-NOT_FOR_GPUS = ("prelude_opencl.cl", "matmul/product_complex.cl", "matmul/product_processor.cl")
+NOT_FOR_GPUS = ("prelude_opencl.cl", "matmul/product_complex.cl", "matmul/product_processor.cl", "reduction/reduce.cl")
 
 # As OptionsFor of backends/cuda/nvrtc.cc, and no warnings.
 OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space", "--disable-warnings")

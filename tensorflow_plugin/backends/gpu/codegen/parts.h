@@ -13,9 +13,11 @@ struct Parts {
   int64_t count = 1;  // of each row
 
   // Depends on the shape alone, so that scratch memory is known early.
-  static Parts Of(int64_t rows, int64_t n) { return Of(rows, n, 16384, 512, 256); }
-  // For devices that are no processors and whose parts are put together by many items: enough for the largest.
-  static Parts OfMany(int64_t rows, int64_t n) { return Of(rows, n, kMany, kMany, 64); }
+  static Parts Of(int64_t rows, int64_t n) {
+    constexpr int64_t kItems = 16384, kMost = 512, kShortest = 256;
+    if (rows <= 0 || n <= kShortest) return {};
+    return {std::clamp<int64_t>(kItems / rows, 1, std::min(kMost, n / kShortest))};
+  }
 
   // Part p has the elements of [first p, first p + span) that are `step` apart.
   struct PartWalk {
@@ -25,13 +27,6 @@ struct Parts {
   PartWalk WalkOn(const Hardware& hardware, int64_t n) const {
     const int64_t length = std::max<int64_t>(1, (n + count - 1) / count);
     return hardware.is_processor ? PartWalk{length, 1, length} : PartWalk{1, count, std::max<int64_t>(1, n)};
-  }
-
- private:
-  static constexpr int64_t kMany = int64_t{1} << 18;
-  static Parts Of(int64_t rows, int64_t n, int64_t items, int64_t most, int64_t shortest) {
-    if (rows <= 0 || n <= shortest) return {};
-    return {std::clamp<int64_t>(items / rows, 1, std::min(most, n / shortest))};
   }
 };
 

@@ -1,5 +1,5 @@
-// One kernel for a kind and a source program, whatever shapes and strides. If there are few rows, they are reduced in
-// parts, and the parts in further runs.
+// The kernels of a processor and those of other devices, whose groups share the elements.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -54,23 +54,9 @@ ReductionPlan MakePlan(const ReduceDesc& desc) {
   return plan;
 }
 
-// The parts for devices that are no processors, where neighbouring items are to read neighbouring elements.
-Parts ManyParts(const ReductionPlan& plan) {
-  const int64_t n = plan.reduced.shape.num_elements();
-  if (plan.is_one_run) return {};
-  constexpr int64_t kNeighbours = 32;
-  const int64_t neighbours = plan.ends_reduced ? std::min(kNeighbours, n / kNeighbours) : 1;
-  return {std::max(Parts::OfMany(plan.kept.shape.num_elements(), n).count, neighbours)};
-}
-
-Parts FirstParts(bool on_processor, const ReductionPlan& plan) {
-  if (!on_processor) return ManyParts(plan);
+// The parts of a processor's rows.
+Parts PartsOf(const ReductionPlan& plan) {
   return plan.is_one_run ? Parts() : Parts::Of(plan.kept.shape.num_elements(), plan.reduced.shape.num_elements());
-}
-
-// The parts of a run that follows one of so many parts.
-Parts NextParts(const Hardware& hardware, int64_t outputs, int64_t before) {
-  return hardware.is_processor ? Parts() : Parts::OfMany(outputs, before);
 }
 
 // How groups reduce. A group has items / lanes outputs, or a part of each.
@@ -81,11 +67,6 @@ struct GroupPlan {
   int64_t lanes() const { return int64_t{1} << lanes_log2; }
 };
 
-// Numbers in kernels have 32 bits.
-bool FitsGroups(const ReductionPlan& plan) {
-  return std::max(plan.kept.shape.num_elements(), plan.reduced.shape.num_elements()) < int64_t{1} << 31;
-}
-
 GroupPlan PlanGroups(int64_t items, bool lanes_are_neighbours, int64_t outputs, int64_t neighbours, int64_t n,
                      bool is_one_run) {
   // As many groups as large devices have room for at a time, six for each of some hundred units.
@@ -93,7 +74,7 @@ GroupPlan PlanGroups(int64_t items, bool lanes_are_neighbours, int64_t outputs, 
   GroupPlan plan;
   plan.lanes_are_neighbours = lanes_are_neighbours;
   plan.span = n;
-  const auto blocks = [&] { return (outputs * plan.lanes() + items - 1) / items; };
+  const auto blocks = [&] { return std::max<int64_t>(1, (outputs * plan.lanes() + items - 1) / items); };
   // Outputs that are neighbours go to neighbouring items, as many as there are up to a limit.
   int64_t beside = 1;
   while (!lanes_are_neighbours && beside < std::min({neighbours, kMany, items})) beside *= 2;
@@ -250,18 +231,22 @@ Status EnqueueGroups(Machine& machine, Queue& queue, const ReduceDesc& desc, con
     const std::vector<int64_t> walk = WalkTable(axes->shape, strides);
     table.insert(table.end(), walk.begin(), walk.end());
   }
-  const std::string key = errors::Concat("reduce in groups ", items, " ", kept, " ", reduced, " ", KeyOf(desc));
+  const std::string index_type = IndexType(std::max(outputs, n));
+  const std::string key =
+      errors::Concat("reduce in groups ", items, " ", kept, " ", reduced, " ", index_type, " ", KeyOf(desc));
   const GroupPlan first = FirstGroups(items, plan);
   for (const bool again : {false, true}) {
     const GroupPlan groups = again ? LastGroups(items, outputs, first.parts) : first;
     Call call(machine, queue, key, [&] {
-      const std::string walks = WalkFunction("kept", kept, inputs, "uint") +
-                                WalkFunction("reduced", reduced, inputs, "uint", kept * (2 + inputs));
-      return Source(desc, errors::Concat("#define ITEMS ", items, "\n#define EACH ", EachOf(desc), "\n", walks),
+      const std::string walks = WalkFunction("kept", kept, inputs, index_type) +
+                                WalkFunction("reduced", reduced, inputs, index_type, kept * (2 + inputs));
+      return Source(desc,
+                    errors::Concat("#define INDEX ", index_type, "\n#define ITEMS ", items, "\n#define EACH ",
+                                   EachOf(desc), "\n", walks),
                     kGroups);
     });
     for (int64_t value : {outputs, again ? first.parts : n, groups.parts, groups.span}) {
-      call.Value(static_cast<uint32_t>(value));
+      index_type == "uint" ? call.Value(static_cast<uint32_t>(value)) : call.Value(static_cast<uint64_t>(value));
     }
     call.Value(static_cast<int32_t>(groups.lanes_log2)).Value(static_cast<int32_t>(groups.lanes_are_neighbours));
     call.Value(static_cast<int64_t>(desc.kind == ReduceKind::kMean ? n : 1)).Value(static_cast<int32_t>(again));
@@ -272,6 +257,43 @@ Status EnqueueGroups(Machine& machine, Queue& queue, const ReduceDesc& desc, con
     XPU_RETURN_IF_ERROR(call.RunGroups(counts, local));
     if (program.can_fail()) return call.Check(args, JudgeOf(program));
     if (groups.parts == 1) break;
+  }
+  return OkStatus();
+}
+
+// One kernel for a kind and a source program, whatever shapes and strides. If there are few rows, they are reduced in
+// parts, and the parts in one more run.
+Status EnqueueOnProcessor(Machine& machine, Queue& queue, const ReduceDesc& desc, const Args& args,
+                          const ReductionPlan& plan) {
+  const Program& program = *desc.source.program;
+  const int inputs = program.num_inputs();
+  const int64_t outputs = plan.kept.shape.num_elements(), n = plan.reduced.shape.num_elements();
+  std::vector<int64_t> table;
+  for (const ReductionPlan::Axes* axes : {&plan.kept, &plan.reduced}) {
+    table.insert(table.end(), axes->shape.begin(), axes->shape.end());
+    for (int k = 0; k < inputs; ++k) table.insert(table.end(), axes->strides[k].begin(), axes->strides[k].end());
+  }
+  const std::string key = "reduce " + KeyOf(desc);
+  const Parts first = PartsOf(plan);
+  for (const bool again : {false, true}) {
+    const int64_t elements = again ? first.count : n;
+    const Parts parts = again ? Parts() : first;
+    const Parts::PartWalk walk = parts.WalkOn(machine.hardware(), elements);
+    Call call(machine, queue, key, [&] { return Source(desc, "", kSource); });
+    for (int64_t value : {outputs, elements, parts.count, walk.first, walk.step, walk.span}) {
+      call.Value(static_cast<uint64_t>(value));
+    }
+    call.Value(static_cast<int64_t>(desc.kind == ReduceKind::kMean ? n : 1)).Value(static_cast<int32_t>(again));
+    call.Value(static_cast<int32_t>(plan.ends_reduced)).Value(static_cast<int32_t>(plan.kept.shape.rank()));
+    call.Value(static_cast<int32_t>(plan.reduced.shape.rank())).Table(table);
+    call.Memory(args.workspace).Memory(args.out[0]);
+    for (int k = 0; k < inputs; ++k) call.Memory(args.in[k]);
+    if (program.can_fail()) {
+      call.Report();
+      return call.RunChecked(outputs, args, JudgeOf(program));
+    }
+    XPU_RETURN_IF_ERROR(call.Run(outputs * parts.count));
+    if (parts.count == 1) break;
   }
   return OkStatus();
 }
@@ -288,62 +310,17 @@ bool Supports(const Abilities& abilities, const ReduceDesc& desc) {
 int64_t WorkspaceBytes(const Abilities& abilities, const ReduceDesc& desc) {
   const ReductionPlan plan = MakePlan(desc);
   const int64_t outputs = plan.kept.shape.num_elements();
-  const int64_t of_processors = FirstParts(/*on_processor=*/true, plan).count;
-  int64_t partials = of_processors == 1 ? 0 : of_processors;
-  if (!abilities.only_processors) {
-    const int64_t first = ManyParts(plan).count;
-    if (first > 1) partials = std::max(partials, first + Parts::OfMany(outputs, first).count);
-    if (FitsGroups(plan)) {
-      partials = of_processors == 1 ? 0 : of_processors;
-      for (int64_t items : kGroupItems) {
-        const int64_t parts = FirstGroups(items, plan).parts;
-        if (parts > 1) partials = std::max(partials, parts);
-      }
-    }
+  int64_t partials = PartsOf(plan).count;
+  for (int64_t items : kGroupItems) {
+    if (!abilities.only_processors) partials = std::max(partials, FirstGroups(items, plan).parts);
   }
-  return partials * outputs * AccBytes(desc);
+  return partials == 1 ? 0 : partials * outputs * AccBytes(desc);
 }
 
 Status Enqueue(Machine& machine, Queue& queue, const ReduceDesc& desc, const Args& args, const Footprint&) {
-  const Program& program = *desc.source.program;
-  const int inputs = program.num_inputs();
   const ReductionPlan plan = MakePlan(desc);
-  if (!machine.hardware().is_processor && FitsGroups(plan)) return EnqueueGroups(machine, queue, desc, args, plan);
-  const int64_t outputs = plan.kept.shape.num_elements(), n = plan.reduced.shape.num_elements();
-  std::vector<int64_t> table;
-  for (const ReductionPlan::Axes* axes : {&plan.kept, &plan.reduced}) {
-    table.insert(table.end(), axes->shape.begin(), axes->shape.end());
-    for (int k = 0; k < inputs; ++k) table.insert(table.end(), axes->strides[k].begin(), axes->strides[k].end());
-  }
-  const std::string key = "reduce " + KeyOf(desc);
-  const Parts first = FirstParts(machine.hardware().is_processor, plan);
-  const int64_t first_partials = first.count * outputs;
-  int64_t before = n;  // elements, or parts of the run before
-  for (int number = 0;; ++number) {
-    const bool again = number > 0;
-    const Parts parts = again ? NextParts(machine.hardware(), outputs, before) : first;
-    const Parts::PartWalk walk = parts.WalkOn(machine.hardware(), before);
-    Call call(machine, queue, key, [&] { return Source(desc, "", kSource); });
-    for (int64_t value : {outputs, before, parts.count, walk.first, walk.step, walk.span}) {
-      call.Value(static_cast<uint64_t>(value));
-    }
-    call.Value(static_cast<int64_t>(desc.kind == ReduceKind::kMean ? n : 1)).Value(static_cast<int32_t>(again));
-    // In turns at the beginning and behind the first run's.
-    for (bool at_beginning : {number % 2 != 0, number % 2 == 0}) {
-      call.Value(static_cast<uint64_t>(at_beginning ? 0 : first_partials));
-    }
-    call.Value(static_cast<int32_t>(plan.ends_reduced)).Value(static_cast<int32_t>(plan.kept.shape.rank()));
-    call.Value(static_cast<int32_t>(plan.reduced.shape.rank())).Table(table);
-    call.Memory(args.workspace).Memory(args.out[0]);
-    for (int k = 0; k < inputs; ++k) call.Memory(args.in[k]);
-    if (program.can_fail()) {
-      call.Report();
-      return call.RunChecked(outputs, args, JudgeOf(program));
-    }
-    XPU_RETURN_IF_ERROR(call.Run(outputs * parts.count));
-    if (parts.count == 1) return OkStatus();
-    before = parts.count;
-  }
+  return machine.hardware().is_processor ? EnqueueOnProcessor(machine, queue, desc, args, plan)
+                                         : EnqueueGroups(machine, queue, desc, args, plan);
 }
 
 }  // namespace xpu::gpu

@@ -4,14 +4,13 @@
 //
 // An item reduces a part of an output's elements: those of [first part, first part + span) that are `step` apart. One
 // part is all of them. Otherwise the results are partials [parts, outputs], of which another run, with `again`, makes
-// fewer partials, or one. It finds them from partial `found` on, and puts its own from `put` on.
+// one.
 //
 // Elements are combined in blocks first, as sums of few numbers lose less.
 #define BLOCK 64
 
 kernel void run(const ulong outputs, const ulong n, const ulong parts, const ulong first, const ulong step,
-                const ulong span, const long divisor, const int again, const ulong found, const ulong put,
-                const int parts_are_neighbours,
+                const ulong span, const long divisor, const int again, const int parts_are_neighbours,
                 const int kept_rank, const int reduced_rank, CONSTANT long *table, MEMORY(partials),
                 MEMORY(out) SOURCE_PARAMETERS) {
   const ulong id = get_global_id(0);
@@ -23,7 +22,7 @@ kernel void run(const ulong outputs, const ulong n, const ulong parts, const ulo
     const ulong end = min(n, part * first + span);
 #pragma unroll 4
     for (ulong p = part * first; p < end; p += step) {
-      const ACC partial = AT(ACC, partials)[found + p * outputs + output];
+      const ACC partial = AT(ACC, partials)[p * outputs + output];
       total = COMBINE(total, partial);
     }
   } else {
@@ -68,7 +67,7 @@ kernel void run(const ulong outputs, const ulong n, const ulong parts, const ulo
     }
   }
   if (parts > 1) {
-    AT(ACC, partials)[put + part * outputs + output] = total;
+    AT(ACC, partials)[part * outputs + output] = total;
   } else {
     const RESULT_TYPE result = RESULT(total, divisor);
     STORE_RESULT(output, result);

@@ -1,24 +1,25 @@
-// As reduce.cl, with the same in front, for devices that are no processors. Also in front: ITEMS, of a group; EACH; and
-// two functions, kept(output, numbers, places) and reduced(element, numbers, places), with kept_TABLE and reduced_TABLE
-// (walk.h). Each adds its part of the place in each input.
+// As reduce.cl, with the same in front, for devices that are no processors. Also in front stand ITEMS, of a group; EACH;
+// and INDEX, which counts outputs and elements. Two functions are there, kept(output, numbers, places) and
+// reduced(element, numbers, places), with kept_TABLE and reduced_TABLE (walk.h). Each has its part of the place in each
+// input.
 //
 // A group has some outputs, 2^lanes_log2 items for each. Items read neighbours at the same time: `lanes_are_neighbours`
 // says if they are elements of an output or outputs. An item has EACH elements on their way at a time, and combines them
 // first, as sums of few numbers lose less. The items of an output put their results together in local memory.
-kernel void run(const uint outputs, const uint n, const uint parts, const uint span, const int lanes_log2,
+kernel void run(const INDEX outputs, const INDEX n, const INDEX parts, const INDEX span, const int lanes_log2,
                 const int lanes_are_neighbours, const long divisor, const int again, CONSTANT long *table,
                 MEMORY(partials), MEMORY(out) SOURCE_PARAMETERS) {
   SHARED ACC shared[ITEMS];
   const uint item = get_local_id(0), lanes = 1u << lanes_log2, lines = ITEMS >> lanes_log2;
   const uint lane = lanes_are_neighbours ? item & (lanes - 1) : item / lines;
   const uint line = lanes_are_neighbours ? item >> lanes_log2 : item & (lines - 1);
-  const uint blocks = (outputs + lines - 1) / lines, part = (uint)get_group_id(0) / blocks;
-  const uint output = ((uint)get_group_id(0) - part * blocks) * lines + line;
-  const uint begin = part * span, end = min(n, begin + span);
+  const INDEX blocks = (outputs + lines - 1) / lines, part = (INDEX)get_group_id(0) / blocks;
+  const INDEX output = ((INDEX)get_group_id(0) - part * blocks) * lines + line;
+  const INDEX begin = part * span, end = min(n, begin + span);
   ACC total = IDENTITY;
   if (output < outputs && again) {
     const GLOBAL ACC *found = AT(ACC, partials) + output;
-    for (uint e = begin + lane; e < end; e += lanes * EACH) {
+    for (INDEX e = begin + lane; e < end; e += lanes * EACH) {
       ACC terms[EACH], block = IDENTITY;
 #pragma unroll
       for (uint k = 0; k < EACH; ++k) terms[k] = found[(ulong)min(e + k * lanes, end - 1) * outputs];
@@ -35,7 +36,7 @@ kernel void run(const uint outputs, const uint n, const uint parts, const uint s
       kept(output, numbers, first);
     }
     reduced_TABLE(numbers);
-    for (uint e = begin + lane; e < end; e += lanes * EACH) {
+    for (INDEX e = begin + lane; e < end; e += lanes * EACH) {
       VALUE_TYPE values[EACH];
 #pragma unroll
       for (uint k = 0; k < EACH; ++k) {
