@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import dataclasses
 import importlib.metadata
 import json
@@ -29,6 +31,7 @@ from tensorflow_xpu._subdevice import device_type
 from tensorflow_xpu._terminal import GREEN, RED, YELLOW, Progress, paint
 from tensorflow_xpu._version import __version__
 
+HERE = pathlib.Path(__file__).resolve()
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 REINSTALL = "pip install --force-reinstall --no-deps tensorflow_xpu"
 OTHER_VARIABLES = ("KERAS_BACKEND", "TF_ENABLED_DEVICE_TYPES", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH", "TF_XLA_FLAGS")
@@ -186,6 +189,28 @@ def _hook(hook: dict[str, str]) -> Finding:
     return _note(topic, state, hook["without"] if state.startswith(("off: ", "off by")) else "")
 
 
+def _cuda_libraries() -> list[Finding]:
+    """The libraries that XPU_CUDA can do without, looked for where the core looks (docs/cuda.md)."""
+    findings = []
+    for topic, names, without in (
+        ("cuBLASLt", ("libcublasLt.so.13", "libcublasLt.so.12"), "matmuls"),
+        ("cuDNN", ("libcudnn.so.9",), "convolutions"),
+    ):
+        folders = [folder for above in HERE.parents for folder in sorted(above.glob("nvidia/*/lib"))]
+        found = [str(folder / name) for folder in folders for name in names if (folder / name).exists()]
+        for name in names:
+            for path, text in ((name, f"{name}, by the loader"), (f"/usr/local/cuda/lib64/{name}",) * 2):
+                with contextlib.suppress(OSError):
+                    ctypes.CDLL(path)
+                    found.append(text)
+        if found:
+            findings.append(_ok(topic, found[0]))
+        else:
+            text = f"{names[0]} was not found: the plugin's kernels compute {without}, and are slower"
+            findings.append(_note(topic, text, "pip install 'tensorflow_xpu[cuda]'"))
+    return findings
+
+
 def _process(seen: dict[str, Any] | None, code: int, stderr: str) -> list[Finding]:
     """The findings of a process with TensorFlow."""
     prefix = "tensorflow_xpu: "
@@ -216,6 +241,8 @@ def _process(seen: dict[str, Any] | None, code: int, stderr: str) -> list[Findin
         facts = [device["hardware_name"] or "unknown hardware", f"{_size(device['memory_bytes'])} of memory"]
         facts += [f"{device['gflops']:.3g} GFLOP/s"] if device["gflops"] else []
         findings.append(_ok(name.removeprefix("/physical_device:"), ", ".join(facts)))
+    if core["subdevice_type"] == "XPU_CUDA":
+        findings += _cuda_libraries()
     findings.append(_computing(seen))
     if seen["keras"]:
         findings.append(_ok("Keras", seen["keras"]))

@@ -6,6 +6,7 @@ compiler is NVRTC where its package is installed, and products of float are comp
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import subprocess
@@ -189,6 +190,18 @@ def test_convolutions_are_cudnns_and_round_as_the_program_wants(environment, dri
     for step in outcome.json["steps"]:
         assert sorted(step) == [[12, "forward"], [12, "to filter"], [12, "to images"]]
     assert outcome.json["deterministic"] == [[13, "forward"]]
+
+
+@pytest.mark.slow
+@pytest.mark.host_only
+def test_the_doctor_says_which_libraries_are_missing(environment):
+    command = [sys.executable, "-m", "tensorflow_xpu", "doctor", "--json"]
+    outcome = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    findings = {finding["topic"]: finding for finding in json.loads(outcome.stdout)["findings"]}
+    assert findings["cuBLASLt"]["state"] == "ok"
+    assert findings["cuDNN"]["state"] == "note"
+    assert "libcudnn.so.9 was not found" in findings["cuDNN"]["text"]
+    assert findings["cuDNN"]["fix"] == "pip install 'tensorflow_xpu[cuda]'"
 
 
 @pytest.mark.slow
