@@ -281,7 +281,7 @@ STAGES = {
     "demo": Stage(demo, 60),
     "sanitizer": Stage(sanitizer, 130),
     "rates": Stage(rates, 60, is_timed=True),
-    "models": Stage(models, 300, is_timed=True),
+    "models": Stage(models, 420, is_timed=True),
 }
 
 _saying = threading.Lock()

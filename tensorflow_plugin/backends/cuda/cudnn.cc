@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "tensorflow_plugin/backends/cuda/cublaslt.h"
+#include "tensorflow_plugin/backends/cuda/blas/cublaslt.h"
 #include "tensorflow_plugin/backends/cuda/libraries.h"
 
 namespace xpu::cuda {

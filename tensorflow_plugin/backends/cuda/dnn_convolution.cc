@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tensorflow_plugin/backends/cuda/blas_epilogue.h"
+#include "tensorflow_plugin/backends/cuda/blas/blas_epilogue.h"
 #include "tensorflow_plugin/backends/cuda/dnn_descriptor.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
 #include "tensorflow_plugin/backends/cuda/nan_trial.h"

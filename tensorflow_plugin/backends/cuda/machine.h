@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow_plugin/backends/cuda/blas_matmul.h"
+#include "tensorflow_plugin/backends/cuda/blas/blas_matmul.h"
 #include "tensorflow_plugin/backends/cuda/clock.h"
 #include "tensorflow_plugin/backends/cuda/compiler.h"
 #include "tensorflow_plugin/backends/cuda/dnn_convolution.h"

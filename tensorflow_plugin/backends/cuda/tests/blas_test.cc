@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tensorflow_plugin/backends/cuda/cublaslt.h"
+#include "tensorflow_plugin/backends/cuda/blas/cublaslt.h"
 #include "tensorflow_plugin/backends/cuda/tests/stand_ins.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include "tensorflow_plugin/backends/cuda/cublaslt.h"
+#include "tensorflow_plugin/backends/cuda/blas/cublaslt.h"
 #include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
 
 using namespace xpu::cuda;

@@ -1,6 +1,6 @@
 // The epilogues that cuBLASLt and cuDNN apply to their sums: a bias for each column, a matrix that is added, Relu.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_EPILOGUE_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_EPILOGUE_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_BLAS_EPILOGUE_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_BLAS_EPILOGUE_H_
 
 #include <cstdint>
 
@@ -21,4 +21,4 @@ bool FindBlasEpilogue(DType type, int64_t columns, const ElementwiseDesc& desc, 
 
 }  // namespace xpu::cuda
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_EPILOGUE_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_BLAS_EPILOGUE_H_

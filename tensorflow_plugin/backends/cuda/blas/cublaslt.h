@@ -1,6 +1,6 @@
 // cuBLASLt, NVIDIA's library of matmuls, opened when it is first asked for. Types and numbers are those of cublasLt.h.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_CUBLASLT_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_CUBLASLT_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_CUBLASLT_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_CUBLASLT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -78,4 +78,4 @@ const CublasLt* FindCublasLt(std::string* why);
 
 }  // namespace xpu::cuda
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_CUBLASLT_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_CUBLASLT_H_

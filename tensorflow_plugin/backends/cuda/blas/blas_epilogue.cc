@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cuda/blas_epilogue.h"
+#include "tensorflow_plugin/backends/cuda/blas/blas_epilogue.h"
 
 namespace xpu::cuda {
 namespace {

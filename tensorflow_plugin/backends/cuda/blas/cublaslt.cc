@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cuda/cublaslt.h"
+#include "tensorflow_plugin/backends/cuda/blas/cublaslt.h"
 
 #include <dlfcn.h>
 

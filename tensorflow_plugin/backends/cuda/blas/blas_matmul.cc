@@ -1,11 +1,11 @@
-#include "tensorflow_plugin/backends/cuda/blas_matmul.h"
+#include "tensorflow_plugin/backends/cuda/blas/blas_matmul.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
 
-#include "tensorflow_plugin/backends/cuda/blas_epilogue.h"
+#include "tensorflow_plugin/backends/cuda/blas/blas_epilogue.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
 #include "tensorflow_plugin/backends/cuda/nan_trial.h"
 #include "tensorflow_plugin/backends/cuda/queue.h"

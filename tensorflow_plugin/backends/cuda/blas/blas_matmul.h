@@ -1,7 +1,7 @@
 // Matmuls by cuBLASLt. The kernels of backends/gpu compute the products that it does not support, and all products
 // where it is missing.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_MATMUL_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_MATMUL_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_BLAS_MATMUL_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_BLAS_MATMUL_H_
 
 #include <cstdint>
 #include <map>
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "tensorflow_plugin/backends/cuda/cublaslt.h"
+#include "tensorflow_plugin/backends/cuda/blas/cublaslt.h"
 #include "tensorflow_plugin/backends/cuda/driver.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
@@ -54,4 +54,4 @@ class BlasMatmul {
 
 }  // namespace xpu::cuda
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_MATMUL_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_BLAS_BLAS_MATMUL_H_
