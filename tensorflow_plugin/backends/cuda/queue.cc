@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 #include "tensorflow_plugin/backends/cuda/compiler.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
 #include "tensorflow_plugin/backends/cuda/memory.h"
+#include "tensorflow_plugin/primitives/small_vector.h"
 
 namespace xpu::cuda {
 namespace {
 
 // The limits of a grid's second and third axis.
 constexpr size_t kMostGroups = 65535;
+constexpr int kUsualArguments = 32;
 
 }  // namespace
 
@@ -267,10 +268,13 @@ Status Queue::Run(const gpu::Launch& launch, std::shared_ptr<const gpu::CommandT
 
 Status Queue::RunNow(const gpu::Launch& launch) {
   // The driver reads each argument's value at an address: of a pointer, the pointer. A null ends them, for tools.
-  std::vector<DeviceAddress> pointers(launch.arguments.size());
-  std::vector<void*> arguments(launch.arguments.size() + 1, nullptr);
-  for (size_t i = 0; i < launch.arguments.size(); ++i) {
-    const gpu::Argument& argument = launch.arguments[i];
+  const int count = static_cast<int>(launch.arguments.size());
+  SmallVector<DeviceAddress, kUsualArguments> pointers;
+  SmallVector<void*, kUsualArguments> arguments;
+  pointers.resize(count);
+  arguments.resize(count + 1);
+  for (int i = 0; i < count; ++i) {
+    const gpu::Argument& argument = launch.arguments[static_cast<size_t>(i)];
     arguments[i] = &pointers[i];
     switch (argument.kind) {
       case gpu::Argument::kValue:
@@ -291,7 +295,7 @@ Status Queue::RunNow(const gpu::Launch& launch) {
   const auto local = [&](int axis) { return static_cast<unsigned>(launch.local[axis]); };
   return ToStatus(
       Cu().LaunchKernel(static_cast<const Kernel*>(launch.kernel)->function, group(0), group(1), group(2), local(0),
-                        local(1), local(2), /*shared_bytes=*/0, stream_, arguments.data(), nullptr),
+                        local(1), local(2), /*shared_bytes=*/0, stream_, arguments.begin(), nullptr),
       "a kernel");
 }
 

@@ -1,5 +1,7 @@
 #include "tensorflow_plugin/backends/gpu/codegen/element_walk.h"
 
+#include <cstdint>
+
 #include "tensorflow_plugin/backends/gpu/codegen/sources.h"
 #include "tensorflow_plugin/backends/gpu/codegen/walk.h"
 
@@ -34,7 +36,8 @@ const char* ElementWalk::index_type() const { return IndexType(elements()); }
 
 // Programs are interned: the address is the program.
 std::string ElementWalk::Key() const {
-  return errors::Concat(&program_, " ", walks_, " ", strided_.empty() ? 0 : shape_.rank(), " ", index_type());
+  return errors::Concat(reinterpret_cast<uintptr_t>(&program_), " ", walks_, " ", strided_.empty() ? 0 : shape_.rank(),
+                        " ", index_type());
 }
 
 std::string ElementWalk::Parameters() const {

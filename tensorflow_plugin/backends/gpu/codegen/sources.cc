@@ -1,5 +1,6 @@
 #include "tensorflow_plugin/backends/gpu/codegen/sources.h"
 
+#include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -170,18 +171,22 @@ constexpr ComplexExpression kComplexExpressions[] = {
 };
 #undef XPU_COMPLEX
 
+// The entry of each opcode, null if there is none: every command asks.
+template <typename E, size_t n>
+std::array<const E*, kNumOpcodes> ByOpcode(const E (&entries)[n]) {
+  std::array<const E*, kNumOpcodes> found{};
+  for (const E& entry : entries) found[static_cast<size_t>(entry.op)] = &entry;
+  return found;
+}
+
 const char* ExpressionOf(Opcode op, DType type) {
-  if (IsComplex(type)) {
-    for (const ComplexExpression& e : kComplexExpressions) {
-      if (e.op == op) return e.text;
-    }
-    return nullptr;
-  }
-  for (const Expression& e : kExpressions) {
-    if (e.op != op) continue;
-    return IsFloating(type) ? e.floating : IsInteger(type) ? e.integer : type == DType::kBool ? e.boolean : nullptr;
-  }
-  return nullptr;
+  static const auto* const real = new auto(ByOpcode(kExpressions));
+  static const auto* const complex = new auto(ByOpcode(kComplexExpressions));
+  const auto at = static_cast<size_t>(op);
+  if (IsComplex(type)) return (*complex)[at] == nullptr ? nullptr : (*complex)[at]->text;
+  const Expression* const e = (*real)[at];
+  if (e == nullptr) return nullptr;
+  return IsFloating(type) ? e->floating : IsInteger(type) ? e->integer : type == DType::kBool ? e->boolean : nullptr;
 }
 
 std::string RegisterName(int reg) { return "r" + std::to_string(reg); }

@@ -1,5 +1,7 @@
 #include "tensorflow_plugin/backends/gpu/codegen/special.h"
 
+#include <array>
+#include <cstddef>
 #include <set>
 
 namespace xpu::gpu {
@@ -60,10 +62,12 @@ constexpr Function kFunctions[] = {
 };
 
 const Function* Find(Opcode op) {
-  for (const Function& function : kFunctions) {
-    if (function.op == op) return &function;
-  }
-  return nullptr;
+  static const auto* const by_opcode = [] {
+    auto* const found = new std::array<const Function*, kNumOpcodes>{};
+    for (const Function& function : kFunctions) (*found)[static_cast<size_t>(function.op)] = &function;
+    return found;
+  }();
+  return (*by_opcode)[static_cast<size_t>(op)];
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ std::string Source(const ReduceDesc& desc, const std::string& before_kernel, con
 // Programs are interned: the address is the program. A sum is a mean that is divided by 1.
 std::string KeyOf(const ReduceDesc& desc) {
   const ReduceKind kind = desc.kind == ReduceKind::kMean ? ReduceKind::kSum : desc.kind;
-  return errors::Concat(static_cast<int>(kind), " ", desc.source.program, " ",
+  return errors::Concat(static_cast<int>(kind), " ", reinterpret_cast<uintptr_t>(desc.source.program), " ",
                         IsArgKind(kind) ? Name(desc.index_type) : "");
 }
 
