@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -125,7 +125,10 @@ class Machine {
  private:
   TileSearch tiles_;
   std::mutex tables_mutex_;
-  std::map<std::vector<int64_t>, std::shared_ptr<const Table>> tables_;
+  struct HashOfNumbers {
+    size_t operator()(const std::vector<int64_t>& numbers) const;
+  };
+  std::unordered_map<std::vector<int64_t>, std::shared_ptr<const Table>, HashOfNumbers> tables_;
 };
 
 }  // namespace xpu::gpu

@@ -21,7 +21,9 @@ int64_t ReciprocalOf(int64_t extent);
 
 // Extents, the strides of each operand, then the extents' reciprocals: what a kernel gets as `table`.
 inline std::vector<int64_t> WalkTable(const Dims& shape, const std::vector<const Dims*>& strides) {
-  std::vector<int64_t> table(shape.begin(), shape.end());
+  std::vector<int64_t> table;
+  table.reserve(static_cast<size_t>(shape.rank()) * (2 + strides.size()));
+  table.insert(table.end(), shape.begin(), shape.end());
   for (const Dims* of_operand : strides) table.insert(table.end(), of_operand->begin(), of_operand->end());
   for (int64_t extent : shape) table.push_back(ReciprocalOf(extent));
   return table;
