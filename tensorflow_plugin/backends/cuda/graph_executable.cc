@@ -74,10 +74,11 @@ std::shared_ptr<const Graph> GraphExecutable::Capture(Queue& queue, const Segmen
   capture.BorrowScratch(queue);
   if (Cu().StreamBeginCapture(capture.stream(), kCaptureRelaxed) != kSuccess) return nullptr;
   int failed = 0;
-  const Status status = RunOneByOne(capture, segment, addresses, &failed);
+  Status status = RunOneByOne(capture, segment, addresses, &failed);
   GraphHandle graph = nullptr;
   GraphExecHandle exec = nullptr;
   const bool captured = Cu().StreamEndCapture(capture.stream(), &graph) == kSuccess && graph != nullptr;
+  if (status.ok()) status = capture.TakeStatus();
   if (captured && status.ok() && Cu().GraphInstantiate(&exec, graph, 0) != kSuccess) exec = nullptr;
   if (graph != nullptr) (void)Cu().GraphDestroy(graph);
   return exec == nullptr ? nullptr : std::make_shared<const Graph>(exec);

@@ -80,6 +80,8 @@ Status Queue::Scratch(size_t bytes, void** address) {
 }
 
 void Queue::Defer(std::function<Status()> command) {
+  // The command would run later beside the graph, and so would all that come behind it.
+  if (is_capturing_) return Fail(errors::Unimplemented("a command that needs the host is in no graph"));
   ++deferred_;
   thread_->Run([this, command = std::move(command)]() mutable {
     Status status = Enter();
@@ -314,6 +316,7 @@ Status Queue::ReadReport(size_t report, uint32_t* number) {
 }
 
 Status Queue::JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) {
+  if (is_capturing_) return OkStatus();  // a command of a graph cannot fail (NeedsHost): nobody reads its report
   XPU_RETURN_IF_ERROR(
       CopyDeviceToHost(seen_reports_ + report, static_cast<uint32_t*>(reports_) + report, sizeof(uint32_t)));
   HostCallback([number = seen_reports_ + report, judge = std::move(judge)] { return judge(*number); });

@@ -29,7 +29,7 @@ class Memory;
 
 class Queue final : public gpu::Queue {
  public:
-  // The machine outlives it. A capturing one gets no callbacks.
+  // The machine outlives it. A capturing one takes no commands that need the host, and judges no reports.
   static Status Create(Machine& machine, int priority, std::unique_ptr<Queue>* queue, bool is_capturing = false);
   ~Queue() override;
 

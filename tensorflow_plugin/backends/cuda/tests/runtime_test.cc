@@ -253,6 +253,42 @@ TEST_F(Runtime, ListsBecomeGraphs) {
   }
 }
 
+// Its kernel would report indices out of range, but the list has checked them before.
+TEST_F(Runtime, GraphsHaveCommandsWithReportsAndWhatFollows) {
+  auto list = std::make_shared<CommandList>();
+  list->buffers.resize(3);
+  for (Buffer& buffer : list->buffers) buffer.kind = Buffer::Kind::kInput;
+  Command add, gather;
+  const ElementwiseDesc sum = Add(16);
+  add.desc = sum;
+  ASSERT_TRUE(Check(sum, &add.footprint).ok());
+  GatherDesc rows;
+  rows.element_size = sizeof(float);
+  rows.index_type = DType::kInt32;
+  rows.dims = {16};
+  rows.num_indices = 4;
+  gather.desc = rows;
+  ASSERT_TRUE(Check(rows, &gather.footprint).ok());
+  for (Command* command : {&add, &gather}) {
+    command->in.resize(2);
+    command->out.resize(1);
+    for (size_t i = 0; i < 2; ++i) command->in[i].buffer = command == &gather ? static_cast<int>(i) : 0;
+    command->out[0].buffer = 2;
+  }
+  list->commands = {add, gather, add, gather, add};
+  const std::unique_ptr<Executable> executable = device_->Prepare(list, {});
+  char* addresses[3];
+  for (char*& address : addresses) address = static_cast<char*>(device_->Allocate(64));
+  int failed = -1;
+  for (int run = 0; run < 4; ++run) ASSERT_TRUE(executable->Run(*stream_, addresses, nullptr, &failed).ok());
+  EXPECT_EQ(static_cast<const GraphExecutable&>(*executable).NumGraphs(), 1);
+  stream_->Wait();
+  const std::vector<StandInLaunch> launches = Launches();
+  ASSERT_EQ(launches.size(), 20u);
+  for (size_t i = 0; i < 20; ++i) EXPECT_EQ(launches[i].arguments[0], launches[i % 5].arguments[0]) << i;
+  EXPECT_TRUE(stream_->TakeStatus().ok());
+}
+
 // Each command of one kind has a name of its own here.
 trace::Event EventNamed(const trace::Trace& trace, const std::string& name) {
   trace::Event found;
