@@ -19,6 +19,7 @@
 #include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/host_variable_op.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
+#include "tensorflow_plugin/cluster/transfer_op.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/device/describe.h"
 #include "tensorflow_plugin/device/glue.h"
@@ -175,6 +176,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
     if (trouble.empty()) trouble = xpu::cluster::RegisterLoopOp(device_type);
     if (trouble.empty()) trouble = xpu::cluster::RegisterAssertOp(device_type);
     if (trouble.empty()) trouble = xpu::cluster::RegisterHostVariableOp(device_type);
+    if (trouble.empty()) trouble = xpu::cluster::RegisterTransferOps(device_type);
     if (trouble.empty()) {
       xpu::graph::RegisterClusterPass(device_type);
     } else {

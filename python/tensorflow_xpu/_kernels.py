@@ -21,7 +21,12 @@ from tensorflow_xpu.hooks.features import REGISTRY
 #: The ops that stand for others in a graph (docs/clusters.md).
 CLUSTERS = ("_XpuCluster", "_XpuLoop")
 #: And one in another form, by the op that it is.
-INSTEAD = {"_XpuAssert": "Assert", "_XpuReadHostVariable": "ReadVariableOp"}
+INSTEAD = {
+    "_XpuAssert": "Assert",
+    "_XpuReadHostVariable": "ReadVariableOp",
+    "_XpuToDevice": "Identity",
+    "_XpuToHost": "Identity",
+}
 #: Kernels with such a label are for the passes over graphs; no program can ask for them.
 OWN_LABEL = "Xpu"
 EVERY_DEVICE = "DEFAULT"

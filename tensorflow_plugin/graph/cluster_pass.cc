@@ -23,6 +23,7 @@
 #include "tensorflow_plugin/graph/may_wait.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/shape_placement.h"
+#include "tensorflow_plugin/graph/transfers.h"
 #include "tensorflow_plugin/graph/whole_loops.h"
 
 namespace xpu::graph {
@@ -299,7 +300,8 @@ class ClusterPass : public tf::GraphOptimizationPass {
     // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
     TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));
     TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_));
-    return MakeClusters(graph, Scope::kOutside);
+    TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kOutside));
+    return CopyInLoops(graph, device_type_);
   }
 
   // Random ops that get their seeds, or keys and counters, in host memory get them on the device, where Keras has them

@@ -222,3 +222,77 @@ def test_lists_that_do_not_add(xpu_device, shapes, message):
     for device in ("/cpu:0", xpu_device):
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             run(function, np.float32(1), device=device)
+
+
+def branches(n):
+    """The device decides how often both loops run, and which branch each iteration takes."""
+    total, k = tf.constant(0, tf.int64), tf.constant(1, tf.int64)
+    while total < n:
+        m, count = k, tf.constant(0, tf.int64)
+        while m > 1:
+            m = m // 2 if m % 2 == 0 else 3 * m + 1
+            count += 1
+        total, k = total + count, k + 1
+    return k, total
+
+
+def integers_to_the_device(x):
+    """Counters in host memory become numbers on the device, and rows that it chooses come back as counters."""
+    steps = 0
+    while tf.reduce_sum(x) < 50.0:
+        row = tf.argmax(x, output_type=tf.int32)
+        steps += row + 1
+        if tf.reduce_max(x) > 9.0:
+            x = tf.reverse(x, [0]) + 0.25
+        x = x * 1.25 + tf.cast(tf.stack([row, steps, 1]), tf.float32)
+    return x, steps
+
+
+def nothing(x):
+    """Tensors without elements cross, too."""
+    steps = 0
+    while tf.reduce_sum(x) < 20.0:
+        x = x * 1.5 + tf.reduce_sum(tf.gather(x, tf.range(steps - steps)))
+        steps += tf.argmax(x, output_type=tf.int32)
+    return x, steps
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [
+        (branches, np.int64(60)),
+        (integers_to_the_device, np.float32([1, 3, 2])),
+        (nothing, np.float32([1, 3, 2])),
+    ],
+)
+def test_an_iteration_copies_by_one_op(xpu_device, function, argument):
+    """TensorFlow would send a value from the device's memory, and receive it in the host's."""
+    traced = tf.function(function)
+    with tf.device("/cpu:0"):
+        expected = [t.numpy() for t in traced(tf.constant(argument))]
+    with tf.device(xpu_device), placement.record_nodes() as nodes:
+        results = [t.numpy() for t in tf.function(function)(tf.constant(argument))]
+    for result, want in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, want, rtol=1e-6)
+    in_loops = {node.op for node in nodes if "/while/" in node.name or "xpu_transfer" in node.name}
+    assert "_XpuToHost" in in_loops
+    assert not {"_HostRecv", "_HostSend"} & in_loops
+    assert {"Identity"} >= {node.op for node in placement.with_members(nodes) if "xpu_transfer" in node.name}
+
+
+def test_a_failure_before_a_copy_of_a_loop(xpu_device):
+    """The error is that of the op that failed."""
+
+    @tf.function
+    def f(x, row):
+        while tf.reduce_sum(x) < 50.0:
+            x = x * 2.0 + tf.gather(x, row)
+            row += 1
+        return x
+
+    with tf.device(xpu_device):
+        x = tf.constant([1.0, 2.0, 3.0])
+        assert f(x, tf.constant(0, tf.int64)).shape == 3
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices.* = 3 is not in \[0, 3\)"):
+            f(x, tf.constant(2, tf.int64)).numpy()
+        assert f(x, tf.constant(0, tf.int64)).shape == 3

@@ -1,0 +1,18 @@
+// Copies between a device's memory and host memory, in the loops that TensorFlow's executor runs.
+#ifndef TENSORFLOW_PLUGIN_GRAPH_TRANSFERS_H_
+#define TENSORFLOW_PLUGIN_GRAPH_TRANSFERS_H_
+
+#include <string>
+
+#include "tensorflow/core/graph/graph.h"
+
+namespace xpu::graph {
+
+// An op gives a value in device memory, and another op of the device reads it in host memory, or the other way round.
+// TensorFlow puts two ops between them, which hand the value over by a name; another thread may go on. In a loop they
+// can take half of an iteration. Here one op copies the value. For loops that stay loops, after all clusters.
+absl::Status CopyInLoops(tensorflow::Graph* graph, const std::string& device_type);
+
+}  // namespace xpu::graph
+
+#endif  // TENSORFLOW_PLUGIN_GRAPH_TRANSFERS_H_
