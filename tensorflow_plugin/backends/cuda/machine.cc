@@ -56,7 +56,7 @@ Status Machine::MakeTable(const std::vector<int64_t>& numbers, std::shared_ptr<c
   std::lock_guard<std::mutex> lock(transfers_mutex_);
   if (bytes > table_bytes_left_) {
     const size_t block = std::max(bytes, kTableBlock);
-    table_block_ = AddressOf(memory_->Allocate(block));
+    table_block_ = AddressOf(memory_->AllocateUnused(block));
     table_bytes_left_ = table_block_ == 0 ? 0 : block;
     XPU_REQUIRE(table_block_ != 0, errors::ResourceExhausted("there is no device memory for a table of extents"));
   }

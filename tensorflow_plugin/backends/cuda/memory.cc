@@ -42,7 +42,7 @@ Memory::~Memory() {
   Trim();
 }
 
-void* Memory::Allocate(size_t size) {
+void* Memory::Allocate(size_t size, bool takes_kept) {
   if (size == 0 || size > static_cast<size_t>(stats_.bytes_limit)) return nullptr;
   const int64_t bytes = static_cast<int64_t>(size);
   const size_t rounded = RoundUp(size);
@@ -51,7 +51,7 @@ void* Memory::Allocate(size_t size) {
   uintptr_t address = 0;
   // A kept block must not waste more than it serves.
   const auto found = kept_.lower_bound(rounded);
-  if (found != kept_.end() && found->first / 2 <= rounded) {
+  if (takes_kept && found != kept_.end() && found->first / 2 <= rounded) {
     address = found->second;
     kept_.erase(found);
   } else {

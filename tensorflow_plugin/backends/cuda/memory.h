@@ -23,7 +23,10 @@ class Memory final : public gpu::Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  void* Allocate(size_t size) override;
+  void* Allocate(size_t size) override { return Allocate(size, /*takes_kept=*/true); }
+  // The same, of memory that no queued command uses. What is freed may have such commands: others use it behind them,
+  // in their stream. This is for commands of another stream.
+  void* AllocateUnused(size_t size) { return Allocate(size, /*takes_kept=*/false); }
   // A later block at this address is used behind the commands of the same stream.
   void Deallocate(void* address) override;
   AllocatorStats Stats() const override;
@@ -38,6 +41,7 @@ class Memory final : public gpu::Memory {
     size_t size;       // of the driver's allocation
     size_t asked = 0;  // by the caller; 0: it is kept for reuse
   };
+  void* Allocate(size_t size, bool takes_kept);
   void Trim();  // gives what is kept back to the driver
 
   const ContextHandle context_;

@@ -28,9 +28,9 @@ bool IsAllNan(DType type, const std::vector<unsigned char>& bytes) {
 bool KeepsNan(Machine& machine, DType type, size_t operand_bytes, size_t result_bytes, size_t scratch_bytes,
               const NanTrial& run) {
   Memory& memory = machine.memory();
-  void* const nan = memory.Allocate(operand_bytes);
-  void* const out = memory.Allocate(result_bytes);
-  void* const scratch = memory.Allocate(std::max<size_t>(scratch_bytes, 1));
+  void* const nan = memory.AllocateUnused(operand_bytes);
+  void* const out = memory.AllocateUnused(result_bytes);
+  void* const scratch = memory.AllocateUnused(std::max<size_t>(scratch_bytes, 1));
   bool keeps = false;
   if (nan != nullptr && out != nullptr && scratch != nullptr) {
     // Remainders may have other code.

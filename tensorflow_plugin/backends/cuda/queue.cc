@@ -34,7 +34,7 @@ Status Queue::Create(Machine& machine, int priority, std::unique_ptr<Queue>* que
   XPU_RETURN_IF_CUDA_ERROR(
       Cu().StreamCreateWithPriority(&made->stream_, kStreamNonBlocking, std::clamp(priority, greatest, least)),
       "creating a stream");
-  made->reports_ = machine.memory().Allocate(kReports * sizeof(uint32_t));
+  made->reports_ = machine.memory().AllocateUnused(kReports * sizeof(uint32_t));
   XPU_REQUIRE(made->reports_ != nullptr, errors::ResourceExhausted("there is no device memory for a stream"));
   void* pinned = nullptr;
   XPU_RETURN_IF_CUDA_ERROR(Cu().MemHostAlloc(&pinned, kReports * sizeof(uint32_t), kHostPortable),
@@ -70,7 +70,7 @@ Status Queue::Scratch(size_t bytes, void** address) {
   if (scratch_.empty() || scratch_.back().bytes < bytes) {
     size_t size = kScratchBytes;
     while (size < bytes) size *= 2;
-    void* const made = memory_.Allocate(size);
+    void* const made = memory_.AllocateUnused(size);
     XPU_REQUIRE(made != nullptr, errors::ResourceExhausted("there are no ", size,
                                                            " bytes of device memory for a stream's scratch memory"));
     scratch_.push_back({made, size});

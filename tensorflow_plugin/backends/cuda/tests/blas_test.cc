@@ -1,7 +1,9 @@
 // Products by cuBLASLt, on a stand-in that computes them: which epilogues it applies, and to what.
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -88,6 +90,44 @@ TEST_F(Blas, BiasAndReluAreTheLibrarys) {
   EXPECT_EQ(Numbers({seen[0], seen[2]}), Numbers({1, 7}));
   EXPECT_TRUE(std::isnan(seen[1]) && std::isnan(seen[3]));
   EXPECT_EQ(Products().count, 1);
+}
+
+// The product of NaN runs beside the streams: not in memory that was freed, but that a stream's commands will read.
+TEST_F(Blas, NanIsInNoMemoryThatAStreamUses) {
+  ProgramBuilder builder;
+  MatMulDesc desc = Product(Relu(builder, builder.Input(DType::kFloat)));
+  desc.m = desc.n = desc.k = 64;
+  desc.epilogue.shape = {64, 64};
+  desc.epilogue.in_strides[0] = {64, 1};
+  constexpr size_t kBytes = 64 * 64 * sizeof(float);
+  const std::vector<unsigned char> ones(kBytes, 1);
+  std::vector<unsigned char> seen[3];
+  void* blocks[6];
+  for (void*& block : blocks) block = device_->Allocate(kBytes);
+  std::atomic<bool> begun{false}, open{false};
+  for (void* block : blocks) ASSERT_TRUE(stream_->Memset(block, 1, kBytes).ok());
+  stream_->HostCallback([&] {
+    begun = true;
+    while (!open) std::this_thread::yield();
+    return OkStatus();
+  });
+  while (!begun) std::this_thread::yield();
+  for (int i = 3; i < 6; ++i) {
+    seen[i - 3].resize(kBytes);
+    ASSERT_TRUE(stream_->CopyDeviceToHost(seen[i - 3].data(), blocks[i], kBytes).ok());
+    device_->Deallocate(blocks[i]);
+  }
+  Args args{};
+  args.in[0] = blocks[0];
+  args.in[1] = blocks[1];
+  args.out[0] = blocks[2];
+  const Status status = device_->Launch(*stream_, desc, args);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(Products().count, 1);  // of NaN
+  open = true;
+  stream_->Wait();
+  for (const auto& bytes : seen) EXPECT_TRUE(bytes == ones);
+  for (int i = 0; i < 3; ++i) device_->Deallocate(blocks[i]);
 }
 
 TEST_F(Blas, AMatrixIsAdded) {

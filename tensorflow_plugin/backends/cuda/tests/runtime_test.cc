@@ -389,6 +389,28 @@ TEST_F(Runtime, WithoutMemoryThereIsNullAndWhatIsKeptGoesFirst) {
   EXPECT_FALSE(TheBackend().HostCanAddress(static_cast<char*>(larger) + 5, BackendOptions()));
 }
 
+// Commands that are queued may still use what was freed, and a table or another stream does not wait for them.
+TEST_F(Runtime, TablesAndStreamsTakeNoMemoryThatWasFreed) {
+  void* const reports = device_->Allocate(4096);
+  void* const table = device_->Allocate(size_t{1} << 20);
+  void* const scratch = device_->Allocate(size_t{32} << 20);
+  for (void* block : {reports, table, scratch}) device_->Deallocate(block);
+  const std::unique_ptr<Stream> other = device_->CreateStream();
+  GatherDesc rows;
+  rows.element_size = sizeof(float);
+  rows.dims = {16};
+  rows.num_indices = 4;
+  Args args{};
+  args.in[0] = args.in[1] = args.out[0] = device_->Allocate(64);
+  ASSERT_TRUE(device_->Launch(*other, rows, args).ok());
+  other->Wait();
+  void* found = nullptr;
+  ASSERT_TRUE(static_cast<Queue&>(*other).Scratch(Queue::kScratchBytes, &found).ok());
+  EXPECT_EQ(device_->Allocate(4096), reports);
+  EXPECT_EQ(device_->Allocate(size_t{1} << 20), table);
+  EXPECT_EQ(device_->Allocate(size_t{32} << 20), scratch);
+}
+
 TEST_F(Runtime, ErrorsHaveTheDriversNames) {
   int value = 0;
   void* const memory = device_->Allocate(sizeof(value));
