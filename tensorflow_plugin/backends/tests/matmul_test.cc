@@ -365,6 +365,16 @@ void CompareBytes(const MatMulDesc& dense, int flags, int64_t gap, bool share_b)
   Expect(d, {a, b}, {{DType::kInt32, c_size, &before}}, {{Values(DType::kInt32, want)}}, "bytes, " + what);
 }
 
+TEST(MatMul, BytesByHand) {
+  for (DType a : kBytes) {
+    for (DType b : kBytes) {
+      const std::vector<Array> in = {Values(a, {1, 2, 3, 100, 5, 6}), Values(b, {5, 4, 3, 2, 100, 0})};
+      const Want want{{Values(DType::kInt32, {311, 8, 1115, 410})}};
+      ExpectByHand(OfBytes(Dense(a, 2, 2, 3), b), in, {{DType::kInt32, 4}}, want, "bytes by hand");
+    }
+  }
+}
+
 // On both sides of a register tile, and of the rows for which b is read as it lies. Also on both sides of a group of
 // columns and of a block of terms.
 TEST(MatMul, Bytes) {

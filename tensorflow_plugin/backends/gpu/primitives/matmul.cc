@@ -48,7 +48,8 @@ int64_t WorkspaceBytes(const Abilities& abilities, const MatMulDesc& desc) {
 }
 
 bool Supports(const Abilities& abilities, const MatMulDesc& desc) {
-  return !IsMixed(desc) && HasRegister(abilities, desc.type) && desc.type != DType::kBool &&
+  return HasRegister(abilities, desc.type) && HasRegister(abilities, TypeOfB(desc)) &&
+         HasRegister(abilities, TypeOfC(desc)) && desc.type != DType::kBool &&
          (!HasEpilogue(desc) || HasProgram(abilities, *desc.epilogue.program));
 }
 
@@ -70,15 +71,17 @@ Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Arg
   std::vector<int64_t> table = WalkTable(batch, {&a, &b, &c});
   if (table.empty()) table.push_back(0);  // a buffer has at least a byte
   Products products{};
-  products.type = desc.type;
+  products.type = TypeOfC(desc);
+  products.a_type = desc.type;
+  products.b_type = TypeOfB(desc);
   products.m = desc.m;
   products.n = desc.n;
   products.k = desc.k;
   products.batches = batch.num_elements();
-  products.kind = desc.transpose_a | desc.transpose_b << 1;
+  products.kind = desc.transpose_a | desc.transpose_b << 1 | IsMixed(desc) << 3;
   products.a_dense = !desc.transpose_a;
   products.b_dense = !desc.transpose_b;
-  products.key = errors::Concat("matmul ", Name(desc.type));
+  products.key = errors::Concat("matmul ", Name(desc.type), " ", Name(products.b_type), " ", Name(products.type));
   products.operands = [] { return kOperands; };
   products.set_arguments = [&](Call& call) {
     for (int64_t stride : {desc.transpose_a ? 1 : lda, desc.transpose_a ? lda : 1, desc.transpose_b ? 1 : ldb,

@@ -39,12 +39,14 @@ int64_t ItemRows(const Hardware& hardware) { return hardware.is_processor ? kRow
 
 size_t SumSize(DType type) { return SizeOf(type) < 8 ? 4 : SizeOf(type); }
 
-std::string ProductElements(DType type) {
+std::string ProductElements(DType type) { return ProductElements(type, type, type); }
+
+std::string ProductElements(DType a, DType b, DType type) {
   const std::string real =
       IsComplex(type) ? errors::Concat("#define COMPLEX\n#define REAL ", RegisterOf(RealTypeOf(type)), "\n") : "";
   return FunctionsFor(type) + real +
          errors::Concat("#define T ", RegisterOf(type), "\n#define SUM ", SumOf(type), "\n#define LOAD_A(i) ",
-                        Load(type, "a", "i"), "\n#define LOAD_B(i) ", Load(type, "b", "i"), "\n#define STORE_C(i, x) ",
+                        Load(a, "a", "i"), "\n#define LOAD_B(i) ", Load(b, "b", "i"), "\n#define STORE_C(i, x) ",
                         Store(type, "c", "i", "x"));
 }
 
@@ -64,8 +66,9 @@ namespace {
 
 std::string ProductSource(const Hardware& hardware, const Products& products, const Tile& tile,
                           const std::string& epilogue) {
-  const DType type = products.type;
-  const std::string front = ProductElements(type) + epilogue;
+  const DType type = products.type, b_type = products.b_type != DType::kInvalid ? products.b_type : type;
+  const std::string front =
+      ProductElements(products.a_type != DType::kInvalid ? products.a_type : type, b_type, type) + epilogue;
   if (!hardware.is_processor) {
     const std::string fused = IsInteger(type)   ? "((v) * (w) + (z))"
                               : IsComplex(type) ? errors::Concat(RegisterOf(type), "_fma(v, w, z)")
@@ -83,7 +86,7 @@ std::string ProductSource(const Hardware& hardware, const Products& products, co
     return front + errors::Concat("#define WIDTH ", width, "\n#define PAIRS ", 2 * width, "\n", products.operands(),
                                   kComplexProcessor);
   }
-  const bool dense = SizeOf(type) == SumSize(type);
+  const bool dense = SizeOf(b_type) == SumSize(type);
   return front + errors::Concat("#define WIDTH ", width, "\n#define VECTOR ", SumOf(type), width,
                                 "\n#define LOAD_VECTOR vload", width, "\n#define STORE_VECTOR vstore", width,
                                 "\n#define DENSE ", dense ? 1 : 0, "\n", products.operands(), kProcessor);

@@ -44,12 +44,15 @@ int64_t ItemRows(const Hardware& hardware);
 // The bytes of a sum of products.
 size_t SumSize(DType type);
 
+inline DType ResultTypeOf(const MatMulDesc& desc) { return TypeOfC(desc); }
+inline DType ResultTypeOf(const ConvolutionDesc& desc) { return desc.type; }
+
 // The treatment of a finished element: it is stored, or a program makes something of it.
 class Epilogue {
  public:
   // Made from a MatMulDesc or ConvolutionDesc, which lives as long.
   template <typename Desc>
-  explicit Epilogue(const Desc& desc) : type_(desc.type) {
+  explicit Epilogue(const Desc& desc) : type_(ResultTypeOf(desc)) {
     if (!HasEpilogue(desc)) return;
     program_ = desc.epilogue.program;
     walk_.emplace(desc.epilogue, /*first=*/1);
@@ -70,12 +73,14 @@ class Epilogue {
   std::optional<ElementWalk> walk_;
 };
 
-// T, SUM, LOAD_A(i), LOAD_B(i) and STORE_C(i, x).
+// T, SUM, LOAD_A(i), LOAD_B(i) and STORE_C(i, x), of operands of one type or of several.
 std::string ProductElements(DType type);
+std::string ProductElements(DType a, DType b, DType c);
 
 // `batches` products of [m, k] and [k, n].
 struct Products {
-  DType type;
+  DType type;                                                // of c
+  DType a_type = DType::kInvalid, b_type = DType::kInvalid;  // kInvalid: `type`
   int64_t m, n, k, batches;
   // A number below 16 that tells, beside the extents, which tiles are quick.
   int kind;
