@@ -234,6 +234,8 @@ Status EnqueueGroups(Machine& machine, Queue& queue, const ReduceDesc& desc, con
   const std::string index_type = IndexType(std::max(outputs, n));
   const std::string key =
       errors::Concat("reduce in groups ", items, " ", kept, " ", reduced, " ", index_type, " ", KeyOf(desc));
+  constexpr size_t kShortProgram = 8;
+  const bool one_axis = reduced == 1 && program.instrs().size() <= kShortProgram;
   const GroupPlan first = FirstGroups(items, plan);
   for (const bool again : {false, true}) {
     const GroupPlan groups = again ? LastGroups(items, outputs, first.parts) : first;
@@ -241,8 +243,8 @@ Status EnqueueGroups(Machine& machine, Queue& queue, const ReduceDesc& desc, con
       const std::string walks = WalkFunction("kept", kept, inputs, index_type) +
                                 WalkFunction("reduced", reduced, inputs, index_type, kept * (2 + inputs));
       return Source(desc,
-                    errors::Concat("#define INDEX ", index_type, "\n#define ITEMS ", items, "\n#define EACH ",
-                                   EachOf(desc), "\n", walks),
+                    errors::Concat(one_axis ? "#define ONE_AXIS\n" : "", "#define INDEX ", index_type,
+                                   "\n#define ITEMS ", items, "\n#define EACH ", EachOf(desc), "\n", walks),
                     kGroups);
     });
     for (int64_t value : {outputs, again ? first.parts : n, groups.parts, groups.span}) {

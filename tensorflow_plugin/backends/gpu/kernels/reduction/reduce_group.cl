@@ -1,7 +1,7 @@
 // As reduce.cl, with the same in front, for devices that are no processors. Also in front stand ITEMS, of a group; EACH;
 // and INDEX, which counts outputs and elements. Two functions are there, kept(output, numbers, places) and
 // reduced(element, numbers, places), with kept_TABLE and reduced_TABLE (walk.h). Each has its part of the place in each
-// input.
+// input. ONE_AXIS says that elements are along one axis, at steps, and that the program is short.
 //
 // A group has some outputs, 2^lanes_log2 items for each. Items read neighbours at the same time: `lanes_are_neighbours`
 // says if they are elements of an output or outputs. An item has EACH elements on their way at a time, and combines them
@@ -36,7 +36,32 @@ kernel void run(const INDEX outputs, const INDEX n, const INDEX parts, const IND
       kept(output, numbers, first);
     }
     reduced_TABLE(numbers);
-    for (INDEX e = begin + lane; e < end; e += lanes * EACH) {
+    INDEX e = begin + lane;
+#ifdef ONE_AXIS
+    // Without a comparison or a product for each element.
+    long next[INPUTS], step[INPUTS];
+    reduced(e, numbers, next);
+    for (int i = 0; i < INPUTS; ++i) {
+      next[i] += first[i];
+      step[i] = (long)lanes * numbers[1 + i];
+    }
+    for (; e + lanes * (EACH - 1) < end; e += lanes * EACH) {
+      VALUE_TYPE values[EACH];
+#pragma unroll
+      for (uint k = 0; k < EACH; ++k) {
+        values[k] = VALUE(next SOURCE_ARGUMENTS);
+        for (int i = 0; i < INPUTS; ++i) next[i] += step[i];
+      }
+      ACC block = IDENTITY;
+#pragma unroll
+      for (uint k = 0; k < EACH; ++k) {
+        const ACC term = TERM(values[k], (long)(e + k * lanes));
+        block = COMBINE(block, term);
+      }
+      total = COMBINE(total, block);
+    }
+#endif
+    for (; e < end; e += lanes * EACH) {
       VALUE_TYPE values[EACH];
 #pragma unroll
       for (uint k = 0; k < EACH; ++k) {
