@@ -1,7 +1,13 @@
 // A stand-in for libcuda.so.1, for tests on machines without a GPU. Device memory is the host's. A stream is a thread
-// that runs its commands in order, each only when its turn comes. So code that does not wait reads old data. Kernels do
-// nothing and are noted down. As the driver does, loading a kernel waits until all streams are empty, and meanwhile
-// holds what other calls need. Errors are injected (stand_in.h).
+// that runs its commands in order, each only when its turn comes. So code that does not wait reads old data. As the
+// driver does, loading a kernel waits until all streams are empty, and meanwhile holds what other calls need. Errors
+// are injected (stand_in.h).
+//
+// Kernels do nothing and are noted down, unless their image is the name of a shared library (stand_in_nvrtc.cc). Then
+// the processor runs them, and the thread of their stream waits.
+#include <dlfcn.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -12,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -28,7 +35,8 @@ struct CUstream_st;
 
 namespace {
 
-constexpr Result kInvalidValue = 1, kInvalidHandle = 400, kNotFound = 500, kCaptureInvalidated = 901;
+constexpr Result kInvalidValue = 1, kInvalidImage = 200, kInvalidHandle = 400, kNotFound = 500,
+                 kCaptureInvalidated = 901;
 constexpr size_t kMemory = size_t{1} << 30;
 
 struct Failure {
@@ -76,11 +84,14 @@ void AwaitDriver() { std::lock_guard<std::mutex> lock(The().driver); }
 namespace xpu::cuda {
 
 struct CUctx_st {};
+using RunOnHost = void(const unsigned* grid, const unsigned* block, void** arguments);
+struct CUfunc_st {
+  RunOnHost* run = nullptr;  // null: it does nothing
+};
 struct CUmod_st {
   std::string image;
-};
-struct CUfunc_st {
-  int unused;
+  void* library = nullptr;  // of a kernel for the host
+  CUfunc_st function;
 };
 struct CUgraph_st {
   std::vector<std::function<void()>> commands;
@@ -88,6 +99,15 @@ struct CUgraph_st {
 struct CUgraphExec_st {
   std::vector<std::function<void()>> commands;
 };
+
+// STAND_IN_LATE: up to so many microseconds before one of four commands.
+void BeLate() {
+  static const char* const most = std::getenv("STAND_IN_LATE");
+  if (most == nullptr) return;
+  thread_local std::minstd_rand random(std::random_device{}());
+  if (random() % 4 != 0) return;
+  std::this_thread::sleep_for(std::chrono::microseconds(random() % static_cast<unsigned>(std::atoi(most) + 1)));
+}
 
 // Commands that reach or wait for it keep it.
 struct CUevent_st : std::enable_shared_from_this<CUevent_st> {
@@ -124,6 +144,7 @@ struct CUstream_st {
       std::function<void()> command = std::move(commands.front());
       commands.pop_front();
       lock.unlock();
+      BeLate();
       command();
       lock.lock();
       --pending;
@@ -167,18 +188,22 @@ std::string Contents(const char* image) {
 
 void* Pointer(DeviceAddress address) { return reinterpret_cast<void*>(address); }
 
-Result Note(FunctionHandle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-            StreamHandle stream, void** arguments) {
-  StandInLaunch launch{{gx, gy, gz}, {bx, by, bz}, {}};
-  for (int i = 0; i < StandInLaunch::kArguments && arguments[i] != nullptr; ++i) {
-    std::memcpy(&launch.arguments[i], arguments[i], sizeof(uint64_t));
+// A kernel of the host's, or only a note.
+void Launch(const CUfunc_st& function, const unsigned (&grid)[3], const unsigned (&block)[3],
+            std::vector<uint64_t> values) {
+  if (function.run != nullptr) {
+    std::vector<void*> arguments;
+    for (uint64_t& value : values) arguments.push_back(&value);
+    // Its items' places and its groups' memory are variables of its library.
+    static std::mutex one_at_a_time;
+    std::lock_guard<std::mutex> lock(one_at_a_time);
+    return function.run(grid, block, arguments.data());
   }
-  stream->Add([launch] {
-    State& state = The();
-    std::lock_guard<std::mutex> lock(state.mutex);
-    state.launches.push_back(launch);
-  });
-  return kSuccess;
+  StandInLaunch launch{{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, {}};
+  std::copy_n(values.begin(), std::min<size_t>(values.size(), StandInLaunch::kArguments), launch.arguments);
+  State& state = The();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  state.launches.push_back(launch);
 }
 
 }  // namespace
@@ -484,17 +509,24 @@ EXPORT Result cuModuleLoadData(ModuleHandle* module, const void* image) {
     std::unique_lock<std::mutex> lock(stream->mutex);
     stream->changed.wait(lock, [&] { return stream->pending == 0; });
   }
-  *module = new CUmod_st{Contents(static_cast<const char*>(image))};
+  auto made = std::make_unique<CUmod_st>();
+  made->image = Contents(static_cast<const char*>(image));
+  if (made->image.front() == '/') {
+    made->library = dlopen(made->image.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (made->library == nullptr) return kInvalidImage;
+    made->function.run = reinterpret_cast<RunOnHost*>(dlsym(made->library, "StandInRun"));
+  }
+  *module = made.release();
   return kSuccess;
 }
 EXPORT Result cuModuleUnload(ModuleHandle module) {
+  if (module->library != nullptr) (void)dlclose(module->library);
   delete module;
   return kSuccess;
 }
 // Machine code has its kernel in a section of its name. NVRTC compiles a source without a kernel, too.
 EXPORT Result cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const char* name) {
-  static CUfunc_st one{};
-  *function = &one;
+  *function = &module->function;
   const bool is_code = module->image.compare(0, 4,
                                              "\x7f"
                                              "ELF") == 0;
@@ -507,7 +539,10 @@ EXPORT Result cuFuncGetAttribute(int* value, int, FunctionHandle) {
 EXPORT Result cuLaunchKernel(FunctionHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                              unsigned bz, unsigned, StreamHandle stream, void** arguments, void**) {
   RETURN_IF_INJECTED("cuLaunchKernel");
-  return Note(function, gx, gy, gz, bx, by, bz, stream, arguments);
+  std::vector<uint64_t> values;
+  for (; *arguments != nullptr; ++arguments) std::memcpy(&values.emplace_back(), *arguments, sizeof(uint64_t));
+  stream->Add([=] { Launch(*function, {gx, gy, gz}, {bx, by, bz}, values); });
+  return kSuccess;
 }
 
 // NVRTC asks for tables of the driver's own; it compiles without them.
