@@ -127,10 +127,10 @@ def training():
         loss = tf.reduce_sum(tf.square(forward()))
     return tape.gradient(loss, [x, w])
 
-seen = {"tf32": engines(forward)}
+seen = {"tf32": engines(forward), "steps of tf32": [engines(training) for _ in range(3)]}
 tf.config.experimental.enable_tensor_float_32_execution(False)
 seen["float"] = engines(forward)
-seen["steps"] = [engines(training) for _ in range(3)]
+seen["step"] = engines(training)
 tf.config.experimental.enable_op_determinism()
 seen["deterministic"] = engines(forward)
 print(json.dumps(seen))
@@ -186,9 +186,10 @@ def test_convolutions_are_cudnns_and_round_as_the_program_wants(environment, dri
     assert outcome.returncode == 0, outcome.stderr
     # stand_in_cudnn.cc says what its engines do.
     assert outcome.json["tf32"] == [[10, "forward"]]
+    for step in outcome.json["steps of tf32"]:
+        assert sorted(step) == [[10, "forward"], [10, "to filter"], [10, "to images"]]
     assert outcome.json["float"] == [[12, "forward"]]
-    for step in outcome.json["steps"]:
-        assert sorted(step) == [[12, "forward"], [12, "to filter"], [12, "to images"]]
+    assert outcome.json["step"] == [[12, "forward"]]  # kernels have the gradients
     assert outcome.json["deterministic"] == [[13, "forward"]]
 
 

@@ -52,6 +52,23 @@ int64_t AlignmentOf(const void* address) {
 constexpr size_t kScratchAlignment = 256;
 size_t Aligned(size_t bytes) { return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment; }
 
+// False for gradients of float without TF32 that the kernels of backends/gpu compute better. On an H100 cuDNN 9.19 was
+// hardly faster for filters, and rounded more than once. For images with strides it took a loop over all elements, 4 to
+// 7 times as slow.
+bool IsForCudnn(const ConvolutionDesc& desc, bool tf32) {
+  if (desc.type != DType::kFloat || tf32 || desc.groups > 1) return true;
+  if (desc.direction == Direction::kFilterGradient) return false;
+  const bool has_strides = std::any_of(desc.stride, desc.stride + desc.spatial_rank, [](int64_t s) { return s != 1; });
+  return desc.direction != Direction::kDataGradient || !has_strides;
+}
+
+// A gradient to the filter, with other padding before an axis than behind it. Engines without tensor cores gave wrong
+// ones with cuDNN 9.19.
+bool NeedsTensorCores(const ConvolutionDesc& desc) {
+  return desc.direction == Direction::kFilterGradient &&
+         !std::equal(desc.pad_before, desc.pad_before + desc.spatial_rank, desc.pad_after);
+}
+
 bool HasElements(const ConvolutionDesc& d) {
   if (d.batch <= 0 || d.in_channels <= 0 || d.out_channels <= 0) return false;
   for (int i = 0; i < d.spatial_rank; ++i) {
@@ -385,7 +402,7 @@ Status DnnConvolution::MakePlan(const Key& key, Plan* plan) {
       EngineInfo engine;
       last = Describe(config, &engine);
       if (!last.ok()) continue;
-      if (HasAny(engine.notes, unwanted)) {
+      if (HasAny(engine.notes, unwanted) || (NeedsTensorCores(key.desc) && !HasAny(engine.notes, {kDnnTensorCores}))) {
         ++of_other_numbers;
         continue;
       }
@@ -517,6 +534,11 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
     *how = "cuDNN has no such convolution";
     return OkStatus();
   }
+  const bool tf32 = desc.type == DType::kFloat && AllowsTf32();
+  if (!IsForCudnn(desc, tf32)) {
+    *how = "gradients of float without TF32 are for the plugin's kernels";
+    return OkStatus();
+  }
   const bool to_data = desc.direction == Direction::kDataGradient;
   const bool to_filter = desc.direction == Direction::kFilterGradient;
   // In the order of Tensor. The filter is not the one that cuDNN reads or writes.
@@ -532,7 +554,7 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
   Key key{};
   key.desc = desc;
   key.desc.epilogue = ElementwiseDesc();
-  key.tf32 = desc.type == DType::kFloat && AllowsTf32();
+  key.tf32 = tf32;
   key.deterministic = RequiresDeterminism();
   const auto align = [&] {
     for (int i = 0; i < kTensors; ++i) key.alignments[i] = pointers[i] == nullptr ? 16 : AlignmentOf(pointers[i]);

@@ -223,14 +223,33 @@ TEST_F(Convolutions, GradientsHaveTheirOperandsInPlace) {
   EXPECT_TRUE(Contains(text, " behind 1\n")) << text;
 
   desc.direction = Direction::kFilterGradient;
+  SetTf32Query([] { return true; });
   ASSERT_TRUE(Run(desc).ok());
+  SetTf32Query(nullptr);
   text = Executions();
-  EXPECT_EQ(text.find("engine 12 to filter x [2,6,8,9]"), 0u) << text;
+  EXPECT_EQ(text.find("engine 10 to filter x [2,6,8,9]"), 0u) << text;
   EXPECT_TRUE(Contains(text, "[16,16,16] " + Address(0) + " ")) << text;
   EXPECT_TRUE(Contains(text, " " + Address(1) + " ")) << text;
   EXPECT_FALSE(Contains(text, " " + Address(4) + " ")) << text;
   EXPECT_TRUE(Contains(text, " behind 1\n")) << text;  // the filter is turned afterwards
   EXPECT_EQ(Launches(), 2);
+}
+
+// Their engines without tensor cores are slow, or wrong.
+TEST_F(Convolutions, KernelsComputeGradientsOfFloatWithoutTf32) {
+  ConvolutionDesc asymmetric = Small(), to_filter = Make({{20, 3}, {20, 3}}, 1, 8, 16), to_images = to_filter;
+  asymmetric.direction = to_filter.direction = Direction::kFilterGradient;
+  to_images.direction = Direction::kDataGradient;
+  to_images.stride[0] = to_images.stride[1] = 2;
+  to_images.output[0] = to_images.output[1] = 9;
+  for (const ConvolutionDesc& desc : {asymmetric, to_filter, to_images}) {
+    ASSERT_TRUE(Run(desc).ok());
+    EXPECT_EQ(Executions(), "");
+    SetTf32Query([] { return true; });
+    ASSERT_TRUE(Run(desc).ok());
+    SetTf32Query(nullptr);
+    EXPECT_NE(Executions(), "");
+  }
 }
 
 // Relu((c + bias) + added) in bfloat16, or with a product in place of the first sum.
