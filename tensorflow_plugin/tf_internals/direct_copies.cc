@@ -79,7 +79,9 @@ class DirectCopies final : public Usual {
     if (!IsPlain(*from, *to) || (bytes > kKeptUpTo && !compute_.Idle())) {
       return Usual::CopyCPUTensorToDevice(from, device, to, std::move(done), sync_dst_compute);
     }
-    done(Guarded([&] { return compute_.Write(tf::DMAHelper::base(to), tf::DMAHelper::base(from), bytes); }));
+    done(Guarded([&] {
+      return bytes == 0 ? OkStatus() : compute_.Write(tf::DMAHelper::base(to), tf::DMAHelper::base(from), bytes);
+    }));
   }
 
   void CopyDeviceTensorToCPU(const tf::Tensor* from, absl::string_view name, tf::Device* device, tf::Tensor* to,
@@ -96,15 +98,18 @@ class DirectCopies final : public Usual {
                                           });
     }
     done(Guarded([&]() -> Status {
-      XPU_RETURN_IF_ERROR(compute_.Read(tf::DMAHelper::base(to), tf::DMAHelper::base(from), from->TotalBytes()));
+      if (const size_t bytes = from->TotalBytes(); bytes > 0) {
+        XPU_RETURN_IF_ERROR(compute_.Read(tf::DMAHelper::base(to), tf::DMAHelper::base(from), bytes));
+      }
       return TakeEarlierFailure(compute_);
     }));
   }
 
  private:
+  // A tensor without elements stands for a control edge between devices: TensorFlow sends one.
   static bool IsPlain(const tf::Tensor& from, const tf::Tensor& to) {
-    return from.TotalBytes() > 0 && from.TotalBytes() == to.TotalBytes() && from.dtype() == to.dtype() &&
-           from.IsInitialized() && to.IsInitialized() && tf::DMAHelper::CanUseDMA(&from);
+    return from.TotalBytes() == to.TotalBytes() && from.dtype() == to.dtype() && from.IsInitialized() &&
+           to.IsInitialized() && tf::DMAHelper::CanUseDMA(&from);
   }
 
   template <typename F>

@@ -296,3 +296,35 @@ def test_a_failure_before_a_copy_of_a_loop(xpu_device):
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices.* = 3 is not in \[0, 3\)"):
             f(x, tf.constant(2, tf.int64)).numpy()
         assert f(x, tf.constant(0, tf.int64)).shape == 3
+
+
+def test_control_edges_between_devices(xpu_device):
+    """TensorFlow sends tensors without elements for them. When one arrives, all before it has happened."""
+    seen = []
+
+    def see():
+        seen.append(float(v.numpy()))
+        return np.float32(0)
+
+    with tf.device(xpu_device):
+        v = tf.Variable(1.0)
+
+        @tf.function
+        def f(x, n):
+            for _ in tf.range(n):
+                added = v.assign_add(tf.reduce_sum(x))
+                with tf.device("/cpu:0"), tf.control_dependencies([added]):
+                    called = tf.numpy_function(see, [], tf.float32)
+                with tf.control_dependencies([called]):
+                    v.assign(v * 2.0)
+                x = tf.linalg.matmul(x, x) / 64.0
+            with tf.device("/cpu:0"):
+                beginnings = tf.strings.join([tf.strings.as_string(x[:0]), tf.strings.as_string(x[:0])])
+            return x, tf.size(beginnings)
+
+        x, size = f(tf.ones([64, 64]), tf.constant(5))
+    assert size.numpy() == 0
+    assert np.allclose(x, 1)
+    # Each step adds 4096 before Python looks, and doubles the sum afterwards.
+    assert seen == [4097.0, 12290.0, 28676.0, 61448.0, 126992.0]
+    assert v.numpy() == 253984.0
