@@ -28,7 +28,7 @@ TESTS = {
     "softmax_test": "*ByHand:*.CrossEntropyBroadcasts:*.InfinitiesAndNan",
 }
 
-# Its gathers have checked indices and so are in graphs. Addresses come again in the third step.
+# The indices of the second gather have been checked for the first one. So graphs have it, though its kernel reports.
 TRAINING = """
 import os
 import numpy as np, tensorflow as tf
@@ -36,12 +36,12 @@ import tensorflow_xpu
 
 rng = np.random.default_rng(0)
 tokens, labels = rng.integers(0, 20, (4, 6)).astype(np.int32), rng.integers(0, 5, (4, 6)).astype(np.int32)
-shapes = [(20, 8), (8, 24), (8, 8), (8, 5)]
+shapes = [(20, 8), (8, 24), (8, 8), (8, 5), (20, 5)]
 start = [rng.normal(0, 0.3, shape).astype(np.float32) for shape in shapes]
 
 def losses(device, steps):
     with tf.device(device):
-        table, qkv, out, classes = weights = [tf.Variable(value) for value in start]
+        table, qkv, out, classes, offsets = weights = [tf.Variable(value) for value in start]
         moments = [tf.Variable(tf.zeros(shape)) for shape in shapes]
         x_of_all, y_of_all = tf.constant(tokens), tf.constant(labels)
 
@@ -53,19 +53,19 @@ def losses(device, steps):
                 y = (x - mean) * tf.math.rsqrt(variance + 1e-5)
                 q, k, v = tf.split(y @ qkv, 3, -1)
                 x += tf.nn.softmax(tf.matmul(q, k, transpose_b=True)) @ v @ out
-                logits = tf.nn.gelu(x) @ classes
+                logits = tf.nn.gelu(x) @ classes + tf.gather(offsets, x_of_all)
                 loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y_of_all, logits))
             gradients = tape.gradient(loss, weights)
             for weight, moment, gradient in zip(weights, moments, gradients):
                 moment.assign(0.9 * moment + tf.convert_to_tensor(gradient))
-                weight.assign_sub(0.1 * moment)
+                weight.assign_sub(0.05 * moment)
             return loss
 
         return [float(step()) for _ in range(steps)]
 
-expected, seen = losses("/cpu:0", 15), losses("/xpu:0", 15)
+expected, seen = losses("/cpu:0", 60), losses("/xpu:0", 60)  # addresses come again after some steps
 assert expected[-1] < 0.8 * expected[0], expected
-np.testing.assert_allclose(seen, expected, rtol=2e-4)
+np.testing.assert_allclose(seen, expected, rtol=1e-3)
 print("right")
 """
 

@@ -87,7 +87,8 @@ void Memory::Deallocate(void* address) {
     return;
   }
   stats_.bytes_in_use -= static_cast<int64_t>(std::exchange(block->second.asked, 0));
-  kept_.emplace(block->second.size, block->first);
+  // Before others of its size: a program's step then finds the blocks of the step before, for which there are graphs.
+  kept_.emplace_hint(kept_.lower_bound(block->second.size), block->second.size, block->first);
 }
 
 void Memory::Trim() {
