@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <memory>
+#include <mutex>
 
 #include "tensorflow_plugin/backends/cuda/blas/cublaslt.h"
 #include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
@@ -144,21 +146,20 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(BlasHandle, MatmulHandle desc, LayoutH
 EXPORT int cublasLtMatmul(BlasHandle, MatmulHandle desc, const void* alpha, const void* a, LayoutHandle a_layout,
                           const void* b, LayoutHandle b_layout, const void* beta, const void* c, LayoutHandle c_layout,
                           void* d, LayoutHandle d_layout, const MatmulAlgorithm*, void*, size_t, StreamHandle stream) {
-  auto* const product = new Product{*desc,
-                                    *static_cast<const float*>(alpha),
-                                    *static_cast<const float*>(beta),
-                                    static_cast<const float*>(a),
-                                    static_cast<const float*>(b),
-                                    static_cast<const float*>(c),
-                                    static_cast<float*>(d),
-                                    *a_layout,
-                                    *b_layout,
-                                    *c_layout,
-                                    *d_layout};
+  // A captured product runs as often as its graph does: it stays.
+  static std::mutex mutex;
+  static auto& products = *new std::deque<Product>;
+  const auto keep = [](Product product) {
+    std::lock_guard<std::mutex> lock(mutex);
+    return &products.emplace_back(product);
+  };
+  Product* const product =
+      keep({*desc, *static_cast<const float*>(alpha), *static_cast<const float*>(beta), static_cast<const float*>(a),
+            static_cast<const float*>(b), static_cast<const float*>(c), static_cast<float*>(d), *a_layout, *b_layout,
+            *c_layout, *d_layout});
   ++the_products.count;
   the_products.epilogue = desc->epilogue;
   the_products.beta = product->beta;
-  // A captured product runs as often as its graph does: it stays.
   static void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   using Launch = int (*)(StreamHandle, void (*)(void*), void*);
   static const auto launch = reinterpret_cast<Launch>(dlsym(driver, "cuLaunchHostFunc"));

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -479,6 +480,13 @@ EXPORT int cudnnBackendExecute(DnnHandle handle, void* plan, void* pack) {
   };
   const auto pointers = the_pack.List<void*>(1001);
   // A graph runs it often: the data stay.
+  static auto& executions = *new std::deque<Execution>;
+  Execution* kept = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(The().mutex);
+    kept = &executions.emplace_back(
+        Execution{text.str(), the_plan.is_fused, the_plan.cells == 7, pointers[0], pointers[2], the_plan.result_bytes});
+  }
   return launch(
       *reinterpret_cast<StreamHandle*>(handle),
       [](void* data) {
@@ -491,8 +499,7 @@ EXPORT int cudnnBackendExecute(DnnHandle handle, void* plan, void* pack) {
         std::lock_guard<std::mutex> lock(The().mutex);
         The().executions.push_back(run.text + " behind " + std::to_string(before));
       },
-      new Execution{text.str(), the_plan.is_fused, the_plan.cells == 7, pointers[0], pointers[2],
-                    the_plan.result_bytes});
+      kept);
 }
 
 }  // extern "C"
