@@ -35,7 +35,8 @@ struct ThreadEvents {
 };
 
 struct TraceState {
-  Mutex mutex;  // guards what follows, and who starts and stops
+  Mutex session;  // guards who starts and stops; locked before all others
+  Mutex mutex;    // guards what follows
   std::vector<std::shared_ptr<ThreadEvents>> buffers;
   std::vector<Trace::LineName> lines;
   std::vector<EventSource*> sources;
@@ -193,21 +194,28 @@ void AddSource(EventSource* source) {
 
 bool Start() {
   TraceState& state = TheState();
-  std::lock_guard<std::mutex> lock(state.mutex);
+  std::lock_guard<std::mutex> session(state.session);
   if (internal::on) return false;
-  for (const auto& buffer : state.buffers) {  // what ended after the last time
-    std::lock_guard<std::mutex> events_lock(buffer->mutex);
-    buffer->events.clear();
+  std::vector<EventSource*> sources;
+  {
+    std::lock_guard<std::mutex> lock(state.mutex);
+    for (const auto& buffer : state.buffers) {  // what ended after the last time
+      std::lock_guard<std::mutex> events_lock(buffer->mutex);
+      buffer->events.clear();
+    }
+    state.num_events = 0;
+    state.begin_ns = NowNs();
+    sources = state.sources;
   }
-  state.num_events = 0;
-  state.begin_ns = NowNs();
-  for (EventSource* source : state.sources) source->Begin();
+  // Not under the lock: a source that records in another thread holds its own and waits for this one.
+  for (EventSource* source : sources) source->Begin();
   internal::on = true;
   return true;
 }
 
 Trace Stop() {
   TraceState& state = TheState();
+  std::lock_guard<std::mutex> session(state.session);
   std::vector<EventSource*> sources;
   {
     std::lock_guard<std::mutex> lock(state.mutex);
