@@ -99,8 +99,8 @@ def test_training_computes_what_the_cpu_does(stand_ins: dict[str, str]) -> None:
 @pytest.mark.host_only
 @pytest.mark.parametrize("program", TESTS)
 def test_primitives_compute_what_they_should(stand_ins: dict[str, str], program: str) -> None:
-    if not (PROGRAMS / program).exists():
-        pytest.skip(f"{program} is not built: tools/bazel.sh build //tensorflow_plugin/backends/tests/...")
+    built = (PROGRAMS / program).exists()
+    assert built, f"{program} is not built: tools/bazel.sh build //tensorflow_plugin/backends/tests/..."
     command = [str(PROGRAMS / program), f"--gtest_filter={TESTS[program]}"]
     environment = {**os.environ, **stand_ins}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
