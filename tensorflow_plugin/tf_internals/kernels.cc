@@ -35,8 +35,8 @@ void Compare(tf::OpKernelContext& context, const tf::Tensor& given, Check& check
   }
   TF_Tensor* argument = nullptr;
   TF_GetInput(c, 0, &argument, status.get());
-  if (!check.Is("the C API's answer for an argument", TF_GetCode(status.get()), TF_OK)) return;
   const std::unique_ptr<TF_Tensor, decltype(&TF_DeleteTensor)> of_c_api(argument, &TF_DeleteTensor);
+  if (!check.Is("the C API's answer for an argument", TF_GetCode(status.get()), TF_OK)) return;
   const tf::Tensor& seen = context.input(0);
   if (!check.Is("the type of an argument", static_cast<int>(seen.dtype()), static_cast<int>(TF_TensorType(argument))) ||
       !check.Is("the number of its dimensions", seen.shape().dims(), TF_NumDims(argument)) ||

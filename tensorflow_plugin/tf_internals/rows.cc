@@ -60,7 +60,7 @@ const std::vector<Internal>& Internals() {
        "optimizers of the C API that run after placement and may add nodes",
        "graphs.cc",
        {{"`Graph`, `Node` and `Edge`", "a graph that TensorFlow makes of two nodes has them"},
-        {"`OptimizationPassRegistry`, phases 9 and 10 before placement", "compiled and linked only"}}},
+        {"`OptimizationPassRegistry`, two passes after all rewrites of a placed graph", "compiled and linked only"}}},
       {"clusters",
        Kind::kSpeed,
        false,

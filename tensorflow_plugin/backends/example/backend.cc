@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 
 #include "tensorflow_plugin/backends/host_runtime/clock.h"
@@ -57,10 +56,11 @@ class ExampleStream final : public Stream {
   Status CopyHostToDevice(void* to, const void* from, size_t n) override { return CopyDeviceToDevice(to, from, n); }
   Status CopyDeviceToHost(void* to, const void* from, size_t n) override { return CopyDeviceToDevice(to, from, n); }
   Status CopyDeviceToDevice(void* to, const void* from, size_t n) override {
-    return Add([to = memory_.Translate(to), from = memory_.Translate(from), n] { std::memmove(to, from, n); });
+    return Add([to = static_cast<char*>(memory_.Translate(to)),
+                from = static_cast<const char*>(memory_.Translate(from)), n] { std::copy_n(from, n, to); });
   }
   Status Memset(void* to, uint8_t value, size_t n) override {
-    return Add([to = memory_.Translate(to), value, n] { std::memset(to, value, n); });
+    return Add([to = static_cast<uint8_t*>(memory_.Translate(to)), value, n] { std::fill_n(to, n, value); });
   }
   Status MemsetU32(void* to, uint32_t value, size_t n) override {
     return Add([to = static_cast<uint32_t*>(memory_.Translate(to)), value, n] { std::fill_n(to, n / 4, value); });
@@ -148,7 +148,7 @@ void Run(const CopyStridedDesc& desc, const Args& args) {
   for (int64_t i = 0; i < desc.shape.num_elements(); ++i) {
     const int64_t to = size * (desc.dst_offset + OffsetOf(i, desc.shape, desc.dst_strides));
     const int64_t from = size * (desc.src_offset + OffsetOf(i, desc.shape, desc.src_strides));
-    std::memcpy(static_cast<char*>(args.out[0]) + to, static_cast<const char*>(args.in[0]) + from, desc.element_size);
+    std::copy_n(static_cast<const char*>(args.in[0]) + from, desc.element_size, static_cast<char*>(args.out[0]) + to);
   }
 }
 
