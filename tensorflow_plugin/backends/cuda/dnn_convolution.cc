@@ -43,11 +43,8 @@ bool HasNumber(DType type) {
   return NumberOf(type, &unused);
 }
 
-// The greatest power of two up to 16 that divides the address. No engine asks for more.
-int64_t AlignmentOf(const void* address) {
-  const uint64_t at = AddressOf(address);
-  return static_cast<int64_t>(std::min<uint64_t>(16, at & (~at + 1)));
-}
+// No engine asks for more.
+constexpr int64_t kMostAlignment = 16;
 
 constexpr size_t kScratchAlignment = 256;
 size_t Aligned(size_t bytes) { return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment; }
@@ -557,7 +554,8 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
   key.tf32 = tf32;
   key.deterministic = RequiresDeterminism();
   const auto align = [&] {
-    for (int i = 0; i < kTensors; ++i) key.alignments[i] = pointers[i] == nullptr ? 16 : AlignmentOf(pointers[i]);
+    for (int i = 0; i < kTensors; ++i)
+      key.alignments[i] = pointers[i] == nullptr ? kMostAlignment : AlignmentOf(pointers[i], kMostAlignment);
   };
   align();
   XPU_RETURN_IF_ERROR(queue.Enter());

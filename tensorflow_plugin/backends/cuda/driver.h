@@ -3,6 +3,7 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_DRIVER_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CUDA_DRIVER_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -120,6 +121,11 @@ Status ToStatus(Result error, const std::string& what);
   } while (0)
 
 inline DeviceAddress AddressOf(const void* address) { return reinterpret_cast<DeviceAddress>(address); }
+// The greatest power of two up to `most` that divides the address; 0 for null.
+inline int64_t AlignmentOf(const void* address, uint64_t most) {
+  const uint64_t at = AddressOf(address);
+  return static_cast<int64_t>(std::min(most, at & (~at + 1)));
+}
 
 }  // namespace xpu::cuda
 

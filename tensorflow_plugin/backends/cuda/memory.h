@@ -24,8 +24,7 @@ class Memory final : public gpu::Memory {
   Memory& operator=(const Memory&) = delete;
 
   void* Allocate(size_t size) override { return Allocate(size, /*takes_kept=*/true); }
-  // The same, of memory that no queued command uses. Freed memory may have such commands. Others use it behind them,
-  // in their stream. This is for commands of another stream.
+  // The same, but never a freed block: queued commands of another stream may still use that.
   void* AllocateUnused(size_t size) { return Allocate(size, /*takes_kept=*/false); }
   // A later block at this address is used behind the commands of the same stream.
   void Deallocate(void* address) override;

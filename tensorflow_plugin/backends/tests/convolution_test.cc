@@ -2,36 +2,12 @@
 #include <limits>
 
 #include "tensorflow_plugin/backends/tests/compare.h"
+#include "tensorflow_plugin/backends/tests/geometry/convolutions.h"
 
 namespace xpu::testing {
 namespace {
 
 const Direction kDirections[] = {Direction::kForward, Direction::kDataGradient, Direction::kFilterGradient};
-
-// One axis: input extent, filter extent, stride, dilation, padding before and after.
-struct Axis {
-  int64_t input, filter, stride = 1, dilation = 1, before = 0, after = 0;
-};
-
-ConvolutionDesc Make(std::vector<Axis> axes, int64_t batch, int64_t in, int64_t out, int64_t groups = 1) {
-  ConvolutionDesc d;
-  d.spatial_rank = static_cast<int>(axes.size());
-  d.batch = batch;
-  d.in_channels = in;
-  d.out_channels = out;
-  d.groups = groups;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const Axis& a = axes[i];
-    d.input[i] = a.input;
-    d.filter[i] = a.filter;
-    d.stride[i] = a.stride;
-    d.dilation[i] = a.dilation;
-    d.pad_before[i] = a.before;
-    d.pad_after[i] = a.after;
-    d.output[i] = (a.input + a.before + a.after - (a.filter - 1) * a.dilation - 1) / a.stride + 1;
-  }
-  return d;
-}
 
 int64_t Product(const int64_t* e) { return e[0] * e[1] * e[2]; }
 int64_t XSize(const ConvolutionDesc& d) { return d.batch * d.in_channels * Product(d.input); }
@@ -168,31 +144,31 @@ void CompareWithAffineEpilogue(ConvolutionDesc d, uint32_t seed) {
 
 std::vector<ConvolutionDesc> Geometries() {
   return {
-      Make({{1, 1}}, 1, 1, 1),
-      Make({{9, 3, 2, 1, 1, 1}}, 2, 3, 5),
-      Make({{20, 3, 1, 4, 8, 0}}, 2, 4, 6),                         // causal
-      Make({{5, 1}, {5, 1}}, 2, 16, 32),                            // pointwise
-      Make({{8, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),    // same
-      Make({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),      // asymmetric
-      Make({{11, 2, 4}, {10, 3, 5}}, 2, 3, 4),                      // stride beyond the window
-      Make({{12, 3, 1, 2}, {12, 3, 1, 3}}, 1, 5, 7),                // dilation
-      Make({{12, 3, 2, 2, 2, 3}, {12, 2, 3, 3, 0, 4}}, 1, 4, 4),    // dilation, stride and padding
-      Make({{4, 3, 1, 1, 4, 3}, {4, 3, 1, 1, 0, 5}}, 1, 2, 3),      // more padding than window
-      Make({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),   // depthwise
-      Make({{7, 3, 2, 1, 0, 1}, {6, 3, 2, 1, 1, 1}}, 2, 5, 15, 5),  // depthwise with multiplier
-      Make({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 12, 4),  // groups
-      Make({{6, 5}, {6, 1}}, 3, 33, 17),                            // odd channels
-      Make({{5, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}, {7, 2, 1, 2, 1, 0}}, 2, 3, 4),
-      Make({{4, 2, 2}, {4, 2, 2}, {4, 2, 2}}, 1, 16, 16, 2),
-      Make({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 0, 4, 4),  // empty batch
-      Make({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 2, 4, 0),  // no output channels
+      ConvolutionOf({{1, 1}}, 1, 1, 1),
+      ConvolutionOf({{9, 3, 2, 1, 1, 1}}, 2, 3, 5),
+      ConvolutionOf({{20, 3, 1, 4, 8, 0}}, 2, 4, 6),                         // causal
+      ConvolutionOf({{5, 1}, {5, 1}}, 2, 16, 32),                            // pointwise
+      ConvolutionOf({{8, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),    // same
+      ConvolutionOf({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),      // asymmetric
+      ConvolutionOf({{11, 2, 4}, {10, 3, 5}}, 2, 3, 4),                      // stride beyond the window
+      ConvolutionOf({{12, 3, 1, 2}, {12, 3, 1, 3}}, 1, 5, 7),                // dilation
+      ConvolutionOf({{12, 3, 2, 2, 2, 3}, {12, 2, 3, 3, 0, 4}}, 1, 4, 4),    // dilation, stride and padding
+      ConvolutionOf({{4, 3, 1, 1, 4, 3}, {4, 3, 1, 1, 0, 5}}, 1, 2, 3),      // more padding than window
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),   // depthwise
+      ConvolutionOf({{7, 3, 2, 1, 0, 1}, {6, 3, 2, 1, 1, 1}}, 2, 5, 15, 5),  // depthwise with multiplier
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 12, 4),  // groups
+      ConvolutionOf({{6, 5}, {6, 1}}, 3, 33, 17),                            // odd channels
+      ConvolutionOf({{5, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}, {7, 2, 1, 2, 1, 0}}, 2, 3, 4),
+      ConvolutionOf({{4, 2, 2}, {4, 2, 2}, {4, 2, 2}}, 1, 16, 16, 2),
+      ConvolutionOf({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 0, 4, 4),  // empty batch
+      ConvolutionOf({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 2, 4, 0),  // no output channels
   };
 }
 
 TEST(Convolution, ByHand) {
   for (DType type : {DType::kFloat, DType::kDouble, DType::kHalf, DType::kBFloat16}) {
     // x = [[1,2,3],[4,5,6],[7,8,9]], w = [[1,2],[-3,4]]
-    ConvolutionDesc d = Make({{3, 2}, {3, 2}}, 1, 1, 1);
+    ConvolutionDesc d = ConvolutionOf({{3, 2}, {3, 2}}, 1, 1, 1);
     d.type = type;
     const Array x = Values(type, {1, 2, 3, 4, 5, 6, 7, 8, 9}), w = Values(type, {1, 2, -3, 4});
     ExpectByHand(d, {x, w}, {{type, 4}}, {{Values(type, {13, 17, 25, 29})}}, "forward");
@@ -254,18 +230,18 @@ TEST(Convolution, AllGeometriesTypesAndOrders) {
 // Millions of multiplications: threads share images out, or the rows of one.
 TEST(Convolution, LargeOnesAreSharedOut) {
   const ConvolutionDesc geometries[] = {
-      Make({{33, 3, 1, 1, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 24),  // one image, rows
-      Make({{41, 5, 2, 1, 2, 2}, {40, 5, 2, 1, 1, 2}}, 1, 32, 32),  // strides
-      Make({{40, 3, 1, 4, 4, 4}, {30, 3, 1, 2, 2, 2}}, 1, 24, 24),  // dilation
-      Make({{6, 3, 1, 1, 9, 9}, {64, 3, 1, 1, 1, 1}}, 1, 32, 32),   // rows of nothing but padding
-      Make({{3, 3, 1, 1, 1, 1}, {200, 3, 1, 1, 1, 1}}, 1, 64, 32),  // fewer rows than parts
-      Make({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),                     // causal
-      Make({{16, 3, 1, 1, 1, 1}, {16, 3, 1, 1, 1, 1}}, 3, 32, 32),  // images that do not go into the parts
-      Make({{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}}, 9, 24, 24),
-      Make({{20, 3, 2, 1, 0, 1}, {20, 3, 2, 1, 0, 1}}, 7, 3, 64),       // a first layer
-      Make({{64, 3, 1, 1, 1, 1}, {64, 3, 1, 1, 1, 1}}, 2, 96, 96, 96),  // depthwise
-      Make({{24, 3, 1, 1, 1, 1}, {24, 3, 1, 1, 1, 1}}, 3, 48, 48, 4),   // groups
-      Make({{8, 3, 1, 1, 1, 1}, {10, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),
+      ConvolutionOf({{33, 3, 1, 1, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 24),  // one image, rows
+      ConvolutionOf({{41, 5, 2, 1, 2, 2}, {40, 5, 2, 1, 1, 2}}, 1, 32, 32),  // strides
+      ConvolutionOf({{40, 3, 1, 4, 4, 4}, {30, 3, 1, 2, 2, 2}}, 1, 24, 24),  // dilation
+      ConvolutionOf({{6, 3, 1, 1, 9, 9}, {64, 3, 1, 1, 1, 1}}, 1, 32, 32),   // rows of nothing but padding
+      ConvolutionOf({{3, 3, 1, 1, 1, 1}, {200, 3, 1, 1, 1, 1}}, 1, 64, 32),  // fewer rows than parts
+      ConvolutionOf({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),                     // causal
+      ConvolutionOf({{16, 3, 1, 1, 1, 1}, {16, 3, 1, 1, 1, 1}}, 3, 32, 32),  // images that do not go into the parts
+      ConvolutionOf({{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}}, 9, 24, 24),
+      ConvolutionOf({{20, 3, 2, 1, 0, 1}, {20, 3, 2, 1, 0, 1}}, 7, 3, 64),       // a first layer
+      ConvolutionOf({{64, 3, 1, 1, 1, 1}, {64, 3, 1, 1, 1, 1}}, 2, 96, 96, 96),  // depthwise
+      ConvolutionOf({{24, 3, 1, 1, 1, 1}, {24, 3, 1, 1, 1, 1}}, 3, 48, 48, 4),   // groups
+      ConvolutionOf({{8, 3, 1, 1, 1, 1}, {10, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),
   };
   uint32_t seed = 1000;
   for (const ConvolutionDesc& d : geometries) {
@@ -282,16 +258,16 @@ TEST(Convolution, LargeOnesAreSharedOut) {
 // its edges cut. Channels do and do not fill vectors and panels.
 TEST(Convolution, ThreeByThree) {
   const ConvolutionDesc geometries[] = {
-      Make({{12, 3, 1, 1, 1, 1}, {16, 3, 1, 1, 1, 1}}, 2, 16, 16),
-      Make({{13, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 5, 48, 16),  // tiles that are cut
-      Make({{14, 3}, {11, 3}}, 3, 16, 80),                         // valid
-      Make({{9, 3, 1, 1, 2, 0}, {10, 3, 1, 1, 0, 2}}, 4, 32, 32),  // asymmetric
-      Make({{8, 3, 1, 1, 2, 2}, {9, 3, 1, 1, 2, 2}}, 4, 32, 24),   // full
-      Make({{5, 3, 1, 1, 4, 3}, {6, 3, 1, 1, 3, 5}}, 6, 16, 48),   // zeros where there is nothing but padding
-      Make({{3, 3}, {200, 3, 1, 1, 1, 1}}, 3, 32, 48),             // a row
-      Make({{24, 3, 1, 1, 1, 1}, {20, 3, 1, 1, 1, 1}}, 1, 32, 96),
-      Make({{8, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 17, 48, 80),  // many blocks of images
-      Make({{16, 3, 1, 1, 1, 1}, {16, 3, 1, 1, 1, 1}}, 9, 8, 40),
+      ConvolutionOf({{12, 3, 1, 1, 1, 1}, {16, 3, 1, 1, 1, 1}}, 2, 16, 16),
+      ConvolutionOf({{13, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 5, 48, 16),  // tiles that are cut
+      ConvolutionOf({{14, 3}, {11, 3}}, 3, 16, 80),                         // valid
+      ConvolutionOf({{9, 3, 1, 1, 2, 0}, {10, 3, 1, 1, 0, 2}}, 4, 32, 32),  // asymmetric
+      ConvolutionOf({{8, 3, 1, 1, 2, 2}, {9, 3, 1, 1, 2, 2}}, 4, 32, 24),   // full
+      ConvolutionOf({{5, 3, 1, 1, 4, 3}, {6, 3, 1, 1, 3, 5}}, 6, 16, 48),   // zeros where there is nothing but padding
+      ConvolutionOf({{3, 3}, {200, 3, 1, 1, 1, 1}}, 3, 32, 48),             // a row
+      ConvolutionOf({{24, 3, 1, 1, 1, 1}, {20, 3, 1, 1, 1, 1}}, 1, 32, 96),
+      ConvolutionOf({{8, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 17, 48, 80),  // many blocks of images
+      ConvolutionOf({{16, 3, 1, 1, 1, 1}, {16, 3, 1, 1, 1, 1}}, 9, 8, 40),
   };
   uint32_t seed = 3000;
   for (const ConvolutionDesc& d : geometries) {
@@ -304,13 +280,13 @@ TEST(Convolution, ThreeByThree) {
 // Where a backend may multiply windows laid out as rows: padding, strides and dilation decide what lies in them.
 TEST(Convolution, LargeFiltersOverFewCells) {
   const ConvolutionDesc geometries[] = {
-      Make({{5, 3, 1, 1, 1, 1}, {4, 3, 1, 1, 1, 1}}, 3, 336, 352),
-      Make({{6, 3, 2, 1, 0, 1}, {5, 3, 2, 1, 1, 1}}, 2, 344, 344),  // strides
-      Make({{7, 3, 1, 3, 3, 3}, {6, 3, 1, 2, 0, 2}}, 1, 344, 344),  // dilation
-      Make({{3, 5, 1, 1, 2, 2}, {2, 3, 1, 1, 4, 4}}, 1, 272, 272),  // much padding
-      Make({{20, 9, 1, 1, 8, 0}}, 2, 344, 352),                     // causal
-      Make({{3, 3, 1, 1, 1, 1}, {2, 3, 1, 1, 1, 1}, {4, 3, 2, 1, 1, 1}}, 2, 200, 200),
-      Make({{7, 7}, {7, 7}}, 4, 152, 152),  // one cell
+      ConvolutionOf({{5, 3, 1, 1, 1, 1}, {4, 3, 1, 1, 1, 1}}, 3, 336, 352),
+      ConvolutionOf({{6, 3, 2, 1, 0, 1}, {5, 3, 2, 1, 1, 1}}, 2, 344, 344),  // strides
+      ConvolutionOf({{7, 3, 1, 3, 3, 3}, {6, 3, 1, 2, 0, 2}}, 1, 344, 344),  // dilation
+      ConvolutionOf({{3, 5, 1, 1, 2, 2}, {2, 3, 1, 1, 4, 4}}, 1, 272, 272),  // much padding
+      ConvolutionOf({{20, 9, 1, 1, 8, 0}}, 2, 344, 352),                     // causal
+      ConvolutionOf({{3, 3, 1, 1, 1, 1}, {2, 3, 1, 1, 1, 1}, {4, 3, 2, 1, 1, 1}}, 2, 200, 200),
+      ConvolutionOf({{7, 7}, {7, 7}}, 4, 152, 152),  // one cell
   };
   uint32_t seed = 5000;
   for (const ConvolutionDesc& d : geometries) {
@@ -332,9 +308,9 @@ TEST(Convolution, LargeFiltersOverFewCells) {
 // Where each thread convolves some images, or rows, with all of a filter; its channels fill no blocks.
 TEST(Convolution, LargeFiltersOverManyCells) {
   const ConvolutionDesc geometries[] = {
-      Make({{17, 3, 1, 1, 1, 1}, {16, 5, 1, 1, 2, 2}}, 2, 44, 208),
-      Make({{40, 1, 2}, {39, 1, 2}}, 1, 300, 450),
-      Make({{700, 3, 1, 2, 4, 0}}, 3, 330, 140),
+      ConvolutionOf({{17, 3, 1, 1, 1, 1}, {16, 5, 1, 1, 2, 2}}, 2, 44, 208),
+      ConvolutionOf({{40, 1, 2}, {39, 1, 2}}, 1, 300, 450),
+      ConvolutionOf({{700, 3, 1, 2, 4, 0}}, 3, 330, 140),
   };
   uint32_t seed = 7000;
   for (const ConvolutionDesc& d : geometries) {
@@ -345,7 +321,7 @@ TEST(Convolution, LargeFiltersOverManyCells) {
 // An infinity or a NaN is in what is computed from it, and nowhere else; and what is almost too large is not lost.
 TEST(Convolution, InfinitiesStayWhereTheyBelong) {
   for (const double value : {std::numeric_limits<double>::infinity(), std::nan(""), 1e38}) {
-    ConvolutionDesc d = Make({{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}}, 2, 16, 16);
+    ConvolutionDesc d = ConvolutionOf({{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}}, 2, 16, 16);
     for (Direction direction : kDirections) {
       d.direction = direction;
       const bool to_filter = direction == Direction::kFilterGradient;
@@ -369,11 +345,11 @@ TEST(Convolution, LongSumsOfWholeNumbersAreExact) {
   for (DType type : {DType::kFloat, DType::kBFloat16}) {
     for (ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
       const Axis far = {32, 5, 1, 1, 2, 2};
-      Compare(Make({far, far}, 3, 8, 16), Direction::kFilterGradient, type, order, 1, true);
-      Compare(Make({far, far}, 2, 12, 12, 12), Direction::kFilterGradient, type, order, 2, true);
+      Compare(ConvolutionOf({far, far}, 3, 8, 16), Direction::kFilterGradient, type, order, 1, true);
+      Compare(ConvolutionOf({far, far}, 2, 12, 12, 12), Direction::kFilterGradient, type, order, 2, true);
       const Axis near = {4, 5, 1, 1, 2, 2};
       for (Direction direction : {Direction::kForward, Direction::kDataGradient}) {
-        Compare(Make({near, near}, 1, 128, 128), direction, type, order, 3, true);
+        Compare(ConvolutionOf({near, near}, 1, 128, 128), direction, type, order, 3, true);
       }
     }
   }
@@ -381,7 +357,7 @@ TEST(Convolution, LongSumsOfWholeNumbersAreExact) {
 
 // Small, but of several products: one for each group of channels, or for each part of the positions.
 TEST(Convolution, GroupsAndPartsOfWholeNumbers) {
-  const ConvolutionDesc groups = Make({{3, 2}}, 1, 4, 16, 2), parts = Make({{513, 2}}, 1, 1, 8);
+  const ConvolutionDesc groups = ConvolutionOf({{3, 2}}, 1, 4, 16, 2), parts = ConvolutionOf({{513, 2}}, 1, 1, 8);
   for (ChannelOrder order : {ChannelOrder::kLast, ChannelOrder::kFirst}) {
     for (Direction direction : kDirections) Compare(groups, direction, DType::kFloat, order, 1, true);
     Compare(parts, Direction::kFilterGradient, DType::kFloat, order, 2, true);
@@ -390,7 +366,7 @@ TEST(Convolution, GroupsAndPartsOfWholeNumbers) {
 
 TEST(Convolution, EpilogueByHand) {
   for (DType type : {DType::kFloat, DType::kDouble, DType::kHalf, DType::kBFloat16}) {
-    ConvolutionDesc d = Make({{3, 2}, {3, 2}}, 1, 1, 1);
+    ConvolutionDesc d = ConvolutionOf({{3, 2}, {3, 2}}, 1, 1, 1);
     d.type = type;
     ProgramBuilder builder;
     const auto y = builder.Input(type), x = builder.Input(type);
@@ -410,18 +386,18 @@ TEST(Convolution, EpilogueByHand) {
 // thread. Also as a product, and by Winograd's algorithm with tiles that edges cut.
 TEST(Convolution, Epilogues) {
   const ConvolutionDesc geometries[] = {
-      Make({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),
-      Make({{33, 3, 1, 2, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 24),
-      Make({{16, 5, 1, 1, 2, 2}, {16, 3, 1, 1, 1, 1}}, 3, 32, 40),
-      Make({{70, 5, 1, 1, 2, 2}, {64, 3, 1, 1, 1, 1}}, 2, 8, 48),  // more than a cache holds
-      Make({{64, 3, 1, 1, 1, 1}, {64, 3, 1, 1, 1, 1}}, 2, 96, 96, 96),
-      Make({{17, 3, 1, 1, 1, 1}, {16, 5, 1, 1, 2, 2}}, 2, 44, 208),
-      Make({{13, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 5, 48, 16),
-      Make({{14, 3}, {31, 3}}, 3, 16, 80),
-      Make({{5, 3, 1, 1, 1, 1}, {4, 3, 1, 1, 1, 1}}, 3, 336, 352),
-      Make({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),
-      Make({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 0, 4, 4),
-      Make({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 2, 0, 4),  // sums of nothing
+      ConvolutionOf({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),
+      ConvolutionOf({{33, 3, 1, 2, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 24),
+      ConvolutionOf({{16, 5, 1, 1, 2, 2}, {16, 3, 1, 1, 1, 1}}, 3, 32, 40),
+      ConvolutionOf({{70, 5, 1, 1, 2, 2}, {64, 3, 1, 1, 1, 1}}, 2, 8, 48),  // more than a cache holds
+      ConvolutionOf({{64, 3, 1, 1, 1, 1}, {64, 3, 1, 1, 1, 1}}, 2, 96, 96, 96),
+      ConvolutionOf({{17, 3, 1, 1, 1, 1}, {16, 5, 1, 1, 2, 2}}, 2, 44, 208),
+      ConvolutionOf({{13, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 5, 48, 16),
+      ConvolutionOf({{14, 3}, {31, 3}}, 3, 16, 80),
+      ConvolutionOf({{5, 3, 1, 1, 1, 1}, {4, 3, 1, 1, 1, 1}}, 3, 336, 352),
+      ConvolutionOf({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),
+      ConvolutionOf({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 0, 4, 4),
+      ConvolutionOf({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 2, 0, 4),  // sums of nothing
   };
   uint32_t seed = 9000;
   for (const ConvolutionDesc& d : geometries) {
@@ -445,19 +421,20 @@ std::vector<ConvolutionDesc> DepthwiseGeometries() {
     for (int64_t stride : {1, 2}) {
       for (int64_t channels : {1, 7, 16, 33}) {
         const int64_t half = filter / 2;
-        geometries.push_back(Make({{9, filter, stride, 1, half, half}, {24, filter, stride, 1, half, half}}, 2,
-                                  channels, channels, channels));
+        geometries.push_back(ConvolutionOf({{9, filter, stride, 1, half, half}, {24, filter, stride, 1, half, half}}, 2,
+                                           channels, channels, channels));
       }
-      geometries.push_back(Make({{6, 3, 2, 1, 0, 1}, {40, filter, stride, 1, 0, 3}}, 1, 17, 17, 17));
-      geometries.push_back(Make({{5, 2, 1, 1, 1, 0}, {filter, filter, stride, 1, 4, 0}}, 1, 20, 20, 20));
-      geometries.push_back(Make({{3, 3, 1, 1, 5, 5}, {2, filter, stride, 1, 9, 8}}, 1, 24, 24, 24));  // mostly padding
+      geometries.push_back(ConvolutionOf({{6, 3, 2, 1, 0, 1}, {40, filter, stride, 1, 0, 3}}, 1, 17, 17, 17));
+      geometries.push_back(ConvolutionOf({{5, 2, 1, 1, 1, 0}, {filter, filter, stride, 1, 4, 0}}, 1, 20, 20, 20));
+      geometries.push_back(
+          ConvolutionOf({{3, 3, 1, 1, 5, 5}, {2, filter, stride, 1, 9, 8}}, 1, 24, 24, 24));  // mostly padding
     }
   }
-  geometries.push_back(Make({{8, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 0, 8, 8, 8));
-  geometries.push_back(Make({{9, 3, 1, 2, 2, 2}, {9, 3, 1, 2, 2, 2}}, 1, 16, 16, 16));  // dilated
-  geometries.push_back(Make({{9, 3, 3, 1, 1, 1}, {17, 3, 3, 1, 1, 1}}, 1, 16, 16, 16));
-  geometries.push_back(Make({{9, 4, 1, 1, 1, 2}, {9, 4, 1, 1, 1, 2}}, 1, 16, 16, 16));
-  geometries.push_back(Make({{60, 3, 1, 1, 1, 1}, {63, 5, 1, 1, 2, 2}}, 2, 72, 72, 72));  // shared out
+  geometries.push_back(ConvolutionOf({{8, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 0, 8, 8, 8));
+  geometries.push_back(ConvolutionOf({{9, 3, 1, 2, 2, 2}, {9, 3, 1, 2, 2, 2}}, 1, 16, 16, 16));  // dilated
+  geometries.push_back(ConvolutionOf({{9, 3, 3, 1, 1, 1}, {17, 3, 3, 1, 1, 1}}, 1, 16, 16, 16));
+  geometries.push_back(ConvolutionOf({{9, 4, 1, 1, 1, 2}, {9, 4, 1, 1, 1, 2}}, 1, 16, 16, 16));
+  geometries.push_back(ConvolutionOf({{60, 3, 1, 1, 1, 1}, {63, 5, 1, 1, 2, 2}}, 2, 72, 72, 72));  // shared out
   return geometries;
 }
 
@@ -476,17 +453,17 @@ TEST(Convolution, Depthwise) {
 // not.
 TEST(Convolution, FewChannels) {
   std::vector<ConvolutionDesc> geometries = {
-      Make({{34, 3, 2, 1, 0, 1}, {34, 3, 2, 1, 0, 1}}, 2, 3, 16),
-      Make({{30, 7, 2, 1, 3, 3}, {37, 7, 2, 1, 3, 3}}, 1, 3, 64),
-      Make({{1, 1}, {4100, 80, 4, 1, 38, 38}}, 2, 1, 20),  // longer than what is computed at once
-      Make({{32, 16, 16}, {48, 16, 16}}, 2, 3, 70),        // no padding
-      Make({{9, 2, 3}, {1200, 3, 1, 1, 1, 1}}, 1, 4, 130),
-      Make({{5, 3, 1, 1, 7, 9}, {4, 5, 2, 1, 11, 8}}, 2, 2, 9),
-      Make({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 3, 1, 4),
-      Make({{9, 3, 1, 2}, {9, 3, 1, 2}}, 1, 3, 8),  // dilated
+      ConvolutionOf({{34, 3, 2, 1, 0, 1}, {34, 3, 2, 1, 0, 1}}, 2, 3, 16),
+      ConvolutionOf({{30, 7, 2, 1, 3, 3}, {37, 7, 2, 1, 3, 3}}, 1, 3, 64),
+      ConvolutionOf({{1, 1}, {4100, 80, 4, 1, 38, 38}}, 2, 1, 20),  // longer than what is computed at once
+      ConvolutionOf({{32, 16, 16}, {48, 16, 16}}, 2, 3, 70),        // no padding
+      ConvolutionOf({{9, 2, 3}, {1200, 3, 1, 1, 1, 1}}, 1, 4, 130),
+      ConvolutionOf({{5, 3, 1, 1, 7, 9}, {4, 5, 2, 1, 11, 8}}, 2, 2, 9),
+      ConvolutionOf({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 3, 1, 4),
+      ConvolutionOf({{9, 3, 1, 2}, {9, 3, 1, 2}}, 1, 3, 8),  // dilated
   };
   for (int64_t cells : {1, 2, 3, 5, 6, 7, 11, 12, 13, 23}) {  // tiles and their remainders
-    geometries.push_back(Make({{4, 3, 1, 1, 1, 1}, {cells, 3, 1, 1, 1, 1}}, 1, 3, 4 + 13 * (cells % 5)));
+    geometries.push_back(ConvolutionOf({{4, 3, 1, 1, 1, 1}, {cells, 3, 1, 1, 1, 1}}, 1, 3, 4 + 13 * (cells % 5)));
   }
   uint32_t seed = 30000;
   for (const ConvolutionDesc& d : geometries) {
@@ -500,16 +477,16 @@ TEST(Convolution, FewChannels) {
 // The same with a filter that is laid out before, in whatever way the backend likes; not where it likes it as it is.
 TEST(Convolution, PackedFilters) {
   const ConvolutionDesc geometries[] = {
-      Make({{5, 1}, {5, 1}}, 2, 16, 32),
-      Make({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),         // by one thread
-      Make({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),      // depthwise
-      Make({{33, 3, 1, 2, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 24),     // in rows
-      Make({{16, 5, 1, 1, 2, 2}, {16, 3, 1, 1, 1, 1}}, 3, 32, 40, 4),  // in images, of groups
-      Make({{17, 3, 1, 1, 1, 1}, {16, 5, 1, 1, 2, 2}}, 2, 44, 208),    // large filters
-      Make({{6, 3, 2, 1, 0, 1}, {5, 3, 2, 1, 1, 1}}, 2, 160, 160),
-      Make({{13, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 5, 48, 16),  // Winograd's algorithm
-      Make({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),
-      Make({{8, 3, 1, 1, 1, 1}, {10, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),
+      ConvolutionOf({{5, 1}, {5, 1}}, 2, 16, 32),
+      ConvolutionOf({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),         // by one thread
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),      // depthwise
+      ConvolutionOf({{33, 3, 1, 2, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 24),     // in rows
+      ConvolutionOf({{16, 5, 1, 1, 2, 2}, {16, 3, 1, 1, 1, 1}}, 3, 32, 40, 4),  // in images, of groups
+      ConvolutionOf({{17, 3, 1, 1, 1, 1}, {16, 5, 1, 1, 2, 2}}, 2, 44, 208),    // large filters
+      ConvolutionOf({{6, 3, 2, 1, 0, 1}, {5, 3, 2, 1, 1, 1}}, 2, 160, 160),
+      ConvolutionOf({{13, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 5, 48, 16),  // Winograd's algorithm
+      ConvolutionOf({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),
+      ConvolutionOf({{8, 3, 1, 1, 1, 1}, {10, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),
   };
   uint32_t seed = 11000;
   for (ConvolutionDesc d : geometries) {
@@ -552,7 +529,7 @@ TEST(Convolution, PackedFilters) {
 
 // Results that are computed in another way, after all: the epilogue is of those.
 TEST(Convolution, EpiloguesOfInfinities) {
-  const ConvolutionDesc d = Make({{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}}, 2, 16, 16);
+  const ConvolutionDesc d = ConvolutionOf({{12, 3, 1, 1, 1, 1}, {12, 3, 1, 1, 1, 1}}, 2, 16, 16);
   for (Direction direction : {Direction::kForward, Direction::kDataGradient}) {
     for (const double value : {std::numeric_limits<double>::infinity(), std::nan("")}) {
       CompareWithEpilogue(d, direction, DType::kFloat, ChannelOrder::kLast, 1, value);
@@ -561,7 +538,7 @@ TEST(Convolution, EpiloguesOfInfinities) {
 }
 
 TEST(Convolution, PlansAreReused) {
-  const ConvolutionDesc d = Make({{8, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 2, 16, 32);
+  const ConvolutionDesc d = ConvolutionOf({{8, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 2, 16, 32);
   for (uint32_t seed : {1, 2, 3}) Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed);
 }
 

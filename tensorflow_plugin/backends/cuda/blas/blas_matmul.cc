@@ -47,11 +47,8 @@ bool HasBlasType(DType type) {
   return TypeOf(type, &unused);
 }
 
-// The greatest power of two up to 256 that divides the address.
-int64_t AlignmentOf(const void* address) {
-  const uint64_t at = AddressOf(address);
-  return static_cast<int64_t>(std::min<uint64_t>(256, at & (~at + 1)));
-}
+// No algorithm asks for more.
+constexpr uint64_t kMostAlignment = 256;
 
 // The fields of a key, in this order.
 enum Field {
@@ -280,9 +277,9 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
   key[kStrideA] = is_batched ? of_a[0] : 0;
   key[kStrideB] = is_batched ? of_b[0] : 0;
   key[kStrideC] = is_batched ? of_c[0] : 0;
-  key[kAlignmentA] = AlignmentOf(args.in[0]);
-  key[kAlignmentB] = AlignmentOf(args.in[1]);
-  key[kAlignmentC] = AlignmentOf(out);
+  key[kAlignmentA] = AlignmentOf(args.in[0], kMostAlignment);
+  key[kAlignmentB] = AlignmentOf(args.in[1], kMostAlignment);
+  key[kAlignmentC] = AlignmentOf(out, kMostAlignment);
   key[kTf32] = desc.type == DType::kFloat && AllowsTf32();
   key[kEpilogue] = kEpilogueNone;
   XPU_RETURN_IF_ERROR(queue.Enter());
@@ -297,8 +294,8 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
     // Input i of the program is argument i + 1.
     const void* const bias = epilogue.bias != 0 ? args.in[epilogue.bias + 1] : nullptr;
     const void* const added = epilogue.added != 0 ? args.in[epilogue.added + 1] : nullptr;
-    if (bias != nullptr) with[kAlignmentBias] = AlignmentOf(bias);
-    if (added != nullptr) with[kAlignmentAdded] = AlignmentOf(added);
+    if (bias != nullptr) with[kAlignmentBias] = AlignmentOf(bias, kMostAlignment);
+    if (added != nullptr) with[kAlignmentAdded] = AlignmentOf(added, kMostAlignment);
     plan = FindPlan(machine, queue, with);
     applies = plan != nullptr;
     if (applies) operands = {args.in[0], args.in[1], bias, added, out};

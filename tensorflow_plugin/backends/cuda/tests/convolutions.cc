@@ -4,6 +4,8 @@
 //   bazel run -c opt //tensorflow_plugin/backends/cuda/tests:convolutions
 //
 // Prints Markdown, and fails if results differ by more than rounding does.
+#include "tensorflow_plugin/backends/tests/geometry/convolutions.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -32,12 +34,9 @@ void DieUnlessOk(const Status& status, const std::string& what) {
   std::exit(1);
 }
 
-struct Axis {
-  int64_t input, filter, stride = 1, before = 0, after = 0, dilation = 1;
-};
 struct Case {
   const char* name;
-  std::vector<Axis> axes;
+  std::vector<testing::Axis> axes;
   int64_t batch, in, out, groups = 1;
   bool has_epilogue = false;
 };
@@ -52,26 +51,6 @@ void AddEpilogue(ConvolutionDesc* desc) {
   desc->epilogue.shape = {desc->batch * desc->output[0] * desc->output[1] * desc->output[2], desc->out_channels};
   for (int i : {0, 2}) desc->epilogue.in_strides[i] = {desc->out_channels, 1};
   desc->epilogue.in_strides[1] = {0, 1};
-}
-
-ConvolutionDesc Make(const Case& of) {
-  ConvolutionDesc d;
-  d.spatial_rank = static_cast<int>(of.axes.size());
-  d.batch = of.batch;
-  d.in_channels = of.in;
-  d.out_channels = of.out;
-  d.groups = of.groups;
-  for (size_t i = 0; i < of.axes.size(); ++i) {
-    const Axis& a = of.axes[i];
-    d.input[i] = a.input;
-    d.filter[i] = a.filter;
-    d.stride[i] = a.stride;
-    d.dilation[i] = a.dilation;
-    d.pad_before[i] = a.before;
-    d.pad_after[i] = a.after;
-    d.output[i] = (a.input + a.before + a.after - (a.filter - 1) * a.dilation - 1) / a.stride + 1;
-  }
-  return d;
 }
 
 double ToDouble(DType type, const char* bytes, int64_t i) {
@@ -153,7 +132,7 @@ class Comparison {
   // True if cuDNN computes it, and both give the same but for one rounding.
   bool Compare(const Case& of, DType type, ChannelOrder order, Direction direction, int64_t most_images,
                bool with_kernels) {
-    ConvolutionDesc desc = Make(of);
+    ConvolutionDesc desc = testing::ConvolutionOf(of.axes, of.batch, of.in, of.out, of.groups);
     desc.batch = std::min(desc.batch, most_images);
     desc.type = type;
     desc.order = order;
@@ -271,18 +250,18 @@ class Comparison {
 int Main() {
   const Case cases[] = {
       {"ResNet 7x7/2", {{230, 7, 2}, {230, 7, 2}}, 64, 3, 64},
-      {"ResNet 3x3 of 56", {{56, 3, 1, 1, 1}, {56, 3, 1, 1, 1}}, 64, 64, 64},
-      {"ResNet 3x3 of 28", {{28, 3, 1, 1, 1}, {28, 3, 1, 1, 1}}, 64, 128, 128},
-      {"ResNet 3x3 of 7", {{7, 3, 1, 1, 1}, {7, 3, 1, 1, 1}}, 64, 512, 512},
+      {"ResNet 3x3 of 56", {{56, 3, 1, 1, 1, 1}, {56, 3, 1, 1, 1, 1}}, 64, 64, 64},
+      {"ResNet 3x3 of 28", {{28, 3, 1, 1, 1, 1}, {28, 3, 1, 1, 1, 1}}, 64, 128, 128},
+      {"ResNet 3x3 of 7", {{7, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 64, 512, 512},
       {"ResNet 1x1/2", {{56, 1, 2}, {56, 1, 2}}, 64, 256, 512},
-      {"3x3/2, SAME", {{56, 3, 2, 0, 1}, {56, 3, 2, 0, 1}}, 64, 64, 128},
-      {"depthwise 3x3", {{56, 3, 1, 1, 1}, {56, 3, 1, 1, 1}}, 64, 128, 128, 128},
-      {"32 groups", {{28, 3, 1, 1, 1}, {28, 3, 1, 1, 1}}, 64, 256, 256, 32},
+      {"3x3/2, SAME", {{56, 3, 2, 1, 0, 1}, {56, 3, 2, 1, 0, 1}}, 64, 64, 128},
+      {"depthwise 3x3", {{56, 3, 1, 1, 1, 1}, {56, 3, 1, 1, 1, 1}}, 64, 128, 128, 128},
+      {"32 groups", {{28, 3, 1, 1, 1, 1}, {28, 3, 1, 1, 1, 1}}, 64, 256, 256, 32},
       {"dilated", {{28, 3, 1, 2, 2, 2}, {28, 3, 1, 2, 2, 2}}, 64, 64, 64},
-      {"3-D", {{16, 3, 1, 1, 1}, {32, 3, 1, 1, 1}, {32, 3, 1, 1, 1}}, 4, 32, 64},
-      {"1-D", {{4000, 9, 1, 4, 4}}, 32, 80, 256},
-      {"odd", {{13, 4, 3, 2, 1}, {11, 2, 1, 0, 1}}, 3, 5, 7},
-      {"3x3 of 56 with Relu", {{56, 3, 1, 1, 1}, {56, 3, 1, 1, 1}}, 64, 64, 64, 1, true},
+      {"3-D", {{16, 3, 1, 1, 1, 1}, {32, 3, 1, 1, 1, 1}, {32, 3, 1, 1, 1, 1}}, 4, 32, 64},
+      {"1-D", {{4000, 9, 1, 1, 4, 4}}, 32, 80, 256},
+      {"odd", {{13, 4, 3, 1, 2, 1}, {11, 2, 1, 1, 0, 1}}, 3, 5, 7},
+      {"3x3 of 56 with Relu", {{56, 3, 1, 1, 1, 1}, {56, 3, 1, 1, 1, 1}}, 64, 64, 64, 1, true},
       {"7x7/2 with Relu", {{230, 7, 2}, {230, 7, 2}}, 64, 3, 64, 1, true},
   };
   const Direction directions[] = {Direction::kForward, Direction::kDataGradient, Direction::kFilterGradient};

@@ -12,7 +12,8 @@
 #include "tensorflow_plugin/backends/cuda/backend.h"
 #include "tensorflow_plugin/backends/cuda/cudnn.h"
 #include "tensorflow_plugin/backends/cuda/device.h"
-#include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
+#include "tensorflow_plugin/backends/cuda/tests/stand_ins.h"
+#include "tensorflow_plugin/backends/tests/geometry/convolutions.h"
 #include "tensorflow_plugin/primitives/command_list.h"
 #include "tensorflow_plugin/primitives/determinism.h"
 #include "tensorflow_plugin/primitives/float_precision.h"
@@ -20,25 +21,14 @@
 namespace xpu::cuda {
 namespace {
 
-// Opened by path, libraries are found by name afterwards.
-void Open(const std::string& name) {
-  const std::string folder = "tensorflow_plugin/backends/cuda/tests/";
-  if (dlopen((folder + name).c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
-  std::fprintf(stderr, "%s\n", dlerror());
-  std::abort();
-}
-
-template <typename F>
-F* Function(const char* name) {
-  return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
-}
-
 // Each in a process of its own: a process looks once.
 class Lack : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
   [[noreturn]] static void Say(const std::vector<std::string>& libraries) {
-    for (const std::string& library : libraries) Open(library);
+    for (const std::string& library : libraries) {
+      if (Open(library) == nullptr) std::abort();
+    }
     std::string why;
     const bool found = FindCudnn(&why) != nullptr;
     std::fprintf(stderr, "%s: %s\n", found ? "found" : "absent", why.c_str());
@@ -57,32 +47,10 @@ TEST_F(Lack, SaysWhatIsMissing) {
   EXPECT_EXIT(Say({"libcublasLt.so.13", "libcudnn_lacking.so"}), good, "absent: libcudnn lacks cudnnBackendExecute");
 }
 
-struct Axis {
-  int64_t input, filter, stride = 1, dilation = 1, before = 0, after = 0;
-};
-
-ConvolutionDesc Make(std::vector<Axis> axes, int64_t batch, int64_t in, int64_t out, int64_t groups = 1) {
-  ConvolutionDesc d;
-  d.spatial_rank = static_cast<int>(axes.size());
-  d.batch = batch;
-  d.in_channels = in;
-  d.out_channels = out;
-  d.groups = groups;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const Axis& a = axes[i];
-    d.input[i] = a.input;
-    d.filter[i] = a.filter;
-    d.stride[i] = a.stride;
-    d.dilation[i] = a.dilation;
-    d.pad_before[i] = a.before;
-    d.pad_after[i] = a.after;
-    d.output[i] = (a.input + a.before + a.after - (a.filter - 1) * a.dilation - 1) / a.stride + 1;
-  }
-  return d;
-}
+using testing::ConvolutionOf;
 
 const ConvolutionDesc& Small() {
-  static const auto& small = *new ConvolutionDesc(Make({{8, 3, 2, 1, 0, 1}, {9, 5, 1, 2, 4, 4}}, 2, 6, 4, 2));
+  static const auto& small = *new ConvolutionDesc(ConvolutionOf({{8, 3, 2, 1, 0, 1}, {9, 5, 1, 2, 4, 4}}, 2, 6, 4, 2));
   return small;
 }
 
@@ -90,7 +58,9 @@ class Convolutions : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
-    for (const char* name : {"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9"}) Open(name);
+    for (const char* name : {"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9"}) {
+      ASSERT_NE(Open(name), nullptr);
+    }
   }
   void SetUp() override {
     Forget();
@@ -192,7 +162,7 @@ TEST_F(Convolutions, HaveTheGeometryOfTheDescriptor) {
 }
 
 TEST_F(Convolutions, OfLinesAreOfImagesOneCellHigh) {
-  ASSERT_TRUE(Run(Make({{10, 3, 2, 3, 1, 2}}, 2, 3, 4)).ok());
+  ASSERT_TRUE(Run(ConvolutionOf({{10, 3, 2, 3, 1, 2}}, 2, 3, 4)).ok());
   const std::string text = Executions();
   EXPECT_TRUE(Contains(text,
                        "x [2,3,1,10][30,1,30,3] w [4,3,1,3][9,1,9,3] y [2,4,1,4][16,1,16,4] strides [1,2] "
@@ -201,7 +171,7 @@ TEST_F(Convolutions, OfLinesAreOfImagesOneCellHigh) {
 }
 
 TEST_F(Convolutions, OfVolumes) {
-  ConvolutionDesc desc = Make({{4, 2}, {5, 2}, {6, 3}}, 1, 2, 3);
+  ConvolutionDesc desc = ConvolutionOf({{4, 2}, {5, 2}, {6, 3}}, 1, 2, 3);
   desc.type = DType::kDouble;
   ASSERT_TRUE(Run(desc).ok());
   const std::string text = Executions();
@@ -237,7 +207,7 @@ TEST_F(Convolutions, GradientsHaveTheirOperandsInPlace) {
 
 // Their engines without tensor cores are slow, or wrong.
 TEST_F(Convolutions, KernelsComputeGradientsOfFloatWithoutTf32) {
-  ConvolutionDesc asymmetric = Small(), to_filter = Make({{20, 3}, {20, 3}}, 1, 8, 16), to_images = to_filter;
+  ConvolutionDesc asymmetric = Small(), to_filter = ConvolutionOf({{20, 3}, {20, 3}}, 1, 8, 16), to_images = to_filter;
   asymmetric.direction = to_filter.direction = Direction::kFilterGradient;
   to_images.direction = Direction::kDataGradient;
   to_images.stride[0] = to_images.stride[1] = 2;
@@ -286,7 +256,7 @@ TEST_F(Convolutions, AnotherEpilogueRunsOverTheResult) {
   // So does one whose engine would have to be compiled, or loses NaN.
   for (int64_t cells : {11, 7}) {
     Forget();
-    ASSERT_TRUE(Run(WithEpilogue(Make({{20, cells}, {20, 3}}, 1, 8, 16), Opcode::kAdd)).ok());
+    ASSERT_TRUE(Run(WithEpilogue(ConvolutionOf({{20, cells}, {20, 3}}, 1, 8, 16), Opcode::kAdd)).ok());
     text = Executions();
     EXPECT_EQ(text.find("engine 10 forward x "), 0u) << text;
     EXPECT_FALSE(Contains(text, " add ")) << text;
@@ -337,7 +307,7 @@ TEST_F(Convolutions, AddressesOfFewBytesAreSaid) {
 }
 
 TEST_F(Convolutions, KernelsComputeWhatCudnnDoesNot) {
-  ASSERT_TRUE(Run(Make({{20, 13}, {20, 3}}, 1, 8, 16)).ok());
+  ASSERT_TRUE(Run(ConvolutionOf({{20, 13}, {20, 3}}, 1, 8, 16)).ok());
   EXPECT_EQ(Executions(), "");
   EXPECT_GE(Launches(), 1);
   Fail(0, 1001);
@@ -357,7 +327,7 @@ TEST_F(Convolutions, SayWhyThereIsNoPlan) {
   std::string how;
   const Args args{};
   ASSERT_TRUE(machine->convolutions()
-                  .Enqueue(*machine, *queue, Make({{20, 13}, {20, 3}}, 1, 8, 16), args, &enqueued, &how)
+                  .Enqueue(*machine, *queue, ConvolutionOf({{20, 13}, {20, 3}}, 1, 8, 16), args, &enqueued, &how)
                   .ok());
   EXPECT_FALSE(enqueued);
   EXPECT_EQ(how, "cuDNN proposes 0 engines; 0 round in other ways, 0 need more than 268435456 bytes of scratch memory");
