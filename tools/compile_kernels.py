@@ -32,6 +32,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS = ROOT / "tensorflow_plugin/backends/gpu/kernels"
+SOURCES = ROOT / "tensorflow_plugin/backends/tests"
 PROGRAMS = ROOT / "bazel-bin/tensorflow_plugin/backends/tests"
 STAND_INS = ROOT / "bazel-bin/tensorflow_plugin/backends/cuda/tests"
 ARCHITECTURES = (80, 90, 120)
@@ -46,11 +47,18 @@ OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space",
 SLOW = "*.Large*:*.LongSums*:*.FloatFunctionsAreAccurate:*.SharedOut:Sort.TypesShapesAndOrders"
 
 
+def programs_of(sources: pathlib.Path, programs: pathlib.Path) -> list[pathlib.Path]:
+    """The programs of the tests of primitives. Bazel leaves programs in its folder that have no source any longer."""
+    names = sorted(path.stem for path in sources.glob("*_test.cc"))
+    return [programs / name for name in names if name not in ("backends_test", "fixture_test")]
+
+
 def record(folder: pathlib.Path, filter_of_tests: str) -> dict[str, str]:
     """The sources that the tests make, each with the name of a test that did."""
-    programs = sorted(path for path in PROGRAMS.glob("*_test") if path.name not in ("backends_test", "fixture_test"))
-    if not programs or not (STAND_INS / "libnvrtc.so.13").exists():
-        raise SystemExit("the tests of primitives are not built: tools/bazel.sh build //tensorflow_plugin/backends/...")
+    programs = programs_of(SOURCES, PROGRAMS)
+    if missing := [path for path in (*programs, STAND_INS / "libnvrtc.so.13") if not path.exists()]:
+        needed = "tools/bazel.sh build //tensorflow_plugin/backends/..."
+        raise SystemExit(f"{missing[0].relative_to(ROOT)} is not built: {needed}")
     # Nothing else that is there: vendors' libraries would do what kernels do otherwise.
     libraries = folder / "libraries"
     libraries.mkdir()

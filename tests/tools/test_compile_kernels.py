@@ -44,3 +44,12 @@ def test_few_sources_have_all_parts():
         ("y", 90),
         ("z", 80),
     ]
+
+
+def test_programs_without_a_source_are_not_run(tmp_path):
+    sources, programs = tmp_path / "sources", tmp_path / "programs"
+    for folder, names in ((sources, ("matmul_test.cc", "fixture_test.cc")), (programs, ("matmul_test", "moved_test"))):
+        folder.mkdir()
+        for name in names:
+            (folder / name).touch()
+    assert compile_kernels.programs_of(sources, programs) == [programs / "matmul_test"]
