@@ -20,12 +20,14 @@
 namespace xpu::cluster {
 namespace {
 
-std::vector<std::string>& LeftOut() {
+std::vector<std::string>& PassesLeftOut() {
   static auto* names = new std::vector<std::string>;
   return *names;
 }
 
-bool IsLeftOut(const char* pass) { return std::find(LeftOut().begin(), LeftOut().end(), pass) != LeftOut().end(); }
+bool IsLeftOut(const char* pass) {
+  return std::find(PassesLeftOut().begin(), PassesLeftOut().end(), pass) != PassesLeftOut().end();
+}
 
 namespace tf = tensorflow;
 using commands::StreamCapture;
@@ -73,7 +75,7 @@ class CapturingDevice final : public tf::DeviceBase {
 };
 
 // Another capture, for hoisting, is worth its cost if this many bytes need not be read in each run.
-constexpr int64_t kWorthKeeping = 1 << 15;
+constexpr int64_t kBytesWorthHoisting = 1 << 15;
 
 class Capturer {
  public:
@@ -100,7 +102,7 @@ class Capturer {
   std::unique_ptr<Captured> Run(Obstacle* obstacle) {
     std::vector<tf::Tensor> results;
     absl::Status status = RunMembers(&results);
-    if (status.ok()) status = Finish(results);
+    if (status.ok()) status = CompleteCapture(results);
     if (status.ok()) return std::move(captured_);
     obstacle->why = capture_.why_uncapturable().empty()
                         ? std::string(status.message())
@@ -115,7 +117,7 @@ class Capturer {
   }
 
  private:
-  tf::Tensor Given(tf::DataType dtype, const tf::TensorShape& shape, int* buffer) {
+  tf::Tensor NewInput(tf::DataType dtype, const tf::TensorShape& shape, int* buffer) {
     memory_.kind = Buffer::Kind::kInput;
     tf::Tensor tensor(&memory_, dtype, shape);
     memory_.kind = Buffer::Kind::kComputed;
@@ -156,7 +158,7 @@ class Capturer {
   }
 
   // The value before an op in a loop is not known.
-  void Begin(const tf::OpKernel& member) {
+  void BeginMember(const tf::OpKernel& member) {
     const int origin = OriginOf(member);
     const bool of_cluster = origin < static_cast<int>(members_.members().size());
     capture_.set_origin(origin, !of_cluster || member.def().attr().count(attr::kFollowsNoUpdate) == 0);
@@ -195,14 +197,14 @@ class Capturer {
     }
     for (const tf::Tensor* argument : invocation_.device) {
       int buffer;
-      environment.arguments.push_back(Given(argument->dtype(), argument->shape(), &buffer));
+      environment.arguments.push_back(NewInput(argument->dtype(), argument->shape(), &buffer));
       captured_->arguments.push_back(buffer);
     }
     TF_RETURN_IF_ERROR(MakeVariables(&environment.arguments));
     for (const Members::Member& member : members_.members()) OriginOf(*member.kernel);
     // All values are held, so that one op alone writes each buffer: no kernel reuses the buffer of a value that
     // somebody holds. Variables are not held, because an update would copy a held one.
-    const CaptureObserver observer([this](const tf::OpKernel& member) { Begin(member); },
+    const CaptureObserver observer([this](const tf::OpKernel& member) { BeginMember(member); },
                                    [this](const tf::Tensor& value) {
                                      if (StreamCapture::IsVirtual(value.data()) && !IsOfVariable(value))
                                        held_.push_back(value);
@@ -226,7 +228,7 @@ class Capturer {
       auto* variable = new tf::Var(value.dtype());
       variable->is_initialized = true;
       int buffer = BufferSlice::kNowhere;
-      *variable->tensor() = invocation_.IsOfCpu(i) ? value : Given(value.dtype(), value.shape(), &buffer);
+      *variable->tensor() = invocation_.IsOfCpu(i) ? value : NewInput(value.dtype(), value.shape(), &buffer);
       captured_->variables.push_back(buffer);
       buffers_of_variables_.insert(buffer);
       variables_.push_back(variable);
@@ -285,7 +287,7 @@ class Capturer {
     return absl::OkStatus();
   }
 
-  absl::Status Finish(const std::vector<tf::Tensor>& results) {
+  absl::Status CompleteCapture(const std::vector<tf::Tensor>& results) {
     for (size_t i = 0; i < results.size(); ++i) {
       const bool fetched = static_cast<int>(i) >= invocation_.first_fetched &&
                            static_cast<int>(i) < invocation_.first_fetched + invocation_.num_fetched;
@@ -310,16 +312,16 @@ class Capturer {
         captured_->written_arguments.push_back(argument);
       }
     }
-    const std::vector<bool> stays = Staying();
+    const std::vector<bool> invariant = InvariantBuffers();
     auto list = std::make_shared<CommandList>(std::move(capture_.list()));
     if (how_ == Capturing::kInOneList) {
       std::vector<bool> useful;
       captured_->may_hoist =
-          !IsLeftOut("HoistInvariants") && commands::HoistableBytes(*list, stays, &useful) >= kWorthKeeping;
+          !IsLeftOut("HoistInvariants") && commands::HoistableBytes(*list, invariant, &useful) >= kBytesWorthHoisting;
       if (captured_->may_hoist) captured_->invariant_variables = VariablesOf(useful);
-      commands::Optimize(real_.capabilities(), LeftOut(), list.get());
+      commands::Optimize(real_.capabilities(), PassesLeftOut(), list.get());
     } else {
-      Divide(stays, list.get());
+      HoistInvariants(invariant, list.get());
     }
     if (!IsLeftOut("UpdateInPlace")) FindDonations(list.get());
     auto ops = std::make_shared<std::vector<trace::ListOps::Names>>();
@@ -333,27 +335,28 @@ class Capturer {
 
   // Finds arguments that other buffers begin as copies of.
   void FindDonations(CommandList* list) {
-    std::vector<int> may_be_given;
+    std::vector<int> donatable;
     for (size_t i = 0; i < captured_->arguments.size(); ++i) {
       const int buffer = captured_->arguments[i];
       const auto is_argument = [&](const ResultValue& value) {
         return value.kind == ResultValue::Kind::kArgument && value.index == static_cast<int>(i);
       };
-      bool stays = std::any_of(captured_->results.begin(), captured_->results.end(), is_argument);
-      for (const VariableUpdate& update : captured_->variable_updates) stays = stays || is_argument(update.value);
-      if (buffer != BufferSlice::kNowhere && !stays) may_be_given.push_back(buffer);
+      bool is_needed = std::any_of(captured_->results.begin(), captured_->results.end(), is_argument);
+      for (const VariableUpdate& update : captured_->variable_updates)
+        is_needed = is_needed || is_argument(update.value);
+      if (buffer != BufferSlice::kNowhere && !is_needed) donatable.push_back(buffer);
     }
-    for (const auto& [given, result] : commands::UpdateInPlace(may_be_given, list)) {
+    for (const auto& [given, result] : commands::UpdateInPlace(donatable, list)) {
       const auto found = std::find(captured_->arguments.begin(), captured_->arguments.end(), given);
       captured_->donations.push_back({static_cast<int>(found - captured_->arguments.begin()), result});
     }
   }
 
-  void Divide(const std::vector<bool>& stays, CommandList* list) {
+  void HoistInvariants(const std::vector<bool>& invariant, CommandList* list) {
     auto first = std::make_shared<CommandList>();
-    std::vector<std::string> left_out = LeftOut();
+    std::vector<std::string> left_out = PassesLeftOut();
     if (how_ == Capturing::kHoistedAsFloats) left_out.emplace_back("ReadPackedWeights");
-    commands::Optimize(real_.capabilities(), left_out, stays, list, first.get());
+    commands::Optimize(real_.capabilities(), left_out, invariant, list, first.get());
     if (first->commands.empty()) return;
     HoistedList& hoisted = captured_->hoisted;
     std::vector<bool> read(first->buffers.size(), false);
@@ -370,16 +373,16 @@ class Capturer {
   }
 
   // The buffers that are the same in every run, if nobody writes the variables in between.
-  std::vector<bool> Staying() const {
+  std::vector<bool> InvariantBuffers() const {
     const CommandList& list = capture_.list();
-    std::vector<bool> stays(list.buffers.size(), false);
-    for (size_t b = 0; b < stays.size(); ++b) stays[b] = list.buffers[b].kind == Buffer::Kind::kFixed;
+    std::vector<bool> invariant(list.buffers.size(), false);
+    for (size_t b = 0; b < invariant.size(); ++b) invariant[b] = list.buffers[b].kind == Buffer::Kind::kFixed;
     for (size_t i = 0; i < captured_->variables.size(); ++i) {
       const VariableUpdate& update = captured_->variable_updates[i];
       const int b = captured_->variables[i];
-      if (b != BufferSlice::kNowhere && !update.written_in_place && !update.assigned) stays[b] = true;
+      if (b != BufferSlice::kNowhere && !update.written_in_place && !update.assigned) invariant[b] = true;
     }
-    return stays;
+    return invariant;
   }
 
   // The variables among these buffers.
@@ -415,7 +418,7 @@ class Capturer {
 
 }  // namespace
 
-void LeaveOutPasses(std::vector<std::string> names) { LeftOut() = std::move(names); }
+void LeaveOutPasses(std::vector<std::string> names) { PassesLeftOut() = std::move(names); }
 
 std::unique_ptr<Captured> Capture(const Members& members, tf::OpKernelContext* outer, Device& real,
                                   const Invocation& invocation, Capturing how, int64_t max_iterations,

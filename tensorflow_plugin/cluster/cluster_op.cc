@@ -36,11 +36,11 @@ namespace tf = tensorflow;
 // Cached captures of a cluster; one that so many calls had no use for makes room for another.
 constexpr size_t kMaxCaptures = 64;
 constexpr size_t kMaxCommands = 65536;  // of all of them, some 2 KB each: those of whole loops are long
-constexpr uint64_t kUnused = 1000;
+constexpr uint64_t kCallsUnused = 1000;
 // The first call captures up to this many signatures. Later signatures are captured at their second call, since some
 // never come again.
 constexpr size_t kEagerCaptures = 4;
-constexpr size_t kMaxSeen = 256;
+constexpr size_t kMaxWithoutCapture = 256;
 constexpr int kMaxMisfits = 3;
 // Loops take longer to capture than to run. A signature is captured with at most so many iterations of its loops, once
 // it has come so often before.
@@ -66,7 +66,7 @@ class ClusterKernel final : public tf::OpKernel {
       *count = static_cast<int>(types.size());
     }
     OP_REQUIRES_OK(c, c->GetAttr(attr::kResources, &num_resources_));
-    OP_REQUIRES_OK(c, Share(c));
+    OP_REQUIRES_OK(c, FindOrMakeShared(c));
     uses_.resize(num_resources_);
     for (const Members::Member& member : members().members()) {
       std::vector<int> variables;
@@ -86,12 +86,12 @@ class ClusterKernel final : public tf::OpKernel {
       std::shared_ptr<const Captured> captured;
       std::shared_ptr<Hoister> hoister;
       Invocation invocation;
-      VariableLocks locks;
-      if (Look(ctx, *stream->stream, &invocation, &locks)) {
-        captured = Find(ctx, *stream->device, invocation, &hoister);
+      ClusterVariables variables;
+      if (FillInvocation(ctx, *stream->stream, &invocation, &variables)) {
+        captured = FindOrCapture(ctx, *stream->device, invocation, &hoister);
       }
       if (captured != nullptr) {
-        const auto cached = hoister->Find(ctx, name(), members(), *captured, invocation, stream);
+        const auto cached = hoister->FindOrCompute(ctx, name(), members(), *captured, invocation, stream);
         bool began = false;
         const absl::Status status = cached == nullptr
                                         ? Replay(ctx, captured, invocation, {}, stream, &began)
@@ -100,21 +100,21 @@ class ClusterKernel final : public tf::OpKernel {
           OP_REQUIRES_OK(ctx, status);
           return;
         }
-        if (cached != nullptr) hoister->GiveUp();
+        if (cached != nullptr) hoister->StopHoisting();
         // The members one by one may do with less memory than all at once; or else the error names the one that does
         // not.
         for (int i = 0; i < ctx->num_outputs(); ++i) delete ctx->release_output(i).tensor;
-        DidNotFit(captured.get());
+        CountMisfit(captured.get());
       }
     }
-    RunDirectly(ctx);
+    RunMemberByMember(ctx);
   }
 
  private:
   const Members& members() const { return shared_->members; }
 
   // Finds what the cluster's other kernel has made, or makes it.
-  absl::Status Share(tf::OpKernelConstruction* c) {
+  absl::Status FindOrMakeShared(tf::OpKernelConstruction* c) {
     static auto* const mutex = new tf::mutex;
     static auto* const all = new std::map<std::pair<std::string, std::string>, std::weak_ptr<Shared>>;
     const std::pair<std::string, std::string> key(name(), c->device()->name());
@@ -141,7 +141,8 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
   // Fills in the invocation and locks its variables; false if there is something that no capture can have.
-  bool Look(tf::OpKernelContext* ctx, Stream& stream, Invocation* invocation, VariableLocks* locks) const {
+  bool FillInvocation(tf::OpKernelContext* ctx, Stream& stream, Invocation* invocation,
+                      ClusterVariables* variables) const {
     int64_t host_bytes = 0;
     for (int i = 0; i < num_host_; ++i) {
       const tf::Tensor& t = ctx->input(i);
@@ -164,12 +165,12 @@ class ClusterKernel final : public tf::OpKernel {
       tf::core::RefCountPtr<tf::Var> variable;
       if (!FindVariable(ctx, *handle, uses_[i].is_read_on_host, &variable)) return false;
       invocation->handles.push_back(handle);
-      invocation->variable_of_resource.push_back(locks->Add(std::move(variable), uses_[i].is_written));
+      invocation->variable_of_resource.push_back(variables->Add(std::move(variable), uses_[i].is_written));
     }
     invocation->first_fetched = num_host_results_;
     invocation->num_fetched = num_fetched_;
-    locks->Lock();
-    for (tf::Var* variable : locks->variables()) {
+    variables->Lock();
+    for (tf::Var* variable : variables->variables()) {
       if (!variable->is_initialized || variable->copy_on_read_mode.load()) return false;
       invocation->variables.push_back(variable);
     }
@@ -234,7 +235,7 @@ class ClusterKernel final : public tf::OpKernel {
     }
   }
 
-  std::string Signature(const Invocation& invocation) const {
+  std::string SignatureOf(const Invocation& invocation) const {
     std::string key;
     key.reserve(64 + 24 * (invocation.device.size() + invocation.variables.size()));
     for (const tf::Tensor& t : invocation.host) {
@@ -258,9 +259,9 @@ class ClusterKernel final : public tf::OpKernel {
     return key;
   }
 
-  std::shared_ptr<const Captured> Find(tf::OpKernelContext* ctx, Device& device, const Invocation& invocation,
-                                       std::shared_ptr<Hoister>* hoister) {
-    std::string key = Signature(invocation);
+  std::shared_ptr<const Captured> FindOrCapture(tf::OpKernelContext* ctx, Device& device, const Invocation& invocation,
+                                                std::shared_ptr<Hoister>* hoister) {
+    std::string key = SignatureOf(invocation);
     Shared& my = *shared_;
     Patience patience{};
     {
@@ -274,8 +275,8 @@ class ClusterKernel final : public tf::OpKernel {
         *hoister = it->hoister;
         return it->captured;
       }
-      if (IsFull() && my.captures.back().last_call + kUnused > my.num_calls) return nullptr;
-      if (!IsTurnOf(key, &patience)) return nullptr;
+      if (IsFull() && my.captures.back().last_call + kCallsUnused > my.num_calls) return nullptr;
+      if (!IsTimeToCapture(key, &patience)) return nullptr;
     }
     Obstacle obstacle;
     std::shared_ptr<const Captured> captured =
@@ -284,7 +285,7 @@ class ClusterKernel final : public tf::OpKernel {
     tf::mutex_lock lock(my.mutex);
     if (captured == nullptr && (obstacle.has_many_iterations || obstacle.has_many_commands)) {
       my.is_long = true;
-      Seen& seen = my.seen[key];
+      WithoutCapture& seen = my.without_capture[key];
       seen.calls = patience.calls + 1;
       seen.awaited = kNever;
       if (obstacle.has_many_commands) return nullptr;
@@ -308,11 +309,11 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
   // True if a signature without a capture gets one now. `patience`: with so many iterations.
-  bool IsTurnOf(const std::string& key, Patience* patience) {
+  bool IsTimeToCapture(const std::string& key, Patience* patience) {
     Shared& my = *shared_;
-    if (my.seen.size() > kMaxSeen) my.seen.clear();
-    const auto [it, added] = my.seen.try_emplace(key);
-    Seen& seen = it->second;
+    if (my.without_capture.size() > kMaxWithoutCapture) my.without_capture.clear();
+    const auto [it, added] = my.without_capture.try_emplace(key);
+    WithoutCapture& seen = it->second;
     if (added) seen.awaited = my.is_long ? kPatience[1].calls : my.num_captures >= kEagerCaptures ? 1 : 0;
     if (seen.awaited == kNever) return false;
     if (seen.calls < seen.awaited) {
@@ -334,7 +335,7 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
   // A capture that fails to fit again and again is not tried any more.
-  void DidNotFit(const Captured* captured) {
+  void CountMisfit(const Captured* captured) {
     Shared& my = *shared_;
     tf::mutex_lock lock(my.mutex);
     for (CachedCapture& cached : my.captures) {
@@ -342,7 +343,7 @@ class ClusterKernel final : public tf::OpKernel {
     }
   }
 
-  void RunDirectly(tf::OpKernelContext* ctx) {
+  void RunMemberByMember(tf::OpKernelContext* ctx) {
     Members::Environment environment;
     environment.device = ctx->device();
     environment.resources = ctx->resource_manager();
@@ -397,16 +398,16 @@ class ClusterKernel final : public tf::OpKernel {
     uint64_t last_call;
     int did_not_fit = 0;  // so often memory did not suffice
   };
-  struct Seen {
+  struct WithoutCapture {
     int calls = 0;    // that came
     int awaited = 0;  // so many calls come before the next try
   };
   struct Shared {
     Members members;
     tf::mutex mutex;
-    std::list<CachedCapture> captures;  // the last used one first
-    std::map<std::string, Seen> seen;   // signatures without a capture
-    bool is_long = false;               // there were loops of many iterations
+    std::list<CachedCapture> captures;                      // the last used one first
+    std::map<std::string, WithoutCapture> without_capture;  // signatures without a capture
+    bool is_long = false;                                   // there were loops of many iterations
     size_t num_captures = 0, num_failures = 0;
     uint64_t num_calls = 0;
     bool uncapturable = false;

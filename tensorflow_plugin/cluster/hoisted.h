@@ -22,31 +22,32 @@ struct HoistedValues {
 class Hoister {
  public:
   // The invariants that a run may use instead of running `plain`; null if it must run that.
-  std::shared_ptr<const HoistedValues> Find(tensorflow::OpKernelContext* ctx, const std::string& name,
-                                            const Members& members, const Captured& plain, const Invocation& invocation,
-                                            SP_Stream_st* stream);
-  // There is no memory for it.
-  void GiveUp();
+  std::shared_ptr<const HoistedValues> FindOrCompute(tensorflow::OpKernelContext* ctx, const std::string& name,
+                                                     const Members& members, const Captured& plain,
+                                                     const Invocation& invocation, SP_Stream_st* stream);
+  // From now on FindOrCompute gives nothing: there was no memory for the invariants.
+  void StopHoisting();
 
  private:
   // Calls that pass before the variables are watched. A program that trains writes them soon. Each time that happens,
   // the wait doubles.
-  static constexpr int kFirstWait = 2, kMostWait = 1024;
+  static constexpr int kFirstWait = 2, kLongestWait = 1024;
   // After so many runs hoisting has paid, and the wait starts small again.
-  static constexpr int kMany = 64;
+  static constexpr int kRunsThatPay = 64;
 
-  bool Hold(const std::vector<int>& variables, const Invocation& invocation);
-  bool AreHeld(const Invocation& invocation) const;
-  void Drop();
-  std::shared_ptr<const HoistedValues> Make(tensorflow::OpKernelContext* ctx, const std::string& name,
-                                            const Members& members, const Invocation& invocation, SP_Stream_st* stream);
+  bool HoldVariables(const std::vector<int>& variables, const Invocation& invocation);
+  bool AreVariablesHeld(const Invocation& invocation) const;
+  void DropValues();
+  std::shared_ptr<const HoistedValues> ComputeValues(tensorflow::OpKernelContext* ctx, const std::string& name,
+                                                     const Members& members, const Invocation& invocation,
+                                                     SP_Stream_st* stream);
 
   Mutex mutex_;
-  bool given_up_ = false;
+  bool stopped_ = false;
   Capturing how_ = Capturing::kHoisted;
   int wait_ = kFirstWait, calls_ = 0, runs_ = 0;
-  std::vector<int> which_;  // variables that are held
-  std::vector<std::shared_ptr<const InvariantValue>> held_;
+  std::vector<int> held_variables_;  // by number
+  std::vector<std::shared_ptr<const InvariantValue>> held_values_;
   std::shared_ptr<const Captured> captured_;
   std::shared_ptr<const HoistedValues> values_;
 };

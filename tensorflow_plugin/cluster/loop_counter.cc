@@ -18,7 +18,7 @@ bool AllOnHost(const std::vector<tf::AllocatorAttributes>& attributes) {
 }
 
 // True if a member may run once more, since it changes nothing and needs nothing but the host's values.
-bool Counts(const Members::Member& member) {
+bool CanCount(const Members::Member& member) {
   if (!AllOnHost(member.input_attrs) || !AllOnHost(member.output_attrs)) return false;
   if (member.kernel->type_string() == kHostVariableOp) return true;
   const auto is_number = [](tf::DataType dtype) { return tf::DataTypeCanUseMemcpy(dtype); };
@@ -51,7 +51,7 @@ LoopCounter::LoopCounter(const Members& members, const std::vector<int>& variabl
   for (bool grew = true; grew;) {
     grew = false;
     members_ = members.Part(results);
-    if (!std::all_of(members_.members().begin(), members_.members().end(), Counts)) return;
+    if (!std::all_of(members_.members().begin(), members_.members().end(), CanCount)) return;
     for (int argument : ArgumentsOf(members_)) {
       if (argument >= num_host) return;
       const auto variable = std::find(variables.begin(), variables.end(), argument);
@@ -68,21 +68,21 @@ LoopCounter::LoopCounter(const Members& members, const std::vector<int>& variabl
       }
     }
   }
-  counts_ = true;
+  can_count_ = true;
 }
 
-int64_t LoopCounter::Count(tf::OpKernelContext* ctx, Members::Environment arguments, int64_t most) const {
-  if (!counts_) return kUnknown;
+int64_t LoopCounter::CountIterations(tf::OpKernelContext* ctx, Members::Environment arguments, int64_t most) const {
+  if (!can_count_) return kUnknown;
   const std::vector<ValueRef>& results = members_.results();
   std::vector<tf::Tensor> next(variables_.size());
   Members::Execution iteration(members_, ctx, arguments, invariant_arguments_);
-  for (int64_t n = 0; n <= most; ++n, iteration.Again()) {
+  for (int64_t n = 0; n <= most; ++n, iteration.StartOver()) {
     if (ctx->cancellation_manager() != nullptr && ctx->cancellation_manager()->IsCancelled()) return kUnknown;
-    if (!iteration.Until(static_cast<int>(members_.members().size()), false).ok()) return kUnknown;
-    const tf::Tensor condition = iteration.Take(results[0], true);
+    if (!iteration.RunUntil(static_cast<int>(members_.members().size()), false).ok()) return kUnknown;
+    const tf::Tensor condition = iteration.TakeValue(results[0], true);
     if (condition.dtype() != tf::DT_BOOL || condition.NumElements() != 1) return kUnknown;
     if (!*static_cast<const bool*>(condition.data())) return n;
-    for (size_t i = 0; i < next.size(); ++i) next[i] = iteration.Take(results[i + 1]);
+    for (size_t i = 0; i < next.size(); ++i) next[i] = iteration.TakeValue(results[i + 1]);
     for (size_t i = 0; i < next.size(); ++i) arguments.arguments[variables_[i]] = std::move(next[i]);
   }
   return most + 1;

@@ -20,10 +20,10 @@ class LoopCounter {
   LoopCounter() = default;
 
   // The number of iterations from `arguments` on, or `most` + 1 if there are more.
-  int64_t Count(tensorflow::OpKernelContext* ctx, Members::Environment arguments, int64_t most) const;
+  int64_t CountIterations(tensorflow::OpKernelContext* ctx, Members::Environment arguments, int64_t most) const;
 
  private:
-  bool counts_ = false;
+  bool can_count_ = false;
   Members members_;  // their results are the condition and the next values of the variables
   std::vector<int> variables_, invariant_arguments_;
 };

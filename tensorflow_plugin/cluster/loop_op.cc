@@ -70,28 +70,28 @@ class LoopKernel final : public tf::OpKernel {
     CapturedLoop captured;
     if (observer != nullptr) {
       const int64_t most = std::max(observer->iterations_left(), kCountedAhead);
-      captured.iterations = counter_.Count(ctx, environment, most);
+      captured.iterations = counter_.CountIterations(ctx, environment, most);
     }
     Members::Execution iteration(members_, ctx, environment, invariant_arguments);
-    for (;; iteration.Again()) {
+    for (;; iteration.StartOver()) {
       OP_REQUIRES(ctx, ctx->cancellation_manager() == nullptr || !ctx->cancellation_manager()->IsCancelled(),
                   absl::CancelledError(absl::StrCat("the loop ", name(), " was cancelled")));
-      OP_REQUIRES_OK(ctx, iteration.Until(condition_members_, true));
-      const tf::Tensor condition = iteration.Take(results[0], true);
+      OP_REQUIRES_OK(ctx, iteration.RunUntil(condition_members_, true));
+      const tf::Tensor condition = iteration.TakeValue(results[0], true);
       OP_REQUIRES(ctx, condition.dtype() == tf::DT_BOOL && condition.NumElements() == 1,
                   absl::InvalidArgumentError(absl::StrCat("the condition of ", name(), " must be one bool, not ",
                                                           tf::DataTypeString(condition.dtype()), " of shape ",
                                                           condition.shape().DebugString())));
       bool goes_on = false;
-      OP_REQUIRES_OK(ctx, Read(ctx, condition, &goes_on));
+      OP_REQUIRES_OK(ctx, ReadCondition(ctx, condition, &goes_on));
       if (!goes_on) break;
       if (observer != nullptr && !observer->BeginIteration(&captured)) {
         // Not by OP_REQUIRES, which tells the user of it.
         ctx->SetStatus(absl::FailedPreconditionError("so many iterations are captured when they come again"));
         return;
       }
-      OP_REQUIRES_OK(ctx, iteration.Until(static_cast<int>(members_.members().size()), false));
-      for (size_t i = 0; i < variables_.size(); ++i) next[i] = iteration.Take(results[i + 1]);
+      OP_REQUIRES_OK(ctx, iteration.RunUntil(static_cast<int>(members_.members().size()), false));
+      for (size_t i = 0; i < variables_.size(); ++i) next[i] = iteration.TakeValue(results[i + 1]);
       // A value that changes belongs to the next iteration alone, which may write into it.
       for (size_t i = 0; i < variables_.size(); ++i) environment.arguments[variables_[i]] = std::move(next[i]);
     }
@@ -101,7 +101,7 @@ class LoopKernel final : public tf::OpKernel {
   }
 
  private:
-  absl::Status Read(tf::OpKernelContext* ctx, const tf::Tensor& condition, bool* value) const {
+  absl::Status ReadCondition(tf::OpKernelContext* ctx, const tf::Tensor& condition, bool* value) const {
     if (!condition_on_device_) {
       *value = *static_cast<const bool*>(condition.data());
       return absl::OkStatus();
@@ -127,7 +127,7 @@ std::string RegisterLoopOp(const std::string& device_type) {
   return RegisterOp<LoopKernel>(
       kLoopOp,
       {absl::StrCat(attr::kConditionMembers, ": int >= 0"), absl::StrCat(attr::kVariables, ": list(int)"),
-       absl::StrCat(attr::kExits, ": list(int)"), absl::StrCat(attr::kAlone, ": bool"),
+       absl::StrCat(attr::kExits, ": list(int)"), absl::StrCat(attr::kNoMember, ": bool"),
        absl::StrCat(attr::kConditionOnDevice, ": bool")},
       device_type);
 }

@@ -13,13 +13,13 @@ inline constexpr char kLoopOp[] = "_XpuLoop";
 //   results:   values of the members, the condition first, then the next values of the variables
 //   variables: which arguments change from iteration to iteration
 //   exits:     what it gives: numbers of variables, those in host memory first
-//   alone: it asks, while it runs, what a capture would have to know: it is no cluster's member
+//   no_member: it asks, while it runs, what a capture would have to know: it is no cluster's member
 //   condition_on_device: the condition is in device memory
 //   condition_members: so many members, the first ones, run before the condition is known
 namespace attr {
 inline constexpr char kVariables[] = "variables";
 inline constexpr char kExits[] = "exits";
-inline constexpr char kAlone[] = "alone";
+inline constexpr char kNoMember[] = "no_member";
 inline constexpr char kConditionOnDevice[] = "condition_on_device";
 inline constexpr char kConditionMembers[] = "condition_members";
 }  // namespace attr

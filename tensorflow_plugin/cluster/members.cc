@@ -170,14 +170,14 @@ Members::Execution::Execution(const Members& members, tf::OpKernelContext* outer
   params_.run_all_kernels_inline = outer->run_all_kernels_inline();
 }
 
-void Members::Execution::Again() {
+void Members::Execution::StartOver() {
   next_ = 0;
   for (tf::Tensor& value : values_) value = tf::Tensor();
   uses_ = members_.uses_;
   argument_uses_ = all_argument_uses_;
 }
 
-tf::Tensor Members::Execution::Take(const ValueRef& source, bool keep) {
+tf::Tensor Members::Execution::TakeValue(const ValueRef& source, bool keep) {
   const bool argument = source.member == ValueRef::kArgument;
   const int number = argument ? source.index : members_.NumberOf(source);
   tf::Tensor& value = argument ? environment_.arguments[number] : values_[number];
@@ -186,7 +186,7 @@ tf::Tensor Members::Execution::Take(const ValueRef& source, bool keep) {
   return std::move(value);
 }
 
-absl::Status Members::Execution::RunOne(const Member& member, tf::Tensor* outputs) {
+absl::Status Members::Execution::RunMember(const Member& member, tf::Tensor* outputs) {
   params_.op_kernel = member.kernel.get();
   params_.output_attr_array = member.output_attrs.data();
   input_values_.clear();
@@ -207,16 +207,16 @@ absl::Status Members::Execution::RunOne(const Member& member, tf::Tensor* output
   return absl::OkStatus();
 }
 
-absl::Status Members::Execution::Until(int end, bool keep) {
+absl::Status Members::Execution::RunUntil(int end, bool keep) {
   for (; next_ < end; ++next_) {
     const Member& member = members_.members_[next_];
     inputs_.clear();
-    for (const ValueRef& source : member.inputs) inputs_.push_back(Take(source, keep));
-    if (current_observer != nullptr) current_observer->Begin(*member.kernel);
+    for (const ValueRef& source : member.inputs) inputs_.push_back(TakeValue(source, keep));
+    if (current_observer != nullptr) current_observer->BeginMember(*member.kernel);
     tf::Tensor* const values = values_.data() + member.first_value;
-    TF_RETURN_IF_ERROR(RunOne(member, values));
+    TF_RETURN_IF_ERROR(RunMember(member, values));
     for (int k = 0; k < member.kernel->num_outputs(); ++k) {
-      if (current_observer != nullptr) current_observer->Show(values[k]);
+      if (current_observer != nullptr) current_observer->ShowValue(values[k]);
       if (uses_[member.first_value + k] == 0) values[k] = tf::Tensor();
     }
   }
@@ -226,8 +226,8 @@ absl::Status Members::Execution::Until(int end, bool keep) {
 absl::Status Members::RunAll(tf::OpKernelContext* outer, Environment& environment,
                              std::vector<tf::Tensor>* results) const {
   Execution run(*this, outer, environment);
-  TF_RETURN_IF_ERROR(run.Until(static_cast<int>(members_.size()), false));
-  for (const ValueRef& source : results_) results->push_back(run.Take(source));
+  TF_RETURN_IF_ERROR(run.RunUntil(static_cast<int>(members_.size()), false));
+  for (const ValueRef& source : results_) results->push_back(run.TakeValue(source));
   return absl::OkStatus();
 }
 

@@ -49,8 +49,8 @@ class CaptureObserver {
 
   // The calling thread's; null if it does not capture.
   static const CaptureObserver* Current();
-  void Begin(const tensorflow::OpKernel& member) const { on_member_(member); }
-  void Show(const tensorflow::Tensor& value) const { on_value_(value); }
+  void BeginMember(const tensorflow::OpKernel& member) const { on_member_(member); }
+  void ShowValue(const tensorflow::Tensor& value) const { on_value_(value); }
   bool BeginIteration(CapturedLoop* loop) const { return on_iteration_(loop); }
   int64_t iterations_left() const { return *iterations_left_; }
 
@@ -98,15 +98,15 @@ class Members {
               const std::vector<int>& invariant_arguments = {});
 
     // Once more from the first member on.
-    void Again();
+    void StartOver();
     // Runs the members before `end` that have not run. An error is the member's, which it names. `keep`: arguments stay
     // in the environment even if nobody reads them any more.
-    absl::Status Until(int end, bool keep);
+    absl::Status RunUntil(int end, bool keep);
     // A value. The last who takes one gets it for himself.
-    tensorflow::Tensor Take(const ValueRef& source, bool keep = false);
+    tensorflow::Tensor TakeValue(const ValueRef& source, bool keep = false);
 
    private:
-    absl::Status RunOne(const Member& member, tensorflow::Tensor* outputs);
+    absl::Status RunMember(const Member& member, tensorflow::Tensor* outputs);
 
     const Members& members_;
     Environment& environment_;

@@ -13,7 +13,7 @@ namespace xpu::cluster {
 
 namespace tf = tensorflow;
 
-int VariableLocks::Add(tf::core::RefCountPtr<tf::Var> variable, bool write) {
+int ClusterVariables::Add(tf::core::RefCountPtr<tf::Var> variable, bool write) {
   const auto [known, is_new] = numbers_.try_emplace(variable.get(), static_cast<int>(variables_.size()));
   if (is_new) {
     variables_.push_back(variable.get());
@@ -25,7 +25,7 @@ int VariableLocks::Add(tf::core::RefCountPtr<tf::Var> variable, bool write) {
   return known->second;
 }
 
-void VariableLocks::Lock() {
+void ClusterVariables::Lock() {
   std::vector<VariableLock*> locks;
   locks.reserve(locks_.size());
   for (VariableLock& lock : locks_) locks.push_back(&lock);
@@ -74,7 +74,7 @@ class ReplayRun {
   }
 
   // The failure of a command as the error of the op that it is of.
-  absl::Status Explained(const Status& failure, const Command& command, Stream& stream) const {
+  absl::Status ErrorOf(const Status& failure, const Command& command, Stream& stream) const {
     Status error = failure;
     if (command.may_fail() && failure.code() == Code::kInvalidArgument) {
       std::vector<int64_t> indices;
@@ -86,21 +86,21 @@ class ReplayRun {
 
   absl::Status Allocate(Stream& stream) {
     PlaceFixed(*captured_.list, &addresses_);
-    TF_RETURN_IF_ERROR(GiveUploaded());
+    TF_RETURN_IF_ERROR(PlaceUploaded());
     for (size_t i = 0; i < captured_.arguments.size(); ++i) {
-      Give(captured_.arguments[i], *invocation_.device[i]);
+      PlaceTensor(captured_.arguments[i], *invocation_.device[i]);
     }
-    for (int argument : captured_.written_arguments) InvariantValue::GiveUp(addresses_[argument]);
-    for (const Captured::Donation& donation : captured_.donations) TF_RETURN_IF_ERROR(Take(donation, stream));
-    for (size_t i = 0; i < captured_.variables.size(); ++i) TF_RETURN_IF_ERROR(PrepareVariable(i, stream));
-    for (size_t i = 0; i < hoisted_.size(); ++i) Give(captured_.hoisted.results[i], hoisted_[i]);
+    for (int argument : captured_.written_arguments) InvariantValue::StopHolding(addresses_[argument]);
+    for (const Captured::Donation& donation : captured_.donations) TF_RETURN_IF_ERROR(PlaceDonation(donation, stream));
+    for (size_t i = 0; i < captured_.variables.size(); ++i) TF_RETURN_IF_ERROR(PlaceVariable(i, stream));
+    for (size_t i = 0; i < hoisted_.size(); ++i) PlaceTensor(captured_.hoisted.results[i], hoisted_[i]);
     TF_RETURN_IF_ERROR(PlaceInBlock(ctx_, captured_.memory, &block_, &addresses_));
     for (size_t i = 0; i < captured_.results.size(); ++i) {
       const ResultValue& value = captured_.results[i];
       if (value.kind == ResultValue::Kind::kBuffer && addresses_[value.index] == nullptr) {
         tf::Tensor* output = nullptr;
         TF_RETURN_IF_ERROR(ctx_->allocate_output(static_cast<int>(i), value.shape, &output));
-        Give(value.index, *output);
+        PlaceTensor(value.index, *output);
       }
     }
     for (const VariableUpdate& update : captured_.variable_updates) {
@@ -108,7 +108,7 @@ class ReplayRun {
       if (!update.assigned || value.kind != ResultValue::Kind::kBuffer || addresses_[value.index] != nullptr) continue;
       tf::Tensor tensor;
       TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype, value.shape, &tensor));
-      Give(value.index, tensor);
+      PlaceTensor(value.index, tensor);
     }
     return absl::OkStatus();
   }
@@ -117,7 +117,7 @@ class ReplayRun {
   // Keeps what the list reads in the host's memory.
   const std::shared_ptr<const void>& on_host() const { return on_host_; }
 
-  absl::Status Finish() {
+  absl::Status SetResults() {
     for (size_t i = 0; i < captured_.results.size(); ++i) {
       const int output = static_cast<int>(i);
       if (ctx_->mutable_output(output) != nullptr) continue;
@@ -171,7 +171,7 @@ class ReplayRun {
     return nullptr;
   }
 
-  absl::Status GiveUploaded() {
+  absl::Status PlaceUploaded() {
     const std::vector<Command>& commands = captured_.list->commands;
     // If the run waits for the last command, nothing reads the host's memory after it.
     const bool in_place = !commands.empty() && commands.back().is_awaited();
@@ -180,7 +180,7 @@ class ReplayRun {
       if (!in_place && !StaysAsItIs(values[i])) {
         TF_RETURN_IF_ERROR(CopyOnHost(ctx_, invocation_.uploaded[i], &values[i]));
       }
-      Give(captured_.uploaded[i], values[i]);
+      PlaceTensor(captured_.uploaded[i], values[i]);
     }
     if (!values.empty()) on_host_ = std::make_shared<const std::vector<tf::Tensor>>(std::move(values));
     return absl::OkStatus();
@@ -193,36 +193,36 @@ class ReplayRun {
     return buffer == nullptr || buffer->OwnsMemory();
   }
 
-  void Give(int buffer, const tf::Tensor& tensor) {
+  void PlaceTensor(int buffer, const tf::Tensor& tensor) {
     if (buffer == BufferSlice::kNowhere) return;
     tensors_[buffer] = tensor;
     addresses_[buffer] = static_cast<char*>(tensor.data());
   }
 
   // Commands write into an argument only if nothing else refers to it. Otherwise they get a copy.
-  absl::Status Take(const Captured::Donation& donation, Stream& stream) {
+  absl::Status PlaceDonation(const Captured::Donation& donation, Stream& stream) {
     const tf::Tensor& value = *invocation_.device[donation.argument];
     tensors_[captured_.arguments[donation.argument]] = tf::Tensor();
     if (value.RefCountIsOne()) {
-      Give(donation.buffer, value);
+      PlaceTensor(donation.buffer, value);
       return absl::OkStatus();
     }
     tf::Tensor copy;
     TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype(), value.shape(), &copy));
-    Give(donation.buffer, copy);
+    PlaceTensor(donation.buffer, copy);
     return ToAbsl(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
   }
 
   // Commands write into a variable's buffer only if nobody else refers to it. Otherwise they get a copy.
-  absl::Status PrepareVariable(size_t i, Stream& stream) {
+  absl::Status PlaceVariable(size_t i, Stream& stream) {
     const tf::Tensor& value = *invocation_.variables[i]->tensor();
     if (!captured_.variable_updates[i].written_in_place || ClaimForWriting(value)) {
-      Give(captured_.variables[i], value);
+      PlaceTensor(captured_.variables[i], value);
       return absl::OkStatus();
     }
     tf::Tensor copy;
     TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype(), value.shape(), &copy));
-    Give(captured_.variables[i], copy);
+    PlaceTensor(captured_.variables[i], copy);
     return ToAbsl(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
   }
 
@@ -318,8 +318,8 @@ absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captur
   *began = true;
   int failed = 0;
   const Status status = captured->executable->Run(queue, run.addresses(), run.on_host(), &failed);
-  if (!status.ok()) return run.Explained(status, captured->list->commands[failed], queue);
-  TF_RETURN_IF_ERROR(run.Finish());
+  if (!status.ok()) return run.ErrorOf(status, captured->list->commands[failed], queue);
+  TF_RETURN_IF_ERROR(run.SetResults());
   return ToAbsl(queue.TakeStatus());
 }
 

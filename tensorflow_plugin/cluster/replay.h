@@ -14,7 +14,7 @@
 namespace xpu::cluster {
 
 // The variables of a cluster, each once, locked in the order that all kernels keep.
-class VariableLocks {
+class ClusterVariables {
  public:
   // The number of the variable; the same for one that was added before.
   int Add(tensorflow::core::RefCountPtr<tensorflow::Var> variable, bool write);

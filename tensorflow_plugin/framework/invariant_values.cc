@@ -53,7 +53,7 @@ std::shared_ptr<const InvariantValue> InvariantValue::Hold(const tensorflow::Ten
   return held;
 }
 
-void InvariantValue::GiveUp(const void* data) {
+void InvariantValue::StopHolding(const void* data) {
   Registry& all = All();
   if (all.count.load() == 0) return;
   tensorflow::Tensor value;  // freed when the lock is

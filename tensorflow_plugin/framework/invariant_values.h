@@ -18,7 +18,7 @@ class InvariantValue : public std::enable_shared_from_this<InvariantValue> {
   // it; other holders do not count.
   static std::shared_ptr<const InvariantValue> Hold(const tensorflow::Tensor& value);
   // To be called before anybody writes at this address: what is held there is not any more. A nanosecond if nothing is.
-  static void GiveUp(const void* data);
+  static void StopHolding(const void* data);
 
   explicit InvariantValue(tensorflow::Tensor value);
   ~InvariantValue();

@@ -36,7 +36,7 @@ void LockInOrder(std::vector<VariableLock*> locks) {
 
 bool ClaimForWriting(const tensorflow::Tensor& value) {
   if (value.RefCountIsOne()) return true;
-  InvariantValue::GiveUp(value.data());
+  InvariantValue::StopHolding(value.data());
   // The holder that gave it up may have been the only other one.
   return value.RefCountIsOne();
 }

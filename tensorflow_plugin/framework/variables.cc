@@ -110,7 +110,7 @@ Status LockedVariable::Acquire(Context& ctx, const std::vector<int>& inputs, Loc
   return OkStatus();
 }
 
-void WillWrite(const void* data) { InvariantValue::GiveUp(data); }
+void WillWrite(const void* data) { InvariantValue::StopHolding(data); }
 
 Tensor LockedVariable::value() const { return Tensor(state_->tensor()); }
 DType LockedVariable::dtype() const { return FastFromTf(state_->tensor()->dtype()); }

@@ -296,7 +296,7 @@ class ClusterPass : public tf::GraphOptimizationPass {
     DrawFromStartsOnDevice(graph);
     PlaceShapesWithReaders(graph, device_type_);
     TF_RETURN_IF_ERROR(EmbedAssertionTexts(graph, device_type_));
-    TF_RETURN_IF_ERROR(KeepCountersApart(graph, device_type_));
+    TF_RETURN_IF_ERROR(KeepCountersOutOfClusters(graph, device_type_));
     // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
     TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));
     TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_));

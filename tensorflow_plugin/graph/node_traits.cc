@@ -51,7 +51,7 @@ bool IsSmallConstant(const tf::Node& node) {
 
 Role RoleOf(const tf::Node& node, const NodeTraits& traits, bool ours) {
   const std::string& op = node.type_string();
-  if (op == cluster::kLoopOp) return RunsAlone(node) ? Role::kOutside : Role::kCompute;
+  if (op == cluster::kLoopOp) return CannotBeMember(node) ? Role::kOutside : Role::kCompute;
   // Where it is about shapes, as in a cluster, it holds whenever there is a capture.
   if (op == cluster::kAssertOp) return Role::kHost;
   if (traits.op.Has(OpTrait::kOfTensorLists)) {
@@ -93,7 +93,7 @@ NodeTraits NodeTraitsOf(const tf::Node& node, const std::string& device_type) {
   for (tf::DataType dtype : node.output_types()) {
     if (!is_wanted(dtype)) return traits;
   }
-  if (node.type_string() == cluster::kOp || node.attrs().Find(kApart) != nullptr) return traits;
+  if (node.type_string() == cluster::kOp || node.attrs().Find(kCountedOnHost) != nullptr) return traits;
   const tf::KernelDef* kernel = nullptr;
   std::string class_name;
   if (!tf::FindKernelDef(tf::DeviceType(device_type), node.def(), &kernel, &class_name).ok()) return traits;
@@ -105,17 +105,17 @@ NodeTraits NodeTraitsOf(const tf::Node& node, const std::string& device_type) {
   return traits;
 }
 
-bool RunsAlone(const tf::Node& node) {
-  bool alone = false;
-  return node.type_string() == cluster::kLoopOp && tf::GetNodeAttr(node.attrs(), cluster::attr::kAlone, &alone).ok() &&
-         alone;
+bool CannotBeMember(const tf::Node& node) {
+  bool no_member = false;
+  return node.type_string() == cluster::kLoopOp &&
+         tf::GetNodeAttr(node.attrs(), cluster::attr::kNoMember, &no_member).ok() && no_member;
 }
 
 bool CanBeInLoop(const tf::Node& node, const std::string& device_type) {
   // Clusters are of what can be in a loop; constants need not be small there. An assertion may be about any iteration.
   if (node.type_string() == cluster::kAssertOp) return false;
   return node.type_string() == cluster::kOp || node.type_string() == cluster::kLoopOp ||
-         node.attrs().Find(kApart) != nullptr || (node.IsConstant() && IsWanted(node.output_type(0))) ||
+         node.attrs().Find(kCountedOnHost) != nullptr || (node.IsConstant() && IsWanted(node.output_type(0))) ||
          NodeTraitsOf(node, device_type).role != Role::kOutside;
 }
 

@@ -19,7 +19,7 @@ enum class Role : uint8_t {
 };
 
 // An attribute of nodes that are in no cluster: the host counts along with them (whole_loops.h).
-inline constexpr char kApart[] = "_xpu_apart";
+inline constexpr char kCountedOnHost[] = "_xpu_counted_on_host";
 
 // The traits of a node of a device of this type, by its op, types and kernel.
 struct NodeTraits {
@@ -31,7 +31,7 @@ struct NodeTraits {
 NodeTraits NodeTraitsOf(const tensorflow::Node& node, const std::string& device_type);
 
 // True if a node is a loop that is no cluster's member (cluster/loop_op.h).
-bool RunsAlone(const tensorflow::Node& node);
+bool CannotBeMember(const tensorflow::Node& node);
 
 // True if a node of a device of this type that is placed there may be in a loop that becomes one op. The second
 // function says so of values of a type.

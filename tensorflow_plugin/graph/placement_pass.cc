@@ -262,9 +262,9 @@ void KeepCountersOnHost(tf::Graph* graph, const std::string& device_type) {
   }
 }
 
-class LoopPass : public tf::GraphOptimizationPass {
+class PlacementPass : public tf::GraphOptimizationPass {
  public:
-  explicit LoopPass(std::string device_type) : device_type_(std::move(device_type)) {}
+  explicit PlacementPass(std::string device_type) : device_type_(std::move(device_type)) {}
 
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
@@ -286,7 +286,7 @@ class LoopPass : public tf::GraphOptimizationPass {
 void RegisterPlacementPass(const std::string& device_type) {
   // Before the one that makes clusters.
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, 999,
-                                                   std::make_unique<LoopPass>(device_type));
+                                                   std::make_unique<PlacementPass>(device_type));
 }
 
 }  // namespace xpu::graph

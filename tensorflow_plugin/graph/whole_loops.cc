@@ -32,7 +32,7 @@ bool IsNumber(tf::DataType type) {
 }
 
 // Arithmetic of numbers that TensorFlow's kernels for the CPU do in host memory.
-bool IsPlain(const tf::Node& node) {
+bool IsArithmeticOnHost(const tf::Node& node) {
   return TraitsOf(node.type_string()).Has(OpTrait::kCounts) &&
          std::all_of(node.input_types().begin(), node.input_types().end(), IsNumber) &&
          std::all_of(node.output_types().begin(), node.output_types().end(), IsNumber);
@@ -80,12 +80,12 @@ class Loop {
   }
 
   // `counted`: the Enters of all loops whose values the host has to know. True if there are more of them now.
-  bool KeepCountersApart(std::set<const tf::Node*>* counted) {
+  bool KeepCountersOutOfClusters(std::set<const tf::Node*>* counted) {
     counted_ = counted;
     if (!ReadVariables()) return false;
     FindShadows();
     for (tf::Node* node : shadows_) {
-      if (!node->IsConstant()) node->AddAttr(kApart, true);
+      if (!node->IsConstant()) node->AddAttr(kCountedOnHost, true);
     }
     const size_t before = counted->size();
     for (const tf::Node* enter : enters_) {
@@ -162,7 +162,7 @@ class Loop {
       exits_.push_back(node);
     } else if (!node->IsSwitch() && !node->IsNextIteration()) {
       members_.push_back(node);
-      is_alone_ = is_alone_ || RunsAlone(*node);
+      cannot_be_member_ = cannot_be_member_ || CannotBeMember(*node);
       return IsOfHostVariable(*node) || CanBeInLoop(*node, device_type_);
     }
     return true;
@@ -224,7 +224,7 @@ class Loop {
   // node has a shadow, which computes the same in host memory. If there is more to it, the condition is read from the
   // device. The same holds for other values that ops need in host memory, such as the bounds of a loop within.
   void FindShadows() {
-    if (IsOnDevice(ConditionEdge()) && !AddShadows(ConditionEdge())) is_read_from_device_ = is_alone_ = true;
+    if (IsOnDevice(ConditionEdge()) && !AddShadows(ConditionEdge())) is_read_from_device_ = cannot_be_member_ = true;
     for (const tf::Node* node : nodes_) {
       for (const tf::Edge* e : node->out_edges()) {
         if (!e->IsControlEdge() && IsOnDevice(*e) && IsReadOnHost(*e)) AddShadows(*e);
@@ -252,7 +252,7 @@ class Loop {
         added.insert(variable.enter);
         to_visit.push_back(InputsOf(*variable.next)[0]);
       } else if (!node->IsEnter() && !ReadsVariable(*node)) {
-        if (inside_.count(node) == 0 || !IsPlain(*node)) return false;
+        if (inside_.count(node) == 0 || !IsArithmeticOnHost(*node)) return false;
         const std::vector<const tf::Edge*> inputs = InputsOf(*node);
         to_visit.insert(to_visit.end(), inputs.begin(), inputs.end());
       }
@@ -462,7 +462,7 @@ class Loop {
     tf::AddNodeAttr(cluster::attr::kResults, results, def);
     tf::AddNodeAttr(cluster::attr::kVariables, variables, def);
     tf::AddNodeAttr(cluster::attr::kExits, exits, def);
-    tf::AddNodeAttr(cluster::attr::kAlone, is_alone_, def);
+    tf::AddNodeAttr(cluster::attr::kNoMember, cannot_be_member_, def);
     tf::AddNodeAttr(cluster::attr::kConditionOnDevice, is_read_from_device_, def);
     tf::AddNodeAttr(cluster::attr::kConditionMembers, static_cast<int64_t>(condition_members_), def);
   }
@@ -523,7 +523,7 @@ class Loop {
   std::vector<tf::Node*> enters_, merges_, exits_, members_;
   tf::Node* condition_ = nullptr;  // the LoopCond
   bool is_read_from_device_ = false;
-  bool is_alone_ = false;  // an op that it depends on may not be captured
+  bool cannot_be_member_ = false;  // an op that it depends on may not be captured
   std::vector<Variable> variables_;
   std::map<const tf::Node*, int> variable_of_, switched_;  // of merges, of switches: numbers of variables
   std::vector<tf::Node*> host_, on_device_, resources_;    // arguments: their Enters
@@ -555,14 +555,16 @@ absl::Status FindFrames(tf::Graph* graph, std::map<std::string, std::vector<tf::
 
 }  // namespace
 
-absl::Status KeepCountersApart(tf::Graph* graph, const std::string& device_type) {
+absl::Status KeepCountersOutOfClusters(tf::Graph* graph, const std::string& device_type) {
   std::map<std::string, std::vector<tf::Node*>> frames;
   TF_RETURN_IF_ERROR(FindFrames(graph, &frames));
   // A loop around others counts along with them.
   std::set<const tf::Node*> counted;
   for (bool grew = true; grew;) {
     grew = false;
-    for (const auto& [name, nodes] : frames) grew |= Loop(graph, device_type, nodes).KeepCountersApart(&counted);
+    for (const auto& [name, nodes] : frames) {
+      grew |= Loop(graph, device_type, nodes).KeepCountersOutOfClusters(&counted);
+    }
   }
   return absl::OkStatus();
 }

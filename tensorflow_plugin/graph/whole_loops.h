@@ -10,7 +10,7 @@ namespace xpu::graph {
 
 // Call this before clusters are formed. It separates the ops that decide a loop's condition and are on the device by
 // their types alone, so that the host can count along.
-absl::Status KeepCountersApart(tensorflow::Graph* graph, const std::string& device_type);
+absl::Status KeepCountersOutOfClusters(tensorflow::Graph* graph, const std::string& device_type);
 
 // Makes one op (cluster/loop_op.h) of each loop whose ops could all be members of a cluster, on one device of this
 // type. The condition must be decided in host memory, and no value may pass between host and device. Inner loops come
