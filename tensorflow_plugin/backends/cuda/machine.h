@@ -12,7 +12,7 @@
 #include "tensorflow_plugin/backends/cuda/blas/blas_matmul.h"
 #include "tensorflow_plugin/backends/cuda/clock.h"
 #include "tensorflow_plugin/backends/cuda/compiler.h"
-#include "tensorflow_plugin/backends/cuda/dnn_convolution.h"
+#include "tensorflow_plugin/backends/cuda/dnn/dnn_convolution.h"
 #include "tensorflow_plugin/backends/cuda/driver.h"
 #include "tensorflow_plugin/backends/cuda/hardware.h"
 #include "tensorflow_plugin/backends/cuda/memory.h"

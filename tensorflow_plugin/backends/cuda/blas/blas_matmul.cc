@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "tensorflow_plugin/backends/cuda/blas/blas_epilogue.h"
+#include "tensorflow_plugin/backends/cuda/library_types.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
 #include "tensorflow_plugin/backends/cuda/nan_trial.h"
 #include "tensorflow_plugin/backends/cuda/queue.h"
@@ -15,37 +17,6 @@
 
 namespace xpu::cuda {
 namespace {
-
-// cuBLASLt's types; false: it has none for this one.
-bool TypeOf(DType type, BlasType* blas) {
-  switch (type) {
-    case DType::kFloat:
-      *blas = kR32F;
-      return true;
-    case DType::kDouble:
-      *blas = kR64F;
-      return true;
-    case DType::kHalf:
-      *blas = kR16F;
-      return true;
-    case DType::kBFloat16:
-      *blas = kR16BF;
-      return true;
-    case DType::kComplex64:
-      *blas = kC32F;
-      return true;
-    case DType::kComplex128:
-      *blas = kC64F;
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool HasBlasType(DType type) {
-  BlasType unused;
-  return TypeOf(type, &unused);
-}
 
 // No algorithm asks for more.
 constexpr uint64_t kMostAlignment = 256;
@@ -113,8 +84,9 @@ std::unique_ptr<BlasMatmul::Plan> BlasMatmul::MakePlan(const Key& key) {
   const auto type = static_cast<DType>(key[kType]);
   plan->type = type;
   plan->what = errors::Concat(key[kM], " x ", key[kK], " and ", key[kK], " x ", key[kN], " ", Name(type));
-  BlasType of_elements, of_sums;
-  if (!TypeOf(type, &of_elements) || !TypeOf(IsReducedFloat(type) ? DType::kFloat : type, &of_sums)) return plan;
+  const std::optional<BlasType> of_elements = BlasTypeOf(type);
+  const std::optional<BlasType> of_sums = BlasTypeOf(IsReducedFloat(type) ? DType::kFloat : type);
+  if (!of_elements.has_value() || !of_sums.has_value()) return plan;
   const int compute = RealTypeOf(type) == DType::kDouble ? kCompute64F
                       : key[kTf32] != 0                  ? kCompute32FFastTf32
                                                          : kCompute32F;
@@ -132,10 +104,10 @@ std::unique_ptr<BlasMatmul::Plan> BlasMatmul::MakePlan(const Key& key) {
   };
   const bool swaps_a = key[kOperationA] != kBlasN, swaps_b = key[kOperationB] != kBlasN;
   const int64_t m = key[kM], n = key[kN], k = key[kK];
-  if (blas.DescCreate(&plan->desc, compute, of_sums) != 0 ||
-      !make(&plan->a, of_elements, swaps_a ? k : m, swaps_a ? m : k, key[kLda], key[kStrideA]) ||
-      !make(&plan->b, of_elements, swaps_b ? n : k, swaps_b ? k : n, key[kLdb], key[kStrideB]) ||
-      !make(&plan->c, of_elements, m, n, key[kLdc], key[kStrideC])) {
+  if (blas.DescCreate(&plan->desc, compute, *of_sums) != 0 ||
+      !make(&plan->a, *of_elements, swaps_a ? k : m, swaps_a ? m : k, key[kLda], key[kStrideA]) ||
+      !make(&plan->b, *of_elements, swaps_b ? n : k, swaps_b ? k : n, key[kLdb], key[kStrideB]) ||
+      !make(&plan->c, *of_elements, m, n, key[kLdc], key[kStrideC])) {
     return plan;
   }
   const auto first = static_cast<int32_t>(key[kOperationB]), second = static_cast<int32_t>(key[kOperationA]);
@@ -246,7 +218,7 @@ Status EnqueueEpilogue(Machine& machine, Queue& queue, const MatMulDesc& desc, c
 
 Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Args& args, bool* enqueued) {
   *enqueued = false;
-  if (!HasBlasType(desc.type)) return OkStatus();
+  if (!BlasTypeOf(desc.type).has_value()) return OkStatus();
   // There are no conjugates of matrices that are not transposed.
   if ((desc.conjugate_a && !desc.transpose_a) || (desc.conjugate_b && !desc.transpose_b)) return OkStatus();
   Dims batch = desc.batch, of_a = desc.a_batch_strides, of_b = desc.b_batch_strides, of_c = desc.c_batch_strides;

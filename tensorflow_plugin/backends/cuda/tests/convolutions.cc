@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow_plugin/backends/cuda/cudnn.h"
+#include "tensorflow_plugin/backends/cuda/dnn/cudnn.h"
 #include "tensorflow_plugin/backends/cuda/hardware.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
 #include "tensorflow_plugin/backends/cuda/queue.h"

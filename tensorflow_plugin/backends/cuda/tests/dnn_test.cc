@@ -10,8 +10,8 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/cuda/backend.h"
-#include "tensorflow_plugin/backends/cuda/cudnn.h"
 #include "tensorflow_plugin/backends/cuda/device.h"
+#include "tensorflow_plugin/backends/cuda/dnn/cudnn.h"
 #include "tensorflow_plugin/backends/cuda/tests/stand_ins.h"
 #include "tensorflow_plugin/backends/tests/geometry/convolutions.h"
 #include "tensorflow_plugin/primitives/command_list.h"

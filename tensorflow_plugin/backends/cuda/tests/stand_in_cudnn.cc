@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow_plugin/backends/cuda/cudnn.h"
+#include "tensorflow_plugin/backends/cuda/dnn/cudnn.h"
 #include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
 
 using namespace xpu::cuda;

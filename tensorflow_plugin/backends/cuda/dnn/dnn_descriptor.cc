@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cuda/dnn_descriptor.h"
+#include "tensorflow_plugin/backends/cuda/dnn/dnn_descriptor.h"
 
 namespace xpu::cuda {
 

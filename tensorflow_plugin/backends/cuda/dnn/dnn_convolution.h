@@ -1,7 +1,7 @@
 // Convolutions by cuDNN. The kernels of backends/gpu compute those that it does not support, and all where it is
 // missing.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_CONVOLUTION_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_CONVOLUTION_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_DNN_CONVOLUTION_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_DNN_CONVOLUTION_H_
 
 #include <cstdint>
 #include <map>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow_plugin/backends/cuda/cudnn.h"
+#include "tensorflow_plugin/backends/cuda/dnn/cudnn.h"
 #include "tensorflow_plugin/backends/cuda/driver.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
@@ -54,4 +54,4 @@ class DnnConvolution {
 
 }  // namespace xpu::cuda
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_CONVOLUTION_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_DNN_CONVOLUTION_H_

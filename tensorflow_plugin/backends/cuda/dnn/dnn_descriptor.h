@@ -1,13 +1,13 @@
 // An object of cuDNN's graph interface: it gets its attributes one by one, is made final, and is then fixed.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_DESCRIPTOR_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_DESCRIPTOR_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_DNN_DESCRIPTOR_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_DNN_DESCRIPTOR_H_
 
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "tensorflow_plugin/backends/cuda/cudnn.h"
+#include "tensorflow_plugin/backends/cuda/dnn/cudnn.h"
 #include "tensorflow_plugin/primitives/status.h"
 
 namespace xpu::cuda {
@@ -52,4 +52,4 @@ class DnnDescriptor {
 
 }  // namespace xpu::cuda
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_DESCRIPTOR_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_DNN_DESCRIPTOR_H_

@@ -1,10 +1,12 @@
-#include "tensorflow_plugin/backends/cuda/dnn_convolution.h"
+#include "tensorflow_plugin/backends/cuda/dnn/dnn_convolution.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "tensorflow_plugin/backends/cuda/blas/blas_epilogue.h"
-#include "tensorflow_plugin/backends/cuda/dnn_descriptor.h"
+#include "tensorflow_plugin/backends/cuda/dnn/dnn_descriptor.h"
+#include "tensorflow_plugin/backends/cuda/dnn/dnn_graph.h"
+#include "tensorflow_plugin/backends/cuda/library_types.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
 #include "tensorflow_plugin/backends/cuda/nan_trial.h"
 #include "tensorflow_plugin/backends/cuda/queue.h"
@@ -17,31 +19,6 @@
 
 namespace xpu::cuda {
 namespace {
-
-// cuDNN's number type; false: convolutions of this one are not its.
-bool NumberOf(DType type, DnnNumber* number) {
-  switch (type) {
-    case DType::kFloat:
-      *number = kDnnFloat;
-      return true;
-    case DType::kDouble:
-      *number = kDnnDouble;
-      return true;
-    case DType::kHalf:
-      *number = kDnnHalf;
-      return true;
-    case DType::kBFloat16:
-      *number = kDnnBFloat16;
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool HasNumber(DType type) {
-  DnnNumber unused;
-  return NumberOf(type, &unused);
-}
 
 // No engine asks for more.
 constexpr int64_t kMostAlignment = 16;
@@ -72,46 +49,6 @@ bool HasElements(const ConvolutionDesc& d) {
     if (d.input[i] <= 0 || d.filter[i] <= 0 || d.output[i] <= 0) return false;
   }
   return true;
-}
-
-// The tensors of a graph that have memory, by their numbers in it, and those between its operations.
-enum Tensor : int64_t { kImages = 1, kFilter = 2, kResults = 3, kBias = 4, kAdded = 5, kFirstBetween = 10 };
-constexpr int kTensors = 5;
-
-// cuDNN has two spatial axes or three. A line is an image one cell high.
-using Extents = std::vector<int64_t>;
-Extents SpatialOf(const ConvolutionDesc& desc, const int64_t* extents, int64_t of_missing) {
-  Extents spatial(extents, extents + desc.spatial_rank);
-  if (spatial.size() == 1) spatial.insert(spatial.begin(), of_missing);
-  return spatial;
-}
-
-Status MakeTensor(const ConvolutionDesc& desc, int64_t id, int64_t first, int64_t channels, const int64_t* spatial,
-                  int64_t alignment, DnnDescriptor* tensor) {
-  Extents shape = {first, channels};
-  const Extents cells = SpatialOf(desc, spatial, 1);
-  shape.insert(shape.end(), cells.begin(), cells.end());
-  Extents strides(shape.size());
-  int64_t stride = 1;
-  const auto lay = [&](size_t axis) {
-    strides[axis] = stride;
-    stride *= shape[axis];
-  };
-  if (desc.order == ChannelOrder::kLast) lay(1);
-  for (size_t axis = shape.size() - 1; axis >= 2; --axis) lay(axis);
-  if (desc.order == ChannelOrder::kFirst) lay(1);
-  lay(0);
-  const bool is_virtual = id >= kFirstBetween;
-  DnnNumber number = kDnnFloat;
-  if (!is_virtual) (void)NumberOf(desc.type, &number);
-  XPU_RETURN_IF_ERROR(tensor->Create(kDnnTensor));
-  if (is_virtual) XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorIsVirtual, kDnnTypeBool, is_virtual));
-  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorId, kDnnTypeInt64, id));
-  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorNumber, kDnnTypeNumber, number));
-  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorAlignment, kDnnTypeInt64, alignment));
-  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorShape, kDnnTypeInt64, shape));
-  XPU_RETURN_IF_ERROR(tensor->Set(kDnnTensorStrides, kDnnTypeInt64, strides));
-  return tensor->Finalize();
 }
 
 // The filter as cuDNN has it, [out_channels, spatial..., channels] or [out_channels, channels, spatial...], from
@@ -153,133 +90,6 @@ const char* NameOf(Direction direction) {
     default:
       return "a convolution";
   }
-}
-
-// The steps that follow the convolution in its graph.
-struct Steps {
-  bool added = false, bias = false, relu = false;
-  bool any() const { return added || bias || relu; }
-};
-
-// A graph, and what it is made of.
-struct GraphParts {
-  DnnDescriptor convolution, graph;
-  std::vector<DnnDescriptor> tensors, pointwise, operations;
-};
-
-Status MakeConvolution(const ConvolutionDesc& desc, DnnDescriptor* convolution) {
-  XPU_RETURN_IF_ERROR(convolution->Create(kDnnConvolution));
-  XPU_RETURN_IF_ERROR(
-      convolution->Set(kDnnConvolutionSums, kDnnTypeNumber, desc.type == DType::kDouble ? kDnnDouble : kDnnFloat));
-  XPU_RETURN_IF_ERROR(convolution->Set(kDnnConvolutionMode, kDnnTypeConvolutionMode, kDnnCrossCorrelation));
-  const int64_t rank = std::max(2, desc.spatial_rank);
-  XPU_RETURN_IF_ERROR(convolution->Set(kDnnConvolutionRank, kDnnTypeInt64, rank));
-  const auto set = [&](DnnAttribute attribute, const int64_t* extents, int64_t of_missing) {
-    return convolution->Set(attribute, kDnnTypeInt64, SpatialOf(desc, extents, of_missing));
-  };
-  XPU_RETURN_IF_ERROR(set(kDnnConvolutionDilations, desc.dilation, 1));
-  XPU_RETURN_IF_ERROR(set(kDnnConvolutionStrides, desc.stride, 1));
-  XPU_RETURN_IF_ERROR(set(kDnnConvolutionPadBefore, desc.pad_before, 0));
-  XPU_RETURN_IF_ERROR(set(kDnnConvolutionPadAfter, desc.pad_after, 0));
-  return convolution->Finalize();
-}
-
-// `results` may be what later steps read.
-Status MakeOperation(const ConvolutionDesc& desc, const DnnDescriptor& convolution, const DnnDescriptor& images,
-                     const DnnDescriptor& filter, const DnnDescriptor& results, DnnDescriptor* operation) {
-  DnnKind kind = kDnnForward;
-  int first = kDnnForwardFirst;
-  if (desc.direction == Direction::kDataGradient) {
-    kind = kDnnDataGradient;
-    first = kDnnDataGradientFirst;
-  } else if (desc.direction == Direction::kFilterGradient) {
-    kind = kDnnFilterGradient;
-    first = kDnnFilterGradientFirst;
-  }
-  // The attributes of all three come in the same order.
-  XPU_RETURN_IF_ERROR(operation->Create(kind));
-  if (desc.type == DType::kDouble) {
-    XPU_RETURN_IF_ERROR(operation->Set(first, kDnnTypeDouble, 1.0));
-    XPU_RETURN_IF_ERROR(operation->Set(first + 1, kDnnTypeDouble, 0.0));
-  } else {
-    XPU_RETURN_IF_ERROR(operation->Set(first, kDnnTypeFloat, 1.0F));
-    XPU_RETURN_IF_ERROR(operation->Set(first + 1, kDnnTypeFloat, 0.0F));
-  }
-  XPU_RETURN_IF_ERROR(operation->Set(first + 2, convolution));
-  XPU_RETURN_IF_ERROR(operation->Set(first + 3, filter));
-  XPU_RETURN_IF_ERROR(operation->Set(first + 4, images));
-  XPU_RETURN_IF_ERROR(operation->Set(first + 5, results));
-  return operation->Finalize();
-}
-
-Status MakePointwise(int mode, const DnnDescriptor& first, const DnnDescriptor* second, const DnnDescriptor& result,
-                     DnnDescriptor* pointwise, DnnDescriptor* operation) {
-  XPU_RETURN_IF_ERROR(pointwise->Create(kDnnPointwise));
-  XPU_RETURN_IF_ERROR(pointwise->Set(kDnnPointwiseMode, kDnnTypePointwiseMode, mode));
-  XPU_RETURN_IF_ERROR(pointwise->Set(kDnnPointwiseNumber, kDnnTypeNumber, kDnnFloat));
-  if (mode == kDnnRelu) XPU_RETURN_IF_ERROR(pointwise->Set(kDnnPointwiseNan, kDnnTypeNan, kDnnPropagateNan));
-  XPU_RETURN_IF_ERROR(pointwise->Finalize());
-  XPU_RETURN_IF_ERROR(operation->Create(kDnnPointwiseOperation));
-  XPU_RETURN_IF_ERROR(operation->Set(kDnnPointwiseOf, *pointwise));
-  XPU_RETURN_IF_ERROR(operation->Set(kDnnPointwiseFirst, first));
-  if (second != nullptr) XPU_RETURN_IF_ERROR(operation->Set(kDnnPointwiseSecond, *second));
-  XPU_RETURN_IF_ERROR(operation->Set(kDnnPointwiseResult, result));
-  return operation->Finalize();
-}
-
-// The convolution, then what is added, the bias and Relu: engines that need not be compiled know this order alone.
-Status MakeGraph(DnnHandle handle, const ConvolutionDesc& desc, const Steps& steps, const int64_t* alignments,
-                 GraphParts* parts) {
-  XPU_RETURN_IF_ERROR(MakeConvolution(desc, &parts->convolution));
-  DnnDescriptor images, filter, results;
-  XPU_RETURN_IF_ERROR(MakeTensor(desc, kImages, desc.batch, desc.in_channels, desc.input, alignments[0], &images));
-  XPU_RETURN_IF_ERROR(MakeTensor(desc, kFilter, desc.out_channels, desc.in_channels / desc.groups, desc.filter,
-                                 alignments[1], &filter));
-  int left = steps.added + steps.bias + steps.relu;
-  int64_t next = kFirstBetween;
-  const auto make_result = [&](DnnDescriptor* result) {
-    return MakeTensor(desc, left == 0 ? int64_t{kResults} : next++, desc.batch, desc.out_channels, desc.output,
-                      alignments[2], result);
-  };
-  XPU_RETURN_IF_ERROR(make_result(&results));
-  DnnDescriptor operation;
-  XPU_RETURN_IF_ERROR(MakeOperation(desc, parts->convolution, images, filter, results, &operation));
-  parts->operations.push_back(std::move(operation));
-  parts->tensors.push_back(std::move(images));
-  parts->tensors.push_back(std::move(filter));
-  const auto add_step = [&](int mode, DnnDescriptor* second) -> Status {
-    --left;
-    DnnDescriptor result, pointwise, its_operation;
-    XPU_RETURN_IF_ERROR(make_result(&result));
-    XPU_RETURN_IF_ERROR(MakePointwise(mode, results, second, result, &pointwise, &its_operation));
-    parts->pointwise.push_back(std::move(pointwise));
-    parts->operations.push_back(std::move(its_operation));
-    parts->tensors.push_back(std::move(results));
-    if (second != nullptr) parts->tensors.push_back(std::move(*second));
-    results = std::move(result);
-    return OkStatus();
-  };
-  if (steps.added) {
-    DnnDescriptor added;
-    XPU_RETURN_IF_ERROR(
-        MakeTensor(desc, kAdded, desc.batch, desc.out_channels, desc.output, alignments[kAdded - 1], &added));
-    XPU_RETURN_IF_ERROR(add_step(kDnnAdd, &added));
-  }
-  if (steps.bias) {
-    constexpr int64_t kOneCell[ConvolutionDesc::kMaxSpatial] = {1, 1, 1};
-    DnnDescriptor bias;
-    XPU_RETURN_IF_ERROR(MakeTensor(desc, kBias, 1, desc.out_channels, kOneCell, alignments[kBias - 1], &bias));
-    XPU_RETURN_IF_ERROR(add_step(kDnnAdd, &bias));
-  }
-  if (steps.relu) XPU_RETURN_IF_ERROR(add_step(kDnnRelu, nullptr));
-  parts->tensors.push_back(std::move(results));
-
-  std::vector<DnnDescriptorHandle> operations;
-  for (const DnnDescriptor& each : parts->operations) operations.push_back(each.handle());
-  XPU_RETURN_IF_ERROR(parts->graph.Create(kDnnGraph));
-  XPU_RETURN_IF_ERROR(parts->graph.Set(kDnnGraphHandle, kDnnTypeHandle, handle));
-  XPU_RETURN_IF_ERROR(parts->graph.Set(kDnnGraphOperations, kDnnTypeDescriptor, operations));
-  return parts->graph.Finalize();
 }
 
 // The configurations of engines that cuDNN proposes, the one it expects to be the fastest first.
@@ -342,8 +152,8 @@ struct DnnConvolution::Plan {
 // All that a plan depends on.
 struct DnnConvolution::Key {
   ConvolutionDesc desc;  // of its epilogue, nothing
-  Steps steps;
-  int64_t alignments[kTensors];
+  DnnSteps steps;
+  int64_t alignments[kDnnTensors];
   bool tf32, deterministic;
   size_t most_scratch;
   std::vector<int64_t> numbers() const;
@@ -380,8 +190,8 @@ DnnConvolution::~DnnConvolution() {
 }
 
 Status DnnConvolution::MakePlan(const Key& key, Plan* plan) {
-  GraphParts parts;
-  XPU_RETURN_IF_ERROR(MakeGraph(handle_, key.desc, key.steps, key.alignments, &parts));
+  DnnGraph graph;
+  XPU_RETURN_IF_ERROR(MakeDnnGraph(handle_, key.desc, key.steps, key.alignments, &graph));
   const size_t filter_bytes = Aligned(FilterBytes(key.desc));
   // Sums are of exact products, so that whole numbers have exact results and a NaN stays where it belongs. A filter
   // turned for Fourier's or Winograd's method has neither.
@@ -393,7 +203,7 @@ Status DnnConvolution::MakePlan(const Key& key, Plan* plan) {
   for (DnnHeuristic mode : {kDnnModeA, kDnnFallback}) {
     if (key.steps.any() && mode == kDnnFallback) break;
     std::vector<DnnDescriptor> configs;
-    last = Propose(parts.graph, mode, &configs);
+    last = Propose(graph.graph, mode, &configs);
     for (DnnDescriptor& config : configs) {
       ++proposed;
       EngineInfo engine;
@@ -504,7 +314,7 @@ Status DnnConvolution::FindPlanAndScratch(Machine& machine, Queue& queue, Key* k
 Status DnnConvolution::Execute(const Plan& plan, StreamHandle stream, const std::vector<void*>& pointers,
                                void* workspace) {
   DnnDescriptor pack;
-  Extents ids;
+  std::vector<int64_t> ids;
   std::vector<void*> of_ids;
   for (size_t i = 0; i < pointers.size(); ++i) {
     if (pointers[i] == nullptr) continue;
@@ -526,7 +336,7 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
   *enqueued = false;
   std::string unused;
   if (how == nullptr) how = &unused;
-  if (!HasNumber(desc.type) || !HasElements(desc) || desc.packed_filter_bytes != 0 ||
+  if (!DnnNumberOf(desc.type).has_value() || !HasElements(desc) || desc.packed_filter_bytes != 0 ||
       desc.direction == Direction::kPackFilter) {
     *how = "cuDNN has no such convolution";
     return OkStatus();
@@ -538,8 +348,8 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
   }
   const bool to_data = desc.direction == Direction::kDataGradient;
   const bool to_filter = desc.direction == Direction::kFilterGradient;
-  // In the order of Tensor. The filter is not the one that cuDNN reads or writes.
-  std::vector<void*> pointers(kTensors, nullptr);
+  // In the order of DnnGraphTensor. The filter is not the one that cuDNN reads or writes.
+  std::vector<void*> pointers(kDnnTensors, nullptr);
   pointers[0] = const_cast<void*>(args.in[0]);
   pointers[2] = args.out[0];
   if (to_data) {
@@ -554,7 +364,7 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
   key.tf32 = tf32;
   key.deterministic = RequiresDeterminism();
   const auto align = [&] {
-    for (int i = 0; i < kTensors; ++i)
+    for (int i = 0; i < kDnnTensors; ++i)
       key.alignments[i] = pointers[i] == nullptr ? kMostAlignment : AlignmentOf(pointers[i], kMostAlignment);
   };
   align();
@@ -569,14 +379,14 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
     key.steps.added = epilogue.added != 0;
     key.steps.relu = epilogue.relu;
     // Input i of the program is argument i + 1.
-    if (key.steps.bias) pointers[kBias - 1] = const_cast<void*>(args.in[epilogue.bias + 1]);
-    if (key.steps.added) pointers[kAdded - 1] = const_cast<void*>(args.in[epilogue.added + 1]);
+    if (key.steps.bias) pointers[kDnnBias - 1] = const_cast<void*>(args.in[epilogue.bias + 1]);
+    if (key.steps.added) pointers[kDnnAdded - 1] = const_cast<void*>(args.in[epilogue.added + 1]);
     align();
     XPU_RETURN_IF_ERROR(FindPlanAndScratch(machine, queue, &key, &plan, &scratch, how));
     applies = plan != nullptr;
     if (!applies) {
-      key.steps = Steps();
-      pointers[kBias - 1] = pointers[kAdded - 1] = nullptr;
+      key.steps = DnnSteps();
+      pointers[kDnnBias - 1] = pointers[kDnnAdded - 1] = nullptr;
       align();
     }
   }

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cuda/cudnn.h"
+#include "tensorflow_plugin/backends/cuda/dnn/cudnn.h"
 
 #include <dlfcn.h>
 

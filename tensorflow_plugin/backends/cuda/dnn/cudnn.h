@@ -1,7 +1,7 @@
 // cuDNN 9, NVIDIA's library of convolutions, opened when it is first asked for. Types and numbers are those of
 // cudnn_graph.h.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_CUDNN_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_CUDNN_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_CUDNN_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_CUDNN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -142,4 +142,4 @@ const Cudnn* FindCudnn(std::string* why);
 
 }  // namespace xpu::cuda
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_CUDNN_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CUDA_DNN_CUDNN_H_
