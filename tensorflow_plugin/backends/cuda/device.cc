@@ -16,7 +16,17 @@ Status CudaDevice::Create(const Hardware& hardware, DeviceInfo info, const std::
 }
 
 CudaDevice::CudaDevice(DeviceInfo info, std::unique_ptr<Machine> machine)
-    : GpuDevice(std::move(info), *machine), machine_(std::move(machine)) {}
+    : GpuDevice(std::move(info), *machine), machine_(std::move(machine)) {
+  machine_->memory().AskBeforeTrim([this](bool may_wait) {
+    if (may_wait) {
+      Synchronize();
+      return true;
+    }
+    bool released = true;
+    ForEachQueue([&](gpu::Queue& queue) { released = released && !static_cast<Queue&>(queue).HasDeferred(); });
+    return released;
+  });
+}
 
 std::unique_ptr<Executable> CudaDevice::Prepare(std::shared_ptr<const CommandList> list, const MemoryPlan&) {
   return std::make_unique<GraphExecutable>(*this, capture_, std::move(list));

@@ -40,6 +40,11 @@ uint64_t EventState::last() const {
   return requested_;
 }
 
+uint64_t EventState::recorded() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return recorded_;
+}
+
 Status EventState::Record(uint64_t number, StreamHandle stream) {
   const Result error = Cu().EventRecord(event_.get(), stream);
   std::lock_guard<std::mutex> lock(mutex_);

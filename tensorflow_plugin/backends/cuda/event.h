@@ -37,6 +37,8 @@ class EventState {
   uint64_t last() const;
   // Makes that record.
   Status Record(uint64_t number, StreamHandle stream);
+  // The greatest number of a record that was made.
+  uint64_t recorded() const;
   // Says whether that record was made, and waits for it.
   bool IsRecorded(uint64_t number) const;
   void AwaitRecord(uint64_t number) const;

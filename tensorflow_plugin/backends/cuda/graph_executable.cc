@@ -1,5 +1,6 @@
 #include "tensorflow_plugin/backends/cuda/graph_executable.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -11,7 +12,7 @@ namespace {
 
 // Fewer commands cost less one by one.
 constexpr size_t kLeastCommands = 3;
-// Sets of addresses of a segment. More are a sign that they never come again.
+// Sets of addresses of a segment. Behind them the one that was used least recently goes.
 constexpr size_t kMostGraphs = 16;
 
 bool NeedsHost(const Command& command) {
@@ -38,7 +39,7 @@ int GraphExecutable::NumGraphs() const {
   std::lock_guard<std::mutex> lock(mutex_);
   int count = 0;
   for (const Segment& segment : segments_) {
-    for (const auto& [key, graph] : segment.graphs) count += graph != nullptr;
+    for (const auto& [key, kept] : segment.graphs) count += kept.graph != nullptr;
   }
   return count;
 }
@@ -84,26 +85,33 @@ std::shared_ptr<const Graph> GraphExecutable::Capture(Queue& queue, const Segmen
   return exec == nullptr ? nullptr : std::make_shared<const Graph>(exec);
 }
 
+std::shared_ptr<const Graph> GraphExecutable::FindGraph(Queue& queue, const Segment& segment, const Key& key,
+                                                        char* const* addresses) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::map<Key, KeptGraph>& graphs = segment.graphs;
+  auto found = graphs.find(key);
+  if (found == graphs.end()) {
+    if (graphs.size() >= kMostGraphs) {
+      graphs.erase(std::min_element(graphs.begin(), graphs.end(),
+                                    [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+    }
+    found = graphs.emplace(key, KeptGraph{}).first;
+  } else if (found->second.graph == nullptr) {
+    found->second.graph = Capture(queue, segment, addresses);
+  }
+  found->second.used = ++segment.uses;
+  return found->second.graph;
+}
+
 Status GraphExecutable::RunGraph(Queue& queue, const Segment& segment, const Key& key, char* const* addresses,
                                  int* failed) const {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = segment.graphs.find(key);
-    if (found == segment.graphs.end()) {
-      if (segment.graphs.size() >= kMostGraphs) segment.graphs.clear();
-      segment.graphs.emplace(key, nullptr);
-    } else {
-      if (found->second == nullptr) found->second = Capture(queue, segment, addresses);
-      if (found->second != nullptr) {
-        const Status status = queue.Submit([graph = found->second, stream = queue.stream()] {
-          return ToStatus(Cu().GraphLaunch(graph->get(), stream), "a graph of commands");
-        });
-        if (!status.ok()) *failed = static_cast<int>(segment.begin);
-        return status;
-      }
-    }
-  }
-  return RunOneByOne(queue, segment, addresses, failed);
+  std::shared_ptr<const Graph> graph = FindGraph(queue, segment, key, addresses);
+  if (graph == nullptr) return RunOneByOne(queue, segment, addresses, failed);
+  const Status status = queue.Submit([graph = std::move(graph), stream = queue.stream()] {
+    return ToStatus(Cu().GraphLaunch(graph->get(), stream), "a graph of commands");
+  });
+  if (!status.ok()) *failed = static_cast<int>(segment.begin);
+  return status;
 }
 
 Status GraphExecutable::RunCommands(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,

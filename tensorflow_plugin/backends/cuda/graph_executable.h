@@ -34,8 +34,9 @@ class Graph {
 };
 
 // Runs of commands that need nothing of the host become graphs; the other commands are enqueued one by one. A graph has
-// the addresses and the stream that it was captured for. It is captured when these come for the second time. While a
-// profiler listens all commands are enqueued one by one, so that it sees them.
+// the addresses and the stream that it was captured for. It is captured when these come for the second time, and kept
+// until as many others were used since. While a profiler listens all commands are enqueued one by one, so that it sees
+// them.
 class GraphExecutable final : public gpu::TracedExecutable {
  public:
   // Device and capture stream outlive it.
@@ -51,14 +52,22 @@ class GraphExecutable final : public gpu::TracedExecutable {
  private:
   // The number of the stream, what the program asks of products, and where the buffers on the device lie.
   using Key = std::vector<uint64_t>;
+  struct KeptGraph {
+    std::shared_ptr<const Graph> graph;  // null: seen once
+    uint64_t used = 0;                   // greater than those of graphs that were used before
+  };
   struct Segment {
     size_t begin, end;  // of the list's commands
     bool is_graph;
-    mutable std::map<Key, std::shared_ptr<const Graph>> graphs;  // null: seen once
+    mutable std::map<Key, KeptGraph> graphs;
+    mutable uint64_t uses = 0;
   };
   Key KeyOf(const Queue& queue, char* const* addresses) const;
   Status RunOneByOne(Queue& queue, const Segment& segment, char* const* addresses, int* failed) const;
   Status RunGraph(Queue& queue, const Segment& segment, const Key& key, char* const* addresses, int* failed) const;
+  // The graph of these addresses, captured if they come for the second time; null: there is none.
+  std::shared_ptr<const Graph> FindGraph(Queue& queue, const Segment& segment, const Key& key,
+                                         char* const* addresses) const;
   // Null: the commands cannot be captured.
   std::shared_ptr<const Graph> Capture(Queue& queue, const Segment& segment, char* const* addresses) const;
 

@@ -39,29 +39,36 @@ Memory::~Memory() {
   for (auto& [address, block] : blocks_) {
     if (block.asked != 0) kept_.emplace(block.size, address);
   }
-  Trim();
+  Free(kept_);
 }
 
-void* Memory::Allocate(size_t size, bool takes_kept) {
+DeviceAddress Memory::AllocateByDriver(size_t rounded) {
+  DeviceAddress made = 0;
+  if (Cu().CtxSetCurrent(context_) != kSuccess) return 0;
+  return Cu().MemAlloc(&made, rounded) == kSuccess ? made : 0;
+}
+
+void* Memory::Allocate(size_t size, bool is_for_caller) {
   if (size == 0 || size > static_cast<size_t>(stats_.bytes_limit)) return nullptr;
   const int64_t bytes = static_cast<int64_t>(size);
   const size_t rounded = RoundUp(size);
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (bytes > stats_.bytes_limit - stats_.bytes_in_use) return nullptr;
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto exceeds_limit = [&] { return bytes > stats_.bytes_limit - stats_.bytes_in_use; };
+  if (exceeds_limit()) return nullptr;
   uintptr_t address = 0;
   // A kept block must not waste more than it serves.
   const auto found = kept_.lower_bound(rounded);
-  if (takes_kept && found != kept_.end() && found->first / 2 <= rounded) {
+  if (is_for_caller && found != kept_.end() && found->first / 2 <= rounded) {
     address = found->second;
     kept_.erase(found);
   } else {
-    DeviceAddress made = 0;
-    if (Cu().CtxSetCurrent(context_) != kSuccess) return nullptr;
-    if (Cu().MemAlloc(&made, rounded) != kSuccess) {
-      Trim();
-      if (Cu().MemAlloc(&made, rounded) != kSuccess) return nullptr;
+    address = AllocateByDriver(rounded);
+    if (address == 0) {
+      Trim(/*may_wait=*/is_for_caller, &lock);
+      if (exceeds_limit()) return nullptr;
+      address = AllocateByDriver(rounded);
+      if (address == 0) return nullptr;
     }
-    address = made;
     blocks_[address].size = rounded;
     stats_.bytes_reserved += static_cast<int64_t>(rounded);
     Allocations& all = All();
@@ -91,10 +98,30 @@ void Memory::Deallocate(void* address) {
   kept_.emplace_hint(kept_.lower_bound(block->second.size), block->second.size, block->first);
 }
 
-void Memory::Trim() {
-  if (kept_.empty() || Cu().CtxSetCurrent(context_) != kSuccess) return;
+void Memory::Trim(bool may_wait, std::unique_lock<std::mutex>* lock) {
+  // Objects that commands keep may free memory when these have run. A second thread finds what this one gives back.
+  lock->unlock();
+  std::unique_lock<std::mutex> trimming(trimming_, std::defer_lock);
+  const bool has_turn = may_wait ? (trimming.lock(), true) : trimming.try_lock();
+  lock->lock();
+  if (!has_turn) return;
+  if (kept_.empty()) return;
+  // Nobody enqueues commands that use these. Blocks that are freed from now on stay.
+  const std::multimap<size_t, uintptr_t> blocks = std::exchange(kept_, {});
+  lock->unlock();
+  const bool released = release_ == nullptr || release_(may_wait);
+  lock->lock();
+  if (released) {
+    Free(blocks);
+  } else {
+    kept_.insert(blocks.begin(), blocks.end());
+  }
+}
+
+void Memory::Free(const std::multimap<size_t, uintptr_t>& blocks) {
+  if (blocks.empty() || Cu().CtxSetCurrent(context_) != kSuccess) return;
   Allocations& all = All();
-  for (const auto& [size, address] : kept_) {
+  for (const auto& [size, address] : blocks) {
     {
       std::lock_guard<std::shared_mutex> lock(all.mutex);
       all.all.erase(address);
@@ -104,7 +131,6 @@ void Memory::Trim() {
     stats_.bytes_reserved -= static_cast<int64_t>(size);
     blocks_.erase(address);
   }
-  kept_.clear();
 }
 
 AllocatorStats Memory::Stats() const {

@@ -104,6 +104,7 @@ void Queue::HostCallback(std::function<Status()> callback) {
   // All commands so far are the driver's when the thread comes to this, and no later one is.
   Defer([this, shown = trace().Shown(std::move(callback))] {
     (void)Cu().StreamSynchronize(stream_);  // an error is the stream's (NoteFailure)
+    JudgeReports();
     return shown();
   });
 }
@@ -140,13 +141,20 @@ void Queue::NoteFailure() const {
 }
 
 Status Queue::TakeStatus() {
+  JudgeReports();
   NoteFailure();
   return failure_.Take();
 }
 
 Status Queue::PeekStatus() const {
+  JudgeReports();
   NoteFailure();
   return failure_.Peek();
+}
+
+bool Queue::HasDeferred() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return deferred_ != 0;
 }
 
 bool Queue::Idle() const {
@@ -159,8 +167,8 @@ void Queue::Wait() {
   if (Enter().ok()) (void)Cu().StreamSynchronize(stream_);
 }
 
-void Queue::RecordState(const std::shared_ptr<EventState>& state) {
-  FailUnlessOk(Submit([this, state, number = state->Request()] { return state->Record(number, stream_); }));
+void Queue::RecordState(const std::shared_ptr<EventState>& state, uint64_t number) {
+  FailUnlessOk(Submit([this, state, number] { return state->Record(number, stream_); }));
 }
 
 void Queue::WaitFor(Event& event) {
@@ -317,10 +325,36 @@ Status Queue::ReadReport(size_t report, uint32_t* number) {
 
 Status Queue::JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) {
   if (is_capturing_) return OkStatus();  // a command of a graph cannot fail (NeedsHost): nobody reads its report
-  XPU_RETURN_IF_ERROR(
-      CopyDeviceToHost(seen_reports_ + report, static_cast<uint32_t*>(reports_) + report, sizeof(uint32_t)));
-  HostCallback([number = seen_reports_ + report, judge = std::move(judge)] { return judge(*number); });
+  bool is_callback_due = false;
+  {
+    std::lock_guard<std::mutex> lock(judging_);
+    XPU_RETURN_IF_ERROR(
+        CopyDeviceToHost(seen_reports_ + report, static_cast<uint32_t*>(reports_) + report, sizeof(uint32_t)));
+    if (reports_copied_ == nullptr) reports_copied_ = std::make_shared<EventState>(context_, kEventDisableTiming);
+    const uint64_t copied = reports_copied_->Request();
+    RecordState(reports_copied_, copied);
+    unjudged_.push_back({copied, trace().Named([number = seen_reports_ + report, judge = std::move(judge)] {
+                           return judge(*number);
+                         })});
+    has_unjudged_ = true;
+    // A report's place is another's after kReports of them.
+    is_callback_due = ++reports_since_callback_ >= kReports / 2;
+    if (is_callback_due) reports_since_callback_ = 0;
+  }
+  if (is_callback_due) HostCallback([] { return OkStatus(); });
   return OkStatus();
+}
+
+void Queue::JudgeReports() const {
+  if (!has_unjudged_) return;
+  std::lock_guard<std::mutex> lock(judging_);
+  if (reports_copied_ == nullptr) return;
+  const uint64_t copied = reports_copied_->recorded();
+  if (Cu().EventQuery(reports_copied_->get()) != kSuccess) return;  // a lost device has copied nothing
+  for (; !unjudged_.empty() && unjudged_.front().copied <= copied; unjudged_.pop_front()) {
+    FailUnlessOk(unjudged_.front().judge());
+  }
+  has_unjudged_ = !unjudged_.empty();
 }
 
 }  // namespace xpu::cuda

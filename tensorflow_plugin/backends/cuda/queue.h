@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -55,6 +56,7 @@ class Queue final : public gpu::Queue {
   bool is_capturing() const override { return is_capturing_; }
   Status NewReport(uint32_t initial, size_t* report) override;
   Status ReadReport(size_t report, uint32_t* number) override;
+  // The GPU goes on meanwhile. It is judged when somebody asks for the status, or before the next callback.
   Status JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) override;
 
   // Gives a command to the driver, by `command()`, which returns a status: at once, or when it is its turn. It must own
@@ -72,10 +74,13 @@ class Queue final : public gpu::Queue {
   Status SubmitCommand(F command) {
     return Submit(Timed(std::move(command), NewTime()));
   }
-  // Records an event.
-  void RecordState(const std::shared_ptr<EventState>& state);
+  // Records an event, by a number that it has been asked for.
+  void RecordState(const std::shared_ptr<EventState>& state, uint64_t number);
+  void RecordState(const std::shared_ptr<EventState>& state) { RecordState(state, state->Request()); }
 
   StreamHandle stream() const { return stream_; }
+  // True if there are commands that the driver does not have.
+  bool HasDeferred() const;
   // Makes the context the calling thread's.
   Status Enter() const;
   // Scratch memory of the queue's own, for commands that come one after the other. It grows from kScratchBytes to what
@@ -110,6 +115,8 @@ class Queue final : public gpu::Queue {
     };
   }
   Status RunNow(const gpu::Launch& launch);
+  // Judges the reports that the host has, in order.
+  void JudgeReports() const;
   void Fail(Status status) const { failure_.Add(std::move(status)); }
   void FailUnlessOk(Status status) const {
     if (!status.ok()) Fail(std::move(status));
@@ -129,6 +136,16 @@ class Queue final : public gpu::Queue {
   void* reports_ = nullptr;           // on the device
   uint32_t* seen_reports_ = nullptr;  // what was read of them, in pinned memory
   std::atomic<size_t> next_report_{0};
+  // Those that are on their way to the host, or there.
+  struct UnjudgedReport {
+    uint64_t copied;  // the record of `reports_copied_` behind its copy
+    std::function<Status()> judge;
+  };
+  mutable std::mutex judging_;  // taken before mutex_
+  mutable std::deque<UnjudgedReport> unjudged_;
+  mutable std::atomic<bool> has_unjudged_{false};
+  std::shared_ptr<EventState> reports_copied_;
+  size_t reports_since_callback_ = 0;
 
   // Each is larger than the one before. Graphs use those that there were when they were captured.
   struct ScratchBlock {

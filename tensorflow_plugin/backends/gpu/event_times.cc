@@ -117,6 +117,13 @@ std::function<Status()> QueueTrace::Shown(std::function<Status()> callback) {
   };
 }
 
+std::function<Status()> QueueTrace::Named(std::function<Status()> work) const {
+  return [this, work = std::move(work), op = trace::ScopedOp::Current()] {
+    Status status = work();
+    return status.ok() ? status : trace::OfOp(std::move(status), op, line_.device());
+  };
+}
+
 thread_local TracedCommand* TracedCommand::current_ = nullptr;
 
 void TracedCommand::Begin(QueueTrace& queue, const trace::Label& label) {

@@ -72,6 +72,8 @@ class QueueTrace {
   }
   // A callback that is shown while it runs. Its failure names the op that this thread enqueues now.
   std::function<Status()> Shown(std::function<Status()> callback);
+  // Work of the host's whose failure does so, too.
+  std::function<Status()> Named(std::function<Status()> work) const;
 
  private:
   EventTimes* const times_;

@@ -389,6 +389,84 @@ TEST_F(Runtime, WithoutMemoryThereIsNullAndWhatIsKeptGoesFirst) {
   EXPECT_FALSE(TheBackend().HostCanAddress(static_cast<char*>(larger) + 5, BackendOptions()));
 }
 
+// The driver waits for the commands that it has when it frees memory, and knows nothing of those behind a callback.
+TEST_F(Runtime, WhatQueuedCommandsUseGoesBackToTheDriverBehindThem) {
+  constexpr size_t kBytes = size_t{600} << 20;
+  auto* const memory = static_cast<char*>(device_->Allocate(kBytes));
+  ASSERT_NE(memory, nullptr);
+  std::vector<char> seen(100);
+  const int allocations = Calls("cuMemAlloc_v2"), frees = Calls("cuMemFree_v2");
+  stream_->HostCallback([&] {
+    // Until the driver has no memory for the other block, and some turns longer.
+    while (Calls("cuMemAlloc_v2") == allocations) std::this_thread::yield();
+    for (int i = 0; i < 10000 && Calls("cuMemFree_v2") == frees; ++i) std::this_thread::yield();
+    EXPECT_EQ(Calls("cuMemFree_v2"), frees);
+    return OkStatus();
+  });
+  ASSERT_TRUE(stream_->Memset(memory, 7, seen.size()).ok());
+  ASSERT_TRUE(stream_->CopyDeviceToHost(seen.data(), memory, seen.size()).ok());
+  device_->Deallocate(memory);
+  void* const other = device_->Allocate(kBytes + (size_t{2} << 20));
+  EXPECT_NE(other, nullptr);
+  EXPECT_EQ(Calls("cuMemFree_v2"), frees + 1);
+  stream_->Wait();
+  EXPECT_EQ(seen, std::vector<char>(100, 7));
+  EXPECT_TRUE(stream_->TakeStatus().ok());
+}
+
+// A thread that enqueues may hold what a callback waits for: it takes no memory rather than wait.
+TEST_F(Runtime, ScratchMemoryWaitsForNoCallback) {
+  std::atomic<bool> open{false};
+  void* const memory = device_->Allocate(size_t{1010} << 20);
+  ASSERT_NE(memory, nullptr);
+  stream_->HostCallback([&] {
+    while (!open) std::this_thread::yield();
+    return OkStatus();
+  });
+  ASSERT_TRUE(stream_->Memset(memory, 7, 100).ok());
+  device_->Deallocate(memory);
+  void* scratch = nullptr;
+  Queue& queue = static_cast<Queue&>(*stream_);
+  EXPECT_EQ(queue.Scratch(Queue::kScratchBytes, &scratch).code(), Code::kResourceExhausted);
+  EXPECT_EQ(Calls("cuMemFree_v2"), 0);
+  open = true;
+  stream_->Wait();
+  EXPECT_TRUE(queue.Scratch(Queue::kScratchBytes, &scratch).ok());
+  EXPECT_EQ(Calls("cuMemFree_v2"), 1);
+  EXPECT_TRUE(stream_->TakeStatus().ok());
+}
+
+TEST_F(Runtime, ReportsAreJudgedInOrderAndBeforeLaterCallbacks) {
+  Queue& queue = static_cast<Queue&>(*stream_);
+  const auto report = [&](uint32_t number) {
+    size_t place = 0;
+    ASSERT_TRUE(queue.NewReport(number, &place).ok());
+    const auto judge = [](uint32_t seen) { return seen == 0 ? OkStatus() : errors::InvalidArgument("report ", seen); };
+    ASSERT_TRUE(queue.JudgeReport(place, judge).ok());
+  };
+  {
+    const trace::ScopedOp op("model/gather", "Gather");
+    for (uint32_t number : {0, 7, 8}) report(number);
+  }
+  stream_->Wait();
+  const std::string message = stream_->TakeStatus().message();
+  EXPECT_NE(message.find("report 7"), std::string::npos) << message;
+  EXPECT_NE(message.find("Gather model/gather"), std::string::npos) << message;
+  EXPECT_TRUE(stream_->TakeStatus().ok());
+  // Their places are used again, and none is lost.
+  for (uint32_t i = 0; i < 5000; ++i) report(i == 100 ? i : 0);
+  stream_->Wait();
+  EXPECT_EQ(stream_->TakeStatus().message(), "report 100");
+  report(9);
+  stream_->HostCallback([&] {
+    EXPECT_EQ(stream_->PeekStatus().message(), "report 9");
+    return errors::InvalidArgument("a callback");
+  });
+  report(10);
+  stream_->Wait();
+  EXPECT_EQ(stream_->TakeStatus().message(), "report 9");
+}
+
 // Commands that are queued may still use what was freed, and a table or another stream does not wait for them.
 TEST_F(Runtime, TablesAndStreamsTakeNoMemoryThatWasFreed) {
   void* const reports = device_->Allocate(4096);

@@ -20,8 +20,10 @@ struct StandInProducts {
 extern "C" {
 // The call of `symbol` after `skipped` others returns `error`; calls after that work again, unless `for_ever`.
 void StandInFail(const char* symbol, int skipped, int error, bool for_ever);
-// Forgets failures and launches.
+// Forgets failures, launches and calls.
 void StandInReset();
+// How often a function was called. Those are counted that can fail, those that free memory, and waits for a stream.
+int StandInCalls(const char* symbol);
 // Kernels that have run, in order of their running; returns how many there are.
 int StandInLaunches(StandInLaunch* launches, int most);
 // Products since the last call.

@@ -1,7 +1,8 @@
 // A stand-in for libcuda.so.1, for tests on machines without a GPU. Device memory is the host's. A stream is a thread
 // that runs its commands in order, each only when its turn comes. So code that does not wait reads old data. As the
-// driver does, loading a kernel waits until all streams are empty, and meanwhile holds what other calls need. Errors
-// are injected (stand_in.h).
+// driver does, loading a kernel and freeing memory wait until all streams are empty, and meanwhile hold what other
+// calls need. Copies and fills outside of memory lose the context. STAND_IN_DEVICES says how many devices there are,
+// each with a context and memory of its own. Errors are injected (stand_in.h).
 //
 // Kernels do nothing and are noted down, unless their image is the name of a shared library (stand_in_nvrtc.cc). Then
 // the processor runs them, and the thread of their stream waits.
@@ -26,18 +27,21 @@
 
 #include "tensorflow_plugin/backends/cuda/driver.h"
 #include "tensorflow_plugin/backends/cuda/tests/stand_in.h"
+#include "tensorflow_plugin/backends/cuda/tests/stand_in_objects.h"
 
 using namespace xpu::cuda;
 
-namespace xpu::cuda {
-struct CUstream_st;
-}
-
 namespace {
 
-constexpr Result kInvalidValue = 1, kInvalidImage = 200, kInvalidHandle = 400, kNotFound = 500,
-                 kCaptureInvalidated = 901;
-constexpr size_t kMemory = size_t{1} << 30;
+constexpr Result kInvalidValue = 1, kInvalidImage = 200, kInvalidContext = 201, kInvalidHandle = 400, kNotFound = 500,
+                 kIllegalAddress = 700, kPeerAccessAlreadyEnabled = 704, kCaptureInvalidated = 901;
+constexpr size_t kMemory = size_t{1} << 30;  // of each device
+constexpr int kMostDevices = 8;
+
+struct Allocation {
+  size_t bytes;
+  ContextHandle context;
+};
 
 struct Failure {
   int skipped, error;
@@ -48,9 +52,11 @@ struct State {
   std::mutex mutex;
   std::set<CUstream_st*> streams;
   std::map<std::string, Failure> failures;
-  std::map<uint64_t, size_t> allocations, pinned;
-  size_t allocated = 0;
+  std::map<uint64_t, Allocation> allocations;
+  std::map<uint64_t, size_t> pinned;
+  size_t allocated[kMostDevices] = {};
   std::vector<StandInLaunch> launches;
+  std::map<std::string, int> calls;  // of functions that Counted was told of
   std::atomic<int> sticky{0};
 };
 State& The() {
@@ -58,7 +64,13 @@ State& The() {
   return state;
 }
 
+void Counted(const char* symbol) {
+  std::lock_guard<std::mutex> lock(The().mutex);
+  ++The().calls[symbol];
+}
+
 Result Injected(const char* symbol) {
+  Counted(symbol);
   State& state = The();
   if (state.sticky != 0) return state.sticky;
   std::lock_guard<std::mutex> lock(state.mutex);
@@ -72,103 +84,43 @@ Result Injected(const char* symbol) {
   }
   return error;
 }
+// True if the bytes are in memory that is allocated now, in that context, or in any if it is null. Else the context is
+// lost, as it is on a GPU.
+bool IsThere(DeviceAddress address, size_t bytes, ContextHandle context) {
+  State& state = The();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  const auto after = state.allocations.upper_bound(address);
+  if (after != state.allocations.begin()) {
+    const auto& [begin, allocation] = *std::prev(after);
+    const size_t offset = address - begin;
+    const bool is_within = offset <= allocation.bytes && bytes <= allocation.bytes - offset;
+    if (is_within && (context == nullptr || context == allocation.context)) return true;
+  }
+  state.sticky = kIllegalAddress;
+  return false;
+}
 // Returns when no other call has the driver to itself.
 void AwaitDriver() { std::lock_guard<std::mutex> lock(The().driver); }
 
+thread_local ContextHandle current = nullptr;
+
+// As the driver does with streams of another context than the thread's.
+#define RETURN_IF_OTHER_CONTEXT(stream) \
+  if (current == nullptr || (stream)->context != current) return kInvalidHandle
+
 #define RETURN_IF_INJECTED(symbol) \
   if (const Result injected = Injected(symbol); injected != kSuccess) return injected
-
-}  // namespace
-
-// The structs behind the driver's handles.
-namespace xpu::cuda {
-
-struct CUctx_st {};
-using RunOnHost = void(const unsigned* grid, const unsigned* block, void** arguments);
-struct CUfunc_st {
-  RunOnHost* run = nullptr;  // null: it does nothing
-};
-struct CUmod_st {
-  std::string image;
-  void* library = nullptr;  // of a kernel for the host
-  CUfunc_st function;
-};
-struct CUgraph_st {
-  std::vector<std::function<void()>> commands;
-};
-struct CUgraphExec_st {
-  std::vector<std::function<void()>> commands;
-};
-
-// STAND_IN_LATE: up to so many microseconds before one of four commands.
-void BeLate() {
-  static const char* const most = std::getenv("STAND_IN_LATE");
-  if (most == nullptr) return;
-  thread_local std::minstd_rand random(std::random_device{}());
-  if (random() % 4 != 0) return;
-  std::this_thread::sleep_for(std::chrono::microseconds(random() % static_cast<unsigned>(std::atoi(most) + 1)));
-}
-
-// Commands that reach or wait for it keep it.
-struct CUevent_st : std::enable_shared_from_this<CUevent_st> {
-  std::shared_ptr<CUevent_st> own;  // until it is destroyed
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool has_time = true;
-  uint64_t recorded = 0, reached = 0;
-  std::chrono::steady_clock::time_point time;
-};
-
-struct CUstream_st {
-  CUstream_st() : thread([this] { Loop(); }) {}
-  ~CUstream_st() {
-    {
-      std::lock_guard<std::mutex> lock(mutex);
-      ending = true;
-    }
-    changed.notify_all();
-    thread.join();
-  }
-  void Add(std::function<void()> command) {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (captured != nullptr) return captured->commands.push_back(std::move(command));
-    commands.push_back(std::move(command));
-    ++pending;
-    changed.notify_all();
-  }
-  void Loop() {
-    std::unique_lock<std::mutex> lock(mutex);
-    for (;;) {
-      changed.wait(lock, [this] { return ending || !commands.empty(); });
-      if (commands.empty()) return;
-      std::function<void()> command = std::move(commands.front());
-      commands.pop_front();
-      lock.unlock();
-      BeLate();
-      command();
-      lock.lock();
-      --pending;
-      changed.notify_all();
-    }
-  }
-
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<std::function<void()>> commands;
-  int pending = 0;
-  bool ending = false;
-  std::unique_ptr<CUgraph_st> captured;
-  std::thread thread;
-};
-
-}  // namespace xpu::cuda
-
-namespace {
 
 // 90: compute capability 9.0, unless the environment says otherwise.
 int Capability() {
   const char* const text = std::getenv("STAND_IN_CAPABILITY");
   return text == nullptr ? 90 : std::atoi(text);
+}
+
+// 1, unless the environment says otherwise.
+int Devices() {
+  const char* const text = std::getenv("STAND_IN_DEVICES");
+  return text == nullptr ? 1 : std::min(kMostDevices, std::atoi(text));
 }
 
 // Takes an image: a text, or an ELF file, which ends with the table of its sections.
@@ -187,6 +139,20 @@ std::string Contents(const char* image) {
 }
 
 void* Pointer(DeviceAddress address) { return reinterpret_cast<void*>(address); }
+
+// Waits until all streams are empty, and meanwhile holds what other calls need.
+void AwaitStreams() {
+  std::lock_guard<std::mutex> driver(The().driver);
+  std::set<CUstream_st*> streams;
+  {
+    std::lock_guard<std::mutex> lock(The().mutex);
+    streams = The().streams;
+  }
+  for (CUstream_st* stream : streams) {
+    std::unique_lock<std::mutex> lock(stream->mutex);
+    stream->changed.wait(lock, [&] { return stream->pending == 0; });
+  }
+}
 
 // A kernel of the host's, or only a note.
 void Launch(const CUfunc_st& function, const unsigned (&grid)[3], const unsigned (&block)[3],
@@ -220,6 +186,7 @@ EXPORT void StandInReset() {
   std::lock_guard<std::mutex> lock(The().mutex);
   The().failures.clear();
   The().launches.clear();
+  The().calls.clear();
   The().sticky = 0;
 }
 EXPORT int StandInLaunches(StandInLaunch* launches, int most) {
@@ -227,6 +194,11 @@ EXPORT int StandInLaunches(StandInLaunch* launches, int most) {
   const int count = static_cast<int>(The().launches.size());
   for (int i = 0; i < count && i < most; ++i) launches[i] = The().launches[static_cast<size_t>(i)];
   return count;
+}
+
+EXPORT int StandInCalls(const char* symbol) {
+  std::lock_guard<std::mutex> lock(The().mutex);
+  return The().calls[symbol];
 }
 
 EXPORT Result cuInit(unsigned) {
@@ -246,7 +218,7 @@ EXPORT Result cuGetErrorString(Result error, const char** text) {
   return kSuccess;
 }
 EXPORT Result cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = Devices();
   return kSuccess;
 }
 EXPORT Result cuDeviceGet(DeviceId* device, int ordinal) {
@@ -283,19 +255,34 @@ EXPORT Result cuDeviceGetAttribute(int* value, int attribute, DeviceId) {
   }
   return kSuccess;
 }
-EXPORT Result cuDeviceGetPCIBusId(char* id, int length, DeviceId) {
-  std::strncpy(id, "0000:3B:00.0", static_cast<size_t>(length));
+EXPORT Result cuDeviceGetPCIBusId(char* id, int length, DeviceId device) {
+  const std::string text = "0000:3" + std::string(1, static_cast<char>('B' + device)) + ":00.0";
+  std::strncpy(id, text.c_str(), static_cast<size_t>(length));
   return kSuccess;
 }
-EXPORT Result cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceId) {
-  static CUctx_st one;
-  *context = &one;
+EXPORT Result cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceId device) {
+  static CUctx_st all[kMostDevices];
+  all[device].device = device;
+  *context = &all[device];
   return kSuccess;
 }
 EXPORT Result cuDevicePrimaryCtxRelease_v2(DeviceId) { return kSuccess; }
-EXPORT Result cuCtxSetCurrent(ContextHandle) {
+EXPORT Result cuCtxSetCurrent(ContextHandle context) {
   AwaitDriver();
+  current = context;
   return kSuccess;
+}
+EXPORT Result cuDeviceCanAccessPeer(int* can, DeviceId device, DeviceId peer) {
+  *can = device != peer && std::getenv("STAND_IN_NO_PEERS") == nullptr;
+  return kSuccess;
+}
+EXPORT Result cuCtxEnablePeerAccess(ContextHandle peer, unsigned flags) {
+  Counted("cuCtxEnablePeerAccess");
+  if (current == nullptr || peer == nullptr || peer == current || flags != 0) return kInvalidValue;
+  static std::mutex mutex;
+  static auto& enabled = *new std::set<std::pair<ContextHandle, ContextHandle>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  return enabled.insert({current, peer}).second ? kSuccess : kPeerAccessAlreadyEnabled;
 }
 EXPORT Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
@@ -305,30 +292,35 @@ EXPORT Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 EXPORT Result cuMemAlloc_v2(DeviceAddress* address, size_t bytes) {
   AwaitDriver();
   RETURN_IF_INJECTED("cuMemAlloc_v2");
+  if (current == nullptr) return kInvalidContext;
   State& state = The();
   std::lock_guard<std::mutex> lock(state.mutex);
-  if (bytes > kMemory - state.allocated) return kOutOfMemory;
+  size_t& allocated = state.allocated[current->device];
+  if (bytes > kMemory - allocated) return kOutOfMemory;
   void* const made = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
   std::memset(made, 0xcd, bytes);
   *address = reinterpret_cast<DeviceAddress>(made);
-  state.allocations[*address] = bytes;
-  state.allocated += bytes;
+  state.allocations[*address] = {bytes, current};
+  allocated += bytes;
   return kSuccess;
 }
 EXPORT Result cuMemFree_v2(DeviceAddress address) {
+  Counted("cuMemFree_v2");
+  AwaitStreams();
   State& state = The();
   std::lock_guard<std::mutex> lock(state.mutex);
   const auto found = state.allocations.find(address);
   if (found == state.allocations.end()) return kInvalidValue;
-  state.allocated -= found->second;
+  state.allocated[found->second.context->device] -= found->second.bytes;
   state.allocations.erase(found);
   std::free(Pointer(address));
   return kSuccess;
 }
 EXPORT Result cuMemGetInfo_v2(size_t* free, size_t* total) {
+  if (current == nullptr) return kInvalidContext;
   std::lock_guard<std::mutex> lock(The().mutex);
   *total = kMemory;
-  *free = kMemory - The().allocated;
+  *free = kMemory - The().allocated[current->device];
   return kSuccess;
 }
 EXPORT Result cuMemHostAlloc(void** address, size_t bytes, unsigned) {
@@ -361,32 +353,48 @@ EXPORT Result cuMemFreeHost(void* address) {
 EXPORT Result cuMemcpyHtoDAsync_v2(DeviceAddress to, const void* from, size_t bytes, StreamHandle stream) {
   AwaitDriver();
   RETURN_IF_INJECTED("cuMemcpyHtoDAsync_v2");
-  stream->Add([=] { std::memcpy(Pointer(to), from, bytes); });
+  RETURN_IF_OTHER_CONTEXT(stream);
+  stream->Add([=] {
+    if (IsThere(to, bytes, stream->context)) std::memcpy(Pointer(to), from, bytes);
+  });
   return kSuccess;
 }
 EXPORT Result cuMemcpyDtoHAsync_v2(void* to, DeviceAddress from, size_t bytes, StreamHandle stream) {
   AwaitDriver();
   RETURN_IF_INJECTED("cuMemcpyDtoHAsync_v2");
-  stream->Add([=] { std::memcpy(to, Pointer(from), bytes); });
+  RETURN_IF_OTHER_CONTEXT(stream);
+  stream->Add([=] {
+    if (IsThere(from, bytes, stream->context)) std::memcpy(to, Pointer(from), bytes);
+  });
   return kSuccess;
 }
 EXPORT Result cuMemcpyAsync(DeviceAddress to, DeviceAddress from, size_t bytes, StreamHandle stream) {
-  stream->Add([=] { std::memmove(Pointer(to), Pointer(from), bytes); });
+  RETURN_IF_OTHER_CONTEXT(stream);
+  stream->Add([=] {
+    const bool are_there = IsThere(to, bytes, nullptr) && IsThere(from, bytes, nullptr);
+    if (are_there) std::memmove(Pointer(to), Pointer(from), bytes);
+  });
   return kSuccess;
 }
 EXPORT Result cuMemsetD8Async(DeviceAddress to, unsigned char value, size_t n, StreamHandle stream) {
-  stream->Add([=] { std::memset(Pointer(to), value, n); });
+  RETURN_IF_OTHER_CONTEXT(stream);
+  stream->Add([=] {
+    if (IsThere(to, n, stream->context)) std::memset(Pointer(to), value, n);
+  });
   return kSuccess;
 }
 EXPORT Result cuMemsetD32Async(DeviceAddress to, unsigned value, size_t n, StreamHandle stream) {
+  RETURN_IF_OTHER_CONTEXT(stream);
   stream->Add([=] {
+    if (!IsThere(to, n * sizeof(unsigned), stream->context)) return;
     for (size_t i = 0; i < n; ++i) static_cast<unsigned*>(Pointer(to))[i] = value;
   });
   return kSuccess;
 }
 EXPORT Result cuStreamCreateWithPriority(StreamHandle* stream, unsigned, int) {
   RETURN_IF_INJECTED("cuStreamCreateWithPriority");
-  *stream = new CUstream_st;
+  if (current == nullptr) return kInvalidContext;
+  *stream = new CUstream_st(current);
   std::lock_guard<std::mutex> lock(The().mutex);
   The().streams.insert(*stream);
   return kSuccess;
@@ -400,6 +408,7 @@ EXPORT Result cuStreamDestroy_v2(StreamHandle stream) {
   return kSuccess;
 }
 EXPORT Result cuStreamSynchronize(StreamHandle stream) {
+  Counted("cuStreamSynchronize");
   AwaitDriver();
   std::unique_lock<std::mutex> lock(stream->mutex);
   stream->changed.wait(lock, [&] { return stream->pending == 0; });
@@ -411,7 +420,9 @@ EXPORT Result cuStreamQuery(StreamHandle stream) {
   return stream->pending == 0 ? kSuccess : kNotReady;
 }
 EXPORT Result cuEventCreate(EventHandle* event, unsigned flags) {
+  if (current == nullptr) return kInvalidContext;
   const auto made = std::make_shared<CUevent_st>();
+  made->context = current;
   made->has_time = (flags & kEventDisableTiming) == 0;
   made->own = made;
   *event = made.get();
@@ -422,6 +433,7 @@ EXPORT Result cuEventDestroy_v2(EventHandle event) {
   return kSuccess;
 }
 EXPORT Result cuEventRecord(EventHandle event, StreamHandle stream) {
+  if (event->context != stream->context) return kInvalidHandle;
   uint64_t number = 0;
   {
     std::lock_guard<std::mutex> lock(event->mutex);
@@ -446,6 +458,7 @@ EXPORT Result cuEventSynchronize(EventHandle event) {
   return The().sticky;
 }
 EXPORT Result cuEventElapsedTime(float* milliseconds, EventHandle begin, EventHandle end) {
+  if (begin->context != end->context) return kInvalidHandle;
   std::chrono::steady_clock::time_point times[2];
   for (int i = 0; i < 2; ++i) {
     const EventHandle event = i == 0 ? begin : end;
@@ -482,10 +495,12 @@ EXPORT Result cuStreamEndCapture(StreamHandle stream, GraphHandle* graph) {
 }
 EXPORT Result cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle graph, uint64_t) {
   RETURN_IF_INJECTED("cuGraphInstantiateWithFlags");
-  *exec = new CUgraphExec_st{graph->commands};
+  if (current == nullptr) return kInvalidContext;
+  *exec = new CUgraphExec_st{graph->commands, current};
   return kSuccess;
 }
 EXPORT Result cuGraphLaunch(GraphExecHandle exec, StreamHandle stream) {
+  if (exec->context != stream->context) return kInvalidHandle;
   for (const std::function<void()>& command : exec->commands) stream->Add(command);
   return kSuccess;
 }
@@ -499,17 +514,10 @@ EXPORT Result cuGraphDestroy(GraphHandle graph) {
 }
 EXPORT Result cuModuleLoadData(ModuleHandle* module, const void* image) {
   RETURN_IF_INJECTED("cuModuleLoadData");
-  std::lock_guard<std::mutex> driver(The().driver);
-  std::set<CUstream_st*> streams;
-  {
-    std::lock_guard<std::mutex> lock(The().mutex);
-    streams = The().streams;
-  }
-  for (CUstream_st* stream : streams) {
-    std::unique_lock<std::mutex> lock(stream->mutex);
-    stream->changed.wait(lock, [&] { return stream->pending == 0; });
-  }
+  if (current == nullptr) return kInvalidContext;
+  AwaitStreams();
   auto made = std::make_unique<CUmod_st>();
+  made->function.context = current;
   made->image = Contents(static_cast<const char*>(image));
   if (made->image.front() == '/') {
     made->library = dlopen(made->image.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -539,6 +547,8 @@ EXPORT Result cuFuncGetAttribute(int* value, int, FunctionHandle) {
 EXPORT Result cuLaunchKernel(FunctionHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                              unsigned bz, unsigned, StreamHandle stream, void** arguments, void**) {
   RETURN_IF_INJECTED("cuLaunchKernel");
+  RETURN_IF_OTHER_CONTEXT(stream);
+  if (function->context != current) return kInvalidHandle;
   std::vector<uint64_t> values;
   for (; *arguments != nullptr; ++arguments) std::memcpy(&values.emplace_back(), *arguments, sizeof(uint64_t));
   stream->Add([=] { Launch(*function, {gx, gy, gz}, {bx, by, bz}, values); });

@@ -58,6 +58,8 @@ class OnStandIns : public ::testing::Test {
         Function<int(StandInLaunch*, int)>("StandInLaunches")(launches.data(), static_cast<int>(launches.size()))));
     return launches;
   }
+  int Calls(const char* symbol) { return Function<int(const char*)>("StandInCalls")(symbol); }
+
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
 };
