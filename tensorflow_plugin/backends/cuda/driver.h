@@ -59,6 +59,8 @@ inline constexpr int kCaptureRelaxed = 2;              // CU_STREAM_CAPTURE_MODE
   V(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (ContextHandle * context, DeviceId device))                   \
   V(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (DeviceId device))                                       \
   V(CtxSetCurrent, "cuCtxSetCurrent", (ContextHandle context))                                                        \
+  V(DeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int* can, DeviceId device, DeviceId peer))                         \
+  V(CtxEnablePeerAccess, "cuCtxEnablePeerAccess", (ContextHandle peer, unsigned flags))                               \
   V(MemAlloc, "cuMemAlloc_v2", (DeviceAddress * address, size_t bytes))                                               \
   V(MemFree, "cuMemFree_v2", (DeviceAddress address))                                                                 \
   V(MemGetInfo, "cuMemGetInfo_v2", (size_t* free, size_t* total))                                                     \

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "tensorflow_plugin/backends/cuda/peers.h"
+
 namespace xpu::cuda {
 
 Status Machine::Create(const Hardware& hardware, int64_t memory_limit, const std::string& device,
                        std::unique_ptr<Machine>* machine) {
   std::unique_ptr<Machine> made(new Machine(hardware));
   XPU_RETURN_IF_CUDA_ERROR(Cu().DevicePrimaryCtxRetain(&made->context_, hardware.id), "a context on " + hardware.name);
+  AddPeer(hardware.id, made->context_);
   XPU_RETURN_IF_CUDA_ERROR(Cu().CtxSetCurrent(made->context_), "the context of " + hardware.name);
   XPU_RETURN_IF_CUDA_ERROR(Cu().StreamCreateWithPriority(&made->transfers_, kStreamNonBlocking, 0),
                            "a stream on " + hardware.name);
@@ -34,6 +37,7 @@ Machine::~Machine() {
   compiler_ = nullptr;
   memory_ = nullptr;
   if (transfers_ != nullptr) (void)Cu().StreamDestroy(transfers_);
+  RemovePeer(hardware_.id);
   (void)Cu().DevicePrimaryCtxRelease(hardware_.id);
 }
 
