@@ -51,7 +51,7 @@ bool IsSum(const Program& p) {
 
 class MatMulBatcher {
  public:
-  MatMulBatcher(const Capabilities& can, CommandList* list) : can_(can), list_(*list) { Look(); }
+  MatMulBatcher(const Capabilities& can, CommandList* list) : can_(can), list_(*list) { FindDependencies(); }
 
   // Makes one product of a1 b, a2 b ...; their results are its parts. False if there are none.
   bool StackRows() {
@@ -60,7 +60,7 @@ class MatMulBatcher {
       const auto* d = std::get_if<MatMulDesc>(&list_.commands[i].desc);
       if (d == nullptr || !IsDense(*d) || d->transpose_a || d->m > kManyRows || !IsOwn(i)) continue;
       const BufferSlice& b = list_.commands[i].in[1];
-      std::string key = KeyOf(*d);
+      std::string key = StackingKey(*d);
       Append(b.buffer, &key);
       Append(b.offset, &key);
       const std::vector<int>& writers = uses_.buffers[b.buffer].writers;
@@ -101,13 +101,13 @@ class MatMulBatcher {
   int size() const { return static_cast<int>(list_.commands.size()); }
   const BufferSlice& OutputOf(int i) const { return list_.commands[i].out[0]; }
 
-  void Look() {
+  void FindDependencies() {
     uses_ = UsesOf(list_);
     before_ = Dependencies(list_);
   }
 
   // A key that is the same for all products that can be stacked. It leaves out the addresses of their matrices.
-  static std::string KeyOf(const MatMulDesc& d) {
+  static std::string StackingKey(const MatMulDesc& d) {
     std::string key("MatMul");
     for (DType type : {d.type, TypeOfB(d), TypeOfC(d)}) Append(static_cast<int64_t>(type), &key);
     for (int64_t extent : {d.m, d.n, d.k}) Append(extent, &key);
@@ -188,7 +188,7 @@ class MatMulBatcher {
     const int64_t of_c = desc.m * desc.n * static_cast<int64_t>(SizeOf(TypeOfC(desc)));
     const size_t most = static_cast<size_t>(kMaxStackBytes / std::max<int64_t>({of_a, of_c, 1}));
     if (most < 2) return false;
-    Sort(&members);
+    SortByPlace(&members);
     if (members.size() > most) members.resize(most);
     std::vector<Command> commands;
     const std::optional<BufferSlice> a = Stack(members, 0, of_a, SizeOf(desc.type), &commands);
@@ -223,7 +223,7 @@ class MatMulBatcher {
   }
 
   // As they lie in memory, if they do, or as they come.
-  void Sort(std::vector<int>* members) const {
+  void SortByPlace(std::vector<int>* members) const {
     std::sort(members->begin(), members->end());
     const int k = OrderOf(*members);
     if (k < 0) return;
@@ -255,7 +255,7 @@ class MatMulBatcher {
   struct Sum {
     std::vector<int> additions;            // the last one first
     std::vector<std::vector<int>> groups;  // commands whose results are added, and which can be stacked
-    std::vector<BufferSlice> rest;         // what else is added
+    std::vector<BufferSlice> other_terms;  // what else is added
   };
 
   void FindTerms(int i, std::vector<BufferSlice>* terms, std::vector<int>* additions) const {
@@ -280,24 +280,24 @@ class MatMulBatcher {
       const std::vector<int>& writers = uses_.buffers[term.buffer].writers;
       const std::string key = writers.size() == 1 ? KeyOfTerm(writers[0]) : "";
       if (key.empty()) {
-        sum.rest.push_back(term);
+        sum.other_terms.push_back(term);
       } else {
         groups[key][list_.commands[writers[0]].in[0].buffer].push_back(writers[0]);
       }
     }
     for (auto& [key, by_buffer] : groups) {
-      std::vector<int> alone;
+      std::vector<int> singles;
       for (auto& [buffer, members] : by_buffer) {
         if (members.size() == 1) {
-          alone.push_back(members[0]);
+          singles.push_back(members[0]);
         } else {
-          Sort(&members);
+          SortByPlace(&members);
           sum.groups.push_back(std::move(members));
         }
       }
-      if (alone.empty()) continue;
-      Sort(&alone);
-      sum.groups.push_back(std::move(alone));
+      if (singles.empty()) continue;
+      SortByPlace(&singles);
+      sum.groups.push_back(std::move(singles));
     }
     return sum;
   }
@@ -308,7 +308,7 @@ class MatMulBatcher {
     if (!IsPartOfSum(i)) return key;
     if (const auto* d = std::get_if<MatMulDesc>(&list_.commands[i].desc)) {
       if (IsDense(*d) && d->transpose_a && !d->transpose_b && d->k <= kManyRows && IsExactEnough(d->type)) {
-        key = KeyOf(*d);
+        key = StackingKey(*d);
       }
     } else if (const auto* r = std::get_if<ReduceDesc>(&list_.commands[i].desc)) {
       if (IsColumnSum(*r) && r->source.shape[0] <= kManyRows && IsExactEnough(r->source.program->inputs()[0])) {
@@ -322,7 +322,7 @@ class MatMulBatcher {
 
   bool StackSum(const Sum& sum) {
     std::vector<int> gone = sum.additions;
-    std::vector<BufferSlice> terms = sum.rest;
+    std::vector<BufferSlice> terms = sum.other_terms;
     std::vector<Command> commands;
     for (const std::vector<int>& members : sum.groups) {
       const std::optional<BufferSlice> stacked = members.size() > 1 ? StackTerms(members, &commands) : std::nullopt;
@@ -408,8 +408,8 @@ class MatMulBatcher {
     }
     list_.commands = std::move(all);
     // Operands are written to their place in the stack where they can be, and the next pass finds them there.
-    PropagateCopiesBackward(can_, Through::kWhatIsDense, &list_);
-    Look();
+    PropagateCopiesBackward(can_, Through::kDenseOnly, &list_);
+    FindDependencies();
   }
 
   const Capabilities& can_;

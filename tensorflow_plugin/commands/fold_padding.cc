@@ -28,16 +28,16 @@ bool BoxOf(const StridedView& view, const Dims& shape, Box* box) {
   const Dims dense = DenseStrides(shape);
   box->begin = box->extent = Dims(shape.rank(), 1);
   int next = view.shape.rank() - 1;  // axis of the view
-  int64_t rest = 1, offset = view.offset;
+  int64_t remaining = 1, offset = view.offset;
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (rest == 1 && next >= 0 && view.strides[next] == dense[i]) rest = view.shape[next--];
+    if (remaining == 1 && next >= 0 && view.strides[next] == dense[i]) remaining = view.shape[next--];
     // An axis of the view that is longer goes on in the next one, all of this one being there.
-    const bool whole = rest % shape[i] == 0;
-    if (!whole && rest > shape[i]) return false;
-    box->extent[i] = whole ? shape[i] : rest;
-    rest /= box->extent[i];
+    const bool whole = remaining % shape[i] == 0;
+    if (!whole && remaining > shape[i]) return false;
+    box->extent[i] = whole ? shape[i] : remaining;
+    remaining /= box->extent[i];
   }
-  if (rest != 1 || next >= 0) return false;
+  if (remaining != 1 || next >= 0) return false;
   for (int i = 0; i < shape.rank(); ++i) {
     box->begin[i] = offset / dense[i];
     offset %= dense[i];

@@ -105,7 +105,7 @@ class ReductionFuser {
         const int writer = WriterOf(static_cast<int>(i), k, &output);
         if (writer < 0 || !Fuse(writer, output, static_cast<int>(i), k)) continue;
         gone[writer] = list_.commands[writer].out.size() == 1;
-        if (!gone[writer]) TakeAway(output, &list_.commands[writer]);
+        if (!gone[writer]) RemoveOutput(output, &list_.commands[writer]);
         break;
       }
     }
@@ -191,9 +191,9 @@ class ReductionFuser {
     }));
   }
 
-  // Takes an output away from an elementwise command that has others, and whatever only that needs. The rest does the
-  // same if the device supports no less.
-  void TakeAway(int output, Command* command) const {
+  // Removes an output of an elementwise command that has others, and all that only this output needs. The command stays
+  // as it is if the device does not support it with fewer outputs.
+  void RemoveOutput(int output, Command* command) const {
     const auto& desc = std::get<ElementwiseDesc>(command->desc);
     Command less;
     ElementwiseDesc changed;

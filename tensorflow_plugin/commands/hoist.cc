@@ -259,8 +259,8 @@ void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, C
 
 CommandList SplitInvariants(const std::vector<bool>& invariant, CommandList* list) {
   const std::vector<bool> hoisted = InvariantCommands(*list, invariant);
-  CommandList taken;
-  std::vector<Command> rest;
+  CommandList run_once;
+  std::vector<Command> run_each_time;
   const std::vector<bool> known = Known(*list, invariant, hoisted);
   std::vector<bool> read(list->buffers.size(), false);  // by the others
   for (size_t i = 0; i < hoisted.size(); ++i) {
@@ -269,21 +269,21 @@ CommandList SplitInvariants(const std::vector<bool>& invariant, CommandList* lis
     }
   }
   for (size_t b = 0; b < read.size(); ++b) {
-    if (known[b] && !invariant[b] && read[b]) taken.live_out.push_back(static_cast<int>(b));
+    if (known[b] && !invariant[b] && read[b]) run_once.live_out.push_back(static_cast<int>(b));
   }
-  if (taken.live_out.empty()) return taken;
-  taken.buffers = list->buffers;
+  if (run_once.live_out.empty()) return run_once;
+  run_once.buffers = list->buffers;
   for (size_t i = 0; i < hoisted.size(); ++i)
-    (hoisted[i] ? taken.commands : rest).push_back(std::move(list->commands[i]));
-  list->commands = std::move(rest);
-  for (int b : taken.live_out) list->buffers[b].kind = Buffer::Kind::kInput;
+    (hoisted[i] ? run_once.commands : run_each_time).push_back(std::move(list->commands[i]));
+  list->commands = std::move(run_each_time);
+  for (int b : run_once.live_out) list->buffers[b].kind = Buffer::Kind::kInput;
   // Each checks its own indices: the command that checked them for all may not be hoisted.
-  for (Command& command : taken.commands) {
+  for (Command& command : run_once.commands) {
     if (IndicesOf(command).input >= 0 && !command.may_fail()) {
       command.explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
     }
   }
-  return taken;
+  return run_once;
 }
 
 }  // namespace xpu::commands

@@ -58,7 +58,7 @@ class Gaps {
   explicit Gaps(int64_t start) : end_(start) {}
 
   // The smallest gap that is large enough, or new memory at the end.
-  int64_t Take(int64_t bytes) {
+  int64_t Allocate(int64_t bytes) {
     const auto found = by_bytes_.lower_bound({bytes, 0});
     if (found == by_bytes_.end()) {
       int64_t offset = end_;
@@ -75,7 +75,7 @@ class Gaps {
     return offset;
   }
 
-  void Give(int64_t offset, int64_t bytes) {
+  void Free(int64_t offset, int64_t bytes) {
     const auto after = by_offset_.find(offset + bytes);
     if (after != by_offset_.end()) {
       bytes += after->second;
@@ -123,10 +123,10 @@ void PlaceAsWritten(std::vector<Life> lives, MemoryPlan* plan) {
   for (size_t i = 0; i < lives.size(); ++i) {
     while (!alive.empty() && alive.begin()->first < lives[i].first) {
       const Life& over = lives[alive.begin()->second];
-      gaps.Give(plan->offsets[over.buffer], over.bytes);
+      gaps.Free(plan->offsets[over.buffer], over.bytes);
       alive.erase(alive.begin());
     }
-    plan->offsets[lives[i].buffer] = gaps.Take(lives[i].bytes);
+    plan->offsets[lives[i].buffer] = gaps.Allocate(lives[i].bytes);
     alive.emplace(lives[i].last, i);
   }
   plan->bytes = gaps.end();
@@ -153,16 +153,16 @@ MemoryPlan PlanMemory(const CommandList& list) {
     order.push_back(lives[i]);
   }
   std::stable_sort(order.begin(), order.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
-  std::vector<Life> rest;
+  std::vector<Life> smaller;
   if (order.size() > kCompared) {
     // Those of one size stay together.
     const int64_t limit = order[kCompared].bytes;
     const auto first = std::find_if(order.begin(), order.end(), [&](const Life& life) { return life.bytes <= limit; });
-    rest.assign(first, order.end());
+    smaller.assign(first, order.end());
     order.erase(first, order.end());
   }
   PlaceLargestFirst(order, &plan);
-  PlaceAsWritten(std::move(rest), &plan);
+  PlaceAsWritten(std::move(smaller), &plan);
   return plan;
 }
 

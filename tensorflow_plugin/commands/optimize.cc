@@ -19,11 +19,12 @@ struct Pass {
   bool (*applies)(const CommandList&);             // false if there is nothing to do; null: it always applies
   void (*run)(const Capabilities&, CommandList*);  // null: a pass that needs to know what is invariant
   // Changes `list`. Commands of it that need to run only once may become `hoisted`.
-  void (*divide)(const Capabilities&, const std::vector<bool>& invariant, CommandList* list,
-                 CommandList* hoisted) = nullptr;
+  void (*run_with_invariants)(const Capabilities&, const std::vector<bool>& invariant, CommandList* list,
+                              CommandList* hoisted) = nullptr;
 };
 
-void Divide(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list, CommandList* hoisted) {
+void HoistInvariants(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list,
+                     CommandList* hoisted) {
   PackOperands(can, invariant, list);
   std::vector<bool> of_all = invariant;
   of_all.resize(list->buffers.size(), false);
@@ -41,9 +42,9 @@ const Pass kPasses[] = {
     {"FoldPadding", Has<ConvolutionDesc>, FoldPadding},
     // Dense copies only: BatchMatMuls stacks dense matrices and no others.
     {"PropagateCopiesForward", Has<CopyStridedDesc>,
-     [](const Capabilities& can, CommandList* list) { PropagateCopiesForward(can, Through::kWhatIsDense, list); }},
+     [](const Capabilities& can, CommandList* list) { PropagateCopiesForward(can, Through::kDenseOnly, list); }},
     {"PropagateCopiesBackward", Has<CopyStridedDesc>,
-     [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kWhatIsDense, list); }},
+     [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kDenseOnly, list); }},
     {"EliminateDeadCode", Has<CopyStridedDesc, ConvolutionDesc>,
      [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"FoldMatMulBatch", Has<MatMulDesc>, FoldMatMulBatch},
@@ -51,14 +52,14 @@ const Pass kPasses[] = {
     {"PropagateCopiesForward", Has<CopyStridedDesc>,
      [](const Capabilities& can, CommandList* list) { PropagateCopiesForward(can, Through::kAll, list); }},
     {"PropagateCopiesBackward", Has<CopyStridedDesc>,
-     [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kWhatIsDense, list); }},
+     [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kDenseOnly, list); }},
     {"EliminateDeadCode", Has<CopyStridedDesc, MatMulDesc, ReduceDesc>,
      [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"ReadPackedWeights", Has<MatMulDesc>, nullptr,
      [](const Capabilities& can, const std::vector<bool>& invariant, CommandList* list, CommandList*) {
        ReadPackedWeights(can, invariant, list);
      }},
-    {"HoistInvariants", nullptr, nullptr, Divide},
+    {"HoistInvariants", nullptr, nullptr, HoistInvariants},
     {"FuseQuantization", Has<ReduceDesc>, FuseQuantization},
     {"Rematerialize", HasProducts, [](const Capabilities&, CommandList* list) { Rematerialize(list); }},
     {"EliminateDeadCode", nullptr, [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
@@ -98,7 +99,7 @@ void Optimize(const Capabilities& can, const std::vector<std::string>& without, 
       }
     } else if (hoisted != nullptr) {
       invariant.resize(list->buffers.size(), false);  // those that the passes before have added are computed
-      pass.divide(can, invariant, list, hoisted);
+      pass.run_with_invariants(can, invariant, list, hoisted);
     }
   }
 }

@@ -67,7 +67,7 @@ void EliminateDeadCode(CommandList* list);
 void CanonicalizeCopies(const Capabilities& can, CommandList* list);
 
 // Which copies: of elements that lie in a row at both ends, or all.
-enum class Through { kWhatIsDense, kAll };
+enum class Through { kDenseOnly, kAll };
 
 // A command that reads a copy reads the original instead, where that costs nothing. The copy may be a part of a buffer,
 // its axes in another order, or repeated elements. The original must be dense, in rows, or a matrix of a product.

@@ -216,7 +216,7 @@ void ReadThrough(const Capabilities& can, Through which, const CopyStridedDesc& 
   if (of_copy.kept || of_copy.writers.size() != 1 || of_copy.readers.empty()) return;
   StridedView view;
   if (!ViewOfSource(copy, list->buffers[to.buffer].bytes, &view)) return;
-  if (which == Through::kWhatIsDense && !view.contiguous()) return;
+  if (which == Through::kDenseOnly && !view.contiguous()) return;
   for (int64_t stride : view.strides) {
     if (stride < 0) return;
   }

@@ -236,22 +236,22 @@ class Lists : public ::testing::Test {
     return results;
   }
 
-  // The commands that run once before the rest.
-  static void Prepend(const CommandList& hoisted, CommandList* rest) {
-    for (int b : hoisted.live_out) rest->buffers[b].kind = Buffer::Kind::kComputed;
-    rest->commands.insert(rest->commands.begin(), hoisted.commands.begin(), hoisted.commands.end());
+  // Puts the commands that run once before those of the list.
+  static void Prepend(const CommandList& hoisted, CommandList* list) {
+    for (int b : hoisted.live_out) list->buffers[b].kind = Buffer::Kind::kComputed;
+    list->commands.insert(list->commands.begin(), hoisted.commands.begin(), hoisted.commands.end());
   }
   // Optimised, with what is computed of every other given buffer, as far as nobody writes it, kept from an earlier run.
   CommandList WithWhatIsKept() {
-    CommandList rest = capture_.list(), hoisted;
-    const BufferUses uses = UsesOf(rest);
-    std::vector<bool> invariant(rest.buffers.size(), false);
+    CommandList list = capture_.list(), hoisted;
+    const BufferUses uses = UsesOf(list);
+    std::vector<bool> invariant(list.buffers.size(), false);
     for (size_t b = 0; b < invariant.size(); b += 2) {
-      invariant[b] = rest.buffers[b].kind == Buffer::Kind::kInput && uses.buffers[b].writers.empty();
+      invariant[b] = list.buffers[b].kind == Buffer::Kind::kInput && uses.buffers[b].writers.empty();
     }
-    Optimize(TheMachine().device->capabilities(), {}, invariant, &rest, &hoisted);
-    Prepend(hoisted, &rest);
-    return rest;
+    Optimize(TheMachine().device->capabilities(), {}, invariant, &list, &hoisted);
+    Prepend(hoisted, &list);
+    return list;
   }
 
   // Runs the list one by one, prepared as captured, prepared after optimisation, and split in two lists. All must give
