@@ -1,16 +1,11 @@
 #include "tensorflow_plugin/cluster/assert_op.h"
 
-#include <memory>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tensorflow/c/ops.h"
-#include "tensorflow/c/tf_status.h"
-#include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/register_op.h"
-#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu::cluster {
 namespace {
@@ -46,22 +41,13 @@ class AssertKernel final : public tf::OpKernel {
 }  // namespace
 
 std::string RegisterAssertOp(const std::string& device_type) {
-  AddTraits(kAssertOp, OpTrait::kCannotWait);
-  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(kAssertOp);
-  TF_OpDefinitionBuilderAddAttr(op, absl::StrCat(attr::kValueTypes, ": list(type) >= 0").c_str());
-  TF_OpDefinitionBuilderAddAttr(op, absl::StrCat(attr::kTexts, ": list(string)").c_str());
-  TF_OpDefinitionBuilderAddAttr(op, absl::StrCat(attr::kSummarize, ": int").c_str());
-  TF_OpDefinitionBuilderAddInput(op, "condition: bool");
-  TF_OpDefinitionBuilderAddInput(op, absl::StrCat("values: ", attr::kValueTypes).c_str());
-  TF_OpDefinitionBuilderSetIsStateful(op, true);  // nobody may drop it
-  std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
-  TF_OpDefinitionBuilderSetShapeInferenceFunction(op, [](TF_ShapeInferenceContext*, TF_Status*) {});
-  TF_RegisterOpDefinition(op, status.get());
-  if (TF_GetCode(status.get()) != TF_OK) return TF_Message(status.get());
-  const tf::KernelDef* kernel =
-      tf::KernelDefBuilder(kAssertOp).Device(device_type.c_str()).HostMemory("condition").HostMemory("values").Build();
-  tf::kernel_factory::OpKernelRegistrar(kernel, kAssertOp, std::make_unique<KernelFactory<AssertKernel>>());
-  return "";
+  OpDefinition op{kAssertOp, OpTrait::kCannotWait};
+  op.attributes = {absl::StrCat(attr::kValueTypes, ": list(type) >= 0"), absl::StrCat(attr::kTexts, ": list(string)"),
+                   absl::StrCat(attr::kSummarize, ": int")};
+  op.inputs = {"condition: bool", absl::StrCat("values: ", attr::kValueTypes)};
+  op.on_host = {"condition", "values"};
+  op.is_stateful = true;
+  return RegisterOp<AssertKernel>(op, device_type);
 }
 
 }  // namespace xpu::cluster

@@ -418,9 +418,10 @@ class ClusterKernel final : public tf::OpKernel {
 }  // namespace
 
 std::string RegisterClusterOp(const std::string& device_type) {
-  AddTraits(kOp, OpTrait::kKeepsNothing);  // kernels share what is kept
   RegisterIntegersOnDevice(device_type);
-  return RegisterOp<ClusterKernel>(kOp, {}, device_type);
+  OpDefinition op = DefinitionWithMembers(kOp, {});
+  op.traits = op.traits | OpTrait::kKeepsNothing;  // kernels share what is kept
+  return RegisterOp<ClusterKernel>(op, device_type);
 }
 
 }  // namespace xpu::cluster

@@ -1,15 +1,11 @@
 #include "tensorflow_plugin/cluster/host_variable_op.h"
 
-#include <memory>
+#include <string>
 
 #include "absl/strings/str_cat.h"
-#include "tensorflow/c/kernels.h"
-#include "tensorflow/c/ops.h"
-#include "tensorflow/c/tf_status.h"
 #include "tensorflow/core/common_runtime/device.h"
 #include "tensorflow/core/common_runtime/device_mgr.h"
 #include "tensorflow/core/framework/function.h"
-#include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
@@ -20,7 +16,6 @@
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/device/stream_handle.h"
-#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu::cluster {
 
@@ -81,9 +76,8 @@ class HostVariableKernel final : public tf::OpKernel {
                 absl::FailedPreconditionError(absl::StrCat("the variable ", handle.name(), " is uninitialized, or of ",
                                                            tf::DataTypeString(value.dtype()))));
     if (CaptureObserver::Current() == nullptr && !IsOfCpu(handle)) {
-      std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
-      const SP_Stream stream = TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
-      OP_REQUIRES(ctx, stream != nullptr, absl::InternalError(TF_Message(status.get())));
+      SP_Stream_st* stream = nullptr;
+      OP_REQUIRES_OK(ctx, StreamOf(ctx, &stream));
       const tf::Tensor on_device = value;
       OP_REQUIRES_OK(ctx, ReadToHost(ctx, *stream->stream, on_device, &value));
     } else if (variable->copy_on_read_mode.load()) {
@@ -96,23 +90,13 @@ class HostVariableKernel final : public tf::OpKernel {
 }  // namespace
 
 std::string RegisterHostVariableOp(const std::string& device_type) {
-  AddTraits(kHostVariableOp, OpTrait::kCannotWait | OpTrait::kOnlyReads);
-  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(kHostVariableOp);
-  TF_OpDefinitionBuilderAddAttr(op, "dtype: type");
-  TF_OpDefinitionBuilderAddInput(op, "resource: resource");
-  TF_OpDefinitionBuilderAddOutput(op, "value: dtype");
-  TF_OpDefinitionBuilderSetIsStateful(op, true);
-  std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
-  TF_OpDefinitionBuilderSetShapeInferenceFunction(op, [](TF_ShapeInferenceContext*, TF_Status*) {});
-  TF_RegisterOpDefinition(op, status.get());
-  if (TF_GetCode(status.get()) != TF_OK) return TF_Message(status.get());
-  const tf::KernelDef* kernel = tf::KernelDefBuilder(kHostVariableOp)
-                                    .Device(device_type.c_str())
-                                    .HostMemory("resource")
-                                    .HostMemory("value")
-                                    .Build();
-  tf::kernel_factory::OpKernelRegistrar(kernel, kHostVariableOp, std::make_unique<KernelFactory<HostVariableKernel>>());
-  return "";
+  OpDefinition op{kHostVariableOp, OpTrait::kCannotWait | OpTrait::kOnlyReads};
+  op.attributes = {"dtype: type"};
+  op.inputs = {"resource: resource"};
+  op.outputs = {"value: dtype"};
+  op.on_host = {"resource", "value"};
+  op.is_stateful = true;
+  return RegisterOp<HostVariableKernel>(op, device_type);
 }
 
 }  // namespace xpu::cluster

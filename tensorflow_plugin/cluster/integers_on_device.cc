@@ -3,8 +3,6 @@
 #include <memory>
 #include <type_traits>
 
-#include "tensorflow/c/kernels.h"
-#include "tensorflow/c/tf_status.h"
 #include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/kernels/reshape_op.h"
@@ -29,9 +27,8 @@ class ConstantKernel final : public tf::OpKernel {
     tf::Tensor* out = nullptr;
     OP_REQUIRES_OK(ctx, ctx->allocate_output(0, value_.shape(), &out));
     if (value_.TotalBytes() == 0) return;
-    std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
-    const SP_Stream stream = TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
-    OP_REQUIRES(ctx, stream != nullptr, absl::InternalError("a constant's device has no stream"));
+    SP_Stream_st* stream = nullptr;
+    OP_REQUIRES_OK(ctx, StreamOf(ctx, &stream));
     Stream& queue = RedirectedStream::InsteadOf(stream);
     OP_REQUIRES_OK(ctx, ToAbsl(queue.Write(out->data(), value_.data(), value_.TotalBytes())));
   }

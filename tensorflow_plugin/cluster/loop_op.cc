@@ -124,12 +124,11 @@ class LoopKernel final : public tf::OpKernel {
 }  // namespace
 
 std::string RegisterLoopOp(const std::string& device_type) {
-  return RegisterOp<LoopKernel>(
-      kLoopOp,
-      {absl::StrCat(attr::kConditionMembers, ": int >= 0"), absl::StrCat(attr::kVariables, ": list(int)"),
-       absl::StrCat(attr::kExits, ": list(int)"), absl::StrCat(attr::kNoMember, ": bool"),
-       absl::StrCat(attr::kConditionOnDevice, ": bool")},
-      device_type);
+  const OpDefinition op = DefinitionWithMembers(
+      kLoopOp, {absl::StrCat(attr::kConditionMembers, ": int >= 0"), absl::StrCat(attr::kVariables, ": list(int)"),
+                absl::StrCat(attr::kExits, ": list(int)"), absl::StrCat(attr::kNoMember, ": bool"),
+                absl::StrCat(attr::kConditionOnDevice, ": bool")});
+  return RegisterOp<LoopKernel>(op, device_type);
 }
 
 }  // namespace xpu::cluster

@@ -1,16 +1,11 @@
 #include "tensorflow_plugin/cluster/transfer_op.h"
 
-#include <memory>
+#include <string>
 
-#include "tensorflow/c/kernels.h"
-#include "tensorflow/c/ops.h"
-#include "tensorflow/c/tf_status.h"
-#include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/device/stream_handle.h"
-#include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu::cluster {
 
@@ -30,16 +25,14 @@ class TransferKernel final : public tf::OpKernel {
     tf::Tensor* copy = nullptr;
     OP_REQUIRES_OK(ctx, ctx->allocate_output(0, from.shape(), &copy));
     if (from.TotalBytes() == 0) return;
-    OP_REQUIRES_OK(ctx, ToAbsl(Copy(ctx, from, copy)));
+    OP_REQUIRES_OK(ctx, ToAbsl(RequireNotForked()));
+    SP_Stream_st* stream = nullptr;
+    OP_REQUIRES_OK(ctx, StreamOf(ctx, &stream));
+    OP_REQUIRES_OK(ctx, ToAbsl(Copy(*stream->stream, from, copy)));
   }
 
  private:
-  static Status Copy(tf::OpKernelContext* ctx, const tf::Tensor& from, tf::Tensor* copy) {
-    XPU_RETURN_IF_ERROR(RequireNotForked());
-    std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
-    const SP_Stream handle = TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
-    if (handle == nullptr) return errors::Internal(TF_Message(status.get()));
-    Stream& stream = *handle->stream;
+  static Status Copy(Stream& stream, const tf::Tensor& from, tf::Tensor* copy) {
     if (to == To::kDevice) {
       XPU_RETURN_IF_ERROR(stream.Write(copy->data(), from.data(), from.TotalBytes()));
     } else {
@@ -51,19 +44,12 @@ class TransferKernel final : public tf::OpKernel {
 
 template <To to>
 std::string Register(const char* name, const std::string& device_type) {
-  AddTraits(name, OpTrait::kCannotWait);
-  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(name);
-  TF_OpDefinitionBuilderAddAttr(op, "dtype: type");
-  TF_OpDefinitionBuilderAddInput(op, "value: dtype");
-  TF_OpDefinitionBuilderAddOutput(op, "copy: dtype");
-  std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
-  TF_OpDefinitionBuilderSetShapeInferenceFunction(op, [](TF_ShapeInferenceContext*, TF_Status*) {});
-  TF_RegisterOpDefinition(op, status.get());
-  if (TF_GetCode(status.get()) != TF_OK) return TF_Message(status.get());
-  const tf::KernelDef* kernel =
-      tf::KernelDefBuilder(name).Device(device_type.c_str()).HostMemory(to == To::kHost ? "copy" : "value").Build();
-  tf::kernel_factory::OpKernelRegistrar(kernel, name, std::make_unique<KernelFactory<TransferKernel<to>>>());
-  return "";
+  OpDefinition op{name, OpTrait::kCannotWait};
+  op.attributes = {"dtype: type"};
+  op.inputs = {"value: dtype"};
+  op.outputs = {"copy: dtype"};
+  op.on_host = {to == To::kHost ? "copy" : "value"};
+  return RegisterOp<TransferKernel<to>>(op, device_type);
 }
 
 }  // namespace
