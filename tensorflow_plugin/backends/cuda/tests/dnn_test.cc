@@ -1,6 +1,5 @@
 // Convolutions by cuDNN, on stand-ins for it and the driver. The tests look at what cuDNN is asked for and when it
 // runs, and at what happens without it.
-#include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -54,24 +53,21 @@ const ConvolutionDesc& Small() {
   return small;
 }
 
-class Convolutions : public ::testing::Test {
+class Convolutions : public OnStandIns {
  protected:
   static void SetUpTestSuite() {
-    setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
-    for (const char* name : {"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9"}) {
-      ASSERT_NE(Open(name), nullptr);
-    }
+    OnStandIns::SetUpTestSuite();
+    ASSERT_NE(Open("libcudnn.so.9"), nullptr);
   }
   void SetUp() override {
     Forget();
-    MakeDevice(BackendOptions());
+    OnStandIns::SetUp();
   }
   void TearDown() override {
     SetTf32Query(nullptr);
     SetDeterminismQuery(nullptr);
-    Fail(0, 0);
-    stream_ = nullptr;
-    device_ = nullptr;
+    FailCudnn(0, 0);
+    OnStandIns::TearDown();
     int handles = 0, descriptors = 0, plans = 0;
     Count(&handles, &descriptors, &plans);
     EXPECT_EQ(handles, 0);
@@ -91,7 +87,7 @@ class Convolutions : public ::testing::Test {
     Function<void()>("StandInReset")();
     (void)Function<const char*()>("StandInDnnExecutions")();
   }
-  static void Fail(int execute_error, int create_error) {
+  static void FailCudnn(int execute_error, int create_error) {
     Function<void(int, int)>("StandInDnnFail")(execute_error, create_error);
   }
   static void Count(int* handles, int* descriptors, int* plans) {
@@ -102,9 +98,9 @@ class Convolutions : public ::testing::Test {
     Count(&handles, &descriptors, &plans);
     return plans;
   }
-  int Launches() {
+  int LaunchesSoFar() {
     stream_->Wait();
-    return Function<int(StandInLaunch*, int)>("StandInLaunches")(nullptr, 0);
+    return static_cast<int>(Launches().size());
   }
   // One a line.
   std::string Executions() {
@@ -129,8 +125,6 @@ class Convolutions : public ::testing::Test {
     return text;
   }
 
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Stream> stream_;
   void* memory_[6] = {};
 };
 
@@ -147,7 +141,7 @@ TEST_F(Convolutions, HaveTheGeometryOfTheDescriptor) {
       << last;
   EXPECT_TRUE(Contains(last, " " + Address(4) + " ")) << last;
   EXPECT_TRUE(Contains(last, " behind 1\n")) << last;  // the filter has been turned
-  EXPECT_EQ(Launches(), 1);
+  EXPECT_EQ(LaunchesSoFar(), 1);
 
   ConvolutionDesc first = Small();
   first.order = ChannelOrder::kFirst;
@@ -202,7 +196,7 @@ TEST_F(Convolutions, GradientsHaveTheirOperandsInPlace) {
   EXPECT_TRUE(Contains(text, " " + Address(1) + " ")) << text;
   EXPECT_FALSE(Contains(text, " " + Address(4) + " ")) << text;
   EXPECT_TRUE(Contains(text, " behind 1\n")) << text;  // the filter is turned afterwards
-  EXPECT_EQ(Launches(), 2);
+  EXPECT_EQ(LaunchesSoFar(), 2);
 }
 
 // Their engines without tensor cores are slow, or wrong.
@@ -243,7 +237,7 @@ TEST_F(Convolutions, AnEpilogueOfSumsIsCudnns) {
   EXPECT_TRUE(Contains(text, " add [2,4,4,9][144,1,36,4] add [1,4,1,1][4,1,4,4] relu " + Address(0) + " ")) << text;
   // The result, the bias and what is added, by their numbers.
   EXPECT_TRUE(Contains(text, " " + Address(4) + " " + Address(2) + " " + Address(3) + " ")) << text;
-  EXPECT_EQ(Launches(), 1);  // the filter is turned
+  EXPECT_EQ(LaunchesSoFar(), 1);  // the filter is turned
 }
 
 TEST_F(Convolutions, AnotherEpilogueRunsOverTheResult) {
@@ -252,7 +246,7 @@ TEST_F(Convolutions, AnotherEpilogueRunsOverTheResult) {
   EXPECT_EQ(text.find("engine 10 forward x "), 0u) << text;
   EXPECT_FALSE(Contains(text, " add ")) << text;
   EXPECT_TRUE(Contains(text, " behind 1\n"));
-  EXPECT_EQ(Launches(), 2);
+  EXPECT_EQ(LaunchesSoFar(), 2);
   // So does one whose engine would have to be compiled, or loses NaN.
   for (int64_t cells : {11, 7}) {
     Forget();
@@ -260,7 +254,7 @@ TEST_F(Convolutions, AnotherEpilogueRunsOverTheResult) {
     text = Executions();
     EXPECT_EQ(text.find("engine 10 forward x "), 0u) << text;
     EXPECT_FALSE(Contains(text, " add ")) << text;
-    EXPECT_EQ(Launches(), 2);
+    EXPECT_EQ(LaunchesSoFar(), 2);
   }
 }
 
@@ -309,13 +303,13 @@ TEST_F(Convolutions, AddressesOfFewBytesAreSaid) {
 TEST_F(Convolutions, KernelsComputeWhatCudnnDoesNot) {
   ASSERT_TRUE(Run(ConvolutionOf({{20, 13}, {20, 3}}, 1, 8, 16)).ok());
   EXPECT_EQ(Executions(), "");
-  EXPECT_GE(Launches(), 1);
-  Fail(0, 1001);
+  EXPECT_GE(LaunchesSoFar(), 1);
+  FailCudnn(0, 1001);
   MakeDevice(BackendOptions());
   Forget();
   ASSERT_TRUE(Run(Small()).ok());
   EXPECT_EQ(Executions(), "");
-  EXPECT_GE(Launches(), 1);
+  EXPECT_GE(LaunchesSoFar(), 1);
 }
 
 TEST_F(Convolutions, SayWhyThereIsNoPlan) {
@@ -339,14 +333,14 @@ TEST_F(Convolutions, SayWhyThereIsNoPlan) {
 }
 
 TEST_F(Convolutions, AFailureNamesTheConvolution) {
-  Fail(5000, 0);
+  FailCudnn(5000, 0);
   const Status status = Run(Small());
   EXPECT_EQ(status.code(), Code::kInternal);
   EXPECT_EQ(status.message(),
             "a convolution of 2 images with 6 channels to 4, float: cudnnBackendExecute failed with "
             "CUDNN_STATUS_EXECUTION_FAILED (a launch failed); engine 12 of cuDNN with 1000 bytes of scratch memory, "
             "number 3 of those proposed");
-  Fail(0, 0);
+  FailCudnn(0, 0);
   EXPECT_TRUE(Run(Small()).ok());
 }
 
@@ -380,7 +374,7 @@ TEST_F(Convolutions, AreCapturedWithPlansThatAreThere) {
       EXPECT_TRUE(Contains(text, " behind " + std::to_string(3 * run + i + 1) + "\n")) << text;
     }
   }
-  EXPECT_EQ(Launches(), 12);
+  EXPECT_EQ(LaunchesSoFar(), 12);
   // A wish for determinism is heeded by a graph of its own.
   SetDeterminismQuery([] { return true; });
   ASSERT_TRUE(executable->Run(*stream_, addresses.data(), nullptr, &failed).ok());
