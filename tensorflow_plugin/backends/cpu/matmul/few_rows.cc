@@ -19,8 +19,8 @@ namespace xpu::cpu {
 
 namespace {
 
-// Columns are shared out, and summed, in multiples of a cache line; at a time so many that their sums stay in the first
-// cache.
+// Threads get columns of b in multiples of kColumns, a cache line. A thread computes at most kBlockSums sums at a time,
+// which stay in the first cache.
 constexpr int64_t kColumns = 64, kBlockSums = 2048;
 // Elements of b worth handing to another thread.
 constexpr int64_t kGrainElements = 1 << 16;

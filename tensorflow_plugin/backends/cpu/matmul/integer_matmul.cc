@@ -38,25 +38,26 @@ using host_runtime::ThreadTeam;
 #define XPU_PICK_BYTES(function) XPU_PICK_ISA(function)
 #endif
 
-// Terms of the sums that are packed at a time, a multiple of 4, and columns: together they fit into the second cache.
+// The rows and columns of b that are packed at a time. A block of that size fits into the second cache. The number of
+// rows is a multiple of 4.
 constexpr int64_t kBlockTerms = 2048, kBlockColumns = 256;
-// Columns whose sums stay in the first cache, where b is read as it lies.
+// Where b is read as it lies: the columns at a time, whose sums stay in the first cache.
 constexpr int64_t kDirectColumns = 1024;
-// Multiplications, or elements of b that are read once, worth handing to another thread.
+// The work that is worth another thread: multiplications, or elements of b where each is read only once.
 constexpr int64_t kGrainWork = 1 << 20, kGrainBytes = 1 << 17;
-// The padding after a row of a, in elements: a vector of any width may be read from its last element on.
+// Rows of a are padded to a multiple of so many elements: vectors of any width may be read to the end of a row.
 constexpr int64_t kPadding = 64;
 
 int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-// The rows of a, each followed by zeros, and what is to be added to the sums of each.
+// A copy of the rows of a, each followed by zeros. corrections[i] is to be added to all sums of row i.
 struct Rows {
   uint8_t* data;
   int64_t stride;
   int32_t* corrections;
 };
 
-// `factor` times the sum of a row corrects its sums.
+// The correction of a row is the sum of its elements times `factor`.
 Rows CopyRows(int64_t m, int64_t k, const ByteMatrix& a, int32_t factor, const ThreadTeam& team, ScratchFrame* frame) {
   Rows rows{};
   rows.stride = RoundUp(k, kPadding);
@@ -93,7 +94,8 @@ void MultiplyBytes(int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b, 
   const auto multiply_columns = XPU_PICK_BYTES(MultiplyColumns);
   const int64_t direct_rows = XPU_PICK_BYTES(DirectRows)();
 
-  // One side is signed, the other is not. A signed b has 128 added to become unsigned, an unsigned one subtracted.
+  // A dot product of bytes wants one signed and one unsigned side. If both are signed, 128 is added to each element of
+  // b; if both are unsigned, 128 is subtracted.
   const bool flips = a.is_signed == b.is_signed;
   const uint8_t flip = flips ? 0x80 : 0;
   const int32_t factor = !flips ? 0 : b.is_signed ? -128 : 128;
@@ -139,8 +141,8 @@ void MultiplyBytes(int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b, 
     return;
   }
 
-  // Each part packs what it needs of b, so that parts have all rows if there are columns enough.
-  // A product of few rows reads columns once.
+  // Each part packs its own columns of b. So parts divide the columns first, and the rows only where columns do not
+  // suffice. If b is in columns and there are few rows, reading b is most of the work.
   const int64_t work = in_columns ? std::max(m * n * k / kGrainWork, n * k / kGrainBytes) : m * n * k / kGrainWork;
   const int64_t parts = std::clamp<int64_t>(work, 1, 2 * team.size());
   const int64_t most_columns = in_columns ? std::max(n, group) : kBlockColumns;

@@ -26,8 +26,8 @@ namespace {
 using host_runtime::ThreadTeam;
 using plain::Weights;
 
-// Rows of a whose sums are made of weights in registers, so many at a time. For more rows, weights become floats in the
-// cache, so many at a time, and meet all rows.
+// With at most kFewRows rows of a, weights become floats in registers, for kRowsAtOnce rows at a time. With more rows,
+// kPanel weights at a time become floats in memory, and are multiplied with all rows.
 constexpr int64_t kFewRows = 16, kRowsAtOnce = 4, kPanel = 1 << 18;
 // Sums that stay in the first cache.
 constexpr int64_t kBlockSums = 4096;
@@ -40,7 +40,8 @@ struct Rows {
   int64_t m, lda;
 };
 
-// kAcross, kDown: the columns of the units [begin, end), each a vector of bytes wide. The last may have fewer columns.
+// Computes the columns of the units [begin, end), for Halves::kAcross and kDown. A unit is the columns of a vector of
+// bytes. The last one may have fewer columns.
 void MultiplyUnits(const Weights& w, const Rows& a, int64_t begin, int64_t end, float* c) {
   const bool down = w.halves == Halves::kDown;
   const auto store = XPU_PICK_ISA(StoreUnit);
@@ -95,10 +96,10 @@ void MultiplyUnits(const Weights& w, const Rows& a, int64_t begin, int64_t end, 
   }
 }
 
-// A few rows of a.
+// For at most kFewRows rows of a.
 void MultiplyFew(const Weights& w, const Rows& a, float* c, const ThreadTeam& team) {
   if (w.halves == Halves::kTurned) {
-    // a's elements of even and odd rows apart, and zeros up to a whole vector.
+    // The even and the odd elements of each row of a, in matrices of their own.
     ScratchFrame frame;
     const int64_t lda = Count(w.k, 2);
     float* const even = frame.Get<float>(2 * a.m * lda);
@@ -107,7 +108,7 @@ void MultiplyFew(const Weights& w, const Rows& a, float* c, const ThreadTeam& te
       for (int64_t l = 0; l < w.k; ++l) (l % 2 == 0 ? even : odd)[i * lda + l / 2] = a.data[i * a.lda + l];
     }
     team.ParallelFor(w.n, kGrainBytes / w.row_bytes() + 1, [&](int64_t begin, int64_t end) {
-      constexpr int64_t kColumns = 64;  // whose bytes stay in the first cache for all rows
+      constexpr int64_t kColumns = 64;  // their bytes stay in the first cache until all rows have read them
       for (int64_t j = begin; j < end; j += kColumns) {
         for (int64_t i = 0; i < a.m; i += kRowsAtOnce) {
           XPU_PICK_ISA(SumTurnedFor)(std::min(kRowsAtOnce, a.m - i))(
@@ -125,7 +126,7 @@ void MultiplyFew(const Weights& w, const Rows& a, float* c, const ThreadTeam& te
   }
 }
 
-// The floats of the columns [begin, end): [k, columns], or [columns, k] of weights that lie turned.
+// Writes the columns [begin, end) of the weights as floats: [k, columns], or [columns, k] with Halves::kTurned.
 void Unpack(const Weights& w, int64_t begin, int64_t end, float* to, const ThreadTeam& team) {
   const auto unpack = XPU_PICK_ISA(UnpackBytes);
   const int64_t columns = end - begin;
