@@ -168,12 +168,12 @@ Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, cons
   if (plan.k == 0) {  // sums of nothing
     XPU_RETURN_IF_ERROR(queue.Memset(args.out[0], 0, static_cast<size_t>(plan.items) * SizeOf(desc.type)));
     if (!HasEpilogue(desc)) return OkStatus();
-    const plain::Epilogue rest = plain::EpilogueOf(desc, args);
-    return Enqueue(machine, queue, rest.desc, rest.args, Footprint());
+    const plain::Epilogue as_command = plain::EpilogueOf(desc, args);
+    return Enqueue(machine, queue, as_command.desc, as_command.args, Footprint());
   }
   // If there are parts, their sum has the epilogue.
-  const Epilogue none(desc.type), whole(desc);
-  const Epilogue& epilogue = plan.parts == 1 ? whole : none;
+  const KernelEpilogue none(desc.type), whole(desc);
+  const KernelEpilogue& epilogue = plan.parts == 1 ? whole : none;
   const std::string definitions = Definitions(machine.hardware(), desc);
   const std::string key = errors::Concat("convolution ", plan.direct ? "direct " : "", definitions, Name(desc.type));
   const void *source = args.in[0], *other = args.in[1];

@@ -37,7 +37,7 @@ Status EnqueueParts(Machine& machine, Queue& queue, const MatMulDesc& desc, cons
   Args of_parts = args;
   of_parts.out[0] = args.workspace;
   XPU_RETURN_IF_ERROR(Enqueue(machine, queue, parts, of_parts, Footprint()));
-  return AddParts(machine, queue, desc.type, desc.m * desc.n, count, args, Epilogue(desc.type));
+  return AddParts(machine, queue, desc.type, desc.m * desc.n, count, args, KernelEpilogue(desc.type));
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Arg
     call.Memory(args.in[0]).Memory(args.in[1]).Memory(args.out[0]);
     call.Value(static_cast<int32_t>(batch.rank())).Table(table);
   };
-  return RunProducts(machine, queue, products, args, Epilogue(desc));
+  return RunProducts(machine, queue, products, args, KernelEpilogue(desc));
 }
 
 }  // namespace xpu::gpu

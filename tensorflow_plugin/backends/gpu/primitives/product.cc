@@ -50,7 +50,7 @@ std::string ProductElements(DType a, DType b, DType type) {
                         Store(type, "c", "i", "x"));
 }
 
-std::string Epilogue::Text() const {
+std::string KernelEpilogue::Text() const {
   if (!walk_) return "#define EPILOGUE_PARAMETERS\n#define FINISH(at, value) STORE_C(at, value)\n";
   return errors::Concat(FunctionsFor(*program_), "void finish(const T element, const ", walk_->index_type(), " i",
                         walk_->Parameters(), ") {\n", walk_->Statements("element"), "}\n#define EPILOGUE_PARAMETERS",
@@ -58,7 +58,7 @@ std::string Epilogue::Text() const {
                         walk_->Arguments(), ")\n");
 }
 
-void Epilogue::SetArguments(Call& call, const Args& args) const {
+void KernelEpilogue::SetArguments(Call& call, const Args& args) const {
   if (walk_) walk_->SetArguments(call, args.in + 2, args.out);
 }
 
@@ -115,7 +115,7 @@ std::string NameOf(uint64_t kind, const std::vector<Tile>& tiles) {
 
 // Enqueues them in groups of these tiles.
 Status RunWith(const Tile& tile, Machine& machine, Queue& queue, const Products& products, const Args& args,
-               const Epilogue& epilogue, std::shared_ptr<const CommandTime>* time) {
+               const KernelEpilogue& epilogue, std::shared_ptr<const CommandTime>* time) {
   const Hardware& hardware = machine.hardware();
   const char* const dense = hardware.is_processor ? ""
                             : products.a_dense    ? products.b_dense ? " ab" : " a"
@@ -170,7 +170,7 @@ std::vector<Tile> TilesFor(const Hardware& hardware, DType type, int64_t m, int6
 }
 
 Status AddParts(Machine& machine, Queue& queue, DType type, int64_t items, int64_t parts, const Args& args,
-                const Epilogue& epilogue) {
+                const KernelEpilogue& epilogue) {
   Call call(machine, queue, errors::Concat("sum of parts ", Name(type), epilogue.Key()),
             [&] { return ProductElements(type) + epilogue.Text() + kSum; });
   call.Value(static_cast<uint64_t>(items)).Value(static_cast<uint32_t>(parts));
@@ -180,7 +180,7 @@ Status AddParts(Machine& machine, Queue& queue, DType type, int64_t items, int64
 }
 
 Status RunProducts(Machine& machine, Queue& queue, const Products& products, const Args& args,
-                   const Epilogue& epilogue) {
+                   const KernelEpilogue& epilogue) {
   using Clock = std::chrono::steady_clock;
   const std::vector<Tile> tiles = TilesFor(machine.hardware(), products.type, products.m, products.n, products.batches);
   const uint64_t kind = KindOf(products);

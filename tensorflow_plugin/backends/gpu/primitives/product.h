@@ -48,17 +48,17 @@ inline DType ResultTypeOf(const MatMulDesc& desc) { return TypeOfC(desc); }
 inline DType ResultTypeOf(const ConvolutionDesc& desc) { return desc.type; }
 
 // The treatment of a finished element: it is stored, or a program makes something of it.
-class Epilogue {
+class KernelEpilogue {
  public:
   // Made from a MatMulDesc or ConvolutionDesc, which lives as long.
   template <typename Desc>
-  explicit Epilogue(const Desc& desc) : type_(ResultTypeOf(desc)) {
+  explicit KernelEpilogue(const Desc& desc) : type_(ResultTypeOf(desc)) {
     if (!HasEpilogue(desc)) return;
     program_ = desc.epilogue.program;
     walk_.emplace(desc.epilogue, /*first=*/1);
   }
   // Nothing but a store of that type.
-  explicit Epilogue(DType type) : type_(type) {}
+  explicit KernelEpilogue(DType type) : type_(type) {}
 
   // The part of a kernel's key that describes it.
   std::string Key() const { return walk_ ? " " + walk_->Key() : ""; }
@@ -104,10 +104,10 @@ std::vector<Tile> TilesFor(const Hardware& hardware, DType type, int64_t m, int6
 
 // Adds up [parts, items] in the workspace, as SUM, to the result.
 Status AddParts(Machine& machine, Queue& queue, DType type, int64_t items, int64_t parts, const Args& args,
-                const Epilogue& epilogue);
+                const KernelEpilogue& epilogue);
 
 Status RunProducts(Machine& machine, Queue& queue, const Products& products, const Args& args,
-                   const Epilogue& epilogue);
+                   const KernelEpilogue& epilogue);
 
 }  // namespace xpu::gpu
 
