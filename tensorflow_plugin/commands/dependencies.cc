@@ -49,7 +49,7 @@ std::vector<std::vector<int>> Dependencies(const CommandList& list) {
   };
   std::vector<BufferState> states(list.buffers.size());
   int last_that_may_fail = -1;
-  std::vector<int> given_since;  // those that have written given buffers since then
+  std::vector<int> input_writers_since;  // those that have written inputs since then
   std::vector<std::vector<int>> before(list.commands.size());
   for (size_t i = 0; i < list.commands.size(); ++i) {
     const Command& command = list.commands[i];
@@ -85,14 +85,14 @@ std::vector<std::vector<int>> Dependencies(const CommandList& list) {
       states[buffer].reads.EraseWithin(range);
       states[buffer].writes.Add(range, number);
     });
-    if (command.may_fail() || WritesGiven(list, command)) {
+    if (command.may_fail() || WritesInput(list, command)) {
       if (last_that_may_fail >= 0) mine.push_back(last_that_may_fail);
-      given_since.push_back(number);
+      input_writers_since.push_back(number);
     }
     if (command.may_fail()) {
-      mine.insert(mine.end(), given_since.begin(), given_since.end());
+      mine.insert(mine.end(), input_writers_since.begin(), input_writers_since.end());
       last_that_may_fail = number;
-      given_since.clear();
+      input_writers_since.clear();
     }
     std::sort(mine.begin(), mine.end());
     mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
@@ -123,7 +123,7 @@ bool IsWritten(const CommandList& list, const BufferUses& uses, int buffer, cons
   return false;
 }
 
-bool WritesGiven(const CommandList& list, const Command& command) {
+bool WritesInput(const CommandList& list, const Command& command) {
   for (const BufferSlice& place : command.out) {
     if (place.buffer != BufferSlice::kNowhere && list.buffers[place.buffer].kind != Buffer::Kind::kComputed)
       return true;

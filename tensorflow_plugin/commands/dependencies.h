@@ -41,7 +41,7 @@ struct BufferUses {
 BufferUses UsesOf(const CommandList& list);
 
 // For every command, those before it that must run before it: they write what it reads, or touch what it writes.
-// Commands that may fail keep their order, and so do those that write buffers given to the list. The first failure is
+// Commands that may fail keep their order, and so do those that write inputs of the list. The first failure is
 // reported; commands before it are done, and commands after it are not.
 std::vector<std::vector<int>> Dependencies(const CommandList& list);
 
@@ -61,8 +61,8 @@ class Distances {
 bool IsWritten(const CommandList& list, const BufferUses& uses, int buffer, const ByteRange& range, int after,
                int until);
 
-// True if a command writes in place to a buffer that is given to the list, such as a variable.
-bool WritesGiven(const CommandList& list, const Command& command);
+// True if a command writes into an input of the list, such as the buffer of a variable.
+bool WritesInput(const CommandList& list, const Command& command);
 
 // Takes commands out of the list.
 void Remove(const std::vector<bool>& gone, CommandList* list);

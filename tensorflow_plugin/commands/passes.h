@@ -53,12 +53,12 @@ void ScheduleCopiesToHost(CommandList* list);
 void ScheduleSmallResults(CommandList* list);
 
 // Gives a buffer that begins as a copy of another one the other one's place, if nothing reads the other one later. The
-// copies go. `given`: inputs of the list that commands may write. The result lists the inputs that other buffers
+// copies go. `donated`: inputs of the list that commands may write. The result lists the inputs that other buffers
 // replace: such a buffer has the input's contents when the list begins.
-struct InPlace {
-  int given, result;
+struct Donation {
+  int donated, result;
 };
-std::vector<InPlace> UpdateInPlace(const std::vector<int>& given, CommandList* list);
+std::vector<Donation> UpdateInPlace(const std::vector<int>& donated, CommandList* list);
 
 // Takes out commands whose results nobody reads.
 void EliminateDeadCode(CommandList* list);

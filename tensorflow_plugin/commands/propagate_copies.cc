@@ -291,7 +291,7 @@ class Writer {
     const BufferSlice from = list_.commands[i].in[0], to = list_.commands[i].out[0];
     if (from.buffer == BufferSlice::kNowhere || to.buffer == BufferSlice::kNowhere || from.offset != 0) return false;
     Tidy(from.buffer);
-    if (WritesGiven(list_, list_.commands[i]) && MayFail(uses_.buffers[from.buffer].writers, i)) return false;
+    if (WritesInput(list_, list_.commands[i]) && MayFail(uses_.buffers[from.buffer].writers, i)) return false;
     StridedView view;
     if (uses_.buffers[from.buffer].kept || !ViewOfTarget(copy, list_.buffers[from.buffer].bytes, &view)) return false;
     return view.contiguous() ? MoveToPlace(copy, view, i) : WriteRowsThrough(copy, view, i);

@@ -19,27 +19,28 @@ class UpdatesInPlace : public Lists {
   void Negate(const float* value, float* to, int64_t row) { Op(Opcode::kNeg, {value}, to + row * kInner, kInner); }
 
   // That so many copies are left, and the same results are there.
-  void Expect(int copies, const std::vector<const float*>& given = {}) {
+  void Expect(int copies, const std::vector<const float*>& donated = {}) {
     CommandList list = capture_.list();
     std::vector<int> may_be_written;
-    for (const float* address : given) may_be_written.push_back(capture_.Resolve(address).buffer);
-    const std::vector<InPlace> pairs = UpdateInPlace(may_be_written, &list);
+    for (const float* address : donated) may_be_written.push_back(capture_.Resolve(address).buffer);
+    const std::vector<Donation> donations = UpdateInPlace(may_be_written, &list);
     EXPECT_EQ(Count<CopyStridedDesc>(list), copies) << Text(list);
-    pairs_ = static_cast<int>(pairs.size());
+    pairs_ = static_cast<int>(donations.size());
     // A buffer that replaces an input has its contents, and the input is no result.
     const std::vector<std::vector<float>> want = Run(capture_.list());
     auto contents = contents_;
-    for (const InPlace& pair : pairs) {
+    for (const Donation& donation : donations) {
       for (auto& [buffer, values] : contents_) {
-        if (buffer == pair.given) buffer = pair.result;
+        if (buffer == donation.donated) buffer = donation.result;
       }
     }
     const std::vector<std::vector<float>> got = Run(list);
     contents_ = std::move(contents);
-    if (pairs.empty()) ExpectEqual(want, got, Text(list));
-    for (const InPlace& pair : pairs) {
-      EXPECT_EQ(IndexOf(capture_.list(), pair.result) >= 0, true);
-      EXPECT_EQ(want[IndexOf(capture_.list(), pair.result)], got[IndexOf(list, pair.result, pair.given)]) << Text(list);
+    if (donations.empty()) ExpectEqual(want, got, Text(list));
+    for (const Donation& donation : donations) {
+      EXPECT_EQ(IndexOf(capture_.list(), donation.result) >= 0, true);
+      EXPECT_EQ(want[IndexOf(capture_.list(), donation.result)], got[IndexOf(list, donation.result, donation.donated)])
+          << Text(list);
     }
   }
 
