@@ -20,6 +20,13 @@ bool NeedsHost(const Command& command) {
          std::holds_alternative<CopyFromHost>(command.desc) || std::holds_alternative<CopyToHost>(command.desc);
 }
 
+// True if it may fail, and changes nothing. A list begins with such checks of its indices.
+bool IsCheck(const Command& command) {
+  return command.may_fail() && std::all_of(command.out.begin(), command.out.end(), [](const BufferSlice& place) {
+           return place.buffer == BufferSlice::kNowhere;
+         });
+}
+
 }  // namespace
 
 GraphExecutable::GraphExecutable(Device& device, CaptureStream& capture, std::shared_ptr<const CommandList> list)
@@ -54,14 +61,44 @@ GraphExecutable::Key GraphExecutable::KeyOf(const Queue& queue, char* const* add
   return key;
 }
 
+Status GraphExecutable::RunOne(Queue& queue, size_t i, char* const* addresses, int* failed) const {
+  Status on_data;
+  Status status = Enqueue(queue, i, addresses, &on_data);
+  if (status.ok()) status = std::move(on_data);
+  if (!status.ok()) *failed = static_cast<int>(i);
+  return status;
+}
+
+Status GraphExecutable::RunChecks(Queue& queue, size_t begin, size_t end, char* const* addresses, int* failed) const {
+  std::vector<Status> verdicts(end - begin);
+  ReportBatch batch(queue);
+  Status status;
+  size_t i = begin;
+  for (; i < end && status.ok(); ++i) status = Enqueue(queue, i, addresses, &verdicts[i - begin]);
+  if (!status.ok()) --i;  // which cannot be enqueued
+  const Status read = batch.Read();
+  for (size_t j = begin; j < i; ++j) {
+    Status& verdict = verdicts[j - begin];
+    if (verdict.ok()) continue;
+    *failed = static_cast<int>(j);
+    return std::move(verdict);
+  }
+  if (status.ok()) status = read;
+  if (!status.ok()) *failed = static_cast<int>(std::min(i, end - 1));
+  return status;
+}
+
 Status GraphExecutable::RunOneByOne(Queue& queue, const Segment& segment, char* const* addresses, int* failed) const {
-  for (size_t i = segment.begin; i < segment.end; ++i) {
-    Status on_data;
-    Status status = Enqueue(queue, i, addresses, &on_data);
-    if (status.ok()) status = std::move(on_data);
-    if (status.ok()) continue;
-    *failed = static_cast<int>(i);
-    return status;
+  const std::vector<Command>& all = list_->commands;
+  for (size_t i = segment.begin; i < segment.end;) {
+    size_t end = i;
+    while (end < segment.end && end - i < ReportBatch::kMost && IsCheck(all[end])) ++end;
+    if (end - i > 1) {
+      XPU_RETURN_IF_ERROR(RunChecks(queue, i, end, addresses, failed));
+      i = end;
+    } else {
+      XPU_RETURN_IF_ERROR(RunOne(queue, i++, addresses, failed));
+    }
   }
   return OkStatus();
 }

@@ -63,6 +63,9 @@ class GraphExecutable final : public gpu::TracedExecutable {
     mutable uint64_t uses = 0;
   };
   Key KeyOf(const Queue& queue, char* const* addresses) const;
+  Status RunOne(Queue& queue, size_t i, char* const* addresses, int* failed) const;
+  // Commands that may fail and write nothing: with one wait for all of them.
+  Status RunChecks(Queue& queue, size_t begin, size_t end, char* const* addresses, int* failed) const;
   Status RunOneByOne(Queue& queue, const Segment& segment, char* const* addresses, int* failed) const;
   Status RunGraph(Queue& queue, const Segment& segment, const Key& key, char* const* addresses, int* failed) const;
   // The graph of these addresses, captured if they come for the second time; null: there is none.

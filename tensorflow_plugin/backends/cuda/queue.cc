@@ -314,12 +314,33 @@ Status Queue::NewReport(uint32_t initial, size_t* report) {
   return MemsetU32(static_cast<uint32_t*>(reports_) + *report, initial, sizeof(initial));
 }
 
+Status Queue::CopyReport(size_t report) {
+  return CopyDeviceToHost(seen_reports_ + report, static_cast<uint32_t*>(reports_) + report, sizeof(uint32_t));
+}
+
 Status Queue::ReadReport(size_t report, uint32_t* number) {
-  XPU_RETURN_IF_ERROR(
-      CopyDeviceToHost(seen_reports_ + report, static_cast<uint32_t*>(reports_) + report, sizeof(*number)));
+  XPU_RETURN_IF_ERROR(CopyReport(report));
   AwaitDeferred();
   XPU_RETURN_IF_CUDA_ERROR(Cu().StreamSynchronize(stream_), "a command on the device");
   *number = seen_reports_[report];
+  return OkStatus();
+}
+
+thread_local ReportBatch* ReportBatch::current_ = nullptr;
+
+bool Queue::ReadReportLater(size_t report, std::function<void(uint32_t number)> seen) {
+  ReportBatch* const batch = ReportBatch::current_;
+  if (batch == nullptr || &batch->queue_ != this) return false;
+  if (batch->status_.ok()) batch->status_ = CopyReport(report);
+  batch->reports_.emplace_back(report, std::move(seen));
+  return true;
+}
+
+Status ReportBatch::Read() {
+  XPU_RETURN_IF_ERROR(status_);
+  queue_.AwaitDeferred();
+  XPU_RETURN_IF_CUDA_ERROR(Cu().StreamSynchronize(queue_.stream()), "a command on the device");
+  for (const auto& [report, seen] : reports_) seen(queue_.seen_reports_[report]);
   return OkStatus();
 }
 
@@ -328,8 +349,7 @@ Status Queue::JudgeReport(size_t report, std::function<Status(uint32_t number)> 
   bool is_callback_due = false;
   {
     std::lock_guard<std::mutex> lock(judging_);
-    XPU_RETURN_IF_ERROR(
-        CopyDeviceToHost(seen_reports_ + report, static_cast<uint32_t*>(reports_) + report, sizeof(uint32_t)));
+    XPU_RETURN_IF_ERROR(CopyReport(report));
     if (reports_copied_ == nullptr) reports_copied_ = std::make_shared<EventState>(context_, kEventDisableTiming);
     const uint64_t copied = reports_copied_->Request();
     RecordState(reports_copied_, copied);

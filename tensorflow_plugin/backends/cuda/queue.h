@@ -27,6 +27,29 @@ namespace xpu::cuda {
 
 class Machine;
 class Memory;
+class Queue;
+
+// While one lives, reports that its thread asks the queue for are read together. One at a time.
+class ReportBatch {
+ public:
+  // More reports than that are not read together.
+  static constexpr size_t kMost = 256;
+
+  explicit ReportBatch(Queue& queue) : queue_(queue) { current_ = this; }
+  ~ReportBatch() { current_ = nullptr; }
+  ReportBatch(const ReportBatch&) = delete;
+  ReportBatch& operator=(const ReportBatch&) = delete;
+
+  // Waits until the commands so far have run, and tells what they reported.
+  Status Read();
+
+ private:
+  friend Queue;
+  static thread_local ReportBatch* current_;
+  Queue& queue_;
+  Status status_;  // of what copies them
+  std::vector<std::pair<size_t, std::function<void(uint32_t number)>>> reports_;
+};
 
 class Queue final : public gpu::Queue {
  public:
@@ -56,6 +79,7 @@ class Queue final : public gpu::Queue {
   bool is_capturing() const override { return is_capturing_; }
   Status NewReport(uint32_t initial, size_t* report) override;
   Status ReadReport(size_t report, uint32_t* number) override;
+  bool ReadReportLater(size_t report, std::function<void(uint32_t number)> seen) override;
   // The GPU goes on meanwhile. It is judged when somebody asks for the status, or before the next callback.
   Status JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) override;
 
@@ -95,6 +119,7 @@ class Queue final : public gpu::Queue {
   void KeepUntilRun(std::shared_ptr<const void> kept);
 
  private:
+  friend ReportBatch;
   Queue(Machine& machine, bool is_capturing);
   static uint64_t NextNumber();
   // Under mutex_: the queue's thread runs it behind what it has.
@@ -115,6 +140,8 @@ class Queue final : public gpu::Queue {
     };
   }
   Status RunNow(const gpu::Launch& launch);
+  // Copies it to seen_reports_, in stream order.
+  Status CopyReport(size_t report);
   // Judges the reports that the host has, in order.
   void JudgeReports() const;
   void Fail(Status status) const { failure_.Add(std::move(status)); }

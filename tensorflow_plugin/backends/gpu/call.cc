@@ -67,9 +67,13 @@ Status Call::Check(const Args& args, Judge judge) {
       return number == kNothing ? OkStatus() : judge(number);
     });
   }
+  const auto seen = [judge = std::move(judge), status = args.status](uint32_t number) {
+    if (number != kNothing) *status = judge(number);
+  };
+  if (queue_.ReadReportLater(report_, seen)) return OkStatus();
   uint32_t number = kNothing;
   XPU_RETURN_IF_ERROR(queue_.ReadReport(report_, &number));
-  if (number != kNothing) *args.status = judge(number);
+  seen(number);
   return OkStatus();
 }
 

@@ -69,6 +69,8 @@ class Queue : public Stream {
   virtual Status NewReport(uint32_t initial, size_t* report) = 0;
   // Waits until the commands so far have run, and reads it.
   virtual Status ReadReport(size_t report, uint32_t* number) = 0;
+  // Gives it to `seen` later, with others that this thread asks for. False: ReadReport has to be called.
+  virtual bool ReadReportLater(size_t /*report*/, std::function<void(uint32_t number)> /*seen*/) { return false; }
   // Reads it in stream order and calls `judge`, before later commands run. The status that it returns is the stream's.
   virtual Status JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) = 0;
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -48,6 +49,23 @@ class Graphs : public OnStandIns {
     command.in = {{0, 0}, {0, 0}};
     command.out = {{1, 0}};
     list->commands.assign(count, command);
+    return list;
+  }
+
+  // Checks of 4 indices into 16 numbers, in buffer 0, then the sums.
+  static std::shared_ptr<CommandList> ChecksAndSums(size_t count) {
+    std::shared_ptr<CommandList> list = Gathers(count);
+    for (Command& command : list->commands) {
+      auto& desc = std::get<GatherDesc>(command.desc);
+      desc.element_size = 1;
+      desc.inner = 0;
+      EXPECT_TRUE(Check(desc, &command.footprint).ok());
+      command.in[0] = {};
+      command.out[0] = {};
+      command.explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+    }
+    const std::shared_ptr<const CommandList> sums = Sums();
+    list->commands.insert(list->commands.end(), sums->commands.begin(), sums->commands.end());
     return list;
   }
 
@@ -115,6 +133,42 @@ TEST_F(Graphs, ReportsOfAListTakeNoWait) {
   stream_->Wait();
   EXPECT_EQ(Launches().size(), 2 * kGathers);
   EXPECT_TRUE(stream_->TakeStatus().ok());
+}
+
+TEST_F(Graphs, ChecksOfAListTakeOneWait) {
+  constexpr size_t kChecks = 26;
+  const std::unique_ptr<Executable> executable = device_->Prepare(ChecksAndSums(kChecks), {});
+  char* const memory = static_cast<char*>(device_->Allocate(1 << 16));
+  char* const addresses[] = {memory, memory + 4096};
+  Run(*executable, memory, memory + 4096, 1);  // compiles the kernels
+  const int waits = Calls("cuStreamSynchronize");
+  int failed = -1;
+  ASSERT_TRUE(executable->Run(*stream_, addresses, nullptr, &failed).ok());
+  EXPECT_EQ(Calls("cuStreamSynchronize"), waits + 1);
+  stream_->Wait();
+  EXPECT_EQ(Launches().size(), 2 * (kChecks + 3));
+}
+
+TEST_F(Graphs, TheFirstOfSeveralChecksThatFailsIsTold) {
+  const std::unique_ptr<Executable> executable = device_->Prepare(ChecksAndSums(4), {});
+  char* const memory = static_cast<char*>(device_->Allocate(1 << 16));
+  char* const addresses[] = {memory, memory + 4096};
+  const int32_t indices[] = {0, 1, 99, -3};
+  ASSERT_TRUE(stream_->CopyHostToDevice(memory, indices, sizeof(indices)).ok());
+  Function<void(int, uint32_t)>("StandInReport")(/*skipped=*/1, /*number=*/2);
+  int failed = -1;
+  const Status status = executable->Run(*stream_, addresses, nullptr, &failed);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("99"), std::string::npos) << status.message();
+  EXPECT_EQ(failed, 1);
+  stream_->Wait();
+  EXPECT_EQ(Launches().size(), 4u);  // no sum
+  EXPECT_TRUE(stream_->TakeStatus().ok());
+  // A check that cannot be enqueued.
+  Fail("cuLaunchKernel", /*skipped=*/2, /*error=*/kOutOfMemory);
+  EXPECT_EQ(executable->Run(*stream_, addresses, nullptr, &failed).code(), Code::kResourceExhausted);
+  EXPECT_EQ(failed, 2);
+  EXPECT_TRUE(executable->Run(*stream_, addresses, nullptr, &failed).ok());
 }
 
 }  // namespace

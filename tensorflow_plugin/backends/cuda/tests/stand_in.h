@@ -26,6 +26,8 @@ void StandInReset();
 int StandInCalls(const char* symbol);
 // Kernels that have run, in order of their running; returns how many there are.
 int StandInLaunches(StandInLaunch* launches, int most);
+// The launch behind so many others writes a number to where its last argument points, as a kernel reports a failure.
+void StandInReport(int skipped, uint32_t number);
 // Products since the last call.
 StandInProducts StandInTakeProducts();
 // From now on Relu of NaN is 0.
