@@ -1,4 +1,4 @@
-"""DLPack through TensorFlow's public API only: what tensorflow_xpu.dlpack uses without its native module.
+"""DLPack through TensorFlow's public API only: what tensorflow_xpu.dlpack uses without its interop module.
 
 TensorFlow's own functions abort the process for types they do not know, and on import of memory that is not aligned to
 64 bytes. So exports are checked here first, and imports go through NumPy and copy. Exports are copied as well. The API
@@ -62,7 +62,7 @@ class _FromCapsule:
 def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> tf.Tensor:
     """A copy of x as a tensor, see tensorflow_xpu.dlpack.from_dlpack."""
     if copy is False:
-        raise BufferError("copy=False, but without the native module tensors are imported by copy")
+        raise BufferError("copy=False, but without the interop module tensors are imported by copy")
     if type(x).__name__ == "PyCapsule":
         x = _FromCapsule(x)
     elif not hasattr(x, "__dlpack__"):

@@ -28,32 +28,32 @@ import tensorflow as tf
 
 from tensorflow_xpu import _devices, _dlpack_public
 from tensorflow_xpu.hooks.patch import CORRECTNESS, Patch
-from tensorflow_xpu.hooks.runtime import ALL_NATIVE
+from tensorflow_xpu.hooks.runtime import ALL_INTEROP
 
 __all__ = ["c_api_missing", "from_dlpack", "install", "uninstall"]
 
 
-def _load_native() -> tuple[ModuleType | None, str | None]:
-    """The native module for the running TensorFlow, or why there is none."""
+def _load_interop() -> tuple[ModuleType | None, str | None]:
+    """The interop module for the running TensorFlow, or why there is none."""
     minor = "_".join(tf.__version__.split(".")[:2])
     try:
-        native = importlib.import_module(f"tensorflow_xpu._interop_{minor}")
+        interop = importlib.import_module(f"tensorflow_xpu._interop_{minor}")
     except ImportError as error:
-        return None, f"no native module for TensorFlow {tf.__version__}: {error}"
+        return None, f"no interop module for TensorFlow {tf.__version__}: {error}"
     report = _devices.loader_report()
     if report is not None and report["active"]:
-        native.connect_core(report["core"])
-    state = native.hooks[ALL_NATIVE]
+        interop.connect_core(report["core"])
+    state = interop.hooks[ALL_INTEROP]
     return (
-        (native, None)
+        (interop, None)
         if state == "on"
-        else (None, f"no native module for TensorFlow {tf.__version__}: the hook {ALL_NATIVE} is {state}")
+        else (None, f"no interop module for TensorFlow {tf.__version__}: the hook {ALL_INTEROP} is {state}")
     )
 
 
-_native, _native_missing = _load_native()
-c_api_missing: str | None = _native_missing
-_from_dlpack = _native.from_dlpack if _native else _dlpack_public.from_dlpack
+_interop, _interop_missing = _load_interop()
+c_api_missing: str | None = _interop_missing
+_from_dlpack = _interop.from_dlpack if _interop else _dlpack_public.from_dlpack
 
 
 def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> tf.Tensor:
@@ -89,7 +89,7 @@ def _variable_dlpack(
     copy: bool | None = None,
 ) -> Any:
     """A capsule with the variable's memory, see ``tf.Tensor.__dlpack__``. Later assignments are not seen in it."""
-    export = _native.dlpack_of_variable if _native and NATIVE.is_on else _dlpack_public.dlpack
+    export = _interop.dlpack_of_variable if _interop and WITHOUT_COPY.is_on else _dlpack_public.dlpack
     return export(self.value(), stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
@@ -98,21 +98,21 @@ def _variable_dlpack_device(self: tf.Variable) -> tuple[int, int]:
     return self.value().__dlpack_device__()
 
 
-def _make_native(found: SimpleNamespace) -> Mapping[str, Any]:
-    assert _native is not None, "unless() says that there is none"
-    native, put = _native, found.put
+def _make_without_copy(found: SimpleNamespace) -> Mapping[str, Any]:
+    assert _interop is not None, "unless() says that there is none"
+    interop, put = _interop, found.put
 
     def put_and_mark(self: Any, key: Any, value: tf.Tensor) -> None:
         """Marks what TensorFlow caches (gradients of zero) as used by somebody else, so that it is exported by copy."""
         # alias() raises these for tensors that cannot be exported either.
-        with NATIVE.contained(), contextlib.suppress(TypeError, BufferError, tf.errors.OpError):
-            value._xpu_alias = native.alias(value)
+        with WITHOUT_COPY.contained(), contextlib.suppress(TypeError, BufferError, tf.errors.OpError):
+            value._xpu_alias = interop.alias(value)
         put(self, key, value)
 
     return {
-        "tensor": native.dlpack,
-        "tensor_device": native.dlpack_device,
-        "exchange_api": native.exchange_api,
+        "tensor": interop.dlpack,
+        "tensor_device": interop.dlpack_device,
+        "exchange_api": interop.exchange_api,
         "variable": _variable_dlpack,
         "variable_device": _variable_dlpack_device,
         "put": put_and_mark,
@@ -131,7 +131,7 @@ _PUBLIC_NEEDS = {
 }
 
 #: Not among ``hooks.HOOKS``, which programs have that never import this package.
-NATIVE = Patch(
+WITHOUT_COPY = Patch(
     name="dlpack",
     kind=CORRECTNESS,
     purpose="Tensors and variables go to other libraries without a copy, also by DLPack's C functions.",
@@ -142,15 +142,15 @@ NATIVE = Patch(
         "put": "tensorflow.python.eager.context:_EagerTensorCache.put(self, key, value)",
     },
     public="DLPack's methods and C functions in TensorFlow itself",
-    unless=lambda: f"since there is {_native_missing}" if _native_missing else "",
-    make=_make_native,
+    unless=lambda: f"since there is {_interop_missing}" if _interop_missing else "",
+    make=_make_without_copy,
 )
 
 #: In place of the other one.
 BY_COPY = Patch(
     name="dlpack_by_copy",
     kind=CORRECTNESS,
-    purpose="The same through TensorFlow's public API, where there is no native module.",
+    purpose="The same through TensorFlow's public API, where there is no interop module.",
     without="Tensors and variables have TensorFlow's own DLPack.",
     needs=_PUBLIC_NEEDS,
     public="DLPack's methods with all arguments of the array API in TensorFlow itself",
@@ -166,17 +166,17 @@ BY_COPY = Patch(
 def install() -> None:
     """Puts DLPack's methods and C functions onto TensorFlow's classes; importing this module has done it."""
     global c_api_missing
-    if NATIVE.is_on or BY_COPY.is_on:
+    if WITHOUT_COPY.is_on or BY_COPY.is_on:
         return
-    NATIVE.install()
-    if not NATIVE.is_on:
+    WITHOUT_COPY.install()
+    if not WITHOUT_COPY.is_on:
         BY_COPY.install()
-    c_api_missing = None if NATIVE.is_on else _native_missing or NATIVE.state.removeprefix("off: ")
+    c_api_missing = None if WITHOUT_COPY.is_on else _interop_missing or WITHOUT_COPY.state.removeprefix("off: ")
 
 
 def uninstall() -> None:
     """Restores what TensorFlow has by itself. :func:`from_dlpack` still works; :func:`install` undoes it."""
-    for patch in (NATIVE, BY_COPY):
+    for patch in (WITHOUT_COPY, BY_COPY):
         if patch.is_on:
             patch.uninstall()
 

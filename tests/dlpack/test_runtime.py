@@ -335,7 +335,7 @@ def test_isolated_memory(xpu_device):
 
 
 # Libraries that are loaded before TensorFlow's and replace definitions of those: the version alone, and the parts of
-# TensorFlow that the native module looks into. With what the module then says, and whether the plugin still offers the
+# TensorFlow that the interop module looks into. With what the module then says, and whether the plugin still offers the
 # XPU.
 PATCHED = MINOR.replace("_", ".") + ".7"
 NOT_AS_BUILT = "the hook eager_tensors is off"
@@ -348,7 +348,7 @@ MISMATCHES = {
 
 @pytest.fixture(params=MISMATCHES)
 def mismatch(request, tmp_path):
-    """The library to preload, what the native module says, and whether there is an XPU."""
+    """The library to preload, what the interop module says, and whether there is an XPU."""
     symbol, value, message, has_xpu = MISMATCHES[request.param]
     source = {
         str: f'const char* {symbol}() {{ return "{value}"; }}',
@@ -410,7 +410,7 @@ def test_beside_another_tensorflow(xpu_device, mismatch):
     assert outcome.returncode == 0, outcome
     # Without an XPU the line says why; with one, which hooks are off and what that costs.
     (line,) = outcome.warnings
-    no_module = "reading, calls and functions are off: no native module for TensorFlow"
+    no_module = "reading, calls and functions are off: no interop module for TensorFlow"
     assert ((NOT_AS_BUILT if message == NOT_AS_BUILT else no_module) in line) == has_xpu, outcome
 
 

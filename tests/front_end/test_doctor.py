@@ -91,7 +91,9 @@ def test_a_missing_exchange_api(plugin_site):
     outcome = doctor(environment=plugin_site.environment(), python=plugin_site.python)
     assert outcome.returncode == 0, outcome
     assert "in Python only, by copy: " in outcome.stdout, outcome
-    assert re.search(r"--  hook reading +off: the wheel has no native module .*\n +-> Reading a tensor", outcome.stdout)
+    assert re.search(
+        r"--  hook reading +off: the wheel has no interop module .*\n +-> Reading a tensor", outcome.stdout
+    )
 
 
 @pytest.mark.host_only

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
-from tensorflow_xpu.hooks.runtime import native
+from tensorflow_xpu.hooks.runtime import interop_module
 from tests.support.processes import in_threads, run_code
 
 Function = polymorphic_function.Function
@@ -19,7 +19,7 @@ def _on_the_device(xpu_device):
 
 def kinds(function):
     """How many kinds of arguments are known to it by what they call, and how many to be TensorFlow's business."""
-    return native().kinds(function)[:2]
+    return interop_module().kinds(function)[:2]
 
 
 def thrice(function, *args, **named):
@@ -227,7 +227,7 @@ def test_errors_are_worded_as_tensorflow_words_them():
     code = """
 import traceback
 import tensorflow as tf
-from tensorflow_xpu.hooks.runtime import native
+from tensorflow_xpu.hooks.runtime import interop_module
 
 with tf.device("/xpu:0"):
     @tf.function
@@ -245,7 +245,7 @@ with tf.device("/xpu:0"):
             frames = traceback.extract_tb(error.__traceback__)
             assert len(frames) <= 4, frames  # TensorFlow's and the hooks' are left out
             texts.append(str(error))
-    assert native().kinds(f)[2] >= 2
+    assert interop_module().kinds(f)[2] >= 2
     assert len(texts) == 2 and texts[0] == texts[1], texts
     assert "defined at" in texts[0] and "= 7 is not in" in texts[0], texts[0]
 print("ok")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tensorflow_xpu.hooks.runtime import native
+from tensorflow_xpu.hooks.runtime import interop_module
 from tests.support.processes import in_threads
 
 CALL = type(tf.function(abs)).__call__.__wrapped__
@@ -17,7 +17,7 @@ TYPES += ["bool", "complex64", "complex128"]
 
 def quick(function):
     """How many calls of it went the short way."""
-    return native().kinds(function)[2]
+    return interop_module().kinds(function)[2]
 
 
 def goes_quickly(function, *args, **named):

@@ -52,7 +52,7 @@ def guard(need, hook):
 def names():
     """A section for each hook: its names, why, and the public interface that it would need instead."""
     sections = []
-    for hook in (*HOOKS, dlpack.NATIVE, dlpack.BY_COPY):
+    for hook in (*HOOKS, dlpack.WITHOUT_COPY, dlpack.BY_COPY):
         lines = [f"### {hook.name}", "", f"In their place it would take {hook.public}.", ""]
         lines += ["| private name | use | guarded by |", "|---|---|---|"]
         uses = {}

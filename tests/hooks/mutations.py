@@ -167,7 +167,7 @@ def all_hooks():
     """Those of every program, and those of programs that import the package."""
     from tensorflow_xpu import dlpack, hooks
 
-    return [*hooks.HOOKS, dlpack.NATIVE, dlpack.BY_COPY]
+    return [*hooks.HOOKS, dlpack.WITHOUT_COPY, dlpack.BY_COPY]
 
 
 def in_child(work):

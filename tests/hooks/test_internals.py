@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tensorflow_xpu.hooks.internals import MAY_BE_LEFT_OUT, REQUIRED
-from tensorflow_xpu.hooks.runtime import native
+from tensorflow_xpu.hooks.runtime import interop_module
 from tests.hooks.mutations import differences
 from tests.support.installed import ROOT
 from tests.support.processes import run, run_code
@@ -89,7 +89,7 @@ def test_each_failing_check_costs_a_line_and_no_result(name, xpu_device):
 @pytest.mark.parametrize("name", ["eager_tensors", "shapes", "thread_state"])
 def test_each_lie_is_noticed(name, xpu_device):
     """As in tf_internals/checks_test.cc, for those that need Python."""
-    check = native().check_hook
+    check = interop_module().check_hook
     count, why = check(name, 0)
     assert count > 5 and why == ""
     for lie in range(1, count + 1):

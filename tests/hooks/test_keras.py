@@ -106,7 +106,7 @@ def device(monkeypatch):
         if device.fails:
             raise OSError("the device failed")
 
-    monkeypatch.setattr(logs, "native", lambda: types.SimpleNamespace(mirror_on_host=ask, settle=ask))
+    monkeypatch.setattr(logs, "interop_module", lambda: types.SimpleNamespace(mirror_on_host=ask, settle=ask))
     monkeypatch.setitem(sys.modules, "tensorflow.python.framework.ops", types.SimpleNamespace(EagerTensor=EagerTensor))
     return device
 

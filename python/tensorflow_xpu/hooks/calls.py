@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import SPEED, Patch
-from tensorflow_xpu.hooks.runtime import CALLING, CALLS, DirectCalls, native
+from tensorflow_xpu.hooks.runtime import CALLING, CALLS, DirectCalls, interop_module
 
 CONTEXT = "tensorflow.python.eager.context"
 
@@ -113,7 +113,7 @@ RESETS = {
 
 
 def _make(found: SimpleNamespace) -> Mapping[str, Any]:
-    context, module = found.context_safe(), native()
+    context, module = found.context_safe(), interop_module()
     if context is not None:
         _forget(context, module)  # of an earlier installation
     return {

@@ -8,7 +8,7 @@ there, with tensors, arrays, iterators, and tuples, lists and dicts of these. If
 besides (a gradient tape, a strategy, a graph being built), the call goes its way. Functions that are one graph, such as
 the signatures of a SavedModel, are called in the same way.
 
-The native module keeps what is known of a function, and looks it up (tensorflow_plugin/interop/known_calls.h). No
+The interop module keeps what is known of a function, and looks it up (tensorflow_plugin/interop/known_calls.h). No
 Python runs between the arguments and the results.
 
 Source of the behaviour: tensorflow/python/eager/polymorphic_function/polymorphic_function.py, ``Function.__call__``;
@@ -24,13 +24,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import SPEED, Patch
-from tensorflow_xpu.hooks.runtime import CALLS, FINDING, THREAD_STATE, native
+from tensorflow_xpu.hooks.runtime import CALLS, FINDING, THREAD_STATE, interop_module
 from tensorflow_xpu.hooks.structures import UnlikeError, dict_maker, tuple_maker
 
 PYTHON = "tensorflow.python."
 FUNCTIONS = f"{PYTHON}eager.polymorphic_function."
 TRACE_TYPES = "tensorflow.core.function.trace_type"
-# The native module returns one of them instead of a result. Nothing is known of such a call yet: it can be learned. Or
+# The interop module returns one of them instead of a result. Nothing is known of such a call yet: it can be learned. Or
 # the call is TensorFlow's business.
 LEARN, LEAVE = object(), object()
 # Where an iterator keeps the number of its elements' type.
@@ -40,11 +40,11 @@ MOST_KINDS = 64
 
 
 class _Arguments:
-    """The part of looking at arguments that the native module leaves to Python."""
+    """The part of looking at arguments that the interop module leaves to Python."""
 
     def __init__(self, found: SimpleNamespace) -> None:
         self.tensor, self.context, self.array = found.tensor, found.context, sys.modules["numpy"].ndarray
-        self.alias = native().alias
+        self.alias = interop_module().alias
         self.kinds: dict[Any, int] = {}  # of iterators' elements
         # The same by the identity of the iterator's types, which it has from its data set. So an epoch's iterator is
         # known from the last one's, without the hash of a type.
@@ -100,7 +100,7 @@ class _Results:
         self.types, self.tensor_spec, self.optional_spec, self.optional = types, tensor_spec, optional_spec, optional
 
     def how(self, result: Any) -> Any:
-        """The native module makes a result by this: the names of a dict's tensors, or a maker."""
+        """The interop module makes a result by this: the names of a dict's tensors, or a maker."""
         if type(result) is self.types.Dict and result._placeholder_type is dict:
             names = tuple(result.mapping)
             kinds = {type(part) for part in result.mapping.values()}
@@ -132,7 +132,7 @@ class _Graphs:
     """Finds what a call of a function runs, so that later calls like it can do so at once."""
 
     def __init__(self, found: SimpleNamespace, arguments: _Arguments) -> None:
-        self.found, self.arguments, self.tensors_in = found, arguments, native().tensors_in
+        self.found, self.arguments, self.tensors_in = found, arguments, interop_module().tensors_in
         self.results = _Results(
             sys.modules[f"{TRACE_TYPES}.default_types"], found.tensor_spec, found.optional_spec, found.optional
         )
@@ -232,8 +232,8 @@ def _failing(found: SimpleNamespace) -> Callable[[Any, BaseException], None]:
 
 
 def _watch(found: SimpleNamespace, arguments: _Arguments) -> None:
-    """Tells the native module what TensorFlow looks at besides the arguments."""
-    native().watch(
+    """Tells the interop module what TensorFlow looks at besides the arguments."""
+    interop_module().watch(
         {
             "array": arguments.array,
             "iterator": found.iterator,
@@ -250,7 +250,7 @@ def _watch(found: SimpleNamespace, arguments: _Arguments) -> None:
 
 
 def _caller(found: SimpleNamespace, graphs: _Graphs) -> Callable[..., Any]:
-    original, detectors, module = found.call, found.detectors, native()
+    original, detectors, module = found.call, found.detectors, interop_module()
     call_known, learn, take_count = module.call_known, module.learn, module.take_count
 
     def count(function: Any, calls: int) -> None:
@@ -280,7 +280,7 @@ def _caller(found: SimpleNamespace, graphs: _Graphs) -> Callable[..., Any]:
 
 
 def _concrete_caller(found: SimpleNamespace, graphs: _Graphs) -> Callable[..., Any]:
-    original, module = found.call_concrete, native()
+    original, module = found.call_concrete, interop_module()
     call_known, learn, kinds = module.call_known, module.learn, (found.concrete, found.restored)
 
     def call(self: Any, *args: Any, **named: Any) -> Any:
@@ -414,6 +414,6 @@ HOOK = Patch(
     },
     public="a `tf.function` that keeps what it runs for arguments like the last ones",
     make=_make,
-    requires=lambda: native(THREAD_STATE),
+    requires=lambda: interop_module(THREAD_STATE),
     check=("call", *FINDING),
 )

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import CORRECTNESS, Patch
-from tensorflow_xpu.hooks.runtime import AFTER_KERAS, keras_uses_xpu, native
+from tensorflow_xpu.hooks.runtime import AFTER_KERAS, interop_module, keras_uses_xpu
 
 TENSOR = {"tensor": "tensorflow.python.framework.ops:EagerTensor[class]"}
 FUNCTION = {**TENSOR, "function": "keras.src.utils.python_utils:pythonify_logs(logs)"}
@@ -46,7 +46,7 @@ def _teller(module: Any, tensor: type) -> Callable[[Any], None]:
 
 
 def _make(found: SimpleNamespace) -> Mapping[str, Any]:
-    tell_failures = _teller(native(), found.tensor)
+    tell_failures = _teller(interop_module(), found.tensor)
 
     def telling(original: Callable[..., Any]) -> Callable[..., Any]:
         def pythonify_logs(*arguments: Any, **named: Any) -> Any:
@@ -74,7 +74,7 @@ HOOK = Patch(
         METHOD,
     ),
     after=AFTER_KERAS,
-    requires=native,
+    requires=interop_module,
     public="a Keras that catches no more than TypeError and ValueError there",
     make=_make,
 )

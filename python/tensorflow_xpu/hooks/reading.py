@@ -17,11 +17,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import SPEED, Patch
-from tensorflow_xpu.hooks.runtime import eager_device, native
+from tensorflow_xpu.hooks.runtime import eager_device, interop_module
 
 
 def _make(found: SimpleNamespace) -> Mapping[str, Any]:
-    original, mirror_on_host = found.numpy, native().mirror_on_host
+    original, mirror_on_host = found.numpy, interop_module().mirror_on_host
 
     def _numpy(self: Any) -> Any:
         mirror_on_host(self)

@@ -1,4 +1,4 @@
-"""The hooks' facts of this process: the devices' type, and the native module."""
+"""The hooks' facts of this process: the devices' type, and the interop module."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Devices:
 CALLS = "_xpu_direct_calls"
 
 
-# The hook in C++ that all of the native module needs, and the one that functions' arguments need.
-ALL_NATIVE, THREAD_STATE = "eager_tensors", "thread_state"
+# The hook in C++ that all of the interop module needs, and the one that functions' arguments need.
+ALL_INTEROP, THREAD_STATE = "eager_tensors", "thread_state"
 
 
 class DirectCalls(dict[Any, Any]):
@@ -40,8 +40,8 @@ class DirectCalls(dict[Any, Any]):
         self.under_way: list[None] = []  # an entry for each call that may see the graph: append and pop are atomic
 
 
-def native(*needed: str) -> Any:
-    """The native module for this TensorFlow, connected with the core.
+def interop_module(*needed: str) -> Any:
+    """The interop module for this TensorFlow, connected with the core.
 
     The package is not imported for it: that would replace TensorFlow's DLPack for who has not asked.
 
@@ -61,17 +61,17 @@ def native(*needed: str) -> Any:
         paths = [folder / f"_interop_{minor}{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
         path = next((path for path in paths if path.exists()), None)
         if path is None:
-            raise UnknownError(f"the wheel has no native module for TensorFlow {version} and this Python")
+            raise UnknownError(f"the wheel has no interop module for TensorFlow {version} and this Python")
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         try:
             module = importlib.util.module_from_spec(spec)
         except ImportError as error:  # it refuses another patch version than that which it was built for
-            raise UnknownError(f"no native module for TensorFlow {version} ({error})") from error
+            raise UnknownError(f"no interop module for TensorFlow {version} ({error})") from error
         sys.modules[name] = module
     if not module.connect_core(str(folder / "lib" / f"libtensorflow_xpu_core_{minor}.so")):
-        raise UnknownError("the native module does not find its core")
-    for hook in (ALL_NATIVE, *needed):
+        raise UnknownError("the interop module does not find its core")
+    for hook in (ALL_INTEROP, *needed):
         if module.hooks[hook] != "on":
             raise NeedsHookError(f"it needs {hook}, which is {module.hooks[hook]}")
     return module
