@@ -19,13 +19,13 @@ from ctypes import (
     py_object,
 )
 
-from tests.support.missing_capabilities import BACKEND
+from tests.support.installed import is_on_host_memory
 
 READ_ONLY, IS_COPIED, PADDED = 1, 2, 4
 CPU, CUDA, EXT_DEV = 1, 2, 12
 HOST = (CPU, 0)
-# The host cannot address isolated memory, nor an OpenCL device's.
-BEYOND = os.environ.get("TF_XPU_ISOLATE_MEMORY") == "1" or BACKEND == "XPU_OPENCL"
+# The host cannot address isolated memory, nor the memory of an accelerator.
+BEYOND = os.environ.get("TF_XPU_ISOLATE_MEMORY") == "1" or not is_on_host_memory()
 # Where DLPack sees the memory of /cpu:0 and /xpu:0.
 PLACES = {"/cpu:0": HOST, "/xpu:0": (EXT_DEV, 0) if BEYOND else HOST}
 

@@ -15,7 +15,10 @@ from collections.abc import Iterable
 
 import pytest
 
-BACKEND = os.environ.get("TF_XPU_SUBDEVICE") or "XPU_HOST"
+from tensorflow_xpu import SUBDEVICE_TYPES
+from tests.support.installed import is_on_host_memory
+
+BACKEND = os.environ.get("TF_XPU_SUBDEVICE") or SUBDEVICE_TYPES[0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +58,7 @@ def kernels() -> frozenset[str]:
 
 def lacks(what: str) -> bool:
     """True if the backend under test says that it lacks this."""
-    return BACKEND == "XPU_OPENCL" and MAY_LACK[what].kernel not in kernels()
+    return not is_on_host_memory() and MAY_LACK[what].kernel not in kernels()
 
 
 def needs(what: str) -> pytest.MarkDecorator:
