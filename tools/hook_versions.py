@@ -32,7 +32,7 @@ def found_in(sources: Sources, need: Need) -> ast.AST | None:
     return node
 
 
-def signature_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     """A function's parameters as needs write them."""
     given = node.args
     plain = [*given.posonlyargs, *given.args]
@@ -50,8 +50,8 @@ def trouble_with(need: Need, sources: Sources, hook: Patch) -> str:
     node = found_in(sources, need)
     is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     if node is None:
-        return "off" if need.signature and need.path in DIGESTS else ""
-    if is_function and need.signature and signature_of(node) != need.signature:  # type: ignore[arg-type]
+        return "off" if need.parameters and need.path in DIGESTS else ""
+    if is_function and need.parameters and parameters_of(node) != need.parameters:  # type: ignore[arg-type]
         return "off"
     if hook.kind == SPEED and is_function and sources.digest(need) not in DIGESTS.get(need.path, {}):
         return "off" if hook.check is None else "?"

@@ -37,8 +37,8 @@ def features():
 def guard(need, hook):
     """The checks before the name is used."""
     parts = ["is there"]
-    if need.signature:
-        parts.append("signature")
+    if need.parameters:
+        parts.append("parameters")
     elif need.kind:
         parts.append("kind")
     if need.kind == "added":

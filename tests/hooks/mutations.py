@@ -28,12 +28,12 @@ TELLING = {
     "TFE_ContextSetRunEagerOpAsFunction": "raises",
     "context_safe": "absent",
     "normalize_element": "absent",
-    "model_supports_jit": "other signature",
+    "model_supports_jit": "other parameters",
     "get_tf_dataset": "absent",
     "put": "absent",
     "export_run_metadata": "raises",
 }
-HOW = ("absent", "other signature", "raises", "returns something else")
+HOW = ("absent", "other parameters", "raises", "returns something else")
 _ABSENT = object()
 IS_BASE = 1 << 10  # of a type's flags: others may derive from it
 
@@ -74,7 +74,7 @@ class Mutant:
     def __call__(self, *arguments, **named):
         if replaced or not ours(3):
             return self.original(*arguments, **named)
-        if self.how == "other signature":
+        if self.how == "other parameters":
             raise TypeError(f"{self.need.path}() takes other arguments")
         if self.how == "raises":
             raise RuntimeError(f"{self.need.path} raises")
@@ -87,7 +87,7 @@ def misbehaving(need, original, how):
     namespace = {"__name__": need.module, "mutant": mutant}
     exec("def function(*arguments, **named):\n    return mutant(*arguments, **named)", namespace)
     function = namespace["function"]
-    if how == "other signature":
+    if how == "other parameters":
         kinds = inspect.Parameter
         parameters = [kinds("changed", kinds.POSITIONAL_OR_KEYWORD), kinds("by", kinds.KEYWORD_ONLY)]
         function.__signature__ = inspect.Signature(parameters)

@@ -107,7 +107,7 @@ def test_installs_and_restores(library, capsys):
 CHANGES = {
     "a name is gone": (("def third", "def fourth"), ("some_library of unknown version has no some_library:third",)),
     "a class is gone": (("class Thing", "class Thing2"), ("has no some_library:Thing.first",)),
-    "another signature": (("y=2", "y=2, z=3"), (f"{FIRST} takes (self, x, *, y=, z=)", "not (self, x, *, y=)")),
+    "another parameters": (("y=2", "y=2, z=3"), (f"{FIRST} takes (self, x, *, y=, z=)", "not (self, x, *, y=)")),
     "not importable": (("class", "import nothing_of_that_name\nclass"), ("has no module some_library (",)),
 }
 
@@ -474,7 +474,7 @@ def test_the_documents_tables_are_those_of_the_hooks():
 
 
 def test_every_source_that_is_relied_on_is_known_for_a_version():
-    paths = {need.path for hook in HOOKS if hook.kind == SPEED for need in hook.all_needs() if need.signature}
+    paths = {need.path for hook in HOOKS if hook.kind == SPEED for need in hook.all_needs() if need.parameters}
     assert paths <= set(known_sources.DIGESTS), "tools/hook_digests.py writes them"
 
 

@@ -1,6 +1,6 @@
 """Private names of TensorFlow that functions of this package use without replacing anything: a ``Feature`` each.
 
-A feature resolves all its names when it is first used. If one is absent or has another signature, the function of the
+A feature resolves all its names when it is first used. If one is absent or has other parameters, the function of the
 package says so and does nothing; TensorFlow itself is as it was. The page docs/internals.md lists the names.
 """
 

@@ -1,7 +1,7 @@
 """The one mechanism by which the package changes TensorFlow and Keras: a ``Patch`` for each hook.
 
 A patch says which private names it needs. Installing it resolves all of them, then replaces all that it replaces. If a
-name is absent or has another signature, nothing is replaced, and one line says so. The same holds for a speed hook
+name is absent or has other parameters, nothing is replaced, and one line says so. The same holds for a speed hook
 whose names have another source than any that it was tested with. A hook that fails later is taken out in the same way.
 
 It runs while TensorFlow is being imported: it imports the standard library alone, and never this package.
@@ -32,7 +32,7 @@ SPEED = "speed"
 
 _ABSENT = object()
 _NEED = re.compile(
-    r"(?P<path>(?P<module>[\w.]+):(?P<names>[\w.]+))(?P<signature>\(.*\))?(?:\[(?P<kind>[\w ]+)\])?", re.DOTALL
+    r"(?P<path>(?P<module>[\w.]+):(?P<names>[\w.]+))(?P<parameters>\(.*\))?(?:\[(?P<kind>[\w ]+)\])?", re.DOTALL
 )
 _PACKAGE = __name__.partition(".")[0]
 # One thread at a time changes what is installed.
@@ -55,15 +55,15 @@ class NewSourceError(UnknownError):
 class Need:
     """A private name: ``module:Class.method(self, x, y=)``, or ``module:name[kind]`` for what is no Python function.
 
-    A signature has the names of parameters, and ``=`` where there is a default. A kind is the name of a type, ``class``
-    for any class that has this very name, or ``C`` for a function that is not written in Python. A name that is
-    ``added`` need not be there, but what it is added to.
+    A parameter has its name, and ``=`` if there is a default. A kind is the name of a type, ``class`` for any class
+    that has this very name, or ``C`` for a function that is not written in Python. A name that is ``added`` need not be
+    there, but what it is added to.
     """
 
     path: str
     module: str
     names: tuple[str, ...]
-    signature: str | None
+    parameters: str | None
     kind: str | None
 
     @classmethod
@@ -71,7 +71,7 @@ class Need:
         """The need that a text describes."""
         match = _NEED.fullmatch(text)
         assert match is not None, text
-        return cls(match["path"], match["module"], tuple(match["names"].split(".")), match["signature"], match["kind"])
+        return cls(match["path"], match["module"], tuple(match["names"].split(".")), match["parameters"], match["kind"])
 
     @property
     def is_private_to(self) -> str:
@@ -97,16 +97,16 @@ class Need:
         return found if isinstance(found, property) else getattr(owner, name, None)
 
     def find(self) -> Any:
-        """The object with the name, if it has the signature or is of the kind."""
+        """The object with the name, if it has the parameters or is of the kind."""
         found = self.find_any()
         if self.kind == "added":
             return found
         if found is None:
             raise UnknownError(f"{version_of(self.module)} has no {self.path}")
-        if self.signature is not None:
-            there = signature_of(found)
-            if there != self.signature:
-                raise UnknownError(f"{self.path} takes {there} in {version_of(self.module)}, not {self.signature}")
+        if self.parameters is not None:
+            there = parameters_of(found)
+            if there != self.parameters:
+                raise UnknownError(f"{self.path} takes {there} in {version_of(self.module)}, not {self.parameters}")
         elif self.kind is not None and not self._is_of_kind(found):
             raise UnknownError(f"{self.path} is a {type(found).__name__} in {version_of(self.module)}, no {self.kind}")
         return found
@@ -172,7 +172,7 @@ def function_of(found: Any) -> Any:
     return found.fget if isinstance(found, property) else found
 
 
-def signature_of(found: Any) -> str:
+def parameters_of(found: Any) -> str:
     """A function's parameters, without annotations, and with ``=`` for any default."""
     try:
         parameters = inspect.signature(function_of(found)).parameters.values()
