@@ -40,8 +40,8 @@ Status Queue::Create(Machine& machine, int priority, std::unique_ptr<Queue>* que
   XPU_RETURN_IF_CUDA_ERROR(Cu().MemHostAlloc(&pinned, kReports * sizeof(uint32_t), kHostPortable),
                            "pinned memory of a stream");
   made->seen_reports_ = static_cast<uint32_t*>(pinned);
-  made->thread_ = std::make_unique<gpu::HostThread>();
-  made->keeper_ = std::make_unique<gpu::HostThread>();
+  made->thread_ = std::make_unique<host_runtime::HostThread>();
+  made->keeper_ = std::make_unique<host_runtime::HostThread>();
   *queue = std::move(made);
   return OkStatus();
 }
@@ -118,7 +118,7 @@ std::shared_ptr<EventPair> Queue::NewTime() {
 
 void Queue::KeepUntilRun(std::shared_ptr<const void> kept) {
   struct Kept {
-    gpu::HostThread* thread;
+    host_runtime::HostThread* thread;
     std::shared_ptr<const void> object;
   };
   // The driver's thread may not call the driver, which letting go may do.

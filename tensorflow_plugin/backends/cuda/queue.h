@@ -18,9 +18,9 @@
 #include "tensorflow_plugin/backends/cuda/driver.h"
 #include "tensorflow_plugin/backends/cuda/event.h"
 #include "tensorflow_plugin/backends/cuda/staging.h"
-#include "tensorflow_plugin/backends/gpu/first_failure.h"
-#include "tensorflow_plugin/backends/gpu/host_thread.h"
 #include "tensorflow_plugin/backends/gpu/machine.h"
+#include "tensorflow_plugin/backends/host_runtime/first_failure.h"
+#include "tensorflow_plugin/backends/host_runtime/host_thread.h"
 #include "tensorflow_plugin/primitives/backend.h"
 
 namespace xpu::cuda {
@@ -188,10 +188,10 @@ class Queue final : public gpu::Queue {
   int deferred_ = 0;  // commands that the thread has
   Staging staging_;   // for who has the turn
 
-  mutable gpu::FirstFailure failure_;
+  mutable host_runtime::FirstFailure failure_;
   mutable std::atomic<bool> lost_{false};
   // Made when there is something to do: one thread for deferred commands, one that lets go of what was kept.
-  std::unique_ptr<gpu::HostThread> thread_, keeper_;
+  std::unique_ptr<host_runtime::HostThread> thread_, keeper_;
 };
 
 }  // namespace xpu::cuda

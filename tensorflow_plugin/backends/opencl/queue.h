@@ -12,9 +12,9 @@
 #include <string>
 #include <utility>
 
-#include "tensorflow_plugin/backends/gpu/first_failure.h"
-#include "tensorflow_plugin/backends/gpu/host_thread.h"
 #include "tensorflow_plugin/backends/gpu/machine.h"
+#include "tensorflow_plugin/backends/host_runtime/first_failure.h"
+#include "tensorflow_plugin/backends/host_runtime/host_thread.h"
 #include "tensorflow_plugin/backends/opencl/driver.h"
 #include "tensorflow_plugin/backends/opencl/memory.h"
 #include "tensorflow_plugin/primitives/backend.h"
@@ -138,8 +138,8 @@ class Queue final : public gpu::Queue {
   mutable Handle<cl_event> last_;  // of the last command that has one
   mutable bool has_last_ = true;   // no command came after it
   mutable int unflushed_ = 0;
-  mutable gpu::FirstFailure failure_;
-  gpu::HostThread callbacks_;
+  mutable host_runtime::FirstFailure failure_;
+  host_runtime::HostThread callbacks_;
 };
 
 // By the device's clock.

@@ -1,6 +1,6 @@
 // A thread of the host's that runs what streams ask it to, in order: the driver's own threads must not be held up.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_HOST_THREAD_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_GPU_HOST_THREAD_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_HOST_THREAD_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_HOST_THREAD_H_
 
 #include <condition_variable>
 #include <deque>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-namespace xpu::gpu {
+namespace xpu::host_runtime {
 
 class HostThread {
  public:
@@ -56,6 +56,6 @@ class HostThread {
   std::thread thread_;
 };
 
-}  // namespace xpu::gpu
+}  // namespace xpu::host_runtime
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_GPU_HOST_THREAD_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_HOST_THREAD_H_

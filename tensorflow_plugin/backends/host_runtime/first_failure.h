@@ -1,13 +1,13 @@
 // The failure that a stream keeps until somebody asks for it.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_GPU_FIRST_FAILURE_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_GPU_FIRST_FAILURE_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_FIRST_FAILURE_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_FIRST_FAILURE_H_
 
 #include <mutex>
 #include <utility>
 
 #include "tensorflow_plugin/primitives/status.h"
 
-namespace xpu::gpu {
+namespace xpu::host_runtime {
 
 // The first failure since somebody took it.
 class FirstFailure {
@@ -30,6 +30,6 @@ class FirstFailure {
   Status status_;
 };
 
-}  // namespace xpu::gpu
+}  // namespace xpu::host_runtime
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_GPU_FIRST_FAILURE_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_FIRST_FAILURE_H_
