@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Finds out which sources of TensorFlow and Keras the speed hooks rely on, and what becomes of each hook with them.
 
-`tools/hook_digests.py` reads the sources of each version in VERSIONS, and of the nightly of Keras if the index has one.
-They come from the package index into build/hooks. It writes their digests into python/tensorflow_xpu/hooks/known.py:
-run the tests of hooks with a version before a digest of it is in there. The hooks are those of the installed package,
-so run `make install` before. `--check` writes nothing, and prints what differs; the exit status is then 1.
+`tools/hook_digests.py` reads the sources of each version in VERSIONS, from the package index by way of build/hooks.
+It writes their digests into python/tensorflow_xpu/hooks/known.py: run the tests of hooks with a version before a digest
+of it is in there (docs/internals.md). The hooks are those of the installed package, so run `make install` before.
+`--check` writes nothing, and prints what differs; the exit status is then 1.
 """
 
 from __future__ import annotations
