@@ -108,9 +108,11 @@ class Queue final : public gpu::Queue {
   // Makes the context the calling thread's.
   Status Enter() const;
   // Scratch memory of the queue's own, for commands that come one after the other. It grows from kScratchBytes to what
-  // is asked for, kMostScratchBytes at most.
+  // is asked for, kMostScratchBytes at most. Several threads may enqueue. The one that has the turn enqueues commands
+  // that use it, with no other thread's between them.
   static constexpr size_t kScratchBytes = size_t{32} << 20, kMostScratchBytes = size_t{256} << 20;
   Status Scratch(size_t bytes, void** address);
+  std::unique_lock<std::mutex> TakeScratchTurn() { return std::unique_lock<std::mutex>(scratch_turn_); }
   // Commands from now on use another queue's, in whose order they will run.
   void BorrowScratch(Queue& lender) { lender_ = &lender; }
   // A number that no other queue of the process has.
@@ -179,7 +181,7 @@ class Queue final : public gpu::Queue {
     void* address;
     size_t bytes;
   };
-  std::mutex scratch_mutex_;
+  std::mutex scratch_turn_, scratch_mutex_;
   std::vector<ScratchBlock> scratch_;
   Queue* lender_ = nullptr;
 

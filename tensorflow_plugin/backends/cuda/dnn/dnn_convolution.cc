@@ -6,6 +6,7 @@
 #include "tensorflow_plugin/backends/cuda/blas/blas_epilogue.h"
 #include "tensorflow_plugin/backends/cuda/dnn/dnn_descriptor.h"
 #include "tensorflow_plugin/backends/cuda/dnn/dnn_graph.h"
+#include "tensorflow_plugin/backends/cuda/library_commands.h"
 #include "tensorflow_plugin/backends/cuda/library_types.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
 #include "tensorflow_plugin/backends/cuda/nan_trial.h"
@@ -70,15 +71,6 @@ CopyStridedDesc TurnFilter(const ConvolutionDesc& desc) {
 
 size_t FilterBytes(const ConvolutionDesc& desc) {
   return static_cast<size_t>(TurnFilter(desc).shape.num_elements()) * SizeOf(desc.type);
-}
-
-Status Copy(Machine& machine, Queue& queue, const CopyStridedDesc& copy, const void* from, void* to) {
-  Args args{};
-  args.in[0] = from;
-  args.out[0] = to;
-  Footprint footprint;
-  XPU_RETURN_IF_ERROR(Check(copy, &footprint));
-  return gpu::Enqueue(machine, queue, copy, args, footprint);
 }
 
 const char* NameOf(Direction direction) {
@@ -396,8 +388,9 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
   void* const workspace = static_cast<char*>(scratch) + Aligned(FilterBytes(desc));
   pointers[1] = filter;
 
+  std::unique_lock<std::mutex> turn_of_scratch = queue.TakeScratchTurn();
   CopyStridedDesc turn = TurnFilter(desc);
-  if (!to_filter) XPU_RETURN_IF_ERROR(Copy(machine, queue, turn, args.in[to_data ? 0 : 1], filter));
+  if (!to_filter) XPU_RETURN_IF_ERROR(EnqueueCopy(machine, queue, turn, args.in[to_data ? 0 : 1], filter));
   XPU_RETURN_IF_ERROR(queue.SubmitCommand([this, plan, pointers, workspace, type = desc.type,
                                            direction = desc.direction, batch = desc.batch, in = desc.in_channels,
                                            out = desc.out_channels, stream = queue.stream()] {
@@ -410,8 +403,9 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
   *enqueued = true;
   if (to_filter) {
     std::swap(turn.src_strides, turn.dst_strides);
-    XPU_RETURN_IF_ERROR(Copy(machine, queue, turn, filter, args.out[0]));
+    XPU_RETURN_IF_ERROR(EnqueueCopy(machine, queue, turn, filter, args.out[0]));
   }
+  turn_of_scratch.unlock();
   if (!HasEpilogue(desc) || applies) return OkStatus();
   const plain::Epilogue rest = plain::EpilogueOf(desc, args);
   Footprint footprint;

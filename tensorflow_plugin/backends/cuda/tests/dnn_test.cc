@@ -1,10 +1,13 @@
 // Convolutions by cuDNN, on stand-ins for it and the driver. The tests look at what cuDNN is asked for and when it
 // runs, and at what happens without it.
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -228,6 +231,30 @@ ConvolutionDesc WithEpilogue(ConvolutionDesc desc, Opcode first) {
   for (int i : {0, 2}) desc.epilogue.in_strides[i] = {desc.out_channels, 1};
   desc.epilogue.in_strides[1] = {0, 1};
   return desc;
+}
+
+// Each turns its filter in the same scratch memory: no other filter may come between that and the convolution.
+TEST_F(Convolutions, ThreadsTakeTurnsWithScratchMemory) {
+  constexpr int kTimes = 1000;
+  std::atomic<int> begun{0};
+  ASSERT_TRUE(Run(Small()).ok());
+  stream_->Wait();
+  Forget();
+  const auto run = [&] {
+    ++begun;
+    while (begun < 2) std::this_thread::yield();
+    for (int i = 0; i < kTimes; ++i) EXPECT_TRUE(Run(Small()).ok());
+  };
+  std::thread other(run);
+  run();
+  other.join();
+  std::istringstream lines(Executions());
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string behind = " behind " + std::to_string(++count);
+    ASSERT_EQ(line.substr(line.rfind(" behind ")), behind);
+  }
+  EXPECT_EQ(count, 2 * kTimes);
 }
 
 TEST_F(Convolutions, AnEpilogueOfSumsIsCudnns) {

@@ -562,6 +562,7 @@ EXPORT Result cuLaunchKernel(FunctionHandle function, unsigned gx, unsigned gy, 
   std::vector<uint64_t> values;
   for (; *arguments != nullptr; ++arguments) std::memcpy(&values.emplace_back(), *arguments, sizeof(uint64_t));
   stream->Add([=] { Launch(*function, {gx, gy, gz}, {bx, by, bz}, values); });
+  std::this_thread::yield();  // other threads' commands may come next
   return kSuccess;
 }
 
