@@ -13,6 +13,7 @@ constexpr LibraryType kLibraryTypes[] = {
     {DType::kFloat, kR32F, kDnnFloat},        {DType::kDouble, kR64F, kDnnDouble},
     {DType::kHalf, kR16F, kDnnHalf},          {DType::kBFloat16, kR16BF, kDnnBFloat16},
     {DType::kComplex64, kC32F, std::nullopt}, {DType::kComplex128, kC64F, std::nullopt},
+    {DType::kInt8, kR8I, std::nullopt},
 };
 
 const LibraryType* Find(DType type) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tensorflow_plugin/backends/cuda/blas/blas_epilogue.h"
+#include "tensorflow_plugin/backends/cuda/library_commands.h"
 #include "tensorflow_plugin/backends/cuda/library_types.h"
 #include "tensorflow_plugin/backends/cuda/machine.h"
 #include "tensorflow_plugin/backends/cuda/nan_trial.h"
@@ -45,6 +46,20 @@ enum Field {
   kAlignmentAdded,  // 0: there is none
   kFields,
 };
+
+// cuBLASLt multiplies 8-bit integers where rows of all matrices are whole words, and where b is transposed, as a copy
+// of it may be. The sums of so many terms fit into 32 bits, so that nobody sees what becomes of greater ones.
+bool IsFor8Bit(const MatMulDesc& desc, const Args& args) {
+  constexpr int64_t kMostTerms = (int64_t{1} << 17) - 1, kWord = 4;
+  if (TypeOfB(desc) != DType::kInt8 || TypeOfC(desc) != DType::kInt32) return false;
+  for (const void* matrix : {args.in[0], args.in[1], static_cast<const void*>(args.out[0])}) {
+    if (AddressOf(matrix) % kWord != 0) return false;
+  }
+  return !desc.transpose_a && desc.k <= kMostTerms && desc.k % kWord == 0 && desc.n % kWord == 0 &&
+         desc.lda % kWord == 0 && desc.ldc % kWord == 0 && (!desc.transpose_b || desc.ldb % kWord == 0);
+}
+// With fewer rows the product reads less than the copy of b.
+constexpr int64_t kLeastRowsForCopy = 32;
 
 template <typename T>
 void Set(const CublasLt& blas, LayoutHandle layout, LayoutAttribute attribute, T value) {
@@ -85,11 +100,13 @@ std::unique_ptr<BlasMatmul::Plan> BlasMatmul::MakePlan(const Key& key) {
   plan->type = type;
   plan->what = errors::Concat(key[kM], " x ", key[kK], " and ", key[kK], " x ", key[kN], " ", Name(type));
   const std::optional<BlasType> of_elements = BlasTypeOf(type);
-  const std::optional<BlasType> of_sums = BlasTypeOf(IsReducedFloat(type) ? DType::kFloat : type);
+  const bool is_8_bit = type == DType::kInt8;
+  const std::optional<BlasType> of_sums = is_8_bit ? kR32I : BlasTypeOf(IsReducedFloat(type) ? DType::kFloat : type);
   if (!of_elements.has_value() || !of_sums.has_value()) return plan;
-  const int compute = RealTypeOf(type) == DType::kDouble ? kCompute64F
-                      : key[kTf32] != 0                  ? kCompute32FFastTf32
-                                                         : kCompute32F;
+  const int compute = is_8_bit                             ? kCompute32I
+                      : RealTypeOf(type) == DType::kDouble ? kCompute64F
+                      : key[kTf32] != 0                    ? kCompute32FFastTf32
+                                                           : kCompute32F;
   // cuBLASLt's matrices have their columns in a row: it sees ours transposed, and computes c' = b' a'.
   const auto make = [&](LayoutHandle* layout, BlasType of, int64_t rows, int64_t columns, int64_t leading,
                         int64_t stride) {
@@ -107,7 +124,7 @@ std::unique_ptr<BlasMatmul::Plan> BlasMatmul::MakePlan(const Key& key) {
   if (blas.DescCreate(&plan->desc, compute, *of_sums) != 0 ||
       !make(&plan->a, *of_elements, swaps_a ? k : m, swaps_a ? m : k, key[kLda], key[kStrideA]) ||
       !make(&plan->b, *of_elements, swaps_b ? n : k, swaps_b ? k : n, key[kLdb], key[kStrideB]) ||
-      !make(&plan->c, *of_elements, m, n, key[kLdc], key[kStrideC])) {
+      !make(&plan->c, is_8_bit ? *of_sums : *of_elements, m, n, key[kLdc], key[kStrideC])) {
     return plan;
   }
   const auto first = static_cast<int32_t>(key[kOperationB]), second = static_cast<int32_t>(key[kOperationA]);
@@ -184,8 +201,10 @@ Status BlasMatmul::Run(const Plan& plan, const Operands& operands, void* scratch
   // Numbers of the type of sums, 16 bytes at most.
   const double one_double[2] = {1, 0}, zero[2] = {0, 0};
   const float one_float[2] = {1, 0};
-  const bool is_double = RealTypeOf(plan.type) == DType::kDouble;
-  const void* const one = is_double ? static_cast<const void*>(one_double) : one_float;
+  const int32_t one_integer = 1;
+  const void* const one = RealTypeOf(plan.type) == DType::kDouble ? static_cast<const void*>(one_double)
+                          : plan.type == DType::kInt8             ? &one_integer
+                                                                  : static_cast<const void*>(one_float);
   const bool has_added = operands.added != nullptr;
   const CublasLt& blas = *FindCublasLt(nullptr);
   std::lock_guard<std::mutex> lock(plan.mutex);
@@ -233,6 +252,12 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
   const int64_t ldc = desc.ldc != 0 ? desc.ldc : desc.n;
   const bool is_dense = ldc == desc.n && (!is_batched || of_c[0] == desc.m * desc.n);
   if (has_epilogue && !is_dense) return OkStatus();
+  const bool is_8_bit = desc.type == DType::kInt8, turns_b = is_8_bit && !desc.transpose_b;
+  if (is_8_bit && (is_batched || !IsFor8Bit(desc, args))) return OkStatus();
+  const size_t turned_bytes = turns_b ? static_cast<size_t>(desc.k) * static_cast<size_t>(desc.n) : 0;
+  if (turns_b && (desc.m < kLeastRowsForCopy || turned_bytes > Queue::kMostScratchBytes - Queue::kScratchBytes)) {
+    return OkStatus();
+  }
 
   void* const out = args.out[0];
   Key key(kFields);
@@ -254,6 +279,11 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
   key[kAlignmentC] = AlignmentOf(out, kMostAlignment);
   key[kTf32] = desc.type == DType::kFloat && AllowsTf32();
   key[kEpilogue] = kEpilogueNone;
+  if (turns_b) {
+    key[kOperationB] = kBlasT;
+    key[kLdb] = desc.k;
+    key[kAlignmentB] = kMostAlignment;
+  }
   XPU_RETURN_IF_ERROR(queue.Enter());
 
   Operands operands = {args.in[0], args.in[1], nullptr, nullptr, out};
@@ -276,7 +306,18 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
   if (plan == nullptr) return OkStatus();
 
   void* scratch = nullptr;
-  XPU_RETURN_IF_ERROR(queue.Scratch(Queue::kScratchBytes, &scratch));
+  const std::unique_lock<std::mutex> turn = queue.TakeScratchTurn();
+  XPU_RETURN_IF_ERROR(queue.Scratch(Queue::kScratchBytes + turned_bytes, &scratch));
+  if (turns_b) {
+    char* const turned = static_cast<char*>(scratch) + Queue::kScratchBytes;
+    CopyStridedDesc transpose;
+    transpose.element_size = 1;
+    transpose.shape = {desc.n, desc.k};
+    transpose.src_strides = {1, desc.ldb != 0 ? desc.ldb : desc.n};
+    transpose.dst_strides = DenseStrides(transpose.shape);
+    XPU_RETURN_IF_ERROR(EnqueueCopy(machine, queue, transpose, operands.b, turned));
+    operands.b = turned;
+  }
   XPU_RETURN_IF_ERROR(queue.SubmitCommand(
       [this, plan, operands, scratch, stream = queue.stream()] { return Run(*plan, operands, scratch, stream); }));
   *enqueued = true;

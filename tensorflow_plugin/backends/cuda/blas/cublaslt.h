@@ -11,9 +11,9 @@
 namespace xpu::cuda {
 
 // cudaDataType.
-enum BlasType { kR32F = 0, kR64F = 1, kR16F = 2, kC32F = 4, kC64F = 5, kR16BF = 14 };
+enum BlasType { kR32F = 0, kR64F = 1, kR16F = 2, kR8I = 3, kC32F = 4, kC64F = 5, kR32I = 10, kR16BF = 14 };
 // cublasComputeType_t.
-enum BlasCompute { kCompute32F = 68, kCompute64F = 70, kCompute32FFastTf32 = 77 };
+enum BlasCompute { kCompute32F = 68, kCompute64F = 70, kCompute32I = 72, kCompute32FFastTf32 = 77 };
 // cublasOperation_t.
 enum BlasOperation { kBlasN = 0, kBlasT = 1, kBlasC = 2 };
 enum MatmulAttribute { kMatmulTransA = 3, kMatmulTransB = 4, kMatmulEpilogue = 7, kMatmulBias = 8 };

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -176,6 +177,111 @@ TEST_F(Blas, OtherEpiloguesAreKernels) {
   is_kernel(with(Opcode::kAdd, {1, 2}, 0), {kA, kB, {1, 2, 3, 4}}, "a transposed matrix");
   is_kernel(with(Opcode::kAdd, {0, 1}, 1), {kA, kB, {1, 2}}, "another bound");
   is_kernel(with(Opcode::kAdd, {0, 1}, 0, /*twice=*/true), {kA, kB, {1, 2}}, "the product twice");
+}
+
+MatMulDesc Product8(int64_t m, int64_t n, int64_t k, bool transpose_b) {
+  MatMulDesc desc;
+  desc.type = desc.b_type = DType::kInt8;
+  desc.c_type = DType::kInt32;
+  desc.m = m;
+  desc.n = n;
+  desc.k = k;
+  desc.transpose_b = transpose_b;
+  return desc;
+}
+
+TEST_F(Blas, ProductsOf8BitIntegersAreExact) {
+  constexpr int64_t kRows = 3, kColumns = 8, kTerms = 12;
+  std::vector<int8_t> a(kRows * kTerms), b(kColumns * kTerms);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<int8_t>(i * 37);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<int8_t>(i * 91 + 5);
+  std::vector<int32_t> out(kRows * kColumns), expected(out.size(), 0);
+  for (size_t i = 0; i < out.size(); ++i) {
+    for (size_t l = 0; l < kTerms; ++l) expected[i] += a[i / kColumns * kTerms + l] * b[i % kColumns * kTerms + l];
+  }
+  Args args{};
+  void* const of_a = device_->Allocate(a.size());
+  void* const of_b = device_->Allocate(b.size());
+  ASSERT_TRUE(stream_->CopyHostToDevice(of_a, a.data(), a.size()).ok());
+  ASSERT_TRUE(stream_->CopyHostToDevice(of_b, b.data(), b.size()).ok());
+  args.in[0] = of_a;
+  args.in[1] = of_b;
+  args.out[0] = device_->Allocate(out.size() * sizeof(int32_t));
+  ASSERT_TRUE(device_->Launch(*stream_, Product8(kRows, kColumns, kTerms, /*transpose_b=*/true), args).ok());
+  ASSERT_TRUE(stream_->CopyDeviceToHost(out.data(), args.out[0], out.size() * sizeof(int32_t)).ok());
+  stream_->Wait();
+  EXPECT_EQ(out, expected);
+  EXPECT_EQ(Products().count, 1);
+  EXPECT_TRUE(Launches().empty());
+}
+
+// A kernel turns b, or computes the product.
+TEST_F(Blas, SomeProductsOf8BitIntegersAreTheLibrarys) {
+  Args args{};
+  args.in[0] = device_->Allocate(1 << 16);
+  args.in[1] = device_->Allocate(1 << 16);
+  args.out[0] = device_->Allocate(1 << 18);
+  const auto count = [&](const MatMulDesc& desc) {
+    Function<void()>("StandInReset")();
+    const Status status = device_->Launch(*stream_, desc, args);
+    EXPECT_TRUE(status.ok()) << status.message();
+    stream_->Wait();
+    EXPECT_TRUE(stream_->TakeStatus().ok());
+    return std::pair(Products().count, Launches().size());
+  };
+  using Counts = std::pair<int, size_t>;
+  EXPECT_EQ(count(Product8(32, 16, 24, false)), Counts(1, 1));
+  EXPECT_EQ(count(Product8(31, 16, 24, false)), Counts(0, 1)) << "few rows";
+  EXPECT_EQ(count(Product8(31, 16, 24, true)), Counts(1, 0));
+  EXPECT_EQ(count(Product8(32, 18, 24, true)), Counts(0, 1)) << "columns";
+  EXPECT_EQ(count(Product8(32, 16, 26, true)), Counts(0, 1)) << "terms";
+  MatMulDesc desc = Product8(32, 16, 24, true);
+  desc.lda = 26;
+  EXPECT_EQ(count(desc), Counts(0, 1)) << "rows that begin within a word";
+  desc = Product8(32, 16, 24, true);
+  desc.transpose_a = true;
+  EXPECT_EQ(count(desc), Counts(0, 1)) << "a transposed";
+  desc = Product8(32, 16, 24, true);
+  desc.batch = {2};
+  desc.a_batch_strides = desc.b_batch_strides = {32 * 24};
+  EXPECT_EQ(count(desc), Counts(0, 1)) << "a batch";
+  desc = Product8(32, 16, 24, true);
+  desc.b_type = DType::kUint8;
+  EXPECT_EQ(count(desc), Counts(0, 1)) << "b without a sign";
+  desc.b_type = desc.c_type = DType::kInvalid;
+  EXPECT_EQ(count(desc), Counts(0, 1)) << "sums of 8 bits";
+  args.in[0] = static_cast<const char*>(args.in[0]) + 2;
+  EXPECT_EQ(count(Product8(32, 16, 24, true)), Counts(0, 1)) << "a matrix that begins within a word";
+}
+
+// Another thread's would write its copy of b where this one's is.
+TEST_F(Blas, ThreadsTakeTurnsWithScratchMemory) {
+  constexpr int kTimes = 1000;
+  std::atomic<int> begun{0};
+  Args args{};
+  args.in[0] = device_->Allocate(1 << 16);
+  args.in[1] = device_->Allocate(1 << 16);
+  args.out[0] = device_->Allocate(1 << 18);
+  const auto run = [&] {
+    ++begun;
+    while (begun < 2) std::this_thread::yield();
+    for (int i = 0; i < kTimes; ++i) {
+      EXPECT_TRUE(device_->Launch(*stream_, Product8(32, 16, 24, /*transpose_b=*/false), args).ok());
+    }
+  };
+  begun = 1;
+  run();
+  stream_->Wait();
+  begun = 0;
+  Function<void()>("StandInReset")();
+  (void)Products();
+  std::thread other(run);
+  run();
+  other.join();
+  stream_->Wait();
+  const StandInProducts products = Products();
+  EXPECT_EQ(products.count, 2 * kTimes);
+  EXPECT_EQ(products.apart, 0);
 }
 
 TEST_F(Blas, AReluThatDropsNanIsNotUsed) {

@@ -11,10 +11,12 @@ struct StandInLaunch {
   uint64_t arguments[kArguments];
 };
 
-// Products of cuBLASLt: how many there were, and what the last was asked to do behind its sums.
+// Products of cuBLASLt: how many there were, and what the last was asked to do behind its sums. `apart` are those of
+// 8-bit integers that did not run behind as many kernels as such products.
 struct StandInProducts {
   int count, epilogue;
   float beta;
+  int apart;
 };
 
 extern "C" {
