@@ -22,7 +22,7 @@ bool IsProductWithoutEpilogue(const Descriptor& descriptor) {
       descriptor);
 }
 
-// The product with an epilogue, if that is valid and can be done.
+// Gives the product this epilogue. False if the result makes no sense or the backend denies it.
 bool AttachEpilogue(const ElementwiseDesc& epilogue, const Capabilities& can, Command* product) {
   return std::visit(
       [&](auto& desc) {
@@ -35,6 +35,7 @@ bool AttachEpilogue(const ElementwiseDesc& epilogue, const Capabilities& can, Co
       product->desc);
 }
 
+// True if the epilogue's first output, of type `output`, may lie where the product's result, of type `c`, would lie.
 bool MayReplace(const Descriptor& product, DType c, DType output) {
   return std::visit(
       [&](const auto& desc) {

@@ -11,6 +11,7 @@ constexpr TypeMask kHalfAndWide = Mask(DType::kHalf) | kWideMask;
 // An integer is its own nearest integer.
 FormulaValue Itself(const FormulaValue* x, double) { return x[0]; }
 
+// Ops whose arguments are x and y: the name, the types, an instruction or a formula, and traits (elementwise.h).
 constexpr ElementwiseOp kUnaryOps[] = {
     {"Abs", kFloatMask | kSignedMask, Opcode::kAbs, OpTrait::kCounts},
     {"Acos", kFC, Opcode::kAcos},
