@@ -265,6 +265,13 @@ XPU_EXPORT const char* XpuCore_TakeDeeds() {
   return json.c_str();
 }
 
+// The iterations of loops that ran outside of clusters: JSON, see cluster/loop_op.h. As above.
+XPU_EXPORT const char* XpuCore_DescribeLoops() {
+  thread_local std::string json;
+  json = xpu::cluster::DescribeLoops();
+  return json.c_str();
+}
+
 // Called by the loader before XpuCore_SE_InitPlugin: the value that the environment has for `name` is from a file.
 XPU_EXPORT void XpuCore_SettingCameFrom(const char* name, const char* origin) { xpu::SettingCameFrom(name, origin); }
 

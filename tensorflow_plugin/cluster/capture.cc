@@ -79,9 +79,11 @@ constexpr int64_t kBytesWorthHoisting = 1 << 15;
 
 class Capturer {
  public:
+  // `iterations`: null if the members run once.
   Capturer(const Members& members, tf::OpKernelContext* outer, Device& real, const Invocation& invocation,
-           Capturing how, int64_t max_iterations)
+           Capturing how, const Iterations* iterations, int64_t max_iterations)
       : how_(how),
+        of_loop_(iterations),
         max_iterations_(max_iterations),
         iterations_left_(max_iterations),
         members_(members),
@@ -160,8 +162,33 @@ class Capturer {
   // The value before an op in a loop is not known.
   void BeginMember(const tf::OpKernel& member) {
     const int origin = OriginOf(member);
-    const bool of_cluster = origin < static_cast<int>(members_.members().size());
+    const bool is_member = origin < static_cast<int>(members_.members().size());
+    if (of_loop_ != nullptr) BeginInLoop(is_member ? &members_.members()[origin] : nullptr);
+    const bool of_cluster = of_loop_ == nullptr && is_member;
     capture_.set_origin(origin, !of_cluster || member.def().attr().count(attr::kFollowsNoUpdate) == 0);
+  }
+
+  // A member may copy a number to the device. The list copies that of the iteration in which it runs, and not the one
+  // that is there now.
+  void BeginInLoop(const Members::Member* member) {
+    std::vector<Command>& commands = capture_.list().commands;
+    if (number_ >= 0) {
+      for (size_t i = first_of_member_; i < commands.size(); ++i) {
+        const auto* constant = std::get_if<CopyConstant>(&commands[i].desc);
+        if (constant == nullptr) continue;
+        const size_t bytes = constant->bytes->size();
+        commands[i].desc = CopyFromHost{bytes};
+        commands[i].in = {BufferSlice{captured_->numbers[number_], iteration_ * static_cast<int64_t>(bytes)}};
+      }
+    }
+    number_ = -1;
+    first_of_member_ = commands.size();
+    if (member == nullptr) return;
+    for (const ValueRef& input : member->inputs) {
+      const int number = input.index - first_number_;
+      const bool is_number = number >= 0 && number < static_cast<int>(captured_->numbers.size());
+      if (input.member == ValueRef::kArgument && is_number) number_ = number;
+    }
   }
 
   // True if the capture takes one more iteration. After a few of them it knows how many commands all would be.
@@ -201,6 +228,16 @@ class Capturer {
       captured_->arguments.push_back(buffer);
     }
     TF_RETURN_IF_ERROR(MakeVariables(&environment.arguments));
+    std::vector<tf::Tensor> elements;
+    for (int64_t n = 0; of_loop_ != nullptr && n < of_loop_->count; ++n) {
+      for (const auto& [dtype, shape] : of_loop_->elements) {
+        elements.push_back(NewInput(dtype, shape, &captured_->elements.emplace_back()));
+        held_.push_back(elements.back());
+      }
+    }
+    for (const tf::Tensor& numbers : invocation_.numbers) {
+      NewOnHost(static_cast<int64_t>(numbers.TotalBytes()), &captured_->numbers.emplace_back());
+    }
     for (const Members::Member& member : members_.members()) OriginOf(*member.kernel);
     // All values are held, so that one op alone writes each buffer: no kernel reuses the buffer of a value that
     // somebody holds. Variables are not held, because an update would copy a held one.
@@ -215,9 +252,43 @@ class Capturer {
     }
     const ScopedStream stream(capture_.device(), capture_.stream());
     const RedirectedStream tensorflows(capture_.stream());
-    const absl::Status status = members_.RunAll(outer_, environment, results);
-    TF_RETURN_IF_ERROR(status);
+    TF_RETURN_IF_ERROR(of_loop_ == nullptr ? members_.RunAll(outer_, environment, results)
+                                           : RunIterations(elements, &environment, results));
     if (!capture_.why_uncapturable().empty()) return absl::FailedPreconditionError(capture_.why_uncapturable());
+    return absl::OkStatus();
+  }
+
+  absl::Status RunIterations(const std::vector<tf::Tensor>& elements, Members::Environment* environment,
+                             std::vector<tf::Tensor>* results) {
+    std::vector<tf::Tensor>& arguments = environment->arguments;
+    const std::vector<int>& variables = of_loop_->variables;
+    std::vector<int> invariant_arguments;
+    for (int i = 0; i < static_cast<int>(arguments.size()); ++i) {
+      if (std::find(variables.begin(), variables.end(), i) == variables.end()) invariant_arguments.push_back(i);
+    }
+    const size_t first_element = arguments.size() + invocation_.numbers.size();
+    const size_t num_elements = of_loop_->elements.size();
+    first_number_ = static_cast<int>(arguments.size());
+    for (const tf::Tensor& numbers : invocation_.numbers) {
+      invariant_arguments.push_back(static_cast<int>(arguments.size()));
+      arguments.push_back(numbers.SubSlice(0));
+    }
+    arguments.resize(first_element + num_elements);
+    std::vector<tf::Tensor> next(variables.size()), others;
+    Members::Execution iteration(members_, outer_, *environment, invariant_arguments);
+    for (int64_t n = 0; n < of_loop_->count; ++n, iteration.StartOver()) {
+      iteration_ = n;
+      for (size_t i = 0; i < num_elements; ++i) arguments[first_element + i] = elements[n * num_elements + i];
+      TF_RETURN_IF_ERROR(iteration.RunUntil(static_cast<int>(members_.members().size()), false));
+      for (size_t i = 0; i < next.size(); ++i) next[i] = iteration.TakeValue(members_.results()[i]);
+      for (size_t i = next.size(); i < members_.results().size(); ++i) {
+        others.push_back(iteration.TakeValue(members_.results()[i]));
+      }
+      for (size_t i = 0; i < next.size(); ++i) arguments[variables[i]] = std::move(next[i]);
+      BeginInLoop(nullptr);
+    }
+    for (int variable : variables) results->push_back(arguments[variable]);
+    results->insert(results->end(), others.begin(), others.end());
     return absl::OkStatus();
   }
 
@@ -283,7 +354,8 @@ class Capturer {
     };
     find(captured_->arguments, ResultValue::Kind::kArgument);
     find(captured_->variables, ResultValue::Kind::kVariable);
-    if (value->kind == ResultValue::Kind::kBuffer) capture_.list().live_out.push_back(place.buffer);
+    const bool is_given = capture_.list().buffers[place.buffer].kind == Buffer::Kind::kInput;
+    if (value->kind == ResultValue::Kind::kBuffer && !is_given) capture_.list().live_out.push_back(place.buffer);
     return absl::OkStatus();
   }
 
@@ -307,14 +379,21 @@ class Capturer {
       update.assigned = !same && !(update.value.kind == ResultValue::Kind::kEmpty && own == BufferSlice::kNowhere &&
                                    update.value.shape == invocation_.variables[i]->tensor()->shape());
     }
-    for (int argument : captured_->arguments) {
-      if (argument != BufferSlice::kNowhere && !uses.buffers[argument].writers.empty()) {
-        captured_->written_arguments.push_back(argument);
+    for (const std::vector<int>* given : {&captured_->arguments, &captured_->elements}) {
+      for (int argument : *given) {
+        if (argument != BufferSlice::kNowhere && !uses.buffers[argument].writers.empty()) {
+          captured_->written_arguments.push_back(argument);
+        }
       }
     }
     const std::vector<bool> invariant = InvariantBuffers();
     auto list = std::make_shared<CommandList>(std::move(capture_.list()));
-    if (how_ == Capturing::kInOneList) {
+    if (of_loop_ != nullptr) {
+      // These two change the order of sums.
+      std::vector<std::string> left_out = PassesLeftOut();
+      left_out.insert(left_out.end(), {"FoldMatMulBatch", "BatchMatMuls"});
+      commands::Optimize(real_.capabilities(), left_out, list.get());
+    } else if (how_ == Capturing::kInOneList) {
       std::vector<bool> useful;
       captured_->may_hoist =
           !IsLeftOut("HoistInvariants") && commands::HoistableBytes(*list, invariant, &useful) >= kBytesWorthHoisting;
@@ -396,6 +475,7 @@ class Capturer {
   }
 
   const Capturing how_;
+  const Iterations* const of_loop_;
   const int64_t max_iterations_;
   int64_t iterations_left_;
   int64_t iterations_ = 0;  // at least
@@ -413,6 +493,11 @@ class Capturer {
   std::unordered_set<int> buffers_of_variables_;
   std::vector<tf::Tensor> held_;
   std::unordered_map<const tf::OpKernel*, int> origins_;
+  // For iterations: the first argument that is a number, the number that the current member copies, if any, and where
+  // that member's commands begin.
+  int first_number_ = 0, number_ = -1;
+  size_t first_of_member_ = 0;
+  int64_t iteration_ = 0;
   std::unique_ptr<Captured> captured_;
 };
 
@@ -423,7 +508,13 @@ void LeaveOutPasses(std::vector<std::string> names) { PassesLeftOut() = std::mov
 std::unique_ptr<Captured> Capture(const Members& members, tf::OpKernelContext* outer, Device& real,
                                   const Invocation& invocation, Capturing how, int64_t max_iterations,
                                   Obstacle* obstacle) {
-  return Capturer(members, outer, real, invocation, how, max_iterations).Run(obstacle);
+  return Capturer(members, outer, real, invocation, how, nullptr, max_iterations).Run(obstacle);
+}
+
+std::unique_ptr<Captured> CaptureIterations(const Members& members, tf::OpKernelContext* outer, Device& real,
+                                            const Invocation& invocation, const Iterations& iterations,
+                                            int64_t max_iterations, Obstacle* obstacle) {
+  return Capturer(members, outer, real, invocation, Capturing::kInOneList, &iterations, max_iterations).Run(obstacle);
 }
 
 }  // namespace xpu::cluster

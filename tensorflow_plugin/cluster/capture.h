@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensorflow/core/framework/resource_var.h"
@@ -62,6 +63,8 @@ struct Captured {
   std::vector<const tensorflow::NodeDef*> origins;
   trace::ListOps::Ops ops;     // the names of the same
   std::vector<int> uploaded;   // the buffer of each argument that is uploaded
+  std::vector<int> numbers;    // the buffer of each of Invocation::numbers
+  std::vector<int> elements;   // and of Invocation::elements
   std::vector<int> arguments;  // the buffer of each device argument
   std::vector<int> variables;  // the buffer of each variable
   std::vector<ResultValue> results;
@@ -104,6 +107,21 @@ struct Invocation {
   std::vector<const tensorflow::ResourceHandle*> handles;  // by resource argument; they live as long as the call
   // The results that are fetched from the device: so many, after so many others.
   int num_fetched = 0, first_fetched = 0;
+  // Further arguments for iterations of a loop, each with a number in host memory for each iteration. Members that read
+  // them copy them to the device and do not look at them.
+  std::vector<tensorflow::Tensor> numbers;
+  // And those after them, in device memory: the arguments of the first iteration, of the second, and so on.
+  std::vector<tensorflow::Tensor> elements;
+};
+
+// So many iterations of a loop, whose members are the cluster's. Their first results are the next values of
+// `variables`, which are arguments. The values of these at the end are the first results of all. The members' other
+// results follow, those of each iteration.
+struct Iterations {
+  int64_t count;
+  std::vector<int> variables;
+  // An iteration's part of Invocation::elements.
+  std::vector<std::pair<tensorflow::DataType, tensorflow::TensorShape>> elements;
 };
 
 enum class Capturing {
@@ -125,6 +143,12 @@ struct Obstacle {
 std::unique_ptr<Captured> Capture(const Members& members, tensorflow::OpKernelContext* outer, Device& real,
                                   const Invocation& invocation, Capturing how, int64_t max_iterations,
                                   Obstacle* obstacle);
+
+// Captures that many iterations of a loop, which compute what they would compute one by one, to the bit. Loops within
+// have not more than `max_iterations`, all of them together.
+std::unique_ptr<Captured> CaptureIterations(const Members& members, tensorflow::OpKernelContext* outer, Device& real,
+                                            const Invocation& invocation, const Iterations& iterations,
+                                            int64_t max_iterations, Obstacle* obstacle);
 
 }  // namespace xpu::cluster
 

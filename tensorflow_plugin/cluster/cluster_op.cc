@@ -13,7 +13,6 @@
 #include "tensorflow/c/kernels.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/cluster/dump.h"
@@ -158,22 +157,13 @@ class ClusterKernel final : public tf::OpKernel {
     for (int i = 0; i < num_uploaded_; ++i) invocation->uploaded.push_back(ctx->input(input++));
     for (int i = 0; i < num_device_; ++i) invocation->device.push_back(&ctx->input(input++));
     for (int i = 0; i < num_resources_; ++i) {
-      const tf::Tensor& argument = ctx->input(input++);
-      if (argument.dtype() != tf::DT_RESOURCE || argument.NumElements() != 1) return false;
-      // A copy of a handle is half a dozen strings.
-      const auto* handle = static_cast<const tf::ResourceHandle*>(argument.data());
-      tf::core::RefCountPtr<tf::Var> variable;
-      if (!FindVariable(ctx, *handle, uses_[i].is_read_on_host, &variable)) return false;
-      invocation->handles.push_back(handle);
-      invocation->variable_of_resource.push_back(variables->Add(std::move(variable), uses_[i].is_written));
+      const VariableUses& use = uses_[i];
+      if (!AddVariable(ctx, ctx->input(input++), use.is_read_on_host, use.is_written, invocation, variables))
+        return false;
     }
     invocation->first_fetched = num_host_results_;
     invocation->num_fetched = num_fetched_;
-    variables->Lock();
-    for (tf::Var* variable : variables->variables()) {
-      if (!variable->is_initialized || variable->copy_on_read_mode.load()) return false;
-      invocation->variables.push_back(variable);
-    }
+    if (!LockVariables(variables, invocation)) return false;
     return !reads_on_host_ || ReadKnownValues(ctx, stream, &host_bytes, invocation);
   }
 
@@ -208,31 +198,8 @@ class ClusterKernel final : public tf::OpKernel {
     return false;
   }
 
-  // Most handles hold their variable. The cluster was placed beside its variables, so no device names are compared.
-  // Those that members read in host memory may be the CPU's, `anywhere`.
-  static bool FindVariable(tf::OpKernelContext* ctx, const tf::ResourceHandle& handle, bool anywhere,
-                           tf::core::RefCountPtr<tf::Var>* variable) {
-    if (!handle.IsRefCounting()) {
-      return tf::LookupResource(ctx, handle, variable).ok() ||
-             (anywhere && FindVariableAnywhere(ctx, handle, variable).ok());
-    }
-    const auto found = handle.GetResource<tf::Var>();
-    if (!found.ok()) return false;
-    found.value()->Ref();
-    variable->reset(found.value());
-    return true;
-  }
-
   static void Append(const void* bytes, size_t size, std::string* key) {
     key->append(static_cast<const char*>(bytes), size);
-  }
-  static void AppendShape(const tf::Tensor& t, std::string* key) {
-    const int rank = t.dims();
-    Append(&rank, sizeof(rank), key);
-    for (int i = 0; i < rank; ++i) {
-      const int64_t extent = t.dim_size(i);
-      Append(&extent, sizeof(extent), key);
-    }
   }
 
   std::string SignatureOf(const Invocation& invocation) const {

@@ -17,8 +17,9 @@ bool AllOnHost(const std::vector<tf::AllocatorAttributes>& attributes) {
   return std::all_of(attributes.begin(), attributes.end(), [](const auto& a) { return a.on_host(); });
 }
 
-// True if a member may run once more, since it changes nothing and needs nothing but the host's values.
-bool CanCount(const Members::Member& member) {
+}  // namespace
+
+bool CountsOnHost(const Members::Member& member) {
   if (!AllOnHost(member.input_attrs) || !AllOnHost(member.output_attrs)) return false;
   if (member.kernel->type_string() == kHostVariableOp) return true;
   const auto is_number = [](tf::DataType dtype) { return tf::DataTypeCanUseMemcpy(dtype); };
@@ -30,7 +31,6 @@ bool CanCount(const Members::Member& member) {
          tf::OpRegistry::Global()->LookUpOpDef(member.kernel->type_string(), &op).ok() && !op->is_stateful();
 }
 
-// The arguments that are values: handles of variables aside.
 std::set<int> ArgumentsOf(const Members& members) {
   std::set<int> arguments;
   const auto add = [&](const ValueRef& source) {
@@ -44,14 +44,12 @@ std::set<int> ArgumentsOf(const Members& members) {
   return arguments;
 }
 
-}  // namespace
-
 LoopCounter::LoopCounter(const Members& members, const std::vector<int>& variables, int num_host) {
   std::vector<ValueRef> results{members.results()[0]};
   for (bool grew = true; grew;) {
     grew = false;
     members_ = members.Part(results);
-    if (!std::all_of(members_.members().begin(), members_.members().end(), CanCount)) return;
+    if (!std::all_of(members_.members().begin(), members_.members().end(), CountsOnHost)) return;
     for (int argument : ArgumentsOf(members_)) {
       if (argument >= num_host) return;
       const auto variable = std::find(variables.begin(), variables.end(), argument);
@@ -69,10 +67,18 @@ LoopCounter::LoopCounter(const Members& members, const std::vector<int>& variabl
     }
   }
   can_count_ = true;
+  has_program_ = program_.Make(members_, variables_);
 }
 
 int64_t LoopCounter::CountIterations(tf::OpKernelContext* ctx, Members::Environment arguments, int64_t most) const {
   if (!can_count_) return kUnknown;
+  NumberProgram::Run numbers;
+  if (has_program_ && numbers.Begin(program_, ctx, arguments)) {
+    for (int64_t n = 0; n <= most; ++n, numbers.Next()) {
+      if (!numbers.Compute()) return n;
+    }
+    return most + 1;
+  }
   const std::vector<ValueRef>& results = members_.results();
   std::vector<tf::Tensor> next(variables_.size());
   Members::Execution iteration(members_, ctx, arguments, invariant_arguments_);

@@ -3,12 +3,19 @@
 #define TENSORFLOW_PLUGIN_CLUSTER_LOOP_COUNTER_H_
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/members.h"
+#include "tensorflow_plugin/cluster/number_program.h"
 
 namespace xpu::cluster {
+
+// True if a member may run once more, since it changes nothing and needs nothing but the host's values.
+bool CountsOnHost(const Members::Member& member);
+// The arguments that are values: handles of variables aside that are read in host memory.
+std::set<int> ArgumentsOf(const Members& members);
 
 // Runs the members of a loop that decide its condition, and no others, if all their values are in host memory.
 class LoopCounter {
@@ -25,6 +32,8 @@ class LoopCounter {
  private:
   bool can_count_ = false;
   Members members_;  // their results are the condition and the next values of the variables
+  bool has_program_ = false;
+  NumberProgram program_;  // that computes the same
   std::vector<int> variables_, invariant_arguments_;
 };
 

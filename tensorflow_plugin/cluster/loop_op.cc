@@ -12,6 +12,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/cluster/loop_blocks.h"
 #include "tensorflow_plugin/cluster/loop_counter.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/cluster/register_op.h"
@@ -52,7 +53,15 @@ class LoopKernel final : public tf::OpKernel {
     }
     std::vector<tf::DataType> host;
     OP_REQUIRES_OK(c, c->GetAttr(attr::kHost, &host));
-    if (!condition_on_device_) counter_ = LoopCounter(members_, variables_, static_cast<int>(host.size()));
+    if (condition_on_device_) return;
+    const int num_host = static_cast<int>(host.size());
+    int num_resources = 0;
+    OP_REQUIRES_OK(c, c->GetAttr(attr::kResources, &num_resources));
+    counter_ = LoopCounter(members_, variables_, num_host);
+    LoopParts parts;
+    if (parts.Read(members_, variables_, condition_members_, input_types(), num_host, num_resources)) {
+      blocks_ = std::make_unique<LoopBlocks>(std::move(parts));
+    }
   }
 
   void Compute(tf::OpKernelContext* ctx) override {
@@ -72,6 +81,7 @@ class LoopKernel final : public tf::OpKernel {
       const int64_t most = std::max(observer->iterations_left(), kCountedAhead);
       captured.iterations = counter_.CountIterations(ctx, environment, most);
     }
+    if (observer == nullptr && blocks_ != nullptr) OP_REQUIRES_OK(ctx, blocks_->Advance(ctx, &environment));
     Members::Execution iteration(members_, ctx, environment, invariant_arguments);
     for (;; iteration.StartOver()) {
       OP_REQUIRES(ctx, ctx->cancellation_manager() == nullptr || !ctx->cancellation_manager()->IsCancelled(),
@@ -90,6 +100,7 @@ class LoopKernel final : public tf::OpKernel {
         ctx->SetStatus(absl::FailedPreconditionError("so many iterations are captured when they come again"));
         return;
       }
+      if (observer == nullptr) NoteIteration();
       OP_REQUIRES_OK(ctx, iteration.RunUntil(static_cast<int>(members_.members().size()), false));
       for (size_t i = 0; i < variables_.size(); ++i) next[i] = iteration.TakeValue(results[i + 1]);
       // A value that changes belongs to the next iteration alone, which may write into it.
@@ -116,6 +127,7 @@ class LoopKernel final : public tf::OpKernel {
 
   Members members_;
   LoopCounter counter_;
+  std::unique_ptr<LoopBlocks> blocks_;  // null if it runs without them
   bool condition_on_device_ = false;
   int condition_members_ = 0;
   std::vector<int> variables_, exits_;

@@ -27,6 +27,10 @@ inline constexpr char kConditionMembers[] = "condition_members";
 // Registers the op, and its kernel for devices of this type. Returns what went wrong, or nothing.
 std::string RegisterLoopOp(const std::string& device_type);
 
+// How many iterations loops have run since the process began that no cluster had captured: in blocks (loop_blocks.h)
+// and one by one. Also the number of blocks' lists. JSON.
+std::string DescribeLoops();
+
 }  // namespace xpu::cluster
 
 #endif  // TENSORFLOW_PLUGIN_CLUSTER_LOOP_OP_H_

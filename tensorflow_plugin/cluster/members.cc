@@ -114,14 +114,19 @@ absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::G
   return absl::OkStatus();
 }
 
-Members Members::Part(const std::vector<ValueRef>& results) const {
+Members Members::Part(const std::vector<ValueRef>& results, const std::vector<int>& also,
+                      const std::map<std::pair<int, int>, int>& given) const {
+  std::vector<std::vector<ValueRef>> inputs(members_.size());
+  for (size_t i = 0; i < members_.size(); ++i) inputs[i] = members_[i].inputs;
+  for (const auto& [input, argument] : given) inputs[input.first][input.second] = {ValueRef::kArgument, argument};
   std::vector<bool> needed(members_.size(), false);
   for (const ValueRef& source : results) {
     if (source.member >= 0) needed[source.member] = true;
   }
+  for (int member : also) needed[member] = true;
   for (size_t i = members_.size(); i-- > 0;) {
     if (!needed[i]) continue;
-    for (const ValueRef& source : members_[i].inputs) {
+    for (const ValueRef& source : inputs[i]) {
       if (source.member >= 0) needed[source.member] = true;
     }
   }
@@ -135,7 +140,7 @@ Members Members::Part(const std::vector<ValueRef>& results) const {
   for (size_t i = 0; i < members_.size(); ++i) {
     if (!needed[i]) continue;
     Member member = members_[i];
-    for (ValueRef& source : member.inputs) source = add_use(source);
+    for (size_t k = 0; k < inputs[i].size(); ++k) member.inputs[k] = add_use(inputs[i][k]);
     number[i] = static_cast<int>(part.members_.size());
     member.first_value = static_cast<int>(part.uses_.size());
     part.uses_.resize(part.uses_.size() + member.kernel->num_outputs(), 0);

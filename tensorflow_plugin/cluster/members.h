@@ -3,8 +3,10 @@
 #define TENSORFLOW_PLUGIN_CLUSTER_MEMBERS_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -75,8 +77,10 @@ class Members {
   absl::Status Create(tensorflow::OpKernelConstruction* construction, const tensorflow::GraphDef& graph,
                       std::vector<ValueRef> results);
 
-  // Those of the members that `results` need, with the same kernels and arguments.
-  Members Part(const std::vector<ValueRef>& results) const;
+  // Those of the members that `results` need, and the members `also`, by number, with the same kernels and arguments.
+  // `given`: inputs, of which member and which one, that are an argument of this number in the part.
+  Members Part(const std::vector<ValueRef>& results, const std::vector<int>& also = {},
+               const std::map<std::pair<int, int>, int>& given = {}) const;
 
   const std::vector<Member>& members() const { return members_; }
   const std::vector<ValueRef>& results() const { return results_; }

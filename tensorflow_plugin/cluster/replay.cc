@@ -6,6 +6,8 @@
 
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow_plugin/cluster/known_values.h"
 #include "tensorflow_plugin/framework/invariant_values.h"
 #include "tensorflow_plugin/trace/labels.h"
 
@@ -67,8 +69,9 @@ absl::Status PlaceInBlock(tf::OpKernelContext* ctx, const MemoryPlan& plan, tf::
 class ReplayRun {
  public:
   ReplayRun(tf::OpKernelContext* ctx, const Captured& captured, const Invocation& invocation,
-            const std::vector<tf::Tensor>& hoisted)
-      : ctx_(ctx), captured_(captured), invocation_(invocation), hoisted_(hoisted) {
+            const std::vector<tf::Tensor>& hoisted, std::vector<tf::Tensor>* results)
+      : ctx_(ctx), captured_(captured), invocation_(invocation), hoisted_(hoisted), results_(results) {
+    if (results_ != nullptr) results_->resize(captured.results.size());
     addresses_.resize(captured.list->buffers.size());
     tensors_.resize(captured.list->buffers.size());
   }
@@ -99,7 +102,12 @@ class ReplayRun {
       const ResultValue& value = captured_.results[i];
       if (value.kind == ResultValue::Kind::kBuffer && addresses_[value.index] == nullptr) {
         tf::Tensor* output = nullptr;
-        TF_RETURN_IF_ERROR(ctx_->allocate_output(static_cast<int>(i), value.shape, &output));
+        if (results_ == nullptr) {
+          TF_RETURN_IF_ERROR(ctx_->allocate_output(static_cast<int>(i), value.shape, &output));
+        } else {
+          output = &(*results_)[i];
+          TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype, value.shape, output));
+        }
         PlaceTensor(value.index, *output);
       }
     }
@@ -120,10 +128,14 @@ class ReplayRun {
   absl::Status SetResults() {
     for (size_t i = 0; i < captured_.results.size(); ++i) {
       const int output = static_cast<int>(i);
-      if (ctx_->mutable_output(output) != nullptr) continue;
+      if (results_ == nullptr && ctx_->mutable_output(output) != nullptr) continue;
       tf::Tensor tensor;
       TF_RETURN_IF_ERROR(TensorOf(captured_.results[i], &tensor));
-      ctx_->set_output(output, std::move(tensor));
+      if (results_ != nullptr) {
+        (*results_)[i] = std::move(tensor);
+      } else {
+        ctx_->set_output(output, std::move(tensor));
+      }
     }
     std::vector<tf::Tensor> assigned(captured_.variable_updates.size());
     for (size_t i = 0; i < assigned.size(); ++i) {
@@ -176,12 +188,16 @@ class ReplayRun {
     // If the run waits for the last command, nothing reads the host's memory after it.
     const bool in_place = !commands.empty() && commands.back().is_awaited();
     std::vector<tf::Tensor> values = invocation_.uploaded;
-    for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t i = 0; i < invocation_.uploaded.size(); ++i) {
       if (!in_place && !StaysAsItIs(values[i])) {
         TF_RETURN_IF_ERROR(CopyOnHost(ctx_, invocation_.uploaded[i], &values[i]));
       }
       PlaceTensor(captured_.uploaded[i], values[i]);
     }
+    for (size_t i = 0; i < captured_.numbers.size(); ++i) {
+      PlaceTensor(captured_.numbers[i], values.emplace_back(invocation_.numbers[i]));
+    }
+    for (size_t i = 0; i < captured_.elements.size(); ++i) PlaceTensor(captured_.elements[i], invocation_.elements[i]);
     if (!values.empty()) on_host_ = std::make_shared<const std::vector<tf::Tensor>>(std::move(values));
     return absl::OkStatus();
   }
@@ -247,13 +263,59 @@ class ReplayRun {
   const Captured& captured_;
   const Invocation& invocation_;
   const std::vector<tf::Tensor>& hoisted_;
-  std::vector<char*> addresses_;     // by buffer
-  std::vector<tf::Tensor> tensors_;  // by buffer, of those that are a tensor's
+  std::vector<tf::Tensor>* const results_;  // null: the outputs of ctx_
+  std::vector<char*> addresses_;            // by buffer
+  std::vector<tf::Tensor> tensors_;         // by buffer, of those that are a tensor's
   tf::Tensor block_;
   std::shared_ptr<const void> on_host_;
 };
 
+// Most handles hold their variable. The cluster was placed beside its variables, so no device names are compared.
+// Those that members read in host memory may be the CPU's, `anywhere`.
+bool FindVariable(tf::OpKernelContext* ctx, const tf::ResourceHandle& handle, bool anywhere,
+                  tf::core::RefCountPtr<tf::Var>* variable) {
+  if (!handle.IsRefCounting()) {
+    return tf::LookupResource(ctx, handle, variable).ok() ||
+           (anywhere && FindVariableAnywhere(ctx, handle, variable).ok());
+  }
+  const auto found = handle.GetResource<tf::Var>();
+  if (!found.ok()) return false;
+  found.value()->Ref();
+  variable->reset(found.value());
+  return true;
+}
+
 }  // namespace
+
+bool AddVariable(tf::OpKernelContext* ctx, const tf::Tensor& handle, bool anywhere, bool write, Invocation* invocation,
+                 ClusterVariables* locks) {
+  if (handle.dtype() != tf::DT_RESOURCE || handle.NumElements() != 1) return false;
+  // A copy of a handle is half a dozen strings.
+  const auto* named = static_cast<const tf::ResourceHandle*>(handle.data());
+  tf::core::RefCountPtr<tf::Var> variable;
+  if (!FindVariable(ctx, *named, anywhere, &variable)) return false;
+  invocation->handles.push_back(named);
+  invocation->variable_of_resource.push_back(locks->Add(std::move(variable), write));
+  return true;
+}
+
+bool LockVariables(ClusterVariables* locks, Invocation* invocation) {
+  locks->Lock();
+  for (tf::Var* variable : locks->variables()) {
+    if (!variable->is_initialized || variable->copy_on_read_mode.load()) return false;
+    invocation->variables.push_back(variable);
+  }
+  return true;
+}
+
+void AppendShape(const tf::Tensor& value, std::string* key) {
+  const int rank = value.dims();
+  key->append(reinterpret_cast<const char*>(&rank), sizeof(rank));
+  for (int i = 0; i < rank; ++i) {
+    const int64_t extent = value.dim_size(i);
+    key->append(reinterpret_cast<const char*>(&extent), sizeof(extent));
+  }
+}
 
 absl::Status CopyOnHost(tf::OpKernelContext* ctx, const tf::Tensor& value, tf::Tensor* copy) {
   tf::AllocatorAttributes on_host;
@@ -302,7 +364,7 @@ absl::Status RunHoisted(tf::OpKernelContext* ctx, const Captured& captured, cons
 
 absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,
                     const Invocation& invocation, const std::vector<tf::Tensor>& hoisted, SP_Stream_st* stream,
-                    bool* began) {
+                    bool* began, std::vector<tf::Tensor>* results) {
   TF_RETURN_IF_ERROR(ToAbsl(RequireNotForked()));
   Stream& queue = *stream->stream;
   TF_RETURN_IF_ERROR(ToAbsl(TakeEarlierFailure(queue)));
@@ -313,7 +375,7 @@ absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captur
     labels.emplace(captured->Labels());
   }
   const trace::ListOps ops(captured->ops);
-  ReplayRun run(ctx, *captured, invocation, hoisted);
+  ReplayRun run(ctx, *captured, invocation, hoisted, results);
   TF_RETURN_IF_ERROR(run.Allocate(queue));
   *began = true;
   int failed = 0;

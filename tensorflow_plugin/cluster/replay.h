@@ -3,6 +3,7 @@
 #define TENSORFLOW_PLUGIN_CLUSTER_REPLAY_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -28,12 +29,23 @@ class ClusterVariables {
   std::vector<VariableLock> locks_;  // by number; unlocked before the variables are released
 };
 
+// Finds the variable of a handle, which is the next resource argument. False if there is none. `anywhere`: the CPU may
+// have it.
+bool AddVariable(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& handle, bool anywhere, bool write,
+                 Invocation* invocation, ClusterVariables* locks);
+// Locks what has been added. False if a variable has no value, or one that each read copies.
+bool LockVariables(ClusterVariables* locks, Invocation* invocation);
+
+// The shape of a value as a part of a signature.
+void AppendShape(const tensorflow::Tensor& value, std::string* key);
+
 // Allocates, enqueues, and sets the outputs of `ctx` and the variables of `invocation`. `began`: commands have been
 // enqueued, and may have written variables in place.
-// `hoisted`: the results of captured->hoisted; none for a capture in one list.
+// `hoisted`: the results of captured->hoisted; none for a capture in one list. `results`: takes the results, instead of
+// the outputs of `ctx`.
 absl::Status Replay(tensorflow::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,
                     const Invocation& invocation, const std::vector<tensorflow::Tensor>& hoisted, SP_Stream_st* stream,
-                    bool* began);
+                    bool* began, std::vector<tensorflow::Tensor>* results = nullptr);
 
 // Enqueues captured.hoisted, and gives its results; nothing is done where those would take much of what memory is free.
 absl::Status RunHoisted(tensorflow::OpKernelContext* ctx, const Captured& captured, const Invocation& invocation,
