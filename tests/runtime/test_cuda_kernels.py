@@ -69,6 +69,67 @@ np.testing.assert_allclose(seen, expected, rtol=1e-3)
 print("right")
 """
 
+# The replicas add up their gradients in copies from device to device.
+MIRRORED = """
+import numpy as np, tensorflow as tf
+import tensorflow_xpu
+
+assert len(tf.config.list_physical_devices("XPU")) == 2
+rng = np.random.default_rng(0)
+x, y = rng.normal(size=(8, 6)).astype(np.float32), rng.normal(size=(8, 3)).astype(np.float32)
+start = [rng.normal(0, 0.5, shape).astype(np.float32) for shape in [(6, 16), (16,), (16, 3)]]
+
+def loss_and_gradients(weights, x, y):
+    hidden, bias, out = weights
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(tf.nn.relu(x @ hidden + bias) @ out - y)) / 8
+    return loss, tape.gradient(loss, weights)
+
+def on_the_cpu(steps):
+    losses = []
+    with tf.device("/cpu:0"):
+        weights = [tf.Variable(value) for value in start]
+        for _ in range(steps):
+            loss, gradients = loss_and_gradients(weights, x, y)
+            for weight, gradient in zip(weights, gradients):
+                weight.assign_sub(0.1 * gradient)
+            losses.append(float(loss))
+    return losses, [weight.numpy() for weight in weights]
+
+def mirrored(steps):
+    strategy = tf.distribute.MirroredStrategy(["/xpu:0", "/xpu:1"])
+    part = lambda numbers: strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(numbers[4 * context.replica_id_in_sync_group :][:4]))
+    parts = part(x), part(y)
+    with strategy.scope():
+        weights = [tf.Variable(value) for value in start]
+
+    @tf.function
+    def step():
+        def replica(x, y):
+            loss, gradients = loss_and_gradients(weights, x, y)
+            gradients = tf.distribute.get_replica_context().all_reduce("SUM", gradients)
+            for weight, gradient in zip(weights, gradients):
+                weight.assign_sub(0.1 * gradient)
+            return loss
+        return strategy.reduce("SUM", strategy.run(replica, args=parts), axis=None)
+
+    losses = [float(step()) for _ in range(steps)]
+    copies = [strategy.experimental_local_results(weight) for weight in weights]
+    for each in copies:
+        assert [copy.device[-5:] for copy in each] == ["XPU:0", "XPU:1"], each
+    return losses, [[copy.numpy() for copy in each] for each in copies]
+
+expected, weights = on_the_cpu(12)
+seen, copies = mirrored(12)
+assert expected[-1] < 0.8 * expected[0], expected
+np.testing.assert_allclose(seen, expected, rtol=1e-4)
+for (first, second), weight in zip(copies, weights):
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, weight, rtol=1e-3, atol=1e-5)
+print("right")
+"""
+
 
 @pytest.fixture(scope="module")
 def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
@@ -93,6 +154,14 @@ def test_training_computes_what_the_cpu_does(stand_ins: dict[str, str]) -> None:
     outcome = run_code(TRAINING, environment={**stand_ins, "STAND_IN_LATE": "500"}, timeout=900)
     assert outcome.returncode == 0 and "right" in outcome.stdout, outcome.stderr
     assert len(list(pathlib.Path(stand_ins["STAND_IN_KERNELS"]).glob("*.so"))) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.host_only
+@pytest.mark.parametrize("devices", ["STAND_IN_DEVICES", "TF_XPU_DEVICE_COUNT"], ids=["two GPUs", "two devices of one"])
+def test_replicas_train_as_one_device_does(stand_ins: dict[str, str], devices: str) -> None:
+    outcome = run_code(MIRRORED, environment={**stand_ins, devices: "2", "STAND_IN_LATE": "500"}, timeout=900)
+    assert outcome.returncode == 0 and "right" in outcome.stdout, outcome.stderr
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -21,12 +22,17 @@
 
 namespace {
 
+// Another process or thread may write the same file: each has a name of its own.
+std::string PartOf(const std::string& path) {
+  static std::atomic<int> counter{0};
+  return path + "." + std::to_string(getpid()) + "." + std::to_string(counter++);
+}
+
 void Keep(const std::string& source) {
   const char* const folder = std::getenv("STAND_IN_NVRTC_SOURCES");
   if (folder == nullptr) return;
-  // Other processes may write the same source.
   const std::string path = folder + ("/" + std::to_string(std::hash<std::string>()(source))) + ".cu";
-  const std::string part = path + "." + std::to_string(getpid());
+  const std::string part = PartOf(path);
   std::ofstream(part) << source;
   if (std::rename(part.c_str(), path.c_str()) != 0) std::perror(path.c_str());
 }
@@ -63,7 +69,7 @@ int CompileForHost(const std::string& folder, Program* program) {
   const std::string path = folder + "/" + std::to_string(hash) + ".so";
   program->image = path;
   if (access(path.c_str(), R_OK) == 0) return 0;
-  const std::string part = path + "." + std::to_string(getpid());
+  const std::string part = PartOf(path);
   std::ofstream(part + ".cc") << source;
   const std::string command = "g++ -std=c++17 -O1 -w -fpermissive -fwrapv -ffp-contract=off -shared -fPIC " + part +
                               ".cc -o " + part + " > " + part + ".log 2>&1 && mv " + part + " " + path + " && rm " +
