@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {

@@ -10,6 +10,7 @@
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/float_mode.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
