@@ -18,6 +18,17 @@ std::string& Folder() {
   return *folder;
 }
 
+// The next page's file, which ends in `name`.
+std::string NextPath(const std::string& name) {
+  static std::atomic<int> number{0};
+  char prefix[16];
+  std::snprintf(prefix, sizeof(prefix), "%04d_", number++);
+  constexpr size_t kLongest = 200;  // of file names the system takes 255 characters
+  std::string file = prefix + name.substr(0, kLongest) + ".txt";
+  for (char& c : file) c = c == '/' ? '_' : c;
+  return Folder() + "/" + file;
+}
+
 // Once in a process.
 void SayIfNotWritten(std::ofstream& out, const std::string& path) {
   static std::atomic<bool> said{false};
@@ -31,15 +42,18 @@ void SayIfNotWritten(std::ofstream& out, const std::string& path) {
 
 void SetDumpFolder(std::string folder) { Folder() = std::move(folder); }
 
+void DumpLoops(const std::map<std::string, std::string>& loops) {
+  if (Folder().empty() || loops.empty()) return;
+  const std::string path = NextPath("loops");
+  std::ofstream out(path);
+  out << "Loops whose iterations are in no cluster's command list\n\n";
+  for (const auto& [name, what] : loops) out << name << ": " << what << "\n";
+  SayIfNotWritten(out, path);
+}
+
 void Dump(const std::string& name, const Members& members, const Captured* captured, const std::string& why) {
   if (Folder().empty()) return;
-  static std::atomic<int> number{0};
-  char prefix[16];
-  std::snprintf(prefix, sizeof(prefix), "%04d_", number++);
-  constexpr size_t kLongest = 200;  // of file names the system takes 255 characters
-  std::string file = prefix + name.substr(0, kLongest) + ".txt";
-  for (char& c : file) c = c == '/' ? '_' : c;
-  const std::string path = Folder() + "/" + file;
+  const std::string path = NextPath(name);
   std::ofstream out(path);
   out << "Cluster " << name << ": " << members.members().size() << " ops\n\n";
   for (size_t i = 0; i < members.members().size(); ++i) {

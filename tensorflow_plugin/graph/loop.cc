@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/util/device_name_utils.h"
 #include "tensorflow_plugin/cluster/variable_uses.h"
 #include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/node_traits.h"
@@ -26,6 +28,14 @@ bool IsArithmeticOnHost(const tf::Node& node) {
   return TraitsOf(node.type_string()).Has(OpTrait::kCounts) &&
          std::all_of(node.input_types().begin(), node.input_types().end(), IsNumber) &&
          std::all_of(node.output_types().begin(), node.output_types().end(), IsNumber);
+}
+
+std::string NameOf(const tf::Node& node) { return absl::StrCat(node.type_string(), " ", node.name()); }
+std::string DeviceOf(const tf::Node& node) {
+  const std::string& name = node.assigned_device_name();
+  tf::DeviceNameUtils::ParsedName device;
+  if (!tf::DeviceNameUtils::ParseFullName(name, &device) || !device.has_type || !device.has_id) return name;
+  return absl::StrCat(device.type, ":", device.id);
 }
 
 // True if the op at the end of an edge may write the variable whose handle it gets there.
@@ -81,12 +91,15 @@ bool Loop::ReadVariables() {
   for (tf::Node* node : nodes_) {
     if (IsOfHostVariable(*node)) continue;
     if (device_.empty()) device_ = node->assigned_device_name();
-    if (node->assigned_device_name() != device_ || DeviceTypeOf(*node) != device_type_) return false;
+    if (node->assigned_device_name() != device_ || DeviceTypeOf(*node) != device_type_) {
+      return CannotBeOneOp(absl::StrCat(NameOf(*node), " is on ", DeviceOf(*node)));
+    }
   }
   for (tf::Node* node : nodes_) {
-    if (!ReadMemory(*node) || !Sort(node)) return false;
+    if (!ReadMemory(*node)) return CannotBeOneOp(NameOf(*node) + " has no kernel for the device");
+    if (!Sort(node)) return false;
   }
-  if (condition_ == nullptr) return false;
+  if (condition_ == nullptr) return CannotBeOneOp("it has no condition");
   for (tf::Node* merge : merges_) {
     if (!AddVariable(merge)) return false;
   }
@@ -119,14 +132,15 @@ bool Loop::Sort(tf::Node* node) {
   } else if (node->IsMerge()) {
     merges_.push_back(node);
   } else if (node->IsLoopCond()) {
-    if (condition_ != nullptr) return false;
+    if (condition_ != nullptr) return CannotBeOneOp("it has two conditions");
     condition_ = node;
   } else if (node->IsExit()) {
     exits_.push_back(node);
   } else if (!node->IsSwitch() && !node->IsNextIteration()) {
     members_.push_back(node);
     cannot_be_member_ = cannot_be_member_ || CannotBeMember(*node);
-    return IsOfHostVariable(*node) || CanBeInLoop(*node, device_type_);
+    const std::string why = IsOfHostVariable(*node) ? "" : WhyNotInLoop(*node, device_type_);
+    if (!why.empty()) return CannotBeOneOp(absl::StrCat(NameOf(*node), " ", why));
   }
   return true;
 }
@@ -139,13 +153,17 @@ bool Loop::AddVariable(tf::Node* merge) {
     } else if (e->src()->IsNextIteration() && variable.next == nullptr) {
       variable.next = e->src();
     } else {
-      return false;  // a condition within the loop
+      return CannotBeOneOp(NameOf(*merge) + " is of a condition within the loop");
     }
   }
   for (const tf::Edge* e : merge->out_edges()) {
-    if (!e->IsControlEdge() && e->src_output() != 0) return false;  // which input it was
+    if (!e->IsControlEdge() && e->src_output() != 0) {
+      return CannotBeOneOp(absl::StrCat(NameOf(*e->dst()), " reads which input ", NameOf(*merge), " had"));
+    }
   }
-  if (variable.enter == nullptr || variable.next == nullptr) return false;
+  if (variable.enter == nullptr || variable.next == nullptr) {
+    return CannotBeOneOp(NameOf(*merge) + " has no value for the next iteration");
+  }
   variable_of_[merge] = static_cast<int>(variables_.size());
   variables_.push_back(std::move(variable));
   return true;
@@ -156,11 +174,15 @@ bool Loop::ReadSwitches() {
     if (!node->IsSwitch()) continue;
     const std::vector<const tf::Edge*> inputs = InputsOf(*node);
     const auto variable = variable_of_.find(inputs[0]->src());
-    if (variable == variable_of_.end() || inputs[1]->src() != condition_) return false;
+    if (variable == variable_of_.end() || inputs[1]->src() != condition_) {
+      return CannotBeOneOp(NameOf(*node) + " is of a condition within the loop");
+    }
     switched_[node] = variable->second;
     for (const tf::Edge* e : node->out_edges()) {
       if (e->IsControlEdge()) continue;
-      if ((e->src_output() == 0) != e->dst()->IsExit()) return false;
+      if ((e->src_output() == 0) != e->dst()->IsExit()) {
+        return CannotBeOneOp(absl::StrCat(NameOf(*e->dst()), " reads ", NameOf(*node), " once the loop has ended"));
+      }
     }
   }
   return true;
@@ -256,10 +278,14 @@ bool Loop::ReadEnters() {
   for (tf::Node* enter : enters_) {
     bool of_variable = false, constant = false;
     for (const Variable& variable : variables_) of_variable = of_variable || variable.enter == enter;
-    if (!of_variable && !(tf::GetNodeAttr(enter->attrs(), "is_constant", &constant).ok() && constant)) return false;
+    if (!of_variable && !(tf::GetNodeAttr(enter->attrs(), "is_constant", &constant).ok() && constant)) {
+      return CannotBeOneOp(NameOf(*enter) + " is there in the first iteration only");
+    }
     const tf::DataType dtype = enter->output_type(0);
-    if (of_variable && dtype == tf::DT_RESOURCE) return false;
-    if (!CanBeInLoop(dtype)) return false;
+    if (of_variable && dtype == tf::DT_RESOURCE) {
+      return CannotBeOneOp(NameOf(*enter) + " is a handle that may differ between iterations");
+    }
+    if (!CanBeInLoop(dtype)) return CannotBeOneOp(absl::StrCat(NameOf(*enter), " is of ", tf::DataTypeString(dtype)));
     if (shadowed_.count(enter) != 0) shadow_arguments_.push_back(enter);
     if (IsOnlyShadow(enter)) continue;
     std::vector<tf::Node*>& kind = dtype == tf::DT_RESOURCE ? resources_ : IsOnHost(*enter) ? host_ : on_device_;
@@ -274,29 +300,37 @@ bool Loop::ReadEnters() {
   return true;
 }
 
-bool Loop::NothingElseLeaves() const {
+bool Loop::NothingElseLeaves() {
   for (tf::Node* node : nodes_) {
     for (const tf::Edge* e : node->out_edges()) {
-      if (!node->IsExit() && e->dst()->IsOp() && inside_.count(e->dst()) == 0) return false;
+      if (node->IsExit() || !e->dst()->IsOp() || inside_.count(e->dst()) != 0) continue;
+      if (e->dst()->IsEnter()) return CannotBeOneOp("the loop within it is not one op: " + e->dst()->name());
+      return CannotBeOneOp(absl::StrCat(NameOf(*e->dst()), " after the loop reads ", NameOf(*node)));
     }
     for (const tf::Edge* e : node->in_edges()) {
-      if (!node->IsEnter() && e->src()->IsOp() && inside_.count(e->src()) == 0) return false;
+      if (node->IsEnter() || !e->src()->IsOp() || inside_.count(e->src()) != 0) continue;
+      if (e->src()->IsExit()) return CannotBeOneOp("the loop within it is not one op: " + e->src()->name());
+      return CannotBeOneOp(absl::StrCat(NameOf(*node), " reads ", NameOf(*e->src()), " before the loop"));
     }
   }
   return true;
 }
 
-bool Loop::MemoryAgrees() const {
+bool Loop::MemoryAgrees() {
   for (tf::Node* node : nodes_) {
     if (node->IsEnter()) continue;
     for (const tf::Edge* e : InputsOf(*node)) {
       if (IsOnlyShadow(node)) continue;
       if (node == condition_ && (is_read_from_device_ || shadowed_.count(e->src()) != 0)) continue;
       if (IsReadOnHost(*e) && shadowed_.count(e->src()) != 0) continue;
-      if (memory_.at(e->src()).outputs[e->src_output()] != memory_.at(node).inputs[e->dst_input()]) return false;
+      const tf::MemoryType has = memory_.at(e->src()).outputs[e->src_output()];
+      if (has == memory_.at(node).inputs[e->dst_input()]) continue;
+      return CannotBeOneOp(absl::StrCat(NameOf(*node), " reads ", NameOf(*e->src()), ", which is copied to the ",
+                                        has == tf::HOST_MEMORY ? "device" : "host", " in each iteration"));
     }
   }
-  return memory_.at(condition_).inputs[0] == tf::HOST_MEMORY;
+  if (memory_.at(condition_).inputs[0] != tf::HOST_MEMORY) return CannotBeOneOp("its condition is on the device");
+  return true;
 }
 
 Loop::Member Loop::ReadBy(const Member& member, const tf::Edge& e) const {
@@ -314,7 +348,9 @@ bool Loop::NumberMembers() {
       const tf::Node* source = e->src();
       // A shadow comes after nothing but what it reads.
       if (e->IsControlEdge() && (member.is_shadow && member.node != condition_)) continue;
-      if (source->IsSwitch() || source->IsExit() || source->IsNextIteration()) return false;
+      if (source->IsSwitch() || source->IsExit() || source->IsNextIteration()) {
+        return CannotBeOneOp(NameOf(*source) + " comes before the condition");
+      }
       if (!source->IsOp() || source->IsEnter() || source->IsMerge()) continue;
       const Member read = e->IsControlEdge() ? Member{source, false} : ReadBy(member, *e);
       if (!read.is_shadow && IsOnlyShadow(source)) continue;

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tensorflow/core/graph/graph.h"
@@ -21,8 +22,11 @@ class Loop {
   Loop(tensorflow::Graph* graph, const std::string& device_type, const std::vector<tensorflow::Node*>& nodes)
       : graph_(*graph), device_type_(device_type), nodes_(nodes), inside_(nodes.begin(), nodes.end()) {}
 
-  // False: there is something in it that one op could not do.
+  // False: there is something in it that one op could not do, which WhyNotOneOp then says in a line.
   bool Read();
+  const std::string& WhyNotOneOp() const { return why_not_one_op_; }
+  // Call this after Read. True if the op has to read its condition from the device before each iteration.
+  bool IsReadFromDevice() const { return is_read_from_device_; }
 
   // `counted`: the Enters of all loops whose values the host has to know. True if there are more of them now.
   bool KeepCountersOutOfClusters(std::set<const tensorflow::Node*>* counted);
@@ -31,6 +35,12 @@ class Loop {
   absl::Status Replace();
 
  private:
+  // For people: the reason why Read returns what this does.
+  bool CannotBeOneOp(std::string why) {
+    why_not_one_op_ = std::move(why);
+    return false;
+  }
+
   struct Variable {
     tensorflow::Node* enter = nullptr;
     tensorflow::Node* next = nullptr;  // the NextIteration
@@ -74,9 +84,9 @@ class Loop {
   // Those that are no variable's hold the same in all iterations.
   bool ReadEnters();
   bool IsOnHost(const tensorflow::Node& node) const { return memory_.at(&node).outputs[0] == tensorflow::HOST_MEMORY; }
-  bool NothingElseLeaves() const;
+  bool NothingElseLeaves();
   // Otherwise TensorFlow would copy between host and device in every iteration.
-  bool MemoryAgrees() const;
+  bool MemoryAgrees();
   // The value that a member reads at an edge.
   Member ReadBy(const Member& member, const tensorflow::Edge& e) const;
   // The ops that the condition depends on come first; they must not depend on the condition.
@@ -93,7 +103,7 @@ class Loop {
   const std::vector<tensorflow::Node*>& nodes_;
   const std::set<const tensorflow::Node*> inside_;
   const std::set<const tensorflow::Node*>* counted_ = nullptr;
-  std::string device_;
+  std::string device_, why_not_one_op_;
   std::map<const tensorflow::Node*, MemoryTypes> memory_;
   std::vector<tensorflow::Node*> enters_, merges_, exits_, members_;
   tensorflow::Node* condition_ = nullptr;  // the LoopCond

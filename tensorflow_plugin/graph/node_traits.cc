@@ -111,12 +111,21 @@ bool CannotBeMember(const tf::Node& node) {
          tf::GetNodeAttr(node.attrs(), cluster::attr::kNoMember, &no_member).ok() && no_member;
 }
 
-bool CanBeInLoop(const tf::Node& node, const std::string& device_type) {
-  // Clusters are of what can be in a loop; constants need not be small there. An assertion may be about any iteration.
-  if (node.type_string() == cluster::kAssertOp) return false;
-  return node.type_string() == cluster::kOp || node.type_string() == cluster::kLoopOp ||
-         node.attrs().Find(kCountedOnHost) != nullptr || (node.IsConstant() && IsWanted(node.output_type(0))) ||
-         NodeTraitsOf(node, device_type).role != Role::kOutside;
+std::string WhyNotInLoop(const tf::Node& node, const std::string& device_type) {
+  if (node.type_string() == cluster::kAssertOp) return "may be about any iteration";
+  // Clusters are of what can be in a loop; constants need not be small there.
+  if (node.type_string() == cluster::kOp || node.type_string() == cluster::kLoopOp ||
+      node.attrs().Find(kCountedOnHost) != nullptr || (node.IsConstant() && IsWanted(node.output_type(0)))) {
+    return "";
+  }
+  const NodeTraits traits = NodeTraitsOf(node, device_type);
+  if (traits.role != Role::kOutside) return "";
+  if (traits.op.Has(OpTrait::kWaitsForDevice)) return "waits for values that the device computes";
+  if (traits.op.HasAnyOf(OpTrait::kReadsNewNumbers | OpTrait::kDrawsFromStart)) {
+    return "reads numbers on the host that differ from iteration to iteration";
+  }
+  if (traits.op.Has(OpTrait::kUsesTensorArray)) return "works on a TensorArray of TensorFlow 1";
+  return node.op_def().is_stateful() ? "keeps a state of its own" : "can be no member of a cluster";
 }
 
 bool CanBeInLoop(tf::DataType dtype) { return IsWanted(dtype) || dtype == tf::DT_VARIANT || dtype == tf::DT_RESOURCE; }

@@ -33,9 +33,10 @@ NodeTraits NodeTraitsOf(const tensorflow::Node& node, const std::string& device_
 // True if a node is a loop that is no cluster's member (cluster/loop_op.h).
 bool CannotBeMember(const tensorflow::Node& node);
 
-// True if a node of a device of this type that is placed there may be in a loop that becomes one op. The second
-// function says so of values of a type.
-bool CanBeInLoop(const tensorflow::Node& node, const std::string& device_type);
+// Empty if a node that is placed on a device of this type may be in a loop that becomes one op. Otherwise the reason
+// why it may not, for people: words that follow the node's name.
+std::string WhyNotInLoop(const tensorflow::Node& node, const std::string& device_type);
+// True if a loop that becomes one op may have values of this type.
 bool CanBeInLoop(tensorflow::DataType dtype);
 
 }  // namespace xpu::graph

@@ -1,10 +1,13 @@
 #include "tensorflow_plugin/graph/whole_loops.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "tensorflow/core/graph/control_flow.h"
+#include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/graph/loop.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/wait_order.h"
@@ -25,6 +28,11 @@ absl::Status FindFrames(tf::Graph* graph, std::map<std::string, std::vector<tf::
   return absl::OkStatus();
 }
 
+bool HasOpOn(const std::vector<tf::Node*>& nodes, const std::string& device_type) {
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](const tf::Node* node) { return DeviceTypeOf(*node) == device_type; });
+}
+
 }  // namespace
 
 absl::Status KeepCountersOutOfClusters(tf::Graph* graph, const std::string& device_type) {
@@ -42,6 +50,7 @@ absl::Status KeepCountersOutOfClusters(tf::Graph* graph, const std::string& devi
 }
 
 absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type) {
+  std::map<std::string, std::string> why;  // by loop, why the iterations are no part of a command list
   // A loop around others can be one op once they are.
   for (bool changed = true; changed;) {
     changed = false;
@@ -59,12 +68,22 @@ absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type) {
       std::vector<int> group_of(info.size(), -1);
       for (const tf::Node* node : nodes) group_of[node->id()] = 0;
       Loop loop(graph, device_type, nodes);
-      if (!loop.Read() || !wait_order.PointsThatDelayOthers(group_of).empty()) continue;
+      if (!loop.Read()) {
+        if (HasOpOn(nodes, device_type)) why[name] = "not one op, because " + loop.WhyNotOneOp();
+        continue;
+      }
+      if (!wait_order.PointsThatDelayOthers(group_of).empty()) {
+        why[name] = "not one op, because an op that may wait for another one would then start after that one";
+        continue;
+      }
+      why.erase(name);
+      if (loop.IsReadFromDevice()) why[name] = "one op, which reads its condition from the device in each iteration";
       TF_RETURN_IF_ERROR(loop.Replace());
       changed = true;
       if (wait_order.HasPoints()) break;  // it is of the nodes that were there
     }
   }
+  cluster::DumpLoops(why);
   return absl::OkStatus();
 }
 
