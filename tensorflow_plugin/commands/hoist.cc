@@ -1,7 +1,6 @@
 #include "tensorflow_plugin/commands/hoist.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -196,7 +195,8 @@ std::optional<Command> PackFilter(const Capabilities& can, CommandList* list, Co
   Command layout;
   layout.desc = PackingOf(*desc);
   const auto& its_desc = std::get<ConvolutionDesc>(layout.desc);
-  if (desc->packed_filter_bytes == 0 || !Check(its_desc, &layout.footprint).ok() ||
+  Footprint footprint;  // of the convolution that reads the packed filter
+  if (desc->packed_filter_bytes == 0 || !Check(its_desc, &layout.footprint).ok() || !Check(*desc, &footprint).ok() ||
       IsMuchLarger(BytesOf(layout.footprint.out[0]), BytesOf(layout.footprint.in[0])) || !can.Supports(its_desc) ||
       !can.Supports(*desc)) {
     desc->packed_filter_bytes = 0;
@@ -206,8 +206,7 @@ std::optional<Command> PackFilter(const Capabilities& can, CommandList* list, Co
   layout.out = {{static_cast<int>(list->buffers.size()), 0}};
   list->buffers.push_back({Buffer::Kind::kComputed, desc->packed_filter_bytes, nullptr});
   convolution->in.push_back(layout.out[0]);
-  convolution->footprint = Footprint();
-  if (!Check(*desc, &convolution->footprint).ok()) std::abort();  // it was valid without
+  convolution->footprint = footprint;
   return layout;
 }
 
