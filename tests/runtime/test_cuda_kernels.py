@@ -148,6 +148,16 @@ def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
+def run_program(program: str, tests: str, stand_ins: dict[str, str]) -> None:
+    built = (PROGRAMS / program).exists()
+    assert built, f"{program} is not built: tools/bazel.sh build //tensorflow_plugin/backends/tests/..."
+    command = [str(PROGRAMS / program), f"--gtest_filter={tests}"]
+    environment = {**os.environ, **stand_ins}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    assert "XPU_CUDA: " in done.stdout and ", 0 wrong" in done.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.host_only
 def test_training_computes_what_the_cpu_does(stand_ins: dict[str, str]) -> None:
@@ -168,10 +178,13 @@ def test_replicas_train_as_one_device_does(stand_ins: dict[str, str], devices: s
 @pytest.mark.host_only
 @pytest.mark.parametrize("program", TESTS)
 def test_primitives_compute_what_they_should(stand_ins: dict[str, str], program: str) -> None:
-    built = (PROGRAMS / program).exists()
-    assert built, f"{program} is not built: tools/bazel.sh build //tensorflow_plugin/backends/tests/..."
-    command = [str(PROGRAMS / program), f"--gtest_filter={TESTS[program]}"]
-    environment = {**os.environ, **stand_ins}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    assert "XPU_CUDA: " in done.stdout and ", 0 wrong" in done.stdout
+    run_program(program, TESTS[program], stand_ins)
+
+
+# A kernel turns the second matrix for it, as cuBLASLt wants it.
+@pytest.mark.slow
+@pytest.mark.host_only
+def test_products_of_bytes_by_the_library_are_exact(stand_ins: dict[str, str], tmp_path: pathlib.Path) -> None:
+    compile_into(tmp_path, {name: LIBRARIES[name] for name in ("libcublasLt.so.13",)})
+    folders = f"{stand_ins['LD_LIBRARY_PATH']}:{tmp_path}"
+    run_program("matmul_test", "*.LargeProductsOfBytes", {**stand_ins, "LD_LIBRARY_PATH": folders})
