@@ -79,7 +79,7 @@ class ClusterKernel final : public tf::OpKernel {
   }
 
   void Compute(tf::OpKernelContext* ctx) override {
-    // A loop that is being captured needs none: its members have it.
+    // In a loop that is being captured, a cluster runs member by member: the capture takes the members' commands.
     const SP_Stream stream = CaptureObserver::Current() == nullptr ? StreamOf(ctx) : nullptr;
     if (stream != nullptr) {
       std::shared_ptr<const Captured> captured;

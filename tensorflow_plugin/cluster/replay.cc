@@ -36,7 +36,8 @@ void ClusterVariables::Lock() {
 
 namespace {
 
-// Or not at all: TensorFlow's allocator would wait ten seconds for memory, and the members may do with less.
+// Allocates at once or not at all. TensorFlow's allocator would wait ten seconds for memory, and the members one by one
+// may do with less.
 absl::Status AllocateAtOnce(tf::OpKernelContext* ctx, tf::DataType dtype, const tf::TensorShape& shape,
                             tf::Tensor* tensor) {
   tf::AllocationAttributes attributes;

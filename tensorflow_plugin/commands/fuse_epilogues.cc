@@ -1,5 +1,5 @@
-// Fuses elementwise commands into the matmul or the convolution that makes their elements. A product is either of them
-// here. docs/clusters.md lists the conditions (Epilogues).
+// Fuses elementwise commands into the product that makes their elements: a matmul, also one of 4-bit weights, or a
+// convolution. docs/clusters.md lists the conditions (Epilogues).
 #include <algorithm>
 #include <type_traits>
 #include <utility>
