@@ -210,7 +210,8 @@ void LoopBlocks::Await(int64_t iterations, Lists* lists) {
   for (int s = 0; s < kNumSizes; ++s) {
     // The short list shows how long others would be, so it is there before them.
     lists->awaited[s] += kSizes[s] == 1 ? iterations : left - left % kSizes[s];
-    left %= kSizes[s];
+    // While a longer list is not there, a shorter one serves what it would.
+    if (lists->captured[s] != nullptr) left %= kSizes[s];
   }
 }
 
