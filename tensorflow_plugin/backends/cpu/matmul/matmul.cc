@@ -37,6 +37,8 @@ using host_runtime::ThreadTeam;
 
 // Below this many multiplications a call of oneDNN costs more than the product.
 constexpr int64_t kSmall = 4096;
+// From so many terms of a sum, and so many multiplications, vectors of terms are worth it.
+constexpr int64_t kFewestTerms = 16, kFewestDots = 256;
 // Multiplications that are worth another thread, and those from which threads share a product.
 constexpr int64_t kGrainWork = 1 << 18, kShared = 1 << 20;
 // If one thread is held up, the others take its parts.
@@ -388,7 +390,10 @@ Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam&
 
 // float, or half and bfloat16 where oneDNN has them. If it has also run the epilogue, *epilogue is empty afterwards.
 Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
-  if (d.type == DType::kFloat && d.m * d.n * d.k <= kSmall) {
+  // A column of b that is a row in memory is multiplied by vectors. The keys that a decoder's token meets are such
+  // columns.
+  const bool is_dots = d.m <= kMaxFewRows && d.transpose_b && d.k >= kFewestTerms && d.m * d.n * d.k >= kFewestDots;
+  if (d.type == DType::kFloat && d.m * d.n * d.k <= kSmall && !is_dots) {
     const auto multiply = XPU_PICK_ISA(SmallMatMul);
     ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
       multiply(d.m, d.n, d.k, a, d.transpose_a, d.lda, b, d.transpose_b, d.ldb, c, d.ldc);
