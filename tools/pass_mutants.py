@@ -88,7 +88,7 @@ MUTANTS = (
     Mutant(
         "order: fails before it is written",
         "dependencies.cc",
-        "      mine.insert(mine.end(), given_since.begin(), given_since.end());\n",
+        "      mine.insert(mine.end(), input_writers_since.begin(), input_writers_since.end());\n",
         "",
     ),
     Mutant("order: fails before another", "dependencies.cc", "mine.push_back(last_that_may_fail)", "(void)0"),
@@ -123,7 +123,7 @@ MUTANTS = (
     ),
     Mutant("padding: of channels", "fold_padding.cc", " || box.extent[channels] != d->in_channels", ""),
     Mutant("padding: of images", "fold_padding.cc", " || box.extent[0] != d->batch", ""),
-    Mutant("padding: of swapped axes", "fold_padding.cc", "if (rest != 1 || next >= 0) return false;", ""),
+    Mutant("padding: of swapped axes", "fold_padding.cc", "if (remaining != 1 || next >= 0) return false;", ""),
     Mutant("padding: none in front", "fold_padding.cc", "d->pad_before[i] += begin;", ""),
     Mutant(
         "padding: of no filter's gradient", "fold_padding.cc", " && desc->direction != Direction::kFilterGradient", ""
@@ -503,7 +503,7 @@ MUTANTS = (
     Mutant(
         "written: in place before a failure",
         "propagate_copies.cc",
-        "WritesGiven(list_, list_.commands[i]) && MayFail",
+        "WritesInput(list_, list_.commands[i]) && MayFail",
         "false && MayFail",
     ),
     # BatchMatMuls
@@ -528,7 +528,7 @@ MUTANTS = (
     Mutant(
         "stacked: the rest of a sum forgotten",
         "batch_matmuls.cc",
-        "std::vector<BufferSlice> terms = sum.rest;",
+        "std::vector<BufferSlice> terms = sum.other_terms;",
         "std::vector<BufferSlice> terms;",
     ),
     Mutant(
