@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/primitives/backend.h"
@@ -90,11 +91,14 @@ struct Captured {
 
 // The arguments and variables of the call that is captured.
 struct Invocation {
+  // So many of a kind take no memory of their own.
+  static constexpr size_t kFew = 8;
+
   // Arguments, in this order: in host memory, there but read on the device, in device memory. The last are the
   // kernel's own: further references would keep commands from writing them in place.
   std::vector<tensorflow::Tensor> host, uploaded;
-  std::vector<const tensorflow::Tensor*> device;
-  std::vector<tensorflow::Var*> variables;  // each once, locked
+  absl::InlinedVector<const tensorflow::Tensor*, kFew> device;
+  absl::InlinedVector<tensorflow::Var*, kFew> variables;  // each once, locked
   // By variable, if members look at its value: that value, in host memory. Variables of the CPU have no other place.
   // Both are empty if members look at no value.
   std::vector<std::optional<tensorflow::Tensor>> known_values;
@@ -103,8 +107,9 @@ struct Invocation {
     return known_values.empty() || !known_values[variable] ? nullptr : &*known_values[variable];
   }
   bool IsOfCpu(size_t variable) const { return !is_of_cpu.empty() && is_of_cpu[variable]; }
-  std::vector<int> variable_of_resource;                   // resource arguments follow: which variable each one is
-  std::vector<const tensorflow::ResourceHandle*> handles;  // by resource argument; they live as long as the call
+  // Resource arguments follow: which variable each one is, and its handle, which lives as long as the call.
+  absl::InlinedVector<int, kFew> variable_of_resource;
+  absl::InlinedVector<const tensorflow::ResourceHandle*, kFew> handles;
   // The results that are fetched from the device: so many, after so many others.
   int num_fetched = 0, first_fetched = 0;
   // Further arguments for iterations of a loop, each with a number in host memory for each iteration. Members that read

@@ -1,9 +1,11 @@
 #include "tensorflow_plugin/cluster/replay.h"
 
 #include <cstring>
+#include <forward_list>
 #include <optional>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -15,23 +17,36 @@ namespace xpu::cluster {
 
 namespace tf = tensorflow;
 
+int ClusterVariables::NumberOf(tf::Var* variable) {
+  const int next = static_cast<int>(variables_.size());
+  if (variables_.size() < kFew) {
+    for (int i = 0; i < next; ++i) {
+      if (variables_[i] == variable) return i;
+    }
+    return next;
+  }
+  if (numbers_.empty()) {
+    for (int i = 0; i < next; ++i) numbers_.emplace(variables_[i], i);
+  }
+  return numbers_.try_emplace(variable, next).first->second;
+}
+
 int ClusterVariables::Add(tf::core::RefCountPtr<tf::Var> variable, bool write) {
-  const auto [known, is_new] = numbers_.try_emplace(variable.get(), static_cast<int>(variables_.size()));
-  if (is_new) {
+  const int number = NumberOf(variable.get());
+  if (number == static_cast<int>(variables_.size())) {
     variables_.push_back(variable.get());
     locks_.emplace_back(variable->mu(), write ? LockMode::kExclusive : LockMode::kShared);
     owned_.push_back(std::move(variable));
   } else if (write) {
-    locks_[known->second].MakeExclusive();
+    locks_[number].MakeExclusive();
   }
-  return known->second;
+  return number;
 }
 
 void ClusterVariables::Lock() {
-  std::vector<VariableLock*> locks;
-  locks.reserve(locks_.size());
+  absl::InlinedVector<VariableLock*, Invocation::kFew> locks;
   for (VariableLock& lock : locks_) locks.push_back(&lock);
-  LockInOrder(std::move(locks));
+  LockInOrder(absl::MakeSpan(locks));
 }
 
 namespace {
@@ -45,8 +60,11 @@ absl::Status AllocateAtOnce(tf::OpKernelContext* ctx, tf::DataType dtype, const 
   return ctx->allocate_temp(dtype, shape, tensor, tf::AllocatorAttributes(), attributes);
 }
 
+// Where each buffer lies. Those of a small list take no memory of their own.
+using Addresses = absl::InlinedVector<char*, 48>;
+
 // Places the buffers that have addresses of their own.
-void PlaceFixed(const CommandList& list, std::vector<char*>* addresses) {
+void PlaceFixed(const CommandList& list, Addresses* addresses) {
   for (size_t i = 0; i < addresses->size(); ++i) {
     const Buffer& buffer = list.buffers[i];
     if (buffer.kind == Buffer::Kind::kFixed) {
@@ -56,8 +74,7 @@ void PlaceFixed(const CommandList& list, std::vector<char*>* addresses) {
 }
 
 // Places the buffers that share a block, and allocates the block.
-absl::Status PlaceInBlock(tf::OpKernelContext* ctx, const MemoryPlan& plan, tf::Tensor* block,
-                          std::vector<char*>* addresses) {
+absl::Status PlaceInBlock(tf::OpKernelContext* ctx, const MemoryPlan& plan, tf::Tensor* block, Addresses* addresses) {
   if (plan.bytes == 0) return absl::OkStatus();
   TF_RETURN_IF_ERROR(AllocateAtOnce(ctx, tf::DT_UINT8, tf::TensorShape({plan.bytes}), block));
   char* const base = static_cast<char*>(block->data());
@@ -71,10 +88,14 @@ class ReplayRun {
  public:
   ReplayRun(tf::OpKernelContext* ctx, const Captured& captured, const Invocation& invocation,
             const std::vector<tf::Tensor>& hoisted, std::vector<tf::Tensor>* results)
-      : ctx_(ctx), captured_(captured), invocation_(invocation), hoisted_(hoisted), results_(results) {
+      : ctx_(ctx),
+        captured_(captured),
+        invocation_(invocation),
+        hoisted_(hoisted),
+        results_(results),
+        addresses_(captured.list->buffers.size(), nullptr),
+        tensors_(captured.list->buffers.size(), nullptr) {
     if (results_ != nullptr) results_->resize(captured.results.size());
-    addresses_.resize(captured.list->buffers.size());
-    tensors_.resize(captured.list->buffers.size());
   }
 
   // The failure of a command as the error of the op that it is of.
@@ -115,7 +136,7 @@ class ReplayRun {
     for (const VariableUpdate& update : captured_.variable_updates) {
       const ResultValue& value = update.value;
       if (!update.assigned || value.kind != ResultValue::Kind::kBuffer || addresses_[value.index] != nullptr) continue;
-      tf::Tensor tensor;
+      tf::Tensor& tensor = NewTensor();
       TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype, value.shape, &tensor));
       PlaceTensor(value.index, tensor);
     }
@@ -138,20 +159,17 @@ class ReplayRun {
         ctx_->set_output(output, std::move(tensor));
       }
     }
-    std::vector<tf::Tensor> assigned(captured_.variable_updates.size());
-    for (size_t i = 0; i < assigned.size(); ++i) {
+    // All are found before any is replaced: one may be the value that another variable had.
+    absl::InlinedVector<std::pair<size_t, tf::Tensor>, 1> assigned;
+    for (size_t i = 0; i < captured_.variable_updates.size(); ++i) {
       const VariableUpdate& update = captured_.variable_updates[i];
       if (update.assigned) {
-        TF_RETURN_IF_ERROR(TensorOf(update.value, &assigned[i]));
+        TF_RETURN_IF_ERROR(TensorOf(update.value, &assigned.emplace_back(i, tf::Tensor()).second));
       } else if (update.written_in_place) {
-        assigned[i] = tensors_[captured_.variables[i]];
+        assigned.emplace_back(i, *tensors_[captured_.variables[i]]);
       }
     }
-    for (size_t i = 0; i < assigned.size(); ++i) {
-      if (captured_.variable_updates[i].assigned || captured_.variable_updates[i].written_in_place) {
-        *invocation_.variables[i]->tensor() = std::move(assigned[i]);
-      }
-    }
+    for (auto& [i, value] : assigned) *invocation_.variables[i]->tensor() = std::move(value);
     return absl::OkStatus();
   }
 
@@ -188,18 +206,21 @@ class ReplayRun {
     const std::vector<Command>& commands = captured_.list->commands;
     // If the run waits for the last command, nothing reads the host's memory after it.
     const bool in_place = !commands.empty() && commands.back().is_awaited();
-    std::vector<tf::Tensor> values = invocation_.uploaded;
+    for (size_t i = 0; i < captured_.elements.size(); ++i) PlaceTensor(captured_.elements[i], invocation_.elements[i]);
+    if (invocation_.uploaded.empty() && captured_.numbers.empty()) return absl::OkStatus();
+    const auto values = std::make_shared<std::vector<tf::Tensor>>(invocation_.uploaded);
+    values->reserve(values->size() + captured_.numbers.size());  // they stay where they are
     for (size_t i = 0; i < invocation_.uploaded.size(); ++i) {
-      if (!in_place && !StaysAsItIs(values[i])) {
-        TF_RETURN_IF_ERROR(CopyOnHost(ctx_, invocation_.uploaded[i], &values[i]));
+      tf::Tensor& value = (*values)[i];
+      if (!in_place && !StaysAsItIs(value)) {
+        TF_RETURN_IF_ERROR(CopyOnHost(ctx_, invocation_.uploaded[i], &value));
       }
-      PlaceTensor(captured_.uploaded[i], values[i]);
+      PlaceTensor(captured_.uploaded[i], value);
     }
     for (size_t i = 0; i < captured_.numbers.size(); ++i) {
-      PlaceTensor(captured_.numbers[i], values.emplace_back(invocation_.numbers[i]));
+      PlaceTensor(captured_.numbers[i], values->emplace_back(invocation_.numbers[i]));
     }
-    for (size_t i = 0; i < captured_.elements.size(); ++i) PlaceTensor(captured_.elements[i], invocation_.elements[i]);
-    if (!values.empty()) on_host_ = std::make_shared<const std::vector<tf::Tensor>>(std::move(values));
+    on_host_ = values;
     return absl::OkStatus();
   }
 
@@ -210,21 +231,24 @@ class ReplayRun {
     return buffer == nullptr || buffer->OwnsMemory();
   }
 
+  // `tensor` stays until the run is over.
   void PlaceTensor(int buffer, const tf::Tensor& tensor) {
     if (buffer == BufferSlice::kNowhere) return;
-    tensors_[buffer] = tensor;
+    tensors_[buffer] = &tensor;
     addresses_[buffer] = static_cast<char*>(tensor.data());
   }
+
+  tf::Tensor& NewTensor() { return made_.emplace_front(); }
 
   // Commands write into an argument only if nothing else refers to it. Otherwise they get a copy.
   absl::Status PlaceDonation(const Captured::Donation& donation, Stream& stream) {
     const tf::Tensor& value = *invocation_.device[donation.argument];
-    tensors_[captured_.arguments[donation.argument]] = tf::Tensor();
+    tensors_[captured_.arguments[donation.argument]] = nullptr;
     if (value.RefCountIsOne()) {
       PlaceTensor(donation.buffer, value);
       return absl::OkStatus();
     }
-    tf::Tensor copy;
+    tf::Tensor& copy = NewTensor();
     TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype(), value.shape(), &copy));
     PlaceTensor(donation.buffer, copy);
     return ToAbsl(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
@@ -237,7 +261,7 @@ class ReplayRun {
       PlaceTensor(captured_.variables[i], value);
       return absl::OkStatus();
     }
-    tf::Tensor copy;
+    tf::Tensor& copy = NewTensor();
     TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype(), value.shape(), &copy));
     PlaceTensor(captured_.variables[i], copy);
     return ToAbsl(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
@@ -251,11 +275,11 @@ class ReplayRun {
       case ResultValue::Kind::kEmpty:
         return ctx_->allocate_temp(value.dtype, value.shape, tensor);
       case ResultValue::Kind::kArgument:
-        return tensor->BitcastFrom(tensors_[captured_.arguments[value.index]], value.dtype, value.shape);
+        return tensor->BitcastFrom(*tensors_[captured_.arguments[value.index]], value.dtype, value.shape);
       case ResultValue::Kind::kVariable:
-        return tensor->BitcastFrom(tensors_[captured_.variables[value.index]], value.dtype, value.shape);
+        return tensor->BitcastFrom(*tensors_[captured_.variables[value.index]], value.dtype, value.shape);
       case ResultValue::Kind::kBuffer:
-        return tensor->BitcastFrom(tensors_[value.index], value.dtype, value.shape);
+        return tensor->BitcastFrom(*tensors_[value.index], value.dtype, value.shape);
     }
     return absl::OkStatus();
   }
@@ -264,9 +288,10 @@ class ReplayRun {
   const Captured& captured_;
   const Invocation& invocation_;
   const std::vector<tf::Tensor>& hoisted_;
-  std::vector<tf::Tensor>* const results_;  // null: the outputs of ctx_
-  std::vector<char*> addresses_;            // by buffer
-  std::vector<tf::Tensor> tensors_;         // by buffer, of those that are a tensor's
+  std::vector<tf::Tensor>* const results_;              // null: the outputs of ctx_
+  Addresses addresses_;                                 // by buffer
+  absl::InlinedVector<const tf::Tensor*, 48> tensors_;  // by buffer, of those that are a tensor's
+  std::forward_list<tf::Tensor> made_;                  // for the run: places that stay
   tf::Tensor block_;
   std::shared_ptr<const void> on_host_;
 };
@@ -347,7 +372,7 @@ absl::Status RunHoisted(tf::OpKernelContext* ctx, const Captured& captured, cons
   for (int b : hoisted.results) bytes += hoisted.list->buffers[b].bytes;
   stream->device->MemoryUsage(&free_bytes, &total);
   if (bytes > free_bytes / kShare) return absl::ResourceExhaustedError("too little memory is free to keep values");
-  std::vector<char*> addresses(hoisted.list->buffers.size(), nullptr);
+  Addresses addresses(hoisted.list->buffers.size(), nullptr);
   PlaceFixed(*hoisted.list, &addresses);
   for (int i : hoisted.variables) {
     addresses[captured.variables[i]] = static_cast<char*>(invocation.variables[i]->tensor()->data());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "tensorflow/core/platform/refcount.h"
 #include "tensorflow_plugin/cluster/capture.h"
 #include "tensorflow_plugin/device/stream_handle.h"
@@ -17,16 +18,23 @@ namespace xpu::cluster {
 // The variables of a cluster, each once, locked in the order that all kernels keep.
 class ClusterVariables {
  public:
+  using VariableList = decltype(Invocation::variables);
+
   // The number of the variable; the same for one that was added before.
   int Add(tensorflow::core::RefCountPtr<tensorflow::Var> variable, bool write);
   void Lock();
-  const std::vector<tensorflow::Var*>& variables() const { return variables_; }
+  const VariableList& variables() const { return variables_; }
 
  private:
-  std::vector<tensorflow::core::RefCountPtr<tensorflow::Var>> owned_;
-  std::vector<tensorflow::Var*> variables_;
-  absl::flat_hash_map<tensorflow::Var*, int> numbers_;
-  std::vector<VariableLock> locks_;  // by number; unlocked before the variables are released
+  // So many are found without a table.
+  static constexpr size_t kFew = 16;
+  int NumberOf(tensorflow::Var* variable);
+
+  absl::InlinedVector<tensorflow::core::RefCountPtr<tensorflow::Var>, Invocation::kFew> owned_;
+  VariableList variables_;
+  absl::flat_hash_map<tensorflow::Var*, int> numbers_;  // of all, once there are more
+  // By number; unlocked before the variables are released.
+  absl::InlinedVector<VariableLock, Invocation::kFew> locks_;
 };
 
 // Finds the variable of a handle, which is the next resource argument. False if there is none. `anywhere`: the CPU may

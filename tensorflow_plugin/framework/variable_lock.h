@@ -3,8 +3,7 @@
 #ifndef TENSORFLOW_PLUGIN_FRAMEWORK_VARIABLE_LOCK_H_
 #define TENSORFLOW_PLUGIN_FRAMEWORK_VARIABLE_LOCK_H_
 
-#include <vector>
-
+#include "absl/types/span.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/platform/mutex.h"
 #include "tensorflow_plugin/framework/variables.h"
@@ -27,7 +26,7 @@ class VariableLock {
   bool is_locked() const { return is_locked_; }
 
  private:
-  friend void LockInOrder(std::vector<VariableLock*> locks);
+  friend void LockInOrder(absl::Span<VariableLock*> locks);
   void Lock();
 
   tensorflow::mutex* const mutex_;
@@ -36,8 +35,8 @@ class VariableLock {
 };
 
 // Locks by address, the one order that all kernels agree on, so that two of them cannot deadlock. If several locks have
-// one mutex, only the first of them is locked.
-void LockInOrder(std::vector<VariableLock*> locks);
+// one mutex, only the first of them is locked. `locks` is sorted.
+void LockInOrder(absl::Span<VariableLock*> locks);
 
 // To be called before a variable's value, which the caller has locked, is written. Holders of values that were computed
 // from it give it up (InvariantValue). True if nobody else refers to its buffer then; otherwise the caller writes into

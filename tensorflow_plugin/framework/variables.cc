@@ -105,7 +105,7 @@ Status LockedVariable::Acquire(Context& ctx, const std::vector<int>& inputs, Loc
     locks.push_back(&*v.state_->lock);
     out->push_back(std::move(v));
   }
-  LockInOrder(std::move(locks));
+  LockInOrder(absl::MakeSpan(locks));
   for (const LockedVariable& v : *out) v.state_->FindFirst(*out);
   return OkStatus();
 }

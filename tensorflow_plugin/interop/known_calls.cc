@@ -27,6 +27,8 @@ using direct_call::DirectCall;
 
 // Kinds of arguments that a function keeps: more come from a program whose shapes change with each call.
 constexpr size_t kMostKinds = 64;
+// The largest array whose memory on the device is kept.
+constexpr Py_ssize_t kMostKeptBytes = 64 << 10;
 // Where a function keeps its table.
 constexpr char kTableName[] = "_xpu_known_calls";
 
@@ -89,6 +91,9 @@ struct KnownCall {
   // It is called as long as these are what they were.
   Reference concrete, captured_inputs, graph, context, executor_type, config;
   Reference captured_tensors;
+  // By input of the graph: the memory on the device that small arrays were copied to, for the next call. Nobody else
+  // refers to it between calls.
+  mutable std::vector<tf::Tensor> kept;
   Reference result;  // `next`: a tensor; a tuple of names: a dict; otherwise what makes it of an iterator of tensors
 
   int Visit(visitproc visit, void* arg) const {
@@ -263,18 +268,28 @@ bool IsCurrent(const KnownCall& call, PyObject* context) {
 }
 
 // Makes a tensor of an array where the graph takes it, as TensorFlow does: of a copy, since the array is its owner's to
-// write. False if that is not possible, or with an exception set.
-bool MakeTensor(const DirectCall::Placement& place, PyObject* device_name, CallArguments::Leaf* leaf) {
+// write. False if that is not possible, or with an exception set. `kept`: of an earlier call, or empty.
+bool MakeTensor(const DirectCall::Placement& place, PyObject* device_name, tf::Tensor* kept,
+                CallArguments::Leaf* leaf) {
   const bool on_host = place.in_host_memory || place.device == nullptr;
   tf::Tensor tensor;
   bool is_free = on_host;
+  // Enqueued work may still use the memory, whether it was kept or another tensor had it.
+  const auto is_settled = [&] {
+    const TensorLocation location = PlaceOf(place.device, tf::DMAHelper::base(&tensor));
+    return location.must_wait() && IsSettled(location.stream);
+  };
   if (on_host) {
     tensor = tf::Tensor(leaf->type, leaf->shape());
     is_free = tensor.IsInitialized();
-  } else if (IsXpu(*place.device) && AllocateOnDevice(place.device, leaf->type, leaf->shape(), &tensor)) {
-    // Enqueued work may still use the memory, which another tensor had.
-    const TensorLocation location = PlaceOf(place.device, tf::DMAHelper::base(&tensor));
-    is_free = location.must_wait() && IsSettled(location.stream);
+  } else if (kept->RefCountIsOne()) {
+    tensor = *kept;
+    is_free = is_settled();
+  }
+  if (!is_free && !on_host && IsXpu(*place.device) &&
+      AllocateOnDevice(place.device, leaf->type, leaf->shape(), &tensor)) {
+    is_free = is_settled();
+    if (is_free && leaf->buffer.len > 0 && leaf->buffer.len <= kMostKeptBytes) *kept = tensor;
   }
   if (is_free && static_cast<Py_ssize_t>(tensor.TotalBytes()) == leaf->buffer.len) {
     if (leaf->buffer.len > 0) std::memcpy(tf::DMAHelper::base(&tensor), leaf->buffer.buf, leaf->buffer.len);
@@ -299,12 +314,22 @@ bool Inputs(const KnownCall& call, PyObject* device_name, CallArguments* argumen
   for (size_t i = 0; i < call.order.size(); ++i) {
     CallArguments::Leaf& leaf = arguments->leaves()[call.order[i]];
     const DirectCall::Placement place = i < places.size() ? places[i] : DirectCall::Placement();
-    if (leaf.is_array && !MakeTensor(place, device_name, &leaf)) return false;
+    if (leaf.is_array && !MakeTensor(place, device_name, &call.kept[i], &leaf)) return false;
     if (!LiesAt(place, leaf.type, leaf.device, leaf.resource_device)) return false;
     inputs->push_back(leaf.tensor);
   }
   inputs->insert(inputs->end(), call.captures.begin(), call.captures.end());
   return true;
+}
+
+// After a call: memory that others have taken for good, as a variable does, is theirs alone.
+void LetGo(const KnownCall& call, CallArguments* arguments) {
+  for (size_t i = 0; i < call.order.size(); ++i) {
+    tf::Tensor& kept = call.kept[i];
+    if (!kept.IsInitialized()) continue;
+    arguments->leaves()[call.order[i]].tensor = tf::Tensor();
+    if (!kept.RefCountIsOne()) kept = tf::Tensor();
+  }
 }
 
 // Takes the outputs.
@@ -441,6 +466,7 @@ PyObject* CallKnown(PyObject* function, PyObject* args, PyObject* named, PyObjec
     Fail(*call);
     return nullptr;
   }
+  LetGo(*call, &arguments);
   return ResultOf(*call, &outputs);
 }
 
@@ -479,6 +505,7 @@ bool Describe(PyObject* description, size_t num_leaves, KnownCall* call) {
     }
     call->order.push_back(static_cast<int>(number));
   }
+  call->kept.resize(call->order.size());
   const auto& places = callable->call->arguments();
   if (call->order.size() + PyList_GET_SIZE(tensors) < places.size()) return false;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tensors); ++i) {

@@ -127,14 +127,17 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   // it is the submitting thread with the full team, unless everything is to be queued. With kElsewhere it is the worker
   // thread.
   enum class Where { kByCost, kHere, kElsewhere };
-  // The same as Submit for a command that calls Done(*steps) after each of its steps, in order. One that fails does not
-  // call it any more.
-  template <typename F>
-  void SubmitSteps(Where where, int64_t cost_ns, const std::shared_ptr<SteppedEntry>& steps, F&& command) {
+  // The same as Submit for a command of steps. `here` runs it on the submitting thread, and may refer to what lives
+  // as long as this call. Otherwise `make` gives its steps and a command to keep, which calls Done(*steps) after each
+  // of them, in order. One that fails does not call it any more.
+  template <typename Here, typename Make>
+  void SubmitSteps(Where where, int64_t cost_ns, Here&& here, Make&& make) {
     const bool done = where == Where::kByCost || options_.synchronous
-                          ? TryRun(cost_ns, command)
-                          : where == Where::kHere && options_.inline_below_ns > 0 && TryRunWithTeam(command);
-    if (!done) Know(Enqueue(std::forward<F>(command)), steps);
+                          ? TryRun(cost_ns, here)
+                          : where == Where::kHere && options_.inline_below_ns > 0 && TryRunWithTeam(here);
+    if (done) return;
+    auto [steps, command] = make();
+    Know(Enqueue(std::move(command)), std::move(steps));
   }
   void Done(SteppedEntry& steps);
 

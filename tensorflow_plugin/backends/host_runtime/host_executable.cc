@@ -9,6 +9,7 @@
 #include "tensorflow_plugin/backends/host_runtime/copies.h"
 #include "tensorflow_plugin/backends/host_runtime/host_stream.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
+#include "tensorflow_plugin/primitives/small_vector.h"
 #include "tensorflow_plugin/trace/labels.h"
 
 namespace xpu::host_runtime {
@@ -29,6 +30,8 @@ constexpr int64_t kHereNs = 30000, kElsewhereNs = 2000000;
 constexpr int64_t kSideBySideNs = 5000;
 // Each is compared with all others.
 constexpr int kMostTogether = 64;
+// The addresses of more buffers than that take memory of their own.
+constexpr int kFewBuffers = 64;
 
 template <typename Desc>
 int64_t EstimateNs(const KernelSet& kernels, const Desc& desc) {
@@ -231,18 +234,22 @@ class HostExecutable::Schedule {
       return status.get();
     });
   }
-  // `done`: called after each step, until one has failed. `failed`: the first command that does.
-  template <typename Done>
-  Status RunRest(char* const* at, const ThreadTeam& team, const Listener& listener, const Done& done,
-                 int* failed) const {
+  // `done`: called after each step, until one has failed. A failure names one of the ops that `ops_of` gives.
+  template <typename OpsOf, typename Done>
+  Status RunRest(char* const* at, const ThreadTeam& team, const Listener& listener, CommandQueue& queue,
+                 const OpsOf& ops_of, const Done& done) const {
     return listener.Whole([&] {
       SharedStatus status;
       for (size_t s = num_awaited_; s < steps_.size(); ++s) {
         RunStep(steps_[s], at, team, listener, &status);
         if (status.get().ok()) done();
       }
-      *failed = status.number();
-      return status.get();
+      if (__builtin_expect(status.get().ok(), 1)) return status.get();
+      const trace::ListOps::Ops ops = ops_of();
+      if (ops == nullptr) return status.get();
+      const trace::ListOps::Names& names = (*ops)[list_->commands[status.number()].origin];
+      const trace::ScopedOp op(names.name, names.type);
+      return trace::OfOp(status.get(), trace::ScopedOp::Current(), queue.line().device());
     });
   }
   // After how many of those steps nothing is written to [begin, end) any more.
@@ -373,7 +380,7 @@ class HostExecutable::Schedule {
   Cost cost_of_awaited_, cost_of_rest_;
 };
 
-// The part of a list that is not awaited, over the buffers of one run.
+// The part of a list that is not awaited, over the buffers of one run, for another thread.
 class HostExecutable::Rest final : public CommandQueue::SteppedEntry {
  public:
   // To be made by the thread that runs the list.
@@ -381,12 +388,8 @@ class HostExecutable::Rest final : public CommandQueue::SteppedEntry {
       : schedule_(std::move(schedule)), at_(std::move(at)), ops_(trace::ListOps::Current()) {}
 
   Status Run(CommandQueue& queue, const ThreadTeam& team, const Listener& listener) {
-    int failed = 0;
-    Status status = schedule_->RunRest(at_.data(), team, listener, [this, &queue] { queue.Done(*this); }, &failed);
-    if (__builtin_expect(status.ok(), 1) || ops_ == nullptr) return status;
-    const trace::ListOps::Names& names = (*ops_)[schedule_->list().commands[failed].origin];
-    const trace::ScopedOp op(names.name, names.type);
-    return trace::OfOp(std::move(status), trace::ScopedOp::Current(), queue.line().device());
+    return schedule_->RunRest(
+        at_.data(), team, listener, queue, [this] { return ops_; }, [this, &queue] { queue.Done(*this); });
   }
   size_t UntilWritten(const char* begin, const char* end) const override {
     return schedule_->UntilWritten(at_.data(), begin, end);
@@ -418,28 +421,36 @@ HostExecutable::HostExecutable(const DeviceMemory* memory, std::shared_ptr<const
 
 Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
                            int* failed) const {
-  std::vector<char*> at(addresses, addresses + schedule_->num_buffers());
+  SmallVector<char*, kFewBuffers> at;
+  at.resize(static_cast<int>(schedule_->num_buffers()));
+  std::copy_n(addresses, schedule_->num_buffers(), at.begin());
   if (memory_ != nullptr) {
     for (char*& address : at) address = memory_->Translate(address);
   }
-  schedule_->UseHostMemory(at.data());
+  schedule_->UseHostMemory(at.begin());
   CommandQueue& queue = static_cast<HostStream&>(stream).queue();
   Listener listener(schedule_->list(), &queue.line());
   if (schedule_->has_awaited() && schedule_->awaits_host_memory_alone()) {
-    XPU_RETURN_IF_ERROR(schedule_->RunAwaited(at.data(), ThreadTeam(1), listener, failed));
+    XPU_RETURN_IF_ERROR(schedule_->RunAwaited(at.begin(), ThreadTeam(1), listener, failed));
   } else if (schedule_->has_awaited()) {
     XPU_RETURN_IF_ERROR(queue.RunAwaited(schedule_->cost_of_awaited().AsOne(), [&](const ThreadTeam& team) {
-      return schedule_->RunAwaited(at.data(), team, listener, failed);
+      return schedule_->RunAwaited(at.begin(), team, listener, failed);
     }));
   }
   if (schedule_->has_rest()) {
-    const auto rest = std::make_shared<Rest>(schedule_, std::move(at));
     CommandQueue::Where where = CommandQueue::Where::kByCost;
     if (here_.has_value()) where = here_->Next(NowNs()) ? CommandQueue::Where::kHere : CommandQueue::Where::kElsewhere;
-    queue.SubmitSteps(where, schedule_->cost_of_rest().AsOne(), rest,
-                      [&queue, rest, kept = std::move(kept), listener = std::move(listener)](const ThreadTeam& team) {
-                        return rest->Run(queue, team, listener);
-                      });
+    // Nobody else waits for steps that run here.
+    const auto here = [&](const ThreadTeam& team) {
+      return schedule_->RunRest(at.begin(), team, listener, queue, &trace::ListOps::Current, [] {});
+    };
+    queue.SubmitSteps(where, schedule_->cost_of_rest().AsOne(), here, [&] {
+      auto rest = std::make_shared<Rest>(schedule_, std::vector<char*>(at.begin(), at.end()));
+      const auto run = [&queue, rest, kept = std::move(kept), listener = std::move(listener)](const ThreadTeam& team) {
+        return rest->Run(queue, team, listener);
+      };
+      return std::pair(std::shared_ptr<CommandQueue::SteppedEntry>(rest), run);
+    });
   }
   return OkStatus();
 }

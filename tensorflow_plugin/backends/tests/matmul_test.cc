@@ -513,7 +513,9 @@ TEST(MatMul, Epilogues) {
 TEST(MatMul, EpiloguesOfColumns) {
   const int64_t sizes[][3] = {{32, 17, 4},   {33, 16, 5},    {50, 40, 16},  {97, 24, 88},   {131, 300, 129},
                               {49, 576, 96}, {40, 1000, 33}, {64, 12, 240}, {3000, 16, 72}, {35, 100, 2000},
-                              {29, 20, 200}, {30, 70, 19},   {24, 50, 30},  {28, 33, 600},  {127, 9, 40}};
+                              {29, 20, 200}, {30, 70, 19},   {24, 50, 30},  {28, 33, 600},  {127, 9, 40},
+                              {1, 33, 40},   {1, 3, 1},      {2, 64, 31},   {3, 16, 7},     {7, 70, 19},
+                              {9, 17, 3},    {12, 100, 50},  {13, 40, 90},  {19, 4, 300},   {23, 130, 21}};
   ProgramBuilder builder;
   const auto c = builder.Input(DType::kFloat), x = builder.Input(DType::kFloat), y = builder.Input(DType::kFloat);
   const auto z = builder.Input(DType::kFloat);

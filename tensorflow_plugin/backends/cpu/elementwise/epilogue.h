@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/finish.h"
@@ -20,11 +21,19 @@ class Epilogue {
   // The most results of a part, so that they are still in the core's own cache when the epilogue sees them.
   static constexpr int64_t kPartElements = 1 << 17;
 
-  // For a MatMulDesc or ConvolutionDesc that has one. The steps' operands lie in `frame`.
+  // For a product that has one, which stays with its `args`. The steps' operands lie in `frame`.
   template <typename Desc>
-  Epilogue(const Desc& d, const Args& args, ScratchFrame* frame) : rest_(plain::EpilogueOf(d, args)) {
-    rest_.desc = Merged(rest_.desc);
-    is_chain_ = MakeFinish(rest_.desc, rest_.args, frame, &finish_);
+  Epilogue(const Desc& d, const Args& args, ScratchFrame* frame)
+      : product_(&d),
+        elements_(d.epilogue.shape.num_elements()),
+        args_(args),
+        make_([](const void* product, const Args& of) {
+          return plain::EpilogueOf(*static_cast<const Desc*>(product), of);
+        }) {
+    Args chain;
+    chain.out[0] = args.out[0];
+    std::copy_n(args.in + NumOperands(d), d.epilogue.program->num_inputs() - 1, chain.in + 1);
+    is_chain_ = MakeFinish(d.epilogue, chain, frame, &finish_);
   }
 
   // The epilogue as steps on rows of so many elements; null if it is none.
@@ -35,24 +44,42 @@ class Epilogue {
   // For a range of results that are there, in row-major order.
   void Run(int64_t begin, int64_t n) const {
     if (is_chain_ && finish_.columns != 0 && begin % finish_.columns == 0 && n % finish_.columns == 0) {
-      FinishInPlace(finish_, begin / finish_.columns, n / finish_.columns, static_cast<float*>(rest_.args.out[0]));
+      FinishInPlace(finish_, begin / finish_.columns, n / finish_.columns, static_cast<float*>(args_.out[0]));
     } else {
-      TileRunner(rest_.desc, rest_.args).Run(begin, n);
+      TileRunner(command().desc, command().args).Run(begin, n);
     }
   }
   Status RunAll(const host_runtime::ThreadTeam& team) const {
-    const int64_t elements = rest_.desc.shape.num_elements();
-    if (!is_chain_ || finish_.columns == 0) return Kernels().Run(rest_.desc, rest_.args, team);
+    if (!is_chain_ || finish_.columns == 0) return Kernels().Run(command().desc, command().args, team);
     constexpr int64_t kGrainElements = 1 << 16;
     const int64_t grain = std::max<int64_t>(1, kGrainElements / finish_.columns);
-    team.ParallelFor(elements / finish_.columns, grain, [&](int64_t begin, int64_t end) {
+    team.ParallelFor(elements_ / finish_.columns, grain, [&](int64_t begin, int64_t end) {
       Run(begin * finish_.columns, (end - begin) * finish_.columns);
     });
     return OkStatus();
   }
 
  private:
-  plain::Epilogue rest_;
+  // The inputs of a product that come before its epilogue's.
+  static int NumOperands(const MatMulDesc&) { return 2; }
+  static int NumOperands(const WeightMatMulDesc&) { return 5; }
+  static int NumOperands(const ConvolutionDesc& d) { return d.packed_filter_bytes > 0 ? 3 : 2; }
+
+  // As a command of its own. It is made when it is first needed: that takes as long as a small product.
+  const plain::Epilogue& command() const {
+    std::call_once(made_, [this] {
+      command_.emplace(make_(product_, args_));
+      command_->desc = Merged(command_->desc);
+    });
+    return *command_;
+  }
+
+  const void* const product_;
+  const int64_t elements_;
+  const Args& args_;
+  plain::Epilogue (*const make_)(const void* product, const Args& args);
+  mutable std::once_flag made_;
+  mutable std::optional<plain::Epilogue> command_;
   bool is_chain_;
   Finish finish_;
 };

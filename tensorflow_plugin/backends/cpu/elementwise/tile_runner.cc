@@ -118,10 +118,16 @@ const PreparedProgram& Prepare(const Program* program) {
 }
 
 ElementwiseDesc Merged(const ElementwiseDesc& desc) {
-  ElementwiseDesc merged = desc;
+  // Strides that no input has are not copied: that takes as long as a small program.
+  ElementwiseDesc merged;
+  merged.program = desc.program;
+  merged.shape = desc.shape;
   Dims* strides[Program::kMaxInputs];
   const int n = desc.program->num_inputs();
-  for (int i = 0; i < n; ++i) strides[i] = &merged.in_strides[i];
+  for (int i = 0; i < n; ++i) {
+    merged.in_strides[i] = desc.in_strides[i];
+    strides[i] = &merged.in_strides[i];
+  }
   MergeDims(&merged.shape, strides, n);
   return merged;
 }

@@ -30,6 +30,10 @@ constexpr int64_t kMostOfB = 1 << 18, kMostOfBForFewRows = 1 << 20, kFewRows = 2
 constexpr int64_t kCachedElements = 1 << 16, kRowsOfPanel = 96;
 // Rows of a part whose epilogue follows it, at least.
 constexpr int64_t kFewestRowsOfPart = 32;
+// A `b` that is read as it lies: elements, the terms of a sum, rows that read it, and columns for a single row.
+constexpr int64_t kMostUnpacked = 1 << 16, kLongestUnpackedSum = 512, kMostUnpackedRows = 23, kMostColumnsOfRow = 512;
+// Fewer rows are no whole tiles of any width.
+constexpr int64_t kRowsOfTiles = 12;
 // Multiplications worth a part, and parts for each thread: one may be held up.
 constexpr int64_t kPartWork = 1 << 18, kPartsPerThread = 2;
 
@@ -94,15 +98,54 @@ void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
   epilogue->reset();
 }
 
+bool UnpackedPays(const MatMulDesc& d) {
+  return d.type == DType::kFloat && !IsMixed(d) && d.batch.empty() && !d.transpose_a && !d.transpose_b && d.m > 0 &&
+         d.m <= kMostUnpackedRows && d.n > 0 && d.k > 0 && d.k <= kLongestUnpackedSum && d.k * d.n <= kMostUnpacked &&
+         (d.m > 1 || d.n <= kMostColumnsOfRow);
+}
+
+void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+  const auto multiply = XPU_PICK_ISA(MultiplyUnpacked);
+  const ColumnPanels panels(d.n);
+  const Finish* const finish = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
+  const int64_t lda = d.lda == 0 ? d.k : d.lda, ldb = d.ldb == 0 ? d.n : d.ldb, ldc = d.ldc == 0 ? d.n : d.ldc;
+  const auto* const a = static_cast<const float*>(args.in[0]);
+  const auto* const b = static_cast<const float*>(args.in[1]);
+  auto* const c = static_cast<float*>(args.out[0]);
+  const int64_t grain = (kPartWork - 1) / (d.m * d.k * panels.lanes * XPU_PICK_ISA(VectorsOfDirect)()) + 1;
+  team.ParallelFor(panels.count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t col = panels.first(panel) * panels.lanes;
+      const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
+      const int64_t cols = std::min(vectors * panels.lanes, d.n - col);
+      multiply(d.m, d.k, a, lda, b + col, ldb, c + col, ldc, col, col, vectors,
+               static_cast<int>(cols - (vectors - 1) * panels.lanes), finish);
+    }
+  });
+  if (finish != nullptr) epilogue->reset();
+}
+
 DirectPanels::DirectPanels(int64_t k, int64_t n, const float* b, ScratchFrame* frame) : k_(k), n_(n) {
+  float* const packed = frame->Get<float>(Elements(k, n));
+  Pack(k, n, b, packed);
+  packed_ = packed;
+}
+
+int64_t DirectPanels::Elements(int64_t k, int64_t n) {
   const ColumnPanels panels(n);
-  packed_ = frame->Get<float>(k * panels.vectors * panels.lanes);
+  return k * panels.vectors * panels.lanes;
+}
+
+void DirectPanels::Pack(int64_t k, int64_t n, const float* b, float* packed) {
+  const ColumnPanels panels(n);
   for (int64_t panel = 0; panel < panels.count; ++panel) {
     const int64_t col = panels.first(panel) * panels.lanes;
     const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
-    XPU_PICK_ISA(PackDirect)(k, std::min(vectors * panels.lanes, n - col), vectors, b + col, n, packed_ + k * col);
+    XPU_PICK_ISA(PackDirect)(k, std::min(vectors * panels.lanes, n - col), vectors, b + col, n, packed + k * col);
   }
 }
+
+int64_t DirectPanels::count() const { return ColumnPanels(n_).count; }
 
 void DirectPanels::Multiply(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
                             const Finish* finish) const {
@@ -114,6 +157,24 @@ void DirectPanels::Multiply(int64_t m, const DirectTerms& terms, const float* a,
     const int64_t cols = std::min(vectors * panels.lanes, n_ - col);
     multiply(m, terms, a, lda, packed_ + k_ * col, c + col, n_, offset + col, col, vectors,
              static_cast<int>(cols - (vectors - 1) * panels.lanes), finish);
+  }
+}
+
+void DirectPanels::MultiplySome(int64_t begin, int64_t end, int64_t m, const float* a, int64_t lda, float* c,
+                                int64_t offset, const Finish* finish) const {
+  const auto multiply = XPU_PICK_ISA(MultiplyPanel);
+  const auto multiply_few = XPU_PICK_ISA(MultiplyUnpacked);
+  const ColumnPanels panels(n_);
+  for (int64_t panel = begin; panel < end; ++panel) {
+    const int64_t col = panels.first(panel) * panels.lanes;
+    const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
+    const int rest = static_cast<int>(std::min(vectors * panels.lanes, n_ - col) - (vectors - 1) * panels.lanes);
+    if (m < kRowsOfTiles) {
+      multiply_few(m, k_, a, lda, packed_ + k_ * col, vectors * panels.lanes, c + col, n_, offset + col, col, vectors,
+                   rest, finish);
+    } else {
+      multiply(m, {1, k_, 0}, a, lda, packed_ + k_ * col, c + col, n_, offset + col, col, vectors, rest, finish);
+    }
   }
 }
 

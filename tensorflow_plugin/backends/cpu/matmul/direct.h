@@ -28,19 +28,36 @@ bool DirectPays(const MatMulDesc& d, const std::optional<Epilogue>& epilogue);
 void RunDirect(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                std::optional<Epilogue>* epilogue);
 
+// True if `d`, whose strides need not be numbers, is a product of few rows and a small `b`, which is read as it lies.
+bool UnpackedPays(const MatMulDesc& d);
+
+// The same as RunDirect for such a product.
+void RunUnpacked(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
+                 std::optional<Epilogue>* epilogue);
+
 // All columns of `b`, k rows of n elements without gaps, as panels.
 class DirectPanels {
  public:
   // Copies them to `frame`, which stays.
   DirectPanels(int64_t k, int64_t n, const float* b, ScratchFrame* frame);
+  // Those that Pack has made.
+  DirectPanels(int64_t k, int64_t n, const float* packed) : k_(k), n_(n), packed_(packed) {}
 
+  // Copies them to so many elements.
+  static int64_t Elements(int64_t k, int64_t n);
+  static void Pack(int64_t k, int64_t n, const float* b, float* packed);
+
+  int64_t count() const;
   // m rows of the product, whose elements begin at `offset` of the whole result. `finish` may be null.
   void Multiply(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
                 const Finish* finish) const;
+  // The same of panels [begin, end), for rows of `a` in one piece.
+  void MultiplySome(int64_t begin, int64_t end, int64_t m, const float* a, int64_t lda, float* c, int64_t offset,
+                    const Finish* finish) const;
 
  private:
   int64_t k_, n_;
-  float* packed_;
+  const float* packed_;
 };
 
 }  // namespace xpu::cpu

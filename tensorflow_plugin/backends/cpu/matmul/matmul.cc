@@ -390,6 +390,10 @@ Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam&
 
 // float, or half and bfloat16 where oneDNN has them. If it has also run the epilogue, *epilogue is empty afterwards.
 Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+  if (UnpackedPays(d)) {
+    RunUnpacked(d, args, team, epilogue);
+    return OkStatus();
+  }
   // A column of b that is a row in memory is multiplied by vectors. The keys that a decoder's token meets are such
   // columns.
   const bool is_dots = d.m <= kMaxFewRows && d.transpose_b && d.k >= kFewestTerms && d.m * d.n * d.k >= kFewestDots;
@@ -464,6 +468,11 @@ Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team
   // The reference refuses what is wrong, and does nothing, or writes zeros, quickly.
   if (desc.type < DType::kInt8 || !ranks_agree || out_elements == 0 || desc.k == 0) {
     return plain::Run(desc, args);
+  }
+  // To look at more takes longer than a small product.
+  if (UnpackedPays(desc)) {
+    RunUnpacked(desc, args, team, epilogue);
+    return OkStatus();
   }
   const MatMulDesc d = Canonical(desc);
   if (IsMixed(d)) {

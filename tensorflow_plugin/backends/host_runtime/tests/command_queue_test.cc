@@ -312,8 +312,9 @@ class CommandQueueSteps : public ::testing::Test {
   ThreeSteps& Submit(int fails_at = 3) {
     const auto steps = std::make_shared<ThreeSteps>();
     steps->fails_at = fails_at;
-    queue_->SubmitSteps(CommandQueue::Where::kByCost, 1000000, steps,
-                        [this, steps](const ThreadTeam&) { return steps->Run(*queue_); });
+    const auto run = [this, steps](const ThreadTeam&) { return steps->Run(*queue_); };
+    queue_->SubmitSteps(CommandQueue::Where::kByCost, 1000000, run,
+                        [&] { return std::pair(std::shared_ptr<CommandQueue::SteppedEntry>(steps), run); });
     all_.push_back(steps);
     return *steps;
   }
