@@ -396,7 +396,8 @@ class Capturer {
     } else if (how_ == Capturing::kInOneList) {
       std::vector<bool> useful;
       captured_->may_hoist =
-          !IsLeftOut("HoistInvariants") && commands::HoistableBytes(*list, invariant, &useful) >= kBytesWorthHoisting;
+          !IsLeftOut("HoistInvariants") &&
+          commands::HoistableBytes(real_.capabilities(), *list, invariant, &useful) >= kBytesWorthHoisting;
       if (captured_->may_hoist) captured_->invariant_variables = VariablesOf(useful);
       commands::Optimize(real_.capabilities(), PassesLeftOut(), list.get());
     } else {

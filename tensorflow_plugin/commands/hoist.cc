@@ -40,6 +40,35 @@ bool IsFilter(const Command& command, size_t k) {
          command.in[1].buffer != BufferSlice::kNowhere;
 }
 
+// A product of rows and a matrix as a convolution of one pixel, which takes a packed filter; none if it is another
+// product. The operands are the same.
+std::optional<ConvolutionDesc> AsConvolution(const MatMulDesc& d) {
+  if (IsMixed(d) || d.transpose_a || d.transpose_b || d.conjugate_a || d.conjugate_b || HasEpilogue(d)) return {};
+  if ((d.lda != 0 && d.lda != d.k) || (d.ldb != 0 && d.ldb != d.n) || (d.ldc != 0 && d.ldc != d.n)) return {};
+  // A batch stacks the rows of dense matrices, and all are multiplied with the same one.
+  const Dims dense = DenseStrides(d.batch);
+  for (int i = 0; i < d.batch.rank(); ++i) {
+    if (d.batch[i] == 1) continue;
+    if (d.b_batch_strides[i] != 0 || d.a_batch_strides[i] != dense[i] * d.m * d.k) return {};
+    if (!d.c_batch_strides.empty() && d.c_batch_strides[i] != dense[i] * d.m * d.n) return {};
+  }
+  ConvolutionDesc convolution;
+  convolution.type = d.type;
+  convolution.spatial_rank = 1;
+  convolution.batch = d.batch.num_elements() * d.m;
+  convolution.in_channels = d.k;
+  convolution.out_channels = d.n;
+  return convolution;
+}
+
+// True if input k is a matrix that the backend prefers packed.
+bool IsPackedMatrix(const Capabilities& can, const Command& command, size_t k) {
+  const auto* desc = std::get_if<MatMulDesc>(&command.desc);
+  if (desc == nullptr || k != 1 || command.in[1].buffer == BufferSlice::kNowhere) return false;
+  const std::optional<ConvolutionDesc> convolution = AsConvolution(*desc);
+  return convolution && can.Supports(*convolution) && can.PackedFilterBytes(*convolution) > 0;
+}
+
 // True if input k is a matrix of bytes that could be transposed. The dot products of bytes read several terms of a sum
 // at a time, which lie next to each other then.
 bool IsMatrixOfBytes(const Command& command, size_t k) {
@@ -168,7 +197,8 @@ std::vector<bool> InvariantCommands(const CommandList& list, const std::vector<b
   }
 }
 
-int64_t HoistableBytes(const CommandList& list, const std::vector<bool>& invariant, std::vector<bool>* of) {
+int64_t HoistableBytes(const Capabilities& can, const CommandList& list, const std::vector<bool>& invariant,
+                       std::vector<bool>* of) {
   const std::vector<bool> hoisted = InvariantCommands(list, invariant), known = Known(list, invariant, hoisted);
   of->assign(invariant.size(), false);
   int64_t bytes = 0;
@@ -177,8 +207,9 @@ int64_t HoistableBytes(const CommandList& list, const std::vector<bool>& invaria
     for (size_t k = 0; k < command.in.size(); ++k) {
       const int buffer = command.in[k].buffer;
       if (buffer == BufferSlice::kNowhere || !known[buffer] ||
-          !(hoisted[i] || IsFilter(command, k) || IsMatrixOfBytes(command, k)))
+          !(hoisted[i] || IsFilter(command, k) || IsMatrixOfBytes(command, k) || IsPackedMatrix(can, command, k))) {
         continue;
+      }
       (*of)[buffer] = invariant[buffer];
       bytes += BytesOf(command.footprint.in[k]);
     }
@@ -207,6 +238,15 @@ std::optional<Command> PackFilter(const Capabilities& can, CommandList* list, Co
   list->buffers.push_back({Buffer::Kind::kComputed, desc->packed_filter_bytes, nullptr});
   convolution->in.push_back(layout.out[0]);
   convolution->footprint = footprint;
+  return layout;
+}
+
+// The same for a product of rows and a matrix, which becomes a convolution.
+std::optional<Command> PackMatrix(const Capabilities& can, CommandList* list, Command* product) {
+  Command convolution = *product;
+  convolution.desc = *AsConvolution(std::get<MatMulDesc>(product->desc));
+  std::optional<Command> layout = PackFilter(can, list, &convolution);
+  if (layout) *product = std::move(convolution);
   return layout;
 }
 
@@ -248,6 +288,8 @@ void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, C
       before = PackFilter(can, list, &command);
     } else if (command.in.size() > 1 && IsMatrixOfBytes(command, 1) && known[command.in[1].buffer]) {
       before = TransposeMatrix(can, list, &command);
+    } else if (command.in.size() > 1 && known[std::max(command.in[1].buffer, 0)] && IsPackedMatrix(can, command, 1)) {
+      before = PackMatrix(can, list, &command);
     }
     if (!before) continue;
     before->origin = command.origin;

@@ -19,10 +19,12 @@ std::vector<bool> InvariantCommands(const CommandList& list, const std::vector<b
 
 // The bytes that need to be read only once, and the number of buffers that stay. It is counted before the passes, which
 // may find less but never more.
-int64_t HoistableBytes(const CommandList& list, const std::vector<bool>& invariant, std::vector<bool>* of);
+int64_t HoistableBytes(const Capabilities& can, const CommandList& list, const std::vector<bool>& invariant,
+                       std::vector<bool>* of);
 
 // Has operands that stay, or are computed of values that stay, laid out as commands read them best. These are filters
-// of convolutions, which the backend packs, and matrices of bytes, which are transposed.
+// of convolutions, which the backend packs, and matrices of bytes, which are transposed. A product whose second matrix
+// the backend prefers packed becomes a convolution of one pixel.
 void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
 
 // Has products read weights of 4 bits instead of matrices that are computed of such weights and nothing that changes.

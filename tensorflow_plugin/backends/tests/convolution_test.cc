@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -66,6 +67,28 @@ void Compare(ConvolutionDesc d, Direction direction, DType type, ChannelOrder or
   wide.type = Wide(type);
   if (of_whole_numbers) return ExpectExactSums(d, wide, operands.in, output, Text(d) + " of whole numbers");
   ExpectSums(d, wide, operands.in, output, static_cast<double>(operands.terms), Text(d));
+}
+
+// Compares with what is wanted, with a filter that is laid out before; not where the backend likes it as it is.
+void ExpectPacked(const ConvolutionDesc& d, std::vector<Array> in, const Output& output, const Want& want) {
+  const std::string label = errors::Concat("Convolution of ", Name(d.type), " with a filter laid out");
+  in.insert(in.begin() + 2, Array());
+  for (const Variant& variant : Variants()) {
+    const UseVariant use(variant);
+    ConvolutionDesc with = d;
+    with.packed_filter_bytes = variant.device->device().capabilities().PackedFilterBytes(d);
+    if (with.packed_filter_bytes == 0) {
+      CountCase(label, CaseResult::kNotSupported);
+      continue;
+    }
+    const Outcome layout =
+        variant.device->Run(PackingOf(with), {in[1]}, {{DType::kUint8, with.packed_filter_bytes}}, variant.waiting);
+    ASSERT_TRUE(layout.status.ok()) << layout.status.message();
+    in[2] = layout.out[0];
+    const bool right =
+        Judge(variant.device->Run(with, in, {output}, variant.waiting), want, Text(d) + ", laid out, " + variant.name);
+    CountCase(label, right ? CaseResult::kRight : CaseResult::kWrong);
+  }
 }
 
 // (c + x) * y of a result c.
@@ -138,7 +161,9 @@ void CompareWithAffineEpilogue(ConvolutionDesc d, uint32_t seed) {
     all.push_back(Whole(DType::kFloat, row, seed + 3, 3));
     all.push_back(Whole(DType::kFloat, row, seed + 4, 3));
     all.push_back(Whole(DType::kFloat, operands.size, seed + 5, 3));
-    ExpectAsTheReference(d, all, {{DType::kFloat, operands.size}}, Text(d) + " with an affine epilogue");
+    const Output output{DType::kFloat, operands.size};
+    ExpectAsTheReference(d, all, {output}, Text(d) + " with an affine epilogue");
+    if (d.batch > 0 && row > 0) ExpectPacked(d, all, output, Want{AsTheReference(d, all, {output}).out});
   }
 }
 
@@ -504,26 +529,24 @@ TEST(Convolution, PackedFilters) {
           const std::vector<Output> wide_output = WidenedOutputs({{type, operands.size}});
           Want want{AsTheReference(wide, WidenedInputs(operands.in), wide_output).out};
           want.bounds = {SumBound(want.out[0], static_cast<double>(operands.terms), type)};
-          for (const Variant& variant : Variants()) {
-            const UseVariant use(variant);
-            ConvolutionDesc with = d;
-            with.packed_filter_bytes = variant.device->device().capabilities().PackedFilterBytes(d);
-            const std::string label = errors::Concat("Convolution of ", Name(type), " with a filter laid out");
-            if (with.packed_filter_bytes == 0) {
-              CountCase(label, CaseResult::kNotSupported);
-              continue;
-            }
-            const Outcome layout = variant.device->Run(PackingOf(with), {operands.in[1]},
-                                                       {{DType::kUint8, with.packed_filter_bytes}}, variant.waiting);
-            ASSERT_TRUE(layout.status.ok()) << layout.status.message();
-            const std::vector<Array> in = {operands.in[0], operands.in[1], layout.out[0]};
-            const Outcome outcome = variant.device->Run(with, in, {{type, operands.size}}, variant.waiting);
-            const bool right = Judge(outcome, want, Text(d) + ", laid out, " + variant.name);
-            CountCase(label, right ? CaseResult::kRight : CaseResult::kWrong);
-          }
+          ExpectPacked(d, operands.in, {type, operands.size}, want);
         }
       }
     }
+  }
+}
+
+// Filters of one pixel are matrices. Rows and columns do and do not fill tiles, and threads share rows or columns out.
+TEST(Convolution, PackedMatrices) {
+  uint32_t seed = 12000;
+  for (const auto& [rows, in, out] : {std::array<int64_t, 3>{6, 700, 100},
+                                      {25, 96, 1000},
+                                      {49, 160, 90},
+                                      {49, 960, 70},
+                                      {100, 33, 17},
+                                      {196, 64, 300},
+                                      {1000, 20, 5}}) {
+    CompareWithAffineEpilogue(ConvolutionOf({{rows, 1}}, 1, in, out), seed += 7);
   }
 }
 

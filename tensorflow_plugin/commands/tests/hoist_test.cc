@@ -29,8 +29,9 @@ class Hoisting : public Lists {
     std::vector<bool> invariant(list.buffers.size(), false);
     invariant[capture_.Resolve(w_).buffer] = true;
     std::vector<bool> of;
-    EXPECT_EQ(HoistableBytes(list, invariant, &of) > 0, hoisted > 0 || may_);
-    PackOperands(TheMachine().device->capabilities(), invariant, &list);
+    const Capabilities& can = TheMachine().device->capabilities();
+    EXPECT_EQ(HoistableBytes(can, list, invariant, &of) > 0, hoisted > 0 || may_);
+    PackOperands(can, invariant, &list);
     invariant.resize(list.buffers.size(), false);
     const CommandList first = SplitInvariants(invariant, &list);
     EXPECT_EQ(first.commands.size(), hoisted) << Text(first);
@@ -170,6 +171,43 @@ TEST_F(Hoisting, FiltersArePacked) {
   Want(y);
   const size_t packed = TheMachine().device->capabilities().PackedFilterBytes(desc) > 0 ? 1 : 0;
   Expect(packed, packed);
+}
+
+// A product of so many rows that packing pays on the CPU, and all weights.
+MatMulDesc ManyRows() {
+  MatMulDesc desc;
+  desc.m = 40, desc.k = 5, desc.n = kWeights / desc.k;
+  return desc;
+}
+
+TEST_F(Hoisting, MatricesOfManyRowsArePacked) {
+  MatMulDesc whole = ManyRows(), in_batch = whole;
+  in_batch.m = whole.m / 2, in_batch.batch = {2};
+  in_batch.a_batch_strides = {in_batch.m * in_batch.k}, in_batch.b_batch_strides = {0};
+  for (const MatMulDesc& desc : {whole, in_batch}) {
+    float* const y = Computed(whole.m * whole.n);
+    Record(desc, {Given(Whole(whole.m * whole.k)), w_}, {y});
+    Want(y);
+  }
+  ConvolutionDesc same;
+  same.spatial_rank = 1, same.batch = whole.m, same.in_channels = whole.k, same.out_channels = whole.n;
+  const size_t packed = TheMachine().device->capabilities().PackedFilterBytes(same) > 0 ? 2 : 0;
+  Expect(packed, packed);
+}
+
+// They are no convolutions: a turned matrix, rows with gaps, and a matrix for each of a batch.
+TEST_F(Hoisting, NotMatricesOfOtherProducts) {
+  MatMulDesc turned = ManyRows(), with_gaps = turned, in_batch = turned;
+  turned.transpose_b = true;
+  with_gaps.lda = with_gaps.k + 1;
+  in_batch.batch = {2}, in_batch.n /= 2;
+  in_batch.a_batch_strides = {in_batch.m * in_batch.k}, in_batch.b_batch_strides = {in_batch.k * in_batch.n};
+  for (const MatMulDesc& desc : {turned, with_gaps, in_batch}) {
+    float* const y = Computed(2 * desc.m * desc.n);
+    Record(desc, {Given(Whole(2 * desc.m * (desc.k + 1))), w_}, {y});
+    Want(y);
+  }
+  Expect(0, 0);
 }
 
 TEST_F(Hoisting, MatricesOfBytesAreTransposed) {

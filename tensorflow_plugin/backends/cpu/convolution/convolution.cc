@@ -7,6 +7,7 @@
 #include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/few_channels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/panels.h"
+#include "tensorflow_plugin/backends/cpu/convolution/pointwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/products.h"
 #include "tensorflow_plugin/backends/cpu/convolution/windows.h"
 #include "tensorflow_plugin/backends/cpu/convolution/winograd.h"
@@ -420,6 +421,10 @@ Status RunFloating(ConvolutionDesc d, const Args& args, const ThreadTeam& team, 
     RunFewChannels(d, args, team, epilogue);
     return OkStatus();
   }
+  if (d.packed_filter_bytes > 0 && PointwisePays(d)) {
+    RunPointwise(d, args, shared ? team : alone, epilogue);
+    return OkStatus();
+  }
   if (WinogradPays(d, team)) {
     if (RunWinograd(d, args, shared ? team : alone, epilogue)) return OkStatus();
     d.packed_filter_bytes = 0;  // its points say nothing to the others
@@ -493,6 +498,10 @@ ConvolutionDesc ForwardOf(ConvolutionDesc d) {
 // Direction::kPackFilter.
 Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const ThreadTeam& team) {
   const ConvolutionDesc d = ForwardOf(desc);
+  if (PointwisePays(d)) {
+    PackPointwiseFilter(d, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]));
+    return OkStatus();
+  }
   if (WinogradPays(d, team)) {
     WinogradFilter(d, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]), team);
     return OkStatus();
@@ -508,6 +517,7 @@ int64_t CpuKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
   const ConvolutionDesc d = ForwardOf(desc);
   if (InputSize(d) == 0 || OutputSize(d) == 0 || FilterSize(d) == 0) return 0;
   if (IsDepthwise(d) || HasFewChannels(d)) return 0;  // they read the filter as it is
+  if (IsPointwise(d)) return PointwisePays(d) ? PointwiseFilterBytes(d) : 0;
   if (WinogradPays(d, Alone())) return WinogradFilterBytes(d);
   if (ProductPays(d) || (d.type != DType::kFloat && !HasNative(d.type))) return 0;
   std::shared_ptr<OnednnPlan> layout;

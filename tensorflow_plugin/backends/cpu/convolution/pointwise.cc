@@ -1,0 +1,92 @@
+#include "tensorflow_plugin/backends/cpu/convolution/pointwise.h"
+
+#include <algorithm>
+
+#include "tensorflow_plugin/backends/cpu/cost.h"
+#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/backends/host_runtime/spatial.h"
+
+namespace xpu::cpu {
+namespace {
+
+using host_runtime::ThreadTeam;
+
+// Fewer rows read the filter as fast as it lies. With more rows there is nothing to gain.
+constexpr int64_t kFewestRows = 5, kMostRows = 1024;
+constexpr int64_t kFewestRowsOfSmall = 24, kSmallFilter = 1 << 16, kLongestSum = 2048;
+// Between these numbers of rows oneDNN multiplies as fast with a filter that is not small.
+constexpr int64_t kFewRows = 56, kManyRows = 128;
+// Elements of a filter for many rows, and for very many.
+constexpr int64_t kMostOfFilter = 1 << 20, kVeryManyRows = 256, kMostForVeryMany = 1 << 18;
+// Elements of the input that stay in the second cache, and rows that a panel is read for.
+constexpr int64_t kCachedElements = 1 << 16, kRowsOfPanel = 96;
+// Rows of a part whose epilogue follows it, at least.
+constexpr int64_t kFewestRowsOfPart = 32;
+// Multiplications worth a part, and parts for each thread: one may be held up.
+constexpr int64_t kPartWork = 1 << 18, kPartsPerThread = 4;
+
+int64_t Pixels(const ConvolutionDesc& d) { return d.batch * host_runtime::Cells(d.output); }
+
+}  // namespace
+
+bool IsPointwise(const ConvolutionDesc& d) {
+  for (int i = 0; i < d.spatial_rank; ++i) {
+    if (d.filter[i] != 1 || d.stride[i] != 1 || d.pad_before[i] != 0 || d.pad_after[i] != 0) return false;
+  }
+  return d.direction == Direction::kForward && d.order == ChannelOrder::kLast && d.groups == 1;
+}
+
+bool PointwisePays(const ConvolutionDesc& d) {
+  const int64_t rows = Pixels(d);
+  if (d.type != DType::kFloat || !IsPointwise(d) || rows < kFewestRows || rows > kMostRows || d.out_channels < 4 ||
+      d.in_channels > kLongestSum || ActiveIsa() == Isa::kBaseline) {
+    return false;
+  }
+  // A small filter is read as it lies by few rows (matmul/direct.h).
+  const int64_t elements = d.in_channels * d.out_channels;
+  if (elements <= kSmallFilter) return rows >= kFewestRowsOfSmall;
+  return rows <= kFewRows ||
+         (rows >= kManyRows && elements <= (rows <= kVeryManyRows ? kMostOfFilter : kMostForVeryMany));
+}
+
+int64_t PointwiseFilterBytes(const ConvolutionDesc& d) {
+  return DirectPanels::Elements(d.in_channels, d.out_channels) * static_cast<int64_t>(sizeof(float));
+}
+
+void PackPointwiseFilter(const ConvolutionDesc& d, const float* filter, float* packed) {
+  DirectPanels::Pack(d.in_channels, d.out_channels, filter, packed);
+}
+
+void RunPointwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+                  std::optional<Epilogue>* epilogue) {
+  const int64_t m = Pixels(d), k = d.in_channels, n = d.out_channels;
+  const DirectPanels panels(k, n, static_cast<const float*>(args.in[2]));
+  const Finish* const finish = *epilogue ? (*epilogue)->InRegisters(n) : nullptr;
+  const bool has_rest = *epilogue && finish == nullptr;  // which is run on whole rows
+
+  // Parts of some rows and, where there are few rows, some panels.
+  const int64_t wanted =
+      team.size() == 1 ? 1 : std::clamp<int64_t>(m * n * k / kPartWork, 1, kPartsPerThread * team.size());
+  int64_t rows = std::min(m, std::max(kRowsOfPanel, kCachedElements / k));
+  if (has_rest) {
+    rows = std::min({rows, std::max<int64_t>(kFewestRowsOfPart, Epilogue::kPartElements / n),
+                     std::max(kFewestRowsOfPart, Count(m, wanted))});
+  }
+  const int64_t down = Count(m, rows);
+  const int64_t across = has_rest ? 1 : std::clamp<int64_t>(Count(wanted, down), 1, panels.count());
+  const auto* const x = static_cast<const float*>(args.in[0]);
+  auto* const y = static_cast<float*>(args.out[0]);
+  team.ParallelFor(down * across, wanted == 1 ? down * across : 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      const int64_t row = m * (part / across) / down, count = m * (part / across + 1) / down - row;
+      const int64_t first = panels.count() * (part % across) / across;
+      const int64_t last = panels.count() * (part % across + 1) / across;
+      panels.MultiplySome(first, last, count, x + row * k, k, y + row * n, row * n, finish);
+      if (has_rest) (*epilogue)->Run(row * n, count * n);
+    }
+  });
+  epilogue->reset();
+}
+
+}  // namespace xpu::cpu

@@ -1,0 +1,33 @@
+// Convolutions of one pixel, which are products of all pixels' channels and the filter as a matrix. The filter lies in
+// panels, which were made once. Sums and epilogue are in registers (matmul/direct.h).
+//
+// A product that finds its second matrix as it is copies it to such panels in each call. That takes a third of the time
+// of a product of some 50 rows.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_POINTWISE_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_POINTWISE_H_
+
+#include <optional>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/host_runtime/thread_team.h"
+#include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::cpu {
+
+// True if `d` is such a convolution.
+bool IsPointwise(const ConvolutionDesc& d);
+// True if it gains by a packed filter.
+bool PointwisePays(const ConvolutionDesc& d);
+
+// Direction::kPackFilter.
+int64_t PointwiseFilterBytes(const ConvolutionDesc& d);
+void PackPointwiseFilter(const ConvolutionDesc& d, const float* filter, float* packed);
+
+// With a packed filter. An epilogue that has been run is taken away.
+void RunPointwise(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
+                  std::optional<Epilogue>* epilogue);
+
+}  // namespace xpu::cpu
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_POINTWISE_H_
