@@ -136,7 +136,9 @@ class FinishMaker {
     const bool swapped = instr.a != current_;
     const int other = swapped ? instr.a : instr.b;
     current_ = result;
-    if (arity == 1) return instr.op == Opcode::kSigmoid && Add({Kind::kSigmoid});
+    if (instr.op == Opcode::kSigmoid) return Add({Kind::kSigmoid});
+    if (instr.op == Opcode::kErfc) return Add({Kind::kErfc});
+    if (instr.op == Opcode::kNeg) return Add({Kind::kMul, Reads::kOne, nullptr, nullptr, -1});
     if (arity != 2) return false;
     FinishStep step;
     switch (instr.op) {

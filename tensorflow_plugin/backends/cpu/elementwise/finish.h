@@ -15,7 +15,19 @@ namespace xpu::cpu {
 
 struct FinishStep {
   // The last three are several steps in one. kMulAdd rounds between them, kBounds adds first, kTimesKept multiplies.
-  enum class Kind : uint8_t { kAdd, kSub, kMul, kMaximum, kMinimum, kSigmoid, kKeep, kMulAdd, kBounds, kTimesKept };
+  enum class Kind : uint8_t {
+    kAdd,
+    kSub,
+    kMul,
+    kMaximum,
+    kMinimum,
+    kSigmoid,
+    kErfc,
+    kKeep,
+    kMulAdd,
+    kBounds,
+    kTimesKept
+  };
   // The other operand: one number, one for each column, or one for each element.
   enum class Reads : uint8_t { kNothing, kOne, kColumns, kElements };
 

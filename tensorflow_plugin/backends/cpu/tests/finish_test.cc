@@ -84,6 +84,13 @@ std::vector<Chain> Chains() {
          return b.Apply(Opcode::kMul, b.Apply(Opcode::kSigmoid, x), x);
        },
        false},
+      {"gelu",
+       [=](ProgramBuilder& b, const std::vector<Reg>& in) {
+         const Reg x = Scaled(b, in);
+         const Reg y = b.Apply(Opcode::kMul, b.Apply(Opcode::kNeg, x), number(b, 0.70710678));
+         return b.Apply(Opcode::kMul, x, b.Apply(Opcode::kMul, b.Apply(Opcode::kErfc, y), number(b, 0.5)));
+       },
+       false},
   };
 }
 
