@@ -545,7 +545,8 @@ TEST(Convolution, PackedMatrices) {
                                       {49, 960, 70},
                                       {100, 33, 17},
                                       {196, 64, 300},
-                                      {1000, 20, 5}}) {
+                                      {1000, 20, 5},
+                                      {130, 800, 40}}) {
     CompareWithAffineEpilogue(ConvolutionOf({{rows, 1}}, 1, in, out), seed += 7);
   }
 }
