@@ -144,7 +144,7 @@ int OnednnPlan::Temporary(const dnnl::memory::desc& desc) {
 
 int OnednnPlan::Reordered(int memory, const dnnl::memory::desc& desc) {
   const int to = WriteLike(memory, desc);
-  Finish(memory, to);
+  CopyBack(memory, to);
   return to;
 }
 
@@ -152,7 +152,7 @@ int OnednnPlan::WriteLike(int memory, const dnnl::memory::desc& desc) {
   return slots_[memory].desc == desc ? memory : Temporary(desc);
 }
 
-void OnednnPlan::Finish(int written, int memory) {
+void OnednnPlan::CopyBack(int written, int memory) {
   if (written == memory) return;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);

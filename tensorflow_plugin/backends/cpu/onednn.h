@@ -63,10 +63,10 @@ class OnednnPlan {
   int Temporary(const dnnl::memory::desc& desc);
   // Adds a reorder if `memory` is not laid out like `desc`; the memory that is.
   int Reordered(int memory, const dnnl::memory::desc& desc);
-  // Where a primitive that writes like `desc` shall write: `memory`, or a temporary to be given to Finish.
+  // Where a primitive that writes like `desc` shall write: `memory`, or a temporary to be given to CopyBack.
   int WriteLike(int memory, const dnnl::memory::desc& desc);
   // Adds the reorder from what WriteLike gave to the memory it was asked for.
-  void Finish(int written, int memory);
+  void CopyBack(int written, int memory);
   // Adds a primitive created with a user scratchpad.
   void Add(const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad,
            std::initializer_list<std::pair<int, int>> arguments);

@@ -149,7 +149,7 @@ int Filter(const memory::desc& given, const memory::desc& wanted, FilterUse use,
 // A plan that lays a filter out, its memory 0, as its memory 1, and does nothing else: not usable where both are alike.
 void PlanLayout(const memory::desc& given, const memory::desc& wanted, OnednnPlan* plan) {
   const int from = plan->Buffer(given), to = plan->Buffer(wanted);
-  if (given != wanted) plan->Finish(from, to);
+  if (given != wanted) plan->CopyBack(from, to);
 }
 
 void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layout, OnednnPlan* plan) {
@@ -166,7 +166,7 @@ void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layo
       const int dst_out = plan->WriteLike(dst, forward.dst_desc());
       plan->Add(dnnl::convolution_forward(forward), forward.scratchpad_desc(),
                 {{DNNL_ARG_SRC, src_in}, {DNNL_ARG_WEIGHTS, filter_in}, {DNNL_ARG_DST, dst_out}});
-      return plan->Finish(dst_out, dst);
+      return plan->CopyBack(dst_out, dst);
     }
     case Direction::kDataGradient: {
       const dnnl::convolution_backward_data::primitive_desc backward(
@@ -180,7 +180,7 @@ void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layo
       const int dx_out = plan->WriteLike(dx, backward.diff_src_desc());
       plan->Add(dnnl::convolution_backward_data(backward), backward.scratchpad_desc(),
                 {{DNNL_ARG_WEIGHTS, filter_in}, {DNNL_ARG_DIFF_DST, dy_in}, {DNNL_ARG_DIFF_SRC, dx_out}});
-      return plan->Finish(dx_out, dx);
+      return plan->CopyBack(dx_out, dx);
     }
     case Direction::kFilterGradient: {
       const dnnl::convolution_backward_weights::primitive_desc backward(
@@ -193,7 +193,7 @@ void BuildPlan(const ConvolutionDesc& d, FilterUse use, const memory::desc& layo
       const int dfilter_out = plan->WriteLike(dfilter, backward.diff_weights_desc());
       plan->Add(dnnl::convolution_backward_weights(backward), backward.scratchpad_desc(),
                 {{DNNL_ARG_SRC, src_in}, {DNNL_ARG_DIFF_DST, dy_in}, {DNNL_ARG_DIFF_WEIGHTS, dfilter_out}});
-      return plan->Finish(dfilter_out, dfilter);
+      return plan->CopyBack(dfilter_out, dfilter);
     }
     case Direction::kPackFilter:
       return;  // see FilterUse
@@ -328,8 +328,8 @@ Status PackFilter(const ConvolutionDesc& d, OnednnPlan& layout, const void* filt
 
 // Forward and data gradient: the filter is laid out once for all parts. The results of a part lie in one piece.
 Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted,
-                  std::optional<Epilogue>* epilogue, bool* done) {
-  if (*epilogue) wanted = std::max(wanted, Outputs(d) / Epilogue::kPartElements);
+                  std::optional<FusedEpilogue>* epilogue, bool* done) {
+  if (*epilogue) wanted = std::max(wanted, Outputs(d) / FusedEpilogue::kPartElements);
   const std::vector<ConvolutionPart> parts = ShareOut(d, wanted);
   if (parts.size() < 2) return OkStatus();
   const ThreadTeam& alone = Alone();
@@ -409,7 +409,8 @@ Status RunInPartialSums(const ConvolutionDesc& d, const Args& args, const Thread
 }
 
 // float, or half and bfloat16 where oneDNN has them. An epilogue that has been run is taken away.
-Status RunFloating(ConvolutionDesc d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+Status RunFloating(ConvolutionDesc d, const Args& args, const ThreadTeam& team,
+                   std::optional<FusedEpilogue>* epilogue) {
   const ThreadTeam& alone = Alone();
   const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * host_runtime::Cells(d.filter);
   const bool shared = team.size() > 1 && multiplications >= kShared;
@@ -461,13 +462,14 @@ Status RunConverted(const ConvolutionDesc& d, const Args& args, const ThreadTeam
   ConvolutionDesc in_float = d;
   in_float.type = DType::kFloat;
   in_float.packed_filter_bytes = 0;
-  std::optional<Epilogue> none;
+  std::optional<FusedEpilogue> none;
   XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team, &none));
   FromFloat(d.type, out, args.out[0], sizes[2], team);
   return OkStatus();
 }
 
-Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+                std::optional<FusedEpilogue>* epilogue) {
   int64_t sizes[3];
   Sizes(d, sizes);
   if (sizes[2] == 0) return OkStatus();

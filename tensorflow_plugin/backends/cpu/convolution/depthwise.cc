@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tensorflow_plugin/backends/cpu/elementwise/finish.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
 #include "tensorflow_plugin/primitives/types.h"
@@ -48,7 +48,7 @@ bool IsDepthwise(const ConvolutionDesc& d) {
 }
 
 void RunDepthwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
-                  std::optional<Epilogue>* epilogue) {
+                  std::optional<FusedEpilogue>* epilogue) {
   DepthwiseRows rows;
   rows.x = static_cast<const float*>(args.in[0]);
   rows.w = static_cast<const float*>(args.in[1]);
@@ -63,17 +63,17 @@ void RunDepthwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
   rows.stride = d.stride[0];
   rows.before_rows = d.pad_before[0];
   rows.before_cols = d.pad_before[1];
-  const Finish* const finish = *epilogue ? (*epilogue)->InRegisters(d.in_channels) : nullptr;
-  const bool has_rest = *epilogue && finish == nullptr;  // which is run on whole rows
+  const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.in_channels) : nullptr;
+  const bool runs_on_rows = *epilogue && chain == nullptr;  // which is run on whole rows
   const auto run = XPU_PICK_ISA(Depthwise);
   const int64_t of_row = d.output[1] * d.in_channels, work = of_row * d.filter[0] * d.filter[1];
   team.ParallelFor(d.batch * d.output[0], std::max<int64_t>(1, kGrainWork / work), [&](int64_t begin, int64_t end) {
-    if (!has_rest) {
-      run(rows, static_cast<int>(d.filter[1]), static_cast<int>(d.stride[1]), begin, end, finish);
+    if (!runs_on_rows) {
+      run(rows, static_cast<int>(d.filter[1]), static_cast<int>(d.stride[1]), begin, end, chain);
       return;
     }
     // Some rows at a time, so that they are in the cache when the epilogue sees them.
-    const int64_t at_once = std::max<int64_t>(1, Epilogue::kPartElements / 4 / of_row);
+    const int64_t at_once = std::max<int64_t>(1, FusedEpilogue::kPartElements / 4 / of_row);
     for (int64_t row = begin; row < end; row += at_once) {
       const int64_t last = std::min(row + at_once, end);
       run(rows, static_cast<int>(d.filter[1]), static_cast<int>(d.stride[1]), row, last, nullptr);

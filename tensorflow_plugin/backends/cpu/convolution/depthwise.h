@@ -17,7 +17,7 @@ bool IsDepthwise(const ConvolutionDesc& d);
 
 // An epilogue that has been run is taken away. Throws std::bad_alloc.
 void RunDepthwise(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
-                  std::optional<Epilogue>* epilogue);
+                  std::optional<FusedEpilogue>* epilogue);
 
 }  // namespace xpu::cpu
 

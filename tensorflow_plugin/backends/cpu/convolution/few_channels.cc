@@ -37,7 +37,7 @@ class Blocks {
   int64_t count() const { return d_.batch * down_ * across_; }
   int64_t cells() const { return rows_ * cols_; }
 
-  void Run(int64_t block, const DirectPanels& filter, const Finish* finish, const Epilogue* rest) const {
+  void Run(int64_t block, const DirectPanels& filter, const ChainEpilogue* chain, const FusedEpilogue* on_rows) const {
     const int64_t image = block / (down_ * across_);
     const int64_t row = block / across_ % down_ * rows_, col = block % across_ * cols_;
     const int64_t rows = std::min(rows_, d_.output[0] - row), cols = std::min(cols_, d_.output[1] - col);
@@ -49,8 +49,8 @@ class Blocks {
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t to = (((image * d_.output[0]) + row + i) * d_.output[1] + col) * d_.out_channels;
       filter.Multiply(cols, terms, window.data + i * d_.stride[0] * window.stride, d_.stride[1] * d_.in_channels,
-                      y_ + to, to, finish);
-      if (rest != nullptr) rest->Run(to, cols * d_.out_channels);
+                      y_ + to, to, chain);
+      if (on_rows != nullptr) on_rows->Run(to, cols * d_.out_channels);
     }
   }
 
@@ -101,15 +101,15 @@ bool HasFewChannels(const ConvolutionDesc& d) {
 }
 
 void RunFewChannels(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
-                    std::optional<Epilogue>* epilogue) {
+                    std::optional<FusedEpilogue>* epilogue) {
   ScratchFrame frame;
   const DirectPanels filter(TermsOf(d), d.out_channels, static_cast<const float*>(args.in[1]), &frame);
-  const Finish* const finish = *epilogue ? (*epilogue)->InRegisters(d.out_channels) : nullptr;
-  const Epilogue* const rest = *epilogue && finish == nullptr ? &**epilogue : nullptr;
+  const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.out_channels) : nullptr;
+  const FusedEpilogue* const on_rows = *epilogue && chain == nullptr ? &**epilogue : nullptr;
   const Blocks blocks(d, args);
   const int64_t work = blocks.cells() * TermsOf(d) * d.out_channels;
   team.ParallelFor(blocks.count(), std::max<int64_t>(1, kGrainWork / work), [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) blocks.Run(block, filter, finish, rest);
+    for (int64_t block = begin; block < end; ++block) blocks.Run(block, filter, chain, on_rows);
   });
   epilogue->reset();
 }

@@ -59,18 +59,18 @@ void PackPointwiseFilter(const ConvolutionDesc& d, const float* filter, float* p
 }
 
 void RunPointwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
-                  std::optional<Epilogue>* epilogue) {
+                  std::optional<FusedEpilogue>* epilogue) {
   const int64_t m = Pixels(d), k = d.in_channels, n = d.out_channels;
   const DirectPanels panels(k, n, static_cast<const float*>(args.in[2]));
-  const Finish* const finish = *epilogue ? (*epilogue)->InRegisters(n) : nullptr;
-  const bool has_rest = *epilogue && finish == nullptr;  // which is run on whole rows
+  const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(n) : nullptr;
+  const bool has_rest = *epilogue && chain == nullptr;  // which is run on whole rows
 
   // Parts of some rows and, where there are few rows, some panels.
   const int64_t wanted =
       team.size() == 1 ? 1 : std::clamp<int64_t>(m * n * k / kPartWork, 1, kPartsPerThread * team.size());
   int64_t rows = std::min(m, std::max(kRowsOfPanel, kCachedElements / k));
   if (has_rest) {
-    rows = std::min({rows, std::max<int64_t>(kFewestRowsOfPart, Epilogue::kPartElements / n),
+    rows = std::min({rows, std::max<int64_t>(kFewestRowsOfPart, FusedEpilogue::kPartElements / n),
                      std::max(kFewestRowsOfPart, Count(m, wanted))});
   }
   const int64_t down = Count(m, rows);
@@ -82,7 +82,7 @@ void RunPointwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
       const int64_t row = m * (part / across) / down, count = m * (part / across + 1) / down - row;
       const int64_t first = panels.count() * (part % across) / across;
       const int64_t last = panels.count() * (part % across + 1) / across;
-      panels.MultiplySome(first, last, count, x + row * k, k, y + row * n, row * n, finish);
+      panels.MultiplySome(first, last, count, x + row * k, k, y + row * n, row * n, chain);
       if (has_rest) (*epilogue)->Run(row * n, count * n);
     }
   });

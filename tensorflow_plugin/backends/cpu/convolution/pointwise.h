@@ -26,7 +26,7 @@ void PackPointwiseFilter(const ConvolutionDesc& d, const float* filter, float* p
 
 // With a packed filter. An epilogue that has been run is taken away.
 void RunPointwise(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
-                  std::optional<Epilogue>* epilogue);
+                  std::optional<FusedEpilogue>* epilogue);
 
 }  // namespace xpu::cpu
 

@@ -116,7 +116,7 @@ auto CellsOf(const float* filter, int64_t in, int64_t out) {
 
 // y = x convolved with the filter that has these points.
 bool Convolve(const Images<const float>& x, const Images<float>& y, int64_t images, const int64_t* pad,
-              const float* filter, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+              const float* filter, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
   const auto input_to_points = XPU_PICK_ISA(InputToPoints);
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const auto output_from_points = XPU_PICK_ISA(OutputFromPoints);
@@ -280,7 +280,7 @@ void WinogradFilter(const ConvolutionDesc& d, const float* filter, float* points
 }
 
 bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
-                 std::optional<Epilogue>* epilogue) {
+                 std::optional<FusedEpilogue>* epilogue) {
   const int64_t in = d.in_channels, out = d.out_channels;
   const Images<const float> read{static_cast<const float*>(args.in[0]), d.input[0], d.input[1], in};
   if (d.direction == Direction::kFilterGradient) return FilterGradient(d, args, team);

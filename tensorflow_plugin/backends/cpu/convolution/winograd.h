@@ -31,7 +31,7 @@ void WinogradFilter(const ConvolutionDesc& d, const float* filter, float* points
 // input in which it was, or come from a transformation. An epilogue that has been run is taken away; not where it is to
 // be run again, on other results. Throws std::bad_alloc.
 bool RunWinograd(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
-                 std::optional<Epilogue>* epilogue);
+                 std::optional<FusedEpilogue>* epilogue);
 
 }  // namespace xpu::cpu
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <optional>
 
-#include "tensorflow_plugin/backends/cpu/elementwise/finish.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/tile_runner.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
@@ -16,14 +16,14 @@
 
 namespace xpu::cpu {
 
-class Epilogue {
+class FusedEpilogue {
  public:
   // The most results of a part, so that they are still in the core's own cache when the epilogue sees them.
   static constexpr int64_t kPartElements = 1 << 17;
 
   // For a product that has one, which stays with its `args`. The steps' operands lie in `frame`.
   template <typename Desc>
-  Epilogue(const Desc& d, const Args& args, ScratchFrame* frame)
+  FusedEpilogue(const Desc& d, const Args& args, ScratchFrame* frame)
       : product_(&d),
         elements_(d.epilogue.shape.num_elements()),
         args_(args),
@@ -33,29 +33,28 @@ class Epilogue {
     Args chain;
     chain.out[0] = args.out[0];
     std::copy_n(args.in + NumOperands(d), d.epilogue.program->num_inputs() - 1, chain.in + 1);
-    is_chain_ = MakeFinish(d.epilogue, chain, frame, &finish_);
+    has_chain_ = MakeChainEpilogue(d.epilogue, chain, frame, &chain_);
   }
 
   // The epilogue as steps on rows of so many elements; null if it is none.
-  const Finish* InRegisters(int64_t columns) const {
-    return is_chain_ && (finish_.columns == 0 || finish_.columns == columns) ? &finish_ : nullptr;
+  const ChainEpilogue* InRegisters(int64_t columns) const {
+    return has_chain_ && (chain_.columns == 0 || chain_.columns == columns) ? &chain_ : nullptr;
   }
 
   // For a range of results that are there, in row-major order.
   void Run(int64_t begin, int64_t n) const {
-    if (is_chain_ && finish_.columns != 0 && begin % finish_.columns == 0 && n % finish_.columns == 0) {
-      FinishInPlace(finish_, begin / finish_.columns, n / finish_.columns, static_cast<float*>(args_.out[0]));
+    if (has_chain_ && chain_.columns != 0 && begin % chain_.columns == 0 && n % chain_.columns == 0) {
+      ApplyChainInPlace(chain_, begin / chain_.columns, n / chain_.columns, static_cast<float*>(args_.out[0]));
     } else {
       TileRunner(command().desc, command().args).Run(begin, n);
     }
   }
   Status RunAll(const host_runtime::ThreadTeam& team) const {
-    if (!is_chain_ || finish_.columns == 0) return Kernels().Run(command().desc, command().args, team);
+    if (!has_chain_ || chain_.columns == 0) return Kernels().Run(command().desc, command().args, team);
     constexpr int64_t kGrainElements = 1 << 16;
-    const int64_t grain = std::max<int64_t>(1, kGrainElements / finish_.columns);
-    team.ParallelFor(elements_ / finish_.columns, grain, [&](int64_t begin, int64_t end) {
-      Run(begin * finish_.columns, (end - begin) * finish_.columns);
-    });
+    const int64_t grain = std::max<int64_t>(1, kGrainElements / chain_.columns);
+    team.ParallelFor(elements_ / chain_.columns, grain,
+                     [&](int64_t begin, int64_t end) { Run(begin * chain_.columns, (end - begin) * chain_.columns); });
     return OkStatus();
   }
 
@@ -80,8 +79,8 @@ class Epilogue {
   plain::Epilogue (*const make_)(const void* product, const Args& args);
   mutable std::once_flag made_;
   mutable std::optional<plain::Epilogue> command_;
-  bool is_chain_;
-  Finish finish_;
+  bool has_chain_;
+  ChainEpilogue chain_;
 };
 
 // Calls `compute(epilogue)` with the epilogue of `desc`, if it has one. The function runs it with its parts and takes
@@ -89,7 +88,7 @@ class Epilogue {
 template <typename Desc, typename Compute>
 Status WithEpilogue(const Desc& desc, const Args& args, const host_runtime::ThreadTeam& team, Compute compute) {
   ScratchFrame frame;
-  std::optional<Epilogue> epilogue;
+  std::optional<FusedEpilogue> epilogue;
   if (HasEpilogue(desc)) epilogue.emplace(desc, args, &frame);
   XPU_RETURN_IF_ERROR(compute(&epilogue));
   return epilogue ? epilogue->RunAll(team) : OkStatus();

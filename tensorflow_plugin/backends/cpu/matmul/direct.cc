@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tensorflow_plugin/backends/cpu/elementwise/finish.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
@@ -52,28 +52,28 @@ struct ColumnPanels {
 
 }  // namespace
 
-bool DirectPays(const MatMulDesc& d, const std::optional<Epilogue>& epilogue) {
+bool DirectPays(const MatMulDesc& d, const std::optional<FusedEpilogue>& epilogue) {
   const bool is_small = epilogue && epilogue->InRegisters(d.n) != nullptr && d.k * d.n <= kSmallB;
   return d.type == DType::kFloat && d.batch.empty() && !d.transpose_a && !d.transpose_b &&
          d.m >= (is_small ? kFewestRowsOfSmall : kFewestRows) && d.n >= 4 && d.k <= kLongestSum &&
          d.k * d.n <= (d.m <= kFewRows ? kMostOfBForFewRows : kMostOfB) && ActiveIsa() != Isa::kBaseline;
 }
 
-void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
   const auto pack = XPU_PICK_ISA(PackDirect);
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const ColumnPanels panels(d.n);
-  const Finish* const finish = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
-  const bool has_rest = *epilogue && finish == nullptr;  // which is run on whole rows
+  const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
+  const bool runs_on_rows = *epilogue && chain == nullptr;  // which is run on whole rows
 
   // Parts of some rows and, where there are few rows, some panels.
   const int64_t work = d.m * d.n * d.k;
   const int64_t wanted = team.size() == 1 ? 1 : std::clamp<int64_t>(work / kPartWork, 1, kPartsPerThread * team.size());
   int64_t rows = std::min(d.m, std::max(kRowsOfPanel, kCachedElements / d.k));
-  if (has_rest) rows = std::min(rows, std::max<int64_t>(kFewestRowsOfPart, Epilogue::kPartElements / d.n));
+  if (runs_on_rows) rows = std::min(rows, std::max<int64_t>(kFewestRowsOfPart, FusedEpilogue::kPartElements / d.n));
   rows = std::min(rows, std::max(kRowsOfPanel, (d.m + wanted - 1) / wanted));
   const int64_t down = (d.m + rows - 1) / rows;
-  const int64_t across = has_rest ? 1 : std::clamp<int64_t>((wanted + down - 1) / down, 1, panels.count);
+  const int64_t across = runs_on_rows ? 1 : std::clamp<int64_t>((wanted + down - 1) / down, 1, panels.count);
   const auto* const a = static_cast<const float*>(args.in[0]);
   const auto* const b = static_cast<const float*>(args.in[1]);
   auto* const c = static_cast<float*>(args.out[0]);
@@ -90,9 +90,9 @@ void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
         const int64_t cols = std::min(vectors * panels.lanes, d.n - col);
         pack(d.k, cols, vectors, b + col, d.ldb, packed);
         multiply(count, terms, a + row * d.lda, d.lda, packed, c + row * d.ldc + col, d.ldc, row * d.ldc + col, col,
-                 vectors, static_cast<int>(cols - (vectors - 1) * panels.lanes), finish);
+                 vectors, static_cast<int>(cols - (vectors - 1) * panels.lanes), chain);
       }
-      if (has_rest) (*epilogue)->Run(row * d.n, count * d.n);
+      if (runs_on_rows) (*epilogue)->Run(row * d.n, count * d.n);
     }
   });
   epilogue->reset();
@@ -104,10 +104,11 @@ bool UnpackedPays(const MatMulDesc& d) {
          (d.m > 1 || d.n <= kMostColumnsOfRow);
 }
 
-void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
+                 std::optional<FusedEpilogue>* epilogue) {
   const auto multiply = XPU_PICK_ISA(MultiplyUnpacked);
   const ColumnPanels panels(d.n);
-  const Finish* const finish = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
+  const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
   const int64_t lda = d.lda == 0 ? d.k : d.lda, ldb = d.ldb == 0 ? d.n : d.ldb, ldc = d.ldc == 0 ? d.n : d.ldc;
   const auto* const a = static_cast<const float*>(args.in[0]);
   const auto* const b = static_cast<const float*>(args.in[1]);
@@ -119,10 +120,10 @@ void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team, 
       const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
       const int64_t cols = std::min(vectors * panels.lanes, d.n - col);
       multiply(d.m, d.k, a, lda, b + col, ldb, c + col, ldc, col, col, vectors,
-               static_cast<int>(cols - (vectors - 1) * panels.lanes), finish);
+               static_cast<int>(cols - (vectors - 1) * panels.lanes), chain);
     }
   });
-  if (finish != nullptr) epilogue->reset();
+  if (chain != nullptr) epilogue->reset();
 }
 
 DirectPanels::DirectPanels(int64_t k, int64_t n, const float* b, ScratchFrame* frame) : k_(k), n_(n) {
@@ -148,7 +149,7 @@ void DirectPanels::Pack(int64_t k, int64_t n, const float* b, float* packed) {
 int64_t DirectPanels::count() const { return ColumnPanels(n_).count; }
 
 void DirectPanels::Multiply(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
-                            const Finish* finish) const {
+                            const ChainEpilogue* chain) const {
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const ColumnPanels panels(n_);
   for (int64_t panel = 0; panel < panels.count; ++panel) {
@@ -156,24 +157,24 @@ void DirectPanels::Multiply(int64_t m, const DirectTerms& terms, const float* a,
     const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
     const int64_t cols = std::min(vectors * panels.lanes, n_ - col);
     multiply(m, terms, a, lda, packed_ + k_ * col, c + col, n_, offset + col, col, vectors,
-             static_cast<int>(cols - (vectors - 1) * panels.lanes), finish);
+             static_cast<int>(cols - (vectors - 1) * panels.lanes), chain);
   }
 }
 
 void DirectPanels::MultiplySome(int64_t begin, int64_t end, int64_t m, const float* a, int64_t lda, float* c,
-                                int64_t offset, const Finish* finish) const {
+                                int64_t offset, const ChainEpilogue* chain) const {
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const auto multiply_few = XPU_PICK_ISA(MultiplyUnpacked);
   const ColumnPanels panels(n_);
   for (int64_t panel = begin; panel < end; ++panel) {
     const int64_t col = panels.first(panel) * panels.lanes;
     const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
-    const int rest = static_cast<int>(std::min(vectors * panels.lanes, n_ - col) - (vectors - 1) * panels.lanes);
+    const int tail = static_cast<int>(std::min(vectors * panels.lanes, n_ - col) - (vectors - 1) * panels.lanes);
     if (m < kRowsOfTiles) {
       multiply_few(m, k_, a, lda, packed_ + k_ * col, vectors * panels.lanes, c + col, n_, offset + col, col, vectors,
-                   rest, finish);
+                   tail, chain);
     } else {
-      multiply(m, {1, k_, 0}, a, lda, packed_ + k_ * col, c + col, n_, offset + col, col, vectors, rest, finish);
+      multiply(m, {1, k_, 0}, a, lda, packed_ + k_ * col, c + col, n_, offset + col, col, vectors, tail, chain);
     }
   }
 }

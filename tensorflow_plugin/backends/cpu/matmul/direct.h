@@ -22,18 +22,18 @@ struct DirectTerms {
 };
 
 // True if `d`, all of whose strides are numbers, is such a product.
-bool DirectPays(const MatMulDesc& d, const std::optional<Epilogue>& epilogue);
+bool DirectPays(const MatMulDesc& d, const std::optional<FusedEpilogue>& epilogue);
 
 // An epilogue that has been run is taken away. Throws std::bad_alloc.
 void RunDirect(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
-               std::optional<Epilogue>* epilogue);
+               std::optional<FusedEpilogue>* epilogue);
 
 // True if `d`, whose strides need not be numbers, is a product of few rows and a small `b`, which is read as it lies.
 bool UnpackedPays(const MatMulDesc& d);
 
 // The same as RunDirect for such a product.
 void RunUnpacked(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
-                 std::optional<Epilogue>* epilogue);
+                 std::optional<FusedEpilogue>* epilogue);
 
 // All columns of `b`, k rows of n elements without gaps, as panels.
 class DirectPanels {
@@ -48,12 +48,12 @@ class DirectPanels {
   static void Pack(int64_t k, int64_t n, const float* b, float* packed);
 
   int64_t count() const;
-  // m rows of the product, whose elements begin at `offset` of the whole result. `finish` may be null.
+  // m rows of the product, whose elements begin at `offset` of the whole result. `chain` may be null.
   void Multiply(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
-                const Finish* finish) const;
+                const ChainEpilogue* chain) const;
   // The same of panels [begin, end), for rows of `a` in one piece.
   void MultiplySome(int64_t begin, int64_t end, int64_t m, const float* a, int64_t lda, float* c, int64_t offset,
-                    const Finish* finish) const;
+                    const ChainEpilogue* chain) const;
 
  private:
   int64_t k_, n_;

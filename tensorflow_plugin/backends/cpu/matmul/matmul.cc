@@ -271,7 +271,8 @@ MatMulPart ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
   int64_t wanted = team_size == 1 ? 1 : std::min<int64_t>(work / kGrainWork, kPartsPerThread * team_size);
   // An epilogue wants whole rows, and few enough, but not very few; for each part oneDNN reads all of b then.
   const bool whole_rows = has_epilogue && all_rows >= kPieceRows / 2 * wanted && d.k * d.n <= kCopiedElements;
-  if (whole_rows) wanted = std::max(wanted, std::min(all_rows / kPieceRows, all_rows * d.n / Epilogue::kPartElements));
+  if (whole_rows)
+    wanted = std::max(wanted, std::min(all_rows / kPieceRows, all_rows * d.n / FusedEpilogue::kPartElements));
   int64_t stacks = 1, down = 1, across = 1;  // parts in each direction
   for (int64_t parts = 1; parts < wanted; parts *= 2) {
     const int64_t rows = Count(d.m, down), cols = Count(d.n, across);
@@ -306,7 +307,7 @@ MatMulPart ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
 // In parts, each by oneDNN on one thread of the team, because oneDNN's own threads are OpenMP's. All of these have to
 // arrive at the end of a product, however short. Where the program keeps the processors busy, that takes longer than a
 // medium product. The epilogue, if there is one, sees each part while it is in the cache.
-Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team, const Epilogue* epilogue) {
+Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team, const FusedEpilogue* epilogue) {
   static const ThreadTeam alone(1);
   const MatMulPart part = ShareOut(d, team.size(), epilogue != nullptr);
   // c is dense if there is an epilogue; parts of it are in one piece if they are whole rows of one matrix, or matrices.
@@ -345,7 +346,8 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
   return epilogue == nullptr || in_pieces ? OkStatus() : epilogue->RunAll(team);
 }
 
-Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue);
+Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
+                   std::optional<FusedEpilogue>* epilogue);
 
 // A small matrix of long sums, such as the gradient of weights that many pixels were multiplied with. Every thread adds
 // up parts of the sums.
@@ -371,7 +373,7 @@ Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam&
       at.in[0] = static_cast<const float*>(args.in[0]) + l * (d.transpose_a ? d.lda : 1);
       at.in[1] = static_cast<const float*>(args.in[1]) + l * (d.transpose_b ? 1 : d.ldb);
       at.out[0] = first ? sum : terms;
-      std::optional<Epilogue> none;
+      std::optional<FusedEpilogue> none;
       status.Update(RunFloating(part, at, alone, &none));
       for (int64_t i = 0; !first && i < elements; ++i) sum[i] += terms[i];
       l += part.k;
@@ -389,7 +391,8 @@ Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam&
 }
 
 // float, or half and bfloat16 where oneDNN has them. If it has also run the epilogue, *epilogue is empty afterwards.
-Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
+                   std::optional<FusedEpilogue>* epilogue) {
   if (UnpackedPays(d)) {
     RunUnpacked(d, args, team, epilogue);
     return OkStatus();
@@ -444,7 +447,7 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   buffers.in[0] = a;
   buffers.in[1] = b;
   buffers.out[0] = c;
-  std::optional<Epilogue> none;  // which sees what has been rounded
+  std::optional<FusedEpilogue> none;  // which sees what has been rounded
   XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team, &none));
   if (gapless) {
     FromFloat(d.type, c, args.out[0], c_size, team);
@@ -460,7 +463,8 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
 }
 
 // The product. If it has also run the epilogue, *epilogue is empty afterwards.
-Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team, std::optional<Epilogue>* epilogue) {
+Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team,
+                std::optional<FusedEpilogue>* epilogue) {
   const int64_t out_elements = desc.batch.num_elements() * desc.m * desc.n;
   const int rank = desc.batch.rank();
   const bool ranks_agree = desc.a_batch_strides.rank() == rank && desc.b_batch_strides.rank() == rank &&

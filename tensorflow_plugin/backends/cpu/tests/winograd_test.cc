@@ -92,7 +92,7 @@ TEST(Winograd, SaysWhetherAllIsFinite) {
                    : direction == Direction::kDataGradient ? image.data()
                                                            : other.data();
       args.out[0] = out.data();
-      std::optional<Epilogue> none;
+      std::optional<FusedEpilogue> none;
       EXPECT_EQ(RunWinograd(d, args, Team(), &none), at < 0) << at;
     }
   }

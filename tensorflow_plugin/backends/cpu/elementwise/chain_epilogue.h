@@ -2,8 +2,8 @@
 // it is a chain from the sum to its only result. Steps are scales and offsets for each column, an element that is
 // added, and bounds. One value may be kept and multiplied in later, as in x * sigmoid(x). Other programs run tile by
 // tile (epilogue.h).
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FINISH_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FINISH_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_
 
 #include <cstdint>
 
@@ -13,7 +13,7 @@
 
 namespace xpu::cpu {
 
-struct FinishStep {
+struct ChainStep {
   // The last three are several steps in one. kMulAdd rounds between them, kBounds adds first, kTimesKept multiplies.
   enum class Kind : uint8_t {
     kAdd,
@@ -41,29 +41,29 @@ struct FinishStep {
 };
 
 // The commonest steps: sum * scale + shift, by column, + an element, within bounds. A null one is left out.
-struct AffineFinish {
+struct AffineChain {
   const float* scale = nullptr;
   const float* shift = nullptr;
   const float* elements = nullptr;
   float low = 0, high = 0;
 };
 
-struct Finish {
+struct ChainEpilogue {
   static constexpr int kMaxSteps = 16;
   int64_t columns = 0;  // of a row; 0: no step reads columns
   int num_steps = 0;
-  FinishStep steps[kMaxSteps];
+  ChainStep steps[kMaxSteps];
   bool is_affine = false;  // then the steps are those of `affine`
-  AffineFinish affine;
+  AffineChain affine;
 };
 
 // The steps of an epilogue; false if it is none of steps. Operands for each column get room for whole vectors in
 // `frame`. `desc` and `args` are those of the program, input 0 the sums.
-bool MakeFinish(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, Finish* finish);
+bool MakeChainEpilogue(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, ChainEpilogue* chain);
 
 // The same for sums that lie where the results shall be: rows [first, first + count) of `columns` elements of `out`.
-void FinishInPlace(const Finish& finish, int64_t first, int64_t count, float* out);
+void ApplyChainInPlace(const ChainEpilogue& chain, int64_t first, int64_t count, float* out);
 
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FINISH_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cpu/elementwise/finish.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -12,7 +12,7 @@
 
 namespace xpu::cpu {
 
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/finish_in_place.inc"
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_in_place.inc"
 #include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
 
 namespace {
@@ -21,14 +21,14 @@ namespace {
 constexpr int64_t kMostLanes = 64;
 
 // Makes the steps of one program.
-class FinishMaker {
+class ChainMaker {
  public:
-  FinishMaker(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, Finish* finish)
-      : desc_(desc), p_(*desc.program), args_(args), frame_(*frame), finish_(*finish) {}
+  ChainMaker(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, ChainEpilogue* chain)
+      : desc_(desc), p_(*desc.program), args_(args), frame_(*frame), chain_(*chain) {}
 
   bool Make() {
-    finish_.num_steps = 0;
-    finish_.columns = 0;
+    chain_.num_steps = 0;
+    chain_.columns = 0;
     if (p_.num_outputs() != 1 || p_.instrs().empty() || p_.outputs()[0] != p_.num_registers() - 1) return false;
     for (int r = 0; r < p_.num_registers(); ++r) {
       if (p_.type(r) != DType::kFloat) return false;
@@ -42,38 +42,38 @@ class FinishMaker {
   }
 
  private:
-  using Kind = FinishStep::Kind;
-  using Reads = FinishStep::Reads;
+  using Kind = ChainStep::Kind;
+  using Reads = ChainStep::Reads;
 
-  // Finds out whether the steps are those of AffineFinish.
+  // Finds out whether the steps are those of AffineChain.
   void SumUp() {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    AffineFinish& affine = finish_.affine;
+    AffineChain& affine = chain_.affine;
     affine = {nullptr, nullptr, nullptr, -kInfinity, kInfinity};
     int at = 0;
     const auto next_is = [&](Kind kind, Reads reads) {
-      return at < finish_.num_steps && finish_.steps[at].kind == kind && finish_.steps[at].reads == reads;
+      return at < chain_.num_steps && chain_.steps[at].kind == kind && chain_.steps[at].reads == reads;
     };
     if (next_is(Kind::kMulAdd, Reads::kColumns)) {
-      affine.scale = finish_.steps[at].data;
-      affine.shift = finish_.steps[at++].more;
+      affine.scale = chain_.steps[at].data;
+      affine.shift = chain_.steps[at++].more;
     } else if (next_is(Kind::kMul, Reads::kColumns)) {
-      affine.scale = finish_.steps[at++].data;
+      affine.scale = chain_.steps[at++].data;
     } else if (next_is(Kind::kAdd, Reads::kColumns)) {
-      affine.shift = finish_.steps[at++].data;
+      affine.shift = chain_.steps[at++].data;
     }
-    if (next_is(Kind::kAdd, Reads::kElements)) affine.elements = finish_.steps[at++].data;
+    if (next_is(Kind::kAdd, Reads::kElements)) affine.elements = chain_.steps[at++].data;
     if (next_is(Kind::kBounds, Reads::kNothing)) {
-      affine.low = finish_.steps[at].low;
-      affine.high = finish_.steps[at++].high;
+      affine.low = chain_.steps[at].low;
+      affine.high = chain_.steps[at++].high;
     }
-    finish_.is_affine = at == finish_.num_steps;
+    chain_.is_affine = at == chain_.num_steps;
   }
 
   // True if it has become part of the last step.
-  bool Joins(const FinishStep& step) {
-    if (finish_.num_steps == 0) return false;
-    FinishStep& last = finish_.steps[finish_.num_steps - 1];
+  bool Joins(const ChainStep& step) {
+    if (chain_.num_steps == 0) return false;
+    ChainStep& last = chain_.steps[chain_.num_steps - 1];
     const bool is_bound = step.reads == Reads::kOne && step.one == step.one;
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     if (step.kind == Kind::kAdd && step.reads == Reads::kColumns && last.kind == Kind::kMul &&
@@ -99,13 +99,13 @@ class FinishMaker {
     return false;
   }
 
-  bool Add(FinishStep step) {
+  bool Add(ChainStep step) {
     if (Joins(step)) return true;
-    if (finish_.num_steps == Finish::kMaxSteps) return false;
+    if (chain_.num_steps == ChainEpilogue::kMaxSteps) return false;
     if (step.kind == Kind::kMaximum && step.reads == Reads::kOne && step.one == step.one) {
       step = {Kind::kBounds, Reads::kNothing, nullptr, nullptr, 0, step.one, std::numeric_limits<float>::infinity()};
     }
-    finish_.steps[finish_.num_steps++] = step;
+    chain_.steps[chain_.num_steps++] = step;
     return true;
   }
 
@@ -140,7 +140,7 @@ class FinishMaker {
     if (instr.op == Opcode::kErfc) return Add({Kind::kErfc});
     if (instr.op == Opcode::kNeg) return Add({Kind::kMul, Reads::kOne, nullptr, nullptr, -1});
     if (arity != 2) return false;
-    FinishStep step;
+    ChainStep step;
     switch (instr.op) {
       case Opcode::kAdd:
         step.kind = Kind::kAdd;
@@ -164,7 +164,7 @@ class FinishMaker {
     return Operand(other, &step) && Add(step);
   }
 
-  bool Operand(int reg, FinishStep* step) {
+  bool Operand(int reg, ChainStep* step) {
     if (reg == 0 || reg >= p_.first_instr_register()) return false;  // the sums, or something computed
     if (reg >= p_.num_inputs()) {
       step->reads = Reads::kOne;
@@ -190,8 +190,8 @@ class FinishMaker {
       if (step->data == args_.out[0]) return false;  // each is read when others have been stored
       step->reads = Reads::kElements;
     } else {
-      if (finish_.columns != 0 && finish_.columns != columns) return false;
-      finish_.columns = columns;
+      if (chain_.columns != 0 && chain_.columns != columns) return false;
+      chain_.columns = columns;
       step->reads = Reads::kColumns;
       float* const padded = frame_.Get<float>(columns + kMostLanes);
       std::memcpy(padded, step->data, columns * sizeof(float));
@@ -205,18 +205,18 @@ class FinishMaker {
   const Program& p_;
   const Args& args_;
   ScratchFrame& frame_;
-  Finish& finish_;
+  ChainEpilogue& chain_;
   int current_ = 0, kept_ = -1;  // the register that the last step made, and one that is needed again
 };
 
 }  // namespace
 
-bool MakeFinish(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, Finish* finish) {
-  return FinishMaker(desc, args, frame, finish).Make();
+bool MakeChainEpilogue(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, ChainEpilogue* chain) {
+  return ChainMaker(desc, args, frame, chain).Make();
 }
 
-void FinishInPlace(const Finish& finish, int64_t first, int64_t count, float* out) {
-  XPU_PICK_ISA(FinishAll)(finish, first, count, out);
+void ApplyChainInPlace(const ChainEpilogue& chain, int64_t first, int64_t count, float* out) {
+  XPU_PICK_ISA(ApplyChainToRows)(chain, first, count, out);
 }
 
 }  // namespace xpu::cpu

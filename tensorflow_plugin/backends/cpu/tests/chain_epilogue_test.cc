@@ -1,6 +1,6 @@
 // Which epilogues are finished in registers, and that they give what the program gives. Which products and convolutions
 // do that themselves: matmul_test and convolution_test have their results.
-#include "tensorflow_plugin/backends/cpu/elementwise/finish.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 
 #include <cmath>
 #include <cstring>
@@ -134,7 +134,7 @@ struct Case {
   std::vector<std::vector<float>> data;
 };
 
-TEST(Finish, GivesWhatTheProgramGives) {
+TEST(ChainEpilogue, GivesWhatTheProgramGives) {
   for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
     if (!HasIsa(isa)) continue;
     const ScopedIsa use(isa);
@@ -147,10 +147,10 @@ TEST(Finish, GivesWhatTheProgramGives) {
         const Args to_want = test.ArgsTo(want.data()), to_got = test.ArgsTo(got.data());
         TileRunner(merged, to_want).Run(kFirst * columns, (kRows - kFirst) * columns);
         ScratchFrame frame;
-        Finish finish;
-        ASSERT_TRUE(MakeFinish(merged, to_got, &frame, &finish)) << chain.name;
-        ASSERT_EQ(finish.columns, columns) << chain.name;
-        FinishInPlace(finish, kFirst, kRows - kFirst, got.data());
+        ChainEpilogue made;
+        ASSERT_TRUE(MakeChainEpilogue(merged, to_got, &frame, &made)) << chain.name;
+        ASSERT_EQ(made.columns, columns) << chain.name;
+        ApplyChainInPlace(made, kFirst, kRows - kFirst, got.data());
         for (size_t i = 0; i < want.size(); ++i) {
           const bool same = std::isnan(want[i]) ? std::isnan(got[i])
                             : chain.exact
@@ -165,7 +165,7 @@ TEST(Finish, GivesWhatTheProgramGives) {
 }
 
 // 1 / (1 + exp(-x)) within 3 units in the last place where it is a normal number, and 0 or 1 beyond.
-TEST(Finish, SigmoidIsExact) {
+TEST(ChainEpilogue, SigmoidIsExact) {
   ProgramBuilder builder;
   const Reg in = builder.Input(DType::kFloat);
   builder.Output(builder.Apply(Opcode::kSigmoid, in));
@@ -186,10 +186,10 @@ TEST(Finish, SigmoidIsExact) {
     Args args{};
     args.in[0] = args.out[0] = got.data();
     ScratchFrame frame;
-    Finish finish;
-    ASSERT_TRUE(MakeFinish(desc, args, &frame, &finish));
-    finish.columns = n;
-    FinishInPlace(finish, 0, 1, got.data());
+    ChainEpilogue made;
+    ASSERT_TRUE(MakeChainEpilogue(desc, args, &frame, &made));
+    made.columns = n;
+    ApplyChainInPlace(made, 0, 1, got.data());
     for (int64_t i = 0; i < n; ++i) {
       const double want = 1 / (1 + std::exp(-static_cast<double>(x[i])));
       const double allowed = std::max(want * 3 * std::numeric_limits<float>::epsilon(), 2e-38);
@@ -200,9 +200,9 @@ TEST(Finish, SigmoidIsExact) {
   }
 }
 
-TEST(Finish, DeniesOtherPrograms) {
+TEST(ChainEpilogue, DeniesOtherPrograms) {
   ScratchFrame frame;
-  Finish finish;
+  ChainEpilogue made;
   const auto accepts = [&](const std::function<void(ProgramBuilder&, const std::vector<Reg>&)>& build) {
     ProgramBuilder builder;
     std::vector<Reg> in;
@@ -211,7 +211,7 @@ TEST(Finish, DeniesOtherPrograms) {
     Case test(Chains()[0], 4, 6);
     test.desc.program = builder.Build();
     std::vector<float> out(24);
-    return MakeFinish(Merged(test.desc), test.ArgsTo(out.data()), &frame, &finish);
+    return MakeChainEpilogue(Merged(test.desc), test.ArgsTo(out.data()), &frame, &made);
   };
   const auto apply = [](Opcode op, int a, int b) {
     return
@@ -237,14 +237,14 @@ TEST(Finish, DeniesOtherPrograms) {
   Case test(Chains()[0], 4, 6);
   std::vector<float> out(24);
   test.desc.in_strides[2] = {1, 0};
-  EXPECT_FALSE(MakeFinish(Merged(test.desc), test.ArgsTo(out.data()), &frame, &finish));
+  EXPECT_FALSE(MakeChainEpilogue(Merged(test.desc), test.ArgsTo(out.data()), &frame, &made));
   test.desc.in_strides[2] = {6, 1};
   Args args = test.ArgsTo(out.data());
   args.in[2] = args.out[0];
-  EXPECT_FALSE(MakeFinish(Merged(test.desc), args, &frame, &finish));
+  EXPECT_FALSE(MakeChainEpilogue(Merged(test.desc), args, &frame, &made));
 }
 
-TEST(Finish, WhichProductsAreDirect) {
+TEST(ChainEpilogue, WhichProductsAreDirect) {
   const ScopedIsa use(HasIsa(Isa::kAvx2) ? Isa::kAvx2 : Isa::kBaseline);
   MatMulDesc d;
   d.type = DType::kFloat;
@@ -266,7 +266,7 @@ TEST(Finish, WhichProductsAreDirect) {
   EXPECT_FALSE(DirectPays(d, std::nullopt));
 }
 
-TEST(Finish, WhichConvolutionsAreDepthwise) {
+TEST(ChainEpilogue, WhichConvolutionsAreDepthwise) {
   const ScopedIsa use(HasIsa(Isa::kAvx2) ? Isa::kAvx2 : Isa::kBaseline);
   ConvolutionDesc d;
   d.batch = 1, d.in_channels = d.out_channels = d.groups = 20;
@@ -295,7 +295,7 @@ TEST(Finish, WhichConvolutionsAreDepthwise) {
 }
 
 // Padding is no operand: an infinite weight that meets nothing else leaves no NaN.
-TEST(Finish, DepthwisePaddingIsNoOperand) {
+TEST(ChainEpilogue, DepthwisePaddingIsNoOperand) {
   for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
     if (!HasIsa(isa)) continue;
     const ScopedIsa use(isa);
@@ -311,7 +311,7 @@ TEST(Finish, DepthwisePaddingIsNoOperand) {
     args.in[0] = x.data();
     args.in[1] = w.data();
     args.out[0] = y.data();
-    std::optional<Epilogue> none;
+    std::optional<FusedEpilogue> none;
     RunDepthwise(d, args, host_runtime::ThreadTeam(1), &none);
     for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], i % 9 == 0 ? 4 : w[3]) << i;
   }
