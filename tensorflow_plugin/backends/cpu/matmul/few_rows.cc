@@ -25,6 +25,8 @@ namespace {
 constexpr int64_t kColumns = 64, kBlockSums = 2048;
 // Elements of b worth handing to another thread.
 constexpr int64_t kGrainElements = 1 << 16;
+// A matrix of fewer bytes may well be in the second cache. To fetch it again would take time.
+constexpr int64_t kFetchedBytes = 1 << 19;
 
 }  // namespace
 
@@ -34,6 +36,7 @@ void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, 
   const auto multiply = XPU_PICK_ISA(FewRows<T>);
   const auto store = XPU_PICK_ISA(StoreSums<T>);
   const bool in_columns = b.row_stride == 1;
+  const bool fetch = n * k * static_cast<int64_t>(sizeof(T)) >= kFetchedBytes;
   ScratchFrame frame;
   const float* rows = nullptr;
   int64_t ld_rows = a.row_stride;
@@ -57,7 +60,7 @@ void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, 
     float* sums = inner.Get<float>(2 * m * block);
     for (int64_t j = begin; j < end; j += block) {
       const int64_t here = std::min(block, end - j);
-      multiply(in_columns, m, here, k, rows, ld_rows, b.data + j * b.col_stride,
+      multiply(fetch, in_columns, m, here, k, rows, ld_rows, b.data + j * b.col_stride,
                in_columns ? b.col_stride : b.row_stride, sums, block);
       for (int64_t i = 0; i < m; ++i) {
         T* to = c.data + i * c.row_stride + j * c.col_stride;
