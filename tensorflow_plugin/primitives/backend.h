@@ -1,5 +1,14 @@
 // The interface that a vendor implements: a Backend that makes Devices. A Device has memory, streams, events, timers
 // and one Launch per primitive. Nothing here knows TensorFlow.
+//
+// The comments below are the contract. These rules hold for all of it:
+//  - Any thread may call anything at any time, on objects that exist.
+//  - No function waits for the device unless its comment says so. A thread may have to wait that has enqueued many more
+//    commands than have run (XPU_HOST: 1024). A host callback never has to.
+//  - A backend's own kernels give the same bits in every run on one machine: no sum depends on which thread comes
+//    first. Libraries may do otherwise unless the program wants the same bits (determinism.h).
+//  - A process may end with commands queued, and nothing is destroyed then. Threads of the backend neither hold it up
+//    nor touch memory that is gone.
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_BACKEND_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_BACKEND_H_
 
@@ -17,24 +26,28 @@
 
 namespace xpu {
 
-// A point in a stream's order. Created once, recorded any number of times; thread-safe.
+// A point in a stream's order. Created once, recorded any number of times: it stands for the last Record and for none
+// before. It may be destroyed while threads or streams wait for it.
 class Event {
  public:
   virtual ~Event() = default;
-  // True once the work before the last Record has finished; true if never recorded.
+  // True once the work before the last Record has finished, whether or not it failed; true if never recorded.
   virtual bool Done() const = 0;
   // Blocks the calling thread until Done().
   virtual void Wait() const = 0;
 };
 
-// An in-order queue of commands. Thread-safe: commands from several threads run in some interleaving of their
-// orders. A command that fails leaves its status in the stream (see BlockUntilDone); later commands still run.
+// An in-order queue of commands. Commands from several threads run in some interleaving of their orders. A command that
+// fails leaves its status in the stream (see TakeStatus). Later commands still run, and events are reached.
 class Stream {
  public:
+  // Waits until everything enqueued has run.
   virtual ~Stream() = default;
 
   virtual void Record(Event& event) = 0;
-  // Commands enqueued here from now on run after the event, or after all work enqueued on `other` so far.
+  // Commands enqueued here from now on run after the event, or after all work enqueued on `other` so far. The event
+  // stands for the work that it stands for at this moment; later records and later work of `other` change nothing. Both
+  // may be of another device of this backend.
   virtual void WaitFor(Event& event) = 0;
   virtual void WaitFor(Stream& other) = 0;
   // Runs `callback` once, in stream order, and destroys it before later commands run. Both sides may rely on this:
@@ -45,7 +58,7 @@ class Stream {
   //  - It does not throw. A failure that it returns becomes the stream's, and later commands run all the same.
   virtual void HostCallback(std::function<Status()> callback) = 0;
 
-  // Copies and fills in stream order. Sizes are in bytes; MemsetU32 needs a multiple of 4.
+  // Copies and fills in stream order. Sizes are in bytes, and may be 0; MemsetU32 needs a multiple of 4.
   // Host memory must stay valid until the copy is done.
   virtual Status CopyHostToDevice(void* device_dst, const void* host_src, size_t size) = 0;
   virtual Status CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) = 0;
@@ -71,7 +84,7 @@ class Stream {
   virtual Status PeekStatus() const = 0;
 };
 
-// Measures the time between two points of a stream.
+// Measures the time between two points of a stream. It may be used again, and destroyed before its points are reached.
 class Timer {
  public:
   virtual ~Timer() = default;
@@ -94,7 +107,7 @@ struct AllocatorStats {
 struct DeviceInfo {
   std::string hardware_name;
   std::string vendor;
-  std::string pci_bus_id;
+  std::string pci_bus_id;              // in PCI's form: ffff:03:00.0, in domain ffff, of device 3 that is on no bus
   int numa_node = -1;                  // -1: not known
   int64_t memory_bytes = 0;            // what may be allocated
   int64_t bandwidth_bytes_per_s = -1;  // of device memory; -1: not measured
@@ -170,11 +183,13 @@ class Executable {
 
 class Device {
  public:
+  // The caller has waited for the device's work (Synchronize), and then destroyed its streams, events and timers.
   virtual ~Device() = default;
 
   virtual const DeviceInfo& info() const = 0;
 
-  // Device memory, 256-byte aligned; nullptr when there is not enough. It may wait as Deallocate does.
+  // Device memory, 256-byte aligned; nullptr when there is not enough. It may wait as Deallocate does. Memory that is
+  // kept for reuse goes back before an allocation fails. Memory holds nothing of other processes.
   virtual void* Allocate(size_t size) = 0;
   // Takes memory back; null is permitted. Commands that use the memory may still be queued or running. The caller
   // enqueues no further ones. Those commands find their data there and never reach memory outside of their device. The
@@ -189,8 +204,8 @@ class Device {
   virtual void ResetStats() = 0;
   virtual void MemoryUsage(int64_t* free_bytes, int64_t* total_bytes) const = 0;
 
-  // A lower number is more urgent where streams compete for the machine. A backend may ignore it. The usual number is
-  // 0.
+  // A stream that runs independently of the others, where the device can do that. A lower number is more urgent where
+  // streams compete for the machine. A backend may ignore it. The usual number is 0.
   virtual std::unique_ptr<Stream> CreateStream(int priority) = 0;
   std::unique_ptr<Stream> CreateStream() { return CreateStream(0); }
   virtual std::unique_ptr<Event> CreateEvent() = 0;
@@ -267,7 +282,7 @@ class Backend {
   // The subdevice type, such as "XPU_HOST".
   virtual const char* subdevice_type() const = 0;
   // The devices this machine offers under these options; 0 is no error. Describe then fails with the reason and the
-  // remedy.
+  // remedy. TensorFlow asks often, so the answer costs nothing.
   virtual int DeviceCount(const BackendOptions& options) const = 0;
   virtual Status CreateDevice(int ordinal, const BackendOptions& options, std::unique_ptr<Device>* device) const = 0;
   // The info() of such a device.
