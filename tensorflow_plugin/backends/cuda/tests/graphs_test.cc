@@ -8,31 +8,14 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/cuda/device.h"
+#include "tensorflow_plugin/backends/cuda/tests/lists.h"
 #include "tensorflow_plugin/backends/cuda/tests/stand_ins.h"
-#include "tensorflow_plugin/primitives/command_list.h"
 
 namespace xpu::cuda {
 namespace {
 
 class Graphs : public OnStandIns {
  protected:
-  // Three sums of 16 numbers, of buffer 0 to buffer 1.
-  static std::shared_ptr<CommandList> Sums() {
-    ElementwiseDesc desc;
-    desc.program = SingleOpProgram(Opcode::kAdd, DType::kFloat);
-    desc.shape = {16};
-    desc.in_strides[0] = desc.in_strides[1] = {1};
-    auto list = std::make_shared<CommandList>();
-    list->buffers.resize(2);
-    for (Buffer& buffer : list->buffers) buffer.kind = Buffer::Kind::kInput;
-    Command command;
-    command.desc = desc;
-    EXPECT_TRUE(Check(desc, &command.footprint).ok());
-    command.in = {{0, 0}, {0, 0}};
-    command.out = {{1, 0}};
-    list->commands.assign(3, command);
-    return list;
-  }
   // Gathers of 4 of 16 numbers, whose indices the list has not to check.
   static std::shared_ptr<CommandList> Gathers(size_t count) {
     GatherDesc desc;
@@ -40,16 +23,7 @@ class Graphs : public OnStandIns {
     desc.index_type = DType::kInt32;
     desc.dims = {16};
     desc.num_indices = 4;
-    auto list = std::make_shared<CommandList>();
-    list->buffers.resize(2);
-    for (Buffer& buffer : list->buffers) buffer.kind = Buffer::Kind::kInput;
-    Command command;
-    command.desc = desc;
-    EXPECT_TRUE(Check(desc, &command.footprint).ok());
-    command.in = {{0, 0}, {0, 0}};
-    command.out = {{1, 0}};
-    list->commands.assign(count, command);
-    return list;
+    return ListOf(count, desc);
   }
 
   // Checks of 4 indices into 16 numbers, in buffer 0, then the sums.
@@ -77,6 +51,16 @@ class Graphs : public OnStandIns {
       ASSERT_TRUE(status.ok()) << status.message();
     }
     stream_->Wait();
+  }
+  // How often a run waits for the GPU. A run with another result comes before and compiles the kernels.
+  int WaitsOfARun(const Executable& executable) {
+    char* const memory = static_cast<char*>(device_->Allocate(1 << 16));
+    Run(executable, memory, memory + 8192, 1);
+    const int before = Calls("cuStreamSynchronize");
+    char* const addresses[] = {memory, memory + 4096};
+    int failed = -1;
+    EXPECT_TRUE(executable.Run(*stream_, addresses, nullptr, &failed).ok());
+    return Calls("cuStreamSynchronize") - before;
   }
   int Instantiations() { return Calls("cuGraphInstantiateWithFlags"); }
 };
@@ -122,14 +106,8 @@ TEST_F(Graphs, AddressesThatNeverComeAgainTakeNoGraphAway) {
 TEST_F(Graphs, ReportsOfAListTakeNoWait) {
   constexpr size_t kGathers = 100;
   const std::unique_ptr<Executable> executable = device_->Prepare(Gathers(kGathers), {});
-  char* const memory = static_cast<char*>(device_->Allocate(1 << 16));
-  char* const addresses[] = {memory, memory + 4096};
-  Run(*executable, memory, memory + 8192, 1);  // compiles the kernel
-  const int waits = Calls("cuStreamSynchronize");
-  int failed = -1;
-  ASSERT_TRUE(executable->Run(*stream_, addresses, nullptr, &failed).ok());
+  EXPECT_EQ(WaitsOfARun(*executable), 0);
   EXPECT_FALSE(static_cast<Queue&>(*stream_).HasDeferred());
-  EXPECT_EQ(Calls("cuStreamSynchronize"), waits);
   stream_->Wait();
   EXPECT_EQ(Launches().size(), 2 * kGathers);
   EXPECT_TRUE(stream_->TakeStatus().ok());
@@ -138,13 +116,7 @@ TEST_F(Graphs, ReportsOfAListTakeNoWait) {
 TEST_F(Graphs, ChecksOfAListTakeOneWait) {
   constexpr size_t kChecks = 26;
   const std::unique_ptr<Executable> executable = device_->Prepare(ChecksAndSums(kChecks), {});
-  char* const memory = static_cast<char*>(device_->Allocate(1 << 16));
-  char* const addresses[] = {memory, memory + 4096};
-  Run(*executable, memory, memory + 4096, 1);  // compiles the kernels
-  const int waits = Calls("cuStreamSynchronize");
-  int failed = -1;
-  ASSERT_TRUE(executable->Run(*stream_, addresses, nullptr, &failed).ok());
-  EXPECT_EQ(Calls("cuStreamSynchronize"), waits + 1);
+  EXPECT_EQ(WaitsOfARun(*executable), 1);
   stream_->Wait();
   EXPECT_EQ(Launches().size(), 2 * (kChecks + 3));
 }

@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/cuda/device.h"
+#include "tensorflow_plugin/backends/cuda/tests/lists.h"
 #include "tensorflow_plugin/backends/cuda/tests/stand_ins.h"
-#include "tensorflow_plugin/primitives/command_list.h"
 #include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::cuda {
@@ -105,19 +105,7 @@ TEST_F(Peers, CopiesWaitForBothDevices) {
 
 // Each command goes to the context of its stream, whatever the thread did before.
 TEST_F(Peers, ListsRunOnBoth) {
-  ElementwiseDesc desc;
-  desc.program = SingleOpProgram(Opcode::kAdd, DType::kFloat);
-  desc.shape = {16};
-  desc.in_strides[0] = desc.in_strides[1] = {1};
-  auto list = std::make_shared<CommandList>();
-  list->buffers.resize(2);
-  for (Buffer& buffer : list->buffers) buffer.kind = Buffer::Kind::kInput;
-  Command command;
-  command.desc = desc;
-  ASSERT_TRUE(Check(desc, &command.footprint).ok());
-  command.in = {{0, 0}, {0, 0}};
-  command.out = {{1, 0}};
-  list->commands.assign(3, command);
+  const std::shared_ptr<const CommandList> list = Sums();
   struct One {
     Device& device;
     Stream& stream;
