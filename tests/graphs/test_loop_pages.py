@@ -4,16 +4,8 @@ import re
 
 import tensorflow as tf
 
+from tests.graphs.loop_programs import branches, condition_of_data, ops_on_the_cpu
 from tests.support.processes import run_code
-
-
-def of_a_condition(x):
-    for i in tf.range(6):
-        if tf.equal(i % 2, 0):
-            x += 1
-        else:
-            x *= 2
-    return x
 
 
 def with_a_state(x):
@@ -22,23 +14,9 @@ def with_a_state(x):
     return x
 
 
-def on_the_cpu(x):
-    for i in tf.range(4):
-        with tf.device("/cpu:0"):
-            k = i * 3
-        x += tf.cast(k, tf.float32)
-    return x
-
-
 def that_waits(x):
     for _ in tf.range(4):
         x += tf.cast(tf.shape(tf.where(x > 0))[0], tf.float32)
-    return x
-
-
-def read_from_the_device(x):
-    while tf.reduce_sum(x) < 100:
-        x = tf.abs(x) * 1.5
     return x
 
 
@@ -58,15 +36,15 @@ def captured(x):
 
 def of_the_cpu(x):
     with tf.device("/cpu:0"):
-        return of_a_condition(tf.identity(x))
+        return branches(tf.identity(x))
 
 
 FUNCTIONS = (
-    of_a_condition,
+    branches,
     with_a_state,
-    on_the_cpu,
+    ops_on_the_cpu,
     that_waits,
-    read_from_the_device,
+    condition_of_data,
     around_another,
     captured,
     of_the_cpu,
@@ -89,11 +67,11 @@ def run_each(folder):
 
 
 LINES = {
-    "of_a_condition": r"while\S*: not one op, because (Merge|Switch) \S+ is of a condition within the loop",
+    "branches": r"while\S*: not one op, because (Merge|Switch) \S+ is of a condition within the loop",
     "with_a_state": r"while\S*: not one op, because RandomUniform \S+ keeps a state of its own",
-    "on_the_cpu": r"while\S*: not one op, because \w+ \S+ is on CPU:0",
+    "ops_on_the_cpu": r"while\S*: not one op, because \w+ \S+ is on CPU:0",
     "that_waits": r"while\S*: not one op, because Where \S+ waits for values that the device computes",
-    "read_from_the_device": r"while\S*: one op, which reads its condition from the device in each iteration",
+    "condition_of_data": r"while\S*: one op, which reads its condition from the device in each iteration",
 }
 
 
@@ -108,6 +86,6 @@ def test_each_loop_that_is_in_no_list_has_a_line(tmp_path):
         found = [line for name, line in lines if name == function]
         assert len(found) == 1 and re.fullmatch(expected, found[0]), outcome.stdout
     inner, outer = sorted((line for name, line in lines if name == "around_another"), key=lambda line: "is not" in line)
-    assert re.fullmatch(LINES["of_a_condition"], inner), inner
+    assert re.fullmatch(LINES["branches"], inner), inner
     assert re.fullmatch(r"while\S*: not one op, because the loop within it is not one op: \S+", outer), outer
     assert {name for name, _ in lines} == {*LINES, "around_another"}, outcome.stdout

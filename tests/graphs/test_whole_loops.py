@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.graphs.loop_programs import branches, condition_of_data, ops_on_the_cpu
 from tests.support import placement
 from tests.support.processes import in_threads, run_code
 
@@ -237,14 +238,7 @@ def test_a_bound_that_is_not_a_number(xpu_device):
 
 
 def test_what_a_program_puts_on_the_cpu_stays_there(xpu_device):
-    def function(x, n):
-        for i in tf.range(n):
-            with tf.device("/cpu:0"):
-                k = i * 3 + n
-            x += tf.cast(k, tf.float32)
-        return x
-
-    agree(function, X, np.int32(5), device=xpu_device, whole=False)
+    agree(ops_on_the_cpu, X, np.int32(5), device=xpu_device, whole=False)
 
 
 # A signature's capture waits for its third call if its loops have more than 32 iterations, for the ninth if they have
@@ -362,21 +356,6 @@ def test_variables_in_a_loop(xpu_device):
         lambda r, e: np.testing.assert_allclose(r, e, rtol=1e-5), results[xpu_device], results["/cpu:0"]
     )
     assert "_XpuLoop" in members
-
-
-def condition_of_data(x):
-    while tf.reduce_sum(x) < 100:
-        x = tf.abs(x) * 1.5
-    return x
-
-
-def branches(x):
-    for i in tf.range(6):
-        if tf.equal(i % 2, 0):
-            x += 1
-        else:
-            x *= 2
-    return x
 
 
 def random(x):
