@@ -4,7 +4,8 @@
 `tools/hook_digests.py` reads the sources of each version in VERSIONS, from the package index by way of build/hooks.
 It writes their digests into python/tensorflow_xpu/hooks/known.py: run the tests of hooks with a version before a digest
 of it is in there (docs/internals.md). The hooks are those of the installed package, so run `make install` before.
-`--check` writes nothing, and prints what differs; the exit status is then 1.
+`--check` writes nothing. It prints a line for each name whose sources are not those of the table, with what to do; the
+exit status is then 1.
 """
 
 from __future__ import annotations
@@ -119,17 +120,50 @@ def text_of(found: dict[str, dict[str, str]]) -> str:
     return "\n".join([*lines, "}\n"])
 
 
+def table_in(text: str) -> dict[str, dict[str, str]]:
+    """The table of such a module, which is not imported: the installed one may be another."""
+    (table,) = [node.value for node in ast.parse(text).body if isinstance(node, ast.AnnAssign)]
+    return dict(ast.literal_eval(table)) if table is not None else {}
+
+
+def relying_on(path: str) -> str:
+    """The names of the hooks for speed that need a function."""
+    names = [hook.name for hook in hooks.HOOKS if hook.kind == SPEED and path in {n.path for n in hook.all_needs()}]
+    return " and ".join(names)
+
+
+def differences(known: dict[str, dict[str, str]], found: dict[str, dict[str, str]]) -> list[str]:
+    """A line for each thing in which the table in the file is not as the sources are, and what to do."""
+    lines: list[str] = []
+    for path in sorted({*known, *found}):
+        old, new = known.get(path, {}), found.get(path, {})
+        for digest in new.keys() - old.keys():
+            todo = f"read what changed, and change the hook {relying_on(path)} if it has to"
+            lines.append(f"{path}: {new[digest]} has a source that is not in the table ({digest}): {todo}")
+        for digest in old.keys() - new.keys():
+            why = "no version in VERSIONS has it" if relying_on(path) else "no hook needs it"
+            lines.append(f"{path}: the table has a source of {old[digest]} ({digest}), but {why}: it can go")
+        for digest in old.keys() & new.keys():
+            if old[digest] != new[digest]:
+                lines.append(f"{path}: {new[digest]} has the source {digest}, not {old[digest]}: no hook changes")
+    return sorted(lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; say what would change")
     options = parser.parse_args()
-    text = text_of(digests())
+    found = digests()
     if not options.check:
-        KNOWN.write_text(text)
+        KNOWN.write_text(text_of(found))
         return 0
-    new = set(text.splitlines()) ^ set(KNOWN.read_text().splitlines())
-    print("\n".join(sorted(new)) or "the table is as the sources are")
-    return 1 if new else 0
+    before = KNOWN.read_text()
+    if before == text_of(found):
+        print("the table is as the sources are")
+        return 0
+    print("\n".join(differences(table_in(before), found)) or "the table has the right digests in another form")
+    print(f"`tools/hook_digests.py` writes {KNOWN.relative_to(ROOT)}; docs/internals.md says which tests to run")
+    return 1
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import difflib
 import sys
 from collections.abc import Iterator
 
@@ -120,7 +121,9 @@ def main() -> int:
     if not options.check:
         PAGE.write_text(new)
     elif new != text:
-        print("the table of versions is another one: tools/hook_versions.py writes it")
+        rows = [line for line in difflib.ndiff(text.splitlines(), new.splitlines()) if line[0] in "-+"]
+        print("\n".join(rows))
+        print(f"`tools/hook_versions.py` writes the lines with + into {PAGE.relative_to(ROOT)}")
         return 1
     return 0
 

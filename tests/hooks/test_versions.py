@@ -11,7 +11,7 @@ from tests.support.processes import run_code
 
 sys.path.insert(0, str(ROOT / "tools"))
 import hook_versions
-from hook_digests import VERSIONS, Sources, wheel
+from hook_digests import VERSIONS, Sources, differences, table_in, text_of, wheel
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
@@ -52,3 +52,15 @@ def test_the_table_is_on_the_page():
     head, _, *rows = table.splitlines()
     assert head == f"| Keras | {' | '.join(f'TensorFlow {version}' for version in VERSIONS['tensorflow'])} |"
     assert VERSIONS["keras"][0] in rows[0] and any(VERSIONS["keras"][-1] in row for row in rows)
+
+
+def test_a_check_of_digests_names_what_changed():
+    """The name, the version, the hook that relies on it, and what to do."""
+    path = "keras.src.trainers.data_adapters.array_data_adapter:ArrayDataAdapter.get_tf_dataset"
+    known = {path: {"4e668a912454": "3.8.0 to 3.15.1"}, "keras:gone": {"0123456789ab": "3.8.0"}}
+    found = {path: {"4e668a912454": "3.8.0 to 3.16.0", "c5072e1af40d": "3.17.0"}}
+    assert table_in(text_of(known)) == known and differences(known, known) == []
+    other, new, gone = sorted(differences(known, found), key=lambda line: ("keras:gone" in line, "3.17.0" in line))
+    assert path in other and "3.8.0 to 3.16.0 has the source 4e668a912454" in other and "3.8.0 to 3.15.1" in other
+    assert path in new and "3.17.0" in new and "c5072e1af40d" in new and "change the hook batches" in new
+    assert gone.startswith("keras:gone: ") and "0123456789ab" in gone and "it can go" in gone
