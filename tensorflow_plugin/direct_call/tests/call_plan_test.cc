@@ -50,7 +50,7 @@ class CallTest : public ::testing::Test {
     step.first_output = plan->num_values++;
     return step;
   }
-  // Of x and y: x + y, then (x + y) * y.
+  // Two steps on x and y: x + y, then (x + y) * y.
   CallPlan SumAndProduct() const {
     CallPlan plan;
     plan.arguments = {Place(), Place()};
@@ -102,7 +102,11 @@ TEST_F(CallTest, RunsTheStepsInOrder) {
 TEST_F(CallTest, NoStepWritesIntoAValueThatOthersRead) {
   const std::unique_ptr<DirectCall> call = MakeCall(SumAndProduct(), library_);
   ASSERT_NE(call, nullptr);
-  const std::vector<Tensor> arguments = {Numbers({1, 2}), Numbers({10, 20})};
+  std::vector<Tensor> arguments;
+  for (const std::vector<float>& values : {std::vector<float>{1, 2}, std::vector<float>{10, 20}}) {
+    arguments.push_back(Numbers(values));
+    ASSERT_TRUE(arguments.back().RefCountIsOne());
+  }
   std::vector<Tensor> results;
   ASSERT_TRUE(call->Run(arguments, &runner_, &results).ok());
   EXPECT_EQ(ValuesOf(arguments[0]), (std::vector<float>{1, 2}));
