@@ -13,7 +13,7 @@ m  what each of them is relative to (Case.relative_to); by family:
 | family | m | n |
 |---|---|---|
 | moves, comparisons, Neg, Floor, ...; one IEEE operation: Add, Div, Sqrt, ... | - | 0 |
-| functions of elements: Exp, Tanh, optimizer steps, ... | CONDITION | FUNCTIONS of cases/math.py |
+| functions of elements: Exp, Tanh, optimizer steps, ... | CONDITION | ROUNDINGS of cases/math.py |
 | sums of k products: MatMul, convolutions, Sum, pooling, scatter, ... | ABSOLUTE | terms(k) |
 | products of k factors, norms | CONDITION | terms(k) |
 | normalisation, softmax, cross-entropy | stated beside their cases | terms(k) + a few |

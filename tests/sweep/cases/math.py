@@ -40,7 +40,7 @@ def first_type(types):
 # The roundings by which the functions may err. There are none where the result is one IEEE operation or a number that
 # is there already. There are a few where a polynomial follows a reduction of the argument. There are more where several
 # functions follow each other or the function has a zero that cancellation makes (Lgamma, Digamma, Ndtri).
-FUNCTIONS = {
+ROUNDINGS = {
     **dict.fromkeys(("Neg", "Abs", "Sign", "Ceil", "Floor", "Rint", "Conj", "Snapshot", "ZerosLike", "OnesLike"), 0),
     **dict.fromkeys(("IsNan", "IsInf", "IsFinite", "Square", "Sqrt", "Reciprocal", "Inv", "Relu", "Relu6"), 0),
     **dict.fromkeys(("Exp", "Expm1", "Log", "Log1p", "Sin", "Cos", "Atan", "Rsqrt", "Erf"), 4),
@@ -52,8 +52,8 @@ FUNCTIONS = {
 
 
 def roundings_of(op):
-    """Those of FUNCTIONS; what is exact on real numbers takes several operations on complex ones."""
-    n = FUNCTIONS[op]
+    """Those of the table; what is exact on real numbers takes several operations on complex ones."""
+    n = ROUNDINGS[op]
     return n or (lambda args: 4 if any(isinstance(v, tf.Tensor) and v.dtype.is_complex for v in args.values()) else 0)
 
 
