@@ -1,4 +1,5 @@
-// The rough cost of instructions on any device.
+// The rough cost of instructions on any device, for passes that weigh computing a value again against storing it. One
+// backend's time, measured for each type, is another thing: backends/cpu/cost.cc, which chooses a command's thread.
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_COST_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_COST_H_
 

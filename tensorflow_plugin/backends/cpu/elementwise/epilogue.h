@@ -1,8 +1,10 @@
-// The epilogue of a product or a convolution, computed part by part while the results are in the cache.
+// The epilogue of a product. It is computed in one of three ways, which a profile names: within the product's kernel,
+// while the sums are in registers; part by part, while the results are in the cache; or afterwards, on all of them.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_EPILOGUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_EPILOGUE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -13,6 +15,8 @@
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/primitives/check.h"
+#include "tensorflow_plugin/trace/notes.h"
+#include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::cpu {
 
@@ -36,6 +40,13 @@ class FusedEpilogue {
     has_chain_ = MakeChainEpilogue(d.epilogue, chain, frame, &chain_);
   }
 
+  ~FusedEpilogue() {
+    if (!trace::On()) return;
+    trace::NoteEpilogue(ran_afterwards_ ? "afterwards" : ran_on_parts_ ? "part by part" : "in registers");
+  }
+  FusedEpilogue(const FusedEpilogue&) = delete;
+  FusedEpilogue& operator=(const FusedEpilogue&) = delete;
+
   // The epilogue as steps on rows of so many elements; null if it is none.
   const ChainEpilogue* InRegisters(int64_t columns) const {
     return has_chain_ && (chain_.columns == 0 || chain_.columns == columns) ? &chain_ : nullptr;
@@ -43,6 +54,7 @@ class FusedEpilogue {
 
   // For a range of results that are there, in row-major order.
   void Run(int64_t begin, int64_t n) const {
+    if (trace::On()) ran_on_parts_ = true;
     if (has_chain_ && chain_.columns != 0 && begin % chain_.columns == 0 && n % chain_.columns == 0) {
       ApplyChainInPlace(chain_, begin / chain_.columns, n / chain_.columns, static_cast<float*>(args_.out[0]));
     } else {
@@ -50,6 +62,7 @@ class FusedEpilogue {
     }
   }
   Status RunAll(const host_runtime::ThreadTeam& team) const {
+    ran_afterwards_ = true;
     if (!has_chain_ || chain_.columns == 0) return Kernels().Run(command().desc, command().args, team);
     constexpr int64_t kGrainElements = 1 << 16;
     const int64_t grain = std::max<int64_t>(1, kGrainElements / chain_.columns);
@@ -79,6 +92,8 @@ class FusedEpilogue {
   plain::Epilogue (*const make_)(const void* product, const Args& args);
   mutable std::once_flag made_;
   mutable std::optional<plain::Epilogue> command_;
+  mutable std::atomic<bool> ran_on_parts_{false};  // is not kept while no profiler listens
+  mutable bool ran_afterwards_ = false;
   bool has_chain_;
   ChainEpilogue chain_;
 };
