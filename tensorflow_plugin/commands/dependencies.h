@@ -45,8 +45,8 @@ BufferUses UsesOf(const CommandList& list);
 // reported; commands before it are done, and commands after it are not.
 std::vector<std::vector<int>> Dependencies(const CommandList& list);
 
-// Tells which commands are far apart: several products stand between them. A value that lives from one to the other fills
-// memory when it is scarce.
+// Tells which commands are far apart: several products stand between them. A value that lives from one to the other
+// fills memory when it is scarce.
 class Distances {
  public:
   explicit Distances(const CommandList& list);

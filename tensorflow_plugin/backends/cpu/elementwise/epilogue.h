@@ -1,6 +1,6 @@
 // The epilogue of a product. It is computed in one of three ways, and a profile says in which. The first is within the
-// product's kernel, while the sums are in registers. The second is part by part, while the results are in the cache. The
-// third is afterwards, on all of them.
+// product's kernel, while the sums are in registers. The second is part by part, while the results are in the cache.
+// The third is afterwards, on all of them.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_EPILOGUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_EPILOGUE_H_
 
