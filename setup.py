@@ -112,7 +112,7 @@ class ManylinuxWheel(bdist_wheel):
 
 
 setup(
-    packages=["tensorflow_xpu", "tensorflow_xpu.hooks", "tensorflow_xpu.__pyinstaller"],
+    packages=["tensorflow_xpu", "tensorflow_xpu._bench", "tensorflow_xpu.hooks", "tensorflow_xpu.__pyinstaller"],
     package_dir={"": "python"},
     cmdclass={"build_py": BuildWithBazel, "bdist_wheel": ManylinuxWheel},
     distclass=PlatformDistribution,

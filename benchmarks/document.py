@@ -21,7 +21,7 @@ from benchmarks import suite
 from benchmarks.families import SLOW
 from benchmarks.measure import Result
 from benchmarks.race import Row
-from tensorflow_xpu._bench_ops import SINGLE_OPS
+from tensorflow_xpu._bench.ops import SINGLE_OPS
 from tensorflow_xpu._measure import amount
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]

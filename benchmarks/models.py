@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from benchmarks.measure import CPU, XPU, Result, alternate, in_process, middle, seconds, wait
-from tensorflow_xpu._bench_models import MODELS, make, several
+from tensorflow_xpu._bench.models import MODELS, make, several
 
 ROUNDS, PROCESSES = 15, 3
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from benchmarks import callbacks, devices, families, memory, models
 from benchmarks.measure import CPU, XPU, Case, Result, alternate, compare, lines_of, wait
-from tensorflow_xpu._bench_ops import SINGLE_OPS, normal
+from tensorflow_xpu._bench.ops import SINGLE_OPS, normal
 
 
 def dispatch() -> Iterator[Result]:

@@ -36,9 +36,9 @@ LIMIT = 300  # seconds that a case may take, with the start of its process
 class Case:
     """One of what is timed."""
 
-    group: str  #: of ``_bench_ops.SINGLE_OPS``, or ``models``
+    group: str  #: of ``_bench.ops.SINGLE_OPS``, or ``models``
     name: str
-    size: str = ""  #: of a model, that of ``_bench_models.MODELS``
+    size: str = ""  #: of a model, that of ``_bench.models.MODELS``
 
     @property
     def title(self) -> str:
@@ -103,7 +103,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def measure(titles: Sequence[str], progress: Progress) -> Iterator[_worker.Outcome]:
-    """Runs the tasks of ``_bench_tasks``: ``DEVICE``, without which there is no other, and these cases."""
+    """Runs the tasks of ``_bench.tasks``: ``DEVICE``, without which there is no other, and these cases."""
     quiet = {"TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")}
     first = [DEVICE]
     for models in (False, True):
@@ -112,7 +112,7 @@ def measure(titles: Sequence[str], progress: Progress) -> Iterator[_worker.Outco
         environment = {**os.environ, **quiet, **({} if models else {"TF_XPU_FUSION": "0"})}
         if not names:
             continue
-        for outcome in _worker.run("tensorflow_xpu._bench_tasks", [*first, *names], environment, LIMIT, progress.step):
+        for outcome in _worker.run("tensorflow_xpu._bench.tasks", [*first, *names], environment, LIMIT, progress.step):
             yield outcome
             if outcome.name == DEVICE and outcome.error:
                 return
@@ -213,7 +213,7 @@ def _report_generation(options: argparse.Namespace) -> int:
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")}
     with Progress(2 + len(MODES)) as progress:
         names = [DEVICE, MEMORY, *MODES]
-        for outcome in _worker.run("tensorflow_xpu._bench_generate", names, environment, LIMIT, progress.step):
+        for outcome in _worker.run("tensorflow_xpu._bench.generate", names, environment, LIMIT, progress.step):
             if outcome.error:
                 failed[outcome.name] = outcome.error
                 if outcome.name in (DEVICE, MEMORY):

@@ -28,10 +28,10 @@ def test_faster_and_slower_cancel_out():
 
 
 def test_every_case_can_be_measured():
-    from tensorflow_xpu import _bench_models, _bench_ops
+    from tensorflow_xpu._bench import models, ops
 
-    there = {group: {(c.name, c.size) for c in cases()} for group, cases in _bench_ops.SINGLE_OPS.items()}
-    there["models"] = {(name, "") for name in _bench_models.MODELS}
+    there = {group: {(c.name, c.size) for c in cases()} for group, cases in ops.SINGLE_OPS.items()}
+    there["models"] = {(name, "") for name in models.MODELS}
     assert [case for case in CASES if (case.name, case.size) not in there[case.group]] == []
     assert len({case.title for case in CASES}) == len(CASES)
 
@@ -108,18 +108,18 @@ def test_without_matplotlib_or_an_xpu(monkeypatch, tmp_path, capsys):
 @pytest.mark.slow
 def test_tokens_per_second(xpu_device):
     need("keras_hub", file="requirements-models.txt")
-    from tensorflow_xpu import _bench_generate
+    from tensorflow_xpu._bench import generate
 
     size = {"vocabulary_size": 100, "num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
     weights = {}
     for mode in bench.MODES:
-        result = _bench_generate.generate(mode, size, prompt=4, new=8)
+        result = generate.generate(mode, size, prompt=4, new=8)
         assert 1 < result["tokens_per_second"] < 1e6
         weights[mode] = result["weight_bytes"]
     # Words, four products of attention and two behind it, which are twice as wide.
     assert 4 * (100 * 16 + 8 * 16 * 16) < weights["float32"] < 5 * (100 * 16 + 8 * 16 * 16)
     assert weights["float32"] > weights["int8"] > weights["int4"] > 0
-    assert 1e8 < _bench_generate.bandwidth(256) < 1e13
+    assert 1e8 < generate.bandwidth(256) < 1e13
 
 
 def test_generation_goes_alone():

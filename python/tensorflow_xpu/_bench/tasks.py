@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tensorflow_xpu import _bench_models, _bench_ops
+from tensorflow_xpu._bench import models as bench_models
+from tensorflow_xpu._bench import ops as bench_ops
 from tensorflow_xpu._devices import list_physical_devices
 from tensorflow_xpu._measure import CPU, XPU, Rounds, in_turns, time_case
 from tensorflow_xpu._subdevice import device_type
@@ -18,13 +19,13 @@ LIMIT, MODEL_LIMIT = 1.0, 3.0  # seconds after which a case has been measured lo
 
 
 def _op(case: Case) -> Rounds:
-    found = (c for c in _bench_ops.SINGLE_OPS[case.group]() if (c.name, c.size) == (case.name, case.size))
+    found = (c for c in bench_ops.SINGLE_OPS[case.group]() if (c.name, c.size) == (case.name, case.size))
     return time_case(next(found), ROUNDS, LIMIT)
 
 
 def _model(case: Case) -> Rounds:
-    repeats = _bench_models.MODELS[case.name][2]
-    on_xpu, on_cpu = (_bench_models.several(case.name, device) for device in (XPU, CPU))
+    repeats = bench_models.MODELS[case.name][2]
+    on_xpu, on_cpu = (bench_models.several(case.name, device) for device in (XPU, CPU))
     rounds = in_turns(on_xpu, on_cpu, ROUNDS, warmup=1, limit=MODEL_LIMIT)
     return [(xpu / repeats, cpu / repeats) for xpu, cpu in rounds]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tensorflow_xpu._bench_tasks import _device
+from tensorflow_xpu._bench.tasks import _device
 from tensorflow_xpu._measure import XPU, seconds, wait
 from tensorflow_xpu._worker import TaskError
 from tensorflow_xpu.bench import DEVICE, MEMORY, MODES
