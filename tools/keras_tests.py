@@ -3,7 +3,8 @@
 
 `tools/keras_tests.py` takes the tests of trainers, core layers and saving. Arguments name others
 (keras/src/layers/rnn), and those after `--` are pytest's. Each test runs with the plugin and without it. The exit
-status is 1 if one fails with the plugin alone; the last lines name it. pip brings the sources into build/keras.
+status is 1 if one fails with the plugin alone; the last lines name it. pip brings the sources into build/keras. The
+tests import these, so `--keras 3.12.4` runs another version's.
 """
 
 from __future__ import annotations
@@ -54,11 +55,16 @@ def outcomes(folder: pathlib.Path, arguments: list[str], environment: dict[str, 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("tests", nargs="*", default=TESTS, help="folders or files of Keras's sources")
+    here = importlib.metadata.version("keras")
+    parser.add_argument("--keras", metavar="VERSION", default=here, help=f"instead of {here}, which is installed")
     given, of_pytest = sys.argv[1:], []
     if "--" in given:
         given, of_pytest = given[: given.index("--")], given[given.index("--") + 1 :]
     options = parser.parse_args(given)
-    folder = sources(importlib.metadata.version("keras"))
+    folder = sources(options.keras)
+    if not any(folder.glob("keras/src/**/*_test.py")):
+        print(f"keras_tests: the source distribution of Keras {options.keras} has no tests; that of 3.12.4 has")
+        return 2
     arguments = [*options.tests, *of_pytest]
     without = outcomes(folder, arguments, {"TF_XPU_DISABLE": "1"})
     found = outcomes(folder, arguments, {})

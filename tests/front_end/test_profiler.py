@@ -319,3 +319,24 @@ def test_lines_are_named_by_what_tensorflow_uses_them_for(tmp_path, xpu_device):
     assert lines["command"] == {"compute"}, lines
     assert "copies from the host" in lines["copy from the host"], lines
     assert lines["copy on the device"] == {COPIES_BETWEEN_DEVICES}, lines
+
+
+@pytest.mark.without_isolation
+@pytest.mark.host_only
+def test_lines_have_numbers_without_the_hook_that_knows_their_uses(tmp_path, xpu_device):
+    """All else in a profile is the same: its events, and which of them are on one line."""
+    code = USES.replace("FOLDER", str(tmp_path))
+    found = []
+    for without in ("", "direct_copies"):
+        outcome = run_code(code, environment={"TF_XPU_DEVICE_COUNT": "2", "TF_XPU_HOOKS_WITHOUT": without})
+        assert outcome.returncode == 0 and outcome.warnings == [], outcome
+        found.append({(kind, name, line) for kind, name, line in outcome.json if kind in ("command", "copy")})
+    named, numbered = found
+    assert {line for kind, _, line in named if kind == "command"} == {"compute"}
+    assert all(re.fullmatch(r"stream \d+", line) for _, _, line in numbered), numbered
+    assert {event[:2] for event in numbered} == {event[:2] for event in named}
+    assert len({line for kind, _, line in numbered if kind == "command"}) == 1, numbered
+    from tensorflow_xpu import _core
+
+    (row,) = (row for row in _core.internals() if row["name"] == "direct_copies")
+    assert "profiles name the lines of a device by numbers" in row["without"]
