@@ -3,7 +3,7 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/primitives/check.h"
-#include "tensorflow_plugin/primitives/check_testing.h"
+#include "tensorflow_plugin/primitives/tests/check_testing.h"
 
 namespace xpu {
 namespace {

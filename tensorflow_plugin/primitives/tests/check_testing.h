@@ -1,6 +1,6 @@
 // The questions of the tests of checks to a descriptor.
-#ifndef TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_TESTING_H_
-#define TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_TESTING_H_
+#ifndef TENSORFLOW_PLUGIN_PRIMITIVES_TESTS_CHECK_TESTING_H_
+#define TENSORFLOW_PLUGIN_PRIMITIVES_TESTS_CHECK_TESTING_H_
 
 #include <string>
 
@@ -36,4 +36,4 @@ inline void Expect(const Operand& o, DType type, int64_t elements) {
 
 }  // namespace xpu::check_testing
 
-#endif  // TENSORFLOW_PLUGIN_PRIMITIVES_CHECK_TESTING_H_
+#endif  // TENSORFLOW_PLUGIN_PRIMITIVES_TESTS_CHECK_TESTING_H_

@@ -1,5 +1,5 @@
 // Tests that Check refuses bad transforms, factors and solutions, and which memory those commands touch.
-#include "tensorflow_plugin/primitives/check_testing.h"
+#include "tensorflow_plugin/primitives/tests/check_testing.h"
 
 namespace xpu {
 namespace {
