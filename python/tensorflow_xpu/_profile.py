@@ -29,7 +29,9 @@ _OUTSIDE = ("wait", "cluster", "allocate", "free")  # what is no work of the dev
 class ProfileEvent:
     """Something that an XPU did."""
 
-    name: str  #: of the primitive with its types, ``MatMul of float``, or of a copy
+    #: of the primitive with its types, ``MatMul of float``, and on XPU_HOST the engine, ``MatMul of float: panels``; or
+    #: of a copy
+    name: str
     kind: str  #: ``command``, ``copy``, ``fill``, ``wait``, ``callback``, ``cluster``, ``allocate`` or ``free``
     device: str  #: ``XPU:0``; ``XPU's ops in host memory``
     line: str  #: of the timeline: the stream, ``compute``, or ``memory``
@@ -74,7 +76,7 @@ class Profile:
                     sums[event.name][i] += value
         rows: list[tuple[str, ...]] = [("count", "ms", "GFLOP/s", "GB/s", "flop/byte", "kernel")]
         for name, (count, ns, flops, size) in sorted(sums.items(), key=lambda row: -row[1][1]):
-            short = name if len(name) <= 60 else name[:57] + "..."
+            short = name if len(name) <= 72 else name[:69] + "..."
             rates = (flops / max(ns, 1), size / max(ns, 1), flops / max(size, 1))
             rows.append((str(count), f"{ns * 1e-6:.3f}", *(f"{rate:.2f}" for rate in rates), short))
         return rows

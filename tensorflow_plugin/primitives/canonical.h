@@ -18,8 +18,8 @@ struct MatMulLayout {
   int64_t lda, ldb, ldc;                 // from row to row
 };
 
-// The same matmul with that layout. A batch that only stacks rows of `a` and `c` has become rows.
-MatMulDesc Canonical(const MatMulDesc& desc);
+// Gives a matmul that layout. A batch that only stacks rows of `a` and `c` becomes rows.
+void Canonicalize(MatMulDesc* desc);
 
 }  // namespace xpu
 

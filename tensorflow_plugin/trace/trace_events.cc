@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "tensorflow_plugin/primitives/fork.h"
-#include "tensorflow_plugin/trace/notes.h"
 
 namespace xpu::trace {
 
@@ -60,20 +59,7 @@ ThreadEvents& ThreadBuffer() {
   return *buffer;
 }
 
-thread_local const char* epilogue_note = nullptr;
-
-// With the note behind its name, if it is a product with an epilogue (Name in primitives/check.cc).
-Label Noted(Label label, const char* note) {
-  constexpr std::string_view kEnding = " with an epilogue";
-  const std::string what = TextOf(label.what);
-  const bool has_epilogue = what.size() >= kEnding.size() && what.substr(what.size() - kEnding.size()) == kEnding;
-  if (has_epilogue) label.what = Intern(what + " " + note);
-  return label;
-}
-
 }  // namespace
-
-void NoteEpilogue(const char* how) { epilogue_note = how; }
 
 uint64_t NowNs() {
   timespec now;
@@ -150,13 +136,10 @@ uint32_t Line::Number() {
 
 void Record(const Event& event) {
   if (!On()) return;
-  const char* const note = event.label.kind == Kind::kCommand ? std::exchange(epilogue_note, nullptr) : nullptr;
   if (TheState().num_events.fetch_add(1, std::memory_order_relaxed) >= kMaxEvents) return;
-  Event kept = event;
-  if (note != nullptr) kept.label = Noted(event.label, note);
   ThreadEvents& buffer = ThreadBuffer();
   std::lock_guard<std::mutex> lock(buffer.mutex);
-  buffer.events.push_back(kept);
+  buffer.events.push_back(event);
 }
 
 thread_local const ScopedOp* ScopedOp::current_ = nullptr;

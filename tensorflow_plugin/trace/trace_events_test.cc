@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tensorflow_plugin/trace/labels.h"
-#include "tensorflow_plugin/trace/notes.h"
 
 namespace xpu::trace {
 namespace {
@@ -37,30 +36,6 @@ TEST(Recording, FailuresAreOfAnOp) {
   const ScopedOp longer(long_name, "MatMul");
   EXPECT_EQ(ScopedOp::Current().view().substr(0, 8), "MatMul x");
   EXPECT_EQ(ScopedOp::Current().view().size(), 111u);
-}
-
-TEST(Recording, ANoteIsOfTheNextProductWithAnEpilogue) {
-  ScopedLines lines("XPU:7", "compute");
-  Line line;
-  ASSERT_TRUE(Start());
-  const auto record = [&](const char* what, Kind kind) {
-    Label label;
-    label.what = Intern(what);
-    label.kind = kind;
-    const Span span(line, label);
-  };
-  NoteEpilogue("in registers");
-  record("a list with an epilogue", Kind::kList);  // around the product
-  record("MatMul of float with an epilogue", Kind::kCommand);
-  record("MatMul of float with an epilogue", Kind::kCommand);
-  NoteEpilogue("afterwards");
-  record("Reduce Sum of float", Kind::kCommand);  // nobody knows of what the note was
-  record("MatMul of float with an epilogue", Kind::kCommand);
-  std::vector<std::string> names;
-  for (const Event& event : Stop().events) names.push_back(TextOf(event.label.what));
-  EXPECT_EQ(names, (std::vector<std::string>{"a list with an epilogue", "MatMul of float with an epilogue in registers",
-                                             "MatMul of float with an epilogue", "Reduce Sum of float",
-                                             "MatMul of float with an epilogue"}));
 }
 
 TEST(Recording, KeepsWhatHappensBetweenStartAndStop) {

@@ -6,6 +6,7 @@
 
 #include "tensorflow_plugin/backends/host_runtime/host_executable.h"
 #include "tensorflow_plugin/backends/host_runtime/host_stream.h"
+#include "tensorflow_plugin/backends/host_runtime/kernel_span.h"
 #include "tensorflow_plugin/backends/host_runtime/large_pages.h"
 #include "tensorflow_plugin/backends/host_runtime/machine.h"
 #include "tensorflow_plugin/trace/labels.h"
@@ -137,14 +138,14 @@ Status HostDevice::EnqueueAny(Stream& stream, const Desc& desc, const Args& args
   if (trace::On()) {
     const trace::Label label = trace::LabelOf(desc, footprint);
     auto recorded = [&run, &label, &queue](const ThreadTeam& team) {
-      const trace::Span span(queue.line(), label);
+      const KernelSpan span(queue.line(), label);
       return run(team);
     };
     if (args.status != nullptr) {
       *args.status = queue.RunAwaited(cost_ns, recorded);
     } else if (!queue.TryRun(cost_ns, recorded)) {
       queue.Enqueue([kernels, desc, translated, label, &queue](const ThreadTeam& team) {
-        const trace::Span span(queue.line(), label);
+        const KernelSpan span(queue.line(), label);
         return kernels->Run(desc, translated, team);
       });
     }

@@ -8,6 +8,7 @@
 #include "tensorflow_plugin/backends/host_runtime/command_queue.h"
 #include "tensorflow_plugin/backends/host_runtime/copies.h"
 #include "tensorflow_plugin/backends/host_runtime/host_stream.h"
+#include "tensorflow_plugin/backends/host_runtime/kernel_span.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
 #include "tensorflow_plugin/primitives/small_vector.h"
 #include "tensorflow_plugin/trace/labels.h"
@@ -96,20 +97,18 @@ class Listener {
 
   template <typename F>
   Status Command(int64_t i, const F& run) const {
-    return line_ == nullptr ? run() : Recorded((*labels_)[i], run);
+    if (line_ == nullptr) return run();
+    const KernelSpan span(*line_, (*labels_)[i]);
+    return run();
   }
   template <typename F>
   Status Whole(const F& run) const {
-    return line_ == nullptr ? run() : Recorded(whole_, run);
-  }
-
- private:
-  template <typename F>
-  Status Recorded(const trace::Label& label, const F& run) const {
-    const trace::Span span(*line_, label);
+    if (line_ == nullptr) return run();
+    const trace::Span span(*line_, whole_);
     return run();
   }
 
+ private:
   trace::Line* line_ = nullptr;
   trace::ScopedListLabels::Labels labels_;
   trace::Label whole_;

@@ -14,6 +14,11 @@ MatMulDesc Desc(int64_t m, int64_t k, int64_t n) {
   return d;
 }
 
+MatMulDesc Canonical(MatMulDesc desc) {
+  Canonicalize(&desc);
+  return desc;
+}
+
 TEST(Canonical, SaysStridesInNumbers) {
   MatMulDesc d = Desc(2, 3, 5);
   MatMulLayout layout(d);

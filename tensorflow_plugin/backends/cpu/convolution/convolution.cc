@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
+#include "tensorflow_plugin/backends/cpu/convolution/engine.h"
 #include "tensorflow_plugin/backends/cpu/convolution/few_channels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/panels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/pointwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/products.h"
+#include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/convolution/windows.h"
 #include "tensorflow_plugin/backends/cpu/convolution/winograd.h"
 #include "tensorflow_plugin/backends/cpu/cost.h"
@@ -18,6 +20,7 @@
 #include "tensorflow_plugin/backends/cpu/onednn.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/host_runtime/float_mode.h"
+#include "tensorflow_plugin/backends/host_runtime/kernel_span.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
 
@@ -27,25 +30,6 @@ namespace {
 using dnnl::memory;
 using host_runtime::SpatialStrides;
 using host_runtime::ThreadTeam;
-
-constexpr int64_t kShared = 1 << 22;  // multiplications below which a convolution stays on the calling thread
-
-int64_t InputSize(const ConvolutionDesc& d) { return d.batch * d.in_channels * host_runtime::Cells(d.input); }
-int64_t OutputSize(const ConvolutionDesc& d) { return d.batch * d.out_channels * host_runtime::Cells(d.output); }
-int64_t FilterSize(const ConvolutionDesc& d) {
-  return host_runtime::Cells(d.filter) * (d.in_channels / d.groups) * d.out_channels;
-}
-
-// The extent of the result, forward or to the data.
-int64_t Outputs(const ConvolutionDesc& d) { return d.direction == Direction::kForward ? OutputSize(d) : InputSize(d); }
-
-// The sizes of in[0], in[1] and out[0].
-void Sizes(const ConvolutionDesc& d, int64_t* sizes) {
-  const int64_t x = InputSize(d), y = OutputSize(d), w = FilterSize(d);
-  sizes[0] = d.direction == Direction::kDataGradient ? w : x;
-  sizes[1] = d.direction == Direction::kForward ? w : y;
-  sizes[2] = d.direction == Direction::kForward ? y : d.direction == Direction::kDataGradient ? x : w;
-}
 
 // ---- oneDNN ----
 
@@ -255,15 +239,6 @@ Status RunWhole(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
 // keeps a processor busy, Python for example, all wait for the one that it holds up. The next free thread takes the
 // next part.
 
-// Multiplications that are worth a part.
-constexpr int64_t kPartWork = 1 << 20;
-// One thread may be held up, and the others take what would have been its parts.
-constexpr int64_t kPartsPerThread = 2;
-// Every part reads the whole filter, which should stay in a core's cache beside the data. Where the filter is larger,
-// oneDNN's threads read a share of it each. Where it meets enough pixels of the output, each thread has one part.
-constexpr int64_t kFilterOfParts = 1 << 17;  // elements
-constexpr int64_t kPixelsOfPart = 128;
-
 // Some images of a convolution or, of one image, some rows of the output; where its x and y begin, in elements.
 struct ConvolutionPart {
   ConvolutionDesc desc;
@@ -290,17 +265,12 @@ ConvolutionPart PartOf(const ConvolutionDesc& d, int64_t image, int64_t images, 
   return part;
 }
 
-std::vector<ConvolutionPart> ShareOut(const ConvolutionDesc& d, int64_t wanted) {
-  const int64_t images = Count(d.batch, std::min(wanted, d.batch));
-  int64_t rows = d.output[0];
-  // Rows next to each other read what lies next to each other.
-  const bool has_rows = d.direction == Direction::kForward && d.order == ChannelOrder::kLast && d.batch < wanted;
-  if (has_rows) rows = Count(d.output[0], std::min(Count(wanted, d.batch), d.output[0]));
+std::vector<ConvolutionPart> PartsOf(const ConvolutionDesc& d, const ConvolutionChoice& choice) {
   std::vector<ConvolutionPart> parts;
-  for (int64_t image = 0; image < d.batch; image += images) {
-    for (int64_t row = 0; row < d.output[0]; row += rows) {
-      parts.push_back(PartOf(d, image, std::min(images, d.batch - image), row, std::min(rows, d.output[0] - row)));
-      if (parts.back().desc.input[0] <= 0) return {};  // of nothing but padding
+  for (int64_t image = 0; image < d.batch; image += choice.images) {
+    for (int64_t row = 0; row < d.output[0]; row += choice.rows) {
+      parts.push_back(
+          PartOf(d, image, std::min(choice.images, d.batch - image), row, std::min(choice.rows, d.output[0] - row)));
     }
   }
   return parts;
@@ -327,16 +297,14 @@ Status PackFilter(const ConvolutionDesc& d, OnednnPlan& layout, const void* filt
 }
 
 // Forward and data gradient: the filter is laid out once for all parts. The results of a part lie in one piece.
-Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted,
-                  std::optional<FusedEpilogue>* epilogue, bool* done) {
-  if (*epilogue) wanted = std::max(wanted, Outputs(d) / FusedEpilogue::kPartElements);
-  const std::vector<ConvolutionPart> parts = ShareOut(d, wanted);
-  if (parts.size() < 2) return OkStatus();
+Status RunInParts(const ConvolutionDesc& d, const ConvolutionChoice& choice, const Args& args, const ThreadTeam& team,
+                  std::optional<FusedEpilogue>* epilogue) {
+  const std::vector<ConvolutionPart> parts = PartsOf(d, choice);
   const ThreadTeam& alone = Alone();
   const bool is_packed = d.packed_filter_bytes > 0;
   std::shared_ptr<OnednnPlan> layout;
   XPU_RETURN_IF_ERROR(FindLayout(is_packed ? d : parts[parts.size() / 2].desc, &layout));
-  if (layout->num_memories() == 0) return OkStatus();
+  if (layout->num_memories() == 0) return RunWhole(d, args, team);
   const bool forward = d.direction == Direction::kForward;
   const void* const filter = args.in[forward ? 1 : 0];
   const void* packed = is_packed ? args.in[2] : filter;
@@ -363,26 +331,20 @@ Status RunInParts(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
         at.out[0] = to;
         ran = RunWhole(part.desc, at, alone);
       }
-      if (ran.ok() && *epilogue) (*epilogue)->Run(forward ? part.y : part.x, Outputs(part.desc));
+      if (ran.ok() && *epilogue) (*epilogue)->Run(forward ? part.y : part.x, ConvolutionSizes(part.desc).out);
       status.Update(ran);
     }
   });
-  *done = true;
   XPU_RETURN_IF_ERROR(status.get());
   epilogue->reset();
   return OkStatus();
 }
 
-// Filters up to this size are summed up from parts: elements of all parts together.
-constexpr int64_t kSumElements = 1 << 23;
-
 // The filter's gradient: each part adds up those of its images.
-Status RunInPartialSums(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, int64_t wanted,
-                        bool* done) {
+Status RunInPartialSums(const ConvolutionDesc& d, const ConvolutionChoice& choice, const Args& args,
+                        const ThreadTeam& team) {
   const int64_t elements = FilterSize(d);
-  wanted = std::min(wanted, kSumElements / elements);
-  if (d.type != DType::kFloat || wanted < team.size() || d.batch < team.size()) return OkStatus();
-  const std::vector<ConvolutionPart> parts = ShareOut(d, wanted);
+  const std::vector<ConvolutionPart> parts = PartsOf(d, choice);
   const ThreadTeam& alone = Alone();
   ScratchFrame frame;
   float* const sums = frame.Get<float>(static_cast<int64_t>(parts.size() - 1) * elements);
@@ -404,124 +366,132 @@ Status RunInPartialSums(const ConvolutionDesc& d, const Args& args, const Thread
       for (int64_t j = begin; j < end; ++j) out[j] += sum[j];
     }
   });
-  *done = true;
   return status.get();
 }
 
-// float, or half and bfloat16 where oneDNN has them. An epilogue that has been run is taken away.
-Status RunFloating(ConvolutionDesc d, const Args& args, const ThreadTeam& team,
-                   std::optional<FusedEpilogue>* epilogue) {
-  const ThreadTeam& alone = Alone();
-  const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * host_runtime::Cells(d.filter);
-  const bool shared = team.size() > 1 && multiplications >= kShared;
-  if (IsDepthwise(d)) {
-    RunDepthwise(d, args, team, epilogue);
-    return OkStatus();
-  }
-  if (HasFewChannels(d)) {
-    RunFewChannels(d, args, team, epilogue);
-    return OkStatus();
-  }
-  if (d.packed_filter_bytes > 0 && PointwisePays(d)) {
-    RunPointwise(d, args, shared ? team : alone, epilogue);
-    return OkStatus();
-  }
-  if (WinogradPays(d, team)) {
-    if (RunWinograd(d, args, shared ? team : alone, epilogue)) return OkStatus();
-    d.packed_filter_bytes = 0;  // its points say nothing to the others
-  }
-  if (ProductPays(d)) return RunProduct(d, args, shared ? team : alone);
-  if (!shared) return RunWhole(d, args, alone);
-  const bool large = FilterSize(d) > kFilterOfParts;
-  const int64_t pixels = d.batch * host_runtime::Cells(d.output);
-  if (large && (d.direction != Direction::kForward || pixels < kPixelsOfPart * team.size())) {
-    return RunWhole(d, args, team);
-  }
-  // A thread reads a large filter once.
-  const int64_t wanted =
-      large ? team.size() : std::min<int64_t>(multiplications / kPartWork, kPartsPerThread * team.size());
-  bool done = false;
-  XPU_RETURN_IF_ERROR(d.direction == Direction::kFilterGradient ? RunInPartialSums(d, args, team, wanted, &done)
-                                                                : RunInParts(d, args, team, wanted, epilogue, &done));
-  return done ? OkStatus() : RunWhole(d, args, team);
-}
+Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+                std::optional<FusedEpilogue>* epilogue);
 
 // half and bfloat16 by way of float.
 Status RunConverted(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
-  int64_t sizes[3];
-  Sizes(d, sizes);
+  const ConvolutionSizes sizes(d);
   ScratchFrame frame;
   Args buffers{};
   for (int i = 0; i < 2; ++i) {
-    float* in = frame.Get<float>(sizes[i]);
-    ToFloat(d.type, args.in[i], in, sizes[i], team);
+    float* in = frame.Get<float>(sizes.in[i]);
+    ToFloat(d.type, args.in[i], in, sizes.in[i], team);
     buffers.in[i] = in;
   }
-  float* out = frame.Get<float>(sizes[2]);
+  float* out = frame.Get<float>(sizes.out);
   buffers.out[0] = out;
   ConvolutionDesc in_float = d;
   in_float.type = DType::kFloat;
   in_float.packed_filter_bytes = 0;
+  in_float.epilogue = {};  // which sees what has been rounded
   std::optional<FusedEpilogue> none;
-  XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team, &none));
-  FromFloat(d.type, out, args.out[0], sizes[2], team);
+  XPU_RETURN_IF_ERROR(Convolve(in_float, buffers, team, &none));
+  FromFloat(d.type, out, args.out[0], sizes.out, team);
   return OkStatus();
 }
 
-Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
-                std::optional<FusedEpilogue>* epilogue) {
-  int64_t sizes[3];
-  Sizes(d, sizes);
-  if (sizes[2] == 0) return OkStatus();
-  if (sizes[0] == 0 || sizes[1] == 0) {  // sums of nothing
-    std::memset(args.out[0], 0, sizes[2] * SizeOf(d.type));
-    return OkStatus();
-  }
-  if (d.type == DType::kDouble) {
-    RunWindows<double>(d, args, team);
-    return OkStatus();
-  }
-  if (d.type == DType::kFloat) return RunFloating(d, args, team, epilogue);
-  if (HasNative(d.type)) {
-    Status status = RunFloating(d, args, team, epilogue);
-    if (status.code() != Code::kUnimplemented) return status;
-  }
-  return RunConverted(d, args, team);
+// By oneDNN, or by way of float if it has nothing for the type.
+Status RunOnednn(const ConvolutionDesc& d, const ConvolutionChoice& choice, const Args& args, const ThreadTeam& team,
+                 std::optional<FusedEpilogue>* epilogue) {
+  Status status = choice.engine == ConvolutionEngine::kOnednnInParts  ? RunInParts(d, choice, args, team, epilogue)
+                  : choice.engine == ConvolutionEngine::kOnednnInSums ? RunInPartialSums(d, choice, args, team)
+                                                                      : RunWhole(d, args, team);
+  if (d.type != DType::kFloat && status.code() == Code::kUnimplemented) return RunConverted(d, args, team);
+  return status;
 }
 
-// The forward convolution of a packed filter.
-ConvolutionDesc ForwardOf(ConvolutionDesc d) {
-  d.direction = Direction::kForward;
-  d.epilogue = {};
-  d.packed_filter_bytes = 1;  // as WinogradPays has to know
-  return d;
+Status RunEngine(const ConvolutionDesc& d, const ConvolutionChoice& choice, const Args& args, const ThreadTeam& team,
+                 std::optional<FusedEpilogue>* epilogue);
+
+// If there is an infinity or a NaN among the results, another engine computes all again.
+Status RunWinogradOrAnother(ConvolutionDesc d, const Args& args, const ThreadTeam& team,
+                            std::optional<FusedEpilogue>* epilogue) {
+  if (RunWinograd(d, args, team, epilogue)) return OkStatus();
+  d.packed_filter_bytes = 0;  // its points say nothing to the others
+  const ConvolutionChoice choice = ChooseEngineWithoutWinograd(d, Machine::Here(team.size()));
+  return RunEngine(d, choice, args, team, epilogue);
+}
+
+Status RunEngine(const ConvolutionDesc& d, const ConvolutionChoice& choice, const Args& args, const ThreadTeam& team,
+                 std::optional<FusedEpilogue>* epilogue) {
+  switch (choice.engine) {
+    case ConvolutionEngine::kNothing:
+      return OkStatus();
+    case ConvolutionEngine::kZeros:
+      std::memset(args.out[0], 0, ConvolutionSizes(d).out * SizeOf(d.type));
+      return OkStatus();
+    case ConvolutionEngine::kWindows:
+      RunWindows<double>(d, args, team);
+      return OkStatus();
+    case ConvolutionEngine::kDepthwise:
+      RunDepthwise(d, args, team, epilogue);
+      return OkStatus();
+    case ConvolutionEngine::kFewChannels:
+      RunFewChannels(d, args, team, epilogue);
+      return OkStatus();
+    case ConvolutionEngine::kOnePixel:
+      RunPointwise(d, args, team, epilogue);
+      return OkStatus();
+    case ConvolutionEngine::kWinograd:
+      return RunWinogradOrAnother(d, args, team, epilogue);
+    case ConvolutionEngine::kProduct:
+      return RunProduct(d, args, team);
+    case ConvolutionEngine::kOnednn:
+    case ConvolutionEngine::kOnednnInParts:
+    case ConvolutionEngine::kOnednnInSums:
+      return RunOnednn(d, choice, args, team, epilogue);
+    case ConvolutionEngine::kInFloat:
+      return RunConverted(d, args, team);
+  }
+  return OkStatus();
+}
+
+// An epilogue that has been run is taken away.
+Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+                std::optional<FusedEpilogue>* epilogue) {
+  const ConvolutionChoice choice = ChooseEngine(d, Machine::Here(team.size()));
+  host_runtime::NoteEngine(choice.engine);
+  return RunEngine(d, choice, args, choice.alone ? Alone() : team, epilogue);
 }
 
 // Direction::kPackFilter.
 Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const ThreadTeam& team) {
   const ConvolutionDesc d = ForwardOf(desc);
-  if (PointwisePays(d)) {
-    PackPointwiseFilter(d, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]));
+  const ConvolutionEngine engine = ChooseEngine(d, Machine::Here(1)).engine;  // as PackedFilterBytes does
+  host_runtime::NoteEngine(engine);
+  const auto* const filter = static_cast<const float*>(args.in[0]);
+  if (engine == ConvolutionEngine::kOnePixel) {
+    PackPointwiseFilter(d, filter, static_cast<float*>(args.out[0]));
     return OkStatus();
   }
-  if (WinogradPays(d, team)) {
-    WinogradFilter(d, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]), team);
+  if (engine == ConvolutionEngine::kWinograd) {
+    WinogradFilter(d, filter, static_cast<float*>(args.out[0]), team);
     return OkStatus();
   }
   std::shared_ptr<OnednnPlan> layout;
   XPU_RETURN_IF_ERROR(FindLayout(d, &layout));
-  return PackFilter(d, *layout, args.in[0], args.out[0], team);
+  return PackFilter(d, *layout, filter, args.out[0], team);
 }
 
 }  // namespace
 
 int64_t CpuKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
   const ConvolutionDesc d = ForwardOf(desc);
-  if (InputSize(d) == 0 || OutputSize(d) == 0 || FilterSize(d) == 0) return 0;
-  if (IsDepthwise(d) || HasFewChannels(d)) return 0;  // they read the filter as it is
-  if (IsPointwise(d)) return PointwisePays(d) ? PointwiseFilterBytes(d) : 0;
-  if (WinogradPays(d, Alone())) return WinogradFilterBytes(d);
-  if (ProductPays(d) || (d.type != DType::kFloat && !HasNative(d.type))) return 0;
+  switch (ChooseEngine(d, Machine::Here(1)).engine) {
+    case ConvolutionEngine::kOnePixel:
+      return PointwiseFilterBytes(d);
+    case ConvolutionEngine::kWinograd:
+      return WinogradFilterBytes(d);
+    case ConvolutionEngine::kOnednn:
+      break;
+    default:
+      return 0;  // the others read the filter as it is
+  }
+  if (IsPointwise(d)) return 0;  // oneDNN's layout gains nothing there
   std::shared_ptr<OnednnPlan> layout;
   if (!FindLayout(d, &layout).ok() || !layout->usable()) return 0;
   return static_cast<int64_t>(layout->desc(1).get_size());

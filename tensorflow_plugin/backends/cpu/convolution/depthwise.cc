@@ -39,12 +39,12 @@ constexpr int64_t kGrainWork = 1 << 18;
 
 }  // namespace
 
-bool IsDepthwise(const ConvolutionDesc& d) {
+bool IsDepthwise(const ConvolutionDesc& d, const Machine& machine) {
   const int64_t width = d.filter[1];
   return d.direction == Direction::kForward && d.type == DType::kFloat && d.order == ChannelOrder::kLast &&
          d.spatial_rank == 2 && d.groups == d.in_channels && d.out_channels == d.in_channels && d.dilation[0] == 1 &&
          d.dilation[1] == 1 && (width == 3 || width == 5 || width == 7) && d.stride[1] <= 2 &&
-         ActiveIsa() != Isa::kBaseline;
+         machine.isa != Isa::kBaseline;
 }
 
 void RunDepthwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
@@ -73,7 +73,7 @@ void RunDepthwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
       return;
     }
     // Some rows at a time, so that they are in the cache when the epilogue sees them.
-    const int64_t at_once = std::max<int64_t>(1, FusedEpilogue::kPartElements / 4 / of_row);
+    const int64_t at_once = std::max<int64_t>(1, kPartElements / 4 / of_row);
     for (int64_t row = begin; row < end; row += at_once) {
       const int64_t last = std::min(row + at_once, end);
       run(rows, static_cast<int>(d.filter[1]), static_cast<int>(d.stride[1]), row, last, nullptr);

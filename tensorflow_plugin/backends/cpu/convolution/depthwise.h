@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/cpu/machine.h"
 #include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
@@ -13,7 +14,7 @@
 namespace xpu::cpu {
 
 // True if RunDepthwise computes `d`.
-bool IsDepthwise(const ConvolutionDesc& d);
+bool IsDepthwise(const ConvolutionDesc& d, const Machine& machine);
 
 // An epilogue that has been run is taken away. Throws std::bad_alloc.
 void RunDepthwise(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,

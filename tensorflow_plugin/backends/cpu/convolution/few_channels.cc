@@ -93,11 +93,11 @@ int64_t TermsOf(const ConvolutionDesc& d) { return host_runtime::Cells(d.filter)
 
 }  // namespace
 
-bool HasFewChannels(const ConvolutionDesc& d) {
+bool HasFewChannels(const ConvolutionDesc& d, const Machine& machine) {
   return d.direction == Direction::kForward && d.type == DType::kFloat && d.order == ChannelOrder::kLast &&
          d.spatial_rank == 2 && d.groups == 1 && d.dilation[0] == 1 && d.dilation[1] == 1 &&
          d.in_channels <= kMostChannels && d.out_channels >= 4 && TermsOf(d) <= kLongestSum &&
-         TermsOf(d) * d.out_channels <= kLargestFilter && ActiveIsa() != Isa::kBaseline;
+         TermsOf(d) * d.out_channels <= kLargestFilter && machine.isa != Isa::kBaseline;
 }
 
 void RunFewChannels(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/cpu/machine.h"
 #include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
@@ -16,7 +17,7 @@
 namespace xpu::cpu {
 
 // True if it is such a convolution.
-bool HasFewChannels(const ConvolutionDesc& d);
+bool HasFewChannels(const ConvolutionDesc& d, const Machine& machine);
 
 // An epilogue that has been run is taken away. Throws std::bad_alloc.
 void RunFewChannels(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,

@@ -4,7 +4,6 @@
 
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/matmul/direct.h"
-#include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
 
 namespace xpu::cpu {
@@ -37,10 +36,10 @@ bool IsPointwise(const ConvolutionDesc& d) {
   return d.direction == Direction::kForward && d.order == ChannelOrder::kLast && d.groups == 1;
 }
 
-bool PointwisePays(const ConvolutionDesc& d) {
+bool PointwisePays(const ConvolutionDesc& d, const Machine& machine) {
   const int64_t rows = Pixels(d);
   if (d.type != DType::kFloat || !IsPointwise(d) || rows < kFewestRows || rows > kMostRows || d.out_channels < 4 ||
-      d.in_channels > kLongestSum || ActiveIsa() == Isa::kBaseline) {
+      d.in_channels > kLongestSum || machine.isa == Isa::kBaseline) {
     return false;
   }
   // A small filter is read as it lies by few rows (matmul/direct.h).
@@ -70,8 +69,8 @@ void RunPointwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
       team.size() == 1 ? 1 : std::clamp<int64_t>(m * n * k / kPartWork, 1, kPartsPerThread * team.size());
   int64_t rows = std::min(m, std::max(kRowsOfPanel, kCachedElements / k));
   if (has_rest) {
-    rows = std::min({rows, std::max<int64_t>(kFewestRowsOfPart, FusedEpilogue::kPartElements / n),
-                     std::max(kFewestRowsOfPart, Count(m, wanted))});
+    rows = std::min(
+        {rows, std::max<int64_t>(kFewestRowsOfPart, kPartElements / n), std::max(kFewestRowsOfPart, Count(m, wanted))});
   }
   const int64_t down = Count(m, rows);
   const int64_t across = has_rest ? 1 : std::clamp<int64_t>(Count(wanted, down), 1, panels.count());

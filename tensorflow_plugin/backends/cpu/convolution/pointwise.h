@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/cpu/machine.h"
 #include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
@@ -18,7 +19,7 @@ namespace xpu::cpu {
 // True if `d` is such a convolution.
 bool IsPointwise(const ConvolutionDesc& d);
 // True if it gains by a packed filter.
-bool PointwisePays(const ConvolutionDesc& d);
+bool PointwisePays(const ConvolutionDesc& d, const Machine& machine);
 
 // Direction::kPackFilter.
 int64_t PointwiseFilterBytes(const ConvolutionDesc& d);

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <string_view>
 
 #include "tensorflow_plugin/backends/cpu/arrays/transpose.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
@@ -16,6 +14,12 @@
 #include "tensorflow_plugin/primitives/types.h"
 
 namespace xpu::cpu {
+namespace {
+
+// Rows of a matrix that are multiplied at once, by the width of a register.
+constexpr int TallRows(int vector_bytes) { return vector_bytes == 64 ? 12 : vector_bytes == 32 ? 6 : 4; }
+
+}  // namespace
 
 #define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/convolution/winograd_loops.inc"
 #include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
@@ -75,23 +79,23 @@ void EachPiece(const Tiles& tiles, int64_t first, int64_t count, const Images<fl
 constexpr int64_t kCached = 160 << 10;
 
 // The tiles of a block, each of which has `numbers` at a point, so that all its points' are at most `cached`.
-int64_t BlockTiles(const Tiles& tiles, int64_t numbers, int64_t cached, const ThreadTeam& team) {
-  const int64_t tall = XPU_PICK_ISA(TallRows)(), fitting = cached / (kPoints * numbers) / tall * tall;
-  const int64_t fair = Up((tiles.all + 2 * team.size() - 1) / (2 * team.size()), tall);  // two for each thread
+int64_t BlockTiles(const Tiles& tiles, int64_t numbers, int64_t cached, const Machine& machine) {
+  const int64_t tall = TallRows(machine.vector_bytes()), fitting = cached / (kPoints * numbers) / tall * tall;
+  const int64_t fair = Up((tiles.all + 2 * machine.threads - 1) / (2 * machine.threads), tall);  // two for each thread
   return std::clamp(std::min(fitting, fair), 2 * tall, 8 * tall);
 }
 
 // For the filter's gradient: there, the sums that a block's products are added to had better stay in the cache.
-int64_t GradientBlockTiles(const ConvolutionDesc& d, const Tiles& tiles, const ThreadTeam& team) {
+int64_t GradientBlockTiles(const ConvolutionDesc& d, const Tiles& tiles, const Machine& machine) {
   const int64_t sums = kPoints * d.in_channels * d.out_channels;
-  return BlockTiles(tiles, d.in_channels + d.out_channels, std::max(kCached, sums), team);
+  return BlockTiles(tiles, d.in_channels + d.out_channels, std::max(kCached, sums), machine);
 }
 
 // How many sums of the filter's gradient there are at a time, of 36 numbers for each of its elements.
-int64_t Sums(const ConvolutionDesc& d, int64_t blocks, const ThreadTeam& team) {
+int64_t Sums(const ConvolutionDesc& d, int64_t blocks, const Machine& machine) {
   constexpr int64_t kMost = 1 << 22;  // numbers of all of them
   const int64_t fitting = kMost / (kPoints * d.in_channels * d.out_channels);
-  return std::min<int64_t>(blocks, std::clamp<int64_t>(fitting, team.size(), 2 * team.size()));
+  return std::min<int64_t>(blocks, std::clamp<int64_t>(fitting, machine.threads, 2 * machine.threads));
 }
 
 // The points of a filter, of which `w(c, cells)` gives the addresses of the nine cells for input channel c.
@@ -122,7 +126,8 @@ bool Convolve(const Images<const float>& x, const Images<float>& y, int64_t imag
   const auto output_from_points = XPU_PICK_ISA(OutputFromPoints);
   const int64_t panel = XPU_PICK_ISA(PanelColumns)(), few = XPU_PICK_ISA(ShortRows)();
   const Tiles tiles(images, y.height, y.width);
-  const int64_t depth = x.channels, columns = y.channels, block = BlockTiles(tiles, depth + panel, kCached, team);
+  const int64_t depth = x.channels, columns = y.channels;
+  const int64_t block = BlockTiles(tiles, depth + panel, kCached, Machine::Here(team.size()));
 
   ScratchFrame frame;
   float* const zeros = frame.Get<float>(depth);
@@ -173,8 +178,9 @@ bool FilterGradient(const ConvolutionDesc& d, const Args& args, const ThreadTeam
   const Images<const float> x{static_cast<const float*>(args.in[0]), d.input[0], d.input[1], d.in_channels};
   const Images<const float> dy{static_cast<const float*>(args.in[1]), d.output[0], d.output[1], d.out_channels};
   const Tiles tiles(d.batch, dy.height, dy.width);
-  const int64_t rows = x.channels, columns = dy.channels, block = GradientBlockTiles(d, tiles, team);
-  const int64_t blocks = (tiles.all + block - 1) / block, sums = Sums(d, blocks, team), one = rows * columns;
+  const Machine machine = Machine::Here(team.size());
+  const int64_t rows = x.channels, columns = dy.channels, block = GradientBlockTiles(d, tiles, machine);
+  const int64_t blocks = (tiles.all + block - 1) / block, sums = Sums(d, blocks, machine), one = rows * columns;
 
   ScratchFrame frame;
   float* const sum = frame.Get<float>(sums * kPoints * one);
@@ -231,19 +237,15 @@ bool AllHaveInputs(const ConvolutionDesc& d) {
   return true;
 }
 
-// TF_XPU_WINOGRAD, which is not set where it is nullptr. Who reads the options says which values make no sense.
-bool Wanted(const char* value) { return value == nullptr || std::string_view(value) != "0"; }
-
 }  // namespace
 
-bool WinogradPays(const ConvolutionDesc& d, const ThreadTeam& team) {
-  static const bool wanted = Wanted(std::getenv("TF_XPU_WINOGRAD"));
-  const int64_t lanes = XPU_PICK_ISA(Lanes)();
+bool WinogradPays(const ConvolutionDesc& d, const Machine& machine) {
+  const int64_t lanes = machine.float_lanes();
   const bool fits = d.type == DType::kFloat && d.order == ChannelOrder::kLast && d.spatial_rank == 2 && d.groups == 1 &&
                     d.filter[0] == kFilter && d.filter[1] == kFilter && d.stride[0] == 1 && d.stride[1] == 1 &&
                     d.dilation[0] == 1 && d.dilation[1] == 1 && d.in_channels % lanes == 0 &&
                     d.out_channels % lanes == 0;
-  if (!wanted || !fits || !AllHaveInputs(d) || ActiveIsa() == Isa::kBaseline) return false;
+  if (!machine.winograd || !fits || !AllHaveInputs(d) || machine.isa == Isa::kBaseline) return false;
 
   // Picoseconds of one thread, measured on a Zen 4, whose cores multiply and add 57 pairs in a nanosecond. Others
   // differ, but all three kinds of work go with the width of their vectors.
@@ -256,10 +258,10 @@ bool WinogradPays(const ConvolutionDesc& d, const ThreadTeam& team) {
   const double channels = static_cast<double>(d.in_channels + d.out_channels);
   double of_filter = 0;  // for each of its elements, written and read as 36 numbers
   if (d.direction == Direction::kFilterGradient) {
-    const int64_t block = GradientBlockTiles(d, tiles, team), blocks = (tiles.all + block - 1) / block;
-    of_filter = static_cast<double>(blocks + Sums(d, blocks, team)) * (elements <= (1 << 12)   ? 2000
-                                                                       : elements <= (1 << 15) ? 8000
-                                                                                               : 16000);
+    const int64_t block = GradientBlockTiles(d, tiles, machine), blocks = (tiles.all + block - 1) / block;
+    of_filter = static_cast<double>(blocks + Sums(d, blocks, machine)) * (elements <= (1 << 12)   ? 2000
+                                                                          : elements <= (1 << 15) ? 8000
+                                                                                                  : 16000);
   } else if (d.packed_filter_bytes == 0) {
     of_filter = elements <= (1 << 15) ? 8000 : 40000;  // cached, or not
   } else {

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/cpu/machine.h"
 #include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
@@ -21,7 +22,7 @@
 namespace xpu::cpu {
 
 // True if RunWinograd computes `d`, and in less time than multiplying takes.
-bool WinogradPays(const ConvolutionDesc& d, const host_runtime::ThreadTeam& team);
+bool WinogradPays(const ConvolutionDesc& d, const Machine& machine);
 
 // The points of a forward convolution's filter, which its third input is if it has packed_filter_bytes.
 int64_t WinogradFilterBytes(const ConvolutionDesc& d);

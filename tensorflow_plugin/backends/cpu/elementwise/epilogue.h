@@ -13,19 +13,17 @@
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/tile_runner.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
+#include "tensorflow_plugin/backends/cpu/machine.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/host_runtime/kernel_span.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/primitives/check.h"
-#include "tensorflow_plugin/trace/notes.h"
 #include "tensorflow_plugin/trace/trace_events.h"
 
 namespace xpu::cpu {
 
 class FusedEpilogue {
  public:
-  // The most results of a part, so that they are still in the core's own cache when the epilogue sees them.
-  static constexpr int64_t kPartElements = 1 << 17;
-
   // For a product that has one, which stays with its `args`. The steps' operands lie in `frame`.
   template <typename Desc>
   FusedEpilogue(const Desc& d, const Args& args, ScratchFrame* frame)
@@ -43,7 +41,9 @@ class FusedEpilogue {
 
   ~FusedEpilogue() {
     if (!trace::On()) return;
-    trace::NoteEpilogue(ran_afterwards_ ? "afterwards" : ran_on_parts_ ? "part by part" : "in registers");
+    host_runtime::KernelSpan::SetEpilogue(ran_afterwards_ ? "afterwards"
+                                          : ran_on_parts_ ? "part by part"
+                                                          : "in registers");
   }
   FusedEpilogue(const FusedEpilogue&) = delete;
   FusedEpilogue& operator=(const FusedEpilogue&) = delete;
@@ -98,6 +98,12 @@ class FusedEpilogue {
   bool has_chain_;
   ChainEpilogue chain_;
 };
+
+// The form for a product with rows of so many elements.
+inline EpilogueForm FormOf(const std::optional<FusedEpilogue>& epilogue, int64_t columns) {
+  if (!epilogue.has_value()) return EpilogueForm::kNone;
+  return epilogue->InRegisters(columns) != nullptr ? EpilogueForm::kInRegisters : EpilogueForm::kProgram;
+}
 
 // Calls `compute(epilogue)` with the epilogue of `desc`, if it has one. The function runs it with its parts and takes
 // it away, or leaves it to be run on everything.

@@ -21,17 +21,10 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-// With fewer rows copying `b` costs too much. There are also too few parts for all threads. Neither is so if the
-// epilogue is in registers and `b` small. oneDNN splits longer sums better, and a larger `b` of many rows.
-constexpr int64_t kFewestRows = 128, kFewestRowsOfSmall = 24, kLongestSum = 2048;
-constexpr int64_t kSmallB = 1 << 16;                                                 // elements
-constexpr int64_t kMostOfB = 1 << 18, kMostOfBForFewRows = 1 << 20, kFewRows = 256;  // elements
 // Elements of `a` that stay in the second cache, and rows that a panel is copied for.
 constexpr int64_t kCachedElements = 1 << 16, kRowsOfPanel = 96;
 // Rows of a part whose epilogue follows it, at least.
 constexpr int64_t kFewestRowsOfPart = 32;
-// A `b` that is read as it lies: elements, the terms of a sum, rows that read it, and columns for a single row.
-constexpr int64_t kMostUnpacked = 1 << 16, kLongestUnpackedSum = 512, kMostUnpackedRows = 23, kMostColumnsOfRow = 512;
 // Fewer rows are no whole tiles of any width.
 constexpr int64_t kRowsOfTiles = 12;
 // Multiplications worth a part, and parts for each thread: one may be held up.
@@ -52,14 +45,7 @@ struct ColumnPanels {
 
 }  // namespace
 
-bool DirectPays(const MatMulDesc& d, const std::optional<FusedEpilogue>& epilogue) {
-  const bool is_small = epilogue && epilogue->InRegisters(d.n) != nullptr && d.k * d.n <= kSmallB;
-  return d.type == DType::kFloat && d.batch.empty() && !d.transpose_a && !d.transpose_b &&
-         d.m >= (is_small ? kFewestRowsOfSmall : kFewestRows) && d.n >= 4 && d.k <= kLongestSum &&
-         d.k * d.n <= (d.m <= kFewRows ? kMostOfBForFewRows : kMostOfB) && ActiveIsa() != Isa::kBaseline;
-}
-
-void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
+void RunPanels(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
   const auto pack = XPU_PICK_ISA(PackDirect);
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const ColumnPanels panels(d.n);
@@ -70,7 +56,7 @@ void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
   const int64_t work = d.m * d.n * d.k;
   const int64_t wanted = team.size() == 1 ? 1 : std::clamp<int64_t>(work / kPartWork, 1, kPartsPerThread * team.size());
   int64_t rows = std::min(d.m, std::max(kRowsOfPanel, kCachedElements / d.k));
-  if (runs_on_rows) rows = std::min(rows, std::max<int64_t>(kFewestRowsOfPart, FusedEpilogue::kPartElements / d.n));
+  if (runs_on_rows) rows = std::min(rows, std::max<int64_t>(kFewestRowsOfPart, kPartElements / d.n));
   rows = std::min(rows, std::max(kRowsOfPanel, (d.m + wanted - 1) / wanted));
   const int64_t down = (d.m + rows - 1) / rows;
   const int64_t across = runs_on_rows ? 1 : std::clamp<int64_t>((wanted + down - 1) / down, 1, panels.count);
@@ -96,12 +82,6 @@ void RunDirect(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
     }
   });
   epilogue->reset();
-}
-
-bool UnpackedPays(const MatMulDesc& d) {
-  return d.type == DType::kFloat && !IsMixed(d) && d.batch.empty() && !d.transpose_a && !d.transpose_b && d.m > 0 &&
-         d.m <= kMostUnpackedRows && d.n > 0 && d.k > 0 && d.k <= kLongestUnpackedSum && d.k * d.n <= kMostUnpacked &&
-         (d.m > 1 || d.n <= kMostColumnsOfRow);
 }
 
 void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team,

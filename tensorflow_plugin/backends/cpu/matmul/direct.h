@@ -21,17 +21,11 @@ struct DirectTerms {
   int64_t pieces, length, stride;
 };
 
-// True if `d`, all of whose strides are numbers, is such a product.
-bool DirectPays(const MatMulDesc& d, const std::optional<FusedEpilogue>& epilogue);
-
-// An epilogue that has been run is taken away. Throws std::bad_alloc.
-void RunDirect(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
+// MatMulEngine::kPanels. An epilogue that has been run is taken away. Throws std::bad_alloc.
+void RunPanels(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                std::optional<FusedEpilogue>* epilogue);
 
-// True if `d`, whose strides need not be numbers, is a product of few rows and a small `b`, which is read as it lies.
-bool UnpackedPays(const MatMulDesc& d);
-
-// The same as RunDirect for such a product.
+// MatMulEngine::kUnpacked: few rows and a small `b`, which is read as it lies. Strides of `d` need not be numbers.
 void RunUnpacked(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                  std::optional<FusedEpilogue>* epilogue);
 

@@ -86,21 +86,20 @@ Rows CopyRows(int64_t m, int64_t k, const ByteMatrix& a, int32_t factor, const T
 
 }  // namespace
 
-void MultiplyBytes(int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b, StridedMatrix<int32_t> c,
-                   const ThreadTeam& team) {
+void MultiplyBytes(MatMulEngine engine, int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b,
+                   StridedMatrix<int32_t> c, const ThreadTeam& team) {
   const auto pack = XPU_PICK_BYTES(PackBytes);
   const auto multiply_group = XPU_PICK_BYTES(MultiplyGroup);
   const auto multiply_directly = XPU_PICK_BYTES(MultiplyDirectly);
   const int64_t group = XPU_PICK_BYTES(GroupColumns)(), rows_at_once = XPU_PICK_BYTES(RowsAtOnce)();
   const auto multiply_columns = XPU_PICK_BYTES(MultiplyColumns);
-  const int64_t direct_rows = XPU_PICK_BYTES(DirectRows)();
 
   // A dot product of bytes wants one signed and one unsigned side. If both are signed, 128 is added to each element of
   // b; if both are unsigned, 128 is subtracted.
   const bool flips = a.is_signed == b.is_signed;
   const uint8_t flip = flips ? 0x80 : 0;
   const int32_t factor = !flips ? 0 : b.is_signed ? -128 : 128;
-  const bool in_columns = b.row_stride == 1 && (b.col_stride != 1 || n == 1);
+  const bool in_columns = engine == MatMulEngine::kBytesByColumns;
   const int64_t ldb = in_columns ? b.col_stride : b.row_stride;
   const auto b_at = [&](int64_t l, int64_t j) { return b.data + l * b.row_stride + j * b.col_stride; };
 
@@ -126,7 +125,7 @@ void MultiplyBytes(int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b, 
     }
   };
 
-  if (m <= direct_rows && !in_columns) {
+  if (engine == MatMulEngine::kBytesAsTheyLie) {
     team.ParallelFor(n, RoundUp(kGrainBytes / k + 1, 64), [&](int64_t begin, int64_t end) {
       ScratchFrame inner;
       int32_t* const sums = inner.Get<int32_t>(m * kDirectColumns);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "tensorflow_plugin/backends/cpu/matmul/engine.h"
 #include "tensorflow_plugin/backends/cpu/matmul/gemm.h"
 
 namespace xpu::cpu {
@@ -15,9 +16,13 @@ struct ByteMatrix {
   bool is_signed;
 };
 
-// c = a * b for [m,k] by [k,n]; m, n and k are positive, and c's columns are without gaps.
-void MultiplyBytes(int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b, StridedMatrix<int32_t> c,
-                   const host_runtime::ThreadTeam& team);
+// With at most so many rows of `a`, b is read as it lies if its rows are without gaps.
+constexpr int MostRowsOfBytesAsTheyLie(int vector_bytes) { return vector_bytes == 64 ? 4 : 2; }
+
+// c = a * b for [m,k] by [k,n]; m, n and k are positive, and c's columns are without gaps. `engine` is one of the three
+// for bytes.
+void MultiplyBytes(MatMulEngine engine, int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteMatrix b,
+                   StridedMatrix<int32_t> c, const host_runtime::ThreadTeam& team);
 
 }  // namespace xpu::cpu
 

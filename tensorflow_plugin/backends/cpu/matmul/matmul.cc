@@ -16,6 +16,7 @@
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+#include "tensorflow_plugin/backends/cpu/matmul/engine.h"
 #include "tensorflow_plugin/backends/cpu/matmul/few_rows.h"
 #include "tensorflow_plugin/backends/cpu/matmul/gemm.h"
 #include "tensorflow_plugin/backends/cpu/matmul/integer_matmul.h"
@@ -23,6 +24,7 @@
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/float_mode.h"
+#include "tensorflow_plugin/backends/host_runtime/kernel_span.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
 
@@ -35,47 +37,23 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-// Below this many multiplications a call of oneDNN costs more than the product.
-constexpr int64_t kSmall = 4096;
-// From so many terms of a sum, and so many multiplications, vectors of terms are worth it.
-constexpr int64_t kFewestTerms = 16, kFewestDots = 256;
-// Multiplications that are worth another thread, and those from which threads share a product.
-constexpr int64_t kGrainWork = 1 << 18, kShared = 1 << 20;
+// Multiplications that are worth another thread.
+constexpr int64_t kGrainWork = 1 << 18;
 // If one thread is held up, the others take its parts.
 constexpr int64_t kPartsPerThread = 2;
 
-// The most elements of a product whose long sums are divided among threads (RunInPartialSums).
-constexpr int64_t kFewElements = 1 << 14;
-// The elements of both matrices that such a thread multiplies at a time.
+// The elements of both matrices that a thread multiplies at a time, of sums that are divided among threads.
 constexpr int64_t kCachedElements = 1 << 16;
 
-// Rows that narrow products are computed by; for fewer, packing the other operand does not pay.
+// Threads get a multiple of so many rows of a product of few columns.
 constexpr int64_t kNarrowRows = 8;
 
-// Says every stride in numbers. Batches that all operands walk as one become one, and a batch that only stacks rows of
-// `a` and `c` becomes rows.
-MatMulDesc Canonical(MatMulDesc d) {
-  if (d.lda == 0) d.lda = d.transpose_a ? d.m : d.k;
-  if (d.ldb == 0) d.ldb = d.transpose_b ? d.k : d.n;
-  if (d.ldc == 0) d.ldc = d.n;
-  if (d.c_batch_strides.empty()) {
-    d.c_batch_strides = DenseStrides(d.batch);
-    for (int i = 0; i < d.batch.rank(); ++i) d.c_batch_strides[i] *= d.m * d.n;
-  }
-  Dims* strides[] = {&d.a_batch_strides, &d.b_batch_strides, &d.c_batch_strides};
-  MergeDims(&d.batch, strides, 3);
-  if (d.batch.rank() == 1) {
-    if (!d.transpose_a && d.b_batch_strides[0] == 0 && d.a_batch_strides[0] == d.m * d.lda &&
-        d.c_batch_strides[0] == d.m * d.ldc) {
-      d.m *= d.batch[0];
-      d.batch[0] = 1;
-    }
-    if (d.batch[0] == 1) d.batch = d.a_batch_strides = d.b_batch_strides = d.c_batch_strides = Dims();
-  }
-  return d;
+const ThreadTeam& Alone() {
+  static const ThreadTeam alone(1);
+  return alone;
 }
 
-// All code below takes canonical descriptors.
+// All code below takes canonical descriptors (primitives/canonical.h), but for Multiply.
 
 // Calls f(a offset, b offset, c offset) for every batch in [begin, end).
 template <typename F>
@@ -135,6 +113,11 @@ void RunGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
             false, inner);
   });
 }
+void RunGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  if (d.type == DType::kDouble) return RunGemm<double>(d, args, team);
+  if (SizeOf(d.type) == sizeof(uint32_t)) return RunGemm<uint32_t>(d, args, team);
+  RunGemm<uint64_t>(d, args, team);
+}
 
 // Four products of the real and imaginary parts. `Real` matrices are views with strides of two.
 template <typename Real>
@@ -157,15 +140,15 @@ void RunComplexGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   });
 }
 
-void RunBytes(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+void RunBytes(MatMulEngine engine, const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   using Byte = uint8_t;
   const auto view = [](const Byte* data, bool transpose, int64_t ld, DType type) {
     const StridedMatrix<const Byte> m = View(data, transpose, ld);
     return ByteMatrix{m.data, m.row_stride, m.col_stride, type == DType::kInt8};
   };
   ForEachProduct<Byte, int32_t>(d, args, team, [&](const Byte* a, const Byte* b, int32_t* c, const ThreadTeam& inner) {
-    MultiplyBytes(d.m, d.n, d.k, view(a, d.transpose_a, d.lda, d.type), view(b, d.transpose_b, d.ldb, TypeOfB(d)),
-                  View(c, false, d.ldc), inner);
+    MultiplyBytes(engine, d.m, d.n, d.k, view(a, d.transpose_a, d.lda, d.type),
+                  view(b, d.transpose_b, d.ldb, TypeOfB(d)), View(c, false, d.ldc), inner);
   });
 }
 
@@ -195,26 +178,34 @@ void BuildPlan(const MatMulDesc& d, OnednnPlan* plan) {
             {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, dst}});
 }
 
-// c = op(a) * op(b) with one or a few rows of c, or one column: false if there are more. oneDNN is slow at these.
+// c = op(a) * op(b) with one or a few rows of c, or one column.
 template <typename T>
-bool RunFewRows(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
-  const bool by_b = d.m <= kMaxFewRows;
-  if (!by_b && d.n != 1) return false;
+void RunFewRows(const MatMulDesc& d, bool by_column, const Args& args, const ThreadTeam& team) {
   ForEachProduct<T>(d, args, team, [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
     const StridedMatrix<const T> a = View(pa, d.transpose_a, d.lda), b = View(pb, d.transpose_b, d.ldb);
     const StridedMatrix<T> c = View(pc, false, d.ldc);
-    if (by_b) {
-      MultiplyFewRows<T>(d.m, d.n, d.k, a, b, c, inner);
-    } else {
+    if (by_column) {
       MultiplyFewRows<T>(d.n, d.m, d.k, Transposed(b), Transposed(a), Transposed(c), inner);
+    } else {
+      MultiplyFewRows<T>(d.m, d.n, d.k, a, b, c, inner);
     }
   });
-  return true;
+}
+void RunFewRows(const MatMulDesc& d, bool by_column, const Args& args, const ThreadTeam& team) {
+  if (d.type == DType::kFloat) return RunFewRows<float>(d, by_column, args, team);
+  if (d.type == DType::kHalf) return RunFewRows<Half>(d, by_column, args, team);
+  RunFewRows<BFloat16>(d, by_column, args, team);
 }
 
-// Few columns, such as the classes that a network ends in: false if there are many. oneDNN is slow at these too.
-bool RunNarrow(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
-  if (d.n > XPU_PICK_ISA(NarrowColumns)() || d.m < kNarrowRows) return false;
+void RunSmall(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  const auto multiply = XPU_PICK_ISA(SmallMatMul);
+  ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
+    multiply(d.m, d.n, d.k, a, d.transpose_a, d.lda, b, d.transpose_b, d.ldb, c, d.ldc);
+  });
+}
+
+// Few columns, such as the classes that a network ends in.
+void RunFewColumns(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   const auto pack = XPU_PICK_ISA(PackNarrow);
   const auto multiply = XPU_PICK_ISA(NarrowMatMul);
   const int64_t a_row = d.transpose_a ? 1 : d.lda, a_col = d.transpose_a ? d.lda : 1;
@@ -228,7 +219,6 @@ bool RunNarrow(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
       multiply(end - begin, d.n, d.k, a + begin * a_row, a_row, a_col, packed, c + begin * d.ldc, d.ldc);
     });
   });
-  return true;
 }
 
 // By oneDNN, if it has the product and can do it quickly.
@@ -271,8 +261,7 @@ MatMulPart ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
   int64_t wanted = team_size == 1 ? 1 : std::min<int64_t>(work / kGrainWork, kPartsPerThread * team_size);
   // An epilogue wants whole rows, and few enough, but not very few; for each part oneDNN reads all of b then.
   const bool whole_rows = has_epilogue && all_rows >= kPieceRows / 2 * wanted && d.k * d.n <= kCopiedElements;
-  if (whole_rows)
-    wanted = std::max(wanted, std::min(all_rows / kPieceRows, all_rows * d.n / FusedEpilogue::kPartElements));
+  if (whole_rows) wanted = std::max(wanted, std::min(all_rows / kPieceRows, all_rows * d.n / kPartElements));
   int64_t stacks = 1, down = 1, across = 1;  // parts in each direction
   for (int64_t parts = 1; parts < wanted; parts *= 2) {
     const int64_t rows = Count(d.m, down), cols = Count(d.n, across);
@@ -308,7 +297,6 @@ MatMulPart ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
 // arrive at the end of a product, however short. Where the program keeps the processors busy, that takes longer than a
 // medium product. The epilogue, if there is one, sees each part while it is in the cache.
 Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team, const FusedEpilogue* epilogue) {
-  static const ThreadTeam alone(1);
   const MatMulPart part = ShareOut(d, team.size(), epilogue != nullptr);
   // c is dense if there is an epilogue; parts of it are in one piece if they are whole rows of one matrix, or matrices.
   const bool in_pieces =
@@ -335,7 +323,7 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
       at.in[0] = static_cast<const char*>(args.in[0]) + a * size;
       at.in[1] = static_cast<const char*>(args.in[1]) + b * size;
       at.out[0] = static_cast<char*>(args.out[0]) + c * size;
-      const Status product = RunPlan(here, at, alone);
+      const Status product = RunPlan(here, at, Alone());
       status.Update(product);
       if (product.ok() && epilogue != nullptr && in_pieces) {
         epilogue->Run(c, here.batch.num_elements() * here.m * here.n);
@@ -346,13 +334,12 @@ Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
   return epilogue == nullptr || in_pieces ? OkStatus() : epilogue->RunAll(team);
 }
 
-Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
-                   std::optional<FusedEpilogue>* epilogue);
+Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team,
+                std::optional<FusedEpilogue>* epilogue);
 
 // A small matrix of long sums, such as the gradient of weights that many pixels were multiplied with. Every thread adds
 // up parts of the sums.
 Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
-  static const ThreadTeam alone(1);
   const int64_t work = d.m * d.n * d.k, elements = d.m * d.n;
   const int64_t parts = std::min<int64_t>(work / kGrainWork, kPartsPerThread * team.size());
   const int64_t length = (d.k + parts - 1) / parts;
@@ -374,7 +361,7 @@ Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam&
       at.in[1] = static_cast<const float*>(args.in[1]) + l * (d.transpose_b ? 1 : d.ldb);
       at.out[0] = first ? sum : terms;
       std::optional<FusedEpilogue> none;
-      status.Update(RunFloating(part, at, alone, &none));
+      status.Update(Multiply(part, at, Alone(), &none));
       for (int64_t i = 0; !first && i < elements; ++i) sum[i] += terms[i];
       l += part.k;
     }
@@ -387,39 +374,6 @@ Status RunInPartialSums(const MatMulDesc& d, const Args& args, const ThreadTeam&
   for (int64_t row = 0; row < d.m; ++row) {
     std::copy_n(sums + row * d.n, d.n, static_cast<float*>(args.out[0]) + row * d.ldc);
   }
-  return OkStatus();
-}
-
-// float, or half and bfloat16 where oneDNN has them. If it has also run the epilogue, *epilogue is empty afterwards.
-Status RunFloating(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
-                   std::optional<FusedEpilogue>* epilogue) {
-  if (UnpackedPays(d)) {
-    RunUnpacked(d, args, team, epilogue);
-    return OkStatus();
-  }
-  // A column of b that is a row in memory is multiplied by vectors. The keys that a decoder's token meets are such
-  // columns.
-  const bool is_dots = d.m <= kMaxFewRows && d.transpose_b && d.k >= kFewestTerms && d.m * d.n * d.k >= kFewestDots;
-  if (d.type == DType::kFloat && d.m * d.n * d.k <= kSmall && !is_dots) {
-    const auto multiply = XPU_PICK_ISA(SmallMatMul);
-    ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
-      multiply(d.m, d.n, d.k, a, d.transpose_a, d.lda, b, d.transpose_b, d.ldb, c, d.ldc);
-    });
-    return OkStatus();
-  }
-  const int64_t work = d.batch.num_elements() * d.m * d.n * d.k;
-  if (d.type == DType::kFloat && d.batch.empty() && team.size() > 1 && work >= kShared && d.m * d.n <= kFewElements &&
-      d.k >= d.m * d.n) {
-    return RunInPartialSums(d, args, team);
-  }
-  if (DirectPays(d, *epilogue)) {
-    RunDirect(d, args, work < kShared / 2 ? ThreadTeam(1) : team, epilogue);
-    return OkStatus();
-  }
-  if (d.type == DType::kFloat && (RunFewRows<float>(d, args, team) || RunNarrow(d, args, team))) return OkStatus();
-  if (work < kShared || (team.size() == 1 && !*epilogue)) return RunPlan(d, args, ThreadTeam(1));
-  XPU_RETURN_IF_ERROR(RunInParts(d, args, team, epilogue->has_value() ? &**epilogue : nullptr));
-  epilogue->reset();
   return OkStatus();
 }
 
@@ -441,14 +395,13 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   if (!gapless) {
     in_float.ldc = d.n;
     in_float.c_batch_strides = Dims();
-    in_float = Canonical(in_float);
   }
   Args buffers{};
   buffers.in[0] = a;
   buffers.in[1] = b;
   buffers.out[0] = c;
   std::optional<FusedEpilogue> none;  // which sees what has been rounded
-  XPU_RETURN_IF_ERROR(RunFloating(in_float, buffers, team, &none));
+  XPU_RETURN_IF_ERROR(Multiply(in_float, buffers, team, &none));
   if (gapless) {
     FromFloat(d.type, c, args.out[0], c_size, team);
     return OkStatus();
@@ -462,58 +415,64 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   return OkStatus();
 }
 
+// By oneDNN, on the team's threads if `in_parts`. An epilogue that has been run is taken away.
+Status RunOnednn(const MatMulDesc& d, bool in_parts, const Args& args, const ThreadTeam& team,
+                 std::optional<FusedEpilogue>* epilogue) {
+  Status status =
+      in_parts ? RunInParts(d, args, team, epilogue->has_value() ? &**epilogue : nullptr) : RunPlan(d, args, Alone());
+  // There may be less of a type in oneDNN than the processor has.
+  if (d.type != DType::kFloat && status.code() == Code::kUnimplemented) return RunConverted(d, args, team);
+  XPU_RETURN_IF_ERROR(status);
+  if (in_parts) epilogue->reset();
+  return OkStatus();
+}
+
 // The product. If it has also run the epilogue, *epilogue is empty afterwards.
 Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team,
                 std::optional<FusedEpilogue>* epilogue) {
-  const int64_t out_elements = desc.batch.num_elements() * desc.m * desc.n;
-  const int rank = desc.batch.rank();
-  const bool ranks_agree = desc.a_batch_strides.rank() == rank && desc.b_batch_strides.rank() == rank &&
-                           (desc.c_batch_strides.empty() || desc.c_batch_strides.rank() == rank);
-  // The reference refuses what is wrong, and does nothing, or writes zeros, quickly.
-  if (desc.type < DType::kInt8 || !ranks_agree || out_elements == 0 || desc.k == 0) {
-    return plain::Run(desc, args);
+  const MatMulChoice choice = ChooseEngine(desc, FormOf(*epilogue, desc.n), Machine::Here(team.size()));
+  host_runtime::NoteEngine(choice.engine);
+  const MatMulDesc& d = choice.canonical.has_value() ? *choice.canonical : desc;
+  const ThreadTeam& threads = choice.alone ? Alone() : team;
+  switch (choice.engine) {
+    case MatMulEngine::kPlain:
+      return plain::Run(d, args);
+    case MatMulEngine::kUnpacked:
+      RunUnpacked(d, args, threads, epilogue);
+      return OkStatus();
+    case MatMulEngine::kSmall:
+      RunSmall(d, args, threads);
+      return OkStatus();
+    case MatMulEngine::kPartialSums:
+      return RunInPartialSums(d, args, threads);
+    case MatMulEngine::kPanels:
+      RunPanels(d, args, threads, epilogue);
+      return OkStatus();
+    case MatMulEngine::kFewRows:
+    case MatMulEngine::kOneColumn:
+      RunFewRows(d, choice.engine == MatMulEngine::kOneColumn, args, threads);
+      return OkStatus();
+    case MatMulEngine::kFewColumns:
+      RunFewColumns(d, args, threads);
+      return OkStatus();
+    case MatMulEngine::kOnednn:
+    case MatMulEngine::kOnednnInParts:
+      return RunOnednn(d, choice.engine == MatMulEngine::kOnednnInParts, args, team, epilogue);
+    case MatMulEngine::kGemm:
+      RunGemm(d, args, threads);
+      return OkStatus();
+    case MatMulEngine::kComplexGemm:
+      d.type == DType::kComplex64 ? RunComplexGemm<float>(d, args, threads) : RunComplexGemm<double>(d, args, threads);
+      return OkStatus();
+    case MatMulEngine::kBytesAsTheyLie:
+    case MatMulEngine::kBytesByColumns:
+    case MatMulEngine::kBytesPacked:
+      RunBytes(choice.engine, d, args, threads);
+      return OkStatus();
+    case MatMulEngine::kInFloat:
+      return RunConverted(d, args, threads);
   }
-  // To look at more takes longer than a small product.
-  if (UnpackedPays(desc)) {
-    RunUnpacked(desc, args, team, epilogue);
-    return OkStatus();
-  }
-  const MatMulDesc d = Canonical(desc);
-  if (IsMixed(d)) {
-    RunBytes(d, args, team);
-    return OkStatus();
-  }
-  switch (d.type) {
-    case DType::kHalf:
-    case DType::kBFloat16:
-      if (d.type == DType::kHalf ? RunFewRows<Half>(d, args, team) : RunFewRows<BFloat16>(d, args, team)) {
-        return OkStatus();
-      }
-      if (!HasNative(d.type) || d.m * d.n * d.k <= kSmall) return RunConverted(d, args, team);
-      if (Status status = RunFloating(d, args, team, epilogue); status.code() != Code::kUnimplemented) return status;
-      return RunConverted(d, args, team);
-    case DType::kFloat:
-      return RunFloating(d, args, team, epilogue);
-    case DType::kDouble:
-      RunGemm<double>(d, args, team);
-      return OkStatus();
-    case DType::kInt32:
-    case DType::kUint32:
-      RunGemm<uint32_t>(d, args, team);
-      return OkStatus();
-    case DType::kInt64:
-    case DType::kUint64:
-      RunGemm<uint64_t>(d, args, team);
-      return OkStatus();
-    case DType::kComplex64:
-      RunComplexGemm<float>(d, args, team);
-      return OkStatus();
-    case DType::kComplex128:
-      RunComplexGemm<double>(d, args, team);
-      return OkStatus();
-    default:
-      return plain::Run(desc, args);
-  }
+  return OkStatus();
 }
 
 }  // namespace

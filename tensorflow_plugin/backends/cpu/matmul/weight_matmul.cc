@@ -9,10 +9,12 @@
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
+#include "tensorflow_plugin/backends/cpu/matmul/engine.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/float_mode.h"
+#include "tensorflow_plugin/backends/host_runtime/kernel_span.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/backends/plain/weights.h"
@@ -27,9 +29,9 @@ namespace {
 using host_runtime::ThreadTeam;
 using plain::Weights;
 
-// With at most kFewRows rows of a, weights become floats in registers, for kRowsAtOnce rows at a time. With more rows,
-// kPanel weights at a time become floats in memory, and are multiplied with all rows.
-constexpr int64_t kFewRows = 16, kRowsAtOnce = 4, kPanel = 1 << 18;
+// Weights become floats in registers for kRowsAtOnce rows at a time. Or kPanel weights at a time become floats in
+// memory, and are multiplied with all rows.
+constexpr int64_t kRowsAtOnce = 4, kPanel = 1 << 18;
 // Sums that stay in the first cache.
 constexpr int64_t kBlockSums = 4096;
 // Bytes of weights worth handing to another thread.
@@ -97,7 +99,6 @@ void MultiplyUnits(const Weights& w, const Rows& a, int64_t begin, int64_t end, 
   }
 }
 
-// For at most kFewRows rows of a.
 void MultiplyFew(const Weights& w, const Rows& a, float* c, const ThreadTeam& team) {
   if (w.halves == Halves::kTurned) {
     // The even and the odd elements of each row of a, in matrices of their own.
@@ -186,12 +187,14 @@ Status MultiplyMany(const Weights& w, const Rows& a, float* c, const ThreadTeam&
 
 Status Multiply(const WeightMatMulDesc& d, const Args& args, const ThreadTeam& team) {
   if (d.m == 0 || d.n == 0) return OkStatus();
+  const WeightMatMulEngine engine = ChooseEngine(d);
+  host_runtime::NoteEngine(engine);
   Weights weights;
   XPU_RETURN_IF_ERROR(plain::WeightsOf(d, args, &weights));
-  if (d.k == 0) return plain::Run(d, args);
+  if (engine == WeightMatMulEngine::kPlain) return plain::Run(d, args);
   const Rows a{static_cast<const float*>(args.in[0]), d.m, d.lda != 0 ? d.lda : d.k};
   auto* const c = static_cast<float*>(args.out[0]);
-  if (d.m > kFewRows) return MultiplyMany(weights, a, c, team);
+  if (engine == WeightMatMulEngine::kInPanels) return MultiplyMany(weights, a, c, team);
   MultiplyFew(weights, a, c, team);
   return OkStatus();
 }

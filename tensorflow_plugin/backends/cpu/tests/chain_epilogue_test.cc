@@ -12,7 +12,6 @@
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/tile_runner.h"
-#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {
@@ -244,56 +243,6 @@ TEST(ChainEpilogue, DeniesOtherPrograms) {
   EXPECT_FALSE(MakeChainEpilogue(Merged(test.desc), args, &frame, &made));
 }
 
-TEST(ChainEpilogue, WhichProductsAreDirect) {
-  const ScopedIsa use(HasIsa(Isa::kAvx2) ? Isa::kAvx2 : Isa::kBaseline);
-  MatMulDesc d;
-  d.type = DType::kFloat;
-  d.m = 196, d.k = d.lda = 40, d.n = d.ldb = d.ldc = 240;
-  EXPECT_EQ(DirectPays(d, std::nullopt), HasIsa(Isa::kAvx2));
-  const auto denied = [&](const std::function<void(MatMulDesc*)>& change) {
-    MatMulDesc other = d;
-    change(&other);
-    return !DirectPays(other, std::nullopt);
-  };
-  EXPECT_TRUE(denied([](MatMulDesc* o) { o->m = 64; }));  // unless its epilogue is finished in registers
-  EXPECT_TRUE(denied([](MatMulDesc* o) { o->transpose_a = true; }));
-  EXPECT_TRUE(denied([](MatMulDesc* o) { o->transpose_b = true; }));
-  EXPECT_TRUE(denied([](MatMulDesc* o) { o->type = DType::kHalf; }));
-  EXPECT_TRUE(denied([](MatMulDesc* o) { o->k = 4096; }));
-  EXPECT_TRUE(denied([](MatMulDesc* o) { o->n = 1 << 20; }));
-  EXPECT_TRUE(denied([](MatMulDesc* o) { o->batch = {2}; }));
-  const ScopedIsa baseline(Isa::kBaseline);
-  EXPECT_FALSE(DirectPays(d, std::nullopt));
-}
-
-TEST(ChainEpilogue, WhichConvolutionsAreDepthwise) {
-  const ScopedIsa use(HasIsa(Isa::kAvx2) ? Isa::kAvx2 : Isa::kBaseline);
-  ConvolutionDesc d;
-  d.batch = 1, d.in_channels = d.out_channels = d.groups = 20;
-  for (int i = 0; i < 2; ++i) {
-    d.input[i] = d.output[i] = 14;
-    d.filter[i] = 5;
-    d.pad_before[i] = d.pad_after[i] = 2;
-  }
-  EXPECT_EQ(IsDepthwise(d), HasIsa(Isa::kAvx2));
-  const auto denied = [&](const std::function<void(ConvolutionDesc*)>& change) {
-    ConvolutionDesc other = d;
-    change(&other);
-    return !IsDepthwise(other);
-  };
-  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->dilation[0] = 2; }));
-  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->dilation[1] = 2; }));
-  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->stride[1] = 3; }));
-  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->filter[1] = 4; }));
-  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->groups = 10; }));
-  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->out_channels = 40; }));
-  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->order = ChannelOrder::kFirst; }));
-  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->type = DType::kBFloat16; }));
-  EXPECT_TRUE(denied([](ConvolutionDesc* o) { o->direction = Direction::kDataGradient; }));
-  const ScopedIsa baseline(Isa::kBaseline);
-  EXPECT_FALSE(IsDepthwise(d));
-}
-
 // Padding is no operand: an infinite weight that meets nothing else leaves no NaN.
 TEST(ChainEpilogue, DepthwisePaddingIsNoOperand) {
   for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
@@ -304,7 +253,7 @@ TEST(ChainEpilogue, DepthwisePaddingIsNoOperand) {
     d.input[0] = d.output[0] = 2;
     d.input[1] = d.output[1] = 9;
     for (int i = 0; i < 2; ++i) d.filter[i] = 3, d.pad_before[i] = d.pad_after[i] = 1;
-    ASSERT_TRUE(IsDepthwise(d));
+    ASSERT_TRUE(IsDepthwise(d, Machine::Here(1)));
     std::vector<float> x(18, 1), w(9, 1), y(18);
     w[3] = std::numeric_limits<float>::infinity();  // left of the cell in the middle
     Args args{};

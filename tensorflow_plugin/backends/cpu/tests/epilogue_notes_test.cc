@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/backends/host_runtime/kernel_span.h"
 #include "tensorflow_plugin/trace/labels.h"
 
 namespace xpu::cpu {
@@ -49,11 +50,14 @@ std::vector<std::string> NamesOf(const std::vector<MatMulDesc>& products) {
     args.in[1] = b.data();
     args.out[0] = c.data();
     const trace::Label label = trace::LabelOf(desc, footprint);
-    const trace::Span span(line, label);
+    const host_runtime::KernelSpan span(line, label);
     EXPECT_TRUE(Kernels().Run(desc, args, alone).ok());
   }
   std::vector<std::string> names;
-  for (const trace::Event& event : trace::Stop().events) names.push_back(trace::TextOf(event.label.what));
+  for (const trace::Event& event : trace::Stop().events) {
+    const std::string name = trace::TextOf(event.label.what);
+    names.push_back(name.substr(0, name.find(": ")));  // without the engine
+  }
   return names;
 }
 
@@ -74,7 +78,7 @@ TEST(EpilogueNotes, AreOfTheCommandAlone) {
   trace::Label label;
   label.what = trace::Intern(kNone);
   {
-    const trace::Span span(line, label);
+    const host_runtime::KernelSpan span(line, label);
   }
   EXPECT_EQ(trace::TextOf(trace::Stop().events.at(0).label.what), kNone);
 }

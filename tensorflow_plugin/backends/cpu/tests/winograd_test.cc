@@ -41,40 +41,40 @@ TEST(Winograd, TakesWhatItIsQuickerAt) {
     for (Direction direction : {Direction::kForward, Direction::kDataGradient, Direction::kFilterGradient}) {
       ConvolutionDesc d = Square(32, 32, 32, 32);  // of a small residual network
       d.direction = direction;
-      EXPECT_TRUE(WinogradPays(d, Team())) << Name(isa);
+      EXPECT_TRUE(WinogradPays(d, Machine::Here(2))) << Name(isa);
       d = Square(8, 28, 256, 256);
       d.direction = direction;
-      EXPECT_TRUE(WinogradPays(d, Team())) << Name(isa);
+      EXPECT_TRUE(WinogradPays(d, Machine::Here(2))) << Name(isa);
       d = Square(4, 5, 512, 512);  // too few tiles for so large a filter
       d.direction = direction;
-      EXPECT_FALSE(WinogradPays(d, Team())) << Name(isa);
+      EXPECT_FALSE(WinogradPays(d, Machine::Here(2))) << Name(isa);
       d.packed_filter_bytes = 1;  // nor do they pay for reading its points
-      EXPECT_FALSE(WinogradPays(d, Team())) << Name(isa);
+      EXPECT_FALSE(WinogradPays(d, Machine::Here(2))) << Name(isa);
       d = Square(32, 32, 32, 32, 5);
       d.direction = direction;
-      EXPECT_FALSE(WinogradPays(d, Team())) << Name(isa);
+      EXPECT_FALSE(WinogradPays(d, Machine::Here(2))) << Name(isa);
       d = Square(32, 32, 3, 32);  // a first layer
       d.direction = direction;
-      EXPECT_FALSE(WinogradPays(d, Team())) << Name(isa);
+      EXPECT_FALSE(WinogradPays(d, Machine::Here(2))) << Name(isa);
     }
     ConvolutionDesc d = Square(32, 32, 32, 32);
     d.type = DType::kDouble;
-    EXPECT_FALSE(WinogradPays(d, Team()));
+    EXPECT_FALSE(WinogradPays(d, Machine::Here(2)));
     d = Square(32, 32, 32, 32);
     d.order = ChannelOrder::kFirst;
-    EXPECT_FALSE(WinogradPays(d, Team()));
+    EXPECT_FALSE(WinogradPays(d, Machine::Here(2)));
     d = Square(32, 32, 32, 32);
     d.groups = 2;
-    EXPECT_FALSE(WinogradPays(d, Team()));
+    EXPECT_FALSE(WinogradPays(d, Machine::Here(2)));
     d = Square(32, 32, 32, 32);
     d.dilation[0] = 2;
-    EXPECT_FALSE(WinogradPays(d, Team()));
+    EXPECT_FALSE(WinogradPays(d, Machine::Here(2)));
     d = Square(32, 32, 32, 32);
     d.stride[1] = 2;
-    EXPECT_FALSE(WinogradPays(d, Team()));
+    EXPECT_FALSE(WinogradPays(d, Machine::Here(2)));
   }
   const ScopedIsa use(Isa::kBaseline);
-  EXPECT_FALSE(WinogradPays(Square(32, 32, 32, 32), Team()));
+  EXPECT_FALSE(WinogradPays(Square(32, 32, 32, 32), Machine::Here(2)));
 }
 
 TEST(Winograd, SaysWhetherAllIsFinite) {
