@@ -13,6 +13,7 @@
 #include "tensorflow_plugin/backends/cuda/nan_trial.h"
 #include "tensorflow_plugin/backends/cuda/queue.h"
 #include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
+#include "tensorflow_plugin/primitives/canonical.h"
 #include "tensorflow_plugin/primitives/check.h"
 #include "tensorflow_plugin/primitives/float_precision.h"
 
@@ -240,17 +241,11 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
   if (!BlasTypeOf(desc.type).has_value()) return OkStatus();
   // There are no conjugates of matrices that are not transposed.
   if ((desc.conjugate_a && !desc.transpose_a) || (desc.conjugate_b && !desc.transpose_b)) return OkStatus();
-  Dims batch = desc.batch, of_a = desc.a_batch_strides, of_b = desc.b_batch_strides, of_c = desc.c_batch_strides;
-  if (of_c.empty()) {
-    of_c = DenseStrides(batch);
-    for (int i = 0; i < of_c.rank(); ++i) of_c[i] *= desc.m * desc.n;
-  }
-  Dims* const strides[] = {&of_a, &of_b, &of_c};
-  MergeDims(&batch, strides, 3);
+  const MatMulLayout layout(desc);
+  const Dims &batch = layout.batch, &of_c = layout.c_strides;
   if (batch.rank() > 1) return OkStatus();
   const bool is_batched = batch.rank() == 1 && batch[0] != 1, has_epilogue = HasEpilogue(desc);
-  const int64_t ldc = desc.ldc != 0 ? desc.ldc : desc.n;
-  const bool is_dense = ldc == desc.n && (!is_batched || of_c[0] == desc.m * desc.n);
+  const bool is_dense = layout.ldc == desc.n && (!is_batched || of_c[0] == desc.m * desc.n);
   if (has_epilogue && !is_dense) return OkStatus();
   const bool is_8_bit = desc.type == DType::kInt8, turns_b = is_8_bit && !desc.transpose_b;
   if (is_8_bit && (is_batched || !IsFor8Bit(desc, args))) return OkStatus();
@@ -265,14 +260,14 @@ Status BlasMatmul::Enqueue(Machine& machine, Queue& queue, const MatMulDesc& des
   key[kM] = desc.m;
   key[kN] = desc.n;
   key[kK] = desc.k;
-  key[kLda] = desc.lda != 0 ? desc.lda : desc.transpose_a ? desc.m : desc.k;
-  key[kLdb] = desc.ldb != 0 ? desc.ldb : desc.transpose_b ? desc.k : desc.n;
-  key[kLdc] = ldc;
+  key[kLda] = layout.lda;
+  key[kLdb] = layout.ldb;
+  key[kLdc] = layout.ldc;
   key[kOperationA] = desc.conjugate_a ? kBlasC : desc.transpose_a ? kBlasT : kBlasN;
   key[kOperationB] = desc.conjugate_b ? kBlasC : desc.transpose_b ? kBlasT : kBlasN;
   key[kBatches] = is_batched ? batch[0] : 1;
-  key[kStrideA] = is_batched ? of_a[0] : 0;
-  key[kStrideB] = is_batched ? of_b[0] : 0;
+  key[kStrideA] = is_batched ? layout.a_strides[0] : 0;
+  key[kStrideB] = is_batched ? layout.b_strides[0] : 0;
   key[kStrideC] = is_batched ? of_c[0] : 0;
   key[kAlignmentA] = AlignmentOf(args.in[0], kMostAlignment);
   key[kAlignmentB] = AlignmentOf(args.in[1], kMostAlignment);

@@ -4,6 +4,7 @@
 #include "tensorflow_plugin/backends/gpu/codegen/walk.h"
 #include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
 #include "tensorflow_plugin/backends/gpu/primitives/product.h"
+#include "tensorflow_plugin/primitives/canonical.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::gpu {
@@ -28,11 +29,11 @@ int64_t PartsOf(const MatMulDesc& desc) {
 
 Status EnqueueParts(Machine& machine, Queue& queue, const MatMulDesc& desc, const Args& args, int64_t count) {
   MatMulDesc parts = desc;
-  const int64_t lda = desc.lda != 0 ? desc.lda : desc.m, ldb = desc.ldb != 0 ? desc.ldb : desc.n;
+  const MatMulLayout layout(desc);
   parts.k = desc.k / count;
   parts.batch = {count};
-  parts.a_batch_strides = {parts.k * lda};
-  parts.b_batch_strides = {parts.k * ldb};
+  parts.a_batch_strides = {parts.k * layout.lda};
+  parts.b_batch_strides = {parts.k * layout.ldb};
   parts.c_batch_strides = {desc.m * desc.n};
   Args of_parts = args;
   of_parts.out[0] = args.workspace;
@@ -57,18 +58,9 @@ Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Arg
   if (const int64_t parts = PartsOf(desc); parts > 1 && !machine.hardware().is_processor) {
     return EnqueueParts(machine, queue, desc, args, parts);
   }
-  Dims batch = desc.batch, a = desc.a_batch_strides, b = desc.b_batch_strides, c = desc.c_batch_strides;
-  if (c.empty()) {
-    c = DenseStrides(batch);
-    for (int i = 0; i < c.rank(); ++i) c[i] *= desc.m * desc.n;
-  }
-  Dims* const strides[] = {&a, &b, &c};
-  MergeDims(&batch, strides, 3);
-  const int64_t lda = desc.lda != 0 ? desc.lda : desc.transpose_a ? desc.m : desc.k;
-  const int64_t ldb = desc.ldb != 0 ? desc.ldb : desc.transpose_b ? desc.k : desc.n;
-  const int64_t ldc = desc.ldc != 0 ? desc.ldc : desc.n;
-
-  std::vector<int64_t> table = WalkTable(batch, {&a, &b, &c});
+  const MatMulLayout layout(desc);
+  const Dims& batch = layout.batch;
+  std::vector<int64_t> table = WalkTable(batch, {&layout.a_strides, &layout.b_strides, &layout.c_strides});
   if (table.empty()) table.push_back(0);  // a buffer has at least a byte
   Products products{};
   products.type = TypeOfC(desc);
@@ -84,8 +76,9 @@ Status Enqueue(Machine& machine, Queue& queue, const MatMulDesc& desc, const Arg
   products.key = errors::Concat("matmul ", Name(desc.type), " ", Name(products.b_type), " ", Name(products.type));
   products.operands = [] { return kOperands; };
   products.set_arguments = [&](Call& call) {
+    const int64_t lda = layout.lda, ldb = layout.ldb;
     for (int64_t stride : {desc.transpose_a ? 1 : lda, desc.transpose_a ? lda : 1, desc.transpose_b ? 1 : ldb,
-                           desc.transpose_b ? ldb : 1, ldc}) {
+                           desc.transpose_b ? ldb : 1, layout.ldc}) {
       call.Value(static_cast<int64_t>(stride));
     }
     for (bool conjugate : {desc.conjugate_a, desc.conjugate_b}) {
