@@ -13,7 +13,7 @@ bool WantsWinograd(const char* value) { return value == nullptr || std::string_v
 
 }  // namespace
 
-Machine Machine::Here(int threads) {
+const Machine& Machine::OfProcess() {
   static const Machine here = [] {
     Machine machine;
     machine.has_half = cpu::HasNative(DType::kHalf);
@@ -21,10 +21,7 @@ Machine Machine::Here(int threads) {
     machine.winograd = WantsWinograd(std::getenv("TF_XPU_WINOGRAD"));
     return machine;
   }();
-  Machine machine = here;
-  machine.threads = threads;
-  machine.isa = ActiveIsa();
-  return machine;
+  return here;
 }
 
 }  // namespace xpu::cpu

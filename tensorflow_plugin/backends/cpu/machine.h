@@ -16,8 +16,15 @@ struct Machine {
   bool has_half = false, has_bfloat16 = false;  // oneDNN computes these at the speed of float or faster
   bool winograd = true;                         // TF_XPU_WINOGRAD is not 0
 
-  // This process's, for a team of so many threads.
-  static Machine Here(int threads);
+  // This process's, for a team of so many threads. Inline, because it is made for each product.
+  static Machine Here(int threads) {
+    Machine machine = OfProcess();
+    machine.threads = threads;
+    machine.isa = ActiveIsa();
+    return machine;
+  }
+  // The same without threads and instruction set.
+  static const Machine& OfProcess();
 
   bool HasNative(DType type) const {
     return type == DType::kFloat || (type == DType::kHalf && has_half) || (type == DType::kBFloat16 && has_bfloat16);
