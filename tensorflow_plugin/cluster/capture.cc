@@ -163,9 +163,26 @@ class Capturer {
   void BeginMember(const tf::OpKernel& member) {
     const int origin = OriginOf(member);
     const bool is_member = origin < static_cast<int>(members_.members().size());
-    if (of_loop_ != nullptr) BeginInLoop(is_member ? &members_.members()[origin] : nullptr);
+    member_ = is_member ? &members_.members()[origin] : nullptr;
+    if (of_loop_ != nullptr) BeginInLoop(member_);
     const bool of_cluster = of_loop_ == nullptr && is_member;
     capture_.set_origin(origin, !of_cluster || member.def().attr().count(attr::kFollowsNoUpdate) == 0);
+  }
+
+  // Holds a value of a member, and notes where a constant lies.
+  void ShowValue(const tf::Tensor& value) {
+    if (StreamCapture::IsVirtual(value.data())) {
+      if (!IsOfVariable(value)) held_.push_back(value);
+    } else if (member_ != nullptr && member_->constant.NumElements() > 0) {
+      constants_[value.data()] = &member_->constant;
+    }
+  }
+  // The bytes at an address on the device, if they are a small constant; else none.
+  std::vector<char> ConstantAt(const void* address) const {
+    const auto found = constants_.find(address);
+    if (found == constants_.end()) return {};
+    const char* const bytes = static_cast<const char*>(found->second->data());
+    return {bytes, bytes + found->second->TotalBytes()};
   }
 
   // A member may copy a number to the device. The list copies that of the iteration in which it runs, and not the one
@@ -219,8 +236,19 @@ class Capturer {
     environment.device = &device_;
     environment.resources = &resources_;
     environment.arguments = invocation_.host;
-    for (const tf::Tensor& argument : invocation_.uploaded) {
-      TF_RETURN_IF_ERROR(Upload(argument, &environment.arguments.emplace_back()));
+    const size_t first_uploaded = environment.arguments.size();
+    for (size_t i = 0; i < invocation_.uploaded.size(); ++i) {
+      const tf::Tensor& argument = invocation_.uploaded[i];
+      const size_t first = FirstWithElements(invocation_, i);
+      tf::Tensor on_device;
+      if (first < i) {
+        captured_->uploaded.push_back(BufferSlice::kNowhere);
+        const tf::Tensor& same = environment.arguments[first_uploaded + first];
+        TF_RETURN_IF_ERROR(on_device.BitcastFrom(same, argument.dtype(), argument.shape()));
+      } else {
+        TF_RETURN_IF_ERROR(Upload(argument, &on_device));
+      }
+      environment.arguments.push_back(std::move(on_device));
     }
     for (const tf::Tensor* argument : invocation_.device) {
       int buffer;
@@ -242,10 +270,7 @@ class Capturer {
     // All values are held, so that one op alone writes each buffer: no kernel reuses the buffer of a value that
     // somebody holds. Variables are not held, because an update would copy a held one.
     const CaptureObserver observer([this](const tf::OpKernel& member) { BeginMember(member); },
-                                   [this](const tf::Tensor& value) {
-                                     if (StreamCapture::IsVirtual(value.data()) && !IsOfVariable(value))
-                                       held_.push_back(value);
-                                   },
+                                   [this](const tf::Tensor& value) { ShowValue(value); },
                                    [this](CapturedLoop* loop) { return BeginIteration(loop); }, &iterations_left_);
     for (const tf::Tensor& argument : environment.arguments) {
       if (StreamCapture::IsVirtual(argument.data())) held_.push_back(argument);
@@ -388,6 +413,7 @@ class Capturer {
     }
     const std::vector<bool> invariant = InvariantBuffers();
     auto list = std::make_shared<CommandList>(std::move(capture_.list()));
+    commands::FindSafeDivisions([&](int buffer) { return ConstantAt(list->buffers[buffer].address); }, list.get());
     if (of_loop_ != nullptr) {
       // These two change the order of sums.
       std::vector<std::string> left_out = PassesLeftOut();
@@ -403,7 +429,10 @@ class Capturer {
     } else {
       HoistInvariants(invariant, list.get());
     }
-    if (!IsLeftOut("UpdateInPlace")) FindDonations(list.get());
+    if (!IsLeftOut("UpdateInPlace")) {
+      FindDonations(list.get());
+      AssignInPlace(list.get());
+    }
     auto ops = std::make_shared<std::vector<trace::ListOps::Names>>();
     for (const tf::NodeDef* node : captured_->origins) ops->push_back({node->name(), node->op()});
     captured_->ops = std::move(ops);
@@ -430,6 +459,41 @@ class Capturer {
       const auto found = std::find(captured_->arguments.begin(), captured_->arguments.end(), given);
       captured_->donations.push_back({static_cast<int>(found - captured_->arguments.begin()), result});
     }
+  }
+
+  // Makes updates in place of assignments where it can.
+  void AssignInPlace(CommandList* list) {
+    std::vector<commands::Assignment> assignments;
+    std::vector<size_t> variables;
+    for (size_t i = 0; i < captured_->variables.size(); ++i) {
+      const VariableUpdate& update = captured_->variable_updates[i];
+      const tf::Tensor& old_value = *invocation_.variables[i]->tensor();
+      if (!update.assigned || update.written_in_place || update.value.kind != ResultValue::Kind::kBuffer ||
+          captured_->variables[i] == BufferSlice::kNowhere) {
+        continue;
+      }
+      if (update.value.shape != old_value.shape() || update.value.dtype != old_value.dtype()) continue;
+      if (NumReferences(ResultValue::Kind::kBuffer, update.value.index) != 1) continue;
+      if (NumReferences(ResultValue::Kind::kVariable, static_cast<int>(i)) != 0) continue;
+      assignments.push_back({captured_->variables[i], update.value.index});
+      variables.push_back(i);
+    }
+    const std::vector<bool> done = commands::AssignInPlace(assignments, list);
+    for (size_t k = 0; k < done.size(); ++k) {
+      if (!done[k]) continue;
+      VariableUpdate& update = captured_->variable_updates[variables[k]];
+      update.written_in_place = true;
+      update.assigned = false;
+      update.value.kind = ResultValue::Kind::kVariable;
+      update.value.index = static_cast<int>(variables[k]);
+    }
+  }
+  // How many results and new values of variables are this one.
+  int NumReferences(ResultValue::Kind kind, int index) const {
+    const auto is_it = [&](const ResultValue& value) { return value.kind == kind && value.index == index; };
+    int count = static_cast<int>(std::count_if(captured_->results.begin(), captured_->results.end(), is_it));
+    for (const VariableUpdate& update : captured_->variable_updates) count += update.assigned && is_it(update.value);
+    return count;
   }
 
   void HoistInvariants(const std::vector<bool>& invariant, CommandList* list) {
@@ -494,6 +558,8 @@ class Capturer {
   std::unordered_set<int> buffers_of_variables_;
   std::vector<tf::Tensor> held_;
   std::unordered_map<const tf::OpKernel*, int> origins_;
+  const Members::Member* member_ = nullptr;                       // the one that runs
+  std::unordered_map<const void*, const tf::Tensor*> constants_;  // by address on the device
   // For iterations: the first argument that is a number, the number that the current member copies, if any, and where
   // that member's commands begin.
   int first_number_ = 0, number_ = -1;

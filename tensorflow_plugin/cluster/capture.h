@@ -119,6 +119,18 @@ struct Invocation {
   std::vector<tensorflow::Tensor> elements;
 };
 
+// The first uploaded argument that has the same elements, at the same place, as number i: i or less. A reshaped value
+// does, and is uploaded once.
+inline size_t FirstWithElements(const Invocation& invocation, size_t i) {
+  const tensorflow::Tensor& value = invocation.uploaded[i];
+  size_t first = 0;
+  while (first < i && (invocation.uploaded[first].data() != value.data() || value.data() == nullptr ||
+                       invocation.uploaded[first].TotalBytes() != value.TotalBytes())) {
+    ++first;
+  }
+  return first;
+}
+
 // So many iterations of a loop, whose members are the cluster's. Their first results are the next values of
 // `variables`, which are arguments. The values of these at the end are the first results of all. The members' other
 // results follow, those of each iteration.

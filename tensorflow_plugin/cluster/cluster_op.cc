@@ -235,6 +235,10 @@ class ClusterKernel final : public tf::OpKernel {
       key->Append(t.data(), t.TotalBytes());
     }
     for (const tf::Tensor& t : invocation.uploaded) AppendShape(t, key);
+    for (size_t i = 1; i < invocation.uploaded.size(); ++i) {
+      const size_t first = FirstWithElements(invocation, i);
+      key->Append(&first, sizeof(first));
+    }
     for (const tf::Tensor* t : invocation.device) AppendShape(*t, key);
     for (size_t i = 0; i < invocation.variables.size(); ++i) {
       const tf::Tensor& value = *invocation.variables[i]->tensor();

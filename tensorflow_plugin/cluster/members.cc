@@ -41,6 +41,19 @@ namespace {
 
 thread_local const CaptureObserver* current_observer = nullptr;
 
+// The value of a constant of a few bytes, which its kernel's own NodeDef does not have; else a tensor without elements.
+tf::Tensor SmallConstant(const tf::NodeDef& node) {
+  constexpr size_t kFewBytes = 256;
+  const auto* value = node.op() == "Const" ? tf::AttrSlice(node).Find("value") : nullptr;
+  tf::Tensor constant;
+  if (value == nullptr || value->tensor().ByteSizeLong() > 2 * kFewBytes ||
+      !tf::DataTypeCanUseMemcpy(value->tensor().dtype()) || !constant.FromProto(value->tensor()) ||
+      constant.TotalBytes() > kFewBytes) {
+    return tf::Tensor();
+  }
+  return constant;
+}
+
 }  // namespace
 
 CaptureObserver::CaptureObserver(std::function<void(const tf::OpKernel&)> on_member,
@@ -102,6 +115,7 @@ absl::Status Members::Create(tf::OpKernelConstruction* construction, const tf::G
         for (tf::AllocatorAttributes& of_value : *attributes) of_value.set_on_host(true);
       }
     }
+    member.constant = SmallConstant(node);
     member.first_value = static_cast<int>(uses_.size());
     uses_.resize(uses_.size() + kernel->num_outputs(), 0);
     members_.push_back(std::move(member));

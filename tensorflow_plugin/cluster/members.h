@@ -69,7 +69,8 @@ class Members {
     std::shared_ptr<tensorflow::OpKernel> kernel;
     std::vector<ValueRef> inputs;
     std::vector<tensorflow::AllocatorAttributes> input_attrs, output_attrs;
-    int first_value = 0;  // the number of its first output among those of all members
+    int first_value = 0;          // the number of its first output among those of all members
+    tensorflow::Tensor constant;  // of a constant of a few bytes: its value, in host memory
   };
 
   // Makes the kernels of the nodes of `graph`, which are in an order that may run, on the device of `construction`.

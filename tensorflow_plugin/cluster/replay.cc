@@ -212,6 +212,7 @@ class ReplayRun {
     values->reserve(values->size() + captured_.numbers.size());  // they stay where they are
     for (size_t i = 0; i < invocation_.uploaded.size(); ++i) {
       tf::Tensor& value = (*values)[i];
+      if (captured_.uploaded[i] == BufferSlice::kNowhere) continue;
       if (!in_place && !StaysAsItIs(value)) {
         TF_RETURN_IF_ERROR(CopyOnHost(ctx_, invocation_.uploaded[i], &value));
       }

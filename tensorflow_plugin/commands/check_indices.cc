@@ -13,13 +13,18 @@
 namespace xpu::commands {
 namespace {
 
-// True if a command fails exactly when one of its indices is out of range.
-bool FailsForIndicesAlone(const Command& command) {
+// True if a command succeeds when all its indices are in range.
+bool SucceedsWithinRange(const Command& command) {
   const IndexOperand indices = IndicesOf(command);
   if (indices.input < 0 || command.in[indices.input].buffer == BufferSlice::kNowhere) return false;
   const auto* scatter = std::get_if<ScatterDesc>(&command.desc);
-  if (scatter == nullptr) return true;
-  return !scatter->skip_negative && !(scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type));
+  return scatter == nullptr || !(scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type));
+}
+
+// True if a command fails exactly when one of its indices is out of range.
+bool FailsForIndicesAlone(const Command& command) {
+  const auto* scatter = std::get_if<ScatterDesc>(&command.desc);
+  return SucceedsWithinRange(command) && (scatter == nullptr || !scatter->skip_negative);
 }
 
 // Which indices must lie in which extents for that not to happen.
@@ -73,8 +78,13 @@ void DeduplicateIndexChecks(CommandList* list) {
   std::vector<int64_t> version(list->buffers.size(), 0);  // how often it has been written
   std::set<std::string> met;
   for (Command& command : list->commands) {
-    if (command.may_fail() && FailsForIndicesAlone(command) && !met.insert(RequiredOf(command, version)).second) {
-      command.explain = nullptr;
+    if (command.may_fail() && SucceedsWithinRange(command)) {
+      const std::string required = RequiredOf(command, version);
+      if (met.count(required) != 0) {
+        command.explain = nullptr;
+      } else if (FailsForIndicesAlone(command)) {
+        met.insert(required);
+      }
     }
     for (const BufferSlice& place : command.out) {
       if (place.buffer != BufferSlice::kNowhere) ++version[place.buffer];

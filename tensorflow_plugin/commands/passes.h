@@ -3,6 +3,7 @@
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,19 @@ struct Donation {
   int donated, result;
 };
 std::vector<Donation> UpdateInPlace(const std::vector<int>& donated, CommandList* list);
+
+// A buffer of the list's own that becomes the value of `input`, such as a variable's, once the list has run. Nothing
+// else refers to either.
+struct Assignment {
+  int input, value;
+};
+// Lets the commands write the value into the input instead, where nothing needs the old value any more and nothing may
+// fail later. By assignment: true if they do so now.
+std::vector<bool> AssignInPlace(const std::vector<Assignment>& assignments, CommandList* list);
+
+// Finds integer divisions by constants other than zero: they cannot fail. `constant` gives the bytes of a fixed buffer,
+// or none if it does not know them.
+void FindSafeDivisions(const std::function<std::vector<char>(int buffer)>& constant, CommandList* list);
 
 // Takes out commands whose results nobody reads.
 void EliminateDeadCode(CommandList* list);

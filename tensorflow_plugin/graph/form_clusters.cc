@@ -9,6 +9,7 @@
 #include "tensorflow/core/graph/control_flow.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/graph/nodes.h"
+#include "tensorflow_plugin/graph/update_order.h"
 #include "tensorflow_plugin/graph/wait_order.h"
 
 namespace xpu::graph {
@@ -265,7 +266,7 @@ class Grouper {
       if (keys_[node->id()] >= 0) groups[{levels_[node->id()], keys_[node->id()]}].push_back(node);
     }
     for (auto& [level_and_key, nodes] : groups) {
-      if (IsWorthwhile(nodes)) AddCluster(std::move(nodes));
+      if (IsWorthwhile(nodes)) AddCluster(WithUpdatesLate(nodes));
     }
   }
 

@@ -20,6 +20,7 @@
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/restore_sums.h"
 #include "tensorflow_plugin/graph/shape_placement.h"
+#include "tensorflow_plugin/graph/update_order.h"
 
 namespace xpu::graph {
 namespace {
@@ -316,6 +317,58 @@ TEST_F(Calls, CopyNothingBetweenDevices) {
 TEST_F(Calls, HaveNoOpWithAStateOfItsOwn) {
   Result(0, Add("RandomUniform", "random", {Argument(0, DT_INT32, kCpu)}, {{"dtype", Type(DT_FLOAT)}}));
   EXPECT_EQ(Plan(), nullptr);
+}
+
+class UpdateOrder : public Passes {
+ protected:
+  tf::Node* Read(const std::string& name, tf::Node* handle) {
+    return Add("ReadVariableOp", name, {handle}, {{"dtype", Type(DT_FLOAT)}});
+  }
+  tf::Node* Assign(const std::string& name, tf::Node* handle, tf::Node* value) {
+    return Add("AssignVariableOp", name, {handle, value}, {{"dtype", Type(DT_FLOAT)}});
+  }
+  tf::Node* Tanh(const std::string& name, tf::Node* value) { return Add("Tanh", name, {value}); }
+  static std::vector<std::string> Names(const std::vector<tf::Node*>& members) {
+    std::vector<std::string> names;
+    for (const tf::Node* node : WithUpdatesLate(members)) names.push_back(node->name());
+    return names;
+  }
+  using Strings = std::vector<std::string>;
+  tf::Node *const v_ = Argument(0, tf::DT_RESOURCE), *const w_ = Argument(1, tf::DT_RESOURCE), *const x_ = Argument(2);
+};
+
+TEST_F(UpdateOrder, AnUpdateComesBehindThoseThatUseTheValue) {
+  tf::Node *read = Read("read", v_), *step = Tanh("step", x_), *update = Assign("update", v_, step);
+  tf::Node *use = Tanh("use", read), *more = Tanh("more", use);
+  EXPECT_EQ(Names({read, step, update, use, more}), (Strings{"read", "step", "use", "update", "more"}));
+}
+
+TEST_F(UpdateOrder, UpdatesOfOthersStay) {
+  tf::Node *read = Read("read", v_), *update = Assign("update", w_, x_), *use = Tanh("use", read);
+  EXPECT_EQ(Names({read, update, use}), (Strings{"read", "update", "use"}));
+}
+
+// The value behind the update is another one, and its readers come behind the update.
+TEST_F(UpdateOrder, MembersOfOneVariableKeepTheirOrder) {
+  tf::Node *read = Read("read", v_), *update = Assign("update", v_, x_), *again = Read("again", v_);
+  tf::Node *new_use = Tanh("new_use", again), *use = Tanh("use", read), *last = Assign("last", v_, use);
+  EXPECT_EQ(Names({read, update, again, new_use, use, last}),
+            (Strings{"read", "use", "update", "again", "new_use", "last"}));
+}
+
+TEST_F(UpdateOrder, AUserThatDependsOnTheUpdateComesBehindIt) {
+  tf::Node *read = Read("read", v_), *update = Assign("update", v_, x_), *use = Tanh("use", read);
+  graph_.AddControlEdge(update, use);
+  EXPECT_EQ(Names({read, update, use}), (Strings{"read", "update", "use"}));
+}
+
+// Constants are members of no cluster, and may hold one member behind another.
+TEST_F(UpdateOrder, AConstantHoldsAMemberBehindAnUpdate) {
+  tf::Node *read = Read("read", v_), *update = Assign("update", v_, x_);
+  tf::Node* constant = Constant("constant", tf::Tensor(1.0f));
+  graph_.AddControlEdge(update, constant);
+  tf::Node *other = Add("AddV2", "other", {constant, constant}), *use = Tanh("use", read);
+  EXPECT_EQ(Names({read, update, other, use}), (Strings{"read", "use", "update", "other"}));
 }
 
 }  // namespace
