@@ -3,11 +3,13 @@
 #define TENSORFLOW_PLUGIN_BACKENDS_CUDA_GRAPH_EXECUTABLE_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "tensorflow_plugin/backends/cuda/host_checks.h"
 #include "tensorflow_plugin/backends/cuda/queue.h"
 #include "tensorflow_plugin/backends/gpu/traced_executable.h"
 #include "tensorflow_plugin/primitives/backend.h"
@@ -33,10 +35,10 @@ class Graph {
   const GraphExecHandle exec_;
 };
 
-// Runs of commands that need nothing of the host become graphs; the other commands are enqueued one by one. A graph has
-// the addresses and the stream that it was captured for. It is captured when these come for the second time, and kept
-// until as many others were used since. While a profiler listens all commands are enqueued one by one, so that it sees
-// them.
+// Runs of commands that need nothing of the host become graphs; the other commands are enqueued one by one. Graphs have
+// the addresses and the stream that they were captured for. They are captured when these come for the second time, and
+// kept until as many others were used since. Commands on a buffer whose address is always another are in no graph.
+// While a profiler listens all commands are enqueued one by one, so that it sees them.
 class GraphExecutable final : public gpu::TracedExecutable {
  public:
   // Device and capture stream outlive it.
@@ -52,33 +54,54 @@ class GraphExecutable final : public gpu::TracedExecutable {
  private:
   // The number of the stream, what the program asks of products, and where the buffers on the device lie.
   using Key = std::vector<uint64_t>;
-  struct KeptGraph {
-    std::shared_ptr<const Graph> graph;  // null: seen once
-    uint64_t used = 0;                   // greater than those of graphs that were used before
-  };
   struct Segment {
     size_t begin, end;  // of the list's commands
     bool is_graph;
-    mutable std::map<Key, KeptGraph> graphs;
-    mutable uint64_t uses = 0;
   };
-  Key KeyOf(const Queue& queue, char* const* addresses) const;
+  using Graphs = std::vector<std::shared_ptr<const Graph>>;  // by segment; null: it has none
+  struct KeptGraphs {
+    std::shared_ptr<const Graphs> graphs;  // null: the key was seen once
+    uint64_t used = 0;                     // greater than those of graphs that were used before
+  };
+  // How the commands are shared out.
+  struct Plan {
+    std::vector<Segment> segments;
+    std::vector<size_t> keyed;  // the buffers that commands in graphs touch
+    size_t num_in_graphs = 0;   // commands
+    std::map<Key, KeptGraphs> kept;
+    uint64_t uses = 0;
+  };
+
+  // `moves`: by buffer, true if commands on it are to be in no graph.
+  std::shared_ptr<Plan> MakePlan(const std::vector<bool>& moves) const;
+  static Key KeyOf(const Queue& queue, const Plan& plan, char* const* addresses);
+  // The plan and the graphs of a run; no graphs if these addresses come for the first time.
+  std::shared_ptr<const Graphs> FindGraphs(Queue& queue, char* const* addresses,
+                                           std::shared_ptr<const Plan>* plan) const;
+  // Takes buffers out of graphs whose addresses have been others in several runs on end.
+  void LeaveOutMovingBuffers(const Queue& queue, char* const* addresses) const;
+
+  Status RunSegments(Queue& queue, char* const* addresses, int* failed) const;
   Status RunOne(Queue& queue, size_t i, char* const* addresses, int* failed) const;
   // Commands that may fail and write nothing: with one wait for all of them.
   Status RunChecks(Queue& queue, size_t begin, size_t end, char* const* addresses, int* failed) const;
-  Status RunOneByOne(Queue& queue, const Segment& segment, char* const* addresses, int* failed) const;
-  Status RunGraph(Queue& queue, const Segment& segment, const Key& key, char* const* addresses, int* failed) const;
-  // The graph of these addresses, captured if they come for the second time; null: there is none.
-  std::shared_ptr<const Graph> FindGraph(Queue& queue, const Segment& segment, const Key& key,
-                                         char* const* addresses) const;
+  Status RunOneByOne(Queue& queue, size_t begin, size_t end, char* const* addresses, int* failed) const;
   // Null: the commands cannot be captured.
   std::shared_ptr<const Graph> Capture(Queue& queue, const Segment& segment, char* const* addresses) const;
 
   CaptureStream& capture_;
-  std::vector<Segment> segments_;
   const std::shared_ptr<const CommandList> list_;
-  bool has_constants_ = false, copies_to_host_ = false;
-  mutable std::mutex mutex_;  // of the segments' graphs
+  bool copies_to_host_ = false;
+  std::vector<std::vector<size_t>> touched_;  // by command: its buffers
+
+  const HostChecks checks_;
+
+  mutable std::mutex mutex_;             // of all below
+  mutable std::shared_ptr<Plan> plan_;   // null before the first run
+  mutable bool addresses_stay_ = false;  // or it is no use to look at them
+  mutable uint64_t last_queue_ = 0;
+  mutable std::deque<std::vector<char*>> last_addresses_;  // of runs without graphs
+  mutable std::vector<uint8_t> changes_;                   // by buffer: runs on end with a new address
 };
 
 }  // namespace xpu::cuda

@@ -194,11 +194,14 @@ void Queue::WaitFor(Stream& other) {
 Status Queue::CopyHostToDevice(void* device_dst, const void* host_src, size_t size) {
   if (size == 0) return OkStatus();
   const gpu::TracedCommand traced(trace(), trace::Kind::kCopy, "copy from the host", size);
-  return SubmitCommand([=] {
-    if (!IsPinned(host_src)) return staging_.ToDevice(device_dst, host_src, size, stream_);
-    return ToStatus(Cu().MemcpyHtoDAsync(AddressOf(device_dst), host_src, size, stream_),
-                    errors::Concat("a copy of ", size, " bytes to the device"));
-  });
+  return SubmitCommand(
+      [=] {
+        if (!IsPinned(host_src)) return staging_.ToDevice(device_dst, host_src, size, stream_);
+        ++late_reads_;
+        return ToStatus(Cu().MemcpyHtoDAsync(AddressOf(device_dst), host_src, size, stream_),
+                        errors::Concat("a copy of ", size, " bytes to the device"));
+      },
+      /*reads_host=*/true);
 }
 
 Status Queue::CopyDeviceToHost(void* host_dst, const void* device_src, size_t size) {

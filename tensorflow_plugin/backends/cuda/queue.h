@@ -84,20 +84,23 @@ class Queue final : public gpu::Queue {
   Status JudgeReport(size_t report, std::function<Status(uint32_t number)> judge) override;
 
   // Gives a command to the driver, by `command()`, which returns a status: at once, or when it is its turn. It must own
-  // what it needs.
+  // what it needs, but for memory of the host that it reads (late_reads).
   template <typename F>
-  Status Submit(F command) {
+  Status Submit(F command, bool reads_host = false) {
     XPU_RETURN_IF_ERROR(Enter());
     std::lock_guard<std::mutex> lock(mutex_);
     if (deferred_ == 0) return command();
+    if (reads_host) ++late_reads_;
     Defer(std::move(command));
     return OkStatus();
   }
   // The same for commands that compute or move data: a profiler sees when they run.
   template <typename F>
-  Status SubmitCommand(F command) {
-    return Submit(Timed(std::move(command), NewTime()));
+  Status SubmitCommand(F command, bool reads_host = false) {
+    return Submit(Timed(std::move(command), NewTime()), reads_host);
   }
+  // How many copies from the host have read it later than they returned: its owner has to keep it for them.
+  uint64_t late_reads() const { return late_reads_; }
   // Records an event, by a number that it has been asked for.
   void RecordState(const std::shared_ptr<EventState>& state, uint64_t number);
   void RecordState(const std::shared_ptr<EventState>& state) { RecordState(state, state->Request()); }
@@ -188,7 +191,8 @@ class Queue final : public gpu::Queue {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   int deferred_ = 0;  // commands that the thread has
-  Staging staging_;   // for who has the turn
+  std::atomic<uint64_t> late_reads_{0};
+  Staging staging_;  // for who has the turn
 
   mutable host_runtime::FirstFailure failure_;
   mutable std::atomic<bool> lost_{false};

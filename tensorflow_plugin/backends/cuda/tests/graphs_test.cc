@@ -137,10 +137,88 @@ TEST_F(Graphs, TheFirstOfSeveralChecksThatFailsIsTold) {
   EXPECT_EQ(Launches().size(), 4u);  // no sum
   EXPECT_TRUE(stream_->TakeStatus().ok());
   // A check that cannot be enqueued.
+  char* const others[] = {memory, memory + 8192};
   Fail("cuLaunchKernel", /*skipped=*/2, /*error=*/kOutOfMemory);
-  EXPECT_EQ(executable->Run(*stream_, addresses, nullptr, &failed).code(), Code::kResourceExhausted);
+  EXPECT_EQ(executable->Run(*stream_, others, nullptr, &failed).code(), Code::kResourceExhausted);
   EXPECT_EQ(failed, 2);
-  EXPECT_TRUE(executable->Run(*stream_, addresses, nullptr, &failed).ok());
+  EXPECT_TRUE(executable->Run(*stream_, others, nullptr, &failed).ok());
+}
+
+// The indices come from the host, which finds what is wrong before anything runs behind it.
+TEST_F(Graphs, IndicesOfTheHostTakeNoWait) {
+  std::shared_ptr<CommandList> list = ChecksAndSums(1);
+  list->buffers.push_back({Buffer::Kind::kOnHost, 16, nullptr});
+  Command copy;
+  copy.desc = CopyFromHost{16};
+  copy.in = {{2, 0}};
+  copy.out = {{0, 0}};
+  list->buffers[0].kind = Buffer::Kind::kComputed;
+  list->commands.insert(list->commands.begin(), copy);
+  // Behind a sum: it is not run if the check fails.
+  Command scatter;
+  ScatterDesc desc;
+  desc.kind = ScatterKind::kAdd;
+  desc.index_type = DType::kInt32;
+  desc.num_indices = 4;
+  desc.dims = {16};
+  desc.skip_negative = true;
+  ASSERT_TRUE(Check(desc, &scatter.footprint).ok());
+  scatter.desc = desc;
+  scatter.in = {{0, 0}, {1, 0}};
+  scatter.out = {{1, 64}};
+  scatter.workspace = {1, 4096};
+  scatter.explain = list->commands[1].explain;
+  list->commands.insert(list->commands.end() - 1, scatter);
+  const std::unique_ptr<Executable> executable = device_->Prepare(list, {});
+  char* const memory = static_cast<char*>(device_->Allocate(1 << 16));
+  int32_t indices[] = {0, 15, 3, 3};
+  char* const addresses[] = {memory, memory + 4096, reinterpret_cast<char*>(indices)};
+  int failed = -1;
+  for (int i = 0; i < 4; ++i) {
+    const int waits = Calls("cuStreamSynchronize");
+    ASSERT_TRUE(executable->Run(*stream_, addresses, nullptr, &failed).ok()) << i;
+    if (i > 0) EXPECT_EQ(Calls("cuStreamSynchronize"), waits) << i;  // the first run compiles kernels
+    stream_->Wait();
+  }
+  EXPECT_EQ(Instantiations(), 1);
+  const size_t launches = Launches().size();
+  indices[2] = 16;
+  const Status high = executable->Run(*stream_, addresses, nullptr, &failed);
+  EXPECT_EQ(high.message(), "indices[2] = 16 is not in [0, 16)");
+  EXPECT_EQ(failed, 1);
+  indices[2] = -1;
+  const Status negative = executable->Run(*stream_, addresses, nullptr, &failed);
+  EXPECT_EQ(negative.message(), "indices[2] = -1 is not in [0, 16)");
+  stream_->Wait();
+  EXPECT_EQ(Launches().size(), launches);
+  // Without the check of the gather, which lets no negative index through.
+  list->commands.erase(list->commands.begin() + 1);
+  const std::unique_ptr<Executable> other = device_->Prepare(list, {});
+  EXPECT_TRUE(other->Run(*stream_, addresses, nullptr, &failed).ok());
+  indices[2] = 99;
+  EXPECT_EQ(other->Run(*stream_, addresses, nullptr, &failed).message(), "indices[2] = 99 is not in [0, 16)");
+  EXPECT_EQ(failed, 3);
+  stream_->Wait();
+}
+
+// Such as a result's: each run has a new place for it.
+TEST_F(Graphs, CommandsOnABufferThatMovesAreInNoGraph) {
+  std::shared_ptr<CommandList> list = Sums();
+  list->buffers.push_back({Buffer::Kind::kInput, 0, nullptr});
+  list->commands.insert(list->commands.end(), 3, list->commands[0]);
+  list->commands.push_back(list->commands[0]);
+  list->commands.back().out[0].buffer = 2;
+  const std::unique_ptr<Executable> executable = device_->Prepare(list, {});
+  char* const memory = static_cast<char*>(device_->Allocate(1 << 16));
+  int failed = -1;
+  for (int i = 0; i < 20; ++i) {
+    char* const addresses[] = {memory, memory + 64, memory + 128 + 64 * i};
+    ASSERT_TRUE(executable->Run(*stream_, addresses, nullptr, &failed).ok());
+    stream_->Wait();
+  }
+  EXPECT_EQ(Instantiations(), 1);
+  EXPECT_EQ(Launches().size(), 20u * 7);
+  EXPECT_EQ(Launches().back().arguments[3], AddressOf(memory + 128 + 64 * 19));
 }
 
 }  // namespace
