@@ -38,14 +38,14 @@ def digits_network() -> tuple[keras.Model, Callable]:
 
 
 RESNET, ENCODER = P(application, "ResNet50", 224), P(transformer, 6, 512, 128)
-DECODER = P(one_token, blocks=8, width=1024, heads=16, context=512)
+DECODER = P(one_token, blocks=8, width=1024, heads=16, context=512, batch=8)
 MODELS = {
     "the demo's network, training": Workload(digits_network, "8x8, three convolutions, batch 128, Adam", 128, 50),
     "Transformer encoder, training": Workload(
         ENCODER, "six blocks of 512, 128 tokens, batch 32, AdamW", 32, 20, "adamw"
     ),
     "ResNet-50, training": Workload(RESNET, "224x224, batch 64, SGD", 64, 8, "sgd"),
-    "decoder step": Workload(DECODER, "eight blocks of 1024, 512 tokens kept, batch 8", 8, 20, None),
+    "decoder step": Workload(DECODER, "eight blocks of 1024, 512 tokens kept on the device, batch 8", 8, 20, None),
     "Transformer encoder, inference": Workload(ENCODER, "six blocks of 512, 128 tokens, batch 32", 32, 20, None),
     "ResNet-50, inference": Workload(RESNET, "224x224, batch 64", 64, 8, None),
 }
@@ -53,7 +53,7 @@ SMALL = {
     "the demo's network, training": Workload(digits_network, "8x8, batch 16", 16, 2),
     "Transformer encoder, training": Workload(P(transformer, 1, 32, 16), "a block of 32", 2, 2, "adamw"),
     "ResNet-50, training": Workload(P(application, "ResNet50", 32), "32x32, batch 2", 2, 1, "sgd"),
-    "decoder step": Workload(P(one_token, 1, 32, 2, 16), "a block of 32", 2, 2, None),
+    "decoder step": Workload(P(one_token, 1, 32, 2, 16, batch=2), "a block of 32", 2, 2, None),
 }
 
 

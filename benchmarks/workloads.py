@@ -120,10 +120,14 @@ def transformer(blocks: int, width: int, length: int, causal: bool = False):
     return keras.Model(inputs, layers.Dense(10)(layers.LayerNormalization()(x))), tokens(length)
 
 
-def one_token(blocks: int = 4, width: int = 256, heads: int = 4, context: int = 128):
-    """A decoder's next token, given what attention has kept of earlier ones."""
-    token, position = keras.Input((), dtype="int32"), keras.Input((), dtype="int32")
-    kept = keras.Input((2 * blocks, heads, context, width // heads))
+def one_token(blocks: int = 4, width: int = 256, heads: int = 4, context: int = 128, batch: int | None = None):
+    """A decoder's next token, given what attention has kept of earlier ones.
+
+    Keys and values are an argument. With `batch` they belong to the model, which takes so many tokens at once.
+    """
+    token, position = keras.Input((), batch, dtype="int32"), keras.Input((), batch, dtype="int32")
+    shape = (2 * blocks, heads, context, width // heads)
+    kept = Kept((batch, *shape))(token) if batch else keras.Input(shape)
     here = ops.one_hot(position, context)[:, None, :, None]
     seen = ops.less_equal(np.arange(context, dtype=np.int32), position[:, None, None, None])
     x = layers.Embedding(1000, width)(token)
@@ -139,10 +143,22 @@ def one_token(blocks: int = 4, width: int = 256, heads: int = 4, context: int = 
         x = x + layers.Dense(width)(layers.Dense(4 * width, "gelu")(layers.LayerNormalization()(x)))
 
     def data(n, rng):
-        shape = (n, 2 * blocks, heads, context, width // heads)
-        return (rng.integers(0, 1000, n), rng.integers(0, context, n), rng.random(shape, np.float32)), None
+        numbers = rng.integers(0, 1000, n), rng.integers(0, context, n)
+        return numbers if batch else (*numbers, rng.random((n, *shape), np.float32)), None
 
-    return keras.Model((token, position, kept), layers.Dense(1000)(x)), data
+    inputs = (token, position) if batch else (token, position, kept)
+    return keras.Model(inputs, layers.Dense(1000)(x)), data
+
+
+class Kept(layers.Layer):
+    """Keys and values of earlier tokens, as numbers that the model has."""
+
+    def __init__(self, shape: tuple[int, ...], **arguments):
+        super().__init__(**arguments)
+        self.kept = self.add_weight(shape=shape, initializer="ones", trainable=False)
+
+    def call(self, token):
+        return ops.cast(self.kept, self.compute_dtype)
 
 
 def recurrent(layer: str, units: int, steps: int):
