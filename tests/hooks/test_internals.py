@@ -8,6 +8,7 @@ import pytest
 
 from tensorflow_xpu.hooks.internals import MAY_BE_LEFT_OUT, REQUIRED
 from tensorflow_xpu.hooks.runtime import interop_module
+from tests.hooks import each_off
 from tests.hooks.mutations import differences
 from tests.support.installed import ROOT
 from tests.support.processes import run, run_code
@@ -138,6 +139,15 @@ def test_without_a_required_one_there_is_no_xpu(name):
     assert "XPU" not in outcome.stdout and "2.0" in outcome.stdout, outcome
     assert len(outcome.warnings) == 1
     assert f"TensorFlow's {name} are not built as expected" in outcome.warnings[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", each_off.rows())
+def test_each_hook_left_out_costs_no_result(name, xpu_device):
+    """Those in Python, too; the whole suite runs without one hook a day (tests/hooks/each_off.py)."""
+    found, lines, outcome = outcome_of("/xpu:0", each_off.rows()[name])
+    judge(FOR_FORKS[0] if name == each_off.ALL else name, found)
+    assert lines == [], outcome
 
 
 @pytest.mark.slow
