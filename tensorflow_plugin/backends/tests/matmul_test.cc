@@ -136,6 +136,24 @@ TEST(MatMul, AllTypesAndTransposes) {
   }
 }
 
+// As ops do that have an attribute for each of them.
+TEST(MatMul, EqualTypesMayBeNamed) {
+  constexpr int64_t kBatch = 2, kM = 7, kN = 3, kK = 4;
+  std::vector<double> a(kBatch * kM * kK), b(kBatch * kK * kN), want(kBatch * kM * kN);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i * 7 % 11) - 5;
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i * 5 % 7) - 3;
+  for (int64_t i = 0; i < kBatch * kM; ++i) {
+    for (int64_t n = 0; n < kN; ++n) {
+      for (int64_t k = 0; k < kK; ++k) want[i * kN + n] += a[i * kK + k] * b[(i / kM * kK + k) * kN + n];
+    }
+  }
+  for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf, DType::kDouble, DType::kComplex64, DType::kInt32}) {
+    MatMulDesc d = Dense(type, kM, kN, kK, {kBatch});
+    d.b_type = d.c_type = type;
+    ExpectByHand(d, {Values(type, a), Values(type, b)}, {{type, kBatch * kM * kN}}, {{Values(type, want)}}, Name(type));
+  }
+}
+
 TEST(MatMul, Vectors) {
   const int64_t sizes[][3] = {{1, 700, 300}, {700, 1, 300}, {1, 1, 5000}, {200, 300, 1}, {1, 4000, 2}};
   for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf, DType::kDouble}) {

@@ -392,6 +392,7 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   const bool gapless = c_size == Span(d.batch, d.c_batch_strides, d.m, d.n, d.ldc);
   MatMulDesc in_float = d;
   in_float.type = DType::kFloat;
+  in_float.b_type = in_float.c_type = DType::kInvalid;  // the same
   if (!gapless) {
     in_float.ldc = d.n;
     in_float.c_batch_strides = Dims();
