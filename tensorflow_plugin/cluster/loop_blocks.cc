@@ -4,12 +4,11 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
-#include "tensorflow/c/kernels.h"
-#include "tensorflow/c/tf_status.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/known_values.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
+#include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 
 namespace xpu::cluster {
@@ -309,9 +308,8 @@ absl::Status LoopBlocks::PutIntoLists(tf::OpKernelContext* ctx, const Ahead& ahe
 }
 
 absl::Status LoopBlocks::Advance(tf::OpKernelContext* ctx, Members::Environment* environment) {
-  std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> no_stream(TF_NewStatus(), &TF_DeleteStatus);
-  const SP_Stream stream = TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), no_stream.get());
-  if (stream == nullptr) return absl::OkStatus();
+  SP_Stream_st* stream = nullptr;
+  if (!StreamOf(ctx, &stream).ok()) return absl::OkStatus();
   std::vector<int> all_variables(parts_.host_variables.size());
   for (size_t i = 0; i < all_variables.size(); ++i) all_variables[i] = static_cast<int>(i);
   for (int64_t done = kAhead; done == kAhead;) {

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tensorflow/c/kernels.h"
-#include "tensorflow/c/tf_status.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/capture.h"
@@ -117,9 +115,8 @@ class LoopKernel final : public tf::OpKernel {
       *value = *static_cast<const bool*>(condition.data());
       return absl::OkStatus();
     }
-    std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
-    const SP_Stream stream = TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
-    if (stream == nullptr) return absl::InternalError(TF_Message(status.get()));
+    SP_Stream_st* stream = nullptr;
+    TF_RETURN_IF_ERROR(StreamOf(ctx, &stream));
     TF_RETURN_IF_ERROR(ToAbsl(stream->stream->CopyDeviceToHost(value, condition.data(), sizeof(*value))));
     stream->stream->Wait();
     return ToAbsl(stream->stream->TakeStatus());

@@ -23,8 +23,10 @@ namespace xpu::cluster {
 class OnCpu : public ::testing::Test {
  protected:
   OnCpu()
-      : device_(tensorflow::DeviceFactory::NewDevice("CPU", tensorflow::SessionOptions(),
-                                                     "/job:localhost/replica:0/task:0")) {
+      : OnCpu(tensorflow::DeviceFactory::NewDevice("CPU", tensorflow::SessionOptions(),
+                                                   "/job:localhost/replica:0/task:0")) {}
+  // On another device, the members that say so.
+  explicit OnCpu(std::unique_ptr<tensorflow::Device> device) : device_(std::move(device)) {
     // Whatever op: it lends its context to members.
     tensorflow::NodeDef node;
     node.set_name("outer");
@@ -45,6 +47,7 @@ class OnCpu : public ::testing::Test {
     std::string op;
     std::vector<std::string> inputs;
     std::vector<std::pair<std::string, tensorflow::AttrValue>> attributes;
+    bool on_device = false;  // it has the kernel of the device's type
   };
   static tensorflow::AttrValue Attribute(const tensorflow::DataType type) {
     tensorflow::AttrValue value;
@@ -70,7 +73,7 @@ class OnCpu : public ::testing::Test {
       def->set_op(node.op);
       for (const std::string& input : node.inputs) def->add_input(input);
       for (const auto& [name, value] : node.attributes) (*def->mutable_attr())[name] = value;
-      (*def->mutable_attr())[attr::kOnCpu].set_b(true);
+      if (!node.on_device) (*def->mutable_attr())[attr::kOnCpu].set_b(true);
       const tensorflow::OpDef* op = nullptr;
       if (tensorflow::OpRegistry::Global()->LookUpOpDef(node.op, &op).ok()) {
         tensorflow::AddDefaultsToNodeDef(*op, def);
