@@ -43,13 +43,38 @@ MUTANTS = (
         "indices: fewer of them", "check_indices.cc", "Append(command.footprint.in[indices.input].elements, &key)", ""
     ),
     Mutant("indices: other extents", "check_indices.cc", "Append(DimsOfIndices(command), &key)", ""),
-    Mutant("indices: negative ones pass", "check_indices.cc", "!scatter->skip_negative && ", ""),
+    Mutant(
+        "indices: negative ones pass", "check_indices.cc", " && (scatter == nullptr || !scatter->skip_negative)", ""
+    ),
     Mutant(
         "indices: another failure",
         "check_indices.cc",
         "scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type)",
         "false",
     ),
+    # FindSafeDivisions
+    Mutant(
+        "divisions: a negative exponent",
+        "check_divisors.cc",
+        "return false;  // a negative exponent fails",
+        "return true;",
+    ),
+    Mutant(
+        "divisions: zeros",
+        "check_divisors.cc",
+        "!HasZero(bytes.data() + range.begin, (range.end - range.begin) / size, SizeOf(instr.type))",
+        "size > 0",
+    ),
+    # AssignInPlace
+    Mutant(
+        "assignments: read later",
+        "assign_in_place.cc",
+        "of_input.readers.back() <= first",
+        "of_input.readers.back() >= 0",
+    ),
+    Mutant("assignments: from other places", "assign_in_place.cc", "!ReadsWhereItWrites(command, k, o)", "false"),
+    Mutant("assignments: before a failure", "assign_in_place.cc", "list.commands[c].may_fail()", "false"),
+    Mutant("assignments: a part", "assign_in_place.cc", "!WritesWhole(list, command, static_cast<int>(o))", "false"),
     # ScheduleIndexChecks
     Mutant("early: in spite of updates", "check_indices.cc", "command.follows_updates ||", ""),
     Mutant(
