@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "tensorflow/c/kernels.h"
-#include "tensorflow/c/tf_status.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow_plugin/cluster/capture.h"
@@ -81,7 +79,8 @@ class ClusterKernel final : public tf::OpKernel {
 
   void Compute(tf::OpKernelContext* ctx) override {
     // In a loop that is being captured, a cluster runs member by member: the capture takes the members' commands.
-    const SP_Stream stream = CaptureObserver::Current() == nullptr ? StreamOf(ctx) : nullptr;
+    SP_Stream_st* stream = nullptr;
+    if (CaptureObserver::Current() == nullptr) StreamOf(ctx, &stream).IgnoreError();
     if (stream != nullptr) {
       std::shared_ptr<const Captured> captured;
       std::shared_ptr<Hoister> hoister;
@@ -132,13 +131,6 @@ class ClusterKernel final : public tf::OpKernel {
     shared_ = known.lock();  // another thread may have been quicker
     if (shared_ == nullptr) known = shared_ = std::move(made);
     return absl::OkStatus();
-  }
-
-  static SP_Stream StreamOf(tf::OpKernelContext* ctx) {
-    // Its only error is that the device has no stream.
-    static thread_local const std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(),
-                                                                                            &TF_DeleteStatus);
-    return TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
   }
 
   // Fills in the invocation and locks its variables; false if there is something that no capture can have.
@@ -364,7 +356,8 @@ class ClusterKernel final : public tf::OpKernel {
     environment.resources = ctx->resource_manager();
     for (int i = 0; i < ctx->num_inputs(); ++i) environment.arguments.push_back(ctx->input(i));
     // While a loop is captured there is no stream: clusters in a loop upload and fetch nothing.
-    const SP_Stream stream = num_uploaded_ + num_fetched_ > 0 ? StreamOf(ctx) : nullptr;
+    SP_Stream_st* stream = nullptr;
+    if (num_uploaded_ + num_fetched_ > 0) StreamOf(ctx, &stream).IgnoreError();
     OP_REQUIRES(ctx, stream != nullptr || num_uploaded_ + num_fetched_ == 0,
                 absl::InternalError("a cluster's device has no stream"));
     for (int i = 0; i < num_uploaded_; ++i) {

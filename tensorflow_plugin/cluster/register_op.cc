@@ -28,7 +28,8 @@ absl::Status CreateMembers(tf::OpKernelConstruction* c, Members* members) {
 }
 
 absl::Status StreamOf(tf::OpKernelContext* ctx, SP_Stream_st** stream) {
-  std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
+  static thread_local const std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(),
+                                                                                          &TF_DeleteStatus);
   *stream = TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(ctx), status.get());
   if (*stream == nullptr) {
     return absl::InternalError(absl::StrCat(ctx->op_kernel().name(), ": ", TF_Message(status.get())));

@@ -32,7 +32,7 @@ OpDefinition DefinitionWithMembers(const char* name, const std::vector<std::stri
 std::string RegisterOp(const OpDefinition& op, const std::string& device_type,
                        std::unique_ptr<tensorflow::kernel_factory::OpKernelFactory> factory);
 
-// The stream of the device that runs a kernel.
+// The stream of the device that runs a kernel; null, and an error, if it has none.
 absl::Status StreamOf(tensorflow::OpKernelContext* ctx, SP_Stream_st** stream);
 
 template <typename Kernel>

@@ -26,13 +26,13 @@ class UpdateOrder {
 
   std::vector<tf::Node*> Run() {
     AddVariables();
-    if (readers_of_values_.empty()) return members_;
+    if (updates_after_.empty()) return members_;
     for (size_t i = 0; i < members_.size(); ++i) AddSources(static_cast<int>(i), *members_[i]);
     // The members that could run, in their old order, and the updates among them that had better wait.
     std::priority_queue<int, std::vector<int>, std::greater<>> ready;
     std::set<int> held;
     const auto make_ready = [&](int i) {
-      if (readers_left(i)) {
+      if (readers_[static_cast<size_t>(i)] > 0) {
         held.insert(i);
       } else {
         ready.push(i);
@@ -61,8 +61,6 @@ class UpdateOrder {
   }
 
  private:
-  bool readers_left(int i) const { return readers_[static_cast<size_t>(i)] > 0; }
-
   void AddEdge(int from, int to) {
     waits_[static_cast<size_t>(from)].push_back(to);
     ++awaited_[static_cast<size_t>(to)];
@@ -114,7 +112,6 @@ class UpdateOrder {
       if (user == update) continue;
       updates_after_[user].push_back(update);
       ++readers_[static_cast<size_t>(update)];
-      readers_of_values_.insert(user);
     }
     uses->clear();
   }
@@ -126,7 +123,6 @@ class UpdateOrder {
   std::vector<int> readers_;                       // of an update: how many members use the value before
   std::vector<int> awaited_;                       // how many have to come before
   std::map<int, std::vector<int>> updates_after_;  // by user of a value
-  std::set<int> readers_of_values_;
 };
 
 }  // namespace

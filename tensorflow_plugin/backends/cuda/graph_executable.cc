@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kLeastCommands = 3;
 // Sets of addresses of a list. Behind them the one that was used least recently goes.
 constexpr size_t kMostGraphs = 16;
-// A buffer moves if it had an address that it had not in the last runs, so often on end, in runs without a graph.
+// A buffer moves if so many runs on end gave it an address that the last few runs had not. Runs with a graph do not
+// count.
 constexpr uint8_t kMostChanges = 4;
 constexpr size_t kLastRuns = 3;
 
@@ -89,7 +90,7 @@ std::shared_ptr<const GraphExecutable::Graphs> GraphExecutable::FindGraphs(Queue
   }
   Key key = KeyOf(queue, *plan_, addresses);
   auto found = plan_->kept.find(key);
-  if (found == plan_->kept.end() && !addresses_stay_ && !trace::On()) {
+  if (found == plan_->kept.end() && looks_for_moving_ && !trace::On()) {
     const std::shared_ptr<Plan> before = plan_;
     LeaveOutMovingBuffers(queue, addresses);
     if (plan_ != before) key = KeyOf(queue, *plan_, addresses);
@@ -137,8 +138,8 @@ void GraphExecutable::LeaveOutMovingBuffers(const Queue& queue, char* const* add
   std::vector<bool> moves(count, false);
   for (size_t b = 0; b < count; ++b) moves[b] = changes_[b] >= kMostChanges;
   std::shared_ptr<Plan> plan = MakePlan(moves);
-  addresses_stay_ = 4 * plan->num_in_graphs < 3 * plan_->num_in_graphs;
-  if (!addresses_stay_) plan_ = std::move(plan);
+  looks_for_moving_ = 4 * plan->num_in_graphs >= 3 * plan_->num_in_graphs;
+  if (looks_for_moving_) plan_ = std::move(plan);
 }
 
 Status GraphExecutable::RunOne(Queue& queue, size_t i, char* const* addresses, int* failed) const {

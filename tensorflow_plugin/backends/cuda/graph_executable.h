@@ -96,9 +96,9 @@ class GraphExecutable final : public gpu::TracedExecutable {
 
   const HostChecks checks_;
 
-  mutable std::mutex mutex_;             // of all below
-  mutable std::shared_ptr<Plan> plan_;   // null before the first run
-  mutable bool addresses_stay_ = false;  // or it is no use to look at them
+  mutable std::mutex mutex_;              // of all below
+  mutable std::shared_ptr<Plan> plan_;    // null before the first run
+  mutable bool looks_for_moving_ = true;  // false: without moving buffers too few commands would be in graphs
   mutable uint64_t last_queue_ = 0;
   mutable std::deque<std::vector<char*>> last_addresses_;  // of runs without graphs
   mutable std::vector<uint8_t> changes_;                   // by buffer: runs on end with a new address

@@ -42,10 +42,12 @@ bool HostChecks::FindIndices(size_t i, Indices* found) const {
   found->skip_negative = false;
   if (const auto* scatter = std::get_if<ScatterDesc>(&command.desc)) {
     if (scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type)) return false;  // zeros fail, too
-    found->count = scatter->num_indices;
+    found->batches = 1;
+    found->in_each = scatter->num_indices;
     found->skip_negative = scatter->skip_negative;
   } else if (const auto* gather = std::get_if<GatherDesc>(&command.desc)) {
-    found->count = gather->batch * gather->num_indices;
+    found->batches = gather->batch;
+    found->in_each = gather->num_indices;
   } else {
     return false;
   }
@@ -58,10 +60,9 @@ bool HostChecks::FindIndices(size_t i, Indices* found) const {
   const Command& copy = list_.commands[writers[0]];
   const auto* from_host = std::get_if<CopyFromHost>(&copy.desc);
   if (from_host == nullptr) return false;
-  const int64_t begin = place.offset - copy.out[0].offset;
-  const int64_t bytes =
-      found->count * std::max(1, DimsOfIndices(command).rank()) * static_cast<int64_t>(SizeOf(operand.type));
-  if (begin < 0 || begin + bytes > static_cast<int64_t>(from_host->bytes) || found->count > kMostIndices) return false;
+  const int64_t begin = place.offset - copy.out[0].offset, count = found->batches * found->in_each;
+  const int64_t bytes = count * std::max(1, DimsOfIndices(command).rank()) * static_cast<int64_t>(SizeOf(operand.type));
+  if (begin < 0 || begin + bytes > static_cast<int64_t>(from_host->bytes) || count > kMostIndices) return false;
   found->type = operand.type;
   found->place = {copy.in[0].buffer, copy.in[0].offset + begin};
   return true;
@@ -73,17 +74,14 @@ int HostChecks::FindFailure(char* const* addresses, Status* failure) const {
     const Dims& dims = DimsOfIndices(command);
     const int depth = dims.rank();
     const char* const bytes = indices.place.In(addresses);
+    const int64_t count = indices.batches * indices.in_each;
     *failure = host_runtime::VisitIndexType(indices.type, [&](auto tag) -> Status {
       using I = typename decltype(tag)::type;
       const auto* index = reinterpret_cast<const I*>(bytes);
-      for (int64_t j = 0; j < indices.count; ++j, index += depth) {
+      for (int64_t j = 0; j < count; ++j, index += depth) {
         if (host_runtime::RowOf(index, dims) >= 0) continue;
         if (indices.skip_negative && std::any_of(index, index + depth, [](I i) { return i < I{0}; })) continue;
-        std::string position = std::to_string(j);
-        if (const auto* gather = std::get_if<GatherDesc>(&command.desc); gather != nullptr && gather->batch > 1) {
-          position = errors::Concat(j / gather->num_indices, ",", j % gather->num_indices);
-        }
-        return host_runtime::IndexError(position, index, dims);
+        return host_runtime::IndexError(host_runtime::PositionOf(j, indices.batches, indices.in_each), index, dims);
       }
       return OkStatus();
     });

@@ -31,7 +31,7 @@ class HostChecks {
     size_t command;
     BufferSlice place;
     DType type;
-    int64_t count;  // of rows of coordinates
+    int64_t batches, in_each;  // rows of coordinates
     bool skip_negative;
   };
   bool FindIndices(size_t i, Indices* found) const;

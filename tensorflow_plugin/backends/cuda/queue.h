@@ -99,7 +99,7 @@ class Queue final : public gpu::Queue {
   Status SubmitCommand(F command, bool reads_host = false) {
     return Submit(Timed(std::move(command), NewTime()), reads_host);
   }
-  // How many copies from the host have read it later than they returned: its owner has to keep it for them.
+  // How many copies from the host have read its memory after they returned. The memory's owner keeps it for them.
   uint64_t late_reads() const { return late_reads_; }
   // Records an event, by a number that it has been asked for.
   void RecordState(const std::shared_ptr<EventState>& state, uint64_t number);

@@ -26,6 +26,11 @@ Status IndexError(const std::string& position, const I* index, const Dims& dims)
                                  dims.ToString());
 }
 
+// Where index `number` of all stands: "3", or "1,3" if there are several batches of them.
+inline std::string PositionOf(int64_t number, int64_t batches, int64_t in_each) {
+  return (batches > 1 ? std::to_string(number / in_each) + "," : "") + std::to_string(number % in_each);
+}
+
 // The row that `index` names in an array of shape [dims..., row], or -1 if a coordinate is out of range.
 template <typename I>
 int64_t RowOf(const I* index, const Dims& dims) {

@@ -90,8 +90,7 @@ Status Gather(const GatherDesc& desc, const char* params, const I* indices, char
     }
   });
   if (!bad.any()) return OkStatus();
-  const int64_t b = bad.position() / desc.num_indices, j = bad.position() % desc.num_indices;
-  return host_runtime::IndexError((desc.batch > 1 ? std::to_string(b) + "," : "") + std::to_string(j),
+  return host_runtime::IndexError(host_runtime::PositionOf(bad.position(), desc.batch, desc.num_indices),
                                   indices + bad.position() * desc.dims.rank(), desc.dims);
 }
 

@@ -5,6 +5,7 @@
 #include "tensorflow_plugin/backends/gpu/codegen/walk.h"
 #include "tensorflow_plugin/backends/gpu/primitives/indices.h"
 #include "tensorflow_plugin/backends/gpu/primitives/primitives.h"
+#include "tensorflow_plugin/backends/host_runtime/indices.h"
 
 namespace xpu::gpu {
 namespace {
@@ -59,10 +60,8 @@ Status Enqueue(Machine& machine, Queue& queue, const GatherDesc& desc, const Arg
     call.Value(static_cast<int32_t>(depth)).Table(dims);
     call.Memory(has_rows ? args.in[0] : nullptr).Memory(args.in[1]).Memory(has_rows ? args.out[0] : nullptr).Report();
     return call.RunChecked(items, args, [&machine, desc, indices = args.in[1]](uint32_t number) {
-      const int64_t n = desc.num_indices;
-      const std::string position =
-          (desc.batch > 1 ? std::to_string(number / n) + "," : "") + std::to_string(number % n);
-      return IndexFailure(machine, desc.index_type, desc.dims, indices, number, position);
+      return IndexFailure(machine, desc.index_type, desc.dims, indices, number,
+                          host_runtime::PositionOf(number, desc.batch, desc.num_indices));
     });
   };
   if (machine.hardware().is_processor || !has_rows) {
