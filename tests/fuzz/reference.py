@@ -201,13 +201,13 @@ class Machine:
                 if t.dtype in FORMATS and not (case.outputs is not None and i >= case.outputs):
                     errors[i] = own_error(case, expected, i, t, arguments, exact_inputs)
                     if divides_by_constant(step):
-                        twice = 2 * 2 * rounding.half_unit(np.abs(rounding.to_wide(t)), FORMATS[t.dtype])
+                        twice = 2 * 2 * rounding.half_unit(np.abs(rounding.as_double(t)), FORMATS[t.dtype])
                         errors[i] = twice if errors[i] is None else errors[i] + twice
         if not exact_inputs:
             self._add_moves(step, case, native, expected, errors)
         count = len(native) if case.outputs is None else case.outputs
         for t, error in zip(native[:count], errors):
-            if error is not None and np.any(error > UNSTABLE * (1 + np.abs(rounding.to_wide(t)))):
+            if error is not None and np.any(error > UNSTABLE * (1 + np.abs(rounding.as_double(t)))):
                 raise UnsuitableError(step, "an error too large")
         return [Bounded(np.asarray(t.numpy()), error) for t, error in zip(native[:count], errors)]
 
@@ -222,7 +222,7 @@ class Machine:
                 raise UnsuitableError(step, "not finite nearby")
             if errors[i] is not None:
                 # A move that is rounded away here may be a unit in the last place elsewhere.
-                unit = 2 * rounding.half_unit(np.abs(rounding.to_wide(native[i])), FORMATS[native[i].dtype])
+                unit = 2 * rounding.half_unit(np.abs(rounding.as_double(native[i])), FORMATS[native[i].dtype])
                 errors[i] = errors[i] + SAFETY * move + unit
 
     def _moves_with(self, name: str, step: Op, case: Case, native: list, expected, errors: list) -> list[np.ndarray]:
@@ -239,7 +239,7 @@ class Machine:
                 if t.shape != native[i].shape:
                     raise UnsuitableError(step, "a shape that depends on rounding")
                 if t.dtype in FORMATS:
-                    moves[i] = np.maximum(moves[i], np.abs(rounding.to_wide(t) - rounding.to_wide(native[i])))
+                    moves[i] = np.maximum(moves[i], np.abs(rounding.as_double(t) - rounding.as_double(native[i])))
                     if wide is not None and (there := wide.wide(i)) is not None:
                         moves[i] = np.maximum(moves[i], np.abs(there - expected.wide(i)))
                 elif not np.array_equal(t.numpy(), native[i].numpy()):
@@ -254,7 +254,7 @@ def divides_by_constant(step: Op) -> bool:
         return False
     if tf.as_dtype(divisor.dtype) not in FORMATS:
         return False
-    mantissas, _ = np.frexp(np.abs(rounding.to_wide(tf.constant(divisor))))
+    mantissas, _ = np.frexp(np.abs(rounding.as_double(tf.constant(divisor))))
     return bool(np.any(mantissas != 0.5))
 
 
@@ -270,20 +270,20 @@ def beyond_range(t: tf.Tensor, to: tf.DType) -> bool:
     """True if floating-point numbers do not fit an integer type: the CPU's result depends on how many there are."""
     if t.dtype not in FORMATS or not to.is_integer:
         return False
-    wide = np.trunc(rounding.to_wide(t).real)
+    wide = np.trunc(rounding.as_double(t).real)
     return bool(np.any((wide < to.min) | (wide > to.max)))
 
 
 def has_subnormals(t: tf.Tensor) -> bool:
     """True if there are numbers below the least normal one of the type that they are computed in."""
-    wide = rounding.to_wide(t)
+    wide = rounding.as_double(t)
     parts = np.abs([wide.real, wide.imag] if t.dtype.is_complex else wide)
     least = 2.0 ** rounding.COMPUTED_IN[t.dtype].least_exponent
     return bool(np.any((parts > 0) & (parts < least)))
 
 
 def rounding_free(t: tf.Tensor) -> np.ndarray:
-    return rounding.to_wide(t) if t.dtype in FORMATS else t.numpy().astype(np.float64)
+    return rounding.as_double(t) if t.dtype in FORMATS else t.numpy().astype(np.float64)
 
 
 def flat_list(argument) -> list:
@@ -296,7 +296,7 @@ def own_error(case, expected, i, native, arguments, exact_inputs) -> np.ndarray 
     if exact_inputs and exact_on_any_device(case, native.numpy(), wide, arguments):
         return None
     # The CPU's value, which stands for the exact one, has an error of its own.
-    off = 0.0 if wide is None else np.abs(rounding.to_wide(native) - wide)
+    off = 0.0 if wide is None else np.abs(rounding.as_double(native) - wide)
     return expected.allowed(i, native.dtype) + off
 
 

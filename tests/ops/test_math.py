@@ -167,11 +167,11 @@ def test_gradients_by_outputs_of_special_values(op):
     same_as_cpu(lambda: getattr(raw, op)(gradients=gradients, outputs=outputs))
 
 
-PAIRS = """DivNoNan MulNoNan Xdivy Xlogy Xlog1py FloorDiv FloorMod TruncateDiv Mod Maximum Minimum Pow
+OPS_OF_TWO = """DivNoNan MulNoNan Xdivy Xlogy Xlog1py FloorDiv FloorMod TruncateDiv Mod Maximum Minimum Pow
     SquaredDifference Less GreaterEqual Equal NotEqual"""
 
 
-@pytest.mark.parametrize("op", PAIRS.split())
+@pytest.mark.parametrize("op", OPS_OF_TWO.split())
 def test_pairs_of_special_values(op):
     x, y = (a.ravel() for a in np.meshgrid(SPECIAL, SPECIAL))
     same_as_cpu(lambda: getattr(raw, op)(x=x, y=y))

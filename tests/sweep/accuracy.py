@@ -104,7 +104,7 @@ def units(got: tf.Tensor, exact: np.ndarray) -> np.ndarray:
     form = rounding.FORMATS[got.dtype]
     magnitude = np.abs(exact)
     normal = np.isfinite(exact) & (magnitude >= 2.0**form.least_exponent) & (magnitude <= form.largest)
-    values = rounding.to_wide(got)
+    values = rounding.as_double(got)
     return np.abs(values - exact)[normal] / (2 * rounding.half_unit(magnitude[normal], form))
 
 
@@ -152,7 +152,7 @@ def measure(op: str, registrations: list, device: str = "/xpu:0") -> Row:
                 wide = expected._wide[1][i]
                 if got[i].dtype not in TYPES or not wider(wide.dtype, got[i].dtype):
                     continue
-                exact = rounding.to_wide(wide)
+                exact = rounding.as_double(wide)
                 row.by_type[got[i].dtype].add(units(got[i], exact))
                 if got[i].dtype == tf.float32 == expected.native[i].dtype:
                     row.cpu.add(units(expected.native[i], exact))

@@ -217,7 +217,7 @@ def results(name: str, x: np.ndarray, dtype: tf.DType, device: str) -> np.ndarra
     with hard_placement(), tf.device(device):
         y = getattr(tf.raw_ops, name)(**{function.argument: tf.constant(x, dtype)}, **function.attributes)
     with np.errstate(invalid="ignore"):  # signalling NaN
-        return rounding.to_wide(y)
+        return rounding.as_double(y)
 
 
 def measure(name: str, dtype: tf.DType, device: str = "/xpu:0", x: np.ndarray | None = None) -> Errors:

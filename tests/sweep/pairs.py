@@ -85,7 +85,7 @@ def measure(name: str, dtype: tf.DType) -> tuple[functions.Errors, list[str]]:
     x, y = np.repeat(v, v.size), np.tile(v, v.size)
     with hard_placement(), tf.device("/xpu:0"):
         z = getattr(tf.raw_ops, name)(**dict(zip(op.names, (tf.constant(x, dtype), tf.constant(y, dtype)))))
-    got = rounding.to_wide(z)
+    got = rounding.as_double(z)
     wide = np.longdouble if dtype == tf.float64 else np.float64
     with np.errstate(all="ignore"):
         exact = np.asarray(op.exact(x.astype(wide), y.astype(wide)))

@@ -96,7 +96,7 @@ def round_to(exact: np.ndarray, dtype: tf.DType) -> np.ndarray:
     return np.where(beyond, np.copysign(np.inf, exact), exact)
 
 
-def to_wide(t: tf.Tensor) -> np.ndarray:
+def as_double(t: tf.Tensor) -> np.ndarray:
     """As double or complex128, exactly."""
     return t.numpy().astype(np.complex128 if t.dtype.is_complex else np.float64)
 

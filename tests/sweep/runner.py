@@ -220,7 +220,7 @@ class Expected:
             np.testing.assert_array_equal(got.numpy(), native.numpy(), err_msg=what)
             return 0.0
         exact = self.exact(i, got.dtype)
-        values = rounding.to_wide(got)
+        values = rounding.as_double(got)
         d = self._distance(i, values, exact, got.dtype, conditioned=False)
         if d.of_bound > 1 and self._conditioned:
             d = self._distance(i, values, exact, got.dtype, conditioned=True)
@@ -232,7 +232,7 @@ class Expected:
         if d.of_unit > rounding.UNITS and native.dtype == got.dtype and self._wide is not None:
             conditioned = self._conditioned
             d = self._distance(i, values, exact, got.dtype, conditioned)
-            cpu = self._distance(i, rounding.to_wide(native), exact, got.dtype, conditioned).of_unit
+            cpu = self._distance(i, rounding.as_double(native), exact, got.dtype, conditioned).of_unit
             assert d.of_unit <= max(2 * cpu, rounding.UNITS), (
                 f"{what}: an error of {d.of_unit:.3g} roundings, more than twice the CPU's own, {cpu:.3g}"
             )
@@ -245,7 +245,7 @@ class Expected:
     def exact(self, i: int, dtype: tf.DType) -> np.ndarray:
         if i not in self._exacts:
             source = self.native[i] if self._wide is None else self._wide[1][i]
-            self._exacts[i] = rounding.round_to(rounding.to_wide(source), dtype)
+            self._exacts[i] = rounding.round_to(rounding.as_double(source), dtype)
         return self._exacts[i]
 
     def _roundings(self) -> float:
@@ -254,7 +254,7 @@ class Expected:
 
     def wide(self, i: int) -> np.ndarray | None:
         """Output i from arguments in a wider type; None if the CPU has none."""
-        return None if self._wide is None else rounding.to_wide(self._wide[1][i])
+        return None if self._wide is None else rounding.as_double(self._wide[1][i])
 
     def in_roundings(self, i: int, t: tf.Tensor) -> np.ndarray:
         """How far output i lies from the exact one, where both are numbers.
@@ -264,7 +264,7 @@ class Expected:
         exact = self.exact(i, t.dtype)
         _, one = self._bounds(i, exact, t.dtype, self._conditioned)
         with np.errstate(invalid="ignore"):
-            error = np.abs(rounding.to_wide(t) - exact)
+            error = np.abs(rounding.as_double(t) - exact)
         return (error / one)[np.isfinite(error)]
 
     def allowed(self, i: int, dtype: tf.DType) -> np.ndarray:
@@ -299,12 +299,12 @@ class Expected:
         how = self._case.relative_to
         if how is CONDITION:
             return _conditions(self._op, arguments, exact)
-        exact = [rounding.to_wide(t) if t.dtype in FORMATS else t.numpy() for t in exact]
+        exact = [rounding.as_double(t) if t.dtype in FORMATS else t.numpy() for t in exact]
         if callable(how):
             return how({k: _to_numpy(v) for k, v in arguments.items()}, exact)
         absolute = _map_tensors(arguments, lambda t: tf.cast(tf.abs(t), t.dtype) if t.dtype in FORMATS else t)
         result = _native(self._op if how is ABSOLUTE else how, absolute)
-        return [np.abs(rounding.to_wide(t)) if t.dtype in FORMATS else None for t in result]
+        return [np.abs(rounding.as_double(t)) if t.dtype in FORMATS else None for t in result]
 
 
 def _conditions(op: str, arguments: dict, exact: list) -> list[np.ndarray]:
@@ -322,7 +322,7 @@ def _conditions(op: str, arguments: dict, exact: list) -> list[np.ndarray]:
         for total, before, after in zip(sums, exact, _native(op, changed)):
             if before.dtype in FORMATS:
                 with np.errstate(invalid="ignore"):
-                    difference = np.abs(rounding.to_wide(after) - rounding.to_wide(before)) / step
+                    difference = np.abs(rounding.as_double(after) - rounding.as_double(before)) / step
                 total += np.where(np.isfinite(difference), difference, 0.0)
     return sums
 

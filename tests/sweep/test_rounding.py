@@ -23,7 +23,7 @@ def test_half_a_unit_in_the_last_place(dtype):
     # The part that a conversion rounds away is never more.
     values = np.random.default_rng(1).uniform(-9, 9, 1000) * 10.0 ** np.random.default_rng(2).integers(-4, 4, 1000)
     if not dtype.is_complex:
-        rounded = rounding.to_wide(tf.cast(tf.constant(values), dtype))
+        rounded = rounding.as_double(tf.cast(tf.constant(values), dtype))
         assert (np.abs(rounded - values) <= rounding.half_unit(np.abs(values), form)).all()
 
 

@@ -15,7 +15,7 @@ EDGES_AS_EVER = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 22)
 
 SHAPES = [(), (7,), (3, 5), (2, 0, 3), (17, 129)]
 # Operand shapes of binary ops: equal, scalar on either side, rows, columns, both sides, empty.
-PAIRS = [
+SHAPES_OF_PAIRS = [
     ((3, 5), (3, 5)),
     ((3, 5), ()),
     ((), (4,)),
@@ -37,9 +37,11 @@ def first_type(types):
     return next(iter(types.values()))
 
 
-# The roundings by which the functions may err. There are none where the result is one IEEE operation or a number that
-# is there already. There are a few where a polynomial follows a reduction of the argument. There are more where several
-# functions follow each other or the function has a zero that cancellation makes (Lgamma, Digamma, Ndtri).
+# The roundings by which the functions may err: a class by the way in which a function is computed, not an exact count.
+# 0: the result is one IEEE operation, or a number that is there already.
+# 4: a polynomial follows a reduction of the argument.
+# 6: a few operations follow one or two such functions (Softplus is a maximum + Log1p of Exp).
+# 8: the function has more steps, or a zero that cancellation makes (Lgamma, Digamma, Ndtri).
 ROUNDINGS = {
     **dict.fromkeys(("Neg", "Abs", "Sign", "Ceil", "Floor", "Rint", "Conj", "Snapshot", "ZerosLike", "OnesLike"), 0),
     **dict.fromkeys(("IsNan", "IsInf", "IsFinite", "Square", "Sqrt", "Reciprocal", "Inv", "Relu", "Relu6"), 0),
@@ -111,7 +113,7 @@ def binary(
             compare=compare,
         )
 
-    return [case(a, b) for a, b in (pairs or PAIRS)]
+    return [case(a, b) for a, b in (pairs or SHAPES_OF_PAIRS)]
 
 
 def same_shape_binary(names, low=-3.0, high=3.0, low2=None, high2=None, roundings=4.0, attrs=None):
@@ -308,7 +310,10 @@ CASES = {
         ),
     ],
     **{
-        op: [Case(lambda t, r, a=a, b=b: {"x": r.uniform(a, tf.bool), "y": r.uniform(b, tf.bool)}) for a, b in PAIRS]
+        op: [
+            Case(lambda t, r, a=a, b=b: {"x": r.uniform(a, tf.bool), "y": r.uniform(b, tf.bool)})
+            for a, b in SHAPES_OF_PAIRS
+        ]
         for op in ("LogicalAnd", "LogicalOr")
     },
     **{op: binary(-100, 100) for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},

@@ -14,7 +14,7 @@ from tests.sweep.cases.math import EDGES_AS_EVER, binary, first_type, special_pa
 from tests.sweep.runner import Case
 
 RATIONAL, SERIES, DERIVATIVE = 8, 16, 48
-PAIRS = [((7, 9), (7, 9)), ((3, 5), ()), ((2, 1, 4), (3, 1)), ((0, 3), (1, 3))]
+SHAPES_OF_PAIRS = [((7, 9), (7, 9)), ((3, 5), ()), ((2, 1, 4), (3, 1)), ((0, 3), (1, 3))]
 EDGES = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 2.5)
 
 
@@ -29,7 +29,7 @@ def function(low, high, roundings, edges=EDGES):
 
 def of_gamma(low, high, low2, high2, names=("a", "x"), roundings=SERIES):
     """Over a domain, and every edge with every other one."""
-    return binary(low, high, low2, high2, roundings, names, pairs=PAIRS) + special_pairs(names, roundings)
+    return binary(low, high, low2, high2, roundings, names, pairs=SHAPES_OF_PAIRS) + special_pairs(names, roundings)
 
 
 def polygamma(t, r):
@@ -78,7 +78,7 @@ CASES = {
         *([Case(betainc_edges, SERIES)] if EDGES_AS_EVER else []),
     ],
     "NextAfter": [
-        *binary(names=("x1", "x2"), pairs=PAIRS, compare="bits"),
+        *binary(names=("x1", "x2"), pairs=SHAPES_OF_PAIRS, compare="bits"),
         *(Case(lambda t, r, c=c: c.make(t, r), compare="bits") for c in special_pairs(("x1", "x2"))),
     ],
     "PopulationCount": [
