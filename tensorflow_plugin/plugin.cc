@@ -259,9 +259,9 @@ XPU_EXPORT const char* XpuCore_DescribeBookkeeping() {
 }
 
 // For tests of traits: what kernels have done since the last call. The first call begins to look. JSON, as above.
-XPU_EXPORT const char* XpuCore_TakeDeeds() {
+XPU_EXPORT const char* XpuCore_TakeObserved() {
   thread_local std::string json;
-  json = xpu::TakeDeeds();
+  json = xpu::TakeObserved();
   return json.c_str();
 }
 

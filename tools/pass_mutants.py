@@ -49,8 +49,8 @@ MUTANTS = (
     Mutant(
         "indices: another failure",
         "check_indices.cc",
-        "scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type)",
-        "false",
+        "if (command.may_fail() && SucceedsWithinRange(command)) {",
+        "if (command.may_fail() && IndicesOf(command).input >= 0) {",
     ),
     # FindSafeDivisions
     Mutant(

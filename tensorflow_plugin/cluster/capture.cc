@@ -430,7 +430,7 @@ class Capturer {
       HoistInvariants(invariant, list.get());
     }
     if (!IsLeftOut("UpdateInPlace")) {
-      FindDonations(list.get());
+      FindDonatedArguments(list.get());
       AssignInPlace(list.get());
     }
     auto ops = std::make_shared<std::vector<trace::ListOps::Names>>();
@@ -443,8 +443,8 @@ class Capturer {
   }
 
   // Finds arguments that other buffers begin as copies of.
-  void FindDonations(CommandList* list) {
-    std::vector<int> donatable;
+  void FindDonatedArguments(CommandList* list) {
+    std::vector<int> may_be_written;
     for (size_t i = 0; i < captured_->arguments.size(); ++i) {
       const int buffer = captured_->arguments[i];
       const auto is_argument = [&](const ResultValue& value) {
@@ -453,11 +453,11 @@ class Capturer {
       bool is_needed = std::any_of(captured_->results.begin(), captured_->results.end(), is_argument);
       for (const VariableUpdate& update : captured_->variable_updates)
         is_needed = is_needed || is_argument(update.value);
-      if (buffer != BufferSlice::kNowhere && !is_needed) donatable.push_back(buffer);
+      if (buffer != BufferSlice::kNowhere && !is_needed) may_be_written.push_back(buffer);
     }
-    for (const auto& [given, result] : commands::UpdateInPlace(donatable, list)) {
+    for (const auto& [given, replacement] : commands::UpdateInPlace(may_be_written, list)) {
       const auto found = std::find(captured_->arguments.begin(), captured_->arguments.end(), given);
-      captured_->donations.push_back({static_cast<int>(found - captured_->arguments.begin()), result});
+      captured_->donated_arguments.push_back({static_cast<int>(found - captured_->arguments.begin()), replacement});
     }
   }
 

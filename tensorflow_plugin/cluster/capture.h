@@ -21,12 +21,12 @@ inline absl::Status ToAbsl(const Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(static_cast<int>(status.code())), status.message());
 }
 
-// A tensor that a run of the list yields.
+// A tensor that a replay of the list yields.
 struct ResultValue {
   enum class Kind {
     kTensor,    // `tensor` itself: computed on the host, or a constant
     kArgument,  // the device argument `index`, in another shape maybe
-    kVariable,  // what the variable `index` holds when the run starts
+    kVariable,  // the tensor of the variable `index`, whose buffer commands may have written in place
     kBuffer,    // the buffer `index`
     kEmpty,     // no elements
   };
@@ -37,7 +37,7 @@ struct ResultValue {
   tensorflow::TensorShape shape;
 };
 
-// The effect of a run on one variable.
+// The effect of a replay on one variable.
 struct VariableUpdate {
   bool written_in_place = false;  // commands write into its buffer, or into a copy if somebody else holds that
   bool assigned = false;          // afterwards it holds `value`
@@ -73,10 +73,10 @@ struct Captured {
   std::vector<int> written_arguments;            // buffers of device arguments that commands write into
   // Device arguments, by number, whose memory becomes a buffer that commands write. The buffer is a copy if anything
   // else refers to the argument.
-  struct Donation {
+  struct DonatedArgument {
     int argument, buffer;
   };
-  std::vector<Donation> donations;
+  std::vector<DonatedArgument> donated_arguments;
 
   // For Capturing::kInOneList: whether anything is computed of nothing but variables that no run writes, and of which.
   bool may_hoist = false;

@@ -39,14 +39,14 @@ constexpr uint64_t kCallsUnused = 1000;
 // never come again.
 constexpr size_t kEagerCaptures = 4;
 constexpr size_t kMaxWithoutCapture = 256;
-constexpr int kMaxMisfits = 3;
+constexpr int kMostRunsWithoutMemory = 3;
 // Loops take longer to capture than to run. A signature is captured with at most so many iterations of its loops, once
 // it has come so often before.
-struct Patience {
+struct LoopLimit {
   int calls;
   int64_t iterations;
 };
-constexpr Patience kPatience[] = {{0, 32}, {2, 256}, {8, commands::StreamCapture::kMaxCommands}};
+constexpr LoopLimit kLoopLimits[] = {{0, 32}, {2, 256}, {8, commands::StreamCapture::kMaxCommands}};
 // Bytes of host arguments that a signature may have.
 constexpr int64_t kMaxHostBytes = 4096;
 
@@ -103,7 +103,7 @@ class ClusterKernel final : public tf::OpKernel {
         // The members one by one may do with less memory than all at once; or else the error names the one that does
         // not.
         for (int i = 0; i < ctx->num_outputs(); ++i) delete ctx->release_output(i).tensor;
-        CountMisfit(captured.get());
+        CountLackOfMemory(captured.get());
       }
     }
     RunMemberByMember(ctx);
@@ -262,7 +262,7 @@ class ClusterKernel final : public tf::OpKernel {
                                                 std::shared_ptr<Hoister>* hoister) {
     std::string key;
     Shared& my = *shared_;
-    Patience patience{};
+    LoopLimit limit{};
     {
       tf::mutex_lock lock(my.mutex);
       if (my.uncapturable) return nullptr;
@@ -283,21 +283,21 @@ class ClusterKernel final : public tf::OpKernel {
         return it->captured;
       }
       if (IsFull() && my.captures.back().last_call + kCallsUnused > my.num_calls) return nullptr;
-      if (!IsTimeToCapture(key, &patience)) return nullptr;
+      if (!IsTimeToCapture(key, &limit)) return nullptr;
     }
     Obstacle obstacle;
     std::shared_ptr<const Captured> captured =
-        Capture(my.members, ctx, device, invocation, Capturing::kInOneList, patience.iterations, &obstacle);
+        Capture(my.members, ctx, device, invocation, Capturing::kInOneList, limit.iterations, &obstacle);
     Dump(name(), my.members, captured.get(), obstacle.why);
     tf::mutex_lock lock(my.mutex);
     if (captured == nullptr && (obstacle.has_many_iterations || obstacle.has_many_commands)) {
       my.is_long = true;
       WithoutCapture& seen = my.without_capture[key];
-      seen.calls = patience.calls + 1;
+      seen.calls = limit.calls + 1;
       seen.awaited = kNever;
       if (obstacle.has_many_commands) return nullptr;
-      for (const Patience& more : kPatience) {
-        if (seen.awaited == kNever && more.iterations > patience.iterations && more.iterations >= obstacle.iterations) {
+      for (const LoopLimit& more : kLoopLimits) {
+        if (seen.awaited == kNever && more.iterations > limit.iterations && more.iterations >= obstacle.iterations) {
           seen.awaited = more.calls;
         }
       }
@@ -315,20 +315,20 @@ class ClusterKernel final : public tf::OpKernel {
     return captured;
   }
 
-  // True if a signature without a capture gets one now. `patience`: with so many iterations.
-  bool IsTimeToCapture(const std::string& key, Patience* patience) {
+  // True if a signature without a capture gets one now. `limit`: with so many iterations.
+  bool IsTimeToCapture(const std::string& key, LoopLimit* limit) {
     Shared& my = *shared_;
     if (my.without_capture.size() > kMaxWithoutCapture) my.without_capture.clear();
     const auto [it, added] = my.without_capture.try_emplace(key);
     WithoutCapture& seen = it->second;
-    if (added) seen.awaited = my.is_long ? kPatience[1].calls : my.num_captures >= kEagerCaptures ? 1 : 0;
+    if (added) seen.awaited = my.is_long ? kLoopLimits[1].calls : my.num_captures >= kEagerCaptures ? 1 : 0;
     if (seen.awaited == kNever) return false;
     if (seen.calls < seen.awaited) {
       ++seen.calls;
       return false;
     }
-    for (const Patience& so_far : kPatience) {
-      if (so_far.calls <= seen.calls) *patience = so_far;
+    for (const LoopLimit& so_far : kLoopLimits) {
+      if (so_far.calls <= seen.calls) *limit = so_far;
     }
     return true;
   }
@@ -341,12 +341,13 @@ class ClusterKernel final : public tf::OpKernel {
     return my.captures.size() >= kMaxCaptures || commands >= kMaxCommands;
   }
 
-  // A capture that fails to fit again and again is not tried any more.
-  void CountMisfit(const Captured* captured) {
+  // A capture that memory does not suffice for again and again is not tried any more.
+  void CountLackOfMemory(const Captured* captured) {
     Shared& my = *shared_;
     tf::mutex_lock lock(my.mutex);
     for (CachedCapture& cached : my.captures) {
-      if (cached.captured.get() == captured && ++cached.did_not_fit == kMaxMisfits) cached.captured = nullptr;
+      if (cached.captured.get() == captured && ++cached.runs_without_memory == kMostRunsWithoutMemory)
+        cached.captured = nullptr;
     }
   }
 
@@ -404,7 +405,7 @@ class ClusterKernel final : public tf::OpKernel {
     std::shared_ptr<const Captured> captured;
     std::shared_ptr<Hoister> hoister;
     uint64_t last_call;
-    int did_not_fit = 0;  // so often memory did not suffice
+    int runs_without_memory = 0;  // that memory did not suffice for
   };
   struct WithoutCapture {
     int calls = 0;    // that came

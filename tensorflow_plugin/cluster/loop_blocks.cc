@@ -141,7 +141,7 @@ class LoopBlocks::Before {
 };
 
 bool LoopBlocks::Look(tf::OpKernelContext* ctx, const Members::Environment& environment, Invocation* invocation,
-                      ClusterVariables* locks) const {
+                      ClusterVariables* variables) const {
   const std::vector<tf::Tensor>& arguments = environment.arguments;
   const int first_resource = parts_.first_resource();
   invocation->host.resize(parts_.num_host);
@@ -159,9 +159,9 @@ bool LoopBlocks::Look(tf::OpKernelContext* ctx, const Members::Environment& envi
   for (int i = 0; i < parts_.num_resources; ++i) {
     const bool anywhere = !parts_.is_resource_used[i];
     const tf::Tensor& handle = arguments[first_resource + i];
-    if (!AddVariable(ctx, handle, anywhere, parts_.uses[i].is_written, invocation, locks)) return false;
+    if (!AddVariable(ctx, handle, anywhere, parts_.uses[i].is_written, invocation, variables)) return false;
   }
-  if (!LockVariables(locks, invocation)) return false;
+  if (!LockVariables(variables, invocation)) return false;
   invocation->is_of_cpu.assign(invocation->variables.size(), false);
   invocation->known_values.resize(invocation->variables.size());
   for (int i = 0; i < parts_.num_resources; ++i) {
@@ -320,9 +320,9 @@ absl::Status LoopBlocks::Advance(tf::OpKernelContext* ctx, Members::Environment*
     std::string signature;
     for (done = 0; done < ahead.iterations() && !IsCancelled(*ctx);) {
       Invocation invocation;
-      ClusterVariables locks;
+      ClusterVariables variables;
       std::vector<tf::Tensor> elements;
-      if (!before.Get(done, 1, &elements) || !Look(ctx, *environment, &invocation, &locks)) break;
+      if (!before.Get(done, 1, &elements) || !Look(ctx, *environment, &invocation, &variables)) break;
       std::string now = SignatureOf(invocation, elements);
       if (lists == nullptr || now != signature) {
         signature = std::move(now);

@@ -44,7 +44,7 @@ class LoopBlocks {
   class Before;
 
   bool Look(tensorflow::OpKernelContext* ctx, const Members::Environment& environment, Invocation* invocation,
-            ClusterVariables* locks) const;
+            ClusterVariables* variables) const;
   std::string SignatureOf(const Invocation& invocation, const std::vector<tensorflow::Tensor>& elements) const;
   std::shared_ptr<Lists> FindLists(const std::string& signature);
   // Notes that so many iterations are to come.

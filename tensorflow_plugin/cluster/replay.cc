@@ -116,7 +116,9 @@ class ReplayRun {
       PlaceTensor(captured_.arguments[i], *invocation_.device[i]);
     }
     for (int argument : captured_.written_arguments) InvariantValue::StopHolding(addresses_[argument]);
-    for (const Captured::Donation& donation : captured_.donations) TF_RETURN_IF_ERROR(PlaceDonation(donation, stream));
+    for (const Captured::DonatedArgument& donated : captured_.donated_arguments) {
+      TF_RETURN_IF_ERROR(PlaceDonated(donated, stream));
+    }
     for (size_t i = 0; i < captured_.variables.size(); ++i) TF_RETURN_IF_ERROR(PlaceVariable(i, stream));
     for (size_t i = 0; i < hoisted_.size(); ++i) PlaceTensor(captured_.hoisted.results[i], hoisted_[i]);
     TF_RETURN_IF_ERROR(PlaceInBlock(ctx_, captured_.memory, &block_, &addresses_));
@@ -242,16 +244,16 @@ class ReplayRun {
   tf::Tensor& NewTensor() { return made_.emplace_front(); }
 
   // Commands write into an argument only if nothing else refers to it. Otherwise they get a copy.
-  absl::Status PlaceDonation(const Captured::Donation& donation, Stream& stream) {
-    const tf::Tensor& value = *invocation_.device[donation.argument];
-    tensors_[captured_.arguments[donation.argument]] = nullptr;
+  absl::Status PlaceDonated(const Captured::DonatedArgument& donated, Stream& stream) {
+    const tf::Tensor& value = *invocation_.device[donated.argument];
+    tensors_[captured_.arguments[donated.argument]] = nullptr;
     if (value.RefCountIsOne()) {
-      PlaceTensor(donation.buffer, value);
+      PlaceTensor(donated.buffer, value);
       return absl::OkStatus();
     }
     tf::Tensor& copy = NewTensor();
     TF_RETURN_IF_ERROR(AllocateAtOnce(ctx_, value.dtype(), value.shape(), &copy));
-    PlaceTensor(donation.buffer, copy);
+    PlaceTensor(donated.buffer, copy);
     return ToAbsl(stream.CopyDeviceToDevice(copy.data(), value.data(), value.TotalBytes()));
   }
 
@@ -315,20 +317,20 @@ bool FindVariable(tf::OpKernelContext* ctx, const tf::ResourceHandle& handle, bo
 }  // namespace
 
 bool AddVariable(tf::OpKernelContext* ctx, const tf::Tensor& handle, bool anywhere, bool write, Invocation* invocation,
-                 ClusterVariables* locks) {
+                 ClusterVariables* variables) {
   if (handle.dtype() != tf::DT_RESOURCE || handle.NumElements() != 1) return false;
   // A copy of a handle is half a dozen strings.
   const auto* named = static_cast<const tf::ResourceHandle*>(handle.data());
   tf::core::RefCountPtr<tf::Var> variable;
   if (!FindVariable(ctx, *named, anywhere, &variable)) return false;
   invocation->handles.push_back(named);
-  invocation->variable_of_resource.push_back(locks->Add(std::move(variable), write));
+  invocation->variable_of_resource.push_back(variables->Add(std::move(variable), write));
   return true;
 }
 
-bool LockVariables(ClusterVariables* locks, Invocation* invocation) {
-  locks->Lock();
-  for (tf::Var* variable : locks->variables()) {
+bool LockVariables(ClusterVariables* variables, Invocation* invocation) {
+  variables->Lock();
+  for (tf::Var* variable : variables->variables()) {
     if (!variable->is_initialized || variable->copy_on_read_mode.load()) return false;
     invocation->variables.push_back(variable);
   }

@@ -1,4 +1,4 @@
-// A run of captured commands.
+// Replays: runs of captured commands.
 #ifndef TENSORFLOW_PLUGIN_CLUSTER_REPLAY_H_
 #define TENSORFLOW_PLUGIN_CLUSTER_REPLAY_H_
 
@@ -40,15 +40,15 @@ class ClusterVariables {
 // Finds the variable of a handle, which is the next resource argument. False if there is none. `anywhere`: the CPU may
 // have it.
 bool AddVariable(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& handle, bool anywhere, bool write,
-                 Invocation* invocation, ClusterVariables* locks);
+                 Invocation* invocation, ClusterVariables* variables);
 // Locks what has been added. False if a variable has no value, or one that each read copies.
-bool LockVariables(ClusterVariables* locks, Invocation* invocation);
+bool LockVariables(ClusterVariables* variables, Invocation* invocation);
 
 // The shape of a value as a part of a signature.
 void AppendShape(const tensorflow::Tensor& value, std::string* key);
 
-// Allocates, enqueues, and sets the outputs of `ctx` and the variables of `invocation`. `began`: commands have been
-// enqueued, and may have written variables in place.
+// Allocates, enqueues, and sets the outputs of `ctx` and the variables of `invocation`. `began`: memory is there and
+// enqueuing has begun, so that commands may have written variables in place.
 // `hoisted`: the results of captured->hoisted; none for a capture in one list. `results`: takes the results, instead of
 // the outputs of `ctx`.
 absl::Status Replay(tensorflow::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,

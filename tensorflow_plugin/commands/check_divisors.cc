@@ -9,10 +9,6 @@
 namespace xpu::commands {
 namespace {
 
-bool Divides(Opcode op) {
-  return op == Opcode::kTruncateDiv || op == Opcode::kFloorDiv || op == Opcode::kFloorMod || op == Opcode::kTruncateMod;
-}
-
 bool HasZero(const char* bytes, int64_t count, size_t size) {
   for (int64_t i = 0; i < count; ++i, bytes += size) {
     if (std::all_of(bytes, bytes + size, [](char byte) { return byte == 0; })) return true;
@@ -25,8 +21,8 @@ bool HasZero(const char* bytes, int64_t count, size_t size) {
 void FindSafeDivisions(const std::function<std::vector<char>(int buffer)>& constant, CommandList* list) {
   const BufferUses uses = UsesOf(*list);
   const auto is_safe = [&](const Command& command, const Program& program, const Instr& instr) {
-    if (!IsInteger(instr.type) || (!Divides(instr.op) && instr.op != Opcode::kPow)) return true;
-    if (!Divides(instr.op)) return false;  // a negative exponent fails
+    if (!CanFail(instr)) return true;
+    if (instr.op == Opcode::kPow) return false;  // a negative exponent fails
     const int number = instr.b - program.num_inputs();
     if (number >= 0) {
       if (number >= static_cast<int>(program.constants().size())) return false;

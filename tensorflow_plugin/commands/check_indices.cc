@@ -13,14 +13,6 @@
 namespace xpu::commands {
 namespace {
 
-// True if a command succeeds when all its indices are in range.
-bool SucceedsWithinRange(const Command& command) {
-  const IndexOperand indices = IndicesOf(command);
-  if (indices.input < 0 || command.in[indices.input].buffer == BufferSlice::kNowhere) return false;
-  const auto* scatter = std::get_if<ScatterDesc>(&command.desc);
-  return scatter == nullptr || !(scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type));
-}
-
 // True if a command fails exactly when one of its indices is out of range.
 bool FailsForIndicesAlone(const Command& command) {
   const auto* scatter = std::get_if<ScatterDesc>(&command.desc);

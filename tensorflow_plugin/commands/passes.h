@@ -56,18 +56,18 @@ void ScheduleSmallResults(CommandList* list);
 // Gives a buffer that begins as a copy of another one the other one's place, if nothing reads the other one later. The
 // copies go. `donated`: inputs of the list that commands may write. The result lists the inputs that other buffers
 // replace: such a buffer has the input's contents when the list begins.
-struct Donation {
-  int donated, result;
+struct ReplacedInput {
+  int input, replacement;
 };
-std::vector<Donation> UpdateInPlace(const std::vector<int>& donated, CommandList* list);
+std::vector<ReplacedInput> UpdateInPlace(const std::vector<int>& donated, CommandList* list);
 
 // A buffer of the list's own that becomes the value of `input`, such as a variable's, once the list has run. Nothing
 // else refers to either.
 struct Assignment {
   int input, value;
 };
-// Lets the commands write the value into the input instead, where nothing needs the old value any more and nothing may
-// fail later. By assignment: true if they do so now.
+// Lets the commands write the value into the input instead. That is so where nothing needs the old value any more and
+// no command may fail from the value's first writer on. By assignment: true if they do so now.
 std::vector<bool> AssignInPlace(const std::vector<Assignment>& assignments, CommandList* list);
 
 // Finds integer divisions by constants other than zero: they cannot fail. `constant` gives the bytes of a fixed buffer,

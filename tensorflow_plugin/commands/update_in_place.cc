@@ -30,11 +30,11 @@ class Updates {
   }
 
   // `donated`: inputs of the list that commands may write.
-  std::vector<Donation> Run(const std::vector<int>& donated) {
+  std::vector<ReplacedInput> Run(const std::vector<int>& donated) {
     std::vector<bool> may_be_written(list_.buffers.size(), false);
     for (size_t b = 0; b < may_be_written.size(); ++b) may_be_written[b] = !uses_.buffers[b].kept;
     for (int b : donated) may_be_written[b] = true;
-    std::vector<Donation> found;
+    std::vector<ReplacedInput> found;
     std::vector<int> becomes(list_.buffers.size());
     for (size_t b = 0; b < becomes.size(); ++b) becomes[b] = static_cast<int>(b);
     std::vector<bool> gone(list_.commands.size(), false);
@@ -61,9 +61,9 @@ class Updates {
         }
       }
     }
-    for (Donation& donation : found) {
-      donation.result = last(donation.result);
-      list_.buffers[donation.result].kind = Buffer::Kind::kInput;
+    for (ReplacedInput& replaced : found) {
+      replaced.replacement = last(replaced.replacement);
+      list_.buffers[replaced.replacement].kind = Buffer::Kind::kInput;
     }
     Remove(gone, &list_);
     return found;
@@ -126,7 +126,7 @@ class Updates {
 
 }  // namespace
 
-std::vector<Donation> UpdateInPlace(const std::vector<int>& donated, CommandList* list) {
+std::vector<ReplacedInput> UpdateInPlace(const std::vector<int>& donated, CommandList* list) {
   const auto is_copy = [](const Command& command) { return std::holds_alternative<CopyStridedDesc>(command.desc); };
   if (std::none_of(list->commands.begin(), list->commands.end(), is_copy)) return {};
   return Updates(list).Run(donated);

@@ -233,8 +233,8 @@ Status Context::CopyToHost(void* host_dst, const void* device_src, size_t bytes)
 }
 
 void Context::NoteWait() const {
-  if (!on_host_ && deeds_are_noted.load(std::memory_order_relaxed)) {
-    NoteDeed(KernelOf(native_).type_string(), OpDeed::kWaited);
+  if (!on_host_ && observes_kernels.load(std::memory_order_relaxed)) {
+    NoteObserved(KernelOf(native_).type_string(), Observed::kWaited);
   }
 }
 

@@ -16,12 +16,12 @@ constexpr const char* kNames[] = {
 constexpr size_t kNumTraits = sizeof(kNames) / sizeof(*kNames);
 static_assert(kNumTraits <= 32, "OpTraits has 32 bits");
 
-constexpr int kNumDeeds = 2;
-constexpr const char* kDeedNames[kNumDeeds] = {"waited", "locked_to_write"};
+constexpr int kNumObserved = 2;
+constexpr const char* kObservedNames[kNumObserved] = {"waited", "locked_to_write"};
 
 struct Known {
   OpTraits traits;
-  std::atomic<bool> deeds[kNumDeeds] = {};
+  std::atomic<bool> observed[kNumObserved] = {};
 };
 
 // Written while the core loads, then only read.
@@ -83,22 +83,22 @@ std::set<std::string> BookkeepingOps() {
   return found;
 }
 
-std::atomic<bool> deeds_are_noted{false};
+std::atomic<bool> observes_kernels{false};
 
-void NoteDeed(const std::string& op, OpDeed deed) {
+void NoteObserved(const std::string& op, Observed what) {
   const auto found = All().find(op);
-  if (found != All().end()) found->second.deeds[static_cast<int>(deed)].store(true, std::memory_order_relaxed);
+  if (found != All().end()) found->second.observed[static_cast<int>(what)].store(true, std::memory_order_relaxed);
 }
 
-std::string TakeDeeds() {
-  deeds_are_noted = true;
+std::string TakeObserved() {
+  observes_kernels = true;
   std::string json = "{";
-  for (int deed = 0; deed < kNumDeeds; ++deed) {
+  for (int i = 0; i < kNumObserved; ++i) {
     std::vector<std::string> ops;
     for (auto& [op, known] : All()) {
-      if (known.deeds[deed].exchange(false, std::memory_order_relaxed)) ops.push_back(op);
+      if (known.observed[i].exchange(false, std::memory_order_relaxed)) ops.push_back(op);
     }
-    json += std::string(deed > 0 ? ", " : "") + "\"" + kDeedNames[deed] + "\": " + JsonStrings(ops);
+    json += std::string(i > 0 ? ", " : "") + "\"" + kObservedNames[i] + "\": " + JsonStrings(ops);
   }
   return json + "}";
 }

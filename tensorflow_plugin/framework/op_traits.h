@@ -80,15 +80,15 @@ struct TensorflowOps {
 };
 const std::vector<TensorflowOps>& TableOfTensorflowOps();
 
-// The deeds of our kernels, noted by op once somebody asks: tests compare them with traits (tests/sweep).
-enum class OpDeed : uint8_t {
+// Acts of our kernels, noted by op once somebody asks: tests compare them with traits (tests/sweep).
+enum class Observed : uint8_t {
   kWaited,         // for the device
   kLockedToWrite,  // a variable
 };
-extern std::atomic<bool> deeds_are_noted;
-void NoteDeed(const std::string& op, OpDeed deed);
-// The deeds since the last call, as JSON: `{"waited": ["Where"], "locked_to_write": []}`. The first call gives nothing.
-std::string TakeDeeds();
+extern std::atomic<bool> observes_kernels;
+void NoteObserved(const std::string& op, Observed what);
+// Those since the last call, as JSON: `{"waited": ["Where"], "locked_to_write": []}`. The first call gives nothing.
+std::string TakeObserved();
 
 }  // namespace xpu
 

@@ -91,8 +91,8 @@ Status LockedVariable::LockToAssign(Context& ctx, int i, LockedVariable* out) {
 
 Status LockedVariable::Acquire(Context& ctx, const std::vector<int>& inputs, LockMode mode,
                                std::vector<LockedVariable>* out) {
-  if (mode == LockMode::kExclusive && deeds_are_noted.load(std::memory_order_relaxed)) {
-    NoteDeed(Native(ctx)->op_kernel().type_string(), OpDeed::kLockedToWrite);
+  if (mode == LockMode::kExclusive && observes_kernels.load(std::memory_order_relaxed)) {
+    NoteObserved(Native(ctx)->op_kernel().type_string(), Observed::kLockedToWrite);
   }
   out->clear();
   std::vector<VariableLock*> locks;

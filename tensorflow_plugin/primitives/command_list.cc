@@ -88,6 +88,13 @@ const Dims& DimsOfIndices(const Command& command) {
   return gather != nullptr ? gather->dims : std::get<ScatterDesc>(command.desc).dims;
 }
 
+bool SucceedsWithinRange(const Command& command) {
+  const IndexOperand indices = IndicesOf(command);
+  if (indices.input < 0 || command.in[indices.input].buffer == BufferSlice::kNowhere) return false;
+  const auto* scatter = std::get_if<ScatterDesc>(&command.desc);
+  return scatter == nullptr || !(scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type));
+}
+
 ByteRange RangeOfInput(const Command& command, size_t k) {
   return static_cast<int>(k) < command.footprint.num_in ? Bytes(command.in[k], command.footprint.in[k])
                                                         : RangeOf(command, command.in[k]);

@@ -92,6 +92,9 @@ struct IndexOperand {
 IndexOperand IndicesOf(const Command& command);
 // The extents that they lie in.
 const Dims& DimsOfIndices(const Command& command);
+// True if a command has indices and succeeds when all of them are in range. A scatter that divides integers may also
+// fail for a zero.
+bool SucceedsWithinRange(const Command& command);
 
 // The bytes of a buffer, from `begin` to `end`, outside which a command does not touch it through one of its places.
 struct ByteRange {

@@ -24,13 +24,20 @@ TypeClass ClassOf(DType t) {
   return IsComplex(t) ? kC : kU;
 }
 
-namespace {
-
-bool CanFail(const Instr& i) {
-  if (!IsInteger(i.type)) return false;
-  return i.op == Opcode::kTruncateDiv || i.op == Opcode::kFloorDiv || i.op == Opcode::kFloorMod ||
-         i.op == Opcode::kTruncateMod || i.op == Opcode::kPow;
+bool CanFail(const Instr& instr) {
+  switch (instr.op) {
+    case Opcode::kTruncateDiv:
+    case Opcode::kFloorDiv:
+    case Opcode::kFloorMod:
+    case Opcode::kTruncateMod:
+    case Opcode::kPow:
+      return IsInteger(instr.type);
+    default:
+      return false;
+  }
 }
+
+namespace {
 
 // Bytes that are equal exactly for equal programs.
 std::string KeyOf(const Program& p) {

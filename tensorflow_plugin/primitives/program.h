@@ -160,6 +160,9 @@ struct Instr {
   uint16_t a = 0, b = 0, c = 0;
 };
 
+// True if the instruction can fail on its data: an integer division, by zero, or an integer power, by a negative one.
+bool CanFail(const Instr& instr);
+
 struct Constant {
   DType type;
   // Real and imaginary part; integers up to 2^53 and bool are exact in `re`, int64 and uint64 beyond use `bits`.
@@ -186,7 +189,7 @@ class Program {
   int first_instr_register() const { return static_cast<int>(inputs_.size() + constants_.size()); }
   DType type(int reg) const;
   DType output_type(int i) const { return type(outputs_[i]); }
-  // True if an instruction can fail on its data (integer division by zero, integer to a negative power).
+  // True if an instruction can fail on its data (CanFail).
   bool can_fail() const { return can_fail_; }
   // "r2:float = Add r0, r1" lines: for tests, logs and people.
   std::string ToString() const;

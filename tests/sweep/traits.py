@@ -1,7 +1,7 @@
-"""The core's traits of ops (tensorflow_plugin/framework/op_traits.h), compared with the deeds of their kernels.
+"""The core's traits of ops (tensorflow_plugin/framework/op_traits.h), compared with acts of their kernels.
 
 A trait that is forgotten, or wrong, changes no result: a cluster is never captured, or an op stays out of clusters. So
-the core notes for each op two deeds of its kernels: waiting for the device, and locking a variable to write. The ops of
+the core notes for each op two acts of its kernels: waiting for the device, and locking a variable to write. The ops of
 traits that no run shows are in tensorflow_plugin/framework/tests/op_traits_test.cc.
 """
 
@@ -36,12 +36,12 @@ class Watch:
     locked_to_write: set[str]
 
     def __enter__(self) -> Watch:
-        _core.ask_core("XpuCore_TakeDeeds")  # what was done before
+        _core.ask_core("XpuCore_TakeObserved")  # what was done before
         return self
 
     def __exit__(self, *_) -> None:
-        deeds = _core.ask_core("XpuCore_TakeDeeds")
-        self.waited, self.locked_to_write = set(deeds["waited"]), set(deeds["locked_to_write"])
+        observed = _core.ask_core("XpuCore_TakeObserved")
+        self.waited, self.locked_to_write = set(observed["waited"]), set(observed["locked_to_write"])
 
 
 def problems(op: str, watch: Watch, has_variable: bool, all_kernels: bool) -> list[str]:

@@ -37,11 +37,11 @@ struct Machine {
 // The most results of a part that an epilogue follows: they are still in the core's own cache then.
 inline constexpr int64_t kPartElements = 1 << 17;
 
-// A product's epilogue, as far as the choice depends on it.
+// A product's epilogue, as far as the choice of an engine depends on it.
 enum class EpilogueForm : uint8_t {
   kNone,
-  kInRegisters,  // a chain of steps that a kernel may apply to its sums (elementwise/chain_epilogue.h)
-  kProgram,      // any other
+  kInRegisters,  // a chain (elementwise/chain_epilogue.h), which some engines apply to sums in registers
+  kProgram,      // any other program
 };
 
 }  // namespace xpu::cpu

@@ -38,23 +38,20 @@ HostChecks::HostChecks(const CommandList& list)
 
 bool HostChecks::FindIndices(size_t i, Indices* found) const {
   const Command& command = list_.commands[i];
+  if (!SucceedsWithinRange(command)) return false;
   found->command = i;
   found->skip_negative = false;
   if (const auto* scatter = std::get_if<ScatterDesc>(&command.desc)) {
-    if (scatter->kind == ScatterKind::kDiv && IsInteger(scatter->type)) return false;  // zeros fail, too
     found->batches = 1;
     found->in_each = scatter->num_indices;
     found->skip_negative = scatter->skip_negative;
-  } else if (const auto* gather = std::get_if<GatherDesc>(&command.desc)) {
-    found->batches = gather->batch;
-    found->in_each = gather->num_indices;
   } else {
-    return false;
+    const auto& gather = std::get<GatherDesc>(command.desc);
+    found->batches = gather.batch;
+    found->in_each = gather.num_indices;
   }
   const IndexOperand operand = IndicesOf(command);
-  if (operand.input < 0) return false;
   const BufferSlice& place = command.in[static_cast<size_t>(operand.input)];
-  if (place.buffer == BufferSlice::kNowhere) return false;
   const std::vector<size_t>& writers = writers_[static_cast<size_t>(place.buffer)];
   if (writers.size() != 1 || writers[0] > i) return false;
   const Command& copy = list_.commands[writers[0]];

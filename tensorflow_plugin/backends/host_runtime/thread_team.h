@@ -9,7 +9,7 @@
 namespace xpu::host_runtime {
 
 // A borrowed callable: no allocation, valid during the call it is passed to.
-template <typename Signature>
+template <typename Function>
 class FunctionRef;
 template <typename R, typename... A>
 class FunctionRef<R(A...)> {

@@ -32,13 +32,13 @@ Status CheckImageNumbers(const SampleDesc& desc, const Args& args);
 
 // The epilogue of a product, which Run above leaves out, or of a convolution as a command of its own, over what lies
 // in out[0].
-struct Epilogue {
+struct EpilogueCommand {
   ElementwiseDesc desc;
   Args args;
 };
-Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args);
-Epilogue EpilogueOf(const WeightMatMulDesc& desc, const Args& args);
-Epilogue EpilogueOf(const ConvolutionDesc& desc, const Args& args);
+EpilogueCommand EpilogueOf(const MatMulDesc& desc, const Args& args);
+EpilogueCommand EpilogueOf(const WeightMatMulDesc& desc, const Args& args);
+EpilogueCommand EpilogueOf(const ConvolutionDesc& desc, const Args& args);
 
 }  // namespace xpu::plain
 

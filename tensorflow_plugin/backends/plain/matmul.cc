@@ -82,8 +82,8 @@ Status Run(const MatMulDesc& d, const Args& args) {
 namespace {
 
 // The epilogue as a command of its own. The product's inputs, `operands` of them, come before the epilogue's.
-Epilogue AsCommand(const ElementwiseDesc& desc, int operands, const Args& args) {
-  Epilogue epilogue{desc, args};
+EpilogueCommand AsCommand(const ElementwiseDesc& desc, int operands, const Args& args) {
+  EpilogueCommand epilogue{desc, args};
   epilogue.desc.in_strides[0] = DenseStrides(desc.shape);
   epilogue.args.in[0] = args.out[0];
   for (int i = 1; i < desc.program->num_inputs(); ++i) epilogue.args.in[i] = args.in[operands - 1 + i];
@@ -92,9 +92,9 @@ Epilogue AsCommand(const ElementwiseDesc& desc, int operands, const Args& args) 
 
 }  // namespace
 
-Epilogue EpilogueOf(const MatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, 2, args); }
-Epilogue EpilogueOf(const WeightMatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, 5, args); }
-Epilogue EpilogueOf(const ConvolutionDesc& desc, const Args& args) {
+EpilogueCommand EpilogueOf(const MatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, 2, args); }
+EpilogueCommand EpilogueOf(const WeightMatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, 5, args); }
+EpilogueCommand EpilogueOf(const ConvolutionDesc& desc, const Args& args) {
   return AsCommand(desc.epilogue, desc.packed_filter_bytes > 0 ? 3 : 2, args);
 }
 

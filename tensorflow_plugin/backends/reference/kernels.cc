@@ -91,7 +91,8 @@ Status ReferenceKernels::Run(const WeightMatMulDesc& desc, const Args& args,
   return HasEpilogue(desc) ? RunEpilogue(plain::EpilogueOf(desc, args), team) : OkStatus();
 }
 
-Status ReferenceKernels::RunEpilogue(const plain::Epilogue& epilogue, const host_runtime::ThreadTeam& team) const {
+Status ReferenceKernels::RunEpilogue(const plain::EpilogueCommand& epilogue,
+                                     const host_runtime::ThreadTeam& team) const {
   return Run(epilogue.desc, epilogue.args, team);
 }
 

@@ -17,7 +17,7 @@ class ReferenceKernels final : public host_runtime::KernelSet {
 #undef XPU_KERNEL
 
  private:
-  Status RunEpilogue(const plain::Epilogue& epilogue, const host_runtime::ThreadTeam& team) const;
+  Status RunEpilogue(const plain::EpilogueCommand& epilogue, const host_runtime::ThreadTeam& team) const;
 };
 
 // The one instance: kernels have no state.

@@ -23,23 +23,24 @@ class UpdatesInPlace : public Lists {
     CommandList list = capture_.list();
     std::vector<int> may_be_written;
     for (const float* address : donated) may_be_written.push_back(capture_.Resolve(address).buffer);
-    const std::vector<Donation> donations = UpdateInPlace(may_be_written, &list);
+    const std::vector<ReplacedInput> replaced_inputs = UpdateInPlace(may_be_written, &list);
     EXPECT_EQ(Count<CopyStridedDesc>(list), copies) << Text(list);
-    pairs_ = static_cast<int>(donations.size());
+    pairs_ = static_cast<int>(replaced_inputs.size());
     // A buffer that replaces an input has its contents, and the input is no result.
     const std::vector<std::vector<float>> want = Run(capture_.list());
     auto contents = contents_;
-    for (const Donation& donation : donations) {
+    for (const ReplacedInput& replaced : replaced_inputs) {
       for (auto& [buffer, values] : contents_) {
-        if (buffer == donation.donated) buffer = donation.result;
+        if (buffer == replaced.input) buffer = replaced.replacement;
       }
     }
     const std::vector<std::vector<float>> got = Run(list);
     contents_ = std::move(contents);
-    if (donations.empty()) ExpectEqual(want, got, Text(list));
-    for (const Donation& donation : donations) {
-      EXPECT_EQ(IndexOf(capture_.list(), donation.result) >= 0, true);
-      EXPECT_EQ(want[IndexOf(capture_.list(), donation.result)], got[IndexOf(list, donation.result, donation.donated)])
+    if (replaced_inputs.empty()) ExpectEqual(want, got, Text(list));
+    for (const ReplacedInput& replaced : replaced_inputs) {
+      EXPECT_EQ(IndexOf(capture_.list(), replaced.replacement) >= 0, true);
+      EXPECT_EQ(want[IndexOf(capture_.list(), replaced.replacement)],
+                got[IndexOf(list, replaced.replacement, replaced.input)])
           << Text(list);
     }
   }

@@ -175,7 +175,7 @@ class MirrorPadGradKernel : public OpKernel {
  public:
   explicit MirrorPadGradKernel(Construction& c) : edge_(MirrorEdge(c)) {
     const DType type = c.Attr<DType>("T");
-    sum_type_ = WideType(type);
+    sum_type_ = ComputedIn(type);
     if (!c.status().ok()) return;
     if (sum_type_ != type) widen_ = CastProgram(type, sum_type_);
     fold_ = FoldProgram(sum_type_, sum_type_);
@@ -298,7 +298,7 @@ void RegisterArrayPad(Registry& registry) {
       .AllHostFor(DType::kInt32, {"input", "output"})
       .Requires(needs::Copy("T"))
       .Requires([](Needs& n) {
-        const DType type = n.type("T"), sum = WideType(type);
+        const DType type = n.type("T"), sum = ComputedIn(type);
         needs::Op(Opcode::kAdd, sum)(n);
         if (sum == type) return;
         needs::Cast(type, sum)(n);

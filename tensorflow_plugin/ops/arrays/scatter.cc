@@ -47,7 +47,7 @@ Status Scatter(Context& ctx, ScatterDesc desc, const Tensor& indices, const Tens
   return LaunchIndexed(ctx, desc, {indices.data(), updates.data()}, buffer.mutable_data(), indices, policy, naming);
 }
 
-// How the three families of ops word what does not fit.
+// How the three kinds of ops word what does not fit.
 enum class PointsWording : uint8_t { kScatterNd, kTensor, kVariable };
 
 // buffer[indices[j, :], ...] op= updates[j, ...]

@@ -138,7 +138,7 @@ class SegmentKernel : public OpKernel {
   SegmentKernel(Construction& c, ScatterKind kind, bool mean)
       : kind_(kind), mean_(mean), rows_(c.Attr<DType>("T"), kind) {
     if (!mean) return;
-    const DType type = WideType(c.Attr<DType>("T"));
+    const DType type = ComputedIn(c.Attr<DType>("T"));
     ProgramBuilder b;
     const auto sum = b.Input(type), count = b.Cast(b.Input(DType::kInt64), type);
     b.Output(b.Apply(Opcode::kDiv, sum, count));

@@ -103,7 +103,7 @@ constexpr ColourOp kOps[] = {
 const Program* ColourProgram(const ColourOp& op, DType type) {
   ProgramBuilder b;
   // A sixth is no number of half's.
-  const auto input = [&] { return Cast(FormulaValue{&b, b.Input(type)}, WideType(type)); };
+  const auto input = [&] { return Cast(FormulaValue{&b, b.Input(type)}, ComputedIn(type)); };
   Colour in;
   in.a = input();
   in.b = input();

@@ -15,8 +15,8 @@ const Program* SumProgram(DType first, DType type, DType to, int n) {
   ProgramBuilder builder;
   FormulaValue in[Program::kMaxInputs];
   for (int i = 0; i < n; ++i) in[i] = {&builder, builder.Input(i == 0 ? first : type)};
-  FormulaValue sum = Cast(in[0], WideType(type));
-  for (int i = 1; i < n; ++i) sum = sum + Cast(in[i], WideType(type));
+  FormulaValue sum = Cast(in[0], ComputedIn(type));
+  for (int i = 1; i < n; ++i) sum = sum + Cast(in[i], ComputedIn(type));
   builder.Output(Cast(sum, to).reg);
   return builder.Build();
 }
@@ -25,7 +25,7 @@ class AddNKernel : public OpKernel {
  public:
   explicit AddNKernel(Construction& c) : node_(c.NodeName()) {
     const DType type = c.Attr<DType>("T");
-    sum_type_ = WideType(type);
+    sum_type_ = ComputedIn(type);
     const int n = static_cast<int>(c.Attr<int64_t>("N"));
     if (!c.status().ok()) return;
     // A program takes so many inputs; what is left is added to the sum so far, which is rounded once, at the end.
@@ -128,7 +128,7 @@ void RegisterAddN(Registry& registry) {
   registry.Op("AddN")
       .Types("T", DeviceTypes(kSummable))
       .Requires([](Needs& n) {
-        const DType type = n.type("T"), sum = WideType(type);
+        const DType type = n.type("T"), sum = ComputedIn(type);
         n.AskProgram(SumProgram(type, type, sum, 2));
         n.AskProgram(SumProgram(sum, type, type, 2));
       })

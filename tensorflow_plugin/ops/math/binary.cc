@@ -48,12 +48,12 @@ constexpr ElementwiseOp kArithmetic[] = {
     {"TruncateDiv", Mask(DType::kFloat), TruncateDivide<DType::kFloat>},
     {"TruncateDiv", Mask(DType::kDouble), TruncateDivide<DType::kDouble>},
     {"TruncateDiv", kIU | kHostInt32Mask, Opcode::kTruncateDiv},
-    {"FloorDiv", kWideMask | kIU, Opcode::kFloorDiv},
+    {"FloorDiv", kFloatDoubleMask | kIU, Opcode::kFloorDiv},
     {"FloorDiv", Mask(DType::kHalf), FloorDivide<DType::kHalf>},
     {"FloorDiv", Mask(DType::kBFloat16), FloorDivide<DType::kBFloat16>},
     {"FloorMod", kReal, Opcode::kFloorMod},
-    {"Mod", kWideMask | Mask(DType::kInt64), Opcode::kTruncateMod},
-    {"TruncateMod", kWideMask | Mask(DType::kInt64), Opcode::kTruncateMod},
+    {"Mod", kFloatDoubleMask | Mask(DType::kInt64), Opcode::kTruncateMod},
+    {"TruncateMod", kFloatDoubleMask | Mask(DType::kInt64), Opcode::kTruncateMod},
     {"DivNoNan", kFC, DivNoNan},
     {"MulNoNan", kFC, MulNoNan},
     {"Maximum", kReal, Opcode::kMaximum, OpTrait::kCounts},
@@ -101,7 +101,7 @@ constexpr ElementwiseOp kGradients[] = {
 
 // |x - y| <= tolerance, as on the CPU, whatever TensorFlow's documentation says of equality.
 FormulaValue ApproximateEqual(const FormulaValue* x, double tolerance) { return Abs(x[0] - x[1]) <= tolerance; }
-constexpr ElementwiseOp kApproximate[] = {{"ApproximateEqual", kWideMask, ApproximateEqual, {}, "tolerance"}};
+constexpr ElementwiseOp kApproximate[] = {{"ApproximateEqual", kFloatDoubleMask, ApproximateEqual, {}, "tolerance"}};
 
 class ApproximateEqualKernel : public PairwiseKernel {
  public:

@@ -20,9 +20,9 @@ const Program* MakeProgram(const Recipe& recipe, int arity, DType type, double a
   ProgramBuilder builder;
   FormulaValue in[3];
   for (int i = 0; i < arity; ++i) in[i] = {&builder, builder.Input(type)};
-  for (int i = 0; i < arity; ++i) in[i] = Cast(in[i], WideType(type));
+  for (int i = 0; i < arity; ++i) in[i] = Cast(in[i], ComputedIn(type));
   const FormulaValue result = recipe.formula(in, attribute);
-  builder.Output(result.type() == WideType(type) ? Cast(result, type).reg : result.reg);
+  builder.Output(result.type() == ComputedIn(type) ? Cast(result, type).reg : result.reg);
   const Program* program = builder.Build();
   if (program == nullptr) *error = builder.error();
   return program;

@@ -1,4 +1,4 @@
-// The common part of the elementwise op families: tables of ops and the kernels that run their programs.
+// The common part of files of elementwise ops: tables of ops and the kernels that run their programs.
 #ifndef TENSORFLOW_PLUGIN_OPS_MATH_ELEMENTWISE_H_
 #define TENSORFLOW_PLUGIN_OPS_MATH_ELEMENTWISE_H_
 
@@ -15,9 +15,10 @@ namespace xpu {
 // Sets of types, so that a table row can say its types in a word.
 using TypeMask = uint32_t;
 constexpr TypeMask Mask(DType t) { return 1u << static_cast<int>(t); }
+// Floating-point types of 16 bits.
 constexpr TypeMask kReducedMask = Mask(DType::kHalf) | Mask(DType::kBFloat16);
-constexpr TypeMask kWideMask = Mask(DType::kFloat) | Mask(DType::kDouble);
-constexpr TypeMask kFloatMask = kReducedMask | kWideMask;
+constexpr TypeMask kFloatDoubleMask = Mask(DType::kFloat) | Mask(DType::kDouble);
+constexpr TypeMask kFloatMask = kReducedMask | kFloatDoubleMask;
 constexpr TypeMask kComplexMask = Mask(DType::kComplex64) | Mask(DType::kComplex128);
 constexpr TypeMask kSignedMask = Mask(DType::kInt8) | Mask(DType::kInt16) | Mask(DType::kInt64);  // without int32
 constexpr TypeMask kUnsignedMask =
@@ -41,10 +42,10 @@ struct Recipe {
 
 // One row of a table. The op's type attribute is T; an op on bool alone has none.
 struct ElementwiseOp {
-  const char* name;
-  TypeMask types;
+  const char* name;  // TensorFlow's, of the op
+  TypeMask types;    // of T: a kernel for each, if the backend supports its program
   Recipe recipe;
-  OpTraits traits = {};
+  OpTraits traits = {};             // facts for graph passes (framework/op_traits.h); most ops have none
   const char* attribute = nullptr;  // the float attribute that the formula reads
 };
 

@@ -28,6 +28,7 @@ inline FormulaValue Select(const FormulaValue& condition, const FormulaValue& th
   return {then.builder, then.builder->Apply(Opcode::kSelect, condition.reg, then.reg, otherwise.reg)};
 }
 
+// Any other instruction is Apply(Opcode::k...).
 #define XPU_VALUE_UNARY(name) \
   inline FormulaValue name(const FormulaValue& a) { return Apply(Opcode::k##name, a); }
 XPU_VALUE_UNARY(Neg)
@@ -40,6 +41,7 @@ XPU_VALUE_UNARY(Exp)
 XPU_VALUE_UNARY(Expm1)
 XPU_VALUE_UNARY(Log)
 XPU_VALUE_UNARY(Log1p)
+XPU_VALUE_UNARY(Tanh)
 XPU_VALUE_UNARY(Sigmoid)
 XPU_VALUE_UNARY(Ceil)
 XPU_VALUE_UNARY(Floor)
@@ -74,8 +76,8 @@ inline FormulaValue operator-(const FormulaValue& a) { return Neg(a); }
 // Formulas over half and bfloat16 run in float: only the result is rounded.
 using Formula = FormulaValue (*)(const FormulaValue* in, double attribute);
 
-// The type a formula over `t` computes in.
-constexpr DType WideType(DType t) { return IsReducedFloat(t) ? DType::kFloat : t; }
+// The type that a formula over `t` computes in.
+constexpr DType ComputedIn(DType t) { return IsReducedFloat(t) ? DType::kFloat : t; }
 
 }  // namespace xpu
 

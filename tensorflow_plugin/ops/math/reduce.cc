@@ -143,7 +143,7 @@ class BiasAddGradKernel : public OpKernel {
 // x^2 / 2, in float for narrower types.
 const Program* HalfSquare(DType type) {
   ProgramBuilder builder;
-  const FormulaValue x = Cast(FormulaValue{&builder, builder.Input(type)}, WideType(type));
+  const FormulaValue x = Cast(FormulaValue{&builder, builder.Input(type)}, ComputedIn(type));
   builder.Output((Square(x) * 0.5).reg);
   return builder.Build();
 }

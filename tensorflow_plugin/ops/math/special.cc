@@ -5,29 +5,29 @@
 namespace xpu {
 namespace {
 
-constexpr TypeMask kHalfAndWide = Mask(DType::kHalf) | kWideMask;
+constexpr TypeMask kHalfFloatDoubleMask = Mask(DType::kHalf) | kFloatDoubleMask;
 
 constexpr ElementwiseOp kUnaryOps[] = {
-    {"BesselI0", kHalfAndWide, Opcode::kBesselI0},  {"BesselI0e", kHalfAndWide, Opcode::kBesselI0e},
-    {"BesselI1", kHalfAndWide, Opcode::kBesselI1},  {"BesselI1e", kHalfAndWide, Opcode::kBesselI1e},
-    {"BesselJ0", kHalfAndWide, Opcode::kBesselJ0},  {"BesselJ1", kHalfAndWide, Opcode::kBesselJ1},
-    {"BesselK0", kHalfAndWide, Opcode::kBesselK0},  {"BesselK0e", kHalfAndWide, Opcode::kBesselK0e},
-    {"BesselK1", kHalfAndWide, Opcode::kBesselK1},  {"BesselK1e", kHalfAndWide, Opcode::kBesselK1e},
-    {"BesselY0", kHalfAndWide, Opcode::kBesselY0},  {"BesselY1", kHalfAndWide, Opcode::kBesselY1},
-    {"Dawsn", kWideMask, Opcode::kDawsn},           {"Expint", kWideMask, Opcode::kExpint},
-    {"FresnelCos", kWideMask, Opcode::kFresnelCos}, {"FresnelSin", kWideMask, Opcode::kFresnelSin},
-    {"Spence", kWideMask, Opcode::kSpence},
+    {"BesselI0", kHalfFloatDoubleMask, Opcode::kBesselI0}, {"BesselI0e", kHalfFloatDoubleMask, Opcode::kBesselI0e},
+    {"BesselI1", kHalfFloatDoubleMask, Opcode::kBesselI1}, {"BesselI1e", kHalfFloatDoubleMask, Opcode::kBesselI1e},
+    {"BesselJ0", kHalfFloatDoubleMask, Opcode::kBesselJ0}, {"BesselJ1", kHalfFloatDoubleMask, Opcode::kBesselJ1},
+    {"BesselK0", kHalfFloatDoubleMask, Opcode::kBesselK0}, {"BesselK0e", kHalfFloatDoubleMask, Opcode::kBesselK0e},
+    {"BesselK1", kHalfFloatDoubleMask, Opcode::kBesselK1}, {"BesselK1e", kHalfFloatDoubleMask, Opcode::kBesselK1e},
+    {"BesselY0", kHalfFloatDoubleMask, Opcode::kBesselY0}, {"BesselY1", kHalfFloatDoubleMask, Opcode::kBesselY1},
+    {"Dawsn", kFloatDoubleMask, Opcode::kDawsn},           {"Expint", kFloatDoubleMask, Opcode::kExpint},
+    {"FresnelCos", kFloatDoubleMask, Opcode::kFresnelCos}, {"FresnelSin", kFloatDoubleMask, Opcode::kFresnelSin},
+    {"Spence", kFloatDoubleMask, Opcode::kSpence},
 };
 constexpr ElementwiseOp kOfGamma[] = {
-    {"Igamma", kWideMask, Opcode::kIgamma},
-    {"Igammac", kWideMask, Opcode::kIgammac},
-    {"IgammaGradA", kWideMask, Opcode::kIgammaGradA},
-    {"Polygamma", kWideMask, Opcode::kPolygamma},
+    {"Igamma", kFloatDoubleMask, Opcode::kIgamma},
+    {"Igammac", kFloatDoubleMask, Opcode::kIgammac},
+    {"IgammaGradA", kFloatDoubleMask, Opcode::kIgammaGradA},
+    {"Polygamma", kFloatDoubleMask, Opcode::kPolygamma},
 };
-constexpr ElementwiseOp kZeta[] = {{"Zeta", kWideMask, Opcode::kZeta}};
-constexpr ElementwiseOp kNextAfter[] = {{"NextAfter", kWideMask, Opcode::kNextAfter}};
-constexpr ElementwiseOp kGammaGrad[] = {{"RandomGammaGrad", kWideMask, Opcode::kGammaSampleGrad}};
-constexpr ElementwiseOp kBetainc[] = {{"Betainc", kWideMask, Opcode::kBetainc}};
+constexpr ElementwiseOp kZeta[] = {{"Zeta", kFloatDoubleMask, Opcode::kZeta}};
+constexpr ElementwiseOp kNextAfter[] = {{"NextAfter", kFloatDoubleMask, Opcode::kNextAfter}};
+constexpr ElementwiseOp kGammaGrad[] = {{"RandomGammaGrad", kFloatDoubleMask, Opcode::kGammaSampleGrad}};
+constexpr ElementwiseOp kBetainc[] = {{"Betainc", kFloatDoubleMask, Opcode::kBetainc}};
 
 // Operands have one shape, or are scalars.
 class BetaincKernel : public ProgramKernel {
@@ -93,7 +93,7 @@ const Program* CrossProduct(DType type) {
   ProgramBuilder b;
   FormulaValue in[6];
   for (FormulaValue& v : in) v = {&b, b.Input(type)};
-  for (FormulaValue& v : in) v = Cast(v, WideType(type));
+  for (FormulaValue& v : in) v = Cast(v, ComputedIn(type));
   const FormulaValue *x = in, *y = in + 3;
   for (int i = 0; i < 3; ++i) {
     const int j = (i + 1) % 3, k = (i + 2) % 3;

@@ -10,14 +10,14 @@
 
 namespace xpu {
 
-// A program that `make` writes on `n` inputs of `type`, which it gets in the type to compute in (WideType). It returns
-// the outputs, which are stored in `type`.
+// A program that `make` writes on `n` inputs of `type`, which it gets in the type to compute in (ComputedIn). It
+// returns the outputs, which are stored in `type`.
 template <typename F>
 const Program* WriteProgram(DType type, int n, F&& make) {
   ProgramBuilder builder;
   std::vector<FormulaValue> in;
   for (int i = 0; i < n; ++i) in.push_back({&builder, builder.Input(type)});
-  for (FormulaValue& v : in) v = Cast(v, WideType(type));
+  for (FormulaValue& v : in) v = Cast(v, ComputedIn(type));
   for (const FormulaValue& out : make(in)) builder.Output(Cast(out, type).reg);
   return builder.Build();
 }

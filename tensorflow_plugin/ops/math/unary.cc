@@ -6,7 +6,7 @@ namespace xpu {
 namespace {
 
 constexpr TypeMask kFC = kFloatMask | kComplexMask;
-constexpr TypeMask kHalfAndWide = Mask(DType::kHalf) | kWideMask;
+constexpr TypeMask kHalfFloatDoubleMask = Mask(DType::kHalf) | kFloatDoubleMask;
 
 // An integer is its own nearest integer.
 FormulaValue Itself(const FormulaValue* x, double) { return x[0]; }
@@ -23,10 +23,10 @@ constexpr ElementwiseOp kUnaryOps[] = {
     {"Ceil", kFloatMask, Opcode::kCeil},
     {"Cos", kFC, Opcode::kCos},
     {"Cosh", kFC, Opcode::kCosh},
-    {"Digamma", kHalfAndWide, Opcode::kDigamma},
+    {"Digamma", kHalfFloatDoubleMask, Opcode::kDigamma},
     {"Erf", kFloatMask, Opcode::kErf},
     {"Erfc", kFloatMask, Opcode::kErfc},
-    {"Erfinv", kWideMask, Opcode::kErfinv},
+    {"Erfinv", kFloatDoubleMask, Opcode::kErfinv},
     {"Exp", kFC, Opcode::kExp},
     {"Expm1", kFC, Opcode::kExpm1},
     {"Floor", kFloatMask, Opcode::kFloor},
@@ -35,14 +35,14 @@ constexpr ElementwiseOp kUnaryOps[] = {
     {"IsFinite", kFloatMask, Opcode::kIsFinite},
     {"IsInf", kFloatMask, Opcode::kIsInf},
     {"IsNan", kFloatMask, Opcode::kIsNan},
-    {"Lgamma", kHalfAndWide, Opcode::kLgamma},
+    {"Lgamma", kHalfFloatDoubleMask, Opcode::kLgamma},
     {"Log", kFC, Opcode::kLog},
     {"Log1p", kFC, Opcode::kLog1p},
     {"LogicalNot", kBoolMask, Opcode::kLogicalNot, OpTrait::kCounts},
-    {"Ndtri", kWideMask, Opcode::kNdtri},
+    {"Ndtri", kFloatDoubleMask, Opcode::kNdtri},
     {"Neg", kFC | kSignedMask, Opcode::kNeg, OpTrait::kCounts},
     {"Reciprocal", kFC, Opcode::kReciprocal},
-    {"Rint", kHalfAndWide, Opcode::kRint},
+    {"Rint", kHalfFloatDoubleMask, Opcode::kRint},
     {"Round", kFloatMask, Opcode::kRint},
     {"Round", Mask(DType::kInt64) | kHostInt32Mask, Itself},
     {"Rsqrt", kFC, Opcode::kRsqrt},

@@ -12,8 +12,6 @@ namespace {
 
 constexpr DType kType = DType::kFloat;
 
-FormulaValue Tanh(const FormulaValue& v) { return Apply(Opcode::kTanh, v); }
-
 class GruBase : public OpKernel {
  public:
   explicit GruBase(Construction&) {}

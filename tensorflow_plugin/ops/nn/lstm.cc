@@ -30,8 +30,6 @@ constexpr LstmOp kBackward[] = {{"LSTMBlockCellGrad", GateOrder::kInputCell, fal
                                 {"BlockLSTMGrad", GateOrder::kInputCell, true, true},
                                 {"BlockLSTMGradV2", GateOrder::kInputForget, true, true}};
 
-FormulaValue Tanh(const FormulaValue& v) { return Apply(Opcode::kTanh, v); }
-
 class LstmBase : public OpKernel {
  protected:
   LstmBase(Construction& c, const LstmOp* op)
@@ -187,7 +185,7 @@ class LstmKernel : public LstmBase {
       const DType type = n.type("T");
       needs::MatMul(type)(n);
       for (Opcode op : {Opcode::kSigmoid, Opcode::kTanh, Opcode::kMul, Opcode::kMinimum})
-        needs::Op(op, WideType(type))(n);
+        needs::Op(op, ComputedIn(type))(n);
       needs::Reduce(ReduceKind::kSum, type)(n);
       needs::Copy(type)(n);
     };

@@ -147,7 +147,7 @@ class BatchNormExKernel : public BatchNormKernel {
     FormulaValue y = {&builder, builder.Input(base_.type)};
     if (has_side_input_) {
       const FormulaValue side = {&builder, builder.Input(base_.type)};
-      y = Cast(y, WideType(base_.type)) + Cast(side, WideType(base_.type));
+      y = Cast(y, ComputedIn(base_.type)) + Cast(side, ComputedIn(base_.type));
     }
     if (activation == "Relu") y = Maximum(y, 0.0);
     builder.Output(Cast(y, base_.type).reg);

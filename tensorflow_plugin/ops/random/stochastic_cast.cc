@@ -11,7 +11,7 @@ namespace {
 // Rounds x by a random number from [0, 1). Numbers beyond the integers become the last of them, NaN 0.
 const Program* RoundProgram(DType from, DType to) {
   ProgramBuilder b;
-  const DType wide = WideType(from);
+  const DType wide = ComputedIn(from);
   const FormulaValue x = Cast({&b, b.Input(from)}, wide), u = {&b, b.Input(wide)};
   const FormulaValue below = Floor(x);
   // Numbers of both signs go away from zero where the random number is less than their fraction.
@@ -31,7 +31,7 @@ const Program* RoundProgram(DType from, DType to) {
 class StochasticCastKernel : public OpKernel {
  public:
   explicit StochasticCastKernel(Construction& c)
-      : wide_(WideType(c.Attr<DType>("Tin"))), program_(RoundProgram(c.Attr<DType>("Tin"), c.Attr<DType>("Tout"))) {}
+      : wide_(ComputedIn(c.Attr<DType>("Tin"))), program_(RoundProgram(c.Attr<DType>("Tin"), c.Attr<DType>("Tout"))) {}
 
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0), key = ctx.input(1), counter = ctx.input(2);

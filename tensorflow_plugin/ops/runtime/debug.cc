@@ -32,7 +32,7 @@ constexpr int kOfFloats = 3;
 const Program* Counted(DType type, Test test) {
   ProgramBuilder builder;
   const FormulaValue x = {&builder, builder.Input(type)};
-  builder.Output(Cast(test(Cast(x, WideType(type))), DType::kInt64).reg);
+  builder.Output(Cast(test(Cast(x, ComputedIn(type))), DType::kInt64).reg);
   return builder.Build();
 }
 

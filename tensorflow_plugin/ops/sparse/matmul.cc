@@ -17,7 +17,7 @@ constexpr int64_t kBlock = 768 << 10, kMostBlocks = 128;
 const Program* ProductProgram(DType type, bool conjugate_a, bool conjugate_b) {
   ProgramBuilder builder;
   const FormulaValue b{&builder, builder.Input(type)}, a{&builder, builder.Input(type)};
-  const FormulaValue x = Cast(b, WideType(type)), y = Cast(a, WideType(type));
+  const FormulaValue x = Cast(b, ComputedIn(type)), y = Cast(a, ComputedIn(type));
   builder.Output(((conjugate_b ? Conj(x) : x) * (conjugate_a ? Conj(y) : y)).reg);
   return builder.Build();
 }
@@ -28,7 +28,7 @@ class SparseDenseMatMulKernel : public OpKernel {
       : adjoint_a_(c.Attr<bool>("adjoint_a")), adjoint_b_(c.Attr<bool>("adjoint_b")), type_(c.Attr<DType>("T")) {
     if (!c.status().ok()) return;
     product_ = ProductProgram(type_, adjoint_a_, adjoint_b_);
-    if (WideType(type_) != type_) narrow_ = CastProgram(WideType(type_), type_);
+    if (ComputedIn(type_) != type_) narrow_ = CastProgram(ComputedIn(type_), type_);
   }
 
   Status Compute(Context& ctx) override {
@@ -67,7 +67,7 @@ class SparseDenseMatMulKernel : public OpKernel {
     }
     Tensor sum = out;
     if (narrow_ != nullptr) {
-      XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(WideType(type_), out.dims(), &wide));
+      XPU_RETURN_IF_ERROR(ctx.AllocateTemporary(ComputedIn(type_), out.dims(), &wide));
       sum = wide.tensor();
     }
     XPU_RETURN_IF_ERROR(FillZero(ctx, sum));
@@ -157,7 +157,7 @@ void RegisterSparseMatMul(Registry& registry) {
       .Types("Tindices", {DType::kInt32, DType::kInt64})
       .Host({"a_shape"})
       .Requires([](Needs& n) {
-        const DType type = n.type("T"), wide = WideType(type);
+        const DType type = n.type("T"), wide = ComputedIn(type);
         for (bool a : {false, true}) {
           for (bool b : {false, true}) n.AskProgram(ProductProgram(type, a, b));
         }

@@ -13,7 +13,7 @@ enum class Mean : uint8_t { kSum, kMean, kSqrtN };
 // Rows by the number of rows in their segment, or its root, in the type that sums are computed in.
 const Program* ScaleProgram(DType from, DType to, Mean mean) {
   ProgramBuilder b;
-  const FormulaValue x = Cast({&b, b.Input(from)}, WideType(from));
+  const FormulaValue x = Cast({&b, b.Input(from)}, ComputedIn(from));
   const FormulaValue n{&b, b.Input(DType::kInt64)};
   const FormulaValue count = Cast(Maximum(n, n.Const(1)), x.type());
   const FormulaValue scaled = mean == Mean::kSum ? x : x / (mean == Mean::kMean ? count : Sqrt(count));
@@ -35,7 +35,7 @@ const Program* CheckedIdProgram(DType type) {
 class SparseSegmentBase : public OpKernel {
  protected:
   SparseSegmentBase(Construction& c, Mean mean)
-      : mean_(mean), type_(c.Attr<DType>("T")), wide_(WideType(type_)), id_type_(c.Attr<DType>("Tsegmentids")) {
+      : mean_(mean), type_(c.Attr<DType>("T")), wide_(ComputedIn(type_)), id_type_(c.Attr<DType>("Tsegmentids")) {
     if (!c.status().ok()) return;
     widen_ = CastProgram(type_, wide_);
     narrow_ = CastProgram(wide_, type_);
@@ -343,7 +343,7 @@ class SparseSegmentGradKernel : public SparseSegmentBase {
 };
 
 void Requires(Needs& n, Mean mean) {
-  const DType type = n.type("T"), wide = WideType(type), id = n.type("Tsegmentids"), index = n.type("Tidx");
+  const DType type = n.type("T"), wide = ComputedIn(type), id = n.type("Tsegmentids"), index = n.type("Tidx");
   for (DType t : {type, wide}) {
     needs::Gather(t, index)(n);
     needs::Gather(t, id)(n);

@@ -232,7 +232,7 @@ const std::vector<ApplyOp>& ApplyOps() {
       {"ResourceApplyAddSign", kFloatMask, {"var", "m"}, {"lr", "alpha", "sign_decay", "beta", "grad"}, AddSign},
       {"ResourceApplyPowerSign", kFloatMask, {"var", "m"}, {"lr", "logbase", "sign_decay", "beta", "grad"}, PowerSign},
       {"ResourceApplyProximalGradientDescent",
-       kWideMask,
+       kFloatDoubleMask,
        {"var"},
        {"alpha", "l1", "l2", "delta"},
        ProximalGradientDescent,
@@ -240,7 +240,7 @@ const std::vector<ApplyOp>& ApplyOps() {
        "delta",
        kSparse},
       {"ResourceApplyProximalAdagrad",
-       kWideMask,
+       kFloatDoubleMask,
        {"var", "accum"},
        {"lr", "l1", "l2", "grad"},
        ProximalAdagrad,
@@ -248,7 +248,7 @@ const std::vector<ApplyOp>& ApplyOps() {
        "grad",
        kSparse},
       {"ResourceApplyAdagradDA",
-       kWideMask,
+       kFloatDoubleMask,
        {"var", "gradient_accumulator", "gradient_squared_accumulator"},
        {"grad", "lr", "l1", "l2", "global_step"},
        AdagradDA,
@@ -290,7 +290,7 @@ UpdateProgram MakeUpdate(const ApplyOp& op, DType type, bool flag) {
     const bool is_step = i >= num_variables && op.arguments[i - num_variables] == std::string("global_step");
     in[i] = {&builder, builder.Input(is_step ? DType::kInt64 : type)};
   }
-  for (int i = 0; i < num_inputs; ++i) in[i] = Cast(in[i], WideType(type));
+  for (int i = 0; i < num_inputs; ++i) in[i] = Cast(in[i], ComputedIn(type));
   op.rule(in, flag, out);
   for (int i = 0; i < num_variables; ++i) {
     if (out[i].builder == nullptr) continue;

@@ -1,7 +1,7 @@
-// An epilogue in registers: the steps that a kernel applies to its sums before it stores them. A program qualifies if
-// it is a chain from the sum to its only result. Steps are scales and offsets for each column, an element that is
-// added, and bounds. One value may be kept and multiplied in later, as in x * sigmoid(x). Other programs run tile by
-// tile (epilogue.h).
+// An epilogue that is a chain of steps. A kernel may apply it to its sums in registers, before it stores them, or it is
+// applied in place to sums that are stored. A program qualifies if its steps lead from the sum to its only result.
+// Steps are scales and offsets for each column, an element that is added, and bounds. One value may be kept and
+// multiplied in later, as in x * sigmoid(x). Other programs run tile by tile (epilogue.h).
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_
 
@@ -57,7 +57,7 @@ struct ChainEpilogue {
   AffineChain affine;
 };
 
-// The steps of an epilogue; false if it is none of steps. Operands for each column get room for whole vectors in
+// The steps of an epilogue; false if it is no chain. Operands for each column get room for whole vectors in
 // `frame`. `desc` and `args` are those of the program, input 0 the sums.
 bool MakeChainEpilogue(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, ChainEpilogue* chain);
 

@@ -48,7 +48,7 @@ class FusedEpilogue {
   FusedEpilogue(const FusedEpilogue&) = delete;
   FusedEpilogue& operator=(const FusedEpilogue&) = delete;
 
-  // The epilogue as steps on rows of so many elements; null if it is none.
+  // The epilogue as a chain on rows of so many elements; null if it is no chain.
   const ChainEpilogue* InRegisters(int64_t columns) const {
     return has_chain_ && (chain_.columns == 0 || chain_.columns == columns) ? &chain_ : nullptr;
   }
@@ -79,7 +79,7 @@ class FusedEpilogue {
   static int NumOperands(const ConvolutionDesc& d) { return d.packed_filter_bytes > 0 ? 3 : 2; }
 
   // As a command of its own. It is made when it is first needed: that takes as long as a small product.
-  const plain::Epilogue& command() const {
+  const plain::EpilogueCommand& command() const {
     std::call_once(made_, [this] {
       command_.emplace(make_(product_, args_));
       command_->desc = Merged(command_->desc);
@@ -90,16 +90,17 @@ class FusedEpilogue {
   const void* const product_;
   const int64_t elements_;
   const Args& args_;
-  plain::Epilogue (*const make_)(const void* product, const Args& args);
+  plain::EpilogueCommand (*const make_)(const void* product, const Args& args);
   mutable std::once_flag made_;
-  mutable std::optional<plain::Epilogue> command_;
+  mutable std::optional<plain::EpilogueCommand> command_;
   mutable std::atomic<bool> ran_on_parts_{false};  // is not kept while no profiler listens
   mutable bool ran_afterwards_ = false;
   bool has_chain_;
   ChainEpilogue chain_;
 };
 
-// The form for a product with rows of so many elements.
+// The form for a product with rows of so many elements. It decides the engine; the engine may still leave a chain to
+// Run or RunAll.
 inline EpilogueForm FormOf(const std::optional<FusedEpilogue>& epilogue, int64_t columns) {
   if (!epilogue.has_value()) return EpilogueForm::kNone;
   return epilogue->InRegisters(columns) != nullptr ? EpilogueForm::kInRegisters : EpilogueForm::kProgram;

@@ -407,7 +407,7 @@ Status DnnConvolution::Enqueue(Machine& machine, Queue& queue, const Convolution
   }
   turn_of_scratch.unlock();
   if (!HasEpilogue(desc) || applies) return OkStatus();
-  const plain::Epilogue rest = plain::EpilogueOf(desc, args);
+  const plain::EpilogueCommand rest = plain::EpilogueOf(desc, args);
   Footprint footprint;
   XPU_RETURN_IF_ERROR(Check(rest.desc, &footprint));
   return gpu::Enqueue(machine, queue, rest.desc, rest.args, footprint);

@@ -168,7 +168,7 @@ Status Enqueue(Machine& machine, Queue& queue, const ConvolutionDesc& desc, cons
   if (plan.k == 0) {  // sums of nothing
     XPU_RETURN_IF_ERROR(queue.Memset(args.out[0], 0, static_cast<size_t>(plan.items) * SizeOf(desc.type)));
     if (!HasEpilogue(desc)) return OkStatus();
-    const plain::Epilogue as_command = plain::EpilogueOf(desc, args);
+    const plain::EpilogueCommand as_command = plain::EpilogueOf(desc, args);
     return Enqueue(machine, queue, as_command.desc, as_command.args, Footprint());
   }
   // If there are parts, their sum has the epilogue.
