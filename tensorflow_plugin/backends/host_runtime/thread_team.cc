@@ -25,6 +25,11 @@ namespace {
 constexpr std::chrono::microseconds kHelperSpin{30};
 constexpr std::chrono::microseconds kLeaderSpin{50};
 
+// More threads than shares begin with the same ones.
+constexpr int kMostShares = 64;
+// A thread that the machine holds up does not hold up the rest: it has at most one range at a time.
+constexpr int64_t kRangesOfShare = 4;
+
 // OpenMP keeps threads for each thread that has led some. In a forked process it would wait for them. So a thread that
 // forks lets its own go before; they come again with its next loop. All other threads that have any are gone in the
 // child.
@@ -46,48 +51,72 @@ class ThreadTeam::Helpers final : private ForkParticipant {
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
+  // The grains of a job that a thread begins with. Threads that have finished theirs take ranges of the others.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next;
+    int64_t end, per_range;
+  };
+
   // One ParallelFor; lives on its leader's stack. A helper that has begun is counted in `inside`. Nobody touches the
   // job after the leader has seen it at 0 with the job no longer in the list.
   struct Job {
-    Job(int64_t n, int64_t per_range, int helpers_wanted, FunctionRef<void(int64_t, int64_t)> body)
-        : n(n), per_range(per_range), helpers_wanted(helpers_wanted), body(body) {}
+    Job(int64_t n, int64_t grain, int64_t grains, int threads, FunctionRef<void(int64_t, int64_t)> body)
+        : n(n), grain(grain), helpers_wanted(threads - 1), share_count(std::min(threads, kMostShares)), body(body) {
+      for (int i = 0; i < share_count; ++i) {
+        const int64_t begin = grains * i / share_count, end = grains * (i + 1) / share_count;
+        shares[i].next.store(begin, std::memory_order_relaxed);
+        shares[i].end = end;
+        shares[i].per_range = (end - begin + kRangesOfShare - 1) / kRangesOfShare;
+      }
+    }
 
-    void Work() noexcept {
+    bool HasWork() const {
+      return std::any_of(shares, shares + share_count,
+                         [](const Share& share) { return share.next.load(std::memory_order_relaxed) < share.end; });
+    }
+
+    // Begins with the share of this number.
+    void Work(int first) noexcept {
       try {
-        for (;;) {
-          const int64_t begin = next.fetch_add(per_range, std::memory_order_relaxed);
-          if (begin >= n) return;
-          body(begin, std::min(n, begin + per_range));
-        }
+        for (int i = 0; i < share_count; ++i) Finish(&shares[(first + i) % share_count]);
       } catch (...) {
-        next.store(n, std::memory_order_relaxed);
+        for (int i = 0; i < share_count; ++i) shares[i].next.store(shares[i].end, std::memory_order_relaxed);
         if (!failed.exchange(true)) failure = std::current_exception();
       }
     }
 
-    const int64_t n, per_range;
+    const int64_t n, grain;
     int helpers_wanted;  // guarded by the mutex, as are `following` and `leader_sleeps`
+    const int share_count;
     const FunctionRef<void(int64_t, int64_t)> body;
     const FloatMode mode = FloatMode::OfThisThread();  // the leader's
     Job* following = nullptr;
     bool leader_sleeps = false;
-    std::atomic<int64_t> next{0};
     std::atomic<int> inside{0};
     std::atomic<bool> failed{false};
     std::exception_ptr failure;
+    Share shares[kMostShares];  // `share_count` of them
+
+   private:
+    void Finish(Share* share) {
+      // A look first: a share that is done is not written again.
+      while (share->next.load(std::memory_order_relaxed) < share->end) {
+        const int64_t begin = share->next.fetch_add(share->per_range, std::memory_order_relaxed);
+        if (begin >= share->end) return;
+        body(begin * grain, std::min(n, std::min(share->end, begin + share->per_range) * grain));
+      }
+    }
   };
 
   void Run(Job* job);
 
  private:
   void Start();
-  void Help();
+  void Help(int number);
   void Restart() override;
   Job* Joinable() const {
     Job* job = jobs_;
-    while (job != nullptr && (job->helpers_wanted == 0 || job->next.load(std::memory_order_relaxed) >= job->n)) {
-      job = job->following;
-    }
+    while (job != nullptr && (job->helpers_wanted == 0 || !job->HasWork())) job = job->following;
     return job;
   }
 
@@ -110,7 +139,7 @@ void ThreadTeam::Helpers::Start() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &saved);
   try {
-    for (int i = 0; i < count_; ++i) threads_.emplace_back([this] { Help(); });
+    for (int i = 0; i < count_; ++i) threads_.emplace_back([this, i] { Help(i); });
   } catch (const std::system_error& e) {
     LogError("no more threads (", e.what(), "): a device works with ", threads_.size() + 1, " instead of ", count_ + 1);
   }
@@ -149,7 +178,7 @@ void ThreadTeam::Helpers::Run(Job* job) {
   published_.fetch_add(1, std::memory_order_release);
   for (; wake > 0; --wake) work_.notify_one();
 
-  job->Work();
+  job->Work(0);
 
   {
     const std::unique_lock<std::mutex> lock = LockSoon(mutex_);
@@ -166,7 +195,8 @@ void ThreadTeam::Helpers::Run(Job* job) {
   if (job->failure != nullptr) std::rethrow_exception(job->failure);
 }
 
-void ThreadTeam::Helpers::Help() {
+// `number` counts helpers from 0.
+void ThreadTeam::Helpers::Help(int number) {
   pthread_setname_np(pthread_self(), "xpu-team");
   const ScopedFloatMode mode(FloatMode::OfCommands());  // that of most jobs
   std::unique_lock<std::mutex> lock(mutex_);
@@ -178,7 +208,7 @@ void ThreadTeam::Helpers::Help() {
       lock.unlock();
       {
         const ScopedFloatMode of_leader(job->mode);
-        job->Work();
+        job->Work(number + 1);
       }
       lock = LockSoon(mutex_);
       const bool leader_sleeps = job->leader_sleeps;
@@ -216,10 +246,7 @@ void ThreadTeam::ParallelFor(int64_t n, int64_t grain, FunctionRef<void(int64_t,
     body(0, n);
     return;
   }
-  // A few ranges per thread, handed out one by one: a thread that the machine holds up does not hold up the rest.
-  const int64_t ranges = std::min<int64_t>(grains, static_cast<int64_t>(threads) * 4);
-  const int64_t per_range = (grains + ranges - 1) / ranges * grain;
-  Helpers::Job job(n, per_range, threads - 1, body);
+  Helpers::Job job(n, grain, grains, threads, body);
   helpers_->Run(&job);
 }
 

@@ -35,7 +35,7 @@ namespace {
 using host_runtime::ThreadTeam;
 
 // Multiplications worth handing to another thread.
-constexpr int64_t kGrainWork = 1 << 18;
+constexpr int64_t kGrainWork = 1 << 16;
 
 }  // namespace
 

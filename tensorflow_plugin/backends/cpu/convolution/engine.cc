@@ -92,8 +92,8 @@ ConvolutionChoice Choose(const ConvolutionDesc& d, bool winograd, const Machine&
   if (IsDepthwise(d, machine)) return chosen(Engine::kDepthwise, false);
   if (HasFewChannels(d, machine)) return chosen(Engine::kFewChannels, false);
   const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * host_runtime::Cells(d.filter);
+  if (d.packed_filter_bytes > 0 && PointwisePays(d, machine)) return chosen(Engine::kOnePixel, false);
   const bool alone = machine.threads == 1 || multiplications < kShared;
-  if (d.packed_filter_bytes > 0 && PointwisePays(d, machine)) return chosen(Engine::kOnePixel, alone);
   if (winograd && WinogradPays(d, machine)) return chosen(Engine::kWinograd, alone);
   if (ProductPays(d)) return chosen(Engine::kProduct, alone);
   return ChooseOnednn(d, multiplications, machine);

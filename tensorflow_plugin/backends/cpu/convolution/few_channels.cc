@@ -20,7 +20,7 @@ constexpr int64_t kLargestFilter = 1 << 16, kLongestSum = 2048;
 // Cells of the output that are computed together.
 constexpr int64_t kCells = 512;
 // Multiplications worth handing to another thread.
-constexpr int64_t kGrainWork = 1 << 18;
+constexpr int64_t kGrainWork = 1 << 17;
 
 // Cells of the output in blocks of some rows and columns.
 class Blocks {

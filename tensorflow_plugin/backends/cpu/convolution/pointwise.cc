@@ -18,13 +18,6 @@ constexpr int64_t kFewestRowsOfSmall = 24, kSmallFilter = 1 << 16, kLongestSum =
 constexpr int64_t kFewRows = 56, kManyRows = 128;
 // Elements of a filter for many rows, and for very many.
 constexpr int64_t kMostOfFilter = 1 << 20, kVeryManyRows = 256, kMostForVeryMany = 1 << 18;
-// Elements of the input that stay in the second cache, and rows that a panel is read for.
-constexpr int64_t kCachedElements = 1 << 16, kRowsOfPanel = 96;
-// Rows of a part whose epilogue follows it, at least.
-constexpr int64_t kFewestRowsOfPart = 32;
-// Multiplications worth a part, and parts for each thread: one may be held up.
-constexpr int64_t kPartWork = 1 << 18, kPartsPerThread = 4;
-
 int64_t Pixels(const ConvolutionDesc& d) { return d.batch * host_runtime::Cells(d.output); }
 
 }  // namespace
@@ -64,23 +57,12 @@ void RunPointwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(n) : nullptr;
   const bool has_rest = *epilogue && chain == nullptr;  // which is run on whole rows
 
-  // Parts of some rows and, where there are few rows, some panels.
-  const int64_t wanted =
-      team.size() == 1 ? 1 : std::clamp<int64_t>(m * n * k / kPartWork, 1, kPartsPerThread * team.size());
-  int64_t rows = std::min(m, std::max(kRowsOfPanel, kCachedElements / k));
-  if (has_rest) {
-    rows = std::min(
-        {rows, std::max<int64_t>(kFewestRowsOfPart, kPartElements / n), std::max(kFewestRowsOfPart, Count(m, wanted))});
-  }
-  const int64_t down = Count(m, rows);
-  const int64_t across = has_rest ? 1 : std::clamp<int64_t>(Count(wanted, down), 1, panels.count());
+  const DirectParts parts(m, n, k, has_rest, team.size());
   const auto* const x = static_cast<const float*>(args.in[0]);
   auto* const y = static_cast<float*>(args.out[0]);
-  team.ParallelFor(down * across, wanted == 1 ? down * across : 1, [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      const int64_t row = m * (part / across) / down, count = m * (part / across + 1) / down - row;
-      const int64_t first = panels.count() * (part % across) / across;
-      const int64_t last = panels.count() * (part % across + 1) / across;
+  team.ParallelFor(parts.count(), parts.grain(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto [row, count, first, last] = parts.at(i);
       panels.MultiplySome(first, last, count, x + row * k, k, y + row * n, row * n, chain);
       if (has_rest) (*epilogue)->Run(row * n, count * n);
     }

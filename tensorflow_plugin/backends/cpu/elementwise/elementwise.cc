@@ -12,9 +12,9 @@ Status CpuKernels::Run(const ElementwiseDesc& desc, const Args& args, const host
   const int64_t n = merged.shape.num_elements();
   if (n == 0) return OkStatus();
   const PreparedProgram& prepared = Prepare(merged.program);
-  // Parts are worth some 10 us, whole numbers of tiles, and as many for each thread.
+  // Parts are worth kGrainNs, whole numbers of tiles, and as many for each thread.
   const int64_t tiles = Count(n, TileRunner::kTile);
-  int64_t parts = std::min(tiles, static_cast<int64_t>(static_cast<double>(n) * prepared.cost_per_element / 10000));
+  int64_t parts = std::min(tiles, static_cast<int64_t>(static_cast<double>(n) * prepared.cost_per_element / kGrainNs));
   parts -= parts > team.size() ? parts % team.size() : 0;
   const int64_t tiles_each = Count(tiles, std::max<int64_t>(parts, 1));
   host_runtime::SharedStatus status;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
@@ -27,8 +28,10 @@ constexpr int64_t kCachedElements = 1 << 16, kRowsOfPanel = 96;
 constexpr int64_t kFewestRowsOfPart = 32;
 // Fewer rows are no whole tiles of any width.
 constexpr int64_t kRowsOfTiles = 12;
-// Multiplications worth a part, and parts for each thread: one may be held up.
-constexpr int64_t kPartWork = 1 << 18, kPartsPerThread = 2;
+// Multiplications worth a part. A large product has two parts for each thread: one may be held up.
+constexpr int64_t kPartWork = 1 << 17, kLargeWork = 1 << 22;
+// Shares of threads may differ by so much of their mean.
+constexpr double kUneven = 0.05;
 
 // The columns of a product in panels of about the same number of vectors.
 struct ColumnPanels {
@@ -45,6 +48,43 @@ struct ColumnPanels {
 
 }  // namespace
 
+DirectParts::DirectParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, int threads) : m_(m) {
+  panels_ = ColumnPanels(n).count;
+  across_ = on_whole_rows ? 1 : panels_;
+  const int64_t work = m * n * k;
+  const int64_t shares = std::clamp<int64_t>(work / kPartWork, 1, threads);
+  int64_t rows = std::min(m, std::max(kRowsOfPanel, kCachedElements / k));
+  if (on_whole_rows) rows = std::min(rows, std::max<int64_t>(kFewestRowsOfPart, kPartElements / n));
+  int64_t down = Count(m, rows);
+  if (shares > 1) {
+    const int64_t wanted = work > kLargeWork * shares ? 2 * shares : shares;
+    down = std::max(down, std::min(Count(wanted, across_), Count(m, kRowsOfPanel)));
+    down = EvenRows(down, on_whole_rows ? kFewestRowsOfPart : kRowsOfTiles, shares);
+  }
+  down_ = down;
+  // A thread's share is then of all rows and some columns, so that each thread reads a part of `b`.
+  by_columns_ = n > m && m * k <= 2 * kCachedElements;
+  grain_ = shares == 1 ? count() : std::max<int64_t>(1, kPartWork * count() / work);
+}
+
+int64_t DirectParts::EvenRows(int64_t down, int64_t fewest_rows, int64_t shares) const {
+  int64_t best = down;
+  double least = 2;
+  for (int64_t tried = down; tried < down + shares && (tried == down || m_ >= tried * fewest_rows); ++tried) {
+    const int64_t parts = tried * across_;
+    const double uneven = static_cast<double>(Count(parts, shares) * shares) / static_cast<double>(parts) - 1;
+    if (uneven < least) best = tried, least = uneven;
+    if (least <= kUneven) break;
+  }
+  return best;
+}
+
+DirectParts::Part DirectParts::at(int64_t i) const {
+  const int64_t row = by_columns_ ? i % down_ : i / across_, column = by_columns_ ? i / down_ : i % across_;
+  const int64_t begin = m_ * row / down_;
+  return {begin, m_ * (row + 1) / down_ - begin, panels_ * column / across_, panels_ * (column + 1) / across_};
+}
+
 void RunPanels(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
   const auto pack = XPU_PICK_ISA(PackDirect);
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
@@ -52,24 +92,16 @@ void RunPanels(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
   const bool runs_on_rows = *epilogue && chain == nullptr;  // which is run on whole rows
 
-  // Parts of some rows and, where there are few rows, some panels.
-  const int64_t work = d.m * d.n * d.k;
-  const int64_t wanted = team.size() == 1 ? 1 : std::clamp<int64_t>(work / kPartWork, 1, kPartsPerThread * team.size());
-  int64_t rows = std::min(d.m, std::max(kRowsOfPanel, kCachedElements / d.k));
-  if (runs_on_rows) rows = std::min(rows, std::max<int64_t>(kFewestRowsOfPart, kPartElements / d.n));
-  rows = std::min(rows, std::max(kRowsOfPanel, (d.m + wanted - 1) / wanted));
-  const int64_t down = (d.m + rows - 1) / rows;
-  const int64_t across = runs_on_rows ? 1 : std::clamp<int64_t>((wanted + down - 1) / down, 1, panels.count);
+  const DirectParts parts(d.m, d.n, d.k, runs_on_rows, team.size());
   const auto* const a = static_cast<const float*>(args.in[0]);
   const auto* const b = static_cast<const float*>(args.in[1]);
   auto* const c = static_cast<float*>(args.out[0]);
   const DirectTerms terms{1, d.k, 0};
-  team.ParallelFor(down * across, 1, [&](int64_t begin, int64_t end) {
+  team.ParallelFor(parts.count(), parts.grain(), [&](int64_t begin, int64_t end) {
     ScratchFrame inner;
     float* const packed = inner.Get<float>(d.k * XPU_PICK_ISA(VectorsOfDirect)() * panels.lanes);
-    for (int64_t part = begin; part < end; ++part) {
-      const int64_t row = d.m * (part / across) / down, count = d.m * (part / across + 1) / down - row;
-      const int64_t first = panels.count * (part % across) / across, last = panels.count * (part % across + 1) / across;
+    for (int64_t i = begin; i < end; ++i) {
+      const auto [row, count, first, last] = parts.at(i);
       for (int64_t panel = first; panel < last; ++panel) {
         const int64_t col = panels.first(panel) * panels.lanes;
         const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));

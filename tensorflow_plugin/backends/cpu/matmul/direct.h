@@ -21,6 +21,29 @@ struct DirectTerms {
   int64_t pieces, length, stride;
 };
 
+// A product of m x n sums of k terms in parts of some rows and panels. Threads have shares of the same size.
+class DirectParts {
+ public:
+  struct Part {
+    int64_t row, rows, first_panel, last_panel;  // panels [first, last)
+  };
+
+  // `on_whole_rows`: an epilogue follows each part, which has all columns then.
+  DirectParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, int threads);
+
+  int64_t count() const { return down_ * across_; }
+  // For ThreadTeam::ParallelFor.
+  int64_t grain() const { return grain_; }
+  Part at(int64_t i) const;
+
+ private:
+  // At least `down` parts of rows, so that all shares have about as many parts.
+  int64_t EvenRows(int64_t down, int64_t fewest_rows, int64_t shares) const;
+
+  int64_t m_, panels_, down_, across_, grain_;
+  bool by_columns_;  // parts next to each other have the same columns
+};
+
 // MatMulEngine::kPanels. An epilogue that has been run is taken away. Throws std::bad_alloc.
 void RunPanels(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                std::optional<FusedEpilogue>* epilogue);

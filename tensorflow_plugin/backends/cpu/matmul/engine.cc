@@ -14,7 +14,7 @@ using Engine = MatMulEngine;
 constexpr int64_t kSmall = 4096;
 // From so many terms of a sum, and so many multiplications, vectors of terms are worth it.
 constexpr int64_t kFewestTerms = 16, kFewestDots = 256;
-// From so many multiplications threads share a product; RunDirect shares those of half as many.
+// From so many multiplications threads share a product of oneDNN's, or its long sums.
 constexpr int64_t kShared = 1 << 20;
 // The most elements of a product whose long sums are divided among threads.
 constexpr int64_t kFewElements = 1 << 14;
@@ -63,10 +63,7 @@ void ChooseFloating(const MatMulDesc& d, EpilogueForm epilogue, const Machine& m
     if (d.batch.empty() && machine.threads > 1 && work >= kShared && d.m * d.n <= kFewElements && d.k >= d.m * d.n) {
       return choose(Engine::kPartialSums);
     }
-    if (PanelsPay(d, epilogue, machine)) {
-      choice->alone = work < kShared / 2;
-      return choose(Engine::kPanels);
-    }
+    if (PanelsPay(d, epilogue, machine)) return choose(Engine::kPanels);
   }
   // oneDNN is slow at these.
   if (d.m <= kMaxFewRows) return choose(Engine::kFewRows);

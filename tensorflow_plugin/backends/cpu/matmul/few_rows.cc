@@ -24,7 +24,7 @@ namespace {
 // which stay in the first cache.
 constexpr int64_t kColumns = 64, kBlockSums = 2048;
 // Elements of b worth handing to another thread.
-constexpr int64_t kGrainElements = 1 << 16;
+constexpr int64_t kGrainElements = 1 << 15;
 // A matrix of fewer bytes may well be in the second cache. To fetch it again would take time.
 constexpr int64_t kFetchedBytes = 1 << 19;
 

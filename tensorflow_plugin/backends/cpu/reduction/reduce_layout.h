@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/tile_runner.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
 #include "tensorflow_plugin/backends/host_runtime/thread_team.h"
@@ -49,9 +50,6 @@ struct ReduceLayout {
     source = Merged(walk);
   }
 };
-
-// Units of `unit_ns` each that are worth a thread.
-inline int64_t GrainFor(double unit_ns) { return std::max<int64_t>(1, static_cast<int64_t>(20000 / unit_ns)); }
 
 // ArgMax and ArgMin, `reduced` > 0.
 Status RunArgReduce(const ReduceDesc& desc, const ReduceLayout& layout, const Args& args,

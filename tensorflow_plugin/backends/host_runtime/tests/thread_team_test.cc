@@ -47,6 +47,54 @@ TEST(ThreadTeam, UsesAllItsThreads) {
   EXPECT_EQ(threads.count(std::this_thread::get_id()), 1u);
 }
 
+// Calls body over 64 indices until a helper has taken part, too.
+template <typename Body>
+void WithHelper(const ThreadTeam& team, Body&& body) {
+  std::atomic<bool> helped{false};
+  while (!helped) {
+    const auto leader = std::this_thread::get_id();
+    team.ParallelFor(64, 1, [&](int64_t begin, int64_t end) {
+      if (std::this_thread::get_id() != leader) helped = true;
+      body(begin, end);
+    });
+  }
+}
+
+TEST(ThreadTeam, EachThreadBeginsWithItsOwnShare) {
+  const ThreadTeam team(2);
+  const auto leader = std::this_thread::get_id();
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<int64_t> first_of_leader{-1}, first_of_helper{-1};
+    WithHelper(team, [&](int64_t begin, int64_t) {
+      std::atomic<int64_t>& first = std::this_thread::get_id() == leader ? first_of_leader : first_of_helper;
+      int64_t none = -1;
+      first.compare_exchange_strong(none, begin);
+      SleepMs(1);
+    });
+    EXPECT_EQ(first_of_leader, 0);
+    EXPECT_EQ(first_of_helper, 32);
+  }
+}
+
+TEST(ThreadTeam, AThreadThatIsHeldUpIsLeftOneRange) {
+  const ThreadTeam team(2);
+  const auto leader = std::this_thread::get_id();
+  std::atomic<int> of_leader{0}, of_helper{0};
+  std::atomic<bool> is_held{false};
+  team.ParallelFor(64, 1, [&](int64_t begin, int64_t end) {
+    if (std::this_thread::get_id() != leader) {
+      of_helper += static_cast<int>(end - begin);
+      while (!is_held) SleepMs(1);
+      return;
+    }
+    of_leader += static_cast<int>(end - begin);
+    is_held = true;
+    while (of_helper + of_leader < 64) SleepMs(1);
+  });
+  EXPECT_EQ(of_leader, 8);
+  EXPECT_EQ(of_helper, 56);
+}
+
 TEST(ThreadTeam, SmallWorkStaysOnTheCaller) {
   const ThreadTeam team(4);
   const auto caller = std::this_thread::get_id();

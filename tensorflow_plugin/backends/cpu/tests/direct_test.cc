@@ -1,0 +1,87 @@
+// How a product is divided among threads, and panels whose last vector is not full.
+#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+
+namespace xpu::cpu {
+namespace {
+
+struct Size {
+  int64_t m, n, k;
+};
+// Products of MobileNets, and some that no tile divides.
+constexpr Size kSizes[] = {{12544, 16, 96}, {3136, 96, 24}, {784, 32, 144},  {196, 64, 192},   {196, 40, 240},
+                           {49, 160, 960},  {49, 320, 960}, {49, 1280, 320}, {25, 1000, 1024}, {131, 77, 61}};
+
+TEST(DirectParts, CoverEachRowOfEachPanelOnce) {
+  for (const Size& size : kSizes) {
+    for (const int threads : {1, 2, 3, 16, 64}) {
+      for (const bool on_whole_rows : {false, true}) {
+        const DirectParts parts(size.m, size.n, size.k, on_whole_rows, threads);
+        const int64_t panels = parts.at(parts.count() - 1).last_panel;
+        std::vector<int> seen(size.m * panels);
+        for (int64_t i = 0; i < parts.count(); ++i) {
+          const auto [row, rows, first, last] = parts.at(i);
+          ASSERT_GT(rows, 0);
+          ASSERT_LT(first, last);
+          if (on_whole_rows) {
+            EXPECT_EQ(last - first, panels);
+          }
+          for (int64_t r = row; r < row + rows; ++r) {
+            for (int64_t panel = first; panel < last; ++panel) ++seen[r * panels + panel];
+          }
+        }
+        EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), static_cast<int64_t>(seen.size()))
+            << size.m << " x " << size.n << " x " << size.k << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(DirectParts, TwoThreadsHaveTheSameShare) {
+  for (const Size& size : kSizes) {
+    const DirectParts parts(size.m, size.n, size.k, false, 2);
+    EXPECT_GE(parts.count(), 2) << size.m;
+    EXPECT_LE(parts.count() % 2 * 20, parts.count()) << size.m << " x " << size.n << " x " << size.k;
+    EXPECT_LE(parts.grain() * 2, parts.count()) << size.m;
+  }
+}
+
+TEST(DirectParts, LittleWorkIsOneShare) {
+  const DirectParts parts(24, 64, 32, false, 8);
+  EXPECT_GE(parts.grain(), parts.count());
+}
+
+TEST(DirectPanels, MultiplyAllColumns) {
+  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
+    if (!HasIsa(isa)) continue;
+    const ScopedIsa use(isa);
+    for (const int64_t n : {4, 8, 9, 16, 23, 24, 25, 40, 56, 72, 88, 120, 127}) {
+      for (const int64_t m : {12, 29}) {
+        const int64_t k = 19;
+        std::vector<float> a(m * k), b(k * n), c(m * n + 1, -7);
+        for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(static_cast<int>(i * 7 % 23) - 11);
+        for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(static_cast<int>(i * 5 % 19) - 9);
+        ScratchFrame frame;
+        DirectPanels(k, n, b.data(), &frame).Multiply(m, {1, k, 0}, a.data(), k, c.data(), 0, nullptr);
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < n; ++j) {
+            float sum = 0;  // exact: the numbers are small integers
+            for (int64_t l = 0; l < k; ++l) sum += a[i * k + l] * b[l * n + j];
+            ASSERT_EQ(c[i * n + j], sum) << Name(isa) << ", " << n << " columns, row " << i << ", column " << j;
+          }
+        }
+        EXPECT_EQ(c.back(), -7) << "something was written behind the result";
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace xpu::cpu
