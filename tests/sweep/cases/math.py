@@ -42,6 +42,8 @@ def first_type(types):
 # 4: a polynomial follows a reduction of the argument.
 # 6: a few operations follow one or two such functions (Softplus is a maximum + Log1p of Exp).
 # 8: the function has more steps, or a zero that cancellation makes (Lgamma, Digamma, Ndtri).
+# So a formula of several instructions has 6. It has 8 if it calls a function of class 8 or makes such a zero, and 0 if
+# it is exact (Relu).
 ROUNDINGS = {
     **dict.fromkeys(("Neg", "Abs", "Sign", "Ceil", "Floor", "Rint", "Conj", "Snapshot", "ZerosLike", "OnesLike"), 0),
     **dict.fromkeys(("IsNan", "IsInf", "IsFinite", "Square", "Sqrt", "Reciprocal", "Inv", "Relu", "Relu6"), 0),
