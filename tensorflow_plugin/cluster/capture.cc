@@ -461,7 +461,7 @@ class Capturer {
     }
   }
 
-  // Makes updates in place of assignments where it can.
+  // Turns assignments into updates in place where it can.
   void AssignInPlace(CommandList* list) {
     std::vector<commands::Assignment> assignments;
     std::vector<size_t> variables;

@@ -64,7 +64,7 @@ struct Captured {
   std::vector<const tensorflow::NodeDef*> origins;
   trace::ListOps::Ops ops;     // the names of the same
   std::vector<int> uploaded;   // the buffer of each argument that is uploaded
-  std::vector<int> numbers;    // the buffer of each of Invocation::numbers
+  std::vector<int> numbers;    // for iterations: the buffer of each of Invocation::numbers
   std::vector<int> elements;   // and of Invocation::elements
   std::vector<int> arguments;  // the buffer of each device argument
   std::vector<int> variables;  // the buffer of each variable
@@ -112,10 +112,12 @@ struct Invocation {
   absl::InlinedVector<const tensorflow::ResourceHandle*, kFew> handles;
   // The results that are fetched from the device: so many, after so many others.
   int num_fetched = 0, first_fetched = 0;
-  // Further arguments for iterations of a loop, each with a number in host memory for each iteration. Members that read
-  // them copy them to the device and do not look at them.
+  // Further arguments for a block of iterations (docs/clusters.md). Numbers that the body computes with and that the
+  // host knows, such as the count. Each is a vector in host memory, with an element for each iteration. Members that
+  // read one copy it to the device and do not look at it.
   std::vector<tensorflow::Tensor> numbers;
-  // And those after them, in device memory: the arguments of the first iteration, of the second, and so on.
+  // Tensors that the body reads at the count, in device memory, such as rows x[i]. Those of the first iteration come
+  // first, then those of the second, and so on.
   std::vector<tensorflow::Tensor> elements;
 };
 

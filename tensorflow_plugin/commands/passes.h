@@ -61,13 +61,15 @@ struct ReplacedInput {
 };
 std::vector<ReplacedInput> UpdateInPlace(const std::vector<int>& donated, CommandList* list);
 
-// A buffer of the list's own that becomes the value of `input`, such as a variable's, once the list has run. Nothing
-// else refers to either.
+// `value`, a buffer of the list's own, replaces `input`, such as a variable's buffer, once the list has run. Both have
+// one type and shape. Outside of the list nothing else needs either: no result and no other variable becomes the old or
+// the new value.
 struct Assignment {
   int input, value;
 };
-// Lets the commands write the value into the input instead. That is so where nothing needs the old value any more and
-// no command may fail from the value's first writer on. By assignment: true if they do so now.
+// Lets the commands write the value into the input instead. That is so where no command writes the input, and none
+// reads it after the value's first writer. That one writes the whole value, and reads the input only where it writes
+// it. From it on no command may fail on data. By assignment: true if they do so now.
 std::vector<bool> AssignInPlace(const std::vector<Assignment>& assignments, CommandList* list);
 
 // Finds integer divisions by constants other than zero: they cannot fail. `constant` gives the bytes of a fixed buffer,

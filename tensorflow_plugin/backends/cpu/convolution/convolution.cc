@@ -450,7 +450,7 @@ Status RunEngine(const ConvolutionDesc& d, const ConvolutionChoice& choice, cons
   return OkStatus();
 }
 
-// An epilogue that has been run is taken away.
+// An epilogue that has been run is reset.
 Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
                 std::optional<FusedEpilogue>* epilogue) {
   const ConvolutionChoice choice = ChooseEngine(d, Machine::Here(team.size()));

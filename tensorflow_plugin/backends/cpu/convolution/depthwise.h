@@ -16,7 +16,7 @@ namespace xpu::cpu {
 // True if RunDepthwise computes `d`.
 bool IsDepthwise(const ConvolutionDesc& d, const Machine& machine);
 
-// An epilogue that has been run is taken away. Throws std::bad_alloc.
+// An epilogue that has been run is reset. Throws std::bad_alloc.
 void RunDepthwise(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                   std::optional<FusedEpilogue>* epilogue);
 

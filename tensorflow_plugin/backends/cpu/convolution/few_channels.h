@@ -19,7 +19,7 @@ namespace xpu::cpu {
 // True if it is such a convolution.
 bool HasFewChannels(const ConvolutionDesc& d, const Machine& machine);
 
-// An epilogue that has been run is taken away. Throws std::bad_alloc.
+// An epilogue that has been run is reset. Throws std::bad_alloc.
 void RunFewChannels(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                     std::optional<FusedEpilogue>* epilogue);
 

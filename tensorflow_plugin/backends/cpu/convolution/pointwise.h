@@ -25,7 +25,7 @@ bool PointwisePays(const ConvolutionDesc& d, const Machine& machine);
 int64_t PointwiseFilterBytes(const ConvolutionDesc& d);
 void PackPointwiseFilter(const ConvolutionDesc& d, const float* filter, float* packed);
 
-// With a packed filter. An epilogue that has been run is taken away.
+// With a packed filter. An epilogue that has been run is reset.
 void RunPointwise(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                   std::optional<FusedEpilogue>* epilogue);
 

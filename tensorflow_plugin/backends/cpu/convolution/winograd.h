@@ -29,7 +29,7 @@ int64_t WinogradFilterBytes(const ConvolutionDesc& d);
 void WinogradFilter(const ConvolutionDesc& d, const float* filter, float* points, const host_runtime::ThreadTeam& team);
 
 // False if there is an infinity or a NaN among the results. It may have spread beyond the outputs that depend on the
-// input in which it was, or come from a transformation. An epilogue that has been run is taken away; not where it is to
+// input in which it was, or come from a transformation. An epilogue that has been run is reset; not where it is to
 // be run again, on other results. Throws std::bad_alloc.
 bool RunWinograd(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                  std::optional<FusedEpilogue>* epilogue);

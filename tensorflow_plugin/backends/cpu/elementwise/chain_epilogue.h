@@ -1,7 +1,7 @@
-// An epilogue that is a chain of steps. A kernel may apply it to its sums in registers, before it stores them, or it is
-// applied in place to sums that are stored. A program qualifies if its steps lead from the sum to its only result.
-// Steps are scales and offsets for each column, an element that is added, and bounds. One value may be kept and
-// multiplied in later, as in x * sigmoid(x). Other programs run tile by tile (epilogue.h).
+// An epilogue that is a chain of steps. A kernel may apply it to its sums in registers, before it stores them. Or it is
+// applied in place to sums that are stored (epilogue.h). Each step changes the value of the step before; the first one
+// begins with the sum. One value at a time may be kept and multiplied in later, as in x * sigmoid(x). ChainStep lists
+// the steps, and docs/clusters.md (Epilogues) says which programs qualify.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_
 
@@ -58,7 +58,8 @@ struct ChainEpilogue {
 };
 
 // The steps of an epilogue; false if it is no chain. Operands for each column get room for whole vectors in
-// `frame`. `desc` and `args` are those of the program, input 0 the sums.
+// `frame`. `desc` and `args` are those of the program, input 0 the sums. An operand for each element that lies where
+// the results shall be makes no chain.
 bool MakeChainEpilogue(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, ChainEpilogue* chain);
 
 // The same for sums that lie where the results shall be: rows [first, first + count) of `columns` elements of `out`.

@@ -106,8 +106,8 @@ inline EpilogueForm FormOf(const std::optional<FusedEpilogue>& epilogue, int64_t
   return epilogue->InRegisters(columns) != nullptr ? EpilogueForm::kInRegisters : EpilogueForm::kProgram;
 }
 
-// Calls `compute(epilogue)` with the epilogue of `desc`, if it has one. The function runs it with its parts and takes
-// it away, or leaves it to be run on everything.
+// Calls `compute(epilogue)` with the epilogue of `desc`, if it has one. The function runs it in registers or on parts
+// and resets it, or leaves it to be run afterwards.
 template <typename Desc, typename Compute>
 Status WithEpilogue(const Desc& desc, const Args& args, const host_runtime::ThreadTeam& team, Compute compute) {
   ScratchFrame frame;

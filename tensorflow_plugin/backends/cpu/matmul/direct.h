@@ -44,7 +44,7 @@ class DirectParts {
   bool by_columns_;  // parts next to each other have the same columns
 };
 
-// MatMulEngine::kPanels. An epilogue that has been run is taken away. Throws std::bad_alloc.
+// MatMulEngine::kPanels. An epilogue that has been run is reset. Throws std::bad_alloc.
 void RunPanels(const MatMulDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                std::optional<FusedEpilogue>* epilogue);
 

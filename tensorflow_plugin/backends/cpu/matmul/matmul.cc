@@ -298,7 +298,7 @@ MatMulPart ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
 // medium product. The epilogue, if there is one, sees each part while it is in the cache.
 Status RunInParts(const MatMulDesc& d, const Args& args, const ThreadTeam& team, const FusedEpilogue* epilogue) {
   const MatMulPart part = ShareOut(d, team.size(), epilogue != nullptr);
-  // c is dense if there is an epilogue; parts of it are in one piece if they are whole rows of one matrix, or matrices.
+  // True if each part of c lies in one piece: whole rows of one matrix, or whole matrices. With an epilogue c is dense.
   const bool in_pieces =
       part.cols == d.n && (part.rows == d.m || d.batch.empty() || (d.batch.rank() == 1 && part.batches == 1));
   const int64_t batches = d.batch.empty() ? 1 : d.batch[0];
@@ -416,7 +416,7 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   return OkStatus();
 }
 
-// By oneDNN, on the team's threads if `in_parts`. An epilogue that has been run is taken away.
+// By oneDNN, on the team's threads if `in_parts`. An epilogue that has been run is reset.
 Status RunOnednn(const MatMulDesc& d, bool in_parts, const Args& args, const ThreadTeam& team,
                  std::optional<FusedEpilogue>* epilogue) {
   Status status =
@@ -428,7 +428,7 @@ Status RunOnednn(const MatMulDesc& d, bool in_parts, const Args& args, const Thr
   return OkStatus();
 }
 
-// The product. If it has also run the epilogue, *epilogue is empty afterwards.
+// The product. An epilogue that has been run is reset.
 Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team,
                 std::optional<FusedEpilogue>* epilogue) {
   const MatMulChoice choice = ChooseEngine(desc, FormOf(*epilogue, desc.n), Machine::Here(team.size()));
