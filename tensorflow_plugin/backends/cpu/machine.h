@@ -40,8 +40,8 @@ inline constexpr int64_t kPartElements = 1 << 17;
 // A product's epilogue, as far as the choice of an engine depends on it.
 enum class EpilogueForm : uint8_t {
   kNone,
-  kInRegisters,  // a chain (elementwise/chain_epilogue.h), which some engines apply to sums in registers
-  kProgram,      // any other program
+  kChain,    // elementwise/chain_epilogue.h: some engines apply it to sums in registers
+  kProgram,  // any other program
 };
 
 }  // namespace xpu::cpu

@@ -103,7 +103,7 @@ class FusedEpilogue {
 // Run or RunAll.
 inline EpilogueForm FormOf(const std::optional<FusedEpilogue>& epilogue, int64_t columns) {
   if (!epilogue.has_value()) return EpilogueForm::kNone;
-  return epilogue->InRegisters(columns) != nullptr ? EpilogueForm::kInRegisters : EpilogueForm::kProgram;
+  return epilogue->InRegisters(columns) != nullptr ? EpilogueForm::kChain : EpilogueForm::kProgram;
 }
 
 // Calls `compute(epilogue)` with the epilogue of `desc`, if it has one. The function runs it in registers or on parts

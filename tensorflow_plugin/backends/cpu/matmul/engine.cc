@@ -32,12 +32,12 @@ bool ReadsUnpacked(const MatMulDesc& d) {
 }
 
 // With fewer rows copying `b` costs too much. There are also too few parts for all threads. Neither is so if the
-// epilogue is in registers and `b` small. oneDNN splits longer sums better, and a larger `b` of many rows.
+// epilogue is a chain and `b` small. oneDNN splits longer sums better, and a larger `b` of many rows.
 bool PanelsPay(const MatMulDesc& d, EpilogueForm epilogue, const Machine& machine) {
   constexpr int64_t kFewestRows = 128, kFewestRowsOfSmall = 24, kLongestSum = 2048;
   constexpr int64_t kSmallB = 1 << 16;                                                 // elements
   constexpr int64_t kMostOfB = 1 << 18, kMostOfBForFewRows = 1 << 20, kFewRows = 256;  // elements
-  const bool is_small = epilogue == EpilogueForm::kInRegisters && d.k * d.n <= kSmallB;
+  const bool is_small = epilogue == EpilogueForm::kChain && d.k * d.n <= kSmallB;
   return d.type == DType::kFloat && d.batch.empty() && !d.transpose_a && !d.transpose_b &&
          d.m >= (is_small ? kFewestRowsOfSmall : kFewestRows) && d.n >= 4 && d.k <= kLongestSum &&
          d.k * d.n <= (d.m <= kFewRows ? kMostOfBForFewRows : kMostOfB) && machine.isa != Isa::kBaseline;

@@ -61,8 +61,7 @@ MatMulDesc DescOf(const Product& p) {
 }
 
 constexpr DType kF = DType::kFloat;
-constexpr EpilogueForm kNone = EpilogueForm::kNone, kChain = EpilogueForm::kInRegisters,
-                       kProgram = EpilogueForm::kProgram;
+constexpr EpilogueForm kNone = EpilogueForm::kNone, kChain = EpilogueForm::kChain, kProgram = EpilogueForm::kProgram;
 
 void Expect(const Product& p, Isa isa) {
   const auto choose = [&p](const Machine& machine) { return ChooseEngine(DescOf(p), p.epilogue, machine); };
