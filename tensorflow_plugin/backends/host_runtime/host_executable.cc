@@ -18,7 +18,7 @@ namespace {
 
 // Commands that cost less run on one thread: to share them out costs more than it saves. The others are shared out by
 // their kernels, a thread for so much work at most.
-constexpr int64_t kWorthSharingNs = 20000;
+constexpr int64_t kWorthSharingNs = 8000;
 // To be woken takes a thread tens of microseconds. That pays for a single command much sooner than for many small ones,
 // which may be so many times as long together.
 constexpr int64_t kHandedOverPerCommand = 10;
@@ -28,7 +28,7 @@ constexpr int64_t kHandedOverPerCommand = 10;
 // both are tried.
 constexpr int64_t kHereNs = 30000, kElsewhereNs = 2000000;
 // The cost of running several commands side by side.
-constexpr int64_t kSideBySideNs = 5000;
+constexpr int64_t kSideBySideNs = 2000;
 // Each is compared with all others.
 constexpr int kMostTogether = 64;
 // The addresses of more buffers than that take memory of their own.

@@ -546,8 +546,23 @@ TEST(Convolution, PackedMatrices) {
                                       {100, 33, 17},
                                       {196, 64, 300},
                                       {1000, 20, 5},
-                                      {130, 800, 40}}) {
+                                      {130, 800, 40},
+                                      {30, 2500, 72}}) {
     CompareWithAffineEpilogue(ConvolutionOf({{rows, 1}}, 1, in, out), seed += 7);
+  }
+}
+
+// Other filters over few cells: some of the pixels, and windows with padding, of sums that fill a panel or more.
+TEST(Convolution, PackedWindows) {
+  uint32_t seed = 12500;
+  for (const ConvolutionDesc& d : {
+           ConvolutionOf({{13, 1, 2}, {9, 1, 2}}, 2, 300, 230),
+           ConvolutionOf({{7, 1, 1}, {12, 1, 3}}, 1, 40, 24),
+           ConvolutionOf({{5, 3, 1, 1, 1, 1}, {4, 3, 1, 1, 1, 1}}, 1, 360, 330),
+           ConvolutionOf({{9, 3, 2, 1, 0, 1}, {7, 3, 2, 1, 1, 1}}, 2, 220, 540),
+       }) {
+    CompareWithAffineEpilogue(d, seed += 7);
+    CompareWithEpilogue(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 5);
   }
 }
 

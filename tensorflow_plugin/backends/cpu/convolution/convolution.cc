@@ -436,6 +436,9 @@ Status RunEngine(const ConvolutionDesc& d, const ConvolutionChoice& choice, cons
     case ConvolutionEngine::kOnePixel:
       RunPointwise(d, args, team, epilogue);
       return OkStatus();
+    case ConvolutionEngine::kWindowsInPanels:
+      RunWindowsInPanels(d, args, team, epilogue);
+      return OkStatus();
     case ConvolutionEngine::kWinograd:
       return RunWinogradOrAnother(d, args, team, epilogue);
     case ConvolutionEngine::kProduct:
@@ -464,7 +467,7 @@ Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const Thread
   const ConvolutionEngine engine = ChooseEngine(d, Machine::Here(1)).engine;  // as PackedFilterBytes does
   host_runtime::NoteEngine(engine);
   const auto* const filter = static_cast<const float*>(args.in[0]);
-  if (engine == ConvolutionEngine::kOnePixel) {
+  if (engine == ConvolutionEngine::kOnePixel || engine == ConvolutionEngine::kWindowsInPanels) {
     PackPointwiseFilter(d, filter, static_cast<float*>(args.out[0]));
     return OkStatus();
   }
@@ -483,6 +486,7 @@ int64_t CpuKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
   const ConvolutionDesc d = ForwardOf(desc);
   switch (ChooseEngine(d, Machine::Here(1)).engine) {
     case ConvolutionEngine::kOnePixel:
+    case ConvolutionEngine::kWindowsInPanels:
       return PointwiseFilterBytes(d);
     case ConvolutionEngine::kWinograd:
       return WinogradFilterBytes(d);

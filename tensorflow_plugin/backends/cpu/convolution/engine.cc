@@ -95,6 +95,7 @@ ConvolutionChoice Choose(const ConvolutionDesc& d, bool winograd, const Machine&
   if (d.packed_filter_bytes > 0 && PointwisePays(d, machine)) return chosen(Engine::kOnePixel, false);
   const bool alone = machine.threads == 1 || multiplications < kShared;
   if (winograd && WinogradPays(d, machine)) return chosen(Engine::kWinograd, alone);
+  if (d.packed_filter_bytes > 0 && WindowsPay(d, machine)) return chosen(Engine::kWindowsInPanels, false);
   if (ProductPays(d)) return chosen(Engine::kProduct, alone);
   return ChooseOnednn(d, multiplications, machine);
 }
@@ -115,6 +116,8 @@ const char* Name(ConvolutionEngine engine) {
       return "few channels";
     case Engine::kOnePixel:
       return "one pixel";
+    case Engine::kWindowsInPanels:
+      return "windows in panels";
     case Engine::kWinograd:
       return "Winograd";
     case Engine::kProduct:

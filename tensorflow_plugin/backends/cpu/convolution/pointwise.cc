@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "tensorflow_plugin/backends/cpu/cost.h"
+#include "tensorflow_plugin/backends/cpu/convolution/products.h"
 #include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
 
 namespace xpu::cpu {
@@ -13,61 +14,90 @@ using host_runtime::ThreadTeam;
 
 // Fewer rows read the filter as fast as it lies. With more rows there is nothing to gain.
 constexpr int64_t kFewestRows = 5, kMostRows = 1024;
-constexpr int64_t kFewestRowsOfSmall = 24, kSmallFilter = 1 << 16, kLongestSum = 2048;
-// Between these numbers of rows oneDNN multiplies as fast with a filter that is not small.
-constexpr int64_t kFewRows = 56, kManyRows = 128;
-// Elements of a filter for many rows, and for very many.
+constexpr int64_t kFewestRowsOfSmall = 24, kSmallFilter = 1 << 16, kLongestSum = 6144;
+// So many rows multiply with any filter. Elements of a filter for more rows, and for very many.
+constexpr int64_t kAnyFilterRows = 128;
 constexpr int64_t kMostOfFilter = 1 << 20, kVeryManyRows = 256, kMostForVeryMany = 1 << 18;
+
 int64_t Pixels(const ConvolutionDesc& d) { return d.batch * host_runtime::Cells(d.output); }
+// The terms of a sum.
+int64_t Depth(const ConvolutionDesc& d) { return host_runtime::Cells(d.filter) * d.in_channels; }
 
-}  // namespace
-
-bool IsPointwise(const ConvolutionDesc& d) {
+// A filter of one pixel, with any strides.
+bool HasOnePixel(const ConvolutionDesc& d) {
   for (int i = 0; i < d.spatial_rank; ++i) {
-    if (d.filter[i] != 1 || d.stride[i] != 1 || d.pad_before[i] != 0 || d.pad_after[i] != 0) return false;
+    if (d.filter[i] != 1 || d.pad_before[i] != 0 || d.pad_after[i] != 0) return false;
   }
   return d.direction == Direction::kForward && d.order == ChannelOrder::kLast && d.groups == 1;
 }
 
-bool PointwisePays(const ConvolutionDesc& d, const Machine& machine) {
+// True if a product of so many pixels and a filter of one pixel gains by a packed filter.
+bool PanelsPay(const ConvolutionDesc& d, const Machine& machine) {
   const int64_t rows = Pixels(d);
-  if (d.type != DType::kFloat || !IsPointwise(d) || rows < kFewestRows || rows > kMostRows || d.out_channels < 4 ||
+  if (d.type != DType::kFloat || rows < kFewestRows || rows > kMostRows || d.out_channels < 4 ||
       d.in_channels > kLongestSum || machine.isa == Isa::kBaseline) {
     return false;
   }
   // A small filter is read as it lies by few rows (matmul/direct.h).
   const int64_t elements = d.in_channels * d.out_channels;
   if (elements <= kSmallFilter) return rows >= kFewestRowsOfSmall;
-  return rows <= kFewRows ||
-         (rows >= kManyRows && elements <= (rows <= kVeryManyRows ? kMostOfFilter : kMostForVeryMany));
+  return rows <= kAnyFilterRows || elements <= (rows <= kVeryManyRows ? kMostOfFilter : kMostForVeryMany);
 }
 
-int64_t PointwiseFilterBytes(const ConvolutionDesc& d) {
-  return DirectPanels::Elements(d.in_channels, d.out_channels) * static_cast<int64_t>(sizeof(float));
-}
-
-void PackPointwiseFilter(const ConvolutionDesc& d, const float* filter, float* packed) {
-  DirectPanels::Pack(d.in_channels, d.out_channels, filter, packed);
-}
-
-void RunPointwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+// The product of rows of the input, or of its windows, and the filter's panels.
+void MultiplyRows(const ConvolutionDesc& d, const float* rows, const Args& args, const ThreadTeam& team,
                   std::optional<FusedEpilogue>* epilogue) {
-  const int64_t m = Pixels(d), k = d.in_channels, n = d.out_channels;
+  const int64_t m = Pixels(d), k = Depth(d), n = d.out_channels;
   const DirectPanels panels(k, n, static_cast<const float*>(args.in[2]));
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(n) : nullptr;
   const bool has_rest = *epilogue && chain == nullptr;  // which is run on whole rows
 
   const DirectParts parts(m, n, k, has_rest, team.size());
-  const auto* const x = static_cast<const float*>(args.in[0]);
   auto* const y = static_cast<float*>(args.out[0]);
   team.ParallelFor(parts.count(), parts.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto [row, count, first, last] = parts.at(i);
-      panels.MultiplySome(first, last, count, x + row * k, k, y + row * n, row * n, chain);
+      panels.MultiplySome(first, last, count, rows + row * k, k, y + row * n, row * n, chain);
       if (has_rest) (*epilogue)->Run(row * n, count * n);
     }
   });
   epilogue->reset();
+}
+
+}  // namespace
+
+bool IsPointwise(const ConvolutionDesc& d) {
+  for (int i = 0; i < d.spatial_rank; ++i) {
+    if (d.stride[i] != 1) return false;
+  }
+  return HasOnePixel(d);
+}
+
+bool PointwisePays(const ConvolutionDesc& d, const Machine& machine) { return IsPointwise(d) && PanelsPay(d, machine); }
+
+bool WindowsPay(const ConvolutionDesc& d, const Machine& machine) {
+  if (HasOnePixel(d)) return PanelsPay(d, machine);  // some of the pixels
+  return d.type == DType::kFloat && d.direction == Direction::kForward && ProductPays(d) && Depth(d) <= kLongestSum &&
+         d.out_channels >= 4 && Pixels(d) >= kFewestRows && machine.isa != Isa::kBaseline;
+}
+
+int64_t PointwiseFilterBytes(const ConvolutionDesc& d) {
+  return DirectPanels::Elements(Depth(d), d.out_channels) * static_cast<int64_t>(sizeof(float));
+}
+
+void PackPointwiseFilter(const ConvolutionDesc& d, const float* filter, float* packed) {
+  DirectPanels::Pack(Depth(d), d.out_channels, filter, packed);
+}
+
+void RunPointwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+                  std::optional<FusedEpilogue>* epilogue) {
+  MultiplyRows(d, static_cast<const float*>(args.in[0]), args, team, epilogue);
+}
+
+void RunWindowsInPanels(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
+                        std::optional<FusedEpilogue>* epilogue) {
+  ScratchFrame frame;
+  MultiplyRows(d, reinterpret_cast<const float*>(LayOutWindows(d, args.in[0], team, &frame)), args, team, epilogue);
 }
 
 }  // namespace xpu::cpu

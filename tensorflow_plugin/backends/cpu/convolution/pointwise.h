@@ -1,5 +1,6 @@
-// Convolutions of one pixel, which are products of all pixels' channels and the filter as a matrix. The filter lies in
-// panels, which were made once. Sums and epilogue are in registers (matmul/direct.h).
+// Convolutions as a product of rows and the filter as a matrix. The filter lies in panels, which were made once. Sums
+// and epilogue are in registers (matmul/direct.h). With a filter of one pixel the rows are the channels of all pixels.
+// Others lay out the window of each cell of the output as a row (convolution/products.h).
 //
 // A product that finds its second matrix as it is copies it to such panels in each call. That takes a third of the time
 // of a product of some 50 rows.
@@ -20,6 +21,8 @@ namespace xpu::cpu {
 bool IsPointwise(const ConvolutionDesc& d);
 // True if it gains by a packed filter.
 bool PointwisePays(const ConvolutionDesc& d, const Machine& machine);
+// True if the windows of another convolution are worth laying out for a packed filter.
+bool WindowsPay(const ConvolutionDesc& d, const Machine& machine);
 
 // Direction::kPackFilter.
 int64_t PointwiseFilterBytes(const ConvolutionDesc& d);
@@ -28,6 +31,8 @@ void PackPointwiseFilter(const ConvolutionDesc& d, const float* filter, float* p
 // With a packed filter. An epilogue that has been run is reset.
 void RunPointwise(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
                   std::optional<FusedEpilogue>* epilogue);
+void RunWindowsInPanels(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team,
+                        std::optional<FusedEpilogue>* epilogue);
 
 }  // namespace xpu::cpu
 

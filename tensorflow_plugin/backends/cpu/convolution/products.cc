@@ -57,11 +57,17 @@ bool ProductPays(const ConvolutionDesc& d) {
          windows.rows * windows.depth <= kMostWindows && d.direction != Direction::kDataGradient;
 }
 
+const char* LayOutWindows(const ConvolutionDesc& d, const void* x, const ThreadTeam& team, ScratchFrame* frame) {
+  const WindowRows windows(d);
+  char* const rows = frame->Get<char>(windows.rows * windows.taps * windows.size);
+  windows.LayOut(static_cast<const char*>(x), rows, team);
+  return rows;
+}
+
 Status RunProduct(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
   const WindowRows windows(d);
   ScratchFrame frame;
-  char* const rows = frame.Get<char>(windows.rows * windows.taps * windows.size);
-  windows.LayOut(static_cast<const char*>(args.in[0]), rows, team);
+  const char* const rows = LayOutWindows(d, args.in[0], team, &frame);
   const bool forward = d.direction == Direction::kForward;
   MatMulDesc product;
   product.type = d.type;

@@ -7,6 +7,7 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_PRODUCTS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_PRODUCTS_H_
 
+#include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
@@ -15,6 +16,11 @@ namespace xpu::cpu {
 
 // True if it is of that kind.
 bool ProductPays(const ConvolutionDesc& d);
+
+// The windows of a forward convolution as rows of a matrix in `frame`'s memory. Each cell of the output has a row: the
+// input's channels at each cell of the filter.
+const char* LayOutWindows(const ConvolutionDesc& d, const void* x, const host_runtime::ThreadTeam& team,
+                          ScratchFrame* frame);
 
 Status RunProduct(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team);
 

@@ -33,13 +33,16 @@ constexpr int64_t kPartWork = 1 << 17, kLargeWork = 1 << 22;
 // Shares of threads may differ by so much of their mean.
 constexpr double kUneven = 0.05;
 
-// The columns of a product in panels of about the same number of vectors.
+// Panels of longer sums are half as wide, so that one stays in the second cache.
+constexpr int64_t kShortSum = 2048;
+
+// The columns of a product of k terms in panels of about the same number of vectors.
 struct ColumnPanels {
-  explicit ColumnPanels(int64_t n)
+  ColumnPanels(int64_t n, int64_t k)
       : n(n),
         lanes(XPU_PICK_ISA(LanesOfDirect)()),
-        vectors((n + lanes - 1) / lanes),
-        count((vectors + XPU_PICK_ISA(VectorsOfDirect)() - 1) / XPU_PICK_ISA(VectorsOfDirect)()) {}
+        vectors(Count(n, lanes)),
+        count(Count(vectors, k <= kShortSum ? XPU_PICK_ISA(VectorsOfDirect)() : XPU_PICK_ISA(VectorsOfDirect)() / 2)) {}
 
   int64_t first(int64_t panel) const { return vectors * panel / count; }  // in vectors
 
@@ -49,7 +52,7 @@ struct ColumnPanels {
 }  // namespace
 
 DirectParts::DirectParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, int threads) : m_(m) {
-  panels_ = ColumnPanels(n).count;
+  panels_ = ColumnPanels(n, k).count;
   across_ = on_whole_rows ? 1 : panels_;
   const int64_t work = m * n * k;
   const int64_t shares = std::clamp<int64_t>(work / kPartWork, 1, threads);
@@ -88,7 +91,7 @@ DirectParts::Part DirectParts::at(int64_t i) const {
 void RunPanels(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
   const auto pack = XPU_PICK_ISA(PackDirect);
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
-  const ColumnPanels panels(d.n);
+  const ColumnPanels panels(d.n, d.k);
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
   const bool runs_on_rows = *epilogue && chain == nullptr;  // which is run on whole rows
 
@@ -119,7 +122,7 @@ void RunPanels(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
 void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
                  std::optional<FusedEpilogue>* epilogue) {
   const auto multiply = XPU_PICK_ISA(MultiplyUnpacked);
-  const ColumnPanels panels(d.n);
+  const ColumnPanels panels(d.n, d.k);
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
   const int64_t lda = d.lda == 0 ? d.k : d.lda, ldb = d.ldb == 0 ? d.n : d.ldb, ldc = d.ldc == 0 ? d.n : d.ldc;
   const auto* const a = static_cast<const float*>(args.in[0]);
@@ -145,12 +148,12 @@ DirectPanels::DirectPanels(int64_t k, int64_t n, const float* b, ScratchFrame* f
 }
 
 int64_t DirectPanels::Elements(int64_t k, int64_t n) {
-  const ColumnPanels panels(n);
+  const ColumnPanels panels(n, k);
   return k * panels.vectors * panels.lanes;
 }
 
 void DirectPanels::Pack(int64_t k, int64_t n, const float* b, float* packed) {
-  const ColumnPanels panels(n);
+  const ColumnPanels panels(n, k);
   for (int64_t panel = 0; panel < panels.count; ++panel) {
     const int64_t col = panels.first(panel) * panels.lanes;
     const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
@@ -158,12 +161,12 @@ void DirectPanels::Pack(int64_t k, int64_t n, const float* b, float* packed) {
   }
 }
 
-int64_t DirectPanels::count() const { return ColumnPanels(n_).count; }
+int64_t DirectPanels::count() const { return ColumnPanels(n_, k_).count; }
 
 void DirectPanels::Multiply(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
                             const ChainEpilogue* chain) const {
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
-  const ColumnPanels panels(n_);
+  const ColumnPanels panels(n_, k_);
   for (int64_t panel = 0; panel < panels.count; ++panel) {
     const int64_t col = panels.first(panel) * panels.lanes;
     const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
@@ -177,7 +180,7 @@ void DirectPanels::MultiplySome(int64_t begin, int64_t end, int64_t m, const flo
                                 int64_t offset, const ChainEpilogue* chain) const {
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const auto multiply_few = XPU_PICK_ISA(MultiplyUnpacked);
-  const ColumnPanels panels(n_);
+  const ColumnPanels panels(n_, k_);
   for (int64_t panel = begin; panel < end; ++panel) {
     const int64_t col = panels.first(panel) * panels.lanes;
     const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
