@@ -127,7 +127,7 @@ class Race:
                 from benchmarks import plots
 
                 plot = f"\n![the contest of inference](plots/{plots.contest(rows, machine(), 'inference').name})\n"
-            text = f"{inference.table(rows, roof)}\n\n{wrapped(COSTS_TEXT)}\n{inference.costs_table(rows)}"
+            text = f"{inference.table(rows, roof)}\n\n{wrapped(COSTS_TEXT)}\n\n{inference.costs_table(rows)}"
             self.keep("inference", rows, f"{wrapped(INFERENCE.format(machine=machine(), roof=roof))}\n{plot}\n{text}")
         print(inference.table(rows, roof))
         print(inference.costs_table(rows))
@@ -175,8 +175,8 @@ dash is an engine that cannot: the exporter or the engine refuses the model, or 
 
 The roof follows from rates measured in the same run: {roof}.
 """
-COSTS_TEXT = """Until the first result, from the start of the process: seconds beyond the engine's own import, and MiB
-that the process holds at most beyond it.
+COSTS_TEXT = """The first number is the seconds from the start of the process to the first result, less the engine's own
+import. The second is the MiB that the process holds at most beyond that import.
 """
 SCALES_TEXT = "Milliseconds of a step, measured as in the contest, by the size of a model or of its data.\n"
 VARIANTS_TEXT = """How many times as long a step takes without one [fusion pass](glossary.md#passes), without direct

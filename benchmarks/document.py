@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from benchmarks import suite
 from benchmarks.families import SLOW
 from benchmarks.measure import Result
-from benchmarks.race import Row
+from benchmarks.race import XPU, Row
 from tensorflow_xpu._bench.ops import SINGLE_OPS
 from tensorflow_xpu._measure import amount
 
@@ -130,18 +130,25 @@ HEAD = """# Benchmarks
 mean; the lowest ratio is {least} ({worst}), the highest {most} ({best}). The alternatives are JAX, PyTorch, eager and
 compiled, and stock TensorFlow: as it is, without oneDNN, and with XLA. The [contest](#contest) has every figure.
 
-![the mean time of a step, relative to the XPU's](plots/means.svg)
+{deployed}![the mean time of a step, relative to the XPU's](plots/means.svg)
 
 | question | section |
 |---|---|
 | How fast are whole models? | [contest](#contest), [scales](#scales) |
 | Where is the lead smallest, and why? | [where the lead is smallest](#where-the-lead-is-smallest) |
-| How much is each fusion pass worth? | [variants](#variants) |
+{inference}| How much is each fusion pass worth? | [variants](#variants) |
 | How fast are single ops, and which are slow? | [single ops](#single-ops) |
 | How long is a first call, and how much memory is used? | [first calls](#first-calls), [memory](#memory-of-models) |
 
 `make contest` measures the models, `make bench` everything. The figures are in `benchmarks/results/`.
 """
+
+
+DEPLOYED = """{count} deployed models, with one example and with eight, run {mean} times as fast as on the fastest of
+{engines}. That is a geometric mean, too; the lowest ratio is {least} ({worst}): [inference](#inference).
+
+"""
+DEPLOYED_ROW = "| How fast are deployed models against inference engines? | [inference](#inference) |\n"
 
 
 def rows_of(part: str) -> list[Row]:
@@ -178,10 +185,25 @@ def wrapped(text: str) -> str:
     return "\n\n".join(p if p.startswith(("#", "!", "|", "-")) else textwrap.fill(p, 120) for p in paragraphs)
 
 
-def head(rows: Sequence[Row]) -> str:
-    """The page's first part: the contest's answer."""
+def listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def head(rows: Sequence[Row], deployed: Sequence[Row] = ()) -> str:
+    """The page's first part: the answers of the contest and of its part about deployed models."""
     ratios = best_ratios(rows)
     worst, best = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+    told = ""
+    if deployed:
+        there = best_ratios(deployed)
+        lowest = min(there, key=there.__getitem__)
+        told = DEPLOYED.format(
+            count=len({name.rpartition(",")[0] for name in there}),
+            mean=f"{statistics.geometric_mean(there.values()):.2f}",
+            engines=listed([name for name in means(deployed) if name != XPU]),
+            least=f"{there[lowest]:.2f}",
+            worst=lowest,
+        )
     text = HEAD.format(
         count=len(ratios),
         mean=f"{statistics.geometric_mean(ratios.values()):.2f}",
@@ -189,6 +211,8 @@ def head(rows: Sequence[Row]) -> str:
         worst=worst,
         most=f"{ratios[best]:.2f}",
         best=best,
+        deployed=told,
+        inference=DEPLOYED_ROW if deployed else "",
     )
     return wrapped(text)
 
@@ -208,7 +232,7 @@ def parts(text: str) -> dict[str, str]:
     """The sections that the figures give: all but those about whole models."""
     runs = json.loads(RUNS.read_text())
     usual = runs["models"]
-    made = {"": head(rows_of("contest")), "how the rest is measured": wrapped(HOW.format(**usual))}
+    made = {"": head(*answers().values()), "how the rest is measured": wrapped(HOW.format(**usual))}
     made["single ops"] = single_ops({group: read_data(group) for group in LONG})
     made |= {group: table(group, read_data(group)) for group in suite.GROUPS if group not in LONG}
     for group in (*LONG, *made):

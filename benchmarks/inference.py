@@ -133,13 +133,18 @@ def measured(models: list[str], engines: list[str], rounds: int) -> Iterator[Dep
             yield row
 
 
-def cells(row: Deployment, of: dict[str, float], scale: float) -> list[str]:
-    return [f"{of[name] * scale:.3g}" if name in row.rounds else "-" for name in ENGINES]
+def raced(rows: list[Deployment]) -> list[str]:
+    """The engines that took part, whether or not they could run a model."""
+    return [name for name in ENGINES if any(name in row.rounds or name in row.failed for row in rows)]
+
+
+def cells(row: Deployment, names: list[str], of: dict[str, float], scale: float) -> list[str]:
+    return [f"{of[name] * scale:.3g}" if name in row.rounds else "-" for name in names]
 
 
 def table(rows: list[Deployment], roof: Roof | None = None) -> str:
     """Markdown: milliseconds of a call, the XPU's 99th percentile, the best other engine / XPU, and the roof."""
-    names = list(ENGINES)
+    names = raced(rows)
     lines = [
         f"| model, batch | {' | '.join(names)} | XPU, {PERCENTILE}th percentile | best other / XPU | roof |",
         "|---|" + "---|" * (len(names) + 3),
@@ -150,7 +155,7 @@ def table(rows: list[Deployment], roof: Roof | None = None) -> str:
         if roof is not None and row.commands:
             share = f"{roof.seconds(row.commands) / row.median(XPU):.0%}"
         ratio = f"{row.times_as_fast(row.best()):.2f}"
-        figures = [*cells(row, medians, 1e3), f"{row.slow[XPU] * 1e3:.3g}", ratio, share]
+        figures = [*cells(row, names, medians, 1e3), f"{row.slow[XPU] * 1e3:.3g}", ratio, share]
         lines.append(f"| {row.workload} | {' | '.join(figures)} |")
     ratios = {n: [row.times_as_fast(n) for row in rows if n in row.rounds] for n in names}
     means = [f"{statistics.geometric_mean(ratios[n]):.2f}" if ratios[n] else "-" for n in names]
@@ -161,11 +166,11 @@ def table(rows: list[Deployment], roof: Roof | None = None) -> str:
 
 def costs_table(rows: list[Deployment]) -> str:
     """Markdown: what a process takes until its first result, in seconds beyond its imports, and its memory in MiB."""
-    names = list(ENGINES)
+    names = raced(rows)
     lines = [f"| model, batch | {' | '.join(names)} |", "|---|" + "---|" * len(names)]
     for row in rows:
-        begun = cells(row, {name: row.first[name] - row.imported[name] for name in row.rounds}, 1)
-        memory = cells(row, row.bytes, 2**-20)
+        begun = cells(row, names, {name: row.first[name] - row.imported[name] for name in row.rounds}, 1)
+        memory = cells(row, names, row.bytes, 2**-20)
         pairs = [f"{a} s, {b}" if a != "-" else "-" for a, b in zip(begun, memory, strict=True)]
         lines.append(f"| {row.workload} | {' | '.join(pairs)} |")
     return "\n".join(lines)

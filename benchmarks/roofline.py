@@ -38,8 +38,8 @@ class Roof:
 
     def __str__(self) -> str:
         return (
-            f"{self.flops / 1e9:.0f} GFLOP/s in matmuls of float32, {self.bfloat16_flops / 1e9:.0f} of bfloat16, "
-            f"{self.memory / 1e9:.0f} GB/s to and from memory, {self.cached / 1e9:.0f} GB/s in caches"
+            f"{self.flops / 1e9:.0f} GFLOP/s in matmuls of float32, {self.bfloat16_flops / 1e9:.0f} of bfloat16. "
+            f"Memory gives {self.memory / 1e9:.0f} GB/s, caches {self.cached / 1e9:.0f} GB/s"
         )
 
 

@@ -91,6 +91,15 @@ def test_the_page_begins_with_the_contests_answer():
     assert document.head(rows).startswith("# Benchmarks\n\n2 models run 4.00 times as fast")
     assert "lowest ratio is 2.00 (MLP)" in document.head(rows).replace("\n", " ")
     assert document.means(rows) == pytest.approx({"XPU": 1, "TensorFlow": 2, "JAX": 4, "PyTorch": 8})
+    assert "deployed" not in document.head(rows)
+    deployed = [row(XPU=[1.0], LiteRT=[0.5], OpenVINO=[4.0]), row(XPU=[1.0], LiteRT=[2.0], OpenVINO=[4.0])]
+    for one, batch in zip(deployed, (1, 8), strict=True):
+        one.workload = f"MLP, {batch}"
+    told = document.head(rows, deployed).replace("\n", " ")
+    assert (
+        "1 deployed models, with one example and with eight, run 1.00 times as fast as on the fastest of LiteRT" in told
+    )
+    assert "the lowest ratio is 0.50 (MLP, 1)" in told
 
 
 def test_the_readme_has_the_contests_answer():
@@ -100,6 +109,9 @@ def test_the_readme_has_the_contests_answer():
     range_said = f"(geometric mean, {min(ratios):.2f} to {max(ratios):.2f})"
     readme = (ROOT / "README.md").read_text()
     assert said in readme and range_said in readme
+    ratios = document.best_ratios(document.rows_of("inference")).values()
+    said = f"run {statistics.geometric_mean(ratios):.2f} times as fast as on the best of OpenVINO"
+    assert said in readme and f"({min(ratios):.2f} to {max(ratios):.2f})" in readme
 
 
 def test_the_page_has_the_slow_ops_alone():

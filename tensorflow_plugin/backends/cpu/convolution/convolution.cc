@@ -387,7 +387,7 @@ Status RunConverted(const ConvolutionDesc& d, const Args& args, const ThreadTeam
   ConvolutionDesc in_float = d;
   in_float.type = DType::kFloat;
   in_float.packed_filter_bytes = 0;
-  in_float.epilogue = {};  // which sees what has been rounded
+  in_float.epilogue = {};  // it runs afterwards, since it reads results of 16 bits
   std::optional<FusedEpilogue> none;
   XPU_RETURN_IF_ERROR(Convolve(in_float, buffers, team, &none));
   FromFloat(d.type, out, args.out[0], sizes.out, team);

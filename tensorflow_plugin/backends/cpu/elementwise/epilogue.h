@@ -24,7 +24,7 @@ namespace xpu::cpu {
 
 class FusedEpilogue {
  public:
-  // For a product that has one, which stays with its `args`. The steps' operands lie in `frame`.
+  // `d` has an epilogue. It and `args` outlive this object. The steps' operands lie in `frame`.
   template <typename Desc>
   FusedEpilogue(const Desc& d, const Args& args, ScratchFrame* frame)
       : product_(&d),

@@ -1,5 +1,6 @@
-// Products of a few hundred columns and many rows, such as a convolution of one pixel. Rows of `a` are read as they
-// lie. Columns of `b` are copied to panels that stay in the first caches. Sums and epilogue are in registers.
+// Products of a few hundred columns and many rows, such as a convolution of one pixel. They read rows of `a` directly:
+// as they lie, without a copy. Columns of `b` are copied to panels that stay in the first caches. Sums and epilogue are
+// in registers.
 //
 // oneDNN multiplies as quickly, but an epilogue then reads and writes all results again, operand by operand. For sums
 // of some ten terms that takes as long as the product.

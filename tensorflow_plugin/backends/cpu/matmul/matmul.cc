@@ -401,7 +401,7 @@ Status RunConverted(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
   buffers.in[0] = a;
   buffers.in[1] = b;
   buffers.out[0] = c;
-  std::optional<FusedEpilogue> none;  // which sees what has been rounded
+  std::optional<FusedEpilogue> none;  // it runs afterwards, since it reads results of 16 bits
   XPU_RETURN_IF_ERROR(Multiply(in_float, buffers, team, &none));
   if (gapless) {
     FromFloat(d.type, c, args.out[0], c_size, team);
