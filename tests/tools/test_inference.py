@@ -30,12 +30,15 @@ def test_the_best_engine_is_beaten_or_not():
     rows = [deployment(XPU=[1.0, 1.0], LiteRT=[2.0, 2.0], JAX=[4.0, 4.0]), deployment(XPU=[1.0], OnnxRuntime=[0.5])]
     rows[0].commands = [(1e9, 10.0)]
     lines = inference.table(rows, Roof(flops=2e9, bfloat16_flops=1e10, memory=1e8, cached=1e9)).splitlines()
-    assert lines[2].startswith("| tabular MLP, 1 | 1e+03 | - | - | 2e+03 |")
+    assert lines[0].startswith("| model, batch | XPU | ONNX Runtime | LiteRT | JAX | XPU, 99th"), "who took part"
+    assert lines[2].startswith("| tabular MLP, 1 | 1e+03 | - | 2e+03 | 4e+03 |")
     assert lines[2].endswith("| 9e+03 | 2.00 | 50% |")
     assert lines[3].endswith("| 9e+03 | 0.50 | - |")
     assert lines[-1].endswith("| 1.00 | |")
     costs = inference.costs_table(rows).splitlines()
-    assert costs[2].startswith("| tabular MLP, 1 | 0.5 s, 3 | - | - | 0.5 s, 3 |")
+    assert costs[2].startswith("| tabular MLP, 1 | 0.5 s, 3 | - | 0.5 s, 3 | 0.5 s, 3 |")
+    rows[0].failed["OpenVINO"] = "it cannot load the model"
+    assert "| XPU | OpenVINO | ONNX Runtime |" in inference.table(rows), "one that could not took part, too"
 
 
 class Server:
