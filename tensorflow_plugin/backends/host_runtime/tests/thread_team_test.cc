@@ -47,29 +47,17 @@ TEST(ThreadTeam, UsesAllItsThreads) {
   EXPECT_EQ(threads.count(std::this_thread::get_id()), 1u);
 }
 
-// Calls body over 64 indices until a helper has taken part, too.
-template <typename Body>
-void WithHelper(const ThreadTeam& team, Body&& body) {
-  std::atomic<bool> helped{false};
-  while (!helped) {
-    const auto leader = std::this_thread::get_id();
-    team.ParallelFor(64, 1, [&](int64_t begin, int64_t end) {
-      if (std::this_thread::get_id() != leader) helped = true;
-      body(begin, end);
-    });
-  }
-}
-
 TEST(ThreadTeam, EachThreadBeginsWithItsOwnShare) {
   const ThreadTeam team(2);
   const auto leader = std::this_thread::get_id();
   for (int i = 0; i < 20; ++i) {
     std::atomic<int64_t> first_of_leader{-1}, first_of_helper{-1};
-    WithHelper(team, [&](int64_t begin, int64_t) {
-      std::atomic<int64_t>& first = std::this_thread::get_id() == leader ? first_of_leader : first_of_helper;
+    team.ParallelFor(64, 1, [&](int64_t begin, int64_t) {
+      const bool leads = std::this_thread::get_id() == leader;
       int64_t none = -1;
-      first.compare_exchange_strong(none, begin);
-      SleepMs(1);
+      (leads ? first_of_leader : first_of_helper).compare_exchange_strong(none, begin);
+      // Nobody finishes before both have begun.
+      while (first_of_leader < 0 || first_of_helper < 0) SleepMs(1);
     });
     EXPECT_EQ(first_of_leader, 0);
     EXPECT_EQ(first_of_helper, 32);
