@@ -6,11 +6,19 @@
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
 
 namespace xpu::cpu {
+namespace {
 
-Status CpuKernels::Run(const ElementwiseDesc& desc, const Args& args, const host_runtime::ThreadTeam& team) const {
-  const ElementwiseDesc merged = Merged(desc);
+using host_runtime::ThreadTeam;
+
+// `merged` has its dimensions merged.
+Status RunMerged(const ElementwiseDesc& merged, const Args& args, const ThreadTeam& team) {
   const int64_t n = merged.shape.num_elements();
   if (n == 0) return OkStatus();
+  if (n <= TileRunner::kTile) {
+    TileRunner runner(merged, args);
+    runner.Run(0, n);
+    return runner.status();
+  }
   const PreparedProgram& prepared = Prepare(merged.program);
   // Parts are worth kGrainNs, whole numbers of tiles, and as many for each thread.
   const int64_t tiles = Count(n, TileRunner::kTile);
@@ -24,6 +32,13 @@ Status CpuKernels::Run(const ElementwiseDesc& desc, const Args& args, const host
     status.Update(runner.status());
   });
   return status.get();
+}
+
+}  // namespace
+
+Status CpuKernels::Run(const ElementwiseDesc& desc, const Args& args, const ThreadTeam& team) const {
+  // A copy takes as long as a small program.
+  return desc.shape.rank() <= 1 ? RunMerged(desc, args, team) : RunMerged(Merged(desc), args, team);
 }
 
 }  // namespace xpu::cpu
