@@ -174,11 +174,13 @@ class Executable {
   virtual ~Executable() = default;
   // Enqueues the list on one of the device's streams and returns: what the commands do is what they would do enqueued
   // one by one. Buffer i lies at addresses[i]. The parts of the list stay until it has run, even without the
-  // executable. `kept` owns host memory that the list reads, and stays until then, too. Run waits for the last awaited
-  // command (Command::is_awaited). If a command up to there fails, or cannot be enqueued, its failure is returned, and
-  // `failed` says which it is. No later command runs then, except those that ran at its side because neither touches
-  // what the other writes. A command after the last awaited one leaves its failure in the stream, and the others run.
-  virtual Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const = 0;
+  // executable. `host_data` owns host memory that the list reads, and stays until then, too. Run waits for the last
+  // awaited command (Command::is_awaited). If a command up to there fails, or cannot be enqueued, its failure is
+  // returned, and `failed` says which it is. No later command runs then, except those that ran at its side because
+  // neither touches what the other writes. A command after the last awaited one leaves its failure in the stream, and
+  // the others run.
+  virtual Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data,
+                     int* failed) const = 0;
 };
 
 class Device {
@@ -251,7 +253,7 @@ class SequentialExecutable : public Executable {
  public:
   // The device outlives it.
   SequentialExecutable(Device& device, std::shared_ptr<const CommandList> list);
-  Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const override;
+  Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data, int* failed) const override;
 
  protected:
   // Command i; of one that may fail on data, `on_data` is what it failed with.

@@ -76,7 +76,7 @@ struct Command {
   int origin = 0;         // which of the cluster's ops it is of
   DescribeError explain;  // set if it may fail on data; later commands rely on its success
 
-  // True if an update of a variable may come before this command's op in the program.
+  // False if it is known that no update of a variable comes before this command's op in the program.
   bool follows_updates = true;
 
   bool may_fail() const { return explain != nullptr; }

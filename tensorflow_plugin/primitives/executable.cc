@@ -57,7 +57,7 @@ Status SequentialExecutable::Enqueue(Stream& stream, size_t i, char* const* addr
   return std::visit(Enqueuer{device_, stream, command, addresses, on_data}, command.desc);
 }
 
-Status SequentialExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+Status SequentialExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data,
                                  int* failed) const {
   Status status;
   for (size_t i = 0; i < list_->commands.size(); ++i) {
@@ -69,7 +69,7 @@ Status SequentialExecutable::Run(Stream& stream, char* const* addresses, std::sh
     break;
   }
   if (has_constants_) stream.HostCallback([list = list_] { return OkStatus(); });
-  if (kept != nullptr) stream.HostCallback([kept = std::move(kept)] { return OkStatus(); });
+  if (host_data != nullptr) stream.HostCallback([host_data = std::move(host_data)] { return OkStatus(); });
   if (has_copies_to_host_) stream.Wait();
   return status;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/program.h"
 
 namespace xpu::cpu {
@@ -16,11 +17,10 @@ double NsPerElement(const Program& program);
 // How many parts of so many there are in all, the last one perhaps smaller.
 inline int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
 
-// Nanoseconds of work that are worth another thread (host_runtime/thread_team.h says what one costs).
-inline constexpr double kGrainNs = 5000;
-
 // The items in a grain that ThreadTeam::ParallelFor wants, for items that take `ns` each.
-inline int64_t GrainFor(double ns) { return std::max<int64_t>(1, static_cast<int64_t>(kGrainNs / std::max(ns, 1e-3))); }
+inline int64_t GrainFor(double ns) {
+  return std::max<int64_t>(1, static_cast<int64_t>(host_runtime::kGrainNs / std::max(ns, 1e-3)));
+}
 
 // The same for `items` that take `ns` together.
 inline int64_t Grain(int64_t ns, int64_t items) {

@@ -224,7 +224,7 @@ Status GraphExecutable::RunSegments(Queue& queue, char* const* addresses, int* f
   return OkStatus();
 }
 
-Status GraphExecutable::RunCommands(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+Status GraphExecutable::RunCommands(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data,
                                     int* failed) const {
   Queue& queue = static_cast<Queue&>(stream);
   XPU_RETURN_IF_ERROR(queue.Enter());
@@ -239,7 +239,7 @@ Status GraphExecutable::RunCommands(Stream& stream, char* const* addresses, std:
   }
   if (queue.late_reads() != late_reads) {
     queue.KeepUntilRun(list_);  // which has constants
-    if (kept != nullptr) queue.KeepUntilRun(std::move(kept));
+    if (host_data != nullptr) queue.KeepUntilRun(std::move(host_data));
   }
   if (copies_to_host_) queue.Wait();
   return status;

@@ -48,7 +48,7 @@ class GraphExecutable final : public gpu::TracedExecutable {
   int NumGraphs() const;
 
  protected:
-  Status RunCommands(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+  Status RunCommands(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data,
                      int* failed) const override;
 
  private:

@@ -6,14 +6,14 @@
 
 namespace xpu::gpu {
 
-Status TracedExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+Status TracedExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data,
                              int* failed) const {
-  if (!trace::On()) return RunCommands(stream, addresses, std::move(kept), failed);
+  if (!trace::On()) return RunCommands(stream, addresses, std::move(host_data), failed);
   trace::ScopedListLabels::Labels labels = trace::ScopedListLabels::Current(list().commands.size());
   if (labels == nullptr) labels = std::make_shared<const std::vector<trace::Label>>(trace::LabelsOf(list()));
   const trace::ScopedListLabels current(std::move(labels));
   const TracedCommand whole(static_cast<Queue&>(stream).trace(), trace::Kind::kList, "cluster");
-  return RunCommands(stream, addresses, std::move(kept), failed);
+  return RunCommands(stream, addresses, std::move(host_data), failed);
 }
 
 Status TracedExecutable::Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const {

@@ -13,13 +13,13 @@ class TracedExecutable : public SequentialExecutable {
  public:
   using SequentialExecutable::SequentialExecutable;
 
-  Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const final;
+  Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data, int* failed) const final;
 
  protected:
   // Does the work of Run. While a profiler listens, commands that are enqueued by Enqueue are in the profile.
-  virtual Status RunCommands(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+  virtual Status RunCommands(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data,
                              int* failed) const {
-    return SequentialExecutable::Run(stream, addresses, std::move(kept), failed);
+    return SequentialExecutable::Run(stream, addresses, std::move(host_data), failed);
   }
   Status Enqueue(Stream& stream, size_t i, char* const* addresses, Status* on_data) const final;
 };

@@ -16,11 +16,8 @@
 namespace xpu::host_runtime {
 namespace {
 
-// Commands that cost less run on one thread: to share them out costs more than it saves. The others are shared out by
-// their kernels, a thread for so much work at most.
-constexpr int64_t kWorthSharingNs = 8000;
-// To be woken takes a thread tens of microseconds. That pays for a single command much sooner than for many small ones,
-// which may be so many times as long together.
+// A thread that sleeps takes some ten microseconds to wake (thread_team.h). That pays for a single command much sooner
+// than for many small ones, which may be so many times as long together.
 constexpr int64_t kHandedOverPerCommand = 10;
 // The thread that hands them over can go on meanwhile. The gain depends on the program. It may have something else to
 // do until it wants the results, or it waits for them and is woken in its turn. Lists that take less than the first
@@ -418,7 +415,7 @@ HostExecutable::HostExecutable(const DeviceMemory* memory, std::shared_ptr<const
   here_.emplace(/*guess=*/cost.AsOne() < CommandQueue::Options().inline_below_ns);
 }
 
-Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept,
+Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data,
                            int* failed) const {
   SmallVector<char*, kFewBuffers> at;
   at.resize(static_cast<int>(schedule_->num_buffers()));
@@ -445,9 +442,8 @@ Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_p
     };
     queue.SubmitSteps(where, schedule_->cost_of_rest().AsOne(), here, [&] {
       auto rest = std::make_shared<Rest>(schedule_, std::vector<char*>(at.begin(), at.end()));
-      const auto run = [&queue, rest, kept = std::move(kept), listener = std::move(listener)](const ThreadTeam& team) {
-        return rest->Run(queue, team, listener);
-      };
+      const auto run = [&queue, rest, host_data = std::move(host_data), listener = std::move(listener)](
+                           const ThreadTeam& team) { return rest->Run(queue, team, listener); };
       return std::pair(std::shared_ptr<CommandQueue::SteppedEntry>(rest), run);
     });
   }

@@ -19,7 +19,7 @@ class HostExecutable final : public Executable {
   static std::unique_ptr<Executable> Make(const KernelSet& kernels, const DeviceMemory* memory, int team_size,
                                           std::shared_ptr<const CommandList> list, const MemoryPlan& plan);
 
-  Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> kept, int* failed) const override;
+  Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data, int* failed) const override;
 
  private:
   class Schedule;

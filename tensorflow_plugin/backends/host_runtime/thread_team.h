@@ -25,6 +25,11 @@ class FunctionRef<R(A...)> {
   R (*call_)(void*, A...);
 };
 
+// The cost of sharing: work is handed to a helper in about 1 microsecond while the helpers look for work, and in 10 if
+// they sleep. So a command is shared from kWorthSharingNs of work on, and a grain is worth kGrainNs.
+inline constexpr int64_t kWorthSharingNs = 8000;
+inline constexpr double kGrainNs = 5000;
+
 // Splits index ranges over `size` threads: the one that calls and size - 1 helpers. Copies share the helpers, which
 // start at the first call that wants them; several threads may lead at once.
 //
@@ -37,9 +42,8 @@ class ThreadTeam {
 
   // Calls body(begin, end) over disjoint ranges that cover [0, n), each a multiple of `grain` long but the last;
   // returns when all are done. Runs on the calling thread alone when n <= grain or the team has one thread.
-  // `grain` is in indices: choose it so that one grain is worth some microseconds. To share work costs 1 microsecond
-  // while the helpers look for work, and 10 if they sleep. An exception of a body is thrown to the caller once all
-  // threads have left; the ranges that had not begun are not run then.
+  // `grain` is in indices: choose it so that one grain is worth kGrainNs. An exception of a body is thrown to the
+  // caller once all threads have left; the ranges that had not begun are not run then.
   //
   // Each thread begins with its own share of adjacent indices, the same in all calls. So commands over the same rows
   // find them in the thread's own cache.

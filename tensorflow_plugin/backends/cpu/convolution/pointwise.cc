@@ -32,7 +32,7 @@ bool HasOnePixel(const ConvolutionDesc& d) {
 }
 
 // True if a product of so many pixels and a filter of one pixel gains by a packed filter.
-bool PanelsPay(const ConvolutionDesc& d, const Machine& machine) {
+bool PackingPays(const ConvolutionDesc& d, const Machine& machine) {
   const int64_t rows = Pixels(d);
   if (d.type != DType::kFloat || rows < kFewestRows || rows > kMostRows || d.out_channels < 4 ||
       d.in_channels > kLongestSum || machine.isa == Isa::kBaseline) {
@@ -73,10 +73,12 @@ bool IsPointwise(const ConvolutionDesc& d) {
   return HasOnePixel(d);
 }
 
-bool PointwisePays(const ConvolutionDesc& d, const Machine& machine) { return IsPointwise(d) && PanelsPay(d, machine); }
+bool PointwisePays(const ConvolutionDesc& d, const Machine& machine) {
+  return IsPointwise(d) && PackingPays(d, machine);
+}
 
 bool WindowsPay(const ConvolutionDesc& d, const Machine& machine) {
-  if (HasOnePixel(d)) return PanelsPay(d, machine);  // some of the pixels
+  if (HasOnePixel(d)) return PackingPays(d, machine);  // some of the pixels
   return d.type == DType::kFloat && d.direction == Direction::kForward && ProductPays(d) && Depth(d) <= kLongestSum &&
          d.out_channels >= 4 && Pixels(d) >= kFewestRows && machine.isa != Isa::kBaseline;
 }

@@ -22,7 +22,8 @@ Status RunMerged(const ElementwiseDesc& merged, const Args& args, const ThreadTe
   const PreparedProgram& prepared = Prepare(merged.program);
   // Parts are worth kGrainNs, whole numbers of tiles, and as many for each thread.
   const int64_t tiles = Count(n, TileRunner::kTile);
-  int64_t parts = std::min(tiles, static_cast<int64_t>(static_cast<double>(n) * prepared.cost_per_element / kGrainNs));
+  int64_t parts = std::min(
+      tiles, static_cast<int64_t>(static_cast<double>(n) * prepared.cost_per_element / host_runtime::kGrainNs));
   parts -= parts > team.size() ? parts % team.size() : 0;
   const int64_t tiles_each = Count(tiles, std::max<int64_t>(parts, 1));
   host_runtime::SharedStatus status;
