@@ -59,4 +59,5 @@ PASSES = (
     "UpdateInPlace",
     "ScheduleCopiesToHost",
     "ScheduleSmallResults",
+    "TileBatch",
 )

@@ -73,6 +73,11 @@ const Pass kPasses[] = {
     {"ScheduleCopiesToHost", Has<CopyToHost>,
      [](const Capabilities&, CommandList* list) { ScheduleCopiesToHost(list); }},
     {"ScheduleSmallResults", nullptr, [](const Capabilities&, CommandList* list) { ScheduleSmallResults(list); }},
+    // Last: the order of the parts is what matters.
+    {"TileBatch", HasProducts, nullptr,
+     [](const Capabilities& can, const std::vector<bool>&, CommandList* list, CommandList* hoisted) {
+       TileBatch(can, list, hoisted);
+     }},
 };
 
 }  // namespace

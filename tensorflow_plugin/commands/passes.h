@@ -97,6 +97,10 @@ void PropagateCopiesBackward(const Capabilities& can, Through which, CommandList
 // up. A loop makes such products in each iteration.
 void BatchMatMuls(const Capabilities& can, CommandList* list);
 
+// Runs stretches of commands for some images of a batch at a time where the values of a whole batch exceed
+// Capabilities::CacheBytes. `hoisted` holds the commands that pack filters: they pack them for a part of the batch then.
+void TileBatch(const Capabilities& can, CommandList* list, CommandList* hoisted);
+
 // All of them, but for those that `without` names.
 void Optimize(const Capabilities& can, const std::vector<std::string>& without, CommandList* list);
 // The same, and what is computed of nothing but invariant buffers (hoist.h) becomes the list `hoisted`.

@@ -82,6 +82,7 @@ class FaultyCapabilities final : public Capabilities {
   XPU_PRIMITIVES(XPU_CAPABILITIES)
 #undef XPU_CAPABILITIES
   int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override { return inner_.PackedFilterBytes(desc); }
+  int64_t CacheBytes() const override { return inner_.CacheBytes(); }
 
   // The bytes that the rules ask for a primitive.
   int64_t asked(Primitive primitive) const { return bytes_[static_cast<int>(primitive)]; }

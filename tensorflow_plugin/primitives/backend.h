@@ -166,6 +166,10 @@ class Capabilities {
 
   // Bytes of the filter of a forward convolution as Direction::kPackFilter makes them; 0 if it is best as it is.
   virtual int64_t PackedFilterBytes(const ConvolutionDesc&) const { return 0; }
+
+  // Bytes that one command may write and the next one read without a way to memory: those of a cache that all threads
+  // share. 0 if a list runs no faster for values of that size.
+  virtual int64_t CacheBytes() const { return 0; }
 };
 
 // A list of commands made ready to run (Device::Prepare), any number of times and by several threads at once.

@@ -1,5 +1,6 @@
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 
+#include "tensorflow_plugin/backends/cpu/machine.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
 
@@ -12,6 +13,9 @@ const CpuKernels& Kernels() {
 }
 
 const char* CpuKernels::instruction_set() const { return Name(ActiveIsa()); }
+
+// Half of the last cache: weights and the other processes need some, too.
+int64_t CpuKernels::CacheBytes() const { return Machine::OfProcess().last_cache_bytes / 2; }
 
 namespace {
 

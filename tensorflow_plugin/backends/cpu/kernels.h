@@ -10,6 +10,7 @@ class CpuKernels final : public host_runtime::KernelSet {
  public:
   const char* instruction_set() const override;
   int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override;
+  int64_t CacheBytes() const override;
 #define XPU_KERNEL(name)                                     \
   bool Supports(const name##Desc& desc) const override;      \
   int64_t EstimateNs(const name##Desc& desc) const override; \

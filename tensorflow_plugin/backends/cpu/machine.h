@@ -15,6 +15,7 @@ struct Machine {
   Isa isa = Isa::kBaseline;
   bool has_half = false, has_bfloat16 = false;  // oneDNN computes these at the speed of float or faster
   bool winograd = true;                         // TF_XPU_WINOGRAD is not 0
+  int64_t last_cache_bytes = 0;                 // of the largest cache that the first processor has; 0: not known
 
   // This process's, for a team of so many threads. Inline, because it is made for each product.
   static Machine Here(int threads) {

@@ -8,6 +8,8 @@ constexpr int64_t kRows = 128, kColumns = 256, kLarge = kRows * kColumns;
 
 class Rematerialized : public Lists {
  protected:
+  Rematerialized() { sums_are_exact_ = false; }
+
   // [kRows, kColumns], of a product.
   float* Product() {
     float* product = Computed(kLarge);
