@@ -98,7 +98,8 @@ void PropagateCopiesBackward(const Capabilities& can, Through which, CommandList
 void BatchMatMuls(const Capabilities& can, CommandList* list);
 
 // Runs stretches of commands for some images of a batch at a time where the values of a whole batch exceed
-// Capabilities::CacheBytes. `hoisted` holds the commands that pack filters: they pack them for a part of the batch then.
+// Capabilities::CacheBytes. `hoisted` holds the commands that pack filters: they pack them for a part of the batch
+// then.
 void TileBatch(const Capabilities& can, CommandList* list, CommandList* hoisted);
 
 // All of them, but for those that `without` names.
