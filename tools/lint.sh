@@ -10,7 +10,7 @@ check() {
   "$@" || { echo "lint: failed: $1 ${*:2:4}" >&2; status=1; }
 }
 
-mapfile -t sources < <(find tensorflow_plugin python tests \( -name '*.cc' -o -name '*.h' -o -name '*.inc' \) | sort)
+mapfile -t sources < <(find tensorflow_plugin python tests \( -name '*.cc' -o -name '*.h' \) | sort)
 if [[ "${1:-}" == --fix ]]; then
   check $PYTHON -m ruff check --quiet --fix .
   check $PYTHON -m ruff format --quiet .

@@ -135,7 +135,7 @@ def comments_of_python(text: str) -> Iterator[tuple[int, str]]:
 
 
 COMMENTS: dict[str, Callable[[str], Iterator[tuple[int, str]]]] = {
-    **dict.fromkeys((".cc", ".h", ".inc", ".cl"), comments_of_cpp),
+    **dict.fromkeys((".cc", ".h", ".cl"), comments_of_cpp),
     ".py": comments_of_python,
 }
 

@@ -115,7 +115,7 @@ def test_includes_are_of_stated_dependencies(package):
     for source in sorted((PLUGIN / package).rglob("*")):
         if package_of(source.relative_to(PLUGIN)) != package:
             continue
-        if source.suffix not in {".cc", ".h", ".inc"} or source.stem.endswith("_test"):
+        if source.suffix not in {".cc", ".h"} or source.stem.endswith("_test"):
             continue
         for included in re.findall(r'#include "tensorflow_plugin/([^"]+)"', source.read_text()):
             if package_of(included) not in allowed:

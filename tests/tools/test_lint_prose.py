@@ -64,7 +64,7 @@ W26 = words(26)
         (f"// - {words(16)}\n// {words(16)}", ".h", []),  # no part of the item
         (f"int i;  // w {words(16)}\n        // {words(16)}", ".cc", ["33 words, more than 25"]),
         (f"int i;  // w {words(16)}\n// {words(16)}", ".cc", []),  # the second belongs to the next line
-        ('auto url = "http://a";  // What it is.', ".inc", ['opens with "What"']),
+        ('auto url = "http://a";  // What it is.', ".h", ['opens with "What"']),
         (f'const char* url = "http://{W26}";', ".cl", []),
         ("// Whether `i` is.\nint i;  // of two", ".h", ['opens with "Whether"']),
         (f'"""W {words(16)}\n{words(16)}.\n\nOf it.\n"""\n', ".py", ["33 words, more than 25", 'opens with "Of"']),

@@ -1,4 +1,22 @@
 // Transposes of tiles, once per instruction set (isa.h).
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ARRAYS_TRANSPOSE_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ARRAYS_TRANSPOSE_LOOPS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "tensorflow_plugin/backends/cpu/arrays/transpose.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/arrays/transpose_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ARRAYS_TRANSPOSE_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
+namespace {
 
 // The general form, row by row of the destination.
 template <int kSize>
@@ -88,3 +106,8 @@ inline TransposeFunction FunctionFor(int64_t size) {
       return TransposeAny<16>;
   }
 }
+
+}  // namespace
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

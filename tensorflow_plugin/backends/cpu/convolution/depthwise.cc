@@ -1,35 +1,14 @@
 #include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
-#include <cstring>
 
+#include "tensorflow_plugin/backends/cpu/convolution/depthwise_loops.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
 #include "tensorflow_plugin/primitives/types.h"
 
 namespace xpu::cpu {
-namespace {
-
-// The rows of all images, and the filter's.
-struct DepthwiseRows {
-  const float* x;
-  const float* w;
-  float* y;
-  int64_t channels, row;  // elements of a cell, and of a row of the input
-  int64_t in_rows, in_cols, out_rows, out_cols, filter_rows;
-  int64_t stride, before_rows, before_cols;  // stride: from row to row
-};
-
-}  // namespace
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/convolution/depthwise_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 using host_runtime::ThreadTeam;

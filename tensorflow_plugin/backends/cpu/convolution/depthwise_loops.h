@@ -1,8 +1,34 @@
 // The loops of depthwise.h, once per instruction set.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_LOOPS_H_
+
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_loops.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
 
-// Apart, so that a formatter leaves the order.
-#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_loops.inc"
+namespace xpu::cpu {
+
+// The rows of all images, and the filter's.
+struct DepthwiseRows {
+  const float* x;
+  const float* w;
+  float* y;
+  int64_t channels, row;  // elements of a cell, and of a row of the input
+  int64_t in_rows, in_cols, out_rows, out_cols, filter_rows;
+  int64_t stride, before_rows, before_cols;  // stride: from row to row
+};
+
+}  // namespace xpu::cpu
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/convolution/depthwise_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 // Cells of the output at a time.
 inline constexpr int kCells = 7;
@@ -97,3 +123,7 @@ static inline void Depthwise(const DepthwiseRows& d, int width, int stride, int6
   if (width == 5) return DepthwiseOf<5, 2>(d, first, last, chain);
   return DepthwiseOf<7, 2>(d, first, last, chain);
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

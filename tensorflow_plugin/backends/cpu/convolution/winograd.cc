@@ -1,29 +1,16 @@
 #include "tensorflow_plugin/backends/cpu/convolution/winograd.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 
 #include "tensorflow_plugin/backends/cpu/arrays/transpose.h"
+#include "tensorflow_plugin/backends/cpu/convolution/winograd_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
 
 namespace xpu::cpu {
-namespace {
-
-// Rows of a matrix that are multiplied at once, by the width of a register.
-constexpr int TallRows(int vector_bytes) { return vector_bytes == 64 ? 12 : vector_bytes == 32 ? 6 : 4; }
-
-}  // namespace
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/convolution/winograd_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 using host_runtime::ThreadTeam;

@@ -1,7 +1,26 @@
-#include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
-
 // The tiles of winograd.cc, once per instruction set. A tile is six by six numbers of a channel, and so is what they
 // are transformed to: its 36 points. Vectors hold neighbouring channels, whose number is a multiple of kLanes.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_WINOGRAD_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_WINOGRAD_LOOPS_H_
+
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+namespace xpu::cpu {
+
+// Rows of a matrix that are multiplied at once, by the width of a register.
+constexpr int TallRows(int vector_bytes) { return vector_bytes == 64 ? 12 : vector_bytes == 32 ? 6 : 4; }
+
+}  // namespace xpu::cpu
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/convolution/winograd_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_WINOGRAD_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 // How many rows and columns of a product are in registers at a time. Fewer rows are left at the end: any multiple of
 // kShort.
@@ -190,3 +209,7 @@ static void MultiplyTransposed(int64_t rows, int64_t depth, const float* a, cons
     multiply(rows, depth, a, rows, b + j * depth, c + j, columns, accumulate);
   }
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

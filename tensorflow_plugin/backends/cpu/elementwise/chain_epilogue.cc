@@ -1,20 +1,13 @@
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <cstring>
 #include <limits>
 
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_in_place_loops.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_in_place.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 // Lanes that may be read behind the last column: those of four vectors of any instruction set.

@@ -1,7 +1,18 @@
-// The steps of chain_epilogue.h on vectors of sums, once per instruction set. To be included by files of loops behind
-// vector_math.h; their owner includes chain_epilogue.h.
+// The steps of chain_epilogue.h on vectors of sums, once per instruction set.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_LOOPS_H_
 
-#include "tensorflow_plugin/backends/cpu/simd/float_math.inc"
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
+#include "tensorflow_plugin/backends/cpu/simd/float_math.h"
+#include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 // `x` where it is not on the other side of `bound`, which is no NaN. A NaN in `x` stays.
 static inline VF AtLeast(VF x, VF bound) {
@@ -55,7 +66,8 @@ static inline VF SigmoidOf(VF x) {
 }
 
 // Apart, since it needs all registers.
-static __attribute__((noinline)) void ErfcOfAll(float* values, int64_t n) {
+template <int64_t n>
+static __attribute__((noinline)) void ErfcOfAll(float* values) {
   for (int64_t i = 0; i < n; ++i) values[i] = Erfc_(values[i]);
 }
 
@@ -163,7 +175,7 @@ static inline void ApplyChain(const ChainStep* steps, int num_steps, const float
       case ChainStep::Code(Kind::kErfc, Reads::kNothing): {
         alignas(64) float values[kVectors * kRows * kLanes];
         XPU_EACH(Store(values + (v * kRows + i) * kLanes, x[i][v]))
-        ErfcOfAll(values, kVectors * kRows * kLanes);
+        ErfcOfAll<kVectors * kRows * kLanes>(values);
         XPU_EACH(x[i][v] = Load(values + (v * kRows + i) * kLanes))
         break;
       }
@@ -210,3 +222,7 @@ static inline void ApplyChainToTile(const ChainEpilogue& chain, int64_t rows, co
                             offset + i * ld, col, tail);
   }
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

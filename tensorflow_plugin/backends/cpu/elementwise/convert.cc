@@ -1,18 +1,9 @@
 #include "tensorflow_plugin/backends/cpu/elementwise/convert.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-#include <cstring>
-
+#include "tensorflow_plugin/backends/cpu/elementwise/convert_loops.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/convert_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 constexpr int64_t kGrain = 1 << 16;

@@ -1,11 +1,28 @@
 // Instructions on float and double registers, and the casts, loads and stores that touch them (see isa.h).
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FLOAT_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FLOAT_LOOPS_H_
 
-// First: the others use its functions and macros.
-#include "tensorflow_plugin/backends/cpu/simd/float_math.inc"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
-// Apart, so that a formatter leaves the order.
-#include "tensorflow_plugin/backends/cpu/elementwise/instruction_loops.inc"
-#include "tensorflow_plugin/backends/cpu/elementwise/table_loops.inc"
+#include <cstdint>
+#include <type_traits>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/instruction_loops.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/instruction_table.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/table_loops.h"
+#include "tensorflow_plugin/backends/cpu/simd/float_math.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/float_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FLOAT_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
+namespace {
 
 #define XPU_OP1(name, ...)    \
   struct name {               \
@@ -317,5 +334,8 @@ static void AddFloatInstrs(InstrTable* table) {
 #undef XPU_OP2
 #undef XPU_FLOAT_OPS_1
 #undef XPU_FLOAT_OPS_2
-#undef XPU_COMPARE_OPS
-#undef XPU_INLINE
+
+}  // namespace
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -1,5 +1,24 @@
-// The forms of loop that instructions take, over registers of a tile. To be included by files of loops (see isa.h),
-// after float_math.inc. Each op is a struct whose Do works on one element.
+// The forms of loop that instructions take, over registers of a tile. Each op is a struct whose Do works on one
+// element.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INSTRUCTION_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INSTRUCTION_LOOPS_H_
+
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/instruction_table.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+
+// The comparisons and their operators.
+#define XPU_COMPARE_OPS(V) V(Equal, ==) V(NotEqual, !=) V(Less, <) V(LessEqual, <=) V(Greater, >) V(GreaterEqual, >=)
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/instruction_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INSTRUCTION_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
+namespace {
 
 // dst may be an operand itself, which leaves every iteration on its own element: no dependence to look for.
 template <typename Op, typename T>
@@ -47,7 +66,6 @@ static bool Choose(void* dst, const void* a, const void* b, const void* c, int64
 }
 
 // Comparisons yield the byte that bool registers hold.
-#define XPU_COMPARE_OPS(V) V(Equal, ==) V(NotEqual, !=) V(Less, <) V(LessEqual, <=) V(Greater, >) V(GreaterEqual, >=)
 #define XPU_DEFINE(name, symbol)      \
   struct name {                       \
     template <typename T>             \
@@ -69,3 +87,8 @@ XPU_INLINE void SetBinary(InstrTable* table, Opcode op, DType type) {
   table->of_one[0][static_cast<int>(op)][static_cast<int>(type)] = &Map2One<Op, T, true>;
   table->of_one[1][static_cast<int>(op)][static_cast<int>(type)] = &Map2One<Op, T, false>;
 }
+
+}  // namespace
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

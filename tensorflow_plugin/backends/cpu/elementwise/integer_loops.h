@@ -1,8 +1,22 @@
 // Instructions on integer and bool registers, and the casts between them (see isa.h).
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_LOOPS_H_
 
-#define XPU_INLINE static inline __attribute__((always_inline))
+#include <cstdint>
 
-#include "tensorflow_plugin/backends/cpu/elementwise/instruction_loops.inc"
+#include "tensorflow_plugin/backends/cpu/elementwise/instruction_loops.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/instruction_table.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/backends/plain/scalar_ops.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/integer_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
+namespace {
 
 // The unsigned type of T's size: arithmetic wraps in it. 16 bits and fewer would be promoted to int, so they are cut
 // back by the cast that ends each op.
@@ -192,5 +206,8 @@ static void AddIntegerInstrs(InstrTable* table) {
 #undef XPU_INT_DIVISIONS
 #undef XPU_INT_OPS_1
 #undef XPU_INT_OPS_2
-#undef XPU_COMPARE_OPS
-#undef XPU_INLINE
+
+}  // namespace
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -1,5 +1,23 @@
-// Instructions that are tables of polynomials (function_tables.h). To be included by files of loops (see isa.h), after
-// float_math.inc.
+// Instructions that are tables of polynomials (function_tables.h).
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_TABLE_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_TABLE_LOOPS_H_
+
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/function_tables.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/instruction_loops.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/instruction_table.h"
+#include "tensorflow_plugin/backends/cpu/simd/float_math.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/table_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_TABLE_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
+namespace {
 
 // Where an operand is in a table: the first coefficient of its row, and the bits of the float behind those that name
 // it.
@@ -85,3 +103,8 @@ static void AddTables(InstrTable* table) {
   XPU_TABULATED(XPU_ADD)
 #undef XPU_ADD
 }
+
+}  // namespace
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -6,26 +6,11 @@
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/linalg/fft_block.h"
+#include "tensorflow_plugin/backends/cpu/linalg/fft_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {
-namespace {
-
-// exp(-2 pi i k / radix), for radices without a pass of their own.
-template <typename R>
-void FillRoots(int radix, R* re, R* im) {
-  for (int k = 0; k < radix; ++k) {
-    const double angle = -6.283185307179586476925286766559 * k / radix;
-    re[k] = static_cast<R>(std::cos(angle));
-    im[k] = static_cast<R>(std::sin(angle));
-  }
-}
-
-}  // namespace
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/linalg/fft_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
 
 void Transform(const FftPlan<double>& plan, int64_t lanes, FftArrays<double>* a, FftArrays<double>* b) {
   XPU_PICK_ISA(TransformArrays<double>)(plan, lanes, a, b);

@@ -1,3 +1,35 @@
+// The blocks of fft.cc, once per instruction set.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_LINALG_FFT_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_LINALG_FFT_LOOPS_H_
+
+#include <cmath>
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/linalg/fft_block.h"
+#include "tensorflow_plugin/backends/cpu/linalg/fft_plan.h"
+
+namespace xpu::cpu {
+
+// exp(-2 pi i k / radix), for radices without a pass of their own.
+template <typename R>
+static void FillRoots(int radix, R* re, R* im) {
+  for (int k = 0; k < radix; ++k) {
+    const double angle = -6.283185307179586476925286766559 * k / radix;
+    re[k] = static_cast<R>(std::cos(angle));
+    im[k] = static_cast<R>(std::sin(angle));
+  }
+}
+
+}  // namespace xpu::cpu
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/linalg/fft_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_LINALG_FFT_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
+
 // One pass takes `x[p + m j]`, j < radix, to `y[radix p + k] = w^(p k) sum_j x[p + m j] exp(-2 pi i j k / radix)`, for
 // all p < m. Each of these "elements" is a row of s numbers, which the loops run along. The rows are apart: left to
 // compare the addresses of all pairs of them at run time, the compiler writes loops of single numbers.
@@ -319,3 +351,7 @@ static void OddInverseBlock(const FftBlock<R>& block) {
     for (int64_t l = 0; l < lanes; ++l) to[l * block.out.lane_stride + j] = c.im[j * lanes + l] * block.scale;
   }
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -1,23 +1,15 @@
 #include "tensorflow_plugin/backends/cpu/matmul/direct.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
-#include <cstring>
 
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
+#include "tensorflow_plugin/backends/cpu/matmul/direct_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/direct_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 using host_runtime::ThreadTeam;

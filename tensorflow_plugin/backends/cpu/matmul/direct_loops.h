@@ -1,8 +1,21 @@
 // The loops of direct.h, once per instruction set.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_LOOPS_H_
+
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_loops.h"
+#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
 
-// Apart, so that a formatter leaves the order.
-#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_loops.inc"
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/direct_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 // Vectors of a panel at most, so that the sums of a tile are in registers.
 inline constexpr int kMostVectors = XPU_VECTOR_BYTES == 64 ? 4 : 2;
@@ -277,3 +290,7 @@ static inline void MultiplyUnpacked(int64_t m, int64_t k, const float* a, int64_
   return UnpackedRows<6, 2>(m, k, a, lda, b, ldb, c, ldc, offset, col, tail, chain);
 #endif
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -1,23 +1,14 @@
 #include "tensorflow_plugin/backends/cpu/matmul/few_rows.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 
+#include "tensorflow_plugin/backends/cpu/matmul/few_rows_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
-#include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/few_rows_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 // Threads get columns of b in multiples of kColumns, a cache line. A thread computes at most kBlockSums sums at a time,

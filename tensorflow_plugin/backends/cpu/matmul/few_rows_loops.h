@@ -1,7 +1,22 @@
 // The loops of MultiplyFewRows (few_rows.h), once per instruction set. SumRows is for a matrix b in rows, SumColumns
 // for one in columns. `a` is in rows. Both compute kRows rows and n columns of c. The sums of row i begin at sums + i *
 // ld_sums. Each row has room for whole vectors. As many rows of partial sums follow the last one.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_FEW_ROWS_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_FEW_ROWS_LOOPS_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/few_rows_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_FEW_ROWS_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 // The number of vector registers.
 inline constexpr int kRegisters = XPU_VECTOR_BYTES == 64 ? 32 : 16;
@@ -167,3 +182,7 @@ static inline void FewRows(bool fetch, bool in_columns, int64_t m, int64_t n, in
   const auto multiply = fetch ? &FewRowsOf<T, true> : &FewRowsOf<T, false>;
   multiply(in_columns, m, n, k, a, lda, b, ldb, sums, ld_sums);
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

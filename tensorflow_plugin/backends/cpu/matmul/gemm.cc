@@ -1,16 +1,12 @@
 #include "tensorflow_plugin/backends/cpu/matmul/gemm.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "tensorflow_plugin/backends/cpu/matmul/gemm_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/gemm_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 // Blocks whose panels fit in the second-level cache. Rows are a multiple of every register tile's.

@@ -1,4 +1,19 @@
 // The blocks of Gemm (gemm.h), once per instruction set: pack a block of A and of B, multiply register tiles.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_GEMM_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_GEMM_LOOPS_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/matmul/gemm.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/gemm_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_GEMM_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 template <typename T>
 struct GemmTile {
@@ -90,3 +105,7 @@ static void MultiplyBlock(int64_t m, int64_t n, int64_t k, StridedMatrix<const T
     }
   }
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -1,34 +1,13 @@
 #include "tensorflow_plugin/backends/cpu/matmul/integer_matmul.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <cstring>
 
+#include "tensorflow_plugin/backends/cpu/matmul/integer_matmul_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
-#include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/integer_matmul_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
-#if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,prefer-vector-width=512")
-#define XPU_VECTOR_BYTES 64
-#define XPU_VNNI
-namespace vnni {
-#include "tensorflow_plugin/backends/cpu/matmul/integer_matmul_loops.inc"
-}
-#undef XPU_VNNI
-#undef XPU_VECTOR_BYTES
-#pragma GCC pop_options
-#endif
-
 namespace {
 
 using host_runtime::ThreadTeam;

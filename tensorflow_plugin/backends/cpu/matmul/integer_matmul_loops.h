@@ -6,6 +6,27 @@
 //
 // Four rows of b with kGroup columns become four vectors of quads, by interleaving bytes within lanes of 128 bits. So
 // vector v has in its lane L the columns 16 L + 4 v to 16 L + 4 v + 3. Sums stay in this order until they are stored.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_INTEGER_MATMUL_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_INTEGER_MATMUL_LOOPS_H_
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <cstdint>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/matmul/integer_matmul.h"
+#include "tensorflow_plugin/backends/cpu/simd/ahead.h"
+
+#define XPU_ISA_WITH_VNNI
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/integer_matmul_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_INTEGER_MATMUL_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 typedef uint8_t Bytes __attribute__((vector_size(XPU_VECTOR_BYTES)));
 typedef int32_t Ints __attribute__((vector_size(XPU_VECTOR_BYTES)));
@@ -446,3 +467,7 @@ static void MultiplyColumns(bool signed_a, int64_t rows, int64_t n, int64_t k, c
     }
   }
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -1,7 +1,3 @@
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -20,6 +16,7 @@
 #include "tensorflow_plugin/backends/cpu/matmul/few_rows.h"
 #include "tensorflow_plugin/backends/cpu/matmul/gemm.h"
 #include "tensorflow_plugin/backends/cpu/matmul/integer_matmul.h"
+#include "tensorflow_plugin/backends/cpu/matmul/matmul_loops.h"
 #include "tensorflow_plugin/backends/cpu/onednn.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
@@ -29,10 +26,6 @@
 #include "tensorflow_plugin/backends/plain/loops.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/matmul_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 using host_runtime::ThreadTeam;

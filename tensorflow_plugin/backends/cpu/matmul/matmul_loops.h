@@ -1,4 +1,18 @@
+// The loops of matmul.cc, once per instruction set.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_MATMUL_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_MATMUL_LOOPS_H_
+
+#include <cstdint>
+
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/matmul_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_MATMUL_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 // c = op(a) * op(b) for matrices too small to be worth a call of oneDNN.
 static inline void SmallMatMul(int64_t m, int64_t n, int64_t k, const float* a, bool transpose_a, int64_t lda,
@@ -99,3 +113,7 @@ static inline void NarrowMatMul(int64_t rows, int64_t n, int64_t k, const float*
     NarrowRows<2>(rows, n, k, a, a_row, a_col, packed, c, ldc);
   }
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -1,7 +1,3 @@
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -10,8 +6,8 @@
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/matmul/engine.h"
+#include "tensorflow_plugin/backends/cpu/matmul/weight_matmul_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
-#include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/float_mode.h"
 #include "tensorflow_plugin/backends/host_runtime/kernel_span.h"
@@ -20,10 +16,6 @@
 #include "tensorflow_plugin/backends/plain/weights.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/weight_matmul_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 using host_runtime::ThreadTeam;

@@ -1,5 +1,20 @@
 // The loops of WeightMatMul (weight_matmul.cc), once per instruction set. Weights become floats in registers.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_WEIGHT_MATMUL_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_WEIGHT_MATMUL_LOOPS_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/weight_matmul_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_WEIGHT_MATMUL_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 // The number of vector registers.
 inline constexpr int kRegisters = XPU_VECTOR_BYTES == 64 ? 32 : 16;
@@ -32,7 +47,12 @@ static inline VF WeightOfHalf() { return VF{0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, 
 // table[half] for both halves; a lookup takes the lowest four bits of a lane.
 static inline WeightPair LookUp(const uint8_t* p, VF table) {
   const VI bytes = LoadUnsigned(p);
+#if defined(__clang__)
+  return {(VF)_mm512_permutexvar_ps((__m512i)bytes, (__m512)table),
+          (VF)_mm512_permutexvar_ps((__m512i)(bytes >> 4), (__m512)table)};
+#else
   return {__builtin_shuffle(table, bytes), __builtin_shuffle(table, bytes >> 4)};
+#endif
 }
 static inline WeightPair LoadWeights(const uint8_t* p) { return LookUp(p, WeightOfHalf()); }
 #else
@@ -297,3 +317,7 @@ static void UnpackBytes(bool in_turns, bool same, int64_t n, const uint8_t* byte
     }
   }
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

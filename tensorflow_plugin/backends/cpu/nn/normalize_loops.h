@@ -1,7 +1,19 @@
-#include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
-
 // Columns of a [rows, cols] block, kWide vectors at a time and a part of a vector at the end. `rows` is small enough
 // for float sums and for a second pass to find the block in the cache.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_NORMALIZE_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_NORMALIZE_LOOPS_H_
+
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/nn/normalize_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_NORMALIZE_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 template <typename T>
 static inline VF LoadUpTo(const T* x, int64_t n) {
@@ -108,3 +120,7 @@ static void ColumnApplyGradient(const T* dy, const T* x, T* dx, int64_t rows, in
     }
   }
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -1,7 +1,3 @@
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +6,7 @@
 #include <type_traits>
 
 #include "tensorflow_plugin/backends/cpu/kernels.h"
+#include "tensorflow_plugin/backends/cpu/nn/pool_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
@@ -17,10 +14,6 @@
 #include "tensorflow_plugin/backends/plain/loops.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/nn/pool_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 using host_runtime::ThreadTeam;

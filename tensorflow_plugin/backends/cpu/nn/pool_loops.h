@@ -1,4 +1,21 @@
+// The loops of pool.cc, once per instruction set.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_POOL_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_POOL_LOOPS_H_
+
+#include <algorithm>
+#include <cstdint>
+
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+#include "tensorflow_plugin/backends/host_runtime/spatial.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/nn/pool_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_POOL_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 template <typename T>
 static inline VF LoadUpTo(const T* x, int64_t n) {
@@ -172,3 +189,7 @@ static void StoreChannels(const float* sums, T* dx, int64_t cells, int64_t chann
 }
 
 static inline int Lanes() { return kLanes; }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -1,15 +1,11 @@
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "tensorflow_plugin/backends/cpu/kernels.h"
+#include "tensorflow_plugin/backends/cpu/nn/quantize_loops.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/nn/quantize_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 // Elements worth another thread.

@@ -1,4 +1,17 @@
 // The loops of QuantizeRows (quantize.cc), once per instruction set. The compiler makes vectors of them.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_QUANTIZE_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_QUANTIZE_LOOPS_H_
+
+#include <cstdint>
+#include <cstring>
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/nn/quantize_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_QUANTIZE_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 // The largest magnitude. Bits of magnitudes are in the order of the numbers, and NaNs come last.
 static float LargestMagnitude(const float* x, int64_t n) {
@@ -25,3 +38,7 @@ static void QuantizeRow(const float* x, int64_t n, float scale, float most, floa
     q[i] = static_cast<int8_t>(fits ? static_cast<int32_t>(v) : INT32_MIN);
   }
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -4,14 +4,11 @@
 #include <type_traits>
 
 #include "tensorflow_plugin/backends/cpu/kernels.h"
+#include "tensorflow_plugin/backends/cpu/nn/resample_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/nn/resample_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-
 namespace {
 
 using host_runtime::ThreadTeam;

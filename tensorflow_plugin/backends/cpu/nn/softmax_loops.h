@@ -1,4 +1,19 @@
+// The loops of softmax.cc, once per instruction set.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_SOFTMAX_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_SOFTMAX_LOOPS_H_
+
+#include <cmath>
+#include <cstdint>
+
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/nn/softmax_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_NN_SOFTMAX_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 // The first n lanes of a vector of logits; the others do not change a maximum, nor a sum of exponentials.
 template <typename T>
@@ -83,3 +98,7 @@ static void SparseCrossEntropyRow(const T* x, int64_t label, T* loss, T* backpro
   backprop[label] = static_cast<T>(exps[label] * scale - 1.0f);
   *loss = static_cast<T>(std::log(sum) - (static_cast<float>(x[label]) - max));
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "tensorflow_plugin/backends/cpu/kernels.h"
+#include "tensorflow_plugin/backends/cpu/random/random_loops.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/random_numbers.h"
 
@@ -13,13 +13,6 @@ namespace xpu::cpu {
 namespace {
 
 using host_runtime::kGroupSize;
-
-// Groups generated at a time: the words of one block stay in the L1 cache until they are numbers.
-constexpr int kBlock = 64;
-constexpr int kLanes = 16;
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/random/random_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
 
 template <typename T>
 void ConvertBlock(const RandomDesc& desc, const uint32_t* words, int groups, T* out) {
@@ -44,14 +37,14 @@ void ConvertBlock(const RandomDesc& desc, const uint32_t* words, int groups, T* 
 template <typename T>
 void FillFixed(const RandomDesc& desc, int64_t begin, int64_t end, T* out) {
   constexpr int kSize = kGroupSize<T>;
-  alignas(64) uint32_t words[4 * kBlock];
-  alignas(64) T last[kSize * kBlock];
+  alignas(64) uint32_t words[4 * kPhiloxBlock];
+  alignas(64) T last[kSize * kPhiloxBlock];
   Philox generator = host_runtime::GeneratorOf(desc);
   generator.Skip(begin);
-  for (int64_t g = begin; g < end; g += kBlock) {
+  for (int64_t g = begin; g < end; g += kPhiloxBlock) {
     XPU_PICK_ISA(GenerateBlock)(generator.low(), generator.high(), generator.key(), words);
-    generator.Skip(kBlock);
-    const int groups = static_cast<int>(std::min<int64_t>(kBlock, end - g));
+    generator.Skip(kPhiloxBlock);
+    const int groups = static_cast<int>(std::min<int64_t>(kPhiloxBlock, end - g));
     const int64_t left = desc.n - g * kSize;
     if (left >= groups * kSize) {
       ConvertBlock(desc, words, groups, out + g * kSize);
@@ -91,7 +84,7 @@ Status CpuKernels::Run(const RandomDesc& given, const Args& args, const host_run
       T* out = static_cast<T*>(args.out[0]);
       const int64_t groups = (desc.n + kGroupSize<T> - 1) / kGroupSize<T>;
       const bool normal = desc.kind == RandomKind::kNormal || desc.kind == RandomKind::kTruncatedNormal;
-      team.ParallelFor(groups, normal ? 4 * kBlock : 64 * kBlock, [&](int64_t begin, int64_t end) {
+      team.ParallelFor(groups, normal ? 4 * kPhiloxBlock : 64 * kPhiloxBlock, [&](int64_t begin, int64_t end) {
         if constexpr (IsFloating(t)) {
           if (desc.kind == RandomKind::kTruncatedNormal) return FillTruncated(desc, begin, end, out);
         }

@@ -10,17 +10,12 @@
 
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/reduction/reduce_layout.h"
+#include "tensorflow_plugin/backends/cpu/reduction/reduce_loops.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
 
 namespace xpu::cpu {
 namespace {
-
-// Folds each of `rows` dense rows of n >= 1 registers into one.
-using FoldFn = void (*)(const void* source, void* result, int64_t rows, int64_t n);
-
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/reduction/reduce_loops.inc"
-#include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
 
 constexpr int64_t kTile = TileRunner::kTile;
 

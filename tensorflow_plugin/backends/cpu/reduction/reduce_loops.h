@@ -2,6 +2,28 @@
 //
 // Four vectors of partial results hide the latency of the additions. A row of a tile is at most 1024 long, so each lane
 // sums few terms. The rounding error stays below that of a pairwise sum's last levels.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_REDUCTION_REDUCE_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_REDUCTION_REDUCE_LOOPS_H_
+
+#include <cstdint>
+
+#include "tensorflow_plugin/primitives/program.h"
+#include "tensorflow_plugin/primitives/types.h"
+
+namespace xpu::cpu {
+
+// Folds each of `rows` dense rows of n >= 1 registers into one.
+using FoldFn = void (*)(const void* source, void* result, int64_t rows, int64_t n);
+
+}  // namespace xpu::cpu
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/reduction/reduce_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_REDUCTION_REDUCE_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 #define XPU_FOLD(name, T, start, step)                                                   \
   static void name(const void* source, void* result, int64_t rows, int64_t n) {          \
@@ -72,3 +94,7 @@ static FoldFn FindFold(Opcode combine, DType type) {
   }
   return nullptr;
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

@@ -1,8 +1,20 @@
-// Float and double functions without branches, so that the loops that call them vectorise. To be included by files of
-// loops (see isa.h). Within about two units in the last place, but Tanh (5), Erf and Erfc (6); exact at
-// zeros, infinities and NaN. The names end in _ where the plain one is an instruction's.
+// Float and double functions without branches, so that the loops that call them vectorise. Within about two units in
+// the last place, but Tanh (5), Erf and Erfc (6); exact at zeros, infinities and NaN. The names end in _ where the
+// plain one is an instruction's.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_SIMD_FLOAT_MATH_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_SIMD_FLOAT_MATH_H_
 
-#define XPU_INLINE static inline __attribute__((always_inline))
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/simd/float_math.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_SIMD_FLOAT_MATH_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 template <typename To, typename From>
 XPU_INLINE To BitCast(From x) {
@@ -268,3 +280,7 @@ XPU_INLINE float Atan2_(float y, float x) {
   angle = WithSignOf(angle, y);
   return x != x || y != y ? x + y : angle;
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA

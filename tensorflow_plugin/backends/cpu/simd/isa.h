@@ -1,11 +1,29 @@
 // Which instruction set the vectorised kernels use. The same loops are compiled once per set:
 //
-// A file of loops (x_loops.inc) is plain C++ without includes. Its owner includes what it needs, then
-//   #define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/x_loops.inc"
-//   #include "tensorflow_plugin/backends/cpu/simd/each_isa.inc"
-// inside namespace xpu::cpu, and calls XPU_PICK_ISA(Function)(arguments). Inside the file XPU_VECTOR_BYTES is the
-// width of a register. Lambdas and templates of other headers do not inherit the instruction set under GCC, and the
-// linker could merge them with code for another one. So the loops are plain functions.
+// A file of loops (x_loops.h) is a header that is read again at its end, for each wider instruction set:
+//
+//   #ifndef <guard>
+//   #define <guard>
+//   #include ...                   // all that the loops need: nothing is included in a set of its own
+//   namespace xpu::cpu { ... }     // what is the same for all sets, such as the types of arguments
+//   #define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/x_loops.h"
+//   #define XPU_ISA baseline
+//   #define XPU_VECTOR_BYTES 16
+//   #endif
+//
+//   #if defined(XPU_ISA)           // it is not when the file is included once more
+//   namespace xpu::cpu::XPU_ISA {
+//   ...                            // the loops
+//   }
+//   #include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+//   #endif
+//
+// So an editor sees the loops as those of the baseline. XPU_ISA becomes avx2 and avx512, and XPU_VECTOR_BYTES is the
+// width of a register. With XPU_ISA_WITH_VNNI defined beside them there is also vnni, for which XPU_VNNI is defined.
+// The file's owner, x.cc, includes it and calls XPU_PICK_ISA(Function)(arguments).
+//
+// Lambdas and templates of other headers do not inherit the instruction set under GCC, and the linker could merge them
+// with code for another one. So the loops are plain functions, `static` or in an anonymous namespace.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_SIMD_ISA_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_SIMD_ISA_H_
 
@@ -41,6 +59,9 @@ class ScopedIsa {
  private:
   int saved_;
 };
+
+// Functions of one element, for loops to call.
+#define XPU_INLINE static inline __attribute__((always_inline))
 
 #if defined(__x86_64__)
 #define XPU_PICK_ISA(...)                                                     \

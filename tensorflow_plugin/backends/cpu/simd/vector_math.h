@@ -1,6 +1,23 @@
-// Vectors of the width of the instruction set being compiled for, and float functions on them. To be included by
-// files of loops (see isa.h), inside their namespace, which is why there is no include guard. The owner of the
-// loops includes <immintrin.h> on x86, <cstdint>, <cstring> and primitives/types.h first.
+// Vectors of the width of the instruction set being compiled for, and float functions on them.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_SIMD_VECTOR_MATH_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_SIMD_VECTOR_MATH_H_
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <cstdint>
+#include <cstring>
+
+#include "tensorflow_plugin/primitives/types.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_SIMD_VECTOR_MATH_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
 
 inline constexpr int kLanes = XPU_VECTOR_BYTES / 4;
 
@@ -189,3 +206,7 @@ static inline VF Exp(VF x) {
   p = huge ? Splat<VF>(__builtin_inff()) : p;
   return tiny ? Splat<VF>(0.0f) : p;
 }
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA
