@@ -131,7 +131,7 @@ ADDITIONS = {
         "../python/tensorflow_xpu/_options.py": [
             (
                 '    Option(\n        "TF_XPU_ISOLATE_MEMORY",',
-                '    Option("TF_XPU_MINE", "mine", "0 or 1", "0", "1: as I wish", _flag),\n',
+                '    Option(\n        "TF_XPU_MINE",\n        "mine", "0 or 1", "0", "1: as I wish", _flag),\n',
             )
         ],
         "../python/tensorflow_xpu/_subdevice.py": [
@@ -261,7 +261,7 @@ def test_one_more_of_each_is_compiled_and_runs(scratch):
     (scratch / PLUGIN / "gpu.cc").write_text(OF_GPUS)
     rows = (scratch / "python" / "tensorflow_xpu" / "_options.py").read_text()
     names = re.findall(r'^ +"TF_XPU_[A-Z_]+",$', rows, re.MULTILINE)  # as tensorflow_plugin/device/BUILD has it
-    assert '        "TF_XPU_MINE",' in names
+    assert '    "TF_XPU_MINE",' in names
     (scratch / PLUGIN / "device" / "option_names.inc").write_text("\n".join(names))
     main = scratch / "main.cc"
     main.write_text(PROGRAM)
