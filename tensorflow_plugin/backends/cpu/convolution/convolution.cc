@@ -7,7 +7,7 @@
 #include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/engine.h"
 #include "tensorflow_plugin/backends/cpu/convolution/few_channels.h"
-#include "tensorflow_plugin/backends/cpu/convolution/panels.h"
+#include "tensorflow_plugin/backends/cpu/convolution/onednn_panels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/pointwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/products.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
@@ -281,16 +281,16 @@ const void* At(const void* p, int64_t element, DType type) {
 }
 
 // The filter as oneDNN wants it, in panels of output channels; a width of 0 if it is something else.
-Panels PanelsOfFilter(const ConvolutionDesc& d, const memory::desc& wanted) {
+OnednnPanels PanelsOfFilter(const ConvolutionDesc& d, const memory::desc& wanted) {
   if (d.type != DType::kFloat || d.groups != 1) return {};
   std::vector<int> row;  // the filter's dimensions are output channels, input channels and pixels
   for (int i = 0; i < d.spatial_rank; ++i) row.push_back(2 + i);
   row.push_back(1);
-  return PanelsOf(wanted, row, 0);
+  return OnednnPanelsOf(wanted, row, 0);
 }
 
 Status PackFilter(const ConvolutionDesc& d, OnednnPlan& layout, const void* filter, void* out, const ThreadTeam& team) {
-  const Panels panels = PanelsOfFilter(d, layout.desc(1));
+  const OnednnPanels panels = PanelsOfFilter(d, layout.desc(1));
   if (panels.width == 0) return layout.Run({filter, out}, Alone());
   panels.Pack(static_cast<const float*>(filter), d.out_channels, static_cast<float*>(out), team);
   return OkStatus();

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tensorflow_plugin/backends/cpu/cost.h"
-#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+#include "tensorflow_plugin/backends/cpu/matmul/panels.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
@@ -37,7 +37,7 @@ class Blocks {
   int64_t count() const { return d_.batch * down_ * across_; }
   int64_t cells() const { return rows_ * cols_; }
 
-  void Run(int64_t block, const DirectPanels& filter, const ChainEpilogue* chain, const FusedEpilogue* on_rows) const {
+  void Run(int64_t block, const PanelMatrix& filter, const ChainEpilogue* chain, const FusedEpilogue* on_rows) const {
     const int64_t image = block / (down_ * across_);
     const int64_t row = block / across_ % down_ * rows_, col = block % across_ * cols_;
     const int64_t rows = std::min(rows_, d_.output[0] - row), cols = std::min(cols_, d_.output[1] - col);
@@ -45,7 +45,7 @@ class Blocks {
     const Window window =
         WindowOf(image, {row * d_.stride[0] - d_.pad_before[0], (rows - 1) * d_.stride[0] + d_.filter[0]},
                  {col * d_.stride[1] - d_.pad_before[1], (cols - 1) * d_.stride[1] + d_.filter[1]}, &frame);
-    const DirectTerms terms{d_.filter[0], d_.filter[1] * d_.in_channels, window.stride};
+    const RowTerms terms{d_.filter[0], d_.filter[1] * d_.in_channels, window.stride};
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t to = (((image * d_.output[0]) + row + i) * d_.output[1] + col) * d_.out_channels;
       filter.Multiply(cols, terms, window.data + i * d_.stride[0] * window.stride, d_.stride[1] * d_.in_channels,
@@ -103,7 +103,7 @@ bool HasFewChannels(const ConvolutionDesc& d, const Machine& machine) {
 void RunFewChannels(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
                     std::optional<FusedEpilogue>* epilogue) {
   ScratchFrame frame;
-  const DirectPanels filter(TermsOf(d), d.out_channels, static_cast<const float*>(args.in[1]), &frame);
+  const PanelMatrix filter(TermsOf(d), d.out_channels, static_cast<const float*>(args.in[1]), &frame);
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.out_channels) : nullptr;
   const FusedEpilogue* const on_rows = *epilogue && chain == nullptr ? &**epilogue : nullptr;
   const Blocks blocks(d, args);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tensorflow_plugin/backends/cpu/convolution/products.h"
-#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+#include "tensorflow_plugin/backends/cpu/matmul/panels.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
 
@@ -38,7 +38,7 @@ bool PackingPays(const ConvolutionDesc& d, const Machine& machine) {
       d.in_channels > kLongestSum || machine.isa == Isa::kBaseline) {
     return false;
   }
-  // A small filter is read as it lies by few rows (matmul/direct.h).
+  // A small filter is read as it lies by few rows (matmul/panels.h).
   const int64_t elements = d.in_channels * d.out_channels;
   if (elements <= kSmallFilter) return rows >= kFewestRowsOfSmall;
   return rows <= kAnyFilterRows || elements <= (rows <= kVeryManyRows ? kMostOfFilter : kMostForVeryMany);
@@ -48,11 +48,11 @@ bool PackingPays(const ConvolutionDesc& d, const Machine& machine) {
 void MultiplyRows(const ConvolutionDesc& d, const float* rows, const Args& args, const ThreadTeam& team,
                   std::optional<FusedEpilogue>* epilogue) {
   const int64_t m = Pixels(d), k = Depth(d), n = d.out_channels;
-  const DirectPanels panels(k, n, static_cast<const float*>(args.in[2]));
+  const PanelMatrix panels(k, n, static_cast<const float*>(args.in[2]));
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(n) : nullptr;
   const bool has_rest = *epilogue && chain == nullptr;  // which is run on whole rows
 
-  const DirectParts parts(m, n, k, has_rest, team.size());
+  const PanelParts parts(m, n, k, has_rest, team.size());
   auto* const y = static_cast<float*>(args.out[0]);
   team.ParallelFor(parts.count(), parts.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -84,11 +84,11 @@ bool WindowsPay(const ConvolutionDesc& d, const Machine& machine) {
 }
 
 int64_t PointwiseFilterBytes(const ConvolutionDesc& d) {
-  return DirectPanels::Elements(Depth(d), d.out_channels) * static_cast<int64_t>(sizeof(float));
+  return PanelMatrix::Elements(Depth(d), d.out_channels) * static_cast<int64_t>(sizeof(float));
 }
 
 void PackPointwiseFilter(const ConvolutionDesc& d, const float* filter, float* packed) {
-  DirectPanels::Pack(Depth(d), d.out_channels, filter, packed);
+  PanelMatrix::Pack(Depth(d), d.out_channels, filter, packed);
 }
 
 void RunPointwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,

@@ -1,5 +1,5 @@
 // Convolutions as a product of rows and the filter as a matrix. The filter lies in panels, which were made once. Sums
-// and epilogue are in registers (matmul/direct.h). With a filter of one pixel the rows are the channels of all pixels.
+// and epilogue are in registers (matmul/panels.h). With a filter of one pixel the rows are the channels of all pixels.
 // Others lay out the window of each cell of the output as a row (convolution/products.h).
 //
 // A product that finds its second matrix as it is copies it to such panels in each call. That takes a third of the time

@@ -13,10 +13,10 @@ namespace xpu::cpu {
 
 enum class MatMulEngine : uint8_t {
   kPlain,           // loops of backends/plain: nothing to compute, or types that no other engine has
-  kUnpacked,        // few rows, and a small b that is read as it lies (matmul/direct.h)
+  kUnpacked,        // few rows, and a small b that is read as it lies (matmul/panels.h)
   kSmall,           // too little for a call of oneDNN
   kPartialSums,     // few elements of long sums: each thread adds up parts of the sums
-  kPanels,          // many rows, and b in panels that stay in a core's cache (matmul/direct.h)
+  kPanels,          // many rows, and b in panels that stay in a core's cache (matmul/panels.h)
   kFewRows,         // b is read once, at the speed of memory (matmul/few_rows.h)
   kOneColumn,       // the same of a, for one column of b
   kFewColumns,      // c's rows stay in registers

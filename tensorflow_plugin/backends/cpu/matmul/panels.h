@@ -4,8 +4,8 @@
 //
 // oneDNN multiplies as quickly, but an epilogue then reads and writes all results again, operand by operand. For sums
 // of some ten terms that takes as long as the product.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_PANELS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_PANELS_H_
 
 #include <optional>
 
@@ -18,19 +18,19 @@
 namespace xpu::cpu {
 
 // Where a row of `a` lies: so many pieces of adjacent terms, `stride` apart.
-struct DirectTerms {
+struct RowTerms {
   int64_t pieces, length, stride;
 };
 
 // A product of m x n sums of k terms in parts of some rows and panels. Threads have shares of the same size.
-class DirectParts {
+class PanelParts {
  public:
   struct Part {
     int64_t row, rows, first_panel, last_panel;  // panels [first, last)
   };
 
   // `on_whole_rows`: an epilogue follows each part, which has all columns then.
-  DirectParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, int threads);
+  PanelParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, int threads);
 
   int64_t count() const { return down_ * across_; }
   // For ThreadTeam::ParallelFor.
@@ -54,12 +54,12 @@ void RunUnpacked(const MatMulDesc& d, const Args& args, const host_runtime::Thre
                  std::optional<FusedEpilogue>* epilogue);
 
 // All columns of `b`, k rows of n elements without gaps, as panels.
-class DirectPanels {
+class PanelMatrix {
  public:
   // Copies them to `frame`, which stays.
-  DirectPanels(int64_t k, int64_t n, const float* b, ScratchFrame* frame);
+  PanelMatrix(int64_t k, int64_t n, const float* b, ScratchFrame* frame);
   // Those that Pack has made.
-  DirectPanels(int64_t k, int64_t n, const float* packed) : k_(k), n_(n), packed_(packed) {}
+  PanelMatrix(int64_t k, int64_t n, const float* packed) : k_(k), n_(n), packed_(packed) {}
 
   // Copies them to so many elements.
   static int64_t Elements(int64_t k, int64_t n);
@@ -67,7 +67,7 @@ class DirectPanels {
 
   int64_t count() const;
   // m rows of the product, whose elements begin at `offset` of the whole result. `chain` may be null.
-  void Multiply(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
+  void Multiply(int64_t m, const RowTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
                 const ChainEpilogue* chain) const;
   // The same of panels [begin, end), for rows of `a` in one piece.
   void MultiplySome(int64_t begin, int64_t end, int64_t m, const float* a, int64_t lda, float* c, int64_t offset,
@@ -80,4 +80,4 @@ class DirectPanels {
 
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_PANELS_H_

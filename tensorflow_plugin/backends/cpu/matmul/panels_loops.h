@@ -1,29 +1,29 @@
-// The loops of direct.h, once per instruction set.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_LOOPS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_LOOPS_H_
+// The loops of panels.h, once per instruction set.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_PANELS_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_PANELS_LOOPS_H_
 
 #include <cstdint>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_loops.h"
-#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+#include "tensorflow_plugin/backends/cpu/matmul/panels.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
 
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/direct_loops.h"
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/panels_loops.h"
 #define XPU_ISA baseline
 #define XPU_VECTOR_BYTES 16
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_DIRECT_LOOPS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_PANELS_LOOPS_H_
 
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
 
 // Vectors of a panel at most, so that the sums of a tile are in registers.
 inline constexpr int kMostVectors = XPU_VECTOR_BYTES == 64 ? 4 : 2;
-static inline int64_t LanesOfDirect() { return kLanes; }
-static inline int64_t VectorsOfDirect() { return kMostVectors; }
+static inline int64_t LanesOfPanel() { return kLanes; }
+static inline int64_t VectorsOfPanel() { return kMostVectors; }
 
 // Copies `count` columns of `b` to rows of kVectors vectors, with zeros beyond the last column.
-static inline void PackDirect(int64_t k, int64_t count, int vectors, const float* b, int64_t ldb, float* packed) {
+static inline void PackPanel(int64_t k, int64_t count, int vectors, const float* b, int64_t ldb, float* packed) {
   for (int64_t l = 0; l < k; ++l) {
     for (int v = 0; v < vectors; ++v, packed += kLanes) {
       const int64_t tail = count - v * kLanes;
@@ -76,8 +76,8 @@ static inline bool FillsHalf(int tail) { return XPU_VECTOR_BYTES == 64 && tail <
 
 // kRows rows of c, a panel wide.
 template <int kRows, int kVectors, bool kHalfTail>
-static inline void DirectTile(const DirectTerms& terms, const float* a, int64_t lda, const float* packed, float* c,
-                              int64_t ldc, int64_t offset, int64_t col, int tail, const ChainEpilogue* chain) {
+static inline void PanelTile(const RowTerms& terms, const float* a, int64_t lda, const float* packed, float* c,
+                             int64_t ldc, int64_t offset, int64_t col, int tail, const ChainEpilogue* chain) {
   constexpr int kWhole = kHalfTail ? kVectors - 1 : kVectors;  // vectors
   VF sum[kRows][kVectors] = {};
 #if XPU_VECTOR_BYTES == 64
@@ -112,13 +112,12 @@ static inline void DirectTile(const DirectTerms& terms, const float* a, int64_t 
 }
 
 template <int kRows, int kVectors, bool kHalfTail>
-static inline void DirectPanelOf(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, const float* packed,
-                                 float* c, int64_t ldc, int64_t offset, int64_t col, int tail,
-                                 const ChainEpilogue* chain) {
+static inline void PanelRows(int64_t m, const RowTerms& terms, const float* a, int64_t lda, const float* packed,
+                             float* c, int64_t ldc, int64_t offset, int64_t col, int tail, const ChainEpilogue* chain) {
   int64_t i = 0;
   for (; i + kRows <= m; i += kRows) {
-    DirectTile<kRows, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col,
-                                           tail, chain);
+    PanelTile<kRows, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col,
+                                          tail, chain);
   }
   // Tiles of some rows cost less than many of one row, each of whose sums waits for its last addition. They compute
   // some rows again.
@@ -127,50 +126,50 @@ static inline void DirectPanelOf(int64_t m, const DirectTerms& terms, const floa
   const int64_t left = m - i;
   if (left > kHalf && m >= kRows) {
     i = m - kRows;
-    DirectTile<kRows, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col,
-                                           tail, chain);
+    PanelTile<kRows, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col,
+                                          tail, chain);
     return;
   }
   if (left * kOneRow > kHalf * kVectors && m >= kHalf) {
     if (left < kHalf) i = m - kHalf;
-    DirectTile<kHalf, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col,
-                                           tail, chain);
+    PanelTile<kHalf, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col,
+                                          tail, chain);
     i += kHalf;
   }
   for (; i < m; ++i) {
-    DirectTile<1, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col, tail,
-                                       chain);
+    PanelTile<1, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col, tail,
+                                      chain);
   }
 }
 
 template <int kRows, int kVectors>
-static inline void DirectPanel(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, const float* packed,
-                               float* c, int64_t ldc, int64_t offset, int64_t col, int tail,
-                               const ChainEpilogue* chain) {
+static inline void MultiplyPanelBy(int64_t m, const RowTerms& terms, const float* a, int64_t lda, const float* packed,
+                                   float* c, int64_t ldc, int64_t offset, int64_t col, int tail,
+                                   const ChainEpilogue* chain) {
   const auto run =
-      FillsHalf(tail) ? DirectPanelOf<kRows, kVectors, XPU_VECTOR_BYTES == 64> : DirectPanelOf<kRows, kVectors, false>;
+      FillsHalf(tail) ? PanelRows<kRows, kVectors, XPU_VECTOR_BYTES == 64> : PanelRows<kRows, kVectors, false>;
   run(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
 }
 
 // Computes m rows of c from column `col` on, `vectors` vectors wide. The last vector has `tail` lanes. c is at element
 // `offset` of the whole result.
-static inline void MultiplyPanel(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, const float* packed,
+static inline void MultiplyPanel(int64_t m, const RowTerms& terms, const float* a, int64_t lda, const float* packed,
                                  float* c, int64_t ldc, int64_t offset, int64_t col, int vectors, int tail,
                                  const ChainEpilogue* chain) {
 #if XPU_VECTOR_BYTES == 64
   switch (vectors) {
     case 1:
-      return DirectPanel<12, 1>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<12, 1>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
     case 2:
-      return DirectPanel<12, 2>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<12, 2>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
     case 3:
-      return DirectPanel<8, 3>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<8, 3>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
     default:
-      return DirectPanel<6, 4>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<6, 4>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
   }
 #else
-  if (vectors == 1) return DirectPanel<6, 1>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
-  return DirectPanel<6, 2>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+  if (vectors == 1) return MultiplyPanelBy<6, 1>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+  return MultiplyPanelBy<6, 2>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
 #endif
 }
 

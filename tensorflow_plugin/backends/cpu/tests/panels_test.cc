@@ -1,5 +1,5 @@
 // How a product is divided among threads, and panels whose last vector is not full.
-#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+#include "tensorflow_plugin/backends/cpu/matmul/panels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,11 +19,11 @@ struct Size {
 constexpr Size kSizes[] = {{12544, 16, 96}, {3136, 96, 24}, {784, 32, 144},  {196, 64, 192},   {196, 40, 240},
                            {49, 160, 960},  {49, 320, 960}, {49, 1280, 320}, {25, 1000, 1024}, {131, 77, 61}};
 
-TEST(DirectParts, CoverEachRowOfEachPanelOnce) {
+TEST(PanelParts, CoverEachRowOfEachPanelOnce) {
   for (const Size& size : kSizes) {
     for (const int threads : {1, 2, 3, 16, 64}) {
       for (const bool on_whole_rows : {false, true}) {
-        const DirectParts parts(size.m, size.n, size.k, on_whole_rows, threads);
+        const PanelParts parts(size.m, size.n, size.k, on_whole_rows, threads);
         const int64_t panels = parts.at(parts.count() - 1).last_panel;
         std::vector<int> seen(size.m * panels);
         for (int64_t i = 0; i < parts.count(); ++i) {
@@ -44,21 +44,21 @@ TEST(DirectParts, CoverEachRowOfEachPanelOnce) {
   }
 }
 
-TEST(DirectParts, TwoThreadsHaveTheSameShare) {
+TEST(PanelParts, TwoThreadsHaveTheSameShare) {
   for (const Size& size : kSizes) {
-    const DirectParts parts(size.m, size.n, size.k, false, 2);
+    const PanelParts parts(size.m, size.n, size.k, false, 2);
     EXPECT_GE(parts.count(), 2) << size.m;
     EXPECT_LE(parts.count() % 2 * 20, parts.count()) << size.m << " x " << size.n << " x " << size.k;
     EXPECT_LE(parts.grain() * 2, parts.count()) << size.m;
   }
 }
 
-TEST(DirectParts, LittleWorkIsOneShare) {
-  const DirectParts parts(24, 64, 32, false, 8);
+TEST(PanelParts, LittleWorkIsOneShare) {
+  const PanelParts parts(24, 64, 32, false, 8);
   EXPECT_GE(parts.grain(), parts.count());
 }
 
-TEST(DirectPanels, MultiplyAllColumns) {
+TEST(PanelMatrix, MultiplyAllColumns) {
   for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
     if (!HasIsa(isa)) continue;
     const ScopedIsa use(isa);
@@ -69,7 +69,7 @@ TEST(DirectPanels, MultiplyAllColumns) {
         for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(static_cast<int>(i * 7 % 23) - 11);
         for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(static_cast<int>(i * 5 % 19) - 9);
         ScratchFrame frame;
-        DirectPanels(k, n, b.data(), &frame).Multiply(m, {1, k, 0}, a.data(), k, c.data(), 0, nullptr);
+        PanelMatrix(k, n, b.data(), &frame).Multiply(m, {1, k, 0}, a.data(), k, c.data(), 0, nullptr);
         for (int64_t i = 0; i < m; ++i) {
           for (int64_t j = 0; j < n; ++j) {
             float sum = 0;  // exact: the numbers are small integers

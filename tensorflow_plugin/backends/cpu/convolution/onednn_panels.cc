@@ -1,11 +1,11 @@
-#include "tensorflow_plugin/backends/cpu/convolution/panels.h"
+#include "tensorflow_plugin/backends/cpu/convolution/onednn_panels.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace xpu::cpu {
 
-void Panels::Pack(const float* matrix, int64_t stride, float* to, const host_runtime::ThreadTeam& team) const {
+void OnednnPanels::Pack(const float* matrix, int64_t stride, float* to, const host_runtime::ThreadTeam& team) const {
   // Some rows of a panel at a time, so that there is work for all threads.
   constexpr int64_t kRows = 64, kGrain = 1 << 15;  // elements
   const int64_t down = (rows + kRows - 1) / kRows;
@@ -22,18 +22,18 @@ void Panels::Pack(const float* matrix, int64_t stride, float* to, const host_run
   });
 }
 
-Panels PanelsOf(const dnnl::memory::desc& wanted, const std::vector<int>& row, int col) {
+OnednnPanels OnednnPanelsOf(const dnnl::memory::desc& wanted, const std::vector<int>& row, int col) {
   const auto blocks = wanted.get_inner_blks(), blocked = wanted.get_inner_idxs();
   const auto dims = wanted.get_dims(), strides = wanted.get_strides();
   if (blocks.size() != 1 || blocked[0] != col) return {};
-  Panels panels{1, dims[col], blocks[0]};
+  OnednnPanels panels{1, dims[col], blocks[0]};
   for (size_t i = row.size(); i-- > 0;) {
     const int64_t extent = dims[row[i]];
     if (extent > 1 && strides[row[i]] != panels.rows * panels.width) return {};
     panels.rows *= extent;
   }
   if (panels.panels() > 1 && strides[col] != panels.rows * panels.width) return {};
-  return static_cast<size_t>(panels.elements()) * sizeof(float) == wanted.get_size() ? panels : Panels();
+  return static_cast<size_t>(panels.elements()) * sizeof(float) == wanted.get_size() ? panels : OnednnPanels();
 }
 
 }  // namespace xpu::cpu

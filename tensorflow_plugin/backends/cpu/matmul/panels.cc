@@ -1,10 +1,10 @@
-#include "tensorflow_plugin/backends/cpu/matmul/direct.h"
+#include "tensorflow_plugin/backends/cpu/matmul/panels.h"
 
 #include <algorithm>
 
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
-#include "tensorflow_plugin/backends/cpu/matmul/direct_loops.h"
+#include "tensorflow_plugin/backends/cpu/matmul/panels_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
@@ -32,9 +32,9 @@ constexpr int64_t kShortSum = 2048;
 struct ColumnPanels {
   ColumnPanels(int64_t n, int64_t k)
       : n(n),
-        lanes(XPU_PICK_ISA(LanesOfDirect)()),
+        lanes(XPU_PICK_ISA(LanesOfPanel)()),
         vectors(Count(n, lanes)),
-        count(Count(vectors, k <= kShortSum ? XPU_PICK_ISA(VectorsOfDirect)() : XPU_PICK_ISA(VectorsOfDirect)() / 2)) {}
+        count(Count(vectors, k <= kShortSum ? XPU_PICK_ISA(VectorsOfPanel)() : XPU_PICK_ISA(VectorsOfPanel)() / 2)) {}
 
   int64_t first(int64_t panel) const { return vectors * panel / count; }  // in vectors
 
@@ -43,7 +43,7 @@ struct ColumnPanels {
 
 }  // namespace
 
-DirectParts::DirectParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, int threads) : m_(m) {
+PanelParts::PanelParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, int threads) : m_(m) {
   panels_ = ColumnPanels(n, k).count;
   across_ = on_whole_rows ? 1 : panels_;
   const int64_t work = m * n * k;
@@ -62,7 +62,7 @@ DirectParts::DirectParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, in
   grain_ = shares == 1 ? count() : std::max<int64_t>(1, kPartWork * count() / work);
 }
 
-int64_t DirectParts::EvenRows(int64_t down, int64_t fewest_rows, int64_t shares) const {
+int64_t PanelParts::EvenRows(int64_t down, int64_t fewest_rows, int64_t shares) const {
   int64_t best = down;
   double least = 2;
   for (int64_t tried = down; tried < down + shares && (tried == down || m_ >= tried * fewest_rows); ++tried) {
@@ -74,27 +74,27 @@ int64_t DirectParts::EvenRows(int64_t down, int64_t fewest_rows, int64_t shares)
   return best;
 }
 
-DirectParts::Part DirectParts::at(int64_t i) const {
+PanelParts::Part PanelParts::at(int64_t i) const {
   const int64_t row = by_columns_ ? i % down_ : i / across_, column = by_columns_ ? i / down_ : i % across_;
   const int64_t begin = m_ * row / down_;
   return {begin, m_ * (row + 1) / down_ - begin, panels_ * column / across_, panels_ * (column + 1) / across_};
 }
 
 void RunPanels(const MatMulDesc& d, const Args& args, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
-  const auto pack = XPU_PICK_ISA(PackDirect);
+  const auto pack = XPU_PICK_ISA(PackPanel);
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const ColumnPanels panels(d.n, d.k);
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
   const bool runs_on_rows = *epilogue && chain == nullptr;  // which is run on whole rows
 
-  const DirectParts parts(d.m, d.n, d.k, runs_on_rows, team.size());
+  const PanelParts parts(d.m, d.n, d.k, runs_on_rows, team.size());
   const auto* const a = static_cast<const float*>(args.in[0]);
   const auto* const b = static_cast<const float*>(args.in[1]);
   auto* const c = static_cast<float*>(args.out[0]);
-  const DirectTerms terms{1, d.k, 0};
+  const RowTerms terms{1, d.k, 0};
   team.ParallelFor(parts.count(), parts.grain(), [&](int64_t begin, int64_t end) {
     ScratchFrame inner;
-    float* const packed = inner.Get<float>(d.k * XPU_PICK_ISA(VectorsOfDirect)() * panels.lanes);
+    float* const packed = inner.Get<float>(d.k * XPU_PICK_ISA(VectorsOfPanel)() * panels.lanes);
     for (int64_t i = begin; i < end; ++i) {
       const auto [row, count, first, last] = parts.at(i);
       for (int64_t panel = first; panel < last; ++panel) {
@@ -120,7 +120,7 @@ void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
   const auto* const a = static_cast<const float*>(args.in[0]);
   const auto* const b = static_cast<const float*>(args.in[1]);
   auto* const c = static_cast<float*>(args.out[0]);
-  const int64_t grain = (kPartWork - 1) / (d.m * d.k * panels.lanes * XPU_PICK_ISA(VectorsOfDirect)()) + 1;
+  const int64_t grain = (kPartWork - 1) / (d.m * d.k * panels.lanes * XPU_PICK_ISA(VectorsOfPanel)()) + 1;
   team.ParallelFor(panels.count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t col = panels.first(panel) * panels.lanes;
@@ -133,30 +133,30 @@ void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
   if (chain != nullptr) epilogue->reset();
 }
 
-DirectPanels::DirectPanels(int64_t k, int64_t n, const float* b, ScratchFrame* frame) : k_(k), n_(n) {
+PanelMatrix::PanelMatrix(int64_t k, int64_t n, const float* b, ScratchFrame* frame) : k_(k), n_(n) {
   float* const packed = frame->Get<float>(Elements(k, n));
   Pack(k, n, b, packed);
   packed_ = packed;
 }
 
-int64_t DirectPanels::Elements(int64_t k, int64_t n) {
+int64_t PanelMatrix::Elements(int64_t k, int64_t n) {
   const ColumnPanels panels(n, k);
   return k * panels.vectors * panels.lanes;
 }
 
-void DirectPanels::Pack(int64_t k, int64_t n, const float* b, float* packed) {
+void PanelMatrix::Pack(int64_t k, int64_t n, const float* b, float* packed) {
   const ColumnPanels panels(n, k);
   for (int64_t panel = 0; panel < panels.count; ++panel) {
     const int64_t col = panels.first(panel) * panels.lanes;
     const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
-    XPU_PICK_ISA(PackDirect)(k, std::min(vectors * panels.lanes, n - col), vectors, b + col, n, packed + k * col);
+    XPU_PICK_ISA(PackPanel)(k, std::min(vectors * panels.lanes, n - col), vectors, b + col, n, packed + k * col);
   }
 }
 
-int64_t DirectPanels::count() const { return ColumnPanels(n_, k_).count; }
+int64_t PanelMatrix::count() const { return ColumnPanels(n_, k_).count; }
 
-void DirectPanels::Multiply(int64_t m, const DirectTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
-                            const ChainEpilogue* chain) const {
+void PanelMatrix::Multiply(int64_t m, const RowTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
+                           const ChainEpilogue* chain) const {
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const ColumnPanels panels(n_, k_);
   for (int64_t panel = 0; panel < panels.count; ++panel) {
@@ -168,8 +168,8 @@ void DirectPanels::Multiply(int64_t m, const DirectTerms& terms, const float* a,
   }
 }
 
-void DirectPanels::MultiplySome(int64_t begin, int64_t end, int64_t m, const float* a, int64_t lda, float* c,
-                                int64_t offset, const ChainEpilogue* chain) const {
+void PanelMatrix::MultiplySome(int64_t begin, int64_t end, int64_t m, const float* a, int64_t lda, float* c,
+                               int64_t offset, const ChainEpilogue* chain) const {
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const auto multiply_few = XPU_PICK_ISA(MultiplyUnpacked);
   const ColumnPanels panels(n_, k_);

@@ -1,7 +1,7 @@
 // A filter as oneDNN's convolutions read it. It is a matrix of all that a pixel of the output meets by output channels,
 // in panels of a few columns. Each panel is a dense matrix of its own.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_PANELS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_PANELS_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_ONEDNN_PANELS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_ONEDNN_PANELS_H_
 
 #include <cstdint>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace xpu::cpu {
 
-struct Panels {
+struct OnednnPanels {
   int64_t rows = 0, cols = 0;  // of the matrix, of float
   int64_t width = 0;           // columns of a panel; the last one is filled up with zeros
 
@@ -23,8 +23,8 @@ struct Panels {
 
 // The layout that oneDNN wants for a matrix whose columns are dimension `col`. Its rows are the dimensions `row`, the
 // last one fastest. A width of 0 if oneDNN wants something else.
-Panels PanelsOf(const dnnl::memory::desc& wanted, const std::vector<int>& row, int col);
+OnednnPanels OnednnPanelsOf(const dnnl::memory::desc& wanted, const std::vector<int>& row, int col);
 
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_PANELS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_ONEDNN_PANELS_H_
