@@ -118,13 +118,15 @@ struct Touched {
   bool written;
 };
 
-// Commands that touch nothing that another of them writes.
+// Commands that touch nothing that another of them writes. None of them writes an input, such as a variable, if one
+// before it may fail: that one has to succeed first.
 class Independent {
  public:
   Independent(const CommandList& list, const MemoryPlan& plan) : list_(list), plan_(plan) {}
 
   // Adds the command, if it is such a one.
   bool Add(const Command& command) {
+    if (may_fail_ && WritesInput(command)) return false;
     const size_t before = touched_.size();
     for (size_t k = 0; k < command.in.size(); ++k) Touch(command.in[k].buffer, RangeOfInput(command, k), false);
     for (size_t k = 0; k < command.out.size(); ++k) Touch(command.out[k].buffer, RangeOfOutput(command, k), true);
@@ -140,11 +142,20 @@ class Independent {
         }
       }
     }
+    may_fail_ |= command.may_fail();
     return true;
   }
-  void Clear() { touched_.clear(); }
+  void Clear() {
+    touched_.clear();
+    may_fail_ = false;
+  }
 
  private:
+  bool WritesInput(const Command& command) const {
+    return std::any_of(command.out.begin(), command.out.end(), [this](const BufferSlice& place) {
+      return place.buffer != BufferSlice::kNowhere && list_.buffers[place.buffer].kind != Buffer::Kind::kComputed;
+    });
+  }
   void Touch(int number, const ByteRange& range, bool written) {
     // Planned buffers are parts of one block, and fixed ones may be of each other.
     constexpr int kBlock = -1, kAnyAddress = -2;
@@ -165,6 +176,7 @@ class Independent {
   const CommandList& list_;
   const MemoryPlan& plan_;
   std::vector<Touched> touched_;
+  bool may_fail_ = false;  // one of them
 };
 
 }  // namespace

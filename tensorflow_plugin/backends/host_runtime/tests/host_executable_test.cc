@@ -359,6 +359,23 @@ TEST_F(HostExecutables, AFailureThatIsWaitedForEndsTheList) {
   }
 }
 
+TEST_F(HostExecutables, AFailureKeepsInputsAsTheyWere) {
+  kKernels.met = true;  // nobody waits for another one
+  const int computed = NewBuffer(kSmall), variable = NewBuffer(kSmall), before = NewBuffer(kSmall);
+  std::vector<float> values(kSmall, 1), earlier(kSmall, 1);
+  list_.buffers[variable] = {Buffer::Kind::kFixed, kSmall * 4, values.data()};
+  list_.buffers[before] = {Buffer::Kind::kFixed, kSmall * 4, earlier.data()};
+  AddFill(kSmall, before, 0, 2);
+  list_.commands.emplace_back().desc = GatherDesc();
+  list_.commands.back().explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+  AddFill(kSmall, computed, 0, 3);
+  AddFill(kSmall, variable, 0, 4);
+  (void)Run({}, Code::kInvalidArgument);
+  EXPECT_EQ(failed_, 1);
+  EXPECT_EQ(values, std::vector<float>(kSmall, 1));
+  EXPECT_EQ(earlier, std::vector<float>(kSmall, 2));
+}
+
 TEST_F(HostExecutables, WhatFailsBehindAllThatIsWaitedForIsTheStreams) {
   const int buffer = NewBuffer(kSmall);
   AddFill(kSmall, buffer, 0, 3);
