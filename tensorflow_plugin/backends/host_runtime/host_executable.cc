@@ -42,15 +42,25 @@ int64_t EstimateNs(const KernelSet&, const CopyConstant& d) { return EstimateCop
 int64_t EstimateNs(const KernelSet&, const CopyFromHost& d) { return EstimateCopyNs(d.bytes); }
 int64_t EstimateNs(const KernelSet&, const CopyToHost& d) { return EstimateCopyNs(d.bytes); }
 
-// One command, buffer i of its list lying at at[i].
+// The operands of a command: its inputs, its outputs and its workspace, one after the other.
+struct Operands {
+  const BufferSlice* places;
+  int num_in, num_out;
+
+  const BufferSlice& in(int i) const { return places[i]; }
+  const BufferSlice& out(int i) const { return places[num_in + i]; }
+  const BufferSlice& workspace() const { return places[num_in + num_out]; }
+};
+
+// One command, buffer i of those that its list touches lying at at[i].
 struct Runner {
   const KernelSet& kernels;
-  const Command& command;
+  const Operands operands;
   char* const* at;
   const ThreadTeam& team;
 
-  char* in(int i) const { return command.in[i].In(at); }
-  char* out(int i) const { return command.out[i].In(at); }
+  char* in(int i) const { return operands.in(i).In(at); }
+  char* out(int i) const { return operands.out(i).In(at); }
 
   Status operator()(const CopyBytes& d) const { return CopyInto(d.bytes); }
   Status operator()(const CopyFromHost& d) const { return CopyInto(d.bytes); }
@@ -73,7 +83,11 @@ struct Runner {
   }
   template <typename Desc>
   Status operator()(const Desc& d) const {
-    return kernels.Run(d, ArgsOf(command, at), team);
+    Args args;
+    for (int i = 0; i < operands.num_in; ++i) args.in[i] = in(i);
+    for (int i = 0; i < operands.num_out; ++i) args.out[i] = out(i);
+    args.workspace = operands.workspace().In(at);
+    return kernels.Run(d, args, team);
   }
 };
 
@@ -188,6 +202,7 @@ class HostExecutable::Schedule {
            std::vector<int64_t> costs)
       : kernels_(kernels), list_(std::move(list)), costs_(std::move(costs)) {
     const int count = static_cast<int>(costs_.size());
+    CollectPlaces();
     LeaveOutCopies();
     Independent together(*list_, plan);
     for (int begin = 0, end; begin < count; begin = end) {
@@ -214,10 +229,14 @@ class HostExecutable::Schedule {
 
   // Lets buffers that hold nothing but what the host has lie there.
   void UseHostMemory(char** at) const {
-    for (int i : copies_left_out_) at[list_->commands[i].out[0].buffer] = list_->commands[i].in[0].In(at);
+    for (int i : copies_left_out_) {
+      const Operands copy = OperandsOf(i);
+      at[copy.out(0).buffer] = copy.in(0).In(at);
+    }
   }
 
-  size_t num_buffers() const { return list_->buffers.size(); }
+  // The list's buffers that its commands touch. A list has many more: those that passes have done away with.
+  const std::vector<int>& touched() const { return touched_; }
   // The steps that are waited for come first: all up to the last one with a command that is awaited.
   bool has_awaited() const { return num_awaited_ > 0; }
   // They need not wait for anything, nor keep to the order of a stream.
@@ -233,7 +252,8 @@ class HostExecutable::Schedule {
   const Cost& cost_of_awaited() const { return cost_of_awaited_; }
   const Cost& cost_of_rest() const { return cost_of_rest_; }
 
-  // Buffer i lies at the host's address at[i]. The first command that fails, `failed`, is in the last step that runs.
+  // Buffer i of those that are touched lies at the host's address at[i]. The first command that fails, `failed`, is in
+  // the last step that runs.
   Status RunAwaited(char* const* at, const ThreadTeam& team, const Listener& listener, int* failed) const {
     return listener.Whole([&] {
       SharedStatus status;
@@ -265,8 +285,9 @@ class HostExecutable::Schedule {
     for (size_t s = steps_.size(); s > num_awaited_; --s) {
       for (int i = steps_[s - 1].begin; i < steps_[s - 1].end; ++i) {
         const Command& command = list_->commands[i];
+        const Operands operands = OperandsOf(i);
         for (size_t k = 0; k < command.out.size(); ++k) {
-          const int buffer = command.out[k].buffer;
+          const int buffer = operands.out(static_cast<int>(k)).buffer;
           if (buffer == BufferSlice::kNowhere) continue;
           const ByteRange range = RangeOfOutput(command, k);
           if (at[buffer] + range.begin < end && begin < at[buffer] + range.end) return s - num_awaited_;
@@ -282,6 +303,35 @@ class HostExecutable::Schedule {
   struct CommandGroup {
     int begin, end;
   };
+
+  // The operands of all commands lie side by side, and name buffers by their place in touched(). So a run does not look
+  // for them all over the list.
+  void CollectPlaces() {
+    std::vector<int> number_of(list_->buffers.size(), BufferSlice::kNowhere);
+    const auto add = [&](const BufferSlice& place) {
+      BufferSlice& added = places_.emplace_back(place);
+      if (place.buffer == BufferSlice::kNowhere) return;
+      int& number = number_of[place.buffer];
+      if (number == BufferSlice::kNowhere) {
+        number = static_cast<int>(touched_.size());
+        touched_.push_back(place.buffer);
+      }
+      added.buffer = number;
+    };
+    for (const Command& command : list_->commands) {
+      first_place_.push_back(static_cast<int>(places_.size()));
+      for (const BufferSlice& place : command.in) add(place);
+      num_in_.push_back(static_cast<int>(command.in.size()));
+      for (const BufferSlice& place : command.out) add(place);
+      add(command.workspace);
+    }
+    first_place_.push_back(static_cast<int>(places_.size()));
+  }
+
+  Operands OperandsOf(int64_t command) const {
+    const int begin = first_place_[command], num_in = num_in_[command];
+    return {places_.data() + begin, num_in, first_place_[command + 1] - begin - num_in - 1};
+  }
 
   // Copies from the host of which nobody could tell that they are copies.
   void LeaveOutCopies() {
@@ -373,14 +423,17 @@ class HostExecutable::Schedule {
       return OkStatus();
     }
     auto run = [&](const ThreadTeam& threads) {
-      return std::visit(Runner{kernels_, command, at, threads}, command.desc);
+      return std::visit(Runner{kernels_, OperandsOf(i), at, threads}, command.desc);
     };
     return listener.Command(i, [&] { return CommandQueue::Guarded(run, team); });
   }
 
   const KernelSet& kernels_;
   const std::shared_ptr<const CommandList> list_;
-  std::vector<int64_t> costs_;  // by command
+  std::vector<int64_t> costs_;             // by command
+  std::vector<BufferSlice> places_;        // of all commands; their buffers are those of touched_, by number
+  std::vector<int> first_place_, num_in_;  // by command
+  std::vector<int> touched_;
   std::vector<int> copies_left_out_;
   std::vector<CommandGroup> steps_;
   size_t num_awaited_ = 0;
@@ -405,7 +458,7 @@ class HostExecutable::Rest final : public CommandQueue::SteppedEntry {
 
  private:
   const std::shared_ptr<const Schedule> schedule_;
-  const std::vector<char*> at_;  // where each buffer lies
+  const std::vector<char*> at_;  // where each touched buffer lies
   const trace::ListOps::Ops ops_;
 };
 
@@ -430,8 +483,9 @@ HostExecutable::HostExecutable(const DeviceMemory* memory, std::shared_ptr<const
 Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data,
                            int* failed) const {
   SmallVector<char*, kFewBuffers> at;
-  at.resize(static_cast<int>(schedule_->num_buffers()));
-  std::copy_n(addresses, schedule_->num_buffers(), at.begin());
+  const std::vector<int>& touched = schedule_->touched();
+  at.resize(static_cast<int>(touched.size()));
+  std::transform(touched.begin(), touched.end(), at.begin(), [addresses](int buffer) { return addresses[buffer]; });
   if (memory_ != nullptr) {
     for (char*& address : at) address = memory_->Translate(address);
   }
