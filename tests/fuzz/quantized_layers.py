@@ -100,8 +100,9 @@ class Step:
         bias = getattr(self.layer, "bias", None)
         bias = 0 if bias is None else np.abs(bias.numpy()).max(initial=0)
         roundings = 8 if self.has_integers and self.mode != "float8" else 8 + 2 * np.sqrt(terms)
-        # No activation has a slope much above one.
-        return 2 * EPSILON * (roundings * largest * sums + 8 * bias) + 1e-6 * np.abs(expected) + 1e-30
+        # No activation has a slope much above one. The CPU's ELU subtracts one from a number near it.
+        elu = getattr(self.layer, "activation", None) is keras.activations.elu
+        return 2 * EPSILON * (roundings * largest * sums + 8 * bias + elu) + 1e-6 * np.abs(expected) + 1e-30
 
     def _sums_of_weights(self, shape: tuple[int, ...]):
         """How many terms a sum has, and for each result the sum of the weights' magnitudes."""
