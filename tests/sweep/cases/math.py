@@ -40,7 +40,7 @@ def first_type(types):
 # The roundings by which the functions may err: a class by the way in which a function is computed, not an exact count.
 # 0: the result is one IEEE operation, or a number that is there already.
 # 4: a polynomial follows a reduction of the argument.
-# 6: a few operations follow one or two such functions (Softplus is a maximum + Log1p of Exp).
+# 6: a few operations follow one or two functions of class 4 or 6 (Softplus is a maximum + Log1p of Exp).
 # 8: the function has more steps, or a zero that cancellation makes (Lgamma, Digamma, Ndtri).
 # So a formula of several instructions has 6. It has 8 if it calls a function of class 8 or makes such a zero, and 0 if
 # it is exact (Relu).
