@@ -26,6 +26,8 @@ using plain::Weights;
 constexpr int64_t kRowsAtOnce = 4, kPanel = 1 << 18;
 // Sums that stay in the first cache.
 constexpr int64_t kBlockSums = 4096;
+// The most units that the loops take at once, and the parts of a product that each thread has.
+constexpr int64_t kUnitsAtOnce = 4, kPartsPerThread = 2;
 // Bytes of weights worth handing to another thread.
 constexpr int64_t kGrainBytes = 1 << 15;
 
@@ -114,8 +116,10 @@ void MultiplyFew(const Weights& w, const Rows& a, float* c, const ThreadTeam& te
     });
   } else {
     const int64_t columns = XPU_PICK_ISA(Lanes)() * (w.halves == Halves::kDown ? 1 : 2);
-    const int64_t unit_bytes = XPU_PICK_ISA(Lanes)() * w.k;
-    team.ParallelFor(Count(w.n, columns), kGrainBytes / unit_bytes + 1,
+    const int64_t unit_bytes = XPU_PICK_ISA(Lanes)() * w.k, units = Count(w.n, columns);
+    // A thread reads long pieces of each row, of whole groups of units.
+    const int64_t wanted = std::max(kGrainBytes / unit_bytes + 1, Count(units, kPartsPerThread * team.size()));
+    team.ParallelFor(units, Count(wanted, kUnitsAtOnce) * kUnitsAtOnce,
                      [&](int64_t begin, int64_t end) { MultiplyUnits(w, a, begin, end, c); });
   }
 }
