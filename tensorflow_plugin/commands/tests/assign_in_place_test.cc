@@ -108,6 +108,7 @@ class SafeDivisions : public Lists {
   // x / divisors, for a scalar or for as many as there are numbers; true if it may fail.
   bool MayFail(const std::vector<int32_t>& divisors, bool is_known = true, Opcode op = Opcode::kFloorDiv) {
     constexpr int64_t kNumbers = 4;
+    capture_.list().commands.clear();  // those of calls before
     void* const memory = TheMachine().device->Allocate(1024);
     Machine& m = TheMachine();
     EXPECT_TRUE(m.stream->CopyHostToDevice(memory, divisors.data(), divisors.size() * sizeof(int32_t)).ok());
