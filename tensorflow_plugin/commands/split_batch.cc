@@ -22,10 +22,16 @@ bool Divide(int64_t* extent, int64_t parts) {
   return true;
 }
 
+// The first axis of more than one element; the rank if there is none.
+int FirstAxis(const Dims& shape) {
+  int axis = 0;
+  while (axis < shape.rank() && shape[axis] == 1) ++axis;
+  return axis;
+}
+
 // Inputs from the one with the number `first` on; an epilogue's first is the product.
 bool CutProgram(int first, int64_t parts, ElementwiseDesc* d, Steps* steps) {
-  int axis = 0;
-  while (axis < d->shape.rank() && d->shape[axis] == 1) ++axis;
+  const int axis = FirstAxis(d->shape);
   if (axis == d->shape.rank() || !Divide(&d->shape[axis], parts)) return false;
   for (int i = first; i < d->program->num_inputs(); ++i) {
     steps->in.push_back(d->in_strides[i][axis] * d->shape[axis]);
@@ -49,9 +55,11 @@ inline constexpr bool kHasBatch = kIsOneOf<Desc, ElementwiseDesc, ReduceDesc, Co
 bool Cut(int64_t parts, ElementwiseDesc* d, Steps* steps) { return CutProgram(0, parts, d, steps); }
 
 bool Cut(int64_t parts, ReduceDesc* d, Steps* steps) {
-  int axis = 0;
-  while (axis < d->source.shape.rank() && d->source.shape[axis] == 1) ++axis;
-  if ((d->axes >> axis & 1) != 0 || !CutProgram(0, parts, &d->source, steps)) return false;
+  // Asked of the shape before it is cut: an axis of one element may be left.
+  const int axis = FirstAxis(d->source.shape);
+  if (axis == d->source.shape.rank() || (d->axes >> axis & 1) != 0 || !CutProgram(0, parts, &d->source, steps)) {
+    return false;
+  }
   steps->out = {kDense};
   return true;
 }
