@@ -51,14 +51,7 @@ static inline VF SigmoidOf(VF x) {
   const VF n = (VF)_mm512_roundscale_ps((__m512)(t * 1.44269504f), 0);
   VF r = t - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
-  VF p = Splat<VF>(1.0f / 5040);
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
+  const VF p = ExpOfReduced(r);
   return 1.0f / (1.0f + (VF)_mm512_scalef_ps((__m512)p, (__m512)n));
 #else
   return 1.0f / (1.0f + Exp(-x));

@@ -15,15 +15,6 @@
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
 
-template <typename T>
-static inline VF LoadUpTo(const T* x, int64_t n) {
-  return n >= kLanes ? Load(x) : LoadFirst(x, static_cast<int>(n), 0);
-}
-template <typename T>
-static inline void StoreUpTo(T* y, int64_t n, VF v) {
-  n >= kLanes ? Store(y, v) : StoreFirst(y, static_cast<int>(n), v);
-}
-
 constexpr int kWide = 4;
 
 // The mean of every column, and the sum of its squared distances from it.

@@ -17,15 +17,6 @@
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
 
-template <typename T>
-static inline VF LoadUpTo(const T* x, int64_t n) {
-  return n >= kLanes ? Load(x) : LoadFirst(x, static_cast<int>(n), 0);
-}
-template <typename T>
-static inline void StoreUpTo(T* y, int64_t n, VF v) {
-  n >= kLanes ? Store(y, v) : StoreFirst(y, static_cast<int>(n), v);
-}
-
 // The cells of one window inside the input, as positions in it.
 struct Window {
   int64_t begin[3], end[3];

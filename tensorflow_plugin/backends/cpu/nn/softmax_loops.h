@@ -21,11 +21,6 @@ static inline VF LoadLogits(const T* x, int64_t n) {
   return n >= kLanes ? Load(x) : LoadFirst(x, static_cast<int>(n), -__builtin_inff());
 }
 template <typename T>
-static inline void StoreUpTo(T* y, int64_t n, VF v) {
-  n >= kLanes ? Store(y, v) : StoreFirst(y, static_cast<int>(n), v);
-}
-
-template <typename T>
 static float RowMaximum(const T* x, int64_t n) {
   VF max = Splat<VF>(-__builtin_inff());
   for (int64_t i = 0; i < n; i += kLanes) max = Max(max, LoadLogits(x + i, n - i));

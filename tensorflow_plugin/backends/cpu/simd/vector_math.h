@@ -174,6 +174,28 @@ static inline void StoreFirst(T* p, int n, VF v) {
   for (int i = 0; i < n; ++i) p[i] = static_cast<T>(static_cast<float>(v[i]));
 }
 
+// The first n elements from an address on, a vector at most.
+template <typename T>
+static inline VF LoadUpTo(const T* x, int64_t n) {
+  return n >= kLanes ? Load(x) : LoadFirst(x, static_cast<int>(n), 0);
+}
+template <typename T>
+static inline void StoreUpTo(T* y, int64_t n, VF v) {
+  n >= kLanes ? Store(y, v) : StoreFirst(y, static_cast<int>(n), v);
+}
+
+// exp(r) for |r| <= ln 2 / 2.
+static inline VF ExpOfReduced(VF r) {
+  VF p = Splat<VF>(1.0f / 5040);
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  return p * r + 1.0f;
+}
+
 // exp within 2 units in the last place; results below the smallest normal number are 0, NaN stays NaN.
 static inline VF Exp(VF x) {
   constexpr float kLowest = -87.33654f, kHighest = 88.72284f;
@@ -186,14 +208,7 @@ static inline VF Exp(VF x) {
   const VF n = shifted - 12582912.0f;
   VF r = x - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
-  VF p = Splat<VF>(1.0f / 5040);
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
+  VF p = ExpOfReduced(r);
   VI bits;
   std::memcpy(&bits, &shifted, sizeof(bits));
   // 2^n in two factors: n reaches 128, for which there is no one power.
