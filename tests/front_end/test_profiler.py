@@ -322,6 +322,7 @@ def test_lines_are_named_by_what_tensorflow_uses_them_for(tmp_path, xpu_device):
     assert lines["copy on the device"] == {COPIES_BETWEEN_DEVICES}, lines
 
 
+@pytest.mark.of_hooks("direct_copies")  # is left out in one of two runs
 @pytest.mark.without_isolation
 @pytest.mark.host_only
 def test_lines_have_numbers_without_the_hook_that_knows_their_uses(tmp_path, xpu_device):
