@@ -54,7 +54,7 @@ struct Watched {
   ArgumentTypes types;
   PyObject* variables_of_run_eagerly;  // the module's
   PyObject* graph_stack;               // of this thread's default graphs
-  PyObject* save_context;              // of this thread, too
+  PyObject* variables_of_saving;       // the module's, which has other objects after a reload
   PyObject* cancellation;              // tells of a manager of cancellations
   PyObject* next;                      // what makes the result of a tensor
   PyObject* fail;                      // raises an error in TensorFlow's words, for a graph
@@ -69,6 +69,7 @@ struct Names {
   PyObject* stack = PyUnicode_InternFromString("stack");
   PyObject* global_default_graph = PyUnicode_InternFromString("_global_default_graph");
   PyObject* strategies = PyUnicode_InternFromString("_distribution_strategy_stack");
+  PyObject* save_context = PyUnicode_InternFromString("_save_context");
   PyObject* in_save_context = PyUnicode_InternFromString("_in_save_context");
   PyObject* function_cache = PyUnicode_InternFromString("_function_cache");
   PyObject* captured_inputs = PyUnicode_InternFromString("_captured_inputs");
@@ -234,7 +235,9 @@ int IsPlain(const tf::EagerContextThreadLocalData& here) {
   const Owned cancellation(PyObject_CallNoArgs(watched.cancellation));
   if (!cancellation) return -1;
   if (cancellation.get() != Py_None) return 0;
-  const int not_saving = IsFalse(watched.save_context, names().in_save_context);
+  const Owned saving(Py_XNewRef(PyDict_GetItemWithError(watched.variables_of_saving, names().save_context)));
+  if (!saving) return PyErr_Occurred() ? -1 : 0;
+  const int not_saving = IsFalse(saving.get(), names().in_save_context);
   return not_saving == 1 ? HasNoStrategy() : not_saving;
 }
 
@@ -399,7 +402,7 @@ PyObject* Watch(PyObject* objects) {
                                                     {"look_at_iterator", &found.types.look_at_iterator},
                                                     {"run_eagerly", &found.variables_of_run_eagerly},
                                                     {"graph_stack", &found.graph_stack},
-                                                    {"save_context", &found.save_context},
+                                                    {"saving", &found.variables_of_saving},
                                                     {"cancellation", &found.cancellation},
                                                     {"next", &found.next},
                                                     {"fail", &found.fail},
@@ -409,7 +412,8 @@ PyObject* Watch(PyObject* objects) {
     if (object == nullptr) return PyErr_Format(PyExc_KeyError, "%s", name);
     *place = object;
   }
-  if (!PyType_Check(array) || !PyType_Check(iterator) || !PyDict_Check(found.variables_of_run_eagerly)) {
+  if (!PyType_Check(array) || !PyType_Check(iterator) || !PyDict_Check(found.variables_of_run_eagerly) ||
+      !PyDict_Check(found.variables_of_saving)) {
     return PyErr_Format(PyExc_TypeError, "watch takes other objects");
   }
   found.types.array = reinterpret_cast<PyTypeObject*>(array);

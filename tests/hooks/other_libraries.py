@@ -4,6 +4,9 @@
 from the CPU's. It also prints what stderr had, and the hooks that are off. `before` and `after` the hooks each function
 is put into another one, as such libraries do. `reload` reloads modules of Keras. `half` has a file of Keras, in the
 folder, that is not the one in memory.
+
+`python -m tests.hooks.other_libraries --reload` reloads each module that a hook names, after some of the program and in
+a process of its own. It prints the modules, and the steps that TensorFlow does without the hooks and not with them.
 """
 
 import contextlib
@@ -83,6 +86,45 @@ def reload():
     return {**seen, "again": outcome()["different"]}
 
 
+def reloaded(name, device):
+    """The program with a module that is reloaded after its first steps; None where that raises."""
+    import tensorflow as tf
+
+    with tf.device(device):
+        for step in (program.function, program.fit, program.threads):
+            step(tf)
+    try:
+        importlib.reload(sys.modules[name])
+    except Exception:  # most of TensorFlow's modules register something, which they may once
+        return None
+    return program.run(device)
+
+
+def alone(name):
+    """The same without the hooks, on the CPU."""
+    from tensorflow_xpu import hooks
+
+    hooks.uninstall()
+    return reloaded(name, "/cpu:0")
+
+
+def reload_each():
+    """By module that can be reloaded: the steps that TensorFlow does then, and an XPU does not."""
+    from tensorflow_xpu import hooks
+
+    named = {need.module for hook in hooks.HOOKS for need in hook.all_needs()}
+    found = {}
+    for name in sorted({"keras", "tensorflow", *named} & set(sys.modules)):
+        theirs = mutations.in_child(lambda name=name: alone(name))
+        if theirs is None or "died" in theirs:
+            continue
+        done = {step: EXPECTED[step] for step in theirs if mutations.alike(theirs[step], EXPECTED[step])}
+        ours = mutations.in_child(lambda name=name: reloaded(name, "/xpu:0"))
+        if len(done) > len(EXPECTED) // 2:  # after `framework.ops` TensorFlow can do next to nothing
+            found[name] = mutations.differences(ours or {}, done)
+    return found
+
+
 def half():
     """As while pip upgrades Keras under a running program: another file under the same name."""
     from tensorflow_xpu import hooks
@@ -123,5 +165,8 @@ if __name__ == "__main__":
     import tensorflow_xpu  # noqa: F401
 
     EXPECTED = mutations.in_child(lambda: program.run("/cpu:0"))
+    if sys.argv[-1] == "--reload":
+        print(json.dumps(reload_each()))
+        sys.exit()
     cases = (before, after, reload, half)
     print(json.dumps({case.__name__: mutations.in_child(lambda case=case: told(case)) for case in cases}))

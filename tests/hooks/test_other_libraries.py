@@ -48,6 +48,16 @@ def test_reloaded_modules(outcome_of):
     assert (found["different"], found["again"], found["off"], found["lines"]) == ([], [], [], []), found
 
 
+def test_each_module_reloaded_after_use(xpu_device):
+    """Functions that were called before, and new threads, do what they do without the hooks."""
+    outcome = run("-m", "tests.hooks.other_libraries", "--reload", cwd=ROOT, timeout=1200)
+    assert outcome.returncode == 0, outcome
+    found = outcome.json
+    assert {name: steps for name, steps in found.items() if steps} == {}, outcome
+    needed = {"tensorflow", "keras", "tensorflow.python.eager.context", "tensorflow.python.saved_model.save_context"}
+    assert needed <= set(found) and len(found) > 20, found
+
+
 def test_files_that_are_not_those_in_memory(outcome_of):
     """Their sources are not known; the self-check sees what is in memory, and that is right."""
     found = outcome_of("half")

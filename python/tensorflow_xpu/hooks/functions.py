@@ -241,7 +241,7 @@ def _watch(found: SimpleNamespace, arguments: _Arguments) -> None:
             "tensor_of": arguments.tensor_of,
             "run_eagerly": vars(sys.modules[f"{FUNCTIONS}eager_function_run"]),
             "graph_stack": found.graph_stack,
-            "save_context": found.save_context,
+            "saving": vars(sys.modules[f"{PYTHON}saved_model.save_context"]),
             "cancellation": found.cancellation,
             "next": next,
             "fail": _failing(found),
