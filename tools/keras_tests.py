@@ -3,8 +3,8 @@
 
 `tools/keras_tests.py` takes the tests of trainers, core layers and saving. Arguments name others
 (keras/src/layers/rnn), and those after `--` are pytest's. Each test runs with the plugin and without it. The exit
-status is 1 if one fails with the plugin alone; the last lines name it. pip brings the sources into build/keras. The
-tests import these, so `--keras 3.12.4` runs another version's.
+status is 1 if one fails with the plugin alone; the last lines name it. pip brings the sources into build/keras. With
+`--keras 3.12.4` both the tests and the Keras that they import are of that version.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ import subprocess
 import sys
 import tarfile
 import xml.etree.ElementTree
+import zipfile
+
+from hook_digests import wheel
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "keras"
@@ -36,11 +39,31 @@ def sources(version: str) -> pathlib.Path:
     return path
 
 
+def in_front(version: str) -> dict[str, str]:
+    """The variables with which Python imports this version. The sources lack a file that makes a package of them."""
+    if version == importlib.metadata.version("keras"):
+        return {}
+    path = FOLDER / f"wheel-{version}"
+    if not path.exists():
+        zipfile.ZipFile(wheel(f"keras=={version}")).extractall(path)
+    return {"PYTHONPATH": str(path)}
+
+
+def imported(variables: dict[str, str]) -> str:
+    """The version of the Keras that Python imports with these variables."""
+    code = "import keras; print(keras.__version__)"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, env={**os.environ, **variables}, check=True, capture_output=True, text=True)
+    return found.stdout.splitlines()[-1]
+
+
 def outcomes(folder: pathlib.Path, arguments: list[str], environment: dict[str, str]) -> dict[str, str]:
     """By test: passed, failed or skipped."""
     report = folder / "report.xml"
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", *arguments]
+    # A file that needs a package which is not there is left out by itself.
+    pytest = ["pytest", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", f"--junit-xml={report}"]
+    command = [sys.executable, "-m", *pytest, *arguments]
     variables = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2", **environment}
     subprocess.run(command, cwd=folder, env=variables, check=False)
     found = {}
@@ -66,8 +89,12 @@ def main() -> int:
         print(f"keras_tests: the source distribution of Keras {options.keras} has no tests; that of 3.12.4 has")
         return 2
     arguments = [*options.tests, *of_pytest]
-    without = outcomes(folder, arguments, {"TF_XPU_DISABLE": "1"})
-    found = outcomes(folder, arguments, {})
+    variables = in_front(options.keras)
+    if imported(variables) != options.keras:
+        print(f"keras_tests: Python imports Keras {imported(variables)}, not {options.keras}")
+        return 2
+    without = outcomes(folder, arguments, {**variables, "TF_XPU_DISABLE": "1"})
+    found = outcomes(folder, arguments, variables)
     worse = sorted(name for name, outcome in without.items() if outcome == "passed" != found.get(name))
     counts = [sum(outcome == "passed" for outcome in each.values()) for each in (found, without)]
     print(f"keras_tests: {counts[0]} pass with the plugin, {counts[1]} without it")
