@@ -30,8 +30,8 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-// Multiplications that are worth another thread.
-constexpr int64_t kGrainWork = 1 << 18;
+// Multiplications that are worth another thread, and elements of a matrix that is read once.
+constexpr int64_t kGrainWork = 1 << 18, kGrainElements = 1 << 15;
 // If one thread is held up, the others take its parts.
 constexpr int64_t kPartsPerThread = 2;
 
@@ -80,20 +80,25 @@ StridedMatrix<T> Transposed(const StridedMatrix<T>& m) {
   return {m.data, m.col_stride, m.row_stride};
 }
 
-// Runs one product per batch: with many batches a thread takes whole products, else all threads share each.
+// Products of the batch that are worth another thread, by their multiplications.
+int64_t GrainOf(const MatMulDesc& d) {
+  return std::max<int64_t>(1, kGrainWork / std::max<int64_t>(1, d.m * d.n * d.k));
+}
+
+// Runs one product per batch: with many batches a thread takes whole products, `grain` or more of them. Else all
+// threads share each.
 template <typename T, typename C = T, typename Multiply>
-void ForEachProduct(const MatMulDesc& d, const Args& args, const ThreadTeam& team, Multiply&& multiply) {
+void ForEachProduct(const MatMulDesc& d, int64_t grain, const Args& args, const ThreadTeam& team, Multiply&& multiply) {
   const T *a = static_cast<const T*>(args.in[0]), *b = static_cast<const T*>(args.in[1]);
   C* c = static_cast<C*>(args.out[0]);
-  const int64_t batches = d.batch.num_elements(), work = std::max<int64_t>(1, d.m * d.n * d.k);
+  const int64_t batches = d.batch.num_elements();
   auto run = [&](int64_t begin, int64_t end, const ThreadTeam& inner) {
     ForEachBatch(d, begin, end, [&](int64_t a_offset, int64_t b_offset, int64_t c_offset) {
       multiply(a + a_offset, b + b_offset, c + c_offset, inner);
     });
   };
   if (batches >= 2 * team.size()) {
-    team.ParallelFor(batches, std::max<int64_t>(1, kGrainWork / work),
-                     [&](int64_t begin, int64_t end) { run(begin, end, ThreadTeam(1)); });
+    team.ParallelFor(batches, grain, [&](int64_t begin, int64_t end) { run(begin, end, ThreadTeam(1)); });
   } else {
     run(0, batches, team);
   }
@@ -101,7 +106,7 @@ void ForEachProduct(const MatMulDesc& d, const Args& args, const ThreadTeam& tea
 
 template <typename T>
 void RunGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
-  ForEachProduct<T>(d, args, team, [&](const T* a, const T* b, T* c, const ThreadTeam& inner) {
+  ForEachProduct<T>(d, GrainOf(d), args, team, [&](const T* a, const T* b, T* c, const ThreadTeam& inner) {
     Gemm<T>(d.m, d.n, d.k, View(a, d.transpose_a, d.lda), View(b, d.transpose_b, d.ldb), View(c, false, d.ldc), T(1),
             false, inner);
   });
@@ -117,7 +122,7 @@ template <typename Real>
 void RunComplexGemm(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   using T = std::complex<Real>;
   const Real a_sign = d.conjugate_a ? -1 : 1, b_sign = d.conjugate_b ? -1 : 1;
-  ForEachProduct<T>(d, args, team, [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
+  ForEachProduct<T>(d, GrainOf(d), args, team, [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
     auto part = [](auto view, int imaginary) {
       using P = decltype(view.data);
       using R = std::conditional_t<std::is_const_v<std::remove_pointer_t<P>>, const Real, Real>;
@@ -139,10 +144,11 @@ void RunBytes(MatMulEngine engine, const MatMulDesc& d, const Args& args, const 
     const StridedMatrix<const Byte> m = View(data, transpose, ld);
     return ByteMatrix{m.data, m.row_stride, m.col_stride, type == DType::kInt8};
   };
-  ForEachProduct<Byte, int32_t>(d, args, team, [&](const Byte* a, const Byte* b, int32_t* c, const ThreadTeam& inner) {
-    MultiplyBytes(engine, d.m, d.n, d.k, view(a, d.transpose_a, d.lda, d.type),
-                  view(b, d.transpose_b, d.ldb, TypeOfB(d)), View(c, false, d.ldc), inner);
-  });
+  ForEachProduct<Byte, int32_t>(
+      d, GrainOf(d), args, team, [&](const Byte* a, const Byte* b, int32_t* c, const ThreadTeam& inner) {
+        MultiplyBytes(engine, d.m, d.n, d.k, view(a, d.transpose_a, d.lda, d.type),
+                      view(b, d.transpose_b, d.ldb, TypeOfB(d)), View(c, false, d.ldc), inner);
+      });
 }
 
 void BuildPlan(const MatMulDesc& d, OnednnPlan* plan) {
@@ -174,7 +180,8 @@ void BuildPlan(const MatMulDesc& d, OnednnPlan* plan) {
 // c = op(a) * op(b) with one or a few rows of c, or one column.
 template <typename T>
 void RunFewRows(const MatMulDesc& d, bool by_column, const Args& args, const ThreadTeam& team) {
-  ForEachProduct<T>(d, args, team, [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
+  const int64_t read = (by_column ? d.m : d.n) * d.k, grain = std::max<int64_t>(1, kGrainElements / read);
+  ForEachProduct<T>(d, grain, args, team, [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
     const StridedMatrix<const T> a = View(pa, d.transpose_a, d.lda), b = View(pb, d.transpose_b, d.ldb);
     const StridedMatrix<T> c = View(pc, false, d.ldc);
     if (by_column) {
@@ -192,7 +199,7 @@ void RunFewRows(const MatMulDesc& d, bool by_column, const Args& args, const Thr
 
 void RunSmall(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
   const auto multiply = XPU_PICK_ISA(SmallMatMul);
-  ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
+  ForEachProduct<float>(d, GrainOf(d), args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
     multiply(d.m, d.n, d.k, a, d.transpose_a, d.lda, b, d.transpose_b, d.ldb, c, d.ldc);
   });
 }
@@ -204,14 +211,15 @@ void RunFewColumns(const MatMulDesc& d, const Args& args, const ThreadTeam& team
   const int64_t a_row = d.transpose_a ? 1 : d.lda, a_col = d.transpose_a ? d.lda : 1;
   const int64_t width = XPU_PICK_ISA(NarrowWidth)(d.n);
   const int64_t grain = (kGrainWork / width / d.k / kNarrowRows + 1) * kNarrowRows;
-  ForEachProduct<float>(d, args, team, [&](const float* a, const float* b, float* c, const ThreadTeam& inner) {
-    ScratchFrame frame;
-    float* packed = frame.Get<float>(d.k * width);
-    pack(d.n, d.k, b, d.transpose_b ? 1 : d.ldb, d.transpose_b ? d.ldb : 1, packed);
-    inner.ParallelFor(d.m, grain, [&](int64_t begin, int64_t end) {
-      multiply(end - begin, d.n, d.k, a + begin * a_row, a_row, a_col, packed, c + begin * d.ldc, d.ldc);
-    });
-  });
+  ForEachProduct<float>(
+      d, GrainOf(d), args, team, [&](const float* a, const float* b, float* c, const ThreadTeam& inner) {
+        ScratchFrame frame;
+        float* packed = frame.Get<float>(d.k * width);
+        pack(d.n, d.k, b, d.transpose_b ? 1 : d.ldb, d.transpose_b ? d.ldb : 1, packed);
+        inner.ParallelFor(d.m, grain, [&](int64_t begin, int64_t end) {
+          multiply(end - begin, d.n, d.k, a + begin * a_row, a_row, a_col, packed, c + begin * d.ldc, d.ldc);
+        });
+      });
 }
 
 // By oneDNN, if it has the product and can do it quickly.

@@ -42,6 +42,15 @@ static inline VF LoadSigned(const int8_t* p) {
   return __builtin_convertvector(LoadUnsigned(reinterpret_cast<const uint8_t*>(p)) << 24 >> 24, VF);
 }
 
+// Halves as floats without a conversion. The lower half of a byte is among the bits of a float from 2^23 on whose last
+// bit is worth 1. The upper half is among those of a float from 2^19 on, whose fifth bit from the right is worth 1. So
+// each float is the half plus a bias, exactly, and to subtract the bias and a zero at once does not round either.
+inline constexpr float kBias[2] = {8388616, 524296};  // 2^23 + 8 and 2^19 + 8: the sign of a half is turned
+static inline WeightPair LoadBiased(const uint8_t* p) {
+  const VI bytes = LoadUnsigned(p);
+  return {(VF)((bytes & 0x0f) ^ 0x4b000008), (VF)((bytes & 0xf0) ^ 0x49000080)};
+}
+
 #if XPU_VECTOR_BYTES == 64
 static inline VF WeightOfHalf() { return VF{0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1}; }
 // table[half] for both halves; a lookup takes the lowest four bits of a lane.
@@ -54,21 +63,15 @@ static inline WeightPair LookUp(const uint8_t* p, VF table) {
   return {__builtin_shuffle(table, bytes), __builtin_shuffle(table, bytes >> 4)};
 #endif
 }
-static inline WeightPair LoadWeights(const uint8_t* p) { return LookUp(p, WeightOfHalf()); }
-#else
-static inline WeightPair LoadWeights(const uint8_t* p) {
-  const VI bytes = LoadUnsigned(p);
-  return {__builtin_convertvector(bytes << 28 >> 28, VF), __builtin_convertvector(bytes << 24 >> 28, VF)};
-}
 #endif
 
-// The scales and zeros for a vector of kLanes bytes. With kDown both halves of a byte are of one column. Otherwise they
-// are of neighbours: s[0] and z[0] are those of the first halves, s[1] and z[1] those of the second ones.
+// The scales of a vector of kLanes bytes, and the zeros plus the bias of each half. With kDown both halves of a byte
+// are of one column, which has the scale s[0]. Otherwise they are of neighbours with the scales s[0] and s[1].
 template <bool kDown>
 static inline void LoadScales(const float* scales, const int8_t* zeros, VF* s, VF* z) {
   if constexpr (kDown) {
     s[0] = Load(scales);
-    z[0] = LoadSigned(zeros);
+    z[0] = z[1] = LoadSigned(zeros);
   } else {
     const VF x = Load(scales), y = Load(scales + kLanes);
 #if XPU_VECTOR_BYTES == 64
@@ -87,20 +90,22 @@ static inline void LoadScales(const float* scales, const int8_t* zeros, VF* s, V
     z[0] = __builtin_convertvector(both << 24 >> 24, VF);
     z[1] = __builtin_convertvector(both << 16 >> 24, VF);
   }
+  z[0] += kBias[0];
+  z[1] += kBias[1];
 }
 
 // Adds the terms of `deep` rows of bytes, all of one group, to the sums of kRows rows of a. The rows are kUnits vectors
-// of bytes wide. Each weight gets its scale before it is multiplied, so that the sums are those of unpacked weights.
+// of bytes wide. A scale multiplies the sum of its rows, not each weight.
 template <bool kDown, int kRows, int kUnits>
 static inline void AddWeights(int64_t deep, const float* a, int64_t lda, const uint8_t* bytes, int64_t row_bytes,
                               const float* scales, const int8_t* zeros, float* sums, int64_t ld_sums, Ahead* ahead) {
   constexpr int kSteps = kDown ? 1 : 2;  // vectors of columns of a unit
   constexpr int kBytes = kUnits * kLanes;
-  VF s[kUnits * kSteps], z[kUnits * kSteps], sum[kRows][kUnits * kSteps] = {};
+  VF s[kUnits * kSteps], z[kUnits * 2], sum[kRows][kUnits * kSteps] = {};
 #pragma GCC unroll 4
   for (int u = 0; u < kUnits; ++u) {
     const int64_t column = u * kSteps * kLanes;
-    LoadScales<kDown>(scales + column, zeros + column, s + u * kSteps, z + u * kSteps);
+    LoadScales<kDown>(scales + column, zeros + column, s + u * kSteps, z + u * 2);
   }
   for (int64_t l = 0; l < deep; ++l, bytes += row_bytes) {
     if constexpr (2 * kBytes >= Ahead::kLine) {
@@ -110,9 +115,9 @@ static inline void AddWeights(int64_t deep, const float* a, int64_t lda, const u
     }
 #pragma GCC unroll 4
     for (int u = 0; u < kUnits; ++u) {
-      const WeightPair pair = LoadWeights(bytes + u * kLanes);
+      const WeightPair pair = LoadBiased(bytes + u * kLanes);
       const int v = u * kSteps, w = v + kSteps - 1;
-      const VF first = (pair.first - z[v]) * s[v], second = (pair.second - z[w]) * s[w];
+      const VF first = pair.first - z[2 * u], second = pair.second - z[2 * u + 1];
 #pragma GCC unroll 4
       for (int i = 0; i < kRows; ++i) {
         if constexpr (kDown) {
@@ -130,7 +135,7 @@ static inline void AddWeights(int64_t deep, const float* a, int64_t lda, const u
 #pragma GCC unroll 8
     for (int v = 0; v < kUnits * kSteps; ++v) {
       float* to = sums + i * ld_sums + v * kLanes;
-      Store(to, Load(to) + sum[i][v]);
+      Store(to, Load(to) + sum[i][v] * s[v]);
     }
   }
 }
@@ -208,13 +213,17 @@ static inline void DotTurned(int64_t k, int64_t group, int64_t groups, const flo
   const auto weight = [&](int half, int64_t at) { return static_cast<float>((half ^ 8) - 8 - zeros[at]) * scales[at]; };
   for (int64_t g = 0; g < groups; ++g) {
     const int64_t begin = g * group / 2, end = g + 1 < groups ? (g + 1) * group / 2 : pairs;
-    VF s[kColumns], z[kColumns];
+    VF s[kColumns];
+#if XPU_VECTOR_BYTES != 64
+    VF z[kColumns][2];
+#endif
 #pragma GCC unroll 4
     for (int j = 0; j < kColumns; ++j) {
       s[j] = Splat<VF>(scales[j * groups + g]);
-      z[j] = Splat<VF>(static_cast<float>(zeros[j * groups + g]));
 #if XPU_VECTOR_BYTES == 64
-      s[j] = (WeightOfHalf() - z[j]) * s[j];
+      s[j] = (WeightOfHalf() - static_cast<float>(zeros[j * groups + g])) * s[j];
+#else
+      for (int i = 0; i < 2; ++i) z[j][i] = Splat<VF>(static_cast<float>(zeros[j * groups + g]) + kBias[i]);
 #endif
     }
     int64_t l = begin;
@@ -225,8 +234,8 @@ static inline void DotTurned(int64_t k, int64_t group, int64_t groups, const flo
 #if XPU_VECTOR_BYTES == 64
         const WeightPair w = LookUp(bytes + j * row_bytes + l, s[j]);
 #else
-        const WeightPair q = LoadWeights(bytes + j * row_bytes + l);
-        const WeightPair w = {(q.first - z[j]) * s[j], (q.second - z[j]) * s[j]};
+        const WeightPair q = LoadBiased(bytes + j * row_bytes + l);
+        const WeightPair w = {(q.first - z[j][0]) * s[j], (q.second - z[j][1]) * s[j]};
 #endif
 #pragma GCC unroll 4
         for (int i = 0; i < kRows; ++i) {
@@ -288,17 +297,16 @@ static void UnpackBytes(bool in_turns, bool same, int64_t n, const uint8_t* byte
                         const int8_t* zeros, float* first, float* second) {
   int64_t l = 0;
   for (; l + kLanes <= n; l += kLanes) {
-    const WeightPair pair = LoadWeights(bytes + l);
+    const WeightPair pair = LoadBiased(bytes + l);
     VF s[2], z[2];
     if (same) {
       s[0] = s[1] = Splat<VF>(scales[0]);
-      z[0] = z[1] = Splat<VF>(static_cast<float>(zeros[0]));
+      for (int i = 0; i < 2; ++i) z[i] = Splat<VF>(static_cast<float>(zeros[0]) + kBias[i]);
     } else if (in_turns) {
       LoadScales<false>(scales + 2 * l, zeros + 2 * l, s, z);
     } else {
       LoadScales<true>(scales + l, zeros + l, s, z);
       s[1] = s[0];
-      z[1] = z[0];
     }
     const VF x = (pair.first - z[0]) * s[0], y = (pair.second - z[1]) * s[1];
     if (in_turns) {
