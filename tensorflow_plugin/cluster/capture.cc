@@ -415,9 +415,9 @@ class Capturer {
     auto list = std::make_shared<CommandList>(std::move(capture_.list()));
     commands::FindSafeDivisions([&](int buffer) { return ConstantAt(list->buffers[buffer].address); }, list.get());
     if (of_loop_ != nullptr) {
-      // These two change the order of sums.
+      // These change the order of sums.
       std::vector<std::string> left_out = PassesLeftOut();
-      left_out.insert(left_out.end(), {"FoldMatMulBatch", "BatchMatMuls"});
+      left_out.insert(left_out.end(), {"FoldMatMulBatch", "BatchMatMuls", "ShareBatch"});
       commands::Optimize(real_.capabilities(), left_out, list.get());
     } else if (how_ == Capturing::kInOneList) {
       std::vector<bool> useful;
@@ -425,7 +425,10 @@ class Capturer {
           !IsLeftOut("HoistInvariants") &&
           commands::HoistableBytes(real_.capabilities(), *list, invariant, &useful) >= kBytesWorthHoisting;
       if (captured_->may_hoist) captured_->invariant_variables = VariablesOf(useful);
-      commands::Optimize(real_.capabilities(), PassesLeftOut(), list.get());
+      std::vector<std::string> left_out = PassesLeftOut();
+      // Such a list runs a few times, or trains a network.
+      if (captured_->may_hoist || UpdatesVariables()) left_out.emplace_back("ShareBatch");
+      commands::Optimize(real_.capabilities(), left_out, list.get());
     } else {
       HoistInvariants(invariant, list.get());
     }
@@ -487,6 +490,10 @@ class Capturer {
       update.value.kind = ResultValue::Kind::kVariable;
       update.value.index = static_cast<int>(variables[k]);
     }
+  }
+  bool UpdatesVariables() const {
+    return std::any_of(captured_->variable_updates.begin(), captured_->variable_updates.end(),
+                       [](const VariableUpdate& update) { return update.assigned || update.written_in_place; });
   }
   // How many results and new values of variables are this one.
   int NumReferences(ResultValue::Kind kind, int index) const {

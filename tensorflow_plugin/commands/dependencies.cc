@@ -123,14 +123,6 @@ bool IsWritten(const CommandList& list, const BufferUses& uses, int buffer, cons
   return false;
 }
 
-bool WritesInput(const CommandList& list, const Command& command) {
-  for (const BufferSlice& place : command.out) {
-    if (place.buffer != BufferSlice::kNowhere && list.buffers[place.buffer].kind != Buffer::Kind::kComputed)
-      return true;
-  }
-  return false;
-}
-
 void Remove(const std::vector<bool>& gone, CommandList* list) {
   size_t kept = 0;
   for (size_t i = 0; i < gone.size(); ++i) {

@@ -61,9 +61,6 @@ class Distances {
 bool IsWritten(const CommandList& list, const BufferUses& uses, int buffer, const ByteRange& range, int after,
                int until);
 
-// True if a command writes into an input of the list, such as the buffer of a variable.
-bool WritesInput(const CommandList& list, const Command& command);
-
 // Takes commands out of the list.
 void Remove(const std::vector<bool>& gone, CommandList* list);
 // Puts each command before the one with that number. The numbers do not descend.

@@ -21,6 +21,14 @@ struct Life {
   int buffer = 0;
   int64_t bytes = 0;
   int first = -1, last = -1;  // commands that touch it
+  // If one strand alone touches it: the first command of the adjacent strands, and the strand.
+  int strands = -1, strand = Command::kNoStrand;
+
+  // Strands run side by side, so what one of them is done with is not free for another one.
+  bool IsAtOnceWith(const Life& other) const {
+    if (strands >= 0 && strands == other.strands && strand != other.strand) return true;
+    return other.last >= first && last >= other.first;
+  }
 };
 
 void Touch(const BufferSlice& place, int command, std::vector<Life>* lives) {
@@ -39,7 +47,7 @@ void PlaceLargestFirst(const std::vector<Life>& order, MemoryPlan* plan) {
     for (size_t i = 0; i < placed.size(); ++i) {
       const Life& other = placed[i];
       ++Steps();
-      if (other.last < life.first || life.last < other.first) continue;
+      if (!life.IsAtOnceWith(other)) continue;
       const int64_t there = plan->offsets[other.buffer];
       if (offset + life.bytes <= there) break;
       offset = std::max(offset, there + other.bytes);
@@ -132,6 +140,33 @@ void PlaceAsWritten(std::vector<Life> lives, MemoryPlan* plan) {
   plan->bytes = gaps.end();
 }
 
+// The adjacent strands that a command belongs to: the first and the last command of all of them.
+struct Strands {
+  int first, last;
+};
+std::vector<Strands> StrandsOf(const CommandList& list) {
+  std::vector<Strands> strands;
+  const int count = static_cast<int>(list.commands.size());
+  while (static_cast<int>(strands.size()) < count) {
+    const int begin = static_cast<int>(strands.size()), end = EndOfStrands(list, begin);
+    strands.insert(strands.end(), end - begin, {begin, end - 1});
+  }
+  return strands;
+}
+
+// A buffer that one strand alone touches is its own. All others that strands touch live as long as any strand runs.
+void LiveWithStrands(const CommandList& list, const std::vector<Strands>& strands, Life* life) {
+  const Strands first = strands[life->first], last = strands[life->last];
+  const int strand = list.commands[life->first].strand;
+  if (first.first == last.first && strand == list.commands[life->last].strand) {
+    life->strands = strand == Command::kNoStrand ? -1 : first.first;
+    life->strand = strand;
+  } else {
+    life->first = first.first;
+    life->last = last.last;
+  }
+}
+
 }  // namespace
 
 MemoryPlan PlanMemory(const CommandList& list) {
@@ -145,11 +180,13 @@ MemoryPlan PlanMemory(const CommandList& list) {
     Touch(command.workspace, static_cast<int>(i), &lives);
   }
   for (int live_out : list.live_out) lives[live_out].first = -1;
+  const std::vector<Strands> strands = StrandsOf(list);
   std::vector<Life> order;
   for (size_t i = 0; i < lives.size(); ++i) {
     if (lives[i].first < 0 || list.buffers[i].kind != Buffer::Kind::kComputed) continue;
     lives[i].buffer = static_cast<int>(i);
     lives[i].bytes = (std::max<int64_t>(list.buffers[i].bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+    LiveWithStrands(list, strands, &lives[i]);
     order.push_back(lives[i]);
   }
   std::stable_sort(order.begin(), order.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
@@ -160,6 +197,7 @@ MemoryPlan PlanMemory(const CommandList& list) {
     const auto first = std::find_if(order.begin(), order.end(), [&](const Life& life) { return life.bytes <= limit; });
     smaller.assign(first, order.end());
     order.erase(first, order.end());
+    for (Life& life : smaller) life.last = strands[life.last].last;
   }
   PlaceLargestFirst(order, &plan);
   PlaceAsWritten(std::move(smaller), &plan);

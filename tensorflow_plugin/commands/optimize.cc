@@ -17,10 +17,11 @@ bool HasChecks(const CommandList& list) {
 struct Pass {
   const char* name;
   bool (*applies)(const CommandList&);             // false if there is nothing to do; null: it always applies
-  void (*run)(const Capabilities&, CommandList*);  // null: a pass that needs to know what is invariant
+  void (*run)(const Capabilities&, CommandList*);  // null: a pass that sees the hoisted commands, too
   // Changes `list`. Commands of it that need to run only once may become `hoisted`.
-  void (*run_with_invariants)(const Capabilities&, const std::vector<bool>& invariant, CommandList* list,
-                              CommandList* hoisted) = nullptr;
+  void (*run_with_hoisted)(const Capabilities&, const std::vector<bool>& invariant, CommandList* list,
+                           CommandList* hoisted) = nullptr;
+  bool needs_hoisted = true;  // false: it also runs where nothing is hoisted
 };
 
 void HoistInvariants(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list,
@@ -73,7 +74,12 @@ const Pass kPasses[] = {
     {"ScheduleCopiesToHost", Has<CopyToHost>,
      [](const Capabilities&, CommandList* list) { ScheduleCopiesToHost(list); }},
     {"ScheduleSmallResults", nullptr, [](const Capabilities&, CommandList* list) { ScheduleSmallResults(list); }},
-    // Last: the order of the parts is what matters.
+    // The last ones: the order of the parts is what matters.
+    {"ShareBatch", HasProducts, nullptr,
+     [](const Capabilities& can, const std::vector<bool>&, CommandList* list, CommandList* hoisted) {
+       ShareBatch(can, list, hoisted);
+     },
+     /*needs_hoisted=*/false},
     {"TileBatch", HasProducts, nullptr,
      [](const Capabilities& can, const std::vector<bool>&, CommandList* list, CommandList* hoisted) {
        TileBatch(can, list, hoisted);
@@ -102,9 +108,10 @@ void Optimize(const Capabilities& can, const std::vector<std::string>& without, 
       for (CommandList* part : {list, hoisted}) {
         if (part != nullptr && (pass.applies == nullptr || pass.applies(*part))) pass.run(can, part);
       }
-    } else if (hoisted != nullptr) {
+    } else if (hoisted != nullptr || !pass.needs_hoisted) {
+      CommandList none;
       invariant.resize(list->buffers.size(), false);  // those that the passes before have added are computed
-      pass.run_with_invariants(can, invariant, list, hoisted);
+      pass.run_with_hoisted(can, invariant, list, hoisted != nullptr ? hoisted : &none);
     }
   }
 }

@@ -102,6 +102,10 @@ void BatchMatMuls(const Capabilities& can, CommandList* list);
 // then.
 void TileBatch(const Capabilities& can, CommandList* list, CommandList* hoisted);
 
+// Cuts stretches of commands along the batch into as many strands (Command::strand) as the device runs side by side. So
+// a thread runs all commands of its part of the batch, and waits for no other thread between them. `hoisted` as above.
+void ShareBatch(const Capabilities& can, CommandList* list, CommandList* hoisted);
+
 // All of them, but for those that `without` names.
 void Optimize(const Capabilities& can, const std::vector<std::string>& without, CommandList* list);
 // The same, and what is computed of nothing but invariant buffers (hoist.h) becomes the list `hoisted`.

@@ -63,9 +63,10 @@ class Judge {
 };
 
 // The capabilities of `inner`, and the scratch memory that the rules ask for.
-class FaultyCapabilities final : public Capabilities {
+class FaultyCapabilities final : public ForwardedCapabilities {
  public:
-  FaultyCapabilities(const Capabilities& inner, const std::vector<FaultRule>& rules, int ordinal) : inner_(inner) {
+  FaultyCapabilities(const Capabilities& inner, const std::vector<FaultRule>& rules, int ordinal)
+      : ForwardedCapabilities(inner) {
     for (const FaultRule& rule : rules) {
       if (rule.device != -1 && rule.device != ordinal) continue;
       for (int i = 0; i < Judge::kNumPrimitives; ++i) {
@@ -74,21 +75,17 @@ class FaultyCapabilities final : public Capabilities {
     }
   }
 
-#define XPU_CAPABILITIES(name)                                                                  \
-  bool Supports(const name##Desc& desc) const override { return inner_.Supports(desc); }        \
-  int64_t WorkspaceBytes(const name##Desc& desc) const override {                               \
-    return std::max(inner_.WorkspaceBytes(desc), bytes_[static_cast<int>(Primitive::k##name)]); \
+#define XPU_WORKSPACE(name)                                                                      \
+  int64_t WorkspaceBytes(const name##Desc& desc) const override {                                \
+    return std::max(inner().WorkspaceBytes(desc), bytes_[static_cast<int>(Primitive::k##name)]); \
   }
-  XPU_PRIMITIVES(XPU_CAPABILITIES)
-#undef XPU_CAPABILITIES
-  int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override { return inner_.PackedFilterBytes(desc); }
-  int64_t CacheBytes() const override { return inner_.CacheBytes(); }
+  XPU_PRIMITIVES(XPU_WORKSPACE)
+#undef XPU_WORKSPACE
 
   // The bytes that the rules ask for a primitive.
   int64_t asked(Primitive primitive) const { return bytes_[static_cast<int>(primitive)]; }
 
  private:
-  const Capabilities& inner_;
   int64_t bytes_[Judge::kNumPrimitives] = {};
 };
 

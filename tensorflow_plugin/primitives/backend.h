@@ -170,6 +170,30 @@ class Capabilities {
   // Bytes that one command may write and the next one read without a way to memory: those of a cache that all threads
   // share. 0 if a list runs no faster for values of that size.
   virtual int64_t CacheBytes() const { return 0; }
+
+  // How many strands of commands (Command::strand) run side by side; 1 if the device has no use for them.
+  virtual int Strands() const { return 1; }
+};
+
+// Those of `inner`, which outlives this, for a class that changes some of them.
+class ForwardedCapabilities : public Capabilities {
+ public:
+  explicit ForwardedCapabilities(const Capabilities& inner) : inner_(inner) {}
+
+#define XPU_FORWARDED(name)                                                              \
+  bool Supports(const name##Desc& desc) const override { return inner_.Supports(desc); } \
+  int64_t WorkspaceBytes(const name##Desc& desc) const override { return inner_.WorkspaceBytes(desc); }
+  XPU_PRIMITIVES(XPU_FORWARDED)
+#undef XPU_FORWARDED
+  int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override { return inner_.PackedFilterBytes(desc); }
+  int64_t CacheBytes() const override { return inner_.CacheBytes(); }
+  int Strands() const override { return inner_.Strands(); }
+
+ protected:
+  const Capabilities& inner() const { return inner_; }
+
+ private:
+  const Capabilities& inner_;
 };
 
 // A list of commands made ready to run (Device::Prepare), any number of times and by several threads at once.
@@ -181,8 +205,8 @@ class Executable {
   // executable. `host_data` owns host memory that the list reads, and stays until then, too. Run waits for the last
   // awaited command (Command::is_awaited). If a command up to there fails, or cannot be enqueued, its failure is
   // returned, and `failed` says which it is. No later command runs then, except those that ran at its side because
-  // neither touches what the other writes. A command after the last awaited one leaves its failure in the stream, and
-  // the others run.
+  // neither touches what the other writes. None of these writes an input of the list. A command after the last awaited
+  // one leaves its failure in the stream, and the others run.
   virtual Status Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data,
                      int* failed) const = 0;
 };

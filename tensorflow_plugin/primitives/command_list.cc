@@ -74,7 +74,23 @@ ByteRange RangeOf(const Command& command, const BufferSlice& place) {
 
 std::string ToString(const Command& command) {
   const std::string name = std::visit([](const auto& desc) { return NameOf(desc); }, command.desc);
-  return name + "  " + ToString(command.in) + " -> " + ToString(command.out) + (command.may_fail() ? ", or fails" : "");
+  return name + "  " + ToString(command.in) + " -> " + ToString(command.out) +
+         (command.may_fail() ? ", or fails" : "") +
+         (command.strand == Command::kNoStrand ? "" : ", strand " + std::to_string(command.strand));
+}
+
+bool WritesInput(const CommandList& list, const Command& command) {
+  return std::any_of(command.out.begin(), command.out.end(), [&list](const BufferSlice& place) {
+    return place.buffer != BufferSlice::kNowhere && list.buffers[place.buffer].kind != Buffer::Kind::kComputed;
+  });
+}
+
+int EndOfStrands(const CommandList& list, int begin) {
+  const int count = static_cast<int>(list.commands.size());
+  int end = begin + 1;
+  if (list.commands[begin].strand == Command::kNoStrand) return end;
+  while (end < count && list.commands[end].strand >= list.commands[end - 1].strand) ++end;
+  return end;
 }
 
 IndexOperand IndicesOf(const Command& command) {

@@ -79,6 +79,12 @@ struct Command {
   // False if it is known that no update of a variable comes before this command's op in the program.
   bool follows_updates = true;
 
+  // A device may run strands side by side. Commands of one strand keep their order, and touch nothing that an adjacent
+  // strand writes. Strands are adjacent if their commands are, and their numbers ascend. A lower number comes after
+  // all of them, as does a command of no strand.
+  static constexpr int kNoStrand = -1;
+  int strand = kNoStrand;
+
   bool may_fail() const { return explain != nullptr; }
   // The thread that runs the list waits until it has run.
   bool is_awaited() const { return may_fail() || std::holds_alternative<CopyToHost>(desc); }
@@ -111,6 +117,13 @@ struct CommandList {
   // Buffers whose contents are needed after the list has run: results, new values of variables.
   std::vector<int> live_out;
 };
+
+// True if a command writes into an input of the list, such as the buffer of a variable.
+bool WritesInput(const CommandList& list, const Command& command);
+
+// The end of the strands that begin with a command: the first one after it that is of none of them. A command of no
+// strand is alone.
+int EndOfStrands(const CommandList& list, int begin);
 
 // The places of a list's own buffers in one block of memory. Buffers that are not needed at the same time share memory.
 struct MemoryPlan {

@@ -32,6 +32,7 @@ Status HostDevice::Create(const KernelSet& kernels, DeviceInfo info, const HostD
 HostDevice::HostDevice(const KernelSet& kernels, DeviceInfo info, const HostDeviceOptions& options,
                        std::unique_ptr<DeviceMemory> memory)
     : kernels_(kernels),
+      capabilities_(kernels, options.queue.team.size()),
       info_(std::move(info)),
       options_(options),
       memory_(std::move(memory)),

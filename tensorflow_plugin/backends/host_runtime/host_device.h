@@ -52,7 +52,7 @@ class HostDevice final : public Device {
   void Synchronize() override;
   bool SurvivesFork() const override { return true; }
 
-  const Capabilities& capabilities() const override { return kernels_; }
+  const Capabilities& capabilities() const override { return capabilities_; }
 
 #define XPU_ENQUEUE(name) \
   Status Enqueue(Stream& stream, const name##Desc& desc, const Args& args, const Footprint& footprint) override;
@@ -69,7 +69,18 @@ class HostDevice final : public Device {
   template <typename Desc>
   Status EnqueueAny(Stream& stream, const Desc& desc, const Args& args, const Footprint& footprint);
 
+  // The kernels', and a strand for each thread.
+  class DeviceCapabilities final : public ForwardedCapabilities {
+   public:
+    DeviceCapabilities(const KernelSet& kernels, int threads) : ForwardedCapabilities(kernels), threads_(threads) {}
+    int Strands() const override { return threads_; }
+
+   private:
+    const int threads_;
+  };
+
   const KernelSet& kernels_;
+  const DeviceCapabilities capabilities_;
   const DeviceInfo info_;
   const HostDeviceOptions options_;
   const std::unique_ptr<DeviceMemory> memory_;     // null if the device has none

@@ -140,7 +140,7 @@ class Independent {
 
   // Adds the command, if it is such a one.
   bool Add(const Command& command) {
-    if (may_fail_ && WritesInput(command)) return false;
+    if (may_fail_ && WritesInput(list_, command)) return false;
     const size_t before = touched_.size();
     for (size_t k = 0; k < command.in.size(); ++k) Touch(command.in[k].buffer, RangeOfInput(command, k), false);
     for (size_t k = 0; k < command.out.size(); ++k) Touch(command.out[k].buffer, RangeOfOutput(command, k), true);
@@ -165,11 +165,6 @@ class Independent {
   }
 
  private:
-  bool WritesInput(const Command& command) const {
-    return std::any_of(command.out.begin(), command.out.end(), [this](const BufferSlice& place) {
-      return place.buffer != BufferSlice::kNowhere && list_.buffers[place.buffer].kind != Buffer::Kind::kComputed;
-    });
-  }
   void Touch(int number, const ByteRange& range, bool written) {
     // Planned buffers are parts of one block, and fixed ones may be of each other.
     constexpr int kBlock = -1, kAnyAddress = -2;
@@ -208,15 +203,22 @@ class HostExecutable::Schedule {
     for (int begin = 0, end; begin < count; begin = end) {
       together.Clear();
       end = begin;
+      if (list_->commands[begin].strand != Command::kNoStrand) {
+        end = EndOfStrands(*list_, begin);
+        AddStrands(begin, end, team_size);
+        continue;
+      }
       while (end < std::min(count, begin + kMostTogether) && costs_[end] < 2 * kWorthSharingNs &&
-             together.Add(list_->commands[end])) {
+             list_->commands[end].strand == Command::kNoStrand && together.Add(list_->commands[end])) {
         ++end;
       }
       end = std::max(end, begin + 1);
       if (SideBySidePays(begin, end, team_size)) {
-        steps_.push_back({begin, end});
+        std::vector<int> each;
+        for (int i = begin; i <= end; ++i) each.push_back(i);
+        steps_.push_back({begin, end, std::move(each)});
       } else {
-        for (int i = begin; i < end; ++i) steps_.push_back({i, i + 1});
+        AddOneByOne(begin, end);
       }
       for (int i = begin; i < end; ++i) {
         if (list_->commands[i].is_awaited()) num_awaited_ = steps_.size();
@@ -299,10 +301,26 @@ class HostExecutable::Schedule {
   const CommandList& list() const { return *list_; }
 
  private:
-  // Commands [begin, end) of the list; several run side by side.
+  // Commands [begin, end) of the list. Several of them are strands that run side by side: strand i begins with the
+  // command first[i] and ends where the next one begins.
   struct CommandGroup {
     int begin, end;
+    std::vector<int> first;
   };
+  void AddOneByOne(int begin, int end) {
+    for (int i = begin; i < end; ++i) steps_.push_back({i, i + 1, {}});
+  }
+  void AddStrands(int begin, int end, int team_size) {
+    std::vector<int> first = {begin};
+    int64_t total = 0;
+    for (int i = begin; i < end; ++i) {
+      if (list_->commands[i].strand != list_->commands[first.back()].strand) first.push_back(i);
+      total += costs_[i];
+    }
+    if (team_size == 1 || total < kWorthSharingNs) return AddOneByOne(begin, end);
+    first.push_back(end);
+    steps_.push_back({begin, end, std::move(first)});
+  }
 
   // The operands of all commands lie side by side, and name buffers by their place in touched(). So a run does not look
   // for them all over the list.
@@ -410,8 +428,8 @@ class HostExecutable::Schedule {
       status->Update(RunOne(step.begin, at, threads, listener), step.begin);
       return;
     }
-    team.ParallelFor(step.end - step.begin, 1, [&](int64_t begin, int64_t end) {
-      for (int i = step.begin + static_cast<int>(begin); i < step.begin + end; ++i) {
+    team.ParallelFor(static_cast<int64_t>(step.first.size()) - 1, 1, [&](int64_t begin, int64_t end) {
+      for (int i = step.first[begin]; i < step.first[end]; ++i) {
         status->Update(RunOne(i, at, alone, listener), i);
       }
     });

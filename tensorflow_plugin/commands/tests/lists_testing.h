@@ -15,6 +15,7 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow_plugin/backends/tests/device_under_test.h"
+#include "tensorflow_plugin/commands/batch_stretches.h"
 #include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/memory_plan.h"
 #include "tensorflow_plugin/commands/passes.h"
@@ -37,21 +38,17 @@ inline Machine& TheMachine() {
   return *machine;
 }
 
-// Those of the device, with a cache of so few bytes that batches are run in parts.
-class SmallCache final : public Capabilities {
+// Those of the device, with a cache of so few bytes that batches are run in parts, or with so many strands.
+class SmallCache final : public ForwardedCapabilities {
  public:
-  explicit SmallCache(int64_t bytes) : bytes_(bytes) {}
-#define XPU_FORWARDED(name)                                                             \
-  bool Supports(const name##Desc& desc) const override { return real_.Supports(desc); } \
-  int64_t WorkspaceBytes(const name##Desc& desc) const override { return real_.WorkspaceBytes(desc); }
-  XPU_PRIMITIVES(XPU_FORWARDED)
-#undef XPU_FORWARDED
-  int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override { return real_.PackedFilterBytes(desc); }
+  explicit SmallCache(int64_t bytes, int strands = 1)
+      : ForwardedCapabilities(TheMachine().device->capabilities()), bytes_(bytes), strands_(strands) {}
   int64_t CacheBytes() const override { return bytes_; }
+  int Strands() const override { return strands_; }
 
  private:
-  const Capabilities& real_ = TheMachine().device->capabilities();
   const int64_t bytes_;
+  const int strands_;
 };
 
 // A recorder with buffers of floats by name; the given ones keep their contents from run to run of a test.
@@ -188,8 +185,10 @@ class Lists : public ::testing::Test {
   // The contents of the given and the wanted buffers after a run, in the order of their numbers. Host buffers are read
   // as soon as Run has returned. Host memory that the list reads is spoiled once the list no longer keeps it.
   std::vector<std::vector<float>> Run(const CommandList& list, Way way = Way::kPrepared) {
+    return Run(list, way, PlanMemory(list));
+  }
+  std::vector<std::vector<float>> Run(const CommandList& list, Way way, const MemoryPlan& plan) {
     Machine& m = TheMachine();
-    const MemoryPlan plan = PlanMemory(list);
     std::vector<char*> addresses(list.buffers.size(), nullptr);
     std::vector<void*> allocated;
     const auto allocate = [&](int64_t bytes) {
@@ -271,8 +270,53 @@ class Lists : public ::testing::Test {
     return list;
   }
 
-  // Runs the list one by one, prepared as captured, prepared after optimisation, split in two lists, and with batches
-  // in parts. All must give the same, bit for bit.
+  // The list with so many strands wherever a batch can be cut.
+  CommandList InStrands(int strands) const {
+    CommandList list = capture_.list(), none;
+    BatchStretches stretches(TheMachine().device->capabilities(), capture_.list(), &none);
+    const int size = static_cast<int>(list.commands.size());
+    list.commands.clear();
+    for (int i = 0; i < size;) {
+      const BatchStretch stretch = stretches.Longest(i, size, strands);
+      if (stretch.commands.empty()) {
+        list.commands.push_back(capture_.list().commands[i++]);
+        continue;
+      }
+      stretches.Emit(stretch, /*as_strands=*/true, &list.buffers, &list.commands);
+      i = stretch.end();
+    }
+    return list;
+  }
+  // An order in which a device may run adjacent strands: the last one first, or a command of each in turns.
+  static CommandList InAnotherOrder(CommandList list, bool in_turns) {
+    const int size = static_cast<int>(list.commands.size());
+    std::vector<Command> reordered;
+    for (int begin = 0, end; begin < size; begin = end) {
+      end = EndOfStrands(list, begin);
+      std::map<int, std::vector<Command>> strands;
+      for (int i = begin; i < end; ++i) strands[-list.commands[i].strand].push_back(list.commands[i]);
+      const size_t length = strands.begin()->second.size();
+      for (size_t i = 0; i < (in_turns ? length : 1); ++i) {
+        for (const auto& [number, commands] : strands) {
+          reordered.insert(reordered.end(), commands.begin() + i, in_turns ? commands.begin() + i + 1 : commands.end());
+        }
+      }
+    }
+    list.commands = std::move(reordered);
+    return list;
+  }
+  void ExpectSameInStrands(int strands) {
+    const CommandList list = InStrands(strands);
+    const MemoryPlan plan = PlanMemory(list);
+    const auto want = Run(capture_.list(), Way::kOneByOne);
+    ExpectEqual(want, Run(list), Text(list));
+    for (bool in_turns : {false, true}) {
+      ExpectEqual(want, Run(InAnotherOrder(list, in_turns), Way::kOneByOne, plan), "in another order:\n" + Text(list));
+    }
+  }
+
+  // Runs the list one by one, prepared as captured, prepared after optimisation, split in two lists, with batches in
+  // parts and in strands. All must give the same, bit for bit.
   CommandList ExpectSame(const std::string& what = "") {
     CommandList optimised = capture_.list();
     Optimize(TheMachine().device->capabilities(), {}, &optimised);
@@ -283,6 +327,7 @@ class Lists : public ::testing::Test {
     for (const CommandList* list : lists) {
       ExpectEqual(want, Run(*list), what + ":\n" + Text(capture_.list()) + "became\n" + Text(*list));
     }
+    if (sums_are_exact_) ExpectSameInStrands(2);
     return optimised;
   }
   // The same bits, whatever they stand for.

@@ -188,6 +188,41 @@ TEST_F(HostExecutables, PartsOfABufferAreIndependent) {
   EXPECT_EQ(found[kSmall], 2);
 }
 
+TEST_F(HostExecutables, StrandsRunSideBySideAndEachInItsOrder) {
+  kKernels.patience_ms = 10000;
+  const int buffers[] = {NewBuffer(kSmall), NewBuffer(kSmall)};
+  for (int strand : {0, 1}) {
+    for (int value : {1, 2, 3}) {
+      AddFill(kSmall, buffers[strand], 0, value + 10 * strand);
+      list_.commands.back().strand = strand;
+    }
+  }
+  const auto found = Run();
+  EXPECT_TRUE(kKernels.met);
+  EXPECT_EQ(kKernels.team_sizes, std::vector<int>(6, 1));
+  EXPECT_EQ(found[0][0], 3);
+  EXPECT_EQ(found[1][0], 13);
+}
+
+TEST_F(HostExecutables, ALowerStrandComesAfterAllBefore) {
+  const int buffer = NewBuffer(kSmall);
+  for (int strand : {1, 0}) {
+    AddFill(kSmall, buffer, 0, strand);
+    list_.commands.back().strand = strand;
+  }
+  EXPECT_EQ(Run()[0][0], 0);
+  EXPECT_FALSE(kKernels.met);
+}
+
+TEST_F(HostExecutables, TinyStrandsRunOnOneThread) {
+  for (int strand : {0, 1}) {
+    AddFill(100, NewBuffer(100));
+    list_.commands.back().strand = strand;
+  }
+  Run();
+  EXPECT_FALSE(kKernels.met);
+}
+
 TEST_F(HostExecutables, WhatTouchesTheSameRunsInItsOrder) {
   const int buffer = NewBuffer(2 * kSmall);
   AddFill(kSmall, buffer, 0, 1);
