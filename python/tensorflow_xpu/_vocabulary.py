@@ -59,5 +59,6 @@ PASSES = (
     "UpdateInPlace",
     "ScheduleCopiesToHost",
     "ScheduleSmallResults",
+    "ShareBatch",
     "TileBatch",
 )
