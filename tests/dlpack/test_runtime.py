@@ -360,6 +360,7 @@ def mismatch(request, tmp_path):
     return str(library), message, has_xpu
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions")
 @pytest.mark.host_only
 @pytest.mark.without_isolation
 def test_beside_another_tensorflow(xpu_device, mismatch):

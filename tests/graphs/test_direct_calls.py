@@ -26,6 +26,7 @@ def on_device(device, body, **options):
     return tf.function(scoped, **options)
 
 
+@pytest.mark.of_hooks("calls")
 def test_results_and_variables(xpu_device):
     with tf.device(xpu_device):
         v, w = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
@@ -52,6 +53,7 @@ def test_results_and_variables(xpu_device):
     assert is_direct(f, x)
 
 
+@pytest.mark.of_hooks("calls")
 def test_no_results(xpu_device):
     with tf.device(xpu_device):
         v = tf.Variable(0.0)
@@ -65,6 +67,7 @@ def test_no_results(xpu_device):
     assert is_direct(f)
 
 
+@pytest.mark.of_hooks("calls")
 def test_batches_of_any_size(xpu_device):
     """TensorFlow puts the ops that ask for their shape on the CPU, where the elements come from."""
     with tf.device(xpu_device):
@@ -90,6 +93,7 @@ def test_batches_of_any_size(xpu_device):
     assert is_direct(step, iterator)
 
 
+@pytest.mark.of_hooks("calls")
 @pytest.mark.parametrize("unread", [(1,), (0,), (1, 2, 3), (0, 2)])
 def test_arguments_that_nothing_reads(xpu_device, unread):
     """Wherever they stand: of the last ones the graph knows nothing."""
@@ -104,6 +108,7 @@ def test_arguments_that_nothing_reads(xpu_device, unread):
     assert is_direct(f, *args)
 
 
+@pytest.mark.of_hooks("calls")
 def test_arguments_from_the_host(xpu_device):
     f = on_device(xpu_device, lambda x: tf.tanh(x) * 2)
     for n in (3, 3, 5):
@@ -139,6 +144,7 @@ def test_one_function_in_other_scopes(xpu_device):
         np.testing.assert_allclose(y, expected, rtol=1e-6)
 
 
+@pytest.mark.of_hooks("calls")
 def test_data_is_iterated_to_its_end(xpu_device):
     with tf.device(xpu_device):
         total = tf.Variable(0.0)
@@ -272,6 +278,7 @@ def test_threads(xpu_device):
     np.testing.assert_array_equal(v, np.full(50, 200.0))
 
 
+@pytest.mark.of_hooks("calls")
 def test_a_function_that_goes_takes_its_call_along(xpu_device):
     f = on_device(xpu_device, lambda x: tf.tanh(x) * 2)
     x = tf.constant([1.0])
@@ -283,6 +290,7 @@ def test_a_function_that_goes_takes_its_call_along(xpu_device):
     assert name not in context.context().__dict__["_xpu_direct_calls"]
 
 
+@pytest.mark.of_hooks("calls")
 def test_who_looks_on_sees_the_ops(xpu_device):
     import tensorflow_xpu
 
@@ -305,6 +313,7 @@ def test_asynchronous_eager_execution(xpu_device):
     np.testing.assert_allclose(y, np.tanh(np.tanh(1.0) * 2) * 2, rtol=1e-6)
 
 
+@pytest.mark.of_hooks("calls")
 def test_a_function_whose_type_has_been_hashed_is_found_again():
     from tensorflow.core.function.polymorphism.function_type import FunctionType
 

@@ -29,6 +29,7 @@ def thrice(function, *args, **named):
     return function(*args, **named)
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_each_kind_of_arguments_has_its_graph():
     @tf.function
     def double(x):
@@ -62,6 +63,7 @@ def test_numbers_are_part_of_the_kind():
         np.testing.assert_allclose(thrice(scaled, x, by), np.tanh([0.5, -1.0]) * by, rtol=1e-6)
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_structures_in_and_out():
     @tf.function
     def mixed(batch, more):
@@ -101,6 +103,7 @@ def test_variables_and_lists_of_numbers_are_left_to_tensorflow():
     assert kinds(f)[0] == 0
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_gradients():
     w = tf.Variable(3.0)
     f = tf.function(lambda x: tf.tanh(x * w))
@@ -168,6 +171,7 @@ def test_strategies_see_their_calls():
     assert inside == g.experimental_get_tracing_count()
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_a_more_special_graph_is_found_once_it_is_there():
     shapes = []
 
@@ -207,6 +211,7 @@ def test_captures_that_are_replaced():
     np.testing.assert_allclose(thrice(f, x), np.tanh(1.0) * 2, rtol=1e-6)
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_iterators():
     @tf.function
     def step(iterator):
@@ -223,6 +228,7 @@ def test_iterators():
     assert step.experimental_get_tracing_count() == 2
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_errors_are_worded_as_tensorflow_words_them():
     code = """
 import traceback
@@ -264,6 +270,7 @@ def test_warnings_of_retracing_count_all_calls():
     assert detector._call_count == 10 and detector._calls_per_tracings == [10]
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_a_profile_has_functions_and_their_ops_and_calls_stay_direct(tmp_path):
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
@@ -332,6 +339,7 @@ def test_threads():
     assert not wrong
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_kinds_are_limited():
     f = tf.function(lambda x: tf.tanh(x) * 2, input_signature=[tf.TensorSpec([None])])
     for _ in range(2):

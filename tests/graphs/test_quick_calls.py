@@ -70,6 +70,7 @@ def goes(function, *args):
     return result
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_arrays_are_quick_and_of_the_kind_of_tensors(xpu_device):
     f = tf.function(lambda x, more: tf.tanh(x) * more["by"] + more["plus"][0])
     x, by, plus = np.float32([[0.5, 1.0]]), np.float32([2.0, 3.0]), np.float32(1.0)
@@ -83,6 +84,7 @@ def test_arrays_are_quick_and_of_the_kind_of_tensors(xpu_device):
     assert quick(f) == before + 2 and f.experimental_get_tracing_count() == 1
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_an_array_may_change_after_the_call():
     f = tf.function(lambda x: (x, x * 2))
     for size in (4, 1 << 18):
@@ -121,6 +123,7 @@ def test_what_is_no_plain_array_gives_what_tensorflow_gives():
         np.testing.assert_array_equal(text(np.array(["a", "bcd"])), [1, 3])
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_arguments_by_name_are_told_apart():
     @tf.function
     def f(b, a, c=2.0):
@@ -138,6 +141,7 @@ def test_arguments_by_name_are_told_apart():
     assert float(goes(f, x, y)) == -17 and float(f(y, x)) == -7
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_one_tensor_as_two_arguments():
     f = tf.function(lambda x, y, z: x - 2 * y + 3 * z[0])
     a, b, c = (tf.constant(float(value)) for value in (1, 10, 100))
@@ -155,6 +159,7 @@ def same_error(call, original):
     return errors[0]
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_wrong_arguments_get_tensorflows_errors(network):
     _, path = network
     loaded = tf.saved_model.load(path)
@@ -192,6 +197,7 @@ def test_wrong_arguments_get_tensorflows_errors(network):
     np.testing.assert_array_equal(goes_quickly(f, x, y), np.full([2, 6], 2.0))
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_arrays_that_a_signature_converts():
     f = tf.function(lambda x: x * 2, input_signature=[tf.TensorSpec([None])])
     for x in (np.float64([1.5, 2.5]), np.int32([1, 2]), np.float32([1.5, 2.5])):
@@ -201,6 +207,7 @@ def test_arrays_that_a_signature_converts():
         assert quick(f) == (2 if x.dtype == np.float32 else 0)
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_a_saved_model(network):
     model, path = network
     loaded = tf.saved_model.load(path)
@@ -219,6 +226,7 @@ def test_a_saved_model(network):
     np.testing.assert_allclose(goes_quickly(signature, tf.constant(x))[result], want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_variables_of_a_saved_model_may_be_assigned(network):
     _, path = network
     loaded = tf.saved_model.load(path)
@@ -236,6 +244,7 @@ def test_variables_of_a_saved_model_may_be_assigned(network):
         np.testing.assert_allclose(found, plain + by, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_gradients_and_graphs_are_tensorflows_business(network):
     model, path = network
     loaded = tf.saved_model.load(path)
@@ -260,6 +269,7 @@ def test_gradients_and_graphs_are_tensorflows_business(network):
     assert (quick(signature), quick(loaded.serve)) == counts
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_a_profiler_sees_a_signature(network, tmp_path):
     _, path = network
     signature = tf.saved_model.load(path).signatures["serving_default"]
@@ -274,6 +284,7 @@ def test_a_profiler_sees_a_signature(network, tmp_path):
     assert list(tmp_path.rglob("*.xplane.pb"))
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_threads_with_arrays(network):
     model, path = network
     loaded = tf.saved_model.load(path)
@@ -296,6 +307,7 @@ def test_threads_with_arrays(network):
     assert quick(signature) > 500
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_predict_on_batch_is_quick(network):
     model, _ = network
     x = np.random.default_rng(4).standard_normal([3, 6]).astype(np.float32)
@@ -306,6 +318,7 @@ def test_predict_on_batch_is_quick(network):
     assert quick(model.predict_function) >= 1
 
 
+@pytest.mark.of_hooks("calls", "functions")
 def test_copies_of_functions_begin_with_nothing():
     f = tf.function(lambda x: tf.tanh(x) * 2)
     x = np.float32([0.5, 1.0])

@@ -27,6 +27,7 @@ def imported():
     importlib.import_module("keras")
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 @pytest.mark.parametrize("hook", HERE, ids=lambda hook: hook.name)
 def test_is_on(hook, xpu_device):
     imported()
@@ -41,6 +42,7 @@ def test_is_on(hook, xpu_device):
     assert hook.name == "tracebacks", "nothing is replaced"
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 def test_the_hook_for_devices_of_the_type_gpu(xpu_device):
     code = """
         import tensorflow as tf, keras, tensorflow_xpu
@@ -58,6 +60,7 @@ SWITCHES = {
 }
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 @pytest.mark.parametrize("case", SWITCHES)
 def test_switches(case, xpu_device):
     environment, off = SWITCHES[case]
@@ -87,6 +90,7 @@ def test_switches_by_call_and_by_the_file(xpu_device, tmp_path):
     assert outcome.stdout.strip() == str(options), outcome
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 def test_uninstall_restores_the_very_objects(xpu_device):
     """Those that a TensorFlow and a Keras without the plugin have, and installs all of them again."""
     imported()

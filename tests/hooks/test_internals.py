@@ -50,6 +50,7 @@ def judge(name, found):
     assert differences(results, wanted) == [], results
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 def test_all_are_on(xpu_device):
     code = """
         import json
@@ -64,6 +65,7 @@ def test_all_are_on(xpu_device):
     assert outcome.warnings == []
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 def test_a_failing_check_costs_a_line(xpu_device):
     """The quick form of the next test."""
     lies = {"TF_XPU_FAULT": "internal=clusters:lie@2,internal=shapes:lie"}
@@ -99,6 +101,7 @@ def test_each_lie_is_noticed(name, xpu_device):
     assert check(name, 0) == (count, ""), "a check leaves nothing behind"
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 @pytest.mark.parametrize("name", ["eager_tensors", "thread_state"])
 def test_what_needs_a_hook_is_off_with_it(name, xpu_device):
     """By option in silence, by a failing check with the line of that hook alone; the doctor shows both."""

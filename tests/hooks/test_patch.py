@@ -383,6 +383,7 @@ def test_no_self_check_makes_up_for_another_library(library, monkeypatch, capsys
     one_line(capsys, "has replaced")
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 def test_self_checks_of_unknown_versions(xpu_device):
     """All hooks are on once a program has used what they replace, and its numbers are right."""
     code = """
@@ -478,6 +479,7 @@ def test_every_source_that_is_relied_on_is_known_for_a_version():
     assert paths <= set(known_sources.DIGESTS), "tools/hook_digests.py writes them"
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 def test_first_calls_of_several_threads(xpu_device):
     """Also in a function that is being traced, in a forked child, and while the interpreter ends."""
     code = """

@@ -69,6 +69,7 @@ with tf.device("/xpu:0"):
 USE = "with tf.device('/xpu:0'): kept = tf.ones([1000]) * 3; assert tf.reduce_sum(kept).numpy() == 3000"
 
 
+@pytest.mark.of_hooks("fork_threads")
 @pytest.mark.host_only
 @pytest.mark.parametrize(
     ("before", "child"),

@@ -446,6 +446,7 @@ assert add("/xpu:0") == 2000 and add("/xpu:1") == 2000
 }
 
 
+@pytest.mark.of_hooks("reading", "direct_copies")
 # Some have lines on stderr, too.
 @pytest.mark.parametrize(
     ("fault", "environment", "code", "lines"), [(*values, [])[:4] for values in FAULTS.values()], ids=FAULTS
@@ -526,6 +527,7 @@ int main(int argc, char** argv) {
 """
 
 
+@pytest.mark.of_hooks("reading", "direct_copies")
 def test_a_c_program_is_told(tmp_path):
     (tmp_path / "program.c").write_text(C_PROGRAM)
     folder = PACKAGES / "tensorflow"

@@ -115,12 +115,14 @@ print(early / late)
 """
 
 
+@pytest.mark.of_hooks("reading")
 @pytest.mark.host_only
 def test_a_result_is_read_while_the_rest_of_its_function_runs(xpu_device):
     outcome = run_code(EARLY)
     assert outcome.returncode == 0 and float(outcome.stdout) < 0.5, outcome
 
 
+@pytest.mark.of_hooks("reading")
 @pytest.mark.host_only
 def test_reading_is_quick(xpu_device):
     """Almost as quick as from the CPU: without TensorFlow's threads, which take 70 times as long."""
@@ -216,6 +218,7 @@ def test_what_is_written_is_what_the_host_had(isolated, xpu_device):
     assert outcome.stdout.strip() == "0", outcome
 
 
+@pytest.mark.of_hooks("direct_copies")
 @pytest.mark.host_only
 def test_small_copies_are_made_in_the_compute_streams_order(xpu_device, tmp_path):
     outcome = run_code(
