@@ -75,6 +75,7 @@ def test_switches(case, xpu_device):
     assert outcome.warnings == []
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 def test_switches_by_call_and_by_the_file(xpu_device, tmp_path):
     file = tmp_path / "config"
     file.write_text("TF_XPU_HOOKS_WITHOUT=iterators\n")
