@@ -47,11 +47,13 @@ class BatchSharer {
 
   void Run() {
     const int size = static_cast<int>(list_.commands.size());
+    std::vector<int> limit(size, size);  // by command: the first one from it on that may be of no strand
+    for (int i = size - 1; i >= 0; --i) {
+      limit[i] = !MayBeOfStrand(list_.commands[i]) ? i : i + 1 < size ? limit[i + 1] : size;
+    }
     std::vector<Command> shared;
     for (int i = 0, end; i < size; i = end) {
-      end = i;
-      while (end < size && MayBeOfStrand(list_.commands[end])) ++end;
-      const BatchStretch stretch = stretches_.Longest(i, end, can_.Strands());
+      const BatchStretch stretch = stretches_.Longest(i, limit[i], can_.Strands());
       end = std::max(stretch.end(), i + 1);
       if (Pays(stretch)) {
         stretches_.Emit(stretch, /*as_strands=*/true, &list_.buffers, &shared);

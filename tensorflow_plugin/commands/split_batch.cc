@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "tensorflow_plugin/commands/work.h"
 #include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::commands {
@@ -12,7 +13,7 @@ namespace {
 constexpr int64_t kDense = -1;
 
 // The elements from one part to the next, by operand.
-struct Steps {
+struct ElementSteps {
   std::vector<int64_t> in, out;
 };
 
@@ -30,7 +31,7 @@ int FirstAxis(const Dims& shape) {
 }
 
 // Inputs from the one with the number `first` on; an epilogue's first is the product.
-bool CutProgram(int first, int64_t parts, ElementwiseDesc* d, Steps* steps) {
+bool CutProgram(int first, int64_t parts, ElementwiseDesc* d, ElementSteps* steps) {
   const int axis = FirstAxis(d->shape);
   if (axis == d->shape.rank() || !Divide(&d->shape[axis], parts)) return false;
   for (int i = first; i < d->program->num_inputs(); ++i) {
@@ -41,7 +42,7 @@ bool CutProgram(int first, int64_t parts, ElementwiseDesc* d, Steps* steps) {
 }
 
 template <typename Desc>
-bool CutEpilogue(int64_t parts, Desc* d, Steps* steps) {
+bool CutEpilogue(int64_t parts, Desc* d, ElementSteps* steps) {
   return !HasEpilogue(*d) || CutProgram(1, parts, &d->epilogue, steps);
 }
 
@@ -52,9 +53,9 @@ template <typename Desc>
 inline constexpr bool kHasBatch = kIsOneOf<Desc, ElementwiseDesc, ReduceDesc, ConvolutionDesc, MatMulDesc, PoolDesc,
                                            ResampleDesc, SoftmaxDesc, CopyStridedDesc>;
 
-bool Cut(int64_t parts, ElementwiseDesc* d, Steps* steps) { return CutProgram(0, parts, d, steps); }
+bool Cut(int64_t parts, ElementwiseDesc* d, ElementSteps* steps) { return CutProgram(0, parts, d, steps); }
 
-bool Cut(int64_t parts, ReduceDesc* d, Steps* steps) {
+bool Cut(int64_t parts, ReduceDesc* d, ElementSteps* steps) {
   // Asked of the shape before it is cut: an axis of one element may be left.
   const int axis = FirstAxis(d->source.shape);
   if (axis == d->source.shape.rank() || (d->axes >> axis & 1) != 0 || !CutProgram(0, parts, &d->source, steps)) {
@@ -64,7 +65,7 @@ bool Cut(int64_t parts, ReduceDesc* d, Steps* steps) {
   return true;
 }
 
-bool Cut(int64_t parts, ConvolutionDesc* d, Steps* steps) {
+bool Cut(int64_t parts, ConvolutionDesc* d, ElementSteps* steps) {
   if (d->direction != Direction::kForward || !Divide(&d->batch, parts)) return false;
   steps->in = {kDense, 0};
   if (d->packed_filter_bytes > 0) steps->in.push_back(0);
@@ -73,7 +74,7 @@ bool Cut(int64_t parts, ConvolutionDesc* d, Steps* steps) {
 }
 
 // The rows of one product, or the products of a batch.
-bool Cut(int64_t parts, MatMulDesc* d, Steps* steps) {
+bool Cut(int64_t parts, MatMulDesc* d, ElementSteps* steps) {
   if (d->batch.empty()) {
     if (d->transpose_a || !Divide(&d->m, parts)) return false;
     steps->in = {d->m * (d->lda != 0 ? d->lda : d->k), 0};
@@ -87,21 +88,21 @@ bool Cut(int64_t parts, MatMulDesc* d, Steps* steps) {
   return CutEpilogue(parts, d, steps);
 }
 
-bool Cut(int64_t parts, PoolDesc* d, Steps* steps) {
+bool Cut(int64_t parts, PoolDesc* d, ElementSteps* steps) {
   if (d->gradient || !Divide(&d->batch, parts)) return false;
   steps->in = {kDense};
   steps->out.assign(d->positions_type == DType::kInvalid ? 1 : 2, kDense);
   return true;
 }
 
-bool Cut(int64_t parts, ResampleDesc* d, Steps* steps) {
+bool Cut(int64_t parts, ResampleDesc* d, ElementSteps* steps) {
   if (!Divide(&d->batch, parts)) return false;
   steps->in = {kDense, 0, 0, 0, 0};
   steps->out = {kDense};
   return true;
 }
 
-bool Cut(int64_t parts, SoftmaxDesc* d, Steps* steps) {
+bool Cut(int64_t parts, SoftmaxDesc* d, ElementSteps* steps) {
   if ((d->kind != SoftmaxKind::kSoftmax && d->kind != SoftmaxKind::kLogSoftmax) || !Divide(&d->rows, parts)) {
     return false;
   }
@@ -110,7 +111,7 @@ bool Cut(int64_t parts, SoftmaxDesc* d, Steps* steps) {
   return true;
 }
 
-bool Cut(int64_t parts, CopyStridedDesc* d, Steps* steps) {
+bool Cut(int64_t parts, CopyStridedDesc* d, ElementSteps* steps) {
   if (d->shape.empty() || !Divide(&d->shape[0], parts)) return false;
   steps->in = {d->src_strides[0] * d->shape[0]};
   steps->out = {d->dst_strides[0] * d->shape[0]};
@@ -128,11 +129,12 @@ bool InBytes(const std::vector<int64_t>& elements, const Operand* operands, int 
 }  // namespace
 
 std::optional<BatchParts> SplitBatch(const Capabilities& can, const Command& command, int64_t parts) {
+  ++Steps();
   if (command.is_awaited() || command.workspace.buffer != BufferSlice::kNowhere) return std::nullopt;
   BatchParts split;
   split.first = command;
   split.first.footprint = {};
-  Steps steps;
+  ElementSteps steps;
   const bool is_cut = std::visit(
       [&](auto& desc) {
         if constexpr (kHasBatch<std::decay_t<decltype(desc)>>) {

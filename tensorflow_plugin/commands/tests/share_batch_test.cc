@@ -1,5 +1,6 @@
 // Batches in strands: which commands make a stretch, which must not, and where their values lie.
 #include "tensorflow_plugin/commands/tests/lists_testing.h"
+#include "tensorflow_plugin/commands/work.h"
 
 namespace xpu::commands {
 namespace {
@@ -9,7 +10,7 @@ constexpr int64_t kRows = 8, kWidth = 128, kSteps = 12;
 // Steps of a recurrent layer: a product, and a function of it and the step's inputs, which lie one step after another.
 class SharedBatches : public Lists {
  protected:
-  float* Steps(int64_t rows, int64_t width, int64_t steps) {
+  float* Recurrent(int64_t rows, int64_t width, int64_t steps) {
     float* const inputs = Given(Whole(steps * rows * width));
     float* const weights = Given(Signs(width * width));
     float* const all = Computed(steps * rows * width);
@@ -50,7 +51,7 @@ class SharedBatches : public Lists {
 };
 
 TEST_F(SharedBatches, StepsOfARecurrentLayer) {
-  Want(Steps(kRows, kWidth, kSteps));
+  Want(Recurrent(kRows, kWidth, kSteps));
   for (int strands : {2, 4}) {
     std::vector<int> want;
     for (int s = 0; s < strands; ++s) want.insert(want.end(), kSteps * 4, s);
@@ -61,7 +62,7 @@ TEST_F(SharedBatches, StepsOfARecurrentLayer) {
 }
 
 TEST_F(SharedBatches, EachStrandHasPlacesOfItsOwn) {
-  Want(Steps(kRows, kWidth, kSteps));
+  Want(Recurrent(kRows, kWidth, kSteps));
   const CommandList list = Shared(2);
   const MemoryPlan plan = PlanMemory(list);
   std::map<int, int> strand_of;  // by the place of a buffer that one strand writes
@@ -76,33 +77,33 @@ TEST_F(SharedBatches, EachStrandHasPlacesOfItsOwn) {
 
 // More buffers than are compared with each other.
 TEST_F(SharedBatches, ManyBuffers) {
-  Want(Steps(2, 4, 800));
+  Want(Recurrent(2, 4, 800));
   ExpectSameInStrands(2);
 }
 
 TEST_F(SharedBatches, ABatchThatIsNoMultiple) {
-  Want(Steps(7, kWidth, kSteps));
+  Want(Recurrent(7, kWidth, kSteps));
   ExpectWhole(2);
 }
 
 TEST_F(SharedBatches, NotWithOneThread) {
-  Want(Steps(kRows, kWidth, kSteps));
+  Want(Recurrent(kRows, kWidth, kSteps));
   ExpectWhole(1);
 }
 
 TEST_F(SharedBatches, NotTooLittleWork) {
-  Want(Steps(kRows, 8, 3));
+  Want(Recurrent(kRows, 8, 3));
   ExpectWhole(2);
 }
 
 TEST_F(SharedBatches, NotCommandsThatAreWorthSharing) {
-  Want(Steps(256, kWidth, 3));
+  Want(Recurrent(256, kWidth, 3));
   ExpectWhole(2);
 }
 
 // Each strand would read all of such a matrix from memory.
 TEST_F(SharedBatches, NotLargeMatricesForFewRows) {
-  Want(Steps(2, 512, 40));
+  Want(Recurrent(2, 512, 40));
   const CommandList list = Shared(2);
   for (const Command& command : list.commands) {
     EXPECT_TRUE(!std::holds_alternative<MatMulDesc>(command.desc) || command.strand == Command::kNoStrand);
@@ -110,7 +111,7 @@ TEST_F(SharedBatches, NotLargeMatricesForFewRows) {
 }
 
 TEST_F(SharedBatches, NotWhatGoesAcrossTheBatch) {
-  float* const all = Steps(kRows, kWidth, kSteps);
+  float* const all = Recurrent(kRows, kWidth, kSteps);
   float* const sums = Computed(kWidth);
   SumRows(all, sums, kSteps * kRows, kWidth);
   float* const less = Computed(kSteps * kRows * kWidth);
@@ -135,6 +136,23 @@ TEST_F(SharedBatches, NotWhatReadsARowOfAnotherPart) {
     Want(z);
   }
   ExpectSameInStrands(2);
+}
+
+// Commands that all have a batch, none of which fits with the next one: each reads the last row first.
+TEST_F(SharedBatches, ALongListTakesFewStepsForEachCommand) {
+  constexpr int64_t kCommands = 300;
+  const float* y = Given(Whole(kRows * kWidth));
+  for (int64_t i = 0; i < kCommands; ++i) {
+    float* const next = Computed(kRows * kWidth);
+    Copy(y, next, {kRows, kWidth}, {-kWidth, 1}, {kWidth, 1}, (kRows - 1) * kWidth);
+    y = next;
+  }
+  Want(y);
+  CommandList list = capture_.list(), hoisted;
+  const int64_t before = Steps();
+  ShareBatch(SmallCache(0, 2), &list, &hoisted);
+  EXPECT_LT(Steps() - before, 20 * kCommands);
+  ExpectWhole(2);
 }
 
 // A strand may be done with what it reads before another one begins.
