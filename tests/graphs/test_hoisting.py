@@ -313,7 +313,7 @@ def test_weights_of_4_bits_are_unpacked_once(xpu_device, tmp_path, config):
         x = tf.constant(np.random.default_rng(0).standard_normal((3, SIZE), np.float32))
         first = function(x).numpy()
         for _ in range(MANY):
-            np.testing.assert_array_equal(function(x).numpy(), first)
+            np.testing.assert_allclose(function(x).numpy(), first, rtol=1e-5, atol=1e-6)  # sums are scaled, not weights
         # The product, with all that comes after it.
         assert commands(function, x, folder=tmp_path) == 1
     with tf.device("/cpu:0"):
