@@ -582,8 +582,8 @@ MUTANTS = (
     Mutant(
         "plan: used again too early",
         "memory_plan.cc",
-        "if (other.last < life.first ||",
-        "if (other.last <= life.first ||",
+        "return other.last >= first &&",
+        "return other.last > first &&",
     ),
     Mutant(
         "plan: given away too early",
@@ -604,4 +604,38 @@ MUTANTS = (
     Mutant(
         "plan: workspaces share", "memory_plan.cc", "    Touch(command.workspace, static_cast<int>(i), &lives);\n", ""
     ),
+    Mutant(
+        "plan: strands share places",
+        "memory_plan.cc",
+        "    if (strands >= 0 && strands == other.strands && strand != other.strand) return true;\n",
+        "",
+    ),
+    Mutant("plan: given back before all strands end", "memory_plan.cc", "    life->last = last.last;\n", ""),
+    Mutant(
+        "plan: of many, given back before all strands end",
+        "memory_plan.cc",
+        "    for (Life& life : smaller) life.last = strands[life.last].last;\n",
+        "",
+    ),
+    # BatchStretches, ShareBatch
+    Mutant("stretch: the part after it", "batch_stretches.cc", " && !Overlaps(of, range, -part * step)", ""),
+    Mutant(
+        "stretch: parts that are not apart", "batch_stretches.cc", "!of->second.written || of->second.apart;", "true;"
+    ),
+    Mutant(
+        "stretch: uneven parts in buffers of their own",
+        "batch_stretches.cc",
+        "  if (stretch.even.count(buffer) == 0) return false;\n",
+        "",
+    ),
+    Mutant(
+        "stretch: all after the first in one place",
+        "batch_stretches.cc",
+        "place.offset += part * steps[k];",
+        "place.offset += steps[k];",
+    ),
+    Mutant("stretch: filters of the whole batch", "batch_stretches.cc", "    packing.desc = PackingOf(*desc);\n", ""),
+    Mutant("stretch: across the batch", "split_batch.cc", " || (d->axes >> axis & 1) != 0", ""),
+    Mutant("shared: large commands", "share_batch.cc", " && operations <= commands * kMostOfCommand", ""),
+    Mutant("shared: large matrices", "share_batch.cc", "command.footprint.in[1].end <= kBytesOfCore", "true"),
 )

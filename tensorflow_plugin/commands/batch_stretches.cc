@@ -29,9 +29,8 @@ class TouchedParts {
       Touch(command.first.out[k], RangeOfOutput(command.first, k), command.out_steps[k]);
     }
     const auto keeps_apart = [this](const BufferSlice& place) {
-      if (place.buffer == BufferSlice::kNowhere) return true;
-      const OfBuffer& of = buffers_.at(place.buffer);
-      return !of.written || of.apart;
+      const auto of = buffers_.find(place.buffer);  // not there: an operand without elements
+      return of == buffers_.end() || !of->second.written || of->second.apart;
     };
     return std::all_of(command.first.in.begin(), command.first.in.end(), keeps_apart) &&
            std::all_of(command.first.out.begin(), command.first.out.end(), keeps_apart);
@@ -42,7 +41,7 @@ class TouchedParts {
     std::set<int> even;
     for (const auto& [buffer, of] : buffers_) {
       const int64_t bytes = list_.buffers[buffer].bytes;
-      if (of.written && of.apart && of.step * parts_ == bytes && of.first.begin()->first >= 0 &&
+      if (of.written && of.apart && !of.first.empty() && of.step * parts_ == bytes && of.first.begin()->first >= 0 &&
           of.first.rbegin()->second <= of.step) {
         even.insert(buffer);
       }

@@ -138,6 +138,18 @@ TEST_F(SharedBatches, NotWhatReadsARowOfAnotherPart) {
   ExpectSameInStrands(2);
 }
 
+TEST_F(SharedBatches, OperandsWithoutElements) {
+  const float* const x = Given(Whole(kRows));
+  float *const zeros = Computed(kRows * kWidth), *const none = Computed(0), *const some = Computed(kRows);
+  MatMul(x, x, zeros, 0, kRows, 0, kWidth);
+  Op(Opcode::kNeg, {x}, none, 0);
+  Op(Opcode::kNeg, {x}, some, 0);
+  Op(Opcode::kNeg, {x}, some, kRows);
+  Want(zeros);
+  Want(some);
+  ExpectSameInStrands(2);
+}
+
 // Commands that all have a batch, none of which fits with the next one: each reads the last row first.
 TEST_F(SharedBatches, ALongListTakesFewStepsForEachCommand) {
   constexpr int64_t kCommands = 300;
