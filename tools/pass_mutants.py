@@ -623,18 +623,11 @@ MUTANTS = (
         "stretch: parts that are not apart", "batch_stretches.cc", "!of->second.written || of->second.apart;", "true;"
     ),
     Mutant(
-        "stretch: uneven parts in buffers of their own",
-        "batch_stretches.cc",
-        "  if (stretch.even.count(buffer) == 0) return false;\n",
-        "",
-    ),
-    Mutant(
         "stretch: all after the first in one place",
         "batch_stretches.cc",
         "place.offset += part * steps[k];",
         "place.offset += steps[k];",
     ),
-    Mutant("stretch: filters of the whole batch", "batch_stretches.cc", "    packing.desc = PackingOf(*desc);\n", ""),
     Mutant("stretch: across the batch", "split_batch.cc", " || (d->axes >> axis & 1) != 0", ""),
     Mutant("shared: large commands", "share_batch.cc", " && operations <= commands * kMostOfCommand", ""),
     Mutant("shared: large matrices", "share_batch.cc", "command.footprint.in[1].end <= kBytesOfCore", "true"),
