@@ -43,8 +43,8 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in of_these]
 
 
-# The hooks in C++ that TF_XPU_HOOKS=0 turns off, and those that need them.
-SMALL = {"direct_copies", "fork_threads", "shapes"}
+# The hooks in C++ that TF_XPU_HOOKS=0 turns off.
+SMALL = {"direct_copies", "shapes"}
 
 LEFT_OUT = "left out for time"
 
@@ -164,6 +164,13 @@ def compile_plugin(tmp_path_factory):
         return library
 
     return compile_source
+
+
+@pytest.fixture
+def all_hooks(monkeypatch):
+    """For tests of hooks in processes of their own: these have every hook, whichever the tests run without."""
+    for name in ("TF_XPU_HOOKS", "TF_XPU_HOOKS_WITHOUT"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

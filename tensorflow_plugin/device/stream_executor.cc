@@ -19,7 +19,7 @@
 // unnoticed. TensorFlow synchronises before each copy to an eager tensor, and drops the message of
 // synchronize_all_activity. This callback therefore leaves the failure to the copy that follows. It reports an overdue
 // failure itself, because data may have left the device while the failed command was still queued. Copies in graphs
-// tell of it when they have run (tf_internals/direct_copies.cc); of others the cause is a line on stderr. So it is if
+// tell of it when they have run (tf_internals/copies.cc); of others the cause is a line on stderr. So it is if
 // the process ends first (untold.h).
 #include "tensorflow_plugin/device/stream_executor.h"
 

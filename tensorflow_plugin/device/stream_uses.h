@@ -1,6 +1,6 @@
 // TensorFlow's use of each of its streams, by which profiles name their lines. Each version makes the streams of a
 // device in an order of its own. So a stream has a number until a caller knows its use and says it
-// (tf_internals/direct_copies.cc).
+// (tf_internals/copies.cc).
 #ifndef TENSORFLOW_PLUGIN_DEVICE_STREAM_USES_H_
 #define TENSORFLOW_PLUGIN_DEVICE_STREAM_USES_H_
 

@@ -13,14 +13,10 @@ using CheckFunction = void (*)(Check&);
 const std::vector<std::pair<const char*, CheckFunction>> kRequiredChecks = {{"kernels", CheckKernels},
                                                                             {"variables", CheckVariables}};
 // The jit's is made when its creator is replaced.
-const std::vector<std::pair<const char*, CheckFunction>> kOtherChecks = {{"tensor_lists", CheckTensorLists},
-                                                                         {"tensor_arrays", CheckTensorArrays},
-                                                                         {"graphs", CheckGraphs},
-                                                                         {"clusters", CheckClusters},
-                                                                         {"direct_calls", CheckDirectCalls},
-                                                                         {"direct_copies", CheckDirectCopies},
-                                                                         {"fork_threads", CheckForkThreads},
-                                                                         {"tf32", CheckTf32}};
+const std::vector<std::pair<const char*, CheckFunction>> kOtherChecks = {
+    {"tensor_lists", CheckTensorLists},   {"tensor_arrays", CheckTensorArrays}, {"graphs", CheckGraphs},
+    {"clusters", CheckClusters},          {"direct_calls", CheckDirectCalls},   {"copies", CheckCopies},
+    {"direct_copies", CheckDirectCopies}, {"fork_threads", CheckForkThreads},   {"tf32", CheckTf32}};
 
 }  // namespace
 
@@ -37,7 +33,8 @@ void CheckOthers() {
   TurnOffWithout("graphs", "clusters");
   TurnOffWithout("graphs", "direct_calls");
   TurnOffWithout("clusters", "direct_calls");
-  TurnOffWithout("direct_copies", "fork_threads");
+  TurnOffWithout("copies", "direct_copies");
+  TurnOffWithout("copies", "fork_threads");
 }
 
 const std::vector<std::pair<const char*, void (*)(Check&)>>& AllChecks() {

@@ -18,6 +18,7 @@ void CheckTensorArrays(Check& check);
 void CheckGraphs(Check& check);
 void CheckClusters(Check& check);
 void CheckDirectCalls(Check& check);
+void CheckCopies(Check& check);
 void CheckDirectCopies(Check& check);
 void CheckForkThreads(Check& check);
 

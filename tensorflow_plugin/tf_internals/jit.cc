@@ -20,7 +20,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/util/device_name_utils.h"
-#include "tensorflow_plugin/tf_internals/direct_copies.h"
+#include "tensorflow_plugin/tf_internals/copies.h"
 #include "tensorflow_plugin/tf_internals/table.h"
 #include "tensorflow_plugin/tf_internals/virtual_tables.h"
 
@@ -148,7 +148,7 @@ class KernelCreator : public tf::CustomKernelCreator {
     const bool ours = Ours(runtime);
     if (!ours && xla_.there()) return xla_.CanCreateKernel(runtime, props);
     if (!ours && !had_xla_) return false;
-    if (ours) CopyDirectly(const_cast<tf::Device*>(runtime.device()));  // before any kernel runs there
+    if (ours) TakeOverCopies(const_cast<tf::Device*>(runtime.device()));  // before any kernel runs there
     if (!MustCompile(props->node_def)) return false;
     if (ours) SayOnce();
     return runtime.GetFunctionLibraryDefinition()->Find(props->node_def.op()) != nullptr;

@@ -83,19 +83,29 @@ const std::vector<Internal>& Internals() {
         {"`FunctionLibraryRuntime`: `CreateKernel`, `device`, `GetFunctionLibraryDefinition`",
          "they are in TensorFlow's table of virtual functions where this library calls them"},
         {"words of errors: `{{node`, `{{function_node`", "an unknown one is passed on as it is"}}},
-      {"direct_copies",
-       Kind::kSpeed,
-       true,
-       "Copies between host and device are done when they are asked for.",
-       "Each copy in a graph takes some 60 microseconds longer, and profiles name the lines of a device by numbers. A "
-       "process that was forked after the first use of the "
-       "XPU cannot use it.",
-       "a copy of the C API that may be done when it returns",
-       "direct_copies.cc",
+      {"copies",
+       Kind::kCorrectness,
+       false,
+       "Copies in graphs tell of a device's errors, and profiles know what its streams are for.",
+       "Some errors of a device read `PluggableDevice SyncAll failed` and are told on stderr. Profiles name the lines "
+       "of "
+       "a device by numbers. A process that was forked after the first use of the XPU cannot use it. Each copy in a "
+       "graph "
+       "takes some 60 microseconds longer.",
+       "synchronisations and copies of the C API whose errors keep their words, and names of streams",
+       "copies.cc",
        {{"`PluggableDeviceContext`'s virtual functions", "TensorFlow's table has them where this library puts its own"},
         {"`PluggableDevice::device_context_`", "for each device: it is what the device says is its context"},
         {"`AcceleratorDeviceInfo::default_context`, which is replaced", "the same"},
         {"`CStream` behind `Stream`", "for each device: the name of the class"}}},
+      {"direct_copies",
+       Kind::kSpeed,
+       true,
+       "Copies between host and device are done when they are asked for.",
+       "Each copy in a graph takes some 60 microseconds longer.",
+       "a copy of the C API that may be done when it returns",
+       "copies.cc",
+       {{"`DMAHelper`", "it has a tensor's bytes where the tensor has them, and none of texts"}}},
       {"fork_threads",
        Kind::kCorrectness,
        false,

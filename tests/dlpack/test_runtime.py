@@ -360,10 +360,9 @@ def mismatch(request, tmp_path):
     return str(library), message, has_xpu
 
 
-@pytest.mark.of_hooks("reading", "calls", "functions")
 @pytest.mark.host_only
 @pytest.mark.without_isolation
-def test_beside_another_tensorflow(xpu_device, mismatch):
+def test_beside_another_tensorflow(xpu_device, all_hooks, mismatch):
     """The same through the public API, no C functions, and one line that says so."""
     library, message, has_xpu = mismatch
     outcome = run_code(

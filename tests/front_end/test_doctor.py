@@ -83,9 +83,8 @@ def test_an_unknown_variable_and_a_bad_value(xpu_device, tmp_path):
     assert "TF_XPU_DEVICE_COUNT=two is ignored" in outcome.stdout
 
 
-@pytest.mark.of_hooks("reading")
 @pytest.mark.host_only
-def test_a_missing_exchange_api(plugin_site):
+def test_a_missing_exchange_api(plugin_site, all_hooks):
     for module in plugin_site.package.glob("_interop_*.so"):
         module.unlink()
     outcome = doctor(environment=plugin_site.environment(), python=plugin_site.python)

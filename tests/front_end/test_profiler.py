@@ -71,7 +71,7 @@ def of(profiled, **wanted):
     return [e for e in profiled["events"] if all(e[key] == value for key, value in wanted.items())]
 
 
-@pytest.mark.of_hooks("direct_copies")  # which sees what a stream is for
+@pytest.mark.of_hooks("copies")  # which sees what a stream is for
 @pytest.mark.without_isolation
 def test_a_product_has_its_op_its_flops_and_its_bytes(profiled):
     eager = [e for e in of(profiled, op_type="MatMul", device="XPU:0", op="MatMul") if e["flops"] < 20_000_000]
@@ -82,7 +82,7 @@ def test_a_product_has_its_op_its_flops_and_its_bytes(profiled):
     assert eager[0]["bytes"] == 4 * (300 * 200 + 200 * 100 + 300 * 100)
 
 
-@pytest.mark.of_hooks("direct_copies")  # which sees what a stream is for
+@pytest.mark.of_hooks("copies")  # which sees what a stream is for
 @pytest.mark.without_isolation
 @pytest.mark.host_only
 def test_commands_within_clusters_are_nested_and_named_by_their_ops(profiled):
@@ -132,7 +132,7 @@ def test_only_what_ran_in_the_session_is_in_it(profiled):
     assert {e["op_type"] for e in profiled["second"] if e["kind"] == "command"} == {"Mul"}
 
 
-@pytest.mark.of_hooks("direct_copies")  # which sees what a stream is for
+@pytest.mark.of_hooks("copies")  # which sees what a stream is for
 @pytest.mark.without_isolation
 def test_the_chrome_trace_has_the_same_events(profiled):
     trace = json.loads(pathlib.Path(profiled["chrome"]).read_text())["traceEvents"]
@@ -240,7 +240,7 @@ def test_no_line_has_overlaps_and_the_plane_has_the_roof(profiled):
             ends.append(event.offset_ps + event.duration_ps)
 
 
-@pytest.mark.of_hooks("direct_copies")  # which sees what a stream is for
+@pytest.mark.of_hooks("copies")  # which sees what a stream is for
 @pytest.mark.without_isolation
 @pytest.mark.host_only
 def test_ops_have_a_line(profiled):
@@ -307,7 +307,7 @@ print(json.dumps([[e.kind, e.name, e.line] for e in profile.events if e.device =
 """
 
 
-@pytest.mark.of_hooks("direct_copies")  # which sees what a stream is for
+@pytest.mark.of_hooks("copies")  # which sees what a stream is for
 @pytest.mark.without_isolation
 def test_lines_are_named_by_what_tensorflow_uses_them_for(tmp_path, xpu_device):
     """Whichever the order is in which it makes them."""
@@ -322,14 +322,13 @@ def test_lines_are_named_by_what_tensorflow_uses_them_for(tmp_path, xpu_device):
     assert lines["copy on the device"] == {COPIES_BETWEEN_DEVICES}, lines
 
 
-@pytest.mark.of_hooks("direct_copies")  # is left out in one of two runs
 @pytest.mark.without_isolation
 @pytest.mark.host_only
-def test_lines_have_numbers_without_the_hook_that_knows_their_uses(tmp_path, xpu_device):
+def test_lines_have_numbers_without_the_hook_that_knows_their_uses(tmp_path, xpu_device, all_hooks):
     """All else in a profile is the same: its events, and which of them are on one line."""
     code = USES.replace("FOLDER", str(tmp_path))
     found = []
-    for without in ("", "direct_copies"):
+    for without in ("", "copies"):
         outcome = run_code(code, environment={"TF_XPU_DEVICE_COUNT": "2", "TF_XPU_HOOKS_WITHOUT": without})
         assert outcome.returncode == 0 and outcome.warnings == [], outcome
         found.append({(kind, name, line) for kind, name, line in outcome.json if kind in ("command", "copy")})
@@ -340,5 +339,5 @@ def test_lines_have_numbers_without_the_hook_that_knows_their_uses(tmp_path, xpu
     assert len({line for kind, _, line in numbered if kind == "command"}) == 1, numbered
     from tensorflow_xpu import _core
 
-    (row,) = (row for row in _core.internals() if row["name"] == "direct_copies")
-    assert "profiles name the lines of a device by numbers" in row["without"]
+    (row,) = (row for row in _core.internals() if row["name"] == "copies")
+    assert "Profiles name the lines of a device by numbers" in row["without"]

@@ -1,6 +1,7 @@
 """Every hook of the package is in force, with each TensorFlow and Keras that the tests run with."""
 
 import importlib
+import os
 import pathlib
 import re
 
@@ -22,13 +23,17 @@ def is_as_expected(state):
     return state == "on" or (is_nightly and "its self-check" in state and not state.startswith("off"))
 
 
+def of_itself(hook):
+    """The mark of a test of this hook alone."""
+    return pytest.mark.of_hooks(hook.name)
+
+
 def imported():
     importlib.import_module("tensorflow")
     importlib.import_module("keras")
 
 
-@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
-@pytest.mark.parametrize("hook", HERE, ids=lambda hook: hook.name)
+@pytest.mark.parametrize("hook", [pytest.param(hook, id=hook.name, marks=of_itself(hook)) for hook in HERE])
 def test_is_on(hook, xpu_device):
     imported()
     assert is_as_expected(hook.state), f"{hook.name}: {hook.state}. {hook.without}"
@@ -42,8 +47,7 @@ def test_is_on(hook, xpu_device):
     assert hook.name == "tracebacks", "nothing is replaced"
 
 
-@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
-def test_the_hook_for_devices_of_the_type_gpu(xpu_device):
+def test_the_hook_for_devices_of_the_type_gpu(xpu_device, all_hooks):
     code = """
         import tensorflow as tf, keras, tensorflow_xpu
         print([hook["state"] for hook in tensorflow_xpu.hooks.report()])
@@ -60,9 +64,8 @@ SWITCHES = {
 }
 
 
-@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 @pytest.mark.parametrize("case", SWITCHES)
-def test_switches(case, xpu_device):
+def test_switches(case, xpu_device, all_hooks):
     environment, off = SWITCHES[case]
     code = """
         import tensorflow as tf, tensorflow_xpu
@@ -75,8 +78,7 @@ def test_switches(case, xpu_device):
     assert outcome.warnings == []
 
 
-@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
-def test_switches_by_call_and_by_the_file(xpu_device, tmp_path):
+def test_switches_by_call_and_by_the_file(xpu_device, all_hooks, tmp_path):
     file = tmp_path / "config"
     file.write_text("TF_XPU_HOOKS_WITHOUT=iterators\n")
     code = """
@@ -91,11 +93,11 @@ def test_switches_by_call_and_by_the_file(xpu_device, tmp_path):
     assert outcome.stdout.strip() == str(options), outcome
 
 
-@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 def test_uninstall_restores_the_very_objects(xpu_device):
     """Those that a TensorFlow and a Keras without the plugin have, and installs all of them again."""
     imported()
     needs = [Need.parse(text) for hook in HERE for variant in hook.variants() for text in variant.values()]
+    states = [hook.state for hook in HERE]
     replaced = {}
     for need in needs:
         try:
@@ -103,15 +105,18 @@ def test_uninstall_restores_the_very_objects(xpu_device):
         except (UnknownError, KeyError):  # of another variant
             continue
         replaced[need.path] = found
+    on = [hook for hook in HERE if hook.is_on]
     try:
         assert hooks.uninstall()
         changed = {path for path, now in current(replaced).items() if now is not replaced[path]}
-        assert len(changed) > 15
+        assert [hook.name for hook in on if not changed & {need.path for need in hook.all_needs()}] == []
+        assert len(changed) > 5
         ours = [path for path, now in current(replaced).items() if "xpu" in str(getattr(now, "__code__", ""))]
         assert ours == []
     finally:
-        hooks.install()
-    assert [hook.name for hook in HERE if not is_as_expected(hook.state)] == []
+        hooks.install("XPU", os.environ.get("TF_XPU_HOOKS", ""), os.environ.get("TF_XPU_HOOKS_WITHOUT", ""))
+    others = [hook.state for hook, before in zip(HERE, states, strict=True) if hook.state != before]
+    assert [state for state in others if not is_as_expected(state)] == []
     again = {path for path, now in current(replaced).items() if "xpu" in str(getattr(now, "__code__", ""))}
     assert again == changed - {"tensorflow.python.util.traceback_utils:_EXCLUDED_PATHS"}
 

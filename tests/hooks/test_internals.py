@@ -19,12 +19,12 @@ pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 NEED = {
     "graphs": {"clusters", "direct_calls"},
     "clusters": {"direct_calls"},
-    "direct_copies": {"fork_threads"},
+    "copies": {"direct_copies", "fork_threads"},
     "eager_tensors": {"shapes", "thread_state"},
 }
 NEED_IN_PYTHON = {"eager_tensors": {"logs", "reading", "calls", "functions"}, "thread_state": {"functions"}}
 # A forked child is refused without them.
-FOR_FORKS = ("direct_copies", "fork_threads")
+FOR_FORKS = ("copies", "fork_threads")
 
 
 def outcome_of(device, environment=(), steps=()):
@@ -50,8 +50,7 @@ def judge(name, found):
     assert differences(results, wanted) == [], results
 
 
-@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
-def test_all_are_on(xpu_device):
+def test_all_are_on(xpu_device, all_hooks):
     code = """
         import json
         import tensorflow as tf, tensorflow_xpu
@@ -65,8 +64,7 @@ def test_all_are_on(xpu_device):
     assert outcome.warnings == []
 
 
-@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
-def test_a_failing_check_costs_a_line(xpu_device):
+def test_a_failing_check_costs_a_line(xpu_device, all_hooks):
     """The quick form of the next test."""
     lies = {"TF_XPU_FAULT": "internal=clusters:lie@2,internal=shapes:lie"}
     found, lines, outcome = outcome_of("/cpu:0,/xpu:0", lies, ("loop", "compiled", "exchanged", "error"))
@@ -78,7 +76,7 @@ def test_a_failing_check_costs_a_line(xpu_device):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MAY_BE_LEFT_OUT)
-def test_each_failing_check_costs_a_line_and_no_result(name, xpu_device):
+def test_each_failing_check_costs_a_line_and_no_result(name, xpu_device, all_hooks):
     found, _, outcome = outcome_of("/xpu:0", {"TF_XPU_FAULT": f"internal={name}:lie"})
     judge(name, found)
     said = re.findall(r"^tensorflow_xpu: the hooks? (.*?) (?:is|are) off: ", outcome.stderr, re.MULTILINE)
@@ -101,9 +99,8 @@ def test_each_lie_is_noticed(name, xpu_device):
     assert check(name, 0) == (count, ""), "a check leaves nothing behind"
 
 
-@pytest.mark.of_hooks("reading", "calls", "functions", "iterators", "batches")
 @pytest.mark.parametrize("name", ["eager_tensors", "thread_state"])
-def test_what_needs_a_hook_is_off_with_it(name, xpu_device):
+def test_what_needs_a_hook_is_off_with_it(name, xpu_device, all_hooks):
     """By option in silence, by a failing check with the line of that hook alone; the doctor shows both."""
     code = """
         import json
@@ -146,15 +143,15 @@ def test_without_a_required_one_there_is_no_xpu(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", each_off.rows())
-def test_each_hook_left_out_costs_no_result(name, xpu_device):
+def test_each_hook_left_out_costs_no_result(name, xpu_device, all_hooks):
     """Those in Python, too; the whole suite runs without one hook a day (tests/hooks/each_off.py)."""
     found, lines, outcome = outcome_of("/xpu:0", each_off.rows()[name])
-    judge(FOR_FORKS[0] if name == each_off.ALL else name, found)
+    judge(name, found)
     assert lines == [], outcome
 
 
 @pytest.mark.slow
-def test_options_leave_them_out_in_silence(xpu_device):
+def test_options_leave_them_out_in_silence(xpu_device, all_hooks):
     names = ("jit", "clusters", "shapes", "reading")
     found, lines, outcome = outcome_of("/xpu:0", {"TF_XPU_HOOKS_WITHOUT": ",".join(names)})
     judge("", found)

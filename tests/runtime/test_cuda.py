@@ -155,7 +155,7 @@ def test_a_layer_is_one_product_of_the_library(environment):
     assert outcome.returncode == 0 and "right" in outcome.stdout, outcome.stderr
 
 
-@pytest.mark.of_hooks("direct_copies")
+@pytest.mark.of_hooks("copies")
 @pytest.mark.host_only
 def test_a_profile_has_the_commands(environment, tmp_path):
     outcome = run_code(PROFILE.replace("FOLDER", str(tmp_path / "profile")), environment=environment)

@@ -69,7 +69,6 @@ with tf.device("/xpu:0"):
 USE = "with tf.device('/xpu:0'): kept = tf.ones([1000]) * 3; assert tf.reduce_sum(kept).numpy() == 3000"
 
 
-@pytest.mark.of_hooks("fork_threads")
 @pytest.mark.host_only
 @pytest.mark.parametrize(
     ("before", "child"),
@@ -77,7 +76,7 @@ USE = "with tf.device('/xpu:0'): kept = tf.ones([1000]) * 3; assert tf.reduce_su
         pytest.param("", USE, id="the child alone uses the device"),
         pytest.param(USE, "pass", id="the child does nothing"),
         pytest.param(USE, "sys.exit(0)", id="the child exits"),
-        pytest.param(USE, USE, id="both use it"),
+        pytest.param(USE, USE, id="both use it", marks=pytest.mark.of_hooks("copies", "fork_threads")),
     ],
 )
 def test_fork(before, child):

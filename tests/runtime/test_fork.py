@@ -156,7 +156,7 @@ print(json.dumps(wrong))
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
 
-@pytest.mark.of_hooks("fork_threads")
+@pytest.mark.of_hooks("copies", "fork_threads")
 @pytest.mark.parametrize(
     "environment",
     [
@@ -196,7 +196,7 @@ print("well")
     assert outcome.stdout == "well\n", outcome
 
 
-@pytest.mark.of_hooks("fork_threads")
+@pytest.mark.of_hooks("copies", "fork_threads")
 def test_work_in_flight_goes_on_in_both():
     """Forty commands are queued that take 20 ms each. The fork waits for one of them."""
     outcome = run_code(

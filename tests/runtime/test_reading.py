@@ -218,7 +218,7 @@ def test_what_is_written_is_what_the_host_had(isolated, xpu_device):
     assert outcome.stdout.strip() == "0", outcome
 
 
-@pytest.mark.of_hooks("direct_copies")
+@pytest.mark.of_hooks("copies", "direct_copies")
 @pytest.mark.host_only
 def test_small_copies_are_made_in_the_compute_streams_order(xpu_device, tmp_path):
     outcome = run_code(

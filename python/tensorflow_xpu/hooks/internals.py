@@ -13,6 +13,7 @@ MAY_BE_LEFT_OUT = (
     "graphs",
     "clusters",
     "direct_calls",
+    "copies",
     "direct_copies",
     "fork_threads",
     "jit",

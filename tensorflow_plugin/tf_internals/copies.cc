@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/tf_internals/direct_copies.h"
+#include "tensorflow_plugin/tf_internals/copies.h"
 
 #include <atomic>
 #include <exception>
@@ -29,7 +29,7 @@ using Usual = tf::PluggableDeviceContext;
 // Up to this size what comes from the host is kept until its turn comes: the copy is cheaper than waiting for it.
 constexpr size_t kKeptUpTo = 1 << 20;
 
-constexpr char kHook[] = "direct_copies";
+constexpr char kHook[] = "copies";
 std::atomic<bool> given_up{false};
 
 // PluggableDevice::device_context_ is private. The language lets an explicit instantiation name private members.
@@ -61,22 +61,23 @@ void NameStreams(const Usual& usual) {
 }
 
 // TensorFlow's device asks this object for copies. It leaves to its base class all that it declines.
-class DirectCopies final : public Usual {
+class Copies final : public Usual {
  public:
-  // Keeps `usual`, which a running thread may have in use.
-  explicit DirectCopies(const Usual& usual)
+  // Keeps `usual`, which a running thread may have in use. `direct`: what can be done at once is.
+  Copies(const Usual& usual, bool direct)
       : Usual(usual.stream_id(), usual.stream(), usual.host_to_device_stream(), usual.device_to_host_stream(),
               StreamsBetweenDevices(usual)),
         handle_(*HandleOf(usual.stream())),
-        compute_(*handle_.stream) {}
-  ~DirectCopies() override { ForgetForForks(this); }
+        compute_(*handle_.stream),
+        direct_(direct) {}
+  ~Copies() override { ForgetForForks(this); }
 
   // In the order of the compute stream, where whatever had the memory before and whatever reads it come as well.
   void CopyCPUTensorToDevice(const tf::Tensor* from, tf::Device* device, tf::Tensor* to, tf::StatusCallback done,
                              bool sync_dst_compute) const override {
     const size_t bytes = from->TotalBytes();
     EnsureOtherThreads();
-    if (!IsPlain(*from, *to) || (bytes > kKeptUpTo && !compute_.Idle())) {
+    if (!direct_ || !IsPlain(*from, *to) || (bytes > kKeptUpTo && !compute_.Idle())) {
       return Usual::CopyCPUTensorToDevice(from, device, to, std::move(done), sync_dst_compute);
     }
     done(Guarded([&] {
@@ -88,7 +89,7 @@ class DirectCopies final : public Usual {
                              tf::StatusCallback done) override {
     EnsureOtherThreads();
     // Nothing here may wait for the device: the thread may be the one that has something else to do.
-    if (!IsPlain(*from, *to) || !compute_.Idle()) {
+    if (!direct_ || !IsPlain(*from, *to) || !compute_.Idle()) {
       const CopyThatTells copy(handle_);
       const CopyThatTells::Enqueuing enqueuing;
       return Usual::CopyDeviceTensorToCPU(from, name, device, to,
@@ -128,13 +129,17 @@ class DirectCopies final : public Usual {
 
   SP_Stream_st& handle_;
   Stream& compute_;
+  const bool direct_;
 };
 
-// From now on no further device copies so. A process that is forked then has none of TensorFlow's threads for this one.
+// From now on no further device has our object. A process that is forked then has none of TensorFlow's threads for this
+// one.
 void GiveUp(const std::string& why) {
   given_up = true;
   tf_internals::TurnOff(kHook, why);
-  tf_internals::TurnOff("fork_threads", std::string("it needs ") + kHook, /*quietly=*/true);
+  for (const char* name : {"direct_copies", "fork_threads"}) {
+    tf_internals::TurnOff(name, std::string("it needs ") + kHook, /*quietly=*/true);
+  }
   start_other_threads = [] { forked_from_user = true; };
 }
 
@@ -156,7 +161,7 @@ std::string WhyUnknown(const Usual* context, const tf::DeviceBase::AcceleratorDe
 
 namespace tf_internals {
 
-void CheckDirectCopies(Check& check) {
+void CheckCopies(Check& check) {
   const VirtualTable table = FindTable("N10tensorflow22PluggableDeviceContextE");
   if (!check.Is("whether TensorFlow has a PluggableDeviceContext", table != nullptr, true)) return;
   const auto is_at = [&](int place, const char* name) { return NameAt(table, place).rfind(name, 0) == 0; };
@@ -179,11 +184,22 @@ void CheckDirectCopies(Check& check) {
            true);
 }
 
+void CheckDirectCopies(Check& check) {
+  const tf::Tensor numbers(tf::DT_FLOAT, {3}), texts(tf::DT_STRING, {3});
+  if (!check.Is("whether a tensor's bytes are where DMAHelper has them",
+                tf::DMAHelper::base(&numbers) == numbers.tensor_data().data(), true) ||
+      !check.Is("whether numbers can be copied as bytes", tf::DMAHelper::CanUseDMA(&numbers), true)) {
+    return;
+  }
+  check.Is("whether texts can be", tf::DMAHelper::CanUseDMA(&texts), false);
+}
+
 }  // namespace tf_internals
 
-void CopyDirectly(tf::Device* device) {
+void TakeOverCopies(tf::Device* device) {
   // Asked once: a process may be forked at any time, also while another thread asks.
-  static const bool is_on = tf_internals::IsOn(kHook), forks = tf_internals::IsOn("fork_threads");
+  static const bool is_on = tf_internals::IsOn(kHook), direct = tf_internals::IsOn("direct_copies"),
+                    forks = tf_internals::IsOn("fork_threads");
   if (!is_on || given_up) return;
   static auto* const one_at_a_time = new Mutex;
   auto* const pluggable = dynamic_cast<tf::PluggableDevice*>(device->UnderlyingDevice());
@@ -191,12 +207,12 @@ void CopyDirectly(tf::Device* device) {
   const std::lock_guard<std::mutex> lock(*one_at_a_time);
   Usual*& context = pluggable->*ContextOf();
   const auto* info = pluggable->tensorflow_accelerator_device_info();
-  if (info != nullptr && info->default_context == context && dynamic_cast<DirectCopies*>(context) != nullptr) return;
+  if (info != nullptr && info->default_context == context && dynamic_cast<Copies*>(context) != nullptr) return;
   const std::string why = WhyUnknown(context, info);
   if (!why.empty()) return GiveUp(why);
   NameStreams(*context);
   // The device gives up what it has here when it goes. The one before stays, since a running thread may have it in use.
-  context = new DirectCopies(*context);
+  context = new Copies(*context, direct);
   if (forks) PrepareForForks(pluggable, context);
   const_cast<tf::DeviceBase::AcceleratorDeviceInfo*>(info)->default_context = context;
 }

@@ -1,0 +1,24 @@
+// Copies between the host and an XPU, which TensorFlow's device leaves to an object. Ours stands in its place.
+//
+// A copy in a graph then tells of the device's failures when it has run, in the device's words. TensorFlow's own says
+// nothing, and the synchronisation that follows "PluggableDevice SyncAll failed".
+//
+// With the hook `direct_copies` a copy is also done when it is asked for. TensorFlow 2.21 enqueues each copy on a
+// stream of its own behind an event, polls for that, and hands its end to another thread. That takes 60 microseconds in
+// which the graph waits for its inputs, every step. The host could move the bytes in one.
+#ifndef TENSORFLOW_PLUGIN_TF_INTERNALS_COPIES_H_
+#define TENSORFLOW_PLUGIN_TF_INTERNALS_COPIES_H_
+
+namespace tensorflow {
+class Device;
+}
+
+namespace xpu {
+
+// From now on a device of this plugin has our object. Any number of calls, from any thread; does nothing if the device
+// is not made as expected.
+void TakeOverCopies(tensorflow::Device* device);
+
+}  // namespace xpu
+
+#endif  // TENSORFLOW_PLUGIN_TF_INTERNALS_COPIES_H_
