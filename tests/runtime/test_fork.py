@@ -156,7 +156,7 @@ print(json.dumps(wrong))
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
 
-@pytest.mark.of_hooks("copies", "fork_threads")
+@pytest.mark.of_hooks("calls", "copies", "fork_threads")
 @pytest.mark.parametrize(
     "environment",
     [
