@@ -28,6 +28,7 @@
 #include "tensorflow_plugin/device/options.h"
 #include "tensorflow_plugin/device/platform.h"
 #include "tensorflow_plugin/device/stream_handle.h"
+#include "tensorflow_plugin/device/told.h"
 #include "tensorflow_plugin/direct_call/function_graph.h"
 #include "tensorflow_plugin/faults/faulty_backend.h"
 #include "tensorflow_plugin/framework/bookkeeping.h"
@@ -338,8 +339,14 @@ XPU_EXPORT void XpuCore_Read(SP_Stream stream, void* host, const void* device, s
   xpu::Guard(status, [=]() -> xpu::Status {
     XPU_RETURN_IF_ERROR(xpu::RequireNotForked());
     XPU_RETURN_IF_ERROR(stream->stream->Read(host, device, size));
-    return xpu::TakeEarlierFailure(*stream->stream);
+    xpu::Status failure = xpu::TakeEarlierFailure(*stream->stream);
+    xpu::NoteCopy(device, failure);
+    return failure;
   });
+}
+
+XPU_EXPORT void XpuCore_TakeTold(const void* device, TF_Status* status) {
+  xpu::Guard(status, [device] { return xpu::TakeTold(device); });
 }
 
 XPU_EXPORT const char* XpuCore_DeviceType() { return xpu::TheChoice().options.device_type.c_str(); }

@@ -31,6 +31,7 @@
 #include "tensorflow_plugin/device/device_state.h"
 #include "tensorflow_plugin/device/glue.h"
 #include "tensorflow_plugin/device/stream_uses.h"
+#include "tensorflow_plugin/device/told.h"
 #include "tensorflow_plugin/device/untold.h"
 #include "tensorflow_plugin/primitives/device_name.h"
 #include "tensorflow_plugin/trace/labels.h"
@@ -297,7 +298,9 @@ void EnqueueCopyToDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMem
 void EnqueueCopyToHost(const SP_Device* device, SP_Stream handle, void* to, const SP_DeviceMemoryBase* from,
                        uint64_t size, TF_Status* status) {
   Guard(status, [&]() -> Status {
-    XPU_RETURN_IF_ERROR(TakeFailure(DeviceState::Of(device)));
+    const Status failure = TakeFailure(DeviceState::Of(device));
+    NoteCopy(from->opaque, failure);
+    XPU_RETURN_IF_ERROR(failure);
     return handle->stream->CopyDeviceToHost(to, from->opaque, size);
   });
 }

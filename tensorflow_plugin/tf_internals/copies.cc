@@ -14,6 +14,7 @@
 #include "tensorflow/core/common_runtime/pluggable_device/pluggable_device_context.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/device/stream_uses.h"
+#include "tensorflow_plugin/device/told.h"
 #include "tensorflow_plugin/primitives/fork.h"
 #include "tensorflow_plugin/tf_internals/checks.h"
 #include "tensorflow_plugin/tf_internals/forked.h"
@@ -92,17 +93,21 @@ class Copies final : public Usual {
     if (!direct_ || !IsPlain(*from, *to) || !compute_.Idle()) {
       const CopyThatTells copy(handle_);
       const CopyThatTells::Enqueuing enqueuing;
-      return Usual::CopyDeviceTensorToCPU(from, name, device, to,
-                                          [copy, done = std::move(done)](const absl::Status& copied) {
-                                            const absl::Status failure = Native(copy.Told());
-                                            done(copied.ok() ? failure : copied);
-                                          });
+      return Usual::CopyDeviceTensorToCPU(
+          from, name, device, to,
+          [copy, bytes = tf::DMAHelper::base(from), done = std::move(done)](const absl::Status& copied) {
+            const Status failure = copy.Told();
+            if (!failure.ok()) NoteCopy(bytes, failure);
+            done(copied.ok() ? Native(failure) : copied);
+          });
     }
     done(Guarded([&]() -> Status {
       if (const size_t bytes = from->TotalBytes(); bytes > 0) {
         XPU_RETURN_IF_ERROR(compute_.Read(tf::DMAHelper::base(to), tf::DMAHelper::base(from), bytes));
       }
-      return TakeEarlierFailure(compute_);
+      Status failure = TakeEarlierFailure(compute_);
+      NoteCopy(tf::DMAHelper::base(from), failure);
+      return failure;
     }));
   }
 

@@ -22,7 +22,7 @@ NEED = {
     "copies": {"direct_copies", "fork_threads"},
     "eager_tensors": {"shapes", "thread_state"},
 }
-NEED_IN_PYTHON = {"eager_tensors": {"logs", "reading", "calls", "functions"}, "thread_state": {"functions"}}
+NEED_IN_PYTHON = {"eager_tensors": {"logs", "arrays", "reading", "calls", "functions"}, "thread_state": {"functions"}}
 # A forked child is refused without them.
 FOR_FORKS = ("copies", "fork_threads")
 

@@ -109,6 +109,9 @@ def synchronised():
 
 WAYS = {
     "numpy": lambda: failing().numpy(),
+    "asarray": lambda: np.asarray(failing()),
+    "array of a type": lambda: np.array(failing(), np.float64),
+    "a function of NumPy's": lambda: np.concatenate([failing(), x]),
     "float": lambda: float(failing()[0, 0]),
     "bool": lambda: bool(tf.reduce_sum(failing()) > 0),
     "repr": lambda: repr(failing()),
@@ -157,6 +160,7 @@ WAYS = {
     "train_on_batch": lambda: model().train_on_batch(x, y),
     "test_on_batch": lambda: model().test_on_batch(x, y),
     "predict_on_batch": lambda: model().predict_on_batch(x),
+    "convert_to_numpy": lambda: keras.ops.convert_to_numpy(model()(x)),
 }
 """
 
@@ -187,7 +191,7 @@ with tf.device("/xpu:0"):
 
 PROGRAMS = {"TensorFlow": PROGRAM + TELL, "Keras": PROGRAM + KERAS + TELL}
 # The hooks that have the words, or keep Keras from swallowing them.
-OF_WORDS = {"TensorFlow": ["copies"], "Keras": ["copies", "eager_tensors"]}
+OF_WORDS = {"TensorFlow": ["copies", "eager_tensors"], "Keras": ["copies", "eager_tensors"]}
 
 
 @functools.cache

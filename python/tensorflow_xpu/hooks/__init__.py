@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 
+from tensorflow_xpu.hooks.arrays import HOOK as ARRAYS
 from tensorflow_xpu.hooks.batches import HOOK as BATCHES
 from tensorflow_xpu.hooks.calls import HOOK as CALLS
 from tensorflow_xpu.hooks.cudnn import HOOK as CUDNN
@@ -35,6 +36,7 @@ HOOKS: tuple[Patch, ...] = (
     HOST_DATA,
     XLA,
     LOGS,
+    ARRAYS,
     CUDNN,
     READING,
     CALLS,
