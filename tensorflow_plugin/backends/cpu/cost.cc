@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tensorflow_plugin/backends/cpu/kernels.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
 
 namespace xpu::cpu {
 namespace {
@@ -175,9 +176,10 @@ int64_t Estimate(const FindWeightsDesc& desc) {
 
 int64_t Estimate(const WeightMatMulDesc& desc) {
   const double m = static_cast<double>(desc.m), weights = static_cast<double>(desc.k) * static_cast<double>(desc.n);
-  // Weights become floats again for every few rows, or once.
+  // Weights become floats again for every few rows, or once. Or they remain integers.
   const double few = std::ceil(m / 4) * weights * 0.04, many = weights * 0.15 + m * weights * 0.04;
-  return Total(std::min(few, many) + EpilogueNs(desc));
+  const double as_integers = (0.01 + m * 0.015) * weights;
+  return Total((ActiveIsa() == Isa::kAvx512Vnni ? as_integers : std::min(few, many)) + EpilogueNs(desc));
 }
 
 int64_t Estimate(const QuantizeRowsDesc& desc) {

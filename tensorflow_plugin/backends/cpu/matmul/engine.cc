@@ -22,6 +22,8 @@ constexpr int64_t kFewElements = 1 << 14;
 constexpr int64_t kNarrowRows = 8;
 // Weights of 4 bits become floats for each few rows of at most so many.
 constexpr int64_t kFewRowsOfWeights = 16;
+// Shorter sums are more exact in floats than in integers of 24 bits.
+constexpr int64_t kFewestTermsOfDigits = 128;
 
 // b as it lies: elements, the terms of a sum, rows that read it, and columns for a single row.
 bool ReadsUnpacked(const MatMulDesc& d) {
@@ -163,6 +165,8 @@ const char* Name(WeightMatMulEngine engine) {
   switch (engine) {
     case WeightMatMulEngine::kPlain:
       return "plain loops";
+    case WeightMatMulEngine::kInDigits:
+      return "weights as integers";
     case WeightMatMulEngine::kInRegisters:
       return "weights in registers";
     case WeightMatMulEngine::kInPanels:
@@ -171,8 +175,11 @@ const char* Name(WeightMatMulEngine engine) {
   return "";
 }
 
-WeightMatMulEngine ChooseEngine(const WeightMatMulDesc& desc) {
+WeightMatMulEngine ChooseEngine(const WeightMatMulDesc& desc, bool digits_fit, const Machine& machine) {
   if (desc.m == 0 || desc.n == 0 || desc.k == 0) return WeightMatMulEngine::kPlain;
+  // A dot product of bytes that is three instructions pays for one row only.
+  const bool pays = desc.k >= kFewestTermsOfDigits && (machine.isa == Isa::kAvx512Vnni || desc.m == 1);
+  if (digits_fit && pays) return WeightMatMulEngine::kInDigits;
   return desc.m <= kFewRowsOfWeights ? WeightMatMulEngine::kInRegisters : WeightMatMulEngine::kInPanels;
 }
 

@@ -49,11 +49,14 @@ MatMulChoice ChooseEngine(const MatMulDesc& desc, EpilogueForm epilogue, const M
 // Products of weights of 4 bits.
 enum class WeightMatMulEngine : uint8_t {
   kPlain,        // nothing to compute
+  kInDigits,     // weights stay integers, and elements of a become some (matmul/weight_digits.h)
   kInRegisters,  // few rows: weights become floats in registers
   kInPanels,     // some weights at a time become floats in memory, and another engine multiplies them
 };
 const char* Name(WeightMatMulEngine engine);
-WeightMatMulEngine ChooseEngine(const WeightMatMulDesc& desc);
+// `digits_fit`: the weights' form suits kInDigits, and so do the elements of a. This one choice depends on data:
+// elements that are infinite, NaN or of extreme size remain floats.
+WeightMatMulEngine ChooseEngine(const WeightMatMulDesc& desc, bool digits_fit, const Machine& machine);
 
 }  // namespace xpu::cpu
 

@@ -4,8 +4,8 @@
 // one side of unsigned bytes and one of signed bytes. `a` stays as it is. `b` is made the other kind by flipping its
 // highest bits, which adds 128 to each of its elements or subtracts it. The owner corrects the sums.
 //
-// Four rows of b with kGroup columns become four vectors of quads, by interleaving bytes within lanes of 128 bits. So
-// vector v has in its lane L the columns 16 L + 4 v to 16 L + 4 v + 3. Sums stay in this order until they are stored.
+// Four rows of b with kGroup columns become four vectors of quads (simd/quads.h). Sums stay in their order until they
+// are stored.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_INTEGER_MATMUL_LOOPS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_INTEGER_MATMUL_LOOPS_H_
 
@@ -18,6 +18,7 @@
 
 #include "tensorflow_plugin/backends/cpu/matmul/integer_matmul.h"
 #include "tensorflow_plugin/backends/cpu/simd/ahead.h"
+#include "tensorflow_plugin/backends/cpu/simd/quads.h"
 
 #define XPU_ISA_WITH_VNNI
 #define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/integer_matmul_loops.h"
@@ -27,11 +28,6 @@
 
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
-
-typedef uint8_t Bytes __attribute__((vector_size(XPU_VECTOR_BYTES)));
-typedef int32_t Ints __attribute__((vector_size(XPU_VECTOR_BYTES)));
-typedef Bytes BytesInMemory __attribute__((aligned(1), may_alias));
-typedef Ints IntsInMemory __attribute__((aligned(4), may_alias));
 
 inline constexpr int64_t kGroup = XPU_VECTOR_BYTES;      // columns
 inline constexpr int kQuadBytes = 4 * XPU_VECTOR_BYTES;  // of a quad of rows of a group
@@ -97,67 +93,6 @@ static inline Quads SplatQuad(const uint8_t* a) {
   int32_t quad;
   std::memcpy(&quad, a, sizeof(quad));
   return Split<kSignedA>(quad - Ints{});
-}
-
-static inline Bytes LoadBytes(const uint8_t* p) { return *reinterpret_cast<const BytesInMemory*>(p); }
-
-// x and y, interleaved by elements of a type, within lanes of 128 bits: the lower halves or the higher ones.
-static inline Bytes Low8(Bytes x, Bytes y) {
-#if !defined(__x86_64__)
-  return __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-#elif XPU_VECTOR_BYTES == 64
-  return (Bytes)_mm512_unpacklo_epi8((__m512i)x, (__m512i)y);
-#elif XPU_VECTOR_BYTES == 32
-  return (Bytes)_mm256_unpacklo_epi8((__m256i)x, (__m256i)y);
-#else
-  return (Bytes)_mm_unpacklo_epi8((__m128i)x, (__m128i)y);
-#endif
-}
-static inline Bytes High8(Bytes x, Bytes y) {
-#if !defined(__x86_64__)
-  return __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-#elif XPU_VECTOR_BYTES == 64
-  return (Bytes)_mm512_unpackhi_epi8((__m512i)x, (__m512i)y);
-#elif XPU_VECTOR_BYTES == 32
-  return (Bytes)_mm256_unpackhi_epi8((__m256i)x, (__m256i)y);
-#else
-  return (Bytes)_mm_unpackhi_epi8((__m128i)x, (__m128i)y);
-#endif
-}
-static inline Bytes Low16(Bytes x, Bytes y) {
-#if !defined(__x86_64__)
-  return __builtin_shufflevector(x, y, 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23);
-#elif XPU_VECTOR_BYTES == 64
-  return (Bytes)_mm512_unpacklo_epi16((__m512i)x, (__m512i)y);
-#elif XPU_VECTOR_BYTES == 32
-  return (Bytes)_mm256_unpacklo_epi16((__m256i)x, (__m256i)y);
-#else
-  return (Bytes)_mm_unpacklo_epi16((__m128i)x, (__m128i)y);
-#endif
-}
-static inline Bytes High16(Bytes x, Bytes y) {
-#if !defined(__x86_64__)
-  return __builtin_shufflevector(x, y, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31);
-#elif XPU_VECTOR_BYTES == 64
-  return (Bytes)_mm512_unpackhi_epi16((__m512i)x, (__m512i)y);
-#elif XPU_VECTOR_BYTES == 32
-  return (Bytes)_mm256_unpackhi_epi16((__m256i)x, (__m256i)y);
-#else
-  return (Bytes)_mm_unpackhi_epi16((__m128i)x, (__m128i)y);
-#endif
-}
-
-// The four vectors of quads of four rows, whose highest bits are flipped where `flip` has them.
-static inline void Interleave(const uint8_t* const rows[4], Bytes flip, Ints out[4]) {
-  Bytes r[4];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) r[i] = LoadBytes(rows[i]) ^ flip;
-  const Bytes low01 = Low8(r[0], r[1]), high01 = High8(r[0], r[1]);
-  const Bytes low23 = Low8(r[2], r[3]), high23 = High8(r[2], r[3]);
-  out[0] = (Ints)Low16(low01, low23);
-  out[1] = (Ints)High16(low01, low23);
-  out[2] = (Ints)Low16(high01, high23);
-  out[3] = (Ints)High16(high01, high23);
 }
 
 // The lane of column `j` of a group, counted through its four vectors.
@@ -299,55 +234,6 @@ static void MultiplyDirectly(bool signed_a, int64_t rows, int64_t n, int64_t k, 
   for (int64_t i = 0; i < rows; ++i, sums += n, c += ldc) {
     for (int64_t j = 0; j < n; j += kGroup) StoreRow(sums + j, kGroup, corrections[i], false, c + j);
   }
-}
-
-// Elements of 32 or 64 bits of x and y, interleaved within lanes of 128 bits: the lower halves or the higher ones.
-#if XPU_VECTOR_BYTES == 64
-#define XPU_LOW32 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29
-#define XPU_HIGH32 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31
-#define XPU_LOW64 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29
-#define XPU_HIGH64 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31
-#elif XPU_VECTOR_BYTES == 32
-#define XPU_LOW32 0, 8, 1, 9, 4, 12, 5, 13
-#define XPU_HIGH32 2, 10, 3, 11, 6, 14, 7, 15
-#define XPU_LOW64 0, 1, 8, 9, 4, 5, 12, 13
-#define XPU_HIGH64 2, 3, 10, 11, 6, 7, 14, 15
-#else
-#define XPU_LOW32 0, 4, 1, 5
-#define XPU_HIGH32 2, 6, 3, 7
-#define XPU_LOW64 0, 1, 4, 5
-#define XPU_HIGH64 2, 3, 6, 7
-#endif
-
-// The sums of the lanes of four vectors.
-typedef int32_t Sums4 __attribute__((vector_size(16)));
-static inline Sums4 SumsOfLanes(Ints x, Ints y, Ints z, Ints w) {
-  const Ints xy = __builtin_shufflevector(x, y, XPU_LOW32) + __builtin_shufflevector(x, y, XPU_HIGH32);
-  const Ints zw = __builtin_shufflevector(z, w, XPU_LOW32) + __builtin_shufflevector(z, w, XPU_HIGH32);
-  const Ints all = __builtin_shufflevector(xy, zw, XPU_LOW64) + __builtin_shufflevector(xy, zw, XPU_HIGH64);
-  Sums4 sums = __builtin_shufflevector(all, all, 0, 1, 2, 3);
-#if XPU_VECTOR_BYTES >= 32
-  sums += __builtin_shufflevector(all, all, 4, 5, 6, 7);
-#endif
-#if XPU_VECTOR_BYTES == 64
-  sums += __builtin_shufflevector(all, all, 8, 9, 10, 11) + __builtin_shufflevector(all, all, 12, 13, 14, 15);
-#endif
-  return sums;
-}
-#undef XPU_LOW32
-#undef XPU_HIGH32
-#undef XPU_LOW64
-#undef XPU_HIGH64
-
-// The first n bytes at an address, and zeros.
-static inline Bytes LoadFirstBytes(const uint8_t* p, int64_t n) {
-#if XPU_VECTOR_BYTES == 64
-  return (Bytes)_mm512_maskz_loadu_epi8((__mmask64)((uint64_t{1} << n) - 1), p);
-#else
-  Bytes first{};
-  std::memcpy(&first, p, static_cast<size_t>(n));
-  return first;
-#endif
 }
 
 // One more vector of each column of b, for every row of a.

@@ -1,11 +1,12 @@
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/matmul/engine.h"
+#include "tensorflow_plugin/backends/cpu/matmul/weight_columns.h"
+#include "tensorflow_plugin/backends/cpu/matmul/weight_digits.h"
 #include "tensorflow_plugin/backends/cpu/matmul/weight_matmul_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
@@ -26,8 +27,8 @@ using plain::Weights;
 constexpr int64_t kRowsAtOnce = 4, kPanel = 1 << 18;
 // Sums that stay in the first cache.
 constexpr int64_t kBlockSums = 4096;
-// The most units that the loops take at once, and the parts of a product that each thread has.
-constexpr int64_t kUnitsAtOnce = 4, kPartsPerThread = 2;
+// The most units that the loops take at once.
+constexpr int64_t kUnitsAtOnce = 4;
 // Bytes of weights worth handing to another thread.
 constexpr int64_t kGrainBytes = 1 << 15;
 
@@ -47,49 +48,34 @@ void MultiplyUnits(const Weights& w, const Rows& a, int64_t begin, int64_t end, 
   ScratchFrame frame;
   float* const sums = frame.Get<float>(kRowsAtOnce * most * columns);
   float* const ordered = frame.Get<float>(columns);
-  const uint8_t* bytes = w.bytes + begin * lanes;
-  const float* scales = w.scales + begin * columns;
-  const int8_t* zeros = w.zeros + begin * columns;
-  int64_t row_bytes = w.row_bytes(), ld_scales = w.n, units;
-  for (int64_t u = begin; u < end;
-       u += units, bytes += units * lanes, scales += units * columns, zeros += units * columns) {
+  WeightColumns from{w.bytes + begin * lanes, w.scales + begin * columns, w.zeros + begin * columns, w.row_bytes(),
+                     w.n};
+  int64_t units;
+  for (int64_t u = begin; u < end; u += units) {
     units = std::min(most, std::min(end, w.n / columns) - u);
     const int64_t here = std::min(columns, w.n - u * columns);
-    if (units <= 0) {  // columns that fill no vector, copied to where there is room for one
+    if (units <= 0) {  // columns that fill no vector
       units = 1;
-      const int64_t rows = down ? Count(w.k, 2) : w.k, used = down ? here : Count(here, 2);
-      auto* const padded = frame.Get<uint8_t>(rows * lanes);
-      auto* const padded_scales = frame.Get<float>(w.groups * columns);
-      auto* const padded_zeros = frame.Get<int8_t>(w.groups * columns);
-      std::memset(padded, 0, static_cast<size_t>(rows * lanes));
-      std::fill_n(padded_scales, w.groups * columns, 0.0f);
-      std::fill_n(padded_zeros, w.groups * columns, int8_t{0});
-      for (int64_t i = 0; i < rows; ++i) std::copy_n(bytes + i * row_bytes, used, padded + i * lanes);
-      for (int64_t g = 0; g < w.groups; ++g) {
-        std::copy_n(scales + g * ld_scales, here, padded_scales + g * columns);
-        std::copy_n(zeros + g * ld_scales, here, padded_zeros + g * columns);
-      }
-      bytes = padded;
-      scales = padded_scales;
-      zeros = padded_zeros;
-      row_bytes = lanes;
-      ld_scales = columns;
+      from = PadColumns(w, u * columns, columns, &frame);
     }
     for (int64_t i = 0; i < a.m; i += kRowsAtOnce) {
       const int64_t rows = std::min(kRowsAtOnce, a.m - i);
-      XPU_PICK_ISA(SumUnitsFor)(down, rows)(units, w.k, w.group, a.data + i * a.lda, a.lda, bytes, row_bytes, scales,
-                                            zeros, ld_scales, sums, most * columns);
+      XPU_PICK_ISA(SumUnitsFor)(down, rows)(units, w.k, w.group, a.data + i * a.lda, a.lda, from.bytes, from.row_bytes,
+                                            from.scales, from.zeros, from.ld_scales, sums, most * columns);
       for (int64_t r = 0; r < rows; ++r) {
         float* const to = c + (i + r) * w.n + u * columns;
-        const float* const from = sums + r * most * columns;
+        const float* const of_row = sums + r * most * columns;
         if (here < columns) {
-          store(down, from, ordered);
+          store(down, of_row, ordered);
           std::copy_n(ordered, here, to);
         } else {
-          for (int64_t j = 0; j < units * columns; j += columns) store(down, from + j, to + j);
+          for (int64_t j = 0; j < units * columns; j += columns) store(down, of_row + j, to + j);
         }
       }
     }
+    from.bytes += units * lanes;
+    from.scales += units * columns;
+    from.zeros += units * columns;
   }
 }
 
@@ -183,15 +169,18 @@ Status MultiplyMany(const Weights& w, const Rows& a, float* c, const ThreadTeam&
 
 Status Multiply(const WeightMatMulDesc& d, const Args& args, const ThreadTeam& team) {
   if (d.m == 0 || d.n == 0) return OkStatus();
-  const WeightMatMulEngine engine = ChooseEngine(d);
-  host_runtime::NoteEngine(engine);
   Weights weights;
   XPU_RETURN_IF_ERROR(plain::WeightsOf(d, args, &weights));
-  if (engine == WeightMatMulEngine::kPlain) return plain::Run(d, args);
+  WeightMatMulEngine engine = ChooseEngine(d, DigitsFit(weights), Machine::Here(team.size()));
   const Rows a{static_cast<const float*>(args.in[0]), d.m, d.lda != 0 ? d.lda : d.k};
   auto* const c = static_cast<float*>(args.out[0]);
+  if (engine == WeightMatMulEngine::kInDigits && !MultiplyDigits(weights, a.m, a.data, a.lda, c, team)) {
+    engine = ChooseEngine(d, /*digits_fit=*/false, Machine::Here(team.size()));
+  }
+  host_runtime::NoteEngine(engine);
+  if (engine == WeightMatMulEngine::kPlain) return plain::Run(d, args);
   if (engine == WeightMatMulEngine::kInPanels) return MultiplyMany(weights, a, c, team);
-  MultiplyFew(weights, a, c, team);
+  if (engine == WeightMatMulEngine::kInRegisters) MultiplyFew(weights, a, c, team);
   return OkStatus();
 }
 

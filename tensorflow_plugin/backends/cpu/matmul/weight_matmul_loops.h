@@ -74,16 +74,8 @@ static inline void LoadScales(const float* scales, const int8_t* zeros, VF* s, V
     z[0] = z[1] = LoadSigned(zeros);
   } else {
     const VF x = Load(scales), y = Load(scales + kLanes);
-#if XPU_VECTOR_BYTES == 64
-    s[0] = __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    s[1] = __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-#elif XPU_VECTOR_BYTES == 32
-    s[0] = __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14);
-    s[1] = __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15);
-#else
-    s[0] = __builtin_shufflevector(x, y, 0, 2, 4, 6);
-    s[1] = __builtin_shufflevector(x, y, 1, 3, 5, 7);
-#endif
+    s[0] = EvenLanes(x, y);
+    s[1] = OddLanes(x, y);
     VH pairs;
     std::memcpy(&pairs, zeros, sizeof(pairs));
     const VI both = __builtin_convertvector(pairs, VI);

@@ -11,6 +11,7 @@
 
 #include "tensorflow_plugin/primitives/types.h"
 
+#define XPU_ISA_WITH_VNNI
 #define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/simd/vector_math.h"
 #define XPU_ISA baseline
 #define XPU_VECTOR_BYTES 16
@@ -131,17 +132,49 @@ static inline void Store(Half* p, VF v) {
 #endif
 }
 
-// To memory, lanes of x and y in turns.
-static inline void StoreInterleaved(float* p, VF x, VF y) {
+// The lanes of x and y in turns: the first half of them, or the second.
+static inline VF LowerInTurns(VF x, VF y) {
 #if XPU_VECTOR_BYTES == 64
-  Store(p, __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
-  Store(p + kLanes, __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
+  return __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 #elif XPU_VECTOR_BYTES == 32
-  Store(p, __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11));
-  Store(p + kLanes, __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15));
+  return __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11);
 #else
-  Store(p, __builtin_shufflevector(x, y, 0, 4, 1, 5));
-  Store(p + kLanes, __builtin_shufflevector(x, y, 2, 6, 3, 7));
+  return __builtin_shufflevector(x, y, 0, 4, 1, 5);
+#endif
+}
+static inline VF UpperInTurns(VF x, VF y) {
+#if XPU_VECTOR_BYTES == 64
+  return __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+#elif XPU_VECTOR_BYTES == 32
+  return __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+  return __builtin_shufflevector(x, y, 2, 6, 3, 7);
+#endif
+}
+static inline void StoreInterleaved(float* p, VF x, VF y) {
+  Store(p, LowerInTurns(x, y));
+  Store(p + kLanes, UpperInTurns(x, y));
+}
+
+// Every second lane of x and then of y, from the first one on or from the second one on.
+template <typename V>
+static inline V EvenLanes(V x, V y) {
+#if XPU_VECTOR_BYTES == 64
+  return __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+#elif XPU_VECTOR_BYTES == 32
+  return __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14);
+#else
+  return __builtin_shufflevector(x, y, 0, 2, 4, 6);
+#endif
+}
+template <typename V>
+static inline V OddLanes(V x, V y) {
+#if XPU_VECTOR_BYTES == 64
+  return __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif XPU_VECTOR_BYTES == 32
+  return __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+  return __builtin_shufflevector(x, y, 1, 3, 5, 7);
 #endif
 }
 

@@ -2,6 +2,7 @@
 #include "tensorflow_plugin/backends/cpu/convolution/engine.h"
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -163,13 +164,25 @@ TEST(Engine, GivesADescriptorWhereItNeedsOne) {
 }
 
 TEST(Engine, OfProductsOfWeights) {
+  using Engine = WeightMatMulEngine;
   WeightMatMulDesc d;
-  d.m = 16, d.n = d.k = 64;
-  EXPECT_EQ(ChooseEngine(d), WeightMatMulEngine::kInRegisters);
-  d.m = 17;
-  EXPECT_EQ(ChooseEngine(d), WeightMatMulEngine::kInPanels);
+  d.n = d.k = 128;
+  for (const auto& [m, vnni, avx512, floats] :
+       {std::tuple<int64_t, Engine, Engine, Engine>{1, Engine::kInDigits, Engine::kInDigits, Engine::kInRegisters},
+        {16, Engine::kInDigits, Engine::kInRegisters, Engine::kInRegisters},
+        {17, Engine::kInDigits, Engine::kInPanels, Engine::kInPanels}}) {
+    d.m = m;
+    Machine machine;
+    machine.isa = Isa::kAvx512Vnni;
+    EXPECT_EQ(ChooseEngine(d, true, machine), vnni);
+    EXPECT_EQ(ChooseEngine(d, false, machine), floats);
+    machine.isa = Isa::kAvx512;
+    EXPECT_EQ(ChooseEngine(d, true, machine), avx512);
+  }
+  d.m = 1, d.k = 127;
+  EXPECT_EQ(ChooseEngine(d, true, Machine()), Engine::kInRegisters);
   d.k = 0;
-  EXPECT_EQ(ChooseEngine(d), WeightMatMulEngine::kPlain);
+  EXPECT_EQ(ChooseEngine(d, true, Machine()), Engine::kPlain);
 }
 
 constexpr Direction kForward = Direction::kForward, kToData = Direction::kDataGradient,

@@ -1,0 +1,485 @@
+// The loops of MultiplyDigits (weight_digits.h), once per instruction set that multiplies bytes.
+//
+// The elements of a row of a are cut into blocks. In a block each is a power of two times an integer of 24 bits,
+// rounded to nearest. An integer is 65536 d2 + 256 d1 + d0; its digits have 8 bits and a sign. So a sum is three sums
+// of small integers, each exact. An element is off by at most 2^-23 of the largest one in its block, and additions do
+// not round within a block. A sum of floats is as far off.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_WEIGHT_DIGITS_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_WEIGHT_DIGITS_LOOPS_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/simd/ahead.h"
+#include "tensorflow_plugin/backends/cpu/simd/quads.h"
+#include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+namespace xpu::cpu {
+
+inline constexpr int kDigits = 3;
+inline constexpr int64_t kBlockRows = 128;  // of the weights: terms of a sum
+
+// A block of a row of a.
+struct BlockFactor {
+  float power;             // of two
+  float sum;               // of the integers
+  int32_t start[kDigits];  // -8 times the sum of each digit: halves of bytes are unsigned, and stand for themselves - 8
+};
+
+// A row of a as digits. Those of even and of odd elements are apart if a byte of weights has two rows.
+struct DigitsOfRow {
+  const int8_t* planes;        // [even or odd][digit][stride]
+  int64_t stride;              // bytes of a plane, which ends in zeros
+  const BlockFactor* factors;  // by block
+};
+
+// Where the blocks of k rows lie: each group begins one, and has one for every kBlockRows rows.
+struct Blocks {
+  int64_t k, group;
+
+  int64_t PerGroup() const { return (group + kBlockRows - 1) / kBlockRows; }
+  int64_t Begin(int64_t block) const { return block / PerGroup() * group + block % PerGroup() * kBlockRows; }
+  int64_t End(int64_t block) const {
+    const int64_t begin = Begin(block), of_group = (block / PerGroup() + 1) * group;
+    const int64_t end = begin + kBlockRows < of_group ? begin + kBlockRows : of_group;
+    return end < k ? end : k;
+  }
+};
+
+}  // namespace xpu::cpu
+
+#define XPU_ISA_WITH_VNNI
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/weight_digits_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_WEIGHT_DIGITS_LOOPS_H_
+
+#if defined(XPU_ISA)
+#if XPU_VECTOR_BYTES >= 32
+namespace xpu::cpu::XPU_ISA {
+
+static int64_t UnitBytes() { return XPU_VECTOR_BYTES; }
+
+// The bytes of weights that AddRows has unpacked: quads of kBlockRows rows for the columns of a unit.
+inline constexpr int64_t kUnpackedBytes = 2 * kBlockRows * XPU_VECTOR_BYTES;
+
+// ---- Digits.
+
+// Largest magnitudes, for which a power is chosen.
+inline constexpr float kSmallest = 0x1p-100f, kLargest = 0x1p100f, kMostOfInteger = 127 * 65536 + 127 * 256 + 127;
+
+static inline VI Rounded(VF v) {
+#if XPU_VECTOR_BYTES == 64
+  return (VI)_mm512_maskz_cvtps_epi32(0xffff, (__m512)v);
+#else
+  return (VI)_mm256_cvtps_epi32((__m256)v);
+#endif
+}
+
+// The digits of a vector of integers, each to its plane, and added to the sums.
+static inline void WriteLanes(VI integers, int8_t* to, int64_t stride, VI (&sums)[kDigits]) {
+#pragma GCC unroll 3
+  for (int t = 0; t < kDigits; ++t) {
+    const VI digit = t + 1 < kDigits ? integers << 24 >> 24 : integers;
+    integers = (integers - digit) >> 8;
+    sums[t] += digit;
+#if XPU_VECTOR_BYTES == 64
+    const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)digit);
+    std::memcpy(to + t * stride, &bytes, sizeof(bytes));
+#else
+    typedef int8_t Narrow __attribute__((vector_size(kLanes)));
+    const Narrow bytes = __builtin_convertvector(digit, Narrow);
+    std::memcpy(to + t * stride, &bytes, sizeof(bytes));
+#endif
+  }
+}
+
+// Elements [0, n) of a block, at most kBlockRows, as digits at `to`. `apart`: the even ones, and `odd` bytes further
+// the odd ones. Each plane is filled with zeros to the length of a whole block. False if no power will do.
+static bool WriteDigits(const float* x, int64_t n, bool apart, int8_t* to, int64_t stride, int64_t odd,
+                        BlockFactor* factor) {
+  float padded[kBlockRows];
+  if (n < kBlockRows) {
+    std::memset(padded, 0, sizeof(padded));
+    std::memcpy(padded, x, static_cast<size_t>(n) * sizeof(float));
+    x = padded;
+  }
+  VI largest{};
+  for (int64_t i = 0; i < kBlockRows; i += kLanes) {
+    const VI bits = (VI)Load(x + i) & 0x7fffffff;
+    largest = bits > largest ? bits : largest;  // as integers, so that NaN is the largest
+  }
+  int32_t most = 0;
+  for (int i = 0; i < kLanes; ++i) most = largest[i] > most ? largest[i] : most;
+  float magnitude;
+  std::memcpy(&magnitude, &most, sizeof(magnitude));
+  if (!(magnitude == 0 || (magnitude >= kSmallest && magnitude <= kLargest))) return false;
+  const uint32_t exponent = magnitude == 0 ? 127 : static_cast<uint32_t>(most) >> 23;
+  const uint32_t inverse_bits = (127 + 22 + 127 - exponent) << 23;
+  float inverse;
+  std::memcpy(&inverse, &inverse_bits, sizeof(inverse));
+  if (magnitude * inverse > kMostOfInteger) inverse *= 0.5f;
+  factor->power = 1 / inverse;
+
+  VI sums[kDigits] = {};
+  for (int64_t i = 0; i < kBlockRows; i += 2 * kLanes) {
+    const VI first = Rounded(Load(x + i) * inverse), second = Rounded(Load(x + i + kLanes) * inverse);
+    if (apart) {
+      WriteLanes(EvenLanes(first, second), to + i / 2, stride, sums);
+      WriteLanes(OddLanes(first, second), to + odd + i / 2, stride, sums);
+    } else {
+      WriteLanes(first, to + i, stride, sums);
+      WriteLanes(second, to + i + kLanes, stride, sums);
+    }
+  }
+  float sum = 0;
+  for (int t = kDigits - 1; t >= 0; --t) {
+    int32_t of_digit = 0;
+    for (int i = 0; i < kLanes; ++i) of_digit += sums[t][i];
+    factor->start[t] = -8 * of_digit;
+    sum = 256 * sum + static_cast<float>(of_digit);
+  }
+  factor->sum = sum;
+  return true;
+}
+
+// ---- Weights.
+
+// Both halves of each byte, plus 8.
+struct HalfPair {
+  VI first, second;
+};
+static inline HalfPair Halved(VI bytes) {
+  return {(bytes & 0x0f0f0f0f) ^ 0x08080808, ((bytes >> 4) & 0x0f0f0f0f) ^ 0x08080808};
+}
+
+// sum + the dot products of quads. Halves are so small that sums of two products fit into 16 bits.
+static inline VI AddDots(VI sum, VI halves, VI digits) {
+#if defined(XPU_VNNI)
+  return (VI)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)halves, (__m512i)digits);
+#elif XPU_VECTOR_BYTES == 64
+  const __m512i pairs = _mm512_maddubs_epi16((__m512i)halves, (__m512i)digits);
+  return sum + (VI)_mm512_madd_epi16(pairs, _mm512_maskz_set1_epi16(0xffffffff, 1));
+#else
+  const __m256i pairs = _mm256_maddubs_epi16((__m256i)halves, (__m256i)digits);
+  return sum + (VI)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+#endif
+}
+
+static inline VI SplatDigits(const int8_t* quad) {
+  int32_t digits;
+  std::memcpy(&digits, quad, sizeof(digits));
+  return Splat<VI>(digits);
+}
+
+// The sums of three digits as a float, in units of the lowest one.
+static inline VF Joined(const VI (&sum)[kDigits]) {
+  return __builtin_convertvector(sum[2] * 256 + sum[1], VF) * 256.0f + __builtin_convertvector(sum[0], VF);
+}
+
+// Lane j of vector i becomes lane i of vector j; lanes have 128 bits.
+#if XPU_VECTOR_BYTES == 64
+#define XPU_LANES(x, y, a, b, c, d)                                                                                \
+  __builtin_shufflevector(x, y, 4 * (a), 4 * (a) + 1, 4 * (a) + 2, 4 * (a) + 3, 4 * (b), 4 * (b) + 1, 4 * (b) + 2, \
+                          4 * (b) + 3, 4 * (c), 4 * (c) + 1, 4 * (c) + 2, 4 * (c) + 3, 4 * (d), 4 * (d) + 1,       \
+                          4 * (d) + 2, 4 * (d) + 3)
+template <typename V>
+static inline void TurnLanes(V (&v)[4]) {
+  const V low01 = XPU_LANES(v[0], v[1], 0, 4, 1, 5), high01 = XPU_LANES(v[0], v[1], 2, 6, 3, 7);
+  const V low23 = XPU_LANES(v[2], v[3], 0, 4, 1, 5), high23 = XPU_LANES(v[2], v[3], 2, 6, 3, 7);
+  v[0] = XPU_LANES(low01, low23, 0, 1, 4, 5);
+  v[1] = XPU_LANES(low01, low23, 2, 3, 6, 7);
+  v[2] = XPU_LANES(high01, high23, 0, 1, 4, 5);
+  v[3] = XPU_LANES(high01, high23, 2, 3, 6, 7);
+}
+#undef XPU_LANES
+#else
+template <typename V>
+static inline void TurnLanes(V (&v)[2]) {
+  const V x = v[0], y = v[1];
+  v[0] = __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11);
+  v[1] = __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
+}
+#endif
+
+// Vectors in the order of quads become vectors in the order of columns.
+static inline void OrderColumns(VF (&v)[4]) {
+#if XPU_VECTOR_BYTES == 64
+  TurnLanes(v);
+#else
+  VF first[2] = {v[0], v[1]}, second[2] = {v[2], v[3]};
+  TurnLanes(first);
+  TurnLanes(second);
+  v[0] = first[0], v[1] = second[0], v[2] = first[1], v[3] = second[1];
+#endif
+}
+
+static inline VF LoadZeros(const int8_t* p) {
+#if XPU_VECTOR_BYTES == 64
+  return (VF)_mm512_maskz_cvtepi32_ps(
+      0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+#else
+  return (VF)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+#endif
+}
+
+// c += a block's sums, or c = them if it is the first block. With kHalves == 1 they are of the columns of a vector of
+// bytes; with 2 the second ones are of every second column.
+template <int kHalves>
+static inline void AddBlock(VF (&sums)[kHalves][4], const BlockFactor& factor, const float* scales, const int8_t* zeros,
+                            bool first, float* c) {
+  VF ordered[kHalves * 4];
+#pragma GCC unroll 2
+  for (int h = 0; h < kHalves; ++h) OrderColumns(sums[h]);
+#pragma GCC unroll 4
+  for (int v = 0; v < 4; ++v) {
+    if constexpr (kHalves == 1) {
+      ordered[v] = sums[0][v];
+    } else {
+      ordered[2 * v] = LowerInTurns(sums[0][v], sums[1][v]);
+      ordered[2 * v + 1] = UpperInTurns(sums[0][v], sums[1][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < kHalves * 4; ++v) {
+    const int64_t at = v * kLanes;
+    const VF sum = (ordered[v] - LoadZeros(zeros + at) * factor.sum) * factor.power * Load(scales + at);
+    Store(c + at, first ? sum : Load(c + at) + sum);
+  }
+}
+
+// A block of a unit, the columns of a vector of bytes. It has `rows` rows of bytes.
+struct UnitBlock {
+  const uint8_t* bytes;
+  int64_t row_bytes, rows;
+  const float* scales;
+  const int8_t* zeros;
+};
+
+static inline void LoadQuads(const UnitBlock& block, int64_t row, Ints out[4]) {
+  // Beyond the last row the digits are zeros, so any row will do.
+  const uint8_t* rows[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    rows[i] = block.bytes + (row + i < block.rows ? row + i : block.rows - 1) * block.row_bytes;
+  }
+  Interleave(rows, Bytes{}, out);
+}
+
+// One row of a, for weights that become digits' partners in registers.
+template <bool kDown>
+static inline void AddRow(const UnitBlock& block, const DigitsOfRow& a, int64_t at, const BlockFactor& factor,
+                          bool first, float* c, Ahead* ahead) {
+  constexpr int kHalves = kDown ? 1 : 2;
+  VI sum[kHalves][4][kDigits];
+#pragma GCC unroll 2
+  for (int h = 0; h < kHalves; ++h) {
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+#pragma GCC unroll 3
+      for (int t = 0; t < kDigits; ++t) sum[h][v][t] = Splat<VI>(factor.start[t]);
+    }
+  }
+  const int8_t* const planes = a.planes + at;
+  for (int64_t row = 0; row < block.rows; row += 4) {
+    Ints quads[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4 && XPU_VECTOR_BYTES >= Ahead::kLine; ++i) ahead->Fetch(XPU_VECTOR_BYTES);
+    LoadQuads(block, row, quads);
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+      const HalfPair pair = Halved(quads[v]);
+#pragma GCC unroll 3
+      for (int t = 0; t < kDigits; ++t) {
+        const VI digits = SplatDigits(planes + t * a.stride + row);
+        if constexpr (kDown) {
+          sum[0][v][t] = AddDots(sum[0][v][t], pair.first, digits);
+          sum[0][v][t] = AddDots(sum[0][v][t], pair.second, SplatDigits(planes + (kDigits + t) * a.stride + row));
+        } else {
+          sum[0][v][t] = AddDots(sum[0][v][t], pair.first, digits);
+          sum[kHalves - 1][v][t] = AddDots(sum[kHalves - 1][v][t], pair.second, digits);
+        }
+      }
+    }
+  }
+  VF joined[kHalves][4];
+#pragma GCC unroll 2
+  for (int h = 0; h < kHalves; ++h) {
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) joined[h][v] = Joined(sum[h][v]);
+  }
+  AddBlock(joined, factor, block.scales, block.zeros, first, c);
+}
+
+// The halves of a block's quads: [four rows][half][4 vectors].
+static inline void UnpackQuads(const UnitBlock& block, uint8_t* to) {
+  for (int64_t row = 0; row < block.rows; row += 4, to += 8 * XPU_VECTOR_BYTES) {
+    Ints quads[4];
+    LoadQuads(block, row, quads);
+    HalfPair pairs[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+      pairs[v] = Halved(quads[v]);
+      std::memcpy(to + v * XPU_VECTOR_BYTES, &pairs[v].first, sizeof(VI));
+      std::memcpy(to + (4 + v) * XPU_VECTOR_BYTES, &pairs[v].second, sizeof(VI));
+    }
+  }
+}
+
+// kRows rows of a, for unpacked quads.
+template <bool kDown, int kRows>
+static inline void AddRows(const UnitBlock& block, const uint8_t* quads, const DigitsOfRow* a, int64_t at,
+                           int64_t index, float* c, int64_t ldc) {
+  constexpr int kHalves = kDown ? 1 : 2;
+  VF joined[kRows][kHalves][4];
+#pragma GCC unroll 2
+  for (int h = 0; h < kHalves; ++h) {
+    VI sum[kRows][4][kDigits];
+#pragma GCC unroll 2
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) {
+#pragma GCC unroll 3
+        for (int t = 0; t < kDigits; ++t) sum[i][v][t] = Splat<VI>(a[i].factors[index].start[t]);
+      }
+    }
+    const uint8_t* from = quads + h * 4 * XPU_VECTOR_BYTES;
+    for (int64_t row = 0; row < block.rows; row += 4, from += 8 * XPU_VECTOR_BYTES) {
+#pragma GCC unroll 2
+      for (int second = 0; second < (kDown ? 2 : 1); ++second) {
+        const int64_t plane = second * kDigits;
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; ++v) {
+          const VI halves = (VI)LoadBytes(from + (4 * second + v) * XPU_VECTOR_BYTES);
+#pragma GCC unroll 2
+          for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 3
+            for (int t = 0; t < kDigits; ++t) {
+              const VI digits = SplatDigits(a[i].planes + (plane + t) * a[i].stride + at + row);
+              sum[i][v][t] = AddDots(sum[i][v][t], halves, digits);
+            }
+          }
+        }
+      }
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) joined[i][h][v] = Joined(sum[i][v]);
+    }
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < kRows; ++i) {
+    AddBlock(joined[i], a[i].factors[index], block.scales, block.zeros, index == 0, c + i * ldc);
+  }
+}
+
+// m rows of a times `units` units, for weights whose rows of bytes have many columns.
+template <bool kDown>
+static void MultiplyUnitsOf(const Blocks& blocks, int64_t num_blocks, int64_t units, int64_t m, const DigitsOfRow* a,
+                            const uint8_t* bytes, int64_t row_bytes, const float* scales, const int8_t* zeros,
+                            int64_t ld_scales, uint8_t* unpacked, float* c, int64_t ldc) {
+  constexpr int64_t kPerByte = kDown ? 2 : 1;  // rows
+  constexpr int64_t kColumns = XPU_VECTOR_BYTES * (kDown ? 1 : 2);
+  constexpr int kRows = XPU_VECTOR_BYTES == 64 ? 2 : 1;
+  for (int64_t b = 0; b < num_blocks; ++b) {
+    const int64_t begin = blocks.Begin(b), end = blocks.End(b), at = begin / kPerByte;
+    UnitBlock block{bytes + at * row_bytes, row_bytes, (end - begin + kPerByte - 1) / kPerByte,
+                    scales + begin / blocks.group * ld_scales, zeros + begin / blocks.group * ld_scales};
+    if (b == 0 && m == 1) {
+      Ahead first(block.bytes, units * XPU_VECTOR_BYTES, row_bytes, XPU_VECTOR_BYTES);
+      for (int64_t i = 0; i < block.rows * units; ++i) first.Fetch(XPU_VECTOR_BYTES);
+    }
+    Ahead ahead(block.bytes + block.rows * row_bytes, units * XPU_VECTOR_BYTES, row_bytes, XPU_VECTOR_BYTES);
+    for (int64_t u = 0; u < units; ++u) {
+      float* const to = c + u * kColumns;
+      if (m == 1) {
+        AddRow<kDown>(block, a[0], at, a[0].factors[b], b == 0, to, &ahead);
+      } else {
+        UnpackQuads(block, unpacked);
+        int64_t i = 0;
+        for (; i + kRows <= m; i += kRows) AddRows<kDown, kRows>(block, unpacked, a + i, at, b, to + i * ldc, ldc);
+        for (; i < m; ++i) AddRows<kDown, 1>(block, unpacked, a + i, at, b, to + i * ldc, ldc);
+      }
+      block.bytes += XPU_VECTOR_BYTES;
+      block.scales += kColumns;
+      block.zeros += kColumns;
+    }
+  }
+}
+
+static void MultiplyUnits(bool down, const Blocks& blocks, int64_t num_blocks, int64_t units, int64_t m,
+                          const DigitsOfRow* a, const uint8_t* bytes, int64_t row_bytes, const float* scales,
+                          const int8_t* zeros, int64_t ld_scales, uint8_t* unpacked, float* c, int64_t ldc) {
+  (down ? MultiplyUnitsOf<true> : MultiplyUnitsOf<false>)(blocks, num_blocks, units, m, a, bytes, row_bytes, scales,
+                                                          zeros, ld_scales, unpacked, c, ldc);
+}
+
+// The quads of a block of columns that are adjacent in memory (Halves::kTurned), as UnpackQuads has them. `bytes` are
+// the block's first ones of column 0. A unit may have more columns than there are: the last one stands for these.
+static inline void UnpackTurned(const uint8_t* bytes, int64_t row_bytes, int64_t rows, int64_t columns, uint8_t* to,
+                                Ahead* ahead) {
+  constexpr int kLanesOf128 = XPU_VECTOR_BYTES / 16;
+  for (int64_t l = 0; l < rows; l += XPU_VECTOR_BYTES, to += 8 * XPU_VECTOR_BYTES * kLanes) {
+    const int64_t left = rows - l;
+    for (int v = 0; v < 4; ++v) {
+      Ints turned[4][kLanesOf128];  // [quad, modulo 4][lane]: lane i has the quads from 4 i on
+#pragma GCC unroll 4
+      for (int g = 0; g < kLanesOf128; ++g) {
+        Ints x[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) {
+          const int64_t column = 16 * g + 4 * v + i;
+          const uint8_t* const from = bytes + (column < columns ? column : columns - 1) * row_bytes + l;
+          if (XPU_VECTOR_BYTES >= Ahead::kLine) ahead->Fetch(XPU_VECTOR_BYTES);
+          x[i] = (Ints)(left >= XPU_VECTOR_BYTES ? LoadBytes(from) : LoadFirstBytes(from, left));
+        }
+        const Ints low01 = Low32(x[0], x[1]), high01 = High32(x[0], x[1]);
+        const Ints low23 = Low32(x[2], x[3]), high23 = High32(x[2], x[3]);
+        turned[0][g] = Low64(low01, low23);
+        turned[1][g] = High64(low01, low23);
+        turned[2][g] = Low64(high01, high23);
+        turned[3][g] = High64(high01, high23);
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) {
+        TurnLanes(turned[r]);
+#pragma GCC unroll 4
+        for (int i = 0; i < kLanesOf128; ++i) {
+          const HalfPair pair = Halved(turned[r][i]);
+          uint8_t* const at = to + ((4 * i + r) * 8 + v) * XPU_VECTOR_BYTES;
+          std::memcpy(at, &pair.first, sizeof(VI));
+          std::memcpy(at + 4 * XPU_VECTOR_BYTES, &pair.second, sizeof(VI));
+        }
+      }
+    }
+  }
+}
+
+// m rows of a times a unit of columns that are adjacent in memory. It has XPU_VECTOR_BYTES columns; those beyond
+// `columns` are of no use.
+static void MultiplyTurned(const Blocks& blocks, int64_t num_blocks, int64_t groups, int64_t columns, int64_t m,
+                           const DigitsOfRow* a, const uint8_t* bytes, int64_t row_bytes, const float* scales,
+                           const int8_t* zeros, uint8_t* unpacked, float* c, int64_t ldc) {
+  constexpr int kRows = XPU_VECTOR_BYTES == 64 ? 2 : 1;
+  float of_columns[XPU_VECTOR_BYTES] = {};
+  int8_t zeros_of_columns[XPU_VECTOR_BYTES] = {};
+  Ahead ahead(bytes + columns * row_bytes, columns * row_bytes, 0, XPU_VECTOR_BYTES);  // the next unit
+  for (int64_t b = 0; b < num_blocks; ++b) {
+    const int64_t begin = blocks.Begin(b), group = begin / blocks.group, at = begin / 2;
+    for (int64_t j = 0; j < columns; ++j) {
+      of_columns[j] = scales[j * groups + group];
+      zeros_of_columns[j] = zeros[j * groups + group];
+    }
+    const UnitBlock block{nullptr, row_bytes, (blocks.End(b) - begin + 1) / 2, of_columns, zeros_of_columns};
+    UnpackTurned(bytes + at, row_bytes, block.rows, columns, unpacked, &ahead);
+    int64_t i = 0;
+    for (; i + kRows <= m; i += kRows) AddRows<true, kRows>(block, unpacked, a + i, at, b, c + i * ldc, ldc);
+    for (; i < m; ++i) AddRows<true, 1>(block, unpacked, a + i, at, b, c + i * ldc, ldc);
+  }
+}
+
+}  // namespace xpu::cpu::XPU_ISA
+#endif  // XPU_VECTOR_BYTES >= 32
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA
