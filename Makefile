@@ -39,12 +39,12 @@ stress: install
 	$(PYTHON) -m tests.stress --seconds 600
 
 bench: install
-	@tools/setup.sh requirements-test.txt requirements-engines.txt
+	@tools/setup.sh requirements-test.txt requirements-models.txt requirements-engines.txt
 	$(PYTHON) -m benchmarks
 	$(PYTHON) -m benchmarks.contest --write
 
 contest: install
-	@tools/setup.sh requirements-test.txt requirements-engines.txt
+	@tools/setup.sh requirements-test.txt requirements-models.txt requirements-engines.txt
 	$(PYTHON) -m benchmarks.contest $(or $(BENCH),--write)
 
 setup:

@@ -1,11 +1,13 @@
 """The XPU against what else a user of the same machine could choose: stock TensorFlow in three settings, JAX, PyTorch.
 
-    python -m benchmarks.contest [contest] [inference] [scales] [variants] [--quick] [--write] [--workloads "NAME;NAME"]
+    python -m benchmarks.contest [contest] [inference] [generation] [scales] [variants] [--quick] [--write]
+        [--workloads "NAME;NAME"]
 
 Each contestant runs a workload (workloads.py) in a process of its own, and all of them wait for their turn. The rounds
 alternate, and there are more of them where they differ. A figure is the median of the rounds; what it is compared with
 comes from the same rounds. `contest` is all against all. `inference` is deployed models against OpenVINO, ONNX Runtime
-and LiteRT, too (inference.py). `scales` shows how a step's time grows with batch, sequence, layers and small ops.
+and LiteRT, too (inference.py). `generation` is text generation against JAX and llama.cpp, and quantized layers against
+floats (generation.py). `scales` shows how a step's time grows with batch, sequence, layers and small ops.
 `variants` shows the worth of each pass and of direct calls. --write puts the tables and plots into docs/, and all
 figures into benchmarks/results/.
 """
@@ -19,7 +21,7 @@ import statistics
 import sys
 from collections.abc import Sequence
 
-from benchmarks import engines, inference, inference_models
+from benchmarks import engines, generation, inference, inference_models, quantized
 from benchmarks.measure import in_process
 from benchmarks.race import CONTESTANTS, VARIANTS, XPU, Row, measured
 from benchmarks.roofline import Roof
@@ -74,14 +76,25 @@ def variants_table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def generation_section(models: list[generation.Generation], layers: list[Row], networks: list[Row]) -> str:
+    """The tables of generation that there are, each behind its explanation."""
+    from benchmarks.document import machine, wrapped
+
+    parts = [wrapped(GENERATION.format(machine=machine())), generation.table(models)]
+    parts += [wrapped(LAYERS), generation.layers_table(layers)] if layers else []
+    parts += [wrapped(NETWORKS), quantized.table(networks)] if networks else []
+    return "\n\n".join(part.strip() for part in parts)
+
+
 @dataclasses.dataclass
 class Race:
-    """The task: workloads and contestants, deployed models and engines, rounds; and if the pages are written."""
+    """The task: workloads and contestants, deployed models and engines, who generates, rounds; if pages are written."""
 
     workloads: list[str]
     contestants: list[str]
     deployed: list[str]
     engines: list[str]
+    generators: list[str]
     rounds: int
     write: bool
 
@@ -132,6 +145,27 @@ class Race:
         print(inference.table(rows, roof))
         print(inference.costs_table(rows))
 
+    def generation(self) -> None:
+        models: list[generation.Generation] = []
+        layers: list[Row] = []
+        networks: list[Row] = []
+
+        def keep() -> None:
+            self.keep("generation", [*models, *layers, *networks], generation_section(models, layers, networks))
+
+        for model in generation.models(self.generators, self.rounds, plan := generation.usual()):
+            models.append(model)
+            keep()
+        for layer in generation.layers(self.rounds, plan):
+            layers.append(layer)
+            keep()
+        for network in quantized.measured(self.rounds):
+            networks.append(network)
+            keep()
+        print(generation.table(models))
+        print(generation.layers_table(layers))
+        print(quantized.table(networks))
+
     def scales(self) -> None:
         names = {f"{kind}={size}": (kind, size) for kind, sizes in SCALES.items() for size in sizes}
         rows: dict[str, dict[int, Row]] = {kind: {} for kind in SCALES}
@@ -178,6 +212,24 @@ The roof follows from rates measured in the same run: {roof}.
 COSTS_TEXT = """The first number is the seconds from the start of the process to the first result, less the engine's own
 import. The second is the MiB that the process holds at most beyond that import.
 """
+GENERATION = """Tokens per second of one sequence, greedy, by `python -m benchmarks.contest generation` on {machine}.
+The model is a GPT-2 of 6 layers of 512 with 8000 words, 32 tokens of prompt and 160 new ones. All contestants have the
+same random weights, a process of their own, and all processors. They take turns, and the best
+of all rounds counts.
+
+- XPU, TensorFlow and JAX run Keras Hub's `generate`, after Keras's `quantize` for fewer bits. llama.cpp has its own
+  formats: F32, Q8_0 and Q4_0. A dash is one that is not installed, or whose tokens are others.
+- **limit** is what memory allows: the speed at which a product of one row reads, divided by the bytes of Keras's
+  weights.
+- **best other / XPU** is the time of the fastest other contestant divided by the XPU's. Above 1 the XPU is first.
+"""
+LAYERS = """Milliseconds of a call of one dense layer on the XPU, the best of all rounds. Its input is as wide as its
+output. In int8 the layer also scales the rows of its input to 8 bits.
+"""
+NETWORKS = """Milliseconds of a call on one image, the best of all rounds. The XPU computes in float32, since Keras has
+no convolutions of 8 bits. The engines compute in 8 bits: "LiteRT, weights" has such weights alone, the others have such
+activations, too. A dash is one whose result differs by more than a tenth.
+"""
 SCALES_TEXT = "Milliseconds of a step, measured as in the contest, by the size of a model or of its data.\n"
 VARIANTS_TEXT = """How many times as long a step takes without one [fusion pass](glossary.md#passes), without direct
 calls, without clusters, or with one thread.
@@ -185,7 +237,8 @@ calls, without clusters, or with one thread.
 
 
 def main() -> int:
-    parts = {"contest": Race.contest, "inference": Race.inference, "scales": Race.scales, "variants": Race.variants}
+    parts = {"contest": Race.contest, "inference": Race.inference, "generation": Race.generation}
+    parts |= {"scales": Race.scales, "variants": Race.variants}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.contest", description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], *parts], metavar="PART", help=f"of {', '.join(parts)}; all")
     parser.add_argument("--workloads", help="of the contest, with semicolons between; default: all")
@@ -203,12 +256,15 @@ def main() -> int:
     deployed = options.models.split(";") if options.models else list(inference_models.MODELS)
     rivals = [name for name in options.against.split(";") if name in engines.ENGINES] if options.against else []
     rivals = [XPU, *(rivals or [name for name in engines.ENGINES if name != XPU])]
-    contestants = [name for name in contestants if name in CONTESTANTS or name not in engines.ENGINES]
+    generators = [name for name in generation.GENERATORS if not options.against or name in options.against.split(";")]
+    generators = [XPU, *(name for name in generators or generation.GENERATORS if name != XPU)]
+    elsewhere = {*engines.ENGINES, *generation.GENERATORS} - {*CONTESTANTS}
+    contestants = [name for name in contestants if name not in elsewhere]
     for given, known in ((workloads, WORKLOADS), (contestants, CONTESTANTS), (deployed, inference_models.MODELS)):
         if unknown := [name for name in given if name not in known]:
             parser.error(f"there is no {unknown[0]!r}; expected some of: {'; '.join(known)}")
     rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
-    race = Race(workloads, contestants, deployed, rivals, rounds, options.write)
+    race = Race(workloads, contestants, deployed, rivals, generators, rounds, options.write)
     for part in options.parts or (["contest"] if options.quick else parts):
         parts[part](race)
     return 0

@@ -29,7 +29,7 @@ PATH, RESULTS = ROOT / "docs" / "benchmarks.md", ROOT / "benchmarks" / "results"
 RUNS = RESULTS / "runs.json"
 
 #: The sections about whole models (contest.py); the second is written by hand.
-CONTEST = ("contest", "where the lead is smallest", "inference", "scales", "variants")
+CONTEST = ("contest", "where the lead is smallest", "inference", "generation", "scales", "variants")
 #: Groups of so many rows that the page has the slowest of them only.
 LONG = (*SINGLE_OPS, "op table")
 ORDER = (
@@ -136,7 +136,7 @@ compiled, and stock TensorFlow: as it is, without oneDNN, and with XLA. The [con
 |---|---|
 | How fast are whole models? | [contest](#contest), [scales](#scales) |
 | Where is the lead smallest, and why? | [where the lead is smallest](#where-the-lead-is-smallest) |
-{inference}| How much is each fusion pass worth? | [variants](#variants) |
+{inference}{generating}| How much is each fusion pass worth? | [variants](#variants) |
 | How fast are single ops, and which are slow? | [single ops](#single-ops) |
 | How long is a first call, and how much memory is used? | [first calls](#first-calls), [memory](#memory-of-models) |
 
@@ -148,6 +148,7 @@ DEPLOYED = """{count} deployed models, with one example and with eight, run {mea
 {engines}. That is a geometric mean, too; the lowest ratio is {least} ({worst}): [inference](#inference).
 
 """
+GENERATION_ROW = "| How fast are text generation and quantized layers? | [generation](#generation) |\n"
 DEPLOYED_ROW = "| How fast are deployed models against inference engines? | [inference](#inference) |\n"
 
 
@@ -189,8 +190,8 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def head(rows: Sequence[Row], deployed: Sequence[Row] = ()) -> str:
-    """The page's first part: the answers of the contest and of its part about deployed models."""
+def head(rows: Sequence[Row], deployed: Sequence[Row] = (), generation: bool = False) -> str:
+    """The page's first part: the answers of the contest, and of its part about deployed models."""
     ratios = best_ratios(rows)
     worst, best = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     told = ""
@@ -213,6 +214,7 @@ def head(rows: Sequence[Row], deployed: Sequence[Row] = ()) -> str:
         best=best,
         deployed=told,
         inference=DEPLOYED_ROW if deployed else "",
+        generating=GENERATION_ROW if generation else "",
     )
     return wrapped(text)
 
@@ -232,7 +234,10 @@ def parts(text: str) -> dict[str, str]:
     """The sections that the figures give: all but those about whole models."""
     runs = json.loads(RUNS.read_text())
     usual = runs["models"]
-    made = {"": head(*answers().values()), "how the rest is measured": wrapped(HOW.format(**usual))}
+    made = {
+        "": head(*answers().values(), generation=data("generation").exists()),
+        "how the rest is measured": wrapped(HOW.format(**usual)),
+    }
     made["single ops"] = single_ops({group: read_data(group) for group in LONG})
     made |= {group: table(group, read_data(group)) for group in suite.GROUPS if group not in LONG}
     for group in (*LONG, *made):
