@@ -98,6 +98,16 @@ constexpr int64_t kSmallRun = 16;
 
 bool WorthPacking(const MergedAxis& run, int64_t all) { return run.extent < all && run.extent < kSmallRun; }
 
+// A dense result needs no strides. Passes find more to do for a product without any.
+void ForgetDenseStrides(MatMulDesc* d) {
+  if (d->ldc != 0 && d->ldc != d->n) return;
+  Dims dense = DenseStrides(d->batch);
+  for (int i = 0; i < dense.rank(); ++i) dense[i] *= d->m * d->n;
+  if (d->c_batch_strides != dense) return;
+  d->c_batch_strides = Dims();
+  d->ldc = 0;
+}
+
 }  // namespace
 
 Status Parse(const std::string& text, Equation* equation) {
@@ -320,6 +330,7 @@ Obstacle PlanContraction(const View& left, const View& right, const View& output
   }
   Dims* const strides[] = {&d.a_batch_strides, &d.b_batch_strides, &d.c_batch_strides};
   MergeDims(&d.batch, strides, 3);
+  ForgetDenseStrides(&d);
   return Obstacle::kNone;
 }
 

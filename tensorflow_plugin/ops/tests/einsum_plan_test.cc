@@ -69,13 +69,13 @@ void RunMatMul(const MatMulDesc& d, const Values& a, const Values& b, Values* c)
   EXPECT_GE(ldb, d.transpose_b ? d.k : d.n);
   EXPECT_GE(ldc, d.n);
   for (int64_t batch = 0; batch < d.batch.num_elements(); ++batch) {
-    int64_t rest = batch, ao = 0, bo = 0, co = 0;
+    int64_t rest = batch, ao = 0, bo = 0, co = d.c_batch_strides.empty() ? batch * d.m * d.n : 0;
     for (int i = d.batch.rank() - 1; i >= 0; --i) {
       const int64_t at = rest % d.batch[i];
       rest /= d.batch[i];
       ao += at * d.a_batch_strides[i];
       bo += at * d.b_batch_strides[i];
-      co += at * d.c_batch_strides[i];
+      if (!d.c_batch_strides.empty()) co += at * d.c_batch_strides[i];
     }
     for (int64_t i = 0; i < d.m; ++i) {
       for (int64_t j = 0; j < d.n; ++j) {
@@ -158,6 +158,16 @@ TEST(EinsumPlan, ProductOfStackedRowsIsOneMatrix) {
   EXPECT_EQ(outcome.copies, 0);
   EXPECT_EQ(outcome.matmul.m, 10);
   EXPECT_EQ(outcome.matmul.batch.num_elements(), 1);
+}
+
+TEST(EinsumPlan, DenseResultsNeedNoStrides) {
+  const std::map<char, int64_t> e = {{'a', 2}, {'b', 17}, {'c', 3}, {'d', 18}, {'e', 19}};
+  for (const char* equation : {"aecd,abcd->acbe", "abc,cd->abd", "abc,cde->abde"}) {
+    const MatMulDesc matmul = Check(equation, e).matmul;
+    EXPECT_TRUE(matmul.c_batch_strides.empty()) << equation;
+    EXPECT_EQ(matmul.ldc, 0) << equation;
+  }
+  EXPECT_FALSE(Check("acbe,aecd->abcd", e).matmul.c_batch_strides.empty());
 }
 
 TEST(EinsumPlan, AnyOrderOfAnyAxes) {
