@@ -1,5 +1,5 @@
-// Which engine computes a product. The choice depends on the descriptor, the machine and the form of the epilogue,
-// never on data. Profiles name it.
+// Which engine computes a product. The choice depends on the descriptor, the machine and the form of the epilogue, not
+// on data but for one engine (kInDigits). Profiles name it.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_ENGINE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_ENGINE_H_
 

@@ -72,7 +72,7 @@ void MultiplyColumnsOf(const Weights& w, const Blocks& blocks, int64_t num_block
   const int64_t unit_bytes = XPU_PICK_DIGITS(UnitBytes)(), columns = UnitColumns(w);
   const int64_t whole = std::min(end, w.n / columns), first = begin * columns;
   ScratchFrame frame;
-  auto* const unpacked = frame.Get<uint8_t>(2 * kBlockRows * unit_bytes);
+  auto* const unpacked = frame.Get<uint8_t>(2 * kBlockRows * unit_bytes);  // both halves of a block's bytes
   const auto multiply_turned_unit = [&](int64_t column, float* to, int64_t ldc) {
     multiply_turned(blocks, num_blocks, w.groups, std::min(columns, w.n - column), m, rows,
                     w.bytes + column * w.row_bytes(), w.row_bytes(), w.scales + column * w.groups,

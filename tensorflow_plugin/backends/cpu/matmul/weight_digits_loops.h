@@ -3,7 +3,7 @@
 // The elements of a row of a are cut into blocks. In a block each is a power of two times an integer of 24 bits,
 // rounded to nearest. An integer is 65536 d2 + 256 d1 + d0; its digits have 8 bits and a sign. So a sum is three sums
 // of small integers, each exact. An element is off by at most 2^-23 of the largest one in its block, and additions do
-// not round within a block. A sum of floats is as far off.
+// not round within a block. Long sums are about as exact as those of floats (tests/weight_digits_test.cc).
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_WEIGHT_DIGITS_LOOPS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_WEIGHT_DIGITS_LOOPS_H_
 
@@ -23,7 +23,7 @@ inline constexpr int64_t kBlockRows = 128;  // of the weights: terms of a sum
 struct BlockFactor {
   float power;             // of two
   float sum;               // of the integers
-  int32_t start[kDigits];  // -8 times the sum of each digit: halves of bytes are unsigned, and stand for themselves - 8
+  int32_t start[kDigits];  // -8 times the sum of each digit: unpacked halves are 8 more than the weights
 };
 
 // A row of a as digits. Those of even and of odd elements are apart if a byte of weights has two rows.
@@ -59,9 +59,6 @@ struct Blocks {
 namespace xpu::cpu::XPU_ISA {
 
 static int64_t UnitBytes() { return XPU_VECTOR_BYTES; }
-
-// The bytes of weights that AddRows has unpacked: quads of kBlockRows rows for the columns of a unit.
-inline constexpr int64_t kUnpackedBytes = 2 * kBlockRows * XPU_VECTOR_BYTES;
 
 // ---- Digits.
 
@@ -266,7 +263,7 @@ static inline void LoadQuads(const UnitBlock& block, int64_t row, Ints out[4]) {
   Interleave(rows, Bytes{}, out);
 }
 
-// One row of a, for weights that become digits' partners in registers.
+// One row of a. Quads are unpacked in registers.
 template <bool kDown>
 static inline void AddRow(const UnitBlock& block, const DigitsOfRow& a, int64_t at, const BlockFactor& factor,
                           bool first, float* c, Ahead* ahead) {
@@ -326,7 +323,7 @@ static inline void UnpackQuads(const UnitBlock& block, uint8_t* to) {
   }
 }
 
-// kRows rows of a, for unpacked quads.
+// kRows rows of a, and quads that UnpackQuads or UnpackTurned has written.
 template <bool kDown, int kRows>
 static inline void AddRows(const UnitBlock& block, const uint8_t* quads, const DigitsOfRow* a, int64_t at,
                            int64_t index, float* c, int64_t ldc) {
