@@ -211,15 +211,6 @@ static inline void OrderColumns(VF (&v)[4]) {
 #endif
 }
 
-static inline VF LoadZeros(const int8_t* p) {
-#if XPU_VECTOR_BYTES == 64
-  return (VF)_mm512_maskz_cvtepi32_ps(
-      0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
-#else
-  return (VF)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
-#endif
-}
-
 // c += a block's sums, or c = them if it is the first block. With kHalves == 1 they are of the columns of a vector of
 // bytes; with 2 the second ones are of every second column.
 template <int kHalves>
@@ -240,7 +231,7 @@ static inline void AddBlock(VF (&sums)[kHalves][4], const BlockFactor& factor, c
 #pragma GCC unroll 8
   for (int v = 0; v < kHalves * 4; ++v) {
     const int64_t at = v * kLanes;
-    const VF sum = (ordered[v] - LoadZeros(zeros + at) * factor.sum) * factor.power * Load(scales + at);
+    const VF sum = (ordered[v] - LoadSigned(zeros + at) * factor.sum) * factor.power * Load(scales + at);
     Store(c + at, first ? sum : Load(c + at) + sum);
   }
 }
@@ -371,6 +362,16 @@ static inline void AddRows(const UnitBlock& block, const uint8_t* quads, const D
   }
 }
 
+// All m rows of a.
+template <bool kDown>
+static inline void AddAllRows(const UnitBlock& block, const uint8_t* quads, int64_t m, const DigitsOfRow* a, int64_t at,
+                              int64_t index, float* c, int64_t ldc) {
+  constexpr int kRows = XPU_VECTOR_BYTES == 64 ? 2 : 1;  // whose sums fit into registers
+  int64_t i = 0;
+  for (; i + kRows <= m; i += kRows) AddRows<kDown, kRows>(block, quads, a + i, at, index, c + i * ldc, ldc);
+  for (; i < m; ++i) AddRows<kDown, 1>(block, quads, a + i, at, index, c + i * ldc, ldc);
+}
+
 // m rows of a times `units` units, for weights whose rows of bytes have many columns.
 template <bool kDown>
 static void MultiplyUnitsOf(const Blocks& blocks, int64_t num_blocks, int64_t units, int64_t m, const DigitsOfRow* a,
@@ -378,7 +379,6 @@ static void MultiplyUnitsOf(const Blocks& blocks, int64_t num_blocks, int64_t un
                             int64_t ld_scales, uint8_t* unpacked, float* c, int64_t ldc) {
   constexpr int64_t kPerByte = kDown ? 2 : 1;  // rows
   constexpr int64_t kColumns = XPU_VECTOR_BYTES * (kDown ? 1 : 2);
-  constexpr int kRows = XPU_VECTOR_BYTES == 64 ? 2 : 1;
   for (int64_t b = 0; b < num_blocks; ++b) {
     const int64_t begin = blocks.Begin(b), end = blocks.End(b), at = begin / kPerByte;
     UnitBlock block{bytes + at * row_bytes, row_bytes, (end - begin + kPerByte - 1) / kPerByte,
@@ -394,9 +394,7 @@ static void MultiplyUnitsOf(const Blocks& blocks, int64_t num_blocks, int64_t un
         AddRow<kDown>(block, a[0], at, a[0].factors[b], b == 0, to, &ahead);
       } else {
         UnpackQuads(block, unpacked);
-        int64_t i = 0;
-        for (; i + kRows <= m; i += kRows) AddRows<kDown, kRows>(block, unpacked, a + i, at, b, to + i * ldc, ldc);
-        for (; i < m; ++i) AddRows<kDown, 1>(block, unpacked, a + i, at, b, to + i * ldc, ldc);
+        AddAllRows<kDown>(block, unpacked, m, a, at, b, to, ldc);
       }
       block.bytes += XPU_VECTOR_BYTES;
       block.scales += kColumns;
@@ -458,7 +456,6 @@ static inline void UnpackTurned(const uint8_t* bytes, int64_t row_bytes, int64_t
 static void MultiplyTurned(const Blocks& blocks, int64_t num_blocks, int64_t groups, int64_t columns, int64_t m,
                            const DigitsOfRow* a, const uint8_t* bytes, int64_t row_bytes, const float* scales,
                            const int8_t* zeros, uint8_t* unpacked, float* c, int64_t ldc) {
-  constexpr int kRows = XPU_VECTOR_BYTES == 64 ? 2 : 1;
   float of_columns[XPU_VECTOR_BYTES] = {};
   int8_t zeros_of_columns[XPU_VECTOR_BYTES] = {};
   Ahead ahead(bytes + columns * row_bytes, columns * row_bytes, 0, XPU_VECTOR_BYTES);  // the next unit
@@ -470,9 +467,7 @@ static void MultiplyTurned(const Blocks& blocks, int64_t num_blocks, int64_t gro
     }
     const UnitBlock block{nullptr, row_bytes, (blocks.End(b) - begin + 1) / 2, of_columns, zeros_of_columns};
     UnpackTurned(bytes + at, row_bytes, block.rows, columns, unpacked, &ahead);
-    int64_t i = 0;
-    for (; i + kRows <= m; i += kRows) AddRows<true, kRows>(block, unpacked, a + i, at, b, c + i * ldc, ldc);
-    for (; i < m; ++i) AddRows<true, 1>(block, unpacked, a + i, at, b, c + i * ldc, ldc);
+    AddAllRows<true>(block, unpacked, m, a, at, b, c, ldc);
   }
 }
 

@@ -26,22 +26,6 @@ struct WeightPair {
   VF first, second;
 };
 
-// kLanes bytes. The compiler would take the vector apart to convert it.
-static inline VI LoadUnsigned(const uint8_t* p) {
-#if XPU_VECTOR_BYTES == 64
-  return (VI)_mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-#elif XPU_VECTOR_BYTES == 32
-  return (VI)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-#else
-  VI v;
-  for (int i = 0; i < kLanes; ++i) v[i] = p[i];
-  return v;
-#endif
-}
-static inline VF LoadSigned(const int8_t* p) {
-  return __builtin_convertvector(LoadUnsigned(reinterpret_cast<const uint8_t*>(p)) << 24 >> 24, VF);
-}
-
 // Halves as floats without a conversion. The lower half of a byte is among the bits of a float from 2^23 on whose last
 // bit is worth 1. The upper half is among those of a float from 2^19 on, whose fifth bit from the right is worth 1. So
 // each float is the half plus a bias, exactly, and to subtract the bias and a zero at once does not round either.

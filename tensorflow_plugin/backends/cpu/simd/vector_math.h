@@ -132,6 +132,22 @@ static inline void Store(Half* p, VF v) {
 #endif
 }
 
+// kLanes bytes. The compiler would take the vector apart to convert it.
+static inline VI LoadUnsigned(const uint8_t* p) {
+#if XPU_VECTOR_BYTES == 64
+  return (VI)_mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#elif XPU_VECTOR_BYTES == 32
+  return (VI)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+#else
+  VI v;
+  for (int i = 0; i < kLanes; ++i) v[i] = p[i];
+  return v;
+#endif
+}
+static inline VF LoadSigned(const int8_t* p) {
+  return __builtin_convertvector(LoadUnsigned(reinterpret_cast<const uint8_t*>(p)) << 24 >> 24, VF);
+}
+
 // The lanes of x and y in turns: the first half of them, or the second.
 static inline VF LowerInTurns(VF x, VF y) {
 #if XPU_VECTOR_BYTES == 64
