@@ -91,7 +91,11 @@ def opencl_driver():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Tells tools/run_tests.py how many tests were, and what failed."""
+    """Says where a worker died, and tells tools/run_tests.py how many tests were, and what failed."""
+    for path in sorted(pathlib.Path(REPORTS).glob("gw*")) if REPORTS else ():
+        if text := path.read_text():
+            terminalreporter.section(f"worker {path.name} died here")
+            terminalreporter.write_line(text[:REPORT])
     skipped = terminalreporter.stats.get("skipped", [])
     count = sum(isinstance(report.longrepr, tuple) and LEFT_OUT in report.longrepr[2] for report in skipped)
     if count and "XPU_TESTS_LEFT_OUT" in os.environ:

@@ -32,6 +32,14 @@ bool PassesOn(const tf::Node& node) {
          node.IsMerge();
 }
 
+// True if all inputs and outputs are arrays of numbers, and a device of this type has a kernel for the node.
+bool IsOfNumbers(const tf::Node& node, const std::string& device_type) {
+  const auto is_number = [](tf::DataType type) { return tf::DataTypeCanUseMemcpy(type) && !tf::IsRefType(type); };
+  return std::all_of(node.input_types().begin(), node.input_types().end(), is_number) &&
+         std::all_of(node.output_types().begin(), node.output_types().end(), is_number) &&
+         tf::FindKernelDef(tf::DeviceType(device_type), node.def(), nullptr, nullptr).ok();
+}
+
 // True if an output can only be a TensorList of numbers that have gradients.
 class Lists {
  public:
@@ -154,12 +162,7 @@ class HostMemory {
         return false;
       }
     }
-    const auto is_number = [](tf::DataType type) { return tf::DataTypeCanUseMemcpy(type) && !tf::IsRefType(type); };
-    if (!std::all_of(node.input_types().begin(), node.input_types().end(), is_number) ||
-        !std::all_of(node.output_types().begin(), node.output_types().end(), is_number) ||
-        !tf::FindKernelDef(tf::DeviceType(device_type_), node.def(), nullptr, nullptr).ok()) {
-      return false;
-    }
+    if (!IsOfNumbers(node, device_type_)) return false;
     tf::MemoryTypeVector inputs, outputs;
     const auto on_host = [](tf::MemoryType type) { return type == tf::HOST_MEMORY; };
     return MemoryOf(node, device_type_, &inputs, &outputs) && std::all_of(inputs.begin(), inputs.end(), on_host) &&
@@ -212,6 +215,35 @@ class HostMemory {
   const std::string& device_type_;
   std::set<tf::Node*, ById> movable_;
 };
+
+// The device of this type whose ops alone read a constant, where the device's kernel has it; else nothing.
+std::string DeviceOfReaders(const tf::Node& constant, const std::string& device_type) {
+  tf::MemoryTypeVector inputs, outputs;
+  if (!IsOfNumbers(constant, device_type) || !MemoryOf(constant, device_type, &inputs, &outputs)) return "";
+  std::string device;
+  for (const tf::Edge* e : constant.out_edges()) {
+    if (e->IsControlEdge()) continue;
+    const std::string& reader = e->dst()->assigned_device_name();
+    tf::MemoryTypeVector read, results;
+    if (DeviceTypeOf(*e->dst()) != device_type || (!device.empty() && reader != device) ||
+        !MemoryOf(*e->dst(), device_type, &read, &results) || read[e->dst_input()] != outputs[0]) {
+      return "";
+    }
+    device = reader;
+  }
+  return tf::DeviceNameUtils::IsSameAddressSpace(device, constant.assigned_device_name()) ? device : "";
+}
+
+// Constants on the CPU go to the device that reads them. TensorFlow leaves there what it computes of ops that have no
+// kernel for the device, such as Range. A value from the CPU would be copied in each call, or in each iteration of a
+// loop.
+void MoveConstants(tf::Graph* graph, const std::string& device_type) {
+  for (tf::Node* node : graph->op_nodes()) {
+    if (!node->IsConstant() || DeviceTypeOf(*node) != tf::DEVICE_CPU) continue;
+    const std::string device = DeviceOfReaders(*node, device_type);
+    if (!device.empty()) node->set_assigned_device_name(device);
+  }
+}
 
 // Logic of a device whose operands are all in host memory (comparisons of counters are) stays there: a loop's condition
 // is decided on the host. So are assertions about shapes, which are of all dimensions at once.
@@ -270,6 +302,7 @@ class PlacementPass : public tf::GraphOptimizationPass {
     if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
     TF_RETURN_IF_ERROR(RestoreSums(options.graph->get(), device_type_));
     TF_RETURN_IF_ERROR(HostMemory(options.graph->get(), device_type_).KeepOnDevice());
+    MoveConstants(options.graph->get(), device_type_);
     KeepListsOnDevice(options.graph->get(), device_type_);
     KeepIntegersOnDevice(options.graph->get(), device_type_);
     KeepLogicOnHost(options.graph->get(), device_type_);

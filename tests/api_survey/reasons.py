@@ -12,7 +12,6 @@ ON_CPU = {
     **dict.fromkeys(["_TensorToHashBucketFast", "Fingerprint", "SparseCross"], STRINGS),
     "SparseToDense": BESIDE_CPU,
     "Range": "a range of floats takes host values; TensorFlow has a CPU kernel only",
-    "XlaDynamicUpdateSlice": "its values are 32-bit integers, which TensorFlow keeps in host memory",
     "LookupTableFindV2": TABLE,
     "Cast": BESIDE_CPU,
     **dict.fromkeys(["CTCBeamSearchDecoder", "IsotonicRegression", "ListDiff"], SEQUENTIAL),
@@ -55,7 +54,7 @@ ON_CPU = {
 # Moves what others have computed.
 NOT_COMPUTING = {"IteratorGetNext"}
 # For these there are kernels for XPU, too: they are on the CPU beside others that must be.
-BESIDE = {"Cast", "IteratorGetNext", "SparseToDense", "XlaDynamicUpdateSlice", "_TensorToHashBucketFast"}
+BESIDE = {"Cast", "IteratorGetNext", "SparseToDense", "_TensorToHashBucketFast"}
 
 
 def why(op: str) -> str:

@@ -253,6 +253,26 @@ with tf.device("/xpu:0"):
     assert all("bytes to the host" not in dump and " Cast " in dump for dump in dumps)
 
 
+def test_a_range_is_where_it_is_read(xpu_device):
+    """Range of floats has no kernel for the XPU, so TensorFlow computes a constant of it, on the CPU."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), tf.device(xpu_device):
+        x = v1.placeholder(tf.float32, [4])
+        numbers = tf.range(4.0)
+        y = tf.while_loop(lambda y: tf.reduce_sum(y) < 90.0, lambda y: [y + tf.range(4.0) * 2.0], [x])[0]
+        options = v1.RunOptions(output_partition_graphs=True)
+        with v1.Session(config=v1.ConfigProto(allow_soft_placement=True)) as session:
+            got = []
+            for fetched in (tf.tanh(x) + numbers, y):
+                made = v1.RunMetadata()
+                got.append(session.run(fetched, {x: np.ones(4, np.float32)}, options, made))
+                nodes = [node for graph in made.partition_graphs for node in graph.node]
+                assert not [node.name for node in nodes if node.op == "Const" and "CPU" in node.device]
+                assert sum(node.op in ("_Send", "_HostSend") for node in nodes) <= 2  # x, and the result
+    np.testing.assert_allclose(got[0], np.tanh(1.0) + np.arange(4), 1e-6)
+    np.testing.assert_allclose(got[1], 1.0 + 8 * 2.0 * np.arange(4), 1e-6)
+
+
 # int32 of int32, each four.
 MADE = (
     lambda a, b, c: a + b * c,

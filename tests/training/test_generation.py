@@ -83,3 +83,5 @@ def test_products_of_a_token_stay_on_the_device(xpu_device, mode):
     assert not elsewhere & {"MatMul", "BatchMatMulV2", "BatchMatMulV3", "GatherV2", "Softmax", "TemporaryVariable"}, (
         report
     )
+    # Ops elsewhere are those of integers in host memory. No value passes to another device in each iteration.
+    assert {row.where for row in report.rows() if not row.on_xpu} == {"host"}, report
