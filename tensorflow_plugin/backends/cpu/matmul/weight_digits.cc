@@ -26,7 +26,7 @@ using plain::Weights;
 // Rows of a that are digits at a time.
 constexpr int64_t kMostRows = 256;
 // Elements of a, and weights that four rows of a meet, worth handing to another thread.
-constexpr int64_t kGrainElements = 1 << 14, kGrainWeights = 1 << 16;
+constexpr int64_t kGrainElements = 1 << 14, kGrainWeights = 1 << 15;
 
 Blocks BlocksOf(const Weights& w) { return {w.k, w.groups == 1 ? w.k : w.group}; }
 
