@@ -51,7 +51,9 @@ class LoopKernel final : public tf::OpKernel {
     }
     std::vector<tf::DataType> host;
     OP_REQUIRES_OK(c, c->GetAttr(attr::kHost, &host));
-    if (condition_on_device_) return;
+    bool no_member = false;
+    OP_REQUIRES_OK(c, c->GetAttr(attr::kNoMember, &no_member));
+    if (no_member) return;
     const int num_host = static_cast<int>(host.size());
     int num_resources = 0;
     OP_REQUIRES_OK(c, c->GetAttr(attr::kResources, &num_resources));

@@ -13,7 +13,8 @@ inline constexpr char kLoopOp[] = "_XpuLoop";
 //   results:   values of the members, the condition first, then the next values of the variables
 //   variables: which arguments change from iteration to iteration
 //   exits:     what it gives: numbers of variables, those in host memory first
-//   no_member: it asks, while it runs, what a capture would have to know: it is no cluster's member
+//   no_member: it asks, while it runs, what a capture would have to know, or copies values between host and device. It
+//              is no cluster's member, and runs its members one by one
 //   condition_on_device: the condition is in device memory
 //   condition_members: so many members, the first ones, run before the condition is known
 namespace attr {

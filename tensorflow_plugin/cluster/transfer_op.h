@@ -1,4 +1,4 @@
-// The ops that copy a value between device memory and host memory, in a loop that TensorFlow's executor runs.
+// The ops that copy a value between device memory and host memory in each iteration of a loop.
 #ifndef TENSORFLOW_PLUGIN_CLUSTER_TRANSFER_OP_H_
 #define TENSORFLOW_PLUGIN_CLUSTER_TRANSFER_OP_H_
 

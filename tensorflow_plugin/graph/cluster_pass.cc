@@ -13,6 +13,7 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
+#include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/integers_on_device.h"
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/direct_call/function_graph.h"
@@ -299,9 +300,14 @@ class ClusterPass : public tf::GraphOptimizationPass {
     TF_RETURN_IF_ERROR(KeepCountersOutOfClusters(graph, device_type_));
     // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
     TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));
-    TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_));
+    std::map<std::string, std::string> why_outside;
+    TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_, &why_outside));
     TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kOutside));
-    return CopyInLoops(graph, device_type_);
+    TF_RETURN_IF_ERROR(CopyInLoops(graph, device_type_));
+    // Now those that copy values, too.
+    TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_, &why_outside));
+    cluster::DumpLoops(why_outside);
+    return absl::OkStatus();
   }
 
   // Random ops that get their seeds, or keys and counters, in host memory get them on the device, where Keras has them

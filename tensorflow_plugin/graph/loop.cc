@@ -138,7 +138,7 @@ bool Loop::Sort(tf::Node* node) {
     exits_.push_back(node);
   } else if (!node->IsSwitch() && !node->IsNextIteration()) {
     members_.push_back(node);
-    cannot_be_member_ = cannot_be_member_ || CannotBeMember(*node);
+    cannot_be_member_ = cannot_be_member_ || graph::CannotBeMember(*node);
     const std::string why = IsOfHostVariable(*node) ? "" : WhyNotInLoop(*node, device_type_);
     if (!why.empty()) return CannotBeOneOp(absl::StrCat(NameOf(*node), " ", why));
   }

@@ -7,6 +7,7 @@
 #include "tensorflow_plugin/cluster/assert_op.h"
 #include "tensorflow_plugin/cluster/cluster_op.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
+#include "tensorflow_plugin/cluster/transfer_op.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/graph/nodes.h"
 
@@ -31,6 +32,10 @@ bool IsUncapturable(const tf::Node& node, OpTraits op) {
 bool MayHoldLists(const tf::Node& node, OpTraits op) {
   return node.type_string() == cluster::kLoopOp ||
          op.HasAnyOf(OpTrait::kAddsTensorLists | OpTrait::kPassesOn | OpTrait::kOfTensorLists);
+}
+
+bool IsTransfer(const tf::Node& node) {
+  return node.type_string() == cluster::kToHostOp || node.type_string() == cluster::kToDeviceOp;
 }
 
 bool IsWanted(tf::DataType dtype) { return tf::DataTypeCanUseMemcpy(dtype) && !tf::IsRefType(dtype); }
@@ -107,14 +112,14 @@ NodeTraits NodeTraitsOf(const tf::Node& node, const std::string& device_type) {
 
 bool CannotBeMember(const tf::Node& node) {
   bool no_member = false;
-  return node.type_string() == cluster::kLoopOp &&
-         tf::GetNodeAttr(node.attrs(), cluster::attr::kNoMember, &no_member).ok() && no_member;
+  return IsTransfer(node) || (node.type_string() == cluster::kLoopOp &&
+                              tf::GetNodeAttr(node.attrs(), cluster::attr::kNoMember, &no_member).ok() && no_member);
 }
 
 std::string WhyNotInLoop(const tf::Node& node, const std::string& device_type) {
   if (node.type_string() == cluster::kAssertOp) return "may be about any iteration";
   // Clusters are of what can be in a loop; constants need not be small there.
-  if (node.type_string() == cluster::kOp || node.type_string() == cluster::kLoopOp ||
+  if (node.type_string() == cluster::kOp || node.type_string() == cluster::kLoopOp || IsTransfer(node) ||
       node.attrs().Find(kCountedOnHost) != nullptr || (node.IsConstant() && IsWanted(node.output_type(0)))) {
     return "";
   }

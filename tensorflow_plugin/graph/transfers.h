@@ -1,4 +1,4 @@
-// Copies between a device's memory and host memory, in the loops that TensorFlow's executor runs.
+// Copies between a device's memory and host memory, in loops.
 #ifndef TENSORFLOW_PLUGIN_GRAPH_TRANSFERS_H_
 #define TENSORFLOW_PLUGIN_GRAPH_TRANSFERS_H_
 
@@ -10,7 +10,7 @@ namespace xpu::graph {
 
 // An op gives a value in device memory, and another op of the device reads it in host memory, or the other way round.
 // TensorFlow puts two ops between them, which hand the value over by a name; another thread may go on. In a loop they
-// can take half of an iteration. Here one op copies the value. For loops that stay loops, after all clusters.
+// can take half of an iteration. Here one op copies the value. For loops that are not one op yet, after all clusters.
 absl::Status CopyInLoops(tensorflow::Graph* graph, const std::string& device_type);
 
 }  // namespace xpu::graph

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tensorflow/core/graph/control_flow.h"
-#include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/graph/loop.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/wait_order.h"
@@ -49,8 +48,7 @@ absl::Status KeepCountersOutOfClusters(tf::Graph* graph, const std::string& devi
   return absl::OkStatus();
 }
 
-absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type) {
-  std::map<std::string, std::string> why;  // by loop, why the iterations are no part of a command list
+absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type, std::map<std::string, std::string>* why) {
   // A loop around others can be one op once they are.
   for (bool changed = true; changed;) {
     changed = false;
@@ -69,21 +67,24 @@ absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type) {
       for (const tf::Node* node : nodes) group_of[node->id()] = 0;
       Loop loop(graph, device_type, nodes);
       if (!loop.Read()) {
-        if (HasOpOn(nodes, device_type)) why[name] = "not one op, because " + loop.WhyNotOneOp();
+        if (HasOpOn(nodes, device_type)) (*why)[name] = "not one op, because " + loop.WhyNotOneOp();
         continue;
       }
       if (!wait_order.PointsThatDelayOthers(group_of).empty()) {
-        why[name] = "not one op, because an op that may wait for another one would then start after that one";
+        (*why)[name] = "not one op, because an op that may wait for another one would then start after that one";
         continue;
       }
-      why.erase(name);
-      if (loop.IsReadFromDevice()) why[name] = "one op, which reads its condition from the device in each iteration";
+      why->erase(name);
+      if (loop.IsReadFromDevice()) {
+        (*why)[name] = "one op, which reads its condition from the device in each iteration";
+      } else if (loop.CannotBeMember()) {
+        (*why)[name] = "one op, which copies values between host and device in each iteration";
+      }
       TF_RETURN_IF_ERROR(loop.Replace());
       changed = true;
       if (wait_order.HasPoints()) break;  // it is of the nodes that were there
     }
   }
-  cluster::DumpLoops(why);
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 #ifndef TENSORFLOW_PLUGIN_GRAPH_WHOLE_LOOPS_H_
 #define TENSORFLOW_PLUGIN_GRAPH_WHOLE_LOOPS_H_
 
+#include <map>
 #include <string>
 
 #include "tensorflow/core/graph/graph.h"
@@ -13,10 +14,12 @@ namespace xpu::graph {
 absl::Status KeepCountersOutOfClusters(tensorflow::Graph* graph, const std::string& device_type);
 
 // Makes one op (cluster/loop_op.h) of each loop whose ops could all be members of a cluster, on one device of this
-// type. The condition must be decided in host memory, and no value may pass between host and device. Inner loops come
-// first. Nobody needs to start the iterations of such a loop. Every op in it is the same whenever the shapes and the
-// host's values are, so a cluster can have it as a member. Its commands are those of all iterations.
-absl::Status MakeLoopOps(tensorflow::Graph* graph, const std::string& device_type);
+// type. No value may pass between host and device, except by an op that copies it (transfers.h). Inner loops come
+// first. Nobody needs to start the iterations of such a loop. Without copies, its ops are the same whenever the shapes
+// and the host's values are. So a cluster can have it as a member, and its commands are those of all iterations. `why`
+// gets, by loop, the reason why its iterations are in no cluster's command list. Reasons that hold no more go.
+absl::Status MakeLoopOps(tensorflow::Graph* graph, const std::string& device_type,
+                         std::map<std::string, std::string>* why);
 
 }  // namespace xpu::graph
 

@@ -4,7 +4,7 @@ import re
 
 import tensorflow as tf
 
-from tests.graphs.loop_programs import branches, condition_of_data, ops_on_the_cpu
+from tests.graphs.loop_programs import branches, condition_of_data, numbers_of_the_device, ops_on_the_cpu
 from tests.support.processes import run_code
 
 
@@ -45,6 +45,7 @@ FUNCTIONS = (
     ops_on_the_cpu,
     that_waits,
     condition_of_data,
+    numbers_of_the_device,
     around_another,
     captured,
     of_the_cpu,
@@ -72,6 +73,7 @@ LINES = {
     "ops_on_the_cpu": r"while\S*: not one op, because \w+ \S+ is on CPU:0",
     "that_waits": r"while\S*: not one op, because Where \S+ waits for values that the device computes",
     "condition_of_data": r"while\S*: one op, which reads its condition from the device in each iteration",
+    "numbers_of_the_device": r"while\S*: one op, which copies values between host and device in each iteration",
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.graphs.loop_programs import branches, condition_of_data, ops_on_the_cpu
+from tests.graphs.loop_programs import branches, condition_of_data, numbers_of_the_device, ops_on_the_cpu
 from tests.support import placement
 from tests.support.processes import in_threads, run_code
 
@@ -27,12 +27,12 @@ def run(function, *arguments, device, calls=2):
 
 
 def agree(function, *arguments, device, whole=True):
-    """The ops that were executed on `device`, with the CPU's results; `whole`: the loops as one op."""
+    """The ops that were executed on `device`, with the CPU's results; `whole`: each loop is one op, or none is."""
     expected, _, _ = run(function, *arguments, device="/cpu:0")
     results, ops, members = run(function, *arguments, device=device)
     tf.nest.map_structure(lambda r, e: np.testing.assert_allclose(r, e, rtol=1e-5, atol=1e-6), results, expected)
-    assert ("_XpuLoop" in members) == whole, sorted(set(members))
-    assert ("LoopCond" in ops) != whole, sorted(set(ops))
+    assert whole is None or ("_XpuLoop" in members) == whole, sorted(set(members))
+    assert whole is None or ("LoopCond" in ops) != whole, sorted(set(ops))
     return ops
 
 
@@ -107,8 +107,9 @@ def test_gradients(xpu_device, function):
 
 
 def test_gradient_of_nested_loops(xpu_device):
-    """Its counters lie in lists of lists, which are device memory."""
-    agree(with_gradient(nested), X, device=xpu_device, whole=False)
+    """Its counters lie in lists of lists, which are device memory. So the loops back stay in the executor."""
+    ops = agree(with_gradient(nested), X, device=xpu_device, whole=None)
+    assert "LoopCond" in ops
 
 
 def test_the_number_of_iterations_is_an_argument(xpu_device):
@@ -490,7 +491,14 @@ def test_a_bound_by_two_handles(xpu_device):
                 assert bound.numpy() == expected
 
 
-@pytest.mark.parametrize("function", [branches, random, gathers, strings])
+@pytest.mark.parametrize("function", [numbers_of_the_device, random, gathers])
+def test_loops_that_copy_between_host_and_device(xpu_device, function):
+    """An op of the loop copies the value. No cluster has such a loop, since it waits for the device each time."""
+    ops = agree(function, X, device=xpu_device)
+    assert ops.count("_XpuLoop") == 1
+
+
+@pytest.mark.parametrize("function", [branches, strings])
 def test_loops_that_stay(xpu_device, function):
     """Such a loop's work depends on data, or is not for clusters."""
     agree(function, X, device=xpu_device, whole=False)
