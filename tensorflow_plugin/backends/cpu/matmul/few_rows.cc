@@ -14,8 +14,6 @@ namespace {
 // Threads get columns of b in multiples of kColumns, a cache line. A thread computes at most kBlockSums sums at a time,
 // which stay in the first cache.
 constexpr int64_t kColumns = 64, kBlockSums = 2048;
-// Elements of b worth handing to another thread.
-constexpr int64_t kGrainElements = 1 << 15;
 // A matrix of fewer bytes may well be in the second cache. To fetch it again would take time.
 constexpr int64_t kFetchedBytes = 1 << 19;
 

@@ -9,6 +9,8 @@
 namespace xpu::cpu {
 
 constexpr int64_t kMaxFewRows = 4;
+// Elements of a matrix that is read once, worth handing to another thread.
+constexpr int64_t kGrainElements = 1 << 15;
 
 // c = a * b for [m,k] by [k,n], 0 < m <= kMaxFewRows, k > 0, where the rows or the columns of b are without gaps. T is
 // float, or half or bfloat16, which are summed in float. The order of summation does not depend on the team.

@@ -30,8 +30,8 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-// Multiplications that are worth another thread, and elements of a matrix that is read once.
-constexpr int64_t kGrainWork = 1 << 18, kGrainElements = 1 << 15;
+// Multiplications that are worth another thread.
+constexpr int64_t kGrainWork = 1 << 18;
 // If one thread is held up, the others take its parts.
 constexpr int64_t kPartsPerThread = 2;
 

@@ -26,7 +26,7 @@ using plain::Weights;
 // Rows of a that are digits at a time.
 constexpr int64_t kMostRows = 256;
 // Elements of a, and weights that four rows of a meet, worth handing to another thread.
-constexpr int64_t kGrainElements = 1 << 14, kGrainWeights = 1 << 15;
+constexpr int64_t kGrainDigits = 1 << 14, kGrainWeights = 1 << 15;
 
 Blocks BlocksOf(const Weights& w) { return {w.k, w.groups == 1 ? w.k : w.group}; }
 
@@ -47,7 +47,7 @@ bool MakeDigits(const Weights& w, const Blocks& blocks, int64_t num_blocks, int6
   auto* const factors = frame->Get<BlockFactor>(m * num_blocks);
   const auto write = XPU_PICK_DIGITS(WriteDigits);
   std::atomic<bool> fits{true};
-  team.ParallelFor(m, kGrainElements / w.k + 1, [&](int64_t from, int64_t until) {
+  team.ParallelFor(m, kGrainDigits / w.k + 1, [&](int64_t from, int64_t until) {
     for (int64_t i = from; i < until; ++i) {
       int8_t* const to = planes + i * per_byte * kDigits * stride;
       rows[i] = {to, stride, factors + i * num_blocks};
