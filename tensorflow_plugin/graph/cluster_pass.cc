@@ -300,13 +300,14 @@ class ClusterPass : public tf::GraphOptimizationPass {
     TF_RETURN_IF_ERROR(KeepCountersOutOfClusters(graph, device_type_));
     // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
     TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));
-    std::map<std::string, std::string> why_outside;
-    TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_, &why_outside));
+    std::map<std::string, std::string> outside;  // by loop, why its iterations are in no list
+    TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_, &outside));
     TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kOutside));
+    if (outside.empty()) return absl::OkStatus();
+    // Copies become ops, and then loops that have nothing else to keep them in the executor do.
     TF_RETURN_IF_ERROR(CopyInLoops(graph, device_type_));
-    // Now those that copy values, too.
-    TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_, &why_outside));
-    cluster::DumpLoops(why_outside);
+    TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_, &outside));
+    cluster::DumpLoops(outside);
     return absl::OkStatus();
   }
 

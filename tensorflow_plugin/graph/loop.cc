@@ -73,6 +73,10 @@ bool Loop::Read() {
   return ReadEnters() && NothingElseLeaves() && MemoryAgrees() && NumberMembers();
 }
 
+bool Loop::HasTransfer() const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [](const tf::Node* node) { return IsTransfer(*node); });
+}
+
 bool Loop::KeepCountersOutOfClusters(std::set<const tf::Node*>* counted) {
   counted_ = counted;
   if (!ReadVariables()) return false;
@@ -138,7 +142,7 @@ bool Loop::Sort(tf::Node* node) {
     exits_.push_back(node);
   } else if (!node->IsSwitch() && !node->IsNextIteration()) {
     members_.push_back(node);
-    cannot_be_member_ = cannot_be_member_ || graph::CannotBeMember(*node);
+    cannot_be_member_ = cannot_be_member_ || CannotBeMember(*node);
     const std::string why = IsOfHostVariable(*node) ? "" : WhyNotInLoop(*node, device_type_);
     if (!why.empty()) return CannotBeOneOp(absl::StrCat(NameOf(*node), " ", why));
   }

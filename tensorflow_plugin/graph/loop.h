@@ -27,8 +27,8 @@ class Loop {
   const std::string& WhyNotOneOp() const { return why_not_one_op_; }
   // Call this after Read. True if the op has to read its condition from the device before each iteration.
   bool IsReadFromDevice() const { return is_read_from_device_; }
-  // Call this after Read. True if the op cannot be a cluster's member.
-  bool CannotBeMember() const { return cannot_be_member_; }
+  // True if an op of it copies a value between host and device.
+  bool HasTransfer() const;
 
   // `counted`: the Enters of all loops whose values the host has to know. True if there are more of them now.
   bool KeepCountersOutOfClusters(std::set<const tensorflow::Node*>* counted);

@@ -34,10 +34,6 @@ bool MayHoldLists(const tf::Node& node, OpTraits op) {
          op.HasAnyOf(OpTrait::kAddsTensorLists | OpTrait::kPassesOn | OpTrait::kOfTensorLists);
 }
 
-bool IsTransfer(const tf::Node& node) {
-  return node.type_string() == cluster::kToHostOp || node.type_string() == cluster::kToDeviceOp;
-}
-
 bool IsWanted(tf::DataType dtype) { return tf::DataTypeCanUseMemcpy(dtype) && !tf::IsRefType(dtype); }
 
 bool All(const tf::MemoryTypeVector& types, tf::MemoryType wanted) {
@@ -108,6 +104,10 @@ NodeTraits NodeTraitsOf(const tf::Node& node, const std::string& device_type) {
   traits.shape_only = traits.op.Has(OpTrait::kGivesShapes);
   traits.role = RoleOf(node, traits, ours);
   return traits;
+}
+
+bool IsTransfer(const tf::Node& node) {
+  return node.type_string() == cluster::kToHostOp || node.type_string() == cluster::kToDeviceOp;
 }
 
 bool CannotBeMember(const tf::Node& node) {

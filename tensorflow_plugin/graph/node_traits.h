@@ -30,8 +30,11 @@ struct NodeTraits {
 };
 NodeTraits NodeTraitsOf(const tensorflow::Node& node, const std::string& device_type);
 
-// True if a loop with this node is no cluster's member. The node copies a value between host and device (transfers.h),
-// or is itself a loop that is no member (cluster/loop_op.h).
+// True if a node copies a value between host and device (transfers.h).
+bool IsTransfer(const tensorflow::Node& node);
+
+// True if a loop with this node is no cluster's member. The node is a transfer, or is itself a loop that is no member
+// (cluster/loop_op.h).
 bool CannotBeMember(const tensorflow::Node& node);
 
 // Empty if a node that is placed on a device of this type may be in a loop that becomes one op. Otherwise the reason

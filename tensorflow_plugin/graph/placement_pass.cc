@@ -224,9 +224,8 @@ std::string DeviceOfReaders(const tf::Node& constant, const std::string& device_
   for (const tf::Edge* e : constant.out_edges()) {
     if (e->IsControlEdge()) continue;
     const std::string& reader = e->dst()->assigned_device_name();
-    tf::MemoryTypeVector read, results;
     if (DeviceTypeOf(*e->dst()) != device_type || (!device.empty() && reader != device) ||
-        !MemoryOf(*e->dst(), device_type, &read, &results) || read[e->dst_input()] != outputs[0]) {
+        IsInHostMemory(*e, /*source=*/false) != (outputs[0] == tf::HOST_MEMORY)) {
       return "";
     }
     device = reader;

@@ -77,7 +77,7 @@ absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type, std::
       why->erase(name);
       if (loop.IsReadFromDevice()) {
         (*why)[name] = "one op, which reads its condition from the device in each iteration";
-      } else if (loop.CannotBeMember()) {
+      } else if (loop.HasTransfer()) {
         (*why)[name] = "one op, which copies values between host and device in each iteration";
       }
       TF_RETURN_IF_ERROR(loop.Replace());

@@ -274,11 +274,12 @@ def test_an_iteration_copies_by_one_op(xpu_device, function, argument):
         results = [t.numpy() for t in tf.function(function)(tf.constant(argument))]
     for result, want in zip(results, expected, strict=True):
         np.testing.assert_allclose(result, want, rtol=1e-6)
-    in_loops = {node.op for node in placement.with_members(nodes) if "/while/" in node.name}
-    # Those within a loop that is one op are listed as Identity.
-    transfers = {node.op for node in [*nodes, *placement.with_members(nodes)] if "xpu_transfer" in node.name}
-    assert transfers and transfers <= {"_XpuToHost", "_XpuToDevice", "Identity"}
+    loops = [node for node in nodes if node.op == "_XpuLoop"]
+    within = [member for loop in loops for member in tf.compat.v1.GraphDef.FromString(loop.attr["members"].s).node]
+    in_loops = {node.op for node in [*nodes, *within] if "/while/" in node.name or "xpu_transfer" in node.name}
+    assert "_XpuToHost" in in_loops
     assert not {"_HostRecv", "_HostSend"} & in_loops
+    assert {"Identity"} >= {node.op for node in placement.with_members(nodes) if "xpu_transfer" in node.name}
 
 
 def test_a_failure_before_a_copy_of_a_loop(xpu_device):
