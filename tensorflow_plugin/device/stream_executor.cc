@@ -168,8 +168,9 @@ void BlockHostUntilDone(const SP_Device*, SP_Stream handle, TF_Status* status) {
   });
 }
 
-// Before data leaves the device: the failure of an earlier command, if there is one.
-Status TakeFailure(DeviceState& state) {
+// Before data leaves the device: the failure of an earlier command, if there is one. `all_are_told`: those of the
+// commands that the data come from are, now or by the end of the copy.
+Status TakeFailure(DeviceState& state, bool all_are_told = false) {
   XPU_RETURN_IF_ERROR(RequireNotForked());
   bool idle = true;
   Status first;
@@ -179,7 +180,7 @@ Status TakeFailure(DeviceState& state) {
     Status failure = TakeEarlierFailure(*handle->stream);
     if (first.ok()) first = std::move(failure);
   }
-  if (idle || !CopyThatTells::Enqueuing::Now()) state.failure_may_be_overdue = !idle;
+  if (idle || !all_are_told) state.failure_may_be_overdue = !idle;
   return first;
 }
 
@@ -298,7 +299,9 @@ void EnqueueCopyToDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMem
 void EnqueueCopyToHost(const SP_Device* device, SP_Stream handle, void* to, const SP_DeviceMemoryBase* from,
                        uint64_t size, TF_Status* status) {
   Guard(status, [&]() -> Status {
-    const Status failure = TakeFailure(DeviceState::Of(device));
+    const bool waits = copies_wait;
+    if (waits && !forked_from_user) handle->stream->Wait();
+    const Status failure = TakeFailure(DeviceState::Of(device), waits || CopyThatTells::Enqueuing::Now());
     NoteCopy(from->opaque, failure);
     XPU_RETURN_IF_ERROR(failure);
     return handle->stream->CopyDeviceToHost(to, from->opaque, size);

@@ -72,6 +72,10 @@ class CopyThatTells {
   SP_Stream_st& compute_;
 };
 
+// Set where no copy can be such a one, since TensorFlow's object for copies is not ours (tf_internals/copies.h). A copy
+// off the device then waits for the commands before it, and tells when it is enqueued.
+inline std::atomic<bool> copies_wait{false};
+
 // While an object of this class lives, this thread's copies and fills of device memory by TensorFlow's own kernels are
 // captured. They go to another stream than they name.
 class RedirectedStream {

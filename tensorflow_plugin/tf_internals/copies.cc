@@ -141,6 +141,7 @@ class Copies final : public Usual {
 // one.
 void GiveUp(const std::string& why) {
   given_up = true;
+  copies_wait = true;
   tf_internals::TurnOff(kHook, why);
   for (const char* name : {"direct_copies", "fork_threads"}) {
     tf_internals::TurnOff(name, std::string("it needs ") + kHook, /*quietly=*/true);
@@ -205,6 +206,7 @@ void TakeOverCopies(tf::Device* device) {
   // Asked once: a process may be forked at any time, also while another thread asks.
   static const bool is_on = tf_internals::IsOn(kHook), direct = tf_internals::IsOn("direct_copies"),
                     forks = tf_internals::IsOn("fork_threads");
+  if (!is_on) copies_wait = true;
   if (!is_on || given_up) return;
   static auto* const one_at_a_time = new Mutex;
   auto* const pluggable = dynamic_cast<tf::PluggableDevice*>(device->UnderlyingDevice());

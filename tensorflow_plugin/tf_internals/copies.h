@@ -1,7 +1,8 @@
 // Copies between the host and an XPU, which TensorFlow's device leaves to an object. Ours stands in its place.
 //
 // A copy in a graph then tells of the device's failures when it has run, in the device's words. TensorFlow's own says
-// nothing, and the synchronisation that follows "PluggableDevice SyncAll failed".
+// nothing, and the synchronisation that follows "PluggableDevice SyncAll failed". Where it is TensorFlow's own, copies
+// to the host wait for the commands before them, and have these words, too (device/stream_handle.h's copies_wait).
 //
 // With the hook `direct_copies` a copy is also done when it is asked for. TensorFlow 2.21 enqueues each copy on a
 // stream of its own behind an event, polls for that, and hands its end to another thread. That takes 60 microseconds in

@@ -87,11 +87,9 @@ const std::vector<Internal>& Internals() {
        Kind::kCorrectness,
        false,
        "Copies in graphs tell of a device's errors, and profiles know what its streams are for.",
-       "Some errors of a device read `PluggableDevice SyncAll failed` and are told on stderr. Profiles name the lines "
-       "of "
-       "a device by numbers. A process that was forked after the first use of the XPU cannot use it. Each copy in a "
-       "graph "
-       "takes some 60 microseconds longer.",
+       "A copy to the host waits for the commands before it. Profiles name the lines of a device by numbers. A process "
+       "that was forked after the first use of the XPU cannot use it. Each copy in a graph takes some 60 microseconds "
+       "longer.",
        "synchronisations and copies of the C API whose errors keep their words, and names of streams",
        "copies.cc",
        {{"`PluggableDeviceContext`'s virtual functions", "TensorFlow's table has them where this library puts its own"},

@@ -446,17 +446,10 @@ assert add("/xpu:0") == 2000 and add("/xpu:1") == 2000
 }
 
 
-# Without the hook `copies` these read "PluggableDevice SyncAll failed".
-OF_COPIES = ("a failing command whose result a cpu op takes", "a failing command whose result a session fetches")
-
-
 # Some have lines on stderr, too.
 @pytest.mark.parametrize(
     ("fault", "environment", "code", "lines"),
-    [
-        pytest.param(*(*values, [])[:4], id=name, marks=pytest.mark.of_hooks("copies") if name in OF_COPIES else ())
-        for name, values in FAULTS.items()
-    ],
+    [pytest.param(*(*values, [])[:4], id=name) for name, values in FAULTS.items()],
 )
 def test_a_program_sees_it_and_goes_on(fault, environment, code, lines):
     outcome = run_code(PROGRAM + code, environment={"TF_XPU_FAULT": fault, **environment}, timeout=100)
@@ -534,7 +527,6 @@ int main(int argc, char** argv) {
 """
 
 
-@pytest.mark.of_hooks("copies")
 def test_a_c_program_is_told(tmp_path):
     (tmp_path / "program.c").write_text(C_PROGRAM)
     folder = PACKAGES / "tensorflow"

@@ -190,8 +190,8 @@ with tf.device("/xpu:0"):
 """
 
 PROGRAMS = {"TensorFlow": PROGRAM + TELL, "Keras": PROGRAM + KERAS + TELL}
-# The hooks that have the words, or keep Keras from swallowing them.
-OF_WORDS = {"TensorFlow": ["copies", "eager_tensors"], "Keras": ["copies", "eager_tensors"]}
+# The hook that keeps Keras and NumPy from swallowing them.
+OF_WORDS = {"TensorFlow": ["eager_tensors"], "Keras": ["eager_tensors"]}
 
 
 @functools.cache

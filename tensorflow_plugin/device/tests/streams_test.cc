@@ -384,5 +384,32 @@ TEST(CopiesThatTell, DoSoThoughTheFailureWasNotKnown) {
   }
 }
 
+// Without an object for copies nothing tells at their end: they wait, and then know what to tell.
+TEST(CopiesThatWait, TellOfFailuresThatWereNotKnown) {
+  copies_wait = true;
+  for (bool waits : {true, false}) {  // for the command that fails
+    Core core;
+    SP_DeviceMemoryBase memory = core.Allocate(4);
+    int32_t value = 0;
+    Gate gate;
+    const SP_Stream stream = waits ? core.d2h : core.compute;
+    core.Enqueue(core.compute, gate.Wait());
+    EnqueueFailedCommand(core.compute);
+    if (waits) core.se.create_stream_dependency(&core.device, core.d2h, core.compute, Checked());
+    std::thread opens([&gate] {
+      Sleep(50);
+      gate.Open();
+    });
+    ::testing::internal::CaptureStderr();
+    const auto read = [&](TF_Status* s) { core.se.memcpy_dtoh(&core.device, stream, &value, &memory, 4, s); };
+    EXPECT_EQ(StatusOf(read).message, "an operation enqueued on the XPU before this one failed: out of scratch memory");
+    opens.join();
+    core.se.synchronize_all_activity(&core.device, Checked());
+    EXPECT_EQ(StatusOf(read).code, TF_OK);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  }
+  copies_wait = false;
+}
+
 }  // namespace
 }  // namespace xpu
