@@ -17,6 +17,14 @@ from tensorflow_xpu.hooks.patch import SPEED
 from tests.support.installed import ROOT
 
 ALL = "all for speed"
+# The hooks that are off where this one is, since they need it.
+OFF_WITH = {
+    "graphs": {"clusters", "direct_calls"},
+    "clusters": {"direct_calls"},
+    "copies": {"direct_copies", "fork_threads"},
+    "eager_tensors": {"shapes", "thread_state"},
+}
+OFF_WITH_IN_PYTHON = {"eager_tensors": {"arrays", "reading", "calls", "functions"}, "thread_state": {"functions"}}
 FOLDERS = ("tests/front_end", "tests/training")
 
 

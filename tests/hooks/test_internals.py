@@ -15,14 +15,6 @@ from tests.support.processes import run, run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
-# Those that need one of these, which says what is lost.
-NEED = {
-    "graphs": {"clusters", "direct_calls"},
-    "clusters": {"direct_calls"},
-    "copies": {"direct_copies", "fork_threads"},
-    "eager_tensors": {"shapes", "thread_state"},
-}
-NEED_IN_PYTHON = {"eager_tensors": {"logs", "arrays", "reading", "calls", "functions"}, "thread_state": {"functions"}}
 # A forked child is refused without them.
 FOR_FORKS = ("copies", "fork_threads")
 
@@ -82,9 +74,9 @@ def test_each_failing_check_costs_a_line_and_no_result(name, xpu_device, all_hoo
     said = re.findall(r"^tensorflow_xpu: the hooks? (.*?) (?:is|are) off: ", outcome.stderr, re.MULTILINE)
     assert said == [name], outcome
     off = {hook for hook, state in found["states"].items() if state != "on"}
-    assert off == {name} | NEED.get(name, set())
+    assert off == {name} | each_off.OFF_WITH.get(name, set())
     needing = {hook for hook, state in found["in_python"].items() if f"needs {name}, which is off" in state}
-    assert needing == NEED_IN_PYTHON.get(name, set())
+    assert needing == each_off.OFF_WITH_IN_PYTHON.get(name, set())
 
 
 @pytest.mark.parametrize("name", ["eager_tensors", "shapes", "thread_state"])
@@ -122,10 +114,9 @@ def test_what_needs_a_hook_is_off_with_it(name, xpu_device, all_hooks):
         needing = {
             hook for hook, its in in_python.items() if its.startswith(f"off since it needs {name}, which is off")
         }
-        # That of logs waits for Keras.
-        assert needing == NEED_IN_PYTHON[name] - ({"logs"} if not in_python["logs"].startswith("off") else set())
+        assert needing == each_off.OFF_WITH_IN_PYTHON[name], outcome
         needing = {hook for hook, its in in_cpp.items() if its.startswith(f"off: it needs {name}, which is off")}
-        assert needing == NEED.get(name, set()), outcome
+        assert needing == each_off.OFF_WITH.get(name, set()), outcome
 
 
 @pytest.mark.slow
