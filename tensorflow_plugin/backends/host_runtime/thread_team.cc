@@ -11,7 +11,6 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "tensorflow_plugin/backends/host_runtime/float_mode.h"
@@ -25,6 +24,8 @@ namespace {
 constexpr std::chrono::microseconds kHelperSpin{30};
 constexpr std::chrono::microseconds kLeaderSpin{50};
 
+// Leaders that have helpers at a time. Further ones work alone.
+constexpr int kMostLeaders = 16;
 // More threads than shares begin with the same ones.
 constexpr int kMostShares = 64;
 // A thread that the machine holds up does not hold up the rest: it has at most one range at a time.
@@ -44,6 +45,9 @@ class OmpThreads final : public ForkParticipant {
 }  // namespace
 
 // In a forked process they start again when they are wanted.
+//
+// A leader opens its job at a place, and helpers enter it there. Nobody takes a lock for that: a place is one word that
+// all of them change, in a cache line that idle helpers look at.
 class ThreadTeam::Helpers final : private ForkParticipant {
  public:
   explicit Helpers(int count) : count_(count) { Register(); }
@@ -57,11 +61,10 @@ class ThreadTeam::Helpers final : private ForkParticipant {
     int64_t end, per_range;
   };
 
-  // One ParallelFor; lives on its leader's stack. A helper that has begun is counted in `inside`. Nobody touches the
-  // job after the leader has seen it at 0 with the job no longer in the list.
+  // One ParallelFor; lives on its leader's stack.
   struct Job {
     Job(int64_t n, int64_t grain, int64_t grains, int threads, FunctionRef<void(int64_t, int64_t)> body)
-        : n(n), grain(grain), helpers_wanted(threads - 1), share_count(std::min(threads, kMostShares)), body(body) {
+        : n(n), grain(grain), threads(threads), share_count(std::min(threads, kMostShares)), body(body) {
       for (int i = 0; i < share_count; ++i) {
         const int64_t begin = grains * i / share_count, end = grains * (i + 1) / share_count;
         shares[i].next.store(begin, std::memory_order_relaxed);
@@ -70,12 +73,7 @@ class ThreadTeam::Helpers final : private ForkParticipant {
       }
     }
 
-    bool HasWork() const {
-      return std::any_of(shares, shares + share_count,
-                         [](const Share& share) { return share.next.load(std::memory_order_relaxed) < share.end; });
-    }
-
-    // Begins with the share of this number.
+    // Begins with the share of this number. All work has begun when it returns.
     void Work(int first) noexcept {
       try {
         for (int i = 0; i < share_count; ++i) Finish(&shares[(first + i) % share_count]);
@@ -86,13 +84,10 @@ class ThreadTeam::Helpers final : private ForkParticipant {
     }
 
     const int64_t n, grain;
-    int helpers_wanted;  // guarded by the mutex, as are `following` and `leader_sleeps`
+    const int threads;
     const int share_count;
     const FunctionRef<void(int64_t, int64_t)> body;
     const FloatMode mode = FloatMode::OfThisThread();  // the leader's
-    Job* following = nullptr;
-    bool leader_sleeps = false;
-    std::atomic<int> inside{0};
     std::atomic<bool> failed{false};
     std::exception_ptr failure;
     Share shares[kMostShares];  // `share_count` of them
@@ -111,27 +106,63 @@ class ThreadTeam::Helpers final : private ForkParticipant {
   void Run(Job* job);
 
  private:
+  // Where helpers enter a job. Its state counts the helpers that are inside and those that the job still wants. While
+  // a helper is inside, the leader keeps the job. So a helper that enters by an exchange of the state finds a job that
+  // is open, whatever happened since it looked.
+  struct Place {
+    static constexpr uint32_t kOneInside = 1, kInside = (1 << 14) - 1;
+    static constexpr uint32_t kOneWanted = 1 << 14, kWanted = kInside << 14;
+    static constexpr uint32_t kTaken = 1 << 28, kLeaderSleeps = 1 << 29;
+
+    bool IsOpen() const { return (state.load() & kWanted) != 0; }
+    bool IsEmpty() const { return (state.load(std::memory_order_acquire) & kInside) == 0; }
+    bool Enter();
+    // No helper enters the job any more: all its work has begun. True if the leader sleeps until all have left.
+    bool Leave();
+
+    std::atomic<uint32_t> state{0};
+    Job* job = nullptr;
+  };
+
   void Start();
-  void Help(int number);
-  void Restart() override;
-  Job* Joinable() const {
-    Job* job = jobs_;
-    while (job != nullptr && (job->helpers_wanted == 0 || !job->HasWork())) job = job->following;
-    return job;
+  Place* Open(Job* job);
+  void Close(Place* place);
+  Place* EnterAny();
+  bool IsAnyOpen() const {
+    return std::any_of(places_, places_ + kMostLeaders, [](const Place& place) { return place.IsOpen(); });
   }
+  void Help(int number);
+  void Sleep();
+  void Restart() override;
 
   const int count_;
   std::once_flag started_;
   std::vector<std::thread> threads_;
 
-  std::atomic<uint64_t> published_{0};  // what idle helpers poll: counts the jobs
-  Mutex mutex_;                         // guards what follows
+  alignas(64) Place places_[kMostLeaders];
+  // A helper that goes to sleep is counted before its last look at the places. A leader looks here after it has opened
+  // one. So one of the two sees the other.
+  alignas(64) std::atomic<int> sleeping_{0};
+  std::atomic<bool> stop_{false};
+  Mutex mutex_;  // of those who sleep, and of those who wake them
   std::condition_variable work_;
   std::condition_variable left_;
-  Job* jobs_ = nullptr;
-  int sleeping_ = 0;
-  bool stop_ = false;
 };
+
+bool ThreadTeam::Helpers::Place::Enter() {
+  uint32_t now = state.load(std::memory_order_relaxed);
+  while ((now & kWanted) != 0) {
+    if (state.compare_exchange_weak(now, now - kOneWanted + kOneInside, std::memory_order_acquire)) return true;
+  }
+  return false;
+}
+
+bool ThreadTeam::Helpers::Place::Leave() {
+  uint32_t now = state.load(std::memory_order_relaxed);
+  while (!state.compare_exchange_weak(now, (now & ~kWanted) - kOneInside, std::memory_order_release)) {
+  }
+  return (now & kLeaderSleeps) != 0;
+}
 
 void ThreadTeam::Helpers::Start() {
   // Signals are for the threads of the program, not for these.
@@ -152,81 +183,86 @@ void ThreadTeam::Helpers::Restart() {
   new (&threads_) std::vector<std::thread>;
   new (&work_) std::condition_variable;
   new (&left_) std::condition_variable;
-  jobs_ = nullptr;
+  for (Place& place : places_) place.state = 0;
   sleeping_ = 0;
 }
 
 ThreadTeam::Helpers::~Helpers() {
   Unregister();
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
   }
-  published_.fetch_add(1, std::memory_order_release);
   work_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
+// Null if too many others lead.
+ThreadTeam::Helpers::Place* ThreadTeam::Helpers::Open(Job* job) {
+  const auto take = [](Place& place) {
+    uint32_t free = 0;
+    return place.state.compare_exchange_strong(free, Place::kTaken, std::memory_order_acquire);
+  };
+  Place* const place = std::find_if(places_, places_ + kMostLeaders, take);
+  if (place == places_ + kMostLeaders) return nullptr;
+  const int wanted = std::min(job->threads - 1, count_);
+  place->job = job;
+  place->state.store(Place::kTaken + static_cast<uint32_t>(wanted) * Place::kOneWanted);
+  if (int wake = std::min(sleeping_.load(), wanted); wake > 0) {
+    LockSoon(mutex_).unlock();  // each of them waits by now
+    for (; wake > 0; --wake) work_.notify_one();
+  }
+  return place;
+}
+
+// Returns when all helpers have left.
+void ThreadTeam::Helpers::Close(Place* place) {
+  place->state.fetch_and(~Place::kWanted, std::memory_order_relaxed);
+  const auto is_empty = [place] { return place->IsEmpty(); };
+  if (!SpinUntil(kLeaderSpin, is_empty)) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    place->state.fetch_or(Place::kLeaderSleeps, std::memory_order_relaxed);
+    left_.wait(lock, is_empty);
+  }
+  place->state.store(0, std::memory_order_release);
+}
+
 void ThreadTeam::Helpers::Run(Job* job) {
   std::call_once(started_, [this] { Start(); });
-  int wake;
-  {
-    const std::unique_lock<std::mutex> lock = LockSoon(mutex_);
-    wake = std::min(sleeping_, job->helpers_wanted);
-    job->following = std::exchange(jobs_, job);
-  }
-  published_.fetch_add(1, std::memory_order_release);
-  for (; wake > 0; --wake) work_.notify_one();
-
+  Place* const place = Open(job);
   job->Work(0);
-
-  {
-    const std::unique_lock<std::mutex> lock = LockSoon(mutex_);
-    Job** link = &jobs_;
-    while (*link != job) link = &(*link)->following;
-    *link = job->following;
-  }
-  const auto all_left = [job] { return job->inside.load(std::memory_order_acquire) == 0; };
-  if (!SpinUntil(kLeaderSpin, all_left)) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    job->leader_sleeps = true;
-    left_.wait(lock, all_left);
-  }
+  if (place != nullptr) Close(place);
   if (job->failure != nullptr) std::rethrow_exception(job->failure);
+}
+
+ThreadTeam::Helpers::Place* ThreadTeam::Helpers::EnterAny() {
+  Place* const place = std::find_if(places_, places_ + kMostLeaders, [](Place& place) { return place.Enter(); });
+  return place == places_ + kMostLeaders ? nullptr : place;
+}
+
+void ThreadTeam::Helpers::Sleep() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  ++sleeping_;
+  work_.wait(lock, [this] { return stop_ || IsAnyOpen(); });
+  --sleeping_;
 }
 
 // `number` counts helpers from 0.
 void ThreadTeam::Helpers::Help(int number) {
   pthread_setname_np(pthread_self(), "xpu-team");
   const ScopedFloatMode mode(FloatMode::OfCommands());  // that of most jobs
-  std::unique_lock<std::mutex> lock(mutex_);
-  bool spun = false;
-  for (;;) {
-    if (Job* const job = Joinable()) {
-      --job->helpers_wanted;
-      job->inside.fetch_add(1, std::memory_order_relaxed);
-      lock.unlock();
+  while (!stop_) {
+    if (Place* const place = EnterAny()) {
       {
-        const ScopedFloatMode of_leader(job->mode);
-        job->Work(number + 1);
+        const ScopedFloatMode of_leader(place->job->mode);
+        place->job->Work(number + 1);
       }
-      lock = LockSoon(mutex_);
-      const bool leader_sleeps = job->leader_sleeps;
-      job->inside.fetch_sub(1, std::memory_order_release);  // the job may be gone now
-      if (leader_sleeps) left_.notify_all();
-      spun = false;
-    } else if (stop_) {
-      return;
-    } else if (!spun) {
-      const uint64_t seen = published_.load(std::memory_order_relaxed);
-      lock.unlock();
-      spun = !SpinUntil(kHelperSpin, [&] { return published_.load(std::memory_order_acquire) != seen; });
-      lock = LockSoon(mutex_);
-    } else {
-      ++sleeping_;
-      work_.wait(lock, [this] { return stop_ || Joinable() != nullptr; });
-      --sleeping_;
-      spun = false;
+      if (place->Leave()) {
+        LockSoon(mutex_).unlock();  // the leader waits by now
+        left_.notify_all();
+      }
+    } else if (!SpinUntil(kHelperSpin, [this] { return stop_ || IsAnyOpen(); })) {
+      Sleep();
     }
   }
 }

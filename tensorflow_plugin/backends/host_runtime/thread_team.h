@@ -25,8 +25,8 @@ class FunctionRef<R(A...)> {
   R (*call_)(void*, A...);
 };
 
-// A helper that looks for work takes it in about 1 microsecond, and one that sleeps takes 10. So a command is shared
-// from kWorthSharingNs of work on, and a grain is worth kGrainNs.
+// A helper that looks for work takes it in about half a microsecond, and one that sleeps takes 10. So a command is
+// shared from kWorthSharingNs of work on, and a grain is worth kGrainNs.
 inline constexpr int64_t kWorthSharingNs = 8000;
 inline constexpr double kGrainNs = 5000;
 

@@ -136,6 +136,53 @@ TEST(ThreadTeam, SeveralLeadersShareTheHelpers) {
   EXPECT_EQ(total, 4 * 300 * (256 * 257 / 2));
 }
 
+// Some of them find no place for helpers, and work alone.
+TEST(ThreadTeam, ManyMayLeadAtOnce) {
+  constexpr int kLeaders = 40;
+  const ThreadTeam team(3);
+  std::vector<std::thread> leaders;
+  std::atomic<int> begun{0}, done{0};
+  for (int t = 0; t < kLeaders; ++t) {
+    leaders.emplace_back([&] {
+      const auto leader = std::this_thread::get_id();
+      team.ParallelFor(3, 1, [&](int64_t begin, int64_t end) {
+        done += static_cast<int>(end - begin);
+        if (begin == 0) ++begun;
+        while (std::this_thread::get_id() == leader && begun < kLeaders) SleepMs(1);
+      });
+    });
+  }
+  for (std::thread& leader : leaders) leader.join();
+  EXPECT_EQ(done, 3 * kLeaders);
+}
+
+TEST(ThreadTeam, ALeaderSleepsUntilItsHelpersHaveLeft) {
+  const ThreadTeam team(3);
+  for (int i = 0; i < 10; ++i) {
+    std::vector<int> values(3, 0);
+    std::atomic<int> begun{0};
+    team.ParallelFor(3, 1, [&](int64_t begin, int64_t) {
+      ++begun;
+      while (begun < 3) SleepMs(1);  // each thread has one
+      if (begin != 0) SleepMs(5);
+      values[begin] = 1;
+    });
+    EXPECT_EQ(values, std::vector<int>(3, 1));
+  }
+}
+
+TEST(ThreadTeam, HelpersThatSleepAreWoken) {
+  const ThreadTeam team(3);
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<int> begun{0};
+    team.ParallelFor(3, 1, [&](int64_t, int64_t) {
+      ++begun;
+      while (begun < 3) SleepMs(1);
+    });
+    SleepMs(i % 3);  // helpers go to sleep after a while
+  }
+}
+
 TEST(ThreadTeam, MayBeNested) {
   const ThreadTeam team(2);
   std::atomic<int> done{0};
