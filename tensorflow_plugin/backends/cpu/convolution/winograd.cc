@@ -105,56 +105,133 @@ auto CellsOf(const float* filter, int64_t in, int64_t out) {
   };
 }
 
+// A convolution by a filter that has these points, a block of tiles at a time.
+class TileBlocks {
+ public:
+  TileBlocks(const Images<const float>& x, const Images<float>& y, int64_t images, const int64_t* pad,
+             const float* filter)
+      : x_(x), y_(y), pad_(pad), filter_(filter), tiles_(images, y.height, y.width) {}
+
+  // False if there is an infinity or a NaN. An epilogue that has been run is reset.
+  bool Run(const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
+    const Machine machine = Machine::Here(team.size());
+    const int64_t threads = team.size(), fewest = 2 * TallRows(machine.vector_bytes());
+    int64_t size = BlockTiles(tiles_, x_.channels + panel_, kCached, machine);
+    const int64_t blocks = (tiles_.all + size - 1) / size;
+    const bool are_few = threads > 1 && blocks < 4 * threads;
+    ScratchFrame frame;
+    zeros_ = frame.Get<float>(x_.channels);
+    std::fill_n(zeros_, x_.channels, 0.0f);
+    if (are_few && tiles_.all < threads * fewest) {
+      RunTogether(std::max(size, TogetherTiles(machine)), team, epilogue);
+    } else {
+      if (are_few) size = (tiles_.all + Up(blocks, threads) - 1) / Up(blocks, threads);  // as many for each thread
+      RunEach(size, team, epilogue);
+    }
+    if (finite_) epilogue->reset();
+    return finite_;
+  }
+
+ private:
+  // Rows of the points' matrices: some are no tile's.
+  int64_t Rows(int64_t tiles) const { return Up(tiles, XPU_PICK_ISA(ShortRows)()); }
+
+  // So many tiles' points stay in the second cache of each thread.
+  int64_t TogetherTiles(const Machine& machine) const {
+    constexpr int64_t kMost = 1 << 18;  // numbers
+    const int64_t tall = TallRows(machine.vector_bytes());
+    return std::clamp(kMost / (kPoints * x_.channels), 2 * tall, 8 * tall);
+  }
+
+  // Each thread computes blocks of its own.
+  void RunEach(int64_t size, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
+    team.ParallelFor((tiles_.all + size - 1) / size, 1, [&](int64_t begin, int64_t end) {
+      ScratchFrame frame;
+      float* const input = frame.Get<float>(kPoints * Rows(size) * x_.channels);
+      float* const output = frame.Get<float>(kPoints * Rows(size) * panel_);
+      for (int64_t b = begin; b < end; ++b) {
+        const int64_t first = b * size, count = std::min(size, tiles_.all - first);
+        ToPoints(first, 0, Rows(count), count, input);
+        for (int64_t j = 0; j < y_.channels; j += panel_) Multiply(first, count, j, input, output);
+        RunEpilogue(first, count, epilogue);
+      }
+    });
+  }
+
+  // The threads share each block: first its tiles, then the filter's panels.
+  void RunTogether(int64_t size, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
+    ScratchFrame frame;
+    float* const input = frame.Get<float>(kPoints * Rows(size) * x_.channels);
+    for (int64_t first = 0; first < tiles_.all; first += size) {
+      const int64_t count = std::min(size, tiles_.all - first);
+      team.ParallelFor(Rows(count), 2, [&](int64_t begin, int64_t end) { ToPoints(first, begin, end, count, input); });
+      team.ParallelFor((y_.channels + panel_ - 1) / panel_, 1, [&](int64_t begin, int64_t end) {
+        ScratchFrame frame;
+        float* const output = frame.Get<float>(kPoints * Rows(count) * panel_);
+        for (int64_t j = begin; j < end; ++j) Multiply(first, count, j * panel_, input, output);
+      });
+      team.ParallelFor(count, tiles_.across,
+                       [&](int64_t begin, int64_t end) { RunEpilogue(first + begin, end - begin, epilogue); });
+    }
+  }
+
+  // Rows [begin, end) of the points' matrices, for a block of `count` tiles.
+  void ToPoints(int64_t first, int64_t begin, int64_t end, int64_t count, float* input) const {
+    const auto to_points = XPU_PICK_ISA(InputToPoints);
+    const int64_t depth = x_.channels, rows = Rows(count);
+    for (int64_t t = begin; t < std::min(end, count); ++t) {
+      const float* cells[kTileIn * kTileIn];
+      x_.Cells(tiles_.image(first + t), tiles_.row(first + t) - pad_[0], tiles_.column(first + t) - pad_[1], kTileIn,
+               zeros_, cells);
+      to_points(cells, depth, input, rows * depth, t);
+    }
+    const int64_t of_none = std::max(begin, count);
+    for (int64_t p = 0; of_none < end && p < kPoints; ++p) {
+      std::fill(input + (p * rows + of_none) * depth, input + (p * rows + end) * depth, 0.0f);
+    }
+  }
+
+  // The columns of a panel from column j on.
+  void Multiply(int64_t first, int64_t count, int64_t j, const float* input, float* output) {
+    const auto multiply = XPU_PICK_ISA(MultiplyPanel);
+    const auto from_points = XPU_PICK_ISA(OutputFromPoints);
+    const int64_t depth = x_.channels, columns = y_.channels, rows = Rows(count);
+    const int64_t width = std::min(panel_, columns - j);
+    for (int64_t p = 0; p < kPoints; ++p) {
+      const float* const panel = filter_ + (p * columns + j) * depth;
+      // After the last point comes the first one of the next columns.
+      const float* const next = p + 1 < kPoints ? panel + columns * depth : filter_ + (j + width) % columns * depth;
+      multiply(rows, depth, input + p * rows * depth, depth, panel, next, width, output + p * rows * width, width);
+    }
+    ScratchFrame frame;
+    float* const unused = frame.Get<float>(width);
+    for (int64_t t = 0; t < count; ++t) {
+      float* cells[kTileOut * kTileOut];
+      const Images<float> from{y_.data + j, y_.height, y_.width, columns};
+      from.Cells(tiles_.image(first + t), tiles_.row(first + t), tiles_.column(first + t), kTileOut, unused, cells);
+      if (!from_points(output + t * width, rows * width, width, cells)) finite_ = false;
+    }
+  }
+
+  void RunEpilogue(int64_t first, int64_t count, std::optional<FusedEpilogue>* epilogue) const {
+    if (!*epilogue || !finite_) return;
+    EachPiece(tiles_, first, count, y_, [&](int64_t begin, int64_t n) { (*epilogue)->Run(begin, n); });
+  }
+
+  const Images<const float>& x_;
+  const Images<float>& y_;
+  const int64_t* const pad_;
+  const float* const filter_;
+  const Tiles tiles_;
+  const int64_t panel_ = XPU_PICK_ISA(PanelColumns)();
+  float* zeros_ = nullptr;
+  std::atomic<bool> finite_{true};
+};
+
 // y = x convolved with the filter that has these points.
 bool Convolve(const Images<const float>& x, const Images<float>& y, int64_t images, const int64_t* pad,
               const float* filter, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
-  const auto input_to_points = XPU_PICK_ISA(InputToPoints);
-  const auto multiply = XPU_PICK_ISA(MultiplyPanel);
-  const auto output_from_points = XPU_PICK_ISA(OutputFromPoints);
-  const int64_t panel = XPU_PICK_ISA(PanelColumns)(), few = XPU_PICK_ISA(ShortRows)();
-  const Tiles tiles(images, y.height, y.width);
-  const int64_t depth = x.channels, columns = y.channels;
-  const int64_t block = BlockTiles(tiles, depth + panel, kCached, Machine::Here(team.size()));
-
-  ScratchFrame frame;
-  float* const zeros = frame.Get<float>(depth);
-  std::fill_n(zeros, depth, 0.0f);
-  std::atomic<bool> finite{true};
-  team.ParallelFor((tiles.all + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
-    ScratchFrame frame;
-    float* const input = frame.Get<float>(kPoints * block * depth);
-    float* const output = frame.Get<float>(kPoints * block * panel);
-    float* const unused = frame.Get<float>(columns);
-    for (int64_t b = begin; b < end; ++b) {
-      const int64_t first = b * block, count = std::min(block, tiles.all - first), rows = Up(count, few);
-      for (int64_t t = 0; t < count; ++t) {
-        const float* cells[kTileIn * kTileIn];
-        x.Cells(tiles.image(first + t), tiles.row(first + t) - pad[0], tiles.column(first + t) - pad[1], kTileIn, zeros,
-                cells);
-        input_to_points(cells, depth, input, rows * depth, t);
-      }
-      for (int64_t p = 0; p < kPoints; ++p) {  // rows that are no tile's
-        std::fill(input + (p * rows + count) * depth, input + (p + 1) * rows * depth, 0.0f);
-      }
-      for (int64_t j = 0; j < columns; j += panel) {
-        const int64_t width = std::min(panel, columns - j);
-        for (int64_t p = 0; p < kPoints; ++p) {
-          multiply(rows, depth, input + p * rows * depth, depth, filter + (p * columns + j) * depth, width,
-                   output + p * rows * width, width);
-        }
-        for (int64_t t = 0; t < count; ++t) {
-          float* cells[kTileOut * kTileOut];
-          const Images<float> from{y.data + j, y.height, y.width, y.channels};
-          from.Cells(tiles.image(first + t), tiles.row(first + t), tiles.column(first + t), kTileOut, unused, cells);
-          if (!output_from_points(output + t * width, rows * width, width, cells)) finite = false;
-        }
-      }
-      if (!*epilogue || !finite) continue;
-      EachPiece(tiles, first, count, y, [&](int64_t begin, int64_t n) { (*epilogue)->Run(begin, n); });
-    }
-  });
-  if (finite) epilogue->reset();
-  return finite;
+  return TileBlocks(x, y, images, pad, filter).Run(team, epilogue);
 }
 
 bool FilterGradient(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {

@@ -154,15 +154,18 @@ static bool FilterGradientFromPoints(const float* from, int64_t point, int64_t c
 }
 
 // kRows rows of c, a panel of columns wide: c (+)= a * b, for a(i, l) = a[i * a_stride + l] or, kAcross,
-// a[l * a_stride + i]. Rows of b lie next to each other.
-template <int kRows, int kVectors, bool kAcross>
+// a[l * a_stride + i]. Rows of b lie next to each other. Meanwhile it brings a panel `next` to the cache, kAhead.
+template <int kRows, int kVectors, bool kAcross, bool kAhead = false>
 static void MultiplyRows(int64_t depth, const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride,
-                         bool accumulate) {
+                         bool accumulate, const float* next = nullptr) {
   VF sum[kRows][kVectors] = {};
   for (int64_t l = 0; l < depth; ++l) {
     VF right[kVectors];
 #pragma GCC unroll 2
-    for (int j = 0; j < kVectors; ++j) right[j] = Load(b + l * kVectors * kLanes + j * kLanes);
+    for (int j = 0; j < kVectors; ++j) {
+      right[j] = Load(b + l * kVectors * kLanes + j * kLanes);
+      if constexpr (kAhead) __builtin_prefetch(next + l * kVectors * kLanes + j * kLanes);
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
       const float left = kAcross ? a[l * a_stride + i] : a[i * a_stride + l];
@@ -194,11 +197,21 @@ static void MultiplyColumns(int64_t rows, int64_t depth, const float* a, int64_t
   if (rows > 0) MultiplyRows<kShort, kVectors, kAcross>(depth, a, a_stride, b, c, c_stride, accumulate);
 }
 
-// c[rows, columns] = a * b for one panel of b. rows: a multiple of kShort. columns: kLanes or kPanel.
+// c[rows, columns] = a * b for one panel of b. rows: a multiple of kShort. columns: kLanes or kPanel. `next`: the panel
+// that comes after it, of as many columns.
+template <int kVectors>
+static void MultiplyPanelBy(int64_t rows, int64_t depth, const float* a, int64_t a_stride, const float* b,
+                            const float* next, float* c, int64_t c_stride) {
+  if (rows >= kTall) {
+    MultiplyRows<kTall, kVectors, false, true>(depth, a, a_stride, b, c, c_stride, false, next);
+    rows -= kTall, a += kTall * a_stride, c += kTall * c_stride;
+  }
+  MultiplyColumns<kVectors, false>(rows, depth, a, a_stride, b, c, c_stride, false);
+}
 static void MultiplyPanel(int64_t rows, int64_t depth, const float* a, int64_t a_stride, const float* b,
-                          int64_t columns, float* c, int64_t c_stride) {
-  const auto multiply = columns == kPanel ? &MultiplyColumns<2, false> : &MultiplyColumns<1, false>;
-  multiply(rows, depth, a, a_stride, b, c, c_stride, false);
+                          const float* next, int64_t columns, float* c, int64_t c_stride) {
+  const auto multiply = columns == kPanel ? &MultiplyPanelBy<2> : &MultiplyPanelBy<1>;
+  multiply(rows, depth, a, a_stride, b, next, c, c_stride);
 }
 
 // c[rows, columns] (+)= the transpose of a[depth, rows], times b[depth, columns] in panels.

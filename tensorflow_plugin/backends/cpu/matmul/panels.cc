@@ -102,8 +102,8 @@ void RunPanels(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
         const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
         const int64_t cols = std::min(vectors * panels.lanes, d.n - col);
         pack(d.k, cols, vectors, b + col, d.ldb, packed);
-        multiply(count, terms, a + row * d.lda, d.lda, packed, c + row * d.ldc + col, d.ldc, row * d.ldc + col, col,
-                 vectors, static_cast<int>(cols - (vectors - 1) * panels.lanes), chain);
+        multiply(count, terms, a + row * d.lda, d.lda, packed, false, c + row * d.ldc + col, d.ldc, row * d.ldc + col,
+                 col, vectors, static_cast<int>(cols - (vectors - 1) * panels.lanes), chain);
       }
       if (runs_on_rows) (*epilogue)->Run(row * d.n, count * d.n);
     }
@@ -163,7 +163,7 @@ void PanelMatrix::Multiply(int64_t m, const RowTerms& terms, const float* a, int
     const int64_t col = panels.first(panel) * panels.lanes;
     const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
     const int64_t cols = std::min(vectors * panels.lanes, n_ - col);
-    multiply(m, terms, a, lda, packed_ + k_ * col, c + col, n_, offset + col, col, vectors,
+    multiply(m, terms, a, lda, packed_ + k_ * col, false, c + col, n_, offset + col, col, vectors,
              static_cast<int>(cols - (vectors - 1) * panels.lanes), chain);
   }
 }
@@ -181,7 +181,8 @@ void PanelMatrix::MultiplySome(int64_t begin, int64_t end, int64_t m, const floa
       multiply_few(m, k_, a, lda, packed_ + k_ * col, vectors * panels.lanes, c + col, n_, offset + col, col, vectors,
                    tail, chain);
     } else {
-      multiply(m, {1, k_, 0}, a, lda, packed_ + k_ * col, c + col, n_, offset + col, col, vectors, tail, chain);
+      multiply(m, {1, k_, 0}, a, lda, packed_ + k_ * col, panel + 1 < panels.count, c + col, n_, offset + col, col,
+               vectors, tail, chain);
     }
   }
 }

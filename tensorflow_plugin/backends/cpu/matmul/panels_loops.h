@@ -70,21 +70,43 @@ static inline void StoreTile(const VF (&sum)[kRows][kVectors], float* c, int64_t
 #if XPU_VECTOR_BYTES == 64
 typedef float VHalf __attribute__((vector_size(32)));
 static inline VF Whole(VHalf v) { return (VF)_mm512_zextps256_ps512((__m256)v); }
+static inline VHalf FirstHalf(VF v) { return (VHalf)_mm512_castps512_ps256((__m512)v); }
 static inline VHalf LoadHalf(const float* p) { return (VHalf)_mm256_loadu_ps(p); }
 #endif
 static inline bool FillsHalf(int tail) { return XPU_VECTOR_BYTES == 64 && tail <= kLanes / 2; }
 
-// kRows rows of c, a panel wide.
+// Memory that is brought to the cache meanwhile: so many bytes by term of a sum.
+struct FetchedAhead {
+  const char* from;
+  int64_t step;
+};
+
+// kRows rows of c, a panel wide. `continues`: the sums begin with what c holds.
 template <int kRows, int kVectors, bool kHalfTail>
-static inline void PanelTile(const RowTerms& terms, const float* a, int64_t lda, const float* packed, float* c,
-                             int64_t ldc, int64_t offset, int64_t col, int tail, const ChainEpilogue* chain) {
+static inline void PanelTile(const RowTerms& terms, const float* a, int64_t lda, const float* packed,
+                             const FetchedAhead& ahead, bool continues, float* c, int64_t ldc, int64_t offset,
+                             int64_t col, int tail, const ChainEpilogue* chain) {
   constexpr int kWhole = kHalfTail ? kVectors - 1 : kVectors;  // vectors
   VF sum[kRows][kVectors] = {};
 #if XPU_VECTOR_BYTES == 64
   VHalf half[kRows] = {};
 #endif
+  if (continues) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kWhole; ++v) {
+        const float* const from = c + i * ldc + v * kLanes;
+        sum[i][v] = v + 1 < kVectors || tail >= kLanes ? Load(from) : LoadFirst(from, tail, 0);
+      }
+#if XPU_VECTOR_BYTES == 64
+      if constexpr (kHalfTail) half[i] = FirstHalf(LoadFirst(c + i * ldc + kWhole * kLanes, tail, 0));
+#endif
+    }
+  }
   for (int64_t piece = 0; piece < terms.pieces; ++piece, a += terms.stride) {
     for (int64_t l = 0; l < terms.length; ++l, packed += kVectors * kLanes) {
+      __builtin_prefetch(ahead.from + l * ahead.step);
       VF y[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kWhole; ++v) y[v] = Load(packed + v * kLanes);
@@ -111,14 +133,34 @@ static inline void PanelTile(const RowTerms& terms, const float* a, int64_t lda,
   StoreTile(sum, c, ldc, offset, col, tail, chain);
 }
 
+// Terms of sums that all tiles add up before they go on: so what the tiles read stays in the second cache. Meanwhile
+// they bring the panel's next terms there, and after the last ones those of the next panel. The first tile alone would
+// wait for them.
+inline constexpr int64_t kTermsAtOnce = 512;
+
 template <int kRows, int kVectors, bool kHalfTail>
 static inline void PanelRows(int64_t m, const RowTerms& terms, const float* a, int64_t lda, const float* packed,
-                             float* c, int64_t ldc, int64_t offset, int64_t col, int tail, const ChainEpilogue* chain) {
-  int64_t i = 0;
-  for (; i + kRows <= m; i += kRows) {
-    PanelTile<kRows, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col,
-                                          tail, chain);
+                             bool is_followed, float* c, int64_t ldc, int64_t offset, int64_t col, int tail,
+                             const ChainEpilogue* chain) {
+  constexpr int64_t kColumns = kVectors * kLanes;
+  const FetchedAhead nothing{reinterpret_cast<const char*>(packed), 0};
+  const int64_t whole = m / kRows * kRows;  // rows
+  const int64_t slices = terms.pieces == 1 ? (terms.length + kTermsAtOnce - 1) / kTermsAtOnce : 1;
+  for (int64_t s = 0; s < slices; ++s) {
+    const int64_t first = terms.length * s / slices, end = terms.length * (s + 1) / slices;
+    const RowTerms some{terms.pieces, end - first, terms.stride};
+    const bool is_last = s + 1 == slices;
+    FetchedAhead ahead = nothing;
+    if (!is_last || is_followed) {
+      ahead = {reinterpret_cast<const char*>(packed + end * kColumns), kColumns * 4 * kRows / m + 1};
+    }
+    for (int64_t i = 0; i < whole; i += kRows) {
+      PanelTile<kRows, kVectors, kHalfTail>(some, a + i * lda + first, lda, packed + first * kColumns, ahead, s > 0,
+                                            c + i * ldc, ldc, offset + i * ldc, col, tail, is_last ? chain : nullptr);
+      ahead.from += (end - first) * ahead.step;
+    }
   }
+  int64_t i = whole;
   // Tiles of some rows cost less than many of one row, each of whose sums waits for its last addition. They compute
   // some rows again.
   constexpr int kHalf = kRows / 2;
@@ -126,50 +168,52 @@ static inline void PanelRows(int64_t m, const RowTerms& terms, const float* a, i
   const int64_t left = m - i;
   if (left > kHalf && m >= kRows) {
     i = m - kRows;
-    PanelTile<kRows, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col,
-                                          tail, chain);
+    PanelTile<kRows, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, nothing, false, c + i * ldc, ldc,
+                                          offset + i * ldc, col, tail, chain);
     return;
   }
   if (left * kOneRow > kHalf * kVectors && m >= kHalf) {
     if (left < kHalf) i = m - kHalf;
-    PanelTile<kHalf, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col,
-                                          tail, chain);
+    PanelTile<kHalf, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, nothing, false, c + i * ldc, ldc,
+                                          offset + i * ldc, col, tail, chain);
     i += kHalf;
   }
   for (; i < m; ++i) {
-    PanelTile<1, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, c + i * ldc, ldc, offset + i * ldc, col, tail,
-                                      chain);
+    PanelTile<1, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, nothing, false, c + i * ldc, ldc,
+                                      offset + i * ldc, col, tail, chain);
   }
 }
 
 template <int kRows, int kVectors>
 static inline void MultiplyPanelBy(int64_t m, const RowTerms& terms, const float* a, int64_t lda, const float* packed,
-                                   float* c, int64_t ldc, int64_t offset, int64_t col, int tail,
+                                   bool is_followed, float* c, int64_t ldc, int64_t offset, int64_t col, int tail,
                                    const ChainEpilogue* chain) {
   const auto run =
       FillsHalf(tail) ? PanelRows<kRows, kVectors, XPU_VECTOR_BYTES == 64> : PanelRows<kRows, kVectors, false>;
-  run(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+  run(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
 }
 
 // Computes m rows of c from column `col` on, `vectors` vectors wide. The last vector has `tail` lanes. c is at element
-// `offset` of the whole result.
+// `offset` of the whole result. `is_followed`: the panel that is multiplied next lies behind
+// this one.
 static inline void MultiplyPanel(int64_t m, const RowTerms& terms, const float* a, int64_t lda, const float* packed,
-                                 float* c, int64_t ldc, int64_t offset, int64_t col, int vectors, int tail,
-                                 const ChainEpilogue* chain) {
+                                 bool is_followed, float* c, int64_t ldc, int64_t offset, int64_t col, int vectors,
+                                 int tail, const ChainEpilogue* chain) {
 #if XPU_VECTOR_BYTES == 64
   switch (vectors) {
     case 1:
-      return MultiplyPanelBy<12, 1>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<12, 1>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
     case 2:
-      return MultiplyPanelBy<12, 2>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<12, 2>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
     case 3:
-      return MultiplyPanelBy<8, 3>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<8, 3>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
     default:
-      return MultiplyPanelBy<6, 4>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<6, 4>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
   }
 #else
-  if (vectors == 1) return MultiplyPanelBy<6, 1>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
-  return MultiplyPanelBy<6, 2>(m, terms, a, lda, packed, c, ldc, offset, col, tail, chain);
+  if (vectors == 1)
+    return MultiplyPanelBy<6, 1>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
+  return MultiplyPanelBy<6, 2>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
 #endif
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -63,13 +64,14 @@ TEST(PanelMatrix, MultiplyAllColumns) {
     if (!HasIsa(isa)) continue;
     const ScopedIsa use(isa);
     for (const int64_t n : {4, 8, 9, 16, 23, 24, 25, 40, 56, 72, 88, 120, 127}) {
-      for (const int64_t m : {12, 29}) {
-        const int64_t k = 19;
+      // The sums of the second size are added up in three slices of terms.
+      for (const auto [m, k] : {std::pair<int64_t, int64_t>{12, 19}, {29, 1100}}) {
         std::vector<float> a(m * k), b(k * n), c(m * n + 1, -7);
         for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(static_cast<int>(i * 7 % 23) - 11);
         for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(static_cast<int>(i * 5 % 19) - 9);
         ScratchFrame frame;
-        PanelMatrix(k, n, b.data(), &frame).Multiply(m, {1, k, 0}, a.data(), k, c.data(), 0, nullptr);
+        const PanelMatrix panels(k, n, b.data(), &frame);
+        panels.Multiply(m, {1, k, 0}, a.data(), k, c.data(), 0, nullptr);
         for (int64_t i = 0; i < m; ++i) {
           for (int64_t j = 0; j < n; ++j) {
             float sum = 0;  // exact: the numbers are small integers
@@ -78,6 +80,9 @@ TEST(PanelMatrix, MultiplyAllColumns) {
           }
         }
         EXPECT_EQ(c.back(), -7) << "something was written behind the result";
+        std::vector<float> some(m * n, -7);
+        panels.MultiplySome(0, panels.count(), m, a.data(), k, some.data(), 0, nullptr);
+        EXPECT_TRUE(std::equal(some.begin(), some.end(), c.begin())) << Name(isa) << ", " << n << " columns";
       }
     }
   }

@@ -77,6 +77,37 @@ TEST(Winograd, TakesWhatItIsQuickerAt) {
   EXPECT_FALSE(WinogradPays(Square(32, 32, 32, 32), Machine::Here(2)));
 }
 
+// Few tiles are computed by all threads together, more of them in blocks that each thread has for itself.
+TEST(Winograd, IsTheSameForAnyNumberOfThreads) {
+  for (const int64_t side : {5, 14, 31, 50}) {
+    const ConvolutionDesc d = Square(1, side, 32, 80);
+    std::vector<float> image(side * side * 32), weights(9 * 32 * 80), expected(side * side * 80, -7);
+    for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i % 37) * 0.3f - 5;
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 29) * 0.2f - 3;
+    Args args{};
+    args.in[0] = image.data();
+    args.in[1] = weights.data();
+    args.out[0] = expected.data();
+    std::optional<FusedEpilogue> none;
+    ASSERT_TRUE(RunWinograd(d, args, host_runtime::ThreadTeam(1), &none));
+    // The cell in the middle, by hand.
+    double sum = 0;
+    const int64_t middle = side / 2;
+    for (int64_t i = 0; i < 9; ++i) {
+      for (int64_t c = 0; c < 32; ++c) {
+        sum += image[((middle + i / 3 - 1) * side + middle + i % 3 - 1) * 32 + c] * weights[(i * 32 + c) * 80 + 79];
+      }
+    }
+    EXPECT_NEAR(expected[(middle * side + middle) * 80 + 79], sum, 0.05) << side;
+    for (const int threads : {2, 3, 8}) {
+      std::vector<float> out(expected.size(), -7);
+      args.out[0] = out.data();
+      ASSERT_TRUE(RunWinograd(d, args, host_runtime::ThreadTeam(threads), &none));
+      EXPECT_EQ(out, expected) << side << ", " << threads << " threads";
+    }
+  }
+}
+
 TEST(Winograd, SaysWhetherAllIsFinite) {
   for (Direction direction : {Direction::kForward, Direction::kDataGradient, Direction::kFilterGradient}) {
     ConvolutionDesc d = Square(2, 9, 32, 32);
