@@ -255,8 +255,9 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
 };
 
 // A node of a graph that calls a function for XLA has all its arguments and results in device memory. An ordinary
-// function has its integers of 32 bits in host memory. So the calls that were placed here become calls of that kind;
-// Grappler may then inline them, too.
+// function has its integers of 32 bits in host memory. So the calls that were placed here become calls of that kind.
+// TensorFlow forbids to inline functions for XLA. The calls here are of copies that Grappler may inline, so that a
+// layer that Keras compiles by itself does not divide its model.
 class MakeCallsOrdinary : public tf::GraphOptimizationPass {
  public:
   explicit MakeCallsOrdinary(std::string device_type) : device_type_(std::move(device_type)) {}
@@ -268,12 +269,44 @@ class MakeCallsOrdinary : public tf::GraphOptimizationPass {
       if (MustCompile(node->def()) && tf::DeviceNameUtils::ParseFullName(node->assigned_device_name(), &device) &&
           device.type == device_type_) {
         node->ClearAttr(kMustCompile);
+        if (options.flib_def != nullptr) TF_RETURN_IF_ERROR(CallCopy(node, options.flib_def));
       }
     }
     return absl::OkStatus();
   }
 
  private:
+  static constexpr char kNoInline[] = "_noinline";
+
+  // Not the functions that call others: once it is inlined, such a call does not come here any more.
+  static bool CallsNone(const tf::FunctionDef& function) {
+    for (const tf::NodeDef& node : function.node_def()) {
+      for (const auto& attr : node.attr()) {
+        if (attr.second.has_func() || attr.second.list().func_size() > 0) return false;
+      }
+    }
+    return true;
+  }
+
+  // Has the node call a copy of its function that may be inlined.
+  static absl::Status CallCopy(tf::Node* node, tf::FunctionLibraryDefinition* library) {
+    tf::NameAttrList function;
+    if (!tf::GetNodeAttr(node->attrs(), "f", &function).ok()) return absl::OkStatus();
+    const tf::FunctionDef* const found = library->Find(function.name());
+    if (found == nullptr || !MustCompile(*found) || !CallsNone(*found)) return absl::OkStatus();
+    tf::FunctionDef copy = *found;
+    copy.mutable_signature()->set_name(function.name() + "_without_xla");
+    for (const char* attribute : {kMustCompile, kNoInline}) copy.mutable_attr()->erase(attribute);
+    if (!library->Contains(copy.signature().name())) {
+      const tf::StackTracesMap* const traces = library->GetStackTraces(function.name());
+      TF_RETURN_IF_ERROR(library->AddFunctionDef(copy, traces != nullptr ? *traces : tf::StackTracesMap()));
+    }
+    function.set_name(copy.signature().name());
+    node->ClearAttr("f");
+    node->AddAttr("f", function);
+    return absl::OkStatus();
+  }
+
   const std::string device_type_;
 };
 

@@ -123,7 +123,7 @@ const std::vector<Internal>& Internals() {
        {{"`XlaKernelCreator`: its two functions, called by their addresses",
          "the names of the class and of its base; TensorFlow exports its table and the functions there by these names"},
         {"`RegisterDefaultCustomKernelCreator`, which deletes XLA's object", "compiled and linked only"},
-        {"attributes `_XlaMustCompile` and `_lower_using_switch_merge`",
+        {"attributes `_XlaMustCompile`, `_noinline` and `_lower_using_switch_merge`",
          "a graph without them runs as TensorFlow would have it"}}},
       {"tf32",
        Kind::kCorrectness,

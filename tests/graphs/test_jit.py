@@ -1,9 +1,13 @@
 """`tf.function(jit_compile=True)`: an ordinary function on an XPU, whichever way it is called, and XLA's on the CPU."""
 
+import collections
+
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.support import placement
 from tests.support.processes import in_threads, run_code
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -409,6 +413,23 @@ def test_is_said_once(xpu_device):
     assert outcome.returncode == 0 and outcome.stdout.count("XPU:0") == 3, outcome
     assert len(outcome.warnings) == 1 and "jit_compile=True" in outcome.warnings[0], outcome
     assert outcome.stderr.index("until here") < outcome.stderr.index("tensorflow_xpu: "), outcome
+
+
+def test_a_layer_that_keras_compiles_does_not_divide_its_model(xpu_device):
+    """Keras has XLA compile each convolution in groups by itself."""
+    layers = keras.layers
+    stack = [layers.Conv2D(8, 3, groups=4, padding="same"), layers.ReLU(), layers.Conv2D(4, 3, groups=2)]
+    model = keras.Sequential([keras.Input((6, 6, 8)), *stack])
+    f = tf.function(lambda v: model(v))
+    x = np.random.default_rng(2).normal(size=(2, 6, 6, 8)).astype(np.float32)
+    with placement.record_nodes() as nodes:
+        got = f(tf.constant(x))
+    assert collections.Counter(node.op for node in nodes)["_XpuCluster"] == 1
+    assert not [node.name for node in nodes if "PartitionedCall" in node.op]
+    with tf.device("/cpu:0"):
+        on_cpu = keras.models.clone_model(model)
+        on_cpu.set_weights(model.get_weights())
+        np.testing.assert_allclose(got, on_cpu(x), rtol=1e-4, atol=1e-5)
 
 
 def test_on_the_second_device(xpu_device):
