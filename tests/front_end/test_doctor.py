@@ -27,13 +27,18 @@ def test_all_is_well(xpu_device, backend):
         "XPU:0",
         "XPU:1",
         "are right",
-        "C exchange API",
         f"built for TensorFlow {TENSORFLOW}",
     ):
         assert words in outcome.stdout, outcome
     assert re.search(r"ok  hook xla +on: Keras does not ask for XLA", outcome.stdout), outcome
     assert "TF_XPU_DEVICE_COUNT" in outcome.stdout
     assert "\033[" not in outcome.stdout, "colours are for terminals"
+
+
+@pytest.mark.of_hooks("eager_tensors")
+def test_it_names_the_c_functions_of_dlpack(xpu_device):
+    outcome = doctor()
+    assert "C exchange API" in outcome.stdout, outcome
 
 
 def test_json(xpu_device):

@@ -91,6 +91,7 @@ def test_structures_in_and_out():
         mixed({"pair": (x, y, y), "a": z}, [x, y])
 
 
+@pytest.mark.of_hooks("eager_tensors")
 def test_variables_and_lists_of_numbers_are_left_to_tensorflow():
     f = tf.function(lambda x: tf.tanh(x) * 2)
     v = tf.Variable([0.5, 1.0])

@@ -126,7 +126,7 @@ WRITES = [
     optimize,
     write_the_value,
     write_the_value_in_a_function,
-    write_by_dlpack,
+    pytest.param(write_by_dlpack, marks=pytest.mark.of_hooks("eager_tensors")),  # which shares memory
 ]
 
 
@@ -142,6 +142,7 @@ def test_is_computed_again_of_what_is_written(xpu_device, write):
             product.v.assign(tf.fill([SIZE, SIZE], 0.5))
 
 
+@pytest.mark.of_hooks("eager_tensors")  # which shares memory
 def test_nothing_is_kept_of_what_somebody_else_may_write(xpu_device):
     if PLACES["/xpu:0"] != HOST:
         pytest.skip("other libraries get a copy")
