@@ -12,7 +12,7 @@ import pytest
 pytest.register_assert_rewrite("tests.support")  # its checks say what they compared, as those of tests do
 
 import tensorflow_xpu  # noqa: E402
-from tests.hooks.each_off import OFF_WITH, OFF_WITH_IN_PYTHON  # noqa: E402
+from tests.hooks.each_off import IDLE_WITH, OFF_WITH, OFF_WITH_IN_PYTHON  # noqa: E402
 from tests.support.installed import PACKAGES, ROOT  # noqa: E402
 from tests.support.plugin_site import PluginSite  # noqa: E402
 from tests.support.requirements import need  # noqa: E402
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config, items):
     names = set(os.environ.get("TF_XPU_HOOKS_WITHOUT", "").split(","))
     if os.environ.get("TF_XPU_HOOKS") == "0":
         names |= {hook.name for hook in tensorflow_xpu.hooks.HOOKS if hook.kind == "speed"} | SMALL
-    for off_with in (OFF_WITH, OFF_WITH_IN_PYTHON):
+    for off_with in (OFF_WITH, OFF_WITH_IN_PYTHON, IDLE_WITH):
         names = names.union(*(off_with.get(name, ()) for name in names))
     of_these = [item for item in items if names & {n for mark in item.iter_markers("of_hooks") for n in mark.args}]
     if of_these:

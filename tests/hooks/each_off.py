@@ -25,6 +25,8 @@ OFF_WITH = {
     "eager_tensors": {"shapes", "thread_state"},
 }
 OFF_WITH_IN_PYTHON = {"eager_tensors": {"arrays", "reading", "calls", "functions"}, "thread_state": {"functions"}}
+# The hooks that are on and have nothing to do.
+IDLE_WITH = {"direct_calls": {"calls"}}
 FOLDERS = ("tests/front_end", "tests/training")
 
 
