@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/commands/cost.h"
 #include "tensorflow_plugin/commands/dependencies.h"
+#include "tensorflow_plugin/commands/divide_program.h"
 #include "tensorflow_plugin/commands/passes.h"
 #include "tensorflow_plugin/commands/strided_view.h"
 #include "tensorflow_plugin/primitives/check.h"
@@ -45,21 +47,156 @@ bool MayReplace(const Descriptor& product, DType c, DType output) {
       product);
 }
 
+// The way of a product's epilogue.
+EpilogueWay WayOfEpilogue(const Capabilities& can, const Command& product) {
+  return std::visit(
+      [&](const auto& desc) {
+        if constexpr (kIsProduct<std::decay_t<decltype(desc)>>) return can.WayOfEpilogue(desc);
+        return EpilogueWay::kAfterwards;
+      },
+      product.desc);
+}
+
+// True if a walk over the shape reads one number for each element of the innermost axes, which all others repeat.
+bool RepeatsRows(const Dims& shape, const Dims& strides) {
+  int64_t elements = 1;
+  bool repeats = false;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    if (shape[d] == 1) continue;
+    repeats = repeats || strides[d] == 0;
+    if (strides[d] != (repeats ? 0 : elements)) return false;
+    elements *= shape[d];
+  }
+  return repeats || elements == 1;
+}
+
+// True if an instruction may give another last bit in another way.
+bool HasFunction(const Program& program) {
+  return std::any_of(program.instrs().begin(), program.instrs().end(),
+                     [](const Instr& instr) { return CostOf(instr) > 1; });
+}
+
 class EpilogueFuser {
  public:
   EpilogueFuser(const Capabilities& can, CommandList* list) : can_(can), list_(*list), uses_(UsesOf(*list)) {}
 
   void Run() {
+    bool has_divided = false;
+    for (size_t i = 0; i < list_.commands.size(); ++i) has_divided |= DivideReader(static_cast<int>(i));
+    if (has_divided) uses_ = UsesOf(list_);
     std::vector<bool> gone(list_.commands.size(), false);
     for (size_t i = 0; i < list_.commands.size(); ++i) {
       const int reader = FindReader(static_cast<int>(i));
-      if (reader < 0 || !Fuse(list_.commands[i], &list_.commands[reader])) continue;
+      Command fused;
+      if (reader < 0 || !Fuse(list_.commands[i], list_.commands[reader], &fused)) continue;
+      list_.commands[reader] = std::move(fused);
       gone[i] = true;
     }
     Remove(gone, &list_);
   }
 
  private:
+  // The reader of this product may read other products, too. The parts of it that need no elements but theirs become
+  // their epilogues. That is so if the device computes some instructions in a better way then, and none in a worse one.
+  // False if nothing changes.
+  bool DivideReader(int product) {
+    const int reader = FindReader(product);
+    if (reader < 0) return false;
+    Command rest = list_.commands[reader];
+    const Program& whole = *std::get<ElementwiseDesc>(rest.desc).program;
+    const std::vector<int> others = OtherProductsOf(reader, product);
+    if (others.empty() || whole.can_fail() || HasFunction(whole)) return false;
+    Command fused;
+    const bool fits = Fuse(list_.commands[product], rest, &fused);
+    const EpilogueWay before = fits ? WayOfEpilogue(can_, fused) : EpilogueWay::kAfterwards;
+    if (before == EpilogueWay::kInRegisters) return false;
+    EpilogueWay best = before;
+    std::vector<std::pair<int, Command>> changed;
+    for (int other : others) {
+      Command with_part;
+      Command without_part;
+      if (!MovePart(other, rest, reader, &with_part, &without_part)) continue;
+      const EpilogueWay way = WayOfEpilogue(can_, with_part);
+      if (way == EpilogueWay::kAfterwards || way > before) continue;
+      best = std::min(best, way);
+      changed.emplace_back(other, std::move(with_part));
+      rest = std::move(without_part);
+    }
+    if (changed.empty() || !Fuse(list_.commands[product], rest, &fused)) return false;
+    const EpilogueWay after = WayOfEpilogue(can_, fused);
+    if (after > before || std::min(after, best) == before) return false;
+    for (auto& [other, command] : changed) list_.commands[other] = std::move(command);
+    list_.commands[reader] = std::move(rest);
+    return true;
+  }
+
+  // The products whose results this command alone reads, but for one.
+  std::vector<int> OtherProductsOf(int reader, int product) const {
+    std::vector<int> found;
+    for (const BufferSlice& place : list_.commands[reader].in) {
+      if (place.buffer == BufferSlice::kNowhere) continue;
+      const BufferUses::OfBuffer& uses = uses_.buffers[place.buffer];
+      if (uses.kept || uses.writers.size() != 1 || uses.readers.size() != 1) continue;
+      const int writer = uses.writers[0];
+      const Command& command = list_.commands[writer];
+      if (writer < reader && writer != product && IsProductWithoutEpilogue(command.desc) &&
+          command.workspace.buffer == BufferSlice::kNowhere && WritesWhole(list_, command, 0) &&
+          std::find(found.begin(), found.end(), writer) == found.end()) {
+        found.push_back(writer);
+      }
+    }
+    return found;
+  }
+
+  // Divides the program of `command`, at `reader` in the list, which reads this product. The product gets a part that
+  // reads its elements, and values that are the same in all rows. The command keeps the rest.
+  bool MovePart(int product, const Command& command, int reader, Command* with_part, Command* without_part) const {
+    const Command& other = list_.commands[product];
+    const auto& source = std::get<ElementwiseDesc>(command.desc);
+    const Operand& result = other.footprint.out[0];
+    const int c = other.out[0].buffer;
+    std::vector<InputOfPart> inputs;
+    for (int k = 0; k < source.program->num_inputs(); ++k) {
+      const BufferSlice& place = command.in[k];
+      if (place.buffer == c) {
+        if (!IsElement(command, source, k, result)) return false;
+        inputs.push_back(InputOfPart::kElement);
+      } else if (RepeatsRows(source.shape, source.in_strides[k]) &&
+                 !IsWritten(list_, uses_, place.buffer, RangeOfInput(command, k), product, reader - 1)) {
+        inputs.push_back(InputOfPart::kAllowed);
+      } else {
+        inputs.push_back(InputOfPart::kForeign);
+      }
+    }
+    DividedProgram divided;
+    if (!Divide(*source.program, inputs, &divided)) return false;
+    const DType type = divided.first.program->output_type(0);
+    // Values of 16 bits would be rounded when they are stored.
+    if (IsReducedFloat(type) || !MayReplace(other.desc, result.type, type)) return false;
+    with_part->desc = other.desc;
+    with_part->in = other.in;
+    with_part->out = other.out;
+    with_part->origin = other.origin;
+    for (size_t k = 1; k < divided.first.inputs.size(); ++k) {
+      with_part->in.push_back(command.in[divided.first.inputs[k]]);
+    }
+    if (!AttachEpilogue(PartOf(source, divided.first), can_, with_part)) return false;
+    const ElementwiseDesc rest = PartOf(source, divided.rest);
+    without_part->desc = rest;
+    for (int k : divided.rest.inputs) without_part->in.push_back(command.in[k]);
+    without_part->out = command.out;
+    without_part->origin = command.origin;
+    return Check(rest, &without_part->footprint).ok() && can_.Supports(rest);
+  }
+
+  static ElementwiseDesc PartOf(const ElementwiseDesc& whole, const DividedProgram::Part& part) {
+    ElementwiseDesc desc;
+    desc.program = part.program;
+    desc.shape = whole.shape;
+    for (size_t k = 0; k < part.inputs.size(); ++k) desc.in_strides[k] = whole.in_strides[part.inputs[k]];
+    return desc;
+  }
+
   // The first command that reads this product, if it is elementwise and the product can be moved to the reader's place.
   // Nothing in between writes the product's operands, nor does the reader.
   int FindReader(int product) const {
@@ -81,10 +218,10 @@ class EpilogueFuser {
     return reader;
   }
 
-  // Makes `reader` the product with an epilogue.
-  bool Fuse(const Command& product, Command* reader) const {
+  // Makes the product with `reader` as its epilogue.
+  bool Fuse(const Command& product, const Command& reader, Command* result) const {
     const int c = product.out[0].buffer;
-    const auto& source = std::get<ElementwiseDesc>(reader->desc);
+    const auto& source = std::get<ElementwiseDesc>(reader.desc);
     const Program& p = *source.program;
     if (p.can_fail()) return false;
 
@@ -99,18 +236,18 @@ class EpilogueFuser {
     std::vector<ProgramBuilder::Reg> inputs;
     int num_inputs = 1;
     for (int k = 0; k < p.num_inputs(); ++k) {
-      if (reader->in[k].buffer == c) {
-        if (!IsElement(*reader, source, k, product.footprint.out[0])) return false;
+      if (reader.in[k].buffer == c) {
+        if (!IsElement(reader, source, k, product.footprint.out[0])) return false;
         inputs.push_back(element);
         continue;
       }
       // An epilogue reads no buffer that it writes.
-      for (const BufferSlice& out : reader->out) {
-        if (out.buffer == reader->in[k].buffer) return false;
+      for (const BufferSlice& out : reader.out) {
+        if (out.buffer == reader.in[k].buffer) return false;
       }
       if (num_inputs == Program::kMaxInputs - static_cast<int>(product.in.size()) + 1) return false;
       epilogue.in_strides[num_inputs++] = source.in_strides[k];
-      fused.in.push_back(reader->in[k]);
+      fused.in.push_back(reader.in[k]);
       inputs.push_back(builder.Input(p.inputs()[k]));
     }
 
@@ -128,17 +265,17 @@ class EpilogueFuser {
       while (++first < p.num_outputs() && !MayReplace(product.desc, type, p.output_type(first))) {
       }
       if (first == p.num_outputs()) return false;
-      output(registers[p.outputs()[first]], reader->out[first]);
+      output(registers[p.outputs()[first]], reader.out[first]);
     }
     for (int o = 0; o < p.num_outputs(); ++o) {
-      if (o != first) output(registers[p.outputs()[o]], reader->out[o]);
+      if (o != first) output(registers[p.outputs()[o]], reader.out[o]);
     }
 
     epilogue.shape = source.shape;
     epilogue.in_strides[0] = DenseStrides(source.shape);
     epilogue.program = builder.Build();
     if (epilogue.program == nullptr || !AttachEpilogue(epilogue, can_, &fused)) return false;
-    *reader = std::move(fused);
+    *result = std::move(fused);
     return true;
   }
 
@@ -150,7 +287,7 @@ class EpilogueFuser {
 
   const Capabilities& can_;
   CommandList& list_;
-  const BufferUses uses_;
+  BufferUses uses_;
 };
 
 }  // namespace

@@ -36,7 +36,8 @@ void FuseReductions(const Capabilities& can, CommandList* list);
 // The commands that make 8-bit integers of rows of floats, by the largest magnitude of each row, become one.
 void FuseQuantization(const Capabilities& can, CommandList* list);
 
-// Elementwise commands over a product's elements become its epilogue: the product is made where they are.
+// Elementwise commands over a product's elements become its epilogue: the product is made where they are. If one reads
+// several products, parts of its program may become epilogues of the others.
 void FuseEpilogues(const Capabilities& can, CommandList* list);
 
 // Where several commands fail for the same indices, only the first still checks them.

@@ -145,6 +145,10 @@ struct Args {
 // Those of a list's command, buffer i of the list lying at addresses[i].
 Args ArgsOf(const Command& command, char* const* addresses);
 
+// The ways to compute the epilogue of a product, the cheapest first. It is computed on sums before they are stored, on
+// parts of the result that are still in a cache, or on all of it.
+enum class EpilogueWay : uint8_t { kInRegisters, kPartByPart, kAfterwards };
+
 // The abilities of a backend, asked with whole descriptors. Answers never change, and any thread may ask.
 class Capabilities {
  public:
@@ -167,6 +171,12 @@ class Capabilities {
   // Bytes of the filter of a forward convolution as Direction::kPackFilter makes them; 0 if it is best as it is.
   virtual int64_t PackedFilterBytes(const ConvolutionDesc&) const { return 0; }
 
+  // The way in which the epilogue of a supported product is computed, as far as its descriptor tells. A device that
+  // computes all epilogues in one way need not say which: no program gains by being divided there.
+  virtual EpilogueWay WayOfEpilogue(const MatMulDesc&) const { return EpilogueWay::kAfterwards; }
+  virtual EpilogueWay WayOfEpilogue(const WeightMatMulDesc&) const { return EpilogueWay::kAfterwards; }
+  virtual EpilogueWay WayOfEpilogue(const ConvolutionDesc&) const { return EpilogueWay::kAfterwards; }
+
   // Bytes that one command may write and the next one read without a way to memory: those of a cache that all threads
   // share. 0 if a list runs no faster for values of that size.
   virtual int64_t CacheBytes() const { return 0; }
@@ -185,6 +195,9 @@ class ForwardedCapabilities : public Capabilities {
   int64_t WorkspaceBytes(const name##Desc& desc) const override { return inner_.WorkspaceBytes(desc); }
   XPU_PRIMITIVES(XPU_FORWARDED)
 #undef XPU_FORWARDED
+  EpilogueWay WayOfEpilogue(const MatMulDesc& desc) const override { return inner_.WayOfEpilogue(desc); }
+  EpilogueWay WayOfEpilogue(const WeightMatMulDesc& desc) const override { return inner_.WayOfEpilogue(desc); }
+  EpilogueWay WayOfEpilogue(const ConvolutionDesc& desc) const override { return inner_.WayOfEpilogue(desc); }
   int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override { return inner_.PackedFilterBytes(desc); }
   int64_t CacheBytes() const override { return inner_.CacheBytes(); }
   int Strands() const override { return inner_.Strands(); }

@@ -17,6 +17,9 @@ const char* CpuKernels::instruction_set() const { return Name(ActiveIsa()); }
 // Half of the last cache: weights and the other processes need some, too.
 int64_t CpuKernels::CacheBytes() const { return Machine::OfProcess().last_cache_bytes / 2; }
 
+// It runs on floats that other weights have become.
+EpilogueWay CpuKernels::WayOfEpilogue(const WeightMatMulDesc&) const { return EpilogueWay::kAfterwards; }
+
 namespace {
 
 template <typename Desc>

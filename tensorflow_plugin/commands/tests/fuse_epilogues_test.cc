@@ -18,10 +18,10 @@ class Epilogues : public Lists {
   }
 
   // That the pass makes the list one of so many commands, of which so many have an epilogue.
-  void Expect(size_t commands, int epilogues) {
+  void Expect(size_t commands, int epilogues, const Capabilities& can = TheMachine().device->capabilities()) {
     CommandList list = capture_.list();
-    FuseElementwise(TheMachine().device->capabilities(), &list);
-    FuseEpilogues(TheMachine().device->capabilities(), &list);
+    FuseElementwise(can, &list);
+    FuseEpilogues(can, &list);
     EliminateDeadCode(&list);
     EXPECT_EQ(list.commands.size(), commands) << Text(list);
     int found = 0;
@@ -215,6 +215,212 @@ TEST_F(Epilogues, NoMoreInputsThanACommandHas) {
     }
     capture_.list().live_out.clear();
   }
+}
+
+// As the device, but for the way of epilogues. Those whose instructions each change the value of the one before run in
+// registers.
+class HasRegisters final : public ForwardedCapabilities {
+ public:
+  explicit HasRegisters(EpilogueWay of_others = EpilogueWay::kPartByPart)
+      : ForwardedCapabilities(TheMachine().device->capabilities()), of_others_(of_others) {}
+  EpilogueWay WayOfEpilogue(const MatMulDesc& desc) const override { return WayOf(*desc.epilogue.program); }
+  EpilogueWay WayOfEpilogue(const ConvolutionDesc& desc) const override { return WayOf(*desc.epilogue.program); }
+
+ private:
+  EpilogueWay WayOf(const Program& p) const {
+    int value = 0;
+    bool is_chain = p.num_outputs() == 1;
+    for (const Instr& instr : p.instrs()) {
+      const int a = instr.a, b = Info(instr.op).arity > 1 ? instr.b : 1;
+      is_chain =
+          is_chain && ((a == value && b < p.first_instr_register()) || (b == value && a < p.first_instr_register()));
+      value = value == 0 ? p.first_instr_register() : value + 1;
+    }
+    return is_chain ? EpilogueWay::kInRegisters : of_others_;
+  }
+
+  const EpilogueWay of_others_;
+};
+
+// Several products, each scaled and shifted by column, that are added up.
+class PartsOfEpilogues : public Epilogues {
+ protected:
+  float* OneMore() {
+    float* const out = Computed(kElements);
+    Lists::MatMul(a_, b_, out, 0, kRows, kInner, kColumns);
+    return out;
+  }
+  float* ByColumn(Opcode op, const float* x, const float* columns) {
+    float* const out = Computed(kElements);
+    Launch(SingleOpProgram(op, DType::kFloat), {kRows, kColumns}, {{x, {kColumns, 1}}, {columns, {0, 1}}}, {out});
+    return out;
+  }
+  float* Scaled(const float* x) {
+    return ByColumn(Opcode::kAdd, ByColumn(Opcode::kMul, x, Given(Whole(kColumns))), Given(Whole(kColumns)));
+  }
+  // No part of it is that of a product.
+  float* OfElements(const float* x) { return New(Opcode::kMul, {x, Given(Whole(kElements))}); }
+  void ExpectDivided(size_t commands, int epilogues) { Expect(commands, epilogues, HasRegisters()); }
+};
+
+TEST_F(PartsOfEpilogues, BelongToTheirProducts) {
+  float* const other = OneMore();
+  Want(New(Opcode::kAbs, {New(Opcode::kAdd, {Scaled(c_), Scaled(other)})}));
+  ExpectDivided(2, 2);
+}
+
+TEST_F(PartsOfEpilogues, AreOnesWithoutThemWhereTheDeviceGainsNothing) {
+  float* const other = OneMore();
+  Want(New(Opcode::kAbs, {New(Opcode::kAdd, {Scaled(c_), Scaled(other)})}));
+  Expect(2, 1, HasRegisters(EpilogueWay::kInRegisters));  // all are there already
+}
+
+TEST_F(PartsOfEpilogues, OfThreeProducts) {
+  float *const second = OneMore(), *const third = OneMore();
+  Want(New(Opcode::kSub, {New(Opcode::kSub, {Scaled(c_), Scaled(second)}), Scaled(third)}));
+  ExpectDivided(3, 3);
+}
+
+TEST_F(PartsOfEpilogues, OfThoseProductsThatHaveSome) {
+  float *const second = OneMore(), *const third = OneMore();
+  Want(New(Opcode::kAdd, {New(Opcode::kAdd, {OfElements(c_), Scaled(second)}), Scaled(third)}));
+  Want(third);
+  Expect(3, 2, HasRegisters());
+}
+
+// The first product has the part, and the second one the rest.
+TEST_F(PartsOfEpilogues, OfWhicheverProductHasOne) {
+  float* const other = OneMore();
+  Want(New(Opcode::kAdd, {Scaled(c_), OfElements(other)}));
+  ExpectDivided(2, 2);
+}
+
+// The columns are added to one another before they meet the product.
+TEST_F(PartsOfEpilogues, HaveWhatIsComputedOfColumns) {
+  float *const other = OneMore(), *const sum = Computed(kElements);
+  Launch(SingleOpProgram(Opcode::kAdd, DType::kFloat), {kRows, kColumns},
+         {{Given(Whole(kColumns)), {0, 1}}, {Given(Whole(kColumns)), {0, 1}}}, {sum});
+  Want(New(Opcode::kSub, {OfElements(c_), New(Opcode::kMul, {sum, New(Opcode::kAbs, {other})})}));
+  ExpectDivided(2, 2);
+}
+
+TEST_F(PartsOfEpilogues, HaveTheElementsSeveralTimes) {
+  float* const other = OneMore();
+  Want(New(Opcode::kAdd, {Scaled(c_), New(Opcode::kMul, {Scaled(other), other})}));
+  ExpectDivided(2, 2);
+}
+
+TEST_F(PartsOfEpilogues, LeaveOneValue) {
+  float* const other = OneMore();
+  Want(New(Opcode::kMul, {New(Opcode::kAdd, {OfElements(c_), Scaled(other)}), other}));
+  Expect(2, 1, HasRegisters());
+}
+
+TEST_F(PartsOfEpilogues, HaveNothingThatOthersRead) {
+  float* const other = OneMore();
+  Want(New(Opcode::kAdd, {OfElements(c_), Scaled(other)}));
+  float* const sums = Computed(kColumns);
+  SumRows(other, sums, kRows, kColumns);
+  Want(sums);
+  Expect(3, 1, HasRegisters());
+}
+TEST_F(PartsOfEpilogues, NorWhatIsWanted) {
+  float* const other = OneMore();
+  Want(New(Opcode::kAdd, {OfElements(c_), Scaled(other)}));
+  Want(other);
+  Expect(2, 1, HasRegisters());
+}
+TEST_F(PartsOfEpilogues, NorWhatIsWantedOfThem) {
+  float *const other = OneMore(), *const scaled = ByColumn(Opcode::kMul, other, Given(Whole(kColumns)));
+  Want(New(Opcode::kAdd, {OfElements(c_), scaled}));
+  Want(scaled);
+  Expect(2, 1, HasRegisters());
+}
+
+TEST_F(PartsOfEpilogues, DoNotReadElements) {
+  float* const other = OneMore();
+  Want(New(Opcode::kAdd, {OfElements(c_), OfElements(other)}));
+  Expect(2, 1, HasRegisters());
+}
+TEST_F(PartsOfEpilogues, NorOneNumberForEachRow) {
+  float *const other = OneMore(), *const product = Computed(kElements);
+  Launch(SingleOpProgram(Opcode::kMul, DType::kFloat), {kRows, kColumns},
+         {{other, {kColumns, 1}}, {Given(Whole(kRows)), {1, 0}}}, {product});
+  Want(New(Opcode::kAdd, {OfElements(c_), product}));
+  Expect(2, 1, HasRegisters());
+}
+TEST_F(PartsOfEpilogues, NorColumnsThatAreWrittenLater) {
+  float *const other = OneMore(), *const scale = Given(Whole(kColumns));
+  Op(Opcode::kNeg, {scale}, scale, kColumns);
+  Want(New(Opcode::kAdd, {OfElements(c_), ByColumn(Opcode::kMul, other, scale)}));
+  Expect(3, 1, HasRegisters());
+}
+
+// A function's last bit may depend on the way.
+TEST_F(PartsOfEpilogues, HaveNoFunctions) {
+  float* const other = OneMore();
+  Want(New(Opcode::kSigmoid, {New(Opcode::kAdd, {Scaled(c_), Scaled(other)})}));
+  Expect(2, 1, HasRegisters());
+}
+
+// Their values are rounded once, with the sum.
+TEST_F(PartsOfEpilogues, HaveNoValuesOf16Bits) {
+  capture_.list().commands.clear();
+  MatMulDesc desc;
+  desc.type = DType::kBFloat16;
+  desc.m = kRows, desc.k = kInner, desc.n = kColumns;
+  if (!TheMachine().device->capabilities().Supports(desc)) GTEST_SKIP() << "the backend has no products of bfloat16";
+  const auto computed = [&] {
+    return static_cast<float*>(capture_.NewBuffer(kElements * SizeOf(desc.type), Buffer::Kind::kComputed));
+  };
+  const auto reduced = [&](int64_t n) {
+    auto* const out = static_cast<float*>(capture_.NewBuffer(n * SizeOf(desc.type), Buffer::Kind::kComputed));
+    Launch(CastProgram(DType::kFloat, desc.type), {n}, {{Given(Whole(n)), {1}}}, {out});
+    return out;
+  };
+  float *const a = reduced(kRows * kInner), *const b = reduced(kInner * kColumns), *const scale = reduced(kColumns);
+  float* parts[2];
+  for (float*& part : parts) {
+    float* const product = computed();
+    Record(desc, {a, b}, {product});
+    part = computed();
+    Launch(SingleOpProgram(Opcode::kMul, desc.type), {kRows, kColumns}, {{product, {kColumns, 1}}, {scale, {0, 1}}},
+           {part});
+  }
+  float* const sum = computed();
+  Launch(SingleOpProgram(Opcode::kAdd, desc.type), {kElements}, {{parts[0], {1}}, {parts[1], {1}}}, {sum});
+  Want(sum);
+  Expect(5, 1, HasRegisters());
+}
+
+// A product has two operands, and together they read two products and the columns.
+TEST_F(PartsOfEpilogues, AreThereIfTheWholeHasTooManyInputs) {
+  float* sum = OneMore();
+  for (int i = 0; i < Program::kMaxInputs - 2; ++i) sum = ByColumn(Opcode::kAdd, sum, Given(Whole(kColumns)));
+  Want(New(Opcode::kAdd, {c_, sum}));
+  ExpectDivided(2, 2);
+}
+
+// As residual networks have it where the shortcut has a convolution.
+TEST_F(PartsOfEpilogues, OfConvolutions) {
+  constexpr int64_t kSide = 4, kChannels = 3, kOutputs = kSide * kSide * kChannels;
+  capture_.list().commands.clear();
+  ConvolutionDesc desc;
+  desc.batch = 1, desc.in_channels = desc.out_channels = kChannels;
+  for (int i : {0, 1}) desc.input[i] = desc.output[i] = kSide, desc.filter[i] = 3, desc.pad_before[i] = 1;
+  float* scaled[2];
+  for (float*& y : scaled) {
+    float* const x = Computed(kOutputs);
+    Record(desc, {Given(Whole(kOutputs)), Given(Whole(3 * 3 * kChannels * kChannels))}, {x});
+    y = Computed(kOutputs);
+    Launch(SingleOpProgram(Opcode::kMul, DType::kFloat), {1, kSide, kSide, kChannels},
+           {{x, {kOutputs, kSide * kChannels, kChannels, 1}}, {Given(Whole(kChannels)), {0, 0, 0, 1}}}, {y});
+  }
+  float *const sum = Computed(kOutputs), *const activated = Computed(kOutputs);
+  Op(Opcode::kAdd, {scaled[0], scaled[1]}, sum, kOutputs);
+  Op(Opcode::kAbs, {sum}, activated, kOutputs);
+  Want(activated);
+  ExpectDivided(2, 2);
 }
 
 }  // namespace

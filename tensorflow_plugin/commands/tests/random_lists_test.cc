@@ -8,8 +8,9 @@
 namespace xpu::commands {
 namespace {
 
-// Lists of random commands: chains, broadcasts, transposed reads, updates in place, single elements, products,
-// reductions, layers of 8-bit integers, and copies. The copies are of parts, to parts, and of axes in another order.
+// Lists of random commands: chains, broadcasts, transposed reads, updates in place, single elements, products, sums of
+// these, reductions, layers of 8-bit integers, and copies. The copies are of parts, to parts, and of axes in another
+// order.
 class RandomLists : public Lists, public ::testing::WithParamInterface<int> {
  protected:
   // Rows as 8-bit integers, by the largest magnitude of each; their products with one another, and floats of those.
@@ -80,7 +81,7 @@ TEST_P(RandomLists, ComputeTheSame) {
   const int length = 5 + pick(GetParam() % 8 == 1 ? 400 : 60);
   for (int i = 0; i < length; ++i) {
     const Matrix a = matrices[pick(matrices.size())], b = matrices[pick(matrices.size())];
-    const int kind = pick(19);
+    const int kind = pick(20);
     const auto computed = [&](int64_t r, int64_t c, DType type) {
       const int64_t bytes = r * c * static_cast<int64_t>(SizeOf(type));
       return Matrix{static_cast<float*>(capture_.NewBuffer(bytes, Buffer::Kind::kComputed)), r, c, false, type};
@@ -134,6 +135,34 @@ TEST_P(RandomLists, ComputeTheSame) {
       Matrix y{Computed(a.rows * b.cols), a.rows, b.cols, false};
       MatMul(x.at, w.at, y.at, 1, a.rows, a.cols, b.cols);
       matrices.insert(matrices.end(), {x, w, y});
+    } else if (kind == 19) {  // products of signs, each scaled and shifted by column, added up and perhaps bounded
+      const int64_t n = 1 + pick(30);
+      Matrix x{Computed(a.rows * a.cols), a.rows, a.cols, false}, sum{nullptr, a.rows, n, false};
+      Op(Opcode::kSign, {a.at}, x.at, a.rows * a.cols);
+      const auto by_column = [&](Opcode op, const float* y) {
+        float* const out = Computed(a.rows * n);
+        Launch(SingleOpProgram(op, DType::kFloat), {a.rows, n}, {{y, {n, 1}}, {matrices.back().at, {0, 1}}}, {out});
+        return out;
+      };
+      for (int p = 2 + pick(2); p > 0; --p) {
+        std::vector<float> signs(a.cols * n);
+        for (float& v : signs) v = static_cast<float>(pick(3) - 1);
+        float* const product = Computed(a.rows * n);
+        MatMul(x.at, Given(std::move(signs)), product, 0, a.rows, a.cols, n);
+        if (pick(4) == 0) Want(product);  // no value for others: a function of it may be another one in registers
+        given(1, n);
+        float* const scaled = by_column(Opcode::kMul, product);
+        given(1, n);
+        float* const shifted = pick(4) == 0 ? scaled : by_column(Opcode::kAdd, scaled);
+        if (sum.at == nullptr) {
+          sum.at = shifted;
+          continue;
+        }
+        float* const next = Computed(a.rows * n);
+        Op(pick(2) == 0 ? Opcode::kAdd : Opcode::kSub, {sum.at, shifted}, next, a.rows * n);
+        sum.at = next;
+      }
+      matrices.insert(matrices.end(), {x, sum});
     } else if (kind == 18) {
       QuantizedProduct(a.at, a.rows, a.cols, pick(4) == 0, [&](int64_t r, int64_t c) {
         matrices.push_back({Computed(r * c), r, c, false});

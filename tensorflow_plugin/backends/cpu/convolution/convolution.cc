@@ -501,6 +501,20 @@ int64_t CpuKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
   return static_cast<int64_t>(layout->desc(1).get_size());
 }
 
+EpilogueWay CpuKernels::WayOfEpilogue(const ConvolutionDesc& desc) const {
+  switch (ChooseEngine(desc, Machine::Here(1)).engine) {
+    case ConvolutionEngine::kDepthwise:
+    case ConvolutionEngine::kFewChannels:
+    case ConvolutionEngine::kOnePixel:
+    case ConvolutionEngine::kWindowsInPanels:
+      return IsChainOfRows(desc.epilogue, desc.out_channels) ? EpilogueWay::kInRegisters : EpilogueWay::kPartByPart;
+    case ConvolutionEngine::kWinograd:
+      return EpilogueWay::kPartByPart;
+    default:  // oneDNN has parts only for several threads
+      return EpilogueWay::kAfterwards;
+  }
+}
+
 Status CpuKernels::Run(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) const {
   const host_runtime::ScopedFloatMode mode(host_runtime::FloatMode::OfProducts());
   try {

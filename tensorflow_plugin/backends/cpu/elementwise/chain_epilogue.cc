@@ -13,11 +13,11 @@ namespace {
 // Lanes that may be read behind the last column: those of four vectors of any instruction set.
 constexpr int64_t kMostLanes = 64;
 
-// Makes the steps of one program.
+// Makes the steps of one program. Without arguments they have no operands.
 class ChainMaker {
  public:
-  ChainMaker(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, ChainEpilogue* chain)
-      : desc_(desc), p_(*desc.program), args_(args), frame_(*frame), chain_(*chain) {}
+  ChainMaker(const ElementwiseDesc& desc, const Args* args, ScratchFrame* frame, ChainEpilogue* chain)
+      : desc_(desc), p_(*desc.program), args_(args), frame_(frame), chain_(*chain) {}
 
   bool Make() {
     chain_.num_steps = 0;
@@ -174,21 +174,30 @@ class ChainMaker {
       elements *= shape[d];
       if (!repeats) columns = elements;
     }
-    step->data = static_cast<const float*>(args_.in[reg]);
     if (!of_columns) return false;
     if (columns == 1 && elements > 1) {
       step->reads = Reads::kOne;
-      step->one = *step->data;
     } else if (!repeats) {
-      if (step->data == args_.out[0]) return false;  // each is read when others have been stored
       step->reads = Reads::kElements;
     } else {
       if (chain_.columns != 0 && chain_.columns != columns) return false;
       chain_.columns = columns;
       step->reads = Reads::kColumns;
-      float* const padded = frame_.Get<float>(columns + kMostLanes);
-      std::memcpy(padded, step->data, columns * sizeof(float));
-      std::memset(padded + columns, 0, kMostLanes * sizeof(float));
+    }
+    return args_ == nullptr || Read(static_cast<const float*>(args_->in[reg]), step);
+  }
+
+  // Gives the step its operand, which begins at `data`.
+  bool Read(const float* data, ChainStep* step) {
+    step->data = data;
+    if (step->reads == Reads::kOne) {
+      step->one = *data;
+    } else if (step->reads == Reads::kElements) {
+      return data != args_->out[0];  // each is read when others have been stored
+    } else {
+      float* const padded = frame_->Get<float>(chain_.columns + kMostLanes);
+      std::memcpy(padded, data, chain_.columns * sizeof(float));
+      std::memset(padded + chain_.columns, 0, kMostLanes * sizeof(float));
       step->data = padded;
     }
     return true;
@@ -196,8 +205,8 @@ class ChainMaker {
 
   const ElementwiseDesc& desc_;
   const Program& p_;
-  const Args& args_;
-  ScratchFrame& frame_;
+  const Args* const args_;
+  ScratchFrame* const frame_;
   ChainEpilogue& chain_;
   int current_ = 0, kept_ = -1;  // the register that the last step made, and one that is needed again
 };
@@ -205,7 +214,12 @@ class ChainMaker {
 }  // namespace
 
 bool MakeChainEpilogue(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, ChainEpilogue* chain) {
-  return ChainMaker(desc, args, frame, chain).Make();
+  return ChainMaker(desc, &args, frame, chain).Make();
+}
+
+bool IsChainOfRows(const ElementwiseDesc& desc, int64_t columns) {
+  ChainEpilogue chain;
+  return ChainMaker(desc, nullptr, nullptr, &chain).Make() && (chain.columns == 0 || chain.columns == columns);
 }
 
 void ApplyChainInPlace(const ChainEpilogue& chain, int64_t first, int64_t count, float* out) {

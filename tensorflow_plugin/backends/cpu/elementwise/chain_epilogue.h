@@ -62,7 +62,11 @@ struct ChainEpilogue {
 // the results shall be makes no chain.
 bool MakeChainEpilogue(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, ChainEpilogue* chain);
 
-// The same for sums that lie where the results shall be: rows [first, first + count) of `columns` elements of `out`.
+// True if an epilogue is a chain on rows of so many elements, unless operands lie where the results shall be.
+bool IsChainOfRows(const ElementwiseDesc& desc, int64_t columns);
+
+// Applies a chain to sums that lie where the results shall be: rows [first, first + count) of `columns` elements of
+// `out`.
 void ApplyChainInPlace(const ChainEpilogue& chain, int64_t first, int64_t count, float* out);
 
 }  // namespace xpu::cpu

@@ -479,6 +479,19 @@ Status Multiply(const MatMulDesc& desc, const Args& args, const ThreadTeam& team
 
 }  // namespace
 
+EpilogueWay CpuKernels::WayOfEpilogue(const MatMulDesc& desc) const {
+  const bool is_chain = IsChainOfRows(desc.epilogue, desc.n);
+  const EpilogueForm form = is_chain ? EpilogueForm::kChain : EpilogueForm::kProgram;
+  switch (ChooseEngine(desc, form, Machine::Here(1)).engine) {
+    case MatMulEngine::kUnpacked:
+      return is_chain ? EpilogueWay::kInRegisters : EpilogueWay::kAfterwards;
+    case MatMulEngine::kPanels:
+      return is_chain ? EpilogueWay::kInRegisters : EpilogueWay::kPartByPart;
+    default:  // of the parts of oneDNN not all lie in one piece
+      return EpilogueWay::kAfterwards;
+  }
+}
+
 Status CpuKernels::Run(const MatMulDesc& desc, const Args& args, const ThreadTeam& team) const {
   const host_runtime::ScopedFloatMode mode(host_runtime::FloatMode::OfProducts());
   try {

@@ -43,11 +43,12 @@ std::vector<std::string> NamesOf(const std::vector<MatMulDesc>& products) {
   for (const MatMulDesc& desc : products) {
     Footprint footprint;
     EXPECT_TRUE(Check(desc, &footprint).ok());
-    const std::vector<float> a(desc.m * desc.k), b(desc.k * desc.n);
+    const std::vector<float> a(desc.m * desc.k), b(desc.k * desc.n), columns(desc.n);
     std::vector<float> c(desc.m * desc.n);
     Args args{};
     args.in[0] = a.data();
     args.in[1] = b.data();
+    args.in[2] = columns.data();
     args.out[0] = c.data();
     const trace::Label label = trace::LabelOf(desc, footprint);
     const host_runtime::KernelSpan span(line, label);
@@ -68,6 +69,36 @@ TEST(EpilogueNotes, NameTheWayOfEachProduct) {
       NamesOf({With(Opcode::kMaximum, large), large, With(Opcode::kTanh, large), small, With(Opcode::kTanh, small)}),
       (std::vector<std::string>{has_own_kernel ? kInRegisters : kAfterwards, kNone,
                                 has_own_kernel ? kPartByPart : kAfterwards, kNone, kAfterwards}));
+}
+
+// The passes ask for the way before there are any addresses.
+TEST(EpilogueNotes, NameTheWayThatIsForetold) {
+  const auto with_columns = [](MatMulDesc desc, bool twice) {
+    ProgramBuilder builder;
+    const ProgramBuilder::Reg sum = builder.Input(DType::kFloat), columns = builder.Input(DType::kFloat);
+    const ProgramBuilder::Reg scaled = builder.Apply(Opcode::kMul, sum, columns);
+    const ProgramBuilder::Reg shifted = builder.Apply(Opcode::kAdd, scaled, columns);
+    builder.Output(twice ? builder.Apply(Opcode::kAdd, shifted, builder.Apply(Opcode::kMul, sum, scaled)) : shifted);
+    desc.epilogue.program = builder.Build();
+    desc.epilogue.shape = {desc.m, desc.n};
+    desc.epilogue.in_strides[0] = {desc.n, 1};
+    desc.epilogue.in_strides[1] = {0, 1};
+    return desc;
+  };
+  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
+    if (!HasIsa(isa)) continue;
+    const ScopedIsa use(isa);
+    for (const MatMulDesc& product :
+         {Product(128, 64, 64), Product(200, 60, 80), Product(30, 40, 50), Product(8, 64, 64), Product(1, 300, 900),
+          Product(90, 1, 70), Product(90, 10, 70), Product(3, 4, 5)}) {
+      for (bool twice : {false, true}) {
+        const MatMulDesc desc = with_columns(product, twice);
+        const char* const foretold[] = {kInRegisters, kPartByPart, kAfterwards};
+        EXPECT_EQ(NamesOf({desc}).at(0), foretold[static_cast<int>(Kernels().WayOfEpilogue(desc))])
+            << desc.m << "x" << desc.k << " by " << desc.n << (twice ? ", no chain, " : ", a chain, ") << Name(isa);
+      }
+    }
+  }
 }
 
 // One that ran while nobody listened names no later command.
