@@ -214,7 +214,7 @@ MUTANTS = (
     Mutant(
         "epilogue: in place",
         "fuse_epilogues.cc",
-        "if (out.buffer == reader->in[k].buffer) return false;",
+        "if (out.buffer == reader.in[k].buffer) return false;",
         "(void)out;",
     ),
     Mutant(

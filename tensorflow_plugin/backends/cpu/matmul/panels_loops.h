@@ -194,8 +194,7 @@ static inline void MultiplyPanelBy(int64_t m, const RowTerms& terms, const float
 }
 
 // Computes m rows of c from column `col` on, `vectors` vectors wide. The last vector has `tail` lanes. c is at element
-// `offset` of the whole result. `is_followed`: the panel that is multiplied next lies behind
-// this one.
+// `offset` of the whole result. `is_followed`: the panel that is multiplied next lies behind this one.
 static inline void MultiplyPanel(int64_t m, const RowTerms& terms, const float* a, int64_t lda, const float* packed,
                                  bool is_followed, float* c, int64_t ldc, int64_t offset, int64_t col, int vectors,
                                  int tail, const ChainEpilogue* chain) {
