@@ -42,6 +42,14 @@ bool MustCompile(const Def& def) {
   return found != def.attr().end() && found->second.b();
 }
 
+// Adds the functions that a node names.
+void AddFunctionsOf(const tf::NodeDef& node, std::vector<std::string>* functions) {
+  for (const auto& attr : node.attr()) {
+    if (attr.second.has_func()) functions->push_back(attr.second.func().name());
+    for (const tf::NameAttrList& function : attr.second.list().func()) functions->push_back(function.name());
+  }
+}
+
 // True once a function for XLA has been called, on any device.
 std::atomic<bool> xla_was_asked_for{false};
 
@@ -243,11 +251,7 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
 
   // Adds the functions that a node names, unless they are functions for XLA: each of those passes by here by itself.
   static void AddCalled(const tf::NodeDef& node, std::vector<std::string>* called) {
-    if (MustCompile(node)) return;
-    for (const auto& attr : node.attr()) {
-      if (attr.second.has_func()) called->push_back(attr.second.func().name());
-      for (const tf::NameAttrList& function : attr.second.list().func()) called->push_back(function.name());
-    }
+    if (!MustCompile(node)) AddFunctionsOf(node, called);
   }
 
   const std::string device_type_;
@@ -280,12 +284,9 @@ class MakeCallsOrdinary : public tf::GraphOptimizationPass {
 
   // Not the functions that call others: once it is inlined, such a call does not come here any more.
   static bool CallsNone(const tf::FunctionDef& function) {
-    for (const tf::NodeDef& node : function.node_def()) {
-      for (const auto& attr : node.attr()) {
-        if (attr.second.has_func() || attr.second.list().func_size() > 0) return false;
-      }
-    }
-    return true;
+    std::vector<std::string> called;
+    for (const tf::NodeDef& node : function.node_def()) AddFunctionsOf(node, &called);
+    return called.empty();
   }
 
   // Has the node call a copy of its function that may be inlined.

@@ -51,13 +51,19 @@ TEST_F(Epilogues, OfAProductThatIsReadTwiceAtOnce) {
   Expect(1, 1);
 }
 
+// A convolution of 3x3 that keeps the size of an image.
+ConvolutionDesc OfOneImage(int64_t side, int64_t channels) {
+  ConvolutionDesc desc;
+  desc.batch = 1, desc.in_channels = desc.out_channels = channels;
+  for (int i : {0, 1}) desc.input[i] = desc.output[i] = side, desc.filter[i] = 3, desc.pad_before[i] = 1;
+  return desc;
+}
+
 // Its bias and activation, and the sum with the activation of another one, as residual networks have it.
 TEST_F(Epilogues, OfConvolutions) {
   constexpr int64_t kSide = 4, kChannels = 3, kOutputs = kSide * kSide * kChannels;
   capture_.list().commands.clear();
-  ConvolutionDesc desc;
-  desc.batch = 1, desc.in_channels = desc.out_channels = kChannels;
-  for (int i : {0, 1}) desc.input[i] = desc.output[i] = kSide, desc.filter[i] = 3, desc.pad_before[i] = 1;
+  ConvolutionDesc desc = OfOneImage(kSide, kChannels);
   float* const filter = Given(Whole(3 * 3 * kChannels * kChannels));
   float *const x = Given(Whole(kOutputs)), *const y = Computed(kOutputs), *const z = Computed(kOutputs);
   Record(desc, {x, filter}, {y});
@@ -405,9 +411,7 @@ TEST_F(PartsOfEpilogues, AreThereIfTheWholeHasTooManyInputs) {
 TEST_F(PartsOfEpilogues, OfConvolutions) {
   constexpr int64_t kSide = 4, kChannels = 3, kOutputs = kSide * kSide * kChannels;
   capture_.list().commands.clear();
-  ConvolutionDesc desc;
-  desc.batch = 1, desc.in_channels = desc.out_channels = kChannels;
-  for (int i : {0, 1}) desc.input[i] = desc.output[i] = kSide, desc.filter[i] = 3, desc.pad_before[i] = 1;
+  ConvolutionDesc desc = OfOneImage(kSide, kChannels);
   float* scaled[2];
   for (float*& y : scaled) {
     float* const x = Computed(kOutputs);

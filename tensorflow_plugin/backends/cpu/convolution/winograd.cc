@@ -6,6 +6,7 @@
 
 #include "tensorflow_plugin/backends/cpu/arrays/transpose.h"
 #include "tensorflow_plugin/backends/cpu/convolution/winograd_loops.h"
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
@@ -65,11 +66,17 @@ void EachPiece(const Tiles& tiles, int64_t first, int64_t count, const Images<fl
 // Numbers of points that go through the second-level cache without being pushed out.
 constexpr int64_t kCached = 160 << 10;
 
+// The nearest number of tiles that a block may have.
+int64_t TilesOfABlock(int64_t wanted, const Machine& machine) {
+  const int64_t tall = TallRows(machine.vector_bytes());
+  return std::clamp(wanted, 2 * tall, 8 * tall);
+}
+
 // The tiles of a block, each of which has `numbers` at a point, so that all its points' are at most `cached`.
 int64_t BlockTiles(const Tiles& tiles, int64_t numbers, int64_t cached, const Machine& machine) {
   const int64_t tall = TallRows(machine.vector_bytes()), fitting = cached / (kPoints * numbers) / tall * tall;
   const int64_t fair = Up((tiles.all + 2 * machine.threads - 1) / (2 * machine.threads), tall);  // two for each thread
-  return std::clamp(std::min(fitting, fair), 2 * tall, 8 * tall);
+  return TilesOfABlock(std::min(fitting, fair), machine);
 }
 
 // For the filter's gradient: there, the sums that a block's products are added to had better stay in the cache.
@@ -115,9 +122,9 @@ class TileBlocks {
   // False if there is an infinity or a NaN. An epilogue that has been run is reset.
   bool Run(const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
     const Machine machine = Machine::Here(team.size());
-    const int64_t threads = team.size(), fewest = 2 * TallRows(machine.vector_bytes());
+    const int64_t threads = team.size(), fewest = TilesOfABlock(0, machine);
     int64_t size = BlockTiles(tiles_, x_.channels + panel_, kCached, machine);
-    const int64_t blocks = (tiles_.all + size - 1) / size;
+    const int64_t blocks = Count(tiles_.all, size);
     const bool are_few = threads > 1 && blocks < 4 * threads;
     ScratchFrame frame;
     zeros_ = frame.Get<float>(x_.channels);
@@ -125,7 +132,7 @@ class TileBlocks {
     if (are_few && tiles_.all < threads * fewest) {
       RunTogether(std::max(size, TogetherTiles(machine)), team, epilogue);
     } else {
-      if (are_few) size = (tiles_.all + Up(blocks, threads) - 1) / Up(blocks, threads);  // as many for each thread
+      if (are_few) size = Count(tiles_.all, Up(blocks, threads));  // as many for each thread
       RunEach(size, team, epilogue);
     }
     if (finite_) epilogue->reset();
@@ -139,13 +146,12 @@ class TileBlocks {
   // So many tiles' points stay in the second cache of each thread.
   int64_t TogetherTiles(const Machine& machine) const {
     constexpr int64_t kMost = 1 << 18;  // numbers
-    const int64_t tall = TallRows(machine.vector_bytes());
-    return std::clamp(kMost / (kPoints * x_.channels), 2 * tall, 8 * tall);
+    return TilesOfABlock(kMost / (kPoints * x_.channels), machine);
   }
 
   // Each thread computes blocks of its own.
   void RunEach(int64_t size, const ThreadTeam& team, std::optional<FusedEpilogue>* epilogue) {
-    team.ParallelFor((tiles_.all + size - 1) / size, 1, [&](int64_t begin, int64_t end) {
+    team.ParallelFor(Count(tiles_.all, size), 1, [&](int64_t begin, int64_t end) {
       ScratchFrame frame;
       float* const input = frame.Get<float>(kPoints * Rows(size) * x_.channels);
       float* const output = frame.Get<float>(kPoints * Rows(size) * panel_);
@@ -165,7 +171,7 @@ class TileBlocks {
     for (int64_t first = 0; first < tiles_.all; first += size) {
       const int64_t count = std::min(size, tiles_.all - first);
       team.ParallelFor(Rows(count), 2, [&](int64_t begin, int64_t end) { ToPoints(first, begin, end, count, input); });
-      team.ParallelFor((y_.channels + panel_ - 1) / panel_, 1, [&](int64_t begin, int64_t end) {
+      team.ParallelFor(Count(y_.channels, panel_), 1, [&](int64_t begin, int64_t end) {
         ScratchFrame frame;
         float* const output = frame.Get<float>(kPoints * Rows(count) * panel_);
         for (int64_t j = begin; j < end; ++j) Multiply(first, count, j * panel_, input, output);
