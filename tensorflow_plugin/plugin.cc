@@ -317,6 +317,10 @@ XPU_EXPORT const char* XpuCore_ResetMemoryReport(int ordinal) {
 // Waits until the device of this ordinal has nothing to do. "true", or "false" where there is no such device.
 XPU_EXPORT const char* XpuCore_Synchronize(int ordinal) { return xpu::SynchronizeReported(ordinal) ? "true" : "false"; }
 
+// For python/tensorflow_xpu/hooks/arrays.py: what this thread does between the two reads again (device/told.h).
+XPU_EXPORT void XpuCore_BeginReadingAgain() { xpu::ReadingAgain::Begin(); }
+XPU_EXPORT void XpuCore_EndReadingAgain() { xpu::ReadingAgain::End(); }
+
 // For interop/, see device/interop.h.
 
 XPU_EXPORT int XpuCore_StreamIsSettled(SP_Stream stream) {
@@ -338,15 +342,12 @@ XPU_EXPORT void XpuCore_WaitForStream(SP_Stream stream) {
 XPU_EXPORT void XpuCore_Read(SP_Stream stream, void* host, const void* device, size_t size, TF_Status* status) {
   xpu::Guard(status, [=]() -> xpu::Status {
     XPU_RETURN_IF_ERROR(xpu::RequireNotForked());
+    XPU_RETURN_IF_ERROR(xpu::TellAgain(device));
     XPU_RETURN_IF_ERROR(stream->stream->Read(host, device, size));
     xpu::Status failure = xpu::TakeEarlierFailure(*stream->stream);
     xpu::NoteCopy(device, failure);
     return failure;
   });
-}
-
-XPU_EXPORT void XpuCore_TakeTold(const void* device, TF_Status* status) {
-  xpu::Guard(status, [device] { return xpu::TakeTold(device); });
 }
 
 XPU_EXPORT const char* XpuCore_DeviceType() { return xpu::TheChoice().options.device_type.c_str(); }

@@ -23,9 +23,6 @@ void XpuCore_WaitForStream(SP_Stream stream);
 // of; what was copied is then no result.
 void XpuCore_Read(SP_Stream stream, void* host, const void* device, size_t size, TF_Status* status);
 
-// `status`: the failure that the last copy of these bytes to the host has told, once more (device/told.h).
-void XpuCore_TakeTold(const void* device, TF_Status* status);
-
 // 1 if the host may read and write what lies at this address, 0 if only the device that gave it out can.
 int XpuCore_HostCanAddress(const void* address);
 

@@ -299,6 +299,7 @@ void EnqueueCopyToDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMem
 void EnqueueCopyToHost(const SP_Device* device, SP_Stream handle, void* to, const SP_DeviceMemoryBase* from,
                        uint64_t size, TF_Status* status) {
   Guard(status, [&]() -> Status {
+    XPU_RETURN_IF_ERROR(TellAgain(from->opaque));
     const bool waits = copies_wait;
     if (waits && !forked_from_user) handle->stream->Wait();
     const Status failure = TakeFailure(DeviceState::Of(device), waits || CopyThatTells::Enqueuing::Now());

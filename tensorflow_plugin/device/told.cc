@@ -1,38 +1,58 @@
 #include "tensorflow_plugin/device/told.h"
 
+#include <algorithm>
 #include <atomic>
+#include <deque>
 #include <mutex>
 
 namespace xpu {
 namespace {
 
-struct Told {
-  std::mutex mutex;
-  std::atomic<const void*> memory{nullptr};
-  Status failure;
+struct Failure {
+  const void* memory;
+  Status status;
 };
-Told& TheLast() {
-  static auto* const last = new Told;
-  return *last;
+struct Kept {
+  // Several threads may be told of one each before the first of them reads again.
+  static constexpr size_t kMost = 16;
+
+  std::mutex mutex;
+  std::deque<Failure> failures;
+  std::atomic<bool> any{false};
+
+  // Needs the lock.
+  Status Take(const void* memory) {
+    const auto found = std::find_if(failures.begin(), failures.end(), [=](auto& one) { return one.memory == memory; });
+    if (found == failures.end()) return OkStatus();
+    Status status = found->status;
+    failures.erase(found);
+    any = !failures.empty();
+    return status;
+  }
+};
+Kept& TheKept() {
+  static auto* const kept = new Kept;
+  return *kept;
 }
 
 }  // namespace
 
 void NoteCopy(const void* device_memory, const Status& status) {
-  Told& last = TheLast();
-  if (status.ok() && last.memory.load(std::memory_order_relaxed) != device_memory) return;  // as nearly all are
-  const std::lock_guard<std::mutex> lock(last.mutex);
-  if (status.ok() && last.memory != device_memory) return;
-  last.memory = status.ok() ? nullptr : device_memory;
-  last.failure = status;
+  Kept& kept = TheKept();
+  if (status.ok() && !kept.any.load(std::memory_order_relaxed)) return;  // as nearly always
+  const std::lock_guard<std::mutex> lock(kept.mutex);
+  (void)kept.Take(device_memory);
+  if (status.ok() || device_memory == nullptr) return;
+  if (kept.failures.size() == Kept::kMost) kept.failures.pop_front();
+  kept.failures.push_back({device_memory, status});
+  kept.any = true;
 }
 
-Status TakeTold(const void* device_memory) {
-  Told& last = TheLast();
-  const std::lock_guard<std::mutex> lock(last.mutex);
-  if (device_memory == nullptr || last.memory != device_memory) return OkStatus();
-  last.memory = nullptr;
-  return last.failure;
+Status TellAgain(const void* device_memory) {
+  Kept& kept = TheKept();
+  if (!ReadingAgain::Now() || !kept.any.load(std::memory_order_relaxed)) return OkStatus();
+  const std::lock_guard<std::mutex> lock(kept.mutex);
+  return kept.Take(device_memory);
 }
 
 }  // namespace xpu

@@ -21,7 +21,6 @@ struct CoreFunctions {
   decltype(XpuCore_SettleStream)* settle_stream = nullptr;
   decltype(XpuCore_WaitForStream)* wait_for_stream = nullptr;
   decltype(XpuCore_Read)* read = nullptr;
-  decltype(XpuCore_TakeTold)* take_told = nullptr;
   decltype(XpuCore_HostCanAddress)* host_can_address = nullptr;
   decltype(XpuCore_SharesHostMemory)* shares_host_memory = nullptr;
   decltype(XpuCore_DeviceType)* device_type = nullptr;
@@ -48,7 +47,6 @@ bool ConnectCore(const char* path) {
                         Resolve(library, "XpuCore_SettleStream", &found.settle_stream) &&
                         Resolve(library, "XpuCore_WaitForStream", &found.wait_for_stream) &&
                         Resolve(library, "XpuCore_Read", &found.read) &&
-                        Resolve(library, "XpuCore_TakeTold", &found.take_told) &&
                         Resolve(library, "XpuCore_HostCanAddress", &found.host_can_address) &&
                         Resolve(library, "XpuCore_SharesHostMemory", &found.shares_host_memory) &&
                         Resolve(library, "XpuCore_DeviceType", &found.device_type) &&
@@ -143,12 +141,6 @@ absl::Status Settle(SP_Stream stream) {
 absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes) {
   const std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
   core.read(stream, host, device, bytes, status.get());
-  return tensorflow::StatusFromTF_Status(status.get());
-}
-
-absl::Status TakeTold(const void* device) {
-  const std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status(TF_NewStatus(), &TF_DeleteStatus);
-  core.take_told(device, status.get());
   return tensorflow::StatusFromTF_Status(status.get());
 }
 

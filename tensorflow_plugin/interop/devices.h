@@ -58,8 +58,6 @@ absl::Status Settle(SP_Stream stream);
 // Copies to the host what the stream's work leaves there, and returns when it has; the failure as of Settle. Without
 // the interpreter's lock, please.
 absl::Status Read(SP_Stream stream, void* host, const void* device, size_t bytes);
-// The failure that the last copy of these bytes to the host has told, once more.
-absl::Status TakeTold(const void* device);
 // Tells the core in what state a hook is. Only where the core is connected.
 void TakeHook(const char* name, const char* state);
 // See direct_call/function_graph.h. Only where the core is connected.

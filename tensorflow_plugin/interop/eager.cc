@@ -199,15 +199,6 @@ bool MirrorOnHost(PyObject* object) {
   return true;
 }
 
-bool TellAgain(PyObject* object) {
-  TensorHandle* const handle = ReadyHandleOf(object);
-  const Device* const device = handle == nullptr ? nullptr : handle->device();
-  const Tensor* tensor = nullptr;
-  if (device == nullptr || !IsXpu(*device) || !handle->Tensor(&tensor).ok()) return true;
-  const absl::Status status = TakeTold(tensorflow::DMAHelper::base(tensor));
-  return status.ok() || Raise(status) == 0;
-}
-
 bool SettleAll() {
   tensorflow::EagerContext* const context = EagerContextOfPython();
   if (context == nullptr) return false;

@@ -55,9 +55,6 @@ PyObject* Alias(PyObject* object);
 // tensors that TensorFlow has to read itself. False with an exception set if the device's work failed.
 bool MirrorOnHost(PyObject* object);
 
-// False with an exception set if the last copy to the host of the tensor of an XPU has told a failure: that one again.
-bool TellAgain(PyObject* object);
-
 // Waits until all XPUs have run what has been enqueued on them. False with an exception set if some of it failed.
 bool SettleAll();
 

@@ -42,8 +42,7 @@ constexpr char kName[] = "_interop_" XPU_TEXT(XPU_TENSORFLOW_MINOR);
 constexpr char kDoc[] =
     "DLPack for eager tensors, through TensorFlow's C++.\n\n"
     "exchange_api: the capsule for __dlpack_c_exchange_api__. dlpack, dlpack_of_variable, dlpack_device: method "
-    "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, settle, tell_again, connect_core, and for calls "
-    "expect_call, "
+    "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, settle, connect_core, and for calls expect_call, "
     "direct_call, call, retire, watch, call_known, tensors_in, learn, take_count, kinds: functions. hooks: the states "
     "of this library's hooks, of which it has all that but connect_core and check_hook only if eager_tensors is on.";
 
@@ -75,15 +74,6 @@ PyObject* MirrorOf(PyObject*, PyObject* object) {
 PyMethodDef mirror_on_host = {"mirror_on_host", MirrorOf, METH_O,
                               "mirror_on_host(x, /)\n--\n\nCopies an eager tensor of an XPU to where TensorFlow finds "
                               "it when it reads the tensor; anything else is left alone."};
-
-PyObject* TellAgainOf(PyObject*, PyObject* object) {
-  if (!Guarded([&] { return TellAgain(object); })) return nullptr;
-  Py_RETURN_NONE;
-}
-
-PyMethodDef tell_again = {"tell_again", TellAgainOf, METH_O,
-                          "tell_again(x, /)\n--\n\nRaises what the last read of an eager tensor of an XPU has raised, "
-                          "if its caller has read nothing since."};
 
 PyObject* SettleOf(PyObject*, PyObject*) {
   if (!Guarded([] { return SettleAll(); })) return nullptr;
@@ -249,7 +239,6 @@ bool AddAll(PyObject* module) {
          Add(module, "alias", PyCFunction_New(&alias, nullptr)) &&
          Add(module, "mirror_on_host", PyCFunction_New(&mirror_on_host, nullptr)) &&
          Add(module, "settle", PyCFunction_New(&settle, nullptr)) &&
-         Add(module, "tell_again", PyCFunction_New(&tell_again, nullptr)) &&
          Add(module, "expect_call", PyCFunction_New(&expect_call, nullptr)) &&
          Add(module, "direct_call", PyCFunction_New(&direct_call, nullptr)) &&
          Add(module, "call", PyCFunction_New(&call, nullptr)) &&

@@ -89,6 +89,7 @@ class Copies final : public Usual {
   void CopyDeviceTensorToCPU(const tf::Tensor* from, absl::string_view name, tf::Device* device, tf::Tensor* to,
                              tf::StatusCallback done) override {
     EnsureOtherThreads();
+    if (const Status again = TellAgain(tf::DMAHelper::base(from)); !again.ok()) return done(Native(again));
     // Nothing here may wait for the device: the thread may be the one that has something else to do.
     if (!direct_ || !IsPlain(*from, *to) || !compute_.Idle()) {
       const CopyThatTells copy(handle_);

@@ -138,7 +138,7 @@ const std::vector<Internal>& Internals() {
        false,
        "Python exchanges, reads and passes eager tensors from inside.",
        "DLPack copies, reading a tensor waits for all of the device's work, and TensorFlow's executor calls all "
-       "functions. An error of the device may be lost where NumPy takes a tensor: use x.numpy().",
+       "functions.",
        "DLPack with streams in the C API, and a callback for finished copies to the host",
        "eager_tensors.cc",
        {{"`TensorHandle::IsReady`, `Tensor`, `Type`", "a handle that TensorFlow makes says what it was made of"},

@@ -24,7 +24,7 @@ OFF_WITH = {
     "copies": {"direct_copies", "fork_threads"},
     "eager_tensors": {"shapes", "thread_state"},
 }
-OFF_WITH_IN_PYTHON = {"eager_tensors": {"arrays", "reading", "calls", "functions"}, "thread_state": {"functions"}}
+OFF_WITH_IN_PYTHON = {"eager_tensors": {"reading", "calls", "functions"}, "thread_state": {"functions"}}
 # The hooks that are on and have nothing to do.
 IDLE_WITH = {"direct_calls": {"calls"}}
 FOLDERS = ("tests/front_end", "tests/training")

@@ -2,7 +2,8 @@
 
 ``np.asarray(x)``, and whatever else takes arrays, asks a tensor for its buffer. NumPy swallows what that raises, and
 then asks for an array. An XPU tells the failure of a command once, so the second answer would be numbers that are no
-result. Here it raises what the first one has raised.
+result. Here the core knows that the tensor is read again. It then fails as it has failed the first time
+(``tensorflow_plugin/device/told.h``).
 
 Source of the behaviour: numpy/_core/src/multiarray/ctors.c, ``_array_from_array_like``;
 tensorflow/python/eager/pywrap_tensor.cc, ``EagerTensor_getbuffer``; tensorflow/python/framework/ops.py,
@@ -16,15 +17,19 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import CORRECTNESS, Patch
-from tensorflow_xpu.hooks.runtime import interop_module
+from tensorflow_xpu.hooks.runtime import core_functions
 
 
 def _make(found: SimpleNamespace) -> Mapping[str, Any]:
-    original, tell_again = found.array, interop_module().tell_again
+    original = found.array
+    begin, end = core_functions("XpuCore_BeginReadingAgain", "XpuCore_EndReadingAgain")
 
     def array(self: Any, *arguments: Any, **named: Any) -> Any:
-        tell_again(self)
-        return original(self, *arguments, **named)
+        begin()
+        try:
+            return original(self, *arguments, **named)
+        finally:
+            end()
 
     return {"array": array}
 
@@ -35,7 +40,6 @@ HOOK = Patch(
     purpose="NumPy does not swallow the errors of a device when it takes a tensor.",
     without="An error of the device may be lost where NumPy takes a tensor: use x.numpy().",
     needs={"array": "tensorflow.python.framework.ops:_EagerTensorBase.__array__(self, dtype=)"},
-    requires=interop_module,
     public="a second buffer that TensorFlow fails to give as it failed to give the first",
     make=_make,
 )

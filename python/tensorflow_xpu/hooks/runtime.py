@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tensorflow_xpu.hooks.patch import NeedsHookError, UnknownError
@@ -40,6 +42,37 @@ class DirectCalls(dict[Any, Any]):
         self.under_way: list[None] = []  # an entry for each call that may see the graph: append and pop are atomic
 
 
+PACKAGE = pathlib.Path(__file__).parent.parent
+
+
+def _running() -> tuple[str, str]:
+    """The version of TensorFlow, and its minor version as file names have it."""
+    version: str = sys.modules["tensorflow"].__version__
+    return version, "_".join(version.split(".")[:2])
+
+
+def _core_path() -> str:
+    return str(PACKAGE / "lib" / f"libtensorflow_xpu_core_{_running()[1]}.so")
+
+
+def core_functions(*names: str) -> Sequence[Callable[[], object]]:
+    """Functions of the core that TensorFlow has loaded, which take nothing and return nothing.
+
+    Raises:
+        UnknownError: if it is not loaded, or has no such function.
+    """
+    try:
+        core = ctypes.PyDLL(_core_path(), mode=os.RTLD_NOLOAD)
+        found = [core[name] for name in names]
+    except OSError as error:
+        raise UnknownError(f"the core is not loaded ({error})") from error
+    except AttributeError as error:
+        raise UnknownError(f"the core is of another release ({error})") from error
+    for function in found:
+        function.restype = None
+    return found
+
+
 def interop_module(*needed: str) -> Any:
     """The interop module for this TensorFlow, connected with the core.
 
@@ -52,13 +85,11 @@ def interop_module(*needed: str) -> Any:
         UnknownError: if there is none.
         NeedsHookError: if such a hook is off.
     """
-    folder = pathlib.Path(__file__).parent.parent
-    version = sys.modules["tensorflow"].__version__
-    minor = "_".join(version.split(".")[:2])
+    version, minor = _running()
     name = f"tensorflow_xpu._interop_{minor}"
     module = sys.modules.get(name)
     if module is None:
-        paths = [folder / f"_interop_{minor}{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
+        paths = [PACKAGE / f"_interop_{minor}{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
         path = next((path for path in paths if path.exists()), None)
         if path is None:
             raise UnknownError(f"the wheel has no interop module for TensorFlow {version} and this Python")
@@ -69,7 +100,7 @@ def interop_module(*needed: str) -> Any:
         except ImportError as error:  # it refuses another patch version than that which it was built for
             raise UnknownError(f"no interop module for TensorFlow {version} ({error})") from error
         sys.modules[name] = module
-    if not module.connect_core(str(folder / "lib" / f"libtensorflow_xpu_core_{minor}.so")):
+    if not module.connect_core(_core_path()):
         raise UnknownError("the interop module does not find its core")
     for hook in (ALL_INTEROP, *needed):
         if module.hooks[hook] != "on":
