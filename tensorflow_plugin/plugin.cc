@@ -45,6 +45,7 @@
 #include "tensorflow_plugin/primitives/float_precision.h"
 #include "tensorflow_plugin/profiler/profiler.h"
 #include "tensorflow_plugin/tf_internals/checks.h"
+#include "tensorflow_plugin/tf_internals/copies.h"
 #include "tensorflow_plugin/tf_internals/jit.h"
 #include "tensorflow_plugin/tf_internals/table.h"
 
@@ -156,6 +157,7 @@ XPU_EXPORT void XpuCore_SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_
   const std::string why = xpu::tf_internals::WhyNoXpu();
   if (!why.empty()) return TF_SetStatus(status, TF_FAILED_PRECONDITION, why.c_str());
   xpu::InitPlatform(params, *choice.backend, choice.options.backend, choice.options.device_type.c_str());
+  xpu::TakeOverCopiesBetween(choice.options.device_type);
   TF_SetStatus(status, TF_OK, "");
 }
 

@@ -313,7 +313,9 @@ void EnqueueCopyToHost(const SP_Device* device, SP_Stream handle, void* to, cons
 void CopyOnDevice(const SP_Device* device, SP_Stream handle, SP_DeviceMemoryBase* to, const SP_DeviceMemoryBase* from,
                   uint64_t size, TF_Status* status) {
   Guard(status, [&]() -> Status {
-    XPU_RETURN_IF_ERROR(TakeFailure(DeviceState::Of(device)));
+    const bool tells = CopyThatTells::Enqueuing::Now();
+    if (tells && copies_wait && !forked_from_user) handle->stream->Wait();
+    XPU_RETURN_IF_ERROR(TakeFailure(DeviceState::Of(device), tells));
     return RedirectedStream::InsteadOf(handle).CopyDeviceToDevice(to->opaque, from->opaque, size);
   });
 }

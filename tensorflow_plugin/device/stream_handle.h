@@ -73,7 +73,8 @@ class CopyThatTells {
 };
 
 // Set where no copy can be such a one, since TensorFlow's object for copies is not ours (tf_internals/copies.h). A copy
-// off the device then waits for the commands before it, and tells when it is enqueued.
+// to the host then waits for the commands before it, and tells when it is enqueued. So does one to another device that
+// is enqueued as such a one.
 inline std::atomic<bool> copies_wait{false};
 
 // While an object of this class lives, this thread's copies and fills of device memory by TensorFlow's own kernels are

@@ -9,9 +9,11 @@
 
 #include "tensorflow_plugin/tf_internals/tensorflow_stream.h"
 // After it:
+#include "tensorflow/core/common_runtime/copy_tensor.h"
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/common_runtime/pluggable_device/pluggable_device.h"
 #include "tensorflow/core/common_runtime/pluggable_device/pluggable_device_context.h"
+#include "tensorflow/core/common_runtime/pluggable_device/pluggable_device_util.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 #include "tensorflow_plugin/device/stream_uses.h"
 #include "tensorflow_plugin/device/told.h"
@@ -92,15 +94,8 @@ class Copies final : public Usual {
     if (const Status again = TellAgain(tf::DMAHelper::base(from)); !again.ok()) return done(Native(again));
     // Nothing here may wait for the device: the thread may be the one that has something else to do.
     if (!direct_ || !IsPlain(*from, *to) || !compute_.Idle()) {
-      const CopyThatTells copy(handle_);
       const CopyThatTells::Enqueuing enqueuing;
-      return Usual::CopyDeviceTensorToCPU(
-          from, name, device, to,
-          [copy, bytes = tf::DMAHelper::base(from), done = std::move(done)](const absl::Status& copied) {
-            const Status failure = copy.Told();
-            if (!failure.ok()) NoteCopy(bytes, failure);
-            done(copied.ok() ? Native(failure) : copied);
-          });
+      return Usual::CopyDeviceTensorToCPU(from, name, device, to, Telling(std::move(done), tf::DMAHelper::base(from)));
     }
     done(Guarded([&]() -> Status {
       if (const size_t bytes = from->TotalBytes(); bytes > 0) {
@@ -110,6 +105,16 @@ class Copies final : public Usual {
       NoteCopy(tf::DMAHelper::base(from), failure);
       return failure;
     }));
+  }
+
+  // For a copy off the device that is about to be enqueued: what to do at its end. `bytes`: those that somebody may
+  // read again.
+  tf::StatusCallback Telling(tf::StatusCallback done, const void* bytes = nullptr) const {
+    return [copy = CopyThatTells(handle_), bytes, done = std::move(done)](const absl::Status& copied) {
+      const Status failure = copy.Told();
+      if (!failure.ok()) NoteCopy(bytes, failure);
+      done(copied.ok() ? Native(failure) : copied);
+    };
   }
 
  private:
@@ -137,6 +142,16 @@ class Copies final : public Usual {
   Stream& compute_;
   const bool direct_;
 };
+
+// Copies to another XPU, in place of TensorFlow's function, which it calls: these tell, too.
+void CopyBetweenDevices(tf::DeviceContext* from, tf::DeviceContext* to, tf::Device* source, tf::Device* target,
+                        tf::AllocatorAttributes of_source, tf::AllocatorAttributes of_target, const tf::Tensor* input,
+                        tf::Tensor* output, int stream, tf::StatusCallback done) {
+  const CopyThatTells::Enqueuing enqueuing;
+  const auto* const copies = dynamic_cast<const Copies*>(from);  // TensorFlow's own leaves it to what is enqueued
+  tf::PluggableDeviceUtil::DeviceToDeviceCopy(from, to, source, target, of_source, of_target, input, output, stream,
+                                              copies != nullptr ? copies->Telling(std::move(done)) : std::move(done));
+}
 
 // From now on no further device has our object. A process that is forked then has none of TensorFlow's threads for this
 // one.
@@ -202,6 +217,12 @@ void CheckDirectCopies(Check& check) {
 }
 
 }  // namespace tf_internals
+
+void TakeOverCopiesBetween(const std::string& device_type) {
+  const tf::DeviceType type(device_type);
+  // Where that is refused, TensorFlow's function is called.
+  (void)tf::CopyTensor::Register(type, type, CopyBetweenDevices, /*is_pluggable_device=*/true).ok();
+}
 
 void TakeOverCopies(tf::Device* device) {
   // Asked once: a process may be forked at any time, also while another thread asks.

@@ -1,4 +1,4 @@
-// Copies between the host and an XPU, which TensorFlow's device leaves to an object. Ours stands in its place.
+// Copies off an XPU and to it, which TensorFlow's device leaves to an object. Ours stands in its place.
 //
 // A copy in a graph then tells of the device's failures when it has run, in the device's words. TensorFlow's own says
 // nothing, and the synchronisation that follows "PluggableDevice SyncAll failed". Where it is TensorFlow's own, copies
@@ -10,6 +10,8 @@
 #ifndef TENSORFLOW_PLUGIN_TF_INTERNALS_COPIES_H_
 #define TENSORFLOW_PLUGIN_TF_INTERNALS_COPIES_H_
 
+#include <string>
+
 namespace tensorflow {
 class Device;
 }
@@ -19,6 +21,10 @@ namespace xpu {
 // From now on a device of this plugin has our object. Any number of calls, from any thread; does nothing if the device
 // is not made as expected.
 void TakeOverCopies(tensorflow::Device* device);
+
+// Copies between two devices of this type have a function of ours. To be called before TensorFlow has registered its
+// own: it calls the first one.
+void TakeOverCopiesBetween(const std::string& device_type);
 
 }  // namespace xpu
 

@@ -87,15 +87,17 @@ const std::vector<Internal>& Internals() {
        Kind::kCorrectness,
        false,
        "Copies in graphs tell of a device's errors, and profiles know what its streams are for.",
-       "A copy to the host waits for the commands before it. Profiles name the lines of a device by numbers. A process "
-       "that was forked after the first use of the XPU cannot use it. Each copy in a graph takes some 60 microseconds "
-       "longer.",
+       "A copy off a device waits for the commands before it. Profiles name the lines of a device by numbers. A "
+       "process that was forked after the first use of the XPU cannot use it. Each copy in a graph takes some 60 "
+       "microseconds longer.",
        "synchronisations and copies of the C API whose errors keep their words, and names of streams",
        "copies.cc",
        {{"`PluggableDeviceContext`'s virtual functions", "TensorFlow's table has them where this library puts its own"},
         {"`PluggableDevice::device_context_`", "for each device: it is what the device says is its context"},
         {"`AcceleratorDeviceInfo::default_context`, which is replaced", "the same"},
-        {"`CStream` behind `Stream`", "for each device: the name of the class"}}},
+        {"`CStream` behind `Stream`", "for each device: the name of the class"},
+        {"`CopyTensor::Register`: of two functions for the same devices the first is called",
+         "compiled and linked only; TensorFlow's own function otherwise"}}},
       {"direct_copies",
        Kind::kSpeed,
        true,
@@ -123,8 +125,8 @@ const std::vector<Internal>& Internals() {
        {{"`XlaKernelCreator`: its two functions, called by their addresses",
          "the names of the class and of its base; TensorFlow exports its table and the functions there by these names"},
         {"`RegisterDefaultCustomKernelCreator`, which deletes XLA's object", "compiled and linked only"},
-        {"attributes `_XlaMustCompile`, `_noinline` and `_lower_using_switch_merge`",
-         "a graph without them runs as TensorFlow would have it"}}},
+        {"attributes `_XlaMustCompile`, `_noinline` and `_lower_using_switch_merge`, which two passes change",
+         "the check of `graphs`; a graph without them runs as TensorFlow would have it"}}},
       {"tf32",
        Kind::kCorrectness,
        false,

@@ -11,7 +11,7 @@ from tests.support.processes import run_code
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
 # Commands of Softmax fail, and late: the program has long gone on.
-FAULT = {"TF_XPU_FAULT": "command=Softmax:fail,command=Softmax:delay=30ms"}
+FAULT = {"TF_XPU_FAULT": "command=Softmax:fail,command=Softmax:delay=30ms", "TF_XPU_DEVICE_COUNT": "2"}
 
 PROGRAM = """
 import json
@@ -35,6 +35,10 @@ def on_cpu(function):
     with tf.device("/cpu:0"):
         return function(failing())
 
+def on_another(function):
+    with tf.device("/xpu:1"):
+        return function(failing())
+
 @tf.function
 def on_device(a):
     with tf.device("/xpu:0"):
@@ -50,6 +54,12 @@ def to_host(a):
 def to_host_and_back(a):
     y = to_host(a)
     with tf.device("/xpu:0"):
+        return y * 2
+
+@tf.function
+def to_another(a):
+    y = on_device(a)
+    with tf.device("/xpu:1"):
         return y * 2
 
 @tf.function
@@ -121,6 +131,9 @@ WAYS = {
     "cpu": lambda: failing().cpu(),
     "identity on the CPU": lambda: on_cpu(tf.identity),
     "an op on the CPU": lambda: on_cpu(lambda y: y + 1),
+    "identity on another XPU": lambda: on_another(tf.identity).numpy(),
+    "an op on another XPU": lambda: on_another(tf.tanh).numpy(),
+    "a function to another XPU": lambda: to_another(x).numpy(),
     "the next op": the_next_op,
     "sync_devices": synchronised,
     "async_scope": asynchronous,

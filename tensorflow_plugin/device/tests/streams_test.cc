@@ -360,8 +360,19 @@ TEST(CommandFailures, AreToldBySynchronisingAfterACopy) {
 }
 
 // The callback after the copy can carry the message: synchronising leaves it to that.
+// To the host, or to memory as another device may have it.
+auto CopyOff(Core& core, SP_Stream stream, const SP_DeviceMemoryBase& memory, bool to_host) {
+  return [=, &core](TF_Status* status) {
+    static int32_t value;
+    SP_DeviceMemoryBase other = core.Allocate(4);
+    if (to_host) core.se.memcpy_dtoh(&core.device, stream, &value, &memory, 4, status);
+    if (!to_host) core.se.memcpy_dtod(&core.device, stream, &other, &memory, 4, status);
+  };
+}
+
 TEST(CopiesThatTell, DoSoThoughTheFailureWasNotKnown) {
-  for (bool reads_again : {false, true}) {  // a copy beside it that does not tell
+  // Also with a copy beside it that does not tell.
+  for (auto [to_host, reads_again] : {std::pair(true, false), std::pair(true, true), std::pair(false, false)}) {
     Core core;
     SP_DeviceMemoryBase memory = core.Allocate(4);
     int32_t value = 0;
@@ -371,7 +382,7 @@ TEST(CopiesThatTell, DoSoThoughTheFailureWasNotKnown) {
     const CopyThatTells copy(*core.compute);
     {
       const CopyThatTells::Enqueuing enqueuing;
-      core.se.memcpy_dtoh(&core.device, core.d2h, &value, &memory, 4, Checked());
+      CopyOff(core, core.d2h, memory, to_host)(Checked());
     }
     if (reads_again) core.se.memcpy_dtoh(&core.device, core.d2h, &value, &memory, 4, Checked());
     gate.Open();
@@ -387,10 +398,10 @@ TEST(CopiesThatTell, DoSoThoughTheFailureWasNotKnown) {
 // Without an object for copies nothing tells at their end: they wait, and then know what to tell.
 TEST(CopiesThatWait, TellOfFailuresThatWereNotKnown) {
   copies_wait = true;
-  for (bool waits : {true, false}) {  // for the command that fails
+  // Also without waiting for the command that fails.
+  for (auto [to_host, waits] : {std::pair(true, true), std::pair(true, false), std::pair(false, true)}) {
     Core core;
     SP_DeviceMemoryBase memory = core.Allocate(4);
-    int32_t value = 0;
     Gate gate;
     const SP_Stream stream = waits ? core.d2h : core.compute;
     core.Enqueue(core.compute, gate.Wait());
@@ -401,7 +412,8 @@ TEST(CopiesThatWait, TellOfFailuresThatWereNotKnown) {
       gate.Open();
     });
     ::testing::internal::CaptureStderr();
-    const auto read = [&](TF_Status* s) { core.se.memcpy_dtoh(&core.device, stream, &value, &memory, 4, s); };
+    const CopyThatTells::Enqueuing enqueuing;
+    const auto read = CopyOff(core, stream, memory, to_host);
     EXPECT_EQ(StatusOf(read).message, "an operation enqueued on the XPU before this one failed: out of scratch memory");
     opens.join();
     core.se.synchronize_all_activity(&core.device, Checked());
