@@ -20,6 +20,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/util/device_name_utils.h"
+#include "tensorflow_plugin/tf_internals/checks.h"
 #include "tensorflow_plugin/tf_internals/copies.h"
 #include "tensorflow_plugin/tf_internals/table.h"
 #include "tensorflow_plugin/tf_internals/virtual_tables.h"
@@ -314,6 +315,15 @@ class MakeCallsOrdinary : public tf::GraphOptimizationPass {
 // TensorFlow's own pass that looks for the mark is in phase 10.
 constexpr int kBeforeLowering = 9;
 
+// The two passes are no matter of speed: an option that leaves out `graphs` keeps them.
+bool GraphsAreKnown() {
+  if (tf_internals::IsOn("graphs")) return true;
+  if (tf_internals::StateOf("graphs").rfind("off by option", 0) != 0) return false;
+  tf_internals::Check check;
+  tf_internals::CheckGraphs(check);
+  return check.why().empty();
+}
+
 }  // namespace
 
 namespace tf_internals {
@@ -330,7 +340,7 @@ void RunJitFunctionsWithoutXla(const std::string& device_type, IsInlined is_inli
   const bool known = tf_internals::TurnOn("jit", tf_internals::CheckJit);
   const XlaFunctions functions = xla != nullptr && known ? XlaFunctions(*xla) : XlaFunctions();
   tf::RegisterDefaultCustomKernelCreator(new KernelCreator(device_type, functions, xla != nullptr));
-  if (!tf_internals::IsOn("graphs")) return;
+  if (!GraphsAreKnown()) return;
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::PRE_PLACEMENT, kBeforeLowering,
                                                    std::make_unique<MarkControlFlow>(device_type, is_inlined));
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_PLACEMENT, 0,
