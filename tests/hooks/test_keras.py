@@ -32,6 +32,8 @@ SOURCES = {
 @pytest.fixture
 def fake_keras(tmp_path, monkeypatch):
     """Puts a Keras of a few lines before the real one, and forgets it afterwards."""
+    for name in ("tensorflow", "keras"):  # or the hooks of this process, which wait for them, would take these
+        importlib.import_module(name)
     folder = tmp_path / "keras"
     for name, text in FILES.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
