@@ -12,7 +12,7 @@ import pytest
 pytest.register_assert_rewrite("tests.support")  # its checks say what they compared, as those of tests do
 
 import tensorflow_xpu  # noqa: E402
-from tests.hooks.each_off import IDLE_WITH, OFF_WITH, OFF_WITH_IN_PYTHON  # noqa: E402
+from tests.hooks.each_off import left_out  # noqa: E402
 from tests.support.installed import PACKAGES, ROOT  # noqa: E402
 from tests.support.plugin_site import PluginSite  # noqa: E402
 from tests.support.requirements import need  # noqa: E402
@@ -35,19 +35,12 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     """Leaves out the tests of hooks that an option leaves out, and of those that need them; never by a hook's state."""
-    names = set(os.environ.get("TF_XPU_HOOKS_WITHOUT", "").split(","))
-    if os.environ.get("TF_XPU_HOOKS") == "0":
-        names |= {hook.name for hook in tensorflow_xpu.hooks.HOOKS if hook.kind == "speed"} | SMALL
-    for off_with in (OFF_WITH, OFF_WITH_IN_PYTHON, IDLE_WITH):
-        names = names.union(*(off_with.get(name, ()) for name in names))
+    names = left_out()
     of_these = [item for item in items if names & {n for mark in item.iter_markers("of_hooks") for n in mark.args}]
     if of_these:
         config.hook.pytest_deselected(items=of_these)
         items[:] = [item for item in items if item not in of_these]
 
-
-# The hooks in C++ that TF_XPU_HOOKS=0 turns off.
-SMALL = {"direct_copies", "shapes"}
 
 LEFT_OUT = "left out for time"
 

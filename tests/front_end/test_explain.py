@@ -122,6 +122,7 @@ def examples(language):
     return re.findall(rf"```{language}\n(.*?)```\n(?:\n```text\n(.*?)```)?", section, re.DOTALL)
 
 
+@pytest.mark.of_hooks("clusters")
 def test_the_documentation_shows_what_is_printed(tmp_path):
     found_examples = examples("python")
     assert len(found_examples) == 5

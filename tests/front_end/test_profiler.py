@@ -82,6 +82,7 @@ def test_a_product_has_its_op_its_flops_and_its_bytes(profiled):
     assert eager[0]["bytes"] == 4 * (300 * 200 + 200 * 100 + 300 * 100)
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.of_hooks("copies")  # which sees what a stream is for
 @pytest.mark.without_isolation
 @pytest.mark.host_only
@@ -272,6 +273,7 @@ def test_what_cannot_be_is_said_and_nothing_is_left_behind(tmp_path, xpu_device)
     assert any(event.op_type == "Mul" for event in raised.events)  # ended all the same
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.without_isolation
 @pytest.mark.host_only
 def test_the_page_s_example_runs(tmp_path, xpu_device):

@@ -162,6 +162,7 @@ def test_more_random_programs(block, xpu_device):
         check_random_program(seed, xpu_device)
 
 
+@pytest.mark.of_hooks("clusters")
 def test_the_ops_are_in_a_cluster():
     """Or the tests here would compare nothing."""
     code = """
@@ -277,6 +278,7 @@ def test_an_error_names_the_op_and_later_calls_work(xpu_device):
     assert good.shape == again.shape == (2, 2)
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("kind", ["gather", "points", "variable", "segments", "scatter", "update", "division"])
 def test_a_failure_on_data_names_the_op_and_ends_the_step(kind, large, xpu_device):
@@ -338,6 +340,7 @@ def test_an_op_in_a_loop_is_named(xpu_device):
             f(tf.constant([0, 9, 3], tf.int64))
 
 
+@pytest.mark.of_hooks("clusters")
 def test_indices_that_change_are_no_signature(tmp_path):
     """A training step of embeddings, whose 32-bit indices TensorFlow keeps in host memory, is one cluster, captured
     once."""

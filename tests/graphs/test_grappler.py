@@ -232,6 +232,7 @@ def on_both(function, *arguments, tolerance=1e-6):
 MANY = 256 * 2**20 // 4
 
 
+@pytest.mark.of_hooks("graphs")
 def test_a_sum_as_updates_of_a_temporary_variable(xpu_device):
     """Training ResNet50V2 came to this, and every token of a larger language model: the sum is one op again."""
 
@@ -243,6 +244,7 @@ def test_a_sum_as_updates_of_a_temporary_variable(xpu_device):
     assert not {"TemporaryVariable", "DestroyTemporaryVariable", "Assign", "AssignAdd"} & set(ran.ops)
 
 
+@pytest.mark.of_hooks("graphs")
 def test_a_sum_as_updates_in_a_loop(xpu_device):
     """Beside a sum that waits for something else, and one that is read after it."""
 

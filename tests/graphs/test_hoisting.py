@@ -61,6 +61,7 @@ class Product:
             self.expect(value)
 
 
+@pytest.mark.of_hooks("clusters")
 def test_is_computed_once(xpu_device, tmp_path):
     product = Product()
     before = commands(product.function, product.x, folder=tmp_path / "before")
@@ -179,6 +180,7 @@ def test_reads_and_writes_in_threads(xpu_device):
     in_threads(call, 4)
 
 
+@pytest.mark.of_hooks("clusters")
 def test_memory_is_what_it_was(xpu_device):
     """In a process of its own: a tensor counts for its whole chunk, which in used memory is up to twice as long."""
     outcome = run_code(
@@ -233,6 +235,7 @@ def network(policy: str) -> keras.Model:
     return model
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_a_network_that_is_trained_and_used_in_turns(xpu_device, tmp_path, policy):
     rng = np.random.default_rng(0)
@@ -307,6 +310,7 @@ def dense_of_4_bits(config) -> tuple[keras.layers.Dense, tf.types.experimental.P
     return layer, tf.function(lambda x: layer(x))
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.parametrize("config", FOUR_BITS.values(), ids=FOUR_BITS)
 def test_weights_of_4_bits_are_unpacked_once(xpu_device, tmp_path, config):
     layer, function = dense_of_4_bits(config)
@@ -341,6 +345,7 @@ def test_groups_of_weights_that_do_not_exist(xpu_device, tmp_path):
                 np.testing.assert_array_equal(function(x).numpy(), first)
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.parametrize("rows", [1, 40])
 def test_a_layer_of_8_bits_is_two_commands(xpu_device, tmp_path, rows):
     """Rows become integers in one, and the product with all that comes after it is the other."""
@@ -402,6 +407,7 @@ def test_an_embedding_of_4_bits_gives_logits_as_it_lies(xpu_device):
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
+@pytest.mark.of_hooks("clusters")
 def test_what_is_not_what_weights_of_4_bits_stand_for(xpu_device):
     """A matrix that is computed of such weights and is another one becomes floats, which are kept."""
     layer, _ = dense_of_4_bits(FOUR_BITS["in groups"])

@@ -39,6 +39,7 @@ def test_values_are_those_of_the_call(xpu_device):
         np.testing.assert_allclose(total, cpu_total, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.of_hooks("clusters")
 def test_they_are_no_signature_and_cross_in_the_cluster(tmp_path):
     code = """
 import numpy as np, tensorflow as tf
@@ -192,6 +193,7 @@ def test_threads(xpu_device):
         assert not wrong
 
 
+@pytest.mark.of_hooks("clusters")
 def test_tokens_stay_on_the_device(tmp_path):
     """Rows chosen by tokens that were cast: no transfer is needed, and all is one cluster."""
     code = """
@@ -226,6 +228,7 @@ with tf.device("/xpu:0"):
     assert all("bytes to the host" not in dump and " SelectV2 " in dump for dump in dumps)
 
 
+@pytest.mark.of_hooks("clusters")
 def test_products_of_bytes_stay_on_the_device(tmp_path):
     """Their integers get another shape before they become floats, as in Keras's EinsumDense."""
     code = """
@@ -253,6 +256,7 @@ with tf.device("/xpu:0"):
     assert all("bytes to the host" not in dump and " Cast " in dump for dump in dumps)
 
 
+@pytest.mark.of_hooks("clusters")
 def test_a_range_is_where_it_is_read(xpu_device):
     """Range of floats has no kernel for the XPU, so TensorFlow computes a constant of it, on the CPU."""
     v1 = tf.compat.v1

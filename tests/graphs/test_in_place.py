@@ -45,6 +45,7 @@ def copied(events) -> int:
     return sum(event.bytes for event in events if "opy" in event.name and "host" not in event.name)
 
 
+@pytest.mark.of_hooks("clusters")
 def test_a_loop_writes_its_cache_in_place(xpu_device, arguments, tmp_path):
     with tf.device("/cpu:0"):
         expected = tf.function(generate)(*map(tf.constant, arguments))

@@ -415,6 +415,7 @@ def test_is_said_once(xpu_device):
     assert outcome.stderr.index("until here") < outcome.stderr.index("tensorflow_xpu: "), outcome
 
 
+@pytest.mark.of_hooks("clusters")
 def test_a_layer_that_keras_compiles_does_not_divide_its_model(xpu_device):
     """Keras has XLA compile each convolution in groups by itself."""
     layers = keras.layers

@@ -192,6 +192,7 @@ def found():
     return [outcome.json for outcome in outcomes]
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda it: it.__name__)
 def test_blocks(found, program):
     """The same numbers as op by op, and most iterations in blocks."""

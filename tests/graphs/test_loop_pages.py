@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 import tensorflow as tf
 
 from tests.graphs.loop_programs import branches, condition_of_data, numbers_of_the_device, ops_on_the_cpu
@@ -77,6 +78,7 @@ LINES = {
 }
 
 
+@pytest.mark.of_hooks("clusters")
 def test_each_loop_that_is_in_no_list_has_a_line(tmp_path):
     """A loop that is captured has none, and neither has one that the CPU runs."""
     code = "import os, pathlib\nfrom tests.graphs.test_loop_pages import run_each\n"

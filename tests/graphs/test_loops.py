@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.hooks.each_off import left_out
 from tests.support import placement
 
 raw = tf.raw_ops
@@ -103,6 +104,8 @@ def changes_shape(x):
 @pytest.mark.parametrize("function", [reads_twice, gathers, writes, writes_what_it_read, decides, changes_shape])
 def test_gradients(xpu_device, function):
     nodes = agree(gradient_of(function), X, device=xpu_device)
+    if left_out() & {"graphs", "tensor_lists"}:
+        return
     lists = [node for node in nodes if node.op in ("AddN", "ZerosLike") and node.attr["T"].type == 21]
     updates = [node for node in nodes if node.op.startswith("TensorList")]
     assert all("XPU" in node.device for node in (*lists, *updates))
@@ -124,9 +127,11 @@ def test_sums_of_lists_of_other_types(xpu_device, dtype):
 
     (expected, _), (results, nodes) = (run(function, X, device=d) for d in ("/cpu:0", xpu_device))
     np.testing.assert_allclose(results, expected, rtol=1e-6 if dtype == "float64" else 1e-2)
-    assert [node for node in on_device(nodes, "AddN") if node.attr["T"].type == 21]
+    lists = [node for node in on_device(nodes, "AddN") if node.attr["T"].type == 21]
+    assert lists or left_out() & {"graphs", "tensor_lists"}
 
 
+@pytest.mark.of_hooks("clusters")
 def test_an_iteration_of_an_lstm_copies_nothing(xpu_device):
     """In Keras' loops, forward and back, all that passes between iterations stays in its memory."""
     data, labels = np.random.default_rng(0).random((4, 5, 3), np.float32), np.arange(4) % 2
@@ -166,7 +171,8 @@ def test_conditions_on_host_and_on_device(xpu_device, limit):
         return i, x
 
     nodes = agree(function, X, np.float32(limit), device=xpu_device)
-    assert {str(node.attr["_kernel"].s) for node in on_device(nodes, "LogicalAnd")} == {"b''", "b'XpuOnHost'"}
+    if "graphs" not in left_out():
+        assert {str(node.attr["_kernel"].s) for node in on_device(nodes, "LogicalAnd")} == {"b''", "b'XpuOnHost'"}
 
 
 def test_logic_on_host_broadcasts(xpu_device):
@@ -257,6 +263,7 @@ def nothing(x):
     return x, steps
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.parametrize(
     ("function", "argument"),
     [

@@ -18,6 +18,7 @@ def in_session(code):
     return outcome.stdout.split()
 
 
+@pytest.mark.of_hooks("clusters")
 def test_a_session_that_is_fed_in_turns(xpu_device):
     """Only ops that depend on the late feeds of a partial run wait for them."""
     assert in_session("""

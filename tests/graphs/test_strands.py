@@ -26,6 +26,7 @@ for got, want in zip(*results.values(), strict=True):
 """
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.parametrize(
     ("layer", "batch", "environment", "strands"),
     [

@@ -17,6 +17,7 @@ def clusters_of(code, folder):
     return [path.read_text() for path in sorted(folder.glob("*.txt"))]
 
 
+@pytest.mark.of_hooks("clusters")
 def test_a_step_of_batches_of_any_size_is_one_cluster(tmp_path):
     """The ops that Keras traces when the last batch is smaller: shapes of integers in host memory, stitched together,
     and assertions that they agree.
@@ -66,6 +67,7 @@ with tf.device("/xpu:0"):
 """
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.host_only
 def test_a_training_step_is_a_few_commands(tmp_path):
     outcome = run_code(TRAINING, environment={"TF_XPU_DUMP_FUSION": str(tmp_path)}, timeout=200)
@@ -119,6 +121,7 @@ def test_without_a_pass_a_network_learns_the_same(name, tmp_path, with_all_passe
         assert clusters != with_all_passes[1]
 
 
+@pytest.mark.of_hooks("clusters")
 def test_constants_that_grappler_ties_to_an_op_divide_nothing(tmp_path):
     """The gradient of a mean divides by a constant that is alive when an op of the same cluster has run."""
     code = """

@@ -387,6 +387,7 @@ def run(make):
     return sum(node.op == "_XpuCluster" for graph in graphs.partition_graphs for node in graph.node)
 
 
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.parametrize("name", GRAPHS)
 def test_no_cluster_makes_an_op_wait_for_ever(name, xpu_device):
     assert run(GRAPHS[name]) >= 2

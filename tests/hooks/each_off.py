@@ -27,7 +27,19 @@ OFF_WITH = {
 OFF_WITH_IN_PYTHON = {"eager_tensors": {"reading", "calls", "functions"}, "thread_state": {"functions"}}
 # The hooks that are on and have nothing to do.
 IDLE_WITH = {"direct_calls": {"calls"}}
+# The hooks in C++ that TF_XPU_HOOKS=0 turns off.
+SMALL = {"direct_copies", "shapes"}
 FOLDERS = ("tests/front_end", "tests/training")
+
+
+def left_out():
+    """The hooks that an option leaves out of this process, and those that need them; never by a hook's state."""
+    names = set(os.environ.get("TF_XPU_HOOKS_WITHOUT", "").split(","))
+    if os.environ.get("TF_XPU_HOOKS") == "0":
+        names |= {hook.name for hook in HOOKS if hook.kind == SPEED} | SMALL
+    for off_with in (OFF_WITH, OFF_WITH_IN_PYTHON, IDLE_WITH):
+        names = names.union(*(off_with.get(name, ()) for name in names))
+    return names
 
 
 def rows():
