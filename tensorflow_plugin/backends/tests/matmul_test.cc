@@ -169,10 +169,11 @@ TEST(MatMul, Vectors) {
 }
 
 // One to five rows or one column, on both sides of a vector and of a register tile. Also on both sides of a block of
-// rows of b and of one of columns. Also with gaps between the rows of all matrices, and in a batch that shares one of
-// them.
+// rows of b and of one of columns. The last matrix is large: several threads add up its sums. Also with gaps between
+// the rows of all matrices, and in a batch that shares one of them.
 TEST(MatMul, FewRows) {
-  const int64_t sizes[][2] = {{3, 1500}, {16, 300}, {17, 31}, {63, 100}, {80, 64}, {131, 65}, {1100, 33}, {4200, 7}};
+  const int64_t sizes[][2] = {{3, 1500}, {16, 300},  {17, 31},  {63, 100},  {80, 64},
+                              {131, 65}, {1100, 33}, {4200, 7}, {1010, 301}};
   for (DType type : {DType::kFloat, DType::kBFloat16, DType::kHalf}) {
     for (const auto& s : sizes) {
       for (int64_t rows : {1, 2, 3, 4, 5}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tensorflow_plugin/backends/cpu/convolution/depthwise_loops.h"
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
@@ -15,6 +16,11 @@ using host_runtime::ThreadTeam;
 
 // Multiplications worth handing to another thread.
 constexpr int64_t kGrainWork = 1 << 16;
+// Rows of a thread, at least. Fewer make uneven shares, which read most of the image twice. So threads share the
+// channels then, if the image has more channels than cells: such an image comes from a product whose columns they
+// shared (matmul/panels.h).
+constexpr int64_t kFewestRows = 4;
+constexpr int64_t kChannelsOfPart = 32;
 
 }  // namespace
 
@@ -45,20 +51,31 @@ void RunDepthwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.in_channels) : nullptr;
   const bool runs_on_rows = *epilogue && chain == nullptr;  // which is run on whole rows
   const auto run = XPU_PICK_ISA(Depthwise);
-  const int64_t of_row = d.output[1] * d.in_channels, work = of_row * d.filter[0] * d.filter[1];
-  team.ParallelFor(d.batch * d.output[0], std::max<int64_t>(1, kGrainWork / work), [&](int64_t begin, int64_t end) {
-    if (!runs_on_rows) {
-      run(rows, static_cast<int>(d.filter[1]), static_cast<int>(d.stride[1]), begin, end, chain);
-      return;
-    }
+  const auto width = static_cast<int>(d.filter[1]), stride = static_cast<int>(d.stride[1]);
+  const int64_t num_rows = d.batch * d.output[0], of_row = d.output[1] * d.in_channels;
+  const int64_t work = num_rows * of_row * d.filter[0] * d.filter[1];
+  const auto grain = [&](int64_t parts) { return std::max<int64_t>(1, kGrainWork * parts / work); };
+  if (runs_on_rows) {
     // Some rows at a time, so that they are in the cache when the epilogue sees them.
     const int64_t at_once = std::max<int64_t>(1, kPartElements / 4 / of_row);
-    for (int64_t row = begin; row < end; row += at_once) {
-      const int64_t last = std::min(row + at_once, end);
-      run(rows, static_cast<int>(d.filter[1]), static_cast<int>(d.stride[1]), row, last, nullptr);
-      (*epilogue)->Run(row * of_row, (last - row) * of_row);
-    }
-  });
+    team.ParallelFor(num_rows, grain(num_rows), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; row += at_once) {
+        const int64_t last = std::min(row + at_once, end);
+        run(rows, width, stride, {row, last, 0, d.in_channels}, nullptr);
+        (*epilogue)->Run(row * of_row, (last - row) * of_row);
+      }
+    });
+  } else if (num_rows < kFewestRows * team.size() && d.in_channels > d.batch * d.input[0] * d.input[1]) {
+    const int64_t parts = Count(d.in_channels, kChannelsOfPart);
+    team.ParallelFor(parts, grain(parts), [&](int64_t begin, int64_t end) {
+      run(rows, width, stride, {0, num_rows, begin * kChannelsOfPart, std::min(end * kChannelsOfPart, d.in_channels)},
+          chain);
+    });
+  } else {
+    team.ParallelFor(num_rows, grain(num_rows), [&](int64_t begin, int64_t end) {
+      run(rows, width, stride, {begin, end, 0, d.in_channels}, chain);
+    });
+  }
   epilogue->reset();
 }
 

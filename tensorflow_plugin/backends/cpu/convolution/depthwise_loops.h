@@ -10,6 +10,11 @@
 
 namespace xpu::cpu {
 
+// A part of the output: rows, counted through all images, and channels.
+struct DepthwisePart {
+  int64_t first_row, last_row, first_channel, last_channel;  // [first, last)
+};
+
 // The rows of all images, and the filter's.
 struct DepthwiseRows {
   const float* x;
@@ -82,11 +87,10 @@ static inline void DepthwiseCells(const DepthwiseRows& d, int begin, int end, co
   }
 }
 
-// Rows [first, last) of the output, counted through all images.
 template <int kWidth, int kStride>
-static inline void DepthwiseOf(const DepthwiseRows& d, int64_t first, int64_t last, const ChainEpilogue* chain) {
+static inline void DepthwiseOf(const DepthwiseRows& d, const DepthwisePart& part, const ChainEpilogue* chain) {
   constexpr int kMet = (kCells - 1) * kStride + kWidth;  // columns of the image
-  for (int64_t r = first; r < last; ++r) {
+  for (int64_t r = part.first_row; r < part.last_row; ++r) {
     const int64_t top = r % d.out_rows * d.stride - d.before_rows;
     const int begin = static_cast<int>(top < 0 ? -top : 0);
     const int end = static_cast<int>(d.in_rows - top < d.filter_rows ? d.in_rows - top : d.filter_rows);
@@ -97,8 +101,8 @@ static inline void DepthwiseOf(const DepthwiseRows& d, int64_t first, int64_t la
       const int64_t col = cell * kStride - d.before_cols;  // where the first one meets the image
       const bool inside = col >= 0 && col + kMet <= d.in_cols;
       const int64_t offset = (r * d.out_cols + cell) * d.channels;
-      for (int64_t c = 0; c < d.channels; c += kLanes) {
-        const int lanes = static_cast<int>(d.channels - c < kLanes ? d.channels - c : kLanes);
+      for (int64_t c = part.first_channel; c < part.last_channel; c += kLanes) {
+        const int lanes = static_cast<int>(part.last_channel - c < kLanes ? part.last_channel - c : kLanes);
         const float* const x = image + col * d.channels + c;
         if (inside && lanes == kLanes) {
           DepthwiseCells<kWidth, kStride, false>(d, begin, end, x, filter + c, 0, kMet, kLanes, count, d.y + offset + c,
@@ -112,16 +116,26 @@ static inline void DepthwiseOf(const DepthwiseRows& d, int64_t first, int64_t la
   }
 }
 
-static inline void Depthwise(const DepthwiseRows& d, int width, int stride, int64_t first, int64_t last,
-                             const ChainEpilogue* chain) {
+static inline void DepthwiseBy(const DepthwiseRows& d, int width, int stride, const DepthwisePart& part,
+                               const ChainEpilogue* chain) {
   if (stride == 1) {
-    if (width == 3) return DepthwiseOf<3, 1>(d, first, last, chain);
-    if (width == 5) return DepthwiseOf<5, 1>(d, first, last, chain);
-    return DepthwiseOf<7, 1>(d, first, last, chain);
+    if (width == 3) return DepthwiseOf<3, 1>(d, part, chain);
+    if (width == 5) return DepthwiseOf<5, 1>(d, part, chain);
+    return DepthwiseOf<7, 1>(d, part, chain);
   }
-  if (width == 3) return DepthwiseOf<3, 2>(d, first, last, chain);
-  if (width == 5) return DepthwiseOf<5, 2>(d, first, last, chain);
-  return DepthwiseOf<7, 2>(d, first, last, chain);
+  if (width == 3) return DepthwiseOf<3, 2>(d, part, chain);
+  if (width == 5) return DepthwiseOf<5, 2>(d, part, chain);
+  return DepthwiseOf<7, 2>(d, part, chain);
+}
+
+// Some channels at a time, so that the filter and the rows that it meets stay in the first cache.
+static inline void Depthwise(const DepthwiseRows& d, int width, int stride, const DepthwisePart& part,
+                             const ChainEpilogue* chain) {
+  constexpr int64_t kAtOnce = 128;
+  for (int64_t c = part.first_channel; c < part.last_channel; c += kAtOnce) {
+    const int64_t last = c + kAtOnce < part.last_channel ? c + kAtOnce : part.last_channel;
+    DepthwiseBy(d, width, stride, {part.first_row, part.last_row, c, last}, chain);
+  }
 }
 
 }  // namespace xpu::cpu::XPU_ISA

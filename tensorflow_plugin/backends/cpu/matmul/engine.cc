@@ -18,6 +18,7 @@ constexpr int64_t kFewestTerms = 16, kFewestDots = 256;
 constexpr int64_t kShared = 1 << 20;
 // The most elements of a product whose long sums are divided among threads.
 constexpr int64_t kFewElements = 1 << 14;
+constexpr int64_t kFewestWideColumns = 64;
 // For fewer rows, packing the other operand does not pay where there are few columns.
 constexpr int64_t kNarrowRows = 8;
 // Weights of 4 bits become floats for each few rows of at most so many.
@@ -62,7 +63,10 @@ void ChooseFloating(const MatMulDesc& d, EpilogueForm epilogue, const Machine& m
     // columns.
     const bool is_dots = d.m <= kMaxFewRows && d.transpose_b && d.k >= kFewestTerms && of_one >= kFewestDots;
     if (of_one <= kSmall && !is_dots) return choose(Engine::kSmall);
-    if (d.batch.empty() && machine.threads > 1 && work >= kShared && d.m * d.n <= kFewElements && d.k >= d.m * d.n) {
+    // Few rows of many columns are divided so, too, whatever the threads.
+    const bool has_wide_rows = d.m <= kMaxFewRows && !d.transpose_b && d.n >= kFewestWideColumns;
+    if (d.batch.empty() && machine.threads > 1 && work >= kShared && d.m * d.n <= kFewElements && d.k >= d.m * d.n &&
+        !has_wide_rows) {
       return choose(Engine::kPartialSums);
     }
     if (PanelsPay(d, epilogue, machine)) return choose(Engine::kPanels);

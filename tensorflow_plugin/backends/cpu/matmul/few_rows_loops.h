@@ -24,10 +24,10 @@ inline constexpr int kRegisters = XPU_VECTOR_BYTES == 64 ? 32 : 16;
 // Adds `deep` terms, one for each row of b, to the sums of kRows rows of a and kVectors vectors of columns. The caller
 // divides a long sum into partial sums of a fixed number of terms, which are added up at `part`. `first` and `last`: a
 // partial sum begins or ends here. One that ends is added to `sums`. So a long sum has smaller rounding errors than if
-// its terms were added one after the other.
+// its terms were added one after the other. The last vector has `tail` columns.
 template <typename T, bool kFetch, int kRows, int kVectors>
 static inline void AddTerms(int64_t deep, bool first, bool last, const float* a, int64_t lda, const T* b, int64_t ldb,
-                            float* sums, float* part, int64_t ld_sums, Ahead* ahead) {
+                            int tail, float* sums, float* part, int64_t ld_sums, Ahead* ahead) {
   constexpr int kBytes = kVectors * kLanes * static_cast<int>(sizeof(T));
   VF sum[kRows][kVectors] = {};
 #pragma GCC unroll 4
@@ -39,7 +39,9 @@ static inline void AddTerms(int64_t deep, bool first, bool last, const float* a,
     if (kFetch && kBytes % Ahead::kLine == 0) ahead->Fetch(kBytes);
     VF y[kVectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) y[v] = Load(b + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      y[v] = v + 1 < kVectors || tail == kLanes ? Load(b + v * kLanes) : LoadFirst(b + v * kLanes, tail, 0);
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) {
       const float x = a[i * lda + l];
@@ -75,22 +77,17 @@ static inline void SumRows(int64_t n, int64_t k, const float* a, int64_t lda, co
     Ahead ahead(from + kDeep * ldb, n * kSize, ldb * kSize, kVectors * kLanes * kSize);
     int64_t j = 0;
     for (; j + kVectors * kLanes <= n; j += kVectors * kLanes) {
-      AddTerms<T, kFetch, kRows, kVectors>(deep, first, last, a + l, lda, from + j, ldb, sums + j, part + j, ld_sums,
-                                           &ahead);
+      AddTerms<T, kFetch, kRows, kVectors>(deep, first, last, a + l, lda, from + j, ldb, kLanes, sums + j, part + j,
+                                           ld_sums, &ahead);
     }
     for (; j + kLanes <= n; j += kLanes) {
-      AddTerms<T, kFetch, kRows, 1>(deep, first, last, a + l, lda, from + j, ldb, sums + j, part + j, ld_sums, &ahead);
-    }
-    if (j < n && n > kLanes) {
-      AddTerms<T, kFetch, kRows, 1>(deep, first, last, a + l, lda, from + n - kLanes, ldb, sums + j, part + j, ld_sums,
+      AddTerms<T, kFetch, kRows, 1>(deep, first, last, a + l, lda, from + j, ldb, kLanes, sums + j, part + j, ld_sums,
                                     &ahead);
     }
-    for (; j < n && n < kLanes; ++j) {
-      for (int i = 0; i < kRows; ++i) {
-        for (int64_t d = 0; d < deep; ++d) {
-          sums[i * ld_sums + j] += a[i * lda + l + d] * static_cast<float>(from[d * ldb + j]);
-        }
-      }
+    if (j < n) {
+      const int lanes = static_cast<int>(n < kLanes ? n : kLanes);
+      AddTerms<T, kFetch, kRows, 1>(deep, first, last, a + l, lda, from + n - lanes, ldb, lanes, sums + j, part + j,
+                                    ld_sums, &ahead);
     }
   }
   const int64_t rest = n % kLanes;
@@ -158,6 +155,20 @@ static inline void SumColumns(int64_t n, int64_t k, const float* a, int64_t lda,
   int64_t j = 0;
   for (; j + 4 <= n; j += 4) Dots<T, kFetch, kRows, 4>(k, a, lda, b + j * ldb, ldb, sums + j, ld_sums, &ahead);
   for (; j < n; ++j) Dots<T, kFetch, kRows, 1>(k, a, lda, b + j * ldb, ldb, sums + j, ld_sums, &ahead);
+}
+
+// The sums of so many rows, `ld` apart, for each of n columns.
+static inline void AddRows(int64_t rows, int64_t n, const float* from, int64_t ld, float* sums) {
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) {
+    VF sum = Load(from + j);
+    for (int64_t i = 1; i < rows; ++i) sum += Load(from + i * ld + j);
+    Store(sums + j, sum);
+  }
+  for (; j < n; ++j) {
+    sums[j] = from[j];
+    for (int64_t i = 1; i < rows; ++i) sums[j] += from[i * ld + j];
+  }
 }
 
 template <typename T>
