@@ -79,7 +79,7 @@ class Product {
                  });
       }
     });
-    const auto add = XPU_PICK_ISA(AddRows);
+    const auto add = XPU_PICK_ISA(AddUp);
     team.ParallelFor(n_, ColumnsOfGrain(blocks * m_), [&](int64_t begin, int64_t end) {
       ScratchFrame inner;
       float* const sums = inner.Get<float>(end - begin);
@@ -136,6 +136,13 @@ void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, 
     }
   }
   Product<T>(m, n, k, rows, k, b, c).Run(team);
+}
+
+void AddUpRows(int64_t num_rows, int64_t n, const float* rows, float* sums, const ThreadTeam& team) {
+  const auto add = XPU_PICK_ISA(AddUp);
+  team.ParallelFor(n, ColumnsOfGrain(num_rows), [&](int64_t begin, int64_t end) {
+    add(num_rows, end - begin, rows + begin, n, sums + begin);
+  });
 }
 
 #define XPU_FEW_ROWS(T)                                                                                       \

@@ -18,6 +18,9 @@ template <typename T>
 void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b,
                      StridedMatrix<T> c, const host_runtime::ThreadTeam& team);
 
+// The sum of so many rows of n elements without gaps. Threads share the columns.
+void AddUpRows(int64_t num_rows, int64_t n, const float* rows, float* sums, const host_runtime::ThreadTeam& team);
+
 }  // namespace xpu::cpu
 
 #endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_FEW_ROWS_H_

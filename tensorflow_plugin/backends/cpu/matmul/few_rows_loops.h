@@ -158,7 +158,7 @@ static inline void SumColumns(int64_t n, int64_t k, const float* a, int64_t lda,
 }
 
 // The sums of so many rows, `ld` apart, for each of n columns.
-static inline void AddRows(int64_t rows, int64_t n, const float* from, int64_t ld, float* sums) {
+static inline void AddUp(int64_t rows, int64_t n, const float* from, int64_t ld, float* sums) {
   int64_t j = 0;
   for (; j + kLanes <= n; j += kLanes) {
     VF sum = Load(from + j);

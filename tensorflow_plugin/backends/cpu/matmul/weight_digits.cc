@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "tensorflow_plugin/backends/cpu/cost.h"
+#include "tensorflow_plugin/backends/cpu/matmul/few_rows.h"
 #include "tensorflow_plugin/backends/cpu/matmul/weight_columns.h"
 #include "tensorflow_plugin/backends/cpu/matmul/weight_digits_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
@@ -83,7 +84,7 @@ void MultiplyColumnsOf(const Weights& w, const Blocks& blocks, int64_t num_block
     for (int64_t column = first; column < whole * columns; column += columns)
       multiply_turned_unit(column, c + column, w.n);
   } else if (begin < whole) {
-    multiply(down, blocks, num_blocks, whole - begin, m, rows, w.bytes + begin * unit_bytes, w.row_bytes(),
+    multiply(down, blocks, 0, num_blocks, true, whole - begin, m, rows, w.bytes + begin * unit_bytes, w.row_bytes(),
              w.scales + first, w.zeros + first, w.n, unpacked, c + first, w.n);
   }
   if (whole == end) return;
@@ -94,11 +95,54 @@ void MultiplyColumnsOf(const Weights& w, const Blocks& blocks, int64_t num_block
     multiply_turned_unit(column, sums, columns);
   } else {
     const WeightColumns padded = PadColumns(w, column, columns, &frame);
-    multiply(down, blocks, num_blocks, 1, m, rows, padded.bytes, padded.row_bytes, padded.scales, padded.zeros,
+    multiply(down, blocks, 0, num_blocks, true, 1, m, rows, padded.bytes, padded.row_bytes, padded.scales, padded.zeros,
              padded.ld_scales, unpacked, sums, columns);
   }
   for (int64_t i = 0; i < m; ++i) std::copy_n(sums + i * columns, here, c + i * w.n + column);
 }
+
+// The terms of a long sum, of one row, in chunks of blocks. Each thread adds up some chunks, so that it reads memory
+// from beginning to end (few_rows.cc says why). The chunks do not depend on the team, nor do the results. Of shorter
+// sums a thread would have so few blocks that it waits for the first one longer than this gains.
+class RowInChunks {
+ public:
+  RowInChunks(const Weights& w, const Blocks& blocks, int64_t num_blocks)
+      : w_(w),
+        blocks_(blocks),
+        num_blocks_(num_blocks),
+        chunks_(std::clamp<int64_t>(w.k / kFewestTerms, 1, std::min(num_blocks, kMostChunks))),
+        units_(w.n / UnitColumns(w)) {}
+
+  bool Pays() const { return chunks_ >= kFewestChunks && w_.halves != Halves::kTurned && w_.n % UnitColumns(w_) == 0; }
+
+  void Run(const DigitsOfRow& row, float* c, const ThreadTeam& team) const {
+    ScratchFrame frame;
+    float* const sums = frame.Get<float>(chunks_ * w_.n);
+    const int64_t width = Count(units_, Count(team.size(), chunks_)), across = Count(units_, width);
+    team.ParallelFor(chunks_ * across, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t unit = part % across * width;
+        Multiply(part / across, part == begin, unit, std::min(width, units_ - unit), row, sums + part / across * w_.n);
+      }
+    });
+    AddUpRows(chunks_, w_.n, sums, c, team);
+  }
+
+ private:
+  static constexpr int64_t kFewestTerms = 256, kFewestChunks = 4, kMostChunks = 8;
+
+  void Multiply(int64_t chunk, bool is_cold, int64_t unit, int64_t units, const DigitsOfRow& row, float* sums) const {
+    const int64_t column = unit * UnitColumns(w_);
+    XPU_PICK_DIGITS(MultiplyUnits)
+    (w_.halves == Halves::kDown, blocks_, num_blocks_ * chunk / chunks_, num_blocks_ * (chunk + 1) / chunks_, is_cold,
+     units, 1, &row, w_.bytes + unit * XPU_PICK_DIGITS(UnitBytes)(), w_.row_bytes(), w_.scales + column,
+     w_.zeros + column, w_.n, nullptr, sums + column, w_.n);
+  }
+
+  const Weights& w_;
+  const Blocks& blocks_;
+  const int64_t num_blocks_, chunks_, units_;
+};
 
 }  // namespace
 
@@ -116,6 +160,10 @@ bool MultiplyDigits(const Weights& w, int64_t m, const float* a, int64_t lda, fl
     auto* const rows = frame.Get<DigitsOfRow>(here);
     if (!MakeDigits(w, blocks, num_blocks, here, a + i * lda, lda, team, &frame, rows)) return false;
     float* const to = c + i * w.n;
+    if (const RowInChunks chunks(w, blocks, num_blocks); here == 1 && chunks.Pays()) {
+      chunks.Run(rows[0], to, team);
+      continue;
+    }
     const int64_t units = Count(w.n, UnitColumns(w)), unit_weights = w.k * UnitColumns(w);
     // A thread reads long pieces of each row.
     const int64_t grain =

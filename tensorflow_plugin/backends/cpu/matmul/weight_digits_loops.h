@@ -317,7 +317,7 @@ static inline void UnpackQuads(const UnitBlock& block, uint8_t* to) {
 // kRows rows of a, and quads that UnpackQuads or UnpackTurned has written.
 template <bool kDown, int kRows>
 static inline void AddRows(const UnitBlock& block, const uint8_t* quads, const DigitsOfRow* a, int64_t at,
-                           int64_t index, float* c, int64_t ldc) {
+                           int64_t index, bool first, float* c, int64_t ldc) {
   constexpr int kHalves = kDown ? 1 : 2;
   VF joined[kRows][kHalves][4];
 #pragma GCC unroll 2
@@ -358,43 +358,44 @@ static inline void AddRows(const UnitBlock& block, const uint8_t* quads, const D
   }
 #pragma GCC unroll 2
   for (int i = 0; i < kRows; ++i) {
-    AddBlock(joined[i], a[i].factors[index], block.scales, block.zeros, index == 0, c + i * ldc);
+    AddBlock(joined[i], a[i].factors[index], block.scales, block.zeros, first, c + i * ldc);
   }
 }
 
 // All m rows of a.
 template <bool kDown>
 static inline void AddAllRows(const UnitBlock& block, const uint8_t* quads, int64_t m, const DigitsOfRow* a, int64_t at,
-                              int64_t index, float* c, int64_t ldc) {
+                              int64_t index, bool first, float* c, int64_t ldc) {
   constexpr int kRows = XPU_VECTOR_BYTES == 64 ? 2 : 1;  // whose sums fit into registers
   int64_t i = 0;
-  for (; i + kRows <= m; i += kRows) AddRows<kDown, kRows>(block, quads, a + i, at, index, c + i * ldc, ldc);
-  for (; i < m; ++i) AddRows<kDown, 1>(block, quads, a + i, at, index, c + i * ldc, ldc);
+  for (; i + kRows <= m; i += kRows) AddRows<kDown, kRows>(block, quads, a + i, at, index, first, c + i * ldc, ldc);
+  for (; i < m; ++i) AddRows<kDown, 1>(block, quads, a + i, at, index, first, c + i * ldc, ldc);
 }
 
-// m rows of a times `units` units, for weights whose rows of bytes have many columns.
+// The sums of blocks [first, last) of m rows of a times `units` units, for weights whose rows of bytes have many
+// columns.
 template <bool kDown>
-static void MultiplyUnitsOf(const Blocks& blocks, int64_t num_blocks, int64_t units, int64_t m, const DigitsOfRow* a,
-                            const uint8_t* bytes, int64_t row_bytes, const float* scales, const int8_t* zeros,
-                            int64_t ld_scales, uint8_t* unpacked, float* c, int64_t ldc) {
+static void MultiplyUnitsOf(const Blocks& blocks, int64_t first, int64_t last, bool is_cold, int64_t units, int64_t m,
+                            const DigitsOfRow* a, const uint8_t* bytes, int64_t row_bytes, const float* scales,
+                            const int8_t* zeros, int64_t ld_scales, uint8_t* unpacked, float* c, int64_t ldc) {
   constexpr int64_t kPerByte = kDown ? 2 : 1;  // rows
   constexpr int64_t kColumns = XPU_VECTOR_BYTES * (kDown ? 1 : 2);
-  for (int64_t b = 0; b < num_blocks; ++b) {
+  for (int64_t b = first; b < last; ++b) {
     const int64_t begin = blocks.Begin(b), end = blocks.End(b), at = begin / kPerByte;
     UnitBlock block{bytes + at * row_bytes, row_bytes, (end - begin + kPerByte - 1) / kPerByte,
                     scales + begin / blocks.group * ld_scales, zeros + begin / blocks.group * ld_scales};
-    if (b == 0 && m == 1) {
-      Ahead first(block.bytes, units * XPU_VECTOR_BYTES, row_bytes, XPU_VECTOR_BYTES);
-      for (int64_t i = 0; i < block.rows * units; ++i) first.Fetch(XPU_VECTOR_BYTES);
+    if (b == first && m == 1 && is_cold) {
+      Ahead of_first(block.bytes, units * XPU_VECTOR_BYTES, row_bytes, XPU_VECTOR_BYTES);
+      for (int64_t i = 0; i < block.rows * units; ++i) of_first.Fetch(XPU_VECTOR_BYTES);
     }
     Ahead ahead(block.bytes + block.rows * row_bytes, units * XPU_VECTOR_BYTES, row_bytes, XPU_VECTOR_BYTES);
     for (int64_t u = 0; u < units; ++u) {
       float* const to = c + u * kColumns;
       if (m == 1) {
-        AddRow<kDown>(block, a[0], at, a[0].factors[b], b == 0, to, &ahead);
+        AddRow<kDown>(block, a[0], at, a[0].factors[b], b == first, to, &ahead);
       } else {
         UnpackQuads(block, unpacked);
-        AddAllRows<kDown>(block, unpacked, m, a, at, b, to, ldc);
+        AddAllRows<kDown>(block, unpacked, m, a, at, b, b == first, to, ldc);
       }
       block.bytes += XPU_VECTOR_BYTES;
       block.scales += kColumns;
@@ -403,11 +404,11 @@ static void MultiplyUnitsOf(const Blocks& blocks, int64_t num_blocks, int64_t un
   }
 }
 
-static void MultiplyUnits(bool down, const Blocks& blocks, int64_t num_blocks, int64_t units, int64_t m,
-                          const DigitsOfRow* a, const uint8_t* bytes, int64_t row_bytes, const float* scales,
+static void MultiplyUnits(bool down, const Blocks& blocks, int64_t first, int64_t last, bool is_cold, int64_t units,
+                          int64_t m, const DigitsOfRow* a, const uint8_t* bytes, int64_t row_bytes, const float* scales,
                           const int8_t* zeros, int64_t ld_scales, uint8_t* unpacked, float* c, int64_t ldc) {
-  (down ? MultiplyUnitsOf<true> : MultiplyUnitsOf<false>)(blocks, num_blocks, units, m, a, bytes, row_bytes, scales,
-                                                          zeros, ld_scales, unpacked, c, ldc);
+  (down ? MultiplyUnitsOf<true> : MultiplyUnitsOf<false>)(blocks, first, last, is_cold, units, m, a, bytes, row_bytes,
+                                                          scales, zeros, ld_scales, unpacked, c, ldc);
 }
 
 // The quads of a block of columns that are adjacent in memory (Halves::kTurned), as UnpackQuads has them. `bytes` are
@@ -467,7 +468,7 @@ static void MultiplyTurned(const Blocks& blocks, int64_t num_blocks, int64_t gro
     }
     const UnitBlock block{nullptr, row_bytes, (blocks.End(b) - begin + 1) / 2, of_columns, zeros_of_columns};
     UnpackTurned(bytes + at, row_bytes, block.rows, columns, unpacked, &ahead);
-    AddAllRows<true>(block, unpacked, m, a, at, b, c, ldc);
+    AddAllRows<true>(block, unpacked, m, a, at, b, b == 0, c, ldc);
   }
 }
 

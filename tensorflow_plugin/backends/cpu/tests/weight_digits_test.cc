@@ -102,6 +102,29 @@ TEST(WeightDigits, AreAsExactAsFloats) {
   });
 }
 
+// One row of a long sum, whose terms threads share: the team does not change the result, which is as exact as with
+// several rows. Groups begin inside of a thread's terms or not.
+TEST(WeightDigits, OneRowOfALongSum) {
+  ForEachIsa([](const std::string& isa) {
+    for (Halves halves : kForms) {
+      for (const auto& [k, group] : {std::pair<int64_t, int64_t>{2048, 2048}, {1100, 1100}, {2048, 192}, {3000, 64}}) {
+        const Random random(halves, k, 256, group);
+        std::mt19937 bits(5);
+        std::normal_distribution<float> normal;
+        std::vector<float> a(k);
+        for (float& x : a) x = normal(bits);
+        EXPECT_LE(ErrorsOf(random, a, 1).digits, 1e-6) << isa << ", " << k << " rows in groups of " << group;
+        std::vector<float> alone(256), shared(256);
+        EXPECT_TRUE(MultiplyDigits(random.w, 1, a.data(), k, alone.data(), host_runtime::ThreadTeam(1)));
+        for (int threads : {2, 3, 12}) {
+          EXPECT_TRUE(MultiplyDigits(random.w, 1, a.data(), k, shared.data(), host_runtime::ThreadTeam(threads)));
+          EXPECT_EQ(shared, alone) << isa << ", " << k << " rows in groups of " << group << ", " << threads;
+        }
+      }
+    }
+  });
+}
+
 // Each magnitude of the largest element, and a smaller one beside it whose bits do not all fit.
 TEST(WeightDigits, PowersOfAllSizes) {
   ForEachIsa([](const std::string& isa) {
