@@ -101,9 +101,9 @@ void MultiplyColumnsOf(const Weights& w, const Blocks& blocks, int64_t num_block
   for (int64_t i = 0; i < m; ++i) std::copy_n(sums + i * columns, here, c + i * w.n + column);
 }
 
-// The terms of a long sum, of one row, in chunks of blocks. Each thread adds up some chunks, so that it reads memory
-// from beginning to end (few_rows.cc says why). The chunks do not depend on the team, nor do the results. Of shorter
-// sums a thread would have so few blocks that it waits for the first one longer than this gains.
+// A long sum of one row, in chunks of blocks. Each thread adds up some chunks, so that it reads memory from beginning to
+// end (few_rows.cc says why). The chunks do not depend on the team, nor do the results. A thread would have too few
+// blocks of a shorter sum: it would lose more time on the first of them.
 class RowInChunks {
  public:
   RowInChunks(const Weights& w, const Blocks& blocks, int64_t num_blocks)
