@@ -140,9 +140,8 @@ void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, 
 
 void AddUpRows(int64_t num_rows, int64_t n, const float* rows, float* sums, const ThreadTeam& team) {
   const auto add = XPU_PICK_ISA(AddUp);
-  team.ParallelFor(n, ColumnsOfGrain(num_rows), [&](int64_t begin, int64_t end) {
-    add(num_rows, end - begin, rows + begin, n, sums + begin);
-  });
+  team.ParallelFor(n, ColumnsOfGrain(num_rows),
+                   [&](int64_t begin, int64_t end) { add(num_rows, end - begin, rows + begin, n, sums + begin); });
 }
 
 #define XPU_FEW_ROWS(T)                                                                                       \

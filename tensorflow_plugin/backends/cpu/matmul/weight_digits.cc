@@ -101,8 +101,8 @@ void MultiplyColumnsOf(const Weights& w, const Blocks& blocks, int64_t num_block
   for (int64_t i = 0; i < m; ++i) std::copy_n(sums + i * columns, here, c + i * w.n + column);
 }
 
-// A long sum of one row, in chunks of blocks. Each thread adds up some chunks, so that it reads memory from beginning to
-// end (few_rows.cc says why). The chunks do not depend on the team, nor do the results. A thread would have too few
+// A long sum of one row, in chunks of blocks. Each thread adds up some chunks, so that it reads memory from beginning
+// to end (few_rows.cc says why). The chunks do not depend on the team, nor do the results. A thread would have too few
 // blocks of a shorter sum: it would lose more time on the first of them.
 class RowInChunks {
  public:
