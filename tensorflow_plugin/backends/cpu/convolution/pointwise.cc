@@ -52,7 +52,7 @@ void MultiplyRows(const ConvolutionDesc& d, const float* rows, const Args& args,
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(n) : nullptr;
   const bool has_rest = *epilogue && chain == nullptr;  // which is run on whole rows
 
-  const PanelParts parts(m, n, k, has_rest, team.size());
+  const PanelParts parts(m, n, k, /*is_packed=*/true, has_rest, team.size());
   auto* const y = static_cast<float*>(args.out[0]);
   team.ParallelFor(parts.count(), parts.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

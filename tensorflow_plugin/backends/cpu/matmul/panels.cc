@@ -22,6 +22,8 @@ constexpr int64_t kFewestRowsOfPart = 32;
 constexpr int64_t kRowsOfTiles = 12;
 // Multiplications worth a part. A large product has two parts for each thread: one may be held up.
 constexpr int64_t kPartWork = 1 << 17, kLargeWork = 1 << 22;
+// A sum is long if it has so many terms for each row: then `b` is large beside the rows.
+constexpr int64_t kLongSum = 4;
 // Shares of threads may differ by so much of their mean.
 constexpr double kUneven = 0.05;
 
@@ -43,7 +45,7 @@ struct ColumnPanels {
 
 }  // namespace
 
-PanelParts::PanelParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, int threads) : m_(m) {
+PanelParts::PanelParts(int64_t m, int64_t n, int64_t k, bool is_packed, bool on_whole_rows, int threads) : m_(m) {
   panels_ = ColumnPanels(n, k).count;
   across_ = on_whole_rows ? 1 : panels_;
   const int64_t work = m * n * k;
@@ -51,14 +53,18 @@ PanelParts::PanelParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, int 
   int64_t rows = std::min(m, std::max(kRowsOfPanel, kCachedElements / k));
   if (on_whole_rows) rows = std::min(rows, std::max<int64_t>(kFewestRowsOfPart, kPartElements / n));
   int64_t down = Count(m, rows);
+  const bool shares_rows = k < kLongSum * m;
   if (shares > 1) {
     const int64_t wanted = work > kLargeWork * shares ? 2 * shares : shares;
-    down = std::max(down, std::min(Count(wanted, across_), Count(m, kRowsOfPanel)));
+    // Shares of rows find them in the thread's own cache, where the same thread has written them. Other shares meet the
+    // lines of the other thread, which takes longer than to read all of a small `b`.
+    const int64_t parts = shares_rows ? wanted : Count(wanted, across_);
+    down = std::max(down, std::min(parts, Count(m, is_packed ? kRowsOfTiles : kRowsOfPanel)));
     down = EvenRows(down, on_whole_rows ? kFewestRowsOfPart : kRowsOfTiles, shares);
   }
   down_ = down;
   // A thread's share is then of all rows and some columns, so that each thread reads a part of `b`.
-  by_columns_ = n > m && m * k <= 2 * kCachedElements;
+  by_columns_ = !shares_rows && n > m && m * k <= 2 * kCachedElements;
   grain_ = shares == 1 ? count() : std::max<int64_t>(1, kPartWork * count() / work);
 }
 
@@ -87,7 +93,7 @@ void RunPanels(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.n) : nullptr;
   const bool runs_on_rows = *epilogue && chain == nullptr;  // which is run on whole rows
 
-  const PanelParts parts(d.m, d.n, d.k, runs_on_rows, team.size());
+  const PanelParts parts(d.m, d.n, d.k, /*is_packed=*/false, runs_on_rows, team.size());
   const auto* const a = static_cast<const float*>(args.in[0]);
   const auto* const b = static_cast<const float*>(args.in[1]);
   auto* const c = static_cast<float*>(args.out[0]);

@@ -29,8 +29,9 @@ class PanelParts {
     int64_t row, rows, first_panel, last_panel;  // panels [first, last)
   };
 
-  // `on_whole_rows`: an epilogue follows each part, which has all columns then.
-  PanelParts(int64_t m, int64_t n, int64_t k, bool on_whole_rows, int threads);
+  // `is_packed`: parts do not copy the panels of `b`. `on_whole_rows`: an epilogue follows each part, which has all
+  // columns then.
+  PanelParts(int64_t m, int64_t n, int64_t k, bool is_packed, bool on_whole_rows, int threads);
 
   int64_t count() const { return down_ * across_; }
   // For ThreadTeam::ParallelFor.

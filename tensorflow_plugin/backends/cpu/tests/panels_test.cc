@@ -23,8 +23,9 @@ constexpr Size kSizes[] = {{12544, 16, 96}, {3136, 96, 24}, {784, 32, 144},  {19
 TEST(PanelParts, CoverEachRowOfEachPanelOnce) {
   for (const Size& size : kSizes) {
     for (const int threads : {1, 2, 3, 16, 64}) {
-      for (const bool on_whole_rows : {false, true}) {
-        const PanelParts parts(size.m, size.n, size.k, on_whole_rows, threads);
+      for (const int flags : {0, 1, 2, 3}) {
+        const bool is_packed = (flags & 1) != 0, on_whole_rows = (flags & 2) != 0;
+        const PanelParts parts(size.m, size.n, size.k, is_packed, on_whole_rows, threads);
         const int64_t panels = parts.at(parts.count() - 1).last_panel;
         std::vector<int> seen(size.m * panels);
         for (int64_t i = 0; i < parts.count(); ++i) {
@@ -47,15 +48,31 @@ TEST(PanelParts, CoverEachRowOfEachPanelOnce) {
 
 TEST(PanelParts, TwoThreadsHaveTheSameShare) {
   for (const Size& size : kSizes) {
-    const PanelParts parts(size.m, size.n, size.k, false, 2);
-    EXPECT_GE(parts.count(), 2) << size.m;
-    EXPECT_LE(parts.count() % 2 * 20, parts.count()) << size.m << " x " << size.n << " x " << size.k;
-    EXPECT_LE(parts.grain() * 2, parts.count()) << size.m;
+    for (const bool is_packed : {false, true}) {
+      const PanelParts parts(size.m, size.n, size.k, is_packed, false, 2);
+      EXPECT_GE(parts.count(), 2) << size.m;
+      EXPECT_LE(parts.count() % 2 * 20, parts.count()) << size.m << " x " << size.n << " x " << size.k;
+      EXPECT_LE(parts.grain() * 2, parts.count()) << size.m;
+    }
+  }
+}
+
+// Parts in the first half are of the first rows, so that the next command finds them in the thread's cache. Where sums
+// are long they are of the first panels, and the threads have at most one panel in common.
+TEST(PanelParts, SharesAreOfRowsUnlessSumsAreLong) {
+  for (const Size& size : kSizes) {
+    const PanelParts parts(size.m, size.n, size.k, /*is_packed=*/true, false, 2);
+    const PanelParts::Part before = parts.at(parts.count() / 2 - 1), after = parts.at((parts.count() + 1) / 2);
+    if (size.k < 4 * size.m) {
+      EXPECT_LE(before.row + before.rows, after.row) << size.m << " x " << size.n << " x " << size.k;
+    } else if (size.n > size.m) {
+      EXPECT_LE(before.last_panel, after.first_panel + 1) << size.m << " x " << size.n << " x " << size.k;
+    }
   }
 }
 
 TEST(PanelParts, LittleWorkIsOneShare) {
-  const PanelParts parts(24, 64, 32, false, 8);
+  const PanelParts parts(24, 64, 32, false, false, 8);
   EXPECT_GE(parts.grain(), parts.count());
 }
 
