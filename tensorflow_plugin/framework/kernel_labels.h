@@ -15,6 +15,8 @@ inline constexpr char kAttribute[] = "_kernel";
 inline constexpr char kOnHost[] = "XpuOnHost";
 // The other way around.
 inline constexpr char kOnDevice[] = "XpuOnDevice";
+// Slices that read where they begin in device memory.
+inline constexpr char kBeginOnDevice[] = "XpuBeginOnDevice";
 // AddN and ZerosLike of variants that are TensorLists.
 inline constexpr char kTensorLists[] = "XpuTensorLists";
 

@@ -24,6 +24,7 @@
 #include "tensorflow_plugin/graph/may_wait.h"
 #include "tensorflow_plugin/graph/nodes.h"
 #include "tensorflow_plugin/graph/shape_placement.h"
+#include "tensorflow_plugin/graph/slice_placement.h"
 #include "tensorflow_plugin/graph/transfers.h"
 #include "tensorflow_plugin/graph/whole_loops.h"
 
@@ -38,8 +39,8 @@ using Output = std::pair<tf::Node*, int>;
 // Makes the op of one cluster, puts it into the graph and takes out its members.
 class Replacement {
  public:
-  Replacement(tf::Graph* graph, const Grouping& grouping, Scope scope, int number)
-      : graph_(*graph), grouping_(grouping), scope_(scope), number_(number), nodes_(grouping.clusters[number]) {}
+  Replacement(tf::Graph* graph, const Grouping& grouping, int number)
+      : graph_(*graph), grouping_(grouping), number_(number), nodes_(grouping.clusters[number]) {}
 
   absl::Status Run() {
     FindArguments();
@@ -67,13 +68,14 @@ class Replacement {
   bool IsOwnConstant(const tf::Edge& e) const { return IsGrouped(*e.src()) && GetsOwnConstant(grouping_, e); }
 
   // True if members read a value on the device that comes from the host, or the host reads a member's value there. The
-  // cluster then copies it. Not in loops, where a transfer would keep a loop from being captured.
+  // cluster then copies it. Not in a loop that may be captured.
+  bool MayCopy() const { return grouping_.copies[number_]; }
   bool IsUploaded(const tf::Edge& e) const {
     const bool near = DeviceTypeOf(*e.src()) == tf::DEVICE_CPU || IsOnDevice(*e.src());
-    return scope_ == Scope::kOutside && near && IsInHostMemory(e);
+    return MayCopy() && near && IsInHostMemory(e);
   }
   bool IsFetched(const tf::Edge& e) const {
-    return scope_ == Scope::kOutside && IsOnDevice(*e.dst()) && IsInHostMemory(e, /*source=*/false);
+    return MayCopy() && IsOnDevice(*e.dst()) && IsInHostMemory(e, /*source=*/false);
   }
   bool IsOnDevice(const tf::Node& node) const {
     return node.assigned_device_name() == nodes_[0]->assigned_device_name();
@@ -96,17 +98,12 @@ class Replacement {
     if (node.input_type(e.dst_input()) == tf::DT_RESOURCE) return resources_;
     // If only the shape of a value is read, its elements are no part of a signature.
     const bool is_shape = grouping_.traits[node.id()].shape_only;
-    if ((IsCastFromHost(node) || (is_shape && IsUploaded(e))) && scope_ == Scope::kOutside) return uploaded_;
+    if ((IsUploadedCast(node) || (is_shape && IsUploaded(e))) && MayCopy()) return uploaded_;
     if (grouping_.traits[node.id()].inputs[e.dst_input()] == tf::HOST_MEMORY) return host_;
     return IsUploaded(e) ? uploaded_ : device_;
   }
 
-  // An integer's cast takes it from the host by itself; what it is would belong to a capture.
-  bool IsCastFromHost(const tf::Node& node) const {
-    const NodeTraits& traits = grouping_.traits[node.id()];
-    return node.type_string() == "Cast" && traits.inputs[0] == tf::HOST_MEMORY &&
-           traits.outputs[0] == tf::DEVICE_MEMORY;
-  }
+  bool IsUploadedCast(const tf::Node& node) const { return IsCastFromHost(node, grouping_.traits[node.id()]); }
 
   ValueRef ArgumentOf(const tf::Node& node, const tf::Edge& e) {
     const std::vector<Output>& kind = KindOf(node, e);
@@ -130,7 +127,7 @@ class Replacement {
         source = {NumberOfConstant(e->src(), IsConstantOnDevice(grouping_, *e)), 0};
       } else {
         source = ArgumentOf(*node, *e);
-        if (IsCastFromHost(*node) && &KindOf(*node, *e) == &uploaded_) {
+        if (IsUploadedCast(*node) && &KindOf(*node, *e) == &uploaded_) {
           tf::AddNodeAttr(labels::kAttribute, labels::kOnDevice, &def);
         }
       }
@@ -261,7 +258,6 @@ class Replacement {
 
   tf::Graph& graph_;
   const Grouping& grouping_;
-  const Scope scope_;
   const int number_;
   const std::vector<tf::Node*>& nodes_;
   std::vector<Output> host_, uploaded_, device_, resources_;  // arguments
@@ -297,12 +293,15 @@ class ClusterPass : public tf::GraphOptimizationPass {
     DrawFromStartsOnDevice(graph);
     PlaceShapesWithReaders(graph, device_type_);
     TF_RETURN_IF_ERROR(EmbedAssertionTexts(graph, device_type_));
+    std::set<std::string> copying_loops;
+    TF_RETURN_IF_ERROR(FindLoopsThatCopy(graph, device_type_, &copying_loops));
+    TF_RETURN_IF_ERROR(ReadBeginsOnDevice(graph, device_type_, copying_loops));
     TF_RETURN_IF_ERROR(KeepCountersOutOfClusters(graph, device_type_));
     // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
-    TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops));
+    TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops, copying_loops));
     std::map<std::string, std::string> outside;  // by loop, why its iterations are in no list
     TF_RETURN_IF_ERROR(MakeLoopOps(graph, device_type_, &outside));
-    TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kOutside));
+    TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kOutside, copying_loops));
     if (outside.empty()) return absl::OkStatus();
     // Copies become ops, and then loops that have nothing else to keep them in the executor do.
     TF_RETURN_IF_ERROR(CopyInLoops(graph, device_type_));
@@ -328,11 +327,11 @@ class ClusterPass : public tf::GraphOptimizationPass {
     }
   }
 
-  absl::Status MakeClusters(tf::Graph* graph, Scope scope) {
+  absl::Status MakeClusters(tf::Graph* graph, Scope scope, const std::set<std::string>& copying_loops) {
     Grouping grouping;
-    TF_RETURN_IF_ERROR(Group(*graph, device_type_, scope, &grouping));
+    TF_RETURN_IF_ERROR(Group(*graph, device_type_, scope, copying_loops, &grouping));
     for (size_t i = 0; i < grouping.clusters.size(); ++i) {
-      TF_RETURN_IF_ERROR(Replacement(graph, grouping, scope, static_cast<int>(i)).Run());
+      TF_RETURN_IF_ERROR(Replacement(graph, grouping, static_cast<int>(i)).Run());
     }
     return absl::OkStatus();
   }

@@ -29,8 +29,9 @@ using Conditions = std::set<Condition>;
 
 class Grouper {
  public:
-  Grouper(const tf::Graph& graph, const std::string& device_type, Scope scope, Grouping* grouping)
-      : graph_(graph), device_type_(device_type), scope_(scope), out_(*grouping) {}
+  Grouper(const tf::Graph& graph, const std::string& device_type, Scope scope,
+          const std::set<std::string>& copying_loops, Grouping* grouping)
+      : graph_(graph), device_type_(device_type), scope_(scope), copying_loops_(copying_loops), out_(*grouping) {}
 
   absl::Status Run() {
     TF_RETURN_IF_ERROR(tf::BuildControlFlowInfo(&graph_, &frames_));
@@ -57,6 +58,7 @@ class Grouper {
       const std::vector<int> delaying = wait_order.PointsThatDelayOthers(out_.cluster);
       if (delaying.empty()) return absl::OkStatus();
       out_.clusters.clear();
+      out_.copies.clear();
       out_.cluster.assign(ids, -1);
       if (!Separate(order, wait_order, delaying)) return absl::InternalError("clusters add to what an op waits for");
     }
@@ -113,9 +115,18 @@ class Grouper {
                          (traits.role == Role::kHost && InputsAreStatic(node, false));
     // Numbers that the host makes anew in every step would need a capture each.
     if (traits.role == Role::kHost && !static_[node.id()]) traits.role = Role::kOutside;
-    if (traits.role == Role::kCompute && in_loop && !InputsAreStatic(node, true)) traits.role = Role::kOutside;
+    if (traits.role == Role::kCompute && in_loop && !InputsAreStatic(node, true) &&
+        !(MayCopy(node) && IsCastFromHost(node, traits))) {
+      traits.role = Role::kOutside;
+    }
     if (traits.role == Role::kOutside || traits.role == Role::kConstant || in_loop != (scope_ == Scope::kLoops)) return;
     keys_[node.id()] = KeyOf(node);
+  }
+
+  // True if its cluster may copy values between host and device.
+  bool MayCopy(const tf::Node& node) const {
+    const std::string& frame = frames_[node.id()].frame_name;
+    return frame.empty() || copying_loops_.count(frame) != 0;
   }
 
   // True if the inputs in host memory, except variables, follow from shapes and constants. `device`: some are not
@@ -281,6 +292,7 @@ class Grouper {
 
   void AddCluster(std::vector<tf::Node*> nodes) {
     for (tf::Node* node : nodes) out_.cluster[node->id()] = static_cast<int>(out_.clusters.size());
+    out_.copies.push_back(MayCopy(*nodes[0]));
     out_.clusters.push_back(std::move(nodes));
   }
 
@@ -295,6 +307,7 @@ class Grouper {
   const tf::Graph& graph_;
   const std::string& device_type_;
   const Scope scope_;
+  const std::set<std::string>& copying_loops_;
   Grouping& out_;
   std::vector<tf::ControlFlowInfo> frames_;
   std::vector<Conditions> conditions_;
@@ -306,6 +319,10 @@ class Grouper {
 };
 
 }  // namespace
+
+bool IsCastFromHost(const tf::Node& node, const NodeTraits& traits) {
+  return node.type_string() == "Cast" && traits.inputs[0] == tf::HOST_MEMORY && traits.outputs[0] == tf::DEVICE_MEMORY;
+}
 
 bool GetsOwnConstant(const Grouping& grouping, const tf::Edge& e) {
   const tf::Node &constant = *e.src(), &reader = *e.dst();
@@ -321,8 +338,9 @@ bool IsConstantOnDevice(const Grouping& grouping, const tf::Edge& e) {
          grouping.traits[e.dst()->id()].inputs[e.dst_input()] == tf::DEVICE_MEMORY;
 }
 
-absl::Status Group(const tf::Graph& graph, const std::string& device_type, Scope scope, Grouping* grouping) {
-  return Grouper(graph, device_type, scope, grouping).Run();
+absl::Status Group(const tf::Graph& graph, const std::string& device_type, Scope scope,
+                   const std::set<std::string>& copying_loops, Grouping* grouping) {
+  return Grouper(graph, device_type, scope, copying_loops, grouping).Run();
 }
 
 }  // namespace xpu::graph

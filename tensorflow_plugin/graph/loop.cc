@@ -77,6 +77,18 @@ bool Loop::HasTransfer() const {
   return std::any_of(nodes_.begin(), nodes_.end(), [](const tf::Node* node) { return IsTransfer(*node); });
 }
 
+bool Loop::CopiesToHost() {
+  if (!ReadVariables()) return false;
+  FindShadows();
+  for (const tf::Node* node : nodes_) {
+    for (const tf::Edge* e : node->out_edges()) {
+      const bool is_read = !e->IsControlEdge() && e->dst() != condition_ && IsOnDevice(*e) && IsReadOnHost(*e);
+      if (is_read && shadowed_.count(node) == 0) return true;
+    }
+  }
+  return false;
+}
+
 bool Loop::KeepCountersOutOfClusters(std::set<const tf::Node*>* counted) {
   counted_ = counted;
   if (!ReadVariables()) return false;

@@ -30,6 +30,10 @@ class Loop {
   // True if an op of it copies a value between host and device.
   bool HasTransfer() const;
 
+  // Call this without Read, before clusters are formed. True if ops need values in host memory that the device computes
+  // and the host cannot count. They are copied in each iteration. The condition does not count.
+  bool CopiesToHost();
+
   // `counted`: the Enters of all loops whose values the host has to know. True if there are more of them now.
   bool KeepCountersOutOfClusters(std::set<const tensorflow::Node*>* counted);
 

@@ -1,5 +1,7 @@
 #include "tensorflow_plugin/graph/node_traits.h"
 
+#include <vector>
+
 #include "tensorflow/core/framework/kernel_def.pb.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -107,7 +109,14 @@ NodeTraits NodeTraitsOf(const tf::Node& node, const std::string& device_type) {
 }
 
 bool IsTransfer(const tf::Node& node) {
-  return node.type_string() == cluster::kToHostOp || node.type_string() == cluster::kToDeviceOp;
+  if (node.type_string() != cluster::kOp) {
+    return node.type_string() == cluster::kToHostOp || node.type_string() == cluster::kToDeviceOp;
+  }
+  for (const char* copied : {cluster::attr::kUploaded, cluster::attr::kFetched}) {
+    std::vector<tf::DataType> types;
+    if (tf::GetNodeAttr(node.attrs(), copied, &types).ok() && !types.empty()) return true;
+  }
+  return false;
 }
 
 bool CannotBeMember(const tf::Node& node) {

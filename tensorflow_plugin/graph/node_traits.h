@@ -30,7 +30,7 @@ struct NodeTraits {
 };
 NodeTraits NodeTraitsOf(const tensorflow::Node& node, const std::string& device_type);
 
-// True if a node copies a value between host and device (transfers.h).
+// True if a node copies values between host and device: an op for that (transfers.h), or a cluster.
 bool IsTransfer(const tensorflow::Node& node);
 
 // True if a loop with this node is no cluster's member. The node is a transfer, or is itself a loop that is no member

@@ -48,6 +48,15 @@ absl::Status KeepCountersOutOfClusters(tf::Graph* graph, const std::string& devi
   return absl::OkStatus();
 }
 
+absl::Status FindLoopsThatCopy(tf::Graph* graph, const std::string& device_type, std::set<std::string>* loops) {
+  std::map<std::string, std::vector<tf::Node*>> frames;
+  TF_RETURN_IF_ERROR(FindFrames(graph, &frames));
+  for (const auto& [name, nodes] : frames) {
+    if (Loop(graph, device_type, nodes).CopiesToHost()) loops->insert(name);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status MakeLoopOps(tf::Graph* graph, const std::string& device_type, std::map<std::string, std::string>* why) {
   // A loop around others can be one op once they are.
   for (bool changed = true; changed;) {

@@ -60,6 +60,7 @@
   V(Scatter)            \
   V(Segment)            \
   V(Select)             \
+  V(SliceBegins)        \
   V(Softmax)            \
   V(SparseEmptyRows)    \
   V(SparseMatMul)       \

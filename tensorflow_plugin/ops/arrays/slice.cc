@@ -1,4 +1,6 @@
 // Slice and StridedSlice, their gradient, and assignment to slices.
+#include <utility>
+
 #include "tensorflow_plugin/framework/variables.h"
 #include "tensorflow_plugin/ops/arrays/strided_slice.h"
 #include "tensorflow_plugin/ops/arrays/util.h"
@@ -13,35 +15,11 @@ class SliceKernel : public OpKernel {
 
   Status Compute(Context& ctx) override {
     const Tensor x = ctx.input(0), begin_arg = ctx.input(1), size_arg = ctx.input(2);
-    XPU_REQUIRE(begin_arg.IsVector() && size_arg.IsVector() && begin_arg.num_elements() == x.rank() &&
-                    size_arg.num_elements() == x.rank(),
-                errors::InvalidArgument("Expected begin and size arguments to be 1-D tensors of size ", x.rank(),
-                                        ", but got shapes ", begin_arg.ShapeString(), " and ", size_arg.ShapeString(),
-                                        " instead."));
+    XPU_RETURN_IF_ERROR(CheckSliceArguments(x, begin_arg, size_arg));
     std::vector<int64_t> begin, size;
     XPU_RETURN_IF_ERROR(HostIntegers(begin_arg, "begin", &begin));
     XPU_RETURN_IF_ERROR(HostIntegers(size_arg, "size", &size));
-    View view = DenseView(x.dims());
-    for (int i = 0; i < x.rank(); ++i) {
-      const int64_t extent = x.dim(i);
-      if (size[i] == -1) size[i] = extent - begin[i];
-      if (extent == 0) {
-        XPU_REQUIRE(begin[i] == 0 && size[i] == 0,
-                    errors::InvalidArgument("Expected begin[", i, "] == 0 (got ", begin[i], ") and size[", i,
-                                            "] == 0 (got ", size[i], ") when input.dim_size(", i, ") == 0"));
-        continue;
-      }
-      XPU_REQUIRE(begin[i] >= 0 && begin[i] <= extent,
-                  errors::InvalidArgument("Expected begin[", i, "] in [0, ", extent, "], but got ", begin[i]));
-      XPU_REQUIRE(size[i] >= 0 && size[i] <= extent - begin[i],
-                  errors::InvalidArgument("Expected size[", i, "] in [0, ", extent - begin[i], "], but got ", size[i]));
-      view.offset += begin[i] * view.strides[i];
-    }
-    const Dims shape = ToDims(size);
-    if (shape == x.dims()) return ctx.ShareOutput(0, x, shape);
-    Tensor y;
-    XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &y));
-    return CopyView(ctx, SizeOf(x.dtype()), shape, x.data(), view, y.mutable_data(), DenseView(shape));
+    return CopySlice(ctx, x, begin, std::move(size));
   }
 };
 

@@ -18,8 +18,7 @@ Status Resolve(const Range& r, int d, int64_t extent, int64_t* first, int64_t* c
     XPU_REQUIRE(r.stride > 0, errors::InvalidArgument("only stride 1 allowed on non-range indexing."));
     *first = r.begin < 0 ? r.begin + extent : r.begin;
     *count = 1;
-    XPU_REQUIRE(*first >= 0 && *first < extent,
-                errors::InvalidArgument("slice index ", r.begin, " of dimension ", d, " out of bounds."));
+    XPU_REQUIRE(*first >= 0 && *first < extent, SliceIndexOutOfBounds(r.begin, d));
     return OkStatus();
   }
   // Positions run over [lowest, highest]; a stride downwards may end before position 0.
@@ -35,6 +34,10 @@ Status Resolve(const Range& r, int d, int64_t extent, int64_t* first, int64_t* c
 }
 
 }  // namespace
+
+Status SliceIndexOutOfBounds(int64_t index, int dim) {
+  return errors::InvalidArgument("slice index ", index, " of dimension ", dim, " out of bounds.");
+}
 
 Status ParseStridedSlice(const Dims& dims, const Tensor& begin_arg, const Tensor& end_arg, const Tensor& strides_arg,
                          const SliceMasks& masks, StridedSlice* out) {
@@ -92,6 +95,44 @@ Status ParseStridedSlice(const Dims& dims, const Tensor& begin_arg, const Tensor
   }
   keep_whole(dims.rank() - d);
   return OkStatus();
+}
+
+Status CheckSliceArguments(const Tensor& x, const Tensor& begin, const Tensor& size) {
+  XPU_REQUIRE(
+      begin.IsVector() && size.IsVector() && begin.num_elements() == x.rank() && size.num_elements() == x.rank(),
+      errors::InvalidArgument("Expected begin and size arguments to be 1-D tensors of size ", x.rank(),
+                              ", but got shapes ", begin.ShapeString(), " and ", size.ShapeString(), " instead."));
+  return OkStatus();
+}
+
+Status CheckSlice(const Dims& dims, const std::vector<int64_t>& begin, std::vector<int64_t>* size_arg) {
+  std::vector<int64_t>& size = *size_arg;
+  for (int i = 0; i < dims.rank(); ++i) {
+    const int64_t extent = dims[i];
+    if (size[i] == -1) size[i] = extent - begin[i];
+    if (extent == 0) {
+      XPU_REQUIRE(begin[i] == 0 && size[i] == 0,
+                  errors::InvalidArgument("Expected begin[", i, "] == 0 (got ", begin[i], ") and size[", i,
+                                          "] == 0 (got ", size[i], ") when input.dim_size(", i, ") == 0"));
+      continue;
+    }
+    XPU_REQUIRE(begin[i] >= 0 && begin[i] <= extent,
+                errors::InvalidArgument("Expected begin[", i, "] in [0, ", extent, "], but got ", begin[i]));
+    XPU_REQUIRE(size[i] >= 0 && size[i] <= extent - begin[i],
+                errors::InvalidArgument("Expected size[", i, "] in [0, ", extent - begin[i], "], but got ", size[i]));
+  }
+  return OkStatus();
+}
+
+Status CopySlice(Context& ctx, const Tensor& x, const std::vector<int64_t>& begin, std::vector<int64_t> size) {
+  XPU_RETURN_IF_ERROR(CheckSlice(x.dims(), begin, &size));
+  View view = DenseView(x.dims());
+  for (int i = 0; i < x.rank(); ++i) view.offset += begin[i] * view.strides[i];
+  const Dims shape = ToDims(size);
+  if (shape == x.dims()) return ctx.ShareOutput(0, x, shape);
+  Tensor y;
+  XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &y));
+  return CopyView(ctx, SizeOf(x.dtype()), shape, x.data(), view, y.mutable_data(), DenseView(shape));
 }
 
 }  // namespace xpu

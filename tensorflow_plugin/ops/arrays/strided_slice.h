@@ -3,6 +3,7 @@
 #define TENSORFLOW_PLUGIN_OPS_ARRAYS_STRIDED_SLICE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "tensorflow_plugin/ops/arrays/util.h"
 
@@ -27,6 +28,14 @@ struct StridedSlice {
 // Resolves host tensors begin, end and strides against an array of shape `dims`.
 Status ParseStridedSlice(const Dims& dims, const Tensor& begin, const Tensor& end, const Tensor& strides,
                          const SliceMasks& masks, StridedSlice* out);
+
+// The failure of an index, as given, into dimension `dim`.
+Status SliceIndexOutOfBounds(int64_t index, int dim);
+
+// For Slice: the arguments' shapes; what they say, with each size of -1 resolved; and the copy, as output 0.
+Status CheckSliceArguments(const Tensor& x, const Tensor& begin, const Tensor& size);
+Status CheckSlice(const Dims& dims, const std::vector<int64_t>& begin, std::vector<int64_t>* size);
+Status CopySlice(Context& ctx, const Tensor& x, const std::vector<int64_t>& begin, std::vector<int64_t> size);
 
 }  // namespace xpu
 
