@@ -255,6 +255,7 @@ def nested(x):
     return tf.function(lambda v: jit(not_for_xla)(v) + 1)(x)
 
 
+@pytest.mark.of_hooks("jit")  # without which XLA compiles nothing
 @pytest.mark.parametrize("way", [jit(not_for_xla), nested], ids=["eagerly", "nested"])
 def test_the_cpu_still_compiles(xpu_device, way):
     """A function that XLA cannot compile runs on an XPU, and on the CPU XLA says that it cannot."""

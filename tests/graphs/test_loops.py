@@ -131,7 +131,7 @@ def test_sums_of_lists_of_other_types(xpu_device, dtype):
     assert lists or left_out() & {"graphs", "tensor_lists"}
 
 
-@pytest.mark.of_hooks("clusters")
+@pytest.mark.of_hooks("clusters", "tensor_lists")
 def test_an_iteration_of_an_lstm_copies_nothing(xpu_device):
     """In Keras' loops, forward and back, all that passes between iterations stays in its memory."""
     data, labels = np.random.default_rng(0).random((4, 5, 3), np.float32), np.arange(4) % 2
