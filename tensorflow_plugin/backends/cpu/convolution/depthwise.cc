@@ -17,8 +17,7 @@ using host_runtime::ThreadTeam;
 // Multiplications worth handing to another thread.
 constexpr int64_t kGrainWork = 1 << 16;
 // Rows of a thread, at least. Fewer make uneven shares, which read most of the image twice. Threads share the channels
-// then, if there are more of them than cells. Such an image comes from a product whose columns they shared
-// (matmul/panels.h).
+// then, if there are more of them than cells.
 constexpr int64_t kFewestRows = 4;
 constexpr int64_t kChannelsOfPart = 32;
 

@@ -373,7 +373,7 @@ static inline void AddAllRows(const UnitBlock& block, const uint8_t* quads, int6
 }
 
 // The sums of blocks [first, last) of m rows of a times `units` units, for weights whose rows of bytes have many
-// columns.
+// columns. `is_cold`: no call before has fetched the first block.
 template <bool kDown>
 static void MultiplyUnitsOf(const Blocks& blocks, int64_t first, int64_t last, bool is_cold, int64_t units, int64_t m,
                             const DigitsOfRow* a, const uint8_t* bytes, int64_t row_bytes, const float* scales,
