@@ -4,7 +4,9 @@
 #include <atomic>
 #include <utility>
 
+#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/graph/algorithm.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
@@ -28,6 +30,11 @@ std::vector<const tf::Edge*> InputsOf(const tf::Node& node) {
   std::vector<const tf::Edge*> edges;
   (void)node.input_edges(&edges);  // fails where an input is missing: no graph with one is placed
   return edges;
+}
+
+bool ReadConstant(const tf::Node& node, tf::Tensor* value) {
+  const tf::TensorProto* proto = nullptr;
+  return node.IsConstant() && tf::GetNodeAttr(node.def(), "value", &proto).ok() && value->FromProto(*proto);
 }
 
 bool MemoryOf(const tf::Node& node, const std::string& device_type, tf::MemoryTypeVector* inputs,

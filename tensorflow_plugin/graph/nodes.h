@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tensorflow/core/framework/memory_types.h"
+#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace xpu::graph {
@@ -19,6 +20,9 @@ std::vector<tensorflow::Node*> TopologicalOrder(const tensorflow::Graph& graph);
 
 // The edges of a node's inputs, in order, without control edges.
 std::vector<const tensorflow::Edge*> InputsOf(const tensorflow::Node& node);
+
+// The value of a constant; false for other nodes.
+bool ReadConstant(const tensorflow::Node& node, tensorflow::Tensor* value);
 
 // Which inputs and outputs of a node lie in host memory.
 struct MemoryTypes {

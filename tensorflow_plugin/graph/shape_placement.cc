@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow_plugin/cluster/assert_op.h"
 #include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/nodes.h"
@@ -15,13 +14,6 @@ namespace xpu::graph {
 namespace {
 
 namespace tf = tensorflow;
-
-// The value of a constant that is text.
-bool IsText(const tf::Node& node, tf::Tensor* value) {
-  const tf::TensorProto* proto = nullptr;
-  return node.IsConstant() && node.output_type(0) == tf::DT_STRING &&
-         tf::GetNodeAttr(node.def(), "value", &proto).ok() && value->FromProto(*proto);
-}
 
 // False if something that it would say is text that is computed.
 bool Describe(const tf::Node& node, tf::NodeDef* def, std::vector<const tf::Edge*>* values) {
@@ -33,12 +25,13 @@ bool Describe(const tf::Node& node, tf::NodeDef* def, std::vector<const tf::Edge
   for (size_t i = 1; i < inputs.size(); ++i) {
     if (i > 1) texts.back() += " ";
     tf::Tensor text;
-    if (IsText(*inputs[i]->src(), &text)) {
+    const bool is_text = node.input_type(static_cast<int>(i)) == tf::DT_STRING;
+    if (is_text && ReadConstant(*inputs[i]->src(), &text)) {
       absl::StrAppend(&texts.back(), "[", text.SummarizeValue(summarize), "]");
       continue;
     }
+    if (is_text) return false;
     types.push_back(tf::BaseType(node.input_type(static_cast<int>(i))));
-    if (types.back() == tf::DT_STRING) return false;
     values->push_back(inputs[i]);
     texts.emplace_back();
   }

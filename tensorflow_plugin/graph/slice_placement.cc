@@ -8,7 +8,6 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/graph/control_flow.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/framework/op_traits.h"
@@ -20,13 +19,9 @@ namespace {
 namespace tf = tensorflow;
 
 // The elements of a constant vector of integers.
-bool ReadConstant(const tf::Node& node, std::vector<int64_t>* values) {
-  const tf::TensorProto* proto = nullptr;
+bool ReadIntegers(const tf::Node& node, std::vector<int64_t>* values) {
   tf::Tensor tensor;
-  if (!node.IsConstant() || !tf::GetNodeAttr(node.def(), "value", &proto).ok() || !tensor.FromProto(*proto) ||
-      tensor.dims() != 1) {
-    return false;
-  }
+  if (!ReadConstant(node, &tensor) || tensor.dims() != 1) return false;
   for (int64_t i = 0; i < tensor.NumElements(); ++i) {
     if (tensor.dtype() == tf::DT_INT32) {
       values->push_back(tensor.flat<int32_t>()(i));
@@ -42,7 +37,7 @@ bool ReadConstant(const tf::Node& node, std::vector<int64_t>* values) {
 // True if a node makes a vector of so many elements, as Python's x[i, j] does, of single numbers.
 bool IsVectorOf(const tf::Node& node, size_t elements) {
   std::vector<int64_t> values;
-  if (ReadConstant(node, &values)) return values.size() == elements;
+  if (ReadIntegers(node, &values)) return values.size() == elements;
   if (node.type_string() == "ExpandDims") return elements == 1;  // TensorFlow makes it of a Pack of one
   int64_t n = 0, axis = -1;
   return node.type_string() == "Pack" && tf::GetNodeAttr(node.attrs(), "N", &n).ok() &&
@@ -86,7 +81,7 @@ class Slices {
     if (!MemoryOf(*node, device_type_, &inputs, &outputs) || inputs[0] != tf::DEVICE_MEMORY) return absl::OkStatus();
     const std::vector<const tf::Edge*> edges = InputsOf(*node);
     std::vector<int64_t> sizes;
-    if (IsStatic(*edges[1]->src()) || !ReadConstant(*edges.back()->src(), &sizes)) return absl::OkStatus();
+    if (IsStatic(*edges[1]->src()) || !ReadIntegers(*edges.back()->src(), &sizes)) return absl::OkStatus();
     if (is_strided) {
       if (!ChoosesElements(*node, sizes) || !IsVectorOf(*edges[2]->src(), sizes.size())) return absl::OkStatus();
     } else if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {

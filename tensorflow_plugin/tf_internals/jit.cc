@@ -318,7 +318,7 @@ constexpr int kBeforeLowering = 9;
 // The two passes are no matter of speed: an option that leaves out `graphs` keeps them.
 bool GraphsAreKnown() {
   if (tf_internals::IsOn("graphs")) return true;
-  if (tf_internals::StateOf("graphs").rfind("off by option", 0) != 0) return false;
+  if (!tf_internals::IsLeftOut("graphs")) return false;
   tf_internals::Check check;
   tf_internals::CheckGraphs(check);
   return check.why().empty();

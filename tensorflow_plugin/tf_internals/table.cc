@@ -101,8 +101,10 @@ std::string StateOf(const std::string& name) {
   return found == states.all.end() ? kNotUsed : found->second;
 }
 
+bool IsLeftOut(const std::string& name) { return StartsWith(StateOf(name), kByOption); }
+
 std::string WhyOff(const std::string& name, const std::function<void(Check&)>& examine) {
-  if (StartsWith(StateOf(name), kByOption)) return StateOf(name);
+  if (IsLeftOut(name)) return StateOf(name);
   const std::string option = LeftOut(Named(name));
   if (!option.empty()) {
     LeaveOut(name, option);
@@ -131,7 +133,7 @@ void TurnOff(const std::string& name, const std::string& why, bool quietly) {
 }
 
 void TurnOffWithout(const std::string& needed, const std::string& name) {
-  if (IsOn(needed) || StartsWith(StateOf(name), kOff) || StartsWith(StateOf(name), kByOption)) return;
+  if (IsOn(needed) || StartsWith(StateOf(name), kOff) || IsLeftOut(name)) return;
   TurnOff(name, kNeeds + needed + ", which is " + StateOf(needed), /*quietly=*/true);
 }
 

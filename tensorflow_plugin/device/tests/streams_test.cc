@@ -359,8 +359,7 @@ TEST(CommandFailures, AreToldBySynchronisingAfterACopy) {
   }
 }
 
-// The callback after the copy can carry the message: synchronising leaves it to that.
-// To the host, or to memory as another device may have it.
+// A copy to the host, or to memory as another device may have it.
 auto CopyOff(Core& core, SP_Stream stream, const SP_DeviceMemoryBase& memory, bool to_host) {
   return [=, &core](TF_Status* status) {
     static int32_t value;
@@ -370,6 +369,7 @@ auto CopyOff(Core& core, SP_Stream stream, const SP_DeviceMemoryBase& memory, bo
   };
 }
 
+// The callback after the copy can carry the message: synchronising leaves it to that.
 TEST(CopiesThatTell, DoSoThoughTheFailureWasNotKnown) {
   // Also with a copy beside it that does not tell.
   for (auto [to_host, reads_again] : {std::pair(true, false), std::pair(true, true), std::pair(false, false)}) {

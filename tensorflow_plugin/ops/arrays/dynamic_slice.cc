@@ -91,7 +91,6 @@ void RegisterDynamicSlice(Registry& registry) {
       .Types("Tindices", index_types)
       .AllHostFor(DType::kInt32, {"input", "update", "indices", "output"})
       .Requires(needs::Copy("T"))
-      .Requires(needs::Op(Opcode::kAdd, DType::kInt64))
       .Requires(needs::Scatter(ScatterKind::kUpdate, "T", DType::kInt64))
       .Requires(RequireIndices)
       .Kernel<DynamicUpdateSliceKernel>();
@@ -101,7 +100,6 @@ void RegisterDynamicSlice(Registry& registry) {
       .Host({"size_indices"})
       .AllHostFor(DType::kInt32, {"input", "start_indices", "output"})
       .Requires(needs::Copy("T"))
-      .Requires(needs::Op(Opcode::kAdd, DType::kInt64))
       .Requires(needs::Gather("T", DType::kInt64))
       .Requires(RequireIndices)
       .Kernel<DynamicSliceKernel>();

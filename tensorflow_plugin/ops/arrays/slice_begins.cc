@@ -172,7 +172,6 @@ void RegisterSliceBegins(Registry& registry) {
       .Requires(needs::Copy("T"))
       .Requires(needs::Gather("T", DType::kInt64))
       .Requires(needs::Gather("T", "Index"))
-      .Requires(needs::Op(Opcode::kAdd, DType::kInt64))
       .Requires([](Needs& n) { SliceWindows::Require(n, "Index"); })
       .Kernel<SliceKernel>();
   registry.Op("StridedSlice")

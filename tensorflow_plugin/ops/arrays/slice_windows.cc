@@ -30,6 +30,7 @@ void SliceWindows::Require(Needs& n, const char* index_type) {
   ReduceDesc sum;
   sum.source.program = StartProgram(n.type(index_type));
   n.Ask(sum);
+  needs::Op(Opcode::kAdd, DType::kInt64)(n);
 }
 
 int SliceWindows::CountingAxes(const Dims& dims, const Dims& extents) {

@@ -18,8 +18,21 @@ template <typename T>
 void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b,
                      StridedMatrix<T> c, const host_runtime::ThreadTeam& team);
 
-// The sum of so many rows of n elements without gaps. Threads share the columns.
-void AddUpRows(int64_t num_rows, int64_t n, const float* rows, float* sums, const host_runtime::ThreadTeam& team);
+// Sums of m rows of n columns, whose terms lie in some blocks that threads share. So each thread reads a matrix in rows
+// from beginning to end. Where threads read columns of the same rows, the processor fetches in advance what only the
+// other thread reads: that halves the speed. The results depend on the blocks, so these must not depend on the team.
+struct BlockSums {
+  int64_t blocks, m, n;
+  int64_t unit;  // threads that share a block get multiples of so many columns
+
+  // Adds up a block's terms for the columns [begin, end) of each row, to `sums`, whose rows have n elements.
+  // `is_first`: the thread has added up no block just before this one.
+  using AddBlock =
+      host_runtime::FunctionRef<void(int64_t block, bool is_first, int64_t begin, int64_t end, float* sums)>;
+  // Takes the sums of all blocks for `count` columns of a row, from column `begin` on.
+  using Take = host_runtime::FunctionRef<void(int64_t row, int64_t begin, int64_t count, const float* sums)>;
+  void Run(const host_runtime::ThreadTeam& team, AddBlock add_block, Take take) const;
+};
 
 }  // namespace xpu::cpu
 

@@ -101,47 +101,37 @@ void MultiplyColumnsOf(const Weights& w, const Blocks& blocks, int64_t num_block
   for (int64_t i = 0; i < m; ++i) std::copy_n(sums + i * columns, here, c + i * w.n + column);
 }
 
-// A long sum of one row, in chunks of blocks. Each thread adds up some chunks, so that it reads memory from beginning
-// to end (few_rows.cc says why). The chunks do not depend on the team, nor do the results. A thread would have too few
-// blocks of a shorter sum: it would lose more time on the first of them.
+// A long sum of one row, in chunks of blocks that threads share. A thread would have too few blocks of a shorter sum:
+// it would lose more time on the first of them.
 class RowInChunks {
  public:
   RowInChunks(const Weights& w, const Blocks& blocks, int64_t num_blocks)
       : w_(w),
         blocks_(blocks),
         num_blocks_(num_blocks),
-        chunks_(std::clamp<int64_t>(w.k / kFewestTerms, 1, std::min(num_blocks, kMostChunks))),
-        units_(w.n / UnitColumns(w)) {}
+        chunks_(std::clamp<int64_t>(w.k / kFewestTerms, 1, std::min(num_blocks, kMostChunks))) {}
 
   bool Pays() const { return chunks_ >= kFewestChunks && w_.halves != Halves::kTurned && w_.n % UnitColumns(w_) == 0; }
 
   void Run(const DigitsOfRow& row, float* c, const ThreadTeam& team) const {
-    ScratchFrame frame;
-    float* const sums = frame.Get<float>(chunks_ * w_.n);
-    const int64_t width = Count(units_, Count(team.size(), chunks_)), across = Count(units_, width);
-    team.ParallelFor(chunks_ * across, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        const int64_t unit = part % across * width;
-        Multiply(part / across, part == begin, unit, std::min(width, units_ - unit), row, sums + part / across * w_.n);
-      }
-    });
-    AddUpRows(chunks_, w_.n, sums, c, team);
+    const int64_t columns = UnitColumns(w_);
+    BlockSums{chunks_, 1, w_.n, columns}.Run(
+        team,
+        [&](int64_t chunk, bool is_first, int64_t begin, int64_t end, float* sums) {
+          XPU_PICK_DIGITS(MultiplyUnits)
+          (w_.halves == Halves::kDown, blocks_, num_blocks_ * chunk / chunks_, num_blocks_ * (chunk + 1) / chunks_,
+           is_first, (end - begin) / columns, 1, &row, w_.bytes + begin / columns * XPU_PICK_DIGITS(UnitBytes)(),
+           w_.row_bytes(), w_.scales + begin, w_.zeros + begin, w_.n, nullptr, sums + begin, w_.n);
+        },
+        [&](int64_t, int64_t begin, int64_t count, const float* sums) { std::copy_n(sums, count, c + begin); });
   }
 
  private:
   static constexpr int64_t kFewestTerms = 256, kFewestChunks = 4, kMostChunks = 8;
 
-  void Multiply(int64_t chunk, bool is_cold, int64_t unit, int64_t units, const DigitsOfRow& row, float* sums) const {
-    const int64_t column = unit * UnitColumns(w_);
-    XPU_PICK_DIGITS(MultiplyUnits)
-    (w_.halves == Halves::kDown, blocks_, num_blocks_ * chunk / chunks_, num_blocks_ * (chunk + 1) / chunks_, is_cold,
-     units, 1, &row, w_.bytes + unit * XPU_PICK_DIGITS(UnitBytes)(), w_.row_bytes(), w_.scales + column,
-     w_.zeros + column, w_.n, nullptr, sums + column, w_.n);
-  }
-
   const Weights& w_;
   const Blocks& blocks_;
-  const int64_t num_blocks_, chunks_, units_;
+  const int64_t num_blocks_, chunks_;
 };
 
 }  // namespace
