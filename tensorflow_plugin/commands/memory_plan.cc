@@ -16,6 +16,10 @@ constexpr int64_t kAlignment = 256;
 // So many buffers get the places that are best for them, each compared with all others. A smaller buffer gets its place
 // when it is written, as an allocator would place it.
 constexpr size_t kCompared = 2048;
+// So many of the largest buffers may have a smaller one in their middle, of so many bytes at most. Caches do not hold
+// larger ones until they are read.
+constexpr size_t kTried = 8;
+constexpr int64_t kMostCached = 4 << 20;
 
 struct Life {
   int buffer = 0;
@@ -38,24 +42,60 @@ void Touch(const BufferSlice& place, int command, std::vector<Life>* lives) {
   life.last = command;
 }
 
-// Largest first, each at the lowest place where nothing lies that lives at the same time.
-void PlaceLargestFirst(const std::vector<Life>& order, MemoryPlan* plan) {
-  std::vector<Life> placed;  // by offset
-  for (const Life& life : order) {
+// The buffers that have their places.
+class Places {
+ public:
+  explicit Places(MemoryPlan* plan) : plan_(plan) {}
+
+  int64_t Lowest(const Life& life) const {
     int64_t offset = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < placed.size(); ++i) {
-      const Life& other = placed[i];
+    for (const Life& other : by_offset_) {
       ++Steps();
       if (!life.IsAtOnceWith(other)) continue;
-      const int64_t there = plan->offsets[other.buffer];
-      if (offset + life.bytes <= there) break;
-      offset = std::max(offset, there + other.bytes);
+      if (offset + life.bytes <= Offset(other)) break;
+      offset = std::max(offset, Offset(other) + other.bytes);
     }
-    plan->offsets[life.buffer] = offset;
-    plan->bytes = std::max(plan->bytes, offset + life.bytes);
-    while (at < placed.size() && plan->offsets[placed[at].buffer] <= offset) ++at;
-    placed.insert(placed.begin() + at, life);
+    return offset;
+  }
+
+  bool IsFree(const Life& life, int64_t offset) const {
+    return std::none_of(by_offset_.begin(), by_offset_.end(), [&](const Life& other) {
+      ++Steps();
+      return Offset(other) < offset + life.bytes && offset < Offset(other) + other.bytes && life.IsAtOnceWith(other);
+    });
+  }
+
+  int64_t InMiddleOf(const Life& larger, const Life& life) const {
+    return Offset(larger) + (larger.bytes - life.bytes) / 2 / kAlignment * kAlignment;
+  }
+
+  void Add(const Life& life, int64_t offset) {
+    plan_->offsets[life.buffer] = offset;
+    plan_->bytes = std::max(plan_->bytes, offset + life.bytes);
+    const auto at =
+        std::find_if(by_offset_.begin(), by_offset_.end(), [&](const Life& other) { return Offset(other) > offset; });
+    by_offset_.insert(at, life);
+  }
+
+ private:
+  int64_t Offset(const Life& life) const { return plan_->offsets[life.buffer]; }
+
+  MemoryPlan* plan_;
+  std::vector<Life> by_offset_;
+};
+
+// Largest first, where nothing lies that lives at the same time: in the middle of a larger one, or at the lowest place.
+//
+// Two threads share the rows of most buffers, and one of them has the first half. If a buffer lies in the middle of
+// another one, their halves coincide. So a line of memory stays in the cache of one thread.
+void PlaceLargestFirst(const std::vector<Life>& order, MemoryPlan* plan) {
+  Places places(plan);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const Life& life = order[i];
+    const auto end = order.begin() + (life.bytes <= kMostCached ? std::min(i, kTried) : 0);
+    const auto larger = std::find_if(
+        order.begin(), end, [&](const Life& other) { return places.IsFree(life, places.InMiddleOf(other, life)); });
+    places.Add(life, larger == end ? places.Lowest(life) : places.InMiddleOf(*larger, life));
   }
 }
 

@@ -290,6 +290,23 @@ TEST_F(Lists, MemoryOfWhatIsNoLongerReadIsUsedAgain) {
   EXPECT_LE(PlanMemory(capture_.list()).bytes, 2 * 4096);
 }
 
+// Threads that share the rows of both have the same halves.
+TEST_F(Lists, ASmallerBufferLiesInTheMiddleOfALargerOne) {
+  const int64_t n = 4096, half = n / 2;
+  float *x = Given(std::vector<float>(n, 1)), *large = Computed(n), *sums = Computed(1), *small = Computed(half);
+  float* y = Computed(half);
+  Op(Opcode::kSquare, {x}, large, n);
+  SumRows(large, sums, n, 1);
+  Launch(SingleOpProgram(Opcode::kNeg, DType::kFloat), {half}, {{sums, Dims{0}}}, {small});
+  Op(Opcode::kSquare, {small}, y, half);
+  Want(y);
+  const MemoryPlan plan = PlanMemory(capture_.list());
+  const auto place = [&](const float* buffer) { return plan.offsets[capture_.Resolve(buffer).buffer]; };
+  EXPECT_EQ(place(small) - place(large), half / 2 * static_cast<int64_t>(sizeof(float)));
+  // Both live with the sum, which lies outside of them.
+  EXPECT_GE(place(sums), n * static_cast<int64_t>(sizeof(float)));
+}
+
 TEST_F(Lists, AWorkspaceHasMemoryOfItsOwn) {
   const int64_t n = 250;
   float *x = Given(std::vector<float>(n, 1)), *a = Computed(n), *workspace = Computed(n), *y = Computed(n);

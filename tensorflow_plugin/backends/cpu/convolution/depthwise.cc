@@ -16,9 +16,6 @@ using host_runtime::ThreadTeam;
 
 // Multiplications worth handing to another thread.
 constexpr int64_t kGrainWork = 1 << 16;
-// Rows of a thread, at least. Fewer make uneven shares, which read most of the image twice. Threads share the channels
-// then, if there are more of them than cells.
-constexpr int64_t kFewestRows = 4;
 constexpr int64_t kChannelsOfPart = 32;
 
 }  // namespace
@@ -64,7 +61,8 @@ void RunDepthwise(const ConvolutionDesc& d, const Args& args, const ThreadTeam& 
         (*epilogue)->Run(row * of_row, (last - row) * of_row);
       }
     });
-  } else if (num_rows < kFewestRows * team.size() && d.in_channels > d.batch * d.input[0] * d.input[1]) {
+  } else if (num_rows < d.filter[0] * team.size() && d.in_channels > d.batch * d.input[0] * d.input[1]) {
+    // Shares of fewer rows than the filter's read most of the image, and are uneven.
     const int64_t parts = Count(d.in_channels, kChannelsOfPart);
     team.ParallelFor(parts, grain(parts), [&](int64_t begin, int64_t end) {
       run(rows, width, stride, {0, num_rows, begin * kChannelsOfPart, std::min(end * kChannelsOfPart, d.in_channels)},

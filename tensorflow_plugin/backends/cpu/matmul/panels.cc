@@ -22,8 +22,8 @@ constexpr int64_t kFewestRowsOfPart = 32;
 constexpr int64_t kRowsOfTiles = 12;
 // Multiplications worth a part. A large product has two parts for each thread: one may be held up.
 constexpr int64_t kPartWork = 1 << 17, kLargeWork = 1 << 22;
-// A sum is long if it has so many terms for each row: then `b` is large beside the rows.
-constexpr int64_t kLongSum = 4;
+// A line that another thread has written takes so many times as long as a line of the outer cache.
+constexpr int64_t kLineOfOther = 3;
 // Shares of threads may differ by so much of their mean.
 constexpr double kUneven = 0.05;
 
@@ -53,11 +53,11 @@ PanelParts::PanelParts(int64_t m, int64_t n, int64_t k, bool is_packed, bool on_
   int64_t rows = std::min(m, std::max(kRowsOfPanel, kCachedElements / k));
   if (on_whole_rows) rows = std::min(rows, std::max<int64_t>(kFewestRowsOfPart, kPartElements / n));
   int64_t down = Count(m, rows);
-  const bool shares_rows = k < kLongSum * m;
+  // Shares of rows find them in the thread's own cache, where the same thread has written them, and all threads read
+  // all of `b`. Shares of columns meet the lines of the other threads, in `a` and in what reads the result.
+  const bool shares_rows = k * n < kLineOfOther * m * (k + n);
   if (shares > 1) {
     const int64_t wanted = work > kLargeWork * shares ? 2 * shares : shares;
-    // Shares of rows find them in the thread's own cache, where the same thread has written them. Other shares meet the
-    // lines of the other thread, which takes longer than to read all of a small `b`.
     const int64_t parts = shares_rows ? wanted : Count(wanted, across_);
     down = std::max(down, std::min(parts, Count(m, is_packed ? kRowsOfTiles : kRowsOfPanel)));
     down = EvenRows(down, on_whole_rows ? kFewestRowsOfPart : kRowsOfTiles, shares);
