@@ -16,17 +16,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The time for which a fork is tried while foreign code runs, which may wait for the thread that forks. Then the time
-// for the case that nothing runs and some lock is never free.
-constexpr std::chrono::seconds kPatienceWithCode{5}, kPatienceWithLocks{60};
 // How long everything may have stopped before it goes on for a moment: what is still to end may need what has stopped.
 constexpr std::chrono::milliseconds kStopped{50};
 constexpr std::chrono::microseconds kBetweenLooks{20};
 constexpr std::chrono::milliseconds kBetweenTries{1};
 constexpr int kTriesPerLock = 50;
-// How long the threads that TensorFlow and the program run may take until all of them sleep. One that always runs
-// would hold up every fork: each time in vain halves the patience.
-constexpr std::chrono::milliseconds kPatienceWithThreads{500}, kLeastPatienceWithThreads{10};
 
 // Lives for ever.
 struct State {
@@ -34,7 +28,8 @@ struct State {
   std::unordered_set<ForkLock*> locks;
   std::unordered_set<ForkParticipant*> participants;
   bool all_stopped = true;
-  std::chrono::milliseconds patience_with_threads = kPatienceWithThreads;
+  ForkPatience patience;
+  std::chrono::nanoseconds with_threads_now = patience.with_threads;
 };
 void BeforeFork();
 void AfterForkInParent();
@@ -79,12 +74,13 @@ void Resume(State& state) {
 // for long: a thread that sleeps has come to where it waits for work, for Python, or for a device.
 void AwaitThreads(State& state) {
   state.mutex.lock();
-  const auto patience = state.participants.empty() ? std::chrono::milliseconds(0) : state.patience_with_threads;
+  const auto at_most = state.participants.empty() ? std::chrono::nanoseconds(0) : state.with_threads_now;
   state.mutex.unlock();
-  if (patience.count() == 0) return;
-  const bool asleep = AwaitOtherThreadsAsleep(patience);
+  if (at_most.count() == 0) return;
+  const bool asleep = AwaitOtherThreadsAsleep(at_most);
   state.mutex.lock();
-  state.patience_with_threads = asleep ? kPatienceWithThreads : std::max(patience / 2, kLeastPatienceWithThreads);
+  const ForkPatience& patience = state.patience;
+  state.with_threads_now = asleep ? patience.with_threads : std::max(at_most / 2, patience.least_with_threads);
   state.mutex.unlock();
 }
 
@@ -106,8 +102,8 @@ void BeforeFork() {
     if (state.all_stopped) return;
     Resume(state);
     const auto tried = Clock::now() - begin;
-    if (running == Running::kThisThread || (running == Running::kForeignCode && tried >= kPatienceWithCode) ||
-        (running == Running::kNothing && tried >= kPatienceWithLocks)) {
+    if (running == Running::kThisThread || (running == Running::kForeignCode && tried >= state.patience.with_code) ||
+        (running == Running::kNothing && tried >= state.patience.with_locks)) {
       return;
     }
     state.mutex.unlock();
@@ -162,5 +158,12 @@ void ForkParticipant::Unregister() {
 }
 
 bool AllStoppedForFork() { return TheState().all_stopped; }
+
+void SetForkPatience(const ForkPatience& patience) {
+  State& state = TheState();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  state.patience = patience;
+  state.with_threads_now = patience.with_threads;
+}
 
 }  // namespace xpu

@@ -6,6 +6,7 @@
 #ifndef TENSORFLOW_PLUGIN_PRIMITIVES_FORK_H_
 #define TENSORFLOW_PLUGIN_PRIMITIVES_FORK_H_
 
+#include <chrono>
 #include <mutex>
 
 namespace xpu {
@@ -64,6 +65,20 @@ class ForkParticipant {
 
 // True if all participants had stopped at the last fork that this process comes from. If not, none was restarted.
 bool AllStoppedForFork();
+
+// How long a fork waits for what holds it up.
+struct ForkPatience {
+  // The time until the threads that TensorFlow and the program run all sleep. One that always runs would hold up every
+  // fork: each time in vain halves the patience, down to the least.
+  std::chrono::nanoseconds with_threads = std::chrono::milliseconds(500);
+  std::chrono::nanoseconds least_with_threads = std::chrono::milliseconds(10);
+  // The time for which a fork is tried while foreign code runs, which may wait for the thread that forks.
+  std::chrono::nanoseconds with_code = std::chrono::seconds(5);
+  // The time for the case that nothing runs and some lock is never free.
+  std::chrono::nanoseconds with_locks = std::chrono::seconds(60);
+};
+// From now on. For tests, which no clock decides then.
+void SetForkPatience(const ForkPatience& patience);
 
 }  // namespace xpu
 
