@@ -9,7 +9,8 @@ lacks:
   C functions instead of Python ones;
 * :func:`from_dlpack`, which makes a ``tf.Tensor`` of another library's tensor, on the CPU or straight on an XPU.
 
-The C exchange API is there with the TensorFlow that the wheel was built for; :data:`c_api_missing` says why it is not.
+The C exchange API is there with the TensorFlow versions that the wheel was built for; :data:`c_api_missing` says why it
+is not.
 Everything else then goes through TensorFlow's public API, slower and with more copies.
 
 ``docs/dlpack.md`` says what is copied when. TensorFlow's context is not initialised by any of this, so ``tf.config``
@@ -28,7 +29,6 @@ import tensorflow as tf
 
 from tensorflow_xpu import _devices, _dlpack_public
 from tensorflow_xpu.hooks.patch import CORRECTNESS, Patch
-from tensorflow_xpu.hooks.runtime import ALL_INTEROP
 
 __all__ = ["c_api_missing", "from_dlpack", "install", "uninstall"]
 
@@ -43,12 +43,7 @@ def _load_interop() -> tuple[ModuleType | None, str | None]:
     report = _devices.loader_report()
     if report is not None and report["active"]:
         interop.connect_core(report["core"])
-    state = interop.hooks[ALL_INTEROP]
-    return (
-        (interop, None)
-        if state == "on"
-        else (None, f"no interop module for TensorFlow {tf.__version__}: the hook {ALL_INTEROP} is {state}")
-    )
+    return interop, None
 
 
 _interop, _interop_missing = _load_interop()

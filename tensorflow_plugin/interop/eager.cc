@@ -11,6 +11,7 @@
 #include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/common_runtime/eager/context.h"
 #include "tensorflow_plugin/interop/export.h"
+#include "tensorflow_plugin/interop/handles.h"
 #include "tensorflow_plugin/interop/python_error.h"
 #include "tensorflow_plugin/interop/types.h"
 #include "tensorflow_plugin/tf_internals/differences.h"
@@ -31,59 +32,13 @@ using tf_internals::kOfOneHandle;
 // Copies of less than this are made with the interpreter's lock held.
 constexpr int64_t kLongCopyBytes = 64 << 10;
 
-struct StatusDeleter {
-  void operator()(TF_Status* status) const { TF_DeleteStatus(status); }
-};
-using StatusPtr = std::unique_ptr<TF_Status, StatusDeleter>;
-
-struct HandleDeleter {
-  void operator()(TFE_TensorHandle* handle) const { TFE_DeleteTensorHandle(handle); }
-};
-using HandlePtr = std::unique_ptr<TFE_TensorHandle, HandleDeleter>;
-
-bool EnsureContext() {
-  // Once is enough: a context that is reset makes itself anew when it is used.
-  static bool done = false;
-  if (done) return true;
-  Owned context(PyImport_ImportModule("tensorflow.python.eager.context"));
-  if (!context) return false;
-  Owned result(PyObject_CallMethod(context.get(), "ensure_initialized", nullptr));
-  return done = static_cast<bool>(result);
-}
-
-TFE_Context* TheContext() {
-  if (!EnsureContext()) return nullptr;
-  Owned context(GetPyEagerContext());
-  if (!context) return nullptr;
-  Owned capsule(PyObject_GetAttrString(context.get(), "_handle"));
-  if (!capsule) return nullptr;
-  // The name of the capsule is TensorFlow's business: there is none before 2.22.
-  const char* const name = PyCapsule_GetName(capsule.get());
-  return PyErr_Occurred() ? nullptr : static_cast<TFE_Context*>(PyCapsule_GetPointer(capsule.get(), name));
-}
-
 TFE_TensorHandle* Wrap(TensorHandle* handle) {
   return tensorflow::wrap(static_cast<tensorflow::ImmediateExecutionTensorHandle*>(handle));
 }
 
-// A copy of the tensor on the device, made by TensorFlow.
-HandlePtr CopyTo(TFE_TensorHandle* handle, const std::string& device) {
-  TFE_Context* const context = TheContext();
-  if (context == nullptr) return nullptr;
-  StatusPtr status(TF_NewStatus());
-  HandlePtr copy;
-  {
-    WithoutLock unlocked;
-    copy.reset(TFE_TensorHandleCopyToDevice(handle, context, device.c_str(), status.get()));
-  }
-  if (TF_GetCode(status.get()) != TF_OK) {
-    Raise(absl::Status(static_cast<absl::StatusCode>(TF_GetCode(status.get())), TF_Message(status.get())));
-    return nullptr;
-  }
-  return copy;
+PyObject* ObjectOf(HandlePtr handle) {
+  return handle == nullptr ? nullptr : EagerTensorFromHandle(handle.release(), /*is_packed=*/false);
 }
-
-PyObject* ObjectOf(HandlePtr handle) { return EagerTensorFromHandle(handle.release(), /*is_packed=*/false); }
 
 // An XPU's tensor in host memory. Commands queued on the XPU may use it after TensorFlow has dropped it, so it waits.
 std::function<void()> Waiter(SP_Stream stream) {
@@ -116,33 +71,15 @@ bool ViewOf(PyObject* object, EagerView* view) {
     PyErr_Format(PyExc_TypeError, "expected an eager tf.Tensor, got %s", Py_TYPE(object)->tp_name);
     return false;
   }
-  TFE_TensorHandle* const wrapped = EagerTensor_Handle(object);
-  auto* const interface = wrapped == nullptr ? nullptr : tensorflow::unwrap(wrapped);
-  if (interface == nullptr || !TensorHandle::classof(interface)) {
-    PyErr_SetString(PyExc_BufferError, "a tensor of a custom device cannot be exported");
-    return false;
-  }
-  auto* const handle = static_cast<TensorHandle*>(interface);
-  if (handle->Type() != TensorHandle::LOCAL) {
-    PyErr_Format(PyExc_BufferError, "a %s tensor cannot be exported: it is not in this process's memory",
-                 handle->TypeString().c_str());
-    return false;
-  }
-  absl::Status status;
-  {
-    // The operation may be waiting for the lock, being a Python function.
-    WithoutLock unlocked(!IsReady(*handle));
-    status = handle->Tensor(&view->tensor);
-  }
-  if (!status.ok()) return Raise(status) == 0;
-  view->handle = handle;
-  view->place = PlaceOf(handle->device(), tensorflow::DMAHelper::base(view->tensor));
-  return true;
+  TFE_TensorHandle* const handle = EagerTensor_Handle(object);
+  if (handle != nullptr) return ViewOfHandle(handle, view);
+  PyErr_SetString(PyExc_BufferError, "a tensor without a handle cannot be exported");
+  return false;
 }
 
 bool Settle(const EagerView& view) {
   if (!view.place.known()) {
-    PyErr_Format(PyExc_BufferError, "a tensor on %s cannot be exchanged here", view.handle->device()->name().c_str());
+    PyErr_Format(PyExc_BufferError, "a tensor on %s cannot be exchanged here", view.device->name().c_str());
     return false;
   }
   if (!view.place.must_wait() || IsSettled(view.place.stream)) return true;
@@ -154,7 +91,7 @@ bool Settle(const EagerView& view) {
   return status.ok() || Raise(status) == 0;
 }
 
-bool IsExclusive(const EagerView& view) { return IsHeldBy(kOfOneHandle, *view.tensor); }
+bool IsExclusive(const EagerView& view) { return view.counted != nullptr && IsHeldBy(kOfOneHandle, *view.counted); }
 
 TensorHandle* ReadyHandleOf(PyObject* object) {
   if (!EagerTensor_CheckExact(object)) return nullptr;
@@ -163,11 +100,6 @@ TensorHandle* ReadyHandleOf(PyObject* object) {
   if (interface == nullptr || !TensorHandle::classof(interface)) return nullptr;
   auto* const handle = static_cast<TensorHandle*>(interface);
   return handle->Type() == TensorHandle::LOCAL && IsReady(*handle) ? handle : nullptr;
-}
-
-tensorflow::EagerContext* EagerContextOfPython() {
-  TFE_Context* const context = TheContext();
-  return context == nullptr ? nullptr : tensorflow::ContextFromInterface(tensorflow::unwrap(context));
 }
 
 PyObject* EagerTensorOf(Tensor tensor, Device* device, Device* op_device, Device* resource_device,
@@ -224,12 +156,10 @@ bool CopyToHost(const EagerView& view, Tensor* copy) {
     }
     return status.ok() || Raise(status) == 0;
   }
-  const HandlePtr handle = CopyTo(Wrap(view.handle), "/device:CPU:0");
-  if (handle == nullptr) return false;
-  const Tensor* tensor = nullptr;
-  const absl::Status status = static_cast<TensorHandle*>(tensorflow::unwrap(handle.get()))->Tensor(&tensor);
-  if (!status.ok()) return Raise(status) == 0;
-  *copy = *tensor;
+  const HandlePtr handle = CopyTo(view.handle, "/device:CPU:0");
+  EagerView copied;
+  if (handle == nullptr || !ViewOfHandle(handle.get(), &copied)) return false;
+  *copy = *copied.tensor;
   return true;
 }
 
@@ -238,21 +168,20 @@ bool AllocateOnDevice(Device* device, tensorflow::DataType type, const tensorflo
   return out->IsInitialized();
 }
 
-bool CopyOnDevice(const EagerView& view, Tensor* copy) {
-  Device* const device = view.handle->device();
-  if (!AllocateOnDevice(device, view.tensor->dtype(), view.tensor->shape(), copy)) {
+bool CopyOnDevice(Device* device, const Tensor& tensor, Tensor* copy) {
+  if (!AllocateOnDevice(device, tensor.dtype(), tensor.shape(), copy)) {
     PyErr_Format(PyExc_MemoryError, "no memory left on %s", device->name().c_str());
     return false;
   }
-  const size_t bytes = view.tensor->TotalBytes();
+  const size_t bytes = tensor.TotalBytes();
   DeviceAddress to(tensorflow::DMAHelper::base(copy), bytes);
-  const DeviceAddress from(const_cast<void*>(tensorflow::DMAHelper::base(view.tensor)), bytes);
+  const DeviceAddress from(const_cast<void*>(tensorflow::DMAHelper::base(&tensor)), bytes);
   const absl::Status status = device->tensorflow_accelerator_device_info()->stream->Memcpy(&to, from, bytes);
   return status.ok() || Raise(status) == 0;
 }
 
 Device* FindDevice(const char* name) {
-  TFE_Context* const context = TheContext();
+  tensorflow::EagerContext* const context = EagerContextOfPython();
   if (context == nullptr) return nullptr;
   // "xpu", "/xpu:0" and "/device:XPU:0" are all the same; a name that starts with a job is complete.
   std::string full = name;
@@ -264,8 +193,7 @@ Device* FindDevice(const char* name) {
     full = "/device:" + full;
   }
   Device* device = nullptr;
-  const absl::Status status =
-      tensorflow::ContextFromInterface(tensorflow::unwrap(context))->FindDeviceFromName(full.c_str(), &device);
+  const absl::Status status = context->FindDeviceFromName(full.c_str(), &device);
   if (!status.ok()) {
     PyErr_Format(PyExc_ValueError, "device '%s' does not exist: expected a name such as '/cpu:0' or '/xpu:0'", name);
     return nullptr;
@@ -273,19 +201,14 @@ Device* FindDevice(const char* name) {
   return device;
 }
 
-namespace {
-
-HandlePtr HandleOn(Device* device, Tensor tensor) {
-  tensorflow::EagerContext* context = nullptr;
-  if (device != nullptr) context = tensorflow::ContextFromInterface(tensorflow::unwrap(TheContext()));
-  return HandlePtr(Wrap(TensorHandle::CreateLocalHandle(std::move(tensor), device, device, context)));
-}
-
-}  // namespace
-
 PyObject* Alias(PyObject* object) {
   EagerView view;
-  return ViewOf(object, &view) ? ObjectOf(HandleOn(view.handle->device(), *view.tensor)) : nullptr;
+  if (!ViewOf(object, &view)) return nullptr;
+  if (view.has_no_memory) {
+    Raise(CheckType(*view.tensor));
+    return nullptr;
+  }
+  return ObjectOf(HandleOn(view.device, view.counted != nullptr ? *view.counted : *view.tensor));
 }
 
 namespace {
@@ -310,8 +233,8 @@ PyObject* FromHostMemory(Foreign* foreign, const TensorLayout& layout, Copy copy
     return nullptr;
   }
   HandlePtr handle = HandleOn(direct ? target : nullptr, std::move(tensor));
-  if (!direct) handle = CopyTo(handle.get(), target->name());
-  return handle == nullptr ? nullptr : ObjectOf(std::move(handle));
+  if (handle != nullptr && !direct) handle = CopyTo(handle.get(), target->name());
+  return ObjectOf(std::move(handle));
 }
 
 // For memory of an XPU that the host cannot address.
@@ -331,20 +254,16 @@ PyObject* FromXpuMemory(Foreign* foreign, const TensorLayout& layout, Copy copy,
     Raise(status);
     return nullptr;
   }
-  HandlePtr handle = HandleOn(owner, Share(std::move(*foreign), layout, Waiter(ComputeStream(*owner))));
-  if (target != nullptr && target != owner) {
-    handle = CopyTo(handle.get(), target->name());
-  } else if (copy == Copy::kAlways) {
-    EagerView view{static_cast<TensorHandle*>(tensorflow::unwrap(handle.get())), nullptr, TensorLocation()};
+  Tensor tensor = Share(std::move(*foreign), layout, Waiter(ComputeStream(*owner)));
+  const bool moves = target != nullptr && target != owner;
+  if (copy == Copy::kAlways && !moves) {
     Tensor fresh;
-    if (const absl::Status seen = view.handle->Tensor(&view.tensor); !seen.ok()) {
-      Raise(seen);
-      return nullptr;
-    }
-    if (!CopyOnDevice(view, &fresh)) return nullptr;
-    handle = HandleOn(owner, std::move(fresh));
+    if (!CopyOnDevice(owner, tensor, &fresh)) return nullptr;
+    tensor = std::move(fresh);
   }
-  return handle == nullptr ? nullptr : ObjectOf(std::move(handle));
+  HandlePtr handle = HandleOn(owner, std::move(tensor));
+  if (handle != nullptr && moves) handle = CopyTo(handle.get(), target->name());
+  return ObjectOf(std::move(handle));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
-// Python's eager tensors from inside. Bound to one version of TensorFlow: it uses C++ that TensorFlow keeps to itself.
-// All functions need the interpreter's lock, and give it up while they wait. None may be called where
-// tf_internals/eager_tensors.h does not know TensorFlow's classes.
+// Python's eager tensors. Bound to one minor version of TensorFlow: it uses C++ that TensorFlow keeps to itself. All
+// functions need the interpreter's lock, and give it up while they wait.
 #ifndef TENSORFLOW_PLUGIN_INTEROP_EAGER_H_
 #define TENSORFLOW_PLUGIN_INTEROP_EAGER_H_
 
@@ -12,16 +11,10 @@
 #include "tensorflow/core/common_runtime/eager/tensor_handle.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow_plugin/interop/devices.h"
+#include "tensorflow_plugin/interop/handles.h"
 #include "tensorflow_plugin/interop/import.h"
 
 namespace xpu::interop {
-
-// The C++ side of an eager tensor; valid while the Python object lives.
-struct EagerView {
-  tensorflow::TensorHandle* handle;
-  const tensorflow::Tensor* tensor;
-  TensorLocation place;
-};
 
 // Waits until the operation that makes the tensor has run (asynchronous eager execution); not for what it has queued
 // on a device. False with an exception set if the object is no eager tensor, that operation failed, or the tensor is
@@ -32,19 +25,19 @@ bool ViewOf(PyObject* object, EagerView* view);
 bool Settle(const EagerView& view);
 inline bool SettledViewOf(PyObject* object, EagerView* view) { return ViewOf(object, view) && Settle(*view); }
 
+// ReadyHandleOf, EagerTensorOf and MirrorOnHost may be called only where tf_internals/eager_tensors.h knows
+// TensorFlow's classes.
+
 // The handle of an eager tensor that is ready and in this process's memory; null for anything else, without an
 // exception.
 tensorflow::TensorHandle* ReadyHandleOf(PyObject* object);
-
-// TensorFlow's context, made if need be; null with an exception set.
-tensorflow::EagerContext* EagerContextOfPython();
 
 // An eager tensor with what TensorFlow says of its devices.
 PyObject* EagerTensorOf(tensorflow::Tensor tensor, tensorflow::Device* device, tensorflow::Device* op_device,
                         tensorflow::Device* resource_device, tensorflow::EagerContext* context);
 
-// True if nothing else in TensorFlow uses the tensor's memory. Exports of it do not count, if they keep the handle
-// alive and not the buffer.
+// True if nothing else in TensorFlow uses the tensor's memory; false also where that is not known. Exports of it do not
+// count, if they keep the handle alive and not the buffer.
 bool IsExclusive(const EagerView& view);
 
 // Another eager tensor over the same memory, which keeps it from being exclusive.
@@ -60,8 +53,8 @@ bool SettleAll();
 
 // A copy in host memory of a tensor on any device.
 bool CopyToHost(const EagerView& view, tensorflow::Tensor* copy);
-// A copy in the same XPU's memory, made in the order of its compute stream.
-bool CopyOnDevice(const EagerView& view, tensorflow::Tensor* copy);
+// A copy in the same XPU's memory of a tensor there, made in the order of its compute stream.
+bool CopyOnDevice(tensorflow::Device* device, const tensorflow::Tensor& tensor, tensorflow::Tensor* copy);
 // Uninitialised memory of a device; false, without an exception, if it has none left.
 bool AllocateOnDevice(tensorflow::Device* device, tensorflow::DataType type, const tensorflow::TensorShape& shape,
                       tensorflow::Tensor* out);

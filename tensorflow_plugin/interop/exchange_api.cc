@@ -74,7 +74,7 @@ int ManagedTensorFromPyObject(void* object, DLManagedTensorVersioned** out) {
     EagerView view;
     if (!SettledViewOf(static_cast<PyObject*>(object), &view)) return false;
     WillWrite(view.tensor->data());
-    const Status status = Export(*view.tensor, view.handle, view.place.device, Access::kShared, out);
+    const Status status = Export(*view.tensor, view.owner, view.place.device, Access::kShared, out);
     return status.ok() || Raise(status) == 0;
   })
              ? 0

@@ -81,6 +81,11 @@ struct Block {
 
 }  // namespace
 
+Status CheckType(const Tensor& tensor) {
+  DLDataType type;
+  return TypeOf(tensor, &type);
+}
+
 Status View(const Tensor& tensor, DLDevice device, DLTensor* out) {
   DLDataType type;
   XPU_RETURN_IF_ERROR(TypeOf(tensor, &type));

@@ -24,6 +24,9 @@ enum class Access {
 constexpr int kScalarRing = 1024;
 Status View(const tensorflow::Tensor& tensor, DLDevice device, DLTensor* out);
 
+// Fails if DLPack has no type for the tensor.
+Status CheckType(const tensorflow::Tensor& tensor);
+
 // Makes a managed tensor, Managed being DLManagedTensor or DLManagedTensorVersioned. It keeps `owner`, which keeps the
 // tensor's memory, until its deleter is called, from any thread, with or without the interpreter's lock. Everything
 // that it points to lasts as long. Host scalars are copied, as above.

@@ -1,8 +1,9 @@
 // The Python module tensorflow_xpu._interop_2_21, or that of another version: the parts from which
-// tensorflow_xpu.dlpack is made. It is linked against one version of TensorFlow and refuses to be imported beside
+// tensorflow_xpu.dlpack is made. It is linked against one minor version of TensorFlow and refuses to be imported beside
 // another.
 #include <Python.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "tensorflow_plugin/interop/direct_calls.h"
 #include "tensorflow_plugin/interop/eager.h"
 #include "tensorflow_plugin/interop/exchange_api.h"
+#include "tensorflow_plugin/interop/handles.h"
 #include "tensorflow_plugin/interop/known_calls.h"
 #include "tensorflow_plugin/interop/protocol.h"
 #include "tensorflow_plugin/interop/python_error.h"
@@ -30,28 +32,41 @@ namespace {
 #define XPU_TEXT(macro) XPU_TEXT_OF(macro)
 #define XPU_JOIN_OF(a, b) a##b
 #define XPU_JOIN(a, b) XPU_JOIN_OF(a, b)
+// The minor version, as files' names have it.
+constexpr char kMinor[] = XPU_TEXT(XPU_TENSORFLOW_MINOR);
 constexpr char kBuiltFor[] = XPU_TEXT(XPU_TENSORFLOW_VERSION);
-// The hooks of this library, which has a table of its own (tf_internals/rows.cc). All of it needs the first.
-constexpr char kEagerTensors[] = "eager_tensors", kShapes[] = "shapes", kThreadState[] = "thread_state";
-constexpr std::pair<const char*, void (*)(tf_internals::Check&)> kHooks[] = {
-    {kEagerTensors, tf_internals::CheckEagerTensors},
-    {kShapes, tf_internals::CheckShapes},
-    {kThreadState, tf_internals::CheckThreadState}};
+
+// The members of TensorFlow's classes that are looked at are those of one version.
+void CheckThisVersion(tf_internals::Check& check) {
+  if (check.Is("TensorFlow's version", std::string(TF_Version()), kBuiltFor)) tf_internals::CheckEagerTensors(check);
+}
+
+// The hooks of this library, which has a table of its own (tf_internals/rows.cc).
+constexpr char kEagerTensors[] = "eager_tensors", kHolders[] = "holders", kShapes[] = "shapes";
+struct Hook {
+  const char* name;
+  void (*check)(tf_internals::Check&);
+  const char* needs;  // or null
+};
+constexpr Hook kHooks[] = {{kEagerTensors, CheckThisVersion, nullptr},
+                           {kHolders, tf_internals::CheckHolders, nullptr},
+                           {kShapes, tf_internals::CheckShapes, nullptr},
+                           {"thread_state", tf_internals::CheckThreadState, kEagerTensors}};
 constexpr char kName[] = "_interop_" XPU_TEXT(XPU_TENSORFLOW_MINOR);
 
 constexpr char kDoc[] =
     "DLPack for eager tensors, through TensorFlow's C++.\n\n"
     "exchange_api: the capsule for __dlpack_c_exchange_api__. dlpack, dlpack_of_variable, dlpack_device: method "
-    "descriptors for tf.Tensor. from_dlpack, alias, mirror_on_host, settle, connect_core, and for calls expect_call, "
-    "direct_call, call, retire, watch, call_known, tensors_in, learn, take_count, kinds: functions. hooks: the states "
-    "of this library's hooks, of which it has all that but connect_core and check_hook only if eager_tensors is on.";
+    "descriptors for tf.Tensor. from_dlpack, alias, connect_core, check_hook: functions. hooks: the states of this "
+    "library's hooks. If eager_tensors is on also mirror_on_host, settle, and for calls expect_call, direct_call, "
+    "call, retire, watch, call_known, tensors_in, learn, take_count, kinds.";
 
 PyObject* Connect(PyObject*, PyObject* path) {
   const char* const text = PyUnicode_AsUTF8(path);
   if (text == nullptr) return nullptr;
   const bool connected = ConnectCore(text);
   if (connected) {
-    for (const auto& [hook, check] : kHooks) TakeHook(hook, tf_internals::StateOf(hook).c_str());
+    for (const Hook& hook : kHooks) TakeHook(hook.name, tf_internals::StateOf(hook.name).c_str());
   }
   return PyBool_FromLong(connected);
 }
@@ -174,10 +189,10 @@ PyObject* CheckOf(PyObject*, PyObject* args) {
   const char* name = nullptr;
   int lie = 0;
   if (!PyArg_ParseTuple(args, "si", &name, &lie)) return nullptr;
-  for (const auto& [hook, function] : kHooks) {
-    if (std::string(hook) != name) continue;
+  for (const Hook& hook : kHooks) {
+    if (std::string(hook.name) != name) continue;
     tf_internals::Check check(lie);
-    if (!Guarded([&, examine = function] { return examine(check), true; })) return nullptr;
+    if (!Guarded([&] { return hook.check(check), true; })) return nullptr;
     return Py_BuildValue("(is)", check.observations(), check.why().c_str());
   }
   return PyErr_Format(PyExc_KeyError, "%s", name);
@@ -187,9 +202,17 @@ PyMethodDef check_hook = {"check_hook", CheckOf, METH_VARARGS,
                           "check_hook(name, lie, /)\n--\n\nHow many things the check of a hook looks at, and what is "
                           "wrong, if it is lied to about the one with that number, from 1."};
 
+// "2_21" of "2.21.0".
+std::string MinorOf(std::string version) {
+  const size_t first = version.find('.');
+  if (first == std::string::npos) return version;
+  version.resize(std::min(version.size(), version.find('.', first + 1)));
+  return version.replace(first, 1, "_");
+}
+
 bool Matches() {
   const std::string running = TF_Version();
-  if (running != kBuiltFor) {
+  if (MinorOf(running) != kMinor) {
     PyErr_Format(PyExc_ImportError, "built for TensorFlow %s, but %s is running", kBuiltFor, running.c_str());
     return false;
   }
@@ -197,10 +220,11 @@ bool Matches() {
     PyErr_SetString(PyExc_ImportError, "TensorFlow has no type for eager tensors");
     return false;
   }
-  for (const auto& [hook, check] : kHooks) {
-    if (hook != kEagerTensors) tf_internals::TurnOffWithout(kEagerTensors, hook);
-    if (hook == kEagerTensors || tf_internals::IsOn(kEagerTensors)) tf_internals::WhyOff(hook, check);
+  for (const Hook& hook : kHooks) {
+    if (hook.needs != nullptr) tf_internals::TurnOffWithout(hook.needs, hook.name);
+    if (hook.needs == nullptr || tf_internals::IsOn(hook.needs)) tf_internals::WhyOff(hook.name, hook.check);
   }
+  LookInside(tf_internals::IsOn(kEagerTensors), tf_internals::IsOn(kHolders));
   UseShapeLayout(tf_internals::IsOn(kShapes));
   return true;
 }
@@ -215,34 +239,41 @@ bool Add(PyObject* module, const char* name, PyObject* value) {
 bool AddHooks(PyObject* module) {
   const Owned states(PyDict_New());
   if (!states) return false;
-  for (const auto& [hook, check] : kHooks) {
-    const Owned state(PyUnicode_FromString(tf_internals::StateOf(hook).c_str()));
-    if (!state || PyDict_SetItemString(states.get(), hook, state.get()) != 0) return false;
+  for (const Hook& hook : kHooks) {
+    const Owned state(PyUnicode_FromString(tf_internals::StateOf(hook.name).c_str()));
+    if (!state || PyDict_SetItemString(states.get(), hook.name, state.get()) != 0) return false;
   }
   return Add(module, "hooks", Py_NewRef(states.get())) &&
          Add(module, "check_hook", PyCFunction_New(&check_hook, nullptr)) &&
          Add(module, "connect_core", PyCFunction_New(&connect_core, nullptr));
 }
 
-bool AddAll(PyObject* module) {
-  if (!AddHooks(module)) return false;
-  if (!tf_internals::IsOn(kEagerTensors)) return true;
-  for (PyMethodDef& method : known_calls) {
-    if (!Add(module, method.ml_name, PyCFunction_New(&method, nullptr))) return false;
-  }
+// The part that exchanges tensors.
+bool AddDlpack(PyObject* module) {
   void* const api = const_cast<DLPackExchangeAPI*>(ExchangeApi());
   return Add(module, "exchange_api", PyCapsule_New(api, "dlpack_exchange_api", nullptr)) &&
          Add(module, "dlpack", PyDescr_NewMethod(EagerTensorType, &kDlpackMethod)) &&
          Add(module, "dlpack_of_variable", PyDescr_NewMethod(EagerTensorType, &kDlpackOfVariableMethod)) &&
          Add(module, "dlpack_device", PyDescr_NewMethod(EagerTensorType, &kDlpackDeviceMethod)) &&
          Add(module, "from_dlpack", PyCFunction_New(&kFromDlpackFunction, nullptr)) &&
-         Add(module, "alias", PyCFunction_New(&alias, nullptr)) &&
-         Add(module, "mirror_on_host", PyCFunction_New(&mirror_on_host, nullptr)) &&
+         Add(module, "alias", PyCFunction_New(&alias, nullptr));
+}
+
+// The part that looks into eager tensors.
+bool AddInsides(PyObject* module) {
+  for (PyMethodDef& method : known_calls) {
+    if (!Add(module, method.ml_name, PyCFunction_New(&method, nullptr))) return false;
+  }
+  return Add(module, "mirror_on_host", PyCFunction_New(&mirror_on_host, nullptr)) &&
          Add(module, "settle", PyCFunction_New(&settle, nullptr)) &&
          Add(module, "expect_call", PyCFunction_New(&expect_call, nullptr)) &&
          Add(module, "direct_call", PyCFunction_New(&direct_call, nullptr)) &&
          Add(module, "call", PyCFunction_New(&call, nullptr)) &&
          Add(module, "retire", PyCFunction_New(&retire, nullptr));
+}
+
+bool AddAll(PyObject* module) {
+  return AddHooks(module) && AddDlpack(module) && (!tf_internals::IsOn(kEagerTensors) || AddInsides(module));
 }
 
 }  // namespace

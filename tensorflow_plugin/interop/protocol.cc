@@ -109,11 +109,15 @@ PyObject* ExportCapsule(const EagerView& view, const ExportArguments& arguments,
       source == Source::kTensor && arguments.copy == Copy::kIfNeeded && !scalar && !IsExclusive(view);
   Tensor copy;
   const Tensor* exported = view.tensor;
-  const tsl::core::RefCounted* owner = view.handle;
+  const tsl::core::RefCounted* owner = view.owner;
   Access access = Access::kShared;
   if (arguments.to_host || arguments.copy == Copy::kAlways || endangered) {
+    if (const Status status = CheckType(*view.tensor); !status.ok()) {
+      Raise(status);
+      return nullptr;
+    }
     const bool on_host = device.device_type == kDLCPU;
-    if (!(on_host ? CopyToHost(view, &copy) : CopyOnDevice(view, &copy))) return nullptr;
+    if (!(on_host ? CopyToHost(view, &copy) : CopyOnDevice(view.device, *view.tensor, &copy))) return nullptr;
     exported = &copy;
     owner = BufferOf(copy);
     access = Access::kCopied;

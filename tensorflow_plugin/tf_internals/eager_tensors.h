@@ -22,8 +22,11 @@ inline constexpr int kOfOneHandle = 2;
 // TensorHandle::IsReady, which is private.
 bool IsReady(const tensorflow::TensorHandle& handle);
 
-// If it fails, nothing else here may be used, nor the insides of a TensorHandle.
+// If it fails, IsReady may not be used, nor the insides of a TensorHandle.
 void CheckEagerTensors(Check& check);
+
+// If it fails, kOfOneHandle may not be used, nor TensorHandle::Tensor by those who know nothing else of its class.
+void CheckHolders(Check& check);
 
 }  // namespace xpu::tf_internals
 

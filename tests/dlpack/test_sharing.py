@@ -158,6 +158,7 @@ def flags(tensor, **arguments):
     return opened(tensor.__dlpack__(max_version=(1, 0), **arguments)).flags
 
 
+@pytest.mark.of_hooks("holders")
 @pytest.mark.parametrize("device", ["/cpu:0", "/xpu:0"])
 def test_only_what_others_use_is_copied(xpu_device, device):
     with tf.device(device):

@@ -35,7 +35,6 @@ def test_all_is_well(xpu_device, backend):
     assert "\033[" not in outcome.stdout, "colours are for terminals"
 
 
-@pytest.mark.of_hooks("eager_tensors")
 def test_it_names_the_c_functions_of_dlpack(xpu_device):
     outcome = doctor()
     assert "C exchange API" in outcome.stdout, outcome

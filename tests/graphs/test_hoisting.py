@@ -127,7 +127,7 @@ WRITES = [
     optimize,
     write_the_value,
     write_the_value_in_a_function,
-    pytest.param(write_by_dlpack, marks=pytest.mark.of_hooks("eager_tensors")),  # which shares memory
+    write_by_dlpack,
 ]
 
 
@@ -143,7 +143,6 @@ def test_is_computed_again_of_what_is_written(xpu_device, write):
             product.v.assign(tf.fill([SIZE, SIZE], 0.5))
 
 
-@pytest.mark.of_hooks("eager_tensors")  # which shares memory
 def test_nothing_is_kept_of_what_somebody_else_may_write(xpu_device):
     if PLACES["/xpu:0"] != HOST:
         pytest.skip("other libraries get a copy")

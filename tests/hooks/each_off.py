@@ -22,7 +22,7 @@ OFF_WITH = {
     "graphs": {"clusters", "direct_calls"},
     "clusters": {"direct_calls"},
     "copies": {"direct_copies", "fork_threads"},
-    "eager_tensors": {"shapes", "thread_state"},
+    "eager_tensors": {"thread_state"},
 }
 OFF_WITH_IN_PYTHON = {"eager_tensors": {"reading", "calls", "functions"}, "thread_state": {"functions"}}
 # The hooks that are on and have nothing to do.

@@ -103,7 +103,9 @@ def exchanged(tf):
     x = np.arange(64, dtype=np.float32)
     import tensorflow_xpu
 
-    return [np.from_dlpack(tf.constant(X) * 2), tensorflow_xpu.dlpack.from_dlpack(x)[3:5]]
+    from_dlpack = tensorflow_xpu.dlpack.from_dlpack
+    half = from_dlpack(tf.cast(tf.constant(X) * 2, tf.bfloat16).__dlpack__(max_version=(1, 3), copy=False), copy=False)
+    return [np.from_dlpack(tf.constant(X) * 2), from_dlpack(x)[3:5], tf.cast(half, tf.float32)]
 
 
 STEPS = (loop, lists, arrays_of_tensorflow_1, compiled, matmul, exchanged, *program.STEPS, forked)

@@ -79,7 +79,7 @@ def test_each_failing_check_costs_a_line_and_no_result(name, xpu_device, all_hoo
     assert needing == each_off.OFF_WITH_IN_PYTHON.get(name, set())
 
 
-@pytest.mark.parametrize("name", ["eager_tensors", "shapes", "thread_state"])
+@pytest.mark.parametrize("name", ["eager_tensors", "holders", "shapes", "thread_state"])
 def test_each_lie_is_noticed(name, xpu_device):
     """As in tf_internals/checks_test.cc, for those that need Python."""
     check = interop_module().check_hook

@@ -19,6 +19,7 @@ from ctypes import (
     py_object,
 )
 
+from tests.hooks.each_off import left_out
 from tests.support.installed import is_on_host_memory
 
 READ_ONLY, IS_COPIED, PADDED = 1, 2, 4
@@ -134,14 +135,19 @@ class OnHost:
         return HOST
 
 
-def shares(tensor):
-    """True if consumers of host memory get at the tensor's own: not on an XPU whose memory is isolated."""
+def is_in_host_memory(tensor):
+    """False on an XPU whose memory is isolated."""
     return tensor.__dlpack_device__() == HOST
+
+
+def shares(tensor, *, by_c_functions=False):
+    """True if consumers of host memory get at the tensor's own when they do not ask for it."""
+    return is_in_host_memory(tensor) and (by_c_functions or "holders" not in left_out())
 
 
 def reachable(tensor):
     """A tensor that consumers of host memory can import: the tensor, or where the host cannot address it, a copy."""
-    return tensor if shares(tensor) else OnHost(tensor)
+    return tensor if is_in_host_memory(tensor) else OnHost(tensor)
 
 
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer

@@ -19,6 +19,7 @@ MAY_BE_LEFT_OUT = (
     "jit",
     "tf32",
     "eager_tensors",
+    "holders",
     "thread_state",
     "shapes",
 )

@@ -27,8 +27,8 @@ class Devices:
 CALLS = "_xpu_direct_calls"
 
 
-# The hook in C++ that all of the interop module needs, and the one that functions' arguments need.
-ALL_INTEROP, THREAD_STATE = "eager_tensors", "thread_state"
+# The hook in C++ that hooks need of the interop module, and the one that functions' arguments need besides.
+EAGER_TENSORS, THREAD_STATE = "eager_tensors", "thread_state"
 
 
 class DirectCalls(dict[Any, Any]):
@@ -79,7 +79,7 @@ def interop_module(*needed: str) -> Any:
     The package is not imported for it: that would replace TensorFlow's DLPack for who has not asked.
 
     Args:
-        needed: hooks in C++ of that module which have to be on, besides the one that all of it needs.
+        needed: hooks in C++ of that module which have to be on, besides the one that all need.
 
     Raises:
         UnknownError: if there is none.
@@ -97,12 +97,12 @@ def interop_module(*needed: str) -> Any:
         assert spec is not None
         try:
             module = importlib.util.module_from_spec(spec)
-        except ImportError as error:  # it refuses another patch version than that which it was built for
+        except ImportError as error:  # it refuses another minor version, or lacks a name in TensorFlow
             raise UnknownError(f"no interop module for TensorFlow {version} ({error})") from error
         sys.modules[name] = module
     if not module.connect_core(_core_path()):
         raise UnknownError("the interop module does not find its core")
-    for hook in (ALL_INTEROP, *needed):
+    for hook in (EAGER_TENSORS, *needed):
         if module.hooks[hook] != "on":
             raise NeedsHookError(f"it needs {hook}, which is {module.hooks[hook]}")
     return module
