@@ -16,6 +16,9 @@ void CheckVariables(Check& check);
 void CheckTensorLists(Check& check);
 void CheckTensorArrays(Check& check);
 void CheckGraphs(Check& check);
+// The part of it that is about nodes alone.
+void CheckNodes(Check& check);
+bool KnowsNodes();
 void CheckClusters(Check& check);
 void CheckDirectCalls(Check& check);
 void CheckCopies(Check& check);

@@ -315,15 +315,6 @@ class MakeCallsOrdinary : public tf::GraphOptimizationPass {
 // TensorFlow's own pass that looks for the mark is in phase 10.
 constexpr int kBeforeLowering = 9;
 
-// The two passes are no matter of speed: an option that leaves out `graphs` keeps them.
-bool GraphsAreKnown() {
-  if (tf_internals::IsOn("graphs")) return true;
-  if (!tf_internals::IsLeftOut("graphs")) return false;
-  tf_internals::Check check;
-  tf_internals::CheckGraphs(check);
-  return check.why().empty();
-}
-
 }  // namespace
 
 namespace tf_internals {
@@ -335,12 +326,12 @@ void CheckJit(Check& check) {
 
 }  // namespace tf_internals
 
-void RunJitFunctionsWithoutXla(const std::string& device_type, IsInlined is_inlined) {
+void RunJitFunctionsWithoutXla(const std::string& device_type, IsInlined is_inlined, bool knows_nodes) {
   const tf::CustomKernelCreator* const xla = tf::GetDefaultCustomKernelCreator();
   const bool known = tf_internals::TurnOn("jit", tf_internals::CheckJit);
   const XlaFunctions functions = xla != nullptr && known ? XlaFunctions(*xla) : XlaFunctions();
   tf::RegisterDefaultCustomKernelCreator(new KernelCreator(device_type, functions, xla != nullptr));
-  if (!GraphsAreKnown()) return;
+  if (!knows_nodes) return;
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::PRE_PLACEMENT, kBeforeLowering,
                                                    std::make_unique<MarkControlFlow>(device_type, is_inlined));
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_PLACEMENT, 0,

@@ -26,7 +26,7 @@ const IsInlined never = [](const std::string&) { return false; };
 // This program has no XLA.
 TEST(JitFunctions, NeedNoXla) {
   ASSERT_EQ(tf::GetDefaultCustomKernelCreator(), nullptr);
-  RunJitFunctionsWithoutXla("XPU", never);
+  RunJitFunctionsWithoutXla("XPU", never, /*knows_nodes=*/false);
   EXPECT_TRUE(tf_internals::IsOn("jit"));
   EXPECT_NE(tf::GetDefaultCustomKernelCreator(), nullptr);
 }
@@ -35,7 +35,7 @@ TEST(JitFunctions, ACompilerThatNobodyKnowsIsNotAsked) {
   auto* unknown = new UnknownCreator;
   tf::RegisterDefaultCustomKernelCreator(unknown);
   testing::internal::CaptureStderr();
-  RunJitFunctionsWithoutXla("XPU", never);
+  RunJitFunctionsWithoutXla("XPU", never, /*knows_nodes=*/false);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("the hook jit is off: the class that compiles"), std::string::npos) << said;
   EXPECT_NE(said.find("UnknownCreator"), std::string::npos) << said;

@@ -126,7 +126,7 @@ const std::vector<Internal>& Internals() {
          "the names of the class and of its base; TensorFlow exports its table and the functions there by these names"},
         {"`RegisterDefaultCustomKernelCreator`, which deletes XLA's object", "compiled and linked only"},
         {"attributes `_XlaMustCompile`, `_noinline` and `_lower_using_switch_merge`, which two passes change",
-         "the check of `graphs`; a graph without them runs as TensorFlow would have it"}}},
+         "the part of the check of `graphs` that is about nodes"}}},
       {"tf32",
        Kind::kCorrectness,
        false,

@@ -80,6 +80,9 @@ std::string LeftOut(const Internal& internal) {
   return internal.is_small && Environment("TF_XPU_HOOKS") == "0" ? "TF_XPU_HOOKS=0" : "";
 }
 
+// True if an option leaves the hook out, whose check has not run then.
+bool IsLeftOut(const std::string& name) { return StartsWith(StateOf(name), kByOption); }
+
 const char* NameOf(Kind kind) {
   switch (kind) {
     case Kind::kRequired:
@@ -100,8 +103,6 @@ std::string StateOf(const std::string& name) {
   const auto found = states.all.find(name);
   return found == states.all.end() ? kNotUsed : found->second;
 }
-
-bool IsLeftOut(const std::string& name) { return StartsWith(StateOf(name), kByOption); }
 
 std::string WhyOff(const std::string& name, const std::function<void(Check&)>& examine) {
   if (IsLeftOut(name)) return StateOf(name);

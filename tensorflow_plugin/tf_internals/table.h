@@ -56,8 +56,6 @@ void TurnOffWithout(const std::string& needed, const std::string& name);
 void LeaveOut(const std::string& name, const std::string& option);
 
 bool IsOn(const std::string& name);
-// True if an option leaves the hook out, whose check has not run then.
-bool IsLeftOut(const std::string& name);
 // "on", "not in use yet", "off by option (...)" or "off: why".
 std::string StateOf(const std::string& name);
 // The state that another library, with a table of its own, has found; a line if the hook is off by its check.

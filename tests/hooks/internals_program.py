@@ -63,8 +63,13 @@ def arrays_of_tensorflow_1(tf):
 
 
 def compiled(tf):
-    """A function for XLA here, and one on the CPU."""
-    f = tf.function(lambda x: tf.reduce_sum(tf.tanh(x) * 2 + 1), jit_compile=True)
+    """A function for XLA here, and one on the CPU, with an assertion: a branch with texts."""
+
+    @tf.function(jit_compile=True)
+    def f(x):
+        tf.debugging.assert_less(x, 100.0, "too much")
+        return tf.reduce_sum(tf.tanh(x) * 2 + 1)
+
     here = f(tf.constant(X))
     with tf.device("/cpu:0"):
         return [here, f(tf.constant(X))]

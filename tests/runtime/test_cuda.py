@@ -149,13 +149,14 @@ def test_a_program_runs(environment):
 
 
 # No kernel runs: all that there is to do is in the library's epilogue. The third call's commands become a graph.
+@pytest.mark.of_hooks("clusters")
 @pytest.mark.host_only
 def test_a_layer_is_one_product_of_the_library(environment):
     outcome = run_code(PRODUCT, environment=environment)
     assert outcome.returncode == 0 and "right" in outcome.stdout, outcome.stderr
 
 
-@pytest.mark.of_hooks("copies")
+@pytest.mark.of_hooks("copies", "clusters")
 @pytest.mark.host_only
 def test_a_profile_has_the_commands(environment, tmp_path):
     outcome = run_code(PROFILE.replace("FOLDER", str(tmp_path / "profile")), environment=environment)

@@ -444,10 +444,18 @@ assert add("/xpu:0") == 2000 and add("/xpu:1") == 2000
 }
 
 
+# These count on all of a run being one command.
+OF_CLUSTERS = {"a failing command whose result a session fetches"}
+
+
+def marks_of(name):
+    return [pytest.mark.of_hooks("clusters")] if name in OF_CLUSTERS else []
+
+
 # Some have lines on stderr, too.
 @pytest.mark.parametrize(
     ("fault", "environment", "code", "lines"),
-    [pytest.param(*(*values, [])[:4], id=name) for name, values in FAULTS.items()],
+    [pytest.param(*(*values, [])[:4], id=name, marks=marks_of(name)) for name, values in FAULTS.items()],
 )
 def test_a_program_sees_it_and_goes_on(fault, environment, code, lines):
     outcome = run_code(PROGRAM + code, environment={"TF_XPU_FAULT": fault, **environment}, timeout=100)
@@ -525,6 +533,7 @@ int main(int argc, char** argv) {
 """
 
 
+@pytest.mark.of_hooks("clusters")  # a run is one command
 def test_a_c_program_is_told(tmp_path):
     (tmp_path / "program.c").write_text(C_PROGRAM)
     folder = PACKAGES / "tensorflow"

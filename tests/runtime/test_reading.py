@@ -115,7 +115,7 @@ print(early / late)
 """
 
 
-@pytest.mark.of_hooks("reading")
+@pytest.mark.of_hooks("reading", "clusters")
 @pytest.mark.host_only
 def test_a_result_is_read_while_the_rest_of_its_function_runs(xpu_device):
     outcome = run_code(EARLY)
