@@ -1,4 +1,4 @@
-"""The tests of the front end and of training with each hook left out: they give the same results, or else fail.
+"""The tests of the front end, training and DLPack with each hook left out: they give the same results, or else fail.
 
 `python -m tests.hooks.each_off` runs them once for each hook that may be left out, in Python and in C++, and once
 without all that are for speed. `--names calls,clusters` takes some of the hooks, `--nth 7` the one whose turn it is;
@@ -29,7 +29,7 @@ OFF_WITH_IN_PYTHON = {"eager_tensors": {"reading", "calls", "functions"}, "threa
 IDLE_WITH = {"direct_calls": {"calls"}}
 # The hooks in C++ that TF_XPU_HOOKS=0 turns off.
 SMALL = {"direct_copies", "shapes"}
-FOLDERS = ("tests/front_end", "tests/training")
+FOLDERS = ("tests/front_end", "tests/training", "tests/dlpack")
 
 
 def left_out():

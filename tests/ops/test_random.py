@@ -482,6 +482,7 @@ def test_seeds_in_a_loop(xpu_device):
     assert not np.array_equal(found[xpu_device][0], found[xpu_device][1])
 
 
+@pytest.mark.of_hooks("clusters")
 def test_a_step_with_dropout_is_one_cluster(tmp_path):
     code = """
 import numpy as np, tensorflow as tf
