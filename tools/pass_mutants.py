@@ -197,6 +197,12 @@ MUTANTS = (
         "IsDense(desc.shape, desc.in_strides[k]) && ",
         "",
     ),
+    Mutant(
+        "epilogue: slow ones before reductions",
+        "fuse_epilogues.cc",
+        "if (WayOfEpilogue(can_, fused) > slowest_) continue;",
+        "",
+    ),
     Mutant("epilogue: what others read", "fuse_epilogues.cc", "uses_.buffers[c].readers.size() > 1", "false"),
     Mutant("epilogue: what is wanted", "fuse_epilogues.cc", "uses_.buffers[c].kept || ", ""),
     Mutant(

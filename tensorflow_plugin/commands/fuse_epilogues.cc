@@ -78,7 +78,8 @@ bool HasFunction(const Program& program) {
 
 class EpilogueFuser {
  public:
-  EpilogueFuser(const Capabilities& can, CommandList* list) : can_(can), list_(*list), uses_(UsesOf(*list)) {}
+  EpilogueFuser(const Capabilities& can, EpilogueWay slowest, CommandList* list)
+      : can_(can), slowest_(slowest), list_(*list), uses_(UsesOf(*list)) {}
 
   void Run() {
     bool has_divided = false;
@@ -89,6 +90,7 @@ class EpilogueFuser {
       const int reader = FindReader(static_cast<int>(i));
       Command fused;
       if (reader < 0 || !Fuse(list_.commands[i], list_.commands[reader], &fused)) continue;
+      if (WayOfEpilogue(can_, fused) > slowest_) continue;
       list_.commands[reader] = std::move(fused);
       gone[i] = true;
     }
@@ -286,12 +288,15 @@ class EpilogueFuser {
   }
 
   const Capabilities& can_;
+  const EpilogueWay slowest_;
   CommandList& list_;
   BufferUses uses_;
 };
 
 }  // namespace
 
-void FuseEpilogues(const Capabilities& can, CommandList* list) { EpilogueFuser(can, list).Run(); }
+void FuseEpilogues(const Capabilities& can, EpilogueWay slowest, CommandList* list) {
+  EpilogueFuser(can, slowest, list).Run();
+}
 
 }  // namespace xpu::commands

@@ -68,8 +68,12 @@ const Pass kPasses[] = {
     {"PropagateCopiesBackward", Has<CopyStridedDesc>,
      [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kAll, list); }},
     {"EliminateDeadCode", nullptr, [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
+    // An epilogue in registers costs nothing. In any other way, a reduction is the better place.
+    {"FuseEpilogues", HasProducts,
+     [](const Capabilities& can, CommandList* list) { FuseEpilogues(can, EpilogueWay::kInRegisters, list); }},
     {"FuseReductions", Has<ReduceDesc>, FuseReductions},
-    {"FuseEpilogues", HasProducts, FuseEpilogues},
+    {"FuseEpilogues", HasProducts,
+     [](const Capabilities& can, CommandList* list) { FuseEpilogues(can, EpilogueWay::kAfterwards, list); }},
     {"UpdateInPlace", Has<CopyStridedDesc>, [](const Capabilities&, CommandList* list) { UpdateInPlace({}, list); }},
     {"ScheduleCopiesToHost", Has<CopyToHost>,
      [](const Capabilities&, CommandList* list) { ScheduleCopiesToHost(list); }},

@@ -37,8 +37,9 @@ void FuseReductions(const Capabilities& can, CommandList* list);
 void FuseQuantization(const Capabilities& can, CommandList* list);
 
 // Elementwise commands over a product's elements become its epilogue: the product is made where they are. If one reads
-// several products, parts of its program may become epilogues of the others.
-void FuseEpilogues(const Capabilities& can, CommandList* list);
+// several products, parts of its program may become epilogues of the others. `slowest`: leaves alone what the device
+// would compute in a slower way.
+void FuseEpilogues(const Capabilities& can, EpilogueWay slowest, CommandList* list);
 
 // Where several commands fail for the same indices, only the first still checks them.
 void DeduplicateIndexChecks(CommandList* list);

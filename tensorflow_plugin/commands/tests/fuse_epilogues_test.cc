@@ -21,7 +21,7 @@ class Epilogues : public Lists {
   void Expect(size_t commands, int epilogues, const Capabilities& can = TheMachine().device->capabilities()) {
     CommandList list = capture_.list();
     FuseElementwise(can, &list);
-    FuseEpilogues(can, &list);
+    FuseEpilogues(can, EpilogueWay::kAfterwards, &list);
     EliminateDeadCode(&list);
     EXPECT_EQ(list.commands.size(), commands) << Text(list);
     int found = 0;
@@ -237,7 +237,7 @@ class HasRegisters final : public ForwardedCapabilities {
     int value = 0;
     bool is_chain = p.num_outputs() == 1;
     for (const Instr& instr : p.instrs()) {
-      const int a = instr.a, b = Info(instr.op).arity > 1 ? instr.b : 1;
+      const int a = instr.a, b = Info(instr.op).arity > 1 ? instr.b : 0;
       is_chain =
           is_chain && ((a == value && b < p.first_instr_register()) || (b == value && a < p.first_instr_register()));
       value = value == 0 ? p.first_instr_register() : value + 1;
@@ -247,6 +247,35 @@ class HasRegisters final : public ForwardedCapabilities {
 
   const EpilogueWay of_others_;
 };
+
+// The sums of a product's columns after an elementwise command, as of an activation that is averaged.
+class SummedEpilogues : public Epilogues {
+ protected:
+  // That a list of two commands has so many instructions in the product's epilogue, and so many in the reduction.
+  void ExpectInstructions(size_t of_epilogue, size_t of_reduction, const Capabilities& can) {
+    float* const sums = Computed(kColumns);
+    SumRows(New(Opcode::kAbs, {c_}), sums, kRows, kColumns);
+    Want(sums);
+    CommandList list = capture_.list();
+    Optimize(can, {}, &list);
+    ASSERT_EQ(list.commands.size(), 2u) << Text(list);
+    const auto& product = std::get<MatMulDesc>(list.commands[0].desc);
+    EXPECT_EQ(HasEpilogue(product) ? product.epilogue.program->instrs().size() : 0, of_epilogue) << Text(list);
+    EXPECT_EQ(std::get<ReduceDesc>(list.commands[1].desc).source.program->instrs().size(), of_reduction) << Text(list);
+    ExpectSame();
+  }
+};
+
+TEST_F(SummedEpilogues, AreComputedInRegisters) { ExpectInstructions(1, 0, HasRegisters()); }
+
+TEST_F(SummedEpilogues, OrElseByTheReduction) {
+  const class : public ForwardedCapabilities {
+   public:
+    using ForwardedCapabilities::ForwardedCapabilities;
+    EpilogueWay WayOfEpilogue(const MatMulDesc&) const override { return EpilogueWay::kPartByPart; }
+  } has_none(TheMachine().device->capabilities());
+  ExpectInstructions(0, 1, has_none);
+}
 
 // Several products, each scaled and shifted by column, that are added up.
 class PartsOfEpilogues : public Epilogues {
