@@ -597,7 +597,19 @@ MUTANTS = (
         "  life.last = command;",
         "  if (life.last < 0) life.last = command;",
     ),
-    Mutant("plan: too small", "memory_plan.cc", "offset + life.bytes <= there", "offset <= there"),
+    Mutant("plan: too small", "memory_plan.cc", "offset + life.bytes <= Offset(other)", "offset <= Offset(other)"),
+    Mutant(
+        "plan: in the middle, over what lives",
+        "memory_plan.cc",
+        "other.bytes && life.IsAtOnceWith(other);",
+        "other.bytes && false;",
+    ),
+    Mutant(
+        "plan: in the middle, aside",
+        "memory_plan.cc",
+        "(larger.bytes - life.bytes) / 2",
+        "(larger.bytes - life.bytes) / 4",
+    ),
     Mutant(
         "plan: of many, given back too early", "memory_plan.cc", "->first < lives[i].first", "->first <= lives[i].first"
     ),
