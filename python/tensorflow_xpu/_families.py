@@ -108,12 +108,12 @@ FAMILIES = {
         TensorArrayWrite TensorArrayWriteV2 TensorArrayWriteV3
     """,
     "images": """
-        AdjustContrastv2 AdjustHue AdjustSaturation CropAndResize CropAndResizeGradBoxes CropAndResizeGradImage
-        Dilation2D Dilation2DBackpropFilter Dilation2DBackpropInput ExtractImagePatches ExtractVolumePatches HSVToRGB
-        ImageProjectiveTransformV2 ImageProjectiveTransformV3 NonMaxSuppressionV2 NonMaxSuppressionV3
-        NonMaxSuppressionV4 NonMaxSuppressionWithOverlaps RGBToHSV ResizeArea ResizeBicubic ResizeBicubicGrad
-        ResizeBilinear ResizeBilinearGrad ResizeNearestNeighbor ResizeNearestNeighborGrad ScaleAndTranslate
-        ScaleAndTranslateGrad
+        AdjustContrastv2 AdjustHue AdjustSaturation CombinedNonMaxSuppression CropAndResize CropAndResizeGradBoxes
+        CropAndResizeGradImage Dilation2D Dilation2DBackpropFilter Dilation2DBackpropInput ExtractImagePatches
+        ExtractVolumePatches HSVToRGB ImageProjectiveTransformV2 ImageProjectiveTransformV3 NonMaxSuppressionV2
+        NonMaxSuppressionV3 NonMaxSuppressionV4 NonMaxSuppressionWithOverlaps RGBToHSV ResizeArea ResizeBicubic
+        ResizeBicubicGrad ResizeBilinear ResizeBilinearGrad ResizeNearestNeighbor ResizeNearestNeighborGrad
+        ScaleAndTranslate ScaleAndTranslateGrad
     """,
     "linalg": """
         Cholesky LogMatrixDeterminant Lu MatrixDeterminant MatrixInverse MatrixSolve MatrixTriangularSolve Qr

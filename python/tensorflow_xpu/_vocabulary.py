@@ -35,6 +35,7 @@ PRIMITIVES = (
     "Factorize",
     "Solve",
     "Suppress",
+    "SelectBoxes",
 )
 
 #: The passes over lists of commands, which TF_XPU_FUSION_WITHOUT may name.
@@ -54,8 +55,8 @@ PASSES = (
     "FuseQuantization",
     "Rematerialize",
     "FuseElementwise",
-    "FuseReductions",
     "FuseEpilogues",
+    "FuseReductions",
     "UpdateInPlace",
     "ScheduleCopiesToHost",
     "ScheduleSmallResults",

@@ -35,6 +35,7 @@
   V(ImageCrop)          \
   V(ImageResize)        \
   V(ImageSuppress)      \
+  V(ImageSelectBoxes)   \
   V(ImageTransform)     \
   V(Inplace)            \
   V(Iterators)          \

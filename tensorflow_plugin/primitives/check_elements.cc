@@ -1,5 +1,9 @@
 // The checks of what moves, picks and orders elements: copies, gathers, scatters, random numbers, scans, sorts,
 // searches.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
 #include "tensorflow_plugin/primitives/checking.h"
 
 namespace xpu {
@@ -213,5 +217,26 @@ bool IsDefined(const SuppressDesc&) { return true; }
 std::string Name(const SuppressDesc& desc) {
   return desc.pairs ? "suppression by given overlaps" : "suppression of boxes";
 }
+
+Status Check(const SelectBoxesDesc& desc, Footprint* f) {
+  XPU_RETURN_IF_ERROR(RequireDefined(desc));
+  const auto floats = [](Dims dims, Operand* operand) {
+    return View("SelectBoxes").Dense(std::move(dims)).As(DType::kFloat, operand);
+  };
+  if (desc.box_sets != 1 && desc.box_sets != desc.classes) {
+    return errors::InvalidArgument("SelectBoxes: ", desc.box_sets, " sets of boxes for ", desc.classes, " classes");
+  }
+  XPU_RETURN_IF_ERROR(floats({desc.batch, desc.n, desc.box_sets, 4}, NextIn(f)));
+  XPU_RETURN_IF_ERROR(floats({desc.batch, desc.n, desc.classes}, NextIn(f)));
+  XPU_RETURN_IF_ERROR(floats({desc.batch, desc.rows, 4}, NextOut(f)));
+  XPU_RETURN_IF_ERROR(floats({desc.batch, desc.rows}, NextOut(f)));
+  XPU_RETURN_IF_ERROR(floats({desc.batch, desc.rows}, NextOut(f)));
+  return View("SelectBoxes").Dense({desc.batch}).As(DType::kInt32, NextOut(f));
+}
+
+bool IsDefined(const SelectBoxesDesc& desc) {
+  return std::max(desc.n, desc.classes) <= std::numeric_limits<int32_t>::max();
+}
+std::string Name(const SelectBoxesDesc&) { return "selection of boxes"; }
 
 }  // namespace xpu

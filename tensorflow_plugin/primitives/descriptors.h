@@ -551,6 +551,23 @@ struct SuppressDesc {
   }
 };
 
+// The boxes with the highest scores of all classes of an image, after the greedy suppression of each class by itself. A
+// candidate of a class has a score above `least`. Equal scores are in the order of boxes, and then of classes.
+//   in:  boxes dense [batch, n, box_sets, 4] float (two opposite corners); scores dense [batch, n, classes] float
+//   out: boxes dense [batch, rows, 4], scores and classes dense [batch, rows] float; how many, dense [batch] int32
+// box_sets is 1 or classes. At most `most_of_class` stay of a class. Rows that no box fills are 0.
+struct SelectBoxesDesc {
+  int64_t batch = 0, n = 0, box_sets = 1, classes = 0;
+  int64_t most_of_class = 0, rows = 0;
+  float threshold = 0, least = 0;  // threshold: as in SuppressDesc
+  bool clip = false;               // to [0, 1]
+
+  template <typename Visit>
+  void ForEachExtent(Visit&& visit) {
+    for (int64_t* extent : {&batch, &n, &box_sets, &classes, &most_of_class, &rows}) visit(*extent);
+  }
+};
+
 // V(name): every primitive, once. Name##Desc is its descriptor.
 #define XPU_PRIMITIVES(V) \
   V(Elementwise)          \
@@ -577,7 +594,8 @@ struct SuppressDesc {
   V(Fft)                  \
   V(Factorize)            \
   V(Solve)                \
-  V(Suppress)
+  V(Suppress)             \
+  V(SelectBoxes)
 
 enum class Primitive : uint8_t {
 #define XPU_ENUM(name) k##name,

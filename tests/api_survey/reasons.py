@@ -18,7 +18,6 @@ ON_CPU = {
     **dict.fromkeys(
         [
             "BandedTriangularSolve",
-            "CombinedNonMaxSuppression",
             "ComputeAccidentalHits",
             "DenseCountSparseOutput",
             "DrawBoundingBoxesV2",

@@ -64,6 +64,17 @@ def suppress(op="NonMaxSuppressionV3", boxes=(3, 4), scores=(3,), most=2, iou=0.
     )
 
 
+def select(boxes=(1, 3, 1, 4), scores=(1, 3, 2), most=2, total=3, iou=0.5, least=0.1):
+    return lambda: raw.CombinedNonMaxSuppression(
+        boxes=ones(*boxes),
+        scores=ones(*scores),
+        max_output_size_per_class=most,
+        max_total_size=total,
+        iou_threshold=np.float32(iou),
+        score_threshold=np.float32(least),
+    )
+
+
 def overlaps(overlaps=(3, 3), scores=(3,)):
     return lambda: raw.NonMaxSuppressionWithOverlaps(
         overlaps=ones(*overlaps),
@@ -175,6 +186,20 @@ BAD = {
     "two numbers of boxes": suppress(most=(1, 2)),
     "overlap above 1": suppress(iou=1.5),
     "overlap of NaN": suppress(iou=float("nan")),
+    "all classes: boxes of rank 3": select(boxes=(1, 3, 4)),
+    "all classes: scores of rank 2": select(scores=(3, 2)),
+    "all classes: boxes of some classes": select(boxes=(1, 3, 2, 4), scores=(1, 3, 3)),
+    "all classes: boxes with 5 columns": select(boxes=(1, 3, 1, 5)),
+    "all classes: more scores": select(scores=(1, 4, 2)),
+    "all classes: more images": select(scores=(2, 3, 2)),
+    "all classes: no boxes of a class": select(most=0),
+    "all classes: two numbers of boxes": select(most=(1, 2)),
+    "all classes: no boxes": select(total=0),
+    "all classes: two totals": select(total=(1, 2)),
+    "all classes: overlap above 1": select(iou=1.5),
+    "all classes: two overlaps": select(iou=(0.1, 0.2)),
+    "all classes: overlap of NaN": select(iou=float("nan")),
+    "all classes: two thresholds": select(least=(0.1, 0.2)),
     "overlaps of rank 1": overlaps(overlaps=(3,)),
     "overlaps that are not square": overlaps(overlaps=(3, 4)),
     "dilation of rank 3": dilate(x=(4, 4, 2)),

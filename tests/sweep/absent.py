@@ -47,9 +47,7 @@ REASONS = {
     """,
     "debugging copies of TensorFlow's own, between the host and the type GPU": "_CopyFromGpuToHost _CopyFromHostToGpu",
     "a dataset of another process, whose elements are in host memory": "DataServiceDatasetV4",
-    "they select a few of many boxes one after the other: a processor's work, in post-processing": """
-        CombinedNonMaxSuppression GenerateBoundingBoxProposals
-    """,
+    "it selects a few of many boxes one after the other: a processor's work": "GenerateBoundingBoxProposals",
     "they are of quantized types, which no accelerator of TensorFlow itself has; fake quantization is there": """
         Dequantize QuantizeV2 QuantizedAvgPool QuantizedConcatV2 QuantizedConv2D QuantizedConv2DAndRelu
         QuantizedConv2DAndReluAndRequantize QuantizedConv2DAndRequantize QuantizedConv2DPerChannel

@@ -272,6 +272,12 @@ int64_t Estimate(const SuppressDesc& desc) {
   return Total(static_cast<double>(desc.n) * static_cast<double>(std::min(desc.n, desc.most)) * 3);
 }
 
+int64_t Estimate(const SelectBoxesDesc& desc) {
+  const double classes = static_cast<double>(desc.batch) * static_cast<double>(desc.classes);
+  const double kept = static_cast<double>(std::min({desc.n, desc.most_of_class, desc.rows}));
+  return Total(classes * (static_cast<double>(desc.n) * 2 + kept * 200));
+}
+
 int64_t Estimate(const FftDesc& desc) {
   const double n = Product(desc.shape);
   const double half = desc.kind == FftKind::kComplex ? 1 : 0.6;

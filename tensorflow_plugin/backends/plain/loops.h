@@ -18,6 +18,7 @@ Status Run(const SoftmaxDesc& desc, const Args& args);
 Status Run(const SampleDesc& desc, const Args& args);
 Status Run(const ResampleDesc& desc, const Args& args);
 Status Run(const SuppressDesc& desc, const Args& args);
+Status Run(const SelectBoxesDesc& desc, const Args& args);
 Status Run(const FactorizeDesc& desc, const Args& args);
 Status Run(const SolveDesc& desc, const Args& args);
 

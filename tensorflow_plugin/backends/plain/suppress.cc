@@ -1,29 +1,10 @@
-#include <algorithm>
 #include <vector>
 
+#include "tensorflow_plugin/backends/plain/boxes.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
 
 namespace xpu::plain {
 namespace {
-
-struct Box {
-  explicit Box(const float* corners)
-      : low_y(std::min(corners[0], corners[2])),
-        low_x(std::min(corners[1], corners[3])),
-        high_y(std::max(corners[0], corners[2])),
-        high_x(std::max(corners[1], corners[3])),
-        area((high_y - low_y) * (high_x - low_x)) {}
-  float low_y, low_x, high_y, high_x, area;
-};
-
-float Overlap(const Box& a, const Box& b) {
-  if (a.area <= 0 || b.area <= 0) return 0;
-  const float height = std::max(std::min(a.high_y, b.high_y) - std::max(a.low_y, b.low_y), 0.0f);
-  const float width = std::max(std::min(a.high_x, b.high_x) - std::max(a.low_x, b.low_x), 0.0f);
-  const float common = height * width;
-  if (common == 0) return 0;  // as nearly always
-  return common / (a.area + b.area - common);
-}
 
 // keeps(i, kept): whether candidate i stays beside those that are kept.
 template <typename F>

@@ -76,6 +76,7 @@ XPU_PLAIN(Softmax)
 XPU_PLAIN(Sample)
 XPU_PLAIN(Resample)
 XPU_PLAIN(Suppress)
+XPU_PLAIN(SelectBoxes)
 XPU_PLAIN(Factorize)
 XPU_PLAIN(Solve)
 #undef XPU_PLAIN

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/ops/arrays/util.h"
+#include "tensorflow_plugin/ops/image/util.h"
 #include "tensorflow_plugin/ops/math/formula.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -33,12 +34,6 @@ const Program* ValidProgram(DType result) {
   const FormulaValue threshold = {&b, b.Input(DType::kFloat)};
   b.Output(Cast(kept && score > threshold, result).reg);
   return b.Build();
-}
-
-Status CheckScalar(const Tensor& t, const char* what, bool with_ranks = false) {
-  if (t.IsScalar()) return OkStatus();
-  const std::string ranks = errors::Concat(" (Shape must be rank 0 but is rank ", t.rank(), ")");
-  return errors::InvalidArgument(what, " must be 0-D, got shape ", t.ShapeString(), with_ranks ? ranks : "");
 }
 
 class SuppressionKernel : public OpKernel {

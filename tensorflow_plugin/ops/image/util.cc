@@ -42,6 +42,12 @@ FormulaValue Rounded(const FormulaValue& x) {
   return floor + Cast(Select(x < 0.0, part > 0.5, Apply(Opcode::kGreaterEqual, part, part.Const(0.5))), x.type());
 }
 
+Status CheckScalar(const Tensor& t, const char* what, bool with_ranks) {
+  if (t.IsScalar()) return OkStatus();
+  const std::string ranks = errors::Concat(" (Shape must be rank 0 but is rank ", t.rank(), ")");
+  return errors::InvalidArgument(what, " must be 0-D, got shape ", t.ShapeString(), with_ranks ? ranks : "");
+}
+
 namespace needs {
 
 Need Sample(SampleKind kind, Outside outside, TypeRef type, TypeRef result_type, SampleDirection direction) {

@@ -24,6 +24,9 @@ SampleDesc SampleOf(const Tensor& images, const Tensor& out);
 Status LaunchGrid(Context& ctx, SampleKind kind, const Tensor& images, const std::vector<float>& points,
                   const Tensor& out);
 
+// That an argument, which the message names, is a number. `with_ranks`: the message says both ranks.
+Status CheckScalar(const Tensor& t, const char* what, bool with_ranks = false);
+
 // The nearest whole number, halves away from zero.
 FormulaValue Rounded(const FormulaValue& x);
 

@@ -108,5 +108,26 @@ TEST(CheckImages, Suppress) {
   ExpectRefused(d, Code::kInvalidArgument, [](SuppressDesc* s) { s->n = -1; });
 }
 
+TEST(CheckImages, SelectBoxes) {
+  SelectBoxesDesc d;
+  d.batch = 2, d.n = 5, d.classes = 3, d.rows = 7, d.most_of_class = 4;
+  Footprint f;
+  ASSERT_TRUE(Check(d, &f).ok());
+  EXPECT_EQ(f.in[0].elements, 40);
+  EXPECT_EQ(f.in[1].elements, 30);
+  EXPECT_EQ(f.out[0].elements, 56);
+  EXPECT_EQ(f.out[1].elements, 14);
+  EXPECT_EQ(f.out[2].elements, 14);
+  EXPECT_EQ(f.out[3].elements, 2);
+  EXPECT_EQ(f.out[3].type, DType::kInt32);
+  d.box_sets = 3;
+  f = {};
+  ASSERT_TRUE(Check(d, &f).ok());
+  EXPECT_EQ(f.in[0].elements, 120);
+  ExpectRefused(d, Code::kInvalidArgument, [](SelectBoxesDesc* s) { s->n = -1; });
+  ExpectRefused(d, Code::kInvalidArgument, [](SelectBoxesDesc* s) { s->box_sets = 2; });
+  ExpectRefused(d, Code::kUnimplemented, [](SelectBoxesDesc* s) { s->n = int64_t{1} << 31; });
+}
+
 }  // namespace
 }  // namespace xpu

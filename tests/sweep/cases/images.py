@@ -325,6 +325,37 @@ def suppression(argument="boxes", threshold="iou_threshold", scored=True, **attr
     return cases
 
 
+def selection(**attributes):
+    """Boxes of all classes or of each; some scores are not numbers, some boxes the same or without area."""
+    cases = []
+    for count, sets, classes, most, total, iou in [
+        (40, 1, 3, 12, 20, 0.4),
+        (40, 3, 3, 100, 200, 0.7),
+        (0, 1, 2, 4, 6, 0.5),
+    ]:
+
+        def make(t, r, count=count, sets=sets, classes=classes, most=most, total=total, iou=iou):
+            corner = r.uniform((2, count, sets, 2), tf.float32, -1, 2).numpy()
+            boxes = np.concatenate([corner, corner + r.uniform(corner.shape, tf.float32, -1, 2).numpy()], axis=-1)
+            # Kernels may order equal scores in two ways.
+            scores = r.uniform((2, count, classes), tf.float32, 0, 1).numpy()
+            boxes[:, 5:9] = boxes[:, 1:2]
+            boxes[:, 9:12, :, 2] = boxes[:, 9:12, :, 0]
+            scores[:, 20:21], scores[:, 21:22], scores[:, 22:23, 0] = np.nan, -np.inf, np.inf
+            return {
+                "boxes": tf.constant(boxes, tf.float32),
+                "scores": tf.constant(scores, tf.float32),
+                "max_output_size_per_class": tf.constant(most),
+                "max_total_size": tf.constant(total),
+                "iou_threshold": tf.constant(iou),
+                "score_threshold": tf.constant(0.2),
+                **attributes,
+            }
+
+        cases.append(Case(make, 0))
+    return cases
+
+
 CASES = {
     "ResizeNearestNeighbor": resize(roundings=0),
     "ResizeNearestNeighborGrad": resize_grad(nearest=True, relative_to=ABSOLUTE),
@@ -356,4 +387,5 @@ CASES = {
     "NonMaxSuppressionV3": suppression(),
     "NonMaxSuppressionV4": suppression() + suppression(pad_to_max_output_size=True),
     "NonMaxSuppressionWithOverlaps": suppression("overlaps", "overlap_threshold"),
+    "CombinedNonMaxSuppression": selection() + selection(pad_per_class=True, clip_boxes=False),
 }

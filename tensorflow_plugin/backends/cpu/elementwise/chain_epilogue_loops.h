@@ -34,16 +34,6 @@ static inline VF AtMost(VF x, VF bound) {
 #endif
 }
 
-// The same value. The compiler does not make one operation of the one that it comes from and the next.
-static inline VF Rounded(VF x) {
-#if defined(__x86_64__)
-  asm("" : "+v"(x));
-#else
-  asm("" : "+w"(x));
-#endif
-  return x;
-}
-
 // 1 / (1 + exp(-x)), as exact as by Exp. exp(90) is infinite, and its inverse 0.
 static inline VF SigmoidOf(VF x) {
 #if XPU_VECTOR_BYTES == 64
@@ -80,7 +70,7 @@ static inline void ApplyAffineChain(const AffineChain& chain, const VF (&sum)[kR
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
       if (i >= count) break;
-      VF x = Rounded(sum[i][v] * scale) + shift;
+      VF x = Uncontracted(sum[i][v] * scale) + shift;
       if (chain.elements != nullptr) {
         const float* const from = chain.elements + offset + i * ld + at;
         x += whole ? Load(from) : LoadFirst(from, tail, 0);
@@ -149,7 +139,7 @@ static inline void ApplyChain(const ChainStep* steps, int num_steps, const float
         for (int v = 0; v < kVectors; ++v) {
           const VF scale = Load(step.data + col + v * kLanes), shift = Load(step.more + col + v * kLanes);
 #pragma GCC unroll 16
-          for (int i = 0; i < kRows; ++i) x[i][v] = Rounded(x[i][v] * scale) + shift;
+          for (int i = 0; i < kRows; ++i) x[i][v] = Uncontracted(x[i][v] * scale) + shift;
         }
         break;
       case ChainStep::Code(Kind::kBounds, Reads::kNothing): {

@@ -37,6 +37,16 @@ static inline V Splat(T v) {
   return v - V{};
 }
 
+// The same value. The compiler does not make one operation of the one that it comes from and the next.
+static inline VF Uncontracted(VF x) {
+#if defined(__x86_64__)
+  asm("" : "+v"(x));
+#else
+  asm("" : "+w"(x));
+#endif
+  return x;
+}
+
 static inline VF Select(VI mask, VF a, VF b) { return mask ? a : b; }
 static inline VI LaneIds() {
   VI v;
