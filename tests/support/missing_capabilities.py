@@ -45,6 +45,11 @@ MAY_LACK = {
         "BatchMatMulV3(Ta=int8, Tb=int8, Tout=int32)",
         r"BatchMatMulV3\(Ta=u?int8, Tb=u?int8, Tout=int32\)",
     ),
+    "boxes": Lack(
+        "selection of the boxes of all classes",
+        "CombinedNonMaxSuppression()",
+        r"CombinedNonMaxSuppression\(\)",
+    ),
 }
 
 
