@@ -552,7 +552,7 @@ struct SuppressDesc {
 };
 
 // The boxes with the highest scores of all classes of an image, after the greedy suppression of each class by itself. A
-// candidate of a class has a score above `least`. Equal scores are in the order of boxes, and then of classes.
+// candidate of a class has a score above `least`. Equal scores are in the order of classes, and of boxes in a class.
 //   in:  boxes dense [batch, n, box_sets, 4] float (two opposite corners); scores dense [batch, n, classes] float
 //   out: boxes dense [batch, rows, 4], scores and classes dense [batch, rows] float; how many, dense [batch] int32
 // box_sets is 1 or classes. At most `most_of_class` stay of a class. Rows that no box fills are 0.

@@ -68,6 +68,7 @@ std::vector<SelectedBox> SelectOfClass(const SelectBoxesDesc& d, const Args& arg
   }
   return selected;
 }
+
 // Writes the outputs of an image. `selected`: those of its classes.
 void StoreSelected(const SelectBoxesDesc& desc, const Args& args, int64_t image,
                    const std::vector<SelectedBox>* selected);

@@ -19,10 +19,9 @@ class SelectBoxesKernel : public OpKernel {
     SelectBoxesDesc desc;
     XPU_REQUIRE(boxes.IsScalar() || scores.IsScalar() || boxes.dim(0) == scores.dim(0),
                 errors::InvalidArgument("boxes and scores must have same batch size"));
-    int64_t most_of_class = 0;
-    XPU_RETURN_IF_ERROR(ReadLimits(ctx, &most_of_class, &desc));
+    XPU_RETURN_IF_ERROR(ReadLimits(ctx, &desc));
     XPU_RETURN_IF_ERROR(ReadShapes(boxes, scores, &desc));
-    XPU_RETURN_IF_ERROR(Limit(most_of_class, &desc));
+    XPU_RETURN_IF_ERROR(Limit(&desc));
     Tensor out_boxes, out_scores, classes, counts;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(0, {desc.batch, desc.rows, 4}, &out_boxes));
     XPU_RETURN_IF_ERROR(ctx.AllocateOutput(1, {desc.batch, desc.rows}, &out_scores));
@@ -50,11 +49,11 @@ class SelectBoxesKernel : public OpKernel {
     return OkStatus();
   }
 
-  static Status ReadLimits(Context& ctx, int64_t* most_of_class, SelectBoxesDesc* desc) {
+  static Status ReadLimits(Context& ctx, SelectBoxesDesc* desc) {
     const Tensor of_class = ctx.input(2), in_all = ctx.input(3), overlap = ctx.input(4), least = ctx.input(5);
     XPU_RETURN_IF_ERROR(CheckScalar(of_class, "max_size_per_class"));
-    *most_of_class = *of_class.host<int32_t>();
-    XPU_REQUIRE(*most_of_class > 0, errors::InvalidArgument("max_size_per_class must be positive"));
+    desc->most_of_class = *of_class.host<int32_t>();
+    XPU_REQUIRE(desc->most_of_class > 0, errors::InvalidArgument("max_size_per_class must be positive"));
     XPU_RETURN_IF_ERROR(CheckScalar(in_all, "max_total_size"));
     desc->rows = *in_all.host<int32_t>();
     XPU_REQUIRE(desc->rows > 0, errors::InvalidArgument("max_total_size must be > 0"));
@@ -67,13 +66,14 @@ class SelectBoxesKernel : public OpKernel {
     return OkStatus();
   }
 
-  Status Limit(int64_t most_of_class, SelectBoxesDesc* desc) const {
+  // By the shapes and attributes.
+  Status Limit(SelectBoxesDesc* desc) const {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     desc->clip = clip_;
-    desc->most_of_class = std::min(most_of_class, desc->n);
+    if (pad_per_class_) desc->rows = std::min({desc->rows, kMost, desc->most_of_class * desc->classes});
+    desc->most_of_class = std::min(desc->most_of_class, desc->n);
     XPU_REQUIRE(desc->most_of_class * desc->classes <= kMost,
                 errors::InvalidArgument("size_per_class * num_classes causes overflow"));
-    if (pad_per_class_) desc->rows = std::min({desc->rows, kMost, most_of_class * desc->classes});
     return OkStatus();
   }
 

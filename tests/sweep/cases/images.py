@@ -337,7 +337,7 @@ def selection(**attributes):
         def make(t, r, count=count, sets=sets, classes=classes, most=most, total=total, iou=iou):
             corner = r.uniform((2, count, sets, 2), tf.float32, -1, 2).numpy()
             boxes = np.concatenate([corner, corner + r.uniform(corner.shape, tf.float32, -1, 2).numpy()], axis=-1)
-            # Kernels may order equal scores in two ways.
+            # No scores are equal: TensorFlow promises no order of those.
             scores = r.uniform((2, count, classes), tf.float32, 0, 1).numpy()
             boxes[:, 5:9] = boxes[:, 1:2]
             boxes[:, 9:12, :, 2] = boxes[:, 9:12, :, 0]

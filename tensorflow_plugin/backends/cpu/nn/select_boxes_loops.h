@@ -24,9 +24,8 @@ struct BoxColumns {
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
 
-// As std::min and std::max treat numbers that are none.
-static inline VF Lower(VF a, VF b) { return Select(b < a, b, a); }
-static inline VF Higher(VF a, VF b) { return Select(a < b, b, a); }
+// The same as std::min, also of NaN, as Max is the same as std::max.
+static inline VF Min(VF a, VF b) { return b < a ? b : a; }
 
 // True if one of `count` boxes overlaps this one (plain::Overlap) by more than the threshold. The latest come first.
 static inline bool OverlapMoreThan(float threshold, const plain::Box& box, const BoxColumns& boxes, int64_t count) {
@@ -35,8 +34,8 @@ static inline bool OverlapMoreThan(float threshold, const plain::Box& box, const
   if (box.area <= 0) return count > 0 && threshold < 0;
   for (int64_t i = (count + kLanes - 1) / kLanes * kLanes - kLanes; i >= 0; i -= kLanes) {
     const VF other_area = Load(boxes.area + i);
-    const VF height = Higher(Lower(high_y, Load(boxes.high_y + i)) - Higher(low_y, Load(boxes.low_y + i)), zero);
-    const VF width = Higher(Lower(high_x, Load(boxes.high_x + i)) - Higher(low_x, Load(boxes.low_x + i)), zero);
+    const VF height = Max(Min(high_y, Load(boxes.high_y + i)) - Max(low_y, Load(boxes.low_y + i)), zero);
+    const VF width = Max(Min(high_x, Load(boxes.high_x + i)) - Max(low_x, Load(boxes.low_x + i)), zero);
     const VF common = Uncontracted(height * width);
     VF overlap = common / (area + other_area - common);
     overlap = Select((other_area <= zero) | (common == zero), zero, overlap);
