@@ -183,7 +183,8 @@ TEST(Reduce, EmptyGivesTheIdentity) {
 }
 
 TEST(Reduce, EveryKindAndType) {
-  const Dims shapes[] = {{17}, {5, 9}, {3, 4, 5}, {3, 1030}, {70, 33}};
+  // Among them rows of vectors, several at a time, and rows that are folded in pieces.
+  const Dims shapes[] = {{17}, {5, 9}, {3, 4, 5}, {3, 1030}, {70, 33}, {9, 80}, {2, 22 * 1024 + 77}};
   for (int t = 1; t < kNumDTypes; ++t) {
     const DType type = static_cast<DType>(t);
     for (ReduceKind kind : kKinds) {

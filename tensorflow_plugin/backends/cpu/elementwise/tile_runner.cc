@@ -99,6 +99,12 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
   }
 }
 
+bool TileRunner::IsInput(int i) const {
+  const int r = prepared_.program->outputs()[i];
+  return plan_.whole_range && r < prepared_.program->num_inputs() && prepared_.loads[r] == nullptr &&
+         plan_.layout.walk[r] == Walk::kContiguous && tile_[r] == nullptr;
+}
+
 void TileRunner::ReadElement(int input) {
   const InstrFn load = prepared_.loads[input];
   if (load != nullptr) {

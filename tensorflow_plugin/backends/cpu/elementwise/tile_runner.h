@@ -40,10 +40,13 @@ class TileRunner {
   // references to both arguments. One per thread. With outputs in args.out null, results stay in tiles (see Result).
   TileRunner(const ElementwiseDesc& desc, const Args& args, bool store_outputs = true);
 
-  // Runs the elements [begin, begin + n) in row-major order. Without stored outputs n must be at most kTile.
+  // Runs the elements [begin, begin + n) in row-major order. Without stored outputs n must be at most kTile, unless
+  // the result is an input.
   void Run(int64_t begin, int64_t n);
   // Without stored outputs: the register of output i for the last Run; valid until the next one.
   const void* Result(int i) const { return reg_[prepared_.program->outputs()[i]]; }
+  // True if output i is an input as it lies. Without stored outputs, and for programs of one output.
+  bool IsInput(int i) const;
   const Status& status() const { return status_; }
 
  private:

@@ -129,11 +129,15 @@ class Cascade {
 class Worker {
  public:
   Worker(const ReduceLayout& layout, const FoldRecipe& recipe, const Args& args)
-      : layout_(layout), recipe_(recipe), args_(args), runner_(layout.source, args, /*store_outputs=*/false) {}
+      : layout_(layout),
+        recipe_(recipe),
+        args_(args),
+        runner_(layout.source, args, /*store_outputs=*/false),
+        is_input_(runner_.IsInput(0) && recipe.before.empty()) {}
 
   const Status& status() const { return runner_.status(); }
 
-  // The registers to combine of elements [begin, begin + n) of the walk, n <= kTile.
+  // The registers to combine of elements [begin, begin + n) of the walk, n <= kTile unless they are an input's.
   const void* Elements(int64_t begin, int64_t n) {
     runner_.Run(begin, n);
     const void* values = runner_.Result(0);
@@ -147,14 +151,19 @@ class Worker {
   // Row reduction of the elements [begin, end) of row k to one register.
   void Row(int64_t k, int64_t begin, int64_t end, void* result) {
     const int64_t start = k * layout_.reduced;
-    if (end - begin <= kTile) {
-      Fold(Elements(start + begin, end - begin), result, 1, end - begin);
-      return;
-    }
     Cascade cascade(recipe_, 1);
-    for (int64_t r = begin; r < end; r += kTile) {
-      const int64_t n = std::min(kTile, end - r);
-      Fold(Elements(start + r, n), result, 1, n);
+    alignas(64) char of_tiles[kTiles * 16];
+    for (int64_t r = begin; r < end;) {
+      int64_t tiles = is_input_ ? std::min(kTiles, (end - r) / kTile) : 0;
+      if (tiles > 0) Fold(Elements(start + r, tiles * kTile), of_tiles, tiles, kTile);
+      r += tiles * kTile;
+      for (; tiles < kTiles && r < end; ++tiles) {
+        const int64_t n = std::min(kTile, end - r);
+        Fold(Elements(start + r, n), of_tiles + tiles * recipe_.size, 1, n);
+        r += n;
+      }
+      Fold(of_tiles, result, 1, tiles);
+      if (end - begin <= kTiles * kTile) return;
       cascade.Push(result);
     }
     cascade.Finish(result);
@@ -224,7 +233,8 @@ class Worker {
   }
 
  private:
-  static constexpr int kBlock = 16;  // tiles added up in a row before they enter the cascade
+  static constexpr int kBlock = 16;      // tiles added up in a row before they enter the cascade
+  static constexpr int64_t kTiles = 16;  // of a long row, folded each, and then together before they enter it
 
   void Fold(const void* values, void* results, int64_t rows, int64_t n) {
     if (recipe_.fold != nullptr) {
@@ -257,6 +267,7 @@ class Worker {
   const FoldRecipe& recipe_;
   const Args& args_;
   TileRunner runner_;
+  const bool is_input_;
   Tile prepared_, lanes_, fold_;
 };
 
