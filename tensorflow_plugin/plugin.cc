@@ -248,6 +248,13 @@ XPU_EXPORT const char* XpuCore_DescribeInternals() {
   return json.c_str();
 }
 
+// Their lines if one of their checks is lied to. As above.
+XPU_EXPORT const char* XpuCore_DescribeLies() {
+  thread_local std::string json;
+  json = xpu::tf_internals::DescribeLies();
+  return json.c_str();
+}
+
 // The traits of ops: JSON, see framework/op_traits.h. Good until the next call of this thread.
 XPU_EXPORT const char* XpuCore_DescribeOps() {
   thread_local std::string json;

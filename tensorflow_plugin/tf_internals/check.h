@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace xpu::tf_internals {
 
@@ -19,18 +21,17 @@ class Check {
   // True if TensorFlow has there what is expected. Where it does not, the rest of the check must not run.
   template <typename T, typename Expected>
   bool Is(const char* what, const T& seen, const Expected& expected) {
-    ++observations_;
-    const bool lied = lie_ == kAllLies || lie_ == observations_;
     if constexpr (std::is_convertible_v<T, std::string>) {
-      return Compare(what, std::string(seen) + (lied ? "?" : ""), std::string(expected));
+      return Compare(what, std::string(seen), std::string(seen) + "?", std::string(expected));
     } else if constexpr (std::is_same_v<T, bool>) {
-      return Compare(what, seen != lied ? "yes" : "no", expected ? "yes" : "no");
+      return Compare(what, seen ? "yes" : "no", seen ? "no" : "yes", expected ? "yes" : "no");
     } else if constexpr (std::is_pointer_v<T>) {
       // Where the two lie says nothing to people.
       const bool same = static_cast<const void*>(seen) == static_cast<const void*>(expected);
-      return Compare(what, same != lied ? "there" : "elsewhere", "there");
+      return Compare(what, same ? "there" : "elsewhere", same ? "elsewhere" : "there", "there");
     } else {
-      return Compare(what, std::to_string(static_cast<int64_t>(seen) + lied),
+      const int64_t number = static_cast<int64_t>(seen);
+      return Compare(what, std::to_string(number), std::to_string(number + 1),
                      std::to_string(static_cast<int64_t>(expected)));
     }
   }
@@ -38,25 +39,36 @@ class Check {
   // True if TensorFlow has done what it was asked for: `failure` is empty then.
   bool Works(const std::string& failure) {
     if (!why_.empty()) return false;
-    ++observations_;
-    const bool lied = lie_ == kAllLies || lie_ == observations_;
-    if (failure.empty() && !lied) return true;
-    if (why_.empty()) why_ = failure.empty() ? "it fails, as it was told to" : failure;
+    constexpr char kLie[] = "it fails, as it was told to";
+    if (!LiesNext(kLie) && failure.empty()) return true;
+    why_ = failure.empty() ? kLie : failure;
     return false;
   }
 
   // The first thing that was not as expected; empty if there is none.
   const std::string& why() const { return why_; }
-  int observations() const { return observations_; }
+  // For each observation what `why` is if that one alone is falsified.
+  const std::vector<std::string>& lies() const { return lies_; }
+  int observations() const { return static_cast<int>(lies_.size()); }
 
  private:
-  bool Compare(const char* what, const std::string& seen, const std::string& expected) {
-    if (seen != expected && why_.empty()) why_ = std::string(what) + " is " + seen + ", not " + expected;
-    return seen == expected;
+  // Begins an observation. True if it is to be falsified.
+  bool LiesNext(std::string words) {
+    lies_.push_back(std::move(words));
+    return lie_ == kAllLies || lie_ == observations();
+  }
+
+  bool Compare(const char* what, const std::string& seen, const std::string& falsified, const std::string& expected) {
+    const auto words = [&](const std::string& found) {
+      return std::string(what) + " is " + found + ", not " + expected;
+    };
+    const std::string& found = LiesNext(words(falsified)) ? falsified : seen;
+    if (found != expected && why_.empty()) why_ = words(found);
+    return found == expected;
   }
 
   const int lie_;
-  int observations_ = 0;
+  std::vector<std::string> lies_;
   std::string why_;
 };
 

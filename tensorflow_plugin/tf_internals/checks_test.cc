@@ -42,6 +42,7 @@ TEST(Checks, NoticeEachLie) {
       Check check(lie);
       function(check);
       EXPECT_NE(check.why(), "") << name << " " << lie;
+      EXPECT_EQ(check.why(), truthful.lies()[lie - 1]) << name << " " << lie;
       EXPECT_EQ(check.observations(), lie) << name << " goes on after what is not as expected";
       ++noticed;
     }

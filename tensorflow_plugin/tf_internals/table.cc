@@ -23,6 +23,7 @@ bool StartsWith(const std::string& text, const char* start) { return text.rfind(
 struct States {
   std::mutex mutex;
   std::map<std::string, std::string> all;
+  std::map<std::string, std::vector<std::string>> lies;  // that the checks which passed would have noticed
 };
 States& TheStates() {
   static auto* const states = new States;
@@ -37,6 +38,12 @@ std::string SetState(const std::string& name, const std::string& state) {
   const std::string before = known;
   known = state;
   return before;
+}
+
+void KeepLies(const std::string& name, const std::vector<std::string>& lies) {
+  States& states = TheStates();
+  const std::lock_guard<std::mutex> lock(states.mutex);
+  states.lies[name] = lies;
 }
 
 const Internal& Named(const std::string& name) {
@@ -113,6 +120,7 @@ std::string WhyOff(const std::string& name, const std::function<void(Check&)>& e
   }
   Check check(LieAbout(name));
   examine(check);
+  if (check.why().empty()) KeepLies(name, check.lies());
   SetState(name, check.why().empty() ? kOn : kOff + check.why());
   return check.why();
 }
@@ -174,6 +182,16 @@ std::string Describe() {
             ", \"parts\": [" + parts + "]}";
   }
   return "[" + json + "]";
+}
+
+std::string DescribeLies() {
+  States& states = TheStates();
+  const std::lock_guard<std::mutex> lock(states.mutex);
+  std::string json;
+  for (const auto& [name, lies] : states.lies) {
+    json += (json.empty() ? "" : ", ") + JsonString(name) + ": " + JsonStrings(lies);
+  }
+  return "{" + json + "}";
 }
 
 }  // namespace xpu::tf_internals

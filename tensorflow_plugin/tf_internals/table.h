@@ -67,6 +67,10 @@ int LieAbout(const std::string& name);
 // JSON: [{"name", "kind", "state", "purpose", "without", "instead", "source": str, "parts": [[name, guard]]}].
 std::string Describe();
 
+// For tests: what a line says if a check is lied to, for each observation. It is of the checks that this library has
+// run and that have passed. JSON: {name: [str]}.
+std::string DescribeLies();
+
 }  // namespace xpu::tf_internals
 
 #endif  // TENSORFLOW_PLUGIN_TF_INTERNALS_TABLE_H_

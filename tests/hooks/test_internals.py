@@ -1,7 +1,5 @@
 """The hooks in C++ (tensorflow_plugin/tf_internals): all are on, and a program bears it if the check of one fails."""
 
-import functools
-import json
 import re
 
 import pytest
@@ -9,37 +7,15 @@ import pytest
 from tensorflow_xpu.hooks.internals import MAY_BE_LEFT_OUT, REQUIRED
 from tensorflow_xpu.hooks.runtime import interop_module
 from tests.hooks import each_off
+from tests.hooks.lies import outcome_of, wrong_steps
 from tests.hooks.mutations import differences
-from tests.support.installed import ROOT
-from tests.support.processes import run, run_code
+from tests.support.processes import run_code
 
 pytestmark = [pytest.mark.host_only, pytest.mark.without_isolation]
 
-# A forked child is refused without them.
-FOR_FORKS = ("copies", "fork_threads")
-
-
-def outcome_of(device, environment=(), steps=()):
-    outcome = run("-m", "tests.hooks.internals_program", device, *steps, environment=environment, cwd=ROOT, timeout=900)
-    assert outcome.returncode == 0, outcome
-    lines = [line for line in outcome.stderr.splitlines() if line.startswith("tensorflow_xpu: the hook")]
-    return json.loads(outcome.stdout.splitlines()[-1]), lines, outcome
-
-
-@functools.cache
-def expected():
-    """The CPU's numbers."""
-    results = outcome_of("/cpu:0", {"TF_XPU_DISABLE": "1"})[0]["results"]
-    assert [step for step, numbers in results.items() if isinstance(numbers, str) or not numbers] == []
-    return results
-
 
 def judge(name, found):
-    results = dict(found["results"])
-    if name in FOR_FORKS and "forked" in results:
-        assert results.pop("forked") == "RuntimeError: refused"
-    wanted = {step: numbers for step, numbers in expected().items() if step in results}
-    assert differences(results, wanted) == [], results
+    assert wrong_steps(name, found["results"]) == [], found["results"]
 
 
 def test_all_are_on(xpu_device, all_hooks):
