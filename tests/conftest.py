@@ -99,7 +99,8 @@ def pytest_terminal_summary(terminalreporter):
     failed = terminalreporter.stats.get("failed", []) + terminalreporter.stats.get("error", [])
     if failed and REPORTS:
         reports = [f"{report.nodeid}\n{report.longreprtext[-REPORT:]}\n" for report in failed]
-        (pathlib.Path(REPORTS) / "failed").write_text("\n".join(reports[:20]))
+        with (pathlib.Path(REPORTS) / "failed").open("a") as file:  # a step may run pytest several times
+            file.write("\n".join([*reports[:20], ""]))
 
 
 @pytest.fixture(scope="session")

@@ -104,4 +104,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    own_python = ROOT / ".venv" / "bin" / "python"
+    if own_python.exists() and pathlib.Path(sys.prefix).resolve() != own_python.parent.parent.resolve():
+        os.execv(own_python, [str(own_python), *sys.argv])
     sys.exit(main())

@@ -180,11 +180,23 @@ IN_TURN = (
     ),
 )
 
+# These are for runs that have hours.
+LAST = (
+    # Fetches the versions of Keras.
+    Step("tests of hooks, models and Keras with other versions of Keras", (PYTHON, "tools/keras_versions.py"), 900),
+    Step(
+        "all Python tests without the hooks for speed, and without each hook",
+        (PYTHON, "-m", "tests.hooks.each_off", "--suite"),
+        20 * 900,
+        divisible=True,
+    ),
+)
+
 
 def rest(day: int) -> Sequence[Step]:
     """The second tier on a day since 1970. Its last steps are the first that are left out."""
     first = day % len(IN_TURN)
-    return (*ALWAYS, *IN_TURN[first:], *IN_TURN[:first])
+    return (*ALWAYS, *IN_TURN[first:], *IN_TURN[:first], *LAST)
 
 
 # So much of the log of a failed C++ test is repeated at the end of a run, in characters.

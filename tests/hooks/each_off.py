@@ -1,15 +1,18 @@
 """The tests of the front end, training and DLPack with each hook left out: they give the same results, or else fail.
 
 `python -m tests.hooks.each_off` runs them once for each hook that may be left out, in Python and in C++, and once
-without all that are for speed. `--names calls,clusters` takes some of the hooks, `--nth 7` the one whose turn it is;
-arguments after `--` are pytest's, in place of the folders. Tests that are about a hook have the mark `of_hooks` and are
-left out with it (tests/conftest.py). The exit status is 1 if a test failed, and a line for each hook says so.
+without all that are for speed. `--suite` has it run all tests that are not slow, in two processes, which takes hours.
+`--names calls,clusters` takes some of the hooks, `--nth 7` the one whose turn it is; arguments after `--` are pytest's,
+in place of the folders. Tests that are about a hook have the mark `of_hooks` and are left out with it
+(tests/conftest.py). The exit status is 1 if a test failed, and a line for each hook says so.
 """
 
 import argparse
 import os
+import pathlib
 import subprocess
 import sys
+import time
 
 from tensorflow_xpu.hooks import HOOKS
 from tensorflow_xpu.hooks.internals import MAY_BE_LEFT_OUT
@@ -59,23 +62,48 @@ def chosen(names, nth):
     return wanted
 
 
-def run(name, arguments):
+def run(name, suite, arguments):
     """True if all tests pass without the hook."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
-    environment = {**os.environ, **rows()[name]}
-    print(f"each_off: without {name}", flush=True)
-    return subprocess.run([*command, *(arguments or FOLDERS)], env=environment, cwd=ROOT, check=False).returncode == 0
+    if suite:
+        command += ["-n", "2", "--dist", "worksteal", "-o", "faulthandler_timeout=300", "tests"]
+    elif not arguments:
+        command += FOLDERS
+    environment = {**os.environ, "XPU_SWEEP_KERNELS": "1"} | rows()[name]
+    return subprocess.run([*command, *arguments], env=environment, cwd=ROOT, check=False).returncode == 0
+
+
+def left_out_for_time(names):
+    """Says so, and tells tools/run_tests.py."""
+    words = f"those without {', '.join(names)}"
+    print(f"each_off: left out for time: {words}", flush=True)
+    if "XPU_TESTS_LEFT_OUT" in os.environ:
+        note = pathlib.Path(os.environ["XPU_TESTS_LEFT_OUT"])
+        note.write_text(f"{note.read_text()} and {words}" if note.exists() else words)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--names", default="", help="hooks, with commas between; all if there are none")
     parser.add_argument("--nth", type=int, help="the one whose turn it is on such a day")
+    parser.add_argument("--suite", action="store_true", help="all tests that are not slow, not some folders alone")
     parser.add_argument("arguments", nargs="*", help="pytest's, after --")
     options = parser.parse_args()
-    failed = [name for name in chosen(options.names, options.nth) if not run(name, options.arguments)]
-    for name in failed:
-        print(f"each_off: a test failed without {name}")
+    names, failed = chosen(options.names, options.nth), []
+    for number, name in enumerate(names, 1):
+        if number > 1 and time.time() > float(os.environ.get("XPU_TESTS_UNTIL", "inf")):
+            left_out_for_time(names[number - 1 :])
+            break
+        print(f"each_off: without {name} ({number} of {len(names)})", flush=True)
+        began = time.monotonic()
+        passed = run(name, options.suite, options.arguments)
+        print(
+            f"each_off: without {name}: {'passed' if passed else 'FAILED'}, {time.monotonic() - began:.0f} s",
+            flush=True,
+        )
+        failed += [] if passed else [name]
+    if failed:
+        print(f"each_off: a test failed without {', '.join(failed)}")
     return 1 if failed else 0
 
 

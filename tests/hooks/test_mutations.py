@@ -44,9 +44,11 @@ def of_some_versions():
 
 def test_the_table_has_every_name():
     names = {line.split("\t")[0] for line in mutations.TABLE.read_text().splitlines()[1:]}
-    import keras  # noqa: F401
+    import keras
 
     needed = {need.path for need in mutations.targets()} | {need.path for _, need in mutations.uses_of()}
-    # The table is of the Keras that is pinned; others have other variants of some hooks.
-    assert (names ^ needed) <= of_some_versions(), "python -m tests.hooks.mutations --write"
+    # The table is of the Keras that is pinned; others have other variants of some hooks, and a nightly may lack names.
+    gone = {path for path in names - needed if not mutations.exists(Need.parse(path))}
+    others = of_some_versions() | (gone if "dev" in keras.__version__ else set())
+    assert (names ^ needed) <= others, "python -m tests.hooks.mutations --write"
     assert "wrong" not in mutations.TABLE.read_text()
