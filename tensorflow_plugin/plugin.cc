@@ -241,6 +241,9 @@ XPU_EXPORT const char* XpuCore_DescribeVocabulary() {
   return json.c_str();
 }
 
+// Has this library not load beside a shared one of another release.
+XPU_EXPORT const char* XpuCore_Release() { return XPU_RELEASE; }
+
 // The hooks of this library: JSON, see tf_internals/table.h. Good until the next call of this thread.
 XPU_EXPORT const char* XpuCore_DescribeInternals() {
   thread_local std::string json;

@@ -41,8 +41,8 @@ def _load_interop() -> tuple[ModuleType | None, str | None]:
     except ImportError as error:
         return None, f"no interop module for TensorFlow {tf.__version__}: {error}"
     report = _devices.loader_report()
-    if report is not None and report["active"]:
-        interop.connect_core(report["core"])
+    if report is not None and report["active"] and not interop.connect_core(report["core"]):
+        return None, "no interop module of the core's release"
     return interop, None
 
 

@@ -1,12 +1,18 @@
 // The core's answers to the DLPack exchange (interop/) about its devices. They are C functions, found with dlsym, since
-// the two are separate libraries.
+// the two are separate libraries. `release.h` defines XPU_RELEASE: the name of a symbol of the library that all cores
+// share. Cores and the interop module look for it. Those of another release do not find it, and say so before they meet
+// objects that they do not know.
 #ifndef TENSORFLOW_PLUGIN_DEVICE_INTEROP_H_
 #define TENSORFLOW_PLUGIN_DEVICE_INTEROP_H_
 
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/c/tf_status.h"
+#include "tensorflow_plugin/device/release.h"
 
 extern "C" {
+
+// There is no more to it than its name.
+extern const char XPU_RELEASE[];
 
 // 1 if everything enqueued on the stream has run and no failure waits to be reported.
 int XpuCore_StreamIsSettled(SP_Stream stream);

@@ -31,6 +31,11 @@ struct CoreFunctions {
 };
 CoreFunctions core;
 
+#define XPU_TEXT_OF(name) #name
+#define XPU_TEXT(name) XPU_TEXT_OF(name)
+// A core of another release lacks it, and may have other objects behind the same functions.
+constexpr char kRelease[] = XPU_TEXT(XPU_RELEASE);
+
 template <typename Function>
 bool Resolve(void* library, const char* name, Function** function) {
   *function = reinterpret_cast<Function*>(dlsym(library, name));
@@ -43,7 +48,8 @@ bool ConnectCore(const char* path) {
   void* library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return false;
   CoreFunctions found;
-  const bool complete = Resolve(library, "XpuCore_StreamIsSettled", &found.stream_is_settled) &&
+  const bool complete = dlsym(library, kRelease) != nullptr &&
+                        Resolve(library, "XpuCore_StreamIsSettled", &found.stream_is_settled) &&
                         Resolve(library, "XpuCore_SettleStream", &found.settle_stream) &&
                         Resolve(library, "XpuCore_WaitForStream", &found.wait_for_stream) &&
                         Resolve(library, "XpuCore_Read", &found.read) &&

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import importlib.machinery
 import importlib.util
 import os
 import pathlib
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -43,6 +45,7 @@ class DirectCalls(dict[Any, Any]):
 
 
 PACKAGE = pathlib.Path(__file__).parent.parent
+FIX = "pip install --force-reinstall --no-deps tensorflow_xpu"
 
 
 def _running() -> tuple[str, str]:
@@ -55,19 +58,46 @@ def _core_path() -> str:
     return str(PACKAGE / "lib" / f"libtensorflow_xpu_core_{_running()[1]}.so")
 
 
+@functools.cache
+def release() -> str:
+    """The version of the Python files. Their file with it is read: to import that would import the package.
+
+    Raises:
+        UnknownError: if it is gone.
+    """
+    try:
+        text = (PACKAGE / "_version.py").read_text(encoding="utf-8")
+        return str(re.findall('__version__ = "(.+)"', text)[0])
+    except (OSError, IndexError) as error:
+        raise UnknownError(f"the package does not say its release ({error}; {FIX} mends that)") from error
+
+
+def _core() -> ctypes.PyDLL:
+    """The core that TensorFlow has loaded.
+
+    Raises:
+        UnknownError: if it is not loaded, or of another release than these files: half the package was upgraded.
+    """
+    try:
+        core = ctypes.PyDLL(_core_path(), mode=os.RTLD_NOLOAD)
+    except OSError as error:
+        raise UnknownError(f"the core is not loaded ({error})") from error
+    if not hasattr(core, re.sub(r"\W", "_", f"xpu_release_{release()}")):
+        raise UnknownError(f"the core is not of release {release()} ({FIX} mends that)")
+    return core
+
+
 def core_functions(*names: str) -> Sequence[Callable[[], object]]:
     """Functions of the core that TensorFlow has loaded, which take nothing and return nothing.
 
     Raises:
-        UnknownError: if it is not loaded, or has no such function.
+        UnknownError: if it is not loaded, is of another release, or has no such function.
     """
+    core = _core()
     try:
-        core = ctypes.PyDLL(_core_path(), mode=os.RTLD_NOLOAD)
         found = [core[name] for name in names]
-    except OSError as error:
-        raise UnknownError(f"the core is not loaded ({error})") from error
     except AttributeError as error:
-        raise UnknownError(f"the core is of another release ({error})") from error
+        raise UnknownError(f"the core lacks a function ({error})") from error
     for function in found:
         function.restype = None
     return found
@@ -85,6 +115,7 @@ def interop_module(*needed: str) -> Any:
         UnknownError: if there is none.
         NeedsHookError: if such a hook is off.
     """
+    _core()
     version, minor = _running()
     name = f"tensorflow_xpu._interop_{minor}"
     module = sys.modules.get(name)
@@ -101,7 +132,7 @@ def interop_module(*needed: str) -> Any:
             raise UnknownError(f"no interop module for TensorFlow {version} ({error})") from error
         sys.modules[name] = module
     if not module.connect_core(_core_path()):
-        raise UnknownError("the interop module does not find its core")
+        raise UnknownError(f"the interop module is not of release {release()} ({FIX} mends that)")
     for hook in (EAGER_TENSORS, *needed):
         if module.hooks[hook] != "on":
             raise NeedsHookError(f"it needs {hook}, which is {module.hooks[hook]}")
