@@ -1,7 +1,8 @@
 # make demo   trains a network on /xpu:0 and on the CPU, and compares
 # make test   the tests that find most: C++, and Python on the default backend; a quarter of an hour at most
-# make test-all  the rest: device memory isolated, the other backend, the sanitizers, what is slow; TEST_SECONDS=2400
-#             gives it that time, and it says what it left out
+# make test-all  the rest: device memory isolated, the other backend, the sanitizers, what is slow, other versions of
+#             Keras, and all Python tests without each hook, which takes hours; TEST_SECONDS=2400 gives it that time, and
+#             it says what it left out
 # make wheel  builds the wheel into dist/, for the TensorFlow in .venv
 # make wheel-all  builds into dist/all wheels for all versions of TensorFlow and Python (docs/versions.md);
 #             make test-versions tests them
