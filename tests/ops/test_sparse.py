@@ -294,7 +294,7 @@ def test_programs(name, xpu_device):
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6)
 
 
-@pytest.mark.of_hooks("graphs")  # which keep lists on the XPU
+@pytest.mark.of_hooks("graphs", "tensor_lists")  # which keep lists on the XPU
 def test_lists_of_masks(xpu_device):
     """A layer with a mask reads these in each step of its loop."""
 
