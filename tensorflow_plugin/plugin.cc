@@ -241,7 +241,7 @@ XPU_EXPORT const char* XpuCore_DescribeVocabulary() {
   return json.c_str();
 }
 
-// Has this library not load beside a shared one of another release.
+// Needs the symbol XPU_RELEASE: so this library does not load beside a shared one of another release.
 XPU_EXPORT const char* XpuCore_Release() { return XPU_RELEASE; }
 
 // The hooks of this library: JSON, see tf_internals/table.h. Good until the next call of this thread.

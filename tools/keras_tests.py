@@ -20,6 +20,7 @@ import xml.etree.ElementTree
 import zipfile
 
 from hook_digests import wheel
+from own_python import use_own_python
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "keras"
@@ -104,7 +105,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    own_python = ROOT / ".venv" / "bin" / "python"
-    if own_python.exists() and pathlib.Path(sys.prefix).resolve() != own_python.parent.parent.resolve():
-        os.execv(own_python, [str(own_python), *sys.argv])
+    use_own_python()
     sys.exit(main())

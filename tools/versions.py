@@ -38,6 +38,8 @@ import xml.etree.ElementTree
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 
+from own_python import use_own_python
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "versions"
 WHEELS = ROOT / "dist" / "all"  # apart from the wheel of `make wheel`, which `make install` takes
@@ -459,7 +461,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    own_python = ROOT / ".venv" / "bin" / "python"
-    if own_python.exists() and pathlib.Path(sys.prefix).resolve() != own_python.parent.parent.resolve():
-        os.execv(own_python, [str(own_python), *sys.argv])
+    use_own_python()
     sys.exit(main())

@@ -11,7 +11,7 @@
 
 extern "C" {
 
-// There is no more to it than its name.
+// Its name alone says the release. It is empty.
 extern const char XPU_RELEASE[];
 
 // 1 if everything enqueued on the stream has run and no failure waits to be reported.

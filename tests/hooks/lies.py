@@ -12,7 +12,7 @@ import json
 import sys
 
 from tests.hooks.each_off import OFF_WITH, OFF_WITH_IN_PYTHON
-from tests.hooks.mutations import differences
+from tests.hooks.mutations import differences, show
 from tests.support.installed import ROOT
 from tests.support.processes import run
 
@@ -130,15 +130,9 @@ def main():
     rows = [row for row in rows_of_checks() if not names or row[0] in names]
     if options.telling:
         rows = [row for row in rows if row[:2] in TELLING]
-    table, bad = [HEAD], 0
-    for row in rows[part % parts :: parts]:
-        words, is_bad = judge(*row)
-        bad += is_bad
-        table.append("\t".join((*row, words)))
-        print(("BAD  " if is_bad else "") + table[-1], flush=True)
-    if options.write:
-        TABLE.write_text("\n".join(table) + "\n")
-    return 1 if bad else 0
+    outcomes = ((row, *judge(*row)) for row in rows[part % parts :: parts])
+    lines = (("\t".join((*row, words)), is_bad) for row, words, is_bad in outcomes)
+    return show(HEAD, lines, TABLE if options.write else None)
 
 
 if __name__ == "__main__":

@@ -280,6 +280,21 @@ def run(rows):
             yield need, how, f"{feature.name}: {words}", bad
 
 
+def show(head, outcomes, table):
+    """Prints lines of a table as they come, each with whether it is bad, and writes them to `table` unless it is None.
+
+    Returns the exit status: 1 if a line is bad.
+    """
+    lines, bad = [head], 0
+    for line, is_bad in outcomes:
+        bad += is_bad
+        lines.append(line)
+        print(("BAD  " if is_bad else "") + line, flush=True)
+    if table is not None:
+        table.write_text("\n".join(lines) + "\n")
+    return 1 if bad else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--names", default="", help="a pattern of names")
@@ -298,14 +313,10 @@ def main():
     rows = [row for row in rows if re.search(options.names, row[1].path)]
     if options.telling:
         rows = [row for row in rows if TELLING.get(row[1].names[-1]) == row[2]]
-    lines, bad = ["name\tmutation\toutcome"], 0
-    for need, how, words, is_bad in run(rows[part % parts :: parts]):
-        bad += is_bad
-        lines.append(f"{need.path}\t{how}\t{words}")
-        print(("BAD  " if is_bad else "") + lines[-1], flush=True)
-    if options.write:
-        TABLE.write_text("\n".join(lines) + "\n")
-    return 1 if bad else 0
+    outcomes = (
+        (f"{need.path}\t{how}\t{words}", is_bad) for need, how, words, is_bad in run(rows[part % parts :: parts])
+    )
+    return show("name\tmutation\toutcome", outcomes, TABLE if options.write else None)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <complex>
-#include <limits>
 #include <type_traits>
 
 #include "tensorflow_plugin/backends/plain/evaluator.h"
@@ -30,13 +29,7 @@ class Accumulator {
   explicit Accumulator(ReduceKind kind) : kind_(kind) {
     if (kind == ReduceKind::kProd) sum_ = W(1);
     if constexpr (!scalar::kIsComplex<T>) {
-      using L = std::numeric_limits<T>;
-      const bool max = kind == ReduceKind::kMax || kind == ReduceKind::kArgMax;
-      if constexpr (L::has_infinity) {
-        best_ = max ? -L::infinity() : L::infinity();
-      } else {
-        best_ = max ? L::lowest() : L::max();
-      }
+      best_ = scalar::StartOfExtremum<T>(kind == ReduceKind::kMax || kind == ReduceKind::kArgMax);
       if (kind == ReduceKind::kAll) best_ = T(1);
       if (kind == ReduceKind::kAny) best_ = T(0);
     }

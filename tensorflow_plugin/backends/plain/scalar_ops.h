@@ -23,6 +23,14 @@ inline constexpr bool kIsComplex<std::complex<T>> = true;
 template <typename T>
 inline constexpr bool kIsInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
+// A maximum or a minimum begins with this value. Each element is at least as great, or as small.
+template <typename T>
+constexpr T StartOfExtremum(bool max) {
+  using L = std::numeric_limits<T>;
+  if (L::has_infinity) return max ? -L::infinity() : L::infinity();
+  return max ? L::lowest() : L::max();
+}
+
 // Integers wrap: arithmetic is done in 64 unsigned bits, where it is defined for every operand, and cut down.
 template <typename T>
 constexpr uint64_t Wide(T x) {

@@ -1,23 +1,16 @@
 // ArgMax and ArgMin.
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include "tensorflow_plugin/backends/cpu/reduction/reduce_layout.h"
+#include "tensorflow_plugin/backends/plain/scalar_ops.h"
 
 namespace xpu::cpu {
 namespace {
 
 constexpr int64_t kTile = TileRunner::kTile;
 
-// The value that an element must beat to be the extremum. NaN beats nothing, as in TensorFlow.
-template <typename T>
-T Start(bool max) {
-  using L = std::numeric_limits<T>;
-  if (L::has_infinity) return max ? -L::infinity() : L::infinity();
-  return max ? L::lowest() : L::max();
-}
-
+// NaN beats nothing, as in TensorFlow.
 template <typename T, bool max>
 bool Beats(T x, T best) {
   return max ? x > best : x < best;
@@ -104,7 +97,7 @@ class Worker {
 
  private:
   void Reset(int64_t n) {
-    std::fill_n(best_, n, Start<T>(max));
+    std::fill_n(best_, n, plain::scalar::StartOfExtremum<T>(max));
     std::fill_n(position_, n, 0);
   }
   const T* Elements(int64_t begin, int64_t n) {

@@ -6,9 +6,9 @@
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_REDUCTION_REDUCE_LOOPS_H_
 
 #include <cstdint>
-#include <limits>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/instruction_loops.h"
+#include "tensorflow_plugin/backends/plain/scalar_ops.h"
 #include "tensorflow_plugin/primitives/program.h"
 #include "tensorflow_plugin/primitives/types.h"
 
@@ -40,15 +40,9 @@ namespace {
       return __VA_ARGS__;          \
     }                              \
   }
-template <typename T>
-constexpr T kInfinity =
-    std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-template <typename T>
-constexpr T kMinusInfinity =
-    std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 XPU_STEP(FoldSum, T(0), x + y);
-XPU_STEP(FoldMax, kMinusInfinity<T>, (x > y) | (x != x) ? x : y);
-XPU_STEP(FoldMin, kInfinity<T>, (x < y) | (x != x) ? x : y);
+XPU_STEP(FoldMax, plain::scalar::StartOfExtremum<T>(true), (x > y) | (x != x) ? x : y);
+XPU_STEP(FoldMin, plain::scalar::StartOfExtremum<T>(false), (x < y) | (x != x) ? x : y);
 XPU_STEP(FoldOr, T(0), x | y);
 XPU_STEP(FoldAnd, T(1), x& y);
 #undef XPU_STEP
