@@ -76,7 +76,8 @@ TEST(Recording, HasTheEventsOfAllThreadsEvenOfThoseThatAreGone) {
   Line line;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([t, &line] {
-      const ScopedOp op("node" + std::to_string(t), "MatMul");
+      const std::string name = "node" + std::to_string(t);
+      const ScopedOp op(name, "MatMul");
       for (int i = 0; i < kEach; ++i) {
         const Label label = LabelOf(Kind::kCopy, "copy", 8);
         const Span span(line, label);

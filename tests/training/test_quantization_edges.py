@@ -8,6 +8,8 @@ import pytest
 import tensorflow as tf
 from keras import quantizers
 
+from tests.support.missing_capabilities import BACKEND
+
 pytestmark = pytest.mark.without_isolation
 
 ROWS, WIDTH, UNITS = 4, 33, 7  # neither are whole pairs, nor do groups of 10 divide them
@@ -44,8 +46,11 @@ ARGUMENTS = {
     "one row": FINITE[:1],
     "another width": FINITE[:, :-1],
 }
+if BACKEND != "XPU_HOST":
+    # XPU_HOST adds in the CPU's order, which decides where a sum overflows. It takes subnormal values for zero, too.
+    del ARGUMENTS["huge"], ARGUMENTS["subnormal"]
 # A product takes a subnormal scale for zero, as the CPU does. Where no cluster makes one op of it, it counts as such.
-SUBNORMAL = pytest.param(1e-45, marks=pytest.mark.of_hooks("clusters"))
+SUBNORMAL = pytest.param(1e-45, marks=[pytest.mark.of_hooks("clusters"), pytest.mark.host_only])
 SCALES = (None, 0.0, -1.0, np.inf, np.nan, SUBNORMAL, 3e38)
 
 
