@@ -196,6 +196,7 @@ void OnednnPlan::Execute(MemoryObjects* state, std::initializer_list<const void*
 
 Status OnednnPlan::Run(std::initializer_list<const void*> buffers, const host_runtime::ThreadTeam& team) {
   ScopedOmpThreads threads(team.size());
+  team.MakeRoom();
   std::unique_ptr<MemoryObjects> state;
   try {
     {

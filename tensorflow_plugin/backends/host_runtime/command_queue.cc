@@ -1,6 +1,7 @@
 #include "tensorflow_plugin/backends/host_runtime/command_queue.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -11,6 +12,7 @@
 
 #include "tensorflow_plugin/backends/host_runtime/float_mode.h"
 #include "tensorflow_plugin/backends/host_runtime/log.h"
+#include "tensorflow_plugin/backends/host_runtime/machine.h"
 #include "tensorflow_plugin/backends/host_runtime/spin.h"
 #include "tensorflow_plugin/trace/labels.h"
 
@@ -130,6 +132,7 @@ void* CommandQueue::PlaceLocked(size_t size, EntryChunk** chunk) {
 CommandQueue::Ticket CommandQueue::AppendLocked(QueueEntry* command, EntryChunk* chunk,
                                                 std::unique_lock<std::mutex> lock) {
   command->chunk = chunk;
+  submitter_on_ = sched_getcpu();
   (tail_ == nullptr ? head_ : tail_->next) = command;
   tail_ = command;
   const Ticket ticket = submitted_.load(std::memory_order_relaxed) + 1;
@@ -199,7 +202,10 @@ void CommandQueue::Work() {
       last_taken_ = std::exchange(tail_, nullptr);
       worker_runs_ = true;
       has_work_.store(false, std::memory_order_relaxed);
+      const int submitter_on = submitter_on_;
       lock.unlock();
+      options_.team.MakeRoom();  // for the thread that submits
+      LeaveProcessor(submitter_on);
       QueueEntry* const left = RunTaken(first);
       lock = LockSoon(mutex_);
       worker_runs_ = false;

@@ -292,6 +292,7 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
 
   alignas(64) Mutex mutex_;  // guards what follows
   std::condition_variable work_;
+  int submitter_on_ = -1;  // the processor of the latest thread that enqueued a command
   QueueEntry* head_ = nullptr;
   QueueEntry* tail_ = nullptr;
   EntryChunk* first_chunk_ = nullptr;  // in the order they were filled

@@ -216,7 +216,7 @@ class HostExecutable::Schedule {
       if (SideBySidePays(begin, end, team_size)) {
         std::vector<int> each;
         for (int i = begin; i <= end; ++i) each.push_back(i);
-        steps_.push_back({begin, end, std::move(each)});
+        steps_.push_back({begin, end, std::move(each), 0});
       } else {
         AddOneByOne(begin, end);
       }
@@ -224,6 +224,7 @@ class HostExecutable::Schedule {
         if (list_->commands[i].is_awaited()) num_awaited_ = steps_.size();
       }
     }
+    SumSharedWork();
     awaits_host_memory_alone_ = ReadHostMemoryAlone(num_awaited_);
     cost_of_awaited_ = CostOf(0, num_awaited_);
     cost_of_rest_ = CostOf(num_awaited_, steps_.size());
@@ -259,7 +260,8 @@ class HostExecutable::Schedule {
   Status RunAwaited(char* const* at, const ThreadTeam& team, const Listener& listener, int* failed) const {
     return listener.Whole([&] {
       SharedStatus status;
-      for (size_t s = 0; s < num_awaited_ && status.get().ok(); ++s) RunStep(steps_[s], at, team, listener, &status);
+      const Teams teams(team);
+      for (size_t s = 0; s < num_awaited_ && status.get().ok(); ++s) RunStep(s, at, teams, listener, &status);
       if (!status.get().ok()) *failed = status.number();
       return status.get();
     });
@@ -270,8 +272,9 @@ class HostExecutable::Schedule {
                  const OpsOf& ops_of, const Done& done) const {
     return listener.Whole([&] {
       SharedStatus status;
+      const Teams teams(team);
       for (size_t s = num_awaited_; s < steps_.size(); ++s) {
-        RunStep(steps_[s], at, team, listener, &status);
+        RunStep(s, at, teams, listener, &status);
         if (status.get().ok()) done();
       }
       if (__builtin_expect(status.get().ok(), 1)) return status.get();
@@ -306,9 +309,20 @@ class HostExecutable::Schedule {
   struct CommandGroup {
     int begin, end;
     std::vector<int> first;
+    // The work, in nanoseconds of one thread, that threads share in this step and in those that follow it soon.
+    int64_t shared_ns = 0;
+  };
+  // Those who share a step.
+  struct Teams {
+    explicit Teams(const ThreadTeam& all) : all(all), awake(all.OfThoseAwake()), worth_waking_ns(all.WorthWakingNs()) {}
+    const ThreadTeam& For(const CommandGroup& step) const { return step.shared_ns < worth_waking_ns ? awake : all; }
+
+    const ThreadTeam& all;
+    const ThreadTeam awake;
+    const int64_t worth_waking_ns;
   };
   void AddOneByOne(int begin, int end) {
-    for (int i = begin; i < end; ++i) steps_.push_back({i, i + 1, {}});
+    for (int i = begin; i < end; ++i) steps_.push_back({i, i + 1, {}, 0});
   }
   void AddStrands(int begin, int end, int team_size) {
     std::vector<int> first = {begin};
@@ -319,7 +333,7 @@ class HostExecutable::Schedule {
     }
     if (team_size == 1 || total < kWorthSharingNs) return AddOneByOne(begin, end);
     first.push_back(end);
-    steps_.push_back({begin, end, std::move(first)});
+    steps_.push_back({begin, end, std::move(first), 0});
   }
 
   // The operands of all commands lie side by side, and name buffers by their place in touched(). So a run does not look
@@ -410,6 +424,24 @@ class HostExecutable::Schedule {
     return cost;
   }
 
+  // A helper that was woken stays awake until the next step that wants it, unless other steps take longer than it looks
+  // for work.
+  void SumSharedWork() {
+    constexpr int64_t kPauseNs = 30000;
+    int64_t following = 0, pause = 0;
+    for (size_t s = steps_.size(); s > 0; --s) {
+      CommandGroup& step = steps_[s - 1];
+      const int64_t cost = CostOf(s - 1, s).total_ns;
+      if (step.end == step.begin + 1 && cost < kWorthSharingNs) {
+        pause += cost;
+        continue;
+      }
+      if (pause > kPauseNs) following = 0;
+      pause = 0;
+      following = step.shared_ns = std::min(following + cost, KernelSet::kNoEstimate / 2);
+    }
+  }
+
   bool SideBySidePays(int begin, int end, int team_size) const {
     int64_t total = 0, longest = 0, one_by_one = 0;
     for (int i = begin; i < end; ++i) {
@@ -420,15 +452,16 @@ class HostExecutable::Schedule {
     return std::max(longest, total / team_size) + kSideBySideNs < one_by_one;
   }
 
-  void RunStep(const CommandGroup& step, char* const* at, const ThreadTeam& team, const Listener& listener,
+  void RunStep(size_t number, char* const* at, const Teams& teams, const Listener& listener,
                SharedStatus* status) const {
     static const ThreadTeam alone(1);
+    const CommandGroup& step = steps_[number];
     if (step.end == step.begin + 1) {
-      const ThreadTeam& threads = costs_[step.begin] < kWorthSharingNs ? alone : team;
+      const ThreadTeam& threads = costs_[step.begin] < kWorthSharingNs ? alone : teams.For(step);
       status->Update(RunOne(step.begin, at, threads, listener), step.begin);
       return;
     }
-    team.ParallelFor(static_cast<int64_t>(step.first.size()) - 1, 1, [&](int64_t begin, int64_t end) {
+    teams.For(step).ParallelFor(static_cast<int64_t>(step.first.size()) - 1, 1, [&](int64_t begin, int64_t end) {
       for (int i = step.first[begin]; i < step.first[end]; ++i) {
         status->Update(RunOne(i, at, alone, listener), i);
       }

@@ -145,4 +145,20 @@ int UsableProcessors(const std::string& root) {
   return static_cast<int>(std::min(allowed, ProcessorQuota(root)));
 }
 
+bool FindOthers(int processor, cpu_set_t* usable, cpu_set_t* others) {
+  if (processor < 0 || sched_getaffinity(0, sizeof(*usable), usable) != 0) return false;
+  *others = *usable;
+  CPU_CLR(processor, others);
+  return CPU_COUNT(others) > 0;
+}
+
+bool LeaveProcessor(int processor) {
+  if (sched_getcpu() != processor) return false;
+  cpu_set_t usable, others;
+  if (!FindOthers(processor, &usable, &others)) return true;
+  // The system may move it again.
+  if (sched_setaffinity(0, sizeof(others), &others) == 0) (void)sched_setaffinity(0, sizeof(usable), &usable);
+  return true;
+}
+
 }  // namespace xpu::host_runtime

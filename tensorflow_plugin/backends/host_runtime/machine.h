@@ -2,6 +2,8 @@
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_MACHINE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_HOST_RUNTIME_MACHINE_H_
 
+#include <sched.h>
+
 #include <cstdint>
 #include <string>
 
@@ -22,6 +24,14 @@ int NumaNode(const std::string& root = "");
 // Processors' worth of time that this process may use, at least 1. It is the processors that it may run on, or less
 // where the control group (container) limits the time.
 int UsableProcessors(const std::string& root = "");
+
+// The processors that the calling thread may use, and those of them but one. False if there is no other.
+bool FindOthers(int processor, cpu_set_t* usable, cpu_set_t* others);
+
+// Moves the calling thread if it is on this processor and may use another. False if it is on another one. For a thread
+// that wakes on the processor of the one that woke it: it would wait until that one sleeps. Some systems leave it
+// there, such as virtual machines that spare processors.
+bool LeaveProcessor(int processor);
 
 }  // namespace xpu::host_runtime
 

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -35,6 +36,28 @@ bool SpinUntil(std::chrono::microseconds limit, Done done) {
   } while (std::chrono::steady_clock::now() < end);
   return done();
 }
+
+// How long a thread looks for work before it sleeps. It looks briefly, or for long if work lately came that soon, all
+// but once in kSoonForEachLate times. A long look in vain takes the processor from other threads.
+class Patience {
+ public:
+  static constexpr std::chrono::microseconds kBriefLook{30}, kLongLook{200};
+  static constexpr int kSoonForEachLate = 32;
+
+  std::chrono::microseconds look() const { return credit_ > 0 ? kLongLook : kBriefLook; }
+
+  // After the thread has waited for work, looking and asleep. `others_worked` meanwhile: they need processors, too.
+  void Note(std::chrono::nanoseconds waited, bool others_worked) {
+    if (waited > kLongLook || others_worked) {
+      credit_ = std::max(credit_ - kSoonForEachLate, -kSoonForEachLate);
+    } else if (waited > kBriefLook) {
+      credit_ = std::min(credit_ + 1, 4 * kSoonForEachLate);
+    }
+  }
+
+ private:
+  int credit_ = -kSoonForEachLate;
+};
 
 // Locks a mutex whose sections are tens of nanoseconds long: spinning for it is far cheaper than sleeping.
 inline std::unique_lock<std::mutex> LockSoon(std::mutex& mutex) {

@@ -11,18 +11,25 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "tensorflow_plugin/backends/host_runtime/clock.h"
 #include "tensorflow_plugin/backends/host_runtime/float_mode.h"
 #include "tensorflow_plugin/backends/host_runtime/log.h"
+#include "tensorflow_plugin/backends/host_runtime/machine.h"
 #include "tensorflow_plugin/backends/host_runtime/spin.h"
 #include "tensorflow_plugin/primitives/fork.h"
 
 namespace xpu::host_runtime {
 namespace {
 
-constexpr std::chrono::microseconds kHelperSpin{30};
 constexpr std::chrono::microseconds kLeaderSpin{50};
+
+// A helper that is woken begins when the leader has worked for some three times as long as it took to wake it.
+constexpr int64_t kWorthWaking = 4;
+// Until the first has been woken, and at most.
+constexpr int64_t kGuessedWakeNs = 10000, kMostWakeNs = 20000;
 
 // Leaders that have helpers at a time. Further ones work alone.
 constexpr int kMostLeaders = 16;
@@ -50,7 +57,7 @@ class OmpThreads final : public ForkParticipant {
 // all of them change, in a cache line that idle helpers look at.
 class ThreadTeam::Helpers final : private ForkParticipant {
  public:
-  explicit Helpers(int count) : count_(count) { Register(); }
+  explicit Helpers(int count) : count_(count), sleepers_(count) { Register(); }
   ~Helpers();
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
@@ -63,8 +70,8 @@ class ThreadTeam::Helpers final : private ForkParticipant {
 
   // One ParallelFor; lives on its leader's stack.
   struct Job {
-    Job(int64_t n, int64_t grain, int64_t grains, int threads, FunctionRef<void(int64_t, int64_t)> body)
-        : n(n), grain(grain), threads(threads), share_count(std::min(threads, kMostShares)), body(body) {
+    Job(int64_t n, int64_t grain, int64_t grains, int threads, bool wakes, FunctionRef<void(int64_t, int64_t)> body)
+        : n(n), grain(grain), threads(threads), wakes(wakes), share_count(std::min(threads, kMostShares)), body(body) {
       for (int i = 0; i < share_count; ++i) {
         const int64_t begin = grains * i / share_count, end = grains * (i + 1) / share_count;
         shares[i].next.store(begin, std::memory_order_relaxed);
@@ -85,6 +92,7 @@ class ThreadTeam::Helpers final : private ForkParticipant {
 
     const int64_t n, grain;
     const int threads;
+    const bool wakes;  // helpers that sleep
     const int share_count;
     const FunctionRef<void(int64_t, int64_t)> body;
     const FloatMode mode = FloatMode::OfThisThread();  // the leader's
@@ -104,6 +112,11 @@ class ThreadTeam::Helpers final : private ForkParticipant {
   };
 
   void Run(Job* job);
+
+  void MakeRoom() { rooms_.fetch_add(1, std::memory_order_relaxed); }
+
+  // The leader spends so much on waking a helper, lately.
+  int64_t wake_ns() const { return wake_ns_.load(std::memory_order_relaxed); }
 
  private:
   // Where helpers enter a job. Its state counts the helpers that are inside and those that the job still wants. While
@@ -127,12 +140,14 @@ class ThreadTeam::Helpers final : private ForkParticipant {
   void Start();
   Place* Open(Job* job);
   void Close(Place* place);
+  void Wake(int wanted);
+  void KeepSleepersOff(int processor);
   Place* EnterAny();
   bool IsAnyOpen() const {
     return std::any_of(places_, places_ + kMostLeaders, [](const Place& place) { return place.IsOpen(); });
   }
   void Help(int number);
-  void Sleep();
+  void Sleep(int number);
   void Restart() override;
 
   const int count_;
@@ -140,13 +155,24 @@ class ThreadTeam::Helpers final : private ForkParticipant {
   std::vector<std::thread> threads_;
 
   alignas(64) Place places_[kMostLeaders];
-  // A helper that goes to sleep is counted before its last look at the places. A leader looks here after it has opened
-  // one. So one of the two sees the other.
+  // The helpers that sleep and that nobody has woken. One that goes to sleep is counted before its last look at the
+  // places. A leader looks here after it has opened one. So one of the two sees the other.
   alignas(64) std::atomic<int> sleeping_{0};
   std::atomic<bool> stop_{false};
+  std::atomic<unsigned> rooms_{0};  // calls of MakeRoom
+  std::atomic<int> leader_on_{-1};  // the processor of the latest one
+  std::atomic<int64_t> wake_ns_{kGuessedWakeNs};
   Mutex mutex_;  // of those who sleep, and of those who wake them
   std::condition_variable work_;
   std::condition_variable left_;
+  // Guarded by mutex_:
+  int woken_ = 0;  // helpers that have yet to notice
+  struct Sleeper {
+    int processor = -1;        // that the helper fell asleep on; -1: it is awake
+    bool is_kept_off = false;  // from that one until it is awake
+    cpu_set_t usable;          // for it then
+  };
+  std::vector<Sleeper> sleepers_;  // by helper
 };
 
 bool ThreadTeam::Helpers::Place::Enter() {
@@ -185,6 +211,8 @@ void ThreadTeam::Helpers::Restart() {
   new (&left_) std::condition_variable;
   for (Place& place : places_) place.state = 0;
   sleeping_ = 0;
+  woken_ = 0;
+  sleepers_.assign(count_, {});
 }
 
 ThreadTeam::Helpers::~Helpers() {
@@ -207,12 +235,39 @@ ThreadTeam::Helpers::Place* ThreadTeam::Helpers::Open(Job* job) {
   if (place == places_ + kMostLeaders) return nullptr;
   const int wanted = std::min(job->threads - 1, count_);
   place->job = job;
+  leader_on_.store(sched_getcpu(), std::memory_order_relaxed);
   place->state.store(Place::kTaken + static_cast<uint32_t>(wanted) * Place::kOneWanted);
-  if (int wake = std::min(sleeping_.load(), wanted); wake > 0) {
-    LockSoon(mutex_).unlock();  // each of them waits by now
-    for (; wake > 0; --wake) work_.notify_one();
-  }
+  if (job->wakes && sleeping_.load() > 0) Wake(wanted);
   return place;
+}
+
+// At most so many helpers.
+void ThreadTeam::Helpers::Wake(int wanted) {
+  const int64_t begin = NowNs();
+  int helpers;
+  {
+    const std::unique_lock<std::mutex> lock = LockSoon(mutex_);
+    helpers = std::min(sleeping_.load(), wanted);
+    if (helpers == 0) return;
+    sleeping_ -= helpers;
+    woken_ += helpers;
+    KeepSleepersOff(sched_getcpu());
+  }
+  for (int i = 0; i < helpers; ++i) work_.notify_one();
+  // Up quickly: one that had not slept yet took no time.
+  const int64_t change = std::min((NowNs() - begin) / helpers, kMostWakeNs) - wake_ns();
+  wake_ns_.store(wake_ns() + change / (change > 0 ? 2 : 8), std::memory_order_relaxed);
+}
+
+// See LeaveProcessor.
+void ThreadTeam::Helpers::KeepSleepersOff(int processor) {
+  for (int i = 0; i < static_cast<int>(threads_.size()); ++i) {
+    Sleeper& sleeper = sleepers_[i];
+    if (sleeper.processor != processor) continue;
+    cpu_set_t others;
+    if (!FindOthers(processor, &sleeper.usable, &others)) return;
+    sleeper.is_kept_off = pthread_setaffinity_np(threads_[i].native_handle(), sizeof(others), &others) == 0;
+  }
 }
 
 // Returns when all helpers have left.
@@ -240,18 +295,35 @@ ThreadTeam::Helpers::Place* ThreadTeam::Helpers::EnterAny() {
   return place == places_ + kMostLeaders ? nullptr : place;
 }
 
-void ThreadTeam::Helpers::Sleep() {
+void ThreadTeam::Helpers::Sleep(int number) {
   std::unique_lock<std::mutex> lock(mutex_);
+  Sleeper& sleeper = sleepers_[number];
+  sleeper.processor = sched_getcpu();
   ++sleeping_;
-  work_.wait(lock, [this] { return stop_ || IsAnyOpen(); });
-  --sleeping_;
+  work_.wait(lock, [this] { return stop_ || woken_ > 0 || IsAnyOpen(); });
+  if (woken_ > 0) {
+    --woken_;
+  } else {
+    --sleeping_;
+  }
+  sleeper.processor = -1;
+  if (std::exchange(sleeper.is_kept_off, false)) {
+    (void)sched_setaffinity(0, sizeof(sleeper.usable), &sleeper.usable);
+  }
 }
 
 // `number` counts helpers from 0.
 void ThreadTeam::Helpers::Help(int number) {
   pthread_setname_np(pthread_self(), "xpu-team");
   const ScopedFloatMode mode(FloatMode::OfCommands());  // that of most jobs
+  Patience patience;
+  unsigned rooms = 0;
   while (!stop_) {
+    bool has_left = false;  // once is enough: there may be leaders on all processors
+    const auto has_news = [&] {
+      if (!has_left) has_left = LeaveProcessor(leader_on_.load(std::memory_order_relaxed));
+      return stop_ || IsAnyOpen();
+    };
     if (Place* const place = EnterAny()) {
       {
         const ScopedFloatMode of_leader(place->job->mode);
@@ -261,9 +333,13 @@ void ThreadTeam::Helpers::Help(int number) {
         LockSoon(mutex_).unlock();  // the leader waits by now
         left_.notify_all();
       }
-    } else if (!SpinUntil(kHelperSpin, [this] { return stop_ || IsAnyOpen(); })) {
-      Sleep();
+      continue;
     }
+    const int64_t begin = NowNs();
+    if (!SpinUntil(patience.look(), has_news)) Sleep(number);
+    const std::chrono::nanoseconds waited(NowNs() - begin);
+    const unsigned now = rooms_.load(std::memory_order_relaxed);
+    patience.Note(waited, std::exchange(rooms, now) != now);
   }
 }
 
@@ -272,6 +348,18 @@ ThreadTeam::ThreadTeam(int size) : size_(std::max(size, 1)) {
   (void)omp_threads;
   if (size_ > 1) helpers_ = std::make_shared<Helpers>(size_ - 1);
 }
+
+ThreadTeam ThreadTeam::OfThoseAwake() const {
+  ThreadTeam team = *this;
+  team.wakes_ = false;
+  return team;
+}
+
+void ThreadTeam::MakeRoom() const {
+  if (helpers_ != nullptr) helpers_->MakeRoom();
+}
+
+int64_t ThreadTeam::WorthWakingNs() const { return helpers_ == nullptr ? 0 : kWorthWaking * helpers_->wake_ns(); }
 
 void ThreadTeam::ParallelFor(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) const {
   if (n <= 0) return;
@@ -282,7 +370,7 @@ void ThreadTeam::ParallelFor(int64_t n, int64_t grain, FunctionRef<void(int64_t,
     body(0, n);
     return;
   }
-  Helpers::Job job(n, grain, grains, threads, body);
+  Helpers::Job job(n, grain, grains, threads, wakes_, body);
   helpers_->Run(&job);
 }
 

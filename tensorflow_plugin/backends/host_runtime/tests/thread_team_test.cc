@@ -1,6 +1,7 @@
 #include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,6 +10,9 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "tensorflow_plugin/backends/host_runtime/machine.h"
+#include "tensorflow_plugin/backends/host_runtime/spin.h"
 
 namespace xpu::host_runtime {
 namespace {
@@ -90,6 +94,95 @@ TEST(ThreadTeam, SmallWorkStaysOnTheCaller) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
     EXPECT_EQ(end - begin, 100);
   });
+}
+
+// True if a helper takes part in a job of `team`, whose leader waits for it for so many milliseconds.
+bool GetsHelp(const ThreadTeam& team, int patience_ms) {
+  const auto leader = std::this_thread::get_id();
+  std::atomic<bool> helped{false};
+  team.ParallelFor(2, 1, [&](int64_t, int64_t) {
+    if (std::this_thread::get_id() != leader) helped = true;
+    for (int ms = 0; ms < patience_ms && !helped; ++ms) SleepMs(1);
+  });
+  return helped;
+}
+
+TEST(ThreadTeam, WakesHelpersOnlyIfItMay) {
+  constexpr int kForever = 60000, kTries = 200;
+  const ThreadTeam team(2);
+  EXPECT_TRUE(GetsHelp(team, kForever));
+  // The helper falls asleep soon, sooner or later on a busy machine.
+  int tries = 0;
+  do {
+    SleepMs(5);
+  } while (GetsHelp(team.OfThoseAwake(), 20) && ++tries < kTries);
+  EXPECT_LT(tries, kTries);
+  EXPECT_TRUE(GetsHelp(team, kForever));
+  EXPECT_GT(team.WorthWakingNs(), 0);
+}
+
+TEST(Patience, LooksForLongIfWorkComesSoonNearlyAlways) {
+  using std::chrono::microseconds;
+  const auto is_long = [](const Patience& patience) { return patience.look() > Patience::kBriefLook; };
+  const microseconds soon = Patience::kLongLook, late = Patience::kLongLook + microseconds(1);
+  Patience patience;
+  for (int i = 0; i < 1000; ++i) patience.Note(Patience::kBriefLook, false);  // says nothing
+  for (int i = 0; i < Patience::kSoonForEachLate; ++i) {
+    patience.Note(soon, false);
+    EXPECT_FALSE(is_long(patience)) << i;
+  }
+  patience.Note(soon, false);
+  EXPECT_TRUE(is_long(patience));
+  patience.Note(late, false);
+  EXPECT_FALSE(is_long(patience));
+  // Now and then it may be late, for years.
+  for (int i = 0; i < 1000; ++i) patience.Note(soon, false);
+  for (int i = 0; i < 1000; ++i) {
+    patience.Note(late, false);
+    EXPECT_TRUE(is_long(patience)) << i;
+    for (int k = 0; k < Patience::kSoonForEachLate; ++k) patience.Note(soon, false);
+  }
+  // Others that work count as much, and the past is soon forgotten.
+  for (int i = 0; i < 4; ++i) patience.Note(soon, true);
+  EXPECT_FALSE(is_long(patience));
+  for (int i = 0; i < 1000; ++i) patience.Note(late, false);
+  for (int i = 0; i <= Patience::kSoonForEachLate; ++i) patience.Note(soon, false);
+  EXPECT_TRUE(is_long(patience));
+}
+
+TEST(LeaveProcessor, MovesThisThreadAndKeepsItsProcessors) {
+  cpu_set_t usable, now;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(usable), &usable), 0);
+  if (CPU_COUNT(&usable) == 1) GTEST_SKIP() << "one processor";
+  EXPECT_FALSE(LeaveProcessor(-1));
+  bool has_moved = false;
+  for (int i = 0; i < 1000 && !has_moved; ++i) {  // the system may have moved it meanwhile
+    const int before = sched_getcpu();
+    has_moved = LeaveProcessor(before) && sched_getcpu() != before;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(now), &now), 0);
+    ASSERT_TRUE(CPU_EQUAL(&usable, &now));
+  }
+  EXPECT_TRUE(has_moved);
+}
+
+TEST(ThreadTeam, HelpersKeepAllProcessors) {
+  const ThreadTeam team(2);
+  cpu_set_t usable;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(usable), &usable), 0);
+  const auto leader = std::this_thread::get_id();
+  for (int i = 0; i < 50; ++i) {
+    std::atomic<bool> helped{false};
+    team.ParallelFor(2, 1, [&](int64_t, int64_t) {
+      if (std::this_thread::get_id() != leader) {
+        cpu_set_t own;
+        EXPECT_EQ(sched_getaffinity(0, sizeof(own), &own), 0);
+        EXPECT_TRUE(CPU_EQUAL(&own, &usable)) << "run " << i;
+        helped = true;
+      }
+      while (!helped) SleepMs(1);
+    });
+    SleepMs(i % 3);  // the helper sleeps, or looks for work
+  }
 }
 
 TEST(ThreadTeam, DoesNotWaitForAHelperThatIsBusyElsewhere) {
