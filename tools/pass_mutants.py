@@ -256,6 +256,32 @@ MUTANTS = (
         "Elementwise(cast).program->output_type(0) != DType::kInt8 || ",
         "",
     ),
+    # MultiplyInBytes
+    Mutant("bytes: of filters that change", "fuse_quantization.cc", "!hoisted_[filter->command] || ", ""),
+    Mutant("bytes: ranges by channel of x", "fuse_quantization.cc", "x->ranges != 1 || ", ""),
+    Mutant(
+        "bytes: scales swapped with zeros",
+        "fuse_quantization.cc",
+        "{{Row(x_bytes, ByteRow::kScale, 1), {0}}",
+        "{{Row(x_bytes, ByteRow::kZero, 1), {0}}",
+    ),
+    Mutant(
+        "bytes: one scale for all channels", "fuse_quantization.cc", "{scale, {0, n == 1 ? 0 : 1}}", "{scale, {0, 0}}"
+    ),
+    Mutant("bytes: a window in the padding", "fuse_quantization.cc", " || !AllWindowsMeetX(*desc)", ""),
+    Mutant("bytes: of more bits", "fuse_quantization.cc", "bits <= 8", "bits <= 10"),
+    Mutant(
+        "bytes: rows of others",
+        "fuse_quantization.cc",
+        "if (read.buffer != written.buffer || read.offset != written.offset ||",
+        "if (",
+    ),
+    Mutant(
+        "bytes: of a later image",
+        "fuse_quantization.cc",
+        "Insert(of.command, of.command, FakeQuantizeToBytes",
+        "Insert(static_cast<int>(list_.commands.size()), of.command, FakeQuantizeToBytes",
+    ),
     # ReadPackedWeights
     Mutant("weights: whichever come last", "packed_weights.cc", "        if (found) return std::nullopt;\n", ""),
     Mutant(

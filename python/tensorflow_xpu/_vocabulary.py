@@ -50,6 +50,7 @@ PASSES = (
     "PropagateCopiesBackward",
     "FoldMatMulBatch",
     "BatchMatMuls",
+    "MultiplyInBytes",
     "ReadPackedWeights",
     "HoistInvariants",
     "FuseQuantization",

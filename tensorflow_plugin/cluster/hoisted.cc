@@ -88,7 +88,9 @@ std::shared_ptr<const HoistedValues> Hoister::ComputeValues(tf::OpKernelContext*
   auto values = std::make_shared<HoistedValues>();
   values->captured = captured_;
   if (!RunHoisted(ctx, *captured_, invocation, stream, &values->tensors).ok()) {
-    if (how_ == Capturing::kHoisted && commands::Has<FindWeightsDesc>(*captured_->hoisted.list)) {
+    const std::vector<Command>& commands = captured_->hoisted.list->commands;
+    if (how_ == Capturing::kHoisted &&
+        std::any_of(commands.begin(), commands.end(), [](const Command& command) { return command.may_fail(); })) {
       how_ = Capturing::kHoistedAsFloats;
       captured_ = nullptr;
       return ComputeValues(ctx, name, members, invocation, stream);

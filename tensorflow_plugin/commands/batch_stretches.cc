@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include "tensorflow_plugin/primitives/check.h"
+
 namespace xpu::commands {
 namespace {
 
@@ -126,7 +128,7 @@ int64_t BatchStretches::BytesOfBatch(const Command& command) const {
 bool BatchStretches::FilterFits(const BatchParts& parts) const {
   const auto* desc = std::get_if<ConvolutionDesc>(&parts.first.desc);
   if (desc == nullptr || desc->packed_filter_bytes == 0) return true;
-  const int filter = parts.first.in[2].buffer;
+  const int filter = parts.first.in[PackedFilterInput(*desc)].buffer;
   const auto writer = writer_of_hoisted_.find(filter);
   return writer != writer_of_hoisted_.end() && uses_.buffers[filter].readers.size() == 1 &&
          std::holds_alternative<ConvolutionDesc>(hoisted_.commands[writer->second].desc);
@@ -158,7 +160,7 @@ void BatchStretches::Emit(const BatchStretch& stretch, bool as_strands, std::vec
   for (const BatchParts& parts : stretch.commands) {
     const auto* desc = std::get_if<ConvolutionDesc>(&parts.first.desc);
     if (desc == nullptr || desc->packed_filter_bytes == 0) continue;
-    Command& packing = hoisted_.commands[writer_of_hoisted_.at(parts.first.in[2].buffer)];
+    Command& packing = hoisted_.commands[writer_of_hoisted_.at(parts.first.in[PackedFilterInput(*desc)].buffer)];
     packing.desc = PackingOf(*desc);
   }
   for (int64_t part = 0; part < stretch.parts; ++part) {

@@ -138,9 +138,9 @@ void InsertBefore(std::vector<std::pair<size_t, Command>> inserted, CommandList*
   std::vector<Command> commands;
   commands.reserve(list->commands.size() + inserted.size());
   auto next = inserted.begin();
-  for (size_t i = 0; i < list->commands.size(); ++i) {
+  for (size_t i = 0; i <= list->commands.size(); ++i) {
     for (; next != inserted.end() && next->first == i; ++next) commands.push_back(std::move(next->second));
-    commands.push_back(std::move(list->commands[i]));
+    if (i < list->commands.size()) commands.push_back(std::move(list->commands[i]));
   }
   list->commands = std::move(commands);
 }

@@ -85,7 +85,9 @@ class PaddingFolder {
   // The convolution of what is copied, where its zeros are padding.
   static bool FoldCopy(const Command& command, ConvolutionDesc* d) {
     const auto* copy = std::get_if<CopyStridedDesc>(&command.desc);
-    if (copy == nullptr || copy->element_size != SizeOf(d->type) || command.out[0].offset != 0) return false;
+    // Bytes that stand for zero need not be zero.
+    if (copy == nullptr || IsMixed(*d) || copy->element_size != SizeOf(d->type) || command.out[0].offset != 0)
+      return false;
     StridedView view;
     const int64_t bytes = copy->shape.num_elements() * static_cast<int64_t>(copy->element_size);
     if (!ViewOfTarget(*copy, bytes, &view)) return false;

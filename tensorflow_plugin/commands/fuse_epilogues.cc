@@ -73,7 +73,7 @@ bool RepeatsRows(const Dims& shape, const Dims& strides) {
 // True if an instruction may give another last bit in another way.
 bool HasFunction(const Program& program) {
   return std::any_of(program.instrs().begin(), program.instrs().end(),
-                     [](const Instr& instr) { return CostOf(instr) > 1; });
+                     [](const Instr& instr) { return CostOf(instr) > 1 && instr.op != Opcode::kFloor; });
 }
 
 class EpilogueFuser {

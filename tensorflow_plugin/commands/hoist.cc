@@ -8,6 +8,26 @@
 #include "tensorflow_plugin/commands/dependencies.h"
 
 namespace xpu::commands {
+
+std::optional<ConvolutionDesc> AsConvolution(const MatMulDesc& d) {
+  if (IsMixed(d) || d.transpose_a || d.transpose_b || d.conjugate_a || d.conjugate_b || HasEpilogue(d)) return {};
+  if ((d.lda != 0 && d.lda != d.k) || (d.ldb != 0 && d.ldb != d.n) || (d.ldc != 0 && d.ldc != d.n)) return {};
+  // A batch stacks the rows of dense matrices, and all are multiplied with the same one.
+  const Dims dense = DenseStrides(d.batch);
+  for (int i = 0; i < d.batch.rank(); ++i) {
+    if (d.batch[i] == 1) continue;
+    if (d.b_batch_strides[i] != 0 || d.a_batch_strides[i] != dense[i] * d.m * d.k) return {};
+    if (!d.c_batch_strides.empty() && d.c_batch_strides[i] != dense[i] * d.m * d.n) return {};
+  }
+  ConvolutionDesc convolution;
+  convolution.type = d.type;
+  convolution.spatial_rank = 1;
+  convolution.batch = d.batch.num_elements() * d.m;
+  convolution.in_channels = d.k;
+  convolution.out_channels = d.n;
+  return convolution;
+}
+
 namespace {
 
 // A kept value may be this many times as large as the values that it is computed of. Weights of 4 bits become floats,
@@ -38,27 +58,6 @@ bool IsFilter(const Command& command, size_t k) {
   const auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
   return desc != nullptr && desc->direction == Direction::kForward && k == 1 && desc->packed_filter_bytes == 0 &&
          command.in[1].buffer != BufferSlice::kNowhere;
-}
-
-// A product of rows and a matrix as a convolution of one pixel, which takes a packed filter; none if it is another
-// product. The operands are the same.
-std::optional<ConvolutionDesc> AsConvolution(const MatMulDesc& d) {
-  if (IsMixed(d) || d.transpose_a || d.transpose_b || d.conjugate_a || d.conjugate_b || HasEpilogue(d)) return {};
-  if ((d.lda != 0 && d.lda != d.k) || (d.ldb != 0 && d.ldb != d.n) || (d.ldc != 0 && d.ldc != d.n)) return {};
-  // A batch stacks the rows of dense matrices, and all are multiplied with the same one.
-  const Dims dense = DenseStrides(d.batch);
-  for (int i = 0; i < d.batch.rank(); ++i) {
-    if (d.batch[i] == 1) continue;
-    if (d.b_batch_strides[i] != 0 || d.a_batch_strides[i] != dense[i] * d.m * d.k) return {};
-    if (!d.c_batch_strides.empty() && d.c_batch_strides[i] != dense[i] * d.m * d.n) return {};
-  }
-  ConvolutionDesc convolution;
-  convolution.type = d.type;
-  convolution.spatial_rank = 1;
-  convolution.batch = d.batch.num_elements() * d.m;
-  convolution.in_channels = d.k;
-  convolution.out_channels = d.n;
-  return convolution;
 }
 
 // True if input k is a matrix that the backend prefers packed.

@@ -4,6 +4,7 @@
 #define TENSORFLOW_PLUGIN_COMMANDS_HOIST_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tensorflow_plugin/primitives/backend.h"
@@ -22,6 +23,10 @@ std::vector<bool> InvariantCommands(const CommandList& list, const std::vector<b
 int64_t HoistableBytes(const Capabilities& can, const CommandList& list, const std::vector<bool>& invariant,
                        std::vector<bool>* of);
 
+// A product of rows and a matrix as a convolution of one pixel, which takes a packed filter; none if it is another
+// product. The operands are the same.
+std::optional<ConvolutionDesc> AsConvolution(const MatMulDesc& d);
+
 // Has operands that stay, or are computed of values that stay, laid out as commands read them best. These are filters
 // of convolutions, which the backend packs, and matrices of bytes, which are transposed. A product whose second matrix
 // the backend prefers packed becomes a convolution of one pixel.
@@ -30,6 +35,9 @@ void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, C
 // Has products read weights of 4 bits instead of matrices that are computed of such weights and nothing that changes.
 // A command that may fail is added for each, which can run once: it looks whether the matrix is what the weights give.
 void ReadPackedWeights(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
+
+// Has products multiply bytes where FakeQuant ops make what they multiply, and the filter does not change.
+void MultiplyInBytes(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
 
 // Moves the commands that can run once to the list that is returned. Their results are live out there, and become
 // inputs of `list`; both lists number buffers alike. The returned list has no commands if there is nothing to hoist. If

@@ -56,6 +56,12 @@ const Pass kPasses[] = {
      [](const Capabilities& can, CommandList* list) { PropagateCopiesBackward(can, Through::kDenseOnly, list); }},
     {"EliminateDeadCode", Has<CopyStridedDesc, MatMulDesc, ReduceDesc>,
      [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
+    {"MultiplyInBytes", Has<MatMulDesc, ConvolutionDesc>, nullptr,
+     [](const Capabilities& can, const std::vector<bool>& invariant, CommandList* list, CommandList*) {
+       MultiplyInBytes(can, invariant, list);
+     }},
+    {"EliminateDeadCode", Has<ConvolutionDesc>,
+     [](const Capabilities&, CommandList* list) { EliminateDeadCode(list); }},
     {"ReadPackedWeights", Has<MatMulDesc>, nullptr,
      [](const Capabilities& can, const std::vector<bool>& invariant, CommandList* list, CommandList*) {
        ReadPackedWeights(can, invariant, list);

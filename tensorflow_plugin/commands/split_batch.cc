@@ -67,8 +67,8 @@ bool Cut(int64_t parts, ReduceDesc* d, ElementSteps* steps) {
 
 bool Cut(int64_t parts, ConvolutionDesc* d, ElementSteps* steps) {
   if (d->direction != Direction::kForward || !Divide(&d->batch, parts)) return false;
-  steps->in = {kDense, 0};
-  if (d->packed_filter_bytes > 0) steps->in.push_back(0);
+  steps->in.assign(NumOperands(*d), 0);
+  steps->in[0] = kDense;
   steps->out = {kDense};
   return CutEpilogue(parts, d, steps);
 }

@@ -171,6 +171,9 @@ class Capabilities {
   // Bytes of the filter of a forward convolution as Direction::kPackFilter makes them; 0 if it is best as it is.
   virtual int64_t PackedFilterBytes(const ConvolutionDesc&) const { return 0; }
 
+  // True if a supported forward convolution of bytes takes less time than the same one of floats.
+  virtual bool BytesPay(const ConvolutionDesc&) const { return false; }
+
   // The way in which the epilogue of a supported product is computed, as far as its descriptor tells. A device that
   // computes all epilogues in one way need not say which: no program gains by being divided there.
   virtual EpilogueWay WayOfEpilogue(const MatMulDesc&) const { return EpilogueWay::kAfterwards; }
@@ -199,6 +202,7 @@ class ForwardedCapabilities : public Capabilities {
   EpilogueWay WayOfEpilogue(const WeightMatMulDesc& desc) const override { return inner_.WayOfEpilogue(desc); }
   EpilogueWay WayOfEpilogue(const ConvolutionDesc& desc) const override { return inner_.WayOfEpilogue(desc); }
   int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override { return inner_.PackedFilterBytes(desc); }
+  bool BytesPay(const ConvolutionDesc& desc) const override { return inner_.BytesPay(desc); }
   int64_t CacheBytes() const override { return inner_.CacheBytes(); }
   int Strands() const override { return inner_.Strands(); }
 

@@ -284,10 +284,10 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
     return View("Convolution")
         .Dense({desc.in_channels / desc.groups, desc.out_channels})
         .Dense(desc.filter, 3)
-        .As(desc.type, operand);
+        .As(TypeOfFilter(desc), operand);
   };
   const auto y = [&](Operand* operand) {
-    return View("Convolution").Dense({desc.batch, desc.out_channels}).Dense(desc.output, 3).As(desc.type, operand);
+    return View("Convolution").Dense({desc.batch, desc.out_channels}).Dense(desc.output, 3).As(TypeOfY(desc), operand);
   };
   const auto packed = [&](Operand* operand) {
     return View("Convolution").Dense({desc.packed_filter_bytes}).As(DType::kUint8, operand);
@@ -303,6 +303,10 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
     case Direction::kForward:
       XPU_RETURN_IF_ERROR(x(NextIn(f)));
       XPU_RETURN_IF_ERROR(filter(NextIn(f)));
+      if (IsMixed(desc)) {
+        XPU_RETURN_IF_ERROR(View("Convolution").Dense({1}).As(DType::kInt32, NextIn(f)));
+        XPU_RETURN_IF_ERROR(View("Convolution").Dense({desc.out_channels}).As(DType::kInt32, NextIn(f)));
+      }
       if (desc.packed_filter_bytes > 0) XPU_RETURN_IF_ERROR(packed(NextIn(f)));
       XPU_RETURN_IF_ERROR(y(&out));
       break;
@@ -333,10 +337,17 @@ ConvolutionDesc PackingOf(ConvolutionDesc desc) {
   return desc;
 }
 
-bool IsDefined(const ConvolutionDesc& desc) { return IsFloating(desc.type); }
+bool IsDefined(const ConvolutionDesc& desc) {
+  if (!IsMixed(desc)) return IsFloating(desc.type);
+  return desc.type == DType::kUint8 && TypeOfFilter(desc) == DType::kInt8 && TypeOfY(desc) == DType::kInt32 &&
+         (desc.direction == Direction::kForward || desc.direction == Direction::kPackFilter) &&
+         desc.order == ChannelOrder::kLast;
+}
 std::string Name(const ConvolutionDesc& desc) {
-  return errors::Concat("Convolution", NameOf(kDirectionNames, desc.direction), " of ", Name(desc.type),
-                        WithEpilogue(desc));
+  std::string types = Name(desc.type);
+  if (TypeOfFilter(desc) != desc.type) types += errors::Concat(" and ", Name(TypeOfFilter(desc)));
+  if (TypeOfY(desc) != desc.type) types += errors::Concat(" to ", Name(TypeOfY(desc)));
+  return errors::Concat("Convolution", NameOf(kDirectionNames, desc.direction), " of ", types, WithEpilogue(desc));
 }
 
 Status Check(const PoolDesc& desc, Footprint* f) {

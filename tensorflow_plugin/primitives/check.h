@@ -91,13 +91,29 @@ inline DType TypeOfC(const MatMulDesc& desc) { return desc.c_type == DType::kInv
 
 // True if the operands and the result are of more than one type.
 inline bool IsMixed(const MatMulDesc& desc) { return TypeOfB(desc) != desc.type || TypeOfC(desc) != desc.type; }
-inline bool IsMixed(const ConvolutionDesc&) { return false; }
+
+inline DType TypeOfFilter(const ConvolutionDesc& desc) {
+  return desc.filter_type == DType::kInvalid ? desc.type : desc.filter_type;
+}
+inline DType TypeOfY(const ConvolutionDesc& desc) { return desc.y_type == DType::kInvalid ? desc.type : desc.y_type; }
+inline bool IsMixed(const ConvolutionDesc& desc) {
+  return TypeOfFilter(desc) != desc.type || TypeOfY(desc) != desc.type;
+}
+// The inputs that come before a packed filter, and those that come before the epilogue's.
+inline int PackedFilterInput(const ConvolutionDesc& desc) { return IsMixed(desc) ? 4 : 2; }
+inline int NumOperands(const ConvolutionDesc& desc) {
+  return PackedFilterInput(desc) + (desc.packed_filter_bytes > 0 ? 1 : 0);
+}
+
 inline bool IsMixed(const WeightMatMulDesc&) { return false; }
 
 // True if an epilogue's first output of type `output` may be stored in place of a result of type `c`.
 template <typename Desc>
 bool MayReplaceResult(const Desc& desc, DType c, DType output) {
   return output == c || (IsMixed(desc) && SizeOf(output) == SizeOf(c));
+}
+inline bool MayReplaceResult(const ConvolutionDesc& desc, DType c, DType output) {
+  return output == c || (IsMixed(desc) && (SizeOf(output) == SizeOf(c) || SizeOf(output) == 1));
 }
 
 // For a MatMulDesc, WeightMatMulDesc or ConvolutionDesc.

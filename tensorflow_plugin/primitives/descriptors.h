@@ -162,10 +162,16 @@ enum class ChannelOrder : uint8_t { kLast, kFirst };
 // many bytes that takes, by the descriptor of that convolution. With these as its third input a forward convolution
 // computes the same. An epilogue is as in MatMulDesc: a program over the result, which its first output replaces. Its
 // inputs follow the convolution's.
+//
+// All are of `type`. Or x is of uint8, the filter of int8 and y of int32: then filter_type and y_type are set. Such a
+// convolution is forward, with the channels last. Two more inputs follow its filter, before the packed one. They are
+// the zero of x, an int32, and the zeros of the filter, int32 [out_channels]. y = sum of (x - zero) * (filter - zeros).
+// Padding adds nothing, and integers wrap. The first output of its epilogue may also be of one byte.
 struct ConvolutionDesc {
   static constexpr int kMaxSpatial = 3;
   Direction direction = Direction::kForward;
   DType type = DType::kFloat;
+  DType filter_type = DType::kInvalid, y_type = DType::kInvalid;  // kInvalid: `type`
   ChannelOrder order = ChannelOrder::kLast;
   int spatial_rank = 2;
   int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;

@@ -192,7 +192,7 @@ int64_t Estimate(const ConvolutionDesc& desc) {
   const double work = static_cast<double>(desc.batch) * static_cast<double>(desc.out_channels) *
                       Product(desc.output, desc.spatial_rank) * Product(desc.filter, desc.spatial_rank) *
                       static_cast<double>(desc.in_channels) / static_cast<double>(desc.groups);
-  return Total(work * MultiplyAddNs(desc.type) + EpilogueNs(desc));
+  return Total(work * (IsMixed(desc) ? 0.01 : MultiplyAddNs(desc.type)) + EpilogueNs(desc));
 }
 
 int64_t Estimate(const PoolDesc& desc) {

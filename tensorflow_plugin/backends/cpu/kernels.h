@@ -10,6 +10,7 @@ class CpuKernels final : public host_runtime::KernelSet {
  public:
   const char* instruction_set() const override;
   int64_t PackedFilterBytes(const ConvolutionDesc& desc) const override;
+  bool BytesPay(const ConvolutionDesc& desc) const override;
   EpilogueWay WayOfEpilogue(const MatMulDesc& desc) const override;
   EpilogueWay WayOfEpilogue(const WeightMatMulDesc& desc) const override;
   EpilogueWay WayOfEpilogue(const ConvolutionDesc& desc) const override;

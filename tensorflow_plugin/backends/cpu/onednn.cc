@@ -113,6 +113,12 @@ dnnl::memory::data_type DnnlType(DType type) {
       return dnnl::memory::data_type::bf16;
     case DType::kHalf:
       return dnnl::memory::data_type::f16;
+    case DType::kUint8:
+      return dnnl::memory::data_type::u8;
+    case DType::kInt8:
+      return dnnl::memory::data_type::s8;
+    case DType::kInt32:
+      return dnnl::memory::data_type::s32;
     default:
       return dnnl::memory::data_type::undef;
   }

@@ -22,7 +22,7 @@ const dnnl::engine& Engine();
 
 // True where oneDNN computes this type at the speed of float or faster on this machine.
 bool HasNative(DType type);
-// The oneDNN name of float, half or bfloat16.
+// The oneDNN name of float, half or bfloat16, or of bytes and their sums.
 dnnl::memory::data_type DnnlType(DType type);
 
 // The key that tells one plan from another.

@@ -22,6 +22,10 @@ Status Run(const SelectBoxesDesc& desc, const Args& args);
 Status Run(const FactorizeDesc& desc, const Args& args);
 Status Run(const SolveDesc& desc, const Args& args);
 
+// A convolution of bytes without its epilogue: the pixels [begin, end) of the outputs of all images, out_channels each,
+// to y.
+void ConvolveBytes(const ConvolutionDesc& desc, const Args& args, int64_t begin, int64_t end, int32_t* y);
+
 // kTridiagonal alone, and of the batch the systems [begin, end). None fails.
 void SolveTridiagonal(const SolveDesc& desc, const Args& args, int64_t begin, int64_t end);
 

@@ -95,7 +95,7 @@ EpilogueCommand AsCommand(const ElementwiseDesc& desc, int operands, const Args&
 EpilogueCommand EpilogueOf(const MatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, 2, args); }
 EpilogueCommand EpilogueOf(const WeightMatMulDesc& desc, const Args& args) { return AsCommand(desc.epilogue, 5, args); }
 EpilogueCommand EpilogueOf(const ConvolutionDesc& desc, const Args& args) {
-  return AsCommand(desc.epilogue, desc.packed_filter_bytes > 0 ? 3 : 2, args);
+  return AsCommand(desc.epilogue, NumOperands(desc), args);
 }
 
 }  // namespace xpu::plain

@@ -1,4 +1,7 @@
+#include <vector>
+
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
+#include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/backends/reference/kernels.h"
 
 namespace xpu::reference {
@@ -132,6 +135,19 @@ struct Accumulator<double> {
 }  // namespace
 
 Status ReferenceKernels::Run(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team) const {
+  if (IsMixed(d)) {
+    const int64_t pixels = d.batch * host_runtime::Cells(d.output);
+    if (!HasEpilogue(d)) {
+      plain::ConvolveBytes(d, args, 0, pixels, static_cast<int32_t*>(args.out[0]));
+      return OkStatus();
+    }
+    // The epilogue may store less.
+    std::vector<int32_t> sums(pixels * d.out_channels);
+    plain::ConvolveBytes(d, args, 0, pixels, sums.data());
+    plain::EpilogueCommand epilogue = plain::EpilogueOf(d, args);
+    epilogue.args.in[0] = sums.data();
+    return RunEpilogue(epilogue, team);
+  }
   auto run = [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Convolution<T, typename Accumulator<T>::type> convolution(d);

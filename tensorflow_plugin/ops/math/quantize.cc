@@ -9,6 +9,7 @@
 #include "tensorflow_plugin/ops/arrays/util.h"
 #include "tensorflow_plugin/ops/math/elementwise.h"
 #include "tensorflow_plugin/ops/ops.h"
+#include "tensorflow_plugin/primitives/quantize_programs.h"
 
 namespace xpu {
 namespace {
@@ -75,62 +76,8 @@ FormulaValue Clamp(const FormulaValue& x, const FormulaValue& low, const Formula
 
 // --- FakeQuantWithMinMax*: float alone. -----------------------------------------------------------------------------
 
-// The integers that stand for a range's ends.
-struct QuantizedRange {
-  double low = 0, high = 255;
-};
-
-// Rows of what follows from a range.
-enum FakeRow { kLow, kHigh, kScale, kPerStep, kZero, kFakeRows };
-
+using Row = FakeQuantRow;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// From the ends of a range, inputs or constants: the ends moved so that 0 is an integer, the scale, its inverse, and
-// that integer. In the range from 0 to 0 all elements become 0, and gradients pass: its ends are infinite.
-void AddNudge(ProgramBuilder* b, const FormulaValue& min, const FormulaValue& max, const QuantizedRange& steps) {
-  const double count = steps.high - steps.low;
-  const FormulaValue width = max - min;
-  const FormulaValue scale = width / count;
-  const FormulaValue exact = steps.low - min / scale;
-  // Rounded, halves up: a value and its fraction, which adding 1/2 first might round.
-  const FormulaValue whole = Floor(exact);
-  const FormulaValue rounded = whole + Cast(0.5 <= exact - whole, DType::kFloat);
-  const FormulaValue point = Clamp(rounded, exact.Const(steps.low), exact.Const(steps.high));
-  const FormulaValue low = (steps.low - point) * scale, high = (steps.high - point) * scale;
-  const FormulaValue per_step = count / width;
-  const FormulaValue none = (min == 0.0) && (max == 0.0);
-  b->Output(Select(none, low.Const(-kInfinity), low).reg);
-  b->Output(Select(none, high.Const(kInfinity), high).reg);
-  b->Output(scale.reg);
-  b->Output(per_step.reg);
-  b->Output(Floor(-low * per_step + 0.5).reg);
-}
-
-const Program* Nudge(const QuantizedRange& steps) {
-  ProgramBuilder b;
-  const FormulaValue min = Input(&b, DType::kFloat), max = Input(&b, DType::kFloat);
-  AddNudge(&b, min, max, steps);
-  return b.Build();
-}
-const Program* NudgeOf(float min, float max, const QuantizedRange& steps) {
-  ProgramBuilder b;
-  AddNudge(&b, {&b, b.Const(DType::kFloat, min)}, {&b, b.Const(DType::kFloat, max)}, steps);
-  return b.Build();
-}
-
-// In: elements, the rows. A single range from variables divides by the scale, the others multiply by its inverse, as on
-// the CPU. That decides on which side of a step an element falls.
-const Program* FakeQuantize(bool divide) {
-  ProgramBuilder b;
-  const FormulaValue x = Input(&b, DType::kFloat);
-  FormulaValue row[kFakeRows];
-  for (FormulaValue& v : row) v = Input(&b, DType::kFloat);
-  const FormulaValue shifted = Clamp(x, row[kLow], row[kHigh]) - row[kLow];
-  const FormulaValue steps = divide ? shifted / row[kScale] : shifted * row[kPerStep];
-  const FormulaValue result = Floor(steps - row[kZero] + 0.5) * row[kScale];
-  b.Output(Select(row[kLow] == -kInfinity, x.Const(0), result).reg);
-  return b.Build();
-}
 
 // In: gradients, elements, the rows of both ends.
 const Program* PassWithin() {
@@ -165,7 +112,7 @@ class FakeQuantKernel : public OpKernel {
     if (bits < 2 || bits > 16) c.Fail(errors::InvalidArgument("num_bits must be between 2 and 16, inclusive"));
     if (!c.status().ok()) return;
     const QuantizedRange steps = {c.Attr<bool>("narrow_range") ? 1.0 : 0.0, static_cast<double>((1 << bits) - 1)};
-    nudge_ = from == RangeFrom::kAttributes ? NudgeOf(min, max, steps) : Nudge(steps);
+    nudge_ = from == RangeFrom::kAttributes ? FakeQuantRangeOf(min, max, steps) : FakeQuantRange(steps);
   }
 
   // Checks the ends of the ranges, inputs `first` and the one after it, and computes their rows.
@@ -208,10 +155,10 @@ class FakeQuantForward : public FakeQuantKernel {
     XPU_RETURN_IF_ERROR(ComputeRows(ctx, x, 1, &layout, &rows));
     Tensor out;
     XPU_RETURN_IF_ERROR(ctx.ForwardOrAllocateLike({0}, 0, x, &out));
-    return ctx.Launch(
-        Over(layout, program_, 1),
-        {x.data(), rows.row(kLow), rows.row(kHigh), rows.row(kScale), rows.row(kPerStep), rows.row(kZero)},
-        {out.mutable_data()});
+    return ctx.Launch(Over(layout, program_, 1),
+                      {x.data(), rows.row(Row::kLow), rows.row(Row::kHigh), rows.row(Row::kScale),
+                       rows.row(Row::kPerStep), rows.row(Row::kZero)},
+                      {out.mutable_data()});
   }
 
  private:
@@ -239,7 +186,8 @@ class FakeQuantGradient : public FakeQuantKernel {
     XPU_RETURN_IF_ERROR(ComputeRows(ctx, x, 2, &layout, &rows));
     Tensor dx;
     XPU_RETURN_IF_ERROR(ctx.AllocateOutputLike(0, x, &dx));
-    XPU_RETURN_IF_ERROR(ctx.Launch(Over(layout, within_, 2), {dy.data(), x.data(), rows.row(kLow), rows.row(kHigh)},
+    XPU_RETURN_IF_ERROR(ctx.Launch(Over(layout, within_, 2),
+                                   {dy.data(), x.data(), rows.row(Row::kLow), rows.row(Row::kHigh)},
                                    {dx.mutable_data()}));
     if (from_ == RangeFrom::kAttributes) return OkStatus();
     const Dims ends = from_ == RangeFrom::kScalars ? Dims() : Dims({layout.ranges});
@@ -247,7 +195,8 @@ class FakeQuantGradient : public FakeQuantKernel {
       Tensor out;
       XPU_RETURN_IF_ERROR(ctx.AllocateOutput(1 + i, ends, &out));
       XPU_RETURN_IF_ERROR(ctx.Launch(PerRange(ReduceKind::kSum, layout, PassBeyond(i == 1), 2),
-                                     {dy.data(), x.data(), rows.row(i == 0 ? kLow : kHigh)}, {out.mutable_data()}));
+                                     {dy.data(), x.data(), rows.row(i == 0 ? Row::kLow : Row::kHigh)},
+                                     {out.mutable_data()}));
     }
     return OkStatus();
   }
@@ -507,15 +456,15 @@ void RegisterQuantize(Registry& registry) {
   for (const FakeQuant& op : kFakeQuants) {
     registry.Op(op.forward)
         .Requires([](Needs& n) {
-          n.AskProgram(Nudge({}));
-          n.AskProgram(NudgeOf(0, 1, {}));
+          n.AskProgram(FakeQuantRange({}));
+          n.AskProgram(FakeQuantRangeOf(0, 1, {}));
           for (bool divide : {false, true}) n.AskProgram(FakeQuantize(divide));
         })
         .Kernel<FakeQuantForward>(op.from);
     registry.Op(op.gradient)
         .Requires([](Needs& n) {
-          n.AskProgram(Nudge({}));
-          n.AskProgram(NudgeOf(0, 1, {}));
+          n.AskProgram(FakeQuantRange({}));
+          n.AskProgram(FakeQuantRangeOf(0, 1, {}));
           n.AskProgram(PassWithin());
           for (bool high : {false, true}) AskReduce(n, ReduceKind::kSum, PassBeyond(high));
         })

@@ -86,6 +86,7 @@ ConvolutionChoice Choose(const ConvolutionDesc& d, bool winograd, const Machine&
   };
   const ConvolutionSizes sizes(d);
   if (sizes.out == 0) return chosen(Engine::kNothing, false);
+  if (IsMixed(d)) return chosen(Engine::kBytes, false);
   if (sizes.in[0] == 0 || sizes.in[1] == 0) return chosen(Engine::kZeros, false);
   if (d.type == DType::kDouble) return chosen(Engine::kWindows, false);
   if (!machine.HasNative(d.type)) return chosen(Engine::kInFloat, false);
@@ -128,6 +129,8 @@ const char* Name(ConvolutionEngine engine) {
       return "oneDNN in parts";
     case Engine::kOnednnInSums:
       return "oneDNN in partial sums";
+    case Engine::kBytes:
+      return "bytes";
     case Engine::kInFloat:
       return "in float";
   }

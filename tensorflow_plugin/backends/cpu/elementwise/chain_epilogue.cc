@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_in_place_loops.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain_loops.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
 
@@ -18,6 +19,9 @@ class ChainMaker {
  public:
   ChainMaker(const ElementwiseDesc& desc, const Args* args, ScratchFrame* frame, ChainEpilogue* chain)
       : desc_(desc), p_(*desc.program), args_(args), frame_(frame), chain_(*chain) {}
+  // For integers.
+  ChainMaker(const ElementwiseDesc& desc, const Args* args, ScratchFrame* frame, IntegerChain* chain)
+      : desc_(desc), p_(*desc.program), args_(args), frame_(frame), chain_(*chain), integers_(chain) {}
 
   bool Make() {
     chain_.num_steps = 0;
@@ -34,9 +38,108 @@ class ChainMaker {
     return true;
   }
 
+  bool MakeOfIntegers() {
+    *integers_ = {};
+    const std::vector<Instr>& instrs = p_.instrs();
+    if (instrs.empty() || instrs[0].op != Opcode::kCast || instrs[0].a != 0 || instrs[0].type != DType::kInt32 ||
+        instrs[0].result != DType::kFloat || IsRead(0, 1)) {
+      return false;
+    }
+    current_ = p_.first_instr_register();
+    int outputs = NoteOutput();
+    for (size_t k = 1; k < instrs.size(); ++k) {
+      if (k + kInstrsToBytes == instrs.size() && ToBytes(k)) {
+        ++outputs;
+        break;
+      }
+      if (!Step(instrs[k], static_cast<int>(k))) return false;
+      outputs += NoteOutput();
+    }
+    return kept_ < 0 && outputs == p_.num_outputs() && HasSimpleSteps();
+  }
+
  private:
   using Kind = ChainStep::Kind;
   using Reads = ChainStep::Reads;
+
+  // The length of FakeQuantizeToBytes.
+  static constexpr size_t kInstrsToBytes = 10;
+
+  // 1 if the value is an output, whose place is noted. A value is one output at most.
+  int NoteOutput() {
+    int found = 0;
+    for (int o = 0; o < p_.num_outputs(); ++o) {
+      if (p_.outputs()[o] != current_) continue;
+      ++found;
+      if (integers_->store_before >= 0) return kTooMany;
+      integers_->store_before = chain_.num_steps;
+      integers_->floats = args_ == nullptr ? nullptr : static_cast<float*>(args_->out[o]);
+    }
+    return found;
+  }
+  static constexpr int kTooMany = Program::kMaxOutputs + 1;
+
+  bool HasSimpleSteps() const {
+    for (int s = 0; s < chain_.num_steps; ++s) {
+      switch (chain_.steps[s].kind) {
+        case Kind::kSigmoid:
+        case Kind::kErfc:
+        case Kind::kKeep:
+        case Kind::kTimesKept:
+          return false;
+        default:
+          break;
+      }
+    }
+    return true;
+  }
+
+  // True if the instructions from number `first` on are those of FakeQuantizeToBytes, by ranges of one element. The
+  // value that they begin with may be an output.
+  bool ToBytes(size_t first) {
+    const Instr* const i = &p_.instrs()[first];
+    const int result = p_.first_instr_register() + static_cast<int>(first);
+    const bool divides = i[4].op == Opcode::kDiv;
+    const Opcode ops[kInstrsToBytes] = {
+        Opcode::kLess, Opcode::kSelect, Opcode::kMaximum, Opcode::kSub, divides ? Opcode::kDiv : Opcode::kMul,
+        Opcode::kSub,  Opcode::kAdd,    Opcode::kFloor,   Opcode::kAdd, Opcode::kCast};
+    for (size_t k = 0; k < kInstrsToBytes; ++k) {
+      if (i[k].op != ops[k] || i[k].type != DType::kFloat) return false;
+      if (k >= 2 && i[k].a != result + static_cast<int>(k) - 1) return false;
+    }
+    if (i[0].a != current_ || i[1].a != result || i[1].b != current_ || i[1].c != i[0].b || i[3].b != i[2].b ||
+        i[9].result != DType::kUint8) {
+      return false;
+    }
+    ChainStep high, low, factor, zero, half, shift;
+    if (!Operand(i[0].b, &high) || !Operand(i[2].b, &low) || !Operand(i[4].b, &factor) || !Operand(i[5].b, &zero) ||
+        !Operand(i[6].b, &half) || !Operand(i[8].b, &shift)) {
+      return false;
+    }
+    for (const ChainStep* step : {&high, &low, &factor, &zero, &half, &shift}) {
+      if (step->reads != Reads::kOne) return false;
+    }
+    if (half.one != 0.5f) return false;
+    int output = 0;
+    while (output < p_.num_outputs() && p_.outputs()[output] != p_.num_registers() - 1) ++output;
+    if (output == p_.num_outputs()) return false;
+    static uint8_t some;
+    integers_->bytes = args_ == nullptr ? &some : static_cast<uint8_t*>(args_->out[output]);
+    integers_->divides = divides;
+    integers_->low = low.one;
+    integers_->high = high.one;
+    integers_->factor = factor.one;
+    integers_->zero = zero.one;
+    integers_->shift = shift.one;
+    // Within these bounds nothing overflows, and what is left of a quotient is exact. A factor whose last bits are all
+    // ones is the exception of the theorem.
+    uint32_t bits;
+    std::memcpy(&bits, &factor.one, sizeof(bits));
+    if (factor.one > 1e-20f && factor.one < 1e20f && (bits & 0x7fffff) != 0x7fffff) {
+      integers_->inverse = 1 / factor.one;
+    }
+    return true;
+  }
 
   // Finds out whether the steps are those of AffineChain.
   void SumUp() {
@@ -65,7 +168,7 @@ class ChainMaker {
 
   // True if it has become part of the last step.
   bool Joins(const ChainStep& step) {
-    if (chain_.num_steps == 0) return false;
+    if (chain_.num_steps == 0 || (integers_ != nullptr && integers_->store_before == chain_.num_steps)) return false;
     ChainStep& last = chain_.steps[chain_.num_steps - 1];
     const bool is_bound = step.reads == Reads::kOne && step.one == step.one;
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -208,7 +311,8 @@ class ChainMaker {
   const Args* const args_;
   ScratchFrame* const frame_;
   ChainEpilogue& chain_;
-  int current_ = 0, kept_ = -1;  // the register that the last step made, and one that is needed again
+  IntegerChain* const integers_ = nullptr;  // chain_, if it is one of integers
+  int current_ = 0, kept_ = -1;             // the register that the last step made, and one that is needed again
 };
 
 }  // namespace
@@ -224,6 +328,21 @@ bool IsChainOfRows(const ElementwiseDesc& desc, int64_t columns) {
 
 void ApplyChainInPlace(const ChainEpilogue& chain, int64_t first, int64_t count, float* out) {
   XPU_PICK_ISA(ApplyChainToRows)(chain, first, count, out);
+}
+
+bool MakeIntegerChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, IntegerChain* chain) {
+  return ChainMaker(desc, &args, frame, chain).MakeOfIntegers();
+}
+
+bool IsIntegerChainOfRows(const ElementwiseDesc& desc, int64_t columns) {
+  IntegerChain chain;
+  return ChainMaker(desc, nullptr, nullptr, &chain).MakeOfIntegers() &&
+         (chain.columns == 0 || chain.columns == columns);
+}
+
+void ApplyIntegerChain(const IntegerChain& chain, const int32_t* sums, int64_t ld_sums, const int32_t* shift,
+                       int64_t first, int64_t rows, int64_t col, int64_t cols, int64_t ld) {
+  XPU_PICK_ISA(ApplyToBlock)(chain, sums, ld_sums, shift, first, rows, col, cols, ld);
 }
 
 }  // namespace xpu::cpu

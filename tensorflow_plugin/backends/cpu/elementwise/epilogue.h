@@ -76,7 +76,7 @@ class FusedEpilogue {
   // The inputs of a product that come before its epilogue's.
   static int NumOperands(const MatMulDesc&) { return 2; }
   static int NumOperands(const WeightMatMulDesc&) { return 5; }
-  static int NumOperands(const ConvolutionDesc& d) { return d.packed_filter_bytes > 0 ? 3 : 2; }
+  static int NumOperands(const ConvolutionDesc& d) { return xpu::NumOperands(d); }
 
   // As a command of its own. It is made when it is first needed: that takes as long as a small product.
   const plain::EpilogueCommand& command() const {

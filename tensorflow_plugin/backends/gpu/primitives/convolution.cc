@@ -152,8 +152,8 @@ int64_t PartialsBytes(const ConvolutionPlan& plan, DType type) {
 }  // namespace
 
 bool Supports(const Abilities& abilities, const ConvolutionDesc& desc) {
-  return IsDefined(desc) && HasType(abilities, desc.type) && FitsKernels(desc) && desc.packed_filter_bytes == 0 &&
-         (!HasEpilogue(desc) || HasProgram(abilities, *desc.epilogue.program));
+  return IsDefined(desc) && !IsMixed(desc) && HasType(abilities, desc.type) && FitsKernels(desc) &&
+         desc.packed_filter_bytes == 0 && (!HasEpilogue(desc) || HasProgram(abilities, *desc.epilogue.program));
 }
 
 int64_t WorkspaceBytes(const ConvolutionDesc& desc) {

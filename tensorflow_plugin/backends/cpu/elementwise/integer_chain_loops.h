@@ -1,0 +1,212 @@
+// The loops of ApplyIntegerChain (chain_epilogue.h), once per instruction set.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_CHAIN_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_CHAIN_LOOPS_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_loops.h"
+#include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/integer_chain_loops.h"
+#define XPU_ISA baseline
+#define XPU_VECTOR_BYTES 16
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_CHAIN_LOOPS_H_
+
+#if defined(XPU_ISA)
+namespace xpu::cpu::XPU_ISA {
+
+// The first n lanes; the others are 0.
+static inline VI LoadSums(const int32_t* p, int n) {
+#if XPU_VECTOR_BYTES == 64
+  return (VI)_mm512_maskz_loadu_epi32(static_cast<__mmask16>(n >= kLanes ? 0xffffu : (1u << n) - 1), p);
+#else
+  VI v{};
+  for (int i = 0; i < kLanes && i < n; ++i) v[i] = p[i];
+  return v;
+#endif
+}
+
+static inline VF RoundDown(VF x) {
+#if XPU_VECTOR_BYTES == 64
+  return (VF)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+#elif XPU_VECTOR_BYTES == 32
+  return (VF)_mm256_floor_ps((__m256)x);
+#else
+  for (int i = 0; i < kLanes; ++i) x[i] = __builtin_floorf(x[i]);
+  return x;
+#endif
+}
+
+// `bound` where x is a NaN.
+static inline VF Below(VF x, VF bound) {
+#if XPU_VECTOR_BYTES == 64
+  return (VF)_mm512_min_ps((__m512)x, (__m512)bound);
+#else
+  return x < bound ? x : bound;
+#endif
+}
+
+// Numbers from 0 to 255, or from -128 to 127, as bytes.
+static inline void StoreBytes(uint8_t* to, int n, VF x) {
+  const VI whole = __builtin_convertvector(x, VI);
+#if XPU_VECTOR_BYTES == 64
+  if (n >= kLanes) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8((__m512i)whole));
+  } else {
+    _mm512_mask_cvtepi32_storeu_epi8(to, static_cast<__mmask16>((1u << n) - 1), (__m512i)whole);
+  }
+#else
+  for (int i = 0; i < (n < kLanes ? n : kLanes); ++i) to[i] = static_cast<uint8_t>(whole[i]);
+#endif
+}
+
+// x / chain.factor, rounded as a division rounds it: two corrections by what is left, of which the second one is that
+// of Markstein's theorem. A division of vectors takes five times as long.
+static inline VF DividedByFactor(const IntegerChain& chain, VF x) {
+#if XPU_VECTOR_BYTES == 64
+  if (chain.inverse != 0) {
+    const __m512 factor = _mm512_set1_ps(chain.factor), inverse = _mm512_set1_ps(chain.inverse);
+    __m512 q = _mm512_mul_ps((__m512)x, inverse);
+    q = _mm512_fmadd_ps(_mm512_fnmadd_ps(q, factor, (__m512)x), inverse, q);
+    return (VF)_mm512_fmadd_ps(_mm512_fnmadd_ps(q, factor, (__m512)x), inverse, q);
+  }
+#endif
+  return x / chain.factor;
+}
+
+// The last steps of a chain that makes bytes.
+static inline void ToBytes(const IntegerChain& chain, VF value, uint8_t* to, int n) {
+  const VF low = Splat<VF>(chain.low);
+  const VF from_low = AtLeast(Below(value, Splat<VF>(chain.high)), low) - low;
+  const VF steps = chain.divides ? DividedByFactor(chain, from_low) : Uncontracted(from_low * chain.factor);
+  StoreBytes(to, n, RoundDown(Uncontracted(steps - chain.zero) + 0.5f) + chain.shift);
+}
+
+// kRows rows of kVectors vectors of sums, whose elements are at `offset` + i * ld in operands and results and begin
+// with column `col`. `tail` is how many lanes of the last vector there are. `shift` is added to the sums, by column;
+// none if it is null.
+template <int kRows, int kVectors, bool kWhole>
+static inline void ApplyToSums(const IntegerChain& chain, const int32_t* sums, int64_t ld_sums, const int32_t* shift,
+                               int64_t ld, int64_t offset, int64_t col, int tail) {
+  using Kind = ChainStep::Kind;
+  using Reads = ChainStep::Reads;
+  VF x[kRows][kVectors];
+#define XPU_EACH(statement)                                                \
+  _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {            \
+    const int here = kWhole || v + 1 < kVectors ? kLanes : tail;           \
+    (void)here;                                                            \
+    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) { statement } \
+  }
+#define XPU_COLUMNS(expression)                                                        \
+  _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {                        \
+    const VF y = Load(step.data + col + v * kLanes);                                   \
+    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) { x[i][v] = expression; } \
+  }                                                                                    \
+  break;
+#define XPU_STEP(kind, expression)                                                                       \
+  case ChainStep::Code(kind, Reads::kOne): {                                                             \
+    const VF y = Splat<VF>(step.one);                                                                    \
+    XPU_EACH(x[i][v] = expression;)                                                                      \
+    break;                                                                                               \
+  }                                                                                                      \
+  case ChainStep::Code(kind, Reads::kColumns):                                                           \
+    XPU_COLUMNS(expression)                                                                              \
+  case ChainStep::Code(kind, Reads::kElements):                                                          \
+    XPU_EACH(const float* const from = step.data + offset + i * ld + v * kLanes;                         \
+             const VF y = here >= kLanes ? Load(from) : LoadFirst(from, here, 0); x[i][v] = expression;) \
+    break;
+#define XPU_STORE                                                    \
+  XPU_EACH(                                                          \
+      float* const to = chain.floats + offset + i * ld + v * kLanes; \
+      if (here >= kLanes) { Store(to, x[i][v]); } else { StoreFirst(to, here, x[i][v]); })
+  if (shift == nullptr) {
+    XPU_EACH(x[i][v] = __builtin_convertvector(LoadSums(sums + i * ld_sums + v * kLanes, here), VF);)
+  } else {
+    XPU_EACH(
+        x[i][v] = __builtin_convertvector(
+            (VI)((VU)LoadSums(sums + i * ld_sums + v * kLanes, here) + (VU)LoadSums(shift + v * kLanes, here)), VF);)
+  }
+  for (int s = 0; s < chain.num_steps; ++s) {
+    if (s == chain.store_before) {
+      XPU_STORE
+    }
+    const ChainStep& step = chain.steps[s];
+    switch (ChainStep::Code(step.kind, step.reads)) {
+      XPU_STEP(Kind::kAdd, (x[i][v] + y))
+      XPU_STEP(Kind::kSub, (x[i][v] - y))
+      XPU_STEP(Kind::kMul, (x[i][v] * y))
+      // A NaN of either stays.
+      XPU_STEP(Kind::kMaximum, (x[i][v] < y ? y : y == y ? x[i][v] : y))
+      XPU_STEP(Kind::kMinimum, (y < x[i][v] ? y : y == y ? x[i][v] : y))
+      case ChainStep::Code(Kind::kMulAdd, Reads::kColumns):
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) {
+          const VF scale = Load(step.data + col + v * kLanes), add = Load(step.more + col + v * kLanes);
+#pragma GCC unroll 16
+          for (int i = 0; i < kRows; ++i) x[i][v] = Uncontracted(x[i][v] * scale) + add;
+        }
+        break;
+      case ChainStep::Code(Kind::kBounds, Reads::kNothing): {
+        const VF low = Splat<VF>(step.low), high = Splat<VF>(step.high);
+        XPU_EACH(x[i][v] = AtMost(AtLeast(x[i][v], low), high);)
+        break;
+      }
+      case ChainStep::Code(Kind::kBounds, Reads::kOne): {
+        const VF y = Splat<VF>(step.one), low = Splat<VF>(step.low), high = Splat<VF>(step.high);
+        XPU_EACH(x[i][v] = AtMost(AtLeast(x[i][v] + y, low), high);)
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  if (chain.store_before == chain.num_steps) {
+    XPU_STORE
+  }
+  if (chain.bytes == nullptr) return;
+  XPU_EACH(ToBytes(chain, x[i][v], chain.bytes + offset + i * ld + v * kLanes, here);)
+#undef XPU_STORE
+#undef XPU_STEP
+#undef XPU_COLUMNS
+#undef XPU_EACH
+}
+
+template <int kVectors, bool kWhole>
+static inline void ApplyToTile(const IntegerChain& chain, int64_t rows, const int32_t* sums, int64_t ld_sums,
+                               const int32_t* shift, int64_t ld, int64_t offset, int64_t col, int tail) {
+  constexpr int kRows = (XPU_VECTOR_BYTES == 64 ? 12 : 6) / kVectors;
+  int64_t i = 0;
+  for (; i + kRows <= rows; i += kRows) {
+    ApplyToSums<kRows, kVectors, kWhole>(chain, sums + i * ld_sums, ld_sums, shift, ld, offset + i * ld, col, tail);
+  }
+  for (; i < rows; ++i) {
+    ApplyToSums<1, kVectors, kWhole>(chain, sums + i * ld_sums, ld_sums, shift, ld, offset + i * ld, col, tail);
+  }
+}
+
+static inline const int32_t* ShiftAt(const int32_t* shift, int64_t col) {
+  return shift == nullptr ? nullptr : shift + col;
+}
+
+static inline void ApplyToBlock(const IntegerChain& chain, const int32_t* sums, int64_t ld_sums, const int32_t* shift,
+                                int64_t first, int64_t rows, int64_t col, int64_t cols, int64_t ld) {
+  constexpr int kWide = XPU_VECTOR_BYTES == 64 ? 4 : 2;
+  int64_t c = 0;
+  for (; c + kWide * kLanes <= cols; c += kWide * kLanes) {
+    ApplyToTile<kWide, true>(chain, rows, sums + c, ld_sums, ShiftAt(shift, c), ld, first * ld + col + c, col + c,
+                             kLanes);
+  }
+  for (; c + kLanes <= cols; c += kLanes) {
+    ApplyToTile<1, true>(chain, rows, sums + c, ld_sums, ShiftAt(shift, c), ld, first * ld + col + c, col + c, kLanes);
+  }
+  if (c < cols) {
+    const int tail = static_cast<int>(cols - c);
+    ApplyToTile<1, false>(chain, rows, sums + c, ld_sums, ShiftAt(shift, c), ld, first * ld + col + c, col + c, tail);
+  }
+}
+
+}  // namespace xpu::cpu::XPU_ISA
+#include "tensorflow_plugin/backends/cpu/simd/each_isa.h"
+#endif  // XPU_ISA
