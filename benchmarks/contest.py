@@ -226,9 +226,9 @@ of all rounds counts.
 LAYERS = """Milliseconds of a call of one dense layer on the XPU, the best of all rounds. Its input is as wide as its
 output. In int8 the layer also scales the rows of its input to 8 bits.
 """
-NETWORKS = """Milliseconds of a call on one image, the best of all rounds. The XPU computes in float32, since Keras has
-no convolutions of 8 bits. The engines compute in 8 bits: "LiteRT, weights" has such weights alone, the others have such
-activations, too. A dash is one whose result differs by more than a tenth.
+NETWORKS = """Milliseconds of a call on one image in 8 bits, the best of all rounds. On the XPU the model has
+TensorFlow's fake quantization, as one that was trained for 8 bits has. "LiteRT, weights" has weights of 8 bits alone,
+the others have such activations, too. A dash is one whose result differs by more than a tenth.
 """
 SCALES_TEXT = "Milliseconds of a step, measured as in the contest, by the size of a model or of its data.\n"
 VARIANTS_TEXT = """How many times as long a step takes without one [fusion pass](glossary.md#passes), without direct

@@ -48,6 +48,10 @@ def built(model: str, batch: int, folder: pathlib.Path) -> Any:
 def tensorflow(model: str, batch: int, folder: pathlib.Path, jit_compile: bool = False) -> Run:
     import tensorflow as tf
 
+    saved = folder / "saved"
+    if saved.exists():
+        served = tf.saved_model.load(str(saved))
+        return lambda arguments: served.serve(*arguments).numpy()
     loaded = built(model, batch, folder)
     call = tf.function(lambda *arguments: first(loaded(list(arguments))), jit_compile=jit_compile)
     return lambda arguments: call(*arguments).numpy()

@@ -46,9 +46,7 @@ def test_the_page_has_the_section():
 def test_networks_in_8_bits():
     row = Row("ResNet50, 1", {"XPU": [0.02, 0.01], "LiteRT": [0.005]}, {}, {"OpenVINO": "no nncf"})
     lines = quantized.table([row]).splitlines()
-    assert lines[0].startswith(
-        "| model, batch | XPU, float32 | LiteRT, weights, int8 | LiteRT, int8 | OpenVINO, int8 |"
-    )
+    assert lines[0].startswith("| model, batch | XPU, int8 | LiteRT, weights, int8 | LiteRT, int8 | OpenVINO, int8 |")
     assert lines[2] == "| ResNet50, 1 | 10 | - | 5 | - | 0.50 |"
 
 
