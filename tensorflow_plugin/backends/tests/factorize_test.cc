@@ -3,7 +3,7 @@
 // operation on complex numbers counts four times.
 #include <limits>
 
-#include "tensorflow_plugin/backends/tests/geometry/matrices.h"
+#include "tensorflow_plugin/backends/tests/matrices.h"
 
 namespace xpu::testing {
 namespace {

@@ -2,7 +2,7 @@
 // of backward error analysis (Higham, chapters 8 and 9), an operation on complex numbers counting four times.
 #include <limits>
 
-#include "tensorflow_plugin/backends/tests/geometry/matrices.h"
+#include "tensorflow_plugin/backends/tests/matrices.h"
 
 namespace xpu::testing {
 namespace {

@@ -1,6 +1,6 @@
 // Test support: matrices in double precision, and commands whose results are examined rather than compared.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_TESTS_GEOMETRY_MATRICES_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_TESTS_GEOMETRY_MATRICES_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_TESTS_MATRICES_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_TESTS_MATRICES_H_
 
 #include <algorithm>
 #include <cmath>
@@ -120,4 +120,4 @@ void ExpectThat(const Desc& desc, const std::vector<Array>& inputs, const std::v
 
 }  // namespace xpu::testing
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_TESTS_GEOMETRY_MATRICES_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_TESTS_MATRICES_H_
