@@ -749,7 +749,8 @@ TEST(ByteConvolution, PackedFilters) {
   uint32_t seed = 70;
   for (const ConvolutionDesc& geometry : Geometries()) {
     const ConvolutionDesc d = OfBytes(geometry);
-    const std::vector<Array> in = Operands(d, seed += 5, 9, seed % 2 == 0 ? 0 : 4, 0);
+    seed += 5;
+    const std::vector<Array> in = Operands(d, seed, 9, seed % 2 == 0 ? 0 : 4, 0);
     ComparePacked(d, in, {{DType::kInt32, YSize(d)}}, {{Sums(d, in)}}, Text(d));
   }
 }
