@@ -127,6 +127,12 @@ double MultiplyAddNs(DType type) {
   return IsComplex(type) ? 1 : 0.5;
 }
 
+// The same for a product or a convolution, whose bytes are four to a lane.
+template <typename Desc>
+double MultiplyAddNs(const Desc& desc) {
+  return IsMixed(desc) ? 0.01 : MultiplyAddNs(desc.type);
+}
+
 template <typename Desc>
 double EpilogueNs(const Desc& desc) {
   return HasEpilogue(desc) ? ProgramNs(desc.epilogue) : 0;
@@ -166,8 +172,7 @@ int64_t Estimate(const MatMulDesc& desc) {
   // With few rows or columns it is reading that takes the time; it is faster than copying.
   const double elements = rows * k + batches * k * n;
   const double reading = elements * static_cast<double>(SizeOf(desc.type)) / (2 * kBytesPerNs);
-  const double multiply_add = IsMixed(desc) ? 0.01 : MultiplyAddNs(desc.type);  // bytes are four to a lane
-  return Total(std::max(rows * n * k * multiply_add, reading) + EpilogueNs(desc));
+  return Total(std::max(rows * n * k * MultiplyAddNs(desc), reading) + EpilogueNs(desc));
 }
 
 int64_t Estimate(const FindWeightsDesc& desc) {
@@ -192,7 +197,7 @@ int64_t Estimate(const ConvolutionDesc& desc) {
   const double work = static_cast<double>(desc.batch) * static_cast<double>(desc.out_channels) *
                       Product(desc.output, desc.spatial_rank) * Product(desc.filter, desc.spatial_rank) *
                       static_cast<double>(desc.in_channels) / static_cast<double>(desc.groups);
-  return Total(work * (IsMixed(desc) ? 0.01 : MultiplyAddNs(desc.type)) + EpilogueNs(desc));
+  return Total(work * MultiplyAddNs(desc) + EpilogueNs(desc));
 }
 
 int64_t Estimate(const PoolDesc& desc) {

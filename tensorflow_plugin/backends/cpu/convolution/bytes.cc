@@ -340,7 +340,7 @@ Status Multiply(const Division& division, const Packing& packing, const Division
   return OkStatus();
 }
 
-Status RunPlain(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, const Finish& finish) {
+void RunPlain(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, const Finish& finish) {
   const int64_t pixels = d.batch * Cells(d.output);
   const int64_t grain = std::max<int64_t>(1, kSumsOfPart / d.out_channels);
   team.ParallelFor((pixels + grain - 1) / grain, 1, [&](int64_t begin, int64_t end) {
@@ -352,7 +352,6 @@ Status RunPlain(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
       finish.Store(sums, nullptr, first, count, 0, d.out_channels);
     }
   });
-  return OkStatus();
 }
 
 bool HasElements(const ConvolutionDesc& d) { return OutputSize(d) > 0 && InputSize(d) > 0 && FilterSize(d) > 0; }
@@ -385,7 +384,7 @@ Status RunBytes(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
   std::optional<Packing> packing;
   if (ActiveIsa() == Isa::kAvx512Vnni && HasElements(d)) packing.emplace(division.emplace(d));
   if (!packing || !packing->usable()) {
-    XPU_RETURN_IF_ERROR(RunPlain(d, args, team, finish));
+    RunPlain(d, args, team, finish);
     return finish.RunRest(team);
   }
   const void* packed = d.packed_filter_bytes > 0 ? args.in[PackedFilterInput(d)] : nullptr;
