@@ -231,56 +231,86 @@ MUTANTS = (
     ),
     # FuseQuantization
     Mutant(
-        "quantized: clipped the other way", "fuse_quantization.cc", "levels, most, least};", "levels, least, most};"
+        "quantized: clipped the other way",
+        "quantization/fuse_quantization.cc",
+        "levels, most, least};",
+        "levels, least, most};",
     ),
-    Mutant("quantized: what others read", "fuse_quantization.cc", "!uses.kept && uses.readers.size() == 1", "true"),
-    Mutant("quantized: by others' maxima", "fuse_quantization.cc", "of_magnitudes.buffer != x.buffer || ", ""),
+    Mutant(
+        "quantized: what others read",
+        "quantization/fuse_quantization.cc",
+        "!uses.kept && uses.readers.size() == 1",
+        "true",
+    ),
+    Mutant(
+        "quantized: by others' maxima", "quantization/fuse_quantization.cc", "of_magnitudes.buffer != x.buffer || ", ""
+    ),
     Mutant(
         "quantized: of an older x",
-        "fuse_quantization.cc",
+        "quantization/fuse_quantization.cc",
         "std::min(first, at), last)) return false;",
         "last, last)) return false;",
     ),
     Mutant(
         "quantized: columns for rows",
-        "fuse_quantization.cc",
+        "quantization/fuse_quantization.cc",
         "if (reduced && !is_reduced && source.shape[axis] != 1) return 0;",
         "",
     ),
     Mutant(
-        "quantized: one scale for all", "fuse_quantization.cc", "stride != (inner < cols ? 0 : inner / cols)", "false"
+        "quantized: one scale for all",
+        "quantization/fuse_quantization.cc",
+        "stride != (inner < cols ? 0 : inner / cols)",
+        "false",
     ),
     Mutant(
         "quantized: to other integers",
-        "fuse_quantization.cc",
+        "quantization/fuse_quantization.cc",
         "Elementwise(cast).program->output_type(0) != DType::kInt8 || ",
         "",
     ),
     # MultiplyInBytes
-    Mutant("bytes: of filters that change", "fuse_quantization.cc", "!hoisted_[filter->command] || ", ""),
-    Mutant("bytes: ranges by channel of x", "fuse_quantization.cc", "x->ranges != 1 || ", ""),
+    Mutant("bytes: of filters that change", "quantization/multiply_in_bytes.cc", "!hoisted_[filter->command] || ", ""),
+    Mutant("bytes: ranges by channel of x", "quantization/multiply_in_bytes.cc", "x->ranges != 1 || ", ""),
     Mutant(
         "bytes: scales swapped with zeros",
-        "fuse_quantization.cc",
+        "quantization/multiply_in_bytes.cc",
         "{{Row(x_bytes, ByteRow::kScale, 1), {0}}",
         "{{Row(x_bytes, ByteRow::kZero, 1), {0}}",
     ),
     Mutant(
-        "bytes: one scale for all channels", "fuse_quantization.cc", "{scale, {0, n == 1 ? 0 : 1}}", "{scale, {0, 0}}"
+        "bytes: one scale for all channels",
+        "quantization/multiply_in_bytes.cc",
+        "{scale, {0, n == 1 ? 0 : 1}}",
+        "{scale, {0, 0}}",
     ),
-    Mutant("bytes: a window in the padding", "fuse_quantization.cc", " || !AllWindowsMeetX(*desc)", ""),
-    Mutant("bytes: of more bits", "fuse_quantization.cc", "bits <= 8", "bits <= 10"),
+    Mutant("bytes: a window in the padding", "quantization/multiply_in_bytes.cc", " || !AllWindowsMeetX(*desc)", ""),
+    Mutant("bytes: of more bits", "quantization/multiply_in_bytes.cc", "bits <= 8", "bits <= 10"),
     Mutant(
         "bytes: rows of others",
-        "fuse_quantization.cc",
+        "quantization/multiply_in_bytes.cc",
         "if (read.buffer != written.buffer || read.offset != written.offset ||",
         "if (",
     ),
     Mutant(
         "bytes: of a later image",
-        "fuse_quantization.cc",
+        "quantization/multiply_in_bytes.cc",
         "Insert(of.command, of.command, FakeQuantizeToBytes",
         "Insert(static_cast<int>(list_.commands.size()), of.command, FakeQuantizeToBytes",
+    ),
+    # Conditions of MultiplyInBytes
+    Mutant("finite: sums that do not grow", "quantization/finite_values.cc", "return a + b;", "return std::max(a, b);"),
+    Mutant(
+        "finite: anything",
+        "quantization/finite_values.cc",
+        "case Opcode::kAbs:\n",
+        "case Opcode::kAbs:\n    case Opcode::kExp:\n",
+    ),
+    Mutant(
+        "finite: as bits of integers",
+        "quantization/finite_values.cc",
+        "if (p.type(reg) != DType::kFloat) return std::nullopt;",
+        "",
     ),
     # ReadPackedWeights
     Mutant("weights: whichever come last", "packed_weights.cc", "        if (found) return std::nullopt;\n", ""),

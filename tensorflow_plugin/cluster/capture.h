@@ -146,7 +146,7 @@ struct Iterations {
 enum class Capturing {
   kInOneList,
   kHoisted,          // into two lists: see HoistedList
-  kHoistedAsFloats,  // the same, without the passes that add checks, where one of these has failed
+  kHoistedAsFloats,  // the same, without the passes that add conditions, where one of these has failed
 };
 
 // The reason why a capture failed.

@@ -90,19 +90,26 @@ class ClusterKernel final : public tf::OpKernel {
         captured = FindOrCapture(ctx, *stream->device, invocation, &hoister);
       }
       if (captured != nullptr) {
-        const auto cached = hoister->FindOrCompute(ctx, name(), members(), *captured, invocation, stream);
-        bool began = false;
-        const absl::Status status = cached == nullptr
-                                        ? Replay(ctx, captured, invocation, {}, stream, &began)
-                                        : Replay(ctx, cached->captured, invocation, cached->tensors, stream, &began);
-        if (began || !absl::IsResourceExhausted(status)) {
+        auto cached = hoister->FindOrCompute(ctx, name(), members(), *captured, invocation, stream);
+        ReplayProgress progress;
+        absl::Status status = cached == nullptr
+                                  ? Replay(ctx, captured, invocation, {}, stream, &progress)
+                                  : Replay(ctx, cached->captured, invocation, cached->tensors, stream, &progress);
+        if (progress.has_failed_condition) {
+          hoister->NoteFailedCondition();
+          cached = nullptr;
+          DropOutputs(ctx);
+          progress = {};
+          status = Replay(ctx, captured, invocation, {}, stream, &progress);
+        }
+        if (progress.began || !absl::IsResourceExhausted(status)) {
           OP_REQUIRES_OK(ctx, status);
           return;
         }
         if (cached != nullptr) hoister->StopHoisting();
         // The members one by one may do with less memory than all at once; or else the error names the one that does
         // not.
-        for (int i = 0; i < ctx->num_outputs(); ++i) delete ctx->release_output(i).tensor;
+        DropOutputs(ctx);
         CountLackOfMemory(captured.get());
       }
     }
@@ -111,6 +118,10 @@ class ClusterKernel final : public tf::OpKernel {
 
  private:
   const Members& members() const { return shared_->members; }
+
+  static void DropOutputs(tf::OpKernelContext* ctx) {
+    for (int i = 0; i < ctx->num_outputs(); ++i) delete ctx->release_output(i).tensor;
+  }
 
   // Finds what the cluster's other kernel has made, or makes it.
   absl::Status FindOrMakeShared(tf::OpKernelConstruction* c) {

@@ -12,6 +12,17 @@ namespace xpu::cluster {
 
 namespace tf = tensorflow;
 
+namespace {
+
+// False if a command may have written an input when a condition fails. Then no other list can run instead.
+bool MayFailByConditions(const CommandList& list) {
+  const auto last = std::find_if(list.commands.rbegin(), list.commands.rend(),
+                                 [](const Command& command) { return command.is_condition; });
+  return std::none_of(last, list.commands.rend(), [&](const Command& command) { return WritesInput(list, command); });
+}
+
+}  // namespace
+
 std::shared_ptr<const HoistedValues> Hoister::FindOrCompute(tf::OpKernelContext* ctx, const std::string& name,
                                                             const Members& members, const Captured& plain,
                                                             const Invocation& invocation, SP_Stream_st* stream) {
@@ -34,6 +45,14 @@ std::shared_ptr<const HoistedValues> Hoister::FindOrCompute(tf::OpKernelContext*
     values_ = ComputeValues(ctx, name, members, invocation, stream);  // of constants
   }
   return values_;
+}
+
+void Hoister::NoteFailedCondition() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (++failed_conditions_ != kMostFailedConditions) return;
+  how_ = Capturing::kHoistedAsFloats;
+  captured_ = nullptr;
+  values_ = nullptr;
 }
 
 void Hoister::StopHoisting() {
@@ -72,6 +91,11 @@ std::shared_ptr<const HoistedValues> Hoister::ComputeValues(tf::OpKernelContext*
   if (captured_ == nullptr) {
     Obstacle obstacle;
     captured_ = Capture(members, ctx, *stream->device, invocation, how_, /*max_iterations=*/INT64_MAX, &obstacle);
+    if (captured_ != nullptr && how_ == Capturing::kHoisted && !MayFailByConditions(*captured_->list)) {
+      how_ = Capturing::kHoistedAsFloats;
+      captured_ = nullptr;
+      return ComputeValues(ctx, name, members, invocation, stream);
+    }
     Dump(name + ", hoisted", members, captured_.get(), obstacle.why);
   }
   // The list must not read a variable that is not held.

@@ -25,6 +25,8 @@ class Hoister {
   std::shared_ptr<const HoistedValues> FindOrCompute(tensorflow::OpKernelContext* ctx, const std::string& name,
                                                      const Members& members, const Captured& plain,
                                                      const Invocation& invocation, SP_Stream_st* stream);
+  // A run has failed by one of the conditions of its list. After some of these, the list is captured without them.
+  void NoteFailedCondition();
   // From now on FindOrCompute gives nothing: there was no memory for the invariants.
   void StopHoisting();
 
@@ -34,6 +36,7 @@ class Hoister {
   static constexpr int kFirstWait = 2, kLongestWait = 1024;
   // After so many runs hoisting has paid, and the wait starts small again.
   static constexpr int kRunsThatPay = 64;
+  static constexpr int kMostFailedConditions = 4;
 
   bool HoldVariables(const std::vector<int>& variables, const Invocation& invocation);
   bool AreVariablesHeld(const Invocation& invocation) const;
@@ -45,7 +48,7 @@ class Hoister {
   Mutex mutex_;
   bool stopped_ = false;
   Capturing how_ = Capturing::kHoisted;
-  int wait_ = kFirstWait, calls_ = 0, runs_ = 0;
+  int wait_ = kFirstWait, calls_ = 0, runs_ = 0, failed_conditions_ = 0;
   std::vector<int> held_variables_;  // by number
   std::vector<std::shared_ptr<const InvariantValue>> held_values_;
   std::shared_ptr<const Captured> captured_;

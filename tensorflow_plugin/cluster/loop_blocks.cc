@@ -336,10 +336,10 @@ absl::Status LoopBlocks::Advance(tf::OpKernelContext* ctx, Members::Environment*
       const int64_t count = kSizes[size];
       if (captured == nullptr || !before.Get(done, count, &invocation.elements)) break;
       invocation.numbers = NumbersOf(ahead, done, count);
-      bool began = false;
+      ReplayProgress progress;
       std::vector<tf::Tensor> results;
-      const absl::Status status = Replay(ctx, captured, invocation, {}, stream, &began, &results);
-      if (!status.ok() && (began || !absl::IsResourceExhausted(status))) return status;
+      const absl::Status status = Replay(ctx, captured, invocation, {}, stream, &progress, &results);
+      if (!status.ok() && (progress.began || !absl::IsResourceExhausted(status))) return status;
       if (!status.ok()) {
         // One iteration may do with less memory.
         const tf::mutex_lock lock(mutex_);

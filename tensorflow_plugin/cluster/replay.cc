@@ -393,7 +393,7 @@ absl::Status RunHoisted(tf::OpKernelContext* ctx, const Captured& captured, cons
 
 absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,
                     const Invocation& invocation, const std::vector<tf::Tensor>& hoisted, SP_Stream_st* stream,
-                    bool* began, std::vector<tf::Tensor>* results) {
+                    ReplayProgress* progress, std::vector<tf::Tensor>* results) {
   TF_RETURN_IF_ERROR(ToAbsl(RequireNotForked()));
   Stream& queue = *stream->stream;
   TF_RETURN_IF_ERROR(ToAbsl(TakeEarlierFailure(queue)));
@@ -406,10 +406,14 @@ absl::Status Replay(tf::OpKernelContext* ctx, const std::shared_ptr<const Captur
   const trace::ListOps ops(captured->ops);
   ReplayRun run(ctx, *captured, invocation, hoisted, results);
   TF_RETURN_IF_ERROR(run.Allocate(queue));
-  *began = true;
+  progress->began = true;
   int failed = 0;
   const Status status = captured->executable->Run(queue, run.addresses(), run.on_host(), &failed);
-  if (!status.ok()) return run.ErrorOf(status, captured->list->commands[failed], queue);
+  if (!status.ok()) {
+    const Command& command = captured->list->commands[failed];
+    progress->has_failed_condition = command.is_condition && status.code() == Code::kInvalidArgument;
+    return run.ErrorOf(status, command, queue);
+  }
   TF_RETURN_IF_ERROR(run.SetResults());
   return ToAbsl(queue.TakeStatus());
 }

@@ -47,13 +47,20 @@ bool LockVariables(ClusterVariables* variables, Invocation* invocation);
 // The shape of a value as a part of a signature.
 void AppendShape(const tensorflow::Tensor& value, std::string* key);
 
-// Allocates, enqueues, and sets the outputs of `ctx` and the variables of `invocation`. `began`: memory is there and
-// enqueuing has begun, so that commands may have written variables in place.
+// How far a replay came.
+struct ReplayProgress {
+  // Memory is there and enqueuing has begun, so that commands may have written variables in place.
+  bool began = false;
+  // A condition was not met (Command::is_condition).
+  bool has_failed_condition = false;
+};
+
+// Allocates, enqueues, and sets the outputs of `ctx` and the variables of `invocation`.
 // `hoisted`: the results of captured->hoisted; none for a capture in one list. `results`: takes the results, instead of
 // the outputs of `ctx`.
 absl::Status Replay(tensorflow::OpKernelContext* ctx, const std::shared_ptr<const Captured>& captured,
                     const Invocation& invocation, const std::vector<tensorflow::Tensor>& hoisted, SP_Stream_st* stream,
-                    bool* began, std::vector<tensorflow::Tensor>* results = nullptr);
+                    ReplayProgress* progress, std::vector<tensorflow::Tensor>* results = nullptr);
 
 // Enqueues captured.hoisted, and gives its results; nothing is done where those would take much of what memory is free.
 absl::Status RunHoisted(tensorflow::OpKernelContext* ctx, const Captured& captured, const Invocation& invocation,

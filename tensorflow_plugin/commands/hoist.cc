@@ -28,6 +28,16 @@ std::optional<ConvolutionDesc> AsConvolution(const MatMulDesc& d) {
   return convolution;
 }
 
+std::vector<bool> Known(const CommandList& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted) {
+  std::vector<bool> known = invariant;
+  for (size_t i = 0; i < hoisted.size(); ++i) {
+    for (const BufferSlice& place : list.commands[i].out) {
+      if (hoisted[i] && place.buffer != BufferSlice::kNowhere) known[place.buffer] = true;
+    }
+  }
+  return known;
+}
+
 namespace {
 
 // A kept value may be this many times as large as the values that it is computed of. Weights of 4 bits become floats,
@@ -40,17 +50,6 @@ int64_t BytesOf(const Operand& operand) { return operand.end - operand.begin; }
 
 bool CanBeHoisted(const Command& command) {
   return !std::holds_alternative<CopyToHost>(command.desc) && !std::holds_alternative<CopyFromHost>(command.desc);
-}
-
-// Which buffers stay, or are there once for all when the commands `hoisted` have run.
-std::vector<bool> Known(const CommandList& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted) {
-  std::vector<bool> known = invariant;
-  for (size_t i = 0; i < hoisted.size(); ++i) {
-    for (const BufferSlice& place : list.commands[i].out) {
-      if (hoisted[i] && place.buffer != BufferSlice::kNowhere) known[place.buffer] = true;
-    }
-  }
-  return known;
 }
 
 // True if input k is a filter that could be packed.

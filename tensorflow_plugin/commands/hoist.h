@@ -18,6 +18,9 @@ namespace xpu::commands {
 // kept are not much larger than the values that they are computed of.
 std::vector<bool> InvariantCommands(const CommandList& list, const std::vector<bool>& invariant);
 
+// Which buffers stay, or are there once for all when the commands `hoisted` have run.
+std::vector<bool> Known(const CommandList& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted);
+
 // The bytes that need to be read only once, and the number of buffers that stay. It is counted before the passes, which
 // may find less but never more.
 int64_t HoistableBytes(const Capabilities& can, const CommandList& list, const std::vector<bool>& invariant,
@@ -36,7 +39,9 @@ void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, C
 // A command that may fail is added for each, which can run once: it looks whether the matrix is what the weights give.
 void ReadPackedWeights(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
 
-// Has products multiply bytes where FakeQuant ops make what they multiply, and the filter does not change.
+// Has products multiply bytes where FakeQuant ops make what they multiply, and the filter does not change. Bytes stand
+// for finite numbers alone. Commands are added that may fail: they look whether those are finite. If one of them fails,
+// the list as it was has to run (Command::is_condition).
 void MultiplyInBytes(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
 
 // Moves the commands that can run once to the list that is returned. Their results are live out there, and become

@@ -76,6 +76,10 @@ struct Command {
   int origin = 0;         // which of the cluster's ops it is of
   DescribeError explain;  // set if it may fail on data; later commands rely on its success
 
+  // A condition, which a pass has added, may fail on data. It is no failure of an op: the list as it was before that
+  // pass has to run instead.
+  bool is_condition = false;
+
   // False if it is known that no update of a variable comes before this command's op in the program.
   bool follows_updates = true;
 

@@ -50,6 +50,11 @@ Reg NothingOf(Floats* b, const Reg* row) {
                          b->Add(row[FakeQuantRow::kScale], row[FakeQuantRow::kPerStep]));
   return b->Mul(b->Add(sum, row[FakeQuantRow::kZero]), b->Number(0));
 }
+// An int32 that fails to be computed if the condition is false.
+Reg Required(Floats* b, Reg condition) {
+  const Reg number = b->Cast(condition, DType::kInt32);
+  return b->Apply(Opcode::kTruncateDiv, number, number);
+}
 // From 0 to 0.
 Reg IsNone(Floats* b, const Reg* row) { return b->Equal(row[FakeQuantRow::kLow], b->Number(-kInfinity)); }
 
@@ -103,8 +108,17 @@ const Program* RequireFakeQuantRange() {
   Reg row[FakeQuantRow::kRows];
   for (Reg& r : row) r = b.In();
   const Reg is_finite = b.Equal(NothingOf(&b, row), b.Number(0));
-  const Reg is_usable = b.Cast(b.Apply(Opcode::kLogicalOr, is_finite, IsNone(&b, row)), DType::kInt32);
-  b.Output(b.Apply(Opcode::kTruncateDiv, is_usable, is_usable));
+  const Reg is_narrow = b.Apply(Opcode::kLessEqual, b.Sub(row[FakeQuantRow::kHigh], row[FakeQuantRow::kLow]),
+                                b.Number(1 << kLog2OfWidestRange));
+  b.Output(
+      Required(&b, b.Apply(Opcode::kLogicalOr, b.Apply(Opcode::kLogicalAnd, is_finite, is_narrow), IsNone(&b, row))));
+  return b.Build();
+}
+
+const Program* RequireAtMost(float most) {
+  Floats b;
+  const Reg x = b.In();
+  b.Output(Required(&b, b.Apply(Opcode::kLessEqual, x, b.Number(most))));
   return b.Build();
 }
 

@@ -35,11 +35,15 @@ struct ByteRow {
 // integer of the range becomes the byte -offset.
 const Program* FakeQuantByteRange(bool divide, int offset);
 
-// In: the rows of FakeQuantRange. Out: an int32. It fails, as a division by zero does, where rows are not finite but
-// for the range from 0 to 0.
+// In: the rows of FakeQuantRange. Out: an int32. It fails, as a division by zero does, where rows are not finite or the
+// range is wider than 2^16. The range from 0 to 0 is good.
+constexpr int kLog2OfWidestRange = 16;
 const Program* RequireFakeQuantRange();
 
-// In: elements, the first five rows of ByteRow. Out: bytes of `type`. A NaN becomes what the range's high end becomes.
+// In: a float. Out: an int32. It fails, as a division by zero does, unless the float is at most `most`.
+const Program* RequireAtMost(float most);
+
+// In: elements that are no NaN, the first five rows of ByteRow. Out: bytes of `type`.
 const Program* FakeQuantizeToBytes(bool divide, DType type);
 
 }  // namespace xpu

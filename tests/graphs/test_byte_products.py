@@ -158,6 +158,56 @@ def test_strange_ranges(name, ends):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.nanmax(np.abs(want), initial=0))
 
 
+@pytest.mark.parametrize("value", [NAN, INFINITY, -INFINITY])
+def test_images_that_are_not_finite(value):
+    """Such calls run in floats. Those before and after them do not."""
+    network, reference = on("/xpu:0"), on("/cpu:0")
+    for _ in range(MANY):
+        compare(network, reference)
+    for calls in range(6):
+        image = IMAGES[0].copy()
+        image[0, 3, calls, 1] = value
+        np.testing.assert_array_equal(call(network, "/xpu:0", image), call(reference, "/cpu:0", image))
+        compare(network, reference)
+
+
+@pytest.mark.parametrize("name", ["first", "depthwise", "pixel", "dense"])
+def test_weights_that_are_not_finite(name):
+    network, reference = on("/xpu:0"), on("/cpu:0")
+    for each in (network, reference):
+        weights = each.weights[name].numpy()
+        weights.flat[7] = NAN
+        each.weights[name].assign(weights)
+    for _ in range(MANY):
+        compare(network, reference)
+
+
+def test_values_that_become_nan_between_products():
+    """The image is finite, and so are all weights."""
+
+    class Rooted(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.network, self.count = Network(), tf.Variable(0.0)
+
+        @tf.function
+        def __call__(self, image):
+            network = self.network
+            y = tf.nn.conv2d(network.x(image, "first"), network.w("first"), 1, "SAME")
+            y = tf.sqrt(y + 8.0)  # of some negative numbers
+            self.count.assign_add(1.0)
+            return tf.nn.depthwise_conv2d(network.x(y, "depthwise"), network.w("depthwise"), (1, 1, 1, 1), "SAME")
+
+    results = {}
+    for device in ("/xpu:0", "/cpu:0"):
+        with tf.device(device):
+            network = Rooted()
+            results[device] = [network(tf.constant(IMAGES[i % 2])).numpy() for i in range(MANY)]
+            assert network.count.numpy() == MANY
+    assert np.isnan(results["/cpu:0"]).any()
+    np.testing.assert_allclose(results["/xpu:0"], results["/cpu:0"], rtol=1e-5)
+
+
 def test_weights_in_training_are_those_of_the_step(tmp_path):
     """Filters that change in every step are floats, and gradients pass."""
 

@@ -92,9 +92,11 @@ class ByteProducts : public Lists {
     return y;
   }
 
+  static bool HasBytes() { return TheMachine().device->capabilities().Supports(OfBytes()); }
+
   // So many products of bytes, if the device has them, and the same results.
   void Expect(int products) {
-    const bool has = TheMachine().device->capabilities().Supports(OfBytes());
+    const bool has = HasBytes();
     ExpectSame();
     const CommandList list = WithWhatIsKept(BytesPayHere());
     int found = 0;
@@ -104,6 +106,11 @@ class ByteProducts : public Lists {
     }
     EXPECT_EQ(found, has ? products : 0) << Text(list);
     ExpectEqual(Run(capture_.list(), Way::kOneByOne), Run(list), Text(list));
+  }
+  // The values that conditions look at, if the device has products of bytes.
+  void ExpectConditions(int values) {
+    const CommandList list = WithWhatIsKept(BytesPayHere());
+    EXPECT_EQ(Count<ReduceDesc>(list), HasBytes() ? values : 0) << Text(list);
   }
   static ConvolutionDesc OfBytes() {
     ConvolutionDesc d = OpenExtents(ConvolutionDesc());
@@ -206,6 +213,94 @@ TEST_F(ByteProducts, OfAnOlderImage) {
   Convolve(d, x, FakeQuantOf(W(d), WSize(d), OfFilter()));
   Want(image);
   Expect(1);
+}
+
+// Bytes stand for no such numbers. A condition fails, and nothing has been written to what is given.
+TEST_F(ByteProducts, NotOfWhatIsNotFinite) {
+  const ConvolutionDesc d = Convolution();
+  const float *const image = X(d), *const weights = W(d);
+  Convolve(d, FakeQuantOf(image, XSize(d), OfX()), FakeQuantOf(weights, WSize(d), OfFilter()));
+  const CommandList list = WithWhatIsKept(BytesPayHere());
+  expects_failure_ = true;
+  for (const float* of : {image, weights}) {
+    const auto given = std::find_if(contents_.begin(), contents_.end(), [&](const auto& contents) {
+      return contents.first == capture_.Resolve(of).buffer;
+    });
+    for (float value : {NAN, INFINITY, -INFINITY, 0x1p65f}) {
+      for (size_t i : {size_t{0}, given->second.size() - 1}) {
+        const float before = std::exchange(given->second[i], value);
+        Run(list);
+        given->second[i] = before;
+        if (!HasBytes()) continue;
+        ASSERT_GE(failed_, 0) << value;
+        EXPECT_TRUE(list.commands[failed_].is_condition);
+      }
+    }
+  }
+  Run(list);
+  EXPECT_EQ(failed_, -1);
+}
+
+// A proof ends at what is computed in another way. There is a condition for that, too.
+TEST_F(ByteProducts, ConditionsOfWhatIsComputed) {
+  const ConvolutionDesc d = Convolution();
+  const Rows rows = OfX();
+  const float* const w = FakeQuantOf(W(d), WSize(d), OfFilter());
+  int values = 1;  // the weights
+  for (Opcode op : {Opcode::kSigmoid, Opcode::kNeg, Opcode::kExp, Opcode::kSqrt}) {
+    float* const x = Computed(XSize(d));
+    Op(op, {X(d)}, x, XSize(d));
+    Convolve(d, FakeQuantOf(x, XSize(d), rows), w);
+    ++values;  // the image, or what becomes of it
+  }
+  // The bits of an integer may be any float.
+  float* const bits = Computed(XSize(d));
+  Launch(CastProgram(DType::kFloat, DType::kInt32), {XSize(d)}, {{X(d), {1}}}, {bits});
+  Convolve(d, FakeQuantOf(bits, XSize(d), rows), w);
+  ++values;
+  // Beyond the bounds of floats.
+  float* x = X(d);
+  for (int i = 0; i < 2; ++i) {
+    float* const square = Computed(XSize(d));
+    Op(Opcode::kMul, {x, x}, square, XSize(d));
+    x = square;
+  }
+  Convolve(d, FakeQuantOf(x, XSize(d), rows), w);
+  ++values;
+  ExpectConditions(values);
+}
+
+// Integers are finite, and so is what is filled with a number and copied to.
+TEST_F(ByteProducts, ConditionsOfImages) {
+  ConvolutionDesc d = Convolution();
+  const float* const w = FakeQuantOf(W(d), WSize(d), OfFilter());
+  float *const of_integers = Computed(XSize(d)), *const padded = Computed(XSize(d));
+  Launch(CastProgram(DType::kInt32, DType::kFloat), {XSize(d)}, {{X(d), {1}}}, {of_integers});
+  Convolve(d, FakeQuantOf(of_integers, XSize(d), OfX()), w);
+  ExpectConditions(1);
+  EXPECT_TRUE(capture_.stream().Memset(padded, 0, XSize(d) * sizeof(float)).ok());
+  Copy(X(d), padded, {XSize(d) / 2}, {1}, {1}, 0, XSize(d) / 4);
+  Convolve(d, FakeQuantOf(padded, XSize(d), OfX()), w);
+  ExpectConditions(2);
+}
+
+// Of a network, only the input is looked at each time.
+TEST_F(ByteProducts, ConditionsOfANetwork) {
+  ConvolutionDesc d = Convolution(kOut);
+  for (int i = 0; i < 2; ++i) d.stride[i] = 1, d.output[i] = kSize;
+  const float* const factors = Given(true, {0.5f, 0.25f, 0.125f, -0.25f});
+  float *y = FakeQuantOf(X(d), XSize(d), OfX()), *before = y;
+  const float* const w = FakeQuantOf(W(d), WSize(d), OfFilter());
+  for (int layer = 0; layer < 5; ++layer) {
+    float *const scaled = Computed(YSize(d)), *const bounded = Computed(YSize(d)), *const sum = Computed(YSize(d));
+    y = Convolve(d, y, w);
+    Launch(SingleOpProgram(Opcode::kMul, DType::kFloat), {YSize(d) / kOut, kOut}, {{y, {kOut, 1}}, {factors, {0, 1}}},
+           {scaled});
+    Op(Opcode::kSigmoid, {scaled}, bounded, YSize(d));
+    Op(Opcode::kAdd, {bounded, before}, sum, YSize(d));
+    before = y = FakeQuantOf(sum, YSize(d), OfX(0));
+  }
+  ExpectConditions(3);  // of the input, the weights and the factors
 }
 
 }  // namespace
