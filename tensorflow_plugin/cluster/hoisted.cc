@@ -63,8 +63,9 @@ void Hoister::StopHoisting() {
 }
 
 bool Hoister::HoldVariables(const std::vector<int>& variables, const Invocation& invocation) {
-  held_variables_ = variables;
   for (int i : variables) {
+    if (std::find(held_variables_.begin(), held_variables_.end(), i) != held_variables_.end()) continue;
+    held_variables_.push_back(i);
     held_values_.push_back(InvariantValue::Hold(*invocation.variables[i]->tensor()));
     if (held_values_.back() == nullptr) return false;
   }
@@ -81,6 +82,7 @@ bool Hoister::AreVariablesHeld(const Invocation& invocation) const {
 void Hoister::DropValues() {
   wait_ = runs_ >= kRunsThatPay ? kFirstWait : std::min(2 * wait_, kLongestWait);
   calls_ = runs_ = 0;
+  held_variables_.clear();
   held_values_.clear();
   values_ = nullptr;
 }
@@ -98,12 +100,9 @@ std::shared_ptr<const HoistedValues> Hoister::ComputeValues(tf::OpKernelContext*
     }
     Dump(name + ", hoisted", members, captured_.get(), obstacle.why);
   }
-  // The list must not read a variable that is not held.
-  const auto is_held = [&](int variable) {
-    return std::find(held_variables_.begin(), held_variables_.end(), variable) != held_variables_.end();
-  };
+  // Passes may have it read more variables.
   if (captured_ == nullptr || captured_->hoisted.list == nullptr ||
-      !std::all_of(captured_->hoisted.variables.begin(), captured_->hoisted.variables.end(), is_held)) {
+      !HoldVariables(captured_->hoisted.variables, invocation)) {
     stopped_ = true;
     DropValues();
     captured_ = nullptr;

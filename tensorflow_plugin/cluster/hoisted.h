@@ -38,6 +38,7 @@ class Hoister {
   static constexpr int kRunsThatPay = 64;
   static constexpr int kMostFailedConditions = 4;
 
+  // Those that are not held yet, too; false if one cannot be.
   bool HoldVariables(const std::vector<int>& variables, const Invocation& invocation);
   bool AreVariablesHeld(const Invocation& invocation) const;
   void DropValues();

@@ -724,6 +724,7 @@ TEST(ByteConvolution, AllGeometriesAndZeros) {
     }
     Compare(d, Operands(d, seed += 5, 0, -128, 9), ", zeros of the filter");
     Compare(d, Operands(d, seed += 5, 31, -3, 1), ", all zeros");
+    for (int32_t zero : {-300, 40000}) Compare(d, Operands(d, seed += 5, zero, 0, 0), ", zeros of no byte");
   }
 }
 

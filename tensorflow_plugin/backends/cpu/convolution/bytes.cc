@@ -1,13 +1,15 @@
 #include "tensorflow_plugin/backends/cpu/convolution/bytes.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "tensorflow_plugin/backends/cpu/convolution/byte_parts.h"
+#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/onednn_plans.h"
-#include "tensorflow_plugin/backends/cpu/convolution/pointwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
@@ -25,145 +27,8 @@ namespace {
 using host_runtime::Cells;
 using host_runtime::ThreadTeam;
 
-// Sums of a part: they stay in a core's own cache.
-constexpr int64_t kSumsOfPart = 1 << 15;
-// A filter of more bytes is divided by output channels, into blocks of a multiple of so many.
-constexpr int64_t kBytesOfBlock = 1 << 18, kChannelsOfBlock = 64;
-// Multiplications below which a convolution stays on the calling thread, and the parts that others have at least.
-constexpr int64_t kShared = 1 << 20, kFewestParts = 4;
-
-int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-
-// The division of a convolution, which depends on its descriptor alone.
-class Division {
- public:
-  explicit Division(const ConvolutionDesc& given) : d(given) {
-    d.direction = Direction::kForward;
-    d.epilogue = {};
-    d.packed_filter_bytes = 0;
-    if (IsPointwise(d)) {  // all pixels of all images lie in a row
-      const int64_t pixels = d.batch * Cells(d.input);
-      d.batch = 1;
-      d.spatial_rank = 1;
-      std::fill_n(d.input, ConvolutionDesc::kMaxSpatial, 1);
-      std::fill_n(d.output, ConvolutionDesc::kMaxSpatial, 1);
-      d.input[0] = d.output[0] = pixels;
-    }
-    const int64_t bytes = FilterSize(d);
-    channels = d.out_channels;
-    if (d.groups == 1 && bytes > kBytesOfBlock) {
-      const int64_t blocks_wanted = (bytes + kBytesOfBlock - 1) / kBytesOfBlock;
-      channels = std::min(channels, RoundUp((channels + blocks_wanted - 1) / blocks_wanted, kChannelsOfBlock));
-    }
-    blocks = (d.out_channels + channels - 1) / channels;
-    row_pixels = d.output[1] * d.output[2];
-    const int64_t of_row = std::max<int64_t>(1, row_pixels * channels);
-    rows = std::clamp<int64_t>(kSumsOfPart / of_row, 1, d.output[0]);
-    if (IsShared()) {
-      const int64_t parts_wanted = (kFewestParts + blocks * d.batch - 1) / (blocks * d.batch);
-      rows = std::min(rows, (d.output[0] + parts_wanted - 1) / parts_wanted);
-    }
-    if (rows == d.output[0]) {
-      images = std::clamp<int64_t>(kSumsOfPart / (of_row * rows), 1, d.batch);
-      if (IsShared()) {
-        const int64_t parts_wanted = (kFewestParts + blocks - 1) / blocks;
-        images = std::min(images, std::max<int64_t>(1, (d.batch + parts_wanted - 1) / parts_wanted));
-      }
-    }
-    stacks = (d.output[0] + rows - 1) / rows;
-    image_groups = (d.batch + images - 1) / images;
-    parts = blocks * stacks * image_groups;
-  }
-
-  bool IsShared() const { return OutputSize(d) * (d.in_channels / d.groups) * Cells(d.filter) >= kShared; }
-
-  struct Part {
-    ConvolutionPart of;
-    int64_t pixel, pixels;        // of the results, from the first one on
-    int64_t block, first, count;  // output channels
-  };
-  // The blocks of a filter come one after the other, so that it is read once.
-  Part At(int64_t i) const {
-    Part part;
-    const int64_t row = i % stacks * rows, image = i / stacks % image_groups * images;
-    part.block = i / stacks / image_groups;
-    part.first = part.block * channels;
-    part.count = std::min(channels, d.out_channels - part.first);
-    const int64_t rows_here = std::min(rows, d.output[0] - row), images_here = std::min(images, d.batch - image);
-    part.of = PartOf(d, image, images_here, row, rows_here);
-    part.of.desc.out_channels = part.count;
-    part.pixel = (image * d.output[0] + row) * row_pixels;
-    part.pixels = images_here * rows_here * row_pixels;
-    return part;
-  }
-
-  ConvolutionDesc d;
-  int64_t channels = 0, blocks = 1;              // of a block of the filter, and how many there are
-  int64_t row_pixels = 0, rows = 1, images = 1;  // of a part
-  int64_t stacks = 1, image_groups = 1, parts = 1;
-};
-
-// Where a packed filter's blocks are, and the sums over input channels by cell of the filter and output channel.
-class Packing {
- public:
-  explicit Packing(const Division& division) : division_(division) {
-    for (int64_t block = 0; block < division.blocks; ++block) {
-      // Like a part in the middle: those at the edges have other paddings.
-      const int64_t parts_of_block = division.parts / division.blocks;
-      const Division::Part part = division.At(block * parts_of_block + parts_of_block / 2);
-      std::shared_ptr<OnednnPlan> plan;
-      if (part.of.desc.input[0] <= 0 || !FindLayout(part.of.desc, &plan).ok() || !plan->usable()) {
-        usable_ = false;
-        return;
-      }
-      layouts_.push_back(std::move(plan));
-      offsets_.push_back(bytes_);
-      bytes_ += RoundUp(static_cast<int64_t>(layouts_.back()->desc(1).get_size()), 64);
-    }
-    sums_offset_ = bytes_;
-    bytes_ += Cells(division.d.filter) * division.d.out_channels * static_cast<int64_t>(sizeof(int32_t));
-  }
-
-  bool usable() const { return usable_; }
-  int64_t bytes() const { return bytes_; }
-  const dnnl::memory::desc& layout(int64_t block) const { return layouts_[block]->desc(1); }
-  const void* filter(const void* packed, int64_t block) const {
-    return static_cast<const char*>(packed) + offsets_[block];
-  }
-  const int32_t* sums(const void* packed) const {
-    return reinterpret_cast<const int32_t*>(static_cast<const char*>(packed) + sums_offset_);
-  }
-
-  Status Pack(const int8_t* filter, void* packed) const {
-    const ConvolutionDesc& d = division_.d;
-    const int64_t taps = Cells(d.filter), depth = d.in_channels / d.groups;
-    ScratchFrame frame;
-    auto* const dense = frame.Get<int8_t>(taps * depth * division_.channels);
-    for (int64_t block = 0; block < division_.blocks; ++block) {
-      const int64_t first = block * division_.channels, count = std::min(division_.channels, d.out_channels - first);
-      for (int64_t row = 0; row < taps * depth; ++row) {
-        std::memcpy(dense + row * count, filter + row * d.out_channels + first, count);
-      }
-      XPU_RETURN_IF_ERROR(layouts_[block]->Run({dense, static_cast<char*>(packed) + offsets_[block]}, Alone()));
-    }
-    auto* const sums = reinterpret_cast<int32_t*>(static_cast<char*>(packed) + sums_offset_);
-    std::memset(sums, 0, taps * d.out_channels * sizeof(int32_t));
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      for (int64_t channel = 0; channel < depth; ++channel) {
-        const int8_t* const row = filter + (tap * depth + channel) * d.out_channels;
-        for (int64_t i = 0; i < d.out_channels; ++i) sums[tap * d.out_channels + i] += row[i];
-      }
-    }
-    return OkStatus();
-  }
-
- private:
-  const Division& division_;
-  bool usable_ = true;
-  int64_t bytes_ = 0, sums_offset_ = 0;
-  std::vector<std::shared_ptr<OnednnPlan>> layouts_;
-  std::vector<int64_t> offsets_;
-};
+// Zeros beyond this are possible, but stand for no byte.
+constexpr int64_t kMostZero = 1 << 14;
 
 // Stores sums, or what their epilogue makes of them.
 class Finish {
@@ -217,8 +82,9 @@ class Finish {
 // Takes from sums of products what the zeros add to them.
 class Zeros {
  public:
-  Zeros(const Division& division, const Args& args, const int32_t* filter_sums, ScratchFrame* frame)
-      : d_(division.d),
+  // `filter_sums`: null if the zero has been taken from x.
+  Zeros(const ByteParts& parts, const Args& args, const int32_t* filter_sums, ScratchFrame* frame)
+      : d_(parts.d),
         x_(static_cast<const uint8_t*>(args.in[0])),
         zero_(*static_cast<const uint32_t*>(args.in[2])),
         zeros_(static_cast<const uint32_t*>(args.in[3])),
@@ -228,7 +94,7 @@ class Zeros {
     for (int i = 0; i < ConvolutionDesc::kMaxSpatial; ++i) {
       has_padding_ = has_padding_ || d_.pad_before[i] > 0 || End(i, d_.output[i] - 1) > d_.input[i];
     }
-    if (zero_ == 0) return;
+    if (zero_ == 0 || filter_sums == nullptr) return;
     shift_ = frame->Get<int32_t>(d_.out_channels);
     for (int64_t i = 0; i < d_.out_channels; ++i) {
       uint32_t sum = 0;
@@ -241,7 +107,7 @@ class Zeros {
   const int32_t* shift(int64_t first) const { return shift_ == nullptr ? nullptr : shift_ + first; }
 
   // The rest.
-  void Apply(const Division::Part& part, int32_t* sums) const {
+  void Apply(const BytePart& part, int32_t* sums) const {
     const bool gives_back = shift_ != nullptr && has_padding_;
     if (!gives_back && !has_zeros_) return;
     auto* const rows = reinterpret_cast<uint32_t*>(sums) - part.pixel * part.count;
@@ -279,14 +145,14 @@ class Zeros {
     return output * d_.stride[i] >= d_.pad_before[i] && End(i, output) <= d_.input[i];
   }
   // The shift is for all cells of the filter. Those in the padding add nothing.
-  void GiveBack(int64_t pixel, const Division::Part& part, uint32_t* row) const {
+  void GiveBack(int64_t pixel, const BytePart& part, uint32_t* row) const {
     host_runtime::ForEachTap(d_, pixel % Cells(d_.output), [&](int64_t tap, int64_t cell) {
       if (cell >= 0) return;
       const int32_t* const of_tap = filter_sums_ + tap * d_.out_channels + part.first;
       for (int64_t j = 0; j < part.count; ++j) row[j] += static_cast<uint32_t>(of_tap[j]) * zero_;
     });
   }
-  void TakeFilterZeros(int64_t pixel, const Division::Part& part, uint32_t* row) const {
+  void TakeFilterZeros(int64_t pixel, const BytePart& part, uint32_t* row) const {
     const int64_t depth = d_.in_channels / d_.groups, of_group = d_.out_channels / d_.groups;
     const uint8_t* const image = x_ + pixel / Cells(d_.output) * Cells(d_.input) * d_.in_channels;
     for (int64_t j = 0; j < part.count;) {
@@ -311,38 +177,9 @@ class Zeros {
   int32_t* shift_ = nullptr;
 };
 
-// The sums of a part, of x and the filter as they are.
-Status Multiply(const Division& division, const Packing& packing, const Division::Part& part, const Args& args,
-                const void* packed, int32_t* sums) {
-  if (part.of.desc.input[0] <= 0) {  // nothing but padding
-    std::memset(sums, 0, part.pixels * part.count * sizeof(int32_t));
-    return OkStatus();
-  }
-  std::shared_ptr<OnednnPlan> plan;
-  XPU_RETURN_IF_ERROR(FindPlan(part.of.desc, FilterUse::kPacked, packing.layout(part.block), Alone(), &plan));
-  if (plan->usable()) {
-    const auto* const x = static_cast<const uint8_t*>(args.in[0]) + part.of.x;
-    return plan->Run({x, packing.filter(packed, part.block), sums}, Alone());
-  }
-  // A part at the edge may have another form.
-  const int64_t channels = division.d.out_channels;
-  ScratchFrame frame;
-  const int32_t zero = 0;
-  auto *const zeros = frame.Get<int32_t>(channels), *const all = frame.Get<int32_t>(part.pixels * channels);
-  std::memset(zeros, 0, channels * sizeof(int32_t));
-  Args at = args;
-  at.in[2] = &zero;
-  at.in[3] = zeros;
-  plain::ConvolveBytes(division.d, at, part.pixel, part.pixel + part.pixels, all);
-  for (int64_t i = 0; i < part.pixels; ++i) {
-    std::memcpy(sums + i * part.count, all + i * channels + part.first, part.count * sizeof(int32_t));
-  }
-  return OkStatus();
-}
-
 void RunPlain(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, const Finish& finish) {
   const int64_t pixels = d.batch * Cells(d.output);
-  const int64_t grain = std::max<int64_t>(1, kSumsOfPart / d.out_channels);
+  const int64_t grain = std::max<int64_t>(1, ByteParts::kMostSums / d.out_channels);
   team.ParallelFor((pixels + grain - 1) / grain, 1, [&](int64_t begin, int64_t end) {
     ScratchFrame frame;
     auto* const sums = frame.Get<int32_t>(grain * d.out_channels);
@@ -356,58 +193,67 @@ void RunPlain(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team
 
 bool HasElements(const ConvolutionDesc& d) { return OutputSize(d) > 0 && InputSize(d) > 0 && FilterSize(d) > 0; }
 
-}  // namespace
-
-bool HasBytes(const ConvolutionDesc& d) {
-  if (ActiveIsa() != Isa::kAvx512Vnni || !HasElements(d)) return false;
-  const Division division(d);
-  return Packing(division).usable();
+// Null if the processor has no fast way.
+std::unique_ptr<ByteSums> FindSums(const ByteParts& parts) {
+#if defined(__x86_64__)
+  return ActiveIsa() == Isa::kAvx512Vnni ? OnednnSums(parts) : WordSums(parts);
+#else
+  return nullptr;
+#endif
 }
 
+}  // namespace
+
+bool HasBytes(const ConvolutionDesc& d) { return BytesFilterBytes(d) > 0; }
+
 int64_t BytesFilterBytes(const ConvolutionDesc& d) {
-  if (ActiveIsa() != Isa::kAvx512Vnni || !HasElements(d)) return 0;
-  const Division division(d);
-  const Packing packing(division);
-  return packing.usable() ? packing.bytes() : 0;
+  if (!HasElements(d)) return 0;
+  const ByteParts parts(d);
+  const std::unique_ptr<ByteSums> way = FindSums(parts);
+  return way == nullptr ? 0 : way->PackedBytes();
 }
 
 Status PackBytesFilter(const ConvolutionDesc& d, const void* filter, void* packed) {
-  const Division division(d);
-  return Packing(division).Pack(static_cast<const int8_t*>(filter), packed);
+  const ByteParts parts(d);
+  return FindSums(parts)->Pack(static_cast<const int8_t*>(filter), packed);
 }
 
 Status RunBytes(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
   if (OutputSize(d) == 0) return OkStatus();
   ScratchFrame frame;
   Finish finish(d, args, &frame);
-  std::optional<Division> division;
-  std::optional<Packing> packing;
-  if (ActiveIsa() == Isa::kAvx512Vnni && HasElements(d)) packing.emplace(division.emplace(d));
-  if (!packing || !packing->usable()) {
+  const ByteParts parts(d);
+  const std::unique_ptr<ByteSums> way = HasElements(d) ? FindSums(parts) : nullptr;
+  const int64_t zero = *static_cast<const int32_t*>(args.in[2]);
+  if (way == nullptr || std::abs(zero) > kMostZero) {
     RunPlain(d, args, team, finish);
     return finish.RunRest(team);
   }
   const void* packed = d.packed_filter_bytes > 0 ? args.in[PackedFilterInput(d)] : nullptr;
   if (packed == nullptr) {
-    void* const memory = frame.Bytes(packing->bytes());
-    XPU_RETURN_IF_ERROR(packing->Pack(static_cast<const int8_t*>(args.in[1]), memory));
+    void* const memory = frame.Bytes(way->PackedBytes());
+    XPU_RETURN_IF_ERROR(way->Pack(static_cast<const int8_t*>(args.in[1]), memory));
     packed = memory;
   }
-  const Zeros zeros(*division, args, packing->sums(packed), &frame);
+  const Zeros zeros(parts, args, way->FilterSums(packed), &frame);
   host_runtime::SharedStatus status;
   const auto run = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const Division::Part part = division->At(i);
+      const BytePart part = parts.At(i);
       ScratchFrame of_part;
       auto* const sums = of_part.Get<int32_t>(part.pixels * part.count);
-      const Status ran = Multiply(*division, *packing, part, args, packed, sums);
-      status.Update(ran);
-      if (!ran.ok()) return;
+      if (part.of.desc.input[0] <= 0) {  // nothing but padding
+        std::memset(sums, 0, part.pixels * part.count * sizeof(int32_t));
+      } else {
+        const Status ran = way->Multiply(part, args, packed, sums);
+        status.Update(ran);
+        if (!ran.ok()) return;
+      }
       zeros.Apply(part, sums);
       finish.Store(sums, zeros.shift(part.first), part.pixel, part.pixels, part.first, part.count);
     }
   };
-  (division->IsShared() ? team : Alone()).ParallelFor(division->parts, 1, run);
+  (parts.IsShared() ? team : Alone()).ParallelFor(parts.parts, 1, run);
   XPU_RETURN_IF_ERROR(status.get());
   return finish.RunRest(team);
 }

@@ -1,10 +1,6 @@
-// Convolutions of bytes, whose results are sums in int32: oneDNN's, where the processor adds up products of bytes
-// (AVX-512 VNNI), else plain loops.
-//
-// A convolution is divided into parts. A part is some rows of the output. Where the filter is large, it is some output
-// channels, too. Its sums by oneDNN lie in memory of the thread, which is in its cache. The epilogue stores what
-// becomes of them, which may be bytes. Zeros are nothing that oneDNN knows. The sums of the filter's elements are kept
-// beside the packed filter, and their products with the zero of x are taken from the sums.
+// Convolutions of bytes, whose results are sums in int32. They are computed part by part (byte_parts.h), in one of two
+// ways (byte_sums.h), or by plain loops where neither is fast. The epilogue stores what becomes of a part's sums, which
+// may be bytes. What zeros add to sums is taken from them.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_H_
 
@@ -16,9 +12,9 @@
 
 namespace xpu::cpu {
 
-// True if oneDNN has a fast form.
+// True if there is a fast form.
 bool HasBytes(const ConvolutionDesc& d);
-// 0 if it has not.
+// 0 if there is none.
 int64_t BytesFilterBytes(const ConvolutionDesc& d);
 // Direction::kPackFilter.
 Status PackBytesFilter(const ConvolutionDesc& d, const void* filter, void* packed);

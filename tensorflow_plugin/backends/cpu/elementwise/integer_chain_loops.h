@@ -57,6 +57,13 @@ static inline void StoreBytes(uint8_t* to, int n, VF x) {
   } else {
     _mm512_mask_cvtepi32_storeu_epi8(to, static_cast<__mmask16>((1u << n) - 1), (__m512i)whole);
   }
+#elif XPU_VECTOR_BYTES == 32
+  const __m256i lowest = _mm256_shuffle_epi8(
+      (__m256i)whole, _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,  //
+                                       0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
+  const __m128i bytes = _mm_unpacklo_epi32(_mm256_castsi256_si128(lowest), _mm256_extracti128_si256(lowest, 1));
+  const int64_t all = _mm_cvtsi128_si64(bytes);
+  std::memcpy(to, &all, static_cast<size_t>(n < kLanes ? n : kLanes));
 #else
   for (int i = 0; i < (n < kLanes ? n : kLanes); ++i) to[i] = static_cast<uint8_t>(whole[i]);
 #endif

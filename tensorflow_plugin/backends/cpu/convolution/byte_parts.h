@@ -1,0 +1,45 @@
+// The division of a convolution of bytes into parts. A part is some rows of the output. Where the filter is large, it
+// is some output channels, too. Its sums lie in memory of the thread, which is in its cache.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PARTS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PARTS_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/convolution/onednn_plans.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::cpu {
+
+struct BytePart {
+  ConvolutionPart of;
+  int64_t pixel, pixels;        // of the results, from the first one on
+  int64_t block, first, count;  // output channels
+};
+
+// It depends on the descriptor alone.
+class ByteParts {
+ public:
+  // Of a part, but for one that has a single row: so many stay in a core's own cache.
+  static constexpr int64_t kMostSums = 1 << 15;
+
+  explicit ByteParts(const ConvolutionDesc& given);
+
+  // True if threads share it.
+  bool IsShared() const;
+  // The blocks of a filter come one after the other, so that it is read once.
+  BytePart At(int64_t i) const;
+  int64_t ChannelsOf(int64_t block) const { return std::min(channels, d.out_channels - block * channels); }
+
+  ConvolutionDesc d;                 // its forward direction, without epilogue; all pixels in a row if it has one
+  int64_t channels = 0, blocks = 1;  // of a block of the filter, and how many there are
+  int64_t parts = 1;
+
+ private:
+  int64_t row_pixels_ = 0, rows_ = 1, images_ = 1;  // of a part
+  int64_t stacks_ = 1, image_groups_ = 1;
+};
+
+}  // namespace xpu::cpu
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PARTS_H_

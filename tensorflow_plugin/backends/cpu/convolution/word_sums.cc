@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
+#include "tensorflow_plugin/backends/cpu/convolution/word_sums_loops.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/isa.h"
+
+namespace xpu::cpu {
+namespace {
+
+using host_runtime::Cells;
+
+constexpr int kAxes = ConvolutionDesc::kMaxSpatial;
+
+int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+bool IsDepthwise(const ConvolutionDesc& d) {
+  return d.groups > 1 && d.groups == d.in_channels && d.groups == d.out_channels;
+}
+
+// The images of a part with their padding, as integers of 16 bits. Channels come last. There are always three axes: the
+// first ones have one cell if the convolution has fewer.
+class PaddedImages {
+ public:
+  explicit PaddedImages(const ConvolutionDesc& d) : channels_(d.in_channels), batch_(d.batch) {
+    for (int i = 0; i < d.spatial_rank; ++i) {
+      axes_[kAxes - d.spatial_rank + i] = {d.input[i],  d.output[i],   d.filter[i],
+                                           d.stride[i], d.dilation[i], d.pad_before[i]};
+    }
+    image_ = channels_;
+    for (int i = kAxes - 1; i >= 0; --i) {
+      Axis& axis = axes_[i];
+      axis.padded = (axis.output - 1) * axis.stride + (axis.filter - 1) * axis.dilation + 1;
+      axis.step = image_;
+      image_ *= axis.padded;
+    }
+  }
+
+  int64_t size() const { return batch_ * image_ + kWordsBehind; }
+  // Where the cell of a filter is, from the first cell on.
+  int64_t Tap(int64_t tap) const {
+    int64_t place = 0;
+    for (int i = kAxes - 1; i >= 0; tap /= axes_[i--].filter) {
+      place += tap % axes_[i].filter * axes_[i].dilation * axes_[i].step;
+    }
+    return place;
+  }
+  // Where the window of a pixel of the part begins.
+  int64_t Pixel(int64_t pixel) const {
+    int64_t place = 0;
+    for (int i = kAxes - 1; i >= 0; pixel /= axes_[i--].output) {
+      place += pixel % axes_[i].output * axes_[i].stride * axes_[i].step;
+    }
+    return place + pixel * image_;
+  }
+
+  // The bytes of x less `zero`. Padding is 0.
+  void Fill(const uint8_t* x, int32_t zero, int16_t* to) const {
+    const auto widen = XPU_PICK_ISA(Widen);
+    const Axis &a = axes_[0], &b = axes_[1], &c = axes_[2];
+    // Of a row, the elements before the image, in it and behind it.
+    const int64_t row = c.padded * channels_, before = std::min(c.pad * channels_, row);
+    const int64_t inside = std::max<int64_t>(0, std::min((c.pad + c.input) * channels_, row) - before);
+    for (int64_t n = 0; n < batch_; ++n) {
+      for (int64_t i = -a.pad; i < a.padded - a.pad; ++i) {
+        for (int64_t j = -b.pad; j < b.padded - b.pad; ++j, to += row) {
+          const bool is_inside = i >= 0 && i < a.input && j >= 0 && j < b.input;
+          const int64_t here = is_inside ? inside : 0;
+          std::memset(to, 0, before * sizeof(int16_t));
+          if (here > 0) widen(x + ((n * a.input + i) * b.input + j) * c.input * channels_, here, zero, to + before);
+          std::memset(to + before + here, 0, (row - before - here) * sizeof(int16_t));
+        }
+      }
+    }
+    std::memset(to, 0, kWordsBehind * sizeof(int16_t));
+  }
+
+ private:
+  struct Axis {
+    int64_t input = 1, output = 1, filter = 1, stride = 1, dilation = 1, pad = 0;
+    int64_t padded = 1, step = 1;  // cells, and elements from one to the next
+  };
+  const int64_t channels_, batch_;
+  Axis axes_[kAxes];
+  int64_t image_;
+};
+
+// Runs of consecutive elements of x that meet consecutive rows of the filter.
+class Runs {
+ public:
+  explicit Runs(const ConvolutionDesc& d) {
+    const int last = d.spatial_rank - 1;
+    const bool whole_rows = d.dilation[last] == 1;
+    length = d.in_channels * (whole_rows ? d.filter[last] : 1);
+    taps = whole_rows ? d.filter[last] : 1;
+    count = Cells(d.filter) / taps;
+    pairs = (length + 1) / 2;
+  }
+  int64_t length, taps, count, pairs;
+};
+
+// Where loops write the sums of some columns of a part: in place, or in memory of their own if there are fewer columns
+// than loops write.
+class SumsOfColumns {
+ public:
+  SumsOfColumns(const BytePart& part, int64_t width, int64_t pixels, int32_t* sums, ScratchFrame* frame)
+      : ld_(part.count), width_(width), pixels_(pixels), all_(sums) {
+    if (ld_ % width != 0) spare_ = frame->Get<int32_t>(pixels * width);
+  }
+  void Begin(int64_t pixel, int64_t column) {
+    place_ = all_ + pixel * ld_ + column;
+    columns_ = std::min(width_, ld_ - column);
+  }
+  int32_t* sums() const { return columns_ == width_ ? place_ : spare_; }
+  int64_t ld() const { return columns_ == width_ ? ld_ : width_; }
+  void End() const {
+    if (columns_ == width_) return;
+    for (int64_t i = 0; i < pixels_; ++i) {
+      std::memcpy(place_ + i * ld_, spare_ + i * width_, columns_ * sizeof(int32_t));
+    }
+  }
+
+ private:
+  const int64_t ld_, width_, pixels_;
+  int32_t* const all_;
+  int32_t* spare_ = nullptr;
+  int32_t* place_ = nullptr;
+  int64_t columns_ = 0;
+};
+
+class DenseWordSums final : public ByteSums {
+ public:
+  explicit DenseWordSums(const ByteParts& parts) : parts_(parts), runs_(parts.d) {
+    for (int64_t block = 0; block < parts.blocks; ++block) {
+      offsets_.push_back(words_);
+      words_ += RoundUp(parts.ChannelsOf(block), kGroupColumns) * runs_.count * runs_.pairs * 2;
+    }
+  }
+
+  int64_t PackedBytes() const override { return words_ * static_cast<int64_t>(sizeof(int16_t)); }
+
+  Status Pack(const int8_t* filter, void* packed) const override {
+    for (int64_t block = 0; block < parts_.blocks; ++block) {
+      auto* to = static_cast<int16_t*>(packed) + offsets_[block];
+      const int64_t begin = block * parts_.channels, end = begin + parts_.ChannelsOf(block);
+      for (int64_t group = begin; group < end; group += kGroupColumns) {
+        for (int64_t run = 0; run < runs_.count; ++run) {
+          for (int64_t pair = 0; pair < runs_.pairs; ++pair, to += 2 * kGroupColumns) {
+            for (int64_t j = 0; j < kGroupColumns; ++j) {
+              for (int64_t i = 0; i < 2; ++i) {
+                const bool is_there = 2 * pair + i < runs_.length && group + j < end;
+                const int64_t row = run * runs_.length + 2 * pair + i;
+                to[2 * j + i] = is_there ? filter[row * parts_.d.out_channels + group + j] : 0;
+              }
+            }
+          }
+        }
+      }
+    }
+    return OkStatus();
+  }
+
+  Status Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const override {
+    const ConvolutionDesc& d = part.of.desc;
+    const PaddedImages images(d);
+    ScratchFrame frame;
+    auto* const x = frame.Get<int16_t>(images.size());
+    images.Fill(static_cast<const uint8_t*>(args.in[0]) + part.of.x, *static_cast<const int32_t*>(args.in[2]), x);
+    auto* const rows = frame.Get<const int16_t*>(part.pixels);
+    for (int64_t i = 0; i < part.pixels; ++i) rows[i] = x + images.Pixel(i);
+    auto* const runs = frame.Get<int64_t>(runs_.count);
+    for (int64_t run = 0; run < runs_.count; ++run) runs[run] = images.Tap(run * runs_.taps);
+    const auto sum_pairs = XPU_PICK_ISA(SumPairs);
+    const auto* filter = static_cast<const int16_t*>(packed) + offsets_[part.block];
+    SumsOfColumns to(part, kGroupColumns, part.pixels, sums, &frame);
+    for (int64_t group = 0; group < part.count; group += kGroupColumns) {
+      to.Begin(0, group);
+      sum_pairs(part.pixels, rows, runs_.count, runs, runs_.pairs, filter, to.sums(), to.ld());
+      to.End();
+      filter += runs_.count * runs_.pairs * 2 * kGroupColumns;
+    }
+    return OkStatus();
+  }
+
+  const int32_t* FilterSums(const void*) const override { return nullptr; }
+
+ private:
+  const ByteParts& parts_;
+  const Runs runs_;
+  int64_t words_ = 0;
+  std::vector<int64_t> offsets_;  // of blocks
+};
+
+class DepthwiseWordSums final : public ByteSums {
+ public:
+  explicit DepthwiseWordSums(const ByteParts& parts) : parts_(parts), pairs_((Cells(parts.d.filter) + 1) / 2) {}
+
+  int64_t PackedBytes() const override { return pairs_ * Step() * static_cast<int64_t>(sizeof(int16_t)); }
+
+  // The weights of a channel for two taps lie together.
+  Status Pack(const int8_t* filter, void* packed) const override {
+    auto* const to = static_cast<int16_t*>(packed);
+    const int64_t taps = Cells(parts_.d.filter), channels = parts_.d.out_channels;
+    std::memset(to, 0, PackedBytes());
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      for (int64_t i = 0; i < channels; ++i) to[tap / 2 * Step() + 2 * i + tap % 2] = filter[tap * channels + i];
+    }
+    return OkStatus();
+  }
+
+  Status Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const override {
+    const ConvolutionDesc& d = part.of.desc;
+    const PaddedImages images(d);
+    ScratchFrame frame;
+    auto* const x = frame.Get<int16_t>(images.size());
+    images.Fill(static_cast<const uint8_t*>(args.in[0]) + part.of.x, *static_cast<const int32_t*>(args.in[2]), x);
+    const int64_t taps = Cells(d.filter), channels = part.count;
+    auto* const offsets = frame.Get<int64_t>(2 * pairs_);
+    for (int64_t tap = 0; tap < 2 * pairs_; ++tap) offsets[tap] = images.Tap(std::min(tap, taps - 1));
+    const auto sum_taps = XPU_PICK_ISA(SumTaps);
+    const int64_t row = d.output[d.spatial_rank - 1], step = d.stride[d.spatial_rank - 1] * channels;
+    SumsOfColumns to(part, kDepthwiseChannels, row, sums, &frame);
+    for (int64_t begin = 0; begin < part.pixels; begin += row) {
+      const int16_t* const from = x + images.Pixel(begin);
+      for (int64_t c = 0; c < channels; c += kDepthwiseChannels) {
+        to.Begin(begin, c);
+        sum_taps(row, from + c, step, pairs_, offsets, static_cast<const int16_t*>(packed) + 2 * c, Step(), to.sums(),
+                 to.ld());
+        to.End();
+      }
+    }
+    return OkStatus();
+  }
+
+  const int32_t* FilterSums(const void*) const override { return nullptr; }
+
+ private:
+  // The words for two taps.
+  int64_t Step() const { return 2 * RoundUp(parts_.d.out_channels, kDepthwiseChannels); }
+
+  const ByteParts& parts_;
+  const int64_t pairs_;  // of taps
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSums> WordSums(const ByteParts& parts) {
+  if (parts.d.groups == 1) return std::make_unique<DenseWordSums>(parts);
+  if (IsDepthwise(parts.d)) return std::make_unique<DepthwiseWordSums>(parts);
+  return nullptr;
+}
+
+}  // namespace xpu::cpu
