@@ -39,15 +39,6 @@ static inline VF RoundDown(VF x) {
 #endif
 }
 
-// `bound` where x is a NaN.
-static inline VF Below(VF x, VF bound) {
-#if XPU_VECTOR_BYTES == 64
-  return (VF)_mm512_min_ps((__m512)x, (__m512)bound);
-#else
-  return x < bound ? x : bound;
-#endif
-}
-
 // Numbers from 0 to 255, or from -128 to 127, as bytes.
 static inline void StoreBytes(uint8_t* to, int n, VF x) {
   const VI whole = __builtin_convertvector(x, VI);
@@ -69,26 +60,21 @@ static inline void StoreBytes(uint8_t* to, int n, VF x) {
 #endif
 }
 
-// x / chain.factor, rounded as a division rounds it: two corrections by what is left, of which the second one is that
-// of Markstein's theorem. A division of vectors takes five times as long.
-static inline VF DividedByFactor(const IntegerChain& chain, VF x) {
+// x / factor, rounded as a division rounds it, with the inverse of the factor: two corrections by what is left, of
+// which the second one is that of Markstein's theorem. A division of vectors takes several times as long.
+static inline VF Divided(VF x, VF factor, VF inverse) {
 #if XPU_VECTOR_BYTES == 64
-  if (chain.inverse != 0) {
-    const __m512 factor = _mm512_set1_ps(chain.factor), inverse = _mm512_set1_ps(chain.inverse);
-    __m512 q = _mm512_mul_ps((__m512)x, inverse);
-    q = _mm512_fmadd_ps(_mm512_fnmadd_ps(q, factor, (__m512)x), inverse, q);
-    return (VF)_mm512_fmadd_ps(_mm512_fnmadd_ps(q, factor, (__m512)x), inverse, q);
-  }
+  __m512 q = _mm512_mul_ps((__m512)x, (__m512)inverse);
+  q = _mm512_fmadd_ps(_mm512_fnmadd_ps(q, (__m512)factor, (__m512)x), (__m512)inverse, q);
+  return (VF)_mm512_fmadd_ps(_mm512_fnmadd_ps(q, (__m512)factor, (__m512)x), (__m512)inverse, q);
+#elif XPU_VECTOR_BYTES == 32
+  __m256 q = _mm256_mul_ps((__m256)x, (__m256)inverse);
+  q = _mm256_fmadd_ps(_mm256_fnmadd_ps(q, (__m256)factor, (__m256)x), (__m256)inverse, q);
+  return (VF)_mm256_fmadd_ps(_mm256_fnmadd_ps(q, (__m256)factor, (__m256)x), (__m256)inverse, q);
+#else
+  (void)inverse;
+  return x / factor;
 #endif
-  return x / chain.factor;
-}
-
-// The last steps of a chain that makes bytes.
-static inline void ToBytes(const IntegerChain& chain, VF value, uint8_t* to, int n) {
-  const VF low = Splat<VF>(chain.low);
-  const VF from_low = AtLeast(Below(value, Splat<VF>(chain.high)), low) - low;
-  const VF steps = chain.divides ? DividedByFactor(chain, from_low) : Uncontracted(from_low * chain.factor);
-  StoreBytes(to, n, RoundDown(Uncontracted(steps - chain.zero) + 0.5f) + chain.shift);
 }
 
 // kRows rows of kVectors vectors of sums, whose elements are at `offset` + i * ld in operands and results and begin
@@ -173,7 +159,19 @@ static inline void ApplyToSums(const IntegerChain& chain, const int32_t* sums, i
     XPU_STORE
   }
   if (chain.bytes == nullptr) return;
-  XPU_EACH(ToBytes(chain, x[i][v], chain.bytes + offset + i * ld + v * kLanes, here);)
+  const VF low = Splat<VF>(chain.low), high = Splat<VF>(chain.high), factor = Splat<VF>(chain.factor);
+  const VF inverse = Splat<VF>(chain.inverse), zero = Splat<VF>(chain.zero), first = Splat<VF>(chain.shift);
+  uint8_t* const bytes = chain.bytes + offset;
+  XPU_EACH(x[i][v] = AtLeast(AtMost(x[i][v], high), low) - low;)
+  if (!chain.divides) {
+    XPU_EACH(x[i][v] = Uncontracted(x[i][v] * factor);)
+  } else if (chain.inverse == 0) {
+    XPU_EACH(x[i][v] = x[i][v] / factor;)
+  } else {
+    XPU_EACH(x[i][v] = Divided(x[i][v], factor, inverse);)
+  }
+  XPU_EACH(x[i][v] = RoundDown(Uncontracted(x[i][v] - zero) + 0.5f) + first;)
+  XPU_EACH(StoreBytes(bytes + i * ld + v * kLanes, here, x[i][v]);)
 #undef XPU_STORE
 #undef XPU_STEP
 #undef XPU_COLUMNS
