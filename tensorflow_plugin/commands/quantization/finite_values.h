@@ -52,7 +52,7 @@ class FiniteValues {
   std::optional<Fact> OfInput(const Command& command, int k);
   std::optional<Fact> OfComputed(int buffer);
   std::optional<Fact> OfOutput(int command, int buffer);
-  // What an elementwise program makes.
+  // The value of a register of an elementwise program.
   std::optional<Fact> OfProgram(const Command& command, const ElementwiseDesc& desc, int reg);
   std::optional<Fact> OfWriter(int buffer) const;
 

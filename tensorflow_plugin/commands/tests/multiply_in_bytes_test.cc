@@ -284,7 +284,7 @@ TEST_F(ByteProducts, ConditionsOfImages) {
   ExpectConditions(2);
 }
 
-// Of a network, only the input is looked at each time.
+// Conditions look at nothing but a network's input each time.
 TEST_F(ByteProducts, ConditionsOfANetwork) {
   ConvolutionDesc d = Convolution(kOut);
   for (int i = 0; i < 2; ++i) d.stride[i] = 1, d.output[i] = kSize;

@@ -20,7 +20,7 @@ struct BytePart {
 // It depends on the descriptor alone.
 class ByteParts {
  public:
-  // Of a part, but for one that has a single row: so many stay in a core's own cache.
+  // A part has at most so many sums, which stay in a core's own cache. One that is a single row may have more.
   static constexpr int64_t kMostSums = 1 << 15;
 
   explicit ByteParts(const ConvolutionDesc& given);

@@ -62,7 +62,7 @@ class PaddedImages {
   void Fill(const uint8_t* x, int32_t zero, int16_t* to) const {
     const auto widen = XPU_PICK_ISA(Widen);
     const Axis &a = axes_[0], &b = axes_[1], &c = axes_[2];
-    // Of a row, the elements before the image, in it and behind it.
+    // A row has elements before the image, in it and behind it.
     const int64_t row = c.padded * channels_, before = std::min(c.pad * channels_, row);
     const int64_t inside = std::max<int64_t>(0, std::min((c.pad + c.input) * channels_, row) - before);
     for (int64_t n = 0; n < batch_; ++n) {
@@ -103,8 +103,8 @@ class Runs {
   int64_t length, taps, count, pairs;
 };
 
-// Where loops write the sums of some columns of a part: in place, or in memory of their own if there are fewer columns
-// than loops write.
+// Where loops write the sums of some columns of a part. That is in place, unless there are fewer columns than loops
+// write.
 class SumsOfColumns {
  public:
   SumsOfColumns(const BytePart& part, int64_t width, int64_t pixels, int32_t* sums, ScratchFrame* frame)

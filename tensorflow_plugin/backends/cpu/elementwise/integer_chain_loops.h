@@ -60,8 +60,8 @@ static inline void StoreBytes(uint8_t* to, int n, VF x) {
 #endif
 }
 
-// x / factor, rounded as a division rounds it, with the inverse of the factor: two corrections by what is left, of
-// which the second one is that of Markstein's theorem. A division of vectors takes several times as long.
+// x / factor, rounded as a division rounds it, with the inverse of the factor. Two corrections by what is left follow,
+// of which the second one is that of Markstein's theorem. A division of vectors takes several times as long.
 static inline VF Divided(VF x, VF factor, VF inverse) {
 #if XPU_VECTOR_BYTES == 64
   __m512 q = _mm512_mul_ps((__m512)x, (__m512)inverse);
