@@ -506,7 +506,8 @@ class Capturer {
   void HoistInvariants(const std::vector<bool>& invariant, CommandList* list) {
     auto first = std::make_shared<CommandList>();
     std::vector<std::string> left_out = PassesLeftOut();
-    if (how_ == Capturing::kHoistedAsFloats) left_out.insert(left_out.end(), {"ReadPackedWeights", "MultiplyInBytes"});
+    if (how_ != Capturing::kHoisted) left_out.emplace_back("MultiplyInBytes");
+    if (how_ == Capturing::kHoistedAsFloats) left_out.emplace_back("ReadPackedWeights");
     commands::Optimize(real_.capabilities(), left_out, invariant, list, first.get());
     if (first->commands.empty()) return;
     HoistedList& hoisted = captured_->hoisted;

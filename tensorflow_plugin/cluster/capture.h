@@ -146,7 +146,8 @@ struct Iterations {
 enum class Capturing {
   kInOneList,
   kHoisted,          // into two lists: see HoistedList
-  kHoistedAsFloats,  // the same, without the passes that add conditions, where one of these has failed
+  kHoistedWithoutBytes,  // the same, without MultiplyInBytes, whose conditions fail again and again, or fail too late
+  kHoistedAsFloats,      // the same, without any pass that adds conditions, where a hoisted one has failed
 };
 
 // The reason why a capture failed.

@@ -14,8 +14,8 @@ namespace tf = tensorflow;
 
 namespace {
 
-// False if a command may have written an input when a condition fails. Then no other list can run instead.
-bool MayFailByConditions(const CommandList& list) {
+// True if no command can have written an input when a condition fails. So another list can run instead.
+bool ConditionsPrecedeWrites(const CommandList& list) {
   const auto last = std::find_if(list.commands.rbegin(), list.commands.rend(),
                                  [](const Command& command) { return command.is_condition; });
   return std::none_of(last, list.commands.rend(), [&](const Command& command) { return WritesInput(list, command); });
@@ -50,7 +50,7 @@ std::shared_ptr<const HoistedValues> Hoister::FindOrCompute(tf::OpKernelContext*
 void Hoister::NoteFailedCondition() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (++failed_conditions_ != kMostFailedConditions) return;
-  how_ = Capturing::kHoistedAsFloats;
+  how_ = Capturing::kHoistedWithoutBytes;
   captured_ = nullptr;
   values_ = nullptr;
 }
@@ -93,8 +93,8 @@ std::shared_ptr<const HoistedValues> Hoister::ComputeValues(tf::OpKernelContext*
   if (captured_ == nullptr) {
     Obstacle obstacle;
     captured_ = Capture(members, ctx, *stream->device, invocation, how_, /*max_iterations=*/INT64_MAX, &obstacle);
-    if (captured_ != nullptr && how_ == Capturing::kHoisted && !MayFailByConditions(*captured_->list)) {
-      how_ = Capturing::kHoistedAsFloats;
+    if (captured_ != nullptr && how_ == Capturing::kHoisted && !ConditionsPrecedeWrites(*captured_->list)) {
+      how_ = Capturing::kHoistedWithoutBytes;
       captured_ = nullptr;
       return ComputeValues(ctx, name, members, invocation, stream);
     }
@@ -112,7 +112,7 @@ std::shared_ptr<const HoistedValues> Hoister::ComputeValues(tf::OpKernelContext*
   values->captured = captured_;
   if (!RunHoisted(ctx, *captured_, invocation, stream, &values->tensors).ok()) {
     const std::vector<Command>& commands = captured_->hoisted.list->commands;
-    if (how_ == Capturing::kHoisted &&
+    if (how_ != Capturing::kHoistedAsFloats &&
         std::any_of(commands.begin(), commands.end(), [](const Command& command) { return command.may_fail(); })) {
       how_ = Capturing::kHoistedAsFloats;
       captured_ = nullptr;

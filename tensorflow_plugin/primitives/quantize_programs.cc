@@ -108,8 +108,9 @@ const Program* RequireFakeQuantRange() {
   Reg row[FakeQuantRow::kRows];
   for (Reg& r : row) r = b.In();
   const Reg is_finite = b.Equal(NothingOf(&b, row), b.Number(0));
-  const Reg is_narrow = b.Apply(Opcode::kLessEqual, b.Sub(row[FakeQuantRow::kHigh], row[FakeQuantRow::kLow]),
-                                b.Number(1 << kLog2OfWidestRange));
+  const Reg is_narrow =
+      b.Apply(Opcode::kLessEqual, b.Apply(Opcode::kAbs, b.Sub(row[FakeQuantRow::kHigh], row[FakeQuantRow::kLow])),
+              b.Number(1 << kLog2OfWidestRange));
   b.Output(
       Required(&b, b.Apply(Opcode::kLogicalOr, b.Apply(Opcode::kLogicalAnd, is_finite, is_narrow), IsNone(&b, row))));
   return b.Build();

@@ -147,7 +147,8 @@ NAN, INFINITY = float("nan"), float("inf")
 
 @pytest.mark.parametrize("name", ["first", "pixel", "dense"])
 @pytest.mark.parametrize(
-    "ends", [(NAN, 1.0), (-1.0, NAN), (-INFINITY, 1.0), (-1.0, INFINITY), (1.0, -1.0), (0.0, 0.0), (-8.0, -4.0)]
+    "ends",
+    [(NAN, 1.0), (-1.0, NAN), (-INFINITY, 1.0), (-1.0, INFINITY), (1.0, -1.0), (1e30, -1e30), (0.0, 0.0), (-8.0, -4.0)],
 )
 def test_strange_ranges(name, ends):
     network, reference = on("/xpu:0"), on("/cpu:0")
@@ -160,17 +161,39 @@ def test_strange_ranges(name, ends):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.nanmax(np.abs(want), initial=0))
 
 
+#: Calls with an input that is not finite, after which a cluster stays in floats.
+MOST_IN_FLOATS = 4
+
+
 @pytest.mark.parametrize("value", [NAN, INFINITY, -INFINITY])
-def test_images_that_are_not_finite(value):
-    """Such calls run in floats. Those before and after them do not."""
+def test_images_that_are_not_finite(value, tmp_path):
+    """Such calls run in floats, and after some of them all calls do."""
     network, reference = on("/xpu:0"), on("/cpu:0")
     for _ in range(MANY):
         compare(network, reference)
-    for calls in range(6):
+    for calls in range(MOST_IN_FLOATS + 2):
         image = IMAGES[0].copy()
         image[0, 3, calls, 1] = value
         np.testing.assert_array_equal(call(network, "/xpu:0", image), call(reference, "/cpu:0", image))
         compare(network, reference)
+        names = commands(network, IMAGES[0], tmp_path / str(calls))
+        in_bytes = multiplies_bytes() and calls + 1 < MOST_IN_FLOATS
+        assert any("uint8 and int8" in name for name in names) == in_bytes, (calls, names)
+
+
+def test_images_of_the_host(tmp_path):
+    """An image that is copied to the device by the cluster."""
+    network, reference = on("/xpu:0"), on("/cpu:0")
+    for i in range(MANY + 4):
+        image = IMAGES[i % 2].copy()
+        image[0, 3, 4, 1] = NAN if i == MANY else 1
+        with tf.device("/xpu:0"):
+            got = network(image).numpy()
+        np.testing.assert_array_equal(got, call(reference, "/cpu:0", image))
+    with tensorflow_xpu.profile(tmp_path) as profile, tf.device("/xpu:0"):
+        network(IMAGES[0]).numpy()
+    in_bytes = sum("uint8 and int8" in event.name for event in profile.events if event.kind == "command")
+    assert in_bytes == (4 if multiplies_bytes() else 0)
 
 
 @pytest.mark.parametrize("name", ["first", "depthwise", "pixel", "dense"])

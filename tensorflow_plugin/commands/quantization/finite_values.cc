@@ -99,10 +99,11 @@ std::optional<FiniteValues::Fact> FiniteValues::OfInput(const Command& command, 
 std::optional<FiniteValues::Fact> FiniteValues::OfComputed(int buffer) {
   OfBuffer& known = of_buffers_[buffer];
   if (known.begun) return known.fact;
-  known.begun = true;  // what depends on itself has no proof
+  known.begun = true;  // a value that depends on itself has no proof
   std::optional<Fact> fact;
-  if (known_[buffer]) fact = OfWriter(buffer);
-  if (!fact) {
+  if (known_[buffer] || depth_ == kMostDepth) fact = OfWriter(buffer);
+  if (!fact && depth_ < kMostDepth) {
+    ++depth_;
     fact.emplace();
     for (int writer : uses_.buffers[buffer].writers) {
       const std::optional<Fact> of_writer = OfOutput(writer, buffer);
@@ -112,6 +113,7 @@ std::optional<FiniteValues::Fact> FiniteValues::OfComputed(int buffer) {
       }
       fact->Add(*of_writer);
     }
+    --depth_;
     if (!fact) fact = OfWriter(buffer);
   }
   known.fact = fact;
@@ -123,7 +125,12 @@ std::optional<FiniteValues::Fact> FiniteValues::OfWriter(int buffer) const {
   if (writers.size() != 1) return std::nullopt;
   const Command& writer = list_.commands[writers[0]];
   for (size_t k = 0; k < writer.out.size(); ++k) {
-    if (writer.out[k].buffer == buffer && WritesWhole(list_, writer, static_cast<int>(k))) {
+    if (writer.out[k].buffer != buffer) continue;
+    const ByteRange written = RangeOfOutput(writer, k);
+    const bool is_whole = std::holds_alternative<CopyFromHost>(writer.desc)
+                              ? written.begin == 0 && written.end == list_.buffers[buffer].bytes
+                              : WritesWhole(list_, writer, static_cast<int>(k));
+    if (is_whole) {
       return Fact{Log2Of(buffer), {{buffer, {{0, list_.buffers[buffer].bytes}, writers[0]}}}};
     }
   }
@@ -151,13 +158,16 @@ std::optional<FiniteValues::Fact> FiniteValues::OfOutput(int number, int buffer)
     std::optional<Fact> fact = OfProgram(command, desc->source, desc->source.program->outputs()[0]);
     const int64_t elements = desc->source.shape.num_elements(), results = command.footprint.out[0].elements;
     if (!fact || results == 0 || elements == 0) return std::nullopt;
-    if (desc->kind == ReduceKind::kSum) fact->log2 += Log2(static_cast<double>(elements / results));
-    const bool is_bounded = desc->kind == ReduceKind::kSum || desc->kind == ReduceKind::kMean ||
-                            desc->kind == ReduceKind::kMax || desc->kind == ReduceKind::kMin;
-    return is_bounded ? fact : std::nullopt;
+    // A mean is a sum first.
+    const int log2_of_sum = fact->log2 + Log2(static_cast<double>(elements / results));
+    if (desc->kind == ReduceKind::kSum) fact->log2 = log2_of_sum;
+    const bool is_sum = desc->kind == ReduceKind::kSum || desc->kind == ReduceKind::kMean;
+    const bool is_extremum = desc->kind == ReduceKind::kMax || desc->kind == ReduceKind::kMin;
+    return (is_sum && log2_of_sum <= kMostLog2) || is_extremum ? fact : std::nullopt;
   }
   if (const auto* desc = std::get_if<PoolDesc>(&command.desc)) {
-    return desc->gradient || command.out.size() != 1 ? std::nullopt : OfInput(command, 0);
+    const bool is_known = !desc->gradient && desc->type == DType::kFloat && command.out.size() == 1;
+    return is_known ? OfInput(command, 0) : std::nullopt;
   }
   const auto* copy = std::get_if<CopyStridedDesc>(&command.desc);
   if ((copy != nullptr && copy->element_size == sizeof(float)) || std::holds_alternative<CopyBytes>(command.desc)) {

@@ -44,6 +44,9 @@ class FiniteValues {
     Sources sources;
     void Add(const Fact& other);
   };
+  // A longer chain of commands has a source in between.
+  static constexpr int kMostDepth = 256;
+
   struct OfBuffer {
     bool begun = false;
     std::optional<Fact> fact;
@@ -61,6 +64,7 @@ class FiniteValues {
   const std::vector<bool> known_;
   std::vector<OfBuffer> of_buffers_;
   std::map<int, int> of_commands_;
+  int depth_ = 0;
 };
 
 }  // namespace xpu::commands

@@ -7,8 +7,8 @@
 // The filter's bytes are computed once, and so are the numbers of ranges. The pass leaves alone what changes.
 //
 // Bytes stand for finite numbers. Conditions, which run once, look whether ranges and weights are finite. Activations
-// are finite if the values are that they are computed of (finite_values.h). So a network needs one condition that runs
-// each time. It reads the network's input.
+// are finite if the values are that they are computed of (finite_values.h). So most networks need one condition that
+// runs each time. It reads the network's input.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -166,6 +166,9 @@ class ByteMultiplier {
         !can_.BytesPay(*desc)) {
       return;
     }
+    // Otherwise sums may not fit into 32 bits.
+    const int64_t terms = desc->in_channels / desc->groups * desc->filter[0] * desc->filter[1] * desc->filter[2];
+    if (terms > INT32_MAX / (x->steps * filter->steps)) return;
     using Sources = FiniteValues::Sources;
     const std::optional<Sources> of_x = finite_.SourcesOfInput(x->command, 0),
                                  of_filter = finite_.SourcesOfInput(filter->command, 0);

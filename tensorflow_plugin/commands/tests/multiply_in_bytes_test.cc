@@ -92,6 +92,12 @@ class ByteProducts : public Lists {
     return y;
   }
 
+  static int ProductsIn(const CommandList& list) {
+    return static_cast<int>(std::count_if(list.commands.begin(), list.commands.end(), [](const Command& command) {
+      const auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
+      return desc != nullptr && desc->direction == Direction::kForward && IsMixed(*desc);
+    }));
+  }
   static bool HasBytes() { return TheMachine().device->capabilities().Supports(OfBytes()); }
 
   // So many products of bytes, if the device has them, and the same results.
@@ -99,12 +105,7 @@ class ByteProducts : public Lists {
     const bool has = HasBytes();
     ExpectSame();
     const CommandList list = WithWhatIsKept(BytesPayHere());
-    int found = 0;
-    for (const Command& command : list.commands) {
-      const auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
-      found += desc != nullptr && desc->direction == Direction::kForward && IsMixed(*desc);
-    }
-    EXPECT_EQ(found, has ? products : 0) << Text(list);
+    EXPECT_EQ(ProductsIn(list), has ? products : 0) << Text(list);
     ExpectEqual(Run(capture_.list(), Way::kOneByOne), Run(list), Text(list));
   }
   // The values that conditions look at, if the device has products of bytes.
@@ -282,6 +283,39 @@ TEST_F(ByteProducts, ConditionsOfImages) {
   Copy(X(d), padded, {XSize(d) / 2}, {1}, {1}, 0, XSize(d) / 4);
   Convolve(d, FakeQuantOf(padded, XSize(d), OfX()), w);
   ExpectConditions(2);
+}
+
+// An image that is copied from the host.
+TEST_F(ByteProducts, ConditionsOfImagesOfTheHost) {
+  const ConvolutionDesc d = Convolution();
+  const float* const image = FromHost(Numbers(XSize(d), 0.27f));
+  Convolve(d, FakeQuantOf(image, XSize(d), OfX()), FakeQuantOf(W(d), WSize(d), OfFilter()));
+  ExpectConditions(2);
+}
+
+// A longer chain of commands has a source in it.
+TEST_F(ByteProducts, ConditionsOfALongChain) {
+  const ConvolutionDesc d = Convolution();
+  const float* x = X(d);
+  for (int i = 0; i < 2000; ++i) {
+    float* const next = Computed(XSize(d));
+    Op(Opcode::kNeg, {x}, next, XSize(d));
+    x = next;
+  }
+  Convolve(d, FakeQuantOf(x, XSize(d), OfX()), FakeQuantOf(W(d), WSize(d), OfFilter()));
+  ExpectConditions(2);
+}
+
+// Their sums may not fit into 32 bits.
+TEST_F(ByteProducts, NotOfLongSums) {
+  const Rows of_weights = RangesOf({0.5f}, {}, 128);
+  for (int64_t terms : {33026, 33025}) {
+    const float* const x = FakeQuantOf(Given(false, Numbers(terms, 0.3f)), terms, OfX());
+    float* const y = Computed(kOut);
+    MatMul(x, FakeQuantOf(Given(true, Numbers(terms * kOut, 0.6f)), terms * kOut, of_weights), y, 0, 1, terms, kOut);
+    Want(y);
+  }
+  EXPECT_EQ(ProductsIn(WithWhatIsKept(BytesPayHere())), HasBytes() ? 1 : 0);
 }
 
 // Conditions look at nothing but a network's input each time.

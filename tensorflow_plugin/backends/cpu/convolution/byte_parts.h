@@ -31,7 +31,7 @@ class ByteParts {
   BytePart At(int64_t i) const;
   int64_t ChannelsOf(int64_t block) const { return std::min(channels, d.out_channels - block * channels); }
 
-  ConvolutionDesc d;                 // its forward direction, without epilogue; all pixels in a row if it has one
+  ConvolutionDesc d;                 // forward, without epilogue; of one row of pixels if the filter has one cell
   int64_t channels = 0, blocks = 1;  // of a block of the filter, and how many there are
   int64_t parts = 1;
 

@@ -3,7 +3,8 @@
 // - OnednnSums: oneDNN's, where the processor adds up products of bytes (AVX-512 VNNI). Zeros are nothing that oneDNN
 //   knows. The sums of the filter's elements are kept beside the packed filter.
 // - WordSums: products of 16-bit integers, which every processor adds up in pairs. Elements become such integers less
-//   the zero of x. That is exact, and padding is 0. For convolutions without groups, or with one channel in each.
+//   the zero of x. That is exact, and padding is 0. For convolutions without groups, or with one channel in each, on
+//   x86.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_H_
 

@@ -249,7 +249,9 @@ class DepthwiseWordSums final : public ByteSums {
 }  // namespace
 
 std::unique_ptr<ByteSums> WordSums(const ByteParts& parts) {
-  if (parts.d.groups == 1) return std::make_unique<DenseWordSums>(parts);
+  // With fewer columns than this most of a group would be computed for nothing.
+  constexpr int64_t kFewestColumns = kGroupColumns / 2;
+  if (parts.d.groups == 1 && parts.d.out_channels >= kFewestColumns) return std::make_unique<DenseWordSums>(parts);
   if (IsDepthwise(parts.d)) return std::make_unique<DepthwiseWordSums>(parts);
   return nullptr;
 }
