@@ -145,7 +145,7 @@ struct Iterations {
 
 enum class Capturing {
   kInOneList,
-  kHoisted,          // into two lists: see HoistedList
+  kHoisted,              // into two lists: see HoistedList
   kHoistedWithoutBytes,  // the same, without MultiplyInBytes, whose conditions fail again and again, or fail too late
   kHoistedAsFloats,      // the same, without any pass that adds conditions, where a hoisted one has failed
 };
