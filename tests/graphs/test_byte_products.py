@@ -148,7 +148,7 @@ NAN, INFINITY = float("nan"), float("inf")
 @pytest.mark.parametrize("name", ["first", "pixel", "dense"])
 @pytest.mark.parametrize(
     "ends",
-    [(NAN, 1.0), (-1.0, NAN), (-INFINITY, 1.0), (-1.0, INFINITY), (1.0, -1.0), (1e30, -1e30), (0.0, 0.0), (-8.0, -4.0)],
+    [(NAN, 1.0), (-1.0, NAN), (-INFINITY, 1.0), (-1.0, INFINITY), (1.0, -1.0), (0.0, 0.0), (-8.0, -4.0)],
 )
 def test_strange_ranges(name, ends):
     network, reference = on("/xpu:0"), on("/cpu:0")
