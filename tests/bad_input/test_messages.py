@@ -274,6 +274,10 @@ CALLS = [
 ]
 
 
+#: Words of oneDNN's kernels, which TensorFlow uses on some processors only. Its other kernels accept such filters.
+OF_ONEDNN = "filter must not have zero elements"
+
+
 def error_of(call, device):
     with hard_placement(), tf.device(device), pytest.raises(tf.errors.OpError) as error:
         call()
@@ -282,7 +286,11 @@ def error_of(call, device):
 
 @pytest.mark.parametrize(("call", "phrase"), CALLS, ids=[phrase[:50] for _, phrase in CALLS])
 def test_errors_read_as_on_the_cpu(xpu_device, call, phrase):
-    want, got = error_of(call, "/cpu:0"), error_of(call, xpu_device)
-    assert phrase in want.message, "the CPU says otherwise"
+    got = error_of(call, xpu_device)
     assert phrase in got.message
+    if phrase.startswith(OF_ONEDNN):
+        assert type(got) is tf.errors.InvalidArgumentError
+        return
+    want = error_of(call, "/cpu:0")
+    assert phrase in want.message, "the CPU says otherwise"
     assert type(got) is type(want)
