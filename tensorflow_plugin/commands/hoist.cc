@@ -28,6 +28,11 @@ std::optional<ConvolutionDesc> AsConvolution(const MatMulDesc& d) {
   return convolution;
 }
 
+void MakeCondition(Command* command) {
+  command->explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
+  command->is_condition = true;
+}
+
 std::vector<bool> Known(const CommandList& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted) {
   std::vector<bool> known = invariant;
   for (size_t i = 0; i < hoisted.size(); ++i) {

@@ -30,6 +30,9 @@ int64_t HoistableBytes(const Capabilities& can, const CommandList& list, const s
 // product. The operands are the same.
 std::optional<ConvolutionDesc> AsConvolution(const MatMulDesc& d);
 
+// Makes a command that may fail on data a condition.
+void MakeCondition(Command* command);
+
 // Has operands that stay, or are computed of values that stay, laid out as commands read them best. These are filters
 // of convolutions, which the backend packs, and matrices of bytes, which are transposed. A product whose second matrix
 // the backend prefers packed becomes a convolution of one pixel.

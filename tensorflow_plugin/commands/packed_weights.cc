@@ -122,8 +122,7 @@ std::optional<Command> ReadWeights(const Capabilities& can, const Weights& weigh
   finder.in = {product->in[1], {weights.packed, 0}, {weights.scales, 0}, {weights.zeros, 0}};
   finder.out = {form};
   finder.origin = product->origin;
-  finder.explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
-  finder.is_condition = true;
+  MakeCondition(&finder);
   product->desc = desc;
   product->in = {product->in[0], finder.in[1], finder.in[2], finder.in[3], form};
   product->footprint = footprint;

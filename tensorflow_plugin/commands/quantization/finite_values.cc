@@ -55,7 +55,6 @@ std::optional<int> BoundOf(const Instr& instr, int a, int b, int c) {
   }
 }
 
-// The bound of floats that are given here.
 std::optional<int> BoundOf(const float* values, size_t n) {
   int bound = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -63,6 +62,22 @@ std::optional<int> BoundOf(const float* values, size_t n) {
     bound = std::max(bound, Log2(std::abs(values[i])));
   }
   return bound;
+}
+
+// The bound of floats that a command has with it; none if it has no such.
+std::optional<int> BoundOfConstants(const Descriptor& desc) {
+  if (const auto* fill = std::get_if<FillBytes>(&desc)) return fill->value == 0 ? std::optional<int>(0) : std::nullopt;
+  if (const auto* fill = std::get_if<FillWords>(&desc)) {
+    float value;
+    std::memcpy(&value, &fill->value, sizeof(value));
+    return BoundOf(&value, 1);
+  }
+  if (const auto* constant = std::get_if<CopyConstant>(&desc)) {
+    std::vector<float> values(constant->bytes->size() / sizeof(float));
+    std::memcpy(values.data(), constant->bytes->data(), values.size() * sizeof(float));
+    return BoundOf(values.data(), values.size());
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -142,15 +157,12 @@ std::optional<FiniteValues::Fact> FiniteValues::OfOutput(int number, int buffer)
   if (given != of_commands_.end()) return Fact{given->second, {}};
   const Command& command = list_.commands[number];
   if (const auto* desc = std::get_if<ElementwiseDesc>(&command.desc)) {
-    std::optional<Fact> all = Fact();
-    for (size_t k = 0; k < command.out.size() && all; ++k) {
+    Fact all;
+    for (size_t k = 0; k < command.out.size(); ++k) {
       if (command.out[k].buffer != buffer) continue;
       const std::optional<Fact> fact = OfProgram(command, *desc, desc->program->outputs()[k]);
-      if (fact) {
-        all->Add(*fact);
-      } else {
-        all = std::nullopt;
-      }
+      if (!fact) return std::nullopt;
+      all.Add(*fact);
     }
     return all;
   }
@@ -173,18 +185,7 @@ std::optional<FiniteValues::Fact> FiniteValues::OfOutput(int number, int buffer)
   if ((copy != nullptr && copy->element_size == sizeof(float)) || std::holds_alternative<CopyBytes>(command.desc)) {
     return OfInput(command, 0);
   }
-  std::optional<int> bound;
-  if (const auto* fill = std::get_if<FillBytes>(&command.desc)) {
-    if (fill->value == 0) bound = 0;
-  } else if (const auto* fill = std::get_if<FillWords>(&command.desc)) {
-    float value;
-    std::memcpy(&value, &fill->value, sizeof(value));
-    bound = BoundOf(&value, 1);
-  } else if (const auto* constant = std::get_if<CopyConstant>(&command.desc)) {
-    std::vector<float> values(constant->bytes->size() / sizeof(float));
-    std::memcpy(values.data(), constant->bytes->data(), values.size() * sizeof(float));
-    bound = BoundOf(values.data(), values.size());
-  }
+  const std::optional<int> bound = BoundOfConstants(command.desc);
   return bound ? std::optional<Fact>({*bound, {}}) : std::nullopt;
 }
 

@@ -258,11 +258,6 @@ class ByteMultiplier {
     MakeCondition(&inserted_.back().second);
   }
 
-  static void MakeCondition(Command* command) {
-    command->explain = [](const Status& failure, const std::vector<int64_t>&) { return failure; };
-    command->is_condition = true;
-  }
-
   static BufferSlice Row(const Bytes& bytes, int row, int64_t ranges) {
     return {bytes.rows, row * ranges * kFloatBytes};
   }

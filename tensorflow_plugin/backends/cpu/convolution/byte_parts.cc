@@ -13,8 +13,6 @@ constexpr int64_t kBytesOfBlock = 1 << 18, kChannelsOfBlock = 64;
 // Multiplications below which a convolution stays on the calling thread, and the parts that others have at least.
 constexpr int64_t kShared = 1 << 20, kFewestParts = 4;
 
-int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-
 }  // namespace
 
 ByteParts::ByteParts(const ConvolutionDesc& given) : d(given) {

@@ -1,10 +1,9 @@
 // Ways to compute the sums of a convolution of bytes, part by part (byte_parts.h).
 //
-// - OnednnSums: oneDNN's, where the processor adds up products of bytes (AVX-512 VNNI). Zeros are nothing that oneDNN
-//   knows. The sums of the filter's elements are kept beside the packed filter.
-// - WordSums: products of 16-bit integers, which every processor adds up in pairs. Elements become such integers less
-//   the zero of x. That is exact, and padding is 0. For convolutions without groups, or with one channel in each, on
-//   x86.
+// - OnednnSums: oneDNN computes them where the processor adds up products of bytes (AVX-512 VNNI). It knows no zeros.
+//   So the sums of the filter's elements are kept beside the packed filter.
+// - WordSums: x86 processors add up products of 16-bit integers in pairs. Elements become such integers less the zero
+//   of x. That is exact, and padding is 0. Convolutions qualify that have no groups, or one channel in each.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_H_
 
@@ -30,7 +29,7 @@ class ByteSums {
 
   // The sums over the filter's input channels, by cell of the filter and output channel; null if Multiply takes the
   // zero from x.
-  virtual const int32_t* FilterSums(const void* packed) const = 0;
+  virtual const int32_t* FilterSums(const void*) const { return nullptr; }
 };
 
 // Null if this way has no fast form of the convolution. The parts stay in use.

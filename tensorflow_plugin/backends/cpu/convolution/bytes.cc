@@ -5,7 +5,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "tensorflow_plugin/backends/cpu/convolution/byte_parts.h"
 #include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"

@@ -14,8 +14,6 @@ namespace {
 
 using host_runtime::Cells;
 
-int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-
 class ByOnednn final : public ByteSums {
  public:
   explicit ByOnednn(const ByteParts& parts) : parts_(parts) {

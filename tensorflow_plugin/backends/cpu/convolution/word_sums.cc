@@ -16,8 +16,6 @@ using host_runtime::Cells;
 
 constexpr int kAxes = ConvolutionDesc::kMaxSpatial;
 
-int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-
 bool IsDepthwise(const ConvolutionDesc& d) {
   return d.groups > 1 && d.groups == d.in_channels && d.groups == d.out_channels;
 }
@@ -40,7 +38,6 @@ class PaddedImages {
     }
   }
 
-  int64_t size() const { return batch_ * image_ + kWordsBehind; }
   // Where the cell of a filter is, from the first cell on.
   int64_t Tap(int64_t tap) const {
     int64_t place = 0;
@@ -58,8 +55,12 @@ class PaddedImages {
     return place + pixel * image_;
   }
 
-  // The bytes of x less `zero`. Padding is 0.
-  void Fill(const uint8_t* x, int32_t zero, int16_t* to) const {
+  // The bytes of a part's x less its zero. Padding is 0.
+  const int16_t* Make(const BytePart& part, const Args& args, ScratchFrame* frame) const {
+    const auto* const x = static_cast<const uint8_t*>(args.in[0]) + part.of.x;
+    const int32_t zero = *static_cast<const int32_t*>(args.in[2]);
+    auto* const made = frame->Get<int16_t>(batch_ * image_ + kWordsBehind);
+    int16_t* to = made;
     const auto widen = XPU_PICK_ISA(Widen);
     const Axis &a = axes_[0], &b = axes_[1], &c = axes_[2];
     // A row has elements before the image, in it and behind it.
@@ -77,6 +78,7 @@ class PaddedImages {
       }
     }
     std::memset(to, 0, kWordsBehind * sizeof(int16_t));
+    return made;
   }
 
  private:
@@ -168,10 +170,13 @@ class DenseWordSums final : public ByteSums {
     const ConvolutionDesc& d = part.of.desc;
     const PaddedImages images(d);
     ScratchFrame frame;
-    auto* const x = frame.Get<int16_t>(images.size());
-    images.Fill(static_cast<const uint8_t*>(args.in[0]) + part.of.x, *static_cast<const int32_t*>(args.in[2]), x);
+    const int16_t* const x = images.Make(part, args, &frame);
     auto* const rows = frame.Get<const int16_t*>(part.pixels);
-    for (int64_t i = 0; i < part.pixels; ++i) rows[i] = x + images.Pixel(i);
+    const int64_t row = d.output[d.spatial_rank - 1], step = d.stride[d.spatial_rank - 1] * d.in_channels;
+    for (int64_t begin = 0; begin < part.pixels; begin += row) {
+      const int16_t* const from = x + images.Pixel(begin);
+      for (int64_t i = 0; i < row; ++i) rows[begin + i] = from + i * step;
+    }
     auto* const runs = frame.Get<int64_t>(runs_.count);
     for (int64_t run = 0; run < runs_.count; ++run) runs[run] = images.Tap(run * runs_.taps);
     const auto sum_pairs = XPU_PICK_ISA(SumPairs);
@@ -185,8 +190,6 @@ class DenseWordSums final : public ByteSums {
     }
     return OkStatus();
   }
-
-  const int32_t* FilterSums(const void*) const override { return nullptr; }
 
  private:
   const ByteParts& parts_;
@@ -216,8 +219,7 @@ class DepthwiseWordSums final : public ByteSums {
     const ConvolutionDesc& d = part.of.desc;
     const PaddedImages images(d);
     ScratchFrame frame;
-    auto* const x = frame.Get<int16_t>(images.size());
-    images.Fill(static_cast<const uint8_t*>(args.in[0]) + part.of.x, *static_cast<const int32_t*>(args.in[2]), x);
+    const int16_t* const x = images.Make(part, args, &frame);
     const int64_t taps = Cells(d.filter), channels = part.count;
     auto* const offsets = frame.Get<int64_t>(2 * pairs_);
     for (int64_t tap = 0; tap < 2 * pairs_; ++tap) offsets[tap] = images.Tap(std::min(tap, taps - 1));
@@ -235,8 +237,6 @@ class DepthwiseWordSums final : public ByteSums {
     }
     return OkStatus();
   }
-
-  const int32_t* FilterSums(const void*) const override { return nullptr; }
 
  private:
   // The words for two taps.

@@ -1,6 +1,5 @@
 // The loops of WordSums (byte_sums.h), once per instruction set. Their unit is a pair: two consecutive terms of a sum,
-// integers of 16 bits, which fill a lane of 32 bits. One instruction multiplies two vectors of pairs and adds up each
-// pair's products.
+// integers of 16 bits, which fill a lane of 32 bits (MultiplyAddPairs).
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_WORD_SUMS_LOOPS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_WORD_SUMS_LOOPS_H_
 
@@ -10,6 +9,8 @@
 
 #include <cstdint>
 #include <cstring>
+
+#include "tensorflow_plugin/backends/cpu/simd/quads.h"
 
 namespace xpu::cpu {
 
@@ -28,27 +29,13 @@ inline constexpr int64_t kWordsBehind = 64;
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
 
-typedef int32_t Sums __attribute__((vector_size(XPU_VECTOR_BYTES)));
-typedef int16_t Words __attribute__((vector_size(XPU_VECTOR_BYTES)));
-typedef Sums SumsInMemory __attribute__((aligned(1), may_alias));
+typedef Ints IntsInMemory __attribute__((aligned(1), may_alias));
 
 inline constexpr int kSumVectors = 4 * kGroupColumns / XPU_VECTOR_BYTES;
 // Rows whose sums fit into registers beside a group of the filter.
 inline constexpr int kPairRows = XPU_VECTOR_BYTES == 64 ? 12 : XPU_VECTOR_BYTES == 32 ? 6 : 2;
 
-static inline Sums LoadPairs(const void* p) { return *static_cast<const SumsInMemory*>(p); }
-
-static inline Sums AddPairs(Sums sum, Sums x, Sums y) {
-#if !defined(__x86_64__)  // it builds, but nothing calls it
-  return sum + (x << 16 >> 16) * (y << 16 >> 16) + (x >> 16) * (y >> 16);
-#elif XPU_VECTOR_BYTES == 64
-  return sum + (Sums)_mm512_madd_epi16((__m512i)x, (__m512i)y);
-#elif XPU_VECTOR_BYTES == 32
-  return sum + (Sums)_mm256_madd_epi16((__m256i)x, (__m256i)y);
-#else
-  return sum + (Sums)_mm_madd_epi16((__m128i)x, (__m128i)y);
-#endif
-}
+static inline Ints LoadPairs(const void* p) { return *static_cast<const IntsInMemory*>(p); }
 
 // n bytes less `zero`.
 static void Widen(const uint8_t* from, int64_t n, int32_t zero, int16_t* to) {
@@ -58,22 +45,22 @@ static void Widen(const uint8_t* from, int64_t n, int32_t zero, int16_t* to) {
 template <int kRows>
 static inline void SumPairsOfRows(const int16_t* const* rows, int64_t runs, const int64_t* offsets, int64_t pairs,
                                   const int16_t* filter, int32_t* sums, int64_t ld) {
-  Sums sum[kRows][kSumVectors] = {};
+  Ints sum[kRows][kSumVectors] = {};
   for (int64_t r = 0; r < runs; ++r) {
     const int16_t* x[kRows];
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) x[i] = rows[i] + offsets[r];
     for (int64_t p = 0; p < pairs; ++p, filter += 2 * kGroupColumns) {
-      Sums w[kSumVectors];
+      Ints w[kSumVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kSumVectors; ++v) w[v] = LoadPairs(filter + v * (XPU_VECTOR_BYTES / 2));
 #pragma GCC unroll 12
       for (int i = 0; i < kRows; ++i) {
         int32_t pair;
         std::memcpy(&pair, x[i] + 2 * p, sizeof(pair));
-        const Sums both = pair - Sums{};
+        const Ints both = pair - Ints{};
 #pragma GCC unroll 4
-        for (int v = 0; v < kSumVectors; ++v) sum[i][v] = AddPairs(sum[i][v], both, w[v]);
+        for (int v = 0; v < kSumVectors; ++v) sum[i][v] += MultiplyAddPairs(both, w[v]);
       }
     }
   }
@@ -100,22 +87,22 @@ template <int kPixels>
 static inline void SumTapsOfPixels(const int16_t* x, int64_t step, int64_t tap_pairs, const int64_t* offsets,
                                    const int16_t* filter, int64_t filter_step, int32_t* sums, int64_t ld) {
   constexpr int kParts = 64 / XPU_VECTOR_BYTES;  // vectors of sums
-  Sums sum[kPixels][kParts] = {};
+  Ints sum[kPixels][kParts] = {};
   for (int64_t t = 0; t < tap_pairs; ++t, filter += filter_step) {
     const int16_t *const a = x + offsets[2 * t], *const b = x + offsets[2 * t + 1];
 #if XPU_VECTOR_BYTES == 32
     // Interleaving keeps lanes of 128 bits: channels 0 to 3 and 8 to 11 come first.
-    const Sums w[2] = {
-        (Sums)_mm256_permute2x128_si256((__m256i)LoadPairs(filter), (__m256i)LoadPairs(filter + 16), 0x20),
-        (Sums)_mm256_permute2x128_si256((__m256i)LoadPairs(filter), (__m256i)LoadPairs(filter + 16), 0x31)};
+    const Ints w[2] = {
+        (Ints)_mm256_permute2x128_si256((__m256i)LoadPairs(filter), (__m256i)LoadPairs(filter + 16), 0x20),
+        (Ints)_mm256_permute2x128_si256((__m256i)LoadPairs(filter), (__m256i)LoadPairs(filter + 16), 0x31)};
 #pragma GCC unroll 4
     for (int i = 0; i < kPixels; ++i) {
       const __m256i first = (__m256i)LoadPairs(a + i * step), second = (__m256i)LoadPairs(b + i * step);
-      sum[i][0] = AddPairs(sum[i][0], (Sums)_mm256_unpacklo_epi16(first, second), w[0]);
-      sum[i][1] = AddPairs(sum[i][1], (Sums)_mm256_unpackhi_epi16(first, second), w[1]);
+      sum[i][0] += MultiplyAddPairs((Ints)_mm256_unpacklo_epi16(first, second), w[0]);
+      sum[i][1] += MultiplyAddPairs((Ints)_mm256_unpackhi_epi16(first, second), w[1]);
     }
 #else
-    Sums w[kParts];
+    Ints w[kParts];
 #pragma GCC unroll 4
     for (int v = 0; v < kParts; ++v) w[v] = LoadPairs(filter + v * (XPU_VECTOR_BYTES / 2));
 #pragma GCC unroll 4
@@ -127,9 +114,9 @@ static inline void SumTapsOfPixels(const int16_t* x, int64_t step, int64_t tap_p
         constexpr int kLanes = XPU_VECTOR_BYTES / 4;
         const Half first = *reinterpret_cast<const Half*>(a + i * step + v * kLanes);
         const Half second = *reinterpret_cast<const Half*>(b + i * step + v * kLanes);
-        const Sums pairs = (__builtin_convertvector(first, Sums) & 0xffff) | __builtin_convertvector(second, Sums)
+        const Ints pairs = (__builtin_convertvector(first, Ints) & 0xffff) | __builtin_convertvector(second, Ints)
                                                                                  << 16;
-        sum[i][v] = AddPairs(sum[i][v], pairs, w[v]);
+        sum[i][v] += MultiplyAddPairs(pairs, w[v]);
       }
     }
 #endif
@@ -138,8 +125,8 @@ static inline void SumTapsOfPixels(const int16_t* x, int64_t step, int64_t tap_p
   for (int i = 0; i < kPixels; ++i) {
 #if XPU_VECTOR_BYTES == 32
     const __m256i low = (__m256i)sum[i][0], high = (__m256i)sum[i][1];
-    sum[i][0] = (Sums)_mm256_permute2x128_si256(low, high, 0x20);
-    sum[i][1] = (Sums)_mm256_permute2x128_si256(low, high, 0x31);
+    sum[i][0] = (Ints)_mm256_permute2x128_si256(low, high, 0x20);
+    sum[i][1] = (Ints)_mm256_permute2x128_si256(low, high, 0x31);
 #endif
     std::memcpy(sums + i * ld, sum[i], sizeof(sum[i]));
   }

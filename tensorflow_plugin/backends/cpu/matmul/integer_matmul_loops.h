@@ -63,18 +63,6 @@ static inline Quads Split(Ints v) {
   if (kSigned) return {(Words)((Words)v << 8) >> 8, (Words)v >> 8};
   return {(Words)((UnsignedWords)v & 255), (Words)((UnsignedWords)v >> 8)};
 }
-static inline Ints MultiplyAddPairs(Words x, Words y) {
-#if !defined(__x86_64__)
-  const Ints a = (Ints)x, b = (Ints)y;
-  return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
-#elif XPU_VECTOR_BYTES == 64
-  return (Ints)_mm512_madd_epi16((__m512i)x, (__m512i)y);
-#elif XPU_VECTOR_BYTES == 32
-  return (Ints)_mm256_madd_epi16((__m256i)x, (__m256i)y);
-#else
-  return (Ints)_mm_madd_epi16((__m128i)x, (__m128i)y);
-#endif
-}
 #endif
 
 // sum + the dot products of quads, of which those of a are signed or unsigned, and those of b the other.
@@ -84,7 +72,7 @@ static inline Ints AddDots(Ints sum, const Quads& a, const Quads& b) {
   return (Ints)(kSignedA ? _mm512_dpbusd_epi32((__m512i)sum, (__m512i)b.bytes, (__m512i)a.bytes)
                          : _mm512_dpbusd_epi32((__m512i)sum, (__m512i)a.bytes, (__m512i)b.bytes));
 #else
-  return sum + MultiplyAddPairs(a.even, b.even) + MultiplyAddPairs(a.odd, b.odd);
+  return sum + MultiplyAddPairs((Ints)a.even, (Ints)b.even) + MultiplyAddPairs((Ints)a.odd, (Ints)b.odd);
 #endif
 }
 

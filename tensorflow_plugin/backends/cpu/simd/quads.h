@@ -87,6 +87,19 @@ static inline void Interleave(const uint8_t* const rows[4], Bytes flip, Ints out
   out[3] = (Ints)High16(high01, high23);
 }
 
+// Each lane of x and of y is a pair of integers of 16 bits. The sums of their two products, by lane.
+static inline Ints MultiplyAddPairs(Ints x, Ints y) {
+#if !defined(__x86_64__)
+  return (x << 16 >> 16) * (y << 16 >> 16) + (x >> 16) * (y >> 16);
+#elif XPU_VECTOR_BYTES == 64
+  return (Ints)_mm512_madd_epi16((__m512i)x, (__m512i)y);
+#elif XPU_VECTOR_BYTES == 32
+  return (Ints)_mm256_madd_epi16((__m256i)x, (__m256i)y);
+#else
+  return (Ints)_mm_madd_epi16((__m128i)x, (__m128i)y);
+#endif
+}
+
 // The first n bytes at an address, and zeros.
 static inline Bytes LoadFirstBytes(const uint8_t* p, int64_t n) {
 #if XPU_VECTOR_BYTES == 64
