@@ -54,8 +54,9 @@ class Builder:
                 text = (ROOT / PACKAGE / mutant.file).read_text()
                 if text.count(mutant.before) != 1:
                     return f"the text to replace is there {text.count(mutant.before)} times"
-                (folder / mutant.file).write_text(text.replace(mutant.before, mutant.after))
-                line, compiled = self._compilation(folder / mutant.file, str(folder / "mutant.o"))
+                source = folder / pathlib.Path(mutant.file).name
+                source.write_text(text.replace(mutant.before, mutant.after))
+                line, compiled = self._compilation(source, str(folder / "mutant.o"))
                 instead[compiled] = str(folder / "mutant.o")
                 if error := self._run(line):
                     return f"does not compile: {error}"
