@@ -75,6 +75,15 @@ def _proc(path: str, pattern: str) -> str | None:
     return match[1].strip() if match else None
 
 
+#: What a processor has for each set of the backend's loops. Each set has those before it.
+_INSTRUCTION_SETS = {
+    "avx2": {"avx2", "fma", "f16c"},
+    "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+    "avx512_vnni": {"avx512_vnni"},
+    "amx": {"amx_tile", "amx_int8"},
+}
+
+
 def _cpu(name: str) -> PhysicalDevice:
     """The processor, as Linux and the container's limits describe it."""
     kilobytes = [_proc("/proc/meminfo", rf"^{field}:\s+(\d+) kB") for field in ("MemTotal", "MemAvailable")]
@@ -89,10 +98,11 @@ def _cpu(name: str) -> PhysicalDevice:
     flags = set((_proc("/proc/cpuinfo", r"^flags\s*:(.*)$") or "").split())
     instruction_set = None
     if flags:
-        avx2 = {"avx2", "fma", "f16c"} <= flags
-        avx512 = avx2 and {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags
-        vnni = avx512 and "avx512_vnni" in flags
-        instruction_set = "avx512_vnni" if vnni else "avx512" if avx512 else "avx2" if avx2 else "baseline"
+        instruction_set = "baseline"
+        for wider, needed in _INSTRUCTION_SETS.items():
+            if not needed <= flags:
+                break
+            instruction_set = wider
     return PhysicalDevice(
         name=name,
         device_type="CPU",

@@ -228,10 +228,10 @@ OPTIONS = (
     Option(
         "TF_XPU_ISA",
         "isa",
-        "baseline, avx2, avx512 or avx512_vnni",
+        "baseline, avx2, avx512, avx512_vnni or amx",
         "the best there is",
         "the instruction set that XPU_HOST's own loops use (oneDNN chooses its own)",
-        _choice("baseline", "avx2", "avx512", "avx512_vnni"),
+        _choice("baseline", "avx2", "avx512", "avx512_vnni", "amx"),
         at_import=True,
     ),
     Option(

@@ -121,7 +121,7 @@ def configure(
         hooks: whether hooks into TensorFlow and Keras save time (``TF_XPU_HOOKS``).
         hooks_without: hooks to leave out, ``"batches,calls"`` (``TF_XPU_HOOKS_WITHOUT``).
         dump_fusion: a folder for clusters as text (``TF_XPU_DUMP_FUSION``).
-        isa: ``baseline``, ``avx2``, ``avx512`` or ``avx512_vnni`` (``TF_XPU_ISA``).
+        isa: ``baseline``, ``avx2``, ``avx512``, ``avx512_vnni`` or ``amx`` (``TF_XPU_ISA``).
         opencl_device: a part of a device's name, or its number (``TF_XPU_OPENCL_DEVICE``).
         winograd: whether convolutions of 3x3 go by Winograd's algorithm (``TF_XPU_WINOGRAD``).
         fault: rules of faults to inject (``TF_XPU_FAULT``).

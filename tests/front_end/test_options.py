@@ -405,7 +405,7 @@ SENSELESS = {
     "TF_XPU_ALLOCATOR": ("best", "expected bfc or pool"),
     "TF_XPU_LARGE_PAGES": ("2", "expected 1 or 0"),
     "TF_XPU_THREADS": ("0", "expected a whole number from 1 to 1024"),
-    "TF_XPU_ISA": ("sse", "expected baseline, avx2, avx512 or avx512_vnni"),
+    "TF_XPU_ISA": ("sse", "expected baseline, avx2, avx512, avx512_vnni or amx"),
     "TF_XPU_WINOGRAD": ("yes", "expected 1 or 0"),
     "TF_XPU_FUSION": ("on", "expected 1 or 0"),
     "TF_XPU_FUSION_WITHOUT": ("Everything", "expected of these, with commas between: "),

@@ -184,7 +184,7 @@ int64_t Estimate(const WeightMatMulDesc& desc) {
   // Weights become floats again for every few rows, or once. Or they remain integers.
   const double few = std::ceil(m / 4) * weights * 0.04, many = weights * 0.15 + m * weights * 0.04;
   const double as_integers = (0.01 + m * 0.015) * weights;
-  return Total((ActiveIsa() == Isa::kAvx512Vnni ? as_integers : std::min(few, many)) + EpilogueNs(desc));
+  return Total((ActiveIsa() >= Isa::kAvx512Vnni ? as_integers : std::min(few, many)) + EpilogueNs(desc));
 }
 
 int64_t Estimate(const QuantizeRowsDesc& desc) {

@@ -182,7 +182,8 @@ std::vector<ConvolutionDesc> Geometries() {
       ConvolutionOf({{4, 3, 1, 1, 4, 3}, {4, 3, 1, 1, 0, 5}}, 1, 2, 3),      // more padding than window
       ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),   // depthwise
       ConvolutionOf({{7, 3, 2, 1, 0, 1}, {6, 3, 2, 1, 1, 1}}, 2, 5, 15, 5),  // depthwise with multiplier
-      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 12, 4),  // groups
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 12, 4),   // groups
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}}, 2, 40, 60, 2),   // wide groups
       ConvolutionOf({{6, 5}, {6, 1}}, 3, 33, 17),                            // odd channels
       ConvolutionOf({{5, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}, {7, 2, 1, 2, 1, 0}}, 2, 3, 4),
       ConvolutionOf({{4, 2, 2}, {4, 2, 2}, {4, 2, 2}}, 1, 16, 16, 2),
@@ -693,7 +694,8 @@ std::vector<ConvolutionDesc> Geometries() {
       ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),  // depthwise
       ConvolutionOf({{17, 3, 2, 1, 0, 1}, {16, 3, 2, 1, 0, 1}}, 1, 96, 96, 96),
       ConvolutionOf({{7, 3, 2, 1, 0, 1}, {6, 3, 2, 1, 1, 1}}, 2, 5, 15, 5),  // depthwise with multiplier
-      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 12, 4),  // groups
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 12, 4),   // groups
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}}, 2, 40, 60, 2),   // wide groups
       ConvolutionOf({{6, 5}, {6, 1}}, 3, 33, 17),                            // odd channels
       ConvolutionOf({{5, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}, {7, 2, 1, 2, 1, 0}}, 2, 3, 4),
       ConvolutionOf({{33, 3, 1, 1, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 40),  // shared by rows
@@ -728,6 +730,12 @@ TEST(ByteConvolution, AllGeometriesAndZeros) {
   }
 }
 
+// Windows are copied in several pieces, which several panels of the filter read.
+TEST(ByteConvolution, ManyLongWindows) {
+  const ConvolutionDesc d = OfBytes(ConvolutionOf({{23, 3, 1, 1, 1, 1}, {23, 3, 1, 1, 1, 1}}, 1, 456, 70));
+  Compare(d, Operands(d, 11, 77, 0, 0), "");
+}
+
 TEST(ByteConvolution, Extremes) {
   for (const ConvolutionDesc& geometry : {ConvolutionOf({{6, 3, 1, 1, 1, 1}, {5, 3, 1, 1, 1, 1}}, 1, 67, 33),
                                           ConvolutionOf({{7, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 1, 32, 32, 32),
@@ -758,7 +766,7 @@ TEST(ByteConvolution, PackedFilters) {
 
 // The sums are scaled by channel and get an offset, an element, and bounds. Then they are floats, bytes or both.
 struct Ends {
-  bool elements, floats, bytes, sigmoid, divides;
+  bool elements, floats, bytes, sigmoid, divides, positive;
 };
 
 void CompareEnds(ConvolutionDesc d, uint32_t seed, const Ends& ends) {
@@ -787,7 +795,8 @@ void CompareEnds(ConvolutionDesc d, uint32_t seed, const Ends& ends) {
   }
   if (ends.bytes) {
     std::vector<ProgramBuilder::Reg> registers = {value};
-    const double rows[] = {-1.5, 2.25, ends.divides ? 0.0147 : 68.0, 102, 102};
+    const double factor = ends.divides ? 0.0147 : 68.0, zero = ends.positive ? 0 : 102;
+    const double rows[] = {ends.positive ? 0 : -1.5, 2.25, factor, zero, zero};
     for (double row : rows) registers.push_back(input(Values(DType::kFloat, std::vector<double>{row}), {0, 0}));
     const Program& to_bytes = *FakeQuantizeToBytes(ends.divides, DType::kUint8);
     b.Output(b.Inline(to_bytes, registers)[to_bytes.outputs()[0]]);
@@ -804,9 +813,49 @@ void CompareEnds(ConvolutionDesc d, uint32_t seed, const Ends& ends) {
 TEST(ByteConvolution, Epilogues) {
   uint32_t seed = 500;
   for (const ConvolutionDesc& geometry : Geometries()) {
-    for (const Ends& ends : {Ends{false, false, true, false, false}, Ends{true, true, true, false, true},
-                             Ends{true, true, false, false, false}, Ends{false, true, true, true, false}}) {
+    for (const Ends& ends : {Ends{false, false, true, false, false, false}, Ends{false, false, true, false, true, true},
+                             Ends{true, true, true, false, true, false}, Ends{true, true, false, false, false, false},
+                             Ends{false, true, true, true, false, false}}) {
       CompareEnds(OfBytes(geometry), seed += 20, ends);
+    }
+  }
+}
+
+// Of floats, in a command of its own, with an operand before it. Among the floats are those that rounding decides about.
+TEST(ByteConvolution, BytesOfFloats) {
+  struct Range {
+    double low, factor, zero;
+    bool divides;
+  };
+  uint32_t seed = 900;
+  for (const Range& range : {Range{0, 6.0 / 255, 0, true}, Range{0, 0.0147, 0, true}, Range{-1.5, 0.0147, 102, true},
+                             Range{-3.3, 0.0312, 106, true}, Range{0, 42.5, 0, false}, Range{-1.5, 68, 102, false},
+                             Range{-1e-25, 1e-27, 100, true}, Range{0, 1, 0, true}}) {
+    const double step = range.divides ? range.factor : 1 / range.factor;
+    for (int64_t n : {1, 63, 64, 130, 5000}) {
+      ProgramBuilder b;
+      const auto x = b.Input(DType::kFloat), more = b.Input(DType::kFloat);
+      std::vector<ProgramBuilder::Reg> registers = {b.Apply(Opcode::kAdd, x, more)};
+      std::vector<double> values(n);
+      const Array spread = Random(DType::kFloat, n, seed += 3, -20, 275);
+      for (int64_t i = 0; i < n; ++i) {
+        const double steps = i % 2 == 0 ? spread.as<float>()[i] : std::floor(spread.as<float>()[i]) + 0.5;
+        values[i] = range.low + steps * step;
+      }
+      std::vector<Array> in = {Values(DType::kFloat, values), Values(DType::kFloat, std::vector<double>(n))};
+      ElementwiseDesc d;
+      d.shape = {n};
+      d.in_strides[0] = d.in_strides[1] = {1};
+      for (double row : {range.low, range.low + 255 * step, range.factor, range.zero, range.zero}) {
+        registers.push_back(b.Input(DType::kFloat));
+        d.in_strides[in.size()] = {0};
+        in.push_back(Values(DType::kFloat, std::vector<double>{row}));
+      }
+      const Program& to_bytes = *FakeQuantizeToBytes(range.divides, DType::kUint8);
+      b.Output(b.Inline(to_bytes, registers)[to_bytes.outputs()[0]]);
+      d.program = b.Build();
+      ASSERT_NE(d.program, nullptr) << b.error();
+      ExpectAsTheReference(d, in, {{DType::kUint8, n}}, errors::Concat("bytes of floats ", n, " ", range.factor));
     }
   }
 }

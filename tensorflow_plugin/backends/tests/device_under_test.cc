@@ -347,9 +347,9 @@ const std::vector<Variant>& Variants() {
       for (int i = 0; i < cpu::kNumIsas; ++i) {
         if (cpu::HasIsa(static_cast<cpu::Isa>(i))) isas.push_back(static_cast<cpu::Isa>(i));
       }
-      // Few primitives tell AVX-512 with VNNI from that without it: each is in one of the variants.
+      // Few primitives tell sets of AVX-512 from each other: each of these sets is in one of the variants.
       std::vector<cpu::Isa> others = isas;
-      if (isas.back() == cpu::Isa::kAvx512Vnni) {
+      if (isas.back() >= cpu::Isa::kAvx512Vnni) {
         isas.pop_back();
         others.erase(others.end() - 2);
       }

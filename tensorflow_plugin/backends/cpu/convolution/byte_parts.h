@@ -11,9 +11,6 @@
 
 namespace xpu::cpu {
 
-// The smallest multiple of the unit that is not below n.
-inline int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-
 struct BytePart {
   ConvolutionPart of;
   int64_t pixel, pixels;        // of the results, from the first one on

@@ -1,7 +1,8 @@
-// Ways to compute the sums of a convolution of bytes, part by part (byte_parts.h).
+// Ways to compute the sums of a convolution of bytes.
 //
-// - OnednnSums: oneDNN computes them where the processor adds up products of bytes (AVX-512 VNNI). It knows no zeros.
-//   So the sums of the filter's elements are kept beside the packed filter.
+// - QuadSums: the processor adds up products of four bytes (byte_products.h). Rows of the product are windows of x as it
+//   is, and its padding is the zero. So the sums of the filter's columns, which are kept with it, correct the sums.
+// - DepthwiseQuadSums: the same where each channel is a group. The four bytes are a channel's in four rows of x.
 // - WordSums: x86 processors add up products of 16-bit integers in pairs. Elements become such integers less the zero
 //   of x. That is exact, and padding is 0. Convolutions qualify that have no groups, or one channel in each.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_H_
@@ -10,31 +11,45 @@
 #include <cstdint>
 #include <memory>
 
-#include "tensorflow_plugin/backends/cpu/convolution/byte_parts.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
-#include "tensorflow_plugin/primitives/status.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
 
 namespace xpu::cpu {
+
+// Sums of some pixels and output channels, in rows of `ld`, in memory of the thread.
+struct SumsBlock {
+  int32_t* sums;
+  int64_t ld;
+  const int32_t* shift;   // to be added, by column; null: nothing
+  int64_t pixel, pixels;  // of the results, from the first one on
+  int64_t first, count;   // output channels
+};
+using TakeSums = host_runtime::FunctionRef<void(const SumsBlock&)>;
 
 class ByteSums {
  public:
   virtual ~ByteSums() = default;
 
-  // The filter as Multiply reads it.
+  // The filter as Run reads it.
   virtual int64_t PackedBytes() const = 0;
-  virtual Status Pack(const int8_t* filter, void* packed) const = 0;
+  virtual void Pack(const int8_t* filter, void* packed) const = 0;
 
-  // The sums of a part, of x as it is or less its zero, and of the filter as it is.
-  virtual Status Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const = 0;
+  // False if x may not have this zero.
+  virtual bool Accepts(int32_t zero) const = 0;
 
-  // The sums over the filter's input channels, by cell of the filter and output channel; null if Multiply takes the
-  // zero from x.
-  virtual const int32_t* FilterSums(const void*) const { return nullptr; }
+  // Calls `take` with all sums of x less its zero and of the filter as it is, block by block, on the team's threads.
+  virtual void Run(const Args& args, const void* packed, const host_runtime::ThreadTeam& team, TakeSums take) const = 0;
 };
 
-// Null if this way has no fast form of the convolution. The parts stay in use.
-std::unique_ptr<ByteSums> OnednnSums(const ByteParts& parts);
-std::unique_ptr<ByteSums> WordSums(const ByteParts& parts);
+// What the zero of x adds to all sums, by column, with the other sign; null: nothing.
+const int32_t* ZeroShift(const int32_t* filter_sums, int64_t columns, int32_t zero, ScratchFrame* frame);
+
+// Null if this way has no fast form of the convolution. The descriptor stays in use.
+std::unique_ptr<ByteSums> QuadSums(const ConvolutionDesc& d);
+std::unique_ptr<ByteSums> DepthwiseQuadSums(const ConvolutionDesc& d);
+std::unique_ptr<ByteSums> WordSums(const ConvolutionDesc& d);
 
 }  // namespace xpu::cpu
 

@@ -1,21 +1,16 @@
 #include "tensorflow_plugin/backends/cpu/convolution/bytes.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <optional>
 
-#include "tensorflow_plugin/backends/cpu/convolution/byte_parts.h"
 #include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
-#include "tensorflow_plugin/backends/cpu/convolution/onednn_plans.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/kernel_span.h"
-#include "tensorflow_plugin/backends/host_runtime/shared_status.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
 #include "tensorflow_plugin/backends/plain/loops.h"
 #include "tensorflow_plugin/trace/trace_events.h"
@@ -25,9 +20,6 @@ namespace {
 
 using host_runtime::Cells;
 using host_runtime::ThreadTeam;
-
-// Zeros beyond this are possible, but stand for no byte.
-constexpr int64_t kMostZero = 1 << 14;
 
 // Stores sums, or what their epilogue makes of them.
 class Finish {
@@ -44,21 +36,18 @@ class Finish {
     if (trace::On()) host_runtime::KernelSpan::SetEpilogue(has_chain_ ? "in registers" : "afterwards");
   }
 
-  // Where all sums are to lie; null if blocks of them are given to Store.
-  int32_t* all() const { return all_; }
-
-  // A block of sums, to which `shift` is added by column; null: nothing.
-  void Store(const int32_t* sums, const int32_t* shift, int64_t pixel, int64_t pixels, int64_t first,
-             int64_t count) const {
+  void Take(const SumsBlock& block) const {
     if (has_chain_) {
-      ApplyIntegerChain(chain_, sums, count, shift, pixel, pixels, first, count, d_.out_channels);
+      ApplyIntegerChain(chain_, block.sums, block.ld, block.shift, block.pixel, block.pixels, block.first, block.count,
+                        d_.out_channels);
       return;
     }
-    for (int64_t i = 0; i < pixels; ++i) {
-      int32_t* const to = all_ + (pixel + i) * d_.out_channels + first;
-      for (int64_t j = 0; j < count; ++j) {
-        const uint32_t add = shift != nullptr ? static_cast<uint32_t>(shift[j]) : 0;
-        to[j] = static_cast<int32_t>(static_cast<uint32_t>(sums[i * count + j]) + add);
+    for (int64_t i = 0; i < block.pixels; ++i) {
+      const int32_t* const from = block.sums + i * block.ld;
+      int32_t* const to = all_ + (block.pixel + i) * d_.out_channels + block.first;
+      for (int64_t j = 0; j < block.count; ++j) {
+        const uint32_t add = block.shift != nullptr ? static_cast<uint32_t>(block.shift[j]) : 0;
+        to[j] = static_cast<int32_t>(static_cast<uint32_t>(from[j]) + add);
       }
     }
   }
@@ -78,91 +67,36 @@ class Finish {
   int32_t* all_ = nullptr;
 };
 
-// Takes from sums of products what the zeros add to them.
-class Zeros {
+// Takes from sums what the zeros of the filter add to them.
+class FilterZeros {
  public:
-  // `filter_sums`: null if the zero has been taken from x.
-  Zeros(const ByteParts& parts, const Args& args, const int32_t* filter_sums, ScratchFrame* frame)
-      : d_(parts.d),
+  FilterZeros(const ConvolutionDesc& d, const Args& args)
+      : d_(d),
         x_(static_cast<const uint8_t*>(args.in[0])),
         zero_(*static_cast<const uint32_t*>(args.in[2])),
         zeros_(static_cast<const uint32_t*>(args.in[3])),
-        filter_sums_(filter_sums),
-        taps_(Cells(d_.filter)) {
-    has_zeros_ = std::any_of(zeros_, zeros_ + d_.out_channels, [](uint32_t zero) { return zero != 0; });
-    for (int i = 0; i < ConvolutionDesc::kMaxSpatial; ++i) {
-      has_padding_ = has_padding_ || d_.pad_before[i] > 0 || End(i, d_.output[i] - 1) > d_.input[i];
-    }
-    if (zero_ == 0 || filter_sums == nullptr) return;
-    shift_ = frame->Get<int32_t>(d_.out_channels);
-    for (int64_t i = 0; i < d_.out_channels; ++i) {
-      uint32_t sum = 0;
-      for (int64_t tap = 0; tap < taps_; ++tap) sum += static_cast<uint32_t>(filter_sums_[tap * d_.out_channels + i]);
-      shift_[i] = static_cast<int32_t>(0 - sum * zero_);
-    }
-  }
+        exist_(std::any_of(zeros_, zeros_ + d_.out_channels, [](uint32_t zero) { return zero != 0; })) {}
 
-  // To be added to all sums of a block, by column.
-  const int32_t* shift(int64_t first) const { return shift_ == nullptr ? nullptr : shift_ + first; }
-
-  // The rest.
-  void Apply(const BytePart& part, int32_t* sums) const {
-    const bool gives_back = shift_ != nullptr && has_padding_;
-    if (!gives_back && !has_zeros_) return;
-    auto* const rows = reinterpret_cast<uint32_t*>(sums) - part.pixel * part.count;
-    const int64_t end = part.pixel + part.pixels;
-    if (has_zeros_) {
-      for (int64_t pixel = part.pixel; pixel < end; ++pixel) {
-        TakeFilterZeros(pixel, part, rows + pixel * part.count);
-      }
-    }
-    if (!gives_back) return;
-    // Parts are whole rows of pixels, of which those in the middle may have windows that are inside.
-    const int last_axis = d_.spatial_rank - 1;
-    const int64_t length = d_.output[last_axis];
-    int64_t first = 0, last = length;
-    while (first < length && !IsInside(last_axis, first)) ++first;
-    while (last > first && !IsInside(last_axis, last - 1)) --last;
-    for (int64_t begin = part.pixel; begin < end; begin += length) {
-      bool inside = first < last;
-      for (int64_t axis = last_axis - 1, row = begin / length; axis >= 0; row /= d_.output[axis--]) {
-        inside = inside && IsInside(static_cast<int>(axis), row % d_.output[axis]);
-      }
-      for (int64_t i = 0; i < length; ++i) {
-        if (inside && i == first) i = last;
-        if (i < length) GiveBack(begin + i, part, rows + (begin + i) * part.count);
-      }
-    }
+  void TakeFrom(const SumsBlock& block) const {
+    if (!exist_) return;
+    for (int64_t i = 0; i < block.pixels; ++i) TakeFromRow(block, block.pixel + i, block.sums + i * block.ld);
   }
 
  private:
-  // The cells that a window of axis i covers end before this one.
-  int64_t End(int i, int64_t output) const {
-    return output * d_.stride[i] - d_.pad_before[i] + (d_.filter[i] - 1) * d_.dilation[i] + 1;
-  }
-  bool IsInside(int i, int64_t output) const {
-    return output * d_.stride[i] >= d_.pad_before[i] && End(i, output) <= d_.input[i];
-  }
-  // The shift is for all cells of the filter. Those in the padding add nothing.
-  void GiveBack(int64_t pixel, const BytePart& part, uint32_t* row) const {
-    host_runtime::ForEachTap(d_, pixel % Cells(d_.output), [&](int64_t tap, int64_t cell) {
-      if (cell >= 0) return;
-      const int32_t* const of_tap = filter_sums_ + tap * d_.out_channels + part.first;
-      for (int64_t j = 0; j < part.count; ++j) row[j] += static_cast<uint32_t>(of_tap[j]) * zero_;
-    });
-  }
-  void TakeFilterZeros(int64_t pixel, const BytePart& part, uint32_t* row) const {
+  void TakeFromRow(const SumsBlock& block, int64_t pixel, int32_t* sums) const {
     const int64_t depth = d_.in_channels / d_.groups, of_group = d_.out_channels / d_.groups;
     const uint8_t* const image = x_ + pixel / Cells(d_.output) * Cells(d_.input) * d_.in_channels;
-    for (int64_t j = 0; j < part.count;) {
-      const int64_t group = (part.first + j) / of_group;
+    for (int64_t j = 0; j < block.count;) {
+      const int64_t group = (block.first + j) / of_group;
       uint32_t sum = 0;
       host_runtime::ForEachTap(d_, pixel % Cells(d_.output), [&](int64_t, int64_t cell) {
         if (cell < 0) return;
         const uint8_t* const from = image + cell * d_.in_channels + group * depth;
         for (int64_t channel = 0; channel < depth; ++channel) sum += from[channel] - zero_;
       });
-      for (; j < part.count && (part.first + j) / of_group == group; ++j) row[j] -= sum * zeros_[part.first + j];
+      for (; j < block.count && (block.first + j) / of_group == group; ++j) {
+        sums[j] = static_cast<int32_t>(static_cast<uint32_t>(sums[j]) - sum * zeros_[block.first + j]);
+      }
     }
   }
 
@@ -170,90 +104,78 @@ class Zeros {
   const uint8_t* const x_;
   const uint32_t zero_;
   const uint32_t* const zeros_;
-  const int32_t* const filter_sums_;
-  const int64_t taps_;
-  bool has_zeros_ = false, has_padding_ = false;
-  int32_t* shift_ = nullptr;
+  const bool exist_;
 };
 
 void RunPlain(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, const Finish& finish) {
+  constexpr int64_t kMostSums = 1 << 15;  // at a time
   const int64_t pixels = d.batch * Cells(d.output);
-  const int64_t grain = std::max<int64_t>(1, ByteParts::kMostSums / d.out_channels);
-  team.ParallelFor((pixels + grain - 1) / grain, 1, [&](int64_t begin, int64_t end) {
+  const int64_t grain = std::max<int64_t>(1, kMostSums / d.out_channels);
+  team.ParallelFor(Pieces(pixels, grain), 1, [&](int64_t begin, int64_t end) {
     ScratchFrame frame;
     auto* const sums = frame.Get<int32_t>(grain * d.out_channels);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i * grain, count = std::min(grain, pixels - first);
       plain::ConvolveBytes(d, args, first, first + count, sums);
-      finish.Store(sums, nullptr, first, count, 0, d.out_channels);
+      finish.Take({sums, d.out_channels, nullptr, first, count, 0, d.out_channels});
     }
   });
 }
 
-bool HasElements(const ConvolutionDesc& d) { return OutputSize(d) > 0 && InputSize(d) > 0 && FilterSize(d) > 0; }
-
 // Null if the processor has no fast way.
-std::unique_ptr<ByteSums> FindSums(const ByteParts& parts) {
+std::unique_ptr<ByteSums> FindSums(const ConvolutionDesc& d) {
+  if (OutputSize(d) == 0 || InputSize(d) == 0 || FilterSize(d) == 0) return nullptr;
 #if defined(__x86_64__)
-  return ActiveIsa() == Isa::kAvx512Vnni ? OnednnSums(parts) : WordSums(parts);
-#else
-  return nullptr;
+  for (const auto find : {&DepthwiseQuadSums, &QuadSums, &WordSums}) {
+    if (std::unique_ptr<ByteSums> way = find(d)) return way;
+  }
 #endif
+  return nullptr;
 }
 
 }  // namespace
 
-bool HasBytes(const ConvolutionDesc& d) { return BytesFilterBytes(d) > 0; }
+const int32_t* ZeroShift(const int32_t* filter_sums, int64_t columns, int32_t zero, ScratchFrame* frame) {
+  if (zero == 0) return nullptr;
+  auto* const shift = frame->Get<int32_t>(columns);
+  for (int64_t j = 0; j < columns; ++j) {
+    shift[j] = static_cast<int32_t>(0 - static_cast<uint32_t>(filter_sums[j]) * static_cast<uint32_t>(zero));
+  }
+  return shift;
+}
+
+bool HasBytes(const ConvolutionDesc& d) { return FindSums(d) != nullptr; }
 
 int64_t BytesFilterBytes(const ConvolutionDesc& d) {
-  if (!HasElements(d)) return 0;
-  const ByteParts parts(d);
-  const std::unique_ptr<ByteSums> way = FindSums(parts);
+  const std::unique_ptr<ByteSums> way = FindSums(d);
   return way == nullptr ? 0 : way->PackedBytes();
 }
 
 Status PackBytesFilter(const ConvolutionDesc& d, const void* filter, void* packed) {
-  const ByteParts parts(d);
-  return FindSums(parts)->Pack(static_cast<const int8_t*>(filter), packed);
+  FindSums(d)->Pack(static_cast<const int8_t*>(filter), packed);
+  return OkStatus();
 }
 
 Status RunBytes(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team) {
   if (OutputSize(d) == 0) return OkStatus();
   ScratchFrame frame;
   Finish finish(d, args, &frame);
-  const ByteParts parts(d);
-  const std::unique_ptr<ByteSums> way = HasElements(d) ? FindSums(parts) : nullptr;
-  const int64_t zero = *static_cast<const int32_t*>(args.in[2]);
-  if (way == nullptr || std::abs(zero) > kMostZero) {
+  const std::unique_ptr<ByteSums> way = FindSums(d);
+  if (way == nullptr || !way->Accepts(*static_cast<const int32_t*>(args.in[2]))) {
     RunPlain(d, args, team, finish);
     return finish.RunRest(team);
   }
   const void* packed = d.packed_filter_bytes > 0 ? args.in[PackedFilterInput(d)] : nullptr;
   if (packed == nullptr) {
     void* const memory = frame.Bytes(way->PackedBytes());
-    XPU_RETURN_IF_ERROR(way->Pack(static_cast<const int8_t*>(args.in[1]), memory));
+    way->Pack(static_cast<const int8_t*>(args.in[1]), memory);
     packed = memory;
   }
-  const Zeros zeros(parts, args, way->FilterSums(packed), &frame);
-  host_runtime::SharedStatus status;
-  const auto run = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const BytePart part = parts.At(i);
-      ScratchFrame of_part;
-      auto* const sums = of_part.Get<int32_t>(part.pixels * part.count);
-      if (part.of.desc.input[0] <= 0) {  // nothing but padding
-        std::memset(sums, 0, part.pixels * part.count * sizeof(int32_t));
-      } else {
-        const Status ran = way->Multiply(part, args, packed, sums);
-        status.Update(ran);
-        if (!ran.ok()) return;
-      }
-      zeros.Apply(part, sums);
-      finish.Store(sums, zeros.shift(part.first), part.pixel, part.pixels, part.first, part.count);
-    }
-  };
-  (parts.IsShared() ? team : Alone()).ParallelFor(parts.parts, 1, run);
-  XPU_RETURN_IF_ERROR(status.get());
+  const FilterZeros zeros(d, args);
+  way->Run(args, packed, team, [&](const SumsBlock& block) {
+    zeros.TakeFrom(block);
+    finish.Take(block);
+  });
   return finish.RunRest(team);
 }
 

@@ -1,4 +1,4 @@
-// The elements of a convolution's arrays.
+// The elements of a convolution's arrays, and their division.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_SIZES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_SIZES_H_
 
@@ -8,6 +8,10 @@
 #include "tensorflow_plugin/primitives/descriptors.h"
 
 namespace xpu::cpu {
+
+// How many pieces of `unit` cover n, and how long they are together.
+inline int64_t Pieces(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+inline int64_t RoundUp(int64_t n, int64_t unit) { return Pieces(n, unit) * unit; }
 
 inline int64_t InputSize(const ConvolutionDesc& d) { return d.batch * d.in_channels * host_runtime::Cells(d.input); }
 inline int64_t OutputSize(const ConvolutionDesc& d) { return d.batch * d.out_channels * host_runtime::Cells(d.output); }

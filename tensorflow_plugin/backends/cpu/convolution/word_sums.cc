@@ -1,9 +1,14 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
+#include "tensorflow_plugin/backends/cpu/convolution/axes.h"
+#include "tensorflow_plugin/backends/cpu/convolution/byte_parts.h"
 #include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/onednn_plans.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/convolution/word_sums_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
@@ -13,28 +18,25 @@ namespace xpu::cpu {
 namespace {
 
 using host_runtime::Cells;
+using host_runtime::ThreadTeam;
 
-constexpr int kAxes = ConvolutionDesc::kMaxSpatial;
+// Elements less a zero beyond this do not fit into 16 bits.
+constexpr int32_t kMostZero = 1 << 14;
 
 bool IsDepthwise(const ConvolutionDesc& d) {
   return d.groups > 1 && d.groups == d.in_channels && d.groups == d.out_channels;
 }
 
-// The images of a part with their padding, as integers of 16 bits. Channels come last. There are always three axes: the
-// first ones have one cell if the convolution has fewer.
+// The images of a part with their padding, as integers of 16 bits. Channels come last.
 class PaddedImages {
  public:
-  explicit PaddedImages(const ConvolutionDesc& d) : channels_(d.in_channels), batch_(d.batch) {
-    for (int i = 0; i < d.spatial_rank; ++i) {
-      axes_[kAxes - d.spatial_rank + i] = {d.input[i],  d.output[i],   d.filter[i],
-                                           d.stride[i], d.dilation[i], d.pad_before[i]};
-    }
+  explicit PaddedImages(const ConvolutionDesc& d) : channels_(d.in_channels), batch_(d.batch), axes_(AxesOf(d)) {
     image_ = channels_;
     for (int i = kAxes - 1; i >= 0; --i) {
-      Axis& axis = axes_[i];
-      axis.padded = (axis.output - 1) * axis.stride + (axis.filter - 1) * axis.dilation + 1;
-      axis.step = image_;
-      image_ *= axis.padded;
+      const SpatialAxis& axis = axes_[i];
+      padded_[i] = (axis.output - 1) * axis.stride + (axis.filter - 1) * axis.dilation + 1;
+      steps_[i] = image_;
+      image_ *= padded_[i];
     }
   }
 
@@ -42,7 +44,7 @@ class PaddedImages {
   int64_t Tap(int64_t tap) const {
     int64_t place = 0;
     for (int i = kAxes - 1; i >= 0; tap /= axes_[i--].filter) {
-      place += tap % axes_[i].filter * axes_[i].dilation * axes_[i].step;
+      place += tap % axes_[i].filter * axes_[i].dilation * steps_[i];
     }
     return place;
   }
@@ -50,7 +52,7 @@ class PaddedImages {
   int64_t Pixel(int64_t pixel) const {
     int64_t place = 0;
     for (int i = kAxes - 1; i >= 0; pixel /= axes_[i--].output) {
-      place += pixel % axes_[i].output * axes_[i].stride * axes_[i].step;
+      place += pixel % axes_[i].output * axes_[i].stride * steps_[i];
     }
     return place + pixel * image_;
   }
@@ -62,13 +64,13 @@ class PaddedImages {
     auto* const made = frame->Get<int16_t>(batch_ * image_ + kWordsBehind);
     int16_t* to = made;
     const auto widen = XPU_PICK_ISA(Widen);
-    const Axis &a = axes_[0], &b = axes_[1], &c = axes_[2];
+    const SpatialAxis &a = axes_[0], &b = axes_[1], &c = axes_[2];
     // A row has elements before the image, in it and behind it.
-    const int64_t row = c.padded * channels_, before = std::min(c.pad * channels_, row);
+    const int64_t row = padded_[2] * channels_, before = std::min(c.pad * channels_, row);
     const int64_t inside = std::max<int64_t>(0, std::min((c.pad + c.input) * channels_, row) - before);
     for (int64_t n = 0; n < batch_; ++n) {
-      for (int64_t i = -a.pad; i < a.padded - a.pad; ++i) {
-        for (int64_t j = -b.pad; j < b.padded - b.pad; ++j, to += row) {
+      for (int64_t i = -a.pad; i < padded_[0] - a.pad; ++i) {
+        for (int64_t j = -b.pad; j < padded_[1] - b.pad; ++j, to += row) {
           const bool is_inside = i >= 0 && i < a.input && j >= 0 && j < b.input;
           const int64_t here = is_inside ? inside : 0;
           std::memset(to, 0, before * sizeof(int16_t));
@@ -82,12 +84,9 @@ class PaddedImages {
   }
 
  private:
-  struct Axis {
-    int64_t input = 1, output = 1, filter = 1, stride = 1, dilation = 1, pad = 0;
-    int64_t padded = 1, step = 1;  // cells, and elements from one to the next
-  };
   const int64_t channels_, batch_;
-  Axis axes_[kAxes];
+  const std::array<SpatialAxis, kAxes> axes_;
+  int64_t padded_[kAxes], steps_[kAxes];  // cells of each axis, and elements from one to the next
   int64_t image_;
 };
 
@@ -134,18 +133,47 @@ class SumsOfColumns {
   int64_t columns_ = 0;
 };
 
-class DenseWordSums final : public ByteSums {
+// A part of the sums after the other.
+class ByWords : public ByteSums {
  public:
-  explicit DenseWordSums(const ByteParts& parts) : parts_(parts), runs_(parts.d) {
-    for (int64_t block = 0; block < parts.blocks; ++block) {
+  explicit ByWords(const ConvolutionDesc& d) : parts_(d) {}
+
+  bool Accepts(int32_t zero) const override { return std::abs(static_cast<int64_t>(zero)) <= kMostZero; }
+
+  void Run(const Args& args, const void* packed, const ThreadTeam& team, TakeSums take) const override {
+    (parts_.IsShared() ? team : Alone()).ParallelFor(parts_.parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const BytePart part = parts_.At(i);
+        ScratchFrame frame;
+        auto* const sums = frame.Get<int32_t>(part.pixels * part.count);
+        if (part.of.desc.input[0] <= 0) {  // nothing but padding
+          std::memset(sums, 0, part.pixels * part.count * sizeof(int32_t));
+        } else {
+          Multiply(part, args, packed, sums);
+        }
+        take({sums, part.count, nullptr, part.pixel, part.pixels, part.first, part.count});
+      }
+    });
+  }
+
+ protected:
+  virtual void Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const = 0;
+
+  const ByteParts parts_;
+};
+
+class DenseWordSums final : public ByWords {
+ public:
+  explicit DenseWordSums(const ConvolutionDesc& d) : ByWords(d), runs_(parts_.d) {
+    for (int64_t block = 0; block < parts_.blocks; ++block) {
       offsets_.push_back(words_);
-      words_ += RoundUp(parts.ChannelsOf(block), kGroupColumns) * runs_.count * runs_.pairs * 2;
+      words_ += RoundUp(parts_.ChannelsOf(block), kGroupColumns) * runs_.count * runs_.pairs * 2;
     }
   }
 
   int64_t PackedBytes() const override { return words_ * static_cast<int64_t>(sizeof(int16_t)); }
 
-  Status Pack(const int8_t* filter, void* packed) const override {
+  void Pack(const int8_t* filter, void* packed) const override {
     for (int64_t block = 0; block < parts_.blocks; ++block) {
       auto* to = static_cast<int16_t*>(packed) + offsets_[block];
       const int64_t begin = block * parts_.channels, end = begin + parts_.ChannelsOf(block);
@@ -163,10 +191,10 @@ class DenseWordSums final : public ByteSums {
         }
       }
     }
-    return OkStatus();
   }
 
-  Status Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const override {
+ protected:
+  void Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const override {
     const ConvolutionDesc& d = part.of.desc;
     const PaddedImages images(d);
     ScratchFrame frame;
@@ -188,34 +216,32 @@ class DenseWordSums final : public ByteSums {
       to.End();
       filter += runs_.count * runs_.pairs * 2 * kGroupColumns;
     }
-    return OkStatus();
   }
 
  private:
-  const ByteParts& parts_;
   const Runs runs_;
   int64_t words_ = 0;
   std::vector<int64_t> offsets_;  // of blocks
 };
 
-class DepthwiseWordSums final : public ByteSums {
+class DepthwiseWordSums final : public ByWords {
  public:
-  explicit DepthwiseWordSums(const ByteParts& parts) : parts_(parts), pairs_((Cells(parts.d.filter) + 1) / 2) {}
+  explicit DepthwiseWordSums(const ConvolutionDesc& d) : ByWords(d), pairs_((Cells(d.filter) + 1) / 2) {}
 
   int64_t PackedBytes() const override { return pairs_ * Step() * static_cast<int64_t>(sizeof(int16_t)); }
 
   // The weights of a channel for two taps lie together.
-  Status Pack(const int8_t* filter, void* packed) const override {
+  void Pack(const int8_t* filter, void* packed) const override {
     auto* const to = static_cast<int16_t*>(packed);
     const int64_t taps = Cells(parts_.d.filter), channels = parts_.d.out_channels;
     std::memset(to, 0, PackedBytes());
     for (int64_t tap = 0; tap < taps; ++tap) {
       for (int64_t i = 0; i < channels; ++i) to[tap / 2 * Step() + 2 * i + tap % 2] = filter[tap * channels + i];
     }
-    return OkStatus();
   }
 
-  Status Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const override {
+ protected:
+  void Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const override {
     const ConvolutionDesc& d = part.of.desc;
     const PaddedImages images(d);
     ScratchFrame frame;
@@ -235,24 +261,22 @@ class DepthwiseWordSums final : public ByteSums {
         to.End();
       }
     }
-    return OkStatus();
   }
 
  private:
   // The words for two taps.
   int64_t Step() const { return 2 * RoundUp(parts_.d.out_channels, kDepthwiseChannels); }
 
-  const ByteParts& parts_;
   const int64_t pairs_;  // of taps
 };
 
 }  // namespace
 
-std::unique_ptr<ByteSums> WordSums(const ByteParts& parts) {
+std::unique_ptr<ByteSums> WordSums(const ConvolutionDesc& d) {
   // With fewer columns than this most of a group would be computed for nothing.
   constexpr int64_t kFewestColumns = kGroupColumns / 2;
-  if (parts.d.groups == 1 && parts.d.out_channels >= kFewestColumns) return std::make_unique<DenseWordSums>(parts);
-  if (IsDepthwise(parts.d)) return std::make_unique<DepthwiseWordSums>(parts);
+  if (d.groups == 1 && d.out_channels >= kFewestColumns) return std::make_unique<DenseWordSums>(d);
+  if (IsDepthwise(d)) return std::make_unique<DepthwiseWordSums>(d);
   return nullptr;
 }
 

@@ -1,5 +1,7 @@
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -46,8 +48,29 @@ class ChainMaker {
       return false;
     }
     current_ = p_.first_instr_register();
+    return MakeSteps(1);
+  }
+
+  bool MakeOfFloats() {
+    *integers_ = {};
+    integers_->begins_with_floats = true;
+    const std::vector<Instr>& instrs = p_.instrs();
+    return instrs.size() >= kInstrsToBytes && instrs.back().result == DType::kUint8 && p_.type(0) == DType::kFloat &&
+           MakeSteps(0) && integers_->bytes != nullptr;
+  }
+
+ private:
+  using Kind = ChainStep::Kind;
+  using Reads = ChainStep::Reads;
+
+  // The length of FakeQuantizeToBytes.
+  static constexpr size_t kInstrsToBytes = 10;
+
+  // The steps of a chain of integers from instruction `first` on.
+  bool MakeSteps(size_t first) {
+    const std::vector<Instr>& instrs = p_.instrs();
     int outputs = NoteOutput();
-    for (size_t k = 1; k < instrs.size(); ++k) {
+    for (size_t k = first; k < instrs.size(); ++k) {
       if (k + kInstrsToBytes == instrs.size() && ToBytes(k)) {
         ++outputs;
         break;
@@ -57,13 +80,6 @@ class ChainMaker {
     }
     return kept_ < 0 && outputs == p_.num_outputs() && HasSimpleSteps();
   }
-
- private:
-  using Kind = ChainStep::Kind;
-  using Reads = ChainStep::Reads;
-
-  // The length of FakeQuantizeToBytes.
-  static constexpr size_t kInstrsToBytes = 10;
 
   // 1 if the value is an output, whose place is noted. A value is one output at most.
   int NoteOutput() {
@@ -125,20 +141,42 @@ class ChainMaker {
     if (output == p_.num_outputs()) return false;
     static uint8_t some;
     integers_->bytes = args_ == nullptr ? &some : static_cast<uint8_t*>(args_->out[output]);
-    integers_->divides = divides;
     integers_->low = low.one;
-    integers_->high = high.one;
     integers_->factor = factor.one;
     integers_->zero = zero.one;
-    integers_->shift = shift.one;
+    integers_->shift = static_cast<int32_t>(shift.one);
+    integers_->least = low.one;
+    integers_->most = high.one;
+    using Quotient = IntegerChain::Quotient;
+    integers_->quotient = divides ? QuotientBy(factor.one) : Quotient::kProduct;
+    integers_->inverse = 1 / factor.one;
+    JoinBounds();
+    return true;
+  }
+
+  // By Markstein's theorem a correction gives the quotient as a division rounds it, if the inverse is rounded right and
+  // the quotient before is less than a unit wrong. The latter has a rounding of its own, and that of the inverse.
+  static IntegerChain::Quotient QuotientBy(float factor) {
+    using Quotient = IntegerChain::Quotient;
     // Within these bounds nothing overflows, and what is left of a quotient is exact. A factor whose last bits are all
     // ones is the exception of the theorem.
     uint32_t bits;
-    std::memcpy(&bits, &factor.one, sizeof(bits));
-    if (factor.one > 1e-20f && factor.one < 1e20f && (bits & 0x7fffff) != 0x7fffff) {
-      integers_->inverse = 1 / factor.one;
-    }
-    return true;
+    std::memcpy(&bits, &factor, sizeof(bits));
+    if (!(factor > 1e-20f && factor < 1e20f) || (bits & 0x7fffff) == 0x7fffff) return Quotient::kDivided;
+    const double wrong = std::abs(static_cast<double>(1 / factor) * static_cast<double>(factor) - 1);
+    return wrong < 0x1p-25 ? Quotient::kCorrectedOnce : Quotient::kCorrectedTwice;
+  }
+
+  // Has the bounds of the last step become part of those of the bytes.
+  void JoinBounds() {
+    IntegerChain& chain = *integers_;
+    if (chain.num_steps == 0 || chain.store_before == chain.num_steps) return;
+    const ChainStep& last = chain.steps[chain.num_steps - 1];
+    const float low = chain.least, high = chain.most;
+    if (last.kind != Kind::kBounds || last.reads != Reads::kNothing || last.low > last.high || low > high) return;
+    chain.least = std::min(std::max(last.low, low), high);
+    chain.most = std::min(std::max(last.high, low), high);
+    --chain.num_steps;
   }
 
   // Finds out whether the steps are those of AffineChain.
@@ -332,6 +370,10 @@ void ApplyChainInPlace(const ChainEpilogue& chain, int64_t first, int64_t count,
 
 bool MakeIntegerChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, IntegerChain* chain) {
   return ChainMaker(desc, &args, frame, chain).MakeOfIntegers();
+}
+
+bool MakeByteChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, IntegerChain* chain) {
+  return ChainMaker(desc, &args, frame, chain).MakeOfFloats();
 }
 
 bool IsIntegerChainOfRows(const ElementwiseDesc& desc, int64_t columns) {

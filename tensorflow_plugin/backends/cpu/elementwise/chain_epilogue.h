@@ -61,13 +61,19 @@ struct ChainEpilogue {
 // floats are stored before one of the steps or after the last one, or bytes are made of them, or both. The steps are
 // sums, products and bounds.
 struct IntegerChain : ChainEpilogue {
+  bool begins_with_floats = false;  // instead of integers
   int store_before = -1;  // the number of a step, or of all steps; -1: floats are not stored
   float* floats = nullptr;
   // The operands of FakeQuantizeToBytes (primitives/quantize_programs.h). No bytes are made if `bytes` is null.
   uint8_t* bytes = nullptr;
-  bool divides = false;
-  float low = 0, high = 0, factor = 0, zero = 0, shift = 0;
-  float inverse = 0;  // of the factor, if quotients may be computed with it
+  float low = 0, factor = 0, zero = 0;
+  int32_t shift = 0;
+  float least = 0, most = 0;  // the bounds of FakeQuantizeToBytes, within those of the last step
+  // How a difference becomes a number of steps: it is multiplied by the factor, or divided by it. A division of vectors
+  // takes several times as long as a product with the inverse, which is corrected by what is left.
+  enum class Quotient : uint8_t { kProduct, kDivided, kCorrectedOnce, kCorrectedTwice };
+  Quotient quotient = Quotient::kProduct;
+  float inverse = 0;
 };
 
 // The steps of an epilogue; false if it is no chain. Operands for each column get room for whole vectors in
@@ -85,6 +91,9 @@ void ApplyChainInPlace(const ChainEpilogue& chain, int64_t first, int64_t count,
 // The same for sums that are integers. A chain that makes bytes has some address of bytes without arguments, too.
 bool MakeIntegerChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, IntegerChain* chain);
 bool IsIntegerChainOfRows(const ElementwiseDesc& desc, int64_t columns);
+
+// The same for a program that begins with floats, one for each element, and makes bytes.
+bool MakeByteChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, IntegerChain* chain);
 
 // Applies it to a block of sums in rows of `ld_sums`, and stores what becomes of them. The block is rows
 // [first, first + rows) and columns [col, col + cols) of results in rows of `ld`. `shift` is added to the sums first,

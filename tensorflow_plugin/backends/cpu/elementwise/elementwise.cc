@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tensorflow_plugin/backends/cpu/cost.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/tile_runner.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
@@ -35,11 +36,36 @@ Status RunMerged(const ElementwiseDesc& merged, const Args& args, const ThreadTe
   return status.get();
 }
 
+// Runs a program that makes bytes of floats, one of each; false if it is no chain.
+bool RunByteChain(const ElementwiseDesc& desc, const Args& args, const ThreadTeam& team) {
+  constexpr int64_t kColumns = 64;
+  constexpr double kNs = 0.2;  // of an element
+  ScratchFrame frame;
+  IntegerChain chain;
+  if (desc.shape.rank() != 1 || desc.in_strides[0] != Dims{1} || !MakeByteChain(desc, args, &frame, &chain)) {
+    return false;
+  }
+  const auto* const x = static_cast<const int32_t*>(args.in[0]);  // floats
+  const int64_t n = desc.shape[0], rows = n / kColumns;
+  team.ParallelFor(rows, static_cast<int64_t>(host_runtime::kGrainNs / (kNs * kColumns)),
+                   [&](int64_t begin, int64_t end) {
+                     ApplyIntegerChain(chain, x + begin * kColumns, kColumns, nullptr, begin, end - begin, 0, kColumns,
+                                       kColumns);
+                   });
+  const int64_t rest = n - rows * kColumns;
+  if (rest > 0) ApplyIntegerChain(chain, x + rows * kColumns, kColumns, nullptr, rows, 1, 0, rest, kColumns);
+  return true;
+}
+
+Status RunSimple(const ElementwiseDesc& desc, const Args& args, const ThreadTeam& team) {
+  return RunByteChain(desc, args, team) ? OkStatus() : RunMerged(desc, args, team);
+}
+
 }  // namespace
 
 Status CpuKernels::Run(const ElementwiseDesc& desc, const Args& args, const ThreadTeam& team) const {
   // A copy takes as long as a small program.
-  return desc.shape.rank() <= 1 ? RunMerged(desc, args, team) : RunMerged(Merged(desc), args, team);
+  return desc.shape.rank() <= 1 ? RunSimple(desc, args, team) : RunSimple(Merged(desc), args, team);
 }
 
 }  // namespace xpu::cpu

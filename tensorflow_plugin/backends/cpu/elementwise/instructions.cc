@@ -16,7 +16,8 @@ const InstrTable& ActiveTable() {
   // One each, since tests change the instruction set.
   switch (ActiveIsa()) {
     case Isa::kAvx512:
-    case Isa::kAvx512Vnni: {
+    case Isa::kAvx512Vnni:
+    case Isa::kAmx: {
       static const InstrTable table = make();
       return table;
     }

@@ -28,20 +28,20 @@ static inline VI LoadSums(const int32_t* p, int n) {
 #endif
 }
 
-static inline VF RoundDown(VF x) {
+static inline VI WholeBelow(VF x) {
 #if XPU_VECTOR_BYTES == 64
-  return (VF)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+  return (VI)_mm512_cvt_roundps_epi32((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 #elif XPU_VECTOR_BYTES == 32
-  return (VF)_mm256_floor_ps((__m256)x);
+  return (VI)_mm256_cvttps_epi32(_mm256_floor_ps((__m256)x));
 #else
-  for (int i = 0; i < kLanes; ++i) x[i] = __builtin_floorf(x[i]);
-  return x;
+  VI whole{};
+  for (int i = 0; i < kLanes; ++i) whole[i] = static_cast<int32_t>(__builtin_floorf(x[i]));
+  return whole;
 #endif
 }
 
-// Numbers from 0 to 255, or from -128 to 127, as bytes.
-static inline void StoreBytes(uint8_t* to, int n, VF x) {
-  const VI whole = __builtin_convertvector(x, VI);
+// The lowest bytes of integers from 0 to 255.
+static inline void StoreBytes(uint8_t* to, int n, VI whole) {
 #if XPU_VECTOR_BYTES == 64
   if (n >= kLanes) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8((__m512i)whole));
@@ -60,19 +60,26 @@ static inline void StoreBytes(uint8_t* to, int n, VF x) {
 #endif
 }
 
-// x / factor, rounded as a division rounds it, with the inverse of the factor. Two corrections by what is left follow,
-// of which the second one is that of Markstein's theorem. A division of vectors takes several times as long.
-static inline VF Divided(VF x, VF factor, VF inverse) {
 #if XPU_VECTOR_BYTES == 64
-  __m512 q = _mm512_mul_ps((__m512)x, (__m512)inverse);
-  q = _mm512_fmadd_ps(_mm512_fnmadd_ps(q, (__m512)factor, (__m512)x), (__m512)inverse, q);
-  return (VF)_mm512_fmadd_ps(_mm512_fnmadd_ps(q, (__m512)factor, (__m512)x), (__m512)inverse, q);
+// The bytes of four vectors, with a shuffle for each of them.
+static inline void StoreBytesOfFour(uint8_t* to, const VI* whole) {
+  const __m512i low = _mm512_packus_epi32((__m512i)whole[0], (__m512i)whole[1]);
+  const __m512i high = _mm512_packus_epi32((__m512i)whole[2], (__m512i)whole[3]);
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, high)));
+}
+#endif
+
+// A quotient, corrected by what is left of x.
+static inline VF Corrected(VF quotient, VF x, VF factor, VF inverse) {
+#if XPU_VECTOR_BYTES == 64
+  const __m512 left = _mm512_fnmadd_ps((__m512)quotient, (__m512)factor, (__m512)x);
+  return (VF)_mm512_fmadd_ps(left, (__m512)inverse, (__m512)quotient);
 #elif XPU_VECTOR_BYTES == 32
-  __m256 q = _mm256_mul_ps((__m256)x, (__m256)inverse);
-  q = _mm256_fmadd_ps(_mm256_fnmadd_ps(q, (__m256)factor, (__m256)x), (__m256)inverse, q);
-  return (VF)_mm256_fmadd_ps(_mm256_fnmadd_ps(q, (__m256)factor, (__m256)x), (__m256)inverse, q);
+  const __m256 left = _mm256_fnmadd_ps((__m256)quotient, (__m256)factor, (__m256)x);
+  return (VF)_mm256_fmadd_ps(left, (__m256)inverse, (__m256)quotient);
 #else
-  (void)inverse;
+  (void)quotient, (void)inverse;
   return x / factor;
 #endif
 }
@@ -114,7 +121,10 @@ static inline void ApplyToSums(const IntegerChain& chain, const int32_t* sums, i
   XPU_EACH(                                                          \
       float* const to = chain.floats + offset + i * ld + v * kLanes; \
       if (here >= kLanes) { Store(to, x[i][v]); } else { StoreFirst(to, here, x[i][v]); })
-  if (shift == nullptr) {
+  if (chain.begins_with_floats) {
+    XPU_EACH(const auto* const from = reinterpret_cast<const float*>(sums) + i * ld_sums + v * kLanes;
+             x[i][v] = here >= kLanes ? Load(from) : LoadFirst(from, here, 0);)
+  } else if (shift == nullptr) {
     XPU_EACH(x[i][v] = __builtin_convertvector(LoadSums(sums + i * ld_sums + v * kLanes, here), VF);)
   } else {
     XPU_EACH(
@@ -159,19 +169,46 @@ static inline void ApplyToSums(const IntegerChain& chain, const int32_t* sums, i
     XPU_STORE
   }
   if (chain.bytes == nullptr) return;
-  const VF low = Splat<VF>(chain.low), high = Splat<VF>(chain.high), factor = Splat<VF>(chain.factor);
-  const VF inverse = Splat<VF>(chain.inverse), zero = Splat<VF>(chain.zero), first = Splat<VF>(chain.shift);
-  uint8_t* const bytes = chain.bytes + offset;
-  XPU_EACH(x[i][v] = AtLeast(AtMost(x[i][v], high), low) - low;)
-  if (!chain.divides) {
-    XPU_EACH(x[i][v] = Uncontracted(x[i][v] * factor);)
-  } else if (chain.inverse == 0) {
-    XPU_EACH(x[i][v] = x[i][v] / factor;)
-  } else {
-    XPU_EACH(x[i][v] = Divided(x[i][v], factor, inverse);)
+  const VF least = Splat<VF>(chain.least), most = Splat<VF>(chain.most), factor = Splat<VF>(chain.factor);
+  XPU_EACH(x[i][v] = AtLeast(AtMost(x[i][v], most), least);)
+  if (chain.low != 0) {
+    const VF low = Splat<VF>(chain.low);
+    XPU_EACH(x[i][v] = x[i][v] - low;)
   }
-  XPU_EACH(x[i][v] = RoundDown(Uncontracted(x[i][v] - zero) + 0.5f) + first;)
-  XPU_EACH(StoreBytes(bytes + i * ld + v * kLanes, here, x[i][v]);)
+  const VF inverse = Splat<VF>(chain.inverse);
+  switch (chain.quotient) {
+    case IntegerChain::Quotient::kProduct:
+      XPU_EACH(x[i][v] = Uncontracted(x[i][v] * factor);)
+      break;
+    case IntegerChain::Quotient::kDivided:
+      XPU_EACH(x[i][v] = x[i][v] / factor;)
+      break;
+    case IntegerChain::Quotient::kCorrectedOnce:
+      XPU_EACH(x[i][v] = Corrected(Uncontracted(x[i][v] * inverse), x[i][v], factor, inverse);)
+      break;
+    case IntegerChain::Quotient::kCorrectedTwice:
+      XPU_EACH(const VF once = Corrected(Uncontracted(x[i][v] * inverse), x[i][v], factor, inverse);
+               x[i][v] = Corrected(once, x[i][v], factor, inverse);)
+      break;
+  }
+  if (chain.zero != 0) {
+    const VF zero = Splat<VF>(chain.zero);
+    XPU_EACH(x[i][v] = Uncontracted(x[i][v] - zero);)
+  }
+  VI whole[kRows][kVectors];
+  XPU_EACH(whole[i][v] = WholeBelow(x[i][v] + 0.5f);)
+  if (chain.shift != 0) {
+    XPU_EACH(whole[i][v] = whole[i][v] + chain.shift;)
+  }
+  uint8_t* const bytes = chain.bytes + offset;
+#if XPU_VECTOR_BYTES == 64
+  if constexpr (kVectors == 4 && kWhole) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) StoreBytesOfFour(bytes + i * ld, whole[i]);
+    return;
+  }
+#endif
+  XPU_EACH(StoreBytes(bytes + i * ld + v * kLanes, here, whole[i][v]);)
 #undef XPU_STORE
 #undef XPU_STEP
 #undef XPU_COLUMNS
@@ -181,14 +218,17 @@ static inline void ApplyToSums(const IntegerChain& chain, const int32_t* sums, i
 template <int kVectors, bool kWhole>
 static inline void ApplyToTile(const IntegerChain& chain, int64_t rows, const int32_t* sums, int64_t ld_sums,
                                const int32_t* shift, int64_t ld, int64_t offset, int64_t col, int tail) {
-  constexpr int kRows = (XPU_VECTOR_BYTES == 64 ? 12 : 6) / kVectors;
+  // With fewer tiles in flight the processor would wait for results. More do not fit into registers.
+  constexpr int kRows = XPU_VECTOR_BYTES != 64 ? 6 / kVectors : kVectors == 4 ? 4 : 8;
   int64_t i = 0;
-  for (; i + kRows <= rows; i += kRows) {
-    ApplyToSums<kRows, kVectors, kWhole>(chain, sums + i * ld_sums, ld_sums, shift, ld, offset + i * ld, col, tail);
+#define XPU_ROWS(count)                                                                                             \
+  for (; i + (count) <= rows; i += (count)) {                                                                       \
+    ApplyToSums<count, kVectors, kWhole>(chain, sums + i * ld_sums, ld_sums, shift, ld, offset + i * ld, col, tail); \
   }
-  for (; i < rows; ++i) {
-    ApplyToSums<1, kVectors, kWhole>(chain, sums + i * ld_sums, ld_sums, shift, ld, offset + i * ld, col, tail);
-  }
+  XPU_ROWS(kRows)
+  XPU_ROWS((kRows + 1) / 2)
+  XPU_ROWS(1)
+#undef XPU_ROWS
 }
 
 static inline const int32_t* ShiftAt(const int32_t* shift, int64_t col) {
@@ -202,6 +242,10 @@ static inline void ApplyToBlock(const IntegerChain& chain, const int32_t* sums, 
   for (; c + kWide * kLanes <= cols; c += kWide * kLanes) {
     ApplyToTile<kWide, true>(chain, rows, sums + c, ld_sums, ShiftAt(shift, c), ld, first * ld + col + c, col + c,
                              kLanes);
+  }
+  if (XPU_VECTOR_BYTES == 64 && c + 2 * kLanes <= cols) {
+    ApplyToTile<2, true>(chain, rows, sums + c, ld_sums, ShiftAt(shift, c), ld, first * ld + col + c, col + c, kLanes);
+    c += 2 * kLanes;
   }
   for (; c + kLanes <= cols; c += kLanes) {
     ApplyToTile<1, true>(chain, rows, sums + c, ld_sums, ShiftAt(shift, c), ld, first * ld + col + c, col + c, kLanes);

@@ -182,7 +182,7 @@ const char* Name(WeightMatMulEngine engine) {
 WeightMatMulEngine ChooseEngine(const WeightMatMulDesc& desc, bool digits_fit, const Machine& machine) {
   if (desc.m == 0 || desc.n == 0 || desc.k == 0) return WeightMatMulEngine::kPlain;
   // A dot product of bytes that is three instructions pays for one row only.
-  const bool pays = desc.k >= kFewestTermsOfDigits && (machine.isa == Isa::kAvx512Vnni || desc.m == 1);
+  const bool pays = desc.k >= kFewestTermsOfDigits && (machine.isa >= Isa::kAvx512Vnni || desc.m == 1);
   if (digits_fit && pays) return WeightMatMulEngine::kInDigits;
   return desc.m <= kFewRowsOfWeights ? WeightMatMulEngine::kInRegisters : WeightMatMulEngine::kInPanels;
 }

@@ -13,7 +13,7 @@ namespace {
 using host_runtime::ThreadTeam;
 
 #if defined(__x86_64__)
-#define XPU_PICK_BYTES(function) (ActiveIsa() == Isa::kAvx512Vnni ? &vnni::function : XPU_PICK_ISA(function))
+#define XPU_PICK_BYTES(function) (ActiveIsa() >= Isa::kAvx512Vnni ? &vnni::function : XPU_PICK_ISA(function))
 #else
 #define XPU_PICK_BYTES(function) XPU_PICK_ISA(function)
 #endif

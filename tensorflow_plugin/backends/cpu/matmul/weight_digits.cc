@@ -20,7 +20,7 @@ using host_runtime::ThreadTeam;
 using plain::Weights;
 
 #define XPU_PICK_DIGITS(function)                      \
-  (ActiveIsa() == Isa::kAvx512Vnni ? &vnni::function   \
+  (ActiveIsa() >= Isa::kAvx512Vnni ? &vnni::function   \
    : ActiveIsa() == Isa::kAvx512   ? &avx512::function \
                                    : &avx2::function)
 

@@ -5,6 +5,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace xpu::cpu {
 namespace {
 
@@ -23,10 +28,19 @@ Isa FromEnvironment() {
   return isa;
 }
 
+#if defined(__x86_64__)
+// Linux lets a process use the registers of tiles if it asks for them.
+bool MayUseTiles() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // asm/prctl.h
+  static const bool may = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return may;
+}
+#endif
+
 }  // namespace
 
 const char* Name(Isa isa) {
-  constexpr const char* names[kNumIsas] = {"baseline", "avx2", "avx512", "avx512_vnni"};
+  constexpr const char* names[kNumIsas] = {"baseline", "avx2", "avx512", "avx512_vnni", "amx"};
   return names[static_cast<int>(isa)];
 }
 
@@ -42,6 +56,9 @@ bool HasIsa(Isa isa) {
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     case Isa::kAvx512Vnni:
       return HasIsa(Isa::kAvx512) && __builtin_cpu_supports("avx512vnni");
+    case Isa::kAmx:
+      return HasIsa(Isa::kAvx512Vnni) && __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
+             MayUseTiles();
   }
   return false;
 #else
@@ -61,7 +78,7 @@ Isa ChooseIsa(const char* requested, std::string* warning) {
     return best;
   }
   *warning = std::string("tensorflow_xpu: TF_XPU_ISA=\"") + requested +
-             "\" is unknown; expected baseline, avx2, avx512 or avx512_vnni; using " + Name(best);
+             "\" is unknown; expected baseline, avx2, avx512, avx512_vnni or amx; using " + Name(best);
   return best;
 }
 

@@ -31,11 +31,11 @@
 
 namespace xpu::cpu {
 
-enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Vnni };  // each has what those before it have
-inline constexpr int kNumIsas = 4;
+enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Vnni, kAmx };  // each has what those before it have
+inline constexpr int kNumIsas = 5;
 
 // The spelling of the environment variable TF_XPU_ISA: "baseline", "avx2" (with FMA and F16C), "avx512" (F, BW, DQ
-// and VL) or "avx512_vnni".
+// and VL), "avx512_vnni" or "amx" (tiles of bytes).
 const char* Name(Isa isa);
 
 // True if this CPU has it.

@@ -1,0 +1,181 @@
+#if defined(__x86_64__)
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "tensorflow_plugin/backends/cpu/convolution/byte_images.h"
+#include "tensorflow_plugin/backends/cpu/convolution/byte_products.h"
+#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+
+namespace xpu::cpu {
+namespace {
+
+using host_runtime::ThreadTeam;
+
+// The filter is read in panels of some columns, which stay in a core's own cache.
+constexpr int64_t kPanelBytes = 1 << 18;
+// Nanoseconds for the epilogue of a sum.
+constexpr double kEpilogueNs = 0.3;
+// Windows of a block.
+constexpr int64_t kBlockWindows = kBlockTiles * kTileRows;
+
+class ByQuads final : public ByteSums {
+ public:
+  explicit ByQuads(const ConvolutionDesc& d)
+      : out_channels_(d.out_channels),
+        groups_(d.groups),
+        columns_(d.out_channels / d.groups),
+        input_bytes_(InputSize(d)),
+        images_(d, kTileRows, ByteTerms()),
+        terms_(images_.runs() * images_.run_terms()),
+        matrix_bytes_(RoundUp(columns_, kByteGroup) * terms_) {}
+
+  // The matrices of all groups, and the sums of their columns.
+  int64_t PackedBytes() const override {
+    return groups_ * matrix_bytes_ + out_channels_ * static_cast<int64_t>(sizeof(int32_t));
+  }
+
+  void Pack(const int8_t* filter, void* packed) const override {
+    auto* to = static_cast<int8_t*>(packed);
+    const int64_t length = images_.run_length();
+    for (int64_t group = 0; group < groups_; ++group) {
+      for (int64_t column = 0; column < columns_; column += kByteGroup) {
+        const int64_t columns = std::min(kByteGroup, columns_ - column);
+        for (int64_t run = 0; run < images_.runs(); ++run) {
+          const int8_t* const from = filter + run * length * out_channels_ + group * columns_ + column;
+          for (int64_t term = 0; term < images_.run_terms(); term += 4) {
+            for (int64_t j = 0; j < kByteGroup; ++j) {
+              for (int64_t i = term; i < term + 4; ++i) {
+                *to++ = i < length && j < columns ? from[i * out_channels_ + j] : 0;
+              }
+            }
+          }
+        }
+      }
+    }
+    auto* const sums = reinterpret_cast<int32_t*>(to);
+    std::memset(sums, 0, out_channels_ * sizeof(int32_t));
+    for (int64_t i = 0; i < images_.runs() * length; ++i) {
+      for (int64_t j = 0; j < out_channels_; ++j) sums[j] += filter[i * out_channels_ + j];
+    }
+  }
+
+  bool Accepts(int32_t zero) const override { return !images_.has_padding() || (zero >= 0 && zero <= UINT8_MAX); }
+
+  void Run(const Args& args, const void* packed, const ThreadTeam& team, TakeSums take) const override {
+    const auto* const x = static_cast<const uint8_t*>(args.in[0]);
+    const int32_t zero = *static_cast<const int32_t*>(args.in[2]);
+    const auto* const matrices = static_cast<const int8_t*>(packed);
+    ScratchFrame frame;
+    const auto* const column_sums = reinterpret_cast<const int32_t*>(matrices + groups_ * matrix_bytes_);
+    const int32_t* const shift = ZeroShift(column_sums, out_channels_, zero, &frame);
+    const int64_t at_once = images_.planes_at_once();
+    uint8_t* const copy = images_.is_copied() ? frame.Get<uint8_t>(images_.CopyBytes(at_once)) : nullptr;
+    for (int64_t plane = 0; plane < images_.planes(); plane += at_once) {
+      const int64_t planes = std::min(at_once, images_.planes() - plane);
+      if (copy != nullptr) images_.Copy(x, zero, plane, planes, team, copy);
+      Multiply({copy == nullptr ? x : copy, plane, planes}, matrices, shift, team, take);
+    }
+  }
+
+ private:
+  // Planes, of which the first one's images begin at `data`.
+  struct Planes {
+    const uint8_t* data;
+    int64_t first, count;
+  };
+
+  void Multiply(const Planes& planes, const int8_t* matrices, const int32_t* shift, const ThreadTeam& team,
+                TakeSums take) const {
+    const int64_t of_plane = Pieces(images_.plane_windows(), kBlockWindows), blocks = planes.count * of_plane;
+    const int64_t panel_columns = PanelColumns(blocks, team.size()), panels = Pieces(columns_, panel_columns);
+    team.ParallelFor(groups_ * panels * blocks, Grain(panel_columns), [&](int64_t begin, int64_t end) {
+      ScratchFrame frame;
+      auto* const ends = frame.Get<uint8_t>(kBlockTiles * images_.Reach());
+      ByteBlock block{};
+      block.pitch = images_.pitch();
+      block.runs = images_.runs();
+      block.terms = images_.run_terms();
+      block.offsets = images_.offsets();
+      block.sums = frame.Get<int32_t>(kBlockWindows * kBlockColumns);
+      SumsBlock sums{};
+      sums.ld = kBlockColumns;
+      const ByteProducts products;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t plane = i % blocks / of_plane, window = i % of_plane * kBlockWindows;
+        const int64_t panel = i / blocks % panels, group = i / blocks / panels;
+        FindTiles(planes, plane, window, group, ends, &block);
+        const int64_t last = std::min((panel + 1) * panel_columns, columns_);
+        for (int64_t column = panel * panel_columns; column < last; column += kBlockColumns) {
+          const int64_t columns = std::min(kBlockColumns, last - column), first = group * columns_ + column;
+          block.packed = matrices + group * matrix_bytes_ + column * terms_;
+          block.groups = Pieces(columns, kByteGroup);
+          products.Multiply(block);
+          sums.shift = shift == nullptr ? nullptr : shift + first;
+          sums.first = first;
+          sums.count = columns;
+          Give(block.sums, planes.first + plane, window, &sums, take);
+        }
+      }
+    });
+  }
+
+  // Products may not read behind x. Tiles for which they would are copied to `ends`.
+  void FindTiles(const Planes& planes, int64_t plane, int64_t window, int64_t group, uint8_t* ends,
+                 ByteBlock* block) const {
+    const int64_t reach = images_.Reach(), rest = images_.plane_windows() - window;
+    block->num_tiles = std::min(kBlockTiles, Pieces(rest, kTileRows));
+    for (int64_t i = 0; i < block->num_tiles; ++i) {
+      const int64_t place = images_.Place(plane, window + i * kTileRows, group);
+      block->tiles[i] = planes.data + place;
+      if (images_.is_copied() || place + reach <= input_bytes_) continue;
+      std::memcpy(ends + i * reach, planes.data + place, input_bytes_ - place);
+      block->tiles[i] = ends + i * reach;
+    }
+  }
+
+  // Hands the sums of a block's windows on, row of pixels by row, but for those between rows.
+  void Give(int32_t* sums, int64_t plane, int64_t window, SumsBlock* block, TakeSums take) const {
+    const int64_t step = images_.row_windows(), end = std::min(window + kBlockWindows, images_.plane_windows());
+    for (int64_t row = window / step; row * step < end; ++row) {
+      const int64_t begin = std::max(window, row * step), last = std::min(end, row * step + images_.row_pixels());
+      if (begin >= last) continue;
+      block->sums = sums + (begin - window) * kBlockColumns;
+      block->pixel = (plane * images_.rows() + row) * images_.row_pixels() + begin - row * step;
+      block->pixels = last - begin;
+      take(*block);
+    }
+  }
+
+  // Threads share the columns if there are too few blocks of windows.
+  int64_t PanelColumns(int64_t blocks, int threads) const {
+    const int64_t in_cache = std::max<int64_t>(1, kPanelBytes / (kBlockColumns * terms_)) * kBlockColumns;
+    const int64_t wanted = std::max<int64_t>(1, 2 * threads / blocks);
+    return std::min(in_cache, RoundUp(Pieces(columns_, wanted), kBlockColumns));
+  }
+
+  // Blocks that are worth a thread.
+  int64_t Grain(int64_t panel_columns) const {
+    const auto sums = static_cast<double>(std::min(panel_columns, columns_) * kBlockWindows);
+    const double ns = sums * (static_cast<double>(terms_) / BytesMultipliedPerNs() + kEpilogueNs);
+    return static_cast<int64_t>(host_runtime::kGrainNs / ns) + 1;
+  }
+
+  const int64_t out_channels_, groups_, columns_, input_bytes_;
+  const ByteImages images_;
+  const int64_t terms_, matrix_bytes_;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSums> QuadSums(const ConvolutionDesc& d) {
+  // Products of groups with fewer channels would mostly be of padding.
+  constexpr int64_t kFewestChannels = 16;
+  const bool is_wide = d.in_channels / d.groups >= kFewestChannels && d.out_channels / d.groups >= kFewestChannels;
+  return HasByteProducts() && (d.groups == 1 || is_wide) ? std::make_unique<ByQuads>(d) : nullptr;
+}
+
+}  // namespace xpu::cpu
+#endif
