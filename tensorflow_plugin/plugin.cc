@@ -38,6 +38,7 @@
 #include "tensorflow_plugin/framework/registry.h"
 #include "tensorflow_plugin/framework/variables.h"
 #include "tensorflow_plugin/graph/cluster_pass.h"
+#include "tensorflow_plugin/graph/inline_pass.h"
 #include "tensorflow_plugin/graph/placement_pass.h"
 #include "tensorflow_plugin/loader/json.h"
 #include "tensorflow_plugin/ops/ops.h"
@@ -181,6 +182,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
     if (trouble.empty()) trouble = xpu::cluster::RegisterHostVariableOp(device_type);
     if (trouble.empty()) trouble = xpu::cluster::RegisterTransferOps(device_type);
     if (trouble.empty()) {
+      xpu::graph::RegisterInlinePass(device_type);
       xpu::graph::RegisterClusterPass(device_type);
     } else {
       std::fprintf(stderr, "tensorflow_xpu: ops run one by one: %s\n", trouble.c_str());

@@ -11,6 +11,7 @@
 #include "tensorflow_plugin/cluster/host_variable_op.h"
 #include "tensorflow_plugin/cluster/loop_counter.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
+#include "tensorflow_plugin/cluster/transfer_op.h"
 #include "tensorflow_plugin/framework/op_traits.h"
 
 namespace xpu::cluster {
@@ -20,7 +21,8 @@ namespace tf = tensorflow;
 
 // True if a member copies a number in host memory to the device and does not look at it.
 bool OnlyCopiesNumber(const Members::Member& member) {
-  return member.kernel->type_string() == "Cast" && member.input_attrs[0].on_host() && !member.output_attrs[0].on_host();
+  const std::string& type = member.kernel->type_string();
+  return type == kToDeviceOp || (type == "Cast" && member.input_attrs[0].on_host() && !member.output_attrs[0].on_host());
 }
 
 bool IsValue(tf::DataType type) { return tf::DataTypeCanUseMemcpy(type) && !tf::IsRefType(type); }

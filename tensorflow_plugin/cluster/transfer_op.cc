@@ -28,7 +28,7 @@ class TransferKernel final : public tf::OpKernel {
     OP_REQUIRES_OK(ctx, ToAbsl(RequireNotForked()));
     SP_Stream_st* stream = nullptr;
     OP_REQUIRES_OK(ctx, StreamOf(ctx, &stream));
-    OP_REQUIRES_OK(ctx, ToAbsl(Copy(*stream->stream, from, copy)));
+    OP_REQUIRES_OK(ctx, ToAbsl(Copy(RedirectedStream::InsteadOf(stream), from, copy)));
   }
 
  private:

@@ -296,6 +296,7 @@ class ClusterPass : public tf::GraphOptimizationPass {
     std::set<std::string> copying_loops;
     TF_RETURN_IF_ERROR(FindLoopsThatCopy(graph, device_type_, &copying_loops));
     TF_RETURN_IF_ERROR(ReadBeginsOnDevice(graph, device_type_, copying_loops));
+    TF_RETURN_IF_ERROR(CopyCountsInLoops(graph, device_type_, copying_loops));
     TF_RETURN_IF_ERROR(KeepCountersOutOfClusters(graph, device_type_));
     // A loop that is one op needs no executor, and one that cannot be captured still has clusters in it.
     TF_RETURN_IF_ERROR(MakeClusters(graph, Scope::kLoops, copying_loops));

@@ -27,7 +27,7 @@ class Loop {
   const std::string& WhyNotOneOp() const { return why_not_one_op_; }
   // Call this after Read. True if the op has to read its condition from the device before each iteration.
   bool IsReadFromDevice() const { return is_read_from_device_; }
-  // True if an op of it copies a value between host and device.
+  // True if an op of it copies a value between host and device that no capture knows.
   bool HasTransfer() const;
 
   // Call this without Read, before clusters are formed. True if ops need values in host memory that the device computes

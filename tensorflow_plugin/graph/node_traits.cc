@@ -69,7 +69,8 @@ Role RoleOf(const tf::Node& node, const NodeTraits& traits, bool ours) {
     return has_resource && !traits.op.Has(OpTrait::kOnlyReads) ? Role::kCompute : Role::kFree;
   }
   if (traits.shape_only) return Role::kFree;
-  if (node.op_def().is_stateful() && !has_resource) return Role::kOutside;
+  const bool changes_nothing = traits.op.Has(OpTrait::kOnlyReads) && traits.op.Has(OpTrait::kKeepsNothing);
+  if (node.op_def().is_stateful() && !has_resource && !changes_nothing) return Role::kOutside;
   if (on_host) return computes_on_host ? Role::kHost : Role::kOutside;
   return ours ? Role::kCompute : Role::kOutside;
 }
@@ -120,9 +121,10 @@ bool IsTransfer(const tf::Node& node) {
 }
 
 bool CannotBeMember(const tf::Node& node) {
+  if (IsTransfer(node)) return node.attrs().Find(kCopiesCount) == nullptr;
   bool no_member = false;
-  return IsTransfer(node) || (node.type_string() == cluster::kLoopOp &&
-                              tf::GetNodeAttr(node.attrs(), cluster::attr::kNoMember, &no_member).ok() && no_member);
+  return node.type_string() == cluster::kLoopOp &&
+         tf::GetNodeAttr(node.attrs(), cluster::attr::kNoMember, &no_member).ok() && no_member;
 }
 
 std::string WhyNotInLoop(const tf::Node& node, const std::string& device_type) {

@@ -244,6 +244,34 @@ void MoveConstants(tf::Graph* graph, const std::string& device_type) {
   }
 }
 
+// Constants in device memory that kernels of the device read in host memory, such as the value of PadV2, are there once
+// more. A copy to the host would wait for the device, and the cluster behind it for the copy.
+absl::Status ReadConstantsOnHost(tf::Graph* graph, const std::string& device_type) {
+  for (tf::Node* node : TopologicalOrder(*graph)) {
+    if (!node->IsConstant() || DeviceTypeOf(*node) != device_type || node->num_outputs() != 1) continue;
+    tf::MemoryTypeVector inputs, outputs;
+    if (!MemoryOf(*node, device_type, &inputs, &outputs) || outputs[0] != tf::DEVICE_MEMORY) continue;
+    std::vector<const tf::Edge*> readers;
+    for (const tf::Edge* e : node->out_edges()) {
+      if (!e->IsControlEdge() && e->dst()->IsOp() && !e->dst()->IsControlFlow() &&
+          e->dst()->assigned_device_name() == node->assigned_device_name() && IsInHostMemory(*e, /*source=*/false)) {
+        readers.push_back(e);
+      }
+    }
+    if (readers.empty()) continue;
+    tf::NodeDef def = node->def();
+    def.clear_input();
+    def.set_op("HostConst");
+    tf::Node* on_host = nullptr;
+    TF_RETURN_IF_ERROR(AddOp(graph, "xpu_constant_", node->assigned_device_name(), std::move(def), &on_host));
+    std::set<tf::Node*> before;
+    for (const tf::Edge* e : node->in_edges()) before.insert(e->src());
+    for (tf::Node* source : before) graph->AddControlEdge(source, on_host);
+    RedirectReaders(graph, readers, on_host, 0);
+  }
+  return absl::OkStatus();
+}
+
 // Logic of a device whose operands are all in host memory (comparisons of counters are) stays there: a loop's condition
 // is decided on the host. So are assertions about shapes, which are of all dimensions at once.
 void KeepLogicOnHost(tf::Graph* graph, const std::string& device_type) {
@@ -302,6 +330,7 @@ class PlacementPass : public tf::GraphOptimizationPass {
     TF_RETURN_IF_ERROR(RestoreSums(options.graph->get(), device_type_));
     TF_RETURN_IF_ERROR(HostMemory(options.graph->get(), device_type_).KeepOnDevice());
     MoveConstants(options.graph->get(), device_type_);
+    TF_RETURN_IF_ERROR(ReadConstantsOnHost(options.graph->get(), device_type_));
     KeepListsOnDevice(options.graph->get(), device_type_);
     KeepIntegersOnDevice(options.graph->get(), device_type_);
     KeepLogicOnHost(options.graph->get(), device_type_);

@@ -1,6 +1,8 @@
 #include "tensorflow_plugin/graph/transfers.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -9,24 +11,31 @@
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/graph/control_flow.h"
 #include "tensorflow_plugin/cluster/transfer_op.h"
+#include "tensorflow_plugin/graph/node_traits.h"
 #include "tensorflow_plugin/graph/nodes.h"
 
 namespace xpu::graph {
+namespace {
 
 namespace tf = tensorflow;
 
-absl::Status CopyInLoops(tf::Graph* graph, const std::string& device_type) {
+// An output that is read in the other memory.
+struct Crossing {
+  tf::Node* source;
+  int output;
+  bool from_host;
+  std::vector<const tf::Edge*> readers;
+};
+using Crossings = std::map<std::tuple<int, int, bool>, Crossing>;  // by the source, its output, and where that is
+
+// Those within loops.
+absl::Status FindCrossings(tf::Graph* graph, const std::string& device_type, const std::set<std::string>& without_loops,
+                           Crossings* crossings) {
   std::vector<tf::ControlFlowInfo> frames;
   TF_RETURN_IF_ERROR(tf::BuildControlFlowInfo(graph, &frames));
-  struct Readers {
-    tf::Node* source;
-    int output;
-    bool from_host;
-    std::vector<const tf::Edge*> edges;
-  };
-  std::map<std::tuple<int, int, bool>, Readers> crossings;  // by the source, its output, and where that is
   for (tf::Node* node : graph->op_nodes()) {
-    if (frames[node->id()].frame_name.empty() || DeviceTypeOf(*node) != device_type) continue;
+    const std::string& frame = frames[node->id()].frame_name;
+    if (frame.empty() || without_loops.count(frame) != 0 || DeviceTypeOf(*node) != device_type) continue;
     tf::MemoryTypeVector inputs, outputs;
     if (!MemoryOf(*node, device_type, &inputs, &outputs)) continue;
     for (const tf::Edge* e : node->out_edges()) {
@@ -39,22 +48,85 @@ absl::Status CopyInLoops(tf::Graph* graph, const std::string& device_type) {
           IsInHostMemory(*e, /*source=*/false) == from_host) {
         continue;
       }
-      Readers& readers = crossings[{node->id(), e->src_output(), from_host}];
-      readers.source = node;
-      readers.output = e->src_output();
-      readers.from_host = from_host;
-      readers.edges.push_back(e);
+      Crossing& crossing = (*crossings)[{node->id(), e->src_output(), from_host}];
+      crossing.source = node;
+      crossing.output = e->src_output();
+      crossing.from_host = from_host;
+      crossing.readers.push_back(e);
     }
   }
-  for (const auto& [key, readers] : crossings) {
-    tf::NodeDef def;
-    def.set_op(readers.from_host ? cluster::kToDeviceOp : cluster::kToHostOp);
-    tf::AddNodeAttr("dtype", readers.source->output_type(readers.output), &def);
-    tf::Node* op = nullptr;
-    TF_RETURN_IF_ERROR(AddOp(graph, "xpu_transfer_", readers.source->assigned_device_name(), std::move(def), &op));
-    graph->AddEdge(readers.source, readers.output, op, 0);
-    RedirectReaders(graph, readers.edges, op, 0);
+  return absl::OkStatus();
+}
+
+// `counted`: an attribute of the op.
+absl::Status Copy(tf::Graph* graph, const Crossing& crossing, bool counted) {
+  tf::NodeDef def;
+  def.set_op(crossing.from_host ? cluster::kToDeviceOp : cluster::kToHostOp);
+  tf::AddNodeAttr("dtype", crossing.source->output_type(crossing.output), &def);
+  if (counted) tf::AddNodeAttr(kCopiesCount, true, &def);
+  tf::Node* op = nullptr;
+  TF_RETURN_IF_ERROR(AddOp(graph, "xpu_transfer_", crossing.source->assigned_device_name(), std::move(def), &op));
+  graph->AddEdge(crossing.source, crossing.output, op, 0);
+  RedirectReaders(graph, crossing.readers, op, 0);
+  return absl::OkStatus();
+}
+
+// Finds out which values on the host follow from shapes, constants, and how often loops have run.
+class Counts {
+ public:
+  explicit Counts(const std::string& device_type) : device_type_(device_type) {}
+
+  bool IsCount(const tf::Node& node) {
+    std::set<const tf::Node*> visited{&node};
+    std::vector<const tf::Node*> to_visit{&node};
+    while (!to_visit.empty()) {
+      const tf::Node& visiting = *to_visit.back();
+      to_visit.pop_back();
+      if (visiting.IsConstant() || TraitsOf(visiting.type_string()).Has(OpTrait::kGivesShapes)) continue;
+      if (!visiting.IsControlFlow() && !IsOnHost(visiting)) return false;
+      for (const tf::Edge* e : InputsOf(visiting)) {
+        // Which way a value takes is the loop's condition.
+        if (visiting.IsSwitch() && e->dst_input() != 0) continue;
+        if (visited.insert(e->src()).second) to_visit.push_back(e->src());
+      }
+    }
+    return true;
   }
+
+ private:
+  // True for arithmetic of values in host memory.
+  bool IsOnHost(const tf::Node& node) const {
+    if (node.op_def().is_stateful() || node.num_inputs() == 0) return false;
+    const auto on_host = [](const tf::MemoryTypeVector& types) {
+      return std::all_of(types.begin(), types.end(), [](tf::MemoryType type) { return type == tf::HOST_MEMORY; });
+    };
+    if (DeviceTypeOf(node) != device_type_) return true;
+    tf::MemoryTypeVector inputs, outputs;
+    return MemoryOf(node, device_type_, &inputs, &outputs) && on_host(inputs) && on_host(outputs);
+  }
+
+  const std::string& device_type_;
+};
+
+}  // namespace
+
+absl::Status CopyCountsInLoops(tf::Graph* graph, const std::string& device_type,
+                               const std::set<std::string>& copying_loops) {
+  Crossings crossings;
+  TF_RETURN_IF_ERROR(FindCrossings(graph, device_type, copying_loops, &crossings));
+  Counts counts(device_type);
+  for (const auto& [key, crossing] : crossings) {
+    if (crossing.from_host && counts.IsCount(*crossing.source)) {
+      TF_RETURN_IF_ERROR(Copy(graph, crossing, /*counted=*/true));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CopyInLoops(tf::Graph* graph, const std::string& device_type) {
+  Crossings crossings;
+  TF_RETURN_IF_ERROR(FindCrossings(graph, device_type, {}, &crossings));
+  for (const auto& [key, crossing] : crossings) TF_RETURN_IF_ERROR(Copy(graph, crossing, /*counted=*/false));
   return absl::OkStatus();
 }
 

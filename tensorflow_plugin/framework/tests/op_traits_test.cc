@@ -187,7 +187,7 @@ TEST(OpTraits, Bookkeeping) {
 
 TEST(OpTraits, KernelsThatKeepNothing) {
   EXPECT_EQ(With(OpTrait::kKeepsNothing), (Names{"AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp",
-                                                 "IteratorGetNext", "IteratorGetNextAsOptional", "ReadVariableOp",
+                                                 "Empty", "IteratorGetNext", "IteratorGetNextAsOptional", "ReadVariableOp",
                                                  "ResourceGather", "VarHandleOp", "VarIsInitializedOp"}));
 }
 

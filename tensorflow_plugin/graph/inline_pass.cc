@@ -1,0 +1,109 @@
+#include "tensorflow_plugin/graph/inline_pass.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensorflow/core/common_runtime/device.h"
+#include "tensorflow/core/common_runtime/device_set.h"
+#include "tensorflow/core/common_runtime/optimization_registry.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/graph/graph.h"
+#include "tensorflow/core/util/device_name_utils.h"
+#include "tensorflow_plugin/framework/op_traits.h"
+#include "tensorflow_plugin/graph/may_be_inlined.h"
+
+namespace xpu::graph {
+namespace {
+
+namespace tf = tensorflow;
+
+constexpr char kMark[] = "_lower_using_switch_merge";
+// TensorFlow's own pass, which looks for the mark, is in phase 10.
+constexpr int kBeforeLowering = 9;
+
+bool IsLoop(const tf::NodeDef& node) { return node.op() == "While" || node.op() == "StatelessWhile"; }
+
+// The functions whose nodes may come into the graph: those of loops, branches and calls, and one that is the op. Other
+// ops, such as data sets, have executors of their own, which may know no loops of nodes. So may calls that name one.
+std::vector<std::string> FunctionsWithin(const tf::NodeDef& node) {
+  const bool of_branch = TraitsOf(node.op()).Has(OpTrait::kInlined);
+  const auto executor = node.attr().find("executor_type");
+  const bool has_own = executor != node.attr().end() && !executor->second.s().empty();
+  if (of_branch || (MayBeInlined::IsCall(node) && !has_own)) return MayBeInlined::FunctionsOf(node);
+  return {node.op()};
+}
+
+class InlinePass : public tf::GraphOptimizationPass {
+ public:
+  explicit InlinePass(std::string device_type) : device_type_(std::move(device_type)) {}
+
+  absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
+    if (options.graph == nullptr || *options.graph == nullptr || options.flib_def == nullptr || !RunsHere(options)) {
+      return absl::OkStatus();
+    }
+    MayBeInlined may_be_inlined(*options.flib_def);
+    const auto is_to_mark = [&](const tf::NodeDef& node) {
+      return IsLoop(node) && node.attr().find(kMark) == node.attr().end() && may_be_inlined(node);
+    };
+    std::vector<std::string> within;
+    const auto add_within = [&](const tf::NodeDef& node) {
+      for (std::string& function : FunctionsWithin(node)) within.push_back(std::move(function));
+    };
+    for (tf::Node* node : (*options.graph)->op_nodes()) {
+      if (options.function_def == nullptr && !MayBePlacedHere(*node)) continue;
+      if (is_to_mark(node->def())) node->AddAttr(kMark, true);
+      add_within(node->def());
+    }
+    // The library is this graph's own copy.
+    std::set<std::string> seen;
+    while (!within.empty()) {
+      const std::string name = std::move(within.back());
+      within.pop_back();
+      const tf::FunctionDef* found = seen.insert(name).second ? options.flib_def->Find(name) : nullptr;
+      if (found == nullptr) continue;
+      std::vector<int> loops;
+      for (int i = 0; i < found->node_def_size(); ++i) {
+        add_within(found->node_def(i));
+        if (is_to_mark(found->node_def(i))) loops.push_back(i);
+      }
+      if (loops.empty()) continue;
+      tf::FunctionDef function = *found;
+      for (int i : loops) (*function.mutable_node_def(i)->mutable_attr())[kMark].set_b(true);
+      TF_RETURN_IF_ERROR(options.flib_def->ReplaceFunction(name, function));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  bool RunsHere(const tf::GraphOptimizationPassOptions& options) const {
+    const auto is_ours = [this](const tf::Device* device) { return device->device_type() == device_type_; };
+    if (options.function_def != nullptr || options.is_function_graph) {
+      return options.default_function_device != nullptr && is_ours(options.default_function_device);
+    }
+    if (options.device_set == nullptr) return false;
+    const std::vector<tf::Device*>& devices = options.device_set->devices();
+    return std::any_of(devices.begin(), devices.end(), is_ours);
+  }
+
+  // For a node of a session's graph.
+  bool MayBePlacedHere(const tf::Node& node) const {
+    tf::DeviceNameUtils::ParsedName wish;
+    return !tf::DeviceNameUtils::ParseFullName(node.requested_device(), &wish) || !wish.has_type ||
+           wish.type == device_type_;
+  }
+
+  const std::string device_type_;
+};
+
+}  // namespace
+
+void RegisterInlinePass(const std::string& device_type) {
+  tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::PRE_PLACEMENT, kBeforeLowering,
+                                                   std::make_unique<InlinePass>(device_type));
+}
+
+}  // namespace xpu::graph

@@ -1,0 +1,71 @@
+#include "tensorflow_plugin/graph/may_be_inlined.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow_plugin/framework/op_traits.h"
+
+namespace xpu::graph {
+
+namespace tf = tensorflow;
+
+bool MayBeInlined::IsCall(const tf::NodeDef& node) {
+  return node.op() == "PartitionedCall" || node.op() == "StatefulPartitionedCall";
+}
+
+std::vector<std::string> MayBeInlined::FunctionsOf(const tf::NodeDef& node) {
+  std::vector<std::string> functions;
+  for (const auto& [name, value] : node.attr()) {
+    if (value.has_func()) functions.push_back(value.func().name());
+    for (const tf::NameAttrList& function : value.list().func()) functions.push_back(function.name());
+  }
+  return functions;
+}
+
+bool MayBeInlined::operator()(const tf::NodeDef& loop) {
+  const auto types = loop.attr().find("T"), condition = loop.attr().find("cond");
+  if (types == loop.attr().end() || types->second.list().type_size() == 0 || condition == loop.attr().end()) {
+    return false;
+  }
+  const tf::FunctionDef* function = library_.Find(condition->second.func().name());
+  if (function == nullptr || function->signature().output_arg_size() != 1 ||
+      function->signature().output_arg(0).type() != tf::DT_BOOL) {
+    return false;
+  }
+  return EffectsOfAll(FunctionsOf(loop)) != Effects::kUnordered;
+}
+
+MayBeInlined::Effects MayBeInlined::EffectsOfAll(const std::vector<std::string>& functions) {
+  Effects effects = Effects::kNone;
+  for (const std::string& function : functions) effects = std::max(effects, EffectsOf(function));
+  return effects;
+}
+
+MayBeInlined::Effects MayBeInlined::EffectsOf(const std::string& function) {
+  // Until more is known, and for a function that calls itself.
+  const auto [found, is_new] = functions_.emplace(function, Effects::kUnordered);
+  if (!is_new) return found->second;
+  const tf::FunctionDef* const definition = library_.Find(function);
+  if (definition == nullptr) return Effects::kUnordered;
+  std::set<std::string> control_outputs;
+  for (const auto& [name, node] : definition->control_ret()) control_outputs.insert(node);
+  Effects effects = Effects::kNone;
+  for (const tf::NodeDef& node : definition->node_def()) {
+    Effects of_node = EffectsOf(node);
+    if (of_node != Effects::kNone && control_outputs.count(node.name()) == 0) of_node = Effects::kUnordered;
+    effects = std::max(effects, of_node);
+  }
+  return functions_[function] = effects;
+}
+
+MayBeInlined::Effects MayBeInlined::EffectsOf(const tf::NodeDef& node) {
+  if (library_.Find(node.op()) != nullptr) return EffectsOf(node.op());
+  const OpTraits traits = TraitsOf(node.op());
+  if (traits.Has(OpTrait::kInlined) || IsCall(node)) return EffectsOfAll(FunctionsOf(node));
+  const tf::OpDef* op = nullptr;
+  if (!library_.LookUpOpDef(node.op(), &op).ok()) return Effects::kUnordered;
+  return op->is_stateful() && !traits.Has(OpTrait::kOnlyReads) ? Effects::kOrdered : Effects::kNone;
+}
+
+}  // namespace xpu::graph

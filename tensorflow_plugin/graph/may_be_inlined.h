@@ -1,0 +1,43 @@
+// Which loops may become nodes of the graph around them.
+#ifndef TENSORFLOW_PLUGIN_GRAPH_MAY_BE_INLINED_H_
+#define TENSORFLOW_PLUGIN_GRAPH_MAY_BE_INLINED_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/node_def.pb.h"
+
+namespace xpu::graph {
+
+// Answers for the ops of one graph whether the nodes of a loop's functions may take its place, with the same results.
+// A loop runs all of its body before the next iteration. Nodes of a graph wait for values and control edges alone. So
+// an op that changes something must be a control output of its function. Nodes also need a condition that is a bool.
+class MayBeInlined {
+ public:
+  // `library`: the graph's functions. It lives longer.
+  explicit MayBeInlined(const tensorflow::FunctionLibraryDefinition& library) : library_(library) {}
+
+  bool operator()(const tensorflow::NodeDef& loop);
+
+  // True for an op that calls the functions that it names, and does nothing else.
+  static bool IsCall(const tensorflow::NodeDef& node);
+  // The functions that a node names.
+  static std::vector<std::string> FunctionsOf(const tensorflow::NodeDef& node);
+
+ private:
+  // Of a function or an op in it.
+  enum class Effects : uint8_t { kNone, kOrdered, kUnordered };
+  Effects EffectsOf(const std::string& function);
+  Effects EffectsOf(const tensorflow::NodeDef& node);
+  Effects EffectsOfAll(const std::vector<std::string>& functions);
+
+  const tensorflow::FunctionLibraryDefinition& library_;
+  std::map<std::string, Effects> functions_;
+};
+
+}  // namespace xpu::graph
+
+#endif  // TENSORFLOW_PLUGIN_GRAPH_MAY_BE_INLINED_H_
