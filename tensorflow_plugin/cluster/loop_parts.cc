@@ -22,7 +22,8 @@ namespace tf = tensorflow;
 // True if a member copies a number in host memory to the device and does not look at it.
 bool OnlyCopiesNumber(const Members::Member& member) {
   const std::string& type = member.kernel->type_string();
-  return type == kToDeviceOp || (type == "Cast" && member.input_attrs[0].on_host() && !member.output_attrs[0].on_host());
+  return type == kToDeviceOp ||
+         (type == "Cast" && member.input_attrs[0].on_host() && !member.output_attrs[0].on_host());
 }
 
 bool IsValue(tf::DataType type) { return tf::DataTypeCanUseMemcpy(type) && !tf::IsRefType(type); }

@@ -74,7 +74,8 @@ bool Loop::Read() {
 }
 
 bool Loop::HasTransfer() const {
-  return std::any_of(nodes_.begin(), nodes_.end(), [](const tf::Node* node) { return IsTransfer(*node) && CannotBeMember(*node); });
+  return std::any_of(nodes_.begin(), nodes_.end(),
+                     [](const tf::Node* node) { return IsTransfer(*node) && CannotBeMember(*node); });
 }
 
 bool Loop::CopiesToHost() {

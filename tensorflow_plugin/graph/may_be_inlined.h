@@ -28,7 +28,7 @@ class MayBeInlined {
   static std::vector<std::string> FunctionsOf(const tensorflow::NodeDef& node);
 
  private:
-  // Of a function or an op in it.
+  // The changes that a function, or an op in it, makes.
   enum class Effects : uint8_t { kNone, kOrdered, kUnordered };
   Effects EffectsOf(const std::string& function);
   Effects EffectsOf(const tensorflow::NodeDef& node);

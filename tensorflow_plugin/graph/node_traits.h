@@ -21,7 +21,7 @@ enum class Role : uint8_t {
 // An attribute of nodes that are in no cluster: the host counts along with them (whole_loops.h).
 inline constexpr char kCountedOnHost[] = "_xpu_counted_on_host";
 
-// An attribute of ops that copy to the device what whoever captures the loop around them knows (transfers.h).
+// An attribute of ops that copy a value to the device which a capture of the loop around them knows (transfers.h).
 inline constexpr char kCopiesCount[] = "_xpu_copies_count";
 
 // The traits of a node of a device of this type, by its op, types and kernel.
@@ -36,8 +36,8 @@ NodeTraits NodeTraitsOf(const tensorflow::Node& node, const std::string& device_
 // True if a node copies values between host and device: an op for that (transfers.h), or a cluster.
 bool IsTransfer(const tensorflow::Node& node);
 
-// True if a loop with this node is no cluster's member. The node is a transfer of something that no capture knows, or is
-// itself a loop that is no member (cluster/loop_op.h).
+// True if a loop with this node is no cluster's member. The node is a transfer of something that no capture knows, or
+// is itself a loop that is no member (cluster/loop_op.h).
 bool CannotBeMember(const tensorflow::Node& node);
 
 // Empty if a node that is placed on a device of this type may be in a loop that becomes one op. Otherwise the reason

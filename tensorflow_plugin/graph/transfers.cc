@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/graph/control_flow.h"
 #include "tensorflow_plugin/cluster/transfer_op.h"
+#include "tensorflow_plugin/framework/kernel_labels.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/node_traits.h"
 #include "tensorflow_plugin/graph/nodes.h"
 
@@ -20,17 +23,17 @@ namespace {
 namespace tf = tensorflow;
 
 // An output that is read in the other memory.
-struct Crossing {
+struct Transfer {
   tf::Node* source;
   int output;
   bool from_host;
   std::vector<const tf::Edge*> readers;
 };
-using Crossings = std::map<std::tuple<int, int, bool>, Crossing>;  // by the source, its output, and where that is
+using Transfers = std::map<std::tuple<int, int, bool>, Transfer>;  // by the source, its output, and where that is
 
 // Those within loops.
-absl::Status FindCrossings(tf::Graph* graph, const std::string& device_type, const std::set<std::string>& without_loops,
-                           Crossings* crossings) {
+absl::Status FindTransfers(tf::Graph* graph, const std::string& device_type, const std::set<std::string>& without_loops,
+                           Transfers* transfers) {
   std::vector<tf::ControlFlowInfo> frames;
   TF_RETURN_IF_ERROR(tf::BuildControlFlowInfo(graph, &frames));
   for (tf::Node* node : graph->op_nodes()) {
@@ -48,27 +51,56 @@ absl::Status FindCrossings(tf::Graph* graph, const std::string& device_type, con
           IsInHostMemory(*e, /*source=*/false) == from_host) {
         continue;
       }
-      Crossing& crossing = (*crossings)[{node->id(), e->src_output(), from_host}];
-      crossing.source = node;
-      crossing.output = e->src_output();
-      crossing.from_host = from_host;
-      crossing.readers.push_back(e);
+      Transfer& transfer = (*transfers)[{node->id(), e->src_output(), from_host}];
+      transfer.source = node;
+      transfer.output = e->src_output();
+      transfer.from_host = from_host;
+      transfer.readers.push_back(e);
     }
   }
   return absl::OkStatus();
 }
 
 // `counted`: an attribute of the op.
-absl::Status Copy(tf::Graph* graph, const Crossing& crossing, bool counted) {
+absl::Status Copy(tf::Graph* graph, const Transfer& transfer, bool counted) {
   tf::NodeDef def;
-  def.set_op(crossing.from_host ? cluster::kToDeviceOp : cluster::kToHostOp);
-  tf::AddNodeAttr("dtype", crossing.source->output_type(crossing.output), &def);
+  def.set_op(transfer.from_host ? cluster::kToDeviceOp : cluster::kToHostOp);
+  tf::AddNodeAttr("dtype", transfer.source->output_type(transfer.output), &def);
   if (counted) tf::AddNodeAttr(kCopiesCount, true, &def);
   tf::Node* op = nullptr;
-  TF_RETURN_IF_ERROR(AddOp(graph, "xpu_transfer_", crossing.source->assigned_device_name(), std::move(def), &op));
-  graph->AddEdge(crossing.source, crossing.output, op, 0);
-  RedirectReaders(graph, crossing.readers, op, 0);
+  TF_RETURN_IF_ERROR(AddOp(graph, "xpu_transfer_", transfer.source->assigned_device_name(), std::move(def), &op));
+  graph->AddEdge(transfer.source, transfer.output, op, 0);
+  RedirectReaders(graph, transfer.readers, op, 0);
   return absl::OkStatus();
+}
+
+// True if a node's value has more readers than the transfer's.
+bool HasOtherReaders(const tf::Node& node, const Transfer& transfer) {
+  size_t readers = 0;
+  for (const tf::Edge* e : node.out_edges()) readers += !e->IsControlEdge() && e->dst()->IsOp() ? 1 : 0;
+  return readers != transfer.readers.size();
+}
+
+// Has a number copied, and not the [[number]] that is made of it for the readers alone. The device then does that. Such
+// a copy needs nothing but the number, so that iterations of a loop can run in blocks.
+void CopyBeforeExpandDims(const std::string& device_type, Transfer* transfer) {
+  for (;;) {
+    tf::Node* const node = transfer->source;
+    if (node->type_string() != "ExpandDims" || HasOtherReaders(*node, *transfer) ||
+        node->attrs().Find(labels::kAttribute) != nullptr) {
+      return;
+    }
+    const tf::Edge* const from = InputsOf(*node)[0];
+    if (from->src()->assigned_device_name() != node->assigned_device_name() || !IsInHostMemory(*from)) return;
+    node->AddAttr(labels::kAttribute, labels::kOnDevice);
+    if (!tf::FindKernelDef(tf::DeviceType(device_type), node->def(), nullptr, nullptr).ok()) {
+      node->ClearAttr(labels::kAttribute);
+      return;
+    }
+    transfer->source = from->src();
+    transfer->output = from->src_output();
+    transfer->readers = {from};
+  }
 }
 
 // Finds out which values on the host follow from shapes, constants, and how often loops have run.
@@ -112,21 +144,21 @@ class Counts {
 
 absl::Status CopyCountsInLoops(tf::Graph* graph, const std::string& device_type,
                                const std::set<std::string>& copying_loops) {
-  Crossings crossings;
-  TF_RETURN_IF_ERROR(FindCrossings(graph, device_type, copying_loops, &crossings));
+  Transfers transfers;
+  TF_RETURN_IF_ERROR(FindTransfers(graph, device_type, copying_loops, &transfers));
   Counts counts(device_type);
-  for (const auto& [key, crossing] : crossings) {
-    if (crossing.from_host && counts.IsCount(*crossing.source)) {
-      TF_RETURN_IF_ERROR(Copy(graph, crossing, /*counted=*/true));
-    }
+  for (auto& [key, transfer] : transfers) {
+    if (!transfer.from_host || !counts.IsCount(*transfer.source)) continue;
+    CopyBeforeExpandDims(device_type, &transfer);
+    TF_RETURN_IF_ERROR(Copy(graph, transfer, /*counted=*/true));
   }
   return absl::OkStatus();
 }
 
 absl::Status CopyInLoops(tf::Graph* graph, const std::string& device_type) {
-  Crossings crossings;
-  TF_RETURN_IF_ERROR(FindCrossings(graph, device_type, {}, &crossings));
-  for (const auto& [key, crossing] : crossings) TF_RETURN_IF_ERROR(Copy(graph, crossing, /*counted=*/false));
+  Transfers transfers;
+  TF_RETURN_IF_ERROR(FindTransfers(graph, device_type, {}, &transfers));
+  for (const auto& [key, transfer] : transfers) TF_RETURN_IF_ERROR(Copy(graph, transfer, /*counted=*/false));
   return absl::OkStatus();
 }
 

@@ -14,9 +14,9 @@ namespace xpu::graph {
 // can take half of an iteration. Here one op copies the value. For loops that are not one op yet, after all clusters.
 absl::Status CopyInLoops(tensorflow::Graph* graph, const std::string& device_type);
 
-// The same before clusters are formed, for values on the host that are read on the device and that follow from shapes,
-// constants and how often the loops around them have run. Whoever captures such a loop knows them, so the list has them
-// as constants. `copying_loops`: loops that no capture can have, and whose clusters copy values themselves.
+// The same before clusters are formed, for values on the host that are read on the device. They must follow from
+// shapes, constants, and how often the loops around them have run. A capture of such a loop knows them, so the list has
+// them as constants. `copying_loops`: loops that no capture can have, and whose clusters copy values themselves.
 absl::Status CopyCountsInLoops(tensorflow::Graph* graph, const std::string& device_type,
                                const std::set<std::string>& copying_loops);
 

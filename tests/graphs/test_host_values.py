@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.support import placement
 from tests.support.processes import in_threads, run_code
 
 
@@ -334,3 +335,14 @@ def test_integers_by_chance(seeds, xpu_device):
                     results += functions[device](tf.constant(data), tf.constant(given), tf.constant(x))
             for a, b in zip(got, want, strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=f"seed {seed}")
+
+
+@pytest.mark.of_hooks("clusters")
+def test_a_constant_that_a_kernel_reads_on_the_host(xpu_device):
+    """TensorFlow computes it of an op of the device, and so it would be copied to the host in each call."""
+    with tf.device(xpu_device):
+        f = tf.function(lambda x: tf.tanh(tf.pad(tf.sin(x), [[1, 0]], constant_values=tf.math.log(0.5)) + 1))
+        with placement.record_nodes() as nodes:
+            got = f(tf.constant([1.0, 2.0])).numpy()
+    np.testing.assert_allclose(got, np.tanh(np.r_[np.log(0.5), np.sin([1, 2])] + 1), rtol=1e-6)
+    assert {node.op for node in nodes} <= {"_Arg", "_Retval", "_XpuCluster", "Const", "HostConst"}

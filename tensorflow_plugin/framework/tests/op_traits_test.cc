@@ -186,9 +186,10 @@ TEST(OpTraits, Bookkeeping) {
 }
 
 TEST(OpTraits, KernelsThatKeepNothing) {
-  EXPECT_EQ(With(OpTrait::kKeepsNothing), (Names{"AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp",
-                                                 "Empty", "IteratorGetNext", "IteratorGetNextAsOptional", "ReadVariableOp",
-                                                 "ResourceGather", "VarHandleOp", "VarIsInitializedOp"}));
+  EXPECT_EQ(
+      With(OpTrait::kKeepsNothing),
+      (Names{"AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp", "Empty", "IteratorGetNext",
+             "IteratorGetNextAsOptional", "ReadVariableOp", "ResourceGather", "VarHandleOp", "VarIsInitializedOp"}));
 }
 
 TEST(OpTraits, ServeDirectCallsOnTheCpu) {
