@@ -5,7 +5,7 @@ import re
 import pytest
 import tensorflow as tf
 
-from tests.graphs.loop_programs import branches, condition_of_data, numbers_of_the_device, ops_on_the_cpu
+from tests.support.loop_programs import branches, condition_of_data, numbers_of_the_device, ops_on_the_cpu
 from tests.support.processes import run_code
 
 

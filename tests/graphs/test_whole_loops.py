@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.graphs.loop_programs import branches, condition_of_data, numbers_of_the_device, ops_on_the_cpu
 from tests.hooks.each_off import left_out
 from tests.support import placement
+from tests.support.loop_programs import branches, condition_of_data, numbers_of_the_device, ops_on_the_cpu
 from tests.support.processes import in_threads, run_code
 
 X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
