@@ -188,9 +188,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
       std::fprintf(stderr, "tensorflow_xpu: ops run one by one: %s\n", trouble.c_str());
     }
   }
-  xpu::RunJitFunctionsWithoutXla(
-      device_type, [](const std::string& op) { return xpu::TraitsOf(op).Has(xpu::OpTrait::kInlined); },
-      xpu::tf_internals::KnowsNodes());
+  xpu::RunJitFunctionsWithoutXla(device_type, &xpu::graph::MayInline, xpu::tf_internals::KnowsNodes());
 }
 
 // Grappler knows what GPUs are good at, and rewrites their graphs: layouts that cuDNN prefers, ops that cuDNN fuses. A

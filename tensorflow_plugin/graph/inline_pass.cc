@@ -25,8 +25,6 @@ constexpr char kMark[] = "_lower_using_switch_merge";
 // TensorFlow's own pass, which looks for the mark, is in phase 10.
 constexpr int kBeforeLowering = 9;
 
-bool IsLoop(const tf::NodeDef& node) { return node.op() == "While" || node.op() == "StatelessWhile"; }
-
 // The functions whose nodes may come into the graph: those of loops, branches and calls, and one that is the op. Other
 // ops, such as data sets, have executors of their own, which may know no loops of nodes. So may calls that name one.
 std::vector<std::string> FunctionsWithin(const tf::NodeDef& node) {
@@ -47,7 +45,7 @@ class InlinePass : public tf::GraphOptimizationPass {
     }
     MayBeInlined may_be_inlined(*options.flib_def);
     const auto is_to_mark = [&](const tf::NodeDef& node) {
-      return IsLoop(node) && node.attr().find(kMark) == node.attr().end() && may_be_inlined(node);
+      return MayBeInlined::IsLoop(node) && node.attr().find(kMark) == node.attr().end() && may_be_inlined(node);
     };
     std::vector<std::string> within;
     const auto add_within = [&](const tf::NodeDef& node) {
@@ -100,6 +98,10 @@ class InlinePass : public tf::GraphOptimizationPass {
 };
 
 }  // namespace
+
+bool MayInline(const tf::NodeDef& node, const tf::FunctionLibraryDefinition& library) {
+  return MayBeInlined(library)(node);
+}
 
 void RegisterInlinePass(const std::string& device_type) {
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::PRE_PLACEMENT, kBeforeLowering,

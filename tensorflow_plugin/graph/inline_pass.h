@@ -4,7 +4,15 @@
 
 #include <string>
 
+namespace tensorflow {
+class FunctionLibraryDefinition;
+class NodeDef;
+}  // namespace tensorflow
+
 namespace xpu::graph {
+
+// True if nodes of the functions that an op names may take its place (may_be_inlined.h).
+bool MayInline(const tensorflow::NodeDef& node, const tensorflow::FunctionLibraryDefinition& library);
 
 // From now on loops without the mark that TensorFlow's newer Python functions give theirs get it, if they may. This is
 // in functions that run on devices of this type, and in graphs of sessions with such a device. TensorFlow then puts

@@ -10,6 +10,22 @@ namespace xpu::graph {
 
 namespace tf = tensorflow;
 
+namespace {
+
+// Ops whose state is a generator of random numbers. Automatic control dependencies leave them out, too: who draws first
+// does not matter.
+bool OnlyDraws(const std::string& op) {
+  static const auto* const ops = new std::set<std::string>{"Multinomial",    "ParameterizedTruncatedNormal",
+                                                           "RandomGamma",    "RandomGammaGrad",
+                                                           "RandomPoisson",  "RandomPoissonV2",
+                                                           "RandomShuffle",  "RandomStandardNormal",
+                                                           "RandomUniform",  "RandomUniformInt",
+                                                           "TruncatedNormal"};
+  return ops->count(op) != 0;
+}
+
+}  // namespace
+
 bool MayBeInlined::IsCall(const tf::NodeDef& node) {
   return node.op() == "PartitionedCall" || node.op() == "StatefulPartitionedCall";
 }
@@ -23,17 +39,21 @@ std::vector<std::string> MayBeInlined::FunctionsOf(const tf::NodeDef& node) {
   return functions;
 }
 
-bool MayBeInlined::operator()(const tf::NodeDef& loop) {
+bool MayBeInlined::IsLoop(const tf::NodeDef& node) { return node.op() == "While" || node.op() == "StatelessWhile"; }
+
+bool MayBeInlined::operator()(const tf::NodeDef& node) {
+  if (!TraitsOf(node.op()).Has(OpTrait::kInlined) || (IsLoop(node) && !HasBoolCondition(node))) return false;
+  return EffectsOfAll(FunctionsOf(node)) != Effects::kUnordered;
+}
+
+bool MayBeInlined::HasBoolCondition(const tf::NodeDef& loop) const {
   const auto types = loop.attr().find("T"), condition = loop.attr().find("cond");
   if (types == loop.attr().end() || types->second.list().type_size() == 0 || condition == loop.attr().end()) {
     return false;
   }
   const tf::FunctionDef* function = library_.Find(condition->second.func().name());
-  if (function == nullptr || function->signature().output_arg_size() != 1 ||
-      function->signature().output_arg(0).type() != tf::DT_BOOL) {
-    return false;
-  }
-  return EffectsOfAll(FunctionsOf(loop)) != Effects::kUnordered;
+  return function != nullptr && function->signature().output_arg_size() == 1 &&
+         function->signature().output_arg(0).type() == tf::DT_BOOL;
 }
 
 MayBeInlined::Effects MayBeInlined::EffectsOfAll(const std::vector<std::string>& functions) {
@@ -63,6 +83,7 @@ MayBeInlined::Effects MayBeInlined::EffectsOf(const tf::NodeDef& node) {
   if (library_.Find(node.op()) != nullptr) return EffectsOf(node.op());
   const OpTraits traits = TraitsOf(node.op());
   if (traits.Has(OpTrait::kInlined) || IsCall(node)) return EffectsOfAll(FunctionsOf(node));
+  if (OnlyDraws(node.op())) return Effects::kNone;
   const tf::OpDef* op = nullptr;
   if (!library_.LookUpOpDef(node.op(), &op).ok()) return Effects::kUnordered;
   return op->is_stateful() && !traits.Has(OpTrait::kOnlyReads) ? Effects::kOrdered : Effects::kNone;

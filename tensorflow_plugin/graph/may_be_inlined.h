@@ -1,4 +1,4 @@
-// Which loops may become nodes of the graph around them.
+// Which loops and branches may become nodes of the graph around them.
 #ifndef TENSORFLOW_PLUGIN_GRAPH_MAY_BE_INLINED_H_
 #define TENSORFLOW_PLUGIN_GRAPH_MAY_BE_INLINED_H_
 
@@ -12,22 +12,26 @@
 
 namespace xpu::graph {
 
-// Answers for the ops of one graph whether the nodes of a loop's functions may take its place, with the same results.
-// A loop runs all of its body before the next iteration. Nodes of a graph wait for values and control edges alone. So
-// an op that changes something must be a control output of its function. Nodes also need a condition that is a bool.
+// Answers for the ops of one graph whether the nodes of a loop's or a branch's functions may take its place, with the
+// same results. Such an op runs a whole function before anything that follows. Nodes of a graph wait for values and
+// control edges alone. So an op that changes something must be a control output of its function. Loops of nodes also
+// need a condition that is a bool.
 class MayBeInlined {
  public:
   // `library`: the graph's functions. It lives longer.
   explicit MayBeInlined(const tensorflow::FunctionLibraryDefinition& library) : library_(library) {}
 
-  bool operator()(const tensorflow::NodeDef& loop);
+  bool operator()(const tensorflow::NodeDef& node);
 
+  static bool IsLoop(const tensorflow::NodeDef& node);
   // True for an op that calls the functions that it names, and does nothing else.
   static bool IsCall(const tensorflow::NodeDef& node);
   // The functions that a node names.
   static std::vector<std::string> FunctionsOf(const tensorflow::NodeDef& node);
 
  private:
+  bool HasBoolCondition(const tensorflow::NodeDef& loop) const;
+
   // The changes that a function, or an op in it, makes.
   enum class Effects : uint8_t { kNone, kOrdered, kUnordered };
   Effects EffectsOf(const std::string& function);

@@ -112,7 +112,9 @@ TEST(Table, LiesComeFromFaults) {
 TEST(Jit, StandsBeforeXla) {
   const auto* const xla = tensorflow::GetDefaultCustomKernelCreator();
   ASSERT_NE(xla, nullptr);
-  RunJitFunctionsWithoutXla("XPU", [](const std::string&) { return false; }, KnowsNodes());
+  RunJitFunctionsWithoutXla(
+      "XPU", [](const tensorflow::NodeDef&, const tensorflow::FunctionLibraryDefinition&) { return false; },
+      KnowsNodes());
   EXPECT_NE(tensorflow::GetDefaultCustomKernelCreator(), xla);
 }
 

@@ -205,8 +205,8 @@ class KernelCreator : public tf::CustomKernelCreator {
 // that both kinds call is traced once.
 class MarkControlFlow : public tf::GraphOptimizationPass {
  public:
-  MarkControlFlow(std::string device_type, IsInlined is_inlined)
-      : device_type_(std::move(device_type)), is_inlined_(is_inlined) {}
+  MarkControlFlow(std::string device_type, MayInline may_inline)
+      : device_type_(std::move(device_type)), may_inline_(may_inline) {}
 
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     const tf::Device* device = options.default_function_device;
@@ -217,7 +217,7 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
     }
     std::vector<std::string> called;
     for (tf::Node* node : (*options.graph)->op_nodes()) {
-      if (LacksMark(node->def())) node->AddAttr(kMark, true);
+      if (LacksMark(node->def(), *options.flib_def)) node->AddAttr(kMark, true);
       AddCalled(node->def(), &called);
     }
     // The library is this function's own copy.
@@ -230,12 +230,12 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
       bool lacking = false;
       for (const tf::NodeDef& node : found->node_def()) {
         AddCalled(node, &called);
-        lacking = lacking || LacksMark(node);
+        lacking = lacking || LacksMark(node, *options.flib_def);
       }
       if (!lacking) continue;
       tf::FunctionDef function = *found;
       for (tf::NodeDef& node : *function.mutable_node_def()) {
-        if (LacksMark(node)) (*node.mutable_attr())[kMark].set_b(true);
+        if (LacksMark(node, *options.flib_def)) (*node.mutable_attr())[kMark].set_b(true);
       }
       const absl::Status status = options.flib_def->ReplaceFunction(name, function);
       if (!status.ok()) return status;
@@ -246,8 +246,8 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
  private:
   static constexpr char kMark[] = "_lower_using_switch_merge";
 
-  bool LacksMark(const tf::NodeDef& node) const {
-    return node.attr().find(kMark) == node.attr().end() && is_inlined_(node.op());
+  bool LacksMark(const tf::NodeDef& node, const tf::FunctionLibraryDefinition& library) const {
+    return node.attr().find(kMark) == node.attr().end() && may_inline_(node, library);
   }
 
   // Adds the functions that a node names, unless they are functions for XLA: each of those passes by here by itself.
@@ -256,7 +256,7 @@ class MarkControlFlow : public tf::GraphOptimizationPass {
   }
 
   const std::string device_type_;
-  const IsInlined is_inlined_;
+  const MayInline may_inline_;
 };
 
 // A node of a graph that calls a function for XLA has all its arguments and results in device memory. An ordinary
@@ -326,14 +326,14 @@ void CheckJit(Check& check) {
 
 }  // namespace tf_internals
 
-void RunJitFunctionsWithoutXla(const std::string& device_type, IsInlined is_inlined, bool knows_nodes) {
+void RunJitFunctionsWithoutXla(const std::string& device_type, MayInline may_inline, bool knows_nodes) {
   const tf::CustomKernelCreator* const xla = tf::GetDefaultCustomKernelCreator();
   const bool known = tf_internals::TurnOn("jit", tf_internals::CheckJit);
   const XlaFunctions functions = xla != nullptr && known ? XlaFunctions(*xla) : XlaFunctions();
   tf::RegisterDefaultCustomKernelCreator(new KernelCreator(device_type, functions, xla != nullptr));
   if (!knows_nodes) return;
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::PRE_PLACEMENT, kBeforeLowering,
-                                                   std::make_unique<MarkControlFlow>(device_type, is_inlined));
+                                                   std::make_unique<MarkControlFlow>(device_type, may_inline));
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_PLACEMENT, 0,
                                                    std::make_unique<MakeCallsOrdinary>(device_type));
 }

@@ -4,16 +4,21 @@
 
 #include <string>
 
+namespace tensorflow {
+class FunctionLibraryDefinition;
+class NodeDef;
+}  // namespace tensorflow
+
 namespace xpu {
 
-// True if TensorFlow can replace an op, a branch or a loop, by nodes of the graph around it.
-using IsInlined = bool (*)(const std::string& op);
+// True if nodes of the functions that an op names, a branch or a loop, may take its place.
+using MayInline = bool (*)(const tensorflow::NodeDef& node, const tensorflow::FunctionLibraryDefinition& library);
 
 // After this call, functions that are to be compiled with XLA run as ordinary functions on devices of this type. One
 // line per process says so. On other devices nothing changes, unless the hook `jit` is off (table.h): then they run
 // there as ordinary functions, too. Call it once. `knows_nodes`: whether two passes may make ordinary calls of them in
 // graphs. They are no matter of speed, and look at nodes alone, so they do not need the hook `graphs`.
-void RunJitFunctionsWithoutXla(const std::string& device_type, IsInlined is_inlined, bool knows_nodes);
+void RunJitFunctionsWithoutXla(const std::string& device_type, MayInline may_inline, bool knows_nodes);
 
 namespace tf_internals {
 class Check;

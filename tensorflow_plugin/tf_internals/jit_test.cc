@@ -21,7 +21,7 @@ class UnknownCreator : public tf::CustomKernelCreator {
   }
 };
 
-const IsInlined never = [](const std::string&) { return false; };
+const MayInline never = [](const tensorflow::NodeDef&, const tensorflow::FunctionLibraryDefinition&) { return false; };
 
 // This program has no XLA.
 TEST(JitFunctions, NeedNoXla) {

@@ -200,6 +200,15 @@ def test_effects_in_their_order(xpu_device):
         assert {"_XpuLoop", "LoopCond"}.isdisjoint(node.op for node in nodes)
 
 
+def test_after_a_function_for_xla(xpu_device):
+    """Once there was one, loops and branches of ordinary functions get the mark if they may, and no others."""
+    with tf.device(xpu_device):
+        compiled = tf.function(lambda x: tf.tanh(x) + 1, jit_compile=True)
+        np.testing.assert_allclose(compiled(tf.constant(X)), np.tanh(X) + 1, rtol=1e-6)
+    test_conditions_that_are_numbers(xpu_device)
+    test_effects_in_their_order(xpu_device)
+
+
 def test_in_a_session(xpu_device):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), tf.device(xpu_device), v1.Session() as session:

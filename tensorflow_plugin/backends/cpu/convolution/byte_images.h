@@ -3,7 +3,8 @@
 // windows. A run is a row of the filter's cells with all channels, or one cell with the channels of a group.
 //
 // x is copied where it has padding, and where a filter of one cell passes over pixels. Between two rows of the output
-// there may be windows that reach from the end of a row to the beginning of the next one. They are computed for nothing.
+// there may be windows that reach from the end of a row to the beginning of the next one. They are computed for
+// nothing.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_IMAGES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_IMAGES_H_
 
@@ -40,14 +41,14 @@ class ByteImages {
   int64_t row_windows() const { return row_windows_; }
   int64_t plane_windows() const { return (rows() - 1) * row_windows_ + row_pixels(); }
 
-  // What products read begins at x, or at a copy for some planes, which takes so many bytes.
+  // Products read x, or a copy for some planes, which takes so many bytes.
   bool is_copied() const { return is_copied_; }
   int64_t CopyBytes(int64_t planes) const { return planes / axes_[0].output * image_bytes_ + Reach(); }
   void Copy(const uint8_t* x, int32_t zero, int64_t plane, int64_t planes, const host_runtime::ThreadTeam& team,
             uint8_t* to) const;
 
-  // Where the first window of a tile begins, and the bytes from there on that products read. All windows of a tile lie in
-  // one row where a convolution of several cells has strides.
+  // Where the first window of a tile begins, and the bytes from there on that products read. All windows of a tile lie
+  // in one row where a convolution of several cells has strides.
   int64_t Place(int64_t plane, int64_t window, int64_t group) const;
   int64_t Reach() const { return (tile_rows_ - 1) * pitch_ + offsets_.back() + run_terms_; }
 

@@ -176,6 +176,5 @@ ByteProducts::~ByteProducts() {
   if (multiply_ == &MultiplyByTiles) ReleaseTiles();
 }
 
-
 }  // namespace xpu::cpu
 #endif

@@ -1,6 +1,7 @@
 // Ways to compute the sums of a convolution of bytes.
 //
-// - QuadSums: the processor adds up products of four bytes (byte_products.h). Rows of the product are windows of x as it
+// - QuadSums: the processor adds up products of four bytes (byte_products.h). Rows of the product are windows of x as
+// it
 //   is, and its padding is the zero. So the sums of the filter's columns, which are kept with it, correct the sums.
 // - DepthwiseQuadSums: the same where each channel is a group. The four bytes are a channel's in four rows of x.
 // - WordSums: x86 processors add up products of 16-bit integers in pairs. Elements become such integers less the zero
@@ -43,7 +44,7 @@ class ByteSums {
   virtual void Run(const Args& args, const void* packed, const host_runtime::ThreadTeam& team, TakeSums take) const = 0;
 };
 
-// What the zero of x adds to all sums, by column, with the other sign; null: nothing.
+// The share of x's zero in all sums, by column, with the other sign; null: there is none.
 const int32_t* ZeroShift(const int32_t* filter_sums, int64_t columns, int32_t zero, ScratchFrame* frame);
 
 // Null if this way has no fast form of the convolution. The descriptor stays in use.

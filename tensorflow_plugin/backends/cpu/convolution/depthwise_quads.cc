@@ -44,8 +44,8 @@ void MakeQuads(const uint8_t* const rows[kQuad], int64_t n, uint8_t* to) {
   }
 }
 
-// n sums of dot products: those of quads at some offsets, and of the filter's in as many rows, which have the same
-// `period` channels again and again.
+// n sums of dot products: those of quads at some offsets with the filter's. These lie in as many rows, which have the
+// same `period` channels again and again.
 void SumQuads(const uint8_t* quads, int64_t taps, const int64_t* offsets, const int8_t* filter, int64_t filter_row,
               int64_t n, int64_t period, int32_t* sums) {
   int64_t channel = 0;
@@ -78,16 +78,17 @@ void SumQuads(const uint8_t* quads, int64_t taps, const int64_t* offsets, const 
 // dot product. The quads of all pixels of a row of the output are made first. Padding is the zero of x.
 class DepthwiseByQuads final : public ByteSums {
  public:
-  explicit DepthwiseByQuads(const ConvolutionDesc& d)
-      : axes_(AxesOf(d)), batch_(d.batch), channels_(d.in_channels) {
+  explicit DepthwiseByQuads(const ConvolutionDesc& d) : axes_(AxesOf(d)), batch_(d.batch), channels_(d.in_channels) {
     for (const SpatialAxis& a : axes_) {
-      has_padding_ = has_padding_ || a.pad > 0 || (a.output - 1) * a.stride - a.pad + (a.filter - 1) * a.dilation >= a.input;
+      has_padding_ =
+          has_padding_ || a.pad > 0 || (a.output - 1) * a.stride - a.pad + (a.filter - 1) * a.dilation >= a.input;
     }
     const SpatialAxis& last = axes_[2];
     rows_ = axes_[0].filter * axes_[1].filter;
     row_quads_ = Pieces(rows_, kQuad);
     columns_ = (last.output - 1) * last.stride + (last.filter - 1) * last.dilation + 1;
-    block_ = std::clamp(kMostQuadBytes / (columns_ * kQuad * row_quads_) / kLanes * kLanes, kLanes, RoundUp(channels_, kLanes));
+    block_ = std::clamp(kMostQuadBytes / (columns_ * kQuad * row_quads_) / kLanes * kLanes, kLanes,
+                        RoundUp(channels_, kLanes));
     block_ = std::min(block_, channels_);
     taps_ = row_quads_ * last.filter;
     filter_row_ = (block_ + kSumsAtOnce) * kQuad;
@@ -228,10 +229,10 @@ class DepthwiseByQuads final : public ByteSums {
   const std::array<SpatialAxis, kAxes> axes_;
   const int64_t batch_, channels_;
   bool has_padding_ = false;
-  int64_t rows_, row_quads_;     // of x that a window meets, and their quads
-  int64_t columns_;              // of x that a row of the output meets
-  int64_t block_;                // channels at a time
-  int64_t taps_, filter_row_;    // quads of a window, and the bytes of the filter's for one of them
+  int64_t rows_, row_quads_;   // of x that a window meets, and their quads
+  int64_t columns_;            // of x that a row of the output meets
+  int64_t block_;              // channels at a time
+  int64_t taps_, filter_row_;  // quads of a window, and the bytes of the filter's for one of them
 };
 
 }  // namespace

@@ -154,8 +154,9 @@ class ChainMaker {
     return true;
   }
 
-  // By Markstein's theorem a correction gives the quotient as a division rounds it, if the inverse is rounded right and
-  // the quotient before is less than a unit wrong. The latter has a rounding of its own, and that of the inverse.
+  // By Markstein's theorem a correction gives the quotient as a division rounds it. The inverse must be rounded right,
+  // and the quotient before may be less than a unit wrong. The latter has a rounding of its own, and that of the
+  // inverse.
   static IntegerChain::Quotient QuotientBy(float factor) {
     using Quotient = IntegerChain::Quotient;
     // Within these bounds nothing overflows, and what is left of a quotient is exact. A factor whose last bits are all

@@ -62,7 +62,7 @@ struct ChainEpilogue {
 // sums, products and bounds.
 struct IntegerChain : ChainEpilogue {
   bool begins_with_floats = false;  // instead of integers
-  int store_before = -1;  // the number of a step, or of all steps; -1: floats are not stored
+  int store_before = -1;            // the number of a step, or of all steps; -1: floats are not stored
   float* floats = nullptr;
   // The operands of FakeQuantizeToBytes (primitives/quantize_programs.h). No bytes are made if `bytes` is null.
   uint8_t* bytes = nullptr;

@@ -47,11 +47,10 @@ bool RunByteChain(const ElementwiseDesc& desc, const Args& args, const ThreadTea
   }
   const auto* const x = static_cast<const int32_t*>(args.in[0]);  // floats
   const int64_t n = desc.shape[0], rows = n / kColumns;
-  team.ParallelFor(rows, static_cast<int64_t>(host_runtime::kGrainNs / (kNs * kColumns)),
-                   [&](int64_t begin, int64_t end) {
-                     ApplyIntegerChain(chain, x + begin * kColumns, kColumns, nullptr, begin, end - begin, 0, kColumns,
-                                       kColumns);
-                   });
+  team.ParallelFor(
+      rows, static_cast<int64_t>(host_runtime::kGrainNs / (kNs * kColumns)), [&](int64_t begin, int64_t end) {
+        ApplyIntegerChain(chain, x + begin * kColumns, kColumns, nullptr, begin, end - begin, 0, kColumns, kColumns);
+      });
   const int64_t rest = n - rows * kColumns;
   if (rest > 0) ApplyIntegerChain(chain, x + rows * kColumns, kColumns, nullptr, rows, 1, 0, rest, kColumns);
   return true;

@@ -221,8 +221,8 @@ static inline void ApplyToTile(const IntegerChain& chain, int64_t rows, const in
   // With fewer tiles in flight the processor would wait for results. More do not fit into registers.
   constexpr int kRows = XPU_VECTOR_BYTES != 64 ? 6 / kVectors : kVectors == 4 ? 4 : 8;
   int64_t i = 0;
-#define XPU_ROWS(count)                                                                                             \
-  for (; i + (count) <= rows; i += (count)) {                                                                       \
+#define XPU_ROWS(count)                                                                                              \
+  for (; i + (count) <= rows; i += (count)) {                                                                        \
     ApplyToSums<count, kVectors, kWhole>(chain, sums + i * ld_sums, ld_sums, shift, ld, offset + i * ld, col, tail); \
   }
   XPU_ROWS(kRows)
