@@ -22,20 +22,19 @@ ByteImages::ByteImages(const ConvolutionDesc& d, int64_t tile_rows, int64_t unit
       depth_(d.in_channels / d.groups),
       tile_rows_(tile_rows),
       batch_(d.batch) {
+  const bool has_padding = HasPadding(d);
   bool has_one_cell = true, has_all_pixels = true;
   for (int i = 0; i < kAxes; ++i) {
     const SpatialAxis& a = axes_[i];
-    const int64_t covered = (a.output - 1) * a.stride + (a.filter - 1) * a.dilation + 1;
-    has_padding_ = has_padding_ || a.pad > 0 || covered > a.input;
     has_one_cell = has_one_cell && a.filter == 1;
     has_all_pixels = has_all_pixels && a.output == a.input;
-    cells_[i] = covered;
+    cells_[i] = a.covered();
   }
-  is_copied_ = has_padding_ || (has_one_cell && !has_all_pixels);
+  is_copied_ = has_padding || (has_one_cell && !has_all_pixels);
   if (!is_copied_) {
     for (int i = 0; i < kAxes; ++i) cells_[i] = axes_[i].input;
   }
-  if (has_one_cell && !has_padding_) MakeOneRow();
+  if (has_one_cell && !has_padding) MakeOneRow();
   row_bytes_ = cells_[2] * channels_;
   plane_bytes_ = cells_[1] * row_bytes_;
   image_bytes_ = cells_[0] * plane_bytes_;
@@ -94,12 +93,12 @@ void ByteImages::CopyRow(const uint8_t* x, int32_t zero, int64_t image, int64_t 
 void ByteImages::Copy(const uint8_t* x, int32_t zero, int64_t plane, int64_t planes,
                       const host_runtime::ThreadTeam& team, uint8_t* to) const {
   if (is_one_row_) {
-    team.ParallelFor(row_pixels(), Pieces(kGrainBytes, channels_),
+    team.ParallelFor(row_pixels(), Count(kGrainBytes, channels_),
                      [&](int64_t begin, int64_t end) { CopyPixels(x, begin, end, to); });
     return;
   }
   const int64_t image = plane / axes_[0].output, images = planes / axes_[0].output, rows = cells_[0] * cells_[1];
-  team.ParallelFor(images * rows, Pieces(kGrainBytes, row_bytes_), [&](int64_t begin, int64_t end) {
+  team.ParallelFor(images * rows, Count(kGrainBytes, row_bytes_), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       CopyRow(x, zero, image + i / rows, i / cells_[1] % cells_[0], i % cells_[1], to + i * row_bytes_);
     }

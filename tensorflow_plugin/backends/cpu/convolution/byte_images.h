@@ -23,11 +23,8 @@ class ByteImages {
   // Tiles have `tile_rows` windows. A run takes a multiple of `unit` bytes, of which those behind it are arbitrary.
   ByteImages(const ConvolutionDesc& d, int64_t tile_rows, int64_t unit);
 
-  // True if a window may lie in the padding, whose bytes are the zero.
-  bool has_padding() const { return has_padding_; }
-
   int64_t runs() const { return static_cast<int64_t>(offsets_.size()); }
-  int64_t run_length() const { return run_length_; }  // the bytes of a window
+  int64_t run_length() const { return run_length_; }  // the bytes of the window
   int64_t run_terms() const { return run_terms_; }    // with those behind them
   const int64_t* offsets() const { return offsets_.data(); }
   int64_t pitch() const { return pitch_; }  // from one window to the next
@@ -63,7 +60,7 @@ class ByteImages {
   std::array<int64_t, kAxes> cells_;     // of an image that they read
   const int64_t channels_, depth_, tile_rows_;
   int64_t batch_;
-  bool has_padding_ = false, is_copied_ = false, is_one_row_ = false;
+  bool is_copied_ = false, is_one_row_ = false;
   int64_t row_bytes_, plane_bytes_, image_bytes_;
   int64_t planes_, planes_at_once_;
   int64_t run_length_, run_terms_, pitch_, row_windows_;

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
@@ -43,9 +42,6 @@ class ByteSums {
   // Calls `take` with all sums of x less its zero and of the filter as it is, block by block, on the team's threads.
   virtual void Run(const Args& args, const void* packed, const host_runtime::ThreadTeam& team, TakeSums take) const = 0;
 };
-
-// The share of x's zero in all sums, by column, with the other sign; null: there is none.
-const int32_t* ZeroShift(const int32_t* filter_sums, int64_t columns, int32_t zero, ScratchFrame* frame);
 
 // Null if this way has no fast form of the convolution. The descriptor stays in use.
 std::unique_ptr<ByteSums> QuadSums(const ConvolutionDesc& d);

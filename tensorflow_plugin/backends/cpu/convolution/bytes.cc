@@ -111,7 +111,7 @@ void RunPlain(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team
   constexpr int64_t kMostSums = 1 << 15;  // at a time
   const int64_t pixels = d.batch * Cells(d.output);
   const int64_t grain = std::max<int64_t>(1, kMostSums / d.out_channels);
-  team.ParallelFor(Pieces(pixels, grain), 1, [&](int64_t begin, int64_t end) {
+  team.ParallelFor(Count(pixels, grain), 1, [&](int64_t begin, int64_t end) {
     ScratchFrame frame;
     auto* const sums = frame.Get<int32_t>(grain * d.out_channels);
     for (int64_t i = begin; i < end; ++i) {
@@ -134,15 +134,6 @@ std::unique_ptr<ByteSums> FindSums(const ConvolutionDesc& d) {
 }
 
 }  // namespace
-
-const int32_t* ZeroShift(const int32_t* filter_sums, int64_t columns, int32_t zero, ScratchFrame* frame) {
-  if (zero == 0) return nullptr;
-  auto* const shift = frame->Get<int32_t>(columns);
-  for (int64_t j = 0; j < columns; ++j) {
-    shift[j] = static_cast<int32_t>(0 - static_cast<uint32_t>(filter_sums[j]) * static_cast<uint32_t>(zero));
-  }
-  return shift;
-}
 
 bool HasBytes(const ConvolutionDesc& d) { return FindSums(d) != nullptr; }
 

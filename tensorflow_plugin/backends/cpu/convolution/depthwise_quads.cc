@@ -8,7 +8,7 @@
 
 #include "tensorflow_plugin/backends/cpu/convolution/axes.h"
 #include "tensorflow_plugin/backends/cpu/convolution/byte_products.h"
-#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/shifted_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 
@@ -76,17 +76,14 @@ void SumQuads(const uint8_t* quads, int64_t taps, const int64_t* offsets, const 
 
 // A quad has a channel's elements of four rows that a window meets. So the products of a column of four cells are one
 // dot product. The quads of all pixels of a row of the output are made first. Padding is the zero of x.
-class DepthwiseByQuads final : public ByteSums {
+class DepthwiseByQuads final : public ShiftedSums {
  public:
-  explicit DepthwiseByQuads(const ConvolutionDesc& d) : axes_(AxesOf(d)), batch_(d.batch), channels_(d.in_channels) {
-    for (const SpatialAxis& a : axes_) {
-      has_padding_ =
-          has_padding_ || a.pad > 0 || (a.output - 1) * a.stride - a.pad + (a.filter - 1) * a.dilation >= a.input;
-    }
+  explicit DepthwiseByQuads(const ConvolutionDesc& d)
+      : ShiftedSums(d), axes_(AxesOf(d)), batch_(d.batch), channels_(d.in_channels) {
     const SpatialAxis& last = axes_[2];
     rows_ = axes_[0].filter * axes_[1].filter;
-    row_quads_ = Pieces(rows_, kQuad);
-    columns_ = (last.output - 1) * last.stride + (last.filter - 1) * last.dilation + 1;
+    row_quads_ = Count(rows_, kQuad);
+    columns_ = last.covered();
     block_ = std::clamp(kMostQuadBytes / (columns_ * kQuad * row_quads_) / kLanes * kLanes, kLanes,
                         RoundUp(channels_, kLanes));
     block_ = std::min(block_, channels_);
@@ -94,41 +91,12 @@ class DepthwiseByQuads final : public ByteSums {
     filter_row_ = (block_ + kSumsAtOnce) * kQuad;
   }
 
-  // The quads of all taps, block by block of channels, and the sums of the filter by channel.
-  int64_t PackedBytes() const override {
-    return Pieces(channels_, block_) * taps_ * filter_row_ + channels_ * static_cast<int64_t>(sizeof(int32_t));
-  }
-
-  void Pack(const int8_t* filter, void* packed) const override {
-    auto* to = static_cast<int8_t*>(packed);
-    const int64_t cells = axes_[2].filter;
-    for (int64_t first = 0; first < channels_; first += block_) {
-      const int64_t period = std::min(block_, channels_ - first);
-      for (int64_t tap = 0; tap < taps_; ++tap) {
-        for (int64_t j = 0; j < block_ + kSumsAtOnce; ++j) {
-          for (int64_t i = 0; i < kQuad; ++i) {
-            const int64_t row = tap / cells * kQuad + i;
-            *to++ = row < rows_ ? filter[(row * cells + tap % cells) * channels_ + first + j % period] : 0;
-          }
-        }
-      }
-    }
-    auto* const sums = reinterpret_cast<int32_t*>(to);
-    std::memset(sums, 0, channels_ * sizeof(int32_t));
-    for (int64_t i = 0; i < rows_ * cells; ++i) {
-      for (int64_t j = 0; j < channels_; ++j) sums[j] += filter[i * channels_ + j];
-    }
-  }
-
-  bool Accepts(int32_t zero) const override { return !has_padding_ || (zero >= 0 && zero <= UINT8_MAX); }
-
   void Run(const Args& args, const void* packed, const ThreadTeam& team, TakeSums take) const override {
     const int32_t zero = *static_cast<const int32_t*>(args.in[2]);
     const auto* const filter = static_cast<const int8_t*>(packed);
-    const int64_t blocks = Pieces(channels_, block_);
+    const int64_t blocks = Count(channels_, block_);
     ScratchFrame frame;
-    const auto* const sums = reinterpret_cast<const int32_t*>(filter + blocks * taps_ * filter_row_);
-    const int32_t* const shift = ZeroShift(sums, channels_, zero, &frame);
+    const int32_t* const shift = Shift(packed, zero, &frame);
     const int64_t rows = batch_ * axes_[0].output * axes_[1].output;
     team.ParallelFor(rows, Grain(), [&](int64_t begin, int64_t end) {
       ScratchFrame of_thread;
@@ -143,6 +111,25 @@ class DepthwiseByQuads final : public ByteSums {
         }
       }
     });
+  }
+
+ protected:
+  // The quads of all taps, block by block of channels.
+  int64_t FilterBytes() const override { return Count(channels_, block_) * taps_ * filter_row_; }
+
+  void PackFilter(const int8_t* filter, int8_t* to) const override {
+    const int64_t cells = axes_[2].filter;
+    for (int64_t first = 0; first < channels_; first += block_) {
+      const int64_t period = std::min(block_, channels_ - first);
+      for (int64_t tap = 0; tap < taps_; ++tap) {
+        for (int64_t j = 0; j < block_ + kSumsAtOnce; ++j) {
+          for (int64_t i = 0; i < kQuad; ++i) {
+            const int64_t row = tap / cells * kQuad + i;
+            *to++ = row < rows_ ? filter[(row * cells + tap % cells) * channels_ + first + j % period] : 0;
+          }
+        }
+      }
+    }
   }
 
  private:
@@ -228,7 +215,6 @@ class DepthwiseByQuads final : public ByteSums {
 
   const std::array<SpatialAxis, kAxes> axes_;
   const int64_t batch_, channels_;
-  bool has_padding_ = false;
   int64_t rows_, row_quads_;   // of x that a window meets, and their quads
   int64_t columns_;            // of x that a row of the output meets
   int64_t block_;              // channels at a time
@@ -238,8 +224,7 @@ class DepthwiseByQuads final : public ByteSums {
 }  // namespace
 
 std::unique_ptr<ByteSums> DepthwiseQuadSums(const ConvolutionDesc& d) {
-  const bool is_depthwise = d.groups > 1 && d.groups == d.in_channels && d.groups == d.out_channels;
-  return HasByteProducts() && is_depthwise ? std::make_unique<DepthwiseByQuads>(d) : nullptr;
+  return HasByteProducts() && HasOneChannelGroups(d) ? std::make_unique<DepthwiseByQuads>(d) : nullptr;
 }
 
 }  // namespace xpu::cpu

@@ -5,7 +5,7 @@
 
 #include "tensorflow_plugin/backends/cpu/convolution/byte_images.h"
 #include "tensorflow_plugin/backends/cpu/convolution/byte_products.h"
-#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/shifted_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 
@@ -21,10 +21,11 @@ constexpr double kEpilogueNs = 0.3;
 // Windows of a block.
 constexpr int64_t kBlockWindows = kBlockTiles * kTileRows;
 
-class ByQuads final : public ByteSums {
+class ByQuads final : public ShiftedSums {
  public:
   explicit ByQuads(const ConvolutionDesc& d)
-      : out_channels_(d.out_channels),
+      : ShiftedSums(d),
+        out_channels_(d.out_channels),
         groups_(d.groups),
         columns_(d.out_channels / d.groups),
         input_bytes_(InputSize(d)),
@@ -32,13 +33,26 @@ class ByQuads final : public ByteSums {
         terms_(images_.runs() * images_.run_terms()),
         matrix_bytes_(RoundUp(columns_, kByteGroup) * terms_) {}
 
-  // The matrices of all groups, and the sums of their columns.
-  int64_t PackedBytes() const override {
-    return groups_ * matrix_bytes_ + out_channels_ * static_cast<int64_t>(sizeof(int32_t));
+  void Run(const Args& args, const void* packed, const ThreadTeam& team, TakeSums take) const override {
+    const auto* const x = static_cast<const uint8_t*>(args.in[0]);
+    const int32_t zero = *static_cast<const int32_t*>(args.in[2]);
+    const auto* const matrices = static_cast<const int8_t*>(packed);
+    ScratchFrame frame;
+    const int32_t* const shift = Shift(packed, zero, &frame);
+    const int64_t at_once = images_.planes_at_once();
+    uint8_t* const copy = images_.is_copied() ? frame.Get<uint8_t>(images_.CopyBytes(at_once)) : nullptr;
+    for (int64_t plane = 0; plane < images_.planes(); plane += at_once) {
+      const int64_t planes = std::min(at_once, images_.planes() - plane);
+      if (copy != nullptr) images_.Copy(x, zero, plane, planes, team, copy);
+      Multiply({copy == nullptr ? x : copy, plane, planes}, matrices, shift, team, take);
+    }
   }
 
-  void Pack(const int8_t* filter, void* packed) const override {
-    auto* to = static_cast<int8_t*>(packed);
+ protected:
+  // The matrices of all groups.
+  int64_t FilterBytes() const override { return groups_ * matrix_bytes_; }
+
+  void PackFilter(const int8_t* filter, int8_t* to) const override {
     const int64_t length = images_.run_length();
     for (int64_t group = 0; group < groups_; ++group) {
       for (int64_t column = 0; column < columns_; column += kByteGroup) {
@@ -55,29 +69,6 @@ class ByQuads final : public ByteSums {
         }
       }
     }
-    auto* const sums = reinterpret_cast<int32_t*>(to);
-    std::memset(sums, 0, out_channels_ * sizeof(int32_t));
-    for (int64_t i = 0; i < images_.runs() * length; ++i) {
-      for (int64_t j = 0; j < out_channels_; ++j) sums[j] += filter[i * out_channels_ + j];
-    }
-  }
-
-  bool Accepts(int32_t zero) const override { return !images_.has_padding() || (zero >= 0 && zero <= UINT8_MAX); }
-
-  void Run(const Args& args, const void* packed, const ThreadTeam& team, TakeSums take) const override {
-    const auto* const x = static_cast<const uint8_t*>(args.in[0]);
-    const int32_t zero = *static_cast<const int32_t*>(args.in[2]);
-    const auto* const matrices = static_cast<const int8_t*>(packed);
-    ScratchFrame frame;
-    const auto* const column_sums = reinterpret_cast<const int32_t*>(matrices + groups_ * matrix_bytes_);
-    const int32_t* const shift = ZeroShift(column_sums, out_channels_, zero, &frame);
-    const int64_t at_once = images_.planes_at_once();
-    uint8_t* const copy = images_.is_copied() ? frame.Get<uint8_t>(images_.CopyBytes(at_once)) : nullptr;
-    for (int64_t plane = 0; plane < images_.planes(); plane += at_once) {
-      const int64_t planes = std::min(at_once, images_.planes() - plane);
-      if (copy != nullptr) images_.Copy(x, zero, plane, planes, team, copy);
-      Multiply({copy == nullptr ? x : copy, plane, planes}, matrices, shift, team, take);
-    }
   }
 
  private:
@@ -89,8 +80,8 @@ class ByQuads final : public ByteSums {
 
   void Multiply(const Planes& planes, const int8_t* matrices, const int32_t* shift, const ThreadTeam& team,
                 TakeSums take) const {
-    const int64_t of_plane = Pieces(images_.plane_windows(), kBlockWindows), blocks = planes.count * of_plane;
-    const int64_t panel_columns = PanelColumns(blocks, team.size()), panels = Pieces(columns_, panel_columns);
+    const int64_t of_plane = Count(images_.plane_windows(), kBlockWindows), blocks = planes.count * of_plane;
+    const int64_t panel_columns = PanelColumns(blocks, team.size()), panels = Count(columns_, panel_columns);
     team.ParallelFor(groups_ * panels * blocks, Grain(panel_columns), [&](int64_t begin, int64_t end) {
       ScratchFrame frame;
       auto* const ends = frame.Get<uint8_t>(kBlockTiles * images_.Reach());
@@ -111,7 +102,7 @@ class ByQuads final : public ByteSums {
         for (int64_t column = panel * panel_columns; column < last; column += kBlockColumns) {
           const int64_t columns = std::min(kBlockColumns, last - column), first = group * columns_ + column;
           block.packed = matrices + group * matrix_bytes_ + column * terms_;
-          block.groups = Pieces(columns, kByteGroup);
+          block.groups = Count(columns, kByteGroup);
           products.Multiply(block);
           sums.shift = shift == nullptr ? nullptr : shift + first;
           sums.first = first;
@@ -126,7 +117,7 @@ class ByQuads final : public ByteSums {
   void FindTiles(const Planes& planes, int64_t plane, int64_t window, int64_t group, uint8_t* ends,
                  ByteBlock* block) const {
     const int64_t reach = images_.Reach(), rest = images_.plane_windows() - window;
-    block->num_tiles = std::min(kBlockTiles, Pieces(rest, kTileRows));
+    block->num_tiles = std::min(kBlockTiles, Count(rest, kTileRows));
     for (int64_t i = 0; i < block->num_tiles; ++i) {
       const int64_t place = images_.Place(plane, window + i * kTileRows, group);
       block->tiles[i] = planes.data + place;
@@ -153,7 +144,7 @@ class ByQuads final : public ByteSums {
   int64_t PanelColumns(int64_t blocks, int threads) const {
     const int64_t in_cache = std::max<int64_t>(1, kPanelBytes / (kBlockColumns * terms_)) * kBlockColumns;
     const int64_t wanted = std::max<int64_t>(1, 2 * threads / blocks);
-    return std::min(in_cache, RoundUp(Pieces(columns_, wanted), kBlockColumns));
+    return std::min(in_cache, RoundUp(Count(columns_, wanted), kBlockColumns));
   }
 
   // Blocks that are worth a thread.

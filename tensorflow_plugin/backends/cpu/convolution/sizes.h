@@ -4,14 +4,19 @@
 
 #include <cstdint>
 
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 
 namespace xpu::cpu {
 
-// How many pieces of `unit` cover n, and how long they are together.
-inline int64_t Pieces(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
-inline int64_t RoundUp(int64_t n, int64_t unit) { return Pieces(n, unit) * unit; }
+// The smallest multiple of the unit that is not below n.
+inline int64_t RoundUp(int64_t n, int64_t unit) { return Count(n, unit) * unit; }
+
+// True if each channel is a group of its own.
+inline bool HasOneChannelGroups(const ConvolutionDesc& d) {
+  return d.groups > 1 && d.groups == d.in_channels && d.groups == d.out_channels;
+}
 
 inline int64_t InputSize(const ConvolutionDesc& d) { return d.batch * d.in_channels * host_runtime::Cells(d.input); }
 inline int64_t OutputSize(const ConvolutionDesc& d) { return d.batch * d.out_channels * host_runtime::Cells(d.output); }

@@ -23,10 +23,6 @@ using host_runtime::ThreadTeam;
 // Elements less a zero beyond this do not fit into 16 bits.
 constexpr int32_t kMostZero = 1 << 14;
 
-bool IsDepthwise(const ConvolutionDesc& d) {
-  return d.groups > 1 && d.groups == d.in_channels && d.groups == d.out_channels;
-}
-
 // The images of a part with their padding, as integers of 16 bits. Channels come last.
 class PaddedImages {
  public:
@@ -34,7 +30,7 @@ class PaddedImages {
     image_ = channels_;
     for (int i = kAxes - 1; i >= 0; --i) {
       const SpatialAxis& axis = axes_[i];
-      padded_[i] = (axis.output - 1) * axis.stride + (axis.filter - 1) * axis.dilation + 1;
+      padded_[i] = axis.covered();
       steps_[i] = image_;
       image_ *= padded_[i];
     }
@@ -276,7 +272,7 @@ std::unique_ptr<ByteSums> WordSums(const ConvolutionDesc& d) {
   // With fewer columns than this most of a group would be computed for nothing.
   constexpr int64_t kFewestColumns = kGroupColumns / 2;
   if (d.groups == 1 && d.out_channels >= kFewestColumns) return std::make_unique<DenseWordSums>(d);
-  if (IsDepthwise(d)) return std::make_unique<DepthwiseWordSums>(d);
+  if (HasOneChannelGroups(d)) return std::make_unique<DepthwiseWordSums>(d);
   return nullptr;
 }
 

@@ -1,0 +1,37 @@
+// Sums of x as it is, whose padding is the zero. So the zero's share is the same for all pixels: the sum of a column of
+// the filter times the zero. Those sums are kept behind the packed filter.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_SHIFTED_SUMS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_SHIFTED_SUMS_H_
+
+#include <cstdint>
+
+#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/primitives/descriptors.h"
+
+namespace xpu::cpu {
+
+class ShiftedSums : public ByteSums {
+ public:
+  int64_t PackedBytes() const final;
+  void Pack(const int8_t* filter, void* packed) const final;
+  bool Accepts(int32_t zero) const final;
+
+ protected:
+  explicit ShiftedSums(const ConvolutionDesc& d);
+
+  // The filter without those sums, a multiple of four bytes.
+  virtual int64_t FilterBytes() const = 0;
+  virtual void PackFilter(const int8_t* filter, int8_t* packed) const = 0;
+
+  // To be added to all sums, by output channel; null: nothing.
+  const int32_t* Shift(const void* packed, int32_t zero, ScratchFrame* frame) const;
+
+ private:
+  const int64_t rows_, out_channels_;  // of the filter as a matrix
+  const bool has_padding_;
+};
+
+}  // namespace xpu::cpu
+
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_SHIFTED_SUMS_H_
