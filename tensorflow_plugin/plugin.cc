@@ -173,7 +173,8 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
     std::fprintf(stderr, "tensorflow_xpu: kernel not registered: %s\n", problem.c_str());
   }
   if (xpu::tf_internals::IsOn("graphs")) xpu::graph::RegisterPlacementPass(device_type);
-  if (xpu::tf_internals::IsOn("clusters")) {
+  bool has_clusters = xpu::tf_internals::IsOn("clusters");
+  if (has_clusters) {
     xpu::cluster::LeaveOutPasses(choice.options.without_passes);
     xpu::cluster::SetDumpFolder(choice.options.dump_folder);
     std::string trouble = xpu::cluster::RegisterClusterOp(device_type);
@@ -181,14 +182,16 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
     if (trouble.empty()) trouble = xpu::cluster::RegisterAssertOp(device_type);
     if (trouble.empty()) trouble = xpu::cluster::RegisterHostVariableOp(device_type);
     if (trouble.empty()) trouble = xpu::cluster::RegisterTransferOps(device_type);
-    if (trouble.empty()) {
-      xpu::graph::RegisterInlinePass(device_type);
+    has_clusters = trouble.empty();
+    if (has_clusters) {
       xpu::graph::RegisterClusterPass(device_type);
     } else {
       std::fprintf(stderr, "tensorflow_xpu: ops run one by one: %s\n", trouble.c_str());
     }
   }
-  xpu::RunJitFunctionsWithoutXla(device_type, &xpu::graph::MayInline, xpu::tf_internals::KnowsNodes());
+  const bool knows_nodes = xpu::tf_internals::KnowsNodes();
+  if (knows_nodes) xpu::graph::RegisterInlinePass(device_type, has_clusters, {&xpu::MustCompile, &xpu::MayLackMarks});
+  xpu::RunJitFunctionsWithoutXla(device_type, knows_nodes);
 }
 
 // Grappler knows what GPUs are good at, and rewrites their graphs: layouts that cuDNN prefers, ops that cuDNN fuses. A

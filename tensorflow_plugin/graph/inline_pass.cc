@@ -27,7 +27,9 @@ constexpr int kBeforeLowering = 9;
 
 // The functions whose nodes may come into the graph: those of loops, branches and calls, and one that is the op. Other
 // ops, such as data sets, have executors of their own, which may know no loops of nodes. So may calls that name one.
-std::vector<std::string> FunctionsWithin(const tf::NodeDef& node) {
+// Functions for XLA pass by here by themselves.
+std::vector<std::string> FunctionsWithin(const tf::NodeDef& node, const JitFunctions& jit) {
+  if (jit.must_compile(node)) return {};
   const bool of_branch = TraitsOf(node.op()).Has(OpTrait::kInlined);
   const auto executor = node.attr().find("executor_type");
   const bool has_own = executor != node.attr().end() && !executor->second.s().empty();
@@ -37,19 +39,21 @@ std::vector<std::string> FunctionsWithin(const tf::NodeDef& node) {
 
 class InlinePass : public tf::GraphOptimizationPass {
  public:
-  explicit InlinePass(std::string device_type) : device_type_(std::move(device_type)) {}
+  InlinePass(std::string device_type, bool all_loops, JitFunctions jit)
+      : device_type_(std::move(device_type)), all_loops_(all_loops), jit_(jit) {}
 
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
-    if (options.graph == nullptr || *options.graph == nullptr || options.flib_def == nullptr || !RunsHere(options)) {
-      return absl::OkStatus();
-    }
+    if (options.graph == nullptr || *options.graph == nullptr || options.flib_def == nullptr) return absl::OkStatus();
+    const bool all = options.function_def != nullptr && jit_.may_lack_marks(*options.function_def);
+    if (!(all || all_loops_) || !RunsHere(options)) return absl::OkStatus();
     MayBeInlined may_be_inlined(*options.flib_def);
     const auto is_to_mark = [&](const tf::NodeDef& node) {
-      return MayBeInlined::IsLoop(node) && node.attr().find(kMark) == node.attr().end() && may_be_inlined(node);
+      return (all || MayBeInlined::IsLoop(node)) && node.attr().find(kMark) == node.attr().end() &&
+             may_be_inlined(node);
     };
     std::vector<std::string> within;
     const auto add_within = [&](const tf::NodeDef& node) {
-      for (std::string& function : FunctionsWithin(node)) within.push_back(std::move(function));
+      for (std::string& function : FunctionsWithin(node, jit_)) within.push_back(std::move(function));
     };
     for (tf::Node* node : (*options.graph)->op_nodes()) {
       if (options.function_def == nullptr && !MayBePlacedHere(*node)) continue;
@@ -63,14 +67,14 @@ class InlinePass : public tf::GraphOptimizationPass {
       within.pop_back();
       const tf::FunctionDef* found = seen.insert(name).second ? options.flib_def->Find(name) : nullptr;
       if (found == nullptr) continue;
-      std::vector<int> loops;
+      std::vector<int> to_mark;
       for (int i = 0; i < found->node_def_size(); ++i) {
         add_within(found->node_def(i));
-        if (is_to_mark(found->node_def(i))) loops.push_back(i);
+        if (is_to_mark(found->node_def(i))) to_mark.push_back(i);
       }
-      if (loops.empty()) continue;
+      if (to_mark.empty()) continue;
       tf::FunctionDef function = *found;
-      for (int i : loops) (*function.mutable_node_def(i)->mutable_attr())[kMark].set_b(true);
+      for (int i : to_mark) (*function.mutable_node_def(i)->mutable_attr())[kMark].set_b(true);
       TF_RETURN_IF_ERROR(options.flib_def->ReplaceFunction(name, function));
     }
     return absl::OkStatus();
@@ -95,17 +99,15 @@ class InlinePass : public tf::GraphOptimizationPass {
   }
 
   const std::string device_type_;
+  const bool all_loops_;
+  const JitFunctions jit_;
 };
 
 }  // namespace
 
-bool MayInline(const tf::NodeDef& node, const tf::FunctionLibraryDefinition& library) {
-  return MayBeInlined(library)(node);
-}
-
-void RegisterInlinePass(const std::string& device_type) {
+void RegisterInlinePass(const std::string& device_type, bool all_loops, JitFunctions jit) {
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::PRE_PLACEMENT, kBeforeLowering,
-                                                   std::make_unique<InlinePass>(device_type));
+                                                   std::make_unique<InlinePass>(device_type, all_loops, jit));
 }
 
 }  // namespace xpu::graph

@@ -1,23 +1,29 @@
-// Loops that are ops with functions, which TensorFlow would call in every iteration.
+// Loops and branches that are ops with functions, which TensorFlow would call.
 #ifndef TENSORFLOW_PLUGIN_GRAPH_INLINE_PASS_H_
 #define TENSORFLOW_PLUGIN_GRAPH_INLINE_PASS_H_
 
 #include <string>
 
 namespace tensorflow {
-class FunctionLibraryDefinition;
+class FunctionDef;
 class NodeDef;
 }  // namespace tensorflow
 
 namespace xpu::graph {
 
-// True if nodes of the functions that an op names may take its place (may_be_inlined.h).
-bool MayInline(const tensorflow::NodeDef& node, const tensorflow::FunctionLibraryDefinition& library);
+// The answers of tf_internals/jit.h.
+struct JitFunctions {
+  bool (*must_compile)(const tensorflow::NodeDef& call);
+  bool (*may_lack_marks)(const tensorflow::FunctionDef& function);
+};
 
-// From now on loops without the mark that TensorFlow's newer Python functions give theirs get it, if they may. This is
-// in functions that run on devices of this type, and in graphs of sessions with such a device. TensorFlow then puts
-// nodes in their place. Passes over placed graphs know what is in them, and clusters can have it.
-void RegisterInlinePass(const std::string& device_type);
+// From now on loops and branches that may be inlined (may_be_inlined.h) get the mark that TensorFlow's newer Python
+// functions give theirs. TensorFlow then puts nodes in their place. This is in functions that run on devices of this
+// type, and in graphs of sessions with such a device.
+// all_loops: any loop gets it, so that passes over placed graphs know what is in it, and clusters can have it.
+// jit: in functions that may lack marks, branches get it, too. Without it each body runs on one device, without soft
+// placement.
+void RegisterInlinePass(const std::string& device_type, bool all_loops, JitFunctions jit);
 
 }  // namespace xpu::graph
 

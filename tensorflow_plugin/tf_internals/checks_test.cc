@@ -112,9 +112,7 @@ TEST(Table, LiesComeFromFaults) {
 TEST(Jit, StandsBeforeXla) {
   const auto* const xla = tensorflow::GetDefaultCustomKernelCreator();
   ASSERT_NE(xla, nullptr);
-  RunJitFunctionsWithoutXla(
-      "XPU", [](const tensorflow::NodeDef&, const tensorflow::FunctionLibraryDefinition&) { return false; },
-      KnowsNodes());
+  RunJitFunctionsWithoutXla("XPU", KnowsNodes());
   EXPECT_NE(tensorflow::GetDefaultCustomKernelCreator(), xla);
 }
 

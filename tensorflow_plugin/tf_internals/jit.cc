@@ -2,14 +2,13 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <memory>
-#include <set>
 #include <string>
 #include <typeinfo>
 #include <utility>
-#include <vector>
 
 #include "tensorflow/core/common_runtime/device.h"
 #include "tensorflow/core/common_runtime/function.h"
@@ -38,17 +37,15 @@ constexpr char kExecutor[] = "executor_type";
 
 // For a NodeDef or FunctionDef.
 template <typename Def>
-bool MustCompile(const Def& def) {
+bool HasMustCompile(const Def& def) {
   const auto found = def.attr().find(kMustCompile);
   return found != def.attr().end() && found->second.b();
 }
 
-// Adds the functions that a node names.
-void AddFunctionsOf(const tf::NodeDef& node, std::vector<std::string>* functions) {
-  for (const auto& attr : node.attr()) {
-    if (attr.second.has_func()) functions->push_back(attr.second.func().name());
-    for (const tf::NameAttrList& function : attr.second.list().func()) functions->push_back(function.name());
-  }
+bool NamesFunction(const tf::NodeDef& node) {
+  const auto& attrs = node.attr();
+  return std::any_of(attrs.begin(), attrs.end(),
+                     [](const auto& attr) { return attr.second.has_func() || attr.second.list().func_size() > 0; });
 }
 
 // True once a function for XLA has been called, on any device.
@@ -153,12 +150,12 @@ class KernelCreator : public tf::CustomKernelCreator {
   // function's name for its op. TensorFlow would run that on this device alone, without its graph optimizers and
   // without soft placement: it must become a call of the other kind.
   bool CanCreateKernel(const tf::FunctionLibraryRuntime& runtime, const Properties& props) const override {
-    if (MustCompile(props->node_def)) xla_was_asked_for = true;
+    if (HasMustCompile(props->node_def)) xla_was_asked_for = true;
     const bool ours = Ours(runtime);
     if (!ours && xla_.there()) return xla_.CanCreateKernel(runtime, props);
     if (!ours && !had_xla_) return false;
     if (ours) TakeOverCopies(const_cast<tf::Device*>(runtime.device()));  // before any kernel runs there
-    if (!MustCompile(props->node_def)) return false;
+    if (!HasMustCompile(props->node_def)) return false;
     if (ours) SayOnce();
     return runtime.GetFunctionLibraryDefinition()->Find(props->node_def.op()) != nullptr;
   }
@@ -199,66 +196,6 @@ class KernelCreator : public tf::CustomKernelCreator {
   const bool had_xla_;
 };
 
-// Loops and branches that are traced for XLA lack the mark by which TensorFlow turns them into nodes of the graph
-// around them. Without it each body runs on one device, without soft placement. This pass runs before TensorFlow's and
-// sets the mark in the functions that run here without XLA. Once there are any, it sets it in others, too: a function
-// that both kinds call is traced once.
-class MarkControlFlow : public tf::GraphOptimizationPass {
- public:
-  MarkControlFlow(std::string device_type, MayInline may_inline)
-      : device_type_(std::move(device_type)), may_inline_(may_inline) {}
-
-  absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
-    const tf::Device* device = options.default_function_device;
-    if (options.graph == nullptr || options.flib_def == nullptr || options.function_def == nullptr ||
-        device == nullptr || device->device_type() != device_type_ ||
-        !(MustCompile(*options.function_def) || xla_was_asked_for)) {
-      return absl::OkStatus();
-    }
-    std::vector<std::string> called;
-    for (tf::Node* node : (*options.graph)->op_nodes()) {
-      if (LacksMark(node->def(), *options.flib_def)) node->AddAttr(kMark, true);
-      AddCalled(node->def(), &called);
-    }
-    // The library is this function's own copy.
-    std::set<std::string> seen;
-    while (!called.empty()) {
-      const std::string name = called.back();
-      called.pop_back();
-      const tf::FunctionDef* found = seen.insert(name).second ? options.flib_def->Find(name) : nullptr;
-      if (found == nullptr) continue;
-      bool lacking = false;
-      for (const tf::NodeDef& node : found->node_def()) {
-        AddCalled(node, &called);
-        lacking = lacking || LacksMark(node, *options.flib_def);
-      }
-      if (!lacking) continue;
-      tf::FunctionDef function = *found;
-      for (tf::NodeDef& node : *function.mutable_node_def()) {
-        if (LacksMark(node, *options.flib_def)) (*node.mutable_attr())[kMark].set_b(true);
-      }
-      const absl::Status status = options.flib_def->ReplaceFunction(name, function);
-      if (!status.ok()) return status;
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  static constexpr char kMark[] = "_lower_using_switch_merge";
-
-  bool LacksMark(const tf::NodeDef& node, const tf::FunctionLibraryDefinition& library) const {
-    return node.attr().find(kMark) == node.attr().end() && may_inline_(node, library);
-  }
-
-  // Adds the functions that a node names, unless they are functions for XLA: each of those passes by here by itself.
-  static void AddCalled(const tf::NodeDef& node, std::vector<std::string>* called) {
-    if (!MustCompile(node)) AddFunctionsOf(node, called);
-  }
-
-  const std::string device_type_;
-  const MayInline may_inline_;
-};
-
 // A node of a graph that calls a function for XLA has all its arguments and results in device memory. An ordinary
 // function has its integers of 32 bits in host memory. So the calls that were placed here become calls of that kind.
 // TensorFlow forbids to inline functions for XLA. The calls here are of copies that Grappler may inline, so that a
@@ -271,7 +208,7 @@ class MakeCallsOrdinary : public tf::GraphOptimizationPass {
     if (options.graph == nullptr) return absl::OkStatus();
     for (tf::Node* node : (*options.graph)->op_nodes()) {
       tf::DeviceNameUtils::ParsedName device;
-      if (MustCompile(node->def()) && tf::DeviceNameUtils::ParseFullName(node->assigned_device_name(), &device) &&
+      if (HasMustCompile(node->def()) && tf::DeviceNameUtils::ParseFullName(node->assigned_device_name(), &device) &&
           device.type == device_type_) {
         node->ClearAttr(kMustCompile);
         if (options.flib_def != nullptr) TF_RETURN_IF_ERROR(CallCopy(node, options.flib_def));
@@ -285,9 +222,7 @@ class MakeCallsOrdinary : public tf::GraphOptimizationPass {
 
   // Not the functions that call others: once it is inlined, such a call does not come here any more.
   static bool CallsNone(const tf::FunctionDef& function) {
-    std::vector<std::string> called;
-    for (const tf::NodeDef& node : function.node_def()) AddFunctionsOf(node, &called);
-    return called.empty();
+    return std::none_of(function.node_def().begin(), function.node_def().end(), NamesFunction);
   }
 
   // Has the node call a copy of its function that may be inlined.
@@ -295,7 +230,7 @@ class MakeCallsOrdinary : public tf::GraphOptimizationPass {
     tf::NameAttrList function;
     if (!tf::GetNodeAttr(node->attrs(), "f", &function).ok()) return absl::OkStatus();
     const tf::FunctionDef* const found = library->Find(function.name());
-    if (found == nullptr || !MustCompile(*found) || !CallsNone(*found)) return absl::OkStatus();
+    if (found == nullptr || !HasMustCompile(*found) || !CallsNone(*found)) return absl::OkStatus();
     tf::FunctionDef copy = *found;
     copy.mutable_signature()->set_name(function.name() + "_without_xla");
     for (const char* attribute : {kMustCompile, kNoInline}) copy.mutable_attr()->erase(attribute);
@@ -312,9 +247,6 @@ class MakeCallsOrdinary : public tf::GraphOptimizationPass {
   const std::string device_type_;
 };
 
-// TensorFlow's own pass that looks for the mark is in phase 10.
-constexpr int kBeforeLowering = 9;
-
 }  // namespace
 
 namespace tf_internals {
@@ -326,14 +258,15 @@ void CheckJit(Check& check) {
 
 }  // namespace tf_internals
 
-void RunJitFunctionsWithoutXla(const std::string& device_type, MayInline may_inline, bool knows_nodes) {
+bool MustCompile(const tf::NodeDef& call) { return HasMustCompile(call); }
+bool MayLackMarks(const tf::FunctionDef& function) { return HasMustCompile(function) || xla_was_asked_for; }
+
+void RunJitFunctionsWithoutXla(const std::string& device_type, bool knows_nodes) {
   const tf::CustomKernelCreator* const xla = tf::GetDefaultCustomKernelCreator();
   const bool known = tf_internals::TurnOn("jit", tf_internals::CheckJit);
   const XlaFunctions functions = xla != nullptr && known ? XlaFunctions(*xla) : XlaFunctions();
   tf::RegisterDefaultCustomKernelCreator(new KernelCreator(device_type, functions, xla != nullptr));
   if (!knows_nodes) return;
-  tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::PRE_PLACEMENT, kBeforeLowering,
-                                                   std::make_unique<MarkControlFlow>(device_type, may_inline));
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::POST_PLACEMENT, 0,
                                                    std::make_unique<MakeCallsOrdinary>(device_type));
 }

@@ -5,20 +5,25 @@
 #include <string>
 
 namespace tensorflow {
-class FunctionLibraryDefinition;
+class FunctionDef;
 class NodeDef;
 }  // namespace tensorflow
 
 namespace xpu {
 
-// True if nodes of the functions that an op names, a branch or a loop, may take its place.
-using MayInline = bool (*)(const tensorflow::NodeDef& node, const tensorflow::FunctionLibraryDefinition& library);
+// True for a call of a function with jit_compile=True.
+bool MustCompile(const tensorflow::NodeDef& call);
+
+// Loops and branches that are traced for XLA lack the mark by which TensorFlow puts nodes in their place. True if this
+// function may have such ones. That is any function, once one for XLA was called: a function that both kinds call is
+// traced once.
+bool MayLackMarks(const tensorflow::FunctionDef& function);
 
 // After this call, functions that are to be compiled with XLA run as ordinary functions on devices of this type. One
 // line per process says so. On other devices nothing changes, unless the hook `jit` is off (table.h): then they run
-// there as ordinary functions, too. Call it once. `knows_nodes`: whether two passes may make ordinary calls of them in
-// graphs. They are no matter of speed, and look at nodes alone, so they do not need the hook `graphs`.
-void RunJitFunctionsWithoutXla(const std::string& device_type, MayInline may_inline, bool knows_nodes);
+// there as ordinary functions, too. Call it once. `knows_nodes`: whether a pass may make ordinary calls of them in
+// graphs. It is no matter of speed, and looks at nodes alone, so it does not need the hook `graphs`.
+void RunJitFunctionsWithoutXla(const std::string& device_type, bool knows_nodes);
 
 namespace tf_internals {
 class Check;

@@ -21,12 +21,10 @@ class UnknownCreator : public tf::CustomKernelCreator {
   }
 };
 
-const MayInline never = [](const tensorflow::NodeDef&, const tensorflow::FunctionLibraryDefinition&) { return false; };
-
 // This program has no XLA.
 TEST(JitFunctions, NeedNoXla) {
   ASSERT_EQ(tf::GetDefaultCustomKernelCreator(), nullptr);
-  RunJitFunctionsWithoutXla("XPU", never, /*knows_nodes=*/false);
+  RunJitFunctionsWithoutXla("XPU", /*knows_nodes=*/false);
   EXPECT_TRUE(tf_internals::IsOn("jit"));
   EXPECT_NE(tf::GetDefaultCustomKernelCreator(), nullptr);
 }
@@ -35,7 +33,7 @@ TEST(JitFunctions, ACompilerThatNobodyKnowsIsNotAsked) {
   auto* unknown = new UnknownCreator;
   tf::RegisterDefaultCustomKernelCreator(unknown);
   testing::internal::CaptureStderr();
-  RunJitFunctionsWithoutXla("XPU", never, /*knows_nodes=*/false);
+  RunJitFunctionsWithoutXla("XPU", /*knows_nodes=*/false);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("the hook jit is off: the class that compiles"), std::string::npos) << said;
   EXPECT_NE(said.find("UnknownCreator"), std::string::npos) << said;

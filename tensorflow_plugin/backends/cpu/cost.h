@@ -17,6 +17,9 @@ double NsPerElement(const Program& program);
 // How many parts of so many there are in all, the last one perhaps smaller.
 inline int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
 
+// The smallest multiple of the unit that is not below n.
+inline int64_t RoundUp(int64_t n, int64_t unit) { return Count(n, unit) * unit; }
+
 // The items in a grain that ThreadTeam::ParallelFor wants, for items that take `ns` each.
 inline int64_t GrainFor(double ns) {
   return std::max<int64_t>(1, static_cast<int64_t>(host_runtime::kGrainNs / std::max(ns, 1e-3)));

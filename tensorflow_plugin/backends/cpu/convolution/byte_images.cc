@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
+#include "tensorflow_plugin/backends/cpu/cost.h"
 
 namespace xpu::cpu {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "tensorflow_plugin/backends/cpu/convolution/pointwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
+#include "tensorflow_plugin/backends/cpu/cost.h"
 
 namespace xpu::cpu {
 namespace {

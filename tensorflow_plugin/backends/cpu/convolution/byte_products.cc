@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
+#include "tensorflow_plugin/backends/cpu/simd/target.h"
 
 namespace xpu::cpu {
 namespace {
@@ -14,12 +15,7 @@ constexpr int64_t kQuadBytes = 4 * kByteGroup;  // of all columns of a group
 
 // ---- AVX-512 VNNI ----
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni")
-#endif
+XPU_BEGIN_TARGET(XPU_AVX512_VNNI)
 
 template <int kRows, int kGroups>
 void MultiplyRows(const ByteBlock& block, int64_t tile, int64_t row, int64_t group) {
@@ -74,20 +70,11 @@ void MultiplyByQuads(const ByteBlock& block) {
   if (group < block.groups) MultiplyGroups<16, 1>(block, group);
 }
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+XPU_END_TARGET
 
 // ---- AMX: tiles 0 to 3 are sums, 4 and 5 rows of x, 6 and 7 groups of the matrix. ----
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("amx-tile,amx-int8"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("amx-tile,amx-int8")
-#endif
+XPU_BEGIN_TARGET(XPU_AMX)
 
 constexpr int64_t kTileTerms = 64;
 
@@ -157,11 +144,7 @@ __attribute__((noinline)) void MultiplyByTiles(const ByteBlock& block) {
   block.num_tiles > 1 ? MultiplyGroupsOfTiles<2>(block) : MultiplyGroupsOfTiles<1>(block);
 }
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+XPU_END_TARGET
 
 }  // namespace
 

@@ -1,8 +1,7 @@
 // Ways to compute the sums of a convolution of bytes.
 //
-// - QuadSums: the processor adds up products of four bytes (byte_products.h). Rows of the product are windows of x as
-// it
-//   is, and its padding is the zero. So the sums of the filter's columns, which are kept with it, correct the sums.
+// - QuadSums: by dot products of four bytes (byte_products.h). Rows of the product are windows of x as it is, and its
+//   padding is the zero. So the sums of the filter's columns, which are kept with it, correct the sums.
 // - DepthwiseQuadSums: the same where each channel is a group. The four bytes are a channel's in four rows of x.
 // - WordSums: x86 processors add up products of 16-bit integers in pairs. Elements become such integers less the zero
 //   of x. That is exact, and padding is 0. Convolutions qualify that have no groups, or one channel in each.

@@ -1,6 +1,6 @@
-// Convolutions of bytes, whose results are sums in int32. They are computed block by block, in one of two ways
-// (byte_sums.h), or by plain loops where neither is fast. The epilogue stores what becomes of a block's sums, which may
-// be bytes.
+// Convolutions of bytes, whose results are sums in int32. They are computed block by block, in one of three ways
+// (byte_sums.h), or by plain loops where none is fast. The epilogue stores what becomes of a block's sums, which may be
+// bytes.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_H_
 

@@ -10,7 +10,9 @@
 #include "tensorflow_plugin/backends/cpu/convolution/byte_products.h"
 #include "tensorflow_plugin/backends/cpu/convolution/shifted_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
+#include "tensorflow_plugin/backends/cpu/simd/target.h"
 
 namespace xpu::cpu {
 namespace {
@@ -23,12 +25,7 @@ constexpr int64_t kSumsAtOnce = 64, kLanes = 16;
 // The quads of a row of the output stay in the first cache.
 constexpr int64_t kMostQuadBytes = 3 << 13;
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni")
-#endif
+XPU_BEGIN_TARGET(XPU_AVX512_VNNI)
 
 // n quads of the elements of four rows.
 void MakeQuads(const uint8_t* const rows[kQuad], int64_t n, uint8_t* to) {
@@ -68,11 +65,7 @@ void SumQuads(const uint8_t* quads, int64_t taps, const int64_t* offsets, const 
   }
 }
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+XPU_END_TARGET
 
 // A quad has a channel's elements of four rows that a window meets. So the products of a column of four cells are one
 // dot product. The quads of all pixels of a row of the output are made first. Padding is the zero of x.

@@ -7,6 +7,7 @@
 #include "tensorflow_plugin/backends/cpu/convolution/byte_products.h"
 #include "tensorflow_plugin/backends/cpu/convolution/shifted_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 
 namespace xpu::cpu {

@@ -4,14 +4,10 @@
 
 #include <cstdint>
 
-#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 
 namespace xpu::cpu {
-
-// The smallest multiple of the unit that is not below n.
-inline int64_t RoundUp(int64_t n, int64_t unit) { return Count(n, unit) * unit; }
 
 // True if each channel is a group of its own.
 inline bool HasOneChannelGroups(const ConvolutionDesc& d) {

@@ -11,6 +11,7 @@
 #include "tensorflow_plugin/backends/cpu/convolution/onednn_plans.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/convolution/word_sums_loops.h"
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 

@@ -6,6 +6,13 @@
 #include "tensorflow_plugin/backends/cpu/simd/float_math.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
 
+// For each vector `v` of `kVectors` in each row `i` of `kRows`. The last vector has `tail` lanes. This one has `here`.
+#define XPU_EACH(statement)                                                  \
+  _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {              \
+    [[maybe_unused]] const int here = v + 1 < kVectors ? int{kLanes} : tail; \
+    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) { statement; }  \
+  }
+
 #define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_loops.h"
 #define XPU_ISA baseline
 #define XPU_VECTOR_BYTES 16
@@ -62,7 +69,7 @@ static inline void ApplyAffineChain(const AffineChain& chain, const VF (&sum)[kR
   const VF low = Splat<VF>(chain.low), high = Splat<VF>(chain.high);
 #pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) {
-    const bool whole = v + 1 < kVectors || tail >= kLanes;
+    const int here = v + 1 < kVectors ? int{kLanes} : tail;
     const int64_t at = v * kLanes;
     // Neither changes a number, nor the sign of zero.
     const VF scale = chain.scale != nullptr ? Load(chain.scale + col + at) : Splat<VF>(1.0f);
@@ -71,18 +78,63 @@ static inline void ApplyAffineChain(const AffineChain& chain, const VF (&sum)[kR
     for (int i = 0; i < kRows; ++i) {
       if (i >= count) break;
       VF x = Uncontracted(sum[i][v] * scale) + shift;
-      if (chain.elements != nullptr) {
-        const float* const from = chain.elements + offset + i * ld + at;
-        x += whole ? Load(from) : LoadFirst(from, tail, 0);
-      }
-      x = AtMost(AtLeast(x, low), high);
-      if (whole) {
-        Store(out + i * ld + at, x);
-      } else {
-        StoreFirst(out + i * ld + at, tail, x);
-      }
+      if (chain.elements != nullptr) x += LoadUpTo(chain.elements + offset + i * ld + at, here);
+      StoreUpTo(out + i * ld + at, here, AtMost(AtLeast(x, low), high));
     }
   }
+}
+
+// A step that needs nothing but x. Nothing happens at others.
+template <int kRows, int kVectors>
+static inline __attribute__((always_inline)) void ApplyArithmetic(const ChainStep& step, VF (&x)[kRows][kVectors],
+                                                                  int64_t ld, int64_t offset, int64_t col, int tail) {
+  using Kind = ChainStep::Kind;
+  using Reads = ChainStep::Reads;
+  // `y` is the number of a step, its column's, or its element's.
+#define XPU_STEP(kind, expression)                                                                        \
+  case ChainStep::Code(kind, Reads::kOne): {                                                              \
+    const VF y = Splat<VF>(step.one);                                                                     \
+    XPU_EACH(x[i][v] = expression)                                                                        \
+    break;                                                                                                \
+  }                                                                                                       \
+  case ChainStep::Code(kind, Reads::kColumns):                                                            \
+    _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {                                         \
+      const VF y = Load(step.data + col + v * kLanes);                                                    \
+      _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) { x[i][v] = expression; }                  \
+    }                                                                                                     \
+    break;                                                                                                \
+  case ChainStep::Code(kind, Reads::kElements):                                                           \
+    XPU_EACH(const VF y = LoadUpTo(step.data + offset + i * ld + v * kLanes, here); x[i][v] = expression) \
+    break;
+  switch (ChainStep::Code(step.kind, step.reads)) {
+    XPU_STEP(Kind::kAdd, (x[i][v] + y))
+    XPU_STEP(Kind::kSub, (x[i][v] - y))
+    XPU_STEP(Kind::kMul, (x[i][v] * y))
+    // A NaN of either stays.
+    XPU_STEP(Kind::kMaximum, (x[i][v] < y ? y : y == y ? x[i][v] : y))
+    XPU_STEP(Kind::kMinimum, (y < x[i][v] ? y : y == y ? x[i][v] : y))
+    case ChainStep::Code(Kind::kMulAdd, Reads::kColumns):
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) {
+        const VF scale = Load(step.data + col + v * kLanes), shift = Load(step.more + col + v * kLanes);
+#pragma GCC unroll 16
+        for (int i = 0; i < kRows; ++i) x[i][v] = Uncontracted(x[i][v] * scale) + shift;
+      }
+      break;
+    case ChainStep::Code(Kind::kBounds, Reads::kNothing): {
+      const VF low = Splat<VF>(step.low), high = Splat<VF>(step.high);
+      XPU_EACH(x[i][v] = AtMost(AtLeast(x[i][v], low), high))
+      break;
+    }
+    case ChainStep::Code(Kind::kBounds, Reads::kOne): {
+      const VF y = Splat<VF>(step.one), low = Splat<VF>(step.low), high = Splat<VF>(step.high);
+      XPU_EACH(x[i][v] = AtMost(AtLeast(x[i][v] + y, low), high))
+      break;
+    }
+    default:
+      break;
+  }
+#undef XPU_STEP
 }
 
 // kRows rows of kVectors vectors from sums + i * ld_sums on are finished and stored to out + i * ld. Their elements are
@@ -91,67 +143,13 @@ static inline void ApplyAffineChain(const AffineChain& chain, const VF (&sum)[kR
 template <int kRows, int kVectors>
 static inline void ApplyChain(const ChainStep* steps, int num_steps, const float* sums, int64_t ld_sums, float* out,
                               int64_t ld, int64_t offset, int64_t col, int tail) {
-  const bool whole = tail >= kLanes;
   VF x[kRows][kVectors], kept[kRows][kVectors];
-#define XPU_EACH(statement)                                                 \
-  _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {             \
-    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) { statement; } \
-  }
-  // `y` is the number of a step, its column's, or its element's.
-#define XPU_ONE(expression)           \
-  {                                   \
-    const VF y = Splat<VF>(step.one); \
-    XPU_EACH(x[i][v] = expression)    \
-    break;                            \
-  }
-#define XPU_COLUMNS(expression)                                                        \
-  _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {                        \
-    const VF y = Load(step.data + col + v * kLanes);                                   \
-    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) { x[i][v] = expression; } \
-  }                                                                                    \
-  break;
-#define XPU_ELEMENTS(expression)                                                                                 \
-  XPU_EACH(const float* const from = step.data + offset + i * ld + v * kLanes;                                   \
-           const VF y = v + 1 < kVectors || whole ? Load(from) : LoadFirst(from, tail, 0); x[i][v] = expression) \
-  break;
-#define XPU_STEP(kind, expression)              \
-  case ChainStep::Code(kind, Reads::kOne):      \
-    XPU_ONE(expression)                         \
-  case ChainStep::Code(kind, Reads::kColumns):  \
-    XPU_COLUMNS(expression)                     \
-  case ChainStep::Code(kind, Reads::kElements): \
-    XPU_ELEMENTS(expression)
   using Kind = ChainStep::Kind;
   using Reads = ChainStep::Reads;
-  XPU_EACH(const float* const from = sums + i * ld_sums + v * kLanes;
-           x[i][v] = v + 1 < kVectors || whole ? Load(from) : LoadFirst(from, tail, 0); kept[i][v] = x[i][v])
+  XPU_EACH(x[i][v] = LoadUpTo(sums + i * ld_sums + v * kLanes, here); kept[i][v] = x[i][v])
   for (int s = 0; s < num_steps; ++s) {
     const ChainStep& step = steps[s];
     switch (ChainStep::Code(step.kind, step.reads)) {
-      XPU_STEP(Kind::kAdd, (x[i][v] + y))
-      XPU_STEP(Kind::kSub, (x[i][v] - y))
-      XPU_STEP(Kind::kMul, (x[i][v] * y))
-      // A NaN of either stays.
-      XPU_STEP(Kind::kMaximum, (x[i][v] < y ? y : y == y ? x[i][v] : y))
-      XPU_STEP(Kind::kMinimum, (y < x[i][v] ? y : y == y ? x[i][v] : y))
-      case ChainStep::Code(Kind::kMulAdd, Reads::kColumns):
-#pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v) {
-          const VF scale = Load(step.data + col + v * kLanes), shift = Load(step.more + col + v * kLanes);
-#pragma GCC unroll 16
-          for (int i = 0; i < kRows; ++i) x[i][v] = Uncontracted(x[i][v] * scale) + shift;
-        }
-        break;
-      case ChainStep::Code(Kind::kBounds, Reads::kNothing): {
-        const VF low = Splat<VF>(step.low), high = Splat<VF>(step.high);
-        XPU_EACH(x[i][v] = AtMost(AtLeast(x[i][v], low), high))
-        break;
-      }
-      case ChainStep::Code(Kind::kBounds, Reads::kOne): {
-        const VF y = Splat<VF>(step.one), low = Splat<VF>(step.low), high = Splat<VF>(step.high);
-        XPU_EACH(x[i][v] = AtMost(AtLeast(x[i][v] + y, low), high))
-        break;
-      }
       case ChainStep::Code(Kind::kSigmoid, Reads::kNothing):
         XPU_EACH(x[i][v] = SigmoidOf(x[i][v]))
         break;
@@ -165,21 +163,19 @@ static inline void ApplyChain(const ChainStep* steps, int num_steps, const float
       case ChainStep::Code(Kind::kTimesKept, Reads::kNothing):
         XPU_EACH(x[i][v] = x[i][v] * kept[i][v])
         break;
-      case ChainStep::Code(Kind::kTimesKept, Reads::kOne):
-        XPU_ONE(x[i][v] * y * kept[i][v])
+      case ChainStep::Code(Kind::kTimesKept, Reads::kOne): {
+        const VF y = Splat<VF>(step.one);
+        XPU_EACH(x[i][v] = x[i][v] * y * kept[i][v])
+        break;
+      }
       case ChainStep::Code(Kind::kKeep, Reads::kNothing):
         XPU_EACH(kept[i][v] = x[i][v])
         break;
+      default:
+        ApplyArithmetic(step, x, ld, offset, col, tail);
     }
   }
-#undef XPU_STEP
-#undef XPU_ELEMENTS
-#undef XPU_COLUMNS
-#undef XPU_ONE
-  XPU_EACH(
-      float* const to = out + i * ld + v * kLanes;
-      if (v + 1 < kVectors || whole) { Store(to, x[i][v]); } else { StoreFirst(to, tail, x[i][v]); })
-#undef XPU_EACH
+  XPU_EACH(StoreUpTo(out + i * ld + v * kLanes, here, x[i][v]))
 }
 
 // Rows at a time: what is computed and what is kept are in registers.

@@ -11,10 +11,30 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
+// Runs a program that makes bytes of floats, one of each; false if it is no chain.
+bool RunByteChain(const ElementwiseDesc& desc, const Args& args, const ThreadTeam& team) {
+  constexpr int64_t kColumns = 64;
+  constexpr double kNs = 0.2;  // of an element
+  ScratchFrame frame;
+  IntegerChain chain;
+  if (desc.shape.rank() != 1 || desc.in_strides[0] != Dims{1} || !MakeByteChain(desc, args, &frame, &chain)) {
+    return false;
+  }
+  const auto* const x = static_cast<const int32_t*>(args.in[0]);  // floats
+  const int64_t n = desc.shape[0], rows = n / kColumns;
+  team.ParallelFor(
+      rows, static_cast<int64_t>(host_runtime::kGrainNs / (kNs * kColumns)), [&](int64_t begin, int64_t end) {
+        ApplyIntegerChain(chain, x + begin * kColumns, kColumns, nullptr, begin, end - begin, 0, kColumns, kColumns);
+      });
+  const int64_t rest = n - rows * kColumns;
+  if (rest > 0) ApplyIntegerChain(chain, x + rows * kColumns, kColumns, nullptr, rows, 1, 0, rest, kColumns);
+  return true;
+}
+
 // `merged` has its dimensions merged.
 Status RunMerged(const ElementwiseDesc& merged, const Args& args, const ThreadTeam& team) {
   const int64_t n = merged.shape.num_elements();
-  if (n == 0) return OkStatus();
+  if (n == 0 || RunByteChain(merged, args, team)) return OkStatus();
   if (n <= TileRunner::kTile) {
     TileRunner runner(merged, args);
     runner.Run(0, n);
@@ -36,35 +56,11 @@ Status RunMerged(const ElementwiseDesc& merged, const Args& args, const ThreadTe
   return status.get();
 }
 
-// Runs a program that makes bytes of floats, one of each; false if it is no chain.
-bool RunByteChain(const ElementwiseDesc& desc, const Args& args, const ThreadTeam& team) {
-  constexpr int64_t kColumns = 64;
-  constexpr double kNs = 0.2;  // of an element
-  ScratchFrame frame;
-  IntegerChain chain;
-  if (desc.shape.rank() != 1 || desc.in_strides[0] != Dims{1} || !MakeByteChain(desc, args, &frame, &chain)) {
-    return false;
-  }
-  const auto* const x = static_cast<const int32_t*>(args.in[0]);  // floats
-  const int64_t n = desc.shape[0], rows = n / kColumns;
-  team.ParallelFor(
-      rows, static_cast<int64_t>(host_runtime::kGrainNs / (kNs * kColumns)), [&](int64_t begin, int64_t end) {
-        ApplyIntegerChain(chain, x + begin * kColumns, kColumns, nullptr, begin, end - begin, 0, kColumns, kColumns);
-      });
-  const int64_t rest = n - rows * kColumns;
-  if (rest > 0) ApplyIntegerChain(chain, x + rows * kColumns, kColumns, nullptr, rows, 1, 0, rest, kColumns);
-  return true;
-}
-
-Status RunSimple(const ElementwiseDesc& desc, const Args& args, const ThreadTeam& team) {
-  return RunByteChain(desc, args, team) ? OkStatus() : RunMerged(desc, args, team);
-}
-
 }  // namespace
 
 Status CpuKernels::Run(const ElementwiseDesc& desc, const Args& args, const ThreadTeam& team) const {
   // A copy takes as long as a small program.
-  return desc.shape.rank() <= 1 ? RunSimple(desc, args, team) : RunSimple(Merged(desc), args, team);
+  return desc.shape.rank() <= 1 ? RunMerged(desc, args, team) : RunMerged(Merged(desc), args, team);
 }
 
 }  // namespace xpu::cpu

@@ -84,121 +84,65 @@ static inline VF Corrected(VF quotient, VF x, VF factor, VF inverse) {
 #endif
 }
 
-// kRows rows of kVectors vectors of sums, whose elements are at `offset` + i * ld in operands and results and begin
-// with column `col`. `tail` is how many lanes of the last vector there are. `shift` is added to the sums, by column;
-// none if it is null.
+template <int kRows, int kVectors>
+static inline __attribute__((always_inline)) void StoreFloats(const IntegerChain& chain, const VF (&x)[kRows][kVectors],
+                                                              int64_t ld, int64_t offset, int tail) {
+  XPU_EACH(StoreUpTo(chain.floats + offset + i * ld + v * kLanes, here, x[i][v]))
+}
+
+// kRows rows of kVectors vectors of sums. Their elements are at `offset` + i * ld in operands and results, and begin
+// with column `col`. kWhole: the last vector has all lanes. `shift` is added to the sums, by column; none if it is
+// null.
 template <int kRows, int kVectors, bool kWhole>
 static inline void ApplyToSums(const IntegerChain& chain, const int32_t* sums, int64_t ld_sums, const int32_t* shift,
-                               int64_t ld, int64_t offset, int64_t col, int tail) {
-  using Kind = ChainStep::Kind;
-  using Reads = ChainStep::Reads;
+                               int64_t ld, int64_t offset, int64_t col, int lanes_of_last) {
+  const int tail = kWhole ? int{kLanes} : lanes_of_last;
   VF x[kRows][kVectors];
-#define XPU_EACH(statement)                                                \
-  _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {            \
-    const int here = kWhole || v + 1 < kVectors ? kLanes : tail;           \
-    (void)here;                                                            \
-    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) { statement } \
-  }
-#define XPU_COLUMNS(expression)                                                        \
-  _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {                        \
-    const VF y = Load(step.data + col + v * kLanes);                                   \
-    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) { x[i][v] = expression; } \
-  }                                                                                    \
-  break;
-#define XPU_STEP(kind, expression)                                                                       \
-  case ChainStep::Code(kind, Reads::kOne): {                                                             \
-    const VF y = Splat<VF>(step.one);                                                                    \
-    XPU_EACH(x[i][v] = expression;)                                                                      \
-    break;                                                                                               \
-  }                                                                                                      \
-  case ChainStep::Code(kind, Reads::kColumns):                                                           \
-    XPU_COLUMNS(expression)                                                                              \
-  case ChainStep::Code(kind, Reads::kElements):                                                          \
-    XPU_EACH(const float* const from = step.data + offset + i * ld + v * kLanes;                         \
-             const VF y = here >= kLanes ? Load(from) : LoadFirst(from, here, 0); x[i][v] = expression;) \
-    break;
-#define XPU_STORE                                                    \
-  XPU_EACH(                                                          \
-      float* const to = chain.floats + offset + i * ld + v * kLanes; \
-      if (here >= kLanes) { Store(to, x[i][v]); } else { StoreFirst(to, here, x[i][v]); })
   if (chain.begins_with_floats) {
-    XPU_EACH(const auto* const from = reinterpret_cast<const float*>(sums) + i * ld_sums + v * kLanes;
-             x[i][v] = here >= kLanes ? Load(from) : LoadFirst(from, here, 0);)
+    XPU_EACH(x[i][v] = LoadUpTo(reinterpret_cast<const float*>(sums) + i * ld_sums + v * kLanes, here))
   } else if (shift == nullptr) {
-    XPU_EACH(x[i][v] = __builtin_convertvector(LoadSums(sums + i * ld_sums + v * kLanes, here), VF);)
+    XPU_EACH(x[i][v] = __builtin_convertvector(LoadSums(sums + i * ld_sums + v * kLanes, here), VF))
   } else {
     XPU_EACH(
         x[i][v] = __builtin_convertvector(
-            (VI)((VU)LoadSums(sums + i * ld_sums + v * kLanes, here) + (VU)LoadSums(shift + v * kLanes, here)), VF);)
+            (VI)((VU)LoadSums(sums + i * ld_sums + v * kLanes, here) + (VU)LoadSums(shift + v * kLanes, here)), VF))
   }
   for (int s = 0; s < chain.num_steps; ++s) {
-    if (s == chain.store_before) {
-      XPU_STORE
-    }
-    const ChainStep& step = chain.steps[s];
-    switch (ChainStep::Code(step.kind, step.reads)) {
-      XPU_STEP(Kind::kAdd, (x[i][v] + y))
-      XPU_STEP(Kind::kSub, (x[i][v] - y))
-      XPU_STEP(Kind::kMul, (x[i][v] * y))
-      // A NaN of either stays.
-      XPU_STEP(Kind::kMaximum, (x[i][v] < y ? y : y == y ? x[i][v] : y))
-      XPU_STEP(Kind::kMinimum, (y < x[i][v] ? y : y == y ? x[i][v] : y))
-      case ChainStep::Code(Kind::kMulAdd, Reads::kColumns):
-#pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v) {
-          const VF scale = Load(step.data + col + v * kLanes), add = Load(step.more + col + v * kLanes);
-#pragma GCC unroll 16
-          for (int i = 0; i < kRows; ++i) x[i][v] = Uncontracted(x[i][v] * scale) + add;
-        }
-        break;
-      case ChainStep::Code(Kind::kBounds, Reads::kNothing): {
-        const VF low = Splat<VF>(step.low), high = Splat<VF>(step.high);
-        XPU_EACH(x[i][v] = AtMost(AtLeast(x[i][v], low), high);)
-        break;
-      }
-      case ChainStep::Code(Kind::kBounds, Reads::kOne): {
-        const VF y = Splat<VF>(step.one), low = Splat<VF>(step.low), high = Splat<VF>(step.high);
-        XPU_EACH(x[i][v] = AtMost(AtLeast(x[i][v] + y, low), high);)
-        break;
-      }
-      default:
-        break;
-    }
+    if (s == chain.store_before) StoreFloats(chain, x, ld, offset, tail);
+    ApplyArithmetic(chain.steps[s], x, ld, offset, col, tail);
   }
-  if (chain.store_before == chain.num_steps) {
-    XPU_STORE
-  }
+  if (chain.store_before == chain.num_steps) StoreFloats(chain, x, ld, offset, tail);
   if (chain.bytes == nullptr) return;
   const VF least = Splat<VF>(chain.least), most = Splat<VF>(chain.most), factor = Splat<VF>(chain.factor);
-  XPU_EACH(x[i][v] = AtLeast(AtMost(x[i][v], most), least);)
+  XPU_EACH(x[i][v] = AtLeast(AtMost(x[i][v], most), least))
   if (chain.low != 0) {
     const VF low = Splat<VF>(chain.low);
-    XPU_EACH(x[i][v] = x[i][v] - low;)
+    XPU_EACH(x[i][v] = x[i][v] - low)
   }
   const VF inverse = Splat<VF>(chain.inverse);
   switch (chain.quotient) {
     case IntegerChain::Quotient::kProduct:
-      XPU_EACH(x[i][v] = Uncontracted(x[i][v] * factor);)
+      XPU_EACH(x[i][v] = Uncontracted(x[i][v] * factor))
       break;
     case IntegerChain::Quotient::kDivided:
-      XPU_EACH(x[i][v] = x[i][v] / factor;)
+      XPU_EACH(x[i][v] = x[i][v] / factor)
       break;
     case IntegerChain::Quotient::kCorrectedOnce:
-      XPU_EACH(x[i][v] = Corrected(Uncontracted(x[i][v] * inverse), x[i][v], factor, inverse);)
+      XPU_EACH(x[i][v] = Corrected(Uncontracted(x[i][v] * inverse), x[i][v], factor, inverse))
       break;
     case IntegerChain::Quotient::kCorrectedTwice:
       XPU_EACH(const VF once = Corrected(Uncontracted(x[i][v] * inverse), x[i][v], factor, inverse);
-               x[i][v] = Corrected(once, x[i][v], factor, inverse);)
+               x[i][v] = Corrected(once, x[i][v], factor, inverse))
       break;
   }
   if (chain.zero != 0) {
     const VF zero = Splat<VF>(chain.zero);
-    XPU_EACH(x[i][v] = Uncontracted(x[i][v] - zero);)
+    XPU_EACH(x[i][v] = Uncontracted(x[i][v] - zero))
   }
   VI whole[kRows][kVectors];
-  XPU_EACH(whole[i][v] = WholeBelow(x[i][v] + 0.5f);)
+  XPU_EACH(whole[i][v] = WholeBelow(x[i][v] + 0.5f))
   if (chain.shift != 0) {
-    XPU_EACH(whole[i][v] = whole[i][v] + chain.shift;)
+    XPU_EACH(whole[i][v] = whole[i][v] + chain.shift)
   }
   uint8_t* const bytes = chain.bytes + offset;
 #if XPU_VECTOR_BYTES == 64
@@ -208,11 +152,7 @@ static inline void ApplyToSums(const IntegerChain& chain, const int32_t* sums, i
     return;
   }
 #endif
-  XPU_EACH(StoreBytes(bytes + i * ld + v * kLanes, here, whole[i][v]);)
-#undef XPU_STORE
-#undef XPU_STEP
-#undef XPU_COLUMNS
-#undef XPU_EACH
+  XPU_EACH(StoreBytes(bytes + i * ld + v * kLanes, here, whole[i][v]))
 }
 
 template <int kVectors, bool kWhole>

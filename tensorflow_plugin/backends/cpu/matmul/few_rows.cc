@@ -23,8 +23,6 @@ constexpr int64_t kFetchedBytes = 1 << 19;
 // results depend on the blocks, so these do not depend on the team.
 constexpr int64_t kFewestTerms = 128, kTermsOfPartialSum = 32, kMostBlocks = 16;
 
-int64_t RoundUp(int64_t n, int64_t to) { return Count(n, to) * to; }
-
 // For each worth of kGrainElements of a matrix with so many elements in a column.
 int64_t ColumnsOfGrain(int64_t elements) { return RoundUp(kGrainElements / elements + 1, kColumns); }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/matmul/integer_matmul_loops.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
@@ -27,8 +28,6 @@ constexpr int64_t kDirectColumns = 1024;
 constexpr int64_t kGrainWork = 1 << 20, kGrainBytes = 1 << 17;
 // Rows of a are padded to a multiple of so many elements: vectors of any width may be read to the end of a row.
 constexpr int64_t kPadding = 64;
-
-int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 // A copy of the rows of a, each followed by zeros. corrections[i] is to be added to all sums of row i.
 struct Rows {

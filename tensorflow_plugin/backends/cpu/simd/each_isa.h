@@ -1,54 +1,31 @@
 // At the end of a file of loops (isa.h), which has been read for the baseline: includes it for the wider instruction
-// sets. At the end of those it does nothing. Clang, which editors use, has a pragma of its own.
+// sets. At the end of those it does nothing.
 #if !defined(XPU_ISA_PASS)
 #define XPU_ISA_PASS
 #undef XPU_ISA
 #undef XPU_VECTOR_BYTES
 
 #if defined(__x86_64__)
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#endif
+#include "tensorflow_plugin/backends/cpu/simd/target.h"
+
+XPU_BEGIN_TARGET(XPU_AVX2)
 #define XPU_ISA avx2
 #define XPU_VECTOR_BYTES 32
 #include XPU_ISA_FILE
 #undef XPU_VECTOR_BYTES
 #undef XPU_ISA
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+XPU_END_TARGET
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
-#endif
+XPU_BEGIN_TARGET(XPU_AVX512)
 #define XPU_ISA avx512
 #define XPU_VECTOR_BYTES 64
 #include XPU_ISA_FILE
 #undef XPU_VECTOR_BYTES
 #undef XPU_ISA
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+XPU_END_TARGET
 
 #if defined(XPU_ISA_WITH_VNNI)
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,prefer-vector-width=512")
-#endif
+XPU_BEGIN_TARGET(XPU_AVX512_VNNI)
 #define XPU_ISA vnni
 #define XPU_VECTOR_BYTES 64
 #define XPU_VNNI
@@ -56,11 +33,7 @@
 #undef XPU_VNNI
 #undef XPU_VECTOR_BYTES
 #undef XPU_ISA
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+XPU_END_TARGET
 #endif
 #endif
 
