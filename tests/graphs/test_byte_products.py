@@ -28,11 +28,12 @@ class Network(tf.Module):
     """A convolution, one for each channel, one of a pixel whose result is added to what came before, and a product.
 
     `from_step`: the step of the activations' range that stands for 0.
+    `ranges_are_attributes`: ops have the ranges of activations as attributes, not as inputs.
     """
 
-    def __init__(self, bits: int = 8, symmetric: bool = True):
+    def __init__(self, bits: int = 8, symmetric: bool = True, ranges_are_attributes: bool = False):
         super().__init__()
-        self.bits = bits
+        self.bits, self.ranges_are_attributes = bits, ranges_are_attributes
         shapes = {"first": (3, 3, 3, CHANNELS), "depthwise": (3, 3, CHANNELS, 1), "pixel": (1, 1, CHANNELS, CHANNELS)}
         shapes["dense"] = (CHANNELS, 10)
         self.weights = {name: tf.Variable(numbers(shape, 0.11, i)) for i, (name, shape) in enumerate(shapes.items())}
@@ -53,6 +54,10 @@ class Network(tf.Module):
         }
 
     def x(self, value: tf.Tensor, name: str) -> tf.Tensor:
+        if self.ranges_are_attributes:
+            with tf.init_scope():
+                low, high = (float(end) for end in self.ranges[name].numpy())
+            return quantization.fake_quant_with_min_max_args(value, low, high, num_bits=self.bits)
         low, high = tf.unstack(self.ranges[name])
         return quantization.fake_quant_with_min_max_vars(value, low, high, num_bits=self.bits)
 
@@ -74,9 +79,9 @@ class Network(tf.Module):
         return self.x(y[:, 3, 4], "dense") @ self.w("dense")
 
 
-def on(device: str, bits: int = 8, symmetric: bool = True) -> Network:
+def on(device: str, *args, **kwargs) -> Network:
     with tf.device(device):
-        return Network(bits, symmetric)
+        return Network(*args, **kwargs)
 
 
 def call(network: Network, device: str, image: np.ndarray, from_host: bool = False) -> np.ndarray:
@@ -104,16 +109,18 @@ def multiplies_bytes() -> bool:
     return device.subdevice_type == "XPU_HOST" and platform.machine() == "x86_64"
 
 
+@pytest.mark.parametrize("ranges_are_attributes", [False, True], ids=["", "ranges in attributes"])
 @pytest.mark.parametrize("symmetric", [True, False], ids=["", "filters without symmetry"])
 @pytest.mark.parametrize("bits", [8, 4])
-def test_results_are_those_of_the_cpu(bits, symmetric):
-    network, reference = on("/xpu:0", bits, symmetric), on("/cpu:0", bits, symmetric)
+def test_results_are_those_of_the_cpu(bits, symmetric, ranges_are_attributes):
+    network, reference = (on(device, bits, symmetric, ranges_are_attributes) for device in ("/xpu:0", "/cpu:0"))
     for _ in range(MANY):
         compare(network, reference)
 
 
-def test_bytes_are_multiplied_and_made_by_epilogues(tmp_path):
-    network = on("/xpu:0")
+@pytest.mark.parametrize("ranges_are_attributes", [False, True], ids=["", "ranges in attributes"])
+def test_bytes_are_multiplied_and_made_by_epilogues(ranges_are_attributes, tmp_path):
+    network = on("/xpu:0", ranges_are_attributes=ranges_are_attributes)
     for _ in range(MANY):
         call(network, "/xpu:0", IMAGES[0])
     names = commands(network, IMAGES[0], tmp_path)

@@ -73,12 +73,17 @@ class Blocks {
     }
     const int64_t width = cols.size * channels;
     const int64_t first = std::max<int64_t>(cols.begin, 0), last = std::min(cols.begin + cols.size, d_.input[1]);
+    const int64_t before = (first - cols.begin) * channels, inside = (last - first) * channels;
     float* const copy = frame->Get<float>(rows.size * width);
-    std::fill_n(copy, rows.size * width, 0.0f);
-    for (int64_t i = std::max<int64_t>(0, -rows.begin); i < std::min(rows.size, d_.input[0] - rows.begin); ++i) {
-      if (first >= last) break;
-      std::copy_n(from + (rows.begin + i) * stride + first * channels, (last - first) * channels,
-                  copy + i * width + (first - cols.begin) * channels);
+    float* to = copy;
+    for (int64_t row = rows.begin; row < rows.begin + rows.size; ++row, to += width) {
+      if (row < 0 || row >= d_.input[0] || inside <= 0) {
+        std::fill_n(to, width, 0.0f);
+        continue;
+      }
+      std::fill_n(to, before, 0.0f);
+      std::copy_n(from + row * stride + first * channels, inside, to + before);
+      std::fill_n(to + before + inside, width - before - inside, 0.0f);
     }
     return {copy, width};
   }
