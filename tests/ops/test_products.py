@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import tensorflow_xpu
 from tests.support.missing_capabilities import needs
 from tests.support.op_checks import CPU, XPU, on, on_xpu, whole
 from tests.sweep.runner import hard_placement
@@ -31,6 +32,8 @@ EINSUMS = [
     ("aecd,abcd->acbe", (2, 20, 3, 18), (2, 19, 3, 18)),
     ("acbe,aecd->abcd", (2, 3, 19, 20), (2, 20, 3, 18)),
     ("acbe,abcd->aecd", (2, 3, 19, 20), (2, 19, 3, 18)),
+    ("aecd,abcd->acbe", (2, 150, 3, 64), (2, 1, 3, 64)),  # keys and values that one token meets
+    ("acbe,aecd->abcd", (2, 3, 1, 150), (2, 150, 3, 64)),
     ("abcd,cde->abe", (2, 3, 4, 5), (4, 5, 6)),
     ("abd,dbc->acb", (3, 4, 5), (5, 4, 6)),  # the batch is the innermost axis of the output
     ("abcd,cbda->", (2, 3, 4, 5), (4, 3, 5, 2)),
@@ -96,6 +99,17 @@ def test_einsum_of_two(equation, a, b, dtype):
     assert got.dtype == dtype
     np.testing.assert_array_equal(got.numpy().astype(wide), want)
     np.testing.assert_array_equal(traced.numpy().astype(wide), want)
+
+
+@pytest.mark.parametrize(("equation", "a", "b"), [e for e in EINSUMS if 150 in e[1] + e[2]])
+def test_einsum_of_a_token_and_large_heads_is_a_product(equation, a, b, tmp_path):
+    """A sum over products of elements takes twice as long."""
+    with tf.device(XPU):
+        x, y = tf.ones(a), tf.ones(b)
+        with tensorflow_xpu.profile(tmp_path) as profile:
+            tf.einsum(equation, x, y).numpy()
+    commands = [event.name for event in profile.events if event.kind == "command"]
+    assert len(commands) == 1 and commands[0].startswith("MatMul"), commands
 
 
 EINSUMS_OF_ONE = [

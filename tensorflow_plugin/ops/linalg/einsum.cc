@@ -172,27 +172,31 @@ class EinsumKernel : public OpKernel {
         free_left = free_left || !right.view.Has(axis.label);
         free_right = free_right || !left.view.Has(axis.label);
       }
-      // An outer product is a MatMul too. Many products with a vector are, where each matrix is dense in memory;
-      // otherwise they are faster as one sum. For half and bfloat16 that would round each product before a sum; MatMul
-      // does not.
+      // An outer product is a MatMul too. Many products with a vector are, where each matrix is dense in memory, or in
+      // long pieces. Otherwise they are faster as one sum. For half and bfloat16 that would round each product before a
+      // sum; MatMul does not.
       const bool both = free_left && free_right;
-      const bool dense =
-          free_left ? BatchIsOuter(left.view, right.view) : free_right && BatchIsOuter(right.view, left.view);
-      const bool by_matmul = both || (contracts && (dense || IsReducedFloat(kernel.type_)));
+      const bool has_matrices =
+          free_left ? IsOfMatrices(left.view, right.view) : free_right && IsOfMatrices(right.view, left.view);
+      const bool by_matmul = both || (contracts && (has_matrices || IsReducedFloat(kernel.type_)));
       return by_matmul ? Multiply(left, right) : Elementwise(left, right, contracts);
     }
 
-    // True if the batch axes of `view` (in the other input and the output too) come before its matrix in memory.
-    bool BatchIsOuter(const View& view, const View& other) const {
-      int64_t batch = std::numeric_limits<int64_t>::max(), matrix = 0;
+    // True if the batch axes of `view` (in the other input and the output too) come before its matrix in memory. The
+    // same if rows or columns of a large matrix are pieces of memory, as the keys of one head are.
+    bool IsOfMatrices(const View& view, const View& other) const {
+      constexpr int64_t kLongPiece = 16, kLargeMatrix = 1 << 13;  // elements
+      int64_t batch = std::numeric_limits<int64_t>::max(), matrix = 0, piece = 0, elements = 1;
       for (const Axis& axis : view) {
         if (other.Has(axis.label) && problem.output.Has(axis.label)) {
           batch = std::min(batch, axis.stride);
         } else {
           matrix = std::max(matrix, axis.stride);
+          elements *= axis.extent;
+          if (axis.stride == 1) piece = axis.extent;
         }
       }
-      return batch > matrix;
+      return batch > matrix || (piece >= kLongPiece && elements >= kLargeMatrix);
     }
 
     // Products element by element, summed where axes are contracted: no MatMul is in it.

@@ -59,9 +59,10 @@ void ChooseFloating(const MatMulDesc& d, EpilogueForm epilogue, const Machine& m
   const auto choose = [choice](Engine engine) { choice->engine = engine; };
   if (is_float) {
     if (ReadsUnpacked(d)) return choose(Engine::kUnpacked);
-    // A column of b that is a row in memory is multiplied by vectors. The keys that a decoder's token meets are such
-    // columns.
-    const bool is_dots = d.m <= kMaxFewRows && d.transpose_b && d.k >= kFewestTerms && of_one >= kFewestDots;
+    // A column of b that is a row in memory is multiplied by vectors, and so is a row of a. The keys that a decoder's
+    // token meets are such.
+    const bool is_dots = ((d.m <= kMaxFewRows && d.transpose_b) || (d.n == 1 && !d.transpose_a)) &&
+                         d.k >= kFewestTerms && of_one >= kFewestDots;
     if (of_one <= kSmall && !is_dots) return choose(Engine::kSmall);
     // Few rows of many columns are divided so, too, whatever the threads.
     const bool has_wide_rows = d.m <= kMaxFewRows && !d.transpose_b && d.n >= kFewestWideColumns;

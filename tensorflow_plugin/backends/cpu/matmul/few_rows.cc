@@ -17,7 +17,8 @@ using host_runtime::ThreadTeam;
 // Threads get columns of b in multiples of kColumns, a cache line. A thread computes at most kBlockSums sums at a time,
 // which stay in the first cache.
 constexpr int64_t kColumns = 64, kBlockSums = 2048;
-// A matrix of fewer bytes may well be in the second cache. To fetch it again would take time.
+// A matrix of fewer bytes may well be in the second cache. To fetch it again would take time. A matrix that is a part
+// of longer rows, such as a head's keys, has no order that the processor sees. So it is fetched, too.
 constexpr int64_t kFetchedBytes = 1 << 19;
 // A large matrix in rows is divided into blocks of so many terms at least, in multiples of kTermsOfPartialSum. The
 // results depend on the blocks, so these do not depend on the team.
@@ -40,11 +41,12 @@ class Product {
         b_(b),
         c_(c),
         in_columns_(b.row_stride == 1),
-        fetch_(n * k * static_cast<int64_t>(sizeof(T)) >= kFetchedBytes),
+        is_large_(n * k * static_cast<int64_t>(sizeof(T)) >= kFetchedBytes),
+        fetch_(is_large_ || (in_columns_ ? b.col_stride > k : b.row_stride > n)),
         at_once_(std::min(kBlockSums / m / kColumns * kColumns, RoundUp(n, kColumns))) {}
 
   void Run(const ThreadTeam& team) const {
-    if (in_columns_ || !fetch_ || k_ < 2 * kFewestTerms) {
+    if (in_columns_ || !is_large_ || k_ < 2 * kFewestTerms) {
       RunInColumns(team);
     } else {
       RunInBlocks(team);
@@ -101,7 +103,7 @@ class Product {
   const int64_t ld_rows_;
   const StridedMatrix<const T> b_;
   const StridedMatrix<T> c_;
-  const bool in_columns_, fetch_;
+  const bool in_columns_, is_large_, fetch_;
   const int64_t at_once_;  // columns
 };
 
