@@ -1,5 +1,5 @@
-// The core's entry points: a table of contents. The loader (loader/) calls them in TensorFlow's order; none may
-// fail, since any error here ends the user's `import tensorflow`.
+// The core's entry points: a table of contents. The loader (loader/) calls them in TensorFlow's order. Only
+// XpuCore_SE_InitPlugin may fail: the loader then offers no devices.
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -38,7 +38,7 @@
 #include "tensorflow_plugin/framework/registry.h"
 #include "tensorflow_plugin/framework/variables.h"
 #include "tensorflow_plugin/graph/cluster_pass.h"
-#include "tensorflow_plugin/graph/inline_pass.h"
+#include "tensorflow_plugin/graph/lowering_pass.h"
 #include "tensorflow_plugin/graph/placement_pass.h"
 #include "tensorflow_plugin/loader/json.h"
 #include "tensorflow_plugin/ops/ops.h"
@@ -190,7 +190,7 @@ XPU_EXPORT void XpuCore_TF_InitKernel() {
     }
   }
   const bool knows_nodes = xpu::tf_internals::KnowsNodes();
-  if (knows_nodes) xpu::graph::RegisterInlinePass(device_type, has_clusters, {&xpu::MustCompile, &xpu::MayLackMarks});
+  if (knows_nodes) xpu::graph::RegisterLoweringPass(device_type, has_clusters, {&xpu::MustCompile, &xpu::MayLackMarks});
   xpu::RunJitFunctionsWithoutXla(device_type, knows_nodes);
 }
 

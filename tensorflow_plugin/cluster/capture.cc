@@ -159,7 +159,7 @@ class Capturer {
     return it->second;
   }
 
-  // The value before an op in a loop is not known.
+  // Notes which op the next commands are of. An op in a loop may come after an update of a variable.
   void BeginMember(const tf::OpKernel& member) {
     const int origin = OriginOf(member);
     const bool is_member = origin < static_cast<int>(members_.members().size());

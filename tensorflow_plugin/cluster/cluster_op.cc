@@ -35,8 +35,8 @@ namespace tf = tensorflow;
 constexpr size_t kMaxCaptures = 64;
 constexpr size_t kMaxCommands = 65536;  // of all of them, some 2 KB each: those of whole loops are long
 constexpr uint64_t kCallsUnused = 1000;
-// The first call captures up to this many signatures. Later signatures are captured at their second call, since some
-// never come again.
+// A signature is captured at its first call while the cluster has fewer captures than this. Later ones are captured at
+// their second call, since some never come again.
 constexpr size_t kEagerCaptures = 4;
 constexpr size_t kMaxWithoutCapture = 256;
 constexpr int kMostRunsWithoutMemory = 3;

@@ -70,7 +70,7 @@ bool RepeatsRows(const Dims& shape, const Dims& strides) {
   return repeats || elements == 1;
 }
 
-// True if an instruction may give another last bit in another way.
+// True if the last bit of an instruction may depend on the way of the epilogue, as that of exp does.
 bool HasFunction(const Program& program) {
   return std::any_of(program.instrs().begin(), program.instrs().end(),
                      [](const Instr& instr) { return CostOf(instr) > 1 && instr.op != Opcode::kFloor; });
@@ -98,8 +98,8 @@ class EpilogueFuser {
   }
 
  private:
-  // The reader of this product may read other products, too. The parts of it that need no elements but theirs become
-  // their epilogues. That is so if the device computes some instructions in a better way then, and none in a worse one.
+  // Divides the reader's program among the products that it reads. A product gets the part that needs no other
+  // product's elements. The program stays whole unless that improves the way of some instruction and worsens none.
   // False if nothing changes.
   bool DivideReader(int product) {
     const int reader = FindReader(product);

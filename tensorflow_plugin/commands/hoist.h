@@ -18,11 +18,11 @@ namespace xpu::commands {
 // kept are not much larger than the values that they are computed of.
 std::vector<bool> InvariantCommands(const CommandList& list, const std::vector<bool>& invariant);
 
-// Which buffers stay, or are there once for all when the commands `hoisted` have run.
+// By buffer: true if it is invariant, or if a command of `hoisted` writes it.
 std::vector<bool> Known(const CommandList& list, const std::vector<bool>& invariant, const std::vector<bool>& hoisted);
 
-// The bytes that need to be read only once, and the number of buffers that stay. It is counted before the passes, which
-// may find less but never more.
+// The bytes that hoisting would spare each run from reading. `of`: the invariant buffers that it would read. They are
+// counted before the passes, which may find less but never more.
 int64_t HoistableBytes(const Capabilities& can, const CommandList& list, const std::vector<bool>& invariant,
                        std::vector<bool>* of);
 
@@ -33,9 +33,9 @@ std::optional<ConvolutionDesc> AsConvolution(const MatMulDesc& d);
 // Makes a command that may fail on data a condition.
 void MakeCondition(Command* command);
 
-// Has operands that stay, or are computed of values that stay, laid out as commands read them best. These are filters
-// of convolutions, which the backend packs, and matrices of bytes, which are transposed. A product whose second matrix
-// the backend prefers packed becomes a convolution of one pixel.
+// Inserts commands that lay invariant operands out as backend kernels read them best. Filters of convolutions are
+// packed, and matrices of bytes are transposed. A product whose second matrix the backend prefers packed becomes a
+// convolution of one pixel.
 void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
 
 // Has products read weights of 4 bits instead of matrices that are computed of such weights and nothing that changes.

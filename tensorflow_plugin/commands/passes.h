@@ -1,5 +1,6 @@
-// Passes over a list of commands. Each pass leaves a list that computes the same with fewer commands. The device must
-// support what a pass makes; a pass leaves alone what it cannot improve.
+// Passes over a list of commands. Each rewrites the list. It then takes less time or memory, or the host gets results
+// earlier. docs/clusters.md says which of them may change last bits. The device must support what a pass
+// makes. A pass leaves alone what it cannot improve.
 #ifndef TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_
 #define TENSORFLOW_PLUGIN_COMMANDS_PASSES_H_
 

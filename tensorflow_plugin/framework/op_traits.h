@@ -16,7 +16,7 @@ namespace xpu {
   V(CannotWait, "waits for no other op, though TensorFlow calls it stateful; nor does an op with a kernel of ours") \
   V(MayWait, "may wait for another op, though TensorFlow calls it stateless")                                       \
   V(OnlyCalls, "runs functions and does nothing else: it waits if they do")                                         \
-  V(Inlined, "is a branch or a loop that TensorFlow can replace by nodes of the graph around it")                   \
+  V(Lowered, "is a branch or a loop that TensorFlow can replace by nodes of the graph around it")                   \
   /* Ops and clusters (graph/node_traits.h). */                                                                     \
   V(WaitsForDevice, "its kernel waits for values that commands compute: no capture has them")                       \
   V(ReadsNewNumbers, "its commands depend on numbers in host memory that differ from step to step")                 \

@@ -78,7 +78,7 @@ const std::vector<TensorflowOps>& TableOfTensorflowOps() {
       {T::kMayWait, {"Batch", "BatchFunction", "PyFuncStateless", "Unbatch", "UnbatchGrad"}},
 
       // Functions.
-      {T::kOnlyCalls | T::kInlined, {"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}},
+      {T::kOnlyCalls | T::kLowered, {"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}},
       {T::kOnlyCalls, {"For", "MapDefun", "PartitionedCall", "StatefulPartitionedCall", "_If", "_While"}},
 
       // Elements of data sets, and elements that may be missing. (Iterators may wait for Python.)

@@ -1,10 +1,11 @@
 """The one mechanism by which the package changes TensorFlow and Keras: a ``Patch`` for each hook.
 
 A patch says which private names it needs. Installing it resolves all of them, then replaces all that it replaces. If a
-name is absent or has other parameters, nothing is replaced, and one line says so. The same holds for a speed hook
-whose names have another source than any that it was tested with. A hook that fails later is taken out in the same way.
+name is absent or has other parameters, nothing is replaced, and one line says so. A speed hook that meets a source that
+it was not tested with runs its self-check first. Without a self-check it stays off. A hook that fails later is taken
+out in the same way.
 
-It runs while TensorFlow is being imported: it imports the standard library alone, and never this package.
+It runs while TensorFlow is being imported: it imports the standard library and modules of ``hooks`` alone.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tensorflow_xpu.hooks.trial import Trial
 
 #: A hook without which something would be wrong: it is installed wherever its names are.
 CORRECTNESS = "correctness"
-#: A hook that saves time: it is installed where the sources that it relies on are known.
+#: A hook that saves time: where a source that it relies on is unknown, its self-check decides.
 SPEED = "speed"
 
 _ABSENT = object()

@@ -61,8 +61,8 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   }
 
   // Runs `command` behind all that was submitted before and returns its failure, which is not the queue's. With the
-  // queue idle, the submitting thread does it with the full team. It waits in any case, and to hand the command to
-  // another thread and be woken by it would only cost time.
+  // queue idle, the submitting thread does it, with the full team unless it is cheap. It waits in any case, and to hand
+  // the command to another thread and be woken by it would only cost time.
   template <typename F>
   Status RunAwaited(int64_t cost_ns, F&& command) {
     if (options_.synchronous) return Guarded(command, options_.team);

@@ -16,8 +16,8 @@
 namespace xpu::host_runtime {
 namespace {
 
-// A thread that sleeps takes some ten microseconds to wake (thread_team.h). That pays for a single command much sooner
-// than for many small ones, which may be so many times as long together.
+// To wake a thread takes time (ThreadTeam::WorthWakingNs). That pays for a single command much sooner than for many
+// small ones, which may be so many times as long together.
 constexpr int64_t kHandedOverPerCommand = 10;
 // The thread that hands them over can go on meanwhile. The gain depends on the program. It may have something else to
 // do until it wants the results, or it waits for them and is woken in its turn. Lists that take less than the first

@@ -37,8 +37,8 @@ bool SpinUntil(std::chrono::microseconds limit, Done done) {
   return done();
 }
 
-// How long a thread looks for work before it sleeps. It looks briefly, or for long if work lately came that soon, all
-// but once in kSoonForEachLate times. A long look in vain takes the processor from other threads.
+// How long a thread looks for work before it sleeps. That is kLongLook if nearly all recent waits were shorter: all but
+// one of kSoonForEachLate. Otherwise it is kBriefLook. A long look in vain takes the processor from other threads.
 class Patience {
  public:
   static constexpr std::chrono::microseconds kBriefLook{30}, kLongLook{200};

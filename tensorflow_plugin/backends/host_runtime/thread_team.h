@@ -40,7 +40,8 @@ class ThreadTeam {
   explicit ThreadTeam(int size);
   int size() const { return size_; }
 
-  // Helpers look for work only briefly for a while: threads that are not the team's work as well.
+  // Says that threads outside of the team work, too. For a while helpers then look for work only briefly before they
+  // sleep.
   void MakeRoom() const;
 
   // The same team, whose helpers stay asleep if they are.

@@ -13,7 +13,7 @@ constexpr int kMostLog2 = 126;
 
 bool IsWhole(DType type) { return IsInteger(type) || type == DType::kBool; }
 
-// The exponent of the smallest power of two, from 1 on, that is not exceeded.
+// An exponent of a power of two, 0 or more, that bounds the magnitude. It is at most one larger than needed.
 int Log2(double magnitude) { return magnitude <= 1 ? 0 : std::ilogb(magnitude) + 1; }
 
 int BoundOf(DType integer) { return static_cast<int>(8 * SizeOf(integer)); }

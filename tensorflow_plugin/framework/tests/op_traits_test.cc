@@ -207,7 +207,7 @@ TEST(OpTraits, ArithmeticThatCannotFail) {
 }
 
 TEST(OpTraits, ControlFlow) {
-  EXPECT_EQ(With(OpTrait::kInlined), (Names{"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}));
+  EXPECT_EQ(With(OpTrait::kLowered), (Names{"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}));
   for (const std::string& op : With(OpTrait::kOnlyCalls)) {
     const tf::OpDef* def = nullptr;
     ASSERT_TRUE(tf::OpRegistry::Global()->LookUpOpDef(op, &def).ok());

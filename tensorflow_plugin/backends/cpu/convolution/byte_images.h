@@ -1,10 +1,9 @@
-// The input of a convolution of bytes as products read it. The windows of consecutive pixels begin the same number of
-// bytes after each other, so that they are rows of a matrix. A row consists of runs, which have the same places in all
-// windows. A run is a row of the filter's cells with all channels, or one cell with the channels of a group.
+// The input of a convolution of bytes, seen as the left matrix of a product. A row of the matrix is one window. Windows
+// of neighbouring pixels begin pitch() bytes apart. A window consists of runs: adjacent bytes, at the same offsets in
+// every window. A run is a row of the filter with all channels, or one tap with a group's channels.
 //
-// x is copied where it has padding, and where a filter of one cell passes over pixels. Between two rows of the output
-// there may be windows that reach from the end of a row to the beginning of the next one. They are computed for
-// nothing.
+// x is copied if it has padding, or if a filter of 1x1 has strides. Windows that span two rows of the output are
+// computed, too, and dropped.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_IMAGES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_IMAGES_H_
 
@@ -20,7 +19,8 @@ namespace xpu::cpu {
 
 class ByteImages {
  public:
-  // Tiles have `tile_rows` windows. A run takes a multiple of `unit` bytes, of which those behind it are arbitrary.
+  // A tile has `tile_rows` windows. Products read each run up to a multiple of `unit` bytes. The packed filter is 0
+  // there, so those bytes may be anything.
   ByteImages(const ConvolutionDesc& d, int64_t tile_rows, int64_t unit);
 
   int64_t runs() const { return static_cast<int64_t>(offsets_.size()); }

@@ -1,5 +1,6 @@
-// The division of a convolution of bytes into parts. A part is some rows of the output. Where the filter is large, it
-// is some output channels, too. Its sums lie in memory of the thread, which is in its cache.
+// The division of a convolution by WordSums into parts. A part is some images, or some rows of the output of one image.
+// Where the filter is large, it is some output channels, too. Its sums lie in memory of the thread, which is in its
+// cache.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PARTS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PARTS_H_
 

@@ -31,7 +31,8 @@ struct ByteBlock {
   int32_t* sums;  // of all tiles, in rows of kBlockColumns
 };
 
-// While alive, the calling thread may call MultiplyBlock. oneDNN must not be called meanwhile.
+// Multiplies blocks on the thread that made it. For AMX it holds the thread's tile configuration, so that thread must
+// not call oneDNN meanwhile.
 class ByteProducts {
  public:
   ByteProducts();

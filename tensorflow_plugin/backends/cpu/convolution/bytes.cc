@@ -7,7 +7,7 @@
 #include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/cost.h"
-#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"

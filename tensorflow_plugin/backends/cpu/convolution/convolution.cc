@@ -18,6 +18,7 @@
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/convert.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/onednn.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
@@ -240,7 +241,7 @@ Status RunEngine(const ConvolutionDesc& d, const ConvolutionChoice& choice, cons
     case ConvolutionEngine::kOnednnInSums:
       return RunOnednn(d, choice, args, team, epilogue);
     case ConvolutionEngine::kBytes:
-      return OkStatus();  // see CpuKernels::Run
+      return errors::Internal("a convolution of bytes runs its epilogue itself");  // see CpuKernels::Run
     case ConvolutionEngine::kInFloat:
       return RunConverted(d, args, team);
   }

@@ -1,5 +1,5 @@
-// Sums of x as it is, whose padding is the zero. So the zero's share is the same for all pixels: the sum of a column of
-// the filter times the zero. Those sums are kept behind the packed filter.
+// Ways that sum x without subtracting its zero point, and pad with the zero point. Afterwards each sum lacks the same
+// term: minus zero point times the sum of the filter's column. Those column sums lie behind the packed filter.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_SHIFTED_SUMS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_SHIFTED_SUMS_H_
 

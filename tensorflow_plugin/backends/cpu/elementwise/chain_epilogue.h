@@ -14,7 +14,11 @@
 namespace xpu::cpu {
 
 struct ChainStep {
-  // The last three are several steps in one. kMulAdd rounds between them, kBounds adds first, kTimesKept multiplies.
+  // The last three are several steps in one:
+  //
+  //   kMulAdd     multiplies, rounds, and adds
+  //   kBounds     takes a maximum and a minimum; with kOne it adds first
+  //   kTimesKept  multiplies by the kept value; with kOne it multiplies by the number first
   enum class Kind : uint8_t {
     kAdd,
     kSub,
@@ -57,25 +61,6 @@ struct ChainEpilogue {
   AffineChain affine;
 };
 
-// A chain of sums that are integers, as those of a product of bytes. They become floats, which the steps change. The
-// floats are stored before one of the steps or after the last one, or bytes are made of them, or both. The steps are
-// sums, products and bounds.
-struct IntegerChain : ChainEpilogue {
-  bool begins_with_floats = false;  // instead of integers
-  int store_before = -1;            // the number of a step, or of all steps; -1: floats are not stored
-  float* floats = nullptr;
-  // The operands of FakeQuantizeToBytes (primitives/quantize_programs.h). No bytes are made if `bytes` is null.
-  uint8_t* bytes = nullptr;
-  float low = 0, factor = 0, zero = 0;
-  int32_t shift = 0;
-  float least = 0, most = 0;  // the bounds of FakeQuantizeToBytes, within those of the last step
-  // How a difference becomes a number of steps: it is multiplied by the factor, or divided by it. A division of vectors
-  // takes several times as long as a product with the inverse, which is corrected by what is left.
-  enum class Quotient : uint8_t { kProduct, kDivided, kCorrectedOnce, kCorrectedTwice };
-  Quotient quotient = Quotient::kProduct;
-  float inverse = 0;
-};
-
 // The steps of an epilogue; false if it is no chain. Operands for each column get room for whole vectors in
 // `frame`. `desc` and `args` are those of the program, input 0 the sums. An operand for each element that lies where
 // the results shall be makes no chain.
@@ -87,19 +72,6 @@ bool IsChainOfRows(const ElementwiseDesc& desc, int64_t columns);
 // Applies a chain to sums that lie where the results shall be: rows [first, first + count) of `columns` elements of
 // `out`.
 void ApplyChainInPlace(const ChainEpilogue& chain, int64_t first, int64_t count, float* out);
-
-// The same for sums that are integers. A chain that makes bytes has some address of bytes without arguments, too.
-bool MakeIntegerChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, IntegerChain* chain);
-bool IsIntegerChainOfRows(const ElementwiseDesc& desc, int64_t columns);
-
-// The same for a program that begins with floats, one for each element, and makes bytes.
-bool MakeByteChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, IntegerChain* chain);
-
-// Applies it to a block of sums in rows of `ld_sums`, and stores what becomes of them. The block is rows
-// [first, first + rows) and columns [col, col + cols) of results in rows of `ld`. `shift` is added to the sums first,
-// by column of the block; nothing if it is null.
-void ApplyIntegerChain(const IntegerChain& chain, const int32_t* sums, int64_t ld_sums, const int32_t* shift,
-                       int64_t first, int64_t rows, int64_t col, int64_t cols, int64_t ld);
 
 }  // namespace xpu::cpu
 

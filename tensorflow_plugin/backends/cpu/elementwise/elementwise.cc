@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "tensorflow_plugin/backends/cpu/cost.h"
-#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/tile_runner.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
@@ -11,7 +11,7 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-// Runs a program that makes bytes of floats, one of each; false if it is no chain.
+// Runs a program that quantizes floats to bytes, element by element. False if it is another program.
 bool RunByteChain(const ElementwiseDesc& desc, const Args& args, const ThreadTeam& team) {
   constexpr int64_t kColumns = 64;
   constexpr double kNs = 0.2;  // of an element

@@ -1,12 +1,12 @@
-// The loops of ApplyIntegerChain (chain_epilogue.h), once per instruction set.
+// The loops of ApplyIntegerChain (integer_chain.h), once per instruction set.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_CHAIN_LOOPS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_CHAIN_LOOPS_H_
 
 #include <cstdint>
 #include <cstring>
 
-#include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_loops.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
 
 #define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/integer_chain_loops.h"

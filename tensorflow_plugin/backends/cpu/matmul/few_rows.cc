@@ -17,8 +17,8 @@ using host_runtime::ThreadTeam;
 // Threads get columns of b in multiples of kColumns, a cache line. A thread computes at most kBlockSums sums at a time,
 // which stay in the first cache.
 constexpr int64_t kColumns = 64, kBlockSums = 2048;
-// A matrix of fewer bytes may well be in the second cache. To fetch it again would take time. A matrix that is a part
-// of longer rows, such as a head's keys, has no order that the processor sees. So it is fetched, too.
+// A matrix from this size on is fetched ahead. A smaller one may well be in the second cache. A matrix with gaps
+// between its rows, such as a head's keys, is fetched at any size, since the processor does not follow gaps.
 constexpr int64_t kFetchedBytes = 1 << 19;
 // A large matrix in rows is divided into blocks of so many terms at least, in multiples of kTermsOfPartialSum. The
 // results depend on the blocks, so these do not depend on the team.

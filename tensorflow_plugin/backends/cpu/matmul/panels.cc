@@ -38,7 +38,15 @@ struct ColumnPanels {
         vectors(Count(n, lanes)),
         count(Count(vectors, k <= kShortSum ? XPU_PICK_ISA(VectorsOfPanel)() : XPU_PICK_ISA(VectorsOfPanel)() / 2)) {}
 
-  int64_t first(int64_t panel) const { return vectors * panel / count; }  // in vectors
+  struct Panel {
+    int64_t col, cols;  // the first column, and how many there are
+    int vectors, tail;  // of columns, and the lanes of the last one
+  };
+  Panel at(int64_t panel) const {
+    const int64_t first = vectors * panel / count, end = vectors * (panel + 1) / count;
+    const int64_t cols = std::min(end * lanes, n) - first * lanes;
+    return {first * lanes, cols, static_cast<int>(end - first), static_cast<int>(cols - (end - first - 1) * lanes)};
+  }
 
   int64_t n, lanes, vectors, count;
 };
@@ -104,12 +112,10 @@ void RunPanels(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
     for (int64_t i = begin; i < end; ++i) {
       const auto [row, count, first, last] = parts.at(i);
       for (int64_t panel = first; panel < last; ++panel) {
-        const int64_t col = panels.first(panel) * panels.lanes;
-        const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
-        const int64_t cols = std::min(vectors * panels.lanes, d.n - col);
+        const auto [col, cols, vectors, tail] = panels.at(panel);
+        const int64_t at = row * d.ldc + col;
         pack(d.k, cols, vectors, b + col, d.ldb, packed);
-        multiply(count, terms, a + row * d.lda, d.lda, packed, false, c + row * d.ldc + col, d.ldc, row * d.ldc + col,
-                 col, vectors, static_cast<int>(cols - (vectors - 1) * panels.lanes), chain);
+        multiply(count, terms, a + row * d.lda, d.lda, packed, false, vectors, {c + at, d.ldc, at, col, tail, chain});
       }
       if (runs_on_rows) (*epilogue)->Run(row * d.n, count * d.n);
     }
@@ -129,11 +135,8 @@ void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
   const int64_t grain = (kPartWork - 1) / (d.m * d.k * panels.lanes * XPU_PICK_ISA(VectorsOfPanel)()) + 1;
   team.ParallelFor(panels.count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
-      const int64_t col = panels.first(panel) * panels.lanes;
-      const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
-      const int64_t cols = std::min(vectors * panels.lanes, d.n - col);
-      multiply(d.m, d.k, a, lda, b + col, ldb, c + col, ldc, col, col, vectors,
-               static_cast<int>(cols - (vectors - 1) * panels.lanes), chain);
+      const auto [col, cols, vectors, tail] = panels.at(panel);
+      multiply(d.m, d.k, a, lda, b + col, ldb, vectors, {c + col, ldc, col, col, tail, chain});
     }
   });
   if (chain != nullptr) epilogue->reset();
@@ -153,9 +156,8 @@ int64_t PanelMatrix::Elements(int64_t k, int64_t n) {
 void PanelMatrix::Pack(int64_t k, int64_t n, const float* b, float* packed) {
   const ColumnPanels panels(n, k);
   for (int64_t panel = 0; panel < panels.count; ++panel) {
-    const int64_t col = panels.first(panel) * panels.lanes;
-    const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
-    XPU_PICK_ISA(PackPanel)(k, std::min(vectors * panels.lanes, n - col), vectors, b + col, n, packed + k * col);
+    const auto [col, cols, vectors, tail] = panels.at(panel);
+    XPU_PICK_ISA(PackPanel)(k, cols, vectors, b + col, n, packed + k * col);
   }
 }
 
@@ -166,11 +168,8 @@ void PanelMatrix::Multiply(int64_t m, const RowTerms& terms, const float* a, int
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
   const ColumnPanels panels(n_, k_);
   for (int64_t panel = 0; panel < panels.count; ++panel) {
-    const int64_t col = panels.first(panel) * panels.lanes;
-    const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
-    const int64_t cols = std::min(vectors * panels.lanes, n_ - col);
-    multiply(m, terms, a, lda, packed_ + k_ * col, false, c + col, n_, offset + col, col, vectors,
-             static_cast<int>(cols - (vectors - 1) * panels.lanes), chain);
+    const auto [col, cols, vectors, tail] = panels.at(panel);
+    multiply(m, terms, a, lda, packed_ + k_ * col, false, vectors, {c + col, n_, offset + col, col, tail, chain});
   }
 }
 
@@ -180,15 +179,13 @@ void PanelMatrix::MultiplySome(int64_t begin, int64_t end, int64_t m, const floa
   const auto multiply_few = XPU_PICK_ISA(MultiplyUnpacked);
   const ColumnPanels panels(n_, k_);
   for (int64_t panel = begin; panel < end; ++panel) {
-    const int64_t col = panels.first(panel) * panels.lanes;
-    const int vectors = static_cast<int>(panels.first(panel + 1) - panels.first(panel));
-    const int tail = static_cast<int>(std::min(vectors * panels.lanes, n_ - col) - (vectors - 1) * panels.lanes);
+    const auto [col, cols, vectors, tail] = panels.at(panel);
+    const float* const packed = packed_ + k_ * col;
+    const PanelOutput to{c + col, n_, offset + col, col, tail, chain};
     if (m < kRowsOfTiles) {
-      multiply_few(m, k_, a, lda, packed_ + k_ * col, vectors * panels.lanes, c + col, n_, offset + col, col, vectors,
-                   tail, chain);
+      multiply_few(m, k_, a, lda, packed, vectors * panels.lanes, vectors, to);
     } else {
-      multiply(m, {1, k_, 0}, a, lda, packed_ + k_ * col, panel + 1 < panels.count, c + col, n_, offset + col, col,
-               vectors, tail, chain);
+      multiply(m, {1, k_, 0}, a, lda, packed, panel + 1 < panels.count, vectors, to);
     }
   }
 }

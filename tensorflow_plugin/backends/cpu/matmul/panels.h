@@ -22,6 +22,18 @@ struct RowTerms {
   int64_t pieces, length, stride;
 };
 
+// Where rows of a product go, from some column on, and what finishes them.
+struct PanelOutput {
+  float* c;
+  int64_t ldc, offset;         // elements from row to row, and of c in the whole result
+  int64_t col;                 // the first column
+  int tail;                    // lanes of the last vector of columns
+  const ChainEpilogue* chain;  // may be null
+
+  // From so many rows further on.
+  PanelOutput Down(int64_t rows) const { return {c + rows * ldc, ldc, offset + rows * ldc, col, tail, chain}; }
+};
+
 // A product of m x n sums of k terms in parts of some rows and panels. Threads have shares of the same size.
 class PanelParts {
  public:

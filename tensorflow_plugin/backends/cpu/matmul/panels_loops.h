@@ -33,34 +33,28 @@ static inline void PackPanel(int64_t k, int64_t count, int vectors, const float*
   }
 }
 
-// Finishes the sums of a tile and stores them. `chain` may be null.
+// Finishes the sums of a tile and stores them.
 template <int kRows, int kVectors>
-static inline void StoreTile(const VF (&sum)[kRows][kVectors], float* c, int64_t ldc, int64_t offset, int64_t col,
-                             int tail, const ChainEpilogue* chain) {
-  if (chain != nullptr && chain->is_affine) {
-    ApplyAffineChain<kRows, kVectors>(chain->affine, sum, kRows, c, ldc, offset, col, tail);
+static inline void StoreTile(const VF (&sum)[kRows][kVectors], const PanelOutput& to) {
+  if (to.chain != nullptr && to.chain->is_affine) {
+    ApplyAffineChain<kRows, kVectors>(to.chain->affine, sum, kRows, to.c, to.ldc, to.offset, to.col, to.tail);
     return;
   }
-  if (chain != nullptr) {
+  if (to.chain != nullptr) {
     alignas(64) float sums[kRows * kVectors * kLanes];
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) Store(sums + (i * kVectors + v) * kLanes, sum[i][v]);
     }
-    ApplyChainToTile<kVectors>(*chain, kRows, sums, kVectors * kLanes, c, ldc, offset, col, tail);
+    ApplyChainToTile<kVectors>(*to.chain, kRows, sums, kVectors * kLanes, to.c, to.ldc, to.offset, to.col, to.tail);
     return;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      float* const to = c + i * ldc + v * kLanes;
-      if (v + 1 < kVectors || tail >= kLanes) {
-        Store(to, sum[i][v]);
-      } else {
-        StoreFirst(to, tail, sum[i][v]);
-      }
+      StoreUpTo(to.c + i * to.ldc + v * kLanes, v + 1 < kVectors ? int{kLanes} : to.tail, sum[i][v]);
     }
   }
 }
@@ -84,8 +78,7 @@ struct FetchedAhead {
 // kRows rows of c, a panel wide. `continues`: the sums begin with what c holds.
 template <int kRows, int kVectors, bool kHalfTail>
 static inline void PanelTile(const RowTerms& terms, const float* a, int64_t lda, const float* packed,
-                             const FetchedAhead& ahead, bool continues, float* c, int64_t ldc, int64_t offset,
-                             int64_t col, int tail, const ChainEpilogue* chain) {
+                             const FetchedAhead& ahead, bool continues, const PanelOutput& to) {
   constexpr int kWhole = kHalfTail ? kVectors - 1 : kVectors;  // vectors
   VF sum[kRows][kVectors] = {};
 #if XPU_VECTOR_BYTES == 64
@@ -96,11 +89,10 @@ static inline void PanelTile(const RowTerms& terms, const float* a, int64_t lda,
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
       for (int v = 0; v < kWhole; ++v) {
-        const float* const from = c + i * ldc + v * kLanes;
-        sum[i][v] = v + 1 < kVectors || tail >= kLanes ? Load(from) : LoadFirst(from, tail, 0);
+        sum[i][v] = LoadUpTo(to.c + i * to.ldc + v * kLanes, v + 1 < kVectors ? int{kLanes} : to.tail);
       }
 #if XPU_VECTOR_BYTES == 64
-      if constexpr (kHalfTail) half[i] = FirstHalf(LoadFirst(c + i * ldc + kWhole * kLanes, tail, 0));
+      if constexpr (kHalfTail) half[i] = FirstHalf(LoadFirst(to.c + i * to.ldc + kWhole * kLanes, to.tail, 0));
 #endif
     }
   }
@@ -130,7 +122,7 @@ static inline void PanelTile(const RowTerms& terms, const float* a, int64_t lda,
     for (int i = 0; i < kRows; ++i) sum[i][kVectors - 1] = Whole(half[i]);
   }
 #endif
-  StoreTile(sum, c, ldc, offset, col, tail, chain);
+  StoreTile(sum, to);
 }
 
 // Terms of sums that all tiles add up before they go on: so what the tiles read stays in the second cache. Meanwhile
@@ -140,23 +132,24 @@ inline constexpr int64_t kTermsAtOnce = 512;
 
 template <int kRows, int kVectors, bool kHalfTail>
 static inline void PanelRows(int64_t m, const RowTerms& terms, const float* a, int64_t lda, const float* packed,
-                             bool is_followed, float* c, int64_t ldc, int64_t offset, int64_t col, int tail,
-                             const ChainEpilogue* chain) {
+                             bool is_followed, const PanelOutput& to) {
+  constexpr auto compute_rows = PanelTile<kRows, kVectors, kHalfTail>;
   constexpr int64_t kColumns = kVectors * kLanes;
   const FetchedAhead nothing{reinterpret_cast<const char*>(packed), 0};
   const int64_t whole = m / kRows * kRows;  // rows
   const int64_t slices = terms.pieces == 1 ? (terms.length + kTermsAtOnce - 1) / kTermsAtOnce : 1;
+  PanelOutput sums = to;
   for (int64_t s = 0; s < slices; ++s) {
     const int64_t first = terms.length * s / slices, end = terms.length * (s + 1) / slices;
     const RowTerms some{terms.pieces, end - first, terms.stride};
     const bool is_last = s + 1 == slices;
+    sums.chain = is_last ? to.chain : nullptr;
     FetchedAhead ahead = nothing;
     if (!is_last || is_followed) {
       ahead = {reinterpret_cast<const char*>(packed + end * kColumns), kColumns * 4 * kRows / m + 1};
     }
     for (int64_t i = 0; i < whole; i += kRows) {
-      PanelTile<kRows, kVectors, kHalfTail>(some, a + i * lda + first, lda, packed + first * kColumns, ahead, s > 0,
-                                            c + i * ldc, ldc, offset + i * ldc, col, tail, is_last ? chain : nullptr);
+      compute_rows(some, a + i * lda + first, lda, packed + first * kColumns, ahead, s > 0, sums.Down(i));
       ahead.from += (end - first) * ahead.step;
     }
   }
@@ -168,51 +161,42 @@ static inline void PanelRows(int64_t m, const RowTerms& terms, const float* a, i
   const int64_t left = m - i;
   if (left > kHalf && m >= kRows) {
     i = m - kRows;
-    PanelTile<kRows, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, nothing, false, c + i * ldc, ldc,
-                                          offset + i * ldc, col, tail, chain);
+    compute_rows(terms, a + i * lda, lda, packed, nothing, false, to.Down(i));
     return;
   }
   if (left * kOneRow > kHalf * kVectors && m >= kHalf) {
     if (left < kHalf) i = m - kHalf;
-    PanelTile<kHalf, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, nothing, false, c + i * ldc, ldc,
-                                          offset + i * ldc, col, tail, chain);
+    PanelTile<kHalf, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, nothing, false, to.Down(i));
     i += kHalf;
   }
-  for (; i < m; ++i) {
-    PanelTile<1, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, nothing, false, c + i * ldc, ldc,
-                                      offset + i * ldc, col, tail, chain);
-  }
+  for (; i < m; ++i) PanelTile<1, kVectors, kHalfTail>(terms, a + i * lda, lda, packed, nothing, false, to.Down(i));
 }
 
 template <int kRows, int kVectors>
 static inline void MultiplyPanelBy(int64_t m, const RowTerms& terms, const float* a, int64_t lda, const float* packed,
-                                   bool is_followed, float* c, int64_t ldc, int64_t offset, int64_t col, int tail,
-                                   const ChainEpilogue* chain) {
+                                   bool is_followed, const PanelOutput& to) {
   const auto run =
-      FillsHalf(tail) ? PanelRows<kRows, kVectors, XPU_VECTOR_BYTES == 64> : PanelRows<kRows, kVectors, false>;
-  run(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
+      FillsHalf(to.tail) ? PanelRows<kRows, kVectors, XPU_VECTOR_BYTES == 64> : PanelRows<kRows, kVectors, false>;
+  run(m, terms, a, lda, packed, is_followed, to);
 }
 
-// Computes m rows of c from column `col` on, `vectors` vectors wide. The last vector has `tail` lanes. c is at element
-// `offset` of the whole result. `is_followed`: the panel that is multiplied next lies behind this one.
+// Computes m rows, `vectors` vectors wide. `is_followed`: the panel that is multiplied next lies behind this one.
 static inline void MultiplyPanel(int64_t m, const RowTerms& terms, const float* a, int64_t lda, const float* packed,
-                                 bool is_followed, float* c, int64_t ldc, int64_t offset, int64_t col, int vectors,
-                                 int tail, const ChainEpilogue* chain) {
+                                 bool is_followed, int vectors, const PanelOutput& to) {
 #if XPU_VECTOR_BYTES == 64
   switch (vectors) {
     case 1:
-      return MultiplyPanelBy<12, 1>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<12, 1>(m, terms, a, lda, packed, is_followed, to);
     case 2:
-      return MultiplyPanelBy<12, 2>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<12, 2>(m, terms, a, lda, packed, is_followed, to);
     case 3:
-      return MultiplyPanelBy<8, 3>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<8, 3>(m, terms, a, lda, packed, is_followed, to);
     default:
-      return MultiplyPanelBy<6, 4>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
+      return MultiplyPanelBy<6, 4>(m, terms, a, lda, packed, is_followed, to);
   }
 #else
-  if (vectors == 1)
-    return MultiplyPanelBy<6, 1>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
-  return MultiplyPanelBy<6, 2>(m, terms, a, lda, packed, is_followed, c, ldc, offset, col, tail, chain);
+  if (vectors == 1) return MultiplyPanelBy<6, 1>(m, terms, a, lda, packed, is_followed, to);
+  return MultiplyPanelBy<6, 2>(m, terms, a, lda, packed, is_followed, to);
 #endif
 }
 
@@ -262,10 +246,10 @@ static inline void AddSums(const VF (&part)[kRows][kVectors], VF (&sum)[kRows][k
 // MultiplyFewRows to the last bit: kTerms terms are summed before they meet the sum of all. A sum waits for its last
 // addition, so kChains such parts are summed at a time.
 template <int kRows, int kVectors, int kChains>
-static inline void UnpackedTile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* c,
-                                int64_t ldc, int64_t offset, int64_t col, int tail, const ChainEpilogue* chain) {
+static inline void UnpackedTile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
+                                const PanelOutput& to) {
   constexpr int64_t kTerms = 32;
-  const LastLanes lanes = LastLanesOf(tail);
+  const LastLanes lanes = LastLanesOf(to.tail);
   VF sum[kRows][kVectors] = {};
   int64_t l = 0;
   for (; kChains > 1 && l + kChains * kTerms <= k; l += kChains * kTerms) {
@@ -290,46 +274,40 @@ static inline void UnpackedTile(int64_t k, const float* a, int64_t lda, const fl
   } else {
     for (; l < k; ++l) AddTerm(l, a, lda, b, ldb, lanes, sum);
   }
-  StoreTile(sum, c, ldc, offset, col, tail, chain);
+  StoreTile(sum, to);
 }
 
 template <int kRows, int kVectors>
 static inline void UnpackedRows(int64_t m, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
-                                float* c, int64_t ldc, int64_t offset, int64_t col, int tail,
-                                const ChainEpilogue* chain) {
+                                const PanelOutput& to) {
   constexpr int kChains = kRows * kVectors >= 4 ? 1 : 4 / (kRows * kVectors);
   int64_t i = 0;
   for (; i + kRows <= m; i += kRows) {
-    UnpackedTile<kRows, kVectors, kChains>(k, a + i * lda, lda, b, ldb, c + i * ldc, ldc, offset + i * ldc, col, tail,
-                                           chain);
+    UnpackedTile<kRows, kVectors, kChains>(k, a + i * lda, lda, b, ldb, to.Down(i));
   }
   if constexpr (kRows > 1) {
     constexpr int kFewer = kRows > 8 ? 8 : kRows > 4 ? 4 : kRows / 2;
-    if (i < m) {
-      UnpackedRows<kFewer, kVectors>(m - i, k, a + i * lda, lda, b, ldb, c + i * ldc, ldc, offset + i * ldc, col, tail,
-                                     chain);
-    }
+    if (i < m) UnpackedRows<kFewer, kVectors>(m - i, k, a + i * lda, lda, b, ldb, to.Down(i));
   }
 }
 
 // The same as MultiplyPanel of a `b` that is read as it lies.
 static inline void MultiplyUnpacked(int64_t m, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
-                                    float* c, int64_t ldc, int64_t offset, int64_t col, int vectors, int tail,
-                                    const ChainEpilogue* chain) {
+                                    int vectors, const PanelOutput& to) {
 #if XPU_VECTOR_BYTES == 64
   switch (vectors) {
     case 1:
-      return UnpackedRows<12, 1>(m, k, a, lda, b, ldb, c, ldc, offset, col, tail, chain);
+      return UnpackedRows<12, 1>(m, k, a, lda, b, ldb, to);
     case 2:
-      return UnpackedRows<12, 2>(m, k, a, lda, b, ldb, c, ldc, offset, col, tail, chain);
+      return UnpackedRows<12, 2>(m, k, a, lda, b, ldb, to);
     case 3:
-      return UnpackedRows<8, 3>(m, k, a, lda, b, ldb, c, ldc, offset, col, tail, chain);
+      return UnpackedRows<8, 3>(m, k, a, lda, b, ldb, to);
     default:
-      return UnpackedRows<6, 4>(m, k, a, lda, b, ldb, c, ldc, offset, col, tail, chain);
+      return UnpackedRows<6, 4>(m, k, a, lda, b, ldb, to);
   }
 #else
-  if (vectors == 1) return UnpackedRows<6, 1>(m, k, a, lda, b, ldb, c, ldc, offset, col, tail, chain);
-  return UnpackedRows<6, 2>(m, k, a, lda, b, ldb, c, ldc, offset, col, tail, chain);
+  if (vectors == 1) return UnpackedRows<6, 1>(m, k, a, lda, b, ldb, to);
+  return UnpackedRows<6, 2>(m, k, a, lda, b, ldb, to);
 #endif
 }
 

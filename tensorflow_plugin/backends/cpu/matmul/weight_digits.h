@@ -9,11 +9,12 @@
 
 namespace xpu::cpu {
 
-// True if the blocks of such weights hold whole quads of each half. `k` is then cut into blocks of one group each.
+// True if the rows of a group are a multiple of what one step reads. Each block then lies in one group. A step reads 4
+// rows, or 8 if a byte holds two rows, or kBlockRows of transposed weights.
 bool DigitsFit(const plain::Weights& weights);
 
-// c [m,n] = a [m,k], in rows of lda elements, * weights. False if floats hold elements of a better: one is not finite
-// or exceeds 2^100, or those of a block are all below 2^-100. Parts of c may be written then.
+// c [m,n] = a [m,k], in rows of lda elements, * weights. False if elements of a must stay floats. Then
+// one is not finite or exceeds 2^100, or the largest of a block is below 2^-100 and not 0. Parts of c may be written.
 bool MultiplyDigits(const plain::Weights& weights, int64_t m, const float* a, int64_t lda, float* c,
                     const host_runtime::ThreadTeam& team);
 

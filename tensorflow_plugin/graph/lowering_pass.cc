@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/graph/inline_pass.h"
+#include "tensorflow_plugin/graph/lowering_pass.h"
 
 #include <algorithm>
 #include <memory>
@@ -14,7 +14,7 @@
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/util/device_name_utils.h"
 #include "tensorflow_plugin/framework/op_traits.h"
-#include "tensorflow_plugin/graph/may_be_inlined.h"
+#include "tensorflow_plugin/graph/can_be_lowered.h"
 
 namespace xpu::graph {
 namespace {
@@ -25,31 +25,31 @@ constexpr char kMark[] = "_lower_using_switch_merge";
 // TensorFlow's own pass, which looks for the mark, is in phase 10.
 constexpr int kBeforeLowering = 9;
 
-// The functions whose nodes may come into the graph: those of loops, branches and calls, and one that is the op. Other
-// ops, such as data sets, have executors of their own, which may know no loops of nodes. So may calls that name one.
-// Functions for XLA pass by here by themselves.
-std::vector<std::string> FunctionsWithin(const tf::NodeDef& node, const JitFunctions& jit) {
+// The functions whose nodes may end up in this graph: those of loops, branches and calls, and the op itself if it names
+// a function. Other ops, such as data sets, run functions in executors of their own, which may know no loops of nodes.
+// So may a call that names an executor. The pass meets functions for XLA by themselves.
+std::vector<std::string> FunctionsWithin(const tf::NodeDef& node, const JitPredicates& jit) {
   if (jit.must_compile(node)) return {};
-  const bool of_branch = TraitsOf(node.op()).Has(OpTrait::kInlined);
+  const bool is_control_flow = TraitsOf(node.op()).Has(OpTrait::kLowered);
   const auto executor = node.attr().find("executor_type");
   const bool has_own = executor != node.attr().end() && !executor->second.s().empty();
-  if (of_branch || (MayBeInlined::IsCall(node) && !has_own)) return MayBeInlined::FunctionsOf(node);
+  if (is_control_flow || (CanBeLowered::IsCall(node) && !has_own)) return CanBeLowered::FunctionsOf(node);
   return {node.op()};
 }
 
-class InlinePass : public tf::GraphOptimizationPass {
+class LoweringPass : public tf::GraphOptimizationPass {
  public:
-  InlinePass(std::string device_type, bool all_loops, JitFunctions jit)
+  LoweringPass(std::string device_type, bool all_loops, JitPredicates jit)
       : device_type_(std::move(device_type)), all_loops_(all_loops), jit_(jit) {}
 
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     if (options.graph == nullptr || *options.graph == nullptr || options.flib_def == nullptr) return absl::OkStatus();
     const bool all = options.function_def != nullptr && jit_.may_lack_marks(*options.function_def);
     if (!(all || all_loops_) || !RunsHere(options)) return absl::OkStatus();
-    MayBeInlined may_be_inlined(*options.flib_def);
+    CanBeLowered can_be_lowered(*options.flib_def);
     const auto is_to_mark = [&](const tf::NodeDef& node) {
-      return (all || MayBeInlined::IsLoop(node)) && node.attr().find(kMark) == node.attr().end() &&
-             may_be_inlined(node);
+      return (all || CanBeLowered::IsLoop(node)) && node.attr().find(kMark) == node.attr().end() &&
+             can_be_lowered(node);
     };
     std::vector<std::string> within;
     const auto add_within = [&](const tf::NodeDef& node) {
@@ -100,14 +100,14 @@ class InlinePass : public tf::GraphOptimizationPass {
 
   const std::string device_type_;
   const bool all_loops_;
-  const JitFunctions jit_;
+  const JitPredicates jit_;
 };
 
 }  // namespace
 
-void RegisterInlinePass(const std::string& device_type, bool all_loops, JitFunctions jit) {
+void RegisterLoweringPass(const std::string& device_type, bool all_loops, JitPredicates jit) {
   tf::OptimizationPassRegistry::Global()->Register(tf::OptimizationPassRegistry::PRE_PLACEMENT, kBeforeLowering,
-                                                   std::make_unique<InlinePass>(device_type, all_loops, jit));
+                                                   std::make_unique<LoweringPass>(device_type, all_loops, jit));
 }
 
 }  // namespace xpu::graph

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/graph/may_be_inlined.h"
+#include "tensorflow_plugin/graph/can_be_lowered.h"
 
 #include <algorithm>
 #include <set>
@@ -26,11 +26,11 @@ bool OnlyDraws(const std::string& op) {
 
 }  // namespace
 
-bool MayBeInlined::IsCall(const tf::NodeDef& node) {
+bool CanBeLowered::IsCall(const tf::NodeDef& node) {
   return node.op() == "PartitionedCall" || node.op() == "StatefulPartitionedCall";
 }
 
-std::vector<std::string> MayBeInlined::FunctionsOf(const tf::NodeDef& node) {
+std::vector<std::string> CanBeLowered::FunctionsOf(const tf::NodeDef& node) {
   std::vector<std::string> functions;
   for (const auto& [name, value] : node.attr()) {
     if (value.has_func()) functions.push_back(value.func().name());
@@ -39,14 +39,14 @@ std::vector<std::string> MayBeInlined::FunctionsOf(const tf::NodeDef& node) {
   return functions;
 }
 
-bool MayBeInlined::IsLoop(const tf::NodeDef& node) { return node.op() == "While" || node.op() == "StatelessWhile"; }
+bool CanBeLowered::IsLoop(const tf::NodeDef& node) { return node.op() == "While" || node.op() == "StatelessWhile"; }
 
-bool MayBeInlined::operator()(const tf::NodeDef& node) {
-  if (!TraitsOf(node.op()).Has(OpTrait::kInlined) || (IsLoop(node) && !HasBoolCondition(node))) return false;
+bool CanBeLowered::operator()(const tf::NodeDef& node) {
+  if (!TraitsOf(node.op()).Has(OpTrait::kLowered) || (IsLoop(node) && !HasBoolCondition(node))) return false;
   return EffectsOfAll(FunctionsOf(node)) != Effects::kUnordered;
 }
 
-bool MayBeInlined::HasBoolCondition(const tf::NodeDef& loop) const {
+bool CanBeLowered::HasBoolCondition(const tf::NodeDef& loop) const {
   const auto types = loop.attr().find("T"), condition = loop.attr().find("cond");
   if (types == loop.attr().end() || types->second.list().type_size() == 0 || condition == loop.attr().end()) {
     return false;
@@ -56,13 +56,13 @@ bool MayBeInlined::HasBoolCondition(const tf::NodeDef& loop) const {
          function->signature().output_arg(0).type() == tf::DT_BOOL;
 }
 
-MayBeInlined::Effects MayBeInlined::EffectsOfAll(const std::vector<std::string>& functions) {
+CanBeLowered::Effects CanBeLowered::EffectsOfAll(const std::vector<std::string>& functions) {
   Effects effects = Effects::kNone;
   for (const std::string& function : functions) effects = std::max(effects, EffectsOf(function));
   return effects;
 }
 
-MayBeInlined::Effects MayBeInlined::EffectsOf(const std::string& function) {
+CanBeLowered::Effects CanBeLowered::EffectsOf(const std::string& function) {
   // Until more is known, and for a function that calls itself.
   const auto [found, is_new] = functions_.emplace(function, Effects::kUnordered);
   if (!is_new) return found->second;
@@ -79,10 +79,10 @@ MayBeInlined::Effects MayBeInlined::EffectsOf(const std::string& function) {
   return functions_[function] = effects;
 }
 
-MayBeInlined::Effects MayBeInlined::EffectsOf(const tf::NodeDef& node) {
+CanBeLowered::Effects CanBeLowered::EffectsOf(const tf::NodeDef& node) {
   if (library_.Find(node.op()) != nullptr) return EffectsOf(node.op());
   const OpTraits traits = TraitsOf(node.op());
-  if (traits.Has(OpTrait::kInlined) || IsCall(node)) return EffectsOfAll(FunctionsOf(node));
+  if (traits.Has(OpTrait::kLowered) || IsCall(node)) return EffectsOfAll(FunctionsOf(node));
   if (OnlyDraws(node.op())) return Effects::kNone;
   const tf::OpDef* op = nullptr;
   if (!library_.LookUpOpDef(node.op(), &op).ok()) return Effects::kUnordered;

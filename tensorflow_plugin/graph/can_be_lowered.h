@@ -1,6 +1,6 @@
-// Which loops and branches may become nodes of the graph around them.
-#ifndef TENSORFLOW_PLUGIN_GRAPH_MAY_BE_INLINED_H_
-#define TENSORFLOW_PLUGIN_GRAPH_MAY_BE_INLINED_H_
+// Which loops and branches TensorFlow may lower: replace by nodes of the graph around them.
+#ifndef TENSORFLOW_PLUGIN_GRAPH_CAN_BE_LOWERED_H_
+#define TENSORFLOW_PLUGIN_GRAPH_CAN_BE_LOWERED_H_
 
 #include <cstdint>
 #include <map>
@@ -16,10 +16,10 @@ namespace xpu::graph {
 // same results. Such an op runs a whole function before anything that follows. Nodes of a graph wait for values and
 // control edges alone. So an op that changes something must be a control output of its function. Loops of nodes also
 // need a condition that is a bool.
-class MayBeInlined {
+class CanBeLowered {
  public:
   // `library`: the graph's functions. It lives longer.
-  explicit MayBeInlined(const tensorflow::FunctionLibraryDefinition& library) : library_(library) {}
+  explicit CanBeLowered(const tensorflow::FunctionLibraryDefinition& library) : library_(library) {}
 
   bool operator()(const tensorflow::NodeDef& node);
 
@@ -44,4 +44,4 @@ class MayBeInlined {
 
 }  // namespace xpu::graph
 
-#endif  // TENSORFLOW_PLUGIN_GRAPH_MAY_BE_INLINED_H_
+#endif  // TENSORFLOW_PLUGIN_GRAPH_CAN_BE_LOWERED_H_

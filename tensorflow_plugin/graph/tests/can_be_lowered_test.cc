@@ -1,5 +1,5 @@
 // Loops and branches whose functions may become nodes of the graph around them.
-#include "tensorflow_plugin/graph/may_be_inlined.h"
+#include "tensorflow_plugin/graph/can_be_lowered.h"
 
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@ namespace {
 
 namespace tf = tensorflow;
 
-class MayBeInlinedTest : public ::testing::Test {
+class CanBeLoweredTest : public ::testing::Test {
  protected:
   // A function of one float, whose result has this type.
   tf::FunctionDef* Function(const std::string& name, tf::DataType result = tf::DT_FLOAT) {
@@ -47,7 +47,7 @@ class MayBeInlinedTest : public ::testing::Test {
   }
   bool May(const tf::NodeDef& loop) const {
     const tf::FunctionLibraryDefinition library(tf::OpRegistry::Global(), functions_);
-    return MayBeInlined(library)(loop);
+    return CanBeLowered(library)(loop);
   }
   // The answer for a loop whose body has this op, as a control output or not.
   bool MayWith(const std::string& op, bool is_control_output) {
@@ -62,7 +62,7 @@ class MayBeInlinedTest : public ::testing::Test {
   tf::FunctionDefLibrary functions_;
 };
 
-TEST_F(MayBeInlinedTest, EffectsMustBeControlOutputs) {
+TEST_F(CanBeLoweredTest, EffectsMustBeControlOutputs) {
   EXPECT_TRUE(MayWith("Tanh", false));
   EXPECT_TRUE(MayWith("ReadVariableOp", false));
   EXPECT_FALSE(MayWith("AssignVariableOp", false));
@@ -71,9 +71,9 @@ TEST_F(MayBeInlinedTest, EffectsMustBeControlOutputs) {
   EXPECT_TRUE(MayWith("RandomUniform", true));
 }
 
-TEST_F(MayBeInlinedTest, AnOpThatNobodyKnowsMayHaveEffects) { EXPECT_FALSE(MayWith("NoSuchOp", true)); }
+TEST_F(CanBeLoweredTest, AnOpThatNobodyKnowsMayHaveEffects) { EXPECT_FALSE(MayWith("NoSuchOp", true)); }
 
-TEST_F(MayBeInlinedTest, TheConditionIsABool) {
+TEST_F(CanBeLoweredTest, TheConditionIsABool) {
   Function("condition", tf::DT_BOOL);
   Function("number", tf::DT_INT32);
   Function("body");
@@ -82,7 +82,7 @@ TEST_F(MayBeInlinedTest, TheConditionIsABool) {
   EXPECT_FALSE(May(Loop("body", "nowhere")));
 }
 
-TEST_F(MayBeInlinedTest, BranchesHaveAnyCondition) {
+TEST_F(CanBeLoweredTest, BranchesHaveAnyCondition) {
   Add(Function("writes"), "AssignVariableOp", "assign");
   Function("computes");
   for (const char* function : {"writes", "computes"}) {
@@ -95,7 +95,7 @@ TEST_F(MayBeInlinedTest, BranchesHaveAnyCondition) {
   }
 }
 
-TEST_F(MayBeInlinedTest, OtherOpsStay) {
+TEST_F(CanBeLoweredTest, OtherOpsStay) {
   Function("computes");
   tf::NodeDef call;
   call.set_op("MapDataset");
@@ -103,14 +103,14 @@ TEST_F(MayBeInlinedTest, OtherOpsStay) {
   EXPECT_FALSE(May(call));
 }
 
-TEST_F(MayBeInlinedTest, ALoopWithoutVariablesHasNoNodes) {
+TEST_F(CanBeLoweredTest, ALoopWithoutVariablesHasNoNodes) {
   Function("condition", tf::DT_BOOL);
   Function("body");
   EXPECT_FALSE(May(Loop("body", "condition", 0)));
 }
 
 // Effects in a function that the body calls are the call's, and a loop within is such a call.
-TEST_F(MayBeInlinedTest, CallsHaveTheEffectsOfTheirFunctions) {
+TEST_F(CanBeLoweredTest, CallsHaveTheEffectsOfTheirFunctions) {
   for (const char* op : {"StatefulPartitionedCall", "While", "called"}) {
     for (const bool inner : {false, true}) {
       for (const bool outer : {false, true}) {
@@ -128,7 +128,7 @@ TEST_F(MayBeInlinedTest, CallsHaveTheEffectsOfTheirFunctions) {
   }
 }
 
-TEST_F(MayBeInlinedTest, AFunctionThatCallsItself) {
+TEST_F(CanBeLoweredTest, AFunctionThatCallsItself) {
   Function("condition", tf::DT_BOOL);
   Add(Function("body"), "body", "again");
   EXPECT_FALSE(May(Loop("body")));
