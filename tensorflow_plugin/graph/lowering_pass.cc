@@ -27,7 +27,7 @@ constexpr int kBeforeLowering = 9;
 
 // The functions whose nodes may end up in this graph: those of loops, branches and calls, and the op itself if it names
 // a function. Other ops, such as data sets, run functions in executors of their own, which may know no loops of nodes.
-// So may a call that names an executor. The pass meets functions for XLA by themselves.
+// So may a call that names an executor. Functions for XLA come to the pass separately.
 std::vector<std::string> FunctionsWithin(const tf::NodeDef& node, const JitPredicates& jit) {
   if (jit.must_compile(node)) return {};
   const bool is_control_flow = TraitsOf(node.op()).Has(OpTrait::kLowered);

@@ -84,7 +84,7 @@ static inline void ApplyAffineChain(const AffineChain& chain, const VF (&sum)[kR
   }
 }
 
-// A step that needs nothing but x. Nothing happens at others.
+// A sum, product or bound. Nothing happens at other steps.
 template <int kRows, int kVectors>
 static inline __attribute__((always_inline)) void ApplyArithmetic(const ChainStep& step, VF (&x)[kRows][kVectors],
                                                                   int64_t ld, int64_t offset, int64_t col, int tail) {

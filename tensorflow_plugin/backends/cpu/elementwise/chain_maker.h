@@ -1,4 +1,4 @@
-// Makes the steps of a chain of the instructions of a program.
+// Turns the instructions of a program into the steps of a chain.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_MAKER_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_MAKER_H_
 
