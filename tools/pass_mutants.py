@@ -276,7 +276,7 @@ MUTANTS = (
         "bytes: scales swapped with zeros",
         "quantization/multiply_in_bytes.cc",
         "{{Row(x_bytes, ByteRow::kScale, 1), {0}}",
-        "{{Row(x_bytes, ByteRow::kZero, 1), {0}}",
+        "{{Row(x_bytes, ByteRow::kZeroPoint, 1), {0}}",
     ),
     Mutant(
         "bytes: one scale for all channels",
@@ -313,32 +313,50 @@ MUTANTS = (
         "",
     ),
     # ReadPackedWeights
-    Mutant("weights: whichever come last", "packed_weights.cc", "        if (found) return std::nullopt;\n", ""),
     Mutant(
-        "weights: of what changes", "packed_weights.cc", "[&](int w) { return hoisted[w]; }", "[](int) { return true; }"
+        "weights: whichever come last",
+        "quantization/read_packed_weights.cc",
+        "        if (found) return std::nullopt;\n",
+        "",
+    ),
+    Mutant(
+        "weights: of what changes",
+        "quantization/read_packed_weights.cc",
+        "[&](int w) { return hoisted[w]; }",
+        "[](int) { return true; }",
     ),
     Mutant(
         "weights: zeros and scales swapped",
-        "packed_weights.cc",
-        "Weights{packed, scales, zeros,",
-        "Weights{packed, zeros, scales,",
+        "quantization/read_packed_weights.cc",
+        "Weights{packed, scales, zero_points,",
+        "Weights{packed, zero_points, scales,",
     ),
-    Mutant("weights: one group", "packed_weights.cc", "find.groups = weights.groups;", "find.groups = 1;"),
+    Mutant(
+        "weights: one group", "quantization/read_packed_weights.cc", "find.groups = weights.groups;", "find.groups = 1;"
+    ),
     Mutant(
         "weights: rows apart",
-        "packed_weights.cc",
+        "quantization/read_packed_weights.cc",
         "if (d.batch[i] != 1 && d.a_batch_strides[i]",
         "if (false && d.a_batch_strides[i]",
     ),
-    Mutant("weights: one of a batch", "packed_weights.cc", "desc.m = d.m * d.batch.num_elements();", "desc.m = d.m;"),
+    Mutant(
+        "weights: one of a batch",
+        "quantization/read_packed_weights.cc",
+        "desc.m = d.m * d.batch.num_elements();",
+        "desc.m = d.m;",
+    ),
     Mutant(
         "weights: as if not transposed",
-        "packed_weights.cc",
+        "quantization/read_packed_weights.cc",
         "find.transposed = std::get",
         "find.transposed = false && std::get",
     ),
     Mutant(
-        "weights: not where they are read", "packed_weights.cc", "finders.emplace_back(i, ", "finders.emplace_back(0, "
+        "weights: not where they are read",
+        "quantization/read_packed_weights.cc",
+        "finders.emplace_back(i, ",
+        "finders.emplace_back(0, ",
     ),
     # HoistInvariants
     Mutant("kept: of what is written", "hoist.cc", "return of.writers.empty();", "return true;"),

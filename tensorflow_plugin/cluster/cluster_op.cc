@@ -1,7 +1,6 @@
 #include "tensorflow_plugin/cluster/cluster_op.h"
 
 #include <algorithm>
-#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <list>
@@ -21,6 +20,7 @@
 #include "tensorflow_plugin/cluster/members.h"
 #include "tensorflow_plugin/cluster/register_op.h"
 #include "tensorflow_plugin/cluster/replay.h"
+#include "tensorflow_plugin/cluster/signature.h"
 #include "tensorflow_plugin/cluster/variable_uses.h"
 #include "tensorflow_plugin/commands/stream_capture.h"
 #include "tensorflow_plugin/device/stream_handle.h"
@@ -203,70 +203,37 @@ class ClusterKernel final : public tf::OpKernel {
     return false;
   }
 
-  // Makes a signature.
-  struct KeyMaker {
-    std::string key;
-    void Append(const void* bytes, size_t size) { key.append(static_cast<const char*>(bytes), size); }
-  };
-  // Compares a signature with one that was made, which takes no memory.
-  struct KeyComparer {
-    const char* at;
-    size_t left;
-    bool is_same = true;
-    void Append(const void* bytes, size_t size) {
-      is_same = is_same && size <= left && std::memcmp(at, bytes, size) == 0;
-      if (!is_same) return;
-      at += size;
-      left -= size;
-    }
-  };
-
-  template <typename Key>
-  static void AppendShape(const tf::Tensor& t, Key* key) {
-    const int rank = t.dims();
-    key->Append(&rank, sizeof(rank));
-    for (int i = 0; i < rank; ++i) {
-      const int64_t extent = t.dim_size(i);
-      key->Append(&extent, sizeof(extent));
-    }
-  }
-
-  template <typename Key>
-  void AppendSignature(const Invocation& invocation, Key* key) const {
+  template <typename Signature>
+  void AppendSignature(const Invocation& invocation, Signature* signature) const {
     for (const tf::Tensor& t : invocation.host) {
-      AppendShape(t, key);
-      key->Append(t.data(), t.TotalBytes());
+      AppendShape(t, signature);
+      signature->Append(t.data(), t.TotalBytes());
     }
-    for (const tf::Tensor& t : invocation.uploaded) AppendShape(t, key);
-    for (size_t i = 1; i < invocation.uploaded.size(); ++i) {
-      const size_t first = FirstWithElements(invocation, i);
-      key->Append(&first, sizeof(first));
-    }
-    for (const tf::Tensor* t : invocation.device) AppendShape(*t, key);
+    for (const tf::Tensor& t : invocation.uploaded) AppendShape(t, signature);
+    for (size_t i = 1; i < invocation.uploaded.size(); ++i) AppendNumber(FirstWithElements(invocation, i), signature);
+    for (const tf::Tensor* t : invocation.device) AppendShape(*t, signature);
     for (size_t i = 0; i < invocation.variables.size(); ++i) {
       const tf::Tensor& value = *invocation.variables[i]->tensor();
-      AppendShape(value, key);
-      const int dtype = value.dtype();
-      key->Append(&dtype, sizeof(dtype));
+      AppendShape(value, signature);
+      AppendNumber(value.dtype(), signature);
       if (!reads_on_host_) continue;
       const tf::Tensor* const known = invocation.KnownValue(i);
-      const bool is_known = known != nullptr;
-      key->Append(&is_known, sizeof(is_known));
-      if (is_known) key->Append(known->data(), known->TotalBytes());
+      AppendNumber(known != nullptr, signature);
+      if (known != nullptr) signature->Append(known->data(), known->TotalBytes());
     }
-    for (int variable : invocation.variable_of_resource) key->Append(&variable, sizeof(variable));
+    for (int variable : invocation.variable_of_resource) AppendNumber(variable, signature);
   }
 
   std::string SignatureOf(const Invocation& invocation) const {
-    KeyMaker maker;
-    maker.key.reserve(64 + 24 * (invocation.device.size() + invocation.variables.size()));
+    SignatureMaker maker;
+    maker.signature.reserve(64 + 24 * (invocation.device.size() + invocation.variables.size()));
     AppendSignature(invocation, &maker);
-    return std::move(maker.key);
+    return std::move(maker.signature);
   }
   bool HasSignature(const Invocation& invocation, const std::string& key) const {
-    KeyComparer comparer{key.data(), key.size()};
+    SignatureComparer comparer(key);
     AppendSignature(invocation, &comparer);
-    return comparer.is_same && comparer.left == 0;
+    return comparer.is_same();
   }
 
   std::shared_ptr<const Captured> FindOrCapture(tf::OpKernelContext* ctx, Device& device, const Invocation& invocation,

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow_plugin/cluster/dump.h"
 #include "tensorflow_plugin/cluster/known_values.h"
 #include "tensorflow_plugin/cluster/loop_op.h"
 #include "tensorflow_plugin/cluster/register_op.h"
+#include "tensorflow_plugin/cluster/signature.h"
 #include "tensorflow_plugin/device/stream_handle.h"
 
 namespace xpu::cluster {
@@ -32,8 +33,6 @@ std::atomic<int64_t> in_blocks{0}, one_by_one{0}, captures{0};
 bool IsCancelled(const tf::OpKernelContext& ctx) {
   return ctx.cancellation_manager() != nullptr && ctx.cancellation_manager()->IsCancelled();
 }
-
-void AppendType(tf::DataType type, std::string* key) { absl::StrAppend(key, static_cast<int>(type), ","); }
 
 }  // namespace
 
@@ -173,23 +172,23 @@ bool LoopBlocks::Look(tf::OpKernelContext* ctx, const Members::Environment& envi
 }
 
 std::string LoopBlocks::SignatureOf(const Invocation& invocation, const std::vector<tf::Tensor>& elements) const {
-  std::string key;
+  SignatureMaker maker;
   for (int argument : parts_.read_on_host) {
     const tf::Tensor& value = invocation.host[argument];
-    AppendShape(value, &key);
-    key.append(static_cast<const char*>(value.data()), value.TotalBytes());
+    AppendShape(value, &maker);
+    maker.Append(value.data(), value.TotalBytes());
   }
-  for (const tf::Tensor* value : invocation.device) AppendShape(*value, &key);
+  for (const tf::Tensor* value : invocation.device) AppendShape(*value, &maker);
   for (tf::Var* variable : invocation.variables) {
-    AppendShape(*variable->tensor(), &key);
-    AppendType(variable->tensor()->dtype(), &key);
+    AppendShape(*variable->tensor(), &maker);
+    AppendNumber(variable->tensor()->dtype(), &maker);
   }
   for (const tf::Tensor& value : elements) {
-    AppendShape(value, &key);
-    AppendType(value.dtype(), &key);
+    AppendShape(value, &maker);
+    AppendNumber(value.dtype(), &maker);
   }
-  for (int variable : invocation.variable_of_resource) absl::StrAppend(&key, variable, ",");
-  return key;
+  for (int variable : invocation.variable_of_resource) AppendNumber(variable, &maker);
+  return std::move(maker.signature);
 }
 
 std::shared_ptr<LoopBlocks::Lists> LoopBlocks::FindLists(const std::string& signature) {

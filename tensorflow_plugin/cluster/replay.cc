@@ -337,15 +337,6 @@ bool LockVariables(ClusterVariables* variables, Invocation* invocation) {
   return true;
 }
 
-void AppendShape(const tf::Tensor& value, std::string* key) {
-  const int rank = value.dims();
-  key->append(reinterpret_cast<const char*>(&rank), sizeof(rank));
-  for (int i = 0; i < rank; ++i) {
-    const int64_t extent = value.dim_size(i);
-    key->append(reinterpret_cast<const char*>(&extent), sizeof(extent));
-  }
-}
-
 absl::Status CopyOnHost(tf::OpKernelContext* ctx, const tf::Tensor& value, tf::Tensor* copy) {
   tf::AllocatorAttributes on_host;
   on_host.set_on_host(true);

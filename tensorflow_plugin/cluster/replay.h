@@ -44,9 +44,6 @@ bool AddVariable(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& han
 // Locks what has been added. False if a variable has no value, or one that each read copies.
 bool LockVariables(ClusterVariables* variables, Invocation* invocation);
 
-// The shape of a value as a part of a signature.
-void AppendShape(const tensorflow::Tensor& value, std::string* key);
-
 // How far a replay came.
 struct ReplayProgress {
   // Memory is there and enqueuing has begun, so that commands may have written variables in place.

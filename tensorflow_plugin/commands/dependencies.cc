@@ -109,6 +109,12 @@ Distances::Distances(const CommandList& list) {
   }
 }
 
+int OnlyWriter(const CommandList& list, const BufferUses& uses, int buffer, int reader) {
+  if (buffer == BufferSlice::kNowhere || list.buffers[buffer].kind != Buffer::Kind::kComputed) return -1;
+  const std::vector<int>& writers = uses.buffers[buffer].writers;
+  return writers.size() == 1 && writers[0] < reader ? writers[0] : -1;
+}
+
 bool IsWritten(const CommandList& list, const BufferUses& uses, int buffer, const ByteRange& range, int after,
                int until) {
   if (buffer == BufferSlice::kNowhere) return false;

@@ -61,6 +61,10 @@ class Distances {
 bool IsWritten(const CommandList& list, const BufferUses& uses, int buffer, const ByteRange& range, int after,
                int until);
 
+// The command before `reader` that alone writes a buffer of the list's own; -1: there is none. The buffer may be
+// BufferSlice::kNowhere.
+int OnlyWriter(const CommandList& list, const BufferUses& uses, int buffer, int reader);
+
 // Takes commands out of the list.
 void Remove(const std::vector<bool>& gone, CommandList* list);
 // Puts each command before the one with that number. The numbers do not descend.

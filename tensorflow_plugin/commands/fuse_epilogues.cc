@@ -57,17 +57,10 @@ EpilogueWay WayOfEpilogue(const Capabilities& can, const Command& product) {
       product.desc);
 }
 
-// True if a walk over the shape reads one number for each element of the innermost axes, which all others repeat.
+// True if a walk over the shape reads a row, or one number, again and again.
 bool RepeatsRows(const Dims& shape, const Dims& strides) {
-  int64_t elements = 1;
-  bool repeats = false;
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    if (shape[d] == 1) continue;
-    repeats = repeats || strides[d] == 0;
-    if (strides[d] != (repeats ? 0 : elements)) return false;
-    elements *= shape[d];
-  }
-  return repeats || elements == 1;
+  const int64_t row = ElementsOfRepeatedBlock(shape, strides);
+  return row == 1 || (row > 0 && row < shape.num_elements());
 }
 
 // True if the last bit of an instruction may depend on the way of the epilogue, as that of exp does.

@@ -38,15 +38,6 @@ void MakeCondition(Command* command);
 // convolution of one pixel.
 void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
 
-// Has products read weights of 4 bits instead of matrices that are computed of such weights and nothing that changes.
-// A command that may fail is added for each, which can run once: it looks whether the matrix is what the weights give.
-void ReadPackedWeights(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
-
-// Has products multiply bytes where FakeQuant ops make what they multiply, and the filter does not change. Bytes stand
-// for finite numbers alone. Commands are added that may fail: they look whether those are finite. If one of them fails,
-// the list as it was has to run (Command::is_condition).
-void MultiplyInBytes(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
-
 // Moves the commands that can run once to the list that is returned. Their results are live out there, and become
 // inputs of `list`; both lists number buffers alike. The returned list has no commands if there is nothing to hoist. If
 // it fails when it runs, the list as it was has to run.

@@ -100,6 +100,17 @@ void PropagateCopiesBackward(const Capabilities& can, Through which, CommandList
 // up. A loop makes such products in each iteration.
 void BatchMatMuls(const Capabilities& can, CommandList* list);
 
+// `invariant`, by buffer: as in hoist.h.
+
+// Has products read weights of 4 bits instead of matrices that are computed of such weights and nothing that changes.
+// A command that may fail is added for each, which can run once: it looks whether the matrix is what the weights give.
+void ReadPackedWeights(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
+
+// Has products multiply bytes where FakeQuant ops make what they multiply, and the filter does not change. Bytes stand
+// for finite numbers alone. Commands are added that may fail: they look whether those are finite. If one of them fails,
+// the list as it was has to run (Command::is_condition).
+void MultiplyInBytes(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
+
 // Runs stretches of commands for some images of a batch at a time where the values of a whole batch exceed
 // Capabilities::CacheBytes. `hoisted` holds the commands that pack filters: they pack them for a part of the batch
 // then.

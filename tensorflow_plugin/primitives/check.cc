@@ -194,7 +194,7 @@ std::string Name(const MatMulDesc& desc) {
 
 namespace {
 
-// Weights of 4 bits: their bytes, scales and zeros.
+// Weights of 4 bits: their bytes, scales and zero points.
 template <typename Desc>
 Status CheckWeights(const char* what, const Desc& desc, Footprint* f) {
   XPU_RETURN_IF_ERROR(RequireAtLeast(1, errors::Concat(what, ": groups").c_str(), &desc.groups, 1));

@@ -107,17 +107,17 @@ struct MatMulDesc {
   }
 };
 
-// Weights of 4 bits stand for a matrix w [k,n] of float: w = (weight - zero) * scale, each operation rounded. Weights
-// are -8 to 7. A byte holds two of them, the first in its lower half. A scale and a zero (int8) are for a group of
-// `group` rows of a column; the last group may have fewer rows. With `groups` = (k + group - 1) / group:
-//   kAcross: bytes [k, (n + 1) / 2], with columns 2 j and 2 j + 1 of a row;     scales and zeros [groups, n]
-//   kDown:   bytes [(k + 1) / 2, n], with rows 2 i and 2 i + 1 of a column;     scales and zeros [groups, n]
-//   kTurned: bytes [n, (k + 1) / 2], the same, of which each column is a row;   scales and zeros [n, groups]
+// Weights of 4 bits stand for a matrix w [k,n] of float: w = (weight - zero point) * scale, each operation rounded.
+// Weights are -8 to 7. A byte holds two of them, the first in its lower half. A scale and a zero point (int8) are for a
+// group of `group` rows of a column; the last group may have fewer rows. With `groups` = (k + group - 1) / group:
+//   kAcross: bytes [k, (n + 1) / 2], with columns 2 j and 2 j + 1 of a row;     scales and zero points [groups, n]
+//   kDown:   bytes [(k + 1) / 2, n], with rows 2 i and 2 i + 1 of a column;     scales and zero points [groups, n]
+//   kTurned: bytes [n, (k + 1) / 2], the same, of which each column is a row;   scales and zero points [n, groups]
 // A group of the last two begins with the first half of a byte.
 enum class Halves : uint8_t { kAcross, kDown, kTurned };
 
 // Finds the form of weights that stand for a given matrix bit for bit, and fails with InvalidArgument where none does.
-//   in:  w dense [k,n] (or [n,k] if transposed), the bytes, scales, zeros
+//   in:  w dense [k,n] (or [n,k] if transposed), the bytes, scales, zero points
 //   out: the form, int64 [2]: the Halves and `group`
 struct FindWeightsDesc {
   DType type = DType::kFloat;
@@ -131,7 +131,7 @@ struct FindWeightsDesc {
 };
 
 // c = a * w, with weights of 4 bits.
-//   in:  a [m,k] in rows of lda elements (0: k), the bytes, scales, zeros, a form that FindWeights has found, the
+//   in:  a [m,k] in rows of lda elements (0: k), the bytes, scales, zero points, a form that FindWeights has found, the
 //        epilogue's inputs but its first
 //   out: c dense [m,n], or the epilogue's outputs, as of a MatMul
 struct WeightMatMulDesc {
@@ -165,8 +165,9 @@ enum class ChannelOrder : uint8_t { kLast, kFirst };
 //
 // All are of `type`. Or x is of uint8, the filter of int8 and y of int32: then filter_type and y_type are set. Such a
 // convolution is forward, with the channels last. Two more inputs follow its filter, before the packed one. They are
-// the zero of x, an int32, and the zeros of the filter, int32 [out_channels]. y = sum of (x - zero) * (filter - zeros).
-// Padding adds nothing, and integers wrap. The first output of its epilogue may also be of one byte.
+// int32: the zero point zx of x, and the zero points zw of the filter [out_channels]. A result is the sum of
+// (x - zx) * (w - zw). Padding adds nothing, and integers wrap. The first output of its epilogue may also be of one
+// byte.
 struct ConvolutionDesc {
   static constexpr int kMaxSpatial = 3;
   Direction direction = Direction::kForward;

@@ -47,6 +47,21 @@ inline Dims DenseStrides(const Dims& shape) {
   return strides;
 }
 
+// A walk over `shape` may read some elements that are dense in the innermost axes, and repeat them along all others.
+// The result is their number: all elements of a dense operand, 1 for a single number. -1: the walk is another one.
+inline int64_t ElementsOfRepeatedBlock(const Dims& shape, const Dims& strides) {
+  int64_t elements = 1, block = 1;
+  bool repeats = false;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    if (shape[d] == 1) continue;
+    repeats = repeats || strides[d] == 0;
+    if (strides[d] != (repeats ? 0 : elements)) return -1;
+    elements *= shape[d];
+    if (!repeats) block = elements;
+  }
+  return block;
+}
+
 // Merges neighbouring dimensions that every operand walks as one, and drops extents of 1, in place.
 // `strides` are the operands' strides over `shape`; a shape of rank >= 1 keeps rank >= 1. Dimensions i < j merge
 // only where `may_merge(i, j)` of the *original* indices allows it: reductions keep kept and reduced axes apart.

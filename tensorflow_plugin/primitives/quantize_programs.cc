@@ -48,7 +48,7 @@ const Program* RangeRows(Floats* b, Reg min, Reg max, const QuantizedRange& step
 Reg NothingOf(Floats* b, const Reg* row) {
   const Reg sum = b->Add(b->Add(row[FakeQuantRow::kLow], row[FakeQuantRow::kHigh]),
                          b->Add(row[FakeQuantRow::kScale], row[FakeQuantRow::kPerStep]));
-  return b->Mul(b->Add(sum, row[FakeQuantRow::kZero]), b->Number(0));
+  return b->Mul(b->Add(sum, row[FakeQuantRow::kZeroPoint]), b->Number(0));
 }
 // An int32 that fails to be computed if the condition is false.
 Reg Required(Floats* b, Reg condition) {
@@ -80,7 +80,7 @@ const Program* FakeQuantize(bool divide) {
   const Reg shifted = b.Sub(b.Clamp(x, row[FakeQuantRow::kLow], row[FakeQuantRow::kHigh]), row[FakeQuantRow::kLow]);
   const Reg steps = divide ? b.Div(shifted, row[FakeQuantRow::kScale]) : b.Mul(shifted, row[FakeQuantRow::kPerStep]);
   const Reg result =
-      b.Mul(b.Floor(b.Add(b.Sub(steps, row[FakeQuantRow::kZero]), b.Number(0.5))), row[FakeQuantRow::kScale]);
+      b.Mul(b.Floor(b.Add(b.Sub(steps, row[FakeQuantRow::kZeroPoint]), b.Number(0.5))), row[FakeQuantRow::kScale]);
   b.Output(b.Select(b.Equal(row[FakeQuantRow::kLow], b.Number(-kInfinity)), b.Number(0), result));
   return b.Build();
 }
@@ -91,7 +91,7 @@ const Program* FakeQuantByteRange(bool divide, int offset) {
   for (Reg& r : row) r = b.In();
   const Reg zero = b.Number(0), nothing = NothingOf(&b, row);
   const Reg is_finite = b.Equal(nothing, zero);
-  const Reg point = b.Select(is_finite, row[FakeQuantRow::kZero], zero);
+  const Reg point = b.Select(is_finite, row[FakeQuantRow::kZeroPoint], zero);
   const Reg shift = b.Sub(point, b.Number(offset));
   b.Output(b.Select(is_finite, row[FakeQuantRow::kLow], zero));
   b.Output(b.Select(is_finite, row[FakeQuantRow::kHigh], zero));
@@ -131,7 +131,7 @@ const Program* FakeQuantizeToBytes(bool divide, DType type) {
   const Reg below = b.Select(b.Apply(Opcode::kLess, x, row[ByteRow::kHigh]), x, row[ByteRow::kHigh]);
   const Reg shifted = b.Sub(b.Apply(Opcode::kMaximum, below, row[ByteRow::kLow]), row[ByteRow::kLow]);
   const Reg steps = divide ? b.Div(shifted, row[ByteRow::kFactor]) : b.Mul(shifted, row[ByteRow::kFactor]);
-  const Reg whole = b.Floor(b.Add(b.Sub(steps, row[ByteRow::kZero]), b.Number(0.5)));
+  const Reg whole = b.Floor(b.Add(b.Sub(steps, row[ByteRow::kZeroPoint]), b.Number(0.5)));
   b.Output(b.Cast(b.Add(whole, row[ByteRow::kShift]), type));
   return b.Build();
 }

@@ -14,7 +14,7 @@ struct QuantizedRange {
 // The rows that follow from a range. They are its ends, moved so that 0 is an integer, the scale, its inverse, and that
 // integer, counted from the first one. In the range from 0 to 0 the ends are infinite.
 struct FakeQuantRow {
-  enum { kLow, kHigh, kScale, kPerStep, kZero, kRows };
+  enum { kLow, kHigh, kScale, kPerStep, kZeroPoint, kRows };
 };
 
 // In: the ends of a range; none if they are given here. Out: the rows.
@@ -25,14 +25,14 @@ const Program* FakeQuantRangeOf(float min, float max, const QuantizedRange& step
 // decides on which side of a step an element falls.
 const Program* FakeQuantize(bool divide);
 
-// The rows by which elements become bytes. A byte stands for (byte - zero) * scale. For a range whose rows are not
-// finite the scale is a NaN, and 0 for that from 0 to 0.
+// The rows by which elements become bytes. A byte stands for (byte - zero point) * scale. For a range whose rows are
+// not finite the scale is a NaN, and 0 for that from 0 to 0.
 struct ByteRow {
-  enum { kLow, kHigh, kFactor, kZero, kShift, kScale, kInteger, kRows };
+  enum { kLow, kHigh, kFactor, kZeroPoint, kShift, kScale, kInteger, kRows };
 };
 
-// In: the rows of FakeQuantRange. Out: the rows of ByteRow, floats but for the last one, the zero as int32. The first
-// integer of the range becomes the byte -offset.
+// In: the rows of FakeQuantRange. Out: the rows of ByteRow, floats but for the last one, the zero point as int32. The
+// first integer of the range becomes the byte -offset.
 const Program* FakeQuantByteRange(bool divide, int offset);
 
 // In: the rows of FakeQuantRange. Out: an int32. It fails, as a division by zero does, where rows are not finite or the

@@ -53,7 +53,7 @@ Status Run(const FindWeightsDesc& d, const Args& args) {
   weights.groups = d.groups;
   weights.bytes = static_cast<const uint8_t*>(args.in[1]);
   weights.scales = static_cast<const float*>(args.in[2]);
-  weights.zeros = static_cast<const int8_t*>(args.in[3]);
+  weights.zero_points = static_cast<const int8_t*>(args.in[3]);
   const auto* w = static_cast<const float*>(args.in[0]);
   auto* form = static_cast<int64_t*>(args.out[0]);
   const auto try_group = [&](int64_t group) {

@@ -13,7 +13,7 @@ struct Weights {
   int64_t k = 0, n = 0, group = 1, groups = 1;
   const uint8_t* bytes = nullptr;
   const float* scales = nullptr;
-  const int8_t* zeros = nullptr;
+  const int8_t* zero_points = nullptr;
 
   // From one row of bytes to the next.
   int64_t row_bytes() const {
@@ -23,7 +23,7 @@ struct Weights {
     if (halves == Halves::kAcross) return row * row_bytes() + column / 2;
     return halves == Halves::kDown ? row / 2 * n + column : column * row_bytes() + row / 2;
   }
-  // Where the scale and the zero of a group of a column lie.
+  // Where the scale and the zero point of a group of a column lie.
   int64_t ScaleAt(int64_t of_group, int64_t column) const {
     return halves == Halves::kTurned ? column * groups + of_group : of_group * n + column;
   }
@@ -35,7 +35,7 @@ struct Weights {
   // The element that they stand for.
   float At(int64_t row, int64_t column) const {
     const int64_t scale = ScaleAt(row / group, column);
-    return static_cast<float>(WeightAt(row, column) - zeros[scale]) * scales[scale];
+    return static_cast<float>(WeightAt(row, column) - zero_points[scale]) * scales[scale];
   }
   // True if so many bytes can hold such weights.
   bool AreWeights(int64_t num_bytes) const;

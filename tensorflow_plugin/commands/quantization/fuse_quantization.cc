@@ -41,17 +41,11 @@ class QuantizationFuser {
 
   // The command before `reader` that alone writes what is read at this place, the whole buffer; -1: there is none.
   int WriterOf(const BufferSlice& place, int reader) const {
-    if (place.buffer == BufferSlice::kNowhere || place.offset != 0) return -1;
-    const BufferUses::OfBuffer& uses = uses_.buffers[place.buffer];
-    if (uses.writers.size() != 1 || uses.writers[0] >= reader ||
-        list_.buffers[place.buffer].kind != Buffer::Kind::kComputed) {
-      return -1;
-    }
-    const Command& writer = list_.commands[uses.writers[0]];
+    const int number = place.offset == 0 ? OnlyWriter(list_, uses_, place.buffer, reader) : -1;
+    if (number < 0) return -1;
+    const Command& writer = list_.commands[number];
     for (size_t k = 0; k < writer.out.size(); ++k) {
-      if (writer.out[k].buffer == place.buffer && WritesWhole(list_, writer, static_cast<int>(k))) {
-        return uses.writers[0];
-      }
+      if (writer.out[k].buffer == place.buffer && WritesWhole(list_, writer, static_cast<int>(k))) return number;
     }
     return -1;
   }

@@ -3,8 +3,8 @@
 //   FakeQuant of x, FakeQuant of the filter, Convolution of floats
 // becomes
 //   x to uint8, the filter to int8, Convolution of bytes, the sums to floats, times both scales.
-// The range of a FakeQuant is a value of the device, and so are the scales and the zeros, which small programs compute.
-// The filter's bytes are computed once, and so are the numbers of ranges. The pass leaves alone what changes.
+// The range of a FakeQuant is a value of the device, and so are the scales and the zero points, which small programs
+// compute. The filter's bytes are computed once, and so are the numbers of ranges. The pass leaves alone what changes.
 //
 // Bytes stand for finite numbers. Conditions, which run once, look whether ranges and weights are finite. Activations
 // are finite if the values are that they are computed of (finite_values.h). So most networks need one condition that
@@ -40,20 +40,6 @@ struct FakeQuant {
 struct Bytes {
   int bytes = -1, rows = -1;  // buffers
 };
-
-// How many numbers a walk over the shape reads in turn; 0: it reads others.
-int64_t NumbersInTurn(const Dims& shape, const Dims& strides) {
-  int64_t elements = 1, numbers = 1;
-  bool repeats = false;
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    if (shape[d] == 1) continue;
-    repeats = repeats || strides[d] == 0;
-    if (strides[d] != (repeats ? 0 : elements)) return 0;
-    elements *= shape[d];
-    if (!repeats) numbers = elements;
-  }
-  return numbers;
-}
 
 // The steps of the range that a program computes rows of; 0 if it is another program.
 int StepsOf(const Program& program) {
@@ -113,18 +99,11 @@ class ByteMultiplier {
     return convolution;
   }
 
-  // The command before `reader` that alone writes a buffer; -1: there is none.
-  int WriterOf(const BufferSlice& place, int reader) const {
-    if (place.buffer == BufferSlice::kNowhere || list_.buffers[place.buffer].kind != Buffer::Kind::kComputed) return -1;
-    const BufferUses::OfBuffer& uses = uses_.buffers[place.buffer];
-    return uses.writers.size() == 1 && uses.writers[0] < reader ? uses.writers[0] : -1;
-  }
-
   // The FakeQuant that makes input k of a command, all of it.
   std::optional<FakeQuant> FakeQuantOf(int reader, int k) const {
     const BufferSlice& place = list_.commands[reader].in[k];
     FakeQuant found;
-    found.command = WriterOf(place, reader);
+    found.command = OnlyWriter(list_, uses_, place.buffer, reader);
     if (found.command < 0 || place.offset != 0) return std::nullopt;
     const Command& command = list_.commands[found.command];
     const auto* desc = std::get_if<ElementwiseDesc>(&command.desc);
@@ -135,16 +114,16 @@ class ByteMultiplier {
     found.divides = desc->program == FakeQuantize(true);
     if (!found.divides && desc->program != FakeQuantize(false)) return std::nullopt;
     // One command computes all of its rows.
-    const int range = WriterOf(command.in[1], found.command);
+    const int range = OnlyWriter(list_, uses_, command.in[1].buffer, found.command);
     const auto* of_range = range < 0 ? nullptr : std::get_if<ElementwiseDesc>(&list_.commands[range].desc);
     if (of_range == nullptr) return std::nullopt;
     found.steps = StepsOf(*of_range->program);
     if (found.steps == 0) return std::nullopt;
-    found.ranges = NumbersInTurn(desc->shape, desc->in_strides[1]);
+    found.ranges = ElementsOfRepeatedBlock(desc->shape, desc->in_strides[1]);
     for (int row = 0; row < FakeQuantRow::kRows; ++row) {
       const BufferSlice &read = command.in[1 + row], &written = list_.commands[range].out[row];
       if (read.buffer != written.buffer || read.offset != written.offset ||
-          NumbersInTurn(desc->shape, desc->in_strides[1 + row]) != found.ranges) {
+          ElementsOfRepeatedBlock(desc->shape, desc->in_strides[1 + row]) != found.ranges) {
         return std::nullopt;
       }
     }
@@ -190,14 +169,14 @@ class ByteMultiplier {
     const BufferSlice scale = {NewBuffer(n * kFloatBytes), 0};
     Insert(i, i, SingleOpProgram(Opcode::kMul, DType::kFloat), {n},
            {{Row(x_bytes, ByteRow::kScale, 1), {0}}, {Row(filter_bytes, ByteRow::kScale, n), {1}}}, {scale});
-    BufferSlice zeros = Row(filter_bytes, ByteRow::kInteger, n);
+    BufferSlice zero_points = Row(filter_bytes, ByteRow::kInteger, n);
     if (n != channels) {
-      const BufferSlice zero = zeros;
-      zeros = {NewBuffer(channels * kFloatBytes), 0};
-      Insert(i, i, IdentityProgram(DType::kInt32), {channels}, {{zero, {0}}}, {zeros});
+      const BufferSlice zero_point = zero_points;
+      zero_points = {NewBuffer(channels * kFloatBytes), 0};
+      Insert(i, i, IdentityProgram(DType::kInt32), {channels}, {{zero_point, {0}}}, {zero_points});
     }
     product.desc = *desc;
-    product.in = {{x_bytes.bytes, 0}, {filter_bytes.bytes, 0}, Row(x_bytes, ByteRow::kInteger, 1), zeros};
+    product.in = {{x_bytes.bytes, 0}, {filter_bytes.bytes, 0}, Row(x_bytes, ByteRow::kInteger, 1), zero_points};
     product.out = {{sums, 0}};
     product.origin = floats.origin;
     product.follows_updates = floats.follows_updates;
@@ -221,7 +200,7 @@ class ByteMultiplier {
     if (!is_new) return bytes;
     const Command& command = list_.commands[of.command];
     const auto& desc = std::get<ElementwiseDesc>(command.desc);
-    // Symmetric ranges have a zero in the middle of the steps.
+    // Symmetric ranges have their zero point in the middle of the steps.
     const int offset = type == DType::kInt8 ? (of.steps + 1) / 2 : 0;
     bytes.rows = NewBuffer(ByteRow::kRows * of.ranges * kFloatBytes);
     bytes.bytes = NewBuffer(desc.shape.num_elements());

@@ -157,7 +157,7 @@ class FakeQuantForward : public FakeQuantKernel {
     XPU_RETURN_IF_ERROR(ctx.ForwardOrAllocateLike({0}, 0, x, &out));
     return ctx.Launch(Over(layout, program_, 1),
                       {x.data(), rows.row(Row::kLow), rows.row(Row::kHigh), rows.row(Row::kScale),
-                       rows.row(Row::kPerStep), rows.row(Row::kZero)},
+                       rows.row(Row::kPerStep), rows.row(Row::kZeroPoint)},
                       {out.mutable_data()});
   }
 

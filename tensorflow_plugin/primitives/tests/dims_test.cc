@@ -59,6 +59,29 @@ TEST(Dims, OfAnyRank) {
   EXPECT_EQ(DenseStrides(Dims(20, 2))[0], 1 << 19);
 }
 
+TEST(Dims, ElementsOfRepeatedBlock) {
+  const struct {
+    Dims shape, strides;
+    int64_t elements;
+  } cases[] = {
+      {{}, {}, 1},
+      {{1, 1}, {9, 9}, 1},
+      {{2, 3, 4}, {12, 4, 1}, 24},
+      {{2, 3, 4}, {0, 4, 1}, 12},
+      {{2, 3, 4}, {0, 0, 1}, 4},
+      {{2, 3, 4}, {0, 0, 0}, 1},
+      {{2, 1, 4}, {0, 7, 1}, 4},
+      {{2, 3, 1}, {0, 1, 5}, 3},
+      {{2, 3, 4}, {4, 0, 1}, -1},   // in between
+      {{2, 3, 4}, {3, 1, 0}, -1},   // along the innermost axis alone
+      {{2, 3, 4}, {24, 8, 2}, -1},  // gaps
+      {{2, 3, 4}, {1, 2, 6}, -1},   // in another order
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(ElementsOfRepeatedBlock(c.shape, c.strides), c.elements) << c.shape.ToString() << c.strides.ToString();
+  }
+}
+
 TEST(Dims, NeighboursMerge) {
   Dims shape(20, 2), a = DenseStrides(shape), b(20, 0);
   Dims* const strides[] = {&a, &b};

@@ -67,38 +67,34 @@ bool MakeDigits(const Weights& w, const Blocks& blocks, int64_t num_blocks, int6
 
 // Computes the columns of the units [begin, end).
 void MultiplyColumnsOf(const Weights& w, const Blocks& blocks, int64_t num_blocks, int64_t begin, int64_t end,
-                       int64_t m, const DigitsOfRow* rows, float* c) {
+                       const DigitRows& a, float* c) {
   const auto multiply = XPU_PICK_DIGITS(MultiplyUnits);
   const auto multiply_turned = XPU_PICK_DIGITS(MultiplyTurned);
   const int64_t unit_bytes = XPU_PICK_DIGITS(UnitBytes)(), columns = UnitColumns(w);
   const int64_t whole = std::min(end, w.n / columns), first = begin * columns;
   ScratchFrame frame;
   auto* const unpacked = frame.Get<uint8_t>(2 * kBlockRows * unit_bytes);  // both halves of a block's bytes
-  const auto multiply_turned_unit = [&](int64_t column, float* to, int64_t ldc) {
-    multiply_turned(blocks, num_blocks, w.groups, std::min(columns, w.n - column), m, rows,
-                    w.bytes + column * w.row_bytes(), w.row_bytes(), w.scales + column * w.groups,
-                    w.zeros + column * w.groups, unpacked, to, ldc);
+  const BlockRange all{0, num_blocks, /*is_cold=*/true};
+  const auto multiply_turned_unit = [&](int64_t column, const ProductRows& to) {
+    multiply_turned(blocks, num_blocks, std::min(columns, w.n - column), a, ColumnsFrom(w, column), unpacked, to);
   };
   const bool turned = w.halves == Halves::kTurned, down = w.halves == Halves::kDown;
   if (turned) {
     for (int64_t column = first; column < whole * columns; column += columns)
-      multiply_turned_unit(column, c + column, w.n);
+      multiply_turned_unit(column, {c + column, w.n});
   } else if (begin < whole) {
-    multiply(down, blocks, 0, num_blocks, true, whole - begin, m, rows, w.bytes + begin * unit_bytes, w.row_bytes(),
-             w.scales + first, w.zeros + first, w.n, unpacked, c + first, w.n);
+    multiply(down, blocks, all, whole - begin, a, ColumnsFrom(w, first), unpacked, {c + first, w.n});
   }
   if (whole == end) return;
   // The last one has columns that fill no vector.
   const int64_t column = whole * columns, here = w.n - column;
-  float* const sums = frame.Get<float>(m * columns);
+  float* const sums = frame.Get<float>(a.m * columns);
   if (turned) {
-    multiply_turned_unit(column, sums, columns);
+    multiply_turned_unit(column, {sums, columns});
   } else {
-    const WeightColumns padded = PadColumns(w, column, columns, &frame);
-    multiply(down, blocks, 0, num_blocks, true, 1, m, rows, padded.bytes, padded.row_bytes, padded.scales, padded.zeros,
-             padded.ld_scales, unpacked, sums, columns);
+    multiply(down, blocks, all, 1, a, PadColumns(w, column, columns, &frame), unpacked, {sums, columns});
   }
-  for (int64_t i = 0; i < m; ++i) std::copy_n(sums + i * columns, here, c + i * w.n + column);
+  for (int64_t i = 0; i < a.m; ++i) std::copy_n(sums + i * columns, here, c + i * w.n + column);
 }
 
 // A long sum of one row, in chunks of blocks that threads share. A thread would have too few blocks of a shorter sum:
@@ -118,10 +114,10 @@ class RowInChunks {
     BlockSums{chunks_, 1, w_.n, columns}.Run(
         team,
         [&](int64_t chunk, bool is_first, int64_t begin, int64_t end, float* sums) {
+          const BlockRange some{num_blocks_ * chunk / chunks_, num_blocks_ * (chunk + 1) / chunks_, is_first};
           XPU_PICK_DIGITS(MultiplyUnits)
-          (w_.halves == Halves::kDown, blocks_, num_blocks_ * chunk / chunks_, num_blocks_ * (chunk + 1) / chunks_,
-           is_first, (end - begin) / columns, 1, &row, w_.bytes + begin / columns * XPU_PICK_DIGITS(UnitBytes)(),
-           w_.row_bytes(), w_.scales + begin, w_.zeros + begin, w_.n, nullptr, sums + begin, w_.n);
+          (w_.halves == Halves::kDown, blocks_, some, (end - begin) / columns, {&row, 1}, ColumnsFrom(w_, begin),
+           nullptr, {sums + begin, w_.n});
         },
         [&](int64_t, int64_t begin, int64_t count, const float* sums) { std::copy_n(sums, count, c + begin); });
   }
@@ -159,7 +155,7 @@ bool MultiplyDigits(const Weights& w, int64_t m, const float* a, int64_t lda, fl
     const int64_t grain =
         std::max(kGrainWeights / Count(here, 4) / unit_weights + 1, Count(units, kPartsPerThread * team.size()));
     team.ParallelFor(units, grain, [&](int64_t begin, int64_t end) {
-      MultiplyColumnsOf(w, blocks, num_blocks, begin, end, here, rows, to);
+      MultiplyColumnsOf(w, blocks, num_blocks, begin, end, {rows, here}, to);
     });
   }
   return true;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tensorflow_plugin/backends/cpu/matmul/weight_columns.h"
 #include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/quads.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
@@ -31,6 +32,30 @@ struct DigitsOfRow {
   const int8_t* planes;        // [even or odd][digit][stride]
   int64_t stride;              // bytes of a plane, which ends in zeros
   const BlockFactor* factors;  // by block
+};
+
+// m rows of a.
+struct DigitRows {
+  const DigitsOfRow* rows;
+  int64_t m;
+};
+
+// Where rows of a product go.
+struct ProductRows {
+  float* c;
+  int64_t ldc;
+};
+
+// Blocks [first, last). `is_cold`: no call before has fetched the first one.
+struct BlockRange {
+  int64_t first, last;
+  bool is_cold;
+};
+
+// A block's number, and where it begins in each plane. The first one's sums are stored, all others are added.
+struct BlockPlace {
+  int64_t number, at;
+  bool is_first;
 };
 
 // Where the blocks of k rows lie: each group begins one, and has one for every kBlockRows rows.
@@ -214,8 +239,8 @@ static inline void OrderColumns(VF (&v)[4]) {
 // c += a block's sums, or c = them if it is the first block. With kHalves == 1 they are of the columns of a vector of
 // bytes; with 2 the second ones are of every second column.
 template <int kHalves>
-static inline void AddBlock(VF (&sums)[kHalves][4], const BlockFactor& factor, const float* scales, const int8_t* zeros,
-                            bool first, float* c) {
+static inline void AddBlock(VF (&sums)[kHalves][4], const BlockFactor& factor, const float* scales,
+                            const int8_t* zero_points, bool first, float* c) {
   VF ordered[kHalves * 4];
 #pragma GCC unroll 2
   for (int h = 0; h < kHalves; ++h) OrderColumns(sums[h]);
@@ -231,7 +256,7 @@ static inline void AddBlock(VF (&sums)[kHalves][4], const BlockFactor& factor, c
 #pragma GCC unroll 8
   for (int v = 0; v < kHalves * 4; ++v) {
     const int64_t at = v * kLanes;
-    const VF sum = (ordered[v] - LoadSigned(zeros + at) * factor.sum) * factor.power * Load(scales + at);
+    const VF sum = (ordered[v] - LoadSigned(zero_points + at) * factor.sum) * factor.power * Load(scales + at);
     Store(c + at, first ? sum : Load(c + at) + sum);
   }
 }
@@ -241,7 +266,7 @@ struct UnitBlock {
   const uint8_t* bytes;
   int64_t row_bytes, rows;
   const float* scales;
-  const int8_t* zeros;
+  const int8_t* zero_points;
 };
 
 static inline void LoadQuads(const UnitBlock& block, int64_t row, Ints out[4]) {
@@ -256,9 +281,10 @@ static inline void LoadQuads(const UnitBlock& block, int64_t row, Ints out[4]) {
 
 // One row of a. Quads are unpacked in registers.
 template <bool kDown>
-static inline void AddRow(const UnitBlock& block, const DigitsOfRow& a, int64_t at, const BlockFactor& factor,
-                          bool first, float* c, Ahead* ahead) {
+static inline void AddRow(const UnitBlock& block, const DigitsOfRow& a, const BlockPlace& place, float* c,
+                          Ahead* ahead) {
   constexpr int kHalves = kDown ? 1 : 2;
+  const BlockFactor& factor = a.factors[place.number];
   VI sum[kHalves][4][kDigits];
 #pragma GCC unroll 2
   for (int h = 0; h < kHalves; ++h) {
@@ -268,7 +294,7 @@ static inline void AddRow(const UnitBlock& block, const DigitsOfRow& a, int64_t 
       for (int t = 0; t < kDigits; ++t) sum[h][v][t] = Splat<VI>(factor.start[t]);
     }
   }
-  const int8_t* const planes = a.planes + at;
+  const int8_t* const planes = a.planes + place.at;
   for (int64_t row = 0; row < block.rows; row += 4) {
     Ints quads[4];
 #pragma GCC unroll 4
@@ -296,7 +322,7 @@ static inline void AddRow(const UnitBlock& block, const DigitsOfRow& a, int64_t 
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) joined[h][v] = Joined(sum[h][v]);
   }
-  AddBlock(joined, factor, block.scales, block.zeros, first, c);
+  AddBlock(joined, factor, block.scales, block.zero_points, place.is_first, c);
 }
 
 // The halves of a block's quads: [four rows][half][4 vectors].
@@ -316,8 +342,8 @@ static inline void UnpackQuads(const UnitBlock& block, uint8_t* to) {
 
 // kRows rows of a, and quads that UnpackQuads or UnpackTurned has written.
 template <bool kDown, int kRows>
-static inline void AddRows(const UnitBlock& block, const uint8_t* quads, const DigitsOfRow* a, int64_t at,
-                           int64_t index, bool first, float* c, int64_t ldc) {
+static inline void AddRows(const UnitBlock& block, const uint8_t* quads, const DigitsOfRow* a, const BlockPlace& place,
+                           const ProductRows& to) {
   constexpr int kHalves = kDown ? 1 : 2;
   VF joined[kRows][kHalves][4];
 #pragma GCC unroll 2
@@ -328,7 +354,7 @@ static inline void AddRows(const UnitBlock& block, const uint8_t* quads, const D
 #pragma GCC unroll 4
       for (int v = 0; v < 4; ++v) {
 #pragma GCC unroll 3
-        for (int t = 0; t < kDigits; ++t) sum[i][v][t] = Splat<VI>(a[i].factors[index].start[t]);
+        for (int t = 0; t < kDigits; ++t) sum[i][v][t] = Splat<VI>(a[i].factors[place.number].start[t]);
       }
     }
     const uint8_t* from = quads + h * 4 * XPU_VECTOR_BYTES;
@@ -343,7 +369,7 @@ static inline void AddRows(const UnitBlock& block, const uint8_t* quads, const D
           for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 3
             for (int t = 0; t < kDigits; ++t) {
-              const VI digits = SplatDigits(a[i].planes + (plane + t) * a[i].stride + at + row);
+              const VI digits = SplatDigits(a[i].planes + (plane + t) * a[i].stride + place.at + row);
               sum[i][v][t] = AddDots(sum[i][v][t], halves, digits);
             }
           }
@@ -358,57 +384,54 @@ static inline void AddRows(const UnitBlock& block, const uint8_t* quads, const D
   }
 #pragma GCC unroll 2
   for (int i = 0; i < kRows; ++i) {
-    AddBlock(joined[i], a[i].factors[index], block.scales, block.zeros, first, c + i * ldc);
+    AddBlock(joined[i], a[i].factors[place.number], block.scales, block.zero_points, place.is_first, to.c + i * to.ldc);
   }
 }
 
-// All m rows of a.
 template <bool kDown>
-static inline void AddAllRows(const UnitBlock& block, const uint8_t* quads, int64_t m, const DigitsOfRow* a, int64_t at,
-                              int64_t index, bool first, float* c, int64_t ldc) {
+static inline void AddAllRows(const UnitBlock& block, const uint8_t* quads, const DigitRows& a, const BlockPlace& place,
+                              const ProductRows& to) {
   constexpr int kRows = XPU_VECTOR_BYTES == 64 ? 2 : 1;  // whose sums fit into registers
+  const auto down = [&](int64_t i) { return ProductRows{to.c + i * to.ldc, to.ldc}; };
   int64_t i = 0;
-  for (; i + kRows <= m; i += kRows) AddRows<kDown, kRows>(block, quads, a + i, at, index, first, c + i * ldc, ldc);
-  for (; i < m; ++i) AddRows<kDown, 1>(block, quads, a + i, at, index, first, c + i * ldc, ldc);
+  for (; i + kRows <= a.m; i += kRows) AddRows<kDown, kRows>(block, quads, a.rows + i, place, down(i));
+  for (; i < a.m; ++i) AddRows<kDown, 1>(block, quads, a.rows + i, place, down(i));
 }
 
-// The sums of blocks [first, last) of m rows of a times `units` units, for weights whose rows of bytes have many
-// columns. `is_cold`: no call before has fetched the first block.
+// The sums of some blocks of rows of a times `units` units, for weights whose rows of bytes have many columns.
 template <bool kDown>
-static void MultiplyUnitsOf(const Blocks& blocks, int64_t first, int64_t last, bool is_cold, int64_t units, int64_t m,
-                            const DigitsOfRow* a, const uint8_t* bytes, int64_t row_bytes, const float* scales,
-                            const int8_t* zeros, int64_t ld_scales, uint8_t* unpacked, float* c, int64_t ldc) {
+static void MultiplyUnitsOf(const Blocks& blocks, const BlockRange& range, int64_t units, const DigitRows& a,
+                            const WeightColumns& w, uint8_t* unpacked, const ProductRows& to) {
   constexpr int64_t kPerByte = kDown ? 2 : 1;  // rows
   constexpr int64_t kColumns = XPU_VECTOR_BYTES * (kDown ? 1 : 2);
-  for (int64_t b = first; b < last; ++b) {
-    const int64_t begin = blocks.Begin(b), end = blocks.End(b), at = begin / kPerByte;
-    UnitBlock block{bytes + at * row_bytes, row_bytes, (end - begin + kPerByte - 1) / kPerByte,
-                    scales + begin / blocks.group * ld_scales, zeros + begin / blocks.group * ld_scales};
-    if (b == first && m == 1 && is_cold) {
-      Ahead of_first(block.bytes, units * XPU_VECTOR_BYTES, row_bytes, XPU_VECTOR_BYTES);
+  for (int64_t b = range.first; b < range.last; ++b) {
+    const int64_t begin = blocks.Begin(b), scales = begin / blocks.group * w.ld_scales;
+    const BlockPlace place{b, begin / kPerByte, b == range.first};
+    UnitBlock block{w.bytes + place.at * w.row_bytes, w.row_bytes, (blocks.End(b) - begin + kPerByte - 1) / kPerByte,
+                    w.scales + scales, w.zero_points + scales};
+    if (place.is_first && a.m == 1 && range.is_cold) {
+      Ahead of_first(block.bytes, units * XPU_VECTOR_BYTES, w.row_bytes, XPU_VECTOR_BYTES);
       for (int64_t i = 0; i < block.rows * units; ++i) of_first.Fetch(XPU_VECTOR_BYTES);
     }
-    Ahead ahead(block.bytes + block.rows * row_bytes, units * XPU_VECTOR_BYTES, row_bytes, XPU_VECTOR_BYTES);
+    Ahead ahead(block.bytes + block.rows * w.row_bytes, units * XPU_VECTOR_BYTES, w.row_bytes, XPU_VECTOR_BYTES);
     for (int64_t u = 0; u < units; ++u) {
-      float* const to = c + u * kColumns;
-      if (m == 1) {
-        AddRow<kDown>(block, a[0], at, a[0].factors[b], b == first, to, &ahead);
+      const ProductRows of_unit{to.c + u * kColumns, to.ldc};
+      if (a.m == 1) {
+        AddRow<kDown>(block, a.rows[0], place, of_unit.c, &ahead);
       } else {
         UnpackQuads(block, unpacked);
-        AddAllRows<kDown>(block, unpacked, m, a, at, b, b == first, to, ldc);
+        AddAllRows<kDown>(block, unpacked, a, place, of_unit);
       }
       block.bytes += XPU_VECTOR_BYTES;
       block.scales += kColumns;
-      block.zeros += kColumns;
+      block.zero_points += kColumns;
     }
   }
 }
 
-static void MultiplyUnits(bool down, const Blocks& blocks, int64_t first, int64_t last, bool is_cold, int64_t units,
-                          int64_t m, const DigitsOfRow* a, const uint8_t* bytes, int64_t row_bytes, const float* scales,
-                          const int8_t* zeros, int64_t ld_scales, uint8_t* unpacked, float* c, int64_t ldc) {
-  (down ? MultiplyUnitsOf<true> : MultiplyUnitsOf<false>)(blocks, first, last, is_cold, units, m, a, bytes, row_bytes,
-                                                          scales, zeros, ld_scales, unpacked, c, ldc);
+static void MultiplyUnits(bool down, const Blocks& blocks, const BlockRange& range, int64_t units, const DigitRows& a,
+                          const WeightColumns& w, uint8_t* unpacked, const ProductRows& to) {
+  (down ? MultiplyUnitsOf<true> : MultiplyUnitsOf<false>)(blocks, range, units, a, w, unpacked, to);
 }
 
 // The quads of a block of columns that are adjacent in memory (Halves::kTurned), as UnpackQuads has them. `bytes` are
@@ -452,23 +475,22 @@ static inline void UnpackTurned(const uint8_t* bytes, int64_t row_bytes, int64_t
   }
 }
 
-// m rows of a times a unit of columns that are adjacent in memory. It has XPU_VECTOR_BYTES columns; those beyond
+// Rows of a times a unit of columns that are adjacent in memory. It has XPU_VECTOR_BYTES columns; those beyond
 // `columns` are of no use.
-static void MultiplyTurned(const Blocks& blocks, int64_t num_blocks, int64_t groups, int64_t columns, int64_t m,
-                           const DigitsOfRow* a, const uint8_t* bytes, int64_t row_bytes, const float* scales,
-                           const int8_t* zeros, uint8_t* unpacked, float* c, int64_t ldc) {
+static void MultiplyTurned(const Blocks& blocks, int64_t num_blocks, int64_t columns, const DigitRows& a,
+                           const WeightColumns& w, uint8_t* unpacked, const ProductRows& to) {
   float of_columns[XPU_VECTOR_BYTES] = {};
-  int8_t zeros_of_columns[XPU_VECTOR_BYTES] = {};
-  Ahead ahead(bytes + columns * row_bytes, columns * row_bytes, 0, XPU_VECTOR_BYTES);  // the next unit
+  int8_t zero_points_of_columns[XPU_VECTOR_BYTES] = {};
+  Ahead ahead(w.bytes + columns * w.row_bytes, columns * w.row_bytes, 0, XPU_VECTOR_BYTES);  // the next unit
   for (int64_t b = 0; b < num_blocks; ++b) {
     const int64_t begin = blocks.Begin(b), group = begin / blocks.group, at = begin / 2;
     for (int64_t j = 0; j < columns; ++j) {
-      of_columns[j] = scales[j * groups + group];
-      zeros_of_columns[j] = zeros[j * groups + group];
+      of_columns[j] = w.scales[j * w.ld_scales + group];
+      zero_points_of_columns[j] = w.zero_points[j * w.ld_scales + group];
     }
-    const UnitBlock block{nullptr, row_bytes, (blocks.End(b) - begin + 1) / 2, of_columns, zeros_of_columns};
-    UnpackTurned(bytes + at, row_bytes, block.rows, columns, unpacked, &ahead);
-    AddAllRows<true>(block, unpacked, m, a, at, b, b == 0, c, ldc);
+    const UnitBlock block{nullptr, w.row_bytes, (blocks.End(b) - begin + 1) / 2, of_columns, zero_points_of_columns};
+    UnpackTurned(w.bytes + at, w.row_bytes, block.rows, columns, unpacked, &ahead);
+    AddAllRows<true>(block, unpacked, a, {b, at, b == 0}, to);
   }
 }
 

@@ -48,8 +48,8 @@ void MultiplyUnits(const Weights& w, const Rows& a, int64_t begin, int64_t end, 
   ScratchFrame frame;
   float* const sums = frame.Get<float>(kRowsAtOnce * most * columns);
   float* const ordered = frame.Get<float>(columns);
-  WeightColumns from{w.bytes + begin * lanes, w.scales + begin * columns, w.zeros + begin * columns, w.row_bytes(),
-                     w.n};
+  WeightColumns from{w.bytes + begin * lanes, w.scales + begin * columns, w.zero_points + begin * columns,
+                     w.row_bytes(), w.n};
   int64_t units;
   for (int64_t u = begin; u < end; u += units) {
     units = std::min(most, std::min(end, w.n / columns) - u);
@@ -61,7 +61,7 @@ void MultiplyUnits(const Weights& w, const Rows& a, int64_t begin, int64_t end, 
     for (int64_t i = 0; i < a.m; i += kRowsAtOnce) {
       const int64_t rows = std::min(kRowsAtOnce, a.m - i);
       XPU_PICK_ISA(SumUnitsFor)(down, rows)(units, w.k, w.group, a.data + i * a.lda, a.lda, from.bytes, from.row_bytes,
-                                            from.scales, from.zeros, from.ld_scales, sums, most * columns);
+                                            from.scales, from.zero_points, from.ld_scales, sums, most * columns);
       for (int64_t r = 0; r < rows; ++r) {
         float* const to = c + (i + r) * w.n + u * columns;
         const float* const of_row = sums + r * most * columns;
@@ -75,7 +75,7 @@ void MultiplyUnits(const Weights& w, const Rows& a, int64_t begin, int64_t end, 
     }
     from.bytes += units * lanes;
     from.scales += units * columns;
-    from.zeros += units * columns;
+    from.zero_points += units * columns;
   }
 }
 
@@ -95,7 +95,7 @@ void MultiplyFew(const Weights& w, const Rows& a, float* c, const ThreadTeam& te
         for (int64_t i = 0; i < a.m; i += kRowsAtOnce) {
           XPU_PICK_ISA(SumTurnedFor)(std::min(kRowsAtOnce, a.m - i))(
               std::min(kColumns, end - j), w.k, w.group, w.groups, even + i * lda, odd + i * lda, lda,
-              w.bytes + j * w.row_bytes(), w.row_bytes(), w.scales + j * w.groups, w.zeros + j * w.groups,
+              w.bytes + j * w.row_bytes(), w.row_bytes(), w.scales + j * w.groups, w.zero_points + j * w.groups,
               c + i * w.n + j, w.n);
         }
       }
@@ -120,7 +120,7 @@ void Unpack(const Weights& w, int64_t begin, int64_t end, float* to, const Threa
         const uint8_t* const bytes = w.bytes + (begin + j) * w.row_bytes();
         for (int64_t g = 0; g < w.groups; ++g) {
           const int64_t first = g * w.group, last = std::min(w.k, first + w.group), scale = w.ScaleAt(g, begin + j);
-          unpack(true, true, (last - first) / 2, bytes + first / 2, w.scales + scale, w.zeros + scale,
+          unpack(true, true, (last - first) / 2, bytes + first / 2, w.scales + scale, w.zero_points + scale,
                  to + j * w.k + first, nullptr);
         }
         if (w.k % 2 != 0) to[j * w.k + w.k - 1] = w.At(w.k - 1, begin + j);
@@ -137,7 +137,7 @@ void Unpack(const Weights& w, int64_t begin, int64_t end, float* to, const Threa
       const int64_t row = down ? 2 * i : i, scale = row / w.group * w.n + begin;
       const uint8_t* const bytes = w.bytes + i * row_bytes + (down ? begin : begin / 2);
       float* const first = to + row * columns;
-      unpack(!down, false, width, bytes, w.scales + scale, w.zeros + scale, first,
+      unpack(!down, false, width, bytes, w.scales + scale, w.zero_points + scale, first,
              row + 1 < w.k ? first + columns : unused);
       if (!down && columns % 2 != 0) first[columns - 1] = w.At(row, end - 1);
     }

@@ -28,7 +28,7 @@ struct WeightPair {
 
 // Halves as floats without a conversion. The lower half of a byte is among the bits of a float from 2^23 on whose last
 // bit is worth 1. The upper half is among those of a float from 2^19 on, whose fifth bit from the right is worth 1. So
-// each float is the half plus a bias, exactly, and to subtract the bias and a zero at once does not round either.
+// each float is the half plus a bias, exactly, and to subtract the bias and a zero point at once does not round either.
 inline constexpr float kBias[2] = {8388616, 524296};  // 2^23 + 8 and 2^19 + 8: the sign of a half is turned
 static inline WeightPair LoadBiased(const uint8_t* p) {
   const VI bytes = LoadUnsigned(p);
@@ -49,19 +49,19 @@ static inline WeightPair LookUp(const uint8_t* p, VF table) {
 }
 #endif
 
-// The scales of a vector of kLanes bytes, and the zeros plus the bias of each half. With kDown both halves of a byte
-// are of one column, which has the scale s[0]. Otherwise they are of neighbours with the scales s[0] and s[1].
+// The scales of a vector of kLanes bytes, and the zero points plus the bias of each half. With kDown both halves of a
+// byte are of one column, which has the scale s[0]. Otherwise they are of neighbours with the scales s[0] and s[1].
 template <bool kDown>
-static inline void LoadScales(const float* scales, const int8_t* zeros, VF* s, VF* z) {
+static inline void LoadScales(const float* scales, const int8_t* zero_points, VF* s, VF* z) {
   if constexpr (kDown) {
     s[0] = Load(scales);
-    z[0] = z[1] = LoadSigned(zeros);
+    z[0] = z[1] = LoadSigned(zero_points);
   } else {
     const VF x = Load(scales), y = Load(scales + kLanes);
     s[0] = EvenLanes(x, y);
     s[1] = OddLanes(x, y);
     VH pairs;
-    std::memcpy(&pairs, zeros, sizeof(pairs));
+    std::memcpy(&pairs, zero_points, sizeof(pairs));
     const VI both = __builtin_convertvector(pairs, VI);
     z[0] = __builtin_convertvector(both << 24 >> 24, VF);
     z[1] = __builtin_convertvector(both << 16 >> 24, VF);
@@ -74,14 +74,15 @@ static inline void LoadScales(const float* scales, const int8_t* zeros, VF* s, V
 // of bytes wide. A scale multiplies the sum of its rows, not each weight.
 template <bool kDown, int kRows, int kUnits>
 static inline void AddWeights(int64_t deep, const float* a, int64_t lda, const uint8_t* bytes, int64_t row_bytes,
-                              const float* scales, const int8_t* zeros, float* sums, int64_t ld_sums, Ahead* ahead) {
+                              const float* scales, const int8_t* zero_points, float* sums, int64_t ld_sums,
+                              Ahead* ahead) {
   constexpr int kSteps = kDown ? 1 : 2;  // vectors of columns of a unit
   constexpr int kBytes = kUnits * kLanes;
   VF s[kUnits * kSteps], z[kUnits * 2], sum[kRows][kUnits * kSteps] = {};
 #pragma GCC unroll 4
   for (int u = 0; u < kUnits; ++u) {
     const int64_t column = u * kSteps * kLanes;
-    LoadScales<kDown>(scales + column, zeros + column, s + u * kSteps, z + u * 2);
+    LoadScales<kDown>(scales + column, zero_points + column, s + u * kSteps, z + u * 2);
   }
   for (int64_t l = 0; l < deep; ++l, bytes += row_bytes) {
     if constexpr (2 * kBytes >= Ahead::kLine) {
@@ -121,7 +122,7 @@ static inline void AddWeights(int64_t deep, const float* a, int64_t lda, const u
 // read from beginning to end.
 template <bool kDown, int kRows>
 static void SumUnits(int64_t units, int64_t k, int64_t group, const float* a, int64_t lda, const uint8_t* bytes,
-                     int64_t row_bytes, const float* scales, const int8_t* zeros, int64_t ld_scales, float* sums,
+                     int64_t row_bytes, const float* scales, const int8_t* zero_points, int64_t ld_scales, float* sums,
                      int64_t ld_sums) {
   constexpr int kUnits = kRegisters < 32 ? 1 : kRows <= 2 ? 4 : 2;
   constexpr int kPerByte = kDown ? 2 : 1;  // rows
@@ -133,7 +134,7 @@ static void SumUnits(int64_t units, int64_t k, int64_t group, const float* a, in
     const int64_t g = l / in_group, left = (g + 1) * in_group - l, rest = rows - l < left ? rows - l : left;
     const int64_t deep = rest < kDeep ? rest : kDeep;
     const float *x = a + l * kPerByte, *s = scales + g * ld_scales;
-    const int8_t* z = zeros + g * ld_scales;
+    const int8_t* z = zero_points + g * ld_scales;
     const uint8_t* from = bytes + l * row_bytes;
     Ahead ahead(from + kDeep * row_bytes, units * kLanes, row_bytes, kUnits * kLanes);
     int64_t u = 0;
@@ -151,7 +152,8 @@ static void SumUnits(int64_t units, int64_t k, int64_t group, const float* a, in
     const int64_t g = (k - 1) / group;
     for (int64_t j = 0; j < units * kLanes; ++j) {
       const int half = bytes[rows * row_bytes + j] & 15;
-      const float weight = static_cast<float>((half ^ 8) - 8 - zeros[g * ld_scales + j]) * scales[g * ld_scales + j];
+      const float weight =
+          static_cast<float>((half ^ 8) - 8 - zero_points[g * ld_scales + j]) * scales[g * ld_scales + j];
       for (int i = 0; i < kRows; ++i) sums[i * ld_sums + j] += a[i * lda + k - 1] * weight;
     }
   }
@@ -179,14 +181,16 @@ static void StoreUnit(bool down, const float* sums, float* to) {
 // adjacent. `even` and `odd` have the elements of a for the first and for the second halves.
 template <int kRows, int kColumns>
 static inline void DotTurned(int64_t k, int64_t group, int64_t groups, const float* even, const float* odd, int64_t lda,
-                             const uint8_t* bytes, int64_t row_bytes, const float* scales, const int8_t* zeros,
+                             const uint8_t* bytes, int64_t row_bytes, const float* scales, const int8_t* zero_points,
                              float* sums, int64_t ld_sums, Ahead* ahead) {
   constexpr int64_t kLongBytes = 512;  // of a row: of shorter ones the processor sees the order
   const bool fetches = row_bytes >= kLongBytes;
   VF sum[kRows][kColumns][2] = {};
   float rest[kRows][4] = {};
   const int64_t pairs = k / 2;
-  const auto weight = [&](int half, int64_t at) { return static_cast<float>((half ^ 8) - 8 - zeros[at]) * scales[at]; };
+  const auto weight = [&](int half, int64_t at) {
+    return static_cast<float>((half ^ 8) - 8 - zero_points[at]) * scales[at];
+  };
   for (int64_t g = 0; g < groups; ++g) {
     const int64_t begin = g * group / 2, end = g + 1 < groups ? (g + 1) * group / 2 : pairs;
     VF s[kColumns];
@@ -197,9 +201,9 @@ static inline void DotTurned(int64_t k, int64_t group, int64_t groups, const flo
     for (int j = 0; j < kColumns; ++j) {
       s[j] = Splat<VF>(scales[j * groups + g]);
 #if XPU_VECTOR_BYTES == 64
-      s[j] = (WeightOfHalf() - static_cast<float>(zeros[j * groups + g])) * s[j];
+      s[j] = (WeightOfHalf() - static_cast<float>(zero_points[j * groups + g])) * s[j];
 #else
-      for (int i = 0; i < 2; ++i) z[j][i] = Splat<VF>(static_cast<float>(zeros[j * groups + g]) + kBias[i]);
+      for (int i = 0; i < 2; ++i) z[j][i] = Splat<VF>(static_cast<float>(zero_points[j * groups + g]) + kBias[i]);
 #endif
     }
     int64_t l = begin;
@@ -246,17 +250,17 @@ static inline void DotTurned(int64_t k, int64_t group, int64_t groups, const flo
 
 template <int kRows>
 static void SumTurned(int64_t n, int64_t k, int64_t group, int64_t groups, const float* even, const float* odd,
-                      int64_t lda, const uint8_t* bytes, int64_t row_bytes, const float* scales, const int8_t* zeros,
-                      float* sums, int64_t ld_sums) {
+                      int64_t lda, const uint8_t* bytes, int64_t row_bytes, const float* scales,
+                      const int8_t* zero_points, float* sums, int64_t ld_sums) {
   Ahead ahead(bytes + n * row_bytes, row_bytes, row_bytes, 4 * kLanes);
   int64_t j = 0;
   for (; j + 4 <= n; j += 4) {
     DotTurned<kRows, 4>(k, group, groups, even, odd, lda, bytes + j * row_bytes, row_bytes, scales + j * groups,
-                        zeros + j * groups, sums + j, ld_sums, &ahead);
+                        zero_points + j * groups, sums + j, ld_sums, &ahead);
   }
   for (; j < n; ++j) {
     DotTurned<kRows, 1>(k, group, groups, even, odd, lda, bytes + j * row_bytes, row_bytes, scales + j * groups,
-                        zeros + j * groups, sums + j, ld_sums, &ahead);
+                        zero_points + j * groups, sums + j, ld_sums, &ahead);
   }
 }
 
@@ -268,20 +272,20 @@ static SumTurnedOf SumTurnedFor(int64_t rows) {
 }
 
 // Writes the floats that n adjacent bytes stand for. With `in_turns` both halves of each byte go to `first`, one after
-// the other; otherwise the second halves go to `second`. With `same` there is one scale and one zero for all.
+// the other; otherwise the second halves go to `second`. With `same` there is one scale and one zero point for all.
 static void UnpackBytes(bool in_turns, bool same, int64_t n, const uint8_t* bytes, const float* scales,
-                        const int8_t* zeros, float* first, float* second) {
+                        const int8_t* zero_points, float* first, float* second) {
   int64_t l = 0;
   for (; l + kLanes <= n; l += kLanes) {
     const WeightPair pair = LoadBiased(bytes + l);
     VF s[2], z[2];
     if (same) {
       s[0] = s[1] = Splat<VF>(scales[0]);
-      for (int i = 0; i < 2; ++i) z[i] = Splat<VF>(static_cast<float>(zeros[0]) + kBias[i]);
+      for (int i = 0; i < 2; ++i) z[i] = Splat<VF>(static_cast<float>(zero_points[0]) + kBias[i]);
     } else if (in_turns) {
-      LoadScales<false>(scales + 2 * l, zeros + 2 * l, s, z);
+      LoadScales<false>(scales + 2 * l, zero_points + 2 * l, s, z);
     } else {
-      LoadScales<true>(scales + l, zeros + l, s, z);
+      LoadScales<true>(scales + l, zero_points + l, s, z);
       s[1] = s[0];
     }
     const VF x = (pair.first - z[0]) * s[0], y = (pair.second - z[1]) * s[1];
@@ -296,7 +300,7 @@ static void UnpackBytes(bool in_turns, bool same, int64_t n, const uint8_t* byte
     for (int half = 0; half < 2; ++half) {
       const int64_t at = same ? 0 : in_turns ? 2 * l + half : l;
       const int bits = (bytes[l] >> (4 * half)) & 15;
-      const float w = static_cast<float>((bits ^ 8) - 8 - zeros[at]) * scales[at];
+      const float w = static_cast<float>((bits ^ 8) - 8 - zero_points[at]) * scales[at];
       (in_turns ? first[2 * l + half] : half == 0 ? first[l] : second[l]) = w;
     }
   }

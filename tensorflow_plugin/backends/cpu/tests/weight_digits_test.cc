@@ -29,7 +29,7 @@ struct Random {
     zeros.resize(w.groups * n);
     for (float& scale : scales) scale = std::ldexp(static_cast<float>(1 + bits() % 100), -10);
     for (int8_t& zero : zeros) zero = static_cast<int8_t>(bits() % 5) - 2;
-    w.bytes = bytes.data(), w.scales = scales.data(), w.zeros = zeros.data();
+    w.bytes = bytes.data(), w.scales = scales.data(), w.zero_points = zeros.data();
   }
 
   std::mt19937 bits{7};

@@ -1,15 +1,16 @@
 // Finds matrices of floats that weights of 4 bits stand for, and has products read the weights instead.
 //
 // A model computes such a matrix with some ten commands. They take bytes apart, put their halves in order, and subtract
-// a zero and multiply by a scale for each group. No command says that. So this pass looks only at the buffers that the
-// matrix is computed of, and at their sizes. FindWeights, which runs once, compares the matrix with the weights bit by
-// bit. It fails if they differ, and then the product has to read the matrix.
+// a zero point and multiply by a scale for each group. No command says that. So this pass looks only at the buffers
+// that the matrix is computed of, and at their sizes. FindWeights, which runs once, compares the matrix with the
+// weights bit by bit. It fails if they differ, and then the product has to read the matrix.
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "tensorflow_plugin/commands/dependencies.h"
 #include "tensorflow_plugin/commands/hoist.h"
+#include "tensorflow_plugin/commands/passes.h"
 
 namespace xpu::commands {
 namespace {
@@ -50,7 +51,7 @@ std::vector<int64_t> SourceBytesOf(const CommandList& list, const BufferUses& us
 }
 
 struct Weights {
-  int packed, scales, zeros;  // buffers
+  int packed, scales, zero_points;  // buffers
   int64_t groups, bytes;
 };
 
@@ -60,18 +61,19 @@ std::optional<Weights> WeightsAmong(const std::vector<int64_t>& bytes, int64_t k
   const int count = static_cast<int>(bytes.size());
   for (int packed = 0; packed < count; ++packed) {
     if (bytes[packed] == 0 || (bytes[packed] != k * ((n + 1) / 2) && bytes[packed] != (k + 1) / 2 * n)) continue;
-    for (int zeros = 0; zeros < count; ++zeros) {
-      const int64_t groups = bytes[zeros] / n;
-      if (zeros == packed || groups == 0 || bytes[zeros] % n != 0 || groups > std::max<int64_t>(1, k / kFewestRows)) {
+    for (int zero_points = 0; zero_points < count; ++zero_points) {
+      const int64_t groups = bytes[zero_points] / n;
+      if (zero_points == packed || groups == 0 || bytes[zero_points] % n != 0 ||
+          groups > std::max<int64_t>(1, k / kFewestRows)) {
         continue;
       }
       for (int scales = 0; scales < count; ++scales) {
-        if (bytes[scales] / static_cast<int64_t>(sizeof(float)) != bytes[zeros] ||
+        if (bytes[scales] / static_cast<int64_t>(sizeof(float)) != bytes[zero_points] ||
             bytes[scales] % static_cast<int64_t>(sizeof(float)) != 0 || scales == packed) {
           continue;
         }
         if (found) return std::nullopt;
-        found = Weights{packed, scales, zeros, groups, bytes[packed]};
+        found = Weights{packed, scales, zero_points, groups, bytes[packed]};
       }
     }
   }
@@ -119,7 +121,7 @@ std::optional<Command> ReadWeights(const Capabilities& can, const Weights& weigh
   const BufferSlice form{static_cast<int>(list->buffers.size()), 0};
   list->buffers.push_back({Buffer::Kind::kComputed, footprint.in[4].end, nullptr});
   finder.desc = find;
-  finder.in = {product->in[1], {weights.packed, 0}, {weights.scales, 0}, {weights.zeros, 0}};
+  finder.in = {product->in[1], {weights.packed, 0}, {weights.scales, 0}, {weights.zero_points, 0}};
   finder.out = {form};
   finder.origin = product->origin;
   MakeCondition(&finder);
