@@ -709,6 +709,17 @@ std::vector<ConvolutionDesc> Geometries() {
   };
 }
 
+// Filters of one pixel: rows that fill blocks of a product or do not, and columns that fill vectors or do not.
+std::vector<ConvolutionDesc> PointwiseGeometries() {
+  std::vector<ConvolutionDesc> geometries;
+  for (int64_t pixels : {1, 4, 5, 7, 11, 12, 16, 17, 33, 49, 70}) {
+    for (int64_t channels : {16, 32, 64, 80, 100}) {
+      geometries.push_back(ConvolutionOf({{1, 1}, {pixels, 1}}, 1, pixels % 2 == 0 ? 24 : 13, channels));
+    }
+  }
+  return geometries;
+}
+
 TEST(ByteConvolution, ByHand) {
   const ConvolutionDesc d = OfBytes(ConvolutionOf({{3, 2, 1, 1, 1, 0}}, 1, 1, 1));
   const std::vector<Array> in = {Values(DType::kUint8, {10, 20, 255}), Values(DType::kInt8, {-128, 3}), Ints({5}),
@@ -719,7 +730,11 @@ TEST(ByteConvolution, ByHand) {
 
 TEST(ByteConvolution, AllGeometriesAndZeros) {
   uint32_t seed = 1;
-  for (const ConvolutionDesc& geometry : Geometries()) {
+  std::vector<ConvolutionDesc> geometries = Geometries();
+  for (const auto& more : {PointwiseGeometries(), DepthwiseGeometries()}) {
+    geometries.insert(geometries.end(), more.begin(), more.end());
+  }
+  for (const ConvolutionDesc& geometry : geometries) {
     const ConvolutionDesc d = OfBytes(geometry);
     for (int32_t zero : {0, 7, 128, 255}) {
       Compare(d, Operands(d, seed += 5, zero, 0, 0), errors::Concat(", zero ", zero));
@@ -817,6 +832,12 @@ TEST(ByteConvolution, Epilogues) {
                              Ends{true, true, true, false, true, false}, Ends{true, true, false, false, false, false},
                              Ends{false, true, true, true, false, false}}) {
       CompareEnds(OfBytes(geometry), seed += 20, ends);
+    }
+  }
+  for (const auto& geometries : {PointwiseGeometries(), DepthwiseGeometries()}) {
+    for (const ConvolutionDesc& geometry : geometries) {
+      CompareEnds(OfBytes(geometry), seed += 20, {true, true, true, false, true, false});
+      CompareEnds(OfBytes(geometry), seed += 20, {false, false, true, false, true, true});
     }
   }
 }

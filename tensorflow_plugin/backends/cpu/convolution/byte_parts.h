@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "tensorflow_plugin/backends/cpu/convolution/onednn_plans.h"
+#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/parts.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 
 namespace xpu::cpu {
@@ -18,12 +19,9 @@ struct BytePart {
   int64_t block, first, count;  // output channels
 };
 
-// It depends on the descriptor alone.
+// It depends on the descriptor alone. A part has at most kMostSums sums, but for one that is a single row.
 class ByteParts {
  public:
-  // A part has at most so many sums, which stay in a core's own cache. One that is a single row may have more.
-  static constexpr int64_t kMostSums = 1 << 15;
-
   explicit ByteParts(const ConvolutionDesc& given);
 
   // True if threads share it.

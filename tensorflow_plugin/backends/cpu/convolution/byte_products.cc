@@ -3,8 +3,10 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "tensorflow_plugin/backends/cpu/convolution/byte_sums_in_registers.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/cpu/simd/target.h"
 
@@ -17,16 +19,15 @@ constexpr int64_t kQuadBytes = 4 * kByteGroup;  // of all columns of a group
 
 XPU_BEGIN_TARGET(XPU_AVX512_VNNI)
 
-template <int kRows, int kGroups>
+// The sums of kRows rows and kGroups groups, from row `row` of a tile on.
+template <int kRows, int kGroups, bool kFinishes>
 void MultiplyRows(const ByteBlock& block, int64_t tile, int64_t row, int64_t group) {
   const int64_t group_bytes = block.runs * block.terms * kByteGroup;
   const int8_t* packed = block.packed + group * group_bytes;
+  const int64_t of_block = tile * kTileRows + row, column = group * kByteGroup;
+  const ByteEpilogue epilogue = kFinishes ? block.epilogue->At(of_block, column) : ByteEpilogue{};
   __m512i sum[kRows][kGroups];
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
-    for (int g = 0; g < kGroups; ++g) sum[i][g] = _mm512_setzero_si512();
-  }
+  BeginSums<kRows, kGroups, kFinishes>(epilogue, sum);
   for (int64_t run = 0; run < block.runs; ++run) {
     const uint8_t* const x = block.tiles[tile] + row * block.pitch + block.offsets[run];
     for (int64_t term = 0; term < block.terms; term += 4, packed += kQuadBytes) {
@@ -43,31 +44,32 @@ void MultiplyRows(const ByteBlock& block, int64_t tile, int64_t row, int64_t gro
       }
     }
   }
-  int32_t* const to = block.sums + (tile * kTileRows + row) * kBlockColumns + group * kByteGroup;
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 4
-    for (int g = 0; g < kGroups; ++g) _mm512_storeu_si512(to + i * kBlockColumns + g * kByteGroup, sum[i][g]);
-  }
+  EndSums<kRows, kGroups, kFinishes>(epilogue, sum, block.sums + of_block * kBlockColumns + column, kBlockColumns);
 }
 
-// kRows rows and what is left over.
-template <int kRows, int kGroups>
+// kRows rows at a time, and then kFew.
+template <int kRows, int kGroups, bool kFinishes>
 void MultiplyGroups(const ByteBlock& block, int64_t group) {
-  constexpr int kRest = kTileRows % kRows;
-  for (int64_t tile = 0; tile < block.num_tiles; ++tile) {
+  constexpr int kFew = 4;
+  for (int64_t tile = 0; tile * kTileRows < block.rows; ++tile) {
+    const int64_t rows = std::min(kTileRows, block.rows - tile * kTileRows);
     int64_t row = 0;
-    for (; row + kRows <= kTileRows; row += kRows) MultiplyRows<kRows, kGroups>(block, tile, row, group);
-    if (kRest > 0) MultiplyRows<kRest, kGroups>(block, tile, row, group);
+    for (; row + kFew < rows; row += kRows) MultiplyRows<kRows, kGroups, kFinishes>(block, tile, row, group);
+    for (; row < rows; row += kFew) MultiplyRows<kFew, kGroups, kFinishes>(block, tile, row, group);
   }
 }
 
 // Sums fill registers.
+template <bool kFinishes>
 void MultiplyByQuads(const ByteBlock& block) {
   int64_t group = 0;
-  for (; group + 4 <= block.groups; group += 4) MultiplyGroups<6, 4>(block, group);
-  for (; group + 2 <= block.groups; group += 2) MultiplyGroups<8, 2>(block, group);
-  if (group < block.groups) MultiplyGroups<16, 1>(block, group);
+  for (; group + 4 <= block.groups; group += 4) MultiplyGroups<6, 4, kFinishes>(block, group);
+  for (; group + 2 <= block.groups; group += 2) MultiplyGroups<8, 2, kFinishes>(block, group);
+  if (group < block.groups) MultiplyGroups<16, 1, kFinishes>(block, group);
+}
+
+void MultiplyAndFinishByQuads(const ByteBlock& block) {
+  block.epilogue == nullptr ? MultiplyByQuads<false>(block) : MultiplyByQuads<true>(block);
 }
 
 XPU_END_TARGET
@@ -141,7 +143,7 @@ void MultiplyGroupsOfTiles(const ByteBlock& block) {
 __attribute__((noinline)) void MultiplyByTiles(const ByteBlock& block) {
   // The compiler does not know that loads of tiles read memory.
   asm volatile("" ::: "memory");
-  block.num_tiles > 1 ? MultiplyGroupsOfTiles<2>(block) : MultiplyGroupsOfTiles<1>(block);
+  block.rows > kTileRows ? MultiplyGroupsOfTiles<2>(block) : MultiplyGroupsOfTiles<1>(block);
 }
 
 XPU_END_TARGET
@@ -152,7 +154,9 @@ bool HasByteProducts() { return ActiveIsa() >= Isa::kAvx512Vnni; }
 int64_t ByteTerms() { return ActiveIsa() == Isa::kAmx ? kTileTerms : 4; }
 double BytesMultipliedPerNs() { return ActiveIsa() == Isa::kAmx ? 1000 : 250; }
 
-ByteProducts::ByteProducts() : multiply_(ActiveIsa() == Isa::kAmx ? &MultiplyByTiles : &MultiplyByQuads) {
+bool ByteProducts::MayFinish() { return ActiveIsa() != Isa::kAmx; }
+
+ByteProducts::ByteProducts() : multiply_(ActiveIsa() == Isa::kAmx ? &MultiplyByTiles : &MultiplyAndFinishByQuads) {
   if (multiply_ == &MultiplyByTiles) ConfigureTiles();
 }
 ByteProducts::~ByteProducts() {

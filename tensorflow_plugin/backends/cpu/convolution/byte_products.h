@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+
 namespace xpu::cpu {
 
 // Columns of a group, rows of a tile, and the tiles and columns that a block has at most.
@@ -23,12 +25,15 @@ double BytesMultipliedPerNs();
 // `terms` bytes. The rows of a tile begin `pitch` bytes after each other.
 struct ByteBlock {
   const uint8_t* tiles[kBlockTiles];
-  int64_t num_tiles, pitch;
+  int64_t rows;  // of all tiles; the last one may have fewer than kTileRows, and all of them may be read
+  int64_t pitch;
   int64_t runs, terms;
   const int64_t* offsets;
   const int8_t* packed;  // some groups
   int64_t groups;
   int32_t* sums;  // of all tiles, in rows of kBlockColumns
+  // Null: sums are stored. Otherwise each tile has all rows, and each group all columns.
+  const ByteEpilogue* epilogue;
 };
 
 // Multiplies blocks on the thread that made it. For AMX it holds the thread's tile configuration, so that thread must
@@ -39,6 +44,9 @@ class ByteProducts {
   ~ByteProducts();
   ByteProducts(const ByteProducts&) = delete;
   ByteProducts& operator=(const ByteProducts&) = delete;
+
+  // True if blocks may have an epilogue.
+  static bool MayFinish();
 
   void Multiply(const ByteBlock& block) const { multiply_(block); }
 

@@ -7,7 +7,7 @@
 #include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/cost.h"
-#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/quantized_chain.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
@@ -31,7 +31,7 @@ class Finish {
       return;
     }
     command_.emplace(plain::EpilogueOf(d, args));
-    has_chain_ = MakeIntegerChain(d.epilogue, command_->args, frame, &chain_) &&
+    has_chain_ = MakeQuantizedChain(d.epilogue, command_->args, frame, &chain_) &&
                  (chain_.columns == 0 || chain_.columns == d.out_channels);
     if (!has_chain_) all_ = frame->Get<int32_t>(OutputSize(d));
     if (trace::On()) host_runtime::KernelSpan::SetEpilogue(has_chain_ ? "in registers" : "afterwards");
@@ -39,19 +39,22 @@ class Finish {
 
   void Take(const SumsBlock& block) const {
     if (has_chain_) {
-      ApplyIntegerChain(chain_, block.sums, block.ld, block.shift, block.pixel, block.pixels, block.first, block.count,
-                        d_.out_channels);
+      ApplyQuantizedChain(chain_, SumsInRows{block.sums, block.ld, block.compensation},
+                          {block.pixel, block.pixels, block.first, block.count, d_.out_channels});
       return;
     }
     for (int64_t i = 0; i < block.pixels; ++i) {
       const int32_t* const from = block.sums + i * block.ld;
       int32_t* const to = all_ + (block.pixel + i) * d_.out_channels + block.first;
       for (int64_t j = 0; j < block.count; ++j) {
-        const uint32_t add = block.shift != nullptr ? static_cast<uint32_t>(block.shift[j]) : 0;
+        const uint32_t add = block.compensation != nullptr ? static_cast<uint32_t>(block.compensation[j]) : 0;
         to[j] = static_cast<int32_t>(static_cast<uint32_t>(from[j]) + add);
       }
     }
   }
+
+  // Null if there is none.
+  const QuantizedChain* chain() const { return has_chain_ ? &chain_ : nullptr; }
 
   Status RunRest(const ThreadTeam& team) {
     if (!command_ || has_chain_) return OkStatus();
@@ -64,19 +67,22 @@ class Finish {
   const Args& args_;
   std::optional<plain::EpilogueCommand> command_;
   bool has_chain_ = false;
-  IntegerChain chain_;
+  QuantizedChain chain_;
   int32_t* all_ = nullptr;
 };
 
-// Takes from sums what the zeros of the filter add to them.
-class FilterZeros {
+// Takes from sums what the zero points of the filter add to them.
+class FilterZeroPoints {
  public:
-  FilterZeros(const ConvolutionDesc& d, const Args& args)
+  FilterZeroPoints(const ConvolutionDesc& d, const Args& args)
       : d_(d),
         x_(static_cast<const uint8_t*>(args.in[0])),
-        zero_(*static_cast<const uint32_t*>(args.in[2])),
-        zeros_(static_cast<const uint32_t*>(args.in[3])),
-        exist_(std::any_of(zeros_, zeros_ + d_.out_channels, [](uint32_t zero) { return zero != 0; })) {}
+        x_zero_point_(*static_cast<const uint32_t*>(args.in[2])),
+        zero_points_(static_cast<const uint32_t*>(args.in[3])),
+        exist_(std::any_of(zero_points_, zero_points_ + d_.out_channels,
+                           [](uint32_t zero_point) { return zero_point != 0; })) {}
+
+  bool exist() const { return exist_; }
 
   void TakeFrom(const SumsBlock& block) const {
     if (!exist_) return;
@@ -93,23 +99,22 @@ class FilterZeros {
       host_runtime::ForEachTap(d_, pixel % Cells(d_.output), [&](int64_t, int64_t cell) {
         if (cell < 0) return;
         const uint8_t* const from = image + cell * d_.in_channels + group * depth;
-        for (int64_t channel = 0; channel < depth; ++channel) sum += from[channel] - zero_;
+        for (int64_t channel = 0; channel < depth; ++channel) sum += from[channel] - x_zero_point_;
       });
       for (; j < block.count && (block.first + j) / of_group == group; ++j) {
-        sums[j] = static_cast<int32_t>(static_cast<uint32_t>(sums[j]) - sum * zeros_[block.first + j]);
+        sums[j] = static_cast<int32_t>(static_cast<uint32_t>(sums[j]) - sum * zero_points_[block.first + j]);
       }
     }
   }
 
   const ConvolutionDesc& d_;
   const uint8_t* const x_;
-  const uint32_t zero_;
-  const uint32_t* const zeros_;
+  const uint32_t x_zero_point_;
+  const uint32_t* const zero_points_;
   const bool exist_;
 };
 
 void RunPlain(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, const Finish& finish) {
-  constexpr int64_t kMostSums = 1 << 15;  // at a time
   const int64_t pixels = d.batch * Cells(d.output);
   const int64_t grain = std::max<int64_t>(1, kMostSums / d.out_channels);
   team.ParallelFor(Count(pixels, grain), 1, [&](int64_t begin, int64_t end) {
@@ -163,11 +168,12 @@ Status RunBytes(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
     way->Pack(static_cast<const int8_t*>(args.in[1]), memory);
     packed = memory;
   }
-  const FilterZeros zeros(d, args);
-  way->Run(args, packed, team, [&](const SumsBlock& block) {
-    zeros.TakeFrom(block);
+  const FilterZeroPoints zero_points(d, args);
+  const auto take = [&](const SumsBlock& block) {
+    zero_points.TakeFrom(block);
     finish.Take(block);
-  });
+  };
+  way->Run(args, packed, team, {take, zero_points.exist() ? nullptr : finish.chain()});
   return finish.RunRest(team);
 }
 

@@ -10,6 +10,7 @@
 #include "tensorflow_plugin/backends/cpu/convolution/few_channels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/onednn_panels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/onednn_plans.h"
+#include "tensorflow_plugin/backends/cpu/convolution/parts.h"
 #include "tensorflow_plugin/backends/cpu/convolution/pointwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/products.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
@@ -18,7 +19,7 @@
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/convert.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
-#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/quantized_chain.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/cpu/onednn.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
@@ -309,8 +310,8 @@ EpilogueWay CpuKernels::WayOfEpilogue(const ConvolutionDesc& desc) const {
     case ConvolutionEngine::kWindowsInPanels:
       return IsChainOfRows(desc.epilogue, desc.out_channels) ? EpilogueWay::kInRegisters : EpilogueWay::kPartByPart;
     case ConvolutionEngine::kBytes:
-      return IsIntegerChainOfRows(desc.epilogue, desc.out_channels) ? EpilogueWay::kInRegisters
-                                                                    : EpilogueWay::kAfterwards;
+      return IsQuantizedChainOfRows(desc.epilogue, desc.out_channels) ? EpilogueWay::kInRegisters
+                                                                      : EpilogueWay::kAfterwards;
     case ConvolutionEngine::kWinograd:
       return EpilogueWay::kPartByPart;
     default:  // oneDNN has parts only for several threads

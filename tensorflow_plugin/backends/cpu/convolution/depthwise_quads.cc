@@ -8,7 +8,8 @@
 
 #include "tensorflow_plugin/backends/cpu/convolution/axes.h"
 #include "tensorflow_plugin/backends/cpu/convolution/byte_products.h"
-#include "tensorflow_plugin/backends/cpu/convolution/shifted_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/byte_sums_in_registers.h"
+#include "tensorflow_plugin/backends/cpu/convolution/compensated_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
@@ -20,105 +21,183 @@ namespace {
 using host_runtime::ThreadTeam;
 
 constexpr int kQuad = 4;  // rows of x, and bytes
-// Sums at a time, and elements that a vector has.
-constexpr int64_t kSumsAtOnce = 64, kLanes = 16;
+// Elements of a vector, and pixels of a row whose sums are in registers.
+constexpr int64_t kLanes = 16;
+constexpr int kPixels = 7;
 // The quads of a row of the output stay in the first cache.
 constexpr int64_t kMostQuadBytes = 3 << 13;
 
+// The quads that a row of the output meets, from some pixel and channel on. Its sums go to memory, or an epilogue
+// finishes them in registers.
+struct QuadRow {
+  const uint8_t* quads;
+  int64_t pixel_bytes, plane_bytes, planes;  // a plane has the quads of four rows of x
+  const int8_t* filter;
+  int64_t tap_bytes;  // from one tap of the filter to the next; those of all planes follow each other
+  int32_t* sums;
+  int64_t ld;
+  ByteEpilogue epilogue;
+
+  QuadRow At(int64_t pixel, int64_t stride, int64_t channel) const {
+    QuadRow row = *this;
+    row.quads += pixel * stride * pixel_bytes + channel * kQuad;
+    row.filter += channel * kQuad;
+    row.sums += pixel * ld + channel;
+    row.epilogue = epilogue.At(pixel, channel);
+    return row;
+  }
+};
+
 XPU_BEGIN_TARGET(XPU_AVX512_VNNI)
 
-// n quads of the elements of four rows.
-void MakeQuads(const uint8_t* const rows[kQuad], int64_t n, uint8_t* to) {
-  for (int64_t i = 0; i < n; i += kLanes) {
-    const auto mask = static_cast<__mmask16>(n - i >= kLanes ? 0xffff : (1 << (n - i)) - 1);
-    __m512i quads = _mm512_setzero_si512();
-#pragma GCC unroll 4
-    for (int r = 0; r < kQuad; ++r) {
-      const __m512i bytes = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, rows[r] + i));
-      quads = _mm512_or_si512(quads, _mm512_slli_epi32(bytes, 8 * r));
-    }
-    _mm512_storeu_si512(to + i * kQuad, quads);
+// Replaces one byte of each of n quads, the one from a row with that number, modulo four.
+void InsertBytes(const uint8_t* row, int64_t n, int number, uint8_t* quads) {
+  const __m128i shift = _mm_cvtsi32_si128(8 * number);
+  const __m512i byte = _mm512_set1_epi32(static_cast<int>(0xffu << (8 * number)));
+  constexpr int kFirstWhereSet = 0xca;  // of the third operand the bits that are set choose the first one
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + i));
+    const __m512i inserted = _mm512_sll_epi32(_mm512_cvtepu8_epi32(bytes), shift);
+    uint8_t* const to = quads + i * kQuad;
+    _mm512_storeu_si512(to, _mm512_ternarylogic_epi32(byte, inserted, _mm512_loadu_si512(to), kFirstWhereSet));
   }
+  if (i == n) return;
+  const auto mask = static_cast<__mmask16>((1 << (n - i)) - 1);
+  const __m512i inserted = _mm512_sll_epi32(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, row + i)), shift);
+  uint8_t* const to = quads + i * kQuad;
+  const __m512i before = _mm512_maskz_loadu_epi32(mask, to);
+  _mm512_mask_storeu_epi32(to, mask, _mm512_ternarylogic_epi32(byte, inserted, before, kFirstWhereSet));
 }
 
-// n sums of dot products: those of quads at some offsets with the filter's. These lie in as many rows, which have the
-// same `period` channels again and again.
-void SumQuads(const uint8_t* quads, int64_t taps, const int64_t* offsets, const int8_t* filter, int64_t filter_row,
-              int64_t n, int64_t period, int32_t* sums) {
-  int64_t channel = 0;
-  for (int64_t i = 0; i < n; i += kSumsAtOnce) {
-    constexpr int kVectors = kSumsAtOnce / kLanes;
-    __m512i sum[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) sum[v] = _mm512_setzero_si512();
-    const int8_t* w = filter + channel * kQuad;
-    for (int64_t t = 0; t < taps; ++t, w += filter_row) {
-      const uint8_t* const x = quads + i * kQuad + offsets[t];
-#pragma GCC unroll 4
+// The sums of kPixels pixels and kVectors vectors of channels. A quad of x is read once for all pixels that meet it.
+template <int kWidth, int kStride, int kVectors, bool kFinishes>
+void SumPixels(const QuadRow& row) {
+  __m512i sum[kPixels][kVectors];
+  BeginSums<kPixels, kVectors, kFinishes>(row.epilogue, sum);
+  const int8_t* filter = row.filter;
+  const uint8_t* plane = row.quads;
+  for (int64_t q = 0; q < row.planes; ++q, plane += row.plane_bytes) {
+    __m512i w[kWidth][kVectors];
+#pragma GCC unroll 8
+    for (int t = 0; t < kWidth; ++t, filter += row.tap_bytes) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) w[t][v] = _mm512_loadu_si512(filter + v * kLanes * kQuad);
+    }
+    const uint8_t* x = plane;
+#pragma GCC unroll 32
+    for (int col = 0; col < (kPixels - 1) * kStride + kWidth; ++col, x += row.pixel_bytes) {
+#pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
-        sum[v] = _mm512_dpbusd_epi32(sum[v], _mm512_loadu_si512(x + v * 64), _mm512_loadu_si512(w + v * 64));
+        const __m512i quads = _mm512_loadu_si512(x + v * kLanes * kQuad);
+#pragma GCC unroll 8
+        for (int t = 0; t < kWidth; ++t) {
+          const int p = (col - t) / kStride;
+          if (col < t || (col - t) % kStride != 0 || p >= kPixels) continue;
+          sum[p][v] = _mm512_dpbusd_epi32(sum[p][v], quads, w[t][v]);
+        }
       }
     }
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) _mm512_storeu_si512(sums + i + v * kLanes, sum[v]);
-    channel = (channel + kSumsAtOnce) % period;
   }
+  EndSums<kPixels, kVectors, kFinishes>(row.epilogue, sum, row.sums, row.ld);
+}
+
+// The sums of one pixel and a vector of channels, with any filter of `width` taps that are `step` bytes apart.
+void SumPixel(const QuadRow& row, int64_t width, int64_t step) {
+  __m512i sum = _mm512_setzero_si512();
+  const int8_t* w = row.filter;
+  for (int64_t q = 0; q < row.planes; ++q) {
+    const uint8_t* x = row.quads + q * row.plane_bytes;
+    for (int64_t t = 0; t < width; ++t, x += step, w += row.tap_bytes) {
+      sum = _mm512_dpbusd_epi32(sum, _mm512_loadu_si512(x), _mm512_loadu_si512(w));
+    }
+  }
+  _mm512_storeu_si512(row.sums, sum);
 }
 
 XPU_END_TARGET
 
+// SumPixels by number of vectors less one; null if there is none.
+struct PixelSums {
+  using Function = void (*)(const QuadRow&);
+  Function store[2] = {}, finish[2] = {};
+
+  bool exist() const { return store[0] != nullptr; }
+};
+
+template <int kWidth, int kStride>
+PixelSums PixelSumsBy() {
+  return {{&SumPixels<kWidth, kStride, 1, false>, &SumPixels<kWidth, kStride, 2, false>},
+          {&SumPixels<kWidth, kStride, 1, true>, &SumPixels<kWidth, kStride, 2, true>}};
+}
+
+template <int kWidth>
+PixelSums PixelSumsOf(int64_t stride) {
+  return stride == 1 ? PixelSumsBy<kWidth, 1>() : stride == 2 ? PixelSumsBy<kWidth, 2>() : PixelSums{};
+}
+
+PixelSums FindPixelSums(const SpatialAxis& axis) {
+  if (axis.dilation != 1 || axis.output < kPixels) return {};
+  if (axis.filter == 3) return PixelSumsOf<3>(axis.stride);
+  if (axis.filter == 5) return PixelSumsOf<5>(axis.stride);
+  if (axis.filter == 7) return PixelSumsOf<7>(axis.stride);
+  return {};
+}
+
 // A quad has a channel's elements of four rows that a window meets. So the products of a column of four cells are one
-// dot product. The quads of all pixels of a row of the output are made first. Padding is the zero of x.
-class DepthwiseByQuads final : public ShiftedSums {
+// dot product. Padding is the zero point of x.
+//
+// Each row of x has a slot: a byte of some quads. In an image of two axes that is its number modulo the slots. The next
+// row of the output finds most of its rows in their slots then. The filter is packed once for each turn of the slots.
+class DepthwiseByQuads final : public CompensatedSums {
  public:
   explicit DepthwiseByQuads(const ConvolutionDesc& d)
-      : ShiftedSums(d), axes_(AxesOf(d)), batch_(d.batch), channels_(d.in_channels) {
+      : CompensatedSums(d), axes_(AxesOf(d)), batch_(d.batch), channels_(d.in_channels) {
     const SpatialAxis& last = axes_[2];
     rows_ = axes_[0].filter * axes_[1].filter;
-    row_quads_ = Count(rows_, kQuad);
+    planes_ = Count(rows_, kQuad);
+    turns_ = axes_[0].filter == 1 && axes_[1].dilation == 1 ? planes_ * kQuad : 1;
     columns_ = last.covered();
-    block_ = std::clamp(kMostQuadBytes / (columns_ * kQuad * row_quads_) / kLanes * kLanes, kLanes,
-                        RoundUp(channels_, kLanes));
+    block_ =
+        std::clamp(kMostQuadBytes / (columns_ * kQuad * planes_) / kLanes * kLanes, kLanes, RoundUp(channels_, kLanes));
+    tap_bytes_ = block_ * kQuad;
     block_ = std::min(block_, channels_);
-    taps_ = row_quads_ * last.filter;
-    filter_row_ = (block_ + kSumsAtOnce) * kQuad;
+    turn_bytes_ = planes_ * last.filter * tap_bytes_;
   }
 
-  void Run(const Args& args, const void* packed, const ThreadTeam& team, TakeSums take) const override {
-    const int32_t zero = *static_cast<const int32_t*>(args.in[2]);
+  void Run(const Args& args, const void* packed, const ThreadTeam& team, const SumsEpilogue& epilogue) const override {
+    const int32_t zero_point = *static_cast<const int32_t*>(args.in[2]);
     const auto* const filter = static_cast<const int8_t*>(packed);
-    const int64_t blocks = Count(channels_, block_);
     ScratchFrame frame;
-    const int32_t* const shift = Shift(packed, zero, &frame);
+    const int32_t* const compensation = Compensation(packed, zero_point, &frame);
     const int64_t rows = batch_ * axes_[0].output * axes_[1].output;
-    team.ParallelFor(rows, Grain(), [&](int64_t begin, int64_t end) {
+    team.ParallelFor(rows, Grain(rows, team.size()), [&](int64_t begin, int64_t end) {
       ScratchFrame of_thread;
-      RowOfOutput row(*this, static_cast<const uint8_t*>(args.in[0]), zero, &of_thread);
-      for (int64_t i = begin; i < end; ++i) {
-        row.Begin(i);
-        for (int64_t block = 0; block < blocks; ++block) {
-          const int64_t first = block * block_, count = std::min(block_, channels_ - first);
-          const int32_t* const shift_here = shift == nullptr ? nullptr : shift + first;
-          int32_t* const made = row.Sum(first, count, filter + block * taps_ * filter_row_);
-          take({made, count, shift_here, i * axes_[2].output, axes_[2].output, first, count});
+      Block block(*this, static_cast<const uint8_t*>(args.in[0]), zero_point, &of_thread);
+      for (int64_t first = 0; first < channels_; first += block_) {
+        block.Begin(first, std::min(block_, channels_ - first), filter + first / block_ * turns_ * turn_bytes_);
+        for (int64_t i = begin; i < end; ++i) {
+          block.RunRow(i, compensation == nullptr ? nullptr : compensation + first, epilogue);
         }
       }
     });
   }
 
  protected:
-  // The quads of all taps, block by block of channels.
-  int64_t FilterBytes() const override { return Count(channels_, block_) * taps_ * filter_row_; }
+  // The quads of all taps, block by block of channels and turn by turn.
+  int64_t FilterBytes() const override { return Count(channels_, block_) * turns_ * turn_bytes_; }
 
   void PackFilter(const int8_t* filter, int8_t* to) const override {
-    const int64_t cells = axes_[2].filter;
+    const int64_t cells = axes_[2].filter, slots = planes_ * kQuad;
     for (int64_t first = 0; first < channels_; first += block_) {
-      const int64_t period = std::min(block_, channels_ - first);
-      for (int64_t tap = 0; tap < taps_; ++tap) {
-        for (int64_t j = 0; j < block_ + kSumsAtOnce; ++j) {
-          for (int64_t i = 0; i < kQuad; ++i) {
-            const int64_t row = tap / cells * kQuad + i;
-            *to++ = row < rows_ ? filter[(row * cells + tap % cells) * channels_ + first + j % period] : 0;
+      const int64_t count = std::min(block_, channels_ - first);
+      for (int64_t turn = 0; turn < turns_; ++turn) {
+        for (int64_t tap = 0; tap < planes_ * cells; ++tap) {
+          for (int64_t j = 0; j < tap_bytes_ / kQuad; ++j) {
+            for (int64_t i = 0; i < kQuad; ++i) {
+              const int64_t row = (tap / cells * kQuad + i + slots - turn) % slots;
+              *to++ = row < rows_ && j < count ? filter[(row * cells + tap % cells) * channels_ + first + j] : 0;
+            }
           }
         }
       }
@@ -126,92 +205,132 @@ class DepthwiseByQuads final : public ShiftedSums {
   }
 
  private:
-  // Computes a row of the output, some channels at a time.
-  class RowOfOutput {
+  // Some channels: the quads that a row of the output meets, and its sums.
+  class Block {
    public:
-    RowOfOutput(const DepthwiseByQuads& d, const uint8_t* x, int32_t zero, ScratchFrame* frame)
-        : d_(d), x_(x), zero_(static_cast<uint8_t>(zero)) {
-      const SpatialAxis& last = d.axes_[2];
-      const int64_t most = d.columns_ * d.block_ + kSumsAtOnce;
-      quads_ = frame->Get<uint8_t>(d.row_quads_ * most * kQuad);
-      sums_ = frame->Get<int32_t>(last.output * d.block_ + kSumsAtOnce);
-      nothing_ = frame->Get<uint8_t>(last.input * d.channels_ + kSumsAtOnce);
-      std::memset(nothing_, zero_, last.input * d.channels_ + kSumsAtOnce);
-      rows_ = frame->Get<const uint8_t*>(d.row_quads_ * kQuad);
-      offsets_ = frame->Get<int64_t>(d.taps_);
-      std::fill_n(rows_, d.row_quads_ * kQuad, nothing_);
+    Block(const DepthwiseByQuads& d, const uint8_t* x, int32_t zero_point, ScratchFrame* frame)
+        : d_(d),
+          x_(x),
+          zero_point_(static_cast<uint8_t>(zero_point)),
+          ld_(d.tap_bytes_ / kQuad),
+          pixel_sums_(FindPixelSums(d.axes_[2])) {
+      // Vectors of the last channels end behind the last pixel.
+      quad_bytes_ = d.planes_ * d.columns_ * d.block_ * kQuad + kLanes * kQuad;
+      quads_ = frame->Get<uint8_t>(quad_bytes_);
+      sums_ = frame->Get<int32_t>(d.axes_[2].output * ld_);
+      const int64_t row = d.axes_[2].input * d.channels_;
+      padding_ = frame->Get<uint8_t>(row);
+      std::memset(padding_, zero_point_, row);
+      in_slots_ = frame->Get<int64_t>(d.planes_ * kQuad);
     }
 
-    // Finds the rows of x for a row of the output.
-    void Begin(int64_t row) {
+    void Begin(int64_t first, int64_t count, const int8_t* filter) {
+      first_ = first;
+      count_ = count;
+      filter_ = filter;
+      std::memset(quads_, zero_point_, quad_bytes_);
+      std::fill_n(in_slots_, d_.planes_ * kQuad, kPadding);
+    }
+
+    // Computes a row of the output.
+    void RunRow(int64_t row, const int32_t* compensation, const SumsEpilogue& epilogue) {
       const SpatialAxis &a = d_.axes_[0], &b = d_.axes_[1];
       const int64_t image = row / b.output / a.output;
       const int64_t first_a = row / b.output % a.output * a.stride - a.pad, first_b = row % b.output * b.stride - b.pad;
+      const int64_t turn = row % b.output * b.stride % d_.turns_, slots = d_.planes_ * kQuad;
       for (int64_t r = 0; r < d_.rows_; ++r) {
         const int64_t i = first_a + r / b.filter * a.dilation, j = first_b + r % b.filter * b.dilation;
         const bool is_inside = i >= 0 && i < a.input && j >= 0 && j < b.input;
-        const int64_t at = (image * a.input + i) * b.input + j;
-        rows_[r] = is_inside ? x_ + at * d_.axes_[2].input * d_.channels_ : nothing_;
+        Insert((r + turn) % slots, is_inside ? (image * a.input + i) * b.input + j : kPadding);
       }
-    }
-
-    // The sums of `count` channels from `first` on, pixel by pixel.
-    int32_t* Sum(int64_t first, int64_t count, const int8_t* filter) {
-      const SpatialAxis& last = d_.axes_[2];
-      const int64_t pixel_bytes = count * kQuad, row_bytes = (d_.columns_ * count + kSumsAtOnce) * kQuad;
-      const int64_t before = std::min(last.pad, d_.columns_), inside = std::min(last.input, d_.columns_ - before);
-      for (int64_t q = 0; q < d_.row_quads_; ++q) {
-        uint8_t* const to = quads_ + q * row_bytes;
-        std::memset(to, zero_, before * pixel_bytes);
-        MakeQuadsOfRow(rows_ + q * kQuad, first, count, inside, to + before * pixel_bytes);
-        std::memset(to + (before + inside) * pixel_bytes, zero_, (d_.columns_ - before - inside) * pixel_bytes);
-        for (int64_t c = 0; c < last.filter; ++c) {
-          offsets_[q * last.filter + c] = q * row_bytes + c * last.dilation * pixel_bytes;
-        }
-      }
-      if (last.stride == 1) {
-        SumQuads(quads_, d_.taps_, offsets_, filter, d_.filter_row_, last.output * count, count, sums_);
-      } else {
-        for (int64_t i = 0; i < last.output; ++i) {
-          SumQuads(quads_ + i * last.stride * pixel_bytes, d_.taps_, offsets_, filter, d_.filter_row_, count, count,
-                   sums_ + i * count);
-        }
-      }
-      return sums_;
+      const int64_t pixels = d_.axes_[2].output, first_pixel = row * pixels;
+      const ByteEpilogue in_registers{epilogue.chain, compensation, d_.channels_, first_pixel * d_.channels_ + first_,
+                                      first_};
+      const int64_t finished = Sum(turn, in_registers);
+      if (finished == count_) return;
+      const int32_t* const of_rest = compensation == nullptr ? nullptr : compensation + finished;
+      epilogue.take({sums_ + finished, ld_, of_rest, first_pixel, pixels, first_ + finished, count_ - finished});
     }
 
    private:
-    void MakeQuadsOfRow(const uint8_t* const* rows, int64_t first, int64_t count, int64_t pixels, uint8_t* to) const {
-      const bool is_whole = count == d_.channels_;
-      for (int64_t i = 0; i < (is_whole ? 1 : pixels); ++i) {
-        const uint8_t* here[kQuad];
-        for (int r = 0; r < kQuad; ++r) here[r] = rows[r] + i * d_.channels_ + first;
-        MakeQuads(here, is_whole ? pixels * count : count, to + i * count * kQuad);
+    static constexpr int64_t kPadding = -1;
+
+    // Has a slot hold a row of x.
+    void Insert(int64_t slot, int64_t row) {
+      if (in_slots_[slot] == row) return;
+      in_slots_[slot] = row;
+      const SpatialAxis& last = d_.axes_[2];
+      const int64_t before = std::min(last.pad, d_.columns_), inside = std::min(last.input, d_.columns_ - before);
+      const uint8_t* const from = row == kPadding ? padding_ : x_ + row * last.input * d_.channels_ + first_;
+      uint8_t* const to = quads_ + slot / kQuad * PlaneBytes() + before * count_ * kQuad;
+      const auto number = static_cast<int>(slot % kQuad);
+      if (count_ == d_.channels_) {
+        InsertBytes(from, inside * count_, number, to);
+        return;
+      }
+      for (int64_t i = 0; i < inside; ++i) {
+        InsertBytes(from + i * d_.channels_, count_, number, to + i * count_ * kQuad);
       }
     }
 
+    // Sums channels, and finishes as many as are returned.
+    int64_t Sum(int64_t turn, const ByteEpilogue& epilogue) const {
+      const SpatialAxis& last = d_.axes_[2];
+      const QuadRow row{quads_,        count_ * kQuad, PlaneBytes(), d_.planes_, filter_ + turn * d_.turn_bytes_,
+                        d_.tap_bytes_, sums_,          ld_,          epilogue};
+      int64_t finished = 0;
+      for (int64_t channel = 0; channel < count_;) {
+        const int64_t vectors = pixel_sums_.exist() && channel + 2 * kLanes <= count_ ? 2 : 1;
+        int64_t pixel = 0;
+        if (pixel_sums_.exist()) {
+          const bool finishes = epilogue.chain != nullptr && channel + vectors * kLanes <= count_;
+          const auto sum = (finishes ? pixel_sums_.finish : pixel_sums_.store)[vectors - 1];
+          for (; pixel < last.output; pixel += kPixels) {  // the last ones may compute some again
+            sum(row.At(std::min(pixel, last.output - kPixels), last.stride, channel));
+          }
+          if (finishes) finished = channel + vectors * kLanes;
+        }
+        for (; pixel < last.output; ++pixel) {
+          SumPixel(row.At(pixel, last.stride, channel), last.filter, last.dilation * count_ * kQuad);
+        }
+        channel += vectors * kLanes;
+      }
+      return finished;
+    }
+
+    int64_t PlaneBytes() const { return d_.columns_ * count_ * kQuad; }
+
     const DepthwiseByQuads& d_;
     const uint8_t* const x_;
-    const uint8_t zero_;
-    uint8_t *quads_, *nothing_;
+    const uint8_t zero_point_;
+    const int64_t ld_;
+    const PixelSums pixel_sums_;
+    int64_t quad_bytes_;
+    uint8_t *quads_, *padding_;
     int32_t* sums_;
-    const uint8_t** rows_;
-    int64_t* offsets_;
+    int64_t* in_slots_;  // the rows of x, through all images
+    int64_t first_ = 0, count_ = 0;
+    const int8_t* filter_ = nullptr;
   };
 
-  // Rows of the output that are worth a thread.
-  int64_t Grain() const {
-    constexpr double kNs = 0.1, kEpilogueNs = 0.3;  // for a tap, and for the rest of a sum
+  // Rows of the output that are worth a thread, and are many more than those that fill the slots before.
+  int64_t Grain(int64_t rows, int threads) const {
+    constexpr double kTapNs = 0.05;
+    constexpr int64_t kRowsOfPart = 14;
     const auto sums = static_cast<double>(axes_[2].output * channels_);
-    return static_cast<int64_t>(host_runtime::kGrainNs / (sums * (static_cast<double>(taps_) * kNs + kEpilogueNs))) + 1;
+    const auto taps = static_cast<double>(planes_ * axes_[2].filter);
+    const auto worth = static_cast<int64_t>(host_runtime::kGrainNs / (sums * (taps * kTapNs + kSumEpilogueNs))) + 1;
+    const int64_t share = Count(rows, threads);
+    return std::max(worth, Count(share, std::max<int64_t>(1, share / kRowsOfPart)));
   }
 
   const std::array<SpatialAxis, kAxes> axes_;
   const int64_t batch_, channels_;
-  int64_t rows_, row_quads_;   // of x that a window meets, and their quads
-  int64_t columns_;            // of x that a row of the output meets
-  int64_t block_;              // channels at a time
-  int64_t taps_, filter_row_;  // quads of a window, and the bytes of the filter's for one of them
+  int64_t rows_, planes_;           // of x that a window meets, and of their quads
+  int64_t turns_;                   // of the slots
+  int64_t columns_;                 // of x that a row of the output meets
+  int64_t block_;                   // channels at a time
+  int64_t tap_bytes_, turn_bytes_;  // of the packed filter
 };
 
 }  // namespace

@@ -29,15 +29,6 @@ const host_runtime::ThreadTeam& Alone();
 // How the filter of a forward convolution is laid out for all its runs, and the plan that does it.
 Status FindLayout(const ConvolutionDesc& d, std::shared_ptr<OnednnPlan>* layout);
 
-// Some images of a convolution or, of one image, some rows of the output; where its x and y begin, in elements.
-struct ConvolutionPart {
-  ConvolutionDesc desc;
-  int64_t x, y;
-};
-
-// Rows [row, row + rows) of the output of some images from `image` on.
-ConvolutionPart PartOf(const ConvolutionDesc& d, int64_t image, int64_t images, int64_t row, int64_t rows);
-
 }  // namespace xpu::cpu
 
 #endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_ONEDNN_PLANS_H_

@@ -21,8 +21,8 @@ namespace {
 using host_runtime::Cells;
 using host_runtime::ThreadTeam;
 
-// Elements less a zero beyond this do not fit into 16 bits.
-constexpr int32_t kMostZero = 1 << 14;
+// Elements less a zero point beyond this do not fit into 16 bits.
+constexpr int32_t kMostZeroPoint = 1 << 14;
 
 // The images of a part with their padding, as integers of 16 bits. Channels come last.
 class PaddedImages {
@@ -54,10 +54,10 @@ class PaddedImages {
     return place + pixel * image_;
   }
 
-  // The bytes of a part's x less its zero. Padding is 0.
+  // The bytes of a part's x less its zero point. Padding is 0.
   const int16_t* Make(const BytePart& part, const Args& args, ScratchFrame* frame) const {
     const auto* const x = static_cast<const uint8_t*>(args.in[0]) + part.of.x;
-    const int32_t zero = *static_cast<const int32_t*>(args.in[2]);
+    const int32_t zero_point = *static_cast<const int32_t*>(args.in[2]);
     auto* const made = frame->Get<int16_t>(batch_ * image_ + kWordsBehind);
     int16_t* to = made;
     const auto widen = XPU_PICK_ISA(Widen);
@@ -71,7 +71,8 @@ class PaddedImages {
           const bool is_inside = i >= 0 && i < a.input && j >= 0 && j < b.input;
           const int64_t here = is_inside ? inside : 0;
           std::memset(to, 0, before * sizeof(int16_t));
-          if (here > 0) widen(x + ((n * a.input + i) * b.input + j) * c.input * channels_, here, zero, to + before);
+          if (here > 0)
+            widen(x + ((n * a.input + i) * b.input + j) * c.input * channels_, here, zero_point, to + before);
           std::memset(to + before + here, 0, (row - before - here) * sizeof(int16_t));
         }
       }
@@ -135,9 +136,11 @@ class ByWords : public ByteSums {
  public:
   explicit ByWords(const ConvolutionDesc& d) : parts_(d) {}
 
-  bool Accepts(int32_t zero) const override { return std::abs(static_cast<int64_t>(zero)) <= kMostZero; }
+  bool Accepts(int32_t zero_point) const override {
+    return std::abs(static_cast<int64_t>(zero_point)) <= kMostZeroPoint;
+  }
 
-  void Run(const Args& args, const void* packed, const ThreadTeam& team, TakeSums take) const override {
+  void Run(const Args& args, const void* packed, const ThreadTeam& team, const SumsEpilogue& epilogue) const override {
     (parts_.IsShared() ? team : Alone()).ParallelFor(parts_.parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const BytePart part = parts_.At(i);
@@ -148,7 +151,7 @@ class ByWords : public ByteSums {
         } else {
           Multiply(part, args, packed, sums);
         }
-        take({sums, part.count, nullptr, part.pixel, part.pixels, part.first, part.count});
+        epilogue.take({sums, part.count, nullptr, part.pixel, part.pixels, part.first, part.count});
       }
     });
   }

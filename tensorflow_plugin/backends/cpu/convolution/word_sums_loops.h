@@ -37,9 +37,9 @@ inline constexpr int kPairRows = XPU_VECTOR_BYTES == 64 ? 12 : XPU_VECTOR_BYTES 
 
 static inline Ints LoadPairs(const void* p) { return *static_cast<const IntsInMemory*>(p); }
 
-// n bytes less `zero`.
-static void Widen(const uint8_t* from, int64_t n, int32_t zero, int16_t* to) {
-  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<int16_t>(from[i] - zero);
+// n bytes less `zero_point`.
+static void Widen(const uint8_t* from, int64_t n, int32_t zero_point, int16_t* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<int16_t>(from[i] - zero_point);
 }
 
 template <int kRows>

@@ -114,21 +114,12 @@ bool ChainMaker::Operand(int reg, ChainStep* step) {
     step->one = static_cast<float>(p_.constants()[reg - p_.num_inputs()].re);
     return true;
   }
-  const Dims &shape = desc_.shape, &strides = desc_.in_strides[reg];
-  int64_t elements = 1, columns = 1;
-  bool repeats = false, of_columns = true;  // the innermost axes are dense, and all others repeat them
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    if (shape[d] == 1) continue;
-    repeats = repeats || strides[d] == 0;
-    of_columns = of_columns && strides[d] == (repeats ? 0 : elements);
-    elements *= shape[d];
-    if (!repeats) columns = elements;
-  }
-  if (!of_columns) return false;
-  if (columns == 1 && elements > 1) {
-    step->reads = Reads::kOne;
-  } else if (!repeats) {
+  const int64_t columns = ElementsOfRepeatedBlock(desc_.shape, desc_.in_strides[reg]);
+  if (columns < 0) return false;
+  if (columns == desc_.shape.num_elements()) {
     step->reads = Reads::kElements;
+  } else if (columns == 1) {
+    step->reads = Reads::kOne;
   } else {
     if (chain_.columns != 0 && chain_.columns != columns) return false;
     chain_.columns = columns;

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "tensorflow_plugin/backends/cpu/cost.h"
-#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/quantized_chain.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/tile_runner.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 #include "tensorflow_plugin/backends/host_runtime/shared_status.h"
@@ -16,18 +16,18 @@ bool RunByteChain(const ElementwiseDesc& desc, const Args& args, const ThreadTea
   constexpr int64_t kColumns = 64;
   constexpr double kNs = 0.2;  // of an element
   ScratchFrame frame;
-  IntegerChain chain;
+  QuantizedChain chain;
   if (desc.shape.rank() != 1 || desc.in_strides[0] != Dims{1} || !MakeByteChain(desc, args, &frame, &chain)) {
     return false;
   }
-  const auto* const x = static_cast<const int32_t*>(args.in[0]);  // floats
+  const FloatsInRows x{static_cast<const float*>(args.in[0]), kColumns};
   const int64_t n = desc.shape[0], rows = n / kColumns;
-  team.ParallelFor(
-      rows, static_cast<int64_t>(host_runtime::kGrainNs / (kNs * kColumns)), [&](int64_t begin, int64_t end) {
-        ApplyIntegerChain(chain, x + begin * kColumns, kColumns, nullptr, begin, end - begin, 0, kColumns, kColumns);
-      });
+  team.ParallelFor(rows, static_cast<int64_t>(host_runtime::kGrainNs / (kNs * kColumns)),
+                   [&](int64_t begin, int64_t end) {
+                     ApplyQuantizedChain(chain, x.At(begin, 0), {begin, end - begin, 0, kColumns, kColumns});
+                   });
   const int64_t rest = n - rows * kColumns;
-  if (rest > 0) ApplyIntegerChain(chain, x + rows * kColumns, kColumns, nullptr, rows, 1, 0, rest, kColumns);
+  if (rest > 0) ApplyQuantizedChain(chain, x.At(rows, 0), {rows, 1, 0, rest, kColumns});
   return true;
 }
 

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/quantized_chain.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_maker.h"
-#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain_loops.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/quantized_chain_loops.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/primitives/types.h"
 
@@ -14,9 +14,9 @@ namespace xpu::cpu {
 namespace {
 
 // Makes the steps of one program. Without arguments they have no operands.
-class IntegerChainMaker {
+class QuantizedChainMaker {
  public:
-  IntegerChainMaker(const ElementwiseDesc& desc, const Args* args, ScratchFrame* frame, IntegerChain* chain)
+  QuantizedChainMaker(const ElementwiseDesc& desc, const Args* args, ScratchFrame* frame, QuantizedChain* chain)
       : p_(*desc.program), args_(args), chain_(chain), maker_(desc, args, frame, chain) {}
 
   bool MakeOfIntegers() {
@@ -32,7 +32,6 @@ class IntegerChainMaker {
 
   bool MakeOfFloats() {
     *chain_ = {};
-    chain_->begins_with_floats = true;
     const std::vector<Instr>& instrs = p_.instrs();
     return instrs.size() >= kInstrsToBytes && instrs.back().result == DType::kUint8 && p_.type(0) == DType::kFloat &&
            MakeSteps(0) && chain_->bytes != nullptr;
@@ -107,12 +106,12 @@ class IntegerChainMaker {
         i[3].b != i[2].b || i[9].result != DType::kUint8) {
       return false;
     }
-    ChainStep high, low, factor, zero, half, shift;
+    ChainStep high, low, factor, zero_point, half, shift;
     if (!maker_.Operand(i[0].b, &high) || !maker_.Operand(i[2].b, &low) || !maker_.Operand(i[4].b, &factor) ||
-        !maker_.Operand(i[5].b, &zero) || !maker_.Operand(i[6].b, &half) || !maker_.Operand(i[8].b, &shift)) {
+        !maker_.Operand(i[5].b, &zero_point) || !maker_.Operand(i[6].b, &half) || !maker_.Operand(i[8].b, &shift)) {
       return false;
     }
-    for (const ChainStep* step : {&high, &low, &factor, &zero, &half, &shift}) {
+    for (const ChainStep* step : {&high, &low, &factor, &zero_point, &half, &shift}) {
       if (step->reads != Reads::kOne) return false;
     }
     if (half.one != 0.5f) return false;
@@ -123,11 +122,11 @@ class IntegerChainMaker {
     chain_->bytes = args_ == nullptr ? &some : static_cast<uint8_t*>(args_->out[output]);
     chain_->low = low.one;
     chain_->factor = factor.one;
-    chain_->zero = zero.one;
+    chain_->zero_point = zero_point.one;
     chain_->shift = static_cast<int32_t>(shift.one);
     chain_->least = low.one;
     chain_->most = high.one;
-    using Quotient = IntegerChain::Quotient;
+    using Quotient = QuantizedChain::Quotient;
     chain_->quotient = divides ? QuotientBy(factor.one) : Quotient::kProduct;
     chain_->inverse = 1 / factor.one;
     JoinBounds();
@@ -137,8 +136,8 @@ class IntegerChainMaker {
   // By Markstein's theorem a correction gives the quotient as a division rounds it. The inverse must be rounded right,
   // and the quotient before may be less than a unit wrong. The latter has a rounding of its own, and that of the
   // inverse.
-  static IntegerChain::Quotient QuotientBy(float factor) {
-    using Quotient = IntegerChain::Quotient;
+  static QuantizedChain::Quotient QuotientBy(float factor) {
+    using Quotient = QuantizedChain::Quotient;
     // Within these bounds nothing overflows, and what is left of a quotient is exact. A factor whose last bits are all
     // ones is the exception of the theorem.
     uint32_t bits;
@@ -150,7 +149,7 @@ class IntegerChainMaker {
 
   // Has the bounds of the last step become part of those of the bytes.
   void JoinBounds() {
-    IntegerChain& chain = *chain_;
+    QuantizedChain& chain = *chain_;
     if (chain.num_steps == 0 || chain.store_before == chain.num_steps) return;
     const ChainStep& last = chain.steps[chain.num_steps - 1];
     const float low = chain.least, high = chain.most;
@@ -162,29 +161,32 @@ class IntegerChainMaker {
 
   const Program& p_;
   const Args* const args_;
-  IntegerChain* const chain_;
+  QuantizedChain* const chain_;
   ChainMaker maker_;
 };
 
 }  // namespace
 
-bool MakeIntegerChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, IntegerChain* chain) {
-  return IntegerChainMaker(desc, &args, frame, chain).MakeOfIntegers();
+bool MakeQuantizedChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, QuantizedChain* chain) {
+  return QuantizedChainMaker(desc, &args, frame, chain).MakeOfIntegers();
 }
 
-bool MakeByteChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, IntegerChain* chain) {
-  return IntegerChainMaker(desc, &args, frame, chain).MakeOfFloats();
+bool MakeByteChain(const ElementwiseDesc& desc, const Args& args, ScratchFrame* frame, QuantizedChain* chain) {
+  return QuantizedChainMaker(desc, &args, frame, chain).MakeOfFloats();
 }
 
-bool IsIntegerChainOfRows(const ElementwiseDesc& desc, int64_t columns) {
-  IntegerChain chain;
-  return IntegerChainMaker(desc, nullptr, nullptr, &chain).MakeOfIntegers() &&
+bool IsQuantizedChainOfRows(const ElementwiseDesc& desc, int64_t columns) {
+  QuantizedChain chain;
+  return QuantizedChainMaker(desc, nullptr, nullptr, &chain).MakeOfIntegers() &&
          (chain.columns == 0 || chain.columns == columns);
 }
 
-void ApplyIntegerChain(const IntegerChain& chain, const int32_t* sums, int64_t ld_sums, const int32_t* shift,
-                       int64_t first, int64_t rows, int64_t col, int64_t cols, int64_t ld) {
-  XPU_PICK_ISA(ApplyToBlock)(chain, sums, ld_sums, shift, first, rows, col, cols, ld);
+void ApplyQuantizedChain(const QuantizedChain& chain, const SumsInRows& from, const ResultBlock& to) {
+  XPU_PICK_ISA(ApplyToBlock<SumsInRows>)(chain, from, to);
+}
+
+void ApplyQuantizedChain(const QuantizedChain& chain, const FloatsInRows& from, const ResultBlock& to) {
+  XPU_PICK_ISA(ApplyToBlock<FloatsInRows>)(chain, from, to);
 }
 
 }  // namespace xpu::cpu

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cpu/convolution/byte_images.h"
+#include "tensorflow_plugin/backends/cpu/convolution/byte_windows.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,7 @@ constexpr int64_t kGrainBytes = 1 << 16;
 
 }  // namespace
 
-ByteImages::ByteImages(const ConvolutionDesc& d, int64_t tile_rows, int64_t unit)
+ByteWindows::ByteWindows(const ConvolutionDesc& d, int64_t tile_rows, int64_t unit)
     : of_x_(AxesOf(d)),
       axes_(of_x_),
       channels_(d.in_channels),
@@ -56,7 +56,7 @@ ByteImages::ByteImages(const ConvolutionDesc& d, int64_t tile_rows, int64_t unit
   row_windows_ = axes_[1].stride == 1 && last.stride == 1 ? cells_[2] : RoundUp(last.output, tile_rows);
 }
 
-void ByteImages::MakeOneRow() {
+void ByteWindows::MakeOneRow() {
   is_one_row_ = true;
   int64_t pixels = batch_;
   for (const SpatialAxis& a : of_x_) pixels *= a.output;
@@ -66,7 +66,7 @@ void ByteImages::MakeOneRow() {
   batch_ = 1;
 }
 
-void ByteImages::CopyPixels(const uint8_t* x, int64_t begin, int64_t end, uint8_t* to) const {
+void ByteWindows::CopyPixels(const uint8_t* x, int64_t begin, int64_t end, uint8_t* to) const {
   const SpatialAxis &a = of_x_[0], &b = of_x_[1], &c = of_x_[2];
   for (int64_t pixel = begin; pixel < end; ++pixel) {
     const int64_t k = pixel % c.output, j = pixel / c.output % b.output, i = pixel / c.output / b.output % a.output;
@@ -76,22 +76,23 @@ void ByteImages::CopyPixels(const uint8_t* x, int64_t begin, int64_t end, uint8_
   }
 }
 
-void ByteImages::CopyRow(const uint8_t* x, int32_t zero, int64_t image, int64_t a, int64_t b, uint8_t* to) const {
+void ByteWindows::CopyRow(const uint8_t* x, int32_t zero_point, int64_t image, int64_t a, int64_t b,
+                          uint8_t* to) const {
   const SpatialAxis& last = of_x_[2];
   const int64_t i = a - of_x_[0].pad, j = b - of_x_[1].pad;
   if (i < 0 || i >= of_x_[0].input || j < 0 || j >= of_x_[1].input) {
-    std::memset(to, zero, row_bytes_);
+    std::memset(to, zero_point, row_bytes_);
     return;
   }
   const int64_t before = std::min(last.pad, cells_[2]), inside = std::min(last.input, cells_[2] - before);
-  std::memset(to, zero, before * channels_);
+  std::memset(to, zero_point, before * channels_);
   const int64_t row = (image * of_x_[0].input + i) * of_x_[1].input + j;
   std::memcpy(to + before * channels_, x + row * last.input * channels_, inside * channels_);
-  std::memset(to + (before + inside) * channels_, zero, (cells_[2] - before - inside) * channels_);
+  std::memset(to + (before + inside) * channels_, zero_point, (cells_[2] - before - inside) * channels_);
 }
 
-void ByteImages::Copy(const uint8_t* x, int32_t zero, int64_t plane, int64_t planes,
-                      const host_runtime::ThreadTeam& team, uint8_t* to) const {
+void ByteWindows::Copy(const uint8_t* x, int32_t zero_point, int64_t plane, int64_t planes,
+                       const host_runtime::ThreadTeam& team, uint8_t* to) const {
   if (is_one_row_) {
     team.ParallelFor(row_pixels(), Count(kGrainBytes, channels_),
                      [&](int64_t begin, int64_t end) { CopyPixels(x, begin, end, to); });
@@ -100,12 +101,12 @@ void ByteImages::Copy(const uint8_t* x, int32_t zero, int64_t plane, int64_t pla
   const int64_t image = plane / axes_[0].output, images = planes / axes_[0].output, rows = cells_[0] * cells_[1];
   team.ParallelFor(images * rows, Count(kGrainBytes, row_bytes_), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      CopyRow(x, zero, image + i / rows, i / cells_[1] % cells_[0], i % cells_[1], to + i * row_bytes_);
+      CopyRow(x, zero_point, image + i / rows, i / cells_[1] % cells_[0], i % cells_[1], to + i * row_bytes_);
     }
   });
 }
 
-int64_t ByteImages::Place(int64_t plane, int64_t window, int64_t group) const {
+int64_t ByteWindows::Place(int64_t plane, int64_t window, int64_t group) const {
   const int64_t image = plane / axes_[0].output, a = plane % axes_[0].output;
   const int64_t b = window / row_windows_, c = window % row_windows_;
   return image * image_bytes_ + a * axes_[0].stride * plane_bytes_ + b * axes_[1].stride * row_bytes_ + c * pitch_ +

@@ -4,8 +4,8 @@
 //
 // x is copied if it has padding, or if a filter of 1x1 has strides. Windows that span two rows of the output are
 // computed, too, and dropped.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_IMAGES_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_IMAGES_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_WINDOWS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_WINDOWS_H_
 
 #include <array>
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace xpu::cpu {
 
-class ByteImages {
+class ByteWindows {
  public:
   // A tile has `tile_rows` windows. Products read each run up to a multiple of `unit` bytes. The packed filter is 0
   // there, so those bytes may be anything.
-  ByteImages(const ConvolutionDesc& d, int64_t tile_rows, int64_t unit);
+  ByteWindows(const ConvolutionDesc& d, int64_t tile_rows, int64_t unit);
 
   int64_t runs() const { return static_cast<int64_t>(offsets_.size()); }
   int64_t run_length() const { return run_length_; }  // the bytes of the window
@@ -41,7 +41,7 @@ class ByteImages {
   // Products read x, or a copy for some planes, which takes so many bytes.
   bool is_copied() const { return is_copied_; }
   int64_t CopyBytes(int64_t planes) const { return planes / axes_[0].output * image_bytes_ + Reach(); }
-  void Copy(const uint8_t* x, int32_t zero, int64_t plane, int64_t planes, const host_runtime::ThreadTeam& team,
+  void Copy(const uint8_t* x, int32_t zero_point, int64_t plane, int64_t planes, const host_runtime::ThreadTeam& team,
             uint8_t* to) const;
 
   // Where the first window of a tile begins, and the bytes from there on that products read. All windows of a tile lie
@@ -53,7 +53,7 @@ class ByteImages {
   // Sees all pixels of all images as one row.
   void MakeOneRow();
   void CopyPixels(const uint8_t* x, int64_t begin, int64_t end, uint8_t* to) const;
-  void CopyRow(const uint8_t* x, int32_t zero, int64_t image, int64_t a, int64_t b, uint8_t* to) const;
+  void CopyRow(const uint8_t* x, int32_t zero_point, int64_t image, int64_t a, int64_t b, uint8_t* to) const;
 
   const std::array<SpatialAxis, kAxes> of_x_;
   std::array<SpatialAxis, kAxes> axes_;  // as products see them
@@ -69,4 +69,4 @@ class ByteImages {
 
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_IMAGES_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_WINDOWS_H_

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cpu/convolution/shifted_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/compensated_sums.h"
 
 #include <cstring>
 
@@ -7,14 +7,14 @@
 
 namespace xpu::cpu {
 
-ShiftedSums::ShiftedSums(const ConvolutionDesc& d)
+CompensatedSums::CompensatedSums(const ConvolutionDesc& d)
     : rows_(FilterSize(d) / d.out_channels), out_channels_(d.out_channels), has_padding_(HasPadding(d)) {}
 
-int64_t ShiftedSums::PackedBytes() const {
+int64_t CompensatedSums::PackedBytes() const {
   return FilterBytes() + out_channels_ * static_cast<int64_t>(sizeof(int32_t));
 }
 
-void ShiftedSums::Pack(const int8_t* filter, void* packed) const {
+void CompensatedSums::Pack(const int8_t* filter, void* packed) const {
   auto* const to = static_cast<int8_t*>(packed);
   PackFilter(filter, to);
   auto* const sums = reinterpret_cast<int32_t*>(to + FilterBytes());
@@ -24,16 +24,18 @@ void ShiftedSums::Pack(const int8_t* filter, void* packed) const {
   }
 }
 
-bool ShiftedSums::Accepts(int32_t zero) const { return !has_padding_ || (zero >= 0 && zero <= UINT8_MAX); }
+bool CompensatedSums::Accepts(int32_t zero_point) const {
+  return !has_padding_ || (zero_point >= 0 && zero_point <= UINT8_MAX);
+}
 
-const int32_t* ShiftedSums::Shift(const void* packed, int32_t zero, ScratchFrame* frame) const {
-  if (zero == 0) return nullptr;
+const int32_t* CompensatedSums::Compensation(const void* packed, int32_t zero_point, ScratchFrame* frame) const {
+  if (zero_point == 0) return nullptr;
   const auto* const sums = reinterpret_cast<const int32_t*>(static_cast<const int8_t*>(packed) + FilterBytes());
-  auto* const shift = frame->Get<int32_t>(out_channels_);
+  auto* const compensation = frame->Get<int32_t>(out_channels_);
   for (int64_t j = 0; j < out_channels_; ++j) {
-    shift[j] = static_cast<int32_t>(0 - static_cast<uint32_t>(sums[j]) * static_cast<uint32_t>(zero));
+    compensation[j] = static_cast<int32_t>(0 - static_cast<uint32_t>(sums[j]) * static_cast<uint32_t>(zero_point));
   }
-  return shift;
+  return compensation;
 }
 
 }  // namespace xpu::cpu

@@ -1,18 +1,18 @@
-// The loops of ApplyIntegerChain (integer_chain.h), once per instruction set.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_CHAIN_LOOPS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_CHAIN_LOOPS_H_
+// The loops of ApplyQuantizedChain (quantized_chain.h), once per instruction set.
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_QUANTIZED_CHAIN_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_QUANTIZED_CHAIN_LOOPS_H_
 
 #include <cstdint>
 #include <cstring>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/chain_epilogue_loops.h"
-#include "tensorflow_plugin/backends/cpu/elementwise/integer_chain.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/quantized_chain.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
 
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/integer_chain_loops.h"
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/elementwise/quantized_chain_loops.h"
 #define XPU_ISA baseline
 #define XPU_VECTOR_BYTES 16
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_INTEGER_CHAIN_LOOPS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_QUANTIZED_CHAIN_LOOPS_H_
 
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
@@ -84,34 +84,33 @@ static inline VF Corrected(VF quotient, VF x, VF factor, VF inverse) {
 #endif
 }
 
+// Where the results of a tile lie: from row to row, the first one's element, and its column. `tail` is how many lanes
+// of the last vector there are.
+struct ResultTile {
+  int64_t ld, offset, col;
+  int tail;
+
+  ResultTile Down(int64_t rows) const { return {ld, offset + rows * ld, col, tail}; }
+};
+
 template <int kRows, int kVectors>
-static inline __attribute__((always_inline)) void StoreFloats(const IntegerChain& chain, const VF (&x)[kRows][kVectors],
-                                                              int64_t ld, int64_t offset, int tail) {
-  XPU_EACH(StoreUpTo(chain.floats + offset + i * ld + v * kLanes, here, x[i][v]))
+static inline __attribute__((always_inline)) void StoreFloats(const QuantizedChain& chain,
+                                                              const VF (&x)[kRows][kVectors], const ResultTile& to) {
+  const int tail = to.tail;
+  XPU_EACH(StoreUpTo(chain.floats + to.offset + i * to.ld + v * kLanes, here, x[i][v]))
 }
 
-// kRows rows of kVectors vectors of sums. Their elements are at `offset` + i * ld in operands and results, and begin
-// with column `col`. kWhole: the last vector has all lanes. `shift` is added to the sums, by column; none if it is
-// null.
+// Applies the chain to kRows rows of kVectors vectors that are in registers, and stores the results. kWhole: the last
+// vector has all lanes.
 template <int kRows, int kVectors, bool kWhole>
-static inline void ApplyToSums(const IntegerChain& chain, const int32_t* sums, int64_t ld_sums, const int32_t* shift,
-                               int64_t ld, int64_t offset, int64_t col, int lanes_of_last) {
-  const int tail = kWhole ? int{kLanes} : lanes_of_last;
-  VF x[kRows][kVectors];
-  if (chain.begins_with_floats) {
-    XPU_EACH(x[i][v] = LoadUpTo(reinterpret_cast<const float*>(sums) + i * ld_sums + v * kLanes, here))
-  } else if (shift == nullptr) {
-    XPU_EACH(x[i][v] = __builtin_convertvector(LoadSums(sums + i * ld_sums + v * kLanes, here), VF))
-  } else {
-    XPU_EACH(
-        x[i][v] = __builtin_convertvector(
-            (VI)((VU)LoadSums(sums + i * ld_sums + v * kLanes, here) + (VU)LoadSums(shift + v * kLanes, here)), VF))
-  }
+static inline __attribute__((always_inline)) void FinishTile(const QuantizedChain& chain, VF (&x)[kRows][kVectors],
+                                                             const ResultTile& to) {
+  const int tail = kWhole ? int{kLanes} : to.tail;
   for (int s = 0; s < chain.num_steps; ++s) {
-    if (s == chain.store_before) StoreFloats(chain, x, ld, offset, tail);
-    ApplyArithmetic(chain.steps[s], x, ld, offset, col, tail);
+    if (s == chain.store_before) StoreFloats(chain, x, to);
+    ApplyArithmetic(chain.steps[s], x, to.ld, to.offset, to.col, tail);
   }
-  if (chain.store_before == chain.num_steps) StoreFloats(chain, x, ld, offset, tail);
+  if (chain.store_before == chain.num_steps) StoreFloats(chain, x, to);
   if (chain.bytes == nullptr) return;
   const VF least = Splat<VF>(chain.least), most = Splat<VF>(chain.most), factor = Splat<VF>(chain.factor);
   XPU_EACH(x[i][v] = AtLeast(AtMost(x[i][v], most), least))
@@ -121,49 +120,66 @@ static inline void ApplyToSums(const IntegerChain& chain, const int32_t* sums, i
   }
   const VF inverse = Splat<VF>(chain.inverse);
   switch (chain.quotient) {
-    case IntegerChain::Quotient::kProduct:
+    case QuantizedChain::Quotient::kProduct:
       XPU_EACH(x[i][v] = Uncontracted(x[i][v] * factor))
       break;
-    case IntegerChain::Quotient::kDivided:
+    case QuantizedChain::Quotient::kDivided:
       XPU_EACH(x[i][v] = x[i][v] / factor)
       break;
-    case IntegerChain::Quotient::kCorrectedOnce:
+    case QuantizedChain::Quotient::kCorrectedOnce:
       XPU_EACH(x[i][v] = Corrected(Uncontracted(x[i][v] * inverse), x[i][v], factor, inverse))
       break;
-    case IntegerChain::Quotient::kCorrectedTwice:
+    case QuantizedChain::Quotient::kCorrectedTwice:
       XPU_EACH(const VF once = Corrected(Uncontracted(x[i][v] * inverse), x[i][v], factor, inverse);
                x[i][v] = Corrected(once, x[i][v], factor, inverse))
       break;
   }
-  if (chain.zero != 0) {
-    const VF zero = Splat<VF>(chain.zero);
-    XPU_EACH(x[i][v] = Uncontracted(x[i][v] - zero))
+  if (chain.zero_point != 0) {
+    const VF zero_point = Splat<VF>(chain.zero_point);
+    XPU_EACH(x[i][v] = Uncontracted(x[i][v] - zero_point))
   }
   VI whole[kRows][kVectors];
   XPU_EACH(whole[i][v] = WholeBelow(x[i][v] + 0.5f))
   if (chain.shift != 0) {
     XPU_EACH(whole[i][v] = whole[i][v] + chain.shift)
   }
-  uint8_t* const bytes = chain.bytes + offset;
+  uint8_t* const bytes = chain.bytes + to.offset;
 #if XPU_VECTOR_BYTES == 64
   if constexpr (kVectors == 4 && kWhole) {
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) StoreBytesOfFour(bytes + i * ld, whole[i]);
+    for (int i = 0; i < kRows; ++i) StoreBytesOfFour(bytes + i * to.ld, whole[i]);
     return;
   }
 #endif
-  XPU_EACH(StoreBytes(bytes + i * ld + v * kLanes, here, whole[i][v]))
+  XPU_EACH(StoreBytes(bytes + i * to.ld + v * kLanes, here, whole[i][v]))
 }
 
-template <int kVectors, bool kWhole>
-static inline void ApplyToTile(const IntegerChain& chain, int64_t rows, const int32_t* sums, int64_t ld_sums,
-                               const int32_t* shift, int64_t ld, int64_t offset, int64_t col, int tail) {
+template <int kRows, int kVectors>
+static inline void LoadTile(const FloatsInRows& from, int tail, VF (&x)[kRows][kVectors]) {
+  XPU_EACH(x[i][v] = LoadUpTo(from.floats + i * from.ld + v * kLanes, here))
+}
+
+template <int kRows, int kVectors>
+static inline void LoadTile(const SumsInRows& from, int tail, VF (&x)[kRows][kVectors]) {
+  if (from.compensation == nullptr) {
+    XPU_EACH(x[i][v] = __builtin_convertvector(LoadSums(from.sums + i * from.ld + v * kLanes, here), VF))
+  } else {
+    XPU_EACH(x[i][v] = __builtin_convertvector((VI)((VU)LoadSums(from.sums + i * from.ld + v * kLanes, here) +
+                                                    (VU)LoadSums(from.compensation + v * kLanes, here)),
+                                               VF))
+  }
+}
+
+template <int kVectors, bool kWhole, typename Values>
+static inline void ApplyToTiles(const QuantizedChain& chain, const Values& from, int64_t rows, const ResultTile& to) {
   // With fewer tiles in flight the processor would wait for results. More do not fit into registers.
   constexpr int kRows = XPU_VECTOR_BYTES != 64 ? 6 / kVectors : kVectors == 4 ? 4 : 8;
-  int64_t i = 0;
-#define XPU_ROWS(count)                                                                                              \
-  for (; i + (count) <= rows; i += (count)) {                                                                        \
-    ApplyToSums<count, kVectors, kWhole>(chain, sums + i * ld_sums, ld_sums, shift, ld, offset + i * ld, col, tail); \
+  int64_t row = 0;
+#define XPU_ROWS(count)                                           \
+  for (; row + (count) <= rows; row += (count)) {                 \
+    VF x[count][kVectors];                                        \
+    LoadTile(from.At(row, 0), kWhole ? int{kLanes} : to.tail, x); \
+    FinishTile<count, kVectors, kWhole>(chain, x, to.Down(row));  \
   }
   XPU_ROWS(kRows)
   XPU_ROWS((kRows + 1) / 2)
@@ -171,29 +187,24 @@ static inline void ApplyToTile(const IntegerChain& chain, int64_t rows, const in
 #undef XPU_ROWS
 }
 
-static inline const int32_t* ShiftAt(const int32_t* shift, int64_t col) {
-  return shift == nullptr ? nullptr : shift + col;
+static inline ResultTile TileOf(const ResultBlock& block, int64_t col, int tail) {
+  return {block.ld, block.row * block.ld + block.col + col, block.col + col, tail};
 }
 
-static inline void ApplyToBlock(const IntegerChain& chain, const int32_t* sums, int64_t ld_sums, const int32_t* shift,
-                                int64_t first, int64_t rows, int64_t col, int64_t cols, int64_t ld) {
+template <typename Values>
+static inline void ApplyToBlock(const QuantizedChain& chain, const Values& from, const ResultBlock& to) {
   constexpr int kWide = XPU_VECTOR_BYTES == 64 ? 4 : 2;
   int64_t c = 0;
-  for (; c + kWide * kLanes <= cols; c += kWide * kLanes) {
-    ApplyToTile<kWide, true>(chain, rows, sums + c, ld_sums, ShiftAt(shift, c), ld, first * ld + col + c, col + c,
-                             kLanes);
+  for (; c + kWide * kLanes <= to.cols; c += kWide * kLanes) {
+    ApplyToTiles<kWide, true>(chain, from.At(0, c), to.rows, TileOf(to, c, kLanes));
   }
-  if (XPU_VECTOR_BYTES == 64 && c + 2 * kLanes <= cols) {
-    ApplyToTile<2, true>(chain, rows, sums + c, ld_sums, ShiftAt(shift, c), ld, first * ld + col + c, col + c, kLanes);
+  if (XPU_VECTOR_BYTES == 64 && c + 2 * kLanes <= to.cols) {
+    ApplyToTiles<2, true>(chain, from.At(0, c), to.rows, TileOf(to, c, kLanes));
     c += 2 * kLanes;
   }
-  for (; c + kLanes <= cols; c += kLanes) {
-    ApplyToTile<1, true>(chain, rows, sums + c, ld_sums, ShiftAt(shift, c), ld, first * ld + col + c, col + c, kLanes);
-  }
-  if (c < cols) {
-    const int tail = static_cast<int>(cols - c);
-    ApplyToTile<1, false>(chain, rows, sums + c, ld_sums, ShiftAt(shift, c), ld, first * ld + col + c, col + c, tail);
-  }
+  for (; c + kLanes <= to.cols; c += kLanes)
+    ApplyToTiles<1, true>(chain, from.At(0, c), to.rows, TileOf(to, c, kLanes));
+  if (c < to.cols) ApplyToTiles<1, false>(chain, from.At(0, c), to.rows, TileOf(to, c, static_cast<int>(to.cols - c)));
 }
 
 }  // namespace xpu::cpu::XPU_ISA
