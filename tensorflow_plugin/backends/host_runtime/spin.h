@@ -28,7 +28,7 @@ bool SpinUntil(std::chrono::microseconds limit, Done done) {
   if (alone) return false;
   const auto end = std::chrono::steady_clock::now() + limit;
   do {
-    for (int i = 0; i < 16; ++i) {
+    for (int i = 0; i < 128; ++i) {
       if (done()) return true;
       Pause();
     }

@@ -27,8 +27,8 @@ class FunctionRef<R(A...)> {
 
 // A helper that looks for work takes it in about half a microsecond. So a command is shared from kWorthSharingNs of
 // work on, and a grain is worth kGrainNs. To wake one that sleeps costs more (ThreadTeam::WorthWakingNs).
-inline constexpr int64_t kWorthSharingNs = 8000;
-inline constexpr double kGrainNs = 5000;
+inline constexpr int64_t kWorthSharingNs = 4000;
+inline constexpr double kGrainNs = 2500;
 
 // Splits index ranges over `size` threads: the one that calls and size - 1 helpers. Copies share the helpers, which
 // start at the first call that wants them; several threads may lead at once.

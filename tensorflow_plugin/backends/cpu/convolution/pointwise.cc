@@ -12,8 +12,9 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-// Fewer rows read the filter as fast as it lies. With more rows there is nothing to gain.
-constexpr int64_t kFewestRows = 5, kMostRows = 1024;
+// Fewer rows read the filter as fast as it lies. With more rows there is nothing to gain, unless the sums are long:
+// then a panel is read by few rows at a time.
+constexpr int64_t kFewestRows = 5, kMostRows = 1024, kMostRowsOfLongSums = 1 << 14, kLongSum = 512;
 constexpr int64_t kFewestRowsOfSmall = 24, kSmallFilter = 1 << 16, kLongestSum = 6144;
 // So many rows multiply with any filter. Elements of a filter for more rows, and for very many.
 constexpr int64_t kAnyFilterRows = 128;
@@ -34,7 +35,8 @@ bool HasOnePixel(const ConvolutionDesc& d) {
 // True if a product of so many pixels and a filter of one pixel gains by a packed filter.
 bool PackingPays(const ConvolutionDesc& d, const Machine& machine) {
   const int64_t rows = Pixels(d);
-  if (d.type != DType::kFloat || rows < kFewestRows || rows > kMostRows || d.out_channels < 4 ||
+  const int64_t most_rows = d.in_channels >= kLongSum ? kMostRowsOfLongSums : kMostRows;
+  if (d.type != DType::kFloat || rows < kFewestRows || rows > most_rows || d.out_channels < 4 ||
       d.in_channels > kLongestSum || machine.isa == Isa::kBaseline) {
     return false;
   }

@@ -24,7 +24,7 @@ namespace xpu::cpu::XPU_ISA {
 // `x` where it is not on the other side of `bound`, which is no NaN. A NaN in `x` stays.
 static inline VF AtLeast(VF x, VF bound) {
 #if XPU_VECTOR_BYTES == 64
-  return (VF)_mm512_max_ps((__m512)bound, (__m512)x);
+  return (VF)_mm512_maskz_max_ps(0xffff, (__m512)bound, (__m512)x);
 #elif XPU_VECTOR_BYTES == 32
   return (VF)_mm256_max_ps((__m256)bound, (__m256)x);
 #else
@@ -33,7 +33,7 @@ static inline VF AtLeast(VF x, VF bound) {
 }
 static inline VF AtMost(VF x, VF bound) {
 #if XPU_VECTOR_BYTES == 64
-  return (VF)_mm512_min_ps((__m512)bound, (__m512)x);
+  return (VF)_mm512_maskz_min_ps(0xffff, (__m512)bound, (__m512)x);
 #elif XPU_VECTOR_BYTES == 32
   return (VF)_mm256_min_ps((__m256)bound, (__m256)x);
 #else
@@ -55,10 +55,31 @@ static inline VF SigmoidOf(VF x) {
 #endif
 }
 
+#if XPU_VECTOR_BYTES == 64
+// The same as Erfc_, with instructions that only AVX-512 has. A NaN stays.
+static inline VF ErfcOf(VF x) {
+  const VF a = AtMost((VF)_mm512_abs_ps((__m512)x), Splat<VF>(kErfcIsZero));
+  const VF divisor = 1.0f + 0.5f * a;
+  const VF guess = (VF)_mm512_maskz_rcp14_ps(0xffff, (__m512)divisor);
+  const VF t = guess + guess * (1.0f - guess * divisor);
+  const VF square = a * a, lost = (VF)_mm512_fmsub_ps((__m512)a, (__m512)a, (__m512)square);
+  const VF n = (VF)_mm512_maskz_roundscale_ps(0xffff, (__m512)(square * -1.44269504f), 0);
+  VF r = -square - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  const VF p = ExpOfReduced(r - lost) * (t * Poly(t, kErfcTerms));
+  const __m512 tail = _mm512_maskz_scalef_ps(0xffff, (__m512)p, (__m512)n);
+  return (VF)_mm512_mask_sub_ps(tail, _mm512_cmp_ps_mask((__m512)x, __m512{}, _CMP_LT_OQ), _mm512_set1_ps(2), tail);
+}
+#endif
+
 // Apart, since it needs all registers.
 template <int64_t n>
 static __attribute__((noinline)) void ErfcOfAll(float* values) {
+#if XPU_VECTOR_BYTES == 64
+  for (int64_t i = 0; i < n; i += kLanes) Store(values + i, ErfcOf(Load(values + i)));
+#else
   for (int64_t i = 0; i < n; ++i) values[i] = Erfc_(values[i]);
+#endif
 }
 
 // The steps of AffineChain on sums that are in registers: kRows rows of kVectors vectors. The other arguments are

@@ -74,7 +74,7 @@ class PlanMaker {
   PlanMaker(const PreparedProgram& prepared, const TileLayout& layout)
       : prepared_(prepared),
         p_(*prepared.program),
-        is_one_(p_.num_registers(), 0),
+        values_(p_.num_registers(), Values::kOfElements),
         in_full_(p_.num_registers(), 0),
         in_tile_(p_.num_registers(), 0) {
     plan_.layout = layout;
@@ -83,24 +83,33 @@ class PlanMaker {
   TilePlan Make() &&;
 
  private:
+  // The values of a register: one for each element, one for each row, or one for all.
+  enum class Values : uint8_t { kOfElements, kOfRows, kOne };
+
   void ChooseSteps();
   void PlaceInputs();
   void PlaceResults();
   uint32_t NewPlace(size_t register_size);
   bool IsDirect(int output, int result) const;
-  bool IsOne(int reg) const { return is_one_[reg] != 0; }
+  bool IsOne(int reg) const { return values_[reg] != Values::kOfElements; }
+  std::vector<TilePlace>& Repeated(int reg) {
+    return values_[reg] == Values::kOne ? plan_.repeated : plan_.repeated_of_row;
+  }
 
   const PreparedProgram& prepared_;
   const Program& p_;
   TilePlan plan_;
-  // By register: one element for all, read as a whole tile, a result in the block.
-  std::vector<uint8_t> is_one_, in_full_, in_tile_;
-  int64_t register_bytes_ = 0;  // of an element, in the block
+  std::vector<Values> values_;              // by register
+  std::vector<uint8_t> in_full_, in_tile_;  // by register: read as a whole tile, a result in the block
+  int64_t register_bytes_ = 0;              // of an element, in the block
 };
 
 TilePlan PlanMaker::Make() && {
-  for (int i = 0; i < p_.num_inputs(); ++i) is_one_[i] = plan_.layout.walk[i] == Walk::kScalar;
-  for (int reg = p_.num_inputs(); reg < p_.first_instr_register(); ++reg) is_one_[reg] = 1;
+  for (int i = 0; i < p_.num_inputs(); ++i) {
+    const Walk walk = plan_.layout.walk[i];
+    values_[i] = walk == Walk::kScalar ? Values::kOne : walk == Walk::kOfRow ? Values::kOfRows : Values::kOfElements;
+  }
+  for (int reg = p_.num_inputs(); reg < p_.first_instr_register(); ++reg) values_[reg] = Values::kOne;
   ChooseSteps();
   PlaceInputs();
   PlaceResults();
@@ -109,7 +118,8 @@ TilePlan PlanMaker::Make() && {
   constexpr int64_t kNearestCache = 40 << 10;
   int64_t bytes = register_bytes_;
   for (int i = 0; i < p_.num_inputs(); ++i) {
-    if (plan_.layout.walk[i] == Walk::kContiguous) bytes += static_cast<int64_t>(SizeOf(p_.inputs()[i]));
+    const Walk walk = plan_.layout.walk[i];
+    if (walk == Walk::kContiguous || walk == Walk::kInRow) bytes += static_cast<int64_t>(SizeOf(p_.inputs()[i]));
   }
   for (const TileStep& step : plan_.steps) {
     if (step.output >= 0) bytes += step.output_size;
@@ -118,17 +128,18 @@ TilePlan PlanMaker::Make() && {
   return std::move(plan_);
 }
 
-// Values that all elements share are computed once; if one of two operands is such a value, it takes no place in the
-// cache.
+// Values that all elements share are computed once, and those that a row shares once for it. If one of two operands is
+// such a value, it takes no place in the cache.
 void PlanMaker::ChooseSteps() {
   for (size_t k = 0; k < p_.instrs().size(); ++k) {
     const Instr& i = p_.instrs()[k];
     const uint16_t operands[] = {i.a, i.b, i.c};
     const int arity = Info(i.op).arity, result = p_.first_instr_register() + static_cast<int>(k);
     TileStep step{prepared_.instrs[k], i.a, i.b, i.c, static_cast<uint16_t>(result), -1, 0, i.op};
-    if (std::all_of(operands, operands + arity, [&](int reg) { return IsOne(reg); })) {
-      is_one_[result] = 1;
-      plan_.once.push_back(step);
+    values_[result] = Values::kOne;
+    for (int o = 0; o < arity; ++o) values_[result] = std::min(values_[result], values_[operands[o]]);
+    if (IsOne(result)) {
+      (values_[result] == Values::kOne ? plan_.once : plan_.of_row).push_back(step);
       continue;
     }
     int one = -1;
@@ -149,7 +160,7 @@ void PlanMaker::PlaceInputs() {
     const size_t size = plain::RegisterSize(p_.inputs()[i]);
     if (IsOne(i)) {
       if (in_full_[i] == 0) continue;
-      plan_.repeated.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(size), NewPlace(size)});
+      Repeated(i).push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(size), NewPlace(size)});
       continue;
     }
     // An input that is itself an output, and that another output overwrites, is read before that happens.
@@ -159,7 +170,7 @@ void PlanMaker::PlaceInputs() {
     }
     const bool saved = overwritten && prepared_.last_use[i] == static_cast<int>(p_.instrs().size());
     const bool converted = prepared_.loads[i] != nullptr;
-    if (plan_.layout.walk[i] != Walk::kContiguous || converted || saved) {
+    if (plan_.layout.walk[i] == Walk::kStrided || converted || saved) {
       plan_.tiles.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(size), NewPlace(size)});
     }
     if (plan_.layout.walk[i] == Walk::kStrided && converted) raw_size = std::max(raw_size, SizeOf(p_.inputs()[i]));
@@ -205,7 +216,7 @@ void PlanMaker::PlaceResults() {
     if (IsOne(r)) {
       if (in_full_[r] != 0) {
         place.offset = NewPlace(size);
-        plan_.repeated.push_back(place);
+        Repeated(r).push_back(place);
       }
     } else if (output_of[r] < 0) {
       plan_.whole_range = false;
@@ -241,6 +252,7 @@ TileLayout LayoutOf(const ElementwiseDesc& desc, const Args& args, bool stores_o
   TileLayout layout;
   layout.stores_outputs = stores_outputs ? 1 : 0;
   const int rank = desc.shape.rank(), inputs = desc.program->num_inputs();
+  bool has_strided = false, fits_rows = stores_outputs && rank > 1 && desc.shape[rank - 1] >= kFewestInRow;
   for (int i = 0; i < inputs; ++i) {
     const Dims& strides = desc.in_strides[i];
     bool scalar = true, dense = true;
@@ -252,6 +264,16 @@ TileLayout LayoutOf(const ElementwiseDesc& desc, const Args& args, bool stores_o
       expected *= desc.shape[d];
     }
     layout.walk[i] = dense ? Walk::kContiguous : scalar ? Walk::kScalar : Walk::kStrided;
+    if (layout.walk[i] != Walk::kStrided) continue;
+    has_strided = true;
+    fits_rows = fits_rows && (strides[rank - 1] == 0 || strides[rank - 1] == 1);
+  }
+  if (has_strided && fits_rows) {
+    layout.by_rows = 1;
+    for (int i = 0; i < inputs; ++i) {
+      if (layout.walk[i] != Walk::kStrided) continue;
+      layout.walk[i] = desc.in_strides[i][rank - 1] == 0 ? Walk::kOfRow : Walk::kInRow;
+    }
   }
   for (int o = 0; stores_outputs && o < desc.program->num_outputs(); ++o) {
     unsigned at = 0;

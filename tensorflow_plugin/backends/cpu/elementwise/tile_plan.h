@@ -14,13 +14,18 @@ namespace xpu::cpu {
 
 inline constexpr int64_t kTileElements = 1024;  // at a time, at most
 
+// A row is what the innermost axis has. Rows of at least so many elements are run one by one if that spares copies.
+inline constexpr int64_t kFewestInRow = 192;
+
 // How the operands of a command lie.
 struct TileLayout {
-  enum class Walk : uint8_t { kContiguous, kScalar, kStrided };
+  // The last two are of commands that are run row by row: elements that are adjacent in each row, and one for each row.
+  enum class Walk : uint8_t { kContiguous, kScalar, kStrided, kInRow, kOfRow };
 
   Walk walk[Program::kMaxInputs] = {};
   uint16_t inputs_at[Program::kMaxOutputs] = {};  // for each output, a bit for each input with its address
   uint16_t stores_outputs = 0;                    // else results stay in tiles
+  uint16_t by_rows = 0;
 
   bool Shares(int output, int input) const { return (inputs_at[output] >> input & 1) != 0; }
   bool operator==(const TileLayout& o) const;
@@ -48,12 +53,14 @@ struct TilePlace {
 // Immutable.
 struct TilePlan {
   TileLayout layout;
-  std::vector<TileStep> once;       // their operands are one element each; computed when a runner is made
-  std::vector<TileStep> steps;      // computed for each tile
-  std::vector<TilePlace> repeated;  // registers of one element of which something reads a whole tile
-  std::vector<TilePlace> tiles;     // other registers that are in the block
-  std::vector<int> stored;          // outputs that are not written directly
-  int64_t raw = -1;                 // where an input is gathered before its conversion; -1: none is
+  std::vector<TileStep> once;    // their operands are one element each; computed when a runner is made
+  std::vector<TileStep> of_row;  // one element each for a row; computed for each row
+  std::vector<TileStep> steps;   // computed for each tile
+  // Registers of one element of which something reads a whole tile.
+  std::vector<TilePlace> repeated, repeated_of_row;
+  std::vector<TilePlace> tiles;  // other registers that are in the block
+  std::vector<int> stored;       // outputs that are not written directly
+  int64_t raw = -1;              // where an input is gathered before its conversion; -1: none is
   int64_t block_bytes = 0;
   bool whole_range = true;          // nothing needs a tile: a range can be run in one go
   int64_t at_once = kTileElements;  // elements of a tile that are run

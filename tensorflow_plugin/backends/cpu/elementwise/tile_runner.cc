@@ -80,16 +80,14 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
   const Program& p = *desc.program;
   std::fill_n(tile_, p.num_inputs(), nullptr);
   for (int i = 0; i < p.num_inputs(); ++i) {
-    if (plan_.layout.walk[i] == Walk::kScalar) ReadElement(i);
+    from_[i] = static_cast<const char*>(args.in[i]);
+    if (plan_.layout.walk[i] == Walk::kScalar) ReadElement(i, args.in[i]);
   }
   for (size_t c = 0; c < p.constants().size(); ++c) {
     reg_[p.num_inputs() + c] = AlignedTile(prepared_.constants[c].get());
   }
-  for (const TileStep& step : plan_.once) {
-    const bool failed = step.run(element_[step.result], reg_[step.a], reg_[step.b], reg_[step.c], 1);
-    if (failed && status_.ok()) status_ = plain::InstrFailure(step.op);
-    reg_[step.result] = element_[step.result];
-  }
+  if (plan_.layout.by_rows != 0) ListRowInputs();
+  RunOnce(plan_.once);
   for (const TilePlace& place : plan_.tiles) tile_[place.reg] = block_.at(place.offset);
   // Tiles that are filled for good, no further than there are elements to combine them with.
   for (const TilePlace& place : plan_.repeated) {
@@ -99,23 +97,99 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
   }
 }
 
+void TileRunner::ListRowInputs() {
+  const int last = desc_.shape.rank() - 1;
+  for (int i = 0; i < prepared_.program->num_inputs(); ++i) {
+    const Walk walk = plan_.layout.walk[i];
+    if (walk != Walk::kInRow && walk != Walk::kOfRow) continue;
+    const auto size = static_cast<int64_t>(SizeOf(prepared_.program->inputs()[i]));
+    const bool is_one = walk == Walk::kOfRow;
+    row_inputs_.push_back({i, is_one, size, (desc_.in_strides[i][last - 1] - (is_one ? 0 : desc_.shape[last])) * size});
+  }
+}
+
 bool TileRunner::IsInput(int i) const {
   const int r = prepared_.program->outputs()[i];
   return plan_.whole_range && r < prepared_.program->num_inputs() && prepared_.loads[r] == nullptr &&
          plan_.layout.walk[r] == Walk::kContiguous && tile_[r] == nullptr;
 }
 
-void TileRunner::ReadElement(int input) {
+void TileRunner::ReadElement(int input, const void* at) {
   const InstrFn load = prepared_.loads[input];
   if (load != nullptr) {
-    load(element_[input], args_.in[input], nullptr, nullptr, 1);
+    load(element_[input], at, nullptr, nullptr, 1);
   } else {
-    std::memcpy(element_[input], args_.in[input], SizeOf(prepared_.program->inputs()[input]));
+    std::memcpy(element_[input], at, SizeOf(prepared_.program->inputs()[input]));
   }
   reg_[input] = element_[input];
 }
 
+void TileRunner::RunOnce(const std::vector<TileStep>& steps) {
+  for (const TileStep& step : steps) {
+    const bool failed = step.run(element_[step.result], reg_[step.a], reg_[step.b], reg_[step.c], 1);
+    if (failed && status_.ok()) status_ = plain::InstrFailure(step.op);
+    reg_[step.result] = element_[step.result];
+  }
+}
+
 void TileRunner::Run(int64_t begin, int64_t n) {
+  plan_.layout.by_rows != 0 ? RunByRows(begin, n) : RunInTiles(begin, n);
+}
+
+void TileRunner::RunByRows(int64_t begin, int64_t n) {
+  const int last = desc_.shape.rank() - 1;
+  const int64_t columns = desc_.shape[last], end = begin + n;
+  int64_t row = begin / columns, column = begin % columns, left = 0;  // rows along the axis before the last one
+  for (; begin < end; ++row, column = 0) {
+    if (left == 0) {
+      left = desc_.shape[last - 1] - row % desc_.shape[last - 1];
+      FindRow(row);
+    } else {
+      for (const RowInput& input : row_inputs_) from_[input.input] += input.step;
+    }
+    --left;
+    BeginRow();
+    const int64_t here = std::min(end - begin, columns - column);
+    RunInTiles(begin, here);
+    begin += here;
+  }
+}
+
+void TileRunner::FindRow(int64_t row) {
+  const Dims& shape = desc_.shape;
+  const int last = shape.rank() - 1;
+  for (const RowInput& input : row_inputs_) {
+    const Dims& strides = desc_.in_strides[input.input];
+    int64_t element = 0, rest = row;
+    for (int d = last - 1; d > 0; --d) {
+      element += rest % shape[d] * strides[d];
+      rest /= shape[d];
+    }
+    element += rest * strides[0];
+    if (!input.is_one) element -= row * shape[last];
+    from_[input.input] = static_cast<const char*>(args_.in[input.input]) + element * input.size;
+  }
+}
+
+// Values of which there is one for the row.
+void TileRunner::BeginRow() {
+  for (const RowInput& input : row_inputs_) {
+    if (!input.is_one) continue;
+    if (prepared_.loads[input.input] != nullptr) {
+      ReadElement(input.input, from_[input.input]);
+    } else {
+      reg_[input.input] = from_[input.input];
+    }
+  }
+  RunOnce(plan_.of_row);
+  for (const TilePlace& place : plan_.repeated_of_row) {
+    void* const tile = block_.at(place.offset);
+    RepeatRegister(reg_[place.reg], place.register_size, std::min(kTile, desc_.shape[desc_.shape.rank() - 1]), tile);
+    reg_[place.reg] = tile;
+  }
+}
+
+void TileRunner::RunInTiles(int64_t begin, int64_t n) {
   if (plan_.whole_range) {
     RunTile(begin, n);
     return;
@@ -128,8 +202,9 @@ void TileRunner::RunTile(int64_t begin, int64_t n) {
   for (int i = 0; i < p.num_inputs(); ++i) {
     const size_t size = SizeOf(p.inputs()[i]);
     const InstrFn load = prepared_.loads[i];
-    if (plan_.layout.walk[i] == Walk::kContiguous) {
-      const char* source = static_cast<const char*>(args_.in[i]) + begin * size;
+    const Walk walk = plan_.layout.walk[i];
+    if (walk == Walk::kContiguous || walk == Walk::kInRow) {
+      const char* source = from_[i] + begin * size;
       if (load != nullptr) {
         load(tile_[i], source, nullptr, nullptr, n);
         reg_[i] = tile_[i];
@@ -139,7 +214,7 @@ void TileRunner::RunTile(int64_t begin, int64_t n) {
       } else {
         reg_[i] = source;
       }
-    } else if (plan_.layout.walk[i] == Walk::kStrided) {
+    } else if (walk == Walk::kStrided) {
       if (load != nullptr) {
         void* const raw = block_.at(plan_.raw);
         Gather(i, begin, n, raw);

@@ -8,6 +8,7 @@
 
 #include "tensorflow_plugin/backends/cpu/elementwise/tile_plan.h"
 #include "tensorflow_plugin/primitives/backend.h"
+#include "tensorflow_plugin/primitives/small_vector.h"
 
 namespace xpu::cpu {
 
@@ -51,7 +52,13 @@ class TileRunner {
 
  private:
   using Walk = TileLayout::Walk;
-  void ReadElement(int input);
+  void ReadElement(int input, const void* at);
+  void RunOnce(const std::vector<TileStep>& steps);
+  void RunInTiles(int64_t begin, int64_t n);
+  void RunByRows(int64_t begin, int64_t n);
+  void ListRowInputs();
+  void FindRow(int64_t row);
+  void BeginRow();
   void RunTile(int64_t begin, int64_t n);
   void Gather(int input, int64_t begin, int64_t n, void* dst) const;
 
@@ -64,6 +71,16 @@ class TileRunner {
   alignas(16) char element_[Program::kMaxRegisters][16];  // registers of one element for all, as a register holds it
   void* tile_[Program::kMaxRegisters];  // a register's place in the block, or null if it is read or written in place
   const void* reg_[Program::kMaxRegisters];  // where each register is for the current tile
+  // Where element 0 of a contiguous input is, and where it would be if all rows were like the current one. One that has
+  // an element for each row: where that is.
+  const char* from_[Program::kMaxInputs];
+  // The inputs that are not the same or contiguous in all rows.
+  struct RowInput {
+    int input;
+    bool is_one;         // an element for each row
+    int64_t size, step;  // bytes of an element, and of from_ from one row to the next
+  };
+  SmallVector<RowInput, 4> row_inputs_;
   Status status_;
 };
 

@@ -67,10 +67,10 @@ XPU_INLINE T WithSignOf(T magnitude, T x) {
   return BitCast<T>((BitCast<B>(magnitude) & ~Fp<T>::kSign) | (BitCast<B>(x) & Fp<T>::kSign));
 }
 
-// c[0] + x c[1] + x^2 c[2] + ..., by Horner's rule unrolled at compile time.
-template <int n, typename T>
-XPU_INLINE T Poly(T x, const T (&c)[n]) {
-  T r = c[n - 1];
+// c[0] + x c[1] + x^2 c[2] + ..., by Horner's rule unrolled at compile time. x may be a vector.
+template <int n, typename V, typename T>
+XPU_INLINE V Poly(V x, const T (&c)[n]) {
+  V r = V{} + c[n - 1];
 #pragma GCC unroll 16
   for (int i = n - 2; i >= 0; --i) r = r * x + c[i];
   return r;
@@ -218,19 +218,21 @@ XPU_INLINE float Erf_(float x) {
   return OddRational(x, p, q, 3.92f);
 }
 
-// exp(-a^2) * t * P(t) with t = 1 / (1 + a / 2) and a = |x|. P is a minimax fit in relative error up to 10.5, from
-// where on it rounds to 0, and exact at 0.
+// exp(-a^2) * t * P(t) with t = 1 / (1 + a / 2) and a = |x|. P is a minimax fit in relative error up to kErfcIsZero,
+// from where on it rounds to 0, and exact at 0.
+inline constexpr float kErfcIsZero = 10.5f;
+inline constexpr float kErfcTerms[] = {2.820676863e-01f,  2.827914357e-01f, 2.392107248e-01f,  2.228424847e-01f,
+                                       -9.045001119e-02f, 4.067020416e-01f, -6.528199315e-01f, 4.164122641e-01f,
+                                       -1.181490645e-01f, 1.139234751e-02f};
 XPU_INLINE float Erfc_(float x) {
-  constexpr float p[] = {2.820676863e-01f, 2.827914357e-01f,  2.392107248e-01f, 2.228424847e-01f,  -9.045001119e-02f,
-                         4.067020416e-01f, -6.528199315e-01f, 4.164122641e-01f, -1.181490645e-01f, 1.139234751e-02f};
   const float magnitude = Magnitude(x);
-  const float a = magnitude > 10.5f ? 10.5f : magnitude;
+  const float a = magnitude > kErfcIsZero ? kErfcIsZero : magnitude;
   const float t = 1.0f / (1.0f + 0.5f * a);
   // a^2 in two parts: its rounding error would be magnified by the exponential.
   const float high = BitCast<float>(BitCast<uint32_t>(a) & 0xfffff000u);
   Reduced<float> d = ReduceByLn2(-high * high);
   d.r += (high - a) * (high + a);
-  const float tail = ExpOf(d) * t * Poly(t, p);
+  const float tail = ExpOf(d) * t * Poly(t, kErfcTerms);
   const float y = x < 0.0f ? 2.0f - tail : tail;
   return x != x ? x : y;
 }

@@ -1,13 +1,16 @@
 // Plans of programs are kept by how operands lie. Whatever ran before, a command computes what it says.
 #include "tensorflow_plugin/backends/cpu/elementwise/tile_plan.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tensorflow_plugin/backends/cpu/elementwise/tile_runner.h"
 #include "tensorflow_plugin/backends/cpu/kernels.h"
 
 namespace xpu::cpu {
@@ -23,9 +26,11 @@ const Program* TwoResults() {
   return builder.Build();
 }
 
-// An operand of `rows` rows of `cols`: each element, one number, every second column, or the same row again.
-enum class Operand { kElements, kOne, kGaps, kRow };
-constexpr Operand kOperands[] = {Operand::kElements, Operand::kOne, Operand::kGaps, Operand::kRow};
+// An operand of `rows` rows of `cols`: each element, one number, every second column, or the same row again. Or rows
+// have gaps between them, or one number each.
+enum class Operand { kElements, kOne, kGaps, kRow, kApart, kOfRow };
+constexpr Operand kOperands[] = {Operand::kElements, Operand::kOne,   Operand::kGaps,
+                                 Operand::kRow,      Operand::kApart, Operand::kOfRow};
 
 Dims StridesOf(Operand operand, int64_t cols) {
   switch (operand) {
@@ -37,6 +42,10 @@ Dims StridesOf(Operand operand, int64_t cols) {
       return {2 * cols, 2};
     case Operand::kRow:
       return {0, 1};
+    case Operand::kApart:
+      return {2 * cols, 1};
+    case Operand::kOfRow:
+      return {1, 0};
   }
   return {};
 }
@@ -105,7 +114,7 @@ struct TilePlanCase {
 TEST(TilePlan, EachLayoutHasItsOwn) {
   int cases = 0;
   for (int time = 0; time < 2; ++time) {
-    for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>(3, 20), {7, 300}}) {
+    for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>(3, 20), {7, 300}, {3, 2500}}) {
       for (Operand x : kOperands) {
         for (Operand y : kOperands) {
           for (Place first : kPlaces) {
@@ -121,6 +130,52 @@ TEST(TilePlan, EachLayoutHasItsOwn) {
     }
   }
   EXPECT_GT(cases, 100);
+}
+
+// Rows of several axes, of which a thread runs a part that begins and ends inside of rows. Operands repeat along any of
+// the axes, or have one element for a row; some are combined before they meet whole rows.
+TEST(TilePlan, ByRows) {
+  for (int64_t columns : {int64_t{40}, int64_t{200}, int64_t{1500}}) {
+    ProgramBuilder b;
+    const auto x = b.Input(DType::kFloat), scale = b.Input(DType::kFloat), mean = b.Input(DType::kFloat),
+               of_head = b.Input(DType::kHalf), limit = b.Input(DType::kFloat);
+    const auto centred = b.Apply(Opcode::kSub, x, b.Apply(Opcode::kMul, mean, b.Const(DType::kFloat, 2)));
+    const auto sum = b.Apply(Opcode::kAdd, b.Apply(Opcode::kMul, centred, scale), b.Cast(of_head, DType::kFloat));
+    b.Output(b.Apply(Opcode::kSelect, b.Apply(Opcode::kLess, mean, limit), sum, x));
+    b.Output(b.Apply(Opcode::kMul, mean, limit));
+    ElementwiseDesc desc;
+    desc.program = b.Build();
+    ASSERT_NE(desc.program, nullptr) << b.error();
+    desc.shape = {2, 3, 5, columns};
+    desc.in_strides[0] = DenseStrides(desc.shape);
+    desc.in_strides[1] = {0, 0, 0, 1};        // a row for all
+    desc.in_strides[2] = {15, 5, 1, 0};       // a number for each row
+    desc.in_strides[3] = {0, columns, 0, 1};  // a row for each head
+    desc.in_strides[4] = {0, 0, 0, 0};
+    const int64_t n = desc.shape.num_elements();
+    std::vector<float> x_values(n), scales(columns), means(30), got(n), products(n);
+    std::vector<Half> heads(3 * columns);
+    const float most = 3;
+    for (int64_t i = 0; i < n; ++i) x_values[i] = static_cast<float>(i % 37 - 18);
+    for (int64_t i = 0; i < columns; ++i) scales[i] = static_cast<float>(i % 5 - 2);
+    for (int64_t i = 0; i < 30; ++i) means[i] = static_cast<float>(i % 7);
+    for (int64_t i = 0; i < 3 * columns; ++i) heads[i] = static_cast<Half>(static_cast<float>(i % 11) / 4);
+    Args args{};
+    const void* const in[] = {x_values.data(), scales.data(), means.data(), heads.data(), &most};
+    std::copy(std::begin(in), std::end(in), args.in);
+    args.out[0] = got.data();
+    args.out[1] = products.data();
+    const ElementwiseDesc merged = Merged(desc);
+    TileRunner runner(merged, args);
+    for (int64_t begin = 0; begin < n; begin += columns + 7) runner.Run(begin, std::min(columns + 7, n - begin));
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t row = i / columns, column = i % columns;
+      const float mean_here = means[row], head = static_cast<float>(heads[row / 5 % 3 * columns + column]);
+      const float want = mean_here < most ? (x_values[i] - 2 * mean_here) * scales[column] + head : x_values[i];
+      ASSERT_EQ(got[i], want) << columns << ": " << i;
+      ASSERT_EQ(products[i], mean_here * most) << columns << ": " << i;
+    }
+  }
 }
 
 TileLayout LayoutWith(TileLayout::Walk x, TileLayout::Walk y) {
