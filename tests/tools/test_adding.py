@@ -200,6 +200,7 @@ LINKED = (
     "primitives",
     "trace",
     "commands",
+    "commands/quantization",
     "backends/host_runtime",
     "backends/plain",
     "backends/reference",

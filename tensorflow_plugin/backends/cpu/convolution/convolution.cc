@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow_plugin/backends/cpu/convolution/bytes.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/bytes.h"
 #include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/engine.h"
 #include "tensorflow_plugin/backends/cpu/convolution/few_channels.h"

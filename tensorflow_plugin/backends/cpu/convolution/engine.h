@@ -22,7 +22,7 @@ enum class ConvolutionEngine : uint8_t {
   kOnednn,           // oneDNN; if not `alone`, on OpenMP's threads
   kOnednnInParts,    // oneDNN on each thread of the team, for some images or rows; an epilogue follows each part
   kOnednnInSums,     // the same for a filter's gradient: the parts' gradients are added up
-  kBytes,            // bytes, in one of three ways or by plain loops (convolution/bytes.h)
+  kBytes,            // bytes, in one of three ways or by plain loops (convolution/bytes/bytes.h)
   kInFloat,          // half and bfloat16 become float, and another engine follows
 };
 

@@ -1,13 +1,13 @@
 // The division of a convolution by WordSums into parts. A part is some images, or some rows of the output of one image.
 // Where the filter is large, it is some output channels, too. Its sums lie in memory of the thread, which is in its
 // cache.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PARTS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PARTS_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_PARTS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_PARTS_H_
 
 #include <algorithm>
 #include <cstdint>
 
-#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/parts.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 
@@ -41,4 +41,4 @@ class ByteParts {
 
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PARTS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_PARTS_H_

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "tensorflow_plugin/backends/cpu/convolution/axes.h"
-#include "tensorflow_plugin/backends/cpu/convolution/byte_products.h"
-#include "tensorflow_plugin/backends/cpu/convolution/byte_sums_in_registers.h"
-#include "tensorflow_plugin/backends/cpu/convolution/compensated_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_products.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_sums_in_registers.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/compensated_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"

@@ -1,8 +1,8 @@
 // Convolutions of bytes, whose results are sums in int32. They are computed block by block, in one of three ways
 // (byte_sums.h), or by plain loops where none is fast. The epilogue stores what becomes of a block's sums, which may be
 // bytes.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTES_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTES_H_
 
 #include <cstdint>
 
@@ -24,4 +24,4 @@ Status RunBytes(const ConvolutionDesc& d, const Args& args, const host_runtime::
 
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTES_H_

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cpu/convolution/byte_windows.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_windows.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // The loops of WordSums (byte_sums.h), once per instruction set. Their unit is a pair: two consecutive terms of a sum,
 // integers of 16 bits, which fill a lane of 32 bits (MultiplyAddPairs).
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_WORD_SUMS_LOOPS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_WORD_SUMS_LOOPS_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_WORD_SUMS_LOOPS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_WORD_SUMS_LOOPS_H_
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -21,10 +21,10 @@ inline constexpr int64_t kWordsBehind = 64;
 
 }  // namespace xpu::cpu
 
-#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/convolution/word_sums_loops.h"
+#define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/convolution/bytes/word_sums_loops.h"
 #define XPU_ISA baseline
 #define XPU_VECTOR_BYTES 16
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_WORD_SUMS_LOOPS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_WORD_SUMS_LOOPS_H_
 
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {

@@ -4,8 +4,8 @@
 //
 // x is copied if it has padding, or if a filter of 1x1 has strides. Windows that span two rows of the output are
 // computed, too, and dropped.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_WINDOWS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_WINDOWS_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_WINDOWS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_WINDOWS_H_
 
 #include <array>
 #include <cstdint>
@@ -69,4 +69,4 @@ class ByteWindows {
 
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_WINDOWS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_WINDOWS_H_

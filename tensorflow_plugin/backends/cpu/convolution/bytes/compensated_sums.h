@@ -1,12 +1,12 @@
 // Ways that sum x without subtracting its zero point, and pad with the zero point. Each sum then lacks a term that
 // depends on its column alone, the compensation: minus the zero point times the sum of the filter's column. Those
 // column sums lie behind the packed filter.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_COMPENSATED_SUMS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_COMPENSATED_SUMS_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_COMPENSATED_SUMS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_COMPENSATED_SUMS_H_
 
 #include <cstdint>
 
-#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_sums.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 
@@ -35,4 +35,4 @@ class CompensatedSums : public ByteSums {
 
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_COMPENSATED_SUMS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_COMPENSATED_SUMS_H_

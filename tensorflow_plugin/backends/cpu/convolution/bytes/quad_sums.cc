@@ -3,9 +3,9 @@
 #include <cstring>
 #include <memory>
 
-#include "tensorflow_plugin/backends/cpu/convolution/byte_products.h"
-#include "tensorflow_plugin/backends/cpu/convolution/byte_windows.h"
-#include "tensorflow_plugin/backends/cpu/convolution/compensated_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_products.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_windows.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/compensated_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cpu/convolution/compensated_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/compensated_sums.h"
 
 #include <cstring>
 

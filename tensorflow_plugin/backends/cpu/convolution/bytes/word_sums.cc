@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/cpu/convolution/axes.h"
-#include "tensorflow_plugin/backends/cpu/convolution/byte_parts.h"
-#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_parts.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/word_sums_loops.h"
 #include "tensorflow_plugin/backends/cpu/convolution/onednn_plans.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
-#include "tensorflow_plugin/backends/cpu/convolution/word_sums_loops.h"
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"

@@ -1,13 +1,13 @@
 // The begin and the end of sums of bytes in registers: kRows rows of kVectors vectors, by AVX-512 VNNI. kFinishes: an
 // epilogue finishes them. Otherwise they are stored.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_IN_REGISTERS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_IN_REGISTERS_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_SUMS_IN_REGISTERS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_SUMS_IN_REGISTERS_H_
 
 #include <immintrin.h>
 
 #include <cstdint>
 
-#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_sums.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/quantized_chain_loops.h"
 #include "tensorflow_plugin/backends/cpu/simd/target.h"
 
@@ -60,4 +60,4 @@ XPU_END_TARGET
 }  // namespace
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_IN_REGISTERS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_SUMS_IN_REGISTERS_H_

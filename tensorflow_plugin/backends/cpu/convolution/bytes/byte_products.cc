@@ -1,12 +1,12 @@
 #if defined(__x86_64__)
-#include "tensorflow_plugin/backends/cpu/convolution/byte_products.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_products.h"
 
 #include <immintrin.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "tensorflow_plugin/backends/cpu/convolution/byte_sums_in_registers.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_sums_in_registers.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/cpu/simd/target.h"
 

@@ -1,4 +1,4 @@
-#include "tensorflow_plugin/backends/cpu/convolution/byte_parts.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_parts.h"
 
 #include "tensorflow_plugin/backends/cpu/convolution/pointwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"

@@ -2,12 +2,12 @@
 //
 // The matrix lies in groups of kByteGroup columns. A group has its quads one after the other (simd/quads.h): four terms
 // of each column. That is also how AMX wants a tile of 16 quads.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PRODUCTS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PRODUCTS_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_PRODUCTS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_PRODUCTS_H_
 
 #include <cstdint>
 
-#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_sums.h"
 
 namespace xpu::cpu {
 
@@ -56,4 +56,4 @@ class ByteProducts {
 
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_PRODUCTS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_PRODUCTS_H_

@@ -8,8 +8,8 @@
 // - DepthwiseQuadSums: the same where each channel is a group. The four bytes are a channel's in four rows of x.
 // - WordSums: x86 processors add up products of 16-bit integers in pairs. Elements become such integers less the zero
 //   point. That is exact, and padding is 0. Convolutions qualify that have no groups, or one channel in each.
-#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_H_
-#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_H_
+#ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_SUMS_H_
+#define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_SUMS_H_
 
 #include <cstdint>
 #include <memory>
@@ -77,4 +77,4 @@ std::unique_ptr<ByteSums> WordSums(const ConvolutionDesc& d);
 
 }  // namespace xpu::cpu
 
-#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTE_SUMS_H_
+#endif  // TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_BYTES_BYTE_SUMS_H_

@@ -1,10 +1,10 @@
-#include "tensorflow_plugin/backends/cpu/convolution/bytes.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/bytes.h"
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 
-#include "tensorflow_plugin/backends/cpu/convolution/byte_sums.h"
+#include "tensorflow_plugin/backends/cpu/convolution/bytes/byte_sums.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/cost.h"
 #include "tensorflow_plugin/backends/cpu/elementwise/quantized_chain.h"
