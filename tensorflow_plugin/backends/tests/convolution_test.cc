@@ -461,6 +461,7 @@ std::vector<ConvolutionDesc> DepthwiseGeometries() {
   geometries.push_back(ConvolutionOf({{9, 3, 1, 2, 2, 2}, {9, 3, 1, 2, 2, 2}}, 1, 16, 16, 16));  // dilated
   geometries.push_back(ConvolutionOf({{9, 3, 3, 1, 1, 1}, {17, 3, 3, 1, 1, 1}}, 1, 16, 16, 16));
   geometries.push_back(ConvolutionOf({{9, 4, 1, 1, 1, 2}, {9, 4, 1, 1, 1, 2}}, 1, 16, 16, 16));
+  geometries.push_back(ConvolutionOf({{14, 9, 1, 1, 4, 4}, {14, 9, 1, 1, 4, 4}}, 1, 20, 20, 20));
   geometries.push_back(ConvolutionOf({{60, 3, 1, 1, 1, 1}, {63, 5, 1, 1, 2, 2}}, 2, 72, 72, 72));   // shared by rows
   geometries.push_back(ConvolutionOf({{7, 5, 1, 1, 2, 2}, {7, 5, 1, 1, 2, 2}}, 1, 333, 333, 333));  // by channels
   return geometries;

@@ -137,7 +137,7 @@ class HostExecutables : public ::testing::Test {
   bool here_ = false;  // whether this thread alone ran the last list
 };
 
-constexpr int64_t kSmall = 15000;  // as many ns: not worth several threads
+constexpr int64_t kSmall = 7000;  // as many ns: not worth several threads
 
 TEST_F(HostExecutables, AResultIsReadWhileTheRestRuns) {
   kKernels.patience_ms = 300;  // for each command, as they run one after the other

@@ -26,6 +26,8 @@ constexpr int64_t kLanes = 16;
 constexpr int kPixels = 7;
 // The quads of a row of the output stay in the first cache.
 constexpr int64_t kMostQuadBytes = 3 << 13;
+// For a filter of more rows than these have, packing it for each turn of the rows would take too much memory.
+constexpr int64_t kMostPlanesOfTurns = 2;
 
 // The quads that a row of the output meets, from some pixel and channel on. Its sums go to memory, or an epilogue
 // finishes them in registers.
@@ -156,7 +158,8 @@ class DepthwiseByQuads final : public CompensatedSums {
     const SpatialAxis& last = axes_[2];
     rows_ = axes_[0].filter * axes_[1].filter;
     planes_ = Count(rows_, kQuad);
-    turns_ = axes_[0].filter == 1 && axes_[1].dilation == 1 ? planes_ * kQuad : 1;
+    const bool shares_rows = axes_[0].filter == 1 && axes_[1].dilation == 1;
+    turns_ = shares_rows && planes_ <= kMostPlanesOfTurns ? planes_ * kQuad : 1;
     columns_ = last.covered();
     block_ =
         std::clamp(kMostQuadBytes / (columns_ * kQuad * planes_) / kLanes * kLanes, kLanes, RoundUp(channels_, kLanes));
