@@ -380,13 +380,14 @@ TEST_F(HostExecutables, WhoRunsMoreOfThemIsFoundByTrying) {
 }
 
 TEST_F(HostExecutables, ManyOrLargeOnesDoNot) {
+  constexpr int64_t kOneOfMany = 15000, kMany = 20;
   UseDevice(20000);
-  AddFill(10 * kSmall, NewBuffer(10 * kSmall));
+  AddFill(10 * kOneOfMany, NewBuffer(10 * kOneOfMany));
   Run();
   EXPECT_EQ(kKernels.threads.count(std::this_thread::get_id()), 0u);
   list_ = CommandList();
-  const int buffer = NewBuffer(kSmall);
-  for (int i = 0; i < 20; ++i) AddFill(kSmall, buffer);
+  const int buffer = NewBuffer(kOneOfMany);
+  for (int i = 0; i < kMany; ++i) AddFill(kOneOfMany, buffer);
   Run();
   EXPECT_EQ(kKernels.threads.count(std::this_thread::get_id()), 0u);
 }
