@@ -10,7 +10,7 @@ namespace {
 
 using Engine = MatMulEngine;
 
-// Below this many multiplications a call of oneDNN costs more than the product.
+// Below this many multiplications a call of oneDNN, or packing blocks, costs more than the product.
 constexpr int64_t kSmall = 4096;
 // From so many terms of a sum, and so many multiplications, vectors of terms are worth it.
 constexpr int64_t kFewestTerms = 16, kFewestDots = 256;
@@ -143,6 +143,7 @@ MatMulChoice ChooseEngine(const MatMulDesc& desc, EpilogueForm epilogue, const M
     choice.engine = ForBytes(*d, machine);
     return choice;
   }
+  const bool is_small = d->m * d->n * d->k <= kSmall;
   switch (desc.type) {
     case DType::kHalf:
     case DType::kBFloat16:
@@ -154,11 +155,11 @@ MatMulChoice ChooseEngine(const MatMulDesc& desc, EpilogueForm epilogue, const M
     case DType::kUint32:
     case DType::kInt64:
     case DType::kUint64:
-      choice.engine = Engine::kGemm;
+      choice.engine = is_small ? Engine::kSmall : Engine::kGemm;
       break;
     case DType::kComplex64:
     case DType::kComplex128:
-      choice.engine = Engine::kComplexGemm;
+      choice.engine = is_small ? Engine::kSmall : Engine::kComplexGemm;
       break;
     default:
       break;

@@ -14,7 +14,7 @@ namespace xpu::cpu {
 enum class MatMulEngine : uint8_t {
   kPlain,           // loops of backends/plain: nothing to compute, or types that no other engine has
   kUnpacked,        // few rows, and a small b that is read as it lies (matmul/panels.h)
-  kSmall,           // too little for a call of oneDNN
+  kSmall,           // too little for a call of oneDNN, or for blocks
   kPartialSums,     // few elements of long sums: each thread adds up parts of the sums
   kPanels,          // many rows, and b in panels that stay in a core's cache (matmul/panels.h)
   kFewRows,         // b is read once, at the speed of memory (matmul/few_rows.h)

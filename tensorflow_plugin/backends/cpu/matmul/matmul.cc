@@ -197,7 +197,39 @@ void RunFewRows(const MatMulDesc& d, bool by_column, const Args& args, const Thr
   RunFewRows<BFloat16>(d, by_column, args, team);
 }
 
+template <typename T>
+void RunSmallOf(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  const auto multiply = XPU_PICK_ISA(SmallProduct<T>);
+  ForEachProduct<T>(d, GrainOf(d), args, team, [&](const T* a, const T* b, T* c, const ThreadTeam&) {
+    multiply(d.m, d.n, d.k, View(a, d.transpose_a, d.lda), View(b, d.transpose_b, d.ldb), c, d.ldc);
+  });
+}
+
+template <typename Real>
+void RunSmallComplex(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  using T = std::complex<Real>;
+  constexpr int64_t kMultiplications = 8;  // that take as long as one of complex numbers
+  const auto multiply = XPU_PICK_ISA(SmallComplexProduct<Real>);
+  const auto factor = [](const T* data, bool transpose, int64_t ld, bool conjugate) {
+    const auto* const pairs = reinterpret_cast<const Real*>(data);
+    return ComplexFactor<Real>{View(pairs, transpose, ld), conjugate ? Real(-1) : Real(1)};
+  };
+  const int64_t grain = std::max<int64_t>(1, GrainOf(d) / kMultiplications);
+  ForEachProduct<T>(d, grain, args, team, [&](const T* a, const T* b, T* c, const ThreadTeam&) {
+    multiply(d.m, d.n, d.k, factor(a, d.transpose_a, d.lda, d.conjugate_a),
+             factor(b, d.transpose_b, d.ldb, d.conjugate_b), reinterpret_cast<Real*>(c), d.ldc);
+  });
+}
+
 void RunSmall(const MatMulDesc& d, const Args& args, const ThreadTeam& team) {
+  if (d.type == DType::kComplex64) return RunSmallComplex<float>(d, args, team);
+  if (d.type == DType::kComplex128) return RunSmallComplex<double>(d, args, team);
+  if (d.type == DType::kDouble) return RunSmallOf<double>(d, args, team);
+  // Sums of integers wrap, whatever the sign.
+  if (IsInteger(d.type)) {
+    return SizeOf(d.type) == sizeof(uint32_t) ? RunSmallOf<uint32_t>(d, args, team)
+                                              : RunSmallOf<uint64_t>(d, args, team);
+  }
   const auto multiply = XPU_PICK_ISA(SmallMatMul);
   ForEachProduct<float>(d, GrainOf(d), args, team, [&](const float* a, const float* b, float* c, const ThreadTeam&) {
     multiply(d.m, d.n, d.k, a, d.transpose_a, d.lda, b, d.transpose_b, d.ldb, c, d.ldc);

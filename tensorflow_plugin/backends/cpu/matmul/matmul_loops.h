@@ -4,7 +4,19 @@
 
 #include <cstdint>
 
+#include "tensorflow_plugin/backends/cpu/matmul/gemm.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+namespace xpu::cpu {
+
+// A matrix of complex elements, which are pairs of numbers. The imaginary parts are multiplied by a sign.
+template <typename Real>
+struct ComplexFactor {
+  StridedMatrix<const Real> pairs;
+  Real sign;
+};
+
+}  // namespace xpu::cpu
 
 #define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/matmul_loops.h"
 #define XPU_ISA baseline
@@ -42,6 +54,63 @@ static inline void SmallMatMul(int64_t m, int64_t n, int64_t k, const float* a, 
       StoreFirst(c + i * ldc + j, rest, sum);
     }
   }
+}
+
+// kRows rows of c = a * b, for elements of any type. Rows are summed side by side: a sum waits for its last addition.
+template <int kRows, typename T>
+static inline void SmallRows(int64_t n, int64_t k, const StridedMatrix<const T>& a, const StridedMatrix<const T>& b,
+                             T* c, int64_t ldc) {
+  for (int64_t j = 0; j < n; ++j) {
+    T sum[kRows] = {};
+    for (int64_t l = 0; l < k; ++l) {
+      const T y = b.data[l * b.row_stride + j * b.col_stride];
+#pragma GCC unroll 4
+      for (int i = 0; i < kRows; ++i) sum[i] += a.data[i * a.row_stride + l * a.col_stride] * y;
+    }
+    for (int i = 0; i < kRows; ++i) c[i * ldc + j] = sum[i];
+  }
+}
+
+// The same for complex elements.
+template <int kRows, typename Real>
+static inline void SmallComplexRows(int64_t n, int64_t k, const ComplexFactor<Real>& a, const ComplexFactor<Real>& b,
+                                    Real* c, int64_t ldc) {
+  for (int64_t j = 0; j < n; ++j) {
+    Real real[kRows] = {}, imaginary[kRows] = {};
+    for (int64_t l = 0; l < k; ++l) {
+      const Real* const y = b.pairs.data + 2 * (l * b.pairs.row_stride + j * b.pairs.col_stride);
+      const Real y_imaginary = b.sign * y[1];
+#pragma GCC unroll 4
+      for (int i = 0; i < kRows; ++i) {
+        const Real* const x = a.pairs.data + 2 * (i * a.pairs.row_stride + l * a.pairs.col_stride);
+        const Real x_imaginary = a.sign * x[1];
+        real[i] += x[0] * y[0] - x_imaginary * y_imaginary;
+        imaginary[i] += x[0] * y_imaginary + x_imaginary * y[0];
+      }
+    }
+    for (int i = 0; i < kRows; ++i) {
+      c[2 * (i * ldc + j)] = real[i];
+      c[2 * (i * ldc + j) + 1] = imaginary[i];
+    }
+  }
+}
+
+// All rows of products that are too small for blocks.
+template <typename T>
+static void SmallProduct(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b, T* c,
+                         int64_t ldc) {
+  int64_t i = 0;
+  for (; i + 4 <= m; i += 4, a.data += 4 * a.row_stride) SmallRows<4>(n, k, a, b, c + i * ldc, ldc);
+  for (; i < m; ++i, a.data += a.row_stride) SmallRows<1>(n, k, a, b, c + i * ldc, ldc);
+}
+template <typename Real>
+static void SmallComplexProduct(int64_t m, int64_t n, int64_t k, ComplexFactor<Real> a, const ComplexFactor<Real>& b,
+                                Real* c, int64_t ldc) {
+  int64_t i = 0;
+  for (; i + 4 <= m; i += 4, a.pairs.data += 8 * a.pairs.row_stride) {
+    SmallComplexRows<4>(n, k, a, b, c + 2 * i * ldc, ldc);
+  }
+  for (; i < m; ++i, a.pairs.data += 2 * a.pairs.row_stride) SmallComplexRows<1>(n, k, a, b, c + 2 * i * ldc, ldc);
 }
 
 // A row of c fits into one vector or two, which stay in registers.
