@@ -41,15 +41,24 @@ static inline VF AtMost(VF x, VF bound) {
 #endif
 }
 
+#if XPU_VECTOR_BYTES == 64
+// x is n ln 2 and the rest, at most half of ln 2 in size.
+struct ReducedVector {
+  VF n, rest;
+};
+static inline ReducedVector ReducedByLn2(VF x) {
+  const VF n = (VF)_mm512_maskz_roundscale_ps(0xffff, (__m512)(x * 1.44269504f), 0);
+  const VF rest = x - n * 0.693359375f;
+  return {n, rest + n * 2.12194440e-4f};
+}
+static inline VF TimesPowerOfTwo(VF x, VF n) { return (VF)_mm512_maskz_scalef_ps(0xffff, (__m512)x, (__m512)n); }
+#endif
+
 // 1 / (1 + exp(-x)), as exact as by Exp. exp(90) is infinite, and its inverse 0.
 static inline VF SigmoidOf(VF x) {
 #if XPU_VECTOR_BYTES == 64
-  const VF t = AtMost(AtLeast(-x, Splat<VF>(-87.0f)), Splat<VF>(90.0f));
-  const VF n = (VF)_mm512_roundscale_ps((__m512)(t * 1.44269504f), 0);
-  VF r = t - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  const VF p = ExpOfReduced(r);
-  return 1.0f / (1.0f + (VF)_mm512_scalef_ps((__m512)p, (__m512)n));
+  const ReducedVector t = ReducedByLn2(AtMost(AtLeast(-x, Splat<VF>(-87.0f)), Splat<VF>(90.0f)));
+  return 1.0f / (1.0f + TimesPowerOfTwo(ExpOfReduced(t.rest), t.n));
 #else
   return 1.0f / (1.0f + Exp(-x));
 #endif
@@ -63,11 +72,9 @@ static inline VF ErfcOf(VF x) {
   const VF guess = (VF)_mm512_maskz_rcp14_ps(0xffff, (__m512)divisor);
   const VF t = guess + guess * (1.0f - guess * divisor);
   const VF square = a * a, lost = (VF)_mm512_fmsub_ps((__m512)a, (__m512)a, (__m512)square);
-  const VF n = (VF)_mm512_maskz_roundscale_ps(0xffff, (__m512)(square * -1.44269504f), 0);
-  VF r = -square - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  const VF p = ExpOfReduced(r - lost) * (t * Poly(t, kErfcTerms));
-  const __m512 tail = _mm512_maskz_scalef_ps(0xffff, (__m512)p, (__m512)n);
+  const ReducedVector exponent = ReducedByLn2(-square);
+  const VF p = ExpOfReduced(exponent.rest - lost) * (t * Poly(t, kErfcTerms));
+  const auto tail = (__m512)TimesPowerOfTwo(p, exponent.n);
   return (VF)_mm512_mask_sub_ps(tail, _mm512_cmp_ps_mask((__m512)x, __m512{}, _CMP_LT_OQ), _mm512_set1_ps(2), tail);
 }
 #endif

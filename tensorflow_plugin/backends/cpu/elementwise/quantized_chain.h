@@ -42,15 +42,18 @@ struct ResultBlock {
   int64_t row, rows, col, cols, ld;
 };
 
+// Numbers by column, from so many columns further on; null if there are none.
+inline const int32_t* FromColumn(const int32_t* by_column, int64_t col) {
+  return by_column == nullptr ? nullptr : by_column + col;
+}
+
 // Integers in rows of `ld`. `compensation` is added to them, by column; nothing if it is null.
 struct SumsInRows {
   const int32_t* sums;
   int64_t ld;
   const int32_t* compensation;
 
-  SumsInRows At(int64_t row, int64_t col) const {
-    return {sums + row * ld + col, ld, compensation == nullptr ? nullptr : compensation + col};
-  }
+  SumsInRows At(int64_t row, int64_t col) const { return {sums + row * ld + col, ld, FromColumn(compensation, col)}; }
 };
 // Floats in rows of `ld`.
 struct FloatsInRows {

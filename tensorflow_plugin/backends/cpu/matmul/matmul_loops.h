@@ -56,61 +56,65 @@ static inline void SmallMatMul(int64_t m, int64_t n, int64_t k, const float* a, 
   }
 }
 
-// kRows rows of c = a * b, for elements of any type. Rows are summed side by side: a sum waits for its last addition.
-template <int kRows, typename T>
-static inline void SmallRows(int64_t n, int64_t k, const StridedMatrix<const T>& a, const StridedMatrix<const T>& b,
-                             T* c, int64_t ldc) {
+// Complex numbers, without the care for infinite ones that the compiler's take.
+template <typename Real>
+struct Pair {
+  Real real, imaginary;
+};
+template <typename Real>
+static inline Pair<Real> operator*(const Pair<Real>& x, const Pair<Real>& y) {
+  return {x.real * y.real - x.imaginary * y.imaginary, x.real * y.imaginary + x.imaginary * y.real};
+}
+template <typename Real>
+static inline Pair<Real>& operator+=(Pair<Real>& sum, const Pair<Real>& x) {
+  sum.real += x.real;
+  sum.imaginary += x.imaginary;
+  return sum;
+}
+
+// Elements of a factor.
+template <typename T>
+static inline T At(const StridedMatrix<const T>& m, int64_t i, int64_t j) {
+  return m.data[i * m.row_stride + j * m.col_stride];
+}
+template <typename Real>
+static inline Pair<Real> At(const ComplexFactor<Real>& m, int64_t i, int64_t j) {
+  const Real* const pair = m.pairs.data + 2 * (i * m.pairs.row_stride + j * m.pairs.col_stride);
+  return {pair[0], m.sign * pair[1]};
+}
+
+// Rows [first, first + kRows) of c = a * b, for elements of any type. They are summed side by side: a sum waits for its
+// last addition.
+template <int kRows, typename T, typename Factor>
+static inline void SmallRows(int64_t first, int64_t n, int64_t k, const Factor& a, const Factor& b, T* c, int64_t ldc) {
   for (int64_t j = 0; j < n; ++j) {
     T sum[kRows] = {};
     for (int64_t l = 0; l < k; ++l) {
-      const T y = b.data[l * b.row_stride + j * b.col_stride];
+      const T y = At(b, l, j);
 #pragma GCC unroll 4
-      for (int i = 0; i < kRows; ++i) sum[i] += a.data[i * a.row_stride + l * a.col_stride] * y;
+      for (int i = 0; i < kRows; ++i) sum[i] += At(a, first + i, l) * y;
     }
-    for (int i = 0; i < kRows; ++i) c[i * ldc + j] = sum[i];
-  }
-}
-
-// The same for complex elements.
-template <int kRows, typename Real>
-static inline void SmallComplexRows(int64_t n, int64_t k, const ComplexFactor<Real>& a, const ComplexFactor<Real>& b,
-                                    Real* c, int64_t ldc) {
-  for (int64_t j = 0; j < n; ++j) {
-    Real real[kRows] = {}, imaginary[kRows] = {};
-    for (int64_t l = 0; l < k; ++l) {
-      const Real* const y = b.pairs.data + 2 * (l * b.pairs.row_stride + j * b.pairs.col_stride);
-      const Real y_imaginary = b.sign * y[1];
-#pragma GCC unroll 4
-      for (int i = 0; i < kRows; ++i) {
-        const Real* const x = a.pairs.data + 2 * (i * a.pairs.row_stride + l * a.pairs.col_stride);
-        const Real x_imaginary = a.sign * x[1];
-        real[i] += x[0] * y[0] - x_imaginary * y_imaginary;
-        imaginary[i] += x[0] * y_imaginary + x_imaginary * y[0];
-      }
-    }
-    for (int i = 0; i < kRows; ++i) {
-      c[2 * (i * ldc + j)] = real[i];
-      c[2 * (i * ldc + j) + 1] = imaginary[i];
-    }
+    for (int i = 0; i < kRows; ++i) c[(first + i) * ldc + j] = sum[i];
   }
 }
 
 // All rows of products that are too small for blocks.
-template <typename T>
-static void SmallProduct(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b, T* c,
-                         int64_t ldc) {
+template <typename T, typename Factor>
+static inline void SmallRowsOf(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, T* c, int64_t ldc) {
   int64_t i = 0;
-  for (; i + 4 <= m; i += 4, a.data += 4 * a.row_stride) SmallRows<4>(n, k, a, b, c + i * ldc, ldc);
-  for (; i < m; ++i, a.data += a.row_stride) SmallRows<1>(n, k, a, b, c + i * ldc, ldc);
+  for (; i + 4 <= m; i += 4) SmallRows<4>(i, n, k, a, b, c, ldc);
+  for (; i < m; ++i) SmallRows<1>(i, n, k, a, b, c, ldc);
 }
+template <typename T>
+static void SmallProduct(int64_t m, int64_t n, int64_t k, const StridedMatrix<const T>& a,
+                         const StridedMatrix<const T>& b, T* c, int64_t ldc) {
+  SmallRowsOf(m, n, k, a, b, c, ldc);
+}
+// c is of pairs, too.
 template <typename Real>
-static void SmallComplexProduct(int64_t m, int64_t n, int64_t k, ComplexFactor<Real> a, const ComplexFactor<Real>& b,
-                                Real* c, int64_t ldc) {
-  int64_t i = 0;
-  for (; i + 4 <= m; i += 4, a.pairs.data += 8 * a.pairs.row_stride) {
-    SmallComplexRows<4>(n, k, a, b, c + 2 * i * ldc, ldc);
-  }
-  for (; i < m; ++i, a.pairs.data += 2 * a.pairs.row_stride) SmallComplexRows<1>(n, k, a, b, c + 2 * i * ldc, ldc);
+static void SmallComplexProduct(int64_t m, int64_t n, int64_t k, const ComplexFactor<Real>& a,
+                                const ComplexFactor<Real>& b, Real* c, int64_t ldc) {
+  SmallRowsOf(m, n, k, a, b, reinterpret_cast<Pair<Real>*>(c), ldc);
 }
 
 // A row of c fits into one vector or two, which stay in registers.

@@ -48,8 +48,7 @@ struct ByteEpilogue {
   int64_t ld, offset, col;      // of the results: from row to row, the element of the first one, and its column
 
   ByteEpilogue At(int64_t row, int64_t column) const {
-    return {chain, compensation == nullptr ? nullptr : compensation + column, ld, offset + row * ld + column,
-            col + column};
+    return {chain, FromColumn(compensation, column), ld, offset + row * ld + column, col + column};
   }
 };
 

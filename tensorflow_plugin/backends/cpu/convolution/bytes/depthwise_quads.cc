@@ -52,24 +52,25 @@ struct QuadRow {
 
 XPU_BEGIN_TARGET(XPU_AVX512_VNNI)
 
+// Quads with these bytes, shifted to their place, where `place` has ones.
+static inline __m512i WithBytes(__m512i quads, __m128i bytes, __m128i shift, __m512i place) {
+  constexpr int kSecondWhereSet = 0xca;  // bits of the first operand choose between those of the others
+  return _mm512_ternarylogic_epi32(place, _mm512_sll_epi32(_mm512_cvtepu8_epi32(bytes), shift), quads, kSecondWhereSet);
+}
+
 // Replaces one byte of each of n quads, the one from a row with that number, modulo four.
 void InsertBytes(const uint8_t* row, int64_t n, int number, uint8_t* quads) {
   const __m128i shift = _mm_cvtsi32_si128(8 * number);
-  const __m512i byte = _mm512_set1_epi32(static_cast<int>(0xffu << (8 * number)));
-  constexpr int kFirstWhereSet = 0xca;  // of the third operand the bits that are set choose the first one
+  const __m512i place = _mm512_set1_epi32(static_cast<int>(0xffu << (8 * number)));
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
+  for (; i + kLanes <= n; i += kLanes, quads += kLanes * kQuad) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + i));
-    const __m512i inserted = _mm512_sll_epi32(_mm512_cvtepu8_epi32(bytes), shift);
-    uint8_t* const to = quads + i * kQuad;
-    _mm512_storeu_si512(to, _mm512_ternarylogic_epi32(byte, inserted, _mm512_loadu_si512(to), kFirstWhereSet));
+    _mm512_storeu_si512(quads, WithBytes(_mm512_loadu_si512(quads), bytes, shift, place));
   }
   if (i == n) return;
   const auto mask = static_cast<__mmask16>((1 << (n - i)) - 1);
-  const __m512i inserted = _mm512_sll_epi32(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, row + i)), shift);
-  uint8_t* const to = quads + i * kQuad;
-  const __m512i before = _mm512_maskz_loadu_epi32(mask, to);
-  _mm512_mask_storeu_epi32(to, mask, _mm512_ternarylogic_epi32(byte, inserted, before, kFirstWhereSet));
+  const __m128i bytes = _mm_maskz_loadu_epi8(mask, row + i);
+  _mm512_mask_storeu_epi32(quads, mask, WithBytes(_mm512_maskz_loadu_epi32(mask, quads), bytes, shift, place));
 }
 
 // The sums of kPixels pixels and kVectors vectors of channels. A quad of x is read once for all pixels that meet it.
@@ -180,7 +181,7 @@ class DepthwiseByQuads final : public CompensatedSums {
       for (int64_t first = 0; first < channels_; first += block_) {
         block.Begin(first, std::min(block_, channels_ - first), filter + first / block_ * turns_ * turn_bytes_);
         for (int64_t i = begin; i < end; ++i) {
-          block.RunRow(i, compensation == nullptr ? nullptr : compensation + first, epilogue);
+          block.RunRow(i, FromColumn(compensation, first), epilogue);
         }
       }
     });
@@ -251,8 +252,8 @@ class DepthwiseByQuads final : public CompensatedSums {
                                       first_};
       const int64_t finished = Sum(turn, in_registers);
       if (finished == count_) return;
-      const int32_t* const of_rest = compensation == nullptr ? nullptr : compensation + finished;
-      epilogue.take({sums_ + finished, ld_, of_rest, first_pixel, pixels, first_ + finished, count_ - finished});
+      epilogue.take({sums_ + finished, ld_, FromColumn(compensation, finished), first_pixel, pixels, first_ + finished,
+                     count_ - finished});
     }
 
    private:

@@ -103,7 +103,7 @@ class ByQuads final : public CompensatedSums {
           const int64_t columns = std::min(kBlockColumns, last - column), first = group * columns_ + column;
           block.packed = matrices + group * matrix_bytes_ + column * terms_;
           block.groups = Count(columns, kByteGroup);
-          sums.compensation = compensation == nullptr ? nullptr : compensation + first;
+          sums.compensation = FromColumn(compensation, first);
           if (in_registers.chain != nullptr && columns % kByteGroup == 0 && IsOfPixels(window)) {
             in_registers.compensation = sums.compensation;
             in_registers.offset = PixelOf(planes.first + plane, window) * out_channels_ + first;

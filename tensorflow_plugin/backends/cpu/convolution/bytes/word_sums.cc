@@ -149,7 +149,8 @@ class ByWords : public ByteSums {
         if (part.of.desc.input[0] <= 0) {  // nothing but padding
           std::memset(sums, 0, part.pixels * part.count * sizeof(int32_t));
         } else {
-          Multiply(part, args, packed, sums);
+          const PaddedImages images(part.of.desc);
+          Multiply(part, images, images.Make(part, args, &frame), packed, sums);
         }
         epilogue.take({sums, part.count, nullptr, part.pixel, part.pixels, part.first, part.count});
       }
@@ -157,7 +158,9 @@ class ByWords : public ByteSums {
   }
 
  protected:
-  virtual void Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const = 0;
+  // The sums of a part, whose padded images are at x.
+  virtual void Multiply(const BytePart& part, const PaddedImages& images, const int16_t* x, const void* packed,
+                        int32_t* sums) const = 0;
 
   const ByteParts parts_;
 };
@@ -194,11 +197,10 @@ class DenseWordSums final : public ByWords {
   }
 
  protected:
-  void Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const override {
+  void Multiply(const BytePart& part, const PaddedImages& images, const int16_t* x, const void* packed,
+                int32_t* sums) const override {
     const ConvolutionDesc& d = part.of.desc;
-    const PaddedImages images(d);
     ScratchFrame frame;
-    const int16_t* const x = images.Make(part, args, &frame);
     auto* const rows = frame.Get<const int16_t*>(part.pixels);
     const int64_t row = d.output[d.spatial_rank - 1], step = d.stride[d.spatial_rank - 1] * d.in_channels;
     for (int64_t begin = 0; begin < part.pixels; begin += row) {
@@ -241,11 +243,10 @@ class DepthwiseWordSums final : public ByWords {
   }
 
  protected:
-  void Multiply(const BytePart& part, const Args& args, const void* packed, int32_t* sums) const override {
+  void Multiply(const BytePart& part, const PaddedImages& images, const int16_t* x, const void* packed,
+                int32_t* sums) const override {
     const ConvolutionDesc& d = part.of.desc;
-    const PaddedImages images(d);
     ScratchFrame frame;
-    const int16_t* const x = images.Make(part, args, &frame);
     const int64_t taps = Cells(d.filter), channels = part.count;
     auto* const offsets = frame.Get<int64_t>(2 * pairs_);
     for (int64_t tap = 0; tap < 2 * pairs_; ++tap) offsets[tap] = images.Tap(std::min(tap, taps - 1));
