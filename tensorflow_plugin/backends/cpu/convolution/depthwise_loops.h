@@ -57,7 +57,8 @@ static inline void DepthwiseCells(const DepthwiseRows& d, int begin, int end, co
     for (int col = 0; col < (kCells - 1) * kStride + kWidth; ++col) {
       if (checked && (col < left || col >= right)) continue;
       const float* const from = x + col * d.channels;
-      const VF v = lanes == kLanes ? Load(from) : LoadFirst(from, lanes, 0);
+      // Loaded once: the compiler would load it again for each product.
+      const VF v = Uncontracted(lanes == kLanes ? Load(from) : LoadFirst(from, lanes, 0));
 #pragma GCC unroll 8
       for (int i = 0; i < kWidth; ++i) {
         const int cell = col - i;
@@ -66,7 +67,12 @@ static inline void DepthwiseCells(const DepthwiseRows& d, int begin, int end, co
     }
   }
   if (chain != nullptr && chain->is_affine) {
-    ApplyAffineChain<kCells, 1>(chain->affine, sum, count, y, d.channels, offset, channel, lanes);
+    const AffineChain& affine = chain->affine;
+    if (affine.scale == nullptr && affine.elements == nullptr) {
+      ApplyAffineChain<kCells, 1, true>(affine, sum, count, y, d.channels, offset, channel, lanes);
+    } else {
+      ApplyAffineChain<kCells, 1>(affine, sum, count, y, d.channels, offset, channel, lanes);
+    }
     return;
   }
   if (chain != nullptr) {

@@ -90,8 +90,8 @@ static __attribute__((noinline)) void ErfcOfAll(float* values) {
 }
 
 // The steps of AffineChain on sums that are in registers: kRows rows of kVectors vectors. The other arguments are
-// those of ApplyChain.
-template <int kRows, int kVectors>
+// those of ApplyChain. kHasShiftAlone: there is no scale, and no operand for each element.
+template <int kRows, int kVectors, bool kHasShiftAlone = false>
 static inline void ApplyAffineChain(const AffineChain& chain, const VF (&sum)[kRows][kVectors], int count, float* out,
                                     int64_t ld, int64_t offset, int64_t col, int tail) {
   const VF low = Splat<VF>(chain.low), high = Splat<VF>(chain.high);
@@ -100,13 +100,13 @@ static inline void ApplyAffineChain(const AffineChain& chain, const VF (&sum)[kR
     const int here = v + 1 < kVectors ? int{kLanes} : tail;
     const int64_t at = v * kLanes;
     // Neither changes a number, nor the sign of zero.
-    const VF scale = chain.scale != nullptr ? Load(chain.scale + col + at) : Splat<VF>(1.0f);
+    const VF scale = !kHasShiftAlone && chain.scale != nullptr ? Load(chain.scale + col + at) : Splat<VF>(1.0f);
     const VF shift = chain.shift != nullptr ? Load(chain.shift + col + at) : Splat<VF>(-0.0f);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
       if (i >= count) break;
-      VF x = Uncontracted(sum[i][v] * scale) + shift;
-      if (chain.elements != nullptr) x += LoadUpTo(chain.elements + offset + i * ld + at, here);
+      VF x = Uncontracted(kHasShiftAlone ? sum[i][v] : sum[i][v] * scale) + shift;
+      if (!kHasShiftAlone && chain.elements != nullptr) x += LoadUpTo(chain.elements + offset + i * ld + at, here);
       StoreUpTo(out + i * ld + at, here, AtMost(AtLeast(x, low), high));
     }
   }
