@@ -22,6 +22,8 @@ constexpr int64_t kFewestRowsOfPart = 32;
 constexpr int64_t kRowsOfTiles = 12;
 // Multiplications worth a part. A large product has two parts for each thread: one may be held up.
 constexpr int64_t kPartWork = 1 << 17, kLargeWork = 1 << 22;
+// Fewer rows do not multiply faster with a part of `b`: they wait for it.
+constexpr int64_t kRowsThatWait = 4;
 // A line that another thread has written takes so many times as long as a line of the outer cache.
 constexpr int64_t kLineOfOther = 3;
 // Shares of threads may differ by so much of their mean.
@@ -132,7 +134,8 @@ void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
   const auto* const a = static_cast<const float*>(args.in[0]);
   const auto* const b = static_cast<const float*>(args.in[1]);
   auto* const c = static_cast<float*>(args.out[0]);
-  const int64_t grain = (kPartWork - 1) / (d.m * d.k * panels.lanes * XPU_PICK_ISA(VectorsOfPanel)()) + 1;
+  const int64_t work = std::max(d.m, kRowsThatWait) * d.k * panels.lanes * XPU_PICK_ISA(VectorsOfPanel)();  // a panel's
+  const int64_t grain = (kPartWork - 1) / work + 1;
   team.ParallelFor(panels.count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
       const auto [col, cols, vectors, tail] = panels.at(panel);
