@@ -21,48 +21,8 @@
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
 
-// `x` where it is not on the other side of `bound`, which is no NaN. A NaN in `x` stays.
-static inline VF AtLeast(VF x, VF bound) {
-#if XPU_VECTOR_BYTES == 64
-  return (VF)_mm512_maskz_max_ps(0xffff, (__m512)bound, (__m512)x);
-#elif XPU_VECTOR_BYTES == 32
-  return (VF)_mm256_max_ps((__m256)bound, (__m256)x);
-#else
-  return x < bound ? bound : x;
-#endif
-}
-static inline VF AtMost(VF x, VF bound) {
-#if XPU_VECTOR_BYTES == 64
-  return (VF)_mm512_maskz_min_ps(0xffff, (__m512)bound, (__m512)x);
-#elif XPU_VECTOR_BYTES == 32
-  return (VF)_mm256_min_ps((__m256)bound, (__m256)x);
-#else
-  return bound < x ? bound : x;
-#endif
-}
-
-#if XPU_VECTOR_BYTES == 64
-// x is n ln 2 and the rest, at most half of ln 2 in size.
-struct ReducedVector {
-  VF n, rest;
-};
-static inline ReducedVector ReducedByLn2(VF x) {
-  const VF n = (VF)_mm512_maskz_roundscale_ps(0xffff, (__m512)(x * 1.44269504f), 0);
-  const VF rest = x - n * 0.693359375f;
-  return {n, rest + n * 2.12194440e-4f};
-}
-static inline VF TimesPowerOfTwo(VF x, VF n) { return (VF)_mm512_maskz_scalef_ps(0xffff, (__m512)x, (__m512)n); }
-#endif
-
-// 1 / (1 + exp(-x)), as exact as by Exp. exp(90) is infinite, and its inverse 0.
-static inline VF SigmoidOf(VF x) {
-#if XPU_VECTOR_BYTES == 64
-  const ReducedVector t = ReducedByLn2(AtMost(AtLeast(-x, Splat<VF>(-87.0f)), Splat<VF>(90.0f)));
-  return 1.0f / (1.0f + TimesPowerOfTwo(ExpOfReduced(t.rest), t.n));
-#else
-  return 1.0f / (1.0f + Exp(-x));
-#endif
-}
+// An infinite exponential gives 0.
+static inline VF SigmoidOf(VF x) { return 1.0f / (1.0f + Exp(-x)); }
 
 #if XPU_VECTOR_BYTES == 64
 // The same as Erfc_, with instructions that only AVX-512 has. A NaN stays.

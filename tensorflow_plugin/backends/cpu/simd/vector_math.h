@@ -56,27 +56,35 @@ static inline VI LaneIds() {
 // NaN in b stays out: b where a < b, else a.
 static inline VF Max(VF a, VF b) { return a < b ? b : a; }
 
-static inline float Sum(VF v) {
-  float s[kLanes];
-  std::memcpy(s, &v, sizeof(v));
-  for (int n = kLanes / 2; n > 0; n /= 2) {
-    for (int i = 0; i < n; ++i) s[i] += s[i + n];
-  }
-  return s[0];
-}
 typedef float V4 __attribute__((vector_size(16)));
-// Four sums with the same sum as v's lanes.
-static inline V4 Fold(VF v) {
+// Four numbers of which `op` makes the same as of v's lanes.
+template <typename Op>
+static inline V4 Fold(VF v, Op op) {
 #if XPU_VECTOR_BYTES == 64
-  typedef float V8 __attribute__((vector_size(32)));
-  const V8 half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
-                  __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
-  return __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
+  const auto half = op(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+                       __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+  return op(__builtin_shufflevector(half, half, 0, 1, 2, 3), __builtin_shufflevector(half, half, 4, 5, 6, 7));
 #elif XPU_VECTOR_BYTES == 32
-  return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+  return op(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7));
 #else
   return v;
 #endif
+}
+static inline V4 Fold(VF v) {
+  return Fold(v, [](auto a, auto b) { return a + b; });
+}
+// What `op` makes of all lanes.
+template <typename Op>
+static inline float FoldToOne(VF v, Op op) {
+  V4 f = Fold(v, op);
+  f = op(f, __builtin_shufflevector(f, f, 2, 3, 0, 1));
+  return op(f, __builtin_shufflevector(f, f, 1, 0, 3, 2))[0];
+}
+static inline float Sum(VF v) {
+  return FoldToOne(v, [](auto a, auto b) { return a + b; });
+}
+static inline float Maximum(VF v) {
+  return FoldToOne(v, [](auto a, auto b) { return a < b ? b : a; });
 }
 
 // The sums of the lanes of four vectors.
@@ -87,16 +95,6 @@ static inline V4 Sums(VF v0, VF v1, VF v2, VF v3) {
   return __builtin_shufflevector(ab, cd, 0, 2, 4, 6) + __builtin_shufflevector(ab, cd, 1, 3, 5, 7);
 }
 
-static inline float Maximum(VF v) {
-  float s[kLanes];
-  std::memcpy(s, &v, sizeof(v));
-  for (int n = kLanes / 2; n > 0; n /= 2) {
-    for (int i = 0; i < n; ++i) s[i] = s[i] < s[i + n] ? s[i + n] : s[i];
-  }
-  return s[0];
-}
-
-// A vector of floats from memory of any alignment, and back with rounding to nearest even.
 static inline VF Load(const float* p) { return *reinterpret_cast<const VectorOf<float>::memory*>(p); }
 static inline void Store(float* p, VF v) { *reinterpret_cast<VectorOf<float>::memory*>(p) = v; }
 
@@ -255,9 +253,48 @@ static inline VF ExpOfReduced(VF r) {
   return p * r + 1.0f;
 }
 
+// `x` where it is not on the other side of `bound`, which is no NaN. A NaN in `x` stays.
+static inline VF AtLeast(VF x, VF bound) {
+#if XPU_VECTOR_BYTES == 64
+  return (VF)_mm512_maskz_max_ps(0xffff, (__m512)bound, (__m512)x);
+#elif XPU_VECTOR_BYTES == 32
+  return (VF)_mm256_max_ps((__m256)bound, (__m256)x);
+#else
+  return x < bound ? bound : x;
+#endif
+}
+static inline VF AtMost(VF x, VF bound) {
+#if XPU_VECTOR_BYTES == 64
+  return (VF)_mm512_maskz_min_ps(0xffff, (__m512)bound, (__m512)x);
+#elif XPU_VECTOR_BYTES == 32
+  return (VF)_mm256_min_ps((__m256)bound, (__m256)x);
+#else
+  return bound < x ? bound : x;
+#endif
+}
+
+#if XPU_VECTOR_BYTES == 64
+// x is n ln 2 and the rest, at most half of ln 2 in size.
+struct ReducedVector {
+  VF n, rest;
+};
+static inline ReducedVector ReducedByLn2(VF x) {
+  const VF n = (VF)_mm512_maskz_roundscale_ps(0xffff, (__m512)(x * 1.44269504f), 0);
+  const VF rest = x - n * 0.693359375f;
+  return {n, rest + n * 2.12194440e-4f};
+}
+static inline VF TimesPowerOfTwo(VF x, VF n) { return (VF)_mm512_maskz_scalef_ps(0xffff, (__m512)x, (__m512)n); }
+#endif
+
 // exp within 2 units in the last place; results below the smallest normal number are 0, NaN stays NaN.
 static inline VF Exp(VF x) {
-  constexpr float kLowest = -87.33654f, kHighest = 88.72284f;
+  constexpr float kLowest = -87.33654f;
+#if XPU_VECTOR_BYTES == 64
+  const ReducedVector t = ReducedByLn2(AtMost(x, Splat<VF>(90.0f)));  // exp(90) is infinite
+  const VF all = TimesPowerOfTwo(ExpOfReduced(t.rest), t.n);
+  return x < kLowest ? Splat<VF>(0.0f) : all;
+#else
+  constexpr float kHighest = 88.72284f;
   const VI tiny = x < kLowest;
   const VI huge = x > kHighest;
   x = tiny ? Splat<VF>(kLowest) : x;
@@ -279,6 +316,7 @@ static inline VF Exp(VF x) {
   p = p * scale * scale2;
   p = huge ? Splat<VF>(__builtin_inff()) : p;
   return tiny ? Splat<VF>(0.0f) : p;
+#endif
 }
 
 }  // namespace xpu::cpu::XPU_ISA
