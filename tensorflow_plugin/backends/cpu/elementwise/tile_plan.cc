@@ -92,6 +92,7 @@ class PlanMaker {
   uint32_t NewPlace(size_t register_size);
   bool IsDirect(int output, int result) const;
   bool IsOne(int reg) const { return values_[reg] != Values::kOfElements; }
+  bool IsInRow(int reg) const { return reg < p_.num_inputs() && plan_.layout.walk[reg] == Walk::kInRow; }
   std::vector<TilePlace>& Repeated(int reg) {
     return values_[reg] == Values::kOne ? plan_.repeated : plan_.repeated_of_row;
   }
@@ -122,7 +123,7 @@ TilePlan PlanMaker::Make() && {
     if (walk == Walk::kContiguous || walk == Walk::kInRow) bytes += static_cast<int64_t>(SizeOf(p_.inputs()[i]));
   }
   for (const TileStep& step : plan_.steps) {
-    if (step.output >= 0) bytes += step.output_size;
+    if (step.output >= 0) bytes += step.result_size;
   }
   if (plan_.layout.stores_outputs != 0 && bytes * kTileElements > kNearestCache) plan_.at_once = kTileElements / 2;
   return std::move(plan_);
@@ -135,7 +136,8 @@ void PlanMaker::ChooseSteps() {
     const Instr& i = p_.instrs()[k];
     const uint16_t operands[] = {i.a, i.b, i.c};
     const int arity = Info(i.op).arity, result = p_.first_instr_register() + static_cast<int>(k);
-    TileStep step{prepared_.instrs[k], i.a, i.b, i.c, static_cast<uint16_t>(result), -1, 0, i.op};
+    TileStep step{prepared_.instrs[k], i.a, i.b, i.c, static_cast<uint16_t>(result), false, -1, 0, i.op};
+    step.result_size = static_cast<uint8_t>(plain::RegisterSize(p_.type(result)));
     values_[result] = Values::kOne;
     for (int o = 0; o < arity; ++o) values_[result] = std::min(values_[result], values_[operands[o]]);
     if (IsOne(result)) {
@@ -145,11 +147,15 @@ void PlanMaker::ChooseSteps() {
     int one = -1;
     if (arity == 2) one = IsOne(i.b) ? 1 : IsOne(i.a) ? 0 : -1;
     const InstrFn of_one = one < 0 ? nullptr : prepared_.of_one[one][k];
-    if (of_one != nullptr) step.run = of_one;
-    plan_.steps.push_back(step);
+    if (of_one != nullptr) {
+      step.run = of_one;
+      step.by_row = values_[operands[one]] == Values::kOfRows;
+    }
     for (int o = 0; o < arity; ++o) {
       if (of_one == nullptr || o != one) in_full_[operands[o]] = 1;
+      step.by_row = step.by_row || IsInRow(operands[o]);
     }
+    plan_.steps.push_back(step);
   }
   for (int r : p_.outputs()) in_full_[r] = 1;
 }
@@ -159,6 +165,9 @@ void PlanMaker::PlaceInputs() {
   for (int i = 0; i < p_.num_inputs(); ++i) {
     const size_t size = plain::RegisterSize(p_.inputs()[i]);
     if (IsOne(i)) {
+      if (values_[i] == Values::kOfRows && prepared_.loads[i] != nullptr) {
+        plan_.tiles.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(size), NewPlace(size)});
+      }
       if (in_full_[i] == 0) continue;
       Repeated(i).push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(size), NewPlace(size)});
       continue;
@@ -204,7 +213,6 @@ void PlanMaker::PlaceResults() {
   }
   for (TileStep& step : plan_.steps) {
     step.output = static_cast<int8_t>(output_of[step.result]);
-    if (step.output >= 0) step.output_size = static_cast<uint8_t>(SizeOf(p_.type(step.result)));
   }
   // Tiles of the other results, each reused once its register has been read for the last time.
   std::vector<TilePlace> free;
@@ -214,6 +222,7 @@ void PlanMaker::PlaceResults() {
     TilePlace& place = place_of[r];
     place = {static_cast<uint16_t>(r), size, 0};
     if (IsOne(r)) {
+      if (values_[r] == Values::kOfRows) plan_.tiles.push_back({place.reg, size, NewPlace(size)});
       if (in_full_[r] != 0) {
         place.offset = NewPlace(size);
         Repeated(r).push_back(place);

@@ -14,12 +14,13 @@ namespace xpu::cpu {
 
 inline constexpr int64_t kTileElements = 1024;  // at a time, at most
 
-// A row is what the innermost axis has. Rows of at least so many elements are run one by one if that spares copies.
-inline constexpr int64_t kFewestInRow = 192;
+// A row is what the innermost axis has. Operands of rows of at least so many elements are read as they lie, a row at a
+// time, instead of being copied to tiles.
+inline constexpr int64_t kFewestInRow = 32;
 
 // How the operands of a command lie.
 struct TileLayout {
-  // The last two are of commands that are run row by row: elements that are adjacent in each row, and one for each row.
+  // The last two are of commands that are run by rows: elements that are adjacent in each row, and one for each row.
   enum class Walk : uint8_t { kContiguous, kScalar, kStrided, kInRow, kOfRow };
 
   Walk walk[Program::kMaxInputs] = {};
@@ -38,8 +39,9 @@ TileLayout LayoutOf(const ElementwiseDesc& desc, const Args& args, bool stores_o
 struct TileStep {
   InstrFn run;
   uint16_t a, b, c, result;  // registers
+  bool by_row;               // an operand does not lie row after row
   int8_t output;             // which one the result is written to directly; -1: none
-  uint8_t output_size;       // bytes of an element
+  uint8_t result_size;       // bytes of an element
   Opcode op;
 };
 
@@ -58,7 +60,7 @@ struct TilePlan {
   std::vector<TileStep> steps;   // computed for each tile
   // Registers of one element of which something reads a whole tile.
   std::vector<TilePlace> repeated, repeated_of_row;
-  std::vector<TilePlace> tiles;  // other registers that are in the block
+  std::vector<TilePlace> tiles;  // other registers that are in the block: of all elements, or of those of some rows
   std::vector<int> stored;       // outputs that are not written directly
   int64_t raw = -1;              // where an input is gathered before its conversion; -1: none is
   int64_t block_bytes = 0;

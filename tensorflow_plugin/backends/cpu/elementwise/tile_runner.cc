@@ -79,7 +79,9 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
       block_(plan_.block_bytes) {
   const Program& p = *desc.program;
   std::fill_n(tile_, p.num_inputs(), nullptr);
+  std::fill_n(row_step_, p.num_registers(), 0);
   for (int i = 0; i < p.num_inputs(); ++i) {
+    from_step_[i] = 0;
     from_[i] = static_cast<const char*>(args.in[i]);
     if (plan_.layout.walk[i] == Walk::kScalar) ReadElement(i, args.in[i]);
   }
@@ -87,7 +89,7 @@ TileRunner::TileRunner(const ElementwiseDesc& desc, const Args& args, bool store
     reg_[p.num_inputs() + c] = AlignedTile(prepared_.constants[c].get());
   }
   if (plan_.layout.by_rows != 0) ListRowInputs();
-  RunOnce(plan_.once);
+  RunOnce();
   for (const TilePlace& place : plan_.tiles) tile_[place.reg] = block_.at(place.offset);
   // Tiles that are filled for good, no further than there are elements to combine them with.
   for (const TilePlace& place : plan_.repeated) {
@@ -104,7 +106,8 @@ void TileRunner::ListRowInputs() {
     if (walk != Walk::kInRow && walk != Walk::kOfRow) continue;
     const auto size = static_cast<int64_t>(SizeOf(prepared_.program->inputs()[i]));
     const bool is_one = walk == Walk::kOfRow;
-    row_inputs_.push_back({i, is_one, size, (desc_.in_strides[i][last - 1] - (is_one ? 0 : desc_.shape[last])) * size});
+    row_inputs_.push_back({i, is_one, size});
+    from_step_[i] = (desc_.in_strides[i][last - 1] - (is_one ? 0 : desc_.shape[last])) * size;
   }
 }
 
@@ -124,10 +127,13 @@ void TileRunner::ReadElement(int input, const void* at) {
   reg_[input] = element_[input];
 }
 
-void TileRunner::RunOnce(const std::vector<TileStep>& steps) {
-  for (const TileStep& step : steps) {
-    const bool failed = step.run(element_[step.result], reg_[step.a], reg_[step.b], reg_[step.c], 1);
-    if (failed && status_.ok()) status_ = plain::InstrFailure(step.op);
+inline void TileRunner::Note(bool failed, Opcode op) {
+  if (__builtin_expect(failed, 0) && status_.ok()) status_ = plain::InstrFailure(op);
+}
+
+void TileRunner::RunOnce() {
+  for (const TileStep& step : plan_.once) {
+    Note(step.run(element_[step.result], reg_[step.a], reg_[step.b], reg_[step.c], 1), step.op);
     reg_[step.result] = element_[step.result];
   }
 }
@@ -136,22 +142,28 @@ void TileRunner::Run(int64_t begin, int64_t n) {
   plan_.layout.by_rows != 0 ? RunByRows(begin, n) : RunInTiles(begin, n);
 }
 
+// Some whole rows at a time, as many as a tile holds, or a part of one.
 void TileRunner::RunByRows(int64_t begin, int64_t n) {
   const int last = desc_.shape.rank() - 1;
-  const int64_t columns = desc_.shape[last], end = begin + n;
-  int64_t row = begin / columns, column = begin % columns, left = 0;  // rows along the axis before the last one
-  for (; begin < end; ++row, column = 0) {
+  const int64_t columns = desc_.shape[last], end = begin + n, most = std::max<int64_t>(1, plan_.at_once / columns);
+  int64_t row = begin / columns, left = 0;  // rows along the axis before the last one
+  while (begin < end) {
     if (left == 0) {
       left = desc_.shape[last - 1] - row % desc_.shape[last - 1];
       FindRow(row);
-    } else {
-      for (const RowInput& input : row_inputs_) from_[input.input] += input.step;
     }
-    --left;
-    BeginRow();
-    const int64_t here = std::min(end - begin, columns - column);
-    RunInTiles(begin, here);
-    begin += here;
+    const int64_t here = std::min(end - begin, columns - begin % columns);
+    const int64_t rows = here < columns ? 1 : std::min({left, most, (end - begin) / columns});
+    BeginRows(rows);
+    if (rows > 1) {
+      RunTile(begin, rows, columns);
+    } else {
+      RunInTiles(begin, here);
+    }
+    begin += rows > 1 ? rows * columns : here;
+    row += rows;
+    left -= rows;
+    for (const RowInput& input : row_inputs_) from_[input.input] += rows * from_step_[input.input];
   }
 }
 
@@ -171,50 +183,82 @@ void TileRunner::FindRow(int64_t row) {
   }
 }
 
-// Values of which there is one for the row.
-void TileRunner::BeginRow() {
+// Values of which there is one for a row.
+void TileRunner::BeginRows(int64_t rows) {
+  const auto at = [this](uint16_t reg, int64_t row) {
+    return static_cast<const char*>(reg_[reg]) + row * row_step_[reg];
+  };
   for (const RowInput& input : row_inputs_) {
     if (!input.is_one) continue;
-    if (prepared_.loads[input.input] != nullptr) {
-      ReadElement(input.input, from_[input.input]);
-    } else {
-      reg_[input.input] = from_[input.input];
+    const int i = input.input;
+    const InstrFn load = prepared_.loads[i];
+    reg_[i] = from_[i];
+    row_step_[i] = from_step_[i];
+    if (load == nullptr) continue;
+    const auto size = static_cast<int64_t>(plain::RegisterSize(prepared_.program->inputs()[i]));
+    for (int64_t r = 0; r < rows; ++r) {
+      load(static_cast<char*>(tile_[i]) + r * size, from_[i] + r * from_step_[i], nullptr, nullptr, 1);
     }
+    reg_[i] = tile_[i];
+    row_step_[i] = size;
   }
-  RunOnce(plan_.of_row);
+  for (const TileStep& step : plan_.of_row) {
+    auto* const to = static_cast<char*>(tile_[step.result]);
+    const auto size = static_cast<int64_t>(plain::RegisterSize(prepared_.program->type(step.result)));
+    for (int64_t r = 0; r < rows; ++r) {
+      Note(step.run(to + r * size, at(step.a, r), at(step.b, r), at(step.c, r), 1), step.op);
+    }
+    reg_[step.result] = to;
+    row_step_[step.result] = size;
+  }
+  const int64_t columns = std::min(kTile, desc_.shape[desc_.shape.rank() - 1]);
   for (const TilePlace& place : plan_.repeated_of_row) {
-    void* const tile = block_.at(place.offset);
-    RepeatRegister(reg_[place.reg], place.register_size, std::min(kTile, desc_.shape[desc_.shape.rank() - 1]), tile);
+    char* const tile = block_.at(place.offset);
+    const int64_t row_bytes = columns * place.register_size;
+    for (int64_t r = 0; r < rows; ++r) {
+      RepeatRegister(at(place.reg, r), place.register_size, columns, tile + r * row_bytes);
+    }
     reg_[place.reg] = tile;
+    row_step_[place.reg] = row_bytes;
   }
 }
 
 void TileRunner::RunInTiles(int64_t begin, int64_t n) {
   if (plan_.whole_range) {
-    RunTile(begin, n);
+    RunTile(begin, 1, n);
     return;
   }
-  for (int64_t done = 0; done < n; done += plan_.at_once) RunTile(begin + done, std::min(plan_.at_once, n - done));
+  for (int64_t done = 0; done < n; done += plan_.at_once) RunTile(begin + done, 1, std::min(plan_.at_once, n - done));
 }
 
-void TileRunner::RunTile(int64_t begin, int64_t n) {
-  const Program& p = *prepared_.program;
-  for (int i = 0; i < p.num_inputs(); ++i) {
-    const size_t size = SizeOf(p.inputs()[i]);
-    const InstrFn load = prepared_.loads[i];
-    const Walk walk = plan_.layout.walk[i];
-    if (walk == Walk::kContiguous || walk == Walk::kInRow) {
+void TileRunner::ReadInput(int i, int64_t begin, int64_t rows, int64_t n) {
+  const auto size = static_cast<int64_t>(SizeOf(prepared_.program->inputs()[i]));
+  const InstrFn load = prepared_.loads[i];
+  switch (plan_.layout.walk[i]) {
+    case Walk::kScalar:
+    case Walk::kOfRow:
+      return;
+    case Walk::kContiguous:
+    case Walk::kInRow: {
       const char* source = from_[i] + begin * size;
-      if (load != nullptr) {
-        load(tile_[i], source, nullptr, nullptr, n);
-        reg_[i] = tile_[i];
-      } else if (tile_[i] != nullptr) {
-        std::memcpy(tile_[i], source, n * size);
-        reg_[i] = tile_[i];
-      } else {
+      const int64_t step = n * size + from_step_[i];
+      if (tile_[i] == nullptr) {
         reg_[i] = source;
+        row_step_[i] = step;
+        return;
       }
-    } else if (walk == Walk::kStrided) {
+      const int64_t to_step = n * static_cast<int64_t>(plain::RegisterSize(prepared_.program->inputs()[i]));
+      auto* to = static_cast<char*>(tile_[i]);
+      for (int64_t r = 0; r < rows; ++r, to += to_step, source += step) {
+        if (load != nullptr) {
+          load(to, source, nullptr, nullptr, n);
+        } else {
+          std::memcpy(to, source, n * size);
+        }
+      }
+      break;
+    }
+    case Walk::kStrided:
       if (load != nullptr) {
         void* const raw = block_.at(plan_.raw);
         Gather(i, begin, n, raw);
@@ -222,25 +266,47 @@ void TileRunner::RunTile(int64_t begin, int64_t n) {
       } else {
         Gather(i, begin, n, tile_[i]);
       }
-      reg_[i] = tile_[i];
-    }
+      break;
   }
+  reg_[i] = tile_[i];
+  row_step_[i] = n * static_cast<int64_t>(plain::RegisterSize(prepared_.program->inputs()[i]));
+}
+
+// `rows` rows of n elements each, one after the other.
+void TileRunner::RunTile(int64_t begin, int64_t rows, int64_t n) {
+  const Program& p = *prepared_.program;
+  for (int i = 0; i < p.num_inputs(); ++i) ReadInput(i, begin, rows, n);
   for (const TileStep& step : plan_.steps) {
-    void* to = tile_[step.result];
-    if (step.output >= 0) to = static_cast<char*>(args_.out[step.output]) + begin * step.output_size;
-    const bool failed = step.run(to, reg_[step.a], reg_[step.b], reg_[step.c], n);
+    auto* to = static_cast<char*>(tile_[step.result]);
+    if (step.output >= 0) to = static_cast<char*>(args_.out[step.output]) + begin * step.result_size;
+    const auto *a = static_cast<const char*>(reg_[step.a]), *b = static_cast<const char*>(reg_[step.b]),
+               *c = static_cast<const char*>(reg_[step.c]);
+    const int64_t row_bytes = n * step.result_size;
+    if (rows == 1 || !step.by_row) {
+      Note(step.run(to, a, b, c, rows * n), step.op);
+    } else {
+      for (int64_t r = 0; r < rows; ++r) {
+        Note(step.run(to + r * row_bytes, a + r * row_step_[step.a], b + r * row_step_[step.b],
+                      c + r * row_step_[step.c], n),
+             step.op);
+      }
+    }
     reg_[step.result] = to;
-    if (__builtin_expect(failed, 0) && status_.ok()) status_ = plain::InstrFailure(step.op);
+    row_step_[step.result] = row_bytes;
   }
   if (plan_.layout.stores_outputs == 0) return;
   for (int o : plan_.stored) {
-    const int r = p.outputs()[o];
+    const int reg = p.outputs()[o];
     const DType type = p.output_type(o);
-    char* dst = static_cast<char*>(args_.out[o]) + begin * SizeOf(type);
-    if (prepared_.stores[o] != nullptr) {
-      prepared_.stores[o](dst, reg_[r], nullptr, nullptr, n);
-    } else if (dst != reg_[r]) {
-      std::memmove(dst, reg_[r], n * SizeOf(type));
+    const auto size = static_cast<int64_t>(SizeOf(type));
+    char* dst = static_cast<char*>(args_.out[o]) + begin * size;
+    const auto* from = static_cast<const char*>(reg_[reg]);
+    for (int64_t r = 0; r < rows; ++r, dst += n * size, from += row_step_[reg]) {
+      if (prepared_.stores[o] != nullptr) {
+        prepared_.stores[o](dst, from, nullptr, nullptr, n);
+      } else if (dst != from) {
+        std::memmove(dst, from, n * size);
+      }
     }
   }
 }

@@ -53,13 +53,15 @@ class TileRunner {
  private:
   using Walk = TileLayout::Walk;
   void ReadElement(int input, const void* at);
-  void RunOnce(const std::vector<TileStep>& steps);
+  void RunOnce();
   void RunInTiles(int64_t begin, int64_t n);
   void RunByRows(int64_t begin, int64_t n);
   void ListRowInputs();
   void FindRow(int64_t row);
-  void BeginRow();
-  void RunTile(int64_t begin, int64_t n);
+  void BeginRows(int64_t rows);
+  void RunTile(int64_t begin, int64_t rows, int64_t n);
+  void ReadInput(int input, int64_t begin, int64_t rows, int64_t n);
+  void Note(bool failed, Opcode op);
   void Gather(int input, int64_t begin, int64_t n, void* dst) const;
 
   const ElementwiseDesc& desc_;
@@ -70,15 +72,17 @@ class TileRunner {
   TileBlock block_;
   alignas(16) char element_[Program::kMaxRegisters][16];  // registers of one element for all, as a register holds it
   void* tile_[Program::kMaxRegisters];  // a register's place in the block, or null if it is read or written in place
-  const void* reg_[Program::kMaxRegisters];  // where each register is for the current tile
+  const void* reg_[Program::kMaxRegisters];   // where each register is for the current tile
+  int64_t row_step_[Program::kMaxRegisters];  // bytes from there to where the next row of the tile has it
   // Where element 0 of a contiguous input is, and where it would be if all rows were like the current one. One that has
   // an element for each row: where that is.
   const char* from_[Program::kMaxInputs];
+  int64_t from_step_[Program::kMaxInputs];  // the bytes by which that changes from row to row
   // The inputs that are not the same or contiguous in all rows.
   struct RowInput {
     int input;
-    bool is_one;         // an element for each row
-    int64_t size, step;  // bytes of an element, and of from_ from one row to the next
+    bool is_one;   // an element for each row
+    int64_t size;  // bytes of an element
   };
   SmallVector<RowInput, 4> row_inputs_;
   Status status_;

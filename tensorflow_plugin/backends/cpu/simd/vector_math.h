@@ -57,7 +57,7 @@ static inline VI LaneIds() {
 static inline VF Max(VF a, VF b) { return a < b ? b : a; }
 
 typedef float V4 __attribute__((vector_size(16)));
-// Four numbers of which `op` makes the same as of v's lanes.
+// The lanes joined by `op`, as far as four numbers.
 template <typename Op>
 static inline V4 Fold(VF v, Op op) {
 #if XPU_VECTOR_BYTES == 64
@@ -73,7 +73,7 @@ static inline V4 Fold(VF v, Op op) {
 static inline V4 Fold(VF v) {
   return Fold(v, [](auto a, auto b) { return a + b; });
 }
-// What `op` makes of all lanes.
+// All lanes joined by `op`.
 template <typename Op>
 static inline float FoldToOne(VF v, Op op) {
   V4 f = Fold(v, op);

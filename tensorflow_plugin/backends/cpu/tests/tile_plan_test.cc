@@ -132,8 +132,8 @@ TEST(TilePlan, EachLayoutHasItsOwn) {
   EXPECT_GT(cases, 100);
 }
 
-// Rows of several axes, of which a thread runs a part that begins and ends inside of rows. Operands repeat along any of
-// the axes, or have one element for a row; some are combined before they meet whole rows.
+// Rows of several axes, of which a thread runs parts that begin and end inside of rows, or all. Operands repeat along
+// any of the axes, or have one element for a row; some are combined before they meet whole rows.
 TEST(TilePlan, ByRows) {
   for (int64_t columns : {int64_t{40}, int64_t{200}, int64_t{1500}}) {
     ProgramBuilder b;
@@ -166,14 +166,18 @@ TEST(TilePlan, ByRows) {
     args.out[0] = got.data();
     args.out[1] = products.data();
     const ElementwiseDesc merged = Merged(desc);
-    TileRunner runner(merged, args);
-    for (int64_t begin = 0; begin < n; begin += columns + 7) runner.Run(begin, std::min(columns + 7, n - begin));
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t row = i / columns, column = i % columns;
-      const float mean_here = means[row], head = static_cast<float>(heads[row / 5 % 3 * columns + column]);
-      const float want = mean_here < most ? (x_values[i] - 2 * mean_here) * scales[column] + head : x_values[i];
-      ASSERT_EQ(got[i], want) << columns << ": " << i;
-      ASSERT_EQ(products[i], mean_here * most) << columns << ": " << i;
+    for (int64_t length : {columns + 7, 4 * columns + 3, n}) {
+      std::fill(got.begin(), got.end(), -1.0f);
+      std::fill(products.begin(), products.end(), -1.0f);
+      TileRunner runner(merged, args);
+      for (int64_t begin = 0; begin < n; begin += length) runner.Run(begin, std::min(length, n - begin));
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t row = i / columns, column = i % columns;
+        const float mean_here = means[row], head = static_cast<float>(heads[row / 5 % 3 * columns + column]);
+        const float want = mean_here < most ? (x_values[i] - 2 * mean_here) * scales[column] + head : x_values[i];
+        ASSERT_EQ(got[i], want) << columns << " columns, " << length << " at a time: " << i;
+        ASSERT_EQ(products[i], mean_here * most) << columns << " columns, " << length << " at a time: " << i;
+      }
     }
   }
 }
