@@ -26,7 +26,7 @@ std::vector<bool> Known(const CommandList& list, const std::vector<bool>& invari
 int64_t HoistableBytes(const Capabilities& can, const CommandList& list, const std::vector<bool>& invariant,
                        std::vector<bool>* of);
 
-// A product of rows and a matrix as a convolution of one pixel, which takes a packed filter; none if it is another
+// A product of rows and a matrix as a pointwise convolution, which takes a packed filter; none if it is another
 // product. The operands are the same.
 std::optional<ConvolutionDesc> AsConvolution(const MatMulDesc& d);
 
@@ -35,7 +35,7 @@ void MakeCondition(Command* command);
 
 // Inserts commands that lay invariant operands out as backend kernels read them best. Filters of convolutions are
 // packed, and matrices of bytes are transposed. A product whose second matrix the backend prefers packed becomes a
-// convolution of one pixel.
+// pointwise convolution.
 void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, CommandList* list);
 
 // Moves the commands that can run once to the list that is returned. Their results are live out there, and become

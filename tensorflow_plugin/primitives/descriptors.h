@@ -194,7 +194,7 @@ struct ConvolutionDesc {
 
 enum class PoolKind : uint8_t { kMax, kAverage };
 
-// N-D pooling; padding never counts: the maximum ignores it and the average divides by the cells inside.
+// N-D pooling; padding never counts: the maximum ignores it and the average divides by the pixels inside.
 //   kMax forward:      in: x          out: y, and if positions_type is set, dense like y, where in its image the
 //                                     window's first maximum is: spatial position * channels + channel. y is x there
 //                                     then: a NaN where a window starts with one; in nothing but padding that is -1

@@ -14,9 +14,9 @@ namespace xpu::host_runtime {
 struct SpatialStrides {
   int64_t n, c, s[3];
   SpatialStrides(ChannelOrder order, int64_t channels, const int64_t* extent) {
-    const int64_t cells = extent[0] * extent[1] * extent[2];
-    n = cells * channels;
-    c = order == ChannelOrder::kLast ? 1 : cells;
+    const int64_t pixels = extent[0] * extent[1] * extent[2];
+    n = pixels * channels;
+    c = order == ChannelOrder::kLast ? 1 : pixels;
     int64_t stride = order == ChannelOrder::kLast ? channels : 1;
     for (int d = 2; d >= 0; --d) {
       s[d] = stride;
@@ -25,22 +25,22 @@ struct SpatialStrides {
   }
 };
 
-// The filter or window cells [begin, end) of one axis that fall inside an input of `extent`. The window's first cell is
-// at `start` (negative in the padding), and its cells are `dilation` apart.
-struct CellRange {
+// The pixels [begin, end) of a window, along one axis, that fall inside an input of `extent`. The window's first pixel
+// is at `start` (negative in the padding), and its pixels are `dilation` apart.
+struct PixelRange {
   int64_t begin, end;
-  CellRange(int64_t start, int64_t window, int64_t dilation, int64_t extent) {
+  PixelRange(int64_t start, int64_t window, int64_t dilation, int64_t extent) {
     begin = start >= 0 ? 0 : std::min(window, (-start + dilation - 1) / dilation);
-    const int64_t room = extent - start;  // cells at offsets below this are inside
+    const int64_t room = extent - start;  // pixels at offsets below this are inside
     end = room <= 0 ? begin : std::max(begin, std::min(window, (room + dilation - 1) / dilation));
   }
 };
 
-// Visits one cell of a convolution's output, counted within its image. It calls f(cell of the filter, cell of the input
-// there) for all cells of the filter, the last axis fastest. The input's cell is -1 in the padding.
+// Visits one pixel of a convolution's output, counted within its image. It calls f(tap, pixel of the input there) for
+// all taps of the filter, the last axis fastest. The input's pixel is -1 in the padding.
 template <typename F>
-void ForEachTap(const ConvolutionDesc& d, int64_t cell, F&& f) {
-  const int64_t o[3] = {cell / (d.output[1] * d.output[2]), cell / d.output[2] % d.output[1], cell % d.output[2]};
+void ForEachTap(const ConvolutionDesc& d, int64_t pixel, F&& f) {
+  const int64_t o[3] = {pixel / (d.output[1] * d.output[2]), pixel / d.output[2] % d.output[1], pixel % d.output[2]};
   int64_t start[3];
   for (int i = 0; i < 3; ++i) start[i] = o[i] * d.stride[i] - d.pad_before[i];
   int64_t tap = 0;
@@ -58,7 +58,7 @@ void ForEachTap(const ConvolutionDesc& d, int64_t cell, F&& f) {
   }
 }
 
-inline int64_t Cells(const int64_t* extent) { return extent[0] * extent[1] * extent[2]; }
+inline int64_t Pixels(const int64_t* extent) { return extent[0] * extent[1] * extent[2]; }
 
 }  // namespace xpu::host_runtime
 

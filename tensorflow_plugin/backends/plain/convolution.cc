@@ -11,14 +11,14 @@ void ConvolveBytes(const ConvolutionDesc& d, const Args& args, int64_t begin, in
   const auto zero = *static_cast<const uint32_t*>(args.in[2]);
   const auto* const zeros = static_cast<const uint32_t*>(args.in[3]);
   const int64_t in_per_group = d.in_channels / d.groups, out_per_group = d.out_channels / d.groups;
-  const int64_t cells = host_runtime::Cells(d.output), input = host_runtime::Cells(d.input) * d.in_channels;
+  const int64_t pixels = host_runtime::Pixels(d.output), input = host_runtime::Pixels(d.input) * d.in_channels;
   auto* sums = reinterpret_cast<uint32_t*>(y);  // which wrap
   for (int64_t pixel = begin; pixel < end; ++pixel, sums += d.out_channels) {
     std::memset(sums, 0, d.out_channels * sizeof(int32_t));
-    const uint8_t* const image = x + pixel / cells * input;
-    host_runtime::ForEachTap(d, pixel % cells, [&](int64_t tap, int64_t cell) {
-      if (cell < 0) return;
-      const uint8_t* const from = image + cell * d.in_channels;
+    const uint8_t* const image = x + pixel / pixels * input;
+    host_runtime::ForEachTap(d, pixel % pixels, [&](int64_t tap, int64_t pixel) {
+      if (pixel < 0) return;
+      const uint8_t* const from = image + pixel * d.in_channels;
       for (int64_t channel = 0; channel < d.in_channels; ++channel) {
         const uint32_t value = from[channel] - zero;
         const int64_t first = channel / in_per_group * out_per_group;

@@ -8,7 +8,7 @@
 namespace xpu::plain {
 namespace {
 
-using host_runtime::CellRange;
+using host_runtime::PixelRange;
 using host_runtime::SpatialStrides;
 
 // float sums in double, which makes this the better oracle; integers sum in int64.
@@ -28,7 +28,7 @@ void ForEachWindow(const PoolDesc& d, F&& f) {
           int64_t begin[3], end[3];
           for (int i = 0; i < 3; ++i) {
             const int64_t start = o[i] * d.stride[i] - d.pad_before[i];
-            const CellRange range(start, d.window[i], 1, d.input[i]);
+            const PixelRange range(start, d.window[i], 1, d.input[i]);
             begin[i] = start + range.begin;
             end[i] = start + range.end;
           }
@@ -41,9 +41,9 @@ void ForEachWindow(const PoolDesc& d, F&& f) {
   }
 }
 
-// Calls f(input offset) for the cells of one window, in row-major order.
+// Calls f(input offset) for the pixels of one window, in row-major order.
 template <typename F>
-void ForEachCell(int64_t base, const int64_t* begin, const int64_t* end, const SpatialStrides& x, F&& f) {
+void ForEachPixel(int64_t base, const int64_t* begin, const int64_t* end, const SpatialStrides& x, F&& f) {
   for (int64_t i = begin[0]; i < end[0]; ++i) {
     for (int64_t j = begin[1]; j < end[1]; ++j) {
       for (int64_t k = begin[2]; k < end[2]; ++k) f(base + i * x.s[0] + j * x.s[1] + k * x.s[2]);
@@ -57,7 +57,7 @@ template <typename T>
 int64_t ArgMax(const T* x, int64_t base, const int64_t* begin, const int64_t* end, const SpatialStrides& strides) {
   using C = ComputeTypeT<T>;
   int64_t best = -1;
-  ForEachCell(base, begin, end, strides, [&](int64_t at) {
+  ForEachPixel(base, begin, end, strides, [&](int64_t at) {
     if (best < 0 || static_cast<C>(x[best]) < static_cast<C>(x[at])) best = at;
   });
   return best;
@@ -76,7 +76,7 @@ void Forward(const PoolDesc& d, const T* x, T* y) {
   ForEachWindow(d, [&](int64_t out, int64_t base, const int64_t* begin, const int64_t* end, const SpatialStrides& s) {
     if (d.kind == PoolKind::kMax) {
       T best = Lowest<T>();
-      ForEachCell(base, begin, end, s, [&](int64_t at) {
+      ForEachPixel(base, begin, end, s, [&](int64_t at) {
         if (static_cast<ComputeTypeT<T>>(best) < static_cast<ComputeTypeT<T>>(x[at])) best = x[at];
       });
       y[out] = best;
@@ -84,7 +84,7 @@ void Forward(const PoolDesc& d, const T* x, T* y) {
     }
     Sum<T> sum = 0;
     int64_t count = 0;
-    ForEachCell(base, begin, end, s, [&](int64_t at) {
+    ForEachPixel(base, begin, end, s, [&](int64_t at) {
       sum += static_cast<Sum<T>>(x[at]);
       ++count;
     });
@@ -105,7 +105,7 @@ void WithPositions(const PoolDesc& d, const T* x, T* y, P* positions) {
 
 template <typename T>
 void Gradient(const PoolDesc& d, const T* x, const T* dy, T* dx) {
-  std::vector<Sum<T>> sums(d.batch * d.channels * host_runtime::Cells(d.input), 0);
+  std::vector<Sum<T>> sums(d.batch * d.channels * host_runtime::Pixels(d.input), 0);
   ForEachWindow(d, [&](int64_t out, int64_t base, const int64_t* begin, const int64_t* end, const SpatialStrides& s) {
     const Sum<T> g = static_cast<Sum<T>>(dy[out]);
     if (d.kind == PoolKind::kMax) {
@@ -114,8 +114,8 @@ void Gradient(const PoolDesc& d, const T* x, const T* dy, T* dx) {
       return;
     }
     const int64_t count = (end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
-    ForEachCell(base, begin, end, s,
-                [&](int64_t at) { sums[at] += static_cast<Sum<T>>(g / static_cast<Sum<T>>(count)); });
+    ForEachPixel(base, begin, end, s,
+                 [&](int64_t at) { sums[at] += static_cast<Sum<T>>(g / static_cast<Sum<T>>(count)); });
   });
   for (size_t i = 0; i < sums.size(); ++i) dx[i] = static_cast<T>(sums[i]);
 }

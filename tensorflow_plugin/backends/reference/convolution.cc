@@ -10,7 +10,7 @@ namespace {
 using host_runtime::SpatialStrides;
 
 template <typename F>
-void ForEachCell(const int64_t* extent, F&& f) {
+void ForEachPixel(const int64_t* extent, F&& f) {
   int64_t at[3];
   for (at[0] = 0; at[0] < extent[0]; ++at[0]) {
     for (at[1] = 0; at[1] < extent[1]; ++at[1]) {
@@ -21,8 +21,8 @@ void ForEachCell(const int64_t* extent, F&& f) {
 
 int64_t Offset(const SpatialStrides& s, const int64_t* at) { return at[0] * s.s[0] + at[1] * s.s[1] + at[2] * s.s[2]; }
 
-// The input cell that filter cell `f` of the window at output cell `o` reads; false in the padding.
-bool InputCell(const ConvolutionDesc& d, const int64_t* o, const int64_t* f, int64_t* in) {
+// The input pixel that filter pixel `f` of the window at output pixel `o` reads; false in the padding.
+bool InputPixel(const ConvolutionDesc& d, const int64_t* o, const int64_t* f, int64_t* in) {
   for (int i = 0; i < 3; ++i) {
     in[i] = o[i] * d.stride[i] + f[i] * d.dilation[i] - d.pad_before[i];
     if (in[i] < 0 || in[i] >= d.input[i]) return false;
@@ -30,8 +30,8 @@ bool InputCell(const ConvolutionDesc& d, const int64_t* o, const int64_t* f, int
   return true;
 }
 
-// The output cell whose window reads input cell `in` through filter cell `f`; false if there is none.
-bool OutputCell(const ConvolutionDesc& d, const int64_t* in, const int64_t* f, int64_t* o) {
+// The output pixel whose window reads input pixel `in` through filter pixel `f`; false if there is none.
+bool OutputPixel(const ConvolutionDesc& d, const int64_t* in, const int64_t* f, int64_t* o) {
   for (int i = 0; i < 3; ++i) {
     const int64_t start = in[i] + d.pad_before[i] - f[i] * d.dilation[i];
     if (start < 0 || start % d.stride[i] != 0 || start / d.stride[i] >= d.output[i]) return false;
@@ -52,13 +52,13 @@ class Convolution {
 
   void Forward(const T* x, const T* w, T* y) const {
     for (int64_t n = 0; n < d_.batch; ++n) {
-      ForEachCell(d_.output, [&](const int64_t* o) {
+      ForEachPixel(d_.output, [&](const int64_t* o) {
         for (int64_t oc = 0; oc < d_.out_channels; ++oc) {
           const int64_t first = oc / out_per_group_ * in_per_group_;
           A sum = 0;
-          ForEachCell(d_.filter, [&](const int64_t* f) {
+          ForEachPixel(d_.filter, [&](const int64_t* f) {
             int64_t in[3];
-            if (!InputCell(d_, o, f, in)) return;
+            if (!InputPixel(d_, o, f, in)) return;
             for (int64_t ic = 0; ic < in_per_group_; ++ic) {
               sum += A(x[n * x_.n + (first + ic) * x_.c + Offset(x_, in)]) * A(w[Filter(f, ic, oc)]);
             }
@@ -71,13 +71,13 @@ class Convolution {
 
   void DataGradient(const T* w, const T* dy, T* dx) const {
     for (int64_t n = 0; n < d_.batch; ++n) {
-      ForEachCell(d_.input, [&](const int64_t* in) {
+      ForEachPixel(d_.input, [&](const int64_t* in) {
         for (int64_t c = 0; c < d_.in_channels; ++c) {
           const int64_t first = c / in_per_group_ * out_per_group_;
           A sum = 0;
-          ForEachCell(d_.filter, [&](const int64_t* f) {
+          ForEachPixel(d_.filter, [&](const int64_t* f) {
             int64_t o[3];
-            if (!OutputCell(d_, in, f, o)) return;
+            if (!OutputPixel(d_, in, f, o)) return;
             for (int64_t oc = first; oc < first + out_per_group_; ++oc) {
               sum += A(dy[n * y_.n + oc * y_.c + Offset(y_, o)]) * A(w[Filter(f, c % in_per_group_, oc)]);
             }
@@ -89,15 +89,15 @@ class Convolution {
   }
 
   void FilterGradient(const T* x, const T* dy, T* dw) const {
-    ForEachCell(d_.filter, [&](const int64_t* f) {
+    ForEachPixel(d_.filter, [&](const int64_t* f) {
       for (int64_t ic = 0; ic < in_per_group_; ++ic) {
         for (int64_t oc = 0; oc < d_.out_channels; ++oc) {
           const int64_t c = oc / out_per_group_ * in_per_group_ + ic;
           A sum = 0;
           for (int64_t n = 0; n < d_.batch; ++n) {
-            ForEachCell(d_.output, [&](const int64_t* o) {
+            ForEachPixel(d_.output, [&](const int64_t* o) {
               int64_t in[3];
-              if (!InputCell(d_, o, f, in)) return;
+              if (!InputPixel(d_, o, f, in)) return;
               sum += A(x[n * x_.n + c * x_.c + Offset(x_, in)]) * A(dy[n * y_.n + oc * y_.c + Offset(y_, o)]);
             });
           }
@@ -109,8 +109,8 @@ class Convolution {
 
  private:
   int64_t Filter(const int64_t* f, int64_t ic, int64_t oc) const {
-    const int64_t cell = (f[0] * d_.filter[1] + f[1]) * d_.filter[2] + f[2];
-    return (cell * in_per_group_ + ic) * d_.out_channels + oc;
+    const int64_t pixel = (f[0] * d_.filter[1] + f[1]) * d_.filter[2] + f[2];
+    return (pixel * in_per_group_ + ic) * d_.out_channels + oc;
   }
 
   const ConvolutionDesc& d_;
@@ -136,7 +136,7 @@ struct Accumulator<double> {
 
 Status ReferenceKernels::Run(const ConvolutionDesc& d, const Args& args, const host_runtime::ThreadTeam& team) const {
   if (IsMixed(d)) {
-    const int64_t pixels = d.batch * host_runtime::Cells(d.output);
+    const int64_t pixels = d.batch * host_runtime::Pixels(d.output);
     if (!HasEpilogue(d)) {
       plain::ConvolveBytes(d, args, 0, pixels, static_cast<int32_t*>(args.out[0]));
       return OkStatus();

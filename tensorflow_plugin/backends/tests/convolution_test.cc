@@ -305,7 +305,7 @@ TEST(Convolution, ThreeByThree) {
 }
 
 // Where a backend may multiply windows laid out as rows: padding, strides and dilation decide what lies in them.
-TEST(Convolution, LargeFiltersOverFewCells) {
+TEST(Convolution, LargeFiltersOverFewPixels) {
   const ConvolutionDesc geometries[] = {
       ConvolutionOf({{5, 3, 1, 1, 1, 1}, {4, 3, 1, 1, 1, 1}}, 3, 336, 352),
       ConvolutionOf({{6, 3, 2, 1, 0, 1}, {5, 3, 2, 1, 1, 1}}, 2, 344, 344),  // strides
@@ -313,7 +313,7 @@ TEST(Convolution, LargeFiltersOverFewCells) {
       ConvolutionOf({{3, 5, 1, 1, 2, 2}, {2, 3, 1, 1, 4, 4}}, 1, 272, 272),  // much padding
       ConvolutionOf({{20, 9, 1, 1, 8, 0}}, 2, 344, 352),                     // causal
       ConvolutionOf({{3, 3, 1, 1, 1, 1}, {2, 3, 1, 1, 1, 1}, {4, 3, 2, 1, 1, 1}}, 2, 200, 200),
-      ConvolutionOf({{7, 7}, {7, 7}}, 4, 152, 152),  // one cell
+      ConvolutionOf({{7, 7}, {7, 7}}, 4, 152, 152),  // one pixel
   };
   uint32_t seed = 5000;
   for (const ConvolutionDesc& d : geometries) {
@@ -333,7 +333,7 @@ TEST(Convolution, LargeFiltersOverFewCells) {
 }
 
 // Where each thread convolves some images, or rows, with all of a filter; its channels fill no blocks.
-TEST(Convolution, LargeFiltersOverManyCells) {
+TEST(Convolution, LargeFiltersOverManyPixels) {
   const ConvolutionDesc geometries[] = {
       ConvolutionOf({{17, 3, 1, 1, 1, 1}, {16, 5, 1, 1, 2, 2}}, 2, 44, 208),
       ConvolutionOf({{40, 1, 2}, {39, 1, 2}}, 1, 300, 450),
@@ -366,7 +366,7 @@ TEST(Convolution, InfinitiesStayWhereTheyBelong) {
 }
 
 // Twice the same descriptor: the second run uses the kept primitive with other buffers.
-// Filters' gradients over many cells, and many channels: a part of a sum that is off, or one product, is wrong. The
+// Filters' gradients over many pixels, and many channels: a part of a sum that is off, or one product, is wrong. The
 // filters are of 5x5, since a backend may compute those of 3x3 by Winograd's algorithm, which leaves whole numbers.
 TEST(Convolution, LongSumsOfWholeNumbersAreExact) {
   for (DType type : {DType::kFloat, DType::kBFloat16}) {
@@ -441,7 +441,7 @@ TEST(Convolution, Epilogues) {
 }
 
 // Depthwise filters of each width and stride that has loops of its own, and of others. Channels fill vectors or do not,
-// rows have few cells or many. Padding is on either side, and one batch is empty.
+// rows have few pixels or many. Padding is on either side, and one batch is empty.
 std::vector<ConvolutionDesc> DepthwiseGeometries() {
   std::vector<ConvolutionDesc> geometries;
   for (int64_t filter : {3, 5, 7}) {
@@ -478,7 +478,7 @@ TEST(Convolution, Depthwise) {
 }
 
 // Images of a few channels. The filter is read once for several rows of the output, or for a part of a long one.
-// Padding is on either side or none, and some cells meet nothing else. Output channels fill vectors and panels or do
+// Padding is on either side or none, and some pixels meet nothing else. Output channels fill vectors and panels or do
 // not.
 TEST(Convolution, FewChannels) {
   std::vector<ConvolutionDesc> geometries = {
@@ -491,8 +491,8 @@ TEST(Convolution, FewChannels) {
       ConvolutionOf({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 3, 1, 4),
       ConvolutionOf({{9, 3, 1, 2}, {9, 3, 1, 2}}, 1, 3, 8),  // dilated
   };
-  for (int64_t cells : {1, 2, 3, 5, 6, 7, 11, 12, 13, 23}) {  // tiles and their remainders
-    geometries.push_back(ConvolutionOf({{4, 3, 1, 1, 1, 1}, {cells, 3, 1, 1, 1, 1}}, 1, 3, 4 + 13 * (cells % 5)));
+  for (int64_t pixels : {1, 2, 3, 5, 6, 7, 11, 12, 13, 23}) {  // tiles and their remainders
+    geometries.push_back(ConvolutionOf({{4, 3, 1, 1, 1, 1}, {pixels, 3, 1, 1, 1, 1}}, 1, 3, 4 + 13 * (pixels % 5)));
   }
   uint32_t seed = 30000;
   for (const ConvolutionDesc& d : geometries) {
@@ -556,7 +556,7 @@ TEST(Convolution, PackedMatrices) {
   }
 }
 
-// Other filters over few cells: some of the pixels, and windows with padding, of sums that fill a panel or more.
+// Other filters over few pixels: some of the pixels, and windows with padding, of sums that fill a panel or more.
 TEST(Convolution, PackedWindows) {
   uint32_t seed = 12500;
   for (const ConvolutionDesc& d : {
@@ -625,8 +625,8 @@ Array Sums(const ConvolutionDesc& d, const std::vector<Array>& in) {
   Array y(DType::kInt32, YSize(d));
   int64_t at = 0;
   for (int64_t n = 0; n < d.batch; ++n) {
-    for (int64_t cell = 0; cell < Product(d.output); ++cell) {
-      const int64_t o[3] = {cell / d.output[2] / d.output[1], cell / d.output[2] % d.output[1], cell % d.output[2]};
+    for (int64_t pixel = 0; pixel < Product(d.output); ++pixel) {
+      const int64_t o[3] = {pixel / d.output[2] / d.output[1], pixel / d.output[2] % d.output[1], pixel % d.output[2]};
       for (int64_t channel = 0; channel < d.out_channels; ++channel, ++at) {
         int64_t sum = 0;
         for (int64_t tap = 0; tap < Product(d.filter); ++tap) {
@@ -725,7 +725,7 @@ TEST(ByteConvolution, ByHand) {
   const ConvolutionDesc d = OfBytes(ConvolutionOf({{3, 2, 1, 1, 1, 0}}, 1, 1, 1));
   const std::vector<Array> in = {Values(DType::kUint8, {10, 20, 255}), Values(DType::kInt8, {-128, 3}), Ints({5}),
                                  Ints({1})};
-  // The first cell of the first window is padding: (10 - 5) * (3 - 1), ...
+  // The first pixel of the first window is padding: (10 - 5) * (3 - 1), ...
   ExpectByHand(d, in, {{DType::kInt32, 3}}, {{Ints({10, -645 + 30, -1935 + 500})}}, "by hand");
 }
 

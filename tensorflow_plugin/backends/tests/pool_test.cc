@@ -34,9 +34,9 @@ std::string Describe(const PoolDesc& d) {
   return errors::Concat("rank ", d.spatial_rank, " channels ", d.channels, " order ", static_cast<int>(d.order));
 }
 
-// A maximum is exact. An average is a sum of the window's cells, and a division: SumError(cells + 1) of the mean
-// magnitude. A cell's gradient is the sum of those of the windows that it lies in, each after a division if the pooling
-// averages. There are no more such windows than a window has cells.
+// A maximum is exact. An average is a sum of the window's pixels, and a division: SumError(pixels + 1) of the mean
+// magnitude. A pixel's gradient is the sum of those of the windows that it lies in, each after a division if the
+// pooling averages. There are no more such windows than a window has pixels.
 double Terms(const PoolDesc& d) { return static_cast<double>(d.window[0] * d.window[1] * d.window[2] + 1); }
 
 PoolDesc Widened(PoolDesc d) {

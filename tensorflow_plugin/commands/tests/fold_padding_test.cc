@@ -139,14 +139,14 @@ TEST_F(FoldedPadding, NotIfTheImageHasChanged) {
 
 TEST_F(FoldedPadding, NotOfChannelsOrImages) {
   const ConvolutionDesc d = Convolution({});
-  const int64_t cells = kBatch * d.input[0] * d.input[1];
-  float *const padded = Computed(cells * kChannels), *const two = Given(Whole(cells * 2));
-  Fill(padded, cells * kChannels);
-  Copy(two, padded, {cells, 2}, {2, 1}, {kChannels, 1});
+  const int64_t pixels = kBatch * d.input[0] * d.input[1];
+  float *const padded = Computed(pixels * kChannels), *const two = Given(Whole(pixels * 2));
+  Fill(padded, pixels * kChannels);
+  Copy(two, padded, {pixels, 2}, {2, 1}, {kChannels, 1});
   Convolve(d, padded);
-  float *const last = Computed(cells * kChannels), *const image = Given(Whole(cells * kChannels / kBatch));
-  Fill(last, cells * kChannels);
-  Copy(image, last, {cells * kChannels / kBatch}, {1}, {1}, 0, cells * kChannels / kBatch);
+  float *const last = Computed(pixels * kChannels), *const image = Given(Whole(pixels * kChannels / kBatch));
+  Fill(last, pixels * kChannels);
+  Copy(image, last, {pixels * kChannels / kBatch}, {1}, {1}, 0, pixels * kChannels / kBatch);
   Convolve(d, last);
   Expect(6);
 }

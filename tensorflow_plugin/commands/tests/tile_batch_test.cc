@@ -4,8 +4,8 @@
 namespace xpu::commands {
 namespace {
 
-constexpr int64_t kBatch = 8, kCells = 6, kChannels = 4;
-constexpr int64_t kImage = kCells * kCells * kChannels;  // elements
+constexpr int64_t kBatch = 8, kPixels = 6, kChannels = 4;
+constexpr int64_t kImage = kPixels * kPixels * kChannels;  // elements
 constexpr int64_t kBytes = kBatch * kImage * static_cast<int64_t>(sizeof(float));
 
 class TiledBatches : public Lists {
@@ -15,7 +15,7 @@ class TiledBatches : public Lists {
     desc.batch = batch;
     desc.in_channels = desc.out_channels = kChannels;
     for (int i : {0, 1}) {
-      desc.input[i] = desc.output[i] = kCells;
+      desc.input[i] = desc.output[i] = kPixels;
       desc.filter[i] = size;
       desc.pad_before[i] = desc.pad_after[i] = size / 2;
     }
@@ -31,15 +31,15 @@ class TiledBatches : public Lists {
     Op(Opcode::kAdd, {a, b}, y, kBatch * kImage);
     return y;
   }
-  // The maxima of all cells of an image, or of a row of cells over all images.
+  // The maxima of all pixels of an image, or of a row of pixels over all images.
   float* Maxima(const float* x, bool of_images) {
     ReduceDesc desc;
     desc.kind = ReduceKind::kMax;
     desc.source.program = IdentityProgram(DType::kFloat);
-    desc.source.shape = {kBatch, kCells * kCells, kChannels};
+    desc.source.shape = {kBatch, kPixels * kPixels, kChannels};
     desc.source.in_strides[0] = DenseStrides(desc.source.shape);
     desc.axes = of_images ? 2 : 1;
-    float* const y = Computed((of_images ? kBatch : kCells * kCells) * kChannels);
+    float* const y = Computed((of_images ? kBatch : kPixels * kPixels) * kChannels);
     Record(desc, {x}, {y});
     return y;
   }
@@ -106,7 +106,7 @@ TEST_F(TiledBatches, SmallValuesBetweenLargeOnes) {
   float* const y = Convolved(x_, 3);
   float* const largest = Maxima(y, true);
   float* const scaled = Computed(kBatch * kImage);
-  Launch(SingleOpProgram(Opcode::kMul, DType::kFloat), {kBatch, kCells * kCells, kChannels},
+  Launch(SingleOpProgram(Opcode::kMul, DType::kFloat), {kBatch, kPixels * kPixels, kChannels},
          {{y, {kImage, kChannels, 1}}, {largest, {kChannels, 0, 1}}}, {scaled});
   Want(Convolved(scaled, 1));
   ExpectParts(8, 4, kBytes / 2);
@@ -138,7 +138,7 @@ TEST_F(TiledBatches, NotWhatReadsAnotherPart) {
 
 TEST_F(TiledBatches, ChannelsThatAreJoined) {
   float* const both = Computed(2 * kBatch * kImage);
-  const Dims shape = {kBatch * kCells * kCells, kChannels};
+  const Dims shape = {kBatch * kPixels * kPixels, kChannels};
   Copy(Convolved(x_, 1), both, shape, {kChannels, 1}, {2 * kChannels, 1});
   Copy(Convolved(x_, 3), both, shape, {kChannels, 1}, {2 * kChannels, 1}, 0, kChannels);
   float* const y = Computed(2 * kBatch * kImage);
@@ -148,7 +148,7 @@ TEST_F(TiledBatches, ChannelsThatAreJoined) {
 }
 
 TEST_F(TiledBatches, RowsOfProducts) {
-  const int64_t rows = kBatch * kCells * kCells;
+  const int64_t rows = kBatch * kPixels * kPixels;
   float* y = x_;
   for (int i = 0; i < 3; ++i) {
     float* const next = Computed(rows * kChannels);
@@ -160,7 +160,7 @@ TEST_F(TiledBatches, RowsOfProducts) {
 }
 
 TEST_F(TiledBatches, BatchesOfProductsAndSoftmax) {
-  const int64_t rows = kCells * kCells;
+  const int64_t rows = kPixels * kPixels;
   float *const scores = Computed(kBatch * rows * rows), *const shares = Computed(kBatch * rows * rows),
                *const y = Computed(kBatch * kImage);
   MatMul(x_, x_, scores, kBatch, rows, kChannels, rows, true);

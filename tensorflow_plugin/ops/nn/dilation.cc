@@ -34,13 +34,13 @@ double Lowest(DType type) {
   }
 }
 
-// So many cells of a window are looked at in one program.
-constexpr int kCells = 6;
+// So many pixels of a window are looked at in one program.
+constexpr int kPixels = 6;
 
-// The largest sum of some cells of all windows, after those that were looked at before; with `numbered`, the first
-// cell that has it, too. A NaN is never the largest.
-//   in:  the largest and its number so far, if any, and the number of the first cell here, if numbered; then pairs
-const Program* CellsProgram(DType type, int cells, bool first, bool numbered) {
+// The largest sum of some pixels of all windows, after those that were looked at before; with `numbered`, the first
+// pixel that has it, too. A NaN is never the largest.
+//   in:  the largest and its number so far, if any, and the number of the first pixel here, if numbered; then pairs
+const Program* PixelsProgram(DType type, int pixels, bool first, bool numbered) {
   ProgramBuilder b;
   FormulaValue largest, best, base;
   if (!first) largest = {&b, b.Input(type)};
@@ -48,7 +48,7 @@ const Program* CellsProgram(DType type, int cells, bool first, bool numbered) {
   if (numbered) base = {&b, b.Input(DType::kInt32)};
   if (first) largest = {&b, b.Const(type, Lowest(type))};
   if (first && numbered) best = base;
-  for (int i = 0; i < cells; ++i) {
+  for (int i = 0; i < pixels; ++i) {
     const ProgramBuilder::Reg x = b.Input(type), f = b.Input(type);
     const FormulaValue sum = {&b, b.Round(b.Apply(Opcode::kAdd, x, f))}, larger = sum > largest;
     largest = Select(larger, sum, largest);
@@ -93,9 +93,9 @@ class DilationKernel : public OpKernel {
          "Rate is only supported across spatial dimensions.", patches_.rate);
     padding_ = PaddingAttr(c, Layout());
     if (!c.status().ok()) return;
-    for (int cells = 1; cells <= kCells; ++cells) {
+    for (int pixels = 1; pixels <= kPixels; ++pixels) {
       for (const bool first : {false, true}) {
-        cells_[cells][first] = CellsProgram(type_, cells, first, target != Target::kOutput);
+        pixels_[pixels][first] = PixelsProgram(type_, pixels, first, target != Target::kOutput);
       }
     }
     position_ = target == Target::kInput ? InputPositionProgram() : FilterPositionProgram();
@@ -177,7 +177,7 @@ class DilationKernel : public OpKernel {
     return ctx.Launch(desc, {positions.data(), gradient.data()}, {out.mutable_data()});
   }
 
-  // The largest sum of each window and, if `best` is not null, the number of its first cell with that.
+  // The largest sum of each window and, if `best` is not null, the number of its first pixel with that.
   Status Largest(Context& ctx, const Patches& patches, const Tensor& image, const Tensor& filter, void* largest,
                  void* best) const {
     Temporary padded, numbers;
@@ -186,28 +186,28 @@ class DilationKernel : public OpKernel {
     const int64_t count = patches.window[0] * patches.window[1], size = static_cast<int64_t>(SizeOf(type_));
     if (best != nullptr) {
       std::vector<int64_t> firsts;
-      for (int64_t first = 0; first < count; first += kCells) firsts.push_back(first);
+      for (int64_t first = 0; first < count; first += kPixels) firsts.push_back(first);
       XPU_RETURN_IF_ERROR(Upload(ctx, firsts, DType::kInt32, &numbers));
     }
     ElementwiseDesc desc;
     desc.shape = patches.OutputShape();
     const Dims dense = DenseStrides(desc.shape), along_image = {view.strides[0], view.strides[1], view.strides[2], 1};
-    for (int64_t first = 0; first < count; first += kCells) {
-      const int cells = static_cast<int>(std::min<int64_t>(kCells, count - first));
+    for (int64_t first = 0; first < count; first += kPixels) {
+      const int pixels = static_cast<int>(std::min<int64_t>(kPixels, count - first));
       Args args;
       int n = 0;
       const auto add = [&](const void* address, const Dims& strides) {
         desc.in_strides[n] = strides;
         args.in[n++] = address;
       };
-      desc.program = cells_[cells][first == 0];
+      desc.program = pixels_[pixels][first == 0];
       if (first > 0) add(largest, dense);
       if (first > 0 && best != nullptr) add(best, dense);
-      if (best != nullptr) add(static_cast<const int32_t*>(numbers.data()) + first / kCells, Dims(4, 0));
-      for (int64_t cell = first; cell < first + cells; ++cell) {
-        const int64_t at = cell / patches.window[1] * view.strides[3] + cell % patches.window[1] * view.strides[4];
+      if (best != nullptr) add(static_cast<const int32_t*>(numbers.data()) + first / kPixels, Dims(4, 0));
+      for (int64_t pixel = first; pixel < first + pixels; ++pixel) {
+        const int64_t at = pixel / patches.window[1] * view.strides[3] + pixel % patches.window[1] * view.strides[4];
         add(static_cast<const char*>(view.data) + at * size, along_image);
-        add(static_cast<const char*>(filter.data()) + cell * patches.channels * size, {0, 0, 0, 1});
+        add(static_cast<const char*>(filter.data()) + pixel * patches.channels * size, {0, 0, 0, 1});
       }
       args.out[0] = largest;
       args.out[1] = best;
@@ -262,15 +262,16 @@ class DilationKernel : public OpKernel {
   const DType type_;
   Patches patches_;
   Padding padding_;
-  const Program* cells_[kCells + 1][2] = {};
+  const Program* pixels_[kPixels + 1][2] = {};
   const Program* position_ = nullptr;
 };
 
 Need Dilates(Target target) {
   return [target](Needs& n) {
     const DType type = n.type("T");
-    for (int cells = 1; cells <= kCells; ++cells) {
-      for (const bool first : {false, true}) n.AskProgram(CellsProgram(type, cells, first, target != Target::kOutput));
+    for (int pixels = 1; pixels <= kPixels; ++pixels) {
+      for (const bool first : {false, true})
+        n.AskProgram(PixelsProgram(type, pixels, first, target != Target::kOutput));
     }
     needs::Copy("T")(n);
     if (target == Target::kOutput) return;

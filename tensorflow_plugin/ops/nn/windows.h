@@ -54,7 +54,7 @@ struct WindowWording {
 Status SpatialValues(const std::vector<int64_t>& values, const char* what, const Layout& layout,
                      const WindowWording& wording, int64_t spatial[kMaxSpatial]);
 
-// One axis of a window's walk. SAME keeps ceil(input / stride) positions and pads evenly, the odd cell after.
+// One axis of a window's walk. SAME keeps ceil(input / stride) positions and pads evenly, the odd pixel after.
 struct WindowAxis {
   int64_t output = 0, pad_before = 0, pad_after = 0;
 };

@@ -11,15 +11,15 @@
 namespace xpu::cpu {
 
 struct SpatialAxis {
-  // The cells that all windows together reach over, from the first one's beginning.
+  // The pixels that all windows together reach over, from the first one's beginning.
   int64_t covered() const { return (output - 1) * stride + (filter - 1) * dilation + 1; }
   bool has_padding() const { return pad > 0 || covered() > input; }
 
   int64_t input = 1, output = 1, filter = 1, stride = 1, dilation = 1, pad = 0;
 };
 
-// There are always as many. The first ones have one cell if the convolution has fewer, so that the last one is the one
-// whose cells are neighbours.
+// There are always as many. The first ones have one pixel if the convolution has fewer, so that the last one is the one
+// whose pixels are neighbours.
 inline constexpr int kAxes = ConvolutionDesc::kMaxSpatial;
 inline std::array<SpatialAxis, kAxes> AxesOf(const ConvolutionDesc& d) {
   std::array<SpatialAxis, kAxes> axes;

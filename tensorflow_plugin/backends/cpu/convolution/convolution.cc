@@ -227,7 +227,7 @@ Status RunEngine(const ConvolutionDesc& d, const ConvolutionChoice& choice, cons
     case ConvolutionEngine::kFewChannels:
       RunFewChannels(d, args, team, epilogue);
       return OkStatus();
-    case ConvolutionEngine::kOnePixel:
+    case ConvolutionEngine::kPointwise:
       RunPointwise(d, args, team, epilogue);
       return OkStatus();
     case ConvolutionEngine::kWindowsInPanels:
@@ -264,7 +264,7 @@ Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const Thread
   host_runtime::NoteEngine(engine);
   if (engine == ConvolutionEngine::kBytes) return PackBytesFilter(d, args.in[0], args.out[0]);
   const auto* const filter = static_cast<const float*>(args.in[0]);
-  if (engine == ConvolutionEngine::kOnePixel || engine == ConvolutionEngine::kWindowsInPanels) {
+  if (engine == ConvolutionEngine::kPointwise || engine == ConvolutionEngine::kWindowsInPanels) {
     PackPointwiseFilter(d, filter, static_cast<float*>(args.out[0]));
     return OkStatus();
   }
@@ -282,7 +282,7 @@ Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const Thread
 int64_t CpuKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
   const ConvolutionDesc d = ForwardOf(desc);
   switch (ChooseEngine(d, Machine::Here(1)).engine) {
-    case ConvolutionEngine::kOnePixel:
+    case ConvolutionEngine::kPointwise:
     case ConvolutionEngine::kWindowsInPanels:
       return PointwiseFilterBytes(d);
     case ConvolutionEngine::kWinograd:
@@ -306,7 +306,7 @@ EpilogueWay CpuKernels::WayOfEpilogue(const ConvolutionDesc& desc) const {
   switch (ChooseEngine(desc, Machine::Here(1)).engine) {
     case ConvolutionEngine::kDepthwise:
     case ConvolutionEngine::kFewChannels:
-    case ConvolutionEngine::kOnePixel:
+    case ConvolutionEngine::kPointwise:
     case ConvolutionEngine::kWindowsInPanels:
       return IsChainOfRows(desc.epilogue, desc.out_channels) ? EpilogueWay::kInRegisters : EpilogueWay::kPartByPart;
     case ConvolutionEngine::kBytes:

@@ -1,5 +1,5 @@
 // Depthwise convolutions with channels last: each channel has a filter of its own. Vectors hold channels. A row of the
-// filter and the sums of a few output cells are in registers, and the epilogue is computed there.
+// filter and the sums of a few output pixels are in registers, and the epilogue is computed there.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_H_
 

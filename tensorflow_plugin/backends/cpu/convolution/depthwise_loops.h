@@ -20,7 +20,7 @@ struct DepthwiseRows {
   const float* x;
   const float* w;
   float* y;
-  int64_t channels, row;  // elements of a cell, and of a row of the input
+  int64_t channels, row;  // elements of a pixel, and of a row of the input
   int64_t in_rows, in_cols, out_rows, out_cols, filter_rows;
   int64_t stride, before_rows, before_cols;  // stride: from row to row
 };
@@ -35,17 +35,17 @@ struct DepthwiseRows {
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
 
-// Cells of the output at a time.
-inline constexpr int kCells = 7;
+// Pixels of the output at a time.
+inline constexpr int kPixels = 7;
 
-// Computes a vector of channels for kCells output cells in a row, and stores `count` of them. The first cell meets the
-// image at x; the filter begins at w. Both point at row `begin` of the filter and the first of the channels. With
+// Computes a vector of channels for kPixels output pixels in a row, and stores `count` of them. The first pixel meets
+// the image at x; the filter begins at w. Both point at row `begin` of the filter and the first of the channels. With
 // `checked`, columns of the image before `left` and from `right` on are padding.
 template <int kWidth, int kStride, bool checked>
-static inline void DepthwiseCells(const DepthwiseRows& d, int begin, int end, const float* x, const float* w,
-                                  int64_t left, int64_t right, int lanes, int count, float* y, int64_t offset,
-                                  int64_t channel, const ChainEpilogue* chain) {
-  VF sum[kCells][1] = {};
+static inline void DepthwisePixels(const DepthwiseRows& d, int begin, int end, const float* x, const float* w,
+                                   int64_t left, int64_t right, int lanes, int count, float* y, int64_t offset,
+                                   int64_t channel, const ChainEpilogue* chain) {
+  VF sum[kPixels][1] = {};
   for (int row = begin; row < end; ++row, x += d.row, w += kWidth * d.channels) {
     VF f[kWidth];
 #pragma GCC unroll 8
@@ -54,36 +54,36 @@ static inline void DepthwiseCells(const DepthwiseRows& d, int begin, int end, co
       f[i] = lanes == kLanes ? Load(from) : LoadFirst(from, lanes, 0);
     }
 #pragma GCC unroll 32
-    for (int col = 0; col < (kCells - 1) * kStride + kWidth; ++col) {
+    for (int col = 0; col < (kPixels - 1) * kStride + kWidth; ++col) {
       if (checked && (col < left || col >= right)) continue;
       const float* const from = x + col * d.channels;
       // Loaded once: the compiler would load it again for each product.
       const VF v = Uncontracted(lanes == kLanes ? Load(from) : LoadFirst(from, lanes, 0));
 #pragma GCC unroll 8
       for (int i = 0; i < kWidth; ++i) {
-        const int cell = col - i;
-        if (cell >= 0 && cell % kStride == 0 && cell / kStride < kCells) sum[cell / kStride][0] += v * f[i];
+        const int pixel = col - i;
+        if (pixel >= 0 && pixel % kStride == 0 && pixel / kStride < kPixels) sum[pixel / kStride][0] += v * f[i];
       }
     }
   }
   if (chain != nullptr && chain->is_affine) {
     const AffineChain& affine = chain->affine;
     if (affine.scale == nullptr && affine.elements == nullptr) {
-      ApplyAffineChain<kCells, 1, true>(affine, sum, count, y, d.channels, offset, channel, lanes);
+      ApplyAffineChain<kPixels, 1, true>(affine, sum, count, y, d.channels, offset, channel, lanes);
     } else {
-      ApplyAffineChain<kCells, 1>(affine, sum, count, y, d.channels, offset, channel, lanes);
+      ApplyAffineChain<kPixels, 1>(affine, sum, count, y, d.channels, offset, channel, lanes);
     }
     return;
   }
   if (chain != nullptr) {
-    alignas(64) float sums[kCells * kLanes];
+    alignas(64) float sums[kPixels * kLanes];
 #pragma GCC unroll 8
-    for (int i = 0; i < kCells; ++i) Store(sums + i * kLanes, sum[i][0]);
-    ApplyChainToTile<1, kCells>(*chain, count, sums, kLanes, y, d.channels, offset, channel, lanes);
+    for (int i = 0; i < kPixels; ++i) Store(sums + i * kLanes, sum[i][0]);
+    ApplyChainToTile<1, kPixels>(*chain, count, sums, kLanes, y, d.channels, offset, channel, lanes);
     return;
   }
 #pragma GCC unroll 8
-  for (int i = 0; i < kCells; ++i) {
+  for (int i = 0; i < kPixels; ++i) {
     if (i == count) return;
     if (lanes == kLanes) {
       Store(y + i * d.channels, sum[i][0]);
@@ -95,27 +95,27 @@ static inline void DepthwiseCells(const DepthwiseRows& d, int begin, int end, co
 
 template <int kWidth, int kStride>
 static inline void DepthwiseOf(const DepthwiseRows& d, const DepthwisePart& part, const ChainEpilogue* chain) {
-  constexpr int kMet = (kCells - 1) * kStride + kWidth;  // columns of the image
+  constexpr int kMet = (kPixels - 1) * kStride + kWidth;  // columns of the image
   for (int64_t r = part.first_row; r < part.last_row; ++r) {
     const int64_t top = r % d.out_rows * d.stride - d.before_rows;
     const int begin = static_cast<int>(top < 0 ? -top : 0);
     const int end = static_cast<int>(d.in_rows - top < d.filter_rows ? d.in_rows - top : d.filter_rows);
     const float* const image = d.x + (r / d.out_rows * d.in_rows + top + begin) * d.row;
     const float* const filter = d.w + begin * kWidth * d.channels;
-    for (int64_t cell = 0; cell < d.out_cols; cell += kCells) {
-      const int count = static_cast<int>(d.out_cols - cell < kCells ? d.out_cols - cell : kCells);
-      const int64_t col = cell * kStride - d.before_cols;  // where the first one meets the image
+    for (int64_t pixel = 0; pixel < d.out_cols; pixel += kPixels) {
+      const int count = static_cast<int>(d.out_cols - pixel < kPixels ? d.out_cols - pixel : kPixels);
+      const int64_t col = pixel * kStride - d.before_cols;  // where the first one meets the image
       const bool inside = col >= 0 && col + kMet <= d.in_cols;
-      const int64_t offset = (r * d.out_cols + cell) * d.channels;
+      const int64_t offset = (r * d.out_cols + pixel) * d.channels;
       for (int64_t c = part.first_channel; c < part.last_channel; c += kLanes) {
         const int lanes = static_cast<int>(part.last_channel - c < kLanes ? part.last_channel - c : kLanes);
         const float* const x = image + col * d.channels + c;
         if (inside && lanes == kLanes) {
-          DepthwiseCells<kWidth, kStride, false>(d, begin, end, x, filter + c, 0, kMet, kLanes, count, d.y + offset + c,
-                                                 offset + c, c, chain);
+          DepthwisePixels<kWidth, kStride, false>(d, begin, end, x, filter + c, 0, kMet, kLanes, count,
+                                                  d.y + offset + c, offset + c, c, chain);
         } else {
-          DepthwiseCells<kWidth, kStride, true>(d, begin, end, x, filter + c, -col, d.in_cols - col, lanes, count,
-                                                d.y + offset + c, offset + c, c, chain);
+          DepthwisePixels<kWidth, kStride, true>(d, begin, end, x, filter + c, -col, d.in_cols - col, lanes, count,
+                                                 d.y + offset + c, offset + c, c, chain);
         }
       }
     }

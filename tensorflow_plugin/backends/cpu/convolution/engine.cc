@@ -61,7 +61,7 @@ ConvolutionChoice ChooseOnednn(const ConvolutionDesc& d, int64_t multiplications
   choice.alone = machine.threads == 1 || multiplications < kShared;
   if (choice.alone) return choice;
   const bool large = FilterSize(d) > kFilterOfParts;
-  const int64_t pixels = d.batch * host_runtime::Cells(d.output);
+  const int64_t pixels = d.batch * host_runtime::Pixels(d.output);
   if (large && (d.direction != Direction::kForward || pixels < kPixelsOfPart * machine.threads)) return choice;
   // A thread reads a large filter once.
   int64_t wanted =
@@ -92,8 +92,8 @@ ConvolutionChoice Choose(const ConvolutionDesc& d, bool winograd, const Machine&
   if (!machine.HasNative(d.type)) return chosen(Engine::kInFloat, false);
   if (IsDepthwise(d, machine)) return chosen(Engine::kDepthwise, false);
   if (HasFewChannels(d, machine)) return chosen(Engine::kFewChannels, false);
-  const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * host_runtime::Cells(d.filter);
-  if (d.packed_filter_bytes > 0 && PointwisePays(d, machine)) return chosen(Engine::kOnePixel, false);
+  const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * host_runtime::Pixels(d.filter);
+  if (d.packed_filter_bytes > 0 && PointwisePays(d, machine)) return chosen(Engine::kPointwise, false);
   const bool alone = machine.threads == 1 || multiplications < kShared;
   if (winograd && WinogradPays(d, machine)) return chosen(Engine::kWinograd, alone);
   if (d.packed_filter_bytes > 0 && WindowsPay(d, machine)) return chosen(Engine::kWindowsInPanels, false);
@@ -115,8 +115,8 @@ const char* Name(ConvolutionEngine engine) {
       return "depthwise";
     case Engine::kFewChannels:
       return "few channels";
-    case Engine::kOnePixel:
-      return "one pixel";
+    case Engine::kPointwise:
+      return "pointwise";
     case Engine::kWindowsInPanels:
       return "windows in panels";
     case Engine::kWinograd:

@@ -15,10 +15,10 @@ enum class ConvolutionEngine : uint8_t {
   kWindows,          // windows laid out as rows, and products of these: double (convolution/windows.h)
   kDepthwise,        // a filter for each channel (convolution/depthwise.h)
   kFewChannels,      // at most four input channels (convolution/few_channels.h)
-  kOnePixel,         // filters of one pixel that are packed (convolution/pointwise.h)
-  kWindowsInPanels,  // other packed filters over few cells: a product of all windows (convolution/pointwise.h)
+  kPointwise,        // filters of one pixel that are packed (convolution/pointwise.h)
+  kWindowsInPanels,  // other packed filters over few pixels: a product of all windows (convolution/pointwise.h)
   kWinograd,         // filters of 3x3 (convolution/winograd.h). An infinity among the results has another engine follow
-  kProduct,          // large filters over few cells: one matmul of all windows (convolution/products.h)
+  kProduct,          // large filters over few pixels: one matmul of all windows (convolution/products.h)
   kOnednn,           // oneDNN; if not `alone`, on OpenMP's threads
   kOnednnInParts,    // oneDNN on each thread of the team, for some images or rows; an epilogue follows each part
   kOnednnInSums,     // the same for a filter's gradient: the parts' gradients are added up

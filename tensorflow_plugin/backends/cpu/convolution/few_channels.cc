@@ -17,25 +17,25 @@ using host_runtime::ThreadTeam;
 constexpr int64_t kMostChannels = 4;
 // Elements of the filter, which stays in a core's cache, and terms of a sum.
 constexpr int64_t kLargestFilter = 1 << 16, kLongestSum = 2048;
-// Cells of the output that are computed together.
-constexpr int64_t kCells = 512;
+// Pixels of the output that are computed together.
+constexpr int64_t kPixels = 512;
 // Multiplications worth handing to another thread.
 constexpr int64_t kGrainWork = 1 << 17;
 
-// Cells of the output in blocks of some rows and columns.
+// Pixels of the output in blocks of some rows and columns.
 class Blocks {
  public:
   Blocks(const ConvolutionDesc& d, const Args& args)
       : d_(d),
         x_(static_cast<const float*>(args.in[0])),
         y_(static_cast<float*>(args.out[0])),
-        cols_(std::min(d.output[1], kCells)),
-        rows_(std::min(d.output[0], std::max<int64_t>(1, kCells / cols_))),
+        cols_(std::min(d.output[1], kPixels)),
+        rows_(std::min(d.output[0], std::max<int64_t>(1, kPixels / cols_))),
         down_(Count(d.output[0], rows_)),
         across_(Count(d.output[1], cols_)) {}
 
   int64_t count() const { return d_.batch * down_ * across_; }
-  int64_t cells() const { return rows_ * cols_; }
+  int64_t pixels() const { return rows_ * cols_; }
 
   void Run(int64_t block, const PanelMatrix& filter, const ChainEpilogue* chain, const FusedEpilogue* on_rows) const {
     const int64_t image = block / (down_ * across_);
@@ -94,7 +94,7 @@ class Blocks {
   const int64_t cols_, rows_, down_, across_;
 };
 
-int64_t TermsOf(const ConvolutionDesc& d) { return host_runtime::Cells(d.filter) * d.in_channels; }
+int64_t TermsOf(const ConvolutionDesc& d) { return host_runtime::Pixels(d.filter) * d.in_channels; }
 
 }  // namespace
 
@@ -112,7 +112,7 @@ void RunFewChannels(const ConvolutionDesc& d, const Args& args, const ThreadTeam
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(d.out_channels) : nullptr;
   const FusedEpilogue* const on_rows = *epilogue && chain == nullptr ? &**epilogue : nullptr;
   const Blocks blocks(d, args);
-  const int64_t work = blocks.cells() * TermsOf(d) * d.out_channels;
+  const int64_t work = blocks.pixels() * TermsOf(d) * d.out_channels;
   team.ParallelFor(blocks.count(), std::max<int64_t>(1, kGrainWork / work), [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) blocks.Run(block, filter, chain, on_rows);
   });

@@ -1,4 +1,4 @@
-// Convolutions of images of a few channels, such as the first of a network. They are products: each cell of the output
+// Convolutions of images of a few channels, such as the first of a network. They are products: each pixel of the output
 // is a row. The kernel of matmul/panels.h reads the rows from the image. Where padding is met, it reads them from a
 // copy of some rows of the image with zeros around.
 //

@@ -20,12 +20,12 @@ constexpr int64_t kFewestRowsOfSmall = 24, kSmallFilter = 1 << 16, kLongestSum =
 constexpr int64_t kAnyFilterRows = 128;
 constexpr int64_t kMostOfFilter = 1 << 20, kVeryManyRows = 256, kMostForVeryMany = 1 << 18;
 
-int64_t Pixels(const ConvolutionDesc& d) { return d.batch * host_runtime::Cells(d.output); }
+int64_t Pixels(const ConvolutionDesc& d) { return d.batch * host_runtime::Pixels(d.output); }
 // The terms of a sum.
-int64_t Depth(const ConvolutionDesc& d) { return host_runtime::Cells(d.filter) * d.in_channels; }
+int64_t Depth(const ConvolutionDesc& d) { return host_runtime::Pixels(d.filter) * d.in_channels; }
 
 // A filter of one pixel, with any strides.
-bool HasOnePixel(const ConvolutionDesc& d) {
+bool HasFilterOfOnePixel(const ConvolutionDesc& d) {
   for (int i = 0; i < d.spatial_rank; ++i) {
     if (d.filter[i] != 1 || d.pad_before[i] != 0 || d.pad_after[i] != 0) return false;
   }
@@ -72,7 +72,7 @@ bool IsPointwise(const ConvolutionDesc& d) {
   for (int i = 0; i < d.spatial_rank; ++i) {
     if (d.stride[i] != 1) return false;
   }
-  return HasOnePixel(d);
+  return HasFilterOfOnePixel(d);
 }
 
 bool PointwisePays(const ConvolutionDesc& d, const Machine& machine) {
@@ -80,7 +80,7 @@ bool PointwisePays(const ConvolutionDesc& d, const Machine& machine) {
 }
 
 bool WindowsPay(const ConvolutionDesc& d, const Machine& machine) {
-  if (HasOnePixel(d)) return PackingPays(d, machine);  // some of the pixels
+  if (HasFilterOfOnePixel(d)) return PackingPays(d, machine);  // some of the pixels
   return d.type == DType::kFloat && d.direction == Direction::kForward && ProductPays(d) && Depth(d) <= kLongestSum &&
          d.out_channels >= 4 && Pixels(d) >= kFewestRows && machine.isa != Isa::kBaseline;
 }

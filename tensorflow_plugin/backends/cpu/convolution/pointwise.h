@@ -1,6 +1,6 @@
 // Convolutions as a product of rows and the filter as a matrix. The filter lies in panels, which were made once. Sums
 // and epilogue are in registers (matmul/panels.h). With a filter of one pixel the rows are the channels of all pixels.
-// Others lay out the window of each cell of the output as a row (convolution/products.h).
+// Others lay out the window of each pixel of the output as a row (convolution/products.h).
 //
 // A product that finds its second matrix as it is copies it to such panels in each call. That takes a third of the time
 // of a product of some 50 rows.

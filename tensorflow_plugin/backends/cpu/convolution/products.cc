@@ -10,7 +10,7 @@
 namespace xpu::cpu {
 namespace {
 
-using host_runtime::Cells;
+using host_runtime::Pixels;
 using host_runtime::ThreadTeam;
 
 // Elements of filters that are large, and of windows that are few.
@@ -18,27 +18,27 @@ constexpr int64_t kLargeFilter = 1 << 20, kMostWindows = 1 << 22;
 // Elements that are worth a thread.
 constexpr int64_t kGrain = 1 << 15;
 
-// The windows of a convolution with channels last as rows of a matrix. Each cell of the output has a row: the input's
-// channels at each cell of the filter, the last axis fastest.
+// The windows of a convolution with channels last as rows of a matrix. Each pixel of the output has a row: the input's
+// channels at each tap, the last axis fastest.
 struct WindowRows {
   explicit WindowRows(const ConvolutionDesc& desc)
       : d(desc),
-        cells(Cells(desc.output)),
-        rows(desc.batch * cells),
-        taps(Cells(desc.filter)),
+        pixels(Pixels(desc.output)),
+        rows(desc.batch * pixels),
+        taps(Pixels(desc.filter)),
         depth(taps * desc.in_channels),
         size(static_cast<int64_t>(SizeOf(desc.type)) * desc.in_channels) {}
 
   void LayOut(const char* x, char* windows, const ThreadTeam& team) const {
     team.ParallelFor(rows, std::max<int64_t>(1, kGrain / depth), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const char* const image = x + row / cells * Cells(d.input) * size;
-        host_runtime::ForEachTap(d, row % cells, [&](int64_t tap, int64_t cell) {
+        const char* const image = x + row / pixels * Pixels(d.input) * size;
+        host_runtime::ForEachTap(d, row % pixels, [&](int64_t tap, int64_t pixel) {
           char* const to = windows + (row * taps + tap) * size;
-          if (cell < 0) {
+          if (pixel < 0) {
             std::memset(to, 0, size);
           } else {
-            std::memcpy(to, image + cell * size, size);
+            std::memcpy(to, image + pixel * size, size);
           }
         });
       }
@@ -46,7 +46,7 @@ struct WindowRows {
   }
 
   const ConvolutionDesc& d;
-  const int64_t cells, rows, taps, depth, size;
+  const int64_t pixels, rows, taps, depth, size;
 };
 
 }  // namespace

@@ -14,10 +14,12 @@ inline bool HasOneChannelGroups(const ConvolutionDesc& d) {
   return d.groups > 1 && d.groups == d.in_channels && d.groups == d.out_channels;
 }
 
-inline int64_t InputSize(const ConvolutionDesc& d) { return d.batch * d.in_channels * host_runtime::Cells(d.input); }
-inline int64_t OutputSize(const ConvolutionDesc& d) { return d.batch * d.out_channels * host_runtime::Cells(d.output); }
+inline int64_t InputSize(const ConvolutionDesc& d) { return d.batch * d.in_channels * host_runtime::Pixels(d.input); }
+inline int64_t OutputSize(const ConvolutionDesc& d) {
+  return d.batch * d.out_channels * host_runtime::Pixels(d.output);
+}
 inline int64_t FilterSize(const ConvolutionDesc& d) {
-  return host_runtime::Cells(d.filter) * (d.in_channels / d.groups) * d.out_channels;
+  return host_runtime::Pixels(d.filter) * (d.in_channels / d.groups) * d.out_channels;
 }
 
 // Those of in[0], in[1] and out[0].

@@ -20,21 +20,21 @@ class Windows {
       : d_(d),
         in_per_group_(d.in_channels / d.groups),
         out_per_group_(d.out_channels / d.groups),
-        depth_(host_runtime::Cells(d.filter) * in_per_group_),
-        cells_(host_runtime::Cells(d.output)),
+        depth_(host_runtime::Pixels(d.filter) * in_per_group_),
+        pixels_(host_runtime::Pixels(d.output)),
         // Rows at a time: as many as keep the matrix within the second-level cache.
-        chunk_(std::min(cells_, std::max<int64_t>(16, (int64_t{1} << 19) / static_cast<int64_t>(sizeof(T)) / depth_))),
+        chunk_(std::min(pixels_, std::max<int64_t>(16, (int64_t{1} << 19) / static_cast<int64_t>(sizeof(T)) / depth_))),
         x_(d.order, d.in_channels, d.input),
         y_(d.order, d.out_channels, d.output) {}
 
   void Forward(const T* x, const T* w, T* y, const ThreadTeam& team) const {
-    const int64_t chunks = (cells_ + chunk_ - 1) / chunk_;
+    const int64_t chunks = (pixels_ + chunk_ - 1) / chunk_;
     team.ParallelFor(d_.batch * d_.groups * chunks, 1, [&](int64_t begin, int64_t end) {
       ScratchFrame frame;
       T* rows = frame.Get<T>(chunk_ * depth_);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % chunks * chunk_, g = i / chunks % d_.groups, n = i / chunks / d_.groups;
-        const int64_t count = std::min(chunk_, cells_ - first);
+        const int64_t count = std::min(chunk_, pixels_ - first);
         Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) { rows[row] = inside ? x[at] : T(0); });
         Gemm<T>(count, out_per_group_, depth_, {rows, depth_, 1}, Filter(w, g), Output(y, n, g, first), T(1), false,
                 ThreadTeam(1));
@@ -43,14 +43,14 @@ class Windows {
   }
 
   void DataGradient(const T* w, const T* dy, T* dx, const ThreadTeam& team) const {
-    std::memset(static_cast<void*>(dx), 0, d_.batch * d_.in_channels * host_runtime::Cells(d_.input) * sizeof(T));
+    std::memset(static_cast<void*>(dx), 0, d_.batch * d_.in_channels * host_runtime::Pixels(d_.input) * sizeof(T));
     team.ParallelFor(d_.batch * d_.groups, 1, [&](int64_t begin, int64_t end) {
       ScratchFrame frame;
       T* rows = frame.Get<T>(chunk_ * depth_);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t g = i % d_.groups, n = i / d_.groups;
-        for (int64_t first = 0; first < cells_; first += chunk_) {
-          const int64_t count = std::min(chunk_, cells_ - first);
+        for (int64_t first = 0; first < pixels_; first += chunk_) {
+          const int64_t count = std::min(chunk_, pixels_ - first);
           const StridedMatrix<const T> filter = Filter(w, g);
           Gemm<T>(count, depth_, out_per_group_, Output(dy, n, g, first),
                   {filter.data, filter.col_stride, filter.row_stride}, {rows, depth_, 1}, T(1), false, ThreadTeam(1));
@@ -71,8 +71,8 @@ class Windows {
       T* rows = frame.Get<T>(chunk_ * depth_);
       for (int64_t g = begin; g < end; ++g) {
         for (int64_t n = 0; n < d_.batch; ++n) {
-          for (int64_t first = 0; first < cells_; first += chunk_) {
-            const int64_t count = std::min(chunk_, cells_ - first);
+          for (int64_t first = 0; first < pixels_; first += chunk_) {
+            const int64_t count = std::min(chunk_, pixels_ - first);
             Visit(n, g, first, count, [&](int64_t row, int64_t at, bool inside) { rows[row] = inside ? x[at] : T(0); });
             Gemm<T>(depth_, out_per_group_, count, {rows, 1, depth_}, Output(dy, n, g, first), Filter(dw, g), T(1),
                     n > 0 || first > 0, inner);
@@ -87,7 +87,7 @@ class Windows {
   StridedMatrix<P> Filter(P* w, int64_t g) const {
     return {w + g * out_per_group_, d_.out_channels, 1};
   }
-  // The rows from cell `first` on: cells are equally spaced in both layouts.
+  // The rows from pixel `first` on: pixels are equally spaced in both layouts.
   template <typename P>
   StridedMatrix<P> Output(P* y, int64_t n, int64_t g, int64_t first) const {
     return {y + n * y_.n + g * out_per_group_ * y_.c + first * y_.s[2], y_.s[2], y_.c};
@@ -98,16 +98,16 @@ class Windows {
   void Visit(int64_t n, int64_t g, int64_t first, int64_t count, F&& f) const {
     const int64_t image = n * x_.n + g * in_per_group_ * x_.c;
     int64_t row = 0;
-    for (int64_t cell = first; cell < first + count; ++cell) {
-      host_runtime::ForEachTap(d_, cell, [&](int64_t, int64_t met) {
-        const int64_t at = image + met * x_.s[2];  // cells are equally spaced in both layouts
+    for (int64_t pixel = first; pixel < first + count; ++pixel) {
+      host_runtime::ForEachTap(d_, pixel, [&](int64_t, int64_t met) {
+        const int64_t at = image + met * x_.s[2];  // pixels are equally spaced in both layouts
         for (int64_t channel = 0; channel < in_per_group_; ++channel) f(row++, at + channel * x_.c, met >= 0);
       });
     }
   }
 
   const ConvolutionDesc& d_;
-  const int64_t in_per_group_, out_per_group_, depth_, cells_, chunk_;
+  const int64_t in_per_group_, out_per_group_, depth_, pixels_, chunk_;
   const SpatialStrides x_, y_;
 };
 

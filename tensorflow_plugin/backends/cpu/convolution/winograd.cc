@@ -26,19 +26,19 @@ struct Images {
   T* data;
   int64_t height, width, channels;
 
-  // The addresses of `side` x `side` cells from (row, column) of an image on; `outside` for those that it has not.
-  void Cells(int64_t image, int64_t row, int64_t column, int64_t side, T* outside, T** cells) const {
+  // The addresses of `side` x `side` pixels from (row, column) of an image on; `outside` for those that it has not.
+  void Pixels(int64_t image, int64_t row, int64_t column, int64_t side, T* outside, T** pixels) const {
     for (int64_t i = 0; i < side; ++i) {
       for (int64_t j = 0; j < side; ++j) {
         const int64_t r = row + i, c = column + j;
         const bool inside = r >= 0 && r < height && c >= 0 && c < width;
-        cells[i * side + j] = inside ? data + ((image * height + r) * width + c) * channels : outside;
+        pixels[i * side + j] = inside ? data + ((image * height + r) * width + c) * channels : outside;
       }
     }
   }
 };
 
-// Tiles of four by four cells.
+// Tiles of four by four pixels.
 struct Tiles {
   Tiles(int64_t images, int64_t height, int64_t width)
       : down((height + kTileOut - 1) / kTileOut),
@@ -56,9 +56,9 @@ void EachPiece(const Tiles& tiles, int64_t first, int64_t count, const Images<fl
   for (int64_t t = first, next; t < first + count; t = next) {
     next = std::min(first + count, (t / tiles.across + 1) * tiles.across);
     const int64_t row = tiles.row(t), column = tiles.column(t);
-    const int64_t cells = std::min((next - t) * kTileOut, y.width - column);
+    const int64_t pixels = std::min((next - t) * kTileOut, y.width - column);
     for (int64_t r = row; r < std::min(row + kTileOut, y.height); ++r) {
-      f(((tiles.image(t) * y.height + r) * y.width + column) * y.channels, cells * y.channels);
+      f(((tiles.image(t) * y.height + r) * y.width + column) * y.channels, pixels * y.channels);
     }
   }
 }
@@ -92,23 +92,23 @@ int64_t Sums(const ConvolutionDesc& d, int64_t blocks, const Machine& machine) {
   return std::min<int64_t>(blocks, std::clamp<int64_t>(fitting, machine.threads, 2 * machine.threads));
 }
 
-// The points of a filter, of which `w(c, cells)` gives the addresses of the nine cells for input channel c.
+// The points of a filter, of which `w(c, pixels)` gives the addresses of the nine pixels for input channel c.
 template <typename Filter>
 void FilterPoints(int64_t depth, int64_t columns, Filter w, float* points, const ThreadTeam& team) {
   const auto filter_to_points = XPU_PICK_ISA(FilterToPoints);
   team.ParallelFor(depth, std::max<int64_t>(1, (1 << 14) / columns), [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
-      const float* cells[kFilter * kFilter];
-      w(c, cells);
-      filter_to_points(cells, columns, points, depth * columns, c, depth);
+      const float* pixels[kFilter * kFilter];
+      w(c, pixels);
+      filter_to_points(pixels, columns, points, depth * columns, c, depth);
     }
   });
 }
 
-// The cells of a filter as it is.
-auto CellsOf(const float* filter, int64_t in, int64_t out) {
-  return [=](int64_t c, const float** cells) {
-    for (int64_t i = 0; i < kFilter * kFilter; ++i) cells[i] = filter + (i * in + c) * out;
+// The taps of a filter as it is.
+auto PixelsOf(const float* filter, int64_t in, int64_t out) {
+  return [=](int64_t c, const float** pixels) {
+    for (int64_t i = 0; i < kFilter * kFilter; ++i) pixels[i] = filter + (i * in + c) * out;
   };
 }
 
@@ -186,10 +186,10 @@ class TileBlocks {
     const auto to_points = XPU_PICK_ISA(InputToPoints);
     const int64_t depth = x_.channels, rows = Rows(count);
     for (int64_t t = begin; t < std::min(end, count); ++t) {
-      const float* cells[kTileIn * kTileIn];
-      x_.Cells(tiles_.image(first + t), tiles_.row(first + t) - pad_[0], tiles_.column(first + t) - pad_[1], kTileIn,
-               zeros_, cells);
-      to_points(cells, depth, input, rows * depth, t);
+      const float* pixels[kTileIn * kTileIn];
+      x_.Pixels(tiles_.image(first + t), tiles_.row(first + t) - pad_[0], tiles_.column(first + t) - pad_[1], kTileIn,
+                zeros_, pixels);
+      to_points(pixels, depth, input, rows * depth, t);
     }
     const int64_t of_none = std::max(begin, count);
     for (int64_t p = 0; of_none < end && p < kPoints; ++p) {
@@ -212,10 +212,10 @@ class TileBlocks {
     ScratchFrame frame;
     float* const unused = frame.Get<float>(width);
     for (int64_t t = 0; t < count; ++t) {
-      float* cells[kTileOut * kTileOut];
+      float* pixels[kTileOut * kTileOut];
       const Images<float> from{y_.data + j, y_.height, y_.width, columns};
-      from.Cells(tiles_.image(first + t), tiles_.row(first + t), tiles_.column(first + t), kTileOut, unused, cells);
-      if (!from_points(output + t * width, rows * width, width, cells)) finite_ = false;
+      from.Pixels(tiles_.image(first + t), tiles_.row(first + t), tiles_.column(first + t), kTileOut, unused, pixels);
+      if (!from_points(output + t * width, rows * width, width, pixels)) finite_ = false;
     }
   }
 
@@ -266,11 +266,11 @@ bool FilterGradient(const ConvolutionDesc& d, const Args& args, const ThreadTeam
         const int64_t first = b * block, count = std::min(block, tiles.all - first);
         for (int64_t t = 0; t < count; ++t) {
           const int64_t image = tiles.image(first + t), row = tiles.row(first + t), column = tiles.column(first + t);
-          const float* cells[kTileIn * kTileIn];
-          x.Cells(image, row - d.pad_before[0], column - d.pad_before[1], kTileIn, zeros, cells);
-          input_to_points(cells, rows, input, count * rows, t);
-          dy.Cells(image, row, column, kTileOut, zeros, cells);
-          gradient_to_points(cells, columns, gradient, count * columns, t, count);
+          const float* pixels[kTileIn * kTileIn];
+          x.Pixels(image, row - d.pad_before[0], column - d.pad_before[1], kTileIn, zeros, pixels);
+          input_to_points(pixels, rows, input, count * rows, t);
+          dy.Pixels(image, row, column, kTileOut, zeros, pixels);
+          gradient_to_points(pixels, columns, gradient, count * columns, t, count);
         }
         for (int64_t p = 0; p < kPoints; ++p) {
           multiply(rows, count, input + p * count * rows, gradient + p * count * columns, columns,
@@ -290,9 +290,9 @@ bool FilterGradient(const ConvolutionDesc& d, const Args& args, const ThreadTeam
       }
     }
     for (int64_t c = begin; c < end; ++c) {
-      float* cells[kFilter * kFilter];
-      for (int64_t i = 0; i < kFilter * kFilter; ++i) cells[i] = out + (i * rows + c) * columns;
-      if (!filter_from_points(sum + c * columns, one, columns, cells)) finite = false;
+      float* pixels[kFilter * kFilter];
+      for (int64_t i = 0; i < kFilter * kFilter; ++i) pixels[i] = out + (i * rows + c) * columns;
+      if (!filter_from_points(sum + c * columns, one, columns, pixels)) finite = false;
     }
   });
   return finite;
@@ -348,7 +348,7 @@ int64_t WinogradFilterBytes(const ConvolutionDesc& d) {
 }
 
 void WinogradFilter(const ConvolutionDesc& d, const float* filter, float* points, const ThreadTeam& team) {
-  FilterPoints(d.in_channels, d.out_channels, CellsOf(filter, d.in_channels, d.out_channels), points, team);
+  FilterPoints(d.in_channels, d.out_channels, PixelsOf(filter, d.in_channels, d.out_channels), points, team);
 }
 
 bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team,
@@ -377,7 +377,7 @@ bool RunWinograd(const ConvolutionDesc& d, const Args& args, const ThreadTeam& t
     transpose(reinterpret_cast<const char*>(from), out * 4, reinterpret_cast<char*>(turned + i * in * out), in * 4, 4,
               out, in);
   }
-  FilterPoints(out, in, CellsOf(turned, out, in), points, team);
+  FilterPoints(out, in, PixelsOf(turned, out, in), points, team);
   const int64_t pad[] = {kFilter - 1 - d.pad_before[0], kFilter - 1 - d.pad_before[1]};
   return Convolve({static_cast<const float*>(args.in[1]), d.output[0], d.output[1], out},
                   {static_cast<float*>(args.out[0]), d.input[0], d.input[1], in}, d.batch, pad, points, team, epilogue);

@@ -102,14 +102,15 @@ static inline int64_t InPanels(int64_t row, int64_t rows, int64_t column, int64_
   return first * rows + row * (columns - first < kPanel ? columns - first : kPanel) + (column - first);
 }
 
-// Transforms a square of cells, each the address of a cell's channels, to row `row` of a matrix [rows, channels] for
+// Transforms a square of pixels, each the address of a pixel's channels, to row `row` of a matrix [rows, channels] for
 // each point. The matrices are `point` elements apart; in panels or not.
 template <int kFrom, void (*kAxis)(const VF*, int, VF*, int), bool kInPanels>
-static void ToPoints(const float* const* cells, int64_t channels, float* to, int64_t point, int64_t row, int64_t rows) {
+static void ToPoints(const float* const* pixels, int64_t channels, float* to, int64_t point, int64_t row,
+                     int64_t rows) {
   for (int64_t c = 0; c < channels; c += kLanes) {
     VF in[kFrom * kFrom], out[36];
 #pragma GCC unroll 36
-    for (int i = 0; i < kFrom * kFrom; ++i) in[i] = Load(cells[i] + c);
+    for (int i = 0; i < kFrom * kFrom; ++i) in[i] = Load(pixels[i] + c);
     BothAxes<kFrom, 6, kAxis>(in, out);
     float* const at = to + (kInPanels ? InPanels(row, rows, c, channels) : row * channels + c);
 #pragma GCC unroll 36
@@ -117,9 +118,9 @@ static void ToPoints(const float* const* cells, int64_t channels, float* to, int
   }
 }
 
-// Back from the points, `point` elements apart, to the channels of cells. False if there is an infinity or a NaN.
+// Back from the points, `point` elements apart, to the channels of pixels. False if there is an infinity or a NaN.
 template <int kTo, void (*kAxis)(const VF*, int, VF*, int)>
-static bool FromPoints(const float* from, int64_t point, int64_t channels, float* const* cells) {
+static bool FromPoints(const float* from, int64_t point, int64_t channels, float* const* pixels) {
   VF finite = {};
   for (int64_t c = 0; c < channels; c += kLanes) {
     VF in[36], out[kTo * kTo];
@@ -129,28 +130,28 @@ static bool FromPoints(const float* from, int64_t point, int64_t channels, float
 #pragma GCC unroll 16
     for (int i = 0; i < kTo * kTo; ++i) {
       finite += out[i] - out[i];
-      Store(cells[i] + c, out[i]);
+      Store(pixels[i] + c, out[i]);
     }
   }
   return Sum(finite) == 0;
 }
 
-static void InputToPoints(const float* const* cells, int64_t channels, float* to, int64_t point, int64_t row) {
-  ToPoints<6, InputAxis, false>(cells, channels, to, point, row, 0);
+static void InputToPoints(const float* const* pixels, int64_t channels, float* to, int64_t point, int64_t row) {
+  ToPoints<6, InputAxis, false>(pixels, channels, to, point, row, 0);
 }
-static void FilterToPoints(const float* const* cells, int64_t channels, float* to, int64_t point, int64_t row,
+static void FilterToPoints(const float* const* pixels, int64_t channels, float* to, int64_t point, int64_t row,
                            int64_t rows) {
-  ToPoints<3, FilterAxis, true>(cells, channels, to, point, row, rows);
+  ToPoints<3, FilterAxis, true>(pixels, channels, to, point, row, rows);
 }
-static void OutputGradientToPoints(const float* const* cells, int64_t channels, float* to, int64_t point, int64_t row,
+static void OutputGradientToPoints(const float* const* pixels, int64_t channels, float* to, int64_t point, int64_t row,
                                    int64_t rows) {
-  ToPoints<4, OutputGradientAxis, true>(cells, channels, to, point, row, rows);
+  ToPoints<4, OutputGradientAxis, true>(pixels, channels, to, point, row, rows);
 }
-static bool OutputFromPoints(const float* from, int64_t point, int64_t channels, float* const* cells) {
-  return FromPoints<4, OutputAxis>(from, point, channels, cells);
+static bool OutputFromPoints(const float* from, int64_t point, int64_t channels, float* const* pixels) {
+  return FromPoints<4, OutputAxis>(from, point, channels, pixels);
 }
-static bool FilterGradientFromPoints(const float* from, int64_t point, int64_t channels, float* const* cells) {
-  return FromPoints<3, FilterGradientAxis>(from, point, channels, cells);
+static bool FilterGradientFromPoints(const float* from, int64_t point, int64_t channels, float* const* pixels) {
+  return FromPoints<3, FilterGradientAxis>(from, point, channels, pixels);
 }
 
 // kRows rows of c, a panel of columns wide: c (+)= a * b, for a(i, l) = a[i * a_stride + l] or, kAcross,

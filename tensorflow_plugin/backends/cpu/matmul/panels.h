@@ -1,4 +1,4 @@
-// Products of a few hundred columns and many rows, such as a convolution of one pixel. They read rows of `a` directly:
+// Products of a few hundred columns and many rows, such as a pointwise convolution. They read rows of `a` directly:
 // as they lie, without a copy. Columns of `b` are copied to panels that stay in the first caches. Sums and epilogue are
 // in registers.
 //

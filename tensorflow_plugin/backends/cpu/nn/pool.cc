@@ -18,9 +18,9 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-constexpr int64_t kGrainWork = 1 << 14;  // input cells times channels worth handing to another thread
+constexpr int64_t kGrainWork = 1 << 14;  // input pixels times channels worth handing to another thread
 
-int64_t Work(const PoolDesc& d) { return std::max<int64_t>(1, host_runtime::Cells(d.window) * d.channels); }
+int64_t Work(const PoolDesc& d) { return std::max<int64_t>(1, host_runtime::Pixels(d.window) * d.channels); }
 
 // The finite lowest: where a maximum starts.
 template <typename T>
@@ -32,7 +32,7 @@ constexpr float Lowest() {
 template <typename T>
 void Forward(const PoolDesc& d, const T* x, T* y, const ThreadTeam& team) {
   const auto row = d.kind == PoolKind::kMax ? XPU_PICK_ISA(PoolRow<T, true>) : XPU_PICK_ISA(PoolRow<T, false>);
-  const int64_t x_image = host_runtime::Cells(d.input) * d.channels, y_row = d.output[2] * d.channels;
+  const int64_t x_image = host_runtime::Pixels(d.input) * d.channels, y_row = d.output[2] * d.channels;
   const int64_t grain = std::max<int64_t>(1, kGrainWork / (Work(d) * std::max<int64_t>(1, d.output[2])));
   team.ParallelFor(d.batch * d.output[0] * d.output[1], grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -45,7 +45,7 @@ void Forward(const PoolDesc& d, const T* x, T* y, const ThreadTeam& team) {
 template <typename T, typename P>
 void WithPositions(const PoolDesc& d, const T* x, T* y, P* positions, const ThreadTeam& team) {
   const auto row = XPU_PICK_ISA(PoolPositionsRow<T, P>);
-  const int64_t x_image = host_runtime::Cells(d.input) * d.channels, y_row = d.output[2] * d.channels;
+  const int64_t x_image = host_runtime::Pixels(d.input) * d.channels, y_row = d.output[2] * d.channels;
   const int64_t grain = std::max<int64_t>(1, kGrainWork / (Work(d) * std::max<int64_t>(1, d.output[2])));
   team.ParallelFor(d.batch * d.output[0] * d.output[1], grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -55,7 +55,7 @@ void WithPositions(const PoolDesc& d, const T* x, T* y, P* positions, const Thre
   });
 }
 
-// True if no cell is in two windows; `covered` if every cell is in one.
+// True if no pixel is in two windows; `covered` if every pixel is in one.
 bool Disjoint(const PoolDesc& d, bool* covered) {
   *covered = true;
   for (int i = 0; i < 3; ++i) {
@@ -70,7 +70,7 @@ template <typename T>
 void DisjointGradient(const PoolDesc& d, const T* x, const T* dy, T* dx, bool covered, const ThreadTeam& team) {
   const auto row =
       d.kind == PoolKind::kMax ? XPU_PICK_ISA(PoolGradientRow<T, true>) : XPU_PICK_ISA(PoolGradientRow<T, false>);
-  const int64_t x_image = host_runtime::Cells(d.input) * d.channels, y_row = d.output[2] * d.channels;
+  const int64_t x_image = host_runtime::Pixels(d.input) * d.channels, y_row = d.output[2] * d.channels;
   if (!covered) std::memset(static_cast<void*>(dx), 0, d.batch * x_image * sizeof(T));
   const int64_t grain = std::max<int64_t>(1, kGrainWork / (Work(d) * std::max<int64_t>(1, d.output[2])));
   team.ParallelFor(d.batch * d.output[0] * d.output[1], grain, [&](int64_t begin, int64_t end) {
@@ -82,7 +82,7 @@ void DisjointGradient(const PoolDesc& d, const T* x, const T* dy, T* dx, bool co
   });
 }
 
-// Threads take images and vectors of channels: windows overlap, so that cells of one image are not apart.
+// Threads take images and vectors of channels: windows overlap, so that pixels of one image are not apart.
 template <typename T>
 void Gradient(const PoolDesc& d, const T* x, const T* dy, T* dx, const ThreadTeam& team) {
   bool covered;
@@ -91,17 +91,17 @@ void Gradient(const PoolDesc& d, const T* x, const T* dy, T* dx, const ThreadTea
                                                  : XPU_PICK_ISA(PoolGradientChannels<T, false>);
   const auto store = XPU_PICK_ISA(StoreChannels<T>);
   const int64_t lanes = XPU_PICK_ISA(Lanes)(), vectors = (d.channels + lanes - 1) / lanes;
-  const int64_t cells = host_runtime::Cells(d.input), x_image = cells * d.channels;
-  const int64_t y_image = host_runtime::Cells(d.output) * d.channels;
-  team.ParallelFor(d.batch * vectors, std::max<int64_t>(1, kGrainWork / (cells * lanes)),
+  const int64_t pixels = host_runtime::Pixels(d.input), x_image = pixels * d.channels;
+  const int64_t y_image = host_runtime::Pixels(d.output) * d.channels;
+  team.ParallelFor(d.batch * vectors, std::max<int64_t>(1, kGrainWork / (pixels * lanes)),
                    [&](int64_t begin, int64_t end) {
                      ScratchFrame frame;
-                     float* sums = frame.Get<float>(cells * lanes);
+                     float* sums = frame.Get<float>(pixels * lanes);
                      for (int64_t i = begin; i < end; ++i) {
                        const int64_t n = i / vectors, c = i % vectors * lanes;
-                       std::memset(sums, 0, cells * lanes * sizeof(float));
+                       std::memset(sums, 0, pixels * lanes * sizeof(float));
                        gradient(d, x == nullptr ? nullptr : x + n * x_image, dy + n * y_image, sums, c);
-                       store(sums, dx + n * x_image, cells, d.channels, c);
+                       store(sums, dx + n * x_image, pixels, d.channels, c);
                      }
                    });
 }
@@ -124,9 +124,9 @@ Status RunImages(PoolDesc d, const Args& args, const ThreadTeam& team) {
     d.channels = 1;
     d.order = ChannelOrder::kLast;
   }
-  const int64_t x_image = host_runtime::Cells(d.input) * d.channels * SizeOf(d.type);
-  const int64_t y_image = host_runtime::Cells(d.output) * d.channels * SizeOf(d.type);
-  const int64_t work = std::max<int64_t>(1, host_runtime::Cells(d.output)) * Work(d);
+  const int64_t x_image = host_runtime::Pixels(d.input) * d.channels * SizeOf(d.type);
+  const int64_t y_image = host_runtime::Pixels(d.output) * d.channels * SizeOf(d.type);
+  const int64_t work = std::max<int64_t>(1, host_runtime::Pixels(d.output)) * Work(d);
   const bool argmax = d.gradient && d.kind == PoolKind::kMax;
   auto at = [](const void* p, int64_t offset) { return static_cast<const char*>(p) + offset; };
   host_runtime::SharedStatus status;
@@ -149,11 +149,11 @@ Status RunImages(PoolDesc d, const Args& args, const ThreadTeam& team) {
 }  // namespace
 
 Status CpuKernels::Run(const PoolDesc& d, const Args& args, const ThreadTeam& team) const {
-  const bool empty = d.batch * d.channels * host_runtime::Cells(d.gradient ? d.input : d.output) == 0;
+  const bool empty = d.batch * d.channels * host_runtime::Pixels(d.gradient ? d.input : d.output) == 0;
   if (empty) return OkStatus();
   try {
     // Vectors of positions count in 32 bits.
-    const bool fits = d.positions_type == DType::kInvalid || host_runtime::Cells(d.input) <= INT32_MAX;
+    const bool fits = d.positions_type == DType::kInvalid || host_runtime::Pixels(d.input) <= INT32_MAX;
     if ((d.order == ChannelOrder::kLast || d.channels == 1) && fits) {
       if (d.type == DType::kFloat)
         RunVectors<float>(d, args, team);

@@ -255,7 +255,7 @@ TEST(ChainEpilogue, DepthwisePaddingIsNoOperand) {
     for (int i = 0; i < 2; ++i) d.filter[i] = 3, d.pad_before[i] = d.pad_after[i] = 1;
     ASSERT_TRUE(IsDepthwise(d, Machine::Here(1)));
     std::vector<float> x(18, 1), w(9, 1), y(18);
-    w[3] = std::numeric_limits<float>::infinity();  // left of the cell in the middle
+    w[3] = std::numeric_limits<float>::infinity();  // left of the pixel in the middle
     Args args{};
     args.in[0] = x.data();
     args.in[1] = w.data();

@@ -90,7 +90,7 @@ TEST(Winograd, IsTheSameForAnyNumberOfThreads) {
     args.out[0] = expected.data();
     std::optional<FusedEpilogue> none;
     ASSERT_TRUE(RunWinograd(d, args, host_runtime::ThreadTeam(1), &none));
-    // The cell in the middle, by hand.
+    // The pixel in the middle, by hand.
     double sum = 0;
     const int64_t middle = side / 2;
     for (int64_t i = 0; i < 9; ++i) {

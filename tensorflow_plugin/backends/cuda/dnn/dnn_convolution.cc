@@ -55,14 +55,14 @@ bool HasElements(const ConvolutionDesc& d) {
 // The filter as cuDNN has it, [out_channels, spatial..., channels] or [out_channels, channels, spatial...], from
 // TensorFlow's [spatial..., channels, out_channels].
 CopyStridedDesc TurnFilter(const ConvolutionDesc& desc) {
-  const int64_t cells = host_runtime::Cells(desc.filter), channels = desc.in_channels / desc.groups;
+  const int64_t pixels = host_runtime::Pixels(desc.filter), channels = desc.in_channels / desc.groups;
   CopyStridedDesc copy;
   copy.element_size = SizeOf(desc.type);
   if (desc.order == ChannelOrder::kLast) {
-    copy.shape = {desc.out_channels, cells, channels};
+    copy.shape = {desc.out_channels, pixels, channels};
     copy.src_strides = {1, channels * desc.out_channels, desc.out_channels};
   } else {
-    copy.shape = {desc.out_channels, channels, cells};
+    copy.shape = {desc.out_channels, channels, pixels};
     copy.src_strides = {1, desc.out_channels, channels * desc.out_channels};
   }
   copy.dst_strides = DenseStrides(copy.shape);
@@ -241,8 +241,8 @@ Status DnnConvolution::MakePlan(const Key& key, Plan* plan) {
 // Relu has to keep NaN, or a kernel takes over.
 Status DnnConvolution::TryOnNan(Machine& machine, const Key& key, const Plan& plan) {
   const ConvolutionDesc& desc = key.desc;
-  const auto bytes = [&](int64_t channels, const int64_t* cells) {
-    return static_cast<size_t>(desc.batch * channels * host_runtime::Cells(cells)) * SizeOf(desc.type);
+  const auto bytes = [&](int64_t channels, const int64_t* pixels) {
+    return static_cast<size_t>(desc.batch * channels * host_runtime::Pixels(pixels)) * SizeOf(desc.type);
   };
   const size_t results = bytes(desc.out_channels, desc.output);
   const size_t operands = std::max({bytes(desc.in_channels, desc.input), results, FilterBytes(desc)});

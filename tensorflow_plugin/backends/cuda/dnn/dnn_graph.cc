@@ -8,7 +8,7 @@
 namespace xpu::cuda {
 namespace {
 
-// cuDNN has two spatial axes or three. A line is an image one cell high.
+// cuDNN has two spatial axes or three. A line is an image one pixel high.
 using Extents = std::vector<int64_t>;
 Extents SpatialOf(const ConvolutionDesc& desc, const int64_t* extents, int64_t of_missing) {
   Extents spatial(extents, extents + desc.spatial_rank);
@@ -19,8 +19,8 @@ Extents SpatialOf(const ConvolutionDesc& desc, const int64_t* extents, int64_t o
 Status MakeTensor(const ConvolutionDesc& desc, int64_t id, int64_t first, int64_t channels, const int64_t* spatial,
                   int64_t alignment, DnnDescriptor* tensor) {
   Extents shape = {first, channels};
-  const Extents cells = SpatialOf(desc, spatial, 1);
-  shape.insert(shape.end(), cells.begin(), cells.end());
+  const Extents pixels = SpatialOf(desc, spatial, 1);
+  shape.insert(shape.end(), pixels.begin(), pixels.end());
   Extents strides(shape.size());
   int64_t stride = 1;
   const auto lay = [&](size_t axis) {
@@ -143,9 +143,9 @@ Status MakeDnnGraph(DnnHandle handle, const ConvolutionDesc& desc, const DnnStep
     XPU_RETURN_IF_ERROR(add_step(kDnnAdd, &added));
   }
   if (steps.bias) {
-    constexpr int64_t kOneCell[ConvolutionDesc::kMaxSpatial] = {1, 1, 1};
+    constexpr int64_t kOnePixel[ConvolutionDesc::kMaxSpatial] = {1, 1, 1};
     DnnDescriptor bias;
-    XPU_RETURN_IF_ERROR(MakeTensor(desc, kDnnBias, 1, desc.out_channels, kOneCell, alignments[kDnnBias - 1], &bias));
+    XPU_RETURN_IF_ERROR(MakeTensor(desc, kDnnBias, 1, desc.out_channels, kOnePixel, alignments[kDnnBias - 1], &bias));
     XPU_RETURN_IF_ERROR(add_step(kDnnAdd, &bias));
   }
   if (steps.relu) XPU_RETURN_IF_ERROR(add_step(kDnnRelu, nullptr));

@@ -138,10 +138,10 @@ class Comparison {
     desc.order = order;
     desc.direction = direction;
     if (of.has_epilogue) AddEpilogue(&desc);
-    const auto cells = [](const int64_t* extents) { return extents[0] * extents[1] * extents[2]; };
-    const int64_t images = desc.batch * desc.in_channels * cells(desc.input);
-    const int64_t filter = desc.in_channels / desc.groups * desc.out_channels * cells(desc.filter);
-    const int64_t results = desc.batch * desc.out_channels * cells(desc.output);
+    const auto pixels = [](const int64_t* extents) { return extents[0] * extents[1] * extents[2]; };
+    const int64_t images = desc.batch * desc.in_channels * pixels(desc.input);
+    const int64_t filter = desc.in_channels / desc.groups * desc.out_channels * pixels(desc.filter);
+    const int64_t results = desc.batch * desc.out_channels * pixels(desc.output);
     const int64_t sizes[3] = {direction == Direction::kDataGradient ? filter : images,
                               direction == Direction::kForward ? filter : results,
                               direction == Direction::kForward        ? results
@@ -216,7 +216,7 @@ class Comparison {
       }
     }
     const double flops = 2.0 * static_cast<double>(results) * static_cast<double>(desc.in_channels / desc.groups) *
-                         static_cast<double>(cells(desc.filter));
+                         static_cast<double>(pixels(desc.filter));
     // One rounding to the type, of sums that are exact.
     const double allowed = SizeOf(type) == 2 ? (type == DType::kHalf ? 1e-3 : 8e-3) : 1e-6;
     const bool right = !enqueued || !with_kernels || worst <= allowed;

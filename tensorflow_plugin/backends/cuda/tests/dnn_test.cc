@@ -158,7 +158,7 @@ TEST_F(Convolutions, HaveTheGeometryOfTheDescriptor) {
       << text;
 }
 
-TEST_F(Convolutions, OfLinesAreOfImagesOneCellHigh) {
+TEST_F(Convolutions, OfLinesAreOfImagesOnePixelHigh) {
   ASSERT_TRUE(Run(ConvolutionOf({{10, 3, 2, 3, 1, 2}}, 2, 3, 4)).ok());
   const std::string text = Executions();
   EXPECT_TRUE(Contains(text,
@@ -275,9 +275,9 @@ TEST_F(Convolutions, AnotherEpilogueRunsOverTheResult) {
   EXPECT_TRUE(Contains(text, " behind 1\n"));
   EXPECT_EQ(LaunchesSoFar(), 2);
   // So does one whose engine would have to be compiled, or loses NaN.
-  for (int64_t cells : {11, 7}) {
+  for (int64_t pixels : {11, 7}) {
     Forget();
-    ASSERT_TRUE(Run(WithEpilogue(ConvolutionOf({{20, cells}, {20, 3}}, 1, 8, 16), Opcode::kAdd)).ok());
+    ASSERT_TRUE(Run(WithEpilogue(ConvolutionOf({{20, pixels}, {20, 3}}, 1, 8, 16), Opcode::kAdd)).ok());
     text = Executions();
     EXPECT_EQ(text.find("engine 10 forward x "), 0u) << text;
     EXPECT_FALSE(Contains(text, " add ")) << text;

@@ -11,9 +11,9 @@
 // A graph of several operations has these, all from mode A:
 //   20  tensor cores, compiled when the plan is made   no scratch memory
 //   21  tensor cores                                   no scratch memory
-// The results of such a graph are NaN where images begin with one, and that is not noted down. With a filter of 7 cells
-// in a row Relu loses it.
-// None has a convolution with a filter of 13 cells in a row, and 21 none with one of 11.
+// The results of such a graph are NaN where images begin with one, and that is not noted down. With a filter of 7
+// pixels in a row Relu loses it. None has a convolution with a filter of 13 pixels in a row, and 21 none with one
+// of 11.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -127,7 +127,7 @@ struct Descriptor {
   std::map<int, std::string> values;  // their bytes
   int engine = -1;                    // of an engine or a configuration: its place
   std::string text;                   // of an operation, a graph, a configuration and a plan
-  int cells = 0;                      // of the filter, in the longest row
+  int pixels = 0;                     // of the filter, in the longest row
   bool is_fused = false;              // the graph has several operations
   std::vector<int64_t> ids;           // of tensors that have memory
   size_t result_bytes = 0;
@@ -217,7 +217,7 @@ int FinalizeOperation(Descriptor* operation) {
   for (size_t i = 0; i < rank; ++i) {
     const int64_t windows = (x[i + 2] + before[i] + after[i] - dilations[i] * (w[i + 2] - 1) - 1) / strides[i] + 1;
     if (windows != y[i + 2]) return Fail(kBadParam, "y's dimension " + std::to_string(i));
-    operation->cells = std::max(operation->cells, static_cast<int>(w[i + 2]));
+    operation->pixels = std::max(operation->pixels, static_cast<int>(w[i + 2]));
   }
   if (operation->One<float>(first) != 1 || operation->One<float>(first + 1) != 0) return Fail(kBadParam, "alpha");
   NoteTensors({&images, &filter, &results}, operation);
@@ -368,7 +368,7 @@ EXPORT int cudnnBackendFinalize(void* descriptor) {
       const auto operations = that->List<const Descriptor*>(801);
       for (const Descriptor* operation : operations) {
         that->text += operation->text;
-        that->cells = std::max(that->cells, operation->cells);
+        that->pixels = std::max(that->pixels, operation->pixels);
         that->result_bytes = std::max(that->result_bytes, operation->result_bytes);
         that->ids.insert(that->ids.end(), operation->ids.begin(), operation->ids.end());
       }
@@ -383,7 +383,7 @@ EXPORT int cudnnBackendFinalize(void* descriptor) {
       that->text = config.text;
       that->ids = config.ids;
       that->is_fused = config.is_fused;
-      that->cells = config.cells;
+      that->pixels = config.pixels;
       that->result_bytes = config.result_bytes;
       std::lock_guard<std::mutex> lock(The().mutex);
       ++The().plans;
@@ -412,12 +412,12 @@ EXPORT int cudnnBackendGetAttribute(void* descriptor, int attribute, int type, i
     size_t first = is_fallback ? 6 : 0, end = is_fallback ? 7 : 6;
     if (graph.is_fused) {
       first = 7;
-      end = is_fallback ? 7 : graph.cells == 11 ? 8 : 9;
+      end = is_fallback ? 7 : graph.pixels == 11 ? 8 : 9;
     }
     // The library promises more than it has.
     *count = static_cast<int64_t>(end - first) + 5;
     if (most == 0) return 0;
-    *count = graph.cells != 13 ? std::min<int64_t>(most, static_cast<int64_t>(end - first)) : 0;
+    *count = graph.pixels != 13 ? std::min<int64_t>(most, static_cast<int64_t>(end - first)) : 0;
     for (int64_t i = 0; i < *count; ++i) {
       Descriptor* const config = static_cast<Descriptor**>(values)[i];
       if (config->kind != kDnnEngineConfig) return Fail(kBadParam, "a result");
@@ -425,7 +425,7 @@ EXPORT int cudnnBackendGetAttribute(void* descriptor, int attribute, int type, i
       config->text = graph.text;
       config->ids = graph.ids;
       config->is_fused = graph.is_fused;
-      config->cells = graph.cells;
+      config->pixels = graph.pixels;
       config->result_bytes = graph.result_bytes;
       config->is_final = true;
     }
@@ -484,8 +484,8 @@ EXPORT int cudnnBackendExecute(DnnHandle handle, void* plan, void* pack) {
   Execution* kept = nullptr;
   {
     std::lock_guard<std::mutex> lock(The().mutex);
-    kept = &executions.emplace_back(
-        Execution{text.str(), the_plan.is_fused, the_plan.cells == 7, pointers[0], pointers[2], the_plan.result_bytes});
+    kept = &executions.emplace_back(Execution{text.str(), the_plan.is_fused, the_plan.pixels == 7, pointers[0],
+                                              pointers[2], the_plan.result_bytes});
   }
   return launch(
       *reinterpret_cast<StreamHandle*>(handle),

@@ -59,8 +59,8 @@ ConvolutionPlan::ConvolutionPlan(const ConvolutionDesc& as_given, int64_t item_r
   const int64_t* const positions = to_data ? desc.input : desc.output;
   const int64_t source_channels = to_data ? desc.out_channels : desc.in_channels;
   const int64_t dense_channels = to_data ? desc.in_channels : desc.out_channels;
-  const int64_t channels = source_channels / desc.groups, cells = host_runtime::Cells(positions);
-  const int64_t num_positions = desc.batch * cells, num_taps = host_runtime::Cells(desc.filter) * channels;
+  const int64_t channels = source_channels / desc.groups, cells = host_runtime::Pixels(positions);
+  const int64_t num_positions = desc.batch * cells, num_taps = host_runtime::Pixels(desc.filter) * channels;
 
   m = to_filter ? num_taps : num_positions;
   n = dense_channels / desc.groups;
@@ -139,7 +139,7 @@ CopyStridedDesc ExchangeChannels(const ConvolutionDesc& desc) {
   const int64_t in = desc.in_channels / desc.groups, out = desc.out_channels / desc.groups;
   CopyStridedDesc copy;
   copy.element_size = SizeOf(desc.type);
-  copy.shape = {host_runtime::Cells(desc.filter), out, desc.groups, in};
+  copy.shape = {host_runtime::Pixels(desc.filter), out, desc.groups, in};
   copy.src_strides = {in * desc.out_channels, 1, out, desc.out_channels};
   copy.dst_strides = DenseStrides(copy.shape);
   return copy;

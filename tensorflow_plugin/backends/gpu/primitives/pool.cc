@@ -69,7 +69,7 @@ std::string Source(const PoolDesc& desc, Step step, int width, const char* index
 }
 
 int64_t Items(const PoolDesc& desc, Step step) {
-  return desc.batch * desc.channels * host_runtime::Cells(step == kGradient ? desc.input : desc.output);
+  return desc.batch * desc.channels * host_runtime::Pixels(step == kGradient ? desc.input : desc.output);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace xpu::cpu {
 namespace {
 
-using host_runtime::Cells;
+using host_runtime::Pixels;
 
 // A filter of more bytes is divided by output channels, into blocks of a multiple of so many.
 constexpr int64_t kBytesOfBlock = 1 << 18, kChannelsOfBlock = 64;
@@ -21,7 +21,7 @@ ByteParts::ByteParts(const ConvolutionDesc& given) : d(given) {
   d.epilogue = {};
   d.packed_filter_bytes = 0;
   if (IsPointwise(d)) {  // all pixels of all images lie in a row
-    const int64_t pixels = d.batch * Cells(d.input);
+    const int64_t pixels = d.batch * Pixels(d.input);
     d.batch = 1;
     d.spatial_rank = 1;
     std::fill_n(d.input, ConvolutionDesc::kMaxSpatial, 1);
@@ -54,7 +54,7 @@ ByteParts::ByteParts(const ConvolutionDesc& given) : d(given) {
   parts = blocks * stacks_ * image_groups_;
 }
 
-bool ByteParts::IsShared() const { return OutputSize(d) * (d.in_channels / d.groups) * Cells(d.filter) >= kShared; }
+bool ByteParts::IsShared() const { return OutputSize(d) * (d.in_channels / d.groups) * Pixels(d.filter) >= kShared; }
 
 BytePart ByteParts::At(int64_t i) const {
   BytePart part;

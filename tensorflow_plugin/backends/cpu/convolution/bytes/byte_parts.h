@@ -30,7 +30,7 @@ class ByteParts {
   BytePart At(int64_t i) const;
   int64_t ChannelsOf(int64_t block) const { return std::min(channels, d.out_channels - block * channels); }
 
-  ConvolutionDesc d;                 // forward, without epilogue; of one row of pixels if the filter has one cell
+  ConvolutionDesc d;                 // forward, without epilogue; of one row of pixels if the filter has one pixel
   int64_t channels = 0, blocks = 1;  // of a block of the filter, and how many there are
   int64_t parts = 1;
 

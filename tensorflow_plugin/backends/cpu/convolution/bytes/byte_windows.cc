@@ -23,21 +23,21 @@ ByteWindows::ByteWindows(const ConvolutionDesc& d, int64_t tile_rows, int64_t un
       tile_rows_(tile_rows),
       batch_(d.batch) {
   const bool has_padding = HasPadding(d);
-  bool has_one_cell = true, has_all_pixels = true;
+  bool has_one_pixel = true, has_all_pixels = true;
   for (int i = 0; i < kAxes; ++i) {
     const SpatialAxis& a = axes_[i];
-    has_one_cell = has_one_cell && a.filter == 1;
+    has_one_pixel = has_one_pixel && a.filter == 1;
     has_all_pixels = has_all_pixels && a.output == a.input;
-    cells_[i] = a.covered();
+    pixels_[i] = a.covered();
   }
-  is_copied_ = has_padding || (has_one_cell && !has_all_pixels);
+  is_copied_ = has_padding || (has_one_pixel && !has_all_pixels);
   if (!is_copied_) {
-    for (int i = 0; i < kAxes; ++i) cells_[i] = axes_[i].input;
+    for (int i = 0; i < kAxes; ++i) pixels_[i] = axes_[i].input;
   }
-  if (has_one_cell && !has_padding) MakeOneRow();
-  row_bytes_ = cells_[2] * channels_;
-  plane_bytes_ = cells_[1] * row_bytes_;
-  image_bytes_ = cells_[0] * plane_bytes_;
+  if (has_one_pixel && !has_padding) MakeOneRow();
+  row_bytes_ = pixels_[2] * channels_;
+  plane_bytes_ = pixels_[1] * row_bytes_;
+  image_bytes_ = pixels_[0] * plane_bytes_;
   planes_ = planes_at_once_ = batch_ * axes_[0].output;
   if (is_copied_) planes_at_once_ = std::clamp<int64_t>(kMostCopied / image_bytes_, 1, batch_) * axes_[0].output;
 
@@ -53,7 +53,7 @@ ByteWindows::ByteWindows(const ConvolutionDesc& d, int64_t tile_rows, int64_t un
     }
   }
   pitch_ = last.stride * channels_;
-  row_windows_ = axes_[1].stride == 1 && last.stride == 1 ? cells_[2] : RoundUp(last.output, tile_rows);
+  row_windows_ = axes_[1].stride == 1 && last.stride == 1 ? pixels_[2] : RoundUp(last.output, tile_rows);
 }
 
 void ByteWindows::MakeOneRow() {
@@ -62,7 +62,7 @@ void ByteWindows::MakeOneRow() {
   for (const SpatialAxis& a : of_x_) pixels *= a.output;
   axes_ = {};
   axes_[2].input = axes_[2].output = pixels;
-  cells_ = {1, 1, pixels};
+  pixels_ = {1, 1, pixels};
   batch_ = 1;
 }
 
@@ -71,8 +71,8 @@ void ByteWindows::CopyPixels(const uint8_t* x, int64_t begin, int64_t end, uint8
   for (int64_t pixel = begin; pixel < end; ++pixel) {
     const int64_t k = pixel % c.output, j = pixel / c.output % b.output, i = pixel / c.output / b.output % a.output;
     const int64_t image = pixel / c.output / b.output / a.output;
-    const int64_t cell = ((image * a.input + i * a.stride) * b.input + j * b.stride) * c.input + k * c.stride;
-    std::memcpy(to + pixel * channels_, x + cell * channels_, channels_);
+    const int64_t met = ((image * a.input + i * a.stride) * b.input + j * b.stride) * c.input + k * c.stride;
+    std::memcpy(to + pixel * channels_, x + met * channels_, channels_);
   }
 }
 
@@ -84,11 +84,11 @@ void ByteWindows::CopyRow(const uint8_t* x, int32_t zero_point, int64_t image, i
     std::memset(to, zero_point, row_bytes_);
     return;
   }
-  const int64_t before = std::min(last.pad, cells_[2]), inside = std::min(last.input, cells_[2] - before);
+  const int64_t before = std::min(last.pad, pixels_[2]), inside = std::min(last.input, pixels_[2] - before);
   std::memset(to, zero_point, before * channels_);
   const int64_t row = (image * of_x_[0].input + i) * of_x_[1].input + j;
   std::memcpy(to + before * channels_, x + row * last.input * channels_, inside * channels_);
-  std::memset(to + (before + inside) * channels_, zero_point, (cells_[2] - before - inside) * channels_);
+  std::memset(to + (before + inside) * channels_, zero_point, (pixels_[2] - before - inside) * channels_);
 }
 
 void ByteWindows::Copy(const uint8_t* x, int32_t zero_point, int64_t plane, int64_t planes,
@@ -98,10 +98,10 @@ void ByteWindows::Copy(const uint8_t* x, int32_t zero_point, int64_t plane, int6
                      [&](int64_t begin, int64_t end) { CopyPixels(x, begin, end, to); });
     return;
   }
-  const int64_t image = plane / axes_[0].output, images = planes / axes_[0].output, rows = cells_[0] * cells_[1];
+  const int64_t image = plane / axes_[0].output, images = planes / axes_[0].output, rows = pixels_[0] * pixels_[1];
   team.ParallelFor(images * rows, Count(kGrainBytes, row_bytes_), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      CopyRow(x, zero_point, image + i / rows, i / cells_[1] % cells_[0], i % cells_[1], to + i * row_bytes_);
+      CopyRow(x, zero_point, image + i / rows, i / pixels_[1] % pixels_[0], i % pixels_[1], to + i * row_bytes_);
     }
   });
 }

@@ -45,7 +45,7 @@ class ByteWindows {
             uint8_t* to) const;
 
   // Where the first window of a tile begins, and the bytes from there on that products read. All windows of a tile lie
-  // in one row where a convolution of several cells has strides.
+  // in one row where a convolution of several pixels has strides.
   int64_t Place(int64_t plane, int64_t window, int64_t group) const;
   int64_t Reach() const { return (tile_rows_ - 1) * pitch_ + offsets_.back() + run_terms_; }
 
@@ -57,7 +57,7 @@ class ByteWindows {
 
   const std::array<SpatialAxis, kAxes> of_x_;
   std::array<SpatialAxis, kAxes> axes_;  // as products see them
-  std::array<int64_t, kAxes> cells_;     // of an image that they read
+  std::array<int64_t, kAxes> pixels_;    // of an image that they read
   const int64_t channels_, depth_, tile_rows_;
   int64_t batch_;
   bool is_copied_ = false, is_one_row_ = false;

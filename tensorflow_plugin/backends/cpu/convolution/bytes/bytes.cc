@@ -19,7 +19,7 @@
 namespace xpu::cpu {
 namespace {
 
-using host_runtime::Cells;
+using host_runtime::Pixels;
 using host_runtime::ThreadTeam;
 
 // Stores sums, or what their epilogue makes of them.
@@ -92,13 +92,13 @@ class FilterZeroPoints {
  private:
   void TakeFromRow(const SumsBlock& block, int64_t pixel, int32_t* sums) const {
     const int64_t depth = d_.in_channels / d_.groups, of_group = d_.out_channels / d_.groups;
-    const uint8_t* const image = x_ + pixel / Cells(d_.output) * Cells(d_.input) * d_.in_channels;
+    const uint8_t* const image = x_ + pixel / Pixels(d_.output) * Pixels(d_.input) * d_.in_channels;
     for (int64_t j = 0; j < block.count;) {
       const int64_t group = (block.first + j) / of_group;
       uint32_t sum = 0;
-      host_runtime::ForEachTap(d_, pixel % Cells(d_.output), [&](int64_t, int64_t cell) {
-        if (cell < 0) return;
-        const uint8_t* const from = image + cell * d_.in_channels + group * depth;
+      host_runtime::ForEachTap(d_, pixel % Pixels(d_.output), [&](int64_t, int64_t met) {
+        if (met < 0) return;
+        const uint8_t* const from = image + met * d_.in_channels + group * depth;
         for (int64_t channel = 0; channel < depth; ++channel) sum += from[channel] - x_zero_point_;
       });
       for (; j < block.count && (block.first + j) / of_group == group; ++j) {
@@ -115,7 +115,7 @@ class FilterZeroPoints {
 };
 
 void RunPlain(const ConvolutionDesc& d, const Args& args, const ThreadTeam& team, const Finish& finish) {
-  const int64_t pixels = d.batch * Cells(d.output);
+  const int64_t pixels = d.batch * Pixels(d.output);
   const int64_t grain = std::max<int64_t>(1, kMostSums / d.out_channels);
   team.ParallelFor(Count(pixels, grain), 1, [&](int64_t begin, int64_t end) {
     ScratchFrame frame;

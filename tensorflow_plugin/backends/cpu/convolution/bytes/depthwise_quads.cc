@@ -147,7 +147,7 @@ PixelSums FindPixelSums(const SpatialAxis& axis) {
   return {};
 }
 
-// A quad has a channel's elements of four rows that a window meets. So the products of a column of four cells are one
+// A quad has a channel's elements of four rows that a window meets. So the products of a column of four pixels are one
 // dot product. Padding is the zero point of x.
 //
 // Each row of x has a slot: a byte of some quads. In an image of two axes that is its number modulo the slots. The next
@@ -192,15 +192,15 @@ class DepthwiseByQuads final : public CompensatedSums {
   int64_t FilterBytes() const override { return Count(channels_, block_) * turns_ * turn_bytes_; }
 
   void PackFilter(const int8_t* filter, int8_t* to) const override {
-    const int64_t cells = axes_[2].filter, slots = planes_ * kQuad;
+    const int64_t pixels = axes_[2].filter, slots = planes_ * kQuad;
     for (int64_t first = 0; first < channels_; first += block_) {
       const int64_t count = std::min(block_, channels_ - first);
       for (int64_t turn = 0; turn < turns_; ++turn) {
-        for (int64_t tap = 0; tap < planes_ * cells; ++tap) {
+        for (int64_t tap = 0; tap < planes_ * pixels; ++tap) {
           for (int64_t j = 0; j < tap_bytes_ / kQuad; ++j) {
             for (int64_t i = 0; i < kQuad; ++i) {
-              const int64_t row = (tap / cells * kQuad + i + slots - turn) % slots;
-              *to++ = row < rows_ && j < count ? filter[(row * cells + tap % cells) * channels_ + first + j] : 0;
+              const int64_t row = (tap / pixels * kQuad + i + slots - turn) % slots;
+              *to++ = row < rows_ && j < count ? filter[(row * pixels + tap % pixels) * channels_ + first + j] : 0;
             }
           }
         }

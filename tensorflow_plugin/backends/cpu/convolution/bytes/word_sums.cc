@@ -18,7 +18,7 @@
 namespace xpu::cpu {
 namespace {
 
-using host_runtime::Cells;
+using host_runtime::Pixels;
 using host_runtime::ThreadTeam;
 
 // Elements less a zero point beyond this do not fit into 16 bits.
@@ -37,7 +37,7 @@ class PaddedImages {
     }
   }
 
-  // Where the cell of a filter is, from the first cell on.
+  // Where a tap of the filter is, from the first one on.
   int64_t Tap(int64_t tap) const {
     int64_t place = 0;
     for (int i = kAxes - 1; i >= 0; tap /= axes_[i--].filter) {
@@ -84,7 +84,7 @@ class PaddedImages {
  private:
   const int64_t channels_, batch_;
   const std::array<SpatialAxis, kAxes> axes_;
-  int64_t padded_[kAxes], steps_[kAxes];  // cells of each axis, and elements from one to the next
+  int64_t padded_[kAxes], steps_[kAxes];  // pixels of each axis, and elements from one to the next
   int64_t image_;
 };
 
@@ -96,7 +96,7 @@ class Runs {
     const bool whole_rows = d.dilation[last] == 1;
     length = d.in_channels * (whole_rows ? d.filter[last] : 1);
     taps = whole_rows ? d.filter[last] : 1;
-    count = Cells(d.filter) / taps;
+    count = Pixels(d.filter) / taps;
     pairs = (length + 1) / 2;
   }
   int64_t length, taps, count, pairs;
@@ -228,14 +228,14 @@ class DenseWordSums final : public ByWords {
 
 class DepthwiseWordSums final : public ByWords {
  public:
-  explicit DepthwiseWordSums(const ConvolutionDesc& d) : ByWords(d), pairs_((Cells(d.filter) + 1) / 2) {}
+  explicit DepthwiseWordSums(const ConvolutionDesc& d) : ByWords(d), pairs_((Pixels(d.filter) + 1) / 2) {}
 
   int64_t PackedBytes() const override { return pairs_ * Step() * static_cast<int64_t>(sizeof(int16_t)); }
 
   // The weights of a channel for two taps lie together.
   void Pack(const int8_t* filter, void* packed) const override {
     auto* const to = static_cast<int16_t*>(packed);
-    const int64_t taps = Cells(parts_.d.filter), channels = parts_.d.out_channels;
+    const int64_t taps = Pixels(parts_.d.filter), channels = parts_.d.out_channels;
     std::memset(to, 0, PackedBytes());
     for (int64_t tap = 0; tap < taps; ++tap) {
       for (int64_t i = 0; i < channels; ++i) to[tap / 2 * Step() + 2 * i + tap % 2] = filter[tap * channels + i];
@@ -247,7 +247,7 @@ class DepthwiseWordSums final : public ByWords {
                 int32_t* sums) const override {
     const ConvolutionDesc& d = part.of.desc;
     ScratchFrame frame;
-    const int64_t taps = Cells(d.filter), channels = part.count;
+    const int64_t taps = Pixels(d.filter), channels = part.count;
     auto* const offsets = frame.Get<int64_t>(2 * pairs_);
     for (int64_t tap = 0; tap < 2 * pairs_; ++tap) offsets[tap] = images.Tap(std::min(tap, taps - 1));
     const auto sum_taps = XPU_PICK_ISA(SumTaps);
