@@ -312,6 +312,12 @@ MatMulPart ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
       break;
     }
   }
+  // Three products are a share and a half for each of two threads.
+  const auto is_uneven = [&] {
+    const int64_t parts = Count(batches, Count(batches, stacks)) * down * across;
+    return Count(parts, team_size) * team_size * 10 > parts * 12;
+  };
+  while (wanted > 1 && is_uneven() && Count(d.m, down) >= 2 * kRows) down *= 2;
   // Parts of about the same size, of whole blocks of oneDNN's if that makes none much smaller.
   const auto even = [](int64_t all, int64_t parts, std::initializer_list<int64_t> blocks) {
     int64_t size = all;
