@@ -66,6 +66,7 @@ def test_of_one_release_it_is_silent(plugin_site):
     assert run(plugin_site) == (["CPU", "XPU"], [])
 
 
+@pytest.mark.of_hooks("reading", "calls", "functions")
 @pytest.mark.parametrize(
     ("change", "off", "why"),
     [

@@ -138,6 +138,7 @@ def as_version(tmp_path):
     return environment
 
 
+@pytest.mark.of_hooks("eager_tensors", "reading", "calls", "functions")
 @pytest.mark.parametrize("suffix", [".0-rc1", ".0-dev20260905"])
 def test_a_candidate_or_nightly_with_the_same_headers(plugin_site, as_version, suffix):
     outcome = plugin_site.run_code(USE_TENSORFLOW, **as_version(TENSORFLOW.rpartition(".")[0] + suffix))
@@ -172,6 +173,7 @@ def test_a_nightly_whose_headers_differ(plugin_site, as_version, damage):
     declined(plugin_site.run_code(USE_TENSORFLOW, **as_version(nightly)), f"TensorFlow is version {nightly}", words)
 
 
+@pytest.mark.of_hooks("eager_tensors", "reading", "calls", "functions")
 def test_another_release_of_the_same_minor_version(plugin_site, as_version):
     outcome = plugin_site.run_code(USE_TENSORFLOW, **as_version(TENSORFLOW.rpartition(".")[0] + ".7"))
     assert outcome.json == BOTH, outcome
