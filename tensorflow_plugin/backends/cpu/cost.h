@@ -17,6 +17,11 @@ double NsPerElement(const Program& program);
 // How many parts of so many there are in all, the last one perhaps smaller.
 inline int64_t Count(int64_t all, int64_t of) { return (all + of - 1) / of; }
 
+// By how much the largest of so many shares of some parts exceeds their mean.
+inline double Unevenness(int64_t parts, int64_t shares) {
+  return static_cast<double>(Count(parts, shares) * shares) / static_cast<double>(parts) - 1;
+}
+
 // The smallest multiple of the unit that is not below n.
 inline int64_t RoundUp(int64_t n, int64_t unit) { return Count(n, unit) * unit; }
 

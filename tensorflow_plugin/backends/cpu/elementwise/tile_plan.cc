@@ -92,7 +92,10 @@ class PlanMaker {
   uint32_t NewPlace(size_t register_size);
   bool IsDirect(int output, int result) const;
   bool IsOne(int reg) const { return values_[reg] != Values::kOfElements; }
-  bool IsInRow(int reg) const { return reg < p_.num_inputs() && plan_.layout.walk[reg] == Walk::kInRow; }
+  // An input that is read in place. One that is converted lies in a tile, row after row.
+  bool IsInRow(int reg) const {
+    return reg < p_.num_inputs() && plan_.layout.walk[reg] == Walk::kInRow && prepared_.loads[reg] == nullptr;
+  }
   std::vector<TilePlace>& Repeated(int reg) {
     return values_[reg] == Values::kOne ? plan_.repeated : plan_.repeated_of_row;
   }

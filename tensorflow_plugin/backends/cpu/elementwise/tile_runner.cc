@@ -155,12 +155,8 @@ void TileRunner::RunByRows(int64_t begin, int64_t n) {
     const int64_t here = std::min(end - begin, columns - begin % columns);
     const int64_t rows = here < columns ? 1 : std::min({left, most, (end - begin) / columns});
     BeginRows(rows);
-    if (rows > 1) {
-      RunTile(begin, rows, columns);
-    } else {
-      RunInTiles(begin, here);
-    }
-    begin += rows > 1 ? rows * columns : here;
+    rows > 1 ? RunTile(begin, rows, here) : RunInTiles(begin, here);
+    begin += rows * here;
     row += rows;
     left -= rows;
     for (const RowInput& input : row_inputs_) from_[input.input] += rows * from_step_[input.input];
@@ -204,7 +200,7 @@ void TileRunner::BeginRows(int64_t rows) {
   }
   for (const TileStep& step : plan_.of_row) {
     auto* const to = static_cast<char*>(tile_[step.result]);
-    const auto size = static_cast<int64_t>(plain::RegisterSize(prepared_.program->type(step.result)));
+    const int64_t size = step.result_size;
     for (int64_t r = 0; r < rows; ++r) {
       Note(step.run(to + r * size, at(step.a, r), at(step.b, r), at(step.c, r), 1), step.op);
     }
@@ -232,44 +228,33 @@ void TileRunner::RunInTiles(int64_t begin, int64_t n) {
 }
 
 void TileRunner::ReadInput(int i, int64_t begin, int64_t rows, int64_t n) {
+  const Walk walk = plan_.layout.walk[i];
+  if (walk == Walk::kScalar || walk == Walk::kOfRow) return;  // it is there
   const auto size = static_cast<int64_t>(SizeOf(prepared_.program->inputs()[i]));
-  const InstrFn load = prepared_.loads[i];
-  switch (plan_.layout.walk[i]) {
-    case Walk::kScalar:
-    case Walk::kOfRow:
-      return;
-    case Walk::kContiguous:
-    case Walk::kInRow: {
-      const char* source = from_[i] + begin * size;
-      const int64_t step = n * size + from_step_[i];
-      if (tile_[i] == nullptr) {
-        reg_[i] = source;
-        row_step_[i] = step;
-        return;
-      }
-      const int64_t to_step = n * static_cast<int64_t>(plain::RegisterSize(prepared_.program->inputs()[i]));
-      auto* to = static_cast<char*>(tile_[i]);
-      for (int64_t r = 0; r < rows; ++r, to += to_step, source += step) {
-        if (load != nullptr) {
-          load(to, source, nullptr, nullptr, n);
-        } else {
-          std::memcpy(to, source, n * size);
-        }
-      }
-      break;
-    }
-    case Walk::kStrided:
-      if (load != nullptr) {
-        void* const raw = block_.at(plan_.raw);
-        Gather(i, begin, n, raw);
-        load(tile_[i], raw, nullptr, nullptr, n);
-      } else {
-        Gather(i, begin, n, tile_[i]);
-      }
-      break;
+  const char* source = from_[i] + begin * size;
+  const int64_t step = n * size + from_step_[i];
+  if (tile_[i] == nullptr) {
+    reg_[i] = source;
+    row_step_[i] = step;
+    return;
   }
-  reg_[i] = tile_[i];
+  const InstrFn load = prepared_.loads[i];
+  auto* to = static_cast<char*>(tile_[i]);
+  reg_[i] = to;
   row_step_[i] = n * static_cast<int64_t>(plain::RegisterSize(prepared_.program->inputs()[i]));
+  if (walk == Walk::kStrided) {
+    void* const raw = load != nullptr ? block_.at(plan_.raw) : to;
+    Gather(i, begin, n, raw);
+    if (load != nullptr) load(to, raw, nullptr, nullptr, n);
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r, to += row_step_[i], source += step) {
+    if (load != nullptr) {
+      load(to, source, nullptr, nullptr, n);
+    } else {
+      std::memcpy(to, source, n * size);
+    }
+  }
 }
 
 // `rows` rows of n elements each, one after the other.

@@ -313,11 +313,9 @@ MatMulPart ShareOut(const MatMulDesc& d, int team_size, bool has_epilogue) {
     }
   }
   // Three products are a share and a half for each of two threads.
-  const auto is_uneven = [&] {
-    const int64_t parts = Count(batches, Count(batches, stacks)) * down * across;
-    return Count(parts, team_size) * team_size * 10 > parts * 12;
-  };
-  while (wanted > 1 && is_uneven() && Count(d.m, down) >= 2 * kRows) down *= 2;
+  constexpr double kUneven = 0.2;
+  const int64_t of_all_rows = Count(batches, Count(batches, stacks)) * across;
+  while (wanted > 1 && Unevenness(of_all_rows * down, team_size) > kUneven && Count(d.m, down) >= 2 * kRows) down *= 2;
   // Parts of about the same size, of whole blocks of oneDNN's if that makes none much smaller.
   const auto even = [](int64_t all, int64_t parts, std::initializer_list<int64_t> blocks) {
     int64_t size = all;

@@ -82,8 +82,7 @@ int64_t PanelParts::EvenRows(int64_t down, int64_t fewest_rows, int64_t shares) 
   int64_t best = down;
   double least = 2;
   for (int64_t tried = down; tried < down + shares && (tried == down || m_ >= tried * fewest_rows); ++tried) {
-    const int64_t parts = tried * across_;
-    const double uneven = static_cast<double>(Count(parts, shares) * shares) / static_cast<double>(parts) - 1;
+    const double uneven = Unevenness(tried * across_, shares);
     if (uneven < least) best = tried, least = uneven;
     if (least <= kUneven) break;
   }

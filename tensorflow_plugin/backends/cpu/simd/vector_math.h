@@ -54,7 +54,10 @@ static inline VI LaneIds() {
   return v;
 }
 // NaN in b stays out: b where a < b, else a.
-static inline VF Max(VF a, VF b) { return a < b ? b : a; }
+template <typename V>
+static inline V Max(V a, V b) {
+  return a < b ? b : a;
+}
 
 typedef float V4 __attribute__((vector_size(16)));
 // The lanes joined by `op`, as far as four numbers.
@@ -84,7 +87,7 @@ static inline float Sum(VF v) {
   return FoldToOne(v, [](auto a, auto b) { return a + b; });
 }
 static inline float Maximum(VF v) {
-  return FoldToOne(v, [](auto a, auto b) { return a < b ? b : a; });
+  return FoldToOne(v, [](auto a, auto b) { return Max(a, b); });
 }
 
 // The sums of the lanes of four vectors.
@@ -95,6 +98,7 @@ static inline V4 Sums(VF v0, VF v1, VF v2, VF v3) {
   return __builtin_shufflevector(ab, cd, 0, 2, 4, 6) + __builtin_shufflevector(ab, cd, 1, 3, 5, 7);
 }
 
+// A vector of floats from memory of any alignment, and back with rounding to nearest even.
 static inline VF Load(const float* p) { return *reinterpret_cast<const VectorOf<float>::memory*>(p); }
 static inline void Store(float* p, VF v) { *reinterpret_cast<VectorOf<float>::memory*>(p) = v; }
 

@@ -192,15 +192,15 @@ class DepthwiseByQuads final : public CompensatedSums {
   int64_t FilterBytes() const override { return Count(channels_, block_) * turns_ * turn_bytes_; }
 
   void PackFilter(const int8_t* filter, int8_t* to) const override {
-    const int64_t pixels = axes_[2].filter, slots = planes_ * kQuad;
+    const int64_t width = axes_[2].filter, slots = planes_ * kQuad;
     for (int64_t first = 0; first < channels_; first += block_) {
       const int64_t count = std::min(block_, channels_ - first);
       for (int64_t turn = 0; turn < turns_; ++turn) {
-        for (int64_t tap = 0; tap < planes_ * pixels; ++tap) {
+        for (int64_t tap = 0; tap < planes_ * width; ++tap) {
           for (int64_t j = 0; j < tap_bytes_ / kQuad; ++j) {
             for (int64_t i = 0; i < kQuad; ++i) {
-              const int64_t row = (tap / pixels * kQuad + i + slots - turn) % slots;
-              *to++ = row < rows_ && j < count ? filter[(row * pixels + tap % pixels) * channels_ + first + j] : 0;
+              const int64_t row = (tap / width * kQuad + i + slots - turn) % slots;
+              *to++ = row < rows_ && j < count ? filter[(row * width + tap % width) * channels_ + first + j] : 0;
             }
           }
         }
