@@ -24,6 +24,7 @@ namespace xpu {
   V(UsesTensorArray, "works on a TensorArray, which other ops change while the graph runs")                         \
   V(PassesOn, "its kernel, the same on any device, passes device memory on and never looks into it")                \
   V(GivesShapes, "gives shapes of its inputs, whatever their elements are")                                         \
+  V(WritesInput, "writes into the memory of its first argument, which others may read: no copy of it will do")      \
   V(OnlyReads, "leaves the variables among its arguments as they are")                                              \
   V(Counts, "is arithmetic that cannot fail, by which loops count: the host may count along")                       \
   V(FollowsOperands, "has kernels for host memory (labels::kOnHost), for operands that are all there")              \

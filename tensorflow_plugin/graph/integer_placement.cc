@@ -8,6 +8,7 @@
 #include "tensorflow/core/framework/memory_types.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow_plugin/framework/kernel_labels.h"
+#include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/node_traits.h"
 #include "tensorflow_plugin/graph/nodes.h"
 
@@ -44,7 +45,8 @@ class Moves {
   void FindWay(tf::Node* node) {
     const auto& types = node->input_types();
     if (DeviceTypeOf(*node) != device_type_ || std::find(types.begin(), types.end(), tf::DT_INT32) == types.end() ||
-        node->attrs().Find(labels::kAttribute) != nullptr || !IsWithin(*node)) {
+        node->attrs().Find(labels::kAttribute) != nullptr || !IsWithin(*node) ||
+        TraitsOf(node->type_string()).Has(OpTrait::kWritesInput)) {
       return;
     }
     MemoryNow(*node);  // without the label
@@ -60,14 +62,15 @@ class Moves {
     return role == Role::kHost || (role == Role::kCompute && node.type_string() == "Cast");
   }
 
-  // It read something in host memory that is in device memory. All else that it will read there may come from the host
-  // at any time. The readers of its results will read them in device memory.
+  // It read something in host memory that is in device memory. An argument of the function may as well be there: that
+  // is one copy, however many results follow from it. All else that it will read there may come from the host at any
+  // time. The readers of its results will read them in device memory.
   bool Gains(const tf::Node& node) {
     const MemoryTypes &was = MemoryNow(node), &is = moved_.at(&node);
     bool gains = false;
     for (const tf::Edge* e : InputsOf(node)) {
       if (was.inputs[e->dst_input()] == is.inputs[e->dst_input()]) continue;
-      if (IsOnDevice(*e, node)) {
+      if (e->src()->IsArg() || IsOnDevice(*e, node)) {
         gains = true;
       } else if (IsOfShapes(*e->src())) {
         return false;

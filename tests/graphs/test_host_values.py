@@ -195,10 +195,12 @@ def test_threads(xpu_device):
 
 
 @pytest.mark.of_hooks("clusters")
-def test_tokens_stay_on_the_device(tmp_path):
-    """Rows chosen by tokens that were cast: no transfer is needed, and all is one cluster."""
-    code = """
+@pytest.mark.parametrize(("dtype", "uploads"), [("int64", 0), ("int32", 1)])
+def test_tokens_stay_on_the_device(dtype, uploads, tmp_path):
+    """Rows chosen by tokens. All is one cluster, which at most copies the tokens themselves to the device."""
+    code = f"""
 import numpy as np, tensorflow as tf
+dtype = tf.{dtype}
 with tf.device("/xpu:0"):
     table = tf.Variable(tf.reshape(tf.range(40.0), [10, 4]))
 
@@ -214,9 +216,9 @@ with tf.device("/xpu:0"):
         tokens = np.array(tokens)
         late = (tokens % 10)[:, None] > np.arange(3)
         want = late.T.astype(float) @ np.tanh(np.arange(40.0).reshape(10, 4)[tokens] / 40)
-        np.testing.assert_allclose(f(tf.constant(tokens)), want, rtol=1e-5)
+        np.testing.assert_allclose(f(tf.constant(tokens, dtype)), want, rtol=1e-5)
     try:
-        f(tf.constant(np.array([3, 12, 0, 0])))
+        f(tf.constant([3, 12, 0, 0], dtype))
     except tf.errors.InvalidArgumentError as e:
         assert "indices[1] = 12 is not in [0, 10)" in str(e), e
     else:
@@ -227,6 +229,7 @@ with tf.device("/xpu:0"):
     dumps = [path.read_text() for path in tmp_path.glob("*.txt")]
     assert {dump.splitlines()[0].split("/")[0] for dump in dumps} == {"Cluster xpu_cluster_0"}
     assert all("bytes to the host" not in dump and " SelectV2 " in dump for dump in dumps)
+    assert all(len(re.findall("bytes from the host", dump)) == uploads for dump in dumps)
 
 
 @pytest.mark.of_hooks("clusters")

@@ -123,19 +123,16 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
     static constexpr size_t kNone = ~size_t{0};
   };
 
-  // The thread that runs a command. By cost, it is the one that Submit would choose. With kHere, if the queue is idle,
-  // it is the submitting thread with the full team, unless everything is to be queued. With kElsewhere it is the worker
-  // thread.
-  enum class Where { kByCost, kHere, kElsewhere };
+  // The thread that runs a command. With kHere, if the queue is idle, it is the submitting thread with the full team,
+  // unless everything is to be queued. With kElsewhere it is the worker thread.
+  enum class Where { kHere, kElsewhere };
   // The same as Submit for a command of steps. `here` runs it on the submitting thread, and may refer to what lives
   // as long as this call. Otherwise `make` gives its steps and a command to keep, which calls Done(*steps) after each
   // of them, in order. One that fails does not call it any more.
   template <typename Here, typename Make>
-  void SubmitSteps(Where where, int64_t cost_ns, Here&& here, Make&& make) {
-    const bool done = where == Where::kByCost || options_.synchronous
-                          ? TryRun(cost_ns, here)
-                          : where == Where::kHere && options_.inline_below_ns > 0 && TryRunWithTeam(here);
-    if (done) return;
+  void SubmitSteps(Where where, Here&& here, Make&& make) {
+    const bool may_run = options_.synchronous || (where == Where::kHere && options_.inline_below_ns > 0);
+    if (may_run && TryRunWithTeam(here)) return;
     auto [steps, command] = make();
     Know(Enqueue(std::move(command)), std::move(steps));
   }

@@ -21,8 +21,8 @@ namespace {
 constexpr int64_t kHandedOverPerCommand = 10;
 // The thread that hands them over can go on meanwhile. The gain depends on the program. It may have something else to
 // do until it wants the results, or it waits for them and is woken in its turn. Lists that take less than the first
-// time, one command after the other, run here. Lists that take more than the second are handed over. For all others,
-// both are tried.
+// time, one command after the other, run here if the stream is idle. Lists that take more than the second are handed
+// over. For all others, both are tried.
 constexpr int64_t kHereNs = 30000, kElsewhereNs = 2000000;
 // The cost of running several commands side by side.
 constexpr int64_t kSideBySideNs = 2000;
@@ -551,13 +551,13 @@ Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_p
     }));
   }
   if (schedule_->has_rest()) {
-    CommandQueue::Where where = CommandQueue::Where::kByCost;
-    if (here_.has_value()) where = here_->Next(NowNs()) ? CommandQueue::Where::kHere : CommandQueue::Where::kElsewhere;
+    const bool is_here = here_.has_value() ? here_->Next(NowNs()) : schedule_->cost_of_rest().total_ns < kHereNs;
+    const CommandQueue::Where where = is_here ? CommandQueue::Where::kHere : CommandQueue::Where::kElsewhere;
     // Nobody else waits for steps that run here.
     const auto here = [&](const ThreadTeam& team) {
       return schedule_->RunRest(at.begin(), team, listener, queue, &trace::ListOps::Current, [] {});
     };
-    queue.SubmitSteps(where, schedule_->cost_of_rest().AsOne(), here, [&] {
+    queue.SubmitSteps(where, here, [&] {
       auto rest = std::make_shared<Rest>(schedule_, std::vector<char*>(at.begin(), at.end()));
       const auto run = [&queue, rest, host_data = std::move(host_data), listener = std::move(listener)](
                            const ThreadTeam& team) { return rest->Run(queue, team, listener); };

@@ -129,6 +129,7 @@ void RegisterInplace(Registry& registry) {
     registry.Op(row.name)
         .Types("T", row.types)
         .Host({"i"})
+        .Traits(OpTrait::kWritesInput)
         .Requires(needs::Scatter(row.kind, "T", DType::kInt64))
         .Kernel<InplaceKernel>(row.kind);
   }
@@ -139,6 +140,7 @@ void RegisterInplace(Registry& registry) {
   registry.Op("_ParallelConcatUpdate")
       .Types("T", kAllTypes)
       .AllHostFor(DType::kInt32, {"value", "update", "output"})
+      .Traits(OpTrait::kWritesInput)
       .Kernel<ParallelConcatUpdateKernel>();
   registry.Op("Empty")
       .Types("dtype", kAllTypes)

@@ -313,7 +313,7 @@ class CommandQueueSteps : public ::testing::Test {
     const auto steps = std::make_shared<ThreeSteps>();
     steps->fails_at = fails_at;
     const auto run = [this, steps](const ThreadTeam&) { return steps->Run(*queue_); };
-    queue_->SubmitSteps(CommandQueue::Where::kByCost, 1000000, run,
+    queue_->SubmitSteps(CommandQueue::Where::kElsewhere, run,
                         [&] { return std::pair(std::shared_ptr<CommandQueue::SteppedEntry>(steps), run); });
     all_.push_back(steps);
     return *steps;
