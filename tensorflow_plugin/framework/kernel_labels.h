@@ -11,6 +11,10 @@ inline constexpr char kKernelClass[] = "XpuKernel";
 // TensorFlow's attribute of a node that chooses among kernels by their label.
 inline constexpr char kAttribute[] = "_kernel";
 
+// An attribute of a convolution that was made of another one and of ops that move pixels (graph/restore_dilations.h).
+// By spatial axis: the padding of one of these, and of which number the padded extent has to be a multiple.
+inline constexpr char kMultiplesOfPadded[] = "_xpu_multiples_of_padded";
+
 // The op with arguments in host memory that are else in device memory.
 inline constexpr char kOnHost[] = "XpuOnHost";
 // The other way around.

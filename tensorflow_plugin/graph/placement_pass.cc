@@ -18,6 +18,7 @@
 #include "tensorflow_plugin/framework/op_traits.h"
 #include "tensorflow_plugin/graph/integer_placement.h"
 #include "tensorflow_plugin/graph/nodes.h"
+#include "tensorflow_plugin/graph/restore_dilations.h"
 #include "tensorflow_plugin/graph/restore_sums.h"
 
 namespace xpu::graph {
@@ -328,6 +329,7 @@ class PlacementPass : public tf::GraphOptimizationPass {
   absl::Status Run(const tf::GraphOptimizationPassOptions& options) override {
     if (options.graph == nullptr || *options.graph == nullptr) return absl::OkStatus();
     TF_RETURN_IF_ERROR(RestoreSums(options.graph->get(), device_type_));
+    TF_RETURN_IF_ERROR(RestoreDilations(options.graph->get(), device_type_));
     TF_RETURN_IF_ERROR(HostMemory(options.graph->get(), device_type_).KeepOnDevice());
     MoveConstants(options.graph->get(), device_type_);
     TF_RETURN_IF_ERROR(ReadConstantsOnHost(options.graph->get(), device_type_));

@@ -91,6 +91,10 @@ TEST(OpTraits, NumbersThatDifferFromStepToStep) {
             (Names{"CTCLoss", "CTCLossV2", "DynamicStitch", "RngReadAndSkip", "RngSkip"}));
 }
 
+TEST(OpTraits, InPlaceOps) {
+  EXPECT_EQ(With(OpTrait::kWritesInput), (Names{"InplaceAdd", "InplaceSub", "InplaceUpdate", "_ParallelConcatUpdate"}));
+}
+
 TEST(OpTraits, TensorArrays) {
   Names all;
   for (const std::string& op : Ops()) {

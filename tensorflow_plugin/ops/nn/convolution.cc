@@ -1,6 +1,8 @@
 // Convolutions and their gradients: attributes, sizes and checks; the work is one Convolution primitive, or a MatMul.
 #include <algorithm>
+#include <vector>
 
+#include "tensorflow_plugin/framework/kernel_labels.h"
 #include "tensorflow_plugin/ops/nn/windows.h"
 #include "tensorflow_plugin/ops/ops.h"
 
@@ -158,10 +160,13 @@ class ConvolutionKernel : public OpKernel {
   ConvolutionKernel(Construction& c, const ConvolutionOp* op)
       : type_(c.Attr<DType>("T")),
         form_(op->form),
-        geometry_(ReadGeometry(c, op->spatial_rank, op->form, op->direction != Direction::kFilterGradient)) {}
+        geometry_(ReadGeometry(c, op->spatial_rank, op->form, op->direction != Direction::kFilterGradient)) {
+    if (c.HasAttr(labels::kMultiplesOfPadded)) multiples_ = c.Attr<std::vector<int64_t>>(labels::kMultiplesOfPadded);
+  }
 
   Status Compute(Context& ctx) override {
     const Tensor input = ctx.input(0), filter = ctx.input(1);
+    XPU_RETURN_IF_ERROR(CheckMultiples(input.dims()));
     ConvolutionDesc desc;
     desc.type = type_;
     XPU_RETURN_IF_ERROR(Resolve(geometry_, form_, 0, input.dims(), filter.dims(), &desc));
@@ -173,9 +178,21 @@ class ConvolutionKernel : public OpKernel {
   }
 
  private:
+  // Fails as the op would have that the graph had in the place of dilations.
+  Status CheckMultiples(const Dims& input) const {
+    for (size_t i = 0; 2 * i < multiples_.size() && input.rank() == geometry_.layout.rank(); ++i) {
+      const int64_t padded = input[geometry_.layout.spatial_axis(static_cast<int>(i))] + multiples_[2 * i];
+      XPU_REQUIRE(padded % multiples_[2 * i + 1] == 0,
+                  errors::InvalidArgument("padded_shape[", i, "]=", padded, " is not divisible by block_shape[", i,
+                                          "]=", multiples_[2 * i + 1]));
+    }
+    return OkStatus();
+  }
+
   const DType type_;
   const ConvolutionForm form_;
   const Geometry geometry_;
+  std::vector<int64_t> multiples_;  // see labels::kMultiplesOfPadded
 };
 
 // Conv: any number of batch dimensions, one to three spatial ones.
