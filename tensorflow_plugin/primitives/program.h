@@ -32,7 +32,8 @@ enum class ResultRule : uint8_t {
 // that same type. Where not said otherwise the meaning is C++'s <cmath> function of that name, complex ones included.
 #define XPU_OPCODES(V)                                                                                         \
   V(Cast, 1, kF | kI | kU | kB | kC,                                                                           \
-    kCast) /* static_cast; float to int truncates; to bool: != 0; complex to real: real part */                \
+    kCast) /* static_cast; float to int truncates, and saturates in 8 and 16 bits; to bool: != 0; */           \
+  /* complex to real: real part */                                                                             \
   V(Neg, 1, kF | kI | kU | kC, kSame)                                                                          \
   V(Abs, 1, kF | kI | kU | kC, kReal)                                                                          \
   V(Sign, 1, kF | kI | kU | kC, kSame) /* -1, 0, 1; NaN stays; complex: x / |x|, 0 at 0 */                     \

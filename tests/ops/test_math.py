@@ -228,6 +228,15 @@ def test_int32_stays_in_host_memory():
     assert raw.Fill(dims=tf.constant([2], tf.int64), value=x[0]).numpy().tolist() == [5, 5]
 
 
+@pytest.mark.parametrize("target", [tf.uint8, tf.int8, tf.uint16, tf.int16])
+@pytest.mark.parametrize("source", [tf.float32, tf.float64, tf.float16, tf.bfloat16])
+def test_casts_saturate_as_on_the_cpu(source, target):
+    """A picture's pixel that is a little too bright stays bright. TensorFlow's CPU has it so in whole vectors."""
+    large = [] if target == tf.uint8 else [40000.0, 70000.0]  # zeros there, of some types
+    x = tf.repeat(tf.constant([-300.0, -1.0, 3.5, 128.0, 256.0, *large, 3e9, NAN, INF, -INF]), 64)
+    same_as_cpu(lambda: tf.cast(tf.cast(x, source), target)[32::64], rtol=0)
+
+
 def test_bitcast_changes_the_shape():
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     halves = raw.Bitcast(input=x, type=tf.uint16)

@@ -283,7 +283,7 @@ struct Select {
 }  // namespace ops
 
 // A floating value cut to an integer. Out of range (undefined in C++) it is the result of x86: the lowest integer of 32
-// or 64 bits. Narrower and unsigned types keep the low bits of that.
+// or 64 bits. Unsigned types of as many bits keep the low bits of that, and narrower types have their nearest number.
 template <typename To, typename From>
 To TruncateTo(From x) {
   using Carrier = std::conditional_t<(sizeof(To) < 4 || std::is_same_v<To, int32_t>), int32_t, int64_t>;
@@ -291,7 +291,11 @@ To TruncateTo(From x) {
   if constexpr (std::is_same_v<To, uint64_t>) {
     if (x >= limit && x < 2 * limit) return static_cast<uint64_t>(x);
   }
-  return static_cast<To>(x >= -limit && x < limit ? static_cast<Carrier>(x) : std::numeric_limits<Carrier>::min());
+  const Carrier whole = x >= -limit && x < limit ? static_cast<Carrier>(x) : std::numeric_limits<Carrier>::min();
+  if constexpr (sizeof(To) < 4) {
+    return static_cast<To>(std::clamp<int32_t>(whole, std::numeric_limits<To>::min(), std::numeric_limits<To>::max()));
+  }
+  return static_cast<To>(whole);
 }
 
 // To is a storage type; the result is its register's.

@@ -390,7 +390,14 @@ TEST(Elementwise, ComplexByHand) {
 TEST(Elementwise, CastsByHand) {
   ExpectCast(DType::kFloat, DType::kInt32, {1.9, -1.9, kNan, 3e9, -kInf},
              {1, -1, -2147483648.0, -2147483648.0, -2147483648.0});
-  ExpectCast(DType::kFloat, DType::kUint8, {1.9, 255, 300, kNan}, {1, 255, 44, 0});
+  // Numbers of 32 bits saturate in narrower types. All others are the lowest of these, as TensorFlow's CPU has it.
+  for (DType from : {DType::kFloat, DType::kDouble}) {
+    const std::vector<double> beyond = {-70000, -1.9, 127.9, 128, 255.9, 256, 70000, 3e9, kInf, kNan};
+    ExpectCast(from, DType::kUint8, beyond, {0, 0, 127, 128, 255, 255, 255, 0, 0, 0});
+    ExpectCast(from, DType::kInt8, beyond, {-128, -1, 127, 127, 127, 127, 127, -128, -128, -128});
+    ExpectCast(from, DType::kUint16, beyond, {0, 0, 127, 128, 255, 256, 65535, 0, 0, 0});
+    ExpectCast(from, DType::kInt16, beyond, {-32768, -1, 127, 128, 255, 256, 32767, -32768, -32768, -32768});
+  }
   ExpectCast(DType::kDouble, DType::kInt64, {1e15, -2.5}, {1e15, -2});
   ExpectCast(DType::kFloat, DType::kUint32, {3e9}, {3e9});
   ExpectCast(DType::kFloat, DType::kBool, {0, -0.0, 0.5, kNan}, {0, 0, 1, 1});

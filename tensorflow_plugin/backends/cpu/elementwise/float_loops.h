@@ -7,6 +7,7 @@
 #endif
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/instruction_loops.h"
@@ -236,14 +237,18 @@ static bool CastToReduced(void* dst, const void* a, const void*, const void*, in
   return false;
 }
 
-// Out of range: the lowest integer of 32 or 64 bits, of which narrower types keep the low bits.
+// Out of range: the lowest integer of 32 or 64 bits. Narrower types have the nearest number to that of 32.
 template <typename To>
 struct Truncate {
   template <typename T>
   XPU_INLINE To Do(T x) {
     if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>) {
       const bool ok = x >= T(-0x1p31) && x < T(0x1p31);
-      return static_cast<To>(ok ? static_cast<int32_t>(x) : INT32_MIN);
+      const int32_t whole = ok ? static_cast<int32_t>(x) : INT32_MIN;
+      if constexpr (sizeof(To) == 4) return whole;
+      using Limits = std::numeric_limits<To>;
+      const int32_t least = Limits::min(), most = Limits::max();
+      return static_cast<To>(whole < least ? least : whole > most ? most : whole);
     } else {
       const bool ok = x >= T(-0x1p63) && x < T(0x1p63);
       return static_cast<To>(ok ? static_cast<int64_t>(x) : INT64_MIN);

@@ -385,7 +385,11 @@ std::string Cast(DType from, DType to, const std::string& x) {
   if (IsFloating(from) && IsInteger(to)) {
     const bool through_int = SizeOf(to) < 4 || to == DType::kInt32;
     const char* const by = to == DType::kUint64 ? "ulong" : through_int ? "int" : "long";
-    return "(" + target + ")" + RegisterOf(from) + "_to_" + by + "(" + x + ")";
+    const std::string whole = std::string(RegisterOf(from)) + "_to_" + by + "(" + x + ")";
+    if (SizeOf(to) >= 4) return "(" + target + ")" + whole;
+    const int bits = 8 * static_cast<int>(SizeOf(to)) - (IsUnsignedInteger(to) ? 0 : 1);
+    const int most = (1 << bits) - 1, least = IsUnsignedInteger(to) ? 0 : -most - 1;
+    return errors::Concat("(", target, ")min(max(", whole, ", ", least, "), ", most, ")");
   }
   return "(" + target + ")" + x;
 }

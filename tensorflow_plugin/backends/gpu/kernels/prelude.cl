@@ -15,8 +15,8 @@ ushort to_bfloat16(float value) {
 float round_to_bfloat16(float value) { return from_bfloat16(to_bfloat16(value)); }
 float round_to_half(float value) { return from_half(to_half(value)); }
 
-// Floats cut to integers. Out of range they are what x86 gives: the lowest of 32 or 64 bits, of which narrower and
-// unsigned types keep the low bits.
+// Floats cut to integers. Out of range they are what x86 gives: the lowest of 32 or 64 bits, of which unsigned types keep
+// the low bits. Narrower types have their nearest number.
 #define CUT(T)                                                                                      \
   int T##_to_int(T x) { return x >= (T)-0x1p31f && x < (T)0x1p31f ? (int)x : INT_MIN; }              \
   long T##_to_long(T x) { return x >= (T)-0x1p63f && x < (T)0x1p63f ? (long)x : LONG_MIN; }          \
