@@ -124,15 +124,16 @@ class CommandQueue final : public std::enable_shared_from_this<CommandQueue>, pr
   };
 
   // The thread that runs a command. With kHere, if the queue is idle, it is the submitting thread with the full team,
-  // unless everything is to be queued. With kElsewhere it is the worker thread.
-  enum class Where { kHere, kElsewhere };
+  // unless everything is to be queued. With kHereAlone it is that thread without a team. With kElsewhere it is the
+  // worker thread.
+  enum class Where { kHere, kHereAlone, kElsewhere };
   // The same as Submit for a command of steps. `here` runs it on the submitting thread, and may refer to what lives
   // as long as this call. Otherwise `make` gives its steps and a command to keep, which calls Done(*steps) after each
   // of them, in order. One that fails does not call it any more.
   template <typename Here, typename Make>
   void SubmitSteps(Where where, Here&& here, Make&& make) {
-    const bool may_run = options_.synchronous || (where == Where::kHere && options_.inline_below_ns > 0);
-    if (may_run && TryRunWithTeam(here)) return;
+    const bool may_run = options_.synchronous || (where != Where::kElsewhere && options_.inline_below_ns > 0);
+    if (may_run && TryRunOn(where == Where::kHereAlone ? ThreadTeam(1) : options_.team, here)) return;
     auto [steps, command] = make();
     Know(Enqueue(std::move(command)), std::move(steps));
   }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "tensorflow_plugin/backends/host_runtime/clock.h"
-#include "tensorflow_plugin/backends/host_runtime/command_queue.h"
 #include "tensorflow_plugin/backends/host_runtime/copies.h"
 #include "tensorflow_plugin/backends/host_runtime/host_stream.h"
 #include "tensorflow_plugin/backends/host_runtime/kernel_span.h"
@@ -527,8 +526,14 @@ std::unique_ptr<Executable> HostExecutable::Make(const KernelSet& kernels, const
 HostExecutable::HostExecutable(const DeviceMemory* memory, std::shared_ptr<const Schedule> schedule)
     : memory_(memory), schedule_(std::move(schedule)) {
   const Schedule::Cost& cost = schedule_->cost_of_rest();
-  if (cost.total_ns < kHereNs || cost.total_ns > kElsewhereNs) return;
-  here_.emplace(/*guess=*/cost.AsOne() < CommandQueue::Options().inline_below_ns);
+  const bool is_cheap = cost.AsOne() < CommandQueue::Options().inline_below_ns;
+  if (cost.total_ns > kElsewhereNs) {
+    where_ = CommandQueue::Where::kElsewhere;
+  } else if (cost.total_ns < kHereNs) {
+    where_ = is_cheap ? CommandQueue::Where::kHereAlone : CommandQueue::Where::kHere;
+  } else {
+    here_.emplace(/*guess=*/is_cheap);
+  }
 }
 
 Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_ptr<const void> host_data,
@@ -551,8 +556,8 @@ Status HostExecutable::Run(Stream& stream, char* const* addresses, std::shared_p
     }));
   }
   if (schedule_->has_rest()) {
-    const bool is_here = here_.has_value() ? here_->Next(NowNs()) : schedule_->cost_of_rest().total_ns < kHereNs;
-    const CommandQueue::Where where = is_here ? CommandQueue::Where::kHere : CommandQueue::Where::kElsewhere;
+    CommandQueue::Where where = where_;
+    if (here_.has_value()) where = here_->Next(NowNs()) ? CommandQueue::Where::kHere : CommandQueue::Where::kElsewhere;
     // Nobody else waits for steps that run here.
     const auto here = [&](const ThreadTeam& team) {
       return schedule_->RunRest(at.begin(), team, listener, queue, &trace::ListOps::Current, [] {});

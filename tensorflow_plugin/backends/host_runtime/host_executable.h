@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tensorflow_plugin/backends/host_runtime/adaptive_choice.h"
+#include "tensorflow_plugin/backends/host_runtime/command_queue.h"
 #include "tensorflow_plugin/backends/host_runtime/device_memory.h"
 #include "tensorflow_plugin/backends/host_runtime/kernels.h"
 #include "tensorflow_plugin/primitives/backend.h"
@@ -29,7 +30,8 @@ class HostExecutable final : public Executable {
 
   const DeviceMemory* const memory_;
   const std::shared_ptr<const Schedule> schedule_;  // what is queued shares it
-  // Set if it has to be found out which thread runs the rest: true for the one that enqueues it.
+  // Which thread runs the rest. If it has to be found out, `here_` is set: true for the one that enqueues it.
+  CommandQueue::Where where_ = CommandQueue::Where::kHere;
   mutable std::optional<AdaptiveChoice> here_;
 };
 
