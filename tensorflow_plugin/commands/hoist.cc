@@ -57,11 +57,15 @@ bool CanBeHoisted(const Command& command) {
   return !std::holds_alternative<CopyToHost>(command.desc) && !std::holds_alternative<CopyFromHost>(command.desc);
 }
 
-// True if input k is a filter that could be packed.
-bool IsFilter(const Command& command, size_t k) {
+// The input that is a filter which could be packed.
+std::optional<size_t> UnpackedFilter(const Command& command) {
   const auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
-  return desc != nullptr && desc->direction == Direction::kForward && k == 1 && desc->packed_filter_bytes == 0 &&
-         command.in[1].buffer != BufferSlice::kNowhere;
+  if (desc == nullptr || desc->packed_filter_bytes > 0 || desc->direction == Direction::kFilterGradient ||
+      desc->direction == Direction::kPackFilter) {
+    return std::nullopt;
+  }
+  const size_t filter = FilterInput(*desc);
+  return command.in[filter].buffer == BufferSlice::kNowhere ? std::nullopt : std::optional<size_t>(filter);
 }
 
 // True if input k is a matrix that the backend prefers packed.
@@ -210,7 +214,8 @@ int64_t HoistableBytes(const Capabilities& can, const CommandList& list, const s
     for (size_t k = 0; k < command.in.size(); ++k) {
       const int buffer = command.in[k].buffer;
       if (buffer == BufferSlice::kNowhere || !known[buffer] ||
-          !(hoisted[i] || IsFilter(command, k) || IsMatrixOfBytes(command, k) || IsPackedMatrix(can, command, k))) {
+          !(hoisted[i] || UnpackedFilter(command) == k || IsMatrixOfBytes(command, k) ||
+            IsPackedMatrix(can, command, k))) {
         continue;
       }
       (*of)[buffer] = invariant[buffer];
@@ -236,7 +241,7 @@ std::optional<Command> PackFilter(const Capabilities& can, CommandList* list, Co
     desc->packed_filter_bytes = 0;
     return std::nullopt;
   }
-  layout.in = {convolution->in[1]};
+  layout.in = {convolution->in[FilterInput(*desc)]};
   layout.out = {{static_cast<int>(list->buffers.size()), 0}};
   list->buffers.push_back({Buffer::Kind::kComputed, desc->packed_filter_bytes, nullptr});
   convolution->in.push_back(layout.out[0]);
@@ -287,7 +292,8 @@ void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, C
   for (size_t i = 0; i < list->commands.size(); ++i) {
     Command& command = list->commands[i];
     std::optional<Command> before;
-    if (command.in.size() > 1 && IsFilter(command, 1) && known[command.in[1].buffer]) {
+    const std::optional<size_t> filter = UnpackedFilter(command);
+    if (filter && known[command.in[*filter].buffer]) {
       before = PackFilter(can, list, &command);
     } else if (command.in.size() > 1 && IsMatrixOfBytes(command, 1) && known[command.in[1].buffer]) {
       before = TransposeMatrix(can, list, &command);

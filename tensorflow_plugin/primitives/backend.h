@@ -168,7 +168,8 @@ class Capabilities {
   XPU_PRIMITIVES(XPU_WORKSPACE)
 #undef XPU_WORKSPACE
 
-  // Bytes of the filter of a forward convolution as Direction::kPackFilter makes them; 0 if it is best as it is.
+  // Bytes of the filter of a forward convolution or a data gradient as Direction::kPackFilter makes them; 0 if it is
+  // best as it is.
   virtual int64_t PackedFilterBytes(const ConvolutionDesc&) const { return 0; }
 
   // True if a supported forward convolution of bytes takes less time than the same one of floats.

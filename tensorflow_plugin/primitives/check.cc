@@ -295,9 +295,9 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
   XPU_RETURN_IF_ERROR(RequireAtLeast(0, "Convolution: the bytes of a filter's layout", &desc.packed_filter_bytes, 1));
   const bool to_layout = desc.direction == Direction::kPackFilter;
   XPU_REQUIRE(to_layout ? desc.packed_filter_bytes > 0 && !HasEpilogue(desc)
-                        : desc.packed_filter_bytes == 0 || desc.direction == Direction::kForward,
+                        : desc.packed_filter_bytes == 0 || desc.direction != Direction::kFilterGradient,
               errors::InvalidArgument(Name(desc), ", ", desc.packed_filter_bytes,
-                                      " bytes: expected a forward convolution, or a layout of bytes"));
+                                      " bytes: expected a forward convolution, a data gradient, or a layout of bytes"));
   Operand out;
   switch (desc.direction) {
     case Direction::kForward:
@@ -316,6 +316,7 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
     case Direction::kDataGradient:
       XPU_RETURN_IF_ERROR(filter(NextIn(f)));
       XPU_RETURN_IF_ERROR(y(NextIn(f)));
+      if (desc.packed_filter_bytes > 0) XPU_RETURN_IF_ERROR(packed(NextIn(f)));
       XPU_RETURN_IF_ERROR(x(&out));
       break;
     case Direction::kFilterGradient:
@@ -332,6 +333,7 @@ Status Check(const ConvolutionDesc& desc, Footprint* f) {
 }
 
 ConvolutionDesc PackingOf(ConvolutionDesc desc) {
+  desc.packed_for = desc.direction;
   desc.direction = Direction::kPackFilter;
   desc.epilogue = {};
   return desc;

@@ -83,7 +83,7 @@ inline DType SourceType(const ReduceDesc& desc) { return desc.source.program->ou
 inline bool IsArgKind(ReduceKind kind) { return kind == ReduceKind::kArgMax || kind == ReduceKind::kArgMin; }
 inline DType ResultType(const ReduceDesc& desc) { return IsArgKind(desc.kind) ? desc.index_type : SourceType(desc); }
 
-// How the filter of a forward convolution with packed_filter_bytes is laid out.
+// How the filter of a convolution with packed_filter_bytes is laid out.
 ConvolutionDesc PackingOf(ConvolutionDesc desc);
 
 inline DType TypeOfB(const MatMulDesc& desc) { return desc.b_type == DType::kInvalid ? desc.type : desc.b_type; }
@@ -99,6 +99,8 @@ inline DType TypeOfY(const ConvolutionDesc& desc) { return desc.y_type == DType:
 inline bool IsMixed(const ConvolutionDesc& desc) {
   return TypeOfFilter(desc) != desc.type || TypeOfY(desc) != desc.type;
 }
+// The input that is the filter.
+inline int FilterInput(const ConvolutionDesc& desc) { return desc.direction == Direction::kForward ? 1 : 0; }
 // The inputs that come before a packed filter, and those that come before the epilogue's.
 inline int PackedFilterInput(const ConvolutionDesc& desc) { return IsMixed(desc) ? 4 : 2; }
 inline int NumOperands(const ConvolutionDesc& desc) {

@@ -158,10 +158,10 @@ enum class ChannelOrder : uint8_t { kLast, kFirst };
 //   kDataGradient:   in: filter, dy  out: dx
 //   kFilterGradient: in: x, dy       out: dfilter
 //   kPackFilter:         in: filter      out: packed_filter_bytes bytes
-// The filter is laid out as the backend's forward convolution reads it best. Capabilities::PackedFilterBytes says how
-// many bytes that takes, by the descriptor of that convolution. With these as its third input a forward convolution
-// computes the same. An epilogue is as in MatMulDesc: a program over the result, which its first output replaces. Its
-// inputs follow the convolution's.
+// The filter is laid out as the backend's convolution of direction `packed_for`, forward or data gradient, reads it
+// best. Capabilities::PackedFilterBytes says how many bytes that takes, by the descriptor of that convolution. With
+// these as its third input it computes the same. An epilogue is as in MatMulDesc: a program over the result, which its
+// first output replaces. Its inputs follow the convolution's.
 //
 // All are of `type`. Or x is of uint8, the filter of int8 and y of int32: then filter_type and y_type are set. Such a
 // convolution is forward, with the channels last. Two more inputs follow its filter, before the packed one. They are
@@ -173,6 +173,7 @@ struct ConvolutionDesc {
   Direction direction = Direction::kForward;
   DType type = DType::kFloat;
   DType filter_type = DType::kInvalid, y_type = DType::kInvalid;  // kInvalid: `type`
+  Direction packed_for = Direction::kForward;                     // of kPackFilter
   ChannelOrder order = ChannelOrder::kLast;
   int spatial_rank = 2;
   int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;

@@ -221,14 +221,15 @@ def test_memory_is_what_it_was(xpu_device):
 
 
 def network(policy: str) -> keras.Model:
-    """Filters of several kinds: few channels, those of Winograd's algorithm, strides, groups."""
+    """Filters of several kinds: few channels, those of Winograd's algorithm, strides, groups, transposed ones."""
     keras.utils.set_random_seed(3)
     keras.config.set_dtype_policy(policy)
     x = inputs = keras.Input((24, 24, 3))
     for width, size, stride, groups in ((32, 7, 2, 1), (32, 3, 1, 1), (48, 5, 1, 1), (64, 3, 2, 4), (64, 1, 2, 1)):
         x = keras.layers.Conv2D(width, size, stride, padding="same", groups=groups)(x)
         x = keras.layers.ReLU()(keras.layers.BatchNormalization()(x))
-    x = keras.layers.DepthwiseConv2D(3)(keras.layers.UpSampling2D(4)(x))
+    x = keras.layers.ReLU()(keras.layers.Conv2DTranspose(24, 3, 2, padding="same")(x))
+    x = keras.layers.DepthwiseConv2D(3)(keras.layers.UpSampling2D(2)(x))
     model = keras.Model(inputs, keras.layers.Dense(5, dtype="float32")(keras.layers.GlobalAveragePooling2D()(x)))
     model.compile("sgd", "mse")
     return model

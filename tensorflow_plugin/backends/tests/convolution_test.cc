@@ -82,8 +82,8 @@ void ExpectPacked(const ConvolutionDesc& d, std::vector<Array> in, const Output&
       CountCase(label, CaseResult::kNotSupported);
       continue;
     }
-    const Outcome layout =
-        variant.device->Run(PackingOf(with), {in[1]}, {{DType::kUint8, with.packed_filter_bytes}}, variant.waiting);
+    const Outcome layout = variant.device->Run(PackingOf(with), {in[FilterInput(d)]},
+                                               {{DType::kUint8, with.packed_filter_bytes}}, variant.waiting);
     ASSERT_TRUE(layout.status.ok()) << layout.status.message();
     in[2] = layout.out[0];
     const bool right =
@@ -135,12 +135,13 @@ void CompareWithEpilogue(ConvolutionDesc d, Direction direction, DType type, Cha
 
 // A scale and an offset for each channel, alone, with an element and bounds, and with what no kernel has in registers.
 // All numbers are whole, so results are exact.
-void CompareWithAffineEpilogue(ConvolutionDesc d, uint32_t seed) {
-  d.direction = Direction::kForward;
+void CompareWithAffineEpilogue(ConvolutionDesc d, uint32_t seed, Direction direction = Direction::kForward) {
+  d.direction = direction;
   d.type = DType::kFloat;
   d.order = ChannelOrder::kLast;
   Operands operands(d, seed, [](int64_t n, uint32_t its_seed) { return Whole(DType::kFloat, n, its_seed, 3); });
-  const int64_t row = d.out_channels, rows = row == 0 ? 0 : operands.size / row;
+  const int64_t row = direction == Direction::kForward ? d.out_channels : d.in_channels;
+  const int64_t rows = row == 0 ? 0 : operands.size / row;
   enum class With { kNothing, kBounds, kMagnitude };
   for (With with : {With::kNothing, With::kBounds, With::kMagnitude}) {
     ProgramBuilder builder;
@@ -423,6 +424,9 @@ TEST(Convolution, Epilogues) {
       ConvolutionOf({{14, 3}, {31, 3}}, 3, 16, 80),
       ConvolutionOf({{5, 3, 1, 1, 1, 1}, {4, 3, 1, 1, 1, 1}}, 3, 336, 352),
       ConvolutionOf({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),
+      ConvolutionOf({{128, 4}}, 2, 50, 70),                                  // along one axis
+      ConvolutionOf({{21, 3, 1, 2, 2, 2}, {30, 3, 1, 4, 4, 4}}, 2, 20, 36),  // dilated along both
+      ConvolutionOf({{24, 3, 1, 1, 1, 1}, {40, 3, 1, 1, 1, 1}}, 1, 32, 3),   // few results
       ConvolutionOf({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 0, 4, 4),
       ConvolutionOf({{3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, 2, 0, 4),  // sums of nothing
   };
@@ -503,9 +507,38 @@ TEST(Convolution, FewChannels) {
   }
 }
 
+// Data gradients with strides, which layers call transposed convolutions. Pixels of the result meet as many taps or
+// not, and some meet nothing but padding.
+std::vector<ConvolutionDesc> StridedGeometries() {
+  std::vector<ConvolutionDesc> geometries = {
+      ConvolutionOf({{8, 4, 2, 1, 1, 1}, {16, 4, 2, 1, 1, 1}}, 2, 16, 24),
+      ConvolutionOf({{16, 3, 2, 1, 0, 1}, {32, 3, 2, 1, 0, 1}}, 1, 3, 40),
+      ConvolutionOf({{15, 3, 2, 1, 1, 1}, {29, 3, 2, 1, 1, 1}}, 2, 20, 7),
+      ConvolutionOf({{12, 2, 2}, {14, 2, 2}}, 1, 33, 16),
+      ConvolutionOf({{13, 5, 3, 1, 2, 2}, {9, 3, 2, 1, 2, 2}}, 1, 8, 12),
+      ConvolutionOf({{7, 3, 1, 1, 1, 1}, {26, 4, 2, 1, 1, 1}}, 1, 70, 9),  // strides of one axis
+      ConvolutionOf({{1, 1}, {2000, 16, 8, 1, 4, 4}}, 2, 8, 16),           // along one axis
+      ConvolutionOf({{1400, 4, 2, 1, 1, 1}}, 1, 5, 6),                     // longer than what is computed at once
+      ConvolutionOf({{5, 4, 4, 1, 3, 4}, {6, 4, 3, 1, 3, 3}}, 2, 4, 4),
+      ConvolutionOf({{5, 2, 3}, {7, 2, 3}}, 1, 6, 6),                         // some pixels meet no taps
+      ConvolutionOf({{9, 3, 2, 2, 2, 2}, {9, 3, 2, 1, 1, 1}}, 1, 16, 16),     // dilated
+      ConvolutionOf({{8, 4, 2, 1, 1, 1}, {8, 4, 2, 1, 1, 1}}, 1, 16, 16, 2),  // groups
+  };
+  return geometries;
+}
+
+TEST(Convolution, StridedDataGradients) {
+  uint32_t seed = 35000;
+  for (const ConvolutionDesc& d : StridedGeometries()) {
+    Compare(d, Direction::kDataGradient, DType::kFloat, ChannelOrder::kLast, seed += 3);
+    CompareWithEpilogue(d, Direction::kDataGradient, DType::kFloat, ChannelOrder::kLast, seed += 5);
+    CompareWithAffineEpilogue(d, seed += 6, Direction::kDataGradient);
+  }
+}
+
 // The same with a filter that is laid out before, in whatever way the backend likes; not where it likes it as it is.
 TEST(Convolution, PackedFilters) {
-  const ConvolutionDesc geometries[] = {
+  std::vector<ConvolutionDesc> geometries = {
       ConvolutionOf({{5, 1}, {5, 1}}, 2, 16, 32),
       ConvolutionOf({{8, 3, 2, 1, 0, 1}, {9, 3, 2, 1, 1, 1}}, 2, 3, 8),         // by one thread
       ConvolutionOf({{7, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}, 2, 8, 8, 8),      // depthwise
@@ -515,8 +548,15 @@ TEST(Convolution, PackedFilters) {
       ConvolutionOf({{6, 3, 2, 1, 0, 1}, {5, 3, 2, 1, 1, 1}}, 2, 160, 160),
       ConvolutionOf({{13, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}}, 5, 48, 16),  // Winograd's algorithm
       ConvolutionOf({{4000, 2, 1, 8, 8, 0}}, 1, 32, 24),
+      ConvolutionOf({{128, 4}}, 2, 50, 70),                                  // along one axis
+      ConvolutionOf({{21, 3, 1, 2, 2, 2}, {30, 3, 1, 4, 4, 4}}, 2, 20, 36),  // dilated along both
+      ConvolutionOf({{24, 3, 1, 1, 1, 1}, {40, 3, 1, 1, 1, 1}}, 1, 32, 3),   // few results
       ConvolutionOf({{8, 3, 1, 1, 1, 1}, {10, 3, 1, 1, 1, 1}, {9, 3, 1, 1, 1, 1}}, 2, 16, 16),
   };
+  for (ConvolutionDesc d : StridedGeometries()) {
+    d.direction = Direction::kDataGradient;
+    geometries.push_back(d);
+  }
   uint32_t seed = 11000;
   for (ConvolutionDesc d : geometries) {
     for (DType type : {DType::kFloat, DType::kBFloat16}) {
@@ -526,7 +566,8 @@ TEST(Convolution, PackedFilters) {
           Operands operands(d, seed += 3,
                             [&](int64_t n, uint32_t its_seed) { return Random(type, n, its_seed, 1, 2); });
           if (infinite && type == DType::kFloat) {
-            operands.in[0].as<float>()[XSize(d) / 2] = std::numeric_limits<float>::infinity();
+            Array& image = operands.in[1 - FilterInput(d)];
+            image.as<float>()[image.size() / 2] = std::numeric_limits<float>::infinity();
           }
           ConvolutionDesc wide = d;
           wide.type = Wide(type);

@@ -6,8 +6,8 @@
 
 #include "tensorflow_plugin/backends/cpu/convolution/bytes/bytes.h"
 #include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
+#include "tensorflow_plugin/backends/cpu/convolution/direct.h"
 #include "tensorflow_plugin/backends/cpu/convolution/engine.h"
-#include "tensorflow_plugin/backends/cpu/convolution/few_channels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/onednn_panels.h"
 #include "tensorflow_plugin/backends/cpu/convolution/onednn_plans.h"
 #include "tensorflow_plugin/backends/cpu/convolution/parts.h"
@@ -224,9 +224,6 @@ Status RunEngine(const ConvolutionDesc& d, const ConvolutionChoice& choice, cons
     case ConvolutionEngine::kDepthwise:
       RunDepthwise(d, args, team, epilogue);
       return OkStatus();
-    case ConvolutionEngine::kFewChannels:
-      RunFewChannels(d, args, team, epilogue);
-      return OkStatus();
     case ConvolutionEngine::kPointwise:
       RunPointwise(d, args, team, epilogue);
       return OkStatus();
@@ -235,6 +232,9 @@ Status RunEngine(const ConvolutionDesc& d, const ConvolutionChoice& choice, cons
       return OkStatus();
     case ConvolutionEngine::kWinograd:
       return RunWinogradOrAnother(d, args, team, epilogue);
+    case ConvolutionEngine::kDirect:
+      RunDirect(d, args, team, epilogue);
+      return OkStatus();
     case ConvolutionEngine::kProduct:
       return RunProduct(d, args, team);
     case ConvolutionEngine::kOnednn:
@@ -259,11 +259,15 @@ Status Convolve(const ConvolutionDesc& d, const Args& args, const ThreadTeam& te
 
 // Direction::kPackFilter.
 Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const ThreadTeam& team) {
-  const ConvolutionDesc d = ForwardOf(desc);
+  const ConvolutionDesc d = ReaderOf(desc);
   const ConvolutionEngine engine = ChooseEngine(d, Machine::Here(1)).engine;  // as PackedFilterBytes does
   host_runtime::NoteEngine(engine);
   if (engine == ConvolutionEngine::kBytes) return PackBytesFilter(d, args.in[0], args.out[0]);
   const auto* const filter = static_cast<const float*>(args.in[0]);
+  if (engine == ConvolutionEngine::kDirect) {
+    PackDirectFilter(d, filter, static_cast<float*>(args.out[0]));
+    return OkStatus();
+  }
   if (engine == ConvolutionEngine::kPointwise || engine == ConvolutionEngine::kWindowsInPanels) {
     PackPointwiseFilter(d, filter, static_cast<float*>(args.out[0]));
     return OkStatus();
@@ -280,8 +284,11 @@ Status RunPackFilter(const ConvolutionDesc& desc, const Args& args, const Thread
 }  // namespace
 
 int64_t CpuKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
-  const ConvolutionDesc d = ForwardOf(desc);
-  switch (ChooseEngine(d, Machine::Here(1)).engine) {
+  const ConvolutionDesc d = ReaderOf(desc);
+  const ConvolutionEngine engine = ChooseEngine(d, Machine::Here(1)).engine;
+  if (engine == ConvolutionEngine::kDirect) return DirectFilterBytes(d);
+  if (d.direction != Direction::kForward) return 0;  // the other engines have filters for those alone
+  switch (engine) {
     case ConvolutionEngine::kPointwise:
     case ConvolutionEngine::kWindowsInPanels:
       return PointwiseFilterBytes(d);
@@ -303,9 +310,13 @@ int64_t CpuKernels::PackedFilterBytes(const ConvolutionDesc& desc) const {
 bool CpuKernels::BytesPay(const ConvolutionDesc& desc) const { return HasBytes(desc); }
 
 EpilogueWay CpuKernels::WayOfEpilogue(const ConvolutionDesc& desc) const {
+  const bool forward = desc.direction == Direction::kForward;
   switch (ChooseEngine(desc, Machine::Here(1)).engine) {
+    case ConvolutionEngine::kDirect:
+      if (IsChainOfRows(desc.epilogue, forward ? desc.out_channels : desc.in_channels))
+        return EpilogueWay::kInRegisters;
+      return forward ? EpilogueWay::kPartByPart : EpilogueWay::kAfterwards;
     case ConvolutionEngine::kDepthwise:
-    case ConvolutionEngine::kFewChannels:
     case ConvolutionEngine::kPointwise:
     case ConvolutionEngine::kWindowsInPanels:
       return IsChainOfRows(desc.epilogue, desc.out_channels) ? EpilogueWay::kInRegisters : EpilogueWay::kPartByPart;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tensorflow_plugin/backends/cpu/convolution/depthwise.h"
-#include "tensorflow_plugin/backends/cpu/convolution/few_channels.h"
+#include "tensorflow_plugin/backends/cpu/convolution/direct.h"
 #include "tensorflow_plugin/backends/cpu/convolution/pointwise.h"
 #include "tensorflow_plugin/backends/cpu/convolution/products.h"
 #include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
@@ -91,12 +91,13 @@ ConvolutionChoice Choose(const ConvolutionDesc& d, bool winograd, const Machine&
   if (d.type == DType::kDouble) return chosen(Engine::kWindows, false);
   if (!machine.HasNative(d.type)) return chosen(Engine::kInFloat, false);
   if (IsDepthwise(d, machine)) return chosen(Engine::kDepthwise, false);
-  if (HasFewChannels(d, machine)) return chosen(Engine::kFewChannels, false);
   const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * host_runtime::Pixels(d.filter);
   if (d.packed_filter_bytes > 0 && PointwisePays(d, machine)) return chosen(Engine::kPointwise, false);
   const bool alone = machine.threads == 1 || multiplications < kShared;
+  if (d.direction == Direction::kDataGradient && DirectPays(d, machine)) return chosen(Engine::kDirect, false);
   if (winograd && WinogradPays(d, machine)) return chosen(Engine::kWinograd, alone);
   if (d.packed_filter_bytes > 0 && WindowsPay(d, machine)) return chosen(Engine::kWindowsInPanels, false);
+  if (DirectPays(d, machine)) return chosen(Engine::kDirect, false);
   if (ProductPays(d)) return chosen(Engine::kProduct, alone);
   return ChooseOnednn(d, multiplications, machine);
 }
@@ -113,14 +114,14 @@ const char* Name(ConvolutionEngine engine) {
       return "windows";
     case Engine::kDepthwise:
       return "depthwise";
-    case Engine::kFewChannels:
-      return "few channels";
     case Engine::kPointwise:
       return "pointwise";
     case Engine::kWindowsInPanels:
       return "windows in panels";
     case Engine::kWinograd:
       return "Winograd";
+    case Engine::kDirect:
+      return "direct";
     case Engine::kProduct:
       return "product of windows";
     case Engine::kOnednn:
@@ -143,8 +144,8 @@ ConvolutionChoice ChooseEngineWithoutWinograd(const ConvolutionDesc& d, const Ma
   return Choose(d, false, machine);
 }
 
-ConvolutionDesc ForwardOf(ConvolutionDesc d) {
-  d.direction = Direction::kForward;
+ConvolutionDesc ReaderOf(ConvolutionDesc d) {
+  if (d.direction == Direction::kPackFilter) d.direction = d.packed_for;
   d.epilogue = {};
   d.packed_filter_bytes = 1;  // so that it is one with a packed filter
   return d;

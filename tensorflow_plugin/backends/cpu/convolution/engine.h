@@ -14,10 +14,10 @@ enum class ConvolutionEngine : uint8_t {
   kZeros,            // sums of nothing
   kWindows,          // windows laid out as rows, and products of these: double (convolution/windows.h)
   kDepthwise,        // a filter for each channel (convolution/depthwise.h)
-  kFewChannels,      // at most four input channels (convolution/few_channels.h)
   kPointwise,        // filters of one pixel that are packed (convolution/pointwise.h)
   kWindowsInPanels,  // other packed filters over few pixels: a product of all windows (convolution/pointwise.h)
   kWinograd,         // filters of 3x3 (convolution/winograd.h). An infinity among the results has another engine follow
+  kDirect,           // products that read windows in place (convolution/direct.h)
   kProduct,          // large filters over few pixels: one matmul of all windows (convolution/products.h)
   kOnednn,           // oneDNN; if not `alone`, on OpenMP's threads
   kOnednnInParts,    // oneDNN on each thread of the team, for some images or rows; an epilogue follows each part
@@ -26,7 +26,7 @@ enum class ConvolutionEngine : uint8_t {
   kInFloat,          // half and bfloat16 become float, and another engine follows
 };
 
-// "few channels", as profiles have it.
+// "product of windows", as profiles have it.
 const char* Name(ConvolutionEngine engine);
 
 struct ConvolutionChoice {
@@ -36,14 +36,14 @@ struct ConvolutionChoice {
   int64_t images = 0, rows = 0;
 };
 
-// For every direction but kPackFilter, which lays a filter out for ForwardOf(d)'s engine.
+// For every direction but kPackFilter, which lays a filter out for ReaderOf(d)'s engine.
 ConvolutionChoice ChooseEngine(const ConvolutionDesc& d, const Machine& machine);
 
 // The engine for results that are not all finite, after Winograd's algorithm. It reads no packed filter.
 ConvolutionChoice ChooseEngineWithoutWinograd(const ConvolutionDesc& d, const Machine& machine);
 
-// The forward convolution that a filter is packed for.
-ConvolutionDesc ForwardOf(ConvolutionDesc d);
+// The convolution that a filter is packed for.
+ConvolutionDesc ReaderOf(ConvolutionDesc d);
 
 }  // namespace xpu::cpu
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tensorflow_plugin/backends/cpu/convolution/products.h"
+#include "tensorflow_plugin/backends/cpu/convolution/sizes.h"
 #include "tensorflow_plugin/backends/cpu/matmul/panels.h"
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
@@ -24,14 +25,6 @@ int64_t Pixels(const ConvolutionDesc& d) { return d.batch * host_runtime::Pixels
 // The terms of a sum.
 int64_t Depth(const ConvolutionDesc& d) { return host_runtime::Pixels(d.filter) * d.in_channels; }
 
-// A filter of one pixel, with any strides.
-bool HasFilterOfOnePixel(const ConvolutionDesc& d) {
-  for (int i = 0; i < d.spatial_rank; ++i) {
-    if (d.filter[i] != 1 || d.pad_before[i] != 0 || d.pad_after[i] != 0) return false;
-  }
-  return d.direction == Direction::kForward && d.order == ChannelOrder::kLast && d.groups == 1;
-}
-
 // True if a product of so many pixels and a filter of one pixel gains by a packed filter.
 bool PackingPays(const ConvolutionDesc& d, const Machine& machine) {
   const int64_t rows = Pixels(d);
@@ -44,6 +37,12 @@ bool PackingPays(const ConvolutionDesc& d, const Machine& machine) {
   const int64_t elements = d.in_channels * d.out_channels;
   if (elements <= kSmallFilter) return rows >= kFewestRowsOfSmall;
   return rows <= kAnyFilterRows || elements <= (rows <= kVeryManyRows ? kMostOfFilter : kMostForVeryMany);
+}
+
+// True if the channels of a pixel are what a filter of one pixel multiplies.
+bool ReadsPixels(const ConvolutionDesc& d) {
+  return d.direction == Direction::kForward && d.order == ChannelOrder::kLast && d.groups == 1 &&
+         HasFilterOfOnePixel(d);
 }
 
 // The product of rows of the input, or of its windows, and the filter's panels.
@@ -72,7 +71,7 @@ bool IsPointwise(const ConvolutionDesc& d) {
   for (int i = 0; i < d.spatial_rank; ++i) {
     if (d.stride[i] != 1) return false;
   }
-  return HasFilterOfOnePixel(d);
+  return ReadsPixels(d);
 }
 
 bool PointwisePays(const ConvolutionDesc& d, const Machine& machine) {
@@ -80,7 +79,7 @@ bool PointwisePays(const ConvolutionDesc& d, const Machine& machine) {
 }
 
 bool WindowsPay(const ConvolutionDesc& d, const Machine& machine) {
-  if (HasFilterOfOnePixel(d)) return PackingPays(d, machine);  // some of the pixels
+  if (ReadsPixels(d)) return PackingPays(d, machine);  // some of them
   return d.type == DType::kFloat && d.direction == Direction::kForward && ProductPays(d) && Depth(d) <= kLongestSum &&
          d.out_channels >= 4 && Pixels(d) >= kFewestRows && machine.isa != Isa::kBaseline;
 }

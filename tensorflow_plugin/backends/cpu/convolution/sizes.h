@@ -14,6 +14,14 @@ inline bool HasOneChannelGroups(const ConvolutionDesc& d) {
   return d.groups > 1 && d.groups == d.in_channels && d.groups == d.out_channels;
 }
 
+// True for a filter of one pixel without padding, with any strides.
+inline bool HasFilterOfOnePixel(const ConvolutionDesc& d) {
+  for (int i = 0; i < d.spatial_rank; ++i) {
+    if (d.filter[i] != 1 || d.pad_before[i] != 0 || d.pad_after[i] != 0) return false;
+  }
+  return true;
+}
+
 inline int64_t InputSize(const ConvolutionDesc& d) { return d.batch * d.in_channels * host_runtime::Pixels(d.input); }
 inline int64_t OutputSize(const ConvolutionDesc& d) {
   return d.batch * d.out_channels * host_runtime::Pixels(d.output);

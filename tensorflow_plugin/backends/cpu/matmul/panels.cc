@@ -106,7 +106,7 @@ void RunPanels(const MatMulDesc& d, const Args& args, const ThreadTeam& team, st
   const auto* const a = static_cast<const float*>(args.in[0]);
   const auto* const b = static_cast<const float*>(args.in[1]);
   auto* const c = static_cast<float*>(args.out[0]);
-  const RowTerms terms{1, d.k, 0};
+  const RowTerms terms = RowTerms::InOnePiece(d.k);
   team.ParallelFor(parts.count(), parts.grain(), [&](int64_t begin, int64_t end) {
     ScratchFrame inner;
     float* const packed = inner.Get<float>(d.k * XPU_PICK_ISA(VectorsOfPanel)() * panels.lanes);
@@ -144,12 +144,6 @@ void RunUnpacked(const MatMulDesc& d, const Args& args, const ThreadTeam& team,
   if (chain != nullptr) epilogue->reset();
 }
 
-PanelMatrix::PanelMatrix(int64_t k, int64_t n, const float* b, ScratchFrame* frame) : k_(k), n_(n) {
-  float* const packed = frame->Get<float>(Elements(k, n));
-  Pack(k, n, b, packed);
-  packed_ = packed;
-}
-
 int64_t PanelMatrix::Elements(int64_t k, int64_t n) {
   const ColumnPanels panels(n, k);
   return k * panels.vectors * panels.lanes;
@@ -165,14 +159,11 @@ void PanelMatrix::Pack(int64_t k, int64_t n, const float* b, float* packed) {
 
 int64_t PanelMatrix::count() const { return ColumnPanels(n_, k_).count; }
 
-void PanelMatrix::Multiply(int64_t m, const RowTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
-                           const ChainEpilogue* chain) const {
+void PanelMatrix::MultiplyBy(int64_t panel, int64_t m, const RowTerms& terms, const float* a, int64_t lda, float* c,
+                             int64_t ldc, int64_t offset, const ChainEpilogue* chain) const {
   const auto multiply = XPU_PICK_ISA(MultiplyPanel);
-  const ColumnPanels panels(n_, k_);
-  for (int64_t panel = 0; panel < panels.count; ++panel) {
-    const auto [col, cols, vectors, tail] = panels.at(panel);
-    multiply(m, terms, a, lda, packed_ + k_ * col, false, vectors, {c + col, n_, offset + col, col, tail, chain});
-  }
+  const auto [col, cols, vectors, tail] = ColumnPanels(n_, k_).at(panel);
+  multiply(m, terms, a, lda, packed_ + k_ * col, false, vectors, {c + col, ldc, offset + col, col, tail, chain});
 }
 
 void PanelMatrix::MultiplySome(int64_t begin, int64_t end, int64_t m, const float* a, int64_t lda, float* c,
@@ -187,7 +178,7 @@ void PanelMatrix::MultiplySome(int64_t begin, int64_t end, int64_t m, const floa
     if (m < kRowsOfTiles) {
       multiply_few(m, k_, a, lda, packed, vectors * panels.lanes, vectors, to);
     } else {
-      multiply(m, {1, k_, 0}, a, lda, packed, panel + 1 < panels.count, vectors, to);
+      multiply(m, RowTerms::InOnePiece(k_), a, lda, packed, panel + 1 < panels.count, vectors, to);
     }
   }
 }

@@ -10,16 +10,21 @@
 #include <optional>
 
 #include "tensorflow_plugin/backends/cpu/elementwise/epilogue.h"
-#include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/host_runtime/thread_team.h"
 #include "tensorflow_plugin/primitives/backend.h"
 #include "tensorflow_plugin/primitives/descriptors.h"
 
 namespace xpu::cpu {
 
-// Where a row of `a` lies: so many pieces of adjacent terms, `stride` apart.
+// Where a row of `a` lies: in so many pieces of adjacent terms. `offsets` says where each begins.
 struct RowTerms {
-  int64_t pieces, length, stride;
+  int64_t pieces, length;
+  const int64_t* offsets;
+
+  static RowTerms InOnePiece(int64_t length) {
+    static constexpr int64_t kNone = 0;
+    return {1, length, &kNone};
+  }
 };
 
 // Where rows of a product go, from some column on, and what finishes them.
@@ -69,20 +74,18 @@ void RunUnpacked(const MatMulDesc& d, const Args& args, const host_runtime::Thre
 // All columns of `b`, k rows of n elements without gaps, as panels.
 class PanelMatrix {
  public:
-  // Copies them to `frame`, which stays.
-  PanelMatrix(int64_t k, int64_t n, const float* b, ScratchFrame* frame);
-  // Those that Pack has made.
+  // `packed`: by Pack.
   PanelMatrix(int64_t k, int64_t n, const float* packed) : k_(k), n_(n), packed_(packed) {}
 
-  // Copies them to so many elements.
+  // Copies the columns to so many elements.
   static int64_t Elements(int64_t k, int64_t n);
   static void Pack(int64_t k, int64_t n, const float* b, float* packed);
 
   int64_t count() const;
-  // m rows of the product, whose elements begin at `offset` of the whole result. `chain` may be null.
-  void Multiply(int64_t m, const RowTerms& terms, const float* a, int64_t lda, float* c, int64_t offset,
-                const ChainEpilogue* chain) const;
-  // The same of panels [begin, end), for rows of `a` in one piece.
+  // m rows of the product with one of the panels. They begin at `offset` of the whole result. `chain` may be null.
+  void MultiplyBy(int64_t panel, int64_t m, const RowTerms& terms, const float* a, int64_t lda, float* c, int64_t ldc,
+                  int64_t offset, const ChainEpilogue* chain) const;
+  // The same of panels [begin, end), for rows of `a` in one piece and rows of `c` without gaps.
   void MultiplySome(int64_t begin, int64_t end, int64_t m, const float* a, int64_t lda, float* c, int64_t offset,
                     const ChainEpilogue* chain) const;
 

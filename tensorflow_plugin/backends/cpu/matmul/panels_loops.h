@@ -96,7 +96,8 @@ static inline void PanelTile(const RowTerms& terms, const float* a, int64_t lda,
 #endif
     }
   }
-  for (int64_t piece = 0; piece < terms.pieces; ++piece, a += terms.stride) {
+  for (int64_t piece = 0; piece < terms.pieces; ++piece) {
+    const float* const x_of = a + terms.offsets[piece];
     for (int64_t l = 0; l < terms.length; ++l, packed += kVectors * kLanes) {
       __builtin_prefetch(ahead.from + l * ahead.step);
       VF y[kVectors];
@@ -107,11 +108,11 @@ static inline void PanelTile(const RowTerms& terms, const float* a, int64_t lda,
 #endif
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
-        const VF x = Splat<VF>(a[i * lda + l]);
+        const VF x = Splat<VF>(x_of[i * lda + l]);
 #pragma GCC unroll 4
         for (int v = 0; v < kWhole; ++v) sum[i][v] += x * y[v];
 #if XPU_VECTOR_BYTES == 64
-        if constexpr (kHalfTail) half[i] += Splat<VHalf>(a[i * lda + l]) * z;
+        if constexpr (kHalfTail) half[i] += Splat<VHalf>(x_of[i * lda + l]) * z;
 #endif
       }
     }
@@ -141,7 +142,7 @@ static inline void PanelRows(int64_t m, const RowTerms& terms, const float* a, i
   PanelOutput sums = to;
   for (int64_t s = 0; s < slices; ++s) {
     const int64_t first = terms.length * s / slices, end = terms.length * (s + 1) / slices;
-    const RowTerms some{terms.pieces, end - first, terms.stride};
+    const RowTerms some{terms.pieces, end - first, terms.offsets};
     const bool is_last = s + 1 == slices;
     sums.chain = is_last ? to.chain : nullptr;
     FetchedAhead ahead = nothing;

@@ -87,9 +87,12 @@ TEST(PanelMatrix, MultiplyAllColumns) {
         std::vector<float> a(m * k), b(k * n), c(m * n + 1, -7);
         for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(static_cast<int>(i * 7 % 23) - 11);
         for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(static_cast<int>(i * 5 % 19) - 9);
-        ScratchFrame frame;
-        const PanelMatrix panels(k, n, b.data(), &frame);
-        panels.Multiply(m, {1, k, 0}, a.data(), k, c.data(), 0, nullptr);
+        std::vector<float> packed(PanelMatrix::Elements(k, n));
+        PanelMatrix::Pack(k, n, b.data(), packed.data());
+        const PanelMatrix panels(k, n, packed.data());
+        for (int64_t panel = 0; panel < panels.count(); ++panel) {
+          panels.MultiplyBy(panel, m, RowTerms::InOnePiece(k), a.data(), k, c.data(), n, 0, nullptr);
+        }
         for (int64_t i = 0; i < m; ++i) {
           for (int64_t j = 0; j < n; ++j) {
             float sum = 0;  // exact: the numbers are small integers
