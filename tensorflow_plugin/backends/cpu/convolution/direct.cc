@@ -41,33 +41,39 @@ int64_t TermsOf(const ConvolutionDesc& d) { return host_runtime::Pixels(d.filter
 // pixels of the image from read_first + i * read_step on, read_apart from tap to tap. Taps are in the order of the
 // pixels that they read, so a step from tap to tap may be negative.
 struct GridAxis {
-  int64_t first, step, count;
-  int64_t read_first, read_step, read_apart;
-  int64_t first_tap, tap_step, taps;
-  int64_t image, result;  // their extents
+  int64_t first = 0, step = 1, count = 0;
+  int64_t read_first = 0, read_step = 1, read_apart = 1;
+  int64_t first_tap = 0, tap_step = 1, taps = 0;
+  int64_t image = 0, result = 0;  // their extents
 };
+
+GridAxis ForwardAxis(const SpatialAxis& axis) {
+  GridAxis grid;
+  grid.count = axis.output;
+  grid.read_first = -axis.pad;
+  grid.read_step = axis.stride;
+  grid.read_apart = axis.dilation;
+  grid.taps = axis.filter;
+  grid.image = axis.input;
+  grid.result = axis.output;
+  return grid;
+}
 
 // The pixels of a data gradient that are a stride apart. They meet each stride-th tap from some tap on, and a later tap
 // reads an earlier pixel of the image.
 GridAxis GradientAxis(const SpatialAxis& axis, int64_t first) {
-  const int64_t met = (first + axis.pad) % axis.stride;
-  const int64_t taps = met < axis.filter ? Count(axis.filter - met, axis.stride) : 0;
-  const int64_t last_read = (first + axis.pad) / axis.stride;
-  return {first,
-          axis.stride,
-          axis.input > first ? Count(axis.input - first, axis.stride) : 0,
-          last_read - (taps - 1),
-          1,
-          1,
-          met + (taps - 1) * axis.stride,
-          -axis.stride,
-          taps,
-          axis.output,
-          axis.input};
-}
-
-GridAxis ForwardAxis(const SpatialAxis& axis) {
-  return {0, 1, axis.output, -axis.pad, axis.stride, axis.dilation, 0, 1, axis.filter, axis.input, axis.output};
+  const int64_t met = (first + axis.pad) % axis.stride, last_read = (first + axis.pad) / axis.stride;
+  GridAxis grid;
+  grid.first = first;
+  grid.step = axis.stride;
+  grid.count = axis.input > first ? Count(axis.input - first, axis.stride) : 0;
+  grid.taps = Count(axis.filter - met, axis.stride);
+  grid.read_first = last_read - (grid.taps - 1);
+  grid.first_tap = met + (grid.taps - 1) * axis.stride;
+  grid.tap_step = -axis.stride;
+  grid.image = axis.output;
+  grid.result = axis.input;
+  return grid;
 }
 
 struct Grid {

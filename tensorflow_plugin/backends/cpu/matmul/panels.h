@@ -74,7 +74,7 @@ void RunUnpacked(const MatMulDesc& d, const Args& args, const host_runtime::Thre
 // All columns of `b`, k rows of n elements without gaps, as panels.
 class PanelMatrix {
  public:
-  // `packed`: by Pack.
+  // `packed` holds what Pack has written.
   PanelMatrix(int64_t k, int64_t n, const float* packed) : k_(k), n_(n), packed_(packed) {}
 
   // Copies the columns to so many elements.

@@ -187,7 +187,7 @@ def found():
     """The results of the programs with clusters and op by op."""
     outcomes = []
     for environment in ({}, {"TF_XPU_FUSION": "0"}):
-        outcomes.append(run("-m", "tests.graphs.test_loop_blocks", environment=environment, cwd=ROOT))
+        outcomes.append(run("-m", "tests.graphs.loops.test_loop_blocks", environment=environment, cwd=ROOT))
         assert outcomes[-1].returncode == 0, outcomes[-1]
     return [outcome.json for outcome in outcomes]
 

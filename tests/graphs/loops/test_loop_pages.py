@@ -81,7 +81,7 @@ LINES = {
 @pytest.mark.of_hooks("clusters")
 def test_each_loop_that_is_in_no_list_has_a_line(tmp_path):
     """A loop that is captured has none, and neither has one that the CPU runs."""
-    code = "import os, pathlib\nfrom tests.graphs.test_loop_pages import run_each\n"
+    code = "import os, pathlib\nfrom tests.graphs.loops.test_loop_pages import run_each\n"
     code += "run_each(pathlib.Path(os.environ['TF_XPU_DUMP_FUSION']))"
     outcome = run_code(code, environment={"TF_XPU_DUMP_FUSION": str(tmp_path)})
     assert outcome.returncode == 0, outcome.stderr

@@ -194,7 +194,7 @@ def test_gradients(xpu_device):
 CAPTURES = """
 import os, pathlib
 import tensorflow as tf
-from tests.graphs.test_loop_slices import FORMS, copying
+from tests.graphs.loops.test_loop_slices import FORMS, copying
 with tf.device("/xpu:0"):
     table, step = FORMS["a row"]
     function = copying(step)

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.python.framework import function as defun
 from tensorflow.python.ops import functional_ops
 
-from tests.graphs.test_whole_loops import CLUSTERS, agree, run
+from tests.graphs.loops.test_whole_loops import CLUSTERS, agree, run
 from tests.support import placement
 
 X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
