@@ -37,6 +37,19 @@ bool ReadConstant(const tf::Node& node, tf::Tensor* value) {
   return node.IsConstant() && tf::GetNodeAttr(node.def(), "value", &proto).ok() && value->FromProto(*proto);
 }
 
+bool ReadIntegers(const tf::Tensor& value, std::vector<int64_t>* integers) {
+  for (int64_t i = 0; i < value.NumElements(); ++i) {
+    if (value.dtype() == tf::DT_INT32) {
+      integers->push_back(value.flat<int32_t>()(i));
+    } else if (value.dtype() == tf::DT_INT64) {
+      integers->push_back(value.flat<int64_t>()(i));
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool MemoryOf(const tf::Node& node, const std::string& device_type, tf::MemoryTypeVector* inputs,
               tf::MemoryTypeVector* outputs) {
   return tf::MemoryTypesForNode(tf::OpRegistry::Global(), tf::DeviceType(device_type), node.def(), inputs, outputs)

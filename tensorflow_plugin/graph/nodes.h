@@ -24,6 +24,9 @@ std::vector<const tensorflow::Edge*> InputsOf(const tensorflow::Node& node);
 // The value of a constant; false for other nodes.
 bool ReadConstant(const tensorflow::Node& node, tensorflow::Tensor* value);
 
+// The elements of a tensor of 32-bit or 64-bit integers; false for other types.
+bool ReadIntegers(const tensorflow::Tensor& value, std::vector<int64_t>* integers);
+
 // Which inputs and outputs of a node lie in host memory.
 struct MemoryTypes {
   tensorflow::MemoryTypeVector inputs, outputs;

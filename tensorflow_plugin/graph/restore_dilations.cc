@@ -21,17 +21,7 @@ constexpr int kAxes = 2;
 bool ReadNumbers(const tf::Node& node, int input, std::vector<int64_t>* numbers) {
   const tf::Node* source = nullptr;
   tf::Tensor value;
-  if (!node.input_node(input, &source).ok() || !ReadConstant(*source, &value)) return false;
-  for (int64_t i = 0; i < value.NumElements(); ++i) {
-    if (value.dtype() == tf::DT_INT32) {
-      numbers->push_back(value.flat<int32_t>()(i));
-    } else if (value.dtype() == tf::DT_INT64) {
-      numbers->push_back(value.flat<int64_t>()(i));
-    } else {
-      return false;
-    }
-  }
-  return true;
+  return node.input_node(input, &source).ok() && ReadConstant(*source, &value) && ReadIntegers(value, numbers);
 }
 
 bool Has(const tf::Node& node, const char* attribute, const std::vector<int64_t>& wanted) {

@@ -19,25 +19,15 @@ namespace {
 namespace tf = tensorflow;
 
 // The elements of a constant vector of integers.
-bool ReadIntegers(const tf::Node& node, std::vector<int64_t>* values) {
+bool ReadVector(const tf::Node& node, std::vector<int64_t>* values) {
   tf::Tensor tensor;
-  if (!ReadConstant(node, &tensor) || tensor.dims() != 1) return false;
-  for (int64_t i = 0; i < tensor.NumElements(); ++i) {
-    if (tensor.dtype() == tf::DT_INT32) {
-      values->push_back(tensor.flat<int32_t>()(i));
-    } else if (tensor.dtype() == tf::DT_INT64) {
-      values->push_back(tensor.flat<int64_t>()(i));
-    } else {
-      return false;
-    }
-  }
-  return true;
+  return ReadConstant(node, &tensor) && tensor.dims() == 1 && ReadIntegers(tensor, values);
 }
 
 // True if a node makes a vector of so many elements, as Python's x[i, j] does, of single numbers.
 bool IsVectorOf(const tf::Node& node, size_t elements) {
   std::vector<int64_t> values;
-  if (ReadIntegers(node, &values)) return values.size() == elements;
+  if (ReadVector(node, &values)) return values.size() == elements;
   if (node.type_string() == "ExpandDims") return elements == 1;  // TensorFlow makes it of a Pack of one
   int64_t n = 0, axis = -1;
   return node.type_string() == "Pack" && tf::GetNodeAttr(node.attrs(), "N", &n).ok() &&
@@ -81,7 +71,7 @@ class Slices {
     if (!MemoryOf(*node, device_type_, &inputs, &outputs) || inputs[0] != tf::DEVICE_MEMORY) return absl::OkStatus();
     const std::vector<const tf::Edge*> edges = InputsOf(*node);
     std::vector<int64_t> sizes;
-    if (IsStatic(*edges[1]->src()) || !ReadIntegers(*edges.back()->src(), &sizes)) return absl::OkStatus();
+    if (IsStatic(*edges[1]->src()) || !ReadVector(*edges.back()->src(), &sizes)) return absl::OkStatus();
     if (is_strided) {
       if (!ChoosesElements(*node, sizes) || !IsVectorOf(*edges[2]->src(), sizes.size())) return absl::OkStatus();
     } else if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {

@@ -1,7 +1,6 @@
 #include "tensorflow_plugin/backends/cpu/convolution/direct.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "tensorflow_plugin/backends/cpu/convolution/axes.h"
@@ -11,7 +10,7 @@
 #include "tensorflow_plugin/backends/cpu/scratch.h"
 #include "tensorflow_plugin/backends/cpu/simd/isa.h"
 #include "tensorflow_plugin/backends/host_runtime/spatial.h"
-#include "tensorflow_plugin/primitives/types.h"
+#include "tensorflow_plugin/primitives/check.h"
 
 namespace xpu::cpu {
 namespace {
@@ -92,7 +91,8 @@ std::vector<Grid> GridsOf(const ConvolutionDesc& d) {
   return grids;
 }
 
-// The taps of a grid as rows of a matrix, each with a row for each channel that is read.
+// The taps of a data gradient's grid as rows of a matrix, each with a row for each channel that is read. The filter of
+// a forward convolution is such a matrix.
 void LayOutTaps(const ConvolutionDesc& d, const Grid& grid, const float* filter, float* rows) {
   const int64_t columns = AxesOf(d)[kAxes - 1].filter, read = ChannelsRead(d), written = ChannelsWritten(d);
   for (int64_t i = 0; i < grid.down.taps; ++i) {
@@ -101,7 +101,7 @@ void LayOutTaps(const ConvolutionDesc& d, const Grid& grid, const float* filter,
           (grid.down.first_tap + i * grid.down.tap_step) * columns + grid.across.first_tap + j * grid.across.tap_step;
       const float* const from = filter + tap * read * written;
       for (int64_t k = 0; k < read; ++k, rows += written) {
-        for (int64_t n = 0; n < written; ++n) rows[n] = IsForward(d) ? from[k * written + n] : from[n * read + k];
+        for (int64_t n = 0; n < written; ++n) rows[n] = from[n * read + k];
       }
     }
   }
@@ -120,7 +120,7 @@ class Blocks {
     const Grid& grid = grids_[0];  // the largest
     across_ = Count(grid.across.count, kPixels);
     down_ = Count(grid.down.count, std::max<int64_t>(1, kPixels * across_ / grid.across.count));
-    const int64_t work = batch_ * host_runtime::Pixels(d.output) * host_runtime::Pixels(d.filter) * read_ * written_;
+    const int64_t work = Multiplications(d);
     const int64_t shares = std::clamp<int64_t>(work / kGrainWork, 1, threads);
     // All threads have as many blocks: of rows, or of columns if there is one row.
     int64_t& divided = grid.down.count > 1 ? down_ : across_;
@@ -244,7 +244,7 @@ bool HasStridesAndLittleWork(const ConvolutionDesc& d) {
     if (d.stride[i] > d.filter[i] || d.dilation[i] > 1) return false;
     has_strides |= d.stride[i] > 1;
   }
-  return has_strides && OutputSize(d) * host_runtime::Pixels(d.filter) * d.in_channels <= kMostWorkOfGradient;
+  return has_strides && Multiplications(d) <= kMostWorkOfGradient;
 }
 
 // True if the filter is packed in each call.
@@ -278,6 +278,7 @@ int64_t DirectFilterBytes(const ConvolutionDesc& d) {
 }
 
 void PackDirectFilter(const ConvolutionDesc& d, const float* filter, float* packed) {
+  if (IsForward(d)) return PanelMatrix::Pack(TermsOf(d), d.out_channels, filter, packed);
   ScratchFrame frame;
   float* const rows = frame.Get<float>(FilterSize(d));
   for (const Grid& grid : GridsOf(d)) {
@@ -293,13 +294,13 @@ void RunDirect(const ConvolutionDesc& d, const Args& args, const ThreadTeam& tea
   const auto* packed = static_cast<const float*>(args.in[2]);
   if (d.packed_filter_bytes == 0) {
     auto* const made = static_cast<float*>(frame.Bytes(DirectFilterBytes(d)));
-    PackDirectFilter(d, static_cast<const float*>(args.in[IsForward(d) ? 1 : 0]), made);
+    PackDirectFilter(d, static_cast<const float*>(args.in[FilterInput(d)]), made);
     packed = made;
   }
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(ChannelsWritten(d)) : nullptr;
   // The pixels of a grid with steps lie in no piece.
   const FusedEpilogue* const on_rows = *epilogue && chain == nullptr && IsForward(d) ? &**epilogue : nullptr;
-  const Blocks blocks(d, static_cast<const float*>(args.in[IsForward(d) ? 0 : 1]), packed,
+  const Blocks blocks(d, static_cast<const float*>(args.in[1 - FilterInput(d)]), packed,
                       static_cast<float*>(args.out[0]), team.size());
   team.ParallelFor(blocks.count(), blocks.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) blocks.Run(block, chain, on_rows);

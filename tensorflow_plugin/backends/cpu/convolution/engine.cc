@@ -91,7 +91,7 @@ ConvolutionChoice Choose(const ConvolutionDesc& d, bool winograd, const Machine&
   if (d.type == DType::kDouble) return chosen(Engine::kWindows, false);
   if (!machine.HasNative(d.type)) return chosen(Engine::kInFloat, false);
   if (IsDepthwise(d, machine)) return chosen(Engine::kDepthwise, false);
-  const int64_t multiplications = OutputSize(d) * (d.in_channels / d.groups) * host_runtime::Pixels(d.filter);
+  const int64_t multiplications = Multiplications(d);
   if (d.packed_filter_bytes > 0 && PointwisePays(d, machine)) return chosen(Engine::kPointwise, false);
   const bool alone = machine.threads == 1 || multiplications < kShared;
   if (d.direction == Direction::kDataGradient && DirectPays(d, machine)) return chosen(Engine::kDirect, false);

@@ -30,6 +30,11 @@ inline int64_t FilterSize(const ConvolutionDesc& d) {
   return host_runtime::Pixels(d.filter) * (d.in_channels / d.groups) * d.out_channels;
 }
 
+// The same in every direction.
+inline int64_t Multiplications(const ConvolutionDesc& d) {
+  return OutputSize(d) * (d.in_channels / d.groups) * host_runtime::Pixels(d.filter);
+}
+
 // Those of in[0], in[1] and out[0].
 struct ConvolutionSizes {
   explicit ConvolutionSizes(const ConvolutionDesc& d) {
