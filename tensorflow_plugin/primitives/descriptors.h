@@ -116,7 +116,8 @@ struct MatMulDesc {
 // A group of the last two begins with the first half of a byte.
 enum class Halves : uint8_t { kAcross, kDown, kTurned };
 
-// Finds the form of weights that stand for a given matrix bit for bit, and fails with InvalidArgument where none does.
+// Finds the form of weights that stand for a given matrix bit for bit. Fails with InvalidArgument where none does, or
+// where an element of the matrix is infinite or NaN.
 //   in:  w dense [k,n] (or [n,k] if transposed), the bytes, scales, zero points
 //   out: the form, int64 [2]: the Halves and `group`
 struct FindWeightsDesc {

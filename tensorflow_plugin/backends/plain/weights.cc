@@ -1,5 +1,6 @@
 #include "tensorflow_plugin/backends/plain/weights.h"
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -36,6 +37,7 @@ bool StandFor(const Weights& weights, const float* w, bool transposed) {
   for (int64_t i = 0; i < weights.k; ++i) {
     for (int64_t j = 0; j < weights.n; ++j) {
       const float element = weights.At(i, j);
+      if (!std::isfinite(element)) return false;
       if (std::memcmp(&element, w + (transposed ? j * weights.k + i : i * weights.n + j), sizeof(element)) != 0) {
         return false;
       }

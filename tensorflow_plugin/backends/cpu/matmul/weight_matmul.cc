@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <new>
 
 #include "tensorflow_plugin/backends/cpu/cost.h"
@@ -167,6 +169,22 @@ Status MultiplyMany(const Weights& w, const Rows& a, float* c, const ThreadTeam&
   return OkStatus();
 }
 
+bool AreFinite(const float* x, int64_t n, const ThreadTeam& team) {
+  constexpr int64_t kGrain = 1 << 16;
+  constexpr uint32_t kExponent = 0x7f800000;
+  std::atomic<bool> all{true};
+  team.ParallelFor(n, kGrain, [&](int64_t begin, int64_t end) {
+    uint32_t found = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      uint32_t bits;
+      std::memcpy(&bits, x + i, sizeof(bits));
+      found |= (bits & kExponent) == kExponent ? 1 : 0;
+    }
+    if (found != 0) all = false;
+  });
+  return all;
+}
+
 Status Multiply(const WeightMatMulDesc& d, const Args& args, const ThreadTeam& team) {
   if (d.m == 0 || d.n == 0) return OkStatus();
   Weights weights;
@@ -181,7 +199,8 @@ Status Multiply(const WeightMatMulDesc& d, const Args& args, const ThreadTeam& t
   if (engine == WeightMatMulEngine::kPlain) return plain::Run(d, args);
   if (engine == WeightMatMulEngine::kInPanels) return MultiplyMany(weights, a, c, team);
   if (engine == WeightMatMulEngine::kInRegisters) MultiplyFew(weights, a, c, team);
-  return OkStatus();
+  // Sums that are scaled at the end may overflow where sums of the scaled terms do not.
+  return AreFinite(c, d.m * d.n, team) ? OkStatus() : MultiplyMany(weights, a, c, team);
 }
 
 }  // namespace
