@@ -155,6 +155,11 @@ def test_activations_of_special_values(op):
     same_as_cpu(lambda: getattr(raw, op)(features=SPECIAL))
 
 
+@pytest.mark.parametrize("alpha", [-1.0, 0.0, 1e-30, 0.3, 1.0, 1.5, INF])
+def test_leaky_rectifier_of_special_values(alpha):
+    same_as_cpu(lambda: raw.LeakyRelu(features=SPECIAL, alpha=alpha))
+
+
 @pytest.mark.parametrize("op", ["ReluGrad", "Relu6Grad", "LeakyReluGrad", "SoftplusGrad", "SoftsignGrad"])
 def test_gradients_of_special_values(op):
     gradients, features = (a.ravel() for a in np.meshgrid(SPECIAL, SPECIAL))

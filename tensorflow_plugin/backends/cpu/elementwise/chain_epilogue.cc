@@ -67,8 +67,12 @@ bool IsChainOfRows(const ElementwiseDesc& desc, int64_t columns) {
   return Make(desc, nullptr, nullptr, &chain) && (chain.columns == 0 || chain.columns == columns);
 }
 
-void ApplyChainInPlace(const ChainEpilogue& chain, int64_t first, int64_t count, float* out) {
-  XPU_PICK_ISA(ApplyChainToRows)(chain, first, count, out);
+void ApplyChainInPlace(const ChainEpilogue& chain, int64_t begin, int64_t n, float* out) {
+  constexpr int64_t kAnyColumns = 64;  // vectors of each instruction set
+  const auto apply = XPU_PICK_ISA(ApplyChainToRows);
+  const int64_t columns = chain.columns == 0 ? kAnyColumns : chain.columns, rest = n % columns;
+  apply(chain, n / columns, columns, begin, out);
+  if (rest != 0) apply(chain, 1, rest, begin + n - rest, out);
 }
 
 }  // namespace xpu::cpu

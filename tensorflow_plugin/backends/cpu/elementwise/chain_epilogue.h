@@ -1,6 +1,7 @@
 // An epilogue that is a chain of steps. A kernel may apply it to its sums in registers, before it stores them. Or it is
 // applied in place to sums that are stored (epilogue.h). Each step changes the value of the step before; the first one
-// begins with the sum. One value at a time may be kept and multiplied in later, as in x * sigmoid(x). ChainStep lists
+// begins with the sum. One value at a time may be kept for a later step, as in x * sigmoid(x) and in
+// max(x * 0.1, x). ChainStep lists
 // the steps, and docs/clusters.md (Epilogues) says which programs qualify.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_
@@ -14,11 +15,12 @@
 namespace xpu::cpu {
 
 struct ChainStep {
-  // The last three are several steps in one:
+  // The last four may be several steps in one:
   //
-  //   kMulAdd     multiplies, rounds, and adds
-  //   kBounds     takes a maximum and a minimum; with kOne it adds first
-  //   kTimesKept  multiplies by the kept value; with kOne it multiplies by the number first
+  //   kMulAdd       multiplies, rounds, and adds
+  //   kBounds       takes a maximum and a minimum; with kOne it adds first
+  //   kTimesKept    multiplies by the kept value; with kOne it multiplies by the number first
+  //   kMaximumKept  takes the maximum with the kept value; with kOne it multiplies by the number first
   enum class Kind : uint8_t {
     kAdd,
     kSub,
@@ -30,7 +32,8 @@ struct ChainStep {
     kKeep,
     kMulAdd,
     kBounds,
-    kTimesKept
+    kTimesKept,
+    kMaximumKept
   };
   // The other operand: one number, one for each column, or one for each element.
   enum class Reads : uint8_t { kNothing, kOne, kColumns, kElements };
@@ -69,9 +72,9 @@ bool MakeChainEpilogue(const ElementwiseDesc& desc, const Args& args, ScratchFra
 // True if an epilogue is a chain on rows of so many elements, unless operands lie where the results shall be.
 bool IsChainOfRows(const ElementwiseDesc& desc, int64_t columns);
 
-// Applies a chain to sums that lie where the results shall be: rows [first, first + count) of `columns` elements of
-// `out`.
-void ApplyChainInPlace(const ChainEpilogue& chain, int64_t first, int64_t count, float* out);
+// Applies a chain to sums that lie where the results shall be: `n` elements of `out`, from element `begin` on. If a
+// step reads columns, these are whole rows.
+void ApplyChainInPlace(const ChainEpilogue& chain, int64_t begin, int64_t n, float* out);
 
 }  // namespace xpu::cpu
 

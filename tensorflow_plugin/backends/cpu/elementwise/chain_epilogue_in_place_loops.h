@@ -16,9 +16,10 @@
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
 
-static inline void ApplyChainToRows(const ChainEpilogue& chain, int64_t first, int64_t count, float* out) {
+// For adjacent rows of so many columns, from element `offset` of `out` on.
+static inline void ApplyChainToRows(const ChainEpilogue& chain, int64_t count, int64_t columns, int64_t offset,
+                                    float* out) {
   constexpr int kWide = XPU_VECTOR_BYTES == 64 ? 4 : 2;
-  const int64_t columns = chain.columns, offset = first * columns;
   float* const rows = out + offset;
   int64_t col = 0;
   for (; col + kWide * kLanes <= columns; col += kWide * kLanes) {

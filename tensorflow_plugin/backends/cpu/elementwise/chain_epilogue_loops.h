@@ -21,6 +21,9 @@
 #if defined(XPU_ISA)
 namespace xpu::cpu::XPU_ISA {
 
+// A NaN of either stays.
+static inline VF MaximumOf(VF x, VF y) { return x < y ? y : y == y ? x : y; }
+
 // An infinite exponential gives 0.
 static inline VF SigmoidOf(VF x) { return 1.0f / (1.0f + Exp(-x)); }
 
@@ -98,8 +101,8 @@ static inline __attribute__((always_inline)) void ApplyArithmetic(const ChainSte
     XPU_STEP(Kind::kAdd, (x[i][v] + y))
     XPU_STEP(Kind::kSub, (x[i][v] - y))
     XPU_STEP(Kind::kMul, (x[i][v] * y))
+    XPU_STEP(Kind::kMaximum, MaximumOf(x[i][v], y))
     // A NaN of either stays.
-    XPU_STEP(Kind::kMaximum, (x[i][v] < y ? y : y == y ? x[i][v] : y))
     XPU_STEP(Kind::kMinimum, (y < x[i][v] ? y : y == y ? x[i][v] : y))
     case ChainStep::Code(Kind::kMulAdd, Reads::kColumns):
 #pragma GCC unroll 16
@@ -154,6 +157,14 @@ static inline void ApplyChain(const ChainStep* steps, int num_steps, const float
       case ChainStep::Code(Kind::kTimesKept, Reads::kOne): {
         const VF y = Splat<VF>(step.one);
         XPU_EACH(x[i][v] = x[i][v] * y * kept[i][v])
+        break;
+      }
+      case ChainStep::Code(Kind::kMaximumKept, Reads::kNothing):
+        XPU_EACH(x[i][v] = MaximumOf(x[i][v], kept[i][v]))
+        break;
+      case ChainStep::Code(Kind::kMaximumKept, Reads::kOne): {
+        const VF y = Splat<VF>(step.one);
+        XPU_EACH(x[i][v] = MaximumOf(x[i][v] * y, kept[i][v]))
         break;
       }
       case ChainStep::Code(Kind::kKeep, Reads::kNothing):

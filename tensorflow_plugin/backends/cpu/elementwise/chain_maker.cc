@@ -17,12 +17,12 @@ constexpr int64_t kMostLanes = 64;
 bool ChainMaker::Add(size_t number) {
   const Instr& instr = p_.instrs()[number];
   const int result = p_.first_instr_register() + static_cast<int>(number), arity = Info(instr.op).arity;
-  if (arity == 2 && kept_ >= 0 && instr.op == Opcode::kMul &&
+  if (arity == 2 && kept_ >= 0 && (instr.op == Opcode::kMul || instr.op == Opcode::kMaximum) &&
       ((instr.a == current_ && instr.b == kept_) || (instr.a == kept_ && instr.b == current_))) {
     if (IsRead(kept_, number + 1) || IsRead(current_, number + 1)) return false;
     kept_ = -1;
     current_ = result;
-    return Append({Kind::kTimesKept});
+    return Append({instr.op == Opcode::kMul ? Kind::kTimesKept : Kind::kMaximumKept});
   }
   if (instr.a != current_ && (arity != 2 || instr.b != current_)) return false;
   if (IsRead(current_, number + 1)) {
@@ -43,8 +43,9 @@ bool ChainMaker::Add(size_t number) {
       step.kind = Kind::kAdd;
       break;
     case Opcode::kSub:
-      if (swapped) return false;
-      step.kind = Kind::kSub;
+      // y - x is -x + y.
+      if (swapped && !Append({Kind::kMul, Reads::kOne, nullptr, nullptr, -1})) return false;
+      step.kind = swapped ? Kind::kAdd : Kind::kSub;
       break;
     case Opcode::kMul:
       step.kind = Kind::kMul;
@@ -92,8 +93,9 @@ bool ChainMaker::Joins(const ChainStep& step) {
     last.high = step.one;
     return true;
   }
-  if (step.kind == Kind::kTimesKept && last.kind == Kind::kMul && last.reads == Reads::kOne) {
-    last.kind = Kind::kTimesKept;
+  const bool takes_kept = step.kind == Kind::kTimesKept || step.kind == Kind::kMaximumKept;
+  if (takes_kept && last.kind == Kind::kMul && last.reads == Reads::kOne) {
+    last.kind = step.kind;
     return true;
   }
   return false;

@@ -25,7 +25,7 @@ class ChainMaker {
 
   // Adds what the instruction with this number does. False if it is no step.
   bool Add(size_t number);
-  // True if no value waits to be multiplied in.
+  // True if no kept value waits for its step.
   bool IsComplete() const { return kept_ < 0; }
 
   // Finds the operand in a register, for each column or element, or for all; false if it is none of these.

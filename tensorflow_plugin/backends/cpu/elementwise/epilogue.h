@@ -56,23 +56,26 @@ class FusedEpilogue {
   // For a range of results that are there, in row-major order.
   void Run(int64_t begin, int64_t n) const {
     if (trace::On()) ran_on_parts_ = true;
-    if (has_chain_ && chain_.columns != 0 && begin % chain_.columns == 0 && n % chain_.columns == 0) {
-      ApplyChainInPlace(chain_, begin / chain_.columns, n / chain_.columns, static_cast<float*>(args_.out[0]));
+    if (has_chain_ && begin % unit() == 0 && n % unit() == 0) {
+      ApplyChainInPlace(chain_, begin, n, static_cast<float*>(args_.out[0]));
     } else {
       TileRunner(command().desc, command().args).Run(begin, n);
     }
   }
   Status RunAll(const host_runtime::ThreadTeam& team) const {
     ran_afterwards_ = true;
-    if (!has_chain_ || chain_.columns == 0) return Kernels().Run(command().desc, command().args, team);
+    if (!has_chain_) return Kernels().Run(command().desc, command().args, team);
     constexpr int64_t kGrainElements = 1 << 16;
-    const int64_t grain = std::max<int64_t>(1, kGrainElements / chain_.columns);
-    team.ParallelFor(elements_ / chain_.columns, grain,
-                     [&](int64_t begin, int64_t end) { Run(begin * chain_.columns, (end - begin) * chain_.columns); });
+    const int64_t grain = std::max<int64_t>(1, kGrainElements / unit());
+    team.ParallelFor(elements_ / unit(), grain,
+                     [&](int64_t begin, int64_t end) { Run(begin * unit(), (end - begin) * unit()); });
     return OkStatus();
   }
 
  private:
+  // Elements that the chain needs at a time: a row, or one.
+  int64_t unit() const { return std::max<int64_t>(1, chain_.columns); }
+
   // The inputs of a product that come before its epilogue's.
   static int NumOperands(const MatMulDesc&) { return 2; }
   static int NumOperands(const WeightMatMulDesc&) { return 5; }

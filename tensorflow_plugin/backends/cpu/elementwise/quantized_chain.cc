@@ -81,6 +81,7 @@ class QuantizedChainMaker {
         case Kind::kErfc:
         case Kind::kKeep:
         case Kind::kTimesKept:
+        case Kind::kMaximumKept:
           return false;
         default:
           break;
