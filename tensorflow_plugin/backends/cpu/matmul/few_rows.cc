@@ -17,12 +17,14 @@ using host_runtime::ThreadTeam;
 // Threads get columns of b in multiples of kColumns, a cache line. A thread computes at most kBlockSums sums at a time,
 // which stay in the first cache.
 constexpr int64_t kColumns = 64, kBlockSums = 2048;
-// A matrix from this size on is fetched ahead. A smaller one may well be in the second cache. A matrix with gaps
-// between its rows, such as a head's keys, is fetched at any size, since the processor does not follow gaps.
-constexpr int64_t kFetchedBytes = 1 << 19;
+// A matrix from the first size on is large: it is fetched ahead. A smaller one may well be in the second cache. A
+// matrix with gaps between its rows, such as a head's keys, is fetched at any size, since the processor does not follow
+// gaps. One that SumRow reads is fetched from the second size on: to fetch a matrix in the third cache costs a sixth of
+// the speed.
+constexpr int64_t kLargeBytes = 1 << 19, kFetchedBytesOfSumRow = 1 << 21;
 // A large matrix in rows is divided into blocks of so many terms at least, in multiples of kTermsOfPartialSum. The
 // results depend on the blocks, so these do not depend on the team.
-constexpr int64_t kFewestTerms = 128, kTermsOfPartialSum = 32, kMostBlocks = 16;
+constexpr int64_t kFewestTerms = 128, kMostBlocks = 16;
 
 // For each worth of kGrainElements of a matrix with so many elements in a column.
 int64_t ColumnsOfGrain(int64_t elements) { return RoundUp(kGrainElements / elements + 1, kColumns); }
@@ -41,8 +43,9 @@ class Product {
         b_(b),
         c_(c),
         in_columns_(b.row_stride == 1),
-        is_large_(n * k * static_cast<int64_t>(sizeof(T)) >= kFetchedBytes),
-        fetch_(is_large_ || (in_columns_ ? b.col_stride > k : b.row_stride > n)),
+        is_large_(Bytes() >= kLargeBytes),
+        fetch_(is_large_ ? !ReadsInOrder() || Bytes() >= kFetchedBytesOfSumRow
+                         : (in_columns_ ? b.col_stride > k : b.row_stride > n)),
         at_once_(std::min(kBlockSums / m / kColumns * kColumns, RoundUp(n, kColumns))) {}
 
   void Run(const ThreadTeam& team) const {
@@ -54,6 +57,12 @@ class Product {
   }
 
  private:
+  int64_t Bytes() const { return n_ * k_ * static_cast<int64_t>(sizeof(T)); }  // of b
+  // True if SumRow takes whole rows of b.
+  bool ReadsInOrder() const {
+    return m_ == 1 && !in_columns_ && b_.row_stride == n_ && n_ % kColumns == 0 && n_ <= kBlockSums;
+  }
+
   // Each thread computes some columns.
   void RunInColumns(const ThreadTeam& team) const {
     team.ParallelFor(n_, ColumnsOfGrain(k_), [&](int64_t begin, int64_t end) {
@@ -82,7 +91,7 @@ class Product {
   void Multiply(int64_t term, int64_t terms, int64_t begin, int64_t end, const Take& take) const {
     const auto multiply = XPU_PICK_ISA(FewRows<T>);
     ScratchFrame frame;
-    float* const sums = frame.Get<float>(2 * m_ * at_once_);
+    float* const sums = frame.Get<float>(2 * m_ * at_once_ + kFloatsOfPage);
     for (int64_t j = begin; j < end; j += at_once_) {
       const int64_t count = std::min(at_once_, end - j);
       multiply(fetch_, in_columns_, m_, count, terms, rows_ + term, ld_rows_,

@@ -1,6 +1,6 @@
 // The loops of MultiplyFewRows (few_rows.h), once per instruction set. SumRows is for a matrix b in rows, SumColumns
 // for one in columns. `a` is in rows. Both compute kRows rows and n columns of c. The sums of row i begin at sums + i *
-// ld_sums. Each row has room for whole vectors. As many rows of partial sums follow the last one.
+// ld_sums. Each row has room for whole vectors. As many rows of partial sums follow the last one, and a page.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_FEW_ROWS_LOOPS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_MATMUL_FEW_ROWS_LOOPS_H_
 
@@ -9,6 +9,13 @@
 
 #include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
+
+namespace xpu::cpu {
+
+// A long sum is one of partial sums, each of so many terms. Partial sums in rows have a page more (SumRow).
+constexpr int64_t kTermsOfPartialSum = 32, kFloatsOfPage = 1024;
+
+}  // namespace xpu::cpu
 
 #define XPU_ISA_FILE "tensorflow_plugin/backends/cpu/matmul/few_rows_loops.h"
 #define XPU_ISA baseline
@@ -59,6 +66,43 @@ static inline void AddTerms(int64_t deep, bool first, bool last, const float* a,
   }
 }
 
+// Adds x times kVectors vectors of a row of b to sums, or begins these.
+template <bool kBegins, int kVectors, typename T>
+static inline void AddVectors(VF x, const T* b, float* sums) {
+  VF sum[kVectors] = {};
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors && !kBegins; ++v) sum[v] = Load(sums + v * kLanes);
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) Store(sums + v * kLanes, sum[v] + x * Load(b + v * kLanes));
+}
+
+// The same for n columns in whole vectors.
+template <bool kBegins, typename T>
+static inline void AddRow(int64_t n, float x, const T* b, float* sums) {
+  constexpr int64_t kVectors = 4;
+  const VF factor = Splat<VF>(x);
+  int64_t j = 0;
+  for (; j + kVectors * kLanes <= n; j += kVectors * kLanes) AddVectors<kBegins, kVectors>(factor, b + j, sums + j);
+  for (; j < n; j += kLanes) AddVectors<kBegins, 1>(factor, b + j, sums + j);
+}
+
+// For one row of a, and b in rows, n columns in whole vectors. Sums in the first cache are read and written as quickly
+// as b comes from an outer one. So rows of b are read in the order that the processor prefetches. A load waits for a
+// recent store whose address is the same within a page. So the partial sums begin somewhat before b within theirs.
+template <typename T>
+static inline void SumRow(int64_t n, int64_t k, const float* a, const T* b, int64_t ldb, float* sums, float* part) {
+  constexpr int64_t kTerms = kTermsOfPartialSum;
+  constexpr uintptr_t kPage = kFloatsOfPage * sizeof(float), kDistance = 128;  // bytes
+  part += (reinterpret_cast<uintptr_t>(b) - kDistance - reinterpret_cast<uintptr_t>(part)) % kPage / sizeof(float);
+  std::memset(sums, 0, static_cast<size_t>(n) * sizeof(float));
+  for (int64_t l = 0; l < k; l += kTerms) {
+    const int64_t end = k - l < kTerms ? k : l + kTerms;
+    AddRow<true>(n, a[l], b + l * ldb, part);
+    for (int64_t i = l + 1; i < end; ++i) AddRow<false>(n, a[i], b + i * ldb, part);
+    for (int64_t j = 0; j < n; j += kLanes) Store(sums + j, Load(sums + j) + Load(part + j));
+  }
+}
+
 // For b in rows. kDeep rows of b at a time are read from beginning to end, while the sums stay in the first cache. With
 // more rows at a time the processor would prefetch less. If the last columns fill no vector, one vector more has the
 // sums of the last kLanes columns. In the end the missing ones are moved to their place.
@@ -66,9 +110,10 @@ template <typename T, bool kFetch, int kRows>
 static inline void SumRows(int64_t n, int64_t k, const float* a, int64_t lda, const T* b, int64_t ldb, float* sums,
                            int64_t ld_sums) {
   constexpr int kVectors = kRows <= 2 || kRegisters == 32 ? 4 : 2;
-  constexpr int64_t kTerms = 32, kDeep = 16;
+  constexpr int64_t kTerms = kTermsOfPartialSum, kDeep = 16;
   constexpr int64_t kSize = sizeof(T);
   float* const part = sums + kRows * ld_sums;
+  if (kRows == 1 && !kFetch && ldb == n && n % kLanes == 0) return SumRow(n, k, a, b, ldb, sums, part);
   std::memset(sums, 0, static_cast<size_t>(kRows * ld_sums) * sizeof(float));
   for (int64_t l = 0; l < k; l += kDeep) {
     const int64_t deep = k - l < kDeep ? k - l : kDeep;
