@@ -24,8 +24,9 @@ bool IsLeftOut(const char* pass) {
   return std::find(PassesLeftOut().begin(), PassesLeftOut().end(), pass) != PassesLeftOut().end();
 }
 
-// Another capture, for hoisting, is worth its cost if this many bytes need not be read in each run.
-constexpr int64_t kBytesWorthHoisting = 1 << 15;
+// Another capture, for hoisting, is worth its cost if this many bytes need not be read in each run. A list that trains
+// a network takes long, and its variables seldom stay.
+constexpr int64_t kBytesWorthHoisting = 1 << 10, kBytesWorthHoistingInTraining = 1 << 15;
 
 class CaptureOptimizer {
  public:
@@ -43,9 +44,9 @@ class CaptureOptimizer {
       commands::Optimize(device_.capabilities(), left_out, list.get());
     } else if (how_ == Capturing::kInOneList) {
       std::vector<bool> useful;
-      captured_.may_hoist =
-          !IsLeftOut("HoistInvariants") &&
-          commands::HoistableBytes(device_.capabilities(), *list, invariant, &useful) >= kBytesWorthHoisting;
+      captured_.may_hoist = !IsLeftOut("HoistInvariants") &&
+                            commands::HoistableBytes(device_.capabilities(), *list, invariant, &useful) >=
+                                (UpdatesVariables() ? kBytesWorthHoistingInTraining : kBytesWorthHoisting);
       if (captured_.may_hoist) captured_.invariant_variables = VariablesOf(useful);
       std::vector<std::string> left_out = PassesLeftOut();
       // Such a list runs a few times, or trains a network.
