@@ -110,7 +110,8 @@ XPU_UNARY_OP(
     if constexpr (kIsComplex<T>) {
       // exp(a + ib) - 1 = (expm1(a) cos b - 2 sin^2(b/2)) + i exp(a) sin b, free of cancellation near 0.
       const auto s = std::sin(x.imag() / 2);
-      return T{std::expm1(x.real()) * std::cos(x.imag()) - 2 * s * s, std::exp(x.real()) * std::sin(x.imag())};
+      return T{std::expm1(x.real()) * std::cos(x.imag()) - 2 * s * s,
+               x.imag() == 0 ? x.imag() : std::exp(x.real()) * std::sin(x.imag())};  // also beside infinity
     } else { return std::expm1(x); });
 XPU_UNARY_OP(Log, return std::log(x););
 XPU_UNARY_OP(

@@ -1,7 +1,6 @@
 // Integrals that have no closed form, by series where these do not cancel, and by asymptotic series or continued
 // fractions elsewhere. The source is Abramowitz and Stegun, "Handbook of Mathematical Functions", chapters 5, 7 and 27.
 #include <cmath>
-#include <complex>
 #include <limits>
 
 #include "tensorflow_plugin/backends/plain/special_functions.h"
@@ -50,16 +49,20 @@ Fresnel FresnelSeries(double x) {
 // `C + iS = (1 + i)/2 (1 - exp(i pi x^2 / 2) h)`, with `h = (1 - i) x / (z + 1 - 1*2 / (z + 5 - 3*4 / (z + 9 - ...)))`
 // and z = -i pi x^2, which is the continued fraction of erfc.
 Fresnel FresnelFraction(double x) {
-  const double x2 = x * x;
-  const std::complex<double> z(0, -M_PI * x2);
+  const double x2 = x * x, z = -M_PI * x2;  // without i
   const int steps = 8 + static_cast<int>(240 / x2);
-  std::complex<double> fraction = z + (4. * steps + 1);
-  for (int k = steps; k > 0; --k) fraction = z + (4. * k - 3) - (2. * k - 1) * (2. * k) / fraction;
-  const std::complex<double> h = std::complex<double>(x, -x) / fraction;
+  double re = 4. * steps + 1, im = z;  // of the fraction
+  for (int k = steps; k > 0; --k) {
+    const double scale = (2. * k - 1) * (2. * k) / (re * re + im * im);
+    re = 4. * k - 3 - re * scale;
+    im = z + im * scale;
+  }
+  const double scale = x / (re * re + im * im), h_re = (re - im) * scale, h_im = -(re + im) * scale;
   // The phase modulo 2 pi, with the digits of x^2 that do not fit into a double.
   const double phase = M_PI / 2 * (std::fmod(x2, 4) + std::fma(x, x, -x2));
-  const std::complex<double> rest = 1. - std::complex<double>(std::cos(phase), std::sin(phase)) * h;
-  return {(rest.real() - rest.imag()) / 2, (rest.real() + rest.imag()) / 2};
+  const double cos = std::cos(phase), sin = std::sin(phase);
+  const double rest_re = 1 - (cos * h_re - sin * h_im), rest_im = -(cos * h_im + sin * h_re);
+  return {(rest_re - rest_im) / 2, (rest_re + rest_im) / 2};
 }
 
 Fresnel FresnelOf(double x) {

@@ -478,6 +478,9 @@ TEST(Convolution, Depthwise) {
     Compare(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 3, /*of_whole_numbers=*/true);
     CompareWithEpilogue(d, Direction::kForward, DType::kFloat, ChannelOrder::kLast, seed += 5);
     CompareWithAffineEpilogue(d, seed += 6);
+    for (Direction direction : {Direction::kForward, Direction::kDataGradient, Direction::kFilterGradient}) {
+      Compare(d, direction, DType::kDouble, ChannelOrder::kLast, seed += 3);
+    }
   }
 }
 

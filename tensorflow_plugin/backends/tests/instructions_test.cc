@@ -382,6 +382,13 @@ TEST(Elementwise, ComplexByHand) {
     one(Opcode::kExpm1, {0, 1}, {}, {-0.45969769413186023, 0.8414709848078965});
     one(Opcode::kLog1p, {0, 1}, {}, {0.34657359027997264, 0.7853981633974483});
     one(Opcode::kSqrt, {-4, 0}, {}, {0, 2});
+    one(Opcode::kSqrt, {-4, -0.0}, {}, {0, -2});
+    one(Opcode::kSqrt, {0x1p120, -0x1p120}, {}, {1.0986841134678100 * 0x1p60, -0.4550898605622273 * 0x1p60});
+    one(Opcode::kRsqrt, {-4, -0.0}, {}, {0, 0.5});
+    one(Opcode::kLog, {-1, -0.0}, {}, {0, -3.141592653589793});
+    one(Opcode::kLog, {0, 0}, {}, {-kInf, 0});
+    one(Opcode::kLog, {1, 0x1p-20}, {}, {0x1p-41, 0x1p-20});
+    one(Opcode::kPow, {0, 1}, {2, 0}, {-1, 0});
     one(Opcode::kEqual, {1, 2}, {1, 2}, {1, 0});
     one(Opcode::kEqual, {1, 2}, {1, 3}, {0, 0});
   }
@@ -516,7 +523,9 @@ TEST(Elementwise, FloatFunctionsAreAccurate) {
                     Opcode::kRsqrt,    Opcode::kSigmoid,    Opcode::kAtan,       Opcode::kErfinv,    Opcode::kNdtri,
                     Opcode::kDigamma,  Opcode::kBesselI0,   Opcode::kBesselI0e,  Opcode::kBesselI1,  Opcode::kBesselI1e,
                     Opcode::kBesselK0, Opcode::kBesselK0e,  Opcode::kBesselK1,   Opcode::kBesselK1e, Opcode::kDawsn,
-                    Opcode::kExpint,   Opcode::kFresnelCos, Opcode::kFresnelSin, Opcode::kSpence}) {
+                    Opcode::kExpint,   Opcode::kFresnelCos, Opcode::kFresnelSin, Opcode::kSpence,    Opcode::kBesselJ0,
+                    Opcode::kBesselJ1, Opcode::kBesselY0,   Opcode::kBesselY1,   Opcode::kAsin,      Opcode::kAcos,
+                    Opcode::kAtanh}) {
     ExpectAccurate(op, DType::kFloat, {x}, "all magnitudes");
   }
   // Every angle: each sample with one further on.
@@ -530,7 +539,48 @@ TEST(Elementwise, FloatFunctionsAreAccurate) {
     samples[i] = i % 2 == 0 ? share : 1 - share * share * share * share;
   }
   std::memcpy(x.data(), samples.data(), x.num_bytes());
-  for (Opcode op : {Opcode::kErfinv, Opcode::kNdtri}) ExpectAccurate(op, DType::kFloat, {x}, "up to 1");
+  for (Opcode op : {Opcode::kErfinv, Opcode::kNdtri, Opcode::kAsin, Opcode::kAcos, Opcode::kAtanh})
+    ExpectAccurate(op, DType::kFloat, {x}, "up to 1");
+}
+
+// The same of doubles and of complex numbers: a fine sweep of [-20, 20] and all magnitudes, of both parts.
+TEST(Elementwise, WideFunctionsAreAccurate) {
+  constexpr int64_t n = 40000;
+  std::vector<double> x(n), y(n);
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t bits = static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15u;  // the multiples of an irrational share
+    std::memcpy(&x[i], &bits, sizeof(bits));
+    if (i % 4 != 0) x[i] = static_cast<double>(i) * 1e-3 - 20;
+  }
+  Array z(DType::kComplex64, n), wide_z(DType::kComplex128, n);
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = x[i * 7777 % n];
+    wide_z.as<std::complex<double>>()[i] = {x[i], y[i]};
+    z.as<std::complex<float>>()[i] = {static_cast<float>(x[i]), static_cast<float>(y[i])};
+  }
+  for (Opcode op : {Opcode::kAsin,       Opcode::kAcos,      Opcode::kAtanh,    Opcode::kSin,       Opcode::kCos,
+                    Opcode::kAtan,       Opcode::kAtan2,     Opcode::kErfinv,   Opcode::kNdtri,     Opcode::kDigamma,
+                    Opcode::kBesselI0,   Opcode::kBesselI0e, Opcode::kBesselI1, Opcode::kBesselI1e, Opcode::kBesselJ0,
+                    Opcode::kBesselJ1,   Opcode::kBesselY0,  Opcode::kBesselY1, Opcode::kBesselK0,  Opcode::kBesselK0e,
+                    Opcode::kBesselK1,   Opcode::kBesselK1e, Opcode::kDawsn,    Opcode::kExpint,    Opcode::kFresnelCos,
+                    Opcode::kFresnelSin, Opcode::kSpence}) {
+    std::vector<Array> inputs = {Values(DType::kDouble, x), Values(DType::kDouble, y)};
+    inputs.resize(Info(op).arity);
+    ExpectAccurate(op, DType::kDouble, inputs, "all magnitudes");
+  }
+  for (Opcode op : {Opcode::kAbs, Opcode::kAngle, Opcode::kSign, Opcode::kReciprocal, Opcode::kSqrt, Opcode::kRsqrt,
+                    Opcode::kExp, Opcode::kExpm1, Opcode::kLog, Opcode::kLog1p, Opcode::kSigmoid, Opcode::kSin,
+                    Opcode::kCos, Opcode::kTan, Opcode::kSinh, Opcode::kCosh, Opcode::kTanh}) {
+    for (const Array& each : {z, wide_z}) ExpectAccurate(op, each.type(), {each}, "all magnitudes");
+  }
+  // Near 1, as above.
+  for (int64_t i = 0; i < n; ++i) {
+    const double share = static_cast<double>(i) / n;
+    x[i] = i % 2 == 0 ? share : 1 - std::pow(share, 8);
+  }
+  for (Opcode op : {Opcode::kErfinv, Opcode::kNdtri, Opcode::kAsin, Opcode::kAcos, Opcode::kAtanh}) {
+    ExpectAccurate(op, DType::kDouble, {Values(DType::kDouble, x)}, "up to 1");
+  }
 }
 
 }  // namespace

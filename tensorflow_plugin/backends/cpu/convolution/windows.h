@@ -1,4 +1,5 @@
 // Convolutions of any geometry, for what oneDNN does not do well: windows laid out as rows of a matrix, and Gemm.
+// Depthwise convolutions with channels last have loops over the channels.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_WINDOWS_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_CONVOLUTION_WINDOWS_H_
 

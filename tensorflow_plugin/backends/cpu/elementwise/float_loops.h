@@ -40,8 +40,6 @@ namespace {
     }                              \
   }
 
-XPU_INLINE float Sqrt_(float x) { return __builtin_sqrtf(x); }
-XPU_INLINE double Sqrt_(double x) { return __builtin_sqrt(x); }
 XPU_INLINE float Floor_(float x) { return __builtin_floorf(x); }
 XPU_INLINE double Floor_(double x) { return __builtin_floor(x); }
 XPU_INLINE float Ceil_(float x) { return __builtin_ceilf(x); }
@@ -54,8 +52,8 @@ XPU_OP1(Abs, return Magnitude(x););
 XPU_OP1(Sign, const T s = x > 0 ? T(1) : (x < 0 ? T(-1) : T(0)); return x != x ? x : s;);
 XPU_OP1(Reciprocal, return 1 / x;);
 XPU_OP1(Square, return x * x;);
-XPU_OP1(Sqrt, return Sqrt_(x););
-XPU_OP1(Rsqrt, return 1 / Sqrt_(x););
+XPU_OP1(Sqrt, return RootOf(x););
+XPU_OP1(Rsqrt, return 1 / RootOf(x););
 XPU_OP1(Exp, return Exp_(x););
 XPU_OP1(Expm1, return Expm1_(x););
 XPU_OP1(Log, return Log_(x););
@@ -64,7 +62,10 @@ XPU_OP1(Tanh, return Tanh_(x););
 XPU_OP1(Sigmoid, return Sigmoid_(x););
 XPU_OP1(Erf, return Erf_(x););
 XPU_OP1(Erfc, return Erfc_(x););
-XPU_OP1(Atan, return Atan2_(x, 1.0f););
+XPU_OP1(Asin, return Asin_(x););
+XPU_OP1(Acos, return Acos_(x););
+XPU_OP1(Atanh, return Atanh_(x););
+XPU_OP1(Atan, return Atan2_(x, T(1)););
 XPU_OP1(Floor, return Floor_(x););
 XPU_OP1(Ceil, return Ceil_(x););
 XPU_OP1(Rint, return Rint_(x););
@@ -94,29 +95,48 @@ XPU_OP2(Minimum, const T m = x < y ? x : y; return x != x ? x : m;);
   V(Log1p)                 \
   V(Tanh)                  \
   V(Sigmoid)               \
+  V(Asin)                  \
+  V(Acos)                  \
+  V(Atan)                  \
+  V(Atanh)                 \
   V(Floor)                 \
   V(Ceil)                  \
   V(Rint)                  \
   V(IsNan)                 \
   V(IsInf)                 \
   V(IsFinite)
-#define XPU_FLOAT_OPS_2(V) V(Add) V(Sub) V(Mul) V(Div) V(FloorDiv) V(Maximum) V(Minimum)
+#define XPU_FLOAT_OPS_2(V) V(Add) V(Sub) V(Mul) V(Div) V(Atan2) V(FloorDiv) V(Maximum) V(Minimum)
 
 // Sine and cosine: blocks that hold a huge, infinite or NaN argument go to the library.
-template <int quadrant_shift>
+template <bool cosine>
+XPU_INLINE float TrigOf(float x) {
+  return SinCos_<cosine ? 1 : 0>(x);
+}
+template <bool cosine>
+XPU_INLINE double TrigOf(double x) {
+  const SineAndCosine both = SineAndCosine_(x);
+  return cosine ? both.cosine : both.sine;
+}
+XPU_INLINE float LibrarySine(float x) { return __builtin_sinf(x); }
+XPU_INLINE double LibrarySine(double x) { return __builtin_sin(x); }
+XPU_INLINE float LibraryCosine(float x) { return __builtin_cosf(x); }
+XPU_INLINE double LibraryCosine(double x) { return __builtin_cos(x); }
+
+template <bool cosine, typename T>
 static bool Trig(void* dst, const void* a, const void*, const void*, int64_t n) {
-  const float* x = static_cast<const float*>(a);
-  float* y = static_cast<float*>(dst);
+  const T* x = static_cast<const T*>(a);
+  T* y = static_cast<T*>(dst);
   constexpr int64_t kBlock = 64;
+  constexpr T kLimit = sizeof(T) == 4 ? kTrigLimit : kWideTrigLimit;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = begin + kBlock < n ? begin + kBlock : n;
     int in_range = 1;
-    for (int64_t i = begin; i < end; ++i) in_range &= Magnitude(x[i]) < kTrigLimit;
+    for (int64_t i = begin; i < end; ++i) in_range &= Magnitude(x[i]) < kLimit;
     if (in_range) {
 #pragma GCC ivdep
-      for (int64_t i = begin; i < end; ++i) y[i] = SinCos_<quadrant_shift>(x[i]);
+      for (int64_t i = begin; i < end; ++i) y[i] = TrigOf<cosine>(x[i]);
     } else {
-      for (int64_t i = begin; i < end; ++i) y[i] = quadrant_shift ? __builtin_cosf(x[i]) : __builtin_sinf(x[i]);
+      for (int64_t i = begin; i < end; ++i) y[i] = cosine ? LibraryCosine(x[i]) : LibrarySine(x[i]);
     }
   }
   return false;
@@ -306,6 +326,8 @@ static void AddFloatType(InstrTable* table, DType type) {
   XPU_COMPARE_OPS(XPU_ADD)
 #undef XPU_ADD
   SetInstr(table, Opcode::kSelect, type, &Choose<T>);
+  SetInstr(table, Opcode::kSin, type, &Trig<false, T>);
+  SetInstr(table, Opcode::kCos, type, &Trig<true, T>);
   SetInstr(table, Opcode::kPow, type, &Power<T>);
   AddCastsFromFloat<T>(table, type);
 }
@@ -315,11 +337,7 @@ static void AddFloatInstrs(InstrTable* table) {
   AddFloatType<double>(table, DType::kDouble);
   SetInstr(table, Opcode::kErf, DType::kFloat, &Map1<Erf, float>);
   SetInstr(table, Opcode::kErfc, DType::kFloat, &Map1<Erfc, float>);
-  SetInstr(table, Opcode::kAtan, DType::kFloat, &Map1<Atan, float>);
-  SetInstr(table, Opcode::kAtan2, DType::kFloat, &Map2<Atan2, float>);
   AddTables(table);
-  SetInstr(table, Opcode::kSin, DType::kFloat, &Trig<0>);
-  SetInstr(table, Opcode::kCos, DType::kFloat, &Trig<1>);
   AddCastsToFloat<uint8_t>(table, DType::kBool);
   AddCastsToFloat<int8_t>(table, DType::kInt8);
   AddCastsToFloat<int16_t>(table, DType::kInt16);

@@ -1,6 +1,6 @@
-// Float functions of one argument as tables of polynomials, made at first use from their definitions in double. A
-// float's exponent and leading bits are its row, the other bits the polynomial's argument: no branch, and more digits
-// than a float holds.
+// Functions of one float or double as tables of polynomials, made at first use from their definitions in double. An
+// argument's exponent and leading bits are its row, the other bits the polynomial's argument: no branch. A float's
+// tables have more digits than it holds, and a double's as many as the definitions.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FUNCTION_TABLES_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_FUNCTION_TABLES_H_
 
@@ -14,19 +14,19 @@ namespace xpu::cpu {
 enum class TableArgument {
   kItself,
   kMagnitude,        // |x|
-  kMagnitudeOrRest,  // |x|, and from 1/2 on 1 - |x|, which has rows of its own: from kLeastRest to 1
-  kShare,            // x, and from 1/2 on 1 - x
+  kMagnitudeOrRest,  // |x|, and from 1/2 on 1 - |x|, which has rows of its own, from the least such one on
+  kShare,            // the same of 2x - 1
 };
 // By what the polynomial is multiplied: nothing, exp(u) or exp(-u).
 enum class TableFactor { kNone, kExp, kExpMinus };
-// Whose sign the result has: its own, that of x, or that of x - 1/2.
+// By what the sign of the polynomial is changed: nothing, that of x, or that of x - 1/2.
 enum class TableSign { kOwn, kOfX, kOfXMinusHalf };
 
 // V(instruction, argument, factor, sign, bits, least, most): u from 2^least to below 2^most, in 2^bits rows for each
 // power of two. Wherever x is beyond, at zeros, infinities and NaN it is the plain instruction that computes.
 #define XPU_TABULATED(V)                               \
   V(Erfinv, kMagnitudeOrRest, kNone, kOfX, 4, -12, -1) \
-  V(Ndtri, kShare, kNone, kOfXMinusHalf, 4, -30, -1)   \
+  V(Ndtri, kShare, kNone, kOfXMinusHalf, 4, -12, -1)   \
   V(Digamma, kItself, kNone, kOwn, 4, -12, 8)          \
   V(BesselI0, kMagnitude, kExp, kOwn, 4, -12, 7)       \
   V(BesselI0e, kMagnitude, kNone, kOwn, 4, -12, 7)     \
@@ -36,6 +36,10 @@ enum class TableSign { kOwn, kOfX, kOfXMinusHalf };
   V(BesselK0e, kItself, kNone, kOwn, 4, -12, 7)        \
   V(BesselK1, kItself, kExpMinus, kOwn, 4, -12, 7)     \
   V(BesselK1e, kItself, kNone, kOwn, 4, -12, 7)        \
+  V(BesselJ0, kMagnitude, kNone, kOwn, 5, -12, 5)      \
+  V(BesselJ1, kMagnitude, kNone, kOfX, 5, -12, 5)      \
+  V(BesselY0, kItself, kNone, kOwn, 5, -12, 5)         \
+  V(BesselY1, kItself, kNone, kOwn, 5, -12, 5)         \
   V(Dawsn, kMagnitude, kNone, kOfX, 4, -12, 7)         \
   V(Expint, kItself, kExp, kOwn, 4, -12, 7)            \
   V(FresnelCos, kMagnitude, kNone, kOfX, 5, -10, 2)    \
@@ -49,13 +53,6 @@ struct TableLayout {
   static constexpr TableFactor kFactor = factor;
   static constexpr TableSign kSign = sign;
   static constexpr int kBits = bits, kLeast = least, kMost = most;
-  static constexpr int kLeastRest = -25;
-  // The leading bits of the first float that has a row, and the number of rows; the same for rows of the rest to 1.
-  static constexpr uint32_t kFirst = static_cast<uint32_t>(127 + least) << bits;
-  static constexpr uint32_t kCount = static_cast<uint32_t>(most - least) << bits;
-  static constexpr uint32_t kFirstRest = static_cast<uint32_t>(127 + kLeastRest) << bits;
-  static constexpr uint32_t kCountRest =
-      argument == TableArgument::kMagnitudeOrRest ? static_cast<uint32_t>(-kLeastRest) << bits : 0;
 };
 template <Opcode op>
 struct Tabulated;
@@ -68,13 +65,28 @@ struct Tabulated;
 XPU_TABULATED(XPU_LAYOUT)
 #undef XPU_LAYOUT
 
-// The coefficients of a row. They are of the powers of a number that goes from 0 at its start, where the value is
-// exact, to 2 at its end.
-inline constexpr int kTableTerms = 8;
-using TableRow = double[kTableTerms];
+// The facts of a type's tables. The coefficients of a row are of the powers of a number. It goes from 0 at the row's
+// start, where the value is exact, to 2 at its end.
+template <typename Layout, typename T>
+struct TableRows {
+  static constexpr bool kIsFloat = sizeof(T) == 4;
+  static constexpr int kTerms = kIsFloat ? 8 : 12;
+  static constexpr int kMantissa = kIsFloat ? 23 : 52;
+  static constexpr int kBias = kIsFloat ? 127 : 1023;
+  static constexpr int kLeastRest = -kMantissa - 2;
+  // The leading bits of the first number that has a row, and the number of rows; the same for rows of the rest to 1.
+  static constexpr uint32_t kFirst = static_cast<uint32_t>(kBias + Layout::kLeast) << Layout::kBits;
+  static constexpr uint32_t kCount = static_cast<uint32_t>(Layout::kMost - Layout::kLeast) << Layout::kBits;
+  static constexpr uint32_t kFirstRest = static_cast<uint32_t>(kBias + kLeastRest) << Layout::kBits;
+  static constexpr bool kHasRest =
+      Layout::kArgument == TableArgument::kMagnitudeOrRest || Layout::kArgument == TableArgument::kShare;
+  static constexpr uint32_t kCountRest = kHasRest ? static_cast<uint32_t>(-kLeastRest) << Layout::kBits : 0;
+};
 
-// The rows of a tabulated instruction. Thread-safe; the first call makes them, in about a millisecond.
-const TableRow* RowsOf(Opcode op);
+// The coefficients of all rows of a tabulated instruction of floats or doubles. Thread-safe; the first call makes them,
+// in a few milliseconds.
+template <typename T>
+const double* RowsOf(Opcode op);
 
 }  // namespace xpu::cpu
 

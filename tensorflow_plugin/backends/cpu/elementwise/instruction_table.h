@@ -18,6 +18,7 @@ struct InstrTable {
 
 // For the active instruction set.
 void AddFloatInstrs(InstrTable* table);
+void AddComplexInstrs(InstrTable* table);
 void AddIntegerInstrs(InstrTable* table);
 
 }  // namespace xpu::cpu

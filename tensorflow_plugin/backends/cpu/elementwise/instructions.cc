@@ -10,6 +10,7 @@ const InstrTable& ActiveTable() {
   auto make = [] {
     InstrTable table;
     AddFloatInstrs(&table);
+    AddComplexInstrs(&table);
     AddIntegerInstrs(&table);
     return table;
   };

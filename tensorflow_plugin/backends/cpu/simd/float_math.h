@@ -39,6 +39,7 @@ struct Fp<float> {
   static constexpr Bits kSqrtHalf = 0x3f3504f3u;
   static constexpr float kLn2Hi = 0x1.62e4p-1f, kLn2Lo = 0x1.7f7d1cp-20f;  // kLn2Hi * n is exact
   static constexpr float kExpMax = 89.0f, kExpMin = -104.0f, kExpm1Min = -20.0f;
+  static constexpr float kPiHi = 0x1.921fb6p+1f, kPiLo = -0x1.777a5cp-24f;
 };
 template <>
 struct Fp<double> {
@@ -55,6 +56,7 @@ struct Fp<double> {
   static constexpr Bits kSqrtHalf = 0x3fe6a09e667f3bcdu;
   static constexpr double kLn2Hi = 0x1.62e42feep-1, kLn2Lo = 0x1.a39ef35793c76p-33;
   static constexpr double kExpMax = 710.0, kExpMin = -746.0, kExpm1Min = -40.0;
+  static constexpr double kPiHi = 0x1.921fb54442d18p+1, kPiLo = 0x1.1a62633145c07p-53;
 };
 
 template <typename T>
@@ -66,6 +68,9 @@ XPU_INLINE T WithSignOf(T magnitude, T x) {
   using B = typename Fp<T>::Bits;
   return BitCast<T>((BitCast<B>(magnitude) & ~Fp<T>::kSign) | (BitCast<B>(x) & Fp<T>::kSign));
 }
+
+XPU_INLINE float RootOf(float x) { return __builtin_sqrtf(x); }
+XPU_INLINE double RootOf(double x) { return __builtin_sqrt(x); }
 
 // c[0] + x c[1] + x^2 c[2] + ..., by Horner's rule unrolled at compile time. x may be a vector.
 template <int n, typename V, typename T>
@@ -256,29 +261,114 @@ XPU_INLINE float SinCos_(float x) {
   return quadrant_shift == 0 && Magnitude(x) < Fp<float>::kTiny ? x : of_x;
 }
 
-// The angle of (x, y), at every zero and infinity as in IEEE 754. It is a polynomial of the smaller coordinate by the
-// larger, a minimax fit. From tan(pi/8) on its argument is reduced by `atan(u) = pi/4 + atan((u - 1) / (u + 1))`.
-XPU_INLINE float Atan2_(float y, float x) {
+// Both of a double below kWideTrigLimit. Multiples of the first two parts of pi/2 are exact, and `rest` is what the
+// third one leaves behind r.
+constexpr double kWideTrigLimit = 0x1p20;
+struct SineAndCosine {
+  double sine, cosine;
+};
+XPU_INLINE SineAndCosine SineAndCosine_(double x) {
+  using F = Fp<double>;
+  const double shifted = x * 0.63661977236758134308 + F::kRound;
+  const double n = shifted - F::kRound;
+  const double first = x - n * 0x1.921fb544p+0, part = n * 0x1.0b4611a6p-34, second = first - part;
+  const double third = ((first - second) - part) - n * 0x1.3198a2e037073p-69;
+  const double r = second + third, rest = (second - r) + third;
+  const double z = r * r;
+  constexpr double sine[] = {-1. / 6,        1. / 120,        -1. / 5040,          1. / 362880,
+                             -1. / 39916800, 1. / 6227020800, -1. / 1307674368000, 1. / 355687428096000};
+  constexpr double cosine[] = {1. / 24,        -1. / 720,         1. / 40320,         -1. / 3628800,
+                               1. / 479001600, -1. / 87178291200, 1. / 20922789888000};
+  const double s = r + (r * z * Poly(z, sine) + rest);
+  const double c = 1 - (0.5 * z - (z * z * Poly(z, cosine) - r * rest));
+  const uint64_t quadrant = BitCast<uint64_t>(shifted);
+  const double sine_of_x = (quadrant & 1) ? c : s, cosine_of_x = (quadrant & 1) ? s : c;
+  // The signs; and what r may be no number for, with -0.
+  return {Magnitude(x) < F::kTiny ? x
+          : (quadrant & 2)        ? -sine_of_x
+                                  : sine_of_x,
+          ((quadrant + 1) & 2) ? -cosine_of_x : cosine_of_x};
+}
+
+// (atan(u) - u) / u^3 as a minimax polynomial of u^2, up to tan(pi/8).
+XPU_INLINE float AtanTail(float z) {
   constexpr float c[] = {-3.333331645e-01f, 1.999848336e-01f, -1.424373835e-01f, 1.059513986e-01f, -6.081156433e-02f};
-  const float ax = Magnitude(x), ay = Magnitude(y);
+  return Poly(z, c);
+}
+XPU_INLINE double AtanTail(double z) {
+  constexpr double c[] = {-0.333333333333331991,  0.199999999999540828,  -0.142857142802486052,  0.111111107861427011,
+                          -0.0909089783658249544, 0.076920616393345295,  -0.0666312040735902123, 0.0584800907578298645,
+                          -0.0503984618822363001, 0.0380783372878839838, -0.0179222964122132065};
+  return Poly(z, c);
+}
+
+// (asin(u) - u) / u^3 as a minimax polynomial of u^2, up to u = 1/2.
+XPU_INLINE float AsinTail(float z) {
+  constexpr float c[] = {0.16666753921f, 0.074952420069f, 0.045477071426f, 0.024147730646f, 0.042218355608f};
+  return Poly(z, c);
+}
+XPU_INLINE double AsinTail(double z) {
+  constexpr double c[] = {0.166666666666653826,   0.0750000000034308446, 0.0446428568234529944,  0.030381959332339203,
+                          0.0223717534999866226,  0.0173597714250179383, 0.0138845955769099457,  0.0121732971590851353,
+                          0.00651077971356984735, 0.0195741002002809581, -0.0162943686390720178, 0.0319591623895892287};
+  return Poly(z, c);
+}
+
+// The arc sine of |x| up to 1/2. From there on it is that of sqrt((1 - |x|) / 2), half of what is left to a quarter of
+// a turn.
+template <typename T>
+XPU_INLINE T ArcSine(T x) {
+  const T a = Magnitude(x), half_rest = T(0.5) * (1 - a), root = RootOf(half_rest);
+  const T z = a > T(0.5) ? half_rest : a * a, u = a > T(0.5) ? root : a;
+  return u + u * z * AsinTail(z);
+}
+XPU_INLINE double Asin_(double x) {
+  using F = Fp<double>;
+  const double arc = ArcSine(x);
+  return WithSignOf(Magnitude(x) > 0.5 ? F::kPiHi / 2 - (2 * arc - F::kPiLo / 2) : arc, x);
+}
+// In float the root's rounding would be more than a unit of a result near 1/2.
+XPU_INLINE float Asin_(float x) { return static_cast<float>(Asin_(static_cast<double>(x))); }
+template <typename T>
+XPU_INLINE T Acos_(T x) {
+  using F = Fp<T>;
+  const T arc = ArcSine(x);
+  const T to_rest = x < 0 ? F::kPiHi - (2 * arc - F::kPiLo) : 2 * arc;
+  return Magnitude(x) > T(0.5) ? to_rest : F::kPiHi / 2 - (WithSignOf(arc, x) - F::kPiLo / 2);
+}
+
+// Half of log((1 + a) / (1 - a)).
+template <typename T>
+XPU_INLINE T Atanh_(T x) {
+  const T a = Magnitude(x);
+  return WithSignOf(T(0.5) * Log1p_(2 * a / (1 - a)), x);
+}
+
+// The angle of (x, y), at every zero and infinity as in IEEE 754. It is a polynomial of the smaller coordinate by the
+// larger. From tan(pi/8) on its argument is reduced by `atan(u) = pi/4 + atan((u - 1) / (u + 1))`.
+template <typename T>
+XPU_INLINE T Atan2_(T y, T x) {
+  using F = Fp<T>;
+  const T ax = Magnitude(x), ay = Magnitude(y);
   const bool steep = ay > ax;
   // The sum of the largest numbers would overflow; the difference and the product of the least ones would underflow.
-  const float large = steep ? ay : ax;
-  const float scale = large < 0x1p100f ? 0x1p24f : 0.25f;
-  const float most = large * scale, least = (steep ? ax : ay) * scale;
+  const T large = steep ? ay : ax;
+  const T scale = large < T(0x1p100) ? 2 * F::kLow : T(0.25);
+  const T most = large * scale, least = (steep ? ax : ay) * scale;
   const bool same = least == most;  // infinities and zeros, too
-  const bool reduced = least > 0.41421357f * most;
-  const float dividend = same ? 0.0f : reduced ? least - most : least;
-  const float divisor = same ? 1.0f : reduced ? least + most : most;
-  const float u = dividend / divisor;
-  const float z = u * u;
-  constexpr float kQuarterHigh = 0x1.921fb6p-1f, kQuarterLow = -0x1.777a5cp-26f;  // of a turn's half: pi / 4
-  const bool quarter = reduced || (same && most != 0.0f);
-  float angle = u + u * z * Poly(z, c);
-  angle = quarter ? kQuarterHigh + (angle + kQuarterLow) : angle;
-  angle = steep ? 2 * kQuarterHigh - (angle - 2 * kQuarterLow) : angle;
-  const bool behind = BitCast<int32_t>(x) < 0;
-  angle = behind ? 4 * kQuarterHigh - (angle - 4 * kQuarterLow) : angle;
+  const bool reduced = least > T(0.41421356) * most;
+  const T dividend = same ? T(0) : reduced ? least - most : least;
+  const T divisor = same ? T(1) : reduced ? least + most : most;
+  const T u = dividend / divisor;
+  const T z = u * u;
+  constexpr T kQuarter = F::kPiHi / 4;  // of half a turn
+  T angle = u + u * z * AtanTail(z);
+  // Zeros and infinities are not reduced.
+  const T of_same = most < kQuarter ? most : kQuarter;
+  angle = reduced ? kQuarter + (angle + F::kPiLo / 4) : same ? of_same : angle;
+  angle = steep ? F::kPiHi / 2 - (angle - F::kPiLo / 2) : angle;
+  const bool behind = (BitCast<typename F::Bits>(x) & F::kSign) != 0;
+  angle = behind ? F::kPiHi - (angle - F::kPiLo) : angle;
   angle = WithSignOf(angle, y);
   return x != x || y != y ? x + y : angle;
 }
