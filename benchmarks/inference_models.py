@@ -10,6 +10,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from benchmarks import networks
 from benchmarks.workloads import application, images, one_token, recurrent, same_weights, transformer, unet
 
 
@@ -104,6 +105,23 @@ MODELS = {
     "LSTM": Deployed(P(recurrent, "LSTM", 128, 48), "two of 128 units, 48 steps"),
     "tabular MLP": Deployed(tabular, "32-64-32-2"),
     "audio": Deployed(audio, "five 1-D convolutions, 16,000 samples"),
+    "MobileNet": Deployed(P(application, "MobileNet", 224), "224x224"),
+    "NASNet": Deployed(P(application, "NASNetMobile", 224), "mobile, 224x224"),
+    "Xception": Deployed(P(application, "Xception", 160), "160x160"),
+    "one-stage detector": Deployed(networks.one_stage_detector, "256x256, leaky rectifiers, three levels"),
+    "ShuffleNetV2": Deployed(networks.shufflenet, "1.0, 224x224"),
+    "generator": Deployed(networks.generator, "four transposed convolutions, 64x64"),
+    "super-resolution": Deployed(networks.super_resolution, "96x96 to 288x288"),
+    "mixer": Deployed(networks.mixer, "8 blocks of 256, 224x224 in patches of 16"),
+    "WaveNet": Deployed(networks.wavenet, "ten gated convolutions of 32, 2048 samples"),
+    "tagger": Deployed(networks.tagger, "two bidirectional GRUs of 96, 48 words"),
+    "text CNN": Deployed(networks.text_cnn, "three widths of 100, 128 words"),
+    "click rate": Deployed(networks.click_rate, "26 embeddings of 16, products of pairs"),
+    "residual MLP": Deployed(networks.residual_mlp, "6 blocks of 256-512-256"),
+    "forecast": Deployed(networks.forecast, "6 blocks of four dense layers of 256"),
+    "point cloud": Deployed(networks.point_cloud, "1024 points"),
+    "volumes": Deployed(networks.volumes, "three 3-D convolutions, 32x32x32"),
+    "segmentation": Deployed(networks.segmentation, "128x128, dilations of 2 to 6"),
 }
 BATCHES = (1, 8)
 
