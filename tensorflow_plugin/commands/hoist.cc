@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tensorflow_plugin/commands/dependencies.h"
+#include "tensorflow_plugin/commands/passes.h"
 
 namespace xpu::commands {
 
@@ -305,6 +306,7 @@ void PackOperands(const Capabilities& can, const std::vector<bool>& invariant, C
     inserted.emplace_back(i, *std::move(before));
   }
   InsertBefore(std::move(inserted), list);
+  EliminateCommonSubexpressions(list);  // each step of a loop has packed its matrices
 }
 
 CommandList SplitInvariants(const std::vector<bool>& invariant, CommandList* list) {

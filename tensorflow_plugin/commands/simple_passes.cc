@@ -18,6 +18,14 @@ void AppendProgram(const ElementwiseDesc& desc, std::string* key) {
   for (int i = 0; i < desc.program->num_inputs(); ++i) Append(desc.in_strides[i], key);
 }
 
+void AppendPacking(ConvolutionDesc desc, std::string* key) {
+  for (DType type : {desc.type, desc.filter_type, desc.y_type}) Append(static_cast<int64_t>(type), key);
+  Append(static_cast<int64_t>(desc.packed_for), key);
+  Append(static_cast<int64_t>(desc.order), key);
+  Append(desc.packed_filter_bytes, key);
+  desc.ForEachExtent([key](const auto& extent) { Append(extent, key); });
+}
+
 // A key of the function that a command computes, without its inputs. It is empty for commands that this pass leaves
 // alone, such as those that may fail.
 std::string MeaningOf(const Command& command) {
@@ -32,6 +40,9 @@ std::string MeaningOf(const Command& command) {
     Append(static_cast<int64_t>(desc->axes), &key);
     Append(static_cast<int64_t>(desc->index_type), &key);
     AppendProgram(desc->source, &key);
+  } else if (const auto* desc = std::get_if<ConvolutionDesc>(&command.desc);
+             desc != nullptr && desc->direction == Direction::kPackFilter) {
+    AppendPacking(*desc, &key);
   } else if (const auto* desc = std::get_if<CopyConstant>(&command.desc);
              desc != nullptr && desc->bytes->size() <= kMostBytes) {
     Append(desc->bytes->data(), desc->bytes->size(), &key);

@@ -133,6 +133,11 @@ double MultiplyAddNs(const Desc& desc) {
   return IsMixed(desc) ? 0.01 : MultiplyAddNs(desc.type);
 }
 
+// Matrices are read faster than copied, and packed filters faster than those.
+double ReadingNs(double elements, DType type, bool is_packed) {
+  return elements * static_cast<double>(SizeOf(type)) / ((is_packed ? 4 : 2) * kBytesPerNs);
+}
+
 template <typename Desc>
 double EpilogueNs(const Desc& desc) {
   return HasEpilogue(desc) ? ProgramNs(desc.epilogue) : 0;
@@ -169,9 +174,8 @@ int64_t Estimate(const ReduceDesc& desc) { return Total(ProgramNs(desc.source) +
 int64_t Estimate(const MatMulDesc& desc) {
   const double rows = Product(desc.batch) * static_cast<double>(desc.m), n = static_cast<double>(desc.n);
   const double k = static_cast<double>(desc.k), batches = Product(desc.batch);
-  // With few rows or columns it is reading that takes the time; it is faster than copying.
-  const double elements = rows * k + batches * k * n;
-  const double reading = elements * static_cast<double>(SizeOf(desc.type)) / (2 * kBytesPerNs);
+  // With few rows or columns it is reading that takes the time.
+  const double reading = ReadingNs(rows * k + batches * k * n, desc.type, /*is_packed=*/false);
   return Total(std::max(rows * n * k * MultiplyAddNs(desc), reading) + EpilogueNs(desc));
 }
 
@@ -194,10 +198,11 @@ int64_t Estimate(const QuantizeRowsDesc& desc) {
 int64_t Estimate(const ConvolutionDesc& desc) {
   if (desc.direction == Direction::kPackFilter)
     return Total(static_cast<double>(desc.packed_filter_bytes) / kBytesPerNs);
-  const double work = static_cast<double>(desc.batch) * static_cast<double>(desc.out_channels) *
-                      Product(desc.output, desc.spatial_rank) * Product(desc.filter, desc.spatial_rank) *
-                      static_cast<double>(desc.in_channels) / static_cast<double>(desc.groups);
-  return Total(work * MultiplyAddNs(desc) + EpilogueNs(desc));
+  const double filter = Product(desc.filter, desc.spatial_rank) * static_cast<double>(desc.in_channels) /
+                        static_cast<double>(desc.groups) * static_cast<double>(desc.out_channels);
+  const double work = static_cast<double>(desc.batch) * Product(desc.output, desc.spatial_rank) * filter;
+  return Total(std::max(work * MultiplyAddNs(desc), ReadingNs(filter, desc.type, /*is_packed=*/true)) +
+               EpilogueNs(desc));
 }
 
 int64_t Estimate(const PoolDesc& desc) {

@@ -24,6 +24,15 @@
 namespace xpu::host_runtime {
 namespace {
 
+// Asks for a cache line of one's own.
+inline void FetchToWrite(const void* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+#else
+  __builtin_prefetch(line, /*rw=*/1);
+#endif
+}
+
 constexpr std::chrono::microseconds kLeaderSpin{50};
 
 // A helper that is woken begins when the leader has worked for some three times as long as it took to wake it.
@@ -35,7 +44,7 @@ constexpr int64_t kGuessedWakeNs = 10000, kMostWakeNs = 20000;
 constexpr int kMostLeaders = 16;
 // More threads than shares begin with the same ones.
 constexpr int kMostShares = 64;
-// Of the frame of a leader's caller, these cache lines are fetched at once.
+// Cache lines that a helper fetches of the frame of its leader's caller.
 constexpr int kLinesOfCaller = 8;
 // A thread that the machine holds up does not hold up the rest: it has at most one range at a time.
 constexpr int64_t kRangesOfShare = 4;
@@ -152,7 +161,9 @@ class ThreadTeam::Helpers final : private ForkParticipant {
   void Wake(int wanted);
   void KeepSleepersOff(int processor);
   Place* EnterAny(int number);
+  // A single helper asks for the line that it will write. Several would take it from each other.
   bool IsAnyOpen() const {
+    if (count_ == 1) FetchToWrite(places_);
     return std::any_of(places_, places_ + kMostLeaders, [](const Place& place) { return place.IsOpen(); });
   }
   void Help(int number);
@@ -188,7 +199,7 @@ class ThreadTeam::Helpers final : private ForkParticipant {
 bool ThreadTeam::Helpers::Place::Open(Job* job, int wanted) {
   const uint64_t open = (reinterpret_cast<uint64_t>(job) << kAddressShift) + static_cast<uint64_t>(wanted) * kOneWanted;
   uint64_t free = 0;
-  return state.load(std::memory_order_relaxed) == 0 && state.compare_exchange_strong(free, open);
+  return state.compare_exchange_strong(free, open);
 }
 
 bool ThreadTeam::Helpers::Place::Enter(int number) {
@@ -196,7 +207,7 @@ bool ThreadTeam::Helpers::Place::Enter(int number) {
   while ((now & kWanted) != 0) {
     Job* const job = JobOf(now);
     __builtin_prefetch(job);
-    __builtin_prefetch(&job->shares[(number + 1) % kMostShares], /*rw=*/1);
+    FetchToWrite(&job->shares[(number + 1) % kMostShares]);
     // Behind the job lies the frame of the leader's caller, which has what the body reads first.
     for (int line = 0; line < kLinesOfCaller; ++line) __builtin_prefetch(reinterpret_cast<char*>(job + 1) + 64 * line);
     if (state.compare_exchange_weak(now, now - kOneWanted + kOneInside, std::memory_order_acquire)) return true;

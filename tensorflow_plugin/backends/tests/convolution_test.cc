@@ -595,7 +595,9 @@ TEST(Convolution, PackedMatrices) {
                                       {196, 64, 300},
                                       {1000, 20, 5},
                                       {130, 800, 40},
-                                      {30, 2500, 72}}) {
+                                      {30, 2500, 72},
+                                      {1, 300, 230},
+                                      {1, 2300, 70}}) {
     CompareWithAffineEpilogue(ConvolutionOf({{rows, 1}}, 1, in, out), seed += 7);
   }
 }

@@ -180,13 +180,15 @@ MatMulDesc ManyRows() {
   return desc;
 }
 
+// Once for all products that read them in the same way.
 TEST_F(Hoisting, MatricesOfManyRowsArePacked) {
-  MatMulDesc whole = ManyRows(), in_batch = whole;
+  MatMulDesc whole = ManyRows(), in_batch = whole, other = whole;
+  other.k = kInner, other.n = kColumns;
   in_batch.m = whole.m / 2, in_batch.batch = {2};
   in_batch.a_batch_strides = {in_batch.m * in_batch.k}, in_batch.b_batch_strides = {0};
-  for (const MatMulDesc& desc : {whole, in_batch}) {
-    float* const y = Computed(whole.m * whole.n);
-    Record(desc, {Given(Whole(whole.m * whole.k)), w_}, {y});
+  for (const MatMulDesc& desc : {whole, in_batch, other}) {
+    float* const y = Computed(whole.m * desc.n);
+    Record(desc, {Given(Whole(whole.m * desc.k)), w_}, {y});
     Want(y);
   }
   ConvolutionDesc same;

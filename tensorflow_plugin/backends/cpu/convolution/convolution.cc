@@ -317,9 +317,11 @@ EpilogueWay CpuKernels::WayOfEpilogue(const ConvolutionDesc& desc) const {
         return EpilogueWay::kInRegisters;
       return forward ? EpilogueWay::kPartByPart : EpilogueWay::kAfterwards;
     case ConvolutionEngine::kDepthwise:
+      return IsChainOfRows(desc.epilogue, desc.out_channels) ? EpilogueWay::kInRegisters : EpilogueWay::kPartByPart;
     case ConvolutionEngine::kPointwise:
     case ConvolutionEngine::kWindowsInPanels:
-      return IsChainOfRows(desc.epilogue, desc.out_channels) ? EpilogueWay::kInRegisters : EpilogueWay::kPartByPart;
+      if (IsChainOfRows(desc.epilogue, desc.out_channels)) return EpilogueWay::kInRegisters;
+      return HasFewRows(desc) ? EpilogueWay::kAfterwards : EpilogueWay::kPartByPart;
     case ConvolutionEngine::kBytes:
       return IsQuantizedChainOfRows(desc.epilogue, desc.out_channels) ? EpilogueWay::kInRegisters
                                                                       : EpilogueWay::kAfterwards;

@@ -13,7 +13,11 @@ namespace {
 
 using host_runtime::ThreadTeam;
 
-// Fewer rows read the filter as fast as it lies. With more rows there is nothing to gain, unless the sums are long:
+// One row waits for the filter. Threads read parts of it, which are adjacent in a packed one. So each part fits into a
+// core's own cache, and the processor prefetches it. That pays for a filter of so many elements: a smaller one is there
+// anyway, and threads read a larger one by rows.
+constexpr int64_t kLeastOfOneRow = 1 << 15, kMostOfOneRow = 1 << 18, kFewestColumns = 65;
+// A few rows read the filter as fast as it lies. With very many there is nothing to gain, unless the sums are long:
 // then a panel is read by few rows at a time.
 constexpr int64_t kFewestRows = 5, kMostRows = 1024, kMostRowsOfLongSums = 1 << 14, kLongSum = 512;
 constexpr int64_t kFewestRowsOfSmall = 24, kSmallFilter = 1 << 16, kLongestSum = 6144;
@@ -29,12 +33,15 @@ int64_t Depth(const ConvolutionDesc& d) { return host_runtime::Pixels(d.filter) 
 bool PackingPays(const ConvolutionDesc& d, const Machine& machine) {
   const int64_t rows = Pixels(d);
   const int64_t most_rows = d.in_channels >= kLongSum ? kMostRowsOfLongSums : kMostRows;
-  if (d.type != DType::kFloat || rows < kFewestRows || rows > most_rows || d.out_channels < 4 ||
-      d.in_channels > kLongestSum || machine.isa == Isa::kBaseline) {
+  if (d.type != DType::kFloat || rows > most_rows || d.out_channels < 4 || d.in_channels > kLongestSum ||
+      machine.isa == Isa::kBaseline) {
     return false;
   }
-  // A small filter is read as it lies by few rows (matmul/panels.h).
   const int64_t elements = d.in_channels * d.out_channels;
+  if (rows < kFewestRows) {
+    return rows == 1 && elements > kLeastOfOneRow && elements <= kMostOfOneRow && d.out_channels >= kFewestColumns;
+  }
+  // A small filter is read as it lies by few rows (matmul/panels.h).
   if (elements <= kSmallFilter) return rows >= kFewestRowsOfSmall;
   return rows <= kAnyFilterRows || elements <= (rows <= kVeryManyRows ? kMostOfFilter : kMostForVeryMany);
 }
@@ -51,7 +58,8 @@ void MultiplyRows(const ConvolutionDesc& d, const float* rows, const Args& args,
   const int64_t m = Pixels(d), k = Depth(d), n = d.out_channels;
   const PanelMatrix panels(k, n, static_cast<const float*>(args.in[2]));
   const ChainEpilogue* const chain = *epilogue ? (*epilogue)->InRegisters(n) : nullptr;
-  const bool has_rest = *epilogue && chain == nullptr;  // which is run on whole rows
+  // Another epilogue runs on whole rows: on those of each part, or afterwards where these are too few for parts.
+  const bool has_rest = *epilogue && chain == nullptr && !HasFewRows(d);
 
   const PanelParts parts(m, n, k, /*is_packed=*/true, has_rest, team.size());
   auto* const y = static_cast<float*>(args.out[0]);
@@ -62,7 +70,7 @@ void MultiplyRows(const ConvolutionDesc& d, const float* rows, const Args& args,
       if (has_rest) (*epilogue)->Run(row * n, count * n);
     }
   });
-  epilogue->reset();
+  if (has_rest || chain != nullptr) epilogue->reset();
 }
 
 }  // namespace
@@ -83,6 +91,8 @@ bool WindowsPay(const ConvolutionDesc& d, const Machine& machine) {
   return d.type == DType::kFloat && d.direction == Direction::kForward && ProductPays(d) && Depth(d) <= kLongestSum &&
          d.out_channels >= 4 && Pixels(d) >= kFewestRows && machine.isa != Isa::kBaseline;
 }
+
+bool HasFewRows(const ConvolutionDesc& d) { return Pixels(d) < kFewestRows; }
 
 int64_t PointwiseFilterBytes(const ConvolutionDesc& d) {
   return PanelMatrix::Elements(Depth(d), d.out_channels) * static_cast<int64_t>(sizeof(float));

@@ -24,6 +24,9 @@ bool PointwisePays(const ConvolutionDesc& d, const Machine& machine);
 // True if the windows of another convolution are worth laying out for a packed filter.
 bool WindowsPay(const ConvolutionDesc& d, const Machine& machine);
 
+// True if there are too few pixels for parts that an epilogue follows.
+bool HasFewRows(const ConvolutionDesc& d);
+
 // Direction::kPackFilter.
 int64_t PointwiseFilterBytes(const ConvolutionDesc& d);
 void PackPointwiseFilter(const ConvolutionDesc& d, const float* filter, float* packed);

@@ -58,7 +58,7 @@ struct ColumnPanels {
 PanelParts::PanelParts(int64_t m, int64_t n, int64_t k, bool is_packed, bool on_whole_rows, int threads) : m_(m) {
   panels_ = ColumnPanels(n, k).count;
   across_ = on_whole_rows ? 1 : panels_;
-  const int64_t work = m * n * k;
+  const int64_t work = std::max(m, kRowsThatWait) * n * k;
   const int64_t shares = std::clamp<int64_t>(work / kPartWork, 1, threads);
   int64_t rows = std::min(m, std::max(kRowsOfPanel, kCachedElements / k));
   if (on_whole_rows) rows = std::min(rows, std::max<int64_t>(kFewestRowsOfPart, kPartElements / n));
