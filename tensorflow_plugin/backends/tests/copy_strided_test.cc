@@ -85,6 +85,19 @@ TEST(CopyStrided, Tiles) {
   }
 }
 
+// Two or four columns of any length become rows.
+TEST(CopyStrided, FewColumns) {
+  for (size_t size : {1, 2, 4, 8, 16}) {
+    for (int64_t columns : {2, 3, 4}) {
+      for (int64_t rows : {1, 2, 3, 5, 8, 13, 29, 64, 131}) {
+        const int64_t n = 3 * columns * rows;
+        const std::string what = std::to_string(columns) + " of " + std::to_string(rows);
+        Check(Transpose(size, {3, columns, rows}, {0, 2, 1}), n, n, what + ", size " + std::to_string(size));
+      }
+    }
+  }
+}
+
 // More axes than a shape holds without memory of its own, none of which merge.
 TEST(CopyStrided, ManyAxes) {
   std::vector<int> reversed(18), shuffled;

@@ -62,11 +62,38 @@ struct Square {
   }
 };
 
+// Two or four long columns, whose rows follow each other in the destination: groups of channels that are shuffled, or
+// a vector's components. The last rows may be copied twice.
+template <typename E, int kBytes, int kColumns>
+inline void InterleaveColumns(const char* src, int64_t src_column, char* dst, int64_t rows) {
+  using S = Square<E, kBytes>;
+  constexpr int kSide = S::kSide, kSize = sizeof(E);
+  constexpr auto kAll = std::make_index_sequence<kSide>();
+  if (rows < kSide) {
+    if constexpr (kSide > 2) return InterleaveColumns<E, kBytes / 2, kColumns>(src, src_column, dst, rows);
+    return TransposeAny<kSize>(src, src_column, dst, kColumns * kSize, kSize, rows, kColumns);
+  }
+  for (int64_t row = 0; row < rows; row += kSide) {
+    const int64_t r = row + kSide <= rows ? row : rows - kSide;
+    typename S::Vector v[kColumns], w[kColumns];
+    for (int c = 0; c < kColumns; ++c) std::memcpy(&v[c], src + c * src_column + r * kSize, kBytes);
+    for (int step = 1; step < kColumns; step *= 2) {
+      for (int i = 0; i < kColumns / 2; ++i) S::Interleave(&v[i], &v[i + kColumns / 2], &w[2 * i], kAll);
+      for (int i = 0; i < kColumns; ++i) v[i] = w[i];
+    }
+    for (int c = 0; c < kColumns; ++c) std::memcpy(dst + (r * kColumns + c * kSide) * kSize, &v[c], kBytes);
+  }
+}
+
 template <typename E, int kBytes>
 inline void Transpose(const char* src, int64_t src_column, char* dst, int64_t dst_row, int64_t dst_column, int64_t rows,
                       int64_t columns) {
   using S = Square<E, kBytes>;
   constexpr int kSide = S::kSide, kSize = sizeof(E);
+  if (dst_column == kSize && dst_row == columns * kSize) {
+    if (columns == 2) return InterleaveColumns<E, kBytes, 2>(src, src_column, dst, rows);
+    if (columns == 4 && kSide > 4) return InterleaveColumns<E, kBytes, 4>(src, src_column, dst, rows);
+  }
   if (dst_column != kSize || rows < kSide || columns < kSide) {
     return TransposeAny<kSize>(src, src_column, dst, dst_row, dst_column, rows, columns);
   }
