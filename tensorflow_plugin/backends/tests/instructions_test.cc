@@ -505,6 +505,36 @@ TEST(Elementwise, SpecialValues) {
   }
 }
 
+// A result depends on its argument alone: some loops leave arguments that are out of their range to the library.
+TEST(Elementwise, NeighboursDoNotChangeResults) {
+  constexpr int64_t n = 70, kAt = 33;
+  std::vector<double> numbers(n);
+  for (int64_t i = 0; i < n; ++i) numbers[i] = 0.013 * static_cast<double>(i + 1);
+  for (DType type : {DType::kFloat, DType::kDouble}) {
+    for (int o = 0; o < kNumOpcodes; ++o) {
+      const Opcode op = static_cast<Opcode>(o);
+      if (op == Opcode::kCast || !IsDefined(op, type) || Info(op).arity != 1) continue;
+      const ElementwiseDesc desc = Dense(SingleOpProgram(op, type), n);
+      for (const Variant& variant : Variants()) {
+        const UseVariant use(variant);
+        std::vector<double> others = numbers;
+        const Outcome usual = variant.device->Run(desc, {Values(type, numbers)}, Outputs(desc), variant.waiting);
+        for (double other : {1e300, kInf, kNan, -1e-300}) {
+          others[kAt] = other;
+          Outcome beside = variant.device->Run(desc, {Values(type, others)}, Outputs(desc), variant.waiting);
+          ASSERT_EQ(usual.status.ok(), beside.status.ok());
+          if (!usual.status.ok()) continue;
+          const size_t size = usual.out[0].num_bytes() / n;
+          auto* const bytes = static_cast<char*>(beside.out[0].data());
+          std::memcpy(bytes + kAt * size, static_cast<const char*>(usual.out[0].data()) + kAt * size, size);
+          EXPECT_EQ(std::memcmp(bytes, usual.out[0].data(), n * size), 0)
+              << Info(op).name << " of " << Name(type) << " beside " << other << ", " << variant.name;
+        }
+      }
+    }
+  }
+}
+
 // The vectorised functions over all magnitudes: every 16411th float (a prime step visits all mantissas), and a fine
 // sweep of [-20, 20].
 TEST(Elementwise, FloatFunctionsAreAccurate) {

@@ -1,8 +1,7 @@
 // An epilogue that is a chain of steps. A kernel may apply it to its sums in registers, before it stores them. Or it is
 // applied in place to sums that are stored (epilogue.h). Each step changes the value of the step before; the first one
-// begins with the sum. One value at a time may be kept for a later step, as in x * sigmoid(x) and in
-// max(x * 0.1, x). ChainStep lists
-// the steps, and docs/clusters.md (Epilogues) says which programs qualify.
+// begins with the sum. One value at a time may be kept for a later step, as in x * sigmoid(x) and in max(x * 0.1, x).
+// ChainStep lists the steps, and docs/clusters.md (Epilogues) says which programs qualify.
 #ifndef TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_
 #define TENSORFLOW_PLUGIN_BACKENDS_CPU_ELEMENTWISE_CHAIN_EPILOGUE_H_
 

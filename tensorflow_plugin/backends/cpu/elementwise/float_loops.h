@@ -7,6 +7,7 @@
 #endif
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -107,7 +108,7 @@ XPU_OP2(Minimum, const T m = x < y ? x : y; return x != x ? x : m;);
   V(IsFinite)
 #define XPU_FLOAT_OPS_2(V) V(Add) V(Sub) V(Mul) V(Div) V(Atan2) V(FloorDiv) V(Maximum) V(Minimum)
 
-// Sine and cosine: blocks that hold a huge, infinite or NaN argument go to the library.
+// Sine and cosine. A huge, infinite or NaN argument goes to the library.
 template <bool cosine>
 XPU_INLINE float TrigOf(float x) {
   return SinCos_<cosine ? 1 : 0>(x);
@@ -129,15 +130,17 @@ static bool Trig(void* dst, const void* a, const void*, const void*, int64_t n) 
   constexpr int64_t kBlock = 64;
   constexpr T kLimit = sizeof(T) == 4 ? kTrigLimit : kWideTrigLimit;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t end = begin + kBlock < n ? begin + kBlock : n;
+    const int64_t m = begin + kBlock < n ? kBlock : n - begin;
+    T result[kBlock];  // it may replace the operand
     int in_range = 1;
-    for (int64_t i = begin; i < end; ++i) in_range &= Magnitude(x[i]) < kLimit;
-    if (in_range) {
+    for (int64_t i = 0; i < m; ++i) in_range &= Magnitude(x[begin + i]) < kLimit;
 #pragma GCC ivdep
-      for (int64_t i = begin; i < end; ++i) y[i] = TrigOf<cosine>(x[i]);
-    } else {
-      for (int64_t i = begin; i < end; ++i) y[i] = cosine ? LibraryCosine(x[i]) : LibrarySine(x[i]);
+    for (int64_t i = 0; i < m; ++i) result[i] = TrigOf<cosine>(x[begin + i]);
+    for (int64_t i = 0; i < m && !in_range; ++i) {
+      const T angle = x[begin + i];
+      if (!(Magnitude(angle) < kLimit)) result[i] = cosine ? LibraryCosine(angle) : LibrarySine(angle);
     }
+    std::memcpy(y + begin, result, static_cast<size_t>(m) * sizeof(T));
   }
   return false;
 }
