@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from benchmarks.workloads import images
+from benchmarks.workloads import images, tokens
 
 
 def samples(*shape: int) -> Callable:
@@ -123,8 +123,7 @@ def tagger(words: int = 48, width: int = 96, tags: int = 17):
     x = layers.Embedding(5000, width)(inputs)
     for _ in range(2):
         x = layers.Bidirectional(layers.GRU(width, return_sequences=True))(x)
-    data = lambda n, rng: (rng.integers(0, 5000, (n, words)).astype(np.int32), None)  # noqa: E731
-    return keras.Model(inputs, layers.Dense(tags, "softmax")(x)), data
+    return keras.Model(inputs, layers.Dense(tags, "softmax")(x)), tokens(words, 5000)
 
 
 def text_cnn(words: int = 128, width: int = 100):
@@ -132,8 +131,7 @@ def text_cnn(words: int = 128, width: int = 100):
     inputs = keras.Input((words,), dtype="int32")
     x = layers.Embedding(5000, width)(inputs)
     found = [layers.GlobalMaxPooling1D()(layers.Conv1D(100, kernel, activation="relu")(x)) for kernel in (3, 4, 5)]
-    data = lambda n, rng: (rng.integers(0, 5000, (n, words)).astype(np.int32), None)  # noqa: E731
-    return keras.Model(inputs, layers.Dense(2)(ops.concatenate(found, -1))), data
+    return keras.Model(inputs, layers.Dense(2)(ops.concatenate(found, -1))), tokens(words, 5000)
 
 
 def click_rate(categories: int = 26, width: int = 16):
