@@ -263,8 +263,10 @@ bool DirectPays(const ConvolutionDesc& d, const Machine& machine) {
   const bool has_panels = d.packed_filter_bytes > 0 || PacksInCall(d);
   if (d.direction == Direction::kDataGradient) return has_panels && HasStridesAndLittleWork(d);
   if (d.direction != Direction::kForward) return false;
-  if (d.in_channels <= kFew && d.out_channels >= kFew) return PacksInCall(d);
   const SpatialAxis down = AxesOf(d)[kAxes - 2], across = AxesOf(d)[kAxes - 1];
+  // Images of one pixel are the rows of a product.
+  if (HasFilterOfOnePixel(d) && across.output < kFewestColumns) return false;
+  if (d.in_channels <= kFew && d.out_channels >= kFew) return PacksInCall(d);
   if (HasFilterOfOnePixel(d) || across.output < kFewestColumns) return false;
   if (d.out_channels < kFew) return has_panels;
   const bool is_one_row = down.output == 1 && down.filter == 1;
