@@ -43,20 +43,24 @@ struct Square {
     out[1] = __builtin_shufflevector(*a, *b, (kSide / 2 + i / 2 + (i % 2 ? kSide : 0))...);
   }
 
+  // The elements of n registers in turns: log2(n) times those of registers i and i + n/2.
+  template <int n>
+  static inline void InterleaveAll(Vector (&v)[n]) {
+    Vector w[n];
+#pragma GCC unroll 8
+    for (int step = 1; step < n; step *= 2) {
+#pragma GCC unroll 32
+      for (int i = 0; i < n / 2; ++i) Interleave(&v[i], &v[i + n / 2], &w[2 * i], std::make_index_sequence<kSide>());
+#pragma GCC unroll 32
+      for (int i = 0; i < n; ++i) v[i] = w[i];
+    }
+  }
+
   static inline void Transpose(const char* src, int64_t src_column, char* dst, int64_t dst_row) {
-    Vector v[kSide], w[kSide];
+    Vector v[kSide];
 #pragma GCC unroll 32
     for (int i = 0; i < kSide; ++i) std::memcpy(&v[i], src + i * src_column, kBytes);
-    // log2(n) times: interleave the elements of registers i and i + n/2.
-#pragma GCC unroll 8
-    for (int step = 1; step < kSide; step *= 2) {
-#pragma GCC unroll 32
-      for (int i = 0; i < kSide / 2; ++i) {
-        Interleave(&v[i], &v[i + kSide / 2], &w[2 * i], std::make_index_sequence<kSide>());
-      }
-#pragma GCC unroll 32
-      for (int i = 0; i < kSide; ++i) v[i] = w[i];
-    }
+    InterleaveAll(v);
 #pragma GCC unroll 32
     for (int i = 0; i < kSide; ++i) std::memcpy(dst + i * dst_row, &v[i], kBytes);
   }
@@ -68,19 +72,15 @@ template <typename E, int kBytes, int kColumns>
 inline void InterleaveColumns(const char* src, int64_t src_column, char* dst, int64_t rows) {
   using S = Square<E, kBytes>;
   constexpr int kSide = S::kSide, kSize = sizeof(E);
-  constexpr auto kAll = std::make_index_sequence<kSide>();
   if (rows < kSide) {
     if constexpr (kSide > 2) return InterleaveColumns<E, kBytes / 2, kColumns>(src, src_column, dst, rows);
     return TransposeAny<kSize>(src, src_column, dst, kColumns * kSize, kSize, rows, kColumns);
   }
   for (int64_t row = 0; row < rows; row += kSide) {
     const int64_t r = row + kSide <= rows ? row : rows - kSide;
-    typename S::Vector v[kColumns], w[kColumns];
+    typename S::Vector v[kColumns];
     for (int c = 0; c < kColumns; ++c) std::memcpy(&v[c], src + c * src_column + r * kSize, kBytes);
-    for (int step = 1; step < kColumns; step *= 2) {
-      for (int i = 0; i < kColumns / 2; ++i) S::Interleave(&v[i], &v[i + kColumns / 2], &w[2 * i], kAll);
-      for (int i = 0; i < kColumns; ++i) v[i] = w[i];
-    }
+    S::InterleaveAll(v);
     for (int c = 0; c < kColumns; ++c) std::memcpy(dst + (r * kColumns + c * kSide) * kSize, &v[c], kBytes);
   }
 }

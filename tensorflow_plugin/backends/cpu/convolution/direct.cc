@@ -264,10 +264,10 @@ bool DirectPays(const ConvolutionDesc& d, const Machine& machine) {
   if (d.direction == Direction::kDataGradient) return has_panels && HasStridesAndLittleWork(d);
   if (d.direction != Direction::kForward) return false;
   const SpatialAxis down = AxesOf(d)[kAxes - 2], across = AxesOf(d)[kAxes - 1];
-  // Images of one pixel are the rows of a product.
-  if (HasFilterOfOnePixel(d) && across.output < kFewestColumns) return false;
+  const bool is_pointwise = HasFilterOfOnePixel(d), is_narrow = across.output < kFewestColumns;
+  if (is_pointwise && is_narrow) return false;  // such as a product, whose rows are images of one pixel
   if (d.in_channels <= kFew && d.out_channels >= kFew) return PacksInCall(d);
-  if (HasFilterOfOnePixel(d) || across.output < kFewestColumns) return false;
+  if (is_pointwise || is_narrow) return false;
   if (d.out_channels < kFew) return has_panels;
   const bool is_one_row = down.output == 1 && down.filter == 1;
   return d.packed_filter_bytes > 0 && (is_one_row || down.dilation > 1 || across.dilation > 1);

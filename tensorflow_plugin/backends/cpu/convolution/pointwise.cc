@@ -75,6 +75,8 @@ void MultiplyRows(const ConvolutionDesc& d, const float* rows, const Args& args,
 
 }  // namespace
 
+bool HasFewRows(const ConvolutionDesc& d) { return Pixels(d) < kFewestRows; }
+
 bool IsPointwise(const ConvolutionDesc& d) {
   for (int i = 0; i < d.spatial_rank; ++i) {
     if (d.stride[i] != 1) return false;
@@ -89,10 +91,8 @@ bool PointwisePays(const ConvolutionDesc& d, const Machine& machine) {
 bool WindowsPay(const ConvolutionDesc& d, const Machine& machine) {
   if (ReadsPixels(d)) return PackingPays(d, machine);  // some of them
   return d.type == DType::kFloat && d.direction == Direction::kForward && ProductPays(d) && Depth(d) <= kLongestSum &&
-         d.out_channels >= 4 && Pixels(d) >= kFewestRows && machine.isa != Isa::kBaseline;
+         d.out_channels >= 4 && !HasFewRows(d) && machine.isa != Isa::kBaseline;
 }
-
-bool HasFewRows(const ConvolutionDesc& d) { return Pixels(d) < kFewestRows; }
 
 int64_t PointwiseFilterBytes(const ConvolutionDesc& d) {
   return PanelMatrix::Elements(Depth(d), d.out_channels) * static_cast<int64_t>(sizeof(float));
