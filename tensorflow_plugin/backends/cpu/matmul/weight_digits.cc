@@ -79,6 +79,18 @@ void MultiplyColumnsOf(const Weights& w, const Blocks& blocks, int64_t num_block
     multiply_turned(blocks, num_blocks, std::min(columns, w.n - column), a, ColumnsFrom(w, column), unpacked, to);
   };
   const bool turned = w.halves == Halves::kTurned, down = w.halves == Halves::kDown;
+  if (turned && a.m == 1) {
+    auto* const starts = frame.Get<int32_t>(num_blocks * unit_bytes / sizeof(int32_t));
+    XPU_PICK_DIGITS(StartLanes)(a.rows[0], num_blocks, starts);
+    auto* const elements = frame.Get<float>(w.groups);
+    std::fill_n(elements, w.groups, 0.0f);
+    for (int64_t b = 0; b < num_blocks; ++b) {
+      elements[b / blocks.PerGroup()] += a.rows[0].factors[b].sum * a.rows[0].factors[b].power;
+    }
+    XPU_PICK_DIGITS(MultiplyRowTurned)
+    (blocks, std::min(end * columns, w.n) - first, a.rows[0], starts, elements, ColumnsFrom(w, first), c + first);
+    return;
+  }
   if (turned) {
     for (int64_t column = first; column < whole * columns; column += columns)
       multiply_turned_unit(column, {c + column, w.n});

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "tensorflow_plugin/backends/cpu/matmul/weight_columns.h"
 #include "tensorflow_plugin/backends/cpu/simd/ahead.h"
@@ -172,7 +173,8 @@ struct HalfPair {
   VI first, second;
 };
 static inline HalfPair Halved(VI bytes) {
-  return {(bytes & 0x0f0f0f0f) ^ 0x08080808, ((bytes >> 4) & 0x0f0f0f0f) ^ 0x08080808};
+  const VI flipped = bytes ^ static_cast<int32_t>(0x88888888);
+  return {flipped & 0x0f0f0f0f, (flipped >> 4) & 0x0f0f0f0f};
 }
 
 // sum + the dot products of quads. Halves are so small that sums of two products fit into 16 bits.
@@ -269,7 +271,13 @@ struct UnitBlock {
   const int8_t* zero_points;
 };
 
-static inline void LoadQuads(const UnitBlock& block, int64_t row, Ints out[4]) {
+// The quads of four rows of bytes from `from` on.
+static inline void LoadQuads(const uint8_t* from, int64_t row_bytes, Ints out[4]) {
+  const uint8_t* const rows[] = {from, from + row_bytes, from + 2 * row_bytes, from + 3 * row_bytes};
+  Interleave(rows, Bytes{}, out);
+}
+// The same for a block's last rows, of which there may be fewer.
+static inline void LoadLastQuads(const UnitBlock& block, int64_t row, Ints out[4]) {
   // Beyond the last row the digits are zeros, so any row will do.
   const uint8_t* rows[4];
 #pragma GCC unroll 4
@@ -277,6 +285,24 @@ static inline void LoadQuads(const UnitBlock& block, int64_t row, Ints out[4]) {
     rows[i] = block.bytes + (row + i < block.rows ? row + i : block.rows - 1) * block.row_bytes;
   }
   Interleave(rows, Bytes{}, out);
+}
+
+// step(row, quads) for each four rows of a block. It fetches as many pieces ahead as it reads.
+template <typename Step>
+__attribute__((always_inline)) static inline void ForEachQuads(const UnitBlock& block, Ahead* ahead, Step step) {
+  Ahead next = *ahead;  // in registers
+  Ints quads[4];
+  int64_t row = 0;
+  for (const uint8_t* from = block.bytes; row + 4 <= block.rows; row += 4, from += 4 * block.row_bytes) {
+    if (XPU_VECTOR_BYTES >= Ahead::kLine) next.FetchFour(XPU_VECTOR_BYTES);
+    LoadQuads(from, block.row_bytes, quads);
+    step(row, quads);
+  }
+  if (row < block.rows) {
+    LoadLastQuads(block, row, quads);
+    step(row, quads);
+  }
+  *ahead = next;
 }
 
 // One row of a. Quads are unpacked in registers.
@@ -295,27 +321,20 @@ static inline void AddRow(const UnitBlock& block, const DigitsOfRow& a, const Bl
     }
   }
   const int8_t* const planes = a.planes + place.at;
-  for (int64_t row = 0; row < block.rows; row += 4) {
-    Ints quads[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4 && XPU_VECTOR_BYTES >= Ahead::kLine; ++i) ahead->Fetch(XPU_VECTOR_BYTES);
-    LoadQuads(block, row, quads);
+  ForEachQuads(block, ahead, [&](int64_t row, const Ints(&quads)[4]) __attribute__((always_inline)) {
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
       const HalfPair pair = Halved(quads[v]);
 #pragma GCC unroll 3
       for (int t = 0; t < kDigits; ++t) {
         const VI digits = SplatDigits(planes + t * a.stride + row);
-        if constexpr (kDown) {
-          sum[0][v][t] = AddDots(sum[0][v][t], pair.first, digits);
-          sum[0][v][t] = AddDots(sum[0][v][t], pair.second, SplatDigits(planes + (kDigits + t) * a.stride + row));
-        } else {
-          sum[0][v][t] = AddDots(sum[0][v][t], pair.first, digits);
-          sum[kHalves - 1][v][t] = AddDots(sum[kHalves - 1][v][t], pair.second, digits);
-        }
+        sum[0][v][t] = AddDots(sum[0][v][t], pair.first, digits);
+        VI& of_second = sum[kHalves - 1][v][t];
+        of_second =
+            AddDots(of_second, pair.second, kDown ? SplatDigits(planes + (kDigits + t) * a.stride + row) : digits);
       }
     }
-  }
+  });
   VF joined[kHalves][4];
 #pragma GCC unroll 2
   for (int h = 0; h < kHalves; ++h) {
@@ -329,7 +348,7 @@ static inline void AddRow(const UnitBlock& block, const DigitsOfRow& a, const Bl
 static inline void UnpackQuads(const UnitBlock& block, uint8_t* to) {
   for (int64_t row = 0; row < block.rows; row += 4, to += 8 * XPU_VECTOR_BYTES) {
     Ints quads[4];
-    LoadQuads(block, row, quads);
+    LoadLastQuads(block, row, quads);
     HalfPair pairs[4];
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
@@ -474,6 +493,129 @@ static inline void UnpackTurned(const uint8_t* bytes, int64_t row_bytes, int64_t
     }
   }
 }
+
+// ---- One row of a times columns that are adjacent in memory. Lanes have sums of their own until the end.
+
+inline constexpr int64_t kBlockBytes = kBlockRows / 2;
+// Columns at a time, which share the loads of digits.
+inline constexpr int kTurnedColumns = 4;
+
+static inline VI LoadDigits(const int8_t* digits) { return (VI)LoadBytes(reinterpret_cast<const uint8_t*>(digits)); }
+
+// For each block, where the sums of lanes begin, in units of the lowest digit. That is -8 times the elements that a
+// lane multiplies.
+static void StartLanes(const DigitsOfRow& a, int64_t num_blocks, int32_t* starts) {
+  const VI eights = Splat<VI>(0x08080808);
+  for (int64_t b = 0; b < num_blocks; ++b, starts += kLanes) {
+    VI sums[kDigits] = {};
+    for (int64_t at = b * kBlockBytes; at < (b + 1) * kBlockBytes; at += XPU_VECTOR_BYTES) {
+      for (int t = 0; t < kDigits; ++t) {
+        sums[t] = AddDots(sums[t], eights, LoadDigits(a.planes + t * a.stride + at));
+        sums[t] = AddDots(sums[t], eights, LoadDigits(a.planes + (kDigits + t) * a.stride + at));
+      }
+    }
+    const VI start = -(sums[2] * 65536 + sums[1] * 256 + sums[0]);
+    std::memcpy(starts, &start, sizeof(start));
+  }
+}
+
+// The products of a block of a and of columns, by lane and in units of the lowest digit. The columns' bytes begin at
+// `from`. kWhole: all of a block's bytes are multiplied, not just the first `bytes` ones. Each step is one of all
+// columns, so that none waits for another.
+template <bool kWhole>
+__attribute__((always_inline)) static inline void MultiplyTurnedBlock(const uint8_t* const (&from)[kTurnedColumns],
+                                                                      int64_t bytes, const int8_t* planes,
+                                                                      int64_t stride, VI start,
+                                                                      VF (&products)[kTurnedColumns]) {
+  VI sums[kDigits][kTurnedColumns] = {};
+#pragma GCC unroll 4
+  for (int i = 0; i < kTurnedColumns; ++i) sums[0][i] = start;
+#pragma GCC unroll 2
+  for (int64_t at = 0; at < kBlockBytes && (kWhole || at < bytes); at += XPU_VECTOR_BYTES, planes += XPU_VECTOR_BYTES) {
+    HalfPair halves[kTurnedColumns];
+#pragma GCC unroll 4
+    for (int i = 0; i < kTurnedColumns; ++i) {
+      if constexpr (kWhole) {
+        halves[i] = Halved((VI)LoadBytes(from[i] + at));
+      } else {
+        const int64_t left = bytes - at;
+        halves[i] =
+            Halved((VI)(left >= XPU_VECTOR_BYTES ? LoadBytes(from[i] + at) : LoadFirstBytes(from[i] + at, left)));
+      }
+    }
+#pragma GCC unroll 3
+    for (int t = 0; t < kDigits; ++t) {
+      const VI digits = LoadDigits(planes + t * stride);
+#pragma GCC unroll 4
+      for (int i = 0; i < kTurnedColumns; ++i) sums[t][i] = AddDots(sums[t][i], halves[i].first, digits);
+    }
+#pragma GCC unroll 3
+    for (int t = 0; t < kDigits; ++t) {
+      const VI digits = LoadDigits(planes + (kDigits + t) * stride);
+#pragma GCC unroll 4
+      for (int i = 0; i < kTurnedColumns; ++i) sums[t][i] = AddDots(sums[t][i], halves[i].second, digits);
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kTurnedColumns; ++i) {
+    // At most 16 terms of 24 bits, times at most 8. They may exceed 32 bits until the last one is added.
+    const VU joined = ((((VU)sums[2][i] << 8) + (VU)sums[1][i]) << 8) + (VU)sums[0][i];
+    products[i] = __builtin_convertvector((VI)joined, VF);
+  }
+}
+
+// The share of a column's zero points: in each group they are multiplied by the sum of a's elements.
+static inline float OfZeroPoints(const float* scales, const int8_t* zero_points, const float* elements,
+                                 int64_t groups) {
+  float sum = 0;
+  for (int64_t g = 0; g < groups; ++g) sum += static_cast<float>(zero_points[g]) * scales[g] * elements[g];
+  return sum;
+}
+
+// `starts` is by StartLanes, `elements` has the sum of a's elements in each group.
+static void MultiplyRowTurned(const Blocks& blocks, int64_t columns, const DigitsOfRow& a, const int32_t* starts,
+                              const float* elements, const WeightColumns& w, float* c) {
+  const int64_t whole = blocks.k / kBlockRows, per_group = blocks.PerGroup();
+  const int64_t groups = (blocks.k + blocks.group - 1) / blocks.group;
+  for (int64_t j = 0; j < columns; j += kTurnedColumns) {
+    const int64_t here = columns - j < kTurnedColumns ? columns - j : kTurnedColumns;
+    const uint8_t* from[kTurnedColumns];
+    const float* scales[kTurnedColumns];
+    float of_zero_points[kTurnedColumns];
+#pragma GCC unroll 4
+    for (int i = 0; i < kTurnedColumns; ++i) {
+      const int64_t column = j + (i < here ? i : here - 1);  // the last one stands for those beyond
+      from[i] = w.bytes + column * w.row_bytes;
+      scales[i] = w.scales + column * w.ld_scales;
+      of_zero_points[i] = OfZeroPoints(scales[i], w.zero_points + column * w.ld_scales, elements, groups);
+    }
+    VF sum[kTurnedColumns] = {};
+    const auto add = [&](int64_t block, int64_t group, auto is_whole) __attribute__((always_inline)) {
+      VI start;
+      std::memcpy(&start, starts + block * kLanes, sizeof(start));
+      VF products[kTurnedColumns];
+      const int64_t at = block * kBlockBytes;
+      MultiplyTurnedBlock<is_whole.value>(from, w.row_bytes - at, a.planes + at, a.stride, start, products);
+#pragma GCC unroll 4
+      for (int i = 0; i < kTurnedColumns; ++i) {
+        sum[i] += products[i] * a.factors[block].power * scales[i][group];
+        from[i] += kBlockBytes;
+      }
+    };
+    int64_t group = 0, of_group = 0;
+    for (int64_t block = 0; block < whole; ++block) {
+      add(block, group, std::true_type());
+      if (++of_group == per_group) ++group, of_group = 0;
+    }
+    if (whole * kBlockRows < blocks.k) add(whole, group, std::false_type());
+    V4 zero_points;
+    std::memcpy(&zero_points, of_zero_points, sizeof(zero_points));
+    const V4 results = Sums(sum[0], sum[1], sum[2], sum[3]) - zero_points;
+    std::memcpy(c + j, &results, static_cast<size_t>(here) * sizeof(float));
+  }
+}
+
+// ---- Rows of a times columns that are adjacent in memory.
 
 // Rows of a times a unit of columns that are adjacent in memory. It has XPU_VECTOR_BYTES columns; those beyond
 // `columns` are of no use.
