@@ -283,6 +283,40 @@ TEST(MatMul, StridedRowsAndOutputBatches) {
   }
 }
 
+// A token of attention: for each head one row or one column, whose keys or values lie beside those of other heads.
+TEST(MatMul, OneRowOfEachHead) {
+  const int64_t batch = 2;
+  for (DType type : kTypes) {
+    for (const auto& [tokens, heads, depth] :
+         {std::array<int64_t, 3>{1, 2, 16}, {5, 3, 48}, {37, 2, 20}, {192, 8, 64}, {700, 6, 64}}) {
+      for (int option = 0; option < 8; ++option) {
+        const bool is_keys = option & 1, by_column = option & 2, shares_row = option & 4;
+        const int64_t terms = is_keys ? depth : tokens, results = is_keys ? tokens : depth;
+        MatMulDesc d;
+        d.type = type;
+        d.batch = {batch, heads};
+        d.k = terms;
+        d.m = by_column ? results : 1;
+        d.n = by_column ? 1 : results;
+        // [batch, token, head, depth], and one row for each head.
+        const Dims of_matrix = {tokens * heads * depth, depth}, of_row = {heads * terms, shares_row ? 0 : terms};
+        (by_column ? d.transpose_a : d.transpose_b) = is_keys != by_column;
+        (by_column ? d.lda : d.ldb) = heads * depth;
+        d.a_batch_strides = by_column ? of_matrix : of_row;
+        d.b_batch_strides = by_column ? of_row : of_matrix;
+        const int64_t size = batch * heads * results;
+        const Array matrix = Random(type, batch * tokens * heads * depth, 1),
+                    row = Random(type, size / results * terms, 2);
+        MatMulDesc wide = d;
+        wide.type = Wide(type);
+        ExpectSums(d, wide, by_column ? std::vector<Array>{matrix, row} : std::vector<Array>{row, matrix},
+                   {type, size, nullptr}, static_cast<double>(terms),
+                   errors::Concat(tokens, " tokens, ", heads, " heads, depth ", depth, ", option ", option));
+      }
+    }
+  }
+}
+
 TEST(MatMul, EmptyExtents) {
   for (DType type : kTypes) {
     Compare(Dense(type, 0, 3, 2), 1, 1);

@@ -15,13 +15,12 @@ namespace {
 using host_runtime::ThreadTeam;
 
 // Threads get columns of b in multiples of kColumns, a cache line. A thread computes at most kBlockSums sums at a time,
-// which stay in the first cache.
-constexpr int64_t kColumns = 64, kBlockSums = 2048;
-// A matrix from the first size on is large: it is fetched ahead. A smaller one may well be in the second cache. A
-// matrix with gaps between its rows, such as a head's keys, is fetched at any size, since the processor does not follow
-// gaps. One that SumRow reads is fetched from the second size on: to fetch a matrix in the third cache costs a sixth of
-// the speed.
-constexpr int64_t kLargeBytes = 1 << 19, kFetchedBytesOfSumRow = 1 << 21;
+// which stay in the first cache with their partial sums.
+constexpr int64_t kColumns = 64, kBlockSums = 3072;
+// A matrix from this size on is large: it is fetched ahead. A smaller one may well be in the second cache. A matrix
+// with gaps between its rows, such as a head's keys, is fetched at any size, since the processor does not follow gaps.
+// One that SumRow reads is never fetched: that costs a sixth of the speed, wherever the matrix is.
+constexpr int64_t kLargeBytes = 1 << 19;
 // A large matrix in rows is divided into blocks of so many terms at least, in multiples of kTermsOfPartialSum. The
 // results depend on the blocks, so these do not depend on the team.
 constexpr int64_t kFewestTerms = 128, kMostBlocks = 16;
@@ -29,24 +28,26 @@ constexpr int64_t kFewestTerms = 128, kMostBlocks = 16;
 // For each worth of kGrainElements of a matrix with so many elements in a column.
 int64_t ColumnsOfGrain(int64_t elements) { return RoundUp(kGrainElements / elements + 1, kColumns); }
 
-// One call of MultiplyFewRows, with the rows of a as floats.
+// One call, with the rows of a as floats. Matrices that lie side by side are one: in rows it has all of their columns,
+// in columns it has all of their sums.
 template <typename T>
 class Product {
  public:
-  Product(int64_t m, int64_t n, int64_t k, const float* rows, int64_t ld_rows, StridedMatrix<const T> b,
-          StridedMatrix<T> c)
-      : m_(m),
-        n_(n),
+  Product(int64_t m, int64_t n, int64_t k, bool side_by_side, const float* rows, int64_t ld_rows,
+          StridedMatrix<const T> b, StridedMatrix<T> c)
+      : side_by_side_(side_by_side),
+        in_columns_(b.row_stride == 1),
+        m_(side_by_side && !in_columns_ ? 1 : m),
+        n_(side_by_side && !in_columns_ ? m * n : n),
         k_(k),
+        width_(n),
         rows_(rows),
         ld_rows_(ld_rows),
         b_(b),
         c_(c),
-        in_columns_(b.row_stride == 1),
         is_large_(Bytes() >= kLargeBytes),
-        fetch_(is_large_ ? !ReadsInOrder() || Bytes() >= kFetchedBytesOfSumRow
-                         : (in_columns_ ? b.col_stride > k : b.row_stride > n)),
-        at_once_(std::min(kBlockSums / m / kColumns * kColumns, RoundUp(n, kColumns))) {}
+        fetch_(is_large_ ? !ReadsInOrder() : (in_columns_ ? b.col_stride > k : b.row_stride > n)),
+        at_once_(std::min(std::max(kBlockSums / m_ / kColumns, int64_t{1}) * kColumns, RoundUp(n_, kColumns))) {}
 
   void Run(const ThreadTeam& team) const {
     if (in_columns_ || !is_large_ || k_ < 2 * kFewestTerms) {
@@ -57,7 +58,8 @@ class Product {
   }
 
  private:
-  int64_t Bytes() const { return n_ * k_ * static_cast<int64_t>(sizeof(T)); }  // of b
+  int64_t ElementsOfColumn() const { return side_by_side_ && in_columns_ ? m_ * k_ : k_; }
+  int64_t Bytes() const { return n_ * ElementsOfColumn() * static_cast<int64_t>(sizeof(T)); }  // of b
   // True if SumRow takes whole rows of b.
   bool ReadsInOrder() const {
     return m_ == 1 && !in_columns_ && b_.row_stride == n_ && n_ % kColumns == 0 && n_ <= kBlockSums;
@@ -65,7 +67,10 @@ class Product {
 
   // Each thread computes some columns.
   void RunInColumns(const ThreadTeam& team) const {
-    team.ParallelFor(n_, ColumnsOfGrain(k_), [&](int64_t begin, int64_t end) {
+    // Sums of keys are few: the threads get equal parts.
+    const int64_t parts = std::clamp<int64_t>(n_ * ElementsOfColumn() / kGrainElements, 1, team.size());
+    const int64_t grain = side_by_side_ && in_columns_ ? Count(n_, parts) : ColumnsOfGrain(ElementsOfColumn());
+    team.ParallelFor(n_, grain, [&](int64_t begin, int64_t end) {
       Multiply(0, k_, begin, end,
                [this](int64_t i, int64_t j, int64_t count, const float* sums) { Write(i, j, count, sums); });
     });
@@ -89,40 +94,53 @@ class Product {
   // The sums of `terms` terms from `term` on, of columns [begin, end): take(row, column, count, sums) gets each row's.
   template <typename Take>
   void Multiply(int64_t term, int64_t terms, int64_t begin, int64_t end, const Take& take) const {
-    const auto multiply = XPU_PICK_ISA(FewRows<T>);
     ScratchFrame frame;
     float* const sums = frame.Get<float>(2 * m_ * at_once_ + kFloatsOfPage);
     for (int64_t j = begin; j < end; j += at_once_) {
       const int64_t count = std::min(at_once_, end - j);
-      multiply(fetch_, in_columns_, m_, count, terms, rows_ + term, ld_rows_,
-               b_.data + term * b_.row_stride + j * b_.col_stride, in_columns_ ? b_.col_stride : b_.row_stride, sums,
-               at_once_);
+      const float* const a = rows_ + term;
+      const T* const b = b_.data + term * b_.row_stride + j * b_.col_stride;
+      if (!side_by_side_) {
+        XPU_PICK_ISA(FewRows<T>)
+        (fetch_, in_columns_, m_, count, terms, a, ld_rows_, b, in_columns_ ? b_.col_stride : b_.row_stride, sums,
+         at_once_);
+      } else if (in_columns_) {
+        XPU_PICK_ISA(DotsSideBySide<T>)(m_, count, k_, a, ld_rows_, b, b_.col_stride, sums, at_once_);
+      } else {
+        XPU_PICK_ISA(SumRow<T>)({j, width_, ld_rows_}, count, terms, a, b, b_.row_stride, sums, sums + at_once_);
+      }
       for (int64_t i = 0; i < m_; ++i) take(i, j, count, sums + i * at_once_);
     }
   }
 
   void Write(int64_t i, int64_t j, int64_t count, const float* sums) const {
+    while (count > 0) {  // columns of each product
+      const int64_t product = j / width_, column = j % width_, here = std::min(count, width_ - column);
+      WriteColumns(i + product, column, here, sums);
+      j += here, sums += here, count -= here;
+    }
+  }
+  void WriteColumns(int64_t i, int64_t j, int64_t count, const float* sums) const {
     T* const to = c_.data + i * c_.row_stride + j * c_.col_stride;
     if (c_.col_stride == 1) return XPU_PICK_ISA(StoreSums<T>)(sums, count, to);
     for (int64_t l = 0; l < count; ++l) to[l * c_.col_stride] = static_cast<T>(sums[l]);
   }
 
-  const int64_t m_, n_, k_;
+  const bool side_by_side_, in_columns_;
+  const int64_t m_, n_, k_, width_;  // width_: a product's columns
   const float* const rows_;
   const int64_t ld_rows_;
   const StridedMatrix<const T> b_;
   const StridedMatrix<T> c_;
-  const bool in_columns_, is_large_, fetch_;
+  const bool is_large_, fetch_;
   const int64_t at_once_;  // columns
 };
 
-}  // namespace
-
 template <typename T>
-void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b,
-                     StridedMatrix<T> c, const ThreadTeam& team) {
+void Multiply(int64_t m, int64_t n, int64_t k, bool side_by_side, StridedMatrix<const T> a, StridedMatrix<const T> b,
+              StridedMatrix<T> c, const ThreadTeam& team) {
   if constexpr (std::is_same_v<T, float>) {
-    if (a.col_stride == 1) return Product<T>(m, n, k, a.data, a.row_stride, b, c).Run(team);
+    if (a.col_stride == 1) return Product<T>(m, n, k, side_by_side, a.data, a.row_stride, b, c).Run(team);
   }
   ScratchFrame frame;
   float* const rows = frame.Get<float>(m * k);
@@ -131,7 +149,21 @@ void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, 
       rows[i * k + l] = static_cast<float>(a.data[i * a.row_stride + l * a.col_stride]);
     }
   }
-  Product<T>(m, n, k, rows, k, b, c).Run(team);
+  Product<T>(m, n, k, side_by_side, rows, k, b, c).Run(team);
+}
+
+}  // namespace
+
+template <typename T>
+void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b,
+                     StridedMatrix<T> c, const ThreadTeam& team) {
+  Multiply(m, n, k, /*side_by_side=*/false, a, b, c, team);
+}
+
+template <typename T>
+void MultiplySideBySide(int64_t products, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b,
+                        StridedMatrix<T> c, const ThreadTeam& team) {
+  Multiply(products, n, k, /*side_by_side=*/true, a, b, c, team);
 }
 
 void BlockSums::Run(const ThreadTeam& team, AddBlock add_block, Take take) const {
@@ -155,9 +187,11 @@ void BlockSums::Run(const ThreadTeam& team, AddBlock add_block, Take take) const
   });
 }
 
-#define XPU_FEW_ROWS(T)                                                                                       \
-  template void MultiplyFewRows<T>(int64_t, int64_t, int64_t, StridedMatrix<const T>, StridedMatrix<const T>, \
-                                   StridedMatrix<T>, const host_runtime::ThreadTeam&)
+#define XPU_FEW_ROWS(T)                                                                                          \
+  template void MultiplyFewRows<T>(int64_t, int64_t, int64_t, StridedMatrix<const T>, StridedMatrix<const T>,    \
+                                   StridedMatrix<T>, const host_runtime::ThreadTeam&);                           \
+  template void MultiplySideBySide<T>(int64_t, int64_t, int64_t, StridedMatrix<const T>, StridedMatrix<const T>, \
+                                      StridedMatrix<T>, const host_runtime::ThreadTeam&)
 XPU_FEW_ROWS(float);
 XPU_FEW_ROWS(Half);
 XPU_FEW_ROWS(BFloat16);

@@ -18,6 +18,14 @@ template <typename T>
 void MultiplyFewRows(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b,
                      StridedMatrix<T> c, const host_runtime::ThreadTeam& team);
 
+// The same for products of one row each, as the heads of attention have them. Their matrices b lie side by side: a row
+// in memory has a row of each of them. Each product has a row of a and one of c. A matrix in rows has n columns, and
+// one in columns has k rows: both are multiples of kSideBySideElements. The strides of b are those of one matrix.
+constexpr int64_t kSideBySideElements = 16;
+template <typename T>
+void MultiplySideBySide(int64_t products, int64_t n, int64_t k, StridedMatrix<const T> a, StridedMatrix<const T> b,
+                        StridedMatrix<T> c, const host_runtime::ThreadTeam& team);
+
 // Sums of m rows of n columns, whose terms lie in some blocks that threads share. So each thread reads a matrix in rows
 // from beginning to end. Where threads read columns of the same rows, the processor fetches in advance what only the
 // other thread reads: that halves the speed. The results depend on the blocks, so these must not depend on the team.

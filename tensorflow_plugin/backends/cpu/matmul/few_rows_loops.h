@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "tensorflow_plugin/backends/cpu/simd/ahead.h"
 #include "tensorflow_plugin/backends/cpu/simd/vector_math.h"
@@ -14,6 +15,12 @@ namespace xpu::cpu {
 
 // A long sum is one of partial sums, each of so many terms. Partial sums in rows have a page more (SumRow).
 constexpr int64_t kTermsOfPartialSum = 32, kFloatsOfPage = 1024;
+
+// Products of one row each. Their matrices in rows lie side by side, `width` columns each, from column -first on. The
+// rows of a are lda elements apart.
+struct SideBySide {
+  int64_t first, width, lda;
+};
 
 }  // namespace xpu::cpu
 
@@ -86,19 +93,28 @@ static inline void AddRow(int64_t n, float x, const T* b, float* sums) {
   for (; j < n; j += kLanes) AddVectors<kBegins, 1>(factor, b + j, sums + j);
 }
 
-// For one row of a, and b in rows, n columns in whole vectors. Sums in the first cache are read and written as quickly
-// as b comes from an outer one. So rows of b are read in the order that the processor prefetches. A load waits for a
-// recent store whose address is the same within a page. So the partial sums begin somewhat before b within theirs.
+// For one row of a, or one for each product, and b in rows, n columns in whole vectors. Sums in the first cache are
+// read and written as quickly as b comes from an outer one. So rows of b are read in the order that the processor
+// prefetches. A load waits for a recent store whose address is the same within a page. So the partial sums begin
+// somewhat before b within theirs.
 template <typename T>
-static inline void SumRow(int64_t n, int64_t k, const float* a, const T* b, int64_t ldb, float* sums, float* part) {
+static inline void SumRow(const SideBySide& products, int64_t n, int64_t k, const float* a, const T* b, int64_t ldb,
+                          float* sums, float* part) {
   constexpr int64_t kTerms = kTermsOfPartialSum;
   constexpr uintptr_t kPage = kFloatsOfPage * sizeof(float), kDistance = 128;  // bytes
   part += (reinterpret_cast<uintptr_t>(b) - kDistance - reinterpret_cast<uintptr_t>(part)) % kPage / sizeof(float);
   std::memset(sums, 0, static_cast<size_t>(n) * sizeof(float));
+  const int64_t row = products.first / products.width, of_first = products.width - products.first % products.width;
+  const auto add = [&](auto begins, int64_t l) {
+    const float* x = a + row * products.lda + l;
+    for (int64_t j = 0, end = of_first; j < n; j = end, end += products.width, x += products.lda) {
+      AddRow<begins.value>((end < n ? end : n) - j, *x, b + l * ldb + j, part + j);
+    }
+  };
   for (int64_t l = 0; l < k; l += kTerms) {
     const int64_t end = k - l < kTerms ? k : l + kTerms;
-    AddRow<true>(n, a[l], b + l * ldb, part);
-    for (int64_t i = l + 1; i < end; ++i) AddRow<false>(n, a[i], b + i * ldb, part);
+    add(std::true_type(), l);
+    for (int64_t i = l + 1; i < end; ++i) add(std::false_type(), i);
     for (int64_t j = 0; j < n; j += kLanes) Store(sums + j, Load(sums + j) + Load(part + j));
   }
 }
@@ -113,7 +129,7 @@ static inline void SumRows(int64_t n, int64_t k, const float* a, int64_t lda, co
   constexpr int64_t kTerms = kTermsOfPartialSum, kDeep = 16;
   constexpr int64_t kSize = sizeof(T);
   float* const part = sums + kRows * ld_sums;
-  if (kRows == 1 && !kFetch && ldb == n && n % kLanes == 0) return SumRow(n, k, a, b, ldb, sums, part);
+  if (kRows == 1 && !kFetch && ldb == n && n % kLanes == 0) return SumRow({0, n, 0}, n, k, a, b, ldb, sums, part);
   std::memset(sums, 0, static_cast<size_t>(kRows * ld_sums) * sizeof(float));
   for (int64_t l = 0; l < k; l += kDeep) {
     const int64_t deep = k - l < kDeep ? k - l : kDeep;
@@ -188,6 +204,33 @@ static inline void Dots(int64_t k, const float* a, int64_t lda, const T* b, int6
     }
     const V4 found = Sums(total[0], total[1], total[2], total[3]);
     std::memcpy(sums + i * ld_sums, &found, kColumns * sizeof(float));
+  }
+}
+
+// For products of one row each, whose matrices in columns lie side by side. A row of memory has a column of k elements
+// of each, in whole vectors, and is read from beginning to end.
+template <typename T>
+static inline void DotsSideBySide(int64_t products, int64_t n, int64_t k, const float* a, int64_t lda, const T* b,
+                                  int64_t ldb, float* sums, int64_t ld_sums) {
+  constexpr int64_t kAtOnce = 4, kInAdvance = 1 << 13;
+  for (int64_t j = 0; j < n; ++j, b += ldb) {
+    for (int64_t first = 0; first < products; first += kAtOnce) {
+      const int64_t here = products - first < kAtOnce ? products - first : kAtOnce;
+      int64_t product[kAtOnce];  // the last one stands for those beyond
+#pragma GCC unroll 4
+      for (int i = 0; i < kAtOnce; ++i) product[i] = first + (i < here ? i : here - 1);
+      VF sum[kAtOnce] = {};
+      for (int64_t l = 0; l < k; l += kLanes) {
+#pragma GCC unroll 4
+        for (int i = 0; i < kAtOnce; ++i) {
+          const T* const from = b + product[i] * k + l;
+          __builtin_prefetch(reinterpret_cast<const char*>(from) + kInAdvance, 0, 2);
+          sum[i] += Load(a + product[i] * lda + l) * Load(from);
+        }
+      }
+      const V4 found = Sums(sum[0], sum[1], sum[2], sum[3]);
+      for (int64_t i = 0; i < here; ++i) sums[(first + i) * ld_sums + j] = found[i];
+    }
   }
 }
 

@@ -177,19 +177,53 @@ void BuildPlan(const MatMulDesc& d, OnednnPlan* plan) {
             {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, dst}});
 }
 
+// The batch dimension along which matrices lie side by side (few_rows.h), or -1. The stride from one to the next is the
+// width of a row of one. Small matrices in rows are read as quickly one by one, with their sums in registers.
+int SideBySideAxis(const MatMulDesc& d, bool by_column) {
+  constexpr int64_t kFewestElements = 1 << 17;  // of matrices in rows
+  if (!by_column && d.m != 1) return -1;
+  const Dims& strides = by_column ? d.a_batch_strides : d.b_batch_strides;
+  const bool in_columns = by_column ? !d.transpose_a : d.transpose_b;
+  const int64_t results = by_column ? d.m : d.n, width = in_columns ? d.k : results;
+  if (width % kSideBySideElements != 0) return -1;
+  for (int axis = 0; axis < d.batch.rank(); ++axis) {
+    if (strides[axis] != width || d.batch[axis] == 1) continue;
+    if (in_columns || d.batch[axis] * results * d.k >= kFewestElements) return axis;
+  }
+  return -1;
+}
+
+// The batch without one of its dimensions.
+MatMulDesc WithoutAxis(const MatMulDesc& d, int axis) {
+  MatMulDesc rest = d;
+  for (Dims* dims : {&rest.batch, &rest.a_batch_strides, &rest.b_batch_strides, &rest.c_batch_strides}) {
+    std::copy(dims->begin() + axis + 1, dims->end(), dims->begin() + axis);
+    dims->resize(dims->rank() - 1);
+  }
+  return rest;
+}
+
 // c = op(a) * op(b) with one or a few rows of c, or one column.
 template <typename T>
 void RunFewRows(const MatMulDesc& d, bool by_column, const Args& args, const ThreadTeam& team) {
-  const int64_t read = (by_column ? d.m : d.n) * d.k, grain = std::max<int64_t>(1, kGrainElements / read);
-  ForEachProduct<T>(d, grain, args, team, [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
-    const StridedMatrix<const T> a = View(pa, d.transpose_a, d.lda), b = View(pb, d.transpose_b, d.ldb);
-    const StridedMatrix<T> c = View(pc, false, d.ldc);
-    if (by_column) {
-      MultiplyFewRows<T>(d.n, d.m, d.k, Transposed(b), Transposed(a), Transposed(c), inner);
-    } else {
-      MultiplyFewRows<T>(d.m, d.n, d.k, a, b, c, inner);
+  const int axis = SideBySideAxis(d, by_column);
+  const bool side_by_side = axis >= 0;
+  const int64_t heads = side_by_side ? d.batch[axis] : 1, columns = by_column ? d.m : d.n;
+  const int64_t grain = std::max<int64_t>(1, kGrainElements / (heads * columns * d.k));
+  const auto multiply = [&](const T* pa, const T* pb, T* pc, const ThreadTeam& inner) {
+    StridedMatrix<const T> a = View(pa, d.transpose_a, d.lda), b = View(pb, d.transpose_b, d.ldb);
+    StridedMatrix<T> c = View(pc, false, d.ldc);
+    if (by_column) {  // the product of the transposed matrices
+      std::swap(a, b);
+      a = Transposed(a), b = Transposed(b), c = Transposed(c);
     }
-  });
+    if (!side_by_side) return MultiplyFewRows<T>(by_column ? d.n : d.m, columns, d.k, a, b, c, inner);
+    a.row_stride = (by_column ? d.b_batch_strides : d.a_batch_strides)[axis];
+    c.row_stride = d.c_batch_strides[axis];
+    MultiplySideBySide<T>(heads, columns, d.k, a, b, c, inner);
+  };
+  if (!side_by_side) return ForEachProduct<T>(d, grain, args, team, multiply);
+  ForEachProduct<T>(WithoutAxis(d, axis), grain, args, team, multiply);
 }
 void RunFewRows(const MatMulDesc& d, bool by_column, const Args& args, const ThreadTeam& team) {
   if (d.type == DType::kFloat) return RunFewRows<float>(d, by_column, args, team);
