@@ -195,6 +195,19 @@ def test_resource_scatter_and_copy_on_write(xpu_device, kind):
                     np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
+@pytest.mark.parametrize("batch_dims", [-42, -1, 2, 5])
+def test_resource_gather_names_batch_dims_that_do_not_fit(xpu_device, batch_dims):
+    words = []
+    for device in ("/cpu:0", xpu_device):
+        with tf.device(device):
+            v = tf.Variable([1.0])
+            with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+                raw.ResourceGather(resource=v.handle, indices=[0], dtype=tf.float32, batch_dims=batch_dims)
+            words.append(raised.value.message)
+    assert str(batch_dims) in words[0]
+    assert words[1] == words[0]
+
+
 def test_resource_scatter_in_a_function(xpu_device):
     with tf.device(xpu_device):
         v = tf.Variable(tf.zeros([5, 2]))

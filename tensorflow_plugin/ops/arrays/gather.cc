@@ -127,10 +127,13 @@ class ResourceGatherKernel : public OpKernel {
   Status Compute(Context& ctx) override {
     LockedVariable variable;
     XPU_RETURN_IF_ERROR(ReadVariable(ctx, dtype_, &variable));
-    const Tensor indices = ctx.input(1);
+    XPU_REQUIRE(batch_dims_ >= 0, errors::InvalidArgument("batch_dims is negative (", batch_dims_, ")"));
+    const Tensor params = variable.value();
+    XPU_REQUIRE(batch_dims_ <= params.rank(),
+                errors::InvalidArgument("params must have at least ", batch_dims_,
+                                        " (batch_dims) dimensions but it has shape ", params.ShapeString()));
     // The axis that is gathered from follows the batch dimensions.
-    const int64_t axis = batch_dims_ < 0 ? batch_dims_ + indices.rank() : batch_dims_;
-    return GatherAxis(ctx, variable.value(), indices, axis, batch_dims_);
+    return GatherAxis(ctx, params, ctx.input(1), /*axis_given=*/batch_dims_, batch_dims_);
   }
 
  private:
