@@ -15,8 +15,8 @@ namespace {
 using host_runtime::ThreadTeam;
 
 // Threads get columns of b in multiples of kColumns, a cache line. A thread computes at most kBlockSums sums at a time,
-// which stay in the first cache with their partial sums.
-constexpr int64_t kColumns = 64, kBlockSums = 3072;
+// which stay in the first cache, unless it reads whole rows of b.
+constexpr int64_t kColumns = 64, kBlockSums = 2048;
 // A matrix from this size on is large: it is fetched ahead. A smaller one may well be in the second cache. A matrix
 // with gaps between its rows, such as a head's keys, is fetched at any size, since the processor does not follow gaps.
 // One that SumRow reads is never fetched: that costs a sixth of the speed, wherever the matrix is.
@@ -47,7 +47,9 @@ class Product {
         c_(c),
         is_large_(Bytes() >= kLargeBytes),
         fetch_(is_large_ ? !ReadsInOrder() : (in_columns_ ? b.col_stride > k : b.row_stride > n)),
-        at_once_(std::min(std::max(kBlockSums / m_ / kColumns, int64_t{1}) * kColumns, RoundUp(n_, kColumns))) {}
+        at_once_(ReadsInOrder()
+                     ? n_
+                     : std::min(std::max(kBlockSums / m_ / kColumns, int64_t{1}) * kColumns, RoundUp(n_, kColumns))) {}
 
   void Run(const ThreadTeam& team) const {
     if (in_columns_ || !is_large_ || k_ < 2 * kFewestTerms) {
@@ -61,9 +63,7 @@ class Product {
   int64_t ElementsOfColumn() const { return side_by_side_ && in_columns_ ? m_ * k_ : k_; }
   int64_t Bytes() const { return n_ * ElementsOfColumn() * static_cast<int64_t>(sizeof(T)); }  // of b
   // True if SumRow takes whole rows of b.
-  bool ReadsInOrder() const {
-    return m_ == 1 && !in_columns_ && b_.row_stride == n_ && n_ % kColumns == 0 && n_ <= kBlockSums;
-  }
+  bool ReadsInOrder() const { return m_ == 1 && !in_columns_ && b_.row_stride == n_ && n_ % kColumns == 0; }
 
   // Each thread computes some columns.
   void RunInColumns(const ThreadTeam& team) const {

@@ -73,50 +73,75 @@ static inline void AddTerms(int64_t deep, bool first, bool last, const float* a,
   }
 }
 
-// Adds x times kVectors vectors of a row of b to sums, or begins these.
-template <bool kBegins, int kVectors, typename T>
-static inline void AddVectors(VF x, const T* b, float* sums) {
+// Adds kDeep terms to the sums of kVectors vectors of columns, or begins these. The rows of b are ldb elements apart.
+template <bool kBegins, int kDeep, int kVectors, typename T>
+static inline void AddVectors(const float* a, const T* b, int64_t ldb, float* sums) {
   VF sum[kVectors] = {};
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors && !kBegins; ++v) sum[v] = Load(sums + v * kLanes);
+#pragma GCC unroll 8
+  for (int i = 0; i < kDeep; ++i) {
+    const VF x = Splat<VF>(a[i]);
 #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) Store(sums + v * kLanes, sum[v] + x * Load(b + v * kLanes));
+    for (int v = 0; v < kVectors; ++v) sum[v] += x * Load(b + i * ldb + v * kLanes);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) Store(sums + v * kLanes, sum[v]);
 }
 
 // The same for n columns in whole vectors.
-template <bool kBegins, typename T>
-static inline void AddRow(int64_t n, float x, const T* b, float* sums) {
+template <bool kBegins, int kDeep, typename T>
+static inline void AddColumns(int64_t n, const float* a, const T* b, int64_t ldb, float* sums) {
   constexpr int64_t kVectors = 4;
-  const VF factor = Splat<VF>(x);
   int64_t j = 0;
-  for (; j + kVectors * kLanes <= n; j += kVectors * kLanes) AddVectors<kBegins, kVectors>(factor, b + j, sums + j);
-  for (; j < n; j += kLanes) AddVectors<kBegins, 1>(factor, b + j, sums + j);
+  for (; j + kVectors * kLanes <= n; j += kVectors * kLanes) {
+    AddVectors<kBegins, kDeep, kVectors>(a, b + j, ldb, sums + j);
+  }
+  for (; j < n; j += kLanes) AddVectors<kBegins, kDeep, 1>(a, b + j, ldb, sums + j);
 }
 
-// For one row of a, or one for each product, and b in rows, n columns in whole vectors. Sums in the first cache are
-// read and written as quickly as b comes from an outer one. So rows of b are read in the order that the processor
-// prefetches. A load waits for a recent store whose address is the same within a page. So the partial sums begin
-// somewhat before b within theirs.
-template <typename T>
-static inline void SumRow(const SideBySide& products, int64_t n, int64_t k, const float* a, const T* b, int64_t ldb,
-                          float* sums, float* part) {
+// For one row of a, or one for each product, and b in rows, n columns in whole vectors. The processor sees in which
+// order whole rows of b are read, and fetches in advance by itself. Short rows are read one by one: sums in the first
+// cache are read and written as quickly as b comes from an outer one. The sums of long rows leave that cache, so kDeep
+// of these are read at a time. A load waits for a recent store whose address is the same within a page. So the partial
+// sums begin somewhat before b within theirs.
+template <int kDeep, typename T>
+static inline void SumRowBy(const SideBySide& products, int64_t n, int64_t k, const float* a, const T* b, int64_t ldb,
+                            float* sums, float* part) {
   constexpr int64_t kTerms = kTermsOfPartialSum;
   constexpr uintptr_t kPage = kFloatsOfPage * sizeof(float), kDistance = 128;  // bytes
   part += (reinterpret_cast<uintptr_t>(b) - kDistance - reinterpret_cast<uintptr_t>(part)) % kPage / sizeof(float);
   std::memset(sums, 0, static_cast<size_t>(n) * sizeof(float));
   const int64_t row = products.first / products.width, of_first = products.width - products.first % products.width;
-  const auto add = [&](auto begins, int64_t l) {
+  const auto add = [&](auto begins, auto deep, int64_t l) {
     const float* x = a + row * products.lda + l;
     for (int64_t j = 0, end = of_first; j < n; j = end, end += products.width, x += products.lda) {
-      AddRow<begins.value>((end < n ? end : n) - j, *x, b + l * ldb + j, part + j);
+      AddColumns<begins, deep>((end < n ? end : n) - j, x, b + l * ldb + j, ldb, part + j);
     }
   };
-  for (int64_t l = 0; l < k; l += kTerms) {
+  constexpr std::integral_constant<int, kDeep> deep;
+  constexpr std::integral_constant<int, 1> one;
+  for (int64_t l = 0; l < k;) {
     const int64_t end = k - l < kTerms ? k : l + kTerms;
-    add(std::true_type(), l);
-    for (int64_t i = l + 1; i < end; ++i) add(std::false_type(), i);
+    if (end - l < kDeep) {
+      add(std::true_type(), one, l);
+      l += one;
+    } else {
+      add(std::true_type(), deep, l);
+      l += deep;
+    }
+    for (; l + deep <= end; l += deep) add(std::false_type(), deep, l);
+    for (; l < end; l += one) add(std::false_type(), one, l);
     for (int64_t j = 0; j < n; j += kLanes) Store(sums + j, Load(sums + j) + Load(part + j));
   }
+}
+
+template <typename T>
+static inline void SumRow(const SideBySide& products, int64_t n, int64_t k, const float* a, const T* b, int64_t ldb,
+                          float* sums, float* part) {
+  constexpr int64_t kLongRow = 4096;
+  const auto sum = n < kLongRow ? &SumRowBy<1, T> : &SumRowBy<8, T>;
+  sum(products, n, k, a, b, ldb, sums, part);
 }
 
 // For b in rows. kDeep rows of b at a time are read from beginning to end, while the sums stay in the first cache. With
@@ -126,10 +151,12 @@ template <typename T, bool kFetch, int kRows>
 static inline void SumRows(int64_t n, int64_t k, const float* a, int64_t lda, const T* b, int64_t ldb, float* sums,
                            int64_t ld_sums) {
   constexpr int kVectors = kRows <= 2 || kRegisters == 32 ? 4 : 2;
-  constexpr int64_t kTerms = kTermsOfPartialSum, kDeep = 16;
+  constexpr int64_t kTerms = kTermsOfPartialSum, kDeep = 16, kLongPiece = 1024;
   constexpr int64_t kSize = sizeof(T);
   float* const part = sums + kRows * ld_sums;
-  if (kRows == 1 && !kFetch && ldb == n && n % kLanes == 0) return SumRow({0, n, 0}, n, k, a, b, ldb, sums, part);
+  // Long pieces of rows are as good as whole ones.
+  const bool in_order = ldb == n || n >= kLongPiece;
+  if (kRows == 1 && !kFetch && in_order && n % kLanes == 0) return SumRow({0, n, 0}, n, k, a, b, ldb, sums, part);
   std::memset(sums, 0, static_cast<size_t>(kRows * ld_sums) * sizeof(float));
   for (int64_t l = 0; l < k; l += kDeep) {
     const int64_t deep = k - l < kDeep ? k - l : kDeep;
