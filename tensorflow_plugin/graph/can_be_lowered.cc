@@ -1,6 +1,7 @@
 #include "tensorflow_plugin/graph/can_be_lowered.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "tensorflow/core/framework/op.h"
@@ -42,18 +43,23 @@ std::vector<std::string> CanBeLowered::FunctionsOf(const tf::NodeDef& node) {
 bool CanBeLowered::IsLoop(const tf::NodeDef& node) { return node.op() == "While" || node.op() == "StatelessWhile"; }
 
 bool CanBeLowered::operator()(const tf::NodeDef& node) {
-  if (!TraitsOf(node.op()).Has(OpTrait::kLowered) || (IsLoop(node) && !HasBoolCondition(node))) return false;
+  if (!TraitsOf(node.op()).Has(OpTrait::kLowered) || (IsLoop(node) && !HasFunctionsThatFit(node))) return false;
   return EffectsOfAll(FunctionsOf(node)) != Effects::kUnordered;
 }
 
-bool CanBeLowered::HasBoolCondition(const tf::NodeDef& loop) const {
-  const auto types = loop.attr().find("T"), condition = loop.attr().find("cond");
-  if (types == loop.attr().end() || types->second.list().type_size() == 0 || condition == loop.attr().end()) {
-    return false;
-  }
-  const tf::FunctionDef* function = library_.Find(condition->second.func().name());
-  return function != nullptr && function->signature().output_arg_size() == 1 &&
-         function->signature().output_arg(0).type() == tf::DT_BOOL;
+bool CanBeLowered::HasFunctionsThatFit(const tf::NodeDef& loop) const {
+  const auto types = loop.attr().find("T"), condition = loop.attr().find("cond"), body = loop.attr().find("body");
+  if (types == loop.attr().end() || condition == loop.attr().end() || body == loop.attr().end()) return false;
+  const auto& variables = types->second.list().type();
+  const auto gives = [this](const tf::AttrValue& function, const auto& wanted) {
+    const tf::FunctionDef* definition = library_.Find(function.func().name());
+    if (definition == nullptr) return false;
+    const auto& results = definition->signature().output_arg();
+    return std::equal(results.begin(), results.end(), wanted.begin(), wanted.end(),
+                      [](const tf::OpDef::ArgDef& result, int type) { return result.type() == type; });
+  };
+  return !variables.empty() && gives(condition->second, std::array{static_cast<int>(tf::DT_BOOL)}) &&
+         gives(body->second, variables);
 }
 
 CanBeLowered::Effects CanBeLowered::EffectsOfAll(const std::vector<std::string>& functions) {

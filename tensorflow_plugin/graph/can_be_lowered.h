@@ -15,7 +15,8 @@ namespace xpu::graph {
 // Answers for the ops of one graph whether the nodes of a loop's or a branch's functions may take its place, with the
 // same results. Such an op runs a whole function before anything that follows. Nodes of a graph wait for values and
 // control edges alone. So an op that changes something must be a control output of its function. Loops of nodes also
-// need a condition that is a bool.
+// need a condition that is a bool, and a body whose results are the loop's variables. Else TensorFlow tells of an error
+// when it runs the op.
 class CanBeLowered {
  public:
   // `library`: the graph's functions. It lives longer.
@@ -30,7 +31,7 @@ class CanBeLowered {
   static std::vector<std::string> FunctionsOf(const tensorflow::NodeDef& node);
 
  private:
-  bool HasBoolCondition(const tensorflow::NodeDef& loop) const;
+  bool HasFunctionsThatFit(const tensorflow::NodeDef& loop) const;
 
   // The changes that a function, or an op in it, makes.
   enum class Effects : uint8_t { kNone, kOrdered, kUnordered };

@@ -82,6 +82,18 @@ TEST_F(CanBeLoweredTest, TheConditionIsABool) {
   EXPECT_FALSE(May(Loop("body", "nowhere")));
 }
 
+TEST_F(CanBeLoweredTest, TheBodyGivesTheVariables) {
+  Function("condition", tf::DT_BOOL);
+  Function("body");
+  Function("of other type", tf::DT_INT32);
+  EXPECT_FALSE(May(Loop("of other type")));
+  EXPECT_FALSE(May(Loop("nowhere")));
+  EXPECT_FALSE(May(Loop("body", "condition", 2)));
+  Argument("z", tf::DT_FLOAT, functions_.mutable_function(1)->mutable_signature()->add_output_arg());
+  EXPECT_FALSE(May(Loop("body")));
+  EXPECT_TRUE(May(Loop("body", "condition", 2)));
+}
+
 TEST_F(CanBeLoweredTest, BranchesHaveAnyCondition) {
   Add(Function("writes"), "AssignVariableOp", "assign");
   Function("computes");

@@ -1,5 +1,7 @@
 """Loops of functions that TensorFlow would call in every iteration, and loops that use their count on the device."""
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -198,6 +200,28 @@ def test_effects_in_their_order(xpu_device):
             assert update(v.handle).numpy() == 20
             assert v.numpy() == expected
         assert {"_XpuLoop", "LoopCond"}.isdisjoint(node.op for node in nodes)
+
+
+BODIES_OF_OTHER_RESULTS = {
+    "another type": lambda n, x: (n - 1, tf.cast(x + n, tf.float64)),
+    "one more": lambda n, x: (n - 1, x + n, x),
+    "one less": lambda n, x: n - 1,
+}
+
+
+@pytest.mark.parametrize("results", BODIES_OF_OTHER_RESULTS)
+def test_a_body_with_other_results_than_variables(xpu_device, results):
+    """TensorFlow looks at a body's results when it runs the loop as an op, and so does the device."""
+    outcomes = []
+    for device in ("/cpu:0", xpu_device):
+        with tf.Graph().as_default(), tf.device(device), tf.compat.v1.Session() as session:
+            values = [tf.constant(5.0), tf.constant(0.0)]
+            count, _ = loop_of_functions(lambda n, x: n > 0, BODIES_OF_OTHER_RESULTS[results], values)
+            try:
+                outcomes.append(session.run(count))
+            except tf.errors.InvalidArgumentError as error:
+                outcomes.append(re.search("(Expected type|While loop body returned)[^.]*", error.message).group())
+    assert outcomes[1] == outcomes[0]
 
 
 def test_after_a_function_for_xla(xpu_device):
