@@ -13,8 +13,9 @@ namespace xpu::cpu {
 // rows, or 8 if a byte holds two rows, or kBlockRows of transposed weights.
 bool DigitsFit(const plain::Weights& weights);
 
-// c [m,n] = a [m,k], in rows of lda elements, * weights. False if elements of a must stay floats. Then
-// one is not finite or exceeds 2^100, or the largest of a block is below 2^-100 and not 0. Parts of c may be written.
+// c [m,n] = a [m,k], in rows of lda elements, * weights that DigitsFit takes. False if elements of a must stay floats.
+// Then one is not finite or exceeds 2^100, or the largest of a block is below 2^-100 and not 0. Parts of c may be
+// written.
 bool MultiplyDigits(const plain::Weights& weights, int64_t m, const float* a, int64_t lda, float* c,
                     const host_runtime::ThreadTeam& team);
 
